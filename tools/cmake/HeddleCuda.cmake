@@ -1,0 +1,32 @@
+# Where CUDA's header and programs are. Neither is needed to build: without cuda.h the driver is
+# left out and says so, and ptxas is looked for again at run time. libcuda is loaded with dlopen and
+# never linked.
+
+# tools/setup.sh unpacks NVIDIA's wheels here when no toolkit is installed.
+set(HEDDLE_CUDA_HINT_DIR "${PROJECT_SOURCE_DIR}/build/cuda" CACHE PATH
+  "A CUDA tree that programs built here look into before the usual places")
+
+file(GLOB HEDDLE_CUDA_ROOTS LIST_DIRECTORIES true "/usr/local/cuda-*")
+list(SORT HEDDLE_CUDA_ROOTS COMPARE NATURAL ORDER DESCENDING)
+find_path(HEDDLE_CUDA_INCLUDE_DIR cuda.h
+  HINTS "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" "${HEDDLE_CUDA_HINT_DIR}" /usr/local/cuda ${HEDDLE_CUDA_ROOTS}
+  PATH_SUFFIXES include
+  DOC "The folder that holds cuda.h")
+unset(HEDDLE_CUDA_ROOTS)
+if(PROJECT_IS_TOP_LEVEL)
+  if(HEDDLE_CUDA_INCLUDE_DIR)
+    message(STATUS "cuda.h: ${HEDDLE_CUDA_INCLUDE_DIR}")
+  else()
+    message(STATUS "cuda.h: not found; cuda devices are left out (tools/setup.sh can fetch it)")
+  endif()
+endif()
+
+# Gives a target cuda.h, with HEDDLE_HAVE_CUDA_H defined when there is one, and
+# HEDDLE_CUDA_HINT_DIR.
+function(heddle_use_cuda target)
+  target_compile_definitions(${target} PRIVATE "HEDDLE_CUDA_HINT_DIR=\"${HEDDLE_CUDA_HINT_DIR}\"")
+  if(HEDDLE_CUDA_INCLUDE_DIR)
+    target_include_directories(${target} SYSTEM PRIVATE "${HEDDLE_CUDA_INCLUDE_DIR}")
+    target_compile_definitions(${target} PRIVATE HEDDLE_HAVE_CUDA_H=1)
+  endif()
+endfunction()

@@ -1,0 +1,26 @@
+# heddle_install(<target>...): libraries, headers and the package files of find_package(heddle).
+include(CMakePackageConfigHelpers)
+
+function(heddle_install)
+  set(package "${CMAKE_INSTALL_LIBDIR}/cmake/heddle")
+  install(TARGETS ${ARGN} EXPORT heddleTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT heddleTargets NAMESPACE heddle:: DESTINATION "${package}")
+
+  foreach(folder IN LISTS HEDDLE_FOLDERS)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/"
+      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heddle/${folder}"
+      FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+  endforeach()
+  # The umbrella stands one level up; runtime/ keeps it for the source tree alone.
+  install(FILES "${PROJECT_SOURCE_DIR}/runtime/heddle.h"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heddle" OPTIONAL)
+
+  configure_package_config_file(
+    "${PROJECT_SOURCE_DIR}/tools/cmake/heddleConfig.cmake.in"
+    "${PROJECT_BINARY_DIR}/heddleConfig.cmake" INSTALL_DESTINATION "${package}")
+  write_basic_package_version_file(
+    "${PROJECT_BINARY_DIR}/heddleConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+  install(FILES
+    "${PROJECT_BINARY_DIR}/heddleConfig.cmake" "${PROJECT_BINARY_DIR}/heddleConfigVersion.cmake"
+    DESTINATION "${package}")
+endfunction()
