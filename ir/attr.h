@@ -1,0 +1,69 @@
+// Attributes: the host-constant part of an op. Each is a key and a 64-bit value, read by its key's
+// kind: an integer, an enumerator, an interned string, or an interned list of integers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace heddle::ir {
+
+enum class AttrKey : uint8_t {
+  kBits,      // const: the element's bits, zero-extended
+  kAxis,      // thread_idx…: which coordinate
+  kDim,       // extent, stride: which mode of the view
+  kIndex,     // extract, slice: first element
+  kExtents,   // shared: elements in each mode
+  kWidth,     // bounds: elements that the access spans along the last mode; shuffles: segment width
+  kMessage,   // assert: what the user wrote
+  kGroups,    // wgmma.wait: commit groups that may stay in flight
+  kLeading,   // smem.desc: leading byte offset
+  kStride,    // smem.desc: stride byte offset
+  kSwizzle,   // smem.desc: bytes of a swizzle row
+  kVolatile,  // load, store: 1 where the access must happen as written
+  kName,      // a hint for people: the variable or array as the user calls it
+};
+inline constexpr int kAttrKeyCount = 13;
+
+enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
+
+struct AttrInfo {
+  absl::string_view name;
+  AttrKind kind;
+  absl::Span<const absl::string_view> enumerators;  // kEnum only
+};
+
+struct Attr {
+  AttrKey key;
+  int64_t value;
+  bool operator==(const Attr&) const = default;
+};
+
+enum class Axis : uint8_t { kX, kY, kZ };
+
+inline constexpr absl::string_view kAxisNames[] = {"x", "y", "z"};
+
+// In the order of AttrKey.
+inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
+    {"bits", AttrKind::kBits, {}},
+    {"axis", AttrKind::kEnum, kAxisNames},
+    {"dim", AttrKind::kInt, {}},
+    {"index", AttrKind::kInt, {}},
+    {"extents", AttrKind::kInts, {}},
+    {"width", AttrKind::kInt, {}},
+    {"message", AttrKind::kString, {}},
+    {"groups", AttrKind::kInt, {}},
+    {"leading", AttrKind::kInt, {}},
+    {"stride", AttrKind::kInt, {}},
+    {"swizzle", AttrKind::kInt, {}},
+    {"volatile", AttrKind::kInt, {}},
+    {"name", AttrKind::kString, {}},
+}};
+
+constexpr const AttrInfo& info(AttrKey key) { return kAttrs[static_cast<size_t>(key)]; }
+std::optional<AttrKey> attr_from_name(absl::string_view name);
+
+}  // namespace heddle::ir

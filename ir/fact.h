@@ -1,0 +1,57 @@
+// Facts about a kernel's arguments: what specialisation may rely on.
+//
+// A fact is asked of the Kernel, which remembers that it was: the facts that tracing or a pass read
+// become the guards of the compiled code, and nothing else does. Each fact has a value that says
+// "nothing is known", so a kernel without data compiles for every argument.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace heddle::ir {
+
+enum class FactKind : uint8_t {
+  kAlignment,      // bytes that divide the base address, a power of two up to 16; unknown: 1
+  kExtentDivisor,  // power of two up to 16 that divides the extent of mode `dim`; unknown: 1
+  kStrideDivisor,  // power of two up to 16 that divides the stride of mode `dim`; unknown: 1
+  kUnitStride,     // 1 where the stride of mode `dim` is 1; unknown: 0
+  kFits32,         // 1 where each element's offset fits in 31 bits; unknown: 0
+  kExtentFits32,   // 1 where the extent of mode `dim` fits in 31 bits; unknown: 0
+  kNoOverlap,  // 1 where no argument that the kernel writes shares memory with this one; unknown: 0
+};
+
+struct FactInfo {
+  absl::string_view name;
+  bool per_dim;
+  int64_t unknown;
+};
+
+inline constexpr std::array<FactInfo, 7> kFacts = {{
+    {"align", false, 1},
+    {"extent_div", true, 1},
+    {"stride_div", true, 1},
+    {"unit_stride", true, 0},
+    {"fits32", false, 0},
+    {"extent_fits32", true, 0},
+    {"no_overlap", false, 0},
+}};
+
+constexpr const FactInfo& info(FactKind kind) { return kFacts[static_cast<size_t>(kind)]; }
+
+struct Fact {
+  FactKind kind;
+  uint8_t param = 0;  // index in Kernel::params
+  uint8_t dim = 0;    // 0 where the kind is not per dim
+  bool operator==(const Fact&) const = default;
+};
+
+// A fact and the value that compiled code relies on.
+struct Guard {
+  Fact fact;
+  int64_t value;
+  bool operator==(const Guard&) const = default;
+};
+
+}  // namespace heddle::ir
