@@ -26,7 +26,7 @@ enum class AttrKey : uint8_t {
   kVolatile,  // load, store: 1 where the access must happen as written
   kName,      // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 13;
+inline constexpr int kAttrKeyCount = 14;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -53,6 +53,7 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"dim", AttrKind::kInt, {}},
     {"index", AttrKind::kInt, {}},
     {"extents", AttrKind::kInts, {}},
+    {"align", AttrKind::kInt, {}},
     {"width", AttrKind::kInt, {}},
     {"message", AttrKind::kString, {}},
     {"groups", AttrKind::kInt, {}},

@@ -1,0 +1,40 @@
+// How arguments lie in a kernel's parameter block: the one layout that the emitter declares, the
+// launch fills and the interpreter reads.
+//
+// Parameters follow each other in order. A scalar takes its size, aligned to it. A view takes a
+// 64-bit address, then a 64-bit extent for each mode whose extent the launch decides, then a 64-bit
+// stride, in elements, for each mode whose stride the launch decides. A pointer (an unbounded view)
+// is its address alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "heddle/ir/kernel.h"
+
+namespace heddle::ir {
+
+enum class SlotKind : uint8_t { kScalar, kAddress, kExtent, kStride };
+
+struct ParamSlot {
+  SlotKind kind;
+  int param;   // index in Kernel::params
+  int dim;     // extents and strides: which mode
+  int offset;  // bytes from the block's start
+  int bytes;
+};
+
+struct ParamLayout {
+  std::vector<ParamSlot> slots;
+  int bytes = 0;
+
+  // The slot's offset; nullptr where the parameter has no such slot (a constant extent, say).
+  const ParamSlot* find(SlotKind kind, int param, int dim = 0) const;
+};
+
+// At most 4096 bytes fit in a launch (32764 on sm_70 and up); the verifier says so.
+inline constexpr int kMaxParamBytes = 4096;
+
+ParamLayout param_layout(const Kernel& kernel);
+
+}  // namespace heddle::ir
