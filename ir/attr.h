@@ -17,6 +17,7 @@ enum class AttrKey : uint8_t {
   kDim,       // extent, stride: which mode of the view
   kIndex,     // extract, slice: first element
   kExtents,   // shared: elements in each mode
+  kAlign,     // shared: bytes that divide the array's address, 16 to 1024
   kWidth,     // bounds: elements that the access spans along the last mode; shuffles: segment width
   kMessage,   // assert: what the user wrote
   kGroups,    // wgmma.wait: commit groups that may stay in flight
