@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Checks which folder includes which, and what stands at the top level.
+#
+#   layering.sh REPOSITORY
+set -uo pipefail
+cd "$1" || exit 2
+failures=0
+files=0
+
+fail() {
+  printf '%s\n' "$*"
+  failures=$((failures + 1))
+}
+
+# allowed FILE: the folders that FILE may include from.
+allowed() {
+  case $1 in
+    ir/*) echo ir ;;
+    codegen/*) echo codegen ir ;;
+    # Proxies hold ids, so that a kernel's author does not pay for the IR's headers.
+    dsl/internal/* | dsl/*.cc) echo dsl ir ;;
+    dsl/*) echo dsl ;;
+    # The typed launch joins both sides, and the umbrella shows both.
+    runtime/launch.h | runtime/heddle.h) echo runtime codegen ir dsl ;;
+    runtime/*) echo runtime codegen ir ;;
+    kernels/*) echo kernels dsl runtime heddle.h ;;
+    tools/* | tests/*) echo dsl ir codegen runtime kernels tools tests heddle.h ;;
+  esac
+}
+
+while IFS= read -r file; do
+  files=$((files + 1))
+  permitted=" $(allowed "$file") "
+  while IFS=: read -r number line; do
+    [[ $line =~ [\<\"]heddle/([^/\">]+)(/[^\">]*)? ]] || continue
+    target=${BASH_REMATCH[1]}
+    path=$target${BASH_REMATCH[2]}
+    [[ $permitted == *" $target "* ]] ||
+      fail "$file:$number: $path is out of reach here; this file may include from:$permitted"
+    if [[ $file == dsl/*.h && $file != dsl/internal/* && $path == dsl/internal/* ]]; then
+      fail "$file:$number: $path is internal; a public header of dsl/ may not lead to it"
+    fi
+  done < <(grep -nE '^[[:space:]]*#[[:space:]]*include' "$file")
+
+  # A file of ours is always named from the root, so that it is found the same way when installed.
+  case $file in
+    tools/* | tests/*) ;;
+    *)
+      while IFS=: read -r number line; do
+        [[ $line =~ \"(heddle|absl|gtest|gmock|nlohmann)/ ]] ||
+          fail "$file:$number: write #include \"heddle/<folder>/<file>\" for a file of this project, <...> for others"
+      done < <(grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$file")
+      ;;
+  esac
+
+  if [[ $file == *.h ]] && ! grep -qx '#pragma once' "$file"; then
+    fail "$file: has no #pragma once"
+  fi
+done < <(find dsl ir codegen runtime kernels tools tests -name '*.h' -o -name '*.cc' -o -name '*.def' | sort)
+
+for entry in *; do
+  case $entry in
+    dsl | ir | codegen | runtime | kernels | tools | tests) ;;
+    CMakeLists.txt | CMakePresets.json | README.md | CHANGELOG.md | LICENSE | build*) ;;
+    *) fail "$entry: does not belong at the top level" ;;
+  esac
+done
+
+((files)) || fail "found no source file below $PWD"
+printf '%d files checked, %d faults\n' "$files" "$failures"
+exit $((failures != 0))
