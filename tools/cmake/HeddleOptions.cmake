@@ -32,6 +32,8 @@ add_compile_options(
   -Wimplicit-fallthrough -Wcast-align -Wvla -Werror=switch -Werror=return-type)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wduplicated-cond -Wlogical-op -Wredundant-move)
+  # False alarms when an absl::InlinedVector is moved; clang and the sanitizers watch instead.
+  add_compile_options(-Wno-maybe-uninitialized)
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC bug 105651: false alarms inside std::string's operator+.
     add_compile_options(-Wno-restrict)
