@@ -12,18 +12,21 @@ function(heddle_link_headers)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/runtime/heddle.h" "${root}/heddle.h" SYMBOLIC)
 endfunction()
 
-# heddle_library(<folder> [DEPENDS <library>...])
+# heddle_library(<folder> [CUDA] [DEPENDS <library>...])
 #
 # Makes heddle_<folder>, known as heddle::<folder> here and when installed, of every .cc below the
-# current folder. A folder that holds headers alone becomes an INTERFACE library.
+# current folder. A folder that holds headers alone becomes an INTERFACE library. CUDA gives it cuda.h
+# and the place of CUDA's programs.
 function(heddle_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CUDA" "" "DEPENDS")
   set(target heddle_${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
   if(sources)
     set(scope PUBLIC)
     add_library(${target} STATIC ${sources})
-    heddle_use_cuda(${target})
+    if(arg_CUDA)
+      heddle_use_cuda(${target})
+    endif()
     # JSON is read and written inside .cc files only; it is header-only, so nobody who links us needs it.
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
   else()
