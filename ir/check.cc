@@ -5,7 +5,7 @@
 
 namespace heddle {
 
-void check_failed(const char* file, int line, const char* condition, std::string_view message) {
+void check_failed(const char* file, int line, const char* condition, absl::string_view message) {
   std::fprintf(stderr,
                "%s:%d: heddle bug: %.*s (%s is false). Please report it with the kernel's IR "
                "(HEDDLE_DUMP=trace,ir).\n",
