@@ -34,7 +34,7 @@ as_root() {
   elif have sudo; then
     sudo env DEBIAN_FRONTEND=noninteractive "$@"
   else
-    die "installing packages needs root or sudo; as root run: $*"
+    die "installing packages needs root or sudo; have somebody install: ${packages[*]}"
   fi
 }
 
@@ -91,38 +91,41 @@ fetch_wheel() {
   return $status
 }
 
-# The wheels that hold what Heddle uses, and what goes missing without them.
+# Fetches what no toolkit here provides. Nothing of it is needed to build, so failing costs one line.
 fetch_cuda() {
-  local wheel file use missing=()
+  local wheel file use row missing=() absent=() uses=() try=yes
   local table=(
     "nvidia-cuda-nvcc==13.0.88|bin/ptxas|assembling PTX"
     "nvidia-cuda-runtime==13.0.96|include/cuda.h|running on a GPU"
     "nvidia-cuda-nvdisasm==13.2.86|bin/nvdisasm|showing SASS"
   )
-  local row
   for row in "${table[@]}"; do
     IFS='|' read -r wheel file use <<<"$row"
     in_cuda "$file" || missing+=("$row")
   done
   ((${#missing[@]})) || return 0
 
-  local try=yes
-  [[ -z ${HEDDLE_NO_DOWNLOAD:-} ]] || try=no
-  [[ -z $(find "$unreachable" -mmin -1440 2>/dev/null) ]] || try=no
+  [[ -z ${HEDDLE_NO_DOWNLOAD:-} && -z $(find "$unreachable" -mmin -1440 2>/dev/null) ]] || try=no
   if [[ $try == yes ]] && ! python3 -m pip --version >/dev/null 2>&1; then
-    (install_packages python3-pip) || try=no
+    packages=(python3-pip)
+    (install_packages "${packages[@]}") || try=no
   fi
   for row in "${missing[@]}"; do
     IFS='|' read -r wheel file use <<<"$row"
-    if [[ $try == no ]] || ! fetch_wheel "$wheel" "$file"; then
-      say "no ${file#*/}: $use is left out (a CUDA toolkit or pip's $wheel has it; delete $unreachable to try pip again)"
-      if [[ $try == yes ]]; then
-        try=no
-        mkdir -p "$cuda_tree"
-        touch "$unreachable"
-      fi
+    if [[ $try == yes ]] && fetch_wheel "$wheel" "$file"; then continue; fi
+    if [[ $try == yes ]]; then
+      try=no
+      mkdir -p "$cuda_tree"
+      touch "$unreachable"
     fi
+    absent+=("${file#*/}")
+    uses+=("$use")
   done
+  ((${#absent[@]})) || return 0
+  local names works
+  printf -v names '%s, ' "${absent[@]}"
+  printf -v works '%s, ' "${uses[@]}"
+  say "no ${names%, }: going on without ${works%, } (install a CUDA toolkit; or, where pip works, rm -f $unreachable and run this again)"
 }
 
 clang=no
