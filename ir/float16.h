@@ -1,7 +1,7 @@
 // The two 16-bit float formats on the host: f16 (IEEE binary16) and bf16 (the upper half of an
 // f32).
 //
-//   uint16_t half = f16_from_double(0.1);     // rounded to nearest even, once
+//   uint16_t half = double_to_f16(0.1);     // rounded to nearest even, once
 //   float back = f16_to_float(half);          // exact
 //
 // A value that a caller holds as a double is never rounded to float on the way: rounding twice
@@ -74,12 +74,12 @@ using BF16 = Format16<8, 7>;
 
 }  // namespace internal
 
-constexpr uint16_t f16_from_double(double value) { return internal::F16::from_double(value); }
-constexpr uint16_t f16_from_float(float value) { return f16_from_double(value); }
+constexpr uint16_t double_to_f16(double value) { return internal::F16::from_double(value); }
+constexpr uint16_t float_to_f16(float value) { return double_to_f16(value); }
 constexpr float f16_to_float(uint16_t bits) { return internal::F16::to_float(bits); }
 
-constexpr uint16_t bf16_from_double(double value) { return internal::BF16::from_double(value); }
-constexpr uint16_t bf16_from_float(float value) { return bf16_from_double(value); }
+constexpr uint16_t double_to_bf16(double value) { return internal::BF16::from_double(value); }
+constexpr uint16_t float_to_bf16(float value) { return double_to_bf16(value); }
 constexpr float bf16_to_float(uint16_t bits) { return internal::BF16::to_float(bits); }
 
 }  // namespace heddle::ir

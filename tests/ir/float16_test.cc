@@ -64,13 +64,13 @@ TEST(Float16, EveryHalfToFloatAndBack) {
     const float value = f16_to_float(bits);
     if (std::isnan(kF16.value(bits))) {
       ASSERT_TRUE(std::isnan(value)) << i;
-      ASSERT_TRUE(std::isnan(f16_to_float(f16_from_float(value)))) << i;
+      ASSERT_TRUE(std::isnan(f16_to_float(float_to_f16(value)))) << i;
       continue;
     }
     ASSERT_EQ(value, kF16.value(bits)) << i;
     ASSERT_EQ(std::signbit(value), i >= 0x8000) << i;
-    ASSERT_EQ(f16_from_float(value), bits) << i;
-    ASSERT_EQ(f16_from_double(value), bits) << i;
+    ASSERT_EQ(float_to_f16(value), bits) << i;
+    ASSERT_EQ(double_to_f16(value), bits) << i;
   }
 }
 
@@ -80,12 +80,12 @@ TEST(Float16, EveryBfloatToFloatAndBack) {
     const float value = bf16_to_float(bits);
     if (std::isnan(kBF16.value(bits))) {
       ASSERT_TRUE(std::isnan(value)) << i;
-      ASSERT_TRUE(std::isnan(bf16_to_float(bf16_from_float(value)))) << i;
+      ASSERT_TRUE(std::isnan(bf16_to_float(float_to_bf16(value)))) << i;
       continue;
     }
     ASSERT_EQ(value, kBF16.value(bits)) << i;
-    ASSERT_EQ(bf16_from_float(value), bits) << i;
-    ASSERT_EQ(bf16_from_double(value), bits) << i;
+    ASSERT_EQ(float_to_bf16(value), bits) << i;
+    ASSERT_EQ(double_to_bf16(value), bits) << i;
   }
 }
 
@@ -94,7 +94,7 @@ TEST(Float16, EveryBfloatToFloatAndBack) {
 TEST(Float16, TiesGoToEvenAndNothingIsRoundedTwice) {
   for (const Reference& format : {kF16, kBF16}) {
     const auto convert = [&](double v) {
-      return format.mantissa_bits == 10 ? f16_from_double(v) : bf16_from_double(v);
+      return format.mantissa_bits == 10 ? double_to_f16(v) : double_to_bf16(v);
     };
     for (uint16_t low = 0; low < format.infinity(); ++low) {
       const double below = format.value(low);
@@ -118,37 +118,37 @@ TEST(Float16, RandomFloatsAndDoublesRoundLikeTheReference) {
     const auto low = static_cast<uint32_t>(bits);
     std::memcpy(&f, &low, sizeof f);
     if (!std::isnan(f)) {
-      ASSERT_EQ(f16_from_float(f), kF16.nearest(f)) << f;
-      ASSERT_EQ(bf16_from_float(f), kBF16.nearest(f)) << f;
+      ASSERT_EQ(float_to_f16(f), kF16.nearest(f)) << f;
+      ASSERT_EQ(float_to_bf16(f), kBF16.nearest(f)) << f;
     }
     // Doubles whose exponent is near the formats' range.
     const int exponent = static_cast<int>(bits % 320) - 160;
     const double d = std::ldexp(1 + static_cast<double>(bits >> 12) * 0x1p-52, exponent);
-    ASSERT_EQ(f16_from_double(d), kF16.nearest(d)) << d;
-    ASSERT_EQ(bf16_from_double(-d), kBF16.nearest(-d)) << d;
+    ASSERT_EQ(double_to_f16(d), kF16.nearest(d)) << d;
+    ASSERT_EQ(double_to_bf16(-d), kBF16.nearest(-d)) << d;
   }
 }
 
 TEST(Float16, SpecialValues) {
   const double inf = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(f16_from_double(inf), 0x7C00);
-  EXPECT_EQ(f16_from_double(-inf), 0xFC00);
-  EXPECT_EQ(f16_from_double(65519.999), 0x7BFF);
-  EXPECT_EQ(f16_from_double(65520), 0x7C00);
-  EXPECT_EQ(f16_from_double(1e300), 0x7C00);
-  EXPECT_EQ(f16_from_double(-0.0), 0x8000);
-  EXPECT_EQ(f16_from_double(5e-324), 0);
-  EXPECT_EQ(bf16_from_double(1e300), 0x7F80);
-  EXPECT_EQ(bf16_from_float(std::numeric_limits<float>::max()), 0x7F80);
-  EXPECT_EQ(bf16_from_double(-5e-324), 0x8000);
+  EXPECT_EQ(double_to_f16(inf), 0x7C00);
+  EXPECT_EQ(double_to_f16(-inf), 0xFC00);
+  EXPECT_EQ(double_to_f16(65519.999), 0x7BFF);
+  EXPECT_EQ(double_to_f16(65520), 0x7C00);
+  EXPECT_EQ(double_to_f16(1e300), 0x7C00);
+  EXPECT_EQ(double_to_f16(-0.0), 0x8000);
+  EXPECT_EQ(double_to_f16(5e-324), 0);
+  EXPECT_EQ(double_to_bf16(1e300), 0x7F80);
+  EXPECT_EQ(float_to_bf16(std::numeric_limits<float>::max()), 0x7F80);
+  EXPECT_EQ(double_to_bf16(-5e-324), 0x8000);
   // A NaN whose payload lies only in the bits that are dropped must not turn into infinity.
   uint32_t thin = 0x7F800001;
   float nan;
   std::memcpy(&nan, &thin, sizeof nan);
-  EXPECT_TRUE(std::isnan(f16_to_float(f16_from_float(nan))));
-  EXPECT_TRUE(std::isnan(bf16_to_float(bf16_from_float(nan))));
-  static_assert(f16_from_float(1.0f) == 0x3C00 && f16_to_float(0x3C00) == 1.0f);
-  static_assert(bf16_from_float(1.0f) == 0x3F80 && bf16_to_float(0x3F80) == 1.0f);
+  EXPECT_TRUE(std::isnan(f16_to_float(float_to_f16(nan))));
+  EXPECT_TRUE(std::isnan(bf16_to_float(float_to_bf16(nan))));
+  static_assert(float_to_f16(1.0f) == 0x3C00 && f16_to_float(0x3C00) == 1.0f);
+  static_assert(float_to_bf16(1.0f) == 0x3F80 && bf16_to_float(0x3F80) == 1.0f);
 }
 
 }  // namespace
