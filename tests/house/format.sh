@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # Checks that every source file is as clang-format would write it. Exit status 77 means skipped.
 #
-#   format.sh REPOSITORY
-#
-# To repair: find dsl ir codegen runtime kernels tools tests -name '*.h' -o -name '*.cc' | xargs clang-format -i
+#   format.sh REPOSITORY [--fix]
 set -uo pipefail
 cd "$1" || exit 2
 
@@ -21,5 +19,13 @@ if [[ -z $formatter ]]; then
   exit 77
 fi
 
-find dsl ir codegen runtime kernels tools tests \( -name '*.h' -o -name '*.cc' \) -print0 |
-  xargs -0 --no-run-if-empty "$formatter" --dry-run --Werror --ferror-limit=3
+mapfile -t files < <(find dsl ir codegen runtime kernels tools tests -name '*.h' -o -name '*.cc' | sort)
+((${#files[@]})) || { echo "found no source file below $PWD"; exit 1; }
+if [[ ${2:-} == --fix ]]; then
+  exec "$formatter" -i "${files[@]}"
+fi
+
+report=$("$formatter" --dry-run --Werror "${files[@]}" 2>&1) && exit 0
+echo "these files are not formatted; tests/house/format.sh . --fix repairs them:"
+sed -nE 's/^([^: ]+):[0-9]+:[0-9]+: error: .*/  \1/p' <<<"$report" | sort | uniq -c | sort -rn
+exit 1
