@@ -72,9 +72,8 @@ absl::StatusOr<uint64_t> Memory::allocate(uint64_t bytes, uint64_t alignment,
                                           absl::string_view label) {
   if (bytes == 0) return absl::InvalidArgumentError("cannot allocate 0 bytes");
   if (!absl::has_single_bit(alignment) || alignment > kLargestAlignment) {
-    return absl::InvalidArgumentError(absl::StrCat("alignment ", alignment,
-                                                   " is not a power of two up to ",
-                                                   kLargestAlignment));
+    return absl::InvalidArgumentError(
+        absl::StrCat("alignment ", alignment, " is not a power of two up to ", kLargestAlignment));
   }
   std::lock_guard<std::mutex> lock(mutex_);
   if (bytes > kLargestAllocation || bytes > capacity_ - allocated_bytes_) {
@@ -83,7 +82,8 @@ absl::StatusOr<uint64_t> Memory::allocate(uint64_t bytes, uint64_t alignment,
                      std::min(capacity_, kLargestAllocation), " bytes are in use"));
   }
 
-  // gap, data, gap, shadow, gap. The whole is unreadable at first; data and shadow are opened below.
+  // gap, data, gap, shadow, gap. The whole is unreadable at first; data and shadow are opened
+  // below.
   const uint64_t page = page_bytes();
   const uint64_t data_bytes = round_up(bytes, page);
   const uint64_t slack = alignment > page ? alignment : 0;
@@ -137,7 +137,8 @@ absl::Status Memory::free(uint64_t address) {
   generation_.fetch_add(1, std::memory_order_acq_rel);
   allocated_bytes_ -= allocation->size_;
 
-  // The range stays readable: a kernel that runs on another thread meets zeros, not a fault of ours.
+  // The range stays readable: a kernel that runs on another thread meets zeros, not a fault of
+  // ours.
   const uint64_t data_bytes = round_up(allocation->size_, page_bytes());
   madvise(host_pointer(allocation->begin_), data_bytes, MADV_DONTNEED);
   madvise(allocation->shadow_, data_bytes, MADV_DONTNEED);
@@ -233,9 +234,9 @@ absl::Status Memory::copy(uint64_t to, uint64_t from, uint64_t bytes) {
   const absl::StatusOr<Allocation*> target = require(to, bytes);
   if (!target.ok()) return target.status();
   if (to < from + bytes && from < to + bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("source and destination of a copy of ", count_bytes(bytes), " overlap in ",
-                     (*target)->describe()));
+    return absl::InvalidArgumentError(absl::StrCat("source and destination of a copy of ",
+                                                   count_bytes(bytes), " overlap in ",
+                                                   (*target)->describe()));
   }
   if ((*source)->initialized(from, bytes)) {
     std::memcpy(host_pointer(to), host_pointer(from), bytes);
@@ -247,9 +248,8 @@ absl::Status Memory::copy(uint64_t to, uint64_t from, uint64_t bytes) {
     const uint64_t count = std::min(kCopyChunk, bytes - done);
     const uint8_t* written = (*source)->shadow_ + (from + done - (*source)->begin());
     uint8_t* target_written = (*target)->shadow_ + (to + done - (*target)->begin());
-    const bool target_untouched =
-        !(*target)->all_initialized_.load(std::memory_order_acquire) &&
-        all_zero(target_written, count);
+    const bool target_untouched = !(*target)->all_initialized_.load(std::memory_order_acquire) &&
+                                  all_zero(target_written, count);
     if (all_zero(written, count) && target_untouched) continue;
     if ((*target)->all_initialized_.load(std::memory_order_acquire)) {
       (*target)->mark_uninitialized(to + done, count);
@@ -267,9 +267,11 @@ absl::Status Memory::fill(uint64_t to, uint32_t pattern, uint64_t pattern_bytes,
   }
   if (count == 0) return absl::OkStatus();
   if (to % pattern_bytes != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("a fill of ", pattern_bytes,
-                                                   "-byte values needs an address that is a multiple "
-                                                   "of ", pattern_bytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a fill of ", pattern_bytes,
+                     "-byte values needs an address that is a multiple "
+                     "of ",
+                     pattern_bytes));
   }
   if (count > kLargestAllocation) {
     return absl::InvalidArgumentError(explain(to, count));
@@ -285,7 +287,8 @@ absl::Status Memory::fill(uint64_t to, uint32_t pattern, uint64_t pattern_bytes,
   } else if (pattern_bytes == 1) {
     std::memset(data, static_cast<int>(pattern), bytes);
   } else {
-    for (uint64_t i = 0; i < count; ++i) std::memcpy(data + i * pattern_bytes, &pattern, pattern_bytes);
+    for (uint64_t i = 0; i < count; ++i)
+      std::memcpy(data + i * pattern_bytes, &pattern, pattern_bytes);
   }
   (*target)->mark_initialized(to, bytes);
   return absl::OkStatus();

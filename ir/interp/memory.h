@@ -1,9 +1,10 @@
 // Device memory of the interpreter: sparse, guarded, and aware of which bytes were ever written.
 //
 // Addresses are host addresses, so the interpreter reads and writes through them directly once a
-// cursor has vouched for the range. Pages cost nothing until they are touched: an allocation of many
-// GiB is as cheap as one of a few bytes. Unreadable gaps on either side keep neighbours apart, so an
-// address that runs off an allocation is attributed to that allocation and not to the next one.
+// cursor has vouched for the range. Pages cost nothing until they are touched: an allocation of
+// many GiB is as cheap as one of a few bytes. Unreadable gaps on either side keep neighbours apart,
+// so an address that runs off an allocation is attributed to that allocation and not to the next
+// one.
 //
 //   Memory memory;
 //   const uint64_t x = memory.allocate(1024, 256, "x").value();
@@ -56,11 +57,16 @@ class Allocation {
     if (all_initialized_.load(std::memory_order_acquire)) return true;
     const uint8_t* shadow = shadow_ + (address - begin_);
     switch (bytes) {
-      case 1: return *shadow != 0;
-      case 2: return load<uint16_t>(shadow) == 0x0101u;
-      case 4: return load<uint32_t>(shadow) == 0x01010101u;
-      case 8: return load<uint64_t>(shadow) == 0x0101010101010101u;
-      default: return std::memchr(shadow, 0, bytes) == nullptr;
+      case 1:
+        return *shadow != 0;
+      case 2:
+        return load<uint16_t>(shadow) == 0x0101u;
+      case 4:
+        return load<uint32_t>(shadow) == 0x01010101u;
+      case 8:
+        return load<uint64_t>(shadow) == 0x0101010101010101u;
+      default:
+        return std::memchr(shadow, 0, bytes) == nullptr;
     }
   }
 
@@ -69,9 +75,14 @@ class Allocation {
     if (all_initialized_.load(std::memory_order_acquire)) return;
     uint8_t* shadow = shadow_ + (address - begin_);
     switch (bytes) {
-      case 4: std::memset(shadow, 1, 4); return;
-      case 8: std::memset(shadow, 1, 8); return;
-      default: break;
+      case 4:
+        std::memset(shadow, 1, 4);
+        return;
+      case 8:
+        std::memset(shadow, 1, 8);
+        return;
+      default:
+        break;
     }
     // Input tensors are written whole by one copy: after that the shadow need not be looked at.
     if (bytes == size_) {
@@ -122,21 +133,22 @@ class Memory {
   absl::StatusOr<uint64_t> allocate(uint64_t bytes, uint64_t alignment = 256,
                                     absl::string_view label = "");
 
-  // Gives back the range that starts at `address`. It is remembered for a while, so that a later use
-  // is explained as such. kInvalidArgument when no live range starts there.
+  // Gives back the range that starts at `address`. It is remembered for a while, so that a later
+  // use is explained as such. kInvalidArgument when no live range starts there.
   absl::Status free(uint64_t address);
 
-  // The live allocation that holds all of [address, address + bytes), or null. O(log n); valid until
-  // that allocation is freed.
+  // The live allocation that holds all of [address, address + bytes), or null. O(log n); valid
+  // until that allocation is freed.
   Allocation* find(uint64_t address, uint64_t bytes) const;
 
-  // What is wrong with [address, address + bytes): "4 bytes at byte 1022 of allocation #3 'x' of 1024
-  // bytes, running 2 bytes past its end". For a range that is fine: where it lies.
+  // What is wrong with [address, address + bytes): "4 bytes at byte 1022 of allocation #3 'x' of
+  // 1024 bytes, running 2 bytes past its end". For a range that is fine: where it lies.
   std::string explain(uint64_t address, uint64_t bytes) const;
 
   // Copies and fills by address; the ranges must each lie in one live allocation, else
   // kInvalidArgument with explain()'s text. Bytes that come from the host are initialised, a copy
-  // within the device carries over which bytes were, and reading uninitialised bytes back gives zeros.
+  // within the device carries over which bytes were, and reading uninitialised bytes back gives
+  // zeros.
   absl::Status copy_from_host(uint64_t to, const void* from, uint64_t bytes);
   absl::Status copy_to_host(void* to, uint64_t from, uint64_t bytes) const;
   absl::Status copy(uint64_t to, uint64_t from, uint64_t bytes);

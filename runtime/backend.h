@@ -1,0 +1,87 @@
+// What a device must do, whatever stands behind it. Programs use Device, Stream and Buffer; this is
+// the seam between them and the two implementations.
+//
+// Launching is not part of it: the interpreter runs an ir::Kernel and the driver a loaded function.
+// The layer that compiles kernels asks for the concrete backend and calls its own entry point.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "heddle/runtime/device_info.h"
+
+namespace heddle::runtime {
+
+// An address in the memory of a device.
+using DeviceAddress = uint64_t;
+
+// What a backend knows a stream or an event by. Zero is the device's default stream.
+enum class StreamHandle : uintptr_t { kDefault = 0 };
+enum class EventHandle : uintptr_t { kNone = 0 };
+
+// Everything is thread-safe. Errors name the call, the device and a cure. What gives something back
+// cannot fail: destructors call it, also after the device was lost.
+class Backend {
+ public:
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  BackendKind kind() const { return kind_; }
+  // "cuda:0", "interp".
+  const std::string& name() const { return name_; }
+  const DeviceInfo& info() const { return info_; }
+
+  // OK, or why no call can succeed any more.
+  virtual absl::Status health() const = 0;
+  virtual absl::StatusOr<MemoryUsage> memory_usage() = 0;
+  // Waits for everything that was enqueued on any stream.
+  virtual absl::Status synchronize() = 0;
+
+  // `bytes` > 0; aligned to 256 bytes or better. kResourceExhausted says requested, free and total.
+  virtual absl::StatusOr<DeviceAddress> allocate(size_t bytes) = 0;
+  virtual void deallocate(DeviceAddress address) noexcept = 0;
+  // Host memory that asynchronous copies do not have to stage.
+  virtual absl::StatusOr<void*> allocate_host(size_t bytes) = 0;
+  virtual void deallocate_host(void* memory) noexcept = 0;
+
+  virtual absl::StatusOr<StreamHandle> create_stream() = 0;
+  virtual void destroy_stream(StreamHandle stream) noexcept = 0;
+  virtual absl::Status synchronize_stream(StreamHandle stream) = 0;
+  virtual absl::StatusOr<bool> stream_done(StreamHandle stream) = 0;
+  virtual absl::Status stream_wait(StreamHandle stream, EventHandle event) = 0;
+
+  virtual absl::StatusOr<EventHandle> create_event() = 0;
+  virtual void destroy_event(EventHandle event) noexcept = 0;
+  virtual absl::Status record_event(EventHandle event, StreamHandle stream) = 0;
+  virtual absl::Status synchronize_event(EventHandle event) = 0;
+  virtual absl::StatusOr<bool> event_done(EventHandle event) = 0;
+  virtual absl::StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) = 0;
+
+  // Asynchronous copies and fills of `bytes` > 0, in stream order.
+  virtual absl::Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
+                                      size_t bytes) = 0;
+  virtual absl::Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
+                                    size_t bytes) = 0;
+  virtual absl::Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
+                                      size_t bytes) = 0;
+  virtual absl::Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value,
+                             size_t count) = 0;
+  virtual absl::Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value,
+                              size_t count) = 0;
+
+ protected:
+  Backend(BackendKind kind, std::string name, DeviceInfo info)
+      : kind_(kind), name_(std::move(name)), info_(std::move(info)) {}
+
+ private:
+  const BackendKind kind_;
+  const std::string name_;
+  const DeviceInfo info_;
+};
+
+}  // namespace heddle::runtime

@@ -1,0 +1,119 @@
+// Memory: Buffer on a device, PinnedBuffer on the host.
+//
+//   Buffer x = device.allocate(rows * sizeof(float)).value();
+//   absl::Status status = x.copy_from_host(stream, values.data(), x.size_bytes());
+//   std::vector<float> back = x.download<float>(stream).value();
+//
+// Offsets and sizes are in bytes and are checked against the buffer: kOutOfRange says both.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "heddle/runtime/backend.h"
+#include "heddle/runtime/stream.h"
+
+namespace heddle::runtime {
+
+// A range of device memory, freed by the destructor, which waits for kernels that may still use it.
+// Movable. A buffer of 0 bytes has address 0. The interpreter considers its bytes uninitialised
+// until a copy, a fill or a kernel has written them.
+class Buffer {
+ public:
+  // A buffer of 0 bytes that belongs to no device.
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept
+      : backend_(std::move(other.backend_)),
+        address_(std::exchange(other.address_, 0)),
+        size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  size_t size_bytes() const { return size_bytes_; }
+  // At least 256-byte aligned.
+  DeviceAddress address() const { return address_; }
+  // Null for a default-constructed or moved-from buffer.
+  const std::shared_ptr<Backend>& backend() const { return backend_; }
+
+  // Asynchronous, in stream order; host memory must stay as it is until the stream has got there.
+  absl::Status copy_from_host(const Stream& stream, const void* from, size_t bytes,
+                              size_t offset = 0);
+  absl::Status copy_to_host(const Stream& stream, void* to, size_t bytes, size_t offset = 0) const;
+  // From another place of the same device; the two ranges must not overlap.
+  absl::Status copy_from(const Stream& stream, const Buffer& from, size_t bytes, size_t offset = 0,
+                         size_t from_offset = 0);
+  // `count` bytes, or 32-bit words at an offset that is a multiple of 4.
+  absl::Status fill8(const Stream& stream, uint8_t value, size_t count, size_t offset = 0);
+  absl::Status fill32(const Stream& stream, uint32_t value, size_t count, size_t offset = 0);
+  // Every byte.
+  absl::Status fill(const Stream& stream, uint8_t value) {
+    return fill8(stream, value, size_bytes_);
+  }
+
+  // The whole buffer as values of T, of which it must hold a whole number. Waits for the stream.
+  template <class T>
+  absl::StatusOr<std::vector<T>> download(const Stream& stream) const;
+
+ private:
+  friend class Device;
+  Buffer(std::shared_ptr<Backend> backend, DeviceAddress address, size_t size_bytes)
+      : backend_(std::move(backend)), address_(address), size_bytes_(size_bytes) {}
+
+  absl::Status check(const Stream& stream, size_t offset, size_t bytes) const;
+
+  std::shared_ptr<Backend> backend_;
+  DeviceAddress address_ = 0;
+  size_t size_bytes_ = 0;
+};
+
+// Host memory that the device copies from and to without staging, so that such copies really run
+// beside the host. Movable, freed by the destructor.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  PinnedBuffer(PinnedBuffer&& other) noexcept
+      : backend_(std::move(other.backend_)),
+        data_(std::exchange(other.data_, nullptr)),
+        size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept;
+  ~PinnedBuffer();
+
+  void* data() const { return data_; }
+  size_t size_bytes() const { return size_bytes_; }
+
+ private:
+  friend class Device;
+  PinnedBuffer(std::shared_ptr<Backend> backend, void* data, size_t size_bytes)
+      : backend_(std::move(backend)), data_(data), size_bytes_(size_bytes) {}
+
+  std::shared_ptr<Backend> backend_;
+  void* data_ = nullptr;
+  size_t size_bytes_ = 0;
+};
+
+template <class T>
+absl::StatusOr<std::vector<T>> Buffer::download(const Stream& stream) const {
+  static_assert(std::is_trivially_copyable_v<T>, "download needs plain values");
+  if (size_bytes_ % sizeof(T) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a buffer of ", size_bytes_, " bytes is no whole number of ", sizeof(T), "-byte values"));
+  }
+  std::vector<T> values(size_bytes_ / sizeof(T));
+  if (absl::Status s = copy_to_host(stream, values.data(), size_bytes_); !s.ok()) return s;
+  if (absl::Status s = stream.synchronize(); !s.ok()) return s;
+  return values;
+}
+
+}  // namespace heddle::runtime
+
+namespace heddle {
+using runtime::Buffer;
+using runtime::PinnedBuffer;
+}  // namespace heddle

@@ -1,0 +1,367 @@
+#include "heddle/runtime/cuda/cuda_backend.h"
+
+#include <cstdlib>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace heddle::runtime::cuda {
+namespace {
+
+// Launches that a message about a fault lists.
+constexpr size_t kListedLaunches = 4;
+
+struct AttributeRow {
+  DeviceAttribute attribute;
+  void (*store)(int value, DeviceInfo& info);
+};
+
+constexpr AttributeRow kAttributes[] = {
+    {DeviceAttribute::kComputeCapabilityMajor, [](int v, DeviceInfo& i) { i.compute_major = v; }},
+    {DeviceAttribute::kComputeCapabilityMinor, [](int v, DeviceInfo& i) { i.compute_minor = v; }},
+    {DeviceAttribute::kMultiprocessorCount, [](int v, DeviceInfo& i) { i.sm_count = v; }},
+    {DeviceAttribute::kWarpSize, [](int v, DeviceInfo& i) { i.warp_size = v; }},
+    {DeviceAttribute::kMaxThreadsPerMultiprocessor,
+     [](int v, DeviceInfo& i) { i.max_threads_per_sm = v; }},
+    {DeviceAttribute::kMaxRegistersPerMultiprocessor,
+     [](int v, DeviceInfo& i) { i.registers_per_sm = v; }},
+    {DeviceAttribute::kMaxSharedMemoryPerMultiprocessor,
+     [](int v, DeviceInfo& i) { i.shared_per_sm = v; }},
+    {DeviceAttribute::kL2CacheSize, [](int v, DeviceInfo& i) { i.l2_bytes = v; }},
+    {DeviceAttribute::kClusterLaunch, [](int v, DeviceInfo& i) { i.cluster_launch = v != 0; }},
+    {DeviceAttribute::kCooperativeLaunch,
+     [](int v, DeviceInfo& i) { i.cooperative_launch = v != 0; }},
+    {DeviceAttribute::kMaxGridDimX, [](int v, DeviceInfo& i) { i.limits.max_grid_x = v; }},
+    {DeviceAttribute::kMaxGridDimY, [](int v, DeviceInfo& i) { i.limits.max_grid_y = v; }},
+    {DeviceAttribute::kMaxGridDimZ, [](int v, DeviceInfo& i) { i.limits.max_grid_z = v; }},
+    {DeviceAttribute::kMaxBlockDimX, [](int v, DeviceInfo& i) { i.limits.max_block_x = v; }},
+    {DeviceAttribute::kMaxBlockDimY, [](int v, DeviceInfo& i) { i.limits.max_block_y = v; }},
+    {DeviceAttribute::kMaxBlockDimZ, [](int v, DeviceInfo& i) { i.limits.max_block_z = v; }},
+    {DeviceAttribute::kMaxThreadsPerBlock,
+     [](int v, DeviceInfo& i) { i.limits.max_threads_per_block = v; }},
+    {DeviceAttribute::kMaxSharedMemoryPerBlockOptin,
+     [](int v, DeviceInfo& i) { i.limits.max_shared_per_block = v; }},
+};
+
+absl::StatusOr<DeviceInfo> query_info(const Driver& driver, DeviceOrdinal device,
+                                      const std::string& name) {
+  const DriverApi& api = driver.api();
+  const auto error = [&](const char* symbol, Result result) {
+    return driver_error(api, result, {.call = symbol, .device = name});
+  };
+  DeviceInfo info;
+  info.driver_version = driver.version();
+  char text[256] = {};
+  Result result = api.device_get_name(text, sizeof(text) - 1, device);
+  if (result != Result::kSuccess) return error(api.device_get_name.symbol, result);
+  info.name = text;
+  size_t total = 0;
+  result = api.device_total_mem(&total, device);
+  if (result != Result::kSuccess) return error(api.device_total_mem.symbol, result);
+  info.total_memory = static_cast<int64_t>(total);
+  for (const AttributeRow& row : kAttributes) {
+    int value = 0;
+    result = api.device_get_attribute(&value, row.attribute, device);
+    if (result != Result::kSuccess) return error(api.device_get_attribute.symbol, result);
+    row.store(value, info);
+  }
+  return info;
+}
+
+bool sync_requested() {
+  const char* value = std::getenv("HEDDLE_SYNC");
+  return value != nullptr && *value != '\0' && std::string(value) != "0";
+}
+
+}  // namespace
+
+absl::StatusOr<int> CudaBackend::device_count() {
+  const absl::StatusOr<const Driver*> driver = Driver::get();
+  if (!driver.ok()) return driver.status();
+  const DriverApi& api = (*driver)->api();
+  int count = 0;
+  const Result result = api.device_get_count(&count);
+  if (result == Result::kSuccess) return count;
+  return driver_error(api, result, {.call = api.device_get_count.symbol});
+}
+
+absl::StatusOr<std::shared_ptr<CudaBackend>> CudaBackend::open(int ordinal) {
+  const absl::StatusOr<const Driver*> driver = Driver::get();
+  if (!driver.ok()) return driver.status();
+
+  static std::mutex& mutex = *new std::mutex;
+  static auto& opened = *new std::map<std::pair<const Driver*, int>, std::weak_ptr<CudaBackend>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::weak_ptr<CudaBackend>& slot = opened[{*driver, ordinal}];
+  if (std::shared_ptr<CudaBackend> backend = slot.lock()) return backend;
+
+  const std::string name = absl::StrCat("cuda:", ordinal);
+  const absl::StatusOr<int> count = device_count();
+  if (!count.ok()) return count.status();
+  if (ordinal >= *count) {
+    return absl::NotFoundError(absl::StrCat(name, " does not exist: the driver sees ", *count,
+                                            *count == 1 ? " GPU" : " GPUs",
+                                            " (CUDA_VISIBLE_DEVICES may hide some)"));
+  }
+  const DriverApi& api = (*driver)->api();
+  DeviceOrdinal device = 0;
+  Result result = api.device_get(&device, ordinal);
+  if (result != Result::kSuccess) {
+    return driver_error(api, result, {.call = api.device_get.symbol, .device = name});
+  }
+  absl::StatusOr<DeviceInfo> info = query_info(**driver, device, name);
+  if (!info.ok()) return info.status();
+  ContextHandle context = nullptr;
+  result = api.primary_ctx_retain(&context, device);
+  if (result != Result::kSuccess) {
+    return driver_error(api, result, {.call = api.primary_ctx_retain.symbol, .device = name});
+  }
+  std::shared_ptr<CudaBackend> backend(
+      new CudaBackend(**driver, device, context, name, *std::move(info)));
+  slot = backend;
+  return backend;
+}
+
+CudaBackend::CudaBackend(const Driver& driver, DeviceOrdinal device, ContextHandle context,
+                         std::string name, DeviceInfo info)
+    : Backend(BackendKind::kCuda, std::move(name), std::move(info)),
+      driver_(driver),
+      device_(device),
+      context_(context),
+      synchronous_(sync_requested()) {}
+
+CudaBackend::~CudaBackend() { api().primary_ctx_release(device_); }
+
+absl::Status CudaBackend::health() const {
+  if (!lost()) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(loss_mutex_);
+  return absl::FailedPreconditionError(loss_);
+}
+
+std::string CudaBackend::blame() const {
+  const std::vector<LaunchRecord> records = ring_.records();
+  if (records.empty()) {
+    return "no launch of this program is unfinished, so a copy or another user of the GPU failed";
+  }
+  const auto text = [](const LaunchRecord& record) {
+    return absl::StrCat(record.site.describe(), " with ", describe(record.config));
+  };
+  if (records.size() == 1) {
+    return absl::StrCat("caused by ", text(records[0]), ", the only unfinished launch");
+  }
+  std::string list = "caused by one of the unfinished launches, newest first: ";
+  for (size_t i = 0; i < records.size() && i < kListedLaunches; ++i) {
+    absl::StrAppend(&list, i == 0 ? "" : " | ", text(records[i]));
+  }
+  if (records.size() > kListedLaunches) {
+    absl::StrAppend(&list, " | and ", records.size() - kListedLaunches, " more");
+  }
+  return absl::StrCat(list, " (HEDDLE_SYNC=1 tells which)");
+}
+
+std::string CudaBackend::to_text(Amount amount) {
+  return amount.unit == nullptr ? "" : absl::StrCat(amount.count, " ", amount.unit);
+}
+
+absl::Status CudaBackend::fail(const char* symbol, Result result, absl::string_view subject,
+                               absl::string_view detail, const LaunchRecord* culprit) {
+  DriverFailure failure{.call = symbol, .subject = subject, .device = name(), .detail = detail};
+  const ErrorInfo info = error_info(result);
+  if (!info.sticky) return driver_error(api(), result, failure);
+
+  const std::string cause = culprit == nullptr
+                                ? blame()
+                                : absl::StrCat("caused by ", culprit->site.describe(), " with ",
+                                               describe(culprit->config));
+  {
+    std::lock_guard<std::mutex> lock(loss_mutex_);
+    if (loss_.empty()) {
+      loss_ = absl::StrCat(name(), " is lost since ", call_name(symbol), " reported ", info.name,
+                           " (", info.code, "), ", cause, "; restart the process to use it again");
+    }
+  }
+  lost_.store(true, std::memory_order_release);
+  failure.detail = cause;
+  return driver_error(api(), result, failure);
+}
+
+template <class... Args, class... Actual>
+void CudaBackend::release(const DriverFunction<Result(Args...)>& function,
+                          Actual... arguments) noexcept {
+  const Scope scope(*this);
+  if (scope.result() != Result::kSuccess) return;
+  // Freeing can bring an earlier kernel's fault to light; nobody is there to be told, but later
+  // calls will be.
+  const Result result = function(arguments...);
+  if (error_info(result).sticky && !lost()) (void)fail(function.symbol, result);
+}
+
+void CudaBackend::unload_module(ModuleHandle module) noexcept {
+  release(api().module_unload, module);
+}
+
+absl::StatusOr<MemoryUsage> CudaBackend::memory_usage() {
+  size_t free = 0;
+  size_t total = 0;
+  if (absl::Status s = call(api().mem_get_info, &free, &total); !s.ok()) return s;
+  return MemoryUsage{free, total};
+}
+
+absl::Status CudaBackend::synchronize() {
+  const uint64_t before = ring_.next_ticket();
+  absl::Status status = call(api().ctx_synchronize);
+  if (status.ok()) ring_.complete_all(before);
+  return status;
+}
+
+// Memory that other users of the context (PyTorch's asynchronous allocator, say) have given back
+// but that the driver still keeps in its pool.
+void CudaBackend::trim_memory_pool() {
+  MemoryPoolHandle pool = nullptr;
+  if (api().device_get_default_mem_pool(&pool, device_) == Result::kSuccess) {
+    api().mem_pool_trim_to(pool, 0);
+  }
+}
+
+absl::Status CudaBackend::out_of_memory(const char* symbol, size_t bytes) {
+  std::string detail = absl::StrCat(bytes, " bytes requested");
+  size_t free = 0;
+  size_t total = 0;
+  if (api().mem_get_info(&free, &total) == Result::kSuccess) {
+    absl::StrAppend(&detail, ", ", free, " of ", total, " bytes free");
+  }
+  return fail(symbol, Result::kOutOfMemory, "", detail);
+}
+
+absl::StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
+  if (lost()) return health();
+  const Scope scope(*this);
+  if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
+  DevicePointer address = 0;
+  Result result = api().mem_alloc(&address, bytes);
+  if (result == Result::kOutOfMemory) {
+    trim_memory_pool();
+    result = api().mem_alloc(&address, bytes);
+  }
+  if (result == Result::kSuccess) return address;
+  if (result == Result::kOutOfMemory) return out_of_memory(api().mem_alloc.symbol, bytes);
+  return fail(api().mem_alloc.symbol, result, to_text({bytes, "bytes"}));
+}
+
+void CudaBackend::deallocate(DeviceAddress address) noexcept { release(api().mem_free, address); }
+
+absl::StatusOr<void*> CudaBackend::allocate_host(size_t bytes) {
+  void* memory = nullptr;
+  if (absl::Status s = call_about(Amount{bytes, "bytes of pinned host memory"},
+                                  api().mem_host_alloc, &memory, bytes, kMemHostAllocPortable);
+      !s.ok()) {
+    return s;
+  }
+  return memory;
+}
+
+void CudaBackend::deallocate_host(void* memory) noexcept { release(api().mem_free_host, memory); }
+
+absl::StatusOr<StreamHandle> CudaBackend::create_stream() {
+  DriverStream stream = nullptr;
+  if (absl::Status s = call(api().stream_create, &stream, kStreamNonBlocking); !s.ok()) return s;
+  return StreamHandle{reinterpret_cast<uintptr_t>(stream)};
+}
+
+void CudaBackend::destroy_stream(StreamHandle stream) noexcept {
+  release(api().stream_destroy, driver_stream(stream));
+}
+
+absl::Status CudaBackend::synchronize_stream(StreamHandle stream) {
+  const uint64_t before = ring_.next_ticket();
+  absl::Status status = call(api().stream_synchronize, driver_stream(stream));
+  if (status.ok()) ring_.complete(stream, before);
+  return status;
+}
+
+absl::StatusOr<bool> CudaBackend::query(const char* symbol, Result result) {
+  if (result == Result::kSuccess) return true;
+  if (result == Result::kNotReady) return false;
+  return fail(symbol, result);
+}
+
+absl::StatusOr<bool> CudaBackend::stream_done(StreamHandle stream) {
+  if (lost()) return health();
+  const Scope scope(*this);
+  if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
+  return query(api().stream_query.symbol, api().stream_query(driver_stream(stream)));
+}
+
+absl::Status CudaBackend::stream_wait(StreamHandle stream, EventHandle event) {
+  return call(api().stream_wait_event, driver_stream(stream), driver_event(event),
+              kEventWaitDefault);
+}
+
+absl::StatusOr<EventHandle> CudaBackend::create_event() {
+  DriverEvent event = nullptr;
+  if (absl::Status s = call(api().event_create, &event, kEventDefault); !s.ok()) return s;
+  return EventHandle{reinterpret_cast<uintptr_t>(event)};
+}
+
+void CudaBackend::destroy_event(EventHandle event) noexcept {
+  release(api().event_destroy, driver_event(event));
+}
+
+absl::Status CudaBackend::record_event(EventHandle event, StreamHandle stream) {
+  return call(api().event_record, driver_event(event), driver_stream(stream));
+}
+
+absl::Status CudaBackend::synchronize_event(EventHandle event) {
+  return call(api().event_synchronize, driver_event(event));
+}
+
+absl::StatusOr<bool> CudaBackend::event_done(EventHandle event) {
+  if (lost()) return health();
+  const Scope scope(*this);
+  if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
+  return query(api().event_query.symbol, api().event_query(driver_event(event)));
+}
+
+absl::StatusOr<double> CudaBackend::elapsed_ms(EventHandle start, EventHandle stop) {
+  float milliseconds = 0;
+  if (absl::Status s =
+          call(api().event_elapsed_time, &milliseconds, driver_event(start), driver_event(stop));
+      !s.ok()) {
+    return s;
+  }
+  return milliseconds;
+}
+
+absl::Status CudaBackend::copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
+                                         size_t bytes) {
+  return call_about(Amount{bytes, "bytes"}, api().memcpy_htod_async, to, from, bytes,
+                    driver_stream(stream));
+}
+
+absl::Status CudaBackend::copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
+                                       size_t bytes) {
+  return call_about(Amount{bytes, "bytes"}, api().memcpy_dtoh_async, to, from, bytes,
+                    driver_stream(stream));
+}
+
+absl::Status CudaBackend::copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
+                                         size_t bytes) {
+  return call_about(Amount{bytes, "bytes"}, api().memcpy_dtod_async, to, from, bytes,
+                    driver_stream(stream));
+}
+
+absl::Status CudaBackend::fill8(StreamHandle stream, DeviceAddress to, uint8_t value,
+                                size_t count) {
+  return call_about(Amount{count, "bytes"}, api().memset_d8_async, to, value, count,
+                    driver_stream(stream));
+}
+
+absl::Status CudaBackend::fill32(StreamHandle stream, DeviceAddress to, uint32_t value,
+                                 size_t count) {
+  return call_about(Amount{count, "words"}, api().memset_d32_async, to, value, count,
+                    driver_stream(stream));
+}
+
+}  // namespace heddle::runtime::cuda

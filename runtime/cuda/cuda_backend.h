@@ -1,0 +1,162 @@
+// A GPU through the driver API and its primary context.
+//
+// The context is current on a thread only inside a call: if it was not current before, the call
+// makes it so and undoes that. After an error that the driver calls sticky the backend is lost:
+// every later call fails at once, with the launch that is to blame.
+//
+// HEDDLE_SYNC=1 in the environment waits after every launch, so that the blame is exact.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "heddle/runtime/backend.h"
+#include "heddle/runtime/cuda/driver.h"
+#include "heddle/runtime/cuda/errors.h"
+#include "heddle/runtime/cuda/launch_ring.h"
+
+namespace heddle::runtime::cuda {
+
+inline DriverStream driver_stream(StreamHandle handle) {
+  return reinterpret_cast<DriverStream>(static_cast<uintptr_t>(handle));
+}
+inline DriverEvent driver_event(EventHandle handle) {
+  return reinterpret_cast<DriverEvent>(static_cast<uintptr_t>(handle));
+}
+
+class CudaBackend final : public Backend {
+ public:
+  // The GPU with this number: the same backend while anybody holds it. kNotFound without a driver
+  // or without that GPU.
+  static absl::StatusOr<std::shared_ptr<CudaBackend>> open(int ordinal);
+  static absl::StatusOr<int> device_count();
+
+  // Gives the context back to the driver.
+  ~CudaBackend() override;
+
+  absl::Status health() const override;
+  absl::StatusOr<MemoryUsage> memory_usage() override;
+  absl::Status synchronize() override;
+
+  absl::StatusOr<DeviceAddress> allocate(size_t bytes) override;
+  void deallocate(DeviceAddress address) noexcept override;
+  absl::StatusOr<void*> allocate_host(size_t bytes) override;
+  void deallocate_host(void* memory) noexcept override;
+
+  absl::StatusOr<StreamHandle> create_stream() override;
+  void destroy_stream(StreamHandle stream) noexcept override;
+  absl::Status synchronize_stream(StreamHandle stream) override;
+  absl::StatusOr<bool> stream_done(StreamHandle stream) override;
+  absl::Status stream_wait(StreamHandle stream, EventHandle event) override;
+
+  absl::StatusOr<EventHandle> create_event() override;
+  void destroy_event(EventHandle event) noexcept override;
+  absl::Status record_event(EventHandle event, StreamHandle stream) override;
+  absl::Status synchronize_event(EventHandle event) override;
+  absl::StatusOr<bool> event_done(EventHandle event) override;
+  absl::StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) override;
+
+  absl::Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
+                              size_t bytes) override;
+  absl::Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
+                            size_t bytes) override;
+  absl::Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
+                              size_t bytes) override;
+  absl::Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
+  absl::Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) override;
+
+  // For the code that loads modules and launches.
+
+  // Makes the context current for a scope.
+  class Scope {
+   public:
+    explicit Scope(const CudaBackend& backend) : backend_(backend) {
+      const DriverApi& api = backend.driver_.api();
+      ContextHandle current = nullptr;
+      failed_call_ = api.ctx_get_current.symbol;
+      result_ = api.ctx_get_current(&current);
+      if (result_ != Result::kSuccess || current == backend.context_) return;
+      failed_call_ = api.ctx_push_current.symbol;
+      result_ = api.ctx_push_current(backend.context_);
+      pushed_ = result_ == Result::kSuccess;
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() {
+      ContextHandle popped = nullptr;
+      if (pushed_) backend_.driver_.api().ctx_pop_current(&popped);
+    }
+
+    Result result() const { return result_; }
+    // The call that `result` is of.
+    const char* failed_call() const { return failed_call_; }
+
+   private:
+    const CudaBackend& backend_;
+    const char* failed_call_;
+    Result result_;
+    bool pushed_ = false;
+  };
+
+  // How much a call was about, for its message: {4096, "bytes"}.
+  struct Amount {
+    size_t count;
+    const char* unit;
+  };
+
+  // Calls a driver function with the context current. Fails at once when the device is lost.
+  template <class... Args, class... Actual>
+  absl::Status call(const DriverFunction<Result(Args...)>& function, Actual... arguments) {
+    return call_about(Amount{0, nullptr}, function, arguments...);
+  }
+  template <class... Args, class... Actual>
+  absl::Status call_about(Amount amount, const DriverFunction<Result(Args...)>& function,
+                          Actual... arguments) {
+    if (lost()) return health();
+    const Scope scope(*this);
+    if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
+    const Result result = function(arguments...);
+    if (result == Result::kSuccess) return absl::OkStatus();
+    return fail(function.symbol, result, to_text(amount));
+  }
+
+  void unload_module(ModuleHandle module) noexcept;
+
+  // The status of a failed call. A sticky error makes the backend lost and is attributed to
+  // `culprit` or, without one, to the launches that nobody has waited for.
+  absl::Status fail(const char* symbol, Result result, absl::string_view subject = "",
+                    absl::string_view detail = "", const LaunchRecord* culprit = nullptr);
+
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  const DriverApi& api() const { return driver_.api(); }
+  LaunchRing& ring() { return ring_; }
+  bool synchronous() const { return synchronous_; }
+
+ private:
+  CudaBackend(const Driver& driver, DeviceOrdinal device, ContextHandle context, std::string name,
+              DeviceInfo info);
+
+  static std::string to_text(Amount amount);
+
+  template <class... Args, class... Actual>
+  void release(const DriverFunction<Result(Args...)>& function, Actual... arguments) noexcept;
+  absl::StatusOr<bool> query(const char* symbol, Result result);
+  absl::Status out_of_memory(const char* symbol, size_t bytes);
+  void trim_memory_pool();
+  std::string blame() const;
+
+  const Driver& driver_;
+  const DeviceOrdinal device_;
+  const ContextHandle context_;
+  const bool synchronous_;
+  LaunchRing ring_;
+
+  std::atomic<bool> lost_{false};
+  mutable std::mutex loss_mutex_;
+  // Why every call fails; written once.
+  std::string loss_;
+};
+
+}  // namespace heddle::runtime::cuda

@@ -1,0 +1,100 @@
+#include "heddle/runtime/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "heddle/runtime/cuda/errors.h"
+
+namespace heddle::runtime::cuda {
+namespace {
+
+constexpr char kDefaultLibrary[] = "libcuda.so.1";
+constexpr char kStillWorks[] = "the interpreter still works: Device::open(\"interp\")";
+
+template <class Signature>
+bool resolve(void* library, DriverFunction<Signature>& function) {
+  function.entry = reinterpret_cast<decltype(function.entry)>(dlsym(library, function.symbol));
+  return function.entry != nullptr;
+}
+
+}  // namespace
+
+std::string version_text(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+}
+
+absl::StatusOr<const Driver*> Driver::get() {
+  const char* chosen = std::getenv("HEDDLE_CUDA_LIBRARY");
+  const std::string library = chosen != nullptr && *chosen != '\0' ? chosen : kDefaultLibrary;
+
+  // By name, for a process may look at two libraries (tests do). Never destroyed: handles that a
+  // program leaves behind are released after main.
+  static std::mutex& mutex = *new std::mutex;
+  static auto& loaded = *new std::map<std::string, const Driver*>;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (const auto found = loaded.find(library); found != loaded.end()) return found->second;
+  absl::StatusOr<const Driver*> driver = load(library);
+  if (driver.ok()) loaded.emplace(library, *driver);
+  return driver;
+}
+
+absl::StatusOr<const Driver*> Driver::load(const std::string& library) {
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* error = dlerror();
+    // The loader's text repeats the name; only a failure other than absence is worth quoting.
+    if (error == nullptr || absl::StrContains(error, "No such file")) {
+      return absl::NotFoundError(absl::StrCat(library, " not found; ", kStillWorks));
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat(library, " cannot be loaded (", error, "); ", kStillWorks));
+  }
+
+  std::unique_ptr<Driver> driver(new Driver);
+  driver->library_ = library;
+  DriverApi& api = driver->api_;
+  const char* missing = nullptr;
+#define HEDDLE_RESOLVE(member, symbol, signature) \
+  if (!resolve(handle, api.member) && missing == nullptr) missing = symbol;
+  HEDDLE_CUDA_FUNCTIONS(HEDDLE_RESOLVE)
+#undef HEDDLE_RESOLVE
+
+  // An old driver also lacks symbols; its version is the better thing to say.
+  if (api.driver_get_version.entry != nullptr) {
+    const Result result = api.driver_get_version(&driver->version_);
+    if (result != Result::kSuccess) {
+      dlclose(handle);
+      return absl::FailedPreconditionError(
+          absl::StrCat(library, " does not say its version; ", kStillWorks));
+    }
+  }
+  if (driver->version_ != 0 && driver->version_ < kOldestVersion) {
+    dlclose(handle);
+    return absl::FailedPreconditionError(
+        absl::StrCat("the driver ", library, " speaks CUDA ", version_text(driver->version_), " < ",
+                     version_text(kOldestVersion),
+                     " needed; update the NVIDIA driver, and until then ", kStillWorks));
+  }
+  if (missing != nullptr) {
+    dlclose(handle);
+    return absl::FailedPreconditionError(
+        absl::StrCat(library, " lacks ", missing, "; ", kStillWorks));
+  }
+
+  const Result result = api.init(0);
+  if (result != Result::kSuccess) {
+    const absl::Status status =
+        driver_error(api, result, {.call = api.init.symbol, .hint = kStillWorks});
+    // Not closed: the driver may have started threads before it gave up.
+    return status;
+  }
+  return driver.release();
+}
+
+}  // namespace heddle::runtime::cuda

@@ -1,0 +1,198 @@
+// The part of the CUDA driver API that Heddle calls, declared here so that it builds without
+// cuda.h: types, constants, and a table of functions that is filled from the loaded library.
+//
+// Names follow CUDA's with its prefix taken off; every value is checked against cuda.h by a test
+// where that header is installed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::runtime::cuda {
+
+// CUresult. Only codes that the code acts on have a name; errors.cc has the table of all.
+enum class Result : int32_t {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kInvalidClusterSize = 912,
+  kNotReady = 600,
+};
+
+// CUdevice, CUdeviceptr and the opaque handles.
+using DeviceOrdinal = int;
+using DevicePointer = unsigned long long;  // NOLINT: the ABI says so
+using ContextHandle = struct ContextTag*;
+using ModuleHandle = struct ModuleTag*;
+using FunctionHandle = struct FunctionTag*;
+using DriverStream = struct StreamTag*;
+using DriverEvent = struct EventTag*;
+using MemoryPoolHandle = struct MemoryPoolTag*;
+
+// CUdevice_attribute
+enum class DeviceAttribute : int32_t {
+  kMaxThreadsPerBlock = 1,
+  kMaxBlockDimX = 2,
+  kMaxBlockDimY = 3,
+  kMaxBlockDimZ = 4,
+  kMaxGridDimX = 5,
+  kMaxGridDimY = 6,
+  kMaxGridDimZ = 7,
+  kWarpSize = 10,
+  kMultiprocessorCount = 16,
+  kL2CacheSize = 38,
+  kMaxThreadsPerMultiprocessor = 39,
+  kComputeCapabilityMajor = 75,
+  kComputeCapabilityMinor = 76,
+  kMaxSharedMemoryPerMultiprocessor = 81,
+  kMaxRegistersPerMultiprocessor = 82,
+  kCooperativeLaunch = 95,
+  kMaxSharedMemoryPerBlockOptin = 97,
+  kMemoryPoolsSupported = 115,
+  kClusterLaunch = 120,
+};
+
+// CUfunction_attribute
+enum class FunctionAttribute : int32_t {
+  kMaxThreadsPerBlock = 0,
+  kSharedSizeBytes = 1,
+  kLocalSizeBytes = 3,
+  kNumRegs = 4,
+  kMaxDynamicSharedSizeBytes = 8,
+  kRequiredClusterWidth = 11,
+  kRequiredClusterHeight = 12,
+  kRequiredClusterDepth = 13,
+  kNonPortableClusterSizeAllowed = 14,
+};
+
+// CUjit_option
+enum class JitOption : int32_t {
+  kInfoLogBuffer = 3,
+  kInfoLogBufferSizeBytes = 4,
+  kErrorLogBuffer = 5,
+  kErrorLogBufferSizeBytes = 6,
+  kOptimizationLevel = 7,
+  kLogVerbose = 12,
+  kGenerateLineInfo = 13,
+};
+
+// CUstreamCaptureStatus
+enum class CaptureStatus : int32_t { kNone = 0, kActive = 1, kInvalidated = 2 };
+
+// CUlaunchAttributeID
+enum class LaunchAttributeId : int32_t {
+  kCooperative = 2,
+  kClusterDimension = 4,
+  kProgrammaticStreamSerialization = 6,
+};
+
+inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+inline constexpr unsigned kEventDefault = 0;       // CU_EVENT_DEFAULT
+inline constexpr unsigned kEventWaitDefault = 0;   // CU_EVENT_WAIT_DEFAULT
+inline constexpr unsigned kMemHostAllocPortable = 1;
+
+// CU_LAUNCH_PARAM_*: keys of the list that cuLaunchKernelEx takes as `extra`.
+inline constexpr uintptr_t kLaunchParamEnd = 0;
+inline constexpr uintptr_t kLaunchParamBufferPointer = 1;
+inline constexpr uintptr_t kLaunchParamBufferSize = 2;
+
+// CUlaunchAttribute
+struct LaunchAttribute {
+  LaunchAttributeId id;
+  char padding[4];
+  union Value {
+    char padding[64];
+    int32_t flag;
+    struct {
+      uint32_t x, y, z;
+    } cluster;
+  } value;
+};
+
+// CUlaunchConfig
+struct DriverLaunchConfig {
+  uint32_t grid_x, grid_y, grid_z;
+  uint32_t block_x, block_y, block_z;
+  uint32_t dynamic_shared_bytes;
+  DriverStream stream;
+  LaunchAttribute* attributes;
+  uint32_t attribute_count;
+};
+
+// Member, exported symbol, signature. The symbols carry the version whose signature is given here.
+#define HEDDLE_CUDA_FUNCTIONS(F)                                                                   \
+  F(init, "cuInit", Result(unsigned))                                                              \
+  F(driver_get_version, "cuDriverGetVersion", Result(int*))                                        \
+  F(get_error_name, "cuGetErrorName", Result(Result, const char**))                                \
+  F(get_error_string, "cuGetErrorString", Result(Result, const char**))                            \
+  F(device_get_count, "cuDeviceGetCount", Result(int*))                                            \
+  F(device_get, "cuDeviceGet", Result(DeviceOrdinal*, int))                                        \
+  F(device_get_name, "cuDeviceGetName", Result(char*, int, DeviceOrdinal))                         \
+  F(device_get_attribute, "cuDeviceGetAttribute", Result(int*, DeviceAttribute, DeviceOrdinal))    \
+  F(device_total_mem, "cuDeviceTotalMem_v2", Result(size_t*, DeviceOrdinal))                       \
+  F(device_get_default_mem_pool, "cuDeviceGetDefaultMemPool",                                      \
+    Result(MemoryPoolHandle*, DeviceOrdinal))                                                      \
+  F(mem_pool_trim_to, "cuMemPoolTrimTo", Result(MemoryPoolHandle, size_t))                         \
+  F(primary_ctx_retain, "cuDevicePrimaryCtxRetain", Result(ContextHandle*, DeviceOrdinal))         \
+  F(primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", Result(DeviceOrdinal))                    \
+  F(ctx_get_current, "cuCtxGetCurrent", Result(ContextHandle*))                                    \
+  F(ctx_push_current, "cuCtxPushCurrent_v2", Result(ContextHandle))                                \
+  F(ctx_pop_current, "cuCtxPopCurrent_v2", Result(ContextHandle*))                                 \
+  F(ctx_synchronize, "cuCtxSynchronize", Result())                                                 \
+  F(mem_get_info, "cuMemGetInfo_v2", Result(size_t*, size_t*))                                     \
+  F(mem_alloc, "cuMemAlloc_v2", Result(DevicePointer*, size_t))                                    \
+  F(mem_free, "cuMemFree_v2", Result(DevicePointer))                                               \
+  F(mem_host_alloc, "cuMemHostAlloc", Result(void**, size_t, unsigned))                            \
+  F(mem_free_host, "cuMemFreeHost", Result(void*))                                                 \
+  F(memcpy_htod_async, "cuMemcpyHtoDAsync_v2",                                                     \
+    Result(DevicePointer, const void*, size_t, DriverStream))                                      \
+  F(memcpy_dtoh_async, "cuMemcpyDtoHAsync_v2", Result(void*, DevicePointer, size_t, DriverStream)) \
+  F(memcpy_dtod_async, "cuMemcpyDtoDAsync_v2",                                                     \
+    Result(DevicePointer, DevicePointer, size_t, DriverStream))                                    \
+  F(memset_d8_async, "cuMemsetD8Async", Result(DevicePointer, uint8_t, size_t, DriverStream))      \
+  F(memset_d32_async, "cuMemsetD32Async", Result(DevicePointer, uint32_t, size_t, DriverStream))   \
+  F(stream_create, "cuStreamCreate", Result(DriverStream*, unsigned))                              \
+  F(stream_destroy, "cuStreamDestroy_v2", Result(DriverStream))                                    \
+  F(stream_synchronize, "cuStreamSynchronize", Result(DriverStream))                               \
+  F(stream_query, "cuStreamQuery", Result(DriverStream))                                           \
+  F(stream_wait_event, "cuStreamWaitEvent", Result(DriverStream, DriverEvent, unsigned))           \
+  F(stream_is_capturing, "cuStreamIsCapturing", Result(DriverStream, CaptureStatus*))              \
+  F(event_create, "cuEventCreate", Result(DriverEvent*, unsigned))                                 \
+  F(event_destroy, "cuEventDestroy_v2", Result(DriverEvent))                                       \
+  F(event_record, "cuEventRecord", Result(DriverEvent, DriverStream))                              \
+  F(event_query, "cuEventQuery", Result(DriverEvent))                                              \
+  F(event_synchronize, "cuEventSynchronize", Result(DriverEvent))                                  \
+  F(event_elapsed_time, "cuEventElapsedTime", Result(float*, DriverEvent, DriverEvent))            \
+  F(module_load_data_ex, "cuModuleLoadDataEx",                                                     \
+    Result(ModuleHandle*, const void*, unsigned, JitOption*, void**))                              \
+  F(module_unload, "cuModuleUnload", Result(ModuleHandle))                                         \
+  F(module_get_function, "cuModuleGetFunction",                                                    \
+    Result(FunctionHandle*, ModuleHandle, const char*))                                            \
+  F(func_get_attribute, "cuFuncGetAttribute", Result(int*, FunctionAttribute, FunctionHandle))     \
+  F(func_set_attribute, "cuFuncSetAttribute", Result(FunctionHandle, FunctionAttribute, int))      \
+  F(launch_kernel_ex, "cuLaunchKernelEx",                                                          \
+    Result(const DriverLaunchConfig*, FunctionHandle, void**, void**))                             \
+  F(occupancy_max_active_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                    \
+    Result(int*, FunctionHandle, int, size_t))                                                     \
+  F(occupancy_max_active_clusters, "cuOccupancyMaxActiveClusters",                                 \
+    Result(int*, FunctionHandle, const DriverLaunchConfig*))
+
+// A function of the loaded library, and the name that errors give it.
+template <class Signature>
+struct DriverFunction;
+
+template <class... Args>
+struct DriverFunction<Result(Args...)> {
+  const char* symbol;
+  Result (*entry)(Args...) = nullptr;
+
+  Result operator()(Args... args) const { return entry(args...); }
+};
+
+struct DriverApi {
+#define HEDDLE_DECLARE_FUNCTION(member, symbol, signature) DriverFunction<signature> member{symbol};
+  HEDDLE_CUDA_FUNCTIONS(HEDDLE_DECLARE_FUNCTION)
+#undef HEDDLE_DECLARE_FUNCTION
+};
+
+}  // namespace heddle::runtime::cuda

@@ -1,0 +1,152 @@
+#include "heddle/runtime/interp_backend.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace heddle::runtime {
+namespace {
+
+constexpr size_t kHostAlignment = 4096;
+
+// Host time in nanoseconds; 0 before the first record.
+struct InterpEvent {
+  std::atomic<int64_t> time_ns{0};
+};
+
+InterpEvent* event_of(EventHandle handle) {
+  return reinterpret_cast<InterpEvent*>(static_cast<uintptr_t>(handle));
+}
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Says on which device and in which operation an address was wrong.
+absl::Status located(const absl::Status& status, absl::string_view what,
+                     const std::string& device) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(what, " on ", device, " failed: ", status.message()));
+}
+
+}  // namespace
+
+InterpBackend::InterpBackend(std::string name, DeviceInfo info)
+    : Backend(BackendKind::kInterp, std::move(name), std::move(info)),
+      memory_(static_cast<uint64_t>(this->info().total_memory)) {}
+
+std::shared_ptr<InterpBackend> InterpBackend::open(int ordinal) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& devices = *new std::map<int, std::weak_ptr<InterpBackend>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<InterpBackend> device = devices[ordinal].lock();
+  if (device == nullptr) {
+    device =
+        std::make_shared<InterpBackend>(ordinal == 0 ? "interp" : absl::StrCat("interp:", ordinal));
+    devices[ordinal] = device;
+  }
+  return device;
+}
+
+DeviceInfo InterpBackend::default_info() {
+  DeviceInfo info;
+  info.name = "Heddle interpreter";
+  return info;
+}
+
+absl::Status InterpBackend::health() const { return absl::OkStatus(); }
+
+absl::StatusOr<MemoryUsage> InterpBackend::memory_usage() {
+  const uint64_t total = memory_.capacity();
+  return MemoryUsage{total - memory_.allocated_bytes(), total};
+}
+
+absl::Status InterpBackend::synchronize() { return absl::OkStatus(); }
+
+absl::StatusOr<DeviceAddress> InterpBackend::allocate(size_t bytes) {
+  absl::StatusOr<uint64_t> address = memory_.allocate(bytes);
+  if (!address.ok()) return located(address.status(), "allocation", name());
+  return address;
+}
+
+void InterpBackend::deallocate(DeviceAddress address) noexcept { (void)memory_.free(address); }
+
+absl::StatusOr<void*> InterpBackend::allocate_host(size_t bytes) {
+  const size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+  // Past the end of the address space rounding wraps to less.
+  void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kHostAlignment, rounded);
+  if (memory == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot allocate ", bytes, " bytes of host memory"));
+  }
+  return memory;
+}
+
+void InterpBackend::deallocate_host(void* memory) noexcept { std::free(memory); }
+
+absl::StatusOr<StreamHandle> InterpBackend::create_stream() {
+  // Streams have no state; a number of their own keeps them apart from the default stream.
+  static std::atomic<uintptr_t> next{1};
+  return StreamHandle{next.fetch_add(1)};
+}
+
+void InterpBackend::destroy_stream(StreamHandle) noexcept {}
+
+absl::Status InterpBackend::synchronize_stream(StreamHandle) { return absl::OkStatus(); }
+
+absl::StatusOr<bool> InterpBackend::stream_done(StreamHandle) { return true; }
+
+absl::Status InterpBackend::stream_wait(StreamHandle, EventHandle) { return absl::OkStatus(); }
+
+absl::StatusOr<EventHandle> InterpBackend::create_event() {
+  return EventHandle{reinterpret_cast<uintptr_t>(new InterpEvent)};
+}
+
+void InterpBackend::destroy_event(EventHandle event) noexcept { delete event_of(event); }
+
+absl::Status InterpBackend::record_event(EventHandle event, StreamHandle) {
+  event_of(event)->time_ns.store(now_ns());
+  return absl::OkStatus();
+}
+
+absl::Status InterpBackend::synchronize_event(EventHandle) { return absl::OkStatus(); }
+
+absl::StatusOr<bool> InterpBackend::event_done(EventHandle) { return true; }
+
+absl::StatusOr<double> InterpBackend::elapsed_ms(EventHandle start, EventHandle stop) {
+  const int64_t from = event_of(start)->time_ns.load();
+  const int64_t to = event_of(stop)->time_ns.load();
+  return static_cast<double>(to - from) * 1e-6;
+}
+
+absl::Status InterpBackend::copy_to_device(StreamHandle, DeviceAddress to, const void* from,
+                                           size_t bytes) {
+  return located(memory_.copy_from_host(to, from, bytes), "copy to the device", name());
+}
+
+absl::Status InterpBackend::copy_to_host(StreamHandle, void* to, DeviceAddress from, size_t bytes) {
+  return located(memory_.copy_to_host(to, from, bytes), "copy to the host", name());
+}
+
+absl::Status InterpBackend::copy_on_device(StreamHandle, DeviceAddress to, DeviceAddress from,
+                                           size_t bytes) {
+  return located(memory_.copy(to, from, bytes), "copy", name());
+}
+
+absl::Status InterpBackend::fill8(StreamHandle, DeviceAddress to, uint8_t value, size_t count) {
+  return located(memory_.fill(to, value, 1, count), "fill", name());
+}
+
+absl::Status InterpBackend::fill32(StreamHandle, DeviceAddress to, uint32_t value, size_t count) {
+  return located(memory_.fill(to, value, 4, count), "fill", name());
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,64 @@
+// The interpreter as a device: memory that knows what was written, and streams that run at once.
+//
+// Every operation is complete when the call that enqueued it returns, in program order; a stream is
+// therefore always done, and an event holds the host's clock at the time it was recorded. Each
+// "interp:N" has a memory of its own: an address of one device means nothing to another.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "heddle/ir/interp/memory.h"
+#include "heddle/runtime/backend.h"
+
+namespace heddle::runtime {
+
+class InterpBackend final : public Backend {
+ public:
+  // A device of its own. `info` gives the limits that it pretends to have: launches and allocations
+  // beyond them fail as on a GPU. The default resembles an H200.
+  explicit InterpBackend(std::string name = "interp", DeviceInfo info = default_info());
+
+  // The device "interp:<ordinal>" of this process: the same one while anybody holds it.
+  static std::shared_ptr<InterpBackend> open(int ordinal);
+
+  static DeviceInfo default_info();
+
+  ir::interp::Memory& memory() { return memory_; }
+
+  absl::Status health() const override;
+  absl::StatusOr<MemoryUsage> memory_usage() override;
+  absl::Status synchronize() override;
+
+  absl::StatusOr<DeviceAddress> allocate(size_t bytes) override;
+  void deallocate(DeviceAddress address) noexcept override;
+  absl::StatusOr<void*> allocate_host(size_t bytes) override;
+  void deallocate_host(void* memory) noexcept override;
+
+  absl::StatusOr<StreamHandle> create_stream() override;
+  void destroy_stream(StreamHandle stream) noexcept override;
+  absl::Status synchronize_stream(StreamHandle stream) override;
+  absl::StatusOr<bool> stream_done(StreamHandle stream) override;
+  absl::Status stream_wait(StreamHandle stream, EventHandle event) override;
+
+  absl::StatusOr<EventHandle> create_event() override;
+  void destroy_event(EventHandle event) noexcept override;
+  absl::Status record_event(EventHandle event, StreamHandle stream) override;
+  absl::Status synchronize_event(EventHandle event) override;
+  absl::StatusOr<bool> event_done(EventHandle event) override;
+  absl::StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) override;
+
+  absl::Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
+                              size_t bytes) override;
+  absl::Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
+                            size_t bytes) override;
+  absl::Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
+                              size_t bytes) override;
+  absl::Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
+  absl::Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) override;
+
+ private:
+  ir::interp::Memory memory_;
+};
+
+}  // namespace heddle::runtime

@@ -1,0 +1,113 @@
+#include "heddle/runtime/launch_config.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace heddle::runtime {
+namespace {
+
+// Clusters of more blocks do not exist on any device.
+constexpr int64_t kMaxClusterBlocks = 16;
+
+// Copies text into `words` 64-bit words, cut to leave a NUL. Paths lose their beginning.
+void pack(absl::string_view text, bool keep_end, uint64_t* to, size_t words) {
+  const size_t room = words * sizeof(uint64_t) - 1;
+  if (text.size() > room) text = keep_end ? text.substr(text.size() - room) : text.substr(0, room);
+  std::memcpy(to, text.data(), text.size());
+}
+
+std::string unpack(const uint64_t* from, size_t words) {
+  const char* text = reinterpret_cast<const char*>(from);
+  return std::string(text, strnlen(text, words * sizeof(uint64_t)));
+}
+
+struct Extent {
+  const char* name;
+  int64_t value;
+  int64_t limit;
+};
+
+}  // namespace
+
+LaunchSite::LaunchSite(std::string kernel, std::string file, int line)
+    : kernel_(std::move(kernel)), file_(std::move(file)), line_(line) {
+  pack(kernel_, /*keep_end=*/false, digest_.data(), kNameWords);
+  pack(file_, /*keep_end=*/true, digest_.data() + kNameWords, kFileWords);
+}
+
+LaunchSite LaunchSite::from_digest(const Digest& digest, int line) {
+  return LaunchSite(unpack(digest.data(), kNameWords),
+                    unpack(digest.data() + kNameWords, kFileWords), line);
+}
+
+std::string LaunchSite::describe() const {
+  if (file_.empty()) return absl::StrCat("kernel '", kernel_, "'");
+  return absl::StrCat("kernel '", kernel_, "' (", file_, ":", line_, ")");
+}
+
+std::string to_string(const Dim3& dim) { return absl::StrCat(dim.x, "x", dim.y, "x", dim.z); }
+
+std::string describe(const LaunchConfig& config) {
+  std::string text =
+      absl::StrCat("grid ", to_string(config.grid), ", block ", to_string(config.block));
+  if (config.cluster != Dim3()) absl::StrAppend(&text, ", cluster ", to_string(config.cluster));
+  if (config.dynamic_shared_bytes != 0) {
+    absl::StrAppend(&text, ", ", config.dynamic_shared_bytes, " bytes of dynamic shared memory");
+  }
+  return text;
+}
+
+absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
+                                 const LaunchSite& site) {
+  const LaunchLimits& limits = info.limits;
+  const auto error = [&](const auto&... text) {
+    return absl::InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: ", text...));
+  };
+
+  const Extent extents[] = {
+      {"grid.x", config.grid.x, limits.max_grid_x},
+      {"grid.y", config.grid.y, limits.max_grid_y},
+      {"grid.z", config.grid.z, limits.max_grid_z},
+      {"block.x", config.block.x, limits.max_block_x},
+      {"block.y", config.block.y, limits.max_block_y},
+      {"block.z", config.block.z, limits.max_block_z},
+      {"cluster.x", config.cluster.x, kMaxClusterBlocks},
+      {"cluster.y", config.cluster.y, kMaxClusterBlocks},
+      {"cluster.z", config.cluster.z, kMaxClusterBlocks},
+  };
+  for (const Extent& extent : extents) {
+    if (extent.value < 1 || extent.value > extent.limit) {
+      return error(extent.name, " is ", extent.value, ", but must be from 1 to ", extent.limit);
+    }
+  }
+  if (config.block.volume() > limits.max_threads_per_block) {
+    return error("block ", to_string(config.block), " has ", config.block.volume(),
+                 " threads, but a block has at most ", limits.max_threads_per_block);
+  }
+  if (config.dynamic_shared_bytes < 0 ||
+      config.dynamic_shared_bytes > limits.max_shared_per_block) {
+    return error("dynamic_shared_bytes is ", config.dynamic_shared_bytes,
+                 ", but must be from 0 to ", limits.max_shared_per_block);
+  }
+
+  if (config.cluster == Dim3()) return absl::OkStatus();
+  if (!info.cluster_launch) {
+    return error("cluster ", to_string(config.cluster), " needs compute capability 9.0, but ",
+                 info.name, " has ", info.compute_major, ".", info.compute_minor);
+  }
+  if (config.cluster.volume() > kMaxClusterBlocks) {
+    return error("cluster ", to_string(config.cluster), " has ", config.cluster.volume(),
+                 " blocks, but a cluster has at most ", kMaxClusterBlocks);
+  }
+  if (config.grid.x % config.cluster.x != 0 || config.grid.y % config.cluster.y != 0 ||
+      config.grid.z % config.cluster.z != 0) {
+    return error("grid ", to_string(config.grid), " is not a multiple of cluster ",
+                 to_string(config.cluster), " in every direction");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,105 @@
+// The shape of a launch, and where its kernel comes from.
+//
+//   LaunchConfig config{.grid = {width, height}, .block = 256, .stream = &stream};
+//   absl::Status status = check_launch_limits(device.info(), config, site);
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "heddle/runtime/device_info.h"
+
+namespace heddle::runtime {
+
+class Stream;
+
+// Extents of a grid, a block or a cluster. Holds what the caller said, negative and oversized
+// values included: the launch reports them instead of launching something else.
+struct Dim3 {
+  int64_t x = 1;
+  int64_t y = 1;
+  int64_t z = 1;
+
+  constexpr Dim3() = default;
+  template <std::integral X, std::integral Y = int, std::integral Z = int>
+  constexpr Dim3(X x_extent, Y y_extent = 1, Z z_extent = 1)  // NOLINT: .grid = rows
+      : x(clamp(x_extent)), y(clamp(y_extent)), z(clamp(z_extent)) {}
+
+  // Extents must have passed check_launch_limits; the largest legal grid fits.
+  constexpr int64_t volume() const { return x * y * z; }
+
+  friend constexpr bool operator==(const Dim3&, const Dim3&) = default;
+
+ private:
+  template <std::integral T>
+  static constexpr int64_t clamp(T value) {
+    constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+    return std::cmp_greater(value, kMax) ? kMax : static_cast<int64_t>(value);
+  }
+};
+
+struct LaunchConfig {
+  // Blocks.
+  Dim3 grid = {};
+  // Threads of a block.
+  Dim3 block = {};
+  // Blocks of a cluster; one block means no cluster. A kernel that was compiled for a cluster may
+  // leave it at one.
+  Dim3 cluster = {};
+  // Bytes on top of the kernel's static shared memory.
+  int64_t dynamic_shared_bytes = 0;
+  // All blocks are resident together, so that they can wait for each other.
+  bool cooperative = false;
+  // The kernel may start before its predecessor in the stream has ended; it waits for the
+  // predecessor's results itself (griddepcontrol.wait).
+  bool programmatic = false;
+  // Null: the device's default stream.
+  const Stream* stream = nullptr;
+};
+
+// Which kernel a launch runs and where it was defined, for error messages. Made once per kernel and
+// passed to each launch, which keeps a bounded copy, so it need not outlive the launch.
+class LaunchSite {
+ public:
+  // `file` may be empty and `line` 0 when the place is unknown.
+  LaunchSite(std::string kernel, std::string file, int line);
+
+  const std::string& kernel() const { return kernel_; }
+  const std::string& file() const { return file_; }
+  int line() const { return line_; }
+
+  // "kernel 'row_sum' (row_sum.cc:14)"
+  std::string describe() const;
+
+  // Name and the end of the path as NUL-terminated words, cut to fit: what a launch copies.
+  static constexpr size_t kNameWords = 6;
+  static constexpr size_t kFileWords = 6;
+  using Digest = std::array<uint64_t, kNameWords + kFileWords>;
+  const Digest& digest() const { return digest_; }
+  static LaunchSite from_digest(const Digest& digest, int line);
+
+ private:
+  std::string kernel_;
+  std::string file_;
+  int line_;
+  Digest digest_{};
+};
+
+// "8x1x1"
+std::string to_string(const Dim3& dim);
+
+// "grid 8x1x1, block 512x1x1", with cluster and dynamic shared memory where there are any.
+std::string describe(const LaunchConfig& config);
+
+// Grid, block, cluster and dynamic shared memory against the device's limits. kInvalidArgument says
+// the value and the limit.
+absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
+                                 const LaunchSite& site);
+
+}  // namespace heddle::runtime

@@ -1,0 +1,119 @@
+#include "heddle/runtime/stream.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace heddle::runtime {
+namespace {
+
+absl::Status same_device(const Backend& a, const Backend& b, absl::string_view what) {
+  if (&a == &b) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": one belongs to ", a.name(), ", the other to ", b.name()));
+}
+
+absl::Status check_host_pointer(const void* pointer, absl::string_view what) {
+  if (pointer != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, ": the host pointer is null"));
+}
+
+}  // namespace
+
+Event& Event::operator=(Event&& other) noexcept {
+  Event old(std::move(*this));
+  backend_ = std::move(other.backend_);
+  handle_ = std::exchange(other.handle_, EventHandle::kNone);
+  recorded_ = other.recorded_;
+  return *this;
+}
+
+Event::~Event() {
+  if (handle_ != EventHandle::kNone) backend_->destroy_event(handle_);
+}
+
+absl::Status Event::record(const Stream& stream) {
+  if (absl::Status s = same_device(*backend_, *stream.backend(), "an event and its stream");
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = backend_->record_event(handle_, stream.handle()); !s.ok()) return s;
+  recorded_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Event::done() const { return backend_->event_done(handle_); }
+
+absl::Status Event::synchronize() const { return backend_->synchronize_event(handle_); }
+
+absl::StatusOr<double> Event::elapsed_ms(const Event& start, const Event& stop) {
+  if (absl::Status s = same_device(*start.backend_, *stop.backend_, "two events"); !s.ok()) {
+    return s;
+  }
+  for (const Event* event : {&start, &stop}) {
+    if (event->recorded_) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("no time between two events on ", event->backend_->name(), ": the ",
+                     event == &start ? "first" : "second", " was never recorded on a stream"));
+  }
+  if (absl::Status s = stop.synchronize(); !s.ok()) return s;
+  return stop.backend_->elapsed_ms(start.handle_, stop.handle_);
+}
+
+Stream& Stream::operator=(Stream&& other) noexcept {
+  Stream old(std::move(*this));
+  backend_ = std::move(other.backend_);
+  handle_ = other.handle_;
+  owned_ = std::exchange(other.owned_, false);
+  return *this;
+}
+
+Stream::~Stream() {
+  if (owned_) backend_->destroy_stream(handle_);
+}
+
+absl::Status Stream::synchronize() const { return backend_->synchronize_stream(handle_); }
+
+absl::StatusOr<bool> Stream::done() const { return backend_->stream_done(handle_); }
+
+absl::Status Stream::wait(const Event& event) const {
+  if (absl::Status s = same_device(*event.backend_, *backend_, "an event and its stream");
+      !s.ok()) {
+    return s;
+  }
+  return backend_->stream_wait(handle_, event.handle_);
+}
+
+absl::Status Stream::copy_to_device(DeviceAddress to, const void* from, size_t bytes) const {
+  if (bytes == 0) return absl::OkStatus();
+  if (absl::Status s = check_host_pointer(from, "copy to the device"); !s.ok()) return s;
+  return backend_->copy_to_device(handle_, to, from, bytes);
+}
+
+absl::Status Stream::copy_to_host(void* to, DeviceAddress from, size_t bytes) const {
+  if (bytes == 0) return absl::OkStatus();
+  if (absl::Status s = check_host_pointer(to, "copy to the host"); !s.ok()) return s;
+  return backend_->copy_to_host(handle_, to, from, bytes);
+}
+
+absl::Status Stream::copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const {
+  if (bytes == 0) return absl::OkStatus();
+  // The driver leaves an overlap undefined instead of reporting it.
+  const DeviceAddress distance = to > from ? to - from : from - to;
+  if (distance < bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("copy on ", backend_->name(), ": source and destination of ", bytes,
+                     " bytes overlap, they are ", distance, " bytes apart"));
+  }
+  return backend_->copy_on_device(handle_, to, from, bytes);
+}
+
+absl::Status Stream::fill8(DeviceAddress to, uint8_t value, size_t count) const {
+  if (count == 0) return absl::OkStatus();
+  return backend_->fill8(handle_, to, value, count);
+}
+
+absl::Status Stream::fill32(DeviceAddress to, uint32_t value, size_t count) const {
+  if (count == 0) return absl::OkStatus();
+  return backend_->fill32(handle_, to, value, count);
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,113 @@
+// Streams: work in order; events: points in a stream, to wait for or to measure between.
+//
+//   Stream stream = device.create_stream().value();
+//   Event start = device.create_event().value(), stop = device.create_event().value();
+//   start.record(stream);
+//   row_sum.launch(stream, ...);
+//   stop.record(stream);
+//   double ms = Event::elapsed_ms(start, stop).value();     // waits for stop
+//
+// Both belong to the device that made them and keep it open. On the interpreter every operation is
+// complete when its call returns, and events hold the host's clock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "heddle/runtime/backend.h"
+
+namespace heddle::runtime {
+
+class Stream;
+
+// Movable; the destructor frees it, and work that waits for it is unaffected.
+class Event {
+ public:
+  Event(Event&& other) noexcept
+      : backend_(std::move(other.backend_)),
+        handle_(std::exchange(other.handle_, EventHandle::kNone)),
+        recorded_(other.recorded_) {}
+  Event& operator=(Event&& other) noexcept;
+  ~Event();
+
+  // Marks the point after everything that was enqueued on the stream so far. A second record moves
+  // the event.
+  absl::Status record(const Stream& stream);
+  // Whether that point was reached; true before the first record.
+  absl::StatusOr<bool> done() const;
+  // Waits on the host until it is reached.
+  absl::Status synchronize() const;
+
+  // Milliseconds from one event to another of the same device; waits for `stop`.
+  // kFailedPrecondition when one was never recorded.
+  static absl::StatusOr<double> elapsed_ms(const Event& start, const Event& stop);
+
+  EventHandle handle() const { return handle_; }
+
+ private:
+  friend class Device;
+  friend class Stream;
+  Event(std::shared_ptr<Backend> backend, EventHandle handle)
+      : backend_(std::move(backend)), handle_(handle) {}
+
+  std::shared_ptr<Backend> backend_;
+  EventHandle handle_;
+  bool recorded_ = false;
+};
+
+// Movable; the destructor lets enqueued work finish and does not wait for it. Streams that Heddle
+// makes do not wait for the default stream, nor it for them.
+class Stream {
+ public:
+  Stream(Stream&& other) noexcept
+      : backend_(std::move(other.backend_)),
+        handle_(other.handle_),
+        owned_(std::exchange(other.owned_, false)) {}
+  Stream& operator=(Stream&& other) noexcept;
+  ~Stream();
+
+  // Waits on the host for everything that was enqueued. Errors of earlier kernels come out here.
+  absl::Status synchronize() const;
+  // Whether everything that was enqueued is complete.
+  absl::StatusOr<bool> done() const;
+  // Work enqueued from now on starts after the event, which may belong to another stream of the
+  // same device.
+  absl::Status wait(const Event& event) const;
+
+  // Copies and fills by device address, in stream order; 0 bytes is nothing to do. Host memory must
+  // stay as it is until the copy is complete; from and to pageable memory the call itself waits as
+  // long as that takes. Whether the range belongs to this device is checked by the interpreter
+  // alone. Buffer has the same with bounds.
+  absl::Status copy_to_device(DeviceAddress to, const void* from, size_t bytes) const;
+  absl::Status copy_to_host(void* to, DeviceAddress from, size_t bytes) const;
+  // The ranges must not overlap.
+  absl::Status copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const;
+  // `count` bytes.
+  absl::Status fill8(DeviceAddress to, uint8_t value, size_t count) const;
+  // `count` 32-bit words at a multiple of 4.
+  absl::Status fill32(DeviceAddress to, uint32_t value, size_t count) const;
+
+  // The device's own handle: a CUstream on cuda devices.
+  StreamHandle handle() const { return handle_; }
+  const std::shared_ptr<Backend>& backend() const { return backend_; }
+
+ private:
+  friend class Device;
+  Stream(std::shared_ptr<Backend> backend, StreamHandle handle, bool owned)
+      : backend_(std::move(backend)), handle_(handle), owned_(owned) {}
+
+  std::shared_ptr<Backend> backend_;
+  StreamHandle handle_;
+  bool owned_;
+};
+
+}  // namespace heddle::runtime
+
+namespace heddle {
+using runtime::Event;
+using runtime::Stream;
+}  // namespace heddle
