@@ -1,0 +1,290 @@
+// Staged control flow. C++ owns the lower-case words; these are recorded in the kernel.
+//
+//   Float sum = For(range(thread_idx.x, n, block_dim.x), Float(0),
+//                   [&](Int i, Float acc) { return acc + x(i); });      // carried, returned
+//   for (Int i : range(n)) total += x(i);                               // the same, with a Var
+//   Float y = If(p, [&] { return a; }, [&] { return b / c; });          // only one side runs
+//   If(p, [&] { out(i) = y; }).Else([&] { out(i) = 0; });
+//   Int k = While(Int(1), [&](Int k) { return k < n; }, [&](Int k) { return k * 2; });
+//
+// Bodies run once, while tracing. What they carry and return is anything Traced: one thing comes
+// back as itself, several as a std::tuple. A host `for` or `if` around traced code unrolls or
+// specialises.
+#pragma once
+
+#include "heddle/dsl/var.h"
+
+namespace heddle {
+namespace detail {
+
+// Opens a loop over [start, stop) and fills `args` with the index and the carried values inside.
+void begin_for(Node start, Node stop, Node step, const Node* init, int count, Node* args,
+               SourceLoc loc);
+// Closes it with the values for the next trip; `results` receives what the loop leaves behind.
+void end_for(const Node* next, int count, Node* results, SourceLoc loc);
+// Closes a loop that the host left by break, return or goto, and reports it.
+void abandon_for(SourceLoc loc);
+
+void begin_while(const Node* init, int count, Node* args, SourceLoc loc);
+void begin_while_body(Node condition, Node* args, SourceLoc loc);
+void end_while(const Node* next, int count, Node* results, SourceLoc loc);
+
+// begin_if opens the first branch, next_branch closes it with its results and opens the other,
+// end_if closes that. Returns which If it was, for reopen_else.
+uint32_t begin_if(Node condition, SourceLoc loc);
+void next_branch(const Node* results, int count, SourceLoc loc);
+void end_if(const Node* results, int count, Node* merged, SourceLoc loc);
+void begin_else(uint32_t statement, SourceLoc loc);
+void end_else();
+
+void report_too_many_leaves(SourceLoc loc);
+
+// A body may return anything that makes a T: a T itself, an element of a tensor, a host number.
+template <class T, class R>
+T as_carried(R&& result) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<R>, T>) {
+    return result;
+  } else {
+    static_assert(std::is_convertible_v<R, T>,
+                  "the body must return what the loop carries, with the same types");
+    return T(result);
+  }
+}
+
+// What a construct that carries T... gives back: nothing, the one thing, or a tuple.
+template <class... T>
+struct Carried {
+  using Tuple = std::tuple<T...>;
+
+  static auto unwrap(const Tuple& values) {
+    if constexpr (sizeof...(T) == 1) {
+      return std::get<0>(values);
+    } else if constexpr (sizeof...(T) > 1) {
+      return values;
+    }
+  }
+  // Calls a body with `before...` and the carried values; appends what it returns to `next`.
+  template <class Body, class... Before>
+  static void run(Body&& body, const Tuple& values, NodeList& next, const Before&... before) {
+    std::apply(
+        [&](const T&... carried) {
+          using R = decltype(body(before..., carried...));
+          if constexpr (sizeof...(T) == 0) {
+            static_assert(std::is_void_v<R>,
+                          "this body returns a value that nothing carries: give For() or While() "
+                          "an initial value for it");
+            body(before...);
+          } else {
+            static_assert(!std::is_void_v<R>, "the body must return the values for the next trip");
+            append(body(before..., carried...), next);
+          }
+        },
+        values);
+  }
+
+ private:
+  template <class R>
+  static void append(R&& result, NodeList& next) {
+    if constexpr (sizeof...(T) == 1) {
+      next.append(as_carried<std::tuple_element_t<0, Tuple>>(result));
+    } else {
+      std::apply([&](const auto&... r) { (next.append(as_carried<T>(r)), ...); },
+                 std::forward<R>(result));
+    }
+  }
+};
+
+}  // namespace detail
+
+// The half-open range start, start + step, … below stop; T is int32_t or int64_t. The number of
+// trips is fixed before the loop. A negative host-constant step counts down.
+template <class T>
+class Range {
+ public:
+  Range(detail::Node start, detail::Node stop, detail::Node step, SourceLoc loc)
+      : start_(start), stop_(stop), step_(step), loc_(loc) {}
+
+  detail::Node start() const { return start_; }
+  detail::Node stop() const { return stop_; }
+  detail::Node step() const { return step_; }
+  SourceLoc loc() const { return loc_; }
+
+  // `for (Int i : range(n))`: the body is traced once, between these two.
+  class Iterator {
+   public:
+    explicit Iterator(const Range& range) : loc_(range.loc_) {
+      detail::begin_for(range.start_, range.stop_, range.step_, nullptr, 0, &index_, loc_);
+    }
+    Iterator(const Iterator&) = delete;
+    ~Iterator() {
+      if (!closed_) detail::abandon_for(loc_);
+    }
+    Value<T> operator*() const { return Value<T>(index_); }
+    Iterator& operator++() {
+      detail::end_for(nullptr, 0, nullptr, loc_);
+      closed_ = true;
+      return *this;
+    }
+    struct End {};
+    bool operator!=(End) const { return !closed_; }
+
+   private:
+    detail::Node index_;
+    SourceLoc loc_;
+    bool closed_ = false;
+  };
+  Iterator begin() const { return Iterator(*this); }
+  typename Iterator::End end() const { return {}; }
+
+ private:
+  detail::Node start_, stop_, step_;
+  SourceLoc loc_;
+};
+
+inline Range<int32_t> range(detail::Arg<int32_t> stop) {
+  return {detail::host_node(int32_t{0}), stop.node, detail::host_node(int32_t{1}), stop.loc};
+}
+inline Range<int32_t> range(detail::Arg<int32_t> start, detail::Arg<int32_t> stop,
+                            detail::Arg<int32_t> step = 1) {
+  return {start.node, stop.node, step.node, stop.loc};
+}
+// The same over 64-bit indices: `range64(Int64(0), x.shape64(0))`.
+inline Range<int64_t> range64(detail::Arg<int64_t> stop) {
+  return {detail::host_node(int64_t{0}), stop.node, detail::host_node(int64_t{1}), stop.loc};
+}
+inline Range<int64_t> range64(detail::Arg<int64_t> start, detail::Arg<int64_t> stop,
+                              detail::Arg<int64_t> step = 1) {
+  return {start.node, stop.node, step.node, stop.loc};
+}
+
+namespace detail {
+
+template <class I, class Body, class... T>
+auto for_loop(const Range<I>& range, Body&& body, const T&... init) {
+  std::tuple<T...> carried(init...);
+  NodeList before, next;
+  before.append(carried);
+  if (before.overflown()) report_too_many_leaves(range.loc());
+  Node args[1 + NodeList::kMax];
+  begin_for(range.start(), range.stop(), range.step(), before.data(), before.size(), args,
+            range.loc());
+  int leaf = 1;
+  for_each_leaf(carried, [&](Node& node) { node = args[leaf++]; });
+  Carried<T...>::run(body, carried, next, Value<I>(args[0]));
+  end_for(next.data(), next.size(), before.data(), range.loc());
+  before.write_to(carried);
+  return Carried<T...>::unwrap(carried);
+}
+
+template <class Condition, class Body, class... T>
+auto while_loop(SourceLoc loc, Condition&& condition, Body&& body, const T&... init) {
+  std::tuple<T...> carried(init...);
+  NodeList before, next;
+  before.append(carried);
+  if (before.overflown()) report_too_many_leaves(loc);
+  Node args[NodeList::kMax];
+  const auto refresh = [&] {
+    int leaf = 0;
+    for_each_leaf(carried, [&](Node& node) { node = args[leaf++]; });
+  };
+  begin_while(before.data(), before.size(), args, loc);
+  refresh();
+  const Bool goes_on(std::apply(condition, carried));
+  begin_while_body(goes_on.node(), args, loc);
+  refresh();
+  Carried<T...>::run(body, carried, next);
+  end_while(next.data(), next.size(), before.data(), loc);
+  before.write_to(carried);
+  return Carried<T...>::unwrap(carried);
+}
+
+// Calls f(last…, first…): moves the callables behind the values.
+template <std::size_t kLast, class F, class Tuple, std::size_t... First, std::size_t... Last>
+auto rotate_apply(F&& f, Tuple&& all, std::index_sequence<First...>, std::index_sequence<Last...>) {
+  constexpr std::size_t kFirst = sizeof...(First);
+  return f(
+      std::get<kFirst + Last>(all)...,
+      traced_t<std::tuple_element_t<First, std::remove_cvref_t<Tuple>>>(std::get<First>(all))...);
+}
+
+}  // namespace detail
+
+// For(range, init…, body): body(index, carried…) returns the carried values for the next trip.
+template <class I, class... Args>
+auto For(const Range<I>& range, Args&&... args) {
+  static_assert(sizeof...(Args) >= 1, "For(range, init…, body) needs a body");
+  return detail::rotate_apply<1>(
+      [&](auto& body, const auto&... init) { return detail::for_loop(range, body, init...); },
+      std::forward_as_tuple(args...), std::make_index_sequence<sizeof...(Args) - 1>(),
+      std::make_index_sequence<1>());
+}
+
+// While(init…, condition, body): condition(carried…) is a Bool, body(carried…) returns the next
+// ones.
+template <class... Args>
+auto While(Args&&... args) {
+  static_assert(sizeof...(Args) >= 2, "While(init…, condition, body) needs a condition and a body");
+  return detail::rotate_apply<2>(
+      [&](auto& condition, auto& body, const auto&... init) {
+        return detail::while_loop({}, condition, body, init...);
+      },
+      std::forward_as_tuple(args...), std::make_index_sequence<sizeof...(Args) - 2>(),
+      std::make_index_sequence<2>());
+}
+
+// What `If(condition, then)` leaves, for `.Else(otherwise)`.
+class IfStatement {
+ public:
+  IfStatement(uint32_t statement, SourceLoc loc) : statement_(statement), loc_(loc) {}
+  template <class Otherwise>
+  void Else(Otherwise&& otherwise) const {
+    detail::begin_else(statement_, loc_);
+    otherwise();
+    detail::end_else();
+  }
+
+ private:
+  uint32_t statement_;
+  SourceLoc loc_;
+};
+
+// Runs `then` in the threads for which the condition holds.
+template <class Then>
+IfStatement If(detail::Arg<bool> condition, Then&& then) {
+  static_assert(std::is_void_v<decltype(then())>,
+                "an If() without an else branch has no value for the other threads: give it one");
+  const uint32_t statement = detail::begin_if(condition.node, condition.loc);
+  then();
+  detail::next_branch(nullptr, 0, condition.loc);
+  detail::end_if(nullptr, 0, nullptr, condition.loc);
+  return {statement, condition.loc};
+}
+
+// Runs one of two branches and returns what it returned: anything Traced, the same types on both
+// sides.
+template <class Then, class Otherwise>
+auto If(detail::Arg<bool> condition, Then&& then, Otherwise&& otherwise) {
+  using R = decltype(then());
+  detail::begin_if(condition.node, condition.loc);
+  if constexpr (std::is_void_v<R>) {
+    static_assert(std::is_void_v<decltype(otherwise())>,
+                  "both branches of an If() return the same types, or neither returns any");
+    then();
+    detail::next_branch(nullptr, 0, condition.loc);
+    otherwise();
+    detail::end_if(nullptr, 0, nullptr, condition.loc);
+  } else {
+    using T = detail::traced_t<R>;
+    detail::NodeList left, right;
+    T result(then());
+    left.append(result);
+    if (left.overflown()) detail::report_too_many_leaves(condition.loc);
+    detail::next_branch(left.data(), left.size(), condition.loc);
+    right.append(detail::as_carried<T>(otherwise()));
+    detail::end_if(right.data(), right.size(), left.data(), condition.loc);
+    left.write_to(result);
+    return result;
+  }
+}
+
+}  // namespace heddle

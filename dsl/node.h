@@ -1,0 +1,78 @@
+// How the proxies talk to the trace: erased values, and the calls that record an op. Everything
+// here is out of line, so that the DSL's headers need nothing of the IR's.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "heddle/dsl/scalar.h"
+#include "heddle/dsl/source_loc.h"
+
+namespace heddle::ir {
+enum class Opcode : uint8_t;
+enum class TypeKind : uint8_t;
+}  // namespace heddle::ir
+
+namespace heddle::detail {
+
+// The type of a Node: element, kind and count, as in ir/type.h.
+struct NodeType {
+  ir::Scalar scalar{};
+  ir::TypeKind kind{};
+  uint16_t count = 1;
+};
+
+// A value of the kernel that is being traced, or a host constant that no op stands for yet: it
+// becomes one where it is used.
+struct Node {
+  static constexpr uint32_t kHost = 0xFFFFFFFF;
+  NodeType type;
+  uint32_t id = kHost;  // the IR value
+  uint64_t bits = 0;    // of the host constant; of an IR value, the serial number of its trace
+  bool is_host() const { return id == kHost; }
+};
+
+template <class T>
+NodeType scalar_type();
+NodeType vector_type(ir::Scalar scalar, int count);
+NodeType fragment_type(ir::Scalar scalar, int count);
+
+template <class T>
+Node host_node(T value) {
+  return {.type = scalar_type<T>(), .bits = bits_of(value)};
+}
+
+// Ops by the names that ir/ops.def gives them.
+namespace op {
+extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kFma, kSqrt, kRcp,
+    kExp2, kAnd, kOr, kXor, kNot, kShl, kShr, kEq, kNe, kLt, kLe, kGt, kGe, kSelect, kConvert,
+    kBitcast, kPack, kExtract, kSlice, kSplat, kThreadIdx, kBlockIdx, kBlockDim, kGridDim, kLaneId,
+    kWarpId, kBarrier, kWarpSync, kShflIdx, kShflUp, kShflDown, kShflXor, kVoteAny, kVoteAll,
+    kVoteUni, kBallot;
+}  // namespace op
+
+// Records an op whose result type follows from its operands.
+Node emit(ir::Opcode opcode, std::initializer_list<Node> operands, SourceLoc loc);
+// Records an op with a result of the type given.
+Node emit_as(NodeType type, ir::Opcode opcode, std::initializer_list<Node> operands, SourceLoc loc);
+// pack: many operands.
+Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc);
+// extract and slice: from element `index` on.
+Node emit_part(NodeType type, ir::Opcode opcode, Node whole, int index, SourceLoc loc);
+// thread_idx…: `axis` is 0 to 2.
+Node emit_coordinate(ir::Opcode opcode, int axis, SourceLoc loc);
+Node emit_shuffle(ir::Opcode opcode, Node value, Node lane, int width, SourceLoc loc);
+void emit_assert(Node condition, const char* message, SourceLoc loc);
+
+// Mutable variables.
+Node new_slot(Node init, SourceLoc loc);
+Node read_slot(Node slot, NodeType type, SourceLoc loc);
+void write_slot(Node slot, Node value, SourceLoc loc);
+
+// Records a mistake of the user; tracing goes on.
+void report(SourceLoc loc, const char* message, const char* fix);
+
+// Whether a value is the same host constant in every trace of this kernel; then its bits.
+bool is_constant(Node node, uint64_t* bits);
+
+}  // namespace heddle::detail

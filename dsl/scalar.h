@@ -1,0 +1,91 @@
+// Host types that stand for a kernel's scalars: bool, std::int32_t, std::uint32_t, std::int64_t,
+// std::uint64_t, half, bfloat16, float, double.
+//
+//   half h(0.5f);            // rounds to nearest even
+//   float f = h.to_float();
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace heddle::ir {
+enum class Scalar : uint8_t;
+}
+
+namespace heddle {
+
+// IEEE binary16 and bfloat16 as storage on the host: bits, and conversion from and to float.
+struct half {
+  uint16_t bits = 0;
+  half() = default;
+  explicit half(double value);
+  static half from_bits(uint16_t bits) {
+    half h;
+    h.bits = bits;
+    return h;
+  }
+  float to_float() const;
+};
+
+struct bfloat16 {
+  uint16_t bits = 0;
+  bfloat16() = default;
+  explicit bfloat16(double value);
+  static bfloat16 from_bits(uint16_t bits) {
+    bfloat16 b;
+    b.bits = bits;
+    return b;
+  }
+  float to_float() const;
+};
+
+namespace detail {
+
+// The IR's name of a host type. Defined for the nine scalars alone.
+template <class T>
+ir::Scalar scalar_of();
+
+template <class T>
+inline constexpr bool is_half_like = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+template <class T>
+inline constexpr bool is_floating = std::is_floating_point_v<T> || is_half_like<T>;
+template <class T>
+inline constexpr bool is_number =
+    (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || is_half_like<T>;
+
+template <class T>
+inline constexpr bool is_scalar =
+    std::is_same_v<T, bool> || std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t> ||
+    std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t> || std::is_same_v<T, float> ||
+    std::is_same_v<T, double> || is_half_like<T>;
+
+// The bit pattern of a host scalar, zero-extended.
+template <class T>
+uint64_t bits_of(T value) {
+  if constexpr (is_half_like<T>) {
+    return value.bits;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return __builtin_bit_cast(uint32_t, value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return __builtin_bit_cast(uint64_t, value);
+  } else if constexpr (sizeof(T) == 4) {
+    return static_cast<uint32_t>(value);
+  } else {
+    return static_cast<uint64_t>(value);
+  }
+}
+
+// A host number that may stand where a Value<T> is expected: Float + 1 and Float + 0.5, but not
+// Int + 0.5, and nothing but bool for a Bool.
+template <class H, class T>
+concept HostConstant = std::is_same_v<H, T> ||
+    (std::is_arithmetic_v<H> && !std::is_same_v<H, bool> && is_number<T> &&
+     (std::is_integral_v<H> || is_floating<T>));
+
+template <class T, class H>
+T host_cast(H value) {
+  return static_cast<T>(value);
+}
+
+}  // namespace detail
+}  // namespace heddle

@@ -1,0 +1,260 @@
+// Value<T>: an immutable value of a kernel, and its arithmetic.
+//
+//   Float a = x(i);                       // read from a tensor
+//   Float b = fma(a, 2.0f, a);            // host numbers become constants of the kernel
+//   Int n = cast<int>(b);                 // types never mix by themselves
+//   Float c = select(n > 3, a, b);        // both are computed; If() chooses between computations
+//
+// The types are Bool, Int, UInt, Int64, UInt64, Half, BFloat16, Float and Double. A Value is never
+// assigned: it names a result. What changes is a Var<T> (var.h) or carried by For and While
+// (control.h). Meanings (overflow, NaN, shifts) are those of the ops in the language reference.
+#pragma once
+
+#include "heddle/dsl/node.h"
+
+namespace heddle {
+
+template <class T>
+class Value;
+
+using Bool = Value<bool>;
+using Int = Value<int32_t>;
+using UInt = Value<uint32_t>;
+using Int64 = Value<int64_t>;
+using UInt64 = Value<uint64_t>;
+using Half = Value<half>;
+using BFloat16 = Value<bfloat16>;
+using Float = Value<float>;
+using Double = Value<double>;
+
+namespace detail {
+
+// What has a value of the kernel behind it: Value, Var, an element of a tensor, thread_idx.x …
+template <class X>
+concept Readable = requires(const X& x, SourceLoc loc) {
+  typename X::value_type;
+  {x.read_node(loc)};
+};
+template <class X, class T>
+concept ReadsAs = Readable<X> && std::is_same_v<typename X::value_type, T>;
+
+// An operand. The conversion to it captures the user's line, which an operator cannot.
+template <class T>
+struct Arg {
+  Node node;
+  SourceLoc loc;
+
+  template <class X>
+  requires ReadsAs<X, T> Arg(const X& x, SourceLoc where = SourceLoc::current())
+      : node(x.read_node(where)), loc(where) {}
+  template <class H>
+  requires HostConstant<H, T> Arg(H host, SourceLoc where = SourceLoc::current())
+      : node(host_node(host_cast<T>(host))), loc(where) {}
+};
+
+// A shift count: any 32-bit integer.
+struct ShiftCount {
+  Node node;
+
+  template <class X>
+  requires ReadsAs<X, uint32_t> ShiftCount(const X& x, SourceLoc where = SourceLoc::current())
+      : node(x.read_node(where)) {}
+  template <class X>
+  requires ReadsAs<X, int32_t> ShiftCount(const X& x, SourceLoc where = SourceLoc::current())
+      : node(emit_as(scalar_type<uint32_t>(), op::kBitcast, {x.read_node(where)}, where)) {}
+  template <class H>
+  requires HostConstant<H, uint32_t> ShiftCount(H host)
+      : node(host_node(host_cast<uint32_t>(host))) {}
+};
+
+// Value<bool>, in a form that a template looks at only when it is instantiated.
+template <class T>
+using BoolFor = Value<std::conditional_t<std::is_void_v<T>, T, bool>>;
+
+// Catches a kernel's value where C++ wants a bool.
+struct NoHostCondition {
+  template <class B>
+  requires std::is_same_v<B, bool>
+  explicit operator B() const {
+    static_assert(!std::is_same_v<B, bool>,
+                  "device condition used in host control flow: use If(), While() or select()");
+    return false;
+  }
+};
+
+#define HEDDLE_UNARY(name, opcode) \
+  friend Value<T> name(Arg<T> a) { return Value<T>(emit(op::opcode, {a.node}, a.loc)); }
+#define HEDDLE_BINARY(name, opcode)                             \
+  friend Value<T> name(Arg<T> a, Arg<T> b) {                    \
+    return Value<T>(emit(op::opcode, {a.node, b.node}, b.loc)); \
+  }
+#define HEDDLE_COMPARE(name, opcode)                              \
+  friend BoolFor<T> name(Arg<T> a, Arg<T> b) {                    \
+    return BoolFor<T>(emit(op::opcode, {a.node, b.node}, b.loc)); \
+  }
+
+// Operators as hidden friends of one base, so that Value, Var and elements of tensors share them.
+template <class T>
+struct CommonOperators : NoHostCondition {
+  HEDDLE_COMPARE(operator==, kEq)
+  HEDDLE_COMPARE(operator!=, kNe)
+  friend Value<T> select(Arg<bool> condition, Arg<T> a, Arg<T> b) {
+    return Value<T>(emit(op::kSelect, {condition.node, a.node, b.node}, condition.loc));
+  }
+};
+
+template <class T>
+struct NumberOperators : CommonOperators<T> {
+  HEDDLE_BINARY(operator+, kAdd)
+  HEDDLE_BINARY(operator-, kSub)
+  HEDDLE_BINARY(operator*, kMul)
+  HEDDLE_BINARY(operator/, kDiv)
+  HEDDLE_UNARY(operator-, kNeg)
+  HEDDLE_BINARY(min, kMin)
+  HEDDLE_BINARY(max, kMax)
+  HEDDLE_UNARY(abs, kAbs)
+  HEDDLE_COMPARE(operator<, kLt)
+  HEDDLE_COMPARE(operator<=, kLe)
+  HEDDLE_COMPARE(operator>, kGt)
+  HEDDLE_COMPARE(operator>=, kGe)
+  // a * b + c, rounded once.
+  friend Value<T> fma(Arg<T> a, Arg<T> b, Arg<T> c) {
+    return Value<T>(emit(op::kFma, {a.node, b.node, c.node}, c.loc));
+  }
+};
+
+template <class T>
+struct FloatOperators : NumberOperators<T> {
+  HEDDLE_UNARY(sqrt, kSqrt)
+  HEDDLE_UNARY(rcp, kRcp)    // 1 / a, correctly rounded
+  HEDDLE_UNARY(exp2, kExp2)  // within 2 units in the last place
+};
+
+template <class T>
+struct IntegerOperators : NumberOperators<T> {
+  HEDDLE_BINARY(operator%, kRem)
+  HEDDLE_BINARY(operator&, kAnd)
+  HEDDLE_BINARY(operator|, kOr)
+  HEDDLE_BINARY(operator^, kXor)
+  HEDDLE_UNARY(operator~, kNot)
+  friend Value<T> operator<<(Arg<T> a, ShiftCount n) {
+    return Value<T>(emit(op::kShl, {a.node, n.node}, a.loc));
+  }
+  friend Value<T> operator>>(Arg<T> a, ShiftCount n) {
+    return Value<T>(emit(op::kShr, {a.node, n.node}, a.loc));
+  }
+};
+
+template <class T>
+struct BoolOperators : CommonOperators<T> {
+  HEDDLE_BINARY(operator&, kAnd)
+  HEDDLE_BINARY(operator|, kOr)
+  HEDDLE_BINARY(operator^, kXor)
+};
+
+#undef HEDDLE_UNARY
+#undef HEDDLE_BINARY
+#undef HEDDLE_COMPARE
+
+template <class T>
+struct OperatorsOf {
+  using type = std::conditional_t<is_floating<T>, FloatOperators<T>, IntegerOperators<T>>;
+};
+template <>
+struct OperatorsOf<bool> {
+  using type = BoolOperators<bool>;
+};
+template <class T>
+using Operators = typename OperatorsOf<T>::type;
+
+}  // namespace detail
+
+template <class T>
+class Value : public detail::Operators<T> {
+  static_assert(detail::is_scalar<T>,
+                "Value<T> takes bool, a 32- or 64-bit integer, half, bfloat16, float or double");
+
+ public:
+  using value_type = T;
+
+  // A host number: a constant of the kernel.
+  template <class H>
+  requires detail::HostConstant<H, T> Value(H host)
+      : node_(detail::host_node(detail::host_cast<T>(host))) {}
+  // What a Var, an element of a tensor or thread_idx.x holds now.
+  template <class X>
+  requires detail::ReadsAs<X, T> Value(const X& x, SourceLoc loc = SourceLoc::current())
+      : node_(x.read_node(loc)) {}
+  // Conversion from another type, as by cast<T>().
+  template <class X>
+  requires(detail::Readable<X> &&
+           !detail::ReadsAs<X, T>) explicit Value(const X& x, SourceLoc loc = SourceLoc::current())
+      : node_(detail::emit_as(detail::scalar_type<T>(), detail::op::kConvert, {x.read_node(loc)},
+                              loc)) {}
+
+  Value(const Value&) = default;
+  Value& operator=(const Value&) =
+      delete;  // a Value never changes: use Var<T>, or carry it by For()
+
+  detail::Node read_node(SourceLoc) const { return node_; }
+  // For those who build proxies: a Value around a recorded result.
+  explicit Value(detail::Node node) : node_(node) {}
+  detail::Node& node() { return node_; }
+  const detail::Node& node() const { return node_; }
+
+ private:
+  detail::Node node_;
+};
+
+namespace detail {
+
+template <class X>
+concept BoolReadable = ReadsAs<X, bool>;
+
+}  // namespace detail
+
+// Both sides are computed: there is no short circuit. Use If() where the right side must not run.
+template <detail::BoolReadable A, class B>
+requires(detail::BoolReadable<B> || std::is_same_v<B, bool>) Bool operator&&(const A& a,
+                                                                             const B& b) {
+  return Bool(detail::emit(detail::op::kAnd, {Bool(a).node(), Bool(b).node()}, {}));
+}
+template <detail::BoolReadable A, class B>
+requires(detail::BoolReadable<B> || std::is_same_v<B, bool>) Bool operator||(const A& a,
+                                                                             const B& b) {
+  return Bool(detail::emit(detail::op::kOr, {Bool(a).node(), Bool(b).node()}, {}));
+}
+template <detail::BoolReadable A>
+Bool operator!(const A& a) {
+  return Bool(detail::emit(detail::op::kNot, {a.read_node({})}, {}));
+}
+
+// Converts between scalar types: `cast<float>(i)`. Floats to integers truncate and saturate.
+template <class To, detail::Readable X>
+Value<To> cast(const X& x, SourceLoc loc = SourceLoc::current()) {
+  if constexpr (detail::ReadsAs<X, To>) {
+    return Value<To>(x.read_node(loc));
+  } else {
+    return Value<To>(x, loc);
+  }
+}
+
+// The same bits as another type of the same width: `bitcast<uint32_t>(f)`.
+template <class To, detail::Readable X>
+requires(sizeof(To) ==
+         sizeof(typename X::value_type)) Value<To> bitcast(const X& x,
+                                                           SourceLoc loc = SourceLoc::current()) {
+  return Value<To>(
+      detail::emit_as(detail::scalar_type<To>(), detail::op::kBitcast, {x.read_node(loc)}, loc));
+}
+
+// Chooses between two host numbers: `select(p, 1.0f, 0.0f)`.
+template <class H>
+requires detail::is_scalar<H> Value<H> select(const Bool& condition, H a, H b,
+                                              SourceLoc loc = SourceLoc::current()) {
+  return Value<H>(
+      detail::emit(detail::op::kSelect,
+                   {condition.read_node(loc), detail::host_node(a), detail::host_node(b)}, loc));
+}
+
+}  // namespace heddle

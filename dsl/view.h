@@ -1,0 +1,220 @@
+// Windows on memory: tensors that a kernel is given, raw pointers, and shared memory.
+//
+//   Tensor<const float, 2> x;   x(row, col)           // a read; const: no store goes through x
+//   Tensor<float, 1> y;         y(row) = total;       y(i) += 1.0f;
+//   Shared<float, 2> tile({32, 33});                  // the block's own memory
+//   Vec<float, 4> v = x.vec<4>(row, col);             // one 16-byte access from column `col` on
+//
+// Coordinates count elements and are checked against the extents by the interpreter. Index
+// arithmetic is 32-bit where the launch finds that all offsets fit, 64-bit otherwise.
+#pragma once
+
+#include "heddle/dsl/vec.h"
+
+namespace heddle {
+namespace detail {
+
+inline constexpr int kMaxRank = 5;
+
+// A coordinate: any 32- or 64-bit signed integer of host or kernel.
+struct Index {
+  Node node;
+  SourceLoc loc;
+
+  template <class X>
+  requires(ReadsAs<X, int32_t> || ReadsAs<X, int64_t>)
+      Index(const X& x, SourceLoc where = SourceLoc::current())
+      : node(x.read_node(where)), loc(where) {}
+  template <class H>
+  requires(std::is_integral_v<H> && !std::is_same_v<H, bool>)
+      Index(H host, SourceLoc where = SourceLoc::current())
+      : node(sizeof(H) <= 4 ? host_node(static_cast<int32_t>(host))
+                            : host_node(static_cast<int64_t>(host))),
+        loc(where) {}
+};
+
+// A place in a view, ready to be read or written.
+struct Access {
+  Node view;
+  Node coordinates[kMaxRank];
+  int rank = 0;
+  SourceLoc loc;
+};
+
+Node emit_load(const Access& access, NodeType type, SourceLoc loc);
+void emit_store(const Access& access, Node value, SourceLoc loc);
+Node emit_extent(Node view, int dim, bool wide, SourceLoc loc);
+Node new_shared(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc);
+Node new_dynamic_shared(ir::Scalar scalar, Node count, SourceLoc loc);
+// The most elements, a power of two of at most `max_bytes` together, that an access to a multiple
+// of that many along the last mode can take at once, by what is known of the argument.
+int vector_width(Node view, int max_bytes);
+// Whether all offsets in the view fit in 31 bits, by what is known of the argument.
+bool fits_32(Node view);
+
+// An element, or N neighbouring ones, of a view: reads where a value is wanted, stores where it is
+// assigned. It cannot be kept: `auto r = y(i)` would be read who knows when.
+template <class T>
+class ElementRef : public Operators<T> {
+ public:
+  using value_type = T;
+
+  explicit ElementRef(const Access& access) : access_(access) {}
+  ElementRef(const ElementRef&) = delete;
+  void operator=(Arg<T> value) && { emit_store(access_, value.node, value.loc); }
+  void operator=(const ElementRef& other) && {
+    emit_store(access_, other.read_node(other.access_.loc), access_.loc);
+  }
+  void operator+=(Arg<T> b) && { emit_store(access_, (Value<T>(*this, b.loc) + b).node(), b.loc); }
+  void operator-=(Arg<T> b) && { emit_store(access_, (Value<T>(*this, b.loc) - b).node(), b.loc); }
+  void operator*=(Arg<T> b) && { emit_store(access_, (Value<T>(*this, b.loc) * b).node(), b.loc); }
+
+  Node read_node(SourceLoc) const { return emit_load(access_, scalar_type<T>(), access_.loc); }
+
+ private:
+  Access access_;
+};
+
+template <class T, int N>
+class VecRef {
+ public:
+  explicit VecRef(const Access& access) : access_(access) {}
+  VecRef(const VecRef&) = delete;
+  void operator=(const Vec<T, N>& value) && { emit_store(access_, value.node(), access_.loc); }
+  operator Vec<T, N>() const {
+    return Vec<T, N>(emit_load(access_, Vec<T, N>::type(), access_.loc));
+  }
+
+ private:
+  Access access_;
+};
+
+// What the indexing of a view of T gives: a value where it is const, else a reference.
+template <class T>
+auto element_at(const Access& access) {
+  if constexpr (std::is_const_v<T>) {
+    using V = std::remove_const_t<T>;
+    return Value<V>(emit_load(access, scalar_type<V>(), access.loc));
+  } else {
+    return ElementRef<T>(access);
+  }
+}
+
+template <class T, int kRank>
+class View {
+  static_assert(is_scalar<std::remove_const_t<T>>,
+                "elements are bool, a 32- or 64-bit integer, half, bfloat16, float or double");
+  static_assert(kRank >= 1 && kRank <= kMaxRank, "views have one to five modes");
+
+ public:
+  using element_type = T;
+  static constexpr int rank() { return kRank; }
+
+  explicit View(Node node) : node_(node) {}
+
+  // The element at a coordinate.
+  auto operator()(Index i) const requires(kRank == 1) {
+    return element_at<T>(access({i.node}, i.loc));
+  }
+  auto operator()(Index i, Index j) const requires(kRank == 2) {
+    return element_at<T>(access({i.node, j.node}, j.loc));
+  }
+  auto operator()(Index i, Index j, Index k) const requires(kRank == 3) {
+    return element_at<T>(access({i.node, j.node, k.node}, k.loc));
+  }
+  auto operator()(Index i, Index j, Index k, Index l) const requires(kRank == 4) {
+    return element_at<T>(access({i.node, j.node, k.node, l.node}, l.loc));
+  }
+  auto operator()(Index i, Index j, Index k, Index l, Index m) const requires(kRank == 5) {
+    return element_at<T>(access({i.node, j.node, k.node, l.node, m.node}, m.loc));
+  }
+
+  // N elements from a coordinate on along the last mode, in one access: a Vec where T is const,
+  // else a reference to one. The address must be known to be a multiple of the access's size.
+  template <int N>
+  auto vec(Index i) const requires(kRank == 1) {
+    return vec_at<N>(access({i.node}, i.loc));
+  }
+  template <int N>
+  auto vec(Index i, Index j) const requires(kRank == 2) {
+    return vec_at<N>(access({i.node, j.node}, j.loc));
+  }
+  template <int N>
+  auto vec(Index i, Index j, Index k) const requires(kRank == 3) {
+    return vec_at<N>(access({i.node, j.node, k.node}, k.loc));
+  }
+
+  // Elements in a mode. shape() is 32-bit: a launch with a larger extent is refused. shape64()
+  // takes any.
+  Int shape(int dim, SourceLoc loc = SourceLoc::current()) const {
+    return Int(emit_extent(node_, dim, false, loc));
+  }
+  Int64 shape64(int dim, SourceLoc loc = SourceLoc::current()) const {
+    return Int64(emit_extent(node_, dim, true, loc));
+  }
+
+  // While tracing: how many elements, a power of two, one aligned access can take (1 where nothing
+  // is known), and whether 32-bit indices reach everything. What they answer becomes a guard of the
+  // compiled kernel.
+  int vector_width(int max_bytes = 16) const { return detail::vector_width(node_, max_bytes); }
+  bool fits_32() const { return detail::fits_32(node_); }
+
+  const Node& view_node() const { return node_; }
+
+ private:
+  Access access(std::initializer_list<Node> coordinates, SourceLoc loc) const {
+    Access a{.view = node_, .coordinates = {}, .rank = kRank, .loc = loc};
+    int i = 0;
+    for (const Node& c : coordinates) a.coordinates[i++] = c;
+    return a;
+  }
+  template <int N>
+  static auto vec_at(const Access& access) {
+    using V = std::remove_const_t<T>;
+    if constexpr (std::is_const_v<T>) {
+      return Vec<V, N>(emit_load(access, Vec<V, N>::type(), access.loc));
+    } else {
+      return VecRef<V, N>(access);
+    }
+  }
+
+  Node node_;
+};
+
+}  // namespace detail
+
+// A kernel's tensor parameter: global memory, extents and strides of the argument.
+template <class T, int Rank>
+class Tensor : public detail::View<T, Rank> {
+ public:
+  using detail::View<T, Rank>::View;
+};
+
+// A kernel's raw pointer parameter: p(i), with no extent to check against.
+template <class T>
+class Pointer : public detail::View<T, 1> {
+ public:
+  using detail::View<T, 1>::View;
+  auto operator[](detail::Index i) const { return (*this)(i); }
+};
+
+// An array in the block's shared memory, row-major, with host extents. Its content is undefined
+// until written.
+template <class T, int Rank = 1>
+class Shared : public detail::View<T, Rank> {
+ public:
+  explicit Shared(int64_t count, SourceLoc loc = SourceLoc::current()) requires(Rank == 1)
+      : detail::View<T, Rank>(detail::new_shared(detail::scalar_of<T>(), &count, 1, loc)) {}
+  explicit Shared(const int64_t (&extents)[Rank], SourceLoc loc = SourceLoc::current())
+      : detail::View<T, Rank>(detail::new_shared(detail::scalar_of<T>(), extents, Rank, loc)) {}
+  explicit Shared(detail::Node node) : detail::View<T, Rank>(node) {}
+};
+
+// The shared memory that the launch adds (`.shared_bytes`), as `count` elements. Every call gives
+// the same memory.
+template <class T>
+Shared<T> dynamic_shared(detail::Arg<int32_t> count) {
+  return Shared<T>(detail::new_dynamic_shared(detail::scalar_of<T>(), count.node, count.loc));
+}
+
+}  // namespace heddle

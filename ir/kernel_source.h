@@ -1,0 +1,74 @@
+// The seam between a front end that traces kernels and the runtime that compiles and launches them.
+//
+// A front end (dsl/kernel.h, or a file of textual IR) gives a KernelSource; whoever compiles asks it
+// for the program under a Specialization. Neither side sees the other.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "heddle/ir/diagnostic.h"
+#include "heddle/ir/kernel.h"
+
+namespace heddle::ir {
+
+// A parameter as its author declared it.
+struct ParamInfo {
+  std::string name;
+  Type type;
+  bool unbounded = false;  // a raw pointer
+};
+
+// What is known of the arguments and the launch when a kernel is traced.
+struct Specialization {
+  struct Argument {
+    // Views: an extent or stride in elements, or kDynamic; empty means all are dynamic.
+    absl::InlinedVector<int64_t, 4> extents;
+    absl::InlinedVector<int64_t, 4> strides;
+  };
+  Dim3 block{0, 0, 0};  // {0, 0, 0}: dynamic
+  Dim3 cluster{1, 1, 1};
+  const Target* target = &default_target();
+  std::vector<Argument> arguments;  // one a parameter
+  std::vector<Guard> facts;         // what holds of the arguments
+};
+
+struct TraceResult {
+  Kernel kernel;
+  Diagnostics diagnostics;  // mistakes of the author; the kernel is not to be used where there are any
+};
+
+class KernelSource {
+ public:
+  KernelSource() = default;
+  KernelSource(const KernelSource&) = delete;
+  KernelSource& operator=(const KernelSource&) = delete;
+  virtual ~KernelSource() { delete attachment_.load(); }
+
+  virtual const std::string& name() const = 0;
+  virtual Place place() const = 0;  // where it is defined
+  virtual absl::Span<const ParamInfo> params() const = 0;
+  // Runs the author's code once. Thread-safe.
+  virtual TraceResult trace(const Specialization& specialization) const = 0;
+
+  // What the runtime keeps with a kernel: its compiled variants. A kernel's identity is this object.
+  class Attachment {
+   public:
+    virtual ~Attachment() = default;
+  };
+  Attachment* attachment() const { return attachment_.load(std::memory_order_acquire); }
+  // Attaches the first one offered; returns the one that is attached.
+  Attachment* attach(std::unique_ptr<Attachment> offered) const {
+    Attachment* expected = nullptr;
+    if (attachment_.compare_exchange_strong(expected, offered.get())) return offered.release();
+    return expected;
+  }
+
+ private:
+  mutable std::atomic<Attachment*> attachment_{nullptr};
+};
+
+}  // namespace heddle::ir
