@@ -29,7 +29,7 @@ add_compile_options(-ffp-contract=off)
 # Table-shaped code relies on complete switches, so a missing enumerator is always an error.
 add_compile_options(
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi
-  -Wimplicit-fallthrough -Wcast-align -Wvla -Werror=switch -Werror=return-type)
+  -Wimplicit-fallthrough -Wvla -Werror=switch -Werror=return-type)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wduplicated-cond -Wlogical-op -Wredundant-move)
   # False alarms when an absl::InlinedVector is moved; clang and the sanitizers watch instead.
