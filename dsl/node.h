@@ -32,8 +32,11 @@ struct Node {
   bool is_host() const { return id == kHost; }
 };
 
+NodeType scalar_type(ir::Scalar scalar);
 template <class T>
-NodeType scalar_type();
+NodeType scalar_type() {
+  return scalar_type(scalar_of<T>());
+}
 NodeType vector_type(ir::Scalar scalar, int count);
 NodeType fragment_type(ir::Scalar scalar, int count);
 
@@ -71,6 +74,9 @@ void write_slot(Node slot, Node value, SourceLoc loc);
 
 // Records a mistake of the user; tracing goes on.
 void report(SourceLoc loc, const char* message, const char* fix);
+
+// Whether a traced loop is open: what is recorded now runs more than once.
+bool in_loop();
 
 // Whether a value is the same host constant in every trace of this kernel; then its bits.
 bool is_constant(Node node, uint64_t* bits);

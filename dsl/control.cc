@@ -1,0 +1,169 @@
+#include "heddle/dsl/control.h"
+
+#include "absl/strings/str_cat.h"
+#include "heddle/dsl/trace.h"
+#include "heddle/ir/check.h"
+
+namespace heddle::detail {
+namespace {
+
+constexpr char kOutsideMessage[] =
+    "staged control flow outside a kernel: there is no program to record it in";
+constexpr char kOutsideFix[] = "use C++ if, for and while on host values";
+
+void copy_nodes(Trace& trace, absl::Span<const ir::ValueId> values, Node* nodes) {
+  for (size_t i = 0; i < values.size(); ++i) nodes[i] = trace.node(values[i]);
+}
+
+// The values for the end of a region; what does not have the type that is carried is reported,
+// since only fragments and vectors can differ by then.
+absl::InlinedVector<ir::ValueId, 4> checked(Trace& trace, absl::Span<const Node> nodes,
+                                            absl::Span<const ir::Type> types, SourceLoc loc) {
+  absl::InlinedVector<ir::ValueId, 4> values = trace.use(nodes, loc);
+  for (size_t i = 0; i < values.size() && i < types.size(); ++i) {
+    const ir::Type type = trace.kernel().type(values[i]);
+    if (type == types[i]) continue;
+    trace.report(loc,
+                 absl::StrCat("the body gives ", to_string(type), " where ", to_string(types[i]),
+                              " is carried"),
+                 "give back as many elements as came in");
+    values[i] = trace.builder().create(ir::Opcode::kUndef, {}, types[i]);
+  }
+  return values;
+}
+
+absl::InlinedVector<ir::Type, 4> types_of(const ir::Kernel& kernel,
+                                          absl::Span<const ir::ValueId> values) {
+  absl::InlinedVector<ir::Type, 4> types;
+  for (const ir::ValueId value : values) types.push_back(kernel.type(value));
+  return types;
+}
+
+// Ends the current region with these values and goes back behind its op.
+ir::OpId close_region(Trace& trace, absl::Span<const ir::ValueId> values) {
+  const ir::OpId op = trace.open_op();
+  trace.builder().yield(values);
+  trace.builder().end_region();
+  return op;
+}
+
+}  // namespace
+
+void begin_for(Node start, Node stop, Node step, const Node* init, int count, Node* args,
+               SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) {
+    args[0] = start;
+    for (int i = 0; i < count; ++i) args[i + 1] = init[i];
+    return report(loc, kOutsideMessage, kOutsideFix);
+  }
+  trace->set_place(loc);
+  const ir::ValueId first = trace->use(start, loc);
+  const ir::ValueId last = trace->use(stop, loc);
+  const ir::ValueId by = trace->use(step, loc);
+  const auto carried = trace->use(absl::MakeConstSpan(init, count), loc);
+  trace->builder().begin_for(first, last, by, carried);
+  copy_nodes(*trace, trace->kernel().region(trace->builder().region()).args, args);
+}
+
+void end_for(const Node* next, int count, Node* results, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return;
+  const ir::Op& op = trace->kernel().op(trace->open_op());
+  const auto types = types_of(trace->kernel(), op.results);
+  trace->set_place(loc);
+  const auto values = checked(*trace, absl::MakeConstSpan(next, count), types, loc);
+  const ir::OpId closed = close_region(*trace, values);
+  copy_nodes(*trace, trace->kernel().op(closed).results, results);
+}
+
+void abandon_for(SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return;
+  trace->report(
+      loc,
+      "a traced loop was left by a host break, return or goto: its body is traced once, so "
+      "that would leave the loop in the middle of the kernel",
+      "put the condition into the range, or use While() with a Var");
+  close_region(*trace, {});
+}
+
+void begin_while(const Node* init, int count, Node* args, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) {
+    for (int i = 0; i < count; ++i) args[i] = init[i];
+    return report(loc, kOutsideMessage, kOutsideFix);
+  }
+  trace->set_place(loc);
+  trace->builder().begin_while(trace->use(absl::MakeConstSpan(init, count), loc));
+  copy_nodes(*trace, trace->kernel().region(trace->builder().region()).args, args);
+}
+
+void begin_while_body(Node condition, Node* args, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return;
+  trace->set_place(loc, absl::MakeConstSpan(&condition, 1));
+  const ir::ValueId value = trace->use(condition, loc);
+  trace->builder().yield(absl::MakeConstSpan(&value, 1));
+  trace->builder().next_region();
+  copy_nodes(*trace, trace->kernel().region(trace->builder().region()).args, args);
+}
+
+void end_while(const Node* next, int count, Node* results, SourceLoc loc) {
+  end_for(next, count, results, loc);
+}
+
+uint32_t begin_if(Node condition, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) {
+    report(loc, kOutsideMessage, kOutsideFix);
+    return 0;
+  }
+  trace->set_place(loc, absl::MakeConstSpan(&condition, 1));
+  return ir::index_of(trace->builder().begin_if(trace->use(condition, loc)));
+}
+
+void next_branch(const Node* results, int count, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return;
+  const ir::OpId op = trace->open_op();
+  trace->set_place(loc);
+  const auto values = trace->use(absl::MakeConstSpan(results, count), loc);
+  for (const ir::ValueId value : values) {
+    trace->kernel().add_result(op, trace->kernel().type(value));
+  }
+  trace->builder().yield(values);
+  trace->builder().next_region();
+}
+
+void end_if(const Node* results, int count, Node* merged, SourceLoc loc) {
+  end_for(results, count, merged, loc);
+}
+
+void begin_else(uint32_t statement, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return;
+  ir::Kernel& kernel = trace->kernel();
+  const ir::OpId op{statement};
+  HEDDLE_CHECK(kernel.op(op).opcode == ir::Opcode::kIf, "Else() without its If()");
+  if (kernel.op(op).parent != trace->builder().region()) {
+    trace->report(loc, "Else() of an If() that is not in the same body",
+                  "write Else() right behind its If()");
+  }
+  const ir::OpId end = kernel.terminator(kernel.op(op).regions[1]);
+  kernel.erase(end);
+  trace->builder().set_insertion_end(kernel.op(op).regions[1]);
+}
+
+void end_else() {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return;
+  close_region(*trace, {});
+}
+
+void report_too_many_leaves(SourceLoc loc) {
+  report(loc, absl::StrCat("more than ", NodeList::kMax, " values are carried at once").c_str(),
+         "keep them in a Fragment or in shared memory");
+}
+
+}  // namespace heddle::detail

@@ -1,0 +1,12 @@
+// All of the kernel language: what a file that defines kernels includes. heddle/heddle.h adds what
+// launches them.
+#pragma once
+
+#include "heddle/dsl/builtins.h"
+#include "heddle/dsl/control.h"
+#include "heddle/dsl/kernel.h"
+#include "heddle/dsl/reduce.h"
+#include "heddle/dsl/value.h"
+#include "heddle/dsl/var.h"
+#include "heddle/dsl/vec.h"
+#include "heddle/dsl/view.h"

@@ -1,0 +1,119 @@
+#include "heddle/dsl/kernel.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "heddle/dsl/trace.h"
+#include "heddle/ir/kernel_source.h"
+#include "heddle/ir/verifier.h"
+
+namespace heddle::detail {
+namespace {
+
+// "row_sum(x, y)" -> the name and the parameters' names.
+struct Declaration {
+  std::string name;
+  std::vector<std::string> params;
+};
+
+Declaration parse_declaration(absl::string_view text) {
+  Declaration declaration;
+  const size_t open = text.find('(');
+  declaration.name = std::string(absl::StripAsciiWhitespace(text.substr(0, open)));
+  if (open == absl::string_view::npos || !absl::EndsWith(text, ")")) return declaration;
+  for (const absl::string_view param :
+       absl::StrSplit(text.substr(open + 1, text.size() - open - 2), ',')) {
+    declaration.params.emplace_back(absl::StripAsciiWhitespace(param));
+  }
+  return declaration;
+}
+
+ir::Type param_type(const ParamDecl& decl) {
+  if (decl.rank < 0) return ir::Type::of(decl.scalar);
+  return ir::Type::view(decl.scalar, ir::Space::kGlobal, decl.rank, decl.read_only);
+}
+
+class LambdaSource final : public ir::KernelSource {
+ public:
+  LambdaSource(const char* declaration, absl::Span<const ParamDecl> params, KernelBody* body,
+               SourceLoc loc)
+      : body_(body), loc_(loc) {
+    Declaration parsed = parse_declaration(declaration);
+    name_ = std::move(parsed.name);
+    misnamed_ = !parsed.params.empty() && parsed.params.size() != params.size();
+    for (size_t i = 0; i < params.size(); ++i) {
+      params_.push_back({.name = parsed.params.size() == params.size() ? parsed.params[i]
+                                                                       : absl::StrCat("arg", i),
+                         .type = param_type(params[i]),
+                         .unbounded = params[i].unbounded});
+    }
+  }
+
+  const std::string& name() const override { return name_; }
+  ir::Place place() const override {
+    return {loc_.file == nullptr ? std::string() : std::string(loc_.file), loc_.line};
+  }
+  absl::Span<const ir::ParamInfo> params() const override { return params_; }
+
+  ir::TraceResult trace(const ir::Specialization& specialization) const override {
+    ir::TraceResult result{ir::Kernel(name_), {}};
+    ir::Kernel& kernel = result.kernel;
+    kernel.block = specialization.block;
+    kernel.cluster = specialization.cluster;
+    kernel.target = specialization.target;
+    std::vector<ir::ValueId> values;
+    for (size_t i = 0; i < params_.size(); ++i) {
+      values.push_back(add_param(kernel, params_[i], specialization, i));
+    }
+    for (const ir::Guard& guard : specialization.facts) kernel.set_fact(guard.fact, guard.value);
+    Trace trace(kernel, result.diagnostics);
+    if (misnamed_) {
+      trace.report(loc_,
+                   absl::StrCat("kernel '", name_, "' names other parameters than its lambda has (",
+                                params_.size(), " with struct members counted)"),
+                   "name each parameter, struct members one by one, or none");
+    }
+    std::vector<Node> leaves;
+    for (const ir::ValueId value : values) leaves.push_back(trace.node(value));
+    body_->run(leaves.data());
+    const ir::Diagnostics found = ir::verify(kernel, ir::Stage::kTraced);
+    result.diagnostics.insert(result.diagnostics.end(), found.begin(), found.end());
+    return result;
+  }
+
+ private:
+  static ir::ValueId add_param(ir::Kernel& kernel, const ir::ParamInfo& info,
+                               const ir::Specialization& specialization, size_t index) {
+    const size_t rank = info.type.is_view() ? info.type.rank : 0;
+    ir::Specialization::Argument layout;
+    if (index < specialization.arguments.size()) layout = specialization.arguments[index];
+    layout.extents.resize(rank, ir::kDynamic);
+    layout.strides.resize(rank, ir::kDynamic);
+    const ir::ValueId value =
+        kernel.add_param(info.name, info.type, layout.extents, layout.strides);
+    kernel.params().back().unbounded = info.unbounded;
+    return value;
+  }
+
+  std::string name_;
+  std::vector<ir::ParamInfo> params_;
+  bool misnamed_ = false;
+  std::unique_ptr<KernelBody> body_;
+  SourceLoc loc_;
+};
+
+}  // namespace
+
+ir::KernelSource* new_kernel_source(const char* name, const ParamDecl* params, int count,
+                                    KernelBody* body, SourceLoc loc) {
+  return new LambdaSource(name, absl::MakeConstSpan(params, count), body, loc);
+}
+
+void delete_kernel_source(ir::KernelSource* source) { delete source; }
+
+}  // namespace heddle::detail

@@ -1,0 +1,134 @@
+// Reductions over the lanes of a warp and the threads of a block.
+//
+//   Float total = block_reduce(sum, plus());                    // in every thread
+//   Float peak = warp_reduce(value, maximum());
+//   MaxAt best = block_reduce(mine, [](MaxAt a, MaxAt b) {      // any associative, commutative
+//     return select(b.value > a.value, b, a); });               // function of anything Traced
+//
+// The result is the same in every thread that takes part. Sums of floats are taken in a tree, whose
+// order is fixed by the block's shape: the same launch gives the same bits.
+#pragma once
+
+#include "heddle/dsl/builtins.h"
+#include "heddle/dsl/control.h"
+#include "heddle/dsl/view.h"
+
+namespace heddle {
+
+struct plus {
+  template <class T>
+  T operator()(const T& a, const T& b) const {
+    return a + b;
+  }
+};
+struct minimum {
+  template <class T>
+  T operator()(const T& a, const T& b) const {
+    return min(a, b);
+  }
+};
+struct maximum {
+  template <class T>
+  T operator()(const T& a, const T& b) const {
+    return max(a, b);
+  }
+};
+
+// Combines one value a lane, over segments of `width` lanes (a power of two): every lane of a
+// segment gets the result. All lanes of the warp take part.
+template <Traced T, class Combine>
+T warp_reduce(const T& value, Combine combine, int width = kWarpSize) {
+  detail::NodeList nodes;
+  T result = value;
+  for (int mask = width / 2; mask > 0; mask /= 2) {
+    const T next = combine(result, shfl_xor(result, mask, width));
+    detail::NodeList leaves;
+    leaves.append(next);
+    leaves.write_to(result);
+  }
+  return result;
+}
+
+// The same where only the first `count` lanes of the warp hold a value, 1 to 32 and the same in all
+// lanes: the result is in every lane.
+template <Traced T, class Combine>
+T warp_reduce_first(const T& value, const Int& count, Combine combine) {
+  T result = value;
+  for (int delta = kWarpSize / 2; delta > 0; delta /= 2) {
+    const T other = shfl_down(result, delta);
+    const T next = select(lane_id() + delta < count, combine(result, other), result);
+    detail::NodeList leaves;
+    leaves.append(next);
+    leaves.write_to(result);
+  }
+  return shfl(result, 0);
+}
+
+namespace detail {
+
+// Shared memory for one value a warp: an array for each leaf.
+template <class T>
+class WarpSlots {
+ public:
+  WarpSlots(const T& prototype, int warps, SourceLoc loc) {
+    for_each_leaf(prototype, [&](const Node& node) {
+      const int64_t extent = warps;
+      arrays_[count_++] = new_shared(node.type.scalar, &extent, 1, loc);
+    });
+  }
+  void store(const T& value, const Int& slot, SourceLoc loc) const {
+    int i = 0;
+    for_each_leaf(value, [&](const Node& node) { emit_store(access(i++, slot, loc), node, loc); });
+  }
+  void load(T& value, const Int& slot, SourceLoc loc) const {
+    int i = 0;
+    for_each_leaf(value,
+                  [&](Node& node) { node = emit_load(access(i++, slot, loc), node.type, loc); });
+  }
+
+ private:
+  Access access(int i, const Int& slot, SourceLoc loc) const {
+    return {.view = arrays_[i], .coordinates = {slot.node()}, .rank = 1, .loc = loc};
+  }
+  Node arrays_[NodeList::kMax];
+  int count_ = 0;
+};
+
+}  // namespace detail
+
+// Combines one value a thread over the whole block; every thread gets the result. All threads of
+// the block take part; the block's shape must be known (not dynamic). Leaves are scalars. Costs one
+// barrier (two inside a loop) and the shared memory of one value a warp.
+template <class X, class Combine>
+auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::current()) {
+  using T = detail::traced_t<X>;
+  T result(x);
+  const int threads = threads_per_block();
+  if (threads == 0) {
+    detail::report(loc, "block_reduce() in a kernel whose block is dynamic",
+                   "launch it with a fixed block, or reduce with warp_reduce()");
+    return result;
+  }
+  const int warps = warps_per_block();
+  const int whole = threads % kWarpSize == 0 ? kWarpSize : 0;
+  const auto in_warp = [&] {
+    if (whole != 0) return warp_reduce(result, combine);
+    if (warps == 1) return warp_reduce_first(result, Int(threads), combine);
+    return warp_reduce_first(result, min(Int(threads) - warp_id() * kWarpSize, kWarpSize), combine);
+  };
+  const T warp_result = in_warp();
+  if (warps == 1) return warp_result;
+
+  const detail::WarpSlots<T> slots(warp_result, warps, loc);
+  if (detail::in_loop()) sync_threads(loc);  // the last trip's readers are done with the slots
+  If(lane_id() == 0, [&] { slots.store(warp_result, warp_id(), loc); });
+  sync_threads(loc);
+  // Every warp combines all slots, which saves a second barrier to hand the result round. The slots
+  // repeat over the lanes where their number is a power of two, so that no lane idles.
+  const bool repeats = (warps & (warps - 1)) == 0;
+  slots.load(result, repeats ? lane_id() & (warps - 1) : min(lane_id(), warps - 1), loc);
+  if (repeats) return warp_reduce(result, combine, warps);
+  return warp_reduce_first(result, Int(warps), combine);
+}
+
+}  // namespace heddle

@@ -1,0 +1,176 @@
+#include "heddle/dsl/trace.h"
+
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/check.h"
+
+namespace heddle::detail {
+namespace {
+
+thread_local Trace* t_current = nullptr;
+thread_local ir::Diagnostics t_stray;
+
+// The kernels that this thread traced last, by serial number: so that a value which leaves its
+// kernel can be told whose it was.
+struct TraceName {
+  uint64_t serial = 0;
+  std::string name;
+};
+constexpr int kRemembered = 16;
+thread_local TraceName t_names[kRemembered];
+
+uint64_t next_serial() {
+  static std::atomic<uint64_t> serial{0};
+  return ++serial;
+}
+
+std::string kernel_of(uint64_t serial) {
+  const TraceName& entry = t_names[serial % kRemembered];
+  return entry.serial == serial ? absl::StrCat("kernel '", entry.name, "'")
+                                : std::string("another kernel");
+}
+
+ir::Place to_place(SourceLoc loc) {
+  return {loc.file == nullptr ? std::string() : std::string(loc.file), loc.line};
+}
+
+}  // namespace
+
+Trace* Trace::current() { return t_current; }
+
+Trace::Trace(ir::Kernel& kernel, ir::Diagnostics& diagnostics)
+    : builder_(kernel),
+      diagnostics_(diagnostics),
+      serial_(next_serial()),
+      outer_(std::exchange(t_current, this)) {
+  t_names[serial_ % kRemembered] = {serial_, kernel.name()};
+  diagnostics_ = std::exchange(t_stray, {});
+}
+
+Trace::~Trace() { t_current = outer_; }
+
+ir::ValueId Trace::use(const Node& node, SourceLoc loc) {
+  if (node.is_host()) return builder_.constant(to_type(node.type), node.bits);
+  if (node.bits != serial_) {
+    report(loc,
+           absl::StrCat("value from ", kernel_of(node.bits), " used in kernel '", kernel().name(),
+                        "': a traced value lives only while its own kernel is traced"),
+           "pass it as a parameter, or capture a host value instead");
+    return undefined(node.type);
+  }
+  const ir::ValueId value{node.id};
+  if (reachable(value)) return value;
+  const ir::Value& info = kernel().value(value);
+  const ir::RegionId home = ir::valid(info.def) ? kernel().op(info.def).parent : info.region;
+  const ir::Op& owner = kernel().op(kernel().region(home).parent);
+  report(loc,
+         absl::StrCat("value used outside the ", ir::info(owner).mnemonic,
+                      " body that made it: it exists only while that body runs"),
+         "return it from the body, so that the construct carries it, or keep it in a Var declared "
+         "outside",
+         {{place(value), "made here"},
+          {{std::string(kernel().loc(owner.loc).file), kernel().loc(owner.loc).line},
+           "in the body of this one"}});
+  return undefined(node.type);
+}
+
+absl::InlinedVector<ir::ValueId, 4> Trace::use(absl::Span<const Node> nodes, SourceLoc loc) {
+  absl::InlinedVector<ir::ValueId, 4> values;
+  for (const Node& node : nodes) values.push_back(use(node, loc));
+  return values;
+}
+
+Node Trace::node(ir::ValueId value) const {
+  return {.type = to_node_type(builder_.kernel().type(value).content()),
+          .id = ir::index_of(value),
+          .bits = serial_};
+}
+
+void Trace::set_place(SourceLoc loc, absl::Span<const Node> fallback) {
+  if (loc.file != nullptr) {
+    builder_.set_loc(kernel().intern_loc(loc.file, loc.line));
+    return;
+  }
+  for (const Node& node : fallback) {
+    if (node.is_host() || node.bits != serial_) continue;
+    const ir::Op* const def = kernel().def(ir::ValueId{node.id});
+    if (def != nullptr) builder_.set_loc(def->loc);
+  }
+}
+
+void Trace::report(SourceLoc loc, std::string message, std::string fix,
+                   std::vector<ir::Note> notes) {
+  diagnostics_.push_back({.place = place(loc),
+                          .message = std::move(message),
+                          .notes = std::move(notes),
+                          .fix = std::move(fix),
+                          .op = ""});
+}
+
+ir::Place Trace::place(SourceLoc loc) const {
+  if (loc.file != nullptr) return to_place(loc);
+  const ir::Loc last = builder_.kernel().loc(builder_.loc());
+  return {std::string(last.file), last.line};
+}
+
+ir::Place Trace::place(ir::ValueId value) const {
+  const ir::Kernel& kernel = builder_.kernel();
+  const ir::Value& info = kernel.value(value);
+  const ir::OpId op = ir::valid(info.def) ? info.def : kernel.region(info.region).parent;
+  if (!ir::valid(op)) return {};
+  const ir::Loc loc = kernel.loc(op);
+  return {std::string(loc.file), loc.line};
+}
+
+bool Trace::in_loop() const {
+  const ir::Kernel& kernel = builder_.kernel();
+  ir::RegionId region = builder_.region();
+  while (region != kernel.body()) {
+    const ir::Op& owner = kernel.op(kernel.region(region).parent);
+    if (owner.opcode == ir::Opcode::kFor || owner.opcode == ir::Opcode::kWhile) return true;
+    region = owner.parent;
+  }
+  return false;
+}
+
+ir::IntAnalysis& Trace::ints() {
+  if (!ints_) ints_.emplace(kernel());
+  return *ints_;
+}
+
+bool Trace::reachable(ir::ValueId value) const {
+  const ir::Kernel& kernel = builder_.kernel();
+  const ir::Value& info = kernel.value(value);
+  const ir::RegionId home = ir::valid(info.def) ? kernel.op(info.def).parent : info.region;
+  ir::RegionId region = builder_.region();
+  while (region != home) {
+    if (region == kernel.body()) return false;
+    region = kernel.op(kernel.region(region).parent).parent;
+  }
+  return true;
+}
+
+ir::ValueId Trace::undefined(const NodeType& type) {
+  return builder_.create(ir::Opcode::kUndef, {}, to_type(type));
+}
+
+ir::Type to_type(NodeType type) {
+  return {.kind = type.kind, .scalar = type.scalar, .count = type.count};
+}
+
+NodeType to_node_type(ir::Type type) {
+  return {.scalar = type.scalar, .kind = type.kind, .count = type.count};
+}
+
+void report(SourceLoc loc, const char* message, const char* fix) {
+  if (Trace* const trace = Trace::current()) {
+    trace->report(loc, message, fix);
+  } else {
+    t_stray.push_back(
+        {.place = to_place(loc), .message = message, .notes = {}, .fix = fix, .op = ""});
+  }
+}
+
+}  // namespace heddle::detail

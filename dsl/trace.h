@@ -1,0 +1,68 @@
+// The kernel that this thread is tracing: what the proxies' out-of-line half works on. Not for
+// users, and not included by any public header.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "heddle/dsl/node.h"
+#include "heddle/ir/analysis/int_facts.h"
+#include "heddle/ir/builder.h"
+#include "heddle/ir/diagnostic.h"
+
+namespace heddle::detail {
+
+class Trace {
+ public:
+  // The trace that is running on this thread; nullptr outside one.
+  static Trace* current();
+
+  // Runs as this thread's trace until destroyed; traces nest (a kernel's body may compile another).
+  Trace(ir::Kernel& kernel, ir::Diagnostics& diagnostics);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  ir::Kernel& kernel() { return builder_.kernel(); }
+  ir::Builder& builder() { return builder_; }
+
+  // The IR value behind a node, at the current place: makes a constant of a host number. A value
+  // that is out of reach there is reported and replaced by an undefined one.
+  ir::ValueId use(const Node& node, SourceLoc loc);
+  absl::InlinedVector<ir::ValueId, 4> use(absl::Span<const Node> nodes, SourceLoc loc);
+  // The node that stands for an IR value.
+  Node node(ir::ValueId value) const;
+
+  // Sets the place of the ops that follow. An unknown one falls back on the place of `fallback`'s
+  // op, then on the last place.
+  void set_place(SourceLoc loc, absl::Span<const Node> fallback = {});
+
+  void report(SourceLoc loc, std::string message, std::string fix,
+              std::vector<ir::Note> notes = {});
+  ir::Place place(SourceLoc loc) const;
+  ir::Place place(ir::ValueId value) const;
+
+  // Whether the op being recorded runs more than once: a traced loop is open around it.
+  bool in_loop() const;
+  // The innermost open op, which owns the current region.
+  ir::OpId open_op() const { return builder_.kernel().region(builder_.region()).parent; }
+
+  // What is known of the integers recorded so far.
+  ir::IntAnalysis& ints();
+
+ private:
+  bool reachable(ir::ValueId value) const;
+  ir::ValueId undefined(const NodeType& type);
+
+  mutable ir::Builder builder_;
+  ir::Diagnostics& diagnostics_;
+  std::optional<ir::IntAnalysis> ints_;
+  uint64_t serial_;
+  Trace* outer_;
+};
+
+ir::Type to_type(NodeType type);
+NodeType to_node_type(ir::Type type);
+
+}  // namespace heddle::detail

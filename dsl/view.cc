@@ -1,0 +1,246 @@
+#include "heddle/dsl/view.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/dsl/trace.h"
+
+namespace heddle::detail {
+namespace {
+
+using ir::AttrKey;
+using ir::Fact;
+using ir::FactKind;
+using ir::Opcode;
+
+constexpr char kOutsideMessage[] = "memory of a kernel is reached for outside it";
+constexpr char kOutsideFix[] = "copy the buffer to the host and read it there";
+
+// A view as tracing sees it: where its extents and strides come from.
+class ViewInfo {
+ public:
+  ViewInfo(Trace& trace, ir::ValueId view)
+      : trace_(trace), kernel_(trace.kernel()), view_(view), param_(kernel_.param_index(view)) {
+    const ir::Op* const def = kernel_.def(view);
+    if (def != nullptr && def->opcode == Opcode::kShared) {
+      extents_ = kernel_.ints(*def->attr(AttrKey::kExtents));
+      base_align_ = def->attr_or(AttrKey::kAlign, 16);
+    } else if (def != nullptr) {
+      base_align_ = 16;
+    }
+  }
+
+  int rank() const { return kernel_.type(view_).rank; }
+  bool unbounded() const { return param_ && param().unbounded; }
+
+  // A host constant where the extent is one.
+  int64_t extent(int dim) const {
+    if (param_) return param().extents[dim];
+    return extents_.empty() ? ir::kDynamic : extents_[dim];
+  }
+  int64_t stride(int dim) const {
+    if (param_) {
+      if (param().unbounded) return 1;
+      if (param().strides[dim] != ir::kDynamic) return param().strides[dim];
+      // Last modes are usually contiguous: worth a guard. The others seldom are.
+      if (dim == rank() - 1 && fact(FactKind::kUnitStride, dim) == 1) return 1;
+      return ir::kDynamic;
+    }
+    int64_t stride = 1;
+    for (int i = dim + 1; i < rank(); ++i) stride *= extents_[i];
+    return stride;
+  }
+  bool fits_32() const { return !param_ || fact(FactKind::kFits32) == 1; }
+  int64_t base_align() const { return param_ ? fact(FactKind::kAlignment) : base_align_; }
+  int64_t stride_divisor(int dim) const {
+    const int64_t known = stride(dim);
+    if (known == ir::kDynamic) return fact(FactKind::kStrideDivisor, dim);
+    return known == 0 ? 16 : known & -known;
+  }
+  int64_t fact(FactKind kind, int dim = 0) const {
+    return kernel_.fact({kind, static_cast<uint8_t>(*param_), static_cast<uint8_t>(dim)});
+  }
+
+ private:
+  const ir::Param& param() const { return kernel_.params()[*param_]; }
+
+  Trace& trace_;
+  ir::Kernel& kernel_;
+  ir::ValueId view_;
+  std::optional<int> param_;
+  absl::Span<const int64_t> extents_;
+  int64_t base_align_ = 1;
+};
+
+ir::ValueId as_index(Trace& trace, ir::ValueId value, ir::Type type) {
+  if (trace.kernel().type(value) == type) return value;
+  return trace.builder().create(Opcode::kConvert, {value}, type);
+}
+
+// The element offset of a coordinate.
+ir::ValueId linear_offset(Trace& trace, const ViewInfo& info, ir::ValueId view,
+                          absl::Span<const ir::ValueId> coordinates) {
+  ir::Builder& b = trace.builder();
+  if (info.unbounded()) return coordinates[0];
+  const ir::Type type = info.fits_32() ? ir::kI32Type : ir::kI64Type;
+  ir::ValueId offset = ir::ValueId::kNone;
+  for (size_t dim = 0; dim < coordinates.size(); ++dim) {
+    ir::ValueId term = as_index(trace, coordinates[dim], type);
+    const int64_t stride = info.stride(static_cast<int>(dim));
+    if (stride == ir::kDynamic) {
+      const ir::ValueId factor =
+          b.create(Opcode::kStride, {view}, type, {{AttrKey::kDim, static_cast<int64_t>(dim)}});
+      term = b.create(Opcode::kMul, {term, factor});
+    } else if (stride != 1) {
+      term = b.create(Opcode::kMul, {term, b.constant_int(type, stride)});
+    }
+    offset = ir::valid(offset) ? b.create(Opcode::kAdd, {offset, term}) : term;
+  }
+  return offset;
+}
+
+// Reports a vector access whose alignment is not known.
+void require_alignment(Trace& trace, const ViewInfo& info, ir::ValueId offset, NodeType type,
+                       SourceLoc loc) {
+  if (type.count == 1) return;
+  const int64_t element = ir::bytes_of(type.scalar);
+  const int64_t needed = element * type.count;
+  if (info.base_align() >= needed && trace.ints().divisible(offset, type.count)) return;
+  const int64_t offset_align = element * ir::power_of_two_in(trace.ints().divisor(offset));
+  const int64_t proved =
+      offset_align == 0 ? info.base_align() : std::min(info.base_align(), offset_align);
+  trace.report(
+      loc,
+      absl::StrCat("an access to ", type.count, " elements needs an address that is a multiple of ",
+                   needed, " bytes, and only ", proved, " can be proved (",
+                   info.base_align() < needed ? "the array's start" : "the offset", ")"),
+      "choose the width by vector_width(), index in multiples of it, or promise the alignment in "
+      "the "
+      "signature");
+}
+
+struct Prepared {
+  ir::ValueId view, offset, check;
+};
+
+Prepared prepare(Trace& trace, const Access& access, NodeType type, SourceLoc loc) {
+  trace.set_place(loc, absl::MakeConstSpan(access.coordinates, access.rank));
+  const ir::ValueId view = trace.use(access.view, loc);
+  const ViewInfo info(trace, view);
+  const auto coordinates = trace.use(absl::MakeConstSpan(access.coordinates, access.rank), loc);
+  Prepared p{view, linear_offset(trace, info, view, coordinates), ir::ValueId::kNone};
+  require_alignment(trace, info, p.offset, type, loc);
+  if (info.unbounded()) return p;
+  absl::InlinedVector<ir::ValueId, 6> operands = {view};
+  operands.insert(operands.end(), coordinates.begin(), coordinates.end());
+  const ir::Attr width{AttrKey::kWidth, type.count};
+  p.check = trace.builder().create(Opcode::kBounds, operands, ir::Type::none(),
+                                   absl::MakeConstSpan(&width, type.count > 1 ? 1 : 0));
+  return p;
+}
+
+}  // namespace
+
+Node emit_load(const Access& access, NodeType type, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) {
+    report(loc, kOutsideMessage, kOutsideFix);
+    return {.type = type};
+  }
+  const Prepared p = prepare(*trace, access, type, loc);
+  absl::InlinedVector<ir::ValueId, 3> operands = {p.view, p.offset};
+  if (ir::valid(p.check)) operands.push_back(p.check);
+  return trace->node(trace->builder().create(Opcode::kLoad, operands, to_type(type)));
+}
+
+void emit_store(const Access& access, Node value, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return report(loc, kOutsideMessage, kOutsideFix);
+  const Prepared p = prepare(*trace, access, value.type, loc);
+  absl::InlinedVector<ir::ValueId, 4> operands = {p.view, trace->use(value, loc), p.offset};
+  if (ir::valid(p.check)) operands.push_back(p.check);
+  trace->builder().create(Opcode::kStore, operands);
+}
+
+Node emit_extent(Node view, int dim, bool wide, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  const NodeType type = wide ? scalar_type<int64_t>() : scalar_type<int32_t>();
+  if (trace == nullptr) {
+    report(loc, kOutsideMessage, kOutsideFix);
+    return {.type = type};
+  }
+  trace->set_place(loc);
+  const ir::ValueId value = trace->use(view, loc);
+  const ViewInfo info(*trace, value);
+  if (dim < 0 || dim >= info.rank() || info.unbounded()) {
+    trace->report(loc,
+                  info.unbounded() ? std::string("a Pointer has no extent")
+                                   : absl::StrCat("mode ", dim, " of a view with ", info.rank()),
+                  info.unbounded() ? "take a Tensor, or pass the length as a parameter"
+                                   : "modes count from 0");
+    return {.type = type};
+  }
+  const int64_t extent = info.extent(dim);
+  if (extent != ir::kDynamic) {
+    return wide ? host_node(extent) : host_node(static_cast<int32_t>(extent));
+  }
+  if (!wide && trace->kernel().param_index(value) && info.fact(FactKind::kExtentFits32, dim) == 0) {
+    trace->report(loc, absl::StrCat("the extent of mode ", dim, " is not known to fit in 31 bits"),
+                  "use shape64() with range64(), or promise the extent in the signature");
+  }
+  return trace->node(
+      trace->builder().create(Opcode::kExtent, {value}, to_type(type), {{AttrKey::kDim, dim}}));
+}
+
+Node new_shared(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) {
+    report(loc, "shared memory is declared outside a kernel", "declare it in the kernel's lambda");
+    return {};
+  }
+  trace->set_place(loc);
+  absl::InlinedVector<int64_t, 4> sizes(extents, extents + rank);
+  for (int64_t& size : sizes) {
+    if (size > 0) continue;
+    trace->report(loc, absl::StrCat("a shared array with an extent of ", size),
+                  "extents are positive host numbers");
+    size = 1;
+  }
+  return trace->node(
+      trace->builder().create(Opcode::kShared, {}, ir::Type::view(scalar, ir::Space::kShared, rank),
+                              {{AttrKey::kExtents, trace->kernel().intern_ints(sizes)}}));
+}
+
+Node new_dynamic_shared(ir::Scalar scalar, Node count, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) {
+    report(loc, "shared memory is declared outside a kernel", "declare it in the kernel's lambda");
+    return {};
+  }
+  trace->set_place(loc);
+  return trace->node(trace->builder().create(Opcode::kDynamicShared, {trace->use(count, loc)},
+                                             ir::Type::view(scalar, ir::Space::kShared, 1)));
+}
+
+int vector_width(Node view, int max_bytes) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return 1;
+  const ir::ValueId value = trace->use(view, {});
+  const ViewInfo info(*trace, value);
+  const int last = info.rank() - 1;
+  const int64_t element = ir::bytes_of(trace->kernel().type(value).scalar);
+  int64_t width = std::min<int64_t>(max_bytes, info.base_align()) / element;
+  if (width <= 1 || info.stride(last) != 1) return 1;
+  for (int dim = 0; dim < last; ++dim) width = std::min(width, info.stride_divisor(dim));
+  while ((width & (width - 1)) != 0) width &= width - 1;
+  return static_cast<int>(std::max<int64_t>(1, width));
+}
+
+bool fits_32(Node view) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return false;
+  return ViewInfo(*trace, trace->use(view, {})).fits_32();
+}
+
+}  // namespace heddle::detail
