@@ -1,0 +1,108 @@
+// Finds the external CUDA programs: ptxas and the disassemblers.
+//
+//   absl::StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
+//   if (!ptxas.ok()) return ptxas.status();  // says every place tried, why not, and the cure
+//   print(ptxas->path, ptxas->origin, ptxas->version.to_string());
+//
+// Order: explicit path, environment (HEDDLE_PTXAS, HEDDLE_NVDISASM, HEDDLE_CUOBJDUMP), the folder
+// that the build was told, CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, PATH. A path
+// that somebody asked for is taken or refused, never silently replaced; in the other places
+// whatever will not do is passed over. What others could have tampered with is never run.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace heddle::codegen {
+
+enum class Tool { kPtxas, kNvdisasm, kCuobjdump };
+
+// "ptxas"
+absl::string_view tool_name(Tool tool);
+// "HEDDLE_PTXAS"
+absl::string_view tool_variable(Tool tool);
+
+// As CUDA's programs print it: release 13.0, V13.0.88 is {13, 0, 88}.
+struct ToolVersion {
+  int major = 0, minor = 0, patch = 0;
+  std::string build;  // "cuda_13.0.r13.0/compiler.36424714_0"; empty where not printed
+
+  std::string to_string() const;  // "13.0.88"
+  bool operator==(const ToolVersion&) const = default;
+};
+// By number alone.
+std::strong_ordering compare(const ToolVersion& a, const ToolVersion& b);
+
+// The oldest ptxas that will do: the first that knows sm_90a.
+inline constexpr int kOldestPtxas[] = {12, 0, 0};
+
+// From what `tool --version` printed; nullopt if it is not that tool's answer.
+std::optional<ToolVersion> parse_tool_version(Tool tool, absl::string_view printed);
+// Runs `path --version`.
+absl::StatusOr<ToolVersion> read_tool_version(
+    Tool tool, const std::string& path,
+    std::chrono::milliseconds timeout = std::chrono::seconds(10));
+
+// A place that was looked at and why it did not do.
+struct ToolAttempt {
+  std::string place;    // a file, or an entry of PATH
+  std::string problem;  // "/usr/local/cuda does not exist"
+};
+
+// Which file it was: changes when the file is written to or replaced.
+struct FileIdentity {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t modified_ns = 0, changed_ns = 0;
+
+  bool operator==(const FileIdentity&) const = default;
+  static std::optional<FileIdentity> of(const std::string& path);  // nullopt: no such file
+};
+
+struct ToolLocation {
+  std::string path;                // absolute, checked
+  std::string origin;              // "HEDDLE_PTXAS", "CUDA_HOME", "/usr/local/cuda", "PATH", …
+  ToolVersion version;             // of ptxas alone
+  std::vector<ToolAttempt> tried;  // better places that did not do, in order
+  FileIdentity identity;
+
+  // Whether the same file still stands there.
+  bool is_unchanged() const { return FileIdentity::of(path) == identity; }
+};
+
+// Where to look.
+struct ToolSearch {
+  std::string explicit_path;  // an option of the caller; empty = none
+  std::string variable;       // value of tool_variable(tool); empty = unset
+  struct Root {
+    std::string origin, path;  // programs are in path/bin; "/usr/local/cuda-*" = all, newest first
+  };
+  std::vector<Root> roots;
+  std::string path_variable;  // value of PATH
+  std::chrono::milliseconds version_timeout{10'000};
+
+  // Whether somebody named one file, so that no other will do.
+  bool is_request() const { return !explicit_path.empty() || !variable.empty(); }
+
+  // As this process would look.
+  static ToolSearch from_environment(Tool tool, absl::string_view explicit_path = {});
+};
+
+// Thread-safe. What was found is remembered for the process under everything in `search`, and
+// looked for again once the file has changed; what was not found is looked for every time.
+//   kInvalidArgument     a relative path was asked for
+//   kNotFound            the file asked for does not exist, or no place has one that will do
+//   kPermissionDenied    the file asked for, or a folder on the way, can be written by others
+//   kFailedPrecondition  the file asked for cannot be run, is no ptxas, or is one that is too old
+//   or bad
+absl::StatusOr<ToolLocation> find_tool(Tool tool, const ToolSearch& search);
+absl::StatusOr<ToolLocation> find_tool(Tool tool, absl::string_view explicit_path = {});
+
+}  // namespace heddle::codegen
