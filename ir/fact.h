@@ -20,6 +20,7 @@ enum class FactKind : uint8_t {
   kFits32,         // 1 where each element's offset fits in 31 bits; unknown: 0
   kExtentFits32,   // 1 where the extent of mode `dim` fits in 31 bits; unknown: 0
   kNoOverlap,  // 1 where no argument that the kernel writes shares memory with this one; unknown: 0
+  kExtent,     // the extent of mode `dim` itself, where an author fixes it; unknown: -1
 };
 
 struct FactInfo {
@@ -28,7 +29,7 @@ struct FactInfo {
   int64_t unknown;
 };
 
-inline constexpr std::array<FactInfo, 7> kFacts = {{
+inline constexpr std::array<FactInfo, 8> kFacts = {{
     {"align", false, 1},
     {"extent_div", true, 1},
     {"stride_div", true, 1},
@@ -36,6 +37,7 @@ inline constexpr std::array<FactInfo, 7> kFacts = {{
     {"fits32", false, 0},
     {"extent_fits32", true, 0},
     {"no_overlap", false, 0},
+    {"extent", true, -1},
 }};
 
 constexpr const FactInfo& info(FactKind kind) { return kFacts[static_cast<size_t>(kind)]; }

@@ -1,0 +1,184 @@
+#include "heddle/runtime/argument.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/check.h"
+
+namespace heddle::runtime {
+namespace {
+
+using ir::Fact;
+using ir::FactKind;
+
+constexpr int64_t kLargestLevel = 16;
+constexpr int64_t kMax31 = std::numeric_limits<int32_t>::max();
+
+// The largest power of two up to 16 that divides a number; everything divides 0.
+int64_t level(uint64_t number) {
+  const uint64_t power = number & (~number + 1);
+  return power == 0 ? kLargestLevel
+                    : static_cast<int64_t>(std::min<uint64_t>(power, kLargestLevel));
+}
+
+// The least and greatest element offset that a tensor's coordinates reach; none where it is empty.
+struct OffsetRange {
+  __int128 min = 0;
+  __int128 max = 0;
+  bool empty = false;
+};
+
+OffsetRange offset_range(const Argument& argument) {
+  OffsetRange range;
+  for (int dim = 0; dim < argument.rank; ++dim) {
+    if (argument.extents[dim] == 0) range.empty = true;
+    const __int128 reach = static_cast<__int128>(argument.extents[dim] - 1) * argument.strides[dim];
+    (reach < 0 ? range.min : range.max) += reach;
+  }
+  return range;
+}
+
+// Whether two tensors may share a byte. A pointer reaches nobody knows how far.
+bool may_overlap(const Argument& a, int a_bytes, const Argument& b, int b_bytes) {
+  if (a.extents == nullptr || b.extents == nullptr) return true;
+  const OffsetRange reach_a = offset_range(a);
+  const OffsetRange reach_b = offset_range(b);
+  if (reach_a.empty || reach_b.empty) return false;
+  const auto begin = [](const Argument& x, const OffsetRange& r, int bytes) {
+    return static_cast<__int128>(x.bits) + r.min * bytes;
+  };
+  const auto end = [](const Argument& x, const OffsetRange& r, int bytes) {
+    return static_cast<__int128>(x.bits) + (r.max + 1) * bytes;
+  };
+  return begin(a, reach_a, a_bytes) < end(b, reach_b, b_bytes) &&
+         begin(b, reach_b, b_bytes) < end(a, reach_a, a_bytes);
+}
+
+int element_bytes(const ir::ParamInfo& param) { return ir::bytes_of(param.type.scalar); }
+
+bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+  for (int i = 0; i < static_cast<int>(params.size()); ++i) {
+    if (i == index || !params[i].type.is_view() || params[i].type.read_only) continue;
+    if (may_overlap(arguments[index], element_bytes(params[index]), arguments[i],
+                    element_bytes(params[i]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+int64_t fact_value(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+  const Argument& argument = arguments[fact.param];
+  switch (fact.kind) {
+    case FactKind::kAlignment:
+      return level(argument.bits);
+    case FactKind::kExtentDivisor:
+      return level(static_cast<uint64_t>(argument.extents[fact.dim]));
+    case FactKind::kStrideDivisor:
+      return level(static_cast<uint64_t>(argument.strides[fact.dim]));
+    case FactKind::kUnitStride:
+      return argument.strides[fact.dim] == 1;
+    case FactKind::kFits32: {
+      const OffsetRange range = offset_range(argument);
+      return range.min >= -kMax31 && range.max <= kMax31;
+    }
+    case FactKind::kExtentFits32:
+      return argument.extents[fact.dim] <= kMax31;
+    case FactKind::kNoOverlap:
+      return !overlaps_written(fact.param, params, arguments);
+    case FactKind::kExtent:
+      return argument.extents[fact.dim];
+  }
+  check_failed(__FILE__, __LINE__, "fact.kind", "unknown fact");
+}
+
+std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+  std::vector<ir::Guard> facts;
+  for (int param = 0; param < static_cast<int>(params.size()); ++param) {
+    if (!params[param].type.is_view()) continue;
+    for (size_t kind = 0; kind < ir::kFacts.size(); ++kind) {
+      const bool of_layout = static_cast<FactKind>(kind) != FactKind::kAlignment &&
+                             static_cast<FactKind>(kind) != FactKind::kNoOverlap;
+      if (of_layout && params[param].unbounded) continue;
+      const int dims = ir::kFacts[kind].per_dim ? params[param].type.rank : 1;
+      for (int dim = 0; dim < dims; ++dim) {
+        const Fact fact{static_cast<FactKind>(kind), static_cast<uint8_t>(param),
+                        static_cast<uint8_t>(dim)};
+        facts.push_back({fact, fact_value(fact, params, arguments)});
+      }
+    }
+  }
+  return facts;
+}
+
+bool satisfies(const ir::Guard& guard, int64_t value) {
+  switch (guard.fact.kind) {
+    case FactKind::kAlignment:
+    case FactKind::kExtentDivisor:
+    case FactKind::kStrideDivisor:
+    case FactKind::kUnitStride:
+    case FactKind::kFits32:
+    case FactKind::kExtentFits32:
+    case FactKind::kNoOverlap:
+      return value >= guard.value;
+    case FactKind::kExtent:
+      return guard.value == ir::info(FactKind::kExtent).unknown || value == guard.value;
+  }
+  check_failed(__FILE__, __LINE__, "guard.fact.kind", "unknown fact");
+}
+
+void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byte* block) {
+  for (const ir::ParamSlot& slot : layout.slots) {
+    const Argument& argument = arguments[slot.param];
+    uint64_t word = argument.bits;
+    if (slot.kind == ir::SlotKind::kExtent) {
+      word = static_cast<uint64_t>(argument.extents[slot.dim]);
+    } else if (slot.kind == ir::SlotKind::kStride) {
+      word = static_cast<uint64_t>(argument.strides[slot.dim]);
+    }
+    // Little-endian, as every host of CUDA is: the low bytes are the narrow value.
+    std::memcpy(block + slot.offset, &word, slot.bytes);
+  }
+}
+
+absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
+                             Arguments arguments) {
+  if (params.size() != arguments.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(kernel, " takes ", params.size(),
+                                                   " arguments and was given ", arguments.size()));
+  }
+  for (int i = 0; i < static_cast<int>(params.size()); ++i) {
+    const Argument& argument = arguments[i];
+    if (!params[i].type.is_view() || params[i].unbounded) continue;
+    if (argument.rank != params[i].type.rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(describe_argument(params, i), " of ", kernel, " has ", argument.rank,
+                       " modes; the kernel takes ", static_cast<int>(params[i].type.rank)));
+    }
+    bool empty = false;
+    for (int dim = 0; dim < argument.rank; ++dim) {
+      if (argument.extents[dim] < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(describe_argument(params, i), " of ", kernel, " has extent ",
+                         argument.extents[dim], " in mode ", dim, "; extents are not negative"));
+      }
+      empty = empty || argument.extents[dim] == 0;
+    }
+    if (argument.bits == 0 && !empty) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          describe_argument(params, i), " of ", kernel,
+          " is a null pointer to a tensor with elements: allocate it with Device::allocate()"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string describe_argument(absl::Span<const ir::ParamInfo> params, int index) {
+  return absl::StrCat("argument ", index, " ('", params[index].name, "')");
+}
+
+}  // namespace heddle::runtime

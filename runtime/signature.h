@@ -1,0 +1,75 @@
+// What a kernel is compiled for when there are no arguments yet.
+//
+//   Signature signature = {tensor({kAny, 1024}).aligned(16), tensor({kAny}), scalar()};
+//   auto compiled = row_sum.compile(signature, {.block = 512, .target = "sm_90a"});
+//
+// Element types come from the kernel's own parameters. What a signature leaves out is assumed as it
+// is for most tensors: row-major, contiguous along the last mode, aligned to its elements, offsets
+// that fit in 31 bits. Arguments that differ are refused at launch, before anything runs.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "heddle/ir/kernel.h"
+
+namespace heddle::runtime {
+
+// An extent or stride that the launch decides.
+inline constexpr int64_t kAny = ir::kDynamic;
+
+struct ArgumentSpec {
+  std::vector<int64_t> extents;        // elements, or kAny
+  std::vector<int64_t> given_strides;  // elements, or kAny; empty: contiguous in `stride_order`
+  std::vector<int> stride_order;       // 0 for the fastest mode; empty: row-major
+  int64_t alignment = 1;               // bytes; rounded to a power of two up to 16
+  int64_t stride_divisor = 1;          // of the strides that the launch decides
+  bool large = false;                  // offsets or extents may pass 2^31
+  bool alone = false;                  // shares no memory with an argument that the kernel writes
+
+  ArgumentSpec& aligned(int64_t bytes) {
+    alignment = bytes;
+    return *this;
+  }
+  ArgumentSpec& strides(std::vector<int64_t> s) {
+    given_strides = std::move(s);
+    return *this;
+  }
+  // Every stride but the unit one is a multiple of this many elements: what wide accesses to each
+  // row of a matrix need.
+  ArgumentSpec& strides_divisible_by(int64_t elements) {
+    stride_divisor = elements;
+    return *this;
+  }
+  ArgumentSpec& order(std::vector<int> o) {
+    stride_order = std::move(o);
+    return *this;
+  }
+  ArgumentSpec& no_overlap() {
+    alone = true;
+    return *this;
+  }
+  ArgumentSpec& beyond_32_bits() {
+    large = true;
+    return *this;
+  }
+};
+
+inline ArgumentSpec tensor(std::vector<int64_t> extents) { return {.extents = std::move(extents)}; }
+// A value or a pointer: nothing to say of it but a pointer's alignment.
+inline ArgumentSpec scalar() { return {}; }
+inline ArgumentSpec pointer() { return {}; }
+
+using Signature = std::vector<ArgumentSpec>;
+
+}  // namespace heddle::runtime
+
+namespace heddle {
+using runtime::ArgumentSpec;
+using runtime::kAny;
+using runtime::pointer;
+using runtime::scalar;
+using runtime::Signature;
+using runtime::tensor;
+}  // namespace heddle
