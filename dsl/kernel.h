@@ -211,16 +211,13 @@ class Kernel {
   template <class Stream>
   auto launch(const Stream& stream, const LaunchShape& shape,
               const typename detail::ParamTraits<P>::Host&... args) const {
-    detail::ArgumentLeaf leaves[kLeaves == 0 ? 1 : kLeaves];
-    detail::ArgumentLeaf* next = leaves;
-    ((detail::ParamTraits<P>::fill(args, next), next += detail::ParamTraits<P>::kLeaves), ...);
-    return launch_kernel(stream, *source_, shape, leaves, kLeaves);
+    return launch_kernel(stream, *this, shape, args...);
   }
 
-  // Compiles without data and without a GPU: see heddle/runtime/launch.h.
+  // Compiles for a signature, without data and without a GPU.
   template <class Signature, class... Options>
   auto compile(const Signature& signature, const Options&... options) const {
-    return compile_kernel(*source_, signature, options...);
+    return compile_kernel(*this, signature, options...);
   }
 
   const ir::KernelSource& source() const { return *source_; }

@@ -9,7 +9,7 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "heddle/ir/kernel.h"
@@ -56,7 +56,11 @@ struct ArgumentSpec {
   }
 };
 
-inline ArgumentSpec tensor(std::vector<int64_t> extents) { return {.extents = std::move(extents)}; }
+inline ArgumentSpec tensor(std::vector<int64_t> extents) {
+  ArgumentSpec spec;
+  spec.extents = std::move(extents);
+  return spec;
+}
 // A value or a pointer: nothing to say of it but a pointer's alignment.
 inline ArgumentSpec scalar() { return {}; }
 inline ArgumentSpec pointer() { return {}; }

@@ -1,0 +1,147 @@
+#include "heddle/runtime/compile.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/printer.h"
+#include "heddle/ir/verifier.h"
+#include "heddle/runtime/dump.h"
+
+namespace heddle::runtime {
+namespace {
+
+class Stopwatch {
+ public:
+  // Microseconds since the last call.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const double us = std::chrono::duration<double, std::micro>(now - last_).count();
+    last_ = now;
+    return us;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+absl::Status add_context(const absl::Status& status, const Compilation& compilation) {
+  return absl::Status(status.code(), absl::StrCat(compilation.describe(), ": ", status.message()));
+}
+
+// ptxas speaks of PTX lines; the user wrote C++ ones.
+std::string explain_ptxas_errors(const Compilation& compilation,
+                                 const std::vector<codegen::Diagnostic>& said) {
+  std::string text;
+  for (const codegen::Diagnostic& diagnostic : said) {
+    if (!diagnostic.is_error() || diagnostic.ptx_line <= 0) continue;
+    const ir::OpId op = compilation.ptx.op_at_line(diagnostic.ptx_line);
+    if (!ir::valid(op)) continue;
+    const ir::Loc loc = compilation.optimized.loc(op);
+    absl::StrAppend(&text, "\n  PTX line ", diagnostic.ptx_line,
+                    " comes from: ", ir::print_op(compilation.optimized, op));
+    if (!loc.file.empty()) absl::StrAppend(&text, " (", loc.file, ":", loc.line, ")");
+  }
+  return text;
+}
+
+absl::Status assemble(Compilation& compilation, const CompileOptions& options) {
+  codegen::AssembleOptions assemble_options;
+  assemble_options.arch = std::string(compilation.optimized.target->name);
+  assemble_options.entries = {compilation.ptx.entry};
+  assemble_options.opt_level = options.opt_level;
+  assemble_options.max_registers = options.max_registers;
+  assemble_options.extra_flags = options.ptxas_flags;
+  assemble_options.ptxas_path = options.ptxas_path;
+  std::vector<codegen::Diagnostic> said;
+  absl::StatusOr<codegen::Assembly> assembly =
+      codegen::assemble(compilation.ptx.text, assemble_options, &said);
+  if (!assembly.ok()) {
+    return absl::Status(
+        assembly.status().code(),
+        absl::StrCat(assembly.status().message(), explain_ptxas_errors(compilation, said)));
+  }
+  compilation.assembly = *std::move(assembly);
+  compilation.times.ptxas = static_cast<double>(compilation.assembly.wall_time.count());
+  return absl::OkStatus();
+}
+
+void dump_stages(const Compilation& compilation) {
+  const std::string& name = compilation.name;
+  if (dump_wanted("trace")) {
+    dump(name, "trace.ir", ir::print(compilation.traced, {.locs = true}));
+  }
+  if (dump_wanted("constants")) dump(name, "constants", list_constants(compilation.traced));
+  if (dump_wanted("ir")) dump(name, "ir", ir::print(compilation.optimized, {.locs = true}));
+  if (dump_wanted("ptx") && !compilation.ptx.text.empty()) {
+    dump(name, "ptx", compilation.ptx.text);
+  }
+}
+
+}  // namespace
+
+std::string Compilation::describe() const {
+  if (place.file.empty()) return absl::StrCat("kernel '", name, "'");
+  return absl::StrCat("kernel '", name, "' (", place.file, ":", place.line, ")");
+}
+
+absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
+    const ir::KernelSource& source, ir::Specialization specialization,
+    const CompileOptions& options, std::shared_ptr<const Compilation>* partial) {
+  specialization.block = options.block;
+  specialization.cluster = options.cluster;
+  if (!options.target.empty()) {
+    specialization.target = ir::find_target(options.target);
+    if (specialization.target == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown target '", options.target, "': Heddle knows ", ir::target_names()));
+    }
+  }
+
+  Stopwatch stopwatch;
+  ir::TraceResult traced = source.trace(specialization);
+  const ir::Diagnostics mistakes = std::move(traced.diagnostics);
+  auto compilation = std::make_shared<Compilation>(std::move(traced));
+  compilation->name = source.name();
+  compilation->place = source.place();
+  compilation->params.assign(source.params().begin(), source.params().end());
+  compilation->times.trace = stopwatch.lap();
+  if (!mistakes.empty()) {
+    if (dump_wanted("trace")) {
+      dump(compilation->name, "trace.ir", ir::print(compilation->traced, {.locs = true}));
+    }
+    return ir::to_status(compilation->describe(), mistakes);
+  }
+
+  if (absl::Status s = ir::run_pipeline(compilation->optimized, options.passes, options.pipeline,
+                                        &compilation->report);
+      !s.ok()) {
+    return add_context(s, *compilation);
+  }
+  compilation->times.passes = stopwatch.lap();
+
+  if (options.stage >= Stage::kPtx) {
+    absl::StatusOr<codegen::PtxModule> ptx =
+        codegen::emit_ptx(compilation->optimized, {.device_checks = options.device_checks});
+    if (!ptx.ok()) return add_context(ptx.status(), *compilation);
+    compilation->ptx = *std::move(ptx);
+    compilation->times.emit = stopwatch.lap();
+  }
+  // The emitter may ask for facts too.
+  compilation->guards.assign(compilation->optimized.facts_read().begin(),
+                             compilation->optimized.facts_read().end());
+  compilation->layout = ir::param_layout(compilation->optimized);
+  dump_stages(*compilation);
+
+  if (options.stage >= Stage::kCubin) {
+    const absl::Status assembled = assemble(*compilation, options);
+    compilation->times.assemble = stopwatch.lap();
+    if (!assembled.ok()) {
+      if (partial != nullptr) *partial = compilation;
+      return add_context(assembled, *compilation);
+    }
+  }
+  return compilation;
+}
+
+}  // namespace heddle::runtime

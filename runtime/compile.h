@@ -1,0 +1,94 @@
+// From a kernel's source to code: trace, optimise, emit, assemble. Every stage is kept, so that it
+// can be looked at.
+//
+//   auto compilation = compile_source(source, specialization, {.stage = Stage::kCubin});
+//   std::cout << ir::print((*compilation)->optimized) << (*compilation)->ptx.text;
+//
+// Stages are cumulative. HEDDLE_DUMP=trace,ir,ptx,constants (in the environment) prints them of
+// every kernel that a program compiles, to stderr or into files below HEDDLE_DUMP_DIR.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "heddle/codegen/ptx.h"
+#include "heddle/codegen/ptxas.h"
+#include "heddle/ir/abi.h"
+#include "heddle/ir/kernel_source.h"
+#include "heddle/ir/passes/pipeline.h"
+
+namespace heddle::runtime {
+
+enum class Stage : uint8_t {
+  kIr,     // traced and optimised: what the interpreter runs
+  kPtx,    // and emitted: what the driver's assembler takes
+  kCubin,  // and assembled by ptxas
+};
+
+struct CompileOptions {
+  // The launch's shape where it is known; {0, 0, 0}: a kernel for any block.
+  ir::Dim3 block{0, 0, 0};
+  ir::Dim3 cluster{1, 1, 1};
+  // "sm_90a"; empty: the device's, or sm_90a without one.
+  std::string target;
+  // Passes by name, with commas between them.
+  std::string passes = std::string(ir::kDefaultPipeline);
+  ir::PipelineOptions pipeline;
+  // Turns what the interpreter checks of every access into assertions of the kernel.
+  bool device_checks = false;
+  // ptxas: 0 to 3; at most so many registers (0: as the block allows); flags of its allow-list;
+  // where it is (empty: look for it).
+  int opt_level = 3;
+  int max_registers = 0;
+  std::vector<std::string> ptxas_flags;
+  std::string ptxas_path;
+  Stage stage = Stage::kCubin;
+};
+
+// Microseconds that each stage took; 0 where it did not run.
+struct StageTimes {
+  double trace = 0;   // the lambda, and the verifier on what it recorded
+  double passes = 0;  // the pipeline
+  double emit = 0;
+  double assemble = 0;  // our side and ptxas
+  double ptxas = 0;     // ptxas alone
+};
+
+struct Compilation {
+  explicit Compilation(ir::TraceResult result)
+      : traced(std::move(result.kernel)), optimized(traced) {}
+
+  std::string name;
+  ir::Place place;
+  std::vector<ir::ParamInfo> params;
+  ir::Kernel traced;
+  ir::Kernel optimized;
+  ir::PipelineReport report;
+  // What the code relies on: facts that tracing or a pass read.
+  std::vector<ir::Guard> guards;
+  ir::ParamLayout layout;
+  codegen::PtxModule ptx;      // from Stage::kPtx on
+  codegen::Assembly assembly;  // from Stage::kCubin on
+  StageTimes times;
+
+  // "kernel 'row_sum' (row_sum.cc:14)"
+  std::string describe() const;
+};
+
+// Errors: all mistakes in the kernel at once; an unknown target or pass; an op that the target
+// lacks; ptxas missing or failing, with the PTX line, the op and the C++ line of each of its
+// errors. Where it is ptxas that fails, `partial` (if given) still receives the compilation up to
+// its PTX.
+absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
+    const ir::KernelSource& source, ir::Specialization specialization,
+    const CompileOptions& options, std::shared_ptr<const Compilation>* partial = nullptr);
+
+}  // namespace heddle::runtime
+
+namespace heddle {
+using runtime::Compilation;
+using runtime::CompileOptions;
+using runtime::Stage;
+}  // namespace heddle

@@ -1,0 +1,112 @@
+#include "heddle/runtime/executable.h"
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "absl/container/fixed_array.h"
+#include "absl/strings/str_cat.h"
+#include "heddle/runtime/interp_backend.h"
+
+namespace heddle::runtime {
+namespace {
+
+absl::StatusOr<Module> load_module(const std::shared_ptr<Backend>& backend,
+                                   const Compilation& compilation) {
+  absl::StatusOr<Device> device = Device::open(backend->name());
+  if (!device.ok()) return device.status();
+  const std::string& cubin = compilation.assembly.cubin;
+  if (cubin.empty()) return Module::load_ptx(*device, compilation.ptx.text);
+  return Module::load_cubin(
+      *device, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(cubin.data()), cubin.size()));
+}
+
+bool same(const Dim3& a, const ir::Dim3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+
+ir::Dim3 to_ir(const Dim3& dim) {
+  return {static_cast<int>(dim.x), static_cast<int>(dim.y), static_cast<int>(dim.z)};
+}
+
+}  // namespace
+
+Executable::Executable(std::shared_ptr<Backend> backend,
+                       std::shared_ptr<const Compilation> compilation)
+    : backend_(std::move(backend)),
+      compilation_(std::move(compilation)),
+      site_(compilation_->name, compilation_->place.file, compilation_->place.line) {}
+
+CompileOptions Executable::options_for(const Backend& backend, CompileOptions options) {
+  if (backend.kind() == BackendKind::kInterp) {
+    options.stage = Stage::kIr;
+    return options;
+  }
+  const DeviceInfo& info = backend.info();
+  if (options.target.empty()) {
+    if (const ir::Target* target = ir::target_for_device(info.compute_major, info.compute_minor)) {
+      options.target = std::string(target->name);
+    }
+  }
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> Executable::load(
+    const std::shared_ptr<Backend>& backend, std::shared_ptr<const Compilation> compilation) {
+  auto executable = std::unique_ptr<Executable>(new Executable(backend, std::move(compilation)));
+  const Compilation& code = executable->compilation();
+  if (backend->kind() == BackendKind::kInterp) {
+    absl::StatusOr<ir::interp::Program> program = ir::interp::compile(code.optimized);
+    if (!program.ok()) return program.status();
+    executable->program_ = *std::move(program);
+    return executable;
+  }
+  absl::StatusOr<Module> module = load_module(backend, code);
+  if (!module.ok()) return module.status();
+  absl::StatusOr<Function> function = module->function(code.ptx.entry);
+  if (!function.ok()) return function.status();
+  executable->function_ = *std::move(function);
+  return executable;
+}
+
+const ir::Guard* Executable::broken_guard(Arguments arguments) const {
+  for (const ir::Guard& guard : compilation_->guards) {
+    if (!satisfies(guard, fact_value(guard.fact, compilation_->params, arguments))) return &guard;
+  }
+  return nullptr;
+}
+
+bool Executable::matches_exactly(Arguments arguments) const {
+  for (const ir::Guard& guard : compilation_->guards) {
+    if (fact_value(guard.fact, compilation_->params, arguments) != guard.value) return false;
+  }
+  return true;
+}
+
+absl::Status Executable::launch(const LaunchConfig& config, Arguments arguments) const {
+  // Few kernels have more than some tens of arguments: the block then lies on the stack.
+  absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes);
+  pack_arguments(compilation_->layout, arguments, block.data());
+  if (!function_) return launch_on_interp(config, block.data());
+  LaunchConfig full = config;
+  full.dynamic_shared_bytes += compilation_->ptx.dynamic_shared_base;
+  return launch_raw(*function_, full, block.data(), block.size(), &site_);
+}
+
+absl::Status Executable::launch_on_interp(const LaunchConfig& config,
+                                          const std::byte* block) const {
+  if (absl::Status s = check_launch_limits(backend_->info(), config, site_); !s.ok()) return s;
+  const ir::Kernel& kernel = compilation_->optimized;
+  if (!kernel.has_dynamic_block() && !same(config.block, kernel.block)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        compilation_->describe(), " was compiled for a block of ", kernel.block.x, "x",
+        kernel.block.y, "x", kernel.block.z, " and launched with ", to_string(config.block)));
+  }
+  const ir::interp::LaunchArgs args{
+      .grid = to_ir(config.grid),
+      .block = to_ir(config.block),
+      .params = absl::MakeConstSpan(block, compilation_->layout.bytes),
+      .dynamic_shared_bytes = static_cast<int>(config.dynamic_shared_bytes)};
+  return ir::interp::run(*program_, args, static_cast<InterpBackend&>(*backend_).memory());
+}
+
+}  // namespace heddle::runtime

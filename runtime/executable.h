@@ -1,0 +1,50 @@
+// A compilation that is ready to run on one device: machine code loaded by the driver, or linear
+// code of the interpreter.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "heddle/ir/interp/interpreter.h"
+#include "heddle/runtime/argument.h"
+#include "heddle/runtime/compile.h"
+#include "heddle/runtime/device.h"
+#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/module.h"
+
+namespace heddle::runtime {
+
+class Executable {
+ public:
+  // What a device needs of a compilation: the stage, and its own architecture unless the caller
+  // names one.
+  static CompileOptions options_for(const Backend& backend, CompileOptions options);
+
+  // Loads a compilation. Where it holds no cubin, the driver assembles the PTX itself.
+  static absl::StatusOr<std::unique_ptr<Executable>> load(
+      const std::shared_ptr<Backend>& backend, std::shared_ptr<const Compilation> compilation);
+
+  const Backend* backend() const { return backend_.get(); }
+  const Compilation& compilation() const { return *compilation_; }
+  // Whether the arguments are what the code relies on; the first guard that they break.
+  const ir::Guard* broken_guard(Arguments arguments) const;
+  // The same, with equality: whether a trace of these arguments would come out the same.
+  bool matches_exactly(Arguments arguments) const;
+
+  // Enqueues it. The arguments must satisfy the guards. On the interpreter it has run on return.
+  absl::Status launch(const LaunchConfig& config, Arguments arguments) const;
+
+ private:
+  Executable(std::shared_ptr<Backend> backend, std::shared_ptr<const Compilation> compilation);
+
+  absl::Status launch_on_interp(const LaunchConfig& config, const std::byte* block) const;
+
+  std::shared_ptr<Backend> backend_;
+  std::shared_ptr<const Compilation> compilation_;
+  LaunchSite site_;
+  std::optional<Function> function_;            // cuda
+  std::optional<ir::interp::Program> program_;  // interp
+};
+
+}  // namespace heddle::runtime

@@ -1,0 +1,47 @@
+// The compiled variants of one kernel, attached to its KernelSource: found without a lock, added
+// under one.
+//
+// A variant fits a launch when device, block and cluster are the same and its guards come out as
+// they did when it was traced. Only facts that tracing or a pass read are guards, so most kernels
+// have one variant or two.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "absl/status/statusor.h"
+#include "heddle/ir/kernel_source.h"
+#include "heddle/runtime/executable.h"
+
+namespace heddle::runtime {
+
+class KernelCache final : public ir::KernelSource::Attachment {
+ public:
+  // The kernel's cache, made when it is first asked for.
+  static KernelCache& of(const ir::KernelSource& source);
+  ~KernelCache() override;
+
+  // nullptr where no variant fits.
+  const Executable* find(const Backend* backend, const LaunchConfig& config,
+                         Arguments arguments) const;
+  // The variant for these arguments, compiled where there is none. Kernels of one source are
+  // compiled one at a time; a mistake is reported to every caller anew.
+  absl::StatusOr<const Executable*> find_or_compile(const ir::KernelSource& source,
+                                                    const std::shared_ptr<Backend>& backend,
+                                                    const LaunchConfig& config,
+                                                    Arguments arguments);
+  int size() const;
+
+ private:
+  struct Variant {
+    std::unique_ptr<Executable> executable;
+    Dim3 block;
+    Dim3 cluster;
+    Variant* next;
+  };
+  std::atomic<Variant*> newest_{nullptr};
+  std::mutex adding_;
+};
+
+}  // namespace heddle::runtime

@@ -1,0 +1,126 @@
+// Launching and compiling kernels: what `launch` and `compile` of dsl/kernel.h mean.
+//
+//   absl::Status s = row_sum.launch(stream, {.grid = rows, .block = 512}, x, y);
+//
+//   auto compiled = row_sum.compile(Signature{tensor({kAny, 1024}), tensor({kAny})},
+//                                   CompileOptions{.block = {512, 1, 1}, .target = "sm_90a"});
+//   std::cout << compiled->ptx() << compiled->report().registers;
+//   absl::Status s = compiled->launch(stream, {.grid = rows, .block = 512}, x, y);
+//
+// launch() traces, optimises, assembles and loads the kernel the first time that it meets a device,
+// a block and arguments of a kind (alignment, 32-bit offsets and such, where the kernel asks);
+// after that it costs the driver's launch. compile() needs neither data nor a GPU; its result runs
+// on any device of its target.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "heddle/dsl/kernel.h"
+#include "heddle/runtime/compile.h"
+#include "heddle/runtime/kernel_cache.h"
+#include "heddle/runtime/signature.h"
+#include "heddle/runtime/stream.h"
+
+namespace heddle::runtime {
+
+// A kernel compiled for a signature: each stage to look at, and to launch with arguments that fit.
+// Cheap to copy; thread-safe.
+class CompiledKernel {
+ public:
+  explicit CompiledKernel(std::shared_ptr<const Compilation> compilation);
+
+  // The program as traced and as optimised.
+  const ir::Kernel& trace() const { return compilation().traced; }
+  const ir::Kernel& ir() const { return compilation().optimized; }
+  const std::string& ptx() const { return compilation().ptx.text; }
+  // Machine code; empty where CompileOptions::stage stopped before it.
+  const std::string& cubin() const { return compilation().assembly.cubin; }
+  // What ptxas said: registers, spills, shared memory.
+  const codegen::EntryReport* report() const;
+  const Compilation& compilation() const { return *state_->compilation; }
+
+  // Enqueues it. kInvalidArgument where an argument is not what it was compiled for: nothing has
+  // run then.
+  absl::Status launch(const Stream& stream, const LaunchConfig& config, Arguments arguments) const;
+
+ private:
+  struct State {
+    std::shared_ptr<const Compilation> compilation;
+    std::mutex loading;
+    std::vector<std::unique_ptr<Executable>> loaded;  // one a device
+  };
+  std::shared_ptr<State> state_;
+};
+
+absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
+                                       const CompileOptions& options = {});
+absl::Status launch(const Stream& stream, const ir::KernelSource& source,
+                    const LaunchConfig& config, Arguments arguments);
+
+LaunchConfig to_config(const LaunchShape& shape, const Stream& stream);
+
+// The arguments of a typed launch, leaf by leaf.
+template <class... P>
+class PackedArguments {
+ public:
+  explicit PackedArguments(const typename heddle::detail::ParamTraits<P>::Host&... args) {
+    heddle::detail::ArgumentLeaf leaves[kCapacity];
+    heddle::detail::ArgumentLeaf* next = leaves;
+    ((heddle::detail::ParamTraits<P>::fill(args, next),
+      next += heddle::detail::ParamTraits<P>::kLeaves),
+     ...);
+    for (int i = 0; i < kLeaves; ++i) {
+      arguments_[i] = {leaves[i].bits, leaves[i].extents, leaves[i].strides, leaves[i].rank};
+    }
+  }
+  operator Arguments() const { return {arguments_, kLeaves}; }
+
+ private:
+  static constexpr int kLeaves = heddle::Kernel<P...>::kLeaves;
+  static constexpr int kCapacity = kLeaves == 0 ? 1 : kLeaves;
+  Argument arguments_[kCapacity];
+};
+
+// CompiledKernel with the kernel's own parameter types.
+template <class... P>
+class TypedCompiledKernel : public CompiledKernel {
+ public:
+  explicit TypedCompiledKernel(CompiledKernel kernel) : CompiledKernel(std::move(kernel)) {}
+
+  using CompiledKernel::launch;
+  absl::Status launch(const Stream& stream, const LaunchShape& shape,
+                      const typename heddle::detail::ParamTraits<P>::Host&... args) const {
+    return CompiledKernel::launch(stream, to_config(shape, stream), PackedArguments<P...>(args...));
+  }
+};
+
+}  // namespace heddle::runtime
+
+namespace heddle {
+
+template <class... P>
+absl::Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& kernel,
+                           const LaunchShape& shape,
+                           const typename detail::ParamTraits<P>::Host&... args) {
+  return runtime::launch(stream, kernel.source(), runtime::to_config(shape, stream),
+                         runtime::PackedArguments<P...>(args...));
+}
+
+template <class... P>
+absl::StatusOr<runtime::TypedCompiledKernel<P...>> compile_kernel(
+    const Kernel<P...>& kernel, const Signature& signature,
+    const runtime::CompileOptions& options = {}) {
+  absl::StatusOr<runtime::CompiledKernel> compiled =
+      runtime::compile(kernel.source(), signature, options);
+  if (!compiled.ok()) return compiled.status();
+  return runtime::TypedCompiledKernel<P...>(*std::move(compiled));
+}
+
+using runtime::CompiledKernel;
+
+}  // namespace heddle
