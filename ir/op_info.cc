@@ -7,14 +7,14 @@ namespace heddle::ir {
 namespace {
 
 // The words that ops.def's columns use.
-namespace words {
-constexpr DataClass none = DataClass::kNone;
-constexpr DataClass num = DataClass::kNumber;
-constexpr DataClass integer = DataClass::kInteger;
-constexpr DataClass floating = DataClass::kFloat;
-constexpr DataClass bits = DataClass::kBits;
-constexpr DataClass data = DataClass::kData;
-}  // namespace words
+struct DataClassName {
+  absl::string_view name;
+  DataClass data_class;
+};
+constexpr DataClassName kDataClassNames[] = {
+    {"none", DataClass::kNone},   {"num", DataClass::kNumber}, {"int", DataClass::kInteger},
+    {"float", DataClass::kFloat}, {"bits", DataClass::kBits},  {"data", DataClass::kData},
+};
 
 constexpr Scope kNone = Scope::kThread;
 constexpr Scope kWarp = Scope::kWarp;
@@ -120,13 +120,20 @@ constexpr AttrRule parse_attr(absl::string_view word) {
   throw "unknown attribute in ops.def";
 }
 
+constexpr DataClass parse_data_class(absl::string_view word) {
+  for (const DataClassName& entry : kDataClassNames) {
+    if (same(entry.name, word)) return entry.data_class;
+  }
+  throw "unknown data class in ops.def";
+}
+
 constexpr OpInfo make_info(absl::string_view mnemonic, absl::string_view signature,
-                           DataClass data_class, absl::string_view attrs, int traits,
+                           absl::string_view data_class, absl::string_view attrs, int traits,
                            Scope convergence, Effects effects, Targets targets) {
   OpInfo result;
   result.mnemonic = mnemonic;
   result.signature = parse_signature(signature);
-  result.data_class = data_class;
+  result.data_class = parse_data_class(data_class);
   for (absl::string_view word = next_word(attrs); !word.empty(); word = next_word(attrs)) {
     result.attrs[result.attr_count++] = parse_attr(word);
   }
@@ -137,18 +144,14 @@ constexpr OpInfo make_info(absl::string_view mnemonic, absl::string_view signatu
   return result;
 }
 
-// `int` and `float` are the natural words for the table but keywords here.
-#define int integer
-#define float floating
+// The data class is a string because two of its words are keywords.
 #define HEDDLE_OP(name, mnemonic, signature, data_class, attrs, traits, convergence, effects, \
                   targets)                                                                    \
-  make_info(mnemonic, signature, words::data_class, attrs, traits, convergence, effects, targets),
+  make_info(mnemonic, signature, #data_class, attrs, traits, convergence, effects, targets),
 constexpr OpInfo kOps[] = {
 #include "heddle/ir/ops.def"
 };
 #undef HEDDLE_OP
-#undef float
-#undef int
 static_assert(std::size(kOps) == kOpcodeCount);
 
 constexpr absl::string_view kScopeNames[] = {"thread", "warp",    "warp group",

@@ -1,0 +1,57 @@
+#include "heddle/ir/wording.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace heddle::ir {
+namespace {
+
+// Nobody mistypes longer words, and the distance costs their product.
+constexpr size_t kMaxLength = 64;
+
+// How many letters must be inserted, removed or replaced to turn one word into the other.
+size_t edit_distance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+absl::string_view nearest(absl::string_view word, absl::Span<const absl::string_view> candidates) {
+  if (word.size() > kMaxLength) return {};
+  absl::string_view best;
+  // A third of the letters may differ, and one at least.
+  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const absl::string_view candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    // A candidate that shares no letter is no hint.
+    if (distance >= best_distance || distance >= word.size()) continue;
+    best = candidate;
+    best_distance = distance;
+  }
+  return best;
+}
+
+std::string suggest(absl::string_view word, absl::Span<const absl::string_view> candidates) {
+  const absl::string_view meant = nearest(word, candidates);
+  return meant.empty() ? std::string() : absl::StrCat("; did you mean '", meant, "'?");
+}
+
+std::string counted(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+}  // namespace heddle::ir
