@@ -34,10 +34,10 @@ inline constexpr char kInputFile[] = "/proc/self/fd/0";
 inline constexpr char kOutputFile[] = "/proc/self/fd/3";
 
 struct Command {
-  std::string program;                 // absolute path
-  std::vector<std::string> arguments;  // without the program's own name
-  absl::string_view input;             // contents of kInputFile; copied once
-  bool wants_output_file = false;      // whether kOutputFile exists
+  std::string program{};                 // absolute path
+  std::vector<std::string> arguments{};  // without the program's own name
+  absl::string_view input{};             // contents of kInputFile; copied once
+  bool wants_output_file = false;        // whether kOutputFile exists
   // The program's whole environment, "NAME=value" each.
   std::vector<std::string> environment = {"LC_ALL=C", "PATH=/usr/bin:/bin"};
 
@@ -46,7 +46,7 @@ struct Command {
   std::chrono::milliseconds grace{500};
   size_t max_captured = size_t{1} << 20;        // bytes kept of each stream, half head, half tail
   uint64_t max_file_bytes = uint64_t{1} << 30;  // of any file that it writes
-  std::optional<uint64_t> max_memory_bytes;     // of its address space
+  std::optional<uint64_t> max_memory_bytes{};   // of its address space
 };
 
 struct Finished {

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -31,6 +32,8 @@ constexpr std::array<ToolInfo, 3> kTools = {{
     {"nvdisasm", "HEDDLE_NVDISASM", "nvidia-cuda-nvdisasm"},
     {"cuobjdump", "HEDDLE_CUOBJDUMP", "nvidia-cuda-cuobjdump"},
 }};
+
+constexpr char kPath[] = "PATH";
 
 const ToolInfo& info(Tool tool) { return kTools[static_cast<size_t>(tool)]; }
 
@@ -96,44 +99,43 @@ std::vector<std::string> expand(absl::string_view root) {
   return found;
 }
 
-struct Candidate {
-  std::string origin, path;
-  std::string problem;  // why its place is not even looked at; empty = look
-};
-
-std::vector<Candidate> candidates(Tool tool, const ToolSearch& search) {
-  std::vector<Candidate> result;
+// Every place in order; those with a problem are not even looked at.
+std::vector<ToolAttempt> candidates(Tool tool, const ToolSearch& search) {
+  std::vector<ToolAttempt> result;
   const absl::string_view name = tool_name(tool);
   for (const ToolSearch::Root& root : search.roots) {
     if (root.path.empty()) continue;
     for (const std::string& folder : expand(root.path)) {
-      result.push_back({root.origin, absl::StrCat(folder, "/bin/", name), ""});
+      result.push_back({root.origin, absl::StrCat(folder, "/bin/", name)});
     }
   }
   if (search.path_variable.empty()) return result;
   for (absl::string_view entry : absl::StrSplit(search.path_variable, ':')) {
     if (absl::StartsWith(entry, "/")) {
-      result.push_back({"PATH", absl::StrCat(entry, "/", name), ""});
-    } else {
-      // The current folder may be anybody's.
-      result.push_back({"PATH", std::string(entry),
-                        entry.empty()
-                            ? "an empty entry of PATH is ignored"
-                            : absl::StrCat("the relative entry '", entry, "' of PATH is ignored")});
+      result.push_back({kPath, absl::StrCat(entry, "/", name)});
+      continue;
     }
+    // The current folder may be anybody's.
+    result.push_back({kPath, std::string(entry),
+                      entry.empty()
+                          ? "an empty entry of PATH is ignored"
+                          : absl::StrCat("the relative entry '", entry, "' of PATH is ignored")});
   }
   return result;
 }
 
+// Says each thing once: roots are often links to each other, and PATH is long.
 absl::Status nothing_found(Tool tool, const std::vector<ToolAttempt>& tried) {
-  const std::string places = absl::StrJoin(
-      tried, "; ",
-      [](std::string* out, const ToolAttempt& attempt) { absl::StrAppend(out, attempt.problem); });
+  std::vector<absl::string_view> problems;
+  for (const ToolAttempt& attempt : tried) {
+    absl::string_view problem = attempt.problem;
+    if (attempt.absent && attempt.origin == kPath) problem = "no folder of PATH has it";
+    if (!absl::c_linear_search(problems, problem)) problems.push_back(problem);
+  }
   return absl::NotFoundError(absl::StrCat(
       tool_name(tool), " was not found; install the CUDA toolkit, or run 'pip install ",
-      info(tool).wheel, "' and set ", info(tool).variable,
-      " to the program's absolute path (tried ",
-      places.empty() ? "nothing: no CUDA folder and no PATH is set" : places, ")"));
+      info(tool).wheel, "' and set ", info(tool).variable, " to the program's absolute path (",
+      problems.empty() ? "no CUDA folder and no PATH is set" : absl::StrJoin(problems, "; "), ")"));
 }
 
 // A path that somebody asked for.
@@ -155,17 +157,18 @@ absl::StatusOr<ToolLocation> search_everywhere(Tool tool, const ToolSearch& sear
     return find_requested(tool, search.variable, tool_variable(tool), search.version_timeout);
   }
   std::vector<ToolAttempt> tried;
-  for (Candidate& candidate : candidates(tool, search)) {
-    if (candidate.problem.empty()) {
+  for (ToolAttempt& attempt : candidates(tool, search)) {
+    if (attempt.problem.empty()) {
       absl::StatusOr<ToolLocation> found =
-          examine(tool, candidate.path, candidate.origin, search.version_timeout);
+          examine(tool, attempt.place, attempt.origin, search.version_timeout);
       if (found.ok()) {
         found->tried = std::move(tried);
         return found;
       }
-      candidate.problem = std::string(found.status().message());
+      attempt.problem = std::string(found.status().message());
+      attempt.absent = absl::IsNotFound(found.status());
     }
-    tried.push_back({std::move(candidate.path), std::move(candidate.problem)});
+    tried.push_back(std::move(attempt));
   }
   return nothing_found(tool, tried);
 }
@@ -244,7 +247,7 @@ ToolSearch ToolSearch::from_environment(Tool tool, absl::string_view explicit_pa
   for (const char* root : {"/usr/local/cuda", "/usr/local/cuda-*"}) {
     search.roots.push_back({root, root});
   }
-  search.path_variable = environment_variable("PATH");
+  search.path_variable = environment_variable(kPath);
   return search;
 }
 

@@ -53,8 +53,10 @@ absl::StatusOr<ToolVersion> read_tool_version(
 
 // A place that was looked at and why it did not do.
 struct ToolAttempt {
-  std::string place;    // a file, or an entry of PATH
-  std::string problem;  // "/usr/local/cuda does not exist"
+  std::string origin;     // as in ToolLocation
+  std::string place{};    // a file, or an entry of PATH that names no folder
+  std::string problem{};  // "/usr/local/cuda does not exist"
+  bool absent = false;    // there is nothing of that name; no reason to wonder
 };
 
 // Which file it was: changes when the file is written to or replaced.
@@ -79,13 +81,13 @@ struct ToolLocation {
 
 // Where to look.
 struct ToolSearch {
-  std::string explicit_path;  // an option of the caller; empty = none
-  std::string variable;       // value of tool_variable(tool); empty = unset
+  std::string explicit_path{};  // an option of the caller; empty = none
+  std::string variable{};       // value of tool_variable(tool); empty = unset
   struct Root {
     std::string origin, path;  // programs are in path/bin; "/usr/local/cuda-*" = all, newest first
   };
-  std::vector<Root> roots;
-  std::string path_variable;  // value of PATH
+  std::vector<Root> roots{};
+  std::string path_variable{};  // value of PATH
   std::chrono::milliseconds version_timeout{10'000};
 
   // Whether somebody named one file, so that no other will do.

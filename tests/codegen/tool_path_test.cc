@@ -264,22 +264,24 @@ TEST(FindTool, IgnoresEntriesOfPathThatAShadowCouldUse) {
                   absl::StrCat(temp.file("open"), " can be written by everyone")));
 }
 
-TEST(FindTool, SaysEveryPlaceAndTheCureWhenThereIsNone) {
+TEST(FindTool, SaysWhyThereIsNoneAndTheCure) {
   TempDir temp;
-  ToolSearch search = in_path(absl::StrCat("bin:", temp.path()));
-  search.roots = {{"CUDA_HOME", temp.file("cuda")}};
+  write_fake_ptxas(temp.file("old/ptxas"), "", "10.1.0");
+  ToolSearch search =
+      in_path(absl::StrCat("bin:", temp.file("a"), ":", temp.file("b"), ":bin:", temp.file("old")));
+  search.roots = {{"CUDA_HOME", temp.file("cuda")}, {"CUDA_PATH", temp.file("cuda")}};
   const absl::Status status = find_tool(Tool::kPtxas, search).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(message(status),
             absl::StrCat("ptxas was not found; install the CUDA toolkit, or run 'pip install "
-                         "nvidia-cuda-nvcc' and set HEDDLE_PTXAS to the program's absolute path "
-                         "(tried ",
+                         "nvidia-cuda-nvcc' and set HEDDLE_PTXAS to the program's absolute path (",
                          temp.file("cuda"),
-                         " does not exist; the relative entry 'bin' of PATH is ignored; ",
-                         temp.file("ptxas"), " does not exist)"));
+                         " does not exist; the relative entry 'bin' of PATH is ignored; no folder "
+                         "of PATH has it; ",
+                         temp.file("old/ptxas"), " is version 10.1.0, older than 12.0.0)"));
   EXPECT_THAT(message(find_tool(Tool::kNvdisasm, ToolSearch()).status()),
               HasSubstr("'pip install nvidia-cuda-nvdisasm' and set HEDDLE_NVDISASM to the "
-                        "program's absolute path (tried nothing"));
+                        "program's absolute path (no CUDA folder and no PATH is set)"));
 }
 
 TEST(FindTool, OtherToolsNeedNoVersion) {
