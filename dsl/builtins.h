@@ -54,7 +54,11 @@ inline Int warp_id(SourceLoc loc = SourceLoc::current()) {
   return Int(detail::emit(detail::op::kWarpId, {}, loc));
 }
 
-// Threads in a block and warps in it, while tracing; 0 where the block is dynamic.
+// The block's shape while tracing, as host numbers: 0 where the block is dynamic.
+struct BlockShape {
+  int x, y, z;
+};
+BlockShape block_shape();
 int threads_per_block();
 int warps_per_block();
 

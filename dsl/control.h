@@ -148,13 +148,19 @@ inline Range<int32_t> range(detail::Arg<int32_t> start, detail::Arg<int32_t> sto
                             detail::Arg<int32_t> step = 1) {
   return {start.node, stop.node, step.node, stop.loc};
 }
-// The same over 64-bit indices: `range64(Int64(0), x.shape64(0))`.
-inline Range<int64_t> range64(detail::Arg<int64_t> stop) {
-  return {detail::host_node(int64_t{0}), stop.node, detail::host_node(int64_t{1}), stop.loc};
+// The same over 64-bit indices, where one of the operands is an Int64.
+template <class Stop>
+requires detail::ReadsAs<Stop, int64_t> Range<int64_t> range(const Stop& stop,
+                                                             SourceLoc loc = SourceLoc::current()) {
+  return {detail::host_node(int64_t{0}), stop.read_node(loc), detail::host_node(int64_t{1}), loc};
 }
-inline Range<int64_t> range64(detail::Arg<int64_t> start, detail::Arg<int64_t> stop,
-                              detail::Arg<int64_t> step = 1) {
-  return {start.node, stop.node, step.node, stop.loc};
+template <class Start, class Stop, class Step = int>
+requires(detail::ReadsAs<Start, int64_t> || detail::ReadsAs<Stop, int64_t> ||
+         detail::ReadsAs<Step, int64_t>)
+    Range<int64_t> range(const Start& start, const Stop& stop, const Step& step = 1,
+                         SourceLoc loc = SourceLoc::current()) {
+  using Operand = detail::Arg<int64_t>;
+  return {Operand(start, loc).node, Operand(stop, loc).node, Operand(step, loc).node, loc};
 }
 
 namespace detail {

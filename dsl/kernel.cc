@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "heddle/dsl/trace.h"
+#include "heddle/dsl/internal/trace.h"
 #include "heddle/ir/kernel_source.h"
 #include "heddle/ir/verifier.h"
 

@@ -41,6 +41,8 @@ struct TensorRef {
   T* data = nullptr;
   int64_t extents[Rank] = {};
   int64_t strides[Rank] = {};
+  // Bytes of memory from `data` on that belong to it; -1: not known, and so not checked.
+  int64_t capacity_bytes = -1;
 
   TensorRef() = default;
   // Row-major.
@@ -62,7 +64,9 @@ struct TensorRef {
   // A tensor may be read through a const one.
   template <class U>
   requires(std::is_same_v<const U, T>) TensorRef(const TensorRef<U, Rank>& other)
-      : TensorRef(other.data, other.extents, other.strides) {}
+      : TensorRef(other.data, other.extents, other.strides) {
+    capacity_bytes = other.capacity_bytes;
+  }
 };
 
 namespace detail {
@@ -80,6 +84,7 @@ struct ArgumentLeaf {
   uint64_t bits = 0;
   const int64_t* extents = nullptr;  // `rank` of them; nullptr for scalars and pointers
   const int64_t* strides = nullptr;
+  int64_t capacity_bytes = -1;
   int8_t rank = -1;
 };
 
@@ -96,7 +101,8 @@ struct ParamTraits<Tensor<T, Rank>> {
   }
   static Tensor<T, Rank> make(const Node* nodes) { return Tensor<T, Rank>(nodes[0]); }
   static void fill(const Host& host, ArgumentLeaf* out) {
-    *out = {reinterpret_cast<uint64_t>(host.data), host.extents, host.strides, Rank};
+    *out = {reinterpret_cast<uint64_t>(host.data), host.extents, host.strides, host.capacity_bytes,
+            Rank};
   }
 };
 
@@ -109,7 +115,7 @@ struct ParamTraits<Pointer<T>> {
   }
   static Pointer<T> make(const Node* nodes) { return Pointer<T>(nodes[0]); }
   static void fill(Host host, ArgumentLeaf* out) {
-    *out = {reinterpret_cast<uint64_t>(host), nullptr, nullptr, 1};
+    *out = {.bits = reinterpret_cast<uint64_t>(host), .rank = 1};
   }
 };
 

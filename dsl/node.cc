@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/builtins.h"
-#include "heddle/dsl/trace.h"
+#include "heddle/dsl/internal/trace.h"
 
 namespace heddle {
 namespace detail {
@@ -84,9 +84,8 @@ Node emit_part(NodeType type, ir::Opcode opcode, Node whole, int index, SourceLo
 }
 
 Node emit_coordinate(ir::Opcode opcode, int axis, SourceLoc loc) {
-  Trace* const trace = Trace::current();
-  if (opcode == ir::Opcode::kBlockDim && trace != nullptr && !trace->kernel().has_dynamic_block()) {
-    const ir::Dim3 block = trace->kernel().block;
+  if (opcode == ir::Opcode::kBlockDim && threads_per_block() > 0) {
+    const BlockShape block = block_shape();
     return host_node(int32_t{axis == 0 ? block.x : axis == 1 ? block.y : block.z});
   }
   const ir::Attr attr{ir::AttrKey::kAxis, axis};
@@ -130,9 +129,16 @@ bool in_loop() { return Trace::current() != nullptr && Trace::current()->in_loop
 
 }  // namespace detail
 
-int threads_per_block() {
+BlockShape block_shape() {
   detail::Trace* const trace = detail::Trace::current();
-  return trace == nullptr ? 0 : static_cast<int>(trace->kernel().block.count());
+  if (trace == nullptr) return {0, 0, 0};
+  const ir::Dim3 block = trace->kernel().block;
+  return {block.x, block.y, block.z};
+}
+
+int threads_per_block() {
+  const BlockShape block = block_shape();
+  return block.x * block.y * block.z;
 }
 
 int warps_per_block() { return (threads_per_block() + kWarpSize - 1) / kWarpSize; }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/trace.h"
+#include "heddle/dsl/internal/trace.h"
 
 namespace heddle::detail {
 namespace {
@@ -21,7 +21,7 @@ constexpr char kOutsideFix[] = "copy the buffer to the host and read it there";
 class ViewInfo {
  public:
   ViewInfo(Trace& trace, ir::ValueId view)
-      : trace_(trace), kernel_(trace.kernel()), view_(view), param_(kernel_.param_index(view)) {
+      : kernel_(trace.kernel()), view_(view), param_(kernel_.param_index(view)) {
     const ir::Op* const def = kernel_.def(view);
     if (def != nullptr && def->opcode == Opcode::kShared) {
       extents_ = kernel_.ints(*def->attr(AttrKey::kExtents));
@@ -32,6 +32,7 @@ class ViewInfo {
   }
 
   int rank() const { return kernel_.type(view_).rank; }
+  bool is_param() const { return param_.has_value(); }
   bool unbounded() const { return param_ && param().unbounded; }
 
   // A host constant where the extent is one.
@@ -65,7 +66,6 @@ class ViewInfo {
  private:
   const ir::Param& param() const { return kernel_.params()[*param_]; }
 
-  Trace& trace_;
   ir::Kernel& kernel_;
   ir::ValueId view_;
   std::optional<int> param_;
@@ -187,7 +187,7 @@ Node emit_extent(Node view, int dim, bool wide, SourceLoc loc) {
   }
   if (!wide && trace->kernel().param_index(value) && info.fact(FactKind::kExtentFits32, dim) == 0) {
     trace->report(loc, absl::StrCat("the extent of mode ", dim, " is not known to fit in 31 bits"),
-                  "use shape64() with range64(), or promise the extent in the signature");
+                  "use shape64(), or promise the extent in the signature");
   }
   return trace->node(
       trace->builder().create(Opcode::kExtent, {value}, to_type(type), {{AttrKey::kDim, dim}}));
@@ -241,6 +241,26 @@ bool fits_32(Node view) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return false;
   return ViewInfo(*trace, trace->use(view, {})).fits_32();
+}
+
+bool extent_fits_32(Node view, int dim) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return false;
+  const ViewInfo info(*trace, trace->use(view, {}));
+  if (info.extent(dim) != ir::kDynamic) return info.extent(dim) <= INT32_MAX;
+  return info.fact(FactKind::kExtentFits32, dim) == 1;
+}
+
+int64_t fixed_extent(Node view, int dim, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return 1;
+  const ViewInfo info(*trace, trace->use(view, loc));
+  if (info.extent(dim) != ir::kDynamic) return info.extent(dim);
+  const int64_t extent = info.is_param() ? info.fact(FactKind::kExtent, dim) : -1;
+  if (extent >= 0) return extent;
+  trace->report(loc, absl::StrCat("the extent of mode ", dim, " is not known while tracing"),
+                "give it in the signature, or use shape()");
+  return 1;
 }
 
 }  // namespace heddle::detail

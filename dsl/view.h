@@ -49,8 +49,12 @@ Node new_dynamic_shared(ir::Scalar scalar, Node count, SourceLoc loc);
 // The most elements, a power of two of at most `max_bytes` together, that an access to a multiple
 // of that many along the last mode can take at once, by what is known of the argument.
 int vector_width(Node view, int max_bytes);
-// Whether all offsets in the view fit in 31 bits, by what is known of the argument.
+// Whether all offsets in the view, or the extent of a mode, fit in 31 bits, by what is known of the
+// argument.
 bool fits_32(Node view);
+bool extent_fits_32(Node view, int dim);
+// The extent of a mode as a host number, which fixes it in the compiled kernel.
+int64_t fixed_extent(Node view, int dim, SourceLoc loc);
 
 // An element, or N neighbouring ones, of a view: reads where a value is wanted, stores where it is
 // assigned. It cannot be kept: `auto r = y(i)` would be read who knows when.
@@ -158,6 +162,12 @@ class View {
   // compiled kernel.
   int vector_width(int max_bytes = 16) const { return detail::vector_width(node_, max_bytes); }
   bool fits_32() const { return detail::fits_32(node_); }
+  bool extent_fits_32(int dim) const { return detail::extent_fits_32(node_, dim); }
+  // While tracing: the argument's extent as a host number, to unroll or size arrays by. The kernel
+  // is compiled anew for each value that it meets.
+  int64_t fixed_shape(int dim, SourceLoc loc = SourceLoc::current()) const {
+    return detail::fixed_extent(node_, dim, loc);
+  }
 
   const Node& view_node() const { return node_; }
 

@@ -23,10 +23,13 @@ int64_t level(uint64_t number) {
                     : static_cast<int64_t>(std::min<uint64_t>(power, kLargestLevel));
 }
 
+// Wide enough for any product of an extent and a stride.
+__extension__ using Wide = __int128;
+
 // The least and greatest element offset that a tensor's coordinates reach; none where it is empty.
 struct OffsetRange {
-  __int128 min = 0;
-  __int128 max = 0;
+  Wide min = 0;
+  Wide max = 0;
   bool empty = false;
 };
 
@@ -34,7 +37,7 @@ OffsetRange offset_range(const Argument& argument) {
   OffsetRange range;
   for (int dim = 0; dim < argument.rank; ++dim) {
     if (argument.extents[dim] == 0) range.empty = true;
-    const __int128 reach = static_cast<__int128>(argument.extents[dim] - 1) * argument.strides[dim];
+    const Wide reach = static_cast<Wide>(argument.extents[dim] - 1) * argument.strides[dim];
     (reach < 0 ? range.min : range.max) += reach;
   }
   return range;
@@ -47,10 +50,10 @@ bool may_overlap(const Argument& a, int a_bytes, const Argument& b, int b_bytes)
   const OffsetRange reach_b = offset_range(b);
   if (reach_a.empty || reach_b.empty) return false;
   const auto begin = [](const Argument& x, const OffsetRange& r, int bytes) {
-    return static_cast<__int128>(x.bits) + r.min * bytes;
+    return static_cast<Wide>(x.bits) + r.min * bytes;
   };
   const auto end = [](const Argument& x, const OffsetRange& r, int bytes) {
-    return static_cast<__int128>(x.bits) + (r.max + 1) * bytes;
+    return static_cast<Wide>(x.bits) + (r.max + 1) * bytes;
   };
   return begin(a, reach_a, a_bytes) < end(b, reach_b, b_bytes) &&
          begin(b, reach_b, b_bytes) < end(a, reach_a, a_bytes);
@@ -172,6 +175,17 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
       return absl::InvalidArgumentError(absl::StrCat(
           describe_argument(params, i), " of ", kernel,
           " is a null pointer to a tensor with elements: allocate it with Device::allocate()"));
+    }
+    if (argument.capacity_bytes < 0 || empty) continue;
+    const OffsetRange range = offset_range(argument);
+    const Wide needed = (range.max + 1) * element_bytes(params[i]);
+    if (range.min < 0 || needed > argument.capacity_bytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          describe_argument(params, i), " of ", kernel, " reaches ",
+          range.min < 0 ? "before its buffer"
+                        : absl::StrCat(static_cast<int64_t>(needed), " bytes into a buffer of ",
+                                       argument.capacity_bytes),
+          ": its extents and strides do not fit the memory"));
     }
   }
   return absl::OkStatus();

@@ -19,7 +19,8 @@ struct Argument {
   uint64_t bits = 0;
   const int64_t* extents = nullptr;  // `rank` of them; nullptr for scalars and pointers
   const int64_t* strides = nullptr;
-  int rank = -1;  // -1: a scalar
+  int64_t capacity_bytes = -1;  // memory behind the address; -1: not known
+  int rank = -1;                // -1: a scalar
 };
 using Arguments = absl::Span<const Argument>;
 
@@ -38,7 +39,8 @@ bool satisfies(const ir::Guard& guard, int64_t value);
 void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byte* block);
 
 // What no kernel can be given: a wrong number of arguments, negative extents, a null pointer to
-// elements that exist. `kernel` is "kernel 'row_sum' (row_sum.cc:14)".
+// elements that exist, a layout that reaches beyond its buffer. `kernel` is "kernel 'row_sum'
+// (row_sum.cc:14)".
 absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
                              Arguments arguments);
 

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "heddle/dsl/kernel.h"
+#include "heddle/runtime/buffer.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/signature.h"
@@ -75,7 +76,8 @@ class PackedArguments {
       next += heddle::detail::ParamTraits<P>::kLeaves),
      ...);
     for (int i = 0; i < kLeaves; ++i) {
-      arguments_[i] = {leaves[i].bits, leaves[i].extents, leaves[i].strides, leaves[i].rank};
+      arguments_[i] = {leaves[i].bits, leaves[i].extents, leaves[i].strides,
+                       leaves[i].capacity_bytes, leaves[i].rank};
     }
   }
   operator Arguments() const { return {arguments_, kLeaves}; }
@@ -119,6 +121,15 @@ absl::StatusOr<runtime::TypedCompiledKernel<P...>> compile_kernel(
       runtime::compile(kernel.source(), signature, options);
   if (!compiled.ok()) return compiled.status();
   return runtime::TypedCompiledKernel<P...>(*std::move(compiled));
+}
+
+// A buffer as a row-major tensor argument: `as_tensor<float>(buffer, {rows, columns})`. A launch is
+// refused where the extents need more than the buffer holds.
+template <class T, int Rank>
+TensorRef<T, Rank> as_tensor(const runtime::Buffer& buffer, const int64_t (&extents)[Rank]) {
+  TensorRef<T, Rank> tensor(reinterpret_cast<T*>(buffer.address()), extents);
+  tensor.capacity_bytes = static_cast<int64_t>(buffer.size_bytes());
+  return tensor;
 }
 
 using runtime::CompiledKernel;

@@ -1,4 +1,4 @@
-#include "heddle/dsl/trace.h"
+#include "heddle/dsl/internal/trace.h"
 
 #include <atomic>
 #include <utility>
