@@ -38,7 +38,6 @@ struct maximum {
 // segment gets the result. All lanes of the warp take part.
 template <Traced T, class Combine>
 T warp_reduce(const T& value, Combine combine, int width = kWarpSize) {
-  detail::NodeList nodes;
   T result = value;
   for (int mask = width / 2; mask > 0; mask /= 2) {
     const T next = combine(result, shfl_xor(result, mask, width));

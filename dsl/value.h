@@ -169,6 +169,10 @@ using Operators = typename OperatorsOf<T>::type;
 
 }  // namespace detail
 
+// Never true: what a compiler prints where a Value, Vec or Fragment is assigned.
+template <class T>
+concept ValuesNeverChangeUseVarOrANonConstTensor = std::is_void_v<std::add_pointer_t<T>>;
+
 template <class T>
 class Value : public detail::Operators<T> {
   static_assert(detail::is_scalar<T>,
@@ -193,8 +197,7 @@ class Value : public detail::Operators<T> {
                               loc)) {}
 
   Value(const Value&) = default;
-  Value& operator=(const Value&) =
-      delete;  // a Value never changes: use Var<T>, or carry it by For()
+  Value& operator=(const Value&) requires ValuesNeverChangeUseVarOrANonConstTensor<T>;
 
   detail::Node read_node(SourceLoc) const { return node_; }
   // For those who build proxies: a Value around a recorded result.

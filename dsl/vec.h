@@ -86,7 +86,7 @@ class Vec : public detail::ElementwiseOperators<Vec<T, N>, T> {
     node_ = detail::emit_pack(type(), nodes, N, {});
   }
   Vec(const Vec&) = default;
-  Vec& operator=(const Vec&) = delete;  // a Vec never changes: use Var<Vec<T, N>>
+  Vec& operator=(const Vec&) requires ValuesNeverChangeUseVarOrANonConstTensor<T>;
   explicit Vec(detail::Node node) : node_(node) {}
 
   Value<T> operator[](int index) const { return get(index); }
@@ -121,7 +121,7 @@ class Fragment : public detail::ElementwiseOperators<Fragment<T>, T> {
       : node_(detail::emit_as(detail::fragment_type(detail::scalar_of<T>(), count),
                               detail::op::kSplat, {x.node()}, loc)) {}
   Fragment(const Fragment&) = default;
-  Fragment& operator=(const Fragment&) = delete;  // a Fragment never changes: use Var<Fragment<T>>
+  Fragment& operator=(const Fragment&) requires ValuesNeverChangeUseVarOrANonConstTensor<T>;
   explicit Fragment(detail::Node node) : node_(node) {}
 
   int size() const { return node_.type.count; }
