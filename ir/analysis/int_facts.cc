@@ -1,0 +1,370 @@
+#include "heddle/ir/analysis/int_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+
+#include "heddle/ir/analysis/solver.h"
+#include "heddle/ir/analysis/views.h"
+
+namespace heddle::ir {
+namespace {
+
+using Operands = absl::InlinedVector<IntRange, 4>;
+
+// A fact that compiled code relies on already, so that using it costs no new guard.
+std::optional<int64_t> fact_if_read(const Kernel& kernel, Fact fact) {
+  for (const Guard& guard : kernel.facts_read()) {
+    if (guard.fact == fact) return guard.value;
+  }
+  return std::nullopt;
+}
+
+bool holds_integers(Type type) {
+  return type.is_data() && (is_integer(type.scalar) || type.scalar == Scalar::kBool);
+}
+
+// What hardware and the launch allow, by axis.
+constexpr int64_t kMaxThreads[] = {1024, 1024, 64};
+constexpr int64_t kMaxBlocks[] = {(int64_t{1} << 31) - 1, 65535, 65535};
+
+int64_t block_extent(const Kernel& kernel, int64_t axis) {
+  return axis == 0 ? kernel.block.x : axis == 1 ? kernel.block.y : kernel.block.z;
+}
+
+// Where a thread is.
+std::optional<IntRange> coordinate_range(const Kernel& kernel, const Op& op) {
+  const auto axis = static_cast<size_t>(op.attr_or(AttrKey::kAxis, 0));
+  const bool dynamic = kernel.has_dynamic_block();
+  const int64_t extent = dynamic ? 0 : block_extent(kernel, static_cast<int64_t>(axis));
+  const int64_t threads = dynamic ? 1024 : kernel.block.count();
+  const auto is = [&](Opcode opcode) { return op.opcode == opcode; };
+  if (is(Opcode::kThreadIdx)) return IntRange{0, (dynamic ? kMaxThreads[axis] : extent) - 1};
+  if (is(Opcode::kBlockDim)) {
+    return dynamic ? IntRange{1, kMaxThreads[axis]} : IntRange{extent, extent};
+  }
+  if (is(Opcode::kBlockIdx)) return IntRange{0, kMaxBlocks[axis] - 1};
+  if (is(Opcode::kGridDim)) return IntRange{1, kMaxBlocks[axis]};
+  if (is(Opcode::kLaneId)) return IntRange{0, std::min<int64_t>(threads, 32) - 1};
+  if (is(Opcode::kWarpId)) return IntRange{0, (threads + 31) / 32 - 1};
+  return std::nullopt;
+}
+
+bool is_shuffle(Opcode opcode) {
+  return opcode == Opcode::kShflIdx || opcode == Opcode::kShflUp || opcode == Opcode::kShflDown ||
+         opcode == Opcode::kShflXor;
+}
+
+// Ops whose result holds elements of their operands and nothing else.
+bool rearranges(Opcode opcode) {
+  return opcode == Opcode::kPack || opcode == Opcode::kExtract || opcode == Opcode::kSlice ||
+         opcode == Opcode::kSplat;
+}
+
+// The value that an extent of a view is, where the view says: a subview's operand.
+ValueId subview_extent(const Kernel& kernel, const Op& op) {
+  const Op* const view = kernel.def(op.operands[0]);
+  if (view == nullptr || view->opcode != Opcode::kSubview) return ValueId::kNone;
+  const size_t at = 2 + static_cast<size_t>(op.attr_or(AttrKey::kDim, 0));
+  return at < view->operands.size() ? view->operands[at] : ValueId::kNone;
+}
+
+int64_t divisor_of_constant(int64_t value) {
+  if (value == std::numeric_limits<int64_t>::min()) return int64_t{1} << 62;
+  return std::abs(value);
+}
+
+// Where the product is too large to write down, its larger factor divides it too.
+int64_t multiply_divisors(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::max(a, b) : product;
+}
+
+}  // namespace
+
+class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
+ public:
+  Ranges(const Kernel& kernel, FactUse facts) : Solver(kernel), facts_(facts) {}
+  bool tracks(Type type) const { return holds_integers(type); }
+  IntRange unknown(Type type) const {
+    return holds_integers(type) ? type_range(type.scalar) : IntRange();
+  }
+  IntRange argument(ValueId param) const { return unknown(kernel().type(param)); }
+  IntRange join(IntRange a, IntRange b) const { return ir::join(a, b); }
+  IntRange widen(IntRange before, IntRange after, Type type) const {
+    const IntRange all = unknown(type);
+    return {after.min < before.min ? all.min : after.min,
+            after.max > before.max ? all.max : after.max};
+  }
+
+  // i starts at `start`, moves away from it, and stays before `stop`.
+  IntRange induction(const Op& loop) const {
+    const IntRange start = known(loop.operands[0]);
+    const IntRange stop = known(loop.operands[1]);
+    const IntRange step = known(loop.operands[2]);
+    const bool down = step.is_constant() && step.min < 0;
+    // Where the body cannot run, any range is right; these stay well-formed.
+    if (down) return {std::min(start.max, std::max(stop.min, stop.min + 1)), start.max};
+    return {start.min, std::max(start.min, std::min(stop.max, stop.max - 1))};
+  }
+
+  IntRange evaluate(const Op& op, uint32_t index) {
+    const Type type = kernel().type(op.results[index]);
+    if (const auto constant = kernel().constant_int(op.results[index])) {
+      return {*constant, *constant};
+    }
+    if (const auto range = coordinate_range(kernel(), op)) return *range;
+    if (op.opcode == Opcode::kExtent || op.opcode == Opcode::kStride) return layout(op, type);
+    if (op.opcode == Opcode::kConvert || op.opcode == Opcode::kBitcast) {
+      const Scalar from = kernel().type(op.operands[0]).scalar;
+      return converted_range(from, type.scalar, known(op.operands[0]));
+    }
+    if (is_shuffle(op.opcode)) return known(op.operands[0]);
+    if (rearranges(op.opcode)) {
+      IntRange all = known(op.operands[0]);
+      for (const ValueId operand : op.operands) all = join(all, known(operand));
+      return all;
+    }
+    if (op.operands.empty()) return unknown(type);
+    Operands operands;
+    for (const ValueId operand : op.operands) operands.push_back(known(operand));
+    // Comparisons compute in their operands' type; all else in the result's. Floats have no rules.
+    const Scalar scalar = op.opcode == Opcode::kSelect ? type.scalar : scalar_of(op);
+    if (is_float(scalar)) return unknown(type);
+    return range_of(op.opcode, scalar, operands).value_or(unknown(type));
+  }
+
+  // Whether an op's exact result may lie outside of its type.
+  bool wraps(const Op& op) {
+    Operands operands;
+    for (const ValueId operand : op.operands) operands.push_back(get(operand));
+    return may_wrap(op.opcode, scalar_of(op), operands);
+  }
+
+ private:
+  Scalar scalar_of(const Op& op) const { return kernel().type(op.operands[0]).scalar; }
+
+  IntRange layout(const Op& op, Type type) {
+    if (const auto fixed = fixed_layout(kernel(), op)) return {*fixed, *fixed};
+    const IntRange all = unknown(type);
+    if (op.opcode == Opcode::kStride) return all;
+    const ValueId extent = subview_extent(kernel(), op);
+    if (valid(extent)) {
+      const IntRange range = get(extent);
+      return all.contains(range) ? range : all;
+    }
+    IntRange range{0, all.max};
+    if (const auto param = kernel().param_index(op.operands[0])) {
+      const auto dim = static_cast<uint8_t>(op.attr_or(AttrKey::kDim, 0));
+      const Fact fits{FactKind::kExtentFits32, static_cast<uint8_t>(*param), dim};
+      if (facts_ == FactUse::kAsk && fact_if_read(kernel(), fits).value_or(0) == 1) {
+        range.max = std::min(range.max, type_range(Scalar::kI32).max);
+      }
+    }
+    return range;
+  }
+
+  FactUse facts_;
+};
+
+class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
+ public:
+  Divisors(const Kernel& kernel, Ranges& ranges, FactUse facts)
+      : Solver(kernel), ranges_(ranges), facts_(facts) {}
+  bool tracks(Type type) const { return holds_integers(type); }
+  int64_t unknown(Type) const { return 1; }
+  int64_t argument(ValueId) const { return 1; }
+  int64_t join(int64_t a, int64_t b) const { return std::gcd(a, b); }
+  int64_t widen(int64_t, int64_t after, Type) const { return power_of_two_in(after); }
+  int64_t induction(const Op& loop) const {
+    return std::gcd(known(loop.operands[0]), known(loop.operands[2]));
+  }
+
+  int64_t evaluate(const Op& op, uint32_t index) {
+    const ValueId result = op.results[index];
+    const Type type = kernel().type(result);
+    const IntRange range = ranges_.get(result);
+    // A u64's twin and its number have the same powers of two as divisors, but no others.
+    const bool twins = type.scalar == Scalar::kU64 && range.min < 0;
+    if (range.is_constant()) {
+      const int64_t divisor = divisor_of_constant(range.min);
+      return twins ? power_of_two_in(divisor) : divisor;
+    }
+    if (op.opcode == Opcode::kExtent || op.opcode == Opcode::kStride) return layout(op);
+    if (op.operands.empty()) return 1;
+    const Rule rule = kRules[static_cast<size_t>(op.opcode)];
+    if (rule == nullptr) return 1;
+    const int64_t divisor = rule(*this, op, type);
+    return twins ? power_of_two_in(divisor) : divisor;
+  }
+
+ private:
+  using Rule = int64_t (*)(Divisors&, const Op&, Type);
+
+  int64_t operand(const Op& op, size_t i) const { return known(op.operands[i]); }
+  std::optional<int64_t> constant_operand(const Op& op, size_t i) {
+    const IntRange range = ranges_.get(op.operands[i]);
+    if (!range.is_constant()) return std::nullopt;
+    return range.min;
+  }
+  // What is left of a divisor of the exact result in a result modulo 2^n.
+  int64_t after_wrapping(const Op& op, int64_t divisor) {
+    return ranges_.wraps(op) ? power_of_two_in(divisor) : divisor;
+  }
+
+  static int64_t of_all(Divisors& d, const Op& op, Type) {
+    int64_t all = 0;
+    for (size_t i = 0; i < op.operands.size(); ++i) all = std::gcd(all, d.operand(op, i));
+    return all;
+  }
+  static int64_t of_sum(Divisors& d, const Op& op, Type) {
+    return d.after_wrapping(op, std::gcd(d.operand(op, 0), d.operand(op, 1)));
+  }
+  static int64_t of_product(Divisors& d, const Op& op, Type) {
+    return d.after_wrapping(op, multiply_divisors(d.operand(op, 0), d.operand(op, 1)));
+  }
+  static int64_t of_fma(Divisors& d, const Op& op, Type) {
+    const int64_t product = multiply_divisors(d.operand(op, 0), d.operand(op, 1));
+    return d.after_wrapping(op, std::gcd(product, d.operand(op, 2)));
+  }
+  static int64_t of_first(Divisors& d, const Op& op, Type) {
+    return d.after_wrapping(op, d.operand(op, 0));
+  }
+  static int64_t of_shuffle(Divisors& d, const Op& op, Type) { return d.operand(op, 0); }
+  static int64_t of_quotient(Divisors& d, const Op& op, Type) {
+    const auto by = d.constant_operand(op, 1);
+    if (!by || *by <= 0 || d.operand(op, 0) % *by != 0) return 1;
+    return d.operand(op, 0) / *by;
+  }
+  // The low zero bits that either operand has; those that both have.
+  static int64_t of_and(Divisors& d, const Op& op, Type) {
+    const int64_t a = power_of_two_in(d.operand(op, 0));
+    const int64_t b = power_of_two_in(d.operand(op, 1));
+    return a == 0 || b == 0 ? 0 : std::max(a, b);
+  }
+  static int64_t of_or(Divisors& d, const Op& op, Type) {
+    return std::gcd(power_of_two_in(d.operand(op, 0)), power_of_two_in(d.operand(op, 1)));
+  }
+  static int64_t of_shl(Divisors& d, const Op& op, Type) {
+    const auto count = d.constant_operand(op, 1);
+    if (!count || *count > 62) return power_of_two_in(d.operand(op, 0));
+    return d.after_wrapping(op, multiply_divisors(d.operand(op, 0), int64_t{1} << *count));
+  }
+  static int64_t of_shr(Divisors& d, const Op& op, Type) {
+    const auto count = d.constant_operand(op, 1);
+    if (!count || *count > 62 || d.operand(op, 0) % (int64_t{1} << *count) != 0) return 1;
+    return d.operand(op, 0) >> *count;
+  }
+  static int64_t of_select(Divisors& d, const Op& op, Type) {
+    return std::gcd(d.operand(op, 1), d.operand(op, 2));
+  }
+  static int64_t of_convert(Divisors& d, const Op& op, Type type) {
+    const Type from = d.kernel().type(op.operands[0]);
+    if (!holds_integers(from) || type.scalar == Scalar::kBool) return 1;
+    const bool same = type_range(type.scalar).contains(d.ranges_.get(op.operands[0]));
+    return same ? d.operand(op, 0) : power_of_two_in(d.operand(op, 0));
+  }
+
+  int64_t layout(const Op& op) {
+    const auto dim = static_cast<uint8_t>(op.attr_or(AttrKey::kDim, 0));
+    if (const auto param = kernel().param_index(op.operands[0])) {
+      const bool no_extent = kernel().params()[static_cast<size_t>(*param)].unbounded;
+      if (facts_ == FactUse::kIgnore || no_extent) return 1;
+      const FactKind kind =
+          op.opcode == Opcode::kExtent ? FactKind::kExtentDivisor : FactKind::kStrideDivisor;
+      return kernel().fact({kind, static_cast<uint8_t>(*param), dim});
+    }
+    if (op.opcode == Opcode::kStride) return 1;
+    const ValueId extent = subview_extent(kernel(), op);
+    return valid(extent) ? get(extent) : 1;
+  }
+
+  static const std::array<Rule, kOpcodeCount> kRules;
+  Ranges& ranges_;
+  FactUse facts_;
+};
+
+constexpr std::array<IntAnalysis::Divisors::Rule, kOpcodeCount> IntAnalysis::Divisors::kRules = [] {
+  std::array<Rule, kOpcodeCount> table{};
+  const auto row = [&](Opcode opcode) -> Rule& { return table[static_cast<size_t>(opcode)]; };
+  row(Opcode::kAdd) = of_sum;
+  row(Opcode::kSub) = of_sum;
+  row(Opcode::kMul) = of_product;
+  row(Opcode::kFma) = of_fma;
+  row(Opcode::kNeg) = of_first;
+  row(Opcode::kAbs) = of_first;
+  row(Opcode::kDiv) = of_quotient;
+  row(Opcode::kRem) = of_all;
+  row(Opcode::kMin) = of_all;
+  row(Opcode::kMax) = of_all;
+  row(Opcode::kAnd) = of_and;
+  row(Opcode::kOr) = of_or;
+  row(Opcode::kXor) = of_or;
+  row(Opcode::kShl) = of_shl;
+  row(Opcode::kShr) = of_shr;
+  row(Opcode::kSelect) = of_select;
+  row(Opcode::kConvert) = of_convert;
+  row(Opcode::kBitcast) = of_convert;
+  row(Opcode::kPack) = of_all;
+  row(Opcode::kExtract) = of_all;
+  row(Opcode::kSlice) = of_all;
+  row(Opcode::kSplat) = of_all;
+  row(Opcode::kShflIdx) = of_shuffle;
+  row(Opcode::kShflUp) = of_shuffle;
+  row(Opcode::kShflDown) = of_shuffle;
+  row(Opcode::kShflXor) = of_shuffle;
+  return table;
+}();
+
+IntAnalysis::IntAnalysis(const Kernel& kernel, FactUse facts)
+    : kernel_(kernel),
+      ranges_(std::make_unique<Ranges>(kernel, facts)),
+      divisors_(std::make_unique<Divisors>(kernel, *ranges_, facts)) {}
+
+IntAnalysis::~IntAnalysis() = default;
+
+IntRange IntAnalysis::range(ValueId value) { return ranges_->get(value); }
+
+int64_t IntAnalysis::divisor(ValueId value) { return divisors_->get(value); }
+
+IntFacts IntAnalysis::of(ValueId value) {
+  const IntRange r = range(value);
+  return {r.min, r.max, divisor(value)};
+}
+
+bool IntAnalysis::divisible(ValueId value, int64_t d) {
+  if (d == 1) return true;
+  const IntRange r = range(value);
+  if (r.is_constant()) return r.min % d == 0;
+  return divisor(value) % d == 0;
+}
+
+IntAnalysis::Trips IntAnalysis::trips(OpId for_op) {
+  const Op& op = kernel_.op(for_op);
+  IntRange start = range(op.operands[0]);
+  IntRange stop = range(op.operands[1]);
+  IntRange step = range(op.operands[2]);
+  if (step.is_constant() && step.min < 0) {
+    // A loop that runs down is the mirror image of one that runs up. Ends at the very edge of i64
+    // have no mirror image.
+    constexpr int64_t kEdge = std::numeric_limits<int64_t>::min();
+    if (start.min == kEdge || stop.min == kEdge || step.min == kEdge) return {};
+    const auto mirror = [](IntRange r) { return IntRange{-r.max, -r.min}; };
+    start = mirror(start);
+    stop = mirror(stop);
+    step = mirror(step);
+  }
+  if (step.is_constant() && step.min == 0) return {};
+  step.min = std::max<int64_t>(step.min, 1);  // what is no constant is positive
+  Trips trips;
+  trips.none = start.min >= stop.max;
+  trips.at_least_one = start.max < stop.min;
+  int64_t second = 0;
+  const bool far = __builtin_add_overflow(start.min, step.min, &second);
+  trips.exactly_one = trips.at_least_one && (far || second >= stop.max);
+  return trips;
+}
+
+}  // namespace heddle::ir

@@ -1,0 +1,248 @@
+#include "heddle/ir/analysis/lane_bits.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+namespace heddle::ir {
+
+// 2^bits neighbouring threads, by their linear index in the block.
+struct LaneBits::Group {
+  int bits;
+  Scope scope;
+  int64_t size() const { return int64_t{1} << bits; }
+};
+
+namespace {
+
+bool is_integer_like(Type type) {
+  return type.is_data() && (is_integer(type.scalar) || type.scalar == Scalar::kBool);
+}
+
+std::optional<int> exponent_of(int64_t value) {
+  if (value <= 0 || !std::has_single_bit(static_cast<uint64_t>(value))) return std::nullopt;
+  return std::countr_zero(static_cast<uint64_t>(value));
+}
+
+// The comparison with its operands exchanged.
+Opcode mirrored(Opcode comparison) {
+  if (comparison == Opcode::kLt) return Opcode::kGt;
+  if (comparison == Opcode::kGt) return Opcode::kLt;
+  if (comparison == Opcode::kLe) return Opcode::kGe;
+  if (comparison == Opcode::kGe) return Opcode::kLe;
+  return comparison;
+}
+
+bool is_order_comparison(Opcode opcode) { return mirrored(opcode) != opcode; }
+
+// Where agreement can arise although an operand differs between threads.
+bool drops_bits(Opcode opcode) {
+  return opcode == Opcode::kShr || opcode == Opcode::kDiv || opcode == Opcode::kAnd ||
+         opcode == Opcode::kRem || is_order_comparison(opcode);
+}
+
+}  // namespace
+
+LaneBits::LaneBits(const Kernel& kernel, const IdMap<ValueId, Scope>& levels)
+    : kernel_(kernel), levels_(levels), ints_(kernel, FactUse::kIgnore) {}
+
+Scope LaneBits::lifted(Scope level) const {
+  if (kernel_.has_dynamic_block() || level >= Scope::kBlock) return level;
+  const int64_t threads = kernel_.block.count();
+  const bool one_group = (level == Scope::kThread && threads == 1) ||
+                         (level == Scope::kWarp && threads <= 32) ||
+                         (level == Scope::kWarpGroup && threads <= 128);
+  return one_group ? Scope::kBlock : level;
+}
+
+Scope LaneBits::coordinate_level(int64_t axis) const {
+  if (kernel_.has_dynamic_block()) return Scope::kThread;
+  const Dim3& block = kernel_.block;
+  if ((axis == 0 ? block.x : axis == 1 ? block.y : block.z) == 1) return Scope::kGrid;
+  // How many neighbouring threads share the coordinate.
+  const int64_t run = axis == 0 ? 1 : axis == 1 ? block.x : int64_t{block.x} * block.y;
+  return run % 128 == 0 ? Scope::kWarpGroup : run % 32 == 0 ? Scope::kWarp : Scope::kThread;
+}
+
+Scope LaneBits::agreement(ValueId result) {
+  const Op& op = *kernel_.def(result);
+  if (!drops_bits(op.opcode) || !is_integer_like(kernel_.type(op.operands[0]))) {
+    return Scope::kThread;
+  }
+  if (ints_.range(result).is_constant()) return Scope::kGrid;
+  for (const Group& group : {Group{7, Scope::kWarpGroup}, Group{5, Scope::kWarp}}) {
+    budget_ = 32;  // beyond that, nobody wrote the expression with warps in mind
+    if (is_order_comparison(op.opcode) ? comparison_agrees(op, group) : agrees(result, group)) {
+      return group.scope;
+    }
+  }
+  return Scope::kThread;
+}
+
+bool LaneBits::agrees(ValueId result, const Group& group) {
+  const int k = bits_of_op(*kernel_.def(result), group);
+  return k == 0 || (k < kMany && multiple_of(result, k));
+}
+
+// v < c and v >= c, for c a multiple of 2^k, ask about v >> k alone.
+bool LaneBits::comparison_agrees(const Op& op, const Group& group) {
+  for (const bool swapped : {false, true}) {
+    const ValueId varying = op.operands[swapped ? 1 : 0];
+    const ValueId bound = op.operands[swapped ? 0 : 1];
+    const Opcode comparison = swapped ? mirrored(op.opcode) : op.opcode;
+    if (levels_[bound] < group.scope) continue;
+    const int k = bits(varying, group);
+    if (k >= 62) continue;
+    if (comparison == Opcode::kLt || comparison == Opcode::kGe) {
+      if (multiple_of(bound, k)) return true;
+    } else {  // v <= c is v < c + 1
+      const IntRange range = ints_.range(bound);
+      if (range.is_constant() && ((range.min + 1) & ((int64_t{1} << k) - 1)) == 0) return true;
+    }
+  }
+  return false;
+}
+
+bool LaneBits::multiple_of(ValueId value, int k) {
+  return k <= 62 && ints_.divisor(value) % (int64_t{1} << k) == 0;
+}
+
+int LaneBits::bits(ValueId value, const Group& group) {
+  if (levels_[value] >= group.scope) return 0;
+  const Type type = kernel_.type(value);
+  if (!is_integer_like(type) || --budget_ < 0) return kMany;
+  int k = kMany;
+  if (const Op* const op = kernel_.def(value)) {
+    k = bits_of_op(*op, group);
+  } else if (const OpId owner = kernel_.region(kernel_.value(value).region).parent;
+             valid(owner) && kernel_.op(owner).opcode == Opcode::kFor &&
+             kernel_.value(value).index == 0) {
+    // Threads take the same trip together, so their indices differ as their starts do.
+    k = bits_of_sum(kernel_.op(owner).operands[0], kernel_.op(owner).operands[2], group);
+  }
+  // A small number has no upper bits to disagree on.
+  const IntRange range = ints_.range(value);
+  if (range.min >= 0) k = std::min<int>(k, std::bit_width(static_cast<uint64_t>(range.max)));
+  if (k >= info(type.scalar).bits) return kMany;
+  return multiple_of(value, k) ? 0 : k;
+}
+
+int LaneBits::bits_of_op(const Op& op, const Group& group) {
+  const auto is = [&](Opcode opcode) { return op.opcode == opcode; };
+  const auto operand = [&](size_t i) { return op.operands[i]; };
+  const auto constant = [&](size_t i) -> std::optional<int64_t> {
+    const IntRange range = ints_.range(operand(i));
+    return range.is_constant() ? std::optional(range.min) : std::nullopt;
+  };
+  if (is(Opcode::kThreadIdx)) return bits_of_coordinate(op.attr_or(AttrKey::kAxis, 0), group);
+  if (is(Opcode::kWarpId)) return group.bits - 5;
+  if (is(Opcode::kAdd)) return bits_of_sum(operand(0), operand(1), group);
+  if (is(Opcode::kSub)) {
+    const int k = bits(operand(0), group);
+    const bool level = levels_[operand(1)] >= group.scope;
+    return level && multiple_of(operand(1), k) ? k : kMany;
+  }
+  if (is(Opcode::kMul)) return bits_of_product(operand(0), operand(1), group);
+  if (is(Opcode::kFma)) {
+    // Only where the sum keeps the product's lane bits.
+    const int k = bits_of_product(operand(0), operand(1), group);
+    const bool level = levels_[operand(2)] >= group.scope;
+    return level && multiple_of(operand(2), k) ? k : kMany;
+  }
+  if (is(Opcode::kAnd) || is(Opcode::kOr) || is(Opcode::kXor)) {
+    return std::max(bits(operand(0), group), bits(operand(1), group));
+  }
+  if (is(Opcode::kNot)) return bits(operand(0), group);
+  if (is(Opcode::kConvert) && is_integer_like(kernel_.type(operand(0)))) {
+    return bits(operand(0), group);
+  }
+  if (is(Opcode::kSelect)) {
+    if (levels_[operand(0)] < group.scope) return kMany;
+    return std::max(bits(operand(1), group), bits(operand(2), group));
+  }
+  if (is(Opcode::kShl) || is(Opcode::kShr)) {
+    const std::optional<int64_t> count = constant(1);
+    const int k = bits(operand(0), group);
+    if (!count || *count >= kMany || k == kMany) return kMany;
+    const int by = static_cast<int>(*count);
+    return is(Opcode::kShl) ? std::min(k + by, kMany) : std::max(k - by, 0);
+  }
+  if (is(Opcode::kDiv) || is(Opcode::kRem)) {
+    const std::optional<int64_t> by = constant(1);
+    if (!by || *by <= 0 || ints_.range(operand(0)).min < 0) return kMany;
+    const int k = bits(operand(0), group);
+    // (2^k q + low) / (2^k c) is q / c; the remainder keeps `low`.
+    if (k <= 62 && *by % (int64_t{1} << k) == 0) return is(Opcode::kDiv) ? 0 : k;
+    const std::optional<int> exponent = exponent_of(*by);
+    return is(Opcode::kDiv) && exponent && k < kMany ? std::max(k - *exponent, 0) : kMany;
+  }
+  return kMany;
+}
+
+int LaneBits::bits_of_coordinate(int64_t axis, const Group& group) const {
+  if (kernel_.has_dynamic_block()) return kMany;
+  const Dim3& block = kernel_.block;
+  const int64_t run = axis == 0 ? 1 : axis == 1 ? block.x : int64_t{block.x} * block.y;
+  const int64_t period = axis == 0   ? block.x
+                         : axis == 1 ? int64_t{block.x} * block.y
+                                     : block.count();
+  // The coordinate is t / run modulo its extent. Where a group never wraps around, it counts up
+  // once in every `run` threads.
+  const bool no_wrap = period == block.count() || period % group.size() == 0;
+  const std::optional<int> exponent = exponent_of(run);
+  if (!no_wrap || !exponent) return kMany;
+  return std::max(group.bits - *exponent, 0);
+}
+
+int LaneBits::bits_of_sum(ValueId a, ValueId b, const Group& group) {
+  const int of_a = bits(a, group);
+  const int of_b = bits(b, group);
+  for (const bool swapped : {false, true}) {
+    const ValueId x = swapped ? b : a;
+    const ValueId y = swapped ? a : b;
+    const int k = swapped ? of_b : of_a;
+    // y adds a multiple of 2^k that the threads agree on.
+    if ((swapped ? of_a : of_b) == 0 && multiple_of(y, k)) return k;
+    // x fits below y's lowest bit: nothing carries, the sum is a bitwise or.
+    const IntRange range = ints_.range(x);
+    if (range.min >= 0 && multiple_of(y, std::bit_width(static_cast<uint64_t>(range.max)))) {
+      return std::max(of_a, of_b);
+    }
+  }
+  return kMany;
+}
+
+int LaneBits::bits_of_product(ValueId a, ValueId b, const Group& group) {
+  for (const bool swapped : {false, true}) {
+    const IntRange factor = ints_.range(swapped ? a : b);
+    const std::optional<int> exponent =
+        factor.is_constant() ? exponent_of(factor.min) : std::nullopt;
+    if (!exponent) continue;
+    return std::min(bits(swapped ? b : a, group) + *exponent, kMany);
+  }
+  return kMany;
+}
+
+Scope LaneBits::trip_agreement(OpId for_op) {
+  const Op& op = kernel_.op(for_op);
+  const IntRange start = ints_.range(op.operands[0]);
+  const IntRange stop = ints_.range(op.operands[1]);
+  const IntRange step = ints_.range(op.operands[2]);
+  const IntAnalysis::Trips known = ints_.trips(for_op);
+  if (known.none || known.exactly_one) return Scope::kGrid;
+  if (!step.is_constant() || step.min <= 0) return Scope::kThread;
+  // Starts within one step of a stop that is a multiple of the step all take stop / step trips.
+  if (start.min >= 0 && start.max < step.min && ints_.divisible(op.operands[1], step.min)) {
+    return levels_[op.operands[1]];
+  }
+  constexpr IntRange kTame{-(int64_t{1} << 62), int64_t{1} << 62};
+  if (!stop.is_constant() || !kTame.contains(start) || !kTame.contains(stop)) {
+    return Scope::kThread;
+  }
+  const auto trips = [&](int64_t from) {
+    return from >= stop.min ? 0 : (stop.min - from - 1) / step.min + 1;
+  };
+  return trips(start.min) == trips(start.max) ? Scope::kGrid : Scope::kThread;
+}
+
+}  // namespace heddle::ir

@@ -1,0 +1,240 @@
+#include "heddle/ir/analysis/uniformity.h"
+
+#include <algorithm>
+
+#include "heddle/ir/analysis/lane_bits.h"
+
+namespace heddle::ir {
+namespace {
+
+bool is_shuffle(Opcode opcode) {
+  return opcode == Opcode::kShflIdx || opcode == Opcode::kShflUp || opcode == Opcode::kShflDown ||
+         opcode == Opcode::kShflXor;
+}
+
+bool is_vote(Opcode opcode) {
+  return opcode == Opcode::kVoteAny || opcode == Opcode::kVoteAll || opcode == Opcode::kVoteUni;
+}
+
+// Starts from the belief that everything agrees throughout the grid and takes back what an op
+// contradicts, until nothing changes.
+class Propagation {
+ public:
+  Propagation(const Kernel& kernel, IdMap<ValueId, Scope>& values)
+      : kernel_(kernel), values_(values), lanes_(kernel, values) {
+    kernel.walk([&](OpId id) { private_sync_ |= synchronises_threads(kernel_.op(id)); });
+    do {
+      changed_ = false;
+      sweep(kernel.body());
+    } while (changed_);
+  }
+
+  // How far the threads that reach a region's owner agree on running the region.
+  Scope narrowing(RegionId region) const { return narrowing_[region]; }
+
+ private:
+  Scope of(ValueId value) const { return values_[value]; }
+  Scope of_all(absl::Span<const ValueId> values) const {
+    Scope level = Scope::kGrid;
+    for (const ValueId value : values) level = std::min(level, of(value));
+    return level;
+  }
+
+  // Levels only fall. A change of what is read before it is computed asks for another sweep.
+  void lower(ValueId value, Scope level, bool read_earlier = false) {
+    level = lanes_.lifted(level);
+    if (level >= values_[value]) return;
+    values_.at(value) = level;
+    changed_ |= read_earlier;
+  }
+  void narrow(RegionId region, Scope level, bool read_earlier = false) {
+    level = lanes_.lifted(level);
+    if (level >= narrowing_[region]) return;
+    narrowing_.at(region) = level;
+    changed_ |= read_earlier;
+  }
+
+  // Whether an op lets one thread wait for another, alone: see uniformity.h on loads.
+  bool synchronises_threads(const Op& op) const {
+    if (op.attr_or(AttrKey::kVolatile, 0) != 0) return true;
+    return op.opcode == Opcode::kWarpSync && !op.operands.empty() &&
+           kernel_.constant_bits(op.operands[0]) != 0xFFFFFFFF;
+  }
+
+  void sweep(RegionId region) {
+    for (const OpId id : kernel_.ops(region)) visit(id);
+  }
+
+  void visit(OpId id) {
+    const Op& op = kernel_.op(id);
+    if (op.opcode == Opcode::kFor) return visit_for(id);
+    if (op.opcode == Opcode::kWhile) return visit_while(op);
+    if (op.opcode == Opcode::kIf) return visit_if(op);
+    if (op.opcode == Opcode::kVarStore) {
+      const Scope level = std::min(of(op.operands[1]), relative_control(id, op.operands[0]));
+      return lower(op.operands[0], level, true);
+    }
+    if (op.results.empty()) return;
+    const Scope level = level_of(op);
+    for (const ValueId result : op.results) lower(result, level);
+  }
+
+  Scope level_of(const Op& op) {
+    const OpInfo& row = info(op);
+    const auto is = [&](Opcode opcode) { return op.opcode == opcode; };
+    if (is(Opcode::kThreadIdx)) return lanes_.coordinate_level(op.attr_or(AttrKey::kAxis, 0));
+    if (is(Opcode::kBlockIdx)) return Scope::kBlock;
+    if (is(Opcode::kLaneId)) return Scope::kThread;
+    if (is(Opcode::kWarpId)) return Scope::kWarp;
+    // Each block has its own: the address may be the same, what lies there is not.
+    if (is(Opcode::kShared)) return Scope::kBlock;
+    if (is(Opcode::kDynamicShared)) return std::min(Scope::kBlock, of_all(op.operands));
+    if (is(Opcode::kLoad)) return level_of_load(op);
+    if (is_shuffle(op.opcode)) return level_of_shuffle(op);
+    if (is_vote(op.opcode) || is(Opcode::kBallot)) return level_of_vote(op);
+    if (is(Opcode::kVar) || is(Opcode::kVarLoad)) return of(op.operands[0]);
+    if (!has(row, kPure)) return Scope::kThread;
+    const Scope level = of_all(op.operands);
+    return level >= Scope::kWarpGroup ? level : std::max(level, lanes_.agreement(op.result()));
+  }
+
+  Scope level_of_load(const Op& op) {
+    const Space space = kernel_.type(op.operands[0]).space;
+    const bool constant = space == Space::kParam || space == Space::kConst;
+    if (op.attr_or(AttrKey::kVolatile, 0) != 0 || space == Space::kLocal) return Scope::kThread;
+    if (private_sync_ && !constant) return Scope::kThread;
+    return std::min(of(op.operands[0]), of(op.operands[1]));
+  }
+
+  // Whether the lanes that take part are the same set for all of them: every lane by default.
+  bool shared_mask(const Op& op, size_t mask_operand) const {
+    return op.operands.size() <= mask_operand || of(op.operands[mask_operand]) >= Scope::kWarp;
+  }
+
+  Scope level_of_shuffle(const Op& op) {
+    // What all lanes agree on, they still agree on after exchanging it.
+    const Scope value = of(op.operands[0]);
+    if (value >= Scope::kWarp) return value;
+    const bool one_lane = op.opcode == Opcode::kShflIdx && of(op.operands[1]) >= Scope::kWarp &&
+                          op.attr_or(AttrKey::kWidth, 32) == 32 && shared_mask(op, 2);
+    return one_lane ? Scope::kWarp : Scope::kThread;
+  }
+
+  Scope level_of_vote(const Op& op) {
+    const Scope predicate = of(op.operands[0]);
+    // A ballot also tells which lanes there are, and a block's last warp may have fewer.
+    if (is_vote(op.opcode) && predicate >= Scope::kWarp) return predicate;
+    return shared_mask(op, 1) ? Scope::kWarp : Scope::kThread;
+  }
+
+  // How far the threads that share the slot agree on running an op.
+  Scope relative_control(OpId id, ValueId slot) const {
+    const OpId declaration = kernel_.value(slot).def;
+    const RegionId outer = valid(declaration) ? kernel_.op(declaration).parent : kernel_.body();
+    Scope level = Scope::kGrid;
+    for (RegionId region = kernel_.op(id).parent; region != outer;) {
+      level = std::min(level, narrowing_[region]);
+      const OpId owner = kernel_.region(region).parent;
+      if (!valid(owner)) break;
+      region = kernel_.op(owner).parent;
+    }
+    return level;
+  }
+
+  absl::Span<const ValueId> yielded(RegionId region) const {
+    const OpId end = kernel_.terminator(region);
+    if (!valid(end)) return {};
+    return kernel_.op(end).operands;
+  }
+
+  void visit_if(const Op& op) {
+    const Scope condition = of(op.operands[0]);
+    for (const RegionId region : op.regions) {
+      narrow(region, condition);
+      sweep(region);
+    }
+    const auto a = yielded(op.regions[0]);
+    const auto b = yielded(op.regions[1]);
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      if (i >= a.size() || i >= b.size()) {
+        lower(op.results[i], Scope::kThread);
+      } else if (a[i] == b[i]) {
+        lower(op.results[i], of(a[i]));
+      } else {
+        lower(op.results[i], std::min({condition, of(a[i]), of(b[i])}));
+      }
+    }
+  }
+
+  void visit_for(OpId id) {
+    const Op& op = kernel_.op(id);
+    const RegionId body = op.regions[0];
+    const auto& args = kernel_.region(body).args;
+    const auto bounds = absl::MakeConstSpan(op.operands).subspan(0, 3);
+    Scope trips = of_all(bounds);
+    if (trips < Scope::kGrid) trips = std::max(trips, lanes_.trip_agreement(id));
+    narrow(body, trips);
+    lower(args[0], std::min(of(bounds[0]), of(bounds[2])));
+    const auto init = absl::MakeConstSpan(op.operands).subspan(3);
+    for (size_t i = 0; i < init.size(); ++i) lower(args[1 + i], of(init[i]));
+    sweep(body);
+    carry(op, init, trips);
+  }
+
+  void visit_while(const Op& op) {
+    const auto init = absl::MakeConstSpan(op.operands);
+    for (const RegionId region : op.regions) {
+      const auto& args = kernel_.region(region).args;
+      for (size_t i = 0; i < init.size(); ++i) lower(args[i], of(init[i]));
+    }
+    sweep(op.regions[0]);
+    const Scope condition = of_all(yielded(op.regions[0]));
+    for (const RegionId region : op.regions) narrow(region, condition, true);
+    sweep(op.regions[1]);
+    carry(op, init, condition);
+  }
+
+  // What the body hands to the next trip, and what leaves the loop.
+  void carry(const Op& op, absl::Span<const ValueId> init, Scope trips) {
+    const auto next = yielded(op.regions.back());
+    for (size_t i = 0; i < init.size(); ++i) {
+      const auto arg = [&](RegionId region) {
+        const auto& args = kernel_.region(region).args;
+        return args[args.size() - init.size() + i];
+      };
+      if (i >= next.size()) {  // under construction
+        for (const RegionId region : op.regions) lower(arg(region), Scope::kThread, true);
+        lower(op.results[i], Scope::kThread);
+        continue;
+      }
+      for (const RegionId region : op.regions) lower(arg(region), of(next[i]), true);
+      // What every trip hands on unchanged does not depend on how many trips there are.
+      const bool unchanged = next[i] == arg(op.regions.back());
+      const Scope level = std::min(of(init[i]), of(next[i]));
+      lower(op.results[i], unchanged ? level : std::min(level, trips));
+    }
+  }
+
+  const Kernel& kernel_;
+  IdMap<ValueId, Scope>& values_;
+  IdMap<RegionId, Scope> narrowing_{Scope::kGrid};
+  LaneBits lanes_;
+  bool private_sync_ = false;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Uniformity::Uniformity(const Kernel& kernel) {
+  const Propagation propagation(kernel, values_);
+  kernel.walk([&](OpId id) {
+    for (const RegionId region : kernel.op(id).regions) {
+      Control control = regions_[kernel.op(id).parent];
+      const Scope level = propagation.narrowing(region);
+      if (level < control.control) control = {level, id};
+      regions_.at(region) = control;
+    }
+  });
+}
+
+}  // namespace heddle::ir

@@ -1,0 +1,50 @@
+// Which threads are sure to agree: on a value, and on whether they run a region.
+//
+//   Uniformity uniformity(kernel);
+//   uniformity.of(x) >= Scope::kWarp            // all 32 lanes of a warp have the same x
+//   uniformity.control(region) < Scope::kBlock  // a barrier in it is an error; cause() says why
+//
+// of() speaks of threads that compute a value together, in the same trip of the loops around it.
+// A value that leaves a loop whose number of trips differs between threads agrees no more than the
+// number of trips does.
+//
+// What is known of the launch is used: with a block of {256, 1, 1}, thread_idx.x / 32 and
+// thread_idx.x < 64 are the same throughout a warp and thread_idx.x / 128 throughout a warp group;
+// with {64, 4, 1} thread_idx.y is. Where a block is but one warp, a warp's agreement is the
+// block's. Facts about arguments are never read: whether a kernel is legal does not depend on its
+// data.
+//
+// Loads: threads that read one address together get one value, since the program has no races. A
+// write between two threads' reads of the same instance would have to be ordered against both by
+// synchronisation that one thread passes before its read and the other after, which collective
+// barriers, in uniform control, cannot do. A volatile access or a barrier with a mask can, so in a
+// kernel that has one, loads of memory that can be written agree on nothing.
+#pragma once
+
+#include "heddle/ir/kernel.h"
+
+namespace heddle::ir {
+
+class Uniformity {
+ public:
+  // Analyses the kernel as it is now, finished or not.
+  explicit Uniformity(const Kernel& kernel);
+
+  // The largest scope all of whose threads have the same value. For a slot: of what it holds.
+  Scope of(ValueId value) const { return values_[value]; }
+  // The largest scope whose threads run the region together, or not at all.
+  Scope control(RegionId region) const { return regions_[region].control; }
+  // The innermost op around (or owning) the region whose condition or number of trips narrows
+  // control() to what it is; kNone where nothing does.
+  OpId cause(RegionId region) const { return regions_[region].cause; }
+
+ private:
+  struct Control {
+    Scope control = Scope::kGrid;
+    OpId cause = OpId::kNone;
+  };
+  IdMap<ValueId, Scope> values_{Scope::kGrid};
+  IdMap<RegionId, Control> regions_;
+};
+
+}  // namespace heddle::ir

@@ -1,0 +1,34 @@
+#include "heddle/ir/analysis/views.h"
+
+namespace heddle::ir {
+
+ValueId root_of(const Kernel& kernel, ValueId view) {
+  const Op* op = kernel.def(view);
+  while (op != nullptr && (op->opcode == Opcode::kSubview || op->opcode == Opcode::kSmemDesc)) {
+    view = op->operands[0];
+    op = kernel.def(view);
+  }
+  return view;
+}
+
+std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op) {
+  const ValueId view = op.operands[0];
+  const auto dim = static_cast<size_t>(op.attr_or(AttrKey::kDim, 0));
+  const bool is_extent = op.opcode == Opcode::kExtent;
+  if (const auto index = kernel.param_index(view)) {
+    const Param& param = kernel.params()[static_cast<size_t>(*index)];
+    const auto& list = is_extent ? param.extents : param.strides;
+    if (dim >= list.size() || list[dim] == kDynamic) return std::nullopt;
+    return list[dim];
+  }
+  const Op* const def = kernel.def(view);
+  if (def == nullptr || def->opcode != Opcode::kShared) return std::nullopt;
+  const absl::Span<const int64_t> extents = kernel.ints(def->attr_or(AttrKey::kExtents, 0));
+  if (dim >= extents.size()) return std::nullopt;
+  if (is_extent) return extents[dim];
+  int64_t stride = 1;  // row-major
+  for (size_t i = dim + 1; i < extents.size(); ++i) stride *= extents[i];
+  return stride;
+}
+
+}  // namespace heddle::ir

@@ -1,0 +1,20 @@
+// Where views come from: the memory behind them and what is fixed of their layout.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "heddle/ir/kernel.h"
+
+namespace heddle::ir {
+
+// The view that a view is cut from, through any number of subviews: a parameter, a `shared` or
+// `shared.dynamic` op's result, or whatever hands views on (a region's argument, a result of `if`).
+// For a matrix descriptor, the root of the view that it describes.
+ValueId root_of(const Kernel& kernel, ValueId view);
+
+// What an `extent` or `stride` op gives, where the kernel says it outright: a parameter's fixed
+// layout, or the shape of a shared array.
+std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op);
+
+}  // namespace heddle::ir
