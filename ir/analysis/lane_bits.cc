@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 namespace heddle::ir {
 
@@ -80,8 +81,7 @@ Scope LaneBits::agreement(ValueId result) {
 }
 
 bool LaneBits::agrees(ValueId result, const Group& group) {
-  const int k = bits_of_op(*kernel_.def(result), group);
-  return k == 0 || (k < kMany && multiple_of(result, k));
+  return bits_of_op(*kernel_.def(result), group) <= zeros_of(result);
 }
 
 // v < c and v >= c, for c a multiple of 2^k, ask about v >> k alone.
@@ -94,7 +94,7 @@ bool LaneBits::comparison_agrees(const Op& op, const Group& group) {
     const int k = bits(varying, group);
     if (k >= 62) continue;
     if (comparison == Opcode::kLt || comparison == Opcode::kGe) {
-      if (multiple_of(bound, k)) return true;
+      if (k <= zeros_of(bound)) return true;
     } else {  // v <= c is v < c + 1
       const IntRange range = ints_.range(bound);
       if (range.is_constant() && ((range.min + 1) & ((int64_t{1} << k) - 1)) == 0) return true;
@@ -103,28 +103,39 @@ bool LaneBits::comparison_agrees(const Op& op, const Group& group) {
   return false;
 }
 
-bool LaneBits::multiple_of(ValueId value, int k) {
-  return k <= 62 && ints_.divisor(value) % (int64_t{1} << k) == 0;
+int LaneBits::zeros_of(ValueId value) {
+  const int64_t divisor = ints_.divisor(value);
+  return divisor == 0 ? kMany - 1 : std::countr_zero(static_cast<uint64_t>(divisor));
 }
 
-int LaneBits::bits(ValueId value, const Group& group) {
-  if (levels_[value] >= group.scope) return 0;
+int LaneBits::width_of(ValueId value) {
+  const IntRange range = ints_.range(value);
+  return range.min < 0 ? kMany : std::bit_width(static_cast<uint64_t>(range.max));
+}
+
+LaneBits::Term LaneBits::term(ValueId value, const Group& group) {
   const Type type = kernel_.type(value);
-  if (!is_integer_like(type) || --budget_ < 0) return kMany;
-  int k = kMany;
+  if (!is_integer_like(type)) return {levels_[value] >= group.scope ? 0 : kMany, 0, kMany};
+  Term result{kMany, zeros_of(value), width_of(value)};
+  if (levels_[value] >= group.scope) {
+    result.lane = 0;
+    return result;
+  }
+  if (--budget_ < 0) return result;
   if (const Op* const op = kernel_.def(value)) {
-    k = bits_of_op(*op, group);
+    result.lane = bits_of_op(*op, group);
   } else if (const OpId owner = kernel_.region(kernel_.value(value).region).parent;
              valid(owner) && kernel_.op(owner).opcode == Opcode::kFor &&
              kernel_.value(value).index == 0) {
     // Threads take the same trip together, so their indices differ as their starts do.
-    k = bits_of_sum(kernel_.op(owner).operands[0], kernel_.op(owner).operands[2], group);
+    const Op& loop = kernel_.op(owner);
+    result.lane = bits_of_sum(term(loop.operands[0], group), term(loop.operands[2], group));
   }
-  // A small number has no upper bits to disagree on.
-  const IntRange range = ints_.range(value);
-  if (range.min >= 0) k = std::min<int>(k, std::bit_width(static_cast<uint64_t>(range.max)));
-  if (k >= info(type.scalar).bits) return kMany;
-  return multiple_of(value, k) ? 0 : k;
+  // A small number has no upper bits to disagree on; zeros agree.
+  result.lane = std::min(result.lane, result.width);
+  if (result.lane >= info(type.scalar).bits) result.lane = kMany;
+  if (result.lane <= result.zeros) result.lane = 0;
+  return result;
 }
 
 int LaneBits::bits_of_op(const Op& op, const Group& group) {
@@ -136,18 +147,17 @@ int LaneBits::bits_of_op(const Op& op, const Group& group) {
   };
   if (is(Opcode::kThreadIdx)) return bits_of_coordinate(op.attr_or(AttrKey::kAxis, 0), group);
   if (is(Opcode::kWarpId)) return group.bits - 5;
-  if (is(Opcode::kAdd)) return bits_of_sum(operand(0), operand(1), group);
+  if (is(Opcode::kAdd)) return bits_of_sum(term(operand(0), group), term(operand(1), group));
   if (is(Opcode::kSub)) {
     const int k = bits(operand(0), group);
-    const bool level = levels_[operand(1)] >= group.scope;
-    return level && multiple_of(operand(1), k) ? k : kMany;
+    const Term by = term(operand(1), group);
+    return by.lane == 0 && k <= by.zeros ? k : kMany;
   }
-  if (is(Opcode::kMul)) return bits_of_product(operand(0), operand(1), group);
-  if (is(Opcode::kFma)) {
-    // Only where the sum keeps the product's lane bits.
-    const int k = bits_of_product(operand(0), operand(1), group);
-    const bool level = levels_[operand(2)] >= group.scope;
-    return level && multiple_of(operand(2), k) ? k : kMany;
+  if (is(Opcode::kMul) || is(Opcode::kFma)) {
+    const Scalar scalar = kernel_.type(operand(0)).scalar;
+    const Term result = product(term(operand(0), group), term(operand(1), group), scalar);
+    if (is(Opcode::kMul)) return result.lane;
+    return bits_of_sum(result, term(operand(2), group));
   }
   if (is(Opcode::kAnd) || is(Opcode::kOr) || is(Opcode::kXor)) {
     return std::max(bits(operand(0), group), bits(operand(1), group));
@@ -194,33 +204,28 @@ int LaneBits::bits_of_coordinate(int64_t axis, const Group& group) const {
   return std::max(group.bits - *exponent, 0);
 }
 
-int LaneBits::bits_of_sum(ValueId a, ValueId b, const Group& group) {
-  const int of_a = bits(a, group);
-  const int of_b = bits(b, group);
-  for (const bool swapped : {false, true}) {
-    const ValueId x = swapped ? b : a;
-    const ValueId y = swapped ? a : b;
-    const int k = swapped ? of_b : of_a;
+int LaneBits::bits_of_sum(Term a, Term b) {
+  for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a)}) {
     // y adds a multiple of 2^k that the threads agree on.
-    if ((swapped ? of_a : of_b) == 0 && multiple_of(y, k)) return k;
+    if (y.lane == 0 && x.lane <= y.zeros) return x.lane;
     // x fits below y's lowest bit: nothing carries, the sum is a bitwise or.
-    const IntRange range = ints_.range(x);
-    if (range.min >= 0 && multiple_of(y, std::bit_width(static_cast<uint64_t>(range.max)))) {
-      return std::max(of_a, of_b);
-    }
+    if (x.width <= y.zeros) return std::max(x.lane, y.lane);
   }
   return kMany;
 }
 
-int LaneBits::bits_of_product(ValueId a, ValueId b, const Group& group) {
-  for (const bool swapped : {false, true}) {
-    const IntRange factor = ints_.range(swapped ? a : b);
-    const std::optional<int> exponent =
-        factor.is_constant() ? exponent_of(factor.min) : std::nullopt;
-    if (!exponent) continue;
-    return std::min(bits(swapped ? b : a, group) + *exponent, kMany);
+LaneBits::Term LaneBits::product(Term a, Term b, Scalar scalar) {
+  Term result{kMany, std::min(a.zeros + b.zeros, kMany - 1), a.width + b.width};
+  if (result.width >= info(scalar).bits) result.width = kMany;  // may wrap
+  if (a.lane == 0 && b.lane == 0) {
+    result.lane = 0;
+  } else {
+    for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a)}) {
+      // y is the same power of two, or zero, for all: the product is a shift.
+      if (y.lane == 0 && y.width == y.zeros + 1) result.lane = std::min(x.lane + y.zeros, kMany);
+    }
   }
-  return kMany;
+  return result;
 }
 
 Scope LaneBits::trip_agreement(OpId for_op) {

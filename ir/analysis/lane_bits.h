@@ -34,16 +34,24 @@ class LaneBits {
 
  private:
   struct Group;
-  static constexpr int kMany = 64;  // lane bits: all of them
+  // What sums and products of an integer depend on, in bits; kMany for no bound.
+  struct Term {
+    int lane;   // lane bits
+    int zeros;  // low bits known to be zero
+    int width;  // bits that are not known to be zero, from the bottom
+  };
+  static constexpr int kMany = 64;
 
-  int bits(ValueId value, const Group& group);
+  int bits(ValueId value, const Group& group) { return term(value, group).lane; }
+  Term term(ValueId value, const Group& group);
+  Term product(Term a, Term b, Scalar scalar);
   int bits_of_op(const Op& op, const Group& group);
   int bits_of_coordinate(int64_t axis, const Group& group) const;
-  int bits_of_sum(ValueId a, ValueId b, const Group& group);
-  int bits_of_product(ValueId a, ValueId b, const Group& group);
+  static int bits_of_sum(Term a, Term b);
   bool comparison_agrees(const Op& op, const Group& group);
   bool agrees(ValueId result, const Group& group);
-  bool multiple_of(ValueId value, int bits);
+  int zeros_of(ValueId value);
+  int width_of(ValueId value);
 
   const Kernel& kernel_;
   const IdMap<ValueId, Scope>& levels_;
