@@ -167,20 +167,20 @@ TEST(Subprocess, ReportsSignals) {
 
 TEST(Subprocess, StopsAHangingProgramAtItsTimeout) {
   Command command = shell("echo before; sleep 100");
-  command.timeout = milliseconds(150);
+  command.timeout = milliseconds(300);
   const auto start = std::chrono::steady_clock::now();
   const Finished finished = must_run(command);
   EXPECT_TRUE(finished.timed_out);
   EXPECT_FALSE(finished.succeeded());
   EXPECT_EQ(finished.standard_output, "before\n");
-  EXPECT_GE(elapsed_since(start), milliseconds(150));
+  EXPECT_GE(elapsed_since(start), milliseconds(300));
   EXPECT_LT(elapsed_since(start), milliseconds(5000));
-  EXPECT_EQ(describe_end(finished, command.timeout), "did not end within 0.15 s");
+  EXPECT_EQ(describe_end(finished, command.timeout), "did not end within 0.3 s");
 }
 
 TEST(Subprocess, KillsWhatIgnoresTheFirstSignal) {
   Command command = shell("trap '' TERM; while :; do sleep 0.02; done");
-  command.timeout = milliseconds(100);
+  command.timeout = milliseconds(300);
   command.grace = milliseconds(100);
   const Finished finished = must_run(command);
   EXPECT_TRUE(finished.timed_out);
@@ -189,7 +189,7 @@ TEST(Subprocess, KillsWhatIgnoresTheFirstSignal) {
 
 TEST(Subprocess, AProgramMayEndByItselfWithinTheGrace) {
   Command command = shell("trap 'echo cleaned; exit 3' TERM; while :; do sleep 0.02; done");
-  command.timeout = milliseconds(100);
+  command.timeout = milliseconds(300);
   const Finished finished = must_run(command);
   EXPECT_TRUE(finished.timed_out);
   EXPECT_EQ(finished.exit_code, 3);
@@ -199,7 +199,7 @@ TEST(Subprocess, AProgramMayEndByItselfWithinTheGrace) {
 TEST(Subprocess, KillsTheWholeGroupAtTheTimeout) {
   TempDir temp;
   Command command = shell(absl::StrCat("sleep 100 & echo $! > ", temp.file("pid"), "; wait"));
-  command.timeout = milliseconds(200);
+  command.timeout = milliseconds(300);
   EXPECT_TRUE(must_run(command).timed_out);
   EXPECT_TRUE(is_dead(temp.file("pid")));
 }

@@ -368,9 +368,6 @@ TEST(FindTool, FindsTheInstalledPtxas) {
   EXPECT_TRUE(absl::StartsWith(found->path, "/"));
   EXPECT_GE(found->version.major, kOldestPtxas[0]);
   EXPECT_FALSE(found->version.build.empty());
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_TRUE(find_tool(Tool::kPtxas).ok());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(5));
 }
 
 }  // namespace
