@@ -32,18 +32,22 @@ class IdMap {
   explicit IdMap(T initial = T()) : initial_(initial) {}
 
   const T& operator[](Id id) const {
-    return index_of(id) < items_.size() ? items_[index_of(id)] : initial_;
+    return index_of(id) < items_.size() ? items_[index_of(id)].value : initial_;
   }
   T& at(Id id) {
     HEDDLE_CHECK(valid(id), "side table written at an invalid id");
-    if (index_of(id) >= items_.size()) items_.resize(index_of(id) + 1, initial_);
-    return items_[index_of(id)];
+    if (index_of(id) >= items_.size()) items_.resize(index_of(id) + 1, Cell{initial_});
+    return items_[index_of(id)].value;
   }
   void clear() { items_.clear(); }
 
  private:
+  // A struct, so that a map of bool is no std::vector<bool>, which has no references.
+  struct Cell {
+    T value;
+  };
   T initial_;
-  std::vector<T> items_;
+  std::vector<Cell> items_;
 };
 
 }  // namespace heddle::ir

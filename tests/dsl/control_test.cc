@@ -190,7 +190,7 @@ TEST(IfTest, ElseGoesIntoTheSecondRegion) {
 
 TEST(IfTest, HostConditionsSpecialise) {
   const bool twice = true;
-  const auto kernel = define_kernel("host(y)", [twice](Tensor<float, 1> y) {
+  const auto kernel = define_kernel("host(y)", [&](Tensor<float, 1> y) {
     for (int i = 0; i < 3; ++i) y(i) = 1.0f;
     if (twice) y(3) = 2.0f;
   });
