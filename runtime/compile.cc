@@ -34,8 +34,9 @@ std::string explain_ptxas_errors(const Compilation& compilation,
                                  const std::vector<codegen::Diagnostic>& said) {
   std::string text;
   for (const codegen::Diagnostic& diagnostic : said) {
-    if (!diagnostic.is_error() || diagnostic.ptx_line <= 0) continue;
-    const ir::OpId op = compilation.ptx.op_at_line(diagnostic.ptx_line);
+    const size_t line = diagnostic.ptx_line;
+    if (!diagnostic.is_error() || line >= compilation.ptx.line_ops.size()) continue;
+    const ir::OpId op = compilation.ptx.line_ops[line];
     if (!ir::valid(op)) continue;
     const ir::Loc loc = compilation.optimized.loc(op);
     absl::StrAppend(&text, "\n  PTX line ", diagnostic.ptx_line,

@@ -1,0 +1,185 @@
+// What one launch costs the host: Heddle's typed launch beside the driver's own call, on the same
+// function, in bursts of 100 after a synchronise. Prints JSON.
+//
+//   launch_bench                         # on cuda:0, in nanoseconds
+//   launch_bench --count N               # N launches of Heddle's and nothing timed: for callgrind
+//   launch_bench --bare --count N        # N of the driver's
+//
+// Under HEDDLE_CUDA_LIBRARY=<fake driver> the last two run without a GPU: the difference of two
+// counts is the number of instructions per launch.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "heddle/heddle.h"
+#include "heddle/runtime/cuda/driver.h"
+#include "nlohmann/json.hpp"
+
+namespace heddle {
+namespace {
+
+namespace driver = runtime::cuda;
+
+constexpr int kBurst = 100;
+constexpr int kBursts = 400;
+
+const auto touch = define_kernel(
+    "touch(x, y, n, a)", [](Tensor<const float, 2> x, Tensor<float, 1> y, Int n, Float a) {
+      If(thread_idx.x < n && block_idx.x == 0, [&] { y(thread_idx.x) = a * x(0, thread_idx.x); });
+    });
+
+void check(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "launch_bench: %s\n", std::string(status.message()).c_str());
+  std::exit(1);
+}
+
+template <class T>
+T take(absl::StatusOr<T> value) {
+  check(value.status());
+  return *std::move(value);
+}
+
+void check(driver::Result result) {
+  if (result == driver::Result::kSuccess) return;
+  std::fprintf(stderr, "launch_bench: driver error %d\n", static_cast<int>(result));
+  std::exit(1);
+}
+
+double nanoseconds(std::chrono::steady_clock::duration d) {
+  return std::chrono::duration<double, std::nano>(d).count();
+}
+
+// Nanoseconds for each of `kBurst` calls, the median of the bursts.
+template <class Launch, class Synchronize>
+double burst_time(Launch&& launch, Synchronize&& synchronize) {
+  std::vector<double> times;
+  for (int i = 0; i < kBursts; ++i) {
+    synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    for (int j = 0; j < kBurst; ++j) launch();
+    times.push_back(nanoseconds(std::chrono::steady_clock::now() - start) / kBurst);
+  }
+  synchronize();
+  std::nth_element(times.begin(), times.begin() + kBursts / 2, times.end());
+  return times[kBursts / 2];
+}
+
+// The same kernel through the driver alone, as a program without Heddle would launch it.
+class BareLaunch {
+ public:
+  BareLaunch(const CompiledKernel& kernel, const Stream& stream, std::vector<std::byte> params)
+      : driver_(take(driver::Driver::get())), params_(std::move(params)) {
+    const driver::DriverApi& api = driver_->api();
+    driver::ContextHandle context = nullptr;
+    check(api.primary_ctx_retain(&context, 0));
+    check(api.ctx_push_current(context));
+    driver::ModuleHandle module = nullptr;
+    check(api.module_load_data_ex(&module, kernel.cubin().data(), 0, nullptr, nullptr));
+    check(api.module_get_function(&function_, module, "touch"));
+    config_ = {.grid_x = 1,
+               .grid_y = 1,
+               .grid_z = 1,
+               .block_x = 32,
+               .block_y = 1,
+               .block_z = 1,
+               .dynamic_shared_bytes = 0,
+               .stream = reinterpret_cast<driver::DriverStream>(stream.handle()),
+               .attributes = nullptr,
+               .attribute_count = 0};
+  }
+
+  void operator()() {
+    size_t bytes = params_.size();
+    void* extra[] = {reinterpret_cast<void*>(driver::kLaunchParamBufferPointer), params_.data(),
+                     reinterpret_cast<void*>(driver::kLaunchParamBufferSize), &bytes,
+                     reinterpret_cast<void*>(driver::kLaunchParamEnd)};
+    check(driver_->api().launch_kernel_ex(&config_, function_, nullptr, extra));
+  }
+
+ private:
+  const driver::Driver* driver_;
+  driver::FunctionHandle function_ = nullptr;
+  driver::DriverLaunchConfig config_{};
+  std::vector<std::byte> params_;
+};
+
+int run(int argc, char** argv) {
+  CLI::App app("What one launch costs the host.");
+  int count = 0;
+  bool bare_only = false;
+  app.add_option("--count", count, "this many launches, untimed");
+  app.add_flag("--bare", bare_only, "the driver's launches instead of Heddle's");
+  CLI11_PARSE(app, argc, argv);
+
+  const Device device = take(Device::open("cuda:0"));
+  const Stream stream = take(device.create_stream());
+  const Buffer x_memory = take(device.allocate(1 << 16));
+  const Buffer y_memory = take(device.allocate(1 << 16));
+  const auto x = as_tensor<const float>(x_memory, {64, 256});
+  const auto y = as_tensor<float>(y_memory, {256});
+
+  const auto heddle_launch = [&] {
+    const absl::Status s = touch.launch(stream, {.grid = 1, .block = 32}, x, y, 0, 2.0f);
+    if (!s.ok()) check(s);
+  };
+  const auto synchronize = [&] { check(stream.synchronize()); };
+
+  CompileOptions options;
+  options.block = {32, 1, 1};
+  const auto compiled = take(
+      touch.compile(Signature{tensor({kAny, kAny}), tensor({kAny}), scalar(), scalar()}, options));
+  std::vector<std::byte> params(compiled.compilation().layout.bytes);
+  runtime::pack_arguments(
+      compiled.compilation().layout,
+      runtime::PackedArguments<Tensor<const float, 2>, Tensor<float, 1>, Int, Float>(x, y, 0, 2.0f),
+      params.data());
+  BareLaunch bare_launch(compiled, stream, std::move(params));
+
+  if (count > 0) {
+    for (int i = 0; i < count; ++i) {
+      if (bare_only) {
+        bare_launch();
+      } else {
+        heddle_launch();
+      }
+    }
+    synchronize();
+    return 0;
+  }
+
+  heddle_launch();
+  bare_launch();
+  // In turn, so that a drift of the host's clock meets both.
+  std::vector<double> bare, ours;
+  for (int i = 0; i < 5; ++i) {
+    bare.push_back(burst_time(bare_launch, synchronize));
+    ours.push_back(burst_time(heddle_launch, synchronize));
+  }
+  std::sort(bare.begin(), bare.end());
+  std::sort(ours.begin(), ours.end());
+  const nlohmann::ordered_json result = {
+      {"benchmark", "launch"},
+      {"gpu", device.info().name},
+      {"cuda_driver", device.info().driver_version},
+      {"arguments", "2 tensors (rank 2 and 1), 2 scalars"},
+      {"burst", kBurst},
+      {"bare_cuLaunchKernelEx_ns", bare[2]},
+      {"heddle_launch_ns", ours[2]},
+      {"heddle_above_bare_ns", ours[2] - bare[2]},
+      {"bare_runs_ns", bare},
+      {"heddle_runs_ns", ours},
+  };
+  std::printf("%s\n", result.dump(2).c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace heddle
+
+int main(int argc, char** argv) { return heddle::run(argc, argv); }
