@@ -32,6 +32,7 @@ using std::chrono::milliseconds;
 
 constexpr int kOutputDescriptor = 3;
 constexpr int kFirstFreeDescriptor = 4;
+constexpr unsigned int kNoProgram = 8;  // MFD_NOEXEC_SEAL, younger than the headers of Debian 12
 // What may be read of a stream in one go. A writer can be as fast as we are, so reading until there
 // is nothing left might never end.
 constexpr size_t kMostThatAPipeHolds = size_t{1} << 20;
@@ -89,7 +90,10 @@ struct Pipe {
 };
 
 absl::StatusOr<Descriptor> memory_file(const char* name, absl::string_view contents) {
-  Descriptor file(memfd_create(name, MFD_CLOEXEC));
+  // Systems may insist that a file in memory says that it is no program; older ones do not know
+  // how.
+  Descriptor file(memfd_create(name, MFD_CLOEXEC | kNoProgram));
+  if (!file.valid() && errno == EINVAL) file = Descriptor(memfd_create(name, MFD_CLOEXEC));
   if (!file.valid()) return absl::ErrnoToStatus(errno, "cannot create an in-memory file");
   // Written by position, so the child starts to read at 0.
   for (size_t done = 0; done < contents.size();) {
