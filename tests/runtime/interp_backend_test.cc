@@ -1,0 +1,163 @@
+// What only the interpreter's device does.
+#include "heddle/runtime/interp_backend.h"
+
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/runtime/device.h"
+#include "heddle/runtime/module.h"
+
+namespace heddle::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(InterpBackendTest, OneDeviceForEachName) {
+  const Device device = Device::open("interp").value();
+  EXPECT_EQ(device, Device::open("interp").value());
+  EXPECT_EQ(device, Device::open("interp:0").value());
+  EXPECT_EQ(device.name(), "interp");
+  const Device second = Device::open("interp:3").value();
+  EXPECT_FALSE(device == second);
+  EXPECT_EQ(second.name(), "interp:3");
+  EXPECT_FALSE(device == Device::open_private_interp(InterpBackend::default_info()));
+}
+
+TEST(InterpBackendTest, ResemblesSm90a) {
+  const DeviceInfo info = Device::open("interp").value().info();
+  EXPECT_EQ(info.compute_major, 9);
+  EXPECT_EQ(info.limits.max_shared_per_block, 232448);
+  EXPECT_EQ(info.limits.max_threads_per_block, 1024);
+  EXPECT_TRUE(info.cluster_launch);
+  EXPECT_EQ(info.driver_version, 0);
+}
+
+TEST(InterpBackendTest, PretendsToBeAsSmallAsAsked) {
+  DeviceInfo info = InterpBackend::default_info();
+  info.total_memory = 1000;
+  info.sm_count = 1;
+  const Device device = Device::open_private_interp(info);
+  EXPECT_EQ(device.info().sm_count, 1);
+  Buffer first = device.allocate(600).value();
+  EXPECT_EQ(device.allocate(600).status().message(),
+            "allocation on interp failed: cannot allocate 600 bytes: 600 of 1000 bytes are in use");
+  first = Buffer();
+  EXPECT_TRUE(device.allocate(600).ok());
+}
+
+TEST(InterpBackendTest, CopiesAndFillsInitialise) {
+  const Device device = Device::open_private_interp(InterpBackend::default_info());
+  const ir::interp::Memory& memory = device.interp()->memory();
+  const Stream stream = device.create_stream().value();
+  Buffer x = device.allocate(64).value();
+  EXPECT_FALSE(memory.is_initialized(x.address(), 1));
+  const int value = 5;
+  ASSERT_TRUE(x.copy_from_host(stream, &value, sizeof(value), 8).ok());
+  EXPECT_TRUE(memory.is_initialized(x.address() + 8, 4));
+  EXPECT_FALSE(memory.is_initialized(x.address() + 8, 5));
+  Buffer y = device.allocate(64).value();
+  ASSERT_TRUE(y.copy_from(stream, x, 64).ok());
+  EXPECT_TRUE(memory.is_initialized(y.address() + 8, 4));
+  EXPECT_FALSE(memory.is_initialized(y.address(), 9)) << "a copy does not initialise";
+  EXPECT_EQ(x.download<int>(stream).value()[0], 0) << "reading back what nobody wrote is no error";
+  ASSERT_TRUE(y.fill(stream, 1).ok());
+  EXPECT_TRUE(memory.is_initialized(y.address(), 64));
+}
+
+TEST(InterpBackendTest, StreamsAreDoneWhenTheCallReturns) {
+  const Device device = Device::open_private_interp(InterpBackend::default_info());
+  const Stream stream = device.create_stream().value();
+  Buffer x = device.allocate(4).value();
+  int host = 17;
+  ASSERT_TRUE(x.copy_from_host(stream, &host, 4).ok());
+  host = 18;
+  int back = 0;
+  ASSERT_TRUE(x.copy_to_host(stream, &back, 4).ok());
+  EXPECT_EQ(back, 17);
+  EXPECT_TRUE(stream.done().value());
+  EXPECT_NE(stream.handle(), StreamHandle::kDefault);
+}
+
+TEST(InterpBackendTest, ReportsAddressesThatAreNotItsOwn) {
+  const Device device = Device::open_private_interp(InterpBackend::default_info());
+  const Stream stream = device.default_stream();
+  int host = 0;
+  EXPECT_EQ(stream.copy_to_device(16, &host, 4).message(),
+            "copy to the device on interp failed: 4 bytes at a null pointer plus 16");
+  EXPECT_THAT(stream.copy_to_host(&host, reinterpret_cast<DeviceAddress>(&host), 4).message(),
+              HasSubstr("which belongs to no allocation of this device"));
+  DeviceAddress stale = 0;
+  {
+    Buffer x = device.allocate(100).value();
+    stale = x.address();
+    EXPECT_EQ(stream.fill8(stale, 1, 101).message(),
+              "fill on interp failed: 101 bytes at byte 0 of allocation #1 of 100 bytes, running "
+              "1 byte past its end");
+    EXPECT_EQ(stream.fill32(stale + 2, 1, 1).code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(
+      stream.fill32(stale, 1, 1).message(),
+      "fill on interp failed: 4 bytes at byte 0 of allocation #1 of 100 bytes, which was freed");
+}
+
+TEST(InterpBackendTest, HugeBuffersCostNothing) {
+  const Device device = Device::open_private_interp(InterpBackend::default_info());
+  const Stream stream = device.default_stream();
+  const size_t bytes = size_t{60} << 30;
+  Buffer huge = device.allocate(bytes).value();
+  Buffer copy = device.allocate(bytes).value();
+  ASSERT_TRUE(huge.fill32(stream, 77, 1, bytes - 4).ok());
+  uint32_t last = 0;
+  ASSERT_TRUE(huge.copy_to_host(stream, &last, 4, bytes - 4).ok());
+  EXPECT_EQ(last, 77u);
+  ASSERT_TRUE(huge.fill(stream, 0).ok());
+  ASSERT_TRUE(huge.copy_to_host(stream, &last, 4, bytes - 4).ok());
+  EXPECT_EQ(last, 0u);
+  EXPECT_TRUE(device.interp()->memory().is_initialized(huge.address(), bytes));
+}
+
+TEST(InterpBackendTest, HostMemoryOfAbsurdSizeIsAnError) {
+  const Device device = Device::open_private_interp(InterpBackend::default_info());
+  for (size_t bytes : {std::numeric_limits<size_t>::max(), size_t{1} << 60}) {
+    EXPECT_EQ(device.allocate_pinned(bytes).status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(device.allocate(bytes).status().code(), absl::StatusCode::kResourceExhausted);
+  }
+}
+
+TEST(InterpBackendTest, LoadsNoMachineCode) {
+  const Device device = Device::open("interp").value();
+  const absl::Status status = Module::load_ptx(device, "").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "machine code cannot be loaded on interp, which interprets kernels; load it on a cuda "
+            "device");
+  EXPECT_FALSE(Module::load_cubin(device, {}).ok());
+}
+
+TEST(InterpBackendTest, ServesSeveralThreads) {
+  const Device device = Device::open_private_interp(InterpBackend::default_info());
+  std::vector<std::thread> threads;
+  std::vector<int> failures(4, 0);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const Stream stream = device.create_stream().value();
+      for (int i = 0; i < 200; ++i) {
+        Buffer buffer = device.allocate(64).value();
+        const bool filled = buffer.fill32(stream, static_cast<uint32_t>(t * 1000 + i), 16).ok();
+        const std::vector<uint32_t> back = buffer.download<uint32_t>(stream).value();
+        if (!filled || back != std::vector<uint32_t>(16, static_cast<uint32_t>(t * 1000 + i))) {
+          ++failures[static_cast<size_t>(t)];
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, std::vector<int>(4, 0));
+  EXPECT_EQ(device.interp()->memory().allocation_count(), 0u);
+}
+
+}  // namespace
+}  // namespace heddle::runtime
