@@ -13,6 +13,8 @@ namespace heddle::runtime {
 namespace {
 
 constexpr size_t kHostAlignment = 4096;
+// More is a mistake; allocators differ in what they make of it.
+constexpr size_t kLargestHostBytes = size_t{1} << 40;
 
 // Host time in nanoseconds; 0 before the first record.
 struct InterpEvent {
@@ -81,8 +83,7 @@ void InterpBackend::deallocate(DeviceAddress address) noexcept { (void)memory_.f
 
 absl::StatusOr<void*> InterpBackend::allocate_host(size_t bytes) {
   const size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
-  // Past the end of the address space rounding wraps to less.
-  void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kHostAlignment, rounded);
+  void* memory = bytes > kLargestHostBytes ? nullptr : std::aligned_alloc(kHostAlignment, rounded);
   if (memory == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot allocate ", bytes, " bytes of host memory"));

@@ -15,7 +15,7 @@ namespace {
 
 // Freed ranges that are remembered, by number and by the address space that they keep.
 constexpr size_t kRememberedRanges = 1024;
-constexpr uint64_t kRememberedBytes = uint64_t{1} << 40;
+constexpr uint64_t kRememberedBytes = uint64_t{1} << 38;
 
 // Address space that one allocation may ask for: with its shadow and gaps well inside 47 bits.
 constexpr uint64_t kLargestAllocation = uint64_t{1} << 45;

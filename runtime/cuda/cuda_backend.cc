@@ -101,9 +101,9 @@ absl::StatusOr<std::shared_ptr<CudaBackend>> CudaBackend::open(int ordinal) {
   const absl::StatusOr<int> count = device_count();
   if (!count.ok()) return count.status();
   if (ordinal >= *count) {
-    return absl::NotFoundError(absl::StrCat(name, " does not exist: the driver sees ", *count,
-                                            *count == 1 ? " GPU" : " GPUs",
-                                            " (CUDA_VISIBLE_DEVICES may hide some)"));
+    return absl::NotFoundError(absl::StrCat(
+        name, " does not exist: the driver sees ", *count, *count == 1 ? " GPU" : " GPUs",
+        " (CUDA_VISIBLE_DEVICES may hide some); ", kStillWorks));
   }
   const DriverApi& api = (*driver)->api();
   DeviceOrdinal device = 0;

@@ -15,7 +15,6 @@ namespace heddle::runtime::cuda {
 namespace {
 
 constexpr char kDefaultLibrary[] = "libcuda.so.1";
-constexpr char kStillWorks[] = "the interpreter still works: Device::open(\"interp\")";
 
 template <class Signature>
 bool resolve(void* library, DriverFunction<Signature>& function) {
@@ -87,12 +86,11 @@ absl::StatusOr<const Driver*> Driver::load(const std::string& library) {
         absl::StrCat(library, " lacks ", missing, "; ", kStillWorks));
   }
 
+  // From here on the library stays loaded: it may have started threads.
   const Result result = api.init(0);
   if (result != Result::kSuccess) {
-    const absl::Status status =
-        driver_error(api, result, {.call = api.init.symbol, .hint = kStillWorks});
-    // Not closed: the driver may have started threads before it gave up.
-    return status;
+    const std::string hint = absl::StrCat(error_info(result).hint, "; ", kStillWorks);
+    return driver_error(api, result, {.call = api.init.symbol, .hint = hint});
   }
   return driver.release();
 }

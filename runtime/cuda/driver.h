@@ -36,6 +36,9 @@ class Driver {
   std::string library_;
 };
 
+// What to say where no GPU can be had.
+inline constexpr char kStillWorks[] = "the interpreter still works: Device::open(\"interp\")";
+
 // "13.0" for 13000.
 std::string version_text(int version);
 

@@ -13,10 +13,9 @@ namespace heddle::runtime::cuda {
 // CUresult. Only codes that the code acts on have a name; errors.cc has the table of all.
 enum class Result : int32_t {
   kSuccess = 0,
-  kInvalidValue = 1,
   kOutOfMemory = 2,
-  kInvalidClusterSize = 912,
   kNotReady = 600,
+  kInvalidClusterSize = 912,
 };
 
 // CUdevice, CUdeviceptr and the opaque handles.
@@ -48,7 +47,6 @@ enum class DeviceAttribute : int32_t {
   kMaxRegistersPerMultiprocessor = 82,
   kCooperativeLaunch = 95,
   kMaxSharedMemoryPerBlockOptin = 97,
-  kMemoryPoolsSupported = 115,
   kClusterLaunch = 120,
 };
 

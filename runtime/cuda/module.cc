@@ -72,7 +72,10 @@ absl::StatusOr<Module> Module::load_cubin(const Device& device, absl::Span<const
   // The driver trusts the sizes in the image's header and takes no length.
   const absl::StatusOr<codegen::Cubin> cubin = codegen::read_cubin(
       absl::string_view(reinterpret_cast<const char*>(image.data()), image.size()));
-  if (!cubin.ok()) return absl::InvalidArgumentError(cubin.status().message());
+  if (!cubin.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("the cubin cannot be loaded on ", device.name(),
+                                                   ": ", cubin.status().message()));
+  }
   cuda::ModuleHandle handle = nullptr;
   if (absl::Status s = (*backend)->call((*backend)->api().module_load_data_ex, &handle,
                                         image.data(), 0u, nullptr, nullptr);
