@@ -114,8 +114,9 @@ absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
     return ir::to_status(compilation->describe(), mistakes);
   }
 
-  if (absl::Status s = ir::run_pipeline(compilation->optimized, options.passes, options.pipeline,
-                                        &compilation->report);
+  ir::PipelineOptions pipeline = options.pipeline;
+  pipeline.report = &compilation->report;
+  if (absl::Status s = ir::run_pipeline(compilation->optimized, options.passes, pipeline);
       !s.ok()) {
     return add_context(s, *compilation);
   }
