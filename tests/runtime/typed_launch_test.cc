@@ -1,0 +1,317 @@
+// Typed launches and compiled kernels, from lambda to result, on whatever device the tests run on.
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+#include "support/test_device.h"
+
+namespace heddle {
+namespace {
+
+using absl::StatusCode;
+using testing::HasSubstr;
+using testing::Not;
+
+const auto row_sum =
+    define_kernel("row_sum(x, y)", [](Tensor<const float, 2> x, Tensor<float, 1> y) {
+      Int row = block_idx.x;
+      Float sum = For(range(thread_idx.x, x.shape(1), block_dim.x), Float(0),
+                      [&](Int col, Float acc) { return acc + x(row, col); });
+      Float total = block_reduce(sum, plus());
+      If(thread_idx.x == 0, [&] { y(row) = total; });
+    });
+
+struct Scale {
+  Float factor;
+  Int offset;
+};
+const auto saxpy = define_kernel(
+    "saxpy(x, y, factor, offset, n)",
+    [](Pointer<const float> x, Tensor<float, 1> y, Scale scale, Int n) {
+      Int i = block_idx.x * block_dim.x + thread_idx.x;
+      If(i < n, [&] { y(i) = scale.factor * x[i] + y(i) + cast<float>(scale.offset); });
+    });
+
+class TypedLaunchTest : public testing::Test {
+ protected:
+  const Device& device_ = test_device();
+  Stream stream_ = test_device().create_stream().value();
+
+  // Sums the rows of a matrix of ones and checks them.
+  absl::Status sum_ones(int64_t rows, int64_t columns) {
+    const std::vector<float> ones(rows * columns, 1.0f);
+    const Buffer x = device_.upload(absl::MakeConstSpan(ones)).value();
+    const Buffer y = device_.allocate(rows * sizeof(float)).value();
+    const absl::Status status =
+        row_sum.launch(stream_, {.grid = rows, .block = 128},
+                       as_tensor<const float>(x, {rows, columns}), as_tensor<float>(y, {rows}));
+    if (!status.ok()) return status;
+    EXPECT_THAT(y.download<float>(stream_).value(),
+                testing::Each(testing::Eq(static_cast<float>(columns))));
+    return status;
+  }
+};
+
+TEST_F(TypedLaunchTest, ExtentsAreDynamicByDefault) {
+  // One variant serves all three: what differs is no guard.
+  EXPECT_THAT(sum_ones(1024, 1024), IsOk());
+  EXPECT_THAT(sum_ones(1024, 32), IsOk());
+  EXPECT_THAT(sum_ones(64, 32), IsOk());
+  EXPECT_EQ(runtime::KernelCache::of(row_sum.source()).size(), 1);
+}
+
+TEST_F(TypedLaunchTest, AFixedExtentRefusesOthersBeforeAnythingRuns) {
+  const auto options = [&](const Signature& signature) {
+    return row_sum.compile(
+        signature,
+        runtime::Executable::options_for(*device_.backend(), CompileOptions{.block = {128, 1, 1}}));
+  };
+  const auto fixed = options({tensor({kAny, 1024}), tensor({kAny})});
+  ASSERT_THAT(fixed, IsOk());
+  const std::vector<float> ones(1024 * 1024, 1.0f);
+  const Buffer x = device_.upload(absl::MakeConstSpan(ones)).value();
+  Buffer y = device_.allocate(1024 * sizeof(float)).value();
+  const LaunchShape shape{.grid = 1024, .block = 128};
+  ASSERT_THAT(fixed->launch(stream_, shape, as_tensor<const float>(x, {1024, 1024}),
+                            as_tensor<float>(y, {1024})),
+              IsOk());
+  EXPECT_THAT(y.download<float>(stream_).value(), testing::Each(testing::Eq(1024.0f)));
+  ASSERT_THAT(y.fill(stream_, 0), IsOk());
+  EXPECT_THAT(fixed->launch(stream_, shape, as_tensor<const float>(x, {1024, 32}),
+                            as_tensor<float>(y, {1024})),
+              Fails(StatusCode::kInvalidArgument, "argument 0 ('x')", "kernel 'row_sum'",
+                    "extent 32 in mode 1", "compiled for 1024", "fix: "));
+  EXPECT_THAT(y.download<float>(stream_).value(), testing::Each(testing::Eq(0.0f)));
+  EXPECT_THAT(fixed->launch(stream_, {.grid = 64, .block = 128},
+                            as_tensor<const float>(x, {64, 32}), as_tensor<float>(y, {64})),
+              Fails(StatusCode::kInvalidArgument, "extent 32 in mode 1"));
+}
+
+TEST_F(TypedLaunchTest, StructsPointersAndScalars) {
+  const Buffer x = device_.upload<float>({1, 2, 3, 4, 5}).value();
+  const Buffer y = device_.upload<float>({10, 20, 30, 40, 50}).value();
+  ASSERT_THAT(
+      saxpy.launch(stream_, {.grid = 1, .block = 64}, reinterpret_cast<const float*>(x.address()),
+                   as_tensor<float>(y, {5}), Scale{2.0f, 100}, 4),
+      IsOk());
+  EXPECT_EQ(y.download<float>(stream_).value(), (std::vector<float>{112, 124, 136, 148, 50}));
+}
+
+TEST_F(TypedLaunchTest, InPlaceCallsGiveWhatTheProgramSays) {
+  // x and y may be one array: the second load must come after the store.
+  const auto twice = define_kernel("twice(x, y)", [](Tensor<const float, 1> x, Tensor<float, 1> y) {
+    Int i = thread_idx.x;
+    y(i) = x(i) + 1.0f;
+    y(i) = x(i) + 10.0f;
+  });
+  const Buffer memory = device_.upload<float>({0, 1, 2, 3}).value();
+  const Buffer other = device_.upload<float>({0, 0, 0, 0}).value();
+  const auto x = as_tensor<const float>(memory, {4});
+  ASSERT_THAT(twice.launch(stream_, {.block = 4}, x, as_tensor<float>(other, {4})), IsOk());
+  EXPECT_EQ(other.download<float>(stream_).value(), (std::vector<float>{10, 11, 12, 13}));
+  ASSERT_THAT(twice.launch(stream_, {.block = 4}, x, as_tensor<float>(memory, {4})), IsOk());
+  EXPECT_EQ(memory.download<float>(stream_).value(), (std::vector<float>{11, 12, 13, 14}));
+}
+
+TEST_F(TypedLaunchTest, VariantsFollowTheFactsThatAreRead) {
+  const auto copy = define_kernel("copy(x, y)", [](Tensor<const float, 1> x, Tensor<float, 1> y) {
+    const int width = std::min(x.vector_width(), y.vector_width());
+    if (width == 4) {
+      Int i = thread_idx.x * 4;
+      If(i < x.shape(0), [&] { y.vec<4>(i) = x.vec<4>(i); });
+    } else {
+      for (int k = 0; k < 4; ++k) {
+        Int i = thread_idx.x * 4 + k;
+        If(i < x.shape(0), [&] { y(i) = x(i); });
+      }
+    }
+  });
+  const Buffer x = device_.upload<float>({1, 2, 3, 4, 5, 6, 7, 8, 9}).value();
+  Buffer y = device_.allocate(9 * sizeof(float)).value();
+  const auto* data = reinterpret_cast<const float*>(x.address());
+  auto* out = reinterpret_cast<float*>(y.address());
+  for (const int offset : {0, 1, 0, 1}) {
+    ASSERT_THAT(y.fill(stream_, 0), IsOk());
+    ASSERT_THAT(copy.launch(stream_, {.block = 32}, TensorRef<const float, 1>(data + offset, {8}),
+                            TensorRef<float, 1>(out + offset, {8})),
+                IsOk());
+    EXPECT_EQ(y.download<float>(stream_).value()[offset + 7], 8.0f + offset);
+  }
+  EXPECT_EQ(runtime::KernelCache::of(copy.source()).size(), 2);
+}
+
+TEST_F(TypedLaunchTest, ArgumentsThatNoKernelTakesAreRefused) {
+  const Buffer y = device_.allocate(16).value();
+  const LaunchShape shape{.grid = 4, .block = 32};
+  EXPECT_THAT(row_sum.launch(stream_, shape, TensorRef<const float, 2>(nullptr, {4, 4}),
+                             as_tensor<float>(y, {4})),
+              Fails(StatusCode::kInvalidArgument, "argument 0 ('x')", "null pointer"));
+  EXPECT_THAT(
+      row_sum.launch(stream_, shape, as_tensor<const float>(y, {4, 4}), as_tensor<float>(y, {4})),
+      Fails(StatusCode::kInvalidArgument, "reaches 64 bytes into a buffer of 16"));
+  EXPECT_THAT(
+      row_sum.launch(stream_, shape, as_tensor<const float>(y, {-1, 4}), as_tensor<float>(y, {4})),
+      Fails(StatusCode::kInvalidArgument, "extent -1 in mode 0"));
+  EXPECT_THAT(row_sum.launch(stream_, {.grid = 4, .block = 2048}, as_tensor<const float>(y, {2, 2}),
+                             as_tensor<float>(y, {4})),
+              Fails(StatusCode::kInvalidArgument, "2048", "1024"));
+}
+
+TEST_F(TypedLaunchTest, MistakesOfTheKernelComeBackFromTheLaunch) {
+  const auto wrong = define_kernel("wrong(y)", [](Tensor<float, 1> y) {
+    If(thread_idx.x < 3, [&] { sync_threads(); });
+    y(0) = 1.0f;
+  });
+  const Buffer y = device_.allocate(16).value();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(wrong.launch(stream_, {.block = 32}, as_tensor<float>(y, {4})),
+                Fails(StatusCode::kInvalidArgument, "kernel 'wrong'", "typed_launch_test.cc",
+                      "has 1 error", "fix: "));
+  }
+}
+
+TEST_F(TypedLaunchTest, AKernelWithoutEffectsIsAMistake) {
+  const auto idle = define_kernel("idle(x)", [](Tensor<const float, 1> x) { x(0); });
+  const Buffer x = device_.upload<float>({1}).value();
+  EXPECT_THAT(idle.launch(stream_, {.block = 32}, as_tensor<const float>(x, {1})),
+              Fails(StatusCode::kInvalidArgument, "no side effects"));
+}
+
+TEST_F(TypedLaunchTest, ManyThreadsMayLaunchTheSameKernel) {
+  const auto fill =
+      define_kernel("fill(y, v)", [](Tensor<float, 1> y, Float v) { y(thread_idx.x) = v; });
+  std::vector<std::thread> threads;
+  std::vector<absl::Status> results(4);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const Stream stream = device_.create_stream().value();
+      const Buffer y = device_.allocate(32 * sizeof(float)).value();
+      for (int i = 0; i < 20 && results[t].ok(); ++i) {
+        results[t] = fill.launch(stream, {.block = 32}, as_tensor<float>(y, {32}), 1.0f * t);
+        if (results[t].ok() && y.download<float>(stream).value()[31] != 1.0f * t) {
+          results[t] = absl::InternalError("wrong value");
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& result : results) EXPECT_THAT(result, IsOk());
+  EXPECT_EQ(runtime::KernelCache::of(fill.source()).size(), 1);
+}
+
+TEST_F(TypedLaunchTest, DynamicSharedMemory) {
+  const auto reverse = define_kernel("reverse(y)", [](Tensor<int32_t, 1> y) {
+    Shared<int32_t> values = dynamic_shared<int32_t>(block_dim.x);
+    values(thread_idx.x) = thread_idx.x;
+    sync_threads();
+    y(thread_idx.x) = values(block_dim.x - 1 - thread_idx.x);
+  });
+  const Buffer y = device_.allocate(64 * sizeof(int32_t)).value();
+  ASSERT_THAT(
+      reverse.launch(stream_, {.block = 64, .shared_bytes = 256}, as_tensor<int32_t>(y, {64})),
+      IsOk());
+  EXPECT_EQ(y.download<int32_t>(stream_).value()[0], 63);
+}
+
+TEST_F(TypedLaunchTest, RowMaximumWithItsIndex) {
+  struct MaxAt {
+    Float value;
+    Int index;
+  };
+  const auto larger = [](const MaxAt& a, const MaxAt& b) {
+    return select(b.value > a.value || (b.value == a.value && b.index < a.index), b, a);
+  };
+  const auto row_max = define_kernel(
+      "row_max(x, value, index)",
+      [larger](Tensor<const float, 2> x, Tensor<float, 1> value, Tensor<int32_t, 1> index) {
+        Int row = block_idx.x;
+        MaxAt start{-__builtin_inff(), 0};
+        MaxAt mine =
+            For(range(thread_idx.x, x.shape(1), block_dim.x), start, [&](Int col, MaxAt m) {
+              return larger(m, MaxAt{x(row, col), col});
+            });
+        MaxAt best = block_reduce(mine, larger);
+        If(thread_idx.x == 0, [&] {
+          value(row) = best.value;
+          index(row) = best.index;
+        });
+      });
+  std::vector<float> host(3 * 500, 0.0f);
+  host[123] = 5;
+  host[500 + 499] = 7;
+  host[1000] = 9;
+  for (const int threads : {32, 40, 96, 128}) {  // whole and partial last warps
+    const Buffer x = device_.upload(absl::MakeConstSpan(host)).value();
+    const Buffer value = device_.allocate(3 * sizeof(float)).value();
+    const Buffer index = device_.allocate(3 * sizeof(int32_t)).value();
+    ASSERT_THAT(
+        row_max.launch(stream_, {.grid = 3, .block = threads}, as_tensor<const float>(x, {3, 500}),
+                       as_tensor<float>(value, {3}), as_tensor<int32_t>(index, {3})),
+        IsOk());
+    EXPECT_EQ(value.download<float>(stream_).value(), (std::vector<float>{5, 7, 9})) << threads;
+    EXPECT_EQ(index.download<int32_t>(stream_).value(), (std::vector<int32_t>{123, 499, 0}))
+        << threads;
+  }
+}
+
+TEST(CompileTest, NeedsNeitherDataNorGpu) {
+  const auto compiled = row_sum.compile(Signature{tensor({kAny, kAny}), tensor({kAny})},
+                                        CompileOptions{.block = {128, 1, 1}, .stage = Stage::kPtx});
+  ASSERT_THAT(compiled, IsOk());
+  EXPECT_THAT(compiled->ptx(), HasSubstr(".reqntid 128, 1, 1"));
+  EXPECT_THAT(compiled->ptx(), HasSubstr(".target sm_90a"));
+  EXPECT_GT(compiled->compilation().times.trace, 0);
+}
+
+TEST(CompileTest, SaysWhatIsWrongWithASignature) {
+  const CompileOptions options{.block = {128, 1, 1}, .stage = Stage::kIr};
+  EXPECT_THAT(row_sum.compile(Signature{tensor({kAny, kAny})}, options),
+              Fails(StatusCode::kInvalidArgument, "has 1 arguments; the kernel takes 2"));
+  EXPECT_THAT(row_sum.compile(Signature{tensor({kAny}), tensor({kAny})}, options),
+              Fails(StatusCode::kInvalidArgument, "1 extents for argument 0 ('x')", "2 modes"));
+  EXPECT_THAT(
+      row_sum.compile(Signature{tensor({kAny, kAny}).order({0, 0}), tensor({kAny})}, options),
+      Fails(StatusCode::kInvalidArgument, "stride order of argument 0"));
+  CompileOptions bad_target = options;
+  bad_target.target = "sm_42";
+  EXPECT_THAT(row_sum.compile(Signature{tensor({kAny, kAny}), tensor({kAny})}, bad_target),
+              Fails(StatusCode::kInvalidArgument, "unknown target 'sm_42'", "sm_90a"));
+  CompileOptions bad_pass = options;
+  bad_pass.passes = "promote-vars,folding";
+  EXPECT_THAT(row_sum.compile(Signature{tensor({kAny, kAny}), tensor({kAny})}, bad_pass),
+              Fails(StatusCode::kInvalidArgument, "folding"));
+}
+
+TEST(CompileTest, PromisesAreCheckedAtLaunch) {
+  const auto kernel = define_kernel("wide(x, y)", [](Tensor<const float, 1> x, Tensor<float, 1> y) {
+    y.vec<4>(thread_idx.x * 4) = x.vec<4>(thread_idx.x * 4);
+  });
+  const Device& device = test_device();
+  const auto options =
+      runtime::Executable::options_for(*device.backend(), CompileOptions{.block = {2, 1, 1}});
+  const auto compiled =
+      kernel.compile(Signature{tensor({kAny}).aligned(16), tensor({kAny}).aligned(16)}, options);
+  ASSERT_THAT(compiled, IsOk());
+  const Stream stream = device.create_stream().value();
+  const Buffer memory = device
+                            .upload<float>(std::initializer_list<float>{
+                                1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18})
+                            .value();
+  const auto* data = reinterpret_cast<const float*>(memory.address());
+  auto* out = const_cast<float*>(data) + 8;
+  EXPECT_THAT(compiled->launch(stream, {.block = 2}, TensorRef<const float, 1>(data, {8}),
+                               TensorRef<float, 1>(out, {8})),
+              IsOk());
+  EXPECT_THAT(compiled->launch(stream, {.block = 2}, TensorRef<const float, 1>(data + 1, {8}),
+                               TensorRef<float, 1>(out, {8})),
+              Fails(StatusCode::kInvalidArgument, "argument 0 ('x')",
+                    "starts at a multiple of 16 bytes", "fix: "));
+}
+
+}  // namespace
+}  // namespace heddle
