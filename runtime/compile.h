@@ -32,18 +32,18 @@ struct CompileOptions {
   ir::Dim3 block{0, 0, 0};
   ir::Dim3 cluster{1, 1, 1};
   // "sm_90a"; empty: the device's, or sm_90a without one.
-  std::string target;
+  std::string target = {};
   // Passes by name, with commas between them.
   std::string passes = std::string(ir::kDefaultPipeline);
-  ir::PipelineOptions pipeline;
+  ir::PipelineOptions pipeline = {};
   // Turns what the interpreter checks of every access into assertions of the kernel.
   bool device_checks = false;
   // ptxas: 0 to 3; at most so many registers (0: as the block allows); flags of its allow-list;
   // where it is (empty: look for it).
   int opt_level = 3;
   int max_registers = 0;
-  std::vector<std::string> ptxas_flags;
-  std::string ptxas_path;
+  std::vector<std::string> ptxas_flags = {};
+  std::string ptxas_path = {};
   Stage stage = Stage::kCubin;
 };
 

@@ -32,10 +32,10 @@ namespace heddle::runtime {
 
 // A choice that a kernel offers: `--set dtype=bf16`.
 struct Setting {
-  std::string name;
-  std::string help;
-  std::string default_value;
-  std::vector<std::string> choices;  // empty: any text, judged by the kernel
+  std::string name = {};
+  std::string help = {};
+  std::string default_value = {};
+  std::vector<std::string> choices = {};  // empty: any text, judged by the kernel
 };
 
 // The values of an entry's settings: every one that it offers, and no other.
@@ -44,55 +44,55 @@ using Settings = std::map<std::string, std::string, std::less<>>;
 // A kernel and what it is compiled for.
 struct Variant {
   const ir::KernelSource* source = nullptr;
-  Signature signature;
-  CompileOptions options;
+  Signature signature = {};
+  CompileOptions options = {};
 };
 
 struct TensorShape {
   ir::Scalar dtype = ir::Scalar::kNone;
-  std::vector<int64_t> extents;  // row-major
+  std::vector<int64_t> extents = {};  // row-major
 };
 
 // One launch: the kernel, what each of its parameters is given, and the shape. A parameter that is
 // no input is an output: allocated with this shape and written by the kernel.
 struct LaunchPlan {
   struct Parameter {
-    std::string name;
+    std::string name = {};
     bool output = false;
     bool is_scalar = false;
-    TensorShape shape;         // tensors
+    TensorShape shape = {};    // tensors
     uint64_t scalar_bits = 0;  // scalars
   };
   const ir::KernelSource* source = nullptr;
-  std::vector<Parameter> parameters;  // in the kernel's order
-  LaunchConfig config;
+  std::vector<Parameter> parameters = {};  // in the kernel's order
+  LaunchConfig config = {};
 };
 
 // Host tensors by parameter name, every element as a double.
 struct HostValues {
-  TensorShape shape;
-  std::vector<double> values;
+  TensorShape shape = {};
+  std::vector<double> values = {};
 };
 // What an output should be, and how far each element may be from it.
 struct Expected {
-  std::vector<double> values;
-  std::vector<double> tolerance;
+  std::vector<double> values = {};
+  std::vector<double> tolerance = {};
 };
 
 struct KernelEntry {
-  std::string name;
-  std::string summary;
-  std::vector<Setting> settings;
+  std::string name = {};
+  std::string summary = {};
+  std::vector<Setting> settings = {};
   // Which kernel these settings choose, with the signature that is usual for it.
-  std::function<absl::StatusOr<Variant>(const Settings&)> variant;
+  std::function<absl::StatusOr<Variant>(const Settings&)> variant = {};
   // How to launch it on inputs of these shapes, by parameter name. Empty: the tool cannot run it.
   std::function<absl::StatusOr<LaunchPlan>(const Settings&,
                                            const std::map<std::string, TensorShape>& inputs)>
-      plan;
+      plan = {};
   // Outputs by parameter name, computed in double precision. Empty: nothing to check against.
   std::function<absl::StatusOr<std::map<std::string, Expected>>(
       const Settings&, const std::map<std::string, HostValues>& inputs)>
-      reference;
+      reference = {};
 };
 
 // Adds an entry while it lives; made as a constant beside the kernel. A second entry of one name
