@@ -24,6 +24,24 @@ std::string unpack(const uint64_t* from, size_t words) {
   return std::string(text, strnlen(text, words * sizeof(uint64_t)));
 }
 
+bool within(int64_t value, int64_t limit) {
+  // One comparison: what is below 1 wraps to something huge.
+  return static_cast<uint64_t>(value) - 1 < static_cast<uint64_t>(limit);
+}
+
+// Every launch comes here, so the usual one, without a cluster, is settled in a few instructions.
+bool fits_without_cluster(const LaunchLimits& limits, const LaunchConfig& config) {
+  // Not short-circuited: there is nothing to predict. Extents too large for a product fail before
+  // it.
+  return (within(config.grid.x, limits.max_grid_x) & within(config.grid.y, limits.max_grid_y) &
+          within(config.grid.z, limits.max_grid_z) & within(config.block.x, limits.max_block_x) &
+          within(config.block.y, limits.max_block_y) &
+          within(config.block.z, limits.max_block_z)) &&
+         config.block.volume() <= limits.max_threads_per_block &&
+         config.dynamic_shared_bytes >= 0 &&
+         config.dynamic_shared_bytes <= limits.max_shared_per_block && config.cluster == Dim3();
+}
+
 struct Extent {
   const char* name;
   int64_t value;
@@ -63,6 +81,8 @@ std::string describe(const LaunchConfig& config) {
 absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
                                  const LaunchSite& site) {
   const LaunchLimits& limits = info.limits;
+  if (fits_without_cluster(limits, config)) return absl::OkStatus();
+
   const auto error = [&](const auto&... text) {
     return absl::InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: ", text...));
   };

@@ -25,7 +25,7 @@ constexpr int64_t kPortableClusterBlocks = 8;
 // Occupancy answers that a function remembers; a program that needs more asks the driver again.
 constexpr size_t kRememberedOccupancies = 64;
 
-const Dim3 kOne;
+constexpr Dim3 kOne;
 
 // Both structs are left uninitialised where the driver does not look.
 void set_flag(LaunchAttribute& attribute, LaunchAttributeId id) {
@@ -217,8 +217,8 @@ absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchCo
 
 }  // namespace cuda
 
-absl::Status launch_raw(const Function& function, const LaunchConfig& asked, const void* parameters,
-                        size_t bytes, const LaunchSite* site) {
+absl::Status launch_raw(const Function& function, const LaunchConfig& config,
+                        const void* parameters, size_t bytes, const LaunchSite* site) {
   FunctionState& state = *function.state_;
   CudaBackend& gpu = state.backend();
   if (site == nullptr) site = &state.site;
@@ -226,42 +226,43 @@ absl::Status launch_raw(const Function& function, const LaunchConfig& asked, con
 
   // A kernel that was compiled for a cluster is launched with it, whether the caller says so or
   // not.
-  const LaunchConfig* config = &asked;
-  LaunchConfig completed;
-  if (ABSL_PREDICT_FALSE(state.attributes.required_cluster != kOne && asked.cluster == kOne)) {
-    completed = asked;
+  if (ABSL_PREDICT_FALSE(state.attributes.required_cluster != kOne && config.cluster == kOne)) {
+    LaunchConfig completed = config;
     completed.cluster = state.attributes.required_cluster;
-    config = &completed;
+    return launch_raw(function, completed, parameters, bytes, site);
   }
 
-  if (absl::Status s = check_launch_limits(gpu.info(), *config, *site); !s.ok()) return s;
-  if (absl::Status s = check_function_limits(state, *config, *site); !s.ok()) return s;
-  if (absl::Status s = cuda::reserve_dynamic_shared(state, config->dynamic_shared_bytes, *site);
-      !s.ok()) {
-    return s;
+  if (absl::Status s = check_launch_limits(gpu.info(), config, *site); !s.ok()) return s;
+  if (absl::Status s = check_function_limits(state, config, *site); !s.ok()) return s;
+  if (ABSL_PREDICT_FALSE(config.dynamic_shared_bytes >
+                         state.dynamic_shared_allowed.load(std::memory_order_acquire))) {
+    if (absl::Status s = cuda::reserve_dynamic_shared(state, config.dynamic_shared_bytes, *site);
+        !s.ok()) {
+      return s;
+    }
   }
   StreamHandle stream = StreamHandle::kDefault;
-  if (config->stream != nullptr) {
-    if (ABSL_PREDICT_FALSE(config->stream->backend().get() != &gpu)) {
+  if (config.stream != nullptr) {
+    if (ABSL_PREDICT_FALSE(config.stream->backend().get() != &gpu)) {
       return cannot_launch(*site, "it is loaded on ", gpu.name(), ", but the stream belongs to ",
-                           config->stream->backend()->name());
+                           config.stream->backend()->name());
     }
-    stream = config->stream->handle();
+    stream = config.stream->handle();
   }
 
   LaunchAttribute attributes[3];
   uint32_t count = 0;
-  const bool clustered = config->cluster != kOne;
-  if (clustered) set_cluster(attributes[count++], config->cluster);
-  if (config->programmatic) {
+  const bool clustered = config.cluster != kOne;
+  if (clustered) set_cluster(attributes[count++], config.cluster);
+  if (config.programmatic) {
     set_flag(attributes[count++], LaunchAttributeId::kProgrammaticStreamSerialization);
   }
-  if (config->cooperative) set_flag(attributes[count++], LaunchAttributeId::kCooperative);
-  if (config->cooperative || (clustered && config->cluster.volume() > kPortableClusterBlocks)) {
-    if (absl::Status s = check_residency(state, *config, *site); !s.ok()) return s;
+  if (config.cooperative) set_flag(attributes[count++], LaunchAttributeId::kCooperative);
+  if (config.cooperative || (clustered && config.cluster.volume() > kPortableClusterBlocks)) {
+    if (absl::Status s = check_residency(state, config, *site); !s.ok()) return s;
   }
 
-  const DriverLaunchConfig launch = to_driver(config->grid, *config, stream, attributes, count);
+  const DriverLaunchConfig launch = to_driver(config.grid, config, stream, attributes, count);
   void* const extra[] = {reinterpret_cast<void*>(cuda::kLaunchParamBufferPointer),
                          const_cast<void*>(parameters),
                          reinterpret_cast<void*>(cuda::kLaunchParamBufferSize), &bytes,
@@ -272,16 +273,16 @@ absl::Status launch_raw(const Function& function, const LaunchConfig& asked, con
     return gpu.fail(scope.failed_call(), scope.result(), site->describe());
   }
   // Recorded first: another thread may meet this launch's fault before the call below returns.
-  const uint64_t ticket = gpu.ring().add(*site, *config, stream);
+  const uint64_t ticket = gpu.ring().add(*site, config, stream);
   const Result result = gpu.api().launch_kernel_ex(
       &launch, state.handle, nullptr, bytes == 0 ? nullptr : const_cast<void**>(extra));
   if (ABSL_PREDICT_FALSE(result != Result::kSuccess)) {
     gpu.ring().remove(ticket);
     return gpu.fail(gpu.api().launch_kernel_ex.symbol, result,
-                    absl::StrCat(site->describe(), " with ", describe(*config)));
+                    absl::StrCat(site->describe(), " with ", describe(config)));
   }
   if (ABSL_PREDICT_FALSE(gpu.synchronous())) {
-    return wait_for_launch(gpu, *site, *config, stream, ticket);
+    return wait_for_launch(gpu, *site, config, stream, ticket);
   }
   return absl::OkStatus();
 }

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "../support/test_device.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "support/test_device.h"
 
 namespace heddle::runtime {
 namespace {

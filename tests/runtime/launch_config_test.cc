@@ -63,6 +63,11 @@ TEST(LaunchLimitsTest, SaysValueAndLimit) {
             "dynamic_shared_bytes is 232449, but must be from 0 to 232448");
   EXPECT_EQ(check({.grid = 1, .block = 1, .dynamic_shared_bytes = -1}),
             "dynamic_shared_bytes is -1, but must be from 0 to 232448");
+  const int64_t huge = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(check({.grid = 1, .block = 1, .dynamic_shared_bytes = huge}),
+            "dynamic_shared_bytes is 9223372036854775807, but must be from 0 to 232448");
+  EXPECT_EQ(check({.grid = {1, huge, huge}, .block = {huge, huge, huge}}),
+            "grid.y is 9223372036854775807, but must be from 1 to 65535");
   EXPECT_EQ(check({.grid = 34, .block = 1, .cluster = 17}),
             "cluster.x is 17, but must be from 1 to 16");
   EXPECT_EQ(check({.grid = {8, 8}, .block = 1, .cluster = {8, 4}}),
