@@ -1,0 +1,398 @@
+// Loads, stores, addresses and bounds.
+//
+// Addresses are host addresses, in global and in shared memory alike. With checks on, an access
+// goes through legal_lanes() first, which asks the cheap questions for the whole warp and looks at
+// lanes one by one only where an answer is no.
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/interp/elementwise.h"
+#include "heddle/ir/interp/report.h"
+
+namespace heddle::ir::interp {
+namespace {
+
+// A span of bytes that one access of a whole warp may cover and still be checked as one piece.
+constexpr uint64_t kWarpSpan = 4096;
+
+Mask bit(int lane) { return Mask{1} << lane; }
+
+// "reads 4 f32 at x(3, 8)", "writes x at element offset 7"
+std::string describe(const Access& access, const Warp& warp, int lane) {
+  const Code& code = *warp.block->machine->code;
+  const std::string& name = code.texts[access.view_name];
+  const int elements = static_cast<int>(access.bytes) / bytes_of(access.scalar);
+  std::string text = access.store ? "writes " : "reads ";
+  if (elements > 1) absl::StrAppend(&text, elements, " elements of ");
+  if (access.bounds != kNone) {
+    std::vector<int64_t> coordinates;
+    for (const IndexReg index : code.bounds[access.bounds].coordinates) {
+      coordinates.push_back(index_at(warp, index, lane));
+    }
+    return absl::StrCat(text, name, coordinates_text(coordinates));
+  }
+  return absl::StrCat(text, "'", name, "' at element offset ", index_at(warp, access.offset, lane));
+}
+
+bool report_bounds(const Instr* instr, const Warp& warp, const Access& access, Mask bad) {
+  const Machine& machine = *warp.block->machine;
+  const int lane = std::countr_zero(bad);
+  const std::string& name = machine.code->texts[access.view_name];
+  if (access.bounds == kNone) {
+    return machine.reporter->add(
+        warp, instr, bad,
+        absl::StrCat(describe(access, warp, lane), ", outside the extents of '", name, "'"),
+        "guard the access with an If, or check the extents that the launch passes");
+  }
+  const BoundsCheck& bounds = machine.code->bounds[access.bounds];
+  std::vector<int64_t> extents;
+  size_t guilty = bounds.extents.size();
+  for (size_t d = 0; d < bounds.extents.size(); ++d) {
+    extents.push_back(index_at(warp, bounds.extents[d], lane));
+    const int64_t at = index_at(warp, bounds.coordinates[d], lane);
+    const int64_t width = d + 1 == bounds.extents.size() ? bounds.width : 1;
+    if (guilty == bounds.extents.size() &&
+        (at < 0 || at >= extents[d] || extents[d] - at < width)) {
+      guilty = d;
+    }
+  }
+  std::string why;
+  if (guilty < bounds.extents.size()) {
+    const int64_t at = index_at(warp, bounds.coordinates[guilty], lane);
+    const bool spans = guilty + 1 == bounds.extents.size() && bounds.width > 1 && at >= 0;
+    why = spans ? absl::StrCat(": its ", bounds.width, " elements start at index ", at, " of mode ",
+                               guilty, ", which has ", extents[guilty])
+                : absl::StrCat(": index ", at, " of mode ", guilty, " is not in [0, ",
+                               extents[guilty], ")");
+  }
+  return machine.reporter->add(
+      warp, instr, bad,
+      absl::StrCat(describe(access, warp, lane), ", outside its extents ",
+                   coordinates_text(extents), why),
+      "guard the access with an If, or check the extents that the launch passes");
+}
+
+bool report_alignment(const Instr* instr, const Warp& warp, const Access& access, Mask bad) {
+  const int lane = std::countr_zero(bad);
+  return warp.block->machine->reporter->add(
+      warp, instr, bad,
+      absl::StrCat(describe(access, warp, lane), ", whose address is not a multiple of ",
+                   access.bytes, " as an access of ", access.bytes, " bytes needs"),
+      access.bytes > static_cast<uint32_t>(bytes_of(access.scalar))
+          ? "start vectors at a multiple of their width, with aligned data, or access single "
+            "elements"
+          : "pass data that is aligned to its element");
+}
+
+bool report_outside(const Instr* instr, const Warp& warp, const Access& access, Mask bad,
+                    uint64_t address) {
+  const int lane = std::countr_zero(bad);
+  const Block& block = *warp.block;
+  std::string where;
+  std::string fix;
+  if (access.space == Space::kShared) {
+    where = absl::StrCat(access.bytes, " bytes at byte ",
+                         static_cast<int64_t>(address - block.shared_address()), " of the block's ",
+                         block.shared_bytes, " bytes of shared memory");
+    fix = "check the index, and the dynamic shared memory that the launch asks for";
+  } else {
+    where = block.machine->memory->explain(address, access.bytes);
+    fix = "check the index, and that the buffer is alive and as large as the kernel expects";
+  }
+  return block.machine->reporter->add(
+      warp, instr, bad,
+      absl::StrCat(describe(access, warp, lane), ", which is not in memory: ", where), fix);
+}
+
+bool report_unwritten(const Instr* instr, const Warp& warp, const Access& access, Mask bad) {
+  const int lane = std::countr_zero(bad);
+  const bool shared = access.space == Space::kShared;
+  return warp.block->machine->reporter->add(
+      warp, instr, bad, absl::StrCat(describe(access, warp, lane), ", which nobody has written"),
+      shared ? "store to it first, with a barrier in between where another thread does"
+             : "copy or fill the buffer before the launch, or write it first");
+}
+
+// The bytes of a warp's lanes, from the lowest address to the highest end.
+struct Span {
+  uint64_t begin;
+  uint64_t bytes;
+};
+Span span_of(const uint64_t* addresses, Mask mask, uint32_t bytes) {
+  uint64_t low = ~uint64_t{0};
+  uint64_t high = 0;
+  if (mask == kAllLanes) {
+    for (int l = 0; l < kLanes; ++l) {
+      low = std::min(low, addresses[l]);
+      high = std::max(high, addresses[l]);
+    }
+  } else {
+    for_each_lane(mask, [&](int l) {
+      low = std::min(low, addresses[l]);
+      high = std::max(high, addresses[l]);
+    });
+  }
+  return {low, high - low + bytes};
+}
+
+// Global memory: lanes outside every live allocation, and lanes that would read unwritten bytes.
+struct GlobalMemory {
+  MemoryCursor& cursor;
+
+  static GlobalMemory of(const Instr* instr, const Warp& warp) {
+    return {warp.block->machine->cursors[instr->aux]};
+  }
+  bool contains(uint64_t address, uint64_t bytes) { return cursor.find(address, bytes) != nullptr; }
+  bool written(uint64_t address, uint64_t bytes) {
+    const Allocation* allocation = cursor.find(address, bytes);
+    return allocation != nullptr && allocation->initialized(address, bytes);
+  }
+  void mark_written(uint64_t address, uint64_t bytes) {
+    cursor.find(address, bytes)->mark_initialized(address, bytes);
+  }
+};
+
+// The block's shared memory and its shadow.
+struct SharedMemory {
+  const Block& block;
+
+  static SharedMemory of(const Instr*, const Warp& warp) { return {*warp.block}; }
+  bool contains(uint64_t address, uint64_t bytes) const {
+    const uint64_t offset = address - block.shared_address();
+    return offset <= block.shared_bytes && bytes <= block.shared_bytes - offset;
+  }
+  bool written(uint64_t address, uint64_t bytes) const {
+    return std::memchr(block.shared_written + (address - block.shared_address()), 0, bytes) ==
+           nullptr;
+  }
+  void mark_written(uint64_t address, uint64_t bytes) const {
+    std::memset(block.shared_written + (address - block.shared_address()), 1, bytes);
+  }
+};
+
+// The lanes whose access is legal, in *lanes; true when the run has to stop.
+template <class MemoryKind>
+bool legal_lanes(const Instr* instr, const Warp& warp, const Access& access,
+                 const uint64_t* addresses, Mask* lanes) {
+  Mask mask = warp.mask;
+  if (access.ok != kNone) {
+    const Mask bad = mask & ~mask_of(warp.reg<Bool>(access.ok));
+    if (bad != 0) {
+      if (report_bounds(instr, warp, access, bad)) return true;
+      mask &= ~bad;
+    }
+  }
+  uint64_t low_bits = 0;
+  for_each_lane(mask, [&](int l) { low_bits |= addresses[l]; });
+  if ((low_bits & (access.bytes - 1)) != 0) {
+    Mask bad = 0;
+    for_each_lane(mask, [&](int l) {
+      if ((addresses[l] & (access.bytes - 1)) != 0) bad |= bit(l);
+    });
+    if (report_alignment(instr, warp, access, bad)) return true;
+    mask &= ~bad;
+  }
+  *lanes = mask;
+  if (mask == 0) return false;
+
+  MemoryKind memory = MemoryKind::of(instr, warp);
+  const Span span = span_of(addresses, mask, access.bytes);
+  const bool inside = span.bytes >= access.bytes && memory.contains(span.begin, span.bytes);
+  if (!inside) {
+    Mask bad = 0;
+    for_each_lane(mask, [&](int l) {
+      if (!memory.contains(addresses[l], access.bytes)) bad |= bit(l);
+    });
+    if (bad != 0) {
+      if (report_outside(instr, warp, access, bad, addresses[std::countr_zero(bad)])) return true;
+      mask &= ~bad;
+      *lanes = mask;
+    }
+  }
+  if (access.store) {
+    for_each_lane(mask, [&](int l) { memory.mark_written(addresses[l], access.bytes); });
+    return false;
+  }
+  if (inside && span.bytes <= kWarpSpan && memory.written(span.begin, span.bytes)) return false;
+  Mask bad = 0;
+  for_each_lane(mask, [&](int l) {
+    if (!memory.written(addresses[l], access.bytes)) bad |= bit(l);
+  });
+  if (bad != 0) {
+    if (report_unwritten(instr, warp, access, bad)) return true;
+    *lanes = mask & ~bad;
+  }
+  return false;
+}
+
+template <class Offset>
+void compute_addresses(const Instr* instr, const Warp& warp, uint32_t element_bytes,
+                       uint64_t* __restrict addresses) {
+  const uint64_t* base = warp.reg<uint64_t>(instr->a);
+  const Offset* offset = warp.reg<Offset>(instr->b);
+  for (int l = 0; l < kLanes; ++l) {
+    addresses[l] = base[l] + static_cast<uint64_t>(int64_t{offset[l]}) * element_bytes;
+  }
+}
+
+template <class T>
+T load_from(uint64_t address) {
+  T value;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof(T));
+  return value;
+}
+template <class T>
+void store_to(uint64_t address, T value) {
+  std::memcpy(reinterpret_cast<void*>(address), &value, sizeof(T));
+}
+
+template <class T, bool kIsBool>
+void move_in(const Instr* instr, const Warp& warp, Mask mask, const uint64_t* addresses) {
+  for (uint32_t e = 0; e < instr->count; ++e) {
+    T* d = warp.reg<T>(instr->dst) + e * kLanes;
+    const auto one = [&](int l) {
+      const T value = load_from<T>(addresses[l] + e * sizeof(T));
+      d[l] = kIsBool ? static_cast<T>(value != 0) : value;
+    };
+    if (mask == kAllLanes) {
+      for (int l = 0; l < kLanes; ++l) one(l);
+    } else {
+      for_each_lane(mask, one);
+    }
+  }
+}
+
+template <class T>
+void move_out(const Instr* instr, const Warp& warp, Mask mask, const uint64_t* addresses) {
+  for (uint32_t e = 0; e < instr->count; ++e) {
+    const T* c = warp.reg<T>(instr->c) + e * kLanes;
+    const auto one = [&](int l) { store_to<T>(addresses[l] + e * sizeof(T), c[l]); };
+    if (mask == kAllLanes) {
+      for (int l = 0; l < kLanes; ++l) one(l);
+    } else {
+      for_each_lane(mask, one);
+    }
+  }
+}
+
+// Two lanes that store to one place: the higher lane wins.
+template <class T, class Offset, bool kStore, bool kIsBool>
+const Instr* run_access(const Instr* instr, Warp& warp) {
+  uint64_t addresses[kLanes];
+  compute_addresses<Offset>(instr, warp, sizeof(T), addresses);
+  if constexpr (kStore) {
+    move_out<T>(instr, warp, warp.mask, addresses);
+  } else {
+    move_in<T, kIsBool>(instr, warp, warp.mask, addresses);
+  }
+  return instr + 1;
+}
+
+template <class MemoryKind, class T, class Offset, bool kStore, bool kIsBool>
+const Instr* run_checked_access(const Instr* instr, Warp& warp) {
+  const Access& access = warp.block->machine->code->accesses[instr->aux];
+  uint64_t addresses[kLanes];
+  compute_addresses<Offset>(instr, warp, sizeof(T), addresses);
+  Mask lanes = 0;
+  if (legal_lanes<MemoryKind>(instr, warp, access, addresses, &lanes)) {
+    return warp.suspend(WarpState::kStopped, instr);
+  }
+  if constexpr (kStore) {
+    move_out<T>(instr, warp, lanes, addresses);
+  } else {
+    if (lanes != warp.mask) {
+      // A run that goes on after a report reads zeros where it may not read.
+      for (uint32_t e = 0; e < instr->count; ++e) {
+        std::fill_n(warp.reg<T>(instr->dst) + e * kLanes, kLanes, T{});
+      }
+    }
+    move_in<T, kIsBool>(instr, warp, lanes, addresses);
+  }
+  return instr + 1;
+}
+
+template <class T, class Offset, bool kStore, bool kIsBool>
+Handler access_of(Space space, bool checked) {
+  if (!checked) return &run_access<T, Offset, kStore, kIsBool>;
+  return space == Space::kShared ? &run_checked_access<SharedMemory, T, Offset, kStore, kIsBool>
+                                 : &run_checked_access<GlobalMemory, T, Offset, kStore, kIsBool>;
+}
+
+template <class T, bool kIsBool = false>
+Handler access_of(const Access& access, bool checked) {
+  if (access.offset.wide) {
+    return access.store ? access_of<T, int64_t, true, kIsBool>(access.space, checked)
+                        : access_of<T, int64_t, false, kIsBool>(access.space, checked);
+  }
+  return access.store ? access_of<T, int32_t, true, kIsBool>(access.space, checked)
+                      : access_of<T, int32_t, false, kIsBool>(access.space, checked);
+}
+
+template <class Offset>
+const Instr* run_address(const Instr* instr, Warp& warp) {
+  compute_addresses<Offset>(instr, warp, instr->aux, warp.reg<uint64_t>(instr->dst));
+  return instr + 1;
+}
+
+// Whether `width` elements from coordinate c on lie in [0, e).
+template <class C, class E>
+bool in_extent(C c, E e, uint32_t width) {
+  if constexpr (sizeof(C) == sizeof(E)) {
+    return c >= 0 && c < e && static_cast<Unsigned<E>>(e) - static_cast<Unsigned<C>>(c) >= width;
+  } else {
+    return in_extent(int64_t{c}, int64_t{e}, width);
+  }
+}
+inline bool in_extent(int32_t c, uint32_t clamped, uint32_t width) {
+  // A negative coordinate becomes too large a number, unless the extent is clamped at 2^32 - 1.
+  const uint32_t limit = clamped >= width ? clamped - width + 1 : 0;
+  return c >= 0 && static_cast<uint32_t>(c) < limit;
+}
+
+template <class C, class E>
+const Instr* run_bounds(const Instr* instr, Warp& warp) {
+  const C* c = warp.reg<C>(instr->a);
+  const E* e = warp.reg<E>(instr->b);
+  const uint32_t width = instr->count;
+  Bool ok[kLanes];
+  for (int l = 0; l < kLanes; ++l) ok[l] = in_extent(c[l], e[l], width) ? 1 : 0;
+  Bool* d = warp.reg<Bool>(instr->dst);
+  if (instr->aux != 0) {
+    for (int l = 0; l < kLanes; ++l) d[l] &= ok[l];
+  } else {
+    std::memcpy(d, ok, kLanes);
+  }
+  return instr + 1;
+}
+
+}  // namespace
+
+Handler access_handler(const Access& access, bool checked) {
+  if (access.scalar == Scalar::kBool) return access_of<uint8_t, true>(access, checked);
+  switch (bytes_of(access.scalar)) {
+    case 2:
+      return access_of<uint16_t>(access, checked);
+    case 4:
+      return access_of<uint32_t>(access, checked);
+    case 8:
+      return access_of<uint64_t>(access, checked);
+  }
+  return nullptr;
+}
+
+Handler address_handler(bool wide) { return wide ? &run_address<int64_t> : &run_address<int32_t>; }
+
+Handler bounds_handler(bool wide_coordinate, ExtentKind extent) {
+  switch (extent) {
+    case ExtentKind::kClamped:
+      return &run_bounds<int32_t, uint32_t>;
+    case ExtentKind::kNarrow:
+      return wide_coordinate ? &run_bounds<int64_t, int32_t> : &run_bounds<int32_t, int32_t>;
+    case ExtentKind::kWide:
+      return wide_coordinate ? &run_bounds<int64_t, int64_t> : &run_bounds<int32_t, int64_t>;
+  }
+  return nullptr;
+}
+
+}  // namespace heddle::ir::interp

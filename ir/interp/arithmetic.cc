@@ -1,0 +1,47 @@
+// Arithmetic and bit operations.
+#include "heddle/ir/interp/elementwise.h"
+
+namespace heddle::ir::interp {
+namespace {
+
+constexpr OpcodeRow kRows[] = {
+    {Opcode::kAdd, binary_row<Add>(Numbers{})},
+    {Opcode::kSub, binary_row<Sub>(Numbers{})},
+    {Opcode::kMul, binary_row<Mul>(Numbers{})},
+    {Opcode::kDiv, binary_row<Div>(Numbers{})},
+    {Opcode::kRem, binary_row<Rem>(Integers{})},
+    {Opcode::kMin, binary_row<Min>(Numbers{})},
+    {Opcode::kMax, binary_row<Max>(Numbers{})},
+    {Opcode::kNeg, unary_row<Neg>(Numbers{})},
+    {Opcode::kAbs, unary_row<Abs>(Numbers{})},
+    {Opcode::kSqrt, unary_row<Sqrt>(Floats{})},
+    {Opcode::kRcp, unary_row<Rcp>(Floats{})},
+    {Opcode::kAnd, binary_row<And>(BitTypes{})},
+    {Opcode::kOr, binary_row<Or>(BitTypes{})},
+    {Opcode::kXor, binary_row<Xor>(BitTypes{})},
+    {Opcode::kNot, unary_row<Not>(BitTypes{})},
+    {Opcode::kShl, shift_row<Shl>(Integers{})},
+    {Opcode::kShr, shift_row<Shr>(Integers{})},
+    {Opcode::kExp2, unary_row<Exp2>(ScalarList<Scalar::kF16, Scalar::kBF16, Scalar::kF32>{})},
+    {Opcode::kFma, ternary_row<Fma>(ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64,
+                                               Scalar::kU64, Scalar::kF16, Scalar::kBF16>{})},
+};
+
+}  // namespace
+
+Handler arithmetic_handler(Opcode opcode, Scalar scalar) {
+  for (const OpcodeRow& row : kRows) {
+    if (row.opcode == opcode) return row.handlers[static_cast<size_t>(scalar)];
+  }
+  return nullptr;
+}
+
+Handler elementwise_handler(Opcode opcode, Scalar scalar) {
+  if (opcode == Opcode::kFma && (scalar == Scalar::kF32 || scalar == Scalar::kF64)) {
+    return fma_handler(scalar);
+  }
+  const Handler handler = arithmetic_handler(opcode, scalar);
+  return handler != nullptr ? handler : compare_handler(opcode, scalar);
+}
+
+}  // namespace heddle::ir::interp

@@ -1,0 +1,174 @@
+// The linear code that a kernel becomes, and the tables beside it. Internal to the interpreter:
+// programs use program.h and interpreter.h.
+//
+// A *register* holds one value of all 32 lanes of a warp, element by element: lane l of element e
+// is at index e * 32 + l. An instruction names registers by their byte offset in the warp's arena.
+//
+// Pure instructions compute all 32 lanes, whichever are active: in SSA form nothing reads a lane
+// that did not compute the value, and a full lane loop is what compilers vectorise. Only
+// instructions that write a register for the second time (a loop's next carried value, a variable,
+// the second branch's result) look at the mask.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heddle/ir/kernel.h"
+#include "heddle/ir/type.h"
+
+namespace heddle::ir::interp {
+
+inline constexpr int kLanes = 32;
+// Bit l stands for lane l.
+using Mask = uint32_t;
+inline constexpr Mask kAllLanes = ~Mask{0};
+
+inline constexpr uint32_t kNone = ~uint32_t{0};
+
+struct Instr;
+struct Warp;
+// Runs one instruction; gives the next one, or nullptr when the warp cannot go on now.
+using Handler = const Instr* (*)(const Instr* instr, Warp& warp);
+
+struct Instr {
+  Handler run = nullptr;
+  uint32_t dst = kNone;  // dst, a, b, c: registers
+  uint32_t a = kNone;
+  uint32_t b = kNone;
+  uint32_t c = kNone;
+  uint32_t count = 1;  // elements of a lane; control flow: the index of its Frame
+  uint32_t aux = 0;    // a jump's target, a table's index or a number: see each handler
+};
+
+// Where an instruction comes from: for messages and counters, never on the way of a running warp.
+struct Site {
+  OpId op = OpId::kNone;
+  uint32_t place = kNone;    // index in Code::places
+  uint32_t control = kNone;  // the innermost control op around it: index in Code::controls
+};
+
+// What one lane of an instruction counts for.
+struct Work {
+  uint32_t ops = 0;    // arithmetic results
+  uint32_t bytes = 0;  // read or written by an access
+  bool load = false;
+  bool store = false;
+};
+
+enum class ControlKind : uint8_t { kThen, kElse, kFor, kWhile };
+struct Control {
+  ControlKind kind;
+  uint32_t frame;
+  uint32_t place;
+  uint32_t parent;  // index in Code::controls, or kNone
+};
+
+struct SourceLine {
+  uint32_t file = 0;  // index in Code::files
+  int line = 0;
+};
+
+// An index-like register and its width.
+struct IndexReg {
+  uint32_t reg = kNone;
+  bool wide = false;  // i64, otherwise i32
+};
+
+// The coordinates that a `bounds` op tested, for the message of the access that takes its result.
+struct BoundsCheck {
+  uint32_t view_name = 0;  // index in Code::texts
+  absl::InlinedVector<IndexReg, 4> coordinates;
+  absl::InlinedVector<IndexReg, 4> extents;
+  int width = 1;
+};
+
+// One load or store.
+struct Access {
+  Space space = Space::kGlobal;
+  Scalar scalar = Scalar::kF32;
+  bool store = false;
+  uint32_t bytes = 0;       // of all elements of a lane
+  uint32_t view_name = 0;   // index in Code::texts
+  uint32_t ok = kNone;      // register of the check: a bool for each lane
+  uint32_t bounds = kNone;  // index in Code::bounds
+  IndexReg offset;
+};
+
+struct Loop {
+  uint32_t exit = 0;       // index of the instruction behind it
+  uint32_t body = 0;       // index of its first instruction
+  uint32_t trips = kNone;  // register: each lane's number of trips, u64
+  uint32_t length = 0;     // instructions of one trip, for the instruction limit
+  int direction = 1;       // -1: a negative constant step
+};
+
+// One wgmma. A descriptor is an address register and a format register, which packs the byte
+// offsets and the swizzle: leading, stride << 24, swizzle << 48.
+struct Wgmma {
+  Scalar scalar = Scalar::kBF16;  // of the tiles in shared memory
+  uint32_t a_format = kNone;      // register
+  uint32_t b_format = kNone;      // register
+  bool poisoned = false;          // the accumulator has poison words
+};
+
+// A register that is filled once for each warp, before the code runs.
+enum class InitKind : uint8_t {
+  kConst,      // value
+  kUndef,      // zero, poisoned
+  kThreadIdx,  // value: axis
+  kBlockIdx,   // value: axis; again for each block
+  kBlockDim,   // value: axis
+  kGridDim,    // value: axis
+  kLaneId,
+  kWarpId,
+  kParam,          // value: offset in the parameter block, read as `scalar`
+  kParamClamped,   // the same, read as i64 and clamped to [0, 2^32 - 1], as u32
+  kParamNarrowed,  // the same, read as i64, as i32: the launch checks that it fits
+  kShared,         // value: offset in the block's shared memory, as an address
+  kDynamicShared,  // where dynamic shared memory starts, as an address
+};
+struct Init {
+  InitKind kind;
+  Scalar scalar;
+  uint32_t count = 1;
+  uint32_t reg = kNone;
+  uint64_t value = 0;
+  uint32_t name = kNone;  // kParamNarrowed: index in Code::texts, of what must fit
+};
+
+struct Code {
+  std::string name;
+  Dim3 block{0, 0, 0};  // {0, 0, 0}: any
+  bool checked = true;
+
+  std::vector<Instr> instrs;
+  std::vector<Site> sites;  // of each instruction
+  std::vector<Work> work;   // of each instruction
+
+  std::vector<Init> inits;
+  std::vector<Access> accesses;
+  std::vector<BoundsCheck> bounds;
+  std::vector<Loop> loops;
+  std::vector<Wgmma> wgmmas;
+  std::vector<Control> controls;
+  std::vector<SourceLine> places;
+  std::vector<std::string> files;
+  std::vector<std::string> texts;
+
+  uint32_t register_bytes = 0;  // of a warp, poison words included
+  uint32_t poison_offset = 0;   // where these start
+  uint32_t frame_count = 0;     // the deepest nesting of control flow
+  int param_bytes = 0;
+  int static_shared_bytes = 0;
+  int dynamic_shared_offset = 0;
+};
+
+// A lane's bits of a register that may hold values which nobody has written: one word for each
+// element, set where it is unwritten. A register at byte offset r has them at r / 8 behind
+// Code::poison_offset; element e of size s is 4 * s * e bytes further on.
+constexpr uint32_t poison_of(uint32_t reg) { return reg / 8; }
+
+}  // namespace heddle::ir::interp

@@ -1,0 +1,121 @@
+// Lane loops over ops of scalar.h, and tables of them by element type. Internal.
+#pragma once
+
+#include <array>
+
+#include "heddle/ir/interp/handlers.h"
+#include "heddle/ir/interp/machine.h"
+
+namespace heddle::ir::interp {
+
+template <class Function, class R, class A>
+const Instr* run_unary(const Instr* instr, Warp& warp) {
+  const uint32_t count = instr->count;
+  R* __restrict d = warp.reg<R>(instr->dst);
+  const A* __restrict a = warp.reg<A>(instr->a);
+  for (uint32_t e = 0; e < count; ++e, d += kLanes, a += kLanes) {
+    for (int l = 0; l < kLanes; ++l) d[l] = Function::apply(a[l]);
+  }
+  return instr + 1;
+}
+
+template <class Function, class R, class A>
+const Instr* run_binary(const Instr* instr, Warp& warp) {
+  const uint32_t count = instr->count;
+  R* __restrict d = warp.reg<R>(instr->dst);
+  const A* a = warp.reg<A>(instr->a);
+  const A* b = warp.reg<A>(instr->b);
+  for (uint32_t e = 0; e < count; ++e, d += kLanes, a += kLanes, b += kLanes) {
+    for (int l = 0; l < kLanes; ++l) d[l] = Function::apply(a[l], b[l]);
+  }
+  return instr + 1;
+}
+
+// One count, a u32, for all elements.
+template <class Function, class T>
+const Instr* run_shift(const Instr* instr, Warp& warp) {
+  const uint32_t count = instr->count;
+  T* __restrict d = warp.reg<T>(instr->dst);
+  const T* a = warp.reg<T>(instr->a);
+  const uint32_t* b = warp.reg<uint32_t>(instr->b);
+  for (uint32_t e = 0; e < count; ++e, d += kLanes, a += kLanes) {
+    for (int l = 0; l < kLanes; ++l) d[l] = Function::apply(a[l], b[l]);
+  }
+  return instr + 1;
+}
+
+template <class Function, class T>
+const Instr* run_ternary(const Instr* instr, Warp& warp) {
+  const uint32_t count = instr->count;
+  T* __restrict d = warp.reg<T>(instr->dst);
+  const T* a = warp.reg<T>(instr->a);
+  const T* b = warp.reg<T>(instr->b);
+  const T* c = warp.reg<T>(instr->c);
+  for (uint32_t e = 0; e < count; ++e, d += kLanes, a += kLanes, b += kLanes, c += kLanes) {
+    for (int l = 0; l < kLanes; ++l) d[l] = Function::apply(a[l], b[l], c[l]);
+  }
+  return instr + 1;
+}
+
+// The handlers of one op, by Scalar.
+using HandlerRow = std::array<Handler, kScalarCount>;
+
+template <Scalar... kScalars>
+struct ScalarList {};
+using Integers = ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64>;
+using Floats = ScalarList<Scalar::kF16, Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
+using Numbers = ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64, Scalar::kF16,
+                           Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
+using BitTypes = ScalarList<Scalar::kBool, Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64>;
+using DataTypes = ScalarList<Scalar::kBool, Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64,
+                             Scalar::kF16, Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
+
+// The lane type that an op computes a scalar type in.
+template <class Function, Scalar kScalar>
+using WorkLane = std::conditional_t<Function::kSignless, Unsigned<Lane<kScalar>>, Lane<kScalar>>;
+
+template <class Function, Scalar... kTypes>
+constexpr HandlerRow unary_row(ScalarList<kTypes...>) {
+  HandlerRow row{};
+  ((row[static_cast<size_t>(kTypes)] =
+        &run_unary<Function, WorkLane<Function, kTypes>, WorkLane<Function, kTypes>>),
+   ...);
+  return row;
+}
+
+template <class Function, Scalar... kTypes>
+constexpr HandlerRow binary_row(ScalarList<kTypes...>) {
+  HandlerRow row{};
+  ((row[static_cast<size_t>(kTypes)] =
+        &run_binary<Function, WorkLane<Function, kTypes>, WorkLane<Function, kTypes>>),
+   ...);
+  return row;
+}
+
+template <class Function, Scalar... kTypes>
+constexpr HandlerRow shift_row(ScalarList<kTypes...>) {
+  HandlerRow row{};
+  ((row[static_cast<size_t>(kTypes)] = &run_shift<Function, WorkLane<Function, kTypes>>), ...);
+  return row;
+}
+
+template <class Function, Scalar... kTypes>
+constexpr HandlerRow ternary_row(ScalarList<kTypes...>) {
+  HandlerRow row{};
+  ((row[static_cast<size_t>(kTypes)] = &run_ternary<Function, WorkLane<Function, kTypes>>), ...);
+  return row;
+}
+
+template <class Function, Scalar... kTypes>
+constexpr HandlerRow compare_row(ScalarList<kTypes...>) {
+  HandlerRow row{};
+  ((row[static_cast<size_t>(kTypes)] = &run_binary<Function, Bool, Lane<kTypes>>), ...);
+  return row;
+}
+
+struct OpcodeRow {
+  Opcode opcode;
+  HandlerRow handlers;
+};
+
+}  // namespace heddle::ir::interp

@@ -1,0 +1,104 @@
+// f16 and bf16 on the host, for the interpreter alone: it shares no scalar code with the constant
+// folder or the rest of Heddle, so that a mistake in one shows as a difference.
+//
+// Everything here is free of branches where a lane loop calls it, so that compilers vectorise it.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace heddle::ir::interp {
+
+struct F16 {
+  uint16_t bits;
+};
+struct BF16 {
+  uint16_t bits;
+};
+
+inline uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
+inline uint64_t bits_of(double x) { return std::bit_cast<uint64_t>(x); }
+inline float float_of(uint32_t bits) { return std::bit_cast<float>(bits); }
+inline double double_of(uint64_t bits) { return std::bit_cast<double>(bits); }
+
+// --- Exact widening ---
+
+inline float to_float(BF16 x) { return float_of(uint32_t{x.bits} << 16); }
+
+inline float to_float(F16 x) {
+  const uint32_t sign = (uint32_t{x.bits} & 0x8000u) << 16;
+  const uint32_t magnitude = uint32_t{x.bits} & 0x7FFFu;
+  // Exponent and fraction moved into place are 2^112 too small; the product is exact, also for
+  // subnormals. Infinity and NaN then need their exponent filled up.
+  const uint32_t scaled = bits_of(float_of(magnitude << 13) * 0x1p112f);
+  const uint32_t special = magnitude >= 0x7C00u ? 0x7F800000u : 0u;
+  return float_of(sign | scaled | special);
+}
+
+// --- Rounding to nearest even, once ---
+
+inline BF16 bf16_from(float x) {
+  const uint32_t bits = bits_of(x);
+  const uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+  // Rounding would carry a NaN's fraction into the sign; it stays a quiet NaN instead.
+  const bool nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
+  return {static_cast<uint16_t>(nan ? (bits >> 16) | 0x40u : rounded)};
+}
+
+inline F16 f16_from(float x) {
+  const uint32_t bits = bits_of(x);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  // Normal results: rebias the exponent by 15 - 127 and round away 13 bits; a carry out of the
+  // largest finite number gives infinity.
+  const uint32_t normal = (magnitude + 0xC8000FFFu + ((magnitude >> 13) & 1u)) >> 13;
+  // Below 2^-14: the addition puts the result's unit, 2^-24, at the sum's last place and rounds
+  // there.
+  const uint32_t subnormal = bits_of(float_of(magnitude) + 0.5f) - 0x3F000000u;
+  const uint32_t special = magnitude > 0x7F800000u ? 0x7E00u : 0x7C00u;
+  uint32_t result = magnitude < 0x38800000u ? subnormal : normal;
+  result = magnitude >= 0x47800000u ? special : result;
+  return {static_cast<uint16_t>(sign | result)};
+}
+
+// --- Rounding to odd: a later rounding to a narrower type is then as good as rounding once ---
+
+inline float odd_float_from(double x) {
+  const float nearest = static_cast<float>(x);
+  const double back = static_cast<double>(nearest);
+  if (!(back < x || back > x)) return nearest;  // exact, or a NaN
+  uint32_t bits = bits_of(nearest);
+  if (std::fabs(back) > std::fabs(x)) --bits;  // Toward zero; infinity becomes the largest number.
+  return float_of(bits | 1u);
+}
+
+inline float odd_float_from(uint64_t x) {
+  const int shift = std::max(0, 64 - 24 - std::countl_zero(x));
+  const uint64_t lost = x & ((uint64_t{1} << shift) - 1);
+  const uint64_t kept = (x >> shift) | (lost != 0 ? 1u : 0u);
+  return std::ldexp(static_cast<float>(kept), shift);
+}
+
+inline float odd_float_from(int64_t x) {
+  return x < 0 ? -odd_float_from(uint64_t{0} - static_cast<uint64_t>(x))
+               : odd_float_from(static_cast<uint64_t>(x));
+}
+
+// a + b as a double rounded to odd. Neither may overflow or be so small that the error is lost: the
+// callers add products and terms of narrower types.
+inline double odd_sum(double a, double b) {
+  const double sum = a + b;
+  // What the rounded sum lacks, exactly (Knuth's two-sum). Infinities and NaNs give a NaN: no
+  // change.
+  const double b_part = sum - a;
+  const double error = (a - (sum - b_part)) + (b - b_part);
+  const bool inexact = error < 0 || error > 0;
+  const bool even = (bits_of(sum) & 1u) == 0;
+  const bool grow = (error > 0) == (sum > 0);
+  const uint64_t step = grow ? uint64_t{1} : ~uint64_t{0};
+  return double_of(bits_of(sum) + (inexact && even ? step : 0));
+}
+
+}  // namespace heddle::ir::interp

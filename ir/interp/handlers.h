@@ -1,0 +1,91 @@
+// Which handler runs an op on an element type. Internal; lower*.cc asks, the files named below
+// answer. A nullptr means that ops.def has no such op.
+#pragma once
+
+#include "heddle/ir/interp/code.h"
+#include "heddle/ir/op_info.h"
+
+namespace heddle::ir::interp {
+
+// --- arithmetic.cc, compare.cc: d = op(a, b, c), elementwise over `count` elements ---
+Handler elementwise_handler(Opcode opcode, Scalar scalar);
+Handler arithmetic_handler(Opcode opcode, Scalar scalar);
+Handler compare_handler(Opcode opcode, Scalar scalar);
+// fma.cc: f32 and f64, with the processor's instruction where it has one. The portable one computes
+// the same bits.
+Handler fma_handler(Scalar scalar);
+Handler portable_fma_handler(Scalar scalar);
+// d = a ? b : c, a one bool for all elements; `bytes` is an element's size.
+Handler select_handler(int bytes);
+
+// --- convert.cc ---
+Handler convert_handler(Scalar from, Scalar to);
+
+// --- move.cc ---
+// d = a. The blended form leaves the lanes outside the mask alone.
+Handler copy_handler(int bytes, bool blended);
+// Every element of d = a, which has one.
+Handler splat_handler(int bytes);
+// Poison words (Code::poison_offset). `aux` packs the element sizes of d, a, b and c, a byte each:
+// 0 for an operand that is never poisoned, 0x80 added where one element stands for all of d's. d =
+// a | b | c
+Handler poison_union_handler();
+// d = a's poison, or that of b where a is true and of c where it is false
+Handler poison_select_handler();
+// d = a in the lanes of the mask
+Handler poison_blend_handler();
+// Reports the active lanes in which one of `count` elements of a is poisoned. `aux` is a
+// DefinedUse, and 256 times the element size.
+Handler require_defined_handler();
+
+// What an unwritten value was about to be used for.
+enum class DefinedUse : uint32_t {
+  kIf,
+  kWhile,
+  kLoopBounds,
+  kAddress,
+  kBounds,
+  kStored,
+  kAssert,
+  kShuffleLane,
+  kLaneMask,
+  kVote,
+  kScale,
+};
+
+// --- control.cc: `count` is the frame ---
+Handler if_handler();    // a: condition; aux: where the else branch, or what follows, starts
+Handler else_handler();  // aux: where what follows starts
+Handler end_if_handler();
+Handler for_handler(bool wide);  // dst: i; a, b, c: start, stop, step; aux: index in Code::loops
+Handler for_next_handler(bool wide);  // dst: i; c: step; aux: index in Code::loops
+Handler while_handler();
+Handler while_test_handler();  // a: condition; aux: index in Code::loops
+Handler while_next_handler();  // aux: index in Code::loops
+Handler end_handler();
+Handler barrier_handler();
+Handler assert_handler();                    // a: condition; aux: index in Code::texts
+Handler require_nonzero_handler(int bytes);  // a: divisor
+
+// --- collective.cc: b: lane; c: mask, or kNone; aux: width of a segment ---
+Handler shuffle_handler(Opcode opcode, int bytes, bool checked);
+// `aux`: width, and 256 times the element size
+Handler poison_shuffle_handler(Opcode opcode);
+Handler vote_handler(Opcode opcode, bool checked);  // a: predicate; b: mask, or kNone
+Handler warp_sync_handler();                        // a: mask, or kNone
+
+// --- access.cc: dst: loaded; a: view's address; b: offset; c: stored; aux: index in Code::accesses
+// ---
+Handler access_handler(const Access& access, bool checked);
+// d = a + b * element size (aux); d and a are addresses.
+Handler address_handler(bool wide);
+// dst: ok, a bool; a: coordinate; b: extent; count: width; aux: 1 when dst holds earlier modes'
+// answer
+enum class ExtentKind : uint8_t { kClamped, kNarrow, kWide };
+Handler bounds_handler(bool wide_coordinate, ExtentKind extent);
+
+// --- wgmma.cc: dst: accumulator; a, b: descriptors' addresses; c: scale, or kNone; count: elements
+// of the accumulator; aux: index in Code::wgmmas ---
+Handler wgmma_handler();
+
+}  // namespace heddle::ir::interp

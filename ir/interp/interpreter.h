@@ -1,0 +1,61 @@
+// Runs compiled kernels: the GPU that every machine has, and a checker that no GPU has.
+//
+//   Memory memory;
+//   const uint64_t x = memory.allocate(4096).value();
+//   ...                                              // lay out the parameters (abi.h), compile
+//   absl::Status status = run(program, {.grid = {8, 1, 1}, .block = {128, 1, 1}, .params = params},
+//                             memory);
+//
+// Blocks run one after another, the warps of a block in turn: a warp runs until it has to wait for
+// others, and gives way after every trip of a `while`. What it computes is the same every time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "heddle/ir/interp/memory.h"
+#include "heddle/ir/interp/program.h"
+
+namespace heddle::ir::interp {
+
+struct LaunchArgs {
+  Dim3 grid;
+  Dim3 block;
+  absl::Span<const std::byte> params;  // as param_layout says
+  int dynamic_shared_bytes = 0;
+};
+
+struct RunOptions {
+  // Stops a run that executes more instructions than this (a warp's instruction counts once; the
+  // count is taken at the end of each loop trip). 0: no limit.
+  int64_t max_instructions = 0;
+  // How many mistakes to collect before the run stops; each op is reported once.
+  int max_reports = 1;
+};
+
+// What a run did. Lanes that were not active do not count.
+struct Counters {
+  int64_t instructions = 0;  // of warps
+  int64_t lane_ops = 0;      // arithmetic results: elements times lanes
+  int64_t loads = 0;         // of threads, vectors counting once
+  int64_t stores = 0;
+  int64_t bytes_loaded = 0;
+  int64_t bytes_stored = 0;
+
+  bool operator==(const Counters&) const = default;
+};
+
+// Runs a grid to its end. Addresses in `params` are those of `memory`, which must not change
+// meanwhile except through the kernel.
+//
+// kInvalidArgument: the launch does not fit the program. kFailedPrecondition: the kernel is wrong;
+// the message has, for each mistake, the user's line, what a thread of which block did, why it is
+// wrong and how to mend it. kResourceExhausted: the instruction limit was reached.
+//
+// Counting makes a run about 1.5 times slower.
+absl::Status run(const Program& program, const LaunchArgs& args, Memory& memory,
+                 const RunOptions& options = {}, Counters* counters = nullptr);
+
+}  // namespace heddle::ir::interp

@@ -1,0 +1,259 @@
+// Views, bounds and accesses.
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/abi.h"
+#include "heddle/ir/interp/lower.h"
+
+namespace heddle::ir::interp {
+
+uint32_t Lowering::view_name(ValueId value, absl::string_view otherwise) {
+  const StringId hint = kernel_.value(value).name;
+  return text(valid(hint) ? kernel_.text(hint) : otherwise);
+}
+
+ViewInfo Lowering::param_view(int param, const ParamLayout& layout) {
+  const Param& declared = kernel_.params()[param];
+  ViewInfo view;
+  view.name = view_name(declared.value, absl::StrCat("argument ", param));
+  const std::string name = code_->texts[view.name];
+  const auto source = [&](SlotKind kind, int64_t known, int dim) {
+    IndexSource result;
+    if (declared.unbounded) {
+      // A raw pointer: nothing is known of what lies behind it, so every index is in bounds.
+      result.value = std::numeric_limits<int64_t>::max();
+    } else if (known != kDynamic) {
+      result.value = known;
+    } else {
+      result.kind = IndexSource::Kind::kParam;
+      result.value = layout.find(kind, param, dim)->offset;
+      result.what =
+          absl::StrCat(kind == SlotKind::kExtent ? "extent " : "stride ", dim, " of '", name, "'");
+    }
+    return result;
+  };
+  for (int dim = 0; dim < type(declared.value).rank; ++dim) {
+    const bool unbounded = declared.unbounded;
+    view.extents.push_back(source(SlotKind::kExtent, unbounded ? 0 : declared.extents[dim], dim));
+    view.strides.push_back(source(SlotKind::kStride, unbounded ? 0 : declared.strides[dim], dim));
+  }
+  view.unbounded = declared.unbounded;
+  return view;
+}
+
+IndexSource Lowering::row_major_stride(const ViewInfo& view, size_t dim) {
+  IndexSource stride;
+  stride.value = 1;
+  for (size_t i = dim + 1; i < view.extents.size(); ++i) {
+    const IndexSource& extent = view.extents[i];
+    if (extent.kind == IndexSource::Kind::kConst && stride.kind == IndexSource::Kind::kConst) {
+      stride.value *= extent.value;
+      continue;
+    }
+    IndexSource product{
+        .kind = IndexSource::Kind::kReg, .reg = new_index_reg(/*wide=*/true), .wide = true};
+    emit(elementwise_handler(Opcode::kMul, Scalar::kI64),
+         {.dst = product.reg, .a = index_operand(stride, true), .b = index_operand(extent, true)});
+    stride = product;
+  }
+  return stride;
+}
+
+Operand Lowering::index_operand(const IndexSource& source, bool wide) {
+  switch (source.kind) {
+    case IndexSource::Kind::kConst:
+      return constant_index(source.value, wide);
+    case IndexSource::Kind::kParam:
+      return wide ? initial(InitKind::kParam, Scalar::kI64, 1, static_cast<uint64_t>(source.value))
+                  : initial(InitKind::kParamNarrowed, Scalar::kI32, 1,
+                            static_cast<uint64_t>(source.value), source.what);
+    case IndexSource::Kind::kReg: {
+      if (source.wide == wide) return source.reg;
+      const Operand converted = new_index_reg(wide);
+      emit(convert_handler(source.wide ? Scalar::kI64 : Scalar::kI32,
+                           wide ? Scalar::kI64 : Scalar::kI32),
+           {.dst = converted, .a = source.reg});
+      return converted;
+    }
+    case IndexSource::Kind::kRowMajor:
+      break;
+  }
+  check_failed(__FILE__, __LINE__, "source.kind", "a row-major stride is computed by its view");
+}
+
+void Lowering::lower_view(const Op& op) {
+  const Type t = type(op.result());
+  Bound bound;
+  ViewInfo view;
+  const auto constant = [](int64_t value) { return IndexSource{.value = value}; };
+  const auto operand_source = [this](ValueId value) {
+    if (const auto known = kernel_.constant_int(value)) return IndexSource{.value = *known};
+    return IndexSource{.kind = IndexSource::Kind::kReg,
+                       .reg = reg(value),
+                       .wide = type(value).scalar == Scalar::kI64};
+  };
+  const auto attr_name = [&](absl::string_view otherwise) {
+    const std::optional<int64_t> name = op.attr(AttrKey::kName);
+    return name ? kernel_.text(StringId{static_cast<uint32_t>(*name)}) : otherwise;
+  };
+  if (op.opcode == Opcode::kSubview) {
+    const Bound& base = bound_[op.operands[0]];
+    view.name = view_name(op.result(), code_->texts[views_[base.view].name]);
+    if (kernel_.constant_int(op.operands[1]) == 0) {
+      bound.reg = base.reg;
+    } else {
+      bound.reg = new_reg(Type::of(Scalar::kU64));
+      emit(address_handler(type(op.operands[1]).scalar == Scalar::kI64),
+           {.dst = bound.reg,
+            .a = base.reg,
+            .b = reg(op.operands[1]),
+            .aux = static_cast<uint32_t>(bytes_of(t.scalar))});
+    }
+    for (size_t i = 2; i < op.operands.size(); ++i) {
+      view.extents.push_back(operand_source(op.operands[i]));
+    }
+  } else if (op.opcode == Opcode::kShared) {
+    const OpId id = current_;
+    view.name = view_name(op.result(), attr_name("shared memory"));
+    bound.reg =
+        initial(InitKind::kShared, Scalar::kU64, 1, static_cast<uint64_t>(shared_.offset[id]));
+    for (const int64_t extent : kernel_.ints(*op.attr(AttrKey::kExtents))) {
+      view.extents.push_back(constant(extent));
+    }
+  } else {
+    view.name = view_name(op.result(), attr_name("dynamic shared memory"));
+    bound.reg = initial(InitKind::kDynamicShared, Scalar::kU64, 1, 0);
+    view.extents.push_back(operand_source(op.operands[0]));
+  }
+  for (size_t dim = 0; dim < view.extents.size(); ++dim) {
+    view.strides.push_back({.kind = IndexSource::Kind::kRowMajor});
+  }
+  bound.view = static_cast<uint32_t>(views_.size());
+  views_.push_back(std::move(view));
+  bound_.at(op.result()) = bound;
+  emit_poison(op.result(), op.operands);
+}
+
+void Lowering::lower_index_query(const Op& op) {
+  const ViewInfo view = views_[bound_[op.operands[0]].view];
+  const size_t dim = static_cast<size_t>(op.attr_or(AttrKey::kDim, 0));
+  const bool wide = type(op.result()).scalar == Scalar::kI64;
+  IndexSource source = op.opcode == Opcode::kExtent ? view.extents[dim] : view.strides[dim];
+  if (source.kind == IndexSource::Kind::kRowMajor) source = row_major_stride(view, dim);
+  const Operand found = index_operand(source, wide);
+  if (!poisoned(op.result())) return bind(op.result(), found);
+  bind(op.result(), new_reg(type(op.result())));
+  emit(copy_handler(wide ? 8 : 4, /*blended=*/false), {.dst = reg(op.result()), .a = found});
+  emit_poison(op.result(), op.operands);
+}
+
+void Lowering::lower_bounds(const Op& op) {
+  const ViewInfo view = views_[bound_[op.operands[0]].view];
+  Bound bound;
+  bound.reg = new_reg(kBoolType);
+  if (view.unbounded) {
+    bound.reg = initial(InitKind::kConst, Scalar::kBool, 1, 1);
+  }
+  const uint32_t width = static_cast<uint32_t>(op.attr_or(AttrKey::kWidth, 1));
+  PendingBounds pending;
+  pending.view_name = view.name;
+  pending.width = static_cast<int>(width);
+  for (size_t dim = 0; dim + 1 < op.operands.size() && !view.unbounded; ++dim) {
+    const ValueId coordinate = op.operands[dim + 1];
+    const bool wide = type(coordinate).scalar == Scalar::kI64;
+    const IndexSource& extent = view.extents[dim];
+    ExtentKind kind = ExtentKind::kWide;
+    Operand limit;
+    if (extent.kind == IndexSource::Kind::kReg) {
+      kind = extent.wide ? ExtentKind::kWide : ExtentKind::kNarrow;
+      limit = extent.reg;
+    } else if (wide) {
+      limit = index_operand(extent, true);
+    } else {
+      kind = ExtentKind::kClamped;
+      limit = clamped_operand(extent);
+    }
+    const bool last = dim + 2 == op.operands.size();
+    emit(bounds_handler(wide, kind), {.dst = bound.reg,
+                                      .a = reg(coordinate),
+                                      .b = limit,
+                                      .count = last ? width : 1,
+                                      .aux = dim > 0 ? 1u : 0u});
+    pending.coordinates.push_back({reg(coordinate), wide});
+    pending.extents.push_back(extent.kind == IndexSource::Kind::kReg
+                                  ? PendingIndex{extent.reg, extent.wide}
+                                  : PendingIndex{index_operand(extent, true), /*wide=*/true});
+  }
+  if (!view.unbounded) {
+    bound.bounds = static_cast<uint32_t>(bounds_.size());
+    bounds_.push_back(std::move(pending));
+  }
+  bound_.at(op.result()) = bound;
+  emit_poison(op.result(), op.operands);
+}
+
+Operand Lowering::clamped_operand(const IndexSource& extent) {
+  if (extent.kind == IndexSource::Kind::kParam) {
+    return initial(InitKind::kParamClamped, Scalar::kU32, 1, static_cast<uint64_t>(extent.value));
+  }
+  const int64_t clamped =
+      std::min<int64_t>(std::max<int64_t>(extent.value, 0), std::numeric_limits<uint32_t>::max());
+  return initial(InitKind::kConst, Scalar::kU32, 1, static_cast<uint64_t>(clamped));
+}
+
+void Lowering::lower_access(const Op& op) {
+  const bool store = op.opcode == Opcode::kStore;
+  const ValueId view = op.operands[0];
+  const ValueId offset = op.operands[store ? 2 : 1];
+  const size_t check_index = store ? 3 : 2;
+  const Type element = type(store ? op.operands[1] : op.result());
+  const Space space = type(view).space;
+  if (space != Space::kGlobal && space != Space::kShared) {
+    return unimplemented(absl::StrCat("accesses to ", name_of(space), " memory"));
+  }
+  const bool has_check = options_.checks && op.operands.size() > check_index;
+  require_defined(view, DefinedUse::kAddress);
+  require_defined(offset, DefinedUse::kAddress);
+  if (has_check) require_defined(op.operands[check_index], DefinedUse::kBounds);
+  if (store) require_defined(op.operands[1], DefinedUse::kStored);
+
+  Access access;
+  access.space = space;
+  access.scalar = element.scalar;
+  access.store = store;
+  access.bytes = static_cast<uint32_t>(element.bytes());
+  access.view_name = views_[bound_[view].view].name;
+  access.offset.wide = type(offset).scalar == Scalar::kI64;
+  if (!store) bind(op.result(), new_reg(element));
+  emit(access_handler(access, options_.checks),
+       {.dst = store ? Operand{} : reg(op.result()),
+        .a = bound_[view].reg,
+        .b = reg(offset),
+        .c = store ? reg(op.operands[1]) : Operand{},
+        .count = element.count,
+        .aux = static_cast<uint32_t>(code_->accesses.size())},
+       {.bytes = access.bytes, .load = !store, .store = store});
+  access.offset.reg = table_operand(reg(offset));
+  if (has_check) {
+    const Bound& check = bound_[op.operands[check_index]];
+    access.ok = table_operand(check.reg);
+    if (check.bounds != kNone) {
+      // What the message shows must still be in its registers here.
+      const PendingBounds& pending = bounds_[check.bounds];
+      access.bounds = static_cast<uint32_t>(code_->bounds.size());
+      BoundsCheck& entry = code_->bounds.emplace_back();
+      entry.view_name = pending.view_name;
+      entry.width = pending.width;
+      for (const PendingIndex& index : pending.coordinates) {
+        entry.coordinates.push_back({table_operand(index.reg), index.wide});
+      }
+      for (const PendingIndex& index : pending.extents) {
+        entry.extents.push_back({table_operand(index.reg), index.wide});
+      }
+    }
+  }
+  code_->accesses.push_back(access);
+}
+
+}  // namespace heddle::ir::interp

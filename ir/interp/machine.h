@@ -1,0 +1,140 @@
+// The state of a running kernel: warps, the block that they form, and what they share. Internal.
+//
+// A warp is a program counter, a mask of active lanes, one frame for each level of control flow and
+// its registers. A handler that must wait stores where to go on and returns nullptr; nothing lives
+// on the host's stack in between.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "heddle/ir/interp/code.h"
+#include "heddle/ir/interp/memory.h"
+#include "heddle/ir/interp/scalar.h"
+
+namespace heddle::ir::interp {
+
+class Reporter;
+struct LaunchArgs;
+
+enum class WarpState : uint8_t {
+  kReady,
+  kAtBarrier,    // pc is the barrier
+  kAtWarpGroup,  // pc is an op that the four warps of a warp-group execute together
+  kDone,
+  kStopped,  // a mistake was reported and the run ends
+};
+
+// One level of control flow that a warp is in.
+struct Frame {
+  Mask entry = 0;      // lanes that entered, active again behind it
+  Mask otherwise = 0;  // if: lanes that take the else branch
+  uint64_t trip = 0;   // for: trips done
+  uint64_t next = 0;   // for: the trip at which the next lane leaves
+};
+
+struct Block;
+
+struct Warp {
+  std::byte* registers = nullptr;
+  Mask mask = 0;    // active lanes
+  Mask exists = 0;  // lanes that are threads of the block: all but for a partial last warp
+  WarpState state = WarpState::kReady;
+  int index = 0;  // in the block
+  const Instr* code = nullptr;
+  const Instr* pc = nullptr;  // where to go on
+  Frame* frames = nullptr;
+  Block* block = nullptr;
+
+  template <class T>
+  T* reg(uint32_t offset) const {
+    return reinterpret_cast<T*>(registers + offset);
+  }
+  uint32_t* poison(uint32_t offset) const;
+
+  // Leaves the dispatch loop; the warp goes on at `at`.
+  const Instr* suspend(WarpState why, const Instr* at) {
+    state = why;
+    pc = at;
+    return nullptr;
+  }
+};
+
+// What all blocks of a launch share.
+struct Machine {
+  const Code* code = nullptr;
+  const LaunchArgs* args = nullptr;
+  Reporter* reporter = nullptr;
+  Memory* memory = nullptr;
+  std::vector<MemoryCursor> cursors;  // one for each access of the code
+  int64_t fuel = 0;                   // instructions that may still run
+};
+
+// A resident block. Those of a cluster, or of a cooperative grid, would be resident together.
+struct Block {
+  Machine* machine = nullptr;
+  Dim3 index{0, 0, 0};
+  std::vector<Warp> warps;
+  std::byte* shared = nullptr;
+  uint8_t* shared_written = nullptr;  // a byte for each byte of shared memory: 1 once written
+  uint64_t shared_bytes = 0;
+
+  uint64_t shared_address() const { return reinterpret_cast<uint64_t>(shared); }
+};
+
+inline uint32_t* Warp::poison(uint32_t offset) const {
+  return reg<uint32_t>(block->machine->code->poison_offset + poison_of(offset));
+}
+
+// --- Lanes ----------------------------------------------------------------------------------
+
+// The lanes whose bool is set.
+inline Mask mask_of(const Bool* lanes) {
+  Mask mask = 0;
+  for (int group = 0; group < 4; ++group) {
+    uint64_t eight;
+    std::memcpy(&eight, lanes + 8 * group, 8);
+    eight &= 0x0101010101010101u;  // A lane that was never active may hold anything.
+    // Byte i's low bit lands in bit 56 + i; no two terms of the product meet.
+    mask |= static_cast<Mask>((eight * 0x0102040810204080u) >> 56) << (8 * group);
+  }
+  return mask;
+}
+
+template <class T>
+constexpr std::array<T, sizeof(T) == 8 ? 32 : sizeof(T) * 8> lane_bits() {
+  std::array<T, sizeof(T) == 8 ? 32 : sizeof(T) * 8> bits{};
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<T>(T{1} << i);
+  return bits;
+}
+template <class T>
+inline constexpr auto kLaneBits = lane_bits<T>();
+
+// Copies the lanes of the mask, without a branch for each lane. T is an unsigned integer.
+template <class T>
+void blend(T* __restrict to, const T* __restrict from, Mask mask) {
+  constexpr int kGroup = static_cast<int>(kLaneBits<T>.size());
+  for (int base = 0; base < kLanes; base += kGroup) {
+    const T group = static_cast<T>(mask >> base);
+    for (int i = 0; i < kGroup; ++i) {
+      const T take = (group & kLaneBits<T>[i]) != 0 ? static_cast<T>(~T{0}) : T{0};
+      to[base + i] = static_cast<T>((from[base + i] & take) | (to[base + i] & ~take));
+    }
+  }
+}
+
+// Calls visit(lane) for each lane of the mask, in order.
+template <class Visit>
+void for_each_lane(Mask mask, Visit&& visit) {
+  for (; mask != 0; mask &= mask - 1) visit(std::countr_zero(mask));
+}
+
+inline int64_t index_at(const Warp& warp, IndexReg index, int lane) {
+  return index.wide ? warp.reg<int64_t>(index.reg)[lane] : warp.reg<int32_t>(index.reg)[lane];
+}
+
+}  // namespace heddle::ir::interp
