@@ -86,7 +86,8 @@ class Module {
   // kNotFound when the module has no kernel of that name.
   absl::StatusOr<Function> function(absl::string_view name) const;
 
-  // What the driver's assembler reported; empty for a cubin.
+  // What the driver's assembler reported; empty for a cubin, and for PTX that the driver found in
+  // its own cache.
   const std::string& jit_log() const;
 
  private:

@@ -182,8 +182,8 @@ absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchCo
     }
     resident = int64_t{count} * gpu.info().sm_count;
   } else {
-    // The driver answers for a large cluster only once the function allows it; where none fits the
-    // permission is taken back.
+    // The driver answers for a large cluster (other than with 912) only once the function allows
+    // it; where none fits the permission is taken back.
     const bool ask = cluster.volume() > kPortableClusterBlocks && !state.large_cluster_allowed;
     if (ask) {
       if (absl::Status s = gpu.call(api.func_set_attribute, state.handle,
