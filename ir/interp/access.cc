@@ -5,6 +5,7 @@
 // lanes one by one only where an answer is no.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/elementwise.h"
@@ -114,27 +115,28 @@ bool report_unwritten(const Instr* instr, const Warp& warp, const Access& access
              : "copy or fill the buffer before the launch, or write it first");
 }
 
-// The bytes of a warp's lanes, from the lowest address to the highest end.
-struct Span {
-  uint64_t begin;
-  uint64_t bytes;
-};
-Span span_of(const uint64_t* addresses, Mask mask, uint32_t bytes) {
-  uint64_t low = ~uint64_t{0};
-  uint64_t high = 0;
-  if (mask == kAllLanes) {
-    for (int l = 0; l < kLanes; ++l) {
-      low = std::min(low, addresses[l]);
-      high = std::max(high, addresses[l]);
-    }
-  } else {
+// Where the lanes of an access go.
+struct Addresses {
+  alignas(64) uint64_t at[kLanes];
+  // All 32 lanes, neighbours in memory in the order of lanes: how nearly every access looks.
+  bool contiguous = false;
+
+  // The bytes of the lanes of the mask, from the lowest address to the highest end.
+  struct Span {
+    uint64_t begin;
+    uint64_t bytes;
+  };
+  Span span(Mask mask, uint32_t bytes) const {
+    if (contiguous) return {at[0], uint64_t{bytes} * kLanes};
+    uint64_t low = ~uint64_t{0};
+    uint64_t high = 0;
     for_each_lane(mask, [&](int l) {
-      low = std::min(low, addresses[l]);
-      high = std::max(high, addresses[l]);
+      low = std::min(low, at[l]);
+      high = std::max(high, at[l]);
     });
+    return {low, high - low + bytes};
   }
-  return {low, high - low + bytes};
-}
+};
 
 // Global memory: lanes outside every live allocation, and lanes that would read unwritten bytes.
 struct GlobalMemory {
@@ -173,67 +175,97 @@ struct SharedMemory {
 
 // The lanes whose access is legal, in *lanes; true when the run has to stop.
 template <class MemoryKind>
-bool legal_lanes(const Instr* instr, const Warp& warp, const Access& access,
-                 const uint64_t* addresses, Mask* lanes) {
+bool legal_lanes(const Instr* instr, const Warp& warp, const Access& access, Addresses& addresses,
+                 Mask* lanes) {
   Mask mask = warp.mask;
+  // Leaves out lanes that were reported.
+  const auto drop = [&](Mask bad) {
+    mask &= ~bad;
+    addresses.contiguous = false;
+  };
   if (access.ok != kNone) {
     const Mask bad = mask & ~mask_of(warp.reg<Bool>(access.ok));
     if (bad != 0) {
       if (report_bounds(instr, warp, access, bad)) return true;
-      mask &= ~bad;
+      drop(bad);
     }
   }
-  uint64_t low_bits = 0;
-  for_each_lane(mask, [&](int l) { low_bits |= addresses[l]; });
-  if ((low_bits & (access.bytes - 1)) != 0) {
+  const uint64_t low_bits = access.bytes - 1;
+  uint64_t misaligned = addresses.at[0] & low_bits;
+  if (!addresses.contiguous) {
+    misaligned = 0;
+    for_each_lane(mask, [&](int l) { misaligned |= addresses.at[l] & low_bits; });
+  }
+  if (misaligned != 0) {
     Mask bad = 0;
     for_each_lane(mask, [&](int l) {
-      if ((addresses[l] & (access.bytes - 1)) != 0) bad |= bit(l);
+      if ((addresses.at[l] & low_bits) != 0) bad |= bit(l);
     });
     if (report_alignment(instr, warp, access, bad)) return true;
-    mask &= ~bad;
+    drop(bad);
   }
   *lanes = mask;
   if (mask == 0) return false;
 
   MemoryKind memory = MemoryKind::of(instr, warp);
-  const Span span = span_of(addresses, mask, access.bytes);
+  const Addresses::Span span = addresses.span(mask, access.bytes);
   const bool inside = span.bytes >= access.bytes && memory.contains(span.begin, span.bytes);
   if (!inside) {
     Mask bad = 0;
     for_each_lane(mask, [&](int l) {
-      if (!memory.contains(addresses[l], access.bytes)) bad |= bit(l);
+      if (!memory.contains(addresses.at[l], access.bytes)) bad |= bit(l);
     });
     if (bad != 0) {
-      if (report_outside(instr, warp, access, bad, addresses[std::countr_zero(bad)])) return true;
-      mask &= ~bad;
+      if (report_outside(instr, warp, access, bad, addresses.at[std::countr_zero(bad)])) {
+        return true;
+      }
+      drop(bad);
       *lanes = mask;
     }
   }
   if (access.store) {
-    for_each_lane(mask, [&](int l) { memory.mark_written(addresses[l], access.bytes); });
+    if (addresses.contiguous && inside) {
+      memory.mark_written(span.begin, span.bytes);
+    } else {
+      for_each_lane(mask, [&](int l) { memory.mark_written(addresses.at[l], access.bytes); });
+    }
     return false;
   }
   if (inside && span.bytes <= kWarpSpan && memory.written(span.begin, span.bytes)) return false;
   Mask bad = 0;
   for_each_lane(mask, [&](int l) {
-    if (!memory.written(addresses[l], access.bytes)) bad |= bit(l);
+    if (!memory.written(addresses.at[l], access.bytes)) bad |= bit(l);
   });
   if (bad != 0) {
     if (report_unwritten(instr, warp, access, bad)) return true;
-    *lanes = mask & ~bad;
+    drop(bad);
+    *lanes = mask;
   }
   return false;
 }
 
-template <class Offset>
-void compute_addresses(const Instr* instr, const Warp& warp, uint32_t element_bytes,
+template <class Offset, class Bytes>
+void compute_addresses(const Instr* instr, const Warp& warp, Bytes element_bytes,
                        uint64_t* __restrict addresses) {
   const uint64_t* base = warp.reg<uint64_t>(instr->a);
   const Offset* offset = warp.reg<Offset>(instr->b);
   for (int l = 0; l < kLanes; ++l) {
     addresses[l] = base[l] + static_cast<uint64_t>(int64_t{offset[l]}) * element_bytes;
   }
+}
+
+template <class T, class Offset>
+void compute_addresses(const Instr* instr, const Warp& warp, Addresses* addresses) {
+  constexpr std::integral_constant<uint32_t, sizeof(T)> kElementBytes;
+  compute_addresses<Offset>(instr, warp, kElementBytes, addresses->at);
+  const uint64_t bytes = sizeof(T) * instr->count;
+  uint64_t difference = 0;
+  uint64_t expected = addresses->at[0];
+  for (int l = 0; l < kLanes; ++l) {
+    difference |= addresses->at[l] ^ expected;
+    expected += bytes;
+  }
+  addresses->contiguous = difference == 0 && warp.mask == kAllLanes;
 }
 
 template <class T>
@@ -248,11 +280,16 @@ void store_to(uint64_t address, T value) {
 }
 
 template <class T, bool kIsBool>
-void move_in(const Instr* instr, const Warp& warp, Mask mask, const uint64_t* addresses) {
-  for (uint32_t e = 0; e < instr->count; ++e) {
-    T* d = warp.reg<T>(instr->dst) + e * kLanes;
+void move_in(const Instr* instr, const Warp& warp, Mask mask, const Addresses& addresses) {
+  T* d = warp.reg<T>(instr->dst);
+  if (addresses.contiguous && instr->count == 1) {
+    std::memcpy(d, reinterpret_cast<const void*>(addresses.at[0]), sizeof(T) * kLanes);
+    for (int l = 0; kIsBool && l < kLanes; ++l) d[l] = static_cast<T>(d[l] != 0);
+    return;
+  }
+  for (uint32_t e = 0; e < instr->count; ++e, d += kLanes) {
     const auto one = [&](int l) {
-      const T value = load_from<T>(addresses[l] + e * sizeof(T));
+      const T value = load_from<T>(addresses.at[l] + e * sizeof(T));
       d[l] = kIsBool ? static_cast<T>(value != 0) : value;
     };
     if (mask == kAllLanes) {
@@ -264,10 +301,14 @@ void move_in(const Instr* instr, const Warp& warp, Mask mask, const uint64_t* ad
 }
 
 template <class T>
-void move_out(const Instr* instr, const Warp& warp, Mask mask, const uint64_t* addresses) {
-  for (uint32_t e = 0; e < instr->count; ++e) {
-    const T* c = warp.reg<T>(instr->c) + e * kLanes;
-    const auto one = [&](int l) { store_to<T>(addresses[l] + e * sizeof(T), c[l]); };
+void move_out(const Instr* instr, const Warp& warp, Mask mask, const Addresses& addresses) {
+  const T* c = warp.reg<T>(instr->c);
+  if (addresses.contiguous && instr->count == 1) {
+    std::memcpy(reinterpret_cast<void*>(addresses.at[0]), c, sizeof(T) * kLanes);
+    return;
+  }
+  for (uint32_t e = 0; e < instr->count; ++e, c += kLanes) {
+    const auto one = [&](int l) { store_to<T>(addresses.at[l] + e * sizeof(T), c[l]); };
     if (mask == kAllLanes) {
       for (int l = 0; l < kLanes; ++l) one(l);
     } else {
@@ -279,8 +320,8 @@ void move_out(const Instr* instr, const Warp& warp, Mask mask, const uint64_t* a
 // Two lanes that store to one place: the higher lane wins.
 template <class T, class Offset, bool kStore, bool kIsBool>
 const Instr* run_access(const Instr* instr, Warp& warp) {
-  uint64_t addresses[kLanes];
-  compute_addresses<Offset>(instr, warp, sizeof(T), addresses);
+  Addresses addresses;
+  compute_addresses<T, Offset>(instr, warp, &addresses);
   if constexpr (kStore) {
     move_out<T>(instr, warp, warp.mask, addresses);
   } else {
@@ -292,8 +333,8 @@ const Instr* run_access(const Instr* instr, Warp& warp) {
 template <class MemoryKind, class T, class Offset, bool kStore, bool kIsBool>
 const Instr* run_checked_access(const Instr* instr, Warp& warp) {
   const Access& access = warp.block->machine->code->accesses[instr->aux];
-  uint64_t addresses[kLanes];
-  compute_addresses<Offset>(instr, warp, sizeof(T), addresses);
+  Addresses addresses;
+  compute_addresses<T, Offset>(instr, warp, &addresses);
   Mask lanes = 0;
   if (legal_lanes<MemoryKind>(instr, warp, access, addresses, &lanes)) {
     return warp.suspend(WarpState::kStopped, instr);
@@ -303,9 +344,7 @@ const Instr* run_checked_access(const Instr* instr, Warp& warp) {
   } else {
     if (lanes != warp.mask) {
       // A run that goes on after a report reads zeros where it may not read.
-      for (uint32_t e = 0; e < instr->count; ++e) {
-        std::fill_n(warp.reg<T>(instr->dst) + e * kLanes, kLanes, T{});
-      }
+      std::fill_n(warp.reg<T>(instr->dst), instr->count * kLanes, T{});
     }
     move_in<T, kIsBool>(instr, warp, lanes, addresses);
   }

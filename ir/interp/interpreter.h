@@ -21,9 +21,9 @@
 namespace heddle::ir::interp {
 
 struct LaunchArgs {
-  Dim3 grid;
-  Dim3 block;
-  absl::Span<const std::byte> params;  // as param_layout says
+  Dim3 grid = {};
+  Dim3 block = {};
+  absl::Span<const std::byte> params = {};  // as param_layout says
   int dynamic_shared_bytes = 0;
 };
 
