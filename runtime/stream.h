@@ -46,8 +46,6 @@ class Event {
   // kFailedPrecondition when one was never recorded.
   static absl::StatusOr<double> elapsed_ms(const Event& start, const Event& stop);
 
-  EventHandle handle() const { return handle_; }
-
  private:
   friend class Device;
   friend class Stream;

@@ -291,7 +291,11 @@ absl::StatusOr<bool> CudaBackend::stream_done(StreamHandle stream) {
   if (lost()) return health();
   const Scope scope(*this);
   if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
-  return query(api().stream_query.symbol, api().stream_query(driver_stream(stream)));
+  const uint64_t before = ring_.next_ticket();
+  absl::StatusOr<bool> done =
+      query(api().stream_query.symbol, api().stream_query(driver_stream(stream)));
+  if (done.ok() && *done) ring_.complete(stream, before);
+  return done;
 }
 
 absl::Status CudaBackend::stream_wait(StreamHandle stream, EventHandle event) {
@@ -300,28 +304,48 @@ absl::Status CudaBackend::stream_wait(StreamHandle stream, EventHandle event) {
 }
 
 absl::StatusOr<EventHandle> CudaBackend::create_event() {
-  DriverEvent event = nullptr;
-  if (absl::Status s = call(api().event_create, &event, kEventDefault); !s.ok()) return s;
-  return EventHandle{reinterpret_cast<uintptr_t>(event)};
+  auto state = std::make_unique<EventState>();
+  if (absl::Status s = call(api().event_create, &state->event, kEventDefault); !s.ok()) return s;
+  return EventHandle{reinterpret_cast<uintptr_t>(state.release())};
 }
 
 void CudaBackend::destroy_event(EventHandle event) noexcept {
-  release(api().event_destroy, driver_event(event));
+  const std::unique_ptr<EventState> state(&event_state(event));
+  release(api().event_destroy, state->event);
 }
 
 absl::Status CudaBackend::record_event(EventHandle event, StreamHandle stream) {
-  return call(api().event_record, driver_event(event), driver_stream(stream));
+  const uint64_t before = ring_.next_ticket();
+  absl::Status status = call(api().event_record, driver_event(event), driver_stream(stream));
+  if (status.ok()) {
+    // No ticket while the two do not belong together.
+    EventState& state = event_state(event);
+    state.ticket.store(0);
+    state.stream.store(stream);
+    state.ticket.store(before);
+  }
+  return status;
+}
+
+void CudaBackend::event_reached(EventHandle event) {
+  const EventState& state = event_state(event);
+  ring_.complete(state.stream.load(), state.ticket.load());
 }
 
 absl::Status CudaBackend::synchronize_event(EventHandle event) {
-  return call(api().event_synchronize, driver_event(event));
+  absl::Status status = call(api().event_synchronize, driver_event(event));
+  if (status.ok()) event_reached(event);
+  return status;
 }
 
 absl::StatusOr<bool> CudaBackend::event_done(EventHandle event) {
   if (lost()) return health();
   const Scope scope(*this);
   if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
-  return query(api().event_query.symbol, api().event_query(driver_event(event)));
+  absl::StatusOr<bool> done =
+      query(api().event_query.symbol, api().event_query(driver_event(event)));
+  if (done.ok() && *done) event_reached(event);
+  return done;
 }
 
 absl::StatusOr<double> CudaBackend::elapsed_ms(EventHandle start, EventHandle stop) {

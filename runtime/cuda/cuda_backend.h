@@ -22,9 +22,18 @@ namespace heddle::runtime::cuda {
 inline DriverStream driver_stream(StreamHandle handle) {
   return reinterpret_cast<DriverStream>(static_cast<uintptr_t>(handle));
 }
-inline DriverEvent driver_event(EventHandle handle) {
-  return reinterpret_cast<DriverEvent>(static_cast<uintptr_t>(handle));
+
+// What an event's handle points to: the driver's event, and the launches that are done once it is
+// reached, which are those of a stream before a ticket.
+struct EventState {
+  DriverEvent event = nullptr;
+  std::atomic<StreamHandle> stream{StreamHandle::kDefault};
+  std::atomic<uint64_t> ticket{0};
+};
+inline EventState& event_state(EventHandle handle) {
+  return *reinterpret_cast<EventState*>(static_cast<uintptr_t>(handle));
 }
+inline DriverEvent driver_event(EventHandle handle) { return event_state(handle).event; }
 
 class CudaBackend final : public Backend {
  public:
@@ -145,6 +154,7 @@ class CudaBackend final : public Backend {
   absl::StatusOr<bool> query(const char* symbol, Result result);
   absl::Status out_of_memory(const char* symbol, size_t bytes);
   void trim_memory_pool();
+  void event_reached(EventHandle event);
   std::string blame() const;
 
   const Driver& driver_;

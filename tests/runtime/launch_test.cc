@@ -402,6 +402,36 @@ TEST_F(LaunchTest, WaitingForTheDeviceClearsAllSuspects) {
   EXPECT_TRUE(loaded.device.cuda()->ring().records().empty());
 }
 
+TEST_F(LaunchTest, EventsAndQueriesClearTheSuspectsThatTheyCover) {
+  const Loaded loaded = load();
+  const LaunchRing& ring = loaded.device.cuda()->ring();
+  const Stream stream = loaded.device.create_stream().value();
+  const Stream other = loaded.device.create_stream().value();
+  const LaunchConfig here{.grid = 1, .block = 1, .stream = &stream};
+  Event event = loaded.device.create_event().value();
+  const auto launch = [&](const LaunchConfig& config) {
+    ASSERT_TRUE(launch_raw(loaded.function, config, nullptr, 0, &site_).ok());
+  };
+  launch(here);
+  launch({.grid = 1, .block = 1, .stream = &other});
+  EXPECT_TRUE(event.synchronize().ok());
+  EXPECT_EQ(ring.records().size(), 2u) << "an event that was never recorded covers nothing";
+  ASSERT_TRUE(event.record(stream).ok());
+  launch(here);
+  fake_->set_busy(true);
+  EXPECT_FALSE(event.done().value());
+  EXPECT_FALSE(stream.done().value());
+  EXPECT_EQ(ring.records().size(), 3u);
+  fake_->set_busy(false);
+  EXPECT_TRUE(event.done().value());
+  EXPECT_EQ(ring.records().size(), 2u) << "the launch after the event and the other stream's stay";
+  ASSERT_TRUE(event.record(other).ok());
+  ASSERT_TRUE(event.synchronize().ok());
+  EXPECT_EQ(ring.records().size(), 1u);
+  EXPECT_TRUE(stream.done().value());
+  EXPECT_TRUE(ring.records().empty());
+}
+
 TEST_F(LaunchTest, HeddleSyncWaitsAndBlamesExactly) {
   setenv("HEDDLE_SYNC", "1", 1);
   const Loaded loaded = load();
