@@ -174,7 +174,7 @@ class Parser : private TokenReader {
     if (dim >= std::max<int>(1, kernel_->type(value).rank)) {
       return fail(name, absl::StrCat(param.text, " has no mode ", dim));
     }
-    if (!integer("value of the fact", int64_t{0}, known)) return false;
+    if (!integer("value of the fact", int64_t{-1}, known)) return false;
     const int index = *kernel_->param_index(value);
     if (index > std::numeric_limits<uint8_t>::max()) {
       return fail(param, "only the first 256 parameters can have facts");

@@ -3,8 +3,8 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/printer.h"
@@ -32,8 +32,7 @@ std::string with_body(absl::string_view body) {
 }
 
 TEST(Parser, ReadsBackWhatThePrinterWrites) {
-  EXPECT_EQ(reprinted(kRowSumText), std::string(kRowSumText));
-  EXPECT_EQ(reprinted(kMixedText), std::string(kMixedText));
+  for (const absl::string_view text : kSamples) EXPECT_EQ(reprinted(text), std::string(text));
 }
 
 TEST(Parser, PlacesReadBack) {
@@ -247,77 +246,15 @@ TEST(Parser, RefusesBottomlessNesting) {
   EXPECT_THAT(error_of(types), HasSubstr("the type that starts here has no closing '>'"));
 }
 
-// Mutants of good text: whatever happens, nothing crashes, and what is read can be printed and read
-// again.
+// Whatever the text, nothing crashes, and what is read can be printed and read again.
 TEST(Parser, SurvivesMutatedText) {
   std::mt19937 random(20240807);
-  const auto below = [&random](size_t n) {
-    return std::uniform_int_distribution<size_t>(0, n - 1)(random);
-  };
-  const std::string pieces[] = {"%",
-                                "{",
-                                "}",
-                                "(",
-                                ")",
-                                "\"",
-                                ",",
-                                ":",
-                                "\n",
-                                "0",
-                                "-1",
-                                "1e9",
-                                "0x",
-                                "yield",
-                                "if",
-                                "for",
-                                "..",
-                                "while",
-                                "%n",
-                                "%x",
-                                "load",
-                                "region",
-                                "f32",
-                                "bool",
-                                "[",
-                                "]",
-                                "?",
-                                "<",
-                                ">",
-                                "@",
-                                ";",
-                                "\\",
-                                "loc",
-                                "do",
-                                "=",
-                                " ",
-                                "else {\nyield\n}",
-                                "pending<f32, 4>",
-                                "var<i32>",
-                                std::string(1, '\0')};
   int accepted = 0;
   for (int i = 0; i < 20000; ++i) {
-    std::string text(i % 2 == 0 ? kRowSumText : kMixedText);
-    for (size_t edits = 1 + below(3); edits > 0; --edits) {
-      const size_t at = below(text.size());
-      switch (below(4)) {
-        case 0:
-          text.erase(at, 1 + below(8));
-          break;
-        case 1:
-          text.insert(at, pieces[below(std::size(pieces))]);
-          break;
-        case 2:
-          text[at] = static_cast<char>(below(256));
-          break;
-        case 3:
-          text.insert(below(text.size()), text.substr(at, below(40)));
-          break;
-      }
-    }
+    const std::string text = mutated(kSamples[i % std::size(kSamples)], random);
     const absl::StatusOr<Kernel> kernel = parse(text, "mutant.ir");
     if (!kernel.ok()) {
-      ASSERT_THAT(std::string(kernel.status().message()),
-                  ::testing::ContainsRegex("^mutant\\.ir:[0-9]+:[0-9]+: ."));
+      ASSERT_TRUE(absl::StartsWith(kernel.status().message(), "mutant.ir:")) << kernel.status();
       continue;
     }
     ++accepted;

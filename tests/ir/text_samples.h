@@ -1,6 +1,9 @@
 // Kernels as the printer writes them: what the tests of printer, parser and verifier start from.
 #pragma once
 
+#include <random>
+#include <string>
+
 #include "absl/strings/string_view.h"
 
 namespace heddle::ir {
@@ -78,5 +81,101 @@ inline constexpr absl::string_view kMixedText =
   store %p, %10, %count
 }
 )";
+
+inline constexpr absl::string_view kAccumulateText =
+    R"(kernel @accumulate(
+    %y: view<f32, global, 1> [?] strides [1],
+    %n: i32) block(128, 1, 1) cluster(1, 1, 1) target(sm_90a) {
+  %0 = const 0 : i32
+  %1 = const 1 : i32
+  %tile = shared {extents = [2048], align = 1024, name = "tile"} : view<bf16, shared, 1>
+  %desc = smem.desc %tile, %0 {leading = 128, stride = 256, swizzle = 0} : smem_desc<bf16>
+  %2 = undef : frag<f32, 8>
+  %3 = wgmma.begin %2 : pending<f32, 8>
+  %4 = for %k in %0 .. %n step %1 carry(%acc = %3) : pending<f32, 8> {
+    %more = ne %k, %0 : bool
+    %5 = wgmma %acc, %desc, %desc, %more : pending<f32, 8>
+    wgmma.commit
+    wgmma.wait {groups = 1}
+    yield %5
+  }
+  %sum = wgmma.wait %4 {groups = 0} : frag<f32, 8>
+  %6 = extract %sum {index = 7} : f32
+  store %y, %6, %0
+}
+)";
+
+inline constexpr absl::string_view kSamples[] = {kRowSumText, kMixedText, kAccumulateText};
+
+// A text with a few bytes removed, replaced, repeated, or pieces of kernels put in.
+inline std::string mutated(absl::string_view sample, std::mt19937& random) {
+  const auto below = [&random](size_t n) {
+    return std::uniform_int_distribution<size_t>(0, n - 1)(random);
+  };
+  static constexpr absl::string_view kPieces[] = {"%",
+                                                  "{",
+                                                  "}",
+                                                  "(",
+                                                  ")",
+                                                  "\"",
+                                                  ",",
+                                                  ":",
+                                                  "\n",
+                                                  "0",
+                                                  "-1",
+                                                  "1e9",
+                                                  "0x",
+                                                  "if",
+                                                  "for",
+                                                  "..",
+                                                  "while",
+                                                  "%n",
+                                                  "%x",
+                                                  "load",
+                                                  "f32",
+                                                  "bool",
+                                                  "[",
+                                                  "]",
+                                                  "?",
+                                                  "<",
+                                                  ">",
+                                                  "@",
+                                                  ";",
+                                                  "\\",
+                                                  "loc",
+                                                  "do",
+                                                  "=",
+                                                  "else",
+                                                  "yield",
+                                                  " ",
+                                                  "i64",
+                                                  "%acc",
+                                                  "%1",
+                                                  "vec<",
+                                                  "frag<f32, 8>",
+                                                  "var<i32>",
+                                                  "pending<f32, 8>",
+                                                  "wgmma.wait %acc {groups = 0}",
+                                                  "else {\nyield\n}"};
+  std::string text(sample);
+  for (size_t edits = 1 + below(3); edits > 0; --edits) {
+    const size_t at = below(text.size());
+    switch (below(4)) {
+      case 0:
+        text.erase(at, 1 + below(8));
+        break;
+      case 1:
+        text.insert(at, std::string(kPieces[below(std::size(kPieces))]));
+        break;
+      case 2:
+        text[at] = static_cast<char>(below(256));
+        break;
+      case 3:
+        text.insert(below(text.size()), text.substr(at, below(40)));
+        break;
+    }
+  }
+  return text;
+}
 
 }  // namespace heddle::ir

@@ -1,0 +1,372 @@
+// What single ops ask for beyond their row of the op table.
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "heddle/ir/literal.h"
+#include "heddle/ir/verifier_internal.h"
+#include "heddle/ir/wording.h"
+
+namespace heddle::ir {
+namespace {
+
+// A shared array of more bytes fits nowhere, and sums of sizes must not overflow.
+constexpr int64_t kMaxArrayBytes = int64_t{1} << 30;
+
+constexpr int64_t kMaxWgmmaColumns = 256;
+
+class RuleCheck {
+ public:
+  RuleCheck(Verification& v, OpId id) : v_(v), kernel_(v.kernel()), id_(id), op_(kernel_.op(id)) {}
+
+  void run() {
+    switch (op_.opcode) {
+      case Opcode::kConst:
+        return check_const();
+      case Opcode::kUndef:
+        return require_data_result();
+      case Opcode::kVar:
+        return check_var();
+      case Opcode::kVarLoad:
+        return require_result(operand_type(0).content(), "the variable holds");
+      case Opcode::kVarStore:
+        return check_var_store();
+      case Opcode::kFor:
+        return check_for();
+      case Opcode::kBitcast:
+        return check_bitcast();
+      case Opcode::kPack:
+        return check_pack();
+      case Opcode::kExtract:
+        return check_extract();
+      case Opcode::kSlice:
+        return check_slice();
+      case Opcode::kSplat:
+        return check_splat();
+      case Opcode::kExtent:
+      case Opcode::kStride:
+        return check_dim();
+      case Opcode::kShared:
+        return check_shared();
+      case Opcode::kDynamicShared:
+        return check_view_result(Space::kShared, 1);
+      case Opcode::kSubview:
+        return check_subview();
+      case Opcode::kBounds:
+        return check_bounds();
+      case Opcode::kLoad:
+        return check_access(result_type());
+      case Opcode::kStore:
+        return check_store();
+      case Opcode::kSmemDesc:
+        return check_descriptor();
+      case Opcode::kWgmmaBegin:
+        return check_accumulator(result_type());
+      case Opcode::kWgmma:
+        return check_wgmma();
+      case Opcode::kYield:
+      case Opcode::kWhile:
+      case Opcode::kIf:
+      case Opcode::kThreadIdx:
+      case Opcode::kBlockIdx:
+      case Opcode::kBlockDim:
+      case Opcode::kGridDim:
+      case Opcode::kLaneId:
+      case Opcode::kWarpId:
+      case Opcode::kAdd:
+      case Opcode::kSub:
+      case Opcode::kMul:
+      case Opcode::kDiv:
+      case Opcode::kRem:
+      case Opcode::kMin:
+      case Opcode::kMax:
+      case Opcode::kNeg:
+      case Opcode::kAbs:
+      case Opcode::kFma:
+      case Opcode::kSqrt:
+      case Opcode::kRcp:
+      case Opcode::kExp2:
+      case Opcode::kAnd:
+      case Opcode::kOr:
+      case Opcode::kXor:
+      case Opcode::kNot:
+      case Opcode::kShl:
+      case Opcode::kShr:
+      case Opcode::kEq:
+      case Opcode::kNe:
+      case Opcode::kLt:
+      case Opcode::kLe:
+      case Opcode::kGt:
+      case Opcode::kGe:
+      case Opcode::kSelect:
+      case Opcode::kConvert:
+      case Opcode::kBarrier:
+      case Opcode::kShflIdx:
+      case Opcode::kShflUp:
+      case Opcode::kShflDown:
+      case Opcode::kShflXor:
+      case Opcode::kVoteAny:
+      case Opcode::kVoteAll:
+      case Opcode::kVoteUni:
+      case Opcode::kBallot:
+      case Opcode::kWarpSync:
+      case Opcode::kAssert:
+      case Opcode::kWgmmaCommit:
+      case Opcode::kWgmmaWait:
+      case Opcode::kFenceAsync:
+        return;  // the row says it all
+    }
+  }
+
+ private:
+  void error(std::string message, std::string fix = {}) {
+    v_.error(id_, std::move(message), std::move(fix));
+  }
+  Type operand_type(size_t i) const { return kernel_.type(op_.operands[i]); }
+  Type result_type() const { return kernel_.type(op_.result()); }
+  std::string result_text() const {
+    return absl::StrCat("the result of ", v_.quoted(id_), " is ", to_string(result_type()));
+  }
+
+  static bool has_elements(Type type) { return type.is_data() && type.kind != TypeKind::kScalar; }
+
+  // --- Values ---
+
+  void check_const() {
+    const auto bits = static_cast<uint64_t>(*op_.attr(AttrKey::kBits));
+    const int width = value_bits(result_type().scalar);
+    if (width == 64 || bits >> width == 0) return;
+    error(absl::StrCat("the constant ", literal_to_string(result_type().scalar, bits),
+                       " has more bits than ", info(result_type().scalar).name, ", which has ",
+                       width));
+  }
+
+  void require_data_result() {
+    if (!result_type().is_data()) error(absl::StrCat(result_text(), ", but must be data"));
+  }
+
+  void require_result(Type wanted, absl::string_view because) {
+    if (result_type() == wanted) return;
+    error(absl::StrCat(result_text(), ", but ", because, " ", to_string(wanted)));
+  }
+
+  void check_var() {
+    if (v_.stage() == Stage::kTraced) return;
+    error("a variable is left, but from here on values are immutable",
+          "run the pass promote-vars first");
+  }
+
+  void check_var_store() {
+    const Type content = operand_type(0).content();
+    if (operand_type(1) == content) return;
+    error(absl::StrCat("the variable holds ", to_string(content), ", but is given ",
+                       to_string(operand_type(1))),
+          "convert the value");
+  }
+
+  void check_for() {
+    const Op* const step = kernel_.def(op_.operands[2]);
+    const bool zero =
+        step != nullptr && step->opcode == Opcode::kConst && step->attr_or(AttrKey::kBits, 1) == 0;
+    if (!zero) return;
+    error("the loop's step is 0, so the loop would not end", "use a step that is not zero");
+  }
+
+  void check_bitcast() {
+    const Scalar from = operand_type(0).scalar;
+    const Scalar to = result_type().scalar;
+    if (info(from).bits == info(to).bits && from != Scalar::kBool) return;
+    error(absl::StrCat("'bitcast' keeps the bits, but ", info(from).name, " has ", value_bits(from),
+                       " and ", info(to).name, " has ", value_bits(to)),
+          "use convert to keep the value instead");
+  }
+
+  // --- Vectors and fragments ---
+
+  void check_pack() {
+    int64_t count = 0;
+    for (size_t i = 0; i < op_.operands.size(); ++i) {
+      const Type type = operand_type(i);
+      count += type.count;
+      if (type.scalar == result_type().scalar) continue;
+      error(absl::StrCat("operand ", i + 1, " of 'pack' has elements of ", info(type.scalar).name,
+                         ", but its result has ", info(result_type().scalar).name),
+            "convert them to one type");
+      return;
+    }
+    if (!has_elements(result_type())) {
+      error(absl::StrCat(result_text(), ", but must be a vector or a fragment"));
+    } else if (count != result_type().count) {
+      error(absl::StrCat("'pack' is given ", counted(count, "element"), ", but its result has ",
+                         result_type().count));
+    }
+  }
+
+  // Whether operand 0 has elements to take.
+  bool takes_elements() {
+    if (has_elements(operand_type(0))) return true;
+    error(absl::StrCat("operand 1 of ", v_.quoted(id_), " is ", to_string(operand_type(0)),
+                       ", but must be a vector or a fragment"));
+    return false;
+  }
+
+  void check_elements(int64_t count) {
+    const int64_t index = *op_.attr(AttrKey::kIndex);
+    if (index + count <= operand_type(0).count) return;
+    const std::string taken = count == 1
+                                  ? absl::StrCat("element ", index)
+                                  : absl::StrCat("elements ", index, " to ", index + count - 1);
+    error(absl::StrCat(v_.quoted(id_), " takes ", taken, ", but ", to_string(operand_type(0)),
+                       " ends at ", operand_type(0).count - 1));
+  }
+
+  void check_extract() {
+    if (!takes_elements()) return;
+    require_result(operand_type(0).element(), "the elements are");
+    check_elements(1);
+  }
+
+  void check_slice() {
+    if (!takes_elements()) return;
+    if (!has_elements(result_type()) || result_type().scalar != operand_type(0).scalar) {
+      error(absl::StrCat(result_text(), ", but must be a vector or a fragment of ",
+                         info(operand_type(0).scalar).name));
+      return;
+    }
+    check_elements(result_type().count);
+  }
+
+  void check_splat() {
+    if (operand_type(0).is_scalar() && has_elements(result_type()) &&
+        result_type().scalar == operand_type(0).scalar) {
+      return;
+    }
+    error(absl::StrCat("'splat' makes a vector or a fragment of one element, not ",
+                       to_string(result_type()), " of ", to_string(operand_type(0))));
+  }
+
+  // --- Views and memory ---
+
+  void check_dim() {
+    const int rank = operand_type(0).rank;
+    const int64_t dim = *op_.attr(AttrKey::kDim);
+    if (dim < rank) return;
+    error(absl::StrCat(v_.quoted(id_), " asks for mode ", dim, " of ", v_.name(op_.operands[0]),
+                       ", which has ", counted(rank, "mode")),
+          "modes are counted from 0");
+  }
+
+  void check_view_result(Space space, int rank) {
+    const Type type = result_type();
+    if (type.is_view() && type == Type::view(type.scalar, space, rank)) return;
+    error(absl::StrCat(result_text(), ", but must be a writable view of ", counted(rank, "mode"),
+                       " in ", name_of(space), " memory"));
+  }
+
+  void check_shared() {
+    const absl::Span<const int64_t> extents = kernel_.ints(*op_.attr(AttrKey::kExtents));
+    check_view_result(Space::kShared, static_cast<int>(extents.size()));
+    int64_t bytes = bytes_of(result_type().scalar);
+    for (const int64_t extent : extents) {
+      if (extent < 1) {
+        error(absl::StrCat("a shared array has at least one element in each mode, not ", extent));
+        return;
+      }
+      if (bytes > kMaxArrayBytes / extent) {
+        error(absl::StrCat("a shared array of [", absl::StrJoin(extents, ", "), "] x ",
+                           info(result_type().scalar).name, " fits in no GPU's shared memory"));
+        return;
+      }
+      bytes *= extent;
+    }
+  }
+
+  void check_subview() {
+    const Type view = operand_type(0);
+    const Type type = result_type();
+    if (type != Type::view(view.scalar, view.space, static_cast<int>(op_.operands.size()) - 2,
+                           type.read_only)) {
+      error(absl::StrCat(result_text(), ", but must be a view of ", info(view.scalar).name, " in ",
+                         name_of(view.space), " memory with a mode for each extent"));
+    } else if (view.read_only && !type.read_only) {
+      error("a part of a read-only view is read-only too",
+            absl::StrCat("make the result view<const ", info(view.scalar).name, ", ...>"));
+    }
+  }
+
+  void check_bounds() {
+    const int rank = operand_type(0).rank;
+    const auto given = static_cast<int64_t>(op_.operands.size()) - 1;
+    if (given == rank) return;
+    error(absl::StrCat("'bounds' is given ", counted(given, "coordinate"), ", but ",
+                       v_.name(op_.operands[0]), " has ", counted(rank, "mode")));
+  }
+
+  // What a load or a store moves at once.
+  void check_access(Type type) {
+    const bool power_of_two = (type.count & (type.count - 1)) == 0;
+    if (power_of_two && type.bytes() <= kernel_.target->max_access_bytes) return;
+    error(absl::StrCat("a memory access moves 1, 2, 4, 8 or 16 elements and at most ",
+                       kernel_.target->max_access_bytes, " bytes on ", kernel_.target->name,
+                       ", not ", type.count, " x ", info(type.scalar).name),
+          "access it in parts");
+  }
+
+  void check_store() {
+    const Type view = operand_type(0);
+    if (view.read_only || view.space == Space::kParam || view.space == Space::kConst) {
+      error(absl::StrCat("this store goes through ", v_.name(op_.operands[0]),
+                         ", which is read-only"),
+            "declare the tensor without const, Tensor<T> instead of Tensor<const T>");
+    }
+    check_access(operand_type(1));
+  }
+
+  // --- Tensor cores ---
+
+  static bool is_wgmma_input(Scalar scalar) {
+    return scalar == Scalar::kF16 || scalar == Scalar::kBF16;
+  }
+
+  void check_descriptor() {
+    const Type view = operand_type(0);
+    if (view.space == Space::kShared && is_wgmma_input(view.scalar)) return;
+    error(absl::StrCat("'smem.desc' describes f16 or bf16 tiles in shared memory, not ",
+                       to_string(view)),
+          "copy the tile to a shared array first");
+  }
+
+  void check_accumulator(Type type) {
+    const int64_t columns = int64_t{2} * type.count;
+    if (type.scalar == Scalar::kF32 && columns % 8 == 0 && columns <= kMaxWgmmaColumns) return;
+    error(
+        absl::StrCat("wgmma accumulates m64nNk16 in f32 with N = 2 x count a multiple of 8 up to ",
+                     kMaxWgmmaColumns, "; ", to_string(type), " is no such accumulator"),
+        "use a fragment of 4, 8, ... 128 f32 elements");
+  }
+
+  void check_wgmma() {
+    check_accumulator(result_type());
+    const Scalar a = operand_type(1).scalar;
+    const Scalar b = operand_type(2).scalar;
+    if (a != b || !is_wgmma_input(a)) {
+      error(absl::StrCat("wgmma multiplies f16 by f16 or bf16 by bf16, not ", info(a).name, " by ",
+                         info(b).name),
+            "bring both tiles to one of these types");
+    }
+    if (kernel_.has_dynamic_block() || kernel_.block.count() % 128 == 0) return;
+    error(absl::StrCat("wgmma is one operation of 128 threads, but the block has ",
+                       kernel_.block.count()),
+          "use a block of a multiple of 128 threads");
+  }
+
+  Verification& v_;
+  const Kernel& kernel_;
+  const OpId id_;
+  const Op& op_;
+};
+
+}  // namespace
+
+void verify_rules(Verification& v, OpId op) { RuleCheck(v, op).run(); }
+
+}  // namespace heddle::ir
