@@ -52,6 +52,9 @@ WideRange multiply(WideRange a, WideRange b) {
   return over_corners(a, b, [](Wide x, Wide y) { return x * y; });
 }
 
+// Results that nothing is known of: of operands for which the op is unspecified and no others.
+constexpr WideRange kAnything{-kTwoTo64, kTwoTo64};
+
 // Unspecified quotients (by zero, INT_MIN / -1) are left out: no program relies on them.
 WideRange divide(WideRange a, WideRange b) {
   WideRange result{0, 0};
@@ -65,14 +68,14 @@ WideRange divide(WideRange a, WideRange b) {
   // Truncating division is monotone in each operand as long as the divisor keeps its sign.
   add({b.min, std::min<Wide>(b.max, -1)});
   add({std::max<Wide>(b.min, 1), b.max});
-  return result;
+  return first ? kAnything : result;
 }
 
 WideRange remainder(WideRange a, WideRange b) {
   const Wide most = std::max(b.max, -b.min) - 1;  // of |a % b|
   const Wide least_divisor = b.min > 0 ? b.min : b.max < 0 ? -b.max : 0;
   if (a.min >= 0 && a.max < least_divisor) return a;
-  if (most < 0) return {0, 0};
+  if (b.min >= -1 && b.max <= 0) return kAnything;
   return {a.min < 0 ? std::max(-most, a.min) : 0, a.max > 0 ? std::min(most, a.max) : 0};
 }
 

@@ -1,0 +1,170 @@
+// cse: what is computed twice is computed once.
+//
+// What: a pure op whose twin (same op, attributes and operands, in either order where they commute)
+// has run before it, in the same region or one around it, becomes its twin's result. So does a
+// load, where nothing in between may have written that memory or let somebody else's writes
+// through. Shuffles, votes and whatever else threads do together stay as they are, and so does a
+// fragment whose registers an op takes over. The fact that a parameter does not overlap with what
+// is written is read only where two loads become one by it.
+//
+// Why: traces name the same index arithmetic and bounds again at every access.
+//
+//   %0 = mul %row, %pitch : i32             %0 = mul %row, %pitch : i32
+//   %1 = add %0, %col : i32                 %1 = add %0, %col : i32
+//   %2 = mul %pitch, %row : i32      →      %4 = load %x, %1 : f32
+//   %3 = add %2, %col : i32                 store %y, %4, %1
+//   %4 = load %x, %1 : f32
+//   store %y, %4, %3
+#include <algorithm>
+#include <bit>
+
+#include "heddle/ir/analysis/aliasing.h"
+#include "heddle/ir/passes/passes.h"
+#include "heddle/ir/passes/rewrite.h"
+
+namespace heddle::ir {
+namespace {
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15;
+  return hash ^ hash >> 32;
+}
+
+class Elimination {
+ public:
+  explicit Elimination(Kernel& kernel)
+      : kernel_(kernel),
+        aliasing_(kernel),
+        tied_(tied_values(kernel)),
+        changed_at_(static_cast<size_t>(aliasing_.object_count())),
+        heads_(std::bit_ceil(kernel.op_count() + 1), -1) {}
+
+  bool run() {
+    visit(kernel_.body());
+    return merged_;
+  }
+
+ private:
+  // An op that has run, chained to others of the same bucket.
+  struct Entry {
+    uint64_t hash;
+    OpId op;
+    int next;
+    uint32_t time;  // loads: when
+  };
+  // When the memory behind an object last changed, and when it did so unless the object overlaps
+  // with nothing that is written.
+  struct Changes {
+    uint32_t surely = 0;
+    uint32_t maybe = 0;
+  };
+
+  void visit(RegionId region) {
+    const size_t mark = entries_.size();
+    for (const OpId id : kernel_.ops(region)) {
+      replaced_.resolve_operands(kernel_.op(id));
+      const Op& op = kernel_.op(id);
+      if (is_loop(op)) {
+        // What any trip changes is changed before the next one.
+        for (const RegionId inner : op.regions) {
+          kernel_.walk(inner, [&](OpId nested) { note_changes(kernel_.op(nested)); });
+        }
+      }
+      for (size_t i = 0; i < kernel_.op(id).regions.size(); ++i) visit(kernel_.op(id).regions[i]);
+      if (is_candidate(op)) merge_or_enter(id);
+      note_changes(kernel_.op(id));
+    }
+    // Nothing here dominates what follows the region.
+    while (entries_.size() > mark) {
+      heads_[bucket_of(entries_.back().hash)] = entries_.back().next;
+      entries_.pop_back();
+    }
+  }
+
+  bool is_candidate(const Op& op) const {
+    if (op.opcode == Opcode::kLoad) return op.attr_or(AttrKey::kVolatile, 0) == 0;
+    return has(info(op), kPure) && tied_[op.result()] == 0;
+  }
+
+  void note_changes(const Op& op) {
+    if (!Aliasing::disturbs(op)) return;
+    ++time_;
+    for (int object = 0; object < aliasing_.object_count(); ++object) {
+      Changes& changes = changed_at_[static_cast<size_t>(object)];
+      const Reach reach = aliasing_.reach(op, object);
+      if (reach == Reach::kYes) changes.surely = time_;
+      if (reach == Reach::kUnlessNoOverlap) changes.maybe = time_;
+    }
+  }
+
+  void merge_or_enter(OpId id) {
+    const Op& op = kernel_.op(id);
+    const uint64_t hash = hash_of(op);
+    int& head = heads_[bucket_of(hash)];
+    for (int at = head; at >= 0; at = entries_[static_cast<size_t>(at)].next) {
+      const Entry& entry = entries_[static_cast<size_t>(at)];
+      if (entry.hash != hash || !same(kernel_.op(entry.op), op)) continue;
+      if (op.opcode == Opcode::kLoad && !still_holds(entry)) continue;
+      const ValueId twin = kernel_.op(entry.op).result();
+      inherit_name(kernel_, twin, op.result());
+      replaced_.add(op.result(), twin);
+      kernel_.erase(id);
+      merged_ = true;
+      return;
+    }
+    entries_.push_back({hash, id, head, time_});
+    head = static_cast<int>(entries_.size()) - 1;
+  }
+
+  bool still_holds(const Entry& entry) const {
+    const int object = aliasing_.object_of(kernel_.op(entry.op).operands[0]);
+    const Changes& changes = changed_at_[static_cast<size_t>(object)];
+    if (changes.surely > entry.time) return false;
+    return changes.maybe <= entry.time || aliasing_.no_overlap(object);
+  }
+
+  size_t bucket_of(uint64_t hash) const { return hash & (heads_.size() - 1); }
+
+  uint64_t hash_of(const Op& op) const {
+    const Type type = kernel_.type(op.result());
+    uint64_t hash = mix(static_cast<uint64_t>(op.opcode), static_cast<uint64_t>(type.scalar));
+    hash = mix(hash, type.count);
+    size_t first = 0;
+    if (has(info(op), kCommutative)) {
+      const auto [low, high] =
+          std::minmax(ir::index_of(op.operands[0]), ir::index_of(op.operands[1]));
+      hash = mix(mix(hash, low), high);
+      first = 2;
+    }
+    for (size_t i = first; i < op.operands.size(); ++i) {
+      hash = mix(hash, ir::index_of(op.operands[i]));
+    }
+    for (const Attr& attr : op.attrs) hash = mix(hash, static_cast<uint64_t>(attr.value));
+    return hash;
+  }
+
+  bool same(const Op& a, const Op& b) const {
+    if (a.opcode != b.opcode || kernel_.type(a.result()) != kernel_.type(b.result())) return false;
+    if (a.attrs != b.attrs) return false;
+    if (a.operands == b.operands) return true;
+    return has(info(a), kCommutative) && a.operands.size() == b.operands.size() &&
+           a.operands[0] == b.operands[1] && a.operands[1] == b.operands[0] &&
+           std::equal(a.operands.begin() + 2, a.operands.end(), b.operands.begin() + 2);
+  }
+
+  Kernel& kernel_;
+  Aliasing aliasing_;
+  IdMap<ValueId, uint8_t> tied_;
+  std::vector<Changes> changed_at_;  // by object
+  std::vector<int> heads_;           // by bucket: the newest entry, or -1
+  std::vector<Entry> entries_;       // those in scope, outermost first
+  uint32_t time_ = 1;
+  Replacements replaced_;
+  bool merged_ = false;
+};
+
+}  // namespace
+
+bool cse(Kernel& kernel) { return Elimination(kernel).run(); }
+
+}  // namespace heddle::ir

@@ -1,0 +1,387 @@
+// fold: what is known is computed; what is not is made simpler.
+//
+// What: constants, by ops.def (never what it leaves unspecified, never a NaN that an op makes up,
+// never an approximate function); integers whose range holds one number, among them the block's
+// dimensions and fixed extents; identities that hold in every bit for every input (x * 1, x - 0,
+// x + -0 for floats, but neither x + 0 nor x - x); division and remainder by powers of two where
+// the sign is known; constants collected in sums; conversions of conversions; elements of vectors
+// that were put together just before. An `if` whose condition is known gives way to its branch, a
+// loop that never runs to its first values, one that runs once to its body.
+//
+// Why: traces are written with the general case in mind and compiled for a special one.
+//
+//   %0 = block_dim {axis = x} : i32         %1 = thread_idx {axis = x} : i32
+//   %1 = thread_idx {axis = x} : i32        %c = const 2 : u32
+//   %2 = const 4 : i32               →      %3 = shr %1, %c : i32
+//   %3 = div %1, %2 : i32                   store %x, %v, %3
+//   %p = lt %1, %0 : bool                                             (a block of 256 threads)
+//   if %p {
+//     store %x, %v, %3
+//     yield
+//   }
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "heddle/ir/float16.h"
+#include "heddle/ir/passes/fold_scalar.h"
+#include "heddle/ir/passes/folder.h"
+#include "heddle/ir/passes/passes.h"
+
+namespace heddle::ir {
+namespace {
+
+constexpr std::array<FoldRule, kOpcodeCount> kRules = [] {
+  std::array<FoldRule, kOpcodeCount> table{};
+  const auto row = [&](Opcode opcode) -> FoldRule& { return table[static_cast<size_t>(opcode)]; };
+  row(Opcode::kAdd) = fold_add;
+  row(Opcode::kSub) = fold_sub;
+  row(Opcode::kMul) = fold_mul;
+  row(Opcode::kDiv) = fold_div;
+  row(Opcode::kRem) = fold_rem;
+  row(Opcode::kMin) = fold_min;
+  row(Opcode::kMax) = fold_max;
+  row(Opcode::kNeg) = fold_neg;
+  row(Opcode::kAbs) = fold_abs;
+  row(Opcode::kFma) = fold_fma;
+  row(Opcode::kAnd) = fold_and;
+  row(Opcode::kOr) = fold_or;
+  row(Opcode::kXor) = fold_xor;
+  row(Opcode::kNot) = fold_not;
+  row(Opcode::kShl) = fold_shl;
+  row(Opcode::kShr) = fold_shr;
+  row(Opcode::kEq) = fold_comparison;
+  row(Opcode::kNe) = fold_comparison;
+  row(Opcode::kLt) = fold_comparison;
+  row(Opcode::kLe) = fold_comparison;
+  row(Opcode::kGt) = fold_comparison;
+  row(Opcode::kGe) = fold_comparison;
+  row(Opcode::kSelect) = fold_select;
+  row(Opcode::kConvert) = fold_convert;
+  row(Opcode::kBitcast) = fold_bitcast;
+  row(Opcode::kPack) = fold_pack;
+  row(Opcode::kExtract) = fold_extract;
+  row(Opcode::kSlice) = fold_slice;
+  row(Opcode::kSplat) = fold_splat;
+  return table;
+}();
+
+bool is_integer_data(Type type) {
+  return type.is_data() && (is_integer(type.scalar) || type.scalar == Scalar::kBool);
+}
+
+}  // namespace
+
+bool fold(Kernel& kernel) { return Folder(kernel).run(); }
+
+Folder::Folder(Kernel& kernel)
+    : kernel_(kernel), ints_(kernel), builder_(kernel), tied_(tied_values(kernel)) {}
+
+bool Folder::run() {
+  visit_region(kernel_.body());
+  if (late_) replaced_.apply_everywhere(kernel_);
+  return changed_;
+}
+
+// --- The walk ---
+
+void Folder::visit_region(RegionId region) {
+  for (OpId id = kernel_.region(region).first; valid(id);) id = visit(id);
+}
+
+void Folder::visit_regions(OpId id) {
+  const size_t count = kernel_.op(id).regions.size();
+  for (size_t i = 0; i < count; ++i) visit_region(kernel_.op(id).regions[i]);
+}
+
+OpId Folder::visit(OpId id) {
+  replaced_.resolve_operands(kernel_.op(id));
+  const Op& op = kernel_.op(id);
+  if (op.opcode == Opcode::kIf) return visit_if(id);
+  if (op.opcode == Opcode::kFor) return visit_for(id);
+  if (op.opcode == Opcode::kWhile) return visit_while(id);
+  const OpId next = op.next;
+  if (op.opcode == Opcode::kAssert && kernel_.constant_bits(op.operands[0]) == 1) {
+    kernel_.erase(id);
+    changed_ = true;
+  } else if (has(info(op), kPure) && op.opcode != Opcode::kConst) {
+    simplify_op(id);
+  }
+  return next;
+}
+
+void Folder::replace(ValueId from, ValueId to) {
+  inherit_name(kernel_, to, from);
+  replaced_.add(from, to);
+  changed_ = true;
+}
+
+void Folder::simplify_op(OpId id) {
+  builder_.set_insertion_before(id);
+  builder_.set_loc(kernel_.op(id).loc);
+  const ValueId result = kernel_.op(id).result();
+  if (owns_registers(result)) return;
+  const Type type = kernel_.type(result);
+  Node node = node_of(kernel_.op(id));
+  ValueId simpler = ValueId::kNone;
+  if (is_integer_data(type) && is_specified(node)) {
+    const IntRange range = ints_.range(result);
+    if (range.is_constant()) simpler = constant_number(type, range.min);
+  }
+  if (!valid(simpler)) simpler = simplify(node);
+  if (!valid(simpler)) {
+    if (node.operands != kernel_.op(id).operands) {
+      kernel_.op(id).operands.assign(node.operands.begin(), node.operands.end());
+      changed_ = true;
+    }
+    return;
+  }
+  if (owns_registers(simpler)) return;
+  replace(result, simpler);
+  kernel_.erase(id);
+}
+
+// Ranges take it that a division is by no zero; to compute one on the strength of that would hide
+// it from the interpreter, which reports it.
+bool Folder::is_specified(const Node& node) {
+  if (!has(info(node.opcode), kGuarded)) return true;
+  const IntRange by = ints_.range(node.b());
+  return !by.contains(0) && !(is_signed(node.type.scalar) && by.contains(-1));
+}
+
+// --- Control flow ---
+
+OpId Folder::inline_region(OpId owner, RegionId region, absl::Span<const ValueId> results) {
+  const OpId end = kernel_.terminator(region);
+  const OpId first = kernel_.region(region).first;
+  for (const OpId id : kernel_.ops(region)) {
+    if (id == end) break;
+    kernel_.unlink(id);
+    kernel_.insert_before(owner, id);
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    replaced_.add(kernel_.op(owner).results[i], results[i]);
+  }
+  const OpId next = first == end ? kernel_.op(owner).next : first;
+  kernel_.erase(owner);
+  changed_ = true;
+  return next;
+}
+
+OpId Folder::visit_if(OpId id) {
+  const auto condition = kernel_.constant_bits(kernel_.op(id).operands[0]);
+  if (condition) {
+    const RegionId taken = kernel_.op(id).regions[*condition != 0 ? 0 : 1];
+    const auto results = yielded(kernel_, taken);
+    return inline_region(id, taken,
+                         absl::InlinedVector<ValueId, 4>(results.begin(), results.end()));
+  }
+  visit_regions(id);
+  forward_results(id);
+  return kernel_.op(id).next;
+}
+
+// A result that is one value from outside in both branches is that value; true and false in turn
+// are the condition.
+void Folder::forward_results(OpId id) {
+  const Op& op = kernel_.op(id);
+  const auto then = yielded(kernel_, op.regions[0]);
+  const auto otherwise = yielded(kernel_, op.regions[1]);
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    if (kernel_.type(op.results[i]).kind == TypeKind::kFragment) continue;
+    if (then[i] == otherwise[i]) {
+      replace(op.results[i], then[i]);
+    } else if (kernel_.type(op.results[i]).is_bool() && bits(then[i]) == 1 &&
+               bits(otherwise[i]) == 0) {
+      replace(op.results[i], op.operands[0]);
+    }
+  }
+}
+
+OpId Folder::visit_for(OpId id) {
+  const IntAnalysis::Trips trips = ints_.trips(id);
+  const absl::InlinedVector<ValueId, 8> operands(kernel_.op(id).operands.begin(),
+                                                 kernel_.op(id).operands.end());
+  const auto init = absl::MakeConstSpan(operands).subspan(3);
+  if (trips.none) {
+    const OpId next = kernel_.op(id).next;
+    for (size_t i = 0; i < init.size(); ++i) replace(kernel_.op(id).results[i], init[i]);
+    kernel_.erase(id);
+    changed_ = true;
+    return next;
+  }
+  const RegionId body = kernel_.op(id).regions[0];
+  if (trips.exactly_one) {
+    const auto& args = kernel_.region(body).args;
+    replaced_.add(args[0], operands[0]);
+    for (size_t i = 0; i < init.size(); ++i) replaced_.add(args[1 + i], init[i]);
+    const auto results = yielded(kernel_, body);
+    return inline_region(id, body, absl::InlinedVector<ValueId, 4>(results.begin(), results.end()));
+  }
+  replace_invariant(id);
+  visit_region(body);
+  replace_invariant(id);
+  return kernel_.op(id).next;
+}
+
+OpId Folder::visit_while(OpId id) {
+  replace_invariant(id);
+  const RegionId condition = kernel_.op(id).regions[0];
+  visit_region(condition);
+  if (bits(yielded(kernel_, condition)[0]) == 0) {
+    // The condition runs once, with the first values, and that is all.
+    const auto init = kernel_.op(id).operands;
+    const auto& args = kernel_.region(condition).args;
+    for (size_t i = 0; i < init.size(); ++i) replaced_.add(args[i], init[i]);
+    late_ = true;
+    return inline_region(id, condition, init);
+  }
+  visit_region(kernel_.op(id).regions[1]);
+  replace_invariant(id);
+  return kernel_.op(id).next;
+}
+
+// What each trip hands on as it got it is what the loop starts with, inside and after.
+void Folder::replace_invariant(OpId id) {
+  const Op& loop = kernel_.op(id);
+  const Carried at = carried_of(loop);
+  const auto next = yielded(kernel_, loop.regions.back());
+  for (size_t i = 0; i < loop.results.size(); ++i) {
+    const TypeKind kind = kernel_.type(loop.results[i]).kind;
+    if (kind == TypeKind::kFragment || kind == TypeKind::kPending) continue;
+    const ValueId init = loop.operands[at.first_init + i];
+    const ValueId arg = kernel_.region(loop.regions.back()).args[at.first_arg + i];
+    const ValueId handed_on = replaced_.resolve(next[i]);
+    if (handed_on != arg && handed_on != init) continue;
+    if (replaced_.resolve(loop.results[i]) == init) continue;  // found before
+    replace(loop.results[i], init);
+    for (const RegionId region : loop.regions) {
+      replace(kernel_.region(region).args[at.first_arg + i], init);
+    }
+    late_ = true;
+  }
+}
+
+// --- Values ---
+
+Node Folder::node_of(const Op& op) const {
+  return {.opcode = op.opcode,
+          .type = kernel_.type(op.result()),
+          .operands = op.operands,
+          .index = op.attr_or(AttrKey::kIndex, 0)};
+}
+
+ValueId Folder::simplify(Node& node) {
+  const ValueId folded = fold_constants(node);
+  if (valid(folded)) return folded;
+  if (has(info(node.opcode), kCommutative) && bits(node.a()) && !bits(node.b())) {
+    std::swap(node.operands[0], node.operands[1]);
+  }
+  const FoldRule rule = kRules[static_cast<size_t>(node.opcode)];
+  return rule == nullptr ? ValueId::kNone : rule(*this, node);
+}
+
+ValueId Folder::fold_constants(const Node& node) {
+  absl::InlinedVector<uint64_t, 4> operands;
+  for (const ValueId operand : node.operands) {
+    const auto constant = bits(operand);
+    if (!constant) return ValueId::kNone;
+    operands.push_back(*constant);
+  }
+  if (operands.empty()) return ValueId::kNone;
+  const size_t typed = node.opcode == Opcode::kSelect ? 1 : 0;
+  const auto result = fold_scalar(node.opcode, kernel_.type(node.operands[typed]).scalar,
+                                  node.type.scalar, operands);
+  return result ? constant(node.type, *result) : ValueId::kNone;
+}
+
+ValueId Folder::build(const Node& node) {
+  const ValueId result = builder_.create(node.opcode, node.operands, node.type);
+  if (node.opcode == Opcode::kExtract || node.opcode == Opcode::kSlice) {
+    kernel_.op(kernel_.value(result).def).set_attr(AttrKey::kIndex, node.index);
+  }
+  return result;
+}
+
+ValueId Folder::make(Opcode opcode, std::initializer_list<ValueId> operands, Type type) {
+  Node node{.opcode = opcode, .type = type, .operands = operands};
+  node.type = infer_results(kernel_, opcode, node.operands, type)[0];
+  const ValueId simpler = simplify(node);
+  return valid(simpler) ? simpler : build(node);
+}
+
+ValueId Folder::make_indexed(Opcode opcode, ValueId operand, int64_t index, Type type) {
+  Node node{.opcode = opcode, .type = type, .operands = {operand}, .index = index};
+  const ValueId simpler = simplify(node);
+  return valid(simpler) ? simpler : build(node);
+}
+
+ValueId Folder::make_pack(absl::Span<const ValueId> operands, Type type) {
+  Node node{.opcode = Opcode::kPack, .type = type, .operands = {}};
+  node.operands.assign(operands.begin(), operands.end());
+  const ValueId simpler = simplify(node);
+  return valid(simpler) ? simpler : build(node);
+}
+
+ValueId Folder::constant(Type type, uint64_t bits) { return builder_.constant(type, bits); }
+
+ValueId Folder::constant_number(Type type, int64_t number) {
+  return builder_.constant_int(type, number);
+}
+
+ValueId Folder::constant_real(Type type, double value) {
+  switch (type.scalar) {
+    case Scalar::kF16:
+      return constant(type, double_to_f16(value));
+    case Scalar::kBF16:
+      return constant(type, double_to_bf16(value));
+    case Scalar::kF32:
+      return constant(type, std::bit_cast<uint32_t>(static_cast<float>(value)));
+    case Scalar::kF64:
+    case Scalar::kNone:
+    case Scalar::kBool:
+    case Scalar::kI32:
+    case Scalar::kU32:
+    case Scalar::kI64:
+    case Scalar::kU64:
+      return constant(type, std::bit_cast<uint64_t>(value));
+  }
+  return ValueId::kNone;
+}
+
+ValueId Folder::boolean(Type like, bool value) {
+  return constant(like.with_scalar(Scalar::kBool), value ? 1 : 0);
+}
+
+std::optional<double> Folder::real(ValueId value) const {
+  const auto constant = bits(value);
+  if (!constant) return std::nullopt;
+  const Scalar scalar = type(value).scalar;
+  if (scalar == Scalar::kF16) return f16_to_float(static_cast<uint16_t>(*constant));
+  if (scalar == Scalar::kBF16) return bf16_to_float(static_cast<uint16_t>(*constant));
+  if (scalar == Scalar::kF32) return std::bit_cast<float>(static_cast<uint32_t>(*constant));
+  return std::bit_cast<double>(*constant);
+}
+
+bool Folder::is_real(ValueId value, double wanted) const {
+  const auto constant = real(value);
+  return constant && *constant == wanted && std::signbit(*constant) == std::signbit(wanted);
+}
+
+std::optional<Node> Folder::definition(ValueId value) const {
+  const Op* const op = kernel_.def(value);
+  if (op == nullptr || !has(info(*op), kPure)) return std::nullopt;
+  for (const ValueId operand : op->operands) {
+    if (owns_registers(operand)) return std::nullopt;
+  }
+  return node_of(*op);
+}
+
+std::optional<Node> Folder::match(ValueId value, Opcode opcode) const {
+  const Op* const op = kernel_.def(value);
+  if (op == nullptr || op->opcode != opcode) return std::nullopt;
+  return definition(value);
+}
+
+}  // namespace heddle::ir

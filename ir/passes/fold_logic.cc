@@ -1,0 +1,186 @@
+// Rules of fold for bits, comparisons and choices.
+#include <algorithm>
+#include <bit>
+
+#include "heddle/ir/passes/folder.h"
+
+namespace heddle::ir {
+namespace {
+
+constexpr ValueId kNoChange = ValueId::kNone;
+
+// (x op c1) op c2 is x op (c1 op c2), for and, or, xor.
+ValueId collect_constants(Folder& f, const Node& n) {
+  if (!f.bits(n.b())) return kNoChange;
+  const auto inner = f.match(n.a(), n.opcode);
+  if (!inner || !f.bits(inner->b())) return kNoChange;
+  return f.make(n.opcode, {inner->a(), f.make(n.opcode, {inner->b(), n.b()})});
+}
+
+ValueId make_shift(Folder& f, Opcode opcode, ValueId value, int64_t count) {
+  return f.make(opcode, {value, f.constant_number(kU32Type, count)});
+}
+
+struct Opposite {
+  Opcode of;
+  Opcode is;
+  bool floats_too;  // ordered comparisons of floats have no ordered opposite
+};
+constexpr Opposite kOpposites[] = {
+    {Opcode::kEq, Opcode::kNe, true},  {Opcode::kNe, Opcode::kEq, true},
+    {Opcode::kLt, Opcode::kGe, false}, {Opcode::kGe, Opcode::kLt, false},
+    {Opcode::kLe, Opcode::kGt, false}, {Opcode::kGt, Opcode::kLe, false},
+};
+
+Opcode mirrored(Opcode comparison) {
+  if (comparison == Opcode::kLt) return Opcode::kGt;
+  if (comparison == Opcode::kGt) return Opcode::kLt;
+  if (comparison == Opcode::kLe) return Opcode::kGe;
+  if (comparison == Opcode::kGe) return Opcode::kLe;
+  return comparison;
+}
+
+// A value compared with itself.
+ValueId compare_same(Folder& f, const Node& n, bool floats) {
+  const bool strict = n.opcode == Opcode::kLt || n.opcode == Opcode::kGt || n.opcode == Opcode::kNe;
+  // A NaN is neither less nor greater than itself, but is not equal to itself either.
+  if (floats && (!strict || n.opcode == Opcode::kNe)) return kNoChange;
+  return f.boolean(n.type, !strict);
+}
+
+// eq and ne of integers and bools with a constant.
+ValueId compare_equal(Folder& f, const Node& n, int64_t c) {
+  const bool equal = n.opcode == Opcode::kEq;
+  if (f.type(n.a()).scalar == Scalar::kBool) {
+    return equal == (c != 0) ? n.a() : f.make(Opcode::kNot, {n.a()});
+  }
+  // Modulo 2^n: x + c1 = c2 where x = c2 - c1, and x - y = 0 where x = y.
+  if (const auto sum = f.match(n.a(), Opcode::kAdd)) {
+    if (const auto inner = f.number(sum->b())) {
+      const auto rest = static_cast<uint64_t>(c) - static_cast<uint64_t>(*inner);
+      const ValueId bound = f.constant_number(f.type(n.a()), static_cast<int64_t>(rest));
+      return f.make(n.opcode, {sum->a(), bound});
+    }
+  }
+  if (const auto difference = f.match(n.a(), Opcode::kSub); difference && c == 0) {
+    return f.make(n.opcode, {difference->a(), difference->b()});
+  }
+  if (const auto number = f.match(n.a(), Opcode::kConvert); number && c == 0) {
+    if (f.type(number->a()).scalar != Scalar::kBool) return kNoChange;
+    return equal ? f.make(Opcode::kNot, {number->a()}) : number->a();
+  }
+  return kNoChange;
+}
+
+}  // namespace
+
+ValueId fold_and(Folder& f, const Node& n) {
+  if (n.a() == n.b()) return n.a();
+  const auto mask = f.bits(n.b());
+  if (mask == 0) return n.b();
+  if (mask == all_ones(n.type)) return n.a();
+  if (mask && std::has_single_bit(*mask + 1) &&
+      IntRange{0, static_cast<int64_t>(*mask)}.contains(f.ints().range(n.a()))) {
+    return n.a();  // the mask takes nothing away
+  }
+  for (const bool swapped : {false, true}) {
+    const auto inverse = f.match(swapped ? n.a() : n.b(), Opcode::kNot);
+    if (inverse && inverse->a() == (swapped ? n.b() : n.a())) return f.constant(n.type, 0);
+  }
+  return collect_constants(f, n);
+}
+
+ValueId fold_or(Folder& f, const Node& n) {
+  if (n.a() == n.b()) return n.a();
+  const auto mask = f.bits(n.b());
+  if (mask == 0) return n.a();
+  if (mask == all_ones(n.type)) return n.b();
+  for (const bool swapped : {false, true}) {
+    const auto inverse = f.match(swapped ? n.a() : n.b(), Opcode::kNot);
+    if (inverse && inverse->a() == (swapped ? n.b() : n.a())) {
+      return f.constant(n.type, all_ones(n.type));
+    }
+  }
+  return collect_constants(f, n);
+}
+
+ValueId fold_xor(Folder& f, const Node& n) {
+  if (n.a() == n.b()) return f.constant(n.type, 0);
+  const auto mask = f.bits(n.b());
+  if (mask == 0) return n.a();
+  if (mask == all_ones(n.type)) return f.make(Opcode::kNot, {n.a()});
+  return collect_constants(f, n);
+}
+
+ValueId fold_not(Folder& f, const Node& n) {
+  if (const auto inner = f.match(n.a(), Opcode::kNot)) return inner->a();
+  for (const Opposite& opposite : kOpposites) {
+    const auto comparison = f.match(n.a(), opposite.of);
+    if (!comparison) continue;
+    if (is_float(f.type(comparison->a()).scalar) && !opposite.floats_too) return kNoChange;
+    return f.make(opposite.is, {comparison->a(), comparison->b()});
+  }
+  return kNoChange;
+}
+
+ValueId fold_shl(Folder& f, const Node& n) {
+  const auto count = f.number(n.b());
+  if (!count) return kNoChange;
+  const int width = element_bits(n.type);
+  if (*count == 0) return n.a();
+  if (*count >= width) return f.constant(n.type, 0);
+  if (const auto inner = f.match(n.a(), Opcode::kShl)) {
+    if (const auto before = f.number(inner->b())) {
+      return make_shift(f, Opcode::kShl, inner->a(), std::min<int64_t>(*before + *count, width));
+    }
+  }
+  return kNoChange;
+}
+
+ValueId fold_shr(Folder& f, const Node& n) {
+  const auto count = f.number(n.b());
+  if (!count) return kNoChange;
+  const int width = element_bits(n.type);
+  // Where everything is shifted out, a signed number leaves its sign.
+  const int64_t most = is_signed(n.type.scalar) ? width - 1 : width;
+  if (*count == 0) return n.a();
+  if (*count > most) return make_shift(f, Opcode::kShr, n.a(), most);
+  if (*count == width) return f.constant(n.type, 0);
+  if (const auto inner = f.match(n.a(), Opcode::kShr)) {
+    if (const auto before = f.number(inner->b())) {
+      return make_shift(f, Opcode::kShr, inner->a(), std::min(*before + *count, most));
+    }
+  }
+  if (const auto inner = f.match(n.a(), Opcode::kShl)) {
+    if (f.number(inner->b()) == count && *count < 63 &&
+        product_fits(f, inner->a(), int64_t{1} << *count)) {
+      return inner->a();
+    }
+  }
+  return kNoChange;
+}
+
+ValueId fold_comparison(Folder& f, const Node& n) {
+  const bool floats = is_float(f.type(n.a()).scalar);
+  if (n.a() == n.b()) return compare_same(f, n, floats);
+  if (f.bits(n.a()) && !f.bits(n.b())) return f.make(mirrored(n.opcode), {n.b(), n.a()});
+  const auto c = f.number(n.b());
+  if (c && (n.opcode == Opcode::kEq || n.opcode == Opcode::kNe)) return compare_equal(f, n, *c);
+  return kNoChange;
+}
+
+ValueId fold_select(Folder& f, const Node& n) {
+  if (n.b() == n.c()) return n.b();
+  if (const auto condition = f.bits(n.a())) return *condition != 0 ? n.b() : n.c();
+  if (const auto inverse = f.match(n.a(), Opcode::kNot)) {
+    return f.make(Opcode::kSelect, {inverse->a(), n.c(), n.b()});
+  }
+  if (!n.type.is_bool()) return kNoChange;
+  if (f.bits(n.b()) == 1 && f.bits(n.c()) == 0) return n.a();
+  if (f.bits(n.b()) == 0 && f.bits(n.c()) == 1) return f.make(Opcode::kNot, {n.a()});
+  if (f.bits(n.c()) == 0) return f.make(Opcode::kAnd, {n.a(), n.b()});
+  if (f.bits(n.b()) == 1) return f.make(Opcode::kOr, {n.a(), n.c()});
+  return kNoChange;
+}
+
+}  // namespace heddle::ir

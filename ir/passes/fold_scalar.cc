@@ -1,0 +1,294 @@
+#include "heddle/ir/passes/fold_scalar.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "heddle/ir/float16.h"
+
+namespace heddle::ir {
+namespace {
+
+using Bits = std::optional<uint64_t>;
+using Operands = absl::Span<const uint64_t>;
+using Rule = Bits (*)(Scalar operand, Scalar result, Operands bits);
+
+// --- Elements and their bits ---
+
+int width(Scalar scalar) { return scalar == Scalar::kBool ? 1 : info(scalar).bits; }
+
+uint64_t mask(Scalar scalar) { return ~uint64_t{0} >> (64 - width(scalar)); }
+
+uint64_t sign_bit(Scalar scalar) { return uint64_t{1} << (width(scalar) - 1); }
+
+// Sign-extended where the type has a sign.
+int64_t to_signed(Scalar scalar, uint64_t bits) {
+  if (is_signed(scalar) && (bits & sign_bit(scalar)) != 0) bits |= ~mask(scalar);
+  return static_cast<int64_t>(bits);
+}
+
+Bits from_int(Scalar scalar, uint64_t value) { return value & mask(scalar); }
+
+// Every float type's values are doubles.
+double to_double(Scalar scalar, uint64_t bits) {
+  if (scalar == Scalar::kF16) return f16_to_float(static_cast<uint16_t>(bits));
+  if (scalar == Scalar::kBF16) return bf16_to_float(static_cast<uint16_t>(bits));
+  if (scalar == Scalar::kF32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  return std::bit_cast<double>(bits);
+}
+
+// Rounds once. A NaN here is one that the op made up.
+Bits from_double(Scalar scalar, double value) {
+  if (std::isnan(value)) return std::nullopt;
+  if (scalar == Scalar::kF16) return double_to_f16(value);
+  if (scalar == Scalar::kBF16) return double_to_bf16(value);
+  if (scalar == Scalar::kF32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+  return std::bit_cast<uint64_t>(value);
+}
+
+// --- Arithmetic ---
+
+// f16 and bf16 compute in float, which has more than twice their digits, so that rounding its
+// result once more is exact for one operation.
+template <class Function>
+Bits in_float(Scalar scalar, Operands bits, Function function) {
+  const auto operand = [&](size_t i) { return to_double(scalar, bits[i < bits.size() ? i : 0]); };
+  if (scalar == Scalar::kF64) return from_double(scalar, function(operand(0), operand(1)));
+  const auto a = static_cast<float>(operand(0));
+  const auto b = static_cast<float>(operand(1));
+  return from_double(scalar, static_cast<double>(function(a, b)));
+}
+
+Bits add(Scalar scalar, Scalar, Operands o) {
+  if (!is_float(scalar)) return from_int(scalar, o[0] + o[1]);
+  return in_float(scalar, o, [](auto a, auto b) { return a + b; });
+}
+
+Bits sub(Scalar scalar, Scalar, Operands o) {
+  if (!is_float(scalar)) return from_int(scalar, o[0] - o[1]);
+  return in_float(scalar, o, [](auto a, auto b) { return a - b; });
+}
+
+Bits mul(Scalar scalar, Scalar, Operands o) {
+  if (!is_float(scalar)) return from_int(scalar, o[0] * o[1]);
+  return in_float(scalar, o, [](auto a, auto b) { return a * b; });
+}
+
+// Whether the quotient and the remainder are specified.
+bool divides(Scalar scalar, Operands o) {
+  if (o[1] == 0) return false;
+  return !is_signed(scalar) || o[0] != sign_bit(scalar) || o[1] != mask(scalar);
+}
+
+Bits div(Scalar scalar, Scalar, Operands o) {
+  if (is_float(scalar)) return in_float(scalar, o, [](auto a, auto b) { return a / b; });
+  if (!divides(scalar, o)) return std::nullopt;
+  if (!is_signed(scalar)) return from_int(scalar, o[0] / o[1]);
+  const int64_t quotient = to_signed(scalar, o[0]) / to_signed(scalar, o[1]);
+  return from_int(scalar, static_cast<uint64_t>(quotient));
+}
+
+Bits rem(Scalar scalar, Scalar, Operands o) {
+  if (!divides(scalar, o)) return std::nullopt;
+  if (!is_signed(scalar)) return from_int(scalar, o[0] % o[1]);
+  const int64_t remainder = to_signed(scalar, o[0]) % to_signed(scalar, o[1]);
+  return from_int(scalar, static_cast<uint64_t>(remainder));
+}
+
+bool less(Scalar scalar, uint64_t a, uint64_t b) {
+  if (is_float(scalar)) return to_double(scalar, a) < to_double(scalar, b);
+  return is_signed(scalar) ? to_signed(scalar, a) < to_signed(scalar, b) : a < b;
+}
+
+bool is_nan(Scalar scalar, uint64_t bits) {
+  return is_float(scalar) && std::isnan(to_double(scalar, bits));
+}
+
+// The smaller of two numbers, or the larger: a NaN loses, and -0 < +0.
+Bits pick(Scalar scalar, Operands o, bool smaller) {
+  const bool nan[] = {is_nan(scalar, o[0]), is_nan(scalar, o[1])};
+  if (nan[0] && nan[1]) return std::nullopt;
+  if (nan[0] || nan[1]) return o[nan[0] ? 1 : 0];
+  bool first_less = less(scalar, o[0], o[1]);
+  const bool zeros = is_float(scalar) && !first_less && !less(scalar, o[1], o[0]);
+  if (zeros) first_less = (o[0] & sign_bit(scalar)) != 0;  // equal, so only the zeros' signs differ
+  return o[first_less == smaller ? 0 : 1];
+}
+
+Bits min(Scalar scalar, Scalar, Operands o) { return pick(scalar, o, true); }
+Bits max(Scalar scalar, Scalar, Operands o) { return pick(scalar, o, false); }
+
+Bits neg(Scalar scalar, Scalar, Operands o) {
+  return is_float(scalar) ? o[0] ^ sign_bit(scalar) : from_int(scalar, 0 - o[0]);
+}
+
+Bits abs(Scalar scalar, Scalar, Operands o) {
+  if (is_nan(scalar, o[0])) return std::nullopt;
+  if (is_float(scalar)) return o[0] & ~sign_bit(scalar);
+  const bool negative = is_signed(scalar) && (o[0] & sign_bit(scalar)) != 0;
+  return from_int(scalar, negative ? 0 - o[0] : o[0]);
+}
+
+// a + b rounded to odd: what lies between two doubles becomes the one whose last bit is set.
+// Rounding that to half the digits or fewer gives what rounding the exact sum gives.
+double add_to_odd(double a, double b) {
+  const double sum = a + b;
+  if (!std::isfinite(sum)) return sum;
+  const double b_part = sum - a;
+  const double error = (a - (sum - b_part)) + (b - b_part);
+  const auto bits = std::bit_cast<uint64_t>(sum);
+  if (error == 0 || (bits & 1) != 0) return sum;
+  return std::bit_cast<double>((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
+}
+
+Bits fma(Scalar scalar, Scalar, Operands o) {
+  if (!is_float(scalar)) return from_int(scalar, o[0] * o[1] + o[2]);
+  const double a = to_double(scalar, o[0]);
+  const double b = to_double(scalar, o[1]);
+  const double c = to_double(scalar, o[2]);
+  if (scalar == Scalar::kF64) return from_double(scalar, std::fma(a, b, c));
+  if (scalar == Scalar::kF32) {
+    const auto f = [](double v) { return static_cast<float>(v); };
+    return from_double(scalar, static_cast<double>(std::fma(f(a), f(b), f(c))));
+  }
+  // The product of two 16-bit floats is exact in double; the sum is rounded here and once more.
+  return from_double(scalar, add_to_odd(a * b, c));
+}
+
+Bits sqrt(Scalar scalar, Scalar, Operands o) {
+  return in_float(scalar, o, [](auto a, auto) { return std::sqrt(a); });
+}
+
+Bits rcp(Scalar scalar, Scalar, Operands o) {
+  return in_float(scalar, o, [](auto a, auto) { return 1 / a; });
+}
+
+// --- Bits ---
+
+Bits bit_and(Scalar, Scalar, Operands o) { return o[0] & o[1]; }
+Bits bit_or(Scalar, Scalar, Operands o) { return o[0] | o[1]; }
+Bits bit_xor(Scalar, Scalar, Operands o) { return o[0] ^ o[1]; }
+Bits bit_not(Scalar scalar, Scalar, Operands o) { return from_int(scalar, ~o[0]); }
+
+Bits shl(Scalar scalar, Scalar, Operands o) {
+  return o[1] >= static_cast<uint64_t>(width(scalar)) ? 0 : from_int(scalar, o[0] << o[1]);
+}
+
+Bits shr(Scalar scalar, Scalar, Operands o) {
+  const uint64_t last = static_cast<uint64_t>(width(scalar)) - 1;
+  if (!is_signed(scalar)) return o[1] > last ? 0 : o[0] >> o[1];
+  return from_int(scalar, static_cast<uint64_t>(to_signed(scalar, o[0]) >> std::min(o[1], last)));
+}
+
+// --- Comparison and choice ---
+
+bool equal(Scalar scalar, Operands o) {
+  if (is_float(scalar)) return to_double(scalar, o[0]) == to_double(scalar, o[1]);
+  return o[0] == o[1];
+}
+
+Bits eq(Scalar scalar, Scalar, Operands o) { return equal(scalar, o); }
+Bits ne(Scalar scalar, Scalar, Operands o) { return !equal(scalar, o); }
+Bits lt(Scalar scalar, Scalar, Operands o) { return less(scalar, o[0], o[1]); }
+Bits gt(Scalar scalar, Scalar, Operands o) { return less(scalar, o[1], o[0]); }
+Bits le(Scalar scalar, Scalar, Operands o) { return less(scalar, o[0], o[1]) || equal(scalar, o); }
+Bits ge(Scalar scalar, Scalar, Operands o) { return less(scalar, o[1], o[0]) || equal(scalar, o); }
+
+Bits select(Scalar, Scalar, Operands o) { return o[0] != 0 ? o[1] : o[2]; }
+
+// --- Conversion ---
+
+Bits float_to_int(Scalar from, Scalar to, double value) {
+  if (std::isnan(value)) {
+    const bool wide = width(from) == 64 || width(to) == 64;
+    return wide ? sign_bit(to) : 0;
+  }
+  const double number = std::trunc(value);
+  if (is_signed(to)) {
+    const double limit = std::ldexp(1.0, width(to) - 1);
+    if (number >= limit) return sign_bit(to) - 1;
+    if (number < -limit) return sign_bit(to);
+    return from_int(to, static_cast<uint64_t>(static_cast<int64_t>(number)));
+  }
+  if (number >= std::ldexp(1.0, width(to))) return mask(to);
+  return number <= 0 ? 0 : static_cast<uint64_t>(number);
+}
+
+// An integer as a double, rounded to odd (see add_to_odd) where it has too many digits.
+double int_to_odd(bool negative, uint64_t magnitude) {
+  if (magnitude >> 53 != 0) {
+    const bool inexact = (magnitude & 0x7FF) != 0;
+    magnitude = (magnitude & ~uint64_t{0x7FF}) | (inexact ? 0x800 : 0);
+  }
+  const auto value = static_cast<double>(magnitude);
+  return negative ? -value : value;
+}
+
+Bits int_to_float(Scalar from, Scalar to, uint64_t bits) {
+  const int64_t number = to_signed(from, bits);
+  const bool negative = is_signed(from) && number < 0;
+  if (to == Scalar::kF64) {
+    const double value = negative ? static_cast<double>(number) : static_cast<double>(bits);
+    return std::bit_cast<uint64_t>(value);
+  }
+  const uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(number) : bits;
+  return from_double(to, int_to_odd(negative, magnitude));
+}
+
+Bits convert(Scalar from, Scalar to, Operands o) {
+  if (to == Scalar::kBool) {
+    return is_float(from) ? Bits(!(to_double(from, o[0]) == 0)) : Bits(o[0] != 0);
+  }
+  if (is_float(from)) {
+    const double value = to_double(from, o[0]);
+    return is_float(to) ? from_double(to, value) : float_to_int(from, to, value);
+  }
+  if (is_float(to)) return int_to_float(from, to, o[0]);
+  return from_int(to, static_cast<uint64_t>(to_signed(from, o[0])));
+}
+
+Bits bitcast(Scalar, Scalar, Operands o) { return o[0]; }
+
+constexpr std::array<Rule, kOpcodeCount> kRules = [] {
+  std::array<Rule, kOpcodeCount> table{};
+  const auto row = [&](Opcode opcode) -> Rule& { return table[static_cast<size_t>(opcode)]; };
+  row(Opcode::kAdd) = add;
+  row(Opcode::kSub) = sub;
+  row(Opcode::kMul) = mul;
+  row(Opcode::kDiv) = div;
+  row(Opcode::kRem) = rem;
+  row(Opcode::kMin) = min;
+  row(Opcode::kMax) = max;
+  row(Opcode::kNeg) = neg;
+  row(Opcode::kAbs) = abs;
+  row(Opcode::kFma) = fma;
+  row(Opcode::kSqrt) = sqrt;
+  row(Opcode::kRcp) = rcp;
+  row(Opcode::kAnd) = bit_and;
+  row(Opcode::kOr) = bit_or;
+  row(Opcode::kXor) = bit_xor;
+  row(Opcode::kNot) = bit_not;
+  row(Opcode::kShl) = shl;
+  row(Opcode::kShr) = shr;
+  row(Opcode::kEq) = eq;
+  row(Opcode::kNe) = ne;
+  row(Opcode::kLt) = lt;
+  row(Opcode::kLe) = le;
+  row(Opcode::kGt) = gt;
+  row(Opcode::kGe) = ge;
+  row(Opcode::kSelect) = select;
+  row(Opcode::kConvert) = convert;
+  row(Opcode::kBitcast) = bitcast;
+  return table;
+}();
+
+}  // namespace
+
+std::optional<uint64_t> fold_scalar(Opcode opcode, Scalar operand, Scalar result,
+                                    absl::Span<const uint64_t> bits) {
+  const Rule rule = kRules[static_cast<size_t>(opcode)];
+  return rule == nullptr ? std::nullopt : rule(operand, result, bits);
+}
+
+}  // namespace heddle::ir

@@ -1,0 +1,26 @@
+// What an op makes of constant elements, by ops.def and by nothing else: the interpreter and the
+// GPU have their own accounts of the same semantics, and tests hold the three against each other.
+//
+//   const uint64_t bits[] = {0x3F800000, 0x40000000};                        // 1.0f, 2.0f
+//   fold_scalar(Opcode::kAdd, Scalar::kF32, Scalar::kF32, bits)              // 0x40400000
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/types/span.h"
+#include "heddle/ir/op_info.h"
+#include "heddle/ir/type.h"
+
+namespace heddle::ir {
+
+// The result's bits, zero-extended. `operand` is the element type of the first operand in the row's
+// role T (of the only one, for conversions), `result` that of the result. Bits of a shift's count
+// are u32, of a choice's condition bool.
+//
+// nullopt: the result is unspecified or approximate, or a NaN that the op makes up, whose bits are
+// unspecified; or the op is none that works on elements.
+std::optional<uint64_t> fold_scalar(Opcode opcode, Scalar operand, Scalar result,
+                                    absl::Span<const uint64_t> bits);
+
+}  // namespace heddle::ir

@@ -1,0 +1,65 @@
+#include "heddle/ir/passes/pass.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/passes/passes.h"
+
+namespace heddle::ir {
+
+absl::Span<const Pass> builtin_passes() {
+  static const auto* const passes = new std::vector<Pass>{
+      {.name = "promote-vars",
+       .summary = "Turn variables into values that loops and ifs carry",
+       .run = promote_vars,
+       .gives = kPureSsa},
+      {.name = "fold", .summary = "Compute what is known, simplify what is not", .run = fold},
+      {.name = "dce", .summary = "Remove what nothing depends on", .run = dce},
+      // A variable hides what a loop changes, so before promote-vars nothing would move.
+      {.name = "licm",
+       .summary = "Move what does not change out of loops",
+       .run = licm,
+       .needs = kPureSsa},
+      {.name = "cse", .summary = "Compute what is computed twice once", .run = cse},
+      {.name = "contract",
+       .summary = "Fuse multiplications with additions (changes roundings)",
+       .run = contract},
+  };
+  return *passes;
+}
+
+PassRegistry::PassRegistry() : passes_(builtin_passes().begin(), builtin_passes().end()) {}
+
+absl::Status PassRegistry::add(Pass pass) {
+  const bool word =
+      !pass.name.empty() && std::all_of(pass.name.begin(), pass.name.end(), [](unsigned char c) {
+        return absl::ascii_isalnum(c) || c == '-' || c == '_';
+      });
+  if (!word) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a pass cannot be called '", pass.name,
+                     "', because pipelines are names of letters, digits, '-' and '_' with commas "
+                     "between them"));
+  }
+  if (pass.run == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pass '", pass.name, "' has no function to run; set Pass::run"));
+  }
+  if (find(pass.name) != nullptr) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("there is a pass '", pass.name, "' already; give yours another name"));
+  }
+  passes_.push_back(std::move(pass));
+  return absl::OkStatus();
+}
+
+const Pass* PassRegistry::find(absl::string_view name) const {
+  for (const Pass& pass : passes_) {
+    if (pass.name == name) return &pass;
+  }
+  return nullptr;
+}
+
+}  // namespace heddle::ir

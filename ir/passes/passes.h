@@ -1,0 +1,17 @@
+// The built-in passes as functions. Each keeps a valid kernel valid, and says whether it changed
+// it; its file says what it does, why, and shows an example. Pipelines run them by name
+// (pipeline.h).
+#pragma once
+
+#include "heddle/ir/kernel.h"
+
+namespace heddle::ir {
+
+bool promote_vars(Kernel& kernel);  // promote_vars.cc
+bool fold(Kernel& kernel);          // fold.cc
+bool dce(Kernel& kernel);           // dce.cc
+bool licm(Kernel& kernel);          // licm.cc
+bool cse(Kernel& kernel);           // cse.cc
+bool contract(Kernel& kernel);      // contract.cc
+
+}  // namespace heddle::ir
