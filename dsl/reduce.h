@@ -34,16 +34,27 @@ struct maximum {
   }
 };
 
+namespace detail {
+
+// The same thing with the leaves of another: what `result = next` would say if values could change.
+template <class T>
+void replace_leaves(T& result, const T& next) {
+  NodeList leaves;
+  leaves.append(next);
+  leaves.write_to(result);
+}
+
+}  // namespace detail
+
 // Combines one value a lane, over segments of `width` lanes (a power of two): every lane of a
 // segment gets the result. All lanes of the warp take part.
 template <Traced T, class Combine>
-T warp_reduce(const T& value, Combine combine, int width = kWarpSize) {
+T warp_reduce(const T& value, Combine combine, int width = kWarpSize,
+              SourceLoc loc = SourceLoc::current()) {
   T result = value;
   for (int mask = width / 2; mask > 0; mask /= 2) {
-    const T next = combine(result, shfl_xor(result, mask, width));
-    detail::NodeList leaves;
-    leaves.append(next);
-    leaves.write_to(result);
+    detail::replace_leaves(
+        result, combine(result, shfl_xor(result, detail::Arg<int32_t>(mask, loc), width)));
   }
   return result;
 }
@@ -51,16 +62,16 @@ T warp_reduce(const T& value, Combine combine, int width = kWarpSize) {
 // The same where only the first `count` lanes of the warp hold a value, 1 to 32 and the same in all
 // lanes: the result is in every lane.
 template <Traced T, class Combine>
-T warp_reduce_first(const T& value, const Int& count, Combine combine) {
+T warp_reduce_first(const T& value, const Int& count, Combine combine,
+                    SourceLoc loc = SourceLoc::current()) {
+  const Int lane = lane_id(loc);
   T result = value;
   for (int delta = kWarpSize / 2; delta > 0; delta /= 2) {
-    const T other = shfl_down(result, delta);
-    const T next = select(lane_id() + delta < count, combine(result, other), result);
-    detail::NodeList leaves;
-    leaves.append(next);
-    leaves.write_to(result);
+    // Lanes past the last value may not exist, so none reads them.
+    const T other = shfl(result, detail::Arg<int32_t>(min(lane + delta, count - 1), loc));
+    detail::replace_leaves(result, select(lane + delta < count, combine(result, other), result));
   }
-  return shfl(result, 0);
+  return shfl(result, detail::Arg<int32_t>(0, loc));
 }
 
 namespace detail {
@@ -111,9 +122,10 @@ auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curren
   const int warps = warps_per_block();
   const int whole = threads % kWarpSize == 0 ? kWarpSize : 0;
   const auto in_warp = [&] {
-    if (whole != 0) return warp_reduce(result, combine);
-    if (warps == 1) return warp_reduce_first(result, Int(threads), combine);
-    return warp_reduce_first(result, min(Int(threads) - warp_id() * kWarpSize, kWarpSize), combine);
+    if (whole != 0) return warp_reduce(result, combine, kWarpSize, loc);
+    if (warps == 1) return warp_reduce_first(result, Int(threads), combine, loc);
+    return warp_reduce_first(result, min(Int(threads) - warp_id() * kWarpSize, kWarpSize), combine,
+                             loc);
   };
   const T warp_result = in_warp();
   if (warps == 1) return warp_result;
@@ -126,8 +138,8 @@ auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curren
   // repeat over the lanes where their number is a power of two, so that no lane idles.
   const bool repeats = (warps & (warps - 1)) == 0;
   slots.load(result, repeats ? lane_id() & (warps - 1) : min(lane_id(), warps - 1), loc);
-  if (repeats) return warp_reduce(result, combine, warps);
-  return warp_reduce_first(result, Int(warps), combine);
+  if (repeats) return warp_reduce(result, combine, warps, loc);
+  return warp_reduce_first(result, Int(warps), combine, loc);
 }
 
 }  // namespace heddle

@@ -98,20 +98,24 @@ absl::Status check_fixed(const Compilation& compilation, Arguments arguments) {
   for (int i = 0; i < static_cast<int>(compilation.params.size()); ++i) {
     const ir::Param& param = compilation.optimized.params()[i];
     if (compilation.params[i].unbounded) continue;
-    for (int dim = 0; dim < static_cast<int>(param.extents.size()); ++dim) {
-      const auto differs = [&](const char* what, int64_t fixed, int64_t given) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            describe_argument(compilation.params, i), " of ", compilation.describe(), " has ", what,
-            " ", given, " in mode ", dim, ", and this variant was compiled for ", fixed,
-            "; fix: compile it with kAny there, or let launch() choose the variant"));
-      };
+    const int rank = static_cast<int>(param.extents.size());
+    const auto differs = [&](const char* what, int dim, int64_t fixed, int64_t given) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          describe_argument(compilation.params, i), " of ", compilation.describe(), " has ", what,
+          " ", given, " in mode ", dim, ", and this variant was compiled for ", fixed,
+          "; fix: compile it with kAny there, or let launch() choose the variant"));
+    };
+    // Extents first: they are what the caller chose, and strides follow from them.
+    for (int dim = 0; dim < rank; ++dim) {
       if (param.extents[dim] != kAny && param.extents[dim] != arguments[i].extents[dim]) {
-        return differs("extent", param.extents[dim], arguments[i].extents[dim]);
+        return differs("extent", dim, param.extents[dim], arguments[i].extents[dim]);
       }
+    }
+    for (int dim = 0; dim < rank; ++dim) {
       // The stride of a mode with one element is never used.
       if (param.strides[dim] != kAny && param.strides[dim] != arguments[i].strides[dim] &&
           arguments[i].extents[dim] > 1) {
-        return differs("stride", param.strides[dim], arguments[i].strides[dim]);
+        return differs("stride", dim, param.strides[dim], arguments[i].strides[dim]);
       }
     }
   }
@@ -181,8 +185,8 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
   return executable->launch(config, arguments);
 }
 
-absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
-                                       const CompileOptions& options) {
+absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
+                                              const Signature& signature) {
   const absl::Span<const ir::ParamInfo> params = source.params();
   if (signature.size() != params.size()) {
     return absl::InvalidArgumentError(absl::StrCat("the signature of ", describe(source), " has ",
@@ -203,8 +207,15 @@ absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Sig
       add_facts(spec, params[i], i, specialization);
     }
   }
+  return specialization;
+}
+
+absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
+                                       const CompileOptions& options) {
+  absl::StatusOr<ir::Specialization> specialization = specialize(source, signature);
+  if (!specialization.ok()) return specialization.status();
   absl::StatusOr<std::shared_ptr<const Compilation>> compilation =
-      compile_source(source, std::move(specialization), options);
+      compile_source(source, *std::move(specialization), options);
   if (!compilation.ok()) return compilation.status();
   return CompiledKernel(*std::move(compilation));
 }

@@ -60,6 +60,10 @@ class CompiledKernel {
 
 absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
                                        const CompileOptions& options = {});
+// What a signature says of the arguments: for whoever traces a kernel or compiles it by stages
+// (compile_source). kInvalidArgument where it does not fit the kernel's parameters.
+absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
+                                              const Signature& signature);
 absl::Status launch(const Stream& stream, const ir::KernelSource& source,
                     const LaunchConfig& config, Arguments arguments);
 

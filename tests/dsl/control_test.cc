@@ -125,7 +125,7 @@ TEST(ForTest, HostBreakIsReportedAndTracingGoesOn) {
 }
 
 TEST(ForTest, ValueThatLeavesItsBodyIsReportedWithBothPlaces) {
-  const int line = __LINE__ + 3;
+  const int line = __LINE__ + 4;
   const auto kernel = define_kernel("escape(y, n)", [](Tensor<float, 1> y, Int n) {
     std::array<Float, 1> kept{0.0f};
     detail::Node escaped;
@@ -137,7 +137,7 @@ TEST(ForTest, ValueThatLeavesItsBodyIsReportedWithBothPlaces) {
   const ir::Diagnostic& d = result.diagnostics[0];
   EXPECT_THAT(d.message, HasSubstr("value used outside the for body that made it"));
   ASSERT_EQ(d.notes.size(), 2u);
-  EXPECT_EQ(d.notes[0].place.line, line + 0);
+  EXPECT_EQ(d.notes[0].place.line, line);
   EXPECT_THAT(d.fix, HasSubstr("Var"));
 }
 

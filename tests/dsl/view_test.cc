@@ -86,7 +86,7 @@ TEST(ViewTest, VectorAccessIsProvedAligned) {
   EXPECT_EQ(mistakes(good), "");
   EXPECT_THAT(traced_text(good), HasSubstr("{width = 4}"));
 
-  const int line = __LINE__ + 3;
+  const int line = __LINE__ + 2;
   const auto bad = define_kernel("bad(x, y)", [](Tensor<const float, 2> x, Tensor<float, 1> y) {
     y.vec<4>(0) = x.vec<4>(block_idx.x, thread_idx.x * 2);
   });
