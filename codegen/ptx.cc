@@ -1,0 +1,384 @@
+#include "heddle/codegen/ptx.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "heddle/codegen/ptx_emitter.h"
+#include "heddle/ir/check.h"
+#include "heddle/ir/printer.h"
+
+namespace heddle::codegen {
+namespace {
+
+using ir::Opcode;
+
+// ptxas takes no more static shared memory than this.
+constexpr int kMaxStaticShared = 48 * 1024;
+// Swizzled tiles and descriptors want this much, and it costs nothing.
+constexpr int kDynamicAlign = 1024;
+
+bool has_dynamic_shared(const ir::Kernel& kernel) {
+  bool found = false;
+  kernel.walk([&](ir::OpId id) { found |= kernel.op(id).opcode == Opcode::kDynamicShared; });
+  return found;
+}
+
+// A type as .param spells it.
+absl::string_view param_type(int bytes) {
+  switch (bytes) {
+    case 1:
+      return "u8";
+    case 2:
+      return "b16";
+    case 4:
+      return "b32";
+    default:
+      return "b64";
+  }
+}
+
+}  // namespace
+
+std::string ptx_identifier(absl::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    result.push_back(absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '$' ? c : '_');
+  }
+  if (result.empty() || absl::ascii_isdigit(static_cast<unsigned char>(result[0])) ||
+      result[0] == '$') {
+    result.insert(0, "_");
+  }
+  // The one name that PTX defines, and a word that makes ptxas compile a kernel differently.
+  if (result == "WARP_SZ") result.push_back('_');
+  for (size_t at = 0; (at = absl::AsciiStrToLower(result).find("cutlass", at)) != result.npos;) {
+    result.insert(at + 3, "_");
+  }
+  return result;
+}
+
+Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
+    : kernel_(kernel),
+      options_(options),
+      target_(*kernel.target),
+      analyses_(kernel),
+      plan_(kernel, analyses_, options.device_checks),
+      params_(param_layout(kernel)),
+      shared_(shared_layout(kernel)),
+      shared_is_dynamic_(shared_.bytes > kMaxStaticShared || has_dynamic_shared(kernel)),
+      name_(ptx_identifier(kernel.name())),
+      first_(kernel.value_count()),
+      defined_(kernel.value_count()),
+      view_index_(kernel.value_count(), -1),
+      param_addresses_(kernel.params().size()),
+      version_(kernel.target->ptx_version) {
+  uint32_t operands = 0;
+  for (uint32_t i = 0; i < first_.size(); ++i) {
+    first_[i] = operands;
+    operands += static_cast<uint32_t>(layout_of(type(ValueId{i})).count);
+  }
+  pool_.resize(operands);
+  body_.reserve(64 * kernel.op_count());
+}
+
+absl::StatusOr<PtxModule> Emitter::run() {
+  if (kernel_.cluster.count() > 1 && target_.sm < 90) {
+    ir::Diagnostic& found = diagnostics_.emplace_back();
+    found.message =
+        absl::StrCat("clusters need sm_90, and the kernel is compiled for ", target_.name);
+    found.fix = "compile for sm_90 or later, or launch without a cluster";
+  }
+  load_params();
+  emit_region(kernel_.body());
+  out_->set_op(OpId::kNone);
+  out_->instruction("ret");
+  if (!diagnostics_.empty()) {
+    return ir::to_status(absl::StrCat("kernel '", kernel_.name(), "'"), diagnostics_);
+  }
+  return assemble_module();
+}
+
+PtxModule Emitter::assemble_module() {
+  PtxText text;
+  text.reserve(2048 + entry_text_.text().size() + body_.text().size());
+  text.lines(header());
+  text.append(entry_text_);
+  text.append(body_);
+  text.line("}");
+  PtxModule module;
+  module.entry = name_;
+  module.line_ops = {OpId::kNone};
+  module.line_ops.insert(module.line_ops.end(), text.ops().begin(), text.ops().end());
+  module.text = std::move(text).take();
+  module.param_bytes = params_.bytes;
+  if (shared_is_dynamic_) {
+    module.dynamic_shared_base =
+        has_dynamic_shared(kernel_) ? shared_.dynamic_offset() : shared_.bytes;
+  } else if (uses_arena_) {
+    module.shared_bytes = shared_.bytes;
+  }
+  return module;
+}
+
+std::string Emitter::header() const {
+  std::string text;
+  absl::StrAppend(&text, ".version ", version_ / 10, ".", version_ % 10, "\n.target ",
+                  target_.name, "\n.address_size 64\n\n");
+  for (size_t i = 0; i < files_.size(); ++i) {
+    // PTX has no escape for a quotation mark.
+    std::string file = absl::StrReplaceAll(files_[i], {{"\\", "/"}, {"\"", "'"}, {"\n", " "}});
+    absl::StrAppend(&text, ".file ", i + 1, " \"", file, "\"\n");
+  }
+  if (uses_assert_) {
+    absl::StrAppend(&text,
+                    ".extern .func __assertfail (.param .b64 message, .param .b64 file, .param "
+                    ".b32 line, .param .b64 function, .param .b64 char_bytes) .noreturn;\n");
+  }
+  for (size_t i = 0; i < strings_.size(); ++i) {
+    absl::StrAppend(&text, ".global .align 1 .b8 ", name_, "_str_", i, "[", strings_[i].size() + 1,
+                    "] = {");
+    for (const char c : strings_[i]) absl::StrAppend(&text, static_cast<unsigned char>(c), ", ");
+    absl::StrAppend(&text, "0};\n");
+  }
+  if (uses_arena_ && shared_is_dynamic_) {
+    absl::StrAppend(&text, ".extern .shared .align ", kDynamicAlign, " .b8 heddle_shared[];\n");
+  }
+  absl::StrAppend(&text, ".visible .entry ", name_, "(");
+  for (size_t i = 0; i < params_.slots.size(); ++i) {
+    const ir::ParamSlot& slot = params_.slots[i];
+    const bool is_last = i + 1 == params_.slots.size();
+    absl::StrAppend(&text, "\n\t.param .", param_type(slot.bytes), " ", param_name(i),
+                    is_last ? "  // " : ",  // ", describe(slot));
+  }
+  absl::StrAppend(&text, params_.slots.empty() ? ")\n" : "\n)\n");
+  const ir::Dim3 block = kernel_.block;
+  const ir::Dim3 cluster = kernel_.cluster;
+  if (kernel_.has_dynamic_block()) {
+    absl::StrAppend(&text, ".maxntid 1024\n");
+  } else {
+    absl::StrAppend(&text, ".reqntid ", block.x, ", ", block.y, ", ", block.z, "\n");
+  }
+  if (cluster.count() > 1) {
+    absl::StrAppend(&text, ".reqnctapercluster ", cluster.x, ", ", cluster.y, ", ", cluster.z,
+                    "\n");
+  }
+  absl::StrAppend(&text, "{\n");
+  for (int i = 0; i < kRegClassCount; ++i) {
+    const RegClass c = static_cast<RegClass>(i);
+    if (registers_.count(c) == 0) continue;
+    absl::StrAppend(&text, "\t.reg .", info(c).type, " ", info(c).prefix, "<",
+                    registers_.count(c), ">;\n");
+  }
+  if (uses_arena_ && !shared_is_dynamic_) {
+    absl::StrAppend(&text, "\t.shared .align ", shared_.align, " .b8 heddle_shared[",
+                    shared_.bytes, "];\n");
+  }
+  return text;
+}
+
+// "x.extent[1]", for people.
+std::string Emitter::describe(const ir::ParamSlot& slot) const {
+  const ValueId value = kernel_.params()[static_cast<size_t>(slot.param)].value;
+  std::string name = ptx_identifier(kernel_.text(kernel_.value(value).name));
+  switch (slot.kind) {
+    case ir::SlotKind::kScalar:
+    case ir::SlotKind::kAddress:
+      return name;
+    case ir::SlotKind::kExtent:
+      return absl::StrCat(name, ".extent[", slot.dim, "]");
+    case ir::SlotKind::kStride:
+      return absl::StrCat(name, ".stride[", slot.dim, "]");
+  }
+  check_failed(__FILE__, __LINE__, "slot.kind", "unknown kind of parameter slot");
+}
+
+void Emitter::at(OpId id) {
+  out_->set_op(id);
+  const ir::LocId loc_id = kernel_.op(id).loc;
+  if (!options_.line_info || !valid(loc_id) || loc_id == loc_) return;
+  loc_ = loc_id;
+  const ir::Loc loc = kernel_.loc(loc_id);
+  if (loc.file.empty()) return;
+  auto file = std::find(files_.begin(), files_.end(), loc.file);
+  if (file == files_.end()) file = files_.insert(files_.end(), loc.file);
+  out_->set_place(static_cast<int>(file - files_.begin()) + 1, loc.line);
+}
+
+void Emitter::error(OpId id, std::string message, std::string fix) {
+  const ir::Loc loc = kernel_.loc(id);
+  ir::Diagnostic& found = diagnostics_.emplace_back();
+  found.place = {std::string(loc.file), loc.line};
+  found.message = std::move(message);
+  found.fix = std::move(fix);
+  found.op = print_op(kernel_, id);
+}
+
+// Whether the target has the op for its type; an error where it does not.
+bool Emitter::is_supported(OpId id, const Op& op) {
+  const ir::Targets rule = info(op).targets;
+  if (rule == ir::Targets::kEverywhere) return true;
+  const Scalar scalar =
+      op.operands.empty()
+          ? (op.results.empty() ? Scalar::kNone : type(op.result()).scalar)
+          : type(op.operands[0]).scalar;
+  if (supports(target_, rule, scalar)) return true;
+  const ir::Target* const first = first_supporting(rule, scalar);
+  const bool has_type = info(op).data_class != ir::DataClass::kNone;
+  const std::string what = absl::StrCat(
+      info(op).mnemonic, has_type ? absl::StrCat(" of ", ir::info(scalar).name) : "");
+  if (first == nullptr) {
+    error(id, absl::StrCat("no architecture has ", what), "compute it in f32");
+  } else {
+    error(id,
+          absl::StrCat(what, " needs ", first->name, ", and the kernel is compiled for ",
+                       target_.name),
+          absl::StrCat("compile for ", first->name,
+                       has_type ? ", or convert to f32 first" : ", or do without it"));
+  }
+  for (const ValueId result : op.results) define(result);
+  return false;
+}
+
+void Emitter::emit_region(RegionId region) {
+  const size_t mark = cache_.mark();
+  wgmma_fenced_ = false;
+  for (const OpId id : kernel_.ops(region)) {
+    if (!plan_.needed(id)) continue;
+    const Op& op = kernel_.op(id);
+    at(id);
+    if (is_supported(id, op)) emit_op(id, op);
+  }
+  cache_.forget_since(mark);
+}
+
+void Emitter::emit_op(OpId id, const Op& op) {
+  switch (op.opcode) {
+    case Opcode::kConst:
+      return emit_const(op);
+    case Opcode::kUndef:
+      define(op.result());
+      return;
+    case Opcode::kVar:
+    case Opcode::kVarLoad:
+    case Opcode::kVarStore:
+      return error(id, "a variable has not been turned into values",
+                   "run the pass promote-vars before the kernel is printed as PTX");
+    case Opcode::kYield:
+      return;  // by the op that owns the region
+    case Opcode::kFor:
+      return emit_for(id, op);
+    case Opcode::kWhile:
+      return emit_while(id, op);
+    case Opcode::kIf:
+      return emit_if(id, op);
+    case Opcode::kThreadIdx:
+      elements(op.result())[0] = coordinate(Entry::kTidX, *op.attr(ir::AttrKey::kAxis));
+      return;
+    case Opcode::kBlockIdx:
+      elements(op.result())[0] = coordinate(Entry::kCtaX, *op.attr(ir::AttrKey::kAxis));
+      return;
+    case Opcode::kBlockDim:
+      elements(op.result())[0] = extent_of_block(*op.attr(ir::AttrKey::kAxis));
+      return;
+    case Opcode::kGridDim:
+      elements(op.result())[0] = coordinate(Entry::kNctaX, *op.attr(ir::AttrKey::kAxis));
+      return;
+    case Opcode::kLaneId:
+      elements(op.result())[0] = entry(Entry::kLane);
+      return;
+    case Opcode::kWarpId:
+      elements(op.result())[0] = entry(Entry::kWarp);
+      return;
+    case Opcode::kAdd:
+    case Opcode::kSub:
+    case Opcode::kMul:
+    case Opcode::kDiv:
+    case Opcode::kRem:
+    case Opcode::kMin:
+    case Opcode::kMax:
+    case Opcode::kFma:
+    case Opcode::kSqrt:
+    case Opcode::kRcp:
+    case Opcode::kExp2:
+    case Opcode::kAnd:
+    case Opcode::kOr:
+    case Opcode::kXor:
+    case Opcode::kNot:
+    case Opcode::kShl:
+    case Opcode::kShr:
+    case Opcode::kNe:
+    case Opcode::kLt:
+    case Opcode::kLe:
+    case Opcode::kGt:
+    case Opcode::kGe:
+      return emit_regular(op);
+    case Opcode::kEq:
+      return emit_equal(op);
+    case Opcode::kNeg:
+      return emit_neg(op);
+    case Opcode::kAbs:
+      return emit_abs(op);
+    case Opcode::kSelect:
+      return emit_select(op);
+    case Opcode::kConvert:
+      return emit_convert(op);
+    case Opcode::kBitcast:
+      return rename(op);
+    case Opcode::kPack:
+      return emit_pack(op);
+    case Opcode::kExtract:
+    case Opcode::kSlice:
+      return emit_extract(op);
+    case Opcode::kSplat:
+      return emit_splat(op);
+    case Opcode::kExtent:
+    case Opcode::kStride:
+      return emit_layout_query(op);
+    case Opcode::kShared:
+      return emit_shared(id, op);
+    case Opcode::kDynamicShared:
+      return emit_dynamic_shared(op);
+    case Opcode::kSubview:
+      return emit_subview(id, op);
+    case Opcode::kBounds:
+      return emit_bounds(op);
+    case Opcode::kLoad:
+      return emit_load(id, op);
+    case Opcode::kStore:
+      return emit_store(id, op);
+    case Opcode::kBarrier:
+      return out_->instruction("bar.sync 0");
+    case Opcode::kShflIdx:
+    case Opcode::kShflUp:
+    case Opcode::kShflDown:
+    case Opcode::kShflXor:
+      return emit_shuffle(op);
+    case Opcode::kVoteAny:
+    case Opcode::kVoteAll:
+    case Opcode::kVoteUni:
+      return emit_vote(op);
+    case Opcode::kBallot:
+      return emit_ballot(op);
+    case Opcode::kWarpSync:
+      return emit_warp_sync(op);
+    case Opcode::kAssert:
+      return emit_assert(id, op);
+    case Opcode::kSmemDesc:
+      return emit_smem_desc(id, op);
+    case Opcode::kWgmmaBegin:
+      return emit_wgmma_begin(op);
+    case Opcode::kWgmma:
+      return emit_wgmma(id, op);
+    case Opcode::kWgmmaCommit:
+      return emit_wgmma_commit();
+    case Opcode::kWgmmaWait:
+      return emit_wgmma_wait(id, op);
+    case Opcode::kFenceAsync:
+      return out_->instruction("fence.proxy.async.shared::cta");
+  }
+}
+
+absl::StatusOr<PtxModule> emit_ptx(const ir::Kernel& kernel, const PtxOptions& options) {
+  return Emitter(kernel, options).run();
+}
+
+}  // namespace heddle::codegen

@@ -1,0 +1,150 @@
+// Elementwise arithmetic: the ops of the table, and the few that are not one instruction.
+#include "heddle/codegen/ptx_emitter.h"
+#include "heddle/ir/check.h"
+
+namespace heddle::codegen {
+
+using ir::Opcode;
+
+void Emitter::print(absl::string_view mnemonic, const Operand& d,
+                    absl::Span<const Spelled> operands) {
+  switch (operands.size()) {
+    case 1:
+      return out_->instruction(mnemonic, ' ', d, ", ", operands[0]);
+    case 2:
+      return out_->instruction(mnemonic, ' ', d, ", ", operands[0], ", ", operands[1]);
+    default:
+      return out_->instruction(mnemonic, ' ', d, ", ", operands[0], ", ", operands[1], ", ",
+                               operands[2]);
+  }
+}
+
+void Emitter::emit_regular(const Op& op) {
+  const Type t = type(op.operands[0]);
+  const Instruction& instruction = instruction_for(op.opcode, t.scalar, target_);
+  HEDDLE_CHECK(!instruction.scalar.empty(), "an op has no PTX for this type");
+  const TypeSpelling& spelling = spelling_of(t.scalar);
+  const bool whole_registers = is_packed(t) && !instruction.packed.empty();
+  if (instruction.in_float32 || (is_packed(t) && !whole_registers)) {
+    return emit_in_halves(op, instruction);
+  }
+  const std::string& mnemonic = whole_registers ? instruction.packed : instruction.scalar;
+  Operand* const d = define(op.result());
+  const int count = layout_of(t).count;
+  absl::InlinedVector<Spelled, 3> operands(op.operands.size());
+  for (int i = 0; i < count; ++i) {
+    for (size_t j = 0; j < op.operands.size(); ++j) {
+      const Type operand_type = type(op.operands[j]);
+      const Operand& operand = elements(op.operands[j])[operand_type.is_scalar() ? 0 : i];
+      operands[j] = as(spelling_of(operand_type.scalar).constants,
+                       spelling.takes_constants ? operand : in_register(operand));
+    }
+    print(mnemonic, d[i], operands);
+  }
+}
+
+// 16-bit elements one at a time: in f32, or because PTX compares no pairs.
+void Emitter::emit_in_halves(const Op& op, const Instruction& instruction) {
+  const auto operands_of = [&](int i) {
+    absl::InlinedVector<Spelled, 3> operands;
+    for (const ValueId operand : op.operands) {
+      operands.push_back(instruction.in_float32
+                             ? as(Spelling::kFloat, wide_lane(operand, i))
+                             : as(Spelling::kBits, in_register(lane(operand, i))));
+    }
+    return operands;
+  };
+  if (type(op.result()).scalar == Scalar::kBool) {
+    Operand* const d = define(op.result());
+    for (int i = 0; i < type(op.result()).count; ++i) {
+      print(instruction.scalar, d[i], operands_of(i));
+    }
+  } else if (instruction.in_float32) {
+    define_rounded(op.result(), [&](int i) {
+      const auto operands = operands_of(i);
+      const Operand wide = fresh(RegClass::kB32);
+      print(instruction.scalar, wide, operands);
+      return wide;
+    });
+  } else {
+    define_halves(op.result(), [&](int i, const Operand& d) {
+      print(instruction.scalar, d, operands_of(i));
+    });
+  }
+}
+
+void Emitter::emit_neg(const Op& op) {
+  const Type t = type(op.operands[0]);
+  if (!is_float(t.scalar)) return emit_regular(op);
+  const TypeSpelling& spelling = spelling_of(t.scalar);
+  Operand* const d = define(op.result());
+  const RegLayout layout = layout_of(t);
+  // ptxas turns `neg` into an addition, whose NaN has a sign of its own, or merges it into the
+  // instruction that uses it. Where the bits show, the sign bit is flipped as a bit.
+  const bool merge = plan_.only_in_arithmetic(op.result());
+  const uint64_t sign = layout.reg_class == RegClass::kB64   ? uint64_t{1} << 63
+                        : layout.reg_class == RegClass::kB16 ? 0x8000
+                        : is_packed(t)                       ? 0x80008000
+                                                             : 0x80000000;
+  for (int i = 0; i < layout.count; ++i) {
+    const Operand a = in_register(elements(op.operands[0])[i]);
+    if (merge) {
+      out_->instruction("neg.", is_packed(t) ? spelling.packed : spelling.name, ' ', d[i], ", ", a);
+    } else {
+      out_->instruction("xor.", info(layout.reg_class).type, ' ', d[i], ", ", a, ", ",
+                        Operand::constant(layout.reg_class, sign));
+    }
+  }
+}
+
+void Emitter::emit_abs(const Op& op) {
+  const Type t = type(op.operands[0]);
+  if (is_float(t.scalar)) return emit_regular(op);
+  Operand* const d = define(op.result());
+  for (int i = 0; i < layout_of(t).count; ++i) {
+    const Operand& a = elements(op.operands[0])[i];
+    if (is_signed(t.scalar)) {
+      out_->instruction("abs.", spelling_of(t.scalar).name, ' ', d[i], ", ",
+                        as(Spelling::kSigned, a));
+    } else {
+      move(d[i], a);
+    }
+  }
+}
+
+void Emitter::emit_equal(const Op& op) {
+  if (type(op.operands[0]).scalar != Scalar::kBool) return emit_regular(op);
+  Operand* const d = define(op.result());
+  for (int i = 0; i < type(op.result()).count; ++i) {
+    const Operand differ = fresh(RegClass::kPred);
+    out_->instruction("xor.pred ", differ, ", ", elements(op.operands[0])[i], ", ",
+                      elements(op.operands[1])[i]);
+    out_->instruction("not.pred ", d[i], ", ", differ);
+  }
+}
+
+void Emitter::emit_select(const Op& op) {
+  const Operand condition = in_register(elements(op.operands[0])[0]);
+  const Type t = type(op.result());
+  const RegLayout layout = layout_of(t);
+  const Operand* const a = elements(op.operands[1]);
+  const Operand* const b = elements(op.operands[2]);
+  Operand* const d = define(op.result());
+  for (int i = 0; i < layout.count; ++i) {
+    if (layout.reg_class != RegClass::kPred) {
+      out_->instruction("selp.", info(layout.reg_class).type, ' ', d[i], ", ", a[i], ", ", b[i],
+                        ", ", condition);
+      continue;
+    }
+    // There is no selp of predicates: (condition & a) | (!condition & b).
+    const Operand taken = fresh(RegClass::kPred);
+    const Operand inverse = fresh(RegClass::kPred);
+    const Operand other = fresh(RegClass::kPred);
+    out_->instruction("and.pred ", taken, ", ", condition, ", ", a[i]);
+    out_->instruction("not.pred ", inverse, ", ", condition);
+    out_->instruction("and.pred ", other, ", ", inverse, ", ", b[i]);
+    out_->instruction("or.pred ", d[i], ", ", taken, ", ", other);
+  }
+}
+
+}  // namespace heddle::codegen

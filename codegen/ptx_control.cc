@@ -1,0 +1,200 @@
+// Loops and branches.
+#include "heddle/codegen/ptx_emitter.h"
+#include "heddle/ir/check.h"
+
+namespace heddle::codegen {
+
+using ir::IntRange;
+using ir::Opcode;
+
+void Emitter::put_label(Label label) {
+  out_->line(label, ':');
+  // Another path joins: it may come without a fence.
+  wgmma_fenced_ = false;
+}
+
+void Emitter::jump(Label target) { out_->instruction("bra.uni ", target); }
+
+void Emitter::branch(const Operand& condition, bool when, Label target, bool uniform) {
+  out_->instruction(when ? "@" : "@!", condition, uniform ? " bra.uni " : " bra ", target);
+}
+
+bool Emitter::warp_agrees(absl::Span<const ValueId> values) {
+  for (const ValueId value : values) {
+    if (analyses_.uniformity().of(value) < ir::Scope::kWarp) return false;
+  }
+  return true;
+}
+
+namespace {
+
+bool sum_fits(int64_t a, int64_t b, IntRange type) {
+  int64_t sum = 0;
+  return !__builtin_add_overflow(a, b, &sum) && type.contains(sum);
+}
+
+bool difference_fits(int64_t a, int64_t b, IntRange type) {
+  int64_t difference = 0;
+  return !__builtin_sub_overflow(a, b, &difference) && type.contains(difference);
+}
+
+}  // namespace
+
+Emitter::Bound Emitter::bound_of(const Op& op) {
+  const Scalar scalar = type(op.operands[0]).scalar;
+  const IntRange all = ir::type_range(scalar);
+  const IntRange start = analyses_.ints().range(op.operands[0]);
+  const IntRange stop = analyses_.ints().range(op.operands[1]);
+  const IntRange step = analyses_.ints().range(op.operands[2]);
+  Bound bound{};
+  bound.backwards = step.is_constant() && step.max < 0;
+  // In the body, i lies between start and the last number before stop.
+  if (bound.backwards) {
+    const int64_t before_start = std::max(start.max, all.min + 1) - 1;
+    bound.compare_next = sum_fits(stop.min, step.min + 1, all);
+    bound.compare_limit = difference_fits(std::min(stop.max, before_start), step.min, all);
+  } else {
+    const int64_t behind_start = std::min(start.min, all.max - 1) + 1;
+    bound.compare_next = sum_fits(stop.max, std::max<int64_t>(step.max, 1) - 1, all);
+    bound.compare_limit = difference_fits(std::max(stop.min, behind_start), step.max, all);
+  }
+  return bound;
+}
+
+void Emitter::emit_for(OpId id, const Op& op) {
+  const ir::Region& body = kernel_.region(op.regions[0]);
+  const ValueId induction = body.args[0];
+  for (const ValueId arg : body.args) define(arg);
+  for (const ValueId result : op.results) define(result);
+  const Scalar scalar = type(induction).scalar;
+  const RegClass reg_class = class_of(scalar);
+  const absl::string_view width = reg_class == RegClass::kB64 ? "64" : "32";
+  const Operand i = elements(induction)[0];
+  const Spelled stop = as(Spelling::kSigned, elements(op.operands[1])[0]);
+  const Spelled step = as(Spelling::kSigned, elements(op.operands[2])[0]);
+
+  absl::InlinedVector<ValueId, 8> initial = {op.operands[0]};
+  initial.insert(initial.end(), op.operands.begin() + 3, op.operands.end());
+  move_values(id, body.args, initial);
+
+  const ir::IntAnalysis::Trips trips = analyses_.ints().trips(id);
+  if (trips.none) return;
+  const Bound bound = bound_of(op);
+  const bool uniform = warp_agrees(absl::MakeSpan(op.operands).subspan(0, 3));
+  const Label top = new_label();
+  const Label end = new_label();
+  const Operand go_on = fresh(RegClass::kPred);
+  const absl::string_view before = bound.backwards ? "gt" : "lt";
+  if (!trips.at_least_one) {
+    out_->instruction("setp.", before, ".s", width, ' ', go_on, ", ", i, ", ", stop);
+    branch(go_on, false, end, uniform);
+  }
+  // Three ways to know whether there is a next trip without letting i wrap: look at the next i, or
+  // at this i against stop - step, or count the distance that is left as an unsigned number.
+  Operand limit, left;
+  if (!bound.compare_next && bound.compare_limit) {
+    limit = fresh(reg_class);
+    out_->instruction("sub.s", width, ' ', limit, ", ", stop, ", ", step);
+  } else if (!bound.compare_next) {
+    left = fresh(reg_class);
+    const Spelled first = as(Spelling::kSigned, i);
+    out_->instruction("sub.s", width, ' ', left, ", ", bound.backwards ? first : stop, ", ",
+                      bound.backwards ? stop : first);
+  }
+  if (!trips.exactly_one) put_label(top);
+  emit_region(op.regions[0]);
+  const Op& yield = kernel_.op(kernel_.terminator(op.regions[0]));
+  at(id);
+  move_values(id, absl::MakeSpan(body.args).subspan(1), yield.operands);
+  if (trips.exactly_one) {
+    if (!trips.at_least_one) put_label(end);
+    return;
+  }
+  if (bound.compare_next) {
+    out_->instruction("add.s", width, ' ', i, ", ", i, ", ", step);
+    out_->instruction("setp.", before, ".s", width, ' ', go_on, ", ", i, ", ", stop);
+  } else if (bound.compare_limit) {
+    out_->instruction("setp.", before, ".s", width, ' ', go_on, ", ", i, ", ", limit);
+    out_->instruction("add.s", width, ' ', i, ", ", i, ", ", step);
+  } else {
+    // Backwards, the step is a negative constant: its distance is its negation.
+    Spelled distance = as(Spelling::kUnsigned, step.operand);
+    if (bound.backwards) {
+      const uint64_t mask = reg_class == RegClass::kB64 ? ~uint64_t{0} : 0xFFFFFFFF;
+      distance.operand.payload = (0 - step.operand.payload) & mask;
+    }
+    out_->instruction("setp.gt.u", width, ' ', go_on, ", ", left, ", ", distance);
+    out_->instruction("sub.u", width, ' ', left, ", ", left, ", ", distance);
+    out_->instruction("add.s", width, ' ', i, ", ", i, ", ", step);
+  }
+  branch(go_on, true, top, uniform);
+  put_label(end);
+}
+
+void Emitter::emit_while(OpId id, const Op& op) {
+  const ir::Region& condition = kernel_.region(op.regions[0]);
+  const ir::Region& body = kernel_.region(op.regions[1]);
+  for (const ValueId arg : condition.args) define(arg);
+  for (const ValueId arg : body.args) define(arg);
+  for (const ValueId result : op.results) define(result);
+  move_values(id, condition.args, op.operands);
+  const Label top = new_label();
+  const Label end = new_label();
+  put_label(top);
+  emit_region(op.regions[0]);
+  const ValueId go_on = kernel_.op(kernel_.terminator(op.regions[0])).operands[0];
+  at(id);
+  branch(in_register(elements(go_on)[0]), false, end, warp_agrees({go_on}));
+  emit_region(op.regions[1]);
+  at(id);
+  move_values(id, body.args, kernel_.op(kernel_.terminator(op.regions[1])).operands);
+  jump(top);
+  put_label(end);
+}
+
+// Whether a branch of an `if` prints nothing.
+bool Emitter::is_empty(RegionId region, const Op& op) {
+  for (const OpId id : kernel_.ops(region)) {
+    const Op& inner = kernel_.op(id);
+    if (inner.opcode != Opcode::kYield) {
+      if (plan_.needed(id)) return false;
+      continue;
+    }
+    for (size_t i = 0; i < inner.operands.size(); ++i) {
+      const Op* const def = kernel_.def(inner.operands[i]);
+      const bool is_undef = def != nullptr && def->opcode == Opcode::kUndef;
+      if (!is_undef && plan_.home(inner.operands[i]) != plan_.home(op.results[i])) return false;
+    }
+  }
+  return true;
+}
+
+void Emitter::emit_if(OpId id, const Op& op) {
+  const ValueId condition = op.operands[0];
+  for (const ValueId result : op.results) define(result);
+  const bool has_then = !is_empty(op.regions[0], op);
+  const bool has_else = !is_empty(op.regions[1], op);
+  if (!has_then && !has_else) return;
+  const Operand predicate = in_register(elements(condition)[0]);
+  const bool uniform = warp_agrees({condition});
+  const auto emit_branch = [&](RegionId region) {
+    emit_region(region);
+    const OpId end = kernel_.terminator(region);
+    if (valid(end)) move_values(id, op.results, kernel_.op(end).operands);
+  };
+  const Label end = new_label();
+  if (has_then && has_else) {
+    const Label otherwise = new_label();
+    branch(predicate, false, otherwise, uniform);
+    emit_branch(op.regions[0]);
+    jump(end);
+    put_label(otherwise);
+    emit_branch(op.regions[1]);
+  } else {
+    branch(predicate, has_else, end, uniform);
+    emit_branch(op.regions[has_then ? 0 : 1]);
+  }
+  put_label(end);
+}
+
+}  // namespace heddle::codegen

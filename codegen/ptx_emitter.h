@@ -1,0 +1,288 @@
+// How IR maps on PTX.
+//
+// registers     A class a width, untyped (registers.h): i32, u32 and f32 are %r, so that bitcasts
+//               and same-width integer conversions are renames. A bool is a predicate. Vectors and
+//               fragments are a register an element, or for two 16-bit elements. Constants have no
+//               register: they are spelled where they are used, in the instruction's type.
+// values        Each is a list of operands (registers or constants), `elements()`. Ops that only
+//               rename make a new list. Values that copies would connect share registers
+//               (register_plan.h); what still has to move leaves through parallel_copy.h.
+// entry block   What every thread needs once (parameters, %tid, warp_id, the arena's address) is
+//               printed on first use into text of its own, which stands in front of the body.
+// parameters    One .param a slot of ir/abi.h; the comment beside it says which.
+// memory        A view is a base (a 64-bit register, or the arena of shared memory) and bytes. An
+//               address is the base and the scaled terms of the offset (offsets.h), shared by all
+//               accesses of a scope that differ by a constant only: ld.global.b32 %r1, [%rd4+16].
+// shared        All arrays lie in one array, `heddle_shared`, placed by ir/shared_layout.h.
+// control flow  `for` is tested at the bottom, with a guard on top unless it is sure to run.
+//               `while` is tested on top. `if` jumps over what does not apply. Labels are $L1, $L2…
+//               `bra.uni` where all lanes of a warp agree.
+// checks        `bounds` is not printed, nor what only it used, unless device_checks asks for it.
+// places        `.loc` in front of an instruction whose op comes from another line than the last.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "heddle/codegen/offsets.h"
+#include "heddle/codegen/parallel_copy.h"
+#include "heddle/codegen/ptx.h"
+#include "heddle/codegen/ptx_ops.h"
+#include "heddle/codegen/ptx_text.h"
+#include "heddle/codegen/register_plan.h"
+#include "heddle/codegen/registers.h"
+#include "heddle/ir/abi.h"
+#include "heddle/ir/diagnostic.h"
+#include "heddle/ir/kernel.h"
+#include "heddle/ir/shared_layout.h"
+
+namespace heddle::codegen {
+
+// What has been computed already and holds until the region at hand ends.
+class ScopedCache {
+ public:
+  struct Key {
+    uint64_t what, where;
+    bool operator==(const Key&) const = default;
+    template <class H>
+    friend H AbslHashValue(H h, const Key& key) {
+      return H::combine(std::move(h), key.what, key.where);
+    }
+  };
+  using Operands = std::array<Operand, 2>;
+
+  const Operands* find(const Key& key) const {
+    const auto it = map_.find(key);
+    return it == map_.end() ? nullptr : &it->second;
+  }
+  void add(const Key& key, const Operands& operands) {
+    map_.emplace(key, operands);
+    keys_.push_back(key);
+  }
+  size_t mark() const { return keys_.size(); }
+  void forget_since(size_t mark) {
+    for (; keys_.size() > mark; keys_.pop_back()) map_.erase(keys_.back());
+  }
+
+ private:
+  absl::flat_hash_map<Key, Operands> map_;
+  std::vector<Key> keys_;
+};
+
+class Emitter {
+ public:
+  Emitter(const ir::Kernel& kernel, const PtxOptions& options);
+  absl::StatusOr<PtxModule> run();
+
+ private:
+  using Kernel = ir::Kernel;
+  using Op = ir::Op;
+  using OpId = ir::OpId;
+  using RegionId = ir::RegionId;
+  using Scalar = ir::Scalar;
+  using Type = ir::Type;
+  using ValueId = ir::ValueId;
+
+  // What the entry block computes at most once.
+  enum class Entry : uint8_t {
+    kTidX, kTidY, kTidZ, kCtaX, kCtaY, kCtaZ, kNtidX, kNtidY, kNtidZ, kNctaX, kNctaY, kNctaZ,
+    kLinearThread, kLane, kWarp, kAllLanes, kArena,
+  };
+  static constexpr int kEntryCount = 17;
+
+  struct View {
+    int param = -1;  // of the parameter behind it
+    bool in_arena = false;
+    std::optional<Operand> base;  // its start, where neither of the above alone says it
+    int64_t bytes = 0;            // from there
+    absl::InlinedVector<ValueId, 4> extents;  // subviews and dynamic shared memory
+  };
+  struct Index {
+    Operand operand;
+    Scalar scalar;  // i32 or i64
+  };
+
+  // --- The module (ptx.cc) ---
+  PtxModule assemble_module();
+  std::string header() const;
+  std::string describe(const ir::ParamSlot& slot) const;
+  std::string param_name(size_t slot) const;
+  void raise_version(int version) { version_ = std::max(version_, version); }
+  void emit_region(RegionId region);
+  void emit_op(OpId id, const Op& op);
+  bool is_supported(OpId id, const Op& op);
+  // What is printed next comes from this op.
+  void at(OpId id);
+  void error(OpId id, std::string message, std::string fix);
+
+  // --- Values (ptx_values.cc) ---
+  Type type(ValueId value) const { return kernel_.type(value); }
+  // The operands of a value; as many as layout_of says.
+  Operand* elements(ValueId value) { return &pool_[first_[ir::index_of(value)]]; }
+  // Gives a value its registers, which it shares with its home.
+  Operand* define(ValueId value);
+  // Element `i`, or the only one of a scalar; of packed elements, a 16-bit register or constant.
+  Operand lane(ValueId value, int i);
+  // The same as f32; 16-bit floats only. `widen` writes it into d.
+  Operand wide_lane(ValueId value, int i);
+  void widen(ValueId value, int i, const Operand& d);
+  // A register with the operand's content: constants are moved into a fresh one.
+  Operand in_register(const Operand& operand);
+  Operand fresh(RegClass c) { return registers_.fresh(c); }
+  // Defines a result of 16-bit elements: `half(i, d)` writes element i into the 16-bit register d;
+  // `single(i)` returns it as an f32 still to be rounded.
+  void define_halves(ValueId result, absl::FunctionRef<void(int, const Operand&)> half);
+  void define_rounded(ValueId result, absl::FunctionRef<Operand(int)> single);
+  // to = from, all at once.
+  void move_values(OpId at, absl::Span<const ValueId> to, absl::Span<const ValueId> from);
+  void move(const Operand& to, const Operand& from);
+  void rename(const Op& op);
+  struct Source {
+    ValueId value;
+    int lane;
+  };
+  // Makes `result` of these elements.
+  void gather(ValueId result, absl::Span<const Source> sources);
+  // Two 16-bit operands in one of 32 bits.
+  Operand packed(const Operand& low, const Operand& high);
+  void emit_const(const Op& op);
+  void emit_pack(const Op& op);
+  void emit_extract(const Op& op);
+  void emit_splat(const Op& op);
+
+  // --- The entry block (ptx_entry.cc) ---
+  Operand entry(Entry what);
+  Operand compute_entry(Entry what);
+  Operand special(absl::string_view name);
+  Operand coordinate(Entry first, int64_t axis);
+  Operand extent_of_block(int64_t axis);
+  Operand param_slot(ir::SlotKind kind, int param, int dim, Scalar as);
+  Operand address_of_param(int param);
+  void load_params();
+  // `lanes` where the op names none: those that the warp has.
+  Operand mask(const Op& op, size_t operand);
+
+  // --- Arithmetic (ptx_arith.cc, ptx_convert.cc) ---
+  void emit_regular(const Op& op);
+  void emit_in_halves(const Op& op, const Instruction& instruction);
+  void print(absl::string_view mnemonic, const Operand& d, absl::Span<const Spelled> operands);
+  void emit_neg(const Op& op);
+  void emit_abs(const Op& op);
+  void emit_equal(const Op& op);
+  void emit_select(const Op& op);
+  void emit_convert(const Op& op);
+  void convert(Scalar from, Scalar to, const Operand& source, const Operand& d);
+  void convert_to_bool(Scalar from, const Operand& source, const Operand& d);
+  // An f32 that rounds to bf16 as the source does.
+  Operand rounded_to_odd(Scalar from, const Operand& source);
+
+  // --- Memory (ptx_memory.cc, ptx_views.cc) ---
+  void emit_load(OpId id, const Op& op);
+  void emit_store(OpId id, const Op& op);
+  void load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count);
+  void store_bools(const std::string& mnemonic, Type view, Address at, ValueId value);
+  void for_each_access(Type view, RegLayout layout,
+                       absl::FunctionRef<void(int, int, absl::string_view)> access);
+  bool is_accessible(OpId id, const Op& op);
+  int widest_access(Type view) const;
+  bool may_use_read_only_path(const Op& op) const;
+  const View& view_of(ValueId value) { return views_[view_index_[ir::index_of(value)]]; }
+  View& add_view(ValueId value);
+  void emit_shared(OpId id, const Op& op);
+  void emit_dynamic_shared(const Op& op);
+  void emit_subview(OpId id, const Op& op);
+  void emit_layout_query(const Op& op);
+  Index extent(ValueId view, int dim);
+  Index stride(ValueId view, int dim);
+  Operand converted(const Index& index, Scalar to);
+  Operand base_of(const View& view);
+  Operand scaled(const Operand& base, ValueId index, int size);
+  Operand moved_base(Operand base, const SplitOffset& offset, int size);
+  // Where the op accesses the view.
+  Address address(OpId id, ValueId view);
+  void emit_bounds(const Op& op);
+  void check_bounds(OpId id, const Op& op, size_t operand);
+
+  // --- Control flow (ptx_control.cc) ---
+  void emit_for(OpId id, const Op& op);
+  void emit_while(OpId id, const Op& op);
+  void emit_if(OpId id, const Op& op);
+  struct Bound {
+    bool backwards;      // the step is negative
+    bool compare_next;   // i + step cannot wrap
+    bool compare_limit;  // stop - step cannot wrap
+  };
+  Bound bound_of(const Op& op);
+  bool is_empty(RegionId region, const Op& op);
+  Label new_label() { return {++labels_}; }
+  void branch(const Operand& condition, bool when, Label target, bool uniform);
+  void jump(Label target);
+  void put_label(Label label);
+  bool warp_agrees(absl::Span<const ValueId> values);
+
+  // --- Block, warp, tensor cores (ptx_warp.cc, ptx_tensor.cc) ---
+  void emit_warp_sync(const Op& op);
+  void emit_shuffle(const Op& op);
+  struct Lanes {
+    Operand lane, mask;
+    std::optional<Operand> in_reach;  // whether `lane` counts at all
+  };
+  void shuffle_word(const Op& op, const Operand& source, const Lanes& from, const Operand& d);
+  std::optional<bool> reaches(const Op& op);
+  void emit_vote(const Op& op);
+  void emit_ballot(const Op& op);
+  void emit_assert(OpId id, const Op& op);
+  void fail_unless(OpId id, const Operand& condition, absl::string_view message);
+  std::string global_string(absl::string_view text);
+  void emit_smem_desc(OpId id, const Op& op);
+  void emit_wgmma_begin(const Op& op);
+  bool keeps_registers(OpId id, ValueId before, ValueId after);
+  void emit_wgmma(OpId id, const Op& op);
+  void emit_wgmma_commit();
+  void emit_wgmma_wait(OpId id, const Op& op);
+
+  const Kernel& kernel_;
+  const PtxOptions options_;
+  const ir::Target& target_;
+  Analyses analyses_;
+  RegisterPlan plan_;
+  const ir::ParamLayout params_;
+  const ir::SharedLayout shared_;
+  bool shared_is_dynamic_ = false;
+  const std::string name_;
+
+  RegisterFile registers_;
+  std::vector<uint32_t> first_;  // of each value's operands in pool_
+  std::vector<Operand> pool_;
+  std::vector<uint8_t> defined_;  // values whose operands stand in pool_
+  ScopedCache cache_;             // addresses and unpacked halves
+  std::vector<View> views_;
+  std::vector<int> view_index_;
+
+  PtxText entry_text_;
+  PtxText body_;
+  PtxText* out_ = &body_;
+  std::array<std::optional<Operand>, kEntryCount> entry_values_;
+  absl::flat_hash_map<int, Operand> slot_values_;
+  std::vector<std::optional<Operand>> param_addresses_;
+  std::vector<absl::string_view> files_;
+  ir::LocId loc_ = ir::LocId::kNone;  // of what is printed last
+  std::vector<std::string> strings_;
+  bool uses_arena_ = false;
+  bool uses_assert_ = false;
+  bool wgmma_fenced_ = false;  // since the last commit, on every path to here
+  int version_;
+  int labels_ = 0;
+  std::vector<Copy> copies_, moves_;  // scratch
+
+  ir::Diagnostics diagnostics_;
+};
+
+}  // namespace heddle::codegen

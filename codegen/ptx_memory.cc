@@ -1,0 +1,203 @@
+// Loads and stores, and the checks that guard them.
+#include "absl/strings/str_cat.h"
+#include "heddle/codegen/ptx_emitter.h"
+#include "heddle/ir/check.h"
+
+namespace heddle::codegen {
+
+using ir::AttrKey;
+using ir::Opcode;
+using ir::Space;
+
+namespace {
+
+bool is_volatile(const ir::Op& op) { return op.attr_or(AttrKey::kVolatile, 0) != 0; }
+
+}  // namespace
+
+int Emitter::widest_access(Type view) const {
+  // The 32-byte accesses of sm_100 are for global memory alone.
+  return view.space == Space::kGlobal ? target_.max_access_bytes : 16;
+}
+
+// Whether the access may go through the cache that nobody keeps coherent: what it reads is written
+// by nobody while the kernel runs.
+bool Emitter::may_use_read_only_path(const Op& op) const {
+  const Type view = type(op.operands[0]);
+  if (view.space != Space::kGlobal || !view.read_only || is_volatile(op)) return false;
+  const int param = views_[static_cast<size_t>(view_index_[ir::index_of(op.operands[0])])].param;
+  if (!type(kernel_.params()[static_cast<size_t>(param)].value).read_only) return false;
+  return kernel_.fact({ir::FactKind::kNoOverlap, static_cast<uint8_t>(param)}) == 1;
+}
+
+// Whether loads and stores reach the memory behind a view; an error where they do not.
+bool Emitter::is_accessible(OpId id, const Op& op) {
+  const Type view = type(op.operands[0]);
+  if (view.space == Space::kGlobal || view.space == Space::kShared) return true;
+  error(id, absl::StrCat("PTX for accesses to ", name_of(view.space), " memory is not known"),
+        "keep the data in global or shared memory");
+  return false;
+}
+
+// Calls access(first register, count, ".v4") for every instruction that a value of that layout takes.
+void Emitter::for_each_access(
+    Type view, RegLayout layout,
+    absl::FunctionRef<void(int, int, absl::string_view)> access) {
+  const int unit = layout.reg_class == RegClass::kB64   ? 8
+                   : layout.reg_class == RegClass::kB32 ? 4
+                                                        : 2;
+  const int count = std::min(layout.count, widest_access(view) / unit);
+  HEDDLE_CHECK((count & (count - 1)) == 0 && layout.count % count == 0,
+               "a memory access must be a power of two in size");
+  constexpr absl::string_view kVectors[] = {"", "", ".v2", "", ".v4", "", "", "", ".v8"};
+  if (count * unit > 16) raise_version(88);
+  for (int first = 0; first < layout.count; first += count) access(first, count, kVectors[count]);
+}
+
+void Emitter::emit_load(OpId id, const Op& op) {
+  Operand* const d = define(op.result());
+  if (!is_accessible(id, op)) return;
+  if (op.operands.size() > 2) check_bounds(id, op, 2);
+  const Type view = type(op.operands[0]);
+  const Type value = type(op.result());
+  Address at = address(id, op.operands[0]);
+  std::string mnemonic = is_volatile(op) ? "ld.volatile" : "ld";
+  absl::StrAppend(&mnemonic, ".", name_of(view.space), may_use_read_only_path(op) ? ".nc" : "");
+  if (value.scalar == Scalar::kBool) {
+    return load_bools(mnemonic, view, at, d, value.count);
+  }
+  const RegLayout layout = layout_of(value);
+  for_each_access(view, layout, [&](int first, int count, absl::string_view vector) {
+    const Vector registers = {d + first, count};
+    out_->instruction(mnemonic, vector, '.', info(layout.reg_class).type, ' ', registers, ", ", at);
+    at.bytes += widest_access(view);
+  });
+}
+
+void Emitter::emit_store(OpId id, const Op& op) {
+  if (!is_accessible(id, op)) return;
+  if (op.operands.size() > 3) check_bounds(id, op, 3);
+  const Type view = type(op.operands[0]);
+  const Type value = type(op.operands[1]);
+  Address at = address(id, op.operands[0]);
+  std::string mnemonic = is_volatile(op) ? "st.volatile" : "st";
+  absl::StrAppend(&mnemonic, ".", name_of(view.space));
+  if (value.scalar == Scalar::kBool) {
+    return store_bools(mnemonic, view, at, op.operands[1]);
+  }
+  const RegLayout layout = layout_of(value);
+  const Operand* const source = elements(op.operands[1]);
+  for_each_access(view, layout, [&](int first, int count, absl::string_view vector) {
+    const Vector registers = {source + first, count};
+    out_->instruction(mnemonic, vector, '.', info(layout.reg_class).type, ' ', at, ", ", registers);
+    at.bytes += widest_access(view);
+  });
+}
+
+// Bools are bytes in memory, 0 or 1: four or more are read and written as words.
+void Emitter::load_bools(const std::string& mnemonic, Type view, Address at, Operand* d,
+                         int count) {
+  if (count < 4) {
+    const std::array<Operand, 2> bytes = {fresh(RegClass::kB16), fresh(RegClass::kB16)};
+    out_->instruction(mnemonic, count == 2 ? ".v2" : "", ".u8 ", Vector{bytes.data(), count}, ", ",
+                      at);
+    for (int i = 0; i < count; ++i) {
+      out_->instruction("setp.ne.b16 ", d[i], ", ", bytes[static_cast<size_t>(i)], ", 0");
+    }
+    return;
+  }
+  absl::InlinedVector<Operand, 8> words(static_cast<size_t>(count / 4));
+  for (Operand& word : words) word = fresh(RegClass::kB32);
+  const RegLayout layout = {RegClass::kB32, count / 4};
+  for_each_access(view, layout, [&](int first, int n, absl::string_view vector) {
+    out_->instruction(mnemonic, vector, ".b32 ", Vector{words.data() + first, n}, ", ", at);
+    at.bytes += widest_access(view);
+  });
+  for (int i = 0; i < count; ++i) {
+    const Operand byte = fresh(RegClass::kB32);
+    out_->instruction("and.b32 ", byte, ", ", words[static_cast<size_t>(i / 4)], ", ",
+                      Operand::b32(0xFFu << 8 * (i % 4)));
+    out_->instruction("setp.ne.b32 ", d[i], ", ", byte, ", 0");
+  }
+}
+
+void Emitter::store_bools(const std::string& mnemonic, Type view, Address at, ValueId value) {
+  const int count = type(value).count;
+  const Operand* const bools = elements(value);
+  // Element i of the bools as that bit of a register of the class.
+  const auto bit = [&](int i, RegClass c, uint64_t one) {
+    if (bools[i].is_constant) return Operand::constant(c, bools[i].payload * one);
+    const Operand d = fresh(c);
+    out_->instruction("selp.", info(c).type, ' ', d, ", ", Operand::constant(c, one), ", 0, ",
+                      bools[i]);
+    return d;
+  };
+  if (count < 4) {
+    std::array<Operand, 2> bytes;
+    for (int i = 0; i < count; ++i) bytes[static_cast<size_t>(i)] = bit(i, RegClass::kB16, 1);
+    out_->instruction(mnemonic, count == 2 ? ".v2" : "", ".u8 ", at, ", ",
+                      Vector{bytes.data(), count});
+    return;
+  }
+  absl::InlinedVector<Operand, 8> words(static_cast<size_t>(count / 4));
+  for (int w = 0; w < count / 4; ++w) {
+    Operand word = bit(4 * w, RegClass::kB32, 1);
+    for (int i = 1; i < 4; ++i) {
+      const Operand next = bit(4 * w + i, RegClass::kB32, uint64_t{1} << 8 * i);
+      const Operand both = fresh(RegClass::kB32);
+      out_->instruction("or.b32 ", both, ", ", word, ", ", next);
+      word = both;
+    }
+    words[static_cast<size_t>(w)] = word;
+  }
+  const RegLayout layout = {RegClass::kB32, count / 4};
+  for_each_access(view, layout, [&](int first, int n, absl::string_view vector) {
+    out_->instruction(mnemonic, vector, ".b32 ", at, ", ", Vector{words.data() + first, n});
+    at.bytes += widest_access(view);
+  });
+}
+
+// --- Bounds checks on request ---------------------------------------------------------------
+
+// Every coordinate c has 0 <= c and c <= extent - width, in 64 bits.
+void Emitter::emit_bounds(const Op& op) {
+  const ValueId view = op.operands[0];
+  Operand* const d = define(op.result());
+  Operand inside = Operand::constant(RegClass::kPred, 1);
+  const auto also = [&](absl::string_view comparison, const Operand& c, const Operand& limit) {
+    const Operand holds = fresh(RegClass::kPred);
+    out_->instruction("setp.", comparison, ".s64 ", holds, ", ", as(Spelling::kSigned, c), ", ",
+                      as(Spelling::kSigned, limit));
+    const Operand both = fresh(RegClass::kPred);
+    out_->instruction("and.pred ", both, ", ", inside, ", ", holds);
+    inside = both;
+  };
+  const auto param = kernel_.param_index(view);
+  const bool unbounded = param && kernel_.params()[static_cast<size_t>(*param)].unbounded;
+  const int rank = static_cast<int>(op.operands.size()) - 1;
+  for (int dim = 0; dim < rank && !unbounded; ++dim) {
+    const ValueId coordinate = op.operands[static_cast<size_t>(dim + 1)];
+    const Operand c =
+        converted({elements(coordinate)[0], type(coordinate).scalar}, Scalar::kI64);
+    const int64_t width = dim == rank - 1 ? op.attr_or(AttrKey::kWidth, 1) : 1;
+    const Operand end = converted(extent(view, dim), Scalar::kI64);
+    Operand limit = Operand::b64(end.payload - static_cast<uint64_t>(width));
+    if (!end.is_constant) {
+      limit = fresh(RegClass::kB64);
+      out_->instruction("sub.s64 ", limit, ", ", end, ", ", width);
+    }
+    also("ge", c, Operand::b64(0));
+    also("le", c, limit);
+  }
+  move(d[0], inside);
+}
+
+void Emitter::check_bounds(OpId id, const Op& op, size_t operand) {
+  if (!options_.device_checks) return;
+  const ValueId view = op.operands[0];
+  const absl::string_view name = kernel_.text(kernel_.value(view).name);
+  fail_unless(id, elements(op.operands[operand])[0],
+              absl::StrCat("index out of the bounds of ", name.empty() ? "a view" : name));
+}
+
+}  // namespace heddle::codegen

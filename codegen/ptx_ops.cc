@@ -1,0 +1,135 @@
+#include "heddle/codegen/ptx_ops.h"
+
+#include <array>
+
+#include "absl/strings/str_replace.h"
+#include "heddle/ir/check.h"
+
+namespace heddle::codegen {
+namespace {
+
+using ir::Opcode;
+using ir::Scalar;
+using ir::ScalarClass;
+
+constexpr TypeSpelling kSpellings[ir::kScalarCount] = {
+    {"", "", "", "", Spelling::kBits, false},
+    {"pred", "pred", "pred", "", Spelling::kBits, true},
+    {"s32", "b32", "s32", "", Spelling::kSigned, true},
+    {"u32", "b32", "s32", "", Spelling::kUnsigned, true},
+    {"s64", "b64", "s64", "", Spelling::kSigned, true},
+    {"u64", "b64", "s64", "", Spelling::kUnsigned, true},
+    {"f16", "b16", "f16", "f16x2", Spelling::kBits, false},
+    {"bf16", "b16", "bf16", "bf16x2", Spelling::kBits, false},
+    {"f32", "b32", "f32", "", Spelling::kFloat, true},
+    {"f64", "b64", "f64", "", Spelling::kFloat, true},
+};
+
+// $ is the type (s32, f16, or f16x2 on packed registers), # its width without a type (b32), @ the
+// signed type of that width. ~ computes in f32. An empty cell is irregular, or not an op.
+//
+// `.rn` stands wherever PTX allows it: without it ptxas fuses a mul and an add on its own.
+struct Row {
+  Opcode opcode;
+  absl::string_view boolean, integer, half, single, twice;  // half: f16 and bf16
+};
+constexpr Row kRows[] = {
+    {Opcode::kAdd, "", "add.$", "add.rn.$", "add.rn.$", "add.rn.$"},
+    {Opcode::kSub, "", "sub.$", "sub.rn.$", "sub.rn.$", "sub.rn.$"},
+    {Opcode::kMul, "", "mul.lo.$", "mul.rn.$", "mul.rn.$", "mul.rn.$"},
+    {Opcode::kFma, "", "mad.lo.$", "fma.rn.$", "fma.rn.$", "fma.rn.$"},
+    {Opcode::kDiv, "", "div.$", "~div.rn.f32", "div.rn.$", "div.rn.$"},
+    {Opcode::kRem, "", "rem.$", "", "", ""},
+    {Opcode::kMin, "", "min.$", "min.$", "min.$", "min.$"},
+    {Opcode::kMax, "", "max.$", "max.$", "max.$", "max.$"},
+    {Opcode::kNeg, "", "neg.@", "", "", ""},
+    {Opcode::kAbs, "", "", "abs.$", "abs.$", "abs.$"},
+    {Opcode::kSqrt, "", "", "~sqrt.rn.f32", "sqrt.rn.$", "sqrt.rn.$"},
+    {Opcode::kRcp, "", "", "~rcp.rn.f32", "rcp.rn.$", "rcp.rn.$"},
+    {Opcode::kExp2, "", "", "~ex2.approx.f32", "ex2.approx.$", ""},
+    {Opcode::kAnd, "and.#", "and.#", "", "", ""},
+    {Opcode::kOr, "or.#", "or.#", "", "", ""},
+    {Opcode::kXor, "xor.#", "xor.#", "", "", ""},
+    {Opcode::kNot, "not.#", "not.#", "", "", ""},
+    {Opcode::kShl, "", "shl.#", "", "", ""},
+    {Opcode::kShr, "", "shr.$", "", "", ""},
+    {Opcode::kEq, "", "setp.eq.$", "setp.eq.$", "setp.eq.$", "setp.eq.$"},
+    // A NaN is unequal to everything: `ne` would say false.
+    {Opcode::kNe, "xor.#", "setp.ne.$", "setp.neu.$", "setp.neu.$", "setp.neu.$"},
+    {Opcode::kLt, "", "setp.lt.$", "setp.lt.$", "setp.lt.$", "setp.lt.$"},
+    {Opcode::kLe, "", "setp.le.$", "setp.le.$", "setp.le.$", "setp.le.$"},
+    {Opcode::kGt, "", "setp.gt.$", "setp.gt.$", "setp.gt.$", "setp.gt.$"},
+    {Opcode::kGe, "", "setp.ge.$", "setp.ge.$", "setp.ge.$", "setp.ge.$"},
+};
+
+absl::string_view cell_for(const Row& row, Scalar scalar) {
+  switch (ir::info(scalar).scalar_class) {
+    case ScalarClass::kNone:
+      return "";
+    case ScalarClass::kBool:
+      return row.boolean;
+    case ScalarClass::kSigned:
+    case ScalarClass::kUnsigned:
+      return row.integer;
+    case ScalarClass::kFloat:
+      break;
+  }
+  return ir::info(scalar).bits == 16 ? row.half : scalar == Scalar::kF32 ? row.single : row.twice;
+}
+
+bool is_comparison(const Row& row) { return absl::string_view(row.single).substr(0, 4) == "setp"; }
+
+std::string spell(absl::string_view cell, absl::string_view type, const TypeSpelling& spelling) {
+  return absl::StrReplaceAll(
+      cell, {{"$", type}, {"#", spelling.bits}, {"@", spelling.signed_name}, {"~", ""}});
+}
+
+Instruction make_instruction(const Row& row, Scalar scalar) {
+  const absl::string_view cell = cell_for(row, scalar);
+  const TypeSpelling& spelling = spelling_of(scalar);
+  Instruction result;
+  result.scalar = spell(cell, spelling.name, spelling);
+  result.in_float32 = !cell.empty() && cell[0] == '~';
+  if (!result.in_float32 && !spelling.packed.empty() && !is_comparison(row)) {
+    result.packed = spell(cell, spelling.packed, spelling);
+  }
+  return result;
+}
+
+struct Table {
+  std::array<std::array<Instruction, ir::kScalarCount>, ir::kOpcodeCount> all;
+  // Comparisons of bf16 below sm_90, which has the first instruction for them.
+  std::array<Instruction, ir::kOpcodeCount> bf16_in_float32;
+};
+
+const Table& table() {
+  static const Table* const table = [] {
+    auto* t = new Table();
+    for (const Row& row : kRows) {
+      const size_t opcode = static_cast<size_t>(row.opcode);
+      for (int i = 1; i < ir::kScalarCount; ++i) {
+        t->all[opcode][static_cast<size_t>(i)] = make_instruction(row, static_cast<Scalar>(i));
+      }
+      if (is_comparison(row)) {
+        t->bf16_in_float32[opcode] = make_instruction(row, Scalar::kF32);
+        t->bf16_in_float32[opcode].in_float32 = true;
+      }
+    }
+    return t;
+  }();
+  return *table;
+}
+
+}  // namespace
+
+const TypeSpelling& spelling_of(Scalar scalar) { return kSpellings[static_cast<size_t>(scalar)]; }
+
+const Instruction& instruction_for(Opcode opcode, Scalar scalar, const ir::Target& target) {
+  const size_t index = static_cast<size_t>(opcode);
+  if (scalar == Scalar::kBF16 && target.sm < 90 && table().bf16_in_float32[index].in_float32) {
+    return table().bf16_in_float32[index];
+  }
+  return table().all[index][static_cast<size_t>(scalar)];
+}
+
+}  // namespace heddle::codegen
