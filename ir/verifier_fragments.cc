@@ -193,6 +193,7 @@ class FragmentCheck {
     ValueId value = kernel_.op(id).operands[position];
     while (const Op* const def = kernel_.def(value)) {
       const std::optional<size_t> source = source_of(*def, kernel_.value(value).index);
+      if (def->opcode == Opcode::kIf) return;
       if (!source || *source >= def->operands.size()) break;
       value = def->operands[*source];
     }
