@@ -121,8 +121,8 @@ PtxModule Emitter::assemble_module() {
 
 std::string Emitter::header() const {
   std::string text;
-  absl::StrAppend(&text, ".version ", version_ / 10, ".", version_ % 10, "\n.target ",
-                  target_.name, "\n.address_size 64\n\n");
+  absl::StrAppend(&text, ".version ", version_ / 10, ".", version_ % 10, "\n.target ", target_.name,
+                  "\n.address_size 64\n\n");
   for (size_t i = 0; i < files_.size(); ++i) {
     // PTX has no escape for a quotation mark.
     std::string file = absl::StrReplaceAll(files_[i], {{"\\", "/"}, {"\"", "'"}, {"\n", " "}});
@@ -165,12 +165,12 @@ std::string Emitter::header() const {
   for (int i = 0; i < kRegClassCount; ++i) {
     const RegClass c = static_cast<RegClass>(i);
     if (registers_.count(c) == 0) continue;
-    absl::StrAppend(&text, "\t.reg .", info(c).type, " ", info(c).prefix, "<",
-                    registers_.count(c), ">;\n");
+    absl::StrAppend(&text, "\t.reg .", info(c).type, " ", info(c).prefix, "<", registers_.count(c),
+                    ">;\n");
   }
   if (uses_arena_ && !shared_is_dynamic_) {
-    absl::StrAppend(&text, "\t.shared .align ", shared_.align, " .b8 heddle_shared[",
-                    shared_.bytes, "];\n");
+    absl::StrAppend(&text, "\t.shared .align ", shared_.align, " .b8 heddle_shared[", shared_.bytes,
+                    "];\n");
   }
   return text;
 }
@@ -216,15 +216,14 @@ void Emitter::error(OpId id, std::string message, std::string fix) {
 bool Emitter::is_supported(OpId id, const Op& op) {
   const ir::Targets rule = info(op).targets;
   if (rule == ir::Targets::kEverywhere) return true;
-  const Scalar scalar =
-      op.operands.empty()
-          ? (op.results.empty() ? Scalar::kNone : type(op.result()).scalar)
-          : type(op.operands[0]).scalar;
+  const Scalar scalar = op.operands.empty()
+                            ? (op.results.empty() ? Scalar::kNone : type(op.result()).scalar)
+                            : type(op.operands[0]).scalar;
   if (supports(target_, rule, scalar)) return true;
   const ir::Target* const first = first_supporting(rule, scalar);
   const bool has_type = info(op).data_class != ir::DataClass::kNone;
-  const std::string what = absl::StrCat(
-      info(op).mnemonic, has_type ? absl::StrCat(" of ", ir::info(scalar).name) : "");
+  const std::string what =
+      absl::StrCat(info(op).mnemonic, has_type ? absl::StrCat(" of ", ir::info(scalar).name) : "");
   if (first == nullptr) {
     error(id, absl::StrCat("no architecture has ", what), "compute it in f32");
   } else {

@@ -67,9 +67,8 @@ void Emitter::emit_in_halves(const Op& op, const Instruction& instruction) {
       return wide;
     });
   } else {
-    define_halves(op.result(), [&](int i, const Operand& d) {
-      print(instruction.scalar, d, operands_of(i));
-    });
+    define_halves(op.result(),
+                  [&](int i, const Operand& d) { print(instruction.scalar, d, operands_of(i)); });
   }
 }
 

@@ -92,16 +92,31 @@ class Emitter {
 
   // What the entry block computes at most once.
   enum class Entry : uint8_t {
-    kTidX, kTidY, kTidZ, kCtaX, kCtaY, kCtaZ, kNtidX, kNtidY, kNtidZ, kNctaX, kNctaY, kNctaZ,
-    kLinearThread, kLane, kWarp, kAllLanes, kArena,
+    kTidX,
+    kTidY,
+    kTidZ,
+    kCtaX,
+    kCtaY,
+    kCtaZ,
+    kNtidX,
+    kNtidY,
+    kNtidZ,
+    kNctaX,
+    kNctaY,
+    kNctaZ,
+    kLinearThread,
+    kLane,
+    kWarp,
+    kAllLanes,
+    kArena,
   };
   static constexpr int kEntryCount = 17;
 
   struct View {
     int param = -1;  // of the parameter behind it
     bool in_arena = false;
-    std::optional<Operand> base;  // its start, where neither of the above alone says it
-    int64_t bytes = 0;            // from there
+    std::optional<Operand> base;              // its start, where neither of the above alone says it
+    int64_t bytes = 0;                        // from there
     absl::InlinedVector<ValueId, 4> extents;  // subviews and dynamic shared memory
   };
   struct Index {

@@ -118,9 +118,7 @@ Operand Emitter::compute_entry(Entry what) {
   check_failed(__FILE__, __LINE__, "what", "unknown entry value");
 }
 
-std::string Emitter::param_name(size_t slot) const {
-  return absl::StrCat(name_, "_param_", slot);
-}
+std::string Emitter::param_name(size_t slot) const { return absl::StrCat(name_, "_param_", slot); }
 
 Operand Emitter::param_slot(SlotKind kind, int param, int dim, Scalar as) {
   const ir::ParamSlot* const slot = params_.find(kind, param, dim);

@@ -39,10 +39,10 @@ bool Emitter::is_accessible(OpId id, const Op& op) {
   return false;
 }
 
-// Calls access(first register, count, ".v4") for every instruction that a value of that layout takes.
-void Emitter::for_each_access(
-    Type view, RegLayout layout,
-    absl::FunctionRef<void(int, int, absl::string_view)> access) {
+// Calls access(first register, count, ".v4") for every instruction that a value of that layout
+// takes.
+void Emitter::for_each_access(Type view, RegLayout layout,
+                              absl::FunctionRef<void(int, int, absl::string_view)> access) {
   const int unit = layout.reg_class == RegClass::kB64   ? 8
                    : layout.reg_class == RegClass::kB32 ? 4
                                                         : 2;
@@ -177,8 +177,7 @@ void Emitter::emit_bounds(const Op& op) {
   const int rank = static_cast<int>(op.operands.size()) - 1;
   for (int dim = 0; dim < rank && !unbounded; ++dim) {
     const ValueId coordinate = op.operands[static_cast<size_t>(dim + 1)];
-    const Operand c =
-        converted({elements(coordinate)[0], type(coordinate).scalar}, Scalar::kI64);
+    const Operand c = converted({elements(coordinate)[0], type(coordinate).scalar}, Scalar::kI64);
     const int64_t width = dim == rank - 1 ? op.attr_or(AttrKey::kWidth, 1) : 1;
     const Operand end = converted(extent(view, dim), Scalar::kI64);
     Operand limit = Operand::b64(end.payload - static_cast<uint64_t>(width));

@@ -164,8 +164,8 @@ void Emitter::gather(ValueId result, absl::Span<const Source> sources) {
       continue;
     }
     const bool has_high = i + 1 < sources.size();
-    d[i / 2] = packed(lane(low.value, low.lane),
-                      has_high ? lane(high.value, high.lane) : Operand::constant(RegClass::kB16, 0));
+    d[i / 2] = packed(lane(low.value, low.lane), has_high ? lane(high.value, high.lane)
+                                                          : Operand::constant(RegClass::kB16, 0));
   }
 }
 

@@ -121,9 +121,9 @@ void Emitter::emit_layout_query(const Op& op) {
   // A parameter's slot is read in the width that is asked for.
   const bool in_slot =
       kernel_.param_index(view).has_value() && params_.find(kind, v.param, dim) != nullptr;
-  elements(op.result())[0] =
-      in_slot ? param_slot(kind, v.param, dim, as)
-              : converted(is_extent ? extent(view, dim) : stride(view, dim), as);
+  elements(op.result())[0] = in_slot
+                                 ? param_slot(kind, v.param, dim, as)
+                                 : converted(is_extent ? extent(view, dim) : stride(view, dim), as);
 }
 
 // --- Addresses ------------------------------------------------------------------------------
@@ -186,7 +186,8 @@ Address Emitter::address(OpId id, ValueId view_value) {
   }
   const Operand base = base_of(view);
   // An instruction has 32 bits for its own offset; those of shared memory always fit.
-  const bool is_near = base.reg_class == RegClass::kB32 || (bytes >= INT32_MIN && bytes <= INT32_MAX);
+  const bool is_near =
+      base.reg_class == RegClass::kB32 || (bytes >= INT32_MIN && bytes <= INT32_MAX);
   if (is_near) return {moved_base(base, offset, size), static_cast<int32_t>(bytes)};
   const Operand far = fresh(RegClass::kB64);
   out_->instruction("add.s64 ", far, ", ", base, ", ",

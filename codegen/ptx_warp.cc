@@ -100,10 +100,10 @@ void Emitter::emit_shuffle(const Op& op) {
 void Emitter::shuffle_word(const Op& op, const Operand& source, const Lanes& from,
                            const Operand& d) {
   const bool up = op.opcode == Opcode::kShflUp;
-  const absl::string_view mode = up                                ? "up"
+  const absl::string_view mode = up                               ? "up"
                                  : op.opcode == Opcode::kShflDown ? "down"
                                  : op.opcode == Opcode::kShflXor  ? "bfly"
-                                                                   : "idx";
+                                                                  : "idx";
   // Bits 8 to 12 pick the segment's number out of a lane's; the rest is where lanes end.
   const int64_t clamp = (32 - op.attr_or(AttrKey::kWidth, 32)) << 8 | (up ? 0 : 31);
   // d may be the source's register.
