@@ -131,9 +131,9 @@ class Elimination {
     hash = mix(hash, type.count);
     size_t first = 0;
     if (has(info(op), kCommutative)) {
-      const auto [low, high] =
-          std::minmax(ir::index_of(op.operands[0]), ir::index_of(op.operands[1]));
-      hash = mix(mix(hash, low), high);
+      const uint32_t a = ir::index_of(op.operands[0]);
+      const uint32_t b = ir::index_of(op.operands[1]);
+      hash = mix(mix(hash, std::min(a, b)), std::max(a, b));
       first = 2;
     }
     for (size_t i = first; i < op.operands.size(); ++i) {
