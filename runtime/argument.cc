@@ -23,40 +23,25 @@ int64_t level(uint64_t number) {
                     : static_cast<int64_t>(std::min<uint64_t>(power, kLargestLevel));
 }
 
-// Wide enough for any product of an extent and a stride.
+// Wide enough for an address and any offset.
 __extension__ using Wide = __int128;
-
-// The least and greatest element offset that a tensor's coordinates reach; none where it is empty.
-struct OffsetRange {
-  Wide min = 0;
-  Wide max = 0;
-  bool empty = false;
-};
-
-OffsetRange offset_range(const Argument& argument) {
-  OffsetRange range;
-  for (int dim = 0; dim < argument.rank; ++dim) {
-    if (argument.extents[dim] == 0) range.empty = true;
-    const Wide reach = static_cast<Wide>(argument.extents[dim] - 1) * argument.strides[dim];
-    (reach < 0 ? range.min : range.max) += reach;
-  }
-  return range;
-}
 
 // Whether two tensors may share a byte. A pointer reaches nobody knows how far.
 bool may_overlap(const Argument& a, int a_bytes, const Argument& b, int b_bytes) {
   if (a.extents == nullptr || b.extents == nullptr) return true;
-  const OffsetRange reach_a = offset_range(a);
-  const OffsetRange reach_b = offset_range(b);
-  if (reach_a.empty || reach_b.empty) return false;
-  const auto begin = [](const Argument& x, const OffsetRange& r, int bytes) {
-    return static_cast<Wide>(x.bits) + r.min * bytes;
+  if (a.empty || b.empty) return false;
+  const auto begin = [](const Argument& x, int bytes) {
+    return static_cast<Wide>(x.bits) + static_cast<Wide>(x.min_offset) * bytes;
   };
-  const auto end = [](const Argument& x, const OffsetRange& r, int bytes) {
-    return static_cast<Wide>(x.bits) + (r.max + 1) * bytes;
+  const auto end = [](const Argument& x, int bytes) {
+    return static_cast<Wide>(x.bits) + (static_cast<Wide>(x.max_offset) + 1) * bytes;
   };
-  return begin(a, reach_a, a_bytes) < end(b, reach_b, b_bytes) &&
-         begin(b, reach_b, b_bytes) < end(a, reach_a, a_bytes);
+  return begin(a, a_bytes) < end(b, b_bytes) && begin(b, b_bytes) < end(a, a_bytes);
+}
+
+// Bytes from the address on that a tensor reaches.
+Wide reached_bytes(const Argument& argument, int bytes) {
+  return (static_cast<Wide>(argument.max_offset) + 1) * bytes;
 }
 
 int element_bytes(const ir::ParamInfo& param) { return ir::bytes_of(param.type.scalar); }
@@ -72,9 +57,7 @@ bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Argumen
   return false;
 }
 
-}  // namespace
-
-int64_t fact_value(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+inline int64_t value_of(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
   const Argument& argument = arguments[fact.param];
   switch (fact.kind) {
     case FactKind::kAlignment:
@@ -85,10 +68,8 @@ int64_t fact_value(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments 
       return level(static_cast<uint64_t>(argument.strides[fact.dim]));
     case FactKind::kUnitStride:
       return argument.strides[fact.dim] == 1;
-    case FactKind::kFits32: {
-      const OffsetRange range = offset_range(argument);
-      return range.min >= -kMax31 && range.max <= kMax31;
-    }
+    case FactKind::kFits32:
+      return argument.min_offset >= -kMax31 && argument.max_offset <= kMax31;
     case FactKind::kExtentFits32:
       return argument.extents[fact.dim] <= kMax31;
     case FactKind::kNoOverlap:
@@ -97,6 +78,20 @@ int64_t fact_value(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments 
       return argument.extents[fact.dim];
   }
   check_failed(__FILE__, __LINE__, "fact.kind", "unknown fact");
+}
+
+}  // namespace
+
+int64_t fact_value(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+  return value_of(fact, params, arguments);
+}
+
+bool match_exactly(absl::Span<const ir::Guard> guards, absl::Span<const ir::ParamInfo> params,
+                   Arguments arguments) {
+  for (const ir::Guard& guard : guards) {
+    if (value_of(guard.fact, params, arguments) != guard.value) return false;
+  }
+  return true;
 }
 
 std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Arguments arguments) {
@@ -143,13 +138,32 @@ void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byt
     } else if (slot.kind == ir::SlotKind::kStride) {
       word = static_cast<uint64_t>(argument.strides[slot.dim]);
     }
-    // Little-endian, as every host of CUDA is: the low bytes are the narrow value.
-    std::memcpy(block + slot.offset, &word, slot.bytes);
+    // Little-endian, as every host of CUDA is: the low bytes are the narrow value. Whole words are
+    // cheaper than the slot's own size, and the slots follow each other: the next one, or the
+    // slack, takes what is too much.
+    std::memcpy(block + slot.offset, &word, sizeof(word));
   }
+}
+
+bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+  if (params.size() != arguments.size()) return false;
+  bool sound = true;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Argument& argument = arguments[i];
+    if (!params[i].type.is_view() || params[i].unbounded) continue;
+    sound &= argument.rank == params[i].type.rank && !argument.negative;
+    sound &= argument.bits != 0 || argument.empty;
+    if (argument.capacity_bytes >= 0 && !argument.empty) {
+      sound &= argument.min_offset >= 0 &&
+               reached_bytes(argument, element_bytes(params[i])) <= argument.capacity_bytes;
+    }
+  }
+  return sound;
 }
 
 absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
                              Arguments arguments) {
+  if (arguments_are_sound(params, arguments)) return absl::OkStatus();
   if (params.size() != arguments.size()) {
     return absl::InvalidArgumentError(absl::StrCat(kernel, " takes ", params.size(),
                                                    " arguments and was given ", arguments.size()));
@@ -157,38 +171,37 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     const Argument& argument = arguments[i];
     if (!params[i].type.is_view() || params[i].unbounded) continue;
+    const std::string what = absl::StrCat(describe_argument(params, i), " of ", kernel);
     if (argument.rank != params[i].type.rank) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(describe_argument(params, i), " of ", kernel, " has ", argument.rank,
-                       " modes; the kernel takes ", static_cast<int>(params[i].type.rank)));
+      return absl::InvalidArgumentError(absl::StrCat(what, " has ", argument.rank,
+                                                     " modes; the kernel takes ",
+                                                     static_cast<int>(params[i].type.rank)));
     }
-    bool empty = false;
     for (int dim = 0; dim < argument.rank; ++dim) {
-      if (argument.extents[dim] < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(describe_argument(params, i), " of ", kernel, " has extent ",
-                         argument.extents[dim], " in mode ", dim, "; extents are not negative"));
-      }
-      empty = empty || argument.extents[dim] == 0;
+      if (argument.extents[dim] >= 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(what, " has extent ", argument.extents[dim],
+                                                     " in mode ", dim,
+                                                     "; extents are not negative"));
     }
-    if (argument.bits == 0 && !empty) {
+    if (argument.empty) continue;
+    if (argument.bits == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
-          describe_argument(params, i), " of ", kernel,
+          what,
           " is a null pointer to a tensor with elements: allocate it with Device::allocate()"));
     }
-    if (argument.capacity_bytes < 0 || empty) continue;
-    const OffsetRange range = offset_range(argument);
-    const Wide needed = (range.max + 1) * element_bytes(params[i]);
-    if (range.min < 0 || needed > argument.capacity_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          describe_argument(params, i), " of ", kernel, " reaches ",
-          range.min < 0 ? "before its buffer"
-                        : absl::StrCat(static_cast<int64_t>(needed), " bytes into a buffer of ",
-                                       argument.capacity_bytes),
-          ": its extents and strides do not fit the memory"));
+    const Wide needed = reached_bytes(argument, element_bytes(params[i]));
+    if (argument.capacity_bytes >= 0 &&
+        (argument.min_offset < 0 || needed > argument.capacity_bytes)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " reaches ",
+                       argument.min_offset < 0
+                           ? "before its buffer"
+                           : absl::StrCat(static_cast<uint64_t>(needed), " bytes into a buffer of ",
+                                          argument.capacity_bytes),
+                       ": its extents and strides do not fit the memory"));
     }
   }
-  return absl::OkStatus();
+  check_failed(__FILE__, __LINE__, "sound", "unsound arguments without a reason");
 }
 
 std::string describe_argument(absl::Span<const ir::ParamInfo> params, int index) {

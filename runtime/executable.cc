@@ -76,20 +76,17 @@ const ir::Guard* Executable::broken_guard(Arguments arguments) const {
 }
 
 bool Executable::matches_exactly(Arguments arguments) const {
-  for (const ir::Guard& guard : compilation_->guards) {
-    if (fact_value(guard.fact, compilation_->params, arguments) != guard.value) return false;
-  }
-  return true;
+  return match_exactly(compilation_->guards, compilation_->params, arguments);
 }
 
 absl::Status Executable::launch(const LaunchConfig& config, Arguments arguments) const {
   // Few kernels have more than some tens of arguments: the block then lies on the stack.
-  absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes);
+  absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes + kPackSlack);
   pack_arguments(compilation_->layout, arguments, block.data());
   if (!function_) return launch_on_interp(config, block.data());
   LaunchConfig full = config;
   full.dynamic_shared_bytes += compilation_->ptx.dynamic_shared_base;
-  return launch_raw(*function_, full, block.data(), block.size(), &site_);
+  return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_);
 }
 
 absl::Status Executable::launch_on_interp(const LaunchConfig& config,

@@ -224,9 +224,8 @@ absl::Status launch(const Stream& stream, const ir::KernelSource& source,
                     const LaunchConfig& config, Arguments arguments) {
   const Backend* const backend = stream.backend().get();
   KernelCache& cache = KernelCache::of(source);
-  // Checked on every launch, since a variant that fits says nothing of null pointers; the text is
-  // made only when something is wrong.
-  if (absl::Status s = check_arguments(source.name(), source.params(), arguments); !s.ok()) {
+  // On every launch, since a variant that fits says nothing of null pointers.
+  if (!arguments_are_sound(source.params(), arguments)) {
     return check_arguments(describe(source), source.params(), arguments);
   }
   const Executable* executable = cache.find(backend, config, arguments);

@@ -80,8 +80,10 @@ class PackedArguments {
       next += heddle::detail::ParamTraits<P>::kLeaves),
      ...);
     for (int i = 0; i < kLeaves; ++i) {
-      arguments_[i] = {leaves[i].bits, leaves[i].extents, leaves[i].strides,
-                       leaves[i].capacity_bytes, leaves[i].rank};
+      const heddle::detail::ArgumentLeaf& leaf = leaves[i];
+      arguments_[i] = leaf.rank < 0 ? scalar_argument(leaf.bits)
+                                    : tensor_argument(leaf.bits, leaf.extents, leaf.strides,
+                                                      leaf.rank, leaf.capacity_bytes);
     }
   }
   operator Arguments() const { return {arguments_, kLeaves}; }

@@ -31,12 +31,9 @@ bool within(int64_t value, int64_t limit) {
 
 // Every launch comes here, so the usual one, without a cluster, is settled in a few instructions.
 bool fits_without_cluster(const LaunchLimits& limits, const LaunchConfig& config) {
-  // Not short-circuited: there is nothing to predict. Extents too large for a product fail before
-  // it.
-  return (within(config.grid.x, limits.max_grid_x) & within(config.grid.y, limits.max_grid_y) &
-          within(config.grid.z, limits.max_grid_z) & within(config.block.x, limits.max_block_x) &
-          within(config.block.y, limits.max_block_y) &
-          within(config.block.z, limits.max_block_z)) &&
+  return within(config.grid.x, limits.max_grid_x) && within(config.grid.y, limits.max_grid_y) &&
+         within(config.grid.z, limits.max_grid_z) && within(config.block.x, limits.max_block_x) &&
+         within(config.block.y, limits.max_block_y) && within(config.block.z, limits.max_block_z) &&
          config.block.volume() <= limits.max_threads_per_block &&
          config.dynamic_shared_bytes >= 0 &&
          config.dynamic_shared_bytes <= limits.max_shared_per_block && config.cluster == Dim3();

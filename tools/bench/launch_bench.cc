@@ -28,8 +28,8 @@ namespace driver = runtime::cuda;
 constexpr int kBurst = 100;
 constexpr int kBursts = 400;
 
-const auto touch = define_kernel(
-    "touch(x, y, n, a)", [](Tensor<const float, 2> x, Tensor<float, 1> y, Int n, Float a) {
+const auto copy = define_kernel(
+    "copy(x, y, n, a)", [](Tensor<const float, 2> x, Tensor<float, 1> y, Int n, Float a) {
       If(thread_idx.x < n && block_idx.x == 0, [&] { y(thread_idx.x) = a * x(0, thread_idx.x); });
     });
 
@@ -81,7 +81,7 @@ class BareLaunch {
     check(api.ctx_push_current(context));
     driver::ModuleHandle module = nullptr;
     check(api.module_load_data_ex(&module, kernel.cubin().data(), 0, nullptr, nullptr));
-    check(api.module_get_function(&function_, module, "touch"));
+    check(api.module_get_function(&function_, module, kernel.compilation().ptx.entry.c_str()));
     config_ = {.grid_x = 1,
                .grid_y = 1,
                .grid_z = 1,
@@ -125,7 +125,7 @@ int run(int argc, char** argv) {
   const auto y = as_tensor<float>(y_memory, {256});
 
   const auto heddle_launch = [&] {
-    const absl::Status s = touch.launch(stream, {.grid = 1, .block = 32}, x, y, 0, 2.0f);
+    const absl::Status s = copy.launch(stream, {.grid = 1, .block = 32}, x, y, 0, 2.0f);
     if (!s.ok()) check(s);
   };
   const auto synchronize = [&] { check(stream.synchronize()); };
@@ -133,12 +133,13 @@ int run(int argc, char** argv) {
   CompileOptions options;
   options.block = {32, 1, 1};
   const auto compiled = take(
-      touch.compile(Signature{tensor({kAny, kAny}), tensor({kAny}), scalar(), scalar()}, options));
-  std::vector<std::byte> params(compiled.compilation().layout.bytes);
+      copy.compile(Signature{tensor({kAny, kAny}), tensor({kAny}), scalar(), scalar()}, options));
+  std::vector<std::byte> params(compiled.compilation().layout.bytes + runtime::kPackSlack);
   runtime::pack_arguments(
       compiled.compilation().layout,
       runtime::PackedArguments<Tensor<const float, 2>, Tensor<float, 1>, Int, Float>(x, y, 0, 2.0f),
       params.data());
+  params.resize(compiled.compilation().layout.bytes);
   BareLaunch bare_launch(compiled, stream, std::move(params));
 
   if (count > 0) {
