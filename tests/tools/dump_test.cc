@@ -1,0 +1,247 @@
+// heddle dump, and HEDDLE_DUMP.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "command_testing.h"
+#include "heddle/codegen/cubin.h"
+#include "nlohmann/json.hpp"
+
+namespace heddle::tools {
+namespace {
+
+using codegen::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const std::vector<std::string>& no_tools() {
+  static const auto& none = *new std::vector<std::string>{
+      "HEDDLE_PTXAS=/no/ptxas", "HEDDLE_NVDISASM=/no/nvdisasm", "HEDDLE_CUOBJDUMP=/no/cuobjdump"};
+  return none;
+}
+
+Outcome dump(const Arguments& more, const std::vector<std::string>& environment = {}) {
+  Arguments arguments = {"dump", "row_sum"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return heddle_command(arguments, environment);
+}
+
+TEST(DumpTest, ShowsOneStageAlone) {
+  const Outcome trace = dump({"--stage", "trace"});
+  EXPECT_EQ(trace.exit_code, 0) << trace.err;
+  EXPECT_EQ(trace.err, "");
+  EXPECT_THAT(trace.out, AllOf(StartsWith("kernel @row_sum("), HasSubstr("row_sum.cc\":")));
+  const Outcome optimized = dump({"--stage", "ir"});
+  EXPECT_EQ(optimized.exit_code, 0) << optimized.err;
+  EXPECT_THAT(optimized.out, StartsWith("kernel @row_sum("));
+  EXPECT_NE(optimized.out, trace.out);
+  const Outcome constants = dump({"--stage", "constants"});
+  EXPECT_EQ(constants.exit_code, 0) << constants.err;
+  EXPECT_THAT(constants.out, HasSubstr("const"));
+  const Outcome ptx = dump({"--stage", "ptx"});
+  EXPECT_EQ(ptx.exit_code, 0) << ptx.err;
+  EXPECT_THAT(ptx.out, AllOf(HasSubstr(".target sm_90a"), HasSubstr(".entry row_sum")));
+}
+
+TEST(DumpTest, ShowsSeveralWithHeadings) {
+  const Outcome both = dump({"--stage", "trace,ptx"});
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_THAT(both.out, AllOf(StartsWith("--- row_sum: trace.ir ---\nkernel @row_sum("),
+                              HasSubstr("\n--- row_sum: ptx ---\n"), Not(HasSubstr(": ir ---"))));
+  EXPECT_EQ(dump({"--stage", "trace", "--stage", "ptx"}).out, both.out);
+}
+
+TEST(DumpTest, FollowsSettingsAndArchitecture) {
+  const Outcome half = dump({"--stage", "ir", "--set", "dtype=f16"});
+  EXPECT_EQ(half.exit_code, 0) << half.err;
+  EXPECT_THAT(half.out, HasSubstr("f16"));
+  const Outcome older = dump({"--stage", "ptx", "--arch", "sm_80"});
+  EXPECT_EQ(older.exit_code, 0) << older.err;
+  EXPECT_THAT(older.out, HasSubstr(".target sm_80"));
+}
+
+TEST(DumpTest, RunsThePassesThatItIsTold) {
+  const std::string trace = dump({"--stage", "trace"}).out;
+  for (const Arguments& none : {Arguments{"--passes", ""}, Arguments{"--pass-limit", "0"}}) {
+    Arguments arguments = {"--stage", "ir"};
+    arguments.insert(arguments.end(), none.begin(), none.end());
+    const Outcome untouched = dump(arguments);
+    EXPECT_EQ(untouched.exit_code, 0) << untouched.err;
+    EXPECT_EQ(untouched.out, trace);
+  }
+  const Outcome watched =
+      dump({"--stage", "ir", "--passes", "promote-vars,fold", "--print-after", "fold",
+            "--print-before", "promote-vars", "--time-passes", "--verify"});
+  EXPECT_EQ(watched.exit_code, 0) << watched.err;
+  EXPECT_THAT(watched.out, StartsWith("kernel @row_sum("));
+  EXPECT_THAT(watched.err, AllOf(HasSubstr("; before promote-vars\n"), HasSubstr("; after fold"),
+                                 Not(HasSubstr("; after promote-vars")),
+                                 ::testing::ContainsRegex("\nfold +[0-9.]+ us  [0-9]+ ops"),
+                                 ::testing::ContainsRegex("\nall passes +[0-9.]+ us\n")));
+}
+
+TEST(DumpTest, CountsWhatItMade) {
+  const Outcome text = dump({"--stats"}, no_tools());
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(StartsWith("kernel row_sum for sm_90a\n"), HasSubstr(" trace\n"),
+                              HasSubstr(" ir\n"), HasSubstr(" ptx\n"), HasSubstr("   ret\n"),
+                              Not(HasSubstr("registers"))));
+  expect_one_line(text, 0, AllOf(HasSubstr("ptxas"), HasSubstr("the rest is shown without it")));
+
+  const Outcome as_json = dump({"--stats", "--json"}, no_tools());
+  EXPECT_EQ(as_json.exit_code, 0) << as_json.err;
+  const nlohmann::json json = nlohmann::json::parse(as_json.out);
+  EXPECT_EQ(json["kernel"], "row_sum");
+  EXPECT_EQ(json["stats"]["ptx"]["by_opcode"]["ret"], 1);
+  EXPECT_GT(json["stats"]["trace"]["total"], json["stats"]["ir"]["total"]);
+  EXPECT_EQ(json["problems"].size(), 1u);
+  EXPECT_EQ(json["settings"]["dtype"], "f32");
+  EXPECT_FALSE(json["passes"].empty());
+}
+
+TEST(DumpTest, CountsWhatPtxasMade) {
+  HEDDLE_SKIP_WITHOUT_PTXAS();
+  const Outcome as_json = dump({"--stats", "--json", "--stage", "cubin"});
+  EXPECT_EQ(as_json.exit_code, 0) << as_json.err;
+  const nlohmann::json json = nlohmann::json::parse(as_json.out);
+  EXPECT_GT(json["stats"]["resources"]["registers"], 0);
+  EXPECT_EQ(json["stats"]["resources"]["spill_store_bytes"], 0);
+  EXPECT_GT(json["times_us"]["ptxas"], 0);
+  std::string cubin;
+  ASSERT_TRUE(absl::Base64Unescape(json["stages"]["cubin"].get<std::string>(), &cubin));
+  const auto read = codegen::read_cubin(cubin);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->has_entry("row_sum"));
+  const bool has_sass = json["stats"].contains("sass");
+  EXPECT_EQ(json["problems"].size(), has_sass ? 0u : 1u);
+}
+
+TEST(DumpTest, PassesMachineCodeOn) {
+  HEDDLE_SKIP_WITHOUT_PTXAS();
+  const Outcome cubin = dump({"--stage", "cubin"});
+  EXPECT_EQ(cubin.exit_code, 0) << cubin.err;
+  const auto read = codegen::read_cubin(cubin.out);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->has_entry("row_sum"));
+  const Outcome all = dump({});
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_THAT(all.out, AllOf(HasSubstr("--- row_sum: ptxas ---\nptxas "), HasSubstr(" registers, "),
+                             HasSubstr("--- row_sum: cubin ---\n"),
+                             HasSubstr(" bytes; -o DIR writes them\n"), Not(HasSubstr("\x7F"))));
+}
+
+TEST(DumpTest, WritesFiles) {
+  const TempDir dir;
+  const std::string folder = dir.file("new/folder");
+  const Outcome done = dump({"-o", folder, "--stage", "all", "--stats"}, no_tools());
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  for (const char* suffix : {"trace.ir", "constants", "ir", "ptx", "stats.txt", "stats.json"}) {
+    const std::string path = absl::StrCat(folder, "/row_sum.", suffix);
+    EXPECT_THAT(done.out, HasSubstr(path + "\n"));
+    EXPECT_FALSE(slurp(path).empty()) << path;
+  }
+  EXPECT_EQ(slurp(folder + "/row_sum.ptx"), dump({"--stage", "ptx"}).out);
+  EXPECT_TRUE(nlohmann::json::accept(slurp(folder + "/row_sum.stats.json")));
+}
+
+TEST(DumpTest, WithoutPtxasShowsTheRest) {
+  const Outcome all = dump({}, no_tools());
+  expect_one_line(all, 0, AllOf(HasSubstr("ptxas"), HasSubstr("the rest is shown without it")));
+  EXPECT_THAT(all.out, HasSubstr(".entry row_sum"));
+  expect_one_line(dump({"--stage", "cubin"}, no_tools()), 1, HasSubstr("/no/ptxas"));
+  const Outcome both = dump({"--stage", "ptx,cubin"}, no_tools());
+  expect_one_line(both, 1, HasSubstr("/no/ptxas"));
+  EXPECT_THAT(both.out, HasSubstr(".entry row_sum"));
+}
+
+TEST(DumpTest, AFailingPtxasIsAFailure) {
+  const TempDir dir;
+  const std::string ptxas = codegen::write_fake_ptxas(
+      dir.file("ptxas"), "echo 'ptxas fatal   : I do not want to' >&2; exit 255");
+  const Outcome all = dump({}, {absl::StrCat("HEDDLE_PTXAS=", ptxas)});
+  EXPECT_EQ(all.exit_code, 1);
+  EXPECT_THAT(all.err, HasSubstr("I do not want to"));
+  EXPECT_THAT(all.out, HasSubstr(".entry row_sum"));
+}
+
+TEST(DumpTest, WithoutADisassemblerOnlySassIsMissing) {
+  HEDDLE_SKIP_WITHOUT_PTXAS();
+  const std::vector<std::string> no_disassembler = {"HEDDLE_NVDISASM=/no/nvdisasm",
+                                                    "HEDDLE_CUOBJDUMP=/no/cuobjdump"};
+  const Outcome stats = dump({"--stats"}, no_disassembler);
+  EXPECT_EQ(stats.exit_code, 0) << stats.err;
+  EXPECT_THAT(stats.out, HasSubstr(" registers a thread; "));
+  EXPECT_THAT(stats.out, Not(HasSubstr(" sass\n")));
+  EXPECT_EQ(std::count(stats.err.begin(), stats.err.end(), '\n'), 1) << stats.err;
+  EXPECT_EQ(dump({"--stage", "sass"}, no_disassembler).exit_code, 1);
+}
+
+TEST(DumpTest, ShowsSass) {
+  HEDDLE_SKIP_WITHOUT_PTXAS();
+  if (!codegen::find_tool(codegen::Tool::kNvdisasm).ok() &&
+      !codegen::find_tool(codegen::Tool::kCuobjdump).ok()) {
+    GTEST_SKIP() << "needs nvdisasm or cuobjdump, which are not installed";
+  }
+  const Outcome sass = dump({"--stage", "sass"});
+  EXPECT_EQ(sass.exit_code, 0) << sass.err;
+  EXPECT_THAT(sass.out, HasSubstr("EXIT"));
+}
+
+TEST(DumpTest, AMistakenKernelIsReportedWithItsTrace) {
+  const Outcome done =
+      heddle_command({"dump", "mistaken", "--plugin", HEDDLE_FAULTY_PLUGIN, "--stage", "trace"});
+  EXPECT_EQ(done.exit_code, 1);
+  EXPECT_THAT(done.out, StartsWith("kernel @mistaken("));
+  EXPECT_THAT(done.err, AllOf(StartsWith("heddle: kernel 'mistaken' ("), HasSubstr("faulty.cc:"),
+                              HasSubstr("fix: ")));
+}
+
+TEST(DumpTest, AnswersMisuseWithOneLine) {
+  expect_misused(heddle_command({"dump", "saxpy"}), StartsWith("unknown kernel 'saxpy'"));
+  expect_misused(dump({"--stage", "ptxx"}),
+                 "unknown stage 'ptxx'; did you mean 'ptx'?; there are trace, constants, ir, ptx, "
+                 "cubin, sass and all");
+  expect_misused(dump({"--arch", "sm_12"}),
+                 "unknown target 'sm_12'; there are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, "
+                 "sm_100a, sm_103, sm_110, sm_120");
+  expect_misused(dump({"--passes", "fold,cs"}),
+                 "unknown pass 'cs' in pipeline 'fold,cs'; did you mean 'cse'?");
+  expect_misused(dump({"--print-after", "fould"}),
+                 "unknown pass 'fould' in print_after; did you mean 'fold'?");
+  expect_misused(dump({"--pass-limit", "-3"}), HasSubstr("--pass-limit"));
+  expect_misused(dump({"--json", "-o", "x"}), HasSubstr("--json"));
+  expect_misused(dump({"--stage", "ptx", "-o", "/dev/null/x"}), HasSubstr("/dev/null/x"));
+  expect_misused(heddle_command({"dump", "not_dumped", "--plugin", HEDDLE_FAULTY_PLUGIN}),
+                 "kernel 'not_dumped' offers nothing to compile");
+}
+
+TEST(HeddleDumpTest, ShowsTheKernelsOfAnyProgram) {
+  const TempDir dir;
+  make_npy(dir.file("x.npy"), ir::Scalar::kF32, {2, 2}, [](size_t i) { return i; });
+  const Arguments run = {"run", "row_sum", "--device", "interp", "--in", "x=" + dir.file("x.npy")};
+  EXPECT_EQ(heddle_command(run).err, "");
+  const Outcome shown = heddle_command(run, {"HEDDLE_DUMP=trace,ir,constants"});
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_THAT(shown.err, AllOf(HasSubstr("--- row_sum: trace.ir ---\nkernel @row_sum("),
+                               HasSubstr("--- row_sum: ir ---\nkernel @row_sum("),
+                               HasSubstr("--- row_sum: constants ---\n")));
+  const Outcome files =
+      heddle_command(run, {"HEDDLE_DUMP=all", absl::StrCat("HEDDLE_DUMP_DIR=", dir.path())});
+  EXPECT_EQ(files.exit_code, 0);
+  EXPECT_EQ(files.err, "");
+  EXPECT_THAT(slurp(dir.file("row_sum.trace.ir")), StartsWith("kernel @row_sum("));
+  EXPECT_THAT(slurp(dir.file("row_sum.ir")), StartsWith("kernel @row_sum("));
+
+  const Outcome ptx = dump({"--stage", "trace"}, {"HEDDLE_DUMP=ptx"});
+  EXPECT_THAT(ptx.err, Not(HasSubstr("ptx ---")));  // not reached
+  EXPECT_THAT(dump({"--stage", "ptx"}, {"HEDDLE_DUMP=ptx"}).err,
+              StartsWith("--- row_sum: ptx ---\n"));
+}
+
+}  // namespace
+}  // namespace heddle::tools

@@ -1,0 +1,121 @@
+// heddle opt.
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "command_testing.h"
+#include "heddle/codegen/cubin.h"
+
+namespace heddle::tools {
+namespace {
+
+using codegen::TempDir;
+using codegen::write_file;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kScale[] =
+    R"(kernel @scale(%x: view<f32, global, 1> [?] strides [1]) block(256, 1, 1) {
+  %i = thread_idx {axis = x} : i32
+  %one = const 1.0 : f32
+  %two = add %one, %one : f32
+  %v = load %x, %i : f32
+  %r = mul %v, %two : f32
+  store %x, %r, %i
+}
+)";
+
+// As printed from standard input.
+Outcome opt(const Arguments& more, absl::string_view text) {
+  Arguments arguments = {"opt", "-"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return heddle_command(arguments, {}, text);
+}
+
+TEST(OptTest, RunsPassesOnText) {
+  const Outcome folded = opt({"--passes", "fold,dce"}, kScale);
+  EXPECT_EQ(folded.exit_code, 0) << folded.err;
+  EXPECT_EQ(folded.err, "");
+  EXPECT_THAT(folded.out, AllOf(HasSubstr("const 2.0 : f32"), Not(HasSubstr("add "))));
+  const Outcome usual = opt({}, kScale);
+  EXPECT_EQ(usual.exit_code, 0) << usual.err;
+  EXPECT_THAT(usual.out, Not(HasSubstr("add ")));
+}
+
+TEST(OptTest, WithoutPassesPrintsWhatItRead) {
+  const Outcome same = opt({"--passes", ""}, kScale);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(opt({"--passes", ""}, same.out).out, same.out);
+  EXPECT_THAT(same.out, HasSubstr("add %one, %one : f32"));
+  EXPECT_THAT(opt({"--passes", "", "--locs"}, kScale).out, HasSubstr("loc(\"stdin\":3)"));
+}
+
+TEST(OptTest, ReadsWhatDumpPrints) {
+  const TempDir dir;
+  const Outcome trace = heddle_command({"dump", "row_sum", "--stage", "trace"});
+  const std::string file = write_file(dir.file("row_sum.ir"), trace.out);
+  const Outcome same = heddle_command({"opt", file, "--passes", "", "--locs"});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(same.out, trace.out);
+  const Outcome optimized = heddle_command({"opt", file, "--locs", "-o", dir.file("out.ir")});
+  EXPECT_EQ(optimized.exit_code, 0) << optimized.err;
+  EXPECT_EQ(slurp(dir.file("out.ir")), heddle_command({"dump", "row_sum", "--stage", "ir"}).out);
+}
+
+TEST(OptTest, EmitsPtxAndMachineCode) {
+  const Outcome ptx = opt({"--emit", "ptx", "--arch", "sm_80"}, kScale);
+  EXPECT_EQ(ptx.exit_code, 0) << ptx.err;
+  EXPECT_THAT(ptx.out, AllOf(HasSubstr(".target sm_80"), HasSubstr(".entry scale")));
+  HEDDLE_SKIP_WITHOUT_PTXAS();
+  const Outcome cubin = opt({"--emit", "cubin"}, kScale);
+  EXPECT_EQ(cubin.exit_code, 0) << cubin.err;
+  EXPECT_TRUE(codegen::read_cubin(cubin.out).ok());
+}
+
+TEST(OptTest, WatchesPasses) {
+  const Outcome watched =
+      opt({"--passes", "fold,dce", "--print-after", "all", "--pass-limit", "1", "--time-passes"},
+          kScale);
+  EXPECT_EQ(watched.exit_code, 0) << watched.err;
+  EXPECT_THAT(watched.err, AllOf(StartsWith("; after fold\nkernel @scale("),
+                                 Not(HasSubstr("after dce")), HasSubstr("all passes")));
+}
+
+TEST(OptTest, AWrongKernelIsAFailureWithItsLine) {
+  std::string wrong = kScale;
+  wrong.replace(wrong.find("store %x, %r"), 12, "store %x, %i");
+  const Outcome done = opt({"--verify"}, wrong);
+  EXPECT_EQ(done.exit_code, 1);
+  EXPECT_THAT(done.err, AllOf(StartsWith("heddle: kernel 'scale' "), HasSubstr("stdin:7")));
+  EXPECT_EQ(done.out, "");
+}
+
+TEST(OptTest, AnswersMisuseWithOneLine) {
+  const TempDir dir;
+  expect_misused(heddle_command({"opt", dir.file("no.ir")}),
+                 dir.file("no.ir: cannot be read: No such file or directory"));
+  expect_misused(heddle_command({"opt", dir.path()}), StartsWith(dir.path() + ": cannot be read"));
+  expect_misused(opt({}, ""), StartsWith("stdin:1"));
+  expect_misused(opt({}, "kernel @k() {\n  %x = lod %y : f32\n}\n"), StartsWith("stdin:2:"));
+  expect_misused(opt({"--passes", "flod"}, kScale),
+                 "unknown pass 'flod' in pipeline 'flod'; did you mean 'fold'?");
+  expect_misused(opt({"--emit", "exe"}, kScale), HasSubstr("--emit"));
+  expect_misused(opt({"--arch", "sm_1"}, kScale), StartsWith("unknown target 'sm_1'; there are "));
+  expect_misused(opt({"-o", dir.file("no/such/file")}, kScale),
+                 dir.file("no/such/file: cannot be written: No such file or directory"));
+}
+
+// Whatever the text, the answer is a kernel or an error, never a crash.
+TEST(OptTest, SurvivesRandomText) {
+  const std::string text = kScale;
+  for (size_t cut = 0; cut < text.size(); cut += 17) {
+    const Outcome done = opt({}, text.substr(0, cut));
+    EXPECT_EQ(done.exit_code, 2) << cut << ": " << done.err;
+  }
+}
+
+}  // namespace
+}  // namespace heddle::tools

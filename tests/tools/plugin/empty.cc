@@ -1,0 +1,2 @@
+// A library that registers no kernel.
+extern "C" int empty_plugin() { return 0; }

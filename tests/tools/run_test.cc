@@ -1,0 +1,198 @@
+// heddle run.
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "command_testing.h"
+
+namespace heddle::tools {
+namespace {
+
+using codegen::TempDir;
+using codegen::write_file;
+using ir::Scalar;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+
+class RunTest : public ::testing::Test {
+ protected:
+  // heddle run KERNEL --device interp …
+  Outcome run(const std::string& kernel, const Arguments& more) {
+    Arguments arguments = {"run", kernel, "--device", "interp"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return heddle_command(arguments);
+  }
+  Outcome run_faulty(const std::string& kernel, const Arguments& more) {
+    make_npy(dir_.file("v.npy"), Scalar::kF32, {40}, [](size_t i) { return 0.5 * i; });
+    Arguments arguments = {"--plugin", HEDDLE_FAULTY_PLUGIN, "--in", "x=" + dir_.file("v.npy")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(kernel, arguments);
+  }
+  std::string in(const std::string& name, const std::string& file) {
+    return absl::StrCat(name, "=", dir_.file(file));
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(RunTest, SumsRowsAndChecksThem) {
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {37, 301}, [](size_t i) { return std::sin(i); });
+  const Outcome done = run(
+      "row_sum", {"--in", in("x", "x.npy"), "--out", in("y", "y.npy"), "--check", "--repeat", "3"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(done.err, "");
+  for (const char* stage : {"upload", "trace", "passes", "launch", "download"}) {
+    EXPECT_THAT(done.out, ::testing::ContainsRegex(absl::StrCat("\n", stage, " +[0-9.]+ us\n")));
+  }
+  EXPECT_THAT(done.out, HasSubstr(absl::StrCat("x              f32[37, 301] from ",
+                                               dir_.file("x.npy"), "\n")));
+  EXPECT_THAT(done.out,
+              HasSubstr(absl::StrCat("y              f32[37] to ", dir_.file("y.npy"), "\n")));
+  EXPECT_THAT(done.out, ::testing::ContainsRegex(
+                            "\n3 launches: median [0-9.]+ us \\([0-9.]+ GB/s of inputs and "
+                            "outputs\\), least [0-9.]+ us \\([0-9.]+ GB/s\\)\n"));
+  EXPECT_THAT(done.out, HasSubstr("\ny: all 37 elements right, max error "));
+
+  const std::vector<double> sums = read_doubles(dir_.file("y.npy"));
+  ASSERT_EQ(sums.size(), 37u);
+  for (size_t row = 0; row < sums.size(); ++row) {
+    double sum = 0;
+    for (size_t i = 301 * row; i < 301 * (row + 1); ++i) sum += std::sin(i);
+    EXPECT_NEAR(sums[row], sum, 1e-4) << row;
+  }
+}
+
+TEST_F(RunTest, TakesTheOtherTypes) {
+  for (const auto& [name, dtype] : {std::pair("f16", Scalar::kF16), {"bf16", Scalar::kBF16}}) {
+    make_npy(dir_.file("x.npy"), dtype, {5, 64}, [](size_t i) { return 0.25 * (i % 7); });
+    const Outcome done = run(
+        "row_sum", {"--in", in("x", "x.npy"), "--set", absl::StrCat("dtype=", name), "--check"});
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr(absl::StrCat(name, "[5, 64]")));
+  }
+}
+
+TEST_F(RunTest, TakesEmptyMatrices) {
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {0, 64}, [](size_t) { return 0; });
+  Outcome done = run("row_sum", {"--in", in("x", "x.npy"), "--out", in("y", "y.npy"), "--check"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_TRUE(read_doubles(dir_.file("y.npy")).empty());
+
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {3, 0}, [](size_t) { return 0; });
+  done = run("row_sum", {"--in", in("x", "x.npy"), "--out", in("y", "y.npy"), "--check"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(read_doubles(dir_.file("y.npy")), ElementsAre(0, 0, 0));
+}
+
+TEST_F(RunTest, WritesInPlace) {
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {300}, [](size_t i) { return i; });
+  make_npy(dir_.file("y.npy"), Scalar::kF32, {300}, [](size_t) { return 1; });
+  const Outcome done = run(
+      "saxpy", {"--plugin", HEDDLE_SAXPY_PLUGIN, "--in", in("x", "x.npy"), "--in", in("y", "y.npy"),
+                "--out", in("y", "y.npy"), "--set", "a=3", "--check", "--repeat", "2"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  const std::vector<double> y = read_doubles(dir_.file("y.npy"));
+  ASSERT_EQ(y.size(), 300u);
+  // Of the first launch alone.
+  EXPECT_EQ(y[0], 1);
+  EXPECT_EQ(y[299], 3 * 299 + 1);
+}
+
+TEST_F(RunTest, AWrongResultIsAFailure) {
+  const Outcome done = run_faulty("wrong_result", {"--check"});
+  EXPECT_EQ(done.exit_code, 1);
+  EXPECT_EQ(done.err, "heddle: kernel 'wrong_result' computed a wrong result\n");
+  EXPECT_THAT(done.out, HasSubstr("y: 38 of 40 elements wrong, max error 1 at y[2]; the first is "
+                                  "y[2] = 1, which should be 2 ± 0.25\n"));
+  EXPECT_EQ(run_faulty("wrong_result", {}).exit_code, 0);
+}
+
+TEST_F(RunTest, AFaultyKernelIsAFailureWithItsLine) {
+  const Outcome outside = run_faulty("out_of_bounds", {});
+  EXPECT_EQ(outside.exit_code, 1);
+  EXPECT_THAT(outside.err, AllOf(StartsWith("heddle: "), HasSubstr("faulty.cc:")));
+  const Outcome mistaken = run_faulty("mistaken", {});
+  EXPECT_EQ(mistaken.exit_code, 1);
+  EXPECT_THAT(mistaken.err, AllOf(StartsWith("heddle: "), HasSubstr("faulty.cc:")));
+}
+
+TEST_F(RunTest, AFaultyReferenceIsAFailure) {
+  expect_one_line(run_faulty("short_reference", {"--check"}), 1,
+                  "the reference of kernel 'short_reference' has 1 elements for 'y', which has 40");
+  expect_one_line(run_faulty("other_reference", {"--check"}), 1,
+                  "the reference of kernel 'other_reference' speaks of 'z' in a way that does not "
+                  "fit its outputs");
+  expect_one_line(run_faulty("throwing_reference", {"--check"}), 1, "the reference threw");
+}
+
+TEST_F(RunTest, AMissingGpuIsAFailureThatSaysWhatWorks) {
+  const Outcome done = heddle_command({"run", "row_sum", "--device", "cuda:0"},
+                                      {"HEDDLE_CUDA_LIBRARY=/no/libcuda.so"});
+  expect_one_line(done, 1, HasSubstr("interp"));
+}
+
+TEST_F(RunTest, AnswersMisuseWithOneLine) {
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {4, 4}, [](size_t i) { return i; });
+  make_npy(dir_.file("v.npy"), Scalar::kF32, {4}, [](size_t i) { return i; });
+  make_npy(dir_.file("d.npy"), Scalar::kF64, {4, 4}, [](size_t i) { return i; });
+  const std::string x = in("x", "x.npy");
+  const std::string whole = slurp(dir_.file("x.npy"));
+  write_file(dir_.file("cut.npy"), whole.substr(0, whole.size() - 1));
+  write_file(dir_.file("text.npy"), "hello");
+
+  expect_misused(run("row_sun", {}),
+                 "unknown kernel 'row_sun'; did you mean 'row_sum'? ('heddle list' shows all)");
+  expect_misused(run("zzz", {}), "unknown kernel 'zzz' ('heddle list' shows all)");
+  expect_misused(run("row_sum", {"--chek"}),
+                 "run: unexpected argument '--chek'; did you mean '--check'? ('heddle run --help' "
+                 "shows all)");
+  expect_misused(run("row_sum", {"--in", "x"}), "--in wants NAME=VALUE, not 'x'");
+  expect_misused(run("row_sum", {"--in", "=x.npy"}), "--in wants NAME=VALUE, not '=x.npy'");
+  expect_misused(run("row_sum", {"--in", x, "--in", x}), "--in gives 'x' twice");
+  expect_misused(run("row_sum", {"--in", x, "--out", "y"}), "--out wants NAME=VALUE, not 'y'");
+  expect_misused(run("row_sum", {"--in", x, "--set", "dtype"}),
+                 "--set wants NAME=VALUE, not 'dtype'");
+  expect_misused(run("row_sum", {"--in", x, "--set", "dtpye=f32"}),
+                 "kernel 'row_sum' has no setting 'dtpye'; it has dtype");
+  expect_misused(run("row_sum", {"--in", x, "--set", "dtype=f8"}),
+                 "setting 'dtype' of kernel 'row_sum' cannot be 'f8': it is one of f32, f16, bf16");
+  expect_misused(run("row_sum", {"--in", x, "--repeat", "-1"}), HasSubstr("--repeat"));
+  expect_misused(run("row_sum", {"--in", x, "--repeat", "many"}), HasSubstr("--repeat"));
+  expect_misused(run("row_sum", {}), HasSubstr("input x"));
+  expect_misused(run("row_sum", {"--in", in("x", "v.npy")}), HasSubstr("matrix"));
+  expect_misused(run("row_sum", {"--in", in("x", "d.npy")}), HasSubstr("f64"));
+  expect_misused(run("row_sum", {"--in", x, "--set", "dtype=bf16"}), HasSubstr("bf16"));
+  expect_misused(run("row_sum", {"--in", x, "--in", in("z", "v.npy")}),
+                 "kernel 'row_sum' has no parameter 'z'; it has x, y");
+  expect_misused(run("row_sum", {"--in", x, "--in", in("y", "v.npy")}),
+                 "'y' is an output of kernel 'row_sum', not an input");
+  expect_misused(run("row_sum", {"--in", x, "--out", in("x", "o.npy")}),
+                 "kernel 'row_sum' has no output 'x'; it writes y");
+  expect_misused(run("row_sum", {"--in", in("x", "none.npy")}),
+                 dir_.file("none.npy: cannot be opened: No such file or directory"));
+  expect_misused(run("row_sum", {"--in", in("x", "cut.npy")}),
+                 dir_.file("cut.npy: has 63 bytes of data, and its shape (4, 4) of f32 takes 64"));
+  expect_misused(run("row_sum", {"--in", in("x", "text.npy")}),
+                 dir_.file("text.npy: is no .npy file"));
+  expect_misused(run("row_sum", {"--in", absl::StrCat("x=", dir_.path())}),
+                 absl::StrCat(dir_.path(), ": is a folder, not a .npy file"));
+  expect_misused(run("row_sum", {"--in", x, "--out", in("y", "no/y.npy")}),
+                 dir_.file("no/y.npy: cannot be written: No such file or directory"));
+  expect_misused(heddle_command({"run", "row_sum", "--device", "tpu"}),
+                 StartsWith("'tpu' names no device"));
+}
+
+TEST_F(RunTest, SaysWhatAKernelLacks) {
+  expect_misused(run_faulty("not_run", {}),
+                 "kernel 'not_run' says nothing of how it is launched, so it can only be dumped");
+  expect_misused(run_faulty("out_of_bounds", {"--check"}),
+                 "kernel 'out_of_bounds' has no reference to check against");
+  expect_misused(run_faulty("short_plan", {}),
+                 "the launch plan of kernel 'short_plan' does not have an entry for each parameter "
+                 "of the kernel");
+}
+
+}  // namespace
+}  // namespace heddle::tools

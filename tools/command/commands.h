@@ -1,0 +1,61 @@
+// The subcommands of the heddle command, each with its options as plain data. command_line.cc reads
+// the options; the functions print to stdout and return how it went.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heddle/tools/command/kernel_choice.h"
+#include "heddle/tools/command/outcome.h"
+#include "heddle/tools/command/pass_options.h"
+
+namespace heddle::tools {
+
+// What there is to run and dump.
+struct ListOptions {
+  bool json = false;
+};
+Exit list_kernels(const ListOptions& options);
+
+// What this machine has: compiler, assembler, disassemblers, driver, GPUs, and the cure for what is
+// missing.
+struct EnvOptions {
+  bool json = false;
+};
+Exit show_environment(const EnvOptions& options);
+
+// Runs a kernel on .npy files.
+struct RunOptions {
+  KernelChoice choice;
+  std::vector<std::string> inputs;   // "x=FILE"
+  std::vector<std::string> outputs;  // "y=FILE"
+  std::string device;                // empty: cuda:0 where there is one, else interp
+  bool check = false;
+  int repeat = 0;
+};
+Exit run_kernel(const RunOptions& options);
+
+// Shows what becomes of a registered kernel.
+struct DumpOptions {
+  KernelChoice choice;
+  std::vector<std::string> stages;  // none: all, or with stats none
+  std::string arch;                 // empty: the kernel's own choice
+  PassOptions passes;
+  bool stats = false;
+  bool json = false;
+  std::string folder;  // empty: stdout
+};
+Exit dump_kernel(const DumpOptions& options);
+
+// Runs passes on a kernel in textual IR.
+struct OptOptions {
+  std::string file;  // "-": stdin
+  PassOptions passes;
+  std::string emit = "ir";
+  std::string arch;  // empty: the file's
+  bool locs = false;
+  std::string output;  // empty: stdout
+};
+Exit optimize_file(const OptOptions& options);
+
+}  // namespace heddle::tools

@@ -1,0 +1,168 @@
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "heddle/codegen/tool_path.h"
+#include "heddle/ir/target.h"
+#include "heddle/runtime/cuda/driver.h"
+#include "heddle/runtime/device.h"
+#include "heddle/tools/command/commands.h"
+#include "nlohmann/json.hpp"
+
+namespace heddle::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using codegen::Tool;
+
+// One thing that is there or missing: a line of text, an entry of the JSON.
+struct Finding {
+  std::string name;
+  std::string text;
+  Json json;
+};
+
+std::string one_line(absl::string_view text) { return absl::StrReplaceAll(text, {{"\n", " "}}); }
+
+Finding missing(absl::string_view name, const absl::Status& why, absl::string_view what_goes) {
+  const std::string message = one_line(why.message());
+  return {std::string(name),
+          absl::StrCat("missing: ", message, "; ", what_goes),
+          {{"missing", message}, {"still_works", what_goes}}};
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return absl::StrCat("clang++ ", __clang_major__, ".", __clang_minor__, ".", __clang_patchlevel__);
+#else
+  return absl::StrCat("g++ ", __GNUC__, ".", __GNUC_MINOR__, ".", __GNUC_PATCHLEVEL__);
+#endif
+}
+
+Finding build() {
+#ifdef __OPTIMIZE__
+  const char* const how = "optimised";
+#else
+  const char* const how = "not optimised";
+#endif
+  return {"compiler", absl::StrCat(compiler(), ", ", how), {{"name", compiler()}, {"build", how}}};
+}
+
+Finding program(Tool tool, absl::string_view without) {
+  const absl::StatusOr<codegen::ToolLocation> found = codegen::find_tool(tool);
+  const std::string name(codegen::tool_name(tool));
+  if (!found.ok()) return missing(name, found.status(), without);
+  Json json = {{"path", found->path}, {"origin", found->origin}};
+  std::string text = found->path;
+  // Only the assembler's version is read anyhow.
+  if (found->version.major > 0) {
+    json["version"] = found->version.to_string();
+    absl::StrAppend(&text, ", ", found->version.to_string());
+  }
+  absl::StrAppend(&text, " (from ", found->origin, ")");
+  return {name, text, json};
+}
+
+Finding cuda_header() {
+#ifdef HEDDLE_HAVE_CUDA_H
+  return {"cuda.h", "there when this program was built", {{"built_with", true}}};
+#else
+  return {"cuda.h",
+          "missing when this program was built, which leaves cuda devices out: run "
+          "tools/setup.sh and build again; the interpreter works",
+          {{"built_with", false}}};
+#endif
+}
+
+Finding driver() {
+#ifdef HEDDLE_HAVE_CUDA_H
+  const absl::StatusOr<const runtime::cuda::Driver*> driver = runtime::cuda::Driver::get();
+  if (!driver.ok()) return missing("driver", driver.status(), "the interpreter needs none");
+  const std::string version = runtime::cuda::version_text((*driver)->version());
+  return {"driver",
+          absl::StrCat((*driver)->library(), ", CUDA ", version),
+          {{"library", (*driver)->library()}, {"cuda", version}}};
+#else
+  return {"driver", "not looked for: cuda devices were left out of this build", nullptr};
+#endif
+}
+
+// "cuda:0" and on; an entry each.
+std::vector<Finding> devices() {
+  std::vector<Finding> findings;
+  const absl::StatusOr<int> count = Device::cuda_device_count();
+  for (int i = 0; i < count.value_or(0); ++i) {
+    const std::string name = absl::StrCat("cuda:", i);
+    const absl::StatusOr<Device> device = Device::open(name);
+    if (!device.ok()) {
+      findings.push_back(missing(name, device.status(), "the interpreter works"));
+      continue;
+    }
+    const DeviceInfo& info = device->info();
+    const ir::Target* const target = ir::target_for_device(info.compute_major, info.compute_minor);
+    const std::string arch = target != nullptr ? std::string(target->name) : "no known target";
+    findings.push_back(
+        {name,
+         absl::StrFormat("%s, %s, %d SMs, %.1f GiB", info.name, arch, info.sm_count,
+                         static_cast<double>(info.total_memory) / (1 << 30)),
+         {{"name", info.name},
+          {"target", arch},
+          {"compute_capability", absl::StrCat(info.compute_major, ".", info.compute_minor)},
+          {"sm_count", info.sm_count},
+          {"memory_bytes", info.total_memory}}});
+  }
+  findings.push_back(
+      {"interp", "the interpreter, which checks every access; needs nothing", {{"works", true}}});
+  return findings;
+}
+
+Finding cache() {
+  return {"cache",
+          "compiled kernels are kept in memory while a program runs; nothing on disk",
+          {{"memory", true}, {"disk", false}}};
+}
+
+// What of the environment changes what Heddle does.
+Finding variables() {
+  Json json = Json::object();
+  std::string text;
+  for (const char* name :
+       {"HEDDLE_PTXAS", "HEDDLE_NVDISASM", "HEDDLE_CUOBJDUMP", "HEDDLE_CUDA_LIBRARY", "CUDA_HOME",
+        "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "HEDDLE_DUMP", "HEDDLE_DUMP_DIR"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr) continue;
+    json[name] = value;
+    absl::StrAppend(&text, text.empty() ? "" : " ", name, "=", value);
+  }
+  return {"variables", text.empty() ? "none that Heddle reads are set" : text, json};
+}
+
+}  // namespace
+
+Exit show_environment(const EnvOptions& options) {
+  std::vector<Finding> findings = {
+      {"heddle", HEDDLE_VERSION, {{"version", HEDDLE_VERSION}}},
+      build(),
+      program(Tool::kPtxas, "tracing, IR, PTX and the interpreter work without it"),
+      program(Tool::kNvdisasm, "everything but showing SASS works without it"),
+      program(Tool::kCuobjdump, "nvdisasm does the same and more"),
+      cuda_header(),
+      driver(),
+      {"targets", ir::target_names(), ir::target_names()},
+  };
+  for (Finding& device : devices()) findings.push_back(std::move(device));
+  findings.push_back(cache());
+  findings.push_back(variables());
+  if (options.json) {
+    Json all = Json::object();
+    for (Finding& finding : findings) all[finding.name] = std::move(finding.json);
+    absl::PrintF("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+    return Exit::kDone;
+  }
+  for (const Finding& finding : findings) absl::PrintF("%-10s %s\n", finding.name, finding.text);
+  return Exit::kDone;
+}
+
+}  // namespace heddle::tools

@@ -1,0 +1,108 @@
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "heddle/codegen/ptx.h"
+#include "heddle/codegen/ptxas.h"
+#include "heddle/ir/parser.h"
+#include "heddle/ir/printer.h"
+#include "heddle/ir/verifier.h"
+#include "heddle/tools/command/commands.h"
+#include "heddle/tools/command/output.h"
+
+namespace heddle::tools {
+namespace {
+
+absl::StatusOr<std::string> read_text(const std::string& path) {
+  std::string text;
+  if (path == "-") {
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    return text;
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (file) text.assign(std::istreambuf_iterator<char>(file), {});
+  // A folder opens and does not read.
+  if (!file || file.bad()) {
+    return absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
+  }
+  return text;
+}
+
+std::string describe(const ir::Kernel& kernel) {
+  return absl::StrCat("kernel '", kernel.name(), "'");
+}
+
+absl::StatusOr<std::string> assemble(const codegen::PtxModule& ptx, const ir::Kernel& kernel) {
+  codegen::AssembleOptions options;
+  options.arch = std::string(kernel.target->name);
+  options.entries = {ptx.entry};
+  absl::StatusOr<codegen::Assembly> assembly = codegen::assemble(ptx.text, options);
+  if (!assembly.ok()) return assembly.status();
+  for (const codegen::Diagnostic& said : assembly->diagnostics) {
+    if (said.is_performance_note()) {
+      remark(absl::StrCat("ptxas: PTX line ", said.ptx_line, ": ", said.text));
+    }
+  }
+  return std::move(assembly->cubin);
+}
+
+// The optimised kernel as what the user asked for.
+absl::StatusOr<std::string> emit(const ir::Kernel& kernel, const OptOptions& options) {
+  if (options.emit == "ir") return ir::print(kernel, {.locs = options.locs});
+  if (absl::Status s = ir::to_status(describe(kernel), ir::verify(kernel, ir::Stage::kEmittable));
+      !s.ok()) {
+    return s;
+  }
+  absl::StatusOr<codegen::PtxModule> ptx = codegen::emit_ptx(kernel);
+  if (!ptx.ok()) return ptx.status();
+  if (options.emit == "ptx") return std::move(ptx->text);
+  return assemble(*ptx, kernel);
+}
+
+}  // namespace
+
+Exit optimize_file(const OptOptions& options) {
+  const bool machine_code = options.emit == "cubin";
+  if (machine_code && options.output.empty() && stdout_is_terminal()) {
+    return misused("machine code is no text: name a file with -o, or redirect the output");
+  }
+  const absl::StatusOr<std::string> text = read_text(options.file);
+  if (!text.ok()) return misused(text.status());
+  absl::StatusOr<ir::Kernel> kernel =
+      ir::parse(*text, options.file == "-" ? "stdin" : options.file, {.text_as_source = true});
+  if (!kernel.ok()) return misused(kernel.status());
+  if (!options.arch.empty()) {
+    kernel->target = ir::find_target(options.arch);
+    if (kernel->target == nullptr) {
+      return misused(
+          absl::StrCat("unknown target '", options.arch, "'; there are ", ir::target_names()));
+    }
+  }
+  // Passes keep a right kernel right, and need one.
+  if (absl::Status s = ir::to_status(describe(*kernel), ir::verify(*kernel)); !s.ok()) {
+    return failed(s);
+  }
+  const std::string passes = options.passes.passes.value_or(std::string(ir::kDefaultPipeline));
+  if (absl::Status s = check_pipeline(*kernel, passes, options.passes); !s.ok()) return misused(s);
+  ir::PipelineReport report;
+  ir::PipelineOptions pipeline = pipeline_options(options.passes);
+  pipeline.report = &report;
+  if (absl::Status s = ir::run_pipeline(*kernel, passes, pipeline); !s.ok()) return failed(s);
+  if (options.passes.time) absl::FPrintF(stderr, "%s", describe(report));
+
+  const absl::StatusOr<std::string> result = emit(*kernel, options);
+  if (!result.ok()) return failed(result.status());
+  if (options.output.empty()) {
+    print(*result);
+    return Exit::kDone;
+  }
+  const absl::Status written = write_file(options.output, *result);
+  return written.ok() ? Exit::kDone : misused(written);
+}
+
+}  // namespace heddle::tools

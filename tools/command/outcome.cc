@@ -1,0 +1,29 @@
+#include "heddle/tools/command/outcome.h"
+
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+
+namespace heddle::tools {
+
+void remark(absl::string_view message) {
+  // What was printed so far comes first where both streams are one.
+  std::fflush(stdout);
+  absl::FPrintF(stderr, "heddle: %s\n", message);
+}
+
+Exit failed(absl::string_view message) {
+  remark(message);
+  return Exit::kFailed;
+}
+
+Exit failed(const absl::Status& status) { return failed(status.message()); }
+
+Exit misused(absl::string_view message) {
+  remark(message);
+  return Exit::kMisused;
+}
+
+Exit misused(const absl::Status& status) { return misused(status.message()); }
+
+}  // namespace heddle::tools

@@ -1,0 +1,25 @@
+// How a command ends, and how it says why.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace heddle::tools {
+
+// What the program returns.
+enum class Exit : int {
+  kDone = 0,
+  kFailed = 1,   // a kernel, a result or something outside (ptxas, a GPU) is wrong
+  kMisused = 2,  // the command line or a file that it names is
+};
+
+// Both print "heddle: <message>" to stderr and return the code.
+Exit failed(absl::string_view message);
+Exit failed(const absl::Status& status);
+Exit misused(absl::string_view message);
+Exit misused(const absl::Status& status);
+
+// The same without a verdict: something that the user should know.
+void remark(absl::string_view message);
+
+}  // namespace heddle::tools

@@ -1,0 +1,18 @@
+// Where the text and the machine code that a command makes go.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace heddle::tools {
+
+// Over whatever was there. The message starts with the path.
+absl::Status write_file(const std::string& path, absl::string_view contents);
+
+// Whether what is printed goes to a person, who cannot read machine code.
+bool stdout_is_terminal();
+void print(absl::string_view text);
+
+}  // namespace heddle::tools

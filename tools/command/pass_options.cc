@@ -1,0 +1,39 @@
+#include "heddle/tools/command/pass_options.h"
+
+#include "absl/strings/str_format.h"
+
+namespace heddle::tools {
+
+ir::PipelineOptions pipeline_options(const PassOptions& options) {
+  ir::PipelineOptions pipeline;
+  pipeline.verify_each = options.verify;
+  pipeline.print_before = options.print_before;
+  pipeline.print_after = options.print_after;
+  pipeline.pass_limit = options.limit;
+  return pipeline;
+}
+
+absl::Status check_pipeline(const ir::Kernel& kernel, absl::string_view passes,
+                            const PassOptions& options) {
+  ir::PipelineOptions dry = pipeline_options(options);
+  dry.verify_each = false;
+  dry.pass_limit = 0;
+  ir::Kernel copy = kernel;
+  return ir::run_pipeline(copy, passes, dry);
+}
+
+std::string describe(const ir::PipelineReport& report) {
+  std::string text;
+  double total = 0;
+  for (const ir::PassRun& run : report.passes) {
+    absl::StrAppendFormat(&text, "%-14s %9.1f us  %d ops", run.name, run.microseconds,
+                          run.ops_before);
+    if (run.ops_after != run.ops_before) absl::StrAppendFormat(&text, " -> %d", run.ops_after);
+    absl::StrAppendFormat(&text, "%s\n", run.changed ? "" : ", unchanged");
+    total += run.microseconds;
+  }
+  absl::StrAppendFormat(&text, "%-14s %9.1f us\n", "all passes", total);
+  return text;
+}
+
+}  // namespace heddle::tools

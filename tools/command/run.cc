@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "heddle/runtime/device.h"
+#include "heddle/tools/command/check.h"
+#include "heddle/tools/command/commands.h"
+#include "heddle/tools/command/execution.h"
+#include "heddle/tools/npy.h"
+
+namespace heddle::tools {
+namespace {
+
+using runtime::LaunchPlan;
+using Files = std::map<std::string, std::string>;
+
+absl::StatusOr<HostArrays> read_inputs(const Files& files) {
+  HostArrays inputs;
+  for (const auto& [name, path] : files) {
+    absl::StatusOr<HostArray> array = read_npy(path);
+    if (!array.ok()) return array.status();
+    absl::PrintF("%-14s %s from %s\n", name, describe(array->shape), path);
+    inputs[name] = *std::move(array);
+  }
+  return inputs;
+}
+
+// Whether every output that is to be written is one.
+absl::Status check_outputs(const LaunchPlan& plan, const Files& files) {
+  std::vector<absl::string_view> written;
+  for (size_t i = 0; i < plan.parameters.size(); ++i) {
+    if (!plan.parameters[i].is_scalar && !plan.source->params()[i].type.read_only) {
+      written.push_back(plan.parameters[i].name);
+    }
+  }
+  for (const auto& [name, path] : files) {
+    if (std::find(written.begin(), written.end(), name) == written.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("kernel '", plan.source->name(),
+                                                     "' has no output '", name, "'; it writes ",
+                                                     absl::StrJoin(written, ", ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Exit run_kernel(const RunOptions& options) {
+  const absl::StatusOr<ChosenKernel> kernel = choose_kernel(options.choice);
+  if (!kernel.ok()) return misused(kernel.status());
+  const std::string& name = kernel->entry->name;
+  if (kernel->entry->plan == nullptr) {
+    return misused(absl::StrCat("kernel '", name,
+                                "' says nothing of how it is launched, so it can "
+                                "only be dumped"));
+  }
+  if (options.check && kernel->entry->reference == nullptr) {
+    return misused(absl::StrCat("kernel '", name, "' has no reference to check against"));
+  }
+  const absl::StatusOr<Files> input_files = parse_assignments("--in", options.inputs);
+  if (!input_files.ok()) return misused(input_files.status());
+  const absl::StatusOr<Files> output_files = parse_assignments("--out", options.outputs);
+  if (!output_files.ok()) return misused(output_files.status());
+  const absl::StatusOr<Device> device = open_device(options.device);
+  if (!device.ok()) {
+    return absl::IsInvalidArgument(device.status()) ? misused(device.status())
+                                                    : failed(device.status());
+  }
+  const absl::StatusOr<HostArrays> inputs = read_inputs(*input_files);
+  if (!inputs.ok()) return misused(inputs.status());
+  const absl::StatusOr<LaunchPlan> plan = make_plan(*kernel, *inputs);
+  if (!plan.ok()) return misused(plan.status());
+  if (absl::Status s = check_outputs(*plan, *output_files); !s.ok()) return misused(s);
+
+  const absl::StatusOr<Execution> done = execute(*device, *plan, *inputs, options.repeat);
+  if (!done.ok()) return failed(done.status());
+  absl::PrintF("%-14s %s (%s)\n", "device", device->name(), device->info().name);
+  absl::PrintF("%s", describe_times(*done));
+  if (!done->repeats_us.empty()) absl::PrintF("%s\n", describe_repeats(*done));
+
+  for (const auto& [output, path] : *output_files) {
+    const HostArray& array = done->outputs.at(output);
+    if (absl::Status s = write_npy(path, array); !s.ok()) return misused(s);
+    absl::PrintF("%-14s %s to %s\n", output, describe(array.shape), path);
+  }
+  if (!options.check) return Exit::kDone;
+  const absl::StatusOr<Verdict> verdict = check_results(*kernel, *inputs, done->outputs);
+  if (!verdict.ok()) return failed(verdict.status());
+  absl::PrintF("%s", verdict->text);
+  return verdict->right ? Exit::kDone
+                        : failed(absl::StrCat("kernel '", name, "' computed a wrong result"));
+}
+
+}  // namespace heddle::tools

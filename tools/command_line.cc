@@ -1,0 +1,239 @@
+#include "heddle/tools/command_line.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/wording.h"
+#include "heddle/tools/command/commands.h"
+
+namespace heddle::tools {
+namespace {
+
+// Everything that can stand on the command line.
+struct Options {
+  std::vector<std::string> plugins;
+  ListOptions list;
+  EnvOptions env;
+  RunOptions run;
+  DumpOptions dump;
+  OptOptions opt;
+};
+
+// One value for each time that the option is given: otherwise it would swallow what follows.
+void add_each(CLI::App* app, const std::string& name, std::vector<std::string>& values,
+              const std::string& value, const std::string& help) {
+  app->add_option(name, values, help)->type_name(value)->allow_extra_args(false);
+}
+
+void add_text(CLI::App* app, const std::string& name, std::string& text, const std::string& value,
+              const std::string& help) {
+  app->add_option(name, text, help)->type_name(value);
+}
+
+void add_kernel(CLI::App* app, KernelChoice& choice) {
+  app->add_option("KERNEL", choice.kernel, "a name from 'heddle list'")->type_name("")->required();
+  add_each(app, "--set", choice.settings, "NAME=VALUE", "a setting of the kernel");
+}
+
+void add_passes(CLI::App* app, PassOptions& passes) {
+  app->add_option("--passes", passes.passes, "passes by name instead of the usual ones")
+      ->type_name("A,B,…");
+  add_text(app, "--print-before", passes.print_before, "PASS|all", "print the IR before a pass");
+  add_text(app, "--print-after", passes.print_after, "PASS|all", "print the IR after a pass");
+  app->add_option("--pass-limit", passes.limit, "run so many passes and no more")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  app->add_flag("--time-passes", passes.time, "say how long each pass took");
+  app->add_flag("--verify", passes.verify, "verify the IR before the passes and after each");
+}
+
+CLI::App* add_list(CLI::App& app, Options& options) {
+  CLI::App* const list = app.add_subcommand("list", "the kernels that there are");
+  list->add_flag("--json", options.list.json, "as JSON");
+  return list;
+}
+
+CLI::App* add_env(CLI::App& app, Options& options) {
+  CLI::App* const env =
+      app.add_subcommand("env", "what this machine has, and how to get what it lacks");
+  env->add_flag("--json", options.env.json, "as JSON");
+  return env;
+}
+
+CLI::App* add_run(CLI::App& app, Options& options) {
+  RunOptions& o = options.run;
+  CLI::App* const run = app.add_subcommand("run", "run a kernel on .npy files");
+  add_kernel(run, o.choice);
+  add_each(run, "--in", o.inputs, "NAME=FILE", "an input; bf16 as uint16 bit patterns");
+  add_each(run, "--out", o.outputs, "NAME=FILE", "where an output goes");
+  add_text(run, "--device", o.device, "interp|cuda:N", "default: cuda:0 if there is one");
+  run->add_flag("--check", o.check, "compare with the kernel's reference in double precision");
+  run->add_option("--repeat", o.repeat, "launch it so often again, and time that")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000));
+  return run;
+}
+
+CLI::App* add_dump(CLI::App& app, Options& options) {
+  DumpOptions& o = options.dump;
+  CLI::App* const dump = app.add_subcommand("dump", "show what becomes of a kernel");
+  add_kernel(dump, o.choice);
+  dump->add_option("--stage", o.stages,
+                   "trace, constants, ir, ptx, cubin, sass or all; several with commas")
+      ->type_name("STAGE")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  add_text(dump, "--arch", o.arch, "SM", "the target, such as sm_90a");
+  add_passes(dump, o.passes);
+  dump->add_flag("--stats", o.stats, "count ops and instructions; registers, spills, memory");
+  dump->add_flag("--json", o.json, "everything as one JSON document");
+  dump->add_option("-o,--output", o.folder, "a file for each stage in this folder")
+      ->type_name("DIR")
+      ->excludes("--json");
+  return dump;
+}
+
+CLI::App* add_opt(CLI::App& app, Options& options) {
+  OptOptions& o = options.opt;
+  CLI::App* const opt = app.add_subcommand("opt", "run passes on a kernel in textual IR");
+  opt->add_option("FILE", o.file, "textual IR; - is stdin")->type_name("")->required();
+  add_passes(opt, o.passes);
+  opt->add_option("--emit", o.emit, "ir, ptx or cubin")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"ir", "ptx", "cubin"}));
+  add_text(opt, "--arch", o.arch, "SM", "the target instead of the file's");
+  opt->add_flag("--locs", o.locs, "print each op with its place in the source");
+  add_text(opt, "-o,--output", o.output, "FILE", "where the result goes");
+  return opt;
+}
+
+struct Command {
+  CLI::App* app;
+  std::function<Exit()> run;
+};
+
+// What CLI11 did not understand, with the option that was probably meant.
+Exit misunderstood(const CLI::App& app, const std::string& extra) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(absl::StrCat("--", name));
+  }
+  const std::vector<absl::string_view> views(names.begin(), names.end());
+  return misused(absl::StrCat(app.get_name(), ": unexpected argument '", extra, "'",
+                              ir::suggest(extra.substr(0, extra.find('=')), views), " ('heddle ",
+                              app.get_name(), " --help' shows all)"));
+}
+
+// CLI11 reports an unknown command as one that is missing.
+absl::Status check_command(const std::vector<Command>& commands, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.app->get_name());
+  const std::vector<absl::string_view> views(names.begin(), names.end());
+  const std::string known = "commands: list, env, run, dump, opt ('heddle --help' explains them)";
+  if (argc < 2) return absl::InvalidArgumentError(absl::StrCat("what is to be done? ", known));
+  const absl::string_view word = argv[1];
+  if (word.empty() || word[0] != '-') {
+    for (const absl::string_view name : views) {
+      if (name == word) return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown command '", word, "'", ir::suggest(word, views), "; ", known));
+  }
+  return absl::OkStatus();
+}
+
+Exit dispatch(int argc, char** argv) {
+  Options options;
+  CLI::App app("Heddle: GPU kernels written as C++ lambdas, to look at, run and check.", "heddle");
+  app.set_version_flag("--version", absl::StrCat("heddle ", HEDDLE_VERSION));
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  const std::vector<Command> commands = {
+      {add_list(app, options), [&] { return list_kernels(options.list); }},
+      {add_env(app, options), [&] { return show_environment(options.env); }},
+      {add_run(app, options), [&] { return run_kernel(options.run); }},
+      {add_dump(app, options), [&] { return dump_kernel(options.dump); }},
+      {add_opt(app, options), [&] { return optimize_file(options.opt); }},
+  };
+  for (const Command& command : commands) {
+    add_each(command.app, "--plugin", options.plugins, "LIBRARY", "load kernels from a library");
+    command.app->allow_extras();
+  }
+  if (absl::Status s = check_command(commands, argc, argv); !s.ok()) return misused(s);
+
+  const Command* chosen = nullptr;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& wish) {  // --help, --version
+    app.exit(wish, std::cout, std::cerr);
+    return Exit::kDone;
+  } catch (const CLI::ParseError& error) {
+    return misused(error.what());
+  }
+  for (const Command& command : commands) {
+    if (command.app->parsed()) chosen = &command;
+  }
+  if (chosen == nullptr) return misused("name one command");
+  if (const std::vector<std::string> extras = chosen->app->remaining(); !extras.empty()) {
+    return misunderstood(*chosen->app, extras[0]);
+  }
+  for (const std::string& plugin : options.plugins) {
+    if (absl::Status s = load_plugin(plugin); !s.ok()) return misused(s);
+  }
+  return chosen->run();
+}
+
+// A closed standard stream would give its number to the next file that is opened, which then gets
+// what is printed. Opened the wrong way round, using it fails as it should.
+void occupy_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(number, F_GETFD) == -1 && errno == EBADF) {
+      open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+  }
+}
+
+// Output that got lost is a failure, unless the reader wanted no more of it.
+Exit flush(Exit result) {
+  std::cout.flush();
+  errno = 0;
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+  if (!lost) return result;
+  const int error = errno;
+  const Exit worse = result == Exit::kDone ? Exit::kFailed : result;
+  if (error == EPIPE) return worse;
+  failed(absl::StrCat("standard output cannot be written",
+                      error == 0 ? "" : absl::StrCat(": ", std::strerror(error))));
+  return worse;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  occupy_standard_streams();
+  Exit result = Exit::kFailed;
+  try {
+    result = dispatch(argc, argv);
+  } catch (const std::bad_alloc&) {
+    result = failed("there is not enough memory");
+  } catch (const std::exception& error) {  // of a library, or of a plug-in's kernel
+    result = failed(error.what());
+  } catch (...) {
+    result = failed("a kernel or plug-in threw something that is no std::exception");
+  }
+  return static_cast<int>(flush(result));
+}
+
+}  // namespace heddle::tools

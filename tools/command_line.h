@@ -1,0 +1,23 @@
+// The heddle command as a function, so that a program of your own offers it for its own kernels:
+//
+//   #include <heddle/tools/command_line.h>
+//   int main(int argc, char** argv) { return heddle::tools::run_command_line(argc, argv); }
+//
+//   my_program list | env | run KERNEL … | dump KERNEL … | opt FILE.ir …      (--help for each)
+//
+// It knows the kernels that are registered (heddle/runtime/registry.h) in the program itself and in
+// the libraries that --plugin names. Link heddle::cli, and heddle::kernels whole if it is to know
+// the kernel library too; a program that takes plug-ins needs ENABLE_EXPORTS, so that they register
+// with it and not with a copy.
+//
+// A plug-in is a shared library (CMake: add_library(my_kernels MODULE …)) that links heddle::heddle
+// and holds a Registered constant for each kernel.
+#pragma once
+
+namespace heddle::tools {
+
+// What main returns: 0; 1 where a kernel, its result or the machine is at fault; 2 where the
+// command line or a file that it names is. Every error is on stderr, and no exception comes out.
+int run_command_line(int argc, char** argv);
+
+}  // namespace heddle::tools
