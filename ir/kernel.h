@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "heddle/ir/attr.h"
+#include "heddle/ir/dim3.h"
 #include "heddle/ir/fact.h"
 #include "heddle/ir/ids.h"
 #include "heddle/ir/op_info.h"
@@ -81,12 +82,6 @@ struct Param {
   // A raw pointer: nothing is known of how much memory lies behind it (extents is {kDynamic} and
   // the launch passes none).
   bool unbounded = false;
-};
-
-struct Dim3 {
-  int x = 1, y = 1, z = 1;
-  bool operator==(const Dim3&) const = default;
-  int64_t count() const { return int64_t{x} * y * z; }
 };
 
 class Kernel {

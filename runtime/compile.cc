@@ -81,6 +81,8 @@ void dump_stages(const Compilation& compilation) {
 
 }  // namespace
 
+std::string default_passes() { return std::string(ir::kDefaultPipeline); }
+
 std::string Compilation::describe() const {
   if (place.file.empty()) return absl::StrCat("kernel '", name, "'");
   return absl::StrCat("kernel '", name, "' (", place.file, ":", place.line, ")");
@@ -114,7 +116,8 @@ absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
     return ir::to_status(compilation->describe(), mistakes);
   }
 
-  ir::PipelineOptions pipeline = options.pipeline;
+  ir::PipelineOptions pipeline;
+  if (options.pipeline != nullptr) pipeline = *options.pipeline;
   pipeline.report = &compilation->report;
   if (absl::Status s = ir::run_pipeline(compilation->optimized, options.passes, pipeline);
       !s.ok()) {

@@ -18,34 +18,9 @@
 #include "heddle/ir/abi.h"
 #include "heddle/ir/kernel_source.h"
 #include "heddle/ir/passes/pipeline.h"
+#include "heddle/runtime/compile_options.h"
 
 namespace heddle::runtime {
-
-enum class Stage : uint8_t {
-  kIr,     // traced and optimised: what the interpreter runs
-  kPtx,    // and emitted: what the driver's assembler takes
-  kCubin,  // and assembled by ptxas
-};
-
-struct CompileOptions {
-  // The launch's shape where it is known; {0, 0, 0}: a kernel for any block.
-  ir::Dim3 block{0, 0, 0};
-  ir::Dim3 cluster{1, 1, 1};
-  // "sm_90a"; empty: the device's, or sm_90a without one.
-  std::string target = {};
-  // Passes by name, with commas between them.
-  std::string passes = std::string(ir::kDefaultPipeline);
-  ir::PipelineOptions pipeline = {};
-  // Turns what the interpreter checks of every access into assertions of the kernel.
-  bool device_checks = false;
-  // ptxas: 0 to 3; at most so many registers (0: as the block allows); flags of its allow-list;
-  // where it is (empty: look for it).
-  int opt_level = 3;
-  int max_registers = 0;
-  std::vector<std::string> ptxas_flags = {};
-  std::string ptxas_path = {};
-  Stage stage = Stage::kCubin;
-};
 
 // Microseconds that each stage took; 0 where it did not run.
 struct StageTimes {
@@ -89,6 +64,4 @@ absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
 
 namespace heddle {
 using runtime::Compilation;
-using runtime::CompileOptions;
-using runtime::Stage;
 }  // namespace heddle

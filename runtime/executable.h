@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "heddle/ir/interp/interpreter.h"
-#include "heddle/runtime/argument.h"
+#include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/launch_config.h"

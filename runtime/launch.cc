@@ -1,97 +1,19 @@
 #include "heddle/runtime/launch.h"
 
-#include <algorithm>
-#include <bit>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
+#include "heddle/runtime/compile.h"
+#include "heddle/runtime/kernel_cache.h"
+#include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {
 namespace {
 
 Dim3 to_dim3(const Extent3& extent) { return {extent.x, extent.y, extent.z}; }
-
-std::string describe(const ir::KernelSource& source) {
-  const ir::Place place = source.place();
-  if (place.file.empty()) return absl::StrCat("kernel '", source.name(), "'");
-  return absl::StrCat("kernel '", source.name(), "' (", place.file, ":", place.line, ")");
-}
-
-// The strides of a contiguous tensor, as far as its extents are known. The fastest mode's is 1.
-std::vector<int64_t> contiguous_strides(const ArgumentSpec& spec) {
-  const int rank = static_cast<int>(spec.extents.size());
-  std::vector<int> modes(rank);  // from fastest to slowest
-  for (int i = 0; i < rank; ++i) {
-    modes[spec.stride_order.empty() ? rank - 1 - i : spec.stride_order[i]] = i;
-  }
-  std::vector<int64_t> strides(rank, kAny);
-  int64_t stride = 1;
-  for (const int mode : modes) {
-    strides[mode] = stride;
-    if (stride == kAny || spec.extents[mode] == kAny) {
-      stride = kAny;
-    } else {
-      stride *= std::max<int64_t>(1, spec.extents[mode]);
-    }
-  }
-  return strides;
-}
-
-bool is_permutation_of_modes(const std::vector<int>& order, size_t rank) {
-  std::vector<int> sorted = order;
-  std::sort(sorted.begin(), sorted.end());
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<int>(i)) return false;
-  }
-  return order.size() == rank;
-}
-
-absl::Status check_spec(const ArgumentSpec& spec, const ir::ParamInfo& param,
-                        absl::string_view what) {
-  const size_t rank = param.type.is_view() && !param.unbounded ? param.type.rank : 0;
-  if (spec.extents.size() != rank) {
-    return absl::InvalidArgumentError(absl::StrCat("the signature gives ", spec.extents.size(),
-                                                   " extents for ", what, ", which has ", rank,
-                                                   " modes"));
-  }
-  if (!spec.given_strides.empty() && spec.given_strides.size() != rank) {
-    return absl::InvalidArgumentError(absl::StrCat("the signature gives ",
-                                                   spec.given_strides.size(), " strides for ", what,
-                                                   ", which has ", rank, " modes"));
-  }
-  if (!spec.stride_order.empty() && !is_permutation_of_modes(spec.stride_order, rank)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the stride order of ", what, " must number its ", rank, " modes from 0 (the fastest)"));
-  }
-  return absl::OkStatus();
-}
-
-int64_t to_level(int64_t divisor) {
-  if (divisor <= 1) return 1;
-  return std::min<int64_t>(16, divisor & -divisor);
-}
-
-// The facts that a signature promises of one argument.
-void add_facts(const ArgumentSpec& spec, const ir::ParamInfo& param, int index,
-               ir::Specialization& specialization) {
-  const auto fact = [&](ir::FactKind kind, int dim, int64_t value) {
-    specialization.facts.push_back(
-        {{kind, static_cast<uint8_t>(index), static_cast<uint8_t>(dim)}, value});
-  };
-  const int64_t own = ir::bytes_of(param.type.scalar);
-  fact(ir::FactKind::kAlignment, 0, std::max(to_level(own), to_level(spec.alignment)));
-  fact(ir::FactKind::kNoOverlap, 0, spec.alone ? 1 : 0);
-  if (param.unbounded) return;
-  fact(ir::FactKind::kFits32, 0, spec.large ? 0 : 1);
-  const ir::Specialization::Argument& layout = specialization.arguments[index];
-  for (int dim = 0; dim < static_cast<int>(layout.extents.size()); ++dim) {
-    fact(ir::FactKind::kExtentFits32, dim, spec.large ? 0 : 1);
-    if (layout.extents[dim] != kAny) fact(ir::FactKind::kExtent, dim, layout.extents[dim]);
-    if (layout.strides[dim] == kAny) {
-      fact(ir::FactKind::kStrideDivisor, dim, to_level(spec.stride_divisor));
-    }
-  }
-}
 
 // What the code has fixed that the guards do not say: extents and strides of the signature.
 absl::Status check_fixed(const Compilation& compilation, Arguments arguments) {
@@ -148,10 +70,22 @@ std::string promise(const ir::Guard& guard) {
 
 }  // namespace
 
+struct CompiledKernel::State {
+  std::shared_ptr<const Compilation> compilation;
+  std::mutex loading;
+  std::vector<std::unique_ptr<Executable>> loaded;  // one a device
+};
+
 CompiledKernel::CompiledKernel(std::shared_ptr<const Compilation> compilation)
     : state_(std::make_shared<State>()) {
   state_->compilation = std::move(compilation);
 }
+
+const Compilation& CompiledKernel::compilation() const { return *state_->compilation; }
+const ir::Kernel& CompiledKernel::trace() const { return compilation().traced; }
+const ir::Kernel& CompiledKernel::ir() const { return compilation().optimized; }
+const std::string& CompiledKernel::ptx() const { return compilation().ptx.text; }
+const std::string& CompiledKernel::cubin() const { return compilation().assembly.cubin; }
 
 const codegen::EntryReport* CompiledKernel::report() const {
   return compilation().assembly.find(compilation().ptx.entry);
@@ -183,31 +117,6 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
                      "launch() choose the variant"));
   }
   return executable->launch(config, arguments);
-}
-
-absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
-                                              const Signature& signature) {
-  const absl::Span<const ir::ParamInfo> params = source.params();
-  if (signature.size() != params.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the signature of ", describe(source), " has ",
-                                                   signature.size(),
-                                                   " arguments; the kernel takes ", params.size()));
-  }
-  ir::Specialization specialization;
-  for (int i = 0; i < static_cast<int>(params.size()); ++i) {
-    const ArgumentSpec& spec = signature[i];
-    const std::string what = absl::StrCat(describe_argument(params, i), " of ", describe(source));
-    if (absl::Status s = check_spec(spec, params[i], what); !s.ok()) return s;
-    ir::Specialization::Argument& layout = specialization.arguments.emplace_back();
-    if (params[i].type.is_view()) {
-      const std::vector<int64_t> strides =
-          spec.given_strides.empty() ? contiguous_strides(spec) : spec.given_strides;
-      layout.extents.assign(spec.extents.begin(), spec.extents.end());
-      layout.strides.assign(strides.begin(), strides.end());
-      add_facts(spec, params[i], i, specialization);
-    }
-  }
-  return specialization;
 }
 
 absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,

@@ -14,20 +14,28 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "heddle/codegen/ptxas_report.h"
 #include "heddle/dsl/kernel.h"
+#include "heddle/runtime/argument.h"
 #include "heddle/runtime/buffer.h"
-#include "heddle/runtime/compile.h"
-#include "heddle/runtime/kernel_cache.h"
+#include "heddle/runtime/compile_options.h"
+#include "heddle/runtime/launch_config.h"
 #include "heddle/runtime/signature.h"
 #include "heddle/runtime/stream.h"
 
+namespace heddle::ir {
+class Kernel;
+class KernelSource;
+}  // namespace heddle::ir
+
 namespace heddle::runtime {
+
+struct Compilation;
 
 // A kernel compiled for a signature: each stage to look at, and to launch with arguments that fit.
 // Cheap to copy; thread-safe.
@@ -35,35 +43,28 @@ class CompiledKernel {
  public:
   explicit CompiledKernel(std::shared_ptr<const Compilation> compilation);
 
-  // The program as traced and as optimised.
-  const ir::Kernel& trace() const { return compilation().traced; }
-  const ir::Kernel& ir() const { return compilation().optimized; }
-  const std::string& ptx() const { return compilation().ptx.text; }
+  // The program as traced and as optimised (ir/kernel.h, ir/printer.h).
+  const ir::Kernel& trace() const;
+  const ir::Kernel& ir() const;
+  const std::string& ptx() const;
   // Machine code; empty where CompileOptions::stage stopped before it.
-  const std::string& cubin() const { return compilation().assembly.cubin; }
-  // What ptxas said: registers, spills, shared memory.
+  const std::string& cubin() const;
+  // What ptxas said: registers, spills, shared memory. nullptr without machine code.
   const codegen::EntryReport* report() const;
-  const Compilation& compilation() const { return *state_->compilation; }
+  // Everything, with times and guards (runtime/compile.h).
+  const Compilation& compilation() const;
 
   // Enqueues it. kInvalidArgument where an argument is not what it was compiled for: nothing has
   // run then.
   absl::Status launch(const Stream& stream, const LaunchConfig& config, Arguments arguments) const;
 
  private:
-  struct State {
-    std::shared_ptr<const Compilation> compilation;
-    std::mutex loading;
-    std::vector<std::unique_ptr<Executable>> loaded;  // one a device
-  };
+  struct State;
   std::shared_ptr<State> state_;
 };
 
 absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
                                        const CompileOptions& options = {});
-// What a signature says of the arguments: for whoever traces a kernel or compiles it by stages
-// (compile_source). kInvalidArgument where it does not fit the kernel's parameters.
-absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
-                                              const Signature& signature);
 absl::Status launch(const Stream& stream, const ir::KernelSource& source,
                     const LaunchConfig& config, Arguments arguments);
 

@@ -12,12 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "heddle/ir/kernel.h"
-
 namespace heddle::runtime {
 
 // An extent or stride that the launch decides.
-inline constexpr int64_t kAny = ir::kDynamic;
+inline constexpr int64_t kAny = INT64_MIN;
 
 struct ArgumentSpec {
   std::vector<int64_t> extents;        // elements, or kAny

@@ -7,6 +7,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
+#include "heddle/runtime/compile.h"
+#include "heddle/runtime/kernel_cache.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 

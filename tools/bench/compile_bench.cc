@@ -6,6 +6,7 @@
 
 #include "benchmark/benchmark.h"
 #include "heddle/kernels/row_sum.h"
+#include "heddle/runtime/compile.h"
 
 namespace heddle {
 namespace {

@@ -17,6 +17,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "heddle/heddle.h"
+#include "heddle/runtime/argument_facts.h"
+#include "heddle/runtime/compile.h"
 #include "heddle/runtime/cuda/driver.h"
 #include "nlohmann/json.hpp"
 

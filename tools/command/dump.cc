@@ -15,7 +15,7 @@
 #include "heddle/ir/printer.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/compile.h"
-#include "heddle/runtime/launch.h"
+#include "heddle/runtime/specialize.h"
 #include "heddle/tools/command/commands.h"
 #include "heddle/tools/command/output.h"
 #include "heddle/tools/command/statistics.h"
@@ -97,8 +97,10 @@ std::shared_ptr<const Compilation> compile_far(const ir::KernelSource& source,
     if (partial != nullptr || options.stage == runtime::Stage::kIr) return partial;
     options.stage = runtime::Stage::kIr;
     // The passes were watched the first time.
-    options.pipeline.print_before.clear();
-    options.pipeline.print_after.clear();
+    auto quiet = std::make_shared<ir::PipelineOptions>(*options.pipeline);
+    quiet->print_before.clear();
+    quiet->print_after.clear();
+    options.pipeline = std::move(quiet);
   }
 }
 
@@ -260,7 +262,7 @@ Exit dump_kernel(const DumpOptions& options) {
 
   runtime::CompileOptions compile = variant->options;
   compile.stage = stage_for(*wish);
-  compile.pipeline = pipeline_options(options.passes);
+  compile.pipeline = std::make_shared<const ir::PipelineOptions>(pipeline_options(options.passes));
   if (options.passes.passes) compile.passes = *options.passes.passes;
   if (!options.arch.empty()) compile.target = options.arch;
   const absl::StatusOr<ir::Specialization> signature =

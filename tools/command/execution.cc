@@ -6,8 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "heddle/ir/wording.h"
-#include "heddle/runtime/argument.h"
+#include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/stream.h"
@@ -249,9 +248,8 @@ std::string describe_repeats(const Execution& execution) {
     return us > 0 ? static_cast<double>(execution.tensor_bytes) / us * 1e-3 : 0;
   };
   return absl::StrFormat(
-      "%s: median %.2f us (%.1f GB/s of inputs and outputs), least %.2f us (%.1f GB/s)",
-      ir::counted(static_cast<int64_t>(sorted.size()), "launch"), median, rate(median), sorted[0],
-      rate(sorted[0]));
+      "%d launches: median %.2f us (%.1f GB/s of inputs and outputs), least %.2f us (%.1f GB/s)",
+      sorted.size(), median, rate(median), sorted[0], rate(sorted[0]));
 }
 
 std::string describe_times(const Execution& execution) {

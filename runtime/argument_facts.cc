@@ -1,4 +1,4 @@
-#include "heddle/runtime/argument.h"
+#include "heddle/runtime/argument_facts.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,0 +1,20 @@
+// From a signature to what tracing is told.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "heddle/ir/kernel_source.h"
+#include "heddle/runtime/signature.h"
+
+namespace heddle::runtime {
+
+// What a signature says of the arguments: for whoever traces a kernel or compiles it by stages
+// (compile_source). kInvalidArgument where it does not fit the kernel's parameters.
+absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
+                                              const Signature& signature);
+
+// "kernel 'row_sum' (row_sum.cc:14)"
+std::string describe(const ir::KernelSource& source);
+
+}  // namespace heddle::runtime
