@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/scalar.h"
-#include "heddle/ir/type.h"
+#include "heddle/runtime/registry.h"
 
 namespace heddle::kernels {
 
