@@ -49,7 +49,7 @@ void add_kernel(CLI::App* app, KernelChoice& choice) {
 
 void add_passes(CLI::App* app, PassOptions& passes) {
   app->add_option("--passes", passes.passes, "passes by name instead of the usual ones")
-      ->type_name("A,B,…");
+      ->type_name("A,B,...");
   add_text(app, "--print-before", passes.print_before, "PASS|all", "print the IR before a pass");
   add_text(app, "--print-after", passes.print_after, "PASS|all", "print the IR after a pass");
   app->add_option("--pass-limit", passes.limit, "run so many passes and no more")

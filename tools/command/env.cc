@@ -26,11 +26,12 @@ struct Finding {
 
 std::string one_line(absl::string_view text) { return absl::StrReplaceAll(text, {{"\n", " "}}); }
 
-Finding missing(absl::string_view name, const absl::Status& why, absl::string_view what_goes) {
-  const std::string message = one_line(why.message());
-  return {std::string(name),
-          absl::StrCat("missing: ", message, "; ", what_goes),
-          {{"missing", message}, {"still_works", what_goes}}};
+// `why` may say itself what works all the same.
+Finding missing(absl::string_view name, const absl::Status& why,
+                absl::string_view what_works = {}) {
+  const std::string message =
+      absl::StrCat(one_line(why.message()), what_works.empty() ? "" : "; ", what_works);
+  return {std::string(name), absl::StrCat("missing: ", message), {{"missing", message}}};
 }
 
 std::string compiler() {
@@ -79,7 +80,7 @@ Finding cuda_header() {
 Finding driver() {
 #ifdef HEDDLE_HAVE_CUDA_H
   const absl::StatusOr<const runtime::cuda::Driver*> driver = runtime::cuda::Driver::get();
-  if (!driver.ok()) return missing("driver", driver.status(), "the interpreter needs none");
+  if (!driver.ok()) return missing("driver", driver.status());
   const std::string version = runtime::cuda::version_text((*driver)->version());
   return {"driver",
           absl::StrCat((*driver)->library(), ", CUDA ", version),
@@ -97,7 +98,7 @@ std::vector<Finding> devices() {
     const std::string name = absl::StrCat("cuda:", i);
     const absl::StatusOr<Device> device = Device::open(name);
     if (!device.ok()) {
-      findings.push_back(missing(name, device.status(), "the interpreter works"));
+      findings.push_back(missing(name, device.status()));
       continue;
     }
     const DeviceInfo& info = device->info();

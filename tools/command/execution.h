@@ -51,7 +51,8 @@ struct Execution {
 absl::StatusOr<Execution> execute(const Device& device, const runtime::LaunchPlan& plan,
                                   const HostArrays& inputs, int repeat);
 
-// "median 12.5 us, least 12.1 us of 20 launches; 335 GB/s of inputs and outputs"
+// "20 launches: median 12.50 us (335.1 GB/s of inputs and outputs), least 12.10 us (346.2 GB/s)";
+// there must have been one.
 std::string describe_repeats(const Execution& execution);
 // The steps with their times, a line each.
 std::string describe_times(const Execution& execution);
