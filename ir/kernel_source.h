@@ -1,7 +1,7 @@
 // The seam between a front end that traces kernels and the runtime that compiles and launches them.
 //
-// A front end (dsl/kernel.h, or a file of textual IR) gives a KernelSource; whoever compiles asks it
-// for the program under a Specialization. Neither side sees the other.
+// A front end (dsl/kernel.h, or a file of textual IR) gives a KernelSource; whoever compiles asks
+// it for the program under a Specialization. Neither side sees the other.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,8 @@ struct Specialization {
 
 struct TraceResult {
   Kernel kernel;
-  Diagnostics diagnostics;  // mistakes of the author; the kernel is not to be used where there are any
+  Diagnostics
+      diagnostics;  // mistakes of the author; the kernel is not to be used where there are any
 };
 
 class KernelSource {
@@ -54,7 +55,8 @@ class KernelSource {
   // Runs the author's code once. Thread-safe.
   virtual TraceResult trace(const Specialization& specialization) const = 0;
 
-  // What the runtime keeps with a kernel: its compiled variants. A kernel's identity is this object.
+  // What the runtime keeps with a kernel: its compiled variants. A kernel's identity is this
+  // object.
   class Attachment {
    public:
     virtual ~Attachment() = default;

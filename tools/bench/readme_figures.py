@@ -1,0 +1,64 @@
+"""Rewrites the tables of README.md between its <!-- figures --> marks from tools/bench/results/*.json.
+
+    python3 tools/bench/readme_figures.py
+"""
+import json
+import os
+import re
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+README = os.path.join(HERE, "..", "..", "README.md")
+
+
+def load(name):
+    path = os.path.join(HERE, "results", name + ".json")
+    if not os.path.exists(path):
+        return None
+    with open(path) as file:
+        return json.load(file)
+
+
+def row_sum_table(data):
+    lines = [f"`row_sum` on an {data['gpu']} (driver {data['driver']}, ptxas {data['ptxas']}, {data['date']}), beside a",
+             "device-to-device copy of as many bytes and `torch.sum(-1)` "
+             f"(torch {data['figures'][0]['torch']}) in the same run:", "",
+             "| Matrix | Heddle | GB/s | copy GB/s | of copy (aim 0.95) | torch | against torch (aim 1.00) |",
+             "|---|---|---|---|---|---|---|"]
+    for f in data["figures"]:
+        lines.append(f"| {f['dtype']} {f['rows']}×{f['columns']} | {f['heddle_us']:.1f} µs | {f['heddle_gb_per_s']:.0f} "
+                     f"| {f['copy_gb_per_s']:.0f} | {f['of_copy']:.2f} | {f['torch_us']:.1f} µs | {f['of_torch']:.2f}× |")
+    return lines
+
+
+def host_table(launch, compile_costs, interp):
+    lines = ["| What | Figure | Aim |", "|---|---|---|"]
+    if launch:
+        lines.append(f"| one launch on the host, {launch['arguments']}, bursts of {launch['burst']} "
+                     f"| {launch['heddle_launch_ns'] / 1e3:.2f} µs; {launch['heddle_above_bare_ns'] / 1e3:.2f} µs above "
+                     "`cuLaunchKernelEx` | ≤ 0.3 µs above |")
+        if "instructions_per_launch" in launch:
+            lines.append(f"| instructions of one launch outside the driver | {launch['instructions_per_launch']} | |")
+    if compile_costs:
+        lines.append(f"| `row_sum` traced, optimised and printed as PTX | {compile_costs['to_ptx_us'] / 1e3:.2f} ms | ≤ 0.3 ms |")
+        lines.append(f"| PTX to cubin besides ptxas itself | {compile_costs['above_ptxas_us'] / 1e3:.2f} ms | ≤ 3 ms |")
+    if interp:
+        for f in interp["figures"]:
+            lines.append(f"| interpreter, {f['what']} | {f['lane_ops_per_second'] / 1e9:.2f} billion lane-ops/s | {f['aim']} |")
+    return lines
+
+
+def main():
+    lines = []
+    row_sum = load("row_sum")
+    if row_sum:
+        lines += row_sum_table(row_sum) + [""]
+    lines += host_table(load("launch"), load("compile"), load("interp"))
+    with open(README) as file:
+        text = file.read()
+    body = "<!-- figures -->\n" + "\n".join(lines) + "\n<!-- /figures -->"
+    text = re.sub(r"<!-- figures -->.*<!-- /figures -->", lambda _: body, text, flags=re.S)
+    with open(README, "w") as file:
+        file.write(text)
+
+
+main()
