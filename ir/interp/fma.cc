@@ -8,7 +8,6 @@ namespace heddle::ir::interp {
 namespace {
 
 struct PortableFma {
-  static constexpr bool kSignless = false;
   static float apply(float a, float b, float c) {
     // The product is exact in f64; the sum, rounded to odd there, is then rounded only once.
     return static_cast<float>(odd_sum(double{a} * double{b}, double{c}));

@@ -79,6 +79,7 @@ void Lowering::append_moves(ValueId to_value, const Bound& to, ValueId from_valu
       moves->push_back({to.reg, from.reg, bytes_of(t.scalar), t.count, to_poison, from_poison});
       break;
     case TypeKind::kCheck:
+      if (!options_.checks) break;  // nothing has computed it
       moves->push_back({to.reg, from.reg, 1, 1, to_poison, from_poison});
       break;
     case TypeKind::kDescriptor:

@@ -77,6 +77,7 @@ TEST(InterpBlock, WhileLoopsGiveWayToOtherWarps) {
 // --- Shuffles, against the wording of ops.def ---
 
 int source_of(Opcode opcode, int lane, int64_t i, int width) {
+  if (i < 0) return lane;
   const int64_t begin = lane / width * width;
   const int64_t source = opcode == Opcode::kShflIdx    ? begin + i
                          : opcode == Opcode::kShflUp   ? lane - i
@@ -89,7 +90,7 @@ TEST(InterpShuffle, EachKindAndWidth) {
   for (const Opcode opcode :
        {Opcode::kShflIdx, Opcode::kShflUp, Opcode::kShflDown, Opcode::kShflXor}) {
     for (const int width : {1, 2, 4, 8, 16, 32}) {
-      for (const int index : {0, 1, 2, 3, 5, 7, 16, 31}) {
+      for (const int index : {0, 1, 2, 3, 5, 7, 16, 31, 32, 1000, -1, -8}) {
         KernelTest t;
         const ValueId out = t.tensor("out", Scalar::kI32, {64});
         const ValueId i = t.thread();

@@ -91,6 +91,30 @@ TEST(InterpCheck, BoundsOfTilesAndExtentsOfEveryWidth) {
   }
 }
 
+// A check may be the result of an if, as any pure value may: the access knows that it failed, and where.
+TEST(InterpCheck, ChecksThatPassThroughRegions) {
+  for (const bool checks : {true, false}) {
+    KernelTest t;
+    const ValueId x = t.tensor("x", Scalar::kF32, {64});
+    const ValueId i = t.thread();
+    const ValueId far = t.op(Opcode::kAdd, {i, t.i32(40)});
+    const Type result[] = {Type::check()};
+    const OpId branch = t.b.begin_if(t.op(Opcode::kLt, {i, t.i32(16)}), result);
+    t.b.yield({t.op(Opcode::kBounds, {x, i})});
+    t.b.next_region();
+    t.b.yield({t.op(Opcode::kBounds, {x, far})});
+    t.b.end_region();
+    t.op(Opcode::kStore, {x, t.f32(1), i, t.kernel.op(branch).result()});
+    const absl::Status status = t.run({.checks = checks});
+    EXPECT_EQ(status.ok(), !checks);
+    if (checks) {
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("writes 'x' at element offset 24, outside the extents of 'x' (kernel 'k', "
+                            "block (0, 0, 0), thread (24, 0, 0) and 7 more of its warp)"));
+    }
+  }
+}
+
 TEST(InterpCheck, HugeExtentsDoNotWrap) {
   KernelTest t;
   const ValueId x = t.dynamic_tensor("x", Scalar::kI32, {int64_t{1} << 40}, {1});
