@@ -76,8 +76,8 @@ bool participants_stop(const Instr* instr, const Warp& warp, uint32_t mask_reg) 
   return !everybody_is_here(warp, mask_reg) && report_participants(instr, warp, mask_reg);
 }
 
-// The lane that `lane` reads; itself where that lies outside its segment. A negative index or distance
-// names no lane.
+// The lane that `lane` reads; itself where that lies outside its segment. A negative index or
+// distance names no lane.
 template <Opcode kOpcode>
 int source_lane(int lane, int32_t index, int width) {
   const int begin = lane & ~(width - 1);

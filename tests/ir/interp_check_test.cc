@@ -91,7 +91,8 @@ TEST(InterpCheck, BoundsOfTilesAndExtentsOfEveryWidth) {
   }
 }
 
-// A check may be the result of an if, as any pure value may: the access knows that it failed, and where.
+// A check may be the result of an if, as any pure value may: the access knows that it failed, and
+// where.
 TEST(InterpCheck, ChecksThatPassThroughRegions) {
   for (const bool checks : {true, false}) {
     KernelTest t;
@@ -108,9 +109,10 @@ TEST(InterpCheck, ChecksThatPassThroughRegions) {
     const absl::Status status = t.run({.checks = checks});
     EXPECT_EQ(status.ok(), !checks);
     if (checks) {
-      EXPECT_THAT(std::string(status.message()),
-                  HasSubstr("writes 'x' at element offset 24, outside the extents of 'x' (kernel 'k', "
-                            "block (0, 0, 0), thread (24, 0, 0) and 7 more of its warp)"));
+      EXPECT_THAT(
+          std::string(status.message()),
+          HasSubstr("writes 'x' at element offset 24, outside the extents of 'x' (kernel 'k', "
+                    "block (0, 0, 0), thread (24, 0, 0) and 7 more of its warp)"));
     }
   }
 }
