@@ -148,18 +148,21 @@ class RowCheck {
     int required = 0;
     int optional = 0;
     bool many = false;
-    std::vector<std::string> roles;
     for (int i = 0; i < count; ++i) {
       const Arity arity = positions[i].arity;
       required += arity == Arity::kOne ? 1 : 0;
       optional += arity == Arity::kOptional ? 1 : 0;
       many |= arity == Arity::kMany;
+    }
+    const auto n = static_cast<int>(actual);
+    if (n >= required && (many || n <= required + optional)) return true;
+    std::vector<std::string> roles;
+    for (int i = 0; i < count; ++i) {
+      const Arity arity = positions[i].arity;
       roles.push_back(absl::StrCat(role_text(positions[i].role),
                                    arity == Arity::kOptional ? ", optional" : "",
                                    arity == Arity::kMany ? ", any number" : ""));
     }
-    const auto n = static_cast<int>(actual);
-    if (n >= required && (many || n <= required + optional)) return true;
     std::string expected = counted(required, noun);
     if (many) {
       expected = absl::StrCat(required, " or more ", noun, "s");
