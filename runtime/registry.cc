@@ -61,7 +61,9 @@ absl::StatusOr<Settings> resolve_settings(const KernelEntry& entry,
   for (const Setting& setting : entry.settings) {
     settings[setting.name] = setting.default_value;
   }
-  for (const auto& [name, value] : given) {
+  for (const auto& choice : given) {
+    const std::string& name = choice.first;
+    const std::string& value = choice.second;
     const auto setting = std::find_if(entry.settings.begin(), entry.settings.end(),
                                       [&](const Setting& s) { return s.name == name; });
     if (setting == entry.settings.end()) {

@@ -106,15 +106,16 @@ TEST(ForTest, ImperativeFormIsTheSameLoop) {
 }
 
 TEST(ForTest, HostBreakIsReportedAndTracingGoesOn) {
+  bool leave = true;
   const int line = __LINE__ + 2;
-  const auto kernel = define_kernel("broken(y, n)", [](Tensor<float, 1> y, Int n) {
+  const auto kernel = define_kernel("broken(y, n)", [&](Tensor<float, 1> y, Int n) {
     for (Int i : range(n)) {
       y(i) = 1.0f;
-      break;
+      if (leave) break;
     }
     for (Int i : range(n)) {
       y(i) = 2.0f;
-      break;
+      if (leave) break;
     }
   });
   const ir::TraceResult result = trace(kernel);
@@ -245,10 +246,11 @@ TEST(ReduceTest, InALoopThereAreTwoBarriers) {
 }
 
 TEST(MistakesTest, AreAllReportedTogether) {
-  const auto kernel = define_kernel("many(y, n)", [](Tensor<float, 1> y, Int n) {
+  bool leave = true;
+  const auto kernel = define_kernel("many(y, n)", [&](Tensor<float, 1> y, Int n) {
     for (Int i : range(n)) {
       y(i) = 0.0f;
-      break;
+      if (leave) break;
     }
     Vec<float, 4> v(1.0f, 2.0f, 3.0f, 4.0f);
     y(0) = v[9];

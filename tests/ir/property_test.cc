@@ -17,7 +17,7 @@
 namespace heddle::ir {
 namespace {
 
-constexpr int kKernels = 400;
+constexpr int kKernels = 150;
 
 // Where the memory after two runs differs, in words; what the first leaves unspecified the second
 // may make of it what it likes.
@@ -159,7 +159,9 @@ void expect_true_facts(uint64_t seed, const Kernel& kernel, int* tested) {
                       "\n");
     }
   }
-  for (const auto& [instance, by_thread] : runs) {
+  for (const auto& run : runs) {
+    const auto& instance = run.first;
+    const auto& by_thread = run.second;
     const Scope level = uniformity.control(instance.first);
     if (level == Scope::kThread) continue;
     const int group = threads_of(level);
