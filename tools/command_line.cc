@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -54,7 +55,7 @@ void add_passes(CLI::App* app, PassOptions& passes) {
   add_text(app, "--print-after", passes.print_after, "PASS|all", "print the IR after a pass");
   app->add_option("--pass-limit", passes.limit, "run so many passes and no more")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1'000'000));
   app->add_flag("--time-passes", passes.time, "say how long each pass took");
   app->add_flag("--verify", passes.verify, "verify the IR before the passes and after each");
 }
@@ -136,22 +137,18 @@ Exit misunderstood(const CLI::App& app, const std::string& extra) {
                               app.get_name(), " --help' shows all)"));
 }
 
-// CLI11 reports an unknown command as one that is missing.
+// CLI11 would report an unknown command as one that is missing.
 absl::Status check_command(const std::vector<Command>& commands, int argc, char** argv) {
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
-  const std::vector<absl::string_view> views(names.begin(), names.end());
   const std::string known = "commands: list, env, run, dump, opt ('heddle --help' explains them)";
   if (argc < 2) return absl::InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
-  if (word.empty() || word[0] != '-') {
-    for (const absl::string_view name : views) {
-      if (name == word) return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown command '", word, "'", ir::suggest(word, views), "; ", known));
-  }
-  return absl::OkStatus();
+  for (const char* name : {"-h", "--help", "--version"}) names.emplace_back(name);
+  if (std::find(names.begin(), names.end(), word) != names.end()) return absl::OkStatus();
+  const std::vector<absl::string_view> views(names.begin(), names.end());
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown command '", word, "'", ir::suggest(word, views), "; ", known));
 }
 
 Exit dispatch(int argc, char** argv) {

@@ -50,8 +50,7 @@ TEST(EnvTest, SaysWhatThereIs) {
   EXPECT_EQ(env.exit_code, 0) << env.err;
   for (const char* row : {"heddle", "compiler", "ptxas", "nvdisasm", "cuobjdump", "cuda.h",
                           "driver", "targets", "interp", "cache", "variables"}) {
-    EXPECT_THAT(env.out, HasSubstr(absl::StrCat("\n", row, " "))) << row;
-    if (absl::StartsWith(row, "heddle")) continue;
+    EXPECT_THAT("\n" + env.out, HasSubstr(absl::StrCat("\n", row, " "))) << row;
   }
 }
 
@@ -91,10 +90,11 @@ TEST(CommandLineTest, ExplainsItself) {
 
 TEST(CommandLineTest, AnswersMisuseWithOneLine) {
   expect_misused(heddle_command({}), absl::StrCat("what is to be done? ", kCommands));
-  expect_misused(heddle_command({"dmup"}),
-                 absl::StrCat("unknown command 'dmup'; did you mean 'dump'?; ", kCommands));
+  expect_misused(heddle_command({"dumpp"}),
+                 absl::StrCat("unknown command 'dumpp'; did you mean 'dump'?; ", kCommands));
   expect_misused(heddle_command({""}), absl::StrCat("unknown command ''; ", kCommands));
-  expect_misused(heddle_command({"--frobnicate"}), HasSubstr("--frobnicate"));
+  expect_misused(heddle_command({"--frobnicate"}),
+                 absl::StrCat("unknown command '--frobnicate'; ", kCommands));
   expect_misused(heddle_command({"list", "--jsn"}),
                  "list: unexpected argument '--jsn'; did you mean '--json'? ('heddle list --help' "
                  "shows all)");

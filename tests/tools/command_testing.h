@@ -27,6 +27,19 @@ struct Outcome {
 
 using Arguments = std::vector<std::string>;
 
+// What this process finds, the programs that it runs find too, unless a test says otherwise: of two
+// values of a variable the first one counts.
+inline std::vector<std::string> found_tools() {
+  std::vector<std::string> variables;
+  for (const codegen::Tool tool :
+       {codegen::Tool::kPtxas, codegen::Tool::kNvdisasm, codegen::Tool::kCuobjdump}) {
+    const auto found = codegen::find_tool(tool);
+    if (!found.ok()) continue;
+    variables.push_back(absl::StrCat(codegen::tool_variable(tool), "=", found->path));
+  }
+  return variables;
+}
+
 // `environment` comes on top of what run_command gives.
 inline Outcome run_program(const std::string& program, const Arguments& arguments,
                            const std::vector<std::string>& environment = {},
@@ -36,7 +49,9 @@ inline Outcome run_program(const std::string& program, const Arguments& argument
   command.arguments = arguments;
   command.input = input;
   command.max_captured = size_t{1} << 26;
-  command.environment.insert(command.environment.end(), environment.begin(), environment.end());
+  for (const auto& variables : {environment, found_tools()}) {
+    command.environment.insert(command.environment.end(), variables.begin(), variables.end());
+  }
   absl::StatusOr<codegen::Finished> done = codegen::run_command(command);
   if (!done.ok()) {
     ADD_FAILURE() << done.status();

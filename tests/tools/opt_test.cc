@@ -97,7 +97,8 @@ TEST(OptTest, AnswersMisuseWithOneLine) {
   const TempDir dir;
   expect_misused(heddle_command({"opt", dir.file("no.ir")}),
                  dir.file("no.ir: cannot be read: No such file or directory"));
-  expect_misused(heddle_command({"opt", dir.path()}), StartsWith(dir.path() + ": cannot be read"));
+  expect_misused(heddle_command({"opt", dir.path()}),
+                 dir.path() + ": cannot be read: Is a directory");
   expect_misused(opt({}, ""), StartsWith("stdin:1"));
   expect_misused(opt({}, "kernel @k() {\n  %x = lod %y : f32\n}\n"), StartsWith("stdin:2:"));
   expect_misused(opt({"--passes", "flod"}, kScale),
@@ -106,6 +107,51 @@ TEST(OptTest, AnswersMisuseWithOneLine) {
   expect_misused(opt({"--arch", "sm_1"}, kScale), StartsWith("unknown target 'sm_1'; there are "));
   expect_misused(opt({"-o", dir.file("no/such/file")}, kScale),
                  dir.file("no/such/file: cannot be written: No such file or directory"));
+}
+
+// What a filetest says of itself in comments (support/filetest.h), as far as the command can tell.
+struct Filetest {
+  std::string path = {};
+  std::string passes = {};
+  bool emittable = false;
+  std::vector<int> error_lines = {};
+};
+
+std::vector<Filetest> filetests() {
+  std::vector<Filetest> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(HEDDLE_FILETESTS_DIR)) {
+    if (entry.path().extension() != ".ir") continue;
+    Filetest test{.path = entry.path().string()};
+    int number = 0;
+    for (const absl::string_view line : absl::StrSplit(slurp(test.path), '\n')) {
+      ++number;
+      constexpr absl::string_view kRun = "; run:";
+      if (absl::StartsWith(line, kRun)) test.passes = std::string(line.substr(kRun.size()));
+      test.emittable |= line == "; verify emittable";
+      if (absl::StrContains(line, "; error:")) test.error_lines.push_back(number);
+    }
+    found.push_back(std::move(test));
+  }
+  return found;
+}
+
+TEST(OptTest, RunsTheFiletests) {
+  const std::vector<Filetest> tests = filetests();
+  ASSERT_FALSE(tests.empty());
+  for (const Filetest& test : tests) {
+    const Outcome done = heddle_command({"opt", test.path, "--passes", test.passes, "--verify"});
+    EXPECT_EQ(done.exit_code, test.error_lines.empty() ? 0 : 1) << test.path << "\n" << done.err;
+    for (const int line : test.error_lines) {
+      EXPECT_THAT(done.err, HasSubstr(absl::StrCat(test.path, ":", line, ": error: ")));
+    }
+    if (!test.emittable || !test.error_lines.empty()) continue;
+    const bool assembles = codegen::find_tool(codegen::Tool::kPtxas).ok();
+    const Outcome code = heddle_command(
+        {"opt", test.path, "--passes", test.passes, "--emit", assembles ? "cubin" : "ptx"});
+    EXPECT_EQ(code.exit_code, 0) << test.path;
+    // ptxas had no remarks on speed either.
+    EXPECT_EQ(code.err, "") << test.path;
+  }
 }
 
 // Whatever the text, the answer is a kernel or an error, never a crash.

@@ -80,7 +80,7 @@ Finding cuda_header() {
 Finding driver() {
 #ifdef HEDDLE_HAVE_CUDA_H
   const absl::StatusOr<const runtime::cuda::Driver*> driver = runtime::cuda::Driver::get();
-  if (!driver.ok()) return missing("driver", driver.status());
+  if (!driver.ok()) return missing("driver", driver.status(), "a GPU needs NVIDIA's driver");
   const std::string version = runtime::cuda::version_text((*driver)->version());
   return {"driver",
           absl::StrCat((*driver)->library(), ", CUDA ", version),

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <system_error>
@@ -10,8 +11,31 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "heddle/ir/wording.h"
+#include "heddle/tools/command/outcome.h"
 
 namespace heddle::tools {
+namespace {
+
+thread_local const char* loading = "";
+
+// The loader lets no exception of a library's constructors through, so the program ends here; but
+// with a word about it.
+[[noreturn]] void give_up_loading() {
+  std::string why = "it called std::terminate";
+  if (const std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+      why = error.what();
+    } catch (...) {
+      why = "it threw something that is no std::exception";
+    }
+  }
+  std::_Exit(static_cast<int>(
+      misused(absl::StrCat("plug-in ", loading, " failed while it was loaded: ", why))));
+}
+
+}  // namespace
 
 using runtime::KernelEntry;
 
@@ -59,13 +83,11 @@ absl::Status load_plugin(const std::string& path) {
   const std::filesystem::path file = std::filesystem::canonical(path, error);
   if (error) return refused(absl::StrCat("cannot be opened: ", error.message()));
   const std::vector<const KernelEntry*> before = runtime::registered_kernels();
-  try {
-    if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
-      return refused(absl::StrCat("cannot be loaded: ", dlerror()));
-    }
-  } catch (const std::exception& thrown) {  // from a constructor of its own
-    return refused(absl::StrCat("failed while it was loaded: ", thrown.what()));
-  }
+  loading = path.c_str();
+  const std::terminate_handler previous = std::set_terminate(give_up_loading);
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::set_terminate(previous);
+  if (library == nullptr) return refused(absl::StrCat("cannot be loaded: ", dlerror()));
   // A plug-in may replace a kernel, so names alone do not tell.
   for (const KernelEntry* entry : runtime::registered_kernels()) {
     if (std::find(before.begin(), before.end(), entry) == before.end()) return absl::OkStatus();

@@ -1,8 +1,5 @@
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,18 +16,20 @@ namespace heddle::tools {
 namespace {
 
 absl::StatusOr<std::string> read_text(const std::string& path) {
+  const bool from_stdin = path == "-";
+  std::FILE* const file = from_stdin ? stdin : std::fopen(path.c_str(), "re");
   std::string text;
-  if (path == "-") {
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
-    return text;
+  bool good = file != nullptr;
+  char buffer[1 << 14];
+  for (size_t got = 1; good && got > 0;) {
+    got = std::fread(buffer, 1, sizeof(buffer), file);
+    text.append(buffer, got);
+    good = std::ferror(file) == 0;
   }
-  std::ifstream file(path, std::ios::binary);
-  if (file) text.assign(std::istreambuf_iterator<char>(file), {});
-  // A folder opens and does not read.
-  if (!file || file.bad()) {
-    return absl::ErrnoToStatus(errno == 0 ? EIO : errno, absl::StrCat(path, ": cannot be read"));
-  }
-  return text;
+  const int error = errno;
+  if (file != nullptr && !from_stdin) std::fclose(file);
+  if (good) return text;
+  return absl::ErrnoToStatus(error, absl::StrCat(from_stdin ? "stdin" : path, ": cannot be read"));
 }
 
 std::string describe(const ir::Kernel& kernel) {

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 
 namespace heddle::tools {
@@ -9,7 +10,7 @@ namespace heddle::tools {
 void remark(absl::string_view message) {
   // What was printed so far comes first where both streams are one.
   std::fflush(stdout);
-  absl::FPrintF(stderr, "heddle: %s\n", message);
+  absl::FPrintF(stderr, "heddle: %s\n", absl::StripTrailingAsciiWhitespace(message));
 }
 
 Exit failed(absl::string_view message) {
