@@ -12,17 +12,21 @@ namespace {
 // Nobody mistypes longer words, and the distance costs their product.
 constexpr size_t kMaxLength = 64;
 
-// How many letters must be inserted, removed or replaced to turn one word into the other.
+// How many letters must be inserted, removed, replaced or swapped with their neighbour to turn one
+// word into the other.
 size_t edit_distance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  // Rows of the distances between prefixes: of a's prefix, of the one before it and of that before.
+  std::vector<size_t> row(b.size() + 1), above(b.size() + 1), second_above(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    second_above.swap(above);
+    above.swap(row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, row[j - 1] + 1, above[j] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], second_above[j - 2] + 1);
     }
   }
   return row.back();

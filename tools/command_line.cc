@@ -204,8 +204,8 @@ void occupy_standard_streams() {
 
 // Output that got lost is a failure, unless the reader wanted no more of it.
 Exit flush(Exit result) {
-  std::cout.flush();
   errno = 0;
+  std::cout.flush();  // which flushes stdout too, and is then the one that fails
   const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
   if (!lost) return result;
   const int error = errno;

@@ -32,6 +32,9 @@ class Generator {
     out_ = view("out", Scalar::kI32, false);
     in_ = view("in", Scalar::kI32, true);
     float_out_ = view("float_out", Scalar::kF32, false);
+    const int64_t extents[] = {kMemory};
+    scratch_ = b_.create(Opcode::kShared, {}, Type::view(Scalar::kI32, Space::kShared, 1),
+                         {{AttrKey::kExtents, kernel_.intern_ints(extents)}});
     for (const Scalar scalar : kIntegerTypes) add_scalar_param(scalar);
     add_scalar_param(Scalar::kI32);
     add_scalar_param(Scalar::kBool);
@@ -124,6 +127,7 @@ class Generator {
   void store_result(ValueId value, int index) {
     b_.create(Opcode::kStore, {out_, value, own_slot(index)});
   }
+  int any_index() { return static_cast<int>(below(kPerThread)); }
 
   void statement(int depth) {
     const size_t kind = below(100);
@@ -132,9 +136,9 @@ class Generator {
     if (depth < 3 && kind < 17) return if_else(depth);
     if (kind < 23) return declare_variable();
     if (kind < 31) return use_variable();
-    if (kind < 38) return memory();
-    if (kind < 43) return vector();
-    if (kind < 48) return coordinate();
+    if (kind < 41) return memory(depth);
+    if (kind < 45) return vector();
+    if (kind < 50) return coordinate();
     arithmetic();
   }
 
@@ -218,16 +222,32 @@ class Generator {
                    {{AttrKey::kIndex, static_cast<int64_t>(below(2))}}));
   }
 
-  void memory() {
-    if (chance(40)) {
-      const ValueId mask = b_.constant_int(kI32Type, kMemory - 1);
-      const ValueId at = b_.create(Opcode::kAnd, {any_of(Scalar::kI32), mask});
-      keep(b_.create(Opcode::kLoad, {in_, at}, kI32Type));
-    } else if (chance(50)) {
-      keep(b_.create(Opcode::kLoad, {out_, own_slot(static_cast<int>(below(kPerThread)))},
-                     kI32Type));
-    } else {
-      store_result(any_of(Scalar::kI32), static_cast<int>(below(kPerThread)));
+  void memory(int depth) {
+    switch (below(7)) {
+      case 0:
+      case 1: {
+        const ValueId mask = b_.constant_int(kI32Type, kMemory - 1);
+        const ValueId at = b_.create(Opcode::kAnd, {any_of(Scalar::kI32), mask});
+        keep(b_.create(Opcode::kLoad, {in_, at}, kI32Type));
+        return;
+      }
+      case 2:
+        keep(b_.create(Opcode::kLoad, {out_, own_slot(any_index())}, kI32Type));
+        return;
+      case 3:
+        return store_result(any_of(Scalar::kI32), any_index());
+      case 4: {
+        const ValueId value = any_of(Scalar::kI32);
+        b_.create(Opcode::kStore, {scratch_, value, own_slot(any_index())});
+        return;
+      }
+      case 5:
+        keep(b_.create(Opcode::kLoad, {scratch_, own_slot(any_index())}, kI32Type));
+        return;
+      default:
+        // Deeper, its condition might differ between threads.
+        if (depth == 0) b_.create(Opcode::kBarrier, {});
+        keep(b_.create(Opcode::kExtent, {in_}, kI32Type, {{AttrKey::kDim, 0}}));
     }
   }
 
@@ -353,7 +373,7 @@ class Generator {
   std::mt19937_64 random_;
   Kernel kernel_;
   Builder b_;
-  ValueId out_, in_, float_out_, thread_;
+  ValueId out_, in_, float_out_, scratch_, thread_;
   std::vector<ValueId> values_;  // in scope
   std::vector<ValueId> slots_;   // in scope
 };

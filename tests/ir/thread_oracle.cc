@@ -1,6 +1,6 @@
 #include "thread_oracle.h"
 
-#include <optional>
+#include <bit>
 
 #include "gtest/gtest.h"
 #include "interp_oracle.h"
@@ -27,7 +27,6 @@ uint64_t bits_of(Scalar scalar, Wide value) {
 }
 
 uint64_t bits_of_exact(Scalar scalar, Exact value) {
-  // round_to gives a value of the type; its bits are found by halving, in the order of values.
   if (interp::is_nan(value)) {
     return scalar == Scalar::kF16    ? 0x7E00
            : scalar == Scalar::kBF16 ? 0x7FC0
@@ -36,6 +35,10 @@ uint64_t bits_of_exact(Scalar scalar, Exact value) {
   }
   const uint64_t sign = uint64_t{1} << (width(scalar) - 1);
   const Exact rounded = interp::round_to(scalar, value);
+  // A value of the type, so that bringing it there rounds nothing.
+  if (scalar == Scalar::kF64) return std::bit_cast<uint64_t>(static_cast<double>(rounded));
+  if (scalar == Scalar::kF32) return std::bit_cast<uint32_t>(static_cast<float>(rounded));
+  // The compiler has no such type: encodings are in the order of their values.
   const bool negative = interp::is_value(scalar, sign, rounded) || rounded < 0;
   const Exact magnitude = negative ? -rounded : rounded;
   uint64_t low = 0;
@@ -282,6 +285,13 @@ bool ThreadOracle::compute(const Op& op, uint64_t trip) {
     case Opcode::kWarpId:
       result.elements = {static_cast<uint64_t>(thread_.linear / 32)};
       break;
+    case Opcode::kExtent: {
+      const int param = kernel_.param_index(op.operands[0]).value();
+      const Param& view = kernel_.params()[static_cast<size_t>(param)];
+      result.elements = {
+          static_cast<uint64_t>(view.extents[static_cast<size_t>(op.attr_or(AttrKey::kDim, 0))])};
+      break;
+    }
     case Opcode::kPack:
       for (const OracleValue& operand : operands) {
         result.elements.insert(result.elements.end(), operand.elements.begin(),

@@ -9,6 +9,7 @@ namespace {
 
 TEST(Wording, SuggestsTheNearestName) {
   EXPECT_EQ(suggest("lod", {"store", "load", "lt"}), "; did you mean 'load'?");
+  EXPECT_EQ(suggest("flod", {"licm", "fold"}), "; did you mean 'fold'?");
   EXPECT_EQ(suggest("thread_ix", {"thread_idx", "block_idx"}), "; did you mean 'thread_idx'?");
   EXPECT_EQ(nearest("add", {"add"}), "add");
 }
