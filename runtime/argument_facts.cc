@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/wording.h"
 
 namespace heddle::runtime {
 namespace {
@@ -165,8 +166,9 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
                              Arguments arguments) {
   if (arguments_are_sound(params, arguments)) return absl::OkStatus();
   if (params.size() != arguments.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(kernel, " takes ", params.size(),
-                                                   " arguments and was given ", arguments.size()));
+    return absl::InvalidArgumentError(absl::StrCat(kernel, " takes ",
+                                                   ir::counted(params.size(), "argument"),
+                                                   " and was given ", arguments.size()));
   }
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     const Argument& argument = arguments[i];

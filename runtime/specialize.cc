@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/wording.h"
 #include "heddle/runtime/argument_facts.h"
 
 namespace heddle::runtime {
@@ -45,9 +46,9 @@ absl::Status check_spec(const ArgumentSpec& spec, const ir::ParamInfo& param,
                         absl::string_view what) {
   const size_t rank = param.type.is_view() && !param.unbounded ? param.type.rank : 0;
   if (spec.extents.size() != rank) {
-    return absl::InvalidArgumentError(absl::StrCat("the signature gives ", spec.extents.size(),
-                                                   " extents for ", what, ", which has ", rank,
-                                                   " modes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the signature gives ", ir::counted(spec.extents.size(), "extent"), " for ",
+                     what, ", which has ", ir::counted(rank, "mode")));
   }
   if (!spec.given_strides.empty() && spec.given_strides.size() != rank) {
     return absl::InvalidArgumentError(absl::StrCat("the signature gives ",
@@ -101,8 +102,8 @@ absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
   const absl::Span<const ir::ParamInfo> params = source.params();
   if (signature.size() != params.size()) {
     return absl::InvalidArgumentError(absl::StrCat("the signature of ", describe(source), " has ",
-                                                   signature.size(),
-                                                   " arguments; the kernel takes ", params.size()));
+                                                   ir::counted(signature.size(), "argument"),
+                                                   "; the kernel takes ", params.size()));
   }
   ir::Specialization specialization;
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {

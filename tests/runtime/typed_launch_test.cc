@@ -261,6 +261,35 @@ TEST_F(TypedLaunchTest, RowMaximumWithItsIndex) {
   }
 }
 
+// More registers than a thread of such a block can have, were ptxas not told of the block.
+TEST_F(TypedLaunchTest, AFullBlockWithMoreLiveValuesThanRegisters) {
+  constexpr int kValues = 80, kThreads = 1024;
+  const auto rotate =
+      define_kernel("rotate(x, y)", [](Tensor<const float, 1> x, Tensor<float, 1> y) {
+        std::vector<Float> values;
+        for (int i = 0; i < kValues; ++i) values.push_back(x(thread_idx.x + i * kThreads));
+        sync_threads();
+        for (int i = 0; i < kValues; ++i) {
+          y(thread_idx.x + i * kThreads) = values[(i * 7 + 3) % kValues] + values[i];
+        }
+      });
+  std::vector<float> host(kValues * kThreads), expected(host.size());
+  for (size_t i = 0; i < host.size(); ++i) host[i] = static_cast<float>(i % 8191);
+  for (int i = 0; i < kValues; ++i) {
+    for (int t = 0; t < kThreads; ++t) {
+      expected[i * kThreads + t] =
+          host[(i * 7 + 3) % kValues * kThreads + t] + host[i * kThreads + t];
+    }
+  }
+  const auto elements = static_cast<int64_t>(host.size());
+  const Buffer x = device_.upload(absl::MakeConstSpan(host)).value();
+  const Buffer y = device_.allocate(elements * sizeof(float)).value();
+  ASSERT_THAT(rotate.launch(stream_, {.block = kThreads}, as_tensor<const float>(x, {elements}),
+                            as_tensor<float>(y, {elements})),
+              IsOk());
+  EXPECT_EQ(y.download<float>(stream_).value(), expected);
+}
+
 TEST(CompileTest, NeedsNeitherDataNorGpu) {
   const auto compiled = row_sum.compile(Signature{tensor({kAny, kAny}), tensor({kAny})},
                                         CompileOptions{.block = {128, 1, 1}, .stage = Stage::kPtx});
@@ -273,9 +302,9 @@ TEST(CompileTest, NeedsNeitherDataNorGpu) {
 TEST(CompileTest, SaysWhatIsWrongWithASignature) {
   const CompileOptions options{.block = {128, 1, 1}, .stage = Stage::kIr};
   EXPECT_THAT(row_sum.compile(Signature{tensor({kAny, kAny})}, options),
-              Fails(StatusCode::kInvalidArgument, "has 1 arguments; the kernel takes 2"));
+              Fails(StatusCode::kInvalidArgument, "has 1 argument; the kernel takes 2"));
   EXPECT_THAT(row_sum.compile(Signature{tensor({kAny}), tensor({kAny})}, options),
-              Fails(StatusCode::kInvalidArgument, "1 extents for argument 0 ('x')", "2 modes"));
+              Fails(StatusCode::kInvalidArgument, "1 extent for argument 0 ('x')", "2 modes"));
   EXPECT_THAT(
       row_sum.compile(Signature{tensor({kAny, kAny}).order({0, 0}), tensor({kAny})}, options),
       Fails(StatusCode::kInvalidArgument, "stride order of argument 0"));

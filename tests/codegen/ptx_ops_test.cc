@@ -1,0 +1,458 @@
+// Every op of the table, for every element type and shape that it admits, on every target: PTX that
+// ptxas takes, or an error that names the first target that has it.
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/ptx_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/ir/builder.h"
+#include "heddle/ir/verifier.h"
+
+namespace heddle::codegen {
+namespace {
+
+using ir::AttrKey;
+using ir::Builder;
+using ir::Kernel;
+using ir::Opcode;
+using ir::Role;
+using ir::Scalar;
+using ir::Space;
+using ir::Type;
+using ir::ValueId;
+
+constexpr Scalar kAllScalars[] = {Scalar::kBool, Scalar::kI32, Scalar::kU32,
+                                  Scalar::kI64,  Scalar::kU64, Scalar::kF16,
+                                  Scalar::kBF16, Scalar::kF32, Scalar::kF64};
+
+// A kernel around some ops: operands come from memory, or are constants; results go to memory.
+class OpKernel {
+ public:
+  OpKernel(const std::string& name, const ir::Target& target, bool constants)
+      : kernel_(name), b_(kernel_), constants_(constants) {
+    kernel_.block = {128, 1, 1};
+    kernel_.target = &target;
+    b_.set_loc(kernel_.intern_loc("op.cc", 7));
+  }
+
+  Kernel& kernel() { return kernel_; }
+  Builder& b() { return b_; }
+
+  ValueId view(Scalar scalar) {
+    ValueId& view = views_.try_emplace(scalar, ValueId::kNone).first->second;
+    if (!valid(view)) {
+      view = kernel_.add_param("p", Type::view(scalar, Space::kGlobal, 1), {ir::kDynamic}, {1});
+    }
+    return view;
+  }
+  ValueId thread() {
+    return b_.create(Opcode::kThreadIdx, {}, ir::kI32Type, {{AttrKey::kAxis, 0}});
+  }
+
+  // A value of any data type.
+  ValueId data(Type type) {
+    if (constants_) return b_.constant(type, one_and_a_bit(type.scalar));
+    const ValueId from = view(type.scalar);
+    if (type.is_scalar() || type.kind == ir::TypeKind::kVector) {
+      return b_.create(Opcode::kLoad, {from, thread()}, type);
+    }
+    std::vector<ValueId> elements;
+    for (int i = 0; i < type.count; ++i) {
+      elements.push_back(b_.create(Opcode::kLoad, {from, thread()}, type.element()));
+    }
+    return b_.create(Opcode::kPack, absl::MakeConstSpan(elements), type);
+  }
+
+  // Makes the result visible: everything in it is stored.
+  void keep(ValueId value) {
+    const Type type = kernel_.type(value);
+    if (type.kind == ir::TypeKind::kFragment) {
+      for (int i = 0; i < type.count; ++i) {
+        keep(b_.create(Opcode::kExtract, {value}, type.element(), {{AttrKey::kIndex, i}}));
+      }
+    } else {
+      b_.create(Opcode::kStore, {view(type.scalar), value, thread()});
+    }
+  }
+
+  ValueId small_descriptor() {
+    const Type view = Type::view(Scalar::kBF16, Space::kShared, 1);
+    const ValueId tile =
+        b_.create(Opcode::kShared, {}, view,
+                  {{AttrKey::kExtents, kernel_.intern_ints({4096})}, {AttrKey::kAlign, 1024}});
+    const ValueId zero = b_.constant_int(ir::kI32Type, 0);
+    return b_.create(Opcode::kSmemDesc, {tile, zero}, Type::none(),
+                     {{AttrKey::kLeading, 16}, {AttrKey::kStride, 1024}, {AttrKey::kSwizzle, 128}});
+  }
+
+ private:
+  // A number that is not special in any type, as bits.
+  static uint64_t one_and_a_bit(Scalar scalar) {
+    switch (scalar) {
+      case Scalar::kF16:
+        return 0x3E00;
+      case Scalar::kBF16:
+        return 0x3FC0;
+      case Scalar::kF32:
+        return 0x3FC00000;
+      case Scalar::kF64:
+        return 0x3FF8000000000000;
+      case Scalar::kNone:
+      case Scalar::kBool:
+        return 1;
+      case Scalar::kI32:
+      case Scalar::kI64:
+      case Scalar::kU32:
+      case Scalar::kU64:
+        break;
+    }
+    return 3;
+  }
+
+  Kernel kernel_;
+  Builder b_;
+  bool constants_;
+  std::map<Scalar, ValueId> views_;
+};
+
+// How to build the ops that the signature alone does not tell how to use.
+using Recipe = std::function<void(OpKernel&)>;
+
+void build_if(OpKernel& k, Scalar scalar) {
+  Builder& b = k.b();
+  const ValueId condition = k.data(ir::kBoolType);
+  const ValueId value = k.data(Type::of(scalar));
+  const ValueId other = k.data(Type::of(scalar));
+  const ir::OpId op = b.begin_if(condition, {Type::of(scalar)});
+  b.yield({value});
+  b.next_region();
+  b.yield({other});
+  b.end_region();
+  k.keep(k.kernel().op(op).result());
+}
+
+void build_for(OpKernel& k, Type type) {
+  Builder& b = k.b();
+  const ValueId n = k.data(ir::kI32Type);
+  const ValueId first = k.data(type);
+  const ValueId second = k.data(type);
+  const ir::OpId op = b.begin_for(k.thread(), n, b.constant_int(ir::kI32Type, 3), {first, second});
+  const auto args = k.kernel().region(b.region()).args;
+  b.yield({args[2], args[1]});
+  b.end_region();
+  for (const ValueId result : k.kernel().op(op).results) k.keep(result);
+}
+
+void build_while(OpKernel& k, Type type) {
+  Builder& b = k.b();
+  const ir::OpId op = b.begin_while({k.data(ir::kBoolType), k.data(type)});
+  b.yield({k.kernel().region(b.region()).args[0]});
+  b.next_region();
+  const auto args = k.kernel().region(b.region()).args;
+  b.yield({b.create(Opcode::kNot, {args[0]}), args[1]});
+  b.end_region();
+  for (const ValueId result : k.kernel().op(op).results) k.keep(result);
+}
+
+void build_wgmma(OpKernel& k) {
+  Builder& b = k.b();
+  const ValueId start = b.create(Opcode::kUndef, {}, Type::fragment(Scalar::kF32, 4));
+  const ValueId begun = b.create(Opcode::kWgmmaBegin, {start});
+  const ValueId none = b.constant_int(ir::kBoolType, 0);
+  const ValueId a = k.small_descriptor();
+  const ValueId first = b.create(Opcode::kWgmma, {begun, a, k.small_descriptor(), none});
+  const ValueId flag = k.data(ir::kBoolType);
+  const ValueId second = b.create(Opcode::kWgmma, {first, a, k.small_descriptor(), flag});
+  const ValueId third = b.create(Opcode::kWgmma, {second, a, k.small_descriptor()});
+  b.create(Opcode::kWgmmaCommit, {});
+  k.keep(b.create(Opcode::kWgmmaWait, {third}, Type::none(), {{AttrKey::kGroups, 0}}));
+}
+
+void build_subview(OpKernel& k, ValueId view) {
+  Builder& b = k.b();
+  const Type type = k.kernel().type(view);
+  const ValueId tid = k.thread();
+  const ValueId four = b.constant_int(ir::kI64Type, 4);
+  const ValueId part =
+      b.create(Opcode::kSubview, {view, tid, tid, four}, Type::view(type.scalar, type.space, 2));
+  for (const int dim : {0, 1}) {
+    for (const Opcode opcode : {Opcode::kExtent, Opcode::kStride}) {
+      k.keep(b.create(opcode, {part}, ir::kI64Type, {{AttrKey::kDim, dim}}));
+      k.keep(b.create(opcode, {part}, ir::kI32Type, {{AttrKey::kDim, dim}}));
+    }
+  }
+  const ValueId check = b.create(Opcode::kBounds, {part, tid, four});
+  const ValueId value = b.create(Opcode::kLoad, {part, four, check}, Type::of(type.scalar));
+  b.create(Opcode::kStore, {part, value, tid, check});
+}
+
+// Ops with recipes, by what distinguishes them.
+std::map<std::string, Recipe> recipes() {
+  std::map<std::string, Recipe> all;
+  for (const Scalar scalar : kAllScalars) {
+    const auto of = [&](absl::string_view what) {
+      return absl::StrCat(what, "_", ir::info(scalar).name);
+    };
+    all[of("if")] = [=](OpKernel& k) { build_if(k, scalar); };
+    for (const Type type : {Type::of(scalar), Type::fragment(scalar, 3)}) {
+      const absl::string_view shape = type.is_scalar() ? "" : "_fragment";
+      all[of("for") + std::string(shape)] = [=](OpKernel& k) { build_for(k, type); };
+      all[of("while") + std::string(shape)] = [=](OpKernel& k) { build_while(k, type); };
+    }
+    all[of("fragment")] = [=](OpKernel& k) {
+      const ValueId whole = k.data(Type::fragment(scalar, 5));
+      const auto slice = [&](int first, int count) {
+        return k.b().create(Opcode::kSlice, {whole}, Type::fragment(scalar, count),
+                            {{AttrKey::kIndex, first}});
+      };
+      const ValueId splat =
+          k.b().create(Opcode::kSplat, {k.data(Type::of(scalar))}, Type::fragment(scalar, 3));
+      k.keep(slice(1, 3));
+      k.keep(k.b().create(Opcode::kPack, {slice(3, 2), splat, slice(0, 5), slice(1, 1)},
+                          Type::fragment(scalar, 11)));
+    };
+    // The widest vectors, in both memories, and as volatile accesses.
+    for (const Space space : {Space::kGlobal, Space::kShared}) {
+      for (const int is_volatile : {0, 1}) {
+        all[absl::StrCat("access_", name_of(space), is_volatile, "_", ir::info(scalar).name)] =
+            [=](OpKernel& k) {
+              Builder& b = k.b();
+              const int most = std::min(16, k.kernel().target->max_access_bytes / bytes_of(scalar));
+              const ValueId view =
+                  space == Space::kGlobal
+                      ? k.view(scalar)
+                      : b.create(Opcode::kShared, {}, Type::view(scalar, space, 1),
+                                 {{AttrKey::kExtents, k.kernel().intern_ints({256})}});
+              for (int count = 2; count <= most; count *= 2) {
+                const ValueId value =
+                    b.create(Opcode::kLoad, {view, k.thread()}, Type::vector(scalar, count),
+                             {{AttrKey::kVolatile, is_volatile}});
+                b.create(Opcode::kStore, {view, value, b.constant_int(ir::kI32Type, 64)},
+                         Type::none(), {{AttrKey::kVolatile, is_volatile}});
+              }
+              k.keep(b.create(Opcode::kLoad, {view, k.thread()}, Type::of(scalar)));
+            };
+      }
+    }
+    all[of("subview_global")] = [=](OpKernel& k) { build_subview(k, k.view(scalar)); };
+    all[of("subview_shared")] = [=](OpKernel& k) {
+      build_subview(k, k.b().create(Opcode::kShared, {}, Type::view(scalar, Space::kShared, 1),
+                                    {{AttrKey::kExtents, k.kernel().intern_ints({64})}}));
+    };
+    all[of("dynamic_shared")] = [=](OpKernel& k) {
+      const ValueId count = k.b().constant_int(ir::kI32Type, 64);
+      build_subview(
+          k, k.b().create(Opcode::kDynamicShared, {count}, Type::view(scalar, Space::kShared, 1)));
+    };
+    all[of("parameter")] = [=](OpKernel& k) {
+      const ValueId value = k.kernel().add_param("value", Type::of(scalar));
+      k.keep(value);
+    };
+    all[of("undef")] = [=](OpKernel& k) {
+      k.keep(k.b().create(Opcode::kUndef, {}, Type::of(scalar)));
+    };
+  }
+  all["wgmma"] = build_wgmma;
+  all["assert"] = [](OpKernel& k) {
+    const ir::StringId message = k.kernel().intern("x \"must\" be small");
+    k.b().create(Opcode::kAssert, {k.data(ir::kBoolType)}, Type::none(),
+                 {{AttrKey::kMessage, static_cast<int64_t>(message)}});
+  };
+  return all;
+}
+
+// Which ops the recipes build.
+bool has_recipe(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kUndef:
+    case Opcode::kYield:
+    case Opcode::kFor:
+    case Opcode::kWhile:
+    case Opcode::kIf:
+    case Opcode::kPack:
+    case Opcode::kExtract:
+    case Opcode::kSlice:
+    case Opcode::kSplat:
+    case Opcode::kExtent:
+    case Opcode::kStride:
+    case Opcode::kShared:
+    case Opcode::kDynamicShared:
+    case Opcode::kSubview:
+    case Opcode::kBounds:
+    case Opcode::kLoad:
+    case Opcode::kStore:
+    case Opcode::kAssert:
+    case Opcode::kSmemDesc:
+    case Opcode::kWgmmaBegin:
+    case Opcode::kWgmma:
+    case Opcode::kWgmmaCommit:
+    case Opcode::kWgmmaWait:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Not for the emitter: promote-vars removes them before.
+bool is_gone(Opcode opcode) {
+  return opcode == Opcode::kVar || opcode == Opcode::kVarLoad || opcode == Opcode::kVarStore;
+}
+
+// One op whose T is `type`, operands made by their roles; `from` is the source of conversions.
+void build_by_signature(OpKernel& k, Opcode opcode, Type type, Scalar from, int axis) {
+  const ir::OpInfo& row = ir::info(opcode);
+  std::vector<ValueId> operands;
+  for (int i = 0; i < row.signature.operand_count; ++i) {
+    switch (row.signature.operands[i].role) {
+      case Role::kT:
+        operands.push_back(k.data(type));
+        break;
+      case Role::kDataLikeT:
+        operands.push_back(k.data(type.with_scalar(from)));
+        break;
+      case Role::kBool:
+        operands.push_back(k.data(ir::kBoolType));
+        break;
+      case Role::kI32:
+        operands.push_back(k.data(ir::kI32Type));
+        break;
+      case Role::kU32:
+        operands.push_back(k.data(ir::kU32Type));
+        break;
+      default:
+        FAIL() << row.mnemonic << " needs a recipe";
+    }
+  }
+  std::vector<ir::Attr> attrs;
+  for (int i = 0; i < row.attr_count; ++i) {
+    const AttrKey key = row.attrs[i].key;
+    if (key == AttrKey::kAxis) attrs.push_back({key, axis});
+    if (key == AttrKey::kBits) attrs.push_back({key, 1});
+    if (key == AttrKey::kWidth) attrs.push_back({key, axis == 0 ? 32 : 8});
+  }
+  const ir::OpId op = k.b().create_op(opcode, operands, type, attrs);
+  for (const ValueId result : k.kernel().op(op).results) k.keep(result);
+}
+
+struct Case {
+  std::string name;
+  std::string group;  // cases of a group share a kernel: each kernel costs ptxas milliseconds
+  Recipe build;
+  bool supported;
+};
+
+std::vector<Case> cases_for(const ir::Target& target) {
+  std::vector<Case> cases;
+  for (const auto& [name, recipe] : recipes()) {
+    const std::string group = name.substr(0, name.find('_'));
+    cases.push_back({name, group, recipe, name != "wgmma" || target.name == "sm_90a"});
+  }
+  for (int i = 0; i < ir::kOpcodeCount; ++i) {
+    const auto opcode = static_cast<Opcode>(i);
+    if (is_gone(opcode) || has_recipe(opcode)) continue;
+    const ir::OpInfo& row = ir::info(opcode);
+    std::string mnemonic(row.mnemonic);
+    std::replace(mnemonic.begin(), mnemonic.end(), '.', '_');
+    const bool converts =
+        row.signature.operand_count == 1 && row.signature.operands[0].role == Role::kDataLikeT;
+    for (const Scalar scalar : kAllScalars) {
+      const bool has_type = row.data_class != ir::DataClass::kNone;
+      if (has_type ? !admits(row.data_class, scalar) : scalar != Scalar::kI32) continue;
+      for (const Scalar from : kAllScalars) {
+        if (!converts && from != Scalar::kI32) continue;
+        if (opcode == Opcode::kBitcast && (ir::info(from).bits != ir::info(scalar).bits)) continue;
+        for (const Type type :
+             {Type::of(scalar), Type::vector(scalar, 2), Type::fragment(scalar, 3)}) {
+          if (!has_type && !type.is_scalar()) continue;
+          for (int axis = 0; axis < 3; ++axis) {
+            const bool has_axis =
+                row.attr_count > 0 && (row.attrs[0].key == AttrKey::kAxis ||
+                                       (row.attrs[0].key == AttrKey::kWidth && axis < 2));
+            if (axis > 0 && !has_axis) continue;
+            cases.push_back({absl::StrCat(mnemonic, "_", ir::info(scalar).name, "_",
+                                          converts ? ir::info(from).name : "", "_",
+                                          static_cast<int>(type.kind), "_", axis),
+                             absl::StrCat(ir::info(scalar).name, "_", static_cast<int>(type.kind)),
+                             [=](OpKernel& k) { build_by_signature(k, opcode, type, from, axis); },
+                             supports(target, row.targets, scalar)});
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+class EveryOp : public testing::TestWithParam<const ir::Target*> {};
+
+TEST_P(EveryOp, IsPrintedOrRefused) {
+  const ir::Target& target = *GetParam();
+  int refused = 0;
+  for (const Case& c : cases_for(target)) {
+    OpKernel k("k", target, false);
+    c.build(k);
+    k.keep(k.thread());  // a kernel has an effect
+    const absl::Status status = emit_ptx(k.kernel()).status();
+    const ir::Diagnostics wrong = verify(k.kernel(), ir::Stage::kEmittable);
+    EXPECT_EQ(wrong.empty(), c.supported) << c.name << ": " << ir::to_string(wrong);
+    EXPECT_EQ(status.ok(), c.supported) << c.name << ": " << status;
+    if (c.supported || status.ok()) continue;
+    ++refused;
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.name;
+    const std::string message(status.message());
+    EXPECT_THAT(message, testing::HasSubstr("op.cc:7: error: "));
+    EXPECT_THAT(message, testing::AnyOf(testing::HasSubstr(" needs sm_"),
+                                        testing::HasSubstr("no architecture has ")));
+    EXPECT_THAT(message, testing::HasSubstr("fix: "));
+  }
+  EXPECT_GT(refused, 0);  // exp2 of f64 at least
+}
+
+TEST_P(EveryOp, Assembles) {
+  HEDDLE_NEEDS_PTXAS();
+  const ir::Target& target = *GetParam();
+  PtxBatch batch;
+  for (const bool constants : {false, true}) {
+    std::map<std::string, OpKernel> kernels;
+    for (const Case& c : cases_for(target)) {
+      if (!c.supported) continue;
+      const std::string name = absl::StrCat("k", constants ? "_constant_" : "_", c.group);
+      OpKernel& k = kernels.try_emplace(c.group, name, target, constants).first->second;
+      k.b().set_loc(k.kernel().intern_loc(c.name, 1));
+      c.build(k);
+    }
+    for (auto& [group, k] : kernels) {
+      k.keep(k.thread());
+      PtxOptions options;
+      options.line_info = false;
+      options.device_checks = true;
+      const absl::StatusOr<PtxModule> module = emit_ptx(k.kernel(), options);
+      ASSERT_TRUE(module.ok()) << group << ": " << module.status();
+      batch.add(*module);
+    }
+  }
+  const absl::StatusOr<Assembly> assembly =
+      assemble_for(batch.text(), target.name, batch.entries(), 1);
+  if (absl::IsUnimplemented(assembly.status())) {
+    GTEST_SKIP() << "SKIPPED: this ptxas does not know " << target.name;
+  }
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  EXPECT_EQ(assembly->entries.size(), batch.entries().size());
+}
+
+std::vector<const ir::Target*> all_targets() {
+  std::vector<const ir::Target*> targets;
+  for (const ir::Target& target : ir::kTargets) targets.push_back(&target);
+  return targets;
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, EveryOp, testing::ValuesIn(all_targets()),
+                         [](const auto& test) { return std::string(test.param->name); });
+
+}  // namespace
+}  // namespace heddle::codegen

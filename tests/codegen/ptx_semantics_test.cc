@@ -1,0 +1,598 @@
+// Random kernels of integers, bools, fragments, loops and branches: what their PTX does in the
+// simulator, against an evaluation of the IR that shares nothing with either. It is about control
+// flow, which registers values share, copies and addresses; float arithmetic needs a GPU.
+#include <array>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "codegen/ptx_simulator.h"
+#include "codegen/ptx_testing.h"
+#include "gtest/gtest.h"
+#include "heddle/ir/builder.h"
+#include "heddle/ir/printer.h"
+
+namespace heddle::codegen {
+namespace {
+
+using ir::AttrKey;
+using ir::Builder;
+using ir::Kernel;
+using ir::Op;
+using ir::Opcode;
+using ir::OpId;
+using ir::RegionId;
+using ir::Scalar;
+using ir::Type;
+using ir::ValueId;
+
+constexpr uint32_t kThread = 5;
+constexpr int kElements = 64;  // of each of the two views
+
+// --- The oracle -----------------------------------------------------------------------------
+
+class Evaluator {
+ public:
+  using Elements = std::vector<uint64_t>;
+
+  Evaluator(const Kernel& kernel, const std::vector<uint64_t>& params, std::vector<uint8_t>& memory)
+      : kernel_(kernel), values_(kernel.value_count()), params_(params), memory_(memory) {
+    for (const ir::Param& param : kernel.params()) {
+      if (param.value != ir::ValueId::kNone && kernel.type(param.value).is_scalar()) {
+        values_[ir::index_of(param.value)] = {params_.back()};
+      }
+    }
+    run(kernel.body());
+  }
+
+ private:
+  Elements& of(ValueId value) { return values_[ir::index_of(value)]; }
+  Scalar scalar(ValueId value) const { return kernel_.type(value).scalar; }
+  static int width(Scalar s) { return s == Scalar::kBool ? 1 : ir::info(s).bits; }
+  static uint64_t cut(uint64_t v, Scalar s) {
+    return width(s) == 64 ? v : v & ((uint64_t{1} << width(s)) - 1);
+  }
+  // Extended to 64 bits by its sign.
+  static int64_t extended(uint64_t v, Scalar s) {
+    if (!is_signed(s)) return static_cast<int64_t>(v);
+    const int unused = 64 - width(s);
+    return static_cast<int64_t>(v << unused) >> unused;
+  }
+  static bool less(uint64_t a, uint64_t b, Scalar s) {
+    return is_signed(s) ? extended(a, s) < extended(b, s) : a < b;
+  }
+
+  void assign(absl::Span<const ValueId> to, absl::Span<const ValueId> from) {
+    std::vector<Elements> copies;
+    for (const ValueId value : from) copies.push_back(of(value));
+    for (size_t i = 0; i < to.size(); ++i) of(to[i]) = copies[i];
+  }
+
+  void run(RegionId region) {
+    for (const OpId id : kernel_.ops(region)) step(kernel_.op(id));
+  }
+  absl::Span<const ValueId> yielded(RegionId region) const {
+    return kernel_.op(kernel_.terminator(region)).operands;
+  }
+
+  void step(const Op& op) {
+    switch (op.opcode) {
+      case Opcode::kYield:
+        return;
+      case Opcode::kFor:
+        return run_for(op);
+      case Opcode::kWhile:
+        return run_while(op);
+      case Opcode::kIf: {
+        const RegionId region = op.regions[of(op.operands[0])[0] != 0 ? 0 : 1];
+        run(region);
+        return assign(op.results, yielded(region));
+      }
+      case Opcode::kLoad:
+      case Opcode::kStore:
+        return access(op);
+      case Opcode::kPack: {
+        Elements all;
+        for (const ValueId v : op.operands) all.insert(all.end(), of(v).begin(), of(v).end());
+        of(op.result()) = all;
+        return;
+      }
+      case Opcode::kExtract:
+      case Opcode::kSlice: {
+        const auto first = of(op.operands[0]).begin() + *op.attr(AttrKey::kIndex);
+        of(op.result()) = Elements(first, first + kernel_.type(op.result()).count);
+        return;
+      }
+      default:
+        break;
+    }
+    const Type type = kernel_.type(op.result());
+    Elements result;
+    for (int i = 0; i < type.count; ++i) {
+      std::array<uint64_t, 3> in{};
+      for (size_t j = 0; j < op.operands.size(); ++j) {
+        const Elements& from = of(op.operands[j]);
+        in[j] = from[from.size() == 1 ? 0 : static_cast<size_t>(i)];
+      }
+      result.push_back(cut(compute(op, in), type.scalar));
+    }
+    of(op.result()) = result;
+  }
+
+  uint64_t compute(const Op& op, const std::array<uint64_t, 3>& in) const {
+    const auto [a, b, c] = in;
+    const Scalar s = op.operands.empty() ? Scalar::kI32 : scalar(op.operands[0]);
+    switch (op.opcode) {
+      case Opcode::kConst:
+        return static_cast<uint64_t>(*op.attr(AttrKey::kBits));
+      case Opcode::kThreadIdx:
+        return kThread;
+      case Opcode::kSplat:
+      case Opcode::kBitcast:
+        return a;
+      case Opcode::kAdd:
+        return a + b;
+      case Opcode::kSub:
+        return a - b;
+      case Opcode::kMul:
+        return a * b;
+      case Opcode::kFma:
+        return a * b + c;
+      case Opcode::kNeg:
+        return 0 - a;
+      case Opcode::kAbs:
+        return extended(a, s) < 0 && is_signed(s) ? 0 - a : a;
+      case Opcode::kMin:
+        return less(a, b, s) ? a : b;
+      case Opcode::kMax:
+        return less(a, b, s) ? b : a;
+      case Opcode::kAnd:
+        return a & b;
+      case Opcode::kOr:
+        return a | b;
+      case Opcode::kXor:
+        return a ^ b;
+      case Opcode::kNot:
+        return ~a;
+      case Opcode::kShl:
+        return b >= static_cast<uint64_t>(width(s)) ? 0 : a << b;
+      case Opcode::kShr: {
+        const auto count = std::min<uint64_t>(b, 63);
+        if (is_signed(s)) return static_cast<uint64_t>(extended(a, s) >> count);
+        return b >= static_cast<uint64_t>(width(s)) ? 0 : a >> b;
+      }
+      case Opcode::kEq:
+        return a == b;
+      case Opcode::kNe:
+        return a != b;
+      case Opcode::kLt:
+        return less(a, b, s);
+      case Opcode::kLe:
+        return !less(b, a, s);
+      case Opcode::kGt:
+        return less(b, a, s);
+      case Opcode::kGe:
+        return !less(a, b, s);
+      case Opcode::kSelect:
+        return a != 0 ? b : c;
+      case Opcode::kConvert: {
+        const bool to_bool = scalar(op.result()) == Scalar::kBool;
+        return to_bool ? a != 0 : static_cast<uint64_t>(extended(a, s));
+      }
+      default:
+        ADD_FAILURE() << "the oracle does not know " << info(op).mnemonic;
+        return 0;
+    }
+  }
+
+  void run_for(const Op& op) {
+    const auto& args = kernel_.region(op.regions[0]).args;
+    const Scalar s = scalar(op.operands[0]);
+    __extension__ typedef __int128 Wide;
+    Wide i = extended(of(op.operands[0])[0], s);
+    const Wide stop = extended(of(op.operands[1])[0], s);
+    const Wide step = extended(of(op.operands[2])[0], s);
+    const absl::Span<const ValueId> carried = absl::MakeConstSpan(args).subspan(1);
+    assign(carried, absl::MakeConstSpan(op.operands).subspan(3));
+    for (; step > 0 ? i < stop : i > stop; i += step) {
+      of(args[0]) = {cut(static_cast<uint64_t>(i), s)};
+      run(op.regions[0]);
+      assign(carried, yielded(op.regions[0]));
+    }
+    assign(op.results, carried);
+  }
+
+  void run_while(const Op& op) {
+    const auto& before = kernel_.region(op.regions[0]).args;
+    assign(before, op.operands);
+    for (;;) {
+      run(op.regions[0]);
+      if (of(yielded(op.regions[0])[0])[0] == 0) break;
+      assign(kernel_.region(op.regions[1]).args, before);
+      run(op.regions[1]);
+      assign(before, yielded(op.regions[1]));
+    }
+    assign(op.results, before);
+  }
+
+  void access(const Op& op) {
+    const bool is_load = op.opcode == Opcode::kLoad;
+    const Type view = kernel_.type(op.operands[0]);
+    const ValueId offset = op.operands[is_load ? 1 : 2];
+    const auto bytes = static_cast<size_t>(bytes_of(view.scalar));
+    const auto param = static_cast<size_t>(*kernel_.param_index(op.operands[0]));
+    const Type type = is_load ? kernel_.type(op.result()) : kernel_.type(op.operands[1]);
+    auto at =
+        static_cast<size_t>(static_cast<int64_t>(params_[2 * param] - PtxSimulator::kBase) +
+                            extended(of(offset)[0], scalar(offset)) * static_cast<int64_t>(bytes));
+    if (is_load) of(op.result()).assign(type.count, 0);
+    for (size_t i = 0; i < type.count; ++i, at += bytes) {
+      ASSERT_LE(at + bytes, memory_.size());
+      if (is_load) {
+        std::memcpy(&of(op.result())[i], &memory_[at], bytes);
+      } else {
+        std::memcpy(&memory_[at], &of(op.operands[1])[i], bytes);
+      }
+    }
+  }
+
+  const Kernel& kernel_;
+  std::vector<Elements> values_;
+  const std::vector<uint64_t>& params_;
+  std::vector<uint8_t>& memory_;
+};
+
+// --- The generator --------------------------------------------------------------------------
+
+constexpr Scalar kIntegers[] = {Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64};
+
+class Generator {
+ public:
+  explicit Generator(uint32_t seed) : random_(seed), kernel_("k"), b_(kernel_) {
+    kernel_.block = {32, 1, 1};
+    for (const Scalar s : {Scalar::kI32, Scalar::kI64}) {
+      views_.push_back(
+          kernel_.add_param("v", Type::view(s, ir::Space::kGlobal, 1), {ir::kDynamic}, {1}));
+    }
+    see(kernel_.add_param("n", ir::kI32Type));
+    see(b_.create(Opcode::kThreadIdx, {}, ir::kI32Type, {{AttrKey::kAxis, 0}}));
+    statements(14);
+    // Whatever is alive at the end shows.
+    const std::vector<ValueId> alive = visible_;
+    for (const ValueId value : alive) show(value);
+  }
+
+  Kernel& kernel() { return kernel_; }
+
+ private:
+  uint32_t pick(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
+  bool chance(uint32_t percent) { return pick(100) < percent; }
+
+  ValueId see(ValueId value) {
+    visible_.push_back(value);
+    return value;
+  }
+
+  Type any_type() {
+    if (chance(15)) return ir::kBoolType;
+    const Scalar s = kIntegers[pick(4)];
+    if (chance(20)) return Type::fragment(s, 3);
+    if (chance(10)) return Type::vector(s, 2);
+    return Type::of(s);
+  }
+
+  ValueId constant(Type type) {
+    static constexpr int64_t kValues[] = {0, 1, -1, 2, 3, 7, 31, 32, 1000, INT32_MAX, INT32_MIN};
+    const int64_t value = kValues[pick(11)];
+    return b_.constant_int(type, type.scalar == Scalar::kBool ? value & 1 : value);
+  }
+
+  // A value of that type: mostly one that there is.
+  ValueId value(Type type) {
+    std::vector<ValueId> candidates;
+    for (const ValueId v : visible_) {
+      if (kernel_.type(v) == type) candidates.push_back(v);
+    }
+    if (!candidates.empty() && !chance(15)) {
+      return candidates[pick(static_cast<uint32_t>(candidates.size()))];
+    }
+    return constant(type);
+  }
+
+  // An index from 0 to `limit`, a power of two, minus one; sometimes with a constant added.
+  ValueId offset(int limit, int aligned_to) {
+    const Type type = Type::of(chance(50) ? Scalar::kI32 : Scalar::kI64);
+    const int spare = 16;
+    const ValueId mask = b_.constant_int(type, (limit - spare - 1) & -aligned_to);
+    ValueId index = b_.create(Opcode::kAnd, {value(type), mask});
+    if (type.scalar == Scalar::kI32 && chance(40)) {
+      index = b_.create(Opcode::kConvert, {index}, ir::kI64Type);
+    }
+    if (chance(30)) {
+      const Type wide = kernel_.type(index);
+      const ValueId zero = b_.constant_int(wide, 0);
+      index = b_.create(Opcode::kAdd, {index, b_.create(Opcode::kAnd, {value(wide), zero})});
+    }
+    while (chance(60)) {
+      const ValueId c = b_.constant_int(kernel_.type(index), aligned_to * (chance(50) ? 1 : 2));
+      index = b_.create(Opcode::kAdd, {index, c});
+      if (chance(50)) break;
+      index = b_.create(Opcode::kSub, {index, c});
+    }
+    return index;
+  }
+
+  void show(ValueId shown) {
+    const Type type = kernel_.type(shown);
+    if (!type.is_scalar()) {
+      for (int i = 0; i < type.count; ++i) {
+        show(b_.create(Opcode::kExtract, {shown}, type.element(), {{AttrKey::kIndex, i}}));
+      }
+      return;
+    }
+    // Summed up with what lies there, so that no store hides another.
+    const ValueId at = b_.constant_int(ir::kI32Type, pick(kElements));
+    const ValueId old = b_.create(Opcode::kLoad, {views_[1], at}, ir::kI64Type);
+    ValueId wide = shown;
+    if (type.scalar != Scalar::kI64) wide = b_.create(Opcode::kConvert, {shown}, ir::kI64Type);
+    const ValueId three = b_.constant_int(ir::kI64Type, 3);
+    b_.create(Opcode::kStore, {views_[1], b_.create(Opcode::kFma, {old, three, wide}), at});
+  }
+
+  void statements(int count) {
+    for (int i = 0; i < count; ++i) statement();
+  }
+
+  void statement() {
+    const uint32_t kind = pick(100);
+    if (depth_ < 3 && kind < 8) return make_if();
+    if (depth_ < 3 && kind < 18) return make_for();
+    if (depth_ < 3 && kind < 22) return make_while();
+    if (kind < 30) return make_load();
+    if (kind < 38) return make_store();
+    if (kind < 50) return make_rename();
+    make_arithmetic();
+  }
+
+  void make_load() {
+    const ValueId view = views_[pick(2)];
+    const Type element = kernel_.type(view).element();
+    const bool is_vector = chance(30);
+    const Type type = is_vector ? Type::vector(element.scalar, 2) : element;
+    see(b_.create(Opcode::kLoad, {view, offset(kElements, is_vector ? 2 : 1)}, type));
+  }
+
+  void make_store() {
+    const ValueId view = views_[pick(2)];
+    const Type element = kernel_.type(view).element();
+    const bool is_vector = chance(30);
+    const Type type = is_vector ? Type::vector(element.scalar, 2) : element;
+    const ValueId stored = value(type);
+    b_.create(Opcode::kStore, {view, stored, offset(kElements, is_vector ? 2 : 1)});
+  }
+
+  void make_rename() {
+    const Scalar s = kIntegers[pick(4)];
+    const Type fragment = Type::fragment(s, 3);
+    switch (pick(5)) {
+      case 0: {
+        const std::vector<ValueId> parts = {value(Type::of(s)), value(Type::vector(s, 2))};
+        see(b_.create(Opcode::kPack, absl::MakeConstSpan(parts), fragment));
+        return;
+      }
+      case 1:
+        see(b_.create(Opcode::kExtract, {value(fragment)}, Type::of(s),
+                      {{AttrKey::kIndex, pick(3)}}));
+        return;
+      case 2:
+        see(b_.create(Opcode::kSlice, {value(fragment)}, Type::vector(s, 2),
+                      {{AttrKey::kIndex, pick(2)}}));
+        return;
+      case 3:
+        see(b_.create(Opcode::kSplat, {value(Type::of(s))}, fragment));
+        return;
+      default:
+        break;
+    }
+    const Scalar other = s == Scalar::kI32   ? Scalar::kU32
+                         : s == Scalar::kU32 ? Scalar::kI32
+                         : s == Scalar::kI64 ? Scalar::kU64
+                                             : Scalar::kI64;
+    see(b_.create(Opcode::kBitcast, {value(fragment)}, fragment.with_scalar(other)));
+  }
+
+  void make_arithmetic() {
+    static constexpr Opcode kBinary[] = {Opcode::kAdd, Opcode::kSub, Opcode::kMul, Opcode::kMin,
+                                         Opcode::kMax, Opcode::kAnd, Opcode::kOr,  Opcode::kXor};
+    static constexpr Opcode kComparison[] = {Opcode::kEq, Opcode::kNe, Opcode::kLt,
+                                             Opcode::kLe, Opcode::kGt, Opcode::kGe};
+    static constexpr Opcode kBoolean[] = {Opcode::kAnd, Opcode::kOr, Opcode::kXor, Opcode::kEq,
+                                          Opcode::kNe};
+    const Type type = any_type();
+    if (type.scalar == Scalar::kBool) {
+      if (chance(20)) {
+        see(b_.create(Opcode::kNot, {value(type)}));
+      } else if (chance(50)) {
+        see(b_.create(kBoolean[pick(5)], {value(type), value(type)}));
+      } else {
+        const Type compared = Type::of(kIntegers[pick(4)]);
+        see(b_.create(kComparison[pick(6)], {value(compared), value(compared)}));
+      }
+      return;
+    }
+    switch (pick(8)) {
+      case 0:
+        see(b_.create(chance(50) ? Opcode::kShl : Opcode::kShr,
+                      {value(type), value(ir::kU32Type)}));
+        return;
+      case 1:
+        see(b_.create(chance(50)   ? Opcode::kNeg
+                      : chance(50) ? Opcode::kNot
+                                   : Opcode::kAbs,
+                      {value(type)}));
+        return;
+      case 2:
+        see(b_.create(Opcode::kFma, {value(type), value(type), value(type)}));
+        return;
+      case 3:
+        see(b_.create(Opcode::kSelect, {value(ir::kBoolType), value(type), value(type)}));
+        return;
+      case 4: {
+        const Scalar from = chance(25) ? Scalar::kBool : kIntegers[pick(4)];
+        const Type source =
+            type.is_scalar() ? Type::of(from) : type.with_scalar(kIntegers[pick(4)]);
+        see(b_.create(Opcode::kConvert, {value(source)}, type));
+        return;
+      }
+      default:
+        see(b_.create(kBinary[pick(8)], {value(type), value(type)}));
+        return;
+    }
+  }
+
+  // --- Regions ---
+
+  std::vector<Type> carried_types() {
+    std::vector<Type> types;
+    for (uint32_t i = pick(4); i > 0; --i) types.push_back(any_type());
+    // Several of one type are what can be swapped.
+    if (!types.empty() && chance(60)) types.push_back(types[0]);
+    return types;
+  }
+  std::vector<ValueId> values(const std::vector<Type>& types) {
+    std::vector<ValueId> result;
+    for (const Type type : types) result.push_back(value(type));
+    return result;
+  }
+
+  // Fills the region at hand and ends it.
+  void fill(absl::Span<const ValueId> args, const std::vector<Type>& types) {
+    const size_t outer = visible_.size();
+    for (const ValueId arg : args) see(arg);
+    ++depth_;
+    statements(1 + static_cast<int>(pick(6)));
+    --depth_;
+    b_.yield(values(types));
+    visible_.resize(outer);
+  }
+
+  void make_if() {
+    const std::vector<Type> types = carried_types();
+    const OpId op = b_.begin_if(value(ir::kBoolType), types);
+    fill({}, types);
+    b_.next_region();
+    fill({}, types);
+    b_.end_region();
+    for (const ValueId result : kernel_.op(op).results) see(result);
+  }
+
+  void make_for() {
+    const Type type = Type::of(chance(70) ? Scalar::kI32 : Scalar::kI64);
+    const bool is_narrow = type.scalar == Scalar::kI32;
+    const ValueId seven = b_.constant_int(type, 7);
+    const ValueId some = b_.create(Opcode::kAnd, {value(type), seven});
+    const int64_t largest = is_narrow ? INT32_MAX : INT64_MAX;
+    ValueId start = some;
+    ValueId stop = b_.create(Opcode::kAnd, {value(type), seven});
+    int64_t step = 1 + pick(3);
+    switch (pick(6)) {
+      case 0:  // down
+        step = -step;
+        break;
+      case 1:  // up to the largest number of all
+        stop = b_.constant_int(type, largest);
+        start = b_.create(Opcode::kSub, {stop, some});
+        if (chance(30)) step = largest - 2;
+        break;
+      case 2:  // down to the least
+        stop = b_.constant_int(type, -largest - 1);
+        start = b_.create(Opcode::kAdd, {stop, some});
+        step = chance(30) ? 2 - largest : -step;
+        break;
+      case 3:  // from end to end, or not at all
+        start = constant(type);
+        step = chance(50) ? largest / 2 : -(largest / 2);
+        break;
+      default:
+        break;
+    }
+    const std::vector<Type> types = carried_types();
+    const ValueId step_value = b_.constant_int(type, step);
+    const OpId op = b_.begin_for(start, stop, step_value, values(types));
+    const auto args = kernel_.region(b_.region()).args;
+    fill(args, types);
+    b_.end_region();
+    for (const ValueId result : kernel_.op(op).results) see(result);
+  }
+
+  void make_while() {
+    std::vector<Type> types = carried_types();
+    types.push_back(ir::kI32Type);  // counts down
+    std::vector<ValueId> initial = values(types);
+    initial.back() =
+        b_.create(Opcode::kAnd, {value(ir::kI32Type), b_.constant_int(ir::kI32Type, 3)});
+    const OpId op = b_.begin_while(initial);
+    const auto before = kernel_.region(b_.region()).args;
+    const size_t outer = visible_.size();
+    for (const ValueId arg : before) see(arg);
+    ++depth_;
+    statements(static_cast<int>(pick(3)));
+    --depth_;
+    const ValueId zero = b_.constant_int(ir::kI32Type, 0);
+    b_.yield({b_.create(Opcode::kGt, {before.back(), zero})});
+    visible_.resize(outer);
+    b_.next_region();
+    const auto inside = kernel_.region(b_.region()).args;
+    for (const ValueId arg : inside) see(arg);
+    ++depth_;
+    statements(static_cast<int>(pick(5)));
+    --depth_;
+    std::vector<ValueId> next = values(types);
+    next.back() = b_.create(Opcode::kSub, {inside.back(), b_.constant_int(ir::kI32Type, 1)});
+    b_.yield(next);
+    visible_.resize(outer);
+    b_.end_region();
+    for (const ValueId result : kernel_.op(op).results) see(result);
+  }
+
+  std::mt19937 random_;
+  Kernel kernel_;
+  Builder b_;
+  std::vector<ValueId> views_;
+  std::vector<ValueId> visible_;
+  int depth_ = 0;
+};
+
+void check_seed(uint32_t seed) {
+  Generator generator(seed);
+  const Kernel& kernel = generator.kernel();
+  const ir::Diagnostics wrong = verify(kernel, ir::Stage::kEmittable);
+  ASSERT_TRUE(wrong.empty()) << ir::to_string(wrong) << ir::print(kernel);
+
+  std::vector<uint8_t> memory(kElements * (4 + 8));
+  std::mt19937 random(seed);
+  for (uint8_t& byte : memory) byte = static_cast<uint8_t>(random() % 7 == 0 ? 0xFF : random() % 9);
+  const uint64_t second = PtxSimulator::kBase + kElements * 4;
+  const std::vector<uint64_t> params = {PtxSimulator::kBase, kElements, second, kElements,
+                                        seed % 3 == 0 ? 0xFFFFFFF0 : seed % 17};
+  std::vector<uint8_t> expected = memory;
+  Evaluator(kernel, params, expected);
+  const PtxModule module = ptx_of(kernel);
+  PtxSimulator simulator(module.text);
+  simulator.params = params;
+  simulator.memory = memory;
+  simulator.thread = kThread;
+  ASSERT_TRUE(simulator.run(1'000'000)) << "no end\n" << ir::print(kernel) << module.text;
+  ASSERT_EQ(simulator.memory, expected) << ir::print(kernel) << module.text;
+}
+
+TEST(PtxSemantics, RandomKernelsDoWhatTheirIrSays) {
+  for (uint32_t seed = 0; seed < 1500; ++seed) {
+    check_seed(seed);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace heddle::codegen
