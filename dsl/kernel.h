@@ -85,7 +85,8 @@ struct ArgumentLeaf {
   const int64_t* extents = nullptr;  // `rank` of them; nullptr for scalars and pointers
   const int64_t* strides = nullptr;
   int64_t capacity_bytes = -1;
-  int8_t rank = -1;
+  int8_t rank = -1;  // -1: a scalar
+  int8_t element_bytes = 0;
 };
 
 // How a parameter type declares itself, is made while tracing, and is filled by a launch.
@@ -101,8 +102,12 @@ struct ParamTraits<Tensor<T, Rank>> {
   }
   static Tensor<T, Rank> make(const Node* nodes) { return Tensor<T, Rank>(nodes[0]); }
   static void fill(const Host& host, ArgumentLeaf* out) {
-    *out = {reinterpret_cast<uint64_t>(host.data), host.extents, host.strides, host.capacity_bytes,
-            Rank};
+    *out = {reinterpret_cast<uint64_t>(host.data),
+            host.extents,
+            host.strides,
+            host.capacity_bytes,
+            Rank,
+            sizeof(T)};
   }
 };
 

@@ -7,40 +7,68 @@
 
 namespace heddle::runtime {
 
-// A scalar's bits, zero-extended, or a tensor's address with its extents and strides in elements.
+// A scalar, a pointer or a tensor. A tensor comes measured, since every launch asks for the answers
+// several times.
 struct Argument {
-  uint64_t bits = 0;
-  const int64_t* extents = nullptr;  // `rank` of them; nullptr for scalars and pointers
+  uint64_t bits = 0;  // the scalar, zero-extended, or the address
+  const int64_t* extents =
+      nullptr;  // `rank` of them, in elements; nullptr for scalars and pointers
   const int64_t* strides = nullptr;
   int64_t capacity_bytes = -1;  // memory behind the address; -1: not known
   int rank = -1;                // -1: a scalar
-  // What tensor_argument() finds: the least and greatest element offset that coordinates reach (as
-  // near as 64 bits can say), whether there is no coordinate, and whether an extent is negative.
-  int64_t min_offset = 0;
-  int64_t max_offset = 0;
-  bool empty = false;
-  bool negative = false;
+  // The addresses of the bytes that its coordinates reach, from `begin` to before `end`: equal
+  // where there is no coordinate, all of memory where 64 bits cannot say or nobody knows (a
+  // pointer).
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  // No coordinate's offset, in elements, needs more than 31 bits and a sign.
+  bool fits32 = true;
+  // No extent is negative, and what the coordinates reach is memory: not null, not beyond capacity.
+  bool sound = true;
 };
 
 inline Argument scalar_argument(uint64_t bits) { return {.bits = bits}; }
 
-// A tensor, measured: every launch asks for the answers several times. A pointer has no extents.
+inline Argument pointer_argument(uint64_t address) {
+  return {.bits = address, .rank = 1, .end = UINT64_MAX};
+}
+
 inline Argument tensor_argument(uint64_t address, const int64_t* extents, const int64_t* strides,
-                                int rank, int64_t capacity_bytes = -1) {
+                                int rank, int element_bytes, int64_t capacity_bytes = -1) {
   Argument a{.bits = address,
              .extents = extents,
              .strides = strides,
              .capacity_bytes = capacity_bytes,
              .rank = rank};
-  for (int dim = 0; extents != nullptr && dim < rank; ++dim) {
-    a.empty |= extents[dim] == 0;
-    a.negative |= extents[dim] < 0;
+  // The least and greatest offset, in elements.
+  int64_t low = 0, high = 0;
+  bool empty = false, negative = false, huge = false;
+  for (int dim = 0; dim < rank; ++dim) {
+    empty |= extents[dim] == 0;
+    negative |= extents[dim] < 0;
     int64_t reach;
-    int64_t& end = strides[dim] < 0 ? a.min_offset : a.max_offset;
-    const bool overflow = __builtin_mul_overflow(extents[dim] - 1, strides[dim], &reach) ||
-                          __builtin_add_overflow(end, reach, &end);
-    if (overflow) end = strides[dim] < 0 ? INT64_MIN : INT64_MAX;
+    huge |= __builtin_mul_overflow(extents[dim] - 1, strides[dim], &reach);
+    huge |= __builtin_add_overflow(low, reach < 0 ? reach : 0, &low);
+    huge |= __builtin_add_overflow(high, reach > 0 ? reach : 0, &high);
   }
+  if (empty || negative) {
+    a.sound = !negative;
+    return a;
+  }
+  constexpr int64_t kMax31 = INT32_MAX;
+  a.fits32 = !huge && low >= -kMax31 && high <= kMax31;
+  int64_t before = 0, behind = 0;  // bytes
+  huge |= __builtin_mul_overflow(low, element_bytes, &before);
+  huge |= __builtin_mul_overflow(high, element_bytes, &behind);
+  huge |= __builtin_add_overflow(behind, element_bytes, &behind);
+  huge |= __builtin_add_overflow(address, before, &a.begin);
+  huge |= __builtin_add_overflow(address, behind, &a.end);
+  if (huge) {
+    a.begin = 0;
+    a.end = UINT64_MAX;
+  }
+  const bool within = before == 0 && behind <= capacity_bytes;
+  a.sound = address != 0 && (capacity_bytes < 0 || (within && !huge));
   return a;
 }
 

@@ -24,36 +24,14 @@ int64_t level(uint64_t number) {
                     : static_cast<int64_t>(std::min<uint64_t>(power, kLargestLevel));
 }
 
-// Wide enough for an address and any offset.
-__extension__ using Wide = __int128;
-
-// Whether two tensors may share a byte. A pointer reaches nobody knows how far.
-bool may_overlap(const Argument& a, int a_bytes, const Argument& b, int b_bytes) {
-  if (a.extents == nullptr || b.extents == nullptr) return true;
-  if (a.empty || b.empty) return false;
-  const auto begin = [](const Argument& x, int bytes) {
-    return static_cast<Wide>(x.bits) + static_cast<Wide>(x.min_offset) * bytes;
-  };
-  const auto end = [](const Argument& x, int bytes) {
-    return static_cast<Wide>(x.bits) + (static_cast<Wide>(x.max_offset) + 1) * bytes;
-  };
-  return begin(a, a_bytes) < end(b, b_bytes) && begin(b, b_bytes) < end(a, a_bytes);
+bool may_overlap(const Argument& a, const Argument& b) {
+  return a.begin < b.end && b.begin < a.end;
 }
-
-// Bytes from the address on that a tensor reaches.
-Wide reached_bytes(const Argument& argument, int bytes) {
-  return (static_cast<Wide>(argument.max_offset) + 1) * bytes;
-}
-
-int element_bytes(const ir::ParamInfo& param) { return ir::bytes_of(param.type.scalar); }
 
 bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     if (i == index || !params[i].type.is_view() || params[i].type.read_only) continue;
-    if (may_overlap(arguments[index], element_bytes(params[index]), arguments[i],
-                    element_bytes(params[i]))) {
-      return true;
-    }
+    if (may_overlap(arguments[index], arguments[i])) return true;
   }
   return false;
 }
@@ -70,7 +48,7 @@ inline int64_t value_of(Fact fact, absl::Span<const ir::ParamInfo> params, Argum
     case FactKind::kUnitStride:
       return argument.strides[fact.dim] == 1;
     case FactKind::kFits32:
-      return argument.min_offset >= -kMax31 && argument.max_offset <= kMax31;
+      return argument.fits32;
     case FactKind::kExtentFits32:
       return argument.extents[fact.dim] <= kMax31;
     case FactKind::kNoOverlap:
@@ -133,12 +111,12 @@ bool satisfies(const ir::Guard& guard, int64_t value) {
 void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byte* block) {
   for (const ir::ParamSlot& slot : layout.slots) {
     const Argument& argument = arguments[slot.param];
-    uint64_t word = argument.bits;
-    if (slot.kind == ir::SlotKind::kExtent) {
-      word = static_cast<uint64_t>(argument.extents[slot.dim]);
-    } else if (slot.kind == ir::SlotKind::kStride) {
-      word = static_cast<uint64_t>(argument.strides[slot.dim]);
-    }
+    const bool of_layout =
+        slot.kind == ir::SlotKind::kExtent || slot.kind == ir::SlotKind::kStride;
+    const int64_t* const layout_words =
+        slot.kind == ir::SlotKind::kExtent ? argument.extents : argument.strides;
+    const uint64_t word =
+        of_layout ? static_cast<uint64_t>(layout_words[slot.dim]) : argument.bits;
     // Little-endian, as every host of CUDA is: the low bytes are the narrow value. Whole words are
     // cheaper than the slot's own size, and the slots follow each other: the next one, or the
     // slack, takes what is too much.
@@ -150,14 +128,8 @@ bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments argum
   if (params.size() != arguments.size()) return false;
   bool sound = true;
   for (size_t i = 0; i < params.size(); ++i) {
-    const Argument& argument = arguments[i];
-    if (!params[i].type.is_view() || params[i].unbounded) continue;
-    sound &= argument.rank == params[i].type.rank && !argument.negative;
-    sound &= argument.bits != 0 || argument.empty;
-    if (argument.capacity_bytes >= 0 && !argument.empty) {
-      sound &= argument.min_offset >= 0 &&
-               reached_bytes(argument, element_bytes(params[i])) <= argument.capacity_bytes;
-    }
+    if (!params[i].type.is_view()) continue;
+    sound &= arguments[i].sound && arguments[i].rank == params[i].type.rank;
   }
   return sound;
 }
@@ -185,23 +157,19 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
                                                      " in mode ", dim,
                                                      "; extents are not negative"));
     }
-    if (argument.empty) continue;
+    if (argument.sound) continue;
     if (argument.bits == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           what,
           " is a null pointer to a tensor with elements: allocate it with Device::allocate()"));
     }
-    const Wide needed = reached_bytes(argument, element_bytes(params[i]));
-    if (argument.capacity_bytes >= 0 &&
-        (argument.min_offset < 0 || needed > argument.capacity_bytes)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, " reaches ",
-                       argument.min_offset < 0
-                           ? "before its buffer"
-                           : absl::StrCat(static_cast<uint64_t>(needed), " bytes into a buffer of ",
-                                          argument.capacity_bytes),
-                       ": its extents and strides do not fit the memory"));
-    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " reaches ",
+                     argument.begin < argument.bits
+                         ? "before its buffer"
+                         : absl::StrCat(argument.end - argument.bits, " bytes into a buffer of ",
+                                        argument.capacity_bytes),
+                     ": its extents and strides do not fit the memory"));
   }
   check_failed(__FILE__, __LINE__, "sound", "unsound arguments without a reason");
 }

@@ -75,24 +75,29 @@ template <class... P>
 class PackedArguments {
  public:
   explicit PackedArguments(const typename heddle::detail::ParamTraits<P>::Host&... args) {
-    heddle::detail::ArgumentLeaf leaves[kCapacity];
-    heddle::detail::ArgumentLeaf* next = leaves;
-    ((heddle::detail::ParamTraits<P>::fill(args, next),
-      next += heddle::detail::ParamTraits<P>::kLeaves),
-     ...);
-    for (int i = 0; i < kLeaves; ++i) {
-      const heddle::detail::ArgumentLeaf& leaf = leaves[i];
-      arguments_[i] = leaf.rank < 0 ? scalar_argument(leaf.bits)
-                                    : tensor_argument(leaf.bits, leaf.extents, leaf.strides,
-                                                      leaf.rank, leaf.capacity_bytes);
-    }
+    Argument* next = arguments_;
+    ((next = pack<heddle::detail::ParamTraits<P>>(args, next)), ...);
   }
   operator Arguments() const { return {arguments_, kLeaves}; }
 
  private:
   static constexpr int kLeaves = heddle::Kernel<P...>::kLeaves;
-  static constexpr int kCapacity = kLeaves == 0 ? 1 : kLeaves;
-  Argument arguments_[kCapacity];
+
+  template <class Traits>
+  static Argument* pack(const typename Traits::Host& host, Argument* to) {
+    heddle::detail::ArgumentLeaf leaves[Traits::kLeaves];
+    Traits::fill(host, leaves);
+    for (const heddle::detail::ArgumentLeaf& leaf : leaves) *to++ = measure(leaf);
+    return to;
+  }
+  static Argument measure(const heddle::detail::ArgumentLeaf& leaf) {
+    if (leaf.rank < 0) return scalar_argument(leaf.bits);
+    if (leaf.extents == nullptr) return pointer_argument(leaf.bits);
+    return tensor_argument(leaf.bits, leaf.extents, leaf.strides, leaf.rank, leaf.element_bytes,
+                           leaf.capacity_bytes);
+  }
+
+  Argument arguments_[kLeaves == 0 ? 1 : kLeaves];
 };
 
 // CompiledKernel with the kernel's own parameter types.

@@ -205,6 +205,7 @@ absl::StatusOr<Execution> execute(const Device& device, const LaunchPlan& plan,
             ? runtime::scalar_argument(b.parameter->scalar_bits)
             : runtime::tensor_argument(b.buffer.address(), b.shape.extents.data(), b.strides.data(),
                                        static_cast<int>(b.shape.extents.size()),
+                                       ir::bytes_of(b.shape.dtype),
                                        static_cast<int64_t>(b.buffer.size_bytes())));
   }
   if (absl::Status s = runtime::check_arguments(absl::StrCat("kernel '", plan.source->name(), "'"),
