@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "heddle/ir/check.h"
@@ -38,6 +39,11 @@ class IdMap {
     HEDDLE_CHECK(valid(id), "side table written at an invalid id");
     if (index_of(id) >= items_.size()) items_.resize(index_of(id) + 1, Cell{initial_});
     return items_[index_of(id)].value;
+  }
+  // at(to) = map[from] would read a reference that at() may have moved away from.
+  void copy(Id to, Id from) {
+    T value = (*this)[from];
+    at(to) = std::move(value);
   }
   void clear() { items_.clear(); }
 

@@ -111,12 +111,10 @@ bool satisfies(const ir::Guard& guard, int64_t value) {
 void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byte* block) {
   for (const ir::ParamSlot& slot : layout.slots) {
     const Argument& argument = arguments[slot.param];
-    const bool of_layout =
-        slot.kind == ir::SlotKind::kExtent || slot.kind == ir::SlotKind::kStride;
+    const bool of_layout = slot.kind == ir::SlotKind::kExtent || slot.kind == ir::SlotKind::kStride;
     const int64_t* const layout_words =
         slot.kind == ir::SlotKind::kExtent ? argument.extents : argument.strides;
-    const uint64_t word =
-        of_layout ? static_cast<uint64_t>(layout_words[slot.dim]) : argument.bits;
+    const uint64_t word = of_layout ? static_cast<uint64_t>(layout_words[slot.dim]) : argument.bits;
     // Little-endian, as every host of CUDA is: the low bytes are the narrow value. Whole words are
     // cheaper than the slot's own size, and the slots follow each other: the next one, or the
     // slack, takes what is too much.

@@ -202,7 +202,7 @@ void Lowering::lower_for(const Op& op) {
   loop.exit = next_index();
   loop.length = loop.exit - loop.body;
   for (size_t i = 0; i < op.results.size(); ++i) {
-    bound_.at(op.results[i]) = bound_[body.args[i + 1]];
+    bound_.copy(op.results[i], body.args[i + 1]);
   }
 }
 
@@ -215,8 +215,8 @@ void Lowering::lower_while(const Op& op) {
     bound_.at(test.args[i]) = fresh(test.args[i], op.operands[i]);
     append_moves(test.args[i], bound_[test.args[i]], op.operands[i], &moves);
     // One register holds the carried value everywhere: lanes that left keep what they had.
-    bound_.at(body.args[i]) = bound_[test.args[i]];
-    bound_.at(op.results[i]) = bound_[test.args[i]];
+    bound_.copy(body.args[i], test.args[i]);
+    bound_.copy(op.results[i], test.args[i]);
   }
   emit_moves(std::move(moves), /*blended=*/false);
   moves.clear();

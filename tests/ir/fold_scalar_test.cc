@@ -15,6 +15,7 @@ namespace heddle::ir {
 namespace {
 
 __extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 UnsignedWide;
 
 using Bits = std::optional<uint64_t>;
 
@@ -48,6 +49,12 @@ Wide smallest(Scalar scalar) {
   return is_signed(scalar) ? -(Wide{1} << (info(scalar).bits - 1)) : 0;
 }
 
+// As on paper, modulo 2^128: a result is cut to 64 bits at most.
+Wide multiply_add(Wide a, Wide b, Wide c) {
+  return static_cast<Wide>(static_cast<UnsignedWide>(a) * static_cast<UnsignedWide>(b) +
+                           static_cast<UnsignedWide>(c));
+}
+
 // What ops.def says of integers, in numbers; nullopt where it says "unspecified".
 std::optional<Wide> integer_result(Opcode opcode, Scalar scalar, Wide a, Wide b, Wide c) {
   switch (opcode) {
@@ -56,9 +63,9 @@ std::optional<Wide> integer_result(Opcode opcode, Scalar scalar, Wide a, Wide b,
     case Opcode::kSub:
       return a - b;
     case Opcode::kMul:
-      return a * b;
+      return multiply_add(a, b, 0);
     case Opcode::kFma:
-      return a * b + c;
+      return multiply_add(a, b, c);
     case Opcode::kNeg:
       return -a;
     case Opcode::kAbs:

@@ -1,6 +1,7 @@
 // Runs the built heddle command, as a user would.
 #pragma once
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -28,9 +29,14 @@ struct Outcome {
 using Arguments = std::vector<std::string>;
 
 // What this process finds, the programs that it runs find too, unless a test says otherwise: of two
-// values of a variable the first one counts.
-inline std::vector<std::string> found_tools() {
+// values of a variable the first one counts. They also run under the same options of a sanitizer.
+inline std::vector<std::string> inherited_variables() {
   std::vector<std::string> variables;
+  for (const char* const name : {"ASAN_OPTIONS", "TSAN_OPTIONS"}) {
+    if (const char* const value = std::getenv(name)) {
+      variables.push_back(absl::StrCat(name, "=", value));
+    }
+  }
   for (const codegen::Tool tool :
        {codegen::Tool::kPtxas, codegen::Tool::kNvdisasm, codegen::Tool::kCuobjdump}) {
     const auto found = codegen::find_tool(tool);
@@ -49,7 +55,7 @@ inline Outcome run_program(const std::string& program, const Arguments& argument
   command.arguments = arguments;
   command.input = input;
   command.max_captured = size_t{1} << 26;
-  for (const auto& variables : {environment, found_tools()}) {
+  for (const auto& variables : {environment, inherited_variables()}) {
     command.environment.insert(command.environment.end(), variables.begin(), variables.end());
   }
   absl::StatusOr<codegen::Finished> done = codegen::run_command(command);
