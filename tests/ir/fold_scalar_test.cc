@@ -10,12 +10,10 @@
 
 #include "gtest/gtest.h"
 #include "heddle/ir/float16.h"
+#include "wide_integer.h"
 
 namespace heddle::ir {
 namespace {
-
-__extension__ typedef __int128 Wide;
-__extension__ typedef unsigned __int128 UnsignedWide;
 
 using Bits = std::optional<uint64_t>;
 
@@ -47,12 +45,6 @@ uint64_t bits_of(Scalar scalar, Wide value) {
 }
 Wide smallest(Scalar scalar) {
   return is_signed(scalar) ? -(Wide{1} << (info(scalar).bits - 1)) : 0;
-}
-
-// As on paper, modulo 2^128: a result is cut to 64 bits at most.
-Wide multiply_add(Wide a, Wide b, Wide c) {
-  return static_cast<Wide>(static_cast<UnsignedWide>(a) * static_cast<UnsignedWide>(b) +
-                           static_cast<UnsignedWide>(c));
 }
 
 // What ops.def says of integers, in numbers; nullopt where it says "unspecified".

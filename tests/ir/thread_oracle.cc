@@ -4,11 +4,11 @@
 
 #include "gtest/gtest.h"
 #include "interp_oracle.h"
+#include "wide_integer.h"
 
 namespace heddle::ir {
 namespace {
 
-__extension__ typedef __int128 Wide;
 using interp::Exact;
 
 constexpr int64_t kFuel = 20'000;  // ops that a thread may run
@@ -365,9 +365,9 @@ uint64_t ThreadOracle::element(const Op& op, Scalar from, Scalar to,
     case Opcode::kSub:
       return floats ? real(x - y) : number(a - b);
     case Opcode::kMul:
-      return floats ? real(x * y) : number(a * b);
+      return floats ? real(x * y) : number(multiply_add(a, b, 0));
     case Opcode::kFma:
-      return floats ? real(x * y + z) : number(a * b + c);
+      return floats ? real(x * y + z) : number(multiply_add(a, b, c));
     case Opcode::kDiv:
       if (floats) return real(x / y);
       [[fallthrough]];
