@@ -51,10 +51,10 @@ void replace_leaves(T& result, const T& next) {
 template <Traced T, class Combine>
 T warp_reduce(const T& value, Combine combine, int width = kWarpSize,
               SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
   T result = value;
   for (int mask = width / 2; mask > 0; mask /= 2) {
-    detail::replace_leaves(
-        result, combine(result, shfl_xor(result, detail::Arg<int32_t>(mask, loc), width)));
+    detail::replace_leaves(result, combine(result, shfl_xor(result, mask, width)));
   }
   return result;
 }
@@ -64,14 +64,15 @@ T warp_reduce(const T& value, Combine combine, int width = kWarpSize,
 template <Traced T, class Combine>
 T warp_reduce_first(const T& value, const Int& count, Combine combine,
                     SourceLoc loc = SourceLoc::current()) {
-  const Int lane = lane_id(loc);
+  const CallerLines lines(loc);
+  const Int lane = lane_id();
   T result = value;
   for (int delta = kWarpSize / 2; delta > 0; delta /= 2) {
     // Lanes past the last value may not exist, so none reads them.
-    const T other = shfl(result, detail::Arg<int32_t>(min(lane + delta, count - 1), loc));
+    const T other = shfl(result, min(lane + delta, count - 1));
     detail::replace_leaves(result, select(lane + delta < count, combine(result, other), result));
   }
-  return shfl(result, detail::Arg<int32_t>(0, loc));
+  return shfl(result, 0);
 }
 
 namespace detail {
@@ -80,25 +81,31 @@ namespace detail {
 template <class T>
 class WarpSlots {
  public:
-  WarpSlots(const T& prototype, int warps, SourceLoc loc) {
+  WarpSlots(const T& prototype, int warps) {
     for_each_leaf(prototype, [&](const Node& node) {
       const int64_t extent = warps;
-      arrays_[count_++] = new_shared(node.type.scalar, &extent, 1, loc);
+      arrays_[count_++] = new_shared(node.type.scalar, &extent, 1, SourceLoc::current());
     });
   }
-  void store(const T& value, const Int& slot, SourceLoc loc) const {
+  void store(const T& value, const Int& slot) const {
     int i = 0;
-    for_each_leaf(value, [&](const Node& node) { emit_store(access(i++, slot, loc), node, loc); });
+    for_each_leaf(value, [&](const Node& node) {
+      const Access to = access(i++, slot);
+      emit_store(to, node, to.loc);
+    });
   }
-  void load(T& value, const Int& slot, SourceLoc loc) const {
+  void load(T& value, const Int& slot) const {
     int i = 0;
-    for_each_leaf(value,
-                  [&](Node& node) { node = emit_load(access(i++, slot, loc), node.type, loc); });
+    for_each_leaf(value, [&](Node& node) {
+      const Access from = access(i++, slot);
+      node = emit_load(from, node.type, from.loc);
+    });
   }
 
  private:
-  Access access(int i, const Int& slot, SourceLoc loc) const {
-    return {.view = arrays_[i], .coordinates = {slot.node()}, .rank = 1, .loc = loc};
+  Access access(int i, const Int& slot) const {
+    return {
+        .view = arrays_[i], .coordinates = {slot.node()}, .rank = 1, .loc = SourceLoc::current()};
   }
   Node arrays_[NodeList::kMax];
   int count_ = 0;
@@ -111,6 +118,7 @@ class WarpSlots {
 // barrier (two inside a loop) and the shared memory of one value a warp.
 template <class X, class Combine>
 auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
   using T = detail::traced_t<X>;
   T result(x);
   const int threads = threads_per_block();
@@ -120,26 +128,24 @@ auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curren
     return result;
   }
   const int warps = warps_per_block();
-  const int whole = threads % kWarpSize == 0 ? kWarpSize : 0;
   const auto in_warp = [&] {
-    if (whole != 0) return warp_reduce(result, combine, kWarpSize, loc);
-    if (warps == 1) return warp_reduce_first(result, Int(threads), combine, loc);
-    return warp_reduce_first(result, min(Int(threads) - warp_id() * kWarpSize, kWarpSize), combine,
-                             loc);
+    if (threads % kWarpSize == 0) return warp_reduce(result, combine);
+    if (warps == 1) return warp_reduce_first(result, Int(threads), combine);
+    return warp_reduce_first(result, min(Int(threads) - warp_id() * kWarpSize, kWarpSize), combine);
   };
   const T warp_result = in_warp();
   if (warps == 1) return warp_result;
 
-  const detail::WarpSlots<T> slots(warp_result, warps, loc);
-  if (detail::in_loop()) sync_threads(loc);  // the last trip's readers are done with the slots
-  If(lane_id() == 0, [&] { slots.store(warp_result, warp_id(), loc); });
-  sync_threads(loc);
+  const detail::WarpSlots<T> slots(warp_result, warps);
+  if (detail::in_loop()) sync_threads();  // the last trip's readers are done with the slots
+  If(lane_id() == 0, [&] { slots.store(warp_result, warp_id()); });
+  sync_threads();
   // Every warp combines all slots, which saves a second barrier to hand the result round. The slots
   // repeat over the lanes where their number is a power of two, so that no lane idles.
   const bool repeats = (warps & (warps - 1)) == 0;
-  slots.load(result, repeats ? lane_id() & (warps - 1) : min(lane_id(), warps - 1), loc);
-  if (repeats) return warp_reduce(result, combine, warps, loc);
-  return warp_reduce_first(result, Int(warps), combine, loc);
+  slots.load(result, repeats ? lane_id() & (warps - 1) : min(lane_id(), warps - 1));
+  if (repeats) return warp_reduce(result, combine, warps);
+  return warp_reduce_first(result, Int(warps), combine);
 }
 
 }  // namespace heddle

@@ -15,4 +15,27 @@ struct SourceLoc {
   }
 };
 
+// For functions made of traced code that kernels call: while it lives, lines of the function's file
+// stand for the line that called it, in dumps, in messages and for debuggers.
+//
+//   Float gelu(const Float& x, SourceLoc loc = SourceLoc::current()) {
+//     CallerLines lines(loc);
+//     ...
+//   }
+class CallerLines {
+ public:
+  explicit CallerLines(SourceLoc caller, const char* file = __builtin_FILE());
+  ~CallerLines();
+  CallerLines(const CallerLines&) = delete;
+  CallerLines& operator=(const CallerLines&) = delete;
+
+  // The line that `loc` stands for.
+  static SourceLoc resolve(SourceLoc loc);
+
+ private:
+  const char* file_;
+  SourceLoc caller_;
+  CallerLines* outer_;
+};
+
 }  // namespace heddle

@@ -20,6 +20,13 @@ class Fragment;
 
 namespace detail {
 
+// An operand of operator[], which takes no second argument for the line.
+struct HostIndex {
+  int value;
+  SourceLoc loc;
+  HostIndex(int index, SourceLoc where = SourceLoc::current()) : value(index), loc(where) {}
+};
+
 // An element of a vector or fragment, by host index.
 template <class T>
 Value<T> element(const Node& whole, int index, SourceLoc loc) {
@@ -89,7 +96,7 @@ class Vec : public detail::ElementwiseOperators<Vec<T, N>, T> {
   Vec& operator=(const Vec&) requires ValuesNeverChangeUseVarOrANonConstTensor<T>;
   explicit Vec(detail::Node node) : node_(node) {}
 
-  Value<T> operator[](int index) const { return get(index); }
+  Value<T> operator[](detail::HostIndex index) const { return get(index.value, index.loc); }
   Value<T> get(int index, SourceLoc loc = SourceLoc::current()) const {
     return detail::element<T>(node_, index, loc);
   }
@@ -125,7 +132,7 @@ class Fragment : public detail::ElementwiseOperators<Fragment<T>, T> {
   explicit Fragment(detail::Node node) : node_(node) {}
 
   int size() const { return node_.type.count; }
-  Value<T> operator[](int index) const { return get(index); }
+  Value<T> operator[](detail::HostIndex index) const { return get(index.value, index.loc); }
   Value<T> get(int index, SourceLoc loc = SourceLoc::current()) const {
     return detail::element<T>(node_, index, loc);
   }

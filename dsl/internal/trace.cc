@@ -33,6 +33,7 @@ std::string kernel_of(uint64_t serial) {
 }
 
 ir::Place to_place(SourceLoc loc) {
+  loc = CallerLines::resolve(loc);
   return {loc.file == nullptr ? std::string() : std::string(loc.file), loc.line};
 }
 
@@ -89,6 +90,7 @@ Node Trace::node(ir::ValueId value) const {
 }
 
 void Trace::set_place(SourceLoc loc, absl::Span<const Node> fallback) {
+  loc = CallerLines::resolve(loc);
   if (loc.file != nullptr) {
     builder_.set_loc(kernel().intern_loc(loc.file, loc.line));
     return;

@@ -245,6 +245,22 @@ TEST(ReduceTest, InALoopThereAreTwoBarriers) {
   EXPECT_EQ(count_ops(trace(kernel).kernel, ir::Opcode::kBarrier), 2);
 }
 
+// So that a debugger, a profiler or a message never leads into Heddle's headers.
+TEST(ReduceTest, EveryOpHasTheLineOfTheCallOrOfTheFunctionThatCombines) {
+  const int line = __LINE__ + 3;
+  const auto kernel = define_kernel("lines(y, n)", [](Tensor<float, 1> y, Int n) {
+    for (Int i : range(n)) {
+      y(i) = block_reduce(Vec<float, 2>(cast<float>(thread_idx.x))[1], plus());
+    }
+  });
+  const ir::Kernel k = trace(kernel).kernel;
+  k.walk([&](ir::OpId id) {
+    EXPECT_THAT(std::string(k.loc(id).file), HasSubstr("control_test.cc"));
+    EXPECT_GE(k.loc(id).line, line - 1) << ir::info(k.op(id)).mnemonic;
+    EXPECT_LE(k.loc(id).line, line) << ir::info(k.op(id)).mnemonic;
+  });
+}
+
 TEST(MistakesTest, AreAllReportedTogether) {
   bool leave = true;
   const auto kernel = define_kernel("many(y, n)", [&](Tensor<float, 1> y, Int n) {
