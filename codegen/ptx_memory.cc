@@ -27,7 +27,7 @@ bool Emitter::may_use_read_only_path(const Op& op) const {
   if (view.space != Space::kGlobal || !view.read_only || is_volatile(op)) return false;
   const int param = views_[static_cast<size_t>(view_index_[ir::index_of(op.operands[0])])].param;
   if (!type(kernel_.params()[static_cast<size_t>(param)].value).read_only) return false;
-  return kernel_.fact({ir::FactKind::kNoOverlap, static_cast<uint8_t>(param)}) == 1;
+  return kernel_.fact({ir::FactKind::kNoOverlap, static_cast<uint16_t>(param)}) == 1;
 }
 
 // Whether loads and stores reach the memory behind a view; an error where they do not.

@@ -151,7 +151,6 @@ void RegisterPlan::visit_op(OpId id, int depth) {
 void RegisterPlan::use_operands(OpId id, int start, int end) {
   const Op& op = kernel_.op(id);
   const bool rename = is_rename(kernel_, op);
-  const bool arithmetic = contains(kIsArithmetic, op.opcode);
   const size_t offset = offset_operand(op.opcode);
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const ValueId operand = op.operands[i];
@@ -167,6 +166,8 @@ void RegisterPlan::use_operands(OpId id, int start, int end) {
       use(operand, std::max(start, result.last + 1), result.bits_matter);
     } else {
       const bool whole_loop = op.opcode == Opcode::kFor && (i == 1 || i == 2);
+      const bool arithmetic =
+          contains(kIsArithmetic, op.opcode) && is_float(kernel_.type(operand).scalar);
       use(operand, whole_loop ? end : start, !arithmetic);
     }
   }

@@ -48,10 +48,10 @@ inline constexpr int kWarpSize = 32;
 // The thread's number in its warp, and the warp's in its block: the same in all 32 lanes, and known
 // to the compiler to be.
 inline Int lane_id(SourceLoc loc = SourceLoc::current()) {
-  return Int(detail::emit(detail::op::kLaneId, {}, loc));
+  return Int(detail::emit(detail::op::kLaneId, loc));
 }
 inline Int warp_id(SourceLoc loc = SourceLoc::current()) {
-  return Int(detail::emit(detail::op::kWarpId, {}, loc));
+  return Int(detail::emit(detail::op::kWarpId, loc));
 }
 
 // The block's shape while tracing, as host numbers: 0 where the block is dynamic.
@@ -65,11 +65,11 @@ int warps_per_block();
 // Every thread of the block arrives before any goes on; their memory accesses are then visible to
 // each other. Not under a condition that differs between threads.
 inline void sync_threads(SourceLoc loc = SourceLoc::current()) {
-  detail::emit(detail::op::kBarrier, {}, loc);
+  detail::emit(detail::op::kBarrier, loc);
 }
 // The same for the lanes of a warp.
 inline void sync_warp(SourceLoc loc = SourceLoc::current()) {
-  detail::emit(detail::op::kWarpSync, {}, loc);
+  detail::emit(detail::op::kWarpSync, loc);
 }
 
 // The value that another lane of the warp passes: lane `lane`, or `delta` below, above, or that
@@ -99,16 +99,16 @@ auto shfl_xor(const X& value, detail::Arg<int32_t> mask, int width = kWarpSize) 
 // Whether a condition holds in any lane of the warp, in all, or the same way in all; and the mask
 // of the lanes in which it holds.
 inline Bool vote_any(detail::Arg<bool> p) {
-  return Bool(detail::emit(detail::op::kVoteAny, {p.node}, p.loc));
+  return Bool(detail::emit(detail::op::kVoteAny, p.node, p.loc));
 }
 inline Bool vote_all(detail::Arg<bool> p) {
-  return Bool(detail::emit(detail::op::kVoteAll, {p.node}, p.loc));
+  return Bool(detail::emit(detail::op::kVoteAll, p.node, p.loc));
 }
 inline Bool vote_uniform(detail::Arg<bool> p) {
-  return Bool(detail::emit(detail::op::kVoteUni, {p.node}, p.loc));
+  return Bool(detail::emit(detail::op::kVoteUni, p.node, p.loc));
 }
 inline UInt ballot(detail::Arg<bool> p) {
-  return UInt(detail::emit(detail::op::kBallot, {p.node}, p.loc));
+  return UInt(detail::emit(detail::op::kBallot, p.node, p.loc));
 }
 
 // Stops the kernel with `message` and the thread's coordinates where the condition does not hold.

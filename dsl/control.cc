@@ -84,7 +84,7 @@ void abandon_for(SourceLoc loc) {
       loc,
       "a traced loop was left by a host break, return or goto: its body is traced once, so "
       "that would leave the loop in the middle of the kernel",
-      "put the condition into the range, or use While() with a Var");
+      "put the condition into the range, or use While(condition, body) on Vars");
   close_region(*trace, {});
 }
 
@@ -104,6 +104,8 @@ void begin_while_body(Node condition, Node* args, SourceLoc loc) {
   if (trace == nullptr) return;
   trace->set_place(loc, absl::MakeConstSpan(&condition, 1));
   const ir::ValueId value = trace->use(condition, loc);
+  // While() has no place for a line: the loop takes its condition's.
+  if (loc.file == nullptr) trace->kernel().op(trace->open_op()).loc = trace->builder().loc();
   trace->builder().yield(absl::MakeConstSpan(&value, 1));
   trace->builder().next_region();
   copy_nodes(*trace, trace->kernel().region(trace->builder().region()).args, args);
@@ -140,19 +142,26 @@ void end_if(const Node* results, int count, Node* merged, SourceLoc loc) {
   end_for(results, count, merged, loc);
 }
 
-void begin_else(uint32_t statement, SourceLoc loc) {
+bool begin_else(uint32_t statement, SourceLoc loc) {
   Trace* const trace = Trace::current();
-  if (trace == nullptr) return;
+  if (trace == nullptr) return false;
   ir::Kernel& kernel = trace->kernel();
   const ir::OpId op{statement};
-  HEDDLE_CHECK(kernel.op(op).opcode == ir::Opcode::kIf, "Else() without its If()");
-  if (kernel.op(op).parent != trace->builder().region()) {
-    trace->report(loc, "Else() of an If() that is not in the same body",
-                  "write Else() right behind its If()");
+  // What was recorded in between would run behind the branches instead.
+  if (kernel.region(trace->builder().region()).last != op) {
+    trace->report(loc, "Else() that does not follow its If() directly",
+                  "write If(condition, then).Else(otherwise)");
+    return false;
   }
-  const ir::OpId end = kernel.terminator(kernel.op(op).regions[1]);
+  const ir::RegionId otherwise = kernel.op(op).regions[1];
+  const ir::OpId end = kernel.terminator(otherwise);
+  if (kernel.region(otherwise).first != end) {
+    trace->report(loc, "a second Else() of one If()", "put both into one");
+    return false;
+  }
   kernel.erase(end);
-  trace->builder().set_insertion_end(kernel.op(op).regions[1]);
+  trace->builder().set_insertion_end(otherwise);
+  return true;
 }
 
 void end_else() {

@@ -34,7 +34,8 @@ void end_while(const Node* next, int count, Node* results, SourceLoc loc);
 uint32_t begin_if(Node condition, SourceLoc loc);
 void next_branch(const Node* results, int count, SourceLoc loc);
 void end_if(const Node* results, int count, Node* merged, SourceLoc loc);
-void begin_else(uint32_t statement, SourceLoc loc);
+// False, and a report, where something came between the If() and its Else().
+bool begin_else(uint32_t statement, SourceLoc loc);
 void end_else();
 
 void report_too_many_leaves(SourceLoc loc);
@@ -46,7 +47,8 @@ T as_carried(R&& result) {
     return result;
   } else {
     static_assert(std::is_convertible_v<R, T>,
-                  "the body must return what the loop carries, with the same types");
+                  "the body must return what the loop carries, with the same types; both branches "
+                  "of an If() return the same types");
     return T(result);
   }
 }
@@ -244,9 +246,9 @@ class IfStatement {
   IfStatement(uint32_t statement, SourceLoc loc) : statement_(statement), loc_(loc) {}
   template <class Otherwise>
   void Else(Otherwise&& otherwise) const {
-    detail::begin_else(statement_, loc_);
+    const bool open = detail::begin_else(statement_, loc_);
     otherwise();
-    detail::end_else();
+    if (open) detail::end_else();
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "heddle/dsl/kernel.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "heddle/dsl/internal/trace.h"
 #include "heddle/ir/kernel_source.h"
 #include "heddle/ir/verifier.h"
+#include "heddle/ir/wording.h"
 
 namespace heddle::detail {
 namespace {
@@ -19,17 +21,48 @@ namespace {
 struct Declaration {
   std::string name;
   std::vector<std::string> params;
+  std::string mistake;
 };
+
+// What PTX, files and messages can carry.
+bool is_identifier(absl::string_view name) {
+  const auto is_letter = [](char c) { return absl::ascii_isalpha(c) || c == '_'; };
+  return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+    return is_letter(c) || absl::ascii_isdigit(c);
+  });
+}
+
+std::string find_mistake(const Declaration& declaration, absl::string_view text) {
+  if (text.find('(') != absl::string_view::npos && !absl::EndsWith(text, ")")) {
+    return absl::StrCat("the parameters' names in '", text, "' do not end with ')'");
+  }
+  if (!is_identifier(declaration.name)) {
+    return absl::StrCat("a kernel's name is an identifier, and '", declaration.name, "' is none");
+  }
+  for (auto param = declaration.params.begin(); param != declaration.params.end(); ++param) {
+    if (!is_identifier(*param)) {
+      return absl::StrCat("a parameter's name is an identifier, and '", *param, "' is none");
+    }
+    if (std::find(declaration.params.begin(), param, *param) != param) {
+      return absl::StrCat("two parameters are named '", *param, "'");
+    }
+  }
+  return "";
+}
 
 Declaration parse_declaration(absl::string_view text) {
   Declaration declaration;
   const size_t open = text.find('(');
   declaration.name = std::string(absl::StripAsciiWhitespace(text.substr(0, open)));
-  if (open == absl::string_view::npos || !absl::EndsWith(text, ")")) return declaration;
-  for (const absl::string_view param :
-       absl::StrSplit(text.substr(open + 1, text.size() - open - 2), ',')) {
-    declaration.params.emplace_back(absl::StripAsciiWhitespace(param));
+  if (open != absl::string_view::npos && absl::EndsWith(text, ")")) {
+    const absl::string_view inside = text.substr(open + 1, text.size() - open - 2);
+    if (!absl::StripAsciiWhitespace(inside).empty()) {
+      for (const absl::string_view param : absl::StrSplit(inside, ',')) {
+        declaration.params.emplace_back(absl::StripAsciiWhitespace(param));
+      }
+    }
   }
+  declaration.mistake = find_mistake(declaration, text);
   return declaration;
 }
 
@@ -43,9 +76,14 @@ class LambdaSource final : public ir::KernelSource {
   LambdaSource(const char* declaration, absl::Span<const ParamDecl> params, KernelBody* body,
                SourceLoc loc)
       : body_(body), loc_(loc) {
-    Declaration parsed = parse_declaration(declaration);
+    Declaration parsed = parse_declaration(declaration == nullptr ? "" : declaration);
     name_ = std::move(parsed.name);
-    misnamed_ = !parsed.params.empty() && parsed.params.size() != params.size();
+    mistake_ = std::move(parsed.mistake);
+    if (mistake_.empty() && !parsed.params.empty() && parsed.params.size() != params.size()) {
+      mistake_ = absl::StrCat(
+          ir::counted(static_cast<int64_t>(parsed.params.size()), "parameter name"),
+          " for a lambda that takes ", params.size(), " (each member of a struct is one)");
+    }
     for (size_t i = 0; i < params.size(); ++i) {
       params_.push_back({.name = parsed.params.size() == params.size() ? parsed.params[i]
                                                                        : absl::StrCat("arg", i),
@@ -72,11 +110,10 @@ class LambdaSource final : public ir::KernelSource {
     }
     for (const ir::Guard& guard : specialization.facts) kernel.set_fact(guard.fact, guard.value);
     Trace trace(kernel, result.diagnostics);
-    if (misnamed_) {
-      trace.report(loc_,
-                   absl::StrCat("kernel '", name_, "' names other parameters than its lambda has (",
-                                params_.size(), " with struct members counted)"),
-                   "name each parameter, struct members one by one, or none");
+    if (!mistake_.empty()) {
+      trace.report(loc_, mistake_,
+                   "write define_kernel(\"name(x, y)\", ...), with a name for each parameter and "
+                   "each member of a struct, or define_kernel(\"name\", ...)");
     }
     std::vector<Node> leaves;
     for (const ir::ValueId value : values) leaves.push_back(trace.node(value));
@@ -102,7 +139,7 @@ class LambdaSource final : public ir::KernelSource {
 
   std::string name_;
   std::vector<ir::ParamInfo> params_;
-  bool misnamed_ = false;
+  std::string mistake_;  // in the declaration; each trace reports it
   std::unique_ptr<KernelBody> body_;
   SourceLoc loc_;
 };

@@ -8,7 +8,8 @@
 //   scale.launch(stream, {.grid = blocks, .block = 256}, x, y, 2.0f);   // heddle/runtime/launch.h
 //
 // The lambda's parameters are the kernel's: Tensor<T, Rank>, Pointer<T>, Value<T> (Float, Int, …)
-// and plain structs of values. The names in parentheses are optional; messages and dumps use them.
+// and plain structs of values. The names in parentheses are optional, one for each parameter and
+// for each member of a struct; messages and dumps use them.
 // The lambda runs each time the kernel is traced; host values that it captures are baked in.
 #pragma once
 
@@ -232,12 +233,21 @@ class Kernel {
   }
 
   const ir::KernelSource& source() const { return *source_; }
+  // False once it was moved from.
+  bool valid() const { return source_ != nullptr; }
 
  private:
   ir::KernelSource* source_;
 };
 
 namespace detail {
+
+template <class C, class R, class... P>
+void takes_const_call(R (C::*)(P...) const);
+template <class F>
+concept HasOneConstCall = requires {
+  takes_const_call(&F::operator());
+};
 
 template <class F, class R, class C, class... P>
 Kernel<std::remove_cvref_t<P>...> make_kernel(const char* name, F&& f, R (C::*)(P...) const,
@@ -258,7 +268,14 @@ Kernel<std::remove_cvref_t<P>...> make_kernel(const char* name, F&& f, R (C::*)(
 // A kernel from a lambda (not a generic one: its parameter types are the kernel's).
 template <class F>
 auto define_kernel(const char* name, F&& f, SourceLoc loc = SourceLoc::current()) {
-  return detail::make_kernel(name, static_cast<F&&>(f), &std::remove_cvref_t<F>::operator(), loc);
+  using Lambda = std::remove_cvref_t<F>;
+  if constexpr (detail::HasOneConstCall<Lambda>) {
+    return detail::make_kernel(name, static_cast<F&&>(f), &Lambda::operator(), loc);
+  } else {
+    static_assert(detail::HasOneConstCall<Lambda>,
+                  "a kernel is a lambda whose parameters have their types written out (not auto) "
+                  "and which is not mutable");
+  }
 }
 
 // A kernel from a function, such as an instance of a template.

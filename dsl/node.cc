@@ -18,29 +18,14 @@ namespace op {
 
 namespace {
 
-// Arithmetic outside a kernel has nowhere to go: it is reported by the next trace, and its result
-// is a host zero.
-Node outside_kernel(ir::Opcode opcode, NodeType type, SourceLoc loc) {
-  report(loc,
-         absl::StrCat(ir::info(opcode).mnemonic,
-                      " of kernel values outside a kernel: there is no program to record it in")
-             .c_str(),
-         "compute it with host numbers, or move it into the kernel's lambda");
-  return {.type = type};
-}
-
 Node record(ir::Opcode opcode, absl::Span<const Node> operands, NodeType type,
             absl::Span<const ir::Attr> attrs, SourceLoc loc) {
   Trace* const trace = Trace::current();
-  if (trace == nullptr) return outside_kernel(opcode, type, loc);
+  if (trace == nullptr) return made_outside(type, ir::info(opcode).mnemonic, loc);
   trace->set_place(loc, operands);
   const ir::ValueId result =
       trace->builder().create(opcode, trace->use(operands, loc), to_type(type), attrs);
   return ir::valid(result) ? trace->node(result) : Node{};
-}
-
-absl::Span<const Node> span(std::initializer_list<Node> nodes) {
-  return {nodes.begin(), nodes.size()};
 }
 
 }  // namespace
@@ -51,18 +36,51 @@ NodeType scalar_type(ir::Scalar scalar) {
 NodeType vector_type(ir::Scalar scalar, int count) {
   return {.scalar = scalar, .kind = ir::TypeKind::kVector, .count = static_cast<uint16_t>(count)};
 }
-NodeType fragment_type(ir::Scalar scalar, int count) {
+NodeType fragment_type(ir::Scalar scalar, int count, SourceLoc loc) {
+  if (count < 1 || count > kMaxFragment) {
+    report(loc, absl::StrCat("a fragment of ", count, " elements").c_str(),
+           absl::StrCat("a fragment has 1 to ", kMaxFragment, " elements").c_str());
+    count = 1;
+  }
   return {.scalar = scalar, .kind = ir::TypeKind::kFragment, .count = static_cast<uint16_t>(count)};
 }
 
-Node emit(ir::Opcode opcode, std::initializer_list<Node> operands, SourceLoc loc) {
-  const NodeType type = operands.size() == 0 ? NodeType{} : operands.begin()->type;
-  return record(opcode, span(operands), type, {}, loc);
+void report_misfit(int64_t value, bool is_unsigned, ir::Scalar wanted, SourceLoc loc) {
+  const std::string number =
+      is_unsigned ? absl::StrCat(static_cast<uint64_t>(value)) : absl::StrCat(value);
+  report(loc, absl::StrCat(number, " does not fit an ", ir::info(wanted).name).c_str(),
+         "use a wider type, or cast it on the host to say which number is meant");
 }
 
-Node emit_as(NodeType type, ir::Opcode opcode, std::initializer_list<Node> operands,
-             SourceLoc loc) {
-  return record(opcode, span(operands), type, {}, loc);
+Node emit(ir::Opcode opcode, SourceLoc loc) { return record(opcode, {}, {}, {}, loc); }
+
+Node emit(ir::Opcode opcode, const Node& a, SourceLoc loc) {
+  return record(opcode, {a}, a.type, {}, loc);
+}
+
+Node emit(ir::Opcode opcode, const Node& a, const Node& b, SourceLoc loc) {
+  return record(opcode, {a, b}, a.type, {}, loc);
+}
+
+Node emit(ir::Opcode opcode, const Node& a, const Node& b, const Node& c, SourceLoc loc) {
+  return record(opcode, {a, b, c}, a.type, {}, loc);
+}
+
+Node emit_as(NodeType type, ir::Opcode opcode, const Node& a, SourceLoc loc) {
+  return record(opcode, {a}, type, {}, loc);
+}
+
+Node spread(const Node& node, NodeType shape, SourceLoc loc) {
+  if (node.type.count == shape.count) return node;
+  if (node.type.kind == ir::TypeKind::kScalar) {
+    return emit_as(shape, ir::Opcode::kSplat, node, loc);
+  }
+  report(loc,
+         absl::StrCat("fragments of ", node.type.count, " and ", shape.count,
+                      " elements in one operation")
+             .c_str(),
+         "both sides have as many elements, or one of them is a scalar");
+  return {.type = shape};
 }
 
 Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc) {

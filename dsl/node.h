@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 
 #include "heddle/dsl/scalar.h"
 #include "heddle/dsl/source_loc.h"
@@ -38,11 +37,24 @@ NodeType scalar_type() {
   return scalar_type(scalar_of<T>());
 }
 NodeType vector_type(ir::Scalar scalar, int count);
-NodeType fragment_type(ir::Scalar scalar, int count);
+// A fragment has 1 to kMaxFragment elements; another count is reported.
+inline constexpr int kMaxFragment = 1024;
+NodeType fragment_type(ir::Scalar scalar, int count, SourceLoc loc);
 
 template <class T>
 Node host_node(T value) {
   return {.type = scalar_type<T>(), .bits = bits_of(value)};
+}
+// A host number where a T is wanted. An integer that T does not hold is reported.
+void report_misfit(int64_t value, bool is_unsigned, ir::Scalar wanted, SourceLoc loc);
+template <class T, class H>
+Node host_constant(H value, SourceLoc loc) {
+  if constexpr (std::is_integral_v<H> && std::is_integral_v<T>) {
+    if (!fits<T>(value)) {
+      report_misfit(static_cast<int64_t>(value), std::is_unsigned_v<H>, scalar_of<T>(), loc);
+    }
+  }
+  return host_node(static_cast<T>(value));
 }
 
 // Ops by the names that ir/ops.def gives them.
@@ -54,10 +66,17 @@ extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kF
     kVoteUni, kBallot;
 }  // namespace op
 
-// Records an op whose result type follows from its operands.
-Node emit(ir::Opcode opcode, std::initializer_list<Node> operands, SourceLoc loc);
+// Records an op whose result type follows from its operands. Operands come one by one: every
+// operator of every kernel is inlined, and this is the cheapest call to compile.
+Node emit(ir::Opcode opcode, SourceLoc loc);
+Node emit(ir::Opcode opcode, const Node& a, SourceLoc loc);
+Node emit(ir::Opcode opcode, const Node& a, const Node& b, SourceLoc loc);
+Node emit(ir::Opcode opcode, const Node& a, const Node& b, const Node& c, SourceLoc loc);
 // Records an op with a result of the type given.
-Node emit_as(NodeType type, ir::Opcode opcode, std::initializer_list<Node> operands, SourceLoc loc);
+Node emit_as(NodeType type, ir::Opcode opcode, const Node& a, SourceLoc loc);
+// A scalar as every element of `shape`; what has that shape already stays as it is, and another one
+// is reported.
+Node spread(const Node& node, NodeType shape, SourceLoc loc);
 // pack: many operands.
 Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc);
 // extract and slice: from element `index` on.

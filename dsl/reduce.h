@@ -48,11 +48,16 @@ void replace_leaves(T& result, const T& next) {
 
 // Combines one value a lane, over segments of `width` lanes (a power of two): every lane of a
 // segment gets the result. All lanes of the warp take part.
-template <Traced T, class Combine>
-T warp_reduce(const T& value, Combine combine, int width = kWarpSize,
-              SourceLoc loc = SourceLoc::current()) {
+template <class X, class Combine>
+auto warp_reduce(const X& value, Combine combine, int width = kWarpSize,
+                 SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  T result = value;
+  detail::traced_t<X> result(value);
+  if (width < 1 || width > kWarpSize || (width & (width - 1)) != 0) {
+    detail::report(loc, "warp_reduce() over a width that is no power of two from 1 to 32",
+                   "reduce over 1, 2, 4, 8, 16 or 32 lanes");
+    return result;
+  }
   for (int mask = width / 2; mask > 0; mask /= 2) {
     detail::replace_leaves(result, combine(result, shfl_xor(result, mask, width)));
   }
@@ -123,8 +128,9 @@ auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curren
   T result(x);
   const int threads = threads_per_block();
   if (threads == 0) {
-    detail::report(loc, "block_reduce() in a kernel whose block is dynamic",
-                   "launch it with a fixed block, or reduce with warp_reduce()");
+    detail::report(
+        loc, "block_reduce() in a kernel whose block is dynamic",
+        "give the launch, or CompileOptions::block, a fixed block, or reduce with warp_reduce()");
     return result;
   }
   const int warps = warps_per_block();

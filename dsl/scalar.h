@@ -82,9 +82,15 @@ concept HostConstant = std::is_same_v<H, T> ||
     (std::is_arithmetic_v<H> && !std::is_same_v<H, bool> && is_number<T> &&
      (std::is_integral_v<H> || is_floating<T>));
 
+// Whether a conversion to T changes the number. Floats may round.
 template <class T, class H>
-T host_cast(H value) {
-  return static_cast<T>(value);
+constexpr bool fits(H value) {
+  if constexpr (std::is_integral_v<H> && std::is_integral_v<T>) {
+    return static_cast<H>(static_cast<T>(value)) == value &&
+           (value < H{}) == (static_cast<T>(value) < T{});
+  } else {
+    return true;
+  }
 }
 
 }  // namespace detail

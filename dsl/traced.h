@@ -187,7 +187,7 @@ using traced_t = typename TracedOf<std::remove_cvref_t<X>>::type;
 
 // select() on anything Traced, leaf by leaf.
 template <Traced T>
-requires(!detail::Leaf<T>) T
+requires(!detail::Readable<T>) T
     select(const Bool& condition, const T& a, const T& b, SourceLoc loc = SourceLoc::current()) {
   T result = a;
   detail::NodeList left, right;
@@ -195,7 +195,7 @@ requires(!detail::Leaf<T>) T
   right.append(b);
   for (int i = 0; i < left.size(); ++i) {
     left.data()[i] =
-        detail::emit(detail::op::kSelect, {condition.node(), left.data()[i], right.data()[i]}, loc);
+        detail::emit(detail::op::kSelect, condition.node(), left.data()[i], right.data()[i], loc);
   }
   left.write_to(result);
   return result;

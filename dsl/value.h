@@ -49,22 +49,24 @@ struct Arg {
       : node(x.read_node(where)), loc(where) {}
   template <class H>
   requires HostConstant<H, T> Arg(H host, SourceLoc where = SourceLoc::current())
-      : node(host_node(host_cast<T>(host))), loc(where) {}
+      : node(host_constant<T>(host, where)), loc(where) {}
 };
 
 // A shift count: any 32-bit integer.
 struct ShiftCount {
   Node node;
+  SourceLoc loc;
 
   template <class X>
   requires ReadsAs<X, uint32_t> ShiftCount(const X& x, SourceLoc where = SourceLoc::current())
-      : node(x.read_node(where)) {}
+      : node(x.read_node(where)), loc(where) {}
   template <class X>
   requires ReadsAs<X, int32_t> ShiftCount(const X& x, SourceLoc where = SourceLoc::current())
-      : node(emit_as(scalar_type<uint32_t>(), op::kBitcast, {x.read_node(where)}, where)) {}
+      : node(emit_as(scalar_type<uint32_t>(), op::kBitcast, x.read_node(where), where)),
+        loc(where) {}
   template <class H>
-  requires HostConstant<H, uint32_t> ShiftCount(H host)
-      : node(host_node(host_cast<uint32_t>(host))) {}
+  requires HostConstant<H, uint32_t> ShiftCount(H host, SourceLoc where = SourceLoc::current())
+      : node(host_constant<uint32_t>(host, where)), loc(where) {}
 };
 
 // Value<bool>, in a form that a template looks at only when it is instantiated.
@@ -83,14 +85,14 @@ struct NoHostCondition {
 };
 
 #define HEDDLE_UNARY(name, opcode) \
-  friend Value<T> name(Arg<T> a) { return Value<T>(emit(op::opcode, {a.node}, a.loc)); }
-#define HEDDLE_BINARY(name, opcode)                             \
-  friend Value<T> name(Arg<T> a, Arg<T> b) {                    \
-    return Value<T>(emit(op::opcode, {a.node, b.node}, b.loc)); \
+  friend Value<T> name(const Arg<T>& a) { return Value<T>(emit(op::opcode, a.node, a.loc)); }
+#define HEDDLE_BINARY(name, opcode)                           \
+  friend Value<T> name(const Arg<T>& a, const Arg<T>& b) {    \
+    return Value<T>(emit(op::opcode, a.node, b.node, b.loc)); \
   }
-#define HEDDLE_COMPARE(name, opcode)                              \
-  friend BoolFor<T> name(Arg<T> a, Arg<T> b) {                    \
-    return BoolFor<T>(emit(op::opcode, {a.node, b.node}, b.loc)); \
+#define HEDDLE_COMPARE(name, opcode)                            \
+  friend BoolFor<T> name(const Arg<T>& a, const Arg<T>& b) {    \
+    return BoolFor<T>(emit(op::opcode, a.node, b.node, b.loc)); \
   }
 
 // Operators as hidden friends of one base, so that Value, Var and elements of tensors share them.
@@ -98,8 +100,8 @@ template <class T>
 struct CommonOperators : NoHostCondition {
   HEDDLE_COMPARE(operator==, kEq)
   HEDDLE_COMPARE(operator!=, kNe)
-  friend Value<T> select(Arg<bool> condition, Arg<T> a, Arg<T> b) {
-    return Value<T>(emit(op::kSelect, {condition.node, a.node, b.node}, condition.loc));
+  friend Value<T> select(const Arg<bool>& condition, const Arg<T>& a, const Arg<T>& b) {
+    return Value<T>(emit(op::kSelect, condition.node, a.node, b.node, condition.loc));
   }
 };
 
@@ -118,8 +120,8 @@ struct NumberOperators : CommonOperators<T> {
   HEDDLE_COMPARE(operator>, kGt)
   HEDDLE_COMPARE(operator>=, kGe)
   // a * b + c, rounded once.
-  friend Value<T> fma(Arg<T> a, Arg<T> b, Arg<T> c) {
-    return Value<T>(emit(op::kFma, {a.node, b.node, c.node}, c.loc));
+  friend Value<T> fma(const Arg<T>& a, const Arg<T>& b, const Arg<T>& c) {
+    return Value<T>(emit(op::kFma, a.node, b.node, c.node, c.loc));
   }
 };
 
@@ -137,11 +139,11 @@ struct IntegerOperators : NumberOperators<T> {
   HEDDLE_BINARY(operator|, kOr)
   HEDDLE_BINARY(operator^, kXor)
   HEDDLE_UNARY(operator~, kNot)
-  friend Value<T> operator<<(Arg<T> a, ShiftCount n) {
-    return Value<T>(emit(op::kShl, {a.node, n.node}, a.loc));
+  friend Value<T> operator<<(const Arg<T>& a, const ShiftCount& n) {
+    return Value<T>(emit(op::kShl, a.node, n.node, a.loc));
   }
-  friend Value<T> operator>>(Arg<T> a, ShiftCount n) {
-    return Value<T>(emit(op::kShr, {a.node, n.node}, a.loc));
+  friend Value<T> operator>>(const Arg<T>& a, const ShiftCount& n) {
+    return Value<T>(emit(op::kShr, a.node, n.node, a.loc));
   }
 };
 
@@ -183,8 +185,8 @@ class Value : public detail::Operators<T> {
 
   // A host number: a constant of the kernel.
   template <class H>
-  requires detail::HostConstant<H, T> Value(H host)
-      : node_(detail::host_node(detail::host_cast<T>(host))) {}
+  requires detail::HostConstant<H, T> Value(H host, SourceLoc loc = SourceLoc::current())
+      : node_(detail::host_constant<T>(host, loc)) {}
   // What a Var, an element of a tensor or thread_idx.x holds now.
   template <class X>
   requires detail::ReadsAs<X, T> Value(const X& x, SourceLoc loc = SourceLoc::current())
@@ -193,7 +195,7 @@ class Value : public detail::Operators<T> {
   template <class X>
   requires(detail::Readable<X> &&
            !detail::ReadsAs<X, T>) explicit Value(const X& x, SourceLoc loc = SourceLoc::current())
-      : node_(detail::emit_as(detail::scalar_type<T>(), detail::op::kConvert, {x.read_node(loc)},
+      : node_(detail::emit_as(detail::scalar_type<T>(), detail::op::kConvert, x.read_node(loc),
                               loc)) {}
 
   Value(const Value&) = default;
@@ -220,16 +222,16 @@ concept BoolReadable = ReadsAs<X, bool>;
 template <detail::BoolReadable A, class B>
 requires(detail::BoolReadable<B> || std::is_same_v<B, bool>) Bool operator&&(const A& a,
                                                                              const B& b) {
-  return Bool(detail::emit(detail::op::kAnd, {Bool(a).node(), Bool(b).node()}, {}));
+  return Bool(detail::emit(detail::op::kAnd, Bool(a).node(), Bool(b).node(), {}));
 }
 template <detail::BoolReadable A, class B>
 requires(detail::BoolReadable<B> || std::is_same_v<B, bool>) Bool operator||(const A& a,
                                                                              const B& b) {
-  return Bool(detail::emit(detail::op::kOr, {Bool(a).node(), Bool(b).node()}, {}));
+  return Bool(detail::emit(detail::op::kOr, Bool(a).node(), Bool(b).node(), {}));
 }
 template <detail::BoolReadable A>
 Bool operator!(const A& a) {
-  return Bool(detail::emit(detail::op::kNot, {a.read_node({})}, {}));
+  return Bool(detail::emit(detail::op::kNot, a.read_node({}), {}));
 }
 
 // Converts between scalar types: `cast<float>(i)`. Floats to integers truncate and saturate.
@@ -248,16 +250,15 @@ requires(sizeof(To) ==
          sizeof(typename X::value_type)) Value<To> bitcast(const X& x,
                                                            SourceLoc loc = SourceLoc::current()) {
   return Value<To>(
-      detail::emit_as(detail::scalar_type<To>(), detail::op::kBitcast, {x.read_node(loc)}, loc));
+      detail::emit_as(detail::scalar_type<To>(), detail::op::kBitcast, x.read_node(loc), loc));
 }
 
 // Chooses between two host numbers: `select(p, 1.0f, 0.0f)`.
 template <class H>
 requires detail::is_scalar<H> Value<H> select(const Bool& condition, H a, H b,
                                               SourceLoc loc = SourceLoc::current()) {
-  return Value<H>(
-      detail::emit(detail::op::kSelect,
-                   {condition.read_node(loc), detail::host_node(a), detail::host_node(b)}, loc));
+  return Value<H>(detail::emit(detail::op::kSelect, condition.read_node(loc), detail::host_node(a),
+                               detail::host_node(b), loc));
 }
 
 }  // namespace heddle

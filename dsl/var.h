@@ -5,13 +5,15 @@
 //   y(0) = sum;
 //
 // T is a scalar or anything Traced: `Var<Welford> w(Welford{0, 0, 0})`. A Var costs nothing: the
-// compiler turns it into carried values. One without an initial value must be written before it is
-// read.
+// compiler turns it into carried values.
 #pragma once
 
 #include "heddle/dsl/traced.h"
 
 namespace heddle {
+
+#define HEDDLE_UPDATE(op) \
+  Var& operator op##=(const detail::Arg<T>& b) { return set(Value<T>(*this, b.loc) op b, b.loc); }
 
 // A variable of one scalar; it reads as Value<T> and takes part in arithmetic.
 template <class T>
@@ -24,23 +26,36 @@ class Var : public detail::Operators<T> {
   Var(const Var& other, SourceLoc loc = SourceLoc::current())
       : slot_(detail::new_slot(other.read_node(loc), loc)) {}
 
-  Var& operator=(detail::Arg<T> value) {
+  Var& operator=(const detail::Arg<T>& value) {
     detail::write_slot(slot_, value.node, value.loc);
     return *this;
   }
   Var& operator=(const Var& other) { return *this = Value<T>(other); }
-  Var& operator+=(detail::Arg<T> b) { return *this = Value<T>(*this, b.loc) + b; }
-  Var& operator-=(detail::Arg<T> b) { return *this = Value<T>(*this, b.loc) - b; }
-  Var& operator*=(detail::Arg<T> b) { return *this = Value<T>(*this, b.loc) * b; }
-  Var& operator/=(detail::Arg<T> b) { return *this = Value<T>(*this, b.loc) / b; }
+
+  HEDDLE_UPDATE(+)
+  HEDDLE_UPDATE(-)
+  HEDDLE_UPDATE(*)
+  HEDDLE_UPDATE(/)
+  HEDDLE_UPDATE(%)
+  HEDDLE_UPDATE(&)
+  HEDDLE_UPDATE(|)
+  HEDDLE_UPDATE(^)
+  Var& operator<<=(const detail::ShiftCount& n) { return set(Value<T>(*this, n.loc) << n, n.loc); }
+  Var& operator>>=(const detail::ShiftCount& n) { return set(Value<T>(*this, n.loc) >> n, n.loc); }
 
   detail::Node read_node(SourceLoc loc) const {
     return detail::read_slot(slot_, detail::scalar_type<T>(), loc);
   }
 
  private:
+  Var& set(const Value<T>& value, SourceLoc loc) {
+    detail::write_slot(slot_, value.node(), loc);
+    return *this;
+  }
   detail::Node slot_;
 };
+
+#undef HEDDLE_UPDATE
 
 // A variable of a vector, fragment, struct, tuple or array.
 template <Traced T>
@@ -52,7 +67,8 @@ class Var<T> {
   }
   Var(const Var&) = delete;
 
-  Var& operator=(const T& value) { return assign(value, SourceLoc::current()); }
+  // Has no place for a line, and so takes the value's.
+  Var& operator=(const T& value) { return assign(value, SourceLoc{}); }
   Var& assign(const T& value, SourceLoc loc = SourceLoc::current()) {
     detail::NodeList slots, values;
     slots.append(slots_);

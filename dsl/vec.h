@@ -48,26 +48,24 @@ struct ElementwiseOperators {
         : node(Value<T>(x).read_node(where)), loc(where) {}
   };
 
-  friend Self operator+(Operand a, Operand b) { return apply(op::kAdd, a, b); }
-  friend Self operator-(Operand a, Operand b) { return apply(op::kSub, a, b); }
-  friend Self operator*(Operand a, Operand b) { return apply(op::kMul, a, b); }
-  friend Self operator/(Operand a, Operand b) { return apply(op::kDiv, a, b); }
-  friend Self min(Operand a, Operand b) { return apply(op::kMin, a, b); }
-  friend Self max(Operand a, Operand b) { return apply(op::kMax, a, b); }
-  friend Self fma(Operand a, Operand b, Operand c) {
+  friend Self operator-(const Self& a) { return Self(emit(op::kNeg, a.node(), {})); }
+  friend Self operator+(const Operand& a, const Operand& b) { return apply(op::kAdd, a, b); }
+  friend Self operator-(const Operand& a, const Operand& b) { return apply(op::kSub, a, b); }
+  friend Self operator*(const Operand& a, const Operand& b) { return apply(op::kMul, a, b); }
+  friend Self operator/(const Operand& a, const Operand& b) { return apply(op::kDiv, a, b); }
+  friend Self min(const Operand& a, const Operand& b) { return apply(op::kMin, a, b); }
+  friend Self max(const Operand& a, const Operand& b) { return apply(op::kMax, a, b); }
+  friend Self fma(const Operand& a, const Operand& b, const Operand& c) {
     const NodeType shape = widest(widest(a.node.type, b.node.type), c.node.type);
-    return Self(emit(op::kFma, {spread(a, shape), spread(b, shape), spread(c, shape)}, c.loc));
+    return Self(emit(op::kFma, spread(a.node, shape, a.loc), spread(b.node, shape, b.loc),
+                     spread(c.node, shape, c.loc), c.loc));
   }
 
  private:
   static NodeType widest(NodeType a, NodeType b) { return a.count >= b.count ? a : b; }
-  static Node spread(const Operand& operand, NodeType shape) {
-    if (operand.node.type.count == shape.count) return operand.node;
-    return emit_as(shape, op::kSplat, {operand.node}, operand.loc);
-  }
   static Self apply(ir::Opcode opcode, const Operand& a, const Operand& b) {
     const NodeType shape = widest(a.node.type, b.node.type);
-    return Self(emit(opcode, {spread(a, shape), spread(b, shape)}, b.loc));
+    return Self(emit(opcode, spread(a.node, shape, a.loc), spread(b.node, shape, b.loc), b.loc));
   }
 };
 
@@ -85,7 +83,7 @@ class Vec : public detail::ElementwiseOperators<Vec<T, N>, T> {
 
   // Every element is `x`; or one element each.
   explicit Vec(const Value<T>& x, SourceLoc loc = SourceLoc::current())
-      : node_(detail::emit_as(type(), detail::op::kSplat, {x.node()}, loc)) {}
+      : node_(detail::emit_as(type(), detail::op::kSplat, x.node(), loc)) {}
   template <class... X>
   requires(sizeof...(X) == N &&
            (std::is_convertible_v<X, detail::Arg<T>> && ...)) explicit Vec(const X&... elements) {
@@ -106,7 +104,7 @@ class Vec : public detail::ElementwiseOperators<Vec<T, N>, T> {
     if constexpr (std::is_same_v<To, T>) {
       return *this;
     } else {
-      return Vec<To, N>(detail::emit_as(Vec<To, N>::type(), detail::op::kConvert, {node_}, loc));
+      return Vec<To, N>(detail::emit_as(Vec<To, N>::type(), detail::op::kConvert, node_, loc));
     }
   }
 
@@ -125,8 +123,8 @@ class Fragment : public detail::ElementwiseOperators<Fragment<T>, T> {
 
   // `count` elements, all `x`.
   Fragment(int count, const Value<T>& x, SourceLoc loc = SourceLoc::current())
-      : node_(detail::emit_as(detail::fragment_type(detail::scalar_of<T>(), count),
-                              detail::op::kSplat, {x.node()}, loc)) {}
+      : node_(detail::emit_as(detail::fragment_type(detail::scalar_of<T>(), count, loc),
+                              detail::op::kSplat, x.node(), loc)) {}
   Fragment(const Fragment&) = default;
   Fragment& operator=(const Fragment&) requires ValuesNeverChangeUseVarOrANonConstTensor<T>;
   explicit Fragment(detail::Node node) : node_(node) {}
@@ -138,13 +136,13 @@ class Fragment : public detail::ElementwiseOperators<Fragment<T>, T> {
   }
   // The `count` elements from `first` on.
   Fragment slice(int first, int count, SourceLoc loc = SourceLoc::current()) const {
-    return Fragment(detail::emit_part(detail::fragment_type(detail::scalar_of<T>(), count),
+    return Fragment(detail::emit_part(detail::fragment_type(detail::scalar_of<T>(), count, loc),
                                       detail::op::kSlice, node_, first, loc));
   }
   template <class To>
   Fragment<To> as(SourceLoc loc = SourceLoc::current()) const {
-    return Fragment<To>(detail::emit_as(detail::fragment_type(detail::scalar_of<To>(), size()),
-                                        detail::op::kConvert, {node_}, loc));
+    return Fragment<To>(detail::emit_as(detail::fragment_type(detail::scalar_of<To>(), size(), loc),
+                                        detail::op::kConvert, node_, loc));
   }
 
   detail::Node& node() { return node_; }

@@ -60,7 +60,7 @@ class ViewInfo {
     return known == 0 ? 16 : known & -known;
   }
   int64_t fact(FactKind kind, int dim = 0) const {
-    return kernel_.fact({kind, static_cast<uint8_t>(*param_), static_cast<uint8_t>(dim)});
+    return kernel_.fact({kind, static_cast<uint16_t>(*param_), static_cast<uint8_t>(dim)});
   }
 
  private:
@@ -116,8 +116,7 @@ void require_alignment(Trace& trace, const ViewInfo& info, ir::ValueId offset, N
                    needed, " bytes, and only ", proved, " can be proved (",
                    info.base_align() < needed ? "the array's start" : "the offset", ")"),
       "choose the width by vector_width(), index in multiples of it, or promise the alignment in "
-      "the "
-      "signature");
+      "the signature");
 }
 
 struct Prepared {
@@ -144,10 +143,7 @@ Prepared prepare(Trace& trace, const Access& access, NodeType type, SourceLoc lo
 
 Node emit_load(const Access& access, NodeType type, SourceLoc loc) {
   Trace* const trace = Trace::current();
-  if (trace == nullptr) {
-    report(loc, kOutsideMessage, kOutsideFix);
-    return {.type = type};
-  }
+  if (trace == nullptr) return made_outside(type, "load", loc);
   const Prepared p = prepare(*trace, access, type, loc);
   absl::InlinedVector<ir::ValueId, 3> operands = {p.view, p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
@@ -166,10 +162,7 @@ void emit_store(const Access& access, Node value, SourceLoc loc) {
 Node emit_extent(Node view, int dim, bool wide, SourceLoc loc) {
   Trace* const trace = Trace::current();
   const NodeType type = wide ? scalar_type<int64_t>() : scalar_type<int32_t>();
-  if (trace == nullptr) {
-    report(loc, kOutsideMessage, kOutsideFix);
-    return {.type = type};
-  }
+  if (trace == nullptr) return made_outside(type, "extent", loc);
   trace->set_place(loc);
   const ir::ValueId value = trace->use(view, loc);
   const ViewInfo info(*trace, value);

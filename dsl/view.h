@@ -16,7 +16,8 @@ namespace detail {
 
 inline constexpr int kMaxRank = 5;
 
-// A coordinate: any 32- or 64-bit signed integer of host or kernel.
+// A coordinate: any integer of host or kernel. Unsigned 32-bit ones become 64-bit, which holds
+// them.
 struct Index {
   Node node;
   SourceLoc loc;
@@ -25,11 +26,15 @@ struct Index {
   requires(ReadsAs<X, int32_t> || ReadsAs<X, int64_t>)
       Index(const X& x, SourceLoc where = SourceLoc::current())
       : node(x.read_node(where)), loc(where) {}
+  template <class X>
+  requires ReadsAs<X, uint32_t> Index(const X& x, SourceLoc where = SourceLoc::current())
+      : node(emit_as(scalar_type<int64_t>(), op::kConvert, x.read_node(where), where)),
+        loc(where) {}
   template <class H>
   requires(std::is_integral_v<H> && !std::is_same_v<H, bool>)
       Index(H host, SourceLoc where = SourceLoc::current())
-      : node(sizeof(H) <= 4 ? host_node(static_cast<int32_t>(host))
-                            : host_node(static_cast<int64_t>(host))),
+      : node(fits<int32_t>(host) ? host_node(static_cast<int32_t>(host))
+                                 : host_constant<int64_t>(host, where)),
         loc(where) {}
 };
 
@@ -117,35 +122,37 @@ class View {
   explicit View(Node node) : node_(node) {}
 
   // The element at a coordinate.
-  auto operator()(Index i) const requires(kRank == 1) {
-    return element_at<T>(access({i.node}, i.loc));
+  auto operator()(const Index& i) const requires(kRank == 1) {
+    return element_at<T>(access(i.loc, i));
   }
-  auto operator()(Index i, Index j) const requires(kRank == 2) {
-    return element_at<T>(access({i.node, j.node}, j.loc));
+  auto operator()(const Index& i, const Index& j) const requires(kRank == 2) {
+    return element_at<T>(access(j.loc, i, j));
   }
-  auto operator()(Index i, Index j, Index k) const requires(kRank == 3) {
-    return element_at<T>(access({i.node, j.node, k.node}, k.loc));
+  auto operator()(const Index& i, const Index& j, const Index& k) const requires(kRank == 3) {
+    return element_at<T>(access(k.loc, i, j, k));
   }
-  auto operator()(Index i, Index j, Index k, Index l) const requires(kRank == 4) {
-    return element_at<T>(access({i.node, j.node, k.node, l.node}, l.loc));
+  auto operator()(const Index& i, const Index& j, const Index& k, const Index& l) const
+      requires(kRank == 4) {
+    return element_at<T>(access(l.loc, i, j, k, l));
   }
-  auto operator()(Index i, Index j, Index k, Index l, Index m) const requires(kRank == 5) {
-    return element_at<T>(access({i.node, j.node, k.node, l.node, m.node}, m.loc));
+  auto operator()(const Index& i, const Index& j, const Index& k, const Index& l,
+                  const Index& m) const requires(kRank == 5) {
+    return element_at<T>(access(m.loc, i, j, k, l, m));
   }
 
   // N elements from a coordinate on along the last mode, in one access: a Vec where T is const,
   // else a reference to one. The address must be known to be a multiple of the access's size.
   template <int N>
-  auto vec(Index i) const requires(kRank == 1) {
-    return vec_at<N>(access({i.node}, i.loc));
+  auto vec(const Index& i) const requires(kRank == 1) {
+    return vec_at<N>(access(i.loc, i));
   }
   template <int N>
-  auto vec(Index i, Index j) const requires(kRank == 2) {
-    return vec_at<N>(access({i.node, j.node}, j.loc));
+  auto vec(const Index& i, const Index& j) const requires(kRank == 2) {
+    return vec_at<N>(access(j.loc, i, j));
   }
   template <int N>
-  auto vec(Index i, Index j, Index k) const requires(kRank == 3) {
-    return vec_at<N>(access({i.node, j.node, k.node}, k.loc));
+  auto vec(const Index& i, const Index& j, const Index& k) const requires(kRank == 3) {
+    return vec_at<N>(access(k.loc, i, j, k));
   }
 
   // Elements in a mode. shape() is 32-bit: a launch with a larger extent is refused. shape64()
@@ -172,11 +179,9 @@ class View {
   const Node& view_node() const { return node_; }
 
  private:
-  Access access(std::initializer_list<Node> coordinates, SourceLoc loc) const {
-    Access a{.view = node_, .coordinates = {}, .rank = kRank, .loc = loc};
-    int i = 0;
-    for (const Node& c : coordinates) a.coordinates[i++] = c;
-    return a;
+  template <class... Indices>
+  Access access(SourceLoc loc, const Indices&... indices) const {
+    return {.view = node_, .coordinates = {indices.node...}, .rank = kRank, .loc = loc};
   }
   template <int N>
   static auto vec_at(const Access& access) {
@@ -205,7 +210,7 @@ template <class T>
 class Pointer : public detail::View<T, 1> {
  public:
   using detail::View<T, 1>::View;
-  auto operator[](detail::Index i) const { return (*this)(i); }
+  auto operator[](const detail::Index& i) const { return (*this)(i); }
 };
 
 // An array in the block's shared memory, row-major, with host extents. Its content is undefined

@@ -1,5 +1,6 @@
 #include "heddle/ir/diagnostic.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace heddle::ir {
@@ -30,9 +31,9 @@ std::string to_string(const Diagnostics& diagnostics) {
 
 absl::Status to_status(absl::string_view what, const Diagnostics& diagnostics) {
   if (diagnostics.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " has ", diagnostics.size(),
-                   diagnostics.size() == 1 ? " error:\n" : " errors:\n", to_string(diagnostics)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " has ", diagnostics.size(), diagnostics.size() == 1 ? " error:\n" : " errors:\n",
+      absl::StripTrailingAsciiWhitespace(to_string(diagnostics))));
 }
 
 }  // namespace heddle::ir

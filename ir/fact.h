@@ -17,7 +17,7 @@ enum class FactKind : uint8_t {
   kExtentDivisor,  // power of two up to 16 that divides the extent of mode `dim`; unknown: 1
   kStrideDivisor,  // power of two up to 16 that divides the stride of mode `dim`; unknown: 1
   kUnitStride,     // 1 where the stride of mode `dim` is 1; unknown: 0
-  kFits32,         // 1 where each element's offset fits in 31 bits; unknown: 0
+  kFits32,         // 1 where each element's offset is not negative and fits in 31 bits; unknown: 0
   kExtentFits32,   // 1 where the extent of mode `dim` fits in 31 bits; unknown: 0
   kNoOverlap,  // 1 where no argument that the kernel writes shares memory with this one; unknown: 0
   kExtent,     // the extent of mode `dim` itself, where an author fixes it; unknown: -1
@@ -44,8 +44,8 @@ constexpr const FactInfo& info(FactKind kind) { return kFacts[static_cast<size_t
 
 struct Fact {
   FactKind kind;
-  uint8_t param = 0;  // index in Kernel::params
-  uint8_t dim = 0;    // 0 where the kind is not per dim
+  uint16_t param = 0;  // index in Kernel::params
+  uint8_t dim = 0;     // 0 where the kind is not per dim
   bool operator==(const Fact&) const = default;
 };
 

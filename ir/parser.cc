@@ -180,7 +180,7 @@ class Parser : private TokenReader {
       return fail(param, "only the first 256 parameters can have facts");
     }
     const auto kind = static_cast<FactKind>(row - kFacts.begin());
-    kernel_->set_fact({kind, static_cast<uint8_t>(index), static_cast<uint8_t>(dim)}, known);
+    kernel_->set_fact({kind, static_cast<uint16_t>(index), static_cast<uint8_t>(dim)}, known);
     return true;
   }
 

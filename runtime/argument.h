@@ -21,9 +21,10 @@ struct Argument {
   // pointer).
   uint64_t begin = 0;
   uint64_t end = 0;
-  // No coordinate's offset, in elements, needs more than 31 bits and a sign.
+  // No coordinate's offset, in elements, is negative or needs more than 31 bits.
   bool fits32 = true;
-  // No extent is negative, and what the coordinates reach is memory: not null, not beyond capacity.
+  // No extent is negative, and what the coordinates reach is memory: not null, not beyond capacity,
+  // and at a multiple of an element's size.
   bool sound = true;
 };
 
@@ -56,7 +57,7 @@ inline Argument tensor_argument(uint64_t address, const int64_t* extents, const 
     return a;
   }
   constexpr int64_t kMax31 = INT32_MAX;
-  a.fits32 = !huge && low >= -kMax31 && high <= kMax31;
+  a.fits32 = !huge && low == 0 && high <= kMax31;
   int64_t before = 0, behind = 0;  // bytes
   huge |= __builtin_mul_overflow(low, element_bytes, &before);
   huge |= __builtin_mul_overflow(high, element_bytes, &behind);
@@ -68,7 +69,8 @@ inline Argument tensor_argument(uint64_t address, const int64_t* extents, const 
     a.end = UINT64_MAX;
   }
   const bool within = before == 0 && behind <= capacity_bytes;
-  a.sound = address != 0 && (capacity_bytes < 0 || (within && !huge));
+  const bool aligned = (address & static_cast<uint64_t>(element_bytes - 1)) == 0;
+  a.sound = address != 0 && aligned && (capacity_bytes < 0 || (within && !huge));
   return a;
 }
 

@@ -83,7 +83,7 @@ std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Argumen
       if (of_layout && params[param].unbounded) continue;
       const int dims = ir::kFacts[kind].per_dim ? params[param].type.rank : 1;
       for (int dim = 0; dim < dims; ++dim) {
-        const Fact fact{static_cast<FactKind>(kind), static_cast<uint8_t>(param),
+        const Fact fact{static_cast<FactKind>(kind), static_cast<uint16_t>(param),
                         static_cast<uint8_t>(dim)};
         facts.push_back({fact, fact_value(fact, params, arguments)});
       }
@@ -161,9 +161,18 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
           what,
           " is a null pointer to a tensor with elements: allocate it with Device::allocate()"));
     }
+    const int element_bytes = ir::bytes_of(params[i].type.scalar);
+    if (argument.bits % static_cast<uint64_t>(element_bytes) != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " starts at 0x", absl::Hex(argument.bits),
+                       ", which is no multiple of its elements' ", element_bytes,
+                       " bytes: a GPU cannot read them there"));
+    }
+    const bool huge = argument.begin == 0 && argument.end == UINT64_MAX;
     return absl::InvalidArgumentError(
         absl::StrCat(what, " reaches ",
-                     argument.begin < argument.bits
+                     huge ? "further than 64 bits can count"
+                     : argument.begin < argument.bits
                          ? "before its buffer"
                          : absl::StrCat(argument.end - argument.bits, " bytes into a buffer of ",
                                         argument.capacity_bytes),

@@ -57,7 +57,7 @@ std::string promise(const ir::Guard& guard) {
     case ir::FactKind::kUnitStride:
       return absl::StrCat("is contiguous along mode ", guard.fact.dim);
     case ir::FactKind::kFits32:
-      return "has offsets that fit in 31 bits";
+      return "has offsets that are not negative and fit in 31 bits";
     case ir::FactKind::kExtentFits32:
       return absl::StrCat("has an extent in mode ", guard.fact.dim, " that fits in 31 bits");
     case ir::FactKind::kNoOverlap:
@@ -94,6 +94,7 @@ const codegen::EntryReport* CompiledKernel::report() const {
 absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& config,
                                     Arguments arguments) const {
   const Compilation& code = compilation();
+  if (stream.backend() == nullptr) return moved_from("a Stream");
   if (absl::Status s = check_arguments(code.describe(), code.params, arguments); !s.ok()) return s;
   if (absl::Status s = check_fixed(code, arguments); !s.ok()) return s;
   const Executable* executable = nullptr;
@@ -132,6 +133,7 @@ absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Sig
 absl::Status launch(const Stream& stream, const ir::KernelSource& source,
                     const LaunchConfig& config, Arguments arguments) {
   const Backend* const backend = stream.backend().get();
+  if (backend == nullptr) return moved_from("a Stream");
   KernelCache& cache = KernelCache::of(source);
   // On every launch, since a variant that fits says nothing of null pointers.
   if (!arguments_are_sound(source.params(), arguments)) {

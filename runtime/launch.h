@@ -4,7 +4,7 @@
 //
 //   auto compiled = row_sum.compile(Signature{tensor({kAny, 1024}), tensor({kAny})},
 //                                   CompileOptions{.block = {512, 1, 1}, .target = "sm_90a"});
-//   std::cout << compiled->ptx() << compiled->report().registers;
+//   std::cout << compiled->ptx() << compiled->report()->registers;
 //   absl::Status s = compiled->launch(stream, {.grid = rows, .block = 512}, x, y);
 //
 // launch() traces, optimises, assembles and loads the kernel the first time that it meets a device,
@@ -121,6 +121,7 @@ template <class... P>
 absl::Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& kernel,
                            const LaunchShape& shape,
                            const typename detail::ParamTraits<P>::Host&... args) {
+  if (!kernel.valid()) return runtime::moved_from("a Kernel");
   return runtime::launch(stream, kernel.source(), runtime::to_config(shape, stream),
                          runtime::PackedArguments<P...>(args...));
 }
@@ -129,6 +130,7 @@ template <class... P>
 absl::StatusOr<runtime::TypedCompiledKernel<P...>> compile_kernel(
     const Kernel<P...>& kernel, const Signature& signature,
     const runtime::CompileOptions& options = {}) {
+  if (!kernel.valid()) return runtime::moved_from("a Kernel");
   absl::StatusOr<runtime::CompiledKernel> compiled =
       runtime::compile(kernel.source(), signature, options);
   if (!compiled.ok()) return compiled.status();

@@ -1,7 +1,7 @@
 // What a kernel is compiled for when there are no arguments yet.
 //
 //   Signature signature = {tensor({kAny, 1024}).aligned(16), tensor({kAny}), scalar()};
-//   auto compiled = row_sum.compile(signature, {.block = 512, .target = "sm_90a"});
+//   auto compiled = row_sum.compile(signature, CompileOptions{.block = {512, 1, 1}});
 //
 // Element types come from the kernel's own parameters. What a signature leaves out is assumed as it
 // is for most tensors: row-major, contiguous along the last mode, aligned to its elements, offsets

@@ -5,10 +5,11 @@
 namespace heddle::runtime {
 namespace {
 
-absl::Status same_device(const Backend& a, const Backend& b, absl::string_view what) {
-  if (&a == &b) return absl::OkStatus();
+absl::Status same_device(const Backend* a, const Backend* b, absl::string_view what) {
+  if (a == nullptr || b == nullptr) return moved_from(what);
+  if (a == b) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(what, ": one belongs to ", a.name(), ", the other to ", b.name()));
+      absl::StrCat(what, ": one belongs to ", a->name(), ", the other to ", b->name()));
 }
 
 absl::Status check_host_pointer(const void* pointer, absl::string_view what) {
@@ -17,6 +18,11 @@ absl::Status check_host_pointer(const void* pointer, absl::string_view what) {
 }
 
 }  // namespace
+
+absl::Status moved_from(absl::string_view what) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " was used after it was moved from: use the one that it was moved to"));
+}
 
 Event& Event::operator=(Event&& other) noexcept {
   Event old(std::move(*this));
@@ -31,7 +37,8 @@ Event::~Event() {
 }
 
 absl::Status Event::record(const Stream& stream) {
-  if (absl::Status s = same_device(*backend_, *stream.backend(), "an event and its stream");
+  if (absl::Status s =
+          same_device(backend_.get(), stream.backend().get(), "an event and its stream");
       !s.ok()) {
     return s;
   }
@@ -40,12 +47,19 @@ absl::Status Event::record(const Stream& stream) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Event::done() const { return backend_->event_done(handle_); }
+absl::StatusOr<bool> Event::done() const {
+  if (backend_ == nullptr) return moved_from("an Event");
+  return backend_->event_done(handle_);
+}
 
-absl::Status Event::synchronize() const { return backend_->synchronize_event(handle_); }
+absl::Status Event::synchronize() const {
+  if (backend_ == nullptr) return moved_from("an Event");
+  return backend_->synchronize_event(handle_);
+}
 
 absl::StatusOr<double> Event::elapsed_ms(const Event& start, const Event& stop) {
-  if (absl::Status s = same_device(*start.backend_, *stop.backend_, "two events"); !s.ok()) {
+  if (absl::Status s = same_device(start.backend_.get(), stop.backend_.get(), "two events");
+      !s.ok()) {
     return s;
   }
   for (const Event* event : {&start, &stop}) {
@@ -70,12 +84,18 @@ Stream::~Stream() {
   if (owned_) backend_->destroy_stream(handle_);
 }
 
-absl::Status Stream::synchronize() const { return backend_->synchronize_stream(handle_); }
+absl::Status Stream::synchronize() const {
+  if (backend_ == nullptr) return moved_from("a Stream");
+  return backend_->synchronize_stream(handle_);
+}
 
-absl::StatusOr<bool> Stream::done() const { return backend_->stream_done(handle_); }
+absl::StatusOr<bool> Stream::done() const {
+  if (backend_ == nullptr) return moved_from("a Stream");
+  return backend_->stream_done(handle_);
+}
 
 absl::Status Stream::wait(const Event& event) const {
-  if (absl::Status s = same_device(*event.backend_, *backend_, "an event and its stream");
+  if (absl::Status s = same_device(event.backend_.get(), backend_.get(), "an event and its stream");
       !s.ok()) {
     return s;
   }
@@ -83,18 +103,21 @@ absl::Status Stream::wait(const Event& event) const {
 }
 
 absl::Status Stream::copy_to_device(DeviceAddress to, const void* from, size_t bytes) const {
+  if (backend_ == nullptr) return moved_from("a Stream");
   if (bytes == 0) return absl::OkStatus();
   if (absl::Status s = check_host_pointer(from, "copy to the device"); !s.ok()) return s;
   return backend_->copy_to_device(handle_, to, from, bytes);
 }
 
 absl::Status Stream::copy_to_host(void* to, DeviceAddress from, size_t bytes) const {
+  if (backend_ == nullptr) return moved_from("a Stream");
   if (bytes == 0) return absl::OkStatus();
   if (absl::Status s = check_host_pointer(to, "copy to the host"); !s.ok()) return s;
   return backend_->copy_to_host(handle_, to, from, bytes);
 }
 
 absl::Status Stream::copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const {
+  if (backend_ == nullptr) return moved_from("a Stream");
   if (bytes == 0) return absl::OkStatus();
   // The driver leaves an overlap undefined instead of reporting it.
   const DeviceAddress distance = to > from ? to - from : from - to;
@@ -107,11 +130,13 @@ absl::Status Stream::copy_on_device(DeviceAddress to, DeviceAddress from, size_t
 }
 
 absl::Status Stream::fill8(DeviceAddress to, uint8_t value, size_t count) const {
+  if (backend_ == nullptr) return moved_from("a Stream");
   if (count == 0) return absl::OkStatus();
   return backend_->fill8(handle_, to, value, count);
 }
 
 absl::Status Stream::fill32(DeviceAddress to, uint32_t value, size_t count) const {
+  if (backend_ == nullptr) return moved_from("a Stream");
   if (count == 0) return absl::OkStatus();
   return backend_->fill32(handle_, to, value, count);
 }

@@ -24,6 +24,9 @@ namespace heddle::runtime {
 
 class Stream;
 
+// kFailedPrecondition: what a call on something says that was moved to another variable.
+absl::Status moved_from(absl::string_view what);
+
 // Movable; the destructor frees it, and work that waits for it is unaffected.
 class Event {
  public:
@@ -57,8 +60,9 @@ class Event {
   bool recorded_ = false;
 };
 
-// Movable; the destructor lets enqueued work finish and does not wait for it. Streams that Heddle
-// makes do not wait for the default stream, nor it for them.
+// Movable; one that was moved from fails every call. The destructor lets enqueued work finish and
+// does not wait for it. Streams that Heddle makes do not wait for the default stream, nor it for
+// them.
 class Stream {
  public:
   Stream(Stream&& other) noexcept

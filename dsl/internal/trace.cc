@@ -21,6 +21,16 @@ struct TraceName {
 constexpr int kRemembered = 16;
 thread_local TraceName t_names[kRemembered];
 
+// What this thread made outside kernels last, by number: such a node has the serial number 0.
+struct OutsideValue {
+  uint32_t number = 0;
+  absl::string_view what;
+  SourceLoc loc;
+};
+thread_local OutsideValue t_outside[kRemembered];
+thread_local uint32_t t_outside_count = 0;
+
+// From 1 on.
 uint64_t next_serial() {
   static std::atomic<uint64_t> serial{0};
   return ++serial;
@@ -54,6 +64,10 @@ Trace::~Trace() { t_current = outer_; }
 
 ir::ValueId Trace::use(const Node& node, SourceLoc loc) {
   if (node.is_host()) return builder_.constant(to_type(node.type), node.bits);
+  if (node.bits == 0) {
+    report_outside(node, loc);
+    return undefined(node.type);
+  }
   if (node.bits != serial_) {
     report(loc,
            absl::StrCat("value from ", kernel_of(node.bits), " used in kernel '", kernel().name(),
@@ -75,6 +89,17 @@ ir::ValueId Trace::use(const Node& node, SourceLoc loc) {
           {{std::string(kernel().loc(owner.loc).file), kernel().loc(owner.loc).line},
            "in the body of this one"}});
   return undefined(node.type);
+}
+
+void Trace::report_outside(const Node& node, SourceLoc loc) {
+  const OutsideValue& made = t_outside[node.id % kRemembered];
+  const bool known = made.number == node.id;
+  report(
+      loc,
+      absl::StrCat(known ? made.what : "a value",
+                   " of kernel values outside a kernel: there was no program to record it in"),
+      "compute it with host numbers, or move it into the kernel's lambda",
+      known ? std::vector<ir::Note>{{to_place(made.loc), "made here"}} : std::vector<ir::Note>{});
 }
 
 absl::InlinedVector<ir::ValueId, 4> Trace::use(absl::Span<const Node> nodes, SourceLoc loc) {
@@ -156,6 +181,12 @@ bool Trace::reachable(ir::ValueId value) const {
 
 ir::ValueId Trace::undefined(const NodeType& type) {
   return builder_.create(ir::Opcode::kUndef, {}, to_type(type));
+}
+
+Node made_outside(NodeType type, absl::string_view what, SourceLoc loc) {
+  const uint32_t number = t_outside_count++ % (Node::kHost - 1);
+  t_outside[number % kRemembered] = {number, what, loc};
+  return {.type = type, .id = number, .bits = 0};
 }
 
 ir::Type to_type(NodeType type) {

@@ -54,6 +54,7 @@ class Trace {
  private:
   bool reachable(ir::ValueId value) const;
   ir::ValueId undefined(const NodeType& type);
+  void report_outside(const Node& node, SourceLoc loc);
 
   mutable ir::Builder builder_;
   ir::Diagnostics& diagnostics_;
@@ -61,6 +62,10 @@ class Trace {
   uint64_t serial_;
   Trace* outer_;
 };
+
+// The value of an op outside any kernel, which has no program to be recorded in: the kernel that
+// uses it reports that, with the place. `what` is the op's name, and lives as long as the program.
+Node made_outside(NodeType type, absl::string_view what, SourceLoc loc);
 
 ir::Type to_type(NodeType type);
 NodeType to_node_type(ir::Type type);

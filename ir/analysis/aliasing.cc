@@ -111,7 +111,7 @@ Reach Aliasing::order_reaches(const Op& op, int read) const {
 
 bool Aliasing::no_overlap(int object) const {
   const Object& o = objects_[static_cast<size_t>(object)];
-  const Fact fact{FactKind::kNoOverlap, static_cast<uint8_t>(o.param), 0};
+  const Fact fact{FactKind::kNoOverlap, static_cast<uint16_t>(o.param), 0};
   return o.param >= 0 && kernel_.fact(fact) == 1;
 }
 

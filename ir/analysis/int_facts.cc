@@ -158,7 +158,7 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
     IntRange range{0, all.max};
     if (const auto param = kernel().param_index(op.operands[0])) {
       const auto dim = static_cast<uint8_t>(op.attr_or(AttrKey::kDim, 0));
-      const Fact fits{FactKind::kExtentFits32, static_cast<uint8_t>(*param), dim};
+      const Fact fits{FactKind::kExtentFits32, static_cast<uint16_t>(*param), dim};
       if (facts_ == FactUse::kAsk && fact_if_read(kernel(), fits).value_or(0) == 1) {
         range.max = std::min(range.max, type_range(Scalar::kI32).max);
       }
@@ -274,7 +274,7 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
       if (facts_ == FactUse::kIgnore || no_extent) return 1;
       const FactKind kind =
           op.opcode == Opcode::kExtent ? FactKind::kExtentDivisor : FactKind::kStrideDivisor;
-      return kernel().fact({kind, static_cast<uint8_t>(*param), dim});
+      return kernel().fact({kind, static_cast<uint16_t>(*param), dim});
     }
     if (op.opcode == Opcode::kStride) return 1;
     const ValueId extent = subview_extent(kernel(), op);

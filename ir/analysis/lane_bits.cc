@@ -65,6 +65,11 @@ Scope LaneBits::coordinate_level(int64_t axis) const {
   return run % 128 == 0 ? Scope::kWarpGroup : run % 32 == 0 ? Scope::kWarp : Scope::kThread;
 }
 
+bool LaneBits::is_lane(ValueId value) {
+  const IntRange range = ints_.range(value);
+  return range.min >= 0 && range.max <= 31;
+}
+
 Scope LaneBits::agreement(ValueId result) {
   const Op& op = *kernel_.def(result);
   if (!drops_bits(op.opcode) || !is_integer_like(kernel_.type(op.operands[0]))) {

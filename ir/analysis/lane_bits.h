@@ -29,6 +29,8 @@ class LaneBits {
   // Below this scope, all threads of the block fit into one group: a warp's agreement is the
   // block's.
   Scope lifted(Scope level) const;
+  // Whether an integer is surely the number of a lane, 0 to 31.
+  bool is_lane(ValueId value);
   // thread_idx along an axis.
   Scope coordinate_level(int64_t axis) const;
 

@@ -115,8 +115,10 @@ class Propagation {
     // What all lanes agree on, they still agree on after exchanging it.
     const Scope value = of(op.operands[0]);
     if (value >= Scope::kWarp) return value;
+    // A lane that is not there gives everyone their own value.
     const bool one_lane = op.opcode == Opcode::kShflIdx && of(op.operands[1]) >= Scope::kWarp &&
-                          op.attr_or(AttrKey::kWidth, 32) == 32 && shared_mask(op, 2);
+                          op.attr_or(AttrKey::kWidth, 32) == 32 && shared_mask(op, 2) &&
+                          lanes_.is_lane(op.operands[1]);
     return one_lane ? Scope::kWarp : Scope::kThread;
   }
 

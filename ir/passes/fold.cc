@@ -369,6 +369,10 @@ bool Folder::is_real(ValueId value, double wanted) const {
   return constant && *constant == wanted && std::signbit(*constant) == std::signbit(wanted);
 }
 
+bool Folder::target_has(Opcode opcode, Type type) const {
+  return supports(*kernel_.target, info(opcode).targets, type.scalar);
+}
+
 std::optional<Node> Folder::definition(ValueId value) const {
   const Op* const op = kernel_.def(value);
   if (op == nullptr || !has(info(*op), kPure)) return std::nullopt;

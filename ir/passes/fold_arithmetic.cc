@@ -125,6 +125,7 @@ ValueId div_floats(Folder& f, const Node& n) {
   const auto c = f.real(n.b());
   if (!c || *c == 0 || !std::isfinite(*c)) return kNoChange;
   if (*c == 1) return n.a();
+  if (!f.target_has(Opcode::kMul, n.type)) return kNoChange;
   int exponent = 0;
   if (std::fabs(std::frexp(*c, &exponent)) != 0.5) return kNoChange;
   constexpr int kSmallestNormal[] = {-14, -126, -1022};
@@ -251,9 +252,12 @@ ValueId fold_fma(Folder& f, const Node& n) {
   if (f.bits(n.a()) && !f.bits(n.b())) return f.make(Opcode::kFma, {n.b(), n.a(), n.c()});
   if (is_float(n.type.scalar)) {
     // One of the two roundings has nothing to round.
-    if (f.is_real(n.b(), 1)) return f.make(Opcode::kAdd, {n.a(), n.c()});
-    if (f.is_real(n.b(), -1)) return f.make(Opcode::kSub, {n.c(), n.a()});
-    if (f.is_real(n.c(), -0.0)) return f.make(Opcode::kMul, {n.a(), n.b()});
+    const auto simpler = [&](Opcode opcode, ValueId a, ValueId b) {
+      return f.target_has(opcode, n.type) ? f.make(opcode, {a, b}) : kNoChange;
+    };
+    if (f.is_real(n.b(), 1)) return simpler(Opcode::kAdd, n.a(), n.c());
+    if (f.is_real(n.b(), -1)) return simpler(Opcode::kSub, n.c(), n.a());
+    if (f.is_real(n.c(), -0.0)) return simpler(Opcode::kMul, n.a(), n.b());
     return kNoChange;
   }
   const bool product_known = f.bits(n.a()) && f.bits(n.b());

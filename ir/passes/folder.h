@@ -46,6 +46,8 @@ class Folder {
   // The same as a double; floats.
   std::optional<double> real(ValueId value) const;
   bool is_real(ValueId value, double wanted) const;  // tells -0 from +0
+  // Whether the kernel's target has an op for a type: a rule must not put in what it lacks.
+  bool target_has(Opcode opcode, Type type) const;
   // The definition of a value, where it is such an op. Its operands live longer if the rule uses
   // them, so those whose registers some op takes over are left alone.
   std::optional<Node> match(ValueId value, Opcode opcode) const;

@@ -486,6 +486,13 @@ TEST(Ptx, FlipsSignsAsBitsWhereTheBitsShow) {
       kThread,
       "%v = load %x, %t : f32\n%m = neg %v : f32\n%s = fma %m, %v, %v : f32\nstore %y, %s, %t")));
   EXPECT_THAT(added, HasSubstr("neg.f32 "));
+  // Arithmetic on the bits shows them.
+  const std::string compared = ptx(kernel_text(absl::StrCat(
+      kThread,
+      "%v = load %x, %t : f32\n%m = neg %v : f32\n%b = bitcast %m : i32\n%z = const 0 : i32\n"
+      "%p = lt %b, %z : bool\n%s = select %p, %v, %m : f32\nstore %y, %v, %t\nif %p {\n"
+      "store %y, %v, %z\nyield\n}\n")));
+  EXPECT_THAT(compared, ContainsRegex("xor\\.b32 %r[0-9]+, %r[0-9]+, 0x80000000;"));
 }
 
 TEST(Ptx, PacksHalves) {

@@ -1,8 +1,10 @@
 // Control flow records regions, carries anything Traced, and reports what would be lost.
 #include <array>
+#include <optional>
 #include <string>
 #include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "dsl/trace_kernel.h"
 #include "gmock/gmock.h"
 
@@ -122,7 +124,7 @@ TEST(ForTest, HostBreakIsReportedAndTracingGoesOn) {
   ASSERT_EQ(result.diagnostics.size(), 2u) << ir::to_string(result.diagnostics);
   EXPECT_EQ(result.diagnostics[0].place.line, line);
   EXPECT_THAT(result.diagnostics[0].message, HasSubstr("left by a host break, return or goto"));
-  EXPECT_THAT(result.diagnostics[0].fix, HasSubstr("While()"));
+  EXPECT_THAT(result.diagnostics[0].fix, HasSubstr("While(condition, body)"));
 }
 
 TEST(ForTest, ValueThatLeavesItsBodyIsReportedWithBothPlaces) {
@@ -289,12 +291,110 @@ TEST(MistakesTest, ValueOfAnotherKernelIsNamed) {
   EXPECT_THAT(mistakes(second), HasSubstr("value from kernel 'first' used in kernel 'second'"));
 }
 
-TEST(MistakesTest, ArithmeticOutsideAKernelIsReportedByTheNextTrace) {
+TEST(MistakesTest, AValueMadeOutsideEveryKernelIsReportedByEachThatUsesIt) {
   const Float a = 1.0f;
+  const int line = __LINE__ + 1;
   const Float b = a + 2.0f;
-  const auto kernel = define_kernel("later(y)", [&](Tensor<float, 1> y) { y(0) = b; });
-  EXPECT_THAT(mistakes(kernel), HasSubstr("add of kernel values outside a kernel"));
-  EXPECT_THAT(mistakes(kernel), Not(HasSubstr("outside a kernel")));
+  const auto innocent = define_kernel("innocent(y)", [](Tensor<float, 1> y) { y(0) = 1.0f; });
+  EXPECT_EQ(mistakes(innocent), "");
+  const auto kernel = define_kernel("guilty(y)", [&](Tensor<float, 1> y) { y(0) = b; });
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(mistakes(kernel), HasSubstr("add of kernel values outside a kernel"));
+    EXPECT_THAT(mistakes(kernel), HasSubstr(absl::StrCat("control_test.cc:", line)));
+  }
+}
+
+TEST(MistakesTest, ElseFollowsItsIfOnce) {
+  const auto late = define_kernel("late(y, n)", [](Tensor<float, 1> y, Int n) {
+    auto statement = If(n > 0, [&] { y(0) = 1.0f; });
+    y(1) = 9.0f;
+    statement.Else([&] { y(1) = 2.0f; });
+  });
+  EXPECT_THAT(mistakes(late), HasSubstr("Else() that does not follow its If() directly"));
+  const auto twice = define_kernel("twice(y, n)", [](Tensor<float, 1> y, Int n) {
+    auto statement = If(n > 0, [&] { y(0) = 1.0f; });
+    statement.Else([&] { y(1) = 2.0f; });
+    statement.Else([&] { y(1) = 3.0f; });
+  });
+  EXPECT_THAT(mistakes(twice), HasSubstr("a second Else() of one If()"));
+  const auto deeper = define_kernel("deeper(y, n)", [](Tensor<float, 1> y, Int n) {
+    auto statement = If(n > 0, [&] { y(0) = 1.0f; });
+    for (Int i : range(n)) statement.Else([&] { y(i) += 2.0f; });
+  });
+  EXPECT_THAT(mistakes(deeper), HasSubstr("Else() that does not follow its If() directly"));
+}
+
+TEST(MistakesTest, HostIntegersFitWhatTheyBecome) {
+  const auto kernel = define_kernel("misfit(y, n, u)", [](Tensor<float, 1> y, Int n, UInt u) {
+    for (Int i : range(4294967298L)) y(i) = 0.0f;
+    Int a = 5000000000LL;
+    If(u + 4294967295u > -1, [&] { y(a + n) = 1.0f; });
+    y(4294967295u) = 2.0f;
+  });
+  const std::string found = mistakes(kernel);
+  EXPECT_THAT(found, HasSubstr("4294967298 does not fit an i32"));
+  EXPECT_THAT(found, HasSubstr("5000000000 does not fit an i32"));
+  EXPECT_THAT(found, HasSubstr("-1 does not fit an u32"));
+  EXPECT_THAT(found, Not(HasSubstr("4294967295 does")));
+}
+
+TEST(MistakesTest, FragmentsHaveASizeAndMeetTheirLikes) {
+  const auto kernel = define_kernel("fragments(y)", [](Tensor<float, 1> y) {
+    Fragment<float> none(0, 1.0f), huge(65540, 1.0f), four(4, 1.0f), five(5, 1.0f);
+    y(0) = (four + five)[0] + none[0] + huge[0];
+  });
+  const std::string found = mistakes(kernel);
+  EXPECT_THAT(found, HasSubstr("a fragment of 0 elements"));
+  EXPECT_THAT(found, HasSubstr("a fragment of 65540 elements"));
+  EXPECT_THAT(found, HasSubstr("fragments of 4 and 5 elements in one operation"));
+}
+
+TEST(MistakesTest, NamesAreIdentifiersAndAsManyAsParameters) {
+  const auto body = [](Tensor<float, 1> x, Tensor<float, 1> y) { y(0) = x(0); };
+  EXPECT_EQ(mistakes(define_kernel("fine", body)), "");
+  EXPECT_EQ(mistakes(define_kernel("fine(a, b)", body)), "");
+  const auto found = [&](const char* name) { return mistakes(define_kernel(name, body)); };
+  EXPECT_THAT(found("my kernel!"), HasSubstr("'my kernel!' is none"));
+  EXPECT_THAT(found(""), HasSubstr("'' is none"));
+  EXPECT_THAT(found(nullptr), HasSubstr("'' is none"));
+  EXPECT_THAT(found("k(x, x)"), HasSubstr("two parameters are named 'x'"));
+  EXPECT_THAT(found("k(1a, y)"), HasSubstr("'1a' is none"));
+  EXPECT_THAT(found("k(x, y"), HasSubstr("do not end with ')'"));
+  EXPECT_THAT(found("k(x)"), HasSubstr("1 parameter name for a lambda that takes 2"));
+}
+
+TEST(MistakesTest, ViewsOfAnotherKernel) {
+  std::optional<Tensor<float, 2>> kept;
+  const auto first = define_kernel("first(y)", [&](Tensor<float, 2> y) {
+    kept.emplace(y);
+    y(0, 0) = 1.0f;
+  });
+  EXPECT_EQ(mistakes(first), "");
+  const auto second = define_kernel("second(y)", [&](Tensor<float, 1> y) {
+    y(0) = (*kept)(0, 1) + 1.0f;
+    (*kept)(0, 0) = cast<float>(kept->shape(1));
+  });
+  EXPECT_THAT(mistakes(second), HasSubstr("value from kernel 'first' used in kernel 'second'"));
+}
+
+TEST(SelectTest, ChoosesVectorsAndFragmentsWhole) {
+  const auto kernel = define_kernel("whole(y, n)", [](Tensor<float, 1> y, Int n) {
+    Vec<float, 4> a(1.0f), b(2.0f);
+    Fragment<float> c(3, 1.0f), d(3, 2.0f);
+    y(0) = select(n > 0, a, -b)[1] + select(n > 0, c, d)[2];
+  });
+  EXPECT_EQ(count_ops(trace(kernel).kernel, ir::Opcode::kSelect), 2);
+}
+
+TEST(VarTest, EveryUpdate) {
+  const auto kernel = define_kernel("updates(y, n)", [](Tensor<int32_t, 1> y, Int n) {
+    Var<int> v(n);
+    v += 1, v -= 2, v *= 3, v /= 4, v %= 5, v &= 6, v |= 7, v ^= 8, v <<= 1, v >>= 2;
+    y(0) = v;
+  });
+  const ir::TraceResult result = trace(kernel);
+  EXPECT_TRUE(result.diagnostics.empty()) << ir::to_string(result.diagnostics);
+  EXPECT_EQ(count_ops(result.kernel, ir::Opcode::kVarStore), 10);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ inline ir::Specialization usual_specialization(const ir::KernelSource& source) {
     if (!param.type.is_view()) continue;
     const auto state = [&](ir::FactKind kind, int dim, int64_t value) {
       specialization.facts.push_back(
-          {{kind, static_cast<uint8_t>(i), static_cast<uint8_t>(dim)}, value});
+          {{kind, static_cast<uint16_t>(i), static_cast<uint8_t>(dim)}, value});
     };
     state(ir::FactKind::kAlignment, 0, 16);
     state(ir::FactKind::kFits32, 0, 1);

@@ -495,5 +495,24 @@ TEST(Fold, FragmentsKeepTheirRegisters) {
   EXPECT_EQ(kernel.def(value_named(kernel, "v"))->operands[0], value_named(kernel, "copy"));
 }
 
+// bf16 has division and fma everywhere, and sums and products from sm_90 on.
+TEST(Fold, PutsInOnlyWhatTheTargetHas) {
+  const char* const ops[] = {"%c = const 2.0 : bf16\n%r = div %k, %c : bf16\n",
+                             "%c = const 1.0 : bf16\n%r = fma %k, %c, %k : bf16\n",
+                             "%c = const -0.0 : bf16\n%r = fma %k, %k, %c : bf16\n"};
+  for (const char* const text : ops) {
+    for (const char* const arch : {"sm_80", "sm_90"}) {
+      Kernel kernel =
+          parse_body("32, 1, 1", kParams,
+                     absl::StrCat(text, "%z = const 0 : i32\n%s = shfl.idx %r, %z : bf16\n"));
+      kernel.target = find_target(arch);
+      const Opcode before = kernel.def(value_named(kernel, "r"))->opcode;
+      fold(kernel);
+      const Op& after = *kernel.def(kernel.def(value_named(kernel, "s"))->operands[0]);
+      EXPECT_EQ(after.opcode == before, absl::string_view(arch) == "sm_80") << text << arch;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heddle::ir

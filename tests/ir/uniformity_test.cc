@@ -191,6 +191,11 @@ TEST(Uniformity, ShufflesAndVotes) {
   const auto flat = [](absl::string_view body) { return level("256, 1, 1", body); };
   EXPECT_EQ(flat("%r = shfl.idx %tx, %c0 : i32\n"), Scope::kWarp);
   EXPECT_EQ(flat("%r = shfl.idx %tx, %lane : i32\n"), Scope::kThread);
+  // There is no such lane, or may be none: everyone gets their own value.
+  EXPECT_EQ(flat("%r = shfl.idx %tx, %c33 : i32\n"), Scope::kThread);
+  EXPECT_EQ(flat("%r = shfl.idx %tx, %n : i32\n"), Scope::kThread);
+  EXPECT_EQ(flat("%c31 = const 31 : i32\n%k = and %n, %c31 : i32\n%r = shfl.idx %tx, %k : i32\n"),
+            Scope::kWarp);
   EXPECT_EQ(flat("%r = shfl.idx %tx, %c0 {width = 8} : i32\n"), Scope::kThread);
   EXPECT_EQ(flat("%m = ballot %p : u32\n%r = shfl.idx %tx, %c0, %m : i32\n"), Scope::kWarp);
   EXPECT_EQ(flat("%m = convert %tx : u32\n%r = shfl.idx %tx, %c0, %m : i32\n"), Scope::kThread);

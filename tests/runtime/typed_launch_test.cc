@@ -159,9 +159,44 @@ TEST_F(TypedLaunchTest, ArgumentsThatNoKernelTakesAreRefused) {
   EXPECT_THAT(
       row_sum.launch(stream_, shape, as_tensor<const float>(y, {-1, 4}), as_tensor<float>(y, {4})),
       Fails(StatusCode::kInvalidArgument, "extent -1 in mode 0"));
+  const Buffer large = device_.allocate(128).value();
+  EXPECT_THAT(row_sum.launch(stream_, shape,
+                             TensorRef<const float, 2>(
+                                 reinterpret_cast<const float*>(large.address() + 2), {4, 4}),
+                             as_tensor<float>(large, {4})),
+              Fails(StatusCode::kInvalidArgument, "no multiple of its elements' 4 bytes"));
+  EXPECT_THAT(row_sum.launch(stream_, shape, as_tensor<const float>(large, {int64_t{1} << 62, 8}),
+                             as_tensor<float>(large, {4})),
+              Fails(StatusCode::kInvalidArgument, "reaches further than 64 bits can count"));
   EXPECT_THAT(row_sum.launch(stream_, {.grid = 4, .block = 2048}, as_tensor<const float>(y, {2, 2}),
                              as_tensor<float>(y, {4})),
               Fails(StatusCode::kInvalidArgument, "2048", "1024"));
+}
+
+TEST_F(TypedLaunchTest, HundredsOfParameters) {
+  struct Dozen {
+    Float a, b, c, d, e, f, g, h, i, j, k, l;
+  };
+  const auto sum = [](const Dozen& d) {
+    return d.a + d.b + d.c + d.d + d.e + d.f + d.g + d.h + d.i + d.j + d.k + d.l;
+  };
+  using D = Dozen;
+  const auto many = define_kernel(
+      "many", [sum](D a, D b, D c, D d, D e, D f, D g, D h, D i, D j, D k, D l, D m, D n, D o, D p,
+                    D q, D r, D s, D t, D u, D v, Tensor<const float, 1> x, Tensor<float, 1> y) {
+        y(0) = x(0);
+        for (const D& part : {a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v}) {
+          y(0) += sum(part);
+        }
+      });
+  const Dozen one{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const Buffer x = device_.upload<float>({0.5f}).value();
+  const Buffer y = device_.allocate(4).value();
+  ASSERT_THAT(many.launch(stream_, {.block = 32}, one, one, one, one, one, one, one, one, one, one,
+                          one, one, one, one, one, one, one, one, one, one, one, one,
+                          as_tensor<const float>(x, {1}), as_tensor<float>(y, {1})),
+              IsOk());
+  EXPECT_EQ(y.download<float>(stream_).value(), (std::vector<float>{264.5f}));
 }
 
 TEST_F(TypedLaunchTest, MistakesOfTheKernelComeBackFromTheLaunch) {
@@ -290,6 +325,21 @@ TEST_F(TypedLaunchTest, AFullBlockWithMoreLiveValuesThanRegisters) {
   EXPECT_EQ(y.download<float>(stream_).value(), expected);
 }
 
+TEST_F(TypedLaunchTest, WhatWasMovedFromSaysSo) {
+  auto kernel = define_kernel("one(y)", [](Tensor<float, 1> y) { y(0) = 1.0f; });
+  const Buffer memory = device_.allocate(4).value();
+  const auto y = as_tensor<float>(memory, {1});
+  Stream stream = device_.create_stream().value();
+  const Stream owner = std::move(stream);
+  EXPECT_THAT(kernel.launch(stream, {}, y),  // NOLINT: the point of the test
+              Fails(StatusCode::kFailedPrecondition, "a Stream was used after it was moved from"));
+  EXPECT_THAT(stream.synchronize(), Fails(StatusCode::kFailedPrecondition, "moved from"));
+  const auto moved = std::move(kernel);
+  EXPECT_THAT(kernel.launch(owner, {}, y),  // NOLINT: the point of the test
+              Fails(StatusCode::kFailedPrecondition, "a Kernel was used after it was moved from"));
+  EXPECT_THAT(moved.launch(owner, {}, y), IsOk());
+}
+
 TEST(CompileTest, NeedsNeitherDataNorGpu) {
   const auto compiled = row_sum.compile(Signature{tensor({kAny, kAny}), tensor({kAny})},
                                         CompileOptions{.block = {128, 1, 1}, .stage = Stage::kPtx});
@@ -316,6 +366,50 @@ TEST(CompileTest, SaysWhatIsWrongWithASignature) {
   bad_pass.passes = "promote-vars,folding";
   EXPECT_THAT(row_sum.compile(Signature{tensor({kAny, kAny}), tensor({kAny})}, bad_pass),
               Fails(StatusCode::kInvalidArgument, "folding"));
+}
+
+TEST(CompileTest, RefusesSignaturesThatNoArgumentFits) {
+  const CompileOptions options{.block = {128, 1, 1}, .stage = Stage::kIr};
+  const auto message = [&](const ArgumentSpec& x, const ArgumentSpec& y) {
+    const auto compiled = row_sum.compile(Signature{x, y}, options);
+    EXPECT_TRUE(compiled.ok() || absl::IsInvalidArgument(compiled.status())) << compiled.status();
+    return std::string(compiled.status().message());
+  };
+  const auto refused = [](const std::string& argument, const std::string& problem) {
+    return testing::MatchesRegex("the signature gives argument " + argument +
+                                 " of kernel 'row_sum' \\(.*typed_launch_test.cc:[0-9]+\\) " +
+                                 problem);
+  };
+  const ArgumentSpec y = tensor({kAny});
+  for (const int bytes : {3, 0, -16}) {
+    EXPECT_THAT(message(tensor({kAny, kAny}).aligned(bytes), y),
+                refused("0 \\('x'\\)", "an alignment of " + std::to_string(bytes) +
+                                           " bytes; fix: give a power of two, such as "
+                                           "aligned\\(16\\)"));
+  }
+  for (const int elements : {0, -3}) {
+    EXPECT_THAT(message(tensor({kAny, kAny}).strides_divisible_by(elements), y),
+                refused("0 \\('x'\\)", "strides that " + std::to_string(elements) +
+                                           " divides; fix: give strides_divisible_by\\(\\) a "
+                                           "number of elements from 1 up"));
+  }
+  EXPECT_THAT(message(tensor({kAny, -4}), y),
+              refused("0 \\('x'\\)",
+                      "an extent of -4 in mode 1; fix: give 0 or more, or kAny where the launch "
+                      "decides"));
+  EXPECT_THAT(message(tensor({kAny, kAny}), tensor({kAny}).strides({0})),
+              refused("1 \\('y'\\)",
+                      "a stride of 0 in mode 0, so that several of its elements would share one "
+                      "place, and the kernel may write it; fix: give another stride, or make the "
+                      "kernel's parameter const"));
+  EXPECT_THAT(message(tensor({kAny, kAny}).strides({1}), y), HasSubstr("gives 1 stride for "));
+  EXPECT_THAT(message(tensor({kAny, kAny}), tensor({kAny}).order({1})),
+              HasSubstr("must number its 1 mode from 0 (the fastest)"));
+
+  // Rows that are all one row, columns from right to left, one element, none, and what is rounded.
+  EXPECT_EQ(message(tensor({kAny, kAny}).strides({0, -1}), y), "");
+  EXPECT_EQ(message(tensor({0, kAny}), tensor({1}).strides({0})), "");
+  EXPECT_EQ(message(tensor({kAny, kAny}).aligned(256).strides_divisible_by(12), y), "");
 }
 
 TEST(CompileTest, PromisesAreCheckedAtLaunch) {
