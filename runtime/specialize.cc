@@ -42,24 +42,64 @@ bool is_permutation_of_modes(const std::vector<int>& order, size_t rank) {
   return order.size() == rank;
 }
 
-absl::Status check_spec(const ArgumentSpec& spec, const ir::ParamInfo& param,
-                        absl::string_view what) {
-  const size_t rank = param.type.is_view() && !param.unbounded ? param.type.rank : 0;
+// As many extents, strides and places in the order as the argument has modes.
+absl::Status check_rank(const ArgumentSpec& spec, size_t rank, absl::string_view what) {
   if (spec.extents.size() != rank) {
     return absl::InvalidArgumentError(
         absl::StrCat("the signature gives ", ir::counted(spec.extents.size(), "extent"), " for ",
                      what, ", which has ", ir::counted(rank, "mode")));
   }
   if (!spec.given_strides.empty() && spec.given_strides.size() != rank) {
-    return absl::InvalidArgumentError(absl::StrCat("the signature gives ",
-                                                   spec.given_strides.size(), " strides for ", what,
-                                                   ", which has ", rank, " modes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the signature gives ", ir::counted(spec.given_strides.size(), "stride"),
+                     " for ", what, ", which has ", ir::counted(rank, "mode")));
   }
   if (!spec.stride_order.empty() && !is_permutation_of_modes(spec.stride_order, rank)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the stride order of ", what, " must number its ", rank, " modes from 0 (the fastest)"));
+    return absl::InvalidArgumentError(absl::StrCat("the stride order of ", what,
+                                                   " must number its ", ir::counted(rank, "mode"),
+                                                   " from 0 (the fastest)"));
   }
   return absl::OkStatus();
+}
+
+bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
+
+// What no argument can be like. The rank is right by now.
+absl::Status check_promises(const ArgumentSpec& spec, const ir::ParamInfo& param,
+                            absl::string_view what) {
+  const auto refuse = [&](const auto&... text) {
+    return absl::InvalidArgumentError(absl::StrCat("the signature gives ", what, " ", text...));
+  };
+  if (!is_power_of_two(spec.alignment)) {
+    return refuse("an alignment of ", spec.alignment,
+                  " bytes; fix: give a power of two, such as aligned(16)");
+  }
+  if (spec.stride_divisor < 1) {
+    return refuse("strides that ", spec.stride_divisor,
+                  " divides; fix: give strides_divisible_by() a number of elements from 1 up");
+  }
+  for (size_t mode = 0; mode < spec.extents.size(); ++mode) {
+    const int64_t extent = spec.extents[mode];
+    if (extent < 0 && extent != kAny) {
+      return refuse("an extent of ", extent, " in mode ", mode,
+                    "; fix: give 0 or more, or kAny where the launch decides");
+    }
+    // A tensor that is only read may repeat its elements or run backwards.
+    const bool repeats = !spec.given_strides.empty() && spec.given_strides[mode] == 0;
+    if (repeats && !param.type.read_only && (extent > 1 || extent == kAny)) {
+      return refuse("a stride of 0 in mode ", mode,
+                    ", so that several of its elements would share one place, and the kernel may "
+                    "write it; fix: give another stride, or make the kernel's parameter const");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_spec(const ArgumentSpec& spec, const ir::ParamInfo& param,
+                        absl::string_view what) {
+  const size_t rank = param.type.is_view() && !param.unbounded ? param.type.rank : 0;
+  if (absl::Status s = check_rank(spec, rank, what); !s.ok()) return s;
+  return check_promises(spec, param, what);
 }
 
 int64_t to_level(int64_t divisor) {
@@ -72,7 +112,7 @@ void add_facts(const ArgumentSpec& spec, const ir::ParamInfo& param, int index,
                ir::Specialization& specialization) {
   const auto fact = [&](ir::FactKind kind, int dim, int64_t value) {
     specialization.facts.push_back(
-        {{kind, static_cast<uint8_t>(index), static_cast<uint8_t>(dim)}, value});
+        {{kind, static_cast<uint16_t>(index), static_cast<uint8_t>(dim)}, value});
   };
   const int64_t own = ir::bytes_of(param.type.scalar);
   fact(ir::FactKind::kAlignment, 0, std::max(to_level(own), to_level(spec.alignment)));
