@@ -18,22 +18,22 @@ namespace heddle {
 namespace detail {
 
 // Opens a loop over [start, stop) and fills `args` with the index and the carried values inside.
-void begin_for(Node start, Node stop, Node step, const Node* init, int count, Node* args,
-               SourceLoc loc);
+[[gnu::cold]] void begin_for(Node start, Node stop, Node step, const Node* init, int count,
+                             Node* args, SourceLoc loc);
 // Closes it with the values for the next trip; `results` receives what the loop leaves behind.
-void end_for(const Node* next, int count, Node* results, SourceLoc loc);
+[[gnu::cold]] void end_for(const Node* next, int count, Node* results, SourceLoc loc);
 // Closes a loop that the host left by break, return or goto, and reports it.
 void abandon_for(SourceLoc loc);
 
-void begin_while(const Node* init, int count, Node* args, SourceLoc loc);
+[[gnu::cold]] void begin_while(const Node* init, int count, Node* args, SourceLoc loc);
 void begin_while_body(Node condition, Node* args, SourceLoc loc);
-void end_while(const Node* next, int count, Node* results, SourceLoc loc);
+[[gnu::cold]] void end_while(const Node* next, int count, Node* results, SourceLoc loc);
 
 // begin_if opens the first branch, next_branch closes it with its results and opens the other,
 // end_if closes that. Returns which If it was, for reopen_else.
-uint32_t begin_if(Node condition, SourceLoc loc);
-void next_branch(const Node* results, int count, SourceLoc loc);
-void end_if(const Node* results, int count, Node* merged, SourceLoc loc);
+[[gnu::cold]] uint32_t begin_if(Node condition, SourceLoc loc);
+[[gnu::cold]] void next_branch(const Node* results, int count, SourceLoc loc);
+[[gnu::cold]] void end_if(const Node* results, int count, Node* merged, SourceLoc loc);
 // False, and a report, where something came between the If() and its Else().
 bool begin_else(uint32_t statement, SourceLoc loc);
 void end_else();

@@ -1,5 +1,8 @@
 // How the proxies talk to the trace: erased values, and the calls that record an op. Everything
 // here is out of line, so that the DSL's headers need nothing of the IR's.
+//
+// Calls that record are cold: a kernel's body runs once for each variant, and what the compiler
+// then leaves out of line is a third of the object code and of the time to compile it.
 #pragma once
 
 #include <cstdint>
@@ -68,28 +71,30 @@ extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kF
 
 // Records an op whose result type follows from its operands. Operands come one by one: every
 // operator of every kernel is inlined, and this is the cheapest call to compile.
-Node emit(ir::Opcode opcode, SourceLoc loc);
-Node emit(ir::Opcode opcode, const Node& a, SourceLoc loc);
-Node emit(ir::Opcode opcode, const Node& a, const Node& b, SourceLoc loc);
-Node emit(ir::Opcode opcode, const Node& a, const Node& b, const Node& c, SourceLoc loc);
+[[gnu::cold]] Node emit(ir::Opcode opcode, SourceLoc loc);
+[[gnu::cold]] Node emit(ir::Opcode opcode, const Node& a, SourceLoc loc);
+[[gnu::cold]] Node emit(ir::Opcode opcode, const Node& a, const Node& b, SourceLoc loc);
+[[gnu::cold]] Node emit(ir::Opcode opcode, const Node& a, const Node& b, const Node& c,
+                        SourceLoc loc);
 // Records an op with a result of the type given.
-Node emit_as(NodeType type, ir::Opcode opcode, const Node& a, SourceLoc loc);
+[[gnu::cold]] Node emit_as(NodeType type, ir::Opcode opcode, const Node& a, SourceLoc loc);
 // A scalar as every element of `shape`; what has that shape already stays as it is, and another one
 // is reported.
 Node spread(const Node& node, NodeType shape, SourceLoc loc);
 // pack: many operands.
 Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc);
 // extract and slice: from element `index` on.
-Node emit_part(NodeType type, ir::Opcode opcode, Node whole, int index, SourceLoc loc);
+[[gnu::cold]] Node emit_part(NodeType type, ir::Opcode opcode, Node whole, int index,
+                             SourceLoc loc);
 // thread_idx…: `axis` is 0 to 2.
-Node emit_coordinate(ir::Opcode opcode, int axis, SourceLoc loc);
-Node emit_shuffle(ir::Opcode opcode, Node value, Node lane, int width, SourceLoc loc);
+[[gnu::cold]] Node emit_coordinate(ir::Opcode opcode, int axis, SourceLoc loc);
+[[gnu::cold]] Node emit_shuffle(ir::Opcode opcode, Node value, Node lane, int width, SourceLoc loc);
 void emit_assert(Node condition, const char* message, SourceLoc loc);
 
 // Mutable variables.
-Node new_slot(Node init, SourceLoc loc);
-Node read_slot(Node slot, NodeType type, SourceLoc loc);
-void write_slot(Node slot, Node value, SourceLoc loc);
+[[gnu::cold]] Node new_slot(Node init, SourceLoc loc);
+[[gnu::cold]] Node read_slot(Node slot, NodeType type, SourceLoc loc);
+[[gnu::cold]] void write_slot(Node slot, Node value, SourceLoc loc);
 
 // Records a mistake of the user; tracing goes on.
 void report(SourceLoc loc, const char* message, const char* fix);

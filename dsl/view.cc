@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/internal/trace.h"
@@ -148,6 +149,25 @@ Node emit_load(const Access& access, NodeType type, SourceLoc loc) {
   absl::InlinedVector<ir::ValueId, 3> operands = {p.view, p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
   return trace->node(trace->builder().create(Opcode::kLoad, operands, to_type(type)));
+}
+
+Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, SourceLoc loc) {
+  const NodeType element = scalar_type(scalar);
+  const bool is_vector = width == 2 || width == 4 || width == 8 || width == 16;
+  if (width != 1 && !is_vector) {
+    report(loc, absl::StrCat("an access to ", width, " elements").c_str(),
+           "one access takes 1, 2, 4, 8 or 16 elements");
+    width = 1;
+  }
+  const Node loaded = emit_load(access, width == 1 ? element : vector_type(scalar, width), loc);
+  std::vector<Node> elements = {loaded};
+  if (width > 1) {
+    elements.clear();
+    for (int i = 0; i < width; ++i) {
+      elements.push_back(emit_part(element, Opcode::kExtract, loaded, i, loc));
+    }
+  }
+  return emit_pack(fragment_type(scalar, width, loc), elements.data(), width, loc);
 }
 
 void emit_store(const Access& access, Node value, SourceLoc loc) {

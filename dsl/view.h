@@ -46,8 +46,10 @@ struct Access {
   SourceLoc loc;
 };
 
-Node emit_load(const Access& access, NodeType type, SourceLoc loc);
-void emit_store(const Access& access, Node value, SourceLoc loc);
+[[gnu::cold]] Node emit_load(const Access& access, NodeType type, SourceLoc loc);
+// `width` elements in one access, as a fragment.
+Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, SourceLoc loc);
+[[gnu::cold]] void emit_store(const Access& access, Node value, SourceLoc loc);
 Node emit_extent(Node view, int dim, bool wide, SourceLoc loc);
 Node new_shared(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc);
 Node new_dynamic_shared(ir::Scalar scalar, Node count, SourceLoc loc);
@@ -155,6 +157,18 @@ class View {
     return vec_at<N>(access(k.loc, i, j, k));
   }
 
+  // The same for a width that is known while tracing, such as vector_width(), as a Fragment.
+  auto elements(int width, const Index& i) const requires(kRank == 1) {
+    return elements_at(access(i.loc, i), width);
+  }
+  auto elements(int width, const Index& i, const Index& j) const requires(kRank == 2) {
+    return elements_at(access(j.loc, i, j), width);
+  }
+  auto elements(int width, const Index& i, const Index& j, const Index& k) const
+      requires(kRank == 3) {
+    return elements_at(access(k.loc, i, j, k), width);
+  }
+
   // Elements in a mode. shape() is 32-bit: a launch with a larger extent is refused. shape64()
   // takes any.
   Int shape(int dim, SourceLoc loc = SourceLoc::current()) const {
@@ -191,6 +205,11 @@ class View {
     } else {
       return VecRef<V, N>(access);
     }
+  }
+
+  static auto elements_at(const Access& access, int width) {
+    using V = std::remove_const_t<T>;
+    return Fragment<V>(emit_load_elements(access, scalar_of<V>(), width, access.loc));
   }
 
   Node node_;

@@ -18,32 +18,26 @@ constexpr int kWarpRowVectors = 2 * kUnroll;
 constexpr int kWarpsPerBlock = 8;
 constexpr int kMaxThreads = 512;
 
-// The elements of a vector, summed in a tree.
-template <int kFirst, int kCount, class V>
-Float sum_of(const V& v) {
-  if constexpr (kCount == 1) {
-    return cast<float>(v[kFirst]);
-  } else {
-    return sum_of<kFirst, kCount / 2>(v) + sum_of<kFirst + kCount / 2, kCount / 2>(v);
-  }
+// The elements of a fragment from `first` on, summed in a tree.
+template <class T>
+Float sum_of(const Fragment<T>& v, int first, int count) {
+  if (count == 1) return cast<float>(v[first]);
+  return sum_of(v, first, count / 2) + sum_of(v, first + count / 2, count / 2);
 }
 
 // The part of a row that thread `lane` of `threads` sums: whole vectors, kUnroll of them at a time,
 // then one at a time, then single elements. Index is Int or Int64.
-template <int kWidth, class T, class Index>
+template <class T, class Index>
 Float partial_sum(const Tensor<const T, 2>& x, const Int& row, const Index& columns,
                   const Index& lane, int threads) {
+  const int width = x.vector_width(kVectorBytes);
   const auto load = [&](const Index& column) {
-    if constexpr (kWidth == 1) {
-      return cast<float>(x(row, column));
-    } else {
-      return sum_of<0, kWidth>(x.template vec<kWidth>(row, column));
-    }
+    return sum_of(x.elements(width, row, column), 0, width);
   };
-  const int sweep = threads * kWidth;  // elements that the threads take with one load each
-  const Index first = lane * kWidth;
+  const int sweep = threads * width;  // elements that the threads take with one load each
+  const Index first = lane * width;
   const Index bulk = columns / (sweep * kUnroll) * (sweep * kUnroll);
-  const Index whole = columns / kWidth * kWidth;
+  const Index whole = columns / width * width;
 
   using Sums = std::array<Float, kUnroll>;
   Sums sums = For(
@@ -56,25 +50,9 @@ Float partial_sum(const Tensor<const T, 2>& x, const Int& row, const Index& colu
   Float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   Float with_rest = For(range(bulk + first, whole, sweep), sum,
                         [&](const Index& column, Float acc) { return acc + load(column); });
-  if constexpr (kWidth == 1) return with_rest;
+  if (width == 1) return with_rest;
   return For(range(whole + lane, columns, threads), with_rest,
              [&](const Index& column, Float acc) { return acc + cast<float>(x(row, column)); });
-}
-
-template <class T, class Index>
-Float partial_sum(const Tensor<const T, 2>& x, const Int& row, const Index& columns,
-                  const Index& lane, int threads) {
-  switch (x.vector_width(kVectorBytes)) {
-    case 8:
-      if constexpr (sizeof(T) == 2) return partial_sum<8>(x, row, columns, lane, threads);
-      [[fallthrough]];
-    case 4:
-      return partial_sum<4>(x, row, columns, lane, threads);
-    case 2:
-      return partial_sum<2>(x, row, columns, lane, threads);
-    default:
-      return partial_sum<1>(x, row, columns, lane, threads);
-  }
 }
 
 // The threads along x share a row, the block's y counts rows: a block a row, or a warp a row.
