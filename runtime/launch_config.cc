@@ -45,6 +45,21 @@ struct Extent {
   int64_t limit;
 };
 
+// What to do about an extent that is out of range.
+const char* fix_for(const Extent& extent) {
+  const bool too_small = extent.value < 1;
+  switch (extent.name[0]) {
+    case 'g':
+      return too_small ? "launch nothing where there is nothing to do"
+                       : "use fewer blocks that each do more";
+    case 'b':
+      return too_small ? "a block needs at least one thread"
+                       : "use smaller blocks and more of them";
+    default:
+      return too_small ? "a cluster needs at least one block" : "use smaller clusters";
+  }
+}
+
 }  // namespace
 
 LaunchSite::LaunchSite(std::string kernel, std::string file, int line)
@@ -97,7 +112,8 @@ absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& con
   };
   for (const Extent& extent : extents) {
     if (extent.value < 1 || extent.value > extent.limit) {
-      return error(extent.name, " is ", extent.value, ", but must be from 1 to ", extent.limit);
+      return error(extent.name, " is ", extent.value, ", but must be from 1 to ", extent.limit,
+                   "; fix: ", fix_for(extent));
     }
   }
   if (config.block.volume() > limits.max_threads_per_block) {

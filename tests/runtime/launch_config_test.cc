@@ -46,17 +46,28 @@ TEST(LaunchLimitsTest, AcceptsTheLargest) {
 }
 
 TEST(LaunchLimitsTest, SaysValueAndLimit) {
-  EXPECT_EQ(check({.grid = 0, .block = 1}), "grid.x is 0, but must be from 1 to 2147483647");
-  EXPECT_EQ(check({.grid = -5, .block = 1}), "grid.x is -5, but must be from 1 to 2147483647");
+  EXPECT_EQ(check({.grid = 0, .block = 1}),
+            "grid.x is 0, but must be from 1 to 2147483647; fix: launch nothing where there is "
+            "nothing to do");
+  EXPECT_EQ(check({.grid = -5, .block = 1}),
+            "grid.x is -5, but must be from 1 to 2147483647; fix: launch nothing where there is "
+            "nothing to do");
   EXPECT_EQ(check({.grid = int64_t{1} << 32, .block = 1}),
-            "grid.x is 4294967296, but must be from 1 to 2147483647");
-  EXPECT_EQ(check({.grid = {1, 65536}, .block = 1}),
-            "grid.y is 65536, but must be from 1 to 65535");
-  EXPECT_EQ(check({.grid = {1, 1, 65536}, .block = 1}),
-            "grid.z is 65536, but must be from 1 to 65535");
-  EXPECT_EQ(check({.grid = 1, .block = 0}), "block.x is 0, but must be from 1 to 1024");
-  EXPECT_EQ(check({.grid = 1, .block = 1025}), "block.x is 1025, but must be from 1 to 1024");
-  EXPECT_EQ(check({.grid = 1, .block = {1, 1, 65}}), "block.z is 65, but must be from 1 to 64");
+            "grid.x is 4294967296, but must be from 1 to 2147483647; fix: use fewer blocks that "
+            "each do more");
+  EXPECT_EQ(
+      check({.grid = {1, 65536}, .block = 1}),
+      "grid.y is 65536, but must be from 1 to 65535; fix: use fewer blocks that each do more");
+  EXPECT_EQ(
+      check({.grid = {1, 1, 65536}, .block = 1}),
+      "grid.z is 65536, but must be from 1 to 65535; fix: use fewer blocks that each do more");
+  EXPECT_EQ(check({.grid = 1, .block = 0}),
+            "block.x is 0, but must be from 1 to 1024; fix: a block needs at least one thread");
+  EXPECT_EQ(
+      check({.grid = 1, .block = 1025}),
+      "block.x is 1025, but must be from 1 to 1024; fix: use smaller blocks and more of them");
+  EXPECT_EQ(check({.grid = 1, .block = {1, 1, 65}}),
+            "block.z is 65, but must be from 1 to 64; fix: use smaller blocks and more of them");
   EXPECT_EQ(check({.grid = 1, .block = {64, 32}}),
             "block 64x32x1 has 2048 threads, but a block has at most 1024");
   EXPECT_EQ(check({.grid = 1, .block = 1, .dynamic_shared_bytes = 232449}),
@@ -67,9 +78,12 @@ TEST(LaunchLimitsTest, SaysValueAndLimit) {
   EXPECT_EQ(check({.grid = 1, .block = 1, .dynamic_shared_bytes = huge}),
             "dynamic_shared_bytes is 9223372036854775807, but must be from 0 to 232448");
   EXPECT_EQ(check({.grid = {1, huge, huge}, .block = {huge, huge, huge}}),
-            "grid.y is 9223372036854775807, but must be from 1 to 65535");
+            "grid.y is 9223372036854775807, but must be from 1 to 65535; fix: use fewer blocks "
+            "that each do more");
+  EXPECT_EQ(check({.grid = 1, .block = 1, .cluster = 0}),
+            "cluster.x is 0, but must be from 1 to 16; fix: a cluster needs at least one block");
   EXPECT_EQ(check({.grid = 34, .block = 1, .cluster = 17}),
-            "cluster.x is 17, but must be from 1 to 16");
+            "cluster.x is 17, but must be from 1 to 16; fix: use smaller clusters");
   EXPECT_EQ(check({.grid = {8, 8}, .block = 1, .cluster = {8, 4}}),
             "cluster 8x4x1 has 32 blocks, but a cluster has at most 16");
   EXPECT_EQ(check({.grid = {8, 3}, .block = 1, .cluster = {2, 2}}),

@@ -169,7 +169,9 @@ TEST_F(LaunchTest, SaysValueAndLimitBeforeTheDriverIsAsked) {
   };
   const std::string start = "kernel 'row_sum' (row_sum.cc:14) cannot launch: ";
   EXPECT_EQ(message({.grid = 0, .block = 1}),
-            start + "grid.x is 0, but must be from 1 to 2147483647");
+            start +
+                "grid.x is 0, but must be from 1 to 2147483647; fix: launch nothing where there is "
+                "nothing to do");
   EXPECT_EQ(message({.grid = 1, .block = 641}),
             start +
                 "block 641x1x1 has 641 threads, but the kernel's 40 registers a thread allow at "
