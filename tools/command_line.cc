@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/wording.h"
 #include "heddle/tools/command/commands.h"
@@ -32,15 +34,40 @@ struct Options {
   OptOptions opt;
 };
 
+// An empty value stands for nothing given elsewhere, and would be taken for that.
+CLI::Validator given(const std::string& value) {
+  return CLI::Validator(
+      [value](std::string& text) {
+        return text.empty() ? absl::StrCat("is empty; it takes ", value) : std::string();
+      },
+      "");
+}
+
+CLI::Validator whole_number(int most) {
+  return CLI::Validator(
+      [most](std::string& text) {
+        int number = 0;
+        if (absl::SimpleAtoi(text, &number) && number >= 0 && number <= most) {
+          text = absl::StrCat(number);  // CLI11 would read 010 as eight
+          return std::string();
+        }
+        return absl::StrCat("'", text, "' is no whole number from 0 to ", most);
+      },
+      "");
+}
+
 // One value for each time that the option is given: otherwise it would swallow what follows.
 void add_each(CLI::App* app, const std::string& name, std::vector<std::string>& values,
               const std::string& value, const std::string& help) {
-  app->add_option(name, values, help)->type_name(value)->allow_extra_args(false);
+  app->add_option(name, values, help)
+      ->type_name(value)
+      ->allow_extra_args(false)
+      ->check(given(value));
 }
 
 void add_text(CLI::App* app, const std::string& name, std::string& text, const std::string& value,
               const std::string& help) {
-  app->add_option(name, text, help)->type_name(value);
+  app->add_option(name, text, help)->type_name(value)->check(given(value));
 }
 
 void add_kernel(CLI::App* app, KernelChoice& choice) {
@@ -55,7 +82,7 @@ void add_passes(CLI::App* app, PassOptions& passes) {
   add_text(app, "--print-after", passes.print_after, "PASS|all", "print the IR after a pass");
   app->add_option("--pass-limit", passes.limit, "run so many passes and no more")
       ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(whole_number(1'000'000));
   app->add_flag("--time-passes", passes.time, "say how long each pass took");
   app->add_flag("--verify", passes.verify, "verify the IR before the passes and after each");
 }
@@ -83,7 +110,7 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_flag("--check", o.check, "compare with the kernel's reference in double precision");
   run->add_option("--repeat", o.repeat, "launch it so often again, and time that")
       ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(whole_number(1'000'000));
   return run;
 }
 
@@ -91,17 +118,15 @@ CLI::App* add_dump(CLI::App& app, Options& options) {
   DumpOptions& o = options.dump;
   CLI::App* const dump = app.add_subcommand("dump", "show what becomes of a kernel");
   add_kernel(dump, o.choice);
-  dump->add_option("--stage", o.stages,
-                   "trace, constants, ir, ptx, cubin, sass or all; several with commas")
-      ->type_name("STAGE")
-      ->allow_extra_args(false)
-      ->delimiter(',');
+  add_each(dump, "--stage", o.stages, "STAGE",
+           "trace, constants, ir, ptx, cubin, sass or all; several with commas");
   add_text(dump, "--arch", o.arch, "SM", "the target, such as sm_90a");
   add_passes(dump, o.passes);
   dump->add_flag("--stats", o.stats, "count ops and instructions; registers, spills, memory");
   dump->add_flag("--json", o.json, "everything as one JSON document");
-  dump->add_option("-o,--output", o.folder, "a file for each stage in this folder")
+  dump->add_option("-o,--output", o.folder, "a file for each stage in this folder, made if need be")
       ->type_name("DIR")
+      ->check(given("DIR"))
       ->excludes("--json");
   return dump;
 }
@@ -109,14 +134,17 @@ CLI::App* add_dump(CLI::App& app, Options& options) {
 CLI::App* add_opt(CLI::App& app, Options& options) {
   OptOptions& o = options.opt;
   CLI::App* const opt = app.add_subcommand("opt", "run passes on a kernel in textual IR");
-  opt->add_option("FILE", o.file, "textual IR; - is stdin")->type_name("")->required();
+  opt->add_option("FILE", o.file, "textual IR; - is stdin")
+      ->type_name("")
+      ->required()
+      ->check(given("a file, or - for stdin"));
   add_passes(opt, o.passes);
   opt->add_option("--emit", o.emit, "ir, ptx or cubin")
       ->type_name("KIND")
       ->check(CLI::IsMember({"ir", "ptx", "cubin"}));
   add_text(opt, "--arch", o.arch, "SM", "the target instead of the file's");
   opt->add_flag("--locs", o.locs, "print each op with its place in the source");
-  add_text(opt, "-o,--output", o.output, "FILE", "where the result goes");
+  add_text(opt, "-o,--output", o.output, "FILE", "where the result goes, in a folder that exists");
   return opt;
 }
 
@@ -144,11 +172,12 @@ absl::Status check_command(const std::vector<Command>& commands, int argc, char*
   const std::string known = "commands: list, env, run, dump, opt ('heddle --help' explains them)";
   if (argc < 2) return absl::InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
-  for (const char* name : {"-h", "--help", "--version"}) names.emplace_back(name);
+  const bool option = absl::StartsWith(word, "-");
+  if (option) names = {"-h", "--help", "--version"};
   if (std::find(names.begin(), names.end(), word) != names.end()) return absl::OkStatus();
   const std::vector<absl::string_view> views(names.begin(), names.end());
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown command '", word, "'", ir::suggest(word, views), "; ", known));
+  return absl::InvalidArgumentError(absl::StrCat("unknown ", option ? "option" : "command", " '",
+                                                 word, "'", ir::suggest(word, views), "; ", known));
 }
 
 Exit dispatch(int argc, char** argv) {

@@ -16,8 +16,10 @@
 #include "heddle/codegen/ptx.h"
 #include "heddle/codegen/ptxas.h"
 #include "heddle/ir/printer.h"
+#include "heddle/tools/command/advice.h"
 #include "heddle/tools/command/check.h"
 #include "heddle/tools/command/execution.h"
+#include "heddle/tools/command/input_check.h"
 #include "heddle/tools/command/kernel_choice.h"
 #include "heddle/tools/command/outcome.h"
 #include "heddle/tools/command/statistics.h"
@@ -107,7 +109,8 @@ absl::Status show_stages(const runtime::Compilation& compilation) {
   if (assembly.ok()) {
     absl::PrintF("%s", describe(*assembly, ptx->entry));
   } else if (absl::IsNotFound(assembly.status())) {
-    absl::PrintF("%s; the rest works without it\n", assembly.status().message());
+    absl::PrintF("%s\n",
+                 advise(absl::StrCat(assembly.status().message(), "; the rest works without it")));
   } else {
     return assembly.status();
   }

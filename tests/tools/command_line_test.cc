@@ -60,8 +60,12 @@ TEST(EnvTest, SaysWhatIsMissingAndHowToGetIt) {
                                             "HEDDLE_CUDA_LIBRARY=/no/libcuda.so"};
   const Outcome env = heddle_command({"env"}, nothing);
   EXPECT_EQ(env.exit_code, 0) << env.err;
-  EXPECT_THAT(env.out, HasSubstr("ptxas      missing: "));
-  EXPECT_THAT(env.out, HasSubstr("; tracing, IR, PTX and the interpreter work without it\n"));
+  EXPECT_THAT(env.out, HasSubstr("ptxas      missing: ptxas from HEDDLE_PTXAS (/no/ptxas) "));
+  EXPECT_THAT(env.out, HasSubstr("; tracing, IR, PTX and the interpreter work without it; fix: "
+                                 "unset HEDDLE_PTXAS, or set it to the absolute path of ptxas\n"));
+  EXPECT_THAT(env.out, HasSubstr("; fix: unset HEDDLE_NVDISASM, or set it to the absolute path of "
+                                 "nvdisasm\n"));
+  EXPECT_THAT(env.out, Not(HasSubstr("Device::open")));
   EXPECT_THAT(env.out, HasSubstr("HEDDLE_PTXAS=/no/ptxas"));
   EXPECT_THAT(env.out, Not(HasSubstr("cuda:0 ")));
 
@@ -94,7 +98,10 @@ TEST(CommandLineTest, AnswersMisuseWithOneLine) {
                  absl::StrCat("unknown command 'dumpp'; did you mean 'dump'?; ", kCommands));
   expect_misused(heddle_command({""}), absl::StrCat("unknown command ''; ", kCommands));
   expect_misused(heddle_command({"--frobnicate"}),
-                 absl::StrCat("unknown command '--frobnicate'; ", kCommands));
+                 absl::StrCat("unknown option '--frobnicate'; ", kCommands));
+  expect_misused(heddle_command({"--hlep", "list"}),
+                 absl::StrCat("unknown option '--hlep'; did you mean '--help'?; ", kCommands));
+  expect_misused(heddle_command({"list", "--plugin", ""}), "--plugin: is empty; it takes LIBRARY");
   expect_misused(heddle_command({"list", "--jsn"}),
                  "list: unexpected argument '--jsn'; did you mean '--json'? ('heddle list --help' "
                  "shows all)");

@@ -153,7 +153,10 @@ TEST(DumpTest, WithoutPtxasShowsTheRest) {
   const Outcome all = dump({}, no_tools());
   expect_one_line(all, 0, AllOf(HasSubstr("ptxas"), HasSubstr("the rest is shown without it")));
   EXPECT_THAT(all.out, HasSubstr(".entry row_sum"));
-  expect_one_line(dump({"--stage", "cubin"}, no_tools()), 1, HasSubstr("/no/ptxas"));
+  expect_one_line(dump({"--stage", "cubin"}, no_tools()), 1,
+                  AllOf(HasSubstr("/no/ptxas"),
+                        HasSubstr("; fix: unset HEDDLE_PTXAS, or set it to the absolute path of "
+                                  "ptxas")));
   const Outcome both = dump({"--stage", "ptx,cubin"}, no_tools());
   expect_one_line(both, 1, HasSubstr("/no/ptxas"));
   EXPECT_THAT(both.out, HasSubstr(".entry row_sum"));
@@ -206,18 +209,28 @@ TEST(DumpTest, AnswersMisuseWithOneLine) {
   expect_misused(dump({"--stage", "ptxx"}),
                  "unknown stage 'ptxx'; did you mean 'ptx'?; there are trace, constants, ir, ptx, "
                  "cubin, sass and all");
+  for (const char* list : {"ir,", ",ir", "ir,,ptx"}) {
+    expect_misused(dump({"--stage", list}), absl::StrCat("empty stage name in --stage '", list,
+                                                         "'; fix: leave out the extra comma"));
+  }
+  expect_misused(dump({"--stage", ""}), "--stage: is empty; it takes STAGE");
   expect_misused(dump({"--arch", "sm_12"}),
                  "unknown target 'sm_12'; there are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, "
                  "sm_100a, sm_103, sm_110, sm_120");
   expect_misused(dump({"--passes", "fold,cs"}),
                  "unknown pass 'cs' in pipeline 'fold,cs'; did you mean 'cse'?");
+  expect_misused(dump({"--passes", "fold,,cse"}),
+                 "empty pass name in --passes 'fold,,cse'; fix: leave out the extra comma");
   expect_misused(dump({"--print-after", "fould"}),
                  "unknown pass 'fould' in print_after; did you mean 'fold'?");
-  expect_misused(dump({"--pass-limit", "-3"}), HasSubstr("--pass-limit"));
+  expect_misused(dump({"--pass-limit", "-3"}),
+                 "--pass-limit: '-3' is no whole number from 0 to 1000000");
   expect_misused(dump({"--json", "-o", "x"}), HasSubstr("--json"));
   expect_misused(dump({"--stage", "ptx", "-o", "/dev/null/x"}), HasSubstr("/dev/null/x"));
   expect_misused(heddle_command({"dump", "not_dumped", "--plugin", HEDDLE_FAULTY_PLUGIN}),
                  "kernel 'not_dumped' offers nothing to compile");
+  expect_misused(heddle_command({"dump", "null_variant", "--plugin", HEDDLE_FAULTY_PLUGIN}),
+                 "kernel 'null_variant': its variant names no kernel (source is null)");
 }
 
 TEST(HeddleDumpTest, ShowsTheKernelsOfAnyProgram) {
@@ -238,9 +251,36 @@ TEST(HeddleDumpTest, ShowsTheKernelsOfAnyProgram) {
   EXPECT_THAT(slurp(dir.file("row_sum.ir")), StartsWith("kernel @row_sum("));
 
   const Outcome ptx = dump({"--stage", "trace"}, {"HEDDLE_DUMP=ptx"});
-  EXPECT_THAT(ptx.err, Not(HasSubstr("ptx ---")));  // not reached
+  EXPECT_THAT(ptx.err, StartsWith("heddle: HEDDLE_DUMP=ptx showed nothing: "));  // not reached
   EXPECT_THAT(dump({"--stage", "ptx"}, {"HEDDLE_DUMP=ptx"}).err,
               StartsWith("--- row_sum: ptx ---\n"));
+}
+
+TEST(HeddleDumpTest, SaysOnceWhatItDoesNotKnow) {
+  const TempDir dir;
+  make_npy(dir.file("x.npy"), ir::Scalar::kF32, {2, 2}, [](size_t i) { return i; });
+  const Arguments run = {"run", "row_sum", "--device", "interp", "--in", "x=" + dir.file("x.npy")};
+  constexpr char kTakes[] =
+      " ignored; it takes trace, ir, ptx, constants or all, several with commas";
+  for (const char* word : {"bogus", "1", "PTX", "cubin", "trace:ptx"}) {
+    expect_one_line(heddle_command(run, {absl::StrCat("HEDDLE_DUMP=", word)}), 0,
+                    absl::StrCat("HEDDLE_DUMP: '", word, "'", kTakes));
+  }
+  const Outcome both = heddle_command(run, {"HEDDLE_DUMP=sass, ir ,bogus"});
+  EXPECT_THAT(both.err, AllOf(StartsWith(absl::StrCat("heddle: HEDDLE_DUMP: 'sass', 'bogus'",
+                                                      kTakes, "\n--- row_sum: ir ---\n"))));
+  EXPECT_EQ(heddle_command(run, {"HEDDLE_DUMP="}).err, "");
+}
+
+TEST(HeddleDumpTest, SaysThatTheInterpreterHasNoPtx) {
+  const TempDir dir;
+  make_npy(dir.file("x.npy"), ir::Scalar::kF32, {2, 2}, [](size_t i) { return i; });
+  expect_one_line(
+      heddle_command({"run", "row_sum", "--device", "interp", "--in", "x=" + dir.file("x.npy")},
+                     {"HEDDLE_DUMP=ptx"}),
+      0,
+      "HEDDLE_DUMP=ptx showed nothing: no kernel was compiled as far as PTX, which the interpreter "
+      "does not need; 'heddle dump KERNEL --stage ptx' shows it without a GPU");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 using codegen::TempDir;
 using codegen::write_file;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -84,13 +85,24 @@ TEST(OptTest, WatchesPasses) {
                                  Not(HasSubstr("after dce")), HasSubstr("all passes")));
 }
 
-TEST(OptTest, AWrongKernelIsAFailureWithItsLine) {
+// A file that breaks a rule of meaning is as wrong as one that breaks a rule of syntax.
+TEST(OptTest, AWrongKernelIsMisuseWithItsLine) {
   std::string wrong = kScale;
   wrong.replace(wrong.find("store %x, %r"), 12, "store %x, %i");
   const Outcome done = opt({"--verify"}, wrong);
-  EXPECT_EQ(done.exit_code, 1);
+  EXPECT_EQ(done.exit_code, 2);
   EXPECT_THAT(done.err, AllOf(StartsWith("heddle: kernel 'scale' "), HasSubstr("stdin:7")));
   EXPECT_EQ(done.out, "");
+}
+
+// Right IR that cannot be assembled is a failure, and what keeps it from that may be cured.
+TEST(OptTest, AMissingPtxasIsAFailure) {
+  const Outcome done =
+      heddle_command({"opt", "-", "--emit", "cubin"}, {"HEDDLE_PTXAS=/no/ptxas"}, kScale);
+  expect_one_line(done, 1,
+                  AllOf(StartsWith("ptxas from HEDDLE_PTXAS (/no/ptxas) cannot be used: "),
+                        EndsWith("; fix: unset HEDDLE_PTXAS, or set it to the absolute path "
+                                 "of ptxas")));
 }
 
 TEST(OptTest, AnswersMisuseWithOneLine) {
@@ -103,6 +115,14 @@ TEST(OptTest, AnswersMisuseWithOneLine) {
   expect_misused(opt({}, "kernel @k() {\n  %x = lod %y : f32\n}\n"), StartsWith("stdin:2:"));
   expect_misused(opt({"--passes", "flod"}, kScale),
                  "unknown pass 'flod' in pipeline 'flod'; did you mean 'fold'?");
+  expect_misused(opt({"--passes", "fold,,cse"}, kScale),
+                 "empty pass name in --passes 'fold,,cse'; fix: leave out the extra comma");
+  expect_misused(opt({"--print-before", "fold,"}, kScale),
+                 "empty pass name in --print-before 'fold,'; fix: leave out the extra comma");
+  expect_misused(heddle_command({"opt", ""}),
+                 HasSubstr("is empty; it takes a file, or - for stdin"));
+  expect_misused(opt({"-o", ""}, kScale), HasSubstr("is empty; it takes FILE"));
+  expect_misused(opt({"--arch", ""}, kScale), "--arch: is empty; it takes SM");
   expect_misused(opt({"--emit", "exe"}, kScale), HasSubstr("--emit"));
   expect_misused(opt({"--arch", "sm_1"}, kScale), StartsWith("unknown target 'sm_1'; there are "));
   expect_misused(opt({"-o", dir.file("no/such/file")}, kScale),
@@ -140,7 +160,7 @@ TEST(OptTest, RunsTheFiletests) {
   ASSERT_FALSE(tests.empty());
   for (const Filetest& test : tests) {
     const Outcome done = heddle_command({"opt", test.path, "--passes", test.passes, "--verify"});
-    EXPECT_EQ(done.exit_code, test.error_lines.empty() ? 0 : 1) << test.path << "\n" << done.err;
+    EXPECT_EQ(done.exit_code, test.error_lines.empty() ? 0 : 2) << test.path << "\n" << done.err;
     for (const int line : test.error_lines) {
       EXPECT_THAT(done.err, HasSubstr(absl::StrCat(test.path, ":", line, ": error: ")));
     }

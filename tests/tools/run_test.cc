@@ -1,5 +1,6 @@
 // heddle run.
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/match.h"
 #include "command_testing.h"
@@ -14,6 +15,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class RunTest : public ::testing::Test {
@@ -120,7 +122,7 @@ TEST_F(RunTest, AFaultyKernelIsAFailureWithItsLine) {
 
 TEST_F(RunTest, AFaultyReferenceIsAFailure) {
   expect_one_line(run_faulty("short_reference", {"--check"}), 1,
-                  "the reference of kernel 'short_reference' has 1 elements for 'y', which has 40");
+                  "the reference of kernel 'short_reference' has 1 element for 'y', which has 40");
   expect_one_line(run_faulty("other_reference", {"--check"}), 1,
                   "the reference of kernel 'other_reference' speaks of 'z' in a way that does not "
                   "fit its outputs");
@@ -130,13 +132,19 @@ TEST_F(RunTest, AFaultyReferenceIsAFailure) {
 TEST_F(RunTest, AMissingGpuIsAFailureThatSaysWhatWorks) {
   const Outcome done = heddle_command({"run", "row_sum", "--device", "cuda:0"},
                                       {"HEDDLE_CUDA_LIBRARY=/no/libcuda.so"});
-  expect_one_line(done, 1, HasSubstr("interp"));
+  expect_one_line(done, 1,
+                  AllOf(HasSubstr("the interpreter still works: --device interp"),
+                        Not(HasSubstr("Device::open"))));
 }
 
 TEST_F(RunTest, AnswersMisuseWithOneLine) {
   make_npy(dir_.file("x.npy"), Scalar::kF32, {4, 4}, [](size_t i) { return i; });
   make_npy(dir_.file("v.npy"), Scalar::kF32, {4}, [](size_t i) { return i; });
   make_npy(dir_.file("d.npy"), Scalar::kF64, {4, 4}, [](size_t i) { return i; });
+  absl::StatusOr<HostArray> integers = HostArray::allocate({Scalar::kI32, {4, 4}});
+  ASSERT_TRUE(integers.ok()) << integers.status();
+  std::memset(integers->data.get(), 0, integers->byte_count);
+  ASSERT_TRUE(write_npy(dir_.file("i.npy"), *integers).ok());
   const std::string x = in("x", "x.npy");
   const std::string whole = slurp(dir_.file("x.npy"));
   write_file(dir_.file("cut.npy"), whole.substr(0, whole.size() - 1));
@@ -148,22 +156,38 @@ TEST_F(RunTest, AnswersMisuseWithOneLine) {
   expect_misused(run("row_sum", {"--chek"}),
                  "run: unexpected argument '--chek'; did you mean '--check'? ('heddle run --help' "
                  "shows all)");
-  expect_misused(run("row_sum", {"--in", "x"}), "--in wants NAME=VALUE, not 'x'");
-  expect_misused(run("row_sum", {"--in", "=x.npy"}), "--in wants NAME=VALUE, not '=x.npy'");
+  expect_misused(run("row_sum", {"--in", "x"}), "--in wants NAME=FILE, not 'x'");
+  expect_misused(run("row_sum", {"--in", "=x.npy"}), "--in wants NAME=FILE, not '=x.npy'");
+  expect_misused(run("row_sum", {"--in", "x="}), "--in wants NAME=FILE, not 'x='");
+  expect_misused(run("row_sum", {"--in", x, "--out", "y="}), "--out wants NAME=FILE, not 'y='");
+  expect_misused(run("row_sum", {"--in", ""}), "--in: is empty; it takes NAME=FILE");
   expect_misused(run("row_sum", {"--in", x, "--in", x}), "--in gives 'x' twice");
-  expect_misused(run("row_sum", {"--in", x, "--out", "y"}), "--out wants NAME=VALUE, not 'y'");
+  expect_misused(run("row_sum", {"--in", x, "--out", "y"}), "--out wants NAME=FILE, not 'y'");
   expect_misused(run("row_sum", {"--in", x, "--set", "dtype"}),
                  "--set wants NAME=VALUE, not 'dtype'");
   expect_misused(run("row_sum", {"--in", x, "--set", "dtpye=f32"}),
                  "kernel 'row_sum' has no setting 'dtpye'; it has dtype");
   expect_misused(run("row_sum", {"--in", x, "--set", "dtype=f8"}),
                  "setting 'dtype' of kernel 'row_sum' cannot be 'f8': it is one of f32, f16, bf16");
-  expect_misused(run("row_sum", {"--in", x, "--repeat", "-1"}), HasSubstr("--repeat"));
-  expect_misused(run("row_sum", {"--in", x, "--repeat", "many"}), HasSubstr("--repeat"));
+  for (const char* number : {"-1", "many", "1.5", "1000001", "99999999999999999999"}) {
+    expect_misused(run("row_sum", {"--in", x, "--repeat", number}),
+                   absl::StrCat("--repeat: '", number, "' is no whole number from 0 to 1000000"));
+  }
   expect_misused(run("row_sum", {}), HasSubstr("input x"));
-  expect_misused(run("row_sum", {"--in", in("x", "v.npy")}), HasSubstr("matrix"));
-  expect_misused(run("row_sum", {"--in", in("x", "d.npy")}), HasSubstr("f64"));
-  expect_misused(run("row_sum", {"--in", x, "--set", "dtype=bf16"}), HasSubstr("bf16"));
+  expect_misused(run("row_sum", {"--in", in("x", "v.npy")}),
+                 "'x' is f32[4], and kernel 'row_sum' takes a tensor of 2 modes, not of 1; fix: "
+                 "reshape what is in the file");
+  for (const char* other : {"d.npy", "i.npy"}) {
+    expect_misused(run("row_sum", {"--in", in("x", other)}),
+                   absl::StrCat("'x' is ", other[0] == 'd' ? "f64" : "i32",
+                                "[4, 4], and kernel 'row_sum' takes f32, f16, bf16; fix: convert "
+                                "the file"));
+  }
+  expect_misused(run("row_sum", {"--in", x, "--set", "dtype=bf16"}),
+                 "'x' is f32[4, 4], and kernel 'row_sum' takes bf16; fix: --set dtype=f32, or "
+                 "convert the file");
+  expect_misused(run("row_sum", {"--in", in("z", "x.npy")}),
+                 "kernel 'row_sum' has no parameter 'z'; it has x, y");
   expect_misused(run("row_sum", {"--in", x, "--in", in("z", "v.npy")}),
                  "kernel 'row_sum' has no parameter 'z'; it has x, y");
   expect_misused(run("row_sum", {"--in", x, "--in", in("y", "v.npy")}),
@@ -180,8 +204,28 @@ TEST_F(RunTest, AnswersMisuseWithOneLine) {
                  absl::StrCat(dir_.path(), ": is a folder, not a .npy file"));
   expect_misused(run("row_sum", {"--in", x, "--out", in("y", "no/y.npy")}),
                  dir_.file("no/y.npy: cannot be written: No such file or directory"));
+  expect_misused(run("row_sum", {"--in", x, "--out", absl::StrCat("y=", dir_.path())}),
+                 absl::StrCat(dir_.path(), ": cannot be written: Is a directory"));
+  expect_misused(heddle_command({"run", "row_sum", "--device", ""}),
+                 "--device: is empty; it takes interp|cuda:N");
   expect_misused(heddle_command({"run", "row_sum", "--device", "tpu"}),
                  StartsWith("'tpu' names no device"));
+}
+
+// Nothing has run, let alone been lost, when an output has nowhere to go.
+TEST_F(RunTest, LooksWhereOutputsGoBeforeItRuns) {
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {4, 4}, [](size_t i) { return i; });
+  const std::string x = in("x", "x.npy");
+  EXPECT_THAT(run("row_sum", {"--in", x, "--out", in("y", "no/y.npy")}).out,
+              Not(HasSubstr("launch")));
+  // Looking leaves what is there as it is.
+  write_file(dir_.file("y.npy"), "before");
+  EXPECT_EQ(
+      run("row_sum", {"--in", x, "--out", in("y", "y.npy"), "--out", in("z", "z.npy")}).exit_code,
+      2);
+  EXPECT_EQ(slurp(dir_.file("y.npy")), "before");
+  EXPECT_EQ(run("row_sum", {"--in", x, "--out", in("y", "y.npy"), "--repeat", "010"}).exit_code, 0);
+  EXPECT_NE(slurp(dir_.file("y.npy")), "before");
 }
 
 TEST_F(RunTest, SaysWhatAKernelLacks) {
@@ -192,6 +236,8 @@ TEST_F(RunTest, SaysWhatAKernelLacks) {
   expect_misused(run_faulty("short_plan", {}),
                  "the launch plan of kernel 'short_plan' does not have an entry for each parameter "
                  "of the kernel");
+  expect_misused(run_faulty("null_plan", {}),
+                 "kernel 'null_plan': its launch plan names no kernel (source is null)");
 }
 
 }  // namespace

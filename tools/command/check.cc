@@ -90,8 +90,9 @@ absl::StatusOr<Verdict> check_results(const ChosenKernel& kernel, const HostArra
     const std::vector<double> actual = to_doubles(array.shape.dtype, array.bytes());
     if (actual.size() != count) {
       return absl::InternalError(absl::StrCat("the reference of kernel '", kernel.entry->name,
-                                              "' has ", count, " elements for '", name,
-                                              "', which has ", actual.size()));
+                                              "' has ",
+                                              ir::counted(static_cast<int64_t>(count), "element"),
+                                              " for '", name, "', which has ", actual.size()));
     }
     const Comparison comparison = compare(actual, reference);
     absl::StrAppend(&verdict.text, describe(comparison, name, array.shape, actual, reference),

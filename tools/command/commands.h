@@ -38,7 +38,7 @@ Exit run_kernel(const RunOptions& options);
 // Shows what becomes of a registered kernel.
 struct DumpOptions {
   KernelChoice choice;
-  std::vector<std::string> stages;  // none: all, or with stats none
+  std::vector<std::string> stages;  // "trace,ir" each; none: all, or with stats none
   std::string arch;                 // empty: the kernel's own choice
   PassOptions passes;
   bool stats = false;

@@ -16,7 +16,9 @@
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/specialize.h"
+#include "heddle/tools/command/advice.h"
 #include "heddle/tools/command/commands.h"
+#include "heddle/tools/command/option_values.h"
 #include "heddle/tools/command/output.h"
 #include "heddle/tools/command/statistics.h"
 #include "nlohmann/json.hpp"
@@ -43,7 +45,12 @@ struct Wish {
 absl::StatusOr<Wish> wish_of(const DumpOptions& options) {
   Wish wish;
   wish.stats = options.stats;
-  std::vector<std::string> names = options.stages;
+  std::vector<std::string> names;
+  for (const std::string& list : options.stages) {
+    const absl::StatusOr<std::vector<std::string>> more = split_list("--stage", "stage", list);
+    if (!more.ok()) return more.status();
+    names.insert(names.end(), more->begin(), more->end());
+  }
   if (names.empty() && !options.stats) names = {"all"};
   for (const std::string& name : names) {
     if (name == "all") {
@@ -176,7 +183,7 @@ Json to_json(const Findings& found, const ChosenKernel& kernel, const Wish& wish
   }
   Json problems = Json::array();
   for (const absl::Status& problem : {found.failure, found.lack}) {
-    if (!problem.ok()) problems.push_back(std::string(problem.message()));
+    if (!problem.ok()) problems.push_back(advise(problem.message()));
   }
   json["problems"] = std::move(problems);
   return json;
@@ -255,6 +262,10 @@ Exit dump_kernel(const DumpOptions& options) {
   }
   absl::StatusOr<runtime::Variant> variant = kernel->entry->variant(kernel->settings);
   if (!variant.ok()) return misused(variant.status());
+  if (variant->source == nullptr) {
+    return misused(absl::StrCat("kernel '", kernel->entry->name,
+                                "': its variant names no kernel (source is null)"));
+  }
   const bool lone_cubin = wish->stages.size() == 1 && wish->has("cubin") && !wish->stats;
   if (lone_cubin && !options.json && options.folder.empty() && stdout_is_terminal()) {
     return misused("machine code is no text: name a folder with -o, or redirect the output");

@@ -8,6 +8,7 @@
 #include "heddle/ir/target.h"
 #include "heddle/runtime/cuda/driver.h"
 #include "heddle/runtime/device.h"
+#include "heddle/tools/command/advice.h"
 #include "heddle/tools/command/commands.h"
 #include "nlohmann/json.hpp"
 
@@ -30,7 +31,7 @@ std::string one_line(absl::string_view text) { return absl::StrReplaceAll(text, 
 Finding missing(absl::string_view name, const absl::Status& why,
                 absl::string_view what_works = {}) {
   const std::string message =
-      absl::StrCat(one_line(why.message()), what_works.empty() ? "" : "; ", what_works);
+      advise(absl::StrCat(one_line(why.message()), what_works.empty() ? "" : "; ", what_works));
   return {std::string(name), absl::StrCat("missing: ", message), {{"missing", message}}};
 }
 

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/stream.h"
+#include "heddle/tools/command/input_check.h"
 #include "heddle/tools/command/stopwatch.h"
 
 namespace heddle::tools {
@@ -122,48 +122,7 @@ absl::Status launch_timed(const Device& device, const Stream& stream,
   return absl::OkStatus();
 }
 
-// Whether the inputs are what the plan's parameters need, neither more nor less.
-absl::Status check_inputs(const LaunchPlan& plan, const HostArrays& inputs) {
-  std::vector<absl::string_view> names;
-  for (const LaunchPlan::Parameter& parameter : plan.parameters) names.push_back(parameter.name);
-  for (const auto& [name, array] : inputs) {
-    const auto parameter =
-        std::find_if(plan.parameters.begin(), plan.parameters.end(),
-                     [&, &wanted = name](const auto& p) { return p.name == wanted; });
-    if (parameter == plan.parameters.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("kernel '", plan.source->name(),
-                                                     "' has no parameter '", name, "'; it has ",
-                                                     absl::StrJoin(names, ", ")));
-    }
-    if (parameter->is_scalar || parameter->output) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", name, "' is ", parameter->is_scalar ? "a scalar" : "an output",
-                       " of kernel '", plan.source->name(), "', not an input"));
-    }
-    const ir::Type type =
-        plan.source->params()[static_cast<size_t>(parameter - plan.parameters.begin())].type;
-    if (array.shape.dtype != type.scalar) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", name, "' is ", describe(array.shape), ", and kernel '",
-                       plan.source->name(), "' takes ", ir::info(type.scalar).name,
-                       ": convert the file, or choose another variant "
-                       "with --set"));
-    }
-  }
-  for (const LaunchPlan::Parameter& parameter : plan.parameters) {
-    if (!parameter.is_scalar && !parameter.output && inputs.count(parameter.name) == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("kernel '", plan.source->name(),
-                                                     "' needs the input '", parameter.name, "'"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
-
-std::string describe(const runtime::TensorShape& shape) {
-  return absl::StrCat(ir::info(shape.dtype).name, "[", absl::StrJoin(shape.extents, ", "), "]");
-}
 
 absl::StatusOr<Device> open_device(const std::string& name) {
   if (!name.empty()) return Device::open(name);
@@ -172,16 +131,25 @@ absl::StatusOr<Device> open_device(const std::string& name) {
 }
 
 absl::StatusOr<LaunchPlan> make_plan(const ChosenKernel& kernel, const HostArrays& inputs) {
-  std::map<std::string, runtime::TensorShape> shapes;
+  InputShapes shapes;
   for (const auto& [name, array] : inputs) shapes[name] = array.shape;
   absl::StatusOr<LaunchPlan> plan = kernel.entry->plan(kernel.settings, shapes);
-  if (!plan.ok()) return plan;
-  if (plan->source == nullptr || plan->parameters.size() != plan->source->params().size()) {
+  if (!plan.ok()) {
+    // Kernels word their refusals themselves. What is wrong with any kernel's inputs is said here,
+    // since this knows the settings that would help.
+    const absl::Status general = check_inputs(kernel, shapes);
+    return general.ok() ? plan : general;
+  }
+  if (plan->source == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "kernel '", kernel.entry->name, "': its launch plan names no kernel (source is null)"));
+  }
+  if (plan->parameters.size() != plan->source->params().size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the launch plan of kernel '", kernel.entry->name,
                      "' does not have an entry for each parameter of the kernel"));
   }
-  if (absl::Status s = check_inputs(*plan, inputs); !s.ok()) return s;
+  if (absl::Status s = check_inputs(kernel, *plan, shapes); !s.ok()) return s;
   return plan;
 }
 

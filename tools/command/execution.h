@@ -20,14 +20,11 @@ namespace heddle::tools {
 
 using HostArrays = std::map<std::string, HostArray, std::less<>>;
 
-// "f32[1024, 1000]"
-std::string describe(const runtime::TensorShape& shape);
-
 // By name; without one, cuda:0 where there is a GPU, else the interpreter.
 absl::StatusOr<Device> open_device(const std::string& name);
 
 // How the kernel launches on these inputs. kInvalidArgument where they are not what its parameters
-// need, neither more nor less.
+// need, neither more nor less (input_check.h).
 absl::StatusOr<runtime::LaunchPlan> make_plan(const ChosenKernel& kernel, const HostArrays& inputs);
 
 struct Execution {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "heddle/ir/wording.h"
+#include "heddle/tools/command/option_values.h"
 #include "heddle/tools/command/outcome.h"
 
 namespace heddle::tools {
@@ -48,29 +49,11 @@ absl::StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice) {
                                             ir::suggest(choice.kernel, names),
                                             " ('heddle list' shows all)"));
   }
-  const absl::StatusOr<std::map<std::string, std::string>> given =
-      parse_assignments("--set", choice.settings);
+  const absl::StatusOr<Assignments> given = parse_assignments("--set", choice.settings);
   if (!given.ok()) return given.status();
   absl::StatusOr<runtime::Settings> settings = runtime::resolve_settings(*entry, *given);
   if (!settings.ok()) return settings.status();
   return ChosenKernel{entry, *std::move(settings)};
-}
-
-absl::StatusOr<std::map<std::string, std::string>> parse_assignments(
-    absl::string_view option, const std::vector<std::string>& arguments) {
-  std::map<std::string, std::string> pairs;
-  for (const std::string& argument : arguments) {
-    const size_t equals = argument.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(option, " wants NAME=VALUE, not '", argument, "'"));
-    }
-    const std::string name = argument.substr(0, equals);
-    if (!pairs.emplace(name, argument.substr(equals + 1)).second) {
-      return absl::InvalidArgumentError(absl::StrCat(option, " gives '", name, "' twice"));
-    }
-  }
-  return pairs;
 }
 
 absl::Status load_plugin(const std::string& path) {

@@ -1,13 +1,11 @@
 // Which registered kernel a command is about, and plug-ins that bring more of them.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "heddle/runtime/registry.h"
 
 namespace heddle::tools {
@@ -26,10 +24,6 @@ struct ChosenKernel {
 // kNotFound for an unknown kernel, with the nearest name; kInvalidArgument for settings that it
 // does not have.
 absl::StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice);
-
-// "NAME=VALUE" arguments of an option. kInvalidArgument for one without '=' or a name given twice.
-absl::StatusOr<std::map<std::string, std::string>> parse_assignments(
-    absl::string_view option, const std::vector<std::string>& arguments);
 
 // Loads a shared library for the kernels that it registers; it stays until the program ends.
 // kInvalidArgument where it is missing, cannot be loaded or registers none.

@@ -84,7 +84,7 @@ Exit optimize_file(const OptOptions& options) {
   }
   // Passes keep a right kernel right, and need one.
   if (absl::Status s = ir::to_status(describe(*kernel), ir::verify(*kernel)); !s.ok()) {
-    return failed(s);
+    return misused(s);
   }
   const std::string passes = options.passes.passes.value_or(std::string(ir::kDefaultPipeline));
   if (absl::Status s = check_pipeline(*kernel, passes, options.passes); !s.ok()) return misused(s);

@@ -4,13 +4,14 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "heddle/tools/command/advice.h"
 
 namespace heddle::tools {
 
 void remark(absl::string_view message) {
   // What was printed so far comes first where both streams are one.
   std::fflush(stdout);
-  absl::FPrintF(stderr, "heddle: %s\n", absl::StripTrailingAsciiWhitespace(message));
+  absl::FPrintF(stderr, "heddle: %s\n", advise(absl::StripTrailingAsciiWhitespace(message)));
 }
 
 Exit failed(absl::string_view message) {

@@ -10,10 +10,11 @@ namespace heddle::tools {
 enum class Exit : int {
   kDone = 0,
   kFailed = 1,   // a kernel, a result or something outside (ptxas, a GPU) is wrong
-  kMisused = 2,  // the command line or a file that it names is
+  kMisused = 2,  // the command line or a file that it names is; textual IR that breaks a rule too
 };
 
-// Both print "heddle: <message>" to stderr and return the code.
+// Both print "heddle: <message>" to stderr, as the command line says it (advice.h), and return the
+// code.
 Exit failed(absl::string_view message);
 Exit failed(const absl::Status& status);
 Exit misused(absl::string_view message);

@@ -4,10 +4,19 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 
 namespace heddle::tools {
+namespace {
+
+absl::Status not_written(const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, absl::StrCat(path, ": cannot be written"));
+}
+
+}  // namespace
 
 absl::Status write_file(const std::string& path, absl::string_view contents) {
   std::FILE* const file = std::fopen(path.c_str(), "we");
@@ -16,7 +25,17 @@ absl::Status write_file(const std::string& path, absl::string_view contents) {
   // A full disk may show only now.
   if (file != nullptr) written = std::fclose(file) == 0 && written;
   if (written) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be written"));
+  return not_written(path, errno);
+}
+
+absl::Status check_writable(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return not_written(path, EISDIR);
+  if (access(path.c_str(), W_OK) == 0) return absl::OkStatus();
+  if (errno != ENOENT) return not_written(path, errno);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  return not_written(path, errno);
 }
 
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }

@@ -1,6 +1,9 @@
 #include "heddle/tools/command/pass_options.h"
 
+#include <utility>
+
 #include "absl/strings/str_format.h"
+#include "heddle/tools/command/option_values.h"
 
 namespace heddle::tools {
 
@@ -15,6 +18,13 @@ ir::PipelineOptions pipeline_options(const PassOptions& options) {
 
 absl::Status check_pipeline(const ir::Kernel& kernel, absl::string_view passes,
                             const PassOptions& options) {
+  const std::pair<absl::string_view, absl::string_view> lists[] = {
+      {"--passes", passes},
+      {"--print-before", options.print_before},
+      {"--print-after", options.print_after}};
+  for (const auto& [option, list] : lists) {
+    if (const auto names = split_list(option, "pass", list); !names.ok()) return names.status();
+  }
   ir::PipelineOptions dry = pipeline_options(options);
   dry.verify_each = false;
   dry.pass_limit = 0;

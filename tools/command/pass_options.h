@@ -22,7 +22,8 @@ struct PassOptions {
 
 ir::PipelineOptions pipeline_options(const PassOptions& options);
 
-// Whether the pipeline and the options could work on this kernel; runs nothing.
+// Whether the pipeline and the options could work on this kernel; runs nothing. kInvalidArgument
+// for an empty name in a list too.
 absl::Status check_pipeline(const ir::Kernel& kernel, absl::string_view passes,
                             const PassOptions& options);
 

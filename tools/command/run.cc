@@ -8,15 +8,17 @@
 #include "heddle/tools/command/check.h"
 #include "heddle/tools/command/commands.h"
 #include "heddle/tools/command/execution.h"
+#include "heddle/tools/command/input_check.h"
+#include "heddle/tools/command/option_values.h"
+#include "heddle/tools/command/output.h"
 #include "heddle/tools/npy.h"
 
 namespace heddle::tools {
 namespace {
 
 using runtime::LaunchPlan;
-using Files = std::map<std::string, std::string>;
 
-absl::StatusOr<HostArrays> read_inputs(const Files& files) {
+absl::StatusOr<HostArrays> read_inputs(const Assignments& files) {
   HostArrays inputs;
   for (const auto& [name, path] : files) {
     absl::StatusOr<HostArray> array = read_npy(path);
@@ -27,8 +29,8 @@ absl::StatusOr<HostArrays> read_inputs(const Files& files) {
   return inputs;
 }
 
-// Whether every output that is to be written is one.
-absl::Status check_outputs(const LaunchPlan& plan, const Files& files) {
+// Whether every output that is to be written is one, and its file can be: the run may take long.
+absl::Status check_outputs(const LaunchPlan& plan, const Assignments& files) {
   std::vector<absl::string_view> written;
   for (size_t i = 0; i < plan.parameters.size(); ++i) {
     if (!plan.parameters[i].is_scalar && !plan.source->params()[i].type.read_only) {
@@ -41,6 +43,7 @@ absl::Status check_outputs(const LaunchPlan& plan, const Files& files) {
                                                      "' has no output '", name, "'; it writes ",
                                                      absl::StrJoin(written, ", ")));
     }
+    if (absl::Status s = check_writable(path); !s.ok()) return s;
   }
   return absl::OkStatus();
 }
@@ -59,9 +62,9 @@ Exit run_kernel(const RunOptions& options) {
   if (options.check && kernel->entry->reference == nullptr) {
     return misused(absl::StrCat("kernel '", name, "' has no reference to check against"));
   }
-  const absl::StatusOr<Files> input_files = parse_assignments("--in", options.inputs);
+  const absl::StatusOr<Assignments> input_files = parse_files("--in", options.inputs);
   if (!input_files.ok()) return misused(input_files.status());
-  const absl::StatusOr<Files> output_files = parse_assignments("--out", options.outputs);
+  const absl::StatusOr<Assignments> output_files = parse_files("--out", options.outputs);
   if (!output_files.ok()) return misused(output_files.status());
   const absl::StatusOr<Device> device = open_device(options.device);
   if (!device.ok()) {

@@ -104,6 +104,17 @@ KernelEntry with_short_plan(KernelEntry entry) {
   return entry;
 }
 
+KernelEntry with_null_variant(KernelEntry entry) {
+  entry.variant = [](const Settings&) { return absl::StatusOr<Variant>(Variant{}); };
+  return entry;
+}
+KernelEntry with_null_plan(KernelEntry entry) {
+  entry.plan = [](const Settings&, const std::map<std::string, TensorShape>&) {
+    return absl::StatusOr<LaunchPlan>(LaunchPlan{});
+  };
+  return entry;
+}
+
 const Registered entries[] = {
     Registered(with_reference(entry("wrong_result", copy), one_more)),
     Registered(with_reference(entry("short_reference", copy), too_short)),
@@ -114,6 +125,8 @@ const Registered entries[] = {
     Registered(without(entry("not_dumped", copy), false, true)),
     Registered(without(entry("not_run", copy), true, false)),
     Registered(with_short_plan(entry("short_plan", copy))),
+    Registered(with_null_variant(entry("null_variant", copy))),
+    Registered(with_null_plan(entry("null_plan", copy))),
 };
 
 }  // namespace

@@ -1,0 +1,55 @@
+#include "heddle/tools/command/option_values.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace heddle::tools {
+namespace {
+
+absl::StatusOr<Assignments> parse(absl::string_view option, absl::string_view form,
+                                  bool empty_values, const std::vector<std::string>& arguments) {
+  Assignments pairs;
+  for (const std::string& argument : arguments) {
+    const size_t equals = argument.find('=');
+    const bool whole = equals != 0 && equals != std::string::npos &&
+                       (empty_values || equals + 1 < argument.size());
+    if (!whole) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, " wants ", form, ", not '", argument, "'"));
+    }
+    const std::string name = argument.substr(0, equals);
+    if (!pairs.emplace(name, argument.substr(equals + 1)).second) {
+      return absl::InvalidArgumentError(absl::StrCat(option, " gives '", name, "' twice"));
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+absl::StatusOr<Assignments> parse_assignments(absl::string_view option,
+                                              const std::vector<std::string>& arguments) {
+  return parse(option, "NAME=VALUE", /*empty_values=*/true, arguments);
+}
+
+absl::StatusOr<Assignments> parse_files(absl::string_view option,
+                                        const std::vector<std::string>& arguments) {
+  return parse(option, "NAME=FILE", /*empty_values=*/false, arguments);
+}
+
+absl::StatusOr<std::vector<std::string>> split_list(absl::string_view option,
+                                                    absl::string_view noun,
+                                                    absl::string_view list) {
+  std::vector<std::string> words;
+  if (absl::StripAsciiWhitespace(list).empty()) return words;
+  for (const absl::string_view word : absl::StrSplit(list, ',')) {
+    words.emplace_back(absl::StripAsciiWhitespace(word));
+    if (!words.back().empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("empty ", noun, " name in ", option, " '", list,
+                                                   "'; fix: leave out the extra comma"));
+  }
+  return words;
+}
+
+}  // namespace heddle::tools
