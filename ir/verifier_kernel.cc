@@ -58,7 +58,9 @@ class KernelCheck {
       v_.error(
           absl::StrCat("a block of ", dim3_text(block), " threads cannot be launched: it has 1 to ",
                        kMaxBlockThreads, " threads, and at most ", kMaxBlock.z, " in z"),
-          "use a smaller block and more of them");
+          std::min({block.x, block.y, block.z}) < 1
+              ? "give a block at least one thread in x, y and z"
+              : "use a smaller block and more of them");
     }
     const Dim3 cluster = kernel_.cluster;
     if (std::min({cluster.x, cluster.y, cluster.z}) < 1 || cluster.x > kMaxClusterBlocks ||

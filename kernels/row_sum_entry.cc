@@ -57,13 +57,13 @@ absl::StatusOr<LaunchPlan> row_sum_plan(const Settings& settings,
   const auto x = inputs.find("x");
   if (x == inputs.end()) return absl::InvalidArgumentError("row_sum needs its input x");
   if (x->second.extents.size() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("row_sum's input x is a matrix; this one has ",
-                                                   x->second.extents.size(), " modes"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "row_sum's input x is a matrix, of rank 2; this one has rank ", x->second.extents.size()));
   }
   if (x->second.dtype != *dtype) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("row_sum's input x holds ", ir::info(x->second.dtype).name, " and dtype is ",
-                     ir::info(*dtype).name, "; fix: --set dtype=", ir::info(x->second.dtype).name));
+    return absl::InvalidArgumentError(absl::StrCat("row_sum's input x holds ",
+                                                   ir::info(x->second.dtype).name, " and dtype is ",
+                                                   ir::info(*dtype).name));
   }
   const int64_t rows = x->second.extents[0];
   const LaunchShape shape = row_sum_shape(rows, x->second.extents[1], ir::bytes_of(*dtype));

@@ -145,9 +145,9 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
     if (!params[i].type.is_view() || params[i].unbounded) continue;
     const std::string what = absl::StrCat(describe_argument(params, i), " of ", kernel);
     if (argument.rank != params[i].type.rank) {
-      return absl::InvalidArgumentError(absl::StrCat(what, " has ", argument.rank,
-                                                     " modes; the kernel takes ",
-                                                     static_cast<int>(params[i].type.rank)));
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " has ", ir::counted(argument.rank, "mode"), "; the kernel takes ",
+                       static_cast<int>(params[i].type.rank)));
     }
     for (int dim = 0; dim < argument.rank; ++dim) {
       if (argument.extents[dim] >= 0) continue;

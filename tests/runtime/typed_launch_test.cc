@@ -171,6 +171,9 @@ TEST_F(TypedLaunchTest, ArgumentsThatNoKernelTakesAreRefused) {
   EXPECT_THAT(row_sum.launch(stream_, {.grid = 4, .block = 2048}, as_tensor<const float>(y, {2, 2}),
                              as_tensor<float>(y, {4})),
               Fails(StatusCode::kInvalidArgument, "2048", "1024"));
+  EXPECT_THAT(row_sum.launch(stream_, {.grid = 4, .block = 0},
+                             as_tensor<const float>(large, {2, 2}), as_tensor<float>(large, {4})),
+              Fails(StatusCode::kInvalidArgument, "give a block at least one thread"));
 }
 
 TEST_F(TypedLaunchTest, HundredsOfParameters) {
@@ -323,6 +326,19 @@ TEST_F(TypedLaunchTest, AFullBlockWithMoreLiveValuesThanRegisters) {
                             as_tensor<float>(y, {elements})),
               IsOk());
   EXPECT_EQ(y.download<float>(stream_).value(), expected);
+}
+
+// Unloading a kernel waits for its launches.
+TEST_F(TypedLaunchTest, AKernelMayGoWhileItRuns) {
+  const int trips = on_gpu() ? 20'000'000 : 1000;  // some tenths of a second
+  const Buffer y = device_.upload<float>({0}).value();
+  {
+    const auto slow = define_kernel("slow(out, n)", [](Tensor<float, 1> out, Int n) {
+      out(0) = For(range(n), out(0), [](Int, Float sum) { return fma(sum, 0.5f, 1.0f); });
+    });
+    ASSERT_THAT(slow.launch(stream_, {}, as_tensor<float>(y, {1}), trips), IsOk());
+  }
+  EXPECT_EQ(y.download<float>(stream_).value(), (std::vector<float>{2}));
 }
 
 TEST_F(TypedLaunchTest, WhatWasMovedFromSaysSo) {
