@@ -34,8 +34,10 @@ inline Argument pointer_argument(uint64_t address) {
   return {.bits = address, .rank = 1, .end = UINT64_MAX};
 }
 
-inline Argument tensor_argument(uint64_t address, const int64_t* extents, const int64_t* strides,
-                                int rank, int element_bytes, int64_t capacity_bytes = -1) {
+[[gnu::always_inline]] inline Argument tensor_argument(uint64_t address, const int64_t* extents,
+                                                       const int64_t* strides, int rank,
+                                                       int element_bytes,
+                                                       int64_t capacity_bytes = -1) {
   Argument a{.bits = address,
              .extents = extents,
              .strides = strides,

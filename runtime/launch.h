@@ -84,13 +84,15 @@ class PackedArguments {
   static constexpr int kLeaves = heddle::Kernel<P...>::kLeaves;
 
   template <class Traits>
-  static Argument* pack(const typename Traits::Host& host, Argument* to) {
+  [[gnu::always_inline]] static inline Argument* pack(const typename Traits::Host& host,
+                                                      Argument* to) {
     heddle::detail::ArgumentLeaf leaves[Traits::kLeaves];
     Traits::fill(host, leaves);
     for (const heddle::detail::ArgumentLeaf& leaf : leaves) *to++ = measure(leaf);
     return to;
   }
-  static Argument measure(const heddle::detail::ArgumentLeaf& leaf) {
+  // Inlined, the rank and the kind of each argument are constants.
+  [[gnu::always_inline]] static inline Argument measure(const heddle::detail::ArgumentLeaf& leaf) {
     if (leaf.rank < 0) return scalar_argument(leaf.bits);
     if (leaf.extents == nullptr) return pointer_argument(leaf.bits);
     return tensor_argument(leaf.bits, leaf.extents, leaf.strides, leaf.rank, leaf.element_bytes,
