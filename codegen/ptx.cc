@@ -287,39 +287,11 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kWarpId:
       elements(op.result())[0] = entry(Entry::kWarp);
       return;
-    case Opcode::kAdd:
-    case Opcode::kSub:
-    case Opcode::kMul:
-    case Opcode::kDiv:
-    case Opcode::kRem:
-    case Opcode::kMin:
-    case Opcode::kMax:
-    case Opcode::kFma:
-    case Opcode::kSqrt:
-    case Opcode::kRcp:
-    case Opcode::kExp2:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-    case Opcode::kNot:
-    case Opcode::kShl:
-    case Opcode::kShr:
-    case Opcode::kNe:
-    case Opcode::kLt:
-    case Opcode::kLe:
-    case Opcode::kGt:
-    case Opcode::kGe:
-      return emit_regular(op);
-    case Opcode::kEq:
-      return emit_equal(op);
-    case Opcode::kNeg:
-      return emit_neg(op);
-    case Opcode::kAbs:
-      return emit_abs(op);
-    case Opcode::kSelect:
-      return emit_select(op);
-    case Opcode::kConvert:
-      return emit_convert(op);
+#define HEDDLE_OP(...)
+#define HEDDLE_ELEMENTWISE(name, ...) case Opcode::k##name:
+#include "heddle/ir/ops.def"
+#undef HEDDLE_OP
+      return emit_elementwise(op);
     case Opcode::kBitcast:
       return rename(op);
     case Opcode::kPack:

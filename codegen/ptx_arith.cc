@@ -19,6 +19,26 @@ void Emitter::print(absl::string_view mnemonic, const Operand& d,
   }
 }
 
+void Emitter::emit_elementwise(const Op& op) {
+  switch (op.opcode) {
+    case Opcode::kEq:
+      return emit_equal(op);
+    case Opcode::kNeg:
+      return emit_neg(op);
+    case Opcode::kAbs:
+      return emit_abs(op);
+    case Opcode::kSelect:
+      return emit_select(op);
+    case Opcode::kConvert:
+      return emit_convert(op);
+    case Opcode::kPopc:
+    case Opcode::kClz:
+      return emit_bit_count(op);
+    default:
+      return emit_regular(op);
+  }
+}
+
 void Emitter::emit_regular(const Op& op) {
   const Type t = type(op.operands[0]);
   const Instruction& instruction = instruction_for(op.opcode, t.scalar, target_);
@@ -108,6 +128,19 @@ void Emitter::emit_abs(const Op& op) {
     } else {
       move(d[i], a);
     }
+  }
+}
+
+// PTX counts the bits of 64-bit integers in 32.
+void Emitter::emit_bit_count(const Op& op) {
+  const Type t = type(op.result());
+  if (ir::info(t.scalar).bits == 32) return emit_regular(op);
+  Operand* const d = define(op.result());
+  for (int i = 0; i < layout_of(t).count; ++i) {
+    const Operand count = fresh(RegClass::kB32);
+    out_->instruction(op.opcode == Opcode::kPopc ? "popc.b64 " : "clz.b64 ", count, ", ",
+                      in_register(elements(op.operands[0])[i]));
+    out_->instruction("cvt.u64.u32 ", d[i], ", ", count);
   }
 }
 

@@ -185,11 +185,13 @@ class Emitter {
   Operand mask(const Op& op, size_t operand);
 
   // --- Arithmetic (ptx_arith.cc, ptx_convert.cc) ---
+  void emit_elementwise(const Op& op);
   void emit_regular(const Op& op);
   void emit_in_halves(const Op& op, const Instruction& instruction);
   void print(absl::string_view mnemonic, const Operand& d, absl::Span<const Spelled> operands);
   void emit_neg(const Op& op);
   void emit_abs(const Op& op);
+  void emit_bit_count(const Op& op);
   void emit_equal(const Op& op);
   void emit_select(const Op& op);
   void emit_convert(const Op& op);

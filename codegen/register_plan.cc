@@ -19,9 +19,11 @@ using ir::ValueId;
 
 // Float ops in whose result a NaN operand's sign and payload do not show.
 constexpr Opcode kArithmetic[] = {
-    Opcode::kAdd, Opcode::kSub,  Opcode::kMul, Opcode::kDiv,  Opcode::kMin, Opcode::kMax,
-    Opcode::kFma, Opcode::kSqrt, Opcode::kRcp, Opcode::kExp2, Opcode::kEq,  Opcode::kNe,
-    Opcode::kLt,  Opcode::kLe,   Opcode::kGt,  Opcode::kGe,
+    Opcode::kAdd,        Opcode::kSub,   Opcode::kMul,  Opcode::kDiv,       Opcode::kMin,
+    Opcode::kMax,        Opcode::kFma,   Opcode::kSqrt, Opcode::kRcp,       Opcode::kExp2,
+    Opcode::kEq,         Opcode::kNe,    Opcode::kLt,   Opcode::kLe,        Opcode::kGt,
+    Opcode::kGe,         Opcode::kRsqrt, Opcode::kLog2, Opcode::kSinApprox, Opcode::kCosApprox,
+    Opcode::kTanhApprox, Opcode::kFloor, Opcode::kCeil, Opcode::kTrunc,     Opcode::kRint,
 };
 // Results that are registers of the operands, or registers that the kernel's entry fills once, or
 // constants, or nothing.

@@ -4,6 +4,7 @@
 
 #include "heddle/dsl/builtins.h"
 #include "heddle/dsl/control.h"
+#include "heddle/dsl/integer.h"
 #include "heddle/dsl/kernel.h"
 #include "heddle/dsl/reduce.h"
 #include "heddle/dsl/value.h"

@@ -63,10 +63,11 @@ Node host_constant(H value, SourceLoc loc) {
 // Ops by the names that ir/ops.def gives them.
 namespace op {
 extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kFma, kSqrt, kRcp,
-    kExp2, kAnd, kOr, kXor, kNot, kShl, kShr, kEq, kNe, kLt, kLe, kGt, kGe, kSelect, kConvert,
-    kBitcast, kPack, kExtract, kSlice, kSplat, kThreadIdx, kBlockIdx, kBlockDim, kGridDim, kLaneId,
-    kWarpId, kBarrier, kWarpSync, kShflIdx, kShflUp, kShflDown, kShflXor, kVoteAny, kVoteAll,
-    kVoteUni, kBallot;
+    kMulHi, kRsqrt, kLog2, kSinApprox, kCosApprox, kTanhApprox, kFloor, kCeil, kTrunc, kRint, kPopc,
+    kClz, kBrev, kFunnelShl, kFunnelShr, kPrmt, kDp4a, kExp2, kAnd, kOr, kXor, kNot, kShl, kShr,
+    kEq, kNe, kLt, kLe, kGt, kGe, kSelect, kConvert, kBitcast, kPack, kExtract, kSlice, kSplat,
+    kThreadIdx, kBlockIdx, kBlockDim, kGridDim, kLaneId, kWarpId, kBarrier, kWarpSync, kShflIdx,
+    kShflUp, kShflDown, kShflXor, kVoteAny, kVoteAll, kVoteUni, kBallot;
 }  // namespace op
 
 // Records an op whose result type follows from its operands. Operands come one by one: every

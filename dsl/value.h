@@ -73,6 +73,16 @@ struct ShiftCount {
 template <class T>
 using BoolFor = Value<std::conditional_t<std::is_void_v<T>, T, bool>>;
 
+template <class T>
+using IntFor = Value<std::conditional_t<std::is_void_v<T>, T, int32_t>>;
+
+// A small count of type T as an int32_t.
+template <class T>
+Node to_int(const Node& count, SourceLoc loc) {
+  if constexpr (std::is_same_v<T, int32_t>) return count;
+  return emit_as(scalar_type<int32_t>(), op::kConvert, count, loc);
+}
+
 // Catches a kernel's value where C++ wants a bool.
 struct NoHostCondition {
   template <class B>
@@ -128,13 +138,37 @@ struct NumberOperators : CommonOperators<T> {
 template <class T>
 struct FloatOperators : NumberOperators<T> {
   HEDDLE_UNARY(sqrt, kSqrt)
-  HEDDLE_UNARY(rcp, kRcp)    // 1 / a, correctly rounded
-  HEDDLE_UNARY(exp2, kExp2)  // within 2 units in the last place
+  HEDDLE_UNARY(rcp, kRcp)  // 1 / a, correctly rounded
+  // Within 2 units in the last place; not for double.
+  HEDDLE_UNARY(exp2, kExp2)
+  HEDDLE_UNARY(log2, kLog2)
+  HEDDLE_UNARY(rsqrt, kRsqrt)
+  // The integer below, above, toward zero, and nearest (ties to even), as a float.
+  HEDDLE_UNARY(floor, kFloor)
+  HEDDLE_UNARY(ceil, kCeil)
+  HEDDLE_UNARY(trunc, kTrunc)
+  HEDDLE_UNARY(rint, kRint)
 };
 
 template <class T>
 struct IntegerOperators : NumberOperators<T> {
   HEDDLE_BINARY(operator%, kRem)
+  HEDDLE_BINARY(mulhi, kMulHi)  // the upper half of the product
+  HEDDLE_UNARY(brev, kBrev)     // the bits in reverse order
+  // Set bits; zeros above the highest set bit (all of them for 0); the lowest set bit's number,
+  // counted from 1 (0 for 0).
+  friend IntFor<T> popc(const Arg<T>& a) {
+    return IntFor<T>(to_int<T>(emit(op::kPopc, a.node, a.loc), a.loc));
+  }
+  friend IntFor<T> clz(const Arg<T>& a) {
+    return IntFor<T>(to_int<T>(emit(op::kClz, a.node, a.loc), a.loc));
+  }
+  friend IntFor<T> ffs(const Arg<T>& a) {
+    const Node lowest = emit(op::kAnd, a.node, emit(op::kNeg, a.node, a.loc), a.loc);
+    const Node above = to_int<T>(emit(op::kClz, lowest, a.loc), a.loc);
+    constexpr int32_t kBits = sizeof(T) * 8;
+    return IntFor<T>(emit(op::kSub, host_node(kBits), above, a.loc));
+  }
   HEDDLE_BINARY(operator&, kAnd)
   HEDDLE_BINARY(operator|, kOr)
   HEDDLE_BINARY(operator^, kXor)
@@ -261,4 +295,23 @@ requires detail::is_scalar<H> Value<H> select(const Bool& condition, H a, H b,
                                detail::host_node(b), loc));
 }
 
+// What the special function unit gives, fast and rough: sin and cos with an absolute error of 2^-20
+// between -pi and pi and more beyond, tanh with a relative one of 2^-10. Not for double.
+namespace fast {
+
+template <detail::Readable X>
+auto sin(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return Value<typename X::value_type>(detail::emit(detail::op::kSinApprox, x.read_node(loc), loc));
+}
+template <detail::Readable X>
+auto cos(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return Value<typename X::value_type>(detail::emit(detail::op::kCosApprox, x.read_node(loc), loc));
+}
+template <detail::Readable X>
+auto tanh(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return Value<typename X::value_type>(
+      detail::emit(detail::op::kTanhApprox, x.read_node(loc), loc));
+}
+
+}  // namespace fast
 }  // namespace heddle

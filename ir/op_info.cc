@@ -24,6 +24,7 @@ constexpr Scope kBlock = Scope::kBlock;
 constexpr Targets kEverywhere = Targets::kEverywhere;
 constexpr Targets kBf16Arith = Targets::kBf16Arith;
 constexpr Targets kNoF64 = Targets::kNoF64;
+constexpr Targets k32Bits = Targets::k32Bits;
 constexpr Targets kWgmma = Targets::kWgmma;
 
 constexpr Effects no_effects() { return {}; }

@@ -41,6 +41,8 @@ bool supports(const Target& target, Targets rule, Scalar scalar) {
       return scalar != Scalar::kBF16 || target.sm >= 90;
     case Targets::kNoF64:
       return scalar != Scalar::kF64;
+    case Targets::k32Bits:
+      return info(scalar).bits == 32;
     case Targets::kWgmma:
       return target.sm == 90 && target.arch_specific;
   }

@@ -48,6 +48,7 @@ enum class Targets : uint8_t {
   kEverywhere,
   kBf16Arith,  // bf16 needs sm_90
   kNoF64,      // no architecture has it for f64
+  k32Bits,     // no architecture has it for other than 32-bit elements
   kWgmma,      // sm_90a alone
 };
 

@@ -63,6 +63,10 @@ class RuleCheck {
         return check_accumulator(result_type());
       case Opcode::kWgmma:
         return check_wgmma();
+#define HEDDLE_OP(...)
+#define HEDDLE_ELEMENTWISE(name, ...) case Opcode::k##name:
+#include "heddle/ir/ops.def"
+#undef HEDDLE_OP
       case Opcode::kYield:
       case Opcode::kWhile:
       case Opcode::kIf:
@@ -72,33 +76,6 @@ class RuleCheck {
       case Opcode::kGridDim:
       case Opcode::kLaneId:
       case Opcode::kWarpId:
-      case Opcode::kAdd:
-      case Opcode::kSub:
-      case Opcode::kMul:
-      case Opcode::kDiv:
-      case Opcode::kRem:
-      case Opcode::kMin:
-      case Opcode::kMax:
-      case Opcode::kNeg:
-      case Opcode::kAbs:
-      case Opcode::kFma:
-      case Opcode::kSqrt:
-      case Opcode::kRcp:
-      case Opcode::kExp2:
-      case Opcode::kAnd:
-      case Opcode::kOr:
-      case Opcode::kXor:
-      case Opcode::kNot:
-      case Opcode::kShl:
-      case Opcode::kShr:
-      case Opcode::kEq:
-      case Opcode::kNe:
-      case Opcode::kLt:
-      case Opcode::kLe:
-      case Opcode::kGt:
-      case Opcode::kGe:
-      case Opcode::kSelect:
-      case Opcode::kConvert:
       case Opcode::kBarrier:
       case Opcode::kShflIdx:
       case Opcode::kShflUp:

@@ -4,6 +4,9 @@
 namespace heddle::ir::interp {
 namespace {
 
+using NoF64 = ScalarList<Scalar::kF16, Scalar::kBF16, Scalar::kF32>;
+using Words = ScalarList<Scalar::kI32, Scalar::kU32>;
+
 constexpr OpcodeRow kRows[] = {
     {Opcode::kAdd, binary_row<Add>(Numbers{})},
     {Opcode::kSub, binary_row<Sub>(Numbers{})},
@@ -22,7 +25,24 @@ constexpr OpcodeRow kRows[] = {
     {Opcode::kNot, unary_row<Not>(BitTypes{})},
     {Opcode::kShl, shift_row<Shl>(Integers{})},
     {Opcode::kShr, shift_row<Shr>(Integers{})},
-    {Opcode::kExp2, unary_row<Exp2>(ScalarList<Scalar::kF16, Scalar::kBF16, Scalar::kF32>{})},
+    {Opcode::kMulHi, binary_row<MulHi>(Integers{})},
+    {Opcode::kExp2, unary_row<Exp2>(NoF64{})},
+    {Opcode::kRsqrt, unary_row<Rsqrt>(NoF64{})},
+    {Opcode::kLog2, unary_row<Log2>(NoF64{})},
+    {Opcode::kSinApprox, unary_row<Sin>(NoF64{})},
+    {Opcode::kCosApprox, unary_row<Cos>(NoF64{})},
+    {Opcode::kTanhApprox, unary_row<Tanh>(NoF64{})},
+    {Opcode::kFloor, unary_row<Floor>(Floats{})},
+    {Opcode::kCeil, unary_row<Ceil>(Floats{})},
+    {Opcode::kTrunc, unary_row<Trunc>(Floats{})},
+    {Opcode::kRint, unary_row<Rint>(Floats{})},
+    {Opcode::kPopc, unary_row<Popc>(Integers{})},
+    {Opcode::kClz, unary_row<Clz>(Integers{})},
+    {Opcode::kBrev, unary_row<Brev>(Integers{})},
+    {Opcode::kFunnelShl, funnel_row<FunnelShl>(Words{})},
+    {Opcode::kFunnelShr, funnel_row<FunnelShr>(Words{})},
+    {Opcode::kPrmt, ternary_row<Prmt>(ScalarList<Scalar::kU32>{})},
+    {Opcode::kDp4a, ternary_row<Dp4a>(Words{})},
     {Opcode::kFma, ternary_row<Fma>(ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64,
                                                Scalar::kU64, Scalar::kF16, Scalar::kBF16>{})},
 };

@@ -44,6 +44,20 @@ const Instr* run_shift(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
+// Likewise, behind two operands.
+template <class Function, class T>
+const Instr* run_funnel(const Instr* instr, Warp& warp) {
+  const uint32_t count = instr->count;
+  T* __restrict d = warp.reg<T>(instr->dst);
+  const T* a = warp.reg<T>(instr->a);
+  const T* b = warp.reg<T>(instr->b);
+  const uint32_t* c = warp.reg<uint32_t>(instr->c);
+  for (uint32_t e = 0; e < count; ++e, d += kLanes, a += kLanes, b += kLanes) {
+    for (int l = 0; l < kLanes; ++l) d[l] = Function::apply(a[l], b[l], c[l]);
+  }
+  return instr + 1;
+}
+
 template <class Function, class T>
 const Instr* run_ternary(const Instr* instr, Warp& warp) {
   const uint32_t count = instr->count;
@@ -96,6 +110,13 @@ template <class Function, Scalar... kTypes>
 constexpr HandlerRow shift_row(ScalarList<kTypes...>) {
   HandlerRow row{};
   ((row[static_cast<size_t>(kTypes)] = &run_shift<Function, WorkLane<Function, kTypes>>), ...);
+  return row;
+}
+
+template <class Function, Scalar... kTypes>
+constexpr HandlerRow funnel_row(ScalarList<kTypes...>) {
+  HandlerRow row{};
+  ((row[static_cast<size_t>(kTypes)] = &run_funnel<Function, WorkLane<Function, kTypes>>), ...);
   return row;
 }
 

@@ -120,38 +120,10 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kWarpId:
       return ambient(InitKind::kWarpId, 0);
 
-    case Opcode::kDiv:
-    case Opcode::kRem:
-      if (options_.checks && is_integer(type(op.result()).scalar)) {
-        emit(require_nonzero_handler(bytes_of(type(op.result()).scalar)),
-             {.a = reg(op.operands[1]), .count = type(op.result()).count});
-      }
-      return lower_elementwise(op);
-    case Opcode::kAdd:
-    case Opcode::kSub:
-    case Opcode::kMul:
-    case Opcode::kMin:
-    case Opcode::kMax:
-    case Opcode::kNeg:
-    case Opcode::kAbs:
-    case Opcode::kFma:
-    case Opcode::kSqrt:
-    case Opcode::kRcp:
-    case Opcode::kExp2:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-    case Opcode::kNot:
-    case Opcode::kShl:
-    case Opcode::kShr:
-    case Opcode::kEq:
-    case Opcode::kNe:
-    case Opcode::kLt:
-    case Opcode::kLe:
-    case Opcode::kGt:
-    case Opcode::kGe:
-    case Opcode::kSelect:
-    case Opcode::kConvert:
+#define HEDDLE_OP(...)
+#define HEDDLE_ELEMENTWISE(name, ...) case Opcode::k##name:
+#include "heddle/ir/ops.def"
+#undef HEDDLE_OP
       return lower_elementwise(op);
 
     case Opcode::kBitcast:
@@ -221,6 +193,11 @@ void Lowering::lower_op(OpId id) {
 
 void Lowering::lower_elementwise(const Op& op) {
   const Type result = type(op.result());
+  const bool divides = op.opcode == Opcode::kDiv || op.opcode == Opcode::kRem;
+  if (options_.checks && divides && is_integer(result.scalar)) {
+    emit(require_nonzero_handler(bytes_of(result.scalar)),
+         {.a = reg(op.operands[1]), .count = result.count});
+  }
   Handler handler = nullptr;
   if (op.opcode == Opcode::kSelect) {
     handler = select_handler(bytes_of(result.scalar));

@@ -2,6 +2,7 @@
 // part may hold any bits. Where ops.def leaves a case open, the value here is arbitrary.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -127,6 +128,17 @@ struct Mul {
   template <class T>
   static T apply(T a, T b) {
     return through_float(a, b, [](auto x, auto y) { return x * y; });
+  }
+};
+
+struct MulHi {
+  static constexpr bool kSignless = false;
+  template <class T>
+  static T apply(T a, T b) {
+    __extension__ using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+    using Product = std::conditional_t<sizeof(T) == 8, Wide,
+                                       std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+    return static_cast<T>(static_cast<Product>(a) * static_cast<Product>(b) >> (sizeof(T) * 8));
   }
 };
 
@@ -256,17 +268,38 @@ struct Rcp {
   }
 };
 
-struct Exp2 {
+// A function of the host's library; in f32 for the half types.
+template <class Function>
+struct HostFunction {
   static constexpr bool kSignless = false;
   template <class T>
   static T apply(T a) {
     if constexpr (kIsHalf<T>) {
-      return half_from<T>(std::exp2(to_float(a)));
+      return half_from<T>(Function{}(to_float(a)));
     } else {
-      return std::exp2(a);
+      return Function{}(a);
     }
   }
 };
+#define HEDDLE_HOST_FUNCTION(name, expression) \
+  struct name##Function {                      \
+    template <class F>                         \
+    F operator()(F x) const {                  \
+      return expression;                       \
+    }                                          \
+  };                                           \
+  using name = HostFunction<name##Function>;
+HEDDLE_HOST_FUNCTION(Exp2, std::exp2(x))
+HEDDLE_HOST_FUNCTION(Rsqrt, 1 / std::sqrt(x))
+HEDDLE_HOST_FUNCTION(Log2, std::log2(x))
+HEDDLE_HOST_FUNCTION(Sin, std::sin(x))
+HEDDLE_HOST_FUNCTION(Cos, std::cos(x))
+HEDDLE_HOST_FUNCTION(Tanh, std::tanh(x))
+HEDDLE_HOST_FUNCTION(Floor, std::floor(x))
+HEDDLE_HOST_FUNCTION(Ceil, std::ceil(x))
+HEDDLE_HOST_FUNCTION(Trunc, std::trunc(x))
+HEDDLE_HOST_FUNCTION(Rint, std::nearbyint(x))
+#undef HEDDLE_HOST_FUNCTION
 
 // --- Bits -----------------------------------------------------------------------------------
 
@@ -322,6 +355,73 @@ struct Shr {
     constexpr uint32_t kWidth = sizeof(T) * 8;
     const T beyond = std::is_signed_v<T> && a < 0 ? static_cast<T>(~T{0}) : T{0};
     return count < kWidth ? a >> (count & (kWidth - 1)) : beyond;
+  }
+};
+
+struct Popc {
+  static constexpr bool kSignless = true;
+  template <class T>
+  static T apply(T a) {
+    return static_cast<T>(std::popcount(a));
+  }
+};
+
+struct Clz {
+  static constexpr bool kSignless = true;
+  template <class T>
+  static T apply(T a) {
+    return static_cast<T>(std::countl_zero(a));
+  }
+};
+
+struct Brev {
+  static constexpr bool kSignless = true;
+  template <class T>
+  static T apply(T a) {
+    T result = 0;
+    for (size_t i = 0; i < sizeof(T) * 8; ++i) result = result << 1 | (a >> i & 1);
+    return result;
+  }
+};
+
+struct FunnelShl {
+  static constexpr bool kSignless = true;
+  static uint32_t apply(uint32_t low, uint32_t high, uint32_t count) {
+    return static_cast<uint32_t>(((uint64_t{high} << 32 | low) << (count % 32)) >> 32);
+  }
+};
+
+struct FunnelShr {
+  static constexpr bool kSignless = true;
+  static uint32_t apply(uint32_t low, uint32_t high, uint32_t count) {
+    return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> (count % 32));
+  }
+};
+
+struct Prmt {
+  static constexpr bool kSignless = true;
+  static uint32_t apply(uint32_t a, uint32_t b, uint32_t selector) {
+    uint32_t result = 0;
+    for (uint32_t i = 0; i < 4; ++i, selector >>= 4) {
+      const uint32_t from = (selector & 4) != 0 ? b : a;
+      const auto byte = static_cast<uint8_t>(from >> 8 * (selector & 3));
+      const uint32_t sign = byte >> 7 != 0 ? 0xFF : 0;
+      result |= ((selector & 8) != 0 ? sign : byte) << 8 * i;
+    }
+    return result;
+  }
+};
+
+struct Dp4a {
+  static constexpr bool kSignless = false;
+  template <class T>
+  static T apply(T a, T b, T c) {
+    using Byte = std::conditional_t<std::is_signed_v<T>, int8_t, uint8_t>;
+    auto sum = static_cast<uint32_t>(c);
+    for (int i = 0; i < 32; i += 8) {
+      sum += static_cast<uint32_t>(static_cast<Byte>(a >> i) * static_cast<Byte>(b >> i));
+    }
+    return static_cast<T>(sum);
   }
 };
 

@@ -75,6 +75,18 @@ Bits mul(Scalar scalar, Scalar, Operands o) {
   return in_float(scalar, o, [](auto a, auto b) { return a * b; });
 }
 
+__extension__ using Wide = unsigned __int128;
+
+// Extended by its sign to the width of a product.
+Wide to_wide(Scalar scalar, uint64_t bits) {
+  return is_signed(scalar) ? static_cast<Wide>(to_signed(scalar, bits)) : Wide{bits};
+}
+
+Bits mulhi(Scalar scalar, Scalar, Operands o) {
+  const Wide product = to_wide(scalar, o[0]) * to_wide(scalar, o[1]);
+  return from_int(scalar, static_cast<uint64_t>(product >> width(scalar)));
+}
+
 // Whether the quotient and the remainder are specified.
 bool divides(Scalar scalar, Operands o) {
   if (o[1] == 0) return false;
@@ -164,6 +176,11 @@ Bits rcp(Scalar scalar, Scalar, Operands o) {
   return in_float(scalar, o, [](auto a, auto) { return 1 / a; });
 }
 
+template <double (*kRound)(double)>
+Bits round_to_integer(Scalar scalar, Scalar, Operands o) {
+  return from_double(scalar, kRound(to_double(scalar, o[0])));
+}
+
 // --- Bits ---
 
 Bits bit_and(Scalar, Scalar, Operands o) { return o[0] & o[1]; }
@@ -179,6 +196,48 @@ Bits shr(Scalar scalar, Scalar, Operands o) {
   const uint64_t last = static_cast<uint64_t>(width(scalar)) - 1;
   if (!is_signed(scalar)) return o[1] > last ? 0 : o[0] >> o[1];
   return from_int(scalar, static_cast<uint64_t>(to_signed(scalar, o[0]) >> std::min(o[1], last)));
+}
+
+Bits popc(Scalar, Scalar, Operands o) { return static_cast<uint64_t>(std::popcount(o[0])); }
+
+Bits clz(Scalar scalar, Scalar, Operands o) {
+  return static_cast<uint64_t>(std::countl_zero(o[0]) - (64 - width(scalar)));
+}
+
+Bits brev(Scalar scalar, Scalar, Operands o) {
+  uint64_t reversed = 0;
+  for (int i = 0; i < width(scalar); ++i) reversed |= (o[0] >> i & 1) << (width(scalar) - 1 - i);
+  return reversed;
+}
+
+Bits funnel_shl(Scalar, Scalar, Operands o) { return ((o[1] << 32 | o[0]) << (o[2] % 32)) >> 32; }
+
+Bits funnel_shr(Scalar scalar, Scalar, Operands o) {
+  return from_int(scalar, (o[1] << 32 | o[0]) >> (o[2] % 32));
+}
+
+Bits prmt(Scalar, Scalar, Operands o) {
+  const uint64_t bytes = o[1] << 32 | o[0];
+  uint64_t result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const uint64_t nibble = o[2] >> (4 * i) & 0xF;
+    const uint64_t byte = bytes >> (8 * (nibble & 7)) & 0xFF;
+    const uint64_t sign = (byte & 0x80) != 0 ? 0xFF : 0;
+    result |= ((nibble & 8) != 0 ? sign : byte) << (8 * i);
+  }
+  return result;
+}
+
+Bits dp4a(Scalar scalar, Scalar, Operands o) {
+  uint64_t sum = o[2];
+  for (int i = 0; i < 32; i += 8) {
+    const auto byte = [&](uint64_t bits) {
+      const auto b = static_cast<uint8_t>(bits >> i);
+      return is_signed(scalar) ? int64_t{static_cast<int8_t>(b)} : int64_t{b};
+    };
+    sum += static_cast<uint64_t>(byte(o[0]) * byte(o[1]));
+  }
+  return from_int(scalar, sum);
 }
 
 // --- Comparison and choice ---
@@ -265,6 +324,18 @@ constexpr std::array<Rule, kOpcodeCount> kRules = [] {
   row(Opcode::kFma) = fma;
   row(Opcode::kSqrt) = sqrt;
   row(Opcode::kRcp) = rcp;
+  row(Opcode::kMulHi) = mulhi;
+  row(Opcode::kFloor) = round_to_integer<std::floor>;
+  row(Opcode::kCeil) = round_to_integer<std::ceil>;
+  row(Opcode::kTrunc) = round_to_integer<std::trunc>;
+  row(Opcode::kRint) = round_to_integer<std::nearbyint>;
+  row(Opcode::kPopc) = popc;
+  row(Opcode::kClz) = clz;
+  row(Opcode::kBrev) = brev;
+  row(Opcode::kFunnelShl) = funnel_shl;
+  row(Opcode::kFunnelShr) = funnel_shr;
+  row(Opcode::kPrmt) = prmt;
+  row(Opcode::kDp4a) = dp4a;
   row(Opcode::kAnd) = bit_and;
   row(Opcode::kOr) = bit_or;
   row(Opcode::kXor) = bit_xor;
