@@ -128,7 +128,8 @@ SplitOffset split_offset(const Kernel& kernel, const std::vector<int>& depth, An
 }
 
 size_t offset_operand(Opcode opcode) {
-  if (opcode == Opcode::kStore) return 2;
+  if (opcode == Opcode::kStore || opcode == Opcode::kAtomic) return 2;
+  if (opcode == Opcode::kAtomicCas) return 3;
   const bool is_second =
       opcode == Opcode::kLoad || opcode == Opcode::kSubview || opcode == Opcode::kSmemDesc;
   return is_second ? 1 : 0;

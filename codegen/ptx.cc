@@ -316,6 +316,11 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_load(id, op);
     case Opcode::kStore:
       return emit_store(id, op);
+    case Opcode::kAtomic:
+    case Opcode::kAtomicCas:
+      return emit_atomic(id, op);
+    case Opcode::kFence:
+      return emit_fence(op);
     case Opcode::kBarrier:
       return out_->instruction("bar.sync 0");
     case Opcode::kShflIdx:

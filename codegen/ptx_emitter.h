@@ -203,6 +203,8 @@ class Emitter {
   // --- Memory (ptx_memory.cc, ptx_views.cc) ---
   void emit_load(OpId id, const Op& op);
   void emit_store(OpId id, const Op& op);
+  void emit_atomic(OpId id, const Op& op);
+  void emit_fence(const Op& op);
   void load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count);
   void store_bools(const std::string& mnemonic, Type view, Address at, ValueId value);
   void for_each_access(Type view, RegLayout layout,

@@ -2,6 +2,7 @@
 // launches them.
 #pragma once
 
+#include "heddle/dsl/atomic.h"
 #include "heddle/dsl/builtins.h"
 #include "heddle/dsl/control.h"
 #include "heddle/dsl/integer.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/trace.h"
+#include "heddle/dsl/internal/access.h"
 
 namespace heddle::detail {
 namespace {
@@ -120,16 +120,14 @@ void require_alignment(Trace& trace, const ViewInfo& info, ir::ValueId offset, N
       "the signature");
 }
 
-struct Prepared {
-  ir::ValueId view, offset, check;
-};
+}  // namespace
 
-Prepared prepare(Trace& trace, const Access& access, NodeType type, SourceLoc loc) {
+AccessOperands record_access(Trace& trace, const Access& access, NodeType type, SourceLoc loc) {
   trace.set_place(loc, absl::MakeConstSpan(access.coordinates, access.rank));
   const ir::ValueId view = trace.use(access.view, loc);
   const ViewInfo info(trace, view);
   const auto coordinates = trace.use(absl::MakeConstSpan(access.coordinates, access.rank), loc);
-  Prepared p{view, linear_offset(trace, info, view, coordinates), ir::ValueId::kNone};
+  AccessOperands p{view, linear_offset(trace, info, view, coordinates), ir::ValueId::kNone};
   require_alignment(trace, info, p.offset, type, loc);
   if (info.unbounded()) return p;
   absl::InlinedVector<ir::ValueId, 6> operands = {view};
@@ -140,12 +138,10 @@ Prepared prepare(Trace& trace, const Access& access, NodeType type, SourceLoc lo
   return p;
 }
 
-}  // namespace
-
 Node emit_load(const Access& access, NodeType type, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return made_outside(type, "load", loc);
-  const Prepared p = prepare(*trace, access, type, loc);
+  const AccessOperands p = record_access(*trace, access, type, loc);
   absl::InlinedVector<ir::ValueId, 3> operands = {p.view, p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
   return trace->node(trace->builder().create(Opcode::kLoad, operands, to_type(type)));
@@ -173,7 +169,7 @@ Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, Sour
 void emit_store(const Access& access, Node value, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return report(loc, kOutsideMessage, kOutsideFix);
-  const Prepared p = prepare(*trace, access, value.type, loc);
+  const AccessOperands p = record_access(*trace, access, value.type, loc);
   absl::InlinedVector<ir::ValueId, 4> operands = {p.view, trace->use(value, loc), p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
   trace->builder().create(Opcode::kStore, operands);

@@ -81,6 +81,7 @@ class ElementRef : public Operators<T> {
   void operator*=(Arg<T> b) && { emit_store(access_, (Value<T>(*this, b.loc) * b).node(), b.loc); }
 
   Node read_node(SourceLoc) const { return emit_load(access_, scalar_type<T>(), access_.loc); }
+  const Access& access() const { return access_; }
 
  private:
   Access access_;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "heddle/ir/atomic.h"
 
 namespace heddle::ir {
 
@@ -25,9 +26,12 @@ enum class AttrKey : uint8_t {
   kStride,    // smem.desc: stride byte offset
   kSwizzle,   // smem.desc: bytes of a swizzle row
   kVolatile,  // load, store: 1 where the access must happen as written
+  kOp,        // atomic: an AtomicOp
+  kOrder,     // atomic, atomic.cas, fence: a MemoryOrder
+  kScope,     // the same: a MemoryScope
   kName,      // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 14;
+inline constexpr int kAttrKeyCount = 17;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -62,6 +66,9 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"stride", AttrKind::kInt, {}},
     {"swizzle", AttrKind::kInt, {}},
     {"volatile", AttrKind::kInt, {}},
+    {"op", AttrKind::kEnum, kAtomicOpNames},
+    {"order", AttrKind::kEnum, kMemoryOrderNames},
+    {"scope", AttrKind::kEnum, kMemoryScopeNames},
     {"name", AttrKind::kString, {}},
 }};
 

@@ -31,6 +31,12 @@ constexpr Effects no_effects() { return {}; }
 constexpr Effects orders() { return {.orders = true}; }
 constexpr Effects reads(int a) { return {.reads = static_cast<uint8_t>(1 << a)}; }
 constexpr Effects reads(int a, int b) { return {.reads = static_cast<uint8_t>(1 << a | 1 << b)}; }
+// Reads and writes, and orders all others.
+constexpr Effects updates(int a) {
+  return {.reads = static_cast<uint8_t>(1 << a),
+          .writes = static_cast<uint8_t>(1 << a),
+          .orders = true};
+}
 constexpr Effects writes(int a) { return {.writes = static_cast<uint8_t>(1 << a)}; }
 
 // A word at a time from `text`; the empty word ends it.

@@ -57,6 +57,12 @@ class RuleCheck {
         return check_access(result_type());
       case Opcode::kStore:
         return check_store();
+      case Opcode::kAtomic:
+        return check_atomic();
+      case Opcode::kAtomicCas:
+        return check_compare_and_swap();
+      case Opcode::kFence:
+        return check_fence();
       case Opcode::kSmemDesc:
         return check_descriptor();
       case Opcode::kWgmmaBegin:
@@ -289,13 +295,73 @@ class RuleCheck {
   }
 
   void check_store() {
+    check_writable("store");
+    check_access(operand_type(1));
+  }
+  void check_writable(absl::string_view what) {
     const Type view = operand_type(0);
     if (view.read_only || view.space == Space::kParam || view.space == Space::kConst) {
-      error(absl::StrCat("this store goes through ", v_.name(op_.operands[0]),
+      error(absl::StrCat("this ", what, " goes through ", v_.name(op_.operands[0]),
                          ", which is read-only"),
             "declare the tensor without const, Tensor<T> instead of Tensor<const T>");
     }
-    check_access(operand_type(1));
+  }
+
+  // --- Atomics ---
+
+  template <class Enum>
+  Enum enum_attr(AttrKey key, Enum otherwise) const {
+    return static_cast<Enum>(op_.attr_or(key, static_cast<int64_t>(otherwise)));
+  }
+
+  void check_atomic() {
+    check_writable("atomic");
+    const auto op = enum_attr(AttrKey::kOp, AtomicOp::kAdd);
+    const Type element = result_type();
+    const absl::string_view name = kAtomicOpNames[static_cast<size_t>(op)];
+    if (!element.is_scalar() || !has_atomic(op, element.scalar, *kernel_.target)) {
+      error(absl::StrCat("atomic ", name, " of ", to_string(element), " is not there on ",
+                         kernel_.target->name, "; it takes ", atomic_types(op)),
+            "convert the element, or update it with atomic.cas in a loop");
+    }
+    check_order();
+  }
+
+  void check_compare_and_swap() {
+    check_writable("atomic");
+    const Type element = result_type();
+    if (!element.is_scalar() || !has_compare_and_swap(element.scalar)) {
+      error(absl::StrCat("atomic.cas takes one element of 16, 32 or 64 bits, not ",
+                         to_string(element)),
+            "use an integer of 32 bits");
+    }
+    check_order();
+  }
+
+  void check_order() {
+    if (enum_attr(AttrKey::kOrder, MemoryOrder::kRelaxed) == MemoryOrder::kSeqCst) {
+      error(absl::StrCat(v_.quoted(id_), " has no order 'seq_cst'"),
+            "use acq_rel, with a fence of order seq_cst before it");
+    }
+    check_scope();
+  }
+
+  void check_fence() {
+    const auto order = enum_attr(AttrKey::kOrder, MemoryOrder::kAcqRel);
+    if (order != MemoryOrder::kAcqRel && order != MemoryOrder::kSeqCst) {
+      error(absl::StrCat("a fence has no order '", kMemoryOrderNames[static_cast<size_t>(order)],
+                         "'"),
+            "use acq_rel or seq_cst");
+    }
+    check_scope();
+  }
+
+  void check_scope() {
+    const bool cluster = enum_attr(AttrKey::kScope, MemoryScope::kGpu) == MemoryScope::kCluster;
+    if (cluster && kernel_.target->sm < 90) {
+      error(absl::StrCat(kernel_.target->name, " has no clusters; sm_90 is the first that has"),
+            "use the scope gpu");
+    }
   }
 
   // --- Tensor cores ---

@@ -24,7 +24,7 @@ std::string describe(const Access& access, const Warp& warp, int lane) {
   const Code& code = *warp.block->machine->code;
   const std::string& name = code.texts[access.view_name];
   const int elements = static_cast<int>(access.bytes) / bytes_of(access.scalar);
-  std::string text = access.store ? "writes " : "reads ";
+  std::string text = access.atomic ? "atomically updates " : access.store ? "writes " : "reads ";
   if (elements > 1) absl::StrAppend(&text, elements, " elements of ");
   if (access.bounds != kNone) {
     std::vector<int64_t> coordinates;
@@ -351,6 +351,47 @@ const Instr* run_checked_access(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
+// One lane after the other; a warp's lanes see each other's.
+template <class T>
+void update(const Instr* instr, const Warp& warp, Mask mask, const Addresses& addresses,
+            const Access& access) {
+  T* d = warp.reg<T>(instr->dst);
+  const T* c = warp.reg<T>(instr->c);
+  const T* compare = access.compare == kNone ? nullptr : warp.reg<T>(access.compare);
+  for_each_lane(mask, [&](int l) {
+    const T old = load_from<T>(addresses.at[l]);
+    if (compare == nullptr) {
+      store_to<T>(addresses.at[l], static_cast<T>(access.step(old, c[l])));
+    } else if (old == compare[l]) {
+      store_to<T>(addresses.at[l], c[l]);
+    }
+    d[l] = old;  // last: an operand may end here and leave its register to the result
+  });
+}
+
+template <class MemoryKind, class T, class Offset>
+const Instr* run_atomic(const Instr* instr, Warp& warp) {
+  const Access& access = warp.block->machine->code->accesses[instr->aux];
+  Addresses addresses;
+  compute_addresses<T, Offset>(instr, warp, &addresses);
+  Mask lanes = warp.mask;
+  if constexpr (!std::is_void_v<MemoryKind>) {
+    if (legal_lanes<MemoryKind>(instr, warp, access, addresses, &lanes)) {
+      return warp.suspend(WarpState::kStopped, instr);
+    }
+    if (lanes != warp.mask) std::fill_n(warp.reg<T>(instr->dst), kLanes, T{});
+  }
+  update<T>(instr, warp, lanes, addresses, access);
+  return instr + 1;
+}
+
+template <class T, class Offset>
+Handler atomic_of(Space space, bool checked) {
+  if (!checked) return &run_atomic<void, T, Offset>;
+  return space == Space::kShared ? &run_atomic<SharedMemory, T, Offset>
+                                 : &run_atomic<GlobalMemory, T, Offset>;
+}
+
 template <class T, class Offset, bool kStore, bool kIsBool>
 Handler access_of(Space space, bool checked) {
   if (!checked) return &run_access<T, Offset, kStore, kIsBool>;
@@ -360,6 +401,10 @@ Handler access_of(Space space, bool checked) {
 
 template <class T, bool kIsBool = false>
 Handler access_of(const Access& access, bool checked) {
+  if (access.atomic) {
+    return access.offset.wide ? atomic_of<T, int64_t>(access.space, checked)
+                              : atomic_of<T, int32_t>(access.space, checked);
+  }
   if (access.offset.wide) {
     return access.store ? access_of<T, int64_t, true, kIsBool>(access.space, checked)
                         : access_of<T, int64_t, false, kIsBool>(access.space, checked);

@@ -86,6 +86,9 @@ struct BoundsCheck {
 };
 
 // One load or store.
+// What an atomic puts in place of an old value, both as bits.
+using AtomicStep = uint64_t (*)(uint64_t old, uint64_t value);
+
 struct Access {
   Space space = Space::kGlobal;
   Scalar scalar = Scalar::kF32;
@@ -94,6 +97,9 @@ struct Access {
   uint32_t view_name = 0;   // index in Code::texts
   uint32_t ok = kNone;      // register of the check: a bool for each lane
   uint32_t bounds = kNone;  // index in Code::bounds
+  bool atomic = false;
+  AtomicStep step = nullptr;  // atomic; nullptr for a compare-and-swap
+  uint32_t compare = kNone;   // compare-and-swap: register of the value to compare with
   IndexReg offset;
 };
 

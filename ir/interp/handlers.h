@@ -77,6 +77,7 @@ Handler warp_sync_handler();                        // a: mask, or kNone
 // --- access.cc: dst: loaded; a: view's address; b: offset; c: stored; aux: index in Code::accesses
 // ---
 Handler access_handler(const Access& access, bool checked);
+AtomicStep atomic_step(AtomicOp op, Scalar scalar);
 // d = a + b * element size (aux); d and a are addresses.
 Handler address_handler(bool wide);
 // dst: ok, a bool; a: coordinate; b: extent; count: width; aux: 1 when dst holds earlier modes'

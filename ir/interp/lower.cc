@@ -73,6 +73,8 @@ void Lowering::lower_op(OpId id) {
                                 static_cast<uint64_t>(op.attr_or(AttrKey::kBits, 0))));
       return;
     }
+    case Opcode::kFence:
+      return;  // lanes, warps and blocks take turns
     case Opcode::kUndef: {
       const Type t = type(op.result());
       if (!t.is_data() && !t.is_pending()) {
@@ -150,6 +152,8 @@ void Lowering::lower_op(OpId id) {
       return lower_bounds(op);
     case Opcode::kLoad:
     case Opcode::kStore:
+    case Opcode::kAtomic:
+    case Opcode::kAtomicCas:
       return lower_access(op);
 
     case Opcode::kBarrier:
@@ -447,6 +451,7 @@ absl::StatusOr<Program> Lowering::finish() {
   for (Init& init : code_->inits) place_operand(&init.reg);
   for (Access& access : code_->accesses) {
     place_operand(&access.ok);
+    place_operand(&access.compare);
     place_operand(&access.offset.reg);
   }
   for (BoundsCheck& bounds : code_->bounds) {

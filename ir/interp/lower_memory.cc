@@ -204,9 +204,13 @@ Operand Lowering::clamped_operand(const IndexSource& extent) {
 
 void Lowering::lower_access(const Op& op) {
   const bool store = op.opcode == Opcode::kStore;
+  const bool swap = op.opcode == Opcode::kAtomicCas;
+  const bool atomic = swap || op.opcode == Opcode::kAtomic;
+  // Behind the view, what the access takes along; then the offset, then the check.
+  const size_t values = swap ? 2 : store || atomic ? 1 : 0;
   const ValueId view = op.operands[0];
-  const ValueId offset = op.operands[store ? 2 : 1];
-  const size_t check_index = store ? 3 : 2;
+  const ValueId offset = op.operands[1 + values];
+  const size_t check_index = 2 + values;
   const Type element = type(store ? op.operands[1] : op.result());
   const Space space = type(view).space;
   if (space != Space::kGlobal && space != Space::kShared) {
@@ -216,12 +220,17 @@ void Lowering::lower_access(const Op& op) {
   require_defined(view, DefinedUse::kAddress);
   require_defined(offset, DefinedUse::kAddress);
   if (has_check) require_defined(op.operands[check_index], DefinedUse::kBounds);
-  if (store) require_defined(op.operands[1], DefinedUse::kStored);
+  for (size_t i = 1; i <= values; ++i) require_defined(op.operands[i], DefinedUse::kStored);
 
   Access access;
   access.space = space;
   access.scalar = element.scalar;
   access.store = store;
+  access.atomic = atomic;
+  if (atomic && !swap) {
+    access.step = atomic_step(static_cast<AtomicOp>(*op.attr(AttrKey::kOp)), element.scalar);
+    if (access.step == nullptr) return unimplemented(to_string(element));
+  }
   access.bytes = static_cast<uint32_t>(element.bytes());
   access.view_name = views_[bound_[view].view].name;
   access.offset.wide = type(offset).scalar == Scalar::kI64;
@@ -230,11 +239,12 @@ void Lowering::lower_access(const Op& op) {
        {.dst = store ? Operand{} : reg(op.result()),
         .a = bound_[view].reg,
         .b = reg(offset),
-        .c = store ? reg(op.operands[1]) : Operand{},
+        .c = values > 0 ? reg(op.operands[values]) : Operand{},
         .count = element.count,
         .aux = static_cast<uint32_t>(code_->accesses.size())},
-       {.bytes = access.bytes, .load = !store, .store = store});
+       {.bytes = access.bytes, .load = !store, .store = store || atomic});
   access.offset.reg = table_operand(reg(offset));
+  if (swap) access.compare = table_operand(reg(op.operands[1]));
   if (has_check) {
     const Bound& check = bound_[op.operands[check_index]];
     access.ok = table_operand(check.reg);

@@ -10,6 +10,7 @@
 #include "codegen/ptx_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/ir/atomic.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/verifier.h"
 
@@ -192,6 +193,36 @@ void build_subview(OpKernel& k, ValueId view) {
 }
 
 // Ops with recipes, by what distinguishes them.
+// Every atomic that the target has, in both memories, with every order and scope.
+void build_atomics(OpKernel& k, Scalar scalar, Space space) {
+  Builder& b = k.b();
+  const ir::Target& target = *k.kernel().target;
+  const ValueId view = space == Space::kGlobal
+                           ? k.view(scalar)
+                           : b.create(Opcode::kShared, {}, Type::view(scalar, space, 1),
+                                      {{AttrKey::kExtents, k.kernel().intern_ints({256})}});
+  const Type type = Type::of(scalar);
+  for (int64_t scope = 0; scope < 4; ++scope) {
+    if (scope == static_cast<int64_t>(ir::MemoryScope::kCluster) && target.sm < 90) continue;
+    for (int64_t order = 0; order < 4; ++order) {
+      const ir::Attr order_attr{AttrKey::kOrder, order}, scope_attr{AttrKey::kScope, scope};
+      for (int64_t op = 0; op < ir::kAtomicOpCount; ++op) {
+        if (!has_atomic(static_cast<ir::AtomicOp>(op), scalar, target)) continue;
+        k.keep(b.create(Opcode::kAtomic, {view, k.data(type), k.thread()}, type,
+                        {{AttrKey::kOp, op}, order_attr, scope_attr}));
+      }
+      if (has_compare_and_swap(scalar)) {
+        k.keep(b.create(Opcode::kAtomicCas, {view, k.data(type), k.data(type), k.thread()}, type,
+                        {order_attr, scope_attr}));
+      }
+    }
+    for (const ir::MemoryOrder order : {ir::MemoryOrder::kAcqRel, ir::MemoryOrder::kSeqCst}) {
+      b.create(Opcode::kFence, {}, Type::none(),
+               {{AttrKey::kOrder, static_cast<int64_t>(order)}, {AttrKey::kScope, scope}});
+    }
+  }
+}
+
 std::map<std::string, Recipe> recipes() {
   std::map<std::string, Recipe> all;
   for (const Scalar scalar : kAllScalars) {
@@ -239,6 +270,8 @@ std::map<std::string, Recipe> recipes() {
             };
       }
     }
+    all[of("atomic_global")] = [=](OpKernel& k) { build_atomics(k, scalar, Space::kGlobal); };
+    all[of("atomic_shared")] = [=](OpKernel& k) { build_atomics(k, scalar, Space::kShared); };
     all[of("subview_global")] = [=](OpKernel& k) { build_subview(k, k.view(scalar)); };
     all[of("subview_shared")] = [=](OpKernel& k) {
       build_subview(k, k.b().create(Opcode::kShared, {}, Type::view(scalar, Space::kShared, 1),
@@ -286,6 +319,8 @@ bool has_recipe(Opcode opcode) {
     case Opcode::kBounds:
     case Opcode::kLoad:
     case Opcode::kStore:
+    case Opcode::kAtomic:
+    case Opcode::kAtomicCas:
     case Opcode::kAssert:
     case Opcode::kSmemDesc:
     case Opcode::kWgmmaBegin:

@@ -77,7 +77,12 @@ class Instance {
         return 1;
       case AttrKey::kDim:
       case AttrKey::kGroups:
+      case AttrKey::kOp:
         return 0;
+      case AttrKey::kOrder:
+        return static_cast<int64_t>(MemoryOrder::kAcqRel);
+      case AttrKey::kScope:
+        return static_cast<int64_t>(MemoryScope::kBlock);
     }
     return 0;
   }

@@ -1,0 +1,78 @@
+// Atomics and fences.
+#include "absl/strings/str_cat.h"
+#include "heddle/codegen/ptx_emitter.h"
+#include "heddle/ir/atomic.h"
+
+namespace heddle::codegen {
+
+using ir::AtomicOp;
+using ir::AttrKey;
+using ir::MemoryOrder;
+using ir::MemoryScope;
+using ir::Opcode;
+using ir::Space;
+
+namespace {
+
+// In the order of MemoryOrder and MemoryScope.
+constexpr absl::string_view kOrders[] = {".relaxed", ".acquire", ".release", ".acq_rel", ".sc"};
+constexpr absl::string_view kScopes[] = {".cta", ".cluster", ".gpu", ".sys"};
+
+absl::string_view order_of(const ir::Op& op, MemoryOrder otherwise) {
+  return kOrders[op.attr_or(AttrKey::kOrder, static_cast<int64_t>(otherwise))];
+}
+absl::string_view scope_of(const ir::Op& op) {
+  return kScopes[op.attr_or(AttrKey::kScope, static_cast<int64_t>(MemoryScope::kGpu))];
+}
+
+// Sums of signed 64-bit integers have only the unsigned name; 16-bit floats say that they keep
+// subnormals, as they must.
+std::string type_of(AtomicOp op, ir::Scalar scalar) {
+  const TypeSpelling& spelling = spelling_of(scalar);
+  switch (op) {
+    case AtomicOp::kAdd:
+      if (scalar == ir::Scalar::kI64) return ".u64";
+      if (ir::info(scalar).bits == 16) return absl::StrCat(".noftz.", spelling.name);
+      return absl::StrCat(".", spelling.name);
+    case AtomicOp::kMin:
+    case AtomicOp::kMax:
+    case AtomicOp::kInc:
+    case AtomicOp::kDec:
+      return absl::StrCat(".", spelling.name);
+    case AtomicOp::kAnd:
+    case AtomicOp::kOr:
+    case AtomicOp::kXor:
+    case AtomicOp::kExch:
+      break;
+  }
+  return absl::StrCat(".", spelling.bits);
+}
+
+}  // namespace
+
+void Emitter::emit_atomic(OpId id, const Op& op) {
+  Operand* const d = define(op.result());
+  if (!is_accessible(id, op)) return;
+  const bool swaps = op.opcode == Opcode::kAtomicCas;
+  const size_t check = swaps ? 4 : 3;
+  if (op.operands.size() > check) check_bounds(id, op, check);
+  const ir::Scalar scalar = type(op.result()).scalar;
+  const Address at = address(id, op.operands[0]);
+  const std::string head = absl::StrCat("atom", order_of(op, MemoryOrder::kRelaxed), scope_of(op),
+                                        ".", name_of(type(op.operands[0]).space));
+  // The registers of a 16-bit float are halves of 32-bit ones or their own.
+  const auto value = [&](size_t i) { return in_register(lane(op.operands[i], 0)); };
+  if (swaps) {
+    return out_->instruction(head, ".cas.", spelling_of(scalar).bits, ' ', d[0], ", ", at, ", ",
+                             value(1), ", ", value(2));
+  }
+  const auto kind = static_cast<AtomicOp>(*op.attr(AttrKey::kOp));
+  out_->instruction(head, ".", ir::kAtomicOpNames[static_cast<size_t>(kind)], type_of(kind, scalar),
+                    ' ', d[0], ", ", at, ", ", value(1));
+}
+
+void Emitter::emit_fence(const Op& op) {
+  out_->instruction("fence", order_of(op, MemoryOrder::kAcqRel), scope_of(op));
+}
+
+}  // namespace heddle::codegen

@@ -1,0 +1,62 @@
+#include "heddle/dsl/atomic.h"
+
+#include "heddle/dsl/internal/access.h"
+#include "heddle/ir/atomic.h"
+
+namespace heddle::detail {
+namespace {
+
+using ir::AttrKey;
+using ir::Opcode;
+
+static_assert(static_cast<int>(AtomicKind::kExchange) == static_cast<int>(ir::AtomicOp::kExch));
+static_assert(static_cast<int>(MemoryOrder::seq_cst) == static_cast<int>(ir::MemoryOrder::kSeqCst));
+static_assert(static_cast<int>(MemoryScope::system) == static_cast<int>(ir::MemoryScope::kSystem));
+
+ir::Attr order_attr(Atomicity atomicity) {
+  return {AttrKey::kOrder, static_cast<int64_t>(atomicity.order)};
+}
+ir::Attr scope_attr(Atomicity atomicity) {
+  return {AttrKey::kScope, static_cast<int64_t>(atomicity.scope)};
+}
+
+// An op with these values between the view and the offset.
+Node emit(Opcode opcode, const Access& place, absl::Span<const Node> values,
+          absl::Span<const ir::Attr> attrs, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return made_outside(values[0].type, ir::info(opcode).mnemonic, loc);
+  const AccessOperands p = record_access(*trace, place, values[0].type, loc);
+  absl::InlinedVector<ir::ValueId, 5> operands = {p.view};
+  for (const Node& value : values) operands.push_back(trace->use(value, loc));
+  operands.push_back(p.offset);
+  if (ir::valid(p.check)) operands.push_back(p.check);
+  return trace->node(trace->builder().create(opcode, operands, to_type(values[0].type), attrs));
+}
+
+}  // namespace
+
+Node emit_atomic(AtomicKind kind, const Access& place, const Node& value, Atomicity atomicity,
+                 SourceLoc loc) {
+  const ir::Attr attrs[] = {
+      {AttrKey::kOp, static_cast<int64_t>(kind)}, order_attr(atomicity), scope_attr(atomicity)};
+  return emit(Opcode::kAtomic, place, absl::MakeConstSpan(&value, 1), attrs, loc);
+}
+
+Node emit_compare_and_swap(const Access& place, const Node& expected, const Node& desired,
+                           Atomicity atomicity, SourceLoc loc) {
+  const Node values[] = {expected, desired};
+  const ir::Attr attrs[] = {order_attr(atomicity), scope_attr(atomicity)};
+  return emit(Opcode::kAtomicCas, place, values, attrs, loc);
+}
+
+void emit_fence(Atomicity atomicity, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) {
+    return report(loc, "a memory fence outside a kernel", "write it in the kernel's lambda");
+  }
+  trace->set_place(loc);
+  trace->builder().create(Opcode::kFence, {}, ir::Type::none(),
+                          {order_attr(atomicity), scope_attr(atomicity)});
+}
+
+}  // namespace heddle::detail

@@ -1,0 +1,81 @@
+// Atomics: an element of global or shared memory becomes a function of itself and a value in one
+// step; the old value is the result.
+//
+//   atomic_add(histogram(bin), 1);                         // nobody reads the result: a reduction
+//   Int ticket = atomic_add(counter(0), 1);
+//   Int seen = atomic_cas(lock(0), 0, 1, MemoryOrder::acquire);
+//   memory_fence();                                        // __threadfence()
+//
+// They are relaxed and atomic among the threads of the GPU unless they say otherwise. add takes all
+// numbers (bfloat16 from sm_90 on); min, max, and, or, xor integers; inc and dec uint32_t; exchange
+// integers, float and double; cas all of 16, 32 and 64 bits. Sums of floats round to nearest even,
+// may flush subnormals, and depend on who comes first.
+#pragma once
+
+#include "heddle/dsl/view.h"
+
+namespace heddle {
+
+// What else the threads that see the effect are sure to see, and among which threads.
+enum class MemoryOrder : uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
+enum class MemoryScope : uint8_t { block, cluster, gpu, system };
+
+namespace detail {
+
+// In the order of ir::AtomicOp.
+enum class AtomicKind : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kInc, kDec, kExchange };
+
+struct Atomicity {
+  MemoryOrder order;
+  MemoryScope scope;
+};
+
+Node emit_atomic(AtomicKind kind, const Access& place, const Node& value, Atomicity atomicity,
+                 SourceLoc loc);
+Node emit_compare_and_swap(const Access& place, const Node& expected, const Node& desired,
+                           Atomicity atomicity, SourceLoc loc);
+void emit_fence(Atomicity atomicity, SourceLoc loc);
+
+// T comes from the element alone.
+template <class T>
+using ArgOf = const Arg<std::type_identity_t<T>>&;
+
+}  // namespace detail
+
+#define HEDDLE_ATOMIC(name, kind)                                                             \
+  template <class T>                                                                          \
+  Value<T> atomic_##name(detail::ElementRef<T>&& place, detail::ArgOf<T> value,               \
+                         MemoryOrder order = MemoryOrder::relaxed,                            \
+                         MemoryScope scope = MemoryScope::gpu) {                              \
+    return Value<T>(detail::emit_atomic(detail::AtomicKind::kind, place.access(), value.node, \
+                                        {order, scope}, value.loc));                          \
+  }
+HEDDLE_ATOMIC(add, kAdd)
+HEDDLE_ATOMIC(min, kMin)
+HEDDLE_ATOMIC(max, kMax)
+HEDDLE_ATOMIC(and, kAnd)
+HEDDLE_ATOMIC(or, kOr)
+HEDDLE_ATOMIC(xor, kXor)
+HEDDLE_ATOMIC(inc, kInc)  // old >= value ? 0 : old + 1
+HEDDLE_ATOMIC(dec, kDec)  // old == 0 || old > value ? value : old - 1
+HEDDLE_ATOMIC(exchange, kExchange)
+#undef HEDDLE_ATOMIC
+
+// `desired` takes the place of `expected`; what else was there stays.
+template <class T>
+Value<T> atomic_cas(detail::ElementRef<T>&& place, detail::ArgOf<T> expected,
+                    detail::ArgOf<T> desired, MemoryOrder order = MemoryOrder::relaxed,
+                    MemoryScope scope = MemoryScope::gpu) {
+  return Value<T>(detail::emit_compare_and_swap(place.access(), expected.node, desired.node,
+                                                {order, scope}, desired.loc));
+}
+
+// Orders the thread's accesses before it against those after it, as the scope's threads see them:
+// acq_rel, or seq_cst together with all other such fences.
+inline void memory_fence(MemoryScope scope = MemoryScope::gpu,
+                         MemoryOrder order = MemoryOrder::acq_rel,
+                         SourceLoc loc = SourceLoc::current()) {
+  detail::emit_fence({order, scope}, loc);
+}
+
+}  // namespace heddle

@@ -1,0 +1,19 @@
+// An access to a view as IR: what loads, stores and atomics share. Not for users.
+#pragma once
+
+#include "heddle/dsl/internal/trace.h"
+#include "heddle/dsl/view.h"
+
+namespace heddle::detail {
+
+// The operands behind a place in a view: the view, the offset in elements, and the check of its
+// coordinates (none where the view has no extents).
+struct AccessOperands {
+  ir::ValueId view, offset, check;
+};
+
+// Records the offset and the check of an access to a value of that type, and reports one that may
+// not be aligned.
+AccessOperands record_access(Trace& trace, const Access& access, NodeType type, SourceLoc loc);
+
+}  // namespace heddle::detail

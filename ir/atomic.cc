@@ -1,0 +1,51 @@
+#include "heddle/ir/atomic.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/check.h"
+
+namespace heddle::ir {
+namespace {
+
+bool is_word(Scalar scalar) { return is_integer(scalar); }
+
+bool exists(AtomicOp op, Scalar scalar) {
+  switch (op) {
+    case AtomicOp::kAdd:
+      return is_word(scalar) || is_float(scalar);
+    case AtomicOp::kMin:
+    case AtomicOp::kMax:
+    case AtomicOp::kAnd:
+    case AtomicOp::kOr:
+    case AtomicOp::kXor:
+      return is_word(scalar);
+    case AtomicOp::kInc:
+    case AtomicOp::kDec:
+      return scalar == Scalar::kU32;
+    case AtomicOp::kExch:
+      return is_word(scalar) || scalar == Scalar::kF32 || scalar == Scalar::kF64;
+  }
+  check_failed(__FILE__, __LINE__, "op", "unknown atomic");
+}
+
+}  // namespace
+
+bool has_atomic(AtomicOp op, Scalar scalar, const Target& target) {
+  return exists(op, scalar) && (scalar != Scalar::kBF16 || target.sm >= 90);
+}
+
+bool has_compare_and_swap(Scalar scalar) { return scalar != Scalar::kBool; }
+
+std::string atomic_types(AtomicOp op) {
+  std::string text;
+  for (int i = 1; i < kScalarCount; ++i) {
+    const auto scalar = static_cast<Scalar>(i);
+    if (!exists(op, scalar)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", info(scalar).name,
+                    scalar == Scalar::kBF16 ? " (from sm_90 on)" : "");
+  }
+  return text;
+}
+
+}  // namespace heddle::ir

@@ -1,0 +1,44 @@
+// Atomic operations: what they compute, and which elements they exist for.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "heddle/ir/target.h"
+#include "heddle/ir/type.h"
+
+namespace heddle::ir {
+
+// What `atomic` puts in place of the old value x, given v. The attribute `op`.
+enum class AtomicOp : uint8_t {
+  kAdd,   // x + v
+  kMin,   // the smaller
+  kMax,   // the larger
+  kAnd,   // x & v
+  kOr,    // x | v
+  kXor,   // x ^ v
+  kInc,   // x >= v ? 0 : x + 1
+  kDec,   // x == 0 || x > v ? v : x - 1
+  kExch,  // v
+};
+inline constexpr int kAtomicOpCount = 9;
+inline constexpr absl::string_view kAtomicOpNames[] = {"add", "min", "max", "and", "or",
+                                                       "xor", "inc", "dec", "exch"};
+
+// What else the threads that see an atomic's or a fence's effect are sure to see. The attribute
+// `order`; relaxed where it is not given.
+enum class MemoryOrder : uint8_t { kRelaxed, kAcquire, kRelease, kAcqRel, kSeqCst };
+inline constexpr absl::string_view kMemoryOrderNames[] = {"relaxed", "acquire", "release",
+                                                          "acq_rel", "seq_cst"};
+
+// Among which threads it is atomic, or ordered. The attribute `scope`; gpu where it is not given.
+enum class MemoryScope : uint8_t { kBlock, kCluster, kGpu, kSystem };
+inline constexpr absl::string_view kMemoryScopeNames[] = {"block", "cluster", "gpu", "system"};
+
+// Whether a target has the atomic for elements of a type; and compare-and-swap.
+bool has_atomic(AtomicOp op, Scalar scalar, const Target& target);
+bool has_compare_and_swap(Scalar scalar);
+// "i32, u32, f32 (bf16 from sm_90 on)": the types that it exists for, for messages.
+std::string atomic_types(AtomicOp op);
+
+}  // namespace heddle::ir
