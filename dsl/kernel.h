@@ -46,13 +46,13 @@ struct TensorRef {
   int64_t capacity_bytes = -1;
 
   TensorRef() = default;
-  // Row-major.
+  // Row-major. A stride that 64 bits do not hold becomes the largest: a launch refuses that.
   TensorRef(T* data_, const int64_t (&extents_)[Rank]) : data(data_) {
     int64_t stride = 1;
     for (int i = Rank - 1; i >= 0; --i) {
       extents[i] = extents_[i];
       strides[i] = stride;
-      stride *= extents_[i];
+      if (__builtin_mul_overflow(stride, extents_[i], &stride)) stride = INT64_MAX;
     }
   }
   TensorRef(T* data_, const int64_t (&extents_)[Rank], const int64_t (&strides_)[Rank])

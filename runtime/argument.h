@@ -50,7 +50,8 @@ inline Argument pointer_argument(uint64_t address) {
     empty |= extents[dim] == 0;
     negative |= extents[dim] < 0;
     int64_t reach;
-    huge |= __builtin_mul_overflow(extents[dim] - 1, strides[dim], &reach);
+    const int64_t last = extents[dim] > 0 ? extents[dim] - 1 : 0;
+    huge |= __builtin_mul_overflow(last, strides[dim], &reach);
     huge |= __builtin_add_overflow(low, reach < 0 ? reach : 0, &low);
     huge |= __builtin_add_overflow(high, reach > 0 ? reach : 0, &high);
   }

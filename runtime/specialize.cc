@@ -24,11 +24,11 @@ std::vector<int64_t> contiguous_strides(const ArgumentSpec& spec) {
   int64_t stride = 1;
   for (const int mode : modes) {
     strides[mode] = stride;
-    if (stride == kAny || spec.extents[mode] == kAny) {
-      stride = kAny;
-    } else {
-      stride *= std::max<int64_t>(1, spec.extents[mode]);
-    }
+    // What is not known, or what 64 bits do not hold, the launch decides.
+    const bool known =
+        stride != kAny && spec.extents[mode] != kAny &&
+        !__builtin_mul_overflow(stride, std::max<int64_t>(1, spec.extents[mode]), &stride);
+    if (!known) stride = kAny;
   }
   return strides;
 }

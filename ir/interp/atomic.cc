@@ -34,14 +34,17 @@ uint64_t step(uint64_t old, uint64_t value) {
 }
 
 struct Increment {
+  static constexpr bool kSignless = true;
   static uint32_t apply(uint32_t old, uint32_t last) { return old >= last ? 0 : old + 1; }
 };
 struct Decrement {
+  static constexpr bool kSignless = true;
   static uint32_t apply(uint32_t old, uint32_t last) {
     return old == 0 || old > last ? last : old - 1;
   }
 };
 struct Exchange {
+  static constexpr bool kSignless = true;
   template <class T>
   static T apply(T, T value) {
     return value;
@@ -56,12 +59,6 @@ constexpr Row row(ScalarList<kTypes...>) {
   ((result[static_cast<size_t>(kTypes)] = &step<Function, WorkLane<Function, kTypes>>), ...);
   return result;
 }
-template <class Function, Scalar... kTypes>
-constexpr Row plain_row(ScalarList<kTypes...>) {
-  Row result{};
-  ((result[static_cast<size_t>(kTypes)] = &step<Function, Lane<kTypes>>), ...);
-  return result;
-}
 
 // In the order of AtomicOp.
 constexpr Row kSteps[kAtomicOpCount] = {
@@ -71,10 +68,10 @@ constexpr Row kSteps[kAtomicOpCount] = {
     row<And>(Integers{}),
     row<Or>(Integers{}),
     row<Xor>(Integers{}),
-    plain_row<Increment>(ScalarList<Scalar::kU32>{}),
-    plain_row<Decrement>(ScalarList<Scalar::kU32>{}),
-    plain_row<Exchange>(ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64,
-                                   Scalar::kF32, Scalar::kF64>{}),
+    row<Increment>(ScalarList<Scalar::kU32>{}),
+    row<Decrement>(ScalarList<Scalar::kU32>{}),
+    row<Exchange>(ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64, Scalar::kF32,
+                             Scalar::kF64>{}),
 };
 
 }  // namespace
