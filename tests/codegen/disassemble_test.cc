@@ -202,9 +202,7 @@ class RealDisassembler : public testing::Test {
     const absl::StatusOr<ToolLocation> found = find_tool(tool);
     if (!found.ok()) GTEST_SKIP() << "SKIPPED: " << found.status().message();
     path_ = found->path;
-    if (const absl::StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas); !ptxas.ok()) {
-      GTEST_SKIP() << "SKIPPED: " << ptxas.status().message();
-    }
+    HEDDLE_NEEDS_TOOL(kPtxas);
     AssembleOptions options;
     options.arch = "sm_90a";
     options.entries = {"k"};

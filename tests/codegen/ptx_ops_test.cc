@@ -449,7 +449,7 @@ TEST_P(EveryOp, IsPrintedOrRefused) {
 }
 
 TEST_P(EveryOp, Assembles) {
-  HEDDLE_NEEDS_PTXAS();
+  HEDDLE_NEEDS_TOOL(kPtxas);
   const ir::Target& target = *GetParam();
   PtxBatch batch;
   for (const bool constants : {false, true}) {

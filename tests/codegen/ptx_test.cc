@@ -1,6 +1,8 @@
 #include "heddle/codegen/ptx.h"
 
+#include <fstream>
 #include <regex>
+#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -8,7 +10,9 @@
 #include "codegen/ptx_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/codegen/disassemble.h"
 #include "heddle/ir/builder.h"
+#include "heddle/ir/passes/pipeline.h"
 
 namespace heddle::codegen {
 namespace {
@@ -556,7 +560,7 @@ TEST(PtxWarp, NamesOnlyLanesThatAreThere) {
 // --- With ptxas -----------------------------------------------------------------------------
 
 TEST(PtxAssembled, AFullBlockFitsIntoTheRegisterFile) {
-  HEDDLE_NEEDS_PTXAS();
+  HEDDLE_NEEDS_TOOL(kPtxas);
   // 96 values that are all alive at the barrier.
   std::string body(kThread);
   for (int i = 0; i < 96; ++i) {
@@ -574,8 +578,45 @@ TEST(PtxAssembled, AFullBlockFitsIntoTheRegisterFile) {
   EXPECT_EQ(65536 / 1024, 64);
 }
 
+// The registers of a pending accumulator are tied from its begin to its wait, through the loop:
+// ptxas serialises nothing, and moves nothing between the products of a block.
+TEST(PtxAssembled, APendingAccumulatorStaysInItsRegisters) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  std::ostringstream text;
+  text << std::ifstream(HEDDLE_TEST_DATA_DIR "/filetests/wgmma_pipelined.ir").rdbuf();
+  absl::StatusOr<ir::Kernel> kernel = ir::parse(text.str(), "wgmma_pipelined.ir");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const absl::Status optimized = ir::run_pipeline(*kernel, ir::kDefaultPipeline);
+  ASSERT_TRUE(optimized.ok()) << optimized;
+  const PtxModule module = ptx_of(*kernel);
+  const auto assembly = assemble_for(module.text, "sm_90a", {module.entry});
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  for (const Diagnostic& said : assembly->diagnostics) {
+    EXPECT_FALSE(said.is_performance_note()) << said.text;
+  }
+
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  const absl::StatusOr<std::string> listing = disassemble(assembly->cubin);
+  ASSERT_TRUE(listing.ok()) << listing.status();
+  std::vector<std::string> between;  // the first product and the last
+  size_t products = 0, kept = 0;
+  for (const SassInstruction& instruction : sass_opcodes(*listing)) {
+    if (absl::StartsWith(instruction.opcode, "HGMMA")) {
+      ++products;
+      kept = between.size();
+    } else if (products > 0) {
+      between.push_back(instruction.opcode);
+    }
+  }
+  between.resize(kept);
+  EXPECT_EQ(products, 4u);
+  for (const std::string& opcode : between) {
+    EXPECT_FALSE(absl::StartsWith(opcode, "MOV") || absl::StartsWith(opcode, "IMAD.MOV")) << opcode;
+  }
+}
+
 TEST(PtxAssembled, QuotesNamesOfFilesAsPtxCan) {
-  HEDDLE_NEEDS_PTXAS();
+  HEDDLE_NEEDS_TOOL(kPtxas);
   ir::Kernel kernel = kernel_from(kRowSum);
   kernel.op(kernel.region(kernel.body()).last).loc = kernel.intern_loc("c:\\a \"b\".cc", 1);
   const PtxModule module = ptx_of(kernel);

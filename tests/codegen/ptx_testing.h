@@ -12,17 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "codegen/tool_testing.h"
 #include "gtest/gtest.h"
 #include "heddle/codegen/ptx.h"
 #include "heddle/codegen/ptxas.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/parser.h"
 #include "heddle/ir/verifier.h"
-
-// In front of what needs ptxas: says so and skips where there is none.
-#define HEDDLE_NEEDS_PTXAS()                                                                       \
-  if (const auto tool = ::heddle::codegen::find_tool(::heddle::codegen::Tool::kPtxas); !tool.ok()) \
-  GTEST_SKIP() << "SKIPPED, nothing was assembled: " << tool.status().message()
 
 namespace heddle::codegen {
 

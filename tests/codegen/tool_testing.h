@@ -14,6 +14,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
+#include "heddle/codegen/tool_path.h"
+
+// First line of a test that needs one of the tools: says so and skips where it is not installed.
+#define HEDDLE_NEEDS_TOOL(tool)                                                        \
+  if (const auto needed = ::heddle::codegen::find_tool(::heddle::codegen::Tool::tool); \
+      !needed.ok())                                                                    \
+  GTEST_SKIP() << "SKIPPED: " << needed.status().message()
 
 namespace heddle::codegen {
 

@@ -117,11 +117,3 @@ inline std::vector<double> read_doubles(const std::string& path) {
 }
 
 }  // namespace heddle::tools
-
-// First line of a test that assembles.
-#define HEDDLE_SKIP_WITHOUT_PTXAS()                                                     \
-  if (const auto found = ::heddle::codegen::find_tool(::heddle::codegen::Tool::kPtxas); \
-      !found.ok()) {                                                                    \
-    GTEST_SKIP() << "needs ptxas: " << found.status().message();                        \
-  }                                                                                     \
-  static_assert(true, "needs a semicolon")

@@ -105,7 +105,7 @@ TEST(DumpTest, CountsWhatItMade) {
 }
 
 TEST(DumpTest, CountsWhatPtxasMade) {
-  HEDDLE_SKIP_WITHOUT_PTXAS();
+  HEDDLE_NEEDS_TOOL(kPtxas);
   const Outcome as_json = dump({"--stats", "--json", "--stage", "cubin"});
   EXPECT_EQ(as_json.exit_code, 0) << as_json.err;
   const nlohmann::json json = nlohmann::json::parse(as_json.out);
@@ -122,7 +122,7 @@ TEST(DumpTest, CountsWhatPtxasMade) {
 }
 
 TEST(DumpTest, PassesMachineCodeOn) {
-  HEDDLE_SKIP_WITHOUT_PTXAS();
+  HEDDLE_NEEDS_TOOL(kPtxas);
   const Outcome cubin = dump({"--stage", "cubin"});
   EXPECT_EQ(cubin.exit_code, 0) << cubin.err;
   const auto read = codegen::read_cubin(cubin.out);
@@ -173,7 +173,7 @@ TEST(DumpTest, AFailingPtxasIsAFailure) {
 }
 
 TEST(DumpTest, WithoutADisassemblerOnlySassIsMissing) {
-  HEDDLE_SKIP_WITHOUT_PTXAS();
+  HEDDLE_NEEDS_TOOL(kPtxas);
   const std::vector<std::string> no_disassembler = {"HEDDLE_NVDISASM=/no/nvdisasm",
                                                     "HEDDLE_CUOBJDUMP=/no/cuobjdump"};
   const Outcome stats = dump({"--stats"}, no_disassembler);
@@ -185,7 +185,7 @@ TEST(DumpTest, WithoutADisassemblerOnlySassIsMissing) {
 }
 
 TEST(DumpTest, ShowsSass) {
-  HEDDLE_SKIP_WITHOUT_PTXAS();
+  HEDDLE_NEEDS_TOOL(kPtxas);
   if (!codegen::find_tool(codegen::Tool::kNvdisasm).ok() &&
       !codegen::find_tool(codegen::Tool::kCuobjdump).ok()) {
     GTEST_SKIP() << "needs nvdisasm or cuobjdump, which are not installed";

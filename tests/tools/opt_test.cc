@@ -70,7 +70,7 @@ TEST(OptTest, EmitsPtxAndMachineCode) {
   const Outcome ptx = opt({"--emit", "ptx", "--arch", "sm_80"}, kScale);
   EXPECT_EQ(ptx.exit_code, 0) << ptx.err;
   EXPECT_THAT(ptx.out, AllOf(HasSubstr(".target sm_80"), HasSubstr(".entry scale")));
-  HEDDLE_SKIP_WITHOUT_PTXAS();
+  HEDDLE_NEEDS_TOOL(kPtxas);
   const Outcome cubin = opt({"--emit", "cubin"}, kScale);
   EXPECT_EQ(cubin.exit_code, 0) << cubin.err;
   EXPECT_TRUE(codegen::read_cubin(cubin.out).ok());
