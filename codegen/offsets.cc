@@ -128,11 +128,13 @@ SplitOffset split_offset(const Kernel& kernel, const std::vector<int>& depth, An
 }
 
 size_t offset_operand(Opcode opcode) {
-  if (opcode == Opcode::kStore || opcode == Opcode::kAtomic) return 2;
-  if (opcode == Opcode::kAtomicCas) return 3;
-  const bool is_second =
-      opcode == Opcode::kLoad || opcode == Opcode::kSubview || opcode == Opcode::kSmemDesc;
-  return is_second ? 1 : 0;
+  const ir::Signature& signature = ir::info(opcode).signature;
+  if (signature.operands[0].role != ir::Role::kView) return 0;
+  for (size_t i = 1; i < signature.operand_count; ++i) {
+    const ir::Position& position = signature.operands[i];
+    if (position.role == ir::Role::kIndex && position.arity == ir::Arity::kOne) return i;
+  }
+  return 0;
 }
 
 }  // namespace heddle::codegen

@@ -133,6 +133,11 @@ std::string Emitter::header() const {
                     ".extern .func __assertfail (.param .b64 message, .param .b64 file, .param "
                     ".b32 line, .param .b64 function, .param .b64 char_bytes) .noreturn;\n");
   }
+  if (print_bytes_ > 0) {
+    absl::StrAppend(&text,
+                    ".extern .func (.param .b32 status) vprintf (.param .b64 format, .param .b64 "
+                    "values);\n");
+  }
   for (size_t i = 0; i < strings_.size(); ++i) {
     absl::StrAppend(&text, ".global .align 1 .b8 ", name_, "_str_", i, "[", strings_[i].size() + 1,
                     "] = {");
@@ -167,6 +172,9 @@ std::string Emitter::header() const {
     if (registers_.count(c) == 0) continue;
     absl::StrAppend(&text, "\t.reg .", info(c).type, " ", info(c).prefix, "<", registers_.count(c),
                     ">;\n");
+  }
+  if (print_bytes_ > 0) {
+    absl::StrAppend(&text, "\t.local .align 8 .b8 heddle_printed[", print_bytes_, "];\n");
   }
   if (uses_arena_ && !shared_is_dynamic_) {
     absl::StrAppend(&text, "\t.shared .align ", shared_.align, " .b8 heddle_shared[", shared_.bytes,
@@ -214,13 +222,10 @@ void Emitter::error(OpId id, std::string message, std::string fix) {
 
 // Whether the target has the op for its type; an error where it does not.
 bool Emitter::is_supported(OpId id, const Op& op) {
-  const ir::Targets rule = info(op).targets;
-  if (rule == ir::Targets::kEverywhere) return true;
-  const Scalar scalar = op.operands.empty()
-                            ? (op.results.empty() ? Scalar::kNone : type(op.result()).scalar)
-                            : type(op.operands[0]).scalar;
-  if (supports(target_, rule, scalar)) return true;
-  const ir::Target* const first = first_supporting(rule, scalar);
+  const std::optional<Scalar> lacking = lacking_type(kernel_, op);
+  if (!lacking) return true;
+  const Scalar scalar = *lacking;
+  const ir::Target* const first = first_supporting(info(op).targets, scalar);
   const bool has_type = info(op).data_class != ir::DataClass::kNone;
   const std::string what =
       absl::StrCat(info(op).mnemonic, has_type ? absl::StrCat(" of ", ir::info(scalar).name) : "");
@@ -319,6 +324,11 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kAtomic:
     case Opcode::kAtomicCas:
       return emit_atomic(id, op);
+    case Opcode::kAtomicLoad:
+    case Opcode::kAtomicStore:
+      return emit_atomic_access(id, op);
+    case Opcode::kPrefetch:
+      return emit_prefetch(id, op);
     case Opcode::kFence:
       return emit_fence(op);
     case Opcode::kBarrier:
@@ -334,10 +344,29 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_vote(op);
     case Opcode::kBallot:
       return emit_ballot(op);
+    case Opcode::kMatchAny:
+    case Opcode::kMatchAll:
+      return emit_match(op);
+    case Opcode::kRedux:
+      return emit_redux(op);
+    case Opcode::kElect:
+      return emit_elect(op);
+    case Opcode::kActiveMask:
+      return out_->instruction("activemask.b32 ", define(op.result())[0]);
     case Opcode::kWarpSync:
       return emit_warp_sync(op);
     case Opcode::kAssert:
       return emit_assert(id, op);
+    case Opcode::kTrap:
+      return out_->instruction("trap");
+    case Opcode::kPrintf:
+      return emit_printf(op);
+    case Opcode::kClock:
+      return out_->instruction("mov.u64 ", define(op.result())[0], ", %clock64");
+    case Opcode::kGlobalTimer:
+      return out_->instruction("mov.u64 ", define(op.result())[0], ", %globaltimer");
+    case Opcode::kNanoSleep:
+      return out_->instruction("nanosleep.u32 ", elements(op.operands[0])[0]);
     case Opcode::kSmemDesc:
       return emit_smem_desc(id, op);
     case Opcode::kWgmmaBegin:

@@ -1,10 +1,24 @@
 // Elementwise arithmetic: the ops of the table, and the few that are not one instruction.
+#include "absl/strings/str_replace.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
 
 namespace heddle::codegen {
 
 using ir::Opcode;
+
+namespace {
+
+// In the order of ir::Rounding.
+constexpr absl::string_view kRoundings[] = {"rn", "rz", "rm", "rp"};
+
+std::string rounded(const std::string& mnemonic, const ir::Op& op) {
+  const auto rounding = op.attr(ir::AttrKey::kRounding);
+  if (!rounding) return mnemonic;
+  return absl::StrReplaceAll(mnemonic, {{"%", kRoundings[*rounding]}});
+}
+
+}  // namespace
 
 void Emitter::print(absl::string_view mnemonic, const Operand& d,
                     absl::Span<const Spelled> operands) {
@@ -31,6 +45,8 @@ void Emitter::emit_elementwise(const Op& op) {
       return emit_select(op);
     case Opcode::kConvert:
       return emit_convert(op);
+    case Opcode::kConvertRounded:
+      return emit_convert_rounded(op);
     case Opcode::kPopc:
     case Opcode::kClz:
       return emit_bit_count(op);
@@ -48,7 +64,8 @@ void Emitter::emit_regular(const Op& op) {
   if (instruction.in_float32 || (is_packed(t) && !whole_registers)) {
     return emit_in_halves(op, instruction);
   }
-  const std::string& mnemonic = whole_registers ? instruction.packed : instruction.scalar;
+  const std::string mnemonic =
+      rounded(whole_registers ? instruction.packed : instruction.scalar, op);
   Operand* const d = define(op.result());
   const int count = layout_of(t).count;
   absl::InlinedVector<Spelled, 3> operands(op.operands.size());
@@ -89,6 +106,19 @@ void Emitter::emit_in_halves(const Op& op, const Instruction& instruction) {
   } else {
     define_halves(op.result(),
                   [&](int i, const Operand& d) { print(instruction.scalar, d, operands_of(i)); });
+  }
+}
+
+void Emitter::emit_convert_rounded(const Op& op) {
+  const Scalar from = type(op.operands[0]).scalar;
+  const Type to = type(op.result());
+  // To integers PTX spells "to the nearest integer" and so on: rni.
+  const absl::string_view mode = kRoundings[*op.attr(ir::AttrKey::kRounding)];
+  Operand* const d = define(op.result());
+  for (int i = 0; i < to.count; ++i) {
+    out_->instruction("cvt.", mode, is_integer(to.scalar) ? "i." : ".", spelling_of(to.scalar).name,
+                      '.', spelling_of(from).name, ' ', d[i], ", ",
+                      in_register(elements(op.operands[0])[i]));
   }
 }
 

@@ -71,6 +71,30 @@ void Emitter::emit_atomic(OpId id, const Op& op) {
                     ' ', d[0], ", ", at, ", ", value(1));
 }
 
+void Emitter::emit_atomic_access(OpId id, const Op& op) {
+  const bool loads = op.opcode == Opcode::kAtomicLoad;
+  if (loads) define(op.result());
+  if (!is_accessible(id, op)) return;
+  const size_t check = loads ? 2 : 3;
+  if (op.operands.size() > check) check_bounds(id, op, check);
+  const ValueId value = loads ? op.result() : op.operands[1];
+  const Operand& reg = elements(value)[0];
+  const Address at = address(id, op.operands[0]);
+  // A byte lies in a wider register, and has no type but an integer's.
+  const bool is_byte = bytes_of(type(value).scalar) == 1;
+  const std::string head = absl::StrCat(loads ? "ld" : "st", order_of(op, MemoryOrder::kRelaxed),
+                                        scope_of(op), ".", name_of(type(op.operands[0]).space), ".",
+                                        is_byte ? "u8" : info(reg.reg_class).type, " ");
+  if (loads) return out_->instruction(head, reg, ", ", at);
+  out_->instruction(head, at, ", ", in_register(reg));
+}
+
+void Emitter::emit_prefetch(OpId id, const Op& op) {
+  const auto level = static_cast<ir::CacheLevel>(*op.attr(AttrKey::kLevel));
+  out_->instruction(level == ir::CacheLevel::kL1 ? "prefetch.global.L1 " : "prefetch.global.L2 ",
+                    address(id, op.operands[0]));
+}
+
 void Emitter::emit_fence(const Op& op) {
   out_->instruction("fence", order_of(op, MemoryOrder::kAcqRel), scope_of(op));
 }

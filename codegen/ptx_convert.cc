@@ -7,7 +7,11 @@ namespace {
 
 using ir::Scalar;
 
-bool is_half(Scalar scalar) { return ir::info(scalar).bits == 16; }
+bool is_half(Scalar scalar) { return is_float(scalar) && ir::info(scalar).bits == 16; }
+bool is_float8(Scalar scalar) { return is_float(scalar) && ir::info(scalar).bits == 8; }
+
+// The first PTX that has the conversions of 8-bit floats on all targets that have them.
+constexpr int kFloat8Version = 81;
 
 // What `true` is as a number of that type.
 Operand one_of(Scalar scalar) {
@@ -20,8 +24,16 @@ Operand one_of(Scalar scalar) {
       return Operand::b32(0x3F800000);
     case Scalar::kF64:
       return Operand::b64(0x3FF0000000000000);
+    case Scalar::kE4M3:
+      return Operand::b32(0x38);
+    case Scalar::kE5M2:
+      return Operand::b32(0x3C);
     case Scalar::kNone:
     case Scalar::kBool:
+    case Scalar::kI8:
+    case Scalar::kU8:
+    case Scalar::kI16:
+    case Scalar::kU16:
     case Scalar::kI32:
     case Scalar::kU32:
     case Scalar::kI64:
@@ -38,28 +50,106 @@ void Emitter::emit_convert(const Op& op) {
   const ValueId source = op.operands[0];
   const Scalar from = type(source).scalar;
   const Scalar to = type(op.result()).scalar;
-  // Between f32 and the 16-bit types, and among these by way of f32, which holds them all exactly.
-  const bool from_single = from == Scalar::kF32 || is_half(from);
+  if (is_float8(to)) return define_float8(op.result(), source);
+  // Between f32 and the 16-bit floats, and among these by way of f32, which holds them all exactly.
+  const bool from_single = from == Scalar::kF32 || is_half(from) || is_float8(from);
   if (is_half(to) && from_single) {
-    return define_rounded(op.result(), [&](int i) {
-      return from == Scalar::kF32 ? lane(source, i) : wide_lane(source, i);
-    });
+    return define_rounded(op.result(), [&](int i) { return single(source, i); });
   }
-  if (is_half(to)) {
-    return define_halves(op.result(), [&](int i, const Operand& d) {
-      convert(from, to, in_register(lane(source, i)), d);
+  const auto convert_lane = [&](int i, const Operand& d) {
+    if (to == Scalar::kF32 && is_half(from)) return widen(source, i, d);
+    const Element element = computable(source, i);
+    convert(element.scalar, to, in_register(element.operand), d);
+  };
+  if (ir::info(to).bits == 16) return define_halves(op.result(), convert_lane);
+  if (ir::info(to).bits == 8 && to != Scalar::kBool) {
+    return define_bytes(op.result(), [&](int i) {
+      const Operand d = fresh(RegClass::kB32);
+      convert_lane(i, d);
+      return d;
     });
   }
   Operand* const d = define(op.result());
-  for (int i = 0; i < type(op.result()).count; ++i) {
-    if (to == Scalar::kF32 && is_half(from)) {
-      widen(source, i, d[i]);
-    } else if (from == Scalar::kBF16 && to != Scalar::kBool) {
-      // Before sm_90 bf16 converts to nothing but f32.
-      convert(Scalar::kF32, to, in_register(wide_lane(source, i)), d[i]);
-    } else {
-      convert(from, to, in_register(lane(source, i)), d[i]);
+  for (int i = 0; i < type(op.result()).count; ++i) convert_lane(i, d[i]);
+}
+
+Emitter::Element Emitter::computable(ValueId value, int i) {
+  const Type t = type(value);
+  switch (t.scalar) {
+    case Scalar::kI8:
+    case Scalar::kU8: {
+      const bool sign = is_signed(t.scalar);
+      const Scalar as = sign ? Scalar::kI32 : Scalar::kU32;
+      const Operand alone = is_packed(t) ? elements(value)[i / 4] : elements(value)[0];
+      if (alone.is_constant || !sign) {
+        const Operand b = lane(value, i);
+        return {as, !b.is_constant || !sign
+                        ? b
+                        : Operand::b32(static_cast<uint32_t>(static_cast<int8_t>(b.payload)))};
+      }
+      return {as, byte(alone, is_packed(t) ? i % 4 : 0, sign)};
     }
+    case Scalar::kE4M3:
+    case Scalar::kE5M2: {
+      // PTX converts pairs, to f16, which has all their numbers.
+      raise_version(kFloat8Version);
+      const Operand pair = fresh(RegClass::kB16);
+      out_->instruction("cvt.u16.u32 ", pair, ", ", in_register(lane(value, i)));
+      const Operand wide = fresh(RegClass::kB32);
+      out_->instruction("cvt.rn.f16x2.", spelling_of(t.scalar).packed, ' ', wide, ", ", pair);
+      const std::array<Operand, 2> halves = {fresh(RegClass::kB16), fresh(RegClass::kB16)};
+      out_->instruction("mov.b32 ", Vector{halves.data(), 2}, ", ", wide);
+      return {Scalar::kF16, halves[0]};
+    }
+    case Scalar::kBF16:
+      // Before sm_90 bf16 converts to nothing but f32.
+      return {Scalar::kF32, wide_lane(value, i)};
+    default:
+      return {t.scalar, lane(value, i)};
+  }
+}
+
+Operand Emitter::single(ValueId value, int i) {
+  if (is_half(type(value).scalar)) return wide_lane(value, i);
+  const Element element = computable(value, i);
+  if (element.scalar == Scalar::kF32) return element.operand;
+  const Operand d = fresh(RegClass::kB32);
+  convert(element.scalar, Scalar::kF32, in_register(element.operand), d);
+  return d;
+}
+
+// Pairs from f32. What f32 does not hold is cut to it in a way that the second rounding does not
+// notice.
+void Emitter::define_float8(ValueId result, ValueId source) {
+  raise_version(kFloat8Version);
+  const Scalar from = type(source).scalar;
+  const bool fits = from == Scalar::kF32 || ir::info(from).bits < 32;
+  const auto element = [&](int i) {
+    return in_register(fits ? single(source, i)
+                            : rounded_to_odd(from, in_register(lane(source, i))));
+  };
+  const auto pair = [&](const Operand& low, const Operand& high) {
+    const Operand d = fresh(RegClass::kB16);
+    out_->instruction("cvt.rn.satfinite.", spelling_of(type(result).scalar).packed, ".f32 ", d,
+                      ", ", high, ", ", low);
+    return d;
+  };
+  const Type t = type(result);
+  Operand* const d = define(result);
+  if (t.is_scalar()) {
+    const Operand one = element(0);
+    const Operand both = pair(one, in_register(Operand::b32(0)));
+    out_->instruction("cvt.u32.u16 ", d[0], ", ", both);
+    return;
+  }
+  for (int k = 0; 4 * k < t.count; ++k) {
+    std::array<Operand, 2> halves;
+    for (int h = 0; h < 2; ++h) {
+      const int i = std::min(4 * k + 2 * h, t.count - 1);
+      const Operand low = element(i);
+      halves[static_cast<size_t>(h)] = pair(low, i + 1 < t.count ? element(i + 1) : low);
+    }
+    out_->instruction("mov.b32 ", d[k], ", ", Vector{halves.data(), 2});
   }
 }
 

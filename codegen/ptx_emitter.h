@@ -165,6 +165,12 @@ class Emitter {
   };
   // Makes `result` of these elements.
   void gather(ValueId result, absl::Span<const Source> sources);
+  // Byte i of a 32-bit register in one of its own, with zeros or its sign above.
+  Operand byte(const Operand& word, int i, bool sign);
+  // The low bytes of up to four operands in one of 32 bits.
+  Operand packed_bytes(absl::Span<const Operand> bytes);
+  // Defines a result of 8-bit elements: the low byte of `byte_of(i)` is element i.
+  void define_bytes(ValueId result, absl::FunctionRef<Operand(int)> byte_of);
   // Two 16-bit operands in one of 32 bits.
   Operand packed(const Operand& low, const Operand& high);
   void emit_const(const Op& op);
@@ -189,12 +195,23 @@ class Emitter {
   void emit_regular(const Op& op);
   void emit_in_halves(const Op& op, const Instruction& instruction);
   void print(absl::string_view mnemonic, const Operand& d, absl::Span<const Spelled> operands);
+  void emit_convert_rounded(const Op& op);
   void emit_neg(const Op& op);
   void emit_abs(const Op& op);
   void emit_bit_count(const Op& op);
   void emit_equal(const Op& op);
   void emit_select(const Op& op);
   void emit_convert(const Op& op);
+  // An element in a type that PTX converts from, without a change of its number: one that is only
+  // kept is widened.
+  struct Element {
+    Scalar scalar;
+    Operand operand;
+  };
+  Element computable(ValueId value, int i);
+  // The same as an f32, of a type whose numbers f32 holds.
+  Operand single(ValueId value, int i);
+  void define_float8(ValueId result, ValueId source);
   void convert(Scalar from, Scalar to, const Operand& source, const Operand& d);
   void convert_to_bool(Scalar from, const Operand& source, const Operand& d);
   // An f32 that rounds to bf16 as the source does.
@@ -204,12 +221,15 @@ class Emitter {
   void emit_load(OpId id, const Op& op);
   void emit_store(OpId id, const Op& op);
   void emit_atomic(OpId id, const Op& op);
+  void emit_atomic_access(OpId id, const Op& op);
+  void emit_prefetch(OpId id, const Op& op);
   void emit_fence(const Op& op);
   void load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count);
   void store_bools(const std::string& mnemonic, Type view, Address at, ValueId value);
-  void for_each_access(Type view, RegLayout layout,
+  void for_each_access(Type view, RegLayout layout, int bytes,
                        absl::FunctionRef<void(int, int, absl::string_view)> access);
   bool is_accessible(OpId id, const Op& op);
+  absl::string_view cache_modifier(const Op& op);
   int widest_access(Type view) const;
   bool may_use_read_only_path(const Op& op) const;
   const View& view_of(ValueId value) { return views_[view_index_[ir::index_of(value)]]; }
@@ -257,7 +277,11 @@ class Emitter {
   std::optional<bool> reaches(const Op& op);
   void emit_vote(const Op& op);
   void emit_ballot(const Op& op);
+  void emit_match(const Op& op);
+  void emit_redux(const Op& op);
+  void emit_elect(const Op& op);
   void emit_assert(OpId id, const Op& op);
+  void emit_printf(const Op& op);
   void fail_unless(OpId id, const Operand& condition, absl::string_view message);
   std::string global_string(absl::string_view text);
   void emit_smem_desc(OpId id, const Op& op);
@@ -296,6 +320,7 @@ class Emitter {
   std::vector<std::string> strings_;
   bool uses_arena_ = false;
   bool uses_assert_ = false;
+  int print_bytes_ = 0;        // of the longest printf's values; 0: there is none
   bool wgmma_fenced_ = false;  // since the last commit, on every path to here
   int version_;
   int labels_ = 0;

@@ -139,7 +139,9 @@ Operand Emitter::param_slot(SlotKind kind, int param, int dim, Scalar as) {
     d = fresh(RegClass::kPred);
     out_->instruction("setp.ne.b16 ", d, ", ", byte, ", 0");
   } else {
-    out_->instruction("ld.param.", info(reg_class).type, ' ', d, ", [", name, "]");
+    // A byte goes into a wider register.
+    const absl::string_view width = bytes_of(as) == 1 ? "u8" : info(reg_class).type;
+    out_->instruction("ld.param.", width, ' ', d, ", [", name, "]");
   }
   out_ = body;
   it->second = d;

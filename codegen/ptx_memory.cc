@@ -13,7 +13,18 @@ namespace {
 
 bool is_volatile(const ir::Op& op) { return op.attr_or(AttrKey::kVolatile, 0) != 0; }
 
+// In the order of ir::CacheHint.
+constexpr absl::string_view kCacheHints[] = {
+    ".cg", ".cs", ".lu", ".wt", ".L1::evict_first", ".L1::evict_last", ".L1::no_allocate"};
+
 }  // namespace
+
+absl::string_view Emitter::cache_modifier(const Op& op) {
+  const auto hint = op.attr(AttrKey::kCache);
+  if (!hint) return "";
+  raise_version(74);
+  return kCacheHints[*hint];
+}
 
 int Emitter::widest_access(Type view) const {
   // The 32-byte accesses of sm_100 are for global memory alone.
@@ -39,10 +50,13 @@ bool Emitter::is_accessible(OpId id, const Op& op) {
   return false;
 }
 
-// Calls access(first register, count, ".v4") for every instruction that a value of that layout
-// takes.
-void Emitter::for_each_access(Type view, RegLayout layout,
+// Calls access(first register, count, ".v4.b32") for every instruction that a value of so many
+// bytes in registers of that layout takes.
+void Emitter::for_each_access(Type view, RegLayout layout, int bytes,
                               absl::FunctionRef<void(int, int, absl::string_view)> access) {
+  // A few bytes in a register for more.
+  if (layout.reg_class == RegClass::kB32 && bytes < 4)
+    return access(0, 1, bytes == 1 ? ".u8" : ".u16");
   const int unit = layout.reg_class == RegClass::kB64   ? 8
                    : layout.reg_class == RegClass::kB32 ? 4
                                                         : 2;
@@ -51,7 +65,8 @@ void Emitter::for_each_access(Type view, RegLayout layout,
                "a memory access must be a power of two in size");
   constexpr absl::string_view kVectors[] = {"", "", ".v2", "", ".v4", "", "", "", ".v8"};
   if (count * unit > 16) raise_version(88);
-  for (int first = 0; first < layout.count; first += count) access(first, count, kVectors[count]);
+  const std::string suffix = absl::StrCat(kVectors[count], ".", info(layout.reg_class).type);
+  for (int first = 0; first < layout.count; first += count) access(first, count, suffix);
 }
 
 void Emitter::emit_load(OpId id, const Op& op) {
@@ -62,14 +77,15 @@ void Emitter::emit_load(OpId id, const Op& op) {
   const Type value = type(op.result());
   Address at = address(id, op.operands[0]);
   std::string mnemonic = is_volatile(op) ? "ld.volatile" : "ld";
-  absl::StrAppend(&mnemonic, ".", name_of(view.space), may_use_read_only_path(op) ? ".nc" : "");
+  absl::StrAppend(&mnemonic, ".", name_of(view.space), may_use_read_only_path(op) ? ".nc" : "",
+                  cache_modifier(op));
   if (value.scalar == Scalar::kBool) {
     return load_bools(mnemonic, view, at, d, value.count);
   }
   const RegLayout layout = layout_of(value);
-  for_each_access(view, layout, [&](int first, int count, absl::string_view vector) {
+  for_each_access(view, layout, value.bytes(), [&](int first, int count, absl::string_view suffix) {
     const Vector registers = {d + first, count};
-    out_->instruction(mnemonic, vector, '.', info(layout.reg_class).type, ' ', registers, ", ", at);
+    out_->instruction(mnemonic, suffix, ' ', registers, ", ", at);
     at.bytes += widest_access(view);
   });
 }
@@ -81,15 +97,15 @@ void Emitter::emit_store(OpId id, const Op& op) {
   const Type value = type(op.operands[1]);
   Address at = address(id, op.operands[0]);
   std::string mnemonic = is_volatile(op) ? "st.volatile" : "st";
-  absl::StrAppend(&mnemonic, ".", name_of(view.space));
+  absl::StrAppend(&mnemonic, ".", name_of(view.space), cache_modifier(op));
   if (value.scalar == Scalar::kBool) {
     return store_bools(mnemonic, view, at, op.operands[1]);
   }
   const RegLayout layout = layout_of(value);
   const Operand* const source = elements(op.operands[1]);
-  for_each_access(view, layout, [&](int first, int count, absl::string_view vector) {
+  for_each_access(view, layout, value.bytes(), [&](int first, int count, absl::string_view suffix) {
     const Vector registers = {source + first, count};
-    out_->instruction(mnemonic, vector, '.', info(layout.reg_class).type, ' ', at, ", ", registers);
+    out_->instruction(mnemonic, suffix, ' ', at, ", ", registers);
     at.bytes += widest_access(view);
   });
 }
@@ -109,8 +125,8 @@ void Emitter::load_bools(const std::string& mnemonic, Type view, Address at, Ope
   absl::InlinedVector<Operand, 8> words(static_cast<size_t>(count / 4));
   for (Operand& word : words) word = fresh(RegClass::kB32);
   const RegLayout layout = {RegClass::kB32, count / 4};
-  for_each_access(view, layout, [&](int first, int n, absl::string_view vector) {
-    out_->instruction(mnemonic, vector, ".b32 ", Vector{words.data() + first, n}, ", ", at);
+  for_each_access(view, layout, count, [&](int first, int n, absl::string_view suffix) {
+    out_->instruction(mnemonic, suffix, ' ', Vector{words.data() + first, n}, ", ", at);
     at.bytes += widest_access(view);
   });
   for (int i = 0; i < count; ++i) {
@@ -151,8 +167,8 @@ void Emitter::store_bools(const std::string& mnemonic, Type view, Address at, Va
     words[static_cast<size_t>(w)] = word;
   }
   const RegLayout layout = {RegClass::kB32, count / 4};
-  for_each_access(view, layout, [&](int first, int n, absl::string_view vector) {
-    out_->instruction(mnemonic, vector, ".b32 ", at, ", ", Vector{words.data() + first, n});
+  for_each_access(view, layout, count, [&](int first, int n, absl::string_view suffix) {
+    out_->instruction(mnemonic, suffix, ' ', at, ", ", Vector{words.data() + first, n});
     at.bytes += widest_access(view);
   });
 }

@@ -15,10 +15,16 @@ using ir::ScalarClass;
 constexpr TypeSpelling kSpellings[ir::kScalarCount] = {
     {"", "", "", "", Spelling::kBits, false},
     {"pred", "pred", "pred", "", Spelling::kBits, true},
+    {"s8", "b32", "s8", "", Spelling::kBits, false},
+    {"u8", "b32", "s8", "", Spelling::kBits, false},
+    {"s16", "b16", "s16", "", Spelling::kBits, false},
+    {"u16", "b16", "s16", "", Spelling::kBits, false},
     {"s32", "b32", "s32", "", Spelling::kSigned, true},
     {"u32", "b32", "s32", "", Spelling::kUnsigned, true},
     {"s64", "b64", "s64", "", Spelling::kSigned, true},
     {"u64", "b64", "s64", "", Spelling::kUnsigned, true},
+    {"e4m3", "b32", "e4m3", "e4m3x2", Spelling::kBits, false},
+    {"e5m2", "b32", "e5m2", "e5m2x2", Spelling::kBits, false},
     {"f16", "b16", "f16", "f16x2", Spelling::kBits, false},
     {"bf16", "b16", "bf16", "bf16x2", Spelling::kBits, false},
     {"f32", "b32", "f32", "", Spelling::kFloat, true},
@@ -26,7 +32,8 @@ constexpr TypeSpelling kSpellings[ir::kScalarCount] = {
 };
 
 // $ is the type (s32, f16, or f16x2 on packed registers), # its width without a type (b32), @ the
-// signed type of that width. ~ computes in f32. An empty cell is irregular, or not an op.
+// signed type of that width, % the op's rounding. ~ computes in f32. An empty cell is irregular, or
+// not an op.
 //
 // `.rn` stands wherever PTX allows it: without it ptxas fuses a mul and an add on its own.
 struct Row {
@@ -53,6 +60,16 @@ constexpr Row kRows[] = {
     {Opcode::kSinApprox, "", "", "~sin.approx.f32", "sin.approx.$", ""},
     {Opcode::kCosApprox, "", "", "~cos.approx.f32", "cos.approx.$", ""},
     {Opcode::kTanhApprox, "", "", "~tanh.approx.f32", "tanh.approx.$", ""},
+    {Opcode::kSaturate, "", "", "~cvt.sat.f32.f32", "cvt.sat.$.$", "cvt.sat.$.$"},
+    {Opcode::kMinNan, "", "", "min.NaN.$", "min.NaN.$", ""},
+    {Opcode::kMaxNan, "", "", "max.NaN.$", "max.NaN.$", ""},
+    {Opcode::kAddRounded, "", "", "", "add.%.$", "add.%.$"},
+    {Opcode::kSubRounded, "", "", "", "sub.%.$", "sub.%.$"},
+    {Opcode::kMulRounded, "", "", "", "mul.%.$", "mul.%.$"},
+    {Opcode::kDivRounded, "", "", "", "div.%.$", "div.%.$"},
+    {Opcode::kFmaRounded, "", "", "", "fma.%.$", "fma.%.$"},
+    {Opcode::kSqrtRounded, "", "", "", "sqrt.%.$", "sqrt.%.$"},
+    {Opcode::kRcpRounded, "", "", "", "rcp.%.$", "rcp.%.$"},
     {Opcode::kFloor, "", "", "~cvt.rmi.f32.f32", "cvt.rmi.$.$", "cvt.rmi.$.$"},
     {Opcode::kCeil, "", "", "~cvt.rpi.f32.f32", "cvt.rpi.$.$", "cvt.rpi.$.$"},
     {Opcode::kTrunc, "", "", "~cvt.rzi.f32.f32", "cvt.rzi.$.$", "cvt.rzi.$.$"},
@@ -80,6 +97,7 @@ constexpr Row kRows[] = {
 };
 
 absl::string_view cell_for(const Row& row, Scalar scalar) {
+  if (ir::info(scalar).storage_only) return "";
   switch (ir::info(scalar).scalar_class) {
     case ScalarClass::kNone:
       return "";

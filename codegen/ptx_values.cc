@@ -3,7 +3,7 @@
 
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
-#include "heddle/ir/float16.h"
+#include "heddle/ir/float_bits.h"
 
 namespace heddle::codegen {
 
@@ -27,26 +27,72 @@ Operand Emitter::lane(ValueId value, int i) {
   const Type t = type(value);
   if (t.is_scalar()) return elements(value)[0];
   if (!is_packed(t)) return elements(value)[i];
-  const Operand& pair = elements(value)[i / 2];
-  if (pair.is_constant) {
-    return Operand::constant(RegClass::kB16, pair.payload >> 16 * (i % 2) & 0xFFFF);
+  const int each = elements_per_register(t);
+  const Operand& word = elements(value)[i / each];
+  if (word.is_constant) {
+    const int bits = ir::info(t.scalar).bits;
+    const uint64_t element = word.payload >> bits * (i % each) & ((uint64_t{1} << bits) - 1);
+    return Operand::constant(class_of(t.scalar), element);
   }
+  if (each == 4) return byte(word, i % 4, /*sign=*/false);
   const ScopedCache::Key key = {ir::index_of(value), static_cast<uint64_t>(i / 2)};
   if (const ScopedCache::Operands* halves = cache_.find(key)) return (*halves)[i % 2];
   const ScopedCache::Operands halves = {fresh(RegClass::kB16), fresh(RegClass::kB16)};
-  out_->instruction("mov.b32 ", Vector{halves.data(), 2}, ", ", pair);
+  out_->instruction("mov.b32 ", Vector{halves.data(), 2}, ", ", word);
   cache_.add(key, halves);
   return halves[i % 2];
 }
 
+// prmt picks bytes by nibbles: 4 to 7 are those of its second operand, zero here, and 8 more asks
+// for eight copies of the byte's sign.
+Operand Emitter::byte(const Operand& word, int i, bool sign) {
+  const Operand d = fresh(RegClass::kB32);
+  const auto n = static_cast<uint32_t>(i);
+  const uint32_t above = sign ? 8 + n : 4;
+  out_->instruction("prmt.b32 ", d, ", ", word, ", 0, ",
+                    Operand::b32(n | above << 4 | above << 8 | above << 12));
+  return d;
+}
+
+Operand Emitter::packed_bytes(absl::Span<const Operand> bytes) {
+  const auto pair = [this](const Operand& low, const Operand& high, uint32_t selector) {
+    const Operand d = fresh(RegClass::kB32);
+    out_->instruction("prmt.b32 ", d, ", ", low, ", ", high, ", ", Operand::b32(selector));
+    return d;
+  };
+  if (std::all_of(bytes.begin(), bytes.end(), [](const Operand& b) { return b.is_constant; })) {
+    uint32_t word = 0;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      word |= static_cast<uint32_t>(bytes[i].payload & 0xFF) << 8 * i;
+    }
+    return Operand::b32(word);
+  }
+  const Operand zero = Operand::b32(0);
+  const Operand low = pair(bytes[0], bytes.size() > 1 ? bytes[1] : zero, 0x0040);
+  if (bytes.size() <= 2) return pair(low, zero, 0x4410);
+  return pair(low, pair(bytes[2], bytes.size() > 3 ? bytes[3] : zero, 0x0040), 0x5410);
+}
+
+void Emitter::define_bytes(ValueId result, absl::FunctionRef<Operand(int)> byte_of) {
+  Operand* const d = define(result);
+  const Type t = type(result);
+  if (!is_packed(t)) {
+    out_->instruction("and.b32 ", d[0], ", ", in_register(byte_of(0)), ", 255");
+    return;
+  }
+  for (int k = 0; 4 * k < t.count; ++k) {
+    absl::InlinedVector<Operand, 4> bytes;
+    for (int i = 4 * k; i < std::min<int>(4 * k + 4, t.count); ++i) bytes.push_back(byte_of(i));
+    move(d[k], packed_bytes(bytes));
+  }
+}
+
 Operand Emitter::wide_lane(ValueId value, int i) {
   const Type t = type(value);
-  const Operand& home = elements(value)[is_packed(t) ? i / 2 : 0];
+  const Operand& home = elements(value)[is_packed(t) ? i / elements_per_register(t) : 0];
   if (home.is_constant) {
-    const auto bits = static_cast<uint16_t>(lane(value, i).payload);
-    const bool is_bf16 = t.scalar == Scalar::kBF16;
-    const float wide = is_bf16 ? ir::bf16_to_float(bits) : ir::f16_to_float(bits);
-    return Operand::b32(std::bit_cast<uint32_t>(wide));
+    const double wide = ir::float_value(t.scalar, lane(value, i).payload);
+    return Operand::b32(static_cast<uint32_t>(ir::float_bits(Scalar::kF32, wide)));
   }
   const Operand d = fresh(RegClass::kB32);
   widen(value, i, d);
@@ -144,7 +190,10 @@ void Emitter::emit_const(const Op& op) {
   const auto bits = static_cast<uint64_t>(*op.attr(AttrKey::kBits));
   const Type t = type(op.result());
   const RegLayout layout = layout_of(t);
-  const uint64_t payload = is_packed(t) ? bits | bits << 16 : bits;
+  const uint64_t copies = elements_per_register(t) == 4   ? 0x01010101
+                          : elements_per_register(t) == 2 ? 0x00010001
+                                                          : 1;
+  const uint64_t payload = bits * copies;
   std::fill_n(elements(op.result()), layout.count, Operand::constant(layout.reg_class, payload));
 }
 
@@ -154,18 +203,25 @@ void Emitter::gather(ValueId result, absl::Span<const Source> sources) {
     for (size_t i = 0; i < sources.size(); ++i) d[i] = lane(sources[i].value, sources[i].lane);
     return;
   }
-  for (size_t i = 0; i < sources.size(); i += 2) {
+  const auto each = static_cast<size_t>(elements_per_register(type(result)));
+  for (size_t i = 0; i < sources.size(); i += each) {
     const Source low = sources[i];
-    const Source high = i + 1 < sources.size() ? sources[i + 1] : Source{low.value, low.lane + 1};
-    const bool is_pair = is_packed(type(low.value)) && low.value == high.value &&
-                         low.lane % 2 == 0 && high.lane == low.lane + 1;
-    if (is_pair) {
-      d[i / 2] = elements(low.value)[low.lane / 2];
+    const auto count = static_cast<int>(std::min(each, sources.size() - i));
+    // A register of another value is shared; what it holds beyond the last element does not count.
+    bool is_whole = is_packed(type(low.value)) && static_cast<size_t>(low.lane) % each == 0;
+    absl::InlinedVector<Source, 4> parts;
+    for (int j = 0; j < count; ++j) {
+      parts.push_back(sources[i + static_cast<size_t>(j)]);
+      is_whole &= parts.back().value == low.value && parts.back().lane == low.lane + j;
+    }
+    if (is_whole) {
+      d[i / each] = elements(low.value)[static_cast<size_t>(low.lane) / each];
       continue;
     }
-    const bool has_high = i + 1 < sources.size();
-    d[i / 2] = packed(lane(low.value, low.lane), has_high ? lane(high.value, high.lane)
-                                                          : Operand::constant(RegClass::kB16, 0));
+    absl::InlinedVector<Operand, 4> lanes;
+    for (const Source& part : parts) lanes.push_back(lane(part.value, part.lane));
+    if (each == 2 && lanes.size() == 1) lanes.push_back(Operand::constant(RegClass::kB16, 0));
+    d[i / each] = each == 4 ? packed_bytes(lanes) : packed(lanes[0], lanes[1]);
   }
 }
 
@@ -197,7 +253,12 @@ void Emitter::emit_extract(const Op& op) {
 void Emitter::emit_splat(const Op& op) {
   const Operand element = lane(op.operands[0], 0);
   const Type t = type(op.result());
-  const Operand filled = is_packed(t) ? packed(element, element) : element;
+  Operand filled = element;
+  if (elements_per_register(t) == 4) {
+    filled = packed_bytes({element, element, element, element});
+  } else if (is_packed(t)) {
+    filled = packed(element, element);
+  }
   std::fill_n(elements(op.result()), layout_of(t).count, filled);
 }
 

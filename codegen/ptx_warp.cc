@@ -26,6 +26,31 @@ void Emitter::emit_ballot(const Op& op) {
   out_->instruction("vote.sync.ballot.b32 ", define(op.result())[0], ", ", predicate, ", ", lanes);
 }
 
+void Emitter::emit_match(const Op& op) {
+  const Operand value = in_register(elements(op.operands[0])[0]);
+  const Operand lanes = mask(op, 1);
+  const bool any = op.opcode == Opcode::kMatchAny;
+  out_->instruction("match.", any ? "any" : "all", ".sync.", info(value.reg_class).type, ' ',
+                    define(op.result())[0], ", ", value, ", ", lanes);
+}
+
+void Emitter::emit_redux(const Op& op) {
+  const auto kind = static_cast<ir::AtomicOp>(*op.attr(AttrKey::kOp));
+  const bool bitwise = kind >= ir::AtomicOp::kAnd;
+  const TypeSpelling& spelling = spelling_of(type(op.result()).scalar);
+  const Operand value = in_register(elements(op.operands[0])[0]);
+  const Operand lanes = mask(op, 1);
+  out_->instruction("redux.sync.", ir::kAtomicOpNames[static_cast<size_t>(kind)], '.',
+                    bitwise ? spelling.bits : spelling.name, ' ', define(op.result())[0], ", ",
+                    value, ", ", lanes);
+}
+
+void Emitter::emit_elect(const Op& op) {
+  raise_version(80);
+  const Operand lanes = mask(op, 0);
+  out_->instruction("elect.sync _|", define(op.result())[0], ", ", lanes);
+}
+
 // --- Shuffles -------------------------------------------------------------------------------
 
 // Whether the lane that a shuffle asks for is one that PTX, which looks at its lowest five bits
@@ -115,7 +140,7 @@ void Emitter::shuffle_word(const Op& op, const Operand& source, const Lanes& fro
   }
 }
 
-// --- Assertions -----------------------------------------------------------------------------
+// --- Text -----------------------------------------------------------------------------------
 
 // The name of a zero-terminated string in global memory.
 std::string Emitter::global_string(absl::string_view text) {
@@ -128,6 +153,35 @@ std::string Emitter::global_string(absl::string_view text) {
 void Emitter::emit_assert(OpId id, const Op& op) {
   const auto message = static_cast<ir::StringId>(*op.attr(AttrKey::kMessage));
   fail_unless(id, elements(op.operands[0])[0], kernel_.text(message));
+}
+
+// The driver's vprintf takes the values as C lays them out, each at a multiple of its size.
+void Emitter::emit_printf(const Op& op) {
+  const auto format = static_cast<ir::StringId>(*op.attr(AttrKey::kMessage));
+  const Operand text = fresh(RegClass::kB64);
+  out_->instruction("cvta.global.u64 ", text, ", ", global_string(kernel_.text(format)));
+  int bytes = 0;
+  for (const ValueId operand : op.operands) {
+    const RegClass reg_class = layout_of(type(operand)).reg_class;
+    const int size = reg_class == RegClass::kB64 ? 8 : 4;
+    bytes = (bytes + size - 1) / size * size;
+    out_->instruction("st.local.", info(reg_class).type, " [heddle_printed+", bytes, "], ",
+                      in_register(elements(operand)[0]));
+    bytes += size;
+  }
+  print_bytes_ = std::max({print_bytes_, bytes, 8});
+  const Operand values = fresh(RegClass::kB64);
+  out_->instruction("mov.u64 ", values, ", heddle_printed");
+  const Operand generic = fresh(RegClass::kB64);
+  out_->instruction("cvta.local.u64 ", generic, ", ", values);
+  out_->line("\t{");
+  out_->instruction(".param .b64 format");
+  out_->instruction(".param .b64 values");
+  out_->instruction(".param .b32 status");
+  out_->instruction("st.param.b64 [format], ", text);
+  out_->instruction("st.param.b64 [values], ", generic);
+  out_->instruction("call.uni (status), vprintf, (format, values)");
+  out_->line("\t}");
 }
 
 // The driver's __assertfail prints message, place, block and thread, and ends the kernel.

@@ -3,8 +3,11 @@
 // PTX has as many registers as one declares; ptxas assigns the real ones. Classes are by width and
 // without a type, so that i32, u32 and f32 share registers and a bitcast is a rename:
 //
-//   %p  predicates: bool          %r   32 bits: i32, u32, f32, two packed f16 or bf16
-//   %h  16 bits: f16, bf16        %rd  64 bits: i64, u64, f64, addresses, descriptors
+//   %p  predicates: bool                  %r   32 bits: i32, u32, f32, four packed bytes, two
+//   packed %h  16 bits: i16, u16, f16, bf16           16-bit elements; one of i8, u8, e4m3, e5m2
+//                                         %rd  64 bits: i64, u64, f64, addresses, descriptors
+//
+// PTX computes with no bytes. One alone is the low byte of its register, with zeros above.
 #pragma once
 
 #include <array>
@@ -46,7 +49,7 @@ struct Operand {
 constexpr RegClass class_of(ir::Scalar scalar) {
   switch (ir::info(scalar).bits) {
     case 8:
-      return RegClass::kPred;
+      return scalar == ir::Scalar::kBool ? RegClass::kPred : RegClass::kB32;
     case 16:
       return RegClass::kB16;
     case 64:
@@ -56,10 +59,14 @@ constexpr RegClass class_of(ir::Scalar scalar) {
   }
 }
 
-// Vectors and fragments of 16-bit elements hold two of them in each register, the first one low.
-constexpr bool is_packed(ir::Type type) {
-  return type.kind != ir::TypeKind::kScalar && ir::info(type.scalar).bits == 16;
+// Vectors and fragments of 8- and 16-bit elements hold four or two of them in each register, the
+// first one lowest.
+constexpr int elements_per_register(ir::Type type) {
+  const int bits = ir::info(type.scalar).bits;
+  if (type.kind == ir::TypeKind::kScalar || type.scalar == ir::Scalar::kBool) return 1;
+  return bits == 8 || bits == 16 ? 32 / bits : 1;
 }
+constexpr bool is_packed(ir::Type type) { return elements_per_register(type) > 1; }
 // Where the values of a type live: `count` registers of that class; none for views.
 struct RegLayout {
   RegClass reg_class = RegClass::kB32;
@@ -81,8 +88,8 @@ constexpr RegLayout layout_of(ir::Type type) {
     case ir::TypeKind::kPending:
       break;
   }
-  if (is_packed(type)) return {RegClass::kB32, (type.count + 1) / 2};
-  return {class_of(type.scalar), type.count};
+  const int each = elements_per_register(type);
+  return {each > 1 ? RegClass::kB32 : class_of(type.scalar), (type.count + each - 1) / each};
 }
 
 // Hands out registers, and counts them for the declarations.

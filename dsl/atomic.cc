@@ -20,17 +20,18 @@ ir::Attr scope_attr(Atomicity atomicity) {
   return {AttrKey::kScope, static_cast<int64_t>(atomicity.scope)};
 }
 
-// An op with these values between the view and the offset.
-Node emit(Opcode opcode, const Access& place, absl::Span<const Node> values,
+// An op on elements of that type with these values between the view and the offset.
+Node emit(Opcode opcode, const Access& place, NodeType type, absl::Span<const Node> values,
           absl::Span<const ir::Attr> attrs, SourceLoc loc) {
   Trace* const trace = Trace::current();
-  if (trace == nullptr) return made_outside(values[0].type, ir::info(opcode).mnemonic, loc);
-  const AccessOperands p = record_access(*trace, place, values[0].type, loc);
+  if (trace == nullptr) return made_outside(type, ir::info(opcode).mnemonic, loc);
+  const AccessOperands p = record_access(*trace, place, type, loc);
   absl::InlinedVector<ir::ValueId, 5> operands = {p.view};
   for (const Node& value : values) operands.push_back(trace->use(value, loc));
   operands.push_back(p.offset);
   if (ir::valid(p.check)) operands.push_back(p.check);
-  return trace->node(trace->builder().create(opcode, operands, to_type(values[0].type), attrs));
+  const ir::ValueId result = trace->builder().create(opcode, operands, to_type(type), attrs);
+  return ir::valid(result) ? trace->node(result) : Node{};
 }
 
 }  // namespace
@@ -39,14 +40,24 @@ Node emit_atomic(AtomicKind kind, const Access& place, const Node& value, Atomic
                  SourceLoc loc) {
   const ir::Attr attrs[] = {
       {AttrKey::kOp, static_cast<int64_t>(kind)}, order_attr(atomicity), scope_attr(atomicity)};
-  return emit(Opcode::kAtomic, place, absl::MakeConstSpan(&value, 1), attrs, loc);
+  return emit(Opcode::kAtomic, place, value.type, absl::MakeConstSpan(&value, 1), attrs, loc);
 }
 
 Node emit_compare_and_swap(const Access& place, const Node& expected, const Node& desired,
                            Atomicity atomicity, SourceLoc loc) {
   const Node values[] = {expected, desired};
   const ir::Attr attrs[] = {order_attr(atomicity), scope_attr(atomicity)};
-  return emit(Opcode::kAtomicCas, place, values, attrs, loc);
+  return emit(Opcode::kAtomicCas, place, desired.type, values, attrs, loc);
+}
+
+Node emit_atomic_load(const Access& place, NodeType type, Atomicity atomicity) {
+  return emit(Opcode::kAtomicLoad, place, type, {}, {order_attr(atomicity), scope_attr(atomicity)},
+              place.loc);
+}
+
+void emit_atomic_store(const Access& place, const Node& value, Atomicity atomicity, SourceLoc loc) {
+  emit(Opcode::kAtomicStore, place, value.type, absl::MakeConstSpan(&value, 1),
+       {order_attr(atomicity), scope_attr(atomicity)}, loc);
 }
 
 void emit_fence(Atomicity atomicity, SourceLoc loc) {

@@ -4,6 +4,8 @@
 //   atomic_add(histogram(bin), 1);                         // nobody reads the result: a reduction
 //   Int ticket = atomic_add(counter(0), 1);
 //   Int seen = atomic_cas(lock(0), 0, 1, MemoryOrder::acquire);
+//   Int flag = atomic_load(ready(0), MemoryOrder::acquire);
+//   atomic_store(ready(0), 1, MemoryOrder::release);
 //   memory_fence();                                        // __threadfence()
 //
 // They are relaxed and atomic among the threads of the GPU unless they say otherwise. add takes all
@@ -34,6 +36,8 @@ Node emit_atomic(AtomicKind kind, const Access& place, const Node& value, Atomic
                  SourceLoc loc);
 Node emit_compare_and_swap(const Access& place, const Node& expected, const Node& desired,
                            Atomicity atomicity, SourceLoc loc);
+Node emit_atomic_load(const Access& place, NodeType type, Atomicity atomicity);
+void emit_atomic_store(const Access& place, const Node& value, Atomicity atomicity, SourceLoc loc);
 void emit_fence(Atomicity atomicity, SourceLoc loc);
 
 // T comes from the element alone.
@@ -68,6 +72,20 @@ Value<T> atomic_cas(detail::ElementRef<T>&& place, detail::ArgOf<T> expected,
                     MemoryScope scope = MemoryScope::gpu) {
   return Value<T>(detail::emit_compare_and_swap(place.access(), expected.node, desired.node,
                                                 {order, scope}, desired.loc));
+}
+
+// A read of one element that sees what others write to it: relaxed or acquire; and a write: relaxed
+// or release. Of any type but bool.
+template <class T>
+Value<T> atomic_load(detail::ElementRef<T>&& place, MemoryOrder order = MemoryOrder::relaxed,
+                     MemoryScope scope = MemoryScope::gpu) {
+  return Value<T>(
+      detail::emit_atomic_load(place.access(), detail::scalar_type<T>(), {order, scope}));
+}
+template <class T>
+void atomic_store(detail::ElementRef<T>&& place, detail::ArgOf<T> value,
+                  MemoryOrder order = MemoryOrder::relaxed, MemoryScope scope = MemoryScope::gpu) {
+  detail::emit_atomic_store(place.access(), value.node, {order, scope}, value.loc);
 }
 
 // Orders the thread's accesses before it against those after it, as the scope's threads see them:

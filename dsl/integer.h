@@ -56,18 +56,18 @@ UInt lop3(const UInt& a, const UInt& b, const UInt& c, SourceLoc loc = SourceLoc
 // `length` bits of x from bit `start` on, sign-extended for signed types; and x with them replaced.
 // Bits past the top are the sign's, or zero; a length of 0 gives 0.
 template <class T>
-requires std::is_integral_v<T> Value<T> bit_extract(const Value<T>& x, const UInt& start,
-                                                    const UInt& length,
-                                                    SourceLoc loc = SourceLoc::current()) {
+requires detail::is_word<T> Value<T> bit_extract(const Value<T>& x, const UInt& start,
+                                                 const UInt& length,
+                                                 SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
   constexpr int kBits = sizeof(T) * 8;
   const UInt unused = kBits - min(length, kBits);
   return select(length == 0, Value<T>(0), ((x >> start) << unused) >> unused);
 }
 template <class T>
-requires std::is_integral_v<T> Value<T> bit_insert(const Value<T>& x, const Value<T>& bits,
-                                                   const UInt& start, const UInt& length,
-                                                   SourceLoc loc = SourceLoc::current()) {
+requires detail::is_word<T> Value<T> bit_insert(const Value<T>& x, const Value<T>& bits,
+                                                const UInt& start, const UInt& length,
+                                                SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
   const Value<T> mask = ~(~Value<T>(0) << length) << start;
   return (x & ~mask) | ((bits << start) & mask);
@@ -80,14 +80,14 @@ using Wider = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
 
 // The whole product of two 32-bit integers, and that plus a 64-bit one.
 template <class T>
-requires(std::is_integral_v<T> &&
+requires(detail::is_word<T> &&
          sizeof(T) == 4) Value<detail::Wider<T>> mul_wide(const Value<T>& a, const Value<T>& b,
                                                           SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
   return cast<detail::Wider<T>>(a) * cast<detail::Wider<T>>(b);
 }
 template <class T>
-requires(std::is_integral_v<T> &&
+requires(detail::is_word<T> &&
          sizeof(T) == 4) Value<detail::Wider<T>> mad_wide(const Value<T>& a, const Value<T>& b,
                                                           const Value<detail::Wider<T>>& c,
                                                           SourceLoc loc = SourceLoc::current()) {
@@ -122,16 +122,16 @@ requires std::is_unsigned_v<T> Sum<T> sub_borrow(const Value<T>& a, const Value<
 // Division that rounds down, and what is left of it, which has b's sign. Division by zero is
 // unspecified, as that of / is.
 template <class T>
-requires std::is_integral_v<T> Value<T> floor_mod(const Value<T>& a, const Value<T>& b,
-                                                  SourceLoc loc = SourceLoc::current()) {
+requires detail::is_word<T> Value<T> floor_mod(const Value<T>& a, const Value<T>& b,
+                                               SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
   const Value<T> rest = a % b;
   if constexpr (!std::is_signed_v<T>) return rest;
   return select((rest != 0) & ((rest ^ b) < 0), rest + b, rest);
 }
 template <class T>
-requires std::is_integral_v<T> Value<T> floor_div(const Value<T>& a, const Value<T>& b,
-                                                  SourceLoc loc = SourceLoc::current()) {
+requires detail::is_word<T> Value<T> floor_div(const Value<T>& a, const Value<T>& b,
+                                               SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
   const Value<T> quotient = a / b;
   if constexpr (!std::is_signed_v<T>) return quotient;

@@ -16,8 +16,6 @@ namespace op {
 
 }  // namespace op
 
-namespace {
-
 Node record(ir::Opcode opcode, absl::Span<const Node> operands, NodeType type,
             absl::Span<const ir::Attr> attrs, SourceLoc loc) {
   Trace* const trace = Trace::current();
@@ -28,7 +26,10 @@ Node record(ir::Opcode opcode, absl::Span<const Node> operands, NodeType type,
   return ir::valid(result) ? trace->node(result) : Node{};
 }
 
-}  // namespace
+int64_t text_attr(const char* text) {
+  Trace* const trace = Trace::current();
+  return trace == nullptr ? 0 : static_cast<int64_t>(ir::index_of(trace->kernel().intern(text)));
+}
 
 NodeType scalar_type(ir::Scalar scalar) {
   return {.scalar = scalar, .kind = ir::TypeKind::kScalar, .count = 1};
@@ -110,20 +111,35 @@ Node emit_coordinate(ir::Opcode opcode, int axis, SourceLoc loc) {
   return record(opcode, {}, scalar_type<int32_t>(), absl::MakeConstSpan(&attr, 1), loc);
 }
 
-Node emit_shuffle(ir::Opcode opcode, Node value, Node lane, int width, SourceLoc loc) {
+Node emit_shuffle(ir::Opcode opcode, Node value, Node lane, int width, const LaneMask& lanes,
+                  SourceLoc loc) {
   const ir::Attr attr{ir::AttrKey::kWidth, width};
   const bool whole_warp = width == kWarpSize;
-  return record(opcode, {value, lane}, value.type, absl::MakeConstSpan(&attr, whole_warp ? 0 : 1),
-                loc);
+  const Node operands[] = {value, lane, lanes.node};
+  return record(opcode, absl::MakeConstSpan(operands, lanes.given ? 3 : 2), value.type,
+                absl::MakeConstSpan(&attr, whole_warp ? 0 : 1), loc);
 }
 
 void emit_assert(Node condition, const char* message, SourceLoc loc) {
-  Trace* const trace = Trace::current();
-  const ir::Attr attr{
-      ir::AttrKey::kMessage,
-      trace == nullptr ? 0 : static_cast<int64_t>(ir::index_of(trace->kernel().intern(message)))};
+  const ir::Attr attr{ir::AttrKey::kMessage, text_attr(message)};
   record(ir::Opcode::kAssert, absl::MakeConstSpan(&condition, 1), {}, absl::MakeConstSpan(&attr, 1),
          loc);
+}
+
+Node emit_vote(ir::Opcode opcode, const Node& value, const LaneMask& lanes, SourceLoc loc) {
+  const Node operands[] = {value, lanes.node};
+  return record(opcode, absl::MakeConstSpan(operands, lanes.given ? 2 : 1), value.type, {}, loc);
+}
+
+Node emit_redux(WarpSum op, const Node& value, const LaneMask& lanes, SourceLoc loc) {
+  const Node operands[] = {value, lanes.node};
+  const ir::Attr attr{ir::AttrKey::kOp, static_cast<int64_t>(op)};
+  return record(ir::Opcode::kRedux, absl::MakeConstSpan(operands, lanes.given ? 2 : 1), value.type,
+                absl::MakeConstSpan(&attr, 1), loc);
+}
+
+Node emit_for_lanes(ir::Opcode opcode, NodeType type, const LaneMask& lanes, SourceLoc loc) {
+  return record(opcode, absl::MakeConstSpan(&lanes.node, lanes.given ? 1 : 0), type, {}, loc);
 }
 
 Node new_slot(Node init, SourceLoc loc) {

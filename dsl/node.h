@@ -67,7 +67,10 @@ extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kF
     kClz, kBrev, kFunnelShl, kFunnelShr, kPrmt, kDp4a, kExp2, kAnd, kOr, kXor, kNot, kShl, kShr,
     kEq, kNe, kLt, kLe, kGt, kGe, kSelect, kConvert, kBitcast, kPack, kExtract, kSlice, kSplat,
     kThreadIdx, kBlockIdx, kBlockDim, kGridDim, kLaneId, kWarpId, kBarrier, kWarpSync, kShflIdx,
-    kShflUp, kShflDown, kShflXor, kVoteAny, kVoteAll, kVoteUni, kBallot;
+    kShflUp, kShflDown, kShflXor, kVoteAny, kVoteAll, kVoteUni, kBallot, kMatchAny, kMatchAll,
+    kElect, kActiveMask, kSaturate, kMinNan, kMaxNan, kAddRounded, kSubRounded, kMulRounded,
+    kDivRounded, kFmaRounded, kSqrtRounded, kRcpRounded, kConvertRounded, kTrap, kClock,
+    kGlobalTimer, kNanoSleep;
 }  // namespace op
 
 // Records an op whose result type follows from its operands. Operands come one by one: every
@@ -89,7 +92,6 @@ Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc);
                              SourceLoc loc);
 // thread_idx…: `axis` is 0 to 2.
 [[gnu::cold]] Node emit_coordinate(ir::Opcode opcode, int axis, SourceLoc loc);
-[[gnu::cold]] Node emit_shuffle(ir::Opcode opcode, Node value, Node lane, int width, SourceLoc loc);
 void emit_assert(Node condition, const char* message, SourceLoc loc);
 
 // Mutable variables.

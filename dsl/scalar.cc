@@ -1,6 +1,7 @@
 #include "heddle/dsl/scalar.h"
 
 #include "heddle/ir/float16.h"
+#include "heddle/ir/float8.h"
 #include "heddle/ir/type.h"
 
 namespace heddle {
@@ -11,6 +12,12 @@ float half::to_float() const { return ir::f16_to_float(bits); }
 bfloat16::bfloat16(double value) : bits(ir::double_to_bf16(value)) {}
 float bfloat16::to_float() const { return ir::bf16_to_float(bits); }
 
+float8_e4m3::float8_e4m3(double value) : bits(ir::double_to_e4m3(value)) {}
+float float8_e4m3::to_float() const { return ir::e4m3_to_float(bits); }
+
+float8_e5m2::float8_e5m2(double value) : bits(ir::double_to_e5m2(value)) {}
+float float8_e5m2::to_float() const { return ir::e5m2_to_float(bits); }
+
 namespace detail {
 
 #define HEDDLE_SCALAR(type, name) \
@@ -19,10 +26,16 @@ namespace detail {
     return ir::Scalar::name;      \
   }
 HEDDLE_SCALAR(bool, kBool)
+HEDDLE_SCALAR(int8_t, kI8)
+HEDDLE_SCALAR(uint8_t, kU8)
+HEDDLE_SCALAR(int16_t, kI16)
+HEDDLE_SCALAR(uint16_t, kU16)
 HEDDLE_SCALAR(int32_t, kI32)
 HEDDLE_SCALAR(uint32_t, kU32)
 HEDDLE_SCALAR(int64_t, kI64)
 HEDDLE_SCALAR(uint64_t, kU64)
+HEDDLE_SCALAR(float8_e4m3, kE4M3)
+HEDDLE_SCALAR(float8_e5m2, kE5M2)
 HEDDLE_SCALAR(half, kF16)
 HEDDLE_SCALAR(bfloat16, kBF16)
 HEDDLE_SCALAR(float, kF32)

@@ -1,5 +1,5 @@
-// Host types that stand for a kernel's scalars: bool, std::int32_t, std::uint32_t, std::int64_t,
-// std::uint64_t, half, bfloat16, float, double.
+// Host types that stand for a kernel's scalars: bool, std::int8_t to std::uint64_t, float8_e4m3,
+// float8_e5m2, half, bfloat16, float, double.
 //
 //   half h(0.5f);            // rounds to nearest even
 //   float f = h.to_float();
@@ -39,39 +39,70 @@ struct bfloat16 {
   float to_float() const;
 };
 
+// 8-bit floats as storage: four bits of exponent and three of fraction, without infinity; and the
+// upper half of a half. Numbers beyond the largest, 448 and 57344, become that, as they do on the
+// GPU.
+struct float8_e4m3 {
+  uint8_t bits = 0;
+  float8_e4m3() = default;
+  explicit float8_e4m3(double value);
+  static float8_e4m3 from_bits(uint8_t bits) {
+    float8_e4m3 f;
+    f.bits = bits;
+    return f;
+  }
+  float to_float() const;
+};
+
+struct float8_e5m2 {
+  uint8_t bits = 0;
+  float8_e5m2() = default;
+  explicit float8_e5m2(double value);
+  static float8_e5m2 from_bits(uint8_t bits) {
+    float8_e5m2 f;
+    f.bits = bits;
+    return f;
+  }
+  float to_float() const;
+};
+
 namespace detail {
 
-// The IR's name of a host type. Defined for the nine scalars alone.
+// The IR's name of a host type. Defined for the scalars alone.
 template <class T>
 ir::Scalar scalar_of();
 
 template <class T>
 inline constexpr bool is_half_like = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 template <class T>
-inline constexpr bool is_floating = std::is_floating_point_v<T> || is_half_like<T>;
+inline constexpr bool is_float8 = std::is_same_v<T, float8_e4m3> || std::is_same_v<T, float8_e5m2>;
+// Floats that kernels compute with.
 template <class T>
-inline constexpr bool is_number =
-    (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || is_half_like<T>;
+inline constexpr bool is_floating = std::is_floating_point_v<T> || is_half_like<T>;
+// Integers that become an int32_t where they are computed with, as in C++.
+template <class T>
+inline constexpr bool is_promoted = std::is_same_v<T, int8_t> || std::is_same_v<T, uint8_t> ||
+                                    std::is_same_v<T, int16_t> || std::is_same_v<T, uint16_t>;
+template <class T>
+inline constexpr bool is_word = std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t> ||
+                                std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t>;
+template <class T>
+inline constexpr bool is_number = is_word<T> || is_promoted<T> || is_floating<T> || is_float8<T>;
 
 template <class T>
-inline constexpr bool is_scalar =
-    std::is_same_v<T, bool> || std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t> ||
-    std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t> || std::is_same_v<T, float> ||
-    std::is_same_v<T, double> || is_half_like<T>;
+inline constexpr bool is_scalar = is_number<T> || std::is_same_v<T, bool>;
 
 // The bit pattern of a host scalar, zero-extended.
 template <class T>
 uint64_t bits_of(T value) {
-  if constexpr (is_half_like<T>) {
+  if constexpr (is_half_like<T> || is_float8<T>) {
     return value.bits;
   } else if constexpr (std::is_same_v<T, float>) {
     return __builtin_bit_cast(uint32_t, value);
   } else if constexpr (std::is_same_v<T, double>) {
     return __builtin_bit_cast(uint64_t, value);
-  } else if constexpr (sizeof(T) == 4) {
-    return static_cast<uint32_t>(value);
   } else {
-    return static_cast<uint64_t>(value);
+    return static_cast<uint64_t>(value) & (~uint64_t{0} >> (64 - 8 * sizeof(T)));
   }
 }
 
@@ -80,7 +111,7 @@ uint64_t bits_of(T value) {
 template <class H, class T>
 concept HostConstant = std::is_same_v<H, T> ||
     (std::is_arithmetic_v<H> && !std::is_same_v<H, bool> && is_number<T> &&
-     (std::is_integral_v<H> || is_floating<T>));
+     (std::is_integral_v<H> || !std::is_integral_v<T>));
 
 // Whether a conversion to T changes the number. Floats may round.
 template <class T, class H>

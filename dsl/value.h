@@ -5,9 +5,11 @@
 //   Int n = cast<int>(b);                 // types never mix by themselves
 //   Float c = select(n > 3, a, b);        // both are computed; If() chooses between computations
 //
-// The types are Bool, Int, UInt, Int64, UInt64, Half, BFloat16, Float and Double. A Value is never
-// assigned: it names a result. What changes is a Var<T> (var.h) or carried by For and While
-// (control.h). Meanings (overflow, NaN, shifts) are those of the ops in the language reference.
+// The types are Bool, Int, UInt, Int64, UInt64, Half, BFloat16, Float and Double; and Int8, UInt8,
+// Int16, UInt16, which become an Int where they are computed with, and Float8E4M3 and Float8E5M2,
+// which are only kept and converted. A Value is never assigned: it names a result. What changes is
+// a Var<T> (var.h) or carried by For and While (control.h). Meanings (overflow, NaN, shifts) are
+// those of the ops in the language reference.
 #pragma once
 
 #include "heddle/dsl/node.h"
@@ -22,6 +24,12 @@ using Int = Value<int32_t>;
 using UInt = Value<uint32_t>;
 using Int64 = Value<int64_t>;
 using UInt64 = Value<uint64_t>;
+using Int8 = Value<int8_t>;
+using UInt8 = Value<uint8_t>;
+using Int16 = Value<int16_t>;
+using UInt16 = Value<uint16_t>;
+using Float8E4M3 = Value<float8_e4m3>;
+using Float8E5M2 = Value<float8_e5m2>;
 using Half = Value<half>;
 using BFloat16 = Value<bfloat16>;
 using Float = Value<float>;
@@ -38,6 +46,22 @@ concept Readable = requires(const X& x, SourceLoc loc) {
 template <class X, class T>
 concept ReadsAs = Readable<X> && std::is_same_v<typename X::value_type, T>;
 
+template <class X>
+concept PromotesToInt = Readable<X> && is_promoted<typename X::value_type>;
+// What may stand for a T unasked: a T, or, for an int32_t, a smaller integer.
+template <class X, class T>
+concept StandsFor = ReadsAs<X, T> ||(std::is_same_v<T, int32_t>&& PromotesToInt<X>);
+
+// Reads it as a T.
+template <class T, class X>
+Node read_as(const X& x, SourceLoc loc) {
+  if constexpr (ReadsAs<X, T>) {
+    return x.read_node(loc);
+  } else {
+    return emit_as(scalar_type<T>(), op::kConvert, x.read_node(loc), loc);
+  }
+}
+
 // An operand. The conversion to it captures the user's line, which an operator cannot.
 template <class T>
 struct Arg {
@@ -45,8 +69,8 @@ struct Arg {
   SourceLoc loc;
 
   template <class X>
-  requires ReadsAs<X, T> Arg(const X& x, SourceLoc where = SourceLoc::current())
-      : node(x.read_node(where)), loc(where) {}
+  requires StandsFor<X, T> Arg(const X& x, SourceLoc where = SourceLoc::current())
+      : node(read_as<T>(x, where)), loc(where) {}
   template <class H>
   requires HostConstant<H, T> Arg(H host, SourceLoc where = SourceLoc::current())
       : node(host_constant<T>(host, where)), loc(where) {}
@@ -61,8 +85,8 @@ struct ShiftCount {
   requires ReadsAs<X, uint32_t> ShiftCount(const X& x, SourceLoc where = SourceLoc::current())
       : node(x.read_node(where)), loc(where) {}
   template <class X>
-  requires ReadsAs<X, int32_t> ShiftCount(const X& x, SourceLoc where = SourceLoc::current())
-      : node(emit_as(scalar_type<uint32_t>(), op::kBitcast, x.read_node(where), where)),
+  requires StandsFor<X, int32_t> ShiftCount(const X& x, SourceLoc where = SourceLoc::current())
+      : node(emit_as(scalar_type<uint32_t>(), op::kBitcast, read_as<int32_t>(x, where), where)),
         loc(where) {}
   template <class H>
   requires HostConstant<H, uint32_t> ShiftCount(H host, SourceLoc where = SourceLoc::current())
@@ -144,6 +168,10 @@ struct FloatOperators : NumberOperators<T> {
   HEDDLE_UNARY(log2, kLog2)
   HEDDLE_UNARY(rsqrt, kRsqrt)
   // The integer below, above, toward zero, and nearest (ties to even), as a float.
+  HEDDLE_UNARY(saturate, kSaturate)  // between 0 and 1; a NaN gives 0
+  // A NaN operand gives a NaN, where min and max take the other one; not for double.
+  HEDDLE_BINARY(min_nan, kMinNan)
+  HEDDLE_BINARY(max_nan, kMaxNan)
   HEDDLE_UNARY(floor, kFloor)
   HEDDLE_UNARY(ceil, kCeil)
   HEDDLE_UNARY(trunc, kTrunc)
@@ -192,9 +220,20 @@ struct BoolOperators : CommonOperators<T> {
 #undef HEDDLE_BINARY
 #undef HEDDLE_COMPARE
 
+// Of what is only kept.
+template <class T>
+struct StorageOperators : NoHostCondition {
+  friend Value<T> select(const Arg<bool>& condition, const Arg<T>& a, const Arg<T>& b) {
+    return Value<T>(emit(op::kSelect, condition.node, a.node, b.node, condition.loc));
+  }
+};
+
+// Smaller integers have int32_t's, whose operands they may be.
 template <class T>
 struct OperatorsOf {
-  using type = std::conditional_t<is_floating<T>, FloatOperators<T>, IntegerOperators<T>>;
+  using Integer = IntegerOperators<std::conditional_t<is_promoted<T>, int32_t, T>>;
+  using type = std::conditional_t<is_floating<T>, FloatOperators<T>,
+                                  std::conditional_t<is_float8<T>, StorageOperators<T>, Integer>>;
 };
 template <>
 struct OperatorsOf<bool> {
@@ -212,7 +251,8 @@ concept ValuesNeverChangeUseVarOrANonConstTensor = std::is_void_v<std::add_point
 template <class T>
 class Value : public detail::Operators<T> {
   static_assert(detail::is_scalar<T>,
-                "Value<T> takes bool, a 32- or 64-bit integer, half, bfloat16, float or double");
+                "Value<T> takes bool, an integer of 8 to 64 bits, float8_e4m3, float8_e5m2, half, "
+                "bfloat16, float or double");
 
  public:
   using value_type = T;
@@ -223,12 +263,13 @@ class Value : public detail::Operators<T> {
       : node_(detail::host_constant<T>(host, loc)) {}
   // What a Var, an element of a tensor or thread_idx.x holds now.
   template <class X>
-  requires detail::ReadsAs<X, T> Value(const X& x, SourceLoc loc = SourceLoc::current())
-      : node_(x.read_node(loc)) {}
+  requires detail::StandsFor<X, T> Value(const X& x, SourceLoc loc = SourceLoc::current())
+      : node_(detail::read_as<T>(x, loc)) {}
   // Conversion from another type, as by cast<T>().
   template <class X>
   requires(detail::Readable<X> &&
-           !detail::ReadsAs<X, T>) explicit Value(const X& x, SourceLoc loc = SourceLoc::current())
+           !detail::StandsFor<X, T>) explicit Value(const X& x,
+                                                    SourceLoc loc = SourceLoc::current())
       : node_(detail::emit_as(detail::scalar_type<T>(), detail::op::kConvert, x.read_node(loc),
                               loc)) {}
 

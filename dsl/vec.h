@@ -33,6 +33,11 @@ Value<T> element(const Node& whole, int index, SourceLoc loc) {
   return Value<T>(emit_part(scalar_type<T>(), op::kExtract, whole, index, loc));
 }
 
+// The same elements as a value of another kind; they must be as many.
+inline Node regrouped(const Node& elements, NodeType type, SourceLoc loc) {
+  return emit_pack(type, &elements, 1, loc);
+}
+
 // Elementwise operators for `Self`, a vector or fragment of T; scalars spread over its elements.
 template <class Self, class T>
 struct ElementwiseOperators {
@@ -98,11 +103,17 @@ class Vec : public detail::ElementwiseOperators<Vec<T, N>, T> {
   Value<T> get(int index, SourceLoc loc = SourceLoc::current()) const {
     return detail::element<T>(node_, index, loc);
   }
-  // Element-by-element conversion.
+  // The elements of a fragment of N.
+  explicit Vec(const Fragment<T>& fragment, SourceLoc loc = SourceLoc::current())
+      : node_(detail::regrouped(fragment.node(), type(), loc)) {}
+
+  // Element-by-element conversion: a Vec, or a Fragment where that would be too wide.
   template <class To>
-  Vec<To, N> as(SourceLoc loc = SourceLoc::current()) const {
+  auto as(SourceLoc loc = SourceLoc::current()) const {
     if constexpr (std::is_same_v<To, T>) {
       return *this;
+    } else if constexpr (N * sizeof(To) > 32) {
+      return Fragment<T>(*this, loc).template as<To>(loc);
     } else {
       return Vec<To, N>(detail::emit_as(Vec<To, N>::type(), detail::op::kConvert, node_, loc));
     }
@@ -125,6 +136,11 @@ class Fragment : public detail::ElementwiseOperators<Fragment<T>, T> {
   Fragment(int count, const Value<T>& x, SourceLoc loc = SourceLoc::current())
       : node_(detail::emit_as(detail::fragment_type(detail::scalar_of<T>(), count, loc),
                               detail::op::kSplat, x.node(), loc)) {}
+  // The elements of a vector.
+  template <int N>
+  explicit Fragment(const Vec<T, N>& vec, SourceLoc loc = SourceLoc::current())
+      : node_(detail::regrouped(vec.node(), detail::fragment_type(detail::scalar_of<T>(), N, loc),
+                                loc)) {}
   Fragment(const Fragment&) = default;
   Fragment& operator=(const Fragment&) requires ValuesNeverChangeUseVarOrANonConstTensor<T>;
   explicit Fragment(detail::Node node) : node_(node) {}

@@ -120,6 +120,15 @@ void require_alignment(Trace& trace, const ViewInfo& info, ir::ValueId offset, N
       "the signature");
 }
 
+static_assert(static_cast<int>(Cache::no_allocate) == static_cast<int>(ir::CacheHint::kNoAllocate));
+
+absl::InlinedVector<ir::Attr, 2> attrs_of(AccessMode mode) {
+  absl::InlinedVector<ir::Attr, 2> attrs;
+  if (mode.is_volatile) attrs.push_back({AttrKey::kVolatile, 1});
+  if (mode.cache >= 0) attrs.push_back({AttrKey::kCache, mode.cache});
+  return attrs;
+}
+
 }  // namespace
 
 AccessOperands record_access(Trace& trace, const Access& access, NodeType type, SourceLoc loc) {
@@ -144,7 +153,8 @@ Node emit_load(const Access& access, NodeType type, SourceLoc loc) {
   const AccessOperands p = record_access(*trace, access, type, loc);
   absl::InlinedVector<ir::ValueId, 3> operands = {p.view, p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
-  return trace->node(trace->builder().create(Opcode::kLoad, operands, to_type(type)));
+  return trace->node(
+      trace->builder().create(Opcode::kLoad, operands, to_type(type), attrs_of(access.mode)));
 }
 
 Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, SourceLoc loc) {
@@ -172,7 +182,19 @@ void emit_store(const Access& access, Node value, SourceLoc loc) {
   const AccessOperands p = record_access(*trace, access, value.type, loc);
   absl::InlinedVector<ir::ValueId, 4> operands = {p.view, trace->use(value, loc), p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
-  trace->builder().create(Opcode::kStore, operands);
+  trace->builder().create(Opcode::kStore, operands, ir::Type::none(), attrs_of(access.mode));
+}
+
+void emit_prefetch(const Access& access, PrefetchTo level) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return report(access.loc, kOutsideMessage, kOutsideFix);
+  trace->set_place(access.loc, absl::MakeConstSpan(access.coordinates, access.rank));
+  const ir::ValueId view = trace->use(access.view, access.loc);
+  const auto coordinates =
+      trace->use(absl::MakeConstSpan(access.coordinates, access.rank), access.loc);
+  const ir::ValueId offset = linear_offset(*trace, ViewInfo(*trace, view), view, coordinates);
+  trace->builder().create(Opcode::kPrefetch, {view, offset}, ir::Type::none(),
+                          {{AttrKey::kLevel, static_cast<int64_t>(level)}});
 }
 
 Node emit_extent(Node view, int dim, bool wide, SourceLoc loc) {

@@ -12,6 +12,20 @@
 #include "heddle/dsl/vec.h"
 
 namespace heddle {
+
+// What accesses to global memory ask of the caches; never what they do.
+enum class Cache : uint8_t {
+  l2,             // keep it in L2 alone
+  streaming,      // likely used once
+  last_use,       // reads: will not be used again
+  write_through,  // writes: through L2 to memory
+  evict_first,    // leaves L1 before others, after others, does not enter it
+  evict_last,
+  no_allocate,
+};
+// Where a prefetch brings a line to.
+enum class PrefetchTo : uint8_t { l1, l2 };
+
 namespace detail {
 
 inline constexpr int kMaxRank = 5;
@@ -23,9 +37,10 @@ struct Index {
   SourceLoc loc;
 
   template <class X>
-  requires(ReadsAs<X, int32_t> || ReadsAs<X, int64_t>)
+  requires(StandsFor<X, int32_t> || ReadsAs<X, int64_t>)
       Index(const X& x, SourceLoc where = SourceLoc::current())
-      : node(x.read_node(where)), loc(where) {}
+      : node(read_as<std::conditional_t<ReadsAs<X, int64_t>, int64_t, int32_t>>(x, where)),
+        loc(where) {}
   template <class X>
   requires ReadsAs<X, uint32_t> Index(const X& x, SourceLoc where = SourceLoc::current())
       : node(emit_as(scalar_type<int64_t>(), op::kConvert, x.read_node(where), where)),
@@ -38,11 +53,18 @@ struct Index {
         loc(where) {}
 };
 
+// How the elements of a view are accessed.
+struct AccessMode {
+  int8_t cache = -1;  // a Cache; -1: as usual
+  bool is_volatile = false;
+};
+
 // A place in a view, ready to be read or written.
 struct Access {
   Node view;
   Node coordinates[kMaxRank];
   int rank = 0;
+  AccessMode mode = {};
   SourceLoc loc;
 };
 
@@ -50,6 +72,7 @@ struct Access {
 // `width` elements in one access, as a fragment.
 Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, SourceLoc loc);
 [[gnu::cold]] void emit_store(const Access& access, Node value, SourceLoc loc);
+void emit_prefetch(const Access& access, PrefetchTo level);
 Node emit_extent(Node view, int dim, bool wide, SourceLoc loc);
 Node new_shared(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc);
 Node new_dynamic_shared(ir::Scalar scalar, Node count, SourceLoc loc);
@@ -115,7 +138,8 @@ auto element_at(const Access& access) {
 template <class T, int kRank>
 class View {
   static_assert(is_scalar<std::remove_const_t<T>>,
-                "elements are bool, a 32- or 64-bit integer, half, bfloat16, float or double");
+                "elements are bool, integers of 8 to 64 bits, float8_e4m3, float8_e5m2, half, "
+                "bfloat16, float or double");
   static_assert(kRank >= 1 && kRank <= kMaxRank, "views have one to five modes");
 
  public:
@@ -123,6 +147,19 @@ class View {
   static constexpr int rank() { return kRank; }
 
   explicit View(Node node) : node_(node) {}
+
+  // The same view, whose accesses give the caches a hint, or happen as they are written: each one,
+  // in order, and again if it stands in a loop.
+  View with(Cache cache) const {
+    View view = *this;
+    view.mode_.cache = static_cast<int8_t>(cache);
+    return view;
+  }
+  View as_volatile() const {
+    View view = *this;
+    view.mode_.is_volatile = true;
+    return view;
+  }
 
   // The element at a coordinate.
   auto operator()(const Index& i) const requires(kRank == 1) {
@@ -170,6 +207,19 @@ class View {
     return elements_at(access(k.loc, i, j, k), width);
   }
 
+  // Brings the line near that holds an element, in global memory; changes nothing.
+  void prefetch(const Index& i, PrefetchTo level = PrefetchTo::l2) const requires(kRank == 1) {
+    emit_prefetch(access(i.loc, i), level);
+  }
+  void prefetch(const Index& i, const Index& j, PrefetchTo level = PrefetchTo::l2) const
+      requires(kRank == 2) {
+    emit_prefetch(access(j.loc, i, j), level);
+  }
+  void prefetch(const Index& i, const Index& j, const Index& k,
+                PrefetchTo level = PrefetchTo::l2) const requires(kRank == 3) {
+    emit_prefetch(access(k.loc, i, j, k), level);
+  }
+
   // Elements in a mode. shape() is 32-bit: a launch with a larger extent is refused. shape64()
   // takes any.
   Int shape(int dim, SourceLoc loc = SourceLoc::current()) const {
@@ -196,7 +246,8 @@ class View {
  private:
   template <class... Indices>
   Access access(SourceLoc loc, const Indices&... indices) const {
-    return {.view = node_, .coordinates = {indices.node...}, .rank = kRank, .loc = loc};
+    return {
+        .view = node_, .coordinates = {indices.node...}, .rank = kRank, .mode = mode_, .loc = loc};
   }
   template <int N>
   static auto vec_at(const Access& access) {
@@ -214,6 +265,7 @@ class View {
   }
 
   Node node_;
+  AccessMode mode_;
 };
 
 }  // namespace detail

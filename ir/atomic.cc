@@ -4,16 +4,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/op_info.h"
 
 namespace heddle::ir {
 namespace {
 
-bool is_word(Scalar scalar) { return is_integer(scalar); }
+bool is_word(Scalar scalar) { return admits(DataClass::kInteger, scalar); }
 
 bool exists(AtomicOp op, Scalar scalar) {
   switch (op) {
     case AtomicOp::kAdd:
-      return is_word(scalar) || is_float(scalar);
+      return admits(DataClass::kNumber, scalar);
     case AtomicOp::kMin:
     case AtomicOp::kMax:
     case AtomicOp::kAnd:
@@ -35,7 +36,7 @@ bool has_atomic(AtomicOp op, Scalar scalar, const Target& target) {
   return exists(op, scalar) && (scalar != Scalar::kBF16 || target.sm >= 90);
 }
 
-bool has_compare_and_swap(Scalar scalar) { return scalar != Scalar::kBool; }
+bool has_compare_and_swap(Scalar scalar) { return info(scalar).bits >= 16; }
 
 std::string atomic_types(AtomicOp op) {
   std::string text;

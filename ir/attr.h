@@ -9,6 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "heddle/ir/atomic.h"
+#include "heddle/ir/cache_hint.h"
+#include "heddle/ir/rounding.h"
 
 namespace heddle::ir {
 
@@ -20,18 +22,21 @@ enum class AttrKey : uint8_t {
   kExtents,   // shared: elements in each mode
   kAlign,     // shared: bytes that divide the array's address, 16 to 1024
   kWidth,     // bounds: elements that the access spans along the last mode; shuffles: segment width
-  kMessage,   // assert: what the user wrote
+  kMessage,   // assert: what the user wrote; printf: the format
   kGroups,    // wgmma.wait: commit groups that may stay in flight
   kLeading,   // smem.desc: leading byte offset
   kStride,    // smem.desc: stride byte offset
   kSwizzle,   // smem.desc: bytes of a swizzle row
   kVolatile,  // load, store: 1 where the access must happen as written
-  kOp,        // atomic: an AtomicOp
+  kOp,        // atomic, redux: an AtomicOp
   kOrder,     // atomic, atomic.cas, fence: a MemoryOrder
   kScope,     // the same: a MemoryScope
+  kRounding,  // add.rounded…: a Rounding
+  kCache,     // load, store: a CacheHint
+  kLevel,     // prefetch: a CacheLevel
   kName,      // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 17;
+inline constexpr int kAttrKeyCount = 20;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -69,6 +74,9 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"op", AttrKind::kEnum, kAtomicOpNames},
     {"order", AttrKind::kEnum, kMemoryOrderNames},
     {"scope", AttrKind::kEnum, kMemoryScopeNames},
+    {"rounding", AttrKind::kEnum, kRoundingNames},
+    {"cache", AttrKind::kEnum, kCacheHintNames},
+    {"level", AttrKind::kEnum, kCacheLevelNames},
     {"name", AttrKind::kString, {}},
 }};
 

@@ -233,4 +233,18 @@ void Kernel::replace_uses(const IdMap<ValueId, ValueId>& replacement) {
   });
 }
 
+std::optional<Scalar> lacking_type(const Kernel& kernel, const Op& op) {
+  const Targets rule = info(op).targets;
+  if (rule == Targets::kEverywhere) return std::nullopt;
+  const auto lacks = [&](Scalar scalar) { return !supports(*kernel.target, rule, scalar); };
+  if (op.operands.empty() && op.results.empty() && lacks(Scalar::kNone)) return Scalar::kNone;
+  const auto first_of = [](const auto& values) {
+    return values.empty() ? ValueId::kNone : values[0];
+  };
+  for (const ValueId value : {first_of(op.operands), first_of(op.results)}) {
+    if (valid(value) && lacks(kernel.type(value).scalar)) return kernel.type(value).scalar;
+  }
+  return std::nullopt;
+}
+
 }  // namespace heddle::ir

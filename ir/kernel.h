@@ -230,4 +230,8 @@ class Kernel {
 // The row of ops.def for an op.
 inline const OpInfo& info(const Op& op) { return info(op.opcode); }
 
+// The element type, of the op's first operand or result, for which the kernel's target lacks the
+// op; kNone where it is for no type in particular; nullopt where the target has it.
+std::optional<Scalar> lacking_type(const Kernel& kernel, const Op& op);
+
 }  // namespace heddle::ir

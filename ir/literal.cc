@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "heddle/ir/check.h"
-#include "heddle/ir/float16.h"
+#include "heddle/ir/float_bits.h"
 
 namespace heddle::ir {
 namespace {
@@ -21,65 +21,27 @@ constexpr int kMaxDigits = 17;
 
 uint64_t all_ones(Scalar scalar) { return ~uint64_t{0} >> (64 - value_bits(scalar)); }
 
-double value_of(Scalar scalar, uint64_t bits) {
-  switch (scalar) {
-    case Scalar::kF16:
-      return f16_to_float(static_cast<uint16_t>(bits));
-    case Scalar::kBF16:
-      return bf16_to_float(static_cast<uint16_t>(bits));
-    case Scalar::kF32:
-      return absl::bit_cast<float>(static_cast<uint32_t>(bits));
-    case Scalar::kF64:
-      return absl::bit_cast<double>(bits);
-    case Scalar::kNone:
-    case Scalar::kBool:
-    case Scalar::kI32:
-    case Scalar::kU32:
-    case Scalar::kI64:
-    case Scalar::kU64:
-      break;
-  }
-  check_failed(__FILE__, __LINE__, "is_float(scalar)", "not a float type");
-}
-
 // The nearest value of a float type; nullopt where `text` is no finite decimal number.
-std::optional<uint64_t> float_bits(Scalar scalar, absl::string_view text) {
+std::optional<uint64_t> float_from_text(Scalar scalar, absl::string_view text) {
   const absl::string_view digits = absl::StripPrefix(text, "-");
   if (digits.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(digits[0]))) {
     return std::nullopt;  // SimpleAtod also reads "inf" and "nan"
   }
   double wide = 0;
   if (!absl::SimpleAtod(text, &wide)) return std::nullopt;
-  switch (scalar) {
-    case Scalar::kF16:
-      return double_to_f16(wide);
-    case Scalar::kBF16:
-      return double_to_bf16(wide);
-    case Scalar::kF32: {
-      float narrow = 0;
-      if (!absl::SimpleAtof(text, &narrow)) return std::nullopt;
-      return absl::bit_cast<uint32_t>(narrow);
-    }
-    case Scalar::kF64:
-      return absl::bit_cast<uint64_t>(wide);
-    case Scalar::kNone:
-    case Scalar::kBool:
-    case Scalar::kI32:
-    case Scalar::kU32:
-    case Scalar::kI64:
-    case Scalar::kU64:
-      break;
-  }
-  check_failed(__FILE__, __LINE__, "is_float(scalar)", "not a float type");
+  if (scalar != Scalar::kF32) return float_bits(scalar, wide);
+  float narrow = 0;  // by way of a double it would be rounded twice
+  if (!absl::SimpleAtof(text, &narrow)) return std::nullopt;
+  return absl::bit_cast<uint32_t>(narrow);
 }
 
 std::string float_to_literal(Scalar scalar, uint64_t bits) {
-  const double value = value_of(scalar, bits);
+  const double value = float_value(scalar, bits);
   const bool negative_zero = value == 0 && std::signbit(value);
   if (std::isfinite(value) && !negative_zero) {
     for (int digits = 1; digits <= kMaxDigits; ++digits) {
       std::string text = absl::StrFormat("%.*g", digits, value);
-      if (float_bits(scalar, text) != bits) continue;
+      if (float_from_text(scalar, text) != bits) continue;
       if (text.find_first_of(".e") == std::string::npos) absl::StrAppend(&text, ".0");
       return text;
     }
@@ -91,7 +53,8 @@ std::optional<uint64_t> integer_bits(Scalar scalar, absl::string_view text) {
   if (is_signed(scalar)) {
     int64_t value = 0;
     if (!absl::SimpleAtoi(text, &value)) return std::nullopt;
-    if (scalar == Scalar::kI32 && value != static_cast<int32_t>(value)) return std::nullopt;
+    const int unused = 64 - value_bits(scalar);
+    if (value << unused >> unused != value) return std::nullopt;
     return static_cast<uint64_t>(value) & all_ones(scalar);
   }
   uint64_t value = 0;
@@ -107,9 +70,9 @@ std::string literal_to_string(Scalar scalar, uint64_t bits) {
   if (scalar == Scalar::kNone || bits > all_ones(scalar)) return absl::StrFormat("0x%x", bits);
   if (scalar == Scalar::kBool) return bits != 0 ? "true" : "false";
   if (is_float(scalar)) return float_to_literal(scalar, bits);
-  if (scalar == Scalar::kI32) return absl::StrCat(static_cast<int32_t>(bits));
-  if (scalar == Scalar::kI64) return absl::StrCat(static_cast<int64_t>(bits));
-  return absl::StrCat(bits);
+  if (!is_signed(scalar)) return absl::StrCat(bits);
+  const int unused = 64 - value_bits(scalar);
+  return absl::StrCat(static_cast<int64_t>(bits << unused) >> unused);
 }
 
 absl::StatusOr<uint64_t> literal_from_string(Scalar scalar, absl::string_view text) {
@@ -133,11 +96,11 @@ absl::StatusOr<uint64_t> literal_from_string(Scalar scalar, absl::string_view te
         absl::StrCat("'", text, "' is not a bool; write true or false"));
   }
   const std::optional<uint64_t> bits =
-      is_float(scalar) ? float_bits(scalar, text) : integer_bits(scalar, text);
+      is_float(scalar) ? float_from_text(scalar, text) : integer_bits(scalar, text);
   if (!bits) {
     return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a value of ", type));
   }
-  if (is_float(scalar) && std::isinf(value_of(scalar, *bits))) {
+  if (is_float(scalar) && std::isinf(float_value(scalar, *bits))) {
     return absl::InvalidArgumentError(absl::StrCat("'", text, "' is too large for ", type,
                                                    "; write infinity as its bits, ",
                                                    float_to_literal(scalar, *bits)));

@@ -13,7 +13,8 @@ struct DataClassName {
 };
 constexpr DataClassName kDataClassNames[] = {
     {"none", DataClass::kNone},   {"num", DataClass::kNumber}, {"int", DataClass::kInteger},
-    {"float", DataClass::kFloat}, {"bits", DataClass::kBits},  {"data", DataClass::kData},
+    {"float", DataClass::kFloat}, {"bits", DataClass::kBits},  {"word", DataClass::kWord},
+    {"data", DataClass::kData},
 };
 
 constexpr Scope kNone = Scope::kThread;
@@ -21,11 +22,7 @@ constexpr Scope kWarp = Scope::kWarp;
 constexpr Scope kWarpGroup = Scope::kWarpGroup;
 constexpr Scope kBlock = Scope::kBlock;
 
-constexpr Targets kEverywhere = Targets::kEverywhere;
-constexpr Targets kBf16Arith = Targets::kBf16Arith;
-constexpr Targets kNoF64 = Targets::kNoF64;
-constexpr Targets k32Bits = Targets::k32Bits;
-constexpr Targets kWgmma = Targets::kWgmma;
+using enum Targets;
 
 constexpr Effects no_effects() { return {}; }
 constexpr Effects orders() { return {.orders = true}; }
@@ -183,6 +180,7 @@ std::optional<Opcode> opcode_from_mnemonic(absl::string_view mnemonic) {
 }
 
 bool admits(DataClass data_class, Scalar scalar) {
+  if (data_class != DataClass::kData && info(scalar).storage_only) return false;
   switch (data_class) {
     case DataClass::kNone:
       return false;
@@ -194,6 +192,7 @@ bool admits(DataClass data_class, Scalar scalar) {
       return is_float(scalar);
     case DataClass::kBits:
       return is_integer(scalar) || scalar == Scalar::kBool;
+    case DataClass::kWord:
     case DataClass::kData:
       return scalar != Scalar::kNone;
   }

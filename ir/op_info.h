@@ -102,7 +102,7 @@ struct AttrRule {
 };
 
 // What T may be in a row.
-enum class DataClass : uint8_t { kNone, kNumber, kInteger, kFloat, kBits, kData };
+enum class DataClass : uint8_t { kNone, kNumber, kInteger, kFloat, kBits, kWord, kData };
 bool admits(DataClass data_class, Scalar scalar);
 
 struct OpInfo {

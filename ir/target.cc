@@ -39,8 +39,16 @@ bool supports(const Target& target, Targets rule, Scalar scalar) {
       return true;
     case Targets::kBf16Arith:
       return scalar != Scalar::kBF16 || target.sm >= 90;
+    case Targets::kFloat8:
+      return !is_float(scalar) || info(scalar).bits != 8 || target.sm >= 89;
     case Targets::kNoF64:
       return scalar != Scalar::kF64;
+    case Targets::kNoHalf:
+      return !is_float(scalar) || info(scalar).bits >= 32;
+    case Targets::kF32F64:
+      return scalar == Scalar::kF32 || scalar == Scalar::kF64;
+    case Targets::kHopper:
+      return target.sm >= 90;
     case Targets::k32Bits:
       return info(scalar).bits == 32;
     case Targets::kWgmma:

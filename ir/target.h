@@ -47,7 +47,11 @@ std::string target_names();
 enum class Targets : uint8_t {
   kEverywhere,
   kBf16Arith,  // bf16 needs sm_90
+  kFloat8,     // e4m3 and e5m2 need sm_89
   kNoF64,      // no architecture has it for f64
+  kNoHalf,     // no architecture has it for 16-bit floats
+  kF32F64,     // no architecture has it for other floats
+  kHopper,     // sm_90 and up
   k32Bits,     // no architecture has it for other than 32-bit elements
   kWgmma,      // sm_90a alone
 };

@@ -16,8 +16,25 @@
 
 namespace heddle::ir {
 
-enum class Scalar : uint8_t { kNone, kBool, kI32, kU32, kI64, kU64, kF16, kBF16, kF32, kF64 };
-inline constexpr int kScalarCount = 10;
+enum class Scalar : uint8_t {
+  kNone,
+  kBool,
+  kI8,
+  kU8,
+  kI16,
+  kU16,
+  kI32,
+  kU32,
+  kI64,
+  kU64,
+  kE4M3,
+  kE5M2,
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+};
+inline constexpr int kScalarCount = 16;
 
 enum class ScalarClass : uint8_t { kNone, kBool, kSigned, kUnsigned, kFloat };
 
@@ -25,15 +42,24 @@ struct ScalarInfo {
   absl::string_view name;
   int bits = 0;  // width in registers and memory; a bool is one byte in memory
   ScalarClass scalar_class = ScalarClass::kNone;
+  // Kept, moved and converted, but not computed with: integers below 32 bits, which C++ promotes
+  // too, and 8-bit floats.
+  bool storage_only = false;
 };
 
 inline constexpr std::array<ScalarInfo, kScalarCount> kScalars = {{
     {"none", 0, ScalarClass::kNone},
     {"bool", 8, ScalarClass::kBool},
+    {"i8", 8, ScalarClass::kSigned, true},
+    {"u8", 8, ScalarClass::kUnsigned, true},
+    {"i16", 16, ScalarClass::kSigned, true},
+    {"u16", 16, ScalarClass::kUnsigned, true},
     {"i32", 32, ScalarClass::kSigned},
     {"u32", 32, ScalarClass::kUnsigned},
     {"i64", 64, ScalarClass::kSigned},
     {"u64", 64, ScalarClass::kUnsigned},
+    {"e4m3", 8, ScalarClass::kFloat, true},
+    {"e5m2", 8, ScalarClass::kFloat, true},
     {"f16", 16, ScalarClass::kFloat},
     {"bf16", 16, ScalarClass::kFloat},
     {"f32", 32, ScalarClass::kFloat},

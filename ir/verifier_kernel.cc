@@ -21,7 +21,9 @@ std::string dim3_text(Dim3 d) { return absl::StrCat(d.x, " x ", d.y, " x ", d.z)
 
 // Whether anybody can see, once the block is gone, that the op has run.
 bool has_lasting_effect(const Kernel& kernel, const Op& op) {
-  if (op.opcode == Opcode::kAssert) return true;
+  for (const Opcode told : {Opcode::kAssert, Opcode::kTrap, Opcode::kPrintf}) {
+    if (op.opcode == told) return true;
+  }
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const Type type = kernel.type(op.operands[i]);
     const bool written = i < 8 && (info(op).effects.writes >> i & 1) != 0;

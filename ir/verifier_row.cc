@@ -26,6 +26,8 @@ absl::string_view role_name(Role role, DataClass data_class) {
           return "a float";
         case DataClass::kBits:
           return "an integer or a bool";
+        case DataClass::kWord:
+          return "a number or a bool";
         case DataClass::kData:
           return "data";
       }
@@ -419,11 +421,9 @@ class RowCheck {
   // --- Target ---
 
   void check_target() {
-    const std::optional<Type> t = type_of_t();
-    const Scalar scalar = t                       ? t->scalar
-                          : !op_.operands.empty() ? operand_type(0).scalar
-                                                  : Scalar::kNone;
-    if (supports(*kernel_.target, row_.targets, scalar)) return;
+    const std::optional<Scalar> lacking = lacking_type(kernel_, op_);
+    if (!lacking) return;
+    const Scalar scalar = *lacking;
     const std::string what = scalar == Scalar::kNone
                                  ? v_.quoted(id_)
                                  : absl::StrCat(v_.quoted(id_), " for ", info(scalar).name);

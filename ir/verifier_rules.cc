@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "heddle/ir/format.h"
 #include "heddle/ir/literal.h"
 #include "heddle/ir/verifier_internal.h"
 #include "heddle/ir/wording.h"
@@ -54,6 +55,7 @@ class RuleCheck {
       case Opcode::kBounds:
         return check_bounds();
       case Opcode::kLoad:
+        check_cache(for_loads);
         return check_access(result_type());
       case Opcode::kStore:
         return check_store();
@@ -61,8 +63,19 @@ class RuleCheck {
         return check_atomic();
       case Opcode::kAtomicCas:
         return check_compare_and_swap();
+      case Opcode::kAtomicLoad:
+        return check_ordered(result_type(), MemoryOrder::kAcquire);
+      case Opcode::kAtomicStore:
+        check_writable("atomic store");
+        return check_ordered(operand_type(1), MemoryOrder::kRelease);
+      case Opcode::kPrefetch:
+        return require_global("prefetch");
       case Opcode::kFence:
         return check_fence();
+      case Opcode::kRedux:
+        return check_redux();
+      case Opcode::kPrintf:
+        return check_printf();
       case Opcode::kSmemDesc:
         return check_descriptor();
       case Opcode::kWgmmaBegin:
@@ -73,6 +86,8 @@ class RuleCheck {
 #define HEDDLE_ELEMENTWISE(name, ...) case Opcode::k##name:
 #include "heddle/ir/ops.def"
 #undef HEDDLE_OP
+        if (op_.opcode == Opcode::kConvertRounded) check_convert_rounded();
+        return;
       case Opcode::kYield:
       case Opcode::kWhile:
       case Opcode::kIf:
@@ -91,8 +106,16 @@ class RuleCheck {
       case Opcode::kVoteAll:
       case Opcode::kVoteUni:
       case Opcode::kBallot:
+      case Opcode::kMatchAny:
+      case Opcode::kMatchAll:
+      case Opcode::kElect:
+      case Opcode::kActiveMask:
       case Opcode::kWarpSync:
       case Opcode::kAssert:
+      case Opcode::kTrap:
+      case Opcode::kClock:
+      case Opcode::kGlobalTimer:
+      case Opcode::kNanoSleep:
       case Opcode::kWgmmaCommit:
       case Opcode::kWgmmaWait:
       case Opcode::kFenceAsync:
@@ -157,7 +180,8 @@ class RuleCheck {
   void check_bitcast() {
     const Scalar from = operand_type(0).scalar;
     const Scalar to = result_type().scalar;
-    if (info(from).bits == info(to).bits && from != Scalar::kBool) return;
+    const bool bools = from == Scalar::kBool || to == Scalar::kBool;
+    if (info(from).bits == info(to).bits && !bools) return;
     error(absl::StrCat("'bitcast' keeps the bits, but ", info(from).name, " has ", value_bits(from),
                        " and ", info(to).name, " has ", value_bits(to)),
           "use convert to keep the value instead");
@@ -294,8 +318,31 @@ class RuleCheck {
           "access it in parts");
   }
 
+  void require_global(absl::string_view what) {
+    if (operand_type(0).space == Space::kGlobal) return;
+    error(absl::StrCat("a ", what, " is for global memory, and ", v_.name(op_.operands[0]),
+                       " is in ", name_of(operand_type(0).space), " memory"),
+          "leave it out");
+  }
+
+  void check_cache(bool (*allowed)(CacheHint)) {
+    const std::optional<int64_t> attr = op_.attr(AttrKey::kCache);
+    if (!attr) return;
+    const auto hint = static_cast<CacheHint>(*attr);
+    require_global("cache hint");
+    if (!allowed(hint)) {
+      error(absl::StrCat("the cache hint '", kCacheHintNames[static_cast<size_t>(hint)],
+                         "' is not for a ", info(op_).mnemonic),
+            "use one that is");
+    }
+    if (op_.attr_or(AttrKey::kVolatile, 0) != 0) {
+      error("a volatile access takes no cache hint", "leave out one of the two");
+    }
+  }
+
   void check_store() {
     check_writable("store");
+    check_cache(for_stores);
     check_access(operand_type(1));
   }
   void check_writable(absl::string_view what) {
@@ -338,6 +385,23 @@ class RuleCheck {
     check_order();
   }
 
+  // An atomic load or store: one element, relaxed or `strong`.
+  void check_ordered(Type element, MemoryOrder strong) {
+    if (!element.is_scalar() || element.is_bool()) {
+      error(absl::StrCat(v_.quoted(id_), " takes one element that is no bool, not ",
+                         to_string(element)),
+            "access it in parts");
+    }
+    const auto order = enum_attr(AttrKey::kOrder, MemoryOrder::kRelaxed);
+    if (order != MemoryOrder::kRelaxed && order != strong) {
+      const absl::string_view name = kMemoryOrderNames[static_cast<size_t>(strong)];
+      error(absl::StrCat(v_.quoted(id_), " has no order '",
+                         kMemoryOrderNames[static_cast<size_t>(order)], "'"),
+            absl::StrCat("use relaxed or ", name, ", with a fence where that is too weak"));
+    }
+    check_scope();
+  }
+
   void check_order() {
     if (enum_attr(AttrKey::kOrder, MemoryOrder::kRelaxed) == MemoryOrder::kSeqCst) {
       error(absl::StrCat(v_.quoted(id_), " has no order 'seq_cst'"),
@@ -362,6 +426,39 @@ class RuleCheck {
       error(absl::StrCat(kernel_.target->name, " has no clusters; sm_90 is the first that has"),
             "use the scope gpu");
     }
+  }
+
+  // --- Rounding, warps, text ---
+
+  void check_convert_rounded() {
+    const Scalar from = operand_type(0).scalar;
+    const Scalar to = result_type().scalar;
+    const auto is_wide_float = [](Scalar s) { return s == Scalar::kF32 || s == Scalar::kF64; };
+    const bool to_integer = is_wide_float(from) && is_integer(to);
+    const bool narrows = from == Scalar::kF64 && to == Scalar::kF32;
+    const bool from_integer =
+        is_integer(from) && (to == Scalar::kF32 || (to == Scalar::kF64 && info(from).bits == 64));
+    if (to_integer || narrows || from_integer) return;
+    error(
+        absl::StrCat("'convert.rounded' does not convert ", info(from).name, " to ", info(to).name),
+        is_wide_float(from) || is_wide_float(to)
+            ? "use convert: nothing is rounded, or by way of f32"
+            : "convert by way of f32");
+  }
+
+  void check_redux() {
+    const auto op = enum_attr(AttrKey::kOp, AtomicOp::kAdd);
+    if (op <= AtomicOp::kXor) return;
+    error(absl::StrCat("'redux' has no op '", kAtomicOpNames[static_cast<size_t>(op)], "'"),
+          "use add, min, max, and, or or xor");
+  }
+
+  void check_printf() {
+    std::vector<Type> types;
+    for (const ValueId operand : op_.operands) types.push_back(kernel_.type(operand));
+    const StringId format{static_cast<uint32_t>(*op_.attr(AttrKey::kMessage))};
+    const absl::Status wrong = check_format(kernel_.text(format), types);
+    if (!wrong.ok()) error(std::string(wrong.message()), "make the format and the values agree");
   }
 
   // --- Tensor cores ---

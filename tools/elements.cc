@@ -5,6 +5,7 @@
 
 #include "heddle/ir/check.h"
 #include "heddle/ir/float16.h"
+#include "heddle/ir/float8.h"
 
 namespace heddle::tools {
 namespace {
@@ -44,6 +45,18 @@ std::vector<double> to_doubles(Scalar dtype, absl::Span<const std::byte> bytes) 
     case Scalar::kBool:
       convert_each<uint8_t>(bytes, out, widen<uint8_t>);
       break;
+    case Scalar::kI8:
+      convert_each<int8_t>(bytes, out, widen<int8_t>);
+      break;
+    case Scalar::kU8:
+      convert_each<uint8_t>(bytes, out, widen<uint8_t>);
+      break;
+    case Scalar::kI16:
+      convert_each<int16_t>(bytes, out, widen<int16_t>);
+      break;
+    case Scalar::kU16:
+      convert_each<uint16_t>(bytes, out, widen<uint16_t>);
+      break;
     case Scalar::kI32:
       convert_each<int32_t>(bytes, out, widen<int32_t>);
       break;
@@ -55,6 +68,12 @@ std::vector<double> to_doubles(Scalar dtype, absl::Span<const std::byte> bytes) 
       break;
     case Scalar::kU64:
       convert_each<uint64_t>(bytes, out, widen<uint64_t>);
+      break;
+    case Scalar::kE4M3:
+      convert_each<uint8_t>(bytes, out, ir::e4m3_to_float);
+      break;
+    case Scalar::kE5M2:
+      convert_each<uint8_t>(bytes, out, ir::e5m2_to_float);
       break;
     case Scalar::kF16:
       convert_each<uint16_t>(bytes, out, ir::f16_to_float);
@@ -75,7 +94,11 @@ std::vector<double> to_doubles(Scalar dtype, absl::Span<const std::byte> bytes) 
 void from_doubles(Scalar float_type, absl::Span<const double> values, absl::Span<std::byte> bytes) {
   HEDDLE_CHECK(ir::is_float(float_type), "only floats are made from doubles");
   HEDDLE_CHECK(bytes.size() == values.size() * ir::bytes_of(float_type), "the room must be exact");
-  if (float_type == Scalar::kF16) {
+  if (float_type == Scalar::kE4M3) {
+    store_each<uint8_t>(values, bytes, ir::double_to_e4m3);
+  } else if (float_type == Scalar::kE5M2) {
+    store_each<uint8_t>(values, bytes, ir::double_to_e5m2);
+  } else if (float_type == Scalar::kF16) {
     store_each<uint16_t>(values, bytes, ir::double_to_f16);
   } else if (float_type == Scalar::kBF16) {
     store_each<uint16_t>(values, bytes, ir::double_to_bf16);

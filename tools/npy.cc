@@ -36,14 +36,20 @@ struct TypeRow {
   string_view code;  // without the byte order
   Scalar scalar;
 };
-constexpr std::array<TypeRow, 9> kTypes = {{
+constexpr std::array<TypeRow, 15> kTypes = {{
     {"b1", Scalar::kBool},
+    {"i1", Scalar::kI8},
+    {"u1", Scalar::kU8},
+    {"i2", Scalar::kI16},
     {"i4", Scalar::kI32},
     {"u4", Scalar::kU32},
     {"i8", Scalar::kI64},
     {"u8", Scalar::kU64},
     {"f2", Scalar::kF16},
-    {"u2", Scalar::kBF16},
+    {"u2", Scalar::kBF16},  // NumPy has no bf16 and no 8-bit floats: these are their bits
+    {"u2", Scalar::kU16},
+    {"u1", Scalar::kE4M3},
+    {"u1", Scalar::kE5M2},
     {"f4", Scalar::kF32},
     {"f8", Scalar::kF64},
 }};

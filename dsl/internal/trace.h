@@ -63,6 +63,12 @@ class Trace {
   Trace* outer_;
 };
 
+// Records an op; its result, if it has one. `type` counts where the operands don't say it.
+Node record(ir::Opcode opcode, absl::Span<const Node> operands, NodeType type,
+            absl::Span<const ir::Attr> attrs, SourceLoc loc);
+// A text as an attribute's value, in the kernel that is being traced.
+int64_t text_attr(const char* text);
+
 // The value of an op outside any kernel, which has no program to be recorded in: the kernel that
 // uses it reports that, with the place. `what` is the op's name, and lives as long as the program.
 Node made_outside(NodeType type, absl::string_view what, SourceLoc loc);

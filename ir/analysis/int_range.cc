@@ -232,6 +232,14 @@ IntRange type_range(Scalar scalar) {
   switch (scalar) {
     case Scalar::kBool:
       return {0, 1};
+    case Scalar::kI8:
+      return {std::numeric_limits<int8_t>::min(), std::numeric_limits<int8_t>::max()};
+    case Scalar::kU8:
+      return {0, std::numeric_limits<uint8_t>::max()};
+    case Scalar::kI16:
+      return {std::numeric_limits<int16_t>::min(), std::numeric_limits<int16_t>::max()};
+    case Scalar::kU16:
+      return {0, std::numeric_limits<uint16_t>::max()};
     case Scalar::kI32:
       return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
     case Scalar::kU32:
@@ -239,6 +247,8 @@ IntRange type_range(Scalar scalar) {
     case Scalar::kI64:
     case Scalar::kU64:
     case Scalar::kNone:
+    case Scalar::kE4M3:
+    case Scalar::kE5M2:
     case Scalar::kF16:
     case Scalar::kBF16:
     case Scalar::kF32:

@@ -455,6 +455,8 @@ const Instr* run_bounds(const Instr* instr, Warp& warp) {
 Handler access_handler(const Access& access, bool checked) {
   if (access.scalar == Scalar::kBool) return access_of<uint8_t, true>(access, checked);
   switch (bytes_of(access.scalar)) {
+    case 1:
+      return access_of<uint8_t>(access, checked);
     case 2:
       return access_of<uint16_t>(access, checked);
     case 4:

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/ir/format.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/type.h"
 
@@ -103,6 +104,16 @@ struct Access {
   IndexReg offset;
 };
 
+// One printf: the format's parts, and where the values lie.
+struct Print {
+  struct Value {
+    uint32_t reg = kNone;
+    Scalar scalar = Scalar::kI32;
+  };
+  std::vector<FormatPart> parts;
+  std::vector<Value> values;
+};
+
 struct Loop {
   uint32_t exit = 0;       // index of the instruction behind it
   uint32_t body = 0;       // index of its first instruction
@@ -158,6 +169,7 @@ struct Code {
   std::vector<Access> accesses;
   std::vector<BoundsCheck> bounds;
   std::vector<Loop> loops;
+  std::vector<Print> prints;
   std::vector<Wgmma> wgmmas;
   std::vector<Control> controls;
   std::vector<SourceLine> places;

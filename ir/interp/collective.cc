@@ -179,6 +179,59 @@ const Instr* run_vote(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
+template <Opcode kOpcode, class T, bool kChecked>
+const Instr* run_match(const Instr* instr, Warp& warp) {
+  if (kChecked && participants_stop(instr, warp, instr->b)) {
+    return warp.suspend(WarpState::kStopped, instr);
+  }
+  const T* a = warp.reg<T>(instr->a);
+  Mask result[kLanes] = {};
+  for_each_lane(warp.mask, [&](int lane) {
+    const Mask named = named_by(warp, instr->b, lane) & warp.mask;
+    for_each_lane(named, [&](int other) {
+      if (a[other] == a[lane]) result[lane] |= Mask{1} << other;
+    });
+    if (kOpcode == Opcode::kMatchAll && result[lane] != named) result[lane] = 0;
+  });
+  std::copy_n(result, kLanes, warp.reg<uint32_t>(instr->dst));
+  return instr + 1;
+}
+
+template <class Function, class T, bool kChecked>
+const Instr* run_redux(const Instr* instr, Warp& warp) {
+  if (kChecked && participants_stop(instr, warp, instr->b)) {
+    return warp.suspend(WarpState::kStopped, instr);
+  }
+  const T* a = warp.reg<T>(instr->a);
+  T result[kLanes] = {};
+  for_each_lane(warp.mask, [&](int lane) {
+    bool first = true;
+    for_each_lane(named_by(warp, instr->b, lane) & warp.mask, [&](int other) {
+      result[lane] = first ? a[other] : Function::apply(result[lane], a[other]);
+      first = false;
+    });
+  });
+  std::copy_n(result, kLanes, warp.reg<T>(instr->dst));
+  return instr + 1;
+}
+
+template <bool kChecked>
+const Instr* run_elect(const Instr* instr, Warp& warp) {
+  if (kChecked && participants_stop(instr, warp, instr->b)) {
+    return warp.suspend(WarpState::kStopped, instr);
+  }
+  for_each_lane(warp.mask, [&](int lane) {
+    const Mask named = named_by(warp, instr->b, lane) & warp.mask;
+    warp.reg<Bool>(instr->dst)[lane] = std::countr_zero(named) == lane ? 1 : 0;
+  });
+  return instr + 1;
+}
+
+const Instr* run_active_mask(const Instr* instr, Warp& warp) {
+  std::fill_n(warp.reg<uint32_t>(instr->dst), kLanes, warp.mask);
+  return instr + 1;
+}
+
 const Instr* run_warp_sync(const Instr* instr, Warp& warp) {
   if (participants_stop(instr, warp, instr->a)) return warp.suspend(WarpState::kStopped, instr);
   return instr + 1;
@@ -210,6 +263,23 @@ constexpr ShuffleRow kShuffles[] = {
     {Opcode::kShflDown, &shuffle_of<Opcode::kShflDown>, &run_poison_shuffle<Opcode::kShflDown>},
     {Opcode::kShflXor, &shuffle_of<Opcode::kShflXor>, &run_poison_shuffle<Opcode::kShflXor>},
 };
+
+template <Opcode kOpcode>
+Handler match_of(int bytes, bool checked) {
+  if (bytes == 8) {
+    return checked ? &run_match<kOpcode, uint64_t, true> : &run_match<kOpcode, uint64_t, false>;
+  }
+  return checked ? &run_match<kOpcode, uint32_t, true> : &run_match<kOpcode, uint32_t, false>;
+}
+
+// In the order of AtomicOp.
+template <class T, bool kChecked>
+constexpr Handler kReductions[] = {&run_redux<Add, Unsigned<T>, kChecked>,
+                                   &run_redux<Min, T, kChecked>,
+                                   &run_redux<Max, T, kChecked>,
+                                   &run_redux<And, T, kChecked>,
+                                   &run_redux<Or, T, kChecked>,
+                                   &run_redux<Xor, T, kChecked>};
 
 struct VoteRow {
   Opcode opcode;
@@ -245,6 +315,23 @@ Handler vote_handler(Opcode opcode, bool checked) {
   }
   return nullptr;
 }
+
+Handler match_handler(Opcode opcode, int bytes, bool checked) {
+  if (opcode == Opcode::kMatchAny) return match_of<Opcode::kMatchAny>(bytes, checked);
+  if (opcode == Opcode::kMatchAll) return match_of<Opcode::kMatchAll>(bytes, checked);
+  return nullptr;
+}
+
+Handler redux_handler(AtomicOp op, Scalar scalar, bool checked) {
+  const auto i = static_cast<size_t>(op);
+  if (scalar == Scalar::kI32) {
+    return checked ? kReductions<int32_t, true>[i] : kReductions<int32_t, false>[i];
+  }
+  return checked ? kReductions<uint32_t, true>[i] : kReductions<uint32_t, false>[i];
+}
+
+Handler elect_handler(bool checked) { return checked ? &run_elect<true> : &run_elect<false>; }
+Handler active_mask_handler() { return &run_active_mask; }
 
 Handler warp_sync_handler() { return &run_warp_sync; }
 

@@ -5,8 +5,8 @@ namespace heddle::ir::interp {
 namespace {
 
 constexpr OpcodeRow kRows[] = {
-    {Opcode::kEq, compare_row<Compare<EqualTo>>(DataTypes{})},
-    {Opcode::kNe, compare_row<Compare<NotEqualTo>>(DataTypes{})},
+    {Opcode::kEq, compare_row<Compare<EqualTo>>(WordTypes{})},
+    {Opcode::kNe, compare_row<Compare<NotEqualTo>>(WordTypes{})},
     {Opcode::kLt, compare_row<Compare<Less>>(Numbers{})},
     {Opcode::kLe, compare_row<Compare<LessEqual>>(Numbers{})},
     {Opcode::kGt, compare_row<Compare<Greater>>(Numbers{})},

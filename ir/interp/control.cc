@@ -197,6 +197,12 @@ const Instr* run_assert(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
+const Instr* run_trap(const Instr* instr, Warp& warp) {
+  warp.block->machine->reporter->add(warp, instr, warp.mask, "the kernel ends itself with a trap",
+                                     "");
+  return warp.suspend(WarpState::kStopped, instr);
+}
+
 struct RequireNonzero {
   template <class T>
   static const Instr* run(const Instr* instr, Warp& warp) {
@@ -233,6 +239,7 @@ Handler while_next_handler() { return &run_while_next; }
 Handler end_handler() { return &run_end; }
 Handler barrier_handler() { return &run_barrier; }
 Handler assert_handler() { return &run_assert; }
+Handler trap_handler() { return &run_trap; }
 Handler require_nonzero_handler(int bytes) {
   return bytes == 8 ? &RequireNonzero::run<uint64_t> : &RequireNonzero::run<uint32_t>;
 }

@@ -17,6 +17,12 @@ struct F16 {
 struct BF16 {
   uint16_t bits;
 };
+struct E4M3 {
+  uint8_t bits;
+};
+struct E5M2 {
+  uint8_t bits;
+};
 
 inline uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
 inline uint64_t bits_of(double x) { return std::bit_cast<uint64_t>(x); }
@@ -35,6 +41,15 @@ inline float to_float(F16 x) {
   const uint32_t scaled = bits_of(float_of(magnitude << 13) * 0x1p112f);
   const uint32_t special = magnitude >= 0x7C00u ? 0x7F800000u : 0u;
   return float_of(sign | scaled | special);
+}
+
+inline float to_float(E5M2 x) { return to_float(F16{static_cast<uint16_t>(x.bits << 8)}); }
+
+inline float to_float(E4M3 x) {
+  const uint32_t sign = (uint32_t{x.bits} & 0x80u) << 24;
+  const uint32_t magnitude = uint32_t{x.bits} & 0x7Fu;
+  const uint32_t scaled = bits_of(float_of(magnitude << 20) * 0x1p120f);
+  return float_of(sign | (magnitude == 0x7Fu ? 0x7FC00000u : scaled));
 }
 
 // --- Rounding to nearest even, once ---
@@ -62,6 +77,28 @@ inline F16 f16_from(float x) {
   result = magnitude >= 0x47800000u ? special : result;
   return {static_cast<uint16_t>(sign | result)};
 }
+
+// Rounds to a byte of `kFraction` bits of fraction whose smallest normal number is 2^kLeast.
+// Numbers from `largest` on, by its bits in the result, stay there; a NaN gives 0x7f.
+template <int kFraction, int kLeast, uint32_t kLargest>
+uint8_t byte_from(float x) {
+  constexpr int kDropped = 23 - kFraction;
+  const uint32_t bits = bits_of(x);
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  const uint32_t even = (magnitude >> kDropped) & 1u;
+  const uint32_t rounded = (magnitude + ((1u << (kDropped - 1)) - 1u) + even) >> kDropped;
+  const uint32_t normal = rounded - (static_cast<uint32_t>(kLeast - 1 + 127) << kFraction);
+  // Adding this power of two puts the result's unit at the sum's last place and rounds there.
+  constexpr uint32_t kAlign = static_cast<uint32_t>(kLeast - kFraction + 23 + 127) << 23;
+  const uint32_t subnormal = bits_of(float_of(magnitude) + float_of(kAlign)) - kAlign;
+  const bool small = magnitude < static_cast<uint32_t>(kLeast + 127) << 23;
+  uint32_t result = small ? subnormal : normal;
+  result = !small && result > kLargest ? kLargest : result;
+  result |= (bits >> 24) & 0x80u;
+  return static_cast<uint8_t>(magnitude > 0x7F800000u ? 0x7Fu : result);
+}
+inline E4M3 e4m3_from(float x) { return {byte_from<3, -6, 0x7E>(x)}; }
+inline E5M2 e5m2_from(float x) { return {byte_from<2, -14, 0x7B>(x)}; }
 
 // --- Rounding to odd: a later rounding to a narrower type is then as good as rounding once ---
 

@@ -18,6 +18,10 @@ Handler portable_fma_handler(Scalar scalar);
 // d = a ? b : c, a one bool for all elements; `bytes` is an element's size.
 Handler select_handler(int bytes);
 
+// --- rounding.cc: f32 and f64; aux: a Rounding ---
+Handler rounded_handler(Opcode opcode, Scalar scalar);
+Handler rounded_convert_handler(Scalar from, Scalar to);
+
 // --- convert.cc ---
 Handler convert_handler(Scalar from, Scalar to);
 
@@ -51,6 +55,7 @@ enum class DefinedUse : uint32_t {
   kLaneMask,
   kVote,
   kScale,
+  kPrinted,
 };
 
 // --- control.cc: `count` is the frame ---
@@ -64,7 +69,8 @@ Handler while_test_handler();  // a: condition; aux: index in Code::loops
 Handler while_next_handler();  // aux: index in Code::loops
 Handler end_handler();
 Handler barrier_handler();
-Handler assert_handler();                    // a: condition; aux: index in Code::texts
+Handler assert_handler();  // a: condition; aux: index in Code::texts
+Handler trap_handler();
 Handler require_nonzero_handler(int bytes);  // a: divisor
 
 // --- collective.cc: b: lane; c: mask, or kNone; aux: width of a segment ---
@@ -73,6 +79,15 @@ Handler shuffle_handler(Opcode opcode, int bytes, bool checked);
 Handler poison_shuffle_handler(Opcode opcode);
 Handler vote_handler(Opcode opcode, bool checked);  // a: predicate; b: mask, or kNone
 Handler warp_sync_handler();                        // a: mask, or kNone
+// a: value, b: mask, or kNone; redux: aux: an AtomicOp
+Handler match_handler(Opcode opcode, int bytes, bool checked);
+Handler redux_handler(AtomicOp op, Scalar scalar, bool checked);
+Handler elect_handler(bool checked);  // b: mask, or kNone
+Handler active_mask_handler();
+
+// --- host.cc: what the host does for the kernel; dst: nanoseconds; aux: index in Code::prints ---
+Handler clock_handler();
+Handler printf_handler();
 
 // --- access.cc: dst: loaded; a: view's address; b: offset; c: stored; aux: index in Code::accesses
 // ---

@@ -154,7 +154,12 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kStore:
     case Opcode::kAtomic:
     case Opcode::kAtomicCas:
+    case Opcode::kAtomicLoad:
+    case Opcode::kAtomicStore:
       return lower_access(op);
+    case Opcode::kPrefetch:
+    case Opcode::kNanoSleep:
+      return;
 
     case Opcode::kBarrier:
       emit(barrier_handler(), {});
@@ -167,6 +172,11 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kVoteAll:
     case Opcode::kVoteUni:
     case Opcode::kBallot:
+    case Opcode::kMatchAny:
+    case Opcode::kMatchAll:
+    case Opcode::kRedux:
+    case Opcode::kElect:
+    case Opcode::kActiveMask:
     case Opcode::kWarpSync:
       return lower_collective(op);
     case Opcode::kAssert: {
@@ -175,6 +185,17 @@ void Lowering::lower_op(OpId id) {
       emit(assert_handler(), {.a = reg(op.operands[0]), .aux = text(kernel_.text(message))});
       return;
     }
+
+    case Opcode::kTrap:
+      emit(trap_handler(), {});
+      return;
+    case Opcode::kPrintf:
+      return lower_printf(op);
+    case Opcode::kClock:
+    case Opcode::kGlobalTimer:
+      bind(op.result(), new_reg(type(op.result())));
+      emit(clock_handler(), {.dst = reg(op.result())});
+      return;
 
     case Opcode::kSmemDesc:
       return lower_descriptor(op);
@@ -203,7 +224,12 @@ void Lowering::lower_elementwise(const Op& op) {
          {.a = reg(op.operands[1]), .count = result.count});
   }
   Handler handler = nullptr;
-  if (op.opcode == Opcode::kSelect) {
+  const std::optional<int64_t> rounding = op.attr(AttrKey::kRounding);
+  if (op.opcode == Opcode::kConvertRounded) {
+    handler = rounded_convert_handler(type(op.operands[0]).scalar, result.scalar);
+  } else if (rounding) {
+    handler = rounded_handler(op.opcode, result.scalar);
+  } else if (op.opcode == Opcode::kSelect) {
     handler = select_handler(bytes_of(result.scalar));
   } else if (op.opcode == Opcode::kConvert) {
     handler = convert_handler(type(op.operands[0]).scalar, result.scalar);
@@ -222,7 +248,8 @@ void Lowering::lower_elementwise(const Op& op) {
         .a = operand(0),
         .b = operand(1),
         .c = operand(2),
-        .count = result.count},
+        .count = result.count,
+        .aux = static_cast<uint32_t>(rounding.value_or(0))},
        {.ops = result.count});
   if (op.opcode == Opcode::kSelect && poisoned(op.result())) {
     emit(poison_select_handler(),
@@ -272,7 +299,25 @@ void Lowering::lower_collective(const Op& op) {
     return;
   }
   const Type result = type(op.result());
+  if (op.opcode == Opcode::kActiveMask || op.opcode == Opcode::kElect) {
+    const Operand lanes = mask(0);
+    bind(op.result(), new_reg(result));
+    const bool elects = op.opcode == Opcode::kElect;
+    emit(elects ? elect_handler(options_.checks) : active_mask_handler(),
+         {.dst = reg(op.result()), .b = lanes}, {.ops = 1});
+    return;
+  }
   const ValueId data = op.operands[0];
+  Handler combine = match_handler(op.opcode, bytes_of(type(data).scalar), options_.checks);
+  const auto kind = static_cast<AtomicOp>(op.attr_or(AttrKey::kOp, 0));
+  if (op.opcode == Opcode::kRedux) combine = redux_handler(kind, result.scalar, options_.checks);
+  if (combine != nullptr) {
+    require_defined(data, DefinedUse::kVote);
+    const Operand lanes = mask(1);
+    bind(op.result(), new_reg(result));
+    emit(combine, {.dst = reg(op.result()), .a = reg(data), .b = lanes}, {.ops = 1});
+    return;
+  }
   if (const Handler vote = vote_handler(op.opcode, options_.checks); vote != nullptr) {
     require_defined(data, DefinedUse::kVote);
     bind(op.result(), new_reg(result));
@@ -297,6 +342,18 @@ void Lowering::lower_collective(const Op& op) {
                                              .count = result.count,
                                              .aux = width | element_bytes(result) << 8});
   }
+}
+
+void Lowering::lower_printf(const Op& op) {
+  const StringId format{static_cast<uint32_t>(*op.attr(AttrKey::kMessage))};
+  Print print;
+  status_.Update(split_format(kernel_.text(format), &print.parts));
+  for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kPrinted);
+  emit(printf_handler(), {.aux = static_cast<uint32_t>(code_->prints.size())});
+  for (const ValueId operand : op.operands) {
+    print.values.push_back({table_operand(reg(operand)), type(operand).scalar});
+  }
+  code_->prints.push_back(std::move(print));
 }
 
 uint32_t Lowering::emit(Handler handler, const Fields& fields, Work work) {
@@ -459,6 +516,9 @@ absl::StatusOr<Program> Lowering::finish() {
     for (IndexReg& index : bounds.extents) place_operand(&index.reg);
   }
   for (Loop& loop : code_->loops) place_operand(&loop.trips);
+  for (Print& print : code_->prints) {
+    for (Print::Value& value : print.values) place_operand(&value.reg);
+  }
   for (Wgmma& wgmma : code_->wgmmas) {
     place_operand(&wgmma.a_format);
     place_operand(&wgmma.b_format);

@@ -96,6 +96,7 @@ class Lowering {
   void lower_elementwise(const Op& op);
   void lower_pack(const Op& op);
   void lower_collective(const Op& op);
+  void lower_printf(const Op& op);
   absl::StatusOr<Program> finish();
 
   // --- lower_control.cc ---

@@ -203,7 +203,7 @@ Operand Lowering::clamped_operand(const IndexSource& extent) {
 }
 
 void Lowering::lower_access(const Op& op) {
-  const bool store = op.opcode == Opcode::kStore;
+  const bool store = op.opcode == Opcode::kStore || op.opcode == Opcode::kAtomicStore;
   const bool swap = op.opcode == Opcode::kAtomicCas;
   const bool atomic = swap || op.opcode == Opcode::kAtomic;
   // Behind the view, what the access takes along; then the offset, then the check.

@@ -94,6 +94,7 @@ constexpr absl::string_view kUses[] = {
     "the lane mask of this warp collective depends on a value that nobody has written",
     "the predicate of this vote depends on a value that nobody has written",
     "the scale of this wgmma depends on a value that nobody has written",
+    "this prints a value that nobody has written",
 };
 
 const Instr* run_require_defined(const Instr* instr, Warp& warp) {

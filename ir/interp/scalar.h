@@ -14,7 +14,7 @@
 namespace heddle::ir::interp {
 
 // How a lane of each element type is stored. A bool is a byte that holds 0 or 1; no other type uses
-// uint8_t.
+// uint8_t: u8 has C++'s other unsigned byte.
 using Bool = uint8_t;
 
 template <Scalar kScalar>
@@ -22,6 +22,30 @@ struct LaneOf;
 template <>
 struct LaneOf<Scalar::kBool> {
   using type = Bool;
+};
+template <>
+struct LaneOf<Scalar::kI8> {
+  using type = int8_t;
+};
+template <>
+struct LaneOf<Scalar::kU8> {
+  using type = char8_t;
+};
+template <>
+struct LaneOf<Scalar::kI16> {
+  using type = int16_t;
+};
+template <>
+struct LaneOf<Scalar::kU16> {
+  using type = uint16_t;
+};
+template <>
+struct LaneOf<Scalar::kE4M3> {
+  using type = E4M3;
+};
+template <>
+struct LaneOf<Scalar::kE5M2> {
+  using type = E5M2;
 };
 template <>
 struct LaneOf<Scalar::kI32> {
@@ -59,13 +83,25 @@ template <Scalar kScalar>
 using Lane = typename LaneOf<kScalar>::type;
 
 template <class T>
-inline constexpr bool kIsHalf = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
+inline constexpr bool kIsByteFloat = std::is_same_v<T, E4M3> || std::is_same_v<T, E5M2>;
+// Floats that the host has no type for.
+template <class T>
+inline constexpr bool kIsHalf =
+    std::is_same_v<T, F16> || std::is_same_v<T, BF16> || kIsByteFloat<T>;
 template <class T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsHalf<T>;
 
 template <class T>
 struct UnsignedOf {
   using type = T;
+};
+template <>
+struct UnsignedOf<int8_t> {
+  using type = char8_t;
+};
+template <>
+struct UnsignedOf<int16_t> {
+  using type = uint16_t;
 };
 template <>
 struct UnsignedOf<int32_t> {
@@ -81,13 +117,19 @@ using Unsigned = typename UnsignedOf<T>::type;
 
 inline float widen(F16 x) { return to_float(x); }
 inline float widen(BF16 x) { return to_float(x); }
+inline float widen(E4M3 x) { return to_float(x); }
+inline float widen(E5M2 x) { return to_float(x); }
 template <class T>
 T widen(T x) {
   return x;
 }
 template <class T>
 T half_from(float x) {
-  if constexpr (std::is_same_v<T, F16>) {
+  if constexpr (std::is_same_v<T, E4M3>) {
+    return e4m3_from(x);
+  } else if constexpr (std::is_same_v<T, E5M2>) {
+    return e5m2_from(x);
+  } else if constexpr (std::is_same_v<T, F16>) {
     return f16_from(x);
   } else {
     return bf16_from(x);
@@ -301,6 +343,33 @@ HEDDLE_HOST_FUNCTION(Trunc, std::trunc(x))
 HEDDLE_HOST_FUNCTION(Rint, std::nearbyint(x))
 #undef HEDDLE_HOST_FUNCTION
 
+struct Saturate {
+  static constexpr bool kSignless = false;
+  template <class T>
+  static T apply(T a) {
+    if constexpr (kIsHalf<T>) {
+      return half_from<T>(apply(to_float(a)));
+    } else {
+      const T low = a > 0 ? a : T{0};  // a NaN is not more
+      return low < 1 ? low : T{1};
+    }
+  }
+};
+
+template <bool kMax>
+struct NanExtreme {
+  static constexpr bool kSignless = false;
+  template <class T>
+  static T apply(T a, T b) {
+    return through_float(a, b, [](auto x, auto y) {
+      const auto number = float_extreme<kMax>(x, y);
+      return x != x || y != y ? std::numeric_limits<decltype(x)>::quiet_NaN() : number;
+    });
+  }
+};
+using MinNan = NanExtreme<false>;
+using MaxNan = NanExtreme<true>;
+
 // --- Bits -----------------------------------------------------------------------------------
 
 struct And {
@@ -487,7 +556,7 @@ To saturate(From x) {
   const To converted = static_cast<To>(inside ? x : From{0});
   const To high = std::numeric_limits<To>::max();
   const To low = std::numeric_limits<To>::min();
-  const To nan = kWide ? static_cast<To>(Unsigned<To>{1} << (kBits - 1)) : To{0};
+  const To nan = kWide ? static_cast<To>(uint64_t{1} << (kBits - 1)) : To{0};
   To result = x >= above ? high : converted;
   result = x < below ? low : result;
   return x != x ? nan : result;
@@ -502,7 +571,7 @@ struct Convert {
       return x;
     } else if constexpr (std::is_same_v<To, Bool>) {
       if constexpr (kIsHalf<From>) {
-        return (x.bits & 0x7FFFu) != 0 ? 1 : 0;
+        return (x.bits & (0x7FFFu >> (16 - 8 * sizeof(x)))) != 0 ? 1 : 0;
       } else {
         return x != 0 ? 1 : 0;
       }
@@ -521,7 +590,7 @@ struct Convert {
     } else if constexpr (kIsFloat<To>) {
       return static_cast<To>(widen(x));
     } else if constexpr (kIsFloat<From>) {
-      return saturate < To, sizeof(From) == 8 || sizeof(To) == 8 > (widen(x));
+      return saturate<To, (sizeof(From) == 8 || sizeof(To) == 8)>(widen(x));
     } else {
       return static_cast<To>(x);
     }

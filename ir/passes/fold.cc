@@ -24,7 +24,7 @@
 #include <bit>
 #include <cmath>
 
-#include "heddle/ir/float16.h"
+#include "heddle/ir/float_bits.h"
 #include "heddle/ir/passes/fold_scalar.h"
 #include "heddle/ir/passes/folder.h"
 #include "heddle/ir/passes/passes.h"
@@ -331,23 +331,7 @@ ValueId Folder::constant_number(Type type, int64_t number) {
 }
 
 ValueId Folder::constant_real(Type type, double value) {
-  switch (type.scalar) {
-    case Scalar::kF16:
-      return constant(type, double_to_f16(value));
-    case Scalar::kBF16:
-      return constant(type, double_to_bf16(value));
-    case Scalar::kF32:
-      return constant(type, std::bit_cast<uint32_t>(static_cast<float>(value)));
-    case Scalar::kF64:
-    case Scalar::kNone:
-    case Scalar::kBool:
-    case Scalar::kI32:
-    case Scalar::kU32:
-    case Scalar::kI64:
-    case Scalar::kU64:
-      return constant(type, std::bit_cast<uint64_t>(value));
-  }
-  return ValueId::kNone;
+  return constant(type, float_bits(type.scalar, value));
 }
 
 ValueId Folder::boolean(Type like, bool value) {
@@ -358,10 +342,7 @@ std::optional<double> Folder::real(ValueId value) const {
   const auto constant = bits(value);
   if (!constant) return std::nullopt;
   const Scalar scalar = type(value).scalar;
-  if (scalar == Scalar::kF16) return f16_to_float(static_cast<uint16_t>(*constant));
-  if (scalar == Scalar::kBF16) return bf16_to_float(static_cast<uint16_t>(*constant));
-  if (scalar == Scalar::kF32) return std::bit_cast<float>(static_cast<uint32_t>(*constant));
-  return std::bit_cast<double>(*constant);
+  return is_float(scalar) ? std::optional<double>(float_value(scalar, *constant)) : std::nullopt;
 }
 
 bool Folder::is_real(ValueId value, double wanted) const {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "heddle/ir/float16.h"
+#include "heddle/ir/float_bits.h"
 
 namespace heddle::ir {
 namespace {
@@ -30,21 +30,10 @@ int64_t to_signed(Scalar scalar, uint64_t bits) {
 
 Bits from_int(Scalar scalar, uint64_t value) { return value & mask(scalar); }
 
-// Every float type's values are doubles.
-double to_double(Scalar scalar, uint64_t bits) {
-  if (scalar == Scalar::kF16) return f16_to_float(static_cast<uint16_t>(bits));
-  if (scalar == Scalar::kBF16) return bf16_to_float(static_cast<uint16_t>(bits));
-  if (scalar == Scalar::kF32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
-  return std::bit_cast<double>(bits);
-}
-
 // Rounds once. A NaN here is one that the op made up.
 Bits from_double(Scalar scalar, double value) {
   if (std::isnan(value)) return std::nullopt;
-  if (scalar == Scalar::kF16) return double_to_f16(value);
-  if (scalar == Scalar::kBF16) return double_to_bf16(value);
-  if (scalar == Scalar::kF32) return std::bit_cast<uint32_t>(static_cast<float>(value));
-  return std::bit_cast<uint64_t>(value);
+  return float_bits(scalar, value);
 }
 
 // --- Arithmetic ---
@@ -53,7 +42,7 @@ Bits from_double(Scalar scalar, double value) {
 // result once more is exact for one operation.
 template <class Function>
 Bits in_float(Scalar scalar, Operands bits, Function function) {
-  const auto operand = [&](size_t i) { return to_double(scalar, bits[i < bits.size() ? i : 0]); };
+  const auto operand = [&](size_t i) { return float_value(scalar, bits[i < bits.size() ? i : 0]); };
   if (scalar == Scalar::kF64) return from_double(scalar, function(operand(0), operand(1)));
   const auto a = static_cast<float>(operand(0));
   const auto b = static_cast<float>(operand(1));
@@ -109,12 +98,12 @@ Bits rem(Scalar scalar, Scalar, Operands o) {
 }
 
 bool less(Scalar scalar, uint64_t a, uint64_t b) {
-  if (is_float(scalar)) return to_double(scalar, a) < to_double(scalar, b);
+  if (is_float(scalar)) return float_value(scalar, a) < float_value(scalar, b);
   return is_signed(scalar) ? to_signed(scalar, a) < to_signed(scalar, b) : a < b;
 }
 
 bool is_nan(Scalar scalar, uint64_t bits) {
-  return is_float(scalar) && std::isnan(to_double(scalar, bits));
+  return is_float(scalar) && std::isnan(float_value(scalar, bits));
 }
 
 // The smaller of two numbers, or the larger: a NaN loses, and -0 < +0.
@@ -156,9 +145,9 @@ double add_to_odd(double a, double b) {
 
 Bits fma(Scalar scalar, Scalar, Operands o) {
   if (!is_float(scalar)) return from_int(scalar, o[0] * o[1] + o[2]);
-  const double a = to_double(scalar, o[0]);
-  const double b = to_double(scalar, o[1]);
-  const double c = to_double(scalar, o[2]);
+  const double a = float_value(scalar, o[0]);
+  const double b = float_value(scalar, o[1]);
+  const double c = float_value(scalar, o[2]);
   if (scalar == Scalar::kF64) return from_double(scalar, std::fma(a, b, c));
   if (scalar == Scalar::kF32) {
     const auto f = [](double v) { return static_cast<float>(v); };
@@ -178,7 +167,21 @@ Bits rcp(Scalar scalar, Scalar, Operands o) {
 
 template <double (*kRound)(double)>
 Bits round_to_integer(Scalar scalar, Scalar, Operands o) {
-  return from_double(scalar, kRound(to_double(scalar, o[0])));
+  return from_double(scalar, kRound(float_value(scalar, o[0])));
+}
+
+Bits saturate(Scalar scalar, Scalar, Operands o) {
+  const double value = float_value(scalar, o[0]);
+  return float_bits(scalar, value > 0 ? std::min(value, 1.0) : 0.0);
+}
+
+Bits min_nan(Scalar scalar, Scalar result, Operands o) {
+  if (is_nan(scalar, o[0]) || is_nan(scalar, o[1])) return std::nullopt;
+  return min(scalar, result, o);
+}
+Bits max_nan(Scalar scalar, Scalar result, Operands o) {
+  if (is_nan(scalar, o[0]) || is_nan(scalar, o[1])) return std::nullopt;
+  return max(scalar, result, o);
 }
 
 // --- Bits ---
@@ -243,7 +246,7 @@ Bits dp4a(Scalar scalar, Scalar, Operands o) {
 // --- Comparison and choice ---
 
 bool equal(Scalar scalar, Operands o) {
-  if (is_float(scalar)) return to_double(scalar, o[0]) == to_double(scalar, o[1]);
+  if (is_float(scalar)) return float_value(scalar, o[0]) == float_value(scalar, o[1]);
   return o[0] == o[1];
 }
 
@@ -297,10 +300,10 @@ Bits int_to_float(Scalar from, Scalar to, uint64_t bits) {
 
 Bits convert(Scalar from, Scalar to, Operands o) {
   if (to == Scalar::kBool) {
-    return is_float(from) ? Bits(!(to_double(from, o[0]) == 0)) : Bits(o[0] != 0);
+    return is_float(from) ? Bits(!(float_value(from, o[0]) == 0)) : Bits(o[0] != 0);
   }
   if (is_float(from)) {
-    const double value = to_double(from, o[0]);
+    const double value = float_value(from, o[0]);
     return is_float(to) ? from_double(to, value) : float_to_int(from, to, value);
   }
   if (is_float(to)) return int_to_float(from, to, o[0]);
@@ -325,6 +328,9 @@ constexpr std::array<Rule, kOpcodeCount> kRules = [] {
   row(Opcode::kSqrt) = sqrt;
   row(Opcode::kRcp) = rcp;
   row(Opcode::kMulHi) = mulhi;
+  row(Opcode::kSaturate) = saturate;
+  row(Opcode::kMinNan) = min_nan;
+  row(Opcode::kMaxNan) = max_nan;
   row(Opcode::kFloor) = round_to_integer<std::floor>;
   row(Opcode::kCeil) = round_to_integer<std::ceil>;
   row(Opcode::kTrunc) = round_to_integer<std::trunc>;

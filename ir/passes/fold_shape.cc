@@ -9,9 +9,8 @@ constexpr ValueId kNoChange = ValueId::kNone;
 // Whether every number of one float type is a number of another.
 bool widens(Scalar from, Scalar to) {
   if (from == to) return true;
-  const bool small = from == Scalar::kF16 || from == Scalar::kBF16;
-  return (small && (to == Scalar::kF32 || to == Scalar::kF64)) ||
-         (from == Scalar::kF32 && to == Scalar::kF64);
+  // Each of two bytes has all numbers of each of one byte, and beyond two bytes all of the shorter.
+  return is_float(from) && is_float(to) && bytes_of(from) < bytes_of(to);
 }
 
 // Whether a conversion between integers leaves each number that the value can be as it is.

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "heddle/ir/atomic.h"
 #include "heddle/ir/builder.h"
+#include "heddle/ir/float_bits.h"
 #include "heddle/ir/verifier.h"
 
 namespace heddle::codegen {
@@ -27,9 +28,10 @@ using ir::Space;
 using ir::Type;
 using ir::ValueId;
 
-constexpr Scalar kAllScalars[] = {Scalar::kBool, Scalar::kI32, Scalar::kU32,
-                                  Scalar::kI64,  Scalar::kU64, Scalar::kF16,
-                                  Scalar::kBF16, Scalar::kF32, Scalar::kF64};
+constexpr Scalar kAllScalars[] = {Scalar::kBool, Scalar::kI8,   Scalar::kU8,   Scalar::kI16,
+                                  Scalar::kU16,  Scalar::kI32,  Scalar::kU32,  Scalar::kI64,
+                                  Scalar::kU64,  Scalar::kE4M3, Scalar::kE5M2, Scalar::kF16,
+                                  Scalar::kBF16, Scalar::kF32,  Scalar::kF64};
 
 // A kernel around some ops: operands come from memory, or are constants; results go to memory.
 class OpKernel {
@@ -94,25 +96,8 @@ class OpKernel {
  private:
   // A number that is not special in any type, as bits.
   static uint64_t one_and_a_bit(Scalar scalar) {
-    switch (scalar) {
-      case Scalar::kF16:
-        return 0x3E00;
-      case Scalar::kBF16:
-        return 0x3FC0;
-      case Scalar::kF32:
-        return 0x3FC00000;
-      case Scalar::kF64:
-        return 0x3FF8000000000000;
-      case Scalar::kNone:
-      case Scalar::kBool:
-        return 1;
-      case Scalar::kI32:
-      case Scalar::kI64:
-      case Scalar::kU32:
-      case Scalar::kU64:
-        break;
-    }
-    return 3;
+    if (is_float(scalar)) return ir::float_bits(scalar, 1.5);
+    return scalar == Scalar::kBool ? 1 : 3;
   }
 
   Kernel kernel_;
@@ -216,6 +201,18 @@ void build_atomics(OpKernel& k, Scalar scalar, Space space) {
                         {order_attr, scope_attr}));
       }
     }
+    for (const bool strong : {false, true}) {
+      if (scalar == Scalar::kBool) continue;
+      const auto order_attr = [&](ir::MemoryOrder order) {
+        return ir::Attr{AttrKey::kOrder,
+                        static_cast<int64_t>(strong ? order : ir::MemoryOrder::kRelaxed)};
+      };
+      const ir::Attr scope_attr{AttrKey::kScope, scope};
+      const ValueId value = b.create(Opcode::kAtomicLoad, {view, k.thread()}, type,
+                                     {order_attr(ir::MemoryOrder::kAcquire), scope_attr});
+      b.create(Opcode::kAtomicStore, {view, value, k.thread()}, Type::none(),
+               {order_attr(ir::MemoryOrder::kRelease), scope_attr});
+    }
     for (const ir::MemoryOrder order : {ir::MemoryOrder::kAcqRel, ir::MemoryOrder::kSeqCst}) {
       b.create(Opcode::kFence, {}, Type::none(),
                {{AttrKey::kOrder, static_cast<int64_t>(order)}, {AttrKey::kScope, scope}});
@@ -290,6 +287,36 @@ std::map<std::string, Recipe> recipes() {
       k.keep(k.b().create(Opcode::kUndef, {}, Type::of(scalar)));
     };
   }
+  all["cache"] = [](OpKernel& k) {
+    Builder& b = k.b();
+    const ValueId view = k.view(Scalar::kF32);
+    for (int64_t i = 0; i < ir::kCacheHintCount; ++i) {
+      const auto hint = static_cast<ir::CacheHint>(i);
+      const ir::Attr attr{AttrKey::kCache, i};
+      ValueId value = k.data(Type::vector(Scalar::kF32, 4));
+      if (for_loads(hint)) {
+        value = b.create(Opcode::kLoad, {view, k.thread()}, k.kernel().type(value), {attr});
+      }
+      if (for_stores(hint)) {
+        b.create(Opcode::kStore, {view, value, k.thread()}, Type::none(), {attr});
+      } else {
+        k.keep(value);
+      }
+    }
+    for (const int64_t level : {0, 1}) {
+      b.create(Opcode::kPrefetch, {view, k.thread()}, Type::none(), {{AttrKey::kLevel, level}});
+    }
+  };
+  all["printf"] = [](OpKernel& k) {
+    const ir::StringId format = k.kernel().intern("%d %u \"%lld\" %5.2f %llu %c\n");
+    std::vector<ValueId> values;
+    for (const Scalar scalar :
+         {Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kF64, Scalar::kU64, Scalar::kI32}) {
+      values.push_back(k.data(Type::of(scalar)));
+    }
+    k.b().create(Opcode::kPrintf, values, Type::none(),
+                 {{AttrKey::kMessage, static_cast<int64_t>(format)}});
+  };
   all["wgmma"] = build_wgmma;
   all["assert"] = [](OpKernel& k) {
     const ir::StringId message = k.kernel().intern("x \"must\" be small");
@@ -321,6 +348,10 @@ bool has_recipe(Opcode opcode) {
     case Opcode::kStore:
     case Opcode::kAtomic:
     case Opcode::kAtomicCas:
+    case Opcode::kAtomicLoad:
+    case Opcode::kAtomicStore:
+    case Opcode::kPrefetch:
+    case Opcode::kPrintf:
     case Opcode::kAssert:
     case Opcode::kSmemDesc:
     case Opcode::kWgmmaBegin:
@@ -336,6 +367,28 @@ bool has_recipe(Opcode opcode) {
 // Not for the emitter: promote-vars removes them before.
 bool is_gone(Opcode opcode) {
   return opcode == Opcode::kVar || opcode == Opcode::kVarLoad || opcode == Opcode::kVarStore;
+}
+
+// In how many ways its attribute is tried.
+int variants_of(const ir::OpInfo& row) {
+  if (row.attr_count == 0) return 1;
+  switch (row.attrs[0].key) {
+    case AttrKey::kAxis:
+      return 3;
+    case AttrKey::kWidth:
+      return 2;
+    case AttrKey::kRounding:
+      return ir::kRoundingCount;
+    case AttrKey::kOp:
+      return 6;  // those of redux
+    default:
+      return 1;
+  }
+}
+
+bool is_exact_conversion(Scalar from, Scalar to) {
+  if (is_float(from)) return !(is_integer(to) || (from == Scalar::kF64 && to == Scalar::kF32));
+  return !(to == Scalar::kF32 || (to == Scalar::kF64 && ir::info(from).bits == 64));
 }
 
 // One op whose T is `type`, operands made by their roles; `from` is the source of conversions.
@@ -369,6 +422,7 @@ void build_by_signature(OpKernel& k, Opcode opcode, Type type, Scalar from, int 
     if (key == AttrKey::kAxis) attrs.push_back({key, axis});
     if (key == AttrKey::kBits) attrs.push_back({key, 1});
     if (key == AttrKey::kWidth) attrs.push_back({key, axis == 0 ? 32 : 8});
+    if (key == AttrKey::kRounding || key == AttrKey::kOp) attrs.push_back({key, axis});
   }
   const ir::OpId op = k.b().create_op(opcode, operands, type, attrs);
   for (const ValueId result : k.kernel().op(op).results) k.keep(result);
@@ -400,21 +454,24 @@ std::vector<Case> cases_for(const ir::Target& target) {
       if (has_type ? !admits(row.data_class, scalar) : scalar != Scalar::kI32) continue;
       for (const Scalar from : kAllScalars) {
         if (!converts && from != Scalar::kI32) continue;
-        if (opcode == Opcode::kBitcast && (ir::info(from).bits != ir::info(scalar).bits)) continue;
+        const bool bools = from == Scalar::kBool || scalar == Scalar::kBool;
+        const bool same_bits = ir::info(from).bits == ir::info(scalar).bits;
+        if (opcode == Opcode::kBitcast && (bools || !same_bits)) continue;
+        const bool is_word = !ir::info(from).storage_only && ir::info(from).bits >= 32;
+        if (opcode == Opcode::kConvertRounded && (!is_word || is_exact_conversion(from, scalar))) {
+          continue;
+        }
         for (const Type type :
              {Type::of(scalar), Type::vector(scalar, 2), Type::fragment(scalar, 3)}) {
           if (!has_type && !type.is_scalar()) continue;
-          for (int axis = 0; axis < 3; ++axis) {
-            const bool has_axis =
-                row.attr_count > 0 && (row.attrs[0].key == AttrKey::kAxis ||
-                                       (row.attrs[0].key == AttrKey::kWidth && axis < 2));
-            if (axis > 0 && !has_axis) continue;
+          for (int axis = 0; axis < variants_of(row); ++axis) {
             cases.push_back({absl::StrCat(mnemonic, "_", ir::info(scalar).name, "_",
                                           converts ? ir::info(from).name : "", "_",
                                           static_cast<int>(type.kind), "_", axis),
                              absl::StrCat(ir::info(scalar).name, "_", static_cast<int>(type.kind)),
                              [=](OpKernel& k) { build_by_signature(k, opcode, type, from, axis); },
-                             supports(target, row.targets, scalar)});
+                             supports(target, row.targets, scalar) &&
+                                 (!converts || supports(target, row.targets, from))});
           }
         }
       }

@@ -8,8 +8,9 @@
 namespace heddle::ir::interp {
 namespace {
 
-constexpr Scalar kAll[] = {Scalar::kBool, Scalar::kI32,  Scalar::kU32, Scalar::kI64, Scalar::kU64,
-                           Scalar::kF16,  Scalar::kBF16, Scalar::kF32, Scalar::kF64};
+constexpr Scalar kAll[] = {Scalar::kBool, Scalar::kI8,  Scalar::kU8,   Scalar::kI16, Scalar::kU16,
+                           Scalar::kI32,  Scalar::kU32, Scalar::kI64,  Scalar::kU64, Scalar::kE4M3,
+                           Scalar::kE5M2, Scalar::kF16, Scalar::kBF16, Scalar::kF32, Scalar::kF64};
 
 uint64_t mask_of(Scalar scalar) {
   return info(scalar).bits == 64 ? ~uint64_t{0} : (uint64_t{1} << info(scalar).bits) - 1;
@@ -39,17 +40,18 @@ void expect_converted(Scalar from, Scalar to, const std::vector<uint64_t>& value
   for (size_t i = 0; i < values.size() && failures < 10; ++i) {
     bool right = false;
     const Exact value = value_of(from, values[i]);
-    if (to == Scalar::kBool) {
+    if (to == from) {
+      right = got[i] == values[i];
+    } else if (to == Scalar::kBool) {
       right = got[i] == (is_nan(value) || value != 0 ? 1u : 0u);
     } else if (is_float(to)) {
       right = is_value(to, got[i], round_to(to, value));
     } else if (is_float(from)) {
       right = got[i] == to_integer(from, values[i], to);
     } else {
-      const uint64_t extended =
-          is_signed(from) && info(from).bits == 32
-              ? static_cast<uint64_t>(int64_t{static_cast<int32_t>(values[i])})
-              : values[i];
+      const int unused = 64 - info(from).bits;
+      const auto left = static_cast<int64_t>(values[i] << unused);
+      const uint64_t extended = is_signed(from) ? static_cast<uint64_t>(left >> unused) : values[i];
       right = got[i] == (extended & mask_of(to));
     }
     EXPECT_TRUE(right) << info(from).name << " " << text_of(from, values[i]) << " to "

@@ -11,10 +11,18 @@ struct Format {
   int precision;     // bits of the significand, the hidden one included
   int min_exponent;  // of normal numbers
   int max_exponent;
+  bool has_infinity = true;
 };
+
+// Conversions to these never give infinity.
+bool saturates(Scalar scalar) { return info(scalar).bits == 8; }
 
 Format format_of(Scalar scalar) {
   switch (scalar) {
+    case Scalar::kE4M3:
+      return {4, -6, 8, false};
+    case Scalar::kE5M2:
+      return {3, -14, 15};
     case Scalar::kF16:
       return {11, -14, 15};
     case Scalar::kBF16:
@@ -25,6 +33,10 @@ Format format_of(Scalar scalar) {
       return {53, -1022, 1023};
     case Scalar::kNone:
     case Scalar::kBool:
+    case Scalar::kI8:
+    case Scalar::kU8:
+    case Scalar::kI16:
+    case Scalar::kU16:
     case Scalar::kI32:
     case Scalar::kU32:
     case Scalar::kI64:
@@ -61,9 +73,9 @@ Exact value_of(Scalar scalar, uint64_t bits) {
   const int width = info(scalar).bits;
   if (scalar == Scalar::kBool) return bits != 0 ? 1 : 0;
   if (is_integer(scalar)) {
-    if (width == 64) return is_signed(scalar) ? Exact(static_cast<int64_t>(bits)) : Exact(bits);
-    const uint32_t narrow = static_cast<uint32_t>(bits);
-    return is_signed(scalar) ? Exact(static_cast<int32_t>(narrow)) : Exact(narrow);
+    if (!is_signed(scalar)) return Exact(bits);
+    const bool is_negative = (bits >> (width - 1) & 1) != 0;
+    return Exact(bits) - (is_negative ? power_of_two(width) : Exact(0));
   }
   const Format format = format_of(scalar);
   const int fraction_bits = format.precision - 1;
@@ -71,18 +83,25 @@ Exact value_of(Scalar scalar, uint64_t bits) {
   const int exponent_bits = width - 1 - fraction_bits;
   const int field = static_cast<int>(bits >> fraction_bits & ((uint64_t{1} << exponent_bits) - 1));
   const Exact sign = (bits >> (width - 1) & 1) != 0 ? -1 : 1;
-  if (field == (1 << exponent_bits) - 1)
-    return fraction == 0 ? sign / Exact(0) : Exact(0) / Exact(0);
+  if (field == (1 << exponent_bits) - 1) {
+    if (format.has_infinity) return fraction == 0 ? sign / Exact(0) : Exact(0) / Exact(0);
+    if (fraction == (uint64_t{1} << fraction_bits) - 1) return Exact(0) / Exact(0);
+  }
   if (field == 0) {
     return sign * Exact(fraction) * power_of_two(format.min_exponent - fraction_bits);
   }
   const Exact significand = Exact(fraction + (uint64_t{1} << fraction_bits));
-  return sign * significand * power_of_two(field - format.max_exponent - fraction_bits);
+  return sign * significand * power_of_two(field - 1 + format.min_exponent - fraction_bits);
 }
 
 Exact round_to(Scalar scalar, Exact value) {
-  if (is_nan(value) || value == 0 || value - value != 0) return value;
   const Format format = format_of(scalar);
+  // All ones, but for the bit that would make it the NaN of a format without infinity.
+  const int ones = format.precision - (format.has_infinity ? 0 : 1);
+  const Exact largest = (2 - power_of_two(1 - ones)) * power_of_two(format.max_exponent);
+  if (saturates(scalar) && value > largest) return largest;
+  if (saturates(scalar) && value < -largest) return -largest;
+  if (is_nan(value) || value == 0 || value - value != 0) return value;
   Exact magnitude = value < 0 ? -value : value;
   // The largest exponent whose power of two is not above it, but no subnormal's.
   int exponent = format.min_exponent;
@@ -150,6 +169,7 @@ std::vector<uint64_t> interesting_floats(Scalar scalar, int random, int spread) 
     const uint64_t sign = generator() & 1;
     values.push_back(sign << (width - 1) | field << fraction_bits | fraction);
   }
+  for (uint64_t& value : values) value &= ~uint64_t{0} >> (64 - width);
   return values;
 }
 
@@ -161,6 +181,7 @@ std::vector<uint64_t> interesting_integers(Scalar scalar) {
   std::vector<uint64_t> values = {0,        1,       2,           3,       7,
                                   top,      top - 1, top + 1,     mask,    mask - 1,
                                   mask / 3, 12345,   mask - 9999, top / 2, 0x55555555u};
+  for (uint64_t& value : values) value &= mask;
   std::mt19937_64 generator(7);
   for (int i = 0; i < 12; ++i) values.push_back(generator() & mask);
   return values;

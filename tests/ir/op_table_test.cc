@@ -24,14 +24,16 @@ using ::testing::HasSubstr;
 constexpr int kHere = 42;
 constexpr int kElsewhere = 7;
 
-constexpr Scalar kScalarsToTry[] = {Scalar::kBool, Scalar::kI32, Scalar::kU32,
-                                    Scalar::kI64,  Scalar::kU64, Scalar::kF16,
-                                    Scalar::kBF16, Scalar::kF32, Scalar::kF64};
+constexpr Scalar kScalarsToTry[] = {Scalar::kBool, Scalar::kI8,   Scalar::kU8,   Scalar::kI16,
+                                    Scalar::kU16,  Scalar::kI32,  Scalar::kU32,  Scalar::kI64,
+                                    Scalar::kU64,  Scalar::kE4M3, Scalar::kE5M2, Scalar::kF16,
+                                    Scalar::kBF16, Scalar::kF32,  Scalar::kF64};
 
 // Another type of as many bits.
 Scalar twin_of(Scalar scalar) {
   for (const Scalar other : kScalarsToTry) {
-    if (other != scalar && info(other).bits == info(scalar).bits) return other;
+    const bool bools = other == Scalar::kBool || scalar == Scalar::kBool;
+    if (!bools && other != scalar && info(other).bits == info(scalar).bits) return other;
   }
   return scalar;
 }
@@ -60,6 +62,7 @@ class Instance {
       case AttrKey::kExtents:
         return kernel.intern_ints({8});
       case AttrKey::kMessage:
+        return static_cast<int64_t>(index_of(kernel.intern("%d")));
       case AttrKey::kName:
         return static_cast<int64_t>(index_of(kernel.intern("what the user calls it")));
       case AttrKey::kAlign:
@@ -73,13 +76,19 @@ class Instance {
       case AttrKey::kBits:
       case AttrKey::kAxis:
       case AttrKey::kIndex:
-      case AttrKey::kVolatile:
         return 1;
+      case AttrKey::kVolatile:  // 1 excludes a cache hint
       case AttrKey::kDim:
       case AttrKey::kGroups:
       case AttrKey::kOp:
         return 0;
+      case AttrKey::kRounding:
+      case AttrKey::kCache:
+      case AttrKey::kLevel:
+        return 0;
       case AttrKey::kOrder:
+        if (opcode == Opcode::kAtomicLoad) return static_cast<int64_t>(MemoryOrder::kAcquire);
+        if (opcode == Opcode::kAtomicStore) return static_cast<int64_t>(MemoryOrder::kRelease);
         return static_cast<int64_t>(MemoryOrder::kAcqRel);
       case AttrKey::kScope:
         return static_cast<int64_t>(MemoryScope::kBlock);
@@ -117,6 +126,11 @@ class Instance {
       case Role::kBool:
         return constant(kBoolType);
       case Role::kDataLikeT:
+        if (opcode_ == Opcode::kConvertRounded) {
+          return constant(Type::of(is_integer(scalar_)       ? Scalar::kF32
+                                   : scalar_ == Scalar::kF64 ? Scalar::kI64
+                                                             : Scalar::kF64));
+        }
         return constant(Type::of(twin_of(scalar_)));
       case Role::kIndex:
       case Role::kI32:
@@ -137,6 +151,7 @@ class Instance {
         return b_.create(Opcode::kSmemDesc, std::vector<ValueId>{shared(Scalar::kBF16), n_},
                          Type::none(), attrs_of(Opcode::kSmemDesc));
       case Role::kAny:
+        if (opcode_ == Opcode::kPrintf) return n_;
         return takes_elements() ? constant(Type::vector(Scalar::kF32, 4)) : constant(kF32Type);
       case Role::kU32:
         return constant(kU32Type);

@@ -1,0 +1,67 @@
+// What a kernel has the host do: print, and tell the time.
+#include <bit>
+#include <chrono>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/interp/elementwise.h"
+
+namespace heddle::ir::interp {
+namespace {
+
+// Nanoseconds since the epoch, for every clock of the GPU.
+const Instr* run_clock(const Instr* instr, Warp& warp) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t time = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  std::fill_n(warp.reg<int64_t>(instr->dst), kLanes, time);
+  return instr + 1;
+}
+
+template <class T>
+void append_formatted(std::string* text, const std::string& format, T value) {
+  char buffer[64];
+  const int size = std::snprintf(buffer, sizeof(buffer), format.c_str(), value);
+  if (size < static_cast<int>(sizeof(buffer))) return absl::StrAppend(text, buffer);
+  std::string longer(static_cast<size_t>(size) + 1, '\0');
+  std::snprintf(longer.data(), longer.size(), format.c_str(), value);
+  longer.pop_back();
+  absl::StrAppend(text, longer);
+}
+
+void append_value(const Warp& warp, const Print::Value& value, int lane, const std::string& format,
+                  std::string* text) {
+  switch (bytes_of(value.scalar)) {
+    case 4:
+      return append_formatted(text, format, warp.reg<uint32_t>(value.reg)[lane]);
+    default:
+      if (value.scalar == Scalar::kF64) {
+        return append_formatted(text, format, warp.reg<double>(value.reg)[lane]);
+      }
+      return append_formatted(text, format,
+                              static_cast<unsigned long long>(warp.reg<uint64_t>(value.reg)[lane]));
+  }
+}
+
+const Instr* run_printf(const Instr* instr, Warp& warp) {
+  const Print& print = warp.block->machine->code->prints[instr->aux];
+  std::string text;
+  for_each_lane(warp.mask, [&](int lane) {
+    size_t used = 0;
+    for (const FormatPart& part : print.parts) {
+      if (part.conversion == 0) {
+        absl::StrAppend(&text, part.text);
+      } else {
+        append_value(warp, print.values[used++], lane, part.text, &text);
+      }
+    }
+  });
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return instr + 1;
+}
+
+}  // namespace
+
+Handler clock_handler() { return &run_clock; }
+Handler printf_handler() { return &run_printf; }
+
+}  // namespace heddle::ir::interp
