@@ -170,6 +170,11 @@ void end_else() {
   close_region(*trace, {});
 }
 
+void report_repeated_case(int64_t value, SourceLoc loc) {
+  report(loc, absl::StrCat("two Case()s for ", value, " in one Switch()").c_str(),
+         "keep one of them: the first would always be taken");
+}
+
 void report_too_many_leaves(SourceLoc loc) {
   report(loc, absl::StrCat("more than ", NodeList::kMax, " values are carried at once").c_str(),
          "keep them in a Fragment or in shared memory");

@@ -6,11 +6,17 @@
 //   Float y = If(p, [&] { return a; }, [&] { return b / c; });          // only one side runs
 //   If(p, [&] { out(i) = y; }).Else([&] { out(i) = 0; });
 //   Int k = While(Int(1), [&](Int k) { return k < n; }, [&](Int k) { return k * 2; });
+//   Switch(op, Case(0, [&] { … }), Case({1, 2}, [&] { … }), Default([&] { … }));
+//   for (Int i : range(n)) { If(x(i) == 0, [] { Break(); }); … }        // also Continue(),
+//   Return()
 //
 // Bodies run once, while tracing. What they carry and return is anything Traced: one thing comes
 // back as itself, several as a std::tuple. A host `for` or `if` around traced code unrolls or
 // specialises.
 #pragma once
+
+#include <initializer_list>
+#include <vector>
 
 #include "heddle/dsl/var.h"
 
@@ -39,6 +45,10 @@ bool begin_else(uint32_t statement, SourceLoc loc);
 void end_else();
 
 void report_too_many_leaves(SourceLoc loc);
+
+enum class ExitKind : uint8_t { kBreak, kContinue, kReturn };
+[[gnu::cold]] void emit_exit(ExitKind kind, SourceLoc loc);
+void report_repeated_case(int64_t value, SourceLoc loc);
 
 // A body may return anything that makes a T: a T itself, an element of a tensor, a host number.
 template <class T, class R>
@@ -293,6 +303,100 @@ auto If(detail::Arg<bool> condition, Then&& then, Otherwise&& otherwise) {
     left.write_to(result);
     return result;
   }
+}
+
+// Leaves the innermost traced loop, goes on to its next trip, or ends the thread's part in the
+// kernel: what follows does not run in the threads that come here. The loops and Ifs that are left
+// carry and return no values; keep those in Vars. A barrier that follows is an error unless all
+// threads of the block leave or none.
+inline void Break(SourceLoc loc = SourceLoc::current()) {
+  detail::emit_exit(detail::ExitKind::kBreak, loc);
+}
+inline void Continue(SourceLoc loc = SourceLoc::current()) {
+  detail::emit_exit(detail::ExitKind::kContinue, loc);
+}
+inline void Return(SourceLoc loc = SourceLoc::current()) {
+  detail::emit_exit(detail::ExitKind::kReturn, loc);
+}
+
+// One branch of a Switch(): for a host number, for several, or for all others.
+template <class Body>
+struct SwitchCase {
+  std::vector<int64_t> values;
+  Body body;
+  bool otherwise = false;
+};
+template <class Body>
+SwitchCase<Body> Case(int64_t value, Body body) {
+  return {{value}, std::move(body)};
+}
+template <class Body>
+SwitchCase<Body> Case(std::initializer_list<int64_t> values, Body body) {
+  return {values, std::move(body)};
+}
+template <class Body>
+SwitchCase<Body> Default(Body body) {
+  return {{}, std::move(body), true};
+}
+
+namespace detail {
+
+template <class T, class Body, class... Rest>
+auto switch_on(const Value<T>& x, SourceLoc loc, const SwitchCase<Body>& first,
+               const Rest&... rest) {
+  if constexpr (sizeof...(Rest) > 0) {
+    if (first.otherwise) {
+      report(loc, "a Default() with branches behind it in a Switch()", "put it last");
+    }
+  } else {
+    if constexpr (std::is_void_v<decltype(first.body())>) {
+      if (first.otherwise) return first.body();
+    } else {
+      if (!first.otherwise) {
+        report(loc, "a Switch() that returns a value has no Default()",
+               "end it with Default([&] { return …; })");
+      }
+      return first.body();
+    }
+  }
+  Node chosen = host_node(false);
+  for (const int64_t value : first.values) {
+    const Node same = emit(op::kEq, x.node(), host_constant<T>(value, loc), loc);
+    chosen = chosen.is_host() ? same : emit(op::kOr, chosen, same, loc);
+  }
+  const Arg<bool> condition(Bool(chosen), loc);
+  if constexpr (sizeof...(Rest) > 0) {
+    return If(condition, first.body, [&] { return switch_on(x, loc, rest...); });
+  } else if constexpr (std::is_void_v<decltype(first.body())>) {
+    If(condition, first.body);
+  }
+}
+
+template <class... Body>
+void check_cases(SourceLoc loc, const SwitchCase<Body>&... cases) {
+  std::vector<int64_t> seen;
+  const auto check = [&](const std::vector<int64_t>& values) {
+    for (const int64_t value : values) {
+      for (const int64_t other : seen) {
+        if (other == value) report_repeated_case(value, loc);
+      }
+      seen.push_back(value);
+    }
+  };
+  (check(cases.values), ...);
+}
+
+}  // namespace detail
+
+// Runs the branch whose number an integer has, or the Default(), which comes last. Branches that
+// return something return the same types, and there is a Default().
+template <detail::Readable X, class... Body>
+auto Switch(const X& x, const SwitchCase<Body>&... cases) {
+  using T = typename X::value_type;
+  const SourceLoc loc{};  // has no place for a line: the branches have theirs
+  detail::check_cases(loc, cases...);
+  using Integer = std::conditional_t<detail::is_promoted<T>, int32_t, T>;
+  return detail::switch_on(Value<Integer>(x), loc, cases...);
 }
 
 }  // namespace heddle

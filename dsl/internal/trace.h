@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/dsl/internal/exits.h"
 #include "heddle/dsl/node.h"
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/builder.h"
@@ -48,6 +49,9 @@ class Trace {
   // The innermost open op, which owns the current region.
   ir::OpId open_op() const { return builder_.kernel().region(builder_.region()).parent; }
 
+  // Break, Continue and Return.
+  Exits& exits() { return exits_; }
+
   // What is known of the integers recorded so far.
   ir::IntAnalysis& ints();
 
@@ -59,6 +63,7 @@ class Trace {
   mutable ir::Builder builder_;
   ir::Diagnostics& diagnostics_;
   std::optional<ir::IntAnalysis> ints_;
+  Exits exits_{*this};
   uint64_t serial_;
   Trace* outer_;
 };

@@ -1,0 +1,248 @@
+#include "heddle/dsl/internal/exits.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/dsl/internal/trace.h"
+
+namespace heddle::detail {
+namespace {
+
+using ir::Opcode;
+using ir::OpId;
+using ir::RegionId;
+using ir::ValueId;
+
+constexpr absl::string_view kNames[] = {"Break()", "Continue()", "Return()"};
+
+absl::string_view name_of(ExitKind kind) { return kNames[static_cast<size_t>(kind)]; }
+
+bool is_loop(const ir::Op& op) { return op.opcode == Opcode::kFor || op.opcode == Opcode::kWhile; }
+
+void add(absl::InlinedVector<ValueId, 3>* flags, const absl::InlinedVector<ValueId, 3>& more) {
+  for (const ValueId flag : more) {
+    if (std::find(flags->begin(), flags->end(), flag) == flags->end()) flags->push_back(flag);
+  }
+}
+
+}  // namespace
+
+void Exits::record(ExitKind kind, SourceLoc loc) {
+  ir::Kernel& kernel = trace_.kernel();
+  OpId loop = OpId::kNone;
+  for (RegionId region = trace_.builder().region(); kind != ExitKind::kReturn;) {
+    loop = kernel.region(region).parent;
+    if (!ir::valid(loop) || is_loop(kernel.op(loop))) break;
+    region = kernel.op(loop).parent;
+  }
+  if (kind != ExitKind::kReturn && !ir::valid(loop)) {
+    return trace_.report(loc, absl::StrCat(name_of(kind), " outside a traced loop"),
+                         "use it in the body of a For() or While(), or write Return()");
+  }
+  trace_.set_place(loc);
+  const ValueId slot = flag_for(kind, loop);
+  ir::Builder& b = trace_.builder();
+  const OpId store = b.create_op(Opcode::kVarStore, {slot, b.constant(ir::kBoolType, 1)});
+  exits_.push_back({store, slot, kind, loc});
+}
+
+// A loop's break is declared in front of it, continue anew in each trip, return first of all.
+ValueId Exits::flag_for(ExitKind kind, OpId loop) {
+  for (const Flag& flag : flags_) {
+    if (flag.kind == kind && flag.loop == loop) return flag.slot;
+  }
+  ir::Builder& b = trace_.builder();
+  const ir::Kernel& kernel = trace_.kernel();
+  const RegionId here = b.region();
+  OpId before = loop;
+  if (kind == ExitKind::kReturn) before = kernel.region(kernel.body()).first;
+  if (kind == ExitKind::kContinue) before = kernel.region(kernel.op(loop).regions.back()).first;
+  if (ir::valid(before)) b.set_insertion_before(before);
+  const ValueId slot = b.create(Opcode::kVar, {b.constant(ir::kBoolType, 0)});
+  b.set_insertion_end(here);
+  flags_.push_back({kind, loop, slot});
+  return slot;
+}
+
+void Exits::lower() {
+  if (!exits_.empty()) lower_region(trace_.kernel().body());
+}
+
+Exits::Flags Exits::lower_region(RegionId region) {
+  const ir::Kernel& kernel = trace_.kernel();
+  Flags all;
+  for (OpId id = kernel.region(region).first; ir::valid(id);) {
+    const OpId next = kernel.op(id).next;
+    const Flags here = lower_op(id);
+    if (!here.empty()) {
+      add(&all, here);
+      const RegionId rest = guard_rest(next, here);
+      if (ir::valid(rest)) add(&all, lower_region(rest));
+      break;
+    }
+    id = next;
+  }
+  return all;
+}
+
+Exits::Flags Exits::lower_op(OpId id) {
+  const ir::Op& op = trace_.kernel().op(id);
+  for (const Exit& exit : exits_) {
+    if (exit.store == id) return {exit.slot};
+  }
+  if (is_loop(op)) return lower_loop(id);
+  Flags flags;
+  const auto regions = op.regions;
+  for (const RegionId region : regions) add(&flags, lower_region(region));
+  if (!flags.empty() && !trace_.kernel().op(id).results.empty()) report_values_lost(id, flags);
+  return flags;
+}
+
+Exits::Flags Exits::lower_loop(OpId loop) {
+  const auto regions = trace_.kernel().op(loop).regions;
+  Flags flags = lower_region(regions.back());
+  if (regions.size() > 1) add(&flags, lower_region(regions[0]));
+  if (!flags.empty() && !trace_.kernel().op(loop).results.empty()) {
+    report_values_lost(loop, flags);
+    return {};
+  }
+  Flags stops, outer;
+  for (const ValueId slot : flags) {
+    const auto flag =
+        std::find_if(flags_.begin(), flags_.end(), [&](const Flag& f) { return f.slot == slot; });
+    const bool own = flag->loop == loop;
+    if (own && flag->kind == ExitKind::kContinue) continue;
+    stops.push_back(slot);
+    if (!own) outer.push_back(slot);
+  }
+  if (stops.empty()) return {};
+  if (trace_.kernel().op(loop).opcode == Opcode::kWhile) {
+    stop_while(loop, stops);
+  } else {
+    turn_into_while(loop, stops);
+  }
+  return outer;
+}
+
+// The condition is not even computed once a flag is set: what it reads may not be there.
+void Exits::stop_while(OpId loop, const Flags& flags) {
+  ir::Kernel& kernel = trace_.kernel();
+  const RegionId condition = kernel.op(loop).regions[0];
+  const OpId first = kernel.region(condition).first;
+  const OpId yield = kernel.terminator(condition);
+  const ValueId goes_on = kernel.op(yield).operands[0];
+  ir::Builder& b = trace_.builder();
+  b.set_insertion_before(first);
+  const OpId guarded = b.begin_if(none_set(flags), {ir::kBoolType});
+  move_ops(first, yield, b.region());
+  b.yield({goes_on});
+  b.next_region();
+  b.yield({b.constant(ir::kBoolType, 0)});
+  b.end_region();
+  kernel.op(yield).operands[0] = kernel.op(guarded).result();
+}
+
+// for (i = start; i < stop; i += step) without a wrap at the end: whether there is another trip is
+// decided before i moves on.
+void Exits::turn_into_while(OpId loop, const Flags& flags) {
+  ir::Kernel& kernel = trace_.kernel();
+  ir::Builder& b = trace_.builder();
+  const ir::Op old = kernel.op(loop);
+  const ValueId start = old.operands[0], stop = old.operands[1], step = old.operands[2];
+  const bool backwards = kernel.constant_int(step).value_or(1) < 0;
+  const ir::Type type = kernel.type(start);
+  const ir::Type bits =
+      ir::Type::of(type.scalar == ir::Scalar::kI64 ? ir::Scalar::kU64 : ir::Scalar::kU32);
+  b.set_insertion_before(loop);
+  b.set_loc(old.loc);
+  const ValueId index = b.create(Opcode::kVar, {start});
+  const ValueId more =
+      b.create(Opcode::kVar, {b.create(backwards ? Opcode::kGt : Opcode::kLt, {start, stop})});
+  b.begin_while({});
+  const ValueId goes_on = b.create(Opcode::kVarLoad, {more}, ir::kBoolType);
+  b.yield({b.create(Opcode::kAnd, {goes_on, none_set(flags)})});
+  b.next_region();
+  const ValueId i = b.create(Opcode::kVarLoad, {index}, type);
+  const RegionId body = old.regions[0];
+  const ValueId argument = kernel.region(body).args[0];
+  kernel.value(i).name = kernel.value(argument).name;
+  move_ops(kernel.region(body).first, kernel.terminator(body), b.region());
+  kernel.replace_all_uses(argument, i);
+  const auto distance = [&](ValueId from, ValueId to) {
+    return b.create(Opcode::kBitcast, {b.create(Opcode::kSub, {to, from})}, bits);
+  };
+  const ValueId left = backwards ? distance(stop, i) : distance(i, stop);
+  const ValueId stride = backwards ? b.create(Opcode::kNeg, {step}) : step;
+  b.create(Opcode::kVarStore,
+           {more, b.create(Opcode::kGt, {left, b.create(Opcode::kBitcast, {stride}, bits)})});
+  b.create(Opcode::kVarStore, {index, b.create(Opcode::kAdd, {i, step})});
+  b.yield({});
+  b.end_region();
+  kernel.erase(loop);
+}
+
+// Puts the ops from one on, but for the region's end, under a condition of their own; kNone where
+// there are none.
+RegionId Exits::guard_rest(OpId behind, const Flags& flags) {
+  ir::Kernel& kernel = trace_.kernel();
+  if (!ir::valid(behind) || kernel.op(behind).opcode == Opcode::kYield) return RegionId::kNone;
+  const OpId end = kernel.terminator(kernel.op(behind).parent);
+  ir::Builder& b = trace_.builder();
+  b.set_insertion_before(behind);
+  trace_.set_place(exit_of(flags).loc);
+  const OpId guarded = b.begin_if(none_set(flags));
+  const RegionId rest = b.region();
+  move_ops(behind, end, rest);
+  b.yield({});
+  b.next_region();
+  b.yield({});
+  b.end_region();
+  return kernel.op(guarded).regions[0];
+}
+
+ValueId Exits::none_set(const Flags& flags) {
+  ir::Builder& b = trace_.builder();
+  ValueId any = ValueId::kNone;
+  for (const ValueId flag : flags) {
+    const ValueId set = b.create(Opcode::kVarLoad, {flag}, ir::kBoolType);
+    any = ir::valid(any) ? b.create(Opcode::kOr, {any, set}) : set;
+  }
+  return b.create(Opcode::kNot, {any});
+}
+
+const Exits::Exit& Exits::exit_of(const Flags& flags) const {
+  return *std::find_if(exits_.begin(), exits_.end(),
+                       [&](const Exit& exit) { return exit.slot == flags[0]; });
+}
+
+void Exits::report_values_lost(OpId owner, const Flags& flags) {
+  const Exit& exit = exit_of(flags);
+  const bool loop = is_loop(trace_.kernel().op(owner));
+  const ir::Loc loc = trace_.kernel().loc(owner);
+  trace_.report(exit.loc,
+                absl::StrCat(name_of(exit.kind), loop ? " leaves a loop that carries values"
+                                                      : " leaves an If() that returns values"),
+                "keep them in Vars, and let the bodies return nothing",
+                {{{std::string(loc.file), loc.line}, loop ? "the loop" : "the If()"}});
+}
+
+void Exits::move_ops(OpId first, OpId end, RegionId to) {
+  ir::Kernel& kernel = trace_.kernel();
+  for (OpId id = first; ir::valid(id) && id != end;) {
+    const OpId next = kernel.op(id).next;
+    kernel.unlink(id);
+    kernel.append(to, id);
+    id = next;
+  }
+}
+
+void emit_exit(ExitKind kind, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) {
+    return report(loc, absl::StrCat(name_of(kind), " outside a kernel").c_str(),
+                  "use C++'s own break, continue and return on the host");
+  }
+  trace->exits().record(kind, loc);
+}
+
+}  // namespace heddle::detail
