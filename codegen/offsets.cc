@@ -19,7 +19,8 @@ class Splitter {
  public:
   Splitter(const Kernel& kernel, const std::vector<int>& depth, Analyses& analyses, ValueId view)
       : kernel_(kernel), depth_(depth), analyses_(analyses) {
-    is_modular_ = kernel.type(view).space == ir::Space::kShared;
+    const ir::Space space = kernel.type(view).space;
+    is_modular_ = space == ir::Space::kShared || space == ir::Space::kSharedCluster;
     const auto param = kernel.param_index(view);
     is_bounded_ = param.has_value() && !kernel.params()[static_cast<size_t>(*param)].unbounded;
   }

@@ -280,6 +280,8 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kBlockIdx:
       elements(op.result())[0] = coordinate(Entry::kCtaX, *op.attr(ir::AttrKey::kAxis));
       return;
+    case Opcode::kClusterRank:
+      return out_->instruction("mov.u32 ", define(op.result())[0], ", %cluster_ctarank");
     case Opcode::kBlockDim:
       elements(op.result())[0] = extent_of_block(*op.attr(ir::AttrKey::kAxis));
       return;
@@ -315,6 +317,8 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_dynamic_shared(op);
     case Opcode::kSubview:
       return emit_subview(id, op);
+    case Opcode::kMapShared:
+      return emit_map_shared(op);
     case Opcode::kBounds:
       return emit_bounds(op);
     case Opcode::kLoad:
@@ -331,6 +335,19 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_prefetch(id, op);
     case Opcode::kFence:
       return emit_fence(op);
+    case Opcode::kCopyAsync:
+      return emit_copy_async(id, op);
+    case Opcode::kCopyCommit:
+      return out_->instruction("cp.async.commit_group");
+    case Opcode::kCopyWait:
+      return out_->instruction("cp.async.wait_group ", *op.attr(ir::AttrKey::kGroups));
+    case Opcode::kBarrierSync:
+    case Opcode::kBarrierArrive:
+      return emit_named_barrier(op);
+    case Opcode::kClusterArrive:
+      return out_->instruction("barrier.cluster.arrive.aligned");
+    case Opcode::kClusterWait:
+      return out_->instruction("barrier.cluster.wait.aligned");
     case Opcode::kBarrier:
       return out_->instruction("bar.sync 0");
     case Opcode::kShflIdx:
@@ -361,6 +378,9 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return out_->instruction("trap");
     case Opcode::kPrintf:
       return emit_printf(op);
+    case Opcode::kInlinePtx:
+    case Opcode::kInlinePtxVolatile:
+      return emit_inline_ptx(op);
     case Opcode::kClock:
       return out_->instruction("mov.u64 ", define(op.result())[0], ", %clock64");
     case Opcode::kGlobalTimer:

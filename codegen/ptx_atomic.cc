@@ -59,7 +59,7 @@ void Emitter::emit_atomic(OpId id, const Op& op) {
   const ir::Scalar scalar = type(op.result()).scalar;
   const Address at = address(id, op.operands[0]);
   const std::string head = absl::StrCat("atom", order_of(op, MemoryOrder::kRelaxed), scope_of(op),
-                                        ".", name_of(type(op.operands[0]).space));
+                                        ".", state_space(type(op.operands[0])));
   // The registers of a 16-bit float are halves of 32-bit ones or their own.
   const auto value = [&](size_t i) { return in_register(lane(op.operands[i], 0)); };
   if (swaps) {
@@ -83,7 +83,7 @@ void Emitter::emit_atomic_access(OpId id, const Op& op) {
   // A byte lies in a wider register, and has no type but an integer's.
   const bool is_byte = bytes_of(type(value).scalar) == 1;
   const std::string head = absl::StrCat(loads ? "ld" : "st", order_of(op, MemoryOrder::kRelaxed),
-                                        scope_of(op), ".", name_of(type(op.operands[0]).space), ".",
+                                        scope_of(op), ".", state_space(type(op.operands[0])), ".",
                                         is_byte ? "u8" : info(reg.reg_class).type, " ");
   if (loads) return out_->instruction(head, reg, ", ", at);
   out_->instruction(head, at, ", ", in_register(reg));

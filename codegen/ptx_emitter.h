@@ -223,12 +223,16 @@ class Emitter {
   void emit_atomic(OpId id, const Op& op);
   void emit_atomic_access(OpId id, const Op& op);
   void emit_prefetch(OpId id, const Op& op);
+  void emit_copy_async(OpId id, const Op& op);
+  void emit_named_barrier(const Op& op);
   void emit_fence(const Op& op);
   void load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count);
   void store_bools(const std::string& mnemonic, Type view, Address at, ValueId value);
   void for_each_access(Type view, RegLayout layout, int bytes,
                        absl::FunctionRef<void(int, int, absl::string_view)> access);
   bool is_accessible(OpId id, const Op& op);
+  // As instructions spell where a view lies; empty where none reaches it.
+  static absl::string_view state_space(Type view);
   absl::string_view cache_modifier(const Op& op);
   int widest_access(Type view) const;
   bool may_use_read_only_path(const Op& op) const;
@@ -237,6 +241,9 @@ class Emitter {
   void emit_shared(OpId id, const Op& op);
   void emit_dynamic_shared(const Op& op);
   void emit_subview(OpId id, const Op& op);
+  void emit_map_shared(const Op& op);
+  // Where a view starts.
+  Address start_of(ValueId view);
   void emit_layout_query(const Op& op);
   Index extent(ValueId view, int dim);
   Index stride(ValueId view, int dim);
@@ -282,6 +289,7 @@ class Emitter {
   void emit_elect(const Op& op);
   void emit_assert(OpId id, const Op& op);
   void emit_printf(const Op& op);
+  void emit_inline_ptx(const Op& op);
   void fail_unless(OpId id, const Operand& condition, absl::string_view message);
   std::string global_string(absl::string_view text);
   void emit_smem_desc(OpId id, const Op& op);

@@ -19,6 +19,23 @@ constexpr absl::string_view kCacheHints[] = {
 
 }  // namespace
 
+absl::string_view Emitter::state_space(Type view) {
+  switch (view.space) {
+    case Space::kGlobal:
+      return "global";
+    case Space::kShared:
+      return "shared";
+    case Space::kSharedCluster:
+      return "shared::cluster";
+    case Space::kNone:
+    case Space::kParam:
+    case Space::kConst:
+    case Space::kLocal:
+      break;
+  }
+  return "";
+}
+
 absl::string_view Emitter::cache_modifier(const Op& op) {
   const auto hint = op.attr(AttrKey::kCache);
   if (!hint) return "";
@@ -36,6 +53,8 @@ int Emitter::widest_access(Type view) const {
 bool Emitter::may_use_read_only_path(const Op& op) const {
   const Type view = type(op.operands[0]);
   if (view.space != Space::kGlobal || !view.read_only || is_volatile(op)) return false;
+  // That cache knows no last use.
+  if (op.attr(AttrKey::kCache) == static_cast<int64_t>(ir::CacheHint::kLastUse)) return false;
   const int param = views_[static_cast<size_t>(view_index_[ir::index_of(op.operands[0])])].param;
   if (!type(kernel_.params()[static_cast<size_t>(param)].value).read_only) return false;
   return kernel_.fact({ir::FactKind::kNoOverlap, static_cast<uint16_t>(param)}) == 1;
@@ -44,7 +63,7 @@ bool Emitter::may_use_read_only_path(const Op& op) const {
 // Whether loads and stores reach the memory behind a view; an error where they do not.
 bool Emitter::is_accessible(OpId id, const Op& op) {
   const Type view = type(op.operands[0]);
-  if (view.space == Space::kGlobal || view.space == Space::kShared) return true;
+  if (!state_space(view).empty()) return true;
   error(id, absl::StrCat("PTX for accesses to ", name_of(view.space), " memory is not known"),
         "keep the data in global or shared memory");
   return false;
@@ -77,7 +96,7 @@ void Emitter::emit_load(OpId id, const Op& op) {
   const Type value = type(op.result());
   Address at = address(id, op.operands[0]);
   std::string mnemonic = is_volatile(op) ? "ld.volatile" : "ld";
-  absl::StrAppend(&mnemonic, ".", name_of(view.space), may_use_read_only_path(op) ? ".nc" : "",
+  absl::StrAppend(&mnemonic, ".", state_space(view), may_use_read_only_path(op) ? ".nc" : "",
                   cache_modifier(op));
   if (value.scalar == Scalar::kBool) {
     return load_bools(mnemonic, view, at, d, value.count);
@@ -97,7 +116,7 @@ void Emitter::emit_store(OpId id, const Op& op) {
   const Type value = type(op.operands[1]);
   Address at = address(id, op.operands[0]);
   std::string mnemonic = is_volatile(op) ? "st.volatile" : "st";
-  absl::StrAppend(&mnemonic, ".", name_of(view.space), cache_modifier(op));
+  absl::StrAppend(&mnemonic, ".", state_space(view), cache_modifier(op));
   if (value.scalar == Scalar::kBool) {
     return store_bools(mnemonic, view, at, op.operands[1]);
   }

@@ -54,6 +54,32 @@ void Emitter::emit_subview(OpId id, const Op& op) {
   add_view(op.result()) = std::move(view);
 }
 
+void Emitter::emit_map_shared(const Op& op) {
+  View view = view_of(op.operands[0]);
+  const Operand rank = in_register(elements(op.operands[1])[0]);
+  const Operand d = fresh(RegClass::kB32);
+  out_->instruction("mapa.shared::cluster.u32 ", d, ", ", base_of(view), ", ", rank);
+  view.base = d;
+  view.in_arena = false;
+  add_view(op.result()) = std::move(view);
+}
+
+Address Emitter::start_of(ValueId value) {
+  const View& view = view_of(value);
+  if (view.in_arena && !view.base) {
+    uses_arena_ = true;
+    return {std::nullopt, view.bytes};
+  }
+  const Operand base = base_of(view);
+  const bool is_near =
+      base.reg_class == RegClass::kB32 || (view.bytes >= INT32_MIN && view.bytes <= INT32_MAX);
+  if (is_near) return {base, static_cast<int32_t>(view.bytes)};
+  const Operand far = fresh(RegClass::kB64);
+  out_->instruction("add.s64 ", far, ", ", base, ", ",
+                    as(Spelling::kSigned, Operand::b64(static_cast<uint64_t>(view.bytes))));
+  return {far, 0};
+}
+
 // --- Extents and strides --------------------------------------------------------------------
 
 Emitter::Index Emitter::extent(ValueId view, int dim) {
@@ -62,6 +88,9 @@ Emitter::Index Emitter::extent(ValueId view, int dim) {
   };
   if (const Op* def = kernel_.def(view); def != nullptr && def->opcode == Opcode::kShared) {
     return of_constant(kernel_.ints(*def->attr(AttrKey::kExtents))[static_cast<size_t>(dim)]);
+  }
+  if (const Op* def = kernel_.def(view); def != nullptr && def->opcode == Opcode::kMapShared) {
+    return extent(def->operands[0], dim);
   }
   const View& v = view_of(view);
   if (!v.extents.empty()) {

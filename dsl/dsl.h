@@ -2,10 +2,13 @@
 // launches them.
 #pragma once
 
+#include "heddle/dsl/async.h"
 #include "heddle/dsl/atomic.h"
 #include "heddle/dsl/builtins.h"
+#include "heddle/dsl/cluster.h"
 #include "heddle/dsl/control.h"
 #include "heddle/dsl/debug.h"
+#include "heddle/dsl/inline_ptx.h"
 #include "heddle/dsl/integer.h"
 #include "heddle/dsl/kernel.h"
 #include "heddle/dsl/reduce.h"

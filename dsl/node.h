@@ -70,7 +70,8 @@ extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kF
     kShflUp, kShflDown, kShflXor, kVoteAny, kVoteAll, kVoteUni, kBallot, kMatchAny, kMatchAll,
     kElect, kActiveMask, kSaturate, kMinNan, kMaxNan, kAddRounded, kSubRounded, kMulRounded,
     kDivRounded, kFmaRounded, kSqrtRounded, kRcpRounded, kConvertRounded, kTrap, kClock,
-    kGlobalTimer, kNanoSleep;
+    kGlobalTimer, kNanoSleep, kClusterRank, kClusterArrive, kClusterWait, kBarrierSync,
+    kBarrierArrive, kCopyCommit;
 }  // namespace op
 
 // Records an op whose result type follows from its operands. Operands come one by one: every

@@ -23,7 +23,8 @@ class ViewInfo {
  public:
   ViewInfo(Trace& trace, ir::ValueId view)
       : kernel_(trace.kernel()), view_(view), param_(kernel_.param_index(view)) {
-    const ir::Op* const def = kernel_.def(view);
+    const ir::Op* def = kernel_.def(view);
+    if (def != nullptr && def->opcode == Opcode::kMapShared) def = kernel_.def(def->operands[0]);
     if (def != nullptr && def->opcode == Opcode::kShared) {
       extents_ = kernel_.ints(*def->attr(AttrKey::kExtents));
       base_align_ = def->attr_or(AttrKey::kAlign, 16);

@@ -124,6 +124,12 @@ class VecRef {
   Access access_;
 };
 
+// Where an element lies, neither read nor written.
+template <class T>
+struct Place {
+  Access access;
+};
+
 // What the indexing of a view of T gives: a value where it is const, else a reference.
 template <class T>
 auto element_at(const Access& access) {
@@ -178,6 +184,15 @@ class View {
   auto operator()(const Index& i, const Index& j, const Index& k, const Index& l,
                   const Index& m) const requires(kRank == 5) {
     return element_at<T>(access(m.loc, i, j, k, l, m));
+  }
+
+  // A place, for what takes one: an asynchronous copy, for instance.
+  Place<T> at(const Index& i) const requires(kRank == 1) { return {access(i.loc, i)}; }
+  Place<T> at(const Index& i, const Index& j) const requires(kRank == 2) {
+    return {access(j.loc, i, j)};
+  }
+  Place<T> at(const Index& i, const Index& j, const Index& k) const requires(kRank == 3) {
+    return {access(k.loc, i, j, k)};
   }
 
   // N elements from a coordinate on along the last mode, in one access: a Vec where T is const,

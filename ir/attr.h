@@ -21,9 +21,9 @@ enum class AttrKey : uint8_t {
   kIndex,     // extract, slice: first element
   kExtents,   // shared: elements in each mode
   kAlign,     // shared: bytes that divide the array's address, 16 to 1024
-  kWidth,     // bounds: elements that the access spans along the last mode; shuffles: segment width
-  kMessage,   // assert: what the user wrote; printf: the format
-  kGroups,    // wgmma.wait: commit groups that may stay in flight
+  kWidth,     // bounds, copy.async: elements along the last mode; shuffles: segment width
+  kMessage,   // assert: what the user wrote; printf: the format; inline_ptx: the text
+  kGroups,    // wgmma.wait, copy.wait: commit groups that may stay in flight
   kLeading,   // smem.desc: leading byte offset
   kStride,    // smem.desc: stride byte offset
   kSwizzle,   // smem.desc: bytes of a swizzle row
@@ -34,9 +34,11 @@ enum class AttrKey : uint8_t {
   kRounding,  // add.rounded…: a Rounding
   kCache,     // load, store: a CacheHint
   kLevel,     // prefetch: a CacheLevel
+  kRule,      // inline_ptx: the number of its PtxRule (kernel.h)
+  kThreads,   // barrier.sync, barrier.arrive: threads that the barrier waits for
   kName,      // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 20;
+inline constexpr int kAttrKeyCount = 22;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -77,6 +79,8 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"rounding", AttrKind::kEnum, kRoundingNames},
     {"cache", AttrKind::kEnum, kCacheHintNames},
     {"level", AttrKind::kEnum, kCacheLevelNames},
+    {"rule", AttrKind::kInt, {}},
+    {"threads", AttrKind::kInt, {}},
     {"name", AttrKind::kString, {}},
 }};
 

@@ -81,7 +81,11 @@ absl::InlinedVector<Type, 2> infer_results(const Kernel& kernel, Opcode opcode,
 
 OpId Builder::create_op(Opcode opcode, absl::Span<const ValueId> operands, Type type,
                         absl::Span<const Attr> attrs) {
-  const absl::InlinedVector<Type, 2> results = infer_results(kernel_, opcode, operands, type);
+  return create_op(opcode, operands, infer_results(kernel_, opcode, operands, type), attrs);
+}
+
+OpId Builder::create_op(Opcode opcode, absl::Span<const ValueId> operands,
+                        absl::Span<const Type> results, absl::Span<const Attr> attrs) {
   const OpId op = kernel_.new_op(opcode, operands, results, loc_);
   kernel_.op(op).attrs.assign(attrs.begin(), attrs.end());
   return insert(op);

@@ -40,6 +40,9 @@ class Builder {
   // them open (convert, load, const, …).
   OpId create_op(Opcode opcode, absl::Span<const ValueId> operands, Type type = Type::none(),
                  absl::Span<const Attr> attrs = {});
+  // The same with results of these types, where there may be any number.
+  OpId create_op(Opcode opcode, absl::Span<const ValueId> operands, absl::Span<const Type> results,
+                 absl::Span<const Attr> attrs);
   // The same, for ops with one result, which it returns (kNone for ops without).
   ValueId create(Opcode opcode, absl::Span<const ValueId> operands, Type type = Type::none(),
                  absl::Span<const Attr> attrs = {});

@@ -1,5 +1,8 @@
 #include "heddle/ir/format.h"
 
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/wording.h"
 
@@ -79,6 +82,30 @@ absl::Status check_format(absl::string_view format, absl::Span<const Type> types
   return absl::InvalidArgumentError(absl::StrCat("the format \"", format, "\" prints ",
                                                  counted(static_cast<int64_t>(used), "value"),
                                                  ", but it is given ", types.size()));
+}
+
+absl::Status for_each_ptx_part(absl::string_view ptx,
+                               absl::FunctionRef<void(absl::string_view)> text,
+                               absl::FunctionRef<absl::Status(int64_t)> value) {
+  while (!ptx.empty()) {
+    const size_t percent = std::min(ptx.find('%'), ptx.size());
+    if (percent > 0) text(ptx.substr(0, percent));
+    ptx.remove_prefix(percent);
+    if (ptx.empty()) break;
+    const size_t end = std::min(ptx.find_first_not_of("0123456789", 1), ptx.size());
+    int64_t number = 0;
+    if (ptx.size() > 1 && ptx[1] == '%') {
+      text("%");
+      ptx.remove_prefix(2);
+    } else if (absl::SimpleAtoi(ptx.substr(1, end - 1), &number)) {
+      if (absl::Status status = value(number); !status.ok()) return status;
+      ptx.remove_prefix(end);
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", ptx.substr(0, 8), "' of the inline PTX is no value"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace heddle::ir

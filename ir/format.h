@@ -1,9 +1,10 @@
-// Formats of printf: what they take apart into, and which values fit.
+// Texts with values in them: formats of printf and inline PTX.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -24,5 +25,11 @@ absl::Status split_format(absl::string_view format, std::vector<FormatPart>* par
 
 // Whether values of these types fit, one conversion each: i32, u32, i64, u64 and f64.
 absl::Status check_format(absl::string_view format, absl::Span<const Type> types);
+
+// Takes inline PTX apart: text as it is, with %% as %, and the numbers behind single percent signs.
+// kInvalidArgument for a % before anything else, or as `value` says.
+absl::Status for_each_ptx_part(absl::string_view ptx,
+                               absl::FunctionRef<void(absl::string_view)> text,
+                               absl::FunctionRef<absl::Status(int64_t)> value);
 
 }  // namespace heddle::ir

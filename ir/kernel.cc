@@ -37,9 +37,9 @@ std::optional<int64_t> Kernel::constant_int(ValueId id) const {
   const Scalar scalar = type(id).scalar;
   if (is_float(scalar)) return std::nullopt;
   const std::optional<uint64_t> bits = constant_bits(id);
-  if (!bits) return std::nullopt;
-  if (scalar == Scalar::kI32) return static_cast<int32_t>(*bits);
-  return static_cast<int64_t>(*bits);
+  if (!bits || !is_signed(scalar)) return bits;
+  const int unused = 64 - info(scalar).bits;
+  return static_cast<int64_t>(*bits << unused) >> unused;
 }
 
 ValueId Kernel::add_param(absl::string_view name, Type type, absl::Span<const int64_t> extents,
@@ -55,6 +55,16 @@ ValueId Kernel::add_param(absl::string_view name, Type type, absl::Span<const in
 std::optional<int> Kernel::param_index(ValueId id) const {
   if (value(id).region != body()) return std::nullopt;
   return static_cast<int>(value(id).index);
+}
+
+int64_t Kernel::add_rule(PtxRule rule) {
+  rules_.push_back(std::move(rule));
+  return static_cast<int64_t>(rules_.size()) - 1;
+}
+
+const PtxRule* Kernel::rule(int64_t id) const {
+  const auto index = static_cast<size_t>(id);
+  return id < 0 || index >= rules_.size() ? nullptr : &rules_[index];
 }
 
 int64_t Kernel::fact(Fact fact) const {

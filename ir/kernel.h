@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -84,6 +85,10 @@ struct Param {
   bool unbounded = false;
 };
 
+// What an inline_ptx computes, for the interpreter: one lane's outputs from its inputs, as bits.
+using PtxRule =
+    std::function<void(absl::Span<const uint64_t> inputs, absl::Span<uint64_t> outputs)>;
+
 class Kernel {
  public:
   explicit Kernel(absl::string_view name);
@@ -142,6 +147,10 @@ class Kernel {
   Loc loc(OpId id) const { return loc(op(id).loc); }
   int64_t intern_ints(absl::Span<const int64_t> list);
   absl::Span<const int64_t> ints(int64_t list) const;
+
+  // Rules of inline_ptx, which the text form does not have: nullptr for one that is not there.
+  int64_t add_rule(PtxRule rule);
+  const PtxRule* rule(int64_t id) const;
 
   // --- Construction and surgery (builder.h is more comfortable) ---
   // A new op that is nowhere yet. Its results get fresh values of these types.
@@ -225,6 +234,7 @@ class Kernel {
   absl::flat_hash_map<std::string, StringId> string_ids_;
   std::vector<std::pair<StringId, int>> locs_;
   std::vector<std::vector<int64_t>> int_lists_;
+  std::vector<PtxRule> rules_;
 };
 
 // The row of ops.def for an op.

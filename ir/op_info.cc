@@ -21,6 +21,7 @@ constexpr Scope kNone = Scope::kThread;
 constexpr Scope kWarp = Scope::kWarp;
 constexpr Scope kWarpGroup = Scope::kWarpGroup;
 constexpr Scope kBlock = Scope::kBlock;
+constexpr Scope kCluster = Scope::kCluster;
 
 using enum Targets;
 
@@ -34,6 +35,8 @@ constexpr Effects updates(int a) {
           .writes = static_cast<uint8_t>(1 << a),
           .orders = true};
 }
+// From operand 1 to operand 0, complete after the op that waits.
+constexpr Effects copies() { return {.reads = 2, .writes = 1, .async = true}; }
 constexpr Effects writes(int a) { return {.writes = static_cast<uint8_t>(1 << a)}; }
 
 // A word at a time from `text`; the empty word ends it.

@@ -27,7 +27,8 @@ bool has_lasting_effect(const Kernel& kernel, const Op& op) {
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const Type type = kernel.type(op.operands[i]);
     const bool written = i < 8 && (info(op).effects.writes >> i & 1) != 0;
-    if (written && type.is_view() && type.space != Space::kShared && type.space != Space::kLocal) {
+    if (written && type.is_view() && type.space != Space::kShared &&
+        type.space != Space::kSharedCluster && type.space != Space::kLocal) {
       return true;
     }
   }

@@ -70,12 +70,19 @@ class RuleCheck {
         return check_ordered(operand_type(1), MemoryOrder::kRelease);
       case Opcode::kPrefetch:
         return require_global("prefetch");
+      case Opcode::kMapShared:
+        return check_map_shared();
+      case Opcode::kCopyAsync:
+        return check_copy_async();
       case Opcode::kFence:
         return check_fence();
       case Opcode::kRedux:
         return check_redux();
       case Opcode::kPrintf:
         return check_printf();
+      case Opcode::kInlinePtx:
+      case Opcode::kInlinePtxVolatile:
+        return check_inline_ptx();
       case Opcode::kSmemDesc:
         return check_descriptor();
       case Opcode::kWgmmaBegin:
@@ -112,6 +119,13 @@ class RuleCheck {
       case Opcode::kActiveMask:
       case Opcode::kWarpSync:
       case Opcode::kAssert:
+      case Opcode::kClusterRank:
+      case Opcode::kClusterArrive:
+      case Opcode::kClusterWait:
+      case Opcode::kBarrierSync:
+      case Opcode::kBarrierArrive:
+      case Opcode::kCopyCommit:
+      case Opcode::kCopyWait:
       case Opcode::kTrap:
       case Opcode::kClock:
       case Opcode::kGlobalTimer:
@@ -354,6 +368,35 @@ class RuleCheck {
     }
   }
 
+  void check_map_shared() {
+    const Type from = operand_type(0);
+    const Type to = result_type();
+    if (from.space != Space::kShared) {
+      error(absl::StrCat("'map_shared' maps shared memory, and ", v_.name(op_.operands[0]),
+                         " is in ", name_of(from.space), " memory"),
+            "map the block's own array");
+    } else if (to != Type::view(from.scalar, Space::kSharedCluster, from.rank, from.read_only)) {
+      error(absl::StrCat(
+          result_text(), ", but must be ",
+          to_string(Type::view(from.scalar, Space::kSharedCluster, from.rank, from.read_only))));
+    }
+  }
+
+  void check_copy_async() {
+    const Type to = operand_type(0);
+    const Type from = operand_type(1);
+    if (to.space != Space::kShared || from.space != Space::kGlobal || to.scalar != from.scalar) {
+      error(absl::StrCat("'copy.async' copies from global to shared memory, not from ",
+                         to_string(from), " to ", to_string(to)),
+            "load and store instead");
+      return;
+    }
+    const int64_t bytes = *op_.attr(AttrKey::kWidth) * bytes_of(to.scalar);
+    if (bytes == 4 || bytes == 8 || bytes == 16) return;
+    error(absl::StrCat("'copy.async' copies 4, 8 or 16 bytes, not ", bytes),
+          "choose another width, or load and store instead");
+  }
+
   // --- Atomics ---
 
   template <class Enum>
@@ -459,6 +502,38 @@ class RuleCheck {
     const StringId format{static_cast<uint32_t>(*op_.attr(AttrKey::kMessage))};
     const absl::Status wrong = check_format(kernel_.text(format), types);
     if (!wrong.ok()) error(std::string(wrong.message()), "make the format and the values agree");
+  }
+
+  void check_inline_ptx() {
+    const auto values = static_cast<int64_t>(op_.results.size() + op_.operands.size());
+    const StringId text{static_cast<uint32_t>(*op_.attr(AttrKey::kMessage))};
+    std::vector<bool> named(static_cast<size_t>(values));
+    const auto use = [&](int64_t number) {
+      if (number < values) named[static_cast<size_t>(number)] = true;
+      return number < values;
+    };
+    const absl::Status status = for_each_ptx_part(
+        kernel_.text(text), [](absl::string_view) {},
+        [&](int64_t number) {
+          if (use(number)) return absl::OkStatus();
+          return absl::InvalidArgumentError(absl::StrCat(
+              "%", number, " of the inline PTX names none of its ", counted(values, "value")));
+        });
+    constexpr char kFix[] =
+        "%0, %1, ... are the results and then the inputs; %% is a percent sign, as in %%tid.x";
+    if (!status.ok()) return error(std::string(status.message()), kFix);
+    for (int64_t i = 0; i < values; ++i) {
+      if (named[static_cast<size_t>(i)]) continue;
+      error(absl::StrCat("the inline PTX does not use %", i), kFix);
+    }
+    for (const ValueId value : op_.operands) require_scalar(value);
+    for (const ValueId value : op_.results) require_scalar(value);
+  }
+  void require_scalar(ValueId value) {
+    if (kernel_.type(value).is_scalar()) return;
+    error(absl::StrCat("inline PTX takes scalars, and ", v_.name(value), " is ",
+                       to_string(kernel_.type(value))),
+          "pass elements one by one");
   }
 
   // --- Tensor cores ---

@@ -83,7 +83,7 @@ class Propagation {
     const OpInfo& row = info(op);
     const auto is = [&](Opcode opcode) { return op.opcode == opcode; };
     if (is(Opcode::kThreadIdx)) return lanes_.coordinate_level(op.attr_or(AttrKey::kAxis, 0));
-    if (is(Opcode::kBlockIdx)) return Scope::kBlock;
+    if (is(Opcode::kBlockIdx) || is(Opcode::kClusterRank)) return Scope::kBlock;
     if (is(Opcode::kLaneId)) return Scope::kThread;
     if (is(Opcode::kWarpId)) return Scope::kWarp;
     // Each block has its own: the address may be the same, what lies there is not.

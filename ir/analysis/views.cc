@@ -21,7 +21,8 @@ std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op) {
     if (dim >= list.size() || list[dim] == kDynamic) return std::nullopt;
     return list[dim];
   }
-  const Op* const def = kernel.def(view);
+  const Op* def = kernel.def(view);
+  if (def != nullptr && def->opcode == Opcode::kMapShared) def = kernel.def(def->operands[0]);
   if (def == nullptr || def->opcode != Opcode::kShared) return std::nullopt;
   const absl::Span<const int64_t> extents = kernel.ints(def->attr_or(AttrKey::kExtents, 0));
   if (dim >= extents.size()) return std::nullopt;

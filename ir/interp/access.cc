@@ -92,7 +92,10 @@ bool report_outside(const Instr* instr, const Warp& warp, const Access& access, 
   const Block& block = *warp.block;
   std::string where;
   std::string fix;
-  if (access.space == Space::kShared) {
+  if (access.space == Space::kSharedCluster) {
+    where = "no block of the cluster has these bytes of shared memory";
+    fix = "check the index";
+  } else if (access.space == Space::kShared) {
     where = absl::StrCat(access.bytes, " bytes at byte ",
                          static_cast<int64_t>(address - block.shared_address()), " of the block's ",
                          block.shared_bytes, " bytes of shared memory");
@@ -108,7 +111,7 @@ bool report_outside(const Instr* instr, const Warp& warp, const Access& access, 
 
 bool report_unwritten(const Instr* instr, const Warp& warp, const Access& access, Mask bad) {
   const int lane = std::countr_zero(bad);
-  const bool shared = access.space == Space::kShared;
+  const bool shared = access.space != Space::kGlobal;
   return warp.block->machine->reporter->add(
       warp, instr, bad, absl::StrCat(describe(access, warp, lane), ", which nobody has written"),
       shared ? "store to it first, with a barrier in between where another thread does"
@@ -170,6 +173,28 @@ struct SharedMemory {
   }
   void mark_written(uint64_t address, uint64_t bytes) const {
     std::memset(block.shared_written + (address - block.shared_address()), 1, bytes);
+  }
+};
+
+// The shared memory of the cluster's blocks: each address in one of them.
+struct ClusterMemory {
+  const Cluster& cluster;
+
+  static ClusterMemory of(const Instr*, const Warp& warp) { return {*warp.block->cluster}; }
+  const Block* block_of(uint64_t address, uint64_t bytes) const {
+    for (const Block* block : cluster.blocks) {
+      if (SharedMemory{*block}.contains(address, bytes)) return block;
+    }
+    return nullptr;
+  }
+  bool contains(uint64_t address, uint64_t bytes) const {
+    return block_of(address, bytes) != nullptr;
+  }
+  bool written(uint64_t address, uint64_t bytes) const {
+    return SharedMemory{*block_of(address, bytes)}.written(address, bytes);
+  }
+  void mark_written(uint64_t address, uint64_t bytes) const {
+    SharedMemory{*block_of(address, bytes)}.mark_written(address, bytes);
   }
 };
 
@@ -385,9 +410,37 @@ const Instr* run_atomic(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
+const Instr* run_copy(const Instr* instr, Warp& warp) {
+  const uint32_t bytes = warp.block->machine->code->accesses[instr->aux].bytes;
+  const uint64_t* from = warp.reg<uint64_t>(instr->a);
+  const uint64_t* to = warp.reg<uint64_t>(instr->b);
+  for_each_lane(warp.mask, [&](int l) {
+    std::memcpy(reinterpret_cast<void*>(to[l]), reinterpret_cast<const void*>(from[l]), bytes);
+  });
+  return instr + 1;
+}
+
+const Instr* run_checked_copy(const Instr* instr, Warp& warp) {
+  const Access* const access = &warp.block->machine->code->accesses[instr->aux];
+  Addresses from, to;
+  std::copy_n(warp.reg<uint64_t>(instr->a), kLanes, from.at);
+  std::copy_n(warp.reg<uint64_t>(instr->b), kLanes, to.at);
+  Mask readable = 0, writable = 0;
+  if (legal_lanes<GlobalMemory>(instr, warp, access[0], from, &readable) ||
+      legal_lanes<SharedMemory>(instr, warp, access[1], to, &writable)) {
+    return warp.suspend(WarpState::kStopped, instr);
+  }
+  for_each_lane(readable & writable, [&](int l) {
+    std::memcpy(reinterpret_cast<void*>(to.at[l]), reinterpret_cast<const void*>(from.at[l]),
+                access->bytes);
+  });
+  return instr + 1;
+}
+
 template <class T, class Offset>
 Handler atomic_of(Space space, bool checked) {
   if (!checked) return &run_atomic<void, T, Offset>;
+  if (space == Space::kSharedCluster) return &run_atomic<ClusterMemory, T, Offset>;
   return space == Space::kShared ? &run_atomic<SharedMemory, T, Offset>
                                  : &run_atomic<GlobalMemory, T, Offset>;
 }
@@ -395,6 +448,9 @@ Handler atomic_of(Space space, bool checked) {
 template <class T, class Offset, bool kStore, bool kIsBool>
 Handler access_of(Space space, bool checked) {
   if (!checked) return &run_access<T, Offset, kStore, kIsBool>;
+  if (space == Space::kSharedCluster) {
+    return &run_checked_access<ClusterMemory, T, Offset, kStore, kIsBool>;
+  }
   return space == Space::kShared ? &run_checked_access<SharedMemory, T, Offset, kStore, kIsBool>
                                  : &run_checked_access<GlobalMemory, T, Offset, kStore, kIsBool>;
 }
@@ -466,6 +522,8 @@ Handler access_handler(const Access& access, bool checked) {
   }
   return nullptr;
 }
+
+Handler copy_handler_async(bool checked) { return checked ? &run_checked_copy : &run_copy; }
 
 Handler address_handler(bool wide) { return wide ? &run_address<int64_t> : &run_address<int32_t>; }
 

@@ -114,6 +114,16 @@ struct Print {
   std::vector<Value> values;
 };
 
+// One inline_ptx with a rule.
+struct RuleCall {
+  struct Value {
+    uint32_t reg = kNone;
+    uint32_t bytes = 0;
+  };
+  PtxRule rule;
+  std::vector<Value> inputs, outputs;
+};
+
 struct Loop {
   uint32_t exit = 0;       // index of the instruction behind it
   uint32_t body = 0;       // index of its first instruction
@@ -133,12 +143,13 @@ struct Wgmma {
 
 // A register that is filled once for each warp, before the code runs.
 enum class InitKind : uint8_t {
-  kConst,      // value
-  kUndef,      // zero, poisoned
-  kThreadIdx,  // value: axis
-  kBlockIdx,   // value: axis; again for each block
-  kBlockDim,   // value: axis
-  kGridDim,    // value: axis
+  kConst,        // value
+  kUndef,        // zero, poisoned
+  kThreadIdx,    // value: axis
+  kBlockIdx,     // value: axis; again for each block
+  kClusterRank,  // again for each block
+  kBlockDim,     // value: axis
+  kGridDim,      // value: axis
   kLaneId,
   kWarpId,
   kParam,          // value: offset in the parameter block, read as `scalar`
@@ -159,6 +170,7 @@ struct Init {
 struct Code {
   std::string name;
   Dim3 block{0, 0, 0};  // {0, 0, 0}: any
+  Dim3 cluster{1, 1, 1};
   bool checked = true;
 
   std::vector<Instr> instrs;
@@ -170,6 +182,7 @@ struct Code {
   std::vector<BoundsCheck> bounds;
   std::vector<Loop> loops;
   std::vector<Print> prints;
+  std::vector<RuleCall> rules;
   std::vector<Wgmma> wgmmas;
   std::vector<Control> controls;
   std::vector<SourceLine> places;

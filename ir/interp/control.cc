@@ -157,7 +157,8 @@ const Instr* run_while_next(const Instr* instr, Warp& warp) {
   machine.fuel -= loop.length;
   if (machine.fuel < 0) return out_of_fuel(instr, warp);
   // The loop may wait for another warp to write: give way.
-  if (warp.block->warps.size() > 1) return warp.suspend(WarpState::kReady, go_to(warp, loop.body));
+  const bool has_others = warp.block->warps.size() > 1 || warp.block->cluster->blocks.size() > 1;
+  if (has_others) return warp.suspend(WarpState::kReady, go_to(warp, loop.body));
   return go_to(warp, loop.body);
 }
 

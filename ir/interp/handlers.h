@@ -56,6 +56,7 @@ enum class DefinedUse : uint32_t {
   kVote,
   kScale,
   kPrinted,
+  kInlinePtx,
 };
 
 // --- control.cc: `count` is the frame ---
@@ -69,7 +70,13 @@ Handler while_test_handler();  // a: condition; aux: index in Code::loops
 Handler while_next_handler();  // aux: index in Code::loops
 Handler end_handler();
 Handler barrier_handler();
-Handler assert_handler();  // a: condition; aux: index in Code::texts
+// --- cluster.cc; named barriers: a: its number; aux: threads ---
+Handler named_sync_handler();
+Handler named_arrive_handler();
+Handler cluster_arrive_handler();
+Handler cluster_wait_handler();
+Handler map_shared_handler();  // d, a: addresses; b: rank
+Handler assert_handler();      // a: condition; aux: index in Code::texts
 Handler trap_handler();
 Handler require_nonzero_handler(int bytes);  // a: divisor
 
@@ -85,13 +92,18 @@ Handler redux_handler(AtomicOp op, Scalar scalar, bool checked);
 Handler elect_handler(bool checked);  // b: mask, or kNone
 Handler active_mask_handler();
 
-// --- host.cc: what the host does for the kernel; dst: nanoseconds; aux: index in Code::prints ---
+// --- host.cc: what the host does for the kernel; dst: nanoseconds; aux: index in Code::prints or
+// Code::rules ---
 Handler clock_handler();
 Handler printf_handler();
+Handler rule_handler();
+Handler no_rule_handler();
 
 // --- access.cc: dst: loaded; a: view's address; b: offset; c: stored; aux: index in Code::accesses
 // ---
 Handler access_handler(const Access& access, bool checked);
+// a: source, b: destination; aux: index in Code::accesses of the read; the write is the next
+Handler copy_handler_async(bool checked);
 AtomicStep atomic_step(AtomicOp op, Scalar scalar);
 // d = a + b * element size (aux); d and a are addresses.
 Handler address_handler(bool wide);

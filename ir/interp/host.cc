@@ -2,9 +2,11 @@
 #include <bit>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/elementwise.h"
+#include "heddle/ir/interp/report.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -59,8 +61,38 @@ const Instr* run_printf(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
+const Instr* run_rule(const Instr* instr, Warp& warp) {
+  const RuleCall& call = warp.block->machine->code->rules[instr->aux];
+  std::vector<uint64_t> inputs(call.inputs.size()), outputs(call.outputs.size());
+  for_each_lane(warp.mask, [&](int lane) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const RuleCall::Value& value = call.inputs[i];
+      inputs[i] = 0;
+      std::memcpy(&inputs[i], warp.reg<char>(value.reg) + static_cast<size_t>(lane) * value.bytes,
+                  value.bytes);
+    }
+    std::fill(outputs.begin(), outputs.end(), uint64_t{0});
+    call.rule(inputs, absl::MakeSpan(outputs));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const RuleCall::Value& value = call.outputs[i];
+      std::memcpy(warp.reg<char>(value.reg) + static_cast<size_t>(lane) * value.bytes, &outputs[i],
+                  value.bytes);
+    }
+  });
+  return instr + 1;
+}
+
+const Instr* run_no_rule(const Instr* instr, Warp& warp) {
+  warp.block->machine->reporter->add(
+      warp, instr, warp.mask, "this inline PTX has no rule that says what it computes",
+      "give inline_ptx one, a function of the inputs, or run the kernel on a GPU");
+  return warp.suspend(WarpState::kStopped, instr);
+}
+
 }  // namespace
 
+Handler rule_handler() { return &run_rule; }
+Handler no_rule_handler() { return &run_no_rule; }
 Handler clock_handler() { return &run_clock; }
 Handler printf_handler() { return &run_printf; }
 

@@ -51,6 +51,11 @@ absl::Status check_launch(const Code& code, const LaunchArgs& args) {
   if (std::min({args.grid.x, args.grid.y, args.grid.z}) < 1) {
     return error("a grid of ", text(args.grid), " blocks; each extent has to be at least 1");
   }
+  if (args.grid.x % code.cluster.x != 0 || args.grid.y % code.cluster.y != 0 ||
+      args.grid.z % code.cluster.z != 0) {
+    return error("a grid of ", text(args.grid), " blocks is no whole number of clusters of ",
+                 text(code.cluster));
+  }
   if (static_cast<int64_t>(args.params.size()) != code.param_bytes) {
     return error("its parameters take ", code.param_bytes, " bytes, but ", args.params.size(),
                  " were passed");
@@ -94,6 +99,8 @@ uint64_t initial_bits(const Init& init, const Block& block) {
     }
     case InitKind::kBlockIdx:
       return static_cast<uint64_t>(axis_of(block.index, init.value));
+    case InitKind::kClusterRank:
+      return static_cast<uint64_t>(block.rank);
     case InitKind::kBlockDim:
       return static_cast<uint64_t>(axis_of(args.block, init.value));
     case InitKind::kGridDim:
@@ -157,8 +164,8 @@ class Residence {
   Residence(Machine& machine, const LaunchArgs& args);
 
   Block& block() { return block_; }
-  // Makes the block ready to run from the start as another one of the grid.
-  void enter(Dim3 index);
+  // Makes the block ready to run from the start as another one of the grid, in that cluster.
+  void enter(Dim3 index, Cluster& cluster);
 
  private:
   Block block_;
@@ -201,15 +208,22 @@ Residence::Residence(Machine& machine, const LaunchArgs& args) {
   }
 }
 
-void Residence::enter(Dim3 index) {
+void Residence::enter(Dim3 index, Cluster& cluster) {
   block_.index = index;
+  block_.cluster = &cluster;
+  block_.rank = static_cast<int>(cluster.blocks.size());
+  cluster.blocks.push_back(&block_);
+  block_.barriers.fill({});
   std::fill(shared_written_.begin(), shared_written_.end(), uint8_t{0});
   for (Warp& warp : block_.warps) {
     warp.mask = warp.exists;
     warp.state = WarpState::kReady;
     warp.pc = warp.code;
+    warp.can_go_on = nullptr;
+    warp.arrivals = warp.waits = 0;
     for (const Init& init : block_.machine->code->inits) {
-      if (init.kind == InitKind::kBlockIdx) initialize(warp, init);
+      const bool differs = init.kind == InitKind::kBlockIdx || init.kind == InitKind::kClusterRank;
+      if (differs) initialize(warp, init);
     }
   }
 }
@@ -247,7 +261,7 @@ std::string who_waits(const Block& block, const Reporter& reporter) {
     if (warp.state == WarpState::kDone) return "finished the kernel";
     const Place place = reporter.place_of(warp.pc);
     return absl::StrCat(
-        warp.state == WarpState::kAtBarrier ? "at the barrier" : "at the warp-group's op",
+        warp.state == WarpState::kAtWarpGroup ? "at the warp-group's op" : "at the barrier",
         place.file.empty() ? "" : absl::StrCat(" of ", place.file, ":", place.line));
   };
   for (size_t i = 0; i < block.warps.size();) {
@@ -263,20 +277,27 @@ std::string who_waits(const Block& block, const Reporter& reporter) {
   return text;
 }
 
-// No warp is ready: lets the barrier go if all are at it, and explains the deadlock otherwise. True
-// when the run has to stop.
-bool release(Block& block) {
+// Lets the block's warps go on if all are at the same barrier.
+bool release_barrier(Block& block) {
   const Warp& first = block.warps.front();
   const auto at_same_barrier = [&](const Warp& warp) {
     return warp.state == WarpState::kAtBarrier && warp.pc == first.pc;
   };
-  if (std::all_of(block.warps.begin(), block.warps.end(), at_same_barrier)) {
-    for (Warp& warp : block.warps) {
-      warp.state = WarpState::kReady;
-      ++warp.pc;
-    }
-    return false;
+  if (!std::all_of(block.warps.begin(), block.warps.end(), at_same_barrier)) return false;
+  for (Warp& warp : block.warps) {
+    warp.state = WarpState::kReady;
+    ++warp.pc;
   }
+  return true;
+}
+
+bool is_done(const Block& block) {
+  return std::all_of(block.warps.begin(), block.warps.end(),
+                     [](const Warp& warp) { return warp.state == WarpState::kDone; });
+}
+
+// Nobody in the cluster can go on: explains why, by a block that has not ended.
+void report_deadlock(Block& block) {
   Reporter& reporter = *block.machine->reporter;
   const Warp& waiting = *std::find_if(block.warps.begin(), block.warps.end(), [](const Warp& warp) {
     return warp.state != WarpState::kDone;
@@ -295,22 +316,27 @@ bool release(Block& block) {
   }
   reporter.add_fatal(
       block, waiting.pc,
-      absl::StrCat(waiting.state == WarpState::kAtBarrier ? "barrier" : "warp-group op",
+      absl::StrCat(waiting.state == WarpState::kAtWarpGroup ? "warp-group op" : "barrier",
                    " that not every thread reaches: ", thread_name(waiting, 0),
                    " waits here for ever; ", who_waits(block, reporter)),
       "move it out of the branch or loop, or make its condition the same for all who must arrive",
       std::move(notes));
-  return true;
 }
 
-// Runs a block to its end; false when a mistake ends the run.
-bool run_block(Block& block, Counters* counters) {
+// Runs the blocks of a cluster, warp by warp in turn, to their end; false when a mistake ends the
+// run.
+bool run_cluster(const Cluster& cluster, Counters* counters) {
   for (;;) {
     bool progress = false;
-    bool all_done = true;
-    for (Warp& warp : block.warps) {
-      if (warp.state == WarpState::kReady) {
-        progress = true;
+    Block* unfinished = nullptr;
+    for (Block* const block : cluster.blocks) {
+      bool block_runs = false;
+      for (Warp& warp : block->warps) {
+        if (warp.state == WarpState::kWaiting && warp.can_go_on(warp)) {
+          warp.state = WarpState::kReady;
+        }
+        if (warp.state != WarpState::kReady) continue;
+        block_runs = true;
         if (counters != nullptr) {
           resume_counting(warp, *counters);
         } else {
@@ -318,10 +344,15 @@ bool run_block(Block& block, Counters* counters) {
         }
         if (warp.state == WarpState::kStopped) return false;
       }
-      all_done &= warp.state == WarpState::kDone;
+      if (is_done(*block)) continue;
+      unfinished = block;
+      progress |= block_runs || release_barrier(*block);
     }
-    if (all_done) return true;
-    if (!progress && release(block)) return false;
+    if (unfinished == nullptr) return true;
+    if (!progress) {
+      report_deadlock(*unfinished);
+      return false;
+    }
   }
 }
 
@@ -340,12 +371,19 @@ absl::Status run(const Program& program, const LaunchArgs& args, Memory& memory,
   if (code.checked) machine.cursors.assign(code.accesses.size(), MemoryCursor(memory));
   machine.fuel =
       options.max_instructions > 0 ? options.max_instructions : std::numeric_limits<int64_t>::max();
-  Residence residence(machine, args);
-  for (int z = 0; z < args.grid.z; ++z) {
-    for (int y = 0; y < args.grid.y; ++y) {
-      for (int x = 0; x < args.grid.x; ++x) {
-        residence.enter({x, y, z});
-        if (!run_block(residence.block(), counters)) return reporter.status();
+  const Dim3 shape = code.cluster;
+  std::vector<std::unique_ptr<Residence>> residences(static_cast<size_t>(shape.count()));
+  for (auto& residence : residences) residence = std::make_unique<Residence>(machine, args);
+  for (int z = 0; z < args.grid.z; z += shape.z) {
+    for (int y = 0; y < args.grid.y; y += shape.y) {
+      for (int x = 0; x < args.grid.x; x += shape.x) {
+        Cluster cluster;
+        for (int rank = 0; rank < static_cast<int>(residences.size()); ++rank) {
+          const Dim3 index{x + rank % shape.x, y + rank / shape.x % shape.y,
+                           z + rank / (shape.x * shape.y)};
+          residences[static_cast<size_t>(rank)]->enter(index, cluster);
+        }
+        if (!run_cluster(cluster, counters)) return reporter.status();
       }
     }
   }

@@ -20,6 +20,7 @@ Lowering::Lowering(const Kernel& kernel, const CompileOptions& options)
     : kernel_(kernel), options_(options), unwritten_(kernel), shared_(shared_layout(kernel)) {
   code_->name = kernel.name();
   code_->block = kernel.block;
+  code_->cluster = kernel.cluster;
   code_->checked = options.checks;
   code_->static_shared_bytes = shared_.bytes;
   code_->dynamic_shared_offset = shared_.dynamic_offset();
@@ -111,6 +112,8 @@ void Lowering::lower_op(OpId id) {
 
     case Opcode::kThreadIdx:
       return ambient(InitKind::kThreadIdx, axis());
+    case Opcode::kClusterRank:
+      return ambient(InitKind::kClusterRank, 0);
     case Opcode::kBlockIdx:
       return ambient(InitKind::kBlockIdx, axis());
     case Opcode::kBlockDim:
@@ -147,6 +150,7 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kShared:
     case Opcode::kDynamicShared:
     case Opcode::kSubview:
+    case Opcode::kMapShared:
       return lower_view(op);
     case Opcode::kBounds:
       return lower_bounds(op);
@@ -157,10 +161,28 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kAtomicLoad:
     case Opcode::kAtomicStore:
       return lower_access(op);
+    case Opcode::kCopyAsync:
+      return lower_copy(op);
+    // Copies are complete when they are issued.
+    case Opcode::kCopyCommit:
+    case Opcode::kCopyWait:
     case Opcode::kPrefetch:
     case Opcode::kNanoSleep:
       return;
 
+    case Opcode::kBarrierSync:
+    case Opcode::kBarrierArrive:
+      require_defined(op.operands[0], DefinedUse::kLaneMask);
+      emit(op.opcode == Opcode::kBarrierSync ? named_sync_handler() : named_arrive_handler(),
+           {.a = reg(op.operands[0]),
+            .aux = static_cast<uint32_t>(op.attr_or(AttrKey::kThreads, 0))});
+      return;
+    case Opcode::kClusterArrive:
+      emit(cluster_arrive_handler(), {});
+      return;
+    case Opcode::kClusterWait:
+      emit(cluster_wait_handler(), {});
+      return;
     case Opcode::kBarrier:
       emit(barrier_handler(), {});
       return;
@@ -191,6 +213,9 @@ void Lowering::lower_op(OpId id) {
       return;
     case Opcode::kPrintf:
       return lower_printf(op);
+    case Opcode::kInlinePtx:
+    case Opcode::kInlinePtxVolatile:
+      return lower_inline_ptx(op);
     case Opcode::kClock:
     case Opcode::kGlobalTimer:
       bind(op.result(), new_reg(type(op.result())));
@@ -356,6 +381,25 @@ void Lowering::lower_printf(const Op& op) {
   code_->prints.push_back(std::move(print));
 }
 
+void Lowering::lower_inline_ptx(const Op& op) {
+  for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kInlinePtx);
+  for (const ValueId result : op.results) bind(result, new_reg(type(result)));
+  const PtxRule* const rule = kernel_.rule(op.attr_or(AttrKey::kRule, -1));
+  if (rule == nullptr) {
+    emit(no_rule_handler(), {});
+    return;
+  }
+  RuleCall call;
+  call.rule = *rule;
+  emit(rule_handler(), {.aux = static_cast<uint32_t>(code_->rules.size())});
+  const auto value = [&](ValueId id) {
+    return RuleCall::Value{table_operand(reg(id)), element_bytes(type(id))};
+  };
+  for (const ValueId operand : op.operands) call.inputs.push_back(value(operand));
+  for (const ValueId result : op.results) call.outputs.push_back(value(result));
+  code_->rules.push_back(std::move(call));
+}
+
 uint32_t Lowering::emit(Handler handler, const Fields& fields, Work work) {
   const uint32_t index = next_index();
   Instr instr;
@@ -518,6 +562,10 @@ absl::StatusOr<Program> Lowering::finish() {
   for (Loop& loop : code_->loops) place_operand(&loop.trips);
   for (Print& print : code_->prints) {
     for (Print::Value& value : print.values) place_operand(&value.reg);
+  }
+  for (RuleCall& call : code_->rules) {
+    for (RuleCall::Value& value : call.inputs) place_operand(&value.reg);
+    for (RuleCall::Value& value : call.outputs) place_operand(&value.reg);
   }
   for (Wgmma& wgmma : code_->wgmmas) {
     place_operand(&wgmma.a_format);

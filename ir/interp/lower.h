@@ -97,6 +97,7 @@ class Lowering {
   void lower_pack(const Op& op);
   void lower_collective(const Op& op);
   void lower_printf(const Op& op);
+  void lower_inline_ptx(const Op& op);
   absl::StatusOr<Program> finish();
 
   // --- lower_control.cc ---
@@ -119,6 +120,9 @@ class Lowering {
   void lower_bounds(const Op& op);
   void lower_index_query(const Op& op);
   void lower_access(const Op& op);
+  void lower_copy(const Op& op);
+  // What messages show of a check, kept in its registers up to here.
+  void attach_check(Access* access, ValueId check);
   ViewInfo param_view(int param, const ParamLayout& layout);
   IndexSource row_major_stride(const ViewInfo& view, size_t dim);
   // A register that holds it as i32 or i64.

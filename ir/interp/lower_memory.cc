@@ -113,6 +113,11 @@ void Lowering::lower_view(const Op& op) {
     for (size_t i = 2; i < op.operands.size(); ++i) {
       view.extents.push_back(operand_source(op.operands[i]));
     }
+  } else if (op.opcode == Opcode::kMapShared) {
+    const Bound& own = bound_[op.operands[0]];
+    view = views_[own.view];
+    bound.reg = new_reg(Type::of(Scalar::kU64));
+    emit(map_shared_handler(), {.dst = bound.reg, .a = own.reg, .b = reg(op.operands[1])});
   } else if (op.opcode == Opcode::kShared) {
     const OpId id = current_;
     view.name = view_name(op.result(), attr_name("shared memory"));
@@ -126,6 +131,7 @@ void Lowering::lower_view(const Op& op) {
     bound.reg = initial(InitKind::kDynamicShared, Scalar::kU64, 1, 0);
     view.extents.push_back(operand_source(op.operands[0]));
   }
+  view.strides.clear();
   for (size_t dim = 0; dim < view.extents.size(); ++dim) {
     view.strides.push_back({.kind = IndexSource::Kind::kRowMajor});
   }
@@ -202,6 +208,48 @@ Operand Lowering::clamped_operand(const IndexSource& extent) {
   return initial(InitKind::kConst, Scalar::kU32, 1, static_cast<uint64_t>(clamped));
 }
 
+void Lowering::attach_check(Access* access, ValueId value) {
+  const Bound& check = bound_[value];
+  access->ok = table_operand(check.reg);
+  if (check.bounds == kNone) return;
+  const PendingBounds& pending = bounds_[check.bounds];
+  access->bounds = static_cast<uint32_t>(code_->bounds.size());
+  BoundsCheck& entry = code_->bounds.emplace_back();
+  entry.view_name = pending.view_name;
+  entry.width = pending.width;
+  for (const PendingIndex& index : pending.coordinates) {
+    entry.coordinates.push_back({table_operand(index.reg), index.wide});
+  }
+  for (const PendingIndex& index : pending.extents) {
+    entry.extents.push_back({table_operand(index.reg), index.wide});
+  }
+}
+
+void Lowering::lower_copy(const Op& op) {
+  const Scalar scalar = type(op.operands[0]).scalar;
+  const auto bytes = static_cast<uint32_t>(*op.attr(AttrKey::kWidth) * bytes_of(scalar));
+  for (size_t i = 0; i < 2; ++i) require_defined(op.operands[i], DefinedUse::kAddress);
+  emit(copy_handler_async(options_.checks),
+       {.a = bound_[op.operands[1]].reg,
+        .b = bound_[op.operands[0]].reg,
+        .aux = static_cast<uint32_t>(code_->accesses.size())},
+       {.bytes = bytes, .load = true});
+  // The shared array's check comes first.
+  for (const size_t side : {size_t{1}, size_t{0}}) {
+    Access access;
+    access.space = type(op.operands[side]).space;
+    access.scalar = scalar;
+    access.store = side == 0;
+    access.bytes = bytes;
+    access.view_name = views_[bound_[op.operands[side]].view].name;
+    access.offset.reg = table_operand(constant_index(0, /*wide=*/false));
+    if (options_.checks && op.operands.size() > 2 + side) {
+      attach_check(&access, op.operands[2 + side]);
+    }
+    code_->accesses.push_back(access);
+  }
+}
+
 void Lowering::lower_access(const Op& op) {
   const bool store = op.opcode == Opcode::kStore || op.opcode == Opcode::kAtomicStore;
   const bool swap = op.opcode == Opcode::kAtomicCas;
@@ -213,7 +261,7 @@ void Lowering::lower_access(const Op& op) {
   const size_t check_index = 2 + values;
   const Type element = type(store ? op.operands[1] : op.result());
   const Space space = type(view).space;
-  if (space != Space::kGlobal && space != Space::kShared) {
+  if (space != Space::kGlobal && space != Space::kShared && space != Space::kSharedCluster) {
     return unimplemented(absl::StrCat("accesses to ", name_of(space), " memory"));
   }
   const bool has_check = options_.checks && op.operands.size() > check_index;
@@ -245,24 +293,7 @@ void Lowering::lower_access(const Op& op) {
        {.bytes = access.bytes, .load = !store, .store = store || atomic});
   access.offset.reg = table_operand(reg(offset));
   if (swap) access.compare = table_operand(reg(op.operands[1]));
-  if (has_check) {
-    const Bound& check = bound_[op.operands[check_index]];
-    access.ok = table_operand(check.reg);
-    if (check.bounds != kNone) {
-      // What the message shows must still be in its registers here.
-      const PendingBounds& pending = bounds_[check.bounds];
-      access.bounds = static_cast<uint32_t>(code_->bounds.size());
-      BoundsCheck& entry = code_->bounds.emplace_back();
-      entry.view_name = pending.view_name;
-      entry.width = pending.width;
-      for (const PendingIndex& index : pending.coordinates) {
-        entry.coordinates.push_back({table_operand(index.reg), index.wide});
-      }
-      for (const PendingIndex& index : pending.extents) {
-        entry.extents.push_back({table_operand(index.reg), index.wide});
-      }
-    }
-  }
+  if (has_check) attach_check(&access, op.operands[check_index]);
   code_->accesses.push_back(access);
 }
 

@@ -25,6 +25,7 @@ enum class WarpState : uint8_t {
   kReady,
   kAtBarrier,    // pc is the barrier
   kAtWarpGroup,  // pc is an op that the four warps of a warp-group execute together
+  kWaiting,      // pc is an op that goes on once `can_go_on` says so
   kDone,
   kStopped,  // a mistake was reported and the run ends
 };
@@ -49,6 +50,10 @@ struct Warp {
   const Instr* pc = nullptr;  // where to go on
   Frame* frames = nullptr;
   Block* block = nullptr;
+  bool (*can_go_on)(const Warp& warp) = nullptr;
+  uint32_t generation = 0;  // of the named barrier that it waits at
+  uint32_t arrivals = 0;    // at the cluster's barrier, and waits there
+  uint32_t waits = 0;
 
   template <class T>
   T* reg(uint32_t offset) const {
@@ -62,6 +67,11 @@ struct Warp {
     pc = at;
     return nullptr;
   }
+  // The same until `condition` holds; then the instruction at `at` runs again.
+  const Instr* wait(bool (*condition)(const Warp& warp), const Instr* at) {
+    can_go_on = condition;
+    return suspend(WarpState::kWaiting, at);
+  }
 };
 
 // What all blocks of a launch share.
@@ -74,10 +84,25 @@ struct Machine {
   int64_t fuel = 0;                   // instructions that may still run
 };
 
-// A resident block. Those of a cluster, or of a cooperative grid, would be resident together.
+// The blocks that run at the same time. Those of a cooperative grid would too.
+struct Cluster {
+  std::vector<Block*> blocks;
+};
+
+// One of a block's barriers 1 to 15.
+struct NamedBarrier {
+  uint32_t arrived = 0;     // threads
+  uint32_t generation = 0;  // how often it has let all go
+};
+inline constexpr int kNamedBarriers = 16;
+
+// A resident block.
 struct Block {
   Machine* machine = nullptr;
+  Cluster* cluster = nullptr;
+  int rank = 0;  // in the cluster
   Dim3 index{0, 0, 0};
+  std::array<NamedBarrier, kNamedBarriers> barriers{};
   std::vector<Warp> warps;
   std::byte* shared = nullptr;
   uint8_t* shared_written = nullptr;  // a byte for each byte of shared memory: 1 once written

@@ -307,6 +307,56 @@ std::map<std::string, Recipe> recipes() {
       b.create(Opcode::kPrefetch, {view, k.thread()}, Type::none(), {{AttrKey::kLevel, level}});
     }
   };
+  all["inline_ptx"] = [](OpKernel& k) {
+    const ir::Type types[] = {ir::kU32Type, ir::kBoolType, Type::of(Scalar::kF16)};
+    const auto text = [&](absl::string_view ptx) {
+      return ir::Attr{AttrKey::kMessage, static_cast<int64_t>(k.kernel().intern(ptx))};
+    };
+    const ValueId values[] = {k.data(ir::kU32Type), k.data(ir::kBoolType),
+                              k.data(Type::of(Scalar::kF16))};
+    const ir::OpId op = k.b().create_op(
+        Opcode::kInlinePtxVolatile, values, types,
+        {text(".reg .b32 %%t;\nmov.b32 %%t, %%laneid;\nadd.u32 %0, %3, %%t;\nnot.pred %1, %4;\n"
+              "neg.f16 %2, %5;")});
+    for (const ValueId result : k.kernel().op(op).results) k.keep(result);
+    k.keep(k.b().create(Opcode::kInlinePtx, {values[0]}, ir::kU32Type, {text("popc.b32 %0, %1;")}));
+  };
+  all["copy_async"] = [](OpKernel& k) {
+    Builder& b = k.b();
+    const ValueId tile = b.create(Opcode::kShared, {}, Type::view(Scalar::kF32, Space::kShared, 1),
+                                  {{AttrKey::kExtents, k.kernel().intern_ints({1024})}});
+    const ValueId x = k.view(Scalar::kF32);
+    for (const int width : {1, 2, 4}) {
+      const ValueId at = b.create(Opcode::kMul, {k.thread(), b.constant_int(ir::kI32Type, width)});
+      const auto part = [&](ValueId view) {
+        return b.create(Opcode::kSubview, {view, at, b.constant_int(ir::kI32Type, width)},
+                        k.kernel().type(view));
+      };
+      b.create(Opcode::kCopyAsync, {part(tile), part(x)}, Type::none(), {{AttrKey::kWidth, width}});
+      b.create(Opcode::kCopyCommit, {});
+    }
+    b.create(Opcode::kCopyWait, {}, Type::none(), {{AttrKey::kGroups, 1}});
+    for (const Opcode opcode : {Opcode::kBarrierArrive, Opcode::kBarrierSync}) {
+      for (const ValueId id : {b.constant_int(ir::kI32Type, 3), k.data(ir::kI32Type)}) {
+        b.create(opcode, {id}, Type::none(), {{AttrKey::kThreads, 64}});
+      }
+    }
+    k.keep(b.create(Opcode::kLoad, {tile, k.thread()}, ir::kF32Type));
+  };
+  all["map_shared"] = [](OpKernel& k) {
+    if (k.kernel().target->sm < 90) return;
+    Builder& b = k.b();
+    const ValueId tile = b.create(Opcode::kShared, {}, Type::view(Scalar::kI32, Space::kShared, 2),
+                                  {{AttrKey::kExtents, k.kernel().intern_ints({16, 16})}});
+    for (const ValueId rank : {b.constant_int(ir::kI32Type, 0), k.data(ir::kI32Type)}) {
+      const ValueId mapped = b.create(Opcode::kMapShared, {tile, rank},
+                                      Type::view(Scalar::kI32, Space::kSharedCluster, 2));
+      const ValueId value = b.create(Opcode::kLoad, {mapped, k.thread()}, ir::kI32Type);
+      b.create(Opcode::kStore, {mapped, value, k.thread()});
+      k.keep(b.create(Opcode::kAtomic, {mapped, value, k.thread()}, ir::kI32Type,
+                      {{AttrKey::kOp, 0}}));
+    }
+  };
   all["printf"] = [](OpKernel& k) {
     const ir::StringId format = k.kernel().intern("%d %u \"%lld\" %5.2f %llu %c\n");
     std::vector<ValueId> values;
@@ -352,6 +402,13 @@ bool has_recipe(Opcode opcode) {
     case Opcode::kAtomicStore:
     case Opcode::kPrefetch:
     case Opcode::kPrintf:
+    case Opcode::kInlinePtx:
+    case Opcode::kInlinePtxVolatile:
+    case Opcode::kMapShared:
+    case Opcode::kCopyAsync:
+    case Opcode::kCopyWait:
+    case Opcode::kBarrierSync:
+    case Opcode::kBarrierArrive:
     case Opcode::kAssert:
     case Opcode::kSmemDesc:
     case Opcode::kWgmmaBegin:

@@ -62,7 +62,10 @@ class Instance {
       case AttrKey::kExtents:
         return kernel.intern_ints({8});
       case AttrKey::kMessage:
-        return static_cast<int64_t>(index_of(kernel.intern("%d")));
+        return static_cast<int64_t>(
+            index_of(kernel.intern(opcode == Opcode::kPrintf      ? "%d"
+                                   : opcode == Opcode::kInlinePtx ? "mov.b32 %0, %1;"
+                                                                  : "prefetchu.L1 [%0];")));
       case AttrKey::kName:
         return static_cast<int64_t>(index_of(kernel.intern("what the user calls it")));
       case AttrKey::kAlign:
@@ -72,11 +75,13 @@ class Instance {
       case AttrKey::kSwizzle:
         return 32;
       case AttrKey::kWidth:
-        return opcode == Opcode::kBounds ? 4 : 8;
+        return opcode == Opcode::kBounds || opcode == Opcode::kCopyAsync ? 4 : 8;
       case AttrKey::kBits:
       case AttrKey::kAxis:
       case AttrKey::kIndex:
         return 1;
+      case AttrKey::kThreads:
+        return 64;
       case AttrKey::kVolatile:  // 1 excludes a cache hint
       case AttrKey::kDim:
       case AttrKey::kGroups:
@@ -85,6 +90,7 @@ class Instance {
       case AttrKey::kRounding:
       case AttrKey::kCache:
       case AttrKey::kLevel:
+      case AttrKey::kRule:
         return 0;
       case AttrKey::kOrder:
         if (opcode == Opcode::kAtomicLoad) return static_cast<int64_t>(MemoryOrder::kAcquire);
@@ -138,6 +144,10 @@ class Instance {
       case Role::kElement:
         return constant(kF32Type);
       case Role::kView:
+        if (opcode_ == Opcode::kMapShared) return shared(Scalar::kF32);
+        if (opcode_ == Opcode::kCopyAsync && !std::exchange(has_target_, true)) {
+          return shared(Scalar::kF32);
+        }
         return opcode_ == Opcode::kSmemDesc ? shared(Scalar::kBF16) : x_;
       case Role::kSlot:
         return b_.create(Opcode::kVar, {constant(kF32Type)});
@@ -171,6 +181,7 @@ class Instance {
     }
     if (opcode_ == Opcode::kExtent || opcode_ == Opcode::kStride) return kI32Type;
     if (opcode_ == Opcode::kSubview) return kernel.type(x_);
+    if (opcode_ == Opcode::kMapShared) return Type::view(Scalar::kF32, Space::kSharedCluster, 1);
     const bool array = opcode_ == Opcode::kShared || opcode_ == Opcode::kDynamicShared;
     return array ? Type::view(Scalar::kF32, Space::kShared, 1) : kF32Type;
   }
@@ -205,6 +216,9 @@ class Instance {
         b_.yield({n_});
       }
       id = opcode_ == Opcode::kIf ? branch : kernel.region(b_.region()).last;
+    } else if (opcode_ == Opcode::kInlinePtxVolatile) {
+      id = b_.create_op(opcode_, values, absl::Span<const Type>(), attrs_of(opcode_));
+      return;
     } else {
       id = b_.create_op(opcode_, values, open_type(), attrs_of(opcode_));
       return;
@@ -228,6 +242,7 @@ class Instance {
   const OpInfo& row_;
   const Scalar scalar_;
   const bool full_;
+  bool has_target_ = false;  // of a copy
   Builder b_{kernel};
   ValueId x_ = ValueId::kNone;
   ValueId n_ = ValueId::kNone;

@@ -225,6 +225,61 @@ TEST(Debug, ClocksRun) {
   EXPECT_THAT(got, Each(1));
 }
 
+TEST(InlinePtx, ComputesWhatItsRuleSays) {
+  const auto got = run<uint32_t>("inlined", [](Tensor<uint32_t, 1> y) {
+    const UInt i = cast<uint32_t>(thread_idx.x);
+    const UInt parity =
+        inline_ptx<uint32_t>({"lop3.b32 %0, %1, %2, %3, 0x96;",
+                              [](uint32_t a, uint32_t b, uint32_t c) { return a ^ b ^ c; }},
+                             i, UInt(5), UInt(3));
+    const auto [sum, carry] =
+        inline_ptx<uint32_t, uint32_t>({"add.cc.u32 %0, %2, %2;\n addc.u32 %1, 0, 0;",
+                                        [](uint32_t a) { return std::tuple(2 * a, a >> 31); }},
+                                       parity | (i << 28));
+    Var<uint32_t> carried(sum);
+    For(range(3), [&](Int) {
+      // Writes its output before it has read its input for the last time.
+      carried = inline_ptx<uint32_t>(
+          {"add.u32 %0, %1, 1;\nadd.u32 %0, %0, %1;", [](uint32_t a) { return 2 * a + 1; }},
+          carried);
+    });
+    y(thread_idx.x) = carried + carry;
+  });
+  for (uint32_t i = 0; i < 64; ++i) {
+    const uint32_t x = (i ^ 5 ^ 3) | i << 28;
+    EXPECT_EQ(got[i], ((2 * x) * 8 + 7) + (x >> 31)) << i;
+  }
+}
+
+TEST(InlinePtx, SaysWhatIsWrong) {
+  const auto message = [](auto body) {
+    const auto kernel = define_kernel(
+        "inlined", [&](Tensor<uint32_t, 1> y) { y(0) = body(cast<uint32_t>(thread_idx.x)); });
+    const Device& device = test_device();
+    const Stream stream = device.create_stream().value();
+    const Buffer out = device.allocate(4).value();
+    absl::Status status = kernel.launch(stream, {.block = 32}, as_tensor<uint32_t>(out, {1}));
+    if (status.ok()) status = stream.synchronize();
+    return std::string(status.message());
+  };
+  EXPECT_THAT(message([](UInt x) { return inline_ptx<uint32_t>("mov.b32 %0, %2;", x); }),
+              HasSubstr("%2 of the inline PTX names none of its 2 values"));
+  EXPECT_THAT(message([](UInt x) { return inline_ptx<uint32_t>("mov.u32 %0, %laneid;", x); }),
+              HasSubstr("'%laneid;' of the inline PTX is no value"));
+  EXPECT_THAT(message([](UInt x) { return inline_ptx<uint32_t>("mov.u32 %0, %%laneid;", x); }),
+              HasSubstr("the inline PTX does not use %1"));
+  const std::string unruled =
+      message([](UInt x) { return inline_ptx<uint32_t>("mov.b32 %0, %1;", x); });
+  if (test_device_name() == "interp") {
+    EXPECT_THAT(unruled, HasSubstr("this inline PTX has no rule"));
+    EXPECT_THAT(unruled, HasSubstr("language_test.cc"));
+  } else {
+    EXPECT_EQ(unruled, "");
+    EXPECT_THAT(message([](UInt x) { return inline_ptx<uint32_t>("moo.b32 %0, %1;", x); }),
+                HasSubstr("language_test.cc"));
+  }
+}
+
 TEST(Memory, OrdersThatAnAccessHasNot) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();

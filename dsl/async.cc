@@ -1,0 +1,49 @@
+#include "heddle/dsl/async.h"
+
+#include "absl/strings/str_cat.h"
+#include "heddle/dsl/internal/access.h"
+
+namespace heddle::detail {
+
+using ir::AttrKey;
+using ir::Opcode;
+
+void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, int width) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) {
+    return report(to.loc, "an asynchronous copy outside a kernel", "write it in the lambda");
+  }
+  const int bytes = width * ir::bytes_of(scalar);
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    return trace->report(to.loc,
+                         absl::StrCat("an asynchronous copy of ", width, " x ",
+                                      ir::info(scalar).name, ", which is ", bytes, " bytes"),
+                         "it takes 4, 8 or 16 bytes: choose N so, or load and store instead");
+  }
+  ir::Builder& b = trace->builder();
+  const NodeType type = width == 1 ? scalar_type(scalar) : vector_type(scalar, width);
+  absl::InlinedVector<ir::ValueId, 4> operands, checks;
+  for (const Access* side : {&to, &from}) {
+    const AccessOperands p = record_access(*trace, *side, type, side->loc);
+    ir::Type view = trace->kernel().type(p.view);
+    view.rank = 1;
+    operands.push_back(
+        b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, width)}, view));
+    if (ir::valid(p.check)) checks.push_back(p.check);
+  }
+  operands.insert(operands.end(), checks.begin(), checks.end());
+  const ir::Attr attr{AttrKey::kWidth, width};
+  b.create(Opcode::kCopyAsync, operands, ir::Type::none(), absl::MakeConstSpan(&attr, 1));
+}
+
+void emit_copy_wait(int groups, SourceLoc loc) {
+  const ir::Attr attr{AttrKey::kGroups, groups};
+  record(Opcode::kCopyWait, {}, {}, absl::MakeConstSpan(&attr, 1), loc);
+}
+
+void emit_named_barrier(ir::Opcode opcode, Node id, int threads, SourceLoc loc) {
+  const ir::Attr attr{AttrKey::kThreads, threads};
+  record(opcode, {id}, {}, absl::MakeConstSpan(&attr, 1), loc);
+}
+
+}  // namespace heddle::detail

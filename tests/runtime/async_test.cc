@@ -1,0 +1,185 @@
+// Asynchronous copies, named barriers and clusters, from lambda to result on whatever device the
+// tests run on.
+#include <numeric>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+#include "support/test_device.h"
+
+namespace heddle {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<int32_t> counting(int count) {
+  std::vector<int32_t> values(static_cast<size_t>(count));
+  std::iota(values.begin(), values.end(), 0);
+  return values;
+}
+
+// Runs body(x, y) over as many elements as there are threads.
+template <class Body>
+absl::StatusOr<std::vector<int32_t>> run(const char* name, LaunchShape shape, int count,
+                                         Body body) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const auto kernel =
+      define_kernel(name, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) { body(x, y); });
+  const auto values = counting(count);
+  const Buffer in = device.upload(absl::MakeConstSpan(values)).value();
+  const Buffer out =
+      device.upload(absl::MakeConstSpan(std::vector<int32_t>(values.size()))).value();
+  absl::Status status = kernel.launch(stream, shape, as_tensor<const int32_t>(in, {count}),
+                                      as_tensor<int32_t>(out, {count}));
+  if (status.ok()) status = stream.synchronize();
+  if (!status.ok()) return status;
+  return out.download<int32_t>(stream);
+}
+
+// Two tiles in turn: while one is worked on, the next is under way.
+TEST(CopyAsync, FeedsAPipeline) {
+  constexpr int kTile = 128, kTiles = 6;
+  const auto got =
+      run("pipeline", {.block = 32}, kTile * kTiles,
+          [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+            const Shared<int32_t, 2> tiles({2, kTile});
+            const Int t = thread_idx.x;
+            const auto fetch = [&](Int tile) {
+              copy_async<4>(tiles.at(tile % 2, t * 4), x.at(tile * kTile + t * 4));
+              copy_async_commit();
+            };
+            fetch(0);
+            for (const Int tile : range(kTiles)) {
+              If(tile + 1 < kTiles, [&] { fetch(tile + 1); }).Else([] { copy_async_commit(); });
+              copy_async_wait(1);
+              sync_threads();
+              for (int i = 0; i < 4; ++i) {
+                const Int at = kTile - 1 - (t + 32 * i);  // what another thread has fetched
+                y(tile * kTile + t + 32 * i) = tiles(tile % 2, at) * 2;
+              }
+              sync_threads();
+            }
+          });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < kTile * kTiles; ++i) {
+    EXPECT_EQ((*got)[static_cast<size_t>(i)], (i / kTile * kTile + kTile - 1 - i % kTile) * 2);
+  }
+}
+
+TEST(CopyAsync, TakesFourToSixteenBytes) {
+  const auto got =
+      run("widths", {.block = 32}, 224, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        const Shared<int32_t> tile(224);
+        const Int t = thread_idx.x;
+        copy_async(tile.at(t), x.at(t));
+        copy_async<2>(tile.at(32 + 2 * t), x.at(32 + 2 * t));
+        copy_async<4>(tile.at(96 + 4 * t), x.at(96 + 4 * t));
+        copy_async_commit();
+        copy_async_wait();
+        sync_threads();
+        for (int i = 0; i < 7; ++i) y(t + 32 * i) = tile(t + 32 * i);
+      });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_EQ(*got, counting(224));
+  const auto wide =
+      run("too_wide", {.block = 32}, 224, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        const Shared<int32_t> tile(512);
+        copy_async<8>(tile.at(thread_idx.x * 8), x.at(thread_idx.x * 8));
+        y(0) = 1;
+      });
+  EXPECT_THAT(std::string(wide.status().message()),
+              HasSubstr("an asynchronous copy of 8 x i32, which is 32 bytes"));
+}
+
+// Warp 0 makes what warp 1 takes, through two barriers of 64 threads.
+TEST(NamedBarrier, HandsOverBetweenWarps) {
+  const auto got =
+      run("producer", {.block = 64}, 64, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        const Shared<int32_t> box(32);
+        const Int lane = lane_id();
+        Var<int32_t> sum(0);
+        If(
+            warp_id() == 0,
+            [&] {
+              for (const Int i : range(5)) {
+                named_barrier_sync(1, 64);  // empty
+                box(lane) = x(lane) + i;
+                named_barrier_arrive(2, 64);  // full
+              }
+            },
+            [&] {
+              for ([[maybe_unused]] const Int i : range(5)) {
+                named_barrier_arrive(1, 64);
+                named_barrier_sync(2, 64);
+                sum += box(31 - lane);
+              }
+            });
+        y(thread_idx.x) = sum;
+      });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ((*got)[static_cast<size_t>(i)], i < 32 ? 0 : 5 * (63 - i) + 10) << i;
+  }
+}
+
+bool has_clusters() { return test_device().info().cluster_launch; }
+
+// Each block adds into the next one's bins, and reads what the one before has added to its own.
+TEST(Cluster, ReachesOtherBlocksSharedMemory) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";
+  const auto got = run("ring", {.grid = 8, .block = 64, .cluster = 4}, 512,
+                       [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+                         const Shared<int32_t, 2> bins({2, 32});
+                         const Int t = thread_idx.x, row = t / 32, lane = t % 32;
+                         bins(row, lane) = x(t);
+                         sync_cluster();
+                         const Shared<int32_t, 2> next =
+                             map_shared(bins, (cluster_rank() + 1) % cluster_size());
+                         atomic_add(next(row, lane), cluster_rank() * 1000);
+                         sync_cluster();
+                         const Int own = bins(row, lane);
+                         const Int first = map_shared(bins, 0)(1 - row, lane);
+                         y(block_idx.x * 64 + t) = own * 10000 + first;
+                         sync_cluster();
+                       });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 512; ++i) {
+    const int rank = i / 64 % 4, t = i % 64;
+    const int own = t + (rank + 3) % 4 * 1000;
+    EXPECT_EQ((*got)[static_cast<size_t>(i)], own * 10000 + (t + 32) % 64 + 3000) << i;
+  }
+}
+
+TEST(Cluster, WaitingUnderAConditionIsReported) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";
+  const auto got = run("half", {.grid = 2, .block = 32, .cluster = 2}, 64,
+                       [](Tensor<const int32_t, 1>, Tensor<int32_t, 1> y) {
+                         If(cluster_rank() == 0, [] { sync_cluster(); });
+                         y(thread_idx.x) = 1;
+                       });
+  EXPECT_THAT(std::string(got.status().message()), HasSubstr("async_test.cc"));
+  EXPECT_THAT(std::string(got.status().message()), HasSubstr("cluster.arrive"));
+}
+
+// Two warps of a block wait for each other by spinning.
+TEST(Memory, WarpsThatSpinLetOthersRun) {
+  const auto got =
+      run("spin", {.block = 64}, 64, [](Tensor<const int32_t, 1>, Tensor<int32_t, 1> y) {
+        const Shared<int32_t> turn(1);
+        If(thread_idx.x == 0, [&] { turn(0) = 0; });
+        sync_threads();
+        for (const Int i : range(4)) {
+          While([&] { return atomic_load(turn(0)) != warp_id() + 2 * i; }, [] {});
+          sync_warp();
+          If(lane_id() == 0, [&] { atomic_add(turn(0), 1); });
+        }
+        y(thread_idx.x) = 1;
+      });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_THAT(*got, ::testing::Each(1));
+}
+
+}  // namespace
+}  // namespace heddle
