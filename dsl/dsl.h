@@ -11,6 +11,7 @@
 #include "heddle/dsl/inline_ptx.h"
 #include "heddle/dsl/integer.h"
 #include "heddle/dsl/kernel.h"
+#include "heddle/dsl/math.h"
 #include "heddle/dsl/reduce.h"
 #include "heddle/dsl/rounding.h"
 #include "heddle/dsl/value.h"

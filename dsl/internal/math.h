@@ -1,0 +1,108 @@
+// The formulas behind dsl/math.h, in the language itself: f32 and f64 scalars. Other shapes and
+// types are made of these in math/dispatch.cc.
+#pragma once
+
+#include <initializer_list>
+#include <limits>
+
+#include "heddle/dsl/control.h"
+
+namespace heddle::detail::math {
+
+// The layout of a float type.
+template <class T>
+struct Format;
+template <>
+struct Format<float> {
+  using Bits = int32_t;
+  static constexpr int kMantissa = 23, kBias = 127;
+};
+template <>
+struct Format<double> {
+  using Bits = int64_t;
+  static constexpr int kMantissa = 52, kBias = 1023;
+};
+template <class T>
+using Bits = typename Format<T>::Bits;
+template <class T>
+using BitsValue = Value<Bits<T>>;
+
+template <class T>
+inline constexpr T kInfinity = std::numeric_limits<T>::infinity();
+template <class T>
+inline constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+
+template <class T>
+BitsValue<T> bits(const Value<T>& x) {
+  return bitcast<Bits<T>>(x);
+}
+template <class T>
+BitsValue<T> host_bits(T x) {
+  return BitsValue<T>(__builtin_bit_cast(Bits<T>, x));
+}
+template <class T>
+Value<T> from_bits(const BitsValue<T>& x) {
+  return bitcast<T>(x);
+}
+
+// The sum of c[i] * x^i, from the highest i down; coefficients are listed from the highest one.
+template <class T>
+Value<T> horner(const Value<T>& x, std::initializer_list<double> c) {
+  Value<T> sum = static_cast<T>(*c.begin());
+  for (const double* next = c.begin() + 1; next != c.end(); ++next) {
+    sum.node() = fma(sum, x, static_cast<T>(*next)).node();
+  }
+  return sum;
+}
+
+// |x| with y's sign.
+template <class T>
+Value<T> with_sign(const Value<T>& x, const Value<T>& y) {
+  const BitsValue<T> sign = std::numeric_limits<Bits<T>>::min();
+  return from_bits<T>((bits(x) & ~sign) | (bits(y) & sign));
+}
+
+// 2^n for an exponent n of normal numbers.
+template <class T>
+Value<T> power_of_two(const BitsValue<T>& n) {
+  return from_bits<T>((n << Format<T>::kMantissa) + host_bits(T{1}));
+}
+// x * 2^n for |n| up to twice the exponents of normal numbers, rounded once if |x| is about 1.
+template <class T>
+Value<T> scale(const Value<T>& x, const BitsValue<T>& n) {
+  const BitsValue<T> half = n >> 1;
+  return x * power_of_two<T>(half) * power_of_two<T>(n - half);
+}
+
+// The nearest integer of a number below 2^(mantissa - 2), as float and as bits.
+template <class T>
+struct Rounded {
+  Value<T> value;
+  BitsValue<T> integer;
+};
+template <class T>
+inline constexpr T kShifter = T{3} * static_cast<T>(int64_t{1} << (Format<T>::kMantissa - 1));
+// round(x * factor): the sum's last bit is worth 1.
+template <class T>
+Rounded<T> round_product(const Value<T>& x, T factor) {
+  const Value<T> shifted = fma(x, factor, kShifter<T>);
+  return {shifted - kShifter<T>, bits(shifted) - host_bits(kShifter<T>)};
+}
+
+// A number as a sum of two, the second below an ulp of the first.
+template <class T>
+struct Pair {
+  Value<T> hi, lo;
+};
+
+#define HEDDLE_MATH_1(name, ...) \
+  template <class T>             \
+  Value<T> name(const Value<T>& x);
+#define HEDDLE_MATH_2(name, ...) \
+  template <class T>             \
+  Value<T> name(const Value<T>& x, const Value<T>& y);
+#include "heddle/dsl/math.def"
+template <class T>
+Pair<T> sincos(const Value<T>& x);
+
+}  // namespace heddle::detail::math

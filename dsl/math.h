@@ -1,0 +1,104 @@
+// Mathematical functions with stated error bounds.
+//
+//   Float y = exp(x);                          // within 1 ulp, for every x
+//   Vec<float, 4> w = log(x.vec<4>(i));        // element by element; Fragments too
+//   Half h = tanh(cast<half>(y));              // through f32
+//   auto [s, c] = sincos(y);                   // one reduction of the argument for both
+//   Float z = pow(x, 1.5f);                    // host numbers beside a value
+//   Float rough = fast::exp(x);                // what the special function unit gives
+//   (fast_math.h)
+//
+// math.def lists the functions with their bounds, which tools/bench/math_ulp measures. Infinities,
+// NaN, signed zeros and subnormals are treated as C's Annex F says. The functions are made of
+// exactly defined arithmetic alone: every device gives the same bits.
+#pragma once
+
+#include "heddle/dsl/vec.h"
+
+namespace heddle {
+namespace detail {
+
+enum class MathFunction : uint8_t {
+#define HEDDLE_MATH_1(name, ...) name,
+#define HEDDLE_MATH_2(name, ...) name,
+#include "heddle/dsl/math.def"
+};
+
+// A bound that says: no such function of this type.
+inline constexpr double kNone = -1;
+
+// What a mathematical function takes: a float Value or what reads as one, a Vec, a Fragment.
+template <class X>
+struct MathOperandOf {};
+template <class X>
+requires(Readable<X>&& is_floating<typename X::value_type>) struct MathOperandOf<X> {
+  using type = Value<typename X::value_type>;
+  using element = typename X::value_type;
+};
+template <class X>
+requires(!Readable<X> && Leaf<X> && is_floating<typename X::element_type>) struct MathOperandOf<X> {
+  using type = X;
+  using element = typename X::element_type;
+};
+template <class X>
+using MathResult = typename MathOperandOf<X>::type;
+template <class X>
+using MathElement = typename MathOperandOf<X>::element;
+
+// An operand of a function whose bound for f64 is given.
+template <class X>
+constexpr bool is_math_operand(double f64_bound) {
+  if constexpr (requires { typename MathOperandOf<X>::type; }) {
+    return f64_bound != kNone || !std::is_same_v<MathElement<X>, double>;
+  } else {
+    return false;
+  }
+}
+// What may stand beside an X: another X, or a scalar or host number for all of its elements.
+template <class Y, class X>
+concept MathBeside = requires {
+  typename MathOperandOf<X>::type;
+}
+&&(std::is_same_v<Y, MathResult<X>> || std::is_convertible_v<Y, Arg<MathElement<X>>>);
+
+template <class X, class Y = X>
+Node math_node(const Y& y, SourceLoc loc) {
+  if constexpr (std::is_same_v<Y, MathResult<X>>) {
+    return y.node();
+  } else {
+    return Arg<MathElement<X>>(y, loc).node;
+  }
+}
+
+// Record a function, element by element; a scalar operand spreads over the other's elements.
+[[gnu::cold]] Node emit_math(MathFunction function, const Node& a, SourceLoc loc);
+[[gnu::cold]] Node emit_math(MathFunction function, const Node& a, const Node& b, SourceLoc loc);
+
+}  // namespace detail
+
+#define HEDDLE_MATH_1(name, f32, f64, ...)                                                 \
+  template <class X>                                                                       \
+  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                    \
+      const X& x, SourceLoc loc = SourceLoc::current()) {                                  \
+    return detail::MathResult<X>(                                                          \
+        detail::emit_math(detail::MathFunction::name, detail::math_node<X>(x, loc), loc)); \
+  }
+#define HEDDLE_MATH_2(name, f32, f64, ...)                                                     \
+  template <class X, detail::MathBeside<X> Y>                                                  \
+  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                        \
+      const X& x, const Y& y, SourceLoc loc = SourceLoc::current()) {                          \
+    return detail::MathResult<X>(detail::emit_math(detail::MathFunction::name,                 \
+                                                   detail::math_node<X>(x, loc),               \
+                                                   detail::math_node<X>(y, loc), loc));        \
+  }                                                                                            \
+  template <class H, class X>                                                                  \
+  requires(detail::is_math_operand<X>(f64) && detail::HostConstant<H, detail::MathElement<X>>) \
+      detail::MathResult<X>                                                                    \
+      name(H h, const X& x, SourceLoc loc = SourceLoc::current()) {                            \
+    return detail::MathResult<X>(detail::emit_math(detail::MathFunction::name,                 \
+                                                   detail::math_node<X>(h, loc),               \
+                                                   detail::math_node<X>(x, loc), loc));        \
+  }
+#include "heddle/dsl/math.def"
+
+}  // namespace heddle

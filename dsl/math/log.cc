@@ -1,0 +1,100 @@
+// Logarithms: x = 2^n (1 + f) with f in [-1/3, 1/3), log(1 + f) = f + tail(f).
+#include "heddle/dsl/internal/math.h"
+
+namespace heddle::detail::math {
+namespace {
+
+template <class T>
+struct Reduced {
+  Value<T> n, f;
+};
+
+template <class T>
+Reduced<T> reduce(const Value<T>& x) {
+  constexpr int kMantissa = Format<T>::kMantissa;
+  // Subnormals are made normal.
+  const Bool small = x < std::numeric_limits<T>::min();
+  const BitsValue<T> b = bits(select(small, x * static_cast<T>(int64_t{1} << kMantissa), x));
+  const Value<T> least = static_cast<T>(2.0 / 3);
+  const BitsValue<T> exponent = (b - bits(least)) >> kMantissa;
+  const Value<T> m = from_bits<T>(b - (exponent << kMantissa));
+  const Int lifted = select(small, -kMantissa, 0);
+  return {cast<T>(cast<int>(exponent) + lifted), m - 1};
+}
+
+// log(1 + f) - f
+Float tail(const Float& f) {
+  const Float q = horner(
+      f, {-0.1283225715160369873046875, 0.140027940273284912109375, -0.121986262500286102294921875,
+          0.14001618325710296630859375, -0.16679383814334869384765625, 0.20010714232921600341796875,
+          -0.2499982416629791259765625, 0.3333320915699005126953125, -0.5});
+  return f * f * q;
+}
+// With s = f / (2 + f): log(1 + f) = 2 s + s^3 (…), and 2 s = f - s f.
+Double tail(const Double& f) {
+  const Double s = f / (f + 2.0);
+  const Double z = s * s;
+  const Double q = z * horner(z, {0.1393477599715721992890138380971620790660381317138671875,
+                                  0.1315829473336821626132774554207571782171726226806640625,
+                                  0.153921558163020721909930443871417082846164703369140625,
+                                  0.181816285063240601349576763823279182629663726806640625,
+                                  0.22222225044885435263353201662539504468441009521484375,
+                                  0.285714285475973384098580254430999048054218292236328125,
+                                  0.4000000000010144329820604980341158807277679443359375,
+                                  0.66666666666666507534699803727562539279460906982421875});
+  const Double half_square = 0.5 * f * f;
+  return fma(s, half_square + q, -half_square);
+}
+
+// The result for 0, infinity, NaN and what has no logarithm.
+template <class T>
+Value<T> finish(const Value<T>& x, const Value<T>& y) {
+  const Value<T> inf = kInfinity<T>;
+  const Value<T> special = select(x == 0, -inf, fma(x, inf, inf));
+  return select((x > 0) & (x < inf), y, special);
+}
+
+// (n + log2(1 + f)) / log2(base): 1 / log2(base) and 1 / log(base), each as a sum.
+template <class T>
+Value<T> log_to_base(const Value<T>& x, T n_hi, T n_lo, T hi, T lo) {
+  const Reduced<T> r = reduce(x);
+  const Value<T> leading = r.f * hi;
+  const Value<T> rest = fma(r.f, hi, -leading);
+  const Value<T> small = fma(tail(r.f), hi, fma(r.f, lo, rest));
+  const Value<T> whole = r.n * n_hi;  // exact; above `leading`, or 0
+  const Value<T> sum = whole + leading;
+  return finish(x, sum + (fma(r.n, n_lo, small) + (leading - (sum - whole))));
+}
+
+}  // namespace
+
+template <>
+Float log(const Float& x) {
+  const Reduced<float> r = reduce(x);
+  return finish(x, fma(r.n, 0x1.62e43p-1f, r.f + fma(r.n, -0x1.05c61p-29f, tail(r.f))));
+}
+template <>
+Double log(const Double& x) {
+  const Reduced<double> r = reduce(x);
+  return finish(x, fma(r.n, 0x1.62e42fefa38p-1, r.f + fma(r.n, 0x1.ef35793c7673p-45, tail(r.f))));
+}
+
+template <>
+Float log2(const Float& x) {
+  return log_to_base<float>(x, 1, 0, 0x1.715476p0f, 0x1.4ae0cp-26f);
+}
+template <>
+Double log2(const Double& x) {
+  return log_to_base<double>(x, 1, 0, 0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56);
+}
+template <>
+Float log10(const Float& x) {
+  return log_to_base<float>(x, 0x1.344p-2f, 0x1.3509f8p-18f, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f);
+}
+template <>
+Double log10(const Double& x) {
+  return log_to_base<double>(x, 0x1.34413509f78p-2, 0x1.fef311f12b358p-46, 0x1.bcb7b1526e50ep-2,
+                             0x1.95355baaafad3p-57);
+}
+
+}  // namespace heddle::detail::math

@@ -1,0 +1,128 @@
+// What the functions of dsl/math.def are measured against: the C library in a wider type, and how
+// far a result is from it. For the measuring tool and the tests.
+//
+//   exact_of<float>::type                                double; for double, long double
+//   reference::rcbrt(exact)                              each function of math.def, in a wide type
+//   Deviation d = deviation(result, exact);              ulps, or a wrong special value
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace heddle::tools {
+
+template <class T>
+struct Exact;
+template <>
+struct Exact<float> {
+  using type = double;
+};
+template <>
+struct Exact<double> {
+  using type = long double;
+};
+template <class T>
+using exact_t = typename Exact<T>::type;
+
+namespace reference {
+
+using std::acos;
+using std::acosh;
+using std::asin;
+using std::asinh;
+using std::atan;
+using std::atan2;
+using std::atanh;
+using std::cbrt;
+using std::copysign;
+using std::cos;
+using std::cosh;
+using std::erf;
+using std::erfc;
+using std::exp;
+using std::exp2;
+using std::expm1;
+using std::fdim;
+using std::fmod;
+using std::hypot;
+using std::log;
+using std::log10;
+using std::log1p;
+using std::log2;
+using std::pow;
+using std::remainder;
+using std::round;
+using std::sin;
+using std::sinh;
+using std::tan;
+using std::tanh;
+using std::tgamma;
+
+template <class R>
+inline constexpr R kPi = 3.14159265358979323846264338327950288L;
+
+inline double exp10(double x) { return static_cast<double>(powl(10, x)); }
+inline long double exp10(long double x) { return powl(10, x); }
+template <class R>
+R rcbrt(R x) {
+  return 1 / std::cbrt(x);
+}
+template <class R>
+R rhypot(R x, R y) {
+  return 1 / std::hypot(x, y);
+}
+// Of pi times what x is off the nearest half.
+template <class R>
+R sinpi(R x) {
+  if (!std::isfinite(x)) return std::numeric_limits<R>::quiet_NaN();
+  const R r = std::remainder(x, R{2});  // exact, from -1 to 1
+  if (r == std::trunc(r)) return std::copysign(R{0}, x);
+  if (std::abs(r) <= R{0.25}) return std::sin(kPi<R> * r);
+  if (std::abs(r) >= R{0.75}) return std::sin(kPi<R> * (std::copysign(R{1}, r) - r));
+  return std::copysign(std::cos(kPi<R> * (R{0.5} - std::abs(r))), r);
+}
+template <class R>
+R cospi(R x) {
+  if (!std::isfinite(x)) return std::numeric_limits<R>::quiet_NaN();
+  const R r = std::abs(std::remainder(x, R{2}));
+  if (r == R{0.5}) return 0;
+  if (r <= R{0.25}) return std::cos(kPi<R> * r);
+  if (r >= R{0.75}) return -std::cos(kPi<R> * (1 - r));
+  return std::sin(kPi<R> * (R{0.5} - r));
+}
+
+}  // namespace reference
+
+// How far a result is off.
+struct Deviation {
+  double ulps = 0;
+  bool wrong_special = false;  // not the NaN, infinity or signed zero that it must be
+};
+
+// The exact value is rounded to nowhere; an ulp is the distance of T's numbers in its binade. Past
+// the largest number the next power of two stands for infinity.
+template <class T>
+Deviation deviation(T result, exact_t<T> exact) {
+  using R = exact_t<T>;
+  using Limits = std::numeric_limits<T>;
+  if (std::isnan(exact) || std::isnan(result)) {
+    return {.wrong_special = std::isnan(exact) != std::isnan(result)};
+  }
+  const bool same_sign = std::signbit(exact) == std::signbit(result);
+  if (std::isinf(exact) || exact == 0) {
+    return {.wrong_special = static_cast<R>(result) != exact || !same_sign};
+  }
+  if (!same_sign) return {.wrong_special = true};
+  const R top = std::ldexp(R{1}, Limits::max_exponent);
+  const R e = std::min(std::abs(exact), top);
+  const R r = std::isinf(result) ? top : static_cast<R>(std::abs(result));
+  int exponent = std::ilogb(e);
+  exponent = std::clamp(exponent, Limits::min_exponent - 1, Limits::max_exponent - 1);
+  const R ulp = std::ldexp(R{1}, exponent - (Limits::digits - 1));
+  return {.ulps = static_cast<double>(std::abs(r - e) / ulp)};
+}
+
+}  // namespace heddle::tools

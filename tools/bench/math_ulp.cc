@@ -1,0 +1,430 @@
+// How exact the mathematical functions are: every f32 input, and many of the others, on the device
+// against the C library in a wider type on all cores. Prints JSON; exit status 1 if a bound that
+// dsl/math.def states is broken.
+//
+//   math_ulp --device cuda:0                       # minutes on 16 cores
+//   math_ulp --device interp --stride 997          # every 997th f32
+//   math_ulp --function exp,log --type f32
+//
+// Bounds are in units in the last place of the exact value. f64 functions are given 2^24 inputs,
+// functions of two arguments 2^27, besides all pairs of boundary values.
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "heddle/dsl/math.h"
+#include "heddle/heddle.h"
+#include "heddle/tools/bench/math_reference.h"
+#include "nlohmann/json.hpp"
+
+namespace heddle {
+namespace {
+
+using detail::kNone;
+using tools::Deviation;
+using tools::exact_t;
+
+constexpr int kThreads = 256;
+
+struct Options {
+  std::string device = "cuda:0";
+  std::vector<std::string> functions;
+  std::string type;
+  int64_t stride = 1;
+  int64_t chunk = 1 << 26;
+  int64_t f64_inputs = 1 << 24;
+  int64_t pairs = 1 << 27;
+};
+
+void check(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "math_ulp: %s\n", std::string(status.message()).c_str());
+  std::exit(2);
+}
+
+template <class T>
+T take(absl::StatusOr<T> value) {
+  check(value.status());
+  return *std::move(value);
+}
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+
+// A function to measure: what it does on the device, and its value in a wider type.
+template <class T>
+struct Subject {
+  const char* name;
+  int arguments;
+  double bound;
+  Value<T> (*device)(const Value<T>&, const Value<T>&);
+  exact_t<T> (*exact)(exact_t<T>, exact_t<T>);
+};
+
+template <class T>
+std::vector<Subject<T>> subjects() {
+  std::vector<Subject<T>> list;
+  using V = Value<T>;
+  using R = exact_t<T>;
+#define HEDDLE_MATH_1(name, f32, f64, ...)                                              \
+  if constexpr (sizeof(T) == 4 || (f64) != kNone) {                                     \
+    list.push_back({#name, 1, sizeof(T) == 4 ? (f32) : (f64),                           \
+                    [](const V& x, const V&) { return heddle::name(x); },               \
+                    [](R x, R) { return static_cast<R>(tools::reference::name(x)); }}); \
+  }
+#define HEDDLE_MATH_2(name, f32, f64, ...)                                                   \
+  if constexpr (sizeof(T) == 4 || (f64) != kNone) {                                          \
+    list.push_back({#name, 2, sizeof(T) == 4 ? (f32) : (f64),                                \
+                    [](const V& x, const V& y) { return heddle::name(x, y); },               \
+                    [](R x, R y) { return static_cast<R>(tools::reference::name(x, y)); }}); \
+  }
+#include "heddle/dsl/math.def"
+  return list;
+}
+
+// The worst of many results.
+struct Worst {
+  double ulps = 0;
+  double x = 0, y = 0;
+  int64_t wrong_specials = 0;
+  double special_x = 0, special_y = 0;
+  int64_t inputs = 0;
+
+  void add(const Worst& other) {
+    if (other.ulps > ulps) {
+      ulps = other.ulps;
+      x = other.x;
+      y = other.y;
+    }
+    if (wrong_specials == 0) {
+      special_x = other.special_x;
+      special_y = other.special_y;
+    }
+    wrong_specials += other.wrong_specials;
+    inputs += other.inputs;
+  }
+};
+
+template <class T>
+Worst compare(const Subject<T>& subject, const T* x, const T* y, const T* result, int64_t count) {
+  Worst worst;
+  worst.inputs = count;
+  for (int64_t i = 0; i < count; ++i) {
+    const Deviation d = tools::deviation<T>(result[i], subject.exact(x[i], y[i]));
+    if (d.ulps > worst.ulps) {
+      worst.ulps = d.ulps;
+      worst.x = x[i];
+      worst.y = y[i];
+    }
+    if (d.wrong_special) {
+      if (worst.wrong_specials++ == 0) {
+        worst.special_x = x[i];
+        worst.special_y = y[i];
+      }
+    }
+  }
+  return worst;
+}
+
+// Calls part(first, last, core) for equal parts of [0, count), each on a core of its own.
+template <class Part>
+void on_all_cores(int64_t count, Part&& part) {
+  const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (int64_t core = 0; core < cores; ++core) {
+    threads.emplace_back(
+        [&, core] { part(count * core / cores, count * (core + 1) / cores, core); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Numbers where functions change their ways, of both signs.
+template <class T>
+std::vector<T> boundary_values() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> values = {0,
+                           Limits::denorm_min(),
+                           Limits::min(),
+                           Limits::max(),
+                           Limits::infinity(),
+                           Limits::quiet_NaN(),
+                           Limits::epsilon()};
+  for (const double v : {0.25,
+                         1.0 / 3,
+                         0.5,
+                         0.6931471805599453,
+                         0.7853981633974483,
+                         1.0,
+                         1.5707963267948966,
+                         2.0,
+                         2.5,
+                         3.0,
+                         3.141592653589793,
+                         4.0,
+                         10.0,
+                         24.0,
+                         53.0,
+                         88.72284,
+                         103.97,
+                         127.0,
+                         128.0,
+                         149.0,
+                         150.0,
+                         709.782712893384,
+                         745.13,
+                         1023.0,
+                         1024.0,
+                         65536.0,
+                         131072.0,
+                         16777216.0,
+                         1073741824.0,
+                         1e15,
+                         1e30}) {
+    const T t = static_cast<T>(v);
+    values.insert(values.end(), {t, std::nextafter(t, T{0}), std::nextafter(t, Limits::max())});
+  }
+  const size_t count = values.size();
+  for (size_t i = 0; i < count; ++i) values.push_back(-values[i]);
+  return values;
+}
+
+// A number of any exponent, or, half of the time, of a common one.
+template <class T>
+T random_number(std::mt19937_64& random) {
+  const uint64_t bits = random();
+  if ((bits & 1) == 0) return std::bit_cast<T>(static_cast<Bits<T>>(random()));
+  const double mantissa = static_cast<double>(static_cast<int64_t>(random())) * 0x1p-63;
+  return static_cast<T>(std::ldexp(mantissa, static_cast<int>(bits >> 1 & 15) - 5));
+}
+
+template <class T>
+class Bench {
+ public:
+  Bench(const Device& device, const Options& options)
+      : options_(options),
+        device_(device),
+        stream_(take(device.create_stream())),
+        chunk_(std::min<int64_t>(options.chunk, device.kind() == runtime::BackendKind::kInterp
+                                                    ? 1 << 22
+                                                    : options.chunk)) {
+    const size_t bytes = chunk_ * sizeof(T);
+    for (Buffer* buffer : {&x_, &y_, &result_}) *buffer = take(device.allocate(bytes));
+    for (PinnedBuffer* buffer : {&pinned_x_, &pinned_y_, &pinned_result_}) {
+      *buffer = take(device.allocate_pinned(bytes));
+    }
+    host_x_ = static_cast<T*>(pinned_x_.data());
+    host_y_ = static_cast<T*>(pinned_y_.data());
+    host_result_ = static_cast<T*>(pinned_result_.data());
+    std::fill(host_y_, host_y_ + chunk_, T{0});
+    check(y_.copy_from_host(stream_, host_y_, bytes));
+  }
+
+  nlohmann::ordered_json measure(const Subject<T>& subject, bool* broken) {
+    const auto kernel = define_kernel(
+        subject.name, [&](Tensor<const T, 1> x, Tensor<const T, 1> y, Tensor<T, 1> result) {
+          const Int i = block_idx.x * kThreads + thread_idx.x;
+          If(i < result.shape(0), [&] { result(i) = subject.device(x(i), y(i)); });
+        });
+    const auto start = std::chrono::steady_clock::now();
+    Worst worst;
+    const auto run = [&](int64_t count) {
+      check(x_.copy_from_host(stream_, host_x_, count * sizeof(T)));
+      if (subject.arguments == 2) {
+        check(y_.copy_from_host(stream_, host_y_, count * sizeof(T)));
+      }
+      check(kernel.launch(stream_, {.grid = (count + kThreads - 1) / kThreads, .block = kThreads},
+                          as_tensor<const T>(x_, {count}), as_tensor<const T>(y_, {count}),
+                          as_tensor<T>(result_, {count})));
+      check(result_.copy_to_host(stream_, host_result_, count * sizeof(T)));
+      check(stream_.synchronize());
+      std::mutex mutex;
+      on_all_cores(count, [&](int64_t first, int64_t last, int64_t) {
+        const Worst part =
+            compare(subject, host_x_ + first, host_y_ + first, host_result_ + first, last - first);
+        const std::lock_guard<std::mutex> lock(mutex);
+        worst.add(part);
+      });
+    };
+    give_boundaries(subject.arguments, run);
+    if (sizeof(T) == 4 && subject.arguments == 1) {
+      give_every(run);
+    } else {
+      give_random(subject.arguments == 1 ? options_.f64_inputs : options_.pairs / options_.stride,
+                  run);
+    }
+    const bool fails = worst.ulps > std::max(subject.bound, 0.5) || worst.wrong_specials > 0;
+    *broken |= fails;
+    nlohmann::ordered_json row = {{"function", subject.name},
+                                  {"type", sizeof(T) == 4 ? "f32" : "f64"},
+                                  {"bound_ulp", subject.bound},
+                                  {"max_ulp", worst.ulps},
+                                  {"worst_input", text(worst.x, worst.y, subject.arguments)},
+                                  {"inputs", worst.inputs},
+                                  {"wrong_specials", worst.wrong_specials}};
+    if (worst.wrong_specials > 0) {
+      row["wrong_special_input"] = text(worst.special_x, worst.special_y, subject.arguments);
+    }
+    row["ns_per_2_26"] = time(subject);
+    std::fprintf(
+        stderr, "%-10s %s  %.4f of %g ulp at %s, %lld wrong specials%s  (%.1f s)%s\n", subject.name,
+        sizeof(T) == 4 ? "f32" : "f64", worst.ulps, subject.bound,
+        row["worst_input"].get<std::string>().c_str(), static_cast<long long>(worst.wrong_specials),
+        worst.wrong_specials > 0 ? (" at " + row["wrong_special_input"].get<std::string>()).c_str()
+                                 : "",
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+        fails ? "  BROKEN" : "");
+    return row;
+  }
+
+ private:
+  static std::string text(double x, double y, int arguments) {
+    char buffer[80];
+    if (arguments == 1) {
+      std::snprintf(buffer, sizeof(buffer), "%a", x);
+    } else {
+      std::snprintf(buffer, sizeof(buffer), "%a, %a", x, y);
+    }
+    return buffer;
+  }
+
+  template <class Run>
+  void give_boundaries(int arguments, Run&& run) {
+    const std::vector<T> values = boundary_values<T>();
+    int64_t count = 0;
+    for (const T x : values) {
+      for (const T y : arguments == 1 ? std::vector<T>{0} : values) {
+        host_x_[count] = x;
+        host_y_[count++] = y;
+      }
+    }
+    run(count);
+  }
+
+  template <class Run>
+  void give_every(Run&& run) {
+    const int64_t inputs = (int64_t{1} << 32) / options_.stride;
+    for (int64_t done = 0; done < inputs; done += chunk_) {
+      const int64_t count = std::min(chunk_, inputs - done);
+      on_all_cores(count, [&](int64_t first, int64_t last, int64_t) {
+        for (int64_t i = first; i < last; ++i) {
+          host_x_[i] = std::bit_cast<T>(static_cast<Bits<T>>((done + i) * options_.stride));
+        }
+      });
+      run(count);
+    }
+  }
+
+  template <class Run>
+  void give_random(int64_t inputs, Run&& run) {
+    for (int64_t done = 0; done < inputs; done += chunk_) {
+      const int64_t count = std::min(chunk_, inputs - done);
+      on_all_cores(count, [&](int64_t first, int64_t last, int64_t) {
+        std::mt19937_64 random(done + first);
+        for (int64_t i = first; i < last; ++i) {
+          host_x_[i] = random_number<T>(random);
+          host_y_[i] = random_number<T>(random);
+        }
+      });
+      run(count);
+    }
+  }
+
+  // 2^26 results between arguments of 0.5 and 1.5, in a loop that does nothing else.
+  double time(const Subject<T>& subject) {
+    if (device_.kind() == runtime::BackendKind::kInterp) return 0;
+    constexpr int kTrips = 64, kBlocks = (1 << 26) / kTrips / kThreads;
+    const auto kernel = define_kernel("loop", [&](Tensor<T, 1> result) {
+      const Int i = block_idx.x * kThreads + thread_idx.x;
+      const Value<T> x = fma(cast<T>(i), T{1} / (1 << 21), T{0.5});
+      const Value<T> y = x + T{0.25};
+      result(i) = For(range(kTrips), Value<T>(T{0}), [&](Int trip, Value<T> sum) {
+        return sum + subject.device(fma(cast<T>(trip), T{1} / 128, x), y);
+      });
+    });
+    Event start = take(device_.create_event()), stop = take(device_.create_event());
+    double best = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < 5; ++round) {
+      check(start.record(stream_));
+      check(kernel.launch(stream_, {.grid = kBlocks, .block = kThreads},
+                          as_tensor<T>(result_, {kBlocks * kThreads})));
+      check(stop.record(stream_));
+      best = std::min(best, take(Event::elapsed_ms(start, stop)) * 1e6);
+    }
+    return best;
+  }
+
+  const Options& options_;
+  const Device& device_;
+  Stream stream_;
+  int64_t chunk_;
+  Buffer x_, y_, result_;
+  PinnedBuffer pinned_x_, pinned_y_, pinned_result_;
+  T *host_x_, *host_y_, *host_result_;
+};
+
+template <class T>
+void measure_all(const Device& device, const Options& options, nlohmann::ordered_json* figures,
+                 bool* broken) {
+  const char* const type = sizeof(T) == 4 ? "f32" : "f64";
+  if (!options.type.empty() && options.type != type) return;
+  Bench<T> bench(device, options);
+  for (const Subject<T>& subject : subjects<T>()) {
+    const auto& wanted = options.functions;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), subject.name) == wanted.end()) {
+      continue;
+    }
+    figures->push_back(bench.measure(subject, broken));
+  }
+}
+
+std::string driver_version() {
+  std::string version;
+  std::getline(std::ifstream("/sys/module/nvidia/version"), version);
+  return version;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char date[16];
+  std::strftime(date, sizeof(date), "%Y-%m-%d", std::gmtime(&now));
+  return date;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("How exact the mathematical functions are.");
+  Options options;
+  app.add_option("--device", options.device, "cuda:N or interp");
+  app.add_option("--function", options.functions, "these alone")->delimiter(',');
+  app.add_option("--type", options.type)->check(CLI::IsMember({"f32", "f64"}));
+  app.add_option("--stride", options.stride, "every how many-th f32")->check(CLI::PositiveNumber);
+  app.add_option("--f64-inputs", options.f64_inputs);
+  app.add_option("--pairs", options.pairs);
+  CLI11_PARSE(app, argc, argv);
+  const Device device = take(Device::open(options.device));
+  nlohmann::ordered_json figures = nlohmann::ordered_json::array();
+  bool broken = false;
+  measure_all<float>(device, options, &figures, &broken);
+  measure_all<double>(device, options, &figures, &broken);
+  std::string command = "math_ulp";
+  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
+  const nlohmann::ordered_json result = {{"gpu", device.info().name}, {"driver", driver_version()},
+                                         {"date", today()},           {"command", command},
+                                         {"benchmark", "math_ulp"},   {"figures", figures}};
+  std::printf("%s\n", result.dump(2).c_str());
+  return broken ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace heddle
+
+int main(int argc, char** argv) { return heddle::run(argc, argv); }
