@@ -45,6 +45,9 @@ using MathResult = typename MathOperandOf<X>::type;
 template <class X>
 using MathElement = typename MathOperandOf<X>::element;
 
+template <class X>
+concept MathScalar = Readable<X> && is_floating<typename X::value_type>;
+
 // An operand of a function whose bound for f64 is given.
 template <class X>
 constexpr bool is_math_operand(double f64_bound) {
@@ -73,6 +76,12 @@ Node math_node(const Y& y, SourceLoc loc) {
 // Record a function, element by element; a scalar operand spreads over the other's elements.
 [[gnu::cold]] Node emit_math(MathFunction function, const Node& a, SourceLoc loc);
 [[gnu::cold]] Node emit_math(MathFunction function, const Node& a, const Node& b, SourceLoc loc);
+[[gnu::cold]] void emit_sincos(const Node& x, Node* sin, Node* cos, SourceLoc loc);
+[[gnu::cold]] Node emit_ldexp(const Node& x, const Node& n, SourceLoc loc);
+[[gnu::cold]] void emit_frexp(const Node& x, Node* fraction, Node* exponent, SourceLoc loc);
+// The class of a float: whether its magnitude, as bits, compares so with infinity's; its sign.
+[[gnu::cold]] Node emit_class(const Node& x, ir::Opcode comparison, SourceLoc loc);
+[[gnu::cold]] Node emit_signbit(const Node& x, SourceLoc loc);
 
 }  // namespace detail
 
@@ -100,5 +109,58 @@ Node math_node(const Y& y, SourceLoc loc) {
                                                    detail::math_node<X>(x, loc), loc));        \
   }
 #include "heddle/dsl/math.def"
+
+// Sine and cosine of one angle, and its bounds: see sin and cos.
+template <class X>
+struct SinCos {
+  X sin, cos;
+};
+template <class X>
+requires(detail::is_math_operand<X>(0)) SinCos<detail::MathResult<X>> sincos(
+    const X& x, SourceLoc loc = SourceLoc::current()) {
+  detail::Node sin, cos;
+  detail::emit_sincos(detail::math_node<X>(detail::MathResult<X>(x), loc), &sin, &cos, loc);
+  return {detail::MathResult<X>(sin), detail::MathResult<X>(cos)};
+}
+
+// Scalars, of f32 and f64 where the bits are taken apart.
+
+// x * 2^n, rounded once.
+template <class X>
+requires(detail::MathScalar<X>) Value<typename X::value_type> ldexp(const X& x,
+                                                                    const detail::Arg<int32_t>& n) {
+  return Value<typename X::value_type>(detail::emit_ldexp(x.read_node(n.loc), n.node, n.loc));
+}
+// x = fraction * 2^exponent with 1/2 <= |fraction| < 1; 0, infinity and NaN with exponent 0.
+template <class T>
+struct Frexp {
+  Value<T> fraction;
+  Int exponent;
+};
+template <class X>
+requires(detail::MathScalar<X>) Frexp<typename X::value_type> frexp(
+    const X& x, SourceLoc loc = SourceLoc::current()) {
+  detail::Node fraction, exponent;
+  detail::emit_frexp(x.read_node(loc), &fraction, &exponent, loc);
+  return {Value<typename X::value_type>(fraction), Int(exponent)};
+}
+
+template <class X>
+requires(detail::MathScalar<X>) Bool isnan(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return Bool(detail::emit_class(x.read_node(loc), detail::op::kGt, loc));
+}
+template <class X>
+requires(detail::MathScalar<X>) Bool isinf(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return Bool(detail::emit_class(x.read_node(loc), detail::op::kEq, loc));
+}
+template <class X>
+requires(detail::MathScalar<X>) Bool isfinite(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return Bool(detail::emit_class(x.read_node(loc), detail::op::kLt, loc));
+}
+// Whether the sign bit is set, of -0 and NaN too.
+template <class X>
+requires(detail::MathScalar<X>) Bool signbit(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return Bool(detail::emit_signbit(x.read_node(loc), loc));
+}
 
 }  // namespace heddle

@@ -104,5 +104,28 @@ struct Pair {
 #include "heddle/dsl/math.def"
 template <class T>
 Pair<T> sincos(const Value<T>& x);
+template <class T>
+Value<T> ldexp(const Value<T>& x, const Int& n);
+template <class T>
+struct Fraction {
+  Value<T> fraction;
+  Int exponent;
+};
+template <class T>
+Fraction<T> frexp(const Value<T>& x);
+
+// What formulas share.
+
+// e^(x + lo) * 2^shift, where lo is below an ulp of x and 0 beyond the range of e^x.
+template <class T>
+Value<T> exp_sum(const Value<T>& x, const Value<T>& lo, int shift = 0);
+
+// A positive number as 2^n (1 + f) with 1 + f in [least, 2 least).
+template <class T>
+struct Reduced {
+  Value<T> n, f;
+};
+template <class T>
+Reduced<T> reduce_log(const Value<T>& x, double least);
 
 }  // namespace heddle::detail::math

@@ -62,30 +62,58 @@ Node apply(MathFunction function, const Node& a, const Node& b) {
   return formulas(function).binary(Float(a), Float(b)).node();
 }
 
-// As f32, if it is narrower. Host constants come as ops, so that formulas fold them alone.
+// As f32, if it is narrower.
 Node widened(const Node& a, SourceLoc loc) {
   const bool narrow = a.type.scalar == ir::Scalar::kF16 || a.type.scalar == ir::Scalar::kBF16;
   return narrow ? emit_as(with_scalar(a.type, ir::Scalar::kF32), op::kConvert, a, loc) : a;
 }
 
-template <class... Operand>
-Node elementwise(MathFunction function, SourceLoc loc, NodeType type, const Operand&... operands) {
-  const ir::Scalar computed = type.scalar == ir::Scalar::kF64 ? ir::Scalar::kF64 : ir::Scalar::kF32;
-  const auto narrowed = [&](const Node& result) {
-    return type.scalar == computed ? result : emit_as(type, op::kConvert, result, loc);
-  };
-  if (type.kind == ir::TypeKind::kScalar) {
-    return narrowed(apply(function, widened(operands, loc)...));
-  }
-  Node elements[kMaxFragment];
+// Calls one(i, element i of the operand as f32 or f64...) for each element of the shape.
+template <class One, class... Operand>
+void for_each_element(NodeType shape, SourceLoc loc, One&& one, const Operand&... operands) {
   const auto element = [&](const Node& whole, int i) {
-    return emit_part(scalar_type(computed), op::kExtract, whole, i, loc);
+    if (whole.type.kind == ir::TypeKind::kScalar) return whole;
+    return emit_part(scalar_type(whole.type.scalar), op::kExtract, whole, i, loc);
   };
   const auto all = [&](const auto&... whole) {
-    for (int i = 0; i < type.count; ++i) elements[i] = apply(function, element(whole, i)...);
+    for (int i = 0; i < shape.count; ++i) one(i, element(whole, i)...);
   };
-  all(widened(spread(operands, type, loc), loc)...);
-  return narrowed(emit_pack(with_scalar(type, computed), elements, type.count, loc));
+  all(widened(operands, loc)...);
+}
+
+// Elements that were computed, as one thing of the type wanted.
+Node gathered(const Node* elements, NodeType type, SourceLoc loc) {
+  const NodeType computed = with_scalar(type, elements[0].type.scalar);
+  const Node whole = type.kind == ir::TypeKind::kScalar
+                         ? elements[0]
+                         : emit_pack(computed, elements, type.count, loc);
+  return type.scalar == computed.scalar ? whole : emit_as(type, op::kConvert, whole, loc);
+}
+
+template <class... Operand>
+Node elementwise(MathFunction function, SourceLoc loc, NodeType type, const Operand&... operands) {
+  Node elements[kMaxFragment];
+  for_each_element(
+      type, loc, [&](int i, const auto&... parts) { elements[i] = apply(function, parts...); },
+      operands...);
+  return gathered(elements, type, loc);
+}
+
+// Calls f(x as a Value) for f32 or f64.
+template <class F>
+void with_value(const Node& x, F&& f) {
+  if (x.type.scalar == ir::Scalar::kF64) {
+    f(Double(x));
+  } else {
+    f(Float(x));
+  }
+}
+
+// The bits of a float of any width, as an integer of that width or a wider one.
+Node magnitude_bits(const Node& x, SourceLoc loc) {
+  Node result;
+  with_value(widened(x, loc), [&](const auto& value) { result = math::bits(abs(value)).node(); });
+  return result;
 }
 
 }  // namespace
@@ -95,7 +123,57 @@ Node emit_math(MathFunction function, const Node& a, SourceLoc loc) {
 }
 
 Node emit_math(MathFunction function, const Node& a, const Node& b, SourceLoc loc) {
-  return elementwise(function, loc, a.type.count >= b.type.count ? a.type : b.type, a, b);
+  const NodeType shape = a.type.count >= b.type.count ? a.type : b.type;
+  return elementwise(function, loc, shape, spread(a, shape, loc), spread(b, shape, loc));
+}
+
+void emit_sincos(const Node& x, Node* sin, Node* cos, SourceLoc loc) {
+  Node sines[kMaxFragment], cosines[kMaxFragment];
+  for_each_element(
+      x.type, loc,
+      [&](int i, const Node& part) {
+        with_value(part, [&](const auto& value) {
+          const auto both = math::sincos(value);
+          sines[i] = both.hi.node();
+          cosines[i] = both.lo.node();
+        });
+      },
+      x);
+  *sin = gathered(sines, x.type, loc);
+  *cos = gathered(cosines, x.type, loc);
+}
+
+Node emit_ldexp(const Node& x, const Node& n, SourceLoc loc) {
+  Node result;
+  with_value(widened(x, loc),
+             [&](const auto& value) { result = math::ldexp(value, Int(n)).node(); });
+  return gathered(&result, x.type, loc);
+}
+
+void emit_frexp(const Node& x, Node* fraction, Node* exponent, SourceLoc loc) {
+  Node part;
+  with_value(widened(x, loc), [&](const auto& value) {
+    const auto parts = math::frexp(value);
+    part = parts.fraction.node();
+    *exponent = parts.exponent.node();
+  });
+  *fraction = gathered(&part, x.type, loc);
+}
+
+Node emit_class(const Node& x, ir::Opcode comparison, SourceLoc loc) {
+  const Node infinity = x.type.scalar == ir::Scalar::kF64
+                            ? math::host_bits(math::kInfinity<double>).node()
+                            : math::host_bits(math::kInfinity<float>).node();
+  return emit(comparison, magnitude_bits(x, loc), infinity, loc);
+}
+
+Node emit_signbit(const Node& x, SourceLoc loc) {
+  Node result;
+  with_value(widened(x, loc), [&](const auto& value) {
+    const auto bits = math::bits(value);
+    result = (bits < 0).node();
+  });
+  return result;
 }
 
 }  // namespace heddle::detail

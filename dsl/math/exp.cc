@@ -72,15 +72,23 @@ struct Log2<double> {
 };
 
 template <class T>
-Value<T> exp(const Value<T>& x) {
+Value<T> exp_sum(const Value<T>& x, const Value<T>& lo, int shift) {
   using L = Limits<T>;
   constexpr double kLn2 = Log2<double>::kHigh;
   const Value<T> u = not_below(x, L::kLow * kLn2);
   const Rounded<T> n =
       round_product(min(u, static_cast<T>(L::kHigh * kLn2)), static_cast<T>(1 / kLn2));
-  const Value<T> r = fma(n.value, static_cast<T>(-Log2<T>::kLow),
-                         fma(n.value, static_cast<T>(-Log2<T>::kHigh), u));
-  return scale(exp_polynomial(r), n.integer);
+  const Value<T> above = fma(n.value, static_cast<T>(-Log2<T>::kHigh), u);
+  const Value<T> r = fma(n.value, static_cast<T>(-Log2<T>::kLow), above);
+  const bool alone = lo.node().is_host() && lo.node().bits == 0;
+  return scale(exp_polynomial(alone ? r : r + lo), shift == 0 ? n.integer : n.integer + shift);
+}
+template Float exp_sum(const Float&, const Float&, int);
+template Double exp_sum(const Double&, const Double&, int);
+
+template <class T>
+Value<T> exp(const Value<T>& x) {
+  return exp_sum(x, Value<T>(T{0}));
 }
 template Float exp(const Float&);
 template Double exp(const Double&);
@@ -121,5 +129,49 @@ Value<T> exp10(const Value<T>& x) {
 }
 template Float exp10(const Float&);
 template Double exp10(const Double&);
+
+namespace {
+
+// e^r - 1 - r of |r| up to 0.52.
+Float expm1_tail(const Float& r) {
+  return r * r *
+         horner(r, {1.98799694771878421306610107421875e-4, 1.40084023587405681610107421875e-3,
+                    8.333510719239711761474609375e-3, 4.16650064289569854736328125e-2,
+                    0.16666664183139801025390625, 0.500000059604644775390625});
+}
+Double expm1_tail(const Double& r) {
+  return r * r *
+         horner(r, {1.60139836088951007387712796390256530382201205497949558775872e-10,
+                    2.09737511105056692187803775754510043904943472745625926052332e-9,
+                    2.505278780845624549044360358362321106184822383511345833539963e-8,
+                    2.755700956517081545893335225300146973381743009667843580245972e-7,
+                    2.75573168571270050135205501029567187742941314354538917541504e-6,
+                    2.480158776142617427446293576487335030833492055535316467285156e-5,
+                    1.984126984475448600853814129507668440055567771196365356445312e-4,
+                    1.38888888885785603995171033631095269811339676380157470703125e-3,
+                    8.33333333333112491470018312611500732600688934326171875e-3,
+                    4.1666666666667399876455846197131904773414134979248046875e-2,
+                    0.1666666666666667129259593593815225176513195037841796875, 0.5});
+}
+
+}  // namespace
+
+// 2^n (e^r - 1) + (2^n - 1), all halved lest 2^n overflow; below 1/2 n is 0.
+template <class T>
+Value<T> expm1(const Value<T>& x) {
+  constexpr double kLn2 = Log2<double>::kHigh;
+  const Value<T> zero = T{0}, high = static_cast<T>((Format<T>::kBias + 1.4) * kLn2);
+  const Value<T> u = not_below(x, -(Format<T>::kMantissa + 3) * kLn2);
+  const Value<T> clipped = min(u, high);
+  const Rounded<T> n =
+      round_product(select(abs(x) < static_cast<T>(0.5), zero, clipped), static_cast<T>(1 / kLn2));
+  const Value<T> above = fma(n.value, static_cast<T>(-Log2<T>::kHigh), u);
+  const Value<T> r = fma(n.value, static_cast<T>(-Log2<T>::kLow), above);
+  const Value<T> half = power_of_two<T>(n.integer - 1);
+  const Value<T> y = fma(half, expm1_tail(r), fma(half, r, half - static_cast<T>(0.5)));
+  return select(abs(x) < std::numeric_limits<T>::epsilon() / 4, x, y + y);
+}
+template Float expm1(const Float&);
+template Double expm1(const Double&);
 
 }  // namespace heddle::detail::math

@@ -2,24 +2,26 @@
 #include "heddle/dsl/internal/math.h"
 
 namespace heddle::detail::math {
-namespace {
 
 template <class T>
-struct Reduced {
-  Value<T> n, f;
-};
-
-template <class T>
-Reduced<T> reduce(const Value<T>& x) {
+Reduced<T> reduce_log(const Value<T>& x, double least) {
   constexpr int kMantissa = Format<T>::kMantissa;
   // Subnormals are made normal.
   const Bool small = x < std::numeric_limits<T>::min();
   const BitsValue<T> b = bits(select(small, x * static_cast<T>(int64_t{1} << kMantissa), x));
-  const Value<T> least = static_cast<T>(2.0 / 3);
-  const BitsValue<T> exponent = (b - bits(least)) >> kMantissa;
+  const BitsValue<T> exponent = (b - host_bits(static_cast<T>(least))) >> kMantissa;
   const Value<T> m = from_bits<T>(b - (exponent << kMantissa));
   const Int lifted = select(small, -kMantissa, 0);
   return {cast<T>(cast<int>(exponent) + lifted), m - 1};
+}
+template Reduced<float> reduce_log(const Float&, double);
+template Reduced<double> reduce_log(const Double&, double);
+
+namespace {
+
+template <class T>
+Reduced<T> reduce(const Value<T>& x) {
+  return reduce_log(x, 2.0 / 3);
 }
 
 // log(1 + f) - f
@@ -54,6 +56,12 @@ Value<T> finish(const Value<T>& x, const Value<T>& y) {
   return select((x > 0) & (x < inf), y, special);
 }
 
+// log(2) as a sum; its products with n are exact but for the second's last bits.
+Float ln2_high(const Float&) { return 0x1.62e43p-1f; }
+Float ln2_low(const Float&) { return -0x1.05c61p-29f; }
+Double ln2_high(const Double&) { return 0x1.62e42fefa38p-1; }
+Double ln2_low(const Double&) { return 0x1.ef35793c7673p-45; }
+
 // (n + log2(1 + f)) / log2(base): 1 / log2(base) and 1 / log(base), each as a sum.
 template <class T>
 Value<T> log_to_base(const Value<T>& x, T n_hi, T n_lo, T hi, T lo) {
@@ -68,16 +76,13 @@ Value<T> log_to_base(const Value<T>& x, T n_hi, T n_lo, T hi, T lo) {
 
 }  // namespace
 
-template <>
-Float log(const Float& x) {
-  const Reduced<float> r = reduce(x);
-  return finish(x, fma(r.n, 0x1.62e43p-1f, r.f + fma(r.n, -0x1.05c61p-29f, tail(r.f))));
+template <class T>
+Value<T> log(const Value<T>& x) {
+  const Reduced<T> r = reduce(x);
+  return finish(x, fma(r.n, ln2_high(x), r.f + fma(r.n, ln2_low(x), tail(r.f))));
 }
-template <>
-Double log(const Double& x) {
-  const Reduced<double> r = reduce(x);
-  return finish(x, fma(r.n, 0x1.62e42fefa38p-1, r.f + fma(r.n, 0x1.ef35793c7673p-45, tail(r.f))));
-}
+template Float log(const Float&);
+template Double log(const Double&);
 
 template <>
 Float log2(const Float& x) {
@@ -96,5 +101,24 @@ Double log10(const Double& x) {
   return log_to_base<double>(x, 0x1.34413509f78p-2, 0x1.fef311f12b358p-46, 0x1.bcb7b1526e50ep-2,
                              0x1.95355baaafad3p-57);
 }
+
+// log(1 + x) = log(u) + (1 + x - u) / u, of u = 1 + x as rounded.
+template <class T>
+Value<T> log1p(const Value<T>& x) {
+  const Value<T> one = T{1};
+  const Value<T> u = one + x, large = max(x, one), small = min(x, one);
+  const Value<T> lost = small - (u - large);
+  const Reduced<T> r = reduce(u);
+  const BitsValue<T> n = bits(r.n + kShifter<T>) - host_bits(kShifter<T>);
+  const Value<T> rest = lost * power_of_two<T>(-min(n, Format<T>::kBias - 1));
+  const Value<T> low = tail(r.f) + fma(-rest, r.f, rest);
+  const Value<T> y = fma(r.n, ln2_high(x), r.f + fma(r.n, ln2_low(x), low));
+  const Value<T> inf = kInfinity<T>;
+  const Value<T> special = select(x == T{-1}, -inf, fma(x, inf, inf));
+  const Bool tiny = abs(x) < std::numeric_limits<T>::epsilon() / 4;
+  return select(tiny, x, select((x > T{-1}) & (x < inf), y, special));
+}
+template Float log1p(const Float&);
+template Double log1p(const Double&);
 
 }  // namespace heddle::detail::math

@@ -64,8 +64,15 @@ using std::tgamma;
 template <class R>
 inline constexpr R kPi = 3.14159265358979323846264338327950288L;
 
-inline double exp10(double x) { return static_cast<double>(powl(10, x)); }
-inline long double exp10(long double x) { return powl(10, x); }
+inline double exp10(double x) { return ::exp10(x); }
+inline long double exp10(long double x) { return ::exp10l(x); }
+// The neighbour in the narrow type.
+inline double nextafter(double x, double y) {
+  return std::nextafter(static_cast<float>(x), static_cast<float>(y));
+}
+inline long double nextafter(long double x, long double y) {
+  return std::nextafter(static_cast<double>(x), static_cast<double>(y));
+}
 template <class R>
 R rcbrt(R x) {
   return 1 / std::cbrt(x);
@@ -102,6 +109,21 @@ struct Deviation {
   bool wrong_special = false;  // not the NaN, infinity or signed zero that it must be
 };
 
+// Of a positive number: 1 over the distance of T's numbers around it.
+template <class T>
+exact_t<T> inverse_ulp(exact_t<T> e) {
+  using Limits = std::numeric_limits<T>;
+  const auto clamped = [](int exponent) {
+    return std::clamp(exponent, Limits::min_exponent - 1, Limits::max_exponent - 1);
+  };
+  if constexpr (sizeof(T) == 4) {  // billions of them: without the library
+    const int exponent = clamped(static_cast<int>(std::bit_cast<uint64_t>(e) >> 52) - 1023);
+    return std::bit_cast<double>(static_cast<uint64_t>(1023 + 23 - exponent) << 52);
+  } else {
+    return std::ldexp(exact_t<T>{1}, Limits::digits - 1 - clamped(std::ilogb(e)));
+  }
+}
+
 // The exact value is rounded to nowhere; an ulp is the distance of T's numbers in its binade. Past
 // the largest number the next power of two stands for infinity.
 template <class T>
@@ -119,10 +141,7 @@ Deviation deviation(T result, exact_t<T> exact) {
   const R top = std::ldexp(R{1}, Limits::max_exponent);
   const R e = std::min(std::abs(exact), top);
   const R r = std::isinf(result) ? top : static_cast<R>(std::abs(result));
-  int exponent = std::ilogb(e);
-  exponent = std::clamp(exponent, Limits::min_exponent - 1, Limits::max_exponent - 1);
-  const R ulp = std::ldexp(R{1}, exponent - (Limits::digits - 1));
-  return {.ulps = static_cast<double>(std::abs(r - e) / ulp)};
+  return {.ulps = static_cast<double>(std::abs(r - e) * inverse_ulp<T>(e))};
 }
 
 }  // namespace heddle::tools
