@@ -1,4 +1,5 @@
-// Logarithms: x = 2^n (1 + f) with f in [-1/3, 1/3), log(1 + f) = f + tail(f).
+// Logarithms: x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), log(1 + f) = f + tail(f). Then
+// n's part is at least twice the other, and their sum loses little.
 #include "heddle/dsl/internal/math.h"
 
 namespace heddle::detail::math {
@@ -21,15 +22,15 @@ namespace {
 
 template <class T>
 Reduced<T> reduce(const Value<T>& x) {
-  return reduce_log(x, 2.0 / 3);
+  return reduce_log(x, 0.70710678118654752);
 }
 
 // log(1 + f) - f
 Float tail(const Float& f) {
   const Float q = horner(
-      f, {-0.1283225715160369873046875, 0.140027940273284912109375, -0.121986262500286102294921875,
-          0.14001618325710296630859375, -0.16679383814334869384765625, 0.20010714232921600341796875,
-          -0.2499982416629791259765625, 0.3333320915699005126953125, -0.5});
+      f, {-7.6243341620452880859375e-2, 0.12909315526485443115234375, -0.13244615495204925537109375,
+          0.141811192035675048828125, -0.16608761250972747802734375, 0.20002003014087677001953125,
+          -0.2500160038471221923828125, 0.3333332538604736328125, -0.49999988079071044921875});
   return f * f * q;
 }
 // With s = f / (2 + f): log(1 + f) = 2 s + s^3 (…), and 2 s = f - s f.
