@@ -34,9 +34,9 @@ struct Complex {
     const Bool flat = abs(b.re) >= abs(b.im);
     const Value<T> large = select(flat, b.re, b.im), small = select(flat, b.im, b.re);
     const Value<T> ratio = small / large, length = fma(small, ratio, large);
-    const Value<T> re = select(flat, fma(a.im, ratio, a.re), fma(a.re, ratio, a.im));
-    const Value<T> im = select(flat, fma(-a.re, ratio, a.im), fma(a.im, ratio, -a.re));
-    return {re / length, im / length};
+    const Value<T> x = select(flat, fma(a.im, ratio, a.re), fma(a.re, ratio, a.im));
+    const Value<T> y = select(flat, fma(-a.re, ratio, a.im), fma(a.im, ratio, -a.re));
+    return {x / length, y / length};
   }
   // With a real number.
   friend Complex operator+(const Complex& a, const detail::Arg<T>& b) {
