@@ -16,6 +16,7 @@
 #include "heddle/dsl/math.h"
 #include "heddle/dsl/reduce.h"
 #include "heddle/dsl/rounding.h"
+#include "heddle/dsl/scan.h"
 #include "heddle/dsl/value.h"
 #include "heddle/dsl/var.h"
 #include "heddle/dsl/vec.h"

@@ -1,0 +1,62 @@
+// warp_scan from lambda to result, on whatever device the tests run on.
+#include <algorithm>
+#include <random>
+
+#include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+#include "support/test_device.h"
+
+namespace heddle {
+namespace {
+
+struct Pair {
+  Int first, last;
+};
+
+TEST(ScanTest, SumsMaximaAndPairsInTheOrderOfTheLanes) {
+  const auto kernel = define_kernel("scans(x, sum, peak, first, last)", [](Tensor<const int32_t, 1>
+                                                                               x,
+                                                                           Tensor<int32_t, 1> sum,
+                                                                           Tensor<int32_t, 1> peak,
+                                                                           Tensor<int32_t, 1> first,
+                                                                           Tensor<int32_t, 1>
+                                                                               last) {
+    Int i = thread_idx.x, value = x(i);
+    sum(i) = warp_scan(value, plus());
+    peak(i) = warp_scan(x(i), maximum());
+    // Associative, and not commutative: only the right order gives the right ends.
+    Pair ends = warp_scan(Pair{value, value}, [](Pair a, Pair b) { return Pair{a.first, b.last}; });
+    first(i) = ends.first;
+    last(i) = ends.last;
+  });
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  std::mt19937 random(1);
+  std::vector<int32_t> x(64);
+  for (int32_t& value : x) value = static_cast<int32_t>(random() % 2001) - 1000;
+  const Buffer in = device.upload(absl::MakeConstSpan(x)).value();
+  std::vector<Buffer> out;
+  for (int i = 0; i < 4; ++i) out.push_back(device.allocate(64 * sizeof(int32_t)).value());
+  ASSERT_THAT(kernel.launch(stream, {.block = 64}, as_tensor<const int32_t>(in, {64}),
+                            as_tensor<int32_t>(out[0], {64}), as_tensor<int32_t>(out[1], {64}),
+                            as_tensor<int32_t>(out[2], {64}), as_tensor<int32_t>(out[3], {64})),
+              IsOk());
+  std::vector<std::vector<int32_t>> got;
+  for (const Buffer& buffer : out) got.push_back(buffer.download<int32_t>(stream).value());
+  for (int i = 0; i < 64; ++i) {
+    const int32_t* const warp = x.data() + i / 32 * 32;
+    int32_t sum = 0, peak = warp[0];
+    for (int lane = 0; lane <= i % 32; ++lane) {
+      sum += warp[lane];
+      peak = std::max(peak, warp[lane]);
+    }
+    EXPECT_EQ(got[0][i], sum) << i;
+    EXPECT_EQ(got[1][i], peak) << i;
+    EXPECT_EQ(got[2][i], warp[0]) << i;
+    EXPECT_EQ(got[3][i], x[i]) << i;
+  }
+}
+
+}  // namespace
+}  // namespace heddle
