@@ -1,0 +1,66 @@
+// 6. Black-Scholes: functions, and two results from one pass.
+//
+//   black_scholes.launch(stream, black_scholes_shape(n), market, price, strike, years, call, put);
+//
+// A device function is a C++ function on values; what it records becomes part of the kernel. The
+// special function unit has powers and logarithms of two, others follow from them. Each thread
+// takes two neighbouring options in one access an array, which keeps more loads under way.
+#pragma once
+
+#include <initializer_list>
+
+#include "heddle/dsl/dsl.h"
+
+namespace heddle::learn {
+
+struct Market {
+  Float rate, volatility;
+};
+
+inline Float fast_exp(const Float& x) { return exp2(x * 1.44269504f); }
+inline Float fast_log(const Float& x) { return log2(x) * 0.69314718f; }
+
+// The normal distribution up to d, by a polynomial (Abramowitz and Stegun 26.2.17).
+inline Float normal_cdf(const Float& d) {
+  Float k = rcp(1.0f + 0.2316419f * abs(d));
+  Var<float> tail(0.0f);
+  for (float c : {1.330274429f, -1.821255978f, 1.781477937f, -0.356563782f, 0.31938153f}) {
+    tail = (tail + c) * k;
+  }
+  Float upper = 0.39894228f * fast_exp(-0.5f * d * d) * tail;
+  return select(d > 0.0f, 1.0f - upper, upper);
+}
+
+struct Option {
+  Float call, put;
+};
+
+inline Option price_option(const Market& m, const Float& price, const Float& strike,
+                           const Float& years) {
+  Float spread = m.volatility * sqrt(years);
+  Float d1 =
+      (fast_log(price / strike) + (m.rate + 0.5f * m.volatility * m.volatility) * years) / spread;
+  Float n1 = normal_cdf(d1), n2 = normal_cdf(d1 - spread);
+  Float discounted = strike * fast_exp(-m.rate * years);
+  return {price * n1 - discounted * n2, discounted * (1.0f - n2) - price * (1.0f - n1)};
+}
+
+inline const auto black_scholes =
+    define_kernel("black_scholes(rate, volatility, price, strike, years, call, put)",
+                  [](Market market, Tensor<const float, 1> price, Tensor<const float, 1> strike,
+                     Tensor<const float, 1> years, Tensor<float, 1> call, Tensor<float, 1> put) {
+                    Int i = 2 * (block_idx.x * block_dim.x + thread_idx.x);
+                    If(i < price.shape(0), [&] {
+                      Vec<float, 2> s = price.vec<2>(i), x = strike.vec<2>(i), t = years.vec<2>(i);
+                      Option first = price_option(market, s[0], x[0], t[0]);
+                      Option second = price_option(market, s[1], x[1], t[1]);
+                      call.vec<2>(i) = Vec<float, 2>(first.call, second.call);
+                      put.vec<2>(i) = Vec<float, 2>(first.put, second.put);
+                    });
+                  });
+
+constexpr LaunchShape black_scholes_shape(int64_t n) {
+  return {.grid = (n / 2 + 127) / 128, .block = 128};
+}
+
+}  // namespace heddle::learn
