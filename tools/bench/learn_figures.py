@@ -1,0 +1,60 @@
+"""Times the programs of kernels/learn beside their CUDA C++ twins and writes the figures as JSON.
+
+    learn_figures.py PROGRAMS OUT      PROGRAMS: folder with learn_bench; OUT: folder for learn.json
+
+Compiles tools/bench/learn/*.cu with `nvcc -O3 -arch=sm_90`. Beside the times stand the lines of code
+(without comments and blanks) of our file and of the kernels and device functions of the public
+original that the program follows.
+"""
+import datetime
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+
+
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def machine():
+    name, driver = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").strip().split(", ")
+    nvcc = [line for line in output("nvcc", "--version").splitlines() if "release" in line]
+    return {"gpu": name, "driver": driver, "nvcc": nvcc[0].split("release ")[1],
+            "flags": "-O3 -arch=sm_90", "date": datetime.date.today().isoformat(),
+            "command": "python3 tools/bench/learn_figures.py PROGRAMS OUT"}
+
+
+def code_lines(path):
+    with open(path) as file:
+        lines = [line.split("//")[0].strip() for line in file]
+    return sum(1 for line in lines if line)
+
+
+def main():
+    programs, out = sys.argv[1], sys.argv[2]
+    with open(os.path.join(HERE, "learn", "originals.json")) as file:
+        originals = json.load(file)
+    with tempfile.TemporaryDirectory() as cubins:
+        for source in sorted(glob.glob(os.path.join(HERE, "learn", "*.cu"))):
+            name = os.path.splitext(os.path.basename(source))[0]
+            output("nvcc", "-O3", "-arch=sm_90", "-cubin", source, "-o", os.path.join(cubins, name + ".cubin"))
+        run = subprocess.run([os.path.join(programs, "learn_bench"), cubins], stdout=subprocess.PIPE, text=True)
+    figures = json.loads(run.stdout)
+    for figure in figures:
+        original = originals[figure["program"]]
+        figure["lines"] = code_lines(os.path.join(ROOT, "kernels", "learn", original["file"]))
+        figure["original_lines"] = original["lines"]
+        figure["original"] = original["source"]
+    with open(os.path.join(out, "learn.json"), "w") as file:
+        json.dump({**machine(), "benchmark": "learn", "figures": figures}, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+    sys.exit(run.returncode)
+
+
+main()
