@@ -5,15 +5,13 @@ extern "C" __global__ void transpose(const float* __restrict__ x, float* __restr
                                      int columns) {
   __shared__ float tile[kTile][kTile + 1];
   const int row = blockIdx.y * kTile, column = blockIdx.x * kTile;
-  for (int k = threadIdx.y; k < kTile; k += kRows) {
-    if (row + k < rows && column + threadIdx.x < columns) {
-      tile[k][threadIdx.x] = x[(row + k) * columns + column + threadIdx.x];
-    }
+  for (int k = 0; k < kTile; k += kRows) {
+    const int i = threadIdx.y + k, j = threadIdx.x;
+    if (row + i < rows && column + j < columns) tile[i][j] = x[(row + i) * columns + column + j];
   }
   __syncthreads();
-  for (int k = threadIdx.y; k < kTile; k += kRows) {
-    if (row + threadIdx.x < rows && column + k < columns) {
-      y[(column + k) * rows + row + threadIdx.x] = tile[threadIdx.x][k];
-    }
+  for (int k = 0; k < kTile; k += kRows) {
+    const int i = threadIdx.x, j = threadIdx.y + k;
+    if (row + i < rows && column + j < columns) y[(column + j) * rows + row + i] = tile[i][j];
   }
 }
