@@ -5,7 +5,7 @@
 //   Float q = fast::div(a, b);
 //
 // Each says its error for f32, relative unless it says otherwise; f16 and bf16 go through f32. Not
-// for double. fast::sin, cos and tanh are in value.h.
+// for double.
 #pragma once
 
 #include "heddle/dsl/value.h"
@@ -84,6 +84,21 @@ template <detail::FastOperand X>
 detail::FastValue<X> div(const X& a, const detail::Arg<typename X::value_type>& b) {
   const CallerLines lines(b.loc);
   return detail::FastValue<X>(a, b.loc) * fast::rcp(detail::FastValue<X>(b.node), b.loc);
+}
+
+// The special function unit's: sin and cos with an absolute error of 2^-20 between -pi and pi and
+// more beyond, tanh with a relative one of 2^-10.
+template <detail::FastOperand X>
+detail::FastValue<X> sin(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return detail::FastValue<X>(detail::emit(detail::op::kSinApprox, x.read_node(loc), loc));
+}
+template <detail::FastOperand X>
+detail::FastValue<X> cos(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return detail::FastValue<X>(detail::emit(detail::op::kCosApprox, x.read_node(loc), loc));
+}
+template <detail::FastOperand X>
+detail::FastValue<X> tanh(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return detail::FastValue<X>(detail::emit(detail::op::kTanhApprox, x.read_node(loc), loc));
 }
 
 }  // namespace fast

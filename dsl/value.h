@@ -162,11 +162,8 @@ struct NumberOperators : CommonOperators<T> {
 template <class T>
 struct FloatOperators : NumberOperators<T> {
   HEDDLE_UNARY(sqrt, kSqrt)
-  HEDDLE_UNARY(rcp, kRcp)  // 1 / a, correctly rounded
-  // Within 2 units in the last place; not for double.
-  HEDDLE_UNARY(exp2, kExp2)
-  HEDDLE_UNARY(log2, kLog2)
-  HEDDLE_UNARY(rsqrt, kRsqrt)
+  HEDDLE_UNARY(rcp, kRcp)      // 1 / a, correctly rounded
+  HEDDLE_UNARY(rsqrt, kRsqrt)  // within 2 units in the last place; not for double
   // The integer below, above, toward zero, and nearest (ties to even), as a float.
   HEDDLE_UNARY(saturate, kSaturate)  // between 0 and 1; a NaN gives 0
   // A NaN operand gives a NaN, where min and max take the other one; not for double.
@@ -336,23 +333,4 @@ requires detail::is_scalar<H> Value<H> select(const Bool& condition, H a, H b,
                                detail::host_node(b), loc));
 }
 
-// What the special function unit gives, fast and rough: sin and cos with an absolute error of 2^-20
-// between -pi and pi and more beyond, tanh with a relative one of 2^-10. Not for double.
-namespace fast {
-
-template <detail::Readable X>
-auto sin(const X& x, SourceLoc loc = SourceLoc::current()) {
-  return Value<typename X::value_type>(detail::emit(detail::op::kSinApprox, x.read_node(loc), loc));
-}
-template <detail::Readable X>
-auto cos(const X& x, SourceLoc loc = SourceLoc::current()) {
-  return Value<typename X::value_type>(detail::emit(detail::op::kCosApprox, x.read_node(loc), loc));
-}
-template <detail::Readable X>
-auto tanh(const X& x, SourceLoc loc = SourceLoc::current()) {
-  return Value<typename X::value_type>(
-      detail::emit(detail::op::kTanhApprox, x.read_node(loc), loc));
-}
-
-}  // namespace fast
 }  // namespace heddle

@@ -1,4 +1,5 @@
 // From a function and a shape to the formula: elements one by one, f16 and bf16 through f32.
+#include <limits>
 #include <type_traits>
 
 #include "heddle/dsl/internal/math.h"
@@ -109,10 +110,15 @@ void with_value(const Node& x, F&& f) {
   }
 }
 
-// The bits of a float of any width, as an integer of that width or a wider one.
+// The bits of a float of any width without its sign, as an integer of that width or a wider one. By
+// a mask: abs leaves the sign of a NaN open.
 Node magnitude_bits(const Node& x, SourceLoc loc) {
   Node result;
-  with_value(widened(x, loc), [&](const auto& value) { result = math::bits(abs(value)).node(); });
+  with_value(widened(x, loc), [&](const auto& value) {
+    const auto bits = math::bits(value);
+    using Bits = typename std::remove_cvref_t<decltype(bits)>::value_type;
+    result = (bits & std::numeric_limits<Bits>::max()).node();
+  });
   return result;
 }
 

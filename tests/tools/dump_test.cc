@@ -205,7 +205,7 @@ TEST(DumpTest, AMistakenKernelIsReportedWithItsTrace) {
 }
 
 TEST(DumpTest, AnswersMisuseWithOneLine) {
-  expect_misused(heddle_command({"dump", "saxpy"}), StartsWith("unknown kernel 'saxpy'"));
+  expect_misused(heddle_command({"dump", "frobnicate"}), StartsWith("unknown kernel 'frobnicate'"));
   expect_misused(dump({"--stage", "ptxx"}),
                  "unknown stage 'ptxx'; did you mean 'ptx'?; there are trace, constants, ir, ptx, "
                  "cubin, sass and all");
