@@ -1,7 +1,9 @@
 #include "heddle/codegen/ptx.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
@@ -64,6 +66,7 @@ Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
       plan_(kernel, analyses_, options.device_checks),
       params_(param_layout(kernel)),
       shared_(shared_layout(kernel)),
+      locals_(local_layout(kernel)),
       shared_is_dynamic_(shared_.bytes > kMaxStaticShared || has_dynamic_shared(kernel)),
       name_(ptx_identifier(kernel.name())),
       first_(kernel.value_count()),
@@ -144,6 +147,15 @@ std::string Emitter::header() const {
     for (const char c : strings_[i]) absl::StrAppend(&text, static_cast<unsigned char>(c), ", ");
     absl::StrAppend(&text, "0};\n");
   }
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const std::string bytes = absl::HexStringToBytes(kernel_.text(tables_[i]));
+    absl::StrAppend(&text, ".const .align 16 .b8 ", table_name(i), "[", bytes.size(), "] = {",
+                    absl::StrJoin(bytes, ", ",
+                                  [](std::string* out, char c) {
+                                    absl::StrAppend(out, static_cast<unsigned char>(c));
+                                  }),
+                    "};\n");
+  }
   if (uses_arena_ && shared_is_dynamic_) {
     absl::StrAppend(&text, ".extern .shared .align ", kDynamicAlign, " .b8 heddle_shared[];\n");
   }
@@ -172,6 +184,9 @@ std::string Emitter::header() const {
     if (registers_.count(c) == 0) continue;
     absl::StrAppend(&text, "\t.reg .", info(c).type, " ", info(c).prefix, "<", registers_.count(c),
                     ">;\n");
+  }
+  if (locals_.bytes > 0) {
+    absl::StrAppend(&text, "\t.local .align 16 .b8 heddle_local[", locals_.bytes, "];\n");
   }
   if (print_bytes_ > 0) {
     absl::StrAppend(&text, "\t.local .align 8 .b8 heddle_printed[", print_bytes_, "];\n");
@@ -315,6 +330,10 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_shared(id, op);
     case Opcode::kDynamicShared:
       return emit_dynamic_shared(op);
+    case Opcode::kLocal:
+      return emit_local(id, op);
+    case Opcode::kTable:
+      return emit_table(op);
     case Opcode::kSubview:
       return emit_subview(id, op);
     case Opcode::kMapShared:
@@ -335,6 +354,29 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_prefetch(id, op);
     case Opcode::kFence:
       return emit_fence(op);
+    case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierArrive:
+    case Opcode::kMbarrierExpectTx:
+      return emit_mbarrier(id, op);
+    case Opcode::kMbarrierWait:
+      return emit_mbarrier_wait(id, op);
+    case Opcode::kBulkLoad:
+    case Opcode::kBulkStore:
+      return emit_bulk(op);
+    case Opcode::kBulkCommit:
+      return out_->instruction("cp.async.bulk.commit_group");
+    case Opcode::kBulkWait:
+      return out_->instruction("cp.async.bulk.wait_group ", *op.attr(ir::AttrKey::kGroups));
+    case Opcode::kFenceMbarrierInit:
+      return emit_mbarrier_fence();
+    case Opcode::kGridDependencyWait:
+      return out_->instruction("griddepcontrol.wait");
+    case Opcode::kGridDependencyLaunch:
+      return out_->instruction("griddepcontrol.launch_dependents");
+    case Opcode::kSetMaxRegisters:
+      return emit_set_max_registers(op);
+    case Opcode::kAssumeUniform:
+      return rename(op);
     case Opcode::kCopyAsync:
       return emit_copy_async(id, op);
     case Opcode::kCopyCommit:

@@ -109,8 +109,9 @@ class Emitter {
     kWarp,
     kAllLanes,
     kArena,
+    kLocals,
   };
-  static constexpr int kEntryCount = 17;
+  static constexpr int kEntryCount = 18;
 
   struct View {
     int param = -1;  // of the parameter behind it
@@ -225,6 +226,11 @@ class Emitter {
   void emit_prefetch(OpId id, const Op& op);
   void emit_copy_async(OpId id, const Op& op);
   void emit_named_barrier(const Op& op);
+  void emit_mbarrier(OpId id, const Op& op);
+  void emit_mbarrier_wait(OpId id, const Op& op);
+  void emit_mbarrier_fence();
+  void emit_bulk(const Op& op);
+  void emit_set_max_registers(const Op& op);
   void emit_fence(const Op& op);
   void load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count);
   void store_bools(const std::string& mnemonic, Type view, Address at, ValueId value);
@@ -240,6 +246,9 @@ class Emitter {
   View& add_view(ValueId value);
   void emit_shared(OpId id, const Op& op);
   void emit_dynamic_shared(const Op& op);
+  void emit_local(OpId id, const Op& op);
+  void emit_table(const Op& op);
+  std::string table_name(size_t index) const;
   void emit_subview(OpId id, const Op& op);
   void emit_map_shared(const Op& op);
   // Where a view starts.
@@ -306,6 +315,8 @@ class Emitter {
   RegisterPlan plan_;
   const ir::ParamLayout params_;
   const ir::SharedLayout shared_;
+  const ir::SharedLayout locals_;
+  std::vector<ir::StringId> tables_;  // the data of each
   bool shared_is_dynamic_ = false;
   const std::string name_;
 

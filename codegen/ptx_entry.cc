@@ -114,6 +114,11 @@ Operand Emitter::compute_entry(Entry what) {
       out_->instruction("mov.u32 ", d, ", heddle_shared");
       return d;
     }
+    case Entry::kLocals: {
+      const Operand d = fresh(RegClass::kB64);
+      out_->instruction("mov.u64 ", d, ", heddle_local");
+      return d;
+    }
   }
   check_failed(__FILE__, __LINE__, "what", "unknown entry value");
 }

@@ -27,10 +27,12 @@ absl::string_view Emitter::state_space(Type view) {
       return "shared";
     case Space::kSharedCluster:
       return "shared::cluster";
+    case Space::kConst:
+      return "const";
+    case Space::kLocal:
+      return "local";
     case Space::kNone:
     case Space::kParam:
-    case Space::kConst:
-    case Space::kLocal:
       break;
   }
   return "";

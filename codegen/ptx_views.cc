@@ -1,6 +1,8 @@
 // Views: where they start, how they are laid out, and addresses in them.
+#include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
 
@@ -35,6 +37,26 @@ void Emitter::emit_shared(OpId id, const Op& op) {
   View& view = add_view(op.result());
   view.in_arena = true;
   view.bytes = shared_.offset[id];
+}
+
+void Emitter::emit_local(OpId id, const Op& op) {
+  View& view = add_view(op.result());
+  view.base = entry(Entry::kLocals);
+  view.bytes = locals_.offset[id];
+}
+
+void Emitter::emit_table(const Op& op) {
+  const auto data = static_cast<ir::StringId>(*op.attr(AttrKey::kData));
+  const auto known = std::find(tables_.begin(), tables_.end(), data);
+  const auto index = known - tables_.begin();
+  if (known == tables_.end()) tables_.push_back(data);
+  const Operand d = fresh(RegClass::kB64);
+  out_->instruction("mov.u64 ", d, ", ", table_name(static_cast<size_t>(index)));
+  add_view(op.result()).base = d;
+}
+
+std::string Emitter::table_name(size_t index) const {
+  return absl::StrCat(name_, "_table_", index);
 }
 
 void Emitter::emit_dynamic_shared(const Op& op) {
@@ -86,7 +108,7 @@ Emitter::Index Emitter::extent(ValueId view, int dim) {
   const auto of_constant = [](int64_t value) {
     return Index{Operand::b64(static_cast<uint64_t>(value)), Scalar::kI64};
   };
-  if (const Op* def = kernel_.def(view); def != nullptr && def->opcode == Opcode::kShared) {
+  if (const Op* def = kernel_.def(view); def != nullptr && def->attr(AttrKey::kExtents)) {
     return of_constant(kernel_.ints(*def->attr(AttrKey::kExtents))[static_cast<size_t>(dim)]);
   }
   if (const Op* def = kernel_.def(view); def != nullptr && def->opcode == Opcode::kMapShared) {

@@ -28,11 +28,11 @@ constexpr Opcode kArithmetic[] = {
 // Results that are registers of the operands, or registers that the kernel's entry fills once, or
 // constants, or nothing.
 constexpr Opcode kRenames[] = {
-    Opcode::kConst,   Opcode::kThreadIdx, Opcode::kBlockIdx, Opcode::kBlockDim,
-    Opcode::kGridDim, Opcode::kLaneId,    Opcode::kWarpId,   Opcode::kPack,
-    Opcode::kExtract, Opcode::kSlice,     Opcode::kSplat,    Opcode::kBitcast,
-    Opcode::kExtent,  Opcode::kStride,    Opcode::kShared,   Opcode::kDynamicShared,
-    Opcode::kSubview,
+    Opcode::kConst,   Opcode::kThreadIdx,     Opcode::kBlockIdx, Opcode::kBlockDim,
+    Opcode::kGridDim, Opcode::kLaneId,        Opcode::kWarpId,   Opcode::kPack,
+    Opcode::kExtract, Opcode::kSlice,         Opcode::kSplat,    Opcode::kBitcast,
+    Opcode::kExtent,  Opcode::kStride,        Opcode::kShared,   Opcode::kDynamicShared,
+    Opcode::kSubview, Opcode::kAssumeUniform,
 };
 
 using OpcodeSet = std::array<bool, ir::kOpcodeCount>;

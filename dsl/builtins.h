@@ -199,6 +199,15 @@ inline UInt active_mask(SourceLoc loc = SourceLoc::current()) {
       detail::emit_for_lanes(detail::op::kActiveMask, detail::scalar_type<uint32_t>(), {}, loc));
 }
 
+// A value that the author promises to be the same in all threads of the block, where the compiler
+// cannot see it: barriers may then stand under a condition on it. The interpreter checks the
+// promise.
+template <detail::Readable X>
+auto assume_uniform(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return Value<typename X::value_type>(
+      detail::emit(detail::op::kAssumeUniform, x.read_node(loc), loc));
+}
+
 // Stops the kernel with `message` and the thread's coordinates where the condition does not hold.
 inline void device_assert(detail::Arg<bool> condition, const char* message = "assertion failed") {
   detail::emit_assert(condition.node, message, condition.loc);

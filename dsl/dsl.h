@@ -14,6 +14,7 @@
 #include "heddle/dsl/integer.h"
 #include "heddle/dsl/kernel.h"
 #include "heddle/dsl/math.h"
+#include "heddle/dsl/mbarrier.h"
 #include "heddle/dsl/reduce.h"
 #include "heddle/dsl/rounding.h"
 #include "heddle/dsl/scan.h"

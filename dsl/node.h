@@ -71,7 +71,9 @@ extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kF
     kElect, kActiveMask, kSaturate, kMinNan, kMaxNan, kAddRounded, kSubRounded, kMulRounded,
     kDivRounded, kFmaRounded, kSqrtRounded, kRcpRounded, kConvertRounded, kTrap, kClock,
     kGlobalTimer, kNanoSleep, kClusterRank, kClusterArrive, kClusterWait, kBarrierSync,
-    kBarrierArrive, kCopyCommit;
+    kBarrierArrive, kCopyCommit, kBulkCommit, kFenceMbarrierInit, kFenceAsync, kGridDependencyWait,
+    kGridDependencyLaunch, kAssumeUniform, kMbarrierInit, kMbarrierArrive, kMbarrierExpectTx,
+    kMbarrierWait;
 }  // namespace op
 
 // Records an op whose result type follows from its operands. Operands come one by one: every

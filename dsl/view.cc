@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/internal/access.h"
 
@@ -25,7 +26,7 @@ class ViewInfo {
       : kernel_(trace.kernel()), view_(view), param_(kernel_.param_index(view)) {
     const ir::Op* def = kernel_.def(view);
     if (def != nullptr && def->opcode == Opcode::kMapShared) def = kernel_.def(def->operands[0]);
-    if (def != nullptr && def->opcode == Opcode::kShared) {
+    if (def != nullptr && def->attr(AttrKey::kExtents)) {
       extents_ = kernel_.ints(*def->attr(AttrKey::kExtents));
       base_align_ = def->attr_or(AttrKey::kAlign, 16);
     } else if (def != nullptr) {
@@ -225,23 +226,57 @@ Node emit_extent(Node view, int dim, bool wide, SourceLoc loc) {
       trace->builder().create(Opcode::kExtent, {value}, to_type(type), {{AttrKey::kDim, dim}}));
 }
 
-Node new_shared(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc) {
+namespace {
+
+Node new_array(Opcode opcode, ir::Space space, ir::Scalar scalar, const int64_t* extents, int rank,
+               SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) {
-    report(loc, "shared memory is declared outside a kernel", "declare it in the kernel's lambda");
+    report(loc, absl::StrCat("a ", name_of(space), " array is declared outside a kernel").c_str(),
+           "declare it in the kernel's lambda");
     return {};
   }
   trace->set_place(loc);
   absl::InlinedVector<int64_t, 4> sizes(extents, extents + rank);
   for (int64_t& size : sizes) {
     if (size > 0) continue;
-    trace->report(loc, absl::StrCat("a shared array with an extent of ", size),
+    trace->report(loc, absl::StrCat("a ", name_of(space), " array with an extent of ", size),
                   "extents are positive host numbers");
     size = 1;
   }
   return trace->node(
-      trace->builder().create(Opcode::kShared, {}, ir::Type::view(scalar, ir::Space::kShared, rank),
+      trace->builder().create(opcode, {}, ir::Type::view(scalar, space, rank),
                               {{AttrKey::kExtents, trace->kernel().intern_ints(sizes)}}));
+}
+
+}  // namespace
+
+Node new_shared(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc) {
+  return new_array(Opcode::kShared, ir::Space::kShared, scalar, extents, rank, loc);
+}
+
+Node new_local(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc) {
+  return new_array(Opcode::kLocal, ir::Space::kLocal, scalar, extents, rank, loc);
+}
+
+Node new_table(ir::Scalar scalar, const void* data, int64_t count, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr || count == 0) {
+    report(loc,
+           count == 0 ? "a constant array without elements" : "a constant array outside a kernel",
+           "make it in the kernel's lambda, from a host array that is not empty");
+    if (trace == nullptr) return {};
+  }
+  const auto bytes = static_cast<size_t>(count * ir::bytes_of(scalar));
+  const std::string digits =
+      absl::BytesToHexString(absl::string_view(static_cast<const char*>(data), bytes));
+  ir::Kernel& kernel = trace->kernel();
+  const int64_t extents[] = {std::max<int64_t>(count, 1)};
+  trace->set_place(loc);
+  return trace->node(trace->builder().create(
+      Opcode::kTable, {}, ir::Type::view(scalar, ir::Space::kConst, 1, /*read_only=*/true),
+      {{AttrKey::kExtents, kernel.intern_ints(extents)},
+       {AttrKey::kData, static_cast<int64_t>(ir::index_of(kernel.intern(digits)))}}));
 }
 
 Node new_dynamic_shared(ir::Scalar scalar, Node count, SourceLoc loc) {

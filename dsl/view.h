@@ -75,6 +75,8 @@ Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, Sour
 void emit_prefetch(const Access& access, PrefetchTo level);
 Node emit_extent(Node view, int dim, bool wide, SourceLoc loc);
 Node new_shared(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc);
+Node new_local(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc);
+Node new_table(ir::Scalar scalar, const void* data, int64_t count, SourceLoc loc);
 Node new_dynamic_shared(ir::Scalar scalar, Node count, SourceLoc loc);
 // The most elements, a power of two of at most `max_bytes` together, that an access to a multiple
 // of that many along the last mode can take at once, by what is known of the argument.
@@ -310,6 +312,39 @@ class Shared : public detail::View<T, Rank> {
   explicit Shared(const int64_t (&extents)[Rank], SourceLoc loc = SourceLoc::current())
       : detail::View<T, Rank>(detail::new_shared(detail::scalar_of<T>(), extents, Rank, loc)) {}
   explicit Shared(detail::Node node) : detail::View<T, Rank>(node) {}
+};
+
+// An array of the thread's own, for indices that the kernel computes. Its content is undefined
+// until written. It lies in memory: where all indices are host numbers, a Fragment stays in
+// registers.
+template <class T, int Rank = 1>
+class Local : public detail::View<T, Rank> {
+ public:
+  explicit Local(int64_t count, SourceLoc loc = SourceLoc::current()) requires(Rank == 1)
+      : detail::View<T, Rank>(detail::new_local(detail::scalar_of<T>(), &count, 1, loc)) {}
+  explicit Local(const int64_t (&extents)[Rank], SourceLoc loc = SourceLoc::current())
+      : detail::View<T, Rank>(detail::new_local(detail::scalar_of<T>(), extents, Rank, loc)) {}
+};
+
+// A lookup table: a host array that becomes part of the kernel, in constant memory (64 KiB in all).
+// Fast where all lanes of a warp read the same element; they take turns where not.
+//
+//   const Constant<float> weights(std::vector<float>{0.25f, 0.5f, 0.25f});
+//   sum += weights(i) * x(row, i);
+template <class T>
+class Constant : public detail::View<const T, 1> {
+ public:
+  template <class Array>
+  requires requires(const Array& array) {
+    { *array.data() } -> std::convertible_to<T>;
+    array.size();
+  }
+  explicit Constant(const Array& values, SourceLoc loc = SourceLoc::current())
+      : detail::View<const T, 1>(detail::new_table(detail::scalar_of<T>(), values.data(),
+                                                   static_cast<int64_t>(values.size()), loc)) {
+    static_assert(std::is_same_v<std::remove_cvref_t<decltype(*values.data())>, T>,
+                  "the array's elements are the table's");
+  }
 };
 
 // The shared memory that the launch adds (`.shared_bytes`), as `count` elements. Every call gives

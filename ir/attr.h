@@ -19,11 +19,11 @@ enum class AttrKey : uint8_t {
   kAxis,      // thread_idx…: which coordinate
   kDim,       // extent, stride: which mode of the view
   kIndex,     // extract, slice: first element
-  kExtents,   // shared: elements in each mode
+  kExtents,   // shared, local, table: elements in each mode
   kAlign,     // shared: bytes that divide the array's address, 16 to 1024
   kWidth,     // bounds, copy.async: elements along the last mode; shuffles: segment width
   kMessage,   // assert: what the user wrote; printf: the format; inline_ptx: the text
-  kGroups,    // wgmma.wait, copy.wait: commit groups that may stay in flight
+  kGroups,    // wgmma.wait, copy.wait, bulk.wait: commit groups that may stay in flight
   kLeading,   // smem.desc: leading byte offset
   kStride,    // smem.desc: stride byte offset
   kSwizzle,   // smem.desc: bytes of a swizzle row
@@ -36,9 +36,12 @@ enum class AttrKey : uint8_t {
   kLevel,     // prefetch: a CacheLevel
   kRule,      // inline_ptx: the number of its PtxRule (kernel.h)
   kThreads,   // barrier.sync, barrier.arrive: threads that the barrier waits for
+  kData,      // table: the elements' bytes in memory, two hexadecimal digits each
+  kCount,     // set_max_registers: registers of a thread
+  kIncrease,  // set_max_registers: 1 to ask for more
   kName,      // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 22;
+inline constexpr int kAttrKeyCount = 25;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -81,6 +84,9 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"level", AttrKind::kEnum, kCacheLevelNames},
     {"rule", AttrKind::kInt, {}},
     {"threads", AttrKind::kInt, {}},
+    {"data", AttrKind::kString, {}},
+    {"count", AttrKind::kInt, {}},
+    {"increase", AttrKind::kInt, {}},
     {"name", AttrKind::kString, {}},
 }};
 

@@ -37,6 +37,8 @@ constexpr Effects updates(int a) {
 }
 // From operand 1 to operand 0, complete after the op that waits.
 constexpr Effects copies() { return {.reads = 2, .writes = 1, .async = true}; }
+// The same, and tells operand 3 of it.
+constexpr Effects bulk_load() { return {.reads = 2, .writes = 1 | 8, .async = true}; }
 constexpr Effects writes(int a) { return {.writes = static_cast<uint8_t>(1 << a)}; }
 
 // A word at a time from `text`; the empty word ends it.

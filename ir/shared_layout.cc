@@ -4,11 +4,12 @@
 #include <vector>
 
 namespace heddle::ir {
+namespace {
 
-SharedLayout shared_layout(const Kernel& kernel) {
+SharedLayout layout_of(const Kernel& kernel, Opcode kind) {
   std::vector<OpId> arrays;
   kernel.walk([&](OpId id) {
-    if (kernel.op(id).opcode == Opcode::kShared) arrays.push_back(id);
+    if (kernel.op(id).opcode == kind) arrays.push_back(id);
   });
   const auto align_of = [&kernel](OpId id) {
     return static_cast<int>(kernel.op(id).attr_or(AttrKey::kAlign, 16));
@@ -28,5 +29,10 @@ SharedLayout shared_layout(const Kernel& kernel) {
   }
   return layout;
 }
+
+}  // namespace
+
+SharedLayout shared_layout(const Kernel& kernel) { return layout_of(kernel, Opcode::kShared); }
+SharedLayout local_layout(const Kernel& kernel) { return layout_of(kernel, Opcode::kLocal); }
 
 }  // namespace heddle::ir

@@ -17,4 +17,7 @@ struct SharedLayout {
 
 SharedLayout shared_layout(const Kernel& kernel);
 
+// The same for the arrays of a thread, `local`.
+SharedLayout local_layout(const Kernel& kernel);
+
 }  // namespace heddle::ir

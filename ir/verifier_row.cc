@@ -114,6 +114,8 @@ constexpr Range kRanges[] = {
     {AttrKey::kStride, 0, 0x3FFF0, 16},
     {AttrKey::kSwizzle, 0, 128, 32},
     {AttrKey::kVolatile, 0, 1},
+    {AttrKey::kCount, 24, 256, 8},
+    {AttrKey::kIncrease, 0, 1},
     {AttrKey::kThreads, 32, 1024, 32},
 };
 

@@ -1,5 +1,8 @@
 // What single ops ask for beyond their row of the op table.
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "heddle/ir/format.h"
@@ -12,6 +15,9 @@ namespace {
 
 // A shared array of more bytes fits nowhere, and sums of sizes must not overflow.
 constexpr int64_t kMaxArrayBytes = int64_t{1} << 30;
+
+constexpr int64_t kMaxLocalBytes = int64_t{1} << 18;
+constexpr int64_t kMaxTableBytes = int64_t{1} << 16;
 
 constexpr int64_t kMaxWgmmaColumns = 256;
 
@@ -47,7 +53,11 @@ class RuleCheck {
       case Opcode::kStride:
         return check_dim();
       case Opcode::kShared:
-        return check_shared();
+        return check_array(Space::kShared, false, kMaxArrayBytes);
+      case Opcode::kLocal:
+        return check_array(Space::kLocal, false, kMaxLocalBytes);
+      case Opcode::kTable:
+        return check_table();
       case Opcode::kDynamicShared:
         return check_view_result(Space::kShared, 1);
       case Opcode::kSubview:
@@ -74,6 +84,16 @@ class RuleCheck {
         return check_map_shared();
       case Opcode::kCopyAsync:
         return check_copy_async();
+      case Opcode::kMbarrierInit:
+      case Opcode::kMbarrierArrive:
+      case Opcode::kMbarrierExpectTx:
+      case Opcode::kMbarrierWait:
+        return check_mbarrier(operand_type(0));
+      case Opcode::kBulkLoad:
+        check_mbarrier(operand_type(3));
+        return check_bulk(operand_type(1), operand_type(0));
+      case Opcode::kBulkStore:
+        return check_bulk(operand_type(0), operand_type(1));
       case Opcode::kFence:
         return check_fence();
       case Opcode::kRedux:
@@ -124,6 +144,13 @@ class RuleCheck {
       case Opcode::kClusterWait:
       case Opcode::kBarrierSync:
       case Opcode::kBarrierArrive:
+      case Opcode::kBulkCommit:
+      case Opcode::kBulkWait:
+      case Opcode::kFenceMbarrierInit:
+      case Opcode::kGridDependencyWait:
+      case Opcode::kGridDependencyLaunch:
+      case Opcode::kSetMaxRegisters:
+      case Opcode::kAssumeUniform:
       case Opcode::kCopyCommit:
       case Opcode::kCopyWait:
       case Opcode::kTrap:
@@ -276,29 +303,46 @@ class RuleCheck {
           "modes are counted from 0");
   }
 
-  void check_view_result(Space space, int rank) {
+  void check_view_result(Space space, int rank, bool read_only = false) {
     const Type type = result_type();
-    if (type.is_view() && type == Type::view(type.scalar, space, rank)) return;
-    error(absl::StrCat(result_text(), ", but must be a writable view of ", counted(rank, "mode"),
-                       " in ", name_of(space), " memory"));
+    if (type.is_view() && type == Type::view(type.scalar, space, rank, read_only)) return;
+    error(absl::StrCat(result_text(), ", but must be a ", read_only ? "read-only" : "writable",
+                       " view of ", counted(rank, "mode"), " in ", name_of(space), " memory"));
   }
 
-  void check_shared() {
+  void check_array(Space space, bool read_only, int64_t most) {
     const absl::Span<const int64_t> extents = kernel_.ints(*op_.attr(AttrKey::kExtents));
-    check_view_result(Space::kShared, static_cast<int>(extents.size()));
+    check_view_result(space, static_cast<int>(extents.size()), read_only);
     int64_t bytes = bytes_of(result_type().scalar);
     for (const int64_t extent : extents) {
       if (extent < 1) {
-        error(absl::StrCat("a shared array has at least one element in each mode, not ", extent));
+        error(absl::StrCat("a ", name_of(space),
+                           " array has at least one element in each mode, not ", extent));
         return;
       }
-      if (bytes > kMaxArrayBytes / extent) {
-        error(absl::StrCat("a shared array of [", absl::StrJoin(extents, ", "), "] x ",
-                           info(result_type().scalar).name, " fits in no GPU's shared memory"));
+      if (bytes > most / extent) {
+        error(absl::StrCat("a ", name_of(space), " array of [", absl::StrJoin(extents, ", "),
+                           "] x ", info(result_type().scalar).name, " fits in no GPU's ",
+                           name_of(space), " memory"));
         return;
       }
       bytes *= extent;
     }
+  }
+
+  void check_table() {
+    check_array(Space::kConst, true, kMaxTableBytes);
+    int64_t bytes = bytes_of(result_type().scalar);
+    for (const int64_t extent : kernel_.ints(*op_.attr(AttrKey::kExtents))) bytes *= extent;
+    const StringId data{static_cast<uint32_t>(*op_.attr(AttrKey::kData))};
+    const absl::string_view digits = kernel_.text(data);
+    const bool is_hex = std::all_of(digits.begin(), digits.end(), [](char c) {
+      return absl::ascii_isxdigit(static_cast<unsigned char>(c));
+    });
+    if (is_hex && static_cast<int64_t>(digits.size()) == 2 * bytes) return;
+    error(absl::StrCat("the data of this table is not the ", bytes,
+                       " bytes of its elements in hexadecimal"),
+          "write two digits for each byte");
   }
 
   void check_subview() {
@@ -395,6 +439,22 @@ class RuleCheck {
     if (bytes == 4 || bytes == 8 || bytes == 16) return;
     error(absl::StrCat("'copy.async' copies 4, 8 or 16 bytes, not ", bytes),
           "choose another width, or load and store instead");
+  }
+
+  static bool is_shared(Type view) {
+    return view.space == Space::kShared || view.space == Space::kSharedCluster;
+  }
+  void check_mbarrier(Type view) {
+    if (is_shared(view) && view.scalar == Scalar::kU64) return;
+    error(
+        absl::StrCat("an mbarrier is a u64 in shared memory, not an element of ", to_string(view)),
+        "declare a shared array of u64 for it");
+  }
+  void check_bulk(Type global, Type shared) {
+    if (global.space == Space::kGlobal && is_shared(shared)) return;
+    error(absl::StrCat(v_.quoted(id_), " copies between global and shared memory, not between ",
+                       to_string(global), " and ", to_string(shared)),
+          "load and store instead");
   }
 
   // --- Atomics ---

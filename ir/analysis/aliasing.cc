@@ -43,7 +43,7 @@ void Aliasing::note(ValueId view, bool written) {
     index = object_count();
     const Op* const def = kernel_.def(key);
     const int param = kernel_.param_index(key).value_or(-1);
-    const bool shared = def != nullptr && def->opcode == Opcode::kShared;
+    const bool shared = def != nullptr && def->attr(AttrKey::kExtents).has_value();
     const bool dynamic = def != nullptr && def->opcode == Opcode::kDynamicShared;
     objects_.push_back({.space = kernel_.type(view).space,
                         .param = param,

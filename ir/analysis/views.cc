@@ -23,8 +23,8 @@ std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op) {
   }
   const Op* def = kernel.def(view);
   if (def != nullptr && def->opcode == Opcode::kMapShared) def = kernel.def(def->operands[0]);
-  if (def == nullptr || def->opcode != Opcode::kShared) return std::nullopt;
-  const absl::Span<const int64_t> extents = kernel.ints(def->attr_or(AttrKey::kExtents, 0));
+  if (def == nullptr || !def->attr(AttrKey::kExtents)) return std::nullopt;
+  const absl::Span<const int64_t> extents = kernel.ints(*def->attr(AttrKey::kExtents));
   if (dim >= extents.size()) return std::nullopt;
   if (is_extent) return extents[dim];
   int64_t stride = 1;  // row-major

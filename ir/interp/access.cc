@@ -92,7 +92,10 @@ bool report_outside(const Instr* instr, const Warp& warp, const Access& access, 
   const Block& block = *warp.block;
   std::string where;
   std::string fix;
-  if (access.space == Space::kSharedCluster) {
+  if (access.space == Space::kLocal || access.space == Space::kConst) {
+    where = "the array ends before";
+    fix = "check the index";
+  } else if (access.space == Space::kSharedCluster) {
     where = "no block of the cluster has these bytes of shared memory";
     fix = "check the index";
   } else if (access.space == Space::kShared) {
@@ -174,6 +177,44 @@ struct SharedMemory {
   void mark_written(uint64_t address, uint64_t bytes) const {
     std::memset(block.shared_written + (address - block.shared_address()), 1, bytes);
   }
+};
+
+// The local memory of the warp's lanes, one behind the other. An address is in it, not perhaps in
+// the lane's own: bounds tell that.
+struct LocalMemory {
+  const Warp& warp;
+
+  static LocalMemory of(const Instr*, const Warp& warp) { return {warp}; }
+  uint64_t offset(uint64_t address) const {
+    return address - reinterpret_cast<uint64_t>(warp.local);
+  }
+  bool contains(uint64_t address, uint64_t bytes) const {
+    const auto size = static_cast<uint64_t>(warp.block->machine->code->local_bytes) * kLanes;
+    return offset(address) <= size && bytes <= size - offset(address);
+  }
+  bool written(uint64_t address, uint64_t bytes) const {
+    return std::memchr(warp.local_written + offset(address), 0, bytes) == nullptr;
+  }
+  void mark_written(uint64_t address, uint64_t bytes) const {
+    std::memset(warp.local_written + offset(address), 1, bytes);
+  }
+};
+
+// Constant arrays.
+struct TableMemory {
+  const std::vector<std::string>& tables;
+
+  static TableMemory of(const Instr*, const Warp& warp) {
+    return {warp.block->machine->code->tables};
+  }
+  bool contains(uint64_t address, uint64_t bytes) const {
+    return std::any_of(tables.begin(), tables.end(), [&](const std::string& table) {
+      const uint64_t offset = address - reinterpret_cast<uint64_t>(table.data());
+      return offset <= table.size() && bytes <= table.size() - offset;
+    });
+  }
+  bool written(uint64_t, uint64_t) const { return true; }
+  void mark_written(uint64_t, uint64_t) const {}  // the verifier lets no store through
 };
 
 // The shared memory of the cluster's blocks: each address in one of them.
@@ -450,6 +491,12 @@ Handler access_of(Space space, bool checked) {
   if (!checked) return &run_access<T, Offset, kStore, kIsBool>;
   if (space == Space::kSharedCluster) {
     return &run_checked_access<ClusterMemory, T, Offset, kStore, kIsBool>;
+  }
+  if (space == Space::kLocal) {
+    return &run_checked_access<LocalMemory, T, Offset, kStore, kIsBool>;
+  }
+  if (space == Space::kConst) {
+    return &run_checked_access<TableMemory, T, Offset, kStore, kIsBool>;
   }
   return space == Space::kShared ? &run_checked_access<SharedMemory, T, Offset, kStore, kIsBool>
                                  : &run_checked_access<GlobalMemory, T, Offset, kStore, kIsBool>;

@@ -156,6 +156,8 @@ enum class InitKind : uint8_t {
   kParamClamped,   // the same, read as i64 and clamped to [0, 2^32 - 1], as u32
   kParamNarrowed,  // the same, read as i64, as i32: the launch checks that it fits
   kShared,         // value: offset in the block's shared memory, as an address
+  kLocal,          // value: offset in each lane's local memory, as an address
+  kTable,          // value: index in Code::tables, as an address
   kDynamicShared,  // where dynamic shared memory starts, as an address
 };
 struct Init {
@@ -194,6 +196,8 @@ struct Code {
   uint32_t frame_count = 0;     // the deepest nesting of control flow
   int param_bytes = 0;
   int static_shared_bytes = 0;
+  int local_bytes = 0;  // of a lane
+  std::vector<std::string> tables;
   int dynamic_shared_offset = 0;
 };
 

@@ -76,9 +76,15 @@ Handler named_arrive_handler();
 Handler cluster_arrive_handler();
 Handler cluster_wait_handler();
 Handler map_shared_handler();  // d, a: addresses; b: rank
-Handler assert_handler();      // a: condition; aux: index in Code::texts
+// --- mbarrier.cc: a: address; b: count, bytes or parity ---
+Handler mbarrier_handler(Opcode opcode);
+// dst: the mbarrier's address, or kNone for a store; a: source, b: destination, c: bytes; aux:
+// index in Code::accesses of the global side
+Handler bulk_handler(bool checked);
+Handler assert_handler();  // a: condition; aux: index in Code::texts
 Handler trap_handler();
 Handler require_nonzero_handler(int bytes);  // a: divisor
+Handler require_uniform_handler(int bytes);  // a: a value
 
 // --- collective.cc: b: lane; c: mask, or kNone; aux: width of a segment ---
 Handler shuffle_handler(Opcode opcode, int bytes, bool checked);

@@ -107,6 +107,10 @@ uint64_t initial_bits(const Init& init, const Block& block) {
       return static_cast<uint64_t>(axis_of(args.grid, init.value));
     case InitKind::kShared:
       return block.shared_address() + init.value;
+    case InitKind::kTable:
+      return reinterpret_cast<uint64_t>(block.machine->code->tables[init.value].data());
+    case InitKind::kLocal:
+      return init.value;  // and where the lane's memory starts
     case InitKind::kDynamicShared:
       return block.shared_address() +
              static_cast<uint64_t>(block.machine->code->dynamic_shared_offset);
@@ -148,6 +152,11 @@ void initialize(Warp& warp, const Init& init) {
   for (int lane = 0; lane < kLanes; ++lane) {
     const int t = warp.index * kLanes + lane;
     int32_t* out = warp.reg<int32_t>(init.reg) + lane;
+    if (init.kind == InitKind::kLocal) {
+      warp.reg<uint64_t>(init.reg)[lane] +=
+          reinterpret_cast<uint64_t>(warp.local) +
+          static_cast<uint64_t>(lane * warp.block->machine->code->local_bytes);
+    }
     if (init.kind == InitKind::kLaneId) *out = lane;
     if (init.kind == InitKind::kWarpId) *out = warp.index;
     if (init.kind == InitKind::kThreadIdx) {
@@ -173,6 +182,8 @@ class Residence {
   AlignedBytes registers_;
   AlignedBytes shared_;
   std::vector<uint8_t> shared_written_;
+  AlignedBytes local_;
+  std::vector<uint8_t> local_written_;
 };
 
 Residence::Residence(Machine& machine, const LaunchArgs& args) {
@@ -194,9 +205,15 @@ Residence::Residence(Machine& machine, const LaunchArgs& args) {
   if (code.checked) shared_written_.resize(block_.shared_bytes);
   block_.shared_written = shared_written_.data();
 
+  const size_t local_bytes = static_cast<size_t>(code.local_bytes) * kLanes;
+  local_ = allocate_aligned(warps * local_bytes, kSharedAlign);
+  if (code.checked) local_written_.resize(warps * local_bytes);
+
   block_.warps.resize(warps);
   for (size_t i = 0; i < warps; ++i) {
     Warp& warp = block_.warps[i];
+    warp.local = local_.get() + i * local_bytes;
+    warp.local_written = local_written_.data() + i * local_bytes;
     warp.registers = registers_.get() + i * register_bytes;
     const int64_t left = threads - static_cast<int64_t>(i) * kLanes;
     warp.exists = left >= kLanes ? kAllLanes : (Mask{1} << left) - 1;
@@ -215,6 +232,7 @@ void Residence::enter(Dim3 index, Cluster& cluster) {
   cluster.blocks.push_back(&block_);
   block_.barriers.fill({});
   std::fill(shared_written_.begin(), shared_written_.end(), uint8_t{0});
+  std::fill(local_written_.begin(), local_written_.end(), uint8_t{0});
   for (Warp& warp : block_.warps) {
     warp.mask = warp.exists;
     warp.state = WarpState::kReady;

@@ -17,12 +17,17 @@ uint32_t element_bytes(Type type) { return static_cast<uint32_t>(bytes_of(type.s
 }  // namespace
 
 Lowering::Lowering(const Kernel& kernel, const CompileOptions& options)
-    : kernel_(kernel), options_(options), unwritten_(kernel), shared_(shared_layout(kernel)) {
+    : kernel_(kernel),
+      options_(options),
+      unwritten_(kernel),
+      shared_(shared_layout(kernel)),
+      locals_(local_layout(kernel)) {
   code_->name = kernel.name();
   code_->block = kernel.block;
   code_->cluster = kernel.cluster;
   code_->checked = options.checks;
   code_->static_shared_bytes = shared_.bytes;
+  code_->local_bytes = (locals_.bytes + 15) / 16 * 16;
   code_->dynamic_shared_offset = shared_.dynamic_offset();
 }
 
@@ -149,6 +154,8 @@ void Lowering::lower_op(OpId id) {
       return lower_index_query(op);
     case Opcode::kShared:
     case Opcode::kDynamicShared:
+    case Opcode::kLocal:
+    case Opcode::kTable:
     case Opcode::kSubview:
     case Opcode::kMapShared:
       return lower_view(op);
@@ -163,6 +170,28 @@ void Lowering::lower_op(OpId id) {
       return lower_access(op);
     case Opcode::kCopyAsync:
       return lower_copy(op);
+    case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierArrive:
+    case Opcode::kMbarrierExpectTx:
+    case Opcode::kMbarrierWait:
+      return lower_mbarrier(op);
+    case Opcode::kBulkLoad:
+    case Opcode::kBulkStore:
+      return lower_bulk(op);
+    case Opcode::kAssumeUniform: {
+      bind(op.result(), reg(op.operands[0]));
+      if (options_.checks && type(op.result()).is_scalar()) {
+        emit(require_uniform_handler(bytes_of(type(op.result()).scalar)),
+             {.a = reg(op.operands[0])});
+      }
+      return;
+    }
+    case Opcode::kBulkCommit:
+    case Opcode::kBulkWait:
+    case Opcode::kFenceMbarrierInit:
+    case Opcode::kGridDependencyWait:
+    case Opcode::kGridDependencyLaunch:
+    case Opcode::kSetMaxRegisters:
     // Copies are complete when they are issued.
     case Opcode::kCopyCommit:
     case Opcode::kCopyWait:

@@ -121,6 +121,8 @@ class Lowering {
   void lower_index_query(const Op& op);
   void lower_access(const Op& op);
   void lower_copy(const Op& op);
+  void lower_mbarrier(const Op& op);
+  void lower_bulk(const Op& op);
   // What messages show of a check, kept in its registers up to here.
   void attach_check(Access* access, ValueId check);
   ViewInfo param_view(int param, const ParamLayout& layout);
@@ -186,6 +188,7 @@ class Lowering {
   const CompileOptions options_;
   const UnwrittenAnalysis unwritten_;
   const SharedLayout shared_;
+  const SharedLayout locals_;
   std::shared_ptr<Code> code_ = std::make_shared<Code>();
   RegisterPlan registers_;
   std::vector<Operand> operands_;

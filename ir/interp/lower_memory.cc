@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/abi.h"
 #include "heddle/ir/interp/lower.h"
@@ -112,6 +113,18 @@ void Lowering::lower_view(const Op& op) {
     }
     for (size_t i = 2; i < op.operands.size(); ++i) {
       view.extents.push_back(operand_source(op.operands[i]));
+    }
+  } else if (op.opcode == Opcode::kLocal || op.opcode == Opcode::kTable) {
+    const bool local = op.opcode == Opcode::kLocal;
+    view.name = view_name(op.result(), attr_name(local ? "a local array" : "a constant array"));
+    uint64_t where = local ? static_cast<uint64_t>(locals_.offset[current_]) : code_->tables.size();
+    if (!local) {
+      const StringId data{static_cast<uint32_t>(*op.attr(AttrKey::kData))};
+      code_->tables.push_back(absl::HexStringToBytes(kernel_.text(data)));
+    }
+    bound.reg = initial(local ? InitKind::kLocal : InitKind::kTable, Scalar::kU64, 1, where);
+    for (const int64_t extent : kernel_.ints(*op.attr(AttrKey::kExtents))) {
+      view.extents.push_back(constant(extent));
     }
   } else if (op.opcode == Opcode::kMapShared) {
     const Bound& own = bound_[op.operands[0]];
@@ -250,6 +263,32 @@ void Lowering::lower_copy(const Op& op) {
   }
 }
 
+void Lowering::lower_mbarrier(const Op& op) {
+  for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kAddress);
+  const Operand address = new_reg(Type::of(Scalar::kU64));
+  emit(address_handler(type(op.operands[1]).scalar == Scalar::kI64),
+       {.dst = address, .a = bound_[op.operands[0]].reg, .b = reg(op.operands[1]), .aux = 8});
+  emit(mbarrier_handler(op.opcode),
+       {.a = address, .b = op.operands.size() > 2 ? reg(op.operands[2]) : Operand{}});
+}
+
+void Lowering::lower_bulk(const Op& op) {
+  for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kAddress);
+  const bool loads = op.opcode == Opcode::kBulkLoad;
+  emit(bulk_handler(options_.checks), {.dst = loads ? bound_[op.operands[3]].reg : Operand{},
+                                       .a = bound_[op.operands[1]].reg,
+                                       .b = bound_[op.operands[0]].reg,
+                                       .c = reg(op.operands[2]),
+                                       .aux = static_cast<uint32_t>(code_->accesses.size())});
+  Access access;
+  access.space = Space::kGlobal;
+  access.store = !loads;
+  access.scalar = type(op.operands[0]).scalar;
+  access.view_name = views_[bound_[op.operands[loads ? 1 : 0]].view].name;
+  access.offset.reg = table_operand(constant_index(0, /*wide=*/false));
+  code_->accesses.push_back(access);
+}
+
 void Lowering::lower_access(const Op& op) {
   const bool store = op.opcode == Opcode::kStore || op.opcode == Opcode::kAtomicStore;
   const bool swap = op.opcode == Opcode::kAtomicCas;
@@ -261,7 +300,7 @@ void Lowering::lower_access(const Op& op) {
   const size_t check_index = 2 + values;
   const Type element = type(store ? op.operands[1] : op.result());
   const Space space = type(view).space;
-  if (space != Space::kGlobal && space != Space::kShared && space != Space::kSharedCluster) {
+  if (space == Space::kNone || space == Space::kParam) {
     return unimplemented(absl::StrCat("accesses to ", name_of(space), " memory"));
   }
   const bool has_check = options_.checks && op.operands.size() > check_index;

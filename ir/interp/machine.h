@@ -50,6 +50,8 @@ struct Warp {
   const Instr* pc = nullptr;  // where to go on
   Frame* frames = nullptr;
   Block* block = nullptr;
+  std::byte* local = nullptr;        // Code::local_bytes for each lane
+  uint8_t* local_written = nullptr;  // a byte for each byte of it: 1 once written
   bool (*can_go_on)(const Warp& warp) = nullptr;
   uint32_t generation = 0;  // of the named barrier that it waits at
   uint32_t arrivals = 0;    // at the cluster's barrier, and waits there

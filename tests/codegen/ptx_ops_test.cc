@@ -269,6 +269,19 @@ std::map<std::string, Recipe> recipes() {
     }
     all[of("atomic_global")] = [=](OpKernel& k) { build_atomics(k, scalar, Space::kGlobal); };
     all[of("atomic_shared")] = [=](OpKernel& k) { build_atomics(k, scalar, Space::kShared); };
+    all[of("local_and_table")] = [=](OpKernel& k) {
+      Builder& b = k.b();
+      const ir::Attr extents{AttrKey::kExtents, k.kernel().intern_ints({32})};
+      const ValueId local =
+          b.create(Opcode::kLocal, {}, Type::view(scalar, Space::kLocal, 1), {extents});
+      const std::string digits(static_cast<size_t>(64 * bytes_of(scalar)), '1');
+      const ValueId table =
+          b.create(Opcode::kTable, {}, Type::view(scalar, Space::kConst, 1, true),
+                   {extents, {AttrKey::kData, static_cast<int64_t>(k.kernel().intern(digits))}});
+      b.create(Opcode::kStore,
+               {local, b.create(Opcode::kLoad, {table, k.thread()}, Type::of(scalar)), k.thread()});
+      k.keep(b.create(Opcode::kLoad, {local, k.thread()}, Type::of(scalar)));
+    };
     all[of("subview_global")] = [=](OpKernel& k) { build_subview(k, k.view(scalar)); };
     all[of("subview_shared")] = [=](OpKernel& k) {
       build_subview(k, k.b().create(Opcode::kShared, {}, Type::view(scalar, Space::kShared, 1),
@@ -343,6 +356,33 @@ std::map<std::string, Recipe> recipes() {
     }
     k.keep(b.create(Opcode::kLoad, {tile, k.thread()}, ir::kF32Type));
   };
+  all["mbarrier"] = [](OpKernel& k) {
+    if (k.kernel().target->sm < 90) return;
+    Builder& b = k.b();
+    const auto shared = [&](Scalar scalar) {
+      return b.create(Opcode::kShared, {}, Type::view(scalar, Space::kShared, 1),
+                      {{AttrKey::kExtents, k.kernel().intern_ints({64})}});
+    };
+    const ValueId words = shared(Scalar::kU64), tile = shared(Scalar::kF32);
+    const ValueId remote = b.create(Opcode::kMapShared, {words, k.data(ir::kI32Type)},
+                                    Type::view(Scalar::kU64, Space::kSharedCluster, 1));
+    const ValueId bytes = k.data(ir::kU32Type), x = k.view(Scalar::kF32);
+    b.create(Opcode::kMbarrierInit, {words, k.thread(), bytes});
+    b.create(Opcode::kFenceMbarrierInit, {});
+    for (const ValueId barrier : {words, remote}) {
+      b.create(Opcode::kMbarrierArrive, {barrier, k.thread()});
+      b.create(Opcode::kMbarrierExpectTx, {barrier, k.thread(), bytes});
+    }
+    b.create(Opcode::kBulkLoad, {tile, x, bytes, words});
+    b.create(Opcode::kMbarrierWait, {words, k.thread(), bytes});
+    b.create(Opcode::kBulkStore, {x, tile, bytes});
+    b.create(Opcode::kBulkCommit, {});
+    b.create(Opcode::kBulkWait, {}, Type::none(), {{AttrKey::kGroups, 0}});
+    if (k.kernel().target->name == "sm_90a") {
+      b.create(Opcode::kSetMaxRegisters, {}, Type::none(),
+               {{AttrKey::kCount, 40}, {AttrKey::kIncrease, 0}});
+    }
+  };
   all["map_shared"] = [](OpKernel& k) {
     if (k.kernel().target->sm < 90) return;
     Builder& b = k.b();
@@ -405,6 +445,16 @@ bool has_recipe(Opcode opcode) {
     case Opcode::kInlinePtx:
     case Opcode::kInlinePtxVolatile:
     case Opcode::kMapShared:
+    case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierArrive:
+    case Opcode::kMbarrierExpectTx:
+    case Opcode::kMbarrierWait:
+    case Opcode::kBulkLoad:
+    case Opcode::kBulkStore:
+    case Opcode::kBulkWait:
+    case Opcode::kSetMaxRegisters:
+    case Opcode::kLocal:
+    case Opcode::kTable:
     case Opcode::kCopyAsync:
     case Opcode::kCopyWait:
     case Opcode::kBarrierSync:

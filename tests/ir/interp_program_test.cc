@@ -62,14 +62,14 @@ TEST(InterpCompile, DeclinesWithTheLine) {
   KernelTest constants;
   const int64_t extents[] = {4};
   const ValueId table = constants.kernel.add_param(
-      "table", Type::view(Scalar::kF32, Space::kConst, 1), extents, extents);
+      "table", Type::view(Scalar::kF32, Space::kParam, 1), extents, extents);
   constants.line(12);
   constants.load(table, constants.i32(0));
   constants.b.yield({});
   const absl::Status status = compile(constants.kernel).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(status.message(),
-            "kernel.cc:12: error: the interpreter does not run accesses to const memory (kernel "
+            "kernel.cc:12: error: the interpreter does not run accesses to param memory (kernel "
             "'k')\n");
 }
 

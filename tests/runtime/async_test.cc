@@ -163,6 +163,122 @@ TEST(Cluster, WaitingUnderAConditionIsReported) {
   EXPECT_THAT(std::string(got.status().message()), HasSubstr("cluster.arrive"));
 }
 
+// One thread has tiles brought by bulk copies and sends them back; all wait at barriers in turn.
+TEST(BulkCopy, FeedsAPipelineThroughMbarriers) {
+  if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
+  constexpr int kTile = 256, kTiles = 5;
+  const auto got = run("bulk", {.block = 64}, kTile * kTiles,
+                       [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+                         const Shared<int32_t, 2> in({2, kTile}), out({2, kTile});
+                         const Mbarrier full(2);
+                         const Bool leads = thread_idx.x == 0;
+                         const auto fetch = [&](const Int& tile) {
+                           full.expect_tx(tile % 2, kTile * 4);
+                           bulk_load(in.at(tile % 2, 0), x.at(tile * kTile), kTile, full, tile % 2);
+                         };
+                         If(leads, [&] {
+                           full.init(0, 1);
+                           full.init(1, 1);
+                           fence_mbarrier_init();
+                         });
+                         sync_threads();
+                         If(leads, [&] { fetch(0); });
+                         for (const Int tile : range(kTiles)) {
+                           If(leads & (tile + 1 < kTiles), [&] { fetch(tile + 1); });
+                           full.wait(tile % 2, cast<uint32_t>(tile / 2 % 2));
+                           for (int i = 0; i < kTile; i += 64) {
+                             const Int at = thread_idx.x + i;
+                             out(tile % 2, at) = in(tile % 2, kTile - 1 - at) + 1;
+                           }
+                           fence_async();
+                           sync_threads();
+                           If(leads, [&] {
+                             bulk_store(y.at(tile * kTile), out.at(tile % 2, 0), kTile);
+                             bulk_commit();
+                             bulk_wait();
+                           });
+                         }
+                       });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < kTile * kTiles; ++i) {
+    EXPECT_EQ((*got)[static_cast<size_t>(i)], i / kTile * kTile + kTile - i % kTile) << i;
+  }
+}
+
+// Each block of a cluster waits until all have arrived at its own barrier, from afar.
+TEST(Mbarrier, IsArrivedAtFromOtherBlocks) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";
+  const auto got = run("remote", {.grid = 4, .block = 32, .cluster = 2}, 128,
+                       [](Tensor<const int32_t, 1>, Tensor<int32_t, 1> y) {
+                         const Mbarrier bar(1);
+                         const Int t = thread_idx.x;
+                         If(t == 0, [&] {
+                           bar.init(0, 2);
+                           fence_mbarrier_init();
+                         });
+                         sync_cluster();
+                         If(t == 0, [&] {
+                           for (int rank = 0; rank < cluster_size(); ++rank) {
+                             Mbarrier(map_shared(bar.words(), rank)).arrive(0);
+                           }
+                         });
+                         bar.wait(0, 0u);
+                         y(block_idx.x * 32 + t) = t + 1;
+                         sync_cluster();
+                       });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 128; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], i % 32 + 1);
+}
+
+TEST(Mbarrier, MistakesAreReported) {
+  if (test_device_name() != "interp") GTEST_SKIP() << "checks are the interpreter's";
+  const auto message = [](auto body) {
+    return std::string(run("wrong", {.block = 32}, 64,
+                           [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+                             const Mbarrier bar(1);
+                             const Shared<int32_t> tile(64);
+                             body(bar, tile, x);
+                             y(thread_idx.x) = 1;
+                           })
+                           .status()
+                           .message());
+  };
+  EXPECT_THAT(message([](const Mbarrier& bar, auto&, auto&) { bar.wait(0, 0u); }),
+              HasSubstr("an mbarrier that nobody has initialised"));
+  EXPECT_THAT(message([](const Mbarrier& bar, auto&, auto&) {
+                bar.init(0, 33);
+                bar.arrive(0);
+                bar.wait(0, 0u);
+              }),
+              HasSubstr("waits here for ever"));
+  EXPECT_THAT(message([](const Mbarrier& bar, auto& tile, auto& x) {
+                bar.init(0, 1);
+                bulk_load(tile.at(0), x.at(2), 16, bar, 0);
+              }),
+              HasSubstr("no multiples of 16 bytes"));
+}
+
+TEST(Uniform, APromiseLetsABarrierStandUnderACondition) {
+  const auto got =
+      run("promised", {.block = 64}, 64, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        const Shared<int32_t> box(64);
+        const Int t = thread_idx.x;
+        box(t) = x(t);
+        If(assume_uniform(x(t) >= 0), [&] {
+          sync_threads();
+          y(t) = box(63 - t);
+        });
+      });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 64; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], 63 - i);
+  if (test_device_name() != "interp") return;
+  const auto broken =
+      run("broken", {.block = 64}, 64, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        y(thread_idx.x) = assume_uniform(x(thread_idx.x));
+      });
+  EXPECT_THAT(std::string(broken.status().message()), HasSubstr("promised to be uniform differs"));
+}
+
 // Two warps of a block wait for each other by spinning.
 TEST(Memory, WarpsThatSpinLetOthersRun) {
   const auto got =

@@ -1,5 +1,6 @@
 // What else the language has, from lambda to result on whatever device the tests run on: rounding
 // modes, memory orders and hints, warp collectives with masks, text and clocks.
+#include <array>
 #include <cfenv>
 #include <cmath>
 
@@ -223,6 +224,47 @@ TEST(Debug, ClocksRun) {
     y(thread_idx.x) = select((clock64() >= cycles) & (global_timer() >= time), Int(1), Int(0));
   });
   EXPECT_THAT(got, Each(1));
+}
+
+TEST(Memory, LocalArraysAndTables) {
+  std::vector<int32_t> squares;
+  for (int i = 0; i < 64; ++i) squares.push_back(i * i);
+  const auto got = run<int32_t>("arrays", [&](Tensor<int32_t, 1> y) {
+    const Constant<int32_t> table(squares);
+    const Constant<uint8_t> order(std::array<uint8_t, 4>{2, 0, 3, 1});
+    const Int t = thread_idx.x;
+    const Local<int32_t, 2> grid({4, 8});
+    const Local<uint8_t> bytes(8);
+    for (const Int i : range(32)) grid(order(i % 4), i / 4) = table(t) + i;
+    for (const Int i : range(8)) bytes(i) = cast<uint8_t>(t * 3 + i);
+    y(t) = grid(t % 4, (t / 4) % 8) * 1000 + bytes(7 - t % 8);
+  });
+  const int place[] = {1, 3, 0, 2};  // of each row in `order`
+  for (int t = 0; t < 64; ++t) {
+    const int i = place[t % 4] + t / 4 % 8 * 4;
+    EXPECT_EQ(got[static_cast<size_t>(t)], (t * t + i) * 1000 + (t * 3 + 7 - t % 8) % 256) << t;
+  }
+}
+
+TEST(Memory, LocalArraysAreChecked) {
+  if (test_device_name() != "interp") GTEST_SKIP() << "checks are the interpreter's";
+  const auto message = [](auto body) {
+    const auto kernel = define_kernel("arrays", [&](Tensor<int32_t, 1> y) {
+      const Local<int32_t> own(4);
+      body(own);
+      y(0) = own(thread_idx.x % 2);
+    });
+    const Device& device = test_device();
+    const Stream stream = device.create_stream().value();
+    const Buffer out = device.allocate(4).value();
+    absl::Status status = kernel.launch(stream, {.block = 32}, as_tensor<int32_t>(out, {1}));
+    if (status.ok()) status = stream.synchronize();
+    return std::string(status.message());
+  };
+  EXPECT_THAT(message([](const Local<int32_t>& own) { own(0) = 1; }),
+              HasSubstr("which nobody has written"));
+  EXPECT_THAT(message([](const Local<int32_t>& own) { own(Int(thread_idx.x)) = 1; }),
+              HasSubstr("index 4 of mode 0 is not in [0, 4)"));
 }
 
 TEST(InlinePtx, ComputesWhatItsRuleSays) {
