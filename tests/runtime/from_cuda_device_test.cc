@@ -1,0 +1,231 @@
+// The kernel side of dsl/FROM_CUDA.md: what stands in its Heddle column stands here, between the
+// marks, where it is traced, verified and printed as PTX. from_cuda_page_test.cc compares the two.
+#include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+
+namespace heddle {
+namespace {
+
+// Records an expression.
+template <class X>
+void use(const X&) {}
+
+using Floats = Tensor<float, 1>;
+using Ints = Tensor<int32_t, 1>;
+using Words = Tensor<uint32_t, 1>;
+
+template <class... P>
+void expect_compiles(const Kernel<P...>& kernel, const Signature& signature) {
+  const auto compiled = kernel.compile(
+      signature,
+      CompileOptions{
+          .block = {256, 1, 1}, .cluster = {2, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
+  EXPECT_THAT(compiled, IsOk());
+}
+
+const ArgumentSpec kAligned = tensor({kAny}).aligned(16);
+
+TEST(FromCudaDevice, ThreadsAndSharedMemory) {
+  const auto kernel = define_kernel("threads(x, y, n)", [](Floats x, Ints y, Int n) {
+    // <page>
+    Int i = block_idx.x * block_dim.x + thread_idx.x;
+    use(grid_dim.x);
+    use(lane_id());
+    use(warp_id());
+    use(kWarpSize);
+
+    Shared<float> s(256);
+    Shared<float, 2> tile({32, 33});
+    Shared<float> all = dynamic_shared<float>(n);
+    Shared<float> large(20000);
+    s(thread_idx.x) = x(i);
+    sync_threads();
+    Float neighbour = s((thread_idx.x + 1) % 256);
+    y(0) = block_reduce(cast<int>(x(i) > 0), plus());
+    y(1) = block_reduce(cast<int>(x(i) > 0), minimum());
+    y(2) = block_reduce(cast<int>(x(i) > 0), maximum());
+    sync_warp();
+    sync_warp(0xffffu);
+    named_barrier_sync(1, 64);
+    named_barrier_arrive(1, 64);
+    // </page>
+    tile(lane_id(), warp_id()) = neighbour;
+    use(all.shape(0));
+    large(0) = 0.0f;
+  });
+  expect_compiles(kernel, {kAligned, kAligned, scalar()});
+}
+
+TEST(FromCudaDevice, Control) {
+  const auto kernel = define_kernel("control(x, y, n)", [](Floats x, Ints y, Int n) {
+    const bool bias = true;
+    // <page>
+    Int i = thread_idx.x;
+    If(i >= n, [] { Return(); });
+    If(x(i) > 0, [&] { y(i) = 1; }).Else([&] { y(i) = -1; });
+    Int sign = select(x(i) > 0, 1, -1);
+    Float root = If(
+        x(i) > 0, [&] { return sqrt(x(i)); }, [&] { return Float(0); });
+
+    Var<float> sum(0.0f);
+    for (Int k : range(n)) sum += x(k);
+    for (Int k : range(i, n, block_dim.x)) sum += x(k);
+    Float total = For(range(n), Float(0), [&](Int k, Float acc) { return acc + x(k); });
+    for (int k = 0; k < 4; ++k) sum += x(k);
+
+    Var<int32_t> v(1);
+    While([&] { return v < n; }, [&] { v *= 2; });
+    While([] { return Bool(true); },
+          [&] {
+            v -= 1;
+            If(v <= 0, [] { Break(); });
+          });
+    for (Int k : range(n)) {
+      If(x(k) < 0, [] { Continue(); });
+      If(x(k) == 0, [] { Break(); });
+      v += k;
+    }
+    Switch(y(i), Case(0, [&] { v = 1; }), Case({1, 2}, [&] { v = 2; }), Default([&] { v = 3; }));
+    Bool both = (i < n) && (n > 0);
+    if (bias) sum += 1.0f;
+    // </page>
+    y(i) = cast<int>(sum + root + total) + v + sign + cast<int>(both);
+  });
+  expect_compiles(kernel, {kAligned, kAligned, scalar()});
+}
+
+TEST(FromCudaDevice, Warps) {
+  const auto kernel = define_kernel("warps(x, y, mask)", [](Floats x, Ints y, UInt mask) {
+    const Int i = thread_idx.x;
+    const Float v = x(i);
+    const Int n = y(i);
+    // <page>
+    use(shfl(v, 0));
+    use(shfl(v, 0, 16));
+    use(shfl_up(v, 1));
+    use(shfl_down(v, 1));
+    use(shfl_xor(v, 16));
+    use(shfl(v, 0, 32, mask));
+    use(vote_any(v > 0));
+    use(vote_all(v > 0));
+    use(vote_uniform(v > 0));
+    use(ballot(v > 0));
+    use(active_mask());
+    use(match_any(n));
+    Bool same = match_all(n) != 0;
+    use(redux_add(n));
+    use(redux_or(n));
+    use(warp_reduce(v, plus()));
+    use(warp_scan(v, plus()));
+    use(block_reduce(v, maximum()));
+    If(elect_one(), [&] { y(0) = n; });
+    // </page>
+    y(i) = cast<int>(same);
+  });
+  expect_compiles(kernel, {kAligned, kAligned, scalar()});
+}
+
+TEST(FromCudaDevice, AtomicsAndFences) {
+  const auto kernel = define_kernel("atomics(x, n, w)", [](Floats x, Ints n, Words w) {
+    Shared<int32_t> s(32);
+    // <page>
+    atomic_add(x(0), 1.0f);
+    Int old = atomic_add(n(0), 1);
+    atomic_add(n(0), -old);
+    atomic_min(n(0), 3);
+    atomic_max(n(0), 3);
+    atomic_and(n(0), 3);
+    atomic_or(n(0), 3);
+    atomic_xor(n(0), 3);
+    atomic_inc(w(0), 31);
+    atomic_dec(w(0), 31);
+    atomic_exchange(n(0), 3);
+    atomic_cas(n(0), 0, 1);
+    atomic_add(s(0), 1);
+    atomic_add(n(0), 1, MemoryOrder::relaxed, MemoryScope::block);
+    atomic_add(n(0), 1, MemoryOrder::relaxed, MemoryScope::system);
+    use(atomic_load(n(0), MemoryOrder::acquire));
+    atomic_store(n(0), 1, MemoryOrder::release);
+    atomic_add(n(0), 1, MemoryOrder::acq_rel);
+    memory_fence(MemoryScope::gpu, MemoryOrder::seq_cst);
+    memory_fence();
+    memory_fence(MemoryScope::block);
+    memory_fence(MemoryScope::system);
+    // </page>
+  });
+  expect_compiles(kernel, {kAligned, kAligned, kAligned});
+}
+
+TEST(FromCudaDevice, Memory) {
+  const auto kernel =
+      define_kernel("memory(x, y, p)", [](Tensor<const float, 1> x, Floats y, Pointer<float> p) {
+        Shared<float> s(256);
+        const Int i = thread_idx.x;
+        const Float v = x(i);
+        // <page>
+        use(x(i));
+        use(p[i]);
+        y(i) = v;
+        y(i) += v;
+        use(x.with(Cache::streaming)(i));
+        use(x.with(Cache::l2)(i));
+        use(x.with(Cache::last_use)(i));
+        y.with(Cache::streaming)(i) = v;
+        y.with(Cache::l2)(i) = v;
+        y.with(Cache::write_through)(i) = v;
+        use(x.with(Cache::evict_first)(i));
+        x.prefetch(i);
+        x.prefetch(i, PrefetchTo::l1);
+        Float seen = y.as_volatile()(i);
+        Vec<float, 4> q = x.vec<4>(4 * i);
+        y.vec<4>(4 * i) = q;
+
+        copy_async<4>(s.at(4 * i), x.at(4 * i));
+        copy_async_commit();
+        copy_async_wait(1);
+        // </page>
+        p(i) = seen;
+      });
+  expect_compiles(kernel, {kAligned, kAligned, pointer()});
+}
+
+TEST(FromCudaDevice, Clusters) {
+  const auto kernel = define_kernel("clusters(y)", [](Ints y) {
+    Shared<int32_t> s(256);
+    const Int i = thread_idx.x;
+    s(i) = i;
+    // <page>
+    use(cluster_rank());
+    use(cluster_size());
+    sync_cluster();
+    cluster_arrive();
+    cluster_wait();
+    Int theirs = map_shared(s, cluster_rank() ^ 1)(i);
+    // </page>
+    sync_cluster();
+    y(i) = theirs;
+  });
+  expect_compiles(kernel, {kAligned});
+}
+
+TEST(FromCudaDevice, Debugging) {
+  const auto kernel = define_kernel("debugging(y, n)", [](Tensor<int64_t, 1> y, Int n) {
+    const Int i = thread_idx.x;
+    // <page>
+    device_printf("%d of %d\n", i, n);
+    device_assert(i < n, "too many threads");
+    If(n < 0, [] { device_trap(); });
+    Int64 begin = clock64();
+    Int64 now = global_timer();
+    nanosleep(100);
+    UInt sm = inline_ptx<uint32_t>("mov.u32 %0, %%smid;");
+    inline_ptx(PtxText("griddepcontrol.wait;").has_effects());
+    // </page>
+    y(i) = begin + now + cast<int64_t>(sm);
+  });
+  expect_compiles(kernel, {kAligned, scalar()});
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,123 @@
+// The host's side of dsl/FROM_CUDA.md, run on the test device: what stands in its Heddle column
+// stands here between the marks.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+#include "support/test_device.h"
+
+namespace heddle {
+namespace {
+
+// <page>
+const auto saxpy =
+    define_kernel("saxpy(a, x, y)", [](Float a, Tensor<const float, 1> x, Tensor<float, 1> y) {
+      Int i = block_idx.x * block_dim.x + thread_idx.x;
+      If(i < x.shape(0), [&] { y(i) = a * x(i) + y(i); });
+    });
+// </page>
+
+// <page>
+template <class T>
+Value<T> twice(const Value<T>& x) {
+  return x + x;
+}
+
+template <class T, bool kSquare>
+void map_kernel(Tensor<T, 1> x) {
+  Int i = thread_idx.x;
+  if constexpr (kSquare) {
+    x(i) = x(i) * x(i);
+  } else {
+    x(i) = twice<T>(x(i));
+  }
+}
+const auto square_halves = define_kernel("square", map_kernel<half, true>);
+const auto double_ints = define_kernel("double", map_kernel<int32_t, false>);
+// </page>
+
+// <page>
+struct Scale {
+  Float factor;
+  Int shift;
+};
+const auto rescale = define_kernel("rescale(x, factor, shift)", [](Tensor<int32_t, 1> x, Scale s) {
+  x(thread_idx.x) = cast<int>(cast<float>(x(thread_idx.x)) * s.factor) << s.shift;
+});
+// </page>
+
+TEST(FromCudaHost, LaunchesAndCopies) {
+  const std::string name = test_device_name();
+  const std::vector<float> values = {1, 2, 3, 4};
+  std::vector<float> back(4);
+  const int64_t n = 4, blocks = 1;
+  const absl::Status all = [&]() -> absl::Status {
+    // <page>
+    absl::StatusOr<Device> device = Device::open(name);
+    if (!device.ok()) return device.status();
+    Stream stream = device->create_stream().value();
+    Buffer x = device->allocate(n * sizeof(float)).value();
+    Buffer y = device->upload<float>({1, 1, 1, 1}).value();
+    absl::Status copied = x.copy_from_host(stream, values.data(), x.size_bytes());
+    Event start = device->create_event().value();
+    Event stop = device->create_event().value();
+    absl::Status marked = start.record(stream);
+    absl::Status launched = saxpy.launch(stream, {.grid = blocks, .block = 256}, 2.0f,
+                                         as_tensor<const float>(x, {n}), as_tensor<float>(y, {n}));
+    marked.Update(stop.record(stream));
+    absl::Status fetched = y.copy_to_host(stream, back.data(), y.size_bytes());
+    absl::Status done = stream.synchronize();
+    double milliseconds = Event::elapsed_ms(start, stop).value();
+    absl::Status waits = stream.wait(stop);
+    absl::Status cleared = x.fill(stream, 0);
+    absl::Status moved = x.copy_from(stream, y, y.size_bytes());
+    PinnedBuffer pinned = device->allocate_pinned(1024).value();
+    std::vector<float> result = y.download<float>(stream).value();
+    absl::Status idle = device->synchronize();
+    absl::Status health = device->health();
+    // </page>
+    EXPECT_GE(milliseconds, 0);
+    EXPECT_EQ(result, (std::vector<float>{3, 5, 7, 9}));
+    for (const absl::Status& status :
+         {copied, marked, launched, fetched, done, waits, cleared, moved, idle}) {
+      if (!status.ok()) return status;
+    }
+    return health;
+  }();
+  EXPECT_THAT(all, IsOk());
+  EXPECT_EQ(back, (std::vector<float>{3, 5, 7, 9}));
+}
+
+TEST(FromCudaHost, TemplatesAndStructs) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer x = device.upload<int32_t>({1, 2, 3, 4}).value();
+  const auto tensor_of_x = as_tensor<int32_t>(x, {4});
+  ASSERT_THAT(double_ints.launch(stream, {.block = 4}, tensor_of_x), IsOk());
+  // <page>
+  absl::Status status = rescale.launch(stream, {.block = 4}, tensor_of_x, {2.0f, 1});
+  // </page>
+  ASSERT_THAT(status, IsOk());
+  EXPECT_EQ(x.download<int32_t>(stream).value(), (std::vector<int32_t>{8, 16, 24, 32}));
+
+  const Buffer h = device.upload<half>({half(3.0f)}).value();
+  ASSERT_THAT(square_halves.launch(stream, {.block = 1}, as_tensor<half>(h, {1})), IsOk());
+  EXPECT_EQ(h.download<half>(stream).value()[0].bits, half(9.0).bits);
+}
+
+TEST(FromCudaHost, CompilesAhead) {
+  // <page>
+  auto compiled = saxpy.compile(
+      Signature{scalar(), tensor({kAny}), tensor({kAny})},
+      CompileOptions{
+          .block = {256, 1, 1}, .target = "sm_90a", .max_registers = 32, .stage = Stage::kPtx});
+  // </page>
+  ASSERT_THAT(compiled, IsOk());
+  // <page>
+  std::string ptx = compiled->ptx();
+  // </page>
+  EXPECT_THAT(ptx, testing::HasSubstr("saxpy"));
+}
+
+}  // namespace
+}  // namespace heddle
