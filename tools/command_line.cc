@@ -32,6 +32,7 @@ struct Options {
   RunOptions run;
   DumpOptions dump;
   OptOptions opt;
+  ReferenceOptions reference;
 };
 
 // An empty value stands for nothing given elsewhere, and would be taken for that.
@@ -148,6 +149,14 @@ CLI::App* add_opt(CLI::App& app, Options& options) {
   return opt;
 }
 
+CLI::App* add_reference(CLI::App& app, Options& options) {
+  CLI::App* const reference =
+      app.add_subcommand("reference", "every operation and function, as Markdown");
+  add_text(reference, "-o,--out", options.reference.output, "FILE",
+           "where it goes, in a folder that exists");
+  return reference;
+}
+
 struct Command {
   CLI::App* app;
   std::function<Exit()> run;
@@ -169,7 +178,8 @@ Exit misunderstood(const CLI::App& app, const std::string& extra) {
 absl::Status check_command(const std::vector<Command>& commands, int argc, char** argv) {
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
-  const std::string known = "commands: list, env, run, dump, opt ('heddle --help' explains them)";
+  const std::string known =
+      "commands: list, env, run, dump, opt, reference ('heddle --help' explains them)";
   if (argc < 2) return absl::InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
   const bool option = absl::StartsWith(word, "-");
@@ -192,6 +202,7 @@ Exit dispatch(int argc, char** argv) {
       {add_run(app, options), [&] { return run_kernel(options.run); }},
       {add_dump(app, options), [&] { return dump_kernel(options.dump); }},
       {add_opt(app, options), [&] { return optimize_file(options.opt); }},
+      {add_reference(app, options), [&] { return write_reference(options.reference); }},
   };
   for (const Command& command : commands) {
     add_each(command.app, "--plugin", options.plugins, "LIBRARY", "load kernels from a library");

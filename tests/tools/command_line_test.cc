@@ -21,7 +21,8 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr char kCommands[] = "commands: list, env, run, dump, opt ('heddle --help' explains them)";
+constexpr char kCommands[] =
+    "commands: list, env, run, dump, opt, reference ('heddle --help' explains them)";
 
 TEST(ListTest, ShowsKernelsWithTheirSettings) {
   const Outcome list = heddle_command({"list"});

@@ -58,4 +58,10 @@ struct OptOptions {
 };
 Exit optimize_file(const OptOptions& options);
 
+// The language reference, as Markdown.
+struct ReferenceOptions {
+  std::string output;  // empty: stdout
+};
+Exit write_reference(const ReferenceOptions& options);
+
 }  // namespace heddle::tools

@@ -1,0 +1,259 @@
+#include "heddle/tools/command/reference/page.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "heddle/dsl/math.h"
+#include "heddle/tools/command/reference/example.h"
+#include "heddle/tools/command/reference/op_comments.h"
+#include "heddle/tools/command/reference/spelling.h"
+
+namespace heddle::tools {
+namespace {
+
+using ir::Scalar;
+
+constexpr char kIntroduction[] = R"(# Reference
+
+Every operation of Heddle's IR, which is what traced kernels are made of, in the order of `ir/ops.def`; and
+the mathematical functions. Made by `heddle reference --out dsl/REFERENCE.md`: change the tables, not this page.
+
+A signature gives operands and results by position: `?` optional, `*` any number, `!` operands whose
+registers the results take over. `T` is data of the types listed, a scalar, or elementwise a vector or
+fragment; `B` a bool and `U` any data, shaped like `T`; `I` an i32 or i64; `V` a view, `E` an element of it or
+a vector of them, `C` the outcome of a bounds check; `S` a variable; `F` a fragment, `Q` one that the tensor
+cores still write, `D` a matrix descriptor; `X` any value.
+
+The PTX is that of sm_90a, before ptxas. An op without instructions names registers that others fill, or that
+the kernel's entry does (coordinates, extents), or a constant of the instruction that uses it.
+)";
+
+struct Phrase {
+  uint16_t trait;
+  const char* text;
+};
+constexpr Phrase kTraits[] = {
+    {ir::kPure, "depends on its operands alone"},
+    {ir::kCommutative, "its first two operands may be swapped"},
+    {ir::kTerminator, "ends a region"},
+    {ir::kRegions, "has regions"},
+    {ir::kFresh, "makes a new object each time"},
+    {ir::kGuarded, "never run where the program would not reach it"},
+    {ir::kVolatile, "never removed, merged or reordered"},
+    {ir::kBlocking, "waits for other threads"},
+    {ir::kApproximate, "approximate"},
+};
+
+// Markdown's own signs, out of code.
+std::string escaped(absl::string_view text) {
+  return absl::StrReplaceAll(text, {{"*", "\\*"}, {"<", "\\<"}, {"|", "\\|"}, {"_", "\\_"}});
+}
+
+template <class Positions>
+void append_positions(const Positions& positions, int count, std::vector<std::string>& words) {
+  constexpr const char* kRoles[] = {"T", "B", "U", "I", "E",   "V",   "S",   "C",
+                                    "F", "Q", "D", "X", "i32", "u32", "i64", "bool"};
+  constexpr const char* kArities[] = {"", "?", "*"};
+  for (int i = 0; i < count; ++i) {
+    const ir::Position position = positions[static_cast<size_t>(i)];
+    words.push_back(absl::StrCat(kRoles[static_cast<size_t>(position.role)],
+                                 position.tied ? "!" : "",
+                                 kArities[static_cast<size_t>(position.arity)]));
+  }
+}
+
+std::string signature_of(const ir::OpInfo& row) {
+  std::vector<std::string> words;
+  append_positions(row.signature.operands, row.signature.operand_count, words);
+  words.push_back("->");
+  append_positions(row.signature.results, row.signature.result_count, words);
+  return absl::StrJoin(words, " ");
+}
+
+// "sm_80 and up", "sm_90a".
+std::string targets_with(ir::Targets rule, Scalar scalar) {
+  std::vector<absl::string_view> names;
+  bool gap = false, upward = true;
+  for (const ir::Target& target : ir::kTargets) {
+    const bool has = supports(target, rule, scalar);
+    if (has) names.push_back(target.name);
+    if (has && gap) upward = false;
+    gap = !names.empty() && !has;
+  }
+  upward = upward && !gap;
+  return upward ? absl::StrCat(names.front(), " and up") : absl::StrJoin(names, ", ");
+}
+
+// Each set of targets, with the types that have it.
+std::string types_and_targets(const ir::OpInfo& row) {
+  if (row.data_class == ir::DataClass::kNone) return targets_with(row.targets, Scalar::kI32);
+  using Names = std::vector<absl::string_view>;
+  std::vector<std::pair<std::string, Names>> groups;
+  for (int i = 1; i < ir::kScalarCount; ++i) {
+    const auto scalar = static_cast<Scalar>(i);
+    if (!admits(row.data_class, scalar) || !first_supporting(row.targets, scalar)) continue;
+    const std::string targets = targets_with(row.targets, scalar);
+    const auto known = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& group) { return group.first == targets; });
+    auto& group = known == groups.end() ? groups.emplace_back(targets, Names()) : *known;
+    group.second.push_back(ir::info(scalar).name);
+  }
+  return absl::StrJoin(groups, "; ", [](std::string* out, const auto& group) {
+    absl::StrAppend(out, "T = ", absl::StrJoin(group.second, " "), ": ", group.first);
+  });
+}
+
+// Of which elements of memory the atomics are, which the columns of the table do not say.
+std::string element_types(ir::Opcode opcode) {
+  std::vector<std::string> words;
+  const auto append = [&](absl::string_view what, auto&& has) {
+    std::vector<std::string> types;
+    for (int i = 1; i < ir::kScalarCount; ++i) {
+      const auto scalar = static_cast<Scalar>(i);
+      const auto first = std::find_if(ir::kTargets.begin(), ir::kTargets.end(),
+                                      [&](const auto& target) { return has(scalar, target); });
+      if (first == ir::kTargets.end()) continue;
+      types.push_back(absl::StrCat(
+          ir::info(scalar).name,
+          first == ir::kTargets.begin() ? "" : absl::StrCat(" (from ", first->name, " on)")));
+    }
+    words.push_back(absl::StrCat(what, absl::StrJoin(types, " ")));
+  };
+  if (opcode == ir::Opcode::kAtomicCas) {
+    append("", [](Scalar scalar, const auto&) { return ir::has_compare_and_swap(scalar); });
+  }
+  for (int i = 0; opcode == ir::Opcode::kAtomic && i < ir::kAtomicOpCount; ++i) {
+    append(absl::StrCat("`", ir::kAtomicOpNames[i], "` "), [&](Scalar scalar, const auto& target) {
+      return ir::has_atomic(static_cast<ir::AtomicOp>(i), scalar, target);
+    });
+  }
+  return absl::StrJoin(words, "; ");
+}
+
+std::string attributes_of(const ir::OpInfo& row) {
+  std::vector<std::string> words;
+  for (int i = 0; i < row.attr_count; ++i) {
+    const ir::AttrRule rule = row.attrs[static_cast<size_t>(i)];
+    const ir::AttrInfo& attr = ir::info(rule.key);
+    constexpr const char* kKinds[] = {"an integer", "", "a text", "integers", "bits"};
+    words.push_back(
+        absl::StrCat("`", attr.name, "`", rule.required ? "" : " (optional)", ": ",
+                     attr.kind == ir::AttrKind::kEnum
+                         ? absl::StrCat("`", absl::StrJoin(attr.enumerators, "` `"), "`")
+                         : kKinds[static_cast<size_t>(attr.kind)]));
+  }
+  return absl::StrJoin(words, "; ");
+}
+
+// "operand 1", "operands 2 and 3".
+std::string operand_list(uint8_t mask) {
+  std::vector<int> numbers;
+  for (int i = 0; i < 8; ++i) {
+    if ((mask >> i & 1) != 0) numbers.push_back(i + 1);
+  }
+  return absl::StrCat(numbers.size() == 1 ? "operand " : "operands ",
+                      absl::StrJoin(numbers, " and "));
+}
+
+std::string behaviour_of(const ir::OpInfo& row) {
+  std::vector<std::string> words;
+  for (const Phrase& phrase : kTraits) {
+    if ((row.traits & phrase.trait) != 0) words.push_back(phrase.text);
+  }
+  const ir::Effects& effects = row.effects;
+  const char* const when = effects.async ? ", complete after a wait" : "";
+  if (effects.reads != 0) {
+    words.push_back(absl::StrCat("reads the memory of ", operand_list(effects.reads), when));
+  }
+  if (effects.writes != 0) {
+    words.push_back(absl::StrCat("writes the memory of ", operand_list(effects.writes), when));
+  }
+  if (effects.orders) words.push_back("orders the accesses before it against those after it");
+  if (is_convergent(row)) {
+    words.push_back(absl::StrCat("convergent: the threads of a ", name_of(row.convergence),
+                                 " that take part arrive together"));
+  }
+  return absl::StrJoin(words, "; ");
+}
+
+absl::Status append_op(const OpComment& op, std::string& page) {
+  const std::optional<ir::Opcode> opcode = ir::opcode_from_mnemonic(op.mnemonic);
+  if (!opcode) {
+    return absl::InternalError(absl::StrCat("ops.def has no row '", op.mnemonic, "'"));
+  }
+  const ir::OpInfo& row = ir::info(*opcode);
+  absl::StrAppend(&page, "\n### `", op.mnemonic, "`\n\n");
+  if (!op.meaning.empty()) absl::StrAppend(&page, escaped(op.meaning), "\n\n");
+  const auto item = [&](absl::string_view name, absl::string_view text) {
+    if (!text.empty()) absl::StrAppend(&page, "- ", name, ": ", text, "\n");
+  };
+  const Spelling spelling = spelling_of(*opcode);
+  if (spelling.text != nullptr) {
+    item("C++", absl::StrCat("`", spelling.text, "`"));
+  } else if (spelling.why_none != nullptr) {
+    item("C++", absl::StrCat("- (", spelling.why_none, ")"));
+  } else {
+    return absl::InternalError(absl::StrCat("spellings.def has no row for '", op.mnemonic, "'"));
+  }
+  item("Signature",
+       absl::StrCat("`", signature_of(row), "`", op.elementwise ? ", element by element" : ""));
+  item("Targets", types_and_targets(row));
+  item("Elements", element_types(*opcode));
+  item("Attributes", attributes_of(row));
+  item("Behaviour", behaviour_of(row));
+  const absl::StatusOr<OpExample> example = example_of(*opcode);
+  if (!example.ok()) return example.status();
+  if (!example->why_none.empty()) {
+    item("PTX", absl::StrCat("- (", example->why_none, ")"));
+    return absl::OkStatus();
+  }
+  absl::StrAppend(&page, "\n```\n", example->ir, "\n");
+  for (const std::string& line : example->ptx) absl::StrAppend(&page, "    ", line, "\n");
+  if (example->ptx.empty()) absl::StrAppend(&page, "    // no instruction of its own\n");
+  absl::StrAppend(&page, "```\n");
+  return absl::OkStatus();
+}
+
+std::string bound(double ulps) { return ulps == detail::kNone ? "-" : absl::StrCat(ulps); }
+
+void append_math(std::string& page) {
+  absl::StrAppend(&page, R"(
+## Mathematical functions
+
+Of values, vectors and fragments (`heddle/dsl/math.h`). The bounds are in units in the last place of the
+exact value, and hold for every argument: 0 is an exact result, or one that is rounded once. f16 and bf16 are
+computed as f32 and rounded once more; - says that there is no such function of that type yet.
+
+| Function | Meaning | f32 | f64 |
+|---|---|---|---|
+)");
+  const auto row = [&](absl::string_view name, absl::string_view arguments, double f32, double f64,
+                       absl::string_view meaning) {
+    absl::StrAppend(&page, "| `", name, arguments, "` | ", escaped(meaning), " | ", bound(f32),
+                    " | ", bound(f64), " |\n");
+  };
+#define HEDDLE_MATH_1(name, f32, f64, meaning) row(#name, "(x)", f32, f64, meaning);
+#define HEDDLE_MATH_2(name, f32, f64, meaning) row(#name, "(x, y)", f32, f64, meaning);
+#include "heddle/dsl/math.def"
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> reference_page() {
+  std::string page = kIntroduction;
+  for (const OpSection& section : parse_op_comments(ops_def())) {
+    absl::StrAppend(&page, "\n## ", section.title, "\n");
+    for (const OpComment& op : section.ops) {
+      if (absl::Status s = append_op(op, page); !s.ok()) return s;
+    }
+  }
+  append_math(page);
+  return page;
+}
+
+}  // namespace heddle::tools
