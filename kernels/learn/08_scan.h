@@ -28,7 +28,8 @@ inline UInt sum_before(const Progress& progress, const Int& tile) {
   Var<int32_t> nearest(tile - 1);  // of the tiles that are missing from the sum
   const auto missing = [&] { return nearest >= 0; };
   While(missing, [&] {
-    UInt64 word = atomic_or(progress(1 + max(nearest - lane_id(), 0)), 0);
+    Int at = nearest - lane_id();  // before tile 0 the sum is known: 0
+    UInt64 word = select(at >= 0, atomic_load(progress(1 + max(at, 0))), kSumToEnd);
     // The lanes up to the nearest sum to an end count, once all of them have published.
     UInt ends = ballot(word >= kSumToEnd), counting = ends ^ (ends - 1);
     Bool ready = (ballot(word < kOwnSum) & counting) == 0;
@@ -63,9 +64,9 @@ inline void scan_body(Tensor<const uint32_t, 1> x, Tensor<uint32_t, 1> y, Progre
   UInt tile_sum = warp_reduce(warp_sums(warp), plus(), kScanWarps);
   If(warp_id() == 0, [&] {
     Bool leads = lane_id() == 0;
-    If(leads, [&] { atomic_exchange(progress(1 + tile), kOwnSum | cast<uint64_t>(tile_sum)); });
+    If(leads, [&] { atomic_store(progress(1 + tile), kOwnSum | cast<uint64_t>(tile_sum)); });
     UInt before = sum_before(progress, tile), to_end = before + tile_sum;
-    If(leads, [&] { atomic_exchange(progress(1 + tile), kSumToEnd | cast<uint64_t>(to_end)); });
+    If(leads, [&] { atomic_store(progress(1 + tile), kSumToEnd | cast<uint64_t>(to_end)); });
     If(leads, [&] { before_tile(0) = before; });
   });
   sync_threads();

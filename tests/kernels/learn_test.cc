@@ -131,6 +131,34 @@ TEST_F(LearnTest, Scan) {
   }
 }
 
+// Whatever the tiles before have published: their own sums, or some of them sums to their ends. The
+// lanes that have no tile count nothing.
+TEST_F(LearnTest, ScanLooksBackOverEachTileOnce) {
+  const auto kernel = define_kernel("look_back(progress, tile, y)",
+                                    [](Progress progress, Int tile, Tensor<uint32_t, 1> y) {
+                                      UInt sum = sum_before(progress, tile);
+                                      If(lane_id() == 0, [&] { y(0) = sum; });
+                                    });
+  const Buffer y = on_device(std::vector<uint32_t>(1));
+  for (const int tile : {0, 1, 3, 31, 32, 33, 64, 70}) {
+    for (const int end : {-1, 0, 2, 40}) {
+      std::vector<uint64_t> progress(tile + 1);
+      uint32_t sum = 0;
+      for (int i = 0; i < tile; ++i) {
+        const uint32_t own = 1000003u * (i + 1);
+        sum += own;
+        progress[i + 1] = i == end ? kSumToEnd | sum : kOwnSum | own;
+      }
+      const Buffer memory = on_device(progress);
+      ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 32},
+                                as_tensor<uint64_t>(memory, {tile + 1}), tile,
+                                as_tensor<uint32_t>(y, {1})),
+                  IsOk());
+      EXPECT_EQ(y.download<uint32_t>(stream).value()[0], sum) << tile << ", " << end;
+    }
+  }
+}
+
 TEST_F(LearnTest, Spmv) {
   // Rows of 0, 1, 2 … elements, so that some have none and some more than a warp takes at once.
   const int rows = 101, columns = 77;

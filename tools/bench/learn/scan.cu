@@ -15,7 +15,8 @@ __device__ void store(Word* p, Word w) {
 __device__ unsigned sum_before(const Word* progress, int tile, int lane) {
   unsigned sum = 0;
   for (int nearest = tile - 1; nearest >= 0;) {
-    const Word word = load(progress + 1 + max(nearest - lane, 0));
+    const int at = nearest - lane;
+    const Word word = at >= 0 ? load(progress + 1 + at) : kSumToEnd;
     const unsigned ends = __ballot_sync(~0u, word >= kSumToEnd), counting = ends ^ (ends - 1);
     if ((__ballot_sync(~0u, word < kOwnSum) & counting) != 0) continue;
     sum += __reduce_add_sync(~0u, (counting >> lane & 1) != 0 ? static_cast<unsigned>(word) : 0);
