@@ -1,20 +1,9 @@
 // The arithmetic of dsl/FROM_CUDA.md, as from_cuda_device_test.cc has the rest.
 #include "gtest/gtest.h"
-#include "heddle/heddle.h"
-#include "support/matchers.h"
+#include "runtime/from_cuda_compile.h"
 
 namespace heddle {
 namespace {
-
-template <class X>
-void use(const X&) {}
-
-template <class... P>
-void expect_compiles(const Kernel<P...>& kernel, const Signature& signature) {
-  const auto compiled = kernel.compile(
-      signature, CompileOptions{.block = {256, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
-  EXPECT_THAT(compiled, IsOk());
-}
 
 TEST(FromCudaArithmetic, Floats) {
   const auto kernel = define_kernel("floats(out, x, y, z, d)",

@@ -1,28 +1,14 @@
 // The kernel side of dsl/FROM_CUDA.md: what stands in its Heddle column stands here, between the
-// marks, where it is traced, verified and printed as PTX. from_cuda_page_test.cc compares the two.
+// marks, where it is traced, verified and assembled. from_cuda_page_test.cc compares the two.
 #include "gtest/gtest.h"
-#include "heddle/heddle.h"
-#include "support/matchers.h"
+#include "runtime/from_cuda_compile.h"
 
 namespace heddle {
 namespace {
 
-// Records an expression.
-template <class X>
-void use(const X&) {}
-
 using Floats = Tensor<float, 1>;
 using Ints = Tensor<int32_t, 1>;
 using Words = Tensor<uint32_t, 1>;
-
-template <class... P>
-void expect_compiles(const Kernel<P...>& kernel, const Signature& signature) {
-  const auto compiled = kernel.compile(
-      signature,
-      CompileOptions{
-          .block = {256, 1, 1}, .cluster = {2, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
-  EXPECT_THAT(compiled, IsOk());
-}
 
 const ArgumentSpec kAligned = tensor({kAny}).aligned(16);
 
