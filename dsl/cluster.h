@@ -2,9 +2,9 @@
 // shared memory (sm_90).
 //
 //   Shared<int32_t> bins(256);
-//   sync_cluster();                                             // all blocks run and have cleared
-//   theirs atomic_add(map_shared(bins, cluster_rank() ^ 1)(i), 1);     // in the other block's bins
-//   sync_cluster();                                             // before anybody reads, or ends
+//   sync_cluster();                                          // all run and have cleared their bins
+//   atomic_add(map_shared(bins, cluster_rank() ^ 1)(i), 1);  // in the other block's bins
+//   sync_cluster();                                          // before anybody reads, or ends
 //
 // The launch says how many blocks a cluster has: {.grid = 64, .block = 256, .cluster = 2}.
 #pragma once

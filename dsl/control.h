@@ -7,8 +7,7 @@
 //   If(p, [&] { out(i) = y; }).Else([&] { out(i) = 0; });
 //   Int k = While(Int(1), [&](Int k) { return k < n; }, [&](Int k) { return k * 2; });
 //   Switch(op, Case(0, [&] { … }), Case({1, 2}, [&] { … }), Default([&] { … }));
-//   for (Int i : range(n)) { If(x(i) == 0, [] { Break(); }); … }        // also Continue(),
-//   Return()
+//   for (Int i : range(n)) { If(x(i) == 0, [] { Break(); }); … }  // Continue, Return
 //
 // Bodies run once, while tracing. What they carry and return is anything Traced: one thing comes
 // back as itself, several as a std::tuple. A host `for` or `if` around traced code unrolls or

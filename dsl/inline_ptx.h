@@ -2,8 +2,8 @@
 //
 //   UInt r = inline_ptx<uint32_t>("lop3.b32 %0, %1, %2, %3, 0x96;", a, b, c);
 //   UInt s = inline_ptx<uint32_t>({"bfind.u32 %0, %1;", [](uint32_t x) { return top_bit(x); }}, a);
-//   auto [lo, hi] = inline_ptx<uint32_t, uint32_t>(PtxText("mov.b64 {%0, %1}, %2;").has_effects(),
-//   x);
+//   auto [lo, hi] = inline_ptx<uint32_t, uint32_t>("mov.b64 {%0, %1}, %2;", x);
+//   inline_ptx(PtxText("griddepcontrol.wait;").has_effects());
 //
 // %0, %1, … are the outputs and then the inputs, by type: 32-bit values are .b32 registers, 64-bit
 // ones .b64, 16-bit ones .b16, 8-bit ones the low byte of a .b32, a bool a predicate. %% is a

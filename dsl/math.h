@@ -5,8 +5,7 @@
 //   Half h = tanh(cast<half>(y));              // through f32
 //   auto [s, c] = sincos(y);                   // one reduction of the argument for both
 //   Float z = pow(x, 1.5f);                    // host numbers beside a value
-//   Float rough = fast::exp(x);                // what the special function unit gives
-//   (fast_math.h)
+//   Float rough = fast::exp(x);                // the special function unit's (fast_math.h)
 //
 // math.def lists the functions with their bounds, which tools/bench/math_ulp measures. Infinities,
 // NaN, signed zeros and subnormals are treated as C's Annex F says. The functions are made of

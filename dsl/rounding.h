@@ -3,8 +3,7 @@
 //
 //   Float low = mul(a, b, Rounding::down), high = mul(a, b, Rounding::up);
 //   Int nearest = cast<int>(x, Rounding::nearest);
-//   Float plain = add(mul(a, b, Rounding::nearest), c, Rounding::nearest);   // rounded twice: no
-//   fma
+//   Float plain = add(mul(a, b, Rounding::nearest), c, Rounding::nearest);  // twice: no fma
 //
 // CUDA's __fadd_rz and its kin.
 #pragma once

@@ -162,13 +162,13 @@ struct NumberOperators : CommonOperators<T> {
 template <class T>
 struct FloatOperators : NumberOperators<T> {
   HEDDLE_UNARY(sqrt, kSqrt)
-  HEDDLE_UNARY(rcp, kRcp)      // 1 / a, correctly rounded
-  HEDDLE_UNARY(rsqrt, kRsqrt)  // within 2 units in the last place; not for double
-  // The integer below, above, toward zero, and nearest (ties to even), as a float.
+  HEDDLE_UNARY(rcp, kRcp)            // 1 / a, correctly rounded
+  HEDDLE_UNARY(rsqrt, kRsqrt)        // within 2 units in the last place; not for double
   HEDDLE_UNARY(saturate, kSaturate)  // between 0 and 1; a NaN gives 0
   // A NaN operand gives a NaN, where min and max take the other one; not for double.
   HEDDLE_BINARY(min_nan, kMinNan)
   HEDDLE_BINARY(max_nan, kMaxNan)
+  // The integer below, above, toward zero, and nearest (ties to even), as a float.
   HEDDLE_UNARY(floor, kFloor)
   HEDDLE_UNARY(ceil, kCeil)
   HEDDLE_UNARY(trunc, kTrunc)

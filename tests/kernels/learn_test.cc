@@ -150,10 +150,10 @@ TEST_F(LearnTest, ScanLooksBackOverEachTileOnce) {
         progress[i + 1] = i == end ? kSumToEnd | sum : kOwnSum | own;
       }
       const Buffer memory = on_device(progress);
-      ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 32},
-                                as_tensor<uint64_t>(memory, {tile + 1}), tile,
-                                as_tensor<uint32_t>(y, {1})),
-                  IsOk());
+      ASSERT_THAT(
+          kernel.launch(stream, {.grid = 1, .block = 32}, as_tensor<uint64_t>(memory, {tile + 1}),
+                        tile, as_tensor<uint32_t>(y, {1})),
+          IsOk());
       EXPECT_EQ(y.download<uint32_t>(stream).value()[0], sum) << tile << ", " << end;
     }
   }

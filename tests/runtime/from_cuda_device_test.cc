@@ -176,6 +176,35 @@ TEST(FromCudaDevice, Memory) {
   expect_compiles(kernel, {kAligned, kAligned, pointer()});
 }
 
+TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
+  const std::vector<float> host_array(8, 1.0f);
+  const auto kernel = define_kernel("arrays(x, y)", [&](Tensor<const float, 1> x, Floats y) {
+    Shared<float> s(256);
+    // <page>
+    Constant<float> table(host_array);
+    Local<float> a(8);
+    Mbarrier bar(2);
+    bar.init(0, 1);
+    bar.arrive(0);
+    bar.expect_tx(0, 1024);
+    bar.wait(0, 0u);
+    fence_mbarrier_init();
+    bulk_load(s.at(0), x.at(0), 256, bar, 0);
+    fence_async();
+    bulk_store(y.at(0), s.at(0), 256);
+    bulk_commit();
+    bulk_wait();
+    decrease_registers(40);
+    increase_registers(232);
+    grid_dependency_wait();
+    grid_dependency_launch();
+    // </page>
+    a(thread_idx.x % 8) = table(thread_idx.x % 8);
+    y(0) = a(0);
+  });
+  expect_compiles(kernel, {kAligned, kAligned});
+}
+
 TEST(FromCudaDevice, Clusters) {
   const auto kernel = define_kernel("clusters(y)", [](Ints y) {
     Shared<int32_t> s(256);
