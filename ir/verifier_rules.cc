@@ -539,8 +539,8 @@ class RuleCheck {
     const auto is_wide_float = [](Scalar s) { return s == Scalar::kF32 || s == Scalar::kF64; };
     const bool to_integer = is_wide_float(from) && is_integer(to);
     const bool narrows = from == Scalar::kF64 && to == Scalar::kF32;
-    const bool from_integer =
-        is_integer(from) && (to == Scalar::kF32 || (to == Scalar::kF64 && info(from).bits == 64));
+    const bool from_integer = is_integer(from) && !info(from).storage_only &&
+                              (to == Scalar::kF32 || (to == Scalar::kF64 && info(from).bits == 64));
     if (to_integer || narrows || from_integer) return;
     error(
         absl::StrCat("'convert.rounded' does not convert ", info(from).name, " to ", info(to).name),

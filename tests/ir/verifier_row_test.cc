@@ -163,6 +163,10 @@ var.store %v, %f
         {"BitcastChangesTheWidth", R"(%a = bitcast %n : f64)",
          "2: 'bitcast' keeps the bits, but i32 has 32 and f64 has 64; use convert to keep the "
          "value instead"},
+        {"RoundedConversionThatRoundsNothing", R"(%a = convert %n : i16
+%b = convert.rounded %a {rounding = up} : f32)",
+         "3: 'convert.rounded' does not convert i16 to f32; use convert: nothing is rounded, or by "
+         "way of f32"},
         {"PackOfTwoTypes", R"(%a = pack %n, %f : vec<f32, 2>)",
          "2: operand 1 of 'pack' has elements of i32, but its result has f32; convert them to one "
          "type"},
