@@ -76,22 +76,14 @@ Bits mulhi(Scalar scalar, Scalar, Operands o) {
   return from_int(scalar, static_cast<uint64_t>(product >> width(scalar)));
 }
 
-// Whether the quotient and the remainder are specified.
-bool divides(Scalar scalar, Operands o) {
-  if (o[1] == 0) return false;
-  return !is_signed(scalar) || o[0] != sign_bit(scalar) || o[1] != mask(scalar);
-}
-
 Bits div(Scalar scalar, Scalar, Operands o) {
   if (is_float(scalar)) return in_float(scalar, o, [](auto a, auto b) { return a / b; });
-  if (!divides(scalar, o)) return std::nullopt;
   if (!is_signed(scalar)) return from_int(scalar, o[0] / o[1]);
   const int64_t quotient = to_signed(scalar, o[0]) / to_signed(scalar, o[1]);
   return from_int(scalar, static_cast<uint64_t>(quotient));
 }
 
 Bits rem(Scalar scalar, Scalar, Operands o) {
-  if (!divides(scalar, o)) return std::nullopt;
   if (!is_signed(scalar)) return from_int(scalar, o[0] % o[1]);
   const int64_t remainder = to_signed(scalar, o[0]) % to_signed(scalar, o[1]);
   return from_int(scalar, static_cast<uint64_t>(remainder));
@@ -362,10 +354,18 @@ constexpr std::array<Rule, kOpcodeCount> kRules = [] {
 
 }  // namespace
 
+bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits) {
+  const bool divides = opcode == Opcode::kDiv || opcode == Opcode::kRem;
+  if (!divides || !is_integer(operand)) return true;
+  if (bits[1] == 0) return false;
+  return !is_signed(operand) || bits[0] != sign_bit(operand) || bits[1] != mask(operand);
+}
+
 std::optional<uint64_t> fold_scalar(Opcode opcode, Scalar operand, Scalar result,
                                     absl::Span<const uint64_t> bits) {
   const Rule rule = kRules[static_cast<size_t>(opcode)];
-  return rule == nullptr ? std::nullopt : rule(operand, result, bits);
+  if (rule == nullptr || !is_specified(opcode, operand, bits)) return std::nullopt;
+  return rule(operand, result, bits);
 }
 
 }  // namespace heddle::ir

@@ -14,6 +14,10 @@
 
 namespace heddle::ir {
 
+// Whether ops.def says what the result is: it leaves integer division by zero, INT_MIN / -1 and
+// their remainders open. Operands as fold_scalar has them.
+bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits);
+
 // The result's bits, zero-extended. `operand` is the element type of the first operand in the row's
 // role T (of the only one, for conversions), `result` that of the result. Bits of a shift's count
 // are u32, of a choice's condition bool.
