@@ -291,6 +291,7 @@ Bits int_to_float(Scalar from, Scalar to, uint64_t bits) {
 }
 
 Bits convert(Scalar from, Scalar to, Operands o) {
+  if (from == to) return o[0];
   if (to == Scalar::kBool) {
     return is_float(from) ? Bits(!(float_value(from, o[0]) == 0)) : Bits(o[0] != 0);
   }

@@ -54,6 +54,8 @@ ValueId fold_convert(Folder& f, const Node& n) {
     // Only to floats that have all numbers of the first: a NaN that becomes an integer tells which
     // type it comes from.
     if (!widens(first, from.scalar) || !widens(first, n.type.scalar)) return kNoChange;
+    // A byte does not come back as it was: infinity is its largest number then, any NaN 0x7f.
+    if (bytes_of(n.type.scalar) == 1) return kNoChange;
     return f.make(Opcode::kConvert, {inner->a()}, n.type);
   }
   const bool integers = is_integer(first) && is_integer(from.scalar) && is_integer(n.type.scalar);

@@ -345,6 +345,8 @@ TEST(FoldScalar, NansAreMadeUpByNobody) {
   EXPECT_EQ(fold(Opcode::kMax, Scalar::kF32, {f32(1), nan}), f32(1));
   EXPECT_EQ(fold(Opcode::kSelect, Scalar::kF32, {1, nan, f32(1)}), nan);
   EXPECT_EQ(fold(Opcode::kBitcast, Scalar::kF32, Scalar::kU32, {nan}), nan);
+  EXPECT_EQ(fold(Opcode::kConvert, Scalar::kF32, Scalar::kF32, {nan}), nan);
+  EXPECT_EQ(fold(Opcode::kConvert, Scalar::kE5M2, Scalar::kE5M2, {0x7C}), 0x7Cu);  // infinity
   EXPECT_EQ(fold(Opcode::kEq, Scalar::kF32, Scalar::kBool, {nan, nan}), 0u);
   EXPECT_EQ(fold(Opcode::kNe, Scalar::kF32, Scalar::kBool, {nan, nan}), 1u);
   EXPECT_EQ(fold(Opcode::kGe, Scalar::kF32, Scalar::kBool, {nan, nan}), 0u);
@@ -409,6 +411,20 @@ TEST(FoldScalar, IntegersToFloatsRoundOnce) {
             double_to_bf16(0x1.02p60));
   EXPECT_EQ(fold(Opcode::kConvert, Scalar::kI32, Scalar::kF16, {65520}), 0x7C00u);
   EXPECT_EQ(fold(Opcode::kConvert, Scalar::kF64, Scalar::kF16, {f64(0x1.002000001p0)}), 0x3C01u);
+}
+
+TEST(FoldScalar, DivisionsAreSpecifiedButForAFew) {
+  const uint64_t least = 0x80000000, minus_one = 0xFFFFFFFF;
+  for (const Opcode opcode : {Opcode::kDiv, Opcode::kRem}) {
+    EXPECT_FALSE(is_specified(opcode, Scalar::kI32, {5, 0}));
+    EXPECT_FALSE(is_specified(opcode, Scalar::kU64, {5, 0}));
+    EXPECT_FALSE(is_specified(opcode, Scalar::kI32, {least, minus_one}));
+    EXPECT_TRUE(is_specified(opcode, Scalar::kU32, {least, minus_one}));
+    EXPECT_TRUE(is_specified(opcode, Scalar::kI64, {least, minus_one}));
+    EXPECT_TRUE(is_specified(opcode, Scalar::kI32, {least, 1}));
+  }
+  EXPECT_TRUE(is_specified(Opcode::kDiv, Scalar::kF32, {0, 0}));
+  EXPECT_TRUE(is_specified(Opcode::kMul, Scalar::kI32, {least, minus_one}));
 }
 
 TEST(FoldScalar, EveryOtherOpIsLeftAlone) {

@@ -75,6 +75,8 @@ TEST(Fold, ConstantsOfEveryKind) {
   EXPECT_EQ(ints("%r = convert %n1 : u32"), "4294967295");
   EXPECT_EQ(floats("%r = add %one, %two : f32"), "3.0");
   EXPECT_EQ(floats("%r = convert %three : i32"), "3");
+  EXPECT_EQ(ints("%i = const -3 : i8\n%r = convert %i : i32"), "-3");
+  EXPECT_EQ(ints("%i = const -3 : i16\n%r = convert %i : u32"), "4294967293");
   EXPECT_EQ(floats("%r = lt %nan, %one : bool"), "false");
   EXPECT_EQ(folded("%t = const 2.5 : vec<f32, 4>\n%r = add %t, %t : vec<f32, 4>\n"), "5.0...");
 }
@@ -277,6 +279,8 @@ TEST(Fold, Conversions) {
   EXPECT_EQ(ints("%t = convert %f : f64\n%r = convert %t : i32"),  // NaN: 2^31, not 0
             "convert.i32(convert.f64(f))");
   EXPECT_EQ(ints("%t = convert %d : f32\n%r = convert %t : f16"), "convert.f16(convert.f32(d))");
+  EXPECT_EQ(ints("%i = convert %f : e5m2\n%t = convert %i : f16\n%r = convert %t : e5m2"),
+            "convert.e5m2(convert.f16(convert.e5m2(f)))");  // infinity: 57344
   EXPECT_EQ(ints("%t = bitcast %f : u32\n%r = bitcast %t : f32"), "f");
   EXPECT_EQ(ints("%t = bitcast %f : u32\n%r = bitcast %t : i32"), "bitcast.i32(f)");
 }
