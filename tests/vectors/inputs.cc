@@ -197,12 +197,13 @@ class Generator {
     const int width = ir::info(scalar).bits;
     if (before.size() == 2 && is_float(scalar)) {
       const double product = float_value(scalar, before[0]) * float_value(scalar, before[1]);
-      return (ir::float_bits(scalar, -product) + below(2)) & mask(width);
+      // Which NaN it would be is the compiler's choice.
+      if (product == product) return (ir::float_bits(scalar, -product) + below(2)) & mask(width);
     }
     const uint64_t last = before.back();
     const uint64_t negative = is_float(scalar) ? last ^ bit(width - 1) : ~last + 1;
-    const uint64_t near = (one_in(2) ? last : negative) + below(5) - 2;
-    return near & mask(width);
+    const uint64_t near = one_in(2) ? last : negative;
+    return (near + below(5) - 2) & mask(width);
   }
 
   Column random_tuple() {
