@@ -4,7 +4,7 @@
 //
 // Each of n bodies (x, y, z, mass) feels all others: n² interactions over n loads. A block reads a
 // tile of bodies together, one a thread, and every thread then meets the whole tile in shared
-// memory, where one word for all threads of a warp is one access. The inner loop is staged 16
+// memory, where one word for all threads of a warp is one access. The inner loop is staged 64
 // interactions at a time: a host loop inside a kernel's loop unrolls it.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace heddle::learn {
 
 inline constexpr int kBodies = 256;  // in a tile, and threads in a block
-inline constexpr int kUnroll = 16;
+inline constexpr int kUnroll = 64;
 inline constexpr float kSoftening2 = 1e-4f;  // keeps close encounters finite
 
 struct Vec3 {

@@ -44,7 +44,7 @@ inline void scan_body(Tensor<const uint32_t, 1> x, Tensor<uint32_t, 1> y, Progre
   Shared<uint32_t> ticket(1), before_tile(1), warp_sums(kScanWarps);
   If(thread_idx.x == 0, [&] { ticket(0) = cast<uint32_t>(atomic_add(progress(0), 1)); });
   sync_threads();
-  Int tile = bitcast<int32_t>(UInt(ticket(0))), n = x.shape(0);
+  Int tile = bitcast<int32_t>(UInt(ticket(0))), n = x.shape(0), warp = lane_id() % kScanWarps;
   Int first = tile * kScanTile + warp_id() * kWarpPart + lane_id() * 4;
   Var<uint32_t> warp_sum(0);
   std::vector<Vec<uint32_t, 4>> sums;
@@ -59,7 +59,6 @@ inline void scan_body(Tensor<const uint32_t, 1> x, Tensor<uint32_t, 1> y, Progre
   }
   If(lane_id() == 0, [&] { warp_sums(warp_id()) = warp_sum; });
   sync_threads();
-  Int warp = lane_id() % kScanWarps;
   UInt before_warp = warp_reduce(select(warp < warp_id(), warp_sums(warp), 0), plus(), kScanWarps);
   UInt tile_sum = warp_reduce(warp_sums(warp), plus(), kScanWarps);
   If(warp_id() == 0, [&] {

@@ -10,15 +10,18 @@
 #include "heddle/kernels/learn/08_scan.h"
 #include "heddle/kernels/learn/09_spmv.h"
 #include "heddle/kernels/learn/10_pi.h"
+#include "heddle/kernels/learn/11_stencil.h"
+#include "heddle/kernels/learn/12_cluster_histogram.h"
 #include "heddle/runtime/registry.h"
 
 namespace heddle::learn {
 namespace {
 
 KernelEntry entry(const char* name, const char* summary, const ir::KernelSource& source,
-                  const Signature& signature, const Extent3& block) {
+                  const Signature& signature, const Extent3& block, int cluster = 1) {
   CompileOptions options;
   options.block = {static_cast<int>(block.x), static_cast<int>(block.y), static_cast<int>(block.z)};
+  options.cluster = {cluster, 1, 1};
   return {.name = name,
           .summary = summary,
           .variant = [=, &source](const Settings&) -> absl::StatusOr<Variant> {
@@ -28,6 +31,7 @@ KernelEntry entry(const char* name, const char* summary, const ir::KernelSource&
 
 const ArgumentSpec kVector = tensor({kAny}).aligned(16);
 const ArgumentSpec kMatrix = tensor({kAny, kAny}).aligned(16);
+const ArgumentSpec kVolume = tensor({kAny, kAny, kAny}).aligned(16);
 const ArgumentSpec kBodies4 = tensor({kAny, 4}).aligned(16);
 const Extent3 kSortBlock = kSortThreads;
 
@@ -58,6 +62,11 @@ const Registered registered[] = {
                      {kVector, kVector, kVector, kVector, kVector}, spmv_shape(1).block)),
     Registered(entry("monte_carlo_pi", "points within the quarter circle", monte_carlo_pi.source(),
                      {kVector, scalar(), scalar()}, pi_shape(1).block)),
+    Registered(entry("stencil", "weighted sums of neighbours in three dimensions", stencil.source(),
+                     {kVolume, kVolume}, stencil_shape(1, 1).block)),
+    Registered(entry("cluster_histogram", "how often each 16-bit value occurs, by clusters",
+                     cluster_histogram.source(), {kVector, kVector},
+                     cluster_histogram_shape(1).block, kClusterBlocks)),
 };
 
 }  // namespace

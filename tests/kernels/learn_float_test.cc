@@ -8,6 +8,7 @@
 #include "heddle/kernels/learn/04_nbody.h"
 #include "heddle/kernels/learn/05_mandelbrot.h"
 #include "heddle/kernels/learn/06_black_scholes.h"
+#include "heddle/kernels/learn/11_stencil.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 
@@ -123,10 +124,39 @@ TEST(LearnFloatTest, BlackScholes) {
       const double d1 = (std::log(s / x) + (rate + volatility * volatility / 2) * t) / spread;
       const double discounted = x * std::exp(-rate * t);
       const double expected = s * normal(d1) - discounted * normal(d1 - spread);
-      // The polynomial is good to 7.5e-8, the functions to some units of 2^-24.
+      // The polynomial is good to 7.5e-8, the functions to units of 2^-24.
       const double error = (s + discounted) * 4e-7;
       ASSERT_NEAR(call[i], expected, error) << i;
       ASSERT_NEAR(put[i], expected - s + discounted, error) << i;
+    }
+  }
+}
+
+// The same roundings on the host: every sum is the same.
+TEST(LearnFloatTest, Stencil) {
+  const Stream stream = test_device().create_stream().value();
+  const int64_t sizes[][3] = {{1, 1, 4}, {3, 16, 32}, {2, 17, 36}, {5, 35, 68}};
+  for (const auto& size : sizes) {
+    const int64_t planes = size[0], rows = size[1], columns = size[2], frame = 2 * kReach;
+    const int64_t row_step = columns + frame, plane_step = (rows + frame) * row_step;
+    const std::vector<float> x = random_floats((planes + frame) * plane_step, -1, 1, 1);
+    const Buffer x_memory = on_device(x);
+    const Buffer y_memory = on_device(std::vector<float>(planes * rows * columns));
+    ASSERT_THAT(stencil.launch(stream, stencil_shape(rows, columns),
+                               as_tensor<const float>(
+                                   x_memory, {planes + frame, rows + frame, columns + frame}),
+                               as_tensor<float>(y_memory, {planes, rows, columns})),
+                IsOk());
+    const std::vector<float> y = y_memory.download<float>(stream).value();
+    for (int64_t at = 0; at < planes * rows * columns; ++at) {
+      const int64_t z = at / (rows * columns), i = at / columns % rows, j = at % columns;
+      const float* const c = &x[(z + kReach) * plane_step + (i + kReach) * row_step + j + kReach];
+      float sum = kWeights[0] * *c;
+      for (int64_t k = 1; k <= kReach; ++k) {
+        const float across = (c[-k * row_step] + c[k * row_step]) + (c[-k] + c[k]);
+        sum = std::fma(kWeights[k], across + (c[-k * plane_step] + c[k * plane_step]), sum);
+      }
+      ASSERT_EQ(y[at], sum) << z << ", " << i << ", " << j;
     }
   }
 }

@@ -17,6 +17,7 @@
 #include "heddle/kernels/learn/08_scan.h"
 #include "heddle/kernels/learn/09_spmv.h"
 #include "heddle/kernels/learn/10_pi.h"
+#include "heddle/kernels/learn/12_cluster_histogram.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 
@@ -91,6 +92,26 @@ TEST_F(LearnTest, Histogram) {
         histogram.launch(stream, histogram_shape(3), as_tensor<const uint32_t>(words_memory, {n}),
                          as_tensor<uint32_t>(bins, {kBins})),
         IsOk());
+    EXPECT_EQ(bins.download<uint32_t>(stream).value(), expected);
+  }
+}
+
+TEST_F(LearnTest, ClusterHistogram) {
+  if (!test_device().info().cluster_launch) GTEST_SKIP() << "this device has no clusters";
+  for (const int64_t n : {1, 1000, 5003}) {
+    std::vector<uint32_t> words = random_words(n);
+    for (int64_t i = 0; i < n / 2; ++i) words[i] = 0xFFFF0007;  // many threads, two counters
+    std::vector<uint32_t> expected(kValues);
+    for (const uint32_t word : words) {
+      ++expected[word & 0xFFFF];
+      ++expected[word >> 16];
+    }
+    const Buffer words_memory = on_device(words);
+    const Buffer bins = on_device(std::vector<uint32_t>(kValues));
+    ASSERT_THAT(cluster_histogram.launch(stream, cluster_histogram_shape(2),
+                                         as_tensor<const uint32_t>(words_memory, {n}),
+                                         as_tensor<uint32_t>(bins, {kValues})),
+                IsOk());
     EXPECT_EQ(bins.download<uint32_t>(stream).value(), expected);
   }
 }

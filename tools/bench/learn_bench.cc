@@ -17,6 +17,8 @@
 #include "heddle/kernels/learn/08_scan.h"
 #include "heddle/kernels/learn/09_spmv.h"
 #include "heddle/kernels/learn/10_pi.h"
+#include "heddle/kernels/learn/11_stencil.h"
+#include "heddle/kernels/learn/12_cluster_histogram.h"
 
 namespace heddle::bench {
 namespace {
@@ -27,8 +29,9 @@ class Bench {
       : device_(device), stream_(take(device.create_stream())), folder_(std::move(folder)) {}
 
   nlohmann::ordered_json all() {
-    return {saxpy(),         transpose(),    histogram(), nbody(), mandelbrot(),
-            black_scholes(), bitonic_sort(), scan(),      spmv(),  monte_carlo_pi()};
+    return {saxpy(),      transpose(),      histogram(),    nbody(),
+            mandelbrot(), black_scholes(),  bitonic_sort(), scan(),
+            spmv(),       monte_carlo_pi(), stencil(),      cluster_histogram()};
   }
 
  private:
@@ -142,6 +145,10 @@ class Bench {
                    });
   }
 
+  // The two sides' exp, log and quotients differ by what dsl/math.def and CUDA's documentation
+  // allow: exp 1.25 and 2 units in the last place, log 0.95 and 1.5, quotients 0.5 and 2. Through
+  // the formula, together with the roundings that follow, that is at most 8.0e-5 in a call of up to
+  // 29 and 1.02e-4 in a put of up to 92, for these prices.
   nlohmann::ordered_json black_scholes() {
     const int n = 1 << 25;
     const Buffer price = floats(n, 5, 30), strike = floats(n + 7, 1, 100),
@@ -149,7 +156,7 @@ class Bench {
     const Function twin = function("black_scholes", "black_scholes");
     const LaunchShape shape = learn::black_scholes_shape(n);
     return compare(
-        "black_scholes", std::to_string(n), {4l * n, 4l * n}, 2e-6, [&](Buffer* out, bool ours) {
+        "black_scholes", std::to_string(n), {4l * n, 4l * n}, 2.8e-6, [&](Buffer* out, bool ours) {
           if (!ours) {
             return launch(stream_, twin, shape, 0.02f, 0.3f, address(price), address(strike),
                           address(years), address(out[0]), address(out[1]), n);
@@ -240,6 +247,35 @@ class Bench {
                      if (!ours) return launch(stream_, twin, shape, address(out[0]), n, 42u);
                      check(learn::monte_carlo_pi.launch(stream_, shape,
                                                         as_tensor<uint64_t>(out[0], {1}), n, 42u));
+                   });
+  }
+
+  nlohmann::ordered_json stencil() {
+    const int n = 512, framed = n + 2 * learn::kReach;
+    const Buffer x = floats(int64_t{framed} * framed * framed, -1, 1);
+    const Function twin = function("stencil", "stencil");
+    const LaunchShape shape = learn::stencil_shape(n, n);
+    return compare("stencil", "512 × 512 × 512", {4l * n * n * n}, 0, [&](Buffer* out, bool ours) {
+      if (!ours) return launch(stream_, twin, shape, address(x), address(out[0]), n, n, n);
+      check(learn::stencil.launch(stream_, shape,
+                                  as_tensor<const float>(x, {framed, framed, framed}),
+                                  as_tensor<float>(out[0], {n, n, n})));
+    });
+  }
+
+  nlohmann::ordered_json cluster_histogram() {
+    const int n = (1 << 26) + 5;
+    const Buffer words = random_words(device_, stream_, n);
+    const Function twin = function("cluster_histogram", "cluster_histogram");
+    const LaunchShape shape = learn::cluster_histogram_shape(device_.info().sm_count / 2);
+    return compare("cluster_histogram", std::to_string(n) + " words", {4l * learn::kValues}, 0,
+                   [&](Buffer* out, bool ours) {
+                     if (!ours) {
+                       return launch(stream_, twin, shape, address(words), address(out[0]), n);
+                     }
+                     check(learn::cluster_histogram.launch(
+                         stream_, shape, as_tensor<const uint32_t>(words, {n}),
+                         as_tensor<uint32_t>(out[0], {learn::kValues})));
                    });
   }
 

@@ -55,12 +55,27 @@ def host_table(launch, compile_costs, interp, compile_time):
     return lines
 
 
+def learn_table(data):
+    lines = ["The programs of `kernels/learn` beside twins in CUDA C++ by the same method, compiled with "
+             f"`nvcc {data['flags']}`", f"({data['nvcc']}; {data['gpu']}, driver {data['driver']}, {data['date']}). "
+             "Lines are lines of code: of ours, and of the", "kernels of the public program that it follows "
+             "(`tools/bench/learn/originals.json`).", "",
+             "| Program | Size | Lines, ours / original's | Heddle | nvcc | ours / nvcc's time |", "|---|---|---|---|---|---|"]
+    for f in data["figures"]:
+        lines.append(f"| `{f['program']}` | {f['size']} | {f['lines']} / {f['original_lines']} | {f['heddle_us']:.1f} µs "
+                     f"| {f['nvcc_us']:.1f} µs | {f['ratio']:.2f} |")
+    return lines
+
+
 def main():
     lines = []
     row_sum = load("row_sum")
     if row_sum:
         lines += row_sum_table(row_sum) + [""]
     lines += host_table(load("launch"), load("compile"), load("interp"), load("compile_time"))
+    learn = load("learn")
+    if learn:
+        lines += [""] + learn_table(learn)
     with open(README) as file:
         text = file.read()
     body = "<!-- figures -->\n" + "\n".join(lines) + "\n<!-- /figures -->"
