@@ -45,13 +45,15 @@ inline void stencil_body(Tensor<const float, 3> x, Tensor<float, 3> y) {
     c[2 * kReach] = x(z + 2 * kReach, own_row, own_column);
     copy_async_wait(1);  // this plane is complete, the next may not be
     sync_threads();
-    Var<float> sum(kWeights[0] * c[kReach]);
-    for (int k = 1; k <= kReach; ++k) {
-      const auto at = [&](const Int& r, const Int& s) { return Float(tiles(z & 1, r, s)); };
-      Float across = (at(i - k, j) + at(i + k, j)) + (at(i, j - k) + at(i, j + k));
-      sum = fma(kWeights[k], across + (c[kReach - k] + c[kReach + k]), sum);
-    }
-    If(writes, [&] { y(z, row + thread_idx.y, column + thread_idx.x) = sum; });
+    If(writes, [&] {
+      Var<float> sum(kWeights[0] * c[kReach]);
+      for (int k = 1; k <= kReach; ++k) {
+        const auto at = [&](const Int& r, const Int& s) { return Float(tiles(z & 1, r, s)); };
+        Float across = (at(i - k, j) + at(i + k, j)) + (at(i, j - k) + at(i, j + k));
+        sum = fma(kWeights[k], across + (c[kReach - k] + c[kReach + k]), sum);
+      }
+      y(z, row + thread_idx.y, column + thread_idx.x) = sum;
+    });
     for (int k = 0; k < 2 * kReach; ++k) c[k] = c[k + 1];
     sync_threads();  // all have read the tile that the next trip fills
   }

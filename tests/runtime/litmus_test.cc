@@ -89,7 +89,8 @@ std::vector<std::string> accesses(const std::string& ptx, bool places) {
   std::vector<std::string> found;
   for (absl::string_view line : absl::StrSplit(ptx, '\n')) {
     line = absl::StripLeadingAsciiWhitespace(line);
-    if (absl::StartsWith(line, "fence.") || absl::StrContains(line, ".global.")) {
+    const bool access = absl::StrContains(line, ".global.") && !absl::StartsWith(line, "cvta.");
+    if (access || absl::StartsWith(line, "fence.")) {
       found.push_back(normal_access(line, places));
     }
   }
