@@ -86,7 +86,7 @@ void Emitter::emit_atomic_access(OpId id, const Op& op) {
                                         scope_of(op), ".", state_space(type(op.operands[0])), ".",
                                         is_byte ? "u8" : info(reg.reg_class).type, " ");
   if (loads) return out_->instruction(head, reg, ", ", at);
-  out_->instruction(head, at, ", ", in_register(reg));
+  out_->instruction(head, at, ", ", reg);
 }
 
 void Emitter::emit_prefetch(OpId id, const Op& op) {

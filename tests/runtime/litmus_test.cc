@@ -167,7 +167,8 @@ TEST(LitmusTest, NothingIsMergedAcrossAnOrder) {
        {"st.weak x 1; st.release y 1; st.weak x 1", "st.weak x 1; st.release y 1; st.weak x 2",
         "ld.weak x; ld.acquire y; ld.weak x; fence.acq_rel; ld.weak x",
         "st.weak x 1; ld.acquire y; ld.weak x", "ld.relaxed x; ld.relaxed x",
-        "st.relaxed x 1; st.relaxed x 1; ld.relaxed x", "fence.sc; fence.acq_rel; fence.sc",
+        "st.relaxed x 1; st.relaxed x 1; ld.relaxed x",
+        "st.weak x 1; fence.sc; fence.acq_rel; fence.sc; st.weak x 2",
         "ld.weak x; atom.acquire y 0; ld.weak x; atom.release y 1; st.weak x 1"}) {
     EXPECT_EQ(texts(thread), meant({thread}, "gpu", true)) << thread;
   }
