@@ -75,7 +75,8 @@ Value<T> atomic_cas(detail::ElementRef<T>&& place, detail::ArgOf<T> expected,
 }
 
 // A read of one element that sees what others write to it: relaxed or acquire; and a write: relaxed
-// or release. Of any type but bool.
+// or release. Of any type but bool. A plain read that races with a write may give, even behind an
+// acquire, what an earlier one gave.
 template <class T>
 Value<T> atomic_load(detail::ElementRef<T>&& place, MemoryOrder order = MemoryOrder::relaxed,
                      MemoryScope scope = MemoryScope::gpu) {

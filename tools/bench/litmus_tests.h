@@ -54,12 +54,15 @@ inline const std::vector<LitmusTest>& litmus_tests() {
        "",
        {"10"},
        nullptr},
+      // The first read races with the write. The model's axioms forbid 010 none the less, but ptxas
+      // (13.0, in CUDA C++ too) merges weak reads on both sides of an acquiring one, where only a
+      // race can tell.
       {"MP",
        "weak data read before and after",
        {"st.weak x 1; st.release y 1", "ld.weak x; ld.acquire y; ld.weak x"},
        "",
-       {".10"},
-       nullptr},
+       {},
+       "010"},
       {"MP",
        "fences",
        {"st.relaxed x 1; fence.acq_rel; st.relaxed y 1",
