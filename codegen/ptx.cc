@@ -106,6 +106,7 @@ PtxModule Emitter::assemble_module() {
   text.lines(header());
   text.append(entry_text_);
   text.append(body_);
+  text.append(cold_);
   text.line("}");
   PtxModule module;
   module.entry = name_;
@@ -376,7 +377,11 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kSetMaxRegisters:
       return emit_set_max_registers(op);
     case Opcode::kAssumeUniform:
+    case Opcode::kAssumeRange:
+    case Opcode::kExpect:
       return rename(op);
+    case Opcode::kUnreachable:
+      return;
     case Opcode::kCopyAsync:
       return emit_copy_async(id, op);
     case Opcode::kCopyCommit:

@@ -64,8 +64,11 @@ void Emitter::emit_regular(const Op& op) {
   if (instruction.in_float32 || (is_packed(t) && !whole_registers)) {
     return emit_in_halves(op, instruction);
   }
-  const std::string mnemonic =
-      rounded(whole_registers ? instruction.packed : instruction.scalar, op);
+  const bool flushes = op.attr_or(ir::AttrKey::kFtz, 0) != 0;
+  const std::string mnemonic = rounded(whole_registers ? instruction.packed
+                                       : flushes       ? instruction.flushing
+                                                       : instruction.scalar,
+                                       op);
   Operand* const d = define(op.result());
   const int count = layout_of(t).count;
   absl::InlinedVector<Spelled, 3> operands(op.operands.size());

@@ -1,4 +1,6 @@
 // Loops and branches.
+#include <utility>
+
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
 
@@ -102,6 +104,7 @@ void Emitter::emit_for(OpId id, const Op& op) {
                       bound.backwards ? stop : first);
   }
   if (!trips.exactly_one) put_label(top);
+  if (op.attr_or(ir::AttrKey::kUnroll, 0) == 1) out_->instruction(".pragma \"nounroll\"");
   emit_region(op.regions[0]);
   const Op& yield = kernel_.op(kernel_.terminator(op.regions[0]));
   at(id);
@@ -169,30 +172,69 @@ bool Emitter::is_empty(RegionId region, const Op& op) {
   return true;
 }
 
+bool Emitter::is_unreachable(RegionId region) const {
+  for (const OpId id : kernel_.ops(region)) {
+    if (kernel_.op(id).opcode == Opcode::kUnreachable) return true;
+  }
+  return false;
+}
+
+// The branch that the program expects hardly ever to run; kNone where it says nothing.
+ir::RegionId Emitter::cold_branch(const Op& op) const {
+  const Op* const condition = kernel_.def(op.operands[0]);
+  if (condition == nullptr || condition->opcode != Opcode::kExpect) return ir::RegionId::kNone;
+  return op.regions[*condition->attr(ir::AttrKey::kLikely) != 0 ? 1 : 0];
+}
+
+void Emitter::emit_branch(OpId id, RegionId region) {
+  emit_region(region);
+  const OpId end = kernel_.terminator(region);
+  if (valid(end)) move_values(id, kernel_.op(id).results, kernel_.op(end).operands);
+}
+
+// Behind the kernel's end, where it is in nobody's way.
+void Emitter::emit_out_of_line(OpId id, RegionId region, Label start, Label end) {
+  PtxText text;
+  PtxText* const around = std::exchange(out_, &text);
+  loc_ = ir::LocId::kNone;  // each text says its places itself
+  put_label(start);
+  emit_branch(id, region);
+  jump(end);
+  out_ = around;
+  loc_ = ir::LocId::kNone;
+  cold_.append(text);
+}
+
 void Emitter::emit_if(OpId id, const Op& op) {
   const ValueId condition = op.operands[0];
   for (const ValueId result : op.results) define(result);
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    if (is_unreachable(op.regions[i])) return emit_branch(id, op.regions[1 - i]);
+  }
   const bool has_then = !is_empty(op.regions[0], op);
   const bool has_else = !is_empty(op.regions[1], op);
   if (!has_then && !has_else) return;
   const Operand predicate = in_register(elements(condition)[0]);
   const bool uniform = warp_agrees({condition});
-  const auto emit_branch = [&](RegionId region) {
-    emit_region(region);
-    const OpId end = kernel_.terminator(region);
-    if (valid(end)) move_values(id, op.results, kernel_.op(end).operands);
-  };
   const Label end = new_label();
-  if (has_then && has_else) {
+  const RegionId cold = cold_branch(op);
+  const bool cold_then = has_then && cold == op.regions[0];
+  const bool cold_else = has_else && cold == op.regions[1];
+  if (cold_then || cold_else) {
+    const Label start = new_label();
+    branch(predicate, cold_then, start, uniform);
+    if (cold_then ? has_else : has_then) emit_branch(id, op.regions[cold_then ? 1 : 0]);
+    emit_out_of_line(id, cold, start, end);
+  } else if (has_then && has_else) {
     const Label otherwise = new_label();
     branch(predicate, false, otherwise, uniform);
-    emit_branch(op.regions[0]);
+    emit_branch(id, op.regions[0]);
     jump(end);
     put_label(otherwise);
-    emit_branch(op.regions[1]);
+    emit_branch(id, op.regions[1]);
   } else {
     branch(predicate, has_else, end, uniform);
-    emit_branch(op.regions[has_then ? 0 : 1]);
+    emit_branch(id, op.regions[has_then ? 0 : 1]);
   }
   put_label(end);
 }

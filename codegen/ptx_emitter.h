@@ -269,6 +269,10 @@ class Emitter {
   void emit_for(OpId id, const Op& op);
   void emit_while(OpId id, const Op& op);
   void emit_if(OpId id, const Op& op);
+  void emit_branch(OpId id, RegionId region);
+  void emit_out_of_line(OpId id, RegionId region, Label start, Label end);
+  bool is_unreachable(RegionId region) const;
+  RegionId cold_branch(const Op& op) const;
   struct Bound {
     bool backwards;      // the step is negative
     bool compare_next;   // i + step cannot wrap
@@ -330,6 +334,7 @@ class Emitter {
 
   PtxText entry_text_;
   PtxText body_;
+  PtxText cold_;  // branches that hardly ever run, behind the kernel's end
   PtxText* out_ = &body_;
   std::array<std::optional<Operand>, kEntryCount> entry_values_;
   absl::flat_hash_map<int, Operand> slot_values_;

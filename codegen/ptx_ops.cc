@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "heddle/ir/check.h"
 
@@ -32,8 +33,8 @@ constexpr TypeSpelling kSpellings[ir::kScalarCount] = {
 };
 
 // $ is the type (s32, f16, or f16x2 on packed registers), # its width without a type (b32), @ the
-// signed type of that width, % the op's rounding. ~ computes in f32. An empty cell is irregular, or
-// not an op.
+// signed type of that width, % the op's rounding, ^ the place of .ftz. ~ computes in f32. An empty
+// cell is irregular, or not an op.
 //
 // `.rn` stands wherever PTX allows it: without it ptxas fuses a mul and an add on its own.
 struct Row {
@@ -41,39 +42,39 @@ struct Row {
   absl::string_view boolean, integer, half, single, twice;  // half: f16 and bf16
 };
 constexpr Row kRows[] = {
-    {Opcode::kAdd, "", "add.$", "add.rn.$", "add.rn.$", "add.rn.$"},
-    {Opcode::kSub, "", "sub.$", "sub.rn.$", "sub.rn.$", "sub.rn.$"},
-    {Opcode::kMul, "", "mul.lo.$", "mul.rn.$", "mul.rn.$", "mul.rn.$"},
-    {Opcode::kFma, "", "mad.lo.$", "fma.rn.$", "fma.rn.$", "fma.rn.$"},
+    {Opcode::kAdd, "", "add.$", "add.rn.$", "add.rn^.$", "add.rn.$"},
+    {Opcode::kSub, "", "sub.$", "sub.rn.$", "sub.rn^.$", "sub.rn.$"},
+    {Opcode::kMul, "", "mul.lo.$", "mul.rn.$", "mul.rn^.$", "mul.rn.$"},
+    {Opcode::kFma, "", "mad.lo.$", "fma.rn.$", "fma.rn^.$", "fma.rn.$"},
     {Opcode::kMulHi, "", "mul.hi.$", "", "", ""},
-    {Opcode::kDiv, "", "div.$", "~div.rn.f32", "div.rn.$", "div.rn.$"},
+    {Opcode::kDiv, "", "div.$", "~div.rn.f32", "div.rn^.$", "div.rn.$"},
     {Opcode::kRem, "", "rem.$", "", "", ""},
-    {Opcode::kMin, "", "min.$", "min.$", "min.$", "min.$"},
-    {Opcode::kMax, "", "max.$", "max.$", "max.$", "max.$"},
+    {Opcode::kMin, "", "min.$", "min.$", "min^.$", "min.$"},
+    {Opcode::kMax, "", "max.$", "max.$", "max^.$", "max.$"},
     {Opcode::kNeg, "", "neg.@", "", "", ""},
     {Opcode::kAbs, "", "", "abs.$", "abs.$", "abs.$"},
-    {Opcode::kSqrt, "", "", "~sqrt.rn.f32", "sqrt.rn.$", "sqrt.rn.$"},
-    {Opcode::kRcp, "", "", "~rcp.rn.f32", "rcp.rn.$", "rcp.rn.$"},
-    {Opcode::kExp2, "", "", "~ex2.approx.f32", "ex2.approx.$", ""},
-    {Opcode::kRsqrt, "", "", "~rsqrt.approx.f32", "rsqrt.approx.$", ""},
-    {Opcode::kLog2, "", "", "~lg2.approx.f32", "lg2.approx.$", ""},
-    {Opcode::kSinApprox, "", "", "~sin.approx.f32", "sin.approx.$", ""},
-    {Opcode::kCosApprox, "", "", "~cos.approx.f32", "cos.approx.$", ""},
+    {Opcode::kSqrt, "", "", "~sqrt.rn.f32", "sqrt.rn^.$", "sqrt.rn.$"},
+    {Opcode::kRcp, "", "", "~rcp.rn.f32", "rcp.rn^.$", "rcp.rn.$"},
+    {Opcode::kExp2, "", "", "~ex2.approx.f32", "ex2.approx^.$", ""},
+    {Opcode::kRsqrt, "", "", "~rsqrt.approx.f32", "rsqrt.approx^.$", ""},
+    {Opcode::kLog2, "", "", "~lg2.approx.f32", "lg2.approx^.$", ""},
+    {Opcode::kSinApprox, "", "", "~sin.approx.f32", "sin.approx^.$", ""},
+    {Opcode::kCosApprox, "", "", "~cos.approx.f32", "cos.approx^.$", ""},
     {Opcode::kTanhApprox, "", "", "~tanh.approx.f32", "tanh.approx.$", ""},
-    {Opcode::kSaturate, "", "", "~cvt.sat.f32.f32", "cvt.sat.$.$", "cvt.sat.$.$"},
-    {Opcode::kMinNan, "", "", "min.NaN.$", "min.NaN.$", ""},
-    {Opcode::kMaxNan, "", "", "max.NaN.$", "max.NaN.$", ""},
-    {Opcode::kAddRounded, "", "", "", "add.%.$", "add.%.$"},
-    {Opcode::kSubRounded, "", "", "", "sub.%.$", "sub.%.$"},
-    {Opcode::kMulRounded, "", "", "", "mul.%.$", "mul.%.$"},
-    {Opcode::kDivRounded, "", "", "", "div.%.$", "div.%.$"},
-    {Opcode::kFmaRounded, "", "", "", "fma.%.$", "fma.%.$"},
-    {Opcode::kSqrtRounded, "", "", "", "sqrt.%.$", "sqrt.%.$"},
-    {Opcode::kRcpRounded, "", "", "", "rcp.%.$", "rcp.%.$"},
-    {Opcode::kFloor, "", "", "~cvt.rmi.f32.f32", "cvt.rmi.$.$", "cvt.rmi.$.$"},
-    {Opcode::kCeil, "", "", "~cvt.rpi.f32.f32", "cvt.rpi.$.$", "cvt.rpi.$.$"},
-    {Opcode::kTrunc, "", "", "~cvt.rzi.f32.f32", "cvt.rzi.$.$", "cvt.rzi.$.$"},
-    {Opcode::kRint, "", "", "~cvt.rni.f32.f32", "cvt.rni.$.$", "cvt.rni.$.$"},
+    {Opcode::kSaturate, "", "", "~cvt.sat.f32.f32", "cvt^.sat.$.$", "cvt.sat.$.$"},
+    {Opcode::kMinNan, "", "", "min.NaN.$", "min^.NaN.$", ""},
+    {Opcode::kMaxNan, "", "", "max.NaN.$", "max^.NaN.$", ""},
+    {Opcode::kAddRounded, "", "", "", "add.%^.$", "add.%.$"},
+    {Opcode::kSubRounded, "", "", "", "sub.%^.$", "sub.%.$"},
+    {Opcode::kMulRounded, "", "", "", "mul.%^.$", "mul.%.$"},
+    {Opcode::kDivRounded, "", "", "", "div.%^.$", "div.%.$"},
+    {Opcode::kFmaRounded, "", "", "", "fma.%^.$", "fma.%.$"},
+    {Opcode::kSqrtRounded, "", "", "", "sqrt.%^.$", "sqrt.%.$"},
+    {Opcode::kRcpRounded, "", "", "", "rcp.%^.$", "rcp.%.$"},
+    {Opcode::kFloor, "", "", "~cvt.rmi.f32.f32", "cvt.rmi^.$.$", "cvt.rmi.$.$"},
+    {Opcode::kCeil, "", "", "~cvt.rpi.f32.f32", "cvt.rpi^.$.$", "cvt.rpi.$.$"},
+    {Opcode::kTrunc, "", "", "~cvt.rzi.f32.f32", "cvt.rzi^.$.$", "cvt.rzi.$.$"},
+    {Opcode::kRint, "", "", "~cvt.rni.f32.f32", "cvt.rni^.$.$", "cvt.rni.$.$"},
     {Opcode::kAnd, "and.#", "and.#", "", "", ""},
     {Opcode::kOr, "or.#", "or.#", "", "", ""},
     {Opcode::kXor, "xor.#", "xor.#", "", "", ""},
@@ -87,13 +88,13 @@ constexpr Row kRows[] = {
     {Opcode::kFunnelShr, "", "shf.r.wrap.#", "", "", ""},
     {Opcode::kPrmt, "", "prmt.b32", "", "", ""},
     {Opcode::kDp4a, "", "dp4a.$.$", "", "", ""},
-    {Opcode::kEq, "", "setp.eq.$", "setp.eq.$", "setp.eq.$", "setp.eq.$"},
+    {Opcode::kEq, "", "setp.eq.$", "setp.eq.$", "setp.eq^.$", "setp.eq.$"},
     // A NaN is unequal to everything: `ne` would say false.
-    {Opcode::kNe, "xor.#", "setp.ne.$", "setp.neu.$", "setp.neu.$", "setp.neu.$"},
-    {Opcode::kLt, "", "setp.lt.$", "setp.lt.$", "setp.lt.$", "setp.lt.$"},
-    {Opcode::kLe, "", "setp.le.$", "setp.le.$", "setp.le.$", "setp.le.$"},
-    {Opcode::kGt, "", "setp.gt.$", "setp.gt.$", "setp.gt.$", "setp.gt.$"},
-    {Opcode::kGe, "", "setp.ge.$", "setp.ge.$", "setp.ge.$", "setp.ge.$"},
+    {Opcode::kNe, "xor.#", "setp.ne.$", "setp.neu.$", "setp.neu^.$", "setp.neu.$"},
+    {Opcode::kLt, "", "setp.lt.$", "setp.lt.$", "setp.lt^.$", "setp.lt.$"},
+    {Opcode::kLe, "", "setp.le.$", "setp.le.$", "setp.le^.$", "setp.le.$"},
+    {Opcode::kGt, "", "setp.gt.$", "setp.gt.$", "setp.gt^.$", "setp.gt.$"},
+    {Opcode::kGe, "", "setp.ge.$", "setp.ge.$", "setp.ge^.$", "setp.ge.$"},
 };
 
 absl::string_view cell_for(const Row& row, Scalar scalar) {
@@ -114,9 +115,11 @@ absl::string_view cell_for(const Row& row, Scalar scalar) {
 
 bool is_comparison(const Row& row) { return absl::string_view(row.single).substr(0, 4) == "setp"; }
 
-std::string spell(absl::string_view cell, absl::string_view type, const TypeSpelling& spelling) {
+std::string spell(absl::string_view cell, absl::string_view type, const TypeSpelling& spelling,
+                  absl::string_view ftz = "") {
   return absl::StrReplaceAll(
-      cell, {{"$", type}, {"#", spelling.bits}, {"@", spelling.signed_name}, {"~", ""}});
+      cell,
+      {{"$", type}, {"#", spelling.bits}, {"@", spelling.signed_name}, {"~", ""}, {"^", ftz}});
 }
 
 Instruction make_instruction(const Row& row, Scalar scalar) {
@@ -125,6 +128,9 @@ Instruction make_instruction(const Row& row, Scalar scalar) {
   Instruction result;
   result.scalar = spell(cell, spelling.name, spelling);
   result.in_float32 = !cell.empty() && cell[0] == '~';
+  if (absl::StrContains(cell, '^')) {
+    result.flushing = spell(cell, spelling.name, spelling, ".ftz");
+  }
   if (!result.in_float32 && !spelling.packed.empty() && !is_comparison(row)) {
     result.packed = spell(cell, spelling.packed, spelling);
   }

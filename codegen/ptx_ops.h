@@ -22,6 +22,7 @@ const TypeSpelling& spelling_of(ir::Scalar scalar);
 
 struct Instruction {
   std::string scalar;       // "add.rn.f32"; empty: the op is irregular for this type
+  std::string flushing;     // "add.rn.ftz.f32"; empty: the op keeps subnormals
   std::string packed;       // the same for two 16-bit elements; empty: one at a time
   bool in_float32 = false;  // f16 and bf16: widen the operands, `scalar` them, round the result
 };

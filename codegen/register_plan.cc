@@ -28,12 +28,15 @@ constexpr Opcode kArithmetic[] = {
 // Results that are registers of the operands, or registers that the kernel's entry fills once, or
 // constants, or nothing.
 constexpr Opcode kRenames[] = {
-    Opcode::kConst,   Opcode::kThreadIdx,     Opcode::kBlockIdx, Opcode::kBlockDim,
-    Opcode::kGridDim, Opcode::kLaneId,        Opcode::kWarpId,   Opcode::kPack,
-    Opcode::kExtract, Opcode::kSlice,         Opcode::kSplat,    Opcode::kBitcast,
-    Opcode::kExtent,  Opcode::kStride,        Opcode::kShared,   Opcode::kDynamicShared,
-    Opcode::kSubview, Opcode::kAssumeUniform,
+    Opcode::kConst,   Opcode::kThreadIdx,     Opcode::kBlockIdx,    Opcode::kBlockDim,
+    Opcode::kGridDim, Opcode::kLaneId,        Opcode::kWarpId,      Opcode::kPack,
+    Opcode::kExtract, Opcode::kSlice,         Opcode::kSplat,       Opcode::kBitcast,
+    Opcode::kExtent,  Opcode::kStride,        Opcode::kShared,      Opcode::kDynamicShared,
+    Opcode::kSubview, Opcode::kAssumeUniform, Opcode::kAssumeRange, Opcode::kExpect,
 };
+
+// What a program promises: nothing of it is left in PTX but what follows from it.
+constexpr Opcode kPromises[] = {Opcode::kAssumeUniform, Opcode::kAssumeRange, Opcode::kUnreachable};
 
 using OpcodeSet = std::array<bool, ir::kOpcodeCount>;
 template <size_t N>
@@ -44,6 +47,7 @@ constexpr OpcodeSet set_of(const Opcode (&list)[N]) {
 }
 constexpr OpcodeSet kIsArithmetic = set_of(kArithmetic);
 constexpr OpcodeSet kIsRename = set_of(kRenames);
+constexpr OpcodeSet kIsPromise = set_of(kPromises);
 
 bool contains(const OpcodeSet& set, Opcode opcode) { return set[static_cast<size_t>(opcode)]; }
 
@@ -107,7 +111,8 @@ void RegisterPlan::visit_region(RegionId region, int depth) {
 void RegisterPlan::visit_op(OpId id, int depth) {
   const Op& op = kernel_.op(id);
   const ir::OpInfo& row = info(op);
-  bool needed = has_side_effect(row) || has(row, ir::kRegions) || is_volatile(op);
+  const bool acts = has_side_effect(row) && !contains(kIsPromise, op.opcode);
+  bool needed = acts || has(row, ir::kRegions) || is_volatile(op);
   for (const ValueId result : op.results) needed |= live(result).last > 0;
   if (!needed) return;
   needed_[ir::index_of(id)] = 1;

@@ -208,6 +208,36 @@ auto assume_uniform(const X& x, SourceLoc loc = SourceLoc::current()) {
       detail::emit(detail::op::kAssumeUniform, x.read_node(loc), loc));
 }
 
+namespace detail {
+
+template <class X>
+concept IntegerOperand = Readable<X> && std::is_integral_v<typename X::value_type> &&
+    !std::is_same_v<typename X::value_type, bool>;
+
+// What arithmetic makes of an integer: 8 and 16 bits become an int32_t.
+template <class X>
+using Computable =
+    std::conditional_t<is_promoted<typename X::value_type>, int32_t, typename X::value_type>;
+
+template <class X>
+Value<Computable<X>> assumed(const X& x, const Promise& promise, SourceLoc loc) {
+  return Value<Computable<X>>(emit_assume_range(read_as<Computable<X>>(x, loc), promise, loc));
+}
+
+}  // namespace detail
+
+// An integer that the author promises to lie between two numbers, both included, or to be a
+// multiple of one: index arithmetic gets by with less, and accesses of several elements are known
+// to be aligned. The interpreter checks the promise.
+template <detail::IntegerOperand X>
+auto assume_range(const X& x, int64_t min, int64_t max, SourceLoc loc = SourceLoc::current()) {
+  return detail::assumed(x, {.min = min, .max = max}, loc);
+}
+template <detail::IntegerOperand X>
+auto assume_divisible(const X& x, int64_t divisor, SourceLoc loc = SourceLoc::current()) {
+  return detail::assumed(x, {.divisor = divisor}, loc);
+}
+
 // Stops the kernel with `message` and the thread's coordinates where the condition does not hold.
 inline void device_assert(detail::Arg<bool> condition, const char* message = "assertion failed") {
   detail::emit_assert(condition.node, message, condition.loc);

@@ -49,20 +49,20 @@ ir::OpId close_region(Trace& trace, absl::Span<const ir::ValueId> values) {
 
 }  // namespace
 
-void begin_for(Node start, Node stop, Node step, const Node* init, int count, Node* args,
-               SourceLoc loc) {
+void begin_for(const Trips& trips, const Node* init, int count, Node* args, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) {
-    args[0] = start;
+    args[0] = trips.start;
     for (int i = 0; i < count; ++i) args[i + 1] = init[i];
     return report(loc, kOutsideMessage, kOutsideFix);
   }
   trace->set_place(loc);
-  const ir::ValueId first = trace->use(start, loc);
-  const ir::ValueId last = trace->use(stop, loc);
-  const ir::ValueId by = trace->use(step, loc);
+  const ir::ValueId first = trace->use(trips.start, loc);
+  const ir::ValueId last = trace->use(trips.stop, loc);
+  const ir::ValueId by = trace->use(trips.step, loc);
   const auto carried = trace->use(absl::MakeConstSpan(init, count), loc);
-  trace->builder().begin_for(first, last, by, carried);
+  const ir::OpId loop = trace->builder().begin_for(first, last, by, carried);
+  if (trips.unroll != 0) trace->kernel().op(loop).set_attr(ir::AttrKey::kUnroll, trips.unroll);
   copy_nodes(*trace, trace->kernel().region(trace->builder().region()).args, args);
 }
 

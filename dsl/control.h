@@ -8,6 +8,7 @@
 //   Int k = While(Int(1), [&](Int k) { return k < n; }, [&](Int k) { return k * 2; });
 //   Switch(op, Case(0, [&] { … }), Case({1, 2}, [&] { … }), Default([&] { … }));
 //   for (Int i : range(n)) { If(x(i) == 0, [] { Break(); }); … }  // Continue, Return
+//   for (Int i : range(n).unroll(4)) { If(unlikely(x(i) < 0), [&] { … }); … }
 //
 // Bodies run once, while tracing. What they carry and return is anything Traced: one thing comes
 // back as itself, several as a std::tuple. A host `for` or `if` around traced code unrolls or
@@ -22,9 +23,15 @@
 namespace heddle {
 namespace detail {
 
+// The bounds of a loop, and how many trips the author would like to see side by side; 0: says
+// nothing.
+struct Trips {
+  Node start, stop, step;
+  int unroll = 0;
+};
 // Opens a loop over [start, stop) and fills `args` with the index and the carried values inside.
-[[gnu::cold]] void begin_for(Node start, Node stop, Node step, const Node* init, int count,
-                             Node* args, SourceLoc loc);
+[[gnu::cold]] void begin_for(const Trips& trips, const Node* init, int count, Node* args,
+                             SourceLoc loc);
 // Closes it with the values for the next trip; `results` receives what the loop leaves behind.
 [[gnu::cold]] void end_for(const Node* next, int count, Node* results, SourceLoc loc);
 // Closes a loop that the host left by break, return or goto, and reports it.
@@ -113,18 +120,25 @@ template <class T>
 class Range {
  public:
   Range(detail::Node start, detail::Node stop, detail::Node step, SourceLoc loc)
-      : start_(start), stop_(stop), step_(step), loc_(loc) {}
+      : trips_{start, stop, step}, loc_(loc) {}
 
-  detail::Node start() const { return start_; }
-  detail::Node stop() const { return stop_; }
-  detail::Node step() const { return step_; }
+  // The same, with so many trips laid side by side, up to 1024; 1: one at a time, where the
+  // assembler would do otherwise. Steps that are host numbers and count up; what is left over
+  // takes a loop of its own, unless the bounds are known.
+  Range unroll(int trips) const {
+    Range range = *this;
+    range.trips_.unroll = trips;
+    return range;
+  }
+
+  const detail::Trips& trips() const { return trips_; }
   SourceLoc loc() const { return loc_; }
 
   // `for (Int i : range(n))`: the body is traced once, between these two.
   class Iterator {
    public:
     explicit Iterator(const Range& range) : loc_(range.loc_) {
-      detail::begin_for(range.start_, range.stop_, range.step_, nullptr, 0, &index_, loc_);
+      detail::begin_for(range.trips_, nullptr, 0, &index_, loc_);
     }
     Iterator(const Iterator&) = delete;
     ~Iterator() {
@@ -148,7 +162,7 @@ class Range {
   typename Iterator::End end() const { return {}; }
 
  private:
-  detail::Node start_, stop_, step_;
+  detail::Trips trips_;
   SourceLoc loc_;
 };
 
@@ -183,8 +197,7 @@ auto for_loop(const Range<I>& range, Body&& body, const T&... init) {
   before.append(carried);
   if (before.overflown()) report_too_many_leaves(range.loc());
   Node args[1 + NodeList::kMax];
-  begin_for(range.start(), range.stop(), range.step(), before.data(), before.size(), args,
-            range.loc());
+  begin_for(range.trips(), before.data(), before.size(), args, range.loc());
   int leaf = 1;
   for_each_leaf(carried, [&](Node& node) { node = args[leaf++]; });
   Carried<T...>::run(body, carried, next, Value<I>(args[0]));
@@ -302,6 +315,24 @@ auto If(detail::Arg<bool> condition, Then&& then, Otherwise&& otherwise) {
     left.write_to(result);
     return result;
   }
+}
+
+// A condition that mostly holds, or mostly does not: the other branch of an If on it lies out of
+// the way. Changes how fast a kernel is, never what it does.
+inline Bool likely(const detail::Arg<bool>& condition) {
+  return Bool(detail::emit_expect(condition.node, true, condition.loc));
+}
+inline Bool unlikely(const detail::Arg<bool>& condition) {
+  return Bool(detail::emit_expect(condition.node, false, condition.loc));
+}
+
+// Promises that no thread comes here, or that a condition holds: branches that the promise rules
+// out are not compiled. The interpreter checks it.
+inline void unreachable(SourceLoc loc = SourceLoc::current()) {
+  detail::emit(detail::op::kUnreachable, loc);
+}
+inline void assume(const detail::Arg<bool>& condition) {
+  If({!Bool(condition.node), condition.loc}, [&] { unreachable(condition.loc); });
 }
 
 // Leaves the innermost traced loop, goes on to its next trip, or ends the thread's part in the

@@ -16,11 +16,29 @@ namespace op {
 
 }  // namespace op
 
+namespace {
+
+// Whether an op is one of those whose arithmetic can flush subnormals.
+bool can_flush(ir::Opcode opcode, absl::Span<const Node> operands) {
+  const ir::OpInfo& row = ir::info(opcode);
+  bool takes_ftz = false;
+  for (int i = 0; i < row.attr_count; ++i) takes_ftz |= row.attrs[i].key == ir::AttrKey::kFtz;
+  return takes_ftz && operands[0].type.scalar == ir::Scalar::kF32;
+}
+
+}  // namespace
+
 Node record(ir::Opcode opcode, absl::Span<const Node> operands, NodeType type,
             absl::Span<const ir::Attr> attrs, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return made_outside(type, ir::info(opcode).mnemonic, loc);
   trace->set_place(loc, operands);
+  absl::InlinedVector<ir::Attr, 4> flushing;
+  if (trace->flushing > 0 && can_flush(opcode, operands)) {
+    flushing.assign(attrs.begin(), attrs.end());
+    flushing.push_back({ir::AttrKey::kFtz, 1});
+    attrs = flushing;
+  }
   const ir::ValueId result =
       trace->builder().create(opcode, trace->use(operands, loc), to_type(type), attrs);
   return ir::valid(result) ? trace->node(result) : Node{};
@@ -124,6 +142,30 @@ void emit_assert(Node condition, const char* message, SourceLoc loc) {
   const ir::Attr attr{ir::AttrKey::kMessage, text_attr(message)};
   record(ir::Opcode::kAssert, absl::MakeConstSpan(&condition, 1), {}, absl::MakeConstSpan(&attr, 1),
          loc);
+}
+
+Node emit_assume_range(const Node& value, const Promise& promise, SourceLoc loc) {
+  if (promise.min > promise.max || promise.divisor < 1) {
+    report(loc,
+           promise.divisor < 1
+               ? absl::StrCat("a multiple of ", promise.divisor, " is assumed").c_str()
+               : absl::StrCat("a number from ", promise.min, " to ", promise.max, " is assumed")
+                     .c_str(),
+           "the bounds are included, the lower one comes first; divisors are positive");
+    return value;
+  }
+  absl::InlinedVector<ir::Attr, 3> attrs;
+  const Promise none;
+  if (promise.min != none.min) attrs.push_back({ir::AttrKey::kMin, promise.min});
+  if (promise.max != none.max) attrs.push_back({ir::AttrKey::kMax, promise.max});
+  if (promise.divisor != none.divisor) attrs.push_back({ir::AttrKey::kDivisor, promise.divisor});
+  return record(ir::Opcode::kAssumeRange, {value}, value.type, attrs, loc);
+}
+
+Node emit_expect(const Node& condition, bool likely, SourceLoc loc) {
+  const ir::Attr attr{ir::AttrKey::kLikely, likely};
+  return record(ir::Opcode::kExpect, {condition}, condition.type, absl::MakeConstSpan(&attr, 1),
+                loc);
 }
 
 Node emit_vote(ir::Opcode opcode, const Node& value, const LaneMask& lanes, SourceLoc loc) {

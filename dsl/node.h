@@ -72,8 +72,8 @@ extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kF
     kDivRounded, kFmaRounded, kSqrtRounded, kRcpRounded, kConvertRounded, kTrap, kClock,
     kGlobalTimer, kNanoSleep, kClusterRank, kClusterArrive, kClusterWait, kBarrierSync,
     kBarrierArrive, kCopyCommit, kBulkCommit, kFenceMbarrierInit, kFenceAsync, kGridDependencyWait,
-    kGridDependencyLaunch, kAssumeUniform, kMbarrierInit, kMbarrierArrive, kMbarrierExpectTx,
-    kMbarrierWait;
+    kGridDependencyLaunch, kAssumeUniform, kUnreachable, kMbarrierInit, kMbarrierArrive,
+    kMbarrierExpectTx, kMbarrierWait;
 }  // namespace op
 
 // Records an op whose result type follows from its operands. Operands come one by one: every
@@ -96,6 +96,12 @@ Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc);
 // thread_idx…: `axis` is 0 to 2.
 [[gnu::cold]] Node emit_coordinate(ir::Opcode opcode, int axis, SourceLoc loc);
 void emit_assert(Node condition, const char* message, SourceLoc loc);
+// What is promised of an integer: its bounds, both included, and what divides it.
+struct Promise {
+  int64_t min = INT64_MIN, max = INT64_MAX, divisor = 1;
+};
+Node emit_assume_range(const Node& value, const Promise& promise, SourceLoc loc);
+Node emit_expect(const Node& condition, bool likely, SourceLoc loc);
 
 // Mutable variables.
 [[gnu::cold]] Node new_slot(Node init, SourceLoc loc);

@@ -3,7 +3,16 @@
 #include "heddle/dsl/internal/trace.h"
 #include "heddle/ir/rounding.h"
 
-namespace heddle::detail {
+namespace heddle {
+
+FlushSubnormals::FlushSubnormals() {
+  if (detail::Trace* const trace = detail::Trace::current()) ++trace->flushing;
+}
+FlushSubnormals::~FlushSubnormals() {
+  if (detail::Trace* const trace = detail::Trace::current()) --trace->flushing;
+}
+
+namespace detail {
 namespace {
 
 static_assert(static_cast<int>(Rounding::up) == static_cast<int>(ir::Rounding::kUp));
@@ -29,4 +38,5 @@ Node emit_rounded(ir::Opcode opcode, NodeType type, Rounding rounding, SourceLoc
   return round_with(opcode, type, rounding, loc, {a, b, c});
 }
 
-}  // namespace heddle::detail
+}  // namespace detail
+}  // namespace heddle

@@ -5,6 +5,8 @@
 //   Int nearest = cast<int>(x, Rounding::nearest);
 //   Float plain = add(mul(a, b, Rounding::nearest), c, Rounding::nearest);  // twice: no fma
 //
+//   FlushSubnormals flush;                     // to the end of the scope: CUDA's -ftz=true
+//
 // CUDA's __fadd_rz and its kin.
 #pragma once
 
@@ -13,6 +15,18 @@
 namespace heddle {
 
 enum class Rounding : uint8_t { nearest, zero, down, up };  // nearest: ties to even
+
+// While it lives, float arithmetic, comparisons and functions are recorded to take subnormal
+// operands for zeros of their sign and to give such zeros for subnormal results. That saves
+// instructions where the special function unit or a division is behind them. Moves, conversions,
+// negation and |x| keep all bits. In the thread that traces, of the kernel that it traces.
+class FlushSubnormals {
+ public:
+  FlushSubnormals();
+  ~FlushSubnormals();
+  FlushSubnormals(const FlushSubnormals&) = delete;
+  FlushSubnormals& operator=(const FlushSubnormals&) = delete;
+};
 
 namespace detail {
 

@@ -38,10 +38,16 @@ enum class AttrKey : uint8_t {
   kThreads,   // barrier.sync, barrier.arrive: threads that the barrier waits for
   kData,      // table: the elements' bytes in memory, two hexadecimal digits each
   kCount,     // set_max_registers: registers of a thread
+  kFtz,       // add…: 1 where subnormal operands and results count as zeros
+  kUnroll,    // for: trips side by side
+  kLikely,    // expect: 1 or 0
+  kMin,       // assume_range: the bounds, both included
+  kMax,
+  kDivisor,   // assume_range: what divides the value
   kIncrease,  // set_max_registers: 1 to ask for more
   kName,      // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 25;
+inline constexpr int kAttrKeyCount = 31;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -86,6 +92,12 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"threads", AttrKind::kInt, {}},
     {"data", AttrKind::kString, {}},
     {"count", AttrKind::kInt, {}},
+    {"ftz", AttrKind::kInt, {}},
+    {"unroll", AttrKind::kInt, {}},
+    {"likely", AttrKind::kInt, {}},
+    {"min", AttrKind::kInt, {}},
+    {"max", AttrKind::kInt, {}},
+    {"divisor", AttrKind::kInt, {}},
     {"increase", AttrKind::kInt, {}},
     {"name", AttrKind::kString, {}},
 }};

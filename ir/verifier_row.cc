@@ -1,6 +1,7 @@
 // What the op table says of an op, whichever it is: one check for all rows.
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -116,6 +117,10 @@ constexpr Range kRanges[] = {
     {AttrKey::kVolatile, 0, 1},
     {AttrKey::kCount, 24, 256, 8},
     {AttrKey::kIncrease, 0, 1},
+    {AttrKey::kFtz, 1, 1},
+    {AttrKey::kUnroll, 1, 1024},
+    {AttrKey::kLikely, 0, 1},
+    {AttrKey::kDivisor, 1, std::numeric_limits<int64_t>::max()},
     {AttrKey::kThreads, 32, 1024, 32},
 };
 
@@ -404,6 +409,10 @@ class RowCheck {
     if (!known) {
       error(absl::StrCat(v_.quoted(id_), " has no attribute '", info(attr.key).name, "'"));
       return;
+    }
+    if (attr.key == AttrKey::kFtz && operand_type(0).scalar != Scalar::kF32) {
+      error(absl::StrCat(v_.quoted(id_), " of ", to_string(operand_type(0)),
+                         " cannot flush subnormals: only f32 has a choice"));
     }
     for (const Range& range : kRanges) {
       if (range.key != attr.key) continue;

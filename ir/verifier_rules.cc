@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/format.h"
 #include "heddle/ir/literal.h"
 #include "heddle/ir/verifier_internal.h"
@@ -150,7 +151,11 @@ class RuleCheck {
       case Opcode::kGridDependencyWait:
       case Opcode::kGridDependencyLaunch:
       case Opcode::kSetMaxRegisters:
+      case Opcode::kAssumeRange:
+        return check_assume_range();
       case Opcode::kAssumeUniform:
+      case Opcode::kExpect:
+      case Opcode::kUnreachable:
       case Opcode::kCopyCommit:
       case Opcode::kCopyWait:
       case Opcode::kTrap:
@@ -439,6 +444,14 @@ class RuleCheck {
     if (bytes == 4 || bytes == 8 || bytes == 16) return;
     error(absl::StrCat("'copy.async' copies 4, 8 or 16 bytes, not ", bytes),
           "choose another width, or load and store instead");
+  }
+
+  void check_assume_range() {
+    const IntFacts promised = promised_facts(op_);
+    if (promised.min <= promised.max) return;
+    error(absl::StrCat("'assume_range' from ", promised.min, " to ", promised.max,
+                       " promises what no number keeps"),
+          "both bounds are included, the lower one comes first");
   }
 
   static bool is_shared(Type view) {

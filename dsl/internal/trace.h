@@ -52,6 +52,9 @@ class Trace {
   // Break, Continue and Return.
   Exits& exits() { return exits_; }
 
+  // Open FlushSubnormals: arithmetic of f32 is recorded with `ftz`.
+  int flushing = 0;
+
   // What is known of the integers recorded so far.
   ir::IntAnalysis& ints();
 

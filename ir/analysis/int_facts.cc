@@ -60,7 +60,13 @@ bool is_shuffle(Opcode opcode) {
 // Ops whose result holds elements of their operands and nothing else.
 bool rearranges(Opcode opcode) {
   return opcode == Opcode::kPack || opcode == Opcode::kExtract || opcode == Opcode::kSlice ||
-         opcode == Opcode::kSplat;
+         opcode == Opcode::kSplat || opcode == Opcode::kAssumeUniform || opcode == Opcode::kExpect;
+}
+
+// Both hold; where they exclude each other, the promise is broken, and any range will do.
+IntRange meet(IntRange a, IntRange b) {
+  const IntRange both{std::max(a.min, b.min), std::min(a.max, b.max)};
+  return both.min <= both.max ? both : a;
 }
 
 // The value that an extent of a view is, where the view says: a subview's operand.
@@ -126,6 +132,10 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
       IntRange all = known(op.operands[0]);
       for (const ValueId operand : op.operands) all = join(all, known(operand));
       return all;
+    }
+    if (op.opcode == Opcode::kAssumeRange) {
+      const IntFacts promised = promised_facts(op);
+      return meet(known(op.operands[0]), {promised.min, promised.max});
     }
     if (op.operands.empty()) return unknown(type);
     Operands operands;
@@ -257,6 +267,10 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
     if (!count || *count > 62 || d.operand(op, 0) % (int64_t{1} << *count) != 0) return 1;
     return d.operand(op, 0) >> *count;
   }
+  static int64_t of_assumed(Divisors& d, const Op& op, Type) {
+    const int64_t found = d.operand(op, 0), promised = promised_facts(op).divisor;
+    return multiply_divisors(found / std::gcd(found, promised), promised);
+  }
   static int64_t of_select(Divisors& d, const Op& op, Type) {
     return std::gcd(d.operand(op, 1), d.operand(op, 2));
   }
@@ -311,12 +325,20 @@ constexpr std::array<IntAnalysis::Divisors::Rule, kOpcodeCount> IntAnalysis::Div
   row(Opcode::kExtract) = of_all;
   row(Opcode::kSlice) = of_all;
   row(Opcode::kSplat) = of_all;
+  row(Opcode::kAssumeUniform) = of_all;
+  row(Opcode::kAssumeRange) = of_assumed;
   row(Opcode::kShflIdx) = of_shuffle;
   row(Opcode::kShflUp) = of_shuffle;
   row(Opcode::kShflDown) = of_shuffle;
   row(Opcode::kShflXor) = of_shuffle;
   return table;
 }();
+
+IntFacts promised_facts(const Op& assume_range) {
+  const IntRange all;
+  return {assume_range.attr_or(AttrKey::kMin, all.min),
+          assume_range.attr_or(AttrKey::kMax, all.max), assume_range.attr_or(AttrKey::kDivisor, 1)};
+}
 
 IntAnalysis::IntAnalysis(const Kernel& kernel, FactUse facts)
     : kernel_(kernel),

@@ -39,6 +39,9 @@ struct IntFacts {
   bool is_constant() const { return min == max; }
 };
 
+// What an assume_range promises.
+IntFacts promised_facts(const Op& assume_range);
+
 // The largest power of two in a divisor; 0 for 0.
 constexpr int64_t power_of_two_in(int64_t divisor) { return divisor & -divisor; }
 

@@ -93,6 +93,7 @@ class Propagation {
     if (is_shuffle(op.opcode)) return level_of_shuffle(op);
     if (is_vote(op.opcode) || is(Opcode::kBallot)) return level_of_vote(op);
     if (is(Opcode::kAssumeUniform)) return std::max(Scope::kBlock, of(op.operands[0]));
+    if (is(Opcode::kAssumeRange)) return of(op.operands[0]);
     if (is(Opcode::kRedux) || is(Opcode::kMatchAll)) {
       return shared_mask(op, 1) ? Scope::kWarp : Scope::kThread;
     }

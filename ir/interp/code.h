@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/format.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/type.h"
@@ -185,6 +186,7 @@ struct Code {
   std::vector<Loop> loops;
   std::vector<Print> prints;
   std::vector<RuleCall> rules;
+  std::vector<IntFacts> promises;
   std::vector<Wgmma> wgmmas;
   std::vector<Control> controls;
   std::vector<SourceLine> places;

@@ -225,36 +225,8 @@ struct RequireNonzero {
   }
 };
 
-template <class T>
-const Instr* run_require_uniform(const Instr* instr, Warp& warp) {
-  const T* a = warp.reg<T>(instr->a);
-  const int first = std::countr_zero(warp.mask);
-  Mask bad = 0;
-  for_each_lane(warp.mask, [&](int l) { bad |= a[l] != a[first] ? Mask{1} << l : 0; });
-  if (bad != 0 && warp.block->machine->reporter->add(
-                      warp, instr, bad,
-                      absl::StrCat("a value that is promised to be uniform differs from that of ",
-                                   thread_name(warp, first)),
-                      "promise only what is the same in all threads of the block")) {
-    return warp.suspend(WarpState::kStopped, instr);
-  }
-  return instr + 1;
-}
-
 }  // namespace
 
-Handler require_uniform_handler(int bytes) {
-  switch (bytes) {
-    case 1:
-      return &run_require_uniform<uint8_t>;
-    case 2:
-      return &run_require_uniform<uint16_t>;
-    case 4:
-      return &run_require_uniform<uint32_t>;
-    default:
-      return &run_require_uniform<uint64_t>;
-  }
-}
 Handler if_handler() { return &run_if; }
 Handler else_handler() { return &run_else; }
 Handler end_if_handler() { return &run_end_if; }

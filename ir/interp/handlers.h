@@ -22,6 +22,9 @@ Handler select_handler(int bytes);
 Handler rounded_handler(Opcode opcode, Scalar scalar);
 Handler rounded_convert_handler(Scalar from, Scalar to);
 
+// --- flush.cc: d = a without subnormals, f32 ---
+Handler flush_handler();
+
 // --- convert.cc ---
 Handler convert_handler(Scalar from, Scalar to);
 
@@ -84,7 +87,10 @@ Handler bulk_handler(bool checked);
 Handler assert_handler();  // a: condition; aux: index in Code::texts
 Handler trap_handler();
 Handler require_nonzero_handler(int bytes);  // a: divisor
-Handler require_uniform_handler(int bytes);  // a: a value
+// --- promise.cc: a: a value; range: aux: index in Code::promises ---
+Handler require_uniform_handler(int bytes);
+Handler require_range_handler(Scalar scalar);
+Handler unreachable_handler();
 
 // --- collective.cc: b: lane; c: mask, or kNone; aux: width of a segment ---
 Handler shuffle_handler(Opcode opcode, int bytes, bool checked);

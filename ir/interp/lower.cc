@@ -186,6 +186,14 @@ void Lowering::lower_op(OpId id) {
       }
       return;
     }
+    case Opcode::kAssumeRange:
+      return lower_assume_range(op);
+    case Opcode::kExpect:
+      bind(op.result(), reg(op.operands[0]));
+      return;
+    case Opcode::kUnreachable:
+      emit(unreachable_handler(), {});
+      return;
     case Opcode::kBulkCommit:
     case Opcode::kBulkWait:
     case Opcode::kFenceMbarrierInit:
@@ -270,6 +278,17 @@ void Lowering::lower_op(OpId id) {
   }
 }
 
+void Lowering::lower_assume_range(const Op& op) {
+  const Type promised = type(op.result());
+  bind(op.result(), reg(op.operands[0]));
+  if (!options_.checks) return;
+  emit(require_range_handler(promised.scalar),
+       {.a = reg(op.operands[0]),
+        .count = promised.count,
+        .aux = static_cast<uint32_t>(code_->promises.size())});
+  code_->promises.push_back(promised_facts(op));
+}
+
 void Lowering::lower_elementwise(const Op& op) {
   const Type result = type(op.result());
   const bool divides = op.opcode == Opcode::kDiv || op.opcode == Opcode::kRem;
@@ -293,8 +312,14 @@ void Lowering::lower_elementwise(const Op& op) {
   if (handler == nullptr) {
     return unimplemented(absl::StrCat(info(op).mnemonic, " on ", to_string(type(op.operands[0]))));
   }
+  const bool flushes = op.attr_or(AttrKey::kFtz, 0) != 0;
   const auto operand = [&](size_t i) {
-    return i < op.operands.size() ? reg(op.operands[i]) : Operand{};
+    if (i >= op.operands.size()) return Operand{};
+    if (!flushes) return reg(op.operands[i]);
+    const Type t = type(op.operands[i]);
+    const Operand flushed = new_reg(t);
+    emit(flush_handler(), {.dst = flushed, .a = reg(op.operands[i]), .count = t.count});
+    return flushed;
   };
   bind(op.result(), new_reg(result));
   emit(handler,
@@ -305,6 +330,9 @@ void Lowering::lower_elementwise(const Op& op) {
         .count = result.count,
         .aux = static_cast<uint32_t>(rounding.value_or(0))},
        {.ops = result.count});
+  if (flushes && result.scalar == Scalar::kF32) {
+    emit(flush_handler(), {.dst = reg(op.result()), .a = reg(op.result()), .count = result.count});
+  }
   if (op.opcode == Opcode::kSelect && poisoned(op.result())) {
     emit(poison_select_handler(),
          {.dst = reg(op.result()),

@@ -97,6 +97,7 @@ class Lowering {
   void lower_pack(const Op& op);
   void lower_collective(const Op& op);
   void lower_printf(const Op& op);
+  void lower_assume_range(const Op& op);
   void lower_inline_ptx(const Op& op);
   absl::StatusOr<Program> finish();
 

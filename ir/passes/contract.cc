@@ -45,6 +45,9 @@ class Contraction {
     const ValueId operand = kernel_.op(sum).operands[at];
     const OpId def = kernel_.value(operand).def;
     if (!valid(def) || kernel_.op(def).opcode != Opcode::kMul) return OpId::kNone;
+    if (kernel_.op(def).attr(AttrKey::kFtz) != kernel_.op(sum).attr(AttrKey::kFtz)) {
+      return OpId::kNone;
+    }
     const bool own = uses_[operand] == 1 && kernel_.op(def).parent == kernel_.op(sum).parent;
     return own ? def : OpId::kNone;
   }

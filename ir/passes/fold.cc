@@ -118,6 +118,7 @@ void Folder::replace(ValueId from, ValueId to) {
 }
 
 void Folder::simplify_op(OpId id) {
+  if (kernel_.op(id).attr(AttrKey::kFtz)) return;  // identities of floats are not its own
   builder_.set_insertion_before(id);
   builder_.set_loc(kernel_.op(id).loc);
   const ValueId result = kernel_.op(id).result();
@@ -356,7 +357,7 @@ bool Folder::target_has(Opcode opcode, Type type) const {
 
 std::optional<Node> Folder::definition(ValueId value) const {
   const Op* const op = kernel_.def(value);
-  if (op == nullptr || !has(info(*op), kPure)) return std::nullopt;
+  if (op == nullptr || !has(info(*op), kPure) || op->attr(AttrKey::kFtz)) return std::nullopt;
   for (const ValueId operand : op->operands) {
     if (owns_registers(operand)) return std::nullopt;
   }

@@ -15,6 +15,10 @@ absl::Span<const Pass> builtin_passes() {
        .summary = "Turn variables into values that loops and ifs carry",
        .run = promote_vars,
        .gives = kPureSsa},
+      {.name = "unroll",
+       .summary = "Lay trips of loops side by side where the program asks for it",
+       .run = unroll,
+       .needs = kPureSsa},
       {.name = "fold", .summary = "Compute what is known, simplify what is not", .run = fold},
       {.name = "dce", .summary = "Remove what nothing depends on", .run = dce},
       // A variable hides what a loop changes, so before promote-vars nothing would move.

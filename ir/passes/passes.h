@@ -8,6 +8,7 @@
 namespace heddle::ir {
 
 bool promote_vars(Kernel& kernel);  // promote_vars.cc
+bool unroll(Kernel& kernel);        // unroll.cc
 bool fold(Kernel& kernel);          // fold.cc
 bool dce(Kernel& kernel);           // dce.cc
 bool licm(Kernel& kernel);          // licm.cc

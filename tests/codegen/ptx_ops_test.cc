@@ -530,9 +530,18 @@ void build_by_signature(OpKernel& k, Opcode opcode, Type type, Scalar from, int 
     if (key == AttrKey::kBits) attrs.push_back({key, 1});
     if (key == AttrKey::kWidth) attrs.push_back({key, axis == 0 ? 32 : 8});
     if (key == AttrKey::kRounding || key == AttrKey::kOp) attrs.push_back({key, axis});
+    if (key == AttrKey::kLikely) attrs.push_back({key, 1});
   }
-  const ir::OpId op = k.b().create_op(opcode, operands, type, attrs);
-  for (const ValueId result : k.kernel().op(op).results) k.keep(result);
+  const auto build = [&] {
+    const ir::OpId op = k.b().create_op(opcode, operands, type, attrs);
+    for (const ValueId result : k.kernel().op(op).results) k.keep(result);
+  };
+  build();
+  const auto is_ftz = [](const ir::AttrRule& rule) { return rule.key == AttrKey::kFtz; };
+  if (std::any_of(row.attrs.begin(), row.attrs.end(), is_ftz) && type.scalar == Scalar::kF32) {
+    attrs.push_back({AttrKey::kFtz, 1});
+    build();
+  }
 }
 
 struct Case {

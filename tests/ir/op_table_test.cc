@@ -84,7 +84,14 @@ class Instance {
       case AttrKey::kCount:
         return 64;
       case AttrKey::kIncrease:
+      case AttrKey::kFtz:
+      case AttrKey::kLikely:
+      case AttrKey::kMin:
         return 1;
+      case AttrKey::kMax:
+      case AttrKey::kDivisor:
+      case AttrKey::kUnroll:
+        return 4;
       case AttrKey::kData:
         return static_cast<int64_t>(index_of(kernel.intern(std::string(64, '0'))));
       case AttrKey::kVolatile:  // 1 excludes a cache hint
@@ -124,6 +131,7 @@ class Instance {
     const OpInfo& row = info(opcode);
     for (int i = 0; i < row.attr_count; ++i) {
       if (!row.attrs[i].required && !full_) continue;
+      if (row.attrs[i].key == AttrKey::kFtz && scalar_ != Scalar::kF32) continue;
       attrs.push_back({row.attrs[i].key, attr_value(opcode, row.attrs[i].key)});
     }
     return attrs;
@@ -229,6 +237,7 @@ class Instance {
     b_.set_loc(kernel.intern_loc("op.cc", kHere));
     if (opcode_ == Opcode::kFor) {
       id = b_.begin_for(values[0], values[1], values[2], {values[3]});
+      for (const Attr& attr : attrs_of(opcode_)) kernel.op(id).set_attr(attr.key, attr.value);
       b_.yield({kernel.region(b_.region()).args[1]});
     } else if (opcode_ == Opcode::kWhile) {
       id = b_.begin_while({values[0]});

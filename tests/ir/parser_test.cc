@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"UnknownAttribute", "%a = thread_idx {axes = x} : i32",
          "2:18: 'thread_idx' has no attribute 'axes'; it has axis"},
         {"AttributeOfAnotherOp", "%a = add %n, %n {axis = x} : i32",
-         "2:18: 'add' has no attribute 'axis'; it has none"},
+         "2:18: 'add' has no attribute 'axis'; it has ftz"},
         {"AttributeTwice", "%a = thread_idx {axis = x, axis = y} : i32",
          "2:28: the attribute 'axis' is given twice"},
         {"WrongEnumerator", "%a = thread_idx {axis = w} : i32",

@@ -41,15 +41,18 @@ Scalar operand_type(Role role, Scalar t, Scalar u) {
   }
 }
 
-// Every choice of values for the row's attributes: those with enumerators have as many.
+// Every choice of values for the row's attributes: those with enumerators have as many, flags that
+// an op may do without are set or not there.
 std::vector<std::vector<ir::Attr>> attribute_values(const ir::OpInfo& row) {
   std::vector<std::vector<ir::Attr>> all = {{}};
   for (int i = 0; i < row.attr_count; ++i) {
     const AttrKey key = row.attrs[static_cast<size_t>(i)].key;
-    const auto count = static_cast<int64_t>(ir::info(key).enumerators.size());
+    const bool flag = !row.attrs[static_cast<size_t>(i)].required;
+    const auto count = flag ? 2 : static_cast<int64_t>(ir::info(key).enumerators.size());
     std::vector<std::vector<ir::Attr>> longer;
+    if (flag) longer = all;
     for (const std::vector<ir::Attr>& attrs : all) {
-      for (int64_t value = 0; value < count; ++value) {
+      for (int64_t value = flag ? 1 : 0; value < count; ++value) {
         longer.push_back(attrs);
         longer.back().push_back({key, value});
       }
@@ -77,8 +80,12 @@ bool exists(Case& c, Scalar t) {
 std::string name_of(const Case& c) {
   std::string name(ir::info(c.opcode).mnemonic);
   for (const ir::Attr& attr : c.attrs) {
-    absl::StrAppend(&name, " {", ir::info(attr.key).name, " = ",
-                    ir::info(attr.key).enumerators[static_cast<size_t>(attr.value)], "}");
+    const ir::AttrInfo& key = ir::info(attr.key);
+    absl::StrAppend(&name, " {", key.name);
+    if (key.kind == ir::AttrKind::kEnum) {
+      absl::StrAppend(&name, " = ", key.enumerators[static_cast<size_t>(attr.value)]);
+    }
+    absl::StrAppend(&name, "}");
   }
   for (const Scalar scalar : c.operands) absl::StrAppend(&name, " ", ir::info(scalar).name);
   absl::StrAppend(&name, " -> ", ir::info(c.result).name);

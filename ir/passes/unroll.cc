@@ -1,0 +1,196 @@
+// unroll: trips of a loop stand side by side.
+//
+// What: a `for` whose attribute `unroll` is n > 1 gives way to a loop of which each trip does what
+// n did, and one for the trips that are left over, fewer than n; where the numbers of trips are
+// known, loops that run once or never are none. A step that is not constant, or negative, is left
+// alone, and so is a body that makes arrays, of which every trip would get its own.
+//
+// Why: one comparison and one branch for n trips; loads of n trips under way together; offsets that
+// become parts of addresses.
+//
+//   for %i in %a .. %b step %one {unroll = 2} {        %left = …  (%b - %a) % 2, unsigned
+//     store %x, %v, %i                          →      %mid = sub %b, %left : i32
+//     yield                                            for %i in %a .. %mid step %two {
+//   }                                                    store %x, %v, %i
+//                                                        %j = add %i, %one : i32
+//                                                        store %x, %v, %j
+//                                                        yield
+//                                                      }
+//                                                      for %k in %mid .. %b step %one { … }
+#include "absl/container/flat_hash_map.h"
+#include "heddle/ir/builder.h"
+#include "heddle/ir/passes/passes.h"
+#include "heddle/ir/passes/rewrite.h"
+
+namespace heddle::ir {
+namespace {
+
+class Unrolling {
+ public:
+  explicit Unrolling(Kernel& kernel) : kernel_(kernel), b_(kernel) {}
+
+  bool run() {
+    std::vector<OpId> loops;
+    kernel_.walk([&](OpId id) {
+      if (kernel_.op(id).opcode == Opcode::kFor && factor(id) > 1) loops.push_back(id);
+    });
+    // Inner loops first, so that what is copied is finished.
+    bool changed = false;
+    for (size_t i = loops.size(); i-- > 0;) changed |= visit(loops[i]);
+    return changed;
+  }
+
+ private:
+  using Map = absl::flat_hash_map<ValueId, ValueId>;
+  using Values = absl::InlinedVector<ValueId, 4>;
+
+  int64_t factor(OpId loop) const { return kernel_.op(loop).attr_or(AttrKey::kUnroll, 1); }
+
+  bool makes_arrays(RegionId region) const {
+    bool any = false;
+    kernel_.walk(region, [&](OpId id) { any |= has(info(kernel_.op(id)), kFresh); });
+    return any;
+  }
+
+  ValueId constant(Type type, int64_t value) { return b_.constant_int(type, value); }
+  ValueId make(Opcode opcode, ValueId a, ValueId b) { return b_.create(opcode, {a, b}); }
+
+  bool visit(OpId id) {
+    const Op loop = kernel_.op(id);
+    const auto step = kernel_.constant_int(loop.operands[2]);
+    if (!step || *step <= 0 || makes_arrays(loop.regions[0])) return false;
+    b_.set_insertion_before(id);
+    b_.set_loc(loop.loc);
+    const ValueId start = loop.operands[0], stop = loop.operands[1];
+    const auto first = kernel_.constant_int(start), end = kernel_.constant_int(stop);
+    Values carried(loop.operands.begin() + 3, loop.operands.end());
+    int64_t n = factor(id);
+    if (first && end) {
+      const int64_t trips = *end > *first ? (*end - *first - 1) / *step + 1 : 0;
+      n = std::min(n, trips);
+      const int64_t whole = n == 0 ? 0 : trips / n;
+      const ValueId mid = constant(kernel_.type(start), *first + whole * n * *step);
+      if (whole == 1) {
+        carried = copies(loop, start, n, *step, carried);
+      } else if (whole > 1) {
+        carried = copied_loop(loop, start, mid, n, *step, carried);
+      }
+      if (whole * n < trips) carried = copied_loop(loop, mid, stop, 1, *step, carried);
+    } else {
+      const ValueId mid = middle(start, stop, n, *step);
+      carried = copied_loop(loop, start, mid, n, *step, carried);
+      carried = copied_loop(loop, mid, stop, 1, *step, carried);
+    }
+    for (size_t i = 0; i < loop.results.size(); ++i) {
+      inherit_name(kernel_, carried[i], loop.results[i]);
+      kernel_.replace_all_uses(loop.results[i], carried[i]);
+    }
+    kernel_.erase(id);
+    return true;
+  }
+
+  // Where the trips that make no full round of n start; `stop` where there are none. The distance
+  // is an unsigned number of the same width, which holds it whatever the bounds are.
+  ValueId middle(ValueId start, ValueId stop, int64_t n, int64_t step) {
+    const Type type = kernel_.type(start);
+    const Type bits = Type::of(type.scalar == Scalar::kI64 ? Scalar::kU64 : Scalar::kU32);
+    const auto as = [&](Type to, ValueId value) {
+      return b_.create(Opcode::kBitcast, {value}, to);
+    };
+    const ValueId some = make(Opcode::kLt, start, stop);
+    const ValueId distance = b_.create(
+        Opcode::kSelect, {some, as(bits, make(Opcode::kSub, stop, start)), constant(bits, 0)});
+    ValueId trips = distance;
+    if (step > 1) {
+      // The distance less one, so that the rounding up does not wrap; of none, none.
+      const ValueId before = make(Opcode::kSub, distance, constant(bits, 1));
+      const ValueId up =
+          make(Opcode::kAdd, make(Opcode::kDiv, before, constant(bits, step)), constant(bits, 1));
+      trips = b_.create(Opcode::kSelect, {some, up, constant(bits, 0)});
+    }
+    const ValueId left = make(Opcode::kRem, trips, constant(bits, n));
+    const ValueId whole = make(Opcode::kMul, make(Opcode::kSub, trips, left), constant(bits, step));
+    const ValueId mid = make(Opcode::kAdd, start, as(type, whole));
+    if (step == 1) return mid;
+    // Behind a last full round may lie no number of the type.
+    const ValueId none = make(Opcode::kEq, left, constant(bits, 0));
+    return b_.create(Opcode::kSelect, {none, stop, mid});
+  }
+
+  // A loop from start to stop whose trips do what n of the old ones did.
+  Values copied_loop(const Op& loop, ValueId start, ValueId stop, int64_t n, int64_t step,
+                     const Values& init) {
+    const ValueId by = constant(kernel_.type(start), n * step);
+    const OpId id = b_.begin_for(start, stop, by, init);
+    kernel_.op(id).set_attr(AttrKey::kUnroll, 1);  // the assembler adds nothing to it
+    const auto& args = kernel_.region(kernel_.op(id).regions[0]).args;
+    const ValueId i = args[0];
+    const Values inside(args.begin() + 1, args.end());
+    b_.yield(copies(loop, i, n, step, inside));
+    b_.end_region();
+    const auto& results = kernel_.op(id).results;
+    return Values(results.begin(), results.end());
+  }
+
+  // n trips from index i on.
+  Values copies(const Op& loop, ValueId i, int64_t n, int64_t step, Values carried) {
+    const RegionId body = loop.regions[0];
+    for (int64_t k = 0; k < n; ++k) {
+      Map map;
+      map[kernel_.region(body).args[0]] =
+          k == 0 ? i : make(Opcode::kAdd, i, constant(kernel_.type(i), k * step));
+      for (size_t c = 0; c < carried.size(); ++c) {
+        map[kernel_.region(body).args[c + 1]] = carried[c];
+      }
+      carried = copy_ops(b_, body, map);
+      b_.set_loc(loop.loc);
+    }
+    return carried;
+  }
+
+  static ValueId mapped(const Map& map, ValueId value) {
+    const auto found = map.find(value);
+    return found == map.end() ? value : found->second;
+  }
+
+  // Copies a region's ops to a builder's place; gives back what it yields.
+  Values copy_ops(Builder& b, RegionId region, Map& map) {
+    for (OpId id = kernel_.region(region).first; valid(id); id = kernel_.op(id).next) {
+      const Op op = kernel_.op(id);  // a copy: what it is made into may move all ops
+      Values operands;
+      for (const ValueId operand : op.operands) operands.push_back(mapped(map, operand));
+      if (op.opcode == Opcode::kYield) return operands;
+      b.set_loc(op.loc);
+      absl::InlinedVector<Type, 2> types;
+      for (const ValueId result : op.results) types.push_back(kernel_.type(result));
+      const OpId copy = b.create_op(op.opcode, operands, types, op.attrs);
+      for (size_t r = 0; r < op.results.size(); ++r) {
+        map[op.results[r]] = kernel_.op(copy).results[r];
+        inherit_name(kernel_, kernel_.op(copy).results[r], op.results[r]);
+      }
+      for (const RegionId inner : op.regions) copy_region(inner, copy, map);
+    }
+    return {};
+  }
+
+  void copy_region(RegionId region, OpId owner, Map& map) {
+    const RegionId copy = kernel_.add_region(owner);
+    const size_t count = kernel_.region(region).args.size();
+    for (size_t a = 0; a < count; ++a) {
+      const ValueId arg = kernel_.region(region).args[a];
+      map[arg] = kernel_.add_region_arg(copy, kernel_.type(arg), kernel_.value(arg).name);
+    }
+    Builder b(kernel_);
+    b.set_insertion_end(copy);
+    b.yield(copy_ops(b, region, map));
+  }
+
+  Kernel& kernel_;
+  Builder b_;
+};
+
+}  // namespace
+
+bool unroll(Kernel& kernel) { return Unrolling(kernel).run(); }
+
+}  // namespace heddle::ir
