@@ -305,6 +305,9 @@ class Generator {
     }
     const std::vector<ValueId> init = some_values();
     const OpId loop = b_.begin_for(start, stop, step, init);
+    if (chance(40)) {
+      kernel_.op(loop).set_attr(AttrKey::kUnroll, 1 + static_cast<int64_t>(below(4)));
+    }
     scope([&] {
       const auto args = kernel_.region(b_.region()).args;
       for (const ValueId arg : args) values_.push_back(arg);
