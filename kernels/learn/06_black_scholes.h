@@ -2,9 +2,10 @@
 //
 //   black_scholes.launch(stream, black_scholes_shape(n), market, price, strike, years, call, put);
 //
-// A device function is a C++ function on values; what it records becomes part of the kernel. exp
-// and log are good to about one unit in the last place for every argument (dsl/math.def). Each
-// thread takes two neighbouring options in one access an array, which keeps more loads under way.
+// A device function is a C++ function on values; what it records becomes part of the kernel.
+// fast::exp and fast::log are the special function unit's, a few units in the last place off; exp
+// and log would be good to one (dsl/math.def). Each thread takes two neighbouring options in one
+// access an array, which keeps more loads under way.
 #pragma once
 
 #include <initializer_list>
@@ -24,7 +25,7 @@ inline Float normal_cdf(const Float& d) {
   for (float c : {1.330274429f, -1.821255978f, 1.781477937f, -0.356563782f, 0.31938153f}) {
     tail = (tail + c) * k;
   }
-  Float upper = 0.39894228f * exp(-0.5f * d * d) * tail;
+  Float upper = 0.39894228f * fast::exp(-0.5f * d * d) * tail;
   return select(d > 0.0f, 1.0f - upper, upper);
 }
 
@@ -36,9 +37,9 @@ inline Option price_option(const Market& m, const Float& price, const Float& str
                            const Float& years) {
   Float root = rsqrt(years);  // 1 / √years: a multiplication where a division would be slow
   Float growth = (m.rate + 0.5f * m.volatility * m.volatility) * years;
-  Float d1 = (log(price / strike) + growth) * root * rcp(m.volatility);
+  Float d1 = (fast::log(price / strike) + growth) * root * rcp(m.volatility);
   Float n1 = normal_cdf(d1), n2 = normal_cdf(d1 - m.volatility * years * root);
-  Float discounted = strike * exp(-m.rate * years);
+  Float discounted = strike * fast::exp(-m.rate * years);
   return {price * n1 - discounted * n2, discounted * (1.0f - n2) - price * (1.0f - n1)};
 }
 

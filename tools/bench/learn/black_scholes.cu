@@ -1,5 +1,4 @@
-// After cuda-samples' BlackScholes: two options a thread, fast quotients; but expf and logf, as precise
-// as what Heddle's program calls, where the sample has __expf and __logf.
+// After cuda-samples' BlackScholes: two options a thread, fast exponentials and quotients.
 struct Option {
   float call, put;
 };
@@ -9,16 +8,16 @@ __device__ float normal_cdf(float d) {
   const float poly =
       k * (0.31938153f +
            k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
-  const float upper = 0.39894228f * expf(-0.5f * d * d) * poly;
+  const float upper = 0.39894228f * __expf(-0.5f * d * d) * poly;
   return d > 0 ? 1.0f - upper : upper;
 }
 
 __device__ Option price_option(float s, float x, float t, float rate, float volatility) {
   const float spread = volatility * __fdividef(1.0f, rsqrtf(t));
   const float d1 =
-      __fdividef(logf(s / x) + (rate + 0.5f * volatility * volatility) * t, spread);
+      __fdividef(__logf(s / x) + (rate + 0.5f * volatility * volatility) * t, spread);
   const float n1 = normal_cdf(d1), n2 = normal_cdf(d1 - spread);
-  const float discounted = x * expf(-rate * t);
+  const float discounted = x * __expf(-rate * t);
   return {s * n1 - discounted * n2, discounted * (1.0f - n2) - s * (1.0f - n1)};
 }
 
