@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "heddle/ir/analysis/views.h"
+
 namespace heddle::codegen {
 namespace {
 
@@ -21,8 +23,7 @@ class Splitter {
       : kernel_(kernel), depth_(depth), analyses_(analyses) {
     const ir::Space space = kernel.type(view).space;
     is_modular_ = space == ir::Space::kShared || space == ir::Space::kSharedCluster;
-    const auto param = kernel.param_index(view);
-    is_bounded_ = param.has_value() && !kernel.params()[static_cast<size_t>(*param)].unbounded;
+    is_bounded_ = kernel.param_index(view).has_value() && !is_unbounded(kernel, view);
   }
 
   SplitOffset run(ValueId offset) {

@@ -74,6 +74,7 @@ Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
       view_index_(kernel.value_count(), -1),
       param_addresses_(kernel.params().size()),
       version_(kernel.target->ptx_version) {
+  kernel.walk([this](OpId id) { has_pointers_ |= kernel_.op(id).opcode == Opcode::kPointer; });
   uint32_t operands = 0;
   for (uint32_t i = 0; i < first_.size(); ++i) {
     first_[i] = operands;
@@ -337,6 +338,10 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_table(op);
     case Opcode::kSubview:
       return emit_subview(id, op);
+    case Opcode::kPointer:
+      return emit_pointer(op);
+    case Opcode::kAddress:
+      return emit_address(id, op);
     case Opcode::kMapShared:
       return emit_map_shared(op);
     case Opcode::kBounds:

@@ -251,6 +251,8 @@ class Emitter {
   std::string table_name(size_t index) const;
   void emit_subview(OpId id, const Op& op);
   void emit_map_shared(const Op& op);
+  void emit_pointer(const Op& op);
+  void emit_address(OpId id, const Op& op);
   // Where a view starts.
   Address start_of(ValueId view);
   void emit_layout_query(const Op& op);
@@ -342,6 +344,7 @@ class Emitter {
   std::vector<absl::string_view> files_;
   ir::LocId loc_ = ir::LocId::kNone;  // of what is printed last
   std::vector<std::string> strings_;
+  bool has_pointers_ = false;
   bool uses_arena_ = false;
   bool uses_assert_ = false;
   int print_bytes_ = 0;        // of the longest printf's values; 0: there is none

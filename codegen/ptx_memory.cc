@@ -1,6 +1,7 @@
 // Loads and stores, and the checks that guard them.
 #include "absl/strings/str_cat.h"
 #include "heddle/codegen/ptx_emitter.h"
+#include "heddle/ir/analysis/views.h"
 #include "heddle/ir/check.h"
 
 namespace heddle::codegen {
@@ -58,6 +59,7 @@ bool Emitter::may_use_read_only_path(const Op& op) const {
   // That cache knows no last use.
   if (op.attr(AttrKey::kCache) == static_cast<int64_t>(ir::CacheHint::kLastUse)) return false;
   const int param = views_[static_cast<size_t>(view_index_[ir::index_of(op.operands[0])])].param;
+  if (param < 0 || has_pointers_) return false;  // which may point anywhere
   if (!type(kernel_.params()[static_cast<size_t>(param)].value).read_only) return false;
   return kernel_.fact({ir::FactKind::kNoOverlap, static_cast<uint16_t>(param)}) == 1;
 }
@@ -209,8 +211,7 @@ void Emitter::emit_bounds(const Op& op) {
     out_->instruction("and.pred ", both, ", ", inside, ", ", holds);
     inside = both;
   };
-  const auto param = kernel_.param_index(view);
-  const bool unbounded = param && kernel_.params()[static_cast<size_t>(*param)].unbounded;
+  const bool unbounded = is_unbounded(kernel_, view);
   const int rank = static_cast<int>(op.operands.size()) - 1;
   for (int dim = 0; dim < rank && !unbounded; ++dim) {
     const ValueId coordinate = op.operands[static_cast<size_t>(dim + 1)];

@@ -86,6 +86,29 @@ void Emitter::emit_map_shared(const Op& op) {
   add_view(op.result()) = std::move(view);
 }
 
+void Emitter::emit_pointer(const Op& op) {
+  const Operand d = fresh(RegClass::kB64);
+  out_->instruction("cvta.to.global.u64 ", d, ", ", in_register(elements(op.operands[0])[0]));
+  add_view(op.result()).base = d;
+}
+
+void Emitter::emit_address(OpId id, const Op& op) {
+  const Address at = address(id, op.operands[0]);
+  const Operand d = define(op.result())[0];
+  if (type(op.operands[0]).space != ir::Space::kGlobal) {
+    const Operand near = fresh(RegClass::kB32);
+    if (at.base) {
+      out_->instruction("add.s32 ", near, ", ", *at.base, ", ", at.bytes);
+    } else {
+      out_->instruction("add.s32 ", near, ", ", entry(Entry::kArena), ", ", at.bytes);
+    }
+    return out_->instruction("cvt.u64.u32 ", d, ", ", near);
+  }
+  const Operand place = fresh(RegClass::kB64);
+  out_->instruction("add.s64 ", place, ", ", *at.base, ", ", at.bytes);
+  out_->instruction("cvta.global.u64 ", d, ", ", place);
+}
+
 Address Emitter::start_of(ValueId value) {
   const View& view = view_of(value);
   if (view.in_arena && !view.base) {

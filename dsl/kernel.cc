@@ -117,7 +117,11 @@ class LambdaSource final : public ir::KernelSource {
     }
     std::vector<Node> leaves;
     for (const ir::ValueId value : values) leaves.push_back(trace.node(value));
-    body_->run(leaves.data());
+    try {
+      body_->run(leaves.data());
+    } catch (const Trace::Abandoned&) {
+      return result;
+    }
     trace.exits().lower();
     const ir::Diagnostics found = ir::verify(kernel, ir::Stage::kTraced);
     result.diagnostics.insert(result.diagnostics.end(), found.begin(), found.end());

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/internal/access.h"
+#include "heddle/ir/analysis/views.h"
 
 namespace heddle::detail {
 namespace {
@@ -29,6 +30,8 @@ class ViewInfo {
     if (def != nullptr && def->attr(AttrKey::kExtents)) {
       extents_ = kernel_.ints(*def->attr(AttrKey::kExtents));
       base_align_ = def->attr_or(AttrKey::kAlign, 16);
+    } else if (def != nullptr && def->opcode == Opcode::kPointer) {
+      base_align_ = ir::power_of_two_in(trace.ints().divisor(def->operands[0]));
     } else if (def != nullptr) {
       base_align_ = 16;
     }
@@ -36,7 +39,7 @@ class ViewInfo {
 
   int rank() const { return kernel_.type(view_).rank; }
   bool is_param() const { return param_.has_value(); }
-  bool unbounded() const { return param_ && param().unbounded; }
+  bool unbounded() const { return is_unbounded(kernel_, view_); }
 
   // A host constant where the extent is one.
   int64_t extent(int dim) const {
@@ -45,7 +48,7 @@ class ViewInfo {
   }
   int64_t stride(int dim) const {
     if (param_) {
-      if (param().unbounded) return 1;
+      if (unbounded()) return 1;
       if (param().strides[dim] != ir::kDynamic) return param().strides[dim];
       // Last modes are usually contiguous: worth a guard. The others seldom are.
       if (dim == rank() - 1 && fact(FactKind::kUnitStride, dim) == 1) return 1;
@@ -197,6 +200,30 @@ void emit_prefetch(const Access& access, PrefetchTo level) {
   const ir::ValueId offset = linear_offset(*trace, ViewInfo(*trace, view), view, coordinates);
   trace->builder().create(Opcode::kPrefetch, {view, offset}, ir::Type::none(),
                           {{AttrKey::kLevel, static_cast<int64_t>(level)}});
+}
+
+Node emit_pointer(ir::Scalar scalar, bool read_only, const Node& address, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return made_outside(scalar_type(scalar), "pointer", loc);
+  trace->set_place(loc, absl::MakeConstSpan(&address, 1));
+  const ir::ValueId bits =
+      trace->builder().create(Opcode::kBitcast, {trace->use(address, loc)}, ir::kI64Type);
+  return trace->node(trace->builder().create(
+      Opcode::kPointer, {bits}, ir::Type::view(scalar, ir::Space::kGlobal, 1, read_only)));
+}
+
+Node emit_address(const Access& access) {
+  Trace* const trace = Trace::current();
+  const NodeType type = scalar_type<uint64_t>();
+  if (trace == nullptr) return made_outside(type, "address", access.loc);
+  trace->set_place(access.loc, absl::MakeConstSpan(access.coordinates, access.rank));
+  const ir::ValueId view = trace->use(access.view, access.loc);
+  const auto coordinates =
+      trace->use(absl::MakeConstSpan(access.coordinates, access.rank), access.loc);
+  const ir::ValueId offset = linear_offset(*trace, ViewInfo(*trace, view), view, coordinates);
+  const ir::ValueId address = trace->builder().create(Opcode::kAddress, {view, offset});
+  return trace->node(
+      trace->builder().create(Opcode::kBitcast, {address}, ir::Type::of(ir::Scalar::kU64)));
 }
 
 Node emit_extent(Node view, int dim, bool wide, SourceLoc loc) {

@@ -73,6 +73,8 @@ struct Access {
 Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, SourceLoc loc);
 [[gnu::cold]] void emit_store(const Access& access, Node value, SourceLoc loc);
 void emit_prefetch(const Access& access, PrefetchTo level);
+Node emit_pointer(ir::Scalar scalar, bool read_only, const Node& address, SourceLoc loc);
+Node emit_address(const Access& access);
 Node emit_extent(Node view, int dim, bool wide, SourceLoc loc);
 Node new_shared(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc);
 Node new_local(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc);
@@ -301,6 +303,22 @@ class Pointer : public detail::View<T, 1> {
   using detail::View<T, 1>::View;
   auto operator[](const detail::Index& i) const { return (*this)(i); }
 };
+
+// Global memory at an address, from wherever the program has it: a tensor of pointers, say. Of
+// accesses wider than an element it is only known to be aligned where the address is (see
+// assume_divisible).
+template <class T>
+Pointer<T> pointer(const detail::Arg<uint64_t>& address) {
+  return Pointer<T>(detail::emit_pointer(detail::scalar_of<std::remove_const_t<T>>(),
+                                         std::is_const_v<T>, address.node, address.loc));
+}
+
+// The address of an element: of one in global memory as every address is written, of one in shared
+// memory within that (inline PTX takes its lower 32 bits).
+template <class T>
+UInt64 address_of(const detail::Place<T>& place) {
+  return UInt64(detail::emit_address(place.access));
+}
 
 // An array in the block's shared memory, row-major, with host extents. Its content is undefined
 // until written.

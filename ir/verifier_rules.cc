@@ -81,6 +81,10 @@ class RuleCheck {
         return check_ordered(operand_type(1), MemoryOrder::kRelease);
       case Opcode::kPrefetch:
         return require_global("prefetch");
+      case Opcode::kPointer:
+        return check_pointer(result_type());
+      case Opcode::kAddress:
+        return check_address(operand_type(0));
       case Opcode::kMapShared:
         return check_map_shared();
       case Opcode::kCopyAsync:
@@ -452,6 +456,16 @@ class RuleCheck {
     error(absl::StrCat("'assume_range' from ", promised.min, " to ", promised.max,
                        " promises what no number keeps"),
           "both bounds are included, the lower one comes first");
+  }
+
+  void check_pointer(Type view) {
+    if (view.space == Space::kGlobal && view.rank == 1) return;
+    error(absl::StrCat(result_text(), ", but must be a view of 1 mode in global memory"));
+  }
+  void check_address(Type view) {
+    if (view.space == Space::kGlobal || is_shared(view)) return;
+    error(absl::StrCat(v_.quoted(id_), " of ", name_of(view.space), " memory"),
+          "global and shared memory have addresses");
   }
 
   static bool is_shared(Type view) {

@@ -9,5 +9,6 @@
 #include "heddle/dsl/dsl.h"
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/device.h"
+#include "heddle/runtime/dtype.h"
 #include "heddle/runtime/launch.h"
 #include "heddle/runtime/stream.h"

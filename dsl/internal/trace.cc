@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/dsl/internal/stack_guard.h"
 #include "heddle/ir/check.h"
 
 namespace heddle::detail {
@@ -127,8 +128,20 @@ void Trace::set_place(SourceLoc loc, absl::Span<const Node> fallback) {
   }
 }
 
+void Trace::check_stack(SourceLoc loc) {
+  if (abandoned_ || !stack_is_low()) return;
+  report(loc,
+         "functions call each other here until the stack runs out: a function that calls itself "
+         "under a traced condition never ends, for both branches of an If are traced",
+         "recurse on host numbers, or write a loop: While(…), with an array for what a recursion "
+         "remembers");
+  abandoned_ = true;
+  throw Abandoned();
+}
+
 void Trace::report(SourceLoc loc, std::string message, std::string fix,
                    std::vector<ir::Note> notes) {
+  if (abandoned_) return;
   diagnostics_.push_back({.place = place(loc),
                           .message = std::move(message),
                           .notes = std::move(notes),

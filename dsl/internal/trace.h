@@ -49,6 +49,11 @@ class Trace {
   // The innermost open op, which owns the current region.
   ir::OpId open_op() const { return builder_.kernel().region(builder_.region()).parent; }
 
+  // Ends the trace with a report where the host's stack runs low, by an exception that leaves the
+  // kernel's body: nothing else gets out of a recursion that has no end.
+  struct Abandoned {};
+  void check_stack(SourceLoc loc);
+
   // Break, Continue and Return.
   Exits& exits() { return exits_; }
 
@@ -66,6 +71,7 @@ class Trace {
   mutable ir::Builder builder_;
   ir::Diagnostics& diagnostics_;
   std::optional<ir::IntAnalysis> ints_;
+  bool abandoned_ = false;
   Exits exits_{*this};
   uint64_t serial_;
   Trace* outer_;

@@ -11,6 +11,14 @@ ValueId root_of(const Kernel& kernel, ValueId view) {
   return view;
 }
 
+bool is_unbounded(const Kernel& kernel, ValueId view) {
+  if (const auto param = kernel.param_index(view)) {
+    return kernel.params()[static_cast<size_t>(*param)].unbounded;
+  }
+  const Op* const def = kernel.def(view);
+  return def != nullptr && def->opcode == Opcode::kPointer;
+}
+
 std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op) {
   const ValueId view = op.operands[0];
   const auto dim = static_cast<size_t>(op.attr_or(AttrKey::kDim, 0));

@@ -13,6 +13,9 @@ namespace heddle::ir {
 // For a matrix descriptor, the root of the view that it describes.
 ValueId root_of(const Kernel& kernel, ValueId view);
 
+// Whether nothing is known of what lies behind a view: an unbounded parameter, or a `pointer`.
+bool is_unbounded(const Kernel& kernel, ValueId view);
+
 // What an `extent` or `stride` op gives, where the kernel says it outright: a parameter's fixed
 // layout, or the shape of a shared array.
 std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op);

@@ -158,7 +158,16 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kTable:
     case Opcode::kSubview:
     case Opcode::kMapShared:
+    case Opcode::kPointer:
       return lower_view(op);
+    case Opcode::kAddress:
+      bind(op.result(), new_reg(kI64Type));
+      emit(address_handler(type(op.operands[1]).scalar == Scalar::kI64),
+           {.dst = reg(op.result()),
+            .a = bound_[op.operands[0]].reg,
+            .b = reg(op.operands[1]),
+            .aux = static_cast<uint32_t>(bytes_of(type(op.operands[0]).scalar))});
+      return emit_poison(op.result(), absl::MakeConstSpan(op.operands).subspan(1));
     case Opcode::kBounds:
       return lower_bounds(op);
     case Opcode::kLoad:

@@ -131,6 +131,12 @@ void Lowering::lower_view(const Op& op) {
     view = views_[own.view];
     bound.reg = new_reg(Type::of(Scalar::kU64));
     emit(map_shared_handler(), {.dst = bound.reg, .a = own.reg, .b = reg(op.operands[1])});
+  } else if (op.opcode == Opcode::kPointer) {
+    view.name = view_name(op.result(), attr_name("what a pointer points to"));
+    require_defined(op.operands[0], DefinedUse::kAddress);
+    bound.reg = reg(op.operands[0]);
+    view.unbounded = true;
+    view.extents.push_back(constant(std::numeric_limits<int64_t>::max()));
   } else if (op.opcode == Opcode::kShared) {
     const OpId id = current_;
     view.name = view_name(op.result(), attr_name("shared memory"));

@@ -408,6 +408,20 @@ std::map<std::string, Recipe> recipes() {
                  {{AttrKey::kMessage, static_cast<int64_t>(format)}});
   };
   all["wgmma"] = build_wgmma;
+  all["pointer"] = [](OpKernel& k) {
+    Builder& b = k.b();
+    const ValueId tile = b.create(Opcode::kShared, {}, Type::view(Scalar::kF32, Space::kShared, 1),
+                                  {{AttrKey::kExtents, k.kernel().intern_ints({16})}});
+    for (const ValueId view : {k.view(Scalar::kF32), tile}) {
+      for (const ValueId offset : {b.constant_int(ir::kI32Type, 3), k.thread()}) {
+        const ValueId address = b.create(Opcode::kAddress, {view, offset});
+        k.keep(address);
+        const ValueId there =
+            b.create(Opcode::kPointer, {address}, Type::view(Scalar::kF32, Space::kGlobal, 1));
+        k.keep(b.create(Opcode::kLoad, {there, k.thread()}, ir::kF32Type));
+      }
+    }
+  };
   all["assert"] = [](OpKernel& k) {
     const ir::StringId message = k.kernel().intern("x \"must\" be small");
     k.b().create(Opcode::kAssert, {k.data(ir::kBoolType)}, Type::none(),
@@ -444,6 +458,8 @@ bool has_recipe(Opcode opcode) {
     case Opcode::kPrintf:
     case Opcode::kInlinePtx:
     case Opcode::kInlinePtxVolatile:
+    case Opcode::kPointer:
+    case Opcode::kAddress:
     case Opcode::kMapShared:
     case Opcode::kMbarrierInit:
     case Opcode::kMbarrierArrive:

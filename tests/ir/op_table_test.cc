@@ -213,7 +213,7 @@ class Instance {
       return Type::vector(Scalar::kF32, 2);
     }
     if (opcode_ == Opcode::kExtent || opcode_ == Opcode::kStride) return kI32Type;
-    if (opcode_ == Opcode::kSubview) return kernel.type(x_);
+    if (opcode_ == Opcode::kSubview || opcode_ == Opcode::kPointer) return kernel.type(x_);
     if (opcode_ == Opcode::kMapShared) return Type::view(Scalar::kF32, Space::kSharedCluster, 1);
     if (opcode_ == Opcode::kLocal) return Type::view(Scalar::kF32, Space::kLocal, 1);
     if (opcode_ == Opcode::kTable) return Type::view(Scalar::kF32, Space::kConst, 1, true);
