@@ -30,7 +30,13 @@ void Emitter::emit_inline_ptx(const Op& op) {
   }
   out_->line("\t}");
   for (size_t i = 0; i < op.results.size(); ++i) {
-    move(define(op.results[i])[0], values[i]);
+    const Operand d = define(op.results[i])[0];
+    const Type t = type(op.results[i]);
+    if (t.scalar != Scalar::kBool && bytes_of(t.scalar) == 1) {
+      out_->instruction("and.b32 ", d, ", ", values[i], ", 0xFF");
+    } else {
+      move(d, values[i]);
+    }
   }
 }
 

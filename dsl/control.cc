@@ -59,7 +59,10 @@ void begin_for(const Trips& trips, const Node* init, int count, Node* args, Sour
   trace->set_place(loc);
   const ir::ValueId first = trace->use(trips.start, loc);
   const ir::ValueId last = trace->use(trips.stop, loc);
-  const ir::ValueId by = trace->use(trips.step, loc);
+  ir::ValueId by = trace->use(trips.step, loc);
+  // Which way the loop counts is decided now, whatever later passes find out about the step.
+  const ir::IntRange steps = trace->ints().range(by);
+  if (steps.is_constant()) by = trace->builder().constant_int(trace->kernel().type(by), steps.min);
   const auto carried = trace->use(absl::MakeConstSpan(init, count), loc);
   const ir::OpId loop = trace->builder().begin_for(first, last, by, carried);
   if (trips.unroll != 0) trace->kernel().op(loop).set_attr(ir::AttrKey::kUnroll, trips.unroll);

@@ -39,11 +39,26 @@ void Exits::record(ExitKind kind, SourceLoc loc) {
     return trace_.report(loc, absl::StrCat(name_of(kind), " outside a traced loop"),
                          "use it in the body of a For() or While(), or write Return()");
   }
+  if (kind == ExitKind::kContinue && in_condition(loop)) {
+    return trace_.report(loc, "Continue() in a While()'s condition, which belongs to no trip",
+                         "use it in the body");
+  }
   trace_.set_place(loc);
   const ValueId slot = flag_for(kind, loop);
   ir::Builder& b = trace_.builder();
   const OpId store = b.create_op(Opcode::kVarStore, {slot, b.constant(ir::kBoolType, 1)});
   exits_.push_back({store, slot, kind, loc});
+}
+
+// Whether the current place is in a loop's condition.
+bool Exits::in_condition(OpId loop) const {
+  const ir::Kernel& kernel = trace_.kernel();
+  RegionId region = trace_.builder().region();
+  while (kernel.region(region).parent != loop) {
+    region = kernel.op(kernel.region(region).parent).parent;
+  }
+  const auto& regions = kernel.op(loop).regions;
+  return regions.size() > 1 && region == regions[0];
 }
 
 // A loop's break is declared in front of it, continue anew in each trip, return first of all.
@@ -98,10 +113,34 @@ Exits::Flags Exits::lower_op(OpId id) {
   return flags;
 }
 
+// The condition's value outlives what an exit skips: it is kept in a variable, false where an exit
+// was taken.
+Exits::Flags Exits::lower_condition(OpId loop) {
+  ir::Kernel& kernel = trace_.kernel();
+  const RegionId condition = kernel.op(loop).regions[0];
+  bool exits = false;
+  kernel.walk(condition, [&](OpId id) {
+    for (const Exit& exit : exits_) exits |= exit.store == id;
+  });
+  if (!exits) return {};
+  ir::Builder& b = trace_.builder();
+  b.set_insertion_before(loop);
+  const ValueId goes_on = b.create(Opcode::kVar, {b.constant(ir::kBoolType, 0)});
+  const OpId yield = kernel.terminator(condition);
+  b.set_insertion_before(kernel.region(condition).first);
+  b.create_op(Opcode::kVarStore, {goes_on, b.constant(ir::kBoolType, 0)});
+  b.set_insertion_before(yield);
+  b.create_op(Opcode::kVarStore, {goes_on, kernel.op(yield).operands[0]});
+  const Flags flags = lower_region(condition);
+  b.set_insertion_before(yield);
+  kernel.op(yield).operands[0] = b.create(Opcode::kVarLoad, {goes_on}, ir::kBoolType);
+  return flags;
+}
+
 Exits::Flags Exits::lower_loop(OpId loop) {
   const auto regions = trace_.kernel().op(loop).regions;
   Flags flags = lower_region(regions.back());
-  if (regions.size() > 1) add(&flags, lower_region(regions[0]));
+  if (regions.size() > 1) add(&flags, lower_condition(loop));
   if (!flags.empty() && !trace_.kernel().op(loop).results.empty()) {
     report_values_lost(loop, flags);
     return {};
@@ -148,13 +187,22 @@ void Exits::turn_into_while(OpId loop, const Flags& flags) {
   ir::Kernel& kernel = trace_.kernel();
   ir::Builder& b = trace_.builder();
   const ir::Op old = kernel.op(loop);
-  const ValueId start = old.operands[0], stop = old.operands[1], step = old.operands[2];
-  const bool backwards = kernel.constant_int(step).value_or(1) < 0;
+  const ValueId start = old.operands[0], stop = old.operands[1];
+  ValueId step = old.operands[2];
+  const auto known_step = kernel.constant_int(step);
+  if (known_step == 0) return;  // the verifier's, as it is
+  const bool backwards = known_step && *known_step < 0;
   const ir::Type type = kernel.type(start);
   const ir::Type bits =
       ir::Type::of(type.scalar == ir::Scalar::kI64 ? ir::Scalar::kU64 : ir::Scalar::kU32);
   b.set_insertion_before(loop);
   b.set_loc(old.loc);
+  if (!known_step) {
+    // What a `for` says of its step.
+    const auto name = static_cast<int64_t>(ir::index_of(kernel.intern("a loop's step")));
+    step = b.create(Opcode::kAssumeRange, {step}, ir::Type::none(),
+                    {{ir::AttrKey::kMin, 1}, {ir::AttrKey::kName, name}});
+  }
   const ValueId index = b.create(Opcode::kVar, {start});
   const ValueId more =
       b.create(Opcode::kVar, {b.create(backwards ? Opcode::kGt : Opcode::kLt, {start, stop})});

@@ -1,5 +1,6 @@
 #include "heddle/dsl/inline_ptx.h"
 
+#include "absl/strings/match.h"
 #include "heddle/dsl/internal/trace.h"
 
 namespace heddle::detail {
@@ -24,7 +25,8 @@ void emit_inline_ptx(const char* text, bool has_effects, ErasedRule rule, const 
   }
   absl::InlinedVector<ir::Type, 2> results;
   for (int i = 0; i < output_count; ++i) results.push_back(to_type(types[i]));
-  const bool is_pure = output_count == 1 && !has_effects;
+  // A special register, %%laneid or %%clock, is another one in each thread and at each time.
+  const bool is_pure = output_count == 1 && !has_effects && !absl::StrContains(text, "%%");
   const ir::OpId op = trace->builder().create_op(
       is_pure ? ir::Opcode::kInlinePtx : ir::Opcode::kInlinePtxVolatile,
       trace->use(absl::MakeConstSpan(inputs, static_cast<size_t>(input_count)), loc), results,

@@ -21,7 +21,8 @@ std::string dim3_text(Dim3 d) { return absl::StrCat(d.x, " x ", d.y, " x ", d.z)
 
 // Whether anybody can see, once the block is gone, that the op has run.
 bool has_lasting_effect(const Kernel& kernel, const Op& op) {
-  for (const Opcode told : {Opcode::kAssert, Opcode::kTrap, Opcode::kPrintf}) {
+  for (const Opcode told :
+       {Opcode::kAssert, Opcode::kTrap, Opcode::kPrintf, Opcode::kInlinePtxVolatile}) {
     if (op.opcode == told) return true;
   }
   for (size_t i = 0; i < op.operands.size(); ++i) {

@@ -37,11 +37,13 @@ class Exits {
     SourceLoc loc;
   };
 
+  bool in_condition(ir::OpId loop) const;
   ir::ValueId flag_for(ExitKind kind, ir::OpId loop);
   // The flags that may be set at the end of a region, which is rewritten.
   Flags lower_region(ir::RegionId region);
   Flags lower_op(ir::OpId id);
   Flags lower_loop(ir::OpId loop);
+  Flags lower_condition(ir::OpId loop);
   void stop_while(ir::OpId loop, const Flags& flags);
   void turn_into_while(ir::OpId loop, const Flags& flags);
   ir::RegionId guard_rest(ir::OpId behind, const Flags& flags);

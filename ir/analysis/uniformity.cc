@@ -57,8 +57,29 @@ class Propagation {
   // Whether an op lets one thread wait for another, alone: see uniformity.h on loads.
   bool synchronises_threads(const Op& op) const {
     if (op.attr_or(AttrKey::kVolatile, 0) != 0) return true;
-    return op.opcode == Opcode::kWarpSync && !op.operands.empty() &&
-           kernel_.constant_bits(op.operands[0]) != 0xFFFFFFFF;
+    switch (op.opcode) {
+      case Opcode::kMbarrierWait:
+      case Opcode::kBarrierSync:
+      case Opcode::kInlinePtxVolatile:
+        return true;
+      case Opcode::kAtomic:
+      case Opcode::kAtomicCas:
+      case Opcode::kAtomicLoad:
+        return in_while(op);
+      case Opcode::kWarpSync:
+        return !op.operands.empty() && kernel_.constant_bits(op.operands[0]) != 0xFFFFFFFF;
+      default:
+        return false;
+    }
+  }
+  // Waiting is a loop that looks again.
+  bool in_while(const Op& op) const {
+    for (RegionId region = op.parent; region != kernel_.body();) {
+      const Op& owner = kernel_.op(kernel_.region(region).parent);
+      if (owner.opcode == Opcode::kWhile) return true;
+      region = owner.parent;
+    }
+    return false;
   }
 
   void sweep(RegionId region) {

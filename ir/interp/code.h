@@ -186,7 +186,11 @@ struct Code {
   std::vector<Loop> loops;
   std::vector<Print> prints;
   std::vector<RuleCall> rules;
-  std::vector<IntFacts> promises;
+  struct Promise {
+    IntFacts facts;
+    std::string name;  // of the value; empty: nobody gave it one
+  };
+  std::vector<Promise> promises;
   std::vector<Wgmma> wgmmas;
   std::vector<Control> controls;
   std::vector<SourceLine> places;

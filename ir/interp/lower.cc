@@ -295,7 +295,10 @@ void Lowering::lower_assume_range(const Op& op) {
        {.a = reg(op.operands[0]),
         .count = promised.count,
         .aux = static_cast<uint32_t>(code_->promises.size())});
-  code_->promises.push_back(promised_facts(op));
+  const std::optional<int64_t> name = op.attr(AttrKey::kName);
+  code_->promises.push_back(
+      {promised_facts(op),
+       name ? std::string(kernel_.text(StringId{static_cast<uint32_t>(*name)})) : ""});
 }
 
 void Lowering::lower_elementwise(const Op& op) {

@@ -27,9 +27,22 @@ const Instr* run_require_uniform(const Instr* instr, Warp& warp) {
                 "promise only what is the same in all threads of the block");
 }
 
+std::string broken(const Code::Promise& promise, int64_t value) {
+  const IntFacts& facts = promise.facts;
+  const std::string what =
+      promise.name.empty() ? absl::StrCat(value) : absl::StrCat(promise.name, ", ", value, ",");
+  if (value >= facts.min && value <= facts.max) {
+    return absl::StrCat(what, " is promised to be a multiple of ", facts.divisor);
+  }
+  return facts.max == IntFacts().max
+             ? absl::StrCat(what, " is promised to be at least ", facts.min)
+             : absl::StrCat(what, " is promised to lie between ", facts.min, " and ", facts.max);
+}
+
 template <class T>
 const Instr* run_require_range(const Instr* instr, Warp& warp) {
-  const IntFacts& promised = warp.block->machine->code->promises[instr->aux];
+  const Code::Promise& promise = warp.block->machine->code->promises[instr->aux];
+  const IntFacts& promised = promise.facts;
   const T* a = warp.reg<T>(instr->a);
   for (uint32_t e = 0; e < instr->count; ++e, a += kLanes) {
     Mask bad = 0;
@@ -40,14 +53,7 @@ const Instr* run_require_range(const Instr* instr, Warp& warp) {
       bad |= kept ? 0 : Mask{1} << l;
     });
     if (bad == 0) continue;
-    const T value = a[std::countr_zero(bad)];
-    const bool outside =
-        promised.min > static_cast<int64_t>(value) || promised.max < static_cast<int64_t>(value);
-    return report(instr, warp, bad,
-                  outside
-                      ? absl::StrCat(value, " is promised to lie between ", promised.min, " and ",
-                                     promised.max)
-                      : absl::StrCat(value, " is promised to be a multiple of ", promised.divisor),
+    return report(instr, warp, bad, broken(promise, static_cast<int64_t>(a[std::countr_zero(bad)])),
                   "promise only what holds in every thread that comes here");
   }
   return instr + 1;

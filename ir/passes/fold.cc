@@ -205,7 +205,10 @@ OpId Folder::visit_for(OpId id) {
   const absl::InlinedVector<ValueId, 8> operands(kernel_.op(id).operands.begin(),
                                                  kernel_.op(id).operands.end());
   const auto init = absl::MakeConstSpan(operands).subspan(3);
-  if (trips.none) {
+  // A step that may be wrong is left for the interpreter to see.
+  const bool right_step =
+      ints_.range(operands[2]).is_constant() || ints_.range(operands[2]).min > 0;
+  if (trips.none && right_step) {
     const OpId next = kernel_.op(id).next;
     for (size_t i = 0; i < init.size(); ++i) replace(kernel_.op(id).results[i], init[i]);
     kernel_.erase(id);

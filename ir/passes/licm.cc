@@ -62,7 +62,11 @@ class Motion {
 
   // Ends the kernel, waits, or need not end.
   static bool may_interrupt(const Op& op) {
-    return op.opcode == Opcode::kAssert || op.opcode == Opcode::kWhile || has(info(op), kBlocking);
+    for (const Opcode ends : {Opcode::kAssert, Opcode::kWhile, Opcode::kTrap, Opcode::kUnreachable,
+                              Opcode::kInlinePtxVolatile}) {
+      if (op.opcode == ends) return true;
+    }
+    return has(info(op), kBlocking);
   }
 
   int depth_of(ValueId value) const {
