@@ -12,6 +12,8 @@
 // exactly defined arithmetic alone: every device gives the same bits.
 #pragma once
 
+#include <initializer_list>
+
 #include "heddle/dsl/vec.h"
 
 namespace heddle {
@@ -20,6 +22,8 @@ namespace detail {
 enum class MathFunction : uint8_t {
 #define HEDDLE_MATH_1(name, ...) name,
 #define HEDDLE_MATH_2(name, ...) name,
+#define HEDDLE_MATH_3(name, ...) name,
+#define HEDDLE_MATH_4(name, ...) name,
 #include "heddle/dsl/math.def"
 };
 
@@ -73,9 +77,10 @@ Node math_node(const Y& y, SourceLoc loc) {
 }
 
 // Record a function, element by element; a scalar operand spreads over the other's elements.
-[[gnu::cold]] Node emit_math(MathFunction function, const Node& a, SourceLoc loc);
-[[gnu::cold]] Node emit_math(MathFunction function, const Node& a, const Node& b, SourceLoc loc);
+[[gnu::cold]] Node emit_math(MathFunction function, std::initializer_list<Node> operands,
+                             SourceLoc loc);
 [[gnu::cold]] void emit_sincos(const Node& x, Node* sin, Node* cos, SourceLoc loc);
+[[gnu::cold]] void emit_sincospi(const Node& x, Node* sin, Node* cos, SourceLoc loc);
 [[gnu::cold]] Node emit_ldexp(const Node& x, const Node& n, SourceLoc loc);
 [[gnu::cold]] void emit_frexp(const Node& x, Node* fraction, Node* exponent, SourceLoc loc);
 // The class of a float: whether its magnitude, as bits, compares so with infinity's; its sign.
@@ -84,28 +89,48 @@ Node math_node(const Y& y, SourceLoc loc) {
 
 }  // namespace detail
 
-#define HEDDLE_MATH_1(name, f32, f64, ...)                                                 \
-  template <class X>                                                                       \
-  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                    \
-      const X& x, SourceLoc loc = SourceLoc::current()) {                                  \
-    return detail::MathResult<X>(                                                          \
-        detail::emit_math(detail::MathFunction::name, detail::math_node<X>(x, loc), loc)); \
+#define HEDDLE_MATH_1(name, f32, f64, ...)                                                   \
+  template <class X>                                                                         \
+  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                      \
+      const X& x, SourceLoc loc = SourceLoc::current()) {                                    \
+    return detail::MathResult<X>(                                                            \
+        detail::emit_math(detail::MathFunction::name, {detail::math_node<X>(x, loc)}, loc)); \
   }
 #define HEDDLE_MATH_2(name, f32, f64, ...)                                                     \
   template <class X, detail::MathBeside<X> Y>                                                  \
   requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                        \
       const X& x, const Y& y, SourceLoc loc = SourceLoc::current()) {                          \
-    return detail::MathResult<X>(detail::emit_math(detail::MathFunction::name,                 \
-                                                   detail::math_node<X>(x, loc),               \
-                                                   detail::math_node<X>(y, loc), loc));        \
+    return detail::MathResult<X>(                                                              \
+        detail::emit_math(detail::MathFunction::name,                                          \
+                          {detail::math_node<X>(x, loc), detail::math_node<X>(y, loc)}, loc)); \
   }                                                                                            \
   template <class H, class X>                                                                  \
   requires(detail::is_math_operand<X>(f64) && detail::HostConstant<H, detail::MathElement<X>>) \
       detail::MathResult<X>                                                                    \
       name(H h, const X& x, SourceLoc loc = SourceLoc::current()) {                            \
-    return detail::MathResult<X>(detail::emit_math(detail::MathFunction::name,                 \
-                                                   detail::math_node<X>(h, loc),               \
-                                                   detail::math_node<X>(x, loc), loc));        \
+    return detail::MathResult<X>(                                                              \
+        detail::emit_math(detail::MathFunction::name,                                          \
+                          {detail::math_node<X>(h, loc), detail::math_node<X>(x, loc)}, loc)); \
+  }
+#define HEDDLE_MATH_3(name, f32, f64, ...)                                             \
+  template <class X, detail::MathBeside<X> Y, detail::MathBeside<X> Z>                 \
+  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                \
+      const X& x, const Y& y, const Z& z, SourceLoc loc = SourceLoc::current()) {      \
+    return detail::MathResult<X>(                                                      \
+        detail::emit_math(detail::MathFunction::name,                                  \
+                          {detail::math_node<X>(x, loc), detail::math_node<X>(y, loc), \
+                           detail::math_node<X>(z, loc)},                              \
+                          loc));                                                       \
+  }
+#define HEDDLE_MATH_4(name, f32, f64, ...)                                                      \
+  template <class X, detail::MathBeside<X> Y, detail::MathBeside<X> Z, detail::MathBeside<X> W> \
+  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                         \
+      const X& x, const Y& y, const Z& z, const W& w, SourceLoc loc = SourceLoc::current()) {   \
+    return detail::MathResult<X>(                                                               \
+        detail::emit_math(detail::MathFunction::name,                                           \
+                          {detail::math_node<X>(x, loc), detail::math_node<X>(y, loc),          \
+                           detail::math_node<X>(z, loc), detail::math_node<X>(w, loc)},         \
+                          loc));                                                                \
   }
 #include "heddle/dsl/math.def"
 
@@ -119,6 +144,14 @@ requires(detail::is_math_operand<X>(0)) SinCos<detail::MathResult<X>> sincos(
     const X& x, SourceLoc loc = SourceLoc::current()) {
   detail::Node sin, cos;
   detail::emit_sincos(detail::math_node<X>(detail::MathResult<X>(x), loc), &sin, &cos, loc);
+  return {detail::MathResult<X>(sin), detail::MathResult<X>(cos)};
+}
+// Of pi x: see sinpi and cospi.
+template <class X>
+requires(detail::is_math_operand<X>(0)) SinCos<detail::MathResult<X>> sincospi(
+    const X& x, SourceLoc loc = SourceLoc::current()) {
+  detail::Node sin, cos;
+  detail::emit_sincospi(detail::math_node<X>(detail::MathResult<X>(x), loc), &sin, &cos, loc);
   return {detail::MathResult<X>(sin), detail::MathResult<X>(cos)};
 }
 

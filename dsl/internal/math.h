@@ -94,6 +94,22 @@ template <class T>
 struct Pair {
   Value<T> hi, lo;
 };
+// |large| >= |small|, or large is 0.
+template <class T>
+Pair<T> sum(const Value<T>& large, const Value<T>& small) {
+  const Value<T> hi = large + small;
+  return {hi, small - (hi - large)};
+}
+template <class T>
+Pair<T> product(const Value<T>& a, const Value<T>& b) {
+  const Value<T> hi = a * b;
+  return {hi, fma(a, b, -hi)};
+}
+template <class T>
+Pair<T> product(const Pair<T>& a, const Pair<T>& b) {
+  const Pair<T> p = product(a.hi, b.hi);
+  return {p.hi, p.lo + fma(a.hi, b.lo, a.lo * b.hi)};
+}
 
 #define HEDDLE_MATH_1(name, ...) \
   template <class T>             \
@@ -101,9 +117,17 @@ struct Pair {
 #define HEDDLE_MATH_2(name, ...) \
   template <class T>             \
   Value<T> name(const Value<T>& x, const Value<T>& y);
+#define HEDDLE_MATH_3(name, ...) \
+  template <class T>             \
+  Value<T> name(const Value<T>& x, const Value<T>& y, const Value<T>& z);
+#define HEDDLE_MATH_4(name, ...) \
+  template <class T>             \
+  Value<T> name(const Value<T>& x, const Value<T>& y, const Value<T>& z, const Value<T>& w);
 #include "heddle/dsl/math.def"
 template <class T>
 Pair<T> sincos(const Value<T>& x);
+template <class T>
+Pair<T> sincospi(const Value<T>& x);
 template <class T>
 Value<T> ldexp(const Value<T>& x, const Int& n);
 template <class T>
@@ -119,6 +143,22 @@ Fraction<T> frexp(const Value<T>& x);
 // e^(x + lo) * 2^shift, where lo is below an ulp of x and 0 beyond the range of e^x.
 template <class T>
 Value<T> exp_sum(const Value<T>& x, const Value<T>& lo, int shift = 0);
+
+// e^x as a number from 0.7 to 1.42 times 2^exponent, of x within the range of finite e^x / 2.
+template <class T>
+struct Power {
+  Pair<T> number;
+  BitsValue<T> exponent;
+};
+template <class T>
+Power<T> exp_parts(const Value<T>& x);
+
+// The logarithm of a positive number, within 2^-15 ulps of f32, 2^-10 of f64.
+template <class T>
+Pair<T> log_pair(const Value<T>& x);
+
+// e^(x^2) erfc(x) of x >= 0.
+Float positive_erfcx(const Float& x);
 
 // A positive number as 2^n (1 + f) with 1 + f in [least, 2 least).
 template <class T>

@@ -1,6 +1,7 @@
 // From a function and a shape to the formula: elements one by one, f16 and bf16 through f32.
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "heddle/dsl/internal/math.h"
 #include "heddle/dsl/math.h"
@@ -9,22 +10,26 @@
 namespace heddle::detail {
 namespace {
 
-template <class T>
-using Unary = Value<T> (*)(const Value<T>&);
-template <class T>
-using Binary = Value<T> (*)(const Value<T>&, const Value<T>&);
+constexpr int kMostOperands = 4;
+
+// A formula of scalars, of so many operands of a type.
+using Formula = Node (*)(const Node* operands);
+template <class T, int kCount, auto kFormula>
+Node formula(const Node* operands) {
+  return [&]<size_t... kAt>(std::index_sequence<kAt...>) {
+    return kFormula(Value<T>(operands[kAt])...).node();
+  }
+  (std::make_index_sequence<kCount>());
+}
 
 // The formulas of a function; null where there is none.
 struct Formulas {
-  Unary<float> unary = nullptr;
-  Unary<double> unary_f64 = nullptr;
-  Binary<float> binary = nullptr;
-  Binary<double> binary_f64 = nullptr;
+  Formula f32, f64;
 };
 
 // get(0.0), if there is an f64 formula for it to name.
 template <bool kExists, class Get>
-constexpr auto f64_formula(Get get) {
+constexpr Formula f64_formula(Get get) {
   if constexpr (kExists) {
     return get(double{});
   } else {
@@ -33,34 +38,21 @@ constexpr auto f64_formula(Get get) {
 }
 
 constexpr Formulas kFormulas[] = {
-#define HEDDLE_MATH_1(name, f32, f64, ...)                                                 \
-  {.unary = math::name<float>, .unary_f64 = f64_formula<(f64) != kNone>([](auto zero) {    \
-                                 return Unary<decltype(zero)>(math::name<decltype(zero)>); \
-                               })},
-#define HEDDLE_MATH_2(name, f32, f64, ...)                                                   \
-  {.binary = math::name<float>, .binary_f64 = f64_formula<(f64) != kNone>([](auto zero) {    \
-                                  return Binary<decltype(zero)>(math::name<decltype(zero)>); \
-                                })},
+#define HEDDLE_FORMULAS(count, name, f64)                                                \
+  {formula<float, count, math::name<float>>, f64_formula<(f64) != kNone>([](auto zero) { \
+     return &formula<decltype(zero), count, math::name<decltype(zero)>>;                 \
+   })},
+#define HEDDLE_MATH_1(name, f32, f64, ...) HEDDLE_FORMULAS(1, name, f64)
+#define HEDDLE_MATH_2(name, f32, f64, ...) HEDDLE_FORMULAS(2, name, f64)
+#define HEDDLE_MATH_3(name, f32, f64, ...) HEDDLE_FORMULAS(3, name, f64)
+#define HEDDLE_MATH_4(name, f32, f64, ...) HEDDLE_FORMULAS(4, name, f64)
 #include "heddle/dsl/math.def"
+#undef HEDDLE_FORMULAS
 };
-
-const Formulas& formulas(MathFunction function) { return kFormulas[static_cast<size_t>(function)]; }
 
 NodeType with_scalar(NodeType type, ir::Scalar scalar) {
   type.scalar = scalar;
   return type;
-}
-
-// The function of one element: f32 or f64.
-Node apply(MathFunction function, const Node& a) {
-  if (a.type.scalar == ir::Scalar::kF64) return formulas(function).unary_f64(Double(a)).node();
-  return formulas(function).unary(Float(a)).node();
-}
-Node apply(MathFunction function, const Node& a, const Node& b) {
-  if (a.type.scalar == ir::Scalar::kF64) {
-    return formulas(function).binary_f64(Double(a), Double(b)).node();
-  }
-  return formulas(function).binary(Float(a), Float(b)).node();
 }
 
 // As f32, if it is narrower.
@@ -69,17 +61,10 @@ Node widened(const Node& a, SourceLoc loc) {
   return narrow ? emit_as(with_scalar(a.type, ir::Scalar::kF32), op::kConvert, a, loc) : a;
 }
 
-// Calls one(i, element i of the operand as f32 or f64...) for each element of the shape.
-template <class One, class... Operand>
-void for_each_element(NodeType shape, SourceLoc loc, One&& one, const Operand&... operands) {
-  const auto element = [&](const Node& whole, int i) {
-    if (whole.type.kind == ir::TypeKind::kScalar) return whole;
-    return emit_part(scalar_type(whole.type.scalar), op::kExtract, whole, i, loc);
-  };
-  const auto all = [&](const auto&... whole) {
-    for (int i = 0; i < shape.count; ++i) one(i, element(whole, i)...);
-  };
-  all(widened(operands, loc)...);
+// An element of what widened() gave.
+Node element(const Node& whole, int i, SourceLoc loc) {
+  if (whole.type.kind == ir::TypeKind::kScalar) return whole;
+  return emit_part(scalar_type(whole.type.scalar), op::kExtract, whole, i, loc);
 }
 
 // Elements that were computed, as one thing of the type wanted.
@@ -89,15 +74,6 @@ Node gathered(const Node* elements, NodeType type, SourceLoc loc) {
                          ? elements[0]
                          : emit_pack(computed, elements, type.count, loc);
   return type.scalar == computed.scalar ? whole : emit_as(type, op::kConvert, whole, loc);
-}
-
-template <class... Operand>
-Node elementwise(MathFunction function, SourceLoc loc, NodeType type, const Operand&... operands) {
-  Node elements[kMaxFragment];
-  for_each_element(
-      type, loc, [&](int i, const auto&... parts) { elements[i] = apply(function, parts...); },
-      operands...);
-  return gathered(elements, type, loc);
 }
 
 // Calls f(x as a Value) for f32 or f64.
@@ -122,31 +98,49 @@ Node magnitude_bits(const Node& x, SourceLoc loc) {
   return result;
 }
 
-}  // namespace
-
-Node emit_math(MathFunction function, const Node& a, SourceLoc loc) {
-  return elementwise(function, loc, a.type, a);
+// A sine and a cosine of each element, by both(x as a Value).
+template <class Both>
+void sine_and_cosine(const Node& x, Node* sin, Node* cos, SourceLoc loc, Both both) {
+  const Node wide = widened(x, loc);
+  Node sines[kMaxFragment], cosines[kMaxFragment];
+  for (int i = 0; i < x.type.count; ++i) {
+    with_value(element(wide, i, loc), [&](const auto& value) {
+      const auto pair = both(value);
+      sines[i] = pair.hi.node();
+      cosines[i] = pair.lo.node();
+    });
+  }
+  *sin = gathered(sines, x.type, loc);
+  *cos = gathered(cosines, x.type, loc);
 }
 
-Node emit_math(MathFunction function, const Node& a, const Node& b, SourceLoc loc) {
-  const NodeType shape = a.type.count >= b.type.count ? a.type : b.type;
-  return elementwise(function, loc, shape, spread(a, shape, loc), spread(b, shape, loc));
+}  // namespace
+
+Node emit_math(MathFunction function, std::initializer_list<Node> operands, SourceLoc loc) {
+  NodeType type = operands.begin()->type;
+  for (const Node& operand : operands) {
+    if (operand.type.count > type.count) type = operand.type;
+  }
+  Node whole[kMostOperands];
+  size_t count = 0;
+  for (const Node& operand : operands) whole[count++] = widened(spread(operand, type, loc), loc);
+  const Formulas& formulas = kFormulas[static_cast<size_t>(function)];
+  const Formula formula = type.scalar == ir::Scalar::kF64 ? formulas.f64 : formulas.f32;
+  Node results[kMaxFragment];
+  for (int i = 0; i < type.count; ++i) {
+    Node parts[kMostOperands];
+    for (size_t at = 0; at < count; ++at) parts[at] = element(whole[at], i, loc);
+    results[i] = formula(parts);
+  }
+  return gathered(results, type, loc);
 }
 
 void emit_sincos(const Node& x, Node* sin, Node* cos, SourceLoc loc) {
-  Node sines[kMaxFragment], cosines[kMaxFragment];
-  for_each_element(
-      x.type, loc,
-      [&](int i, const Node& part) {
-        with_value(part, [&](const auto& value) {
-          const auto both = math::sincos(value);
-          sines[i] = both.hi.node();
-          cosines[i] = both.lo.node();
-        });
-      },
-      x);
-  *sin = gathered(sines, x.type, loc);
-  *cos = gathered(cosines, x.type, loc);
+  sine_and_cosine(x, sin, cos, loc, [](const auto& value) { return math::sincos(value); });
+}
+
+void emit_sincospi(const Node& x, Node* sin, Node* cos, SourceLoc loc) {
+  sine_and_cosine(x, sin, cos, loc, [](const auto& value) { return math::sincospi(value); });
 }
 
 Node emit_ldexp(const Node& x, const Node& n, SourceLoc loc) {

@@ -81,6 +81,20 @@ Double erf(const Double& x) {
   return select(a > 1, far, x + erf_near(x));
 }
 
+namespace {
+
+// Of erfc(|x|) beyond 0.47; erf_near is good up to `near_end`.
+template <class T>
+Value<T> erfc_of(const Value<T>& x, const Value<T>& tail, T near_end) {
+  const Value<T> a = abs(x), one = T{1}, two = T{2};
+  const Value<T> near = (one - x) - erf_near(x);
+  const Value<T> far = select(x < 0, two - tail, tail);
+  const Value<T> number = select(a > near_end, far, select(x > static_cast<T>(0.47), tail, near));
+  return select(x == x, number, x);
+}
+
+}  // namespace
+
 // Beyond 0.47: e^(-x^2) times a polynomial in (x - 2) / (x + 2) over 1 + 2 x.
 template <>
 Float erfc(const Float& x) {
@@ -94,11 +108,43 @@ Float erfc(const Float& x) {
                  -5.42245097458362579345703125e-2, 0.16405029594898223876953125,
                  -0.16603003442287445068359375, -9.2763803899288177490234375e-2,
                  1.27697837352752685546875});
-  const Float tail = exp_minus_square(b) * (g / fma(b, 2, 1));
-  const Float near = (1 - x) - erf_near(x);
-  const Float far = select(x < 0, 2 - tail, tail);
-  const Float number = select(a > 0.93f, far, select(x > 0.47f, tail, near));
-  return select(x == x, number, x);
+  return erfc_of(x, exp_minus_square(b) * (g / fma(b, 2, 1)), 0.93f);
+}
+
+// Beyond 0.47: the same with (x - 3) / (x + 3).
+template <>
+Double erfc(const Double& x) {
+  const Double a = abs(x);
+  const Double b = min(a, 27.5);
+  const Double t = (b - 3) / (b + 3);
+  const Double g =
+      horner(t, {0x1.7621a61f041e4p-27,  0x1.265250f65146fp-24,  -0x1.7df08cd6a8376p-24,
+                 -0x1.362c13292e669p-21, 0x1.4987da67e972ap-22,  0x1.ce8f270d0ba74p-19,
+                 -0x1.79499fc961e49p-21, -0x1.510c9eafb9f76p-16, 0x1.4b7416c8aec4fp-18,
+                 0x1.0658a76f71971p-13,  -0x1.b90fe59dd915bp-14, -0x1.98db403088ed2p-11,
+                 0x1.ef1bd772eabf8p-10,  0x1.4b884dd579b7ap-9,   -0x1.8574c4042321ap-6,
+                 0x1.17ca287823417p-4,   -0x1.e88b803a5dab5p-4,  0x1.098366a5b3c3ap-3,
+                 -0x1.85a15c58a9b56p-5,  -0x1.15c084bb9e8dep-3,  0x1.40c522d7e4987p0});
+  return erfc_of(x, exp_minus_square(b) * (g / fma(b, 2, 1)), 1.0);
+}
+
+// A polynomial in (x - 2) / (x + 2) over 1 + 2 x, halved lest that overflow.
+Float positive_erfcx(const Float& x) {
+  const Float b = min(x, 0x1p30f);
+  const Float t = (b - 2) / (b + 2);
+  const Float g =
+      horner(t, {-0x1.7e44f4p-17, 0x1.088ca8p-15, 0x1.e2172ap-14, -0x1.7672eap-13, -0x1.828bfp-11,
+                 0x1.3eebaep-11, 0x1.1e1884p-8, -0x1.06c0dep-8, -0x1.bc3008p-6, 0x1.4ff92p-4,
+                 -0x1.54079ep-4, -0x1.7bf5dap-5, 0x1.46e80ep-1});
+  return g / (x + 0.5f);
+}
+
+template <>
+Float erfcx(const Float& x) {
+  const Float a = abs(x), y = positive_erfcx(a);
+  const Float b = min(a, 10), square = b * b;
+  const Float twice = exp_sum(square, fma(b, b, -square), 1);
+  return select(x < 0, twice - y, y);
 }
 
 }  // namespace heddle::detail::math

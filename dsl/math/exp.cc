@@ -156,6 +156,16 @@ Double expm1_tail(const Double& r) {
 
 }  // namespace
 
+template <class T>
+Power<T> exp_parts(const Value<T>& x) {
+  const Rounded<T> n = round_product(x, static_cast<T>(1 / Log2<double>::kHigh));
+  const Value<T> r = fma(n.value, static_cast<T>(-Log2<T>::kLow),
+                         fma(n.value, static_cast<T>(-Log2<T>::kHigh), x));
+  return {sum(Value<T>(T{1}), r + expm1_tail(r)), n.integer};
+}
+template Power<float> exp_parts(const Float&);
+template Power<double> exp_parts(const Double&);
+
 // 2^n (e^r - 1) + (2^n - 1), all halved lest 2^n overflow; below 1/2 n is 0.
 template <class T>
 Value<T> expm1(const Value<T>& x) {

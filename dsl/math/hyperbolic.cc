@@ -4,27 +4,52 @@
 namespace heddle::detail::math {
 namespace {
 
-// e^x / 2, which is finite wherever sinh and cosh are.
-Float half_exp(const Float& x) { return exp_sum(x, Float(0), -1); }
+// (sinh(x) - x) / x for x^2 = z up to 1.
+Float sinh_tail(const Float& z) {
+  return z * horner(z, {2.789983909678994677960872650146484375e-6,
+                        1.98416659259237349033355712890625e-4, 8.333315141499042510986328125e-3,
+                        0.16666667163372039794921875});
+}
+Double sinh_tail(const Double& z) {
+  return z * horner(z, {0x1.b52bf316257f8p-41, 0x1.6118e8f905e4ep-33, 0x1.ae646b345e988p-26,
+                        0x1.71de3a40759c6p-19, 0x1.a01a01a03168cp-13, 0x1.1111111111041p-7,
+                        0x1.5555555555556p-3});
+}
+
+// Past this sinh and cosh are infinite; e^a / 4 is not.
+template <class T>
+inline constexpr T kMost = static_cast<T>(sizeof(T) == 4 ? 89.5 : 710.6);
+
+// (e^a + sign e^-a) / 2 for a >= 0, halved once more on the way lest e^a overflow.
+template <class T>
+Value<T> half_sum(const Value<T>& a, double sign) {
+  const Power<T> e = exp_parts(select(a > kMost<T>, Value<T>(kMost<T>), a));
+  const Value<T> scale = power_of_two<T>(e.exponent - 2);
+  // Below 2^-100 of the other the inverse is nothing.
+  const Value<T> inverse_scale = power_of_two<T>(-2 - min(e.exponent, 100));
+  const Value<T> inverse = rcp(e.number.hi) * static_cast<T>(sign);
+  const Value<T> low = fma(inverse, inverse_scale, e.number.lo * scale);
+  const Value<T> y = fma(e.number.hi, scale, low);
+  return y + y;
+}
 
 }  // namespace
 
-template <>
-Float sinh(const Float& x) {
-  const Float a = abs(x), z = x * x, half = half_exp(a);
-  const Float near =
-      fma(z * horner(z, {2.789983909678994677960872650146484375e-6,
-                         1.98416659259237349033355712890625e-4, 8.333315141499042510986328125e-3,
-                         0.16666667163372039794921875}),
-          x, x);
-  return select(a < 1, near, with_sign(half - 0.25f * rcp(half), x));
+template <class T>
+Value<T> sinh(const Value<T>& x) {
+  const Value<T> a = abs(x);
+  const Value<T> near = fma(sinh_tail(a * a), a, a);
+  return with_sign(select(a < 1, near, half_sum(a, -1)), x);
 }
+template Float sinh(const Float&);
+template Double sinh(const Double&);
 
-template <>
-Float cosh(const Float& x) {
-  const Float half = half_exp(abs(x));
-  return fma(0.25f, rcp(half), half);
+template <class T>
+Value<T> cosh(const Value<T>& x) {
+  return half_sum(abs(x), 1);
 }
+template Float cosh(const Float&);
+template Double cosh(const Double&);
 
 // Beyond the polynomial, 1 - 2 / (e^2x + 1).
 template <class T>
@@ -60,27 +85,43 @@ Double tanh(const Double& x) {
                         -0.333333333333330872338962080903002060949802398681640625}));
 }
 
-template <>
-Float asinh(const Float& x) {
-  const Float a = abs(x);
-  const Bool far = a > 0x1p20f;
-  const Float grown = fma(a, a / (1 + sqrt(fma(a, a, 1))), a);
-  const Float y = log1p(select(far, a, grown));
-  return with_sign(select(far, y + 0x1.62e43p-1f, y), x);
+namespace {
+
+// log(2 a) where a is far, log(1 + near) where not; beyond 2^60 a^2 would come near the largest
+// f32, and 1 is nothing beside a.
+template <class T>
+Value<T> log_of_growth(const Value<T>& a, const Value<T>& near) {
+  const Bool far = a > static_cast<T>(0x1p60);
+  const Value<T> y = log1p(select(far, a, near));
+  return select(far, y + static_cast<T>(0x1.62e42fefa39efp-1), y);
 }
 
-template <>
-Float acosh(const Float& x) {
-  const Float t = x - 1;
-  const Bool far = x > 0x1p20f;
-  const Float y = log1p(select(far, x, t + sqrt(fma(t, t, t + t))));
-  return select(x < 1, Float(kNan<float>), select(far, y + 0x1.62e43p-1f, y));
-}
+}  // namespace
 
-template <>
-Float atanh(const Float& x) {
-  const Float a = abs(x);
-  return with_sign(0.5f * log1p((a + a) / (1 - a)), x);
+template <class T>
+Value<T> asinh(const Value<T>& x) {
+  const Value<T> a = abs(x), one = T{1};
+  const Value<T> near = fma(a, a / (one + sqrt(fma(a, a, one))), a);
+  return with_sign(log_of_growth(a, near), x);
 }
+template Float asinh(const Float&);
+template Double asinh(const Double&);
+
+template <class T>
+Value<T> acosh(const Value<T>& x) {
+  const Value<T> t = x - T{1};
+  const Value<T> y = log_of_growth(x, t + sqrt(fma(t, t, t + t)));
+  return select(x < 1, Value<T>(kNan<T>), y);
+}
+template Float acosh(const Float&);
+template Double acosh(const Double&);
+
+template <class T>
+Value<T> atanh(const Value<T>& x) {
+  const Value<T> a = abs(x);
+  return with_sign(log1p((a + a) / (T{1} - a)) * static_cast<T>(0.5), x);
+}
+template Float atanh(const Float&);
+template Double atanh(const Double&);
 
 }  // namespace heddle::detail::math

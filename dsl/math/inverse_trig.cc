@@ -4,8 +4,27 @@
 namespace heddle::detail::math {
 namespace {
 
-constexpr float kPi = 0x1.921fb6p1f, kPiLow = -0x1.777a5cp-24f;
-constexpr float kHalfPi = 0x1.921fb6p0f, kHalfPiLow = -0x1.777a5cp-25f;
+// pi as a sum; its half is exact.
+template <class T>
+struct Pi;
+template <>
+struct Pi<float> {
+  static constexpr float kHigh = 0x1.921fb6p1f, kLow = -0x1.777a5cp-24f;
+};
+template <>
+struct Pi<double> {
+  static constexpr double kHigh = 0x1.921fb54442d18p1, kLow = 0x1.1a62633145c07p-53;
+};
+
+// pi - x and pi / 2 - x.
+template <class T>
+Value<T> pi_less(const Value<T>& x) {
+  return Pi<T>::kHigh - (x - Pi<T>::kLow);
+}
+template <class T>
+Value<T> half_pi_less(const Value<T>& x) {
+  return Pi<T>::kHigh / 2 - (x - Pi<T>::kLow / 2);
+}
 
 // (asin(a) - a) / a for a^2 = z up to 0.545^2.
 Float asin_tail(const Float& z) {
@@ -13,67 +32,95 @@ Float asin_tail(const Float& z) {
                         3.31694148480892181396484375e-2, 4.434879124164581298828125e-2,
                         7.501399517059326171875e-2, 0.166666448116302490234375});
 }
+Double asin_tail(const Double& z) {
+  return z * horner(z, {0x1.86a53cfbdf113p-5, -0x1.802a5531b4051p-5, 0x1.5346612e9e804p-5,
+                        -0x1.4979f3e0d568dp-8, 0x1.b304cd987a12fp-7, 0x1.65c3d0a2396f4p-7,
+                        0x1.cc3404233dccap-7, 0x1.1c31f65aaaa7bp-6, 0x1.6e8d4f61d78ebp-6,
+                        0x1.f1c70c80f5686p-6, 0x1.6db6db9a61c5dp-5, 0x1.33333332f441bp-4,
+                        0x1.5555555555745p-3});
+}
 
 // Beyond 0.54, where the second is below 1/2: asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)).
+template <class T>
 struct Half {
   Bool far;
-  Float asin;  // of a, or of the root
+  Value<T> asin;  // of a, or of the root
 };
-Half half_asin(const Float& a) {
-  const Bool far = a > 0.542f;
-  const Float z = select(far, fma(a, -0.5f, 0.5f), a * a);
-  const Float s = select(far, sqrt(z), a);
+template <class T>
+Half<T> half_asin(const Value<T>& a) {
+  constexpr T kHalf = T{1} / 2;
+  const Bool far = a > static_cast<T>(0.542);
+  const Value<T> z = select(far, fma(a, -kHalf, kHalf), a * a);
+  const Value<T> s = select(far, sqrt(z), a);
   return {far, fma(asin_tail(z), s, s)};
 }
 
-// atan(a) for a from 0 to 1.
-Float atan_near(const Float& a) {
-  const Float z = a * a;
-  const Float tail = horner(z, {-1.791501999832689762115478515625e-3,
-                                1.0904536582529544830322265625e-2, -3.11577655375003814697265625e-2,
-                                5.79358004033565521240234375e-2, -8.4020562469959259033203125e-2,
-                                0.10951654613018035888671875, -0.14264126121997833251953125,
-                                0.1999853551387786865234375, -0.3333329856395721435546875});
-  return fma(z * tail, a, a);
+// (atan(a) - a) / a for a^2 = z up to 1.
+Float atan_tail(const Float& z) {
+  return z * horner(z, {-1.791501999832689762115478515625e-3, 1.0904536582529544830322265625e-2,
+                        -3.11577655375003814697265625e-2, 5.79358004033565521240234375e-2,
+                        -8.4020562469959259033203125e-2, 0.10951654613018035888671875,
+                        -0.14264126121997833251953125, 0.1999853551387786865234375,
+                        -0.3333329856395721435546875});
+}
+Double atan_tail(const Double& z) {
+  return z * horner(z, {0x1.c4a44b27ac691p-17, -0x1.44a4add8ff527p-13, 0x1.ba3da1bd88a38p-11,
+                        -0x1.7ea706657f874p-9, 0x1.dc050e5c43097p-8,   -0x1.ca98037abeadfp-7,
+                        0x1.69d8b3f204da8p-6,  -0x1.eb4959aa0a774p-6,  0x1.2c9828903adcdp-5,
+                        -0x1.59d7f9275c62fp-5, 0x1.82eeb2110168fp-5,   -0x1.ae644e2e746dfp-5,
+                        0x1.e1bcf7f235e27p-5,  -0x1.110e6d9887d01p-4,  0x1.3b136a180a6dcp-4,
+                        -0x1.745d11fb3da79p-4, 0x1.c71c7184288ffp-4,   -0x1.24924923923f7p-3,
+                        0x1.9999999995aebp-3,  -0x1.555555555552ap-2});
+}
+template <class T>
+Value<T> atan_near(const Value<T>& a) {
+  return fma(atan_tail(a * a), a, a);
 }
 
 }  // namespace
 
-template <>
-Float asin(const Float& x) {
-  const Half h = half_asin(abs(x));
-  return with_sign(select(h.far, kHalfPi - fma(2, h.asin, -kHalfPiLow), h.asin), x);
+template <class T>
+Value<T> asin(const Value<T>& x) {
+  const Half<T> h = half_asin(abs(x));
+  const Value<T> far = Pi<T>::kHigh / 2 - fma(h.asin, T{2}, -Pi<T>::kLow / 2);
+  return with_sign(select(h.far, far, h.asin), x);
 }
+template Float asin(const Float&);
+template Double asin(const Double&);
 
-template <>
-Float acos(const Float& x) {
-  const Half h = half_asin(abs(x));
-  const Float twice = h.asin + h.asin;
-  const Float signed_ = with_sign(h.asin, x);
-  const Float near = kHalfPi - (signed_ - kHalfPiLow);
-  return select(h.far, select(x < 0, kPi - (twice - kPiLow), twice), near);
+template <class T>
+Value<T> acos(const Value<T>& x) {
+  const Half<T> h = half_asin(abs(x));
+  const Value<T> twice = h.asin + h.asin;
+  return select(h.far, select(x < 0, pi_less(twice), twice), half_pi_less(with_sign(h.asin, x)));
 }
+template Float acos(const Float&);
+template Double acos(const Double&);
 
-template <>
-Float atan(const Float& x) {
-  const Float a = abs(x);
+template <class T>
+Value<T> atan(const Value<T>& x) {
+  const Value<T> a = abs(x);
   const Bool far = a > 1;
-  const Float near = atan_near(select(far, rcp(a), a));
-  return with_sign(select(far, kHalfPi - (near - kHalfPiLow), near), x);
+  const Value<T> near = atan_near(select(far, rcp(a), a));
+  return with_sign(select(far, half_pi_less(near), near), x);
 }
+template Float atan(const Float&);
+template Double atan(const Double&);
 
-template <>
-Float atan2(const Float& y, const Float& x) {
-  const Float ax = abs(x), ay = abs(y);
+template <class T>
+Value<T> atan2(const Value<T>& y, const Value<T>& x) {
+  const Value<T> ax = abs(x), ay = abs(y), zero = T{0}, one = T{1};
   const Bool steep = ay > ax;
-  const Float large = max(ax, ay), small = min(ax, ay);
+  const Value<T> large = max(ax, ay), small = min(ax, ay);
   // 0 / 0 is no angle but 0, and infinity / infinity is 1.
-  const Float ratio =
-      select(large == 0, Float(0), select(small == kInfinity<float>, Float(1), small / large));
-  const Float near = atan_near(ratio);
-  const Float first = select(steep, kHalfPi - (near - kHalfPiLow), near);
-  const Float angle = select(bits(x) < 0, kPi - (first - kPiLow), first);
-  return select((x != x) | (y != y), Float(kNan<float>), with_sign(angle, y));
+  const Value<T> ratio =
+      select(large == 0, zero, select(small == kInfinity<T>, one, small / large));
+  const Value<T> near = atan_near(ratio);
+  const Value<T> first = select(steep, half_pi_less(near), near);
+  const Value<T> angle = select(bits(x) < 0, pi_less(first), first);
+  return select((x != x) | (y != y), Value<T>(kNan<T>), with_sign(angle, y));
 }
+template Float atan2(const Float&, const Float&);
+template Double atan2(const Double&, const Double&);
 
 }  // namespace heddle::detail::math

@@ -5,23 +5,6 @@ namespace heddle::detail::math {
 namespace {
 
 template <class T>
-Pair<T> product(const Value<T>& a, const Value<T>& b) {
-  const Value<T> hi = a * b;
-  return {hi, fma(a, b, -hi)};
-}
-// |large| >= |small|, or large is 0.
-template <class T>
-Pair<T> sum(const Value<T>& large, const Value<T>& small) {
-  const Value<T> hi = large + small;
-  return {hi, small - (hi - large)};
-}
-template <class T>
-Pair<T> product(const Pair<T>& a, const Pair<T>& b) {
-  const Pair<T> p = product(a.hi, b.hi);
-  return {p.hi, p.lo + fma(a.hi, b.lo, a.lo * b.hi)};
-}
-
-template <class T>
 struct Constants;
 template <>
 struct Constants<float> {
@@ -50,7 +33,9 @@ Double atanh_tail(const Double& z) {
                     0.200000000000000011102230246251565404236316680908203125});
 }
 
-// log(x) of a positive number: x = 2^n m, log(m) = 2 atanh(u) with u = (m - 1) / (m + 1).
+}  // namespace
+
+// x = 2^n m, log(m) = 2 atanh(u) with u = (m - 1) / (m + 1).
 template <class T>
 Pair<T> log_pair(const Value<T>& x) {
   using C = Constants<T>;
@@ -72,8 +57,8 @@ Pair<T> log_pair(const Value<T>& x) {
       (log_m.lo + (more.lo + twice.lo)) + fma(reduced.n, static_cast<T>(C::kLn2Low), whole.lo);
   return sum(whole.hi, small);
 }
-
-}  // namespace
+template Pair<float> log_pair(const Float&);
+template Pair<double> log_pair(const Double&);
 
 template <class T>
 Value<T> pow(const Value<T>& x, const Value<T>& y) {

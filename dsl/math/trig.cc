@@ -163,16 +163,12 @@ Float cos_of_rest(const Turned<float>& t) {
   const Float z = t.r * t.r;
   return fma(z, cos_tail(z), 1);
 }
-Pair<double> sum(const Double& large, const Double& small) {
-  const Double s = large + small;
-  return {s, small - (s - large)};
-}
 Pair<double> sin_pair(const Turned<double>& t) {
   return sum(t.r, fma(sin_tail(t.r * t.r), t.r, t.lo));
 }
 Pair<double> cos_pair(const Turned<double>& t) {
   const Double z = t.r * t.r;
-  return sum(1, fma(z, cos_tail(z), -t.r * t.lo));
+  return sum(Double(1), fma(z, cos_tail(z), -t.r * t.lo));
 }
 Double sin_of_rest(const Turned<double>& t) { return sin_pair(t).hi; }
 Double cos_of_rest(const Turned<double>& t) { return cos_pair(t).hi; }

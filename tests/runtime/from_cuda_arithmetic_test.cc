@@ -32,6 +32,17 @@ TEST(FromCudaArithmetic, Floats) {
                                       use(tanh(x));
                                       use(erf(x));
                                       use(hypot(x, y));
+                                      auto [sp, cp] = sincospi(x);
+                                      use(norm3d(x, y, z));
+                                      use(norm4d(d, d, d, d));
+                                      use(rcbrt(x));
+                                      use(tgamma(x));
+                                      use(lgamma(x));
+                                      use(erfcx(x));
+                                      use(erfinv(x));
+                                      use(erfcinv(x));
+                                      use(normcdf(x));
+                                      use(normcdfinv(x));
                                       use(ldexp(x, 3));
                                       use(frexp(x).exponent);
                                       use(isnan(x));
@@ -59,7 +70,7 @@ TEST(FromCudaArithmetic, Floats) {
                                       use(rcp(x, Rounding::up));
                                       use(add(mul(x, y, Rounding::nearest), z, Rounding::nearest));
                                       // </page>
-                                      out(0) = s + c;
+                                      out(0) = s + c + sp + cp;
                                     });
   expect_compiles(kernel, {tensor({kAny}), scalar(), scalar(), scalar(), scalar()});
 }

@@ -21,7 +21,19 @@ using tools::exact_t;
 
 constexpr int kThreads = 128;
 
-// f(x[i], y[i]) of every i, by the device.
+// A third and a fourth argument are y and x so many places on.
+constexpr int kThird = 13, kFourth = 8111;
+
+template <class F, class V>
+auto applied(F f, V x, V y, V z, V w) {
+  if constexpr (std::is_invocable_v<F, V, V>) {
+    return f(x, y);
+  } else {
+    return f(x, y, z, w);
+  }
+}
+
+// f(x[i], y[i]) or f(x[i], y[i], z, w) of every i, by the device.
 template <class T, class R = T, class F>
 std::vector<R> computed(const std::vector<T>& x, const std::vector<T>& y, F f) {
   const Device& device = test_device();
@@ -29,7 +41,11 @@ std::vector<R> computed(const std::vector<T>& x, const std::vector<T>& y, F f) {
   const auto kernel =
       define_kernel("f", [&](Tensor<const T, 1> a, Tensor<const T, 1> b, Tensor<R, 1> result) {
         const Int i = block_idx.x * kThreads + thread_idx.x;
-        If(i < result.shape(0), [&] { result(i) = f(Value<T>(a(i)), Value<T>(b(i))); });
+        const Int n = result.shape(0);
+        If(i < n, [&] {
+          result(i) = applied(f, Value<T>(a(i)), Value<T>(b(i)), Value<T>(b((i + kThird) % n)),
+                              Value<T>(a((i + kFourth) % n)));
+        });
       });
   const auto count = static_cast<int64_t>(x.size());
   const Buffer a = device.upload(absl::MakeConstSpan(x)).value();
@@ -67,6 +83,7 @@ std::vector<T> samples(int count) {
                          0.7,
                          0.7853981633974483,
                          0.93,
+                         0.9966,
                          1.0,
                          1.5,
                          1.5707963267948966,
@@ -75,8 +92,15 @@ std::vector<T> samples(int count) {
                          3.0,
                          3.141592653589793,
                          4.0,
-                         10.0,
+                         10.5,
+                         14.5,
+                         16.0,
                          20.0,
+                         26.6,
+                         27.5,
+                         35.0401,
+                         41.5,
+                         42.0,
                          88.72284,
                          103.97,
                          128.0,
@@ -88,9 +112,11 @@ std::vector<T> samples(int count) {
                          1075.0,
                          1e5,
                          131072.0,
+                         8388608.0,
                          16777215.0,
                          1e9,
                          1073741824.0,
+                         0x1p60,
                          1e22,
                          3.4028234e38,
                          1e308}) {
@@ -113,7 +139,9 @@ void expect_within(const char* name, double bound, const std::vector<T>& x, cons
   const std::vector<T> got = computed<T>(x, y, f);
   int failures = 0;
   for (size_t i = 0; i < x.size() && failures < 5; ++i) {
-    const exact_t<T> wanted = exact(exact_t<T>{x[i]}, exact_t<T>{y[i]});
+    using E = exact_t<T>;
+    const T z = y[(i + kThird) % x.size()], w = x[(i + kFourth) % x.size()];
+    const E wanted = applied(exact, E{x[i]}, E{y[i]}, E{z}, E{w});
     const tools::Deviation d = deviation<T>(got[i], wanted);
     if (d.wrong_special || d.ulps > std::max(bound, 0.5)) {
       ADD_FAILURE() << name << "(" << x[i] << ", " << y[i] << ") = " << got[i] << ", not "
@@ -134,8 +162,8 @@ void expect_binary(const char* name, double bound, F f, Exact exact) {
   // Every special value with every other, and many others.
   const std::vector<T> all = samples<T>(40000);
   std::vector<T> x, y;
-  for (int i = 0; i < 270; ++i) {
-    for (int j = 0; j < 270; ++j) {
+  for (int i = 0; i < 320; ++i) {
+    for (int j = 0; j < 320; ++j) {
       x.push_back(all[i]);
       y.push_back(all[j]);
     }
@@ -169,6 +197,19 @@ TYPED_TEST(MathTest, EveryFunctionIsWithinItsBound) {
         #name, kSingle ? (f32) : (f64), [](V x, V y) { return heddle::name(x, y); }, \
         [](R x, R y) { return tools::reference::name(x, y); });                      \
   }
+#define HEDDLE_MATH_3(name, f32, f64, ...)                                                      \
+  if constexpr (kSingle || (f64) != detail::kNone) {                                            \
+    expect_binary<T>(                                                                           \
+        #name, kSingle ? (f32) : (f64), [](V x, V y, V z, V) { return heddle::name(x, y, z); }, \
+        [](R x, R y, R z, R) { return tools::reference::name(x, y, z); });                      \
+  }
+#define HEDDLE_MATH_4(name, f32, f64, ...)                                      \
+  if constexpr (kSingle || (f64) != detail::kNone) {                            \
+    expect_binary<T>(                                                           \
+        #name, kSingle ? (f32) : (f64),                                         \
+        [](V x, V y, V z, V w) { return heddle::name(x, y, z, w); },            \
+        [](R x, R y, R z, R w) { return tools::reference::name(x, y, z, w); }); \
+  }
 #include "heddle/dsl/math.def"
 }
 
@@ -176,10 +217,11 @@ TYPED_TEST(MathTest, SincosIsSinAndCos) {
   using T = TypeParam;
   using V = Value<T>;
   const std::vector<T> x = samples<T>(4000);
-  const auto both = computed<T, int>(x, x, [](V a, V) {
-    const auto pair = sincos(a);
-    return cast<int>(bitcast<Bits<T>>(pair.sin) == bitcast<Bits<T>>(sin(a)) &&
-                     bitcast<Bits<T>>(pair.cos) == bitcast<Bits<T>>(cos(a)));
+  const auto same = [](V a, V b) { return bitcast<Bits<T>>(a) == bitcast<Bits<T>>(b); };
+  const auto both = computed<T, int>(x, x, [&](V a, V) {
+    const auto radians = sincos(a), halves = sincospi(a);
+    return cast<int>(same(radians.sin, sin(a)) && same(radians.cos, cos(a)) &&
+                     same(halves.sin, sinpi(a)) && same(halves.cos, cospi(a)));
   });
   for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(both[i] != 0 || !std::isfinite(x[i])) << x[i];
 }

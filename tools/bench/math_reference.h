@@ -81,6 +81,62 @@ template <class R>
 R rhypot(R x, R y) {
   return 1 / std::hypot(x, y);
 }
+inline double lgamma(double x) {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);  // std::lgamma writes a global
+}
+// e^(x^2) erfc(x); past 10 by its asymptotic series.
+inline double erfcx(double x) {
+  if (x < 10) return std::exp(x * x) * std::erfc(x);
+  const double z = 0.5 / (x * x);
+  double sum = 0;
+  for (int k = 9; k > 0; --k) sum = -(2 * k - 1) * z * (1 + sum);
+  return (1 + sum) / (x * std::sqrt(kPi<double>));
+}
+// The number whose erfc is c or whose erf is a, from a rough one for a = 1 - c: near 0 by Halley's
+// steps for erf, beyond that by Newton's for the logarithm of erfc.
+inline double rough_erfinv(double c) {
+  const double w = -std::log(c * (2 - c)), k = 4.33 - 0.5 * w;
+  return std::sqrt(std::sqrt(k * k + w * 6.803) - k);
+}
+inline double near_erfinv(double a) {
+  double y = a * (0.5 * std::sqrt(kPi<double>));
+  for (int step = 0; step < 3; ++step) {
+    const double u = (std::erf(y) - a) * std::exp(y * y) * (0.5 * std::sqrt(kPi<double>));
+    y -= u / (1 + y * u);
+  }
+  return y;
+}
+inline double far_erfcinv(double c) {
+  if (c == 0) return std::numeric_limits<double>::infinity();
+  double y = rough_erfinv(c);
+  for (int step = 0; step < 4; ++step) {
+    const double e = std::erfc(y);
+    y += std::log(e / c) * e * std::exp(y * y) * (0.5 * std::sqrt(kPi<double>));
+  }
+  return y;
+}
+inline double erfcinv(double c) {
+  if (!(c >= 0 && c <= 2)) return std::numeric_limits<double>::quiet_NaN();
+  if (std::abs(1 - c) < 0.25) return near_erfinv(1 - c);
+  return c > 1 ? -far_erfcinv(2 - c) : far_erfcinv(c);
+}
+inline double erfinv(double x) {
+  const double a = std::abs(x);
+  if (a > 1) return std::numeric_limits<double>::quiet_NaN();
+  return std::copysign(a < 0.25 ? near_erfinv(a) : far_erfcinv(1 - a), x);
+}
+inline double normcdf(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
+inline double normcdfinv(double p) { return p == 0.5 ? 0 : -std::sqrt(2.0) * erfcinv(2 * p); }
+// Of numbers whose squares a wider type holds.
+template <class R>
+R norm3d(R x, R y, R z) {
+  return std::hypot(std::hypot(x, y), z);
+}
+template <class R>
+R norm4d(R x, R y, R z, R w) {
+  return std::hypot(std::hypot(x, y), std::hypot(z, w));
+}
 // Of pi times what x is off the nearest half.
 template <class R>
 R sinpi(R x) {

@@ -7,8 +7,9 @@
 //   math_ulp --function exp,log --type f32
 //
 // Bounds are in units in the last place of the exact value. f64 functions are given 2^24 inputs,
-// functions of two arguments 2^27, besides all pairs of boundary values.
+// functions of more arguments 2^27, besides all pairs of boundary values.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cstdio>
@@ -37,7 +38,10 @@ using tools::Deviation;
 using tools::exact_t;
 using tools::random_number;
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kMostArguments = 4;
+
+template <class T>
+using Arguments = std::array<T, kMostArguments>;
 
 struct Options {
   std::string device = "cuda:0";
@@ -67,71 +71,70 @@ struct Subject {
   const char* name;
   int arguments;
   double bound;
-  Value<T> (*device)(const Value<T>&, const Value<T>&);
-  exact_t<T> (*exact)(exact_t<T>, exact_t<T>);
+  Value<T> (*device)(const Arguments<Value<T>>&);
+  exact_t<T> (*exact)(const Arguments<exact_t<T>>&);
 };
 
 template <class T>
 std::vector<Subject<T>> subjects() {
   std::vector<Subject<T>> list;
-  using V = Value<T>;
-  using R = exact_t<T>;
-#define HEDDLE_MATH_1(name, f32, f64, ...)                                              \
-  if constexpr (sizeof(T) == 4 || (f64) != kNone) {                                     \
-    list.push_back({#name, 1, sizeof(T) == 4 ? (f32) : (f64),                           \
-                    [](const V& x, const V&) { return heddle::name(x); },               \
-                    [](R x, R) { return static_cast<R>(tools::reference::name(x)); }}); \
+  using V = Arguments<Value<T>>;
+  using R = Arguments<exact_t<T>>;
+#define HEDDLE_SUBJECT(count, name, f32, f64, ...)                                       \
+  if constexpr (sizeof(T) == 4 || (f64) != kNone) {                                      \
+    list.push_back(                                                                      \
+        {#name, count, sizeof(T) == 4 ? (f32) : (f64),                                   \
+         [](const V& a) { return heddle::name(__VA_ARGS__); },                           \
+         [](const R& a) -> exact_t<T> { return tools::reference::name(__VA_ARGS__); }}); \
   }
-#define HEDDLE_MATH_2(name, f32, f64, ...)                                                   \
-  if constexpr (sizeof(T) == 4 || (f64) != kNone) {                                          \
-    list.push_back({#name, 2, sizeof(T) == 4 ? (f32) : (f64),                                \
-                    [](const V& x, const V& y) { return heddle::name(x, y); },               \
-                    [](R x, R y) { return static_cast<R>(tools::reference::name(x, y)); }}); \
-  }
+#define HEDDLE_MATH_1(name, f32, f64, ...) HEDDLE_SUBJECT(1, name, f32, f64, a[0])
+#define HEDDLE_MATH_2(name, f32, f64, ...) HEDDLE_SUBJECT(2, name, f32, f64, a[0], a[1])
+#define HEDDLE_MATH_3(name, f32, f64, ...) HEDDLE_SUBJECT(3, name, f32, f64, a[0], a[1], a[2])
+#define HEDDLE_MATH_4(name, f32, f64, ...) HEDDLE_SUBJECT(4, name, f32, f64, a[0], a[1], a[2], a[3])
 #include "heddle/dsl/math.def"
+#undef HEDDLE_SUBJECT
   return list;
 }
 
 // The worst of many results.
 struct Worst {
   double ulps = 0;
-  double x = 0, y = 0;
+  Arguments<double> at{};
   int64_t wrong_specials = 0;
-  double special_x = 0, special_y = 0;
+  Arguments<double> special{};
   int64_t inputs = 0;
 
   void add(const Worst& other) {
     if (other.ulps > ulps) {
       ulps = other.ulps;
-      x = other.x;
-      y = other.y;
+      at = other.at;
     }
-    if (wrong_specials == 0) {
-      special_x = other.special_x;
-      special_y = other.special_y;
-    }
+    if (wrong_specials == 0) special = other.special;
     wrong_specials += other.wrong_specials;
     inputs += other.inputs;
   }
 };
 
+// Of results first to last; argument i of result k is arguments[i][k].
 template <class T>
-Worst compare(const Subject<T>& subject, const T* x, const T* y, const T* result, int64_t count) {
+Worst compare(const Subject<T>& subject, const Arguments<T*>& arguments, const T* result,
+              int64_t first, int64_t last) {
   Worst worst;
-  worst.inputs = count;
-  for (int64_t i = 0; i < count; ++i) {
-    const Deviation d = tools::deviation<T>(result[i], subject.exact(x[i], y[i]));
+  worst.inputs = last - first;
+  for (int64_t k = first; k < last; ++k) {
+    Arguments<exact_t<T>> a{};
+    for (int i = 0; i < subject.arguments; ++i) a[i] = arguments[i][k];
+    const Deviation d = tools::deviation<T>(result[k], subject.exact(a));
+    const auto as_double = [&] {
+      Arguments<double> values{};
+      std::copy(a.begin(), a.end(), values.begin());
+      return values;
+    };
     if (d.ulps > worst.ulps) {
       worst.ulps = d.ulps;
-      worst.x = x[i];
-      worst.y = y[i];
+      worst.at = as_double();
     }
-    if (d.wrong_special) {
-      if (worst.wrong_specials++ == 0) {
-        worst.special_x = x[i];
-        worst.special_y = y[i];
-      }
-    }
+    if (d.wrong_special && worst.wrong_specials++ == 0) worst.special = as_double();
   }
   return worst;
 }
@@ -159,39 +162,40 @@ class Bench {
                                                     ? 1 << 22
                                                     : options.chunk)) {
     const size_t bytes = chunk_ * sizeof(T);
-    for (Buffer* buffer : {&x_, &y_, &result_}) *buffer = take(device.allocate(bytes));
-    for (PinnedBuffer* buffer : {&pinned_x_, &pinned_y_, &pinned_result_}) {
-      *buffer = take(device.allocate_pinned(bytes));
-    }
-    host_x_ = static_cast<T*>(pinned_x_.data());
-    host_y_ = static_cast<T*>(pinned_y_.data());
+    result_ = take(device.allocate(bytes));
+    pinned_result_ = take(device.allocate_pinned(bytes));
     host_result_ = static_cast<T*>(pinned_result_.data());
-    std::fill(host_y_, host_y_ + chunk_, T{0});
-    check(y_.copy_from_host(stream_, host_y_, bytes));
+    for (int i = 0; i < kMostArguments; ++i) {
+      arguments_[i] = take(device.allocate(bytes));
+      pinned_arguments_[i] = take(device.allocate_pinned(bytes));
+      host_arguments_[i] = static_cast<T*>(pinned_arguments_[i].data());
+      std::fill(host_arguments_[i], host_arguments_[i] + chunk_, T{0});
+      check(arguments_[i].copy_from_host(stream_, host_arguments_[i], bytes));
+    }
   }
 
   nlohmann::ordered_json measure(const Subject<T>& subject, bool* broken) {
     const auto kernel = define_kernel(
-        subject.name, [&](Tensor<const T, 1> x, Tensor<const T, 1> y, Tensor<T, 1> result) {
+        subject.name, [&](Tensor<const T, 1> x, Tensor<const T, 1> y, Tensor<const T, 1> z,
+                          Tensor<const T, 1> w, Tensor<T, 1> result) {
           const Int i = block_idx.x * kThreads + thread_idx.x;
-          If(i < result.shape(0), [&] { result(i) = subject.device(x(i), y(i)); });
+          If(i < result.shape(0), [&] { result(i) = subject.device({x(i), y(i), z(i), w(i)}); });
         });
     const auto start = std::chrono::steady_clock::now();
     Worst worst;
     const auto run = [&](int64_t count) {
-      check(x_.copy_from_host(stream_, host_x_, count * sizeof(T)));
-      if (subject.arguments == 2) {
-        check(y_.copy_from_host(stream_, host_y_, count * sizeof(T)));
+      for (int i = 0; i < subject.arguments; ++i) {
+        check(arguments_[i].copy_from_host(stream_, host_arguments_[i], count * sizeof(T)));
       }
+      const auto argument = [&](int i) { return as_tensor<const T>(arguments_[i], {count}); };
       check(kernel.launch(stream_, {.grid = (count + kThreads - 1) / kThreads, .block = kThreads},
-                          as_tensor<const T>(x_, {count}), as_tensor<const T>(y_, {count}),
+                          argument(0), argument(1), argument(2), argument(3),
                           as_tensor<T>(result_, {count})));
       check(result_.copy_to_host(stream_, host_result_, count * sizeof(T)));
       check(stream_.synchronize());
       std::mutex mutex;
       on_all_cores(count, [&](int64_t first, int64_t last, int64_t) {
-        const Worst part =
-            compare(subject, host_x_ + first, host_y_ + first, host_result_ + first, last - first);
+        const Worst part = compare(subject, host_arguments_, host_result_, first, last);
         const std::lock_guard<std::mutex> lock(mutex);
         worst.add(part);
       });
@@ -209,11 +213,11 @@ class Bench {
                                   {"type", sizeof(T) == 4 ? "f32" : "f64"},
                                   {"bound_ulp", subject.bound},
                                   {"max_ulp", worst.ulps},
-                                  {"worst_input", text(worst.x, worst.y, subject.arguments)},
+                                  {"worst_input", text(worst.at, subject.arguments)},
                                   {"inputs", worst.inputs},
                                   {"wrong_specials", worst.wrong_specials}};
     if (worst.wrong_specials > 0) {
-      row["wrong_special_input"] = text(worst.special_x, worst.special_y, subject.arguments);
+      row["wrong_special_input"] = text(worst.special, subject.arguments);
     }
     row["ns_per_2_26"] = time(subject);
     std::fprintf(
@@ -228,24 +232,27 @@ class Bench {
   }
 
  private:
-  static std::string text(double x, double y, int arguments) {
-    char buffer[80];
-    if (arguments == 1) {
-      std::snprintf(buffer, sizeof(buffer), "%a", x);
-    } else {
-      std::snprintf(buffer, sizeof(buffer), "%a, %a", x, y);
+  static std::string text(const Arguments<double>& a, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      char number[32];
+      std::snprintf(number, sizeof(number), "%s%a", i > 0 ? ", " : "", a[i]);
+      text += number;
     }
-    return buffer;
+    return text;
   }
 
+  // Each boundary value with each other; a third and a fourth argument run through them besides.
   template <class Run>
   void give_boundaries(int arguments, Run&& run) {
     const std::vector<T> values = boundary_values<T>();
     int64_t count = 0;
     for (const T x : values) {
       for (const T y : arguments == 1 ? std::vector<T>{0} : values) {
-        host_x_[count] = x;
-        host_y_[count++] = y;
+        const size_t z = count * 7 % values.size(), w = count * 31 % values.size();
+        const T all[kMostArguments] = {x, y, values[z], values[w]};
+        for (int i = 0; i < kMostArguments; ++i) host_arguments_[i][count] = all[i];
+        ++count;
       }
     }
     run(count);
@@ -258,7 +265,8 @@ class Bench {
       const int64_t count = std::min(chunk_, inputs - done);
       on_all_cores(count, [&](int64_t first, int64_t last, int64_t) {
         for (int64_t i = first; i < last; ++i) {
-          host_x_[i] = std::bit_cast<T>(static_cast<Bits<T>>((done + i) * options_.stride));
+          host_arguments_[0][i] =
+              std::bit_cast<T>(static_cast<Bits<T>>((done + i) * options_.stride));
         }
       });
       run(count);
@@ -272,8 +280,7 @@ class Bench {
       on_all_cores(count, [&](int64_t first, int64_t last, int64_t) {
         std::mt19937_64 random(done + first);
         for (int64_t i = first; i < last; ++i) {
-          host_x_[i] = random_number<T>(random);
-          host_y_[i] = random_number<T>(random);
+          for (T* argument : host_arguments_) argument[i] = random_number<T>(random);
         }
       });
       run(count);
@@ -289,7 +296,7 @@ class Bench {
       const Value<T> x = fma(cast<T>(i), T{1} / (1 << 21), T{0.5});
       const Value<T> y = x + T{0.25};
       result(i) = For(range(kTrips), Value<T>(T{0}), [&](Int trip, Value<T> sum) {
-        return sum + subject.device(fma(cast<T>(trip), T{1} / 128, x), y);
+        return sum + subject.device({fma(cast<T>(trip), T{1} / 128, x), y, y, y});
       });
     });
     Event start = take(device_.create_event()), stop = take(device_.create_event());
@@ -308,9 +315,12 @@ class Bench {
   const Device& device_;
   Stream stream_;
   int64_t chunk_;
-  Buffer x_, y_, result_;
-  PinnedBuffer pinned_x_, pinned_y_, pinned_result_;
-  T *host_x_, *host_y_, *host_result_;
+  Arguments<Buffer> arguments_;
+  Buffer result_;
+  Arguments<PinnedBuffer> pinned_arguments_;
+  PinnedBuffer pinned_result_;
+  Arguments<T*> host_arguments_;
+  T* host_result_;
 };
 
 template <class T>

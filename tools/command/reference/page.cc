@@ -239,6 +239,8 @@ computed as f32 and rounded once more; - says that there is no such function of 
   };
 #define HEDDLE_MATH_1(name, f32, f64, meaning) row(#name, "(x)", f32, f64, meaning);
 #define HEDDLE_MATH_2(name, f32, f64, meaning) row(#name, "(x, y)", f32, f64, meaning);
+#define HEDDLE_MATH_3(name, f32, f64, meaning) row(#name, "(x, y, z)", f32, f64, meaning);
+#define HEDDLE_MATH_4(name, f32, f64, meaning) row(#name, "(x, y, z, w)", f32, f64, meaning);
 #include "heddle/dsl/math.def"
 }
 
