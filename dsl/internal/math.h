@@ -153,7 +153,7 @@ struct Power {
 template <class T>
 Power<T> exp_parts(const Value<T>& x);
 
-// The logarithm of a positive number, within 2^-15 ulps of f32, 2^-10 of f64.
+// The logarithm of a positive number, within 2^-10 ulps.
 template <class T>
 Pair<T> log_pair(const Value<T>& x);
 

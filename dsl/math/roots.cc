@@ -128,13 +128,28 @@ Length<T> length(std::initializer_list<Value<T>> components) {
     const Value<T> scaled = sizes[i] * scale;
     rest.node() = fma(scaled, scaled, rest).node();
   }
-  return {sum(square.hi, rest), wide, infinite, nan};
+  // Either of the two may be the larger.
+  const Value<T> whole = square.hi + rest, more = whole - square.hi;
+  const Value<T> lost = (square.hi - (whole - more)) + (rest - more);
+  return {{whole, lost}, wide, infinite, nan};
 }
 
 template <class T>
 Value<T> norm(std::initializer_list<Value<T>> components) {
   const Length<T> l = length(components);
   return l.finish(sqrt(l.square.hi) * power_of_two<T>(l.exponent), kInfinity<T>);
+}
+
+template <class T>
+Value<T> inverse_norm(std::initializer_list<Value<T>> components) {
+  const Length<T> l = length(components);
+  // One step from the root's inverse, by how far its square times the length's is off 1.
+  const Value<T> r = rcp(sqrt(l.square.hi));
+  const Pair<T> square = product(r, r);
+  const Value<T> left =
+      fma(-square.hi, l.square.hi, T{1}) - fma(square.hi, l.square.lo, square.lo * l.square.hi);
+  const Value<T> inverse = select(l.square.hi == 0, r, fma(r * static_cast<T>(0.5), left, r));
+  return l.finish(inverse * power_of_two<T>(-l.exponent), T{0});
 }
 
 }  // namespace
@@ -148,14 +163,7 @@ template Double hypot(const Double&, const Double&);
 
 template <class T>
 Value<T> rhypot(const Value<T>& x, const Value<T>& y) {
-  const Length<T> l = length({x, y});
-  // One step from the root's inverse, by how far its square times the length's is off 1.
-  const Value<T> r = rcp(sqrt(l.square.hi));
-  const Pair<T> square = product(r, r);
-  const Value<T> left =
-      fma(-square.hi, l.square.hi, T{1}) - fma(square.hi, l.square.lo, square.lo * l.square.hi);
-  const Value<T> inverse = select(l.square.hi == 0, r, fma(r * static_cast<T>(0.5), left, r));
-  return l.finish(inverse * power_of_two<T>(-l.exponent), T{0});
+  return inverse_norm({x, y});
 }
 template Float rhypot(const Float&, const Float&);
 template Double rhypot(const Double&, const Double&);
@@ -173,5 +181,19 @@ Value<T> norm4d(const Value<T>& x, const Value<T>& y, const Value<T>& z, const V
 }
 template Float norm4d(const Float&, const Float&, const Float&, const Float&);
 template Double norm4d(const Double&, const Double&, const Double&, const Double&);
+
+template <class T>
+Value<T> rnorm3d(const Value<T>& x, const Value<T>& y, const Value<T>& z) {
+  return inverse_norm({x, y, z});
+}
+template Float rnorm3d(const Float&, const Float&, const Float&);
+template Double rnorm3d(const Double&, const Double&, const Double&);
+
+template <class T>
+Value<T> rnorm4d(const Value<T>& x, const Value<T>& y, const Value<T>& z, const Value<T>& w) {
+  return inverse_norm({x, y, z, w});
+}
+template Float rnorm4d(const Float&, const Float&, const Float&, const Float&);
+template Double rnorm4d(const Double&, const Double&, const Double&, const Double&);
 
 }  // namespace heddle::detail::math

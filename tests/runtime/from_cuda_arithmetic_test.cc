@@ -35,6 +35,7 @@ TEST(FromCudaArithmetic, Floats) {
                                       auto [sp, cp] = sincospi(x);
                                       use(norm3d(x, y, z));
                                       use(norm4d(d, d, d, d));
+                                      use(rnorm3d(x, y, z));
                                       use(rcbrt(x));
                                       use(tgamma(x));
                                       use(lgamma(x));

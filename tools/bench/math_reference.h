@@ -137,6 +137,14 @@ template <class R>
 R norm4d(R x, R y, R z, R w) {
   return std::hypot(std::hypot(x, y), std::hypot(z, w));
 }
+template <class R>
+R rnorm3d(R x, R y, R z) {
+  return 1 / norm3d(x, y, z);
+}
+template <class R>
+R rnorm4d(R x, R y, R z, R w) {
+  return 1 / norm4d(x, y, z, w);
+}
 // Of pi times what x is off the nearest half.
 template <class R>
 R sinpi(R x) {
