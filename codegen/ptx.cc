@@ -19,9 +19,9 @@ constexpr int kMaxStaticShared = 48 * 1024;
 // Swizzled tiles and descriptors want this much, and it costs nothing.
 constexpr int kDynamicAlign = 1024;
 
-bool has_dynamic_shared(const ir::Kernel& kernel) {
+bool has_op(const ir::Kernel& kernel, Opcode opcode) {
   bool found = false;
-  kernel.walk([&](ir::OpId id) { found |= kernel.op(id).opcode == Opcode::kDynamicShared; });
+  kernel.walk([&](ir::OpId id) { found |= kernel.op(id).opcode == opcode; });
   return found;
 }
 
@@ -67,7 +67,9 @@ Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
       params_(param_layout(kernel)),
       shared_(shared_layout(kernel)),
       locals_(local_layout(kernel)),
-      shared_is_dynamic_(shared_.bytes > kMaxStaticShared || has_dynamic_shared(kernel)),
+      shared_is_dynamic_(shared_.bytes > kMaxStaticShared ||
+                         has_op(kernel, Opcode::kDynamicShared)),
+      awaits_grids_(has_op(kernel, Opcode::kGridDependencyWait)),
       name_(ptx_identifier(kernel.name())),
       first_(kernel.value_count()),
       defined_(kernel.value_count()),
@@ -117,7 +119,7 @@ PtxModule Emitter::assemble_module() {
   module.param_bytes = params_.bytes;
   if (shared_is_dynamic_) {
     module.dynamic_shared_base =
-        has_dynamic_shared(kernel_) ? shared_.dynamic_offset() : shared_.bytes;
+        has_op(kernel_, Opcode::kDynamicShared) ? shared_.dynamic_offset() : shared_.bytes;
   } else if (uses_arena_) {
     module.shared_bytes = shared_.bytes;
   }
@@ -367,12 +369,18 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kMbarrierWait:
       return emit_mbarrier_wait(id, op);
     case Opcode::kBulkLoad:
+    case Opcode::kBulkCopy:
     case Opcode::kBulkStore:
+    case Opcode::kBulkReduce:
       return emit_bulk(op);
+    case Opcode::kBulkPrefetch:
+      return emit_bulk_prefetch(op);
     case Opcode::kBulkCommit:
       return out_->instruction("cp.async.bulk.commit_group");
     case Opcode::kBulkWait:
       return out_->instruction("cp.async.bulk.wait_group ", *op.attr(ir::AttrKey::kGroups));
+    case Opcode::kBulkWaitRead:
+      return out_->instruction("cp.async.bulk.wait_group.read ", *op.attr(ir::AttrKey::kGroups));
     case Opcode::kFenceMbarrierInit:
       return emit_mbarrier_fence();
     case Opcode::kGridDependencyWait:
@@ -388,6 +396,7 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kUnreachable:
       return;
     case Opcode::kCopyAsync:
+    case Opcode::kCopyAsyncIf:
       return emit_copy_async(id, op);
     case Opcode::kCopyCommit:
       return out_->instruction("cp.async.commit_group");

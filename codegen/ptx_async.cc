@@ -1,19 +1,45 @@
 // Copies that nobody waits for at once, and barriers of a part of a block and of a cluster.
+#include "absl/strings/str_cat.h"
 #include "heddle/codegen/ptx_emitter.h"
+#include "heddle/ir/atomic.h"
 
 namespace heddle::codegen {
 
 using ir::AttrKey;
 
 void Emitter::emit_copy_async(OpId id, const Op& op) {
-  for (size_t check = 2; check < op.operands.size(); ++check) check_bounds(id, op, check);
+  const bool conditional = op.opcode == ir::Opcode::kCopyAsyncIf;
+  const size_t to_check = conditional ? 3 : 2, from_check = to_check + 1;
+  if (op.operands.size() > to_check) check_bounds(id, op, to_check);
+  if (op.operands.size() > from_check && options_.device_checks) {
+    Operand inside = elements(op.operands[from_check])[0];
+    if (conditional) {
+      const Operand skips = fresh(RegClass::kPred);
+      out_->instruction("not.pred ", skips, ", ", in_register(elements(op.operands[2])[0]));
+      const Operand either = fresh(RegClass::kPred);
+      out_->instruction("or.pred ", either, ", ", in_register(inside), ", ", skips);
+      inside = either;
+    }
+    fail_outside(id, op.operands[1], inside);
+  }
   const int bytes =
       static_cast<int>(*op.attr(AttrKey::kWidth)) * bytes_of(type(op.operands[0]).scalar);
   const Address to = start_of(op.operands[0]);
   const Address from = start_of(op.operands[1]);
+  // How many bytes are read; zeros stand for the others.
+  Also<Operand> taken;
+  if (conditional) {
+    const Operand condition = elements(op.operands[2])[0];
+    const auto all = static_cast<uint32_t>(bytes);
+    taken.part = condition.is_constant ? Operand::b32(condition.payload != 0 ? all : 0)
+                                       : fresh(RegClass::kB32);
+    if (!condition.is_constant) {
+      out_->instruction("selp.b32 ", *taken.part, ", ", bytes, ", 0, ", condition);
+    }
+  }
   // What goes to shared memory need not stay in L1, where PTX allows to say so.
-  out_->instruction(bytes == 16 ? "cp.async.cg" : "cp.async.ca", ".shared.global ", to, ", ", from,
-                    ", ", bytes);
+  out_->instruction(bytes == 16 ? "cp.async.cg" : "cp.async.ca", ".shared.global",
+                    cache_modifiers(op), ' ', to, ", ", from, ", ", bytes, taken, policy_of(op));
 }
 
 void Emitter::emit_named_barrier(const Op& op) {
@@ -50,8 +76,10 @@ void Emitter::emit_mbarrier_wait(OpId id, const Op& op) {
   const Operand ended = fresh(RegClass::kPred);
   const Label again = new_label();
   put_label(again);
-  out_->instruction("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 ", ended, ", ", at, ", ",
-                    parity);
+  // Other blocks of a cluster may arrive as well, and bring data.
+  const bool alone = kernel_.cluster.count() == 1;
+  out_->instruction("mbarrier.try_wait.parity.acquire", alone ? ".cta" : ".cluster",
+                    ".shared::cta.b64 ", ended, ", ", at, ", ", parity);
   branch(ended, false, again, false);
 }
 
@@ -62,15 +90,38 @@ void Emitter::emit_mbarrier_fence() {
 
 void Emitter::emit_bulk(const Op& op) {
   raise_version(80);
+  const bool reduces = op.opcode == ir::Opcode::kBulkReduce;
+  const bool tells = op.operands.size() > 3;
+  const auto is_global = [&](size_t i) { return type(op.operands[i]).space == ir::Space::kGlobal; };
+  Also<Address> barrier;
+  if (tells) barrier.part = start_of(op.operands[3]);
+  Also<Operand> ranks;
+  if (op.operands.size() > 4) {
+    ranks.part = fresh(RegClass::kB16);
+    out_->instruction("cvt.u16.u32 ", *ranks.part, ", ", elements(op.operands[4])[0]);
+  }
+  std::string head = absl::StrCat(reduces ? "cp.reduce.async.bulk" : "cp.async.bulk",
+                                  is_global(0) ? ".global" : ".shared::cluster",
+                                  is_global(1) ? ".global" : ".shared::cta",
+                                  tells ? ".mbarrier::complete_tx::bytes" : ".bulk_group",
+                                  ranks.part ? ".multicast::cluster" : "", cache_modifiers(op));
+  if (reduces) {
+    const auto kind = static_cast<ir::AtomicOp>(*op.attr(AttrKey::kOp));
+    absl::StrAppend(&head, ".", ir::kAtomicOpNames[static_cast<size_t>(kind)],
+                    atomic_type(kind, type(op.operands[0]).scalar));
+  }
   const Address to = start_of(op.operands[0]);
   const Address from = start_of(op.operands[1]);
   const Operand bytes = in_register(elements(op.operands[2])[0]);
-  if (op.opcode == ir::Opcode::kBulkStore) {
-    return out_->instruction("cp.async.bulk.global.shared::cta.bulk_group ", to, ", ", from, ", ",
-                             bytes);
-  }
-  out_->instruction("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes ", to, ", ",
-                    from, ", ", bytes, ", ", start_of(op.operands[3]));
+  out_->instruction(head, ' ', to, ", ", from, ", ", bytes, barrier, ranks, policy_of(op));
+}
+
+void Emitter::emit_bulk_prefetch(const Op& op) {
+  raise_version(80);
+  const Address from = start_of(op.operands[0]);
+  const Operand bytes = in_register(elements(op.operands[1])[0]);
+  out_->instruction("cp.async.bulk.prefetch.L2.global", cache_modifiers(op), ' ', from, ", ", bytes,
+                    policy_of(op));
 }
 
 void Emitter::emit_set_max_registers(const Op& op) {

@@ -25,9 +25,11 @@ absl::string_view scope_of(const ir::Op& op) {
   return kScopes[op.attr_or(AttrKey::kScope, static_cast<int64_t>(MemoryScope::kGpu))];
 }
 
+}  // namespace
+
 // Sums of signed 64-bit integers have only the unsigned name; 16-bit floats say that they keep
 // subnormals, as they must.
-std::string type_of(AtomicOp op, ir::Scalar scalar) {
+std::string atomic_type(AtomicOp op, ir::Scalar scalar) {
   const TypeSpelling& spelling = spelling_of(scalar);
   switch (op) {
     case AtomicOp::kAdd:
@@ -48,8 +50,6 @@ std::string type_of(AtomicOp op, ir::Scalar scalar) {
   return absl::StrCat(".", spelling.bits);
 }
 
-}  // namespace
-
 void Emitter::emit_atomic(OpId id, const Op& op) {
   Operand* const d = define(op.result());
   if (!is_accessible(id, op)) return;
@@ -67,8 +67,8 @@ void Emitter::emit_atomic(OpId id, const Op& op) {
                              value(1), ", ", value(2));
   }
   const auto kind = static_cast<AtomicOp>(*op.attr(AttrKey::kOp));
-  out_->instruction(head, ".", ir::kAtomicOpNames[static_cast<size_t>(kind)], type_of(kind, scalar),
-                    ' ', d[0], ", ", at, ", ", value(1));
+  out_->instruction(head, ".", ir::kAtomicOpNames[static_cast<size_t>(kind)],
+                    atomic_type(kind, scalar), ' ', d[0], ", ", at, ", ", value(1));
 }
 
 void Emitter::emit_atomic_access(OpId id, const Op& op) {

@@ -187,6 +187,8 @@ class Emitter {
   Operand extent_of_block(int64_t axis);
   Operand param_slot(ir::SlotKind kind, int param, int dim, Scalar as);
   Operand address_of_param(int param);
+  // The eviction policy that an access asks for, if it does.
+  Also<Operand> policy_of(const Op& op);
   void load_params();
   // `lanes` where the op names none: those that the warp has.
   Operand mask(const Op& op, size_t operand);
@@ -230,16 +232,19 @@ class Emitter {
   void emit_mbarrier_wait(OpId id, const Op& op);
   void emit_mbarrier_fence();
   void emit_bulk(const Op& op);
+  void emit_bulk_prefetch(const Op& op);
   void emit_set_max_registers(const Op& op);
   void emit_fence(const Op& op);
-  void load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count);
-  void store_bools(const std::string& mnemonic, Type view, Address at, ValueId value);
+  void load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count,
+                  const Also<Operand>& policy);
+  void store_bools(const std::string& mnemonic, Type view, Address at, ValueId value,
+                   const Also<Operand>& policy);
   void for_each_access(Type view, RegLayout layout, int bytes,
                        absl::FunctionRef<void(int, int, absl::string_view)> access);
   bool is_accessible(OpId id, const Op& op);
   // As instructions spell where a view lies; empty where none reaches it.
   static absl::string_view state_space(Type view);
-  absl::string_view cache_modifier(const Op& op);
+  std::string cache_modifiers(const Op& op);
   int widest_access(Type view) const;
   bool may_use_read_only_path(const Op& op) const;
   const View& view_of(ValueId value) { return views_[view_index_[ir::index_of(value)]]; }
@@ -266,6 +271,7 @@ class Emitter {
   Address address(OpId id, ValueId view);
   void emit_bounds(const Op& op);
   void check_bounds(OpId id, const Op& op, size_t operand);
+  void fail_outside(OpId id, ValueId view, const Operand& inside);
 
   // --- Control flow (ptx_control.cc) ---
   void emit_for(OpId id, const Op& op);
@@ -324,6 +330,7 @@ class Emitter {
   const ir::SharedLayout locals_;
   std::vector<ir::StringId> tables_;  // the data of each
   bool shared_is_dynamic_ = false;
+  bool awaits_grids_ = false;  // runs while others write what it reads behind grid_dependency.wait
   const std::string name_;
 
   RegisterFile registers_;
@@ -341,6 +348,7 @@ class Emitter {
   std::array<std::optional<Operand>, kEntryCount> entry_values_;
   absl::flat_hash_map<int, Operand> slot_values_;
   std::vector<std::optional<Operand>> param_addresses_;
+  absl::flat_hash_map<int64_t, Operand> policies_;
   std::vector<absl::string_view> files_;
   ir::LocId loc_ = ir::LocId::kNone;  // of what is printed last
   std::vector<std::string> strings_;

@@ -1,4 +1,6 @@
 // The entry block: parameters, coordinates, and what else every thread computes once.
+#include <bit>
+
 #include "absl/strings/str_cat.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
@@ -162,6 +164,22 @@ Operand Emitter::address_of_param(int param) {
     address = d;
   }
   return *address;
+}
+
+Also<Operand> Emitter::policy_of(const Op& op) {
+  const auto evict = op.attr(ir::AttrKey::kL2Evict);
+  if (!evict) return {};
+  raise_version(74);
+  const int64_t percent = op.attr_or(ir::AttrKey::kPercent, 100);
+  const auto [it, inserted] = policies_.try_emplace(*evict * 128 + percent);
+  if (inserted) {
+    it->second = fresh(RegClass::kB64);
+    const auto fraction = std::bit_cast<uint32_t>(static_cast<float>(percent) / 100.0f);
+    entry_text_.instruction("createpolicy.fractional.L2::evict_", ir::kL2EvictNames[*evict],
+                            ".b64 ", it->second, ", ",
+                            as(Spelling::kFloat, Operand::b32(fraction)));
+  }
+  return {it->second};
 }
 
 void Emitter::load_params() {

@@ -39,11 +39,11 @@ absl::string_view Emitter::state_space(Type view) {
   return "";
 }
 
-absl::string_view Emitter::cache_modifier(const Op& op) {
+std::string Emitter::cache_modifiers(const Op& op) {
   const auto hint = op.attr(AttrKey::kCache);
-  if (!hint) return "";
-  raise_version(74);
-  return kCacheHints[*hint];
+  const bool has_policy = op.attr(AttrKey::kL2Evict).has_value();
+  if (hint || has_policy) raise_version(74);
+  return absl::StrCat(hint ? kCacheHints[*hint] : "", has_policy ? ".L2::cache_hint" : "");
 }
 
 int Emitter::widest_access(Type view) const {
@@ -56,6 +56,7 @@ int Emitter::widest_access(Type view) const {
 bool Emitter::may_use_read_only_path(const Op& op) const {
   const Type view = type(op.operands[0]);
   if (view.space != Space::kGlobal || !view.read_only || is_volatile(op)) return false;
+  if (awaits_grids_) return false;
   // That cache knows no last use.
   if (op.attr(AttrKey::kCache) == static_cast<int64_t>(ir::CacheHint::kLastUse)) return false;
   const int param = views_[static_cast<size_t>(view_index_[ir::index_of(op.operands[0])])].param;
@@ -101,14 +102,15 @@ void Emitter::emit_load(OpId id, const Op& op) {
   Address at = address(id, op.operands[0]);
   std::string mnemonic = is_volatile(op) ? "ld.volatile" : "ld";
   absl::StrAppend(&mnemonic, ".", state_space(view), may_use_read_only_path(op) ? ".nc" : "",
-                  cache_modifier(op));
+                  cache_modifiers(op));
+  const Also<Operand> policy = policy_of(op);
   if (value.scalar == Scalar::kBool) {
-    return load_bools(mnemonic, view, at, d, value.count);
+    return load_bools(mnemonic, view, at, d, value.count, policy);
   }
   const RegLayout layout = layout_of(value);
   for_each_access(view, layout, value.bytes(), [&](int first, int count, absl::string_view suffix) {
     const Vector registers = {d + first, count};
-    out_->instruction(mnemonic, suffix, ' ', registers, ", ", at);
+    out_->instruction(mnemonic, suffix, ' ', registers, ", ", at, policy);
     at.bytes += widest_access(view);
   });
 }
@@ -120,26 +122,27 @@ void Emitter::emit_store(OpId id, const Op& op) {
   const Type value = type(op.operands[1]);
   Address at = address(id, op.operands[0]);
   std::string mnemonic = is_volatile(op) ? "st.volatile" : "st";
-  absl::StrAppend(&mnemonic, ".", state_space(view), cache_modifier(op));
+  absl::StrAppend(&mnemonic, ".", state_space(view), cache_modifiers(op));
+  const Also<Operand> policy = policy_of(op);
   if (value.scalar == Scalar::kBool) {
-    return store_bools(mnemonic, view, at, op.operands[1]);
+    return store_bools(mnemonic, view, at, op.operands[1], policy);
   }
   const RegLayout layout = layout_of(value);
   const Operand* const source = elements(op.operands[1]);
   for_each_access(view, layout, value.bytes(), [&](int first, int count, absl::string_view suffix) {
     const Vector registers = {source + first, count};
-    out_->instruction(mnemonic, suffix, ' ', at, ", ", registers);
+    out_->instruction(mnemonic, suffix, ' ', at, ", ", registers, policy);
     at.bytes += widest_access(view);
   });
 }
 
 // Bools are bytes in memory, 0 or 1: four or more are read and written as words.
-void Emitter::load_bools(const std::string& mnemonic, Type view, Address at, Operand* d,
-                         int count) {
+void Emitter::load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count,
+                         const Also<Operand>& policy) {
   if (count < 4) {
     const std::array<Operand, 2> bytes = {fresh(RegClass::kB16), fresh(RegClass::kB16)};
     out_->instruction(mnemonic, count == 2 ? ".v2" : "", ".u8 ", Vector{bytes.data(), count}, ", ",
-                      at);
+                      at, policy);
     for (int i = 0; i < count; ++i) {
       out_->instruction("setp.ne.b16 ", d[i], ", ", bytes[static_cast<size_t>(i)], ", 0");
     }
@@ -149,7 +152,7 @@ void Emitter::load_bools(const std::string& mnemonic, Type view, Address at, Ope
   for (Operand& word : words) word = fresh(RegClass::kB32);
   const RegLayout layout = {RegClass::kB32, count / 4};
   for_each_access(view, layout, count, [&](int first, int n, absl::string_view suffix) {
-    out_->instruction(mnemonic, suffix, ' ', Vector{words.data() + first, n}, ", ", at);
+    out_->instruction(mnemonic, suffix, ' ', Vector{words.data() + first, n}, ", ", at, policy);
     at.bytes += widest_access(view);
   });
   for (int i = 0; i < count; ++i) {
@@ -160,7 +163,8 @@ void Emitter::load_bools(const std::string& mnemonic, Type view, Address at, Ope
   }
 }
 
-void Emitter::store_bools(const std::string& mnemonic, Type view, Address at, ValueId value) {
+void Emitter::store_bools(const std::string& mnemonic, Type view, Address at, ValueId value,
+                          const Also<Operand>& policy) {
   const int count = type(value).count;
   const Operand* const bools = elements(value);
   // Element i of the bools as that bit of a register of the class.
@@ -175,7 +179,7 @@ void Emitter::store_bools(const std::string& mnemonic, Type view, Address at, Va
     std::array<Operand, 2> bytes;
     for (int i = 0; i < count; ++i) bytes[static_cast<size_t>(i)] = bit(i, RegClass::kB16, 1);
     out_->instruction(mnemonic, count == 2 ? ".v2" : "", ".u8 ", at, ", ",
-                      Vector{bytes.data(), count});
+                      Vector{bytes.data(), count}, policy);
     return;
   }
   absl::InlinedVector<Operand, 8> words(static_cast<size_t>(count / 4));
@@ -191,7 +195,7 @@ void Emitter::store_bools(const std::string& mnemonic, Type view, Address at, Va
   }
   const RegLayout layout = {RegClass::kB32, count / 4};
   for_each_access(view, layout, count, [&](int first, int n, absl::string_view suffix) {
-    out_->instruction(mnemonic, suffix, ' ', at, ", ", Vector{words.data() + first, n});
+    out_->instruction(mnemonic, suffix, ' ', at, ", ", Vector{words.data() + first, n}, policy);
     at.bytes += widest_access(view);
   });
 }
@@ -230,10 +234,12 @@ void Emitter::emit_bounds(const Op& op) {
 }
 
 void Emitter::check_bounds(OpId id, const Op& op, size_t operand) {
-  if (!options_.device_checks) return;
-  const ValueId view = op.operands[0];
+  if (options_.device_checks) fail_outside(id, op.operands[0], elements(op.operands[operand])[0]);
+}
+
+void Emitter::fail_outside(OpId id, ValueId view, const Operand& inside) {
   const absl::string_view name = kernel_.text(kernel_.value(view).name);
-  fail_unless(id, elements(op.operands[operand])[0],
+  fail_unless(id, inside,
               absl::StrCat("index out of the bounds of ", name.empty() ? "a view" : name));
 }
 

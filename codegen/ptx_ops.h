@@ -20,6 +20,9 @@ struct TypeSpelling {
 };
 const TypeSpelling& spelling_of(ir::Scalar scalar);
 
+// How atomics and bulk reductions spell the elements of an operation: ".u64", ".noftz.f16".
+std::string atomic_type(ir::AtomicOp op, ir::Scalar scalar);
+
 struct Instruction {
   std::string scalar;       // "add.rn.f32"; empty: the op is irregular for this type
   std::string flushing;     // "add.rn.ftz.f32"; empty: the op keeps subnormals

@@ -40,6 +40,12 @@ struct Address {
   int64_t bytes = 0;
 };
 
+// A part behind a comma, where there is one.
+template <class Part>
+struct Also {
+  std::optional<Part> part = std::nullopt;
+};
+
 class PtxText {
  public:
   absl::string_view text() const { return {buffer_.data(), size_}; }
@@ -91,6 +97,10 @@ class PtxText {
   static size_t most(const Vector& vector) {
     return kMostOfNumber * (static_cast<size_t>(vector.count) + 1);
   }
+  template <class Part>
+  static size_t most(const Also<Part>& also) {
+    return also.part ? 2 + most(*also.part) : 0;
+  }
 
   static char* put(char* to, char c) {
     *to = c;
@@ -107,6 +117,10 @@ class PtxText {
   static char* put(char* to, const Spelled& operand);
   static char* put(char* to, const Vector& vector);
   static char* put(char* to, const Address& address);
+  template <class Part>
+  static char* put(char* to, const Also<Part>& also) {
+    return also.part ? put(put(to, absl::string_view(", ")), *also.part) : to;
+  }
 
   void make_room(size_t bytes) {
     if (size_ + bytes > buffer_.size()) buffer_.resize(2 * buffer_.size() + bytes);

@@ -8,7 +8,8 @@ namespace heddle::detail {
 using ir::AttrKey;
 using ir::Opcode;
 
-void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, int width) {
+void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, int width,
+                     const Node* condition) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) {
     return report(to.loc, "an asynchronous copy outside a kernel", "write it in the lambda");
@@ -22,7 +23,7 @@ void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, in
   }
   ir::Builder& b = trace->builder();
   const NodeType type = width == 1 ? scalar_type(scalar) : vector_type(scalar, width);
-  absl::InlinedVector<ir::ValueId, 4> operands, checks;
+  absl::InlinedVector<ir::ValueId, 5> operands, checks;
   for (const Access* side : {&to, &from}) {
     const AccessOperands p = record_access(*trace, *side, type, side->loc);
     ir::Type view = trace->kernel().type(p.view);
@@ -31,9 +32,12 @@ void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, in
         b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, width)}, view));
     if (ir::valid(p.check)) checks.push_back(p.check);
   }
+  if (condition != nullptr) operands.push_back(trace->use(*condition, to.loc));
   operands.insert(operands.end(), checks.begin(), checks.end());
-  const ir::Attr attr{AttrKey::kWidth, width};
-  b.create(Opcode::kCopyAsync, operands, ir::Type::none(), absl::MakeConstSpan(&attr, 1));
+  AccessAttrs attrs = copy_attrs(*trace, {&to, &from});
+  attrs.push_back({AttrKey::kWidth, width});
+  b.create(condition == nullptr ? Opcode::kCopyAsync : Opcode::kCopyAsyncIf, operands,
+           ir::Type::none(), attrs);
 }
 
 void emit_copy_wait(int groups, SourceLoc loc) {

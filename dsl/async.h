@@ -5,6 +5,9 @@
 //   copy_async_commit();                         // a group: all copies since the last one
 //   copy_async_wait(1);                          // until at most one group is under way
 //   sync_threads();                              // now the others' copies are there too
+//
+//   copy_async_if<4>(row < rows, tile.at(i), x.at(row, 4 * i));      // zeros below the last row
+//   copy_async<4>(tile.at(i), x.with(L2Evict::first).at(4 * i));     // what L2 need not keep
 #pragma once
 
 #include "heddle/dsl/view.h"
@@ -12,7 +15,9 @@
 namespace heddle {
 namespace detail {
 
-void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, int width);
+// `condition`: nullptr where there is none.
+void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, int width,
+                     const Node* condition = nullptr);
 void emit_copy_wait(int groups, SourceLoc loc);
 void emit_named_barrier(ir::Opcode opcode, Node id, int threads, SourceLoc loc);
 
@@ -27,6 +32,18 @@ void copy_async(const detail::Place<T>& to, const detail::Place<const T>& from) 
 template <int N = 1, class T>
 void copy_async(const detail::Place<T>& to, const detail::Place<T>& from) {
   detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N);
+}
+// The same where the condition holds. Where it does not, zeros arrive, and the place in global
+// memory, which may then be anywhere, is not read.
+template <int N = 1, class T>
+void copy_async_if(const detail::Arg<bool>& condition, const detail::Place<T>& to,
+                   const detail::Place<const T>& from) {
+  detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N, &condition.node);
+}
+template <int N = 1, class T>
+void copy_async_if(const detail::Arg<bool>& condition, const detail::Place<T>& to,
+                   const detail::Place<T>& from) {
+  detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N, &condition.node);
 }
 inline void copy_async_commit(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kCopyCommit, loc);

@@ -5,6 +5,7 @@
 #include "heddle/dsl/async.h"
 #include "heddle/dsl/atomic.h"
 #include "heddle/dsl/builtins.h"
+#include "heddle/dsl/bulk.h"
 #include "heddle/dsl/cluster.h"
 #include "heddle/dsl/complex.h"
 #include "heddle/dsl/control.h"

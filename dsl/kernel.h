@@ -33,6 +33,10 @@ struct LaunchShape {
   Extent3 cluster = 1;       // blocks in a cluster (sm_90 and up)
   int shared_bytes = 0;      // dynamic shared memory, for dynamic_shared<T>()
   bool cooperative = false;  // all blocks are resident together, or the launch fails
+  // May start before the kernel in front of it in the stream has ended, whose results it sees
+  // behind grid_dependency_wait() (dsl/mbarrier.h). Devices below sm_90 and the interpreter ignore
+  // it.
+  bool programmatic = false;
 };
 
 // A tensor argument on the host's side: where it lies on the device, extents and strides in

@@ -1,5 +1,5 @@
-// Barriers in shared memory that count arrivals and bytes, and the bulk copies that tell them
-// (sm_90).
+// Barriers in shared memory that count arrivals, and the bytes that copies bring (bulk.h); kernels
+// that start before the last one has ended (sm_90).
 //
 //   const Mbarrier full(2);                                   // two of them
 //   Shared<float, 2> tiles({2, 1024});
@@ -25,10 +25,6 @@ class Mbarrier;
 namespace detail {
 
 void emit_mbarrier(ir::Opcode opcode, Node barriers, Node index, const Node* value, SourceLoc loc);
-void emit_bulk_load(const Access& to, const Access& from, ir::Scalar scalar, Node elements,
-                    Node barriers, Node index);
-void emit_bulk_store(const Access& to, const Access& from, ir::Scalar scalar, Node elements);
-void emit_bulk_wait(int groups, SourceLoc loc);
 void emit_set_max_registers(int count, bool increase, SourceLoc loc);
 
 }  // namespace detail
@@ -67,28 +63,6 @@ class Mbarrier {
   Shared<uint64_t> words_;
 };
 
-// Copies `count` elements, of a multiple of 16 bytes together as both places are, from global to
-// shared memory, and tells a barrier. By one thread; the others wait at the barrier.
-template <class T>
-void bulk_load(const detail::Place<T>& to, const detail::Place<const T>& from,
-               detail::Arg<int32_t> count, const Mbarrier& barriers, detail::Arg<int32_t> index) {
-  detail::emit_bulk_load(to.access, from.access, detail::scalar_of<T>(), count.node,
-                         barriers.words().view_node(), index.node);
-}
-// From shared to global memory. Writers of the tile call fence_async(), then all meet at a barrier,
-// then one thread stores, commits and waits before the tile is written again.
-template <class T>
-void bulk_store(const detail::Place<T>& to, const detail::Place<T>& from,
-                detail::Arg<int32_t> count) {
-  detail::emit_bulk_store(to.access, from.access, detail::scalar_of<T>(), count.node);
-}
-inline void bulk_commit(SourceLoc loc = SourceLoc::current()) {
-  detail::emit(detail::op::kBulkCommit, loc);
-}
-inline void bulk_wait(int groups = 0, SourceLoc loc = SourceLoc::current()) {
-  detail::emit_bulk_wait(groups, loc);
-}
-
 // Makes a thread's writes to shared memory visible to copies and tensor cores; and its inits of
 // mbarriers to the cluster and to copies.
 inline void fence_async(SourceLoc loc = SourceLoc::current()) {
@@ -98,8 +72,12 @@ inline void fence_mbarrier_init(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kFenceMbarrierInit, loc);
 }
 
-// Between kernels that are launched programmatically one behind the other: waits for those before,
-// and lets those behind start. Otherwise both do nothing.
+// Between kernels of a stream, where the later one is launched with LaunchShape::programmatic: it
+// may start when all blocks of the one before have called grid_dependency_launch() or ended, and
+// sees what that one writes only behind grid_dependency_wait(), which waits until it is complete.
+// Reading that before, or writing what the other still reads, is a mistake that nothing reports.
+// A kernel that is launched as usual starts when those before are complete; both calls then do
+// nothing, and nothing in the interpreter, which runs one kernel after the other.
 inline void grid_dependency_wait(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kGridDependencyWait, loc);
 }

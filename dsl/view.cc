@@ -126,15 +126,44 @@ void require_alignment(Trace& trace, const ViewInfo& info, ir::ValueId offset, N
 }
 
 static_assert(static_cast<int>(Cache::no_allocate) == static_cast<int>(ir::CacheHint::kNoAllocate));
+static_assert(static_cast<int>(L2Evict::unchanged) == static_cast<int>(ir::L2Evict::kUnchanged));
 
-absl::InlinedVector<ir::Attr, 2> attrs_of(AccessMode mode) {
-  absl::InlinedVector<ir::Attr, 2> attrs;
+void add_l2_evict(AccessMode mode, AccessAttrs* attrs) {
+  if (mode.l2_evict < 0) return;
+  attrs->push_back({AttrKey::kL2Evict, mode.l2_evict});
+  if (mode.percent != 100) attrs->push_back({AttrKey::kPercent, mode.percent});
+}
+
+AccessAttrs attrs_of(AccessMode mode) {
+  AccessAttrs attrs;
   if (mode.is_volatile) attrs.push_back({AttrKey::kVolatile, 1});
   if (mode.cache >= 0) attrs.push_back({AttrKey::kCache, mode.cache});
+  add_l2_evict(mode, &attrs);
   return attrs;
 }
 
 }  // namespace
+
+AccessAttrs copy_attrs(Trace& trace, absl::Span<const Access* const> places) {
+  AccessAttrs attrs;
+  for (const Access* place : places) {
+    const ir::Space space = trace.kernel().type(trace.use(place->view, place->loc)).space;
+    const AccessMode mode = place->mode;
+    if (mode.cache >= 0 || mode.is_volatile) {
+      trace.report(place->loc,
+                   absl::StrCat("an asynchronous copy of a view with ",
+                                mode.is_volatile ? "as_volatile()" : "a Cache"),
+                   "leave it out: copies to shared memory take L2Evict alone, and pass L1 by where "
+                   "they can");
+    } else if (mode.l2_evict >= 0 && space != ir::Space::kGlobal) {
+      trace.report(place->loc, absl::StrCat("L2Evict for a place in ", name_of(space), " memory"),
+                   "give it to the view of global memory");
+    } else {
+      add_l2_evict(mode, &attrs);
+    }
+  }
+  return attrs;
+}
 
 AccessOperands record_access(Trace& trace, const Access& access, NodeType type, SourceLoc loc) {
   trace.set_place(loc, absl::MakeConstSpan(access.coordinates, access.rank));

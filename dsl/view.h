@@ -23,6 +23,9 @@ enum class Cache : uint8_t {
   evict_last,
   no_allocate,
 };
+// When the line that an access to global memory brings to L2, or finds there, leaves it again:
+// before others, after others, in its turn, or when it would have anyhow.
+enum class L2Evict : uint8_t { first, last, normal, unchanged };
 // Where a prefetch brings a line to.
 enum class PrefetchTo : uint8_t { l1, l2 };
 
@@ -55,7 +58,9 @@ struct Index {
 
 // How the elements of a view are accessed.
 struct AccessMode {
-  int8_t cache = -1;  // a Cache; -1: as usual
+  int8_t cache = -1;     // a Cache; -1: as usual
+  int8_t l2_evict = -1;  // an L2Evict; -1: as usual
+  int16_t percent = 100;
   bool is_volatile = false;
 };
 
@@ -163,6 +168,14 @@ class View {
   View with(Cache cache) const {
     View view = *this;
     view.mode_.cache = static_cast<int8_t>(cache);
+    return view;
+  }
+  // Of `percent` in a hundred accesses, picked by the hardware; the others leave L2's order alone.
+  // For asynchronous copies too.
+  View with(L2Evict evict, int percent = 100) const {
+    View view = *this;
+    view.mode_.l2_evict = static_cast<int8_t>(evict);
+    view.mode_.percent = static_cast<int16_t>(percent);
     return view;
   }
   View as_volatile() const {

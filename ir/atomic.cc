@@ -38,6 +38,28 @@ bool has_atomic(AtomicOp op, Scalar scalar, const Target& target) {
 
 bool has_compare_and_swap(Scalar scalar) { return info(scalar).bits >= 16; }
 
+bool has_bulk_reduction(AtomicOp op, Scalar scalar, Space space) {
+  const bool global = space == Space::kGlobal;
+  const bool is_half = is_float(scalar) && info(scalar).bits == 16;
+  switch (op) {
+    case AtomicOp::kAdd:
+      return is_word(scalar) || (global && admits(DataClass::kFloat, scalar));
+    case AtomicOp::kMin:
+    case AtomicOp::kMax:
+      return is_word(scalar) ? global || info(scalar).bits == 32 : global && is_half;
+    case AtomicOp::kAnd:
+    case AtomicOp::kOr:
+    case AtomicOp::kXor:
+      return is_word(scalar) && (global || info(scalar).bits == 32);
+    case AtomicOp::kInc:
+    case AtomicOp::kDec:
+      return scalar == Scalar::kU32;
+    case AtomicOp::kExch:
+      return false;
+  }
+  check_failed(__FILE__, __LINE__, "op", "unknown atomic");
+}
+
 std::string atomic_types(AtomicOp op) {
   std::string text;
   for (int i = 1; i < kScalarCount; ++i) {
@@ -47,6 +69,16 @@ std::string atomic_types(AtomicOp op) {
                     scalar == Scalar::kBF16 ? " (from sm_90 on)" : "");
   }
   return text;
+}
+
+std::string bulk_reduction_types(AtomicOp op, Space space) {
+  std::string text;
+  for (int i = 1; i < kScalarCount; ++i) {
+    const auto scalar = static_cast<Scalar>(i);
+    if (!has_bulk_reduction(op, scalar, space)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", info(scalar).name);
+  }
+  return text.empty() ? "nothing" : text;
 }
 
 }  // namespace heddle::ir

@@ -38,7 +38,11 @@ inline constexpr absl::string_view kMemoryScopeNames[] = {"block", "cluster", "g
 // Whether a target has the atomic for elements of a type; and compare-and-swap.
 bool has_atomic(AtomicOp op, Scalar scalar, const Target& target);
 bool has_compare_and_swap(Scalar scalar);
+// Whether bulk.reduce has it, for elements in global or in another block's shared memory.
+bool has_bulk_reduction(AtomicOp op, Scalar scalar, Space space);
 // "i32, u32, f32 (bf16 from sm_90 on)": the types that it exists for, for messages.
 std::string atomic_types(AtomicOp op);
+// Likewise; "nothing" where there are none.
+std::string bulk_reduction_types(AtomicOp op, Space space);
 
 }  // namespace heddle::ir

@@ -21,18 +21,20 @@ enum class AttrKey : uint8_t {
   kIndex,     // extract, slice: first element
   kExtents,   // shared, local, table: elements in each mode
   kAlign,     // shared: bytes that divide the array's address, 16 to 1024
-  kWidth,     // bounds, copy.async: elements along the last mode; shuffles: segment width
+  kWidth,     // bounds, copy.async…: elements along the last mode; shuffles: segment width
   kMessage,   // assert: what the user wrote; printf: the format; inline_ptx: the text
-  kGroups,    // wgmma.wait, copy.wait, bulk.wait: commit groups that may stay in flight
+  kGroups,    // wgmma.wait, copy.wait, bulk.wait…: commit groups that may stay in flight
   kLeading,   // smem.desc: leading byte offset
   kStride,    // smem.desc: stride byte offset
   kSwizzle,   // smem.desc: bytes of a swizzle row
   kVolatile,  // load, store: 1 where the access must happen as written
-  kOp,        // atomic, redux: an AtomicOp
+  kOp,        // atomic, redux, bulk.reduce: an AtomicOp
   kOrder,     // atomic, atomic.cas, fence: a MemoryOrder
   kScope,     // the same: a MemoryScope
   kRounding,  // add.rounded…: a Rounding
   kCache,     // load, store: a CacheHint
+  kL2Evict,   // accesses to global memory: an L2Evict
+  kPercent,   // beside it: of how many accesses in a hundred; of all where it is not given
   kLevel,     // prefetch: a CacheLevel
   kRule,      // inline_ptx: the number of its PtxRule (kernel.h)
   kThreads,   // barrier.sync, barrier.arrive: threads that the barrier waits for
@@ -47,7 +49,7 @@ enum class AttrKey : uint8_t {
   kIncrease,  // set_max_registers: 1 to ask for more
   kName,      // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 31;
+inline constexpr int kAttrKeyCount = 33;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -87,6 +89,8 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"scope", AttrKind::kEnum, kMemoryScopeNames},
     {"rounding", AttrKind::kEnum, kRoundingNames},
     {"cache", AttrKind::kEnum, kCacheHintNames},
+    {"l2_evict", AttrKind::kEnum, kL2EvictNames},
+    {"percent", AttrKind::kInt, {}},
     {"level", AttrKind::kEnum, kCacheLevelNames},
     {"rule", AttrKind::kInt, {}},
     {"threads", AttrKind::kInt, {}},

@@ -24,6 +24,11 @@ inline constexpr absl::string_view kCacheHintNames[] = {
 inline constexpr bool for_loads(CacheHint hint) { return hint != CacheHint::kWriteThrough; }
 inline constexpr bool for_stores(CacheHint hint) { return hint != CacheHint::kLastUse; }
 
+// When a line that an access brings to L2, or finds there, leaves it: the attribute `l2_evict`.
+enum class L2Evict : uint8_t { kFirst, kLast, kNormal, kUnchanged };
+inline constexpr int kL2EvictCount = 4;
+inline constexpr absl::string_view kL2EvictNames[] = {"first", "last", "normal", "unchanged"};
+
 // The level that a prefetch brings a line to: the attribute `level`.
 enum class CacheLevel : uint8_t { kL1, kL2 };
 inline constexpr absl::string_view kCacheLevelNames[] = {"l1", "l2"};

@@ -39,6 +39,8 @@ constexpr Effects updates(int a) {
 constexpr Effects copies() { return {.reads = 2, .writes = 1, .async = true}; }
 // The same, and tells operand 3 of it.
 constexpr Effects bulk_load() { return {.reads = 2, .writes = 1 | 8, .async = true}; }
+// Reads operand 1 and updates operand 0; may tell operand 3 of it.
+constexpr Effects bulk_reduce() { return {.reads = 1 | 2, .writes = 1 | 8, .async = true}; }
 constexpr Effects writes(int a) { return {.writes = static_cast<uint8_t>(1 << a)}; }
 
 // A word at a time from `text`; the empty word ends it.

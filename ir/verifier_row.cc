@@ -122,6 +122,7 @@ constexpr Range kRanges[] = {
     {AttrKey::kLikely, 0, 1},
     {AttrKey::kDivisor, 1, std::numeric_limits<int64_t>::max()},
     {AttrKey::kThreads, 32, 1024, 32},
+    {AttrKey::kPercent, 1, 100},
 };
 
 class RowCheck {

@@ -88,17 +88,26 @@ class RuleCheck {
       case Opcode::kMapShared:
         return check_map_shared();
       case Opcode::kCopyAsync:
+      case Opcode::kCopyAsyncIf:
         return check_copy_async();
       case Opcode::kMbarrierInit:
+      case Opcode::kMbarrierWait:
+        check_mbarrier(0);
+        return check_own(0);
       case Opcode::kMbarrierArrive:
       case Opcode::kMbarrierExpectTx:
-      case Opcode::kMbarrierWait:
-        return check_mbarrier(operand_type(0));
+        return check_mbarrier(0);
       case Opcode::kBulkLoad:
-        check_mbarrier(operand_type(3));
-        return check_bulk(operand_type(1), operand_type(0));
+        return check_bulk_load();
+      case Opcode::kBulkCopy:
+        return check_bulk_copy();
       case Opcode::kBulkStore:
-        return check_bulk(operand_type(0), operand_type(1));
+        check_writable("bulk store");
+        return check_bulk(operand_type(0), operand_type(1), Space::kShared);
+      case Opcode::kBulkReduce:
+        return check_bulk_reduce();
+      case Opcode::kBulkPrefetch:
+        return require_global("bulk prefetch");
       case Opcode::kFence:
         return check_fence();
       case Opcode::kRedux:
@@ -151,6 +160,7 @@ class RuleCheck {
       case Opcode::kBarrierArrive:
       case Opcode::kBulkCommit:
       case Opcode::kBulkWait:
+      case Opcode::kBulkWaitRead:
       case Opcode::kFenceMbarrierInit:
       case Opcode::kGridDependencyWait:
       case Opcode::kGridDependencyLaunch:
@@ -393,13 +403,12 @@ class RuleCheck {
   }
 
   void check_cache(bool (*allowed)(CacheHint)) {
-    const std::optional<int64_t> attr = op_.attr(AttrKey::kCache);
-    if (!attr) return;
-    const auto hint = static_cast<CacheHint>(*attr);
+    const std::optional<int64_t> hint = op_.attr(AttrKey::kCache);
+    if (!hint && !op_.attr(AttrKey::kL2Evict)) return;
     require_global("cache hint");
-    if (!allowed(hint)) {
-      error(absl::StrCat("the cache hint '", kCacheHintNames[static_cast<size_t>(hint)],
-                         "' is not for a ", info(op_).mnemonic),
+    if (hint && !allowed(static_cast<CacheHint>(*hint))) {
+      error(absl::StrCat("the cache hint '", kCacheHintNames[*hint], "' is not for a ",
+                         info(op_).mnemonic),
             "use one that is");
     }
     if (op_.attr_or(AttrKey::kVolatile, 0) != 0) {
@@ -439,14 +448,14 @@ class RuleCheck {
     const Type to = operand_type(0);
     const Type from = operand_type(1);
     if (to.space != Space::kShared || from.space != Space::kGlobal || to.scalar != from.scalar) {
-      error(absl::StrCat("'copy.async' copies from global to shared memory, not from ",
+      error(absl::StrCat(v_.quoted(id_), " copies from global to shared memory, not from ",
                          to_string(from), " to ", to_string(to)),
             "load and store instead");
       return;
     }
     const int64_t bytes = *op_.attr(AttrKey::kWidth) * bytes_of(to.scalar);
     if (bytes == 4 || bytes == 8 || bytes == 16) return;
-    error(absl::StrCat("'copy.async' copies 4, 8 or 16 bytes, not ", bytes),
+    error(absl::StrCat(v_.quoted(id_), " copies 4, 8 or 16 bytes, not ", bytes),
           "choose another width, or load and store instead");
   }
 
@@ -467,21 +476,85 @@ class RuleCheck {
     error(absl::StrCat(v_.quoted(id_), " of ", name_of(view.space), " memory"),
           "global and shared memory have addresses");
   }
+  // --- Mbarriers and bulk copies ---
 
   static bool is_shared(Type view) {
     return view.space == Space::kShared || view.space == Space::kSharedCluster;
   }
-  void check_mbarrier(Type view) {
+  void check_mbarrier(size_t operand) {
+    const Type view = operand_type(operand);
     if (is_shared(view) && view.scalar == Scalar::kU64) return;
     error(
         absl::StrCat("an mbarrier is a u64 in shared memory, not an element of ", to_string(view)),
         "declare a shared array of u64 for it");
   }
-  void check_bulk(Type global, Type shared) {
-    if (global.space == Space::kGlobal && is_shared(shared)) return;
-    error(absl::StrCat(v_.quoted(id_), " copies between global and shared memory, not between ",
+  // Of the block's own shared memory.
+  void check_own(size_t operand) {
+    if (operand_type(operand).space != Space::kSharedCluster) return;
+    error(
+        absl::StrCat(v_.quoted(id_), " reaches the block's own shared memory alone, and ",
+                     v_.name(op_.operands[operand]), " is in ",
+                     name_of(operand_type(operand).space), " memory"),
+        "take the block's own array; another block's mbarrier can be arrived at, or told of bytes");
+  }
+
+  // A copy between global memory and shared memory, in `own` where not of any block.
+  void check_bulk(Type global, Type shared, Space own = Space::kNone) {
+    const bool reaches = own == Space::kNone ? is_shared(shared) : shared.space == own;
+    if (global.space == Space::kGlobal && reaches) return;
+    error(absl::StrCat(v_.quoted(id_), " copies between global and ",
+                       own == Space::kNone ? "" : "the block's own ", "shared memory, not between ",
                        to_string(global), " and ", to_string(shared)),
           "load and store instead");
+  }
+  void check_bulk_load() {
+    check_mbarrier(3);
+    check_bulk(operand_type(1), operand_type(0));
+    if (op_.operands.size() < 5) return;
+    // The mask says which blocks; the views, where in each.
+    check_own(0);
+    check_own(3);
+  }
+  void check_bulk_copy() {
+    check_mbarrier(3);
+    for (const size_t operand : {size_t{0}, size_t{3}}) {
+      if (operand_type(operand).space == Space::kSharedCluster) continue;
+      error(absl::StrCat(v_.quoted(id_), " goes to another block's shared memory, and ",
+                         v_.name(op_.operands[operand]), " is ", to_string(operand_type(operand))),
+            "map the array and the mbarrier to the other block by map_shared");
+    }
+    if (operand_type(1).space == Space::kShared) return;
+    error(absl::StrCat(v_.quoted(id_), " takes the block's own shared memory, and ",
+                       v_.name(op_.operands[1]), " is ", to_string(operand_type(1))),
+          "copy from the block that has the data");
+  }
+  void check_bulk_reduce() {
+    const Type to = operand_type(0);
+    const auto op = enum_attr(AttrKey::kOp, AtomicOp::kAdd);
+    const bool tells = op_.operands.size() > 3;
+    if (to.space == Space::kGlobal) {
+      check_writable("bulk reduction");
+      check_bulk(to, operand_type(1), Space::kShared);
+      if (tells) error("a bulk reduction in global memory tells no mbarrier", "commit and wait");
+    } else if (!tells) {
+      error(absl::StrCat("a bulk reduction in ", name_of(to.space),
+                         " memory tells an mbarrier, and there is none"),
+            "give it one in the memory of the same block");
+    } else {
+      check_bulk_copy();
+      if (op_.attr(AttrKey::kL2Evict)) require_global("cache hint");
+    }
+    const Scalar from = operand_type(1).scalar;
+    if (from != to.scalar) {
+      error(absl::StrCat(v_.quoted(id_), " combines elements of one type, not ", info(from).name,
+                         " and ", info(to.scalar).name),
+            "convert the tile");
+    }
+    if (has_bulk_reduction(op, to.scalar, to.space)) return;
+    error(absl::StrCat("a bulk reduction by ", kAtomicOpNames[static_cast<size_t>(op)], " in ",
+                       name_of(to.space), " memory takes ", bulk_reduction_types(op, to.space),
+                       ", not ", info(to.scalar).name),
+          "use atomics");
   }
 
   // --- Atomics ---

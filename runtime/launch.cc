@@ -155,6 +155,7 @@ LaunchConfig to_config(const LaunchShape& shape, const Stream& stream) {
           .cluster = to_dim3(shape.cluster),
           .dynamic_shared_bytes = shape.shared_bytes,
           .cooperative = shape.cooperative,
+          .programmatic = shape.programmatic,
           .stream = &stream};
 }
 

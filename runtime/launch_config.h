@@ -56,8 +56,11 @@ struct LaunchConfig {
   int64_t dynamic_shared_bytes = 0;
   // All blocks are resident together, so that they can wait for each other.
   bool cooperative = false;
-  // The kernel may start before its predecessor in the stream has ended; it waits for the
-  // predecessor's results itself (griddepcontrol.wait).
+  // The kernel may start before its predecessor in the stream has ended, once all blocks of that
+  // one have let it (grid_dependency_launch) or ended; it waits for the predecessor's results
+  // itself (grid_dependency_wait). What it reads of them before is undefined, and nothing reports
+  // it. Devices below compute capability 9.0 and the interpreter start it when the predecessor is
+  // complete.
   bool programmatic = false;
   // Null: the device's default stream.
   const Stream* stream = nullptr;

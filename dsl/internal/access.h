@@ -12,6 +12,11 @@ struct AccessOperands {
   ir::ValueId view, offset, check;
 };
 
+using AccessAttrs = absl::InlinedVector<ir::Attr, 4>;
+// What an asynchronous copy between these places carries of their hints; reports those that no copy
+// takes.
+AccessAttrs copy_attrs(Trace& trace, absl::Span<const Access* const> places);
+
 // Records the offset and the check of an access to a value of that type, and reports one that may
 // not be aligned.
 AccessOperands record_access(Trace& trace, const Access& access, NodeType type, SourceLoc loc);

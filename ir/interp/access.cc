@@ -239,11 +239,10 @@ struct ClusterMemory {
   }
 };
 
-// The lanes whose access is legal, in *lanes; true when the run has to stop.
+// The lanes of `mask` whose access is legal, in *lanes; true when the run has to stop.
 template <class MemoryKind>
-bool legal_lanes(const Instr* instr, const Warp& warp, const Access& access, Addresses& addresses,
-                 Mask* lanes) {
-  Mask mask = warp.mask;
+bool legal_lanes(const Instr* instr, const Warp& warp, const Access& access, Mask mask,
+                 Addresses& addresses, Mask* lanes) {
   // Leaves out lanes that were reported.
   const auto drop = [&](Mask bad) {
     mask &= ~bad;
@@ -402,7 +401,7 @@ const Instr* run_checked_access(const Instr* instr, Warp& warp) {
   Addresses addresses;
   compute_addresses<T, Offset>(instr, warp, &addresses);
   Mask lanes = 0;
-  if (legal_lanes<MemoryKind>(instr, warp, access, addresses, &lanes)) {
+  if (legal_lanes<MemoryKind>(instr, warp, access, warp.mask, addresses, &lanes)) {
     return warp.suspend(WarpState::kStopped, instr);
   }
   if constexpr (kStore) {
@@ -442,7 +441,7 @@ const Instr* run_atomic(const Instr* instr, Warp& warp) {
   compute_addresses<T, Offset>(instr, warp, &addresses);
   Mask lanes = warp.mask;
   if constexpr (!std::is_void_v<MemoryKind>) {
-    if (legal_lanes<MemoryKind>(instr, warp, access, addresses, &lanes)) {
+    if (legal_lanes<MemoryKind>(instr, warp, access, warp.mask, addresses, &lanes)) {
       return warp.suspend(WarpState::kStopped, instr);
     }
     if (lanes != warp.mask) std::fill_n(warp.reg<T>(instr->dst), kLanes, T{});
@@ -451,30 +450,40 @@ const Instr* run_atomic(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
-const Instr* run_copy(const Instr* instr, Warp& warp) {
-  const uint32_t bytes = warp.block->machine->code->accesses[instr->aux].bytes;
-  const uint64_t* from = warp.reg<uint64_t>(instr->a);
-  const uint64_t* to = warp.reg<uint64_t>(instr->b);
-  for_each_lane(warp.mask, [&](int l) {
-    std::memcpy(reinterpret_cast<void*>(to[l]), reinterpret_cast<const void*>(from[l]), bytes);
+// The lanes whose copy reads its source; the others' gives zeros.
+Mask reading_lanes(const Instr* instr, const Warp& warp) {
+  return instr->c == kNone ? warp.mask : warp.mask & mask_of(warp.reg<Bool>(instr->c));
+}
+
+void copy_lanes(Mask mask, Mask reading, const uint64_t* to, const uint64_t* from, uint32_t bytes) {
+  for_each_lane(mask, [&](int l) {
+    void* const target = reinterpret_cast<void*>(to[l]);
+    if ((reading & bit(l)) != 0) {
+      std::memcpy(target, reinterpret_cast<const void*>(from[l]), bytes);
+    } else {
+      std::memset(target, 0, bytes);
+    }
   });
+}
+
+const Instr* run_copy(const Instr* instr, Warp& warp) {
+  copy_lanes(warp.mask, reading_lanes(instr, warp), warp.reg<uint64_t>(instr->b),
+             warp.reg<uint64_t>(instr->a), warp.block->machine->code->accesses[instr->aux].bytes);
   return instr + 1;
 }
 
 const Instr* run_checked_copy(const Instr* instr, Warp& warp) {
   const Access* const access = &warp.block->machine->code->accesses[instr->aux];
+  const Mask reading = reading_lanes(instr, warp);
   Addresses from, to;
   std::copy_n(warp.reg<uint64_t>(instr->a), kLanes, from.at);
   std::copy_n(warp.reg<uint64_t>(instr->b), kLanes, to.at);
   Mask readable = 0, writable = 0;
-  if (legal_lanes<GlobalMemory>(instr, warp, access[0], from, &readable) ||
-      legal_lanes<SharedMemory>(instr, warp, access[1], to, &writable)) {
+  if (legal_lanes<GlobalMemory>(instr, warp, access[0], reading, from, &readable) ||
+      legal_lanes<SharedMemory>(instr, warp, access[1], warp.mask, to, &writable)) {
     return warp.suspend(WarpState::kStopped, instr);
   }
-  for_each_lane(readable & writable, [&](int l) {
-    std::memcpy(reinterpret_cast<void*>(to.at[l]), reinterpret_cast<const void*>(from.at[l]),
-                access->bytes);
-  });
+  copy_lanes(writable & (readable | ~reading), reading, to.at, from.at, access->bytes);
   return instr + 1;
 }
 

@@ -60,11 +60,12 @@ constexpr Row row(ScalarList<kTypes...>) {
   return result;
 }
 
-// In the order of AtomicOp.
+// In the order of AtomicOp. Which of them a target has, for atomics and for bulk reductions, is the
+// verifier's to say.
 constexpr Row kSteps[kAtomicOpCount] = {
     row<Add>(Numbers{}),
-    row<Min>(Integers{}),
-    row<Max>(Integers{}),
+    row<Min>(Numbers{}),
+    row<Max>(Numbers{}),
     row<And>(Integers{}),
     row<Or>(Integers{}),
     row<Xor>(Integers{}),

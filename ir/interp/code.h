@@ -102,6 +102,7 @@ struct Access {
   bool atomic = false;
   AtomicStep step = nullptr;  // atomic; nullptr for a compare-and-swap
   uint32_t compare = kNone;   // compare-and-swap: register of the value to compare with
+  uint32_t ranks = kNone;     // bulk load to several blocks: register of their mask
   IndexReg offset;
 };
 

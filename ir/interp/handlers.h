@@ -81,8 +81,8 @@ Handler cluster_wait_handler();
 Handler map_shared_handler();  // d, a: addresses; b: rank
 // --- mbarrier.cc: a: address; b: count, bytes or parity ---
 Handler mbarrier_handler(Opcode opcode);
-// dst: the mbarrier's address, or kNone for a store; a: source, b: destination, c: bytes; aux:
-// index in Code::accesses of the global side
+// --- bulk.cc: dst: the mbarrier's address, or kNone; a: source, b: destination, c: bytes; aux:
+// index in Code::accesses: of the global side, or of the destination where both are shared ---
 Handler bulk_handler(bool checked);
 Handler assert_handler();  // a: condition; aux: index in Code::texts
 Handler trap_handler();
@@ -114,7 +114,8 @@ Handler no_rule_handler();
 // --- access.cc: dst: loaded; a: view's address; b: offset; c: stored; aux: index in Code::accesses
 // ---
 Handler access_handler(const Access& access, bool checked);
-// a: source, b: destination; aux: index in Code::accesses of the read; the write is the next
+// a: source, b: destination, c: where the source is read, or kNone; aux: index in Code::accesses of
+// the read; the write is the next
 Handler copy_handler_async(bool checked);
 AtomicStep atomic_step(AtomicOp op, Scalar scalar);
 // d = a + b * element size (aux); d and a are addresses.

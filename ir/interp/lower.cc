@@ -178,6 +178,7 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kAtomicStore:
       return lower_access(op);
     case Opcode::kCopyAsync:
+    case Opcode::kCopyAsyncIf:
       return lower_copy(op);
     case Opcode::kMbarrierInit:
     case Opcode::kMbarrierArrive:
@@ -185,7 +186,9 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kMbarrierWait:
       return lower_mbarrier(op);
     case Opcode::kBulkLoad:
+    case Opcode::kBulkCopy:
     case Opcode::kBulkStore:
+    case Opcode::kBulkReduce:
       return lower_bulk(op);
     case Opcode::kAssumeUniform: {
       bind(op.result(), reg(op.operands[0]));
@@ -205,6 +208,8 @@ void Lowering::lower_op(OpId id) {
       return;
     case Opcode::kBulkCommit:
     case Opcode::kBulkWait:
+    case Opcode::kBulkWaitRead:
+    case Opcode::kBulkPrefetch:
     case Opcode::kFenceMbarrierInit:
     case Opcode::kGridDependencyWait:
     case Opcode::kGridDependencyLaunch:
@@ -622,6 +627,7 @@ absl::StatusOr<Program> Lowering::finish() {
   for (Access& access : code_->accesses) {
     place_operand(&access.ok);
     place_operand(&access.compare);
+    place_operand(&access.ranks);
     place_operand(&access.offset.reg);
   }
   for (BoundsCheck& bounds : code_->bounds) {

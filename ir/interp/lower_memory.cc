@@ -247,10 +247,14 @@ void Lowering::attach_check(Access* access, ValueId value) {
 void Lowering::lower_copy(const Op& op) {
   const Scalar scalar = type(op.operands[0]).scalar;
   const auto bytes = static_cast<uint32_t>(*op.attr(AttrKey::kWidth) * bytes_of(scalar));
+  const bool conditional = op.opcode == Opcode::kCopyAsyncIf;
+  const size_t first_check = conditional ? 3 : 2;
   for (size_t i = 0; i < 2; ++i) require_defined(op.operands[i], DefinedUse::kAddress);
+  if (conditional) require_defined(op.operands[2], DefinedUse::kIf);
   emit(copy_handler_async(options_.checks),
        {.a = bound_[op.operands[1]].reg,
         .b = bound_[op.operands[0]].reg,
+        .c = conditional ? reg(op.operands[2]) : Operand{},
         .aux = static_cast<uint32_t>(code_->accesses.size())},
        {.bytes = bytes, .load = true});
   // The shared array's check comes first.
@@ -262,8 +266,8 @@ void Lowering::lower_copy(const Op& op) {
     access.bytes = bytes;
     access.view_name = views_[bound_[op.operands[side]].view].name;
     access.offset.reg = table_operand(constant_index(0, /*wide=*/false));
-    if (options_.checks && op.operands.size() > 2 + side) {
-      attach_check(&access, op.operands[2 + side]);
+    if (options_.checks && op.operands.size() > first_check + side) {
+      attach_check(&access, op.operands[first_check + side]);
     }
     code_->accesses.push_back(access);
   }
@@ -280,18 +284,24 @@ void Lowering::lower_mbarrier(const Op& op) {
 
 void Lowering::lower_bulk(const Op& op) {
   for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kAddress);
-  const bool loads = op.opcode == Opcode::kBulkLoad;
-  emit(bulk_handler(options_.checks), {.dst = loads ? bound_[op.operands[3]].reg : Operand{},
+  const auto is_global = [&](size_t i) { return type(op.operands[i]).space == Space::kGlobal; };
+  Access access;
+  access.store = !is_global(1);
+  access.space = is_global(0) || is_global(1) ? Space::kGlobal : Space::kSharedCluster;
+  access.scalar = type(op.operands[0]).scalar;
+  access.view_name = views_[bound_[op.operands[access.store ? 0 : 1]].view].name;
+  if (op.opcode == Opcode::kBulkReduce) {
+    access.step = atomic_step(static_cast<AtomicOp>(*op.attr(AttrKey::kOp)), access.scalar);
+    if (access.step == nullptr) return unimplemented(info(access.scalar).name);
+  }
+  const bool tells = op.operands.size() > 3;
+  emit(bulk_handler(options_.checks), {.dst = tells ? bound_[op.operands[3]].reg : Operand{},
                                        .a = bound_[op.operands[1]].reg,
                                        .b = bound_[op.operands[0]].reg,
                                        .c = reg(op.operands[2]),
                                        .aux = static_cast<uint32_t>(code_->accesses.size())});
-  Access access;
-  access.space = Space::kGlobal;
-  access.store = !loads;
-  access.scalar = type(op.operands[0]).scalar;
-  access.view_name = views_[bound_[op.operands[loads ? 1 : 0]].view].name;
   access.offset.reg = table_operand(constant_index(0, /*wide=*/false));
+  if (op.operands.size() > 4) access.ranks = table_operand(reg(op.operands[4]));
   code_->accesses.push_back(access);
 }
 

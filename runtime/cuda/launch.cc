@@ -25,6 +25,9 @@ constexpr int64_t kPortableClusterBlocks = 8;
 // Occupancy answers that a function remembers; a program that needs more asks the driver again.
 constexpr size_t kRememberedOccupancies = 64;
 
+// The first compute capability whose kernels can start before their predecessors end.
+constexpr int kFirstProgrammatic = 9;
+
 constexpr Dim3 kOne;
 
 // Both structs are left uninitialised where the driver does not look.
@@ -254,7 +257,7 @@ absl::Status launch_raw(const Function& function, const LaunchConfig& config,
   uint32_t count = 0;
   const bool clustered = config.cluster != kOne;
   if (clustered) set_cluster(attributes[count++], config.cluster);
-  if (config.programmatic) {
+  if (config.programmatic && gpu.info().compute_major >= kFirstProgrammatic) {
     set_flag(attributes[count++], LaunchAttributeId::kProgrammaticStreamSerialization);
   }
   if (config.cooperative) set_flag(attributes[count++], LaunchAttributeId::kCooperative);

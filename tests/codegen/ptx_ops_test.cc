@@ -315,6 +315,19 @@ std::map<std::string, Recipe> recipes() {
       } else {
         k.keep(value);
       }
+      const ir::Attr evict{AttrKey::kL2Evict, i % ir::kL2EvictCount};
+      if (for_loads(hint)) {
+        k.keep(b.create(Opcode::kLoad, {view, k.thread()}, ir::kF32Type, {attr, evict}));
+      }
+      if (for_stores(hint))
+        b.create(Opcode::kStore, {view, value, k.thread()}, Type::none(), {evict});
+    }
+    const ValueId flags = k.view(Scalar::kBool);
+    for (const int count : {1, 2, 8}) {
+      const Type type = count == 1 ? ir::kBoolType : Type::vector(Scalar::kBool, count);
+      const ir::Attr evict{AttrKey::kL2Evict, 1};
+      const ValueId value = b.create(Opcode::kLoad, {flags, k.thread()}, type, {evict});
+      b.create(Opcode::kStore, {flags, value, k.thread()}, Type::none(), {evict});
     }
     for (const int64_t level : {0, 1}) {
       b.create(Opcode::kPrefetch, {view, k.thread()}, Type::none(), {{AttrKey::kLevel, level}});
@@ -345,7 +358,16 @@ std::map<std::string, Recipe> recipes() {
         return b.create(Opcode::kSubview, {view, at, b.constant_int(ir::kI32Type, width)},
                         k.kernel().type(view));
       };
-      b.create(Opcode::kCopyAsync, {part(tile), part(x)}, Type::none(), {{AttrKey::kWidth, width}});
+      const ValueId to = part(tile), from = part(x), condition = k.data(ir::kBoolType);
+      const ir::Attr plain{AttrKey::kWidth, width};
+      b.create(Opcode::kCopyAsync, {to, from}, Type::none(), {plain});
+      b.create(Opcode::kCopyAsync, {to, from}, Type::none(), {plain, {AttrKey::kL2Evict, 0}});
+      b.create(Opcode::kCopyAsyncIf, {to, from, condition}, Type::none(), {plain});
+      const auto inside = [&](ValueId view) {
+        return b.create(Opcode::kBounds, {view, at}, Type::check(), {plain});
+      };
+      b.create(Opcode::kCopyAsyncIf, {to, from, condition, inside(tile), inside(x)}, Type::none(),
+               {plain, {AttrKey::kL2Evict, 1}, {AttrKey::kPercent, 30}});
       b.create(Opcode::kCopyCommit, {});
     }
     b.create(Opcode::kCopyWait, {}, Type::none(), {{AttrKey::kGroups, 1}});
@@ -373,11 +395,48 @@ std::map<std::string, Recipe> recipes() {
       b.create(Opcode::kMbarrierArrive, {barrier, k.thread()});
       b.create(Opcode::kMbarrierExpectTx, {barrier, k.thread(), bytes});
     }
+    for (int64_t evict = 0; evict < ir::kL2EvictCount; ++evict) {
+      const ir::Attr hint[] = {{AttrKey::kL2Evict, evict}, {AttrKey::kPercent, 25}};
+      const auto hinted = [&](Opcode opcode, absl::Span<const ValueId> operands) {
+        b.create_op(opcode, operands, absl::Span<const Type>(), hint);
+      };
+      hinted(Opcode::kBulkLoad, {tile, x, bytes, words});
+      hinted(Opcode::kBulkStore, {x, tile, bytes});
+      hinted(Opcode::kBulkPrefetch, {x, bytes});
+    }
     b.create(Opcode::kBulkLoad, {tile, x, bytes, words});
     b.create(Opcode::kMbarrierWait, {words, k.thread(), bytes});
     b.create(Opcode::kBulkStore, {x, tile, bytes});
+    b.create(Opcode::kBulkPrefetch, {x, bytes});
     b.create(Opcode::kBulkCommit, {});
     b.create(Opcode::kBulkWait, {}, Type::none(), {{AttrKey::kGroups, 0}});
+    b.create(Opcode::kBulkWaitRead, {}, Type::none(), {{AttrKey::kGroups, 1}});
+    // ptxas has an opinion on multicast where it is not the fast one.
+    if (k.kernel().target->arch_specific) {
+      b.create(Opcode::kBulkLoad, {tile, x, bytes, words, bytes});
+      b.create(Opcode::kBulkLoad, {tile, x, bytes, words, b.constant(ir::kU32Type, 3)},
+               Type::none(), {{AttrKey::kL2Evict, 0}});
+    }
+    const ValueId theirs = b.create(Opcode::kMapShared, {tile, k.data(ir::kI32Type)},
+                                    Type::view(Scalar::kF32, Space::kSharedCluster, 1));
+    b.create(Opcode::kBulkCopy, {theirs, tile, bytes, remote});
+    for (const Scalar scalar : kAllScalars) {
+      const ValueId from = shared(scalar), to = k.view(scalar);
+      const ValueId other = b.create(Opcode::kMapShared, {from, k.data(ir::kI32Type)},
+                                     Type::view(scalar, Space::kSharedCluster, 1));
+      for (int64_t i = 0; i < ir::kAtomicOpCount; ++i) {
+        const auto op = static_cast<ir::AtomicOp>(i);
+        const ir::Attr kind{AttrKey::kOp, i};
+        if (has_bulk_reduction(op, scalar, Space::kGlobal)) {
+          b.create(Opcode::kBulkReduce, {to, from, bytes}, Type::none(), {kind});
+          b.create(Opcode::kBulkReduce, {to, from, bytes}, Type::none(),
+                   {kind, {AttrKey::kL2Evict, 1}});
+        }
+        if (has_bulk_reduction(op, scalar, Space::kSharedCluster)) {
+          b.create(Opcode::kBulkReduce, {other, from, bytes, remote}, Type::none(), {kind});
+        }
+      }
+    }
     if (k.kernel().target->name == "sm_90a") {
       b.create(Opcode::kSetMaxRegisters, {}, Type::none(),
                {{AttrKey::kCount, 40}, {AttrKey::kIncrease, 0}});
@@ -466,12 +525,17 @@ bool has_recipe(Opcode opcode) {
     case Opcode::kMbarrierExpectTx:
     case Opcode::kMbarrierWait:
     case Opcode::kBulkLoad:
+    case Opcode::kBulkCopy:
     case Opcode::kBulkStore:
+    case Opcode::kBulkReduce:
+    case Opcode::kBulkPrefetch:
     case Opcode::kBulkWait:
+    case Opcode::kBulkWaitRead:
     case Opcode::kSetMaxRegisters:
     case Opcode::kLocal:
     case Opcode::kTable:
     case Opcode::kCopyAsync:
+    case Opcode::kCopyAsyncIf:
     case Opcode::kCopyWait:
     case Opcode::kBarrierSync:
     case Opcode::kBarrierArrive:

@@ -75,7 +75,10 @@ class Instance {
       case AttrKey::kSwizzle:
         return 32;
       case AttrKey::kWidth:
-        return opcode == Opcode::kBounds || opcode == Opcode::kCopyAsync ? 4 : 8;
+        return opcode == Opcode::kBounds || opcode == Opcode::kCopyAsync ||
+                       opcode == Opcode::kCopyAsyncIf
+                   ? 4
+                   : 8;
       case AttrKey::kBits:
       case AttrKey::kAxis:
       case AttrKey::kIndex:
@@ -92,6 +95,8 @@ class Instance {
       case AttrKey::kDivisor:
       case AttrKey::kUnroll:
         return 4;
+      case AttrKey::kPercent:
+        return 50;
       case AttrKey::kData:
         return static_cast<int64_t>(index_of(kernel.intern(std::string(64, '0'))));
       case AttrKey::kVolatile:  // 1 excludes a cache hint
@@ -101,6 +106,7 @@ class Instance {
         return 0;
       case AttrKey::kRounding:
       case AttrKey::kCache:
+      case AttrKey::kL2Evict:
       case AttrKey::kLevel:
       case AttrKey::kRule:
         return 0;
@@ -126,12 +132,20 @@ class Instance {
                      Type::view(scalar, Space::kShared, 1), attrs_of(Opcode::kShared));
   }
 
+  // The same array of another block.
+  ValueId mapped(Scalar scalar) {
+    return b_.create(Opcode::kMapShared, {shared(scalar), n_},
+                     Type::view(scalar, Space::kSharedCluster, 1));
+  }
+
   std::vector<Attr> attrs_of(Opcode opcode) {
     std::vector<Attr> attrs;
     const OpInfo& row = info(opcode);
     for (int i = 0; i < row.attr_count; ++i) {
       if (!row.attrs[i].required && !full_) continue;
       if (row.attrs[i].key == AttrKey::kFtz && scalar_ != Scalar::kF32) continue;
+      // L2 is global memory's, where a full bulk reduction does not go.
+      if (opcode == Opcode::kBulkReduce && row.attrs[i].key == AttrKey::kL2Evict) continue;
       attrs.push_back({row.attrs[i].key, attr_value(opcode, row.attrs[i].key)});
     }
     return attrs;
@@ -194,7 +208,18 @@ class Instance {
       case Opcode::kMbarrierWait:
         return shared(Scalar::kU64);
       case Opcode::kCopyAsync:
+      case Opcode::kCopyAsyncIf:
         return which == 0 ? shared(Scalar::kF32) : x_;
+      case Opcode::kBulkCopy:
+        return which == 0   ? mapped(Scalar::kF32)
+               : which == 1 ? shared(Scalar::kF32)
+                            : mapped(Scalar::kU64);
+      case Opcode::kBulkReduce:
+        // With an mbarrier, in another block's memory.
+        return which == 2   ? mapped(Scalar::kU64)
+               : !full_     ? (which == 0 ? x_ : shared(Scalar::kF32))
+               : which == 0 ? mapped(Scalar::kI32)
+                            : shared(Scalar::kI32);
       case Opcode::kBulkLoad:
         return which == 1 ? x_ : shared(which == 0 ? Scalar::kF32 : Scalar::kU64);
       case Opcode::kBulkStore:

@@ -1,10 +1,9 @@
 // Asynchronous copies, named barriers and clusters, from lambda to result on whatever device the
 // tests run on.
-#include <numeric>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
+#include "runtime/run_ints.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 
@@ -12,31 +11,6 @@ namespace heddle {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::vector<int32_t> counting(int count) {
-  std::vector<int32_t> values(static_cast<size_t>(count));
-  std::iota(values.begin(), values.end(), 0);
-  return values;
-}
-
-// Runs body(x, y) over as many elements as there are threads.
-template <class Body>
-absl::StatusOr<std::vector<int32_t>> run(const char* name, LaunchShape shape, int count,
-                                         Body body) {
-  const Device& device = test_device();
-  const Stream stream = device.create_stream().value();
-  const auto kernel =
-      define_kernel(name, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) { body(x, y); });
-  const auto values = counting(count);
-  const Buffer in = device.upload(absl::MakeConstSpan(values)).value();
-  const Buffer out =
-      device.upload(absl::MakeConstSpan(std::vector<int32_t>(values.size()))).value();
-  absl::Status status = kernel.launch(stream, shape, as_tensor<const int32_t>(in, {count}),
-                                      as_tensor<int32_t>(out, {count}));
-  if (status.ok()) status = stream.synchronize();
-  if (!status.ok()) return status;
-  return out.download<int32_t>(stream);
-}
 
 // Two tiles in turn: while one is worked on, the next is under way.
 TEST(CopyAsync, FeedsAPipeline) {
@@ -93,6 +67,63 @@ TEST(CopyAsync, TakesFourToSixteenBytes) {
               HasSubstr("an asynchronous copy of 8 x i32, which is 32 bytes"));
 }
 
+// The last rows of a tile lie behind the tensor's end.
+TEST(CopyAsync, FillsWithZerosWhereTheConditionFails) {
+  const auto tail = [](bool guarded, int count) {
+    return run("tail", {.block = 32}, count, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+      const Shared<int32_t> wide(128), narrow(32);
+      const Int t = thread_idx.x;
+      copy_async_if<4>(guarded ? 4 * t < count : t >= 0, wide.at(4 * t), x.at(4 * t));
+      copy_async_if(t % 2 == 0, narrow.at(t), x.at(2 * t));
+      copy_async_if<2>(false, narrow.at(30), x.at(1 << 20));
+      copy_async_commit();
+      copy_async_wait();
+      sync_threads();
+      for (int i = 0; i < 128; i += 32) {
+        If(t + i < count, [&] { y(t + i) = wide(127 - (t + i)) + narrow(t) * 1000; });
+      }
+    });
+  };
+  constexpr int kCount = 100;
+  const auto got = tail(true, kCount);
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < kCount; ++i) {
+    const int wide = 127 - i < kCount ? 127 - i : 0;
+    const int narrow = i % 32 % 2 == 0 && i % 32 < 30 ? 2 * (i % 32) : 0;
+    EXPECT_EQ((*got)[static_cast<size_t>(i)], wide + narrow * 1000) << i;
+  }
+  if (test_device_name() != "interp") return;
+  const auto outside = tail(false, kCount);
+  EXPECT_THAT(std::string(outside.status().message()), HasSubstr("async_test.cc"));
+  EXPECT_THAT(std::string(outside.status().message()),
+              HasSubstr("its 4 elements start at index 100 of mode 0, which has 100"));
+}
+
+TEST(CopyAsync, HintsThatItCannotTakeAreReported) {
+  const auto message = [](auto body) {
+    return std::string(run("hinted", {.block = 32}, 64,
+                           [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+                             const Shared<int32_t> tile(64);
+                             body(tile, x);
+                             y(thread_idx.x) = 1;
+                           })
+                           .status()
+                           .message());
+  };
+  EXPECT_THAT(
+      message([](auto& tile, auto& x) { copy_async(tile.at(0), x.with(Cache::streaming).at(0)); }),
+      HasSubstr("an asynchronous copy of a view with a Cache"));
+  EXPECT_THAT(message([](auto& tile, auto& x) { copy_async(tile.at(0), x.as_volatile().at(0)); }),
+              HasSubstr("an asynchronous copy of a view with as_volatile()"));
+  EXPECT_THAT(
+      message([](auto& tile, auto& x) { copy_async(tile.with(L2Evict::last).at(0), x.at(0)); }),
+      HasSubstr("L2Evict for a place in shared memory"));
+  EXPECT_THAT(message([](auto& tile, auto& x) {
+                copy_async(tile.at(0), x.with(L2Evict::last, 101).at(0));
+              }),
+              HasSubstr("attribute 'percent' of 'copy.async' is 101"));
+}
+
 // Warp 0 makes what warp 1 takes, through two barriers of 64 threads.
 TEST(NamedBarrier, HandsOverBetweenWarps) {
   const auto got =
@@ -123,8 +154,6 @@ TEST(NamedBarrier, HandsOverBetweenWarps) {
     EXPECT_EQ((*got)[static_cast<size_t>(i)], i < 32 ? 0 : 5 * (63 - i) + 10) << i;
   }
 }
-
-bool has_clusters() { return test_device().info().cluster_launch; }
 
 // Each block adds into the next one's bins, and reads what the one before has added to its own.
 TEST(Cluster, ReachesOtherBlocksSharedMemory) {
@@ -161,48 +190,6 @@ TEST(Cluster, WaitingUnderAConditionIsReported) {
                        });
   EXPECT_THAT(std::string(got.status().message()), HasSubstr("async_test.cc"));
   EXPECT_THAT(std::string(got.status().message()), HasSubstr("cluster.arrive"));
-}
-
-// One thread has tiles brought by bulk copies and sends them back; all wait at barriers in turn.
-TEST(BulkCopy, FeedsAPipelineThroughMbarriers) {
-  if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
-  constexpr int kTile = 256, kTiles = 5;
-  const auto got = run("bulk", {.block = 64}, kTile * kTiles,
-                       [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
-                         const Shared<int32_t, 2> in({2, kTile}), out({2, kTile});
-                         const Mbarrier full(2);
-                         const Bool leads = thread_idx.x == 0;
-                         const auto fetch = [&](const Int& tile) {
-                           full.expect_tx(tile % 2, kTile * 4);
-                           bulk_load(in.at(tile % 2, 0), x.at(tile * kTile), kTile, full, tile % 2);
-                         };
-                         If(leads, [&] {
-                           full.init(0, 1);
-                           full.init(1, 1);
-                           fence_mbarrier_init();
-                         });
-                         sync_threads();
-                         If(leads, [&] { fetch(0); });
-                         for (const Int tile : range(kTiles)) {
-                           If(leads & (tile + 1 < kTiles), [&] { fetch(tile + 1); });
-                           full.wait(tile % 2, cast<uint32_t>(tile / 2 % 2));
-                           for (int i = 0; i < kTile; i += 64) {
-                             const Int at = thread_idx.x + i;
-                             out(tile % 2, at) = in(tile % 2, kTile - 1 - at) + 1;
-                           }
-                           fence_async();
-                           sync_threads();
-                           If(leads, [&] {
-                             bulk_store(y.at(tile * kTile), out.at(tile % 2, 0), kTile);
-                             bulk_commit();
-                             bulk_wait();
-                           });
-                         }
-                       });
-  ASSERT_THAT(got, IsOk());
-  for (int i = 0; i < kTile * kTiles; ++i) {
-    EXPECT_EQ((*got)[static_cast<size_t>(i)], i / kTile * kTile + kTile - i % kTile) << i;
-  }
 }
 
 // Each block of a cluster waits until all have arrived at its own barrier, from afar.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "fake_driver_test.h"
+#include "heddle/runtime/launch.h"
 
 namespace heddle::runtime::cuda {
 namespace {
@@ -323,6 +324,25 @@ TEST_F(LaunchTest, ProgrammaticLaunchesAreAnAttribute) {
   EXPECT_EQ(fake_->launches().at(0).attributes[0].id,
             LaunchAttributeId::kProgrammaticStreamSerialization);
   EXPECT_EQ(fake_->launches().at(0).attributes[0].value.flag, 1);
+}
+
+TEST_F(LaunchTest, ProgrammaticLaunchesOfTypedKernelsAreAsked) {
+  const Loaded loaded = load();
+  const Stream stream = loaded.device.create_stream().value();
+  for (const bool programmatic : {false, true}) {
+    const LaunchConfig config = to_config({.block = 32, .programmatic = programmatic}, stream);
+    ASSERT_TRUE(launch_raw(loaded.function, config, nullptr, 0, &site_).ok());
+    EXPECT_EQ(fake_->launches().back().attributes.size(), programmatic ? 1u : 0u);
+  }
+}
+
+TEST_F(LaunchTest, OlderDevicesAreNotAskedForProgrammaticLaunches) {
+  fake_->set_device_attribute(DeviceAttribute::kComputeCapabilityMajor, 8);
+  const Loaded loaded = load();
+  ASSERT_TRUE(launch_raw(loaded.function, {.grid = 1, .block = 32, .programmatic = true}, nullptr,
+                         0, &site_)
+                  .ok());
+  EXPECT_TRUE(fake_->launches().at(0).attributes.empty());
 }
 
 TEST_F(LaunchTest, ARefusedLaunchNamesKernelLineAndShape) {

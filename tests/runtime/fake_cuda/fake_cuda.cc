@@ -37,6 +37,7 @@ struct Fake final : FakeCuda {
   int pending_fault = 0;
   std::map<std::string, Fault> faults;
   std::map<FunctionAttribute, int> function_attributes;
+  std::map<DeviceAttribute, int> device_attributes;  // other than the usual ones
   std::vector<std::string> log;
   std::vector<FakeLaunch> launched;
   std::map<DevicePointer, size_t> allocations;
@@ -61,6 +62,7 @@ struct Fake final : FakeCuda {
     faults.clear();
     log.clear();
     launched.clear();
+    device_attributes.clear();
     function_attributes = {{FunctionAttribute::kMaxThreadsPerBlock, 1024},
                            {FunctionAttribute::kSharedSizeBytes, 1024},
                            {FunctionAttribute::kLocalSizeBytes, 16},
@@ -97,6 +99,9 @@ struct Fake final : FakeCuda {
   }
   void set_version(int value) override { version = value; }
   void set_device_count(int count) override { device_count = count; }
+  void set_device_attribute(DeviceAttribute attribute, int value) override {
+    device_attributes[attribute] = value;
+  }
   void set_memory(size_t total) override { total_memory = total; }
   void set_blocks_per_sm(int blocks) override { blocks_per_sm = blocks; }
   void set_active_clusters(int clusters) override { active_clusters = clusters; }
@@ -295,7 +300,8 @@ Result cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceOrdinal
   };
   const auto found = values.find(attribute);
   if (found == values.end()) return kInvalidValue;
-  *value = found->second;
+  const auto set = fake().device_attributes.find(attribute);
+  *value = set == fake().device_attributes.end() ? found->second : set->second;
   return Result::kSuccess;
 }
 

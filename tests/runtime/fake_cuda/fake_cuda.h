@@ -44,6 +44,7 @@ class FakeCuda {
   virtual void fault(int code) = 0;
   virtual void set_version(int version) = 0;
   virtual void set_device_count(int count) = 0;
+  virtual void set_device_attribute(DeviceAttribute attribute, int value) = 0;
   virtual void set_memory(size_t total) = 0;
   // What the occupancy queries answer.
   virtual void set_blocks_per_sm(int blocks) = 0;
