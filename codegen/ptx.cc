@@ -459,6 +459,7 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kWgmmaWait:
       return emit_wgmma_wait(id, op);
     case Opcode::kFenceAsync:
+      raise_version(80);
       return out_->instruction("fence.proxy.async.shared::cta");
   }
 }

@@ -20,6 +20,9 @@
 // Copies to global memory belong to groups. Views of global memory may say L2Evict.
 #pragma once
 
+#include <concepts>
+#include <type_traits>
+
 #include "heddle/dsl/atomic.h"
 #include "heddle/dsl/mbarrier.h"
 
@@ -51,9 +54,10 @@ void emit_bulk_wait(ir::Opcode opcode, int groups, SourceLoc loc);
 
 }  // namespace detail
 
-// From global to shared memory.
-template <class T>
-void bulk_load(const detail::Place<T>& to, const detail::Place<const T>& from,
+// From global memory, where this grid has stored nothing itself, to shared memory.
+template <class T, class From>
+requires std::same_as<std::remove_const_t<From>, T>
+void bulk_load(const detail::Place<T>& to, const detail::Place<From>& from,
                const detail::Arg<int32_t>& count, const Mbarrier& barriers,
                const detail::Arg<int32_t>& index) {
   const detail::BulkBarrier told{barriers.words().view_node(), index.node};
@@ -62,8 +66,9 @@ void bulk_load(const detail::Place<T>& to, const detail::Place<const T>& from,
 }
 // Likewise to several blocks of the cluster at once: in each, to the same place of its own array,
 // telling its own barrier, of which it has announced the bytes. All must be running.
-template <class T>
-void bulk_load(const detail::Place<T>& to, const detail::Place<const T>& from,
+template <class T, class From>
+requires std::same_as<std::remove_const_t<From>, T>
+void bulk_load(const detail::Place<T>& to, const detail::Place<From>& from,
                const detail::Arg<int32_t>& count, const Mbarrier& barriers,
                const detail::Arg<int32_t>& index, const Multicast& blocks) {
   const detail::BulkBarrier told{barriers.words().view_node(), index.node};
@@ -72,8 +77,8 @@ void bulk_load(const detail::Place<T>& to, const detail::Place<const T>& from,
                     &blocks.ranks.node);
 }
 // From the block's shared memory to another block's, as map_shared() gives array and barrier:
-//   bulk_copy(map_shared(tile, 1).at(0), tile.at(0), 1024, Mbarrier(map_shared(full.words(), 1)),
-//   0)
+//   const Mbarrier told(map_shared(full.words(), 1));
+//   bulk_copy(map_shared(tile, 1).at(0), tile.at(0), 1024, told, 0);
 // Writers of the source call fence_async() and meet at a barrier before.
 template <class T>
 void bulk_copy(const detail::Place<T>& to, const detail::Place<T>& from,

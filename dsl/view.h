@@ -170,17 +170,18 @@ class View {
     view.mode_.cache = static_cast<int8_t>(cache);
     return view;
   }
-  // Of `percent` in a hundred accesses, picked by the hardware; the others leave L2's order alone.
-  // For asynchronous copies too.
+  View as_volatile() const {
+    View view = *this;
+    view.mode_.is_volatile = true;
+    return view;
+  }
+
+  // The same view, which asks that of `percent` in a hundred accesses, picked by the hardware; the
+  // others leave L2's order alone. For asynchronous copies too.
   View with(L2Evict evict, int percent = 100) const {
     View view = *this;
     view.mode_.l2_evict = static_cast<int8_t>(evict);
     view.mode_.percent = static_cast<int16_t>(percent);
-    return view;
-  }
-  View as_volatile() const {
-    View view = *this;
-    view.mode_.is_volatile = true;
     return view;
   }
 

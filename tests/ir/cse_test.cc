@@ -137,6 +137,19 @@ TEST(Cse, Loads) {
   EXPECT_TRUE(merges("%v = load %x, %z : i32\n"));
 }
 
+TEST(Cse, LoadsAcrossAsynchronousCopies) {
+  const auto merges_across = [](const char* copy) {
+    return merges(absl::StrCat("%s = shared {extents = [4]} : view<i32, shared, 1>\n",
+                               "%bytes = const 16 : u32\n", copy, "\n"));
+  };
+  EXPECT_TRUE(merges_across("copy.async_if %s, %x, %p {width = 4}"));
+  EXPECT_TRUE(merges_across("bulk.prefetch %x, %bytes"));
+  EXPECT_FALSE(merges_across("bulk.store %y, %s, %bytes"));  // %y may be %x
+  EXPECT_FALSE(merges_across("bulk.reduce %y, %s, %bytes {op = add}"));
+  EXPECT_FALSE(merges_across("bulk.wait {groups = 0}"));
+  EXPECT_FALSE(merges_across("bulk.wait_read {groups = 0}"));
+}
+
 TEST(Cse, TheOverlapFactIsReadOnlyWhereItDecides) {
   size_t facts = 0;
   EXPECT_TRUE(merges("store %y, %a, %o\n", true, &facts));

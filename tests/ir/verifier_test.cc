@@ -189,10 +189,11 @@ store %x, %f, %n
          "2: no GPU has 'exp2' for f64; convert to f32 and back"},
         {"WgmmaAfterHopper",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) target(sm_100a) {
-fence.async
+set_max_registers {count = 40}
 store %x, %f, %n
 })",
-         "2: sm_100a has no 'fence.async'; sm_90a is the first that has; compile the kernel for "
+         "2: sm_100a has no 'set_max_registers'; sm_90a is the first that has; compile the kernel "
+         "for "
          "sm_90a"},
         {"WgmmaInASmallBlock",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) block(96, 1, 1) {

@@ -161,13 +161,17 @@ TEST(FromCudaDevice, Memory) {
         y.with(Cache::l2)(i) = v;
         y.with(Cache::write_through)(i) = v;
         use(x.with(Cache::evict_first)(i));
+        use(x.with(L2Evict::last)(i));
+        use(x.with(L2Evict::first, 50)(i));
         x.prefetch(i);
         x.prefetch(i, PrefetchTo::l1);
         Float seen = y.as_volatile()(i);
         Vec<float, 4> q = x.vec<4>(4 * i);
         y.vec<4>(4 * i) = q;
 
+        const Int n = x.shape(0);
         copy_async<4>(s.at(4 * i), x.at(4 * i));
+        copy_async_if<4>(i < n, s.at(4 * i), x.at(4 * i));
         copy_async_commit();
         copy_async_wait(1);
         // </page>
@@ -190,10 +194,15 @@ TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
     bar.wait(0, 0u);
     fence_mbarrier_init();
     bulk_load(s.at(0), x.at(0), 256, bar, 0);
+    bulk_load(s.at(0), x.at(0), 256, bar, 0, Multicast(0b11));
+    bulk_copy(map_shared(s, 1).at(0), s.at(0), 256, Mbarrier(map_shared(bar.words(), 1)), 0);
+    bulk_prefetch(x.at(0), 256);
     fence_async();
     bulk_store(y.at(0), s.at(0), 256);
+    bulk_add(y.at(0), s.at(0), 256);
     bulk_commit();
     bulk_wait();
+    bulk_wait_read(1);
     decrease_registers(40);
     increase_registers(232);
     grid_dependency_wait();

@@ -64,6 +64,8 @@ TEST(FromCudaHost, LaunchesAndCopies) {
     absl::Status marked = start.record(stream);
     absl::Status launched = saxpy.launch(stream, {.grid = blocks, .block = 256}, 2.0f,
                                          as_tensor<const float>(x, {n}), as_tensor<float>(y, {n}));
+    launched.Update(saxpy.launch(stream, {.grid = blocks, .block = 256, .programmatic = true}, 0.0f,
+                                 as_tensor<const float>(x, {n}), as_tensor<float>(y, {n})));
     marked.Update(stop.record(stream));
     absl::Status fetched = y.copy_to_host(stream, back.data(), y.size_bytes());
     absl::Status done = stream.synchronize();

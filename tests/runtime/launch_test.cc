@@ -1,4 +1,6 @@
 // Modules and launches on a stand-in for the driver.
+#include "heddle/runtime/launch.h"
+
 #include <elf.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 
 #include "absl/strings/match.h"
 #include "fake_driver_test.h"
-#include "heddle/runtime/launch.h"
 
 namespace heddle::runtime::cuda {
 namespace {
