@@ -354,26 +354,28 @@ template <class Body>
 struct SwitchCase {
   std::vector<int64_t> values;
   Body body;
+  SourceLoc loc;
   bool otherwise = false;
 };
 template <class Body>
-SwitchCase<Body> Case(int64_t value, Body body) {
-  return {{value}, std::move(body)};
+SwitchCase<Body> Case(int64_t value, Body body, SourceLoc loc = SourceLoc::current()) {
+  return {{value}, std::move(body), loc};
 }
 template <class Body>
-SwitchCase<Body> Case(std::initializer_list<int64_t> values, Body body) {
-  return {values, std::move(body)};
+SwitchCase<Body> Case(std::initializer_list<int64_t> values, Body body,
+                      SourceLoc loc = SourceLoc::current()) {
+  return {values, std::move(body), loc};
 }
 template <class Body>
-SwitchCase<Body> Default(Body body) {
-  return {{}, std::move(body), true};
+SwitchCase<Body> Default(Body body, SourceLoc loc = SourceLoc::current()) {
+  return {{}, std::move(body), loc, true};
 }
 
 namespace detail {
 
 template <class T, class Body, class... Rest>
-auto switch_on(const Value<T>& x, SourceLoc loc, const SwitchCase<Body>& first,
-               const Rest&... rest) {
+auto switch_on(const Value<T>& x, const SwitchCase<Body>& first, const Rest&... rest) {
+  const SourceLoc loc = first.loc;
   if constexpr (sizeof...(Rest) > 0) {
     if (first.otherwise) {
       report(loc, "a Default() with branches behind it in a Switch()", "put it last");
@@ -396,16 +398,16 @@ auto switch_on(const Value<T>& x, SourceLoc loc, const SwitchCase<Body>& first,
   }
   const Arg<bool> condition(Bool(chosen), loc);
   if constexpr (sizeof...(Rest) > 0) {
-    return If(condition, first.body, [&] { return switch_on(x, loc, rest...); });
+    return If(condition, first.body, [&] { return switch_on(x, rest...); });
   } else if constexpr (std::is_void_v<decltype(first.body())>) {
     If(condition, first.body);
   }
 }
 
 template <class... Body>
-void check_cases(SourceLoc loc, const SwitchCase<Body>&... cases) {
+void check_cases(const SwitchCase<Body>&... cases) {
   std::vector<int64_t> seen;
-  const auto check = [&](const std::vector<int64_t>& values) {
+  const auto check = [&](const std::vector<int64_t>& values, SourceLoc loc) {
     for (const int64_t value : values) {
       for (const int64_t other : seen) {
         if (other == value) report_repeated_case(value, loc);
@@ -413,7 +415,7 @@ void check_cases(SourceLoc loc, const SwitchCase<Body>&... cases) {
       seen.push_back(value);
     }
   };
-  (check(cases.values), ...);
+  (check(cases.values, cases.loc), ...);
 }
 
 }  // namespace detail
@@ -423,10 +425,9 @@ void check_cases(SourceLoc loc, const SwitchCase<Body>&... cases) {
 template <detail::Readable X, class... Body>
 auto Switch(const X& x, const SwitchCase<Body>&... cases) {
   using T = typename X::value_type;
-  const SourceLoc loc{};  // has no place for a line: the branches have theirs
-  detail::check_cases(loc, cases...);
+  detail::check_cases(cases...);
   using Integer = std::conditional_t<detail::is_promoted<T>, int32_t, T>;
-  return detail::switch_on(Value<Integer>(x), loc, cases...);
+  return detail::switch_on(Value<Integer>(x), cases...);
 }
 
 }  // namespace heddle

@@ -10,12 +10,21 @@ std::string place_prefix(const Place& place) {
   return place.file.empty() ? std::string() : absl::StrCat(place.file, ":", place.line, ": ");
 }
 
+// A table's data can make an op as long as a book.
+constexpr size_t kShownOfOp = 300;
+
+std::string shortened(const std::string& op) {
+  if (op.size() <= kShownOfOp) return op;
+  return absl::StrCat(op.substr(0, kShownOfOp), " … (", op.size() - kShownOfOp,
+                      " more characters)");
+}
+
 }  // namespace
 
 std::string to_string(const Diagnostic& diagnostic) {
   std::string text =
       absl::StrCat(place_prefix(diagnostic.place), "error: ", diagnostic.message, "\n");
-  if (!diagnostic.op.empty()) absl::StrAppend(&text, "  in: ", diagnostic.op, "\n");
+  if (!diagnostic.op.empty()) absl::StrAppend(&text, "  in: ", shortened(diagnostic.op), "\n");
   for (const Note& note : diagnostic.notes) {
     absl::StrAppend(&text, "  ", place_prefix(note.place), note.message, "\n");
   }

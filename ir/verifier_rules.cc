@@ -66,6 +66,7 @@ class RuleCheck {
       case Opcode::kBounds:
         return check_bounds();
       case Opcode::kLoad:
+        check_volatile();
         check_cache(for_loads);
         return check_access(result_type());
       case Opcode::kStore:
@@ -85,6 +86,9 @@ class RuleCheck {
         return check_pointer(result_type());
       case Opcode::kAddress:
         return check_address(operand_type(0));
+      case Opcode::kBarrierSync:
+      case Opcode::kBarrierArrive:
+        return check_barrier_number();
       case Opcode::kMapShared:
         return check_map_shared();
       case Opcode::kCopyAsync:
@@ -156,8 +160,6 @@ class RuleCheck {
       case Opcode::kClusterRank:
       case Opcode::kClusterArrive:
       case Opcode::kClusterWait:
-      case Opcode::kBarrierSync:
-      case Opcode::kBarrierArrive:
       case Opcode::kBulkCommit:
       case Opcode::kBulkWait:
       case Opcode::kBulkWaitRead:
@@ -359,6 +361,7 @@ class RuleCheck {
       return absl::ascii_isxdigit(static_cast<unsigned char>(c));
     });
     if (is_hex && static_cast<int64_t>(digits.size()) == 2 * bytes) return;
+    if (bytes == 0) return;  // reported as an array without elements
     error(absl::StrCat("the data of this table is not the ", bytes,
                        " bytes of its elements in hexadecimal"),
           "write two digits for each byte");
@@ -402,6 +405,15 @@ class RuleCheck {
           "leave it out");
   }
 
+  void check_volatile() {
+    const Space space = operand_type(0).space;
+    const bool own = space == Space::kLocal || space == Space::kConst || space == Space::kParam;
+    if (!own || op_.attr_or(AttrKey::kVolatile, 0) == 0) return;
+    error(absl::StrCat("a volatile access to ", name_of(space),
+                       " memory, where nobody else can see or change anything"),
+          "leave out as_volatile()");
+  }
+
   void check_cache(bool (*allowed)(CacheHint)) {
     const std::optional<int64_t> hint = op_.attr(AttrKey::kCache);
     if (!hint && !op_.attr(AttrKey::kL2Evict)) return;
@@ -418,6 +430,7 @@ class RuleCheck {
 
   void check_store() {
     check_writable("store");
+    check_volatile();
     check_cache(for_stores);
     check_access(operand_type(1));
   }
@@ -465,6 +478,13 @@ class RuleCheck {
     error(absl::StrCat("'assume_range' from ", promised.min, " to ", promised.max,
                        " promises what no number keeps"),
           "both bounds are included, the lower one comes first");
+  }
+
+  void check_barrier_number() {
+    const auto number = kernel_.constant_int(op_.operands[0]);
+    if (!number || (*number >= 1 && *number <= 15)) return;
+    error(absl::StrCat("there is no named barrier ", *number),
+          "a block's named barriers are 1 to 15; sync_threads() is that of all threads");
   }
 
   void check_pointer(Type view) {
@@ -577,6 +597,14 @@ class RuleCheck {
     check_order();
   }
 
+  void require_shared_or_global() {
+    const Space space = operand_type(0).space;
+    if (space == Space::kGlobal || is_shared(operand_type(0))) return;
+    error(
+        absl::StrCat("an atomic access to ", name_of(space), " memory, which no two threads share"),
+        "read and write it as usual");
+  }
+
   void check_compare_and_swap() {
     check_writable("atomic");
     const Type element = result_type();
@@ -602,10 +630,12 @@ class RuleCheck {
                          kMemoryOrderNames[static_cast<size_t>(order)], "'"),
             absl::StrCat("use relaxed or ", name, ", with a fence where that is too weak"));
     }
+    require_shared_or_global();
     check_scope();
   }
 
   void check_order() {
+    require_shared_or_global();
     if (enum_attr(AttrKey::kOrder, MemoryOrder::kRelaxed) == MemoryOrder::kSeqCst) {
       error(absl::StrCat(v_.quoted(id_), " has no order 'seq_cst'"),
             "use acq_rel, with a fence of order seq_cst before it");

@@ -22,7 +22,7 @@ class Propagation {
  public:
   Propagation(const Kernel& kernel, IdMap<ValueId, Scope>& values)
       : kernel_(kernel), values_(values), lanes_(kernel, values) {
-    kernel.walk([&](OpId id) { private_sync_ |= synchronises_threads(kernel_.op(id)); });
+    find_private_sync();
     do {
       changed_ = false;
       sweep(kernel.body());
@@ -72,6 +72,27 @@ class Propagation {
         return false;
     }
   }
+  // Marks the loads that may come behind such an op: those that follow it, or a loop around it.
+  void find_private_sync() {
+    IdMap<OpId, uint8_t> starts{0};
+    kernel_.walk([&](OpId id) {
+      if (!synchronises_threads(kernel_.op(id))) return;
+      starts.at(id) = 1;
+      for (RegionId region = kernel_.op(id).parent; region != kernel_.body();) {
+        const OpId owner = kernel_.region(region).parent;
+        const bool loop =
+            kernel_.op(owner).opcode == Opcode::kFor || kernel_.op(owner).opcode == Opcode::kWhile;
+        if (loop) starts.at(owner) = 1;
+        region = kernel_.op(owner).parent;
+      }
+    });
+    bool behind = false;
+    kernel_.walk([&](OpId id) {
+      behind |= starts[id] != 0;
+      if (behind && kernel_.op(id).opcode == Opcode::kLoad) behind_sync_.at(id) = 1;
+    });
+  }
+
   // Waiting is a loop that looks again.
   bool in_while(const Op& op) const {
     for (RegionId region = op.parent; region != kernel_.body();) {
@@ -96,11 +117,12 @@ class Propagation {
       return lower(op.operands[0], level, true);
     }
     if (op.results.empty()) return;
-    const Scope level = level_of(op);
+    const Scope level = level_of(id);
     for (const ValueId result : op.results) lower(result, level);
   }
 
-  Scope level_of(const Op& op) {
+  Scope level_of(OpId id) {
+    const Op& op = kernel_.op(id);
     const OpInfo& row = info(op);
     const auto is = [&](Opcode opcode) { return op.opcode == opcode; };
     if (is(Opcode::kThreadIdx)) return lanes_.coordinate_level(op.attr_or(AttrKey::kAxis, 0));
@@ -110,7 +132,7 @@ class Propagation {
     // Each block has its own: the address may be the same, what lies there is not.
     if (is(Opcode::kShared)) return Scope::kBlock;
     if (is(Opcode::kDynamicShared)) return std::min(Scope::kBlock, of_all(op.operands));
-    if (is(Opcode::kLoad)) return level_of_load(op);
+    if (is(Opcode::kLoad)) return level_of_load(id);
     if (is_shuffle(op.opcode)) return level_of_shuffle(op);
     if (is_vote(op.opcode) || is(Opcode::kBallot)) return level_of_vote(op);
     if (is(Opcode::kAssumeUniform)) return std::max(Scope::kBlock, of(op.operands[0]));
@@ -124,11 +146,12 @@ class Propagation {
     return level >= Scope::kWarpGroup ? level : std::max(level, lanes_.agreement(op.result()));
   }
 
-  Scope level_of_load(const Op& op) {
+  Scope level_of_load(OpId id) {
+    const Op& op = kernel_.op(id);
     const Space space = kernel_.type(op.operands[0]).space;
     const bool constant = space == Space::kParam || space == Space::kConst;
     if (op.attr_or(AttrKey::kVolatile, 0) != 0 || space == Space::kLocal) return Scope::kThread;
-    if (private_sync_ && !constant) return Scope::kThread;
+    if (behind_sync_[id] != 0 && !constant) return Scope::kThread;
     return std::min(of(op.operands[0]), of(op.operands[1]));
   }
 
@@ -247,7 +270,7 @@ class Propagation {
   IdMap<ValueId, Scope>& values_;
   IdMap<RegionId, Scope> narrowing_{Scope::kGrid};
   LaneBits lanes_;
-  bool private_sync_ = false;
+  IdMap<OpId, uint8_t> behind_sync_{0};  // loads
   bool changed_ = false;
 };
 

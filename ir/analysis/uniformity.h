@@ -18,8 +18,8 @@
 // write between two threads' reads of the same instance would have to be ordered against both by
 // synchronisation that one thread passes before its read and the other after, which collective
 // barriers, in uniform control, cannot do. A volatile access, a barrier with a mask, a number or a
-// phase, a loop around an atomic and inline PTX with effects can, so in a kernel that has one,
-// loads of memory that can be written agree on nothing.
+// phase, a loop around an atomic and inline PTX with effects can, so behind one of these, loads of
+// memory that can be written agree on nothing.
 #pragma once
 
 #include "heddle/ir/kernel.h"

@@ -41,9 +41,20 @@ bool barrier_let_go(const Warp& warp) {
   return warp.block->barriers[static_cast<size_t>(id)].generation != warp.generation;
 }
 
+std::string what_a_named_barrier_lacks(const Warp& warp) {
+  const int32_t id = warp.reg<int32_t>(warp.pc->a)[std::countr_zero(warp.mask)];
+  const uint32_t arrived = warp.block->barriers[static_cast<size_t>(id)].arrived;
+  return absl::StrCat("barrier ", id, ", at which ", arrived, " of ", warp.pc->aux,
+                      " threads have arrived");
+}
+
+constexpr Wait kNamedBarrier = {
+    &barrier_let_go, &what_a_named_barrier_lacks,
+    "let as many threads call named_barrier_sync() or named_barrier_arrive() as the calls say"};
+
 const Instr* run_named_sync(const Instr* instr, Warp& warp) {
-  if (warp.can_go_on == &barrier_let_go) {
-    warp.can_go_on = nullptr;
+  if (warp.wait == &kNamedBarrier) {
+    warp.wait = nullptr;
     return instr + 1;
   }
   NamedBarrier* const barrier = named(instr, warp);
@@ -51,7 +62,7 @@ const Instr* run_named_sync(const Instr* instr, Warp& warp) {
   warp.generation = barrier->generation;
   arrive(barrier, instr->aux);
   if (barrier->generation != warp.generation) return instr + 1;
-  return warp.wait(&barrier_let_go, instr);
+  return warp.wait_for(kNamedBarrier, instr);
 }
 
 // --- Clusters ---
@@ -71,6 +82,13 @@ bool cluster_arrived(const Warp& warp) {
   });
 }
 
+std::string what_a_cluster_lacks(const Warp&) {
+  return "the cluster, some thread of which does not arrive";
+}
+
+constexpr Wait kCluster = {&cluster_arrived, &what_a_cluster_lacks,
+                           "let every thread of every block arrive as often as others wait"};
+
 const Instr* run_cluster_wait(const Instr* instr, Warp& warp) {
   if (warp.arrivals == warp.waits) {
     warp.block->machine->reporter->add(warp, instr, warp.mask,
@@ -78,9 +96,9 @@ const Instr* run_cluster_wait(const Instr* instr, Warp& warp) {
                                        "call cluster_arrive() before cluster_wait()");
     return warp.suspend(WarpState::kStopped, instr);
   }
-  if (!cluster_arrived(warp)) return warp.wait(&cluster_arrived, instr);
+  if (!cluster_arrived(warp)) return warp.wait_for(kCluster, instr);
   ++warp.waits;
-  warp.can_go_on = nullptr;
+  warp.wait = nullptr;
   return instr + 1;
 }
 

@@ -237,7 +237,7 @@ void Residence::enter(Dim3 index, Cluster& cluster) {
     warp.mask = warp.exists;
     warp.state = WarpState::kReady;
     warp.pc = warp.code;
-    warp.can_go_on = nullptr;
+    warp.wait = nullptr;
     warp.arrivals = warp.waits = 0;
     for (const Init& init : block_.machine->code->inits) {
       const bool differs = init.kind == InitKind::kBlockIdx || init.kind == InitKind::kClusterRank;
@@ -332,6 +332,13 @@ void report_deadlock(Block& block) {
     }
     break;
   }
+  if (waiting.state == WarpState::kWaiting) {
+    return reporter.add_fatal(
+        block, waiting.pc,
+        absl::StrCat(thread_name(waiting, std::countr_zero(waiting.mask)),
+                     " waits here for ever, for ", waiting.wait->lacks(waiting)),
+        waiting.wait->fix, std::move(notes));
+  }
   reporter.add_fatal(
       block, waiting.pc,
       absl::StrCat(waiting.state == WarpState::kAtWarpGroup ? "warp-group op" : "barrier",
@@ -350,7 +357,7 @@ bool run_cluster(const Cluster& cluster, Counters* counters) {
     for (Block* const block : cluster.blocks) {
       bool block_runs = false;
       for (Warp& warp : block->warps) {
-        if (warp.state == WarpState::kWaiting && warp.can_go_on(warp)) {
+        if (warp.state == WarpState::kWaiting && warp.wait->is_over(warp)) {
           warp.state = WarpState::kReady;
         }
         if (warp.state != WarpState::kReady) continue;

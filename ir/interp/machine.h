@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "heddle/ir/interp/code.h"
@@ -25,7 +26,7 @@ enum class WarpState : uint8_t {
   kReady,
   kAtBarrier,    // pc is the barrier
   kAtWarpGroup,  // pc is an op that the four warps of a warp-group execute together
-  kWaiting,      // pc is an op that goes on once `can_go_on` says so
+  kWaiting,      // pc is an op that runs again once `wait` is over
   kDone,
   kStopped,  // a mistake was reported and the run ends
 };
@@ -40,6 +41,14 @@ struct Frame {
 
 struct Block;
 
+// What a warp waits for that is no barrier of the whole block.
+struct Wait {
+  bool (*is_over)(const Warp& warp);
+  // For a wait that never ends: what it lacks, and what the program should see to.
+  std::string (*lacks)(const Warp& warp);
+  const char* fix;
+};
+
 struct Warp {
   std::byte* registers = nullptr;
   Mask mask = 0;    // active lanes
@@ -52,7 +61,7 @@ struct Warp {
   Block* block = nullptr;
   std::byte* local = nullptr;        // Code::local_bytes for each lane
   uint8_t* local_written = nullptr;  // a byte for each byte of it: 1 once written
-  bool (*can_go_on)(const Warp& warp) = nullptr;
+  const Wait* wait = nullptr;
   uint32_t generation = 0;  // of the named barrier that it waits at
   uint32_t arrivals = 0;    // at the cluster's barrier, and waits there
   uint32_t waits = 0;
@@ -69,9 +78,9 @@ struct Warp {
     pc = at;
     return nullptr;
   }
-  // The same until `condition` holds; then the instruction at `at` runs again.
-  const Instr* wait(bool (*condition)(const Warp& warp), const Instr* at) {
-    can_go_on = condition;
+  // The same until the wait is over; then the instruction at `at` runs again.
+  const Instr* wait_for(const Wait& what, const Instr* at) {
+    wait = &what;
     return suspend(WarpState::kWaiting, at);
   }
 };

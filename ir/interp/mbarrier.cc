@@ -1,6 +1,7 @@
 // Barriers in shared memory.
 #include "heddle/ir/interp/mbarrier.h"
 
+#include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/handlers.h"
 #include "heddle/ir/interp/report.h"
 
@@ -52,7 +53,13 @@ const Instr* run_mbarrier(const Instr* instr, Warp& warp) {
     if constexpr (kOpcode == Opcode::kMbarrierExpectTx) {
       barrier->bytes += static_cast<int64_t>(values[l] & 0xFFFFF);
     }
-    if (barrier->pending > 0) --barrier->pending;
+    if (barrier->pending == 0) {
+      stop = warp.block->machine->reporter->add(
+          warp, instr, Mask{1} << l, "arrives at an mbarrier more often than its init() says",
+          "let as many threads arrive in each phase as init() was told");
+      return;
+    }
+    --barrier->pending;
     barrier->complete();
   });
   return stop ? warp.suspend(WarpState::kStopped, instr) : instr + 1;
@@ -68,6 +75,24 @@ bool phase_ended(const Warp& warp) {
   return ended;
 }
 
+std::string what_a_phase_lacks(const Warp& warp) {
+  const uint64_t* addresses = warp.reg<uint64_t>(warp.pc->a);
+  const uint32_t* parity = warp.reg<uint32_t>(warp.pc->b);
+  int lane = 0;
+  for_each_lane(warp.mask, [&](int l) {
+    if (reinterpret_cast<const Mbarrier*>(addresses[l])->phase == (parity[l] & 1)) lane = l;
+  });
+  const auto& barrier = *reinterpret_cast<const Mbarrier*>(addresses[lane]);
+  return absl::StrCat("an mbarrier's phase of parity ", parity[lane] & 1, ", which lacks ",
+                      barrier.pending, " arrivals and ", static_cast<int64_t>(barrier.bytes),
+                      " bytes");
+}
+
+constexpr Wait kPhase = {
+    &phase_ended, &what_a_phase_lacks,
+    "let as many threads arrive as init() says, and copies bring the bytes that expect_tx() "
+    "announces; the first phase has parity 0"};
+
 const Instr* run_mbarrier_wait(const Instr* instr, Warp& warp) {
   const uint64_t* addresses = warp.reg<uint64_t>(instr->a);
   bool stop = false;
@@ -76,7 +101,7 @@ const Instr* run_mbarrier_wait(const Instr* instr, Warp& warp) {
   });
   if (stop) return warp.suspend(WarpState::kStopped, instr);
   warp.pc = instr;
-  if (!phase_ended(warp)) return warp.wait(&phase_ended, instr);
+  if (!phase_ended(warp)) return warp.wait_for(kPhase, instr);
   return instr + 1;
 }
 
