@@ -320,6 +320,10 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_elementwise(op);
     case Opcode::kBitcast:
       return rename(op);
+    case Opcode::kE2m1Pack:
+      return emit_e2m1_pack(op);
+    case Opcode::kE2m1Unpack:
+      return emit_e2m1_unpack(op);
     case Opcode::kPack:
       return emit_pack(op);
     case Opcode::kExtract:

@@ -1,4 +1,6 @@
 // Elementwise arithmetic: the ops of the table, and the few that are not one instruction.
+#include <algorithm>
+
 #include "absl/strings/str_replace.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
@@ -65,6 +67,7 @@ void Emitter::emit_regular(const Op& op) {
     return emit_in_halves(op, instruction);
   }
   const bool flushes = op.attr_or(ir::AttrKey::kFtz, 0) != 0;
+  if (!flushes && comes_in_pairs(op, instruction)) return emit_in_pairs(op, instruction);
   const std::string mnemonic = rounded(whole_registers ? instruction.packed
                                        : flushes       ? instruction.flushing
                                                        : instruction.scalar,
@@ -81,6 +84,52 @@ void Emitter::emit_regular(const Op& op) {
     }
     print(mnemonic, d[i], operands);
   }
+}
+
+// ptxas fuses a product of pairs with a sum of pairs, although both say `.rn`; and it takes a fused
+// one that adds a zero for a product.
+bool Emitter::comes_in_pairs(const Op& op, const Instruction& instruction) {
+  const Type t = type(op.operands[0]);
+  if (instruction.paired.empty() || t.count < 2 || target_.sm < 100) return false;
+  if (op.opcode == Opcode::kMul) return !plan_.in_sum(op.result());
+  if (op.opcode != Opcode::kFma) return true;
+  const Operand* const addend = elements(op.operands[2]);
+  return std::none_of(addend, addend + t.count, [](const Operand& c) {
+    return c.is_constant && (c.payload & 0x7FFFFFFF) == 0;
+  });
+}
+
+Operand Emitter::wide_pair(ValueId value, int i) {
+  const ScopedCache::Key key = {ir::index_of(value), static_cast<uint64_t>(i)};
+  if (const ScopedCache::Operands* known = cache_.find(key)) return (*known)[0];
+  const Operand* const pair = elements(value) + 2 * i;
+  Operand wide = Operand::b64(pair[0].payload | pair[1].payload << 32);
+  if (!pair[0].is_constant || !pair[1].is_constant) {
+    wide = fresh(RegClass::kB64);
+    out_->instruction("mov.b64 ", wide, ", ", Vector{pair, 2});
+  }
+  wide = in_register(wide);
+  cache_.add(key, {wide, wide});
+  return wide;
+}
+
+void Emitter::emit_in_pairs(const Op& op, const Instruction& instruction) {
+  raise_version(86);
+  Operand* const d = define(op.result());
+  const int count = type(op.result()).count;
+  absl::InlinedVector<Spelled, 3> operands(op.operands.size());
+  for (int i = 0; i < count / 2; ++i) {
+    for (size_t j = 0; j < op.operands.size(); ++j) operands[j] = {wide_pair(op.operands[j], i)};
+    const Operand wide = fresh(RegClass::kB64);
+    print(instruction.paired, wide, operands);
+    out_->instruction("mov.b64 ", Vector{d + 2 * i, 2}, ", ", wide);
+    cache_.add({ir::index_of(op.result()), static_cast<uint64_t>(i)}, {wide, wide});
+  }
+  if (count % 2 == 0) return;
+  for (size_t j = 0; j < op.operands.size(); ++j) {
+    operands[j] = as(Spelling::kFloat, elements(op.operands[j])[count - 1]);
+  }
+  print(instruction.scalar, d[count - 1], operands);
 }
 
 // 16-bit elements one at a time: in f32, or because PTX compares no pairs.
@@ -115,6 +164,9 @@ void Emitter::emit_in_halves(const Op& op, const Instruction& instruction) {
 void Emitter::emit_convert_rounded(const Op& op) {
   const Scalar from = type(op.operands[0]).scalar;
   const Type to = type(op.result());
+  if (to.scalar == Scalar::kE8M0) {
+    return define_float8(op.result(), op.operands[0], kRoundings[*op.attr(ir::AttrKey::kRounding)]);
+  }
   // To integers PTX spells "to the nearest integer" and so on: rni.
   const absl::string_view mode = kRoundings[*op.attr(ir::AttrKey::kRounding)];
   Operand* const d = define(op.result());

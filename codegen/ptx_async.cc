@@ -108,7 +108,7 @@ void Emitter::emit_bulk(const Op& op) {
   if (reduces) {
     const auto kind = static_cast<ir::AtomicOp>(*op.attr(AttrKey::kOp));
     absl::StrAppend(&head, ".", ir::kAtomicOpNames[static_cast<size_t>(kind)],
-                    atomic_type(kind, type(op.operands[0]).scalar));
+                    atomic_type(kind, ir::Type::of(type(op.operands[0]).scalar)));
   }
   const Address to = start_of(op.operands[0]);
   const Address from = start_of(op.operands[1]);

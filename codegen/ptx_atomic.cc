@@ -1,4 +1,6 @@
 // Atomics and fences.
+#include <array>
+
 #include "absl/strings/str_cat.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/atomic.h"
@@ -25,17 +27,22 @@ absl::string_view scope_of(const ir::Op& op) {
   return kScopes[op.attr_or(AttrKey::kScope, static_cast<int64_t>(MemoryScope::kGpu))];
 }
 
+// By how many registers the value takes.
+constexpr absl::string_view kVectors[] = {"", "", ".v2", "", ".v4"};
+
 }  // namespace
 
 // Sums of signed 64-bit integers have only the unsigned name; 16-bit floats say that they keep
 // subnormals, as they must.
-std::string atomic_type(AtomicOp op, ir::Scalar scalar) {
+std::string atomic_type(AtomicOp op, ir::Type element) {
+  const ir::Scalar scalar = element.scalar;
   const TypeSpelling& spelling = spelling_of(scalar);
   switch (op) {
     case AtomicOp::kAdd:
       if (scalar == ir::Scalar::kI64) return ".u64";
-      if (ir::info(scalar).bits == 16) return absl::StrCat(".noftz.", spelling.name);
-      return absl::StrCat(".", spelling.name);
+      return absl::StrCat(ir::info(scalar).bits == 16 ? ".noftz" : "",
+                          kVectors[layout_of(element).count], ".",
+                          is_packed(element) ? spelling.packed : spelling.name);
     case AtomicOp::kMin:
     case AtomicOp::kMax:
     case AtomicOp::kInc:
@@ -56,19 +63,30 @@ void Emitter::emit_atomic(OpId id, const Op& op) {
   const bool swaps = op.opcode == Opcode::kAtomicCas;
   const size_t check = swaps ? 4 : 3;
   if (op.operands.size() > check) check_bounds(id, op, check);
-  const ir::Scalar scalar = type(op.result()).scalar;
+  const Type element = type(op.result());
   const Address at = address(id, op.operands[0]);
   const std::string head = absl::StrCat("atom", order_of(op, MemoryOrder::kRelaxed), scope_of(op),
                                         ".", state_space(type(op.operands[0])));
   // The registers of a 16-bit float are halves of 32-bit ones or their own.
   const auto value = [&](size_t i) { return in_register(lane(op.operands[i], 0)); };
   if (swaps) {
-    return out_->instruction(head, ".cas.", spelling_of(scalar).bits, ' ', d[0], ", ", at, ", ",
-                             value(1), ", ", value(2));
+    return out_->instruction(head, ".cas.", spelling_of(element.scalar).bits, ' ', d[0], ", ", at,
+                             ", ", value(1), ", ", value(2));
   }
   const auto kind = static_cast<AtomicOp>(*op.attr(AttrKey::kOp));
-  out_->instruction(head, ".", ir::kAtomicOpNames[static_cast<size_t>(kind)],
-                    atomic_type(kind, scalar), ' ', d[0], ", ", at, ", ", value(1));
+  const absl::string_view name = ir::kAtomicOpNames[static_cast<size_t>(kind)];
+  const std::string suffix = atomic_type(kind, element);
+  if (element.is_scalar()) {
+    return out_->instruction(head, ".", name, suffix, ' ', d[0], ", ", at, ", ", value(1));
+  }
+  const int count = layout_of(element).count;
+  if (count > 1) raise_version(81);
+  std::array<Operand, 4> values;
+  for (int i = 0; i < count; ++i) {
+    values[static_cast<size_t>(i)] = in_register(elements(op.operands[1])[i]);
+  }
+  out_->instruction(head, ".", name, suffix, ' ', Vector{d, count}, ", ", at, ", ",
+                    Vector{values.data(), count});
 }
 
 void Emitter::emit_atomic_access(OpId id, const Op& op) {

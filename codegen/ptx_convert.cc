@@ -10,8 +10,10 @@ using ir::Scalar;
 bool is_half(Scalar scalar) { return is_float(scalar) && ir::info(scalar).bits == 16; }
 bool is_float8(Scalar scalar) { return is_float(scalar) && ir::info(scalar).bits == 8; }
 
-// The first PTX that has the conversions of 8-bit floats on all targets that have them.
+// The first PTX that has the conversions of e4m3 and e5m2, and of the floats of sm_100a, on all
+// targets that have them.
 constexpr int kFloat8Version = 81;
+constexpr int kFloat4Version = 86;
 
 // What `true` is as a number of that type.
 Operand one_of(Scalar scalar) {
@@ -28,6 +30,9 @@ Operand one_of(Scalar scalar) {
       return Operand::b32(0x38);
     case Scalar::kE5M2:
       return Operand::b32(0x3C);
+    case Scalar::kE8M0:
+      return Operand::b32(0x7F);
+    case Scalar::kE2M1X2:
     case Scalar::kNone:
     case Scalar::kBool:
     case Scalar::kI8:
@@ -50,7 +55,9 @@ void Emitter::emit_convert(const Op& op) {
   const ValueId source = op.operands[0];
   const Scalar from = type(source).scalar;
   const Scalar to = type(op.result()).scalar;
-  if (is_float8(to)) return define_float8(op.result(), source);
+  if (is_float8(to)) {
+    return define_float8(op.result(), source, to == Scalar::kE8M0 ? "rp" : "rn");
+  }
   // Between f32 and the 16-bit floats, and among these by way of f32, which holds them all exactly.
   const bool from_single = from == Scalar::kF32 || is_half(from) || is_float8(from);
   if (is_half(to) && from_single) {
@@ -101,6 +108,17 @@ Emitter::Element Emitter::computable(ValueId value, int i) {
       out_->instruction("mov.b32 ", Vector{halves.data(), 2}, ", ", wide);
       return {Scalar::kF16, halves[0]};
     }
+    case Scalar::kE8M0: {
+      // Pairs to bf16, the upper half of an f32.
+      raise_version(kFloat4Version);
+      const Operand pair = fresh(RegClass::kB16);
+      out_->instruction("cvt.u16.u32 ", pair, ", ", in_register(lane(value, i)));
+      const Operand wide = fresh(RegClass::kB32);
+      out_->instruction("cvt.rn.bf16x2.ue8m0x2 ", wide, ", ", pair);
+      const Operand d = fresh(RegClass::kB32);
+      out_->instruction("shl.b32 ", d, ", ", wide, ", 16");
+      return {Scalar::kF32, d};
+    }
     case Scalar::kBF16:
       // Before sm_90 bf16 converts to nothing but f32.
       return {Scalar::kF32, wide_lane(value, i)};
@@ -120,8 +138,8 @@ Operand Emitter::single(ValueId value, int i) {
 
 // Pairs from f32. What f32 does not hold is cut to it in a way that the second rounding does not
 // notice.
-void Emitter::define_float8(ValueId result, ValueId source) {
-  raise_version(kFloat8Version);
+void Emitter::define_float8(ValueId result, ValueId source, absl::string_view rounding) {
+  raise_version(type(result).scalar == Scalar::kE8M0 ? kFloat4Version : kFloat8Version);
   const Scalar from = type(source).scalar;
   const bool fits = from == Scalar::kF32 || ir::info(from).bits < 32;
   const auto element = [&](int i) {
@@ -130,8 +148,8 @@ void Emitter::define_float8(ValueId result, ValueId source) {
   };
   const auto pair = [&](const Operand& low, const Operand& high) {
     const Operand d = fresh(RegClass::kB16);
-    out_->instruction("cvt.rn.satfinite.", spelling_of(type(result).scalar).packed, ".f32 ", d,
-                      ", ", high, ", ", low);
+    out_->instruction("cvt.", rounding, ".satfinite.", spelling_of(type(result).scalar).packed,
+                      ".f32 ", d, ", ", high, ", ", low);
     return d;
   };
   const Type t = type(result);
@@ -150,6 +168,51 @@ void Emitter::define_float8(ValueId result, ValueId source) {
       halves[static_cast<size_t>(h)] = pair(low, i + 1 < t.count ? element(i + 1) : low);
     }
     out_->instruction("mov.b32 ", d[k], ", ", Vector{halves.data(), 2});
+  }
+}
+
+// Pairs of 4-bit floats are bytes, and PTX's instructions want them in registers of that size.
+void Emitter::emit_e2m1_pack(const Op& op) {
+  raise_version(kFloat4Version);
+  const Type t = type(op.result());
+  const auto byte_of = [&](int i) {
+    const Operand low = in_register(lane(op.operands[0], 2 * i));
+    const Operand high = in_register(lane(op.operands[0], 2 * i + 1));
+    const Operand d = fresh(RegClass::kB8);
+    out_->instruction("cvt.rn.satfinite.e2m1x2.f32 ", d, ", ", high, ", ", low);
+    return d;
+  };
+  Operand* const d = define(op.result());
+  if (t.is_scalar()) return out_->instruction("cvt.u32.u8 ", d[0], ", ", byte_of(0));
+  for (int k = 0; 4 * k < t.count; ++k) {
+    std::array<Operand, 4> bytes;
+    for (int i = 0; i < 4; ++i) {
+      bytes[static_cast<size_t>(i)] = 4 * k + i < t.count ? byte_of(4 * k + i) : bytes[0];
+    }
+    out_->instruction("mov.b32 ", d[k], ", ", Vector{bytes.data(), 4});
+  }
+}
+
+void Emitter::emit_e2m1_unpack(const Op& op) {
+  raise_version(kFloat4Version);
+  const Type t = type(op.operands[0]);
+  Operand* const d = define(op.result());
+  const auto unpack = [&](int i, const Operand& byte) {
+    out_->instruction("cvt.rn.f16x2.e2m1x2 ", d[i], ", ", byte);
+  };
+  const int words = layout_of(t).count;
+  for (int k = 0; k < words; ++k) {
+    const Operand word = in_register(elements(op.operands[0])[k]);
+    std::array<Operand, 4> bytes;
+    for (Operand& byte : bytes) byte = fresh(RegClass::kB8);
+    if (t.is_scalar()) {
+      out_->instruction("cvt.u8.u32 ", bytes[0], ", ", word);
+    } else {
+      out_->instruction("mov.b32 ", Vector{bytes.data(), 4}, ", ", word);
+    }
+    for (int i = 4 * k; i < std::min<int>(4 * k + 4, t.count); ++i) {
+      unpack(i, bytes[static_cast<size_t>(i % 4)]);
+    }
   }
 }
 

@@ -197,6 +197,10 @@ class Emitter {
   void emit_elementwise(const Op& op);
   void emit_regular(const Op& op);
   void emit_in_halves(const Op& op, const Instruction& instruction);
+  bool comes_in_pairs(const Op& op, const Instruction& instruction);
+  void emit_in_pairs(const Op& op, const Instruction& instruction);
+  // Elements 2i and 2i + 1 of an f32 vector or fragment in 64 bits.
+  Operand wide_pair(ValueId value, int i);
   void print(absl::string_view mnemonic, const Operand& d, absl::Span<const Spelled> operands);
   void emit_convert_rounded(const Op& op);
   void emit_neg(const Op& op);
@@ -214,7 +218,9 @@ class Emitter {
   Element computable(ValueId value, int i);
   // The same as an f32, of a type whose numbers f32 holds.
   Operand single(ValueId value, int i);
-  void define_float8(ValueId result, ValueId source);
+  void define_float8(ValueId result, ValueId source, absl::string_view rounding);
+  void emit_e2m1_pack(const Op& op);
+  void emit_e2m1_unpack(const Op& op);
   void convert(Scalar from, Scalar to, const Operand& source, const Operand& d);
   void convert_to_bool(Scalar from, const Operand& source, const Operand& d);
   // An f32 that rounds to bf16 as the source does.

@@ -26,6 +26,8 @@ constexpr TypeSpelling kSpellings[ir::kScalarCount] = {
     {"u64", "b64", "s64", "", Spelling::kUnsigned, true},
     {"e4m3", "b32", "e4m3", "e4m3x2", Spelling::kBits, false},
     {"e5m2", "b32", "e5m2", "e5m2x2", Spelling::kBits, false},
+    {"ue8m0", "b32", "ue8m0", "ue8m0x2", Spelling::kBits, false},
+    {"e2m1x2", "b32", "e2m1x2", "", Spelling::kBits, false},
     {"f16", "b16", "f16", "f16x2", Spelling::kBits, false},
     {"bf16", "b16", "bf16", "bf16x2", Spelling::kBits, false},
     {"f32", "b32", "f32", "", Spelling::kFloat, true},
@@ -33,8 +35,8 @@ constexpr TypeSpelling kSpellings[ir::kScalarCount] = {
 };
 
 // $ is the type (s32, f16, or f16x2 on packed registers), # its width without a type (b32), @ the
-// signed type of that width, % the op's rounding, ^ the place of .ftz. ~ computes in f32. An empty
-// cell is irregular, or not an op.
+// signed type of that width, % the op's rounding, ^ the place of .ftz. ~ computes in f32. & exists
+// for two f32 in 64 bits too, from sm_100 on. An empty cell is irregular, or not an op.
 //
 // `.rn` stands wherever PTX allows it: without it ptxas fuses a mul and an add on its own.
 struct Row {
@@ -42,10 +44,10 @@ struct Row {
   absl::string_view boolean, integer, half, single, twice;  // half: f16 and bf16
 };
 constexpr Row kRows[] = {
-    {Opcode::kAdd, "", "add.$", "add.rn.$", "add.rn^.$", "add.rn.$"},
-    {Opcode::kSub, "", "sub.$", "sub.rn.$", "sub.rn^.$", "sub.rn.$"},
-    {Opcode::kMul, "", "mul.lo.$", "mul.rn.$", "mul.rn^.$", "mul.rn.$"},
-    {Opcode::kFma, "", "mad.lo.$", "fma.rn.$", "fma.rn^.$", "fma.rn.$"},
+    {Opcode::kAdd, "", "add.$", "add.rn.$", "&add.rn^.$", "add.rn.$"},
+    {Opcode::kSub, "", "sub.$", "sub.rn.$", "&sub.rn^.$", "sub.rn.$"},
+    {Opcode::kMul, "", "mul.lo.$", "mul.rn.$", "&mul.rn^.$", "mul.rn.$"},
+    {Opcode::kFma, "", "mad.lo.$", "fma.rn.$", "&fma.rn^.$", "fma.rn.$"},
     {Opcode::kMulHi, "", "mul.hi.$", "", "", ""},
     {Opcode::kDiv, "", "div.$", "~div.rn.f32", "div.rn^.$", "div.rn.$"},
     {Opcode::kRem, "", "rem.$", "", "", ""},
@@ -86,8 +88,12 @@ constexpr Row kRows[] = {
     {Opcode::kBrev, "", "brev.#", "", "", ""},
     {Opcode::kFunnelShl, "", "shf.l.wrap.#", "", "", ""},
     {Opcode::kFunnelShr, "", "shf.r.wrap.#", "", "", ""},
+    {Opcode::kFunnelShlClamp, "", "shf.l.clamp.#", "", "", ""},
+    {Opcode::kFunnelShrClamp, "", "shf.r.clamp.#", "", "", ""},
     {Opcode::kPrmt, "", "prmt.b32", "", "", ""},
     {Opcode::kDp4a, "", "dp4a.$.$", "", "", ""},
+    {Opcode::kDp2aLo, "", "dp2a.lo.$.$", "", "", ""},
+    {Opcode::kDp2aHi, "", "dp2a.hi.$.$", "", "", ""},
     {Opcode::kEq, "", "setp.eq.$", "setp.eq.$", "setp.eq^.$", "setp.eq.$"},
     // A NaN is unequal to everything: `ne` would say false.
     {Opcode::kNe, "xor.#", "setp.ne.$", "setp.neu.$", "setp.neu^.$", "setp.neu.$"},
@@ -101,6 +107,7 @@ absl::string_view cell_for(const Row& row, Scalar scalar) {
   if (ir::info(scalar).storage_only) return "";
   switch (ir::info(scalar).scalar_class) {
     case ScalarClass::kNone:
+    case ScalarClass::kPair:
       return "";
     case ScalarClass::kBool:
       return row.boolean;
@@ -117,9 +124,12 @@ bool is_comparison(const Row& row) { return absl::string_view(row.single).substr
 
 std::string spell(absl::string_view cell, absl::string_view type, const TypeSpelling& spelling,
                   absl::string_view ftz = "") {
-  return absl::StrReplaceAll(
-      cell,
-      {{"$", type}, {"#", spelling.bits}, {"@", spelling.signed_name}, {"~", ""}, {"^", ftz}});
+  return absl::StrReplaceAll(cell, {{"$", type},
+                                    {"#", spelling.bits},
+                                    {"@", spelling.signed_name},
+                                    {"~", ""},
+                                    {"&", ""},
+                                    {"^", ftz}});
 }
 
 Instruction make_instruction(const Row& row, Scalar scalar) {
@@ -131,6 +141,7 @@ Instruction make_instruction(const Row& row, Scalar scalar) {
   if (absl::StrContains(cell, '^')) {
     result.flushing = spell(cell, spelling.name, spelling, ".ftz");
   }
+  if (!cell.empty() && cell[0] == '&') result.paired = spell(cell, "f32x2", spelling);
   if (!result.in_float32 && !spelling.packed.empty() && !is_comparison(row)) {
     result.packed = spell(cell, spelling.packed, spelling);
   }

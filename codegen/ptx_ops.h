@@ -21,12 +21,13 @@ struct TypeSpelling {
 const TypeSpelling& spelling_of(ir::Scalar scalar);
 
 // How atomics and bulk reductions spell the elements of an operation: ".u64", ".noftz.f16".
-std::string atomic_type(ir::AtomicOp op, ir::Scalar scalar);
+std::string atomic_type(ir::AtomicOp op, ir::Type element);
 
 struct Instruction {
   std::string scalar;       // "add.rn.f32"; empty: the op is irregular for this type
   std::string flushing;     // "add.rn.ftz.f32"; empty: the op keeps subnormals
   std::string packed;       // the same for two 16-bit elements; empty: one at a time
+  std::string paired;       // the same for two f32 in 64 bits, from sm_100 on; empty: there is none
   bool in_float32 = false;  // f16 and bf16: widen the operands, `scalar` them, round the result
 };
 

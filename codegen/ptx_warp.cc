@@ -92,6 +92,7 @@ void Emitter::emit_shuffle(const Op& op) {
   for (int i = 0; i < layout.count; ++i) {
     const Operand own = in_register(a[i]);
     switch (layout.reg_class) {
+      case RegClass::kB8:  // of no value
       case RegClass::kB32:
         shuffle_word(op, own, from, d[i]);
         break;

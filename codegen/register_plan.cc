@@ -25,6 +25,12 @@ constexpr Opcode kArithmetic[] = {
     Opcode::kGe,         Opcode::kRsqrt, Opcode::kLog2, Opcode::kSinApprox, Opcode::kCosApprox,
     Opcode::kTanhApprox, Opcode::kFloor, Opcode::kCeil, Opcode::kTrunc,     Opcode::kRint,
 };
+// Uses of a float that no assembler fuses with the product that it is.
+constexpr Opcode kUnfused[] = {
+    Opcode::kStore, Opcode::kConvert, Opcode::kMul, Opcode::kDiv,  Opcode::kMin,
+    Opcode::kMax,   Opcode::kFma,     Opcode::kEq,  Opcode::kNe,   Opcode::kLt,
+    Opcode::kLe,    Opcode::kGt,      Opcode::kGe,  Opcode::kSqrt, Opcode::kRcp,
+};
 // Results that are registers of the operands, or registers that the kernel's entry fills once, or
 // constants, or nothing.
 constexpr Opcode kRenames[] = {
@@ -46,6 +52,7 @@ constexpr OpcodeSet set_of(const Opcode (&list)[N]) {
   return set;
 }
 constexpr OpcodeSet kIsArithmetic = set_of(kArithmetic);
+constexpr OpcodeSet kIsUnfused = set_of(kUnfused);
 constexpr OpcodeSet kIsRename = set_of(kRenames);
 constexpr OpcodeSet kIsPromise = set_of(kPromises);
 
@@ -138,14 +145,14 @@ void RegisterPlan::visit_op(OpId id, int depth) {
   // The value that a loop carries is in the same registers before, in and behind it.
   if (op.opcode == Opcode::kFor) {
     const auto& args = kernel_.region(op.regions[0]).args;
-    use(args[0], end, true);
+    use(args[0], end, {});
     for (size_t i = 0; i < op.results.size(); ++i) share(args[i + 1], op.results[i]);
   } else if (op.opcode == Opcode::kWhile) {
     for (size_t i = 0; i < op.results.size(); ++i) {
       const ValueId before = kernel_.region(op.regions[0]).args[i];
       const ValueId inside = kernel_.region(op.regions[1]).args[i];
       // It has to survive the condition: what follows reads it.
-      use(before, condition_end, true);
+      use(before, condition_end, {});
       share(before, inside);
       share(before, op.results[i]);
     }
@@ -165,17 +172,17 @@ void RegisterPlan::use_operands(OpId id, int start, int end) {
     if (i == offset && i > 0) {
       offset_index_[ir::index_of(id)] = static_cast<uint32_t>(offsets_.size());
       offsets_.push_back(split_offset(kernel_, depth_, analyses_, op.operands[0], operand));
-      for (const ValueId term : offsets_.back().terms) use(term, start, true);
+      for (const ValueId term : offsets_.back().terms) use(term, start, {});
     } else if (rename) {
       // One step later than the last use of the result, so that nothing computes into registers
       // that it still reads under another name, perhaps in another order.
       const Live& result = live(op.result());
-      use(operand, std::max(start, result.last + 1), result.bits_matter);
+      use(operand, std::max(start, result.last + 1), {result.bits_matter, result.in_sum});
     } else {
       const bool whole_loop = op.opcode == Opcode::kFor && (i == 1 || i == 2);
       const bool arithmetic =
           contains(kIsArithmetic, op.opcode) && is_float(kernel_.type(operand).scalar);
-      use(operand, whole_loop ? end : start, !arithmetic);
+      use(operand, whole_loop ? end : start, {!arithmetic, !contains(kIsUnfused, op.opcode)});
     }
   }
 }
@@ -187,7 +194,7 @@ void RegisterPlan::define(ValueId value, int position) {
   l.members_last = std::max(l.last, position + 1);
 }
 
-void RegisterPlan::use(ValueId value, int position, bool bits_matter) {
+void RegisterPlan::use(ValueId value, int position, Purpose purpose) {
   const ir::Value& v = kernel_.value(value);
   const RegionId region = valid(v.def) ? kernel_.op(v.def).parent : v.region;
   // A loop reads what comes from outside on every trip.
@@ -200,7 +207,8 @@ void RegisterPlan::use(ValueId value, int position, bool bits_matter) {
   Live& l = live(value);
   l.last = std::max(l.last, position);
   l.members_last = std::max(l.members_last, l.last);
-  l.bits_matter |= bits_matter;
+  l.bits_matter |= purpose.bits_matter;
+  l.in_sum |= purpose.in_sum;
 }
 
 bool RegisterPlan::has_home(ValueId value) const {

@@ -32,6 +32,8 @@ class RegisterPlan {
   bool only_in_arithmetic(ir::ValueId value) const {
     return !live_[ir::index_of(value)].bits_matter;
   }
+  // Whether a sum may use the value: assemblers fuse a product with it.
+  bool in_sum(ir::ValueId value) const { return live_[ir::index_of(value)].in_sum; }
   // The offset of a needed op that has one: its terms are what the op uses, not the offset itself.
   const SplitOffset& offset(ir::OpId op) const { return offsets_[offset_index_[ir::index_of(op)]]; }
   // The value whose registers `value` lives in; itself where it shares none.
@@ -44,6 +46,7 @@ class RegisterPlan {
     int def = 0;
     int last = 0;
     bool bits_matter = false;
+    bool in_sum = false;
     ir::ValueId home = ir::ValueId::kNone;         // kNone: itself
     ir::ValueId next_member = ir::ValueId::kNone;  // of the same home
     ir::ValueId last_member = ir::ValueId::kNone;  // homes only
@@ -60,7 +63,12 @@ class RegisterPlan {
   void visit_op(ir::OpId id, int depth);
   void define(ir::ValueId value, int position);
   void use_operands(ir::OpId id, int start, int end);
-  void use(ir::ValueId value, int position, bool bits_matter);
+  // What a use lets show of a value.
+  struct Purpose {
+    bool bits_matter = true;
+    bool in_sum = true;
+  };
+  void use(ir::ValueId value, int position, Purpose purpose);
   void share(ir::ValueId a, ir::ValueId b);
   void try_share(ir::ValueId a, ir::ValueId b);
   bool has_home(ir::ValueId value) const;

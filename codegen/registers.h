@@ -3,8 +3,9 @@
 // PTX has as many registers as one declares; ptxas assigns the real ones. Classes are by width and
 // without a type, so that i32, u32 and f32 share registers and a bitcast is a rename:
 //
+//   %b  8 bits: what a conversion of pairs of 4-bit floats reads or writes, and nothing else
 //   %p  predicates: bool                  %r   32 bits: i32, u32, f32, four packed bytes, two
-//   packed %h  16 bits: i16, u16, f16, bf16           16-bit elements; one of i8, u8, e4m3, e5m2
+//   packed %h  16 bits: i16, u16, f16, bf16           16-bit elements; one of i8, u8, e4m3, …
 //                                         %rd  64 bits: i64, u64, f64, addresses, descriptors
 //
 // PTX computes with no bytes. One alone is the low byte of its register, with zeros above.
@@ -18,8 +19,8 @@
 
 namespace heddle::codegen {
 
-enum class RegClass : uint8_t { kPred, kB16, kB32, kB64 };
-inline constexpr int kRegClassCount = 4;
+enum class RegClass : uint8_t { kPred, kB8, kB16, kB32, kB64 };
+inline constexpr int kRegClassCount = 5;
 
 struct RegClassInfo {
   absl::string_view type;    // as `.reg` and `mov` spell it
@@ -27,6 +28,7 @@ struct RegClassInfo {
 };
 inline constexpr std::array<RegClassInfo, kRegClassCount> kRegClasses = {{
     {"pred", "%p"},
+    {"b8", "%b"},
     {"b16", "%h"},
     {"b32", "%r"},
     {"b64", "%rd"},

@@ -8,6 +8,11 @@
 //   atomic_store(ready(0), 1, MemoryOrder::release);
 //   memory_fence();                                        // __threadfence()
 //
+// Neighbours can be added to at once, each an atomic of its own: 2 half (bfloat16 from sm_90 on),
+// and, in global memory from sm_90 on, 4 or 8 of these, 2 or 4 float.
+//
+//   Vec<half, 2> before = atomic_add(y.vec<2>(i), v);
+//
 // They are relaxed and atomic among the threads of the GPU unless they say otherwise. add takes all
 // numbers (bfloat16 from sm_90 on); min, max, and, or, xor integers; inc and dec uint32_t; exchange
 // integers, float and double; cas all of 16, 32 and 64 bits. Sums of floats round to nearest even,
@@ -64,6 +69,15 @@ HEDDLE_ATOMIC(inc, kInc)  // old >= value ? 0 : old + 1
 HEDDLE_ATOMIC(dec, kDec)  // old == 0 || old > value ? value : old - 1
 HEDDLE_ATOMIC(exchange, kExchange)
 #undef HEDDLE_ATOMIC
+
+// `loc` stands for the call's line, which the vector does not bring along.
+template <class T, int N>
+Vec<T, N> atomic_add(detail::VecRef<T, N>&& place, const Vec<T, N>& value,
+                     MemoryOrder order = MemoryOrder::relaxed, MemoryScope scope = MemoryScope::gpu,
+                     SourceLoc loc = SourceLoc::current()) {
+  return Vec<T, N>(detail::emit_atomic(detail::AtomicKind::kAdd, place.access(), value.node(),
+                                       {order, scope}, loc));
+}
 
 // `desired` takes the place of `expected`; what else was there stays.
 template <class T>

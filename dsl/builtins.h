@@ -170,7 +170,7 @@ UInt match_all(const X& x, const detail::LaneMask& lanes = {},
 }
 
 // A 32-bit integer's sum, least, greatest, and so on over the lanes, in one instruction; each lane
-// gets it. warp_reduce() (reduce.h) does the same for any type and operation.
+// gets it. warp_reduce() (reduce.h) does so for any type and operation.
 #define HEDDLE_REDUX(name, kind)                                                              \
   inline Int redux_##name(detail::Arg<int32_t> x, const detail::LaneMask& lanes = {}) {       \
     return Int(detail::emit_redux(detail::WarpSum::kind, x.node, lanes, x.loc));              \

@@ -16,6 +16,7 @@
 #include "heddle/dsl/kernel.h"
 #include "heddle/dsl/math.h"
 #include "heddle/dsl/mbarrier.h"
+#include "heddle/dsl/narrow.h"
 #include "heddle/dsl/reduce.h"
 #include "heddle/dsl/rounding.h"
 #include "heddle/dsl/scan.h"

@@ -22,6 +22,16 @@ inline UInt funnelshift_r(const detail::Arg<uint32_t>& low, const detail::Arg<ui
   return UInt(detail::emit(detail::op::kFunnelShr, low.node, high.node, n.node, n.loc));
 }
 
+// The same by min(n, 32): 32 gives low, or high.
+inline UInt funnelshift_lc(const detail::Arg<uint32_t>& low, const detail::Arg<uint32_t>& high,
+                           const detail::Arg<uint32_t>& n) {
+  return UInt(detail::emit(detail::op::kFunnelShlClamp, low.node, high.node, n.node, n.loc));
+}
+inline UInt funnelshift_rc(const detail::Arg<uint32_t>& low, const detail::Arg<uint32_t>& high,
+                           const detail::Arg<uint32_t>& n) {
+  return UInt(detail::emit(detail::op::kFunnelShrClamp, low.node, high.node, n.node, n.loc));
+}
+
 // Nibble i of the selector says which of the eight bytes of b:a becomes byte i of the result; a
 // nibble of 8 and up repeats that byte's sign bit.
 inline UInt byte_perm(const detail::Arg<uint32_t>& a, const detail::Arg<uint32_t>& b,
@@ -29,13 +39,34 @@ inline UInt byte_perm(const detail::Arg<uint32_t>& a, const detail::Arg<uint32_t
   return UInt(detail::emit(detail::op::kPrmt, a.node, b.node, selector.node, selector.loc));
 }
 
-// c plus the products of four pairs of bytes, signed ones for Int.
-inline Int dp4a(const Int& a, const Int& b, const Int& c, SourceLoc loc = SourceLoc::current()) {
-  return Int(detail::emit(detail::op::kDp4a, a.node(), b.node(), c.node(), loc));
+// c plus the products of four pairs of bytes; of a's two halves and the lower, or the upper, two
+// bytes of b. Signed ones for Int.
+#define HEDDLE_DOT(name, opcode)                                                      \
+  inline Int name(const Int& a, const Int& b, const Int& c,                           \
+                  SourceLoc loc = SourceLoc::current()) {                             \
+    return Int(detail::emit(detail::op::opcode, a.node(), b.node(), c.node(), loc));  \
+  }                                                                                   \
+  inline UInt name(const UInt& a, const UInt& b, const UInt& c,                       \
+                   SourceLoc loc = SourceLoc::current()) {                            \
+    return UInt(detail::emit(detail::op::opcode, a.node(), b.node(), c.node(), loc)); \
+  }
+HEDDLE_DOT(dp4a, kDp4a)
+HEDDLE_DOT(dp2a_lo, kDp2aLo)
+HEDDLE_DOT(dp2a_hi, kDp2aHi)
+#undef HEDDLE_DOT
+
+// The average of two integers, rounded down or up, without overflow.
+template <class T>
+requires detail::is_word<T> Value<T> hadd(const Value<T>& a, const Value<T>& b,
+                                          SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
+  return (a & b) + ((a ^ b) >> 1);
 }
-inline UInt dp4a(const UInt& a, const UInt& b, const UInt& c,
-                 SourceLoc loc = SourceLoc::current()) {
-  return UInt(detail::emit(detail::op::kDp4a, a.node(), b.node(), c.node(), loc));
+template <class T>
+requires detail::is_word<T> Value<T> rhadd(const Value<T>& a, const Value<T>& b,
+                                           SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
+  return (a | b) - ((a ^ b) >> 1);
 }
 
 // Any function of three bits, bit by bit: bit 4a + 2b + c of the table is its value. The assembler

@@ -34,7 +34,45 @@ struct maximum {
   }
 };
 
+struct bitwise_and {
+  template <class T>
+  T operator()(const T& a, const T& b) const {
+    return a & b;
+  }
+};
+struct bitwise_or {
+  template <class T>
+  T operator()(const T& a, const T& b) const {
+    return a | b;
+  }
+};
+struct bitwise_xor {
+  template <class T>
+  T operator()(const T& a, const T& b) const {
+    return a ^ b;
+  }
+};
+
 namespace detail {
+
+// What one instruction combines over a warp, 32-bit integers alone.
+template <class Combine>
+inline constexpr int kReduxOf = -1;
+template <>
+inline constexpr int kReduxOf<plus> = static_cast<int>(WarpSum::kAdd);
+template <>
+inline constexpr int kReduxOf<minimum> = static_cast<int>(WarpSum::kMin);
+template <>
+inline constexpr int kReduxOf<maximum> = static_cast<int>(WarpSum::kMax);
+template <>
+inline constexpr int kReduxOf<bitwise_and> = static_cast<int>(WarpSum::kAnd);
+template <>
+inline constexpr int kReduxOf<bitwise_or> = static_cast<int>(WarpSum::kOr);
+template <>
+inline constexpr int kReduxOf<bitwise_xor> = static_cast<int>(WarpSum::kXor);
+template <class T, class Combine>
+inline constexpr bool kHasRedux = (std::is_same_v<T, Int> ||
+                                   std::is_same_v<T, UInt>)&&kReduxOf<Combine> >= 0;
 
 // The same thing with the leaves of another: what `result = next` would say if values could change.
 template <class T>
@@ -47,7 +85,8 @@ void replace_leaves(T& result, const T& next) {
 }  // namespace detail
 
 // Combines one value a lane, over segments of `width` lanes (a power of two): every lane of a
-// segment gets the result. All lanes of the warp take part.
+// segment gets the result. All lanes of the warp take part. Sums, minima, maxima and the bitwise_
+// functions of Int and UInt over whole warps are one instruction, redux.
 template <class X, class Combine>
 auto warp_reduce(const X& value, Combine combine, int width = kWarpSize,
                  SourceLoc loc = SourceLoc::current()) {
@@ -57,6 +96,12 @@ auto warp_reduce(const X& value, Combine combine, int width = kWarpSize,
     detail::report(loc, "warp_reduce() over a width that is no power of two from 1 to 32",
                    "reduce over 1, 2, 4, 8, 16 or 32 lanes");
     return result;
+  }
+  if constexpr (detail::kHasRedux<detail::traced_t<X>, Combine>) {
+    if (width == kWarpSize) {
+      const auto kind = static_cast<detail::WarpSum>(detail::kReduxOf<Combine>);
+      return detail::traced_t<X>(detail::emit_redux(kind, result.node(), {}, loc));
+    }
   }
   for (int mask = width / 2; mask > 0; mask /= 2) {
     detail::replace_leaves(result, combine(result, shfl_xor(result, mask, width)));

@@ -81,7 +81,7 @@ detail::ValueOf<X> rcp(const X& a, Rounding rounding, SourceLoc loc = SourceLoc:
 }
 
 // From float or double to an integer of 32 or 64 bits, or from such an integer or double to a
-// float; integers saturate.
+// float; integers saturate. From float to float8_e8m0: the magnitude, up or toward zero.
 template <class To, detail::Readable X>
 Value<To> cast(const X& x, Rounding rounding, SourceLoc loc = SourceLoc::current()) {
   return Value<To>(detail::emit_rounded(detail::op::kConvertRounded, detail::scalar_type<To>(),

@@ -1,5 +1,5 @@
 // Host types that stand for a kernel's scalars: bool, std::int8_t to std::uint64_t, float8_e4m3,
-// float8_e5m2, half, bfloat16, float, double.
+// float8_e5m2, float8_e8m0, float4_e2m1x2, half, bfloat16, float, double.
 //
 //   half h(0.5f);            // rounds to nearest even
 //   float f = h.to_float();
@@ -66,6 +66,35 @@ struct float8_e5m2 {
   float to_float() const;
 };
 
+// An exponent alone: the powers of two from 2^-127 to 2^127, and a NaN. A number's magnitude is
+// rounded up to one.
+struct float8_e8m0 {
+  uint8_t bits = 0;
+  float8_e8m0() = default;
+  explicit float8_e8m0(double value);
+  static float8_e8m0 from_bits(uint8_t bits) {
+    float8_e8m0 f;
+    f.bits = bits;
+    return f;
+  }
+  float to_float() const;
+};
+
+// Two 4-bit floats in a byte, the first one below: 0, 0.5, 1, 1.5, 2, 3, 4 and 6 of either sign, to
+// which numbers are rounded to nearest even.
+struct float4_e2m1x2 {
+  uint8_t bits = 0;
+  float4_e2m1x2() = default;
+  float4_e2m1x2(double first, double second);
+  static float4_e2m1x2 from_bits(uint8_t bits) {
+    float4_e2m1x2 f;
+    f.bits = bits;
+    return f;
+  }
+  float first() const;
+  float second() const;
+};
+
 namespace detail {
 
 // The IR's name of a host type. Defined for the scalars alone.
@@ -75,7 +104,11 @@ ir::Scalar scalar_of();
 template <class T>
 inline constexpr bool is_half_like = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 template <class T>
-inline constexpr bool is_float8 = std::is_same_v<T, float8_e4m3> || std::is_same_v<T, float8_e5m2>;
+inline constexpr bool is_float8 = std::is_same_v<T, float8_e4m3> ||
+                                  std::is_same_v<T, float8_e5m2> || std::is_same_v<T, float8_e8m0>;
+// Two numbers in one element.
+template <class T>
+inline constexpr bool is_pair = std::is_same_v<T, float4_e2m1x2>;
 // Floats that kernels compute with.
 template <class T>
 inline constexpr bool is_floating = std::is_floating_point_v<T> || is_half_like<T>;
@@ -90,12 +123,12 @@ template <class T>
 inline constexpr bool is_number = is_word<T> || is_promoted<T> || is_floating<T> || is_float8<T>;
 
 template <class T>
-inline constexpr bool is_scalar = is_number<T> || std::is_same_v<T, bool>;
+inline constexpr bool is_scalar = is_number<T> || is_pair<T> || std::is_same_v<T, bool>;
 
 // The bit pattern of a host scalar, zero-extended.
 template <class T>
 uint64_t bits_of(T value) {
-  if constexpr (is_half_like<T> || is_float8<T>) {
+  if constexpr (is_half_like<T> || is_float8<T> || is_pair<T>) {
     return value.bits;
   } else if constexpr (std::is_same_v<T, float>) {
     return __builtin_bit_cast(uint32_t, value);

@@ -6,10 +6,10 @@
 //   Float c = select(n > 3, a, b);        // both are computed; If() chooses between computations
 //
 // The types are Bool, Int, UInt, Int64, UInt64, Half, BFloat16, Float and Double; and Int8, UInt8,
-// Int16, UInt16, which become an Int where they are computed with, and Float8E4M3 and Float8E5M2,
-// which are only kept and converted. A Value is never assigned: it names a result. What changes is
-// a Var<T> (var.h) or carried by For and While (control.h). Meanings (overflow, NaN, shifts) are
-// those of the ops in the language reference.
+// Int16, UInt16, which become an Int where they are computed with, and Float8E4M3, Float8E5M2 and
+// Float8E8M0, which are only kept and converted (Float4E2M1x2: narrow.h). A Value is never
+// assigned: it names a result. What changes is a Var<T> (var.h) or carried by For and While
+// (control.h). Meanings (overflow, NaN, shifts) are those of the ops in the language reference.
 #pragma once
 
 #include "heddle/dsl/node.h"
@@ -30,6 +30,8 @@ using Int16 = Value<int16_t>;
 using UInt16 = Value<uint16_t>;
 using Float8E4M3 = Value<float8_e4m3>;
 using Float8E5M2 = Value<float8_e5m2>;
+using Float8E8M0 = Value<float8_e8m0>;
+using Float4E2M1x2 = Value<float4_e2m1x2>;
 using Half = Value<half>;
 using BFloat16 = Value<bfloat16>;
 using Float = Value<float>;
@@ -229,8 +231,9 @@ struct StorageOperators : NoHostCondition {
 template <class T>
 struct OperatorsOf {
   using Integer = IntegerOperators<std::conditional_t<is_promoted<T>, int32_t, T>>;
-  using type = std::conditional_t<is_floating<T>, FloatOperators<T>,
-                                  std::conditional_t<is_float8<T>, StorageOperators<T>, Integer>>;
+  using type = std::conditional_t<
+      is_floating<T>, FloatOperators<T>,
+      std::conditional_t<is_float8<T> || is_pair<T>, StorageOperators<T>, Integer>>;
 };
 template <>
 struct OperatorsOf<bool> {
@@ -248,8 +251,8 @@ concept ValuesNeverChangeUseVarOrANonConstTensor = std::is_void_v<std::add_point
 template <class T>
 class Value : public detail::Operators<T> {
   static_assert(detail::is_scalar<T>,
-                "Value<T> takes bool, an integer of 8 to 64 bits, float8_e4m3, float8_e5m2, half, "
-                "bfloat16, float or double");
+                "Value<T> takes bool, an integer of 8 to 64 bits, float8_e4m3, float8_e5m2, "
+                "float8_e8m0, float4_e2m1x2, half, bfloat16, float or double");
 
  public:
   using value_type = T;
@@ -264,9 +267,10 @@ class Value : public detail::Operators<T> {
       : node_(detail::read_as<T>(x, loc)) {}
   // Conversion from another type, as by cast<T>().
   template <class X>
-  requires(detail::Readable<X> &&
-           !detail::StandsFor<X, T>) explicit Value(const X& x,
-                                                    SourceLoc loc = SourceLoc::current())
+  requires(
+      detail::Readable<X> && !detail::StandsFor<X, T> && !detail::is_pair<T> &&
+      !detail::is_pair<typename X::value_type>) explicit Value(const X& x,
+                                                               SourceLoc loc = SourceLoc::current())
       : node_(detail::emit_as(detail::scalar_type<T>(), detail::op::kConvert, x.read_node(loc),
                               loc)) {}
 

@@ -54,6 +54,7 @@ struct ElementwiseOperators {
   };
 
   friend Self operator-(const Self& a) { return Self(emit(op::kNeg, a.node(), {})); }
+  friend Self abs(const Self& a) { return Self(emit(op::kAbs, a.node(), {})); }
   friend Self operator+(const Operand& a, const Operand& b) { return apply(op::kAdd, a, b); }
   friend Self operator-(const Operand& a, const Operand& b) { return apply(op::kSub, a, b); }
   friend Self operator*(const Operand& a, const Operand& b) { return apply(op::kMul, a, b); }

@@ -128,6 +128,7 @@ class VecRef {
   operator Vec<T, N>() const {
     return Vec<T, N>(emit_load(access_, Vec<T, N>::type(), access_.loc));
   }
+  const Access& access() const { return access_; }
 
  private:
   Access access_;
@@ -152,9 +153,10 @@ auto element_at(const Access& access) {
 
 template <class T, int kRank>
 class View {
-  static_assert(is_scalar<std::remove_const_t<T>>,
-                "elements are bool, integers of 8 to 64 bits, float8_e4m3, float8_e5m2, half, "
-                "bfloat16, float or double");
+  static_assert(
+      is_scalar<std::remove_const_t<T>>,
+      "elements are bool, integers of 8 to 64 bits, float8_e4m3, float8_e5m2, float8_e8m0, "
+      "float4_e2m1x2, half, bfloat16, float or double");
   static_assert(kRank >= 1 && kRank <= kMaxRank, "views have one to five modes");
 
  public:

@@ -36,6 +36,18 @@ bool has_atomic(AtomicOp op, Scalar scalar, const Target& target) {
   return exists(op, scalar) && (scalar != Scalar::kBF16 || target.sm >= 90);
 }
 
+const VectorSum* find_vector_sum(Type vector) {
+  static constexpr VectorSum kSums[] = {
+      {Scalar::kF16, 2, 80, false}, {Scalar::kBF16, 2, 90, false}, {Scalar::kF16, 4, 90, true},
+      {Scalar::kF16, 8, 90, true},  {Scalar::kBF16, 4, 90, true},  {Scalar::kBF16, 8, 90, true},
+      {Scalar::kF32, 2, 90, true},  {Scalar::kF32, 4, 90, true},
+  };
+  for (const VectorSum& sum : kSums) {
+    if (sum.scalar == vector.scalar && sum.count == vector.count) return &sum;
+  }
+  return nullptr;
+}
+
 bool has_compare_and_swap(Scalar scalar) { return info(scalar).bits >= 16; }
 
 bool has_bulk_reduction(AtomicOp op, Scalar scalar, Space space) {

@@ -40,6 +40,15 @@ bool has_atomic(AtomicOp op, Scalar scalar, const Target& target);
 bool has_compare_and_swap(Scalar scalar);
 // Whether bulk.reduce has it, for elements in global or in another block's shared memory.
 bool has_bulk_reduction(AtomicOp op, Scalar scalar, Space space);
+// Sums of neighbouring elements in one instruction: from which architecture on, and where.
+struct VectorSum {
+  Scalar scalar;
+  int count;
+  int sm;
+  bool global_only;
+};
+// nullptr where no architecture has it.
+const VectorSum* find_vector_sum(Type vector);
 // "i32, u32, f32 (bf16 from sm_90 on)": the types that it exists for, for messages.
 std::string atomic_types(AtomicOp op);
 // Likewise; "nothing" where there are none.

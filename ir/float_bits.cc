@@ -19,6 +19,8 @@ constexpr Format kFormats[] = {
      [](double v) { return uint64_t{double_to_e4m3(v)}; }},
     {Scalar::kE5M2, [](uint64_t b) { return double{e5m2_to_float(static_cast<uint8_t>(b))}; },
      [](double v) { return uint64_t{double_to_e5m2(v)}; }},
+    {Scalar::kE8M0, [](uint64_t b) { return double{e8m0_to_float(static_cast<uint8_t>(b))}; },
+     [](double v) { return uint64_t{double_to_e8m0(v)}; }},
     {Scalar::kF16, [](uint64_t b) { return double{f16_to_float(static_cast<uint16_t>(b))}; },
      [](double v) { return uint64_t{double_to_f16(v)}; }},
     {Scalar::kBF16, [](uint64_t b) { return double{bf16_to_float(static_cast<uint16_t>(b))}; },

@@ -27,6 +27,13 @@ const Target* target_for_device(int major, int minor) {
 
 const Target& default_target() { return *find_target("sm_90a"); }
 
+const Target& first_from(int sm) {
+  for (const Target& target : kTargets) {
+    if (target.sm >= sm) return target;
+  }
+  check_failed(__FILE__, __LINE__, "sm", "no architecture is that new");
+}
+
 std::string target_names() {
   return absl::StrJoin(kTargets, ", ", [](std::string* out, const Target& target) {
     out->append(target.name.data(), target.name.size());
@@ -40,10 +47,15 @@ bool supports(const Target& target, Targets rule, Scalar scalar) {
     case Targets::kBf16Arith:
       return scalar != Scalar::kBF16 || target.sm >= 90;
     case Targets::kFloat8:
+      if (scalar == Scalar::kE2M1X2) return false;
+      if (scalar == Scalar::kE8M0) return supports(target, Targets::kFloat4, scalar);
       return !is_float(scalar) || info(scalar).bits != 8 || target.sm >= 89;
+    case Targets::kFloat4:
+      return target.sm >= 100 && target.arch_specific;
     case Targets::kNoF64:
       return scalar != Scalar::kF64;
-    case Targets::kNoHalf:
+    case Targets::kRoundedTypes:
+      if (scalar == Scalar::kE8M0) return supports(target, Targets::kFloat4, scalar);
       return !is_float(scalar) || info(scalar).bits >= 32;
     case Targets::kF32F64:
       return scalar == Scalar::kF32 || scalar == Scalar::kF64;

@@ -29,21 +29,24 @@ enum class Scalar : uint8_t {
   kU64,
   kE4M3,
   kE5M2,
+  kE8M0,
+  kE2M1X2,
   kF16,
   kBF16,
   kF32,
   kF64,
 };
-inline constexpr int kScalarCount = 16;
+inline constexpr int kScalarCount = 18;
 
-enum class ScalarClass : uint8_t { kNone, kBool, kSigned, kUnsigned, kFloat };
+// kPair: two numbers in one element, which no op but those that take it apart looks into.
+enum class ScalarClass : uint8_t { kNone, kBool, kSigned, kUnsigned, kFloat, kPair };
 
 struct ScalarInfo {
   absl::string_view name;
   int bits = 0;  // width in registers and memory; a bool is one byte in memory
   ScalarClass scalar_class = ScalarClass::kNone;
   // Kept, moved and converted, but not computed with: integers below 32 bits, which C++ promotes
-  // too, and 8-bit floats.
+  // too, and floats below 16 bits.
   bool storage_only = false;
 };
 
@@ -60,6 +63,8 @@ inline constexpr std::array<ScalarInfo, kScalarCount> kScalars = {{
     {"u64", 64, ScalarClass::kUnsigned},
     {"e4m3", 8, ScalarClass::kFloat, true},
     {"e5m2", 8, ScalarClass::kFloat, true},
+    {"e8m0", 8, ScalarClass::kFloat, true},
+    {"e2m1x2", 8, ScalarClass::kPair, true},
     {"f16", 16, ScalarClass::kFloat},
     {"bf16", 16, ScalarClass::kFloat},
     {"f32", 32, ScalarClass::kFloat},

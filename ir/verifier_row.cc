@@ -442,7 +442,9 @@ class RowCheck {
                                  : absl::StrCat(v_.quoted(id_), " for ", info(scalar).name);
     const Target* const first = first_supporting(row_.targets, scalar);
     if (first == nullptr) {
-      error(absl::StrCat("no GPU has ", what), "convert to f32 and back");
+      error(absl::StrCat("no GPU has ", what), scalar == Scalar::kE2M1X2
+                                                   ? "use e2m1.pack and e2m1.unpack"
+                                                   : "convert to f32 and back");
       return;
     }
     error(absl::StrCat(kernel_.target->name, " has no ", what, "; ", first->name,

@@ -42,6 +42,10 @@ class RuleCheck {
         return check_for();
       case Opcode::kBitcast:
         return check_bitcast();
+      case Opcode::kE2m1Pack:
+        return check_e2m1(operand_type(0), result_type(), Scalar::kF32);
+      case Opcode::kE2m1Unpack:
+        return check_e2m1(result_type(), operand_type(0), Scalar::kF16);
       case Opcode::kPack:
         return check_pack();
       case Opcode::kExtract:
@@ -395,7 +399,18 @@ class RuleCheck {
     error(absl::StrCat("a memory access moves 1, 2, 4, 8 or 16 elements and at most ",
                        kernel_.target->max_access_bytes, " bytes on ", kernel_.target->name,
                        ", not ", type.count, " x ", info(type.scalar).name),
-          "access it in parts");
+          absl::StrCat("access it in parts", first_that_moves(type.bytes())));
+  }
+
+  // Nothing where none does, or this one.
+  std::string first_that_moves(int bytes) const {
+    for (const Target& target : kTargets) {
+      if (target.max_access_bytes < bytes) continue;
+      if (kernel_.target->max_access_bytes >= bytes) break;
+      return absl::StrCat(", or compile the kernel for ", target.name, ", the first that moves ",
+                          bytes, " bytes");
+    }
+    return "";
   }
 
   void require_global(absl::string_view what) {
@@ -589,7 +604,9 @@ class RuleCheck {
     const auto op = enum_attr(AttrKey::kOp, AtomicOp::kAdd);
     const Type element = result_type();
     const absl::string_view name = kAtomicOpNames[static_cast<size_t>(op)];
-    if (!element.is_scalar() || !has_atomic(op, element.scalar, *kernel_.target)) {
+    if (!element.is_scalar()) {
+      check_vector_atomic(op, element);
+    } else if (!has_atomic(op, element.scalar, *kernel_.target)) {
       error(absl::StrCat("atomic ", name, " of ", to_string(element), " is not there on ",
                          kernel_.target->name, "; it takes ", atomic_types(op)),
             "convert the element, or update it with atomic.cas in a loop");
@@ -603,6 +620,29 @@ class RuleCheck {
     error(
         absl::StrCat("an atomic access to ", name_of(space), " memory, which no two threads share"),
         "read and write it as usual");
+  }
+
+  void check_vector_atomic(AtomicOp op, Type vector) {
+    constexpr char kOneByOne[] = "update the elements one by one";
+    const std::string what =
+        absl::StrCat("atomic ", kAtomicOpNames[static_cast<size_t>(op)], " of ", to_string(vector));
+    const VectorSum* const sum = op == AtomicOp::kAdd ? find_vector_sum(vector) : nullptr;
+    if (sum == nullptr) {
+      return error(absl::StrCat("no GPU has ", what,
+                                "; of vectors there is add alone, of 2 or 4 f32 and of 2, 4 or 8 "
+                                "f16 or bf16"),
+                   kOneByOne);
+    }
+    if (sum->global_only && operand_type(0).space != Space::kGlobal) {
+      return error(absl::StrCat(what, " is there in global memory alone, not in ",
+                                name_of(operand_type(0).space)),
+                   kOneByOne);
+    }
+    if (kernel_.target->sm >= sum->sm) return;
+    const absl::string_view first = first_from(sum->sm).name;
+    error(
+        absl::StrCat(kernel_.target->name, " has no ", what, "; ", first, " is the first that has"),
+        absl::StrCat("compile the kernel for ", first, ", or ", kOneByOne));
   }
 
   void check_compare_and_swap() {
@@ -667,8 +707,9 @@ class RuleCheck {
     const Scalar from = operand_type(0).scalar;
     const Scalar to = result_type().scalar;
     const auto is_wide_float = [](Scalar s) { return s == Scalar::kF32 || s == Scalar::kF64; };
-    const bool to_integer = is_wide_float(from) && is_integer(to);
+    const bool to_integer = is_wide_float(from) && is_integer(to) && !info(to).storage_only;
     const bool narrows = from == Scalar::kF64 && to == Scalar::kF32;
+    if (from == Scalar::kF32 && to == Scalar::kE8M0) return check_power_rounding();
     const bool from_integer = is_integer(from) && !info(from).storage_only &&
                               (to == Scalar::kF32 || (to == Scalar::kF64 && info(from).bits == 64));
     if (to_integer || narrows || from_integer) return;
@@ -677,6 +718,26 @@ class RuleCheck {
         is_wide_float(from) || is_wide_float(to)
             ? "use convert: nothing is rounded, or by way of f32"
             : "convert by way of f32");
+  }
+
+  void check_power_rounding() {
+    const auto rounding = enum_attr(AttrKey::kRounding, Rounding::kUp);
+    if (rounding == Rounding::kUp || rounding == Rounding::kZero) return;
+    error(absl::StrCat("'convert.rounded' to e8m0 has no rounding '",
+                       kRoundingNames[static_cast<size_t>(rounding)], "'"),
+          "use up or zero");
+  }
+
+  // Pairs of 4-bit floats: of two neighbours each.
+  void check_e2m1(Type wide, Type pairs, Scalar scalar) {
+    const bool shapes =
+        wide.count == 2 * pairs.count && pairs.scalar == Scalar::kE2M1X2 && wide.scalar == scalar &&
+        (pairs.is_scalar() ? wide.kind == TypeKind::kVector : wide.kind == pairs.kind);
+    if (shapes) return;
+    error(absl::StrCat(v_.quoted(id_), " is between 2n ", info(scalar).name,
+                       " and n e2m1x2, both in a vector or both in a fragment, not between ",
+                       to_string(wide), " and ", to_string(pairs)),
+          absl::StrCat("give it vectors of ", info(scalar).name, " and half as many e2m1x2"));
   }
 
   void check_redux() {

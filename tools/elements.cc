@@ -75,6 +75,12 @@ std::vector<double> to_doubles(Scalar dtype, absl::Span<const std::byte> bytes) 
     case Scalar::kE5M2:
       convert_each<uint8_t>(bytes, out, ir::e5m2_to_float);
       break;
+    case Scalar::kE8M0:
+      convert_each<uint8_t>(bytes, out, ir::e8m0_to_float);
+      break;
+    case Scalar::kE2M1X2:  // two numbers: their bits
+      convert_each<uint8_t>(bytes, out, widen<uint8_t>);
+      break;
     case Scalar::kF16:
       convert_each<uint16_t>(bytes, out, ir::f16_to_float);
       break;
@@ -98,6 +104,8 @@ void from_doubles(Scalar float_type, absl::Span<const double> values, absl::Span
     store_each<uint8_t>(values, bytes, ir::double_to_e4m3);
   } else if (float_type == Scalar::kE5M2) {
     store_each<uint8_t>(values, bytes, ir::double_to_e5m2);
+  } else if (float_type == Scalar::kE8M0) {
+    store_each<uint8_t>(values, bytes, [](double v) { return ir::double_to_e8m0(v); });
   } else if (float_type == Scalar::kF16) {
     store_each<uint16_t>(values, bytes, ir::double_to_f16);
   } else if (float_type == Scalar::kBF16) {

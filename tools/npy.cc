@@ -36,7 +36,7 @@ struct TypeRow {
   string_view code;  // without the byte order
   Scalar scalar;
 };
-constexpr std::array<TypeRow, 15> kTypes = {{
+constexpr std::array<TypeRow, 17> kTypes = {{
     {"b1", Scalar::kBool},
     {"i1", Scalar::kI8},
     {"u1", Scalar::kU8},
@@ -50,6 +50,8 @@ constexpr std::array<TypeRow, 15> kTypes = {{
     {"u2", Scalar::kU16},
     {"u1", Scalar::kE4M3},
     {"u1", Scalar::kE5M2},
+    {"u1", Scalar::kE8M0},
+    {"u1", Scalar::kE2M1X2},
     {"f4", Scalar::kF32},
     {"f8", Scalar::kF64},
 }};

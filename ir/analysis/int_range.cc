@@ -249,6 +249,8 @@ IntRange type_range(Scalar scalar) {
     case Scalar::kNone:
     case Scalar::kE4M3:
     case Scalar::kE5M2:
+    case Scalar::kE8M0:
+    case Scalar::kE2M1X2:
     case Scalar::kF16:
     case Scalar::kBF16:
     case Scalar::kF32:

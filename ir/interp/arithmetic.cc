@@ -44,8 +44,12 @@ constexpr OpcodeRow kRows[] = {
     {Opcode::kBrev, unary_row<Brev>(Integers{})},
     {Opcode::kFunnelShl, funnel_row<FunnelShl>(Words{})},
     {Opcode::kFunnelShr, funnel_row<FunnelShr>(Words{})},
+    {Opcode::kFunnelShlClamp, funnel_row<FunnelShlClamp>(Words{})},
+    {Opcode::kFunnelShrClamp, funnel_row<FunnelShrClamp>(Words{})},
     {Opcode::kPrmt, ternary_row<Prmt>(ScalarList<Scalar::kU32>{})},
     {Opcode::kDp4a, ternary_row<Dp4a>(Words{})},
+    {Opcode::kDp2aLo, ternary_row<Dp2a<0>>(Words{})},
+    {Opcode::kDp2aHi, ternary_row<Dp2a<16>>(Words{})},
     {Opcode::kFma, ternary_row<Fma>(ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64,
                                                Scalar::kU64, Scalar::kF16, Scalar::kBF16>{})},
 };

@@ -83,10 +83,11 @@ using Numbers = ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU6
 using BitTypes = ScalarList<Scalar::kBool, Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64>;
 using WordTypes = ScalarList<Scalar::kBool, Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64,
                              Scalar::kF16, Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
+// All that converts.
 using DataTypes =
     ScalarList<Scalar::kBool, Scalar::kI8, Scalar::kU8, Scalar::kI16, Scalar::kU16, Scalar::kI32,
-               Scalar::kU32, Scalar::kI64, Scalar::kU64, Scalar::kE4M3, Scalar::kE5M2, Scalar::kF16,
-               Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
+               Scalar::kU32, Scalar::kI64, Scalar::kU64, Scalar::kE4M3, Scalar::kE5M2,
+               Scalar::kE8M0, Scalar::kF16, Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
 
 // The lane type that an op computes a scalar type in.
 template <class Function, Scalar kScalar>

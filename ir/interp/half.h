@@ -23,6 +23,12 @@ struct E4M3 {
 struct E5M2 {
   uint8_t bits;
 };
+struct E8M0 {
+  uint8_t bits;
+};
+struct E2M1x2 {
+  uint8_t bits;
+};
 
 inline uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
 inline uint64_t bits_of(double x) { return std::bit_cast<uint64_t>(x); }
@@ -50,6 +56,18 @@ inline float to_float(E4M3 x) {
   const uint32_t magnitude = uint32_t{x.bits} & 0x7Fu;
   const uint32_t scaled = bits_of(float_of(magnitude << 20) * 0x1p120f);
   return float_of(sign | (magnitude == 0x7Fu ? 0x7FC00000u : scaled));
+}
+
+inline float to_float(E8M0 x) {
+  // The exponent's place; 2^-127 is a subnormal f32.
+  const uint32_t power = x.bits == 0 ? 0x00400000u : uint32_t{x.bits} << 23;
+  return float_of(x.bits == 0xFFu ? 0x7FC00000u : power);
+}
+
+// The four lower bits: two of exponent and one of fraction, twice the number's halves.
+inline F16 e2m1_to_f16(uint32_t bits) {
+  constexpr uint16_t kNumbers[8] = {0x0000, 0x3800, 0x3C00, 0x3E00, 0x4000, 0x4200, 0x4400, 0x4600};
+  return {static_cast<uint16_t>(kNumbers[bits & 7] | (bits & 8) << 12)};
 }
 
 // --- Rounding to nearest even, once ---
@@ -99,6 +117,26 @@ uint8_t byte_from(float x) {
 }
 inline E4M3 e4m3_from(float x) { return {byte_from<3, -6, 0x7E>(x)}; }
 inline E5M2 e5m2_from(float x) { return {byte_from<2, -14, 0x7B>(x)}; }
+
+// Four bits: how many of the points halfway between neighbours lie below. A tie goes to the even
+// one.
+inline uint32_t e2m1_from(float x) {
+  const float m = std::fabs(x);
+  if (m != m) return 7;
+  const uint32_t number = (m > 0.25f) + (m >= 0.75f) + (m > 1.25f) + (m >= 1.75f) + (m > 2.5f) +
+                          (m >= 3.5f) + (m > 5.0f);
+  return number | (bits_of(x) >> 28 & 8u);
+}
+
+// The magnitude's exponent, one more where anything is left and it rounds up.
+template <bool kUp>
+inline E8M0 e8m0_from(float x) {
+  const uint32_t magnitude = bits_of(x) & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return {0xFF};
+  const uint32_t exponent = magnitude >> 23;
+  const bool more = exponent == 0 ? magnitude > 0x00400000u : (magnitude & 0x7FFFFFu) != 0;
+  return {static_cast<uint8_t>(std::min(exponent + (kUp && more ? 1u : 0u), 0xFEu))};
+}
 
 // --- Rounding to odd: a later rounding to a narrower type is then as good as rounding once ---
 

@@ -60,6 +60,7 @@ enum class DefinedUse : uint32_t {
   kScale,
   kPrinted,
   kInlinePtx,
+  kTakenApart,
 };
 
 // --- control.cc: `count` is the frame ---
@@ -110,6 +111,8 @@ Handler clock_handler();
 Handler printf_handler();
 Handler rule_handler();
 Handler no_rule_handler();
+
+Handler e2m1_handler(Opcode opcode);  // convert.cc; count: pairs
 
 // --- access.cc: dst: loaded; a: view's address; b: offset; c: stored; aux: index in Code::accesses
 // ---

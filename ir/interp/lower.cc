@@ -141,6 +141,9 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kPack:
     case Opcode::kSplat:
       return lower_pack(op);
+    case Opcode::kE2m1Pack:
+    case Opcode::kE2m1Unpack:
+      return lower_e2m1(op);
     case Opcode::kExtract:
     case Opcode::kSlice: {
       Operand part = reg(op.operands[0]);
@@ -385,6 +388,15 @@ void Lowering::lower_pack(const Op& op) {
               /*blended=*/false);
     part.delta += bytes_for(result.scalar, type(operand).count);
   }
+}
+
+void Lowering::lower_e2m1(const Op& op) {
+  require_defined(op.operands[0], DefinedUse::kTakenApart);
+  bind(op.result(), new_reg(type(op.result())));
+  const bool packs = op.opcode == Opcode::kE2m1Pack;
+  const uint32_t pairs = type(packs ? op.result() : op.operands[0]).count;
+  emit(e2m1_handler(op.opcode), {.dst = reg(op.result()), .a = reg(op.operands[0]), .count = pairs},
+       {.ops = 2 * pairs});
 }
 
 void Lowering::lower_collective(const Op& op) {

@@ -95,6 +95,7 @@ class Lowering {
   void lower_op(OpId id);
   void lower_elementwise(const Op& op);
   void lower_pack(const Op& op);
+  void lower_e2m1(const Op& op);
   void lower_collective(const Op& op);
   void lower_printf(const Op& op);
   void lower_assume_range(const Op& op);

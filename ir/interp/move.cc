@@ -96,6 +96,7 @@ constexpr absl::string_view kUses[] = {
     "the scale of this wgmma depends on a value that nobody has written",
     "this prints a value that nobody has written",
     "this inline PTX is given a value that nobody has written",
+    "this conversion of pairs reads a value that nobody has written",
 };
 
 const Instr* run_require_defined(const Instr* instr, Warp& warp) {

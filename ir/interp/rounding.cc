@@ -48,6 +48,19 @@ struct RoundedConvert {
   }
 };
 
+// In one of two ways, whatever the processor does.
+const Instr* run_to_power(const Instr* instr, Warp& warp) {
+  struct Up {
+    static E8M0 apply(float x) { return e8m0_from<true>(x); }
+  };
+  struct Down {
+    static E8M0 apply(float x) { return e8m0_from<false>(x); }
+  };
+  return static_cast<Rounding>(instr->aux) == Rounding::kUp
+             ? run_unary<Up, E8M0, float>(instr, warp)
+             : run_unary<Down, E8M0, float>(instr, warp);
+}
+
 struct Row {
   Opcode opcode;
   Handler single, twice;  // f32, f64
@@ -82,7 +95,7 @@ constexpr Conversion kConversions[] = {
     conversion<Scalar::kI32, Scalar::kF32>(), conversion<Scalar::kU32, Scalar::kF32>(),
     conversion<Scalar::kI64, Scalar::kF32>(), conversion<Scalar::kU64, Scalar::kF32>(),
     conversion<Scalar::kI64, Scalar::kF64>(), conversion<Scalar::kU64, Scalar::kF64>(),
-    conversion<Scalar::kF64, Scalar::kF32>(),
+    conversion<Scalar::kF64, Scalar::kF32>(), {Scalar::kF32, Scalar::kE8M0, &run_to_power},
 };
 
 }  // namespace

@@ -48,6 +48,14 @@ struct LaneOf<Scalar::kE5M2> {
   using type = E5M2;
 };
 template <>
+struct LaneOf<Scalar::kE8M0> {
+  using type = E8M0;
+};
+template <>
+struct LaneOf<Scalar::kE2M1X2> {
+  using type = E2M1x2;
+};
+template <>
 struct LaneOf<Scalar::kI32> {
   using type = int32_t;
 };
@@ -83,7 +91,8 @@ template <Scalar kScalar>
 using Lane = typename LaneOf<kScalar>::type;
 
 template <class T>
-inline constexpr bool kIsByteFloat = std::is_same_v<T, E4M3> || std::is_same_v<T, E5M2>;
+inline constexpr bool kIsByteFloat =
+    std::is_same_v<T, E4M3> || std::is_same_v<T, E5M2> || std::is_same_v<T, E8M0>;
 // Floats that the host has no type for.
 template <class T>
 inline constexpr bool kIsHalf =
@@ -119,6 +128,7 @@ inline float widen(F16 x) { return to_float(x); }
 inline float widen(BF16 x) { return to_float(x); }
 inline float widen(E4M3 x) { return to_float(x); }
 inline float widen(E5M2 x) { return to_float(x); }
+inline float widen(E8M0 x) { return to_float(x); }
 template <class T>
 T widen(T x) {
   return x;
@@ -129,6 +139,8 @@ T half_from(float x) {
     return e4m3_from(x);
   } else if constexpr (std::is_same_v<T, E5M2>) {
     return e5m2_from(x);
+  } else if constexpr (std::is_same_v<T, E8M0>) {
+    return e8m0_from<true>(x);
   } else if constexpr (std::is_same_v<T, F16>) {
     return f16_from(x);
   } else {
@@ -467,6 +479,20 @@ struct FunnelShr {
   }
 };
 
+struct FunnelShlClamp {
+  static constexpr bool kSignless = true;
+  static uint32_t apply(uint32_t low, uint32_t high, uint32_t count) {
+    return count < 32 ? FunnelShl::apply(low, high, count) : low;
+  }
+};
+
+struct FunnelShrClamp {
+  static constexpr bool kSignless = true;
+  static uint32_t apply(uint32_t low, uint32_t high, uint32_t count) {
+    return count < 32 ? FunnelShr::apply(low, high, count) : high;
+  }
+};
+
 struct Prmt {
   static constexpr bool kSignless = true;
   static uint32_t apply(uint32_t a, uint32_t b, uint32_t selector) {
@@ -489,6 +515,23 @@ struct Dp4a {
     auto sum = static_cast<uint32_t>(c);
     for (int i = 0; i < 32; i += 8) {
       sum += static_cast<uint32_t>(static_cast<Byte>(a >> i) * static_cast<Byte>(b >> i));
+    }
+    return static_cast<T>(sum);
+  }
+};
+
+// Halves times the bytes of b from bit `kShift` on.
+template <int kShift>
+struct Dp2a {
+  static constexpr bool kSignless = false;
+  template <class T>
+  static T apply(T a, T b, T c) {
+    using Byte = std::conditional_t<std::is_signed_v<T>, int8_t, uint8_t>;
+    using Half = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
+    auto sum = static_cast<uint32_t>(c);
+    for (int i = 0; i < 2; ++i) {
+      sum += static_cast<uint32_t>(static_cast<Half>(a >> 16 * i) *
+                                   static_cast<Byte>(b >> (kShift + 8 * i)));
     }
     return static_cast<T>(sum);
   }
@@ -570,7 +613,9 @@ struct Convert {
     if constexpr (std::is_same_v<To, From>) {
       return x;
     } else if constexpr (std::is_same_v<To, Bool>) {
-      if constexpr (kIsHalf<From>) {
+      if constexpr (std::is_same_v<From, E8M0>) {
+        return 1;  // it has no zero
+      } else if constexpr (kIsHalf<From>) {
         return (x.bits & (0x7FFFu >> (16 - 8 * sizeof(x)))) != 0 ? 1 : 0;
       } else {
         return x != 0 ? 1 : 0;

@@ -9,25 +9,13 @@ absl::Span<const ValueId> operands_that_pass(const Op& op) {
     Opcode opcode;
     size_t count;
   } kFirst[] = {
-      {Opcode::kLoad, 0},
-      {Opcode::kVoteAny, 0},
-      {Opcode::kVoteAll, 0},
-      {Opcode::kVoteUni, 0},
-      {Opcode::kBallot, 0},
-      {Opcode::kShflIdx, 1},
-      {Opcode::kShflUp, 1},
-      {Opcode::kShflDown, 1},
-      {Opcode::kShflXor, 1},
-      {Opcode::kWgmma, 1},
-      {Opcode::kAtomic, 0},
-      {Opcode::kAtomicCas, 0},
-      {Opcode::kAtomicLoad, 0},
-      {Opcode::kMatchAny, 0},
-      {Opcode::kMatchAll, 0},
-      {Opcode::kRedux, 0},
-      {Opcode::kElect, 0},
-      {Opcode::kInlinePtx, 0},
-      {Opcode::kInlinePtxVolatile, 0},
+      {Opcode::kLoad, 0},       {Opcode::kVoteAny, 0},   {Opcode::kVoteAll, 0},
+      {Opcode::kVoteUni, 0},    {Opcode::kBallot, 0},    {Opcode::kShflIdx, 1},
+      {Opcode::kShflUp, 1},     {Opcode::kShflDown, 1},  {Opcode::kShflXor, 1},
+      {Opcode::kWgmma, 1},      {Opcode::kAtomic, 0},    {Opcode::kAtomicCas, 0},
+      {Opcode::kAtomicLoad, 0}, {Opcode::kMatchAny, 0},  {Opcode::kMatchAll, 0},
+      {Opcode::kRedux, 0},      {Opcode::kElect, 0},     {Opcode::kE2m1Pack, 0},
+      {Opcode::kE2m1Unpack, 0}, {Opcode::kInlinePtx, 0}, {Opcode::kInlinePtxVolatile, 0},
   };
   for (const auto& row : kFirst) {
     if (row.opcode == op.opcode) return absl::MakeConstSpan(op.operands).subspan(0, row.count);

@@ -1,5 +1,6 @@
 #include "heddle/ir/passes/fold_scalar.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -211,6 +212,14 @@ Bits funnel_shr(Scalar scalar, Scalar, Operands o) {
   return from_int(scalar, (o[1] << 32 | o[0]) >> (o[2] % 32));
 }
 
+Bits funnel_shl_clamp(Scalar scalar, Scalar, Operands o) {
+  return from_int(scalar, o[2] < 32 ? *funnel_shl(scalar, scalar, o) : o[0]);
+}
+
+Bits funnel_shr_clamp(Scalar scalar, Scalar, Operands o) {
+  return from_int(scalar, (o[1] << 32 | o[0]) >> std::min<uint64_t>(o[2], 32));
+}
+
 Bits prmt(Scalar, Scalar, Operands o) {
   const uint64_t bytes = o[1] << 32 | o[0];
   uint64_t result = 0;
@@ -233,6 +242,19 @@ Bits dp4a(Scalar scalar, Scalar, Operands o) {
     sum += static_cast<uint64_t>(byte(o[0]) * byte(o[1]));
   }
   return from_int(scalar, sum);
+}
+
+template <int first_byte>
+Bits dp2a(Scalar scalar, Scalar, Operands o) {
+  // An integer of so many bits from that one on.
+  const auto part = [&](uint64_t bits, int from, int count) {
+    const int64_t above = static_cast<int64_t>(bits << (64 - from - count));
+    return is_signed(scalar) ? above >> (64 - count)
+                             : static_cast<int64_t>(static_cast<uint64_t>(above) >> (64 - count));
+  };
+  const int64_t low = part(o[0], 0, 16) * part(o[1], 8 * first_byte, 8);
+  const int64_t high = part(o[0], 16, 16) * part(o[1], 8 * first_byte + 8, 8);
+  return from_int(scalar, o[2] + static_cast<uint64_t>(low) + static_cast<uint64_t>(high));
 }
 
 // --- Comparison and choice ---
@@ -333,8 +355,12 @@ constexpr std::array<Rule, kOpcodeCount> kRules = [] {
   row(Opcode::kBrev) = brev;
   row(Opcode::kFunnelShl) = funnel_shl;
   row(Opcode::kFunnelShr) = funnel_shr;
+  row(Opcode::kFunnelShlClamp) = funnel_shl_clamp;
+  row(Opcode::kFunnelShrClamp) = funnel_shr_clamp;
   row(Opcode::kPrmt) = prmt;
   row(Opcode::kDp4a) = dp4a;
+  row(Opcode::kDp2aLo) = dp2a<0>;
+  row(Opcode::kDp2aHi) = dp2a<2>;
   row(Opcode::kAnd) = bit_and;
   row(Opcode::kOr) = bit_or;
   row(Opcode::kXor) = bit_xor;

@@ -9,6 +9,7 @@ constexpr ValueId kNoChange = ValueId::kNone;
 // Whether every number of one float type is a number of another.
 bool widens(Scalar from, Scalar to) {
   if (from == to) return true;
+  if (from == Scalar::kE8M0) return is_float(to) && (bytes_of(to) > 2 || to == Scalar::kBF16);
   // Each of two bytes has all numbers of each of one byte, and beyond two bytes all of the shorter.
   return is_float(from) && is_float(to) && bytes_of(from) < bytes_of(to);
 }

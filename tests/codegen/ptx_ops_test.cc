@@ -28,10 +28,10 @@ using ir::Space;
 using ir::Type;
 using ir::ValueId;
 
-constexpr Scalar kAllScalars[] = {Scalar::kBool, Scalar::kI8,   Scalar::kU8,   Scalar::kI16,
-                                  Scalar::kU16,  Scalar::kI32,  Scalar::kU32,  Scalar::kI64,
-                                  Scalar::kU64,  Scalar::kE4M3, Scalar::kE5M2, Scalar::kF16,
-                                  Scalar::kBF16, Scalar::kF32,  Scalar::kF64};
+constexpr Scalar kAllScalars[] = {
+    Scalar::kBool,   Scalar::kI8,  Scalar::kU8,   Scalar::kI16,  Scalar::kU16,  Scalar::kI32,
+    Scalar::kU32,    Scalar::kI64, Scalar::kU64,  Scalar::kE4M3, Scalar::kE5M2, Scalar::kE8M0,
+    Scalar::kE2M1X2, Scalar::kF16, Scalar::kBF16, Scalar::kF32,  Scalar::kF64};
 
 // A kernel around some ops: operands come from memory, or are constants; results go to memory.
 class OpKernel {
@@ -195,6 +195,14 @@ void build_atomics(OpKernel& k, Scalar scalar, Space space) {
         if (!has_atomic(static_cast<ir::AtomicOp>(op), scalar, target)) continue;
         k.keep(b.create(Opcode::kAtomic, {view, k.data(type), k.thread()}, type,
                         {{AttrKey::kOp, op}, order_attr, scope_attr}));
+      }
+      for (const int count : {2, 4, 8}) {
+        const Type vector = Type::vector(scalar, count);
+        const ir::VectorSum* const sum = find_vector_sum(vector);
+        if (sum == nullptr || target.sm < sum->sm) continue;
+        if (sum->global_only && space != Space::kGlobal) continue;
+        k.keep(b.create(Opcode::kAtomic, {view, k.data(vector), k.thread()}, vector,
+                        {{AttrKey::kOp, 0}, order_attr, scope_attr}));
       }
       if (has_compare_and_swap(scalar)) {
         k.keep(b.create(Opcode::kAtomicCas, {view, k.data(type), k.data(type), k.thread()}, type,
@@ -456,6 +464,22 @@ std::map<std::string, Recipe> recipes() {
                       {{AttrKey::kOp, 0}}));
     }
   };
+  all["e2m1"] = [](OpKernel& k) {
+    if (!supports(*k.kernel().target, ir::Targets::kFloat4, Scalar::kF32)) return;
+    for (const ir::TypeKind kind : {ir::TypeKind::kVector, ir::TypeKind::kFragment}) {
+      for (const int pairs : {1, 2, 4, 7}) {
+        if (kind == ir::TypeKind::kVector && pairs == 7) continue;
+        const Type wide{
+            .kind = kind, .scalar = Scalar::kF32, .count = static_cast<uint16_t>(2 * pairs)};
+        Type narrow = wide.with_scalar(Scalar::kE2M1X2);
+        narrow.count = static_cast<uint16_t>(pairs);
+        if (kind == ir::TypeKind::kVector && pairs == 1) narrow = narrow.element();
+        const ValueId packed = k.b().create(Opcode::kE2m1Pack, {k.data(wide)}, narrow);
+        k.keep(packed);
+        k.keep(k.b().create(Opcode::kE2m1Unpack, {packed}, wide.with_scalar(Scalar::kF16)));
+      }
+    }
+  };
   all["printf"] = [](OpKernel& k) {
     const ir::StringId format = k.kernel().intern("%d %u \"%lld\" %5.2f %llu %c\n");
     std::vector<ValueId> values;
@@ -545,6 +569,8 @@ bool has_recipe(Opcode opcode) {
     case Opcode::kWgmma:
     case Opcode::kWgmmaCommit:
     case Opcode::kWgmmaWait:
+    case Opcode::kE2m1Pack:
+    case Opcode::kE2m1Unpack:
       return true;
     default:
       return false;
@@ -574,6 +600,8 @@ int variants_of(const ir::OpInfo& row) {
 }
 
 bool is_exact_conversion(Scalar from, Scalar to) {
+  if (to == Scalar::kE8M0) return from != Scalar::kF32;
+  if (ir::info(to).storage_only) return true;
   if (is_float(from)) return !(is_integer(to) || (from == Scalar::kF64 && to == Scalar::kF32));
   return !(to == Scalar::kF32 || (to == Scalar::kF64 && ir::info(from).bits == 64));
 }
@@ -661,6 +689,10 @@ std::vector<Case> cases_for(const ir::Target& target) {
              {Type::of(scalar), Type::vector(scalar, 2), Type::fragment(scalar, 3)}) {
           if (!has_type && !type.is_scalar()) continue;
           for (int axis = 0; axis < variants_of(row); ++axis) {
+            // A magnitude goes up or toward zero, and to nearest as well as down it does not.
+            if (opcode == Opcode::kConvertRounded && scalar == Scalar::kE8M0 && axis % 2 == 0) {
+              continue;
+            }
             cases.push_back({absl::StrCat(mnemonic, "_", ir::info(scalar).name, "_",
                                           converts ? ir::info(from).name : "", "_",
                                           static_cast<int>(type.kind), "_", axis),

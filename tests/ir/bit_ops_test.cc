@@ -121,6 +121,25 @@ TEST(BitOps, FunnelShifts) {
   }
 }
 
+// A shift bit by bit, 32 times at most.
+TEST(BitOps, ClampedFunnelShifts) {
+  for (const Scalar s : {Scalar::kI32, Scalar::kU32}) {
+    const Columns columns = with_words(pairs(interesting_integers(s)));
+    expect_all(Opcode::kFunnelShlClamp, {s, s, Scalar::kU32}, columns,
+               [](Scalar, const std::vector<uint64_t>& o) {
+                 uint64_t both = o[1] << 32 | o[0];
+                 for (uint64_t i = 0; i < o[2] && i < 32; ++i) both <<= 1;
+                 return both >> 32;
+               });
+    expect_all(Opcode::kFunnelShrClamp, {s, s, Scalar::kU32}, columns,
+               [](Scalar, const std::vector<uint64_t>& o) {
+                 uint64_t both = o[1] << 32 | o[0];
+                 for (uint64_t i = 0; i < o[2] && i < 32; ++i) both >>= 1;
+                 return both & 0xFFFFFFFF;
+               });
+  }
+}
+
 TEST(BitOps, BytePermutations) {
   const Scalar s = Scalar::kU32;
   expect_all(Opcode::kPrmt, {s, s, s}, with_words(pairs(interesting_integers(s))),
@@ -150,6 +169,30 @@ TEST(BitOps, DotProductsOfBytes) {
                  }
                  return static_cast<uint64_t>(sum) & 0xFFFFFFFF;
                });
+  }
+}
+
+// A sum of a half's bits' products with a byte.
+uint64_t dot_of_halves(Scalar t, const std::vector<uint64_t>& o, int first_byte) {
+  uint64_t sum = o[2];
+  for (int i = 0; i < 2; ++i) {
+    uint64_t factor = byte_of(o[1], first_byte + i);
+    if (is_signed(t) && factor >= 128) factor -= 256;
+    for (int n = 0; n < 16; ++n) {
+      const bool counts_down = is_signed(t) && n == 15;
+      if (bit(o[0], 16 * i + n) != 0) sum += counts_down ? 0 - (factor << n) : factor << n;
+    }
+  }
+  return sum & 0xFFFFFFFF;
+}
+
+TEST(BitOps, DotProductsOfHalves) {
+  for (const Scalar s : {Scalar::kI32, Scalar::kU32}) {
+    const Columns columns = with_words(pairs(interesting_integers(s)));
+    expect_all(Opcode::kDp2aLo, {s, s, s}, columns,
+               [](Scalar t, const std::vector<uint64_t>& o) { return dot_of_halves(t, o, 0); });
+    expect_all(Opcode::kDp2aHi, {s, s, s}, columns,
+               [](Scalar t, const std::vector<uint64_t>& o) { return dot_of_halves(t, o, 2); });
   }
 }
 

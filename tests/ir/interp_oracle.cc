@@ -31,6 +31,8 @@ Format format_of(Scalar scalar) {
       return {24, -126, 127};
     case Scalar::kF64:
       return {53, -1022, 1023};
+    case Scalar::kE8M0:  // has no sign: narrow_float_test.cc
+    case Scalar::kE2M1X2:
     case Scalar::kNone:
     case Scalar::kBool:
     case Scalar::kI8:

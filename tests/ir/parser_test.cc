@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
          "9223372036854775807"},
         {"UnknownTarget", "kernel @k() target(sm_70) {}",
          "1:20: unknown target 'sm_70'; there are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, "
-         "sm_100a, sm_103, sm_110, sm_120"},
+         "sm_100a, sm_103, sm_103a, sm_110, sm_110a, sm_120, sm_120a"},
         {"EmptyBlock", "kernel @k() block(0, 1, 1) {}",
          "1:19: '0' is out of range for extent: it goes from 1 to 2147483647"},
         {"UnknownFact", "kernel @k(%n: i32) facts(%n aligned 4) {}",

@@ -214,7 +214,8 @@ store %x, %f, %n
 store %x, %f, %n
 })",
          "2: a memory access moves 1, 2, 4, 8 or 16 elements and at most 16 bytes on sm_90, not 8 "
-         "x f32; access it in parts"},
+         "x f32; access it in parts, or compile the kernel for sm_100, the first that moves 32 "
+         "bytes"},
     }),
     mistake_name);
 

@@ -112,6 +112,19 @@ TEST(FromCudaArithmetic, Conversions) {
   expect_compiles(kernel, {tensor({kAny}), scalar(), scalar(), scalar()});
 }
 
+TEST(FromCudaArithmetic, FloatsOfBlackwell) {
+  const auto kernel = define_kernel("narrow(out, x)", [](Tensor<half, 1> out, Float x) {
+    // <page>
+    Float8E8M0 scale = cast<float8_e8m0>(x);
+    use(cast<float8_e8m0>(x, Rounding::zero));
+    Float4E2M1x2 pair = pack_e2m1(Vec<float, 2>(x, x));
+    Vec<half, 2> numbers = unpack_e2m1(pair);
+    // </page>
+    out(0) = numbers[0] * cast<half>(scale);
+  });
+  expect_compiles(kernel, {tensor({kAny}), scalar()}, "sm_100a");
+}
+
 TEST(FromCudaArithmetic, Integers) {
   const auto kernel =
       define_kernel("integers(out, a, b, c, i, k)",
@@ -124,6 +137,12 @@ TEST(FromCudaArithmetic, Integers) {
                       use(byte_perm(a, b, 0x5140));
                       use(funnelshift_l(a, b, 7));
                       use(funnelshift_r(a, b, 7));
+                      use(funnelshift_lc(a, b, c));
+                      use(funnelshift_rc(a, b, c));
+                      use(dp2a_lo(i, k, i));
+                      use(dp2a_hi(a, b, c));
+                      use(hadd(i, k));
+                      use(rhadd(a, b));
                       use(dp4a(i, k, i));
                       use(dp4a(a, b, c));
                       use(mulhi(a, b));

@@ -14,12 +14,13 @@ void use(const X&) {}
 
 // To machine code where there is an assembler.
 template <class... P>
-void expect_compiles(const Kernel<P...>& kernel, const Signature& signature) {
+void expect_compiles(const Kernel<P...>& kernel, const Signature& signature,
+                     const char* target = "sm_90a") {
   const bool assemble = codegen::find_tool(codegen::Tool::kPtxas).ok();
   const auto compiled =
       kernel.compile(signature, CompileOptions{.block = {256, 1, 1},
                                                .cluster = {2, 1, 1},
-                                               .target = "sm_90a",
+                                               .target = target,
                                                .stage = assemble ? Stage::kCubin : Stage::kPtx});
   EXPECT_THAT(compiled, IsOk());
 }

@@ -115,8 +115,10 @@ TEST(FromCudaDevice, Warps) {
 TEST(FromCudaDevice, AtomicsAndFences) {
   const auto kernel = define_kernel("atomics(x, n, w)", [](Floats x, Ints n, Words w) {
     Shared<int32_t> s(32);
+    Vec<float, 4> quad(Float(1.0f));
     // <page>
     atomic_add(x(0), 1.0f);
+    Vec<float, 4> sums = atomic_add(x.vec<4>(0), quad);
     Int old = atomic_add(n(0), 1);
     atomic_add(n(0), -old);
     atomic_min(n(0), 3);
@@ -139,6 +141,7 @@ TEST(FromCudaDevice, AtomicsAndFences) {
     memory_fence(MemoryScope::block);
     memory_fence(MemoryScope::system);
     // </page>
+    use(sums);
   });
   expect_compiles(kernel, {kAligned, kAligned, kAligned});
 }

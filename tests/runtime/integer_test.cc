@@ -165,6 +165,54 @@ TYPED_TEST(IntegerTest, Arithmetic) {
       });
 }
 
+TYPED_TEST(IntegerTest, Averages) {
+  using T = TypeParam;
+  using V = Value<T>;
+  __extension__ using Wide = __int128;
+  expect_same<T, T>(
+      "hadd_", [](V a, V b, V) { return hadd(a, b); },
+      [](T a, T b, T) { return static_cast<T>((Wide{a} + Wide{b}) >> 1); });
+  expect_same<T, T>(
+      "rhadd_", [](V a, V b, V) { return rhadd(a, b); },
+      [](T a, T b, T) { return static_cast<T>((Wide{a} + Wide{b} + 1) >> 1); });
+}
+
+TEST(WordTest, ClampedFunnelsAndDotProductsOfHalves) {
+  using U = uint32_t;
+  // Counts around 32 too.
+  expect_same<U, U>(
+      "shift_lc", [](UInt a, UInt b, UInt c) { return funnelshift_lc(a, b, c % 40u); },
+      [](U a, U b, U c) {
+        const uint64_t both = uint64_t{b} << 32 | a;
+        return static_cast<U>((both << std::min(c % 40, 32u)) >> 32);
+      });
+  expect_same<U, U>(
+      "shift_rc", [](UInt a, UInt b, UInt c) { return funnelshift_rc(a, b, c); },
+      [](U a, U b, U c) { return static_cast<U>((uint64_t{b} << 32 | a) >> std::min(c, 32u)); });
+  const auto product = [](auto half, auto byte) {
+    return static_cast<U>(static_cast<int64_t>(half) * static_cast<int64_t>(byte));
+  };
+  expect_same<int32_t, int32_t>(
+      "dp2a", [](Int a, Int b, Int c) { return dp2a_lo(a, b, c) ^ dp2a_hi(b, a, c); },
+      [&](int32_t a, int32_t b, int32_t c) {
+        const auto dot = [&](int32_t halves, int32_t bytes) {
+          return static_cast<U>(c) +
+                 product(static_cast<int16_t>(halves), static_cast<int8_t>(bytes)) +
+                 product(static_cast<int16_t>(halves >> 16), static_cast<int8_t>(bytes >> 8));
+        };
+        return static_cast<int32_t>(dot(a, b) ^ dot(b, a >> 16));
+      });
+  expect_same<U, U>(
+      "dp2a_unsigned", [](UInt a, UInt b, UInt c) { return dp2a_lo(a, b, c) ^ dp2a_hi(b, a, c); },
+      [&](U a, U b, U c) {
+        const auto dot = [&](U halves, U bytes) {
+          return c + product(static_cast<uint16_t>(halves), static_cast<uint8_t>(bytes)) +
+                 product(static_cast<uint16_t>(halves >> 16), static_cast<uint8_t>(bytes >> 8));
+        };
+        return dot(a, b) ^ dot(b, a >> 16);
+      });
+}
+
 TEST(WordTest, WideProductsAndCarries) {
   expect_same<int32_t, int64_t>(
       "mad", [](Int a, Int b, Int c) { return mad_wide(a, b, cast<int64_t>(c)); },

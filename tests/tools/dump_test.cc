@@ -216,7 +216,7 @@ TEST(DumpTest, AnswersMisuseWithOneLine) {
   expect_misused(dump({"--stage", ""}), "--stage: is empty; it takes STAGE");
   expect_misused(dump({"--arch", "sm_12"}),
                  "unknown target 'sm_12'; there are sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, "
-                 "sm_100a, sm_103, sm_110, sm_120");
+                 "sm_100a, sm_103, sm_103a, sm_110, sm_110a, sm_120, sm_120a");
   expect_misused(dump({"--passes", "fold,cs"}),
                  "unknown pass 'cs' in pipeline 'fold,cs'; did you mean 'cse'?");
   expect_misused(dump({"--passes", "fold,,cse"}),

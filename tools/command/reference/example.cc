@@ -137,10 +137,15 @@ absl::StatusOr<OpExample> example_of(Opcode opcode) {
     return absl::UnimplementedError(
         absl::StrCat("'", row.mnemonic, "' has no example; fix: give it a line in examples.def"));
   }
+  // Hopper where it has the op, else the first that does.
+  const ir::Target& usual = ir::default_target();
+  const Scalar t = usual_type(row);
+  const ir::Target& target =
+      supports(usual, row.targets, t) ? usual : *first_supporting(row.targets, t);
   // A kernel has an effect.
   const std::string kernel_text =
       absl::StrCat("kernel @k(", text->params, ", %end: view<i32, global, 1> [?] strides [1]) ",
-                   "block(128, 1, 1) cluster(2, 1, 1) target(sm_90a) {\n", text->body,
+                   "block(128, 1, 1) cluster(2, 1, 1) target(", target.name, ") {\n", text->body,
                    "store %end, %i, %i\n}\n");
   const auto wrong = [&](absl::string_view why) {
     return absl::InternalError(
