@@ -176,6 +176,37 @@ TEST(BulkCopy, TilesAreFreeOnceTheyAreRead) {
   for (int i = 0; i < kTile * kTiles; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], i * 3);
 }
 
+TEST(BulkCopy, BecomesItsInstructions) {
+  const auto kernel = define_kernel("k", [](Tensor<const float, 1> x, Tensor<float, 1> y) {
+    const Shared<float> tile(64);
+    const Mbarrier full(1);
+    const Mbarrier theirs(map_shared(full.words(), 1));
+    bulk_load(tile.at(0), x.with(L2Evict::first).at(0), 64, full, 0, Multicast(0b11));
+    bulk_copy(map_shared(tile, 1).at(0), tile.at(0), 64, theirs, 0);
+    full.wait(0, 0u);
+    bulk_add(y.at(0), tile.at(0), 64);
+    bulk_wait_read(2);
+    copy_async_if<4>(y.shape(0) > 4, tile.at(0), x.at(0));
+  });
+  const auto compiled = kernel.compile(
+      Signature{tensor({64}).aligned(16), tensor({kAny})},
+      CompileOptions{
+          .block = {32, 1, 1}, .cluster = {2, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
+  ASSERT_THAT(compiled, IsOk());
+  for (const char* line : {
+           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+           ".L2::cache_hint [",
+           "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [",
+           "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 ",
+           "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [",
+           "cp.async.bulk.wait_group.read 2;",
+           "cp.async.cg.shared.global [heddle_shared], [",
+           "selp.b32 ",
+       }) {
+    EXPECT_THAT(compiled->ptx(), HasSubstr(line));
+  }
+}
+
 TEST(BulkCopy, MistakesAreReported) {
   if (test_device_name() != "interp") GTEST_SKIP() << "checks are the interpreter's";
   const auto message = [](auto body) {
