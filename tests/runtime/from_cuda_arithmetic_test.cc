@@ -70,6 +70,7 @@ TEST(FromCudaArithmetic, Floats) {
                                       use(sqrt(x, Rounding::zero));
                                       use(rcp(x, Rounding::up));
                                       use(add(mul(x, y, Rounding::nearest), z, Rounding::nearest));
+                                      FlushSubnormals flush;
                                       // </page>
                                       out(0) = s + c + sp + cp;
                                     });

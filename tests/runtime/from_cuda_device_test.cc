@@ -59,6 +59,7 @@ TEST(FromCudaDevice, Control) {
     for (Int k : range(i, n, block_dim.x)) sum += x(k);
     Float total = For(range(n), Float(0), [&](Int k, Float acc) { return acc + x(k); });
     for (int k = 0; k < 4; ++k) sum += x(k);
+    for (Int k : range(n).unroll(4)) sum += x(k);
 
     Var<int32_t> v(1);
     While([&] { return v < n; }, [&] { v *= 2; });
@@ -73,10 +74,15 @@ TEST(FromCudaDevice, Control) {
       v += k;
     }
     Switch(y(i), Case(0, [&] { v = 1; }), Case({1, 2}, [&] { v = 2; }), Default([&] { v = 3; }));
+    If(unlikely(x(i) < 0), [&] { v = 0; });
+    assume(n > 0);
+    If(n < 0, [] { unreachable(); });
+    Int small = assume_range(n, 0, 1023);
+    Int even = assume_divisible(n, 2);
     Bool both = (i < n) && (n > 0);
     if (bias) sum += 1.0f;
     // </page>
-    y(i) = cast<int>(sum + root + total) + v + sign + cast<int>(both);
+    y(i) = cast<int>(sum + root + total) + v + sign + cast<int>(both) + small + even;
   });
   expect_compiles(kernel, {kAligned, kAligned, scalar()});
 }
@@ -147,14 +153,19 @@ TEST(FromCudaDevice, AtomicsAndFences) {
 }
 
 TEST(FromCudaDevice, Memory) {
-  const auto kernel =
-      define_kernel("memory(x, y, p)", [](Tensor<const float, 1> x, Floats y, Pointer<float> p) {
+  const auto kernel = define_kernel(
+      "memory(x, y, p, rows)",
+      [](Tensor<const float, 1> x, Floats y, Pointer<float> p, Tensor<const uint64_t, 1> rows) {
         Shared<float> s(256);
         const Int i = thread_idx.x;
+        const int k = 1;
         const Float v = x(i);
         // <page>
         use(x(i));
         use(p[i]);
+        use(pointer<const float>(rows(i))[k]);
+        use(address_of(x.at(i)));
+        use(cast<uint32_t>(address_of(s.at(i))));
         y(i) = v;
         y(i) += v;
         use(x.with(Cache::streaming)(i));
@@ -180,7 +191,7 @@ TEST(FromCudaDevice, Memory) {
         // </page>
         p(i) = seen;
       });
-  expect_compiles(kernel, {kAligned, kAligned, pointer()});
+  expect_compiles(kernel, {kAligned, kAligned, pointer(), tensor({kAny})});
 }
 
 TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
