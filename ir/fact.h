@@ -13,7 +13,7 @@
 namespace heddle::ir {
 
 enum class FactKind : uint8_t {
-  kAlignment,      // bytes that divide the base address, a power of two up to 16; unknown: 1
+  kAlignment,      // power of two up to 32 that divides the base address in bytes; unknown: 1
   kExtentDivisor,  // power of two up to 16 that divides the extent of mode `dim`; unknown: 1
   kStrideDivisor,  // power of two up to 16 that divides the stride of mode `dim`; unknown: 1
   kUnitStride,     // 1 where the stride of mode `dim` is 1; unknown: 0

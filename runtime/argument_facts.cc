@@ -14,14 +14,14 @@ namespace {
 using ir::Fact;
 using ir::FactKind;
 
-constexpr int64_t kLargestLevel = 16;
+// Of divisors; and of addresses, by the widest access of any target.
+constexpr int64_t kLargestLevel = 16, kWidestAccess = 32;
 constexpr int64_t kMax31 = std::numeric_limits<int32_t>::max();
 
-// The largest power of two up to 16 that divides a number; everything divides 0.
-int64_t level(uint64_t number) {
+// The largest power of two up to `most` that divides a number; everything divides 0.
+int64_t level(uint64_t number, int64_t most = kLargestLevel) {
   const uint64_t power = number & (~number + 1);
-  return power == 0 ? kLargestLevel
-                    : static_cast<int64_t>(std::min<uint64_t>(power, kLargestLevel));
+  return power == 0 ? most : static_cast<int64_t>(std::min(power, static_cast<uint64_t>(most)));
 }
 
 bool may_overlap(const Argument& a, const Argument& b) {
@@ -36,11 +36,12 @@ bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Argumen
   return false;
 }
 
-inline int64_t value_of(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+inline int64_t value_of(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments,
+                        int64_t widest_access) {
   const Argument& argument = arguments[fact.param];
   switch (fact.kind) {
     case FactKind::kAlignment:
-      return level(argument.bits);
+      return level(argument.bits, widest_access);
     case FactKind::kExtentDivisor:
       return level(static_cast<uint64_t>(argument.extents[fact.dim]));
     case FactKind::kStrideDivisor:
@@ -62,18 +63,21 @@ inline int64_t value_of(Fact fact, absl::Span<const ir::ParamInfo> params, Argum
 }  // namespace
 
 int64_t fact_value(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
-  return value_of(fact, params, arguments);
+  return value_of(fact, params, arguments, kWidestAccess);
 }
 
 bool match_exactly(absl::Span<const ir::Guard> guards, absl::Span<const ir::ParamInfo> params,
                    Arguments arguments) {
   for (const ir::Guard& guard : guards) {
-    if (value_of(guard.fact, params, arguments) != guard.value) return false;
+    // Code of narrower accesses does not ask for more.
+    const int64_t widest_access = std::max(kLargestLevel, guard.value);
+    if (value_of(guard.fact, params, arguments, widest_access) != guard.value) return false;
   }
   return true;
 }
 
-std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Arguments arguments,
+                                 int widest_access) {
   std::vector<ir::Guard> facts;
   for (int param = 0; param < static_cast<int>(params.size()); ++param) {
     if (!params[param].type.is_view()) continue;
@@ -85,7 +89,7 @@ std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Argumen
       for (int dim = 0; dim < dims; ++dim) {
         const Fact fact{static_cast<FactKind>(kind), static_cast<uint16_t>(param),
                         static_cast<uint8_t>(dim)};
-        facts.push_back({fact, fact_value(fact, params, arguments)});
+        facts.push_back({fact, value_of(fact, params, arguments, widest_access)});
       }
     }
   }

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "heddle/ir/target.h"
+
 namespace heddle::runtime {
 namespace {
 
@@ -27,7 +29,10 @@ absl::StatusOr<std::unique_ptr<Executable>> compile_for(const ir::KernelSource& 
   options.block = to_ir(config.block);
   options.cluster = to_ir(config.cluster);
   ir::Specialization specialization;
-  specialization.facts = all_facts(source.params(), arguments);
+  const ir::Target* const target = ir::find_target(options.target);
+  specialization.facts =
+      all_facts(source.params(), arguments,
+                (target != nullptr ? *target : ir::default_target()).max_access_bytes);
   std::shared_ptr<const Compilation> partial;
   absl::StatusOr<std::shared_ptr<const Compilation>> compilation =
       compile_source(source, std::move(specialization), options, &partial);

@@ -21,7 +21,7 @@ struct ArgumentSpec {
   std::vector<int64_t> extents;        // elements, or kAny
   std::vector<int64_t> given_strides;  // elements, or kAny; empty: contiguous in `stride_order`
   std::vector<int> stride_order;       // 0 for the fastest mode; empty: row-major
-  int64_t alignment = 1;               // bytes, a power of two; above 16 counts as 16
+  int64_t alignment = 1;               // bytes, a power of two; above 32 counts as 32
   int64_t stride_divisor = 1;          // of the strides that the launch decides
   bool large = false;                  // offsets or extents may pass 2^31
   bool alone = false;                  // shares no memory with an argument that the kernel writes

@@ -102,9 +102,9 @@ absl::Status check_spec(const ArgumentSpec& spec, const ir::ParamInfo& param,
   return check_promises(spec, param, what);
 }
 
-int64_t to_level(int64_t divisor) {
+int64_t to_level(int64_t divisor, int64_t most = 16) {
   if (divisor <= 1) return 1;
-  return std::min<int64_t>(16, divisor & -divisor);
+  return std::min(most, divisor & -divisor);
 }
 
 // The facts that a signature promises of one argument.
@@ -115,7 +115,7 @@ void add_facts(const ArgumentSpec& spec, const ir::ParamInfo& param, int index,
         {{kind, static_cast<uint16_t>(index), static_cast<uint8_t>(dim)}, value});
   };
   const int64_t own = ir::bytes_of(param.type.scalar);
-  fact(ir::FactKind::kAlignment, 0, std::max(to_level(own), to_level(spec.alignment)));
+  fact(ir::FactKind::kAlignment, 0, std::max(to_level(own), to_level(spec.alignment, 32)));
   fact(ir::FactKind::kNoOverlap, 0, spec.alone ? 1 : 0);
   if (param.unbounded) return;
   fact(ir::FactKind::kFits32, 0, spec.large ? 0 : 1);

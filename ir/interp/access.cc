@@ -423,15 +423,21 @@ void update(const Instr* instr, const Warp& warp, Mask mask, const Addresses& ad
   T* d = warp.reg<T>(instr->dst);
   const T* c = warp.reg<T>(instr->c);
   const T* compare = access.compare == kNone ? nullptr : warp.reg<T>(access.compare);
-  for_each_lane(mask, [&](int l) {
-    const T old = load_from<T>(addresses.at[l]);
-    if (compare == nullptr) {
-      store_to<T>(addresses.at[l], static_cast<T>(access.step(old, c[l])));
-    } else if (old == compare[l]) {
-      store_to<T>(addresses.at[l], c[l]);
-    }
-    d[l] = old;  // last: an operand may end here and leave its register to the result
-  });
+  // Element after element, each of which is an atomic of its own.
+  for (uint32_t e = 0; e < instr->count; ++e) {
+    const uint32_t first = e * kLanes;
+    for_each_lane(mask, [&](int l) {
+      const uint32_t i = first + static_cast<uint32_t>(l);
+      const uint64_t at = addresses.at[l] + e * sizeof(T);
+      const T old = load_from<T>(at);
+      if (compare == nullptr) {
+        store_to<T>(at, static_cast<T>(access.step(old, c[i])));
+      } else if (old == compare[i]) {
+        store_to<T>(at, c[i]);
+      }
+      d[i] = old;  // last: an operand may end here and leave its register to the result
+    });
+  }
 }
 
 template <class MemoryKind, class T, class Offset>
@@ -444,7 +450,7 @@ const Instr* run_atomic(const Instr* instr, Warp& warp) {
     if (legal_lanes<MemoryKind>(instr, warp, access, warp.mask, addresses, &lanes)) {
       return warp.suspend(WarpState::kStopped, instr);
     }
-    if (lanes != warp.mask) std::fill_n(warp.reg<T>(instr->dst), kLanes, T{});
+    if (lanes != warp.mask) std::fill_n(warp.reg<T>(instr->dst), instr->count * kLanes, T{});
   }
   update<T>(instr, warp, lanes, addresses, access);
   return instr + 1;

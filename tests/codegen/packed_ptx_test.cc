@@ -3,6 +3,8 @@
 #include "absl/strings/str_replace.h"
 #include "codegen/ptx_testing.h"
 #include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/codegen/disassemble.h"
 
 namespace heddle::codegen {
 namespace {
@@ -14,9 +16,9 @@ using testing::Not;
 // The PTX of a body that has %x, a view of such elements, and %t, the thread's number.
 std::string ptx_for(absl::string_view target, absl::string_view scalar, absl::string_view body) {
   return ptx_of(kernel_from(absl::StrCat(
-                    "kernel @k(%x: view<", scalar, ", global, 1> [?] strides [1]) target(", target,
-                    ") block(64, 1, 1) {\n%t = thread_idx {axis = x} : i32\n%z = const 0 : i32\n",
-                    body, "}")),
+                    "kernel @k(%x: view<", scalar,
+                    ", global, 1> [?] strides [1]) block(64, 1, 1) target(", target,
+                    ") {\n%t = thread_idx {axis = x} : i32\n%z = const 0 : i32\n", body, "}")),
                 {.line_info = false})
       .text;
 }
@@ -113,13 +115,18 @@ TEST(PackedFloats, LeaveTheLastOfAnOddNumberAlone) {
 // What ptxas makes of it: packed arithmetic, and nothing fused.
 TEST(PackedFloats, StayWhatTheyAreInMachineCode) {
   HEDDLE_NEEDS_TOOL(kPtxas);
-  PtxBatch batch;
-  batch.add(ptx_of(kernel_from(
-      "kernel @k(%x: view<f32, global, 1> [?] strides [1]) target(sm_100) block(64, 1, 1) {\n"
+  const PtxModule module = ptx_of(kernel_from(
+      "kernel @k(%x: view<f32, global, 1> [?] strides [1]) block(64, 1, 1) target(sm_100) {\n"
       "%t = thread_idx {axis = x} : i32\n%v = load %x, %t : vec<f32, 4>\n"
-      "%m = mul %v, %v : vec<f32, 4>\n%s = add %m, %v : vec<f32, 4>\n"
-      "%f = fma %s, %v, %s : vec<f32, 4>\nstore %x, %f, %t\n}")));
-  EXPECT_TRUE(assemble_for(batch.text(), "sm_100", batch.entries(), 1).ok());
+      "%m = mul %v, %v : vec<f32, 4>\n%s = add %m, %v : vec<f32, 4>\nstore %x, %s, %t\n}"));
+  const auto assembly = assemble_for(module.text, "sm_100", {module.entry});
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  const absl::StatusOr<std::string> listing = disassemble(assembly->cubin);
+  ASSERT_TRUE(listing.ok()) << listing.status();
+  auto counts = count_opcodes(sass_opcodes(*listing));
+  EXPECT_EQ(counts["FADD2"], 2) << *listing;
+  EXPECT_EQ(counts["FFMA2"] + counts["FFMA"], 0) << *listing;
 }
 
 TEST(VectorAtomics, AreOneInstruction) {

@@ -131,7 +131,7 @@ TEST(PowersOfTwo, DoNotSkipATypeThatLacksThem) {
     absl::StatusOr<Kernel> kernel =
         parse(absl::StrCat(
                   "kernel @k(%x: view<e8m0, global, 1> [?] strides [1], %y: view<f32, global, 1> "
-                  "[?] strides [1], %n: i32) target(sm_100a) block(32, 1, 1) {\n"
+                  "[?] strides [1], %n: i32) block(32, 1, 1) target(sm_100a) {\n"
                   "%a = load %x, %n : e8m0\n%b = convert %a : ",
                   middle, "\n%c = convert %b : f32\nstore %y, %c, %n\n}"),
               "k.ir");
@@ -195,7 +195,7 @@ TEST(PairsOfE2m1, AreTestedWhereTheyAreTakenApart) {
 
 TEST(NarrowFloats, NeedATargetThatHasThem) {
   const auto mistakes = [](absl::string_view target, absl::string_view body) {
-    return mistakes_of(with_body(body, absl::StrCat("target(", target, ") block(32, 1, 1)")));
+    return mistakes_of(with_body(body, absl::StrCat("block(32, 1, 1) target(", target, ")")));
   };
   constexpr char kPower[] = "%a = convert %f : e8m0";
   constexpr char kRounded[] = "%a = convert.rounded %f {rounding = zero} : e8m0";
@@ -218,7 +218,7 @@ TEST(NarrowFloats, NeedATargetThatHasThem) {
 
 TEST(NarrowFloats, AreRefusedWhereTheyDoNotFit) {
   const auto mistakes = [](absl::string_view body) {
-    return mistakes_of(with_body(body, "target(sm_100a) block(32, 1, 1)"));
+    return mistakes_of(with_body(body, "block(32, 1, 1) target(sm_100a)"));
   };
   EXPECT_EQ(mistakes("%a = convert %f : e2m1x2"),
             "2: no GPU has 'convert' for e2m1x2; use e2m1.pack and e2m1.unpack");

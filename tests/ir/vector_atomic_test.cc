@@ -70,12 +70,13 @@ TEST(VectorAtomics, WantTheWholeVectorAligned) {
 std::string mistakes(absl::string_view target, absl::string_view op, absl::string_view scalar,
                      int count, bool shared) {
   const std::string where = shared ? "%s" : "%x";
-  return mistakes_of(
-      absl::StrCat("kernel @k(%x: view<", scalar, ", global, 1> [?] strides [1], %n: i32) target(",
-                   target, ") block(32, 1, 1) {\n%s = shared {extents = [64]} : view<", scalar,
-                   ", shared, 1>\n%v = load ", where, ", %n : vec<", scalar, ", ", count,
-                   ">\n%a = atomic ", where, ", %v, %n {op = ", op, "} : vec<", scalar, ", ", count,
-                   ">\nstore ", where, ", %a, %n\nstore %x, %v, %n\n}\n"));
+  return mistakes_of(absl::StrCat(
+      "kernel @k(%x: view<", scalar,
+      ", global, 1> [?] strides [1], %n: i32) block(32, 1, 1) "
+      "target(",
+      target, ") {\n%s = shared {extents = [64]} : view<", scalar, ", shared, 1>\n%v = load ",
+      where, ", %n : vec<", scalar, ", ", count, ">\n%a = atomic ", where, ", %v, %n {op = ", op,
+      "} : vec<", scalar, ", ", count, ">\nstore ", where, ", %a, %n\nstore %x, %v, %n\n}\n"));
 }
 
 TEST(VectorAtomics, AreThereForSomeTypesOnSomeTargets) {

@@ -11,6 +11,7 @@
 namespace heddle {
 namespace {
 
+const ArgumentSpec kAligned = tensor({kAny}).aligned(16);
 constexpr int kThreads = 32, kEach = 4, kCount = kThreads * kEach;
 
 // Blocks of four numbers, in four bits each, and a power of two that scales them.
@@ -50,7 +51,7 @@ TEST(Narrow, QuantizesBlocks) {
   const Buffer scales = device.allocate(kThreads).value();
   const Buffer y = device.allocate(kCount * sizeof(float)).value();
   const auto compiled = quantizer().compile(
-      Signature{tensor({kAny}), tensor({kAny}), tensor({kAny}), tensor({kAny})},
+      Signature{kAligned, kAligned, kAligned, kAligned},
       CompileOptions{.block = {kThreads, 1, 1}, .target = "sm_100a", .stage = Stage::kPtx});
   ASSERT_THAT(compiled, IsOk());
   EXPECT_THAT(compiled->ptx(), testing::HasSubstr("cvt.rn.satfinite.e2m1x2.f32"));
@@ -114,7 +115,7 @@ TEST(Narrow, ScalarsVectorsAndFragmentsConvert) {
                       y(2) = select(x(0) > 0.0f, one, pairs[0]);
                     });
   const auto compiled =
-      kernel.compile(Signature{tensor({kAny}), tensor({kAny}), tensor({kAny})},
+      kernel.compile(Signature{kAligned, kAligned, kAligned},
                      CompileOptions{.block = {1, 1, 1}, .target = "sm_120a", .stage = Stage::kPtx});
   ASSERT_THAT(compiled, IsOk());
   if (on_gpu()) return;

@@ -13,6 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
+const ArgumentSpec kAligned = tensor({kAny}).aligned(16);
 constexpr int kBlocks = 4, kThreads = 64, kAll = kBlocks * kThreads;
 
 // Every thread adds 1 to each element, up to numbers that all types hold.
@@ -87,7 +88,7 @@ TEST(VectorAtomics, AddToPairsInSharedMemory) {
 TEST(VectorAtomics, NameWhatLacksThemAtTheLine) {
   const auto compile = [](const auto& kernel, const char* target) {
     return kernel
-        .compile(Signature{tensor({kAny})},
+        .compile(Signature{kAligned},
                  CompileOptions{.block = {32, 1, 1}, .target = target, .stage = Stage::kPtx})
         .status();
   };
@@ -102,6 +103,46 @@ TEST(VectorAtomics, NameWhatLacksThemAtTheLine) {
   EXPECT_THAT(compile(doubles, "sm_90a"),
               Fails(absl::StatusCode::kInvalidArgument,
                     "packed_test.cc:", "no GPU has atomic add of vec<f64, 2>"));
+}
+
+// Blackwell moves 32 bytes at once.
+TEST(WideVectors, AreOneAccessWhereTheTargetHasIt) {
+  const auto kernel = define_kernel("wide(x, y)", [](Tensor<const float, 1> x, Tensor<float, 1> y) {
+    const Int i = (block_idx.x * kThreads + thread_idx.x) * 8;
+    y.vec<8>(i) = x.vec<8>(i) * 2.0f;
+  });
+  const auto compile = [&](const char* target, int64_t alignment) {
+    const ArgumentSpec spec = tensor({kAny}).aligned(alignment);
+    return kernel.compile(
+        Signature{spec, spec},
+        CompileOptions{.block = {kThreads, 1, 1}, .target = target, .stage = Stage::kPtx});
+  };
+  const auto wide = compile("sm_100", 32);
+  ASSERT_THAT(wide, IsOk());
+  EXPECT_THAT(wide->ptx(), HasSubstr("ld.global.v8.b32"));
+  EXPECT_THAT(wide->ptx(), HasSubstr("st.global.v8.b32"));
+  EXPECT_THAT(wide->ptx(), HasSubstr("mul.rn.f32x2"));
+  EXPECT_THAT(compile("sm_100", 16).status(),
+              Fails(absl::StatusCode::kInvalidArgument,
+                    "packed_test.cc:", "a multiple of 32 bytes, and only 16 can be proved"));
+  EXPECT_THAT(
+      compile("sm_90a", 32).status(),
+      Fails(absl::StatusCode::kInvalidArgument, "packed_test.cc:", "at most 16 bytes on sm_90a",
+            "compile the kernel for sm_100, the first that moves 32 bytes"));
+  if (on_gpu() && test_device().info().compute_major < 10) return;
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  std::vector<float> values(8 * kAll), doubled;
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  for (const float value : values) doubled.push_back(2 * value);
+  const Buffer x = device.upload(absl::MakeConstSpan(values)).value();
+  const Buffer y = device.allocate(values.size() * sizeof(float)).value();
+  const auto launch = [&](const auto& what) {
+    return what.launch(stream, {.grid = kBlocks, .block = kThreads},
+                       as_tensor<const float>(x, {8 * kAll}), as_tensor<float>(y, {8 * kAll}));
+  };
+  ASSERT_THAT(on_gpu() ? launch(kernel) : launch(*wide), IsOk());
+  EXPECT_EQ(y.download<float>(stream).value(), doubled);
 }
 
 // Elementwise functions of packed halves, against the same one by one.
@@ -167,7 +208,7 @@ TEST(WarpReduce, OfIntegersIsRedux) {
     y(128 + lane) = warp_reduce(mixed, plus(), 16);
   });
   const auto compiled =
-      kernel.compile(Signature{tensor({kAny}), tensor({kAny})},
+      kernel.compile(Signature{kAligned, kAligned},
                      CompileOptions{.block = {32, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
   ASSERT_THAT(compiled, IsOk());
   for (const char* instruction :
