@@ -219,8 +219,7 @@ var.store %v, %f
          "2: 'bounds' is given 1 coordinate, but %c has 2 modes"},
         {"LoadsThree", R"(%a = load %x, %n : vec<f32, 3>)",
          "2: a memory access moves 1, 2, 4, 8 or 16 elements and at most 16 bytes on sm_90a, not 3 "
-         "x f32; access it in parts, or compile the kernel for sm_100, the first that moves 32 "
-         "bytes"},
+         "x f32; access it in parts"},
         {"LoadsTooMuch", R"(%a = load %x, %n : vec<f32, 8>)",
          "2: a memory access moves 1, 2, 4, 8 or 16 elements and at most 16 bytes on sm_90a, not 8 "
          "x f32; access it in parts, or compile the kernel for sm_100, the first that moves 32 "

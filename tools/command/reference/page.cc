@@ -108,6 +108,23 @@ std::string types_and_targets(const ir::OpInfo& row) {
   });
 }
 
+// The vectors that an atomic adds to at once.
+std::string vector_sums() {
+  std::vector<std::string> words;
+  for (int i = 1; i < ir::kScalarCount; ++i) {
+    for (const int count : {2, 4, 8}) {
+      const ir::Type vector = ir::Type::vector(static_cast<Scalar>(i), count);
+      const ir::VectorSum* const sum = ir::find_vector_sum(vector);
+      if (sum == nullptr) continue;
+      const absl::string_view first = ir::first_from(sum->sm).name;
+      words.push_back(absl::StrCat(
+          to_string(vector), sum->global_only ? " in global memory" : "",
+          sum->sm == ir::kTargets.front().sm ? "" : absl::StrCat(" (from ", first, " on)")));
+    }
+  }
+  return absl::StrJoin(words, ", ");
+}
+
 // Of which elements of memory the atomics are, which the columns of the table do not say.
 std::string element_types(ir::Opcode opcode) {
   std::vector<std::string> words;
@@ -132,6 +149,7 @@ std::string element_types(ir::Opcode opcode) {
       return ir::has_atomic(static_cast<ir::AtomicOp>(i), scalar, target);
     });
   }
+  if (opcode == ir::Opcode::kAtomic) words.push_back(absl::StrCat("`add` ", vector_sums()));
   return absl::StrJoin(words, "; ");
 }
 
