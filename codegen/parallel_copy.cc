@@ -7,7 +7,7 @@ namespace heddle::codegen {
 namespace {
 
 uint64_t key_of(const Operand& reg) {
-  return reg.payload << 2 | static_cast<uint64_t>(reg.reg_class);
+  return reg.payload * kRegClassCount + static_cast<uint64_t>(reg.reg_class);
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ void expect_sums(const char* name) {
       return x.to_float();
     }
   };
-  for (const T sum : y.template download<T>(stream).value()) EXPECT_EQ(number(sum), kAll);
+  const std::vector<T> sums = y.template download<T>(stream).value();
+  for (const T sum : sums) EXPECT_EQ(number(sum), kAll);
   // Each element is an atomic of its own: every value was seen once.
   const std::vector<T> seen = old.template download<T>(stream).value();
   for (int e = 0; e < N; ++e) {
