@@ -125,6 +125,9 @@ class VecRef {
   explicit VecRef(const Access& access) : access_(access) {}
   VecRef(const VecRef&) = delete;
   void operator=(const Vec<T, N>& value) && { emit_store(access_, value.node(), access_.loc); }
+  void operator=(const VecRef& other) && {
+    emit_store(access_, Vec<T, N>(other).node(), access_.loc);
+  }
   operator Vec<T, N>() const {
     return Vec<T, N>(emit_load(access_, Vec<T, N>::type(), access_.loc));
   }

@@ -86,6 +86,8 @@ class RuleCheck {
         return check_ordered(operand_type(1), MemoryOrder::kRelease);
       case Opcode::kPrefetch:
         return require_global("prefetch");
+      case Opcode::kAssumeRange:
+        return check_assume_range();
       case Opcode::kPointer:
         return check_pointer(result_type());
       case Opcode::kAddress:
@@ -171,8 +173,6 @@ class RuleCheck {
       case Opcode::kGridDependencyWait:
       case Opcode::kGridDependencyLaunch:
       case Opcode::kSetMaxRegisters:
-      case Opcode::kAssumeRange:
-        return check_assume_range();
       case Opcode::kAssumeUniform:
       case Opcode::kExpect:
       case Opcode::kUnreachable:

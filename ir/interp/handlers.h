@@ -22,8 +22,10 @@ Handler select_handler(int bytes);
 Handler rounded_handler(Opcode opcode, Scalar scalar);
 Handler rounded_convert_handler(Scalar from, Scalar to);
 
-// --- flush.cc: d = a without subnormals, f32 ---
+// --- flush.cc: d = a without subnormals, f32; and d = c, a quotient a / b, without those that are
+// subnormal before they are rounded ---
 Handler flush_handler();
+Handler flush_quotient_handler();
 
 // --- convert.cc ---
 Handler convert_handler(Scalar from, Scalar to);

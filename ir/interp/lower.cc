@@ -333,32 +333,39 @@ void Lowering::lower_elementwise(const Op& op) {
     return unimplemented(absl::StrCat(info(op).mnemonic, " on ", to_string(type(op.operands[0]))));
   }
   const bool flushes = op.attr_or(AttrKey::kFtz, 0) != 0;
-  const auto operand = [&](size_t i) {
-    if (i >= op.operands.size()) return Operand{};
-    if (!flushes) return reg(op.operands[i]);
+  std::array<Operand, 3> operands;
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    operands[i] = reg(op.operands[i]);
+    if (!flushes) continue;
     const Type t = type(op.operands[i]);
     const Operand flushed = new_reg(t);
-    emit(flush_handler(), {.dst = flushed, .a = reg(op.operands[i]), .count = t.count});
-    return flushed;
-  };
+    emit(flush_handler(), {.dst = flushed, .a = operands[i], .count = t.count});
+    operands[i] = flushed;
+  }
   bind(op.result(), new_reg(result));
   emit(handler,
        {.dst = reg(op.result()),
-        .a = operand(0),
-        .b = operand(1),
-        .c = operand(2),
+        .a = operands[0],
+        .b = operands[1],
+        .c = operands[2],
         .count = result.count,
         .aux = static_cast<uint32_t>(rounding.value_or(0))},
        {.ops = result.count});
   if (flushes && result.scalar == Scalar::kF32) {
-    emit(flush_handler(), {.dst = reg(op.result()), .a = reg(op.result()), .count = result.count});
+    const bool quotient = op.opcode == Opcode::kDivRounded;
+    emit(quotient ? flush_quotient_handler() : flush_handler(),
+         {.dst = reg(op.result()),
+          .a = quotient ? operands[0] : reg(op.result()),
+          .b = operands[1],
+          .c = reg(op.result()),
+          .count = result.count});
   }
   if (op.opcode == Opcode::kSelect && poisoned(op.result())) {
     emit(poison_select_handler(),
          {.dst = reg(op.result()),
-          .a = operand(0),
-          .b = operand(1),
-          .c = operand(2),
+          .a = operands[0],
+          .b = operands[1],
+          .c = operands[2],
           .count = result.count,
           .aux = element_bytes(result) | poison_size(op.operands[0], 1) << 8 |
                  poison_size(op.operands[1], result.count) << 16 |
