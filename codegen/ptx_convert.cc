@@ -218,6 +218,7 @@ void Emitter::emit_e2m1_unpack(const Op& op) {
 
 void Emitter::convert(Scalar from, Scalar to, const Operand& source, const Operand& d) {
   if (to == Scalar::kBool) return convert_to_bool(from, source, d);
+  if (from == to) return move(d, source);  // what was only kept has been widened to it
   const TypeSpelling& spelling = spelling_of(to);
   if (from == Scalar::kBool) {
     out_->instruction("selp.", spelling.bits, ' ', d, ", ", one_of(to), ", 0, ", source);
