@@ -21,7 +21,7 @@ allowed() {
     dsl/internal/* | dsl/*.cc) echo dsl ir ;;
     dsl/*) echo dsl ;;
     # The typed launch joins both sides, and the umbrella shows both.
-    runtime/launch.h | runtime/heddle.h) echo runtime codegen ir dsl ;;
+    runtime/launch.h | runtime/dtype.h | runtime/heddle.h) echo runtime codegen ir dsl ;;
     runtime/*) echo runtime codegen ir ;;
     kernels/*) echo kernels dsl runtime heddle.h ;;
     tools/* | tests/*) echo dsl ir codegen runtime kernels tools tests heddle.h ;;

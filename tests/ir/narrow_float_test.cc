@@ -70,7 +70,8 @@ TEST(PowersOfTwo, AreRoundedUp) {
       const Exact value = value_of(from, values[i]);
       const uint64_t expected = power_for(value, true);
       ASSERT_EQ(got[i], expected) << info(from).name << " " << text_of(from, values[i]);
-      const auto folded = fold_scalar(Opcode::kConvert, from, Scalar::kE8M0, {{values[i]}});
+      const auto folded =
+          fold_scalar(Opcode::kConvert, from, Scalar::kE8M0, absl::MakeConstSpan(&values[i], 1));
       if (is_nan(value)) continue;  // whose bits are the device's
       ASSERT_EQ(folded, expected) << info(from).name << " " << text_of(from, values[i]);
     }
@@ -86,7 +87,9 @@ TEST(PowersOfTwo, AreExactInWiderTypes) {
     for (int i = 0; i < 256; ++i) {
       const auto at = static_cast<size_t>(i);
       const Exact value = i == 255 ? std::nan("") : power_of_two(i - 127);
-      const auto folded = fold_scalar(Opcode::kConvert, Scalar::kE8M0, to, {{bytes[at]}});
+      const uint64_t byte = bytes[at];
+      const auto folded =
+          fold_scalar(Opcode::kConvert, Scalar::kE8M0, to, absl::MakeConstSpan(&byte, 1));
       if (to == Scalar::kBool) {
         EXPECT_EQ(got[at], 1u) << i;
       } else if (to == Scalar::kI32) {
