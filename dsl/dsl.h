@@ -11,6 +11,7 @@
 #include "heddle/dsl/control.h"
 #include "heddle/dsl/debug.h"
 #include "heddle/dsl/fast_math.h"
+#include "heddle/dsl/grid.h"
 #include "heddle/dsl/inline_ptx.h"
 #include "heddle/dsl/integer.h"
 #include "heddle/dsl/kernel.h"

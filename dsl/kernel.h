@@ -34,8 +34,7 @@ struct LaunchShape {
   int shared_bytes = 0;      // dynamic shared memory, for dynamic_shared<T>()
   bool cooperative = false;  // all blocks are resident together, or the launch fails
   // May start before the kernel in front of it in the stream has ended, whose results it sees
-  // behind grid_dependency_wait() (dsl/mbarrier.h). Devices below sm_90 and the interpreter ignore
-  // it.
+  // behind grid_dependency_wait() (dsl/grid.h). Devices below sm_90 and the interpreter ignore it.
   bool programmatic = false;
 };
 
@@ -253,6 +252,18 @@ concept HasOneConstCall = requires {
   takes_const_call(&F::operator());
 };
 
+// A kernel's name: a C string, or anything with c_str(). It is copied.
+struct KernelName {
+  const char* text;
+  KernelName(const char* name) : text(name) {}  // NOLINT: converts
+  template <class String>
+  KernelName(const String& name) requires requires {
+    name.c_str();
+  }  // NOLINT: converts
+      : text(name.c_str()) {
+  }
+};
+
 template <class F, class R, class C, class... P>
 Kernel<std::remove_cvref_t<P>...> make_kernel(const char* name, F&& f, R (C::*)(P...) const,
                                               SourceLoc loc) {
@@ -271,10 +282,10 @@ Kernel<std::remove_cvref_t<P>...> make_kernel(const char* name, F&& f, R (C::*)(
 
 // A kernel from a lambda (not a generic one: its parameter types are the kernel's).
 template <class F>
-auto define_kernel(const char* name, F&& f, SourceLoc loc = SourceLoc::current()) {
+auto define_kernel(const detail::KernelName& name, F&& f, SourceLoc loc = SourceLoc::current()) {
   using Lambda = std::remove_cvref_t<F>;
   if constexpr (detail::HasOneConstCall<Lambda>) {
-    return detail::make_kernel(name, static_cast<F&&>(f), &Lambda::operator(), loc);
+    return detail::make_kernel(name.text, static_cast<F&&>(f), &Lambda::operator(), loc);
   } else {
     static_assert(detail::HasOneConstCall<Lambda>,
                   "a kernel is a lambda whose parameters have their types written out (not auto) "
@@ -284,7 +295,7 @@ auto define_kernel(const char* name, F&& f, SourceLoc loc = SourceLoc::current()
 
 // A kernel from a function, such as an instance of a template.
 template <class... P>
-Kernel<std::remove_cvref_t<P>...> define_kernel(const char* name, void (*f)(P...),
+Kernel<std::remove_cvref_t<P>...> define_kernel(const detail::KernelName& name, void (*f)(P...),
                                                 SourceLoc loc = SourceLoc::current()) {
   return define_kernel(
       name, [f](P... params) { f(params...); }, loc);

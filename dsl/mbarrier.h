@@ -1,5 +1,5 @@
-// Barriers in shared memory that count arrivals, and the bytes that copies bring (bulk.h); kernels
-// that start before the last one has ended (sm_90).
+// Barriers in shared memory that count arrivals, and the bytes that copies bring (bulk.h);
+// registers that change hands (sm_90).
 //
 //   const Mbarrier full(2);                                   // two of them
 //   Shared<float, 2> tiles({2, 1024});
@@ -70,19 +70,6 @@ inline void fence_async(SourceLoc loc = SourceLoc::current()) {
 }
 inline void fence_mbarrier_init(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kFenceMbarrierInit, loc);
-}
-
-// Between kernels of a stream, where the later one is launched with LaunchShape::programmatic: it
-// may start when all blocks of the one before have called grid_dependency_launch() or ended, and
-// sees what that one writes only behind grid_dependency_wait(), which waits until it is complete.
-// Reading that before, or writing what the other still reads, is a mistake that nothing reports.
-// A kernel that is launched as usual starts when those before are complete; both calls then do
-// nothing, and nothing in the interpreter, which runs one kernel after the other.
-inline void grid_dependency_wait(SourceLoc loc = SourceLoc::current()) {
-  detail::emit(detail::op::kGridDependencyWait, loc);
-}
-inline void grid_dependency_launch(SourceLoc loc = SourceLoc::current()) {
-  detail::emit(detail::op::kGridDependencyLaunch, loc);
 }
 
 // The warp-group's threads give up registers, or ask for more: 24 to 256, a multiple of 8.

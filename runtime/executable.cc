@@ -98,11 +98,21 @@ absl::Status Executable::launch_on_interp(const LaunchConfig& config,
         compilation_->describe(), " was compiled for a block of ", kernel.block.x, "x",
         kernel.block.y, "x", kernel.block.z, " and launched with ", to_string(config.block)));
   }
+  // What a multiprocessor's threads allow; a GPU's registers and shared memory may allow fewer.
+  const DeviceInfo& info = backend_->info();
+  const int64_t resident = info.sm_count * (info.max_threads_per_sm / config.block.volume());
+  if (config.cooperative && config.grid.volume() > resident) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(site_.describe(), " cannot launch: a cooperative grid ",
+                     to_string(config.grid), " has ", config.grid.volume(), " blocks, but only ",
+                     resident, " of them fit ", info.name, " at once"));
+  }
   const ir::interp::LaunchArgs args{
       .grid = to_ir(config.grid),
       .block = to_ir(config.block),
       .params = absl::MakeConstSpan(block, compilation_->layout.bytes),
-      .dynamic_shared_bytes = static_cast<int>(config.dynamic_shared_bytes)};
+      .dynamic_shared_bytes = static_cast<int>(config.dynamic_shared_bytes),
+      .cooperative = config.cooperative};
   return ir::interp::run(*program_, args, static_cast<InterpBackend&>(*backend_).memory());
 }
 

@@ -175,7 +175,7 @@ struct SharedMemory {
            nullptr;
   }
   void mark_written(uint64_t address, uint64_t bytes) const {
-    std::memset(block.shared_written + (address - block.shared_address()), 1, bytes);
+    std::memset(block.shared_written + (address - block.shared_address()), kWritten, bytes);
   }
 };
 
@@ -196,7 +196,7 @@ struct LocalMemory {
     return std::memchr(warp.local_written + offset(address), 0, bytes) == nullptr;
   }
   void mark_written(uint64_t address, uint64_t bytes) const {
-    std::memset(warp.local_written + offset(address), 1, bytes);
+    std::memset(warp.local_written + offset(address), kWritten, bytes);
   }
 };
 
@@ -531,6 +531,14 @@ Handler access_of(const Access& access, bool checked) {
                       : access_of<T, int32_t, false, kIsBool>(access.space, checked);
 }
 
+const Instr* run_begin_local(const Instr* instr, Warp& warp) {
+  const uint64_t* addresses = warp.reg<uint64_t>(instr->a);
+  for_each_lane(warp.mask, [&](int l) {
+    std::memset(warp.local_written + LocalMemory{warp}.offset(addresses[l]), 0, instr->aux);
+  });
+  return instr + 1;
+}
+
 template <class Offset>
 const Instr* run_address(const Instr* instr, Warp& warp) {
   compute_addresses<Offset>(instr, warp, instr->aux, warp.reg<uint64_t>(instr->dst));
@@ -586,6 +594,8 @@ Handler access_handler(const Access& access, bool checked) {
 }
 
 Handler copy_handler_async(bool checked) { return checked ? &run_checked_copy : &run_copy; }
+
+Handler begin_local_handler() { return &run_begin_local; }
 
 Handler address_handler(bool wide) { return wide ? &run_address<int64_t> : &run_address<int32_t>; }
 

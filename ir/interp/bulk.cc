@@ -27,7 +27,7 @@ struct Range {
   }
   void mark_written() const {
     if (block != nullptr) {
-      std::memset(shadow(), 1, bytes);
+      std::memset(shadow(), kWritten, bytes);
     } else {
       allocation->mark_initialized(address, bytes);
     }
@@ -76,11 +76,13 @@ class BulkCopy {
     return false;
   }
 
-  bool find_range(uint64_t address, bool global, Range* range) {
+  bool find_range(uint64_t address, bool global, uint32_t array, Range* range) {
     *range = {.address = address, .bytes = bytes_};
     if (!global) {
       range->block = block_of(warp_, address, bytes_);
-      if (range->block == nullptr) return wrong("that leaves shared memory");
+      const std::string beyond = beyond_array(warp_, range->block, array, address, bytes_);
+      if (!beyond.empty())
+        return wrong(absl::StrCat("of ", bytes_, " bytes that touches ", beyond));
     } else if (kChecked) {
       range->allocation = machine_.cursors[instr_->aux].find(address, bytes_);
       if (range->allocation == nullptr) return wrong("that leaves the tensor's memory");
@@ -94,7 +96,8 @@ class BulkCopy {
     if ((from | to | bytes_) % 16 != 0) {
       return wrong("whose addresses or size are no multiples of 16 bytes");
     }
-    if (!find_range(from, access_.space == Space::kGlobal && !access_.store, source)) return false;
+    const bool global = access_.space == Space::kGlobal && !access_.store;
+    if (!find_range(from, global, access_.from_array, source)) return false;
     return !kChecked || source->written() || wrong("of bytes that nobody has written");
   }
 
@@ -119,7 +122,8 @@ class BulkCopy {
 
   bool add_target(uint64_t to, uint64_t barrier, Targets* targets) {
     Target& target = targets->emplace_back();
-    if (!find_range(to, access_.space == Space::kGlobal && access_.store, &target.to)) return false;
+    const bool global = access_.space == Space::kGlobal && access_.store;
+    if (!find_range(to, global, access_.to_array, &target.to)) return false;
     if (access_.space == Space::kSharedCluster && target.to.block == warp_.block) {
       return wrong("from the block's own shared memory to its own",
                    "map the destination to another block, or load and store");
@@ -128,7 +132,8 @@ class BulkCopy {
       return wrong("into bytes that nobody has written", "write them first");
     }
     if (!tells_) return true;
-    target.barrier = find_mbarrier(instr_, warp_, barrier, /*initialised=*/true, lane_);
+    target.barrier = find_mbarrier(instr_, warp_, barrier, access_.mbarrier_array,
+                                   /*initialised=*/true, lane_);
     stop_ |= target.barrier == nullptr;
     if (stop_) return false;
     return block_of(warp_, barrier, sizeof(Mbarrier)) == target.to.block ||

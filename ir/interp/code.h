@@ -87,10 +87,17 @@ struct BoundsCheck {
   int width = 1;
 };
 
-// One load or store.
+// An array in a block's shared memory.
+struct SharedArray {
+  uint32_t name = 0;  // index in Code::texts
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
 // What an atomic puts in place of an old value, both as bits.
 using AtomicStep = uint64_t (*)(uint64_t old, uint64_t value);
 
+// One load, store or copy.
 struct Access {
   Space space = Space::kGlobal;
   Scalar scalar = Scalar::kF32;
@@ -103,6 +110,10 @@ struct Access {
   AtomicStep step = nullptr;  // atomic; nullptr for a compare-and-swap
   uint32_t compare = kNone;   // compare-and-swap: register of the value to compare with
   uint32_t ranks = kNone;     // bulk load to several blocks: register of their mask
+  // Bulk copies: where it goes, where it comes from, and the mbarrier, in Code::shared_arrays.
+  uint32_t to_array = kNone;
+  uint32_t from_array = kNone;
+  uint32_t mbarrier_array = kNone;
   IndexReg offset;
 };
 
@@ -183,6 +194,7 @@ struct Code {
 
   std::vector<Init> inits;
   std::vector<Access> accesses;
+  std::vector<SharedArray> shared_arrays;
   std::vector<BoundsCheck> bounds;
   std::vector<Loop> loops;
   std::vector<Print> prints;

@@ -125,6 +125,8 @@ Handler copy_handler_async(bool checked);
 AtomicStep atomic_step(AtomicOp op, Scalar scalar);
 // d = a + b * element size (aux); d and a are addresses.
 Handler address_handler(bool wide);
+// Forgets what the active lanes have written to a local array of `aux` bytes at a.
+Handler begin_local_handler();
 // dst: ok, a bool; a: coordinate; b: extent; count: width; aux: 1 when dst holds earlier modes'
 // answer
 enum class ExtentKind : uint8_t { kClamped, kNarrow, kWide };

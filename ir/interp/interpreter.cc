@@ -314,7 +314,7 @@ bool is_done(const Block& block) {
                      [](const Warp& warp) { return warp.state == WarpState::kDone; });
 }
 
-// Nobody in the cluster can go on: explains why, by a block that has not ended.
+// None of the resident blocks can go on: explains why, by a block that has not ended.
 void report_deadlock(Block& block) {
   Reporter& reporter = *block.machine->reporter;
   const Warp& waiting = *std::find_if(block.warps.begin(), block.warps.end(), [](const Warp& warp) {
@@ -348,13 +348,20 @@ void report_deadlock(Block& block) {
       std::move(notes));
 }
 
-// Runs the blocks of a cluster, warp by warp in turn, to their end; false when a mistake ends the
+// Of the index-th, x running fastest.
+Dim3 coordinates_of(int64_t index, Dim3 extents) {
+  const int64_t plane = int64_t{extents.x} * extents.y;
+  return {static_cast<int>(index % extents.x), static_cast<int>(index % plane / extents.x),
+          static_cast<int>(index / plane)};
+}
+
+// Runs blocks at the same time, warp by warp in turn, to their end; false when a mistake ends the
 // run.
-bool run_cluster(const Cluster& cluster, Counters* counters) {
+bool run_together(const std::vector<Block*>& blocks, Counters* counters) {
   for (;;) {
     bool progress = false;
     Block* unfinished = nullptr;
-    for (Block* const block : cluster.blocks) {
+    for (Block* const block : blocks) {
       bool block_runs = false;
       for (Warp& warp : block->warps) {
         if (warp.state == WarpState::kWaiting && warp.wait->is_over(warp)) {
@@ -397,20 +404,25 @@ absl::Status run(const Program& program, const LaunchArgs& args, Memory& memory,
   machine.fuel =
       options.max_instructions > 0 ? options.max_instructions : std::numeric_limits<int64_t>::max();
   const Dim3 shape = code.cluster;
-  std::vector<std::unique_ptr<Residence>> residences(static_cast<size_t>(shape.count()));
+  const Dim3 clusters{args.grid.x / shape.x, args.grid.y / shape.y, args.grid.z / shape.z};
+  // The rest follows when these have ended.
+  const int64_t together = args.cooperative ? clusters.count() : 1;
+  std::vector<std::unique_ptr<Residence>> residences(static_cast<size_t>(together * shape.count()));
   for (auto& residence : residences) residence = std::make_unique<Residence>(machine, args);
-  for (int z = 0; z < args.grid.z; z += shape.z) {
-    for (int y = 0; y < args.grid.y; y += shape.y) {
-      for (int x = 0; x < args.grid.x; x += shape.x) {
-        Cluster cluster;
-        for (int rank = 0; rank < static_cast<int>(residences.size()); ++rank) {
-          const Dim3 index{x + rank % shape.x, y + rank / shape.x % shape.y,
-                           z + rank / (shape.x * shape.y)};
-          residences[static_cast<size_t>(rank)]->enter(index, cluster);
-        }
-        if (!run_cluster(cluster, counters)) return reporter.status();
+  for (int64_t first = 0; first < clusters.count(); first += together) {
+    std::vector<Cluster> running(static_cast<size_t>(together));
+    std::vector<Block*> blocks;
+    for (int64_t i = 0; i < together; ++i) {
+      const Dim3 at = coordinates_of(first + i, clusters);
+      for (int64_t rank = 0; rank < shape.count(); ++rank) {
+        const Dim3 in = coordinates_of(rank, shape);
+        Residence& residence = *residences[blocks.size()];
+        residence.enter({at.x * shape.x + in.x, at.y * shape.y + in.y, at.z * shape.z + in.z},
+                        running[static_cast<size_t>(i)]);
+        blocks.push_back(&residence.block());
       }
     }
+    if (!run_together(blocks, counters)) return reporter.status();
   }
   return reporter.status();
 }

@@ -25,6 +25,8 @@ struct LaunchArgs {
   Dim3 block = {};
   absl::Span<const std::byte> params = {};  // as param_layout says
   int dynamic_shared_bytes = 0;
+  // All blocks run at the same time, so that they can wait for each other.
+  bool cooperative = false;
 };
 
 struct RunOptions {

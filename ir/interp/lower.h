@@ -50,6 +50,7 @@ struct Bound {
   Operand format;           // descriptors: see Wgmma in code.h
   uint32_t view = kNone;    // views: index in views_
   uint32_t bounds = kNone;  // checks: index in bounds_, where the coordinates are known
+  uint32_t array = kNone;   // views: index in Code::shared_arrays, where it is known
 };
 
 struct ViewInfo {

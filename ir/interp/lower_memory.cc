@@ -100,6 +100,7 @@ void Lowering::lower_view(const Op& op) {
   };
   if (op.opcode == Opcode::kSubview) {
     const Bound& base = bound_[op.operands[0]];
+    bound.array = base.array;
     view.name = view_name(op.result(), code_->texts[views_[base.view].name]);
     if (kernel_.constant_int(op.operands[1]) == 0) {
       bound.reg = base.reg;
@@ -123,11 +124,18 @@ void Lowering::lower_view(const Op& op) {
       code_->tables.push_back(absl::HexStringToBytes(kernel_.text(data)));
     }
     bound.reg = initial(local ? InitKind::kLocal : InitKind::kTable, Scalar::kU64, 1, where);
+    uint64_t bytes = static_cast<uint64_t>(bytes_of(t.scalar));
     for (const int64_t extent : kernel_.ints(*op.attr(AttrKey::kExtents))) {
       view.extents.push_back(constant(extent));
+      bytes *= static_cast<uint64_t>(extent);
+    }
+    // In a loop each trip has an array of its own, as in C++, if in the same place.
+    if (local && options_.checks && depth_ > 0) {
+      emit(begin_local_handler(), {.a = bound.reg, .aux = static_cast<uint32_t>(bytes)});
     }
   } else if (op.opcode == Opcode::kMapShared) {
     const Bound& own = bound_[op.operands[0]];
+    bound.array = own.array;
     view = views_[own.view];
     bound.reg = new_reg(Type::of(Scalar::kU64));
     emit(map_shared_handler(), {.dst = bound.reg, .a = own.reg, .b = reg(op.operands[1])});
@@ -142,9 +150,15 @@ void Lowering::lower_view(const Op& op) {
     view.name = view_name(op.result(), attr_name("shared memory"));
     bound.reg =
         initial(InitKind::kShared, Scalar::kU64, 1, static_cast<uint64_t>(shared_.offset[id]));
+    SharedArray array = {.name = view.name,
+                         .offset = static_cast<uint64_t>(shared_.offset[id]),
+                         .bytes = static_cast<uint64_t>(bytes_of(t.scalar))};
     for (const int64_t extent : kernel_.ints(*op.attr(AttrKey::kExtents))) {
       view.extents.push_back(constant(extent));
+      array.bytes *= static_cast<uint64_t>(extent);
     }
+    bound.array = static_cast<uint32_t>(code_->shared_arrays.size());
+    code_->shared_arrays.push_back(array);
   } else {
     view.name = view_name(op.result(), attr_name("dynamic shared memory"));
     bound.reg = initial(InitKind::kDynamicShared, Scalar::kU64, 1, 0);
@@ -278,8 +292,9 @@ void Lowering::lower_mbarrier(const Op& op) {
   const Operand address = new_reg(Type::of(Scalar::kU64));
   emit(address_handler(type(op.operands[1]).scalar == Scalar::kI64),
        {.dst = address, .a = bound_[op.operands[0]].reg, .b = reg(op.operands[1]), .aux = 8});
-  emit(mbarrier_handler(op.opcode),
-       {.a = address, .b = op.operands.size() > 2 ? reg(op.operands[2]) : Operand{}});
+  emit(mbarrier_handler(op.opcode), {.a = address,
+                                     .b = op.operands.size() > 2 ? reg(op.operands[2]) : Operand{},
+                                     .aux = bound_[op.operands[0]].array});
 }
 
 void Lowering::lower_bulk(const Op& op) {
@@ -295,6 +310,9 @@ void Lowering::lower_bulk(const Op& op) {
     if (access.step == nullptr) return unimplemented(info(access.scalar).name);
   }
   const bool tells = op.operands.size() > 3;
+  access.to_array = bound_[op.operands[0]].array;
+  access.from_array = bound_[op.operands[1]].array;
+  if (tells) access.mbarrier_array = bound_[op.operands[3]].array;
   emit(bulk_handler(options_.checks), {.dst = tells ? bound_[op.operands[3]].reg : Operand{},
                                        .a = bound_[op.operands[1]].reg,
                                        .b = bound_[op.operands[0]].reg,

@@ -41,6 +41,10 @@ struct Frame {
 
 struct Block;
 
+// What is known of a byte of shared memory.
+inline constexpr uint8_t kWritten = 1;
+inline constexpr uint8_t kHoldsMbarrier = 2;
+
 // What a warp waits for that is no barrier of the whole block.
 struct Wait {
   bool (*is_over)(const Warp& warp);
@@ -95,7 +99,7 @@ struct Machine {
   int64_t fuel = 0;                   // instructions that may still run
 };
 
-// The blocks that run at the same time. Those of a cooperative grid would too.
+// Blocks that reach each other's shared memory.
 struct Cluster {
   std::vector<Block*> blocks;
 };
@@ -116,7 +120,7 @@ struct Block {
   std::array<NamedBarrier, kNamedBarriers> barriers{};
   std::vector<Warp> warps;
   std::byte* shared = nullptr;
-  uint8_t* shared_written = nullptr;  // a byte for each byte of shared memory: 1 once written
+  uint8_t* shared_written = nullptr;  // of each byte of shared memory: 0, or what it holds
   uint64_t shared_bytes = 0;
 
   uint64_t shared_address() const { return reinterpret_cast<uint64_t>(shared); }

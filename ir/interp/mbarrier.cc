@@ -1,6 +1,8 @@
 // Barriers in shared memory.
 #include "heddle/ir/interp/mbarrier.h"
 
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/handlers.h"
 #include "heddle/ir/interp/report.h"
@@ -15,21 +17,59 @@ Block* block_of(const Warp& warp, uint64_t address, uint64_t bytes) {
   return nullptr;
 }
 
-Mbarrier* find_mbarrier(const Instr* instr, const Warp& warp, uint64_t address, bool initialised,
-                        int lane) {
-  const char* what = nullptr;
-  if (address % 8 != 0 || block_of(warp, address, 8) == nullptr) {
-    what = "an mbarrier outside shared memory";
-  } else if (initialised && !reinterpret_cast<Mbarrier*>(address)->valid) {
-    what = "an mbarrier that nobody has initialised";
+std::string beyond_array(const Warp& warp, const Block* block, uint32_t array, uint64_t address,
+                         uint64_t bytes) {
+  if (array == kNone) return block == nullptr ? "bytes outside shared memory" : "";
+  const Code& code = *warp.block->machine->code;
+  const SharedArray& known = code.shared_arrays[array];
+  const std::string which = absl::StrCat("'", code.texts[known.name], "', which has ", known.bytes);
+  if (block == nullptr) return absl::StrCat("bytes outside shared memory, beyond ", which);
+  const auto start = static_cast<int64_t>(address - block->shared_address() - known.offset);
+  const auto end = static_cast<int64_t>(known.bytes);
+  if (start >= 0 && start <= end && static_cast<int64_t>(bytes) <= end - start) return {};
+  return absl::StrCat("byte ", start < 0 || start > end ? start : end, " of ", which);
+}
+
+Mbarrier* find_mbarrier(const Instr* instr, const Warp& warp, uint64_t address, uint32_t array,
+                        bool initialised, int lane) {
+  const auto wrong = [&](std::string what, const char* fix) {
+    warp.block->machine->reporter->add(warp, instr, Mask{1} << lane, std::move(what), fix);
+    return nullptr;
+  };
+  const Block* const block = block_of(warp, address, sizeof(Mbarrier));
+  const std::string beyond = beyond_array(warp, block, array, address, sizeof(Mbarrier));
+  if (!beyond.empty()) {
+    return wrong(absl::StrCat("an mbarrier at ", beyond),
+                 "check its index: each mbarrier has 8 bytes");
   }
-  if (what == nullptr) return reinterpret_cast<Mbarrier*>(address);
-  warp.block->machine->reporter->add(warp, instr, Mask{1} << lane, what,
-                                     "initialise it in one thread, with a barrier behind it");
-  return nullptr;
+  if (address % sizeof(Mbarrier) != 0) {
+    return wrong("an mbarrier at an address that is no multiple of 8", "use an array of u64");
+  }
+  auto* const barrier = reinterpret_cast<Mbarrier*>(address);
+  // A store over one leaves bytes that are written and hold none.
+  const bool valid =
+      block->machine->code->checked
+          ? block->shared_written[address - block->shared_address()] == kHoldsMbarrier
+          : barrier->valid;
+  if (initialised && !valid) {
+    return wrong("an mbarrier that nobody has initialised, or that a store has written over",
+                 "initialise it in one thread, with a barrier behind it");
+  }
+  if (!initialised && valid && block->machine->code->checked) {
+    return wrong("initialises an mbarrier that is initialised already",
+                 "let one thread initialise it, once: a phase that ends begins the next");
+  }
+  return barrier;
 }
 
 namespace {
+
+void mark_mbarrier(const Warp& warp, uint64_t address) {
+  if (!warp.block->machine->code->checked) return;
+  const Block& block = *block_of(warp, address, sizeof(Mbarrier));
+  std::memset(block.shared_written + (address - block.shared_address()), kHoldsMbarrier,
+              sizeof(Mbarrier));
+}
 
 template <Opcode kOpcode>
 const Instr* run_mbarrier(const Instr* instr, Warp& warp) {
@@ -37,9 +77,9 @@ const Instr* run_mbarrier(const Instr* instr, Warp& warp) {
   const uint32_t* values = instr->b == kNone ? nullptr : warp.reg<uint32_t>(instr->b);
   bool stop = false;
   for_each_lane(warp.mask, [&](int l) {
-    Mbarrier* const barrier =
-        stop ? nullptr
-             : find_mbarrier(instr, warp, addresses[l], kOpcode != Opcode::kMbarrierInit, l);
+    Mbarrier* const barrier = stop ? nullptr
+                                   : find_mbarrier(instr, warp, addresses[l], instr->aux,
+                                                   kOpcode != Opcode::kMbarrierInit, l);
     if (barrier == nullptr) {
       stop = true;
       return;
@@ -48,6 +88,7 @@ const Instr* run_mbarrier(const Instr* instr, Warp& warp) {
       *barrier = {};
       barrier->pending = barrier->expected = values[l] & 0xFFFFF;
       barrier->valid = 1;
+      mark_mbarrier(warp, addresses[l]);
       return;
     }
     if constexpr (kOpcode == Opcode::kMbarrierExpectTx) {
@@ -97,7 +138,8 @@ const Instr* run_mbarrier_wait(const Instr* instr, Warp& warp) {
   const uint64_t* addresses = warp.reg<uint64_t>(instr->a);
   bool stop = false;
   for_each_lane(warp.mask, [&](int l) {
-    stop |= !stop && find_mbarrier(instr, warp, addresses[l], /*initialised=*/true, l) == nullptr;
+    stop |= !stop && find_mbarrier(instr, warp, addresses[l], instr->aux,
+                                   /*initialised=*/true, l) == nullptr;
   });
   if (stop) return warp.suspend(WarpState::kStopped, instr);
   warp.pc = instr;

@@ -25,8 +25,13 @@ static_assert(sizeof(Mbarrier) == 8);
 
 // The block of the cluster whose shared memory has these bytes; nullptr where none has.
 Block* block_of(const Warp& warp, uint64_t address, uint64_t bytes);
-// The barrier at an address; nullptr, and a report, where there is none.
-Mbarrier* find_mbarrier(const Instr* instr, const Warp& warp, uint64_t address, bool initialised,
-                        int lane);
+// What is wrong with bytes of a block, or of none, that should lie in an array, which may be kNone:
+// "byte 512 of 'tile', which has 384"; empty if nothing is.
+std::string beyond_array(const Warp& warp, const Block* block, uint32_t array, uint64_t address,
+                         uint64_t bytes);
+// The barrier at an address; nullptr, and a report, where there is none, or where there is one that
+// should be initialised only now.
+Mbarrier* find_mbarrier(const Instr* instr, const Warp& warp, uint64_t address, uint32_t array,
+                        bool initialised, int lane);
 
 }  // namespace heddle::ir::interp

@@ -71,17 +71,17 @@ TEST(CopyAsync, TakesFourToSixteenBytes) {
 TEST(CopyAsync, FillsWithZerosWhereTheConditionFails) {
   const auto tail = [](bool guarded, int count) {
     return run("tail", {.block = 32}, count, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
-      const Shared<int32_t> wide(128), narrow(36);
+      const Shared<int32_t> wide(128), narrow(96);
       const Int t = thread_idx.x;
       copy_async_if<4>(guarded ? 4 * t < count : t >= 0, wide.at(4 * t), x.at(4 * t));
       copy_async_if(t % 2 == 0, narrow.at(t), x.at(2 * t));
-      copy_async_if<2>(false, narrow.at(32), x.at(1 << 20));
+      copy_async_if<2>(false, narrow.at(32 + 2 * t), x.at(1 << 20));
       copy_async_commit();
       copy_async_wait();
       sync_threads();
       for (int i = 0; i < 128; i += 32) {
         If(t + i < count,
-           [&] { y(t + i) = wide(127 - (t + i)) + (narrow(t) + narrow(32)) * 1000; });
+           [&] { y(t + i) = wide(127 - (t + i)) + (narrow(t) + narrow(32 + t)) * 1000; });
       }
     });
   };
@@ -224,9 +224,10 @@ TEST(Mbarrier, MistakesAreReported) {
     return std::string(run("wrong", {.block = 32}, 64,
                            [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
                              const Mbarrier bar(1);
-                             const Shared<int32_t> tile(64);
+                             const Shared<int32_t> tile(64), behind(32);
+                             behind(thread_idx.x) = 1;
                              body(bar, tile, x);
-                             y(thread_idx.x) = 1;
+                             y(thread_idx.x) = behind(thread_idx.x);
                            })
                            .status()
                            .message());
@@ -234,16 +235,38 @@ TEST(Mbarrier, MistakesAreReported) {
   EXPECT_THAT(message([](const Mbarrier& bar, auto&, auto&) { bar.wait(0, 0u); }),
               HasSubstr("an mbarrier that nobody has initialised"));
   EXPECT_THAT(message([](const Mbarrier& bar, auto&, auto&) {
-                bar.init(0, 33);
+                If(thread_idx.x == 0, [&] { bar.init(0, 33); });
                 bar.arrive(0);
                 bar.wait(0, 0u);
               }),
               HasSubstr("waits here for ever"));
-  EXPECT_THAT(message([](const Mbarrier& bar, auto& tile, auto& x) {
-                bar.init(0, 1);
-                bulk_load(tile.at(0), x.at(2), 16, bar, 0);
+  const auto by_one = [&](auto body) {
+    return message([&](auto& bar, auto& tile, auto& x) {
+      If(thread_idx.x == 0, [&] {
+        bar.init(0, 1);
+        body(bar, tile, x);
+      });
+    });
+  };
+  EXPECT_THAT(
+      by_one([](auto& bar, auto& tile, auto& x) { bulk_load(tile.at(0), x.at(2), 16, bar, 0); }),
+      HasSubstr("no multiples of 16 bytes"));
+  EXPECT_THAT(by_one([](auto& bar, auto&, auto&) { bar.arrive(1); }),
+              HasSubstr("an mbarrier at byte 8 of 'shared memory', which has 8 (kernel"));
+  EXPECT_THAT(
+      by_one([](auto& bar, auto& tile, auto& x) { bulk_load(tile.at(0), x.at(0), 16, bar, -1); }),
+      HasSubstr("an mbarrier at bytes outside shared memory"));
+  EXPECT_THAT(
+      by_one([](auto& bar, auto& tile, auto& x) { bulk_load(tile.at(32), x.at(0), 36, bar, 0); }),
+      HasSubstr(
+          "a bulk copy of 144 bytes that touches byte 256 of 'shared memory', which has 256"));
+  EXPECT_THAT(by_one([](auto& bar, auto&, auto&) { bar.init(0, 1); }),
+              HasSubstr("initialises an mbarrier that is initialised already"));
+  EXPECT_THAT(by_one([](auto& bar, auto&, auto&) {
+                bar.words()(0) = UInt64(1);
+                bar.arrive(0);
               }),
-              HasSubstr("no multiples of 16 bytes"));
+              HasSubstr("or that a store has written over"));
 }
 
 TEST(Uniform, APromiseLetsABarrierStandUnderACondition) {

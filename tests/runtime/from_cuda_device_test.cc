@@ -196,7 +196,8 @@ TEST(FromCudaDevice, Memory) {
 
 TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
   const std::vector<float> host_array(8, 1.0f);
-  const auto kernel = define_kernel("arrays(x, y)", [&](Tensor<const float, 1> x, Floats y) {
+  const auto kernel = define_kernel("arrays(x, y, arrived)", [&](Tensor<const float, 1> x, Floats y,
+                                                                 Tensor<uint32_t, 1> arrived) {
     Shared<float> s(256);
     // <page>
     Constant<float> table(host_array);
@@ -221,11 +222,12 @@ TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
     increase_registers(232);
     grid_dependency_wait();
     grid_dependency_launch();
+    sync_grid(arrived(0));
     // </page>
     a(thread_idx.x % 8) = table(thread_idx.x % 8);
     y(0) = a(0);
   });
-  expect_compiles(kernel, {kAligned, kAligned});
+  expect_compiles(kernel, {kAligned, kAligned, tensor({1})});
 }
 
 TEST(FromCudaDevice, Clusters) {

@@ -265,6 +265,17 @@ TEST(Memory, LocalArraysAreChecked) {
               HasSubstr("which nobody has written"));
   EXPECT_THAT(message([](const Local<int32_t>& own) { own(Int(thread_idx.x)) = 1; }),
               HasSubstr("index 4 of mode 0 is not in [0, 4)"));
+  // Each trip has an array of its own.
+  EXPECT_THAT(message([](const Local<int32_t>& own) {
+                own(0) = 1;
+                own(1) = 1;
+                For(range(2), [&](const Int& trip) {
+                  const Local<int32_t> fresh(2);
+                  If(trip == 0, [&] { fresh(0) = 1; });
+                  own(0) += fresh(0);
+                });
+              }),
+              HasSubstr("which nobody has written"));
 }
 
 TEST(InlinePtx, ComputesWhatItsRuleSays) {
