@@ -15,41 +15,55 @@
 
 namespace heddle {
 
+namespace detail {
+
+// Operators promote small integers to int; what combines two of them stays as small, as in C++.
+template <class T, class R>
+T stays(const R& result) {
+  if constexpr (std::is_same_v<R, T>) {
+    return result;
+  } else {
+    return cast<typename T::value_type>(result);
+  }
+}
+
+}  // namespace detail
+
 struct plus {
   template <class T>
   T operator()(const T& a, const T& b) const {
-    return a + b;
+    return detail::stays<T>(a + b);
   }
 };
 struct minimum {
   template <class T>
   T operator()(const T& a, const T& b) const {
-    return min(a, b);
+    return detail::stays<T>(min(a, b));
   }
 };
 struct maximum {
   template <class T>
   T operator()(const T& a, const T& b) const {
-    return max(a, b);
+    return detail::stays<T>(max(a, b));
   }
 };
 
 struct bitwise_and {
   template <class T>
   T operator()(const T& a, const T& b) const {
-    return a & b;
+    return detail::stays<T>(a & b);
   }
 };
 struct bitwise_or {
   template <class T>
   T operator()(const T& a, const T& b) const {
-    return a | b;
+    return detail::stays<T>(a | b);
   }
 };
 struct bitwise_xor {
   template <class T>
   T operator()(const T& a, const T& b) const {
-    return a ^ b;
+    return detail::stays<T>(a ^ b);
   }
 };
 

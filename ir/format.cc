@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/wording.h"
@@ -53,6 +54,14 @@ absl::Status split_format(absl::string_view format, std::vector<FormatPart>* par
   return absl::OkStatus();
 }
 
+namespace {
+
+std::string quoted(absl::string_view format) {
+  return absl::StrCat("\"", absl::CEscape(format), "\"");
+}
+
+}  // namespace
+
 absl::Status check_format(absl::string_view format, absl::Span<const Type> types) {
   std::vector<FormatPart> parts;
   if (const absl::Status status = split_format(format, &parts); !status.ok()) return status;
@@ -61,7 +70,7 @@ absl::Status check_format(absl::string_view format, absl::Span<const Type> types
     if (part.conversion == 0) continue;
     if (used == types.size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the format \"", format, "\" wants more than the ",
+          absl::StrCat("the format ", quoted(format), " wants more than the ",
                        counted(static_cast<int64_t>(used), "value"), " that it is given"));
     }
     const Type type = types[used++];
@@ -71,15 +80,15 @@ absl::Status check_format(absl::string_view format, absl::Span<const Type> types
                                          : is_integer(type.scalar) &&
                                                info(type.scalar).bits == (part.is_long ? 64 : 32));
     if (fits) continue;
-    return absl::InvalidArgumentError(absl::StrCat("value ", used, " of the format \"", format,
-                                                   "\" is ", to_string(type), ", but '", part.text,
-                                                   "' prints ",
+    return absl::InvalidArgumentError(absl::StrCat("value ", used, " of the format ",
+                                                   quoted(format), " is ", to_string(type),
+                                                   ", but '", part.text, "' prints ",
                                                    wants_float    ? "a float"
                                                    : part.is_long ? "a 64-bit integer"
                                                                   : "a 32-bit integer"));
   }
   if (used == types.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the format \"", format, "\" prints ",
+  return absl::InvalidArgumentError(absl::StrCat("the format ", quoted(format), " prints ",
                                                  counted(static_cast<int64_t>(used), "value"),
                                                  ", but it is given ", types.size()));
 }

@@ -208,7 +208,7 @@ TEST(Debug, FormatsAndValuesMustAgree) {
   EXPECT_THAT(message([](const Int& i) { device_printf("%d %d\n", i); }),
               HasSubstr("wants more than the 1 value that it is given"));
   EXPECT_THAT(message([](const Int& i) { device_printf("%f\n", i); }),
-              HasSubstr("value 1 of the format \"%f\n\" is i32, but '%f' prints a float"));
+              HasSubstr("value 1 of the format \"%f\\n\" is i32, but '%f' prints a float"));
   EXPECT_THAT(message([](const Int& i) { device_printf("%d\n", cast<int64_t>(i)); }),
               HasSubstr("is i64, but '%d' prints a 32-bit integer"));
   EXPECT_THAT(message([](const Int& i) { device_printf("%s\n", i); }),

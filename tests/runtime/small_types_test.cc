@@ -59,6 +59,19 @@ TEST(SmallIntegers, NarrowModuloTheirWidth) {
   }
 }
 
+// A warp's sum is as small as what is summed.
+TEST(SmallIntegers, AreReduced) {
+  const auto sums = map_all_bytes<uint8_t, uint8_t>(
+      "sums", [](const UInt8& x) { return warp_reduce(x, plus()); });
+  const auto least = map_all_bytes<int8_t, int8_t>(
+      "least", [](const Int8& x) { return warp_reduce(x, minimum()); });
+  for (int i = 0; i < 256; ++i) {
+    const int first = i / 32 * 32;
+    EXPECT_EQ(sums[static_cast<size_t>(i)], static_cast<uint8_t>(32 * first + 31 * 16));
+    EXPECT_EQ(least[static_cast<size_t>(i)], static_cast<int8_t>(first));
+  }
+}
+
 TEST(SmallIntegers, SaturateFromFloats) {
   const auto clamped = map_all_bytes<uint8_t, int8_t>(
       "clamped", [](const UInt8& x) { return cast<int8_t>((cast<float>(x) - 128.0f) * 1.7f); });

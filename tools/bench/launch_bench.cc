@@ -20,10 +20,14 @@
 #include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/cuda/driver.h"
+#include "heddle/tools/bench/figures.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle {
 namespace {
+
+using bench::check;
+using bench::take;
 
 namespace driver = runtime::cuda;
 
@@ -34,18 +38,6 @@ const auto copy = define_kernel(
     "copy(x, y, n, a)", [](Tensor<const float, 2> x, Tensor<float, 1> y, Int n, Float a) {
       If(thread_idx.x < n && block_idx.x == 0, [&] { y(thread_idx.x) = a * x(0, thread_idx.x); });
     });
-
-void check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "launch_bench: %s\n", std::string(status.message()).c_str());
-  std::exit(1);
-}
-
-template <class T>
-T take(absl::StatusOr<T> value) {
-  check(value.status());
-  return *std::move(value);
-}
 
 void check(driver::Result result) {
   if (result == driver::Result::kSuccess) return;

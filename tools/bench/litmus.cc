@@ -10,43 +10,19 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "heddle/tools/bench/figures.h"
 #include "heddle/tools/bench/litmus_run.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle {
 namespace {
 
-void check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "litmus: %s\n", std::string(status.message()).c_str());
-  std::exit(2);
-}
-
-template <class T>
-T take(absl::StatusOr<T> value) {
-  check(value.status());
-  return *std::move(value);
-}
-
-std::string driver_version() {
-  std::string version;
-  std::ifstream file("/sys/module/nvidia/version");
-  std::getline(file, version);
-  return version;
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char date[16];
-  std::strftime(date, sizeof(date), "%Y-%m-%d", std::gmtime(&now));
-  return date;
-}
+using bench::check;
+using bench::take;
 
 struct Scope {
   const char* name;
@@ -109,12 +85,7 @@ int run(int argc, char** argv) {
                    last["weak_seen"].get<long long>());
     }
   }
-  std::string command = "litmus";
-  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
-  const nlohmann::ordered_json result = {{"gpu", device.info().name}, {"driver", driver_version()},
-                                         {"date", today()},           {"command", command},
-                                         {"benchmark", "litmus"},     {"figures", figures}};
-  std::printf("%s\n", result.dump(2).c_str());
+  bench::print_figures("litmus", argc, argv, device, figures);
   return broken ? 1 : 0;
 }
 

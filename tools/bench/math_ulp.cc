@@ -14,8 +14,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -24,12 +22,16 @@
 #include "CLI/CLI.hpp"
 #include "heddle/dsl/math.h"
 #include "heddle/heddle.h"
+#include "heddle/tools/bench/figures.h"
 #include "heddle/tools/bench/math_inputs.h"
 #include "heddle/tools/bench/math_reference.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle {
 namespace {
+
+using bench::check;
+using bench::take;
 
 using detail::kNone;
 using tools::Bits;
@@ -52,18 +54,6 @@ struct Options {
   int64_t f64_inputs = 1 << 24;
   int64_t pairs = 1 << 27;
 };
-
-void check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "math_ulp: %s\n", std::string(status.message()).c_str());
-  std::exit(2);
-}
-
-template <class T>
-T take(absl::StatusOr<T> value) {
-  check(value.status());
-  return *std::move(value);
-}
 
 // A function to measure: what it does on the device, and its value in a wider type.
 template <class T>
@@ -338,19 +328,6 @@ void measure_all(const Device& device, const Options& options, nlohmann::ordered
   }
 }
 
-std::string driver_version() {
-  std::string version;
-  std::getline(std::ifstream("/sys/module/nvidia/version"), version);
-  return version;
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char date[16];
-  std::strftime(date, sizeof(date), "%Y-%m-%d", std::gmtime(&now));
-  return date;
-}
-
 int run(int argc, char** argv) {
   CLI::App app("How exact the mathematical functions are.");
   Options options;
@@ -366,12 +343,7 @@ int run(int argc, char** argv) {
   bool broken = false;
   measure_all<float>(device, options, &figures, &broken);
   measure_all<double>(device, options, &figures, &broken);
-  std::string command = "math_ulp";
-  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
-  const nlohmann::ordered_json result = {{"gpu", device.info().name}, {"driver", driver_version()},
-                                         {"date", today()},           {"command", command},
-                                         {"benchmark", "math_ulp"},   {"figures", figures}};
-  std::printf("%s\n", result.dump(2).c_str());
+  bench::print_figures("math_ulp", argc, argv, device, figures);
   return broken ? 1 : 0;
 }
 

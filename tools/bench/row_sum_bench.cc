@@ -14,25 +14,17 @@
 
 #include "CLI/CLI.hpp"
 #include "heddle/kernels/row_sum.h"
+#include "heddle/tools/bench/figures.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle {
 namespace {
 
+using bench::check;
+using bench::take;
+
 constexpr int kLaunches = 20;
 constexpr int kRounds = 15;
-
-void check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "row_sum_bench: %s\n", std::string(status.message()).c_str());
-  std::exit(1);
-}
-
-template <class T>
-T take(absl::StatusOr<T> value) {
-  check(value.status());
-  return *std::move(value);
-}
 
 template <class Work>
 double median_ms(const Device& device, const Stream& stream, Work&& work) {

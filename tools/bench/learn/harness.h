@@ -16,21 +16,10 @@
 
 #include "heddle/heddle.h"
 #include "heddle/runtime/module.h"
+#include "heddle/tools/bench/figures.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle::bench {
-
-inline void check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "learn_bench: %s\n", std::string(status.message()).c_str());
-  std::exit(1);
-}
-
-template <class T>
-T take(absl::StatusOr<T> value) {
-  check(value.status());
-  return *std::move(value);
-}
 
 // The kernels of FOLDER/<name>.cubin.
 class Twin {
