@@ -33,6 +33,7 @@ struct Options {
   DumpOptions dump;
   OptOptions opt;
   ReferenceOptions reference;
+  LayoutOptions layout;
 };
 
 // An empty value stands for nothing given elsewhere, and would be taken for that.
@@ -157,6 +158,22 @@ CLI::App* add_reference(CLI::App& app, Options& options) {
   return reference;
 }
 
+CLI::App* add_layout(CLI::App& app, Options& options) {
+  CLI::App* const layout = app.add_subcommand("layout", "the layout calculator, and pictures");
+  layout->footer(
+      "Expressions are in CuTe's notation:\n"
+      "  heddle layout 'zipped_divide((9,(4,8)):(59,(13,1)), <3:3,(2,4):(1,8)>)'\n"
+      "  heddle layout '((4,8):(8,1))((2,3))'          a layout at a coordinate\n"
+      "  heddle layout 'coalesce((?{div=8},4):(1,?))'  ? is a number that is not known yet\n"
+      "  heddle layout --table 'S<2,0,2> o 0 o (4,4):(4,1)'");
+  layout->add_option("expression", options.layout.expression)->option_text("EXPRESSION");
+  layout->add_flag("--batch", options.layout.batch,
+                   "one expression a line on stdin, a result or 'error: ...' a line");
+  layout->add_flag("--table", options.layout.table, "the indices as a grid");
+  layout->add_flag("--functions", options.layout.functions, "list what expressions may call");
+  return layout;
+}
+
 struct Command {
   CLI::App* app;
   std::function<Exit()> run;
@@ -179,7 +196,7 @@ absl::Status check_command(const std::vector<Command>& commands, int argc, char*
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, run, dump, opt, reference ('heddle --help' explains them)";
+      "commands: list, env, run, dump, opt, reference, layout ('heddle --help' explains them)";
   if (argc < 2) return absl::InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
   const bool option = absl::StartsWith(word, "-");
@@ -203,6 +220,7 @@ Exit dispatch(int argc, char** argv) {
       {add_dump(app, options), [&] { return dump_kernel(options.dump); }},
       {add_opt(app, options), [&] { return optimize_file(options.opt); }},
       {add_reference(app, options), [&] { return write_reference(options.reference); }},
+      {add_layout(app, options), [&] { return calculate_layout(options.layout); }},
   };
   for (const Command& command : commands) {
     add_each(command.app, "--plugin", options.plugins, "LIBRARY", "load kernels from a library");

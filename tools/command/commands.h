@@ -64,4 +64,13 @@ struct ReferenceOptions {
 };
 Exit write_reference(const ReferenceOptions& options);
 
+// Evaluates expressions of layouts (dsl/layout/calculator.h).
+struct LayoutOptions {
+  std::string expression;
+  bool batch = false;      // one a line on stdin, one result a line
+  bool table = false;      // the indices as a grid
+  bool functions = false;  // lists what expressions may call
+};
+Exit calculate_layout(const LayoutOptions& options);
+
 }  // namespace heddle::tools

@@ -1,0 +1,70 @@
+// What a layout's integers are when they are no host numbers.
+//
+// A polynomial is a sum of terms; a term is a rational coefficient and a product of symbols. Terms
+// are ordered by degree, then by their symbols, and no two have the same, so that equal polynomials
+// look equal. A coefficient's denominator divides the product of what is known to divide the
+// symbols: x / 4 is a polynomial where x is known to be a multiple of 4.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "heddle/dsl/layout/sym_int.h"
+
+namespace heddle::detail {
+
+// A kSwizzle's b is its bits + 64 * (base + 64 * shift), with 32 added to the shift.
+enum class SymbolKind : uint8_t { kUnknown, kCeilDiv, kFloorDiv, kMod, kMin, kSwizzle };
+
+// A positive number that is known later.
+struct Symbol {
+  SymbolKind kind = SymbolKind::kUnknown;
+  int64_t divisor = 1;
+  int64_t least = 1;
+  int64_t most = INT64_MAX;
+  uint64_t serial = 0;  // kUnknown: which one
+  SymInt a, b;          // the others: of what
+  mutable std::atomic<int> uses{0};
+};
+
+// A counted reference.
+class SymbolRef {
+ public:
+  explicit SymbolRef(const Symbol* symbol) : symbol_(symbol) { ++symbol_->uses; }
+  SymbolRef(const SymbolRef& other) : SymbolRef(other.symbol_) {}
+  SymbolRef(SymbolRef&& other) noexcept : symbol_(other.symbol_) { other.symbol_ = nullptr; }
+  SymbolRef& operator=(SymbolRef other) noexcept {
+    const Symbol* const mine = symbol_;
+    symbol_ = other.symbol_;
+    other.symbol_ = mine;
+    return *this;
+  }
+  ~SymbolRef() {
+    if (symbol_ != nullptr && --symbol_->uses == 0) delete symbol_;
+  }
+  const Symbol& operator*() const { return *symbol_; }
+  const Symbol* operator->() const { return symbol_; }
+
+ private:
+  const Symbol* symbol_;
+};
+
+struct Term {
+  int64_t numerator = 1;
+  int64_t denominator = 1;
+  absl::InlinedVector<SymbolRef, 3> symbols;  // in order
+};
+
+struct Polynomial {
+  absl::InlinedVector<Term, 2> terms;
+  bool overflow = false;
+  mutable std::atomic<int> uses{0};
+};
+
+// Less than, equal to or greater than 0, by an order that depends on nothing but their making.
+int compare(const SymInt& a, const SymInt& b);
+int compare(const Symbol& a, const Symbol& b);
+
+}  // namespace heddle::detail

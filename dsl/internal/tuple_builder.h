@@ -1,0 +1,93 @@
+// Walks and makes the tuples of layout/int_tuple.h.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "absl/container/inlined_vector.h"
+#include "heddle/dsl/layout/int_tuple.h"
+
+namespace heddle::detail {
+
+// A tuple's nodes, shared by its copies; or, instead, why there are none.
+struct TupleRep {
+  absl::InlinedVector<TupleNode, 6> nodes;
+  std::string error;
+  std::atomic<int> uses{0};
+};
+
+// The elements of a tuple node, or an integer itself as its only one.
+class Elements {
+ public:
+  explicit Elements(const TupleNode& node)
+      : begin_(node.is_tuple() ? &node + 1 : &node), end_(&node + node.span) {}
+  explicit Elements(const IntTuple& t) : Elements(t.node()) {}
+
+  class Iterator {
+   public:
+    explicit Iterator(const TupleNode* at) : at_(at) {}
+    const TupleNode& operator*() const { return *at_; }
+    Iterator& operator++() {
+      at_ += at_->span;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    const TupleNode* at_;
+  };
+  Iterator begin() const { return Iterator(begin_); }
+  Iterator end() const { return Iterator(end_); }
+
+ private:
+  const TupleNode* begin_;
+  const TupleNode* end_;
+};
+
+inline int rank_of(const TupleNode& node) {
+  return node.is_tuple() ? static_cast<int>(node.rank) : 1;
+}
+const TupleNode& element(const TupleNode& node, int mode);
+
+// Collects nodes in order.
+class TupleBuilder {
+ public:
+  void add(const TupleNode& node) { nodes_.insert(nodes_.end(), &node, &node + node.span); }
+  void add(const IntTuple& t) { add(t.node()); }
+  void add(SymInt value) { nodes_.emplace_back().value = std::move(value); }
+  // Scaled, along with a basis stride's path.
+  void add_scaled(const TupleNode& leaf, const SymInt& factor);
+  // Starts a tuple; close() with what it gave ends it.
+  size_t open();
+  void close(size_t tuple);
+  bool empty() const { return nodes_.empty(); }
+  size_t count() const { return nodes_.size(); }
+
+  // What was collected: one tuple, or one integer. Fails where a number has overflowed.
+  IntTuple build(SourceLoc loc = {});
+  static IntTuple build(const TupleNode& node);
+  static IntTuple failed(std::string error);
+
+ private:
+  absl::InlinedVector<TupleNode, 12> nodes_;
+};
+
+// A tuple that is not ok(), and inside a kernel's lambda one of the kernel's errors.
+IntTuple fail(SourceLoc loc, std::string what, const std::string& fix);
+
+// The first of these that is not ok(); nullptr where all are.
+inline const IntTuple* first_failure(std::initializer_list<const IntTuple*> tuples) {
+  for (const IntTuple* t : tuples) {
+    if (!t->ok()) return t;
+  }
+  return nullptr;
+}
+
+bool same_leaf(const TupleNode& a, const TupleNode& b);
+bool congruent(const TupleNode& a, const TupleNode& b);
+SymInt product(const TupleNode& node);
+void append_text(const TupleNode& node, std::string* text);
+std::string text(const TupleNode& node);
+std::string text(const SymInt& value);
+
+}  // namespace heddle::detail

@@ -1,0 +1,229 @@
+// What a layout leaves out, its inverses, and what two layouts share.
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/dsl/internal/modes.h"
+
+namespace heddle {
+namespace {
+
+using detail::Mode;
+using detail::Modes;
+
+// The modes in the order of their strides; nothing where two cannot be told apart before their
+// symbols are known.
+std::optional<absl::InlinedVector<size_t, 8>> order_by_stride(const Modes& modes,
+                                                              std::string* why) {
+  absl::InlinedVector<size_t, 8> order(modes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // Insertion: a row of modes is short, and each comparison has to be proved.
+  for (size_t i = 1; i < order.size(); ++i) {
+    for (size_t j = i; j > 0; --j) {
+      const SymInt& left = modes[order[j - 1]].stride.value;
+      const SymInt& right = modes[order[j]].stride.value;
+      if (always_at_most(left, right)) break;
+      if (!always_less(right, left)) {
+        *why = absl::StrCat("the strides ", detail::text(left), " and ", detail::text(right),
+                            " have no known order");
+        return std::nullopt;
+      }
+      std::swap(order[j - 1], order[j]);
+    }
+  }
+  return order;
+}
+
+bool has_basis(const Modes& modes) {
+  return std::any_of(modes.begin(), modes.end(),
+                     [](const Mode& mode) { return mode.stride.is_basis(); });
+}
+
+constexpr char kKnowStrides[] = "use strides that are host numbers, or multiples of each other";
+
+}  // namespace
+
+Layout complement(const Layout& layout, const IntTuple& cotarget, SourceLoc loc) {
+  if (!layout.ok()) return layout;
+  if (!cotarget.ok()) return detail::failed_layout(cotarget);
+  const auto error = [&](const std::string& what, const char* fix) {
+    return detail::fail_layout(
+        loc,
+        absl::StrCat("complement(", layout.to_string(), ", ", cotarget.to_string(), "): ", what),
+        fix);
+  };
+  const Modes modes = detail::modes_of(filter(layout.outer()));
+  if (modes[0].stride.value.is_constant(0)) return make_layout(size(cotarget, loc));
+  if (has_basis(modes)) return error("it has basis strides", "take the complement of one mode");
+  std::string why;
+  const auto order = order_by_stride(modes, &why);
+  if (!order) return error(why, kKnowStrides);
+  Modes result;
+  SymInt covered = 1;
+  for (const size_t i : *order) {
+    const Mode& mode = modes[i];
+    const SymInt gap = floor_div(mode.stride.value, covered);
+    if (gap.least() < 1) {
+      return error(absl::StrCat("it is not injective: the mode ", detail::text(mode.shape), ":",
+                                detail::text(mode.stride.value), " starts before ",
+                                detail::text(covered), ", which others have reached"),
+                   "let each stride be a multiple of what the smaller ones span");
+    }
+    result.push_back(detail::mode_of(gap, covered));
+    covered = mode.stride.value * mode.shape;
+  }
+  result.push_back(detail::mode_of(size(ceil_div(cotarget, covered, loc), loc), covered));
+  return detail::layout_of(detail::coalesced(result, false), loc);
+}
+
+Layout complement(const Layout& layout, SourceLoc loc) {
+  return complement(layout, cosize(filter(layout.outer()), loc), loc);
+}
+
+namespace {
+
+// What each mode's first index is when the domain is counted through.
+absl::InlinedVector<SymInt, 8> starts(const Modes& modes) {
+  absl::InlinedVector<SymInt, 8> result;
+  SymInt count = 1;
+  for (const Mode& mode : modes) {
+    result.push_back(count);
+    count = count * mode.shape;
+  }
+  return result;
+}
+
+// The inverse of a composed layout: what comes last is undone first.
+template <class Inverse>
+Layout inverse_of_composed(const Layout& layout, const Inverse& inverse, const char* name,
+                           SourceLoc loc) {
+  const Layout outer = inverse(layout.outer());
+  const IntTuple& offset = layout.offset();
+  if (!outer.ok()) return outer;
+  if (layout.inner() == nullptr && offset.is_int() && offset.value().is_constant(0)) {
+    return composition(
+        outer,
+        make_composed_layout(layout.swizzle(), 0, make_layout(cosize(layout.outer(), loc)), loc),
+        loc);
+  }
+  return detail::fail_layout(loc,
+                             absl::StrCat(name, "(", layout.to_string(),
+                                          "): only a swizzle without an offset is inverted"),
+                             "invert its parts");
+}
+
+}  // namespace
+
+Layout right_inverse(const Layout& layout, SourceLoc loc) {
+  if (!layout.ok()) return layout;
+  if (layout.is_composed()) {
+    return inverse_of_composed(
+        layout, [&](const Layout& l) { return right_inverse(l, loc); }, "right_inverse", loc);
+  }
+  const Modes modes = detail::modes_of(coalesce(layout));
+  const auto start = starts(modes);
+  Modes result{detail::mode_of(1, 0)};
+  SymInt next = 1;
+  // The mode that goes on where the others end.
+  for (bool found = true; found;) {
+    found = false;
+    for (size_t i = 0; i < modes.size() && !found; ++i) {
+      if (modes[i].stride.is_basis() || !(modes[i].stride.value == next)) continue;
+      result.push_back(detail::mode_of(modes[i].shape, start[i]));
+      next = modes[i].shape * next;
+      found = !modes[i].shape.is_constant(1);
+    }
+  }
+  return detail::layout_of(detail::coalesced(result, false), loc);
+}
+
+Layout left_inverse(const Layout& layout, SourceLoc loc) {
+  if (!layout.ok()) return layout;
+  if (layout.is_composed()) {
+    return inverse_of_composed(
+        layout, [&](const Layout& l) { return left_inverse(l, loc); }, "left_inverse", loc);
+  }
+  const auto error = [&](const std::string& what, const char* fix) {
+    return detail::fail_layout(loc, absl::StrCat("left_inverse(", layout.to_string(), "): ", what),
+                               fix);
+  };
+  const Modes modes = detail::modes_of(coalesce(layout));
+  if (has_basis(modes)) return error("it has basis strides", "invert one mode");
+  const auto start = starts(modes);
+  std::string why;
+  const auto order = order_by_stride(modes, &why);
+  if (!order) return error(why, kKnowStrides);
+  Modes result;
+  SymInt covered = 1, previous = 0;
+  for (const size_t i : *order) {
+    const Mode& mode = modes[i];
+    if (mode.stride.value.is_constant(0)) continue;
+    SymInt gap;
+    if (!divides(covered, mode.stride.value, &gap)) {
+      return error(
+          absl::StrCat("the stride ", detail::text(mode.stride.value), " is no multiple of ",
+                       detail::text(covered), ", which the smaller ones span"),
+          "let each stride be a multiple of the one before");
+    }
+    result.push_back(detail::mode_of(gap, previous));
+    previous = start[i];
+    covered = covered * gap;
+  }
+  result.push_back(detail::mode_of(modes[order->back()].shape, previous));
+  return detail::layout_of(detail::coalesced(result, false), loc);
+}
+
+Layout nullspace(const Layout& layout, SourceLoc loc) {
+  if (!layout.ok()) return layout;
+  if (layout.is_composed()) return {};
+  const Modes modes = detail::modes_of(layout);
+  Modes result;
+  SymInt count = 1;
+  for (const Mode& mode : modes) {
+    // Modes of one element have no stride of their own.
+    const SymInt stride = mode.shape.is_constant(1) ? SymInt(0) : count;
+    if (mode.stride.value.is_constant(0)) result.push_back(detail::mode_of(mode.shape, stride));
+    count = count * mode.shape;
+  }
+  return detail::layout_of(result, loc);
+}
+
+namespace {
+
+// The first mode of a(right_inverse(b)), if it counts from 0 by ones: how far it is sure to go.
+SymInt common_run(const Layout& a, const Layout& b, SourceLoc loc) {
+  const Layout inverse = right_inverse(b.outer(), loc);
+  const Layout through = composition(a.outer(), inverse, loc);
+  if (!through.ok()) return 1;
+  const Modes modes = detail::modes_of(coalesce(through));
+  if (modes[0].stride.is_basis() || !modes[0].stride.value.is_constant(1)) return 1;
+  return modes[0].shape.divisor();
+}
+
+SymInt swizzle_unit(const Layout& layout) {
+  return layout.inner() != nullptr ? 1 : int64_t{1} << layout.swizzle().base();
+}
+
+}  // namespace
+
+SymInt max_common_vector(const Layout& a, const Layout& b, SourceLoc loc) {
+  if (!a.ok() || !b.ok()) return 1;
+  const SymInt run = common_run(a, b, loc);
+  const bool same_swizzle = a.is_composed() && b.is_composed() && a.inner() == nullptr &&
+                            b.inner() == nullptr && a.swizzle() == b.swizzle();
+  if (same_swizzle) return run;
+  SymInt result = run;
+  if (a.is_composed()) result = min(result, swizzle_unit(a));
+  if (b.is_composed()) result = min(result, swizzle_unit(b));
+  return result;
+}
+
+Layout max_common_layout(const Layout& a, const Layout& b, SourceLoc loc) {
+  if (const Layout* failure = detail::first_failure({&a, &b})) return *failure;
+  const SymInt run = max_common_vector(a, b, loc);
+  if (run.is_constant(1)) return {};
+  return composition(right_inverse(b.outer(), loc), make_layout(run), loc);
+}
+
+}  // namespace heddle

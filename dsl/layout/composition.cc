@@ -1,0 +1,300 @@
+// Joining modes, and one layout after another.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/dsl/internal/modes.h"
+
+namespace heddle {
+namespace detail {
+
+Modes coalesced(const Modes& modes, bool extends) {
+  Modes joined;  // from the last to the first
+  Mode current = modes.back();
+  if (extends && current.shape.is_constant(1)) current.shape = 2;
+  for (size_t i = modes.size() - 1; i-- > 0;) {
+    const Mode& next = modes[i];
+    if (next.shape.is_constant(1)) continue;
+    if (current.shape.is_constant(1)) {
+      current = next;
+      continue;
+    }
+    TupleNode continued = next.stride;
+    continued.value = next.shape * next.stride.value;
+    if (same_leaf(continued, current.stride)) {
+      current = {next.shape * current.shape, next.stride};
+    } else {
+      joined.push_back(std::move(current));
+      current = next;
+    }
+  }
+  if (joined.empty() && current.shape.is_constant(1)) return {mode_of(1, 0)};
+  joined.push_back(std::move(current));
+  std::reverse(joined.begin(), joined.end());
+  return joined;
+}
+
+// Enumerates the few values that decide; kFew bounds how many are looked at.
+bool divides_or_exceeds(const SymInt& b, const SymInt& a) {
+  constexpr int64_t kFew = 4096;
+  if (divides(b, a) || always_at_most(a, b)) return true;
+  if (a.is_constant()) {
+    // b's values up to a: multiples of its divisor.
+    const int64_t step = std::max<int64_t>(1, b.divisor());
+    const int64_t most = std::min(b.most(), a.value());
+    if ((most - b.least()) / step > kFew) return false;
+    for (int64_t value = std::max(step, (b.least() + step - 1) / step * step); value <= most;
+         value += step) {
+      if (a.value() % value != 0) return false;
+    }
+    return true;
+  }
+  if (!b.is_constant() || a.most() == INT64_MAX) return false;
+  const int64_t step = std::max<int64_t>(1, a.divisor());
+  if ((a.most() - b.value()) / step > kFew) return false;
+  for (int64_t value = (b.value() / step + 1) * step; value <= a.most(); value += step) {
+    if (value % b.value() != 0) return false;
+  }
+  return true;
+}
+
+namespace {
+
+// What is composed, for messages.
+struct Names {
+  const Layout& a;
+  const Layout& b;
+};
+
+std::string name(const Names& names) {
+  return absl::StrCat("composition(", names.a.to_string(), ", ", names.b.to_string(), ")");
+}
+
+// What would satisfy a divisibility between these.
+std::string make_divisible(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) {
+    return "choose a tile whose shape and stride divide the layout's modes";
+  }
+  return absl::StrCat("promise that one divides the other, as ?{div=",
+                      a.is_constant()   ? a.value()
+                      : b.is_constant() ? b.value()
+                                        : 1,
+                      "} or assume_divisible() do");
+}
+
+// One mode of b through the flat modes of a.
+bool compose(const Modes& a, SymInt shape, const TupleNode& stride, const Names& names,
+             SourceLoc loc, LayoutBuilder* out, IntTuple* failure) {
+  if (stride.value.is_constant(0)) {
+    out->add(Modes{Mode{std::move(shape), stride}});
+    return true;
+  }
+  Modes result;
+  SymInt step = abs(stride.value);
+  const bool backwards = signum(stride.value) < 0;
+  const auto by = [&](const SymInt& times, const Mode& mode) {
+    TupleNode scaled = mode.stride;
+    scaled.value = (backwards ? -times : times) * scaled.value;
+    return scaled;
+  };
+  for (size_t i = 0; i + 1 < a.size(); ++i) {
+    const SymInt& extent = a[i].shape;
+    if (!divides_or_exceeds(extent, step)) {
+      *failure = fail(loc,
+                      absl::StrCat(name(names), ": the stride ", text(step), " and mode ", i,
+                                   " of the left layout, ", text(extent),
+                                   " elements, do not divide one another"),
+                      make_divisible(step, extent));
+      return false;
+    }
+    const SymInt before = step;
+    const SymInt next = ceil_div(extent, step);
+    step = ceil_div(step, extent);
+    if (next.is_constant(1) || shape.is_constant(1)) continue;
+    if (!divides_or_exceeds(next, shape)) {
+      *failure = fail(
+          loc,
+          absl::StrCat(name(names), ": a mode of ", text(shape), " elements takes ", text(next),
+                       " of mode ", i, " of the left layout, which do not divide it"),
+          make_divisible(next, shape));
+      return false;
+    }
+    result.push_back({min(next, shape), by(before, a[i])});
+    shape = ceil_div(shape, next);
+  }
+  if (result.empty() || !shape.is_constant(1)) {
+    result.push_back({std::move(shape), by(step, a.back())});
+  }
+  out->add(result);
+  return true;
+}
+
+// The layout's flat modes, or, where b's stride is a basis stride, those of the mode that it names.
+bool compose_tree(const Layout& a, const Modes& flat, const TupleNode& shape,
+                  const TupleNode& stride, const Names& names, SourceLoc loc, LayoutBuilder* out,
+                  IntTuple* failure) {
+  if (shape.is_tuple()) {
+    const size_t tuple = out->open();
+    auto step = Elements(stride).begin();
+    for (const TupleNode& child : Elements(shape)) {
+      if (!compose_tree(a, flat, child, *step, names, loc, out, failure)) return false;
+      ++step;
+    }
+    out->close(tuple);
+    return true;
+  }
+  if (!stride.is_basis()) return compose(flat, shape.value, stride, names, loc, out, failure);
+  Layout mode = a;
+  for (int i = 0; i < stride.path_length; ++i) {
+    if (stride.path[i] >= rank(mode)) {
+      *failure = fail(loc,
+                      absl::StrCat(name(names), ": the stride ", text(stride),
+                                   " names a mode that the left layout lacks"),
+                      "use basis strides of the left layout's profile");
+      return false;
+    }
+    mode = get(mode, stride.path[i]);
+  }
+  TupleNode plain = stride;
+  plain.path_length = 0;
+  return compose(coalesced(modes_of(mode), true), shape.value, plain, names, loc, out, failure);
+}
+
+// A layout of a swizzle, as a swizzle of the layout: where it takes the bits that the swizzle
+// combines to a power of two each.
+Layout through(const Layout& a, const Swizzle& swizzle, const Names& names, SourceLoc loc) {
+  const IntTuple target = a(swizzle.target_mask()), source = a(swizzle.source_mask());
+  const auto mask = [](const IntTuple& t) {
+    return t.ok() && t.is_int() && t.value().is_constant() ? t.value().value() : 0;
+  };
+  const int64_t z = mask(target), y = mask(source);
+  const auto is_run = [](int64_t bits) {
+    const int64_t lowest = bits & -bits;
+    return bits > 0 && ((bits + lowest) & bits) == 0;
+  };
+  const auto log2 = [](int64_t n) { return 63 - __builtin_clzll(static_cast<uint64_t>(n & -n)); };
+  if (!is_run(z) || !is_run(y) || (z & y) != 0 || (z >> log2(z)) != (y >> log2(y))) {
+    return fail_layout(loc,
+                       absl::StrCat(name(names),
+                                    ": the left layout takes the bits that the swizzle "
+                                    "combines to no runs of bits"),
+                       "compose the swizzle on the left");
+  }
+  const int bits = __builtin_popcountll(static_cast<uint64_t>(z));
+  return make_composed_layout(Swizzle(bits, std::min(log2(z), log2(y)), log2(y) - log2(z)), 0, a,
+                              loc);
+}
+
+}  // namespace
+}  // namespace detail
+
+using detail::Elements;
+using detail::LayoutBuilder;
+using detail::Names;
+using detail::TupleNode;
+
+// --- Coalescing -----------------------------------------------------------------------------
+
+Layout coalesce(const Layout& layout) {
+  if (!layout.ok()) return layout;
+  return layout.with_outer(detail::layout_of(detail::coalesced(detail::modes_of(layout), false)));
+}
+
+namespace {
+
+// Coalesces below each integer of the profile.
+void coalesce_by(const TupleNode& shape, const TupleNode& stride, const TupleNode* profile,
+                 LayoutBuilder* out) {
+  if (profile == nullptr) return out->add(shape, stride);
+  if (!profile->is_tuple()) {
+    return out->add(detail::coalesced(detail::modes_of(shape, stride), false));
+  }
+  const size_t tuple = out->open();
+  auto step = Elements(stride).begin();
+  auto by = Elements(*profile).begin();
+  const auto end = Elements(*profile).end();
+  for (const TupleNode& child : Elements(shape)) {
+    const TupleNode* const next = by != end ? &*by : nullptr;
+    coalesce_by(child, *step, next, out);
+    if (next != nullptr) ++by;
+    ++step;
+  }
+  out->close(tuple);
+}
+
+bool fits_profile(const TupleNode& profile, const TupleNode& shape) {
+  if (!profile.is_tuple()) return true;
+  if (profile.rank > static_cast<uint32_t>(detail::rank_of(shape))) return false;
+  auto child = Elements(shape).begin();
+  for (const TupleNode& next : Elements(profile)) {
+    if (!fits_profile(next, *child)) return false;
+    ++child;
+  }
+  return true;
+}
+
+}  // namespace
+
+Layout coalesce(const Layout& layout, const IntTuple& profile, SourceLoc loc) {
+  if (!layout.ok()) return layout;
+  if (!profile.ok()) return detail::failed_layout(profile);
+  if (!fits_profile(profile.node(), layout.shape().node())) {
+    return detail::fail_layout(
+        loc,
+        absl::StrCat("coalesce(", layout.to_string(), ", ", profile.to_string(),
+                     "): the profile has modes that the layout lacks"),
+        "give at most as many modes as there are");
+  }
+  LayoutBuilder builder;
+  coalesce_by(layout.shape().node(), layout.stride().node(), &profile.node(), &builder);
+  return layout.with_outer(builder.build(loc));
+}
+
+// --- Composition ----------------------------------------------------------------------------
+
+Layout composition(const Layout& a, const Layout& b, SourceLoc loc) {
+  if (const Layout* failure = detail::first_failure({&a, &b})) return *failure;
+  const Names names{a, b};
+  if (b.is_composed()) {
+    const IntTuple& offset = b.offset();
+    if (a.is_composed() || !offset.is_int() || !offset.value().is_constant(0)) {
+      return detail::fail_layout(loc, detail::name(names) + ": the right one is composed",
+                                 "compose with its outer() layout, or give it the offset 0");
+    }
+    const Layout inner = b.inner() != nullptr ? composition(a, *b.inner(), loc)
+                                              : detail::through(a, b.swizzle(), names, loc);
+    if (!inner.ok()) return inner;
+    if (inner.is_composed()) return inner.with_outer(composition(inner.outer(), b.outer(), loc));
+    return composition(inner, b.outer(), loc);
+  }
+  LayoutBuilder builder;
+  IntTuple failure;
+  const auto flat = detail::coalesced(detail::modes_of(a), true);
+  if (!detail::compose_tree(a, flat, b.shape().node(), b.stride().node(), names, loc, &builder,
+                            &failure)) {
+    return detail::failed_layout(failure);
+  }
+  return a.with_outer(builder.build(loc));
+}
+
+Layout composition(const Layout& a, const Tiler& b, SourceLoc loc) {
+  if (!a.ok() || b.kind() == Tiler::Kind::kUnderscore) return a;
+  if (b.kind() == Tiler::Kind::kLayout) return composition(a, b.layout(), loc);
+  if (b.rank() > rank(a)) {
+    return detail::fail_layout(
+        loc,
+        absl::StrCat("composition(", a.to_string(), ", ", b.to_string(), "): the tiler has ",
+                     b.rank(), " modes and the layout ", rank(a)),
+        "give at most as many modes as there are");
+  }
+  LayoutBuilder builder;
+  const size_t tuple = builder.open();
+  for (int i = 0; i < b.rank(); ++i) {
+    const Layout mode = composition(get(a, i).outer(), b.mode(i), loc);
+    if (!mode.ok()) return mode;
+    builder.add(mode);
+  }
+  builder.close(tuple);
+  return a.with_outer(builder.build(loc));
+}
+
+}  // namespace heddle

@@ -1,0 +1,171 @@
+// Shapes, strides and coordinates: integers, and tuples of them to any depth.
+//
+//   IntTuple shape = {4, {2, 8}};               // braces make a tuple: (4,(2,8))
+//   size(shape)                                 // 64
+//   IntTuple slice = {_, {0, _}};               // _ stands for a whole mode
+//   E({1, 0}, 2)                                // 2@0@1: a stride that counts in a coordinate's
+//   mode
+//
+// Names and meanings are CuTe's. A mistake gives a tuple that is not ok() and says why; what is
+// computed from it is not either, and keeps the first reason. Inside a kernel's lambda the mistake
+// is also one of the kernel's errors, with its line.
+//
+// Tuples are values: cheap to copy, never changed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "heddle/dsl/layout/sym_int.h"
+#include "heddle/dsl/source_loc.h"
+
+namespace heddle {
+
+// A whole mode, in coordinates and tilers.
+struct Underscore {};
+inline constexpr Underscore _{};
+
+namespace detail {
+
+// Tuples lie in memory as they are read: a tuple's node, then those of its elements.
+struct TupleNode {
+  enum class Kind : uint8_t { kInt, kUnderscore, kTuple };
+  static constexpr int kMaxPath = 6;
+
+  Kind kind = Kind::kInt;
+  uint8_t path_length = 0;      // kInt: of a basis stride
+  uint8_t path[kMaxPath] = {};  // kInt: outermost mode first
+  uint32_t rank = 0;            // kTuple: elements
+  uint32_t span = 1;            // nodes, this one included
+  SymInt value;                 // kInt
+
+  bool is_int() const { return kind == Kind::kInt; }
+  bool is_tuple() const { return kind == Kind::kTuple; }
+  bool is_basis() const { return path_length != 0; }
+};
+
+struct TupleRep;
+class TupleBuilder;
+
+}  // namespace detail
+
+class IntTuple {
+ public:
+  IntTuple() : IntTuple(std::initializer_list<IntTuple>{}) {}  // ()
+  IntTuple(int value) { node_.value = value; }                 // NOLINT: an integer is one
+  IntTuple(int64_t value) { node_.value = value; }             // NOLINT
+  IntTuple(SymInt value) { node_.value = static_cast<SymInt&&>(value); }       // NOLINT
+  IntTuple(Underscore) { node_.kind = detail::TupleNode::Kind::kUnderscore; }  // NOLINT
+  IntTuple(std::initializer_list<IntTuple> elements);
+  IntTuple(const IntTuple& other);
+  IntTuple(IntTuple&& other) noexcept;
+  IntTuple& operator=(IntTuple other) noexcept;
+  ~IntTuple();
+
+  bool is_tuple() const { return node().is_tuple(); }
+  bool is_underscore() const { return node().kind == detail::TupleNode::Kind::kUnderscore; }
+  bool is_int() const { return node().is_int(); }
+  // Of an integer; of a basis stride, its factor.
+  const SymInt& value() const { return node().value; }
+
+  bool ok() const;
+  // Why it is not ok(): what happened, and how to mend it. Empty where it is.
+  const std::string& error() const;
+
+  // In CuTe's notation, without spaces: "(4,(?{div=8},_))".
+  std::string to_string() const;
+  friend bool operator==(const IntTuple& a, const IntTuple& b);
+
+  const detail::TupleNode& node() const;
+
+ private:
+  friend class detail::TupleBuilder;
+  explicit IntTuple(detail::TupleRep* rep) : rep_(rep) {}
+
+  detail::TupleNode node_;
+  detail::TupleRep* rep_ = nullptr;
+};
+
+using Shape = IntTuple;
+using Stride = IntTuple;
+using Coord = IntTuple;
+
+// A stride of a mode, outermost first: E({1, 0}) is 1@0@1.
+IntTuple E(std::initializer_list<int> path, const SymInt& factor = 1);
+
+// --- Questions -------------------------------------------------------------------------------
+
+// Elements of a tuple; 1 of an integer.
+int rank(const IntTuple& t);
+// Tuples around the innermost integer.
+int depth(const IntTuple& t);
+// The product of all integers.
+SymInt size(const IntTuple& t, SourceLoc loc = SourceLoc::current());
+// No unknown integers; no `_`.
+bool is_static(const IntTuple& t);
+bool has_underscore(const IntTuple& t);
+// The same profile; the same down to where `a` has integers; and of the same sizes there, so that
+// coordinates of a are coordinates of b.
+bool is_congruent(const IntTuple& a, const IntTuple& b);
+bool is_weakly_congruent(const IntTuple& a, const IntTuple& b);
+bool is_compatible(const IntTuple& a, const IntTuple& b);
+
+// --- Parts -----------------------------------------------------------------------------------
+
+// The element at a mode, or at a mode of a mode …: get(t, {1, 0}).
+IntTuple get(const IntTuple& t, int mode, SourceLoc loc = SourceLoc::current());
+IntTuple get(const IntTuple& t, std::initializer_list<int> path,
+             SourceLoc loc = SourceLoc::current());
+IntTuple select(const IntTuple& t, std::initializer_list<int> modes,
+                SourceLoc loc = SourceLoc::current());
+// The first integer.
+IntTuple front(const IntTuple& t);
+IntTuple flatten(const IntTuple& t);
+// (4) of 4; 4 of (4).
+IntTuple wrap(const IntTuple& t);
+IntTuple unwrap(const IntTuple& t);
+// Elements [begin, end) become one.
+IntTuple group_modes(const IntTuple& t, int begin, int end, SourceLoc loc = SourceLoc::current());
+// With x added at an end, up to the rank that is asked for: once where none is.
+IntTuple append(const IntTuple& t, const IntTuple& x, int up_to_rank = -1);
+IntTuple prepend(const IntTuple& t, const IntTuple& x, int up_to_rank = -1);
+// What a coordinate leaves whole (where it has _), and what it fixes, as one row of modes.
+IntTuple slice(const IntTuple& coord, const IntTuple& t, SourceLoc loc = SourceLoc::current());
+IntTuple dice(const IntTuple& coord, const IntTuple& t, SourceLoc loc = SourceLoc::current());
+
+// --- Arithmetic ------------------------------------------------------------------------------
+
+// The product of each element.
+IntTuple product_each(const IntTuple& t);
+// Element by element; an integer is divided into, or divides, all of a tuple's in turn.
+IntTuple ceil_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
+IntTuple shape_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
+// Of coordinates: a shorter one has zeros behind it.
+IntTuple operator+(const IntTuple& a, const IntTuple& b);
+// Each integer times a factor.
+IntTuple elem_scale(const IntTuple& t, const SymInt& by);
+
+// --- Coordinates -----------------------------------------------------------------------------
+
+// The index of a coordinate, column-major within a shape, or by strides. Where these are basis
+// strides it is a coordinate.
+IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape,
+                 SourceLoc loc = SourceLoc::current());
+IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
+                 SourceLoc loc = SourceLoc::current());
+// And back; the last mode takes what is left.
+IntTuple idx2crd(const IntTuple& index, const IntTuple& shape,
+                 SourceLoc loc = SourceLoc::current());
+
+// Column-major strides, row-major strides, and strides in the order that another tuple's numbers
+// have. Modes of one element get 0.
+IntTuple compact_col_major(const IntTuple& shape);
+IntTuple compact_row_major(const IntTuple& shape);
+IntTuple compact_order(const IntTuple& shape, const IntTuple& order,
+                       SourceLoc loc = SourceLoc::current());
+// The unit stride of each mode.
+IntTuple make_basis_like(const IntTuple& shape);
+
+}  // namespace heddle

@@ -1,0 +1,525 @@
+#include "heddle/dsl/layout/layout.h"
+
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/dsl/internal/modes.h"
+#include "heddle/dsl/internal/polynomial.h"
+
+namespace heddle {
+namespace detail {
+
+struct LayoutPrefix {
+  Swizzle swizzle;
+  std::unique_ptr<const Layout> inner;  // nullptr: the swizzle
+  IntTuple offset;
+  mutable std::atomic<int> uses{0};
+};
+
+Mode mode_of(SymInt shape, SymInt stride) {
+  Mode mode{.shape = std::move(shape), .stride = {}};
+  mode.stride.value = std::move(stride);
+  return mode;
+}
+
+Modes modes_of(const TupleNode& shape, const TupleNode& stride) {
+  Modes modes;
+  for (uint32_t i = 0; i < shape.span; ++i) {
+    if ((&shape)[i].is_int()) modes.push_back({(&shape)[i].value, (&stride)[i]});
+  }
+  return modes;
+}
+
+Modes modes_of(const Layout& layout) {
+  return modes_of(layout.shape().node(), layout.stride().node());
+}
+
+void LayoutBuilder::add(const Modes& modes) {
+  if (modes.empty()) return add(mode_of(1, 0));
+  if (modes.size() == 1) return add(modes[0]);
+  const size_t tuple = open();
+  for (const Mode& mode : modes) add(mode);
+  close(tuple);
+}
+
+Layout layout_of(const Modes& modes, SourceLoc loc) {
+  LayoutBuilder builder;
+  builder.add(modes);
+  return builder.build(loc);
+}
+
+Layout failed_layout(const IntTuple& failure) { return Layout(failure, failure); }
+
+Layout fail_layout(SourceLoc loc, std::string what, const std::string& fix) {
+  return failed_layout(fail(loc, std::move(what), fix));
+}
+
+}  // namespace detail
+
+using detail::Elements;
+using detail::first_failure;
+using detail::LayoutBuilder;
+using detail::Mode;
+using detail::Modes;
+using detail::TupleNode;
+
+// --- Swizzles -------------------------------------------------------------------------------
+
+Swizzle::Swizzle(int bits, int base, int shift, SourceLoc loc) {
+  if (bits < 0 || base < 0 || std::abs(shift) < bits || bits + base + std::abs(shift) > 62) {
+    detail::fail(loc, absl::StrCat("S<", bits, ",", base, ",", shift, "> is no swizzle"),
+                 "bits and base are not negative, |shift| >= bits, and all lies below bit 62");
+    return;
+  }
+  bits_ = bits;
+  base_ = base;
+  shift_ = shift;
+}
+
+int64_t Swizzle::operator()(int64_t index) const {
+  const int64_t source = index & source_mask();
+  return index ^ (shift_ < 0 ? source << -shift_ : source >> shift_);
+}
+
+std::string Swizzle::to_string() const {
+  return absl::StrCat("S<", bits_, ",", base_, ",", shift_, ">");
+}
+
+// --- Layout ---------------------------------------------------------------------------------
+
+Layout::Layout(IntTuple shape, IntTuple stride)
+    : shape_(std::move(shape)), stride_(std::move(stride)) {
+  if (shape_.ok() && !stride_.ok()) shape_ = stride_;
+}
+
+Layout::Layout(const Layout& other)
+    : shape_(other.shape_), stride_(other.stride_), prefix_(other.prefix_) {
+  if (prefix_ != nullptr) ++prefix_->uses;
+}
+
+Layout::Layout(Layout&& other) noexcept
+    : shape_(std::move(other.shape_)),
+      stride_(std::move(other.stride_)),
+      prefix_(std::exchange(other.prefix_, nullptr)) {}
+
+Layout& Layout::operator=(Layout other) noexcept {
+  std::swap(shape_, other.shape_);
+  std::swap(stride_, other.stride_);
+  std::swap(prefix_, other.prefix_);
+  return *this;
+}
+
+Layout::~Layout() {
+  if (prefix_ != nullptr && --prefix_->uses == 0) delete prefix_;
+}
+
+const IntTuple& Layout::offset() const {
+  static const IntTuple& none = *new IntTuple(0);
+  return prefix_ == nullptr ? none : prefix_->offset;
+}
+
+Swizzle Layout::swizzle() const { return prefix_ == nullptr ? Swizzle() : prefix_->swizzle; }
+
+const Layout* Layout::inner() const { return prefix_ == nullptr ? nullptr : prefix_->inner.get(); }
+
+Layout Layout::with_outer(const Layout& outer) const {
+  Layout result(outer.shape_, outer.stride_);
+  result.prefix_ = prefix_;
+  if (prefix_ != nullptr) ++prefix_->uses;
+  return result;
+}
+
+IntTuple Layout::operator()(const IntTuple& coord, SourceLoc loc) const {
+  if (!ok()) return shape_;
+  const IntTuple index = crd2idx(coord, shape_, stride_, loc);
+  if (prefix_ == nullptr || !index.ok()) return index;
+  const IntTuple moved = prefix_->offset + index;
+  if (prefix_->inner != nullptr) return (*prefix_->inner)(moved, loc);
+  if (!moved.ok() || !moved.is_int() || moved.node().is_basis()) {
+    return detail::fail(loc, absl::StrCat("a swizzle of ", moved.to_string()),
+                        "swizzle an integer index");
+  }
+  return prefix_->swizzle(moved.value());
+}
+
+std::string Layout::to_string() const {
+  if (!ok()) return shape_.to_string();
+  std::string text = absl::StrCat(shape_.to_string(), ":", stride_.to_string());
+  if (prefix_ == nullptr) return text;
+  const std::string inner =
+      prefix_->inner != nullptr ? prefix_->inner->to_string() : prefix_->swizzle.to_string();
+  return absl::StrCat(inner, " o ", prefix_->offset.to_string(), " o ", text);
+}
+
+bool operator==(const Layout& a, const Layout& b) {
+  if (!(a.shape_ == b.shape_) || !(a.stride_ == b.stride_)) return false;
+  if (a.prefix_ == b.prefix_) return true;
+  if (a.prefix_ == nullptr || b.prefix_ == nullptr) return false;
+  if (!(a.prefix_->offset == b.prefix_->offset)) return false;
+  const Layout* x = a.inner();
+  const Layout* y = b.inner();
+  if ((x == nullptr) != (y == nullptr)) return false;
+  return x == nullptr ? a.swizzle() == b.swizzle() : *x == *y;
+}
+
+// --- Tiler ----------------------------------------------------------------------------------
+
+Tiler::Tiler(const IntTuple& t) {
+  if (t.is_underscore()) {
+    kind_ = Kind::kUnderscore;
+  } else if (t.is_tuple() && t.ok()) {
+    kind_ = Kind::kModes;
+    count_ = heddle::rank(t);
+    modes_ = new Tiler[static_cast<size_t>(count_)];
+    for (int i = 0; i < count_; ++i) modes_[i] = Tiler(heddle::get(t, i));
+  } else {
+    layout_ = make_layout(t);
+  }
+}
+
+Tiler::Tiler(const Tiler* modes, int count)
+    : kind_(Kind::kModes), count_(count), modes_(new Tiler[static_cast<size_t>(count)]) {
+  std::copy(modes, modes + count, modes_);
+}
+
+Tiler::Tiler(const Tiler& other)
+    : kind_(other.kind_), count_(other.count_), layout_(other.layout_) {
+  if (kind_ != Kind::kModes) return;
+  modes_ = new Tiler[static_cast<size_t>(count_)];
+  std::copy(other.modes_, other.modes_ + count_, modes_);
+}
+
+Tiler& Tiler::operator=(Tiler other) noexcept {
+  std::swap(kind_, other.kind_);
+  std::swap(count_, other.count_);
+  std::swap(layout_, other.layout_);
+  std::swap(modes_, other.modes_);
+  return *this;
+}
+
+Tiler::~Tiler() { delete[] modes_; }
+
+bool Tiler::ok() const {
+  if (kind_ == Kind::kLayout) return layout_.ok();
+  for (int i = 0; i < count_; ++i) {
+    if (!modes_[i].ok()) return false;
+  }
+  return true;
+}
+
+std::string Tiler::to_string() const {
+  if (kind_ == Kind::kUnderscore) return "_";
+  if (kind_ == Kind::kLayout) return layout_.to_string();
+  std::string text = "<";
+  for (int i = 0; i < count_; ++i) absl::StrAppend(&text, i == 0 ? "" : ",", modes_[i].to_string());
+  return text + ">";
+}
+
+// --- Making ---------------------------------------------------------------------------------
+
+Layout make_layout(const IntTuple& shape) { return Layout(shape, compact_col_major(shape)); }
+Layout make_layout(const IntTuple& shape, GenRowMajor) {
+  return Layout(shape, compact_row_major(shape));
+}
+
+Layout make_layout(const IntTuple& shape, const IntTuple& stride, SourceLoc loc) {
+  if (const IntTuple* failure = first_failure({&shape, &stride})) {
+    return detail::failed_layout(*failure);
+  }
+  if (!is_congruent(shape, stride)) {
+    return detail::fail_layout(loc,
+                               absl::StrCat("shape ", shape.to_string(), " and stride ",
+                                            stride.to_string(), " differ in profile"),
+                               "give each integer of the shape a stride");
+  }
+  return Layout(shape, stride);
+}
+
+Layout concatenate(std::initializer_list<Layout> layouts) {
+  LayoutBuilder builder;
+  const size_t tuple = builder.open();
+  for (const Layout& layout : layouts) {
+    if (!layout.ok()) return layout;
+    builder.add(layout);
+  }
+  builder.close(tuple);
+  return builder.build();
+}
+
+Layout make_ordered_layout(const IntTuple& shape, const IntTuple& order, SourceLoc loc) {
+  return Layout(shape, compact_order(shape, order, loc));
+}
+
+Layout make_layout_like(const Layout& layout) {
+  if (!layout.ok()) return layout;
+  return Layout(layout.shape(), compact_order(filter_zeros(layout).shape(), layout.stride()));
+}
+
+Layout make_fragment_like(const Layout& layout) {
+  if (!layout.ok()) return layout;
+  if (rank(layout) < 2) return make_layout(layout.shape());
+  const Layout first = get(layout, 0);
+  Layout others;
+  {
+    LayoutBuilder builder;
+    const size_t tuple = builder.open();
+    for (int i = 1; i < rank(layout); ++i) builder.add(get(layout, i).outer());
+    builder.close(tuple);
+    others = builder.build();
+  }
+  return tiled_product(Layout(first.shape(), compact_col_major(filter_zeros(first).shape())),
+                       make_ordered_layout(others.shape(), others.stride()));
+}
+
+Layout make_identity_layout(const IntTuple& shape) { return Layout(shape, make_basis_like(shape)); }
+
+Layout make_composed_layout(const Swizzle& inner, const IntTuple& offset, const Layout& outer,
+                            SourceLoc loc) {
+  if (!offset.ok()) return detail::failed_layout(offset);
+  if (!outer.ok()) return outer;
+  if (outer.is_composed()) {
+    return detail::fail_layout(loc, absl::StrCat("a composition behind ", outer.to_string()),
+                               "compose with a layout that is not composed yet");
+  }
+  // A swizzle that changes nothing is left out.
+  if (inner.bits() == 0 && offset.is_int() && offset.value().is_constant(0)) return outer;
+  Layout result(outer.shape(), outer.stride());
+  auto* const prefix = new detail::LayoutPrefix{inner, nullptr, offset, {1}};
+  result.prefix_ = prefix;
+  return result;
+}
+
+Layout make_composed_layout(const Layout& inner, const IntTuple& offset, const Layout& outer,
+                            SourceLoc loc) {
+  if (const Layout* failure = detail::first_failure({&inner, &outer})) return *failure;
+  if (!offset.ok()) return detail::failed_layout(offset);
+  if (outer.is_composed()) {
+    return detail::fail_layout(loc, absl::StrCat("a composition behind ", outer.to_string()),
+                               "compose with a layout that is not composed yet");
+  }
+  Layout result(outer.shape(), outer.stride());
+  auto* const prefix =
+      new detail::LayoutPrefix{Swizzle(), std::make_unique<Layout>(inner), offset, {1}};
+  result.prefix_ = prefix;
+  return result;
+}
+
+std::pair<IntTuple, Layout> make_layout_tv(const Layout& threads, const Layout& values,
+                                           SourceLoc loc) {
+  const Layout tile = raked_product(threads, values, loc);
+  const Layout shape = make_layout({size(threads), size(values)});
+  return {product_each(tile.shape()), composition(right_inverse(tile, loc), shape, loc)};
+}
+
+namespace {
+
+// As elements of N times the bits, or of a part of them; false where that is no number of elements.
+bool upcast(int64_t n, Mode* mode) {
+  SymInt& stride = mode->stride.value;
+  if (stride.is_constant(0)) return true;
+  const SymInt step = abs(stride);
+  SymInt quotient;
+  if (!divides(n, step) && !divides(step, n)) return false;
+  if (divides(step, n, &quotient) && !quotient.is_constant(1)) {
+    mode->shape = ceil_div(mode->shape, quotient);
+  }
+  const SymInt wide = ceil_div(step, n);
+  stride = signum(stride) < 0 ? -wide : wide;
+  return true;
+}
+
+void downcast(int64_t n, Mode* mode) {
+  if (abs(mode->stride.value).is_constant(1)) {
+    mode->shape = mode->shape * n;
+  } else {
+    mode->stride.value = mode->stride.value * n;
+  }
+}
+
+bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+// A swizzle's, whose unit of 2^base elements keeps its bytes.
+Swizzle recast(const Swizzle& swizzle, int64_t up, int64_t down) {
+  const auto log2 = [](int64_t n) { return 63 - __builtin_clzll(static_cast<uint64_t>(n)); };
+  const int base = swizzle.base() - log2(up) + log2(down);
+  if (base >= 0) return Swizzle(swizzle.bits(), base, swizzle.shift());
+  return Swizzle(std::max(swizzle.bits() + base, 0), 0, swizzle.shift());
+}
+
+}  // namespace
+
+Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
+  if (!layout.ok()) return layout;
+  const auto name = [&] {
+    return absl::StrCat("recast(", layout.to_string(), ", ", old_bits, ", ", new_bits, ")");
+  };
+  if (old_bits < 1 || new_bits < 1) {
+    return detail::fail_layout(loc, name() + ": widths are at least one bit",
+                               "give the bits of an element before and after");
+  }
+  const int64_t common = std::gcd(old_bits, new_bits);
+  const int64_t up = new_bits / common, down = old_bits / common;
+  LayoutBuilder builder;
+  const TupleNode& shape = layout.shape().node();
+  const TupleNode& stride = layout.stride().node();
+  absl::InlinedVector<TupleNode, 12> shapes(&shape, &shape + shape.span);
+  absl::InlinedVector<TupleNode, 12> strides(&stride, &stride + stride.span);
+  bool neighbours = false;
+  for (uint32_t i = 0; i < shape.span; ++i) {
+    if (!shapes[i].is_int()) continue;
+    neighbours |= abs(strides[i].value).is_constant(1);
+    Mode mode{shapes[i].value, strides[i]};
+    if (up > 1 && !upcast(up, &mode)) {
+      return detail::fail_layout(
+          loc,
+          absl::StrCat(name(), ": ", up, " elements become one, but neither ", up,
+                       " nor the stride ", detail::text(stride.span == 1 ? stride : strides[i]),
+                       " divides the other"),
+          "choose a width that divides the strides");
+    }
+    if (down > 1) downcast(down, &mode);
+    shapes[i].value = mode.shape;
+    strides[i] = mode.stride;
+  }
+  if (down > 1 && up == 1 && !neighbours) {
+    return detail::fail_layout(loc, name() + ": no mode has a stride of 1",
+                               "narrower elements need a mode of neighbours to lie in");
+  }
+  builder.add(shapes.front(), strides.front());
+  const Layout outer = builder.build(loc);
+  if (!layout.is_composed() || !outer.ok()) return outer;
+  IntTuple offset = layout.offset();
+  if (up > 1) offset = floor_div(offset.value(), SymInt(up));
+  if (down > 1) offset = offset.value() * down;
+  if (layout.inner() != nullptr) {
+    return make_composed_layout(recast(*layout.inner(), old_bits, new_bits, loc), offset, outer,
+                                loc);
+  }
+  if (!is_power_of_two(up) || !is_power_of_two(down)) {
+    return detail::fail_layout(loc,
+                               name() + ": a swizzle keeps its bits only between powers of two",
+                               "choose widths whose ratio is a power of two");
+  }
+  return make_composed_layout(recast(layout.swizzle(), up, down), offset, outer, loc);
+}
+
+// --- Questions ------------------------------------------------------------------------------
+
+SymInt cosize(const Layout& layout, SourceLoc loc) {
+  // One more than the greatest coordinate in each mode of the codomain.
+  IntTuple last = 0;
+  for (const Mode& mode : detail::modes_of(layout)) {
+    TupleNode step = mode.stride;
+    step.value = (mode.shape - 1) * abs(step.value);
+    last = last + detail::TupleBuilder::build(step);
+  }
+  SymInt result = 1;
+  const TupleNode& node = last.node();
+  for (uint32_t i = 0; i < node.span; ++i) {
+    if ((&node)[i].is_int()) result = result * ((&node)[i].value + 1);
+  }
+  if (layout.ok() && (!last.ok() || result.is_overflow())) {
+    detail::fail(loc, absl::StrCat("the cosize of ", layout.to_string(), " does not fit 64 bits"),
+                 "use smaller strides");
+    return SymInt::overflow();
+  }
+  return result;
+}
+
+int leading_dim(const Layout& layout) {
+  int mode = 0;
+  for (const TupleNode& stride : Elements(layout.stride())) {
+    for (uint32_t i = 0; i < stride.span; ++i) {
+      if ((&stride)[i].is_int() && (&stride)[i].value.is_constant(1)) return mode;
+    }
+    ++mode;
+  }
+  return -1;
+}
+
+// --- Modes ----------------------------------------------------------------------------------
+
+namespace {
+
+// The same done to shape and stride.
+template <class Change>
+Layout changed(const Layout& layout, const Change& change) {
+  if (!layout.ok()) return layout;
+  return layout.with_outer(Layout(change(layout.shape()), change(layout.stride())));
+}
+
+}  // namespace
+
+Layout get(const Layout& layout, int mode, SourceLoc loc) {
+  return changed(layout, [&](const IntTuple& t) { return get(t, mode, loc); });
+}
+Layout get(const Layout& layout, std::initializer_list<int> path, SourceLoc loc) {
+  return changed(layout, [&](const IntTuple& t) { return get(t, path, loc); });
+}
+Layout select(const Layout& layout, std::initializer_list<int> modes, SourceLoc loc) {
+  return changed(layout, [&](const IntTuple& t) { return select(t, modes, loc); });
+}
+Layout flatten(const Layout& layout) {
+  return changed(layout, [](const IntTuple& t) { return flatten(t); });
+}
+Layout group_modes(const Layout& layout, int begin, int end, SourceLoc loc) {
+  return changed(layout, [&](const IntTuple& t) { return group_modes(t, begin, end, loc); });
+}
+
+Layout append(const Layout& layout, const Layout& x, int up_to_rank) {
+  if (const Layout* failure = detail::first_failure({&layout, &x})) return *failure;
+  return layout.with_outer(Layout(append(layout.shape(), x.shape(), up_to_rank),
+                                  append(layout.stride(), x.stride(), up_to_rank)));
+}
+Layout prepend(const Layout& layout, const Layout& x, int up_to_rank) {
+  if (const Layout* failure = detail::first_failure({&layout, &x})) return *failure;
+  return layout.with_outer(Layout(prepend(layout.shape(), x.shape(), up_to_rank),
+                                  prepend(layout.stride(), x.stride(), up_to_rank)));
+}
+
+Layout slice(const IntTuple& coord, const Layout& layout, SourceLoc loc) {
+  return slice_and_offset(coord, layout, loc).first;
+}
+Layout dice(const IntTuple& coord, const Layout& layout, SourceLoc loc) {
+  return changed(layout, [&](const IntTuple& t) { return dice(coord, t, loc); });
+}
+
+std::pair<Layout, IntTuple> slice_and_offset(const IntTuple& coord, const Layout& layout,
+                                             SourceLoc loc) {
+  if (!layout.ok()) return {layout, layout.shape()};
+  const Layout whole(slice(coord, layout.shape(), loc), slice(coord, layout.stride(), loc));
+  if (!whole.ok()) return {whole, whole.shape()};
+  // What is left whole starts at its coordinate 0.
+  IntTuple fixed = coord;
+  {
+    absl::InlinedVector<TupleNode, 12> nodes(&coord.node(), &coord.node() + coord.node().span);
+    for (TupleNode& node : nodes) {
+      if (!node.is_tuple() && !node.is_int()) node.kind = TupleNode::Kind::kInt;
+    }
+    fixed = detail::TupleBuilder::build(nodes.front());
+  }
+  const IntTuple offset = crd2idx(fixed, layout.shape(), layout.stride(), loc);
+  if (!offset.ok()) return {detail::failed_layout(offset), offset};
+  if (!layout.is_composed()) return {whole, offset};
+  const IntTuple moved = layout.offset() + offset;
+  return {layout.inner() != nullptr ? make_composed_layout(*layout.inner(), moved, whole, loc)
+                                    : make_composed_layout(layout.swizzle(), moved, whole, loc),
+          0};
+}
+
+Layout filter_zeros(const Layout& layout) {
+  if (!layout.ok()) return layout;
+  const TupleNode& shape = layout.shape().node();
+  const TupleNode& stride = layout.stride().node();
+  absl::InlinedVector<TupleNode, 12> nodes(&shape, &shape + shape.span);
+  for (uint32_t i = 0; i < shape.span; ++i) {
+    if (nodes[i].is_int() && (&stride)[i].value.is_constant(0)) nodes[i].value = 1;
+  }
+  return layout.with_outer(Layout(detail::TupleBuilder::build(nodes.front()), layout.stride()));
+}
+
+Layout filter(const Layout& layout) { return coalesce(filter_zeros(layout)); }
+
+}  // namespace heddle

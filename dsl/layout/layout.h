@@ -1,0 +1,245 @@
+// Layouts: functions from coordinates to indices, as CuTe has them.
+//
+//   const Layout tile = make_layout({8, 4}, {4, 1});         // (8,4):(4,1), row-major
+//   tile({2, 3});                                            // 11
+//   zipped_divide(tile, {2, 2});                             // ((2,2),(4,2)):((4,1),(8,2))
+//   const Layout banked = make_composed_layout(Swizzle(3, 0, 3), 0, make_layout({8, 8}, {8, 1}));
+//
+// A layout has a shape and a stride for each of the shape's integers. A *composed* layout has
+// more behind that: an offset is added to the index, and a swizzle, or another layout, applied to
+// the sum. What takes a layout apart or builds on it does so with the shape and stride; the rest
+// goes along.
+//
+// Names and meanings are CuTe's C++ (media/docs/cpp/cute, 01 to 03), with three differences.
+// Numbers of the host count as static. Unknown numbers (SymInt) take part wherever the outcome is
+// sure to be right whatever they will be, so that dynamic layouts coalesce, divide and invert as
+// far as that can be proved. And what CuTe asserts is a layout that is not ok() and says why: see
+// int_tuple.h.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "heddle/dsl/layout/int_tuple.h"
+#include "heddle/dsl/layout/swizzle.h"
+
+namespace heddle {
+
+namespace detail {
+
+struct LayoutPrefix;
+
+}  // namespace detail
+
+class Layout {
+ public:
+  Layout() : Layout(1, 0) {}  // 1:0
+  Layout(IntTuple shape, IntTuple stride);
+  Layout(const Layout& other);
+  Layout(Layout&& other) noexcept;
+  Layout& operator=(Layout other) noexcept;
+  ~Layout();
+
+  const IntTuple& shape() const { return shape_; }
+  const IntTuple& stride() const { return stride_; }
+
+  // The index of a coordinate; a coordinate where the strides are basis strides.
+  IntTuple operator()(const IntTuple& coord, SourceLoc loc = SourceLoc::current()) const;
+
+  bool ok() const { return shape_.ok(); }
+  const std::string& error() const { return shape_.error(); }
+  // "(8,4):(4,1)", "S<3,4,3> o 0 o (8,8):(8,1)"
+  std::string to_string() const;
+  friend bool operator==(const Layout& a, const Layout& b);
+
+  // Composed layouts: what comes behind shape and stride.
+  bool is_composed() const { return prefix_ != nullptr; }
+  const IntTuple& offset() const;
+  Swizzle swizzle() const;
+  // The other layout that the index goes through; nullptr where it is a swizzle.
+  const Layout* inner() const;
+  // Shape and stride alone; and others in their place.
+  Layout outer() const { return Layout(shape_, stride_); }
+  Layout with_outer(const Layout& outer) const;
+
+ private:
+  friend Layout make_composed_layout(const Swizzle&, const IntTuple&, const Layout&, SourceLoc);
+  friend Layout make_composed_layout(const Layout&, const IntTuple&, const Layout&, SourceLoc);
+
+  IntTuple shape_, stride_;
+  const detail::LayoutPrefix* prefix_ = nullptr;
+};
+
+// What a layout is divided by or multiplied with: a layout; or one, a number or _, for each mode.
+//
+//   zipped_divide(x, {make_layout(4, 2), 8, _})
+class Tiler {
+ public:
+  Tiler(const Layout& layout) : layout_(layout) {}          // NOLINT: a layout is one
+  Tiler(const IntTuple& t);                                 // NOLINT: modes of so many neighbours
+  Tiler(int extent) : Tiler(IntTuple(extent)) {}            // NOLINT
+  Tiler(const SymInt& extent) : Tiler(IntTuple(extent)) {}  // NOLINT
+  Tiler(Underscore) : Tiler(IntTuple(_)) {}                 // NOLINT
+  Tiler(std::initializer_list<Tiler> modes)
+      : Tiler(modes.begin(), static_cast<int>(modes.size())) {}
+  Tiler(const Tiler* modes, int count);
+  Tiler(const Tiler& other);
+  Tiler& operator=(Tiler other) noexcept;
+  ~Tiler();
+
+  enum class Kind : uint8_t { kLayout, kUnderscore, kModes };
+  Kind kind() const { return kind_; }
+  const Layout& layout() const { return layout_; }
+  int rank() const { return count_; }
+  const Tiler& mode(int i) const { return modes_[i]; }
+  // For all of them, a compact layout where it is a number.
+  bool ok() const;
+  std::string to_string() const;  // "<4:2,8:1,_>"
+
+ private:
+  Tiler() = default;
+  Kind kind_ = Kind::kLayout;
+  int count_ = 0;
+  Layout layout_;
+  Tiler* modes_ = nullptr;
+};
+
+// --- Making ----------------------------------------------------------------------------------
+
+// Column-major where no strides are given; GenRowMajor{} asks for row-major.
+struct GenRowMajor {};
+Layout make_layout(const IntTuple& shape);
+Layout make_layout(const IntTuple& shape, GenRowMajor);
+Layout make_layout(const IntTuple& shape, const IntTuple& stride,
+                   SourceLoc loc = SourceLoc::current());
+// One mode for each layout.
+Layout concatenate(std::initializer_list<Layout> layouts);
+template <class... Layouts>
+Layout make_layout(const Layout& first, const Layouts&... others) {
+  return concatenate({first, others...});
+}
+// Compact, in the order of another tuple's numbers; of a layout's strides, whose zeros stay.
+Layout make_ordered_layout(const IntTuple& shape, const IntTuple& order,
+                           SourceLoc loc = SourceLoc::current());
+Layout make_layout_like(const Layout& layout);
+// The same with the first mode in front of all.
+Layout make_fragment_like(const Layout& layout);
+// Each coordinate to itself.
+Layout make_identity_layout(const IntTuple& shape);
+// inner(offset + outer(c))
+Layout make_composed_layout(const Swizzle& inner, const IntTuple& offset, const Layout& outer,
+                            SourceLoc loc = SourceLoc::current());
+Layout make_composed_layout(const Layout& inner, const IntTuple& offset, const Layout& outer,
+                            SourceLoc loc = SourceLoc::current());
+// Threads and the values of each: the tile's shape, and (thread, value) to the tile's index.
+std::pair<IntTuple, Layout> make_layout_tv(const Layout& threads, const Layout& values,
+                                           SourceLoc loc = SourceLoc::current());
+// The same bytes as elements of another width.
+Layout recast(const Layout& layout, int old_bits, int new_bits,
+              SourceLoc loc = SourceLoc::current());
+
+// --- Questions -------------------------------------------------------------------------------
+
+inline const IntTuple& shape(const Layout& layout) { return layout.shape(); }
+inline const IntTuple& stride(const Layout& layout) { return layout.stride(); }
+inline SymInt size(const Layout& layout, SourceLoc loc = SourceLoc::current()) {
+  return size(layout.shape(), loc);
+}
+// One more than the greatest index, of the shape and stride.
+SymInt cosize(const Layout& layout, SourceLoc loc = SourceLoc::current());
+inline int rank(const Layout& layout) { return rank(layout.shape()); }
+inline int depth(const Layout& layout) { return depth(layout.shape()); }
+inline bool is_static(const Layout& layout) {
+  return is_static(layout.shape()) && is_static(layout.stride());
+}
+inline bool is_congruent(const Layout& a, const Layout& b) {
+  return is_congruent(a.shape(), b.shape());
+}
+inline bool is_weakly_congruent(const Layout& a, const Layout& b) {
+  return is_weakly_congruent(a.shape(), b.shape());
+}
+inline bool is_compatible(const Layout& a, const Layout& b) {
+  return is_compatible(a.shape(), b.shape());
+}
+// The first mode with a stride of 1; -1 where none has.
+int leading_dim(const Layout& layout);
+
+// --- Modes -----------------------------------------------------------------------------------
+
+Layout get(const Layout& layout, int mode, SourceLoc loc = SourceLoc::current());
+Layout get(const Layout& layout, std::initializer_list<int> path,
+           SourceLoc loc = SourceLoc::current());
+Layout select(const Layout& layout, std::initializer_list<int> modes,
+              SourceLoc loc = SourceLoc::current());
+Layout flatten(const Layout& layout);
+Layout group_modes(const Layout& layout, int begin, int end, SourceLoc loc = SourceLoc::current());
+Layout append(const Layout& layout, const Layout& x = Layout(), int up_to_rank = -1);
+Layout prepend(const Layout& layout, const Layout& x = Layout(), int up_to_rank = -1);
+Layout slice(const IntTuple& coord, const Layout& layout, SourceLoc loc = SourceLoc::current());
+Layout dice(const IntTuple& coord, const Layout& layout, SourceLoc loc = SourceLoc::current());
+// And the index of what the coordinate fixes. A composed layout keeps that as its offset.
+std::pair<Layout, IntTuple> slice_and_offset(const IntTuple& coord, const Layout& layout,
+                                             SourceLoc loc = SourceLoc::current());
+// Modes of stride 0 made of one element; and dropped, with neighbours that continue each other
+// joined. A profile says below which modes that is done.
+Layout filter_zeros(const Layout& layout);
+Layout filter(const Layout& layout);
+Layout coalesce(const Layout& layout);
+Layout coalesce(const Layout& layout, const IntTuple& profile,
+                SourceLoc loc = SourceLoc::current());
+
+// --- Algebra ---------------------------------------------------------------------------------
+
+// R(c) = a(b(c)), of b's shape.
+Layout composition(const Layout& a, const Layout& b, SourceLoc loc = SourceLoc::current());
+Layout composition(const Layout& a, const Tiler& b, SourceLoc loc = SourceLoc::current());
+// The indices that a layout leaves out below a size, in order.
+Layout complement(const Layout& layout, const IntTuple& cotarget,
+                  SourceLoc loc = SourceLoc::current());
+Layout complement(const Layout& layout, SourceLoc loc = SourceLoc::current());
+// layout(right_inverse(i)) = i as far as that goes; left_inverse(layout(i)) = i where it is
+// injective.
+Layout right_inverse(const Layout& layout, SourceLoc loc = SourceLoc::current());
+Layout left_inverse(const Layout& layout, SourceLoc loc = SourceLoc::current());
+// Where the layout is 0.
+Layout nullspace(const Layout& layout, SourceLoc loc = SourceLoc::current());
+// How many neighbours in memory are at the same coordinates in both; and at which.
+SymInt max_common_vector(const Layout& a, const Layout& b, SourceLoc loc = SourceLoc::current());
+Layout max_common_layout(const Layout& a, const Layout& b, SourceLoc loc = SourceLoc::current());
+
+// Divisions: (tile, rest) in each mode; ((tile…),(rest…)); ((tile…),rest…); (tile…,rest…).
+Layout logical_divide(const Layout& layout, const Tiler& tiler,
+                      SourceLoc loc = SourceLoc::current());
+Layout zipped_divide(const Layout& layout, const Tiler& tiler,
+                     SourceLoc loc = SourceLoc::current());
+Layout tiled_divide(const Layout& layout, const Tiler& tiler, SourceLoc loc = SourceLoc::current());
+Layout flat_divide(const Layout& layout, const Tiler& tiler, SourceLoc loc = SourceLoc::current());
+// Products: the block repeated as the tiler says, with the same forms.
+Layout logical_product(const Layout& block, const Tiler& tiler,
+                       SourceLoc loc = SourceLoc::current());
+Layout zipped_product(const Layout& block, const Tiler& tiler,
+                      SourceLoc loc = SourceLoc::current());
+Layout tiled_product(const Layout& block, const Tiler& tiler, SourceLoc loc = SourceLoc::current());
+Layout flat_product(const Layout& block, const Tiler& tiler, SourceLoc loc = SourceLoc::current());
+// (block, tiler) and (tiler, block) in each mode.
+Layout blocked_product(const Layout& block, const Layout& tiler,
+                       SourceLoc loc = SourceLoc::current());
+Layout raked_product(const Layout& block, const Layout& tiler,
+                     SourceLoc loc = SourceLoc::current());
+// The block repeated until the shape is full, in an order of the modes.
+Layout tile_to_shape(const Layout& block, const IntTuple& shape,
+                     SourceLoc loc = SourceLoc::current());
+Layout tile_to_shape(const Layout& block, const IntTuple& shape, const IntTuple& order,
+                     SourceLoc loc = SourceLoc::current());
+
+// A tile by its coordinate among the tiles, and a thread's part of a layout.
+Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord,
+                  SourceLoc loc = SourceLoc::current());
+Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
+                       SourceLoc loc = SourceLoc::current());
+// The blocks of a cluster that a multicast along a mode reaches from a coordinate, a bit each.
+int make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode,
+                           SourceLoc loc = SourceLoc::current());
+
+}  // namespace heddle

@@ -1,0 +1,42 @@
+// Swizzles: permutations of indices that spread the rows of a shared-memory tile over its banks.
+//
+//   const Swizzle s(3, 4, 3);                   // S<3,4,3>
+//   s(72);                                      // the index with bits 7-9 added (xor) to bits 4-6
+#pragma once
+
+#include <string>
+
+#include "heddle/dsl/layout/int_tuple.h"
+
+namespace heddle {
+
+// S<B,M,S>: `bits` bits from bit `base` on are combined by exclusive or with as many bits that lie
+// `shift` bits higher, or lower where shift is negative. |shift| >= bits.
+class Swizzle {
+ public:
+  constexpr Swizzle() = default;  // changes nothing: S<0,4,3>
+  Swizzle(int bits, int base, int shift, SourceLoc loc = SourceLoc::current());
+
+  constexpr int bits() const { return bits_; }
+  constexpr int base() const { return base_; }
+  constexpr int shift() const { return shift_; }
+  // The bits that change, and those that they are combined with.
+  int64_t target_mask() const { return mask(shift_ < 0 ? -shift_ : 0); }
+  int64_t source_mask() const { return mask(shift_ < 0 ? 0 : shift_); }
+
+  // A swizzle is its own inverse.
+  int64_t operator()(int64_t index) const;
+  SymInt operator()(const SymInt& index) const;
+  std::string to_string() const;  // "S<3,4,3>"
+
+  friend constexpr bool operator==(const Swizzle&, const Swizzle&) = default;
+
+ private:
+  int64_t mask(int from) const { return ((int64_t{1} << bits_) - 1) << (base_ + from); }
+
+  int bits_ = 0;
+  int base_ = 4;
+  int shift_ = 3;
+};
+
+}  // namespace heddle

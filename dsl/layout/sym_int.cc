@@ -1,0 +1,511 @@
+#include "heddle/dsl/layout/sym_int.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "heddle/dsl/internal/polynomial.h"
+#include "heddle/dsl/layout/swizzle.h"
+
+namespace heddle {
+namespace detail {
+namespace {
+
+__extension__ typedef __int128 Wide;
+using Terms = absl::InlinedVector<Term, 2>;
+using Symbols = absl::InlinedVector<SymbolRef, 3>;
+
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+bool fits(Wide value) { return value >= kLeast && value <= kMost; }
+int64_t clamped(Wide value) {
+  return value > kMost ? kMost : value < kLeast ? kLeast : static_cast<int64_t>(value);
+}
+Wide wide_gcd(Wide a, Wide b) {
+  if (a < 0) a = -a;
+  if (b < 0) b = -b;
+  while (b != 0) {
+    const Wide rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// --- Terms ----------------------------------------------------------------------------------
+
+int compare(const Symbols& a, const Symbols& b) {
+  if (a.size() != b.size()) return a.size() > b.size() ? -1 : 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (const int order = detail::compare(*a[i], *b[i]); order != 0) return order;
+  }
+  return 0;
+}
+
+Symbols product(const Symbols& a, const Symbols& b) {
+  Symbols all(a);
+  all.insert(all.end(), b.begin(), b.end());
+  std::stable_sort(all.begin(), all.end(), [](const SymbolRef& x, const SymbolRef& y) {
+    return detail::compare(*x, *y) < 0;
+  });
+  return all;
+}
+
+// The symbols of a without those of b; nothing where b has one that a lacks.
+std::optional<Symbols> quotient(const Symbols& a, const Symbols& b) {
+  Symbols left;
+  size_t next = 0;
+  for (const SymbolRef& symbol : a) {
+    if (next < b.size() && detail::compare(*symbol, *b[next]) == 0) {
+      ++next;
+    } else {
+      left.push_back(symbol);
+    }
+  }
+  if (next < b.size()) return std::nullopt;
+  return left;
+}
+
+// A coefficient in lowest terms, or false where it does not fit.
+bool set_coefficient(Wide numerator, Wide denominator, Term* term) {
+  const Wide common = wide_gcd(numerator, denominator);
+  if (common > 1) {
+    numerator /= common;
+    denominator /= common;
+  }
+  if (!fits(numerator) || !fits(denominator)) return false;
+  term->numerator = static_cast<int64_t>(numerator);
+  term->denominator = static_cast<int64_t>(denominator);
+  return true;
+}
+
+// What divides every value of the term; 0: it is no integer for all of them.
+int64_t divisor_of(const Term& term) {
+  Wide multiple = term.numerator < 0 ? -Wide{term.numerator} : Wide{term.numerator};
+  Wide denominator = term.denominator;
+  for (const SymbolRef& symbol : term.symbols) {
+    multiple *= symbol->divisor;
+    const Wide common = wide_gcd(multiple, denominator);
+    multiple /= common;
+    denominator /= common;
+    if (!fits(multiple)) return 1;
+  }
+  return denominator == 1 ? static_cast<int64_t>(multiple) : 0;
+}
+
+// --- Sums -----------------------------------------------------------------------------------
+
+Terms terms_of(const SymInt& a) {
+  if (!a.is_constant()) return a.polynomial().terms;
+  Terms terms;
+  if (a.value() != 0) terms.push_back({a.value(), 1, {}});
+  return terms;
+}
+
+SymInt number_of(Terms terms) {
+  if (terms.empty()) return 0;
+  if (terms.size() == 1 && terms[0].symbols.empty() && terms[0].denominator == 1) {
+    return terms[0].numerator;
+  }
+  auto* const polynomial = new Polynomial;
+  polynomial->terms = std::move(terms);
+  return SymInt::of(polynomial);
+}
+
+// a + factor * b, both in order.
+std::optional<Terms> sum(const Terms& a, const Terms& b, int factor) {
+  Terms result;
+  size_t i = 0, j = 0;
+  while (i < a.size() || j < b.size()) {
+    const int order = i == a.size() ? 1 : j == b.size() ? -1 : compare(a[i].symbols, b[j].symbols);
+    if (order < 0) {
+      result.push_back(a[i++]);
+      continue;
+    }
+    Term term = b[j++];
+    const Wide scaled = Wide{term.numerator} * factor;
+    if (order > 0) {
+      if (!set_coefficient(scaled, term.denominator, &term)) return std::nullopt;
+    } else {
+      const Term& other = a[i++];
+      const Wide numerator = Wide{other.numerator} * term.denominator + scaled * other.denominator;
+      if (numerator == 0) continue;
+      if (!set_coefficient(numerator, Wide{other.denominator} * term.denominator, &term)) {
+        return std::nullopt;
+      }
+    }
+    result.push_back(std::move(term));
+  }
+  return result;
+}
+
+std::optional<Terms> scaled(const Terms& terms, const Term& by) {
+  Terms result;
+  for (const Term& term : terms) {
+    Term next{.symbols = product(term.symbols, by.symbols)};
+    if (!set_coefficient(Wide{term.numerator} * by.numerator,
+                         Wide{term.denominator} * by.denominator, &next)) {
+      return std::nullopt;
+    }
+    result.push_back(std::move(next));
+  }
+  std::sort(result.begin(), result.end(),
+            [](const Term& x, const Term& y) { return compare(x.symbols, y.symbols) < 0; });
+  return result;
+}
+
+// --- Bounds ---------------------------------------------------------------------------------
+
+// Of a term's values: the least, or the most.
+Wide bound(const Term& term, bool most) {
+  const bool takes_most = most == (term.numerator > 0);
+  Wide value = term.numerator;
+  for (const SymbolRef& symbol : term.symbols) {
+    const int64_t extreme = takes_most ? symbol->most : symbol->least;
+    if (extreme == kMost) return value > 0 ? Wide{kMost} : Wide{kLeast};
+    value *= extreme;
+    if (!fits(value)) return value > 0 ? Wide{kMost} : Wide{kLeast};
+  }
+  const Wide down = value / term.denominator - (value % term.denominator < 0 ? 1 : 0);
+  return most && down * term.denominator != value ? down + 1 : down;
+}
+
+int64_t bound(const SymInt& a, bool most) {
+  Wide total = 0;
+  for (const Term& term : a.polynomial().terms) {
+    const Wide part = bound(term, most);
+    if (part >= kMost || part <= kLeast) return most ? kMost : kLeast;
+    total += part;
+  }
+  return clamped(total);
+}
+
+// --- Symbols --------------------------------------------------------------------------------
+
+SymInt number_of(const Symbol* symbol) {
+  Terms terms;
+  terms.push_back({});
+  terms[0].symbols.push_back(SymbolRef(symbol));
+  return number_of(std::move(terms));
+}
+
+SymInt operation(SymbolKind kind, const SymInt& a, const SymInt& b, int64_t divisor, int64_t least,
+                 int64_t most) {
+  auto* const symbol = new Symbol;
+  symbol->kind = kind;
+  symbol->a = a;
+  symbol->b = b;
+  symbol->divisor = divisor;
+  symbol->least = least;
+  symbol->most = most;
+  return number_of(symbol);
+}
+
+// The only symbol, where the number is nothing else.
+const Symbol* alone(const SymInt& a) {
+  if (a.is_constant() || a.polynomial().terms.size() != 1) return nullptr;
+  const Term& term = a.polynomial().terms[0];
+  const bool plain = term.numerator == 1 && term.denominator == 1 && term.symbols.size() == 1;
+  return plain ? &*term.symbols[0] : nullptr;
+}
+
+// a as divisor * whole + rest, where `whole` has all terms that the divisor divides.
+void split(const SymInt& a, int64_t divisor, SymInt* whole, SymInt* rest) {
+  Terms even, odd;
+  for (const Term& term : terms_of(a)) {
+    Term part = term;
+    if (divisor_of(term) % divisor == 0 &&
+        set_coefficient(term.numerator, Wide{term.denominator} * divisor, &part)) {
+      even.push_back(std::move(part));
+    } else {
+      odd.push_back(term);
+    }
+  }
+  // A constant gives what it can.
+  if (!odd.empty() && odd.back().symbols.empty() && odd.back().denominator == 1) {
+    const int64_t constant = odd.back().numerator;
+    const int64_t left = (constant % divisor + divisor) % divisor;
+    const int64_t times = (constant - left) / divisor;
+    odd.pop_back();
+    if (left != 0) odd.push_back({left, 1, {}});
+    if (times != 0) even.push_back({times, 1, {}});
+  }
+  *whole = number_of(std::move(even));
+  *rest = number_of(std::move(odd));
+}
+
+}  // namespace
+
+int compare(const Symbol& a, const Symbol& b) {
+  if (&a == &b) return 0;
+  if (a.kind != b.kind) return a.kind < b.kind ? -1 : 1;
+  if (a.serial != b.serial) return a.serial < b.serial ? -1 : 1;
+  if (const int order = compare(a.a, b.a); order != 0) return order;
+  return compare(a.b, b.b);
+}
+
+int compare(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() != b.is_constant()) return a.is_constant() ? -1 : 1;
+  if (a.is_constant()) return a.value() < b.value() ? -1 : a.value() > b.value() ? 1 : 0;
+  if (&a.polynomial() == &b.polynomial()) return 0;
+  const Terms& x = a.polynomial().terms;
+  const Terms& y = b.polynomial().terms;
+  if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (const int order = compare(x[i].symbols, y[i].symbols); order != 0) return order;
+    if (x[i].numerator != y[i].numerator) return x[i].numerator < y[i].numerator ? -1 : 1;
+    if (x[i].denominator != y[i].denominator) return x[i].denominator < y[i].denominator ? -1 : 1;
+  }
+  return 0;
+}
+
+}  // namespace detail
+
+using detail::SymbolKind;
+using detail::Terms;
+using detail::Wide;
+
+void SymInt::keep() const { ++polynomial_->uses; }
+void SymInt::drop() {
+  if (--polynomial_->uses == 0) delete polynomial_;
+}
+
+SymInt SymInt::of(const detail::Polynomial* polynomial) {
+  SymInt result;
+  result.polynomial_ = polynomial;
+  result.keep();
+  return result;
+}
+
+SymInt SymInt::unknown(int64_t divisor) {
+  static std::atomic<uint64_t> made{0};
+  auto* const symbol = new detail::Symbol;
+  symbol->serial = ++made;
+  symbol->divisor = symbol->least = divisor;
+  return detail::number_of(symbol);
+}
+
+SymInt SymInt::overflow() {
+  auto* const polynomial = new detail::Polynomial;
+  polynomial->overflow = true;
+  return of(polynomial);
+}
+
+bool SymInt::is_overflow() const { return !is_constant() && polynomial_->overflow; }
+
+int64_t SymInt::divisor() const {
+  if (is_constant()) return value_ == INT64_MIN ? INT64_MAX : std::abs(value_);
+  int64_t common = 0;
+  for (const detail::Term& term : polynomial_->terms) {
+    common = std::gcd(common, detail::divisor_of(term));
+  }
+  return common;
+}
+
+int64_t SymInt::least() const { return is_constant() ? value_ : detail::bound(*this, false); }
+int64_t SymInt::most() const { return is_constant() ? value_ : detail::bound(*this, true); }
+
+SymInt operator+(const SymInt& a, const SymInt& b) {
+  int64_t sum;
+  if (a.is_constant() && b.is_constant()) {
+    return __builtin_add_overflow(a.value(), b.value(), &sum) ? SymInt::overflow() : SymInt(sum);
+  }
+  if (a.is_overflow() || b.is_overflow()) return SymInt::overflow();
+  auto terms = detail::sum(detail::terms_of(a), detail::terms_of(b), 1);
+  return terms ? detail::number_of(*std::move(terms)) : SymInt::overflow();
+}
+
+SymInt operator-(const SymInt& a, const SymInt& b) {
+  int64_t difference;
+  if (a.is_constant() && b.is_constant()) {
+    return __builtin_sub_overflow(a.value(), b.value(), &difference) ? SymInt::overflow()
+                                                                     : SymInt(difference);
+  }
+  if (a.is_overflow() || b.is_overflow()) return SymInt::overflow();
+  auto terms = detail::sum(detail::terms_of(a), detail::terms_of(b), -1);
+  return terms ? detail::number_of(*std::move(terms)) : SymInt::overflow();
+}
+
+SymInt operator*(const SymInt& a, const SymInt& b) {
+  int64_t product;
+  if (a.is_constant() && b.is_constant()) {
+    return __builtin_mul_overflow(a.value(), b.value(), &product) ? SymInt::overflow()
+                                                                  : SymInt(product);
+  }
+  if (a.is_overflow() || b.is_overflow()) return SymInt::overflow();
+  Terms all;
+  const Terms other = detail::terms_of(a);
+  for (const detail::Term& term : detail::terms_of(b)) {
+    const auto part = detail::scaled(other, term);
+    auto total = part ? detail::sum(all, *part, 1) : std::nullopt;
+    if (!total) return SymInt::overflow();
+    all = *std::move(total);
+  }
+  return detail::number_of(std::move(all));
+}
+
+bool operator==(const SymInt& a, const SymInt& b) {
+  return !a.is_overflow() && !b.is_overflow() && detail::compare(a, b) == 0;
+}
+
+bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
+  SymInt ignored;
+  if (quotient == nullptr) quotient = &ignored;
+  if (a.is_overflow() || b.is_overflow() || b.is_constant(0)) return false;
+  if (a.is_constant() && b.is_constant()) {
+    if (b.is_constant(-1)) return (*quotient = 0 - a, true);
+    if (a.value() % b.value() != 0) return false;
+    *quotient = a.value() / b.value();
+    return true;
+  }
+  // Long division by the leading term; what is left gets smaller each time.
+  Terms left = detail::terms_of(a), found;
+  const Terms by = detail::terms_of(b);
+  while (!left.empty()) {
+    auto symbols = detail::quotient(left[0].symbols, by[0].symbols);
+    if (!symbols) return false;
+    detail::Term term{.symbols = *std::move(symbols)};
+    const int sign = by[0].numerator < 0 ? -1 : 1;
+    if (!detail::set_coefficient(Wide{left[0].numerator} * by[0].denominator * sign,
+                                 Wide{left[0].denominator} * by[0].numerator * sign, &term) ||
+        detail::divisor_of(term) == 0) {
+      return false;
+    }
+    const auto product = detail::scaled(by, term);
+    auto rest = product ? detail::sum(left, *product, -1) : std::nullopt;
+    if (!rest) return false;
+    left = *std::move(rest);
+    found.push_back(std::move(term));
+  }
+  *quotient = detail::number_of(std::move(found));
+  return true;
+}
+
+bool always_at_most(const SymInt& a, const SymInt& b) {
+  if (a.is_overflow() || b.is_overflow()) return false;
+  if (a.most() <= b.least()) return true;
+  return (b - a).least() >= 0;
+}
+
+bool always_less(const SymInt& a, const SymInt& b) { return always_at_most(a + 1, b); }
+
+SymInt ceil_div(const SymInt& a, const SymInt& b) {
+  if (a.is_overflow() || b.is_overflow() || b.is_constant(0)) return SymInt::overflow();
+  SymInt quotient;
+  if (divides(b, a, &quotient)) return quotient;
+  if (a.is_constant() && b.is_constant()) {
+    const int64_t down = a.value() / b.value();
+    return down + ((a.value() < 0) == (b.value() < 0) ? 1 : 0);
+  }
+  if (a.least() >= 1 && always_at_most(a, b)) return 1;
+  SymInt over = a, under = b, whole = 0;
+  if (b.is_constant()) {
+    detail::split(a, b.value(), &whole, &over);
+    if (over.least() < 0) {
+      over = a;
+      whole = 0;
+    }
+    if (over.least() >= 1 && over.most() <= b.value()) return whole + 1;
+  }
+  // What divides both is taken out.
+  const int64_t common = std::gcd(over.divisor(), under.divisor());
+  if (common > 1) {
+    divides(common, over, &over);
+    divides(common, under, &under);
+  }
+  // Rounding up twice is rounding up once.
+  const detail::Symbol* const inner = detail::alone(over);
+  if (inner != nullptr && inner->kind == SymbolKind::kCeilDiv) {
+    return whole + ceil_div(inner->a, inner->b * under);
+  }
+  const int64_t least = over.least() >= 1 ? 1 : 0;
+  const int64_t most = over.most() == detail::kMost
+                           ? detail::kMost
+                           : ceil_div(over.most(), std::max<int64_t>(1, under.least()));
+  return whole + detail::operation(SymbolKind::kCeilDiv, over, under, 1, least, most);
+}
+
+SymInt floor_div(const SymInt& a, const SymInt& b) {
+  if (a.is_overflow() || b.is_overflow() || b.is_constant(0)) return SymInt::overflow();
+  SymInt quotient;
+  if (divides(b, a, &quotient)) return quotient;
+  if (a.is_constant() && b.is_constant()) {
+    const int64_t down = a.value() / b.value();
+    return down - ((a.value() < 0) != (b.value() < 0) ? 1 : 0);
+  }
+  if (a.least() >= 0 && always_less(a, b)) return 0;
+  SymInt over = a, under = b, whole = 0;
+  if (b.is_constant()) {
+    detail::split(a, b.value(), &whole, &over);
+    if (over.least() < 0) {
+      over = a;
+      whole = 0;
+    }
+    if (over.least() >= 0 && over.most() < b.value()) return whole;
+  }
+  const int64_t common = std::gcd(over.divisor(), under.divisor());
+  if (common > 1) {
+    divides(common, over, &over);
+    divides(common, under, &under);
+  }
+  const detail::Symbol* const inner = detail::alone(over);
+  if (inner != nullptr && inner->kind == SymbolKind::kFloorDiv) {
+    return whole + floor_div(inner->a, inner->b * under);
+  }
+  const int64_t most = over.most() == detail::kMost
+                           ? detail::kMost
+                           : over.most() / std::max<int64_t>(1, under.least());
+  return whole + detail::operation(SymbolKind::kFloorDiv, over, under, 1, 0, most);
+}
+
+SymInt mod(const SymInt& a, const SymInt& b) {
+  if (a.is_overflow() || b.is_overflow() || b.is_constant(0)) return SymInt::overflow();
+  if (divides(b, a)) return 0;
+  if (a.is_constant() && b.is_constant()) return a - b * floor_div(a, b);
+  if (a.least() >= 0 && always_less(a, b)) return a;
+  SymInt rest = a, whole;
+  if (b.is_constant()) {
+    detail::split(a, b.value(), &whole, &rest);
+    if (rest.least() < 0) rest = a;
+    if (rest.least() >= 0 && rest.most() < b.value()) return rest;
+  }
+  const int64_t most = b.most() == detail::kMost ? detail::kMost : b.most() - 1;
+  return detail::operation(SymbolKind::kMod, rest, b, std::gcd(rest.divisor(), b.divisor()), 0,
+                           most);
+}
+
+SymInt min(const SymInt& a, const SymInt& b) {
+  if (a.is_overflow() || b.is_overflow()) return SymInt::overflow();
+  if (always_at_most(a, b)) return a;
+  if (always_at_most(b, a)) return b;
+  const bool in_order = detail::compare(a, b) <= 0;
+  return detail::operation(SymbolKind::kMin, in_order ? a : b, in_order ? b : a,
+                           std::gcd(a.divisor(), b.divisor()), std::min(a.least(), b.least()),
+                           std::min(a.most(), b.most()));
+}
+
+SymInt max(const SymInt& a, const SymInt& b) { return a + b - min(a, b); }
+
+int signum(const SymInt& a) {
+  if (!a.is_constant()) return a.least() >= 0 || a.most() > 0 ? 1 : -1;
+  return a.value() > 0 ? 1 : a.value() < 0 ? -1 : 0;
+}
+
+SymInt abs(const SymInt& a) { return signum(a) < 0 ? -a : a; }
+
+SymInt Swizzle::operator()(const SymInt& index) const {
+  if (bits_ == 0 || index.is_overflow()) return index;
+  if (index.is_constant()) return (*this)(index.value());
+  // The lowest bits that it moves bound what stays a divisor; it moves nothing above its source.
+  const int64_t unit = int64_t{1} << base_;
+  const int64_t top = int64_t{1} << (base_ + std::abs(shift_) + bits_);
+  const int64_t most = index.most() == detail::kMost ? detail::kMost : index.most() + top;
+  return detail::operation(SymbolKind::kSwizzle, index, bits_ + 64 * (base_ + 64 * (shift_ + 32)),
+                           std::gcd(index.divisor(), unit), 0, most);
+}
+
+SymInt gcd(const SymInt& a, const SymInt& b) { return std::gcd(a.divisor(), b.divisor()); }
+
+}  // namespace heddle
