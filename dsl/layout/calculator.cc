@@ -186,7 +186,7 @@ const std::vector<Function>& functions() {
        1,
        true,
        [](Arguments a) -> Value {
-         if (a.size() == 1) return make_layout(as_shape(a[0]));
+         if (a.size() == 1 && is_tuple(a[0])) return make_layout(as_tuple(a[0]));
          if (a.size() == 2 && is_tuple(a[0]) && is_tuple(a[1])) {
            return make_layout(as_tuple(a[0]), as_tuple(a[1]));
          }

@@ -1,9 +1,9 @@
 // What a layout leaves out, its inverses, and what two layouts share.
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "heddle/dsl/internal/modes.h"
 
 namespace heddle {
@@ -12,27 +12,34 @@ namespace {
 using detail::Mode;
 using detail::Modes;
 
-// The modes in the order of their strides; nothing where two cannot be told apart before their
-// symbols are known.
-std::optional<absl::InlinedVector<size_t, 8>> order_by_stride(const Modes& modes,
-                                                              std::string* why) {
+// The modes by increasing stride, where that is known; of equal ones the order is that of CuTe's
+// exchange sort.
+absl::InlinedVector<size_t, 8> by_stride(const Modes& modes) {
   absl::InlinedVector<size_t, 8> order(modes.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // Insertion: a row of modes is short, and each comparison has to be proved.
-  for (size_t i = 1; i < order.size(); ++i) {
-    for (size_t j = i; j > 0; --j) {
-      const SymInt& left = modes[order[j - 1]].stride.value;
-      const SymInt& right = modes[order[j]].stride.value;
-      if (always_at_most(left, right)) break;
-      if (!always_less(right, left)) {
-        *why = absl::StrCat("the strides ", detail::text(left), " and ", detail::text(right),
-                            " have no known order");
-        return std::nullopt;
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (size_t j = i + 1; j < order.size(); ++j) {
+      const SymInt& first = modes[order[i]].stride.value;
+      const SymInt& second = modes[order[j]].stride.value;
+      if (always_at_most(second, first) && !always_at_most(first, second)) {
+        std::swap(order[i], order[j]);
       }
-      std::swap(order[j - 1], order[j]);
     }
   }
   return order;
+}
+
+// What keeps an order from being one; empty where nothing does.
+std::string unordered(const Modes& modes, absl::Span<const size_t> order) {
+  for (size_t i = 1; i < order.size(); ++i) {
+    const SymInt& left = modes[order[i - 1]].stride.value;
+    const SymInt& right = modes[order[i]].stride.value;
+    if (!always_at_most(left, right)) {
+      return absl::StrCat("the strides ", detail::text(left), " and ", detail::text(right),
+                          " have no known order");
+    }
+  }
+  return {};
 }
 
 bool has_basis(const Modes& modes) {
@@ -40,6 +47,7 @@ bool has_basis(const Modes& modes) {
                      [](const Mode& mode) { return mode.stride.is_basis(); });
 }
 
+constexpr char kNoOverlap[] = "let each stride be a multiple of what the smaller ones span";
 constexpr char kKnowStrides[] = "use strides that are host numbers, or multiples of each other";
 
 }  // namespace
@@ -56,19 +64,20 @@ Layout complement(const Layout& layout, const IntTuple& cotarget, SourceLoc loc)
   const Modes modes = detail::modes_of(filter(layout.outer()));
   if (modes[0].stride.value.is_constant(0)) return make_layout(size(cotarget, loc));
   if (has_basis(modes)) return error("it has basis strides", "take the complement of one mode");
-  std::string why;
-  const auto order = order_by_stride(modes, &why);
-  if (!order) return error(why, kKnowStrides);
+  const auto order = by_stride(modes);
+  if (const std::string why = unordered(modes, order); !why.empty()) {
+    return error(why, kKnowStrides);
+  }
   Modes result;
   SymInt covered = 1;
-  for (const size_t i : *order) {
+  for (const size_t i : order) {
     const Mode& mode = modes[i];
     const SymInt gap = floor_div(mode.stride.value, covered);
     if (gap.least() < 1) {
       return error(absl::StrCat("it is not injective: the mode ", detail::text(mode.shape), ":",
                                 detail::text(mode.stride.value), " starts before ",
                                 detail::text(covered), ", which others have reached"),
-                   "let each stride be a multiple of what the smaller ones span");
+                   kNoOverlap);
     }
     result.push_back(detail::mode_of(gap, covered));
     covered = mode.stride.value * mode.shape;
@@ -123,12 +132,14 @@ Layout right_inverse(const Layout& layout, SourceLoc loc) {
   }
   const Modes modes = detail::modes_of(coalesce(layout));
   const auto start = starts(modes);
+  const auto order = by_stride(modes);
   Modes result{detail::mode_of(1, 0)};
   SymInt next = 1;
   // The mode that goes on where the others end.
   for (bool found = true; found;) {
     found = false;
-    for (size_t i = 0; i < modes.size() && !found; ++i) {
+    for (const size_t i : order) {
+      if (found) break;
       if (modes[i].stride.is_basis() || !(modes[i].stride.value == next)) continue;
       result.push_back(detail::mode_of(modes[i].shape, start[i]));
       next = modes[i].shape * next;
@@ -151,14 +162,22 @@ Layout left_inverse(const Layout& layout, SourceLoc loc) {
   const Modes modes = detail::modes_of(coalesce(layout));
   if (has_basis(modes)) return error("it has basis strides", "invert one mode");
   const auto start = starts(modes);
-  std::string why;
-  const auto order = order_by_stride(modes, &why);
-  if (!order) return error(why, kKnowStrides);
+  const auto order = by_stride(modes);
+  if (const std::string why = unordered(modes, order); !why.empty()) {
+    return error(why, kKnowStrides);
+  }
   Modes result;
-  SymInt covered = 1, previous = 0;
-  for (const size_t i : *order) {
+  SymInt covered = 1, previous = 0, reached = 0;
+  for (const size_t i : order) {
     const Mode& mode = modes[i];
     if (mode.stride.value.is_constant(0)) continue;
+    if (!always_at_most(reached, mode.stride.value)) {
+      return error(absl::StrCat("it is not injective: the mode ", detail::text(mode.shape), ":",
+                                detail::text(mode.stride.value), " starts before ",
+                                detail::text(reached), ", which others have reached"),
+                   kNoOverlap);
+    }
+    reached = mode.stride.value * mode.shape;
     SymInt gap;
     if (!divides(covered, mode.stride.value, &gap)) {
       return error(
@@ -170,7 +189,7 @@ Layout left_inverse(const Layout& layout, SourceLoc loc) {
     previous = start[i];
     covered = covered * gap;
   }
-  result.push_back(detail::mode_of(modes[order->back()].shape, previous));
+  result.push_back(detail::mode_of(modes[order.back()].shape, previous));
   return detail::layout_of(detail::coalesced(result, false), loc);
 }
 

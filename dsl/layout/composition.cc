@@ -81,9 +81,19 @@ std::string make_divisible(const SymInt& a, const SymInt& b) {
                       "} or assume_divisible() do");
 }
 
+// How far into each flat mode of a the modes of b reach together.
+struct Reach {
+  SymInt last = 0;  // the greatest index within the mode
+  int modes = 0;    // of b that move in it
+};
+using Reaches = absl::InlinedVector<Reach, 8>;
+
 // One mode of b through the flat modes of a.
+//
+// Beyond what CuTe asserts, a mode that b leaves for the next one has to be covered exactly: else
+// the result is another function than a(b(c)).
 bool compose(const Modes& a, SymInt shape, const TupleNode& stride, const Names& names,
-             SourceLoc loc, LayoutBuilder* out, IntTuple* failure) {
+             SourceLoc loc, Reaches* reaches, LayoutBuilder* out, IntTuple* failure) {
   if (stride.value.is_constant(0)) {
     out->add(Modes{Mode{std::move(shape), stride}});
     return true;
@@ -110,7 +120,8 @@ bool compose(const Modes& a, SymInt shape, const TupleNode& stride, const Names&
     const SymInt next = ceil_div(extent, step);
     step = ceil_div(step, extent);
     if (next.is_constant(1) || shape.is_constant(1)) continue;
-    if (!divides_or_exceeds(next, shape)) {
+    const bool covered = divides(before, extent) || divides(extent, before);
+    if (!divides_or_exceeds(next, shape) || (!covered && !always_at_most(shape, next))) {
       *failure = fail(
           loc,
           absl::StrCat(name(names), ": a mode of ", text(shape), " elements takes ", text(next),
@@ -118,7 +129,18 @@ bool compose(const Modes& a, SymInt shape, const TupleNode& stride, const Names&
           make_divisible(next, shape));
       return false;
     }
-    result.push_back({min(next, shape), by(before, a[i])});
+    const SymInt taken = min(next, shape);
+    Reach& reach = (*reaches)[i];
+    reach.last = reach.last + (taken - 1) * before;
+    if (++reach.modes > 1 && !always_less(reach.last, extent)) {
+      *failure = fail(loc,
+                      absl::StrCat(name(names), ": the right layout's modes reach index ",
+                                   text(reach.last), " of mode ", i,
+                                   " of the left layout, which has ", text(extent), " elements"),
+                      "let the right layout's modes stay within the left one's, without carrying");
+      return false;
+    }
+    result.push_back({taken, by(before, a[i])});
     shape = ceil_div(shape, next);
   }
   if (result.empty() || !shape.is_constant(1)) {
@@ -130,19 +152,21 @@ bool compose(const Modes& a, SymInt shape, const TupleNode& stride, const Names&
 
 // The layout's flat modes, or, where b's stride is a basis stride, those of the mode that it names.
 bool compose_tree(const Layout& a, const Modes& flat, const TupleNode& shape,
-                  const TupleNode& stride, const Names& names, SourceLoc loc, LayoutBuilder* out,
-                  IntTuple* failure) {
+                  const TupleNode& stride, const Names& names, SourceLoc loc, Reaches* reaches,
+                  LayoutBuilder* out, IntTuple* failure) {
   if (shape.is_tuple()) {
     const size_t tuple = out->open();
     auto step = Elements(stride).begin();
     for (const TupleNode& child : Elements(shape)) {
-      if (!compose_tree(a, flat, child, *step, names, loc, out, failure)) return false;
+      if (!compose_tree(a, flat, child, *step, names, loc, reaches, out, failure)) return false;
       ++step;
     }
     out->close(tuple);
     return true;
   }
-  if (!stride.is_basis()) return compose(flat, shape.value, stride, names, loc, out, failure);
+  if (!stride.is_basis()) {
+    return compose(flat, shape.value, stride, names, loc, reaches, out, failure);
+  }
   Layout mode = a;
   for (int i = 0; i < stride.path_length; ++i) {
     if (stride.path[i] >= rank(mode)) {
@@ -156,7 +180,9 @@ bool compose_tree(const Layout& a, const Modes& flat, const TupleNode& shape,
   }
   TupleNode plain = stride;
   plain.path_length = 0;
-  return compose(coalesced(modes_of(mode), true), shape.value, plain, names, loc, out, failure);
+  const Modes modes = coalesced(modes_of(mode), true);
+  Reaches alone(modes.size());
+  return compose(modes, shape.value, plain, names, loc, &alone, out, failure);
 }
 
 // A layout of a swizzle, as a swizzle of the layout: where it takes the bits that the swizzle
@@ -269,8 +295,9 @@ Layout composition(const Layout& a, const Layout& b, SourceLoc loc) {
   LayoutBuilder builder;
   IntTuple failure;
   const auto flat = detail::coalesced(detail::modes_of(a), true);
-  if (!detail::compose_tree(a, flat, b.shape().node(), b.stride().node(), names, loc, &builder,
-                            &failure)) {
+  detail::Reaches reaches(flat.size());
+  if (!detail::compose_tree(a, flat, b.shape().node(), b.stride().node(), names, loc, &reaches,
+                            &builder, &failure)) {
     return detail::failed_layout(failure);
   }
   return a.with_outer(builder.build(loc));

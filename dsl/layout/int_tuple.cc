@@ -1,6 +1,7 @@
 #include "heddle/dsl/layout/int_tuple.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -99,7 +100,11 @@ IntTuple TupleBuilder::build(SourceLoc loc) {
       return fail(loc, "a layout's number does not fit 64 bits", "use smaller shapes and strides");
     }
   }
-  return build(nodes_.front());
+  if (!nodes_.front().is_tuple()) return build(nodes_.front());
+  auto* const rep = new TupleRep;
+  rep->nodes.assign(std::make_move_iterator(nodes_.begin()), std::make_move_iterator(nodes_.end()));
+  rep->uses = 1;
+  return IntTuple(rep);
 }
 
 IntTuple TupleBuilder::build(const TupleNode& node) {
@@ -578,9 +583,23 @@ IntTuple elem_scale(const IntTuple& t, const SymInt& by) {
 
 namespace {
 
+// An index, and, where there are basis strides, a coordinate.
+struct IndexSum {
+  SymInt index = 0;
+  IntTuple coordinate = 0;
+
+  void add(const SymInt& times, const TupleNode& stride) {
+    if (!stride.is_basis()) {
+      index = index + times * stride.value;
+    } else {
+      coordinate = coordinate + elem_scale(TupleBuilder::build(stride), times);
+    }
+  }
+};
+
 // Adds coord's index to *sum; false where the profiles differ.
 bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& stride,
-               IntTuple* sum) {
+               IndexSum* sum) {
   if (coord.is_tuple()) {
     if (!shape.is_tuple() || coord.rank != shape.rank) return false;
     auto s = Elements(shape).begin();
@@ -594,7 +613,7 @@ bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& 
   }
   if (!coord.is_int()) return false;
   if (!shape.is_tuple()) {
-    *sum = *sum + elem_scale(TupleBuilder::build(stride), coord.value);
+    sum->add(coord.value, stride);
     return true;
   }
   SymInt rest = coord.value;
@@ -620,7 +639,7 @@ bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& 
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
                  SourceLoc loc) {
   if (const IntTuple* failure = detail::first_failure({&coord, &shape, &stride})) return *failure;
-  IntTuple sum = 0;
+  IndexSum sum;
   if (!is_congruent(shape, stride)) {
     return detail::fail(loc,
                         absl::StrCat("shape ", shape.to_string(), " and stride ",
@@ -633,7 +652,11 @@ IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& s
                                      shape.to_string()),
                         "give one index, or one for each mode");
   }
-  return sum.ok() ? sum : detail::fail(loc, "an index does not fit 64 bits", "use smaller numbers");
+  const IntTuple result = sum.coordinate.is_int() && sum.coordinate.value().is_constant(0)
+                              ? IntTuple(sum.index)
+                              : sum.coordinate + sum.index;
+  if (result.ok() && !(result.is_int() && result.value().is_overflow())) return result;
+  return detail::fail(loc, "an index does not fit 64 bits", "use smaller numbers");
 }
 
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {

@@ -172,7 +172,45 @@ Wide bound(const Term& term, bool most) {
   return most && down * term.denominator != value ? down + 1 : down;
 }
 
+// The polynomial in how much more than its least each symbol is. Where that has no negative
+// coefficient but the constant one, the constant is the least value; where it has no positive one,
+// the most. This sees that x * y >= y, which no bounds of the terms show.
+std::optional<int64_t> bound_of_excess(const Terms& terms, bool most) {
+  Terms total;
+  for (const Term& term : terms) {
+    Terms part{Term{term.numerator, term.denominator, {}}};
+    for (const SymbolRef& symbol : term.symbols) {
+      const auto times = scaled(part, Term{1, 1, {symbol}});
+      const auto shifted = scaled(part, Term{symbol->least, 1, {}});
+      auto next = times && shifted ? sum(*times, *shifted, 1) : std::nullopt;
+      if (!next) return std::nullopt;
+      // A least of 0 leaves terms of coefficient 0.
+      next->erase(std::remove_if(next->begin(), next->end(),
+                                 [](const Term& t) { return t.numerator == 0; }),
+                  next->end());
+      part = *std::move(next);
+    }
+    auto next = sum(total, part, 1);
+    if (!next) return std::nullopt;
+    total = *std::move(next);
+  }
+  int64_t constant = 0;
+  for (const Term& term : total) {
+    if (term.symbols.empty()) {
+      if (term.denominator != 1) return std::nullopt;
+      constant = term.numerator;
+    } else if ((term.numerator > 0) == most) {
+      return std::nullopt;
+    }
+  }
+  return constant;
+}
+
 int64_t bound(const SymInt& a, bool most) {
+  const Terms& all = a.polynomial().terms;
+  if (all.size() > 1) {
+    if (const auto exact = bound_of_excess(all, most)) return *exact;
+  }
   Wide total = 0;
   for (const Term& term : a.polynomial().terms) {
     const Wide part = bound(term, most);

@@ -1,0 +1,189 @@
+// The laws of the layout algebra on random layouts: of known numbers, and of numbers that are known
+// later, by putting numbers in.
+#include <numeric>
+#include <set>
+
+#include "dsl/random_layout.h"
+#include "gtest/gtest.h"
+
+namespace heddle {
+namespace {
+
+constexpr int kLayouts = 6000;
+constexpr int64_t kMostIndices = 300;
+
+int64_t at(const Layout& layout, int64_t index) { return layout(index).value().value(); }
+int64_t count(const Layout& layout) { return size(layout).value(); }
+
+std::set<int64_t> image(const Layout& layout) {
+  std::set<int64_t> result;
+  for (int64_t i = 0; i < count(layout); ++i) result.insert(at(layout, i));
+  return result;
+}
+
+// Whether they are the same function, whatever modes of one element they have.
+bool same_function(const Layout& a, const Layout& b) {
+  const Layout x = coalesce(a), y = coalesce(b);
+  if (x == y) return true;
+  if (count(x) != count(y)) return false;
+  for (int64_t i = 0; i < std::min(count(x), kMostIndices); ++i) {
+    if (at(x, i) != at(y, i)) return false;
+  }
+  return true;
+}
+
+// --- Each law, of layouts whose numbers are known. What an operation refuses obeys them all. ---
+
+void check_coalesce(const Layout& a, const Layout& result) {
+  EXPECT_LE(depth(result), 1);
+  ASSERT_EQ(count(result), count(a));
+  for (int64_t i = 0; i < std::min(count(a), kMostIndices); ++i) ASSERT_EQ(at(result, i), at(a, i));
+}
+
+void check_composition(const Layout& a, const Layout& b, const Layout& result) {
+  EXPECT_TRUE(is_compatible(b, result)) << result.to_string();
+  for (int64_t i = 0; i < std::min(count(b), kMostIndices); ++i) {
+    // Beyond its shape a layout goes on in its last mode.
+    if (at(b, i) >= count(a)) continue;
+    ASSERT_EQ(at(result, i), at(a, at(b, i))) << result.to_string() << " at " << i;
+  }
+}
+
+void check_complement(const Layout& a, int64_t target, const Layout& result) {
+  // Between modes whose strides are no multiples of each other something is left out, as in CuTe.
+  const bool compact = count(filter(a)) == cosize(a).value();
+  EXPECT_TRUE(!compact || count(result) >= target / count(filter(a)));
+  if (count(a) * count(result) > kMostIndices) return;
+  const std::set<int64_t> mine = image(a);
+  for (int64_t i = 1; i < count(result); ++i) {
+    EXPECT_LT(at(result, i - 1), at(result, i)) << "ordered";
+    EXPECT_FALSE(mine.contains(at(result, i))) << "disjoint";
+  }
+}
+
+void check_right_inverse(const Layout& a, const Layout& result) {
+  for (int64_t i = 0; i < std::min(count(result), kMostIndices); ++i) {
+    ASSERT_EQ(at(a, at(result, i)), i);
+  }
+}
+
+void check_left_inverse(const Layout& a, const Layout& result) {
+  for (int64_t i = 0; i < std::min(count(a), kMostIndices); ++i) {
+    ASSERT_EQ(at(a, at(result, at(a, i))), at(a, i)) << result.to_string() << " at " << i;
+  }
+}
+
+void check_divide(const Layout& a, const Layout& tiler, const Layout& result) {
+  ASSERT_EQ(rank(result), 2);
+  EXPECT_TRUE(same_function(get(result, 0), composition(a, tiler)));
+  // A tile that turns out to be one element leaves what a larger one would have left.
+  EXPECT_GE(count(result), count(tiler) * count(complement(tiler, coalesce(a).shape())));
+}
+
+void check_product(const Layout& a, const Layout& tiler, const Layout& result) {
+  ASSERT_EQ(rank(result), 2);
+  EXPECT_TRUE(same_function(get(result, 0), a));
+  EXPECT_TRUE(is_compatible(tiler, get(result, 1)));
+  EXPECT_EQ(count(result), count(a) * count(tiler));
+}
+
+// One of the operations, with its law.
+struct Operation {
+  const char* name;
+  Layout (*apply)(const Layout& a, const Layout& b);
+  void (*check)(const Layout& a, const Layout& b, const Layout& result);
+};
+
+const Operation kOperations[] = {
+    {"coalesce", [](const Layout& a, const Layout&) { return coalesce(a); },
+     [](const Layout& a, const Layout&, const Layout& r) { check_coalesce(a, r); }},
+    {"composition", [](const Layout& a, const Layout& b) { return composition(a, b); },
+     &check_composition},
+    {"complement", [](const Layout& a, const Layout& b) { return complement(a, size(b)); },
+     [](const Layout& a, const Layout& b, const Layout& r) { check_complement(a, count(b), r); }},
+    {"right_inverse", [](const Layout& a, const Layout&) { return right_inverse(a); },
+     [](const Layout& a, const Layout&, const Layout& r) { check_right_inverse(a, r); }},
+    {"left_inverse", [](const Layout& a, const Layout&) { return left_inverse(a); },
+     [](const Layout& a, const Layout&, const Layout& r) { check_left_inverse(a, r); }},
+    {"logical_divide", [](const Layout& a, const Layout& b) { return logical_divide(a, b); },
+     &check_divide},
+    {"logical_product", [](const Layout& a, const Layout& b) { return logical_product(a, b); },
+     &check_product},
+};
+
+TEST(LayoutLaws, HoldForRandomLayouts) {
+  RandomLayouts random(1);
+  std::map<std::string, int> done;
+  for (int n = 0; n < kLayouts; ++n) {
+    const Layout a = random.layout(), b = random.layout();
+    for (const Operation& operation : kOperations) {
+      SCOPED_TRACE(operation.name + ("(" + a.to_string()) + ", " + b.to_string() + ")");
+      const Layout result = operation.apply(a, b);
+      if (!result.ok()) continue;
+      ++done[operation.name];
+      operation.check(a, b, result);
+      if (HasFatalFailure()) return;
+    }
+  }
+  for (const Operation& operation : kOperations) EXPECT_GT(done[operation.name], kLayouts / 2);
+}
+
+TEST(LayoutLaws, HoldForWhateverUnknownNumbersTurnOutToBe) {
+  RandomLayouts random(2);
+  constexpr int kSamples = 10;
+  int accepted = 0, refused = 0, coarse = 0, leaves = 0;
+  for (int n = 0; n < kLayouts / 4; ++n) {
+    random.forget_all();
+    const Layout a = random.forget(random.layout());
+    const Layout b = random.below(3) == 0 ? random.forget(random.layout()) : random.layout();
+    std::vector<Substitution> samples;
+    for (int i = 0; i < kSamples; ++i) samples.push_back(random.substitution());
+    for (const Operation& operation : kOperations) {
+      const std::string name = operation.name + ("(" + a.to_string()) + ", " + b.to_string() + ")";
+      SCOPED_TRACE(name);
+      const Layout result = operation.apply(a, b);
+      bool always = true;
+      std::vector<Layout> known;
+      for (const Substitution& sample : samples) {
+        known.push_back(operation.apply(substituted(a, sample), substituted(b, sample)));
+        always &= known.back().ok();
+      }
+      if (!result.ok()) {
+        refused += always;
+        if (always) std::printf("refused: %s\n", result.error().c_str());
+        continue;
+      }
+      ++accepted;
+      ASSERT_TRUE(always) << result.to_string();
+      for (int i = 0; i < kSamples; ++i) {
+        const Substitution& sample = samples[static_cast<size_t>(i)];
+        const Layout concrete = substituted(result, sample);
+        SCOPED_TRACE(concrete.to_string());
+        operation.check(substituted(a, sample), substituted(b, sample), concrete);
+        if (HasFatalFailure() || HasNonfatalFailure()) return;
+      }
+      // What divides all samples, where they are many, is what is known to divide.
+      for (const IntTuple* part : {&result.shape(), &result.stride()}) {
+        for (uint32_t i = 0; i < part->node().span; ++i) {
+          const detail::TupleNode& node = (&part->node())[i];
+          if (!node.is_int() || node.value.is_constant()) continue;
+          int64_t common = 0;
+          for (const Substitution& sample : samples) {
+            common = std::gcd(common, substituted(node.value, sample));
+          }
+          ASSERT_EQ(common % node.value.divisor(), 0) << result.to_string();
+          ++leaves;
+          coarse += common != node.value.divisor();
+        }
+      }
+    }
+  }
+  std::printf("%d accepted, %d refused, %d of %d divisors coarse\n", accepted, refused, coarse,
+              leaves);
+  EXPECT_LE(refused, (accepted + refused) / 50);
+  // A few samples may have a divisor in common by chance.
+  EXPECT_LE(coarse, leaves / 50);
+}
+
+}  // namespace
+}  // namespace heddle
