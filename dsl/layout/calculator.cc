@@ -179,266 +179,585 @@ Value predicate(Arguments a) {
 }
 
 const std::vector<Function>& functions() {
-  static const auto& table = *new std::vector<Function>{
-      // Making.
-      {"make_layout",
-       {kAny, kAny},
-       1,
-       true,
-       [](Arguments a) -> Value {
-         if (a.size() == 1 && is_tuple(a[0])) return make_layout(as_tuple(a[0]));
-         if (a.size() == 2 && is_tuple(a[0]) && is_tuple(a[1])) {
-           return make_layout(as_tuple(a[0]), as_tuple(a[1]));
-         }
-         return concatenated(a);
-       }},
-      {"make_ordered_layout",
-       {kShape, kTuple},
-       2,
-       false,
-       [](Arguments a) -> Value { return make_ordered_layout(as_shape(a[0]), as_tuple(a[1])); }},
-      {"make_layout_like",
-       {kLayout},
-       1,
-       false,
-       [](Arguments a) -> Value { return make_layout_like(as_layout(a[0])); }},
-      {"make_fragment_like",
-       {kLayout},
-       1,
-       false,
-       [](Arguments a) -> Value { return make_fragment_like(as_layout(a[0])); }},
-      {"make_identity_layout",
-       {kShape},
-       1,
-       false,
-       [](Arguments a) -> Value { return make_identity_layout(as_shape(a[0])); }},
-      {"make_composed_layout", {kInner, kCoord, kLayout}, 3, false, &composed},
-      {"make_layout_tv",
-       {kLayout, kLayout},
-       2,
-       false,
-       [](Arguments a) -> Value {
-         return make_layout_tv(as_layout(a[0]), as_layout(a[1])).second;
-       }},
-      {"make_swizzle",
-       {kNumber, kNumber, kNumber},
-       3,
-       false,
-       [](Arguments a) -> Value {
-         return evaluate_layout(
-             absl::StrCat("S<", as_number(a[0]), ",", as_number(a[1]), ",", as_number(a[2]), ">"));
-       }},
-      {"recast",
-       {kLayout, kNumber, kNumber},
-       3,
-       false,
-       [](Arguments a) -> Value {
-         return recast(as_layout(a[0]), as_number(a[1]), as_number(a[2]));
-       }},
-      // Questions.
-      {"size", {kAny}, 1, false, [](Arguments a) -> Value { return number(size(as_shape(a[0]))); }},
-      {"cosize",
-       {kLayout},
-       1,
-       false,
-       [](Arguments a) -> Value { return number(cosize(as_layout(a[0]))); }},
-      {"rank", {kAny}, 1, false, [](Arguments a) -> Value { return number(rank(as_shape(a[0]))); }},
-      {"depth",
-       {kAny},
-       1,
-       false,
-       [](Arguments a) -> Value { return number(depth(as_shape(a[0]))); }},
-      {"shape", {kLayout}, 1, false, [](Arguments a) -> Value { return as_shape(a[0]); }},
-      {"stride",
-       {kLayout},
-       1,
-       false,
-       [](Arguments a) -> Value { return as_layout(a[0]).stride(); }},
-      {"is_static",
-       {kAny},
-       1,
-       false,
-       [](Arguments a) -> Value {
-         return either(
-             a[0], [](const Layout& l) { return number(is_static(l) ? 1 : 0); },
-             [](const IntTuple& t) { return number(is_static(t) ? 1 : 0); });
-       }},
-      {"is_congruent", {kAny, kAny}, 2, false, &predicate<&is_congruent>},
-      {"is_weakly_congruent", {kAny, kAny}, 2, false, &predicate<&is_weakly_congruent>},
-      {"is_compatible", {kAny, kAny}, 2, false, &predicate<&is_compatible>},
-      {"leading_dim",
-       {kLayout},
-       1,
-       false,
-       [](Arguments a) -> Value { return number(leading_dim(as_layout(a[0]))); }},
-      {"get_divisibility",
-       {kTuple},
-       1,
-       false,
-       [](Arguments a) -> Value { return number(size(as_tuple(a[0])).divisor()); }},
-      // Modes.
-      {"get", {kAny, kNumber}, 2, true, &get_path},
-      {"select", {kAny, kNumber}, 2, true, &select_modes},
-      {"front", {kTuple}, 1, false, [](Arguments a) -> Value { return front(as_tuple(a[0])); }},
-      {"wrap", {kTuple}, 1, false, [](Arguments a) -> Value { return wrap(as_tuple(a[0])); }},
-      {"unwrap", {kTuple}, 1, false, [](Arguments a) -> Value { return unwrap(as_tuple(a[0])); }},
-      {"flatten",
-       {kAny},
-       1,
-       false,
-       [](Arguments a) -> Value {
-         return either(
-             a[0], [](const Layout& l) -> Value { return flatten(l); },
-             [](const IntTuple& t) -> Value { return flatten(t); });
-       }},
-      {"group_modes",
-       {kAny, kNumber, kNumber},
-       3,
-       false,
-       [](Arguments a) -> Value {
-         return either(
-             a[0],
-             [&](const Layout& l) -> Value {
-               return group_modes(l, as_number(a[1]), as_number(a[2]));
-             },
-             [&](const IntTuple& t) -> Value {
-               return group_modes(t, as_number(a[1]), as_number(a[2]));
-             });
-       }},
-      {"append",
-       {kAny, kAny, kNumber},
-       1,
-       false,
-       [](Arguments a) -> Value { return append_value(a, false); }},
-      {"prepend",
-       {kAny, kAny, kNumber},
-       1,
-       false,
-       [](Arguments a) -> Value { return append_value(a, true); }},
-      {"slice",
-       {kCoord, kAny},
-       2,
-       false,
-       [](Arguments a) -> Value {
-         return either(
-             a[1], [&](const Layout& l) -> Value { return slice(as_tuple(a[0]), l); },
-             [&](const IntTuple& t) -> Value { return slice(as_tuple(a[0]), t); });
-       }},
-      {"dice",
-       {kCoord, kAny},
-       2,
-       false,
-       [](Arguments a) -> Value {
-         return either(
-             a[1], [&](const Layout& l) -> Value { return dice(as_tuple(a[0]), l); },
-             [&](const IntTuple& t) -> Value { return dice(as_tuple(a[0]), t); });
-       }},
-      {"filter_zeros",
-       {kLayout},
-       1,
-       false,
-       [](Arguments a) -> Value { return filter_zeros(as_layout(a[0])); }},
-      {"filter", {kLayout}, 1, false, [](Arguments a) -> Value { return filter(as_layout(a[0])); }},
-      {"coalesce",
-       {kLayout, kTuple},
-       1,
-       false,
-       [](Arguments a) -> Value {
-         return a.size() == 1 ? coalesce(as_layout(a[0]))
-                              : coalesce(as_layout(a[0]), as_tuple(a[1]));
-       }},
-      // Numbers.
-      {"product",
-       {kTuple},
-       1,
-       false,
-       [](Arguments a) -> Value { return number(size(as_tuple(a[0]))); }},
-      {"product_each",
-       {kTuple},
-       1,
-       false,
-       [](Arguments a) -> Value { return product_each(as_tuple(a[0])); }},
-      {"ceil_div", {kTuple, kTuple}, 2, false, &of_tuples<&ceil_div>},
-      {"shape_div", {kTuple, kTuple}, 2, false, &of_tuples<&shape_div>},
-      {"crd2idx",
-       {kCoord, kAny, kTuple},
-       2,
-       false,
-       [](Arguments a) -> Value {
-         if (a.size() == 3) return crd2idx(as_tuple(a[0]), as_shape(a[1]), as_tuple(a[2]));
-         if (const auto* layout = std::get_if<Layout>(&a[1])) return (*layout)(as_tuple(a[0]));
-         return crd2idx(as_tuple(a[0]), as_tuple(a[1]));
-       }},
-      {"idx2crd",
-       {kCoord, kShape},
-       2,
-       false,
-       [](Arguments a) -> Value { return idx2crd(as_tuple(a[0]), as_shape(a[1])); }},
-      // Algebra.
-      {"composition",
-       {kLayout, kTiler},
-       2,
-       false,
-       [](Arguments a) -> Value { return composition(as_layout(a[0]), as_tiler(a[1])); }},
-      {"complement",
-       {kLayout, kShape},
-       1,
-       false,
-       [](Arguments a) -> Value {
-         return a.size() == 1 ? complement(as_layout(a[0]))
-                              : complement(as_layout(a[0]), as_shape(a[1]));
-       }},
-      {"right_inverse", {kLayout}, 1, false, &single<&right_inverse>},
-      {"left_inverse", {kLayout}, 1, false, &single<&left_inverse>},
-      {"nullspace", {kLayout}, 1, false, &single<&nullspace>},
-      {"max_common_vector",
-       {kLayout, kLayout},
-       2,
-       false,
-       [](Arguments a) -> Value {
-         return number(max_common_vector(as_layout(a[0]), as_layout(a[1])));
-       }},
-      {"max_common_layout", {kLayout, kLayout}, 2, false, &paired<&max_common_layout>},
-      {"logical_divide", {kLayout, kTiler}, 2, false, &tiled<&logical_divide>},
-      {"zipped_divide", {kLayout, kTiler}, 2, false, &tiled<&zipped_divide>},
-      {"tiled_divide", {kLayout, kTiler}, 2, false, &tiled<&tiled_divide>},
-      {"flat_divide", {kLayout, kTiler}, 2, false, &tiled<&flat_divide>},
-      {"logical_product", {kLayout, kTiler}, 2, false, &tiled<&logical_product>},
-      {"zipped_product", {kLayout, kTiler}, 2, false, &tiled<&zipped_product>},
-      {"tiled_product", {kLayout, kTiler}, 2, false, &tiled<&tiled_product>},
-      {"flat_product", {kLayout, kTiler}, 2, false, &tiled<&flat_product>},
-      {"blocked_product", {kLayout, kLayout}, 2, false, &paired<&blocked_product>},
-      {"raked_product", {kLayout, kLayout}, 2, false, &paired<&raked_product>},
-      {"tile_to_shape",
-       {kLayout, kShape, kTuple},
-       2,
-       false,
-       [](Arguments a) -> Value {
-         return a.size() == 2 ? tile_to_shape(as_layout(a[0]), as_shape(a[1]))
-                              : tile_to_shape(as_layout(a[0]), as_shape(a[1]), as_tuple(a[2]));
-       }},
-      {"local_tile",
-       {kLayout, kTiler, kCoord},
-       3,
-       false,
-       [](Arguments a) -> Value {
-         return local_tile(as_layout(a[0]), as_tiler(a[1]), as_tuple(a[2]));
-       }},
-      {"local_partition",
-       {kLayout, kLayout, kCoord},
-       3,
-       false,
-       [](Arguments a) -> Value {
-         return local_partition(as_layout(a[0]), as_layout(a[1]), as_tuple(a[2]));
-       }},
-      {"make_layout_image_mask",
-       {kLayout, kCoord, kNumber},
-       3,
-       false,
-       [](Arguments a) -> Value {
-         return number(make_layout_image_mask(as_layout(a[0]), as_tuple(a[1]), as_number(a[2])));
-       }},
-  };
+  static const auto& table = *new std::
+                                 vector<Function>{
+                                     // Making.
+                                     {"make_layout",
+                                      {kAny, kAny},
+                                      1,
+                                      true,
+                                      [](Arguments a) -> Value {
+                                        if (a.size() == 1 && is_tuple(a[0]))
+                                          return make_layout(as_tuple(a[0]));
+                                        if (a.size() == 2 && is_tuple(a[0]) && is_tuple(a[1])) {
+                                          return make_layout(as_tuple(a[0]), as_tuple(a[1]));
+                                        }
+                                        return concatenated(a);
+                                      }},
+                                     {"make_ordered_layout",
+                                      {kShape, kTuple},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return make_ordered_layout(as_shape(a[0]), as_tuple(a[1]));
+                                      }},
+                                     {"make_layout_like",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return make_layout_like(as_layout(a[0]));
+                                      }},
+                                     {"make_fragment_like",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return make_fragment_like(as_layout(a[0]));
+                                      }},
+                                     {"make_identity_layout",
+                                      {kShape},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return make_identity_layout(as_shape(a[0]));
+                                      }},
+                                     {"make_composed_layout",
+                                      {kInner, kCoord, kLayout},
+                                      3,
+                                      false,
+                                      &composed},
+                                     {"make_layout_tv",
+                                      {kLayout, kLayout},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return make_layout_tv(as_layout(a[0]), as_layout(a[1]))
+                                            .second;
+                                      }},
+                                     {"make_swizzle",
+                                      {kNumber, kNumber, kNumber},
+                                      3,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return evaluate_layout(absl::StrCat(
+                                            "S<", as_number(a[0]), ",", as_number(a[1]), ",",
+                                            as_number(a[2]), ">"));
+                                      }},
+                                     {"recast",
+                                      {kLayout, kNumber, kNumber},
+                                      3,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return recast(as_layout(a[0]), as_number(a[1]),
+                                                      as_number(a[2]));
+                                      }},
+                                     // Questions.
+                                     {"size",
+                                      {kAny},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(size(as_shape(a[0])));
+                                      }},
+                                     {"cosize",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(cosize(as_layout(a[0])));
+                                      }},
+                                     {"rank",
+                                      {kAny},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(rank(as_shape(a[0])));
+                                      }},
+                                     {"depth",
+                                      {kAny},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(depth(as_shape(a[0])));
+                                      }},
+                                     {"shape",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value { return as_shape(a[0]); }},
+                                     {"stride",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return as_layout(a[0]).stride();
+                                      }},
+                                     {"is_static",
+                                      {kAny},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return either(
+                                            a[0],
+                                            [](const Layout& l) {
+                                              return number(is_static(l) ? 1 : 0);
+                                            },
+                                            [](const IntTuple& t) {
+                                              return number(is_static(t) ? 1 : 0);
+                                            });
+                                      }},
+                                     {"is_congruent",
+                                      {kAny, kAny},
+                                      2,
+                                      false,
+                                      &predicate<&is_congruent>},
+                                     {"is_weakly_congruent",
+                                      {kAny, kAny},
+                                      2,
+                                      false,
+                                      &predicate<&is_weakly_congruent>},
+                                     {"is_compatible",
+                                      {kAny, kAny},
+                                      2,
+                                      false,
+                                      &predicate<&is_compatible>},
+                                     {"leading_dim",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(leading_dim(as_layout(a[0])));
+                                      }},
+                                     {"is_major",
+                                      {kNumber, kLayout},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(
+                                            is_major(as_number(a[0]), as_layout(a[1])) ? 1 : 0);
+                                      }},
+                                     {"coshape",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return coshape(as_layout(a[0]));
+                                      }},
+                                     {"size_in_bytes",
+                                      {kNumber, kLayout},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(
+                                            size_in_bytes(as_number(a[0]), as_layout(a[1])));
+                                      }},
+                                     {"get_swizzle_portion",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return get_swizzle_portion(as_layout(a[0]));
+                                      }},
+                                     {"get_nonswizzle_portion",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return get_nonswizzle_portion(as_layout(a[0]));
+                                      }},
+                                     {"has_underscore",
+                                      {kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(has_underscore(as_tuple(a[0])) ? 1 : 0);
+                                      }},
+                                     {"elem_less",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      &predicate<&elem_less>},
+                                     {"find",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(find(as_tuple(a[0]), as_tuple(a[1])));
+                                      }},
+                                     {"get_divisibility",
+                                      {kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(size(as_tuple(a[0])).divisor());
+                                      }},
+                                     // Modes.
+                                     {"get", {kAny, kNumber}, 2, true, &get_path},
+                                     {"select", {kAny, kNumber}, 2, true, &select_modes},
+                                     {"front",
+                                      {kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value { return front(as_tuple(a[0])); }},
+                                     {"wrap",
+                                      {kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value { return wrap(as_tuple(a[0])); }},
+                                     {"unwrap",
+                                      {kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value { return unwrap(as_tuple(a[0])); }},
+                                     {"flatten",
+                                      {kAny},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return either(
+                                            a[0],
+                                            [](const Layout& l) -> Value { return flatten(l); },
+                                            [](const IntTuple& t) -> Value { return flatten(t); });
+                                      }},
+                                     {"group_modes",
+                                      {kAny, kNumber, kNumber},
+                                      3,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return either(
+                                            a[0],
+                                            [&](const Layout& l) -> Value {
+                                              return group_modes(l, as_number(a[1]),
+                                                                 as_number(a[2]));
+                                            },
+                                            [&](const IntTuple& t) -> Value {
+                                              return group_modes(t, as_number(a[1]),
+                                                                 as_number(a[2]));
+                                            });
+                                      }},
+                                     {"append",
+                                      {kAny, kAny, kNumber},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value { return append_value(a, false); }},
+                                     {"prepend",
+                                      {kAny, kAny, kNumber},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value { return append_value(a, true); }},
+                                     {"slice",
+                                      {kCoord, kAny},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return either(
+                                            a[1],
+                                            [&](const Layout& l) -> Value {
+                                              return slice(as_tuple(a[0]), l);
+                                            },
+                                            [&](const IntTuple& t) -> Value {
+                                              return slice(as_tuple(a[0]), t);
+                                            });
+                                      }},
+                                     {"dice",
+                                      {kCoord, kAny},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return either(
+                                            a[1],
+                                            [&](const Layout& l) -> Value {
+                                              return dice(as_tuple(a[0]), l);
+                                            },
+                                            [&](const IntTuple& t) -> Value {
+                                              return dice(as_tuple(a[0]), t);
+                                            });
+                                      }},
+                                     {"filter_zeros",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return filter_zeros(as_layout(a[0]));
+                                      }},
+                                     {"filter",
+                                      {kLayout, kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return a.size() == 1
+                                                   ? filter(as_layout(a[0]))
+                                                   : filter(as_layout(a[0]), as_tuple(a[1]));
+                                      }},
+                                     {"append_ones",
+                                      {kTuple, kNumber},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return append_ones(as_tuple(a[0]),
+                                                           a.size() > 1 ? as_number(a[1]) : -1);
+                                      }},
+                                     {"prepend_ones",
+                                      {kTuple, kNumber},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return prepend_ones(as_tuple(a[0]),
+                                                            a.size() > 1 ? as_number(a[1]) : -1);
+                                      }},
+                                     {"repeat",
+                                      {kTuple, kNumber},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return repeat(as_tuple(a[0]), as_number(a[1]));
+                                      }},
+                                     {"repeat_as_tuple",
+                                      {kTuple, kNumber},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return repeat_as_tuple(as_tuple(a[0]), as_number(a[1]));
+                                      }},
+                                     {"repeat_like",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return repeat_like(as_tuple(a[0]), as_tuple(a[1]));
+                                      }},
+                                     {"tuple_cat",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return tuple_cat(as_tuple(a[0]), as_tuple(a[1]));
+                                      }},
+                                     {"unflatten",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      &of_tuples<&unflatten>},
+                                     {"coalesce",
+                                      {kLayout, kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return a.size() == 1
+                                                   ? coalesce(as_layout(a[0]))
+                                                   : coalesce(as_layout(a[0]), as_tuple(a[1]));
+                                      }},
+                                     // Numbers.
+                                     {"product",
+                                      {kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(size(as_tuple(a[0])));
+                                      }},
+                                     {"product_each",
+                                      {kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return product_each(as_tuple(a[0]));
+                                      }},
+                                     {"product_like",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      &of_tuples<&product_like>},
+                                     {"round_up",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      &of_tuples<&round_up>},
+                                     {"crd2crd",
+                                      {kCoord, kShape, kShape},
+                                      3,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return crd2crd(as_tuple(a[0]), as_shape(a[1]),
+                                                       as_shape(a[2]));
+                                      }},
+                                     {"increment_coord",
+                                      {kCoord, kShape},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return increment_coord(as_tuple(a[0]), as_shape(a[1]));
+                                      }},
+                                     {"make_basis_like",
+                                      {kShape},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return make_basis_like(as_shape(a[0]));
+                                      }},
+                                     {"basis_value",
+                                      {kTuple},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return basis_value(as_tuple(a[0]));
+                                      }},
+                                     {"basis_get",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      &of_tuples<&basis_get>},
+                                     {"ceil_div",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      &of_tuples<&ceil_div>},
+                                     {"shape_div",
+                                      {kTuple, kTuple},
+                                      2,
+                                      false,
+                                      &of_tuples<&shape_div>},
+                                     {"crd2idx",
+                                      {kCoord, kAny, kTuple},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        if (a.size() == 3)
+                                          return crd2idx(as_tuple(a[0]), as_shape(a[1]),
+                                                         as_tuple(a[2]));
+                                        if (const auto* layout = std::get_if<Layout>(&a[1]))
+                                          return (*layout)(as_tuple(a[0]));
+                                        return crd2idx(as_tuple(a[0]), as_tuple(a[1]));
+                                      }},
+                                     {"idx2crd",
+                                      {kCoord, kShape},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return idx2crd(as_tuple(a[0]), as_shape(a[1]));
+                                      }},
+                                     // Algebra.
+                                     {"composition",
+                                      {kLayout, kTiler},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return composition(as_layout(a[0]), as_tiler(a[1]));
+                                      }},
+                                     {"complement",
+                                      {kLayout, kShape},
+                                      1,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return a.size() == 1
+                                                   ? complement(as_layout(a[0]))
+                                                   : complement(as_layout(a[0]), as_shape(a[1]));
+                                      }},
+                                     {"right_inverse",
+                                      {kLayout},
+                                      1,
+                                      false,
+                                      &single<&right_inverse>},
+                                     {"left_inverse", {kLayout}, 1, false, &single<&left_inverse>},
+                                     {"nullspace", {kLayout}, 1, false, &single<&nullspace>},
+                                     {"max_common_vector",
+                                      {kLayout, kLayout},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(
+                                            max_common_vector(as_layout(a[0]), as_layout(a[1])));
+                                      }},
+                                     {"max_common_layout",
+                                      {kLayout, kLayout},
+                                      2,
+                                      false,
+                                      &paired<&max_common_layout>},
+                                     {"logical_divide",
+                                      {kLayout, kTiler},
+                                      2,
+                                      false,
+                                      &tiled<&logical_divide>},
+                                     {"zipped_divide",
+                                      {kLayout, kTiler},
+                                      2,
+                                      false,
+                                      &tiled<&zipped_divide>},
+                                     {"tiled_divide",
+                                      {kLayout, kTiler},
+                                      2,
+                                      false,
+                                      &tiled<&tiled_divide>},
+                                     {"flat_divide",
+                                      {kLayout, kTiler},
+                                      2,
+                                      false,
+                                      &tiled<&flat_divide>},
+                                     {"logical_product",
+                                      {kLayout, kTiler},
+                                      2,
+                                      false,
+                                      &tiled<&logical_product>},
+                                     {"zipped_product",
+                                      {kLayout, kTiler},
+                                      2,
+                                      false,
+                                      &tiled<&zipped_product>},
+                                     {"tiled_product",
+                                      {kLayout, kTiler},
+                                      2,
+                                      false,
+                                      &tiled<&tiled_product>},
+                                     {"flat_product",
+                                      {kLayout, kTiler},
+                                      2,
+                                      false,
+                                      &tiled<&flat_product>},
+                                     {"blocked_product",
+                                      {kLayout, kLayout},
+                                      2,
+                                      false,
+                                      &paired<&blocked_product>},
+                                     {"raked_product",
+                                      {kLayout, kLayout},
+                                      2,
+                                      false,
+                                      &paired<&raked_product>},
+                                     {"tile_to_shape",
+                                      {kLayout, kShape, kTuple},
+                                      2,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return a.size() == 2
+                                                   ? tile_to_shape(as_layout(a[0]), as_shape(a[1]))
+                                                   : tile_to_shape(as_layout(a[0]), as_shape(a[1]),
+                                                                   as_tuple(a[2]));
+                                      }},
+                                     {"local_tile",
+                                      {kLayout, kTiler, kCoord},
+                                      3,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return local_tile(as_layout(a[0]), as_tiler(a[1]),
+                                                          as_tuple(a[2]));
+                                      }},
+                                     {"local_partition",
+                                      {kLayout, kLayout, kCoord},
+                                      3,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return local_partition(as_layout(a[0]), as_layout(a[1]),
+                                                               as_tuple(a[2]));
+                                      }},
+                                     {"make_layout_image_mask",
+                                      {kLayout, kCoord, kNumber},
+                                      3,
+                                      false,
+                                      [](Arguments a) -> Value {
+                                        return number(make_layout_image_mask(
+                                            as_layout(a[0]), as_tuple(a[1]), as_number(a[2])));
+                                      }},
+                                 };
   return table;
 }
 

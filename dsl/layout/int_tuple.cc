@@ -421,6 +421,75 @@ IntTuple prepend(const IntTuple& t, const IntTuple& x, int up_to_rank) {
   return builder.build();
 }
 
+IntTuple repeat_as_tuple(const IntTuple& x, int times) {
+  if (!x.ok()) return x;
+  TupleBuilder builder;
+  const size_t tuple = builder.open();
+  for (int i = 0; i < times; ++i) builder.add(x);
+  builder.close(tuple);
+  return builder.build();
+}
+
+IntTuple repeat(const IntTuple& x, int times) { return times == 1 ? x : repeat_as_tuple(x, times); }
+
+namespace {
+
+// The tuple with something in the place of each integer or _: replace(node, builder) adds it.
+template <class Replace>
+void add_replaced(const TupleNode& node, const Replace& replace, TupleBuilder* out) {
+  if (!node.is_tuple()) return replace(node, out);
+  const size_t tuple = out->open();
+  for (const TupleNode& child : Elements(node)) add_replaced(child, replace, out);
+  out->close(tuple);
+}
+
+}  // namespace
+
+IntTuple repeat_like(const IntTuple& t, const IntTuple& x) {
+  if (const IntTuple* failure = detail::first_failure({&t, &x})) return *failure;
+  TupleBuilder builder;
+  add_replaced(
+      t.node(), [&](const TupleNode&, TupleBuilder* out) { out->add(x); }, &builder);
+  return builder.build();
+}
+
+IntTuple tuple_cat(const IntTuple& a, const IntTuple& b) {
+  if (const IntTuple* failure = detail::first_failure({&a, &b})) return *failure;
+  TupleBuilder builder;
+  const size_t tuple = builder.open();
+  for (const TupleNode& child : Elements(a)) builder.add(child);
+  for (const TupleNode& child : Elements(b)) builder.add(child);
+  builder.close(tuple);
+  return builder.build();
+}
+
+IntTuple unflatten(const IntTuple& flat, const IntTuple& profile, SourceLoc loc) {
+  if (const IntTuple* failure = detail::first_failure({&flat, &profile})) return *failure;
+  int taken = 0;
+  TupleBuilder builder;
+  add_replaced(
+      profile.node(),
+      [&](const TupleNode&, TupleBuilder* out) {
+        if (taken < rank(flat)) out->add(detail::element(flat.node(), taken));
+        ++taken;
+      },
+      &builder);
+  if (taken == rank(flat)) return builder.build();
+  return detail::fail(loc,
+                      absl::StrCat("unflatten(", flat.to_string(), ", ", profile.to_string(),
+                                   "): the profile has ", taken, " integers"),
+                      "give as many elements");
+}
+
+int find(const IntTuple& t, const IntTuple& x) {
+  int mode = 0;
+  for (const TupleNode& child : Elements(t)) {
+    if (TupleBuilder::build(child) == x) return mode;
+    ++mode;
+  }
+  return mode;
+}
+
 namespace {
 
 // Adds what the coordinate leaves whole, or what it fixes, all in one row; false where the profiles
@@ -476,6 +545,36 @@ IntTuple product_each(const IntTuple& t) {
   for (const TupleNode& child : Elements(t)) builder.add(detail::product(child));
   builder.close(tuple);
   return builder.build();
+}
+
+namespace {
+
+bool add_products(const TupleNode& t, const TupleNode& guide, TupleBuilder* out) {
+  if (!guide.is_tuple()) {
+    out->add(detail::product(t));
+    return true;
+  }
+  if (!t.is_tuple() || t.rank != guide.rank) return false;
+  const size_t tuple = out->open();
+  auto element = Elements(t).begin();
+  for (const TupleNode& child : Elements(guide)) {
+    if (!add_products(*element, child, out)) return false;
+    ++element;
+  }
+  out->close(tuple);
+  return true;
+}
+
+}  // namespace
+
+IntTuple product_like(const IntTuple& t, const IntTuple& guide, SourceLoc loc) {
+  if (const IntTuple* failure = detail::first_failure({&t, &guide})) return *failure;
+  TupleBuilder builder;
+  if (add_products(t.node(), guide.node(), &builder)) return builder.build(loc);
+  return detail::fail(loc,
+                      absl::StrCat("product_like(", t.to_string(), ", ", guide.to_string(),
+                                   "): the profiles differ"),
+                      "give a guide that is weakly congruent");
 }
 
 namespace {
@@ -559,6 +658,34 @@ IntTuple ceil_div(const IntTuple& a, const IntTuple& b, SourceLoc loc) {
 }
 IntTuple shape_div(const IntTuple& a, const IntTuple& b, SourceLoc loc) {
   return divided(a, b, {"shape_div", true}, loc);
+}
+
+IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc) {
+  const IntTuple count = ceil_div(a, b, loc);
+  if (!count.ok()) return count;
+  if (!a.is_tuple()) return count.value() * detail::product(b.node());
+  if (!b.is_tuple()) {
+    return detail::fail(loc,
+                        absl::StrCat("round_up(", a.to_string(), ", ", b.to_string(),
+                                     "): a tuple is rounded by a tuple"),
+                        "give a number for each mode");
+  }
+  TupleBuilder builder;
+  const size_t tuple = builder.open();
+  for (int i = 0; i < rank(a); ++i) {
+    builder.add(i < rank(b) ? round_up(get(a, i), get(b, i), loc) : get(a, i));
+  }
+  builder.close(tuple);
+  return builder.build(loc);
+}
+
+bool elem_less(const IntTuple& a, const IntTuple& b) {
+  if (!detail::congruent(a.node(), b.node())) return false;
+  for (uint32_t i = 0; i < a.node().span; ++i) {
+    const TupleNode& x = (&a.node())[i];
+    if (x.is_int() && !always_less(x.value, (&b.node())[i].value)) return false;
+  }
+  return true;
 }
 
 IntTuple operator+(const IntTuple& a, const IntTuple& b) {
@@ -715,6 +842,17 @@ IntTuple idx2crd(const IntTuple& index, const IntTuple& shape, SourceLoc loc) {
       "give one index, or one for each mode");
 }
 
+IntTuple crd2crd(const IntTuple& coord, const IntTuple& from, const IntTuple& to, SourceLoc loc) {
+  const IntTuple index = crd2idx(coord, from, loc);
+  return index.ok() ? idx2crd(index, to, loc) : index;
+}
+
+IntTuple increment_coord(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {
+  const IntTuple index = crd2idx(coord, shape, loc);
+  if (!index.ok()) return index;
+  return idx2crd(mod(index.value() + 1, size(shape, loc)), shape, loc);
+}
+
 // --- Strides --------------------------------------------------------------------------------
 
 namespace {
@@ -807,6 +945,12 @@ IntTuple make_basis_like(const IntTuple& shape) {
   TupleBuilder builder;
   add_basis(shape.node(), &basis, &builder);
   return builder.build();
+}
+
+IntTuple basis_get(const IntTuple& stride, const IntTuple& t, SourceLoc loc) {
+  IntTuple at = t;
+  for (int i = 0; i < stride.node().path_length; ++i) at = get(at, stride.node().path[i], loc);
+  return at;
 }
 
 }  // namespace heddle

@@ -131,17 +131,40 @@ IntTuple group_modes(const IntTuple& t, int begin, int end, SourceLoc loc = Sour
 // With x added at an end, up to the rank that is asked for: once where none is.
 IntTuple append(const IntTuple& t, const IntTuple& x, int up_to_rank = -1);
 IntTuple prepend(const IntTuple& t, const IntTuple& x, int up_to_rank = -1);
+inline IntTuple append_ones(const IntTuple& t, int up_to_rank = -1) {
+  return append(t, 1, up_to_rank);
+}
+inline IntTuple prepend_ones(const IntTuple& t, int up_to_rank = -1) {
+  return prepend(t, 1, up_to_rank);
+}
+// x, `times` times: itself where that is once; as a tuple always; in the place of each integer.
+IntTuple repeat(const IntTuple& x, int times);
+IntTuple repeat_as_tuple(const IntTuple& x, int times);
+IntTuple repeat_like(const IntTuple& t, const IntTuple& x);
+// The elements of both.
+IntTuple tuple_cat(const IntTuple& a, const IntTuple& b);
+// The integers of a flat tuple with the profile of another.
+IntTuple unflatten(const IntTuple& flat, const IntTuple& profile,
+                   SourceLoc loc = SourceLoc::current());
+// The first element that is x; rank(t) where none is.
+int find(const IntTuple& t, const IntTuple& x);
 // What a coordinate leaves whole (where it has _), and what it fixes, as one row of modes.
 IntTuple slice(const IntTuple& coord, const IntTuple& t, SourceLoc loc = SourceLoc::current());
 IntTuple dice(const IntTuple& coord, const IntTuple& t, SourceLoc loc = SourceLoc::current());
 
 // --- Arithmetic ------------------------------------------------------------------------------
 
-// The product of each element.
+// The product of each element; of what lies below each integer of a guide.
 IntTuple product_each(const IntTuple& t);
+IntTuple product_like(const IntTuple& t, const IntTuple& guide,
+                      SourceLoc loc = SourceLoc::current());
 // Element by element; an integer is divided into, or divides, all of a tuple's in turn.
 IntTuple ceil_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
 IntTuple shape_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
+// a, made a multiple of b, element by element.
+IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
+// Whether each integer of a is less than that of b, whatever unknown ones will be.
+bool elem_less(const IntTuple& a, const IntTuple& b);
 // Of coordinates: a shorter one has zeros behind it.
 IntTuple operator+(const IntTuple& a, const IntTuple& b);
 // Each integer times a factor.
@@ -159,6 +182,13 @@ IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& s
 IntTuple idx2crd(const IntTuple& index, const IntTuple& shape,
                  SourceLoc loc = SourceLoc::current());
 
+// A coordinate of one shape as one of another of the same size; and the next coordinate,
+// column-major, which after the last is the first.
+IntTuple crd2crd(const IntTuple& coord, const IntTuple& from, const IntTuple& to,
+                 SourceLoc loc = SourceLoc::current());
+IntTuple increment_coord(const IntTuple& coord, const IntTuple& shape,
+                         SourceLoc loc = SourceLoc::current());
+
 // Column-major strides, row-major strides, and strides in the order that another tuple's numbers
 // have. Modes of one element get 0.
 IntTuple compact_col_major(const IntTuple& shape);
@@ -167,5 +197,8 @@ IntTuple compact_order(const IntTuple& shape, const IntTuple& order,
                        SourceLoc loc = SourceLoc::current());
 // The unit stride of each mode.
 IntTuple make_basis_like(const IntTuple& shape);
+// The factor of a basis stride, and the part of a tuple that it names.
+inline IntTuple basis_value(const IntTuple& stride) { return stride.value(); }
+IntTuple basis_get(const IntTuple& stride, const IntTuple& t, SourceLoc loc = SourceLoc::current());
 
 }  // namespace heddle

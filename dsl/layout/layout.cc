@@ -407,25 +407,36 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
 
 // --- Questions ------------------------------------------------------------------------------
 
-SymInt cosize(const Layout& layout, SourceLoc loc) {
-  // One more than the greatest coordinate in each mode of the codomain.
+IntTuple coshape(const Layout& layout, SourceLoc loc) {
+  if (!layout.ok()) return layout.shape();
   IntTuple last = 0;
   for (const Mode& mode : detail::modes_of(layout)) {
     TupleNode step = mode.stride;
     step.value = (mode.shape - 1) * abs(step.value);
     last = last + detail::TupleBuilder::build(step);
   }
-  SymInt result = 1;
-  const TupleNode& node = last.node();
-  for (uint32_t i = 0; i < node.span; ++i) {
-    if ((&node)[i].is_int()) result = result * ((&node)[i].value + 1);
+  if (!last.ok()) return last;
+  absl::InlinedVector<TupleNode, 12> nodes(&last.node(), &last.node() + last.node().span);
+  for (TupleNode& node : nodes) {
+    if (!node.is_int()) continue;
+    node.value = node.value + 1;
+    if (node.value.is_overflow()) {
+      return detail::fail(
+          loc, absl::StrCat("the cosize of ", layout.to_string(), " does not fit 64 bits"),
+          "use smaller strides");
+    }
+    node.path_length = 0;
   }
-  if (layout.ok() && (!last.ok() || result.is_overflow())) {
-    detail::fail(loc, absl::StrCat("the cosize of ", layout.to_string(), " does not fit 64 bits"),
-                 "use smaller strides");
-    return SymInt::overflow();
-  }
-  return result;
+  return detail::TupleBuilder::build(nodes.front());
+}
+
+SymInt cosize(const Layout& layout, SourceLoc loc) {
+  const IntTuple extents = coshape(layout, loc);
+  return extents.ok() ? size(extents, loc) : SymInt::overflow();
+}
+
+SymInt size_in_bytes(int bits, const Layout& layout, SourceLoc loc) {
+  return ceil_div(cosize(layout, loc) * bits, SymInt(8));
 }
 
 int leading_dim(const Layout& layout) {
@@ -521,5 +532,8 @@ Layout filter_zeros(const Layout& layout) {
 }
 
 Layout filter(const Layout& layout) { return coalesce(filter_zeros(layout)); }
+Layout filter(const Layout& layout, const IntTuple& profile, SourceLoc loc) {
+  return coalesce(filter_zeros(layout), profile, loc);
+}
 
 }  // namespace heddle

@@ -162,8 +162,16 @@ inline bool is_weakly_congruent(const Layout& a, const Layout& b) {
 inline bool is_compatible(const Layout& a, const Layout& b) {
   return is_compatible(a.shape(), b.shape());
 }
-// The first mode with a stride of 1; -1 where none has.
+// The greatest coordinate in each mode of the codomain, and one more: of plain strides, the cosize.
+IntTuple coshape(const Layout& layout, SourceLoc loc = SourceLoc::current());
+// Of elements of so many bits, as they lie in memory.
+SymInt size_in_bytes(int bits, const Layout& layout, SourceLoc loc = SourceLoc::current());
+// The first mode with a stride of 1; -1 where none has. Whether it is that one.
 int leading_dim(const Layout& layout);
+inline bool is_major(int mode, const Layout& layout) { return leading_dim(layout) == mode; }
+// The parts of a layout that is composed with a swizzle.
+inline Swizzle get_swizzle_portion(const Layout& layout) { return layout.swizzle(); }
+inline Layout get_nonswizzle_portion(const Layout& layout) { return layout.outer(); }
 
 // --- Modes -----------------------------------------------------------------------------------
 
@@ -185,6 +193,7 @@ std::pair<Layout, IntTuple> slice_and_offset(const IntTuple& coord, const Layout
 // joined. A profile says below which modes that is done.
 Layout filter_zeros(const Layout& layout);
 Layout filter(const Layout& layout);
+Layout filter(const Layout& layout, const IntTuple& profile, SourceLoc loc = SourceLoc::current());
 Layout coalesce(const Layout& layout);
 Layout coalesce(const Layout& layout, const IntTuple& profile,
                 SourceLoc loc = SourceLoc::current());
