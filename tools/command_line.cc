@@ -165,11 +165,23 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
       "  heddle layout 'zipped_divide((9,(4,8)):(59,(13,1)), <3:3,(2,4):(1,8)>)'\n"
       "  heddle layout '((4,8):(8,1))((2,3))'          a layout at a coordinate\n"
       "  heddle layout 'coalesce((?{div=8},4):(1,?))'  ? is a number that is not known yet\n"
-      "  heddle layout --table 'S<2,0,2> o 0 o (4,4):(4,1)'");
+      "  heddle layout --table 'S<2,0,2> o 0 o (4,4):(4,1)'\n"
+      "  heddle layout --svg tile.svg --banks 16 'S<3,3,3> o 0 o (8,64):(64,1)'\n"
+      "  heddle layout --html tv.html --tv '(8,16)' 'make_layout_tv((4,8):(8,1), (2,2):(2,1))'");
   layout->add_option("expression", options.layout.expression)->option_text("EXPRESSION");
   layout->add_flag("--batch", options.layout.batch,
                    "one expression a line on stdin, a result or 'error: ...' a line");
   layout->add_flag("--table", options.layout.table, "the indices as a grid");
+  add_text(layout, "--svg", options.layout.svg, "FILE", "a picture, in a folder that exists");
+  add_text(layout, "--html", options.layout.html, "FILE",
+           "a page: pointing at a cell shows coordinate, index and bank");
+  add_text(layout, "--tv", options.layout.tile, "TILE",
+           "draw threads and values: the layout is from (thread,value) into a tile of that shape");
+  layout
+      ->add_option("--banks", options.layout.bank_bits,
+                   "colour by shared memory's banks; elements have so many bits")
+      ->option_text("BITS")
+      ->check(CLI::Range(1, 1024));
   layout->add_flag("--functions", options.layout.functions, "list what expressions may call");
   return layout;
 }

@@ -1,21 +1,39 @@
 // Pictures of layouts: people would rather look than read.
 //
 //   std::cout << layout_table(make_layout({2, {2, 2}}, {4, {2, 1}}));
+//   std::ofstream("tile.svg") << layout_svg(tile, {.bank_bits = 16});
+//   const auto [tiler, tv] = make_layout_tv(threads, values);
+//   std::ofstream("copy.html") << layout_html(tv, {.tile = tiler});
 //
 // A picture has a row for each index of mode 0 and a column for each of mode 1, counted through
-// column-major where a mode is itself a tuple; a layout of one mode is one row. There has to be no
-// unknown number in it, and no more than kMostDrawn cells.
+// column-major where a mode is itself a tuple; a layout of one mode is one row. There may be no
+// unknown number in it, and no more than kMostDrawn cells. What cannot be drawn gives "error: …".
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "heddle/dsl/layout/layout.h"
 
 namespace heddle {
 
-inline constexpr int kMostDrawn = 1 << 16;
+inline constexpr int kMostDrawn = 1 << 14;
 
-// The indices as text, as CuTe's print_layout() shows them. "error: …" where that cannot be.
+struct DrawOptions {
+  // The layout is from (thread, value) to the column-major index in a tile of this shape: each of
+  // the tile's cells shows which thread has it as which value, in the thread's colour.
+  std::optional<IntTuple> tile = {};
+  // The layout is of shared memory, with elements of so many bits: cells have the colour of their
+  // bank, and the margins say how many turns a warp takes to read the first 32 elements of a row or
+  // column at once. 0: it is not.
+  int bank_bits = 0;
+};
+
+// The indices as text, as CuTe's print_layout() shows them.
 std::string layout_table(const Layout& layout);
+// A picture, and a page of its own on which pointing at a cell shows its coordinate, index and
+// bank.
+std::string layout_svg(const Layout& layout, const DrawOptions& options = {});
+std::string layout_html(const Layout& layout, const DrawOptions& options = {});
 
 }  // namespace heddle

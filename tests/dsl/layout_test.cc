@@ -2,6 +2,8 @@
 #include "heddle/dsl/layout/layout.h"
 
 #include <chrono>
+#include <fstream>
+#include <iterator>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -144,6 +146,48 @@ TEST(Layout, IsDrawnAsCuTeDoes) {
   EXPECT_THAT(layout_table(make_layout({SymInt::unknown(), 2})), HasSubstr("not known yet"));
   EXPECT_THAT(layout_table(make_layout({1 << 20, 2})), HasSubstr("too large to draw"));
   EXPECT_THAT(layout_table(make_layout({2, 2, 2})), HasSubstr("has 3 modes"));
+}
+
+// How often a text has a part.
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Layout, PicturesShowIndicesBanksAndThreads) {
+  const std::string plain = layout_svg(make_layout({8, 32}, {32, 1}), {.bank_bits = 32});
+  EXPECT_EQ(count_of(plain, "class='cell'"), 256);
+  EXPECT_EQ(count_of(plain, ">8×<"), 32) << "each column is in one bank";
+  EXPECT_EQ(count_of(plain, ">1×<"), 8);
+  EXPECT_THAT(plain, HasSubstr("<title>coordinate (1,2), index 34, bank 2</title>"));
+  const Layout banked = make_composed_layout(Swizzle(3, 2, 3), 0, make_layout({8, 32}, {32, 1}));
+  EXPECT_EQ(count_of(layout_svg(banked, {.bank_bits = 32}), ">1×<"), 40);
+  EXPECT_THAT(layout_svg(banked), HasSubstr("S&lt;3,2,3&gt; o 0 o (8,32):(32,1)"));
+
+  const auto [tile, tv] = make_layout_tv(make_layout({4, 8}, {8, 1}), make_layout({2, 2}, {2, 1}));
+  const std::string threads = layout_svg(tv, {.tile = tile});
+  EXPECT_EQ(count_of(threads, ">T31<"), 4);
+  EXPECT_THAT(threads, HasSubstr("coordinate (1,2), index 17, thread 1 value 2"));
+  EXPECT_THAT(layout_svg(tv, {.tile = IntTuple{4, 4}}), HasSubstr("outside the tile (4,4)"));
+
+  const std::string page = layout_html(tv, {.tile = tile});
+  EXPECT_THAT(page, HasSubstr("<!DOCTYPE html>"));
+  EXPECT_THAT(page, HasSubstr("mouseenter"));
+  EXPECT_EQ(count_of(page, "http"), 1) << "nothing but the namespace is named, and nothing loaded";
+}
+
+// The pictures that the README shows.
+TEST(Layout, PicturesInTheReadmeAreUpToDate) {
+  const auto file = [](const char* name) {
+    std::ifstream stream(std::string(HEDDLE_TEST_DATA_DIR) + "/../dsl/layout/" + name);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  EXPECT_EQ(file("threads.svg"),
+            layout_svg(parse_layout("make_layout_tv((4,8):(8,1), (2,2):(2,1))"),
+                       {.tile = IntTuple{8, 16}}));
+  EXPECT_EQ(file("banks.svg"),
+            layout_svg(parse_layout("S<3,2,3> o 0 o (8,32):(32,1)"), {.bank_bits = 32}));
 }
 
 // A GEMM's worth, about 2,000 calls.

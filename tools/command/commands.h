@@ -67,8 +67,12 @@ Exit write_reference(const ReferenceOptions& options);
 // Evaluates expressions of layouts (dsl/layout/calculator.h).
 struct LayoutOptions {
   std::string expression;
-  bool batch = false;      // one a line on stdin, one result a line
-  bool table = false;      // the indices as a grid
+  bool batch = false;  // one a line on stdin, one result a line
+  bool table = false;  // the indices as a grid
+  std::string svg;     // files for pictures
+  std::string html;
+  std::string tile;        // of a layout of threads and values: the tile's shape
+  int bank_bits = 0;       // of shared memory: bits of an element
   bool functions = false;  // lists what expressions may call
 };
 Exit calculate_layout(const LayoutOptions& options);

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "heddle/dsl/layout/calculator.h"
 #include "heddle/dsl/layout/draw.h"
 #include "heddle/tools/command/commands.h"
@@ -22,6 +23,20 @@ Exit answer_lines() {
   return Exit::kDone;
 }
 
+constexpr absl::string_view kError = "error: ";
+
+Exit refuse(absl::string_view message) {
+  return misused(absl::StripSuffix(message.substr(kError.size()), "\n"));
+}
+
+// Into a file, where one is named.
+Exit write_picture(const std::string& file, const std::string& picture) {
+  if (file.empty()) return Exit::kDone;
+  if (absl::StartsWith(picture, kError)) return refuse(picture);
+  if (absl::Status s = write_file(file, picture); !s.ok()) return misused(s);
+  return Exit::kDone;
+}
+
 }  // namespace
 
 Exit calculate_layout(const LayoutOptions& options) {
@@ -38,17 +53,26 @@ Exit calculate_layout(const LayoutOptions& options) {
   }
   const LayoutValue value = evaluate_layout(options.expression);
   const std::string text = to_string(value);
-  if (absl::StartsWith(text, "error: ")) return misused(text.substr(7));
-  if (!options.table) {
+  if (absl::StartsWith(text, kError)) return misused(text.substr(kError.size()));
+  const bool draws = options.table || !options.svg.empty() || !options.html.empty();
+  if (!draws) {
     print(text + "\n");
     return Exit::kDone;
   }
   const Layout layout = parse_layout(options.expression);
   if (!layout.ok()) return misused(layout.error());
-  const std::string table = layout_table(layout);
-  if (absl::StartsWith(table, "error: ")) return misused(table.substr(7, table.size() - 8));
-  print(table);
-  return Exit::kDone;
+  DrawOptions how{.bank_bits = options.bank_bits};
+  if (!options.tile.empty()) {
+    how.tile = parse_int_tuple(options.tile);
+    if (!how.tile->ok()) return misused(how.tile->error());
+  }
+  if (options.table) {
+    const std::string table = layout_table(layout);
+    if (absl::StartsWith(table, kError)) return refuse(table);
+    print(table);
+  }
+  if (Exit e = write_picture(options.svg, layout_svg(layout, how)); e != Exit::kDone) return e;
+  return write_picture(options.html, layout_html(layout, how));
 }
 
 }  // namespace heddle::tools

@@ -1,0 +1,68 @@
+// heddle layout, as a user calls it.
+#include "absl/strings/str_split.h"
+#include "tools/command_testing.h"
+
+namespace heddle::tools {
+namespace {
+
+using codegen::TempDir;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(LayoutCommand, EvaluatesAnExpression) {
+  const Outcome divided =
+      heddle_command({"layout", "zipped_divide((9,(4,8)):(59,(13,1)), <3:3,(2,4):(1,8)>)"});
+  EXPECT_EQ(divided.exit_code, 0) << divided.err;
+  EXPECT_EQ(divided.out, "((3,(2,4)),(3,(2,2))):((177,(13,2)),(59,(26,1)))\n");
+  expect_one_line(heddle_command({"layout", "complement((2,3):(1,1), 12)"}), 2,
+                  HasSubstr("it is not injective"));
+  expect_one_line(heddle_command({"layout"}), 2, HasSubstr("layout needs an expression"));
+  expect_one_line(heddle_command({"layout", "4:1", "8:1"}), 2,
+                  HasSubstr("unexpected argument '8:1'"));
+}
+
+TEST(LayoutCommand, AnswersLineByLine) {
+  const Outcome batch =
+      heddle_command({"layout", "--batch"}, {},
+                     "coalesce((2,(1,6)):(1,(6,2)))\nfoo(3)\n\nis_compatible(24,(4,6))\n");
+  EXPECT_EQ(batch.exit_code, 0) << batch.err;
+  const std::vector<std::string> lines = absl::StrSplit(batch.out, '\n');
+  ASSERT_EQ(lines.size(), 5u) << batch.out;
+  EXPECT_EQ(lines[0], "12:1");
+  EXPECT_THAT(lines[1], StartsWith("error: there is no function 'foo'"));
+  EXPECT_THAT(lines[2], StartsWith("error: expected an expression"));
+  EXPECT_EQ(lines[3], "1");
+  expect_one_line(heddle_command({"layout", "--batch", "4:1"}), 2, HasSubstr("takes none"));
+}
+
+std::string text_in(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(LayoutCommand, Draws) {
+  const TempDir folder;
+  const std::string svg = folder.file("tile.svg"), html = folder.file("tile.html");
+  const Outcome drawn = heddle_command({"layout", "--table", "--svg", svg, "--html", html,
+                                        "--banks", "32", "S<1,0,1> o 0 o (2,2):(2,1)"});
+  EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+  EXPECT_THAT(drawn.out, HasSubstr("1  | 3 | 2 |"));
+  EXPECT_THAT(text_in(svg), StartsWith("<svg"));
+  EXPECT_THAT(text_in(html), HasSubstr("coordinate (1,0), index 3, bank 3"));
+  expect_one_line(heddle_command({"layout", "--table", "(?,4):(4,1)"}), 2,
+                  HasSubstr("numbers that are not known yet"));
+  expect_one_line(heddle_command({"layout", "--svg", svg, "--tv", "(2,2)", "(4,2):(1,4)"}), 2,
+                  HasSubstr("outside the tile (2,2)"));
+  expect_one_line(heddle_command({"layout", "--svg", "/no/folder/x.svg", "4:1"}), 2,
+                  HasSubstr("/no/folder/x.svg"));
+}
+
+TEST(LayoutCommand, ListsItsFunctions) {
+  const Outcome list = heddle_command({"layout", "--functions"});
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  EXPECT_THAT(list.out, HasSubstr("composition(layout, tiler)\n"));
+  EXPECT_THAT(list.out, HasSubstr("tile_to_shape(layout, shape[, tuple])\n"));
+}
+
+}  // namespace
+}  // namespace heddle::tools
