@@ -52,7 +52,9 @@ const TupleNode& element(const TupleNode& node, int mode);
 // Collects nodes in order.
 class TupleBuilder {
  public:
-  void add(const TupleNode& node) { nodes_.insert(nodes_.end(), &node, &node + node.span); }
+  void add(const TupleNode& node) {
+    for (uint32_t i = 0; i < node.span; ++i) nodes_.push_back((&node)[i]);
+  }
   void add(const IntTuple& t) { add(t.node()); }
   void add(SymInt value) { nodes_.emplace_back().value = std::move(value); }
   // Scaled, along with a basis stride's path.

@@ -20,6 +20,11 @@ Layout too_many_modes(const char* name, const Layout& layout, const Tiler& tiler
       "give at most as many modes as there are");
 }
 
+// A mode, without what a composed layout has behind.
+Layout mode_of(const Layout& layout, int mode) {
+  return Layout(get(layout.shape(), mode), get(layout.stride(), mode));
+}
+
 // One of the divisions or products by a layout, applied to each mode that the tiler has.
 template <class Apply>
 Layout by_mode(const char* name, const Layout& layout, const Tiler& tiler, SourceLoc loc,
@@ -32,7 +37,7 @@ Layout by_mode(const char* name, const Layout& layout, const Tiler& tiler, Sourc
   LayoutBuilder builder;
   const size_t tuple = builder.open();
   for (int i = 0; i < rank(layout); ++i) {
-    Layout mode = get(layout, i, loc).outer();
+    Layout mode = mode_of(layout, i);
     if (i < tiler.rank()) mode = by_mode(name, mode, tiler.mode(i), loc, apply);
     if (!mode.ok()) return mode;
     builder.add(mode);
@@ -45,16 +50,16 @@ Layout by_mode(const char* name, const Layout& layout, const Tiler& tiler, Sourc
 bool unzip(const Layout& layout, const Tiler& tiler, LayoutBuilder* first, LayoutBuilder* second) {
   if (tiler.kind() != Tiler::Kind::kModes) {
     if (!layout.shape().is_tuple() || rank(layout) != 2) return false;
-    first->add(get(layout, 0).outer());
-    second->add(get(layout, 1).outer());
+    first->add(mode_of(layout, 0));
+    second->add(mode_of(layout, 1));
     return true;
   }
   const size_t tuple = first->open();
   const size_t other = second->open();
   for (int i = 0; i < rank(layout); ++i) {
-    const Layout mode = get(layout, i);
+    const Layout mode = mode_of(layout, i);
     if (i >= tiler.rank()) {
-      second->add(mode.outer());
+      second->add(mode);
     } else if (!unzip(mode, tiler.mode(i), first, second)) {
       return false;
     }
@@ -81,7 +86,7 @@ Layout unpacked(const Layout& layout, bool first_too) {
   LayoutBuilder builder;
   const size_t tuple = builder.open();
   for (int i = 0; i < 2; ++i) {
-    const Layout part = get(layout, i).outer();
+    const Layout part = mode_of(layout, i);
     if (i == 0 && !first_too) {
       builder.add(part);
     } else {
@@ -169,7 +174,7 @@ std::pair<Layout, Layout> ranked_product(const Layout& block, const Layout& tile
   };
   const Layout result = logical_product(padded(block), padded(tiler), loc);
   if (!result.ok()) return {result, result};
-  return {get(result, 0).outer(), get(result, 1).outer()};
+  return {mode_of(result, 0), mode_of(result, 1)};
 }
 
 }  // namespace

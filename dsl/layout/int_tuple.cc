@@ -192,40 +192,25 @@ using detail::TupleNode;
 
 // --- IntTuple -------------------------------------------------------------------------------
 
-IntTuple::IntTuple(std::initializer_list<IntTuple> elements) : rep_(new detail::TupleRep) {
+IntTuple::IntTuple(std::initializer_list<IntTuple> elements) {
   TupleBuilder builder;
   const size_t tuple = builder.open();
   for (const IntTuple& element : elements) {
-    if (!element.ok() && rep_->error.empty()) rep_->error = element.error();
+    if (!element.ok()) {
+      *this = element;
+      return;
+    }
     builder.add(element);
   }
   builder.close(tuple);
-  std::string error = std::move(rep_->error);
-  delete rep_;
-  rep_ = nullptr;
-  *this = error.empty() ? builder.build() : TupleBuilder::failed(std::move(error));
+  *this = builder.build();
 }
 
-IntTuple::IntTuple(const IntTuple& other) : node_(other.node_), rep_(other.rep_) {
-  if (rep_ != nullptr) ++rep_->uses;
+void IntTuple::keep() const { ++rep_->uses; }
+void IntTuple::drop() {
+  if (--rep_->uses == 0) delete rep_;
 }
-
-IntTuple::IntTuple(IntTuple&& other) noexcept
-    : node_(std::move(other.node_)), rep_(std::exchange(other.rep_, nullptr)) {}
-
-IntTuple& IntTuple::operator=(IntTuple other) noexcept {
-  std::swap(node_, other.node_);
-  std::swap(rep_, other.rep_);
-  return *this;
-}
-
-IntTuple::~IntTuple() {
-  if (rep_ != nullptr && --rep_->uses == 0) delete rep_;
-}
-
-const TupleNode& IntTuple::node() const { return rep_ == nullptr ? node_ : rep_->nodes.front(); }
-
-bool IntTuple::ok() const { return rep_ == nullptr || rep_->error.empty(); }
+const TupleNode& IntTuple::first_of_rep() const { return rep_->nodes.front(); }
 
 const std::string& IntTuple::error() const {
   static const std::string& none = *new std::string;

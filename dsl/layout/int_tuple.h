@@ -59,10 +59,23 @@ class IntTuple {
   IntTuple(SymInt value) { node_.value = static_cast<SymInt&&>(value); }       // NOLINT
   IntTuple(Underscore) { node_.kind = detail::TupleNode::Kind::kUnderscore; }  // NOLINT
   IntTuple(std::initializer_list<IntTuple> elements);
-  IntTuple(const IntTuple& other);
-  IntTuple(IntTuple&& other) noexcept;
-  IntTuple& operator=(IntTuple other) noexcept;
-  ~IntTuple();
+  IntTuple(const IntTuple& other) : node_(other.node_), rep_(other.rep_) {
+    if (rep_ != nullptr) keep();
+  }
+  IntTuple(IntTuple&& other) noexcept
+      : node_(static_cast<detail::TupleNode&&>(other.node_)), rep_(other.rep_) {
+    other.rep_ = nullptr;
+  }
+  IntTuple& operator=(IntTuple other) noexcept {
+    node_ = static_cast<detail::TupleNode&&>(other.node_);
+    auto* const mine = rep_;
+    rep_ = other.rep_;
+    other.rep_ = mine;
+    return *this;
+  }
+  ~IntTuple() {
+    if (rep_ != nullptr) drop();
+  }
 
   bool is_tuple() const { return node().is_tuple(); }
   bool is_underscore() const { return node().kind == detail::TupleNode::Kind::kUnderscore; }
@@ -70,7 +83,7 @@ class IntTuple {
   // Of an integer; of a basis stride, its factor.
   const SymInt& value() const { return node().value; }
 
-  bool ok() const;
+  bool ok() const { return rep_ == nullptr || error().empty(); }
   // Why it is not ok(): what happened, and how to mend it. Empty where it is.
   const std::string& error() const;
 
@@ -78,11 +91,14 @@ class IntTuple {
   std::string to_string() const;
   friend bool operator==(const IntTuple& a, const IntTuple& b);
 
-  const detail::TupleNode& node() const;
+  const detail::TupleNode& node() const { return rep_ == nullptr ? node_ : first_of_rep(); }
 
  private:
   friend class detail::TupleBuilder;
   explicit IntTuple(detail::TupleRep* rep) : rep_(rep) {}
+  void keep() const;
+  void drop();
+  const detail::TupleNode& first_of_rep() const;
 
   detail::TupleNode node_;
   detail::TupleRep* rep_ = nullptr;
