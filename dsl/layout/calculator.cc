@@ -65,7 +65,6 @@ int as_number(const Value& value) {
   return static_cast<int>(std::get<IntTuple>(value).value().value());
 }
 
-bool is_anything(const Value&) { return true; }
 bool is_swizzle_or_layout(const Value& value) { return !std::holds_alternative<Tiler>(value); }
 
 // --- Functions ------------------------------------------------------------------------------
@@ -78,7 +77,7 @@ struct Parameter {
 constexpr Parameter kLayout{"layout", &is_layout_like}, kTiler{"tiler", &is_tiler_like},
     kTuple{"tuple", &is_tuple}, kShape{"shape", &is_layout_like}, kNumber{"number", &is_number},
     kAny{"layout or tuple", &is_layout_like}, kCoord{"coord", &is_tuple},
-    kInner{"swizzle or layout", &is_swizzle_or_layout}, kValue{"anything", &is_anything};
+    kInner{"swizzle or layout", &is_swizzle_or_layout};
 
 struct Function {
   const char* name;
