@@ -11,6 +11,7 @@ namespace heddle::detail {
 // others watch it. So nothing needs to be cleared.
 void emit_sync_grid(const Access& arrived) {
   const SourceLoc loc = arrived.loc;
+  const CallerLines lines(loc);
   constexpr uint32_t kTop = uint32_t{1} << 31;
   const auto origin = [&](const Coordinates& at) { return (at.x | at.y | at.z) == 0; };
   sync_threads(loc);

@@ -2,7 +2,7 @@
 // float8_e5m2, float8_e8m0, float4_e2m1x2, half, bfloat16, float, double.
 //
 //   half h(0.5f);            // rounds to nearest even
-//   float f = h.to_float();
+//   float f = float(h);      // or h.to_float()
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ struct half {
     return h;
   }
   float to_float() const;
+  explicit operator float() const { return to_float(); }
 };
 
 struct bfloat16 {
@@ -37,6 +38,7 @@ struct bfloat16 {
     return b;
   }
   float to_float() const;
+  explicit operator float() const { return to_float(); }
 };
 
 // 8-bit floats as storage: four bits of exponent and three of fraction, without infinity; and the
@@ -52,6 +54,7 @@ struct float8_e4m3 {
     return f;
   }
   float to_float() const;
+  explicit operator float() const { return to_float(); }
 };
 
 struct float8_e5m2 {
@@ -64,6 +67,7 @@ struct float8_e5m2 {
     return f;
   }
   float to_float() const;
+  explicit operator float() const { return to_float(); }
 };
 
 // An exponent alone: the powers of two from 2^-127 to 2^127, and a NaN. A number's magnitude is
@@ -78,6 +82,7 @@ struct float8_e8m0 {
     return f;
   }
   float to_float() const;
+  explicit operator float() const { return to_float(); }
 };
 
 // Two 4-bit floats in a byte, the first one below: 0, 0.5, 1, 1.5, 2, 3, 4 and 6 of either sign, to

@@ -67,6 +67,19 @@ TEST(SyncGrid, ClustersAreTogetherToo) {
   EXPECT_THAT(*got, ::testing::ElementsAre(2, 1, 4, 3, 6, 5, 8, 7));
 }
 
+// The line is the caller's.
+TEST(SyncGrid, NeedsAWord) {
+  if (test_device_name() != "interp") GTEST_SKIP() << "checks are the interpreter's";
+  const auto kernel =
+      define_kernel("none(arrived)", [](Tensor<uint32_t, 1> arrived) { sync_grid(arrived(0)); });
+  const Stream stream = test_device().create_stream().value();
+  const Buffer arrived = test_device().allocate(4).value();
+  absl::Status status =
+      kernel.launch(stream, {.block = 32, .cooperative = true}, as_tensor<uint32_t>(arrived, {0}));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("grid_sync_test.cc"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("atomically updates arrived(0), outside"));
+}
+
 TEST(SyncGrid, MoreBlocksThanFitAreRefused) {
   const auto got = run("crowd", {.grid = 100000, .block = 1024, .cooperative = true}, 4,
                        [](Tensor<const int32_t, 1>, Tensor<int32_t, 1> y) { y(0) = 1; });
