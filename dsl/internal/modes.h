@@ -54,6 +54,11 @@ Layout layout_of(const Modes& modes, SourceLoc loc = {});
 // A layout that is not ok().
 Layout failed_layout(const IntTuple& failure);
 Layout fail_layout(SourceLoc loc, std::string what, const std::string& fix);
+// A composed layout was to become a part of another one.
+Layout fail_composed(const char* name, const Layout& layout, SourceLoc loc);
+// A layout of what a swizzle gives, as a swizzle of what the layout gives.
+Layout swizzled_first(const Layout& a, const Swizzle& swizzle, const std::string& name,
+                      SourceLoc loc);
 inline const Layout* first_failure(std::initializer_list<const Layout*> layouts) {
   for (const Layout* layout : layouts) {
     if (!layout->ok()) return layout;

@@ -52,8 +52,13 @@ const TupleNode& element(const TupleNode& node, int mode);
 // Collects nodes in order.
 class TupleBuilder {
  public:
+  // Far more than layouts have; what is larger comes from a slip, and would fill the memory.
+  static constexpr size_t kMostNodes = size_t{1} << 16;
+
   void add(const TupleNode& node) {
-    for (uint32_t i = 0; i < node.span; ++i) nodes_.push_back((&node)[i]);
+    for (uint32_t i = 0; i < node.span && nodes_.size() <= kMostNodes; ++i) {
+      nodes_.push_back((&node)[i]);
+    }
   }
   void add(const IntTuple& t) { add(t.node()); }
   void add(SymInt value) { nodes_.emplace_back().value = std::move(value); }

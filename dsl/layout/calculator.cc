@@ -75,8 +75,9 @@ struct Parameter {
 };
 
 constexpr Parameter kLayout{"layout", &is_layout_like}, kTiler{"tiler", &is_tiler_like},
-    kTuple{"tuple", &is_tuple}, kShape{"shape", &is_layout_like}, kNumber{"number", &is_number},
-    kAny{"layout or tuple", &is_layout_like}, kCoord{"coord", &is_tuple},
+    kTuple{"tuple", &is_tuple}, kShape{"shape", &is_layout_like},
+    kNumber{"host number of 32 bits", &is_number},
+    kAny{"layout, or a tuple without _", &is_layout_like}, kCoord{"coord", &is_tuple},
     kInner{"swizzle or layout", &is_swizzle_or_layout};
 
 struct Function {
@@ -141,6 +142,7 @@ Value concatenated(Arguments a) {
   for (const Value& value : a) {
     const Layout layout = as_layout(value);
     if (!layout.ok()) return layout;
+    if (layout.is_composed()) return concatenate({layout});
     shape = append(shape, layout.shape());
     stride = append(stride, layout.stride());
   }
@@ -753,8 +755,8 @@ const std::vector<Function>& functions() {
                                       3,
                                       false,
                                       [](Arguments a) -> Value {
-                                        return number(make_layout_image_mask(
-                                            as_layout(a[0]), as_tuple(a[1]), as_number(a[2])));
+                                        return make_layout_image_mask(
+                                            as_layout(a[0]), as_tuple(a[1]), as_number(a[2]));
                                       }},
                                  };
   return table;
@@ -811,7 +813,12 @@ class Parser {
     if (failed(first) || !take_word("o")) return first;
     const Value second = layout_or_tuple();
     if (failed(second)) return second;
-    if (!take_word("o")) return call("composition", {first, second});
+    if (!take_word("o")) {
+      if (std::holds_alternative<Swizzle>(first)) {
+        return call("make_composed_layout", {first, IntTuple(0), second});
+      }
+      return call("composition", {first, second});
+    }
     const Value third = layout_or_tuple();
     if (failed(third)) return third;
     return call("make_composed_layout", {first, second, third});
@@ -943,7 +950,8 @@ class Parser {
         if (take_word("i32") || take_word("i64")) {
         }
         if (take_word("div")) {
-          if (!take('=') || !integer(&divisor) || divisor < 1) return expected("a divisor");
+          if (!take('=') || !integer(&divisor) || divisor < 1)
+            return expected("a positive divisor");
         }
         if (!take('}')) return expected("'}'");
       }
@@ -971,7 +979,8 @@ class Parser {
     int64_t numbers[3];
     for (int i = 0; i < 3; ++i) {
       if (!integer(&numbers[i]) || !take(i < 2 ? ',' : '>')) return expected("S<bits,base,shift>");
-      if (std::abs(numbers[i]) > 62) return error("a swizzle of more than 62 bits", "use less");
+      if (numbers[i] < -62 || numbers[i] > 62)
+        return error("a swizzle of more than 62 bits", "use less");
     }
     if (numbers[0] < 0 || numbers[1] < 0 || std::abs(numbers[2]) < numbers[0] ||
         numbers[0] + numbers[1] + std::abs(numbers[2]) > 62) {

@@ -47,6 +47,7 @@ bool has_basis(const Modes& modes) {
                      [](const Mode& mode) { return mode.stride.is_basis(); });
 }
 
+constexpr char kPositive[] = "only layouts of positive strides have one";
 constexpr char kNoOverlap[] = "let each stride be a multiple of what the smaller ones span";
 constexpr char kKnowStrides[] = "use strides that are host numbers, or multiples of each other";
 
@@ -72,6 +73,7 @@ Layout complement(const Layout& layout, const IntTuple& cotarget, SourceLoc loc)
   SymInt covered = 1;
   for (const size_t i : order) {
     const Mode& mode = modes[i];
+    if (mode.stride.value.most() < 0) return error("it has a negative stride", kPositive);
     const SymInt gap = floor_div(mode.stride.value, covered);
     if (gap.least() < 1) {
       return error(absl::StrCat("it is not injective: the mode ", detail::text(mode.shape), ":",
@@ -82,7 +84,9 @@ Layout complement(const Layout& layout, const IntTuple& cotarget, SourceLoc loc)
     result.push_back(detail::mode_of(gap, covered));
     covered = mode.stride.value * mode.shape;
   }
-  result.push_back(detail::mode_of(size(ceil_div(cotarget, covered, loc), loc), covered));
+  const IntTuple rest = ceil_div(cotarget, covered, loc);
+  if (!rest.ok()) return detail::failed_layout(rest);
+  result.push_back(detail::mode_of(size(rest, loc), covered));
   return detail::layout_of(detail::coalesced(result, false), loc);
 }
 
@@ -111,10 +115,9 @@ Layout inverse_of_composed(const Layout& layout, const Inverse& inverse, const c
   const IntTuple& offset = layout.offset();
   if (!outer.ok()) return outer;
   if (layout.inner() == nullptr && offset.is_int() && offset.value().is_constant(0)) {
-    return composition(
-        outer,
-        make_composed_layout(layout.swizzle(), 0, make_layout(cosize(layout.outer(), loc)), loc),
-        loc);
+    if (size(outer).is_constant(1)) return outer;
+    return detail::swizzled_first(outer, layout.swizzle(),
+                                  absl::StrCat(name, "(", layout.to_string(), ")"), loc);
   }
   return detail::fail_layout(loc,
                              absl::StrCat(name, "(", layout.to_string(),
@@ -135,16 +138,11 @@ Layout right_inverse(const Layout& layout, SourceLoc loc) {
   const auto order = by_stride(modes);
   Modes result{detail::mode_of(1, 0)};
   SymInt next = 1;
-  // The mode that goes on where the others end.
-  for (bool found = true; found;) {
-    found = false;
-    for (const size_t i : order) {
-      if (found) break;
-      if (modes[i].stride.is_basis() || !(modes[i].stride.value == next)) continue;
-      result.push_back(detail::mode_of(modes[i].shape, start[i]));
-      next = modes[i].shape * next;
-      found = !modes[i].shape.is_constant(1);
-    }
+  // The modes that go on where the others end: strides increase, so one pass finds them.
+  for (const size_t i : order) {
+    if (modes[i].stride.is_basis() || !(modes[i].stride.value == next)) continue;
+    result.push_back(detail::mode_of(modes[i].shape, start[i]));
+    next = modes[i].shape * next;
   }
   return detail::layout_of(detail::coalesced(result, false), loc);
 }
@@ -171,6 +169,7 @@ Layout left_inverse(const Layout& layout, SourceLoc loc) {
   for (const size_t i : order) {
     const Mode& mode = modes[i];
     if (mode.stride.value.is_constant(0)) continue;
+    if (mode.stride.value.most() < 0) return error("it has a negative stride", kPositive);
     if (!always_at_most(reached, mode.stride.value)) {
       return error(absl::StrCat("it is not injective: the mode ", detail::text(mode.shape), ":",
                                 detail::text(mode.stride.value), " starts before ",

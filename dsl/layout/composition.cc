@@ -1,5 +1,6 @@
 // Joining modes, and one layout after another.
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/internal/modes.h"
@@ -8,6 +9,7 @@ namespace heddle {
 namespace detail {
 
 Modes coalesced(const Modes& modes, bool extends) {
+  if (modes.empty()) return {mode_of(extends ? 2 : 1, 0)};
   Modes joined;  // from the last to the first
   Mode current = modes.back();
   if (extends && current.shape.is_constant(1)) current.shape = 2;
@@ -73,6 +75,9 @@ std::string name(const Names& names) {
 std::string make_divisible(const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) {
     return "choose a tile whose shape and stride divide the layout's modes";
+  }
+  if (!a.is_constant() && !b.is_constant()) {
+    return "let one be a host number, or computed from the other by a product";
   }
   return absl::StrCat("promise that one divides the other, as ?{div=",
                       a.is_constant()   ? a.value()
@@ -185,32 +190,50 @@ bool compose_tree(const Layout& a, const Modes& flat, const TupleNode& shape,
   return compose(modes, shape.value, plain, names, loc, &alone, out, failure);
 }
 
-// A layout of a swizzle, as a swizzle of the layout: where it takes the bits that the swizzle
-// combines to a power of two each.
-Layout through(const Layout& a, const Swizzle& swizzle, const Names& names, SourceLoc loc) {
-  const IntTuple target = a(swizzle.target_mask()), source = a(swizzle.source_mask());
-  const auto mask = [](const IntTuple& t) {
-    return t.ok() && t.is_int() && t.value().is_constant() ? t.value().value() : 0;
-  };
-  const int64_t z = mask(target), y = mask(source);
-  const auto is_run = [](int64_t bits) {
-    const int64_t lowest = bits & -bits;
-    return bits > 0 && ((bits + lowest) & bits) == 0;
-  };
-  const auto log2 = [](int64_t n) { return 63 - __builtin_clzll(static_cast<uint64_t>(n & -n)); };
-  if (!is_run(z) || !is_run(y) || (z & y) != 0 || (z >> log2(z)) != (y >> log2(y))) {
-    return fail_layout(loc,
-                       absl::StrCat(name(names),
-                                    ": the left layout takes the bits that the swizzle "
-                                    "combines to no runs of bits"),
-                       "compose the swizzle on the left");
+// The power of two that a number is; -1 where it is none.
+int exponent_of(const SymInt& value) {
+  if (!value.is_constant() || value.value() < 1) return -1;
+  const auto bits = static_cast<uint64_t>(value.value());
+  return (bits & (bits - 1)) == 0 ? __builtin_ctzll(bits) : -1;
+}
+
+// Whether a layout moves each bit of an index, as far as its shape goes, to a bit of its own: only
+// then does it take an exclusive or to one.
+bool moves_bits(const Modes& modes) {
+  uint64_t taken = 0;
+  for (const Mode& mode : modes) {
+    const int stride = mode.stride.is_basis() ? -1 : exponent_of(mode.stride.value);
+    const int extent = exponent_of(mode.shape);
+    if (stride < 0 || extent < 0 || stride + extent > 62) return false;
+    const uint64_t bits = ((uint64_t{1} << extent) - 1) << stride;
+    if ((bits & taken) != 0) return false;
+    taken |= bits;
   }
-  const int bits = __builtin_popcountll(static_cast<uint64_t>(z));
-  return make_composed_layout(Swizzle(bits, std::min(log2(z), log2(y)), log2(y) - log2(z)), 0, a,
-                              loc);
+  return true;
 }
 
 }  // namespace
+
+Layout swizzled_first(const Layout& a, const Swizzle& swizzle, const std::string& name,
+                      SourceLoc loc) {
+  const auto moved = [&](int64_t bit) { return exponent_of(a(bit).value()); };
+  const int64_t target = swizzle.target_mask() & -swizzle.target_mask();
+  const int64_t source = swizzle.source_mask() & -swizzle.source_mask();
+  const int64_t all = swizzle.target_mask() | swizzle.source_mask();
+  bool fits = moves_bits(coalesced(modes_of(a), false)) && always_less(all, size(a, loc));
+  const int z = fits ? moved(target) : 0, y = fits ? moved(source) : 0;
+  for (int i = 1; fits && i < swizzle.bits(); ++i) {
+    fits = moved(target << i) == z + i && moved(source << i) == y + i;
+  }
+  if (!fits || std::abs(y - z) < swizzle.bits()) {
+    return fail_layout(loc,
+                       absl::StrCat(name, ": ", a.to_string(),
+                                    " does not keep the bits together that the swizzle combines"),
+                       "compose the swizzle on the left");
+  }
+  return make_composed_layout(Swizzle(swizzle.bits(), std::min(z, y), y - z), 0, a, loc);
+}
+
 }  // namespace detail
 
 using detail::Elements;
@@ -227,12 +250,16 @@ Layout coalesce(const Layout& layout) {
 
 namespace {
 
-// Coalesces below each integer of the profile.
+// Coalesces below each integer of the profile, without modes of stride 0 where it `filters`.
 void coalesce_by(const TupleNode& shape, const TupleNode& stride, const TupleNode* profile,
-                 LayoutBuilder* out) {
+                 bool filters, LayoutBuilder* out) {
   if (profile == nullptr) return out->add(shape, stride);
   if (!profile->is_tuple()) {
-    return out->add(detail::coalesced(detail::modes_of(shape, stride), false));
+    detail::Modes modes = detail::modes_of(shape, stride);
+    for (detail::Mode& mode : modes) {
+      if (filters && mode.stride.value.is_constant(0)) mode.shape = 1;
+    }
+    return out->add(detail::coalesced(modes, false));
   }
   const size_t tuple = out->open();
   auto step = Elements(stride).begin();
@@ -240,7 +267,7 @@ void coalesce_by(const TupleNode& shape, const TupleNode& stride, const TupleNod
   const auto end = Elements(*profile).end();
   for (const TupleNode& child : Elements(shape)) {
     const TupleNode* const next = by != end ? &*by : nullptr;
-    coalesce_by(child, *step, next, out);
+    coalesce_by(child, *step, next, filters, out);
     if (next != nullptr) ++by;
     ++step;
   }
@@ -260,19 +287,31 @@ bool fits_profile(const TupleNode& profile, const TupleNode& shape) {
 
 }  // namespace
 
-Layout coalesce(const Layout& layout, const IntTuple& profile, SourceLoc loc) {
+namespace {
+
+Layout coalesced_by(const char* name, const Layout& layout, const IntTuple& profile, bool filters,
+                    SourceLoc loc) {
   if (!layout.ok()) return layout;
   if (!profile.ok()) return detail::failed_layout(profile);
   if (!fits_profile(profile.node(), layout.shape().node())) {
     return detail::fail_layout(
         loc,
-        absl::StrCat("coalesce(", layout.to_string(), ", ", profile.to_string(),
+        absl::StrCat(name, "(", layout.to_string(), ", ", profile.to_string(),
                      "): the profile has modes that the layout lacks"),
         "give at most as many modes as there are");
   }
   LayoutBuilder builder;
-  coalesce_by(layout.shape().node(), layout.stride().node(), &profile.node(), &builder);
+  coalesce_by(layout.shape().node(), layout.stride().node(), &profile.node(), filters, &builder);
   return layout.with_outer(builder.build(loc));
+}
+
+}  // namespace
+
+Layout coalesce(const Layout& layout, const IntTuple& profile, SourceLoc loc) {
+  return coalesced_by("coalesce", layout, profile, false, loc);
+}
+Layout filter(const Layout& layout, const IntTuple& profile, SourceLoc loc) {
+  return coalesced_by("filter", layout, profile, true, loc);
 }
 
 // --- Composition ----------------------------------------------------------------------------
@@ -286,8 +325,9 @@ Layout composition(const Layout& a, const Layout& b, SourceLoc loc) {
       return detail::fail_layout(loc, detail::name(names) + ": the right one is composed",
                                  "compose with its outer() layout, or give it the offset 0");
     }
-    const Layout inner = b.inner() != nullptr ? composition(a, *b.inner(), loc)
-                                              : detail::through(a, b.swizzle(), names, loc);
+    const Layout inner = b.inner() != nullptr
+                             ? composition(a, *b.inner(), loc)
+                             : detail::swizzled_first(a, b.swizzle(), detail::name(names), loc);
     if (!inner.ok()) return inner;
     if (inner.is_composed()) return inner.with_outer(composition(inner.outer(), b.outer(), loc));
     return composition(inner, b.outer(), loc);
@@ -318,6 +358,7 @@ Layout composition(const Layout& a, const Tiler& b, SourceLoc loc) {
   for (int i = 0; i < b.rank(); ++i) {
     const Layout mode = composition(get(a, i).outer(), b.mode(i), loc);
     if (!mode.ok()) return mode;
+    if (mode.is_composed()) return detail::fail_composed("composition", mode, loc);
     builder.add(mode);
   }
   builder.close(tuple);

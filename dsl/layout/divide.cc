@@ -98,12 +98,14 @@ Layout unpacked(const Layout& layout, bool first_too) {
 }
 
 Layout divide_by(const Layout& layout, const Layout& tiler, SourceLoc loc) {
+  if (tiler.is_composed()) return detail::fail_composed("logical_divide", tiler, loc);
   const Layout rest = complement(tiler, coalesce(layout).shape(), loc);
   if (!rest.ok()) return rest;
   return composition(layout, concatenate({tiler, rest}), loc);
 }
 
 Layout multiply_by(const Layout& block, const Layout& tiler, SourceLoc loc) {
+  if (tiler.is_composed()) return detail::fail_composed("logical_product", tiler, loc);
   const Layout places = complement(block, size(block, loc) * cosize(tiler, loc), loc);
   if (!places.ok()) return places;
   const Layout repeated = composition(places, tiler, loc);
@@ -181,12 +183,14 @@ std::pair<Layout, Layout> ranked_product(const Layout& block, const Layout& tile
 
 Layout blocked_product(const Layout& block, const Layout& tiler, SourceLoc loc) {
   if (const Layout* failure = detail::first_failure({&block, &tiler})) return *failure;
+  if (tiler.is_composed()) return detail::fail_composed("blocked_product", tiler, loc);
   const auto [inside, outside] = ranked_product(block, tiler, loc);
   return inside.ok() ? block.with_outer(zip(inside, outside)) : inside;
 }
 
 Layout raked_product(const Layout& block, const Layout& tiler, SourceLoc loc) {
   if (const Layout* failure = detail::first_failure({&block, &tiler})) return *failure;
+  if (tiler.is_composed()) return detail::fail_composed("raked_product", tiler, loc);
   const auto [inside, outside] = ranked_product(block, tiler, loc);
   return inside.ok() ? block.with_outer(zip(outside, inside)) : inside;
 }
@@ -232,26 +236,13 @@ Layout tile_to_shape(const Layout& block, const IntTuple& shape, const IntTuple&
 
 // --- Parts ----------------------------------------------------------------------------------
 
-namespace {
-
-// A row of `count` _.
-IntTuple whole(int count) {
-  IntTuple row;
-  for (int i = 0; i < count; ++i) row = append(row, IntTuple(_));
-  return row;
-}
-
-}  // namespace
-
 Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
   const Layout tiles = zipped_divide(layout, tiler, loc);
   if (!tiles.ok()) return tiles;
   // What the coordinate does not name stays whole.
   IntTuple rest = coord;
   if (coord.is_tuple()) rest = append(coord, IntTuple(_), rank(get(tiles, 1)));
-  const int modes = rank(get(tiles, 0));
-  const IntTuple first = get(tiles.shape(), 0).is_tuple() ? whole(modes) : IntTuple(_);
-  return slice(IntTuple{first, rest}, tiles, loc);
+  return slice(IntTuple{repeat(_, rank(get(tiles, 0))), rest}, tiles, loc);
 }
 
 Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
@@ -277,32 +268,37 @@ Layout local_partition(const Layout& layout, const Layout& threads, const IntTup
     builder.close(tuple);
     coord = builder.build(loc);
   }
-  const int modes = rank(get(tiles, 1));
-  return slice(IntTuple{coord, get(tiles.shape(), 1).is_tuple() ? whole(modes) : IntTuple(_)},
-               tiles, loc);
+  if (coord.is_tuple()) coord = append(coord, IntTuple(_), rank(get(tiles, 0)));
+  return slice(IntTuple{coord, repeat(_, rank(get(tiles, 1)))}, tiles, loc);
 }
 
-int make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode, SourceLoc loc) {
-  if (!blocks.ok() || !coord.ok()) return 0;
+IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode,
+                                SourceLoc loc) {
+  if (!blocks.ok()) return blocks.shape();
+  if (!coord.ok()) return coord;
+  const auto error = [&](const std::string& what) {
+    return detail::fail(loc,
+                        absl::StrCat("make_layout_image_mask(", blocks.to_string(), ", ",
+                                     coord.to_string(), ", ", mode, "): ", what),
+                        "a multicast reaches blocks 0 to 15 of a cluster, along one of its modes");
+  };
+  if (mode < 0 || mode >= rank(coord)) return error(absl::StrCat("there is no mode ", mode));
   IntTuple along;
   for (int i = 0; i < rank(coord); ++i) {
     along = append(along, i == mode ? IntTuple(_) : get(coord, i));
   }
   const auto [line, offset] = slice_and_offset(along, blocks, loc);
-  if (!line.ok()) return 0;
-  int mask = 0;
+  if (!line.ok()) return line.shape();
   const SymInt count = size(line);
-  for (int64_t i = 0; count.is_constant() && i < count.value(); ++i) {
+  if (!count.is_constant() || count.value() > 16) return error("the mode is not of 1 to 16 blocks");
+  int64_t mask = 0;
+  for (int64_t i = 0; i < count.value(); ++i) {
     const IntTuple block = line(i) + offset;
-    if (!block.is_int() || !block.value().is_constant() || block.value().value() < 0 ||
-        block.value().value() > 15) {
-      detail::fail(loc,
-                   absl::StrCat("make_layout_image_mask(", blocks.to_string(), ", ",
-                                coord.to_string(), ", ", mode, "): block ", block.to_string()),
-                   "a multicast reaches blocks 0 to 15 of a cluster");
-      return 0;
+    if (!block.ok() || !block.is_int() || !block.value().is_constant() ||
+        block.value().value() < 0 || block.value().value() > 15) {
+      return error(absl::StrCat("block ", block.to_string()));
     }
-    mask |= 1 << block.value().value();
+    mask |= int64_t{1} << block.value().value();
   }
   return mask;
 }

@@ -95,6 +95,10 @@ void TupleBuilder::close(size_t tuple) {
 }
 
 IntTuple TupleBuilder::build(SourceLoc loc) {
+  if (nodes_.size() > kMostNodes) {
+    return fail(loc, absl::StrCat("a tuple of more than ", kMostNodes, " numbers"),
+                "use fewer modes");
+  }
   for (const TupleNode& node : nodes_) {
     if (node.value.is_overflow()) {
       return fail(loc, "a layout's number does not fit 64 bits", "use smaller shapes and strides");
@@ -171,8 +175,13 @@ const TupleNode& coordinate_element(const TupleNode& node, int* skip, int mode) 
 
 void add_coordinates(const TupleNode& a, int skip_a, const TupleNode& b, int skip_b,
                      TupleBuilder* out) {
-  const int rank = std::max(coordinate_rank(a, skip_a), coordinate_rank(b, skip_b));
+  const int rank_a = coordinate_rank(a, skip_a), rank_b = coordinate_rank(b, skip_b);
+  const int rank = std::max(rank_a, rank_b);
   if (rank == 0) return out->add(a.value + b.value);
+  // A number is no coordinate, but for 0.
+  for (const auto& [node, own_rank] : {std::pair(&a, rank_a), std::pair(&b, rank_b)}) {
+    if (own_rank == 0 && !node->value.is_constant(0)) return out->add(SymInt::overflow());
+  }
   const size_t tuple = out->open();
   for (int mode = 0; mode < rank; ++mode) {
     int next_a = skip_a, next_b = skip_b;
@@ -238,7 +247,12 @@ IntTuple E(std::initializer_list<int> path, const SymInt& factor) {
   }
   TupleNode node;
   node.value = factor;
-  for (const int mode : path) node.path[node.path_length++] = static_cast<uint8_t>(mode);
+  for (const int mode : path) {
+    if (mode < 0 || mode > 255) {
+      return detail::fail({}, absl::StrCat("a basis stride of mode ", mode), "modes are 0 to 255");
+    }
+    node.path[node.path_length++] = static_cast<uint8_t>(mode);
+  }
   return TupleBuilder::build(node);
 }
 
@@ -282,6 +296,7 @@ bool compatible(const TupleNode& a, const TupleNode& b) {
 int depth(const IntTuple& t) { return depth_of(t.node()); }
 
 SymInt size(const IntTuple& t, SourceLoc loc) {
+  if (!t.ok()) return SymInt::overflow();
   const SymInt result = detail::product(t.node());
   if (result.is_overflow() && t.ok()) {
     detail::fail(loc, absl::StrCat("the size of ", t.to_string(), " does not fit 64 bits"),
@@ -316,7 +331,8 @@ IntTuple get(const IntTuple& t, int mode, SourceLoc loc) {
   if (!t.ok()) return t;
   if (mode < 0 || mode >= rank(t)) {
     return detail::fail(loc, absl::StrCat("mode ", mode, " of ", t.to_string()),
-                        absl::StrCat("it has modes 0 to ", rank(t) - 1));
+                        rank(t) == 0 ? std::string("it has none")
+                                     : absl::StrCat("it has modes 0 to ", rank(t) - 1));
   }
   return TupleBuilder::build(detail::element(t.node(), mode));
 }
@@ -389,7 +405,7 @@ IntTuple append(const IntTuple& t, const IntTuple& x, int up_to_rank) {
   for (const TupleNode& child : Elements(t)) builder.add(child);
   const int times = up_to_rank < 0 ? 1 : up_to_rank - rank(t);
   if (up_to_rank >= 0 && times <= 0) return t;
-  for (int i = 0; i < times; ++i) builder.add(x);
+  for (int i = 0; i < times && builder.count() <= TupleBuilder::kMostNodes; ++i) builder.add(x);
   builder.close(tuple);
   return builder.build();
 }
@@ -400,7 +416,7 @@ IntTuple prepend(const IntTuple& t, const IntTuple& x, int up_to_rank) {
   if (up_to_rank >= 0 && times <= 0) return t;
   TupleBuilder builder;
   const size_t tuple = builder.open();
-  for (int i = 0; i < times; ++i) builder.add(x);
+  for (int i = 0; i < times && builder.count() <= TupleBuilder::kMostNodes; ++i) builder.add(x);
   for (const TupleNode& child : Elements(t)) builder.add(child);
   builder.close(tuple);
   return builder.build();
@@ -410,7 +426,7 @@ IntTuple repeat_as_tuple(const IntTuple& x, int times) {
   if (!x.ok()) return x;
   TupleBuilder builder;
   const size_t tuple = builder.open();
-  for (int i = 0; i < times; ++i) builder.add(x);
+  for (int i = 0; i < times && builder.count() <= TupleBuilder::kMostNodes; ++i) builder.add(x);
   builder.close(tuple);
   return builder.build();
 }
@@ -764,11 +780,19 @@ IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& s
                                      shape.to_string()),
                         "give one index, or one for each mode");
   }
-  const IntTuple result = sum.coordinate.is_int() && sum.coordinate.value().is_constant(0)
-                              ? IntTuple(sum.index)
-                              : sum.coordinate + sum.index;
+  const bool plain = sum.coordinate.is_int() && sum.coordinate.value().is_constant(0);
+  if (!plain && !sum.index.is_constant(0)) {
+    return detail::fail(
+        loc, absl::StrCat("stride ", stride.to_string(), " has plain strides beside basis strides"),
+        "let all strides be one or the other");
+  }
+  const IntTuple result = plain ? IntTuple(sum.index) : sum.coordinate;
   if (result.ok() && !(result.is_int() && result.value().is_overflow())) return result;
-  return detail::fail(loc, "an index does not fit 64 bits", "use smaller numbers");
+  return detail::fail(
+      loc,
+      absl::StrCat("the index of ", coord.to_string(), " in ", shape.to_string(),
+                   " does not fit 64 bits, or may be negative, or a mode has no elements"),
+      "use smaller and positive numbers");
 }
 
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {
@@ -896,14 +920,20 @@ IntTuple compact_order(const IntTuple& shape, const IntTuple& order, SourceLoc l
                                      shape.to_string()),
                         "give each mode a number");
   }
-  // Each integer of the shape takes the place of the order's number above it; unknown ones come
-  // last. Those of the same number are in order.
-  absl::InlinedVector<int64_t, 12> keys(shape.node().span);
-  const auto fill = [&](const auto& self, const TupleNode& by, const TupleNode& of) -> void {
+  // What lies below one number of the order is column-major, and starts where all of smaller
+  // numbers end: those of equal numbers start at the same place. Unknown numbers come last, in
+  // order.
+  struct Group {
+    int64_t key;
+    size_t begin;
+    SymInt size;
+  };
+  absl::InlinedVector<Group, 8> groups;
+  int64_t unknown = INT64_MAX / 2;
+  const auto collect = [&](const auto& self, const TupleNode& by, const TupleNode& of) -> void {
     if (!by.is_tuple()) {
-      const int64_t key = by.value.is_constant() ? by.value.value() : INT64_MAX;
-      const auto at = static_cast<size_t>(&of - &shape.node());
-      std::fill_n(keys.begin() + static_cast<std::ptrdiff_t>(at), of.span, key);
+      const int64_t key = by.value.is_constant() ? by.value.value() : unknown++;
+      groups.push_back({key, static_cast<size_t>(&of - &shape.node()), detail::product(of)});
       return;
     }
     auto child = Elements(of).begin();
@@ -912,15 +942,33 @@ IntTuple compact_order(const IntTuple& shape, const IntTuple& order, SourceLoc l
       ++child;
     }
   };
-  fill(fill, order.node(), shape.node());
-  auto sorted = positions(shape);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
-  return compact(shape, sorted);
+  collect(collect, order.node(), shape.node());
+  absl::InlinedVector<TupleNode, 12> nodes(&shape.node(), &shape.node() + shape.node().span);
+  for (const Group& group : groups) {
+    SymInt stride = 1;
+    for (const Group& other : groups) {
+      if (other.key < group.key) stride = stride * other.size;
+    }
+    const size_t end = group.begin + (&shape.node())[group.begin].span;
+    for (size_t i = group.begin; i < end; ++i) {
+      if (!nodes[i].is_int()) continue;
+      const SymInt extent = nodes[i].value;
+      nodes[i].value = extent.is_constant(1) ? SymInt(0) : stride;
+      stride = stride * extent;
+    }
+  }
+  TupleBuilder builder;
+  builder.add(nodes.front());
+  return builder.build(loc);
 }
 
 IntTuple make_basis_like(const IntTuple& shape) {
   if (!shape.ok()) return shape;
+  const TupleNode& top = shape.node();
+  if (std::any_of(&top, &top + top.span, [](const TupleNode& n) { return n.rank > 256; })) {
+    return detail::fail({}, absl::StrCat("a basis for a shape of more than 256 modes"),
+                        "group some of them");
+  }
   if (depth(shape) > TupleNode::kMaxPath) {
     return detail::fail({}, absl::StrCat("a basis for ", shape.to_string()),
                         absl::StrCat("shapes may be ", int{TupleNode::kMaxPath}, " tuples deep"));

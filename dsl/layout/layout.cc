@@ -52,6 +52,13 @@ Layout layout_of(const Modes& modes, SourceLoc loc) {
 
 Layout failed_layout(const IntTuple& failure) { return Layout(failure, failure); }
 
+Layout fail_composed(const char* name, const Layout& layout, SourceLoc loc) {
+  return fail_layout(loc,
+                     absl::StrCat(name, ": ", layout.to_string(),
+                                  " is composed, which cannot be a part of another layout"),
+                     "take its outer() layout, and compose the result");
+}
+
 Layout fail_layout(SourceLoc loc, std::string what, const std::string& fix) {
   return failed_layout(fail(loc, std::move(what), fix));
 }
@@ -136,6 +143,7 @@ IntTuple Layout::operator()(const IntTuple& coord, SourceLoc loc) const {
   const IntTuple index = crd2idx(coord, shape_, stride_, loc);
   if (prefix_ == nullptr || !index.ok()) return index;
   const IntTuple moved = prefix_->offset + index;
+  if (!moved.ok()) return moved;
   if (prefix_->inner != nullptr) return (*prefix_->inner)(moved, loc);
   if (!moved.ok() || !moved.is_int() || moved.node().is_basis()) {
     return detail::fail(loc, absl::StrCat("a swizzle of ", moved.to_string()),
@@ -242,6 +250,7 @@ Layout concatenate(std::initializer_list<Layout> layouts) {
   const size_t tuple = builder.open();
   for (const Layout& layout : layouts) {
     if (!layout.ok()) return layout;
+    if (layout.is_composed()) return detail::fail_composed("make_layout", layout, {});
     builder.add(layout);
   }
   builder.close(tuple);
@@ -369,7 +378,6 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
   bool neighbours = false;
   for (uint32_t i = 0; i < shape.span; ++i) {
     if (!shapes[i].is_int()) continue;
-    neighbours |= abs(strides[i].value).is_constant(1);
     Mode mode{shapes[i].value, strides[i]};
     if (up > 1 && !upcast(up, &mode)) {
       return detail::fail_layout(
@@ -379,20 +387,26 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
                        " divides the other"),
           "choose a width that divides the strides");
     }
+    neighbours |= mode.stride.value.is_constant(1);
     if (down > 1) downcast(down, &mode);
     shapes[i].value = mode.shape;
     strides[i] = mode.stride;
   }
-  if (down > 1 && up == 1 && !neighbours) {
+  if (down > 1 && !neighbours) {
     return detail::fail_layout(loc, name() + ": no mode has a stride of 1",
                                "narrower elements need a mode of neighbours to lie in");
   }
   builder.add(shapes.front(), strides.front());
   const Layout outer = builder.build(loc);
   if (!layout.is_composed() || !outer.ok()) return outer;
-  IntTuple offset = layout.offset();
-  if (up > 1) offset = floor_div(offset.value(), SymInt(up));
-  if (down > 1) offset = offset.value() * down;
+  const IntTuple& old = layout.offset();
+  SymInt offset;
+  if (!old.is_int() || old.node().is_basis() || !divides(up, old.value(), &offset)) {
+    return detail::fail_layout(
+        loc, absl::StrCat(name(), ": the offset ", old.to_string(), " is no multiple of ", up),
+        "choose a width that divides the offset");
+  }
+  offset = offset * down;
   if (layout.inner() != nullptr) {
     return make_composed_layout(recast(*layout.inner(), old_bits, new_bits, loc), offset, outer,
                                 loc);
@@ -481,11 +495,13 @@ Layout group_modes(const Layout& layout, int begin, int end, SourceLoc loc) {
 
 Layout append(const Layout& layout, const Layout& x, int up_to_rank) {
   if (const Layout* failure = detail::first_failure({&layout, &x})) return *failure;
+  if (x.is_composed()) return detail::fail_composed("append", x, {});
   return layout.with_outer(Layout(append(layout.shape(), x.shape(), up_to_rank),
                                   append(layout.stride(), x.stride(), up_to_rank)));
 }
 Layout prepend(const Layout& layout, const Layout& x, int up_to_rank) {
   if (const Layout* failure = detail::first_failure({&layout, &x})) return *failure;
+  if (x.is_composed()) return detail::fail_composed("prepend", x, {});
   return layout.with_outer(Layout(prepend(layout.shape(), x.shape(), up_to_rank),
                                   prepend(layout.stride(), x.stride(), up_to_rank)));
 }
@@ -532,8 +548,5 @@ Layout filter_zeros(const Layout& layout) {
 }
 
 Layout filter(const Layout& layout) { return coalesce(filter_zeros(layout)); }
-Layout filter(const Layout& layout, const IntTuple& profile, SourceLoc loc) {
-  return coalesce(filter_zeros(layout), profile, loc);
-}
 
 }  // namespace heddle

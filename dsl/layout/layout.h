@@ -248,7 +248,7 @@ Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coor
 Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
                        SourceLoc loc = SourceLoc::current());
 // The blocks of a cluster that a multicast along a mode reaches from a coordinate, a bit each.
-int make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode,
-                           SourceLoc loc = SourceLoc::current());
+IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode,
+                                SourceLoc loc = SourceLoc::current());
 
 }  // namespace heddle

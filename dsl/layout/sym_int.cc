@@ -90,7 +90,7 @@ int64_t divisor_of(const Term& term) {
     const Wide common = wide_gcd(multiple, denominator);
     multiple /= common;
     denominator /= common;
-    if (!fits(multiple)) return 1;
+    if (!fits(multiple)) return denominator == 1 ? 1 : 0;
   }
   return denominator == 1 ? static_cast<int64_t>(multiple) : 0;
 }
@@ -176,8 +176,13 @@ Wide bound(const Term& term, bool most) {
 // coefficient but the constant one, the constant is the least value; where it has no positive one,
 // the most. This sees that x * y >= y, which no bounds of the terms show.
 std::optional<int64_t> bound_of_excess(const Terms& terms, bool most) {
+  // The expansion of n symbols has 2^n terms.
+  constexpr size_t kMostSymbols = 6;
+  constexpr size_t kMostTerms = 16;
+  if (terms.size() > kMostTerms) return std::nullopt;
   Terms total;
   for (const Term& term : terms) {
+    if (term.symbols.size() > kMostSymbols) return std::nullopt;
     Terms part{Term{term.numerator, term.denominator, {}}};
     for (const SymbolRef& symbol : term.symbols) {
       const auto times = scaled(part, Term{1, 1, {symbol}});
@@ -334,7 +339,7 @@ SymInt SymInt::overflow() {
 bool SymInt::is_overflow() const { return !is_constant() && polynomial_->overflow; }
 
 int64_t SymInt::divisor() const {
-  if (is_constant()) return value_ == INT64_MIN ? INT64_MAX : std::abs(value_);
+  if (is_constant()) return value_ == INT64_MIN ? int64_t{1} << 62 : std::abs(value_);
   int64_t common = 0;
   for (const detail::Term& term : polynomial_->terms) {
     common = std::gcd(common, detail::divisor_of(term));
@@ -424,6 +429,8 @@ bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
 bool always_at_most(const SymInt& a, const SymInt& b) {
   if (a.is_overflow() || b.is_overflow()) return false;
   if (a.most() <= b.least()) return true;
+  SymInt quotient;
+  if (a.least() >= 0 && divides(a, b, &quotient) && quotient.least() >= 1) return true;
   return (b - a).least() >= 0;
 }
 
@@ -458,7 +465,9 @@ SymInt ceil_div(const SymInt& a, const SymInt& b) {
   if (inner != nullptr && inner->kind == SymbolKind::kCeilDiv) {
     return whole + ceil_div(inner->a, inner->b * under);
   }
-  const int64_t least = over.least() >= 1 ? 1 : 0;
+  if (over.least() < 0 || under.least() < 1) return SymInt::overflow();
+  const int64_t least = under.most() == detail::kMost ? (over.least() >= 1 ? 1 : 0)
+                                                      : ceil_div(over.least(), under.most());
   const int64_t most = over.most() == detail::kMost
                            ? detail::kMost
                            : ceil_div(over.most(), std::max<int64_t>(1, under.least()));
@@ -495,7 +504,9 @@ SymInt floor_div(const SymInt& a, const SymInt& b) {
   const int64_t most = over.most() == detail::kMost
                            ? detail::kMost
                            : over.most() / std::max<int64_t>(1, under.least());
-  return whole + detail::operation(SymbolKind::kFloorDiv, over, under, 1, 0, most);
+  if (over.least() < 0 || under.least() < 1) return SymInt::overflow();
+  const int64_t least = under.most() == detail::kMost ? 0 : over.least() / under.most();
+  return whole + detail::operation(SymbolKind::kFloorDiv, over, under, 1, least, most);
 }
 
 SymInt mod(const SymInt& a, const SymInt& b) {
@@ -509,6 +520,7 @@ SymInt mod(const SymInt& a, const SymInt& b) {
     if (rest.least() < 0) rest = a;
     if (rest.least() >= 0 && rest.most() < b.value()) return rest;
   }
+  if (rest.least() < 0 || b.least() < 1) return SymInt::overflow();
   const int64_t most = b.most() == detail::kMost ? detail::kMost : b.most() - 1;
   return detail::operation(SymbolKind::kMod, rest, b, std::gcd(rest.divisor(), b.divisor()), 0,
                            most);
@@ -539,7 +551,8 @@ SymInt Swizzle::operator()(const SymInt& index) const {
   // The lowest bits that it moves bound what stays a divisor; it moves nothing above its source.
   const int64_t unit = int64_t{1} << base_;
   const int64_t top = int64_t{1} << (base_ + std::abs(shift_) + bits_);
-  const int64_t most = index.most() == detail::kMost ? detail::kMost : index.most() + top;
+  if (index.least() < 0) return SymInt::overflow();
+  const int64_t most = detail::clamped(Wide{index.most()} + top);
   return detail::operation(SymbolKind::kSwizzle, index, bits_ + 64 * (base_ + 64 * (shift_ + 32)),
                            std::gcd(index.divisor(), unit), 0, most);
 }

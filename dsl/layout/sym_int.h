@@ -77,9 +77,10 @@ class SymInt {
   const detail::Polynomial* polynomial_ = nullptr;
 };
 
-// The quotient rounded up, of positive numbers; of constants also where `a` is not positive.
+// The quotient rounded up. Of numbers that are no constants neither may turn out to be negative:
+// else the result is overflow().
 SymInt ceil_div(const SymInt& a, const SymInt& b);
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 // Rounded down, and what is left.
 SymInt floor_div(const SymInt& a, const SymInt& b);
 SymInt mod(const SymInt& a, const SymInt& b);
