@@ -112,7 +112,7 @@ TEST(Layout, MistakesNameTheirOperands) {
       {"composition(4:1", "expected ',' or ')' at column 16, where the expression ends"},
       {"4:1 extra", "expected the end at column 5, where 'extra' stands"},
       {"compositoin(4:1, 2:1)", "there is no function 'compositoin'"},
-      {"composition(4:1)", "composition takes 2 arguments, not 1"},
+      {"composition(4:1)", "composition(layout, tiler) is called with 1 arguments"},
       {"composition(S<3,4,3>, 4:1)",
        "argument 1 of composition is S<3,4,3>; it has to be a layout"},
       {"99999999999999999999", "expected a number that fits 64 bits at column 1"},
