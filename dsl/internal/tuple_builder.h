@@ -62,12 +62,9 @@ class TupleBuilder {
   }
   void add(const IntTuple& t) { add(t.node()); }
   void add(SymInt value) { nodes_.emplace_back().value = std::move(value); }
-  // Scaled, along with a basis stride's path.
-  void add_scaled(const TupleNode& leaf, const SymInt& factor);
   // Starts a tuple; close() with what it gave ends it.
   size_t open();
   void close(size_t tuple);
-  bool empty() const { return nodes_.empty(); }
   size_t count() const { return nodes_.size(); }
 
   // What was collected: one tuple, or one integer. Fails where a number has overflowed.

@@ -436,77 +436,78 @@ bool always_at_most(const SymInt& a, const SymInt& b) {
 
 bool always_less(const SymInt& a, const SymInt& b) { return always_at_most(a + 1, b); }
 
+namespace {
+
+// a / b as whole + over / under: what comes out even is taken out, then what divides both.
+struct Division {
+  SymInt whole = 0;
+  SymInt over, under;
+};
+
+Division simplified(const SymInt& a, const SymInt& b) {
+  Division d{.whole = 0, .over = a, .under = b};
+  if (b.is_constant()) {
+    detail::split(a, b.value(), &d.whole, &d.over);
+    // Rounding needs a rest that is not negative.
+    if (d.over.least() < 0) d = {.whole = 0, .over = a, .under = b};
+  }
+  const int64_t common = std::gcd(d.over.divisor(), d.under.divisor());
+  if (common > 1) {
+    divides(common, d.over, &d.over);
+    divides(common, d.under, &d.under);
+  }
+  return d;
+}
+
+// Rounding a quotient twice in the same direction is rounding it once: the inner one's operands.
+const detail::Symbol* rounded_before(const Division& d, SymbolKind kind) {
+  const detail::Symbol* const inner = detail::alone(d.over);
+  return inner != nullptr && inner->kind == kind ? inner : nullptr;
+}
+
+bool has_no_quotient(const SymInt& a, const SymInt& b) {
+  return a.is_overflow() || b.is_overflow() || b.is_constant(0);
+}
+
+}  // namespace
+
 SymInt ceil_div(const SymInt& a, const SymInt& b) {
-  if (a.is_overflow() || b.is_overflow() || b.is_constant(0)) return SymInt::overflow();
+  if (has_no_quotient(a, b)) return SymInt::overflow();
   SymInt quotient;
   if (divides(b, a, &quotient)) return quotient;
   if (a.is_constant() && b.is_constant()) {
-    const int64_t down = a.value() / b.value();
-    return down + ((a.value() < 0) == (b.value() < 0) ? 1 : 0);
+    return a.value() / b.value() + ((a.value() < 0) == (b.value() < 0) ? 1 : 0);
   }
-  if (a.least() >= 1 && always_at_most(a, b)) return 1;
-  SymInt over = a, under = b, whole = 0;
-  if (b.is_constant()) {
-    detail::split(a, b.value(), &whole, &over);
-    if (over.least() < 0) {
-      over = a;
-      whole = 0;
-    }
-    if (over.least() >= 1 && over.most() <= b.value()) return whole + 1;
+  const Division d = simplified(a, b);
+  if (d.over.least() >= 1 && always_at_most(d.over, d.under)) return d.whole + 1;
+  if (const auto* inner = rounded_before(d, SymbolKind::kCeilDiv)) {
+    return d.whole + ceil_div(inner->a, inner->b * d.under);
   }
-  // What divides both is taken out.
-  const int64_t common = std::gcd(over.divisor(), under.divisor());
-  if (common > 1) {
-    divides(common, over, &over);
-    divides(common, under, &under);
-  }
-  // Rounding up twice is rounding up once.
-  const detail::Symbol* const inner = detail::alone(over);
-  if (inner != nullptr && inner->kind == SymbolKind::kCeilDiv) {
-    return whole + ceil_div(inner->a, inner->b * under);
-  }
-  if (over.least() < 0 || under.least() < 1) return SymInt::overflow();
-  const int64_t least = under.most() == detail::kMost ? (over.least() >= 1 ? 1 : 0)
-                                                      : ceil_div(over.least(), under.most());
-  const int64_t most = over.most() == detail::kMost
-                           ? detail::kMost
-                           : ceil_div(over.most(), std::max<int64_t>(1, under.least()));
-  return whole + detail::operation(SymbolKind::kCeilDiv, over, under, 1, least, most);
+  if (d.over.least() < 0 || d.under.least() < 1) return SymInt::overflow();
+  const int64_t least = d.under.most() == detail::kMost ? (d.over.least() >= 1 ? 1 : 0)
+                                                        : ceil_div(d.over.least(), d.under.most());
+  const int64_t most =
+      d.over.most() == detail::kMost ? detail::kMost : ceil_div(d.over.most(), d.under.least());
+  return d.whole + detail::operation(SymbolKind::kCeilDiv, d.over, d.under, 1, least, most);
 }
 
 SymInt floor_div(const SymInt& a, const SymInt& b) {
-  if (a.is_overflow() || b.is_overflow() || b.is_constant(0)) return SymInt::overflow();
+  if (has_no_quotient(a, b)) return SymInt::overflow();
   SymInt quotient;
   if (divides(b, a, &quotient)) return quotient;
   if (a.is_constant() && b.is_constant()) {
-    const int64_t down = a.value() / b.value();
-    return down - ((a.value() < 0) != (b.value() < 0) ? 1 : 0);
+    return a.value() / b.value() - ((a.value() < 0) != (b.value() < 0) ? 1 : 0);
   }
-  if (a.least() >= 0 && always_less(a, b)) return 0;
-  SymInt over = a, under = b, whole = 0;
-  if (b.is_constant()) {
-    detail::split(a, b.value(), &whole, &over);
-    if (over.least() < 0) {
-      over = a;
-      whole = 0;
-    }
-    if (over.least() >= 0 && over.most() < b.value()) return whole;
+  const Division d = simplified(a, b);
+  if (d.over.least() >= 0 && always_less(d.over, d.under)) return d.whole;
+  if (const auto* inner = rounded_before(d, SymbolKind::kFloorDiv)) {
+    return d.whole + floor_div(inner->a, inner->b * d.under);
   }
-  const int64_t common = std::gcd(over.divisor(), under.divisor());
-  if (common > 1) {
-    divides(common, over, &over);
-    divides(common, under, &under);
-  }
-  const detail::Symbol* const inner = detail::alone(over);
-  if (inner != nullptr && inner->kind == SymbolKind::kFloorDiv) {
-    return whole + floor_div(inner->a, inner->b * under);
-  }
-  const int64_t most = over.most() == detail::kMost
-                           ? detail::kMost
-                           : over.most() / std::max<int64_t>(1, under.least());
-  if (over.least() < 0 || under.least() < 1) return SymInt::overflow();
-  const int64_t least = under.most() == detail::kMost ? 0 : over.least() / under.most();
-  return whole + detail::operation(SymbolKind::kFloorDiv, over, under, 1, least, most);
+  if (d.over.least() < 0 || d.under.least() < 1) return SymInt::overflow();
+  const int64_t least = d.under.most() == detail::kMost ? 0 : d.over.least() / d.under.most();
+  const int64_t most =
+      d.over.most() == detail::kMost ? detail::kMost : d.over.most() / d.under.least();
+  return d.whole + detail::operation(SymbolKind::kFloorDiv, d.over, d.under, 1, least, most);
 }
 
 SymInt mod(const SymInt& a, const SymInt& b) {

@@ -1,0 +1,357 @@
+// Coordinates and indices, and the strides between them.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "heddle/dsl/internal/tuple_builder.h"
+
+namespace heddle {
+
+using detail::Elements;
+using detail::TupleBuilder;
+using detail::TupleNode;
+
+// --- Sums -----------------------------------------------------------------------------------
+
+namespace {
+
+// How many elements a coordinate has; 0 for the number 0, which is a coordinate of any rank.
+int coordinate_rank(const TupleNode& node, int skip) {
+  if (node.is_tuple()) return static_cast<int>(node.rank);
+  return node.path_length > skip ? node.path[skip] + 1 : 0;
+}
+
+const TupleNode& zero_node() {
+  static const TupleNode& zero = *new TupleNode;
+  return zero;
+}
+
+// An element of a coordinate, and how much of its path is used up.
+const TupleNode& coordinate_element(const TupleNode& node, int* skip, int mode) {
+  if (mode >= coordinate_rank(node, *skip)) {
+    *skip = 0;
+    return zero_node();
+  }
+  if (node.is_tuple()) {
+    *skip = 0;
+    return element(node, mode);
+  }
+  if (node.path[*skip] != mode) {
+    *skip = 0;
+    return zero_node();
+  }
+  ++*skip;
+  return node;
+}
+
+// The sum of two leaves or tuples as coordinates. A basis stride is the coordinate whose element at
+// its path is its factor.
+void add_coordinates(const TupleNode& a, int skip_a, const TupleNode& b, int skip_b,
+                     TupleBuilder* out) {
+  const int rank_a = coordinate_rank(a, skip_a), rank_b = coordinate_rank(b, skip_b);
+  const int rank = std::max(rank_a, rank_b);
+  if (rank == 0) return out->add(a.value + b.value);
+  // A number is no coordinate, but for 0.
+  for (const auto& [node, own_rank] : {std::pair(&a, rank_a), std::pair(&b, rank_b)}) {
+    if (own_rank == 0 && !node->value.is_constant(0)) return out->add(SymInt::overflow());
+  }
+  const size_t tuple = out->open();
+  for (int mode = 0; mode < rank; ++mode) {
+    int next_a = skip_a, next_b = skip_b;
+    const TupleNode& x = coordinate_element(a, &next_a, mode);
+    const TupleNode& y = coordinate_element(b, &next_b, mode);
+    add_coordinates(x, next_a, y, next_b, out);
+  }
+  out->close(tuple);
+}
+
+}  // namespace
+
+IntTuple operator+(const IntTuple& a, const IntTuple& b) {
+  if (const IntTuple* failure = detail::first_failure({&a, &b})) return *failure;
+  TupleBuilder builder;
+  add_coordinates(a.node(), 0, b.node(), 0, &builder);
+  return builder.build();
+}
+
+// --- Indices --------------------------------------------------------------------------------
+
+namespace {
+
+// An index, and, where there are basis strides, a coordinate.
+struct IndexSum {
+  SymInt index = 0;
+  IntTuple coordinate = 0;
+
+  void add(const SymInt& times, const TupleNode& stride) {
+    if (!stride.is_basis()) {
+      index = index + times * stride.value;
+    } else {
+      coordinate = coordinate + elem_scale(TupleBuilder::build(stride), times);
+    }
+  }
+};
+
+// Adds coord's index to *sum; false where the profiles differ.
+bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& stride,
+               IndexSum* sum) {
+  if (coord.is_tuple()) {
+    if (!shape.is_tuple() || coord.rank != shape.rank) return false;
+    auto s = Elements(shape).begin();
+    auto d = Elements(stride).begin();
+    for (const TupleNode& child : Elements(coord)) {
+      if (!add_index(child, *s, *d, sum)) return false;
+      ++s;
+      ++d;
+    }
+    return true;
+  }
+  if (!coord.is_int()) return false;
+  if (!shape.is_tuple()) {
+    sum->add(coord.value, stride);
+    return true;
+  }
+  SymInt rest = coord.value;
+  auto d = Elements(stride).begin();
+  uint32_t left = shape.rank;
+  for (const TupleNode& child : Elements(shape)) {
+    TupleNode part;
+    if (--left == 0) {
+      part.value = rest;
+    } else {
+      const SymInt count = detail::product(child);
+      part.value = mod(rest, count);
+      rest = floor_div(rest, count);
+    }
+    if (!add_index(part, child, *d, sum)) return false;
+    ++d;
+  }
+  return true;
+}
+
+}  // namespace
+
+IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
+                 SourceLoc loc) {
+  if (const IntTuple* failure = detail::first_failure({&coord, &shape, &stride})) return *failure;
+  IndexSum sum;
+  if (!is_congruent(shape, stride)) {
+    return detail::fail(loc,
+                        absl::StrCat("shape ", shape.to_string(), " and stride ",
+                                     stride.to_string(), " differ in profile"),
+                        "give each mode a stride");
+  }
+  if (!add_index(coord.node(), shape.node(), stride.node(), &sum)) {
+    return detail::fail(loc,
+                        absl::StrCat("coordinate ", coord.to_string(), " does not fit the shape ",
+                                     shape.to_string()),
+                        "give one index, or one for each mode");
+  }
+  const bool plain = sum.coordinate.is_int() && sum.coordinate.value().is_constant(0);
+  if (!plain && !sum.index.is_constant(0)) {
+    return detail::fail(
+        loc, absl::StrCat("stride ", stride.to_string(), " has plain strides beside basis strides"),
+        "let all strides be one or the other");
+  }
+  const IntTuple result = plain ? IntTuple(sum.index) : sum.coordinate;
+  if (result.ok() && !(result.is_int() && result.value().is_overflow())) return result;
+  return detail::fail(
+      loc,
+      absl::StrCat("the index of ", coord.to_string(), " in ", shape.to_string(),
+                   " does not fit 64 bits, or may be negative, or a mode has no elements"),
+      "use smaller and positive numbers");
+}
+
+IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {
+  if (coord.is_int()) return coord;
+  // Column-major with true strides, for modes of one element may be left by coordinates.
+  TupleBuilder builder;
+  SymInt stride = 1;
+  absl::InlinedVector<std::pair<size_t, const TupleNode*>, 8> open;
+  for (uint32_t i = 0; i < shape.node().span; ++i) {
+    const TupleNode& node = (&shape.node())[i];
+    while (!open.empty() && &node == open.back().second) {
+      builder.close(open.back().first);
+      open.pop_back();
+    }
+    if (node.is_tuple()) {
+      open.emplace_back(builder.open(), &node + node.span);
+    } else {
+      builder.add(stride);
+      stride = stride * node.value;
+    }
+  }
+  for (; !open.empty(); open.pop_back()) builder.close(open.back().first);
+  return crd2idx(coord, shape, builder.build(loc), loc);
+}
+
+IntTuple idx2crd(const IntTuple& index, const IntTuple& shape, SourceLoc loc) {
+  if (const IntTuple* failure = detail::first_failure({&index, &shape})) return *failure;
+  if (!shape.is_tuple()) {
+    if (index.is_int()) return index;
+  } else if (index.is_int()) {
+    TupleBuilder builder;
+    const size_t tuple = builder.open();
+    SymInt rest = index.value();
+    int left = rank(shape);
+    for (const TupleNode& child : Elements(shape)) {
+      const SymInt count = detail::product(child);
+      const SymInt part = --left == 0 ? rest : mod(rest, count);
+      if (left != 0) rest = floor_div(rest, count);
+      builder.add(idx2crd(part, TupleBuilder::build(child), loc));
+    }
+    builder.close(tuple);
+    return builder.build(loc);
+  } else if (index.is_tuple() && rank(index) == rank(shape)) {
+    TupleBuilder builder;
+    const size_t tuple = builder.open();
+    for (int i = 0; i < rank(shape); ++i) {
+      const IntTuple part = idx2crd(get(index, i), get(shape, i), loc);
+      if (!part.ok()) return part;
+      builder.add(part);
+    }
+    builder.close(tuple);
+    return builder.build(loc);
+  }
+  return detail::fail(
+      loc, absl::StrCat("index ", index.to_string(), " does not fit the shape ", shape.to_string()),
+      "give one index, or one for each mode");
+}
+
+IntTuple crd2crd(const IntTuple& coord, const IntTuple& from, const IntTuple& to, SourceLoc loc) {
+  const IntTuple index = crd2idx(coord, from, loc);
+  return index.ok() ? idx2crd(index, to, loc) : index;
+}
+
+IntTuple increment_coord(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {
+  const IntTuple index = crd2idx(coord, shape, loc);
+  if (!index.ok()) return index;
+  return idx2crd(mod(index.value() + 1, size(shape, loc)), shape, loc);
+}
+
+// --- Strides --------------------------------------------------------------------------------
+
+namespace {
+
+// The shape with its integers, visited in an order, replaced by strides.
+IntTuple compact(const IntTuple& shape, absl::Span<const uint32_t> order) {
+  if (!shape.ok()) return shape;
+  absl::InlinedVector<TupleNode, 12> nodes(&shape.node(), &shape.node() + shape.node().span);
+  SymInt stride = 1;
+  for (const uint32_t i : order) {
+    if (!nodes[i].is_int()) continue;
+    const SymInt extent = nodes[i].value;
+    nodes[i].value = extent.is_constant(1) ? SymInt(0) : stride;
+    stride = stride * extent;
+  }
+  TupleBuilder builder;
+  builder.add(nodes.front());
+  return builder.build();
+}
+
+absl::InlinedVector<uint32_t, 12> positions(const IntTuple& t) {
+  absl::InlinedVector<uint32_t, 12> order(t.node().span);
+  std::iota(order.begin(), order.end(), 0u);
+  return order;
+}
+
+void add_basis(const TupleNode& shape, TupleNode* basis, TupleBuilder* out) {
+  if (!shape.is_tuple()) return out->add(*basis);
+  const size_t tuple = out->open();
+  uint8_t mode = 0;
+  for (const TupleNode& child : Elements(shape)) {
+    if (basis->path_length < TupleNode::kMaxPath) basis->path[basis->path_length] = mode++;
+    ++basis->path_length;
+    add_basis(child, basis, out);
+    --basis->path_length;
+  }
+  out->close(tuple);
+}
+
+}  // namespace
+
+IntTuple compact_col_major(const IntTuple& shape) { return compact(shape, positions(shape)); }
+
+IntTuple compact_row_major(const IntTuple& shape) {
+  auto order = positions(shape);
+  std::reverse(order.begin(), order.end());
+  return compact(shape, order);
+}
+
+IntTuple compact_order(const IntTuple& shape, const IntTuple& order, SourceLoc loc) {
+  if (const IntTuple* failure = detail::first_failure({&shape, &order})) return *failure;
+  if (!is_weakly_congruent(order, shape)) {
+    return detail::fail(loc,
+                        absl::StrCat("the order ", order.to_string(), " does not fit the shape ",
+                                     shape.to_string()),
+                        "give each mode a number");
+  }
+  // What lies below one number of the order is column-major, and starts where all of smaller
+  // numbers end: those of equal numbers start at the same place. Unknown numbers come last, in
+  // order.
+  struct Group {
+    int64_t key;
+    size_t begin;
+    SymInt size;
+  };
+  absl::InlinedVector<Group, 8> groups;
+  int64_t unknown = INT64_MAX / 2;
+  const auto collect = [&](const auto& self, const TupleNode& by, const TupleNode& of) -> void {
+    if (!by.is_tuple()) {
+      const int64_t key = by.value.is_constant() ? by.value.value() : unknown++;
+      groups.push_back({key, static_cast<size_t>(&of - &shape.node()), detail::product(of)});
+      return;
+    }
+    auto child = Elements(of).begin();
+    for (const TupleNode& next : Elements(by)) {
+      self(self, next, *child);
+      ++child;
+    }
+  };
+  collect(collect, order.node(), shape.node());
+  absl::InlinedVector<TupleNode, 12> nodes(&shape.node(), &shape.node() + shape.node().span);
+  for (const Group& group : groups) {
+    SymInt stride = 1;
+    for (const Group& other : groups) {
+      if (other.key < group.key) stride = stride * other.size;
+    }
+    const size_t end = group.begin + (&shape.node())[group.begin].span;
+    for (size_t i = group.begin; i < end; ++i) {
+      if (!nodes[i].is_int()) continue;
+      const SymInt extent = nodes[i].value;
+      nodes[i].value = extent.is_constant(1) ? SymInt(0) : stride;
+      stride = stride * extent;
+    }
+  }
+  TupleBuilder builder;
+  builder.add(nodes.front());
+  return builder.build(loc);
+}
+
+IntTuple make_basis_like(const IntTuple& shape) {
+  if (!shape.ok()) return shape;
+  const TupleNode& top = shape.node();
+  if (std::any_of(&top, &top + top.span, [](const TupleNode& n) { return n.rank > 256; })) {
+    return detail::fail({}, absl::StrCat("a basis for a shape of more than 256 modes"),
+                        "group some of them");
+  }
+  if (depth(shape) > TupleNode::kMaxPath) {
+    return detail::fail({}, absl::StrCat("a basis for ", shape.to_string()),
+                        absl::StrCat("shapes may be ", int{TupleNode::kMaxPath}, " tuples deep"));
+  }
+  TupleNode basis;
+  basis.value = 1;
+  TupleBuilder builder;
+  add_basis(shape.node(), &basis, &builder);
+  return builder.build();
+}
+
+IntTuple basis_get(const IntTuple& stride, const IntTuple& t, SourceLoc loc) {
+  IntTuple at = t;
+  for (int i = 0; i < stride.node().path_length; ++i) at = get(at, stride.node().path[i], loc);
+  return at;
+}
+
+}  // namespace heddle
