@@ -101,12 +101,7 @@ absl::Status Executable::launch_on_interp(const LaunchConfig& config,
   // What a multiprocessor's threads allow; a GPU's registers and shared memory may allow fewer.
   const DeviceInfo& info = backend_->info();
   const int64_t resident = info.sm_count * (info.max_threads_per_sm / config.block.volume());
-  if (config.cooperative && config.grid.volume() > resident) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(site_.describe(), " cannot launch: a cooperative grid ",
-                     to_string(config.grid), " has ", config.grid.volume(), " blocks, but only ",
-                     resident, " of them fit ", info.name, " at once"));
-  }
+  if (absl::Status s = check_cooperative(info, config, resident, site_); !s.ok()) return s;
   const ir::interp::LaunchArgs args{
       .grid = to_ir(config.grid),
       .block = to_ir(config.block),

@@ -143,4 +143,13 @@ absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& con
   return absl::OkStatus();
 }
 
+absl::Status check_cooperative(const DeviceInfo& info, const LaunchConfig& config,
+                               int64_t resident_blocks, const LaunchSite& site) {
+  if (!config.cooperative || config.grid.volume() <= resident_blocks) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(site.describe(), " cannot launch: a cooperative grid ", to_string(config.grid),
+                   " has ", config.grid.volume(), " blocks, but only ", resident_blocks,
+                   " of them fit ", info.name, " at once"));
+}
+
 }  // namespace heddle::runtime

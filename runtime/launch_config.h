@@ -105,4 +105,8 @@ std::string describe(const LaunchConfig& config);
 absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
                                  const LaunchSite& site);
 
+// A cooperative grid against the blocks that run at once on the device. kInvalidArgument says both.
+absl::Status check_cooperative(const DeviceInfo& info, const LaunchConfig& config,
+                               int64_t resident_blocks, const LaunchSite& site);
+
 }  // namespace heddle::runtime

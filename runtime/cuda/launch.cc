@@ -94,12 +94,7 @@ absl::Status check_residency(FunctionState& state, const LaunchConfig& config,
                          " bytes of dynamic shared memory fits ", info.name,
                          "; use a smaller cluster, or less shared memory or fewer threads a block");
   }
-  if (config.cooperative && config.grid.volume() > *resident) {
-    return cannot_launch(site, "a cooperative grid ", to_string(config.grid), " has ",
-                         config.grid.volume(), " blocks, but only ", *resident, " of them fit ",
-                         info.name, " at once");
-  }
-  return absl::OkStatus();
+  return check_cooperative(info, config, *resident, site);
 }
 
 // Only with HEDDLE_SYNC=1: waits for the launch, so that a fault is known to be its own.

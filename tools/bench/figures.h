@@ -48,9 +48,13 @@ inline void print_figures(const char* benchmark, int argc, char** argv, const De
                           const nlohmann::ordered_json& figures) {
   std::string command = benchmark;
   for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
+  const int cuda = device.info().driver_version;  // the newest that the driver speaks
+  const std::string cuda_version =
+      cuda == 0 ? "" : std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
   const nlohmann::ordered_json result = {{"gpu", device.info().name}, {"driver", driver_version()},
-                                         {"date", today()},           {"command", command},
-                                         {"benchmark", benchmark},    {"figures", figures}};
+                                         {"cuda", cuda_version},      {"date", today()},
+                                         {"command", command},        {"benchmark", benchmark},
+                                         {"figures", figures}};
   std::printf("%s\n", result.dump(2).c_str());
 }
 
