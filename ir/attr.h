@@ -17,7 +17,7 @@ namespace heddle::ir {
 enum class AttrKey : uint8_t {
   kBits,      // const: the element's bits, zero-extended
   kAxis,      // thread_idx…: which coordinate
-  kDim,       // extent, stride: which mode of the view
+  kDim,       // extent, stride, bounds: which mode of the view
   kIndex,     // extract, slice: first element
   kExtents,   // shared, local, table: elements in each mode
   kAlign,     // shared: bytes that divide the array's address, 16 to 1024
@@ -47,9 +47,10 @@ enum class AttrKey : uint8_t {
   kMax,
   kDivisor,   // assume_range: what divides the value
   kIncrease,  // set_max_registers: 1 to ask for more
+  kTensor,    // bounds: how the tensor is laid out, and at which coordinate
   kName,      // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 33;
+inline constexpr int kAttrKeyCount = 34;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -103,6 +104,7 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"max", AttrKind::kInt, {}},
     {"divisor", AttrKind::kInt, {}},
     {"increase", AttrKind::kInt, {}},
+    {"tensor", AttrKind::kString, {}},
     {"name", AttrKind::kString, {}},
 }};
 

@@ -387,9 +387,24 @@ class RuleCheck {
   void check_bounds() {
     const int rank = operand_type(0).rank;
     const auto given = static_cast<int64_t>(op_.operands.size()) - 1;
-    if (given == rank) return;
-    error(absl::StrCat("'bounds' is given ", counted(given, "coordinate"), ", but ",
-                       v_.name(op_.operands[0]), " has ", counted(rank, "mode")));
+    int64_t named = 0;
+    if (const auto tensor = op_.attr(AttrKey::kTensor)) {
+      const absl::string_view text = kernel_.text(StringId{static_cast<uint32_t>(*tensor)});
+      named = std::count(text.begin(), text.end(), '%');
+    }
+    if (given != rank + 2 * named) {
+      error(absl::StrCat("'bounds' is given ", counted(given, "coordinate"), ", but ",
+                         v_.name(op_.operands[0]), " has ", counted(rank, "mode"),
+                         named == 0
+                             ? ""
+                             : absl::StrCat(", and its tensor names ", counted(named, "number"),
+                                            " with an extent each")));
+    }
+    const int64_t dim = op_.attr_or(AttrKey::kDim, 0);
+    if (dim < 0 || dim >= rank) {
+      error(absl::StrCat("mode ", dim, " of ", v_.name(op_.operands[0]), ", which has ",
+                         counted(rank, "mode")));
+    }
   }
 
   // What a load or a store moves at once.

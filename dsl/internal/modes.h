@@ -66,6 +66,15 @@ inline const Layout* first_failure(std::initializer_list<const Layout*> layouts)
   return nullptr;
 }
 
+// A divided layout, and the coordinate that picks a tile or a thread's part of it.
+struct Cut {
+  Layout tiles;
+  IntTuple coord;
+};
+Cut cut_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc);
+Cut cut_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
+                  SourceLoc loc);
+
 // Whether, whatever the symbols will be, b divides a or is no less.
 bool divides_or_exceeds(const SymInt& b, const SymInt& a);
 

@@ -236,29 +236,33 @@ Layout tile_to_shape(const Layout& block, const IntTuple& shape, const IntTuple&
 
 // --- Parts ----------------------------------------------------------------------------------
 
-Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
+namespace detail {
+
+Cut cut_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
   const Layout tiles = zipped_divide(layout, tiler, loc);
-  if (!tiles.ok()) return tiles;
+  if (!tiles.ok()) return {tiles, tiles.shape()};
   // What the coordinate does not name stays whole.
   IntTuple rest = coord;
   if (coord.is_tuple()) rest = append(coord, IntTuple(_), rank(get(tiles, 1)));
-  return slice(IntTuple{repeat(_, rank(get(tiles, 0))), rest}, tiles, loc);
+  return {tiles, IntTuple{repeat(_, rank(get(tiles, 0))), rest}};
 }
 
-Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
-                       SourceLoc loc) {
-  if (const Layout* failure = detail::first_failure({&layout, &threads})) return *failure;
+Cut cut_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
+                  SourceLoc loc) {
+  if (const Layout* failure = first_failure({&layout, &threads})) {
+    return {*failure, failure->shape()};
+  }
   const Layout tiles = zipped_divide(layout, product_each(threads.shape()), loc);
-  if (!tiles.ok()) return tiles;
+  if (!tiles.ok()) return {tiles, tiles.shape()};
   // The thread's coordinate in the shape of threads.
   IntTuple coord = index;
   if (index.is_int()) {
-    detail::TupleBuilder builder;
+    TupleBuilder builder;
     const size_t tuple = builder.open();
     for (int i = 0; i < rank(threads); ++i) {
       // Of each mode, column-major, what its strides say.
       SymInt place = 0, count = 1;
-      for (const detail::Mode& mode : detail::modes_of(get(threads, i))) {
+      for (const Mode& mode : modes_of(get(threads, i))) {
         if (mode.shape.is_constant(1) || mode.stride.value.is_constant(0)) continue;
         place = place + mod(floor_div(index.value(), mode.stride.value), mode.shape) * count;
         count = count * mode.shape;
@@ -269,7 +273,20 @@ Layout local_partition(const Layout& layout, const Layout& threads, const IntTup
     coord = builder.build(loc);
   }
   if (coord.is_tuple()) coord = append(coord, IntTuple(_), rank(get(tiles, 0)));
-  return slice(IntTuple{coord, repeat(_, rank(get(tiles, 1)))}, tiles, loc);
+  return {tiles, IntTuple{coord, repeat(_, rank(get(tiles, 1)))}};
+}
+
+}  // namespace detail
+
+Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
+  const detail::Cut cut = detail::cut_tile(layout, tiler, coord, loc);
+  return slice(cut.coord, cut.tiles, loc);
+}
+
+Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
+                       SourceLoc loc) {
+  const detail::Cut cut = detail::cut_partition(layout, threads, index, loc);
+  return slice(cut.coord, cut.tiles, loc);
 }
 
 IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode,

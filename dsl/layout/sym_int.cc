@@ -82,11 +82,11 @@ bool set_coefficient(Wide numerator, Wide denominator, Term* term) {
 }
 
 // What divides every value of the term; 0: it is no integer for all of them.
-int64_t divisor_of(const Term& term) {
+int64_t divisor_of(const Term& term, bool ask = true) {
   Wide multiple = term.numerator < 0 ? -Wide{term.numerator} : Wide{term.numerator};
   Wide denominator = term.denominator;
   for (const SymbolRef& symbol : term.symbols) {
-    multiple *= symbol->divisor;
+    multiple *= ask ? symbol->divisor() : symbol->divisor_if_known();
     const Wide common = wide_gcd(multiple, denominator);
     multiple /= common;
     denominator /= common;
@@ -94,6 +94,9 @@ int64_t divisor_of(const Term& term) {
   }
   return denominator == 1 ? static_cast<int64_t>(multiple) : 0;
 }
+
+// Whether the term is an integer for all of its symbols' values. Asks for no divisor in vain.
+bool is_integer(const Term& term) { return term.denominator == 1 || divisor_of(term) != 0; }
 
 // --- Sums -----------------------------------------------------------------------------------
 
@@ -227,23 +230,16 @@ int64_t bound(const SymInt& a, bool most) {
 
 // --- Symbols --------------------------------------------------------------------------------
 
-SymInt number_of(const Symbol* symbol) {
-  Terms terms;
-  terms.push_back({});
-  terms[0].symbols.push_back(SymbolRef(symbol));
-  return number_of(std::move(terms));
-}
-
 SymInt operation(SymbolKind kind, const SymInt& a, const SymInt& b, int64_t divisor, int64_t least,
                  int64_t most) {
   auto* const symbol = new Symbol;
   symbol->kind = kind;
   symbol->a = a;
   symbol->b = b;
-  symbol->divisor = divisor;
+  symbol->known_divisor = divisor;
   symbol->least = least;
   symbol->most = most;
-  return number_of(symbol);
+  return symbol_number(symbol);
 }
 
 // The only symbol, where the number is nothing else.
@@ -281,9 +277,28 @@ void split(const SymInt& a, int64_t divisor, SymInt* whole, SymInt* rest) {
 
 }  // namespace
 
+SymInt symbol_number(const Symbol* symbol) {
+  Terms terms;
+  terms.push_back({});
+  terms[0].symbols.push_back(SymbolRef(symbol));
+  return number_of(std::move(terms));
+}
+
+Swizzle swizzle_of(const Symbol& symbol) {
+  const int64_t code = symbol.b.value();
+  return Swizzle(static_cast<int>(code % 64), static_cast<int>(code / 64 % 64),
+                 static_cast<int>(code / 4096) - 32);
+}
+
+int64_t Symbol::divisor() const {
+  if (known_divisor == kAsk) known_divisor = traced_divisor(node);
+  return known_divisor;
+}
+
 int compare(const Symbol& a, const Symbol& b) {
   if (&a == &b) return 0;
   if (a.kind != b.kind) return a.kind < b.kind ? -1 : 1;
+  if (a.node.bits != b.node.bits) return a.node.bits < b.node.bits ? -1 : 1;  // of which kernel
   if (a.serial != b.serial) return a.serial < b.serial ? -1 : 1;
   if (const int order = compare(a.a, b.a); order != 0) return order;
   return compare(a.b, b.b);
@@ -326,8 +341,8 @@ SymInt SymInt::unknown(int64_t divisor) {
   static std::atomic<uint64_t> made{0};
   auto* const symbol = new detail::Symbol;
   symbol->serial = ++made;
-  symbol->divisor = symbol->least = divisor;
-  return detail::number_of(symbol);
+  symbol->known_divisor = symbol->least = divisor;
+  return detail::symbol_number(symbol);
 }
 
 SymInt SymInt::overflow() {
@@ -338,14 +353,24 @@ SymInt SymInt::overflow() {
 
 bool SymInt::is_overflow() const { return !is_constant() && polynomial_->overflow; }
 
-int64_t SymInt::divisor() const {
-  if (is_constant()) return value_ == INT64_MIN ? int64_t{1} << 62 : std::abs(value_);
+namespace {
+
+int64_t divisor_of(const SymInt& number, bool ask) {
+  if (number.is_constant()) {
+    const int64_t value = number.value();
+    return value == INT64_MIN ? int64_t{1} << 62 : std::abs(value);
+  }
   int64_t common = 0;
-  for (const detail::Term& term : polynomial_->terms) {
-    common = std::gcd(common, detail::divisor_of(term));
+  for (const detail::Term& term : number.polynomial().terms) {
+    common = std::gcd(common, detail::divisor_of(term, ask));
   }
   return common;
 }
+
+}  // namespace
+
+int64_t SymInt::divisor() const { return divisor_of(*this, true); }
+int64_t SymInt::divisor_if_known() const { return divisor_of(*this, false); }
 
 int64_t SymInt::least() const { return is_constant() ? value_ : detail::bound(*this, false); }
 int64_t SymInt::most() const { return is_constant() ? value_ : detail::bound(*this, true); }
@@ -413,7 +438,7 @@ bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
     const int sign = by[0].numerator < 0 ? -1 : 1;
     if (!detail::set_coefficient(Wide{left[0].numerator} * by[0].denominator * sign,
                                  Wide{left[0].denominator} * by[0].numerator * sign, &term) ||
-        detail::divisor_of(term) == 0) {
+        !detail::is_integer(term)) {
       return false;
     }
     const auto product = detail::scaled(by, term);

@@ -41,8 +41,8 @@ SymInt product(const TupleNode& node) {
 std::string text(const SymInt& value) {
   if (value.is_overflow()) return "overflow";
   if (value.is_constant()) return absl::StrCat(value.value());
-  const int64_t divisor = value.divisor();
-  return divisor == 1 ? "?" : absl::StrCat("?{div=", divisor, "}");
+  const int64_t divisor = value.divisor_if_known();
+  return divisor <= 1 ? "?" : absl::StrCat("?{div=", divisor, "}");
 }
 
 void append_text(const TupleNode& node, std::string* out) {

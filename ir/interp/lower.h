@@ -67,7 +67,10 @@ struct PendingIndex {
 };
 struct PendingBounds {
   uint32_t view_name = 0;
+  uint32_t tensor = kNone;
   int width = 1;
+  size_t view_modes = 0;
+  size_t run_mode = 0;
   absl::InlinedVector<PendingIndex, 4> coordinates;
   absl::InlinedVector<PendingIndex, 4> extents;
 };
