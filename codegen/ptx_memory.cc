@@ -110,7 +110,7 @@ void Emitter::emit_load(OpId id, const Op& op) {
   const RegLayout layout = layout_of(value);
   for_each_access(view, layout, value.bytes(), [&](int first, int count, absl::string_view suffix) {
     const Vector registers = {d + first, count};
-    out_->instruction(mnemonic, suffix, ' ', registers, ", ", at, policy);
+    out_->instruction(guard_, mnemonic, suffix, ' ', registers, ", ", at, policy);
     at.bytes += widest_access(view);
   });
 }
@@ -131,7 +131,7 @@ void Emitter::emit_store(OpId id, const Op& op) {
   const Operand* const source = elements(op.operands[1]);
   for_each_access(view, layout, value.bytes(), [&](int first, int count, absl::string_view suffix) {
     const Vector registers = {source + first, count};
-    out_->instruction(mnemonic, suffix, ' ', at, ", ", registers, policy);
+    out_->instruction(guard_, mnemonic, suffix, ' ', at, ", ", registers, policy);
     at.bytes += widest_access(view);
   });
 }

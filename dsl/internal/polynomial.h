@@ -16,7 +16,16 @@
 namespace heddle::detail {
 
 // A kSwizzle's b is its bits + 64 * (base + 64 * shift), with 32 added to the shift.
-enum class SymbolKind : uint8_t { kUnknown, kTraced, kCeilDiv, kFloorDiv, kMod, kMin, kSwizzle };
+enum class SymbolKind : uint8_t {
+  kUnknown,
+  kTraced,
+  kCeilDiv,
+  kFloorDiv,
+  kMod,
+  kMin,
+  kSwizzle,
+  kXor
+};
 
 // A number that is known later.
 struct Symbol {

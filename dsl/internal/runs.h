@@ -58,7 +58,7 @@ struct AccessPlan {
   Predicate predicate = {};
   int exact = 0;
 };
-// The elements by their number. Where the predicate does not hold, those of `otherwise`, or zeros.
+// The elements by their number. Where the predicate does not hold, those of `otherwise`, or any.
 Nodes gather_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nodes* otherwise,
                       SourceLoc loc);
 void scatter_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nodes& values,

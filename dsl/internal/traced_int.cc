@@ -150,6 +150,8 @@ class Materializer {
         return binary(Opcode::kMin, number(symbol.a), number(symbol.b));
       case SymbolKind::kSwizzle:
         return swizzled(symbol);
+      case SymbolKind::kXor:
+        return binary(Opcode::kXor, number(symbol.a), number(symbol.b));
     }
     return constant(0);
   }

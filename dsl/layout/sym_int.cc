@@ -372,6 +372,13 @@ int64_t divisor_of(const SymInt& number, bool ask) {
 int64_t SymInt::divisor() const { return divisor_of(*this, true); }
 int64_t SymInt::divisor_if_known() const { return divisor_of(*this, false); }
 
+int64_t SymInt::constant_part() const {
+  if (is_constant()) return value_;
+  if (polynomial_->terms.empty()) return 0;
+  const detail::Term& last = polynomial_->terms.back();
+  return last.symbols.empty() && last.denominator == 1 ? last.numerator : 0;
+}
+
 int64_t SymInt::least() const { return is_constant() ? value_ : detail::bound(*this, false); }
 int64_t SymInt::most() const { return is_constant() ? value_ : detail::bound(*this, true); }
 
@@ -571,9 +578,43 @@ int signum(const SymInt& a) {
 
 SymInt abs(const SymInt& a) { return signum(a) < 0 ? -a : a; }
 
+namespace {
+
+// The bits that some value of a number that is not negative may have, where no sum of its terms
+// carries; all bits where one may.
+uint64_t possible_bits(const SymInt& number) {
+  constexpr uint64_t kAll = ~uint64_t{0};
+  uint64_t bits = 0;
+  for (const detail::Term& term : detail::terms_of(number)) {
+    const SymInt value = detail::number_of(Terms{term});
+    if (value.least() < 0 || value.most() == detail::kMost) return kAll;
+    const auto divisor = static_cast<uint64_t>(value.divisor());
+    const auto most = static_cast<uint64_t>(value.most());
+    const uint64_t below = most == 0 ? 0 : kAll >> __builtin_clzll(most);
+    const uint64_t own = divisor == 0 ? 0 : below & ~((divisor & -divisor) - 1);
+    if ((bits & own) != 0) return kAll;
+    bits |= own;
+  }
+  return bits;
+}
+
+}  // namespace
+
 SymInt Swizzle::operator()(const SymInt& index) const {
   if (bits_ == 0 || index.is_overflow()) return index;
   if (index.is_constant()) return (*this)(index.value());
+  // A swizzle of bits is that of each of them: the host's part is swizzled by the host, and
+  // neighbouring accesses share the rest.
+  const int64_t constant = index.constant_part();
+  const SymInt rest = index - constant;
+  if (constant > 0 && (possible_bits(rest) & static_cast<uint64_t>(constant)) == 0) {
+    const SymInt moved = (*this)(rest);
+    const int64_t mask = (*this)(constant);
+    const int64_t top = int64_t{1} << (64 - __builtin_clzll(static_cast<uint64_t>(mask)));
+    const int64_t most = detail::clamped(Wide{std::max(moved.most(), mask)} + top);
+    return detail::operation(SymbolKind::kXor, moved, mask, std::gcd(moved.divisor(), mask & -mask),
+                             0, most);
+  }
   // The lowest bits that it moves bound what stays a divisor; it moves nothing above its source.
   const int64_t unit = int64_t{1} << base_;
   const int64_t top = int64_t{1} << (base_ + std::abs(shift_) + bits_);

@@ -99,6 +99,9 @@ class SymInt {
   friend SymInt max(const SymInt& a, const SymInt& b);
   friend SymInt abs(const SymInt& a);
 
+  // What is added to all that is unknown: 12 of 4 * ? + 12.
+  int64_t constant_part() const;
+
   // In a kernel it stands for an Int; wide() gives all 64 bits.
   using value_type = int32_t;
   detail::Node read_node(SourceLoc loc) const { return detail::materialize(*this, false, loc); }

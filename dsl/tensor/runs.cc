@@ -211,8 +211,6 @@ NodeType run_type(ir::Scalar scalar, int width) {
   return width == 1 ? scalar_type(scalar) : vector_type(scalar, width);
 }
 
-Node zero(ir::Scalar scalar) { return {.type = scalar_type(scalar), .bits = 0}; }
-
 }  // namespace
 
 std::optional<Node> condition(const Predicate& predicate, int64_t number, SourceLoc loc) {
@@ -239,7 +237,7 @@ Access access_to(const AnyTensor& tensor, const Runs& runs, int64_t run, SourceL
 Nodes gather_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nodes* otherwise,
                       SourceLoc loc) {
   const int64_t size = static_size(tensor, "load", loc);
-  Nodes values(static_cast<size_t>(size), zero(tensor.scalar));
+  Nodes values(static_cast<size_t>(size));
   const auto value = [&](int64_t i) -> Node& { return values[static_cast<size_t>(i)]; };
   const NodeType element = scalar_type(tensor.scalar);
   if (tensor.storage == Storage::kRegisters) {
@@ -253,36 +251,29 @@ Nodes gather_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
     return values;
   }
   const Runs runs(tensor, size, plan.predicate, plan.exact, loc);
+  const NodeType type = run_type(tensor.scalar, runs.width());
+  const Node undefined = record(ir::Opcode::kUndef, {}, element, {}, loc);
   for (int64_t r = 0; r < runs.count(); ++r) {
-    const auto load = [&] {
-      const Node run =
-          emit_load(access_to(tensor, runs, r, loc), run_type(tensor.scalar, runs.width()), loc);
-      for (int k = 0; k < runs.width(); ++k) {
-        value(runs.number(r, k)) =
-            runs.width() == 1 ? run : emit_part(element, ir::Opcode::kExtract, run, k, loc);
-      }
-    };
+    // Addresses are computed in front of branches, where accesses share them.
     const auto guard = condition(plan.predicate, runs.number(r, 0), loc);
-    if (!guard) {
-      load();
-      continue;
-    }
-    const auto collect = [&](const Nodes* from) {
-      Nodes all;
+    const Access access = access_to(tensor, runs, r, loc);
+    if (guard) begin_if(*guard, loc);
+    Node run = emit_load(access, type, loc);
+    if (guard) {
+      next_branch(&run, 1, loc);
+      Nodes other;
       for (int k = 0; k < runs.width(); ++k) {
-        all.push_back(from == nullptr ? zero(tensor.scalar)
-                                      : (*from)[static_cast<size_t>(runs.number(r, k))]);
+        other.push_back(otherwise == nullptr
+                            ? undefined
+                            : (*otherwise)[static_cast<size_t>(runs.number(r, k))]);
       }
-      return all;
-    };
-    begin_if(*guard, loc);
-    load();
-    Nodes merged = collect(&values);
-    next_branch(merged.data(), runs.width(), loc);
-    const Nodes other = collect(otherwise);
-    end_if(other.data(), runs.width(), merged.data(), loc);
+      const Node together =
+          runs.width() == 1 ? other[0] : emit_pack(type, other.data(), runs.width(), loc);
+      end_if(&together, 1, &run, loc);
+    }
     for (int k = 0; k < runs.width(); ++k) {
-      value(runs.number(r, k)) = merged[static_cast<size_t>(k)];
+      value(runs.number(r, k)) =
+          runs.width() == 1 ? run : emit_part(element, ir::Opcode::kExtract, run, k, loc);
     }
   }
   return values;
@@ -325,13 +316,14 @@ void scatter_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
   const Runs runs(tensor, size, plan.predicate, plan.exact, loc);
   for (int64_t r = 0; r < runs.count(); ++r) {
     const auto guard = condition(plan.predicate, runs.number(r, 0), loc);
+    const Access access = access_to(tensor, runs, r, loc);
     if (guard) begin_if(*guard, loc);
     Nodes run;
     for (int k = 0; k < runs.width(); ++k) run.push_back(value(runs.number(r, k)));
     const Node together = runs.width() == 1 ? run[0]
                                             : emit_pack(run_type(tensor.scalar, runs.width()),
                                                         run.data(), runs.width(), loc);
-    emit_store(access_to(tensor, runs, r, loc), together, loc);
+    emit_store(access, together, loc);
     if (guard) {
       next_branch(nullptr, 0, loc);
       end_if(nullptr, 0, nullptr, loc);

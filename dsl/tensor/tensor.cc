@@ -336,6 +336,21 @@ Access register_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc
   return access;
 }
 
+// What the slices of a tensor fixed, and what a coordinate adds: computed apart, the host's numbers
+// last, so that accesses share all but these.
+Node sum_of(const SymInt& fixed, const SymInt& added, bool wide, SourceLoc loc) {
+  const int64_t constant = fixed.constant_part() + added.constant_part();
+  std::optional<Node> sum;
+  for (const SymInt& part : {fixed - fixed.constant_part(), added - added.constant_part()}) {
+    if (part.is_constant(0)) continue;
+    const Node node = materialize(part, wide, loc);
+    sum = sum ? emit(Opcode::kAdd, *sum, node, loc) : node;
+  }
+  const Node last = materialize(constant, wide, loc);
+  if (!sum) return last;
+  return constant == 0 ? *sum : emit(Opcode::kAdd, *sum, last, loc);
+}
+
 // The check of a coordinate: in the view and, where the kernel computes it, in the tensor's shape.
 Node record_bounds(Trace& trace, const AnyTensor& tensor, const Run& run,
                    absl::Span<const Node> coordinates, SourceLoc loc) {
@@ -380,7 +395,6 @@ Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc) {
   trace->set_place(loc);
   const ViewInfo info(*trace, trace->use(tensor.node, loc));
   const int rank = info.rank();
-  // What the slices fixed is computed apart from what this coordinate adds: accesses share it.
   const bool composed = tensor.layout.is_composed();
   const IntTuple here = tensor.layout(run.coord, loc);
   const auto strides = view_strides(*trace, tensor.node, loc);
@@ -391,22 +405,15 @@ Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc) {
     const bool wide = is_wide(info, mode) || (info.unbounded() && wide_offset);
     SymInt from = composed ? SymInt(0) : number_at(tensor.origin, mode, rank);
     const SymInt by = number_at(here, mode, rank);
-    const Node start = materialize(from, wide, loc);
-    const Node added = materialize(by, wide, loc);
-    const bool no_start = from.is_constant(0), none_added = by.is_constant(0);
-    coordinates.push_back(no_start     ? added
-                          : none_added ? start
-                                       : emit(Opcode::kAdd, start, added, loc));
+    coordinates.push_back(sum_of(from, by, wide, loc));
     // A coordinate of 32 bits is extended as a whole, which costs less than its parts.
-    if (wide_offset && !wide && !from.is_constant()) from = traced_int(start, loc);
+    if (wide_offset && !wide && !from.is_constant()) {
+      from = traced_int(materialize(from, wide, loc), loc);
+    }
     base = base + from * strides[static_cast<size_t>(mode)];
     step = step + by * strides[static_cast<size_t>(mode)];
   }
-  const Node start = materialize(base, wide_offset, loc);
-  access.offset = step.is_constant(0) ? start
-                  : base.is_constant(0)
-                      ? materialize(step, wide_offset, loc)
-                      : emit(Opcode::kAdd, start, materialize(step, wide_offset, loc), loc);
+  access.offset = sum_of(base, step, wide_offset, loc);
   access.check = record_bounds(*trace, tensor, run, coordinates, loc);
   access.has_check = true;
   return access;

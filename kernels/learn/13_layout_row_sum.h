@@ -18,7 +18,7 @@ inline constexpr int kRowThreads = 128, kRowValues = 4;
 
 inline const auto layout_row_sum =
     define_kernel("layout_row_sum(x, y)", [](Tensor<const float, 2> x, Tensor<float, 1> y) {
-      const auto [tile, tv] = make_layout_tv(make_layout(kRowThreads), make_layout(kRowValues));
+      const auto [tile, tv] = make_layout_tv(make_layout({kRowThreads}), make_layout({kRowValues}));
       const Tiler to_threads{tv, _};
       Tensor<const float> row = Tensor<const float>(x)(block_idx.x, _);
       const auto mine = composition(zipped_divide(row, tile), to_threads);
