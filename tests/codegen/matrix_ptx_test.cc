@@ -72,9 +72,10 @@ TEST(MatrixPtx, CopiesWithoutAMove) {
 }
 
 TEST(MatrixPtx, PutsConstantsIntoRegisters) {
-  EXPECT_THAT(ptx("f16", "%m = const 1.0 : frag<f16, 2>\nstmatrix %s, %m, %r {count = 1, transpose "
-                         "= 1}\n%e = load %s, %t : f16\nstore %y, %e, %t\n"),
-              ContainsRegex("mov\\.b32 (%r[0-9]+), 1006648320;\n\tstmatrix\\.sync\\.aligned\\.m8n8"
+  EXPECT_THAT(ptx("f16",
+                  "%m = const 1.0 : frag<f16, 2>\nstmatrix %s, %m, %r {count = 1, transpose "
+                  "= 1}\n%e = load %s, %t : f16\nstore %y, %e, %t\n"),
+              ContainsRegex("mov\\.b32 %r[0-9]+, 0x3C003C00;\n\tstmatrix\\.sync\\.aligned\\.m8n8"
                             "\\.x1\\.trans\\.shared\\.b16 \\[%r[0-9]+\\], \\{%r[0-9]+\\};"));
 }
 
@@ -96,8 +97,9 @@ TEST(MatrixPtx, ChecksLanesThatGiveARow) {
 TEST(MatrixPtx, BecomesOneMachineInstruction) {
   HEDDLE_NEEDS_TOOL(kPtxas);
   const std::string text =
-      ptx("f16", "%m = ldmatrix %s, %r {count = 4, transpose = 1} : frag<f16, 8>\n"
-                 "stmatrix %s, %m, %z {count = 4}\n%e = load %s, %t : f16\nstore %y, %e, %t\n");
+      ptx("f16",
+          "%m = ldmatrix %s, %r {count = 4, transpose = 1} : frag<f16, 8>\n"
+          "stmatrix %s, %m, %z {count = 4}\n%e = load %s, %t : f16\nstore %y, %e, %t\n");
   const absl::StatusOr<Assembly> assembly = assemble_for(text, "sm_90a", {"k"});
   ASSERT_TRUE(assembly.ok()) << assembly.status();
   HEDDLE_NEEDS_TOOL(kNvdisasm);

@@ -511,7 +511,7 @@ std::map<std::string, Recipe> recipes() {
       const int size = ir::bytes_of(scalar);
       if (scalar == Scalar::kBool || size > 4) continue;
       const ValueId tile = b.create(Opcode::kShared, {}, Type::view(scalar, Space::kShared, 1),
-                                    {{AttrKey::kExtents, k.kernel().intern_ints({4096})}});
+                                    {{AttrKey::kExtents, k.kernel().intern_ints({2048 / size})}});
       const ValueId row =
           b.create(Opcode::kMul, {k.thread(), b.constant_int(ir::kI32Type, 16 / size)});
       const ValueId inside =

@@ -11,8 +11,8 @@ using ::testing::HasSubstr;
 constexpr int kThreads = 32;
 constexpr int kTileBytes = 1024;
 
-// Where byte `byte` of what a lane has of a matrix lies: by the ISA's figures, thread by thread. Rows
-// go to four lanes each, in their order; transposed, columns do.
+// Where byte `byte` of what a lane has of a matrix lies: by the ISA's figures, thread by thread.
+// Rows go to four lanes each, in their order; transposed, columns do.
 struct Cell {
   int row, byte;
 };
@@ -40,8 +40,8 @@ struct Tile {
   KernelTest t{"matrices"};
   Scalar scalar;
   int size;
-  ValueId bytes;     // argument 0: the tile's content before
-  ValueId out;       // argument 1: what the lanes load, or the tile's content after
+  ValueId bytes;  // argument 0: the tile's content before
+  ValueId out;    // argument 1: what the lanes load, or the tile's content after
   ValueId tile;
   explicit Tile(Scalar s) : scalar(s), size(bytes_of(s)) {
     t.kernel.block = {kThreads, 1, 1};
@@ -67,8 +67,8 @@ struct Tile {
     const ValueId gives = t.op(Opcode::kLt, {lane, t.i32(8 * count)});
     if (index != kI32Type) lane = t.op(Opcode::kConvert, {lane}, index);
     const ValueId row = t.op(Opcode::kFma, {lane, number(7), number(3)});
-    const ValueId start = t.op(
-        Opcode::kMul, {t.op(Opcode::kAnd, {row, number(31)}), number(32 / size)});
+    const ValueId start =
+        t.op(Opcode::kMul, {t.op(Opcode::kAnd, {row, number(31)}), number(32 / size)});
     return t.op(Opcode::kSelect, {gives, start, number(1'000'000'007)});
   }
   Type fragment(int count) const { return Type::fragment(scalar, 4 * count / size); }
@@ -148,7 +148,8 @@ TEST(InterpMatrix, StoresWhatTheFiguresSay) {
       const Type fragment = k.fragment(s.count);
       std::vector<ValueId> elements;
       for (int e = 0; e < fragment.count; ++e) {
-        const ValueId at = k.t.op(Opcode::kFma, {k.t.thread(), k.t.i32(fragment.count), k.t.i32(e)});
+        const ValueId at =
+            k.t.op(Opcode::kFma, {k.t.thread(), k.t.i32(fragment.count), k.t.i32(e)});
         elements.push_back(k.t.load(k.bytes, at));
       }
       // The rows that nobody stores are written too, to be read afterwards.
@@ -160,7 +161,7 @@ TEST(InterpMatrix, StoresWhatTheFiguresSay) {
       k.copy(k.tile, k.out);
       k.fill();
       SCOPED_TRACE(text_of(s));
-        ASSERT_OK(k.t.run({.block = {kThreads, 1, 1}, .checks = checks}));
+      ASSERT_OK(k.t.run({.block = {kThreads, 1, 1}, .checks = checks}));
       std::vector<uint8_t> expected(kTileBytes);
       for (int i = 0; i < kTileBytes; ++i) expected[static_cast<size_t>(i)] = content(i);
       for (int lane = 0; lane < kThreads; ++lane) {
@@ -203,8 +204,9 @@ TEST(InterpMatrix, RowsOutsideTheExtentsAreReported) {
   Wrong w;
   const ValueId rows = w.but_in(9, w.plain_rows(), w.t.i32(512));
   EXPECT_THAT(w.load_fails({w.tile, rows, w.bounds(rows)}),
-              HasSubstr("kernel.cc:40: error: thread (9, 0, 0) reads 8 elements of tile(512), "
-                        "outside its extents (512): index 512 of mode 0 is not in [0, 512)"));
+              HasSubstr("kernel.cc:40: error: reads 8 elements of tile(512), outside its extents "
+                        "(512): its 8 elements start at index 512 of mode 0, which has 512 (kernel "
+                        "'matrices', block (0, 0, 0), thread (9, 0, 0))"));
 }
 
 TEST(InterpMatrix, ChecksOfLanesThatGiveNoRowCountForNothing) {
@@ -219,24 +221,30 @@ TEST(InterpMatrix, ChecksOfLanesThatGiveNoRowCountForNothing) {
 TEST(InterpMatrix, RowsThatAreNotAlignedAreReported) {
   Wrong w;
   const ValueId rows = w.but_in(3, w.plain_rows(), w.t.i32(4));
-  EXPECT_THAT(w.load_fails({w.tile, rows}),
-              HasSubstr("thread (3, 0, 0) reads 8 elements of 'tile' at element offset 4, whose "
-                        "address is not a multiple of 16 as an access of 16 bytes needs"));
+  EXPECT_THAT(
+      w.load_fails({w.tile, rows}),
+      HasSubstr("kernel.cc:40: error: reads 8 elements of 'tile' at element offset 4, whose "
+                "address is not a multiple of 16 as an access of 16 bytes needs (kernel "
+                "'matrices', block (0, 0, 0), thread (3, 0, 0))"));
 }
 
 TEST(InterpMatrix, RowsOutsideSharedMemoryAreReported) {
   Wrong w;
   const ValueId rows = w.but_in(15, w.plain_rows(), w.t.i32(512));
-  EXPECT_THAT(w.load_fails({w.tile, rows}),
-              HasSubstr("thread (15, 0, 0) reads 8 elements of 'tile' at element offset 512, which "
-                        "is not in memory: 16 bytes at byte 1024 of the block's 1024 bytes"));
+  EXPECT_THAT(
+      w.load_fails({w.tile, rows}),
+      HasSubstr("kernel.cc:40: error: reads 8 elements of 'tile' at element offset 512, "
+                "which is not in memory: 16 bytes at byte 1024 of the block's 1024 bytes of "
+                "shared memory (kernel 'matrices', block (0, 0, 0), thread (15, 0, 0))"));
 }
 
 TEST(InterpMatrix, RowsThatNobodyHasWrittenAreReported) {
   Wrong w(/*written=*/false);
-  EXPECT_THAT(w.load_fails({w.tile, w.plain_rows()}),
-              HasSubstr("thread (0, 0, 0) reads 8 elements of 'tile' at element offset 0, which "
-                        "nobody has written"));
+  EXPECT_THAT(
+      w.load_fails({w.tile, w.plain_rows()}),
+      HasSubstr("kernel.cc:40: error: reads 8 elements of 'tile' at element offset 0, which "
+                "nobody has written (kernel 'matrices', block (0, 0, 0), thread (0, 0, 0) "
+                "and 15 more of its warp)"));
 }
 
 TEST(InterpMatrix, AStoreWritesItsRowsAlone) {
@@ -245,9 +253,11 @@ TEST(InterpMatrix, AStoreWritesItsRowsAlone) {
   w.t.b.create(Opcode::kStMatrix, {w.tile, stored, w.plain_rows()}, Type::none(),
                w.attrs(1, false));
   w.t.op(Opcode::kWarpSync, {});
-  EXPECT_THAT(w.load_fails({w.tile, w.plain_rows()}),
-              HasSubstr("thread (8, 0, 0) reads 8 elements of 'tile' at element offset 64, which "
-                        "nobody has written"));
+  EXPECT_THAT(
+      w.load_fails({w.tile, w.plain_rows()}),
+      HasSubstr("kernel.cc:40: error: reads 8 elements of 'tile' at element offset 64, "
+                "which nobody has written (kernel 'matrices', block (0, 0, 0), thread (8, 0, "
+                "0) and 7 more of its warp)"));
 }
 
 TEST(InterpMatrix, UnwrittenElementsAreNotStored) {
@@ -255,7 +265,9 @@ TEST(InterpMatrix, UnwrittenElementsAreNotStored) {
   const ValueId stored = w.t.op(Opcode::kUndef, {}, w.fragment(1));
   w.t.b.create(Opcode::kStMatrix, {w.tile, stored, w.plain_rows()}, Type::none(),
                w.attrs(1, false));
-  EXPECT_THAT(w.t.failure({.block = {kThreads, 1, 1}}), HasSubstr("kernel.cc:40: error: "));
+  w.fill();
+  EXPECT_THAT(w.t.failure({.block = {kThreads, 1, 1}}),
+              HasSubstr("kernel.cc:40: error: this stores a value that nobody has written"));
 }
 
 TEST(InterpMatrix, NeedsAllLanes) {

@@ -102,20 +102,21 @@ TEST(Matrix, NeedsWholeWarps) {
 
 TEST(Matrix, StoresCameWithSm90) {
   const auto on = [](absl::string_view target, absl::string_view body) {
-    return mistakes_of(absl::StrCat("kernel @k(%y: view<f16, global, 1> [?] strides [1], %n: i32) "
-                                    "block(32, 1, 1) target(",
-                                    target, R"() {
+    return mistakes_of(
+        absl::StrCat("kernel @k(%y: view<f16, global, 1> [?] strides [1], %n: i32) "
+                     "block(32, 1, 1) target(",
+                     target, R"() {
 %s = shared {extents = [64]} : view<f16, shared, 1>
 %m = ldmatrix %s, %n {count = 1} : frag<f16, 2>
 %e = extract %m {index = 0} : f16
 store %y, %e, %n
 )",
-                                    body, "}\n"));
+                     body, "}\n"));
   };
   EXPECT_EQ(on("sm_80", ""), "");
   EXPECT_EQ(on("sm_89", "stmatrix %s, %m, %n {count = 1}\n"),
-            "6: sm_89 has no 'stmatrix'; sm_90 is the first that has; compile the kernel for "
-            "sm_90");
+            "6: sm_89 has no 'stmatrix' for f16; sm_90 is the first that has; compile the kernel "
+            "for sm_90");
   EXPECT_EQ(on("sm_120", "stmatrix %s, %m, %n {count = 1}\n"), "");
 }
 

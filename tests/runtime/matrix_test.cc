@@ -1,5 +1,5 @@
-// Matrices of a warp, from lambda to result on whatever device the tests run on: every element type,
-// count and transposition against what the PTX ISA's figures say, and mistakes.
+// Matrices of a warp, from lambda to result on whatever device the tests run on: every element
+// type, count and transposition against what the PTX ISA's figures say, and mistakes.
 #include <cstring>
 
 #include "gmock/gmock.h"
@@ -25,7 +25,8 @@ int row_of(int thread) { return thread / 32 * 32 + (thread % 32 * 7 + 3) % 32; }
 // The byte of the tiles that byte `i` of a thread's fragment is.
 int place_of(int thread, int i, bool transpose) {
   const int lane = thread % 32, first = thread - lane + i / 4 * 8, byte = i % 4;
-  if (transpose) return row_of(first + lane % 4 * 2 + byte / 2) * kRowBytes + lane / 4 * 2 + byte % 2;
+  if (transpose)
+    return row_of(first + lane % 4 * 2 + byte / 2) * kRowBytes + lane / 4 * 2 + byte % 2;
   return row_of(first + lane / 4) * kRowBytes + lane % 4 * 4 + byte;
 }
 
@@ -192,7 +193,8 @@ TEST(Matrix, WhatIsNoMatrixIsReported) {
 
 TEST(Matrix, AllLanesLoadTogether) {
   const std::string message = message_of([](auto&, auto& tile, auto& y) {
-    If(lane_id() < 16, [&] { y(lane_id()) = cast<int32_t>(ldmatrix(tile.at(lane_id(), 0), 2)[0]); });
+    If(lane_id() < 16,
+       [&] { y(lane_id()) = cast<int32_t>(ldmatrix(tile.at(lane_id(), 0), 2)[0]); });
   });
   EXPECT_THAT(message, HasSubstr("matrix_test.cc:"));
   EXPECT_THAT(message, HasSubstr("'ldmatrix' under a condition that differs between threads: all "
