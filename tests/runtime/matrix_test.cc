@@ -209,7 +209,8 @@ TEST(Matrix, RowsOutsideTheTileAreReported) {
     });
   };
   EXPECT_EQ(load(1), "");
-  EXPECT_THAT(load(2), HasSubstr("thread (15, 0, 0) reads 8 elements of "));
+  EXPECT_THAT(load(2), HasSubstr("error: reads 8 elements of "));
+  EXPECT_THAT(load(2), HasSubstr("thread (15, 0, 0))"));
   EXPECT_THAT(load(2), HasSubstr("(32, 0), outside its extents (32, 8): index 32 of mode 0 is not "
                                  "in [0, 32)"));
 }
