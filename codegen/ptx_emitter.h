@@ -316,6 +316,7 @@ class Emitter {
   void emit_match(const Op& op);
   void emit_redux(const Op& op);
   void emit_elect(const Op& op);
+  void emit_matrices(OpId id, const Op& op);
   void emit_assert(OpId id, const Op& op);
   void emit_printf(const Op& op);
   void emit_inline_ptx(const Op& op);

@@ -16,6 +16,7 @@
 #include "heddle/dsl/integer.h"
 #include "heddle/dsl/kernel.h"
 #include "heddle/dsl/math.h"
+#include "heddle/dsl/matrix.h"
 #include "heddle/dsl/mbarrier.h"
 #include "heddle/dsl/narrow.h"
 #include "heddle/dsl/reduce.h"

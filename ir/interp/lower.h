@@ -129,6 +129,7 @@ class Lowering {
   void lower_copy(const Op& op);
   void lower_mbarrier(const Op& op);
   void lower_bulk(const Op& op);
+  void lower_matrices(const Op& op);
   // What messages show of a check, kept in its registers up to here.
   void attach_check(Access* access, ValueId check);
   ViewInfo param_view(int param, const ParamLayout& layout);

@@ -340,6 +340,40 @@ void Lowering::lower_bulk(const Op& op) {
   code_->accesses.push_back(access);
 }
 
+void Lowering::lower_matrices(const Op& op) {
+  const bool store = op.opcode == Opcode::kStMatrix;
+  const size_t offset_index = store ? 2 : 1, check_index = offset_index + 1;
+  const ValueId view = op.operands[0], offset = op.operands[offset_index];
+  const bool has_check = options_.checks && op.operands.size() > check_index;
+  require_defined(view, DefinedUse::kAddress);
+  require_defined(offset, DefinedUse::kAddress);
+  if (has_check) require_defined(op.operands[check_index], DefinedUse::kBounds);
+  if (store) require_defined(op.operands[1], DefinedUse::kStored);
+  const Type fragment = type(store ? op.operands[1] : op.result());
+  const int size = bytes_of(fragment.scalar);
+  Access access;
+  access.space = type(view).space;
+  access.scalar = fragment.scalar;
+  access.store = store;
+  access.bytes = 16;
+  access.view_name = views_[bound_[view].view].name;
+  access.offset.wide = type(offset).scalar == Scalar::kI64;
+  const Operand rows = new_reg(Type::of(Scalar::kU64));
+  emit(address_handler(access.offset.wide),
+       {.dst = rows, .a = bound_[view].reg, .b = reg(offset), .aux = static_cast<uint32_t>(size)});
+  if (!store) bind(op.result(), new_reg(fragment));
+  emit(matrix_handler(size, store, op.attr_or(AttrKey::kTranspose, 0) != 0),
+       {.dst = store ? Operand{} : reg(op.result()),
+        .a = rows,
+        .c = store ? reg(op.operands[1]) : Operand{},
+        .count = static_cast<uint32_t>(*op.attr(AttrKey::kCount)),
+        .aux = static_cast<uint32_t>(code_->accesses.size())},
+       {.bytes = static_cast<uint32_t>(fragment.bytes()), .load = !store, .store = store});
+  access.offset.reg = table_operand(reg(offset));
+  if (has_check) attach_check(&access, op.operands[check_index]);
+  code_->accesses.push_back(access);
+}
+
 void Lowering::lower_access(const Op& op) {
   const bool store = op.opcode == Opcode::kStore || op.opcode == Opcode::kAtomicStore;
   const bool swap = op.opcode == Opcode::kAtomicCas;
