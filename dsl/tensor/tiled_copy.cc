@@ -4,6 +4,7 @@
 #include "heddle/dsl/async.h"
 #include "heddle/dsl/internal/modes.h"
 #include "heddle/dsl/internal/runs.h"
+#include "heddle/dsl/matrix.h"
 
 namespace heddle {
 
@@ -97,6 +98,20 @@ Layout TiledCopy::retile(const Layout& layout, SourceLoc loc) const {
 namespace detail {
 namespace {
 
+// Whether matrices go between such tensors, as many on both sides.
+bool match(const CopyAtom& atom, const AnyTensor& memory, const AnyTensor& registers,
+           const char* name, int64_t rows, int64_t fragments, SourceLoc loc) {
+  if (memory.storage == Storage::kView && registers.storage == Storage::kRegisters &&
+      memory.scalar == atom.scalar() && registers.scalar == atom.scalar() && rows == fragments) {
+    return true;
+  }
+  fail(loc,
+       absl::StrCat("copy: ", name, " between ", to_string(memory), " and ", to_string(registers)),
+       "it moves its own element type between shared memory and registers, both partitioned by "
+       "the tiled copy");
+  return false;
+}
+
 void copy_async_atoms(const CopyAtom& atom, const Predicate& predicate, const AnyTensor& from,
                       const AnyTensor& to, SourceLoc loc) {
   const int width = static_cast<int>(size(get(atom.source(), 1)).value());
@@ -120,6 +135,42 @@ void copy_async_atoms(const CopyAtom& atom, const Predicate& predicate, const An
   }
 }
 
+// Of each row of a matrix, the lane that gives its address has all elements.
+void load_matrices(const CopyAtom& atom, const AnyTensor& from, const AnyTensor& to,
+                   SourceLoc loc) {
+  const auto row = static_cast<int>(size(get(atom.source(), 1)).value());
+  const auto own = static_cast<int>(size(get(atom.destination(), 1)).value());
+  const int64_t count = static_size(from, "copy", loc), values = static_size(to, "copy", loc);
+  if (!match(atom, from, to, "LdMatrix", count / row, values / own, loc)) return;
+  const Runs rows(from, count, {}, row, loc);
+  if (rows.width() != row) return;
+  Nodes all;
+  for (int64_t run = 0; run < rows.count(); ++run) {
+    const Node loaded = emit_ldmatrix(access_to(from, rows, run, loc), from.scalar, atom.matrices(),
+                                      atom.transpose());
+    for (int i = 0; i < own; ++i) {
+      all.push_back(emit_part(scalar_type(from.scalar), ir::Opcode::kExtract, loaded, i, loc));
+    }
+  }
+  scatter_elements(to, {}, all, loc);
+}
+
+void store_matrices(const CopyAtom& atom, const AnyTensor& from, const AnyTensor& to,
+                    SourceLoc loc) {
+  const auto row = static_cast<int>(size(get(atom.destination(), 1)).value());
+  const auto own = static_cast<int>(size(get(atom.source(), 1)).value());
+  const int64_t count = static_size(to, "copy", loc), values = static_size(from, "copy", loc);
+  if (!match(atom, to, from, "StMatrix", count / row, values / own, loc)) return;
+  const Runs rows(to, count, {}, row, loc);
+  if (rows.width() != row) return;
+  const Nodes all = gather_elements(from, {}, nullptr, loc);
+  for (int64_t run = 0; run < rows.count(); ++run) {
+    const Node matrices =
+        emit_pack(fragment_type(from.scalar, own, loc), all.data() + run * own, own, loc);
+    emit_stmatrix(access_to(to, rows, run, loc), matrices, atom.transpose());
+  }
+}
+
 }  // namespace
 
 void copy_tiled(const CopyAtom& atom, const Predicate& predicate, const AnyTensor& from,
@@ -132,8 +183,9 @@ void copy_tiled(const CopyAtom& atom, const Predicate& predicate, const AnyTenso
     case CopyAtom::Kind::kAsync:
       return copy_async_atoms(atom, predicate, from, to, loc);
     case CopyAtom::Kind::kLdMatrix:
+      return load_matrices(atom, from, to, loc);
     case CopyAtom::Kind::kStMatrix:
-      return;
+      return store_matrices(atom, from, to, loc);
   }
 }
 
