@@ -204,8 +204,9 @@ class Materializer {
       if (!group.empty() && depth_of(group.front()) != depth_of(product)) close_group();
       group.push_back(std::move(product));
     }
-    close_group();
-    return plus(total, constant(addend));
+    // A constant goes with what changes most: what it is added to stays one sum for all accesses.
+    if (group.empty()) return plus(total, constant(addend));
+    return plus(total, plus(factored(group), constant(addend)));
   }
 
   // Products that change together: a part that several have is multiplied once.

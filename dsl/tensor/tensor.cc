@@ -20,8 +20,14 @@ namespace {
 constexpr char kOutside[] = "a tensor of a kernel is made or used outside it";
 constexpr char kOutsideFix[] = "write it in the kernel's lambda";
 
-AnyTensor failed(const Layout& layout) { return {.layout = layout}; }
-AnyTensor outside(SourceLoc loc) { return failed(fail_layout(loc, kOutside, kOutsideFix)); }
+AnyTensor failed(ir::Scalar scalar, const Layout& layout) {
+  return {.scalar = scalar, .layout = layout};
+}
+// The kernel that uses it, or the next one, says so.
+AnyTensor outside(ir::Scalar scalar, SourceLoc loc) {
+  report(loc, kOutside, kOutsideFix);
+  return failed(scalar, fail_layout(loc, kOutside, kOutsideFix));
+}
 
 // An op on a view that gives a number: the extent or stride of a mode.
 SymInt view_number(Opcode opcode, const Node& view, int dim, SourceLoc loc) {
@@ -115,11 +121,11 @@ bool reaches_32(const AnyTensor& tensor, int rank) {
 
 AnyTensor whole_view(const Node& view, ir::Scalar scalar, AccessMode access, SourceLoc loc) {
   Trace* const trace = Trace::current();
-  if (trace == nullptr) return outside(loc);
+  if (trace == nullptr) return outside(scalar, loc);
   const ViewInfo info(*trace, trace->use(view, loc));
   if (info.unbounded()) {
-    return failed(fail_layout(loc, "a Pointer has no extents, which a tensor needs",
-                              "give it a layout: make_tensor(pointer, make_layout(…))"));
+    return failed(scalar, fail_layout(loc, "a Pointer has no extents, which a tensor needs",
+                                      "give it a layout: make_tensor(pointer, make_layout(…))"));
   }
   LayoutBuilder builder;
   const size_t tuple = info.rank() > 1 ? builder.open() : 0;
@@ -151,13 +157,14 @@ AnyTensor whole_view(const Node& view, ir::Scalar scalar, AccessMode access, Sou
 AnyTensor view_as(const Node& view, ir::Scalar scalar, AccessMode mode, const Layout& layout,
                   SourceLoc loc) {
   Trace* const trace = Trace::current();
-  if (trace == nullptr) return outside(loc);
-  if (!layout.ok()) return failed(layout);
+  if (trace == nullptr) return outside(scalar, loc);
+  if (!layout.ok()) return failed(scalar, layout);
   const ViewInfo info(*trace, trace->use(view, loc));
   const int64_t extent = info.unbounded() ? ir::kDynamic : info.extent(0);
   const SymInt reach = cosize(layout.outer(), loc);
   if (extent != ir::kDynamic && always_less(extent, reach)) {
-    return failed(fail_layout(loc,
+    return failed(scalar,
+                  fail_layout(loc,
                               absl::StrCat("make_tensor: ", layout.to_string(), " reaches over ",
                                            text(reach), " elements, and the array has ", extent),
                               "make the array as large as cosize(layout)"));
@@ -172,16 +179,18 @@ AnyTensor view_as(const Node& view, ir::Scalar scalar, AccessMode mode, const La
 
 AnyTensor new_registers(ir::Scalar scalar, const Layout& layout, SourceLoc loc) {
   Trace* const trace = Trace::current();
-  if (trace == nullptr) return outside(loc);
-  if (!layout.ok()) return failed(layout);
+  if (trace == nullptr) return outside(scalar, loc);
+  if (!layout.ok()) return failed(scalar, layout);
   const SymInt reach = cosize(layout, loc);
   if (!is_static(layout) || !reach.is_constant() || reach.value() < 1 ||
       reach.value() > kMaxFragment) {
-    return failed(fail_layout(
-        loc, absl::StrCat("make_tensor: registers of layout ", layout.to_string()),
-        absl::StrCat(
-            "registers are laid out by host numbers, 1 to ", kMaxFragment,
-            " of them; what is larger, or known later, lies in shared memory or a Local")));
+    return failed(
+        scalar,
+        fail_layout(
+            loc, absl::StrCat("make_tensor: registers of layout ", layout.to_string()),
+            absl::StrCat(
+                "registers are laid out by host numbers, 1 to ", kMaxFragment,
+                " of them; what is larger, or known later, lies in shared memory or a Local")));
   }
   const int count = static_cast<int>(reach.value());
   const NodeType type = fragment_type(scalar, count, loc);
@@ -194,12 +203,14 @@ AnyTensor new_registers(ir::Scalar scalar, const Layout& layout, SourceLoc loc) 
 }
 
 AnyTensor new_shared_tensor(ir::Scalar scalar, const Layout& layout, SourceLoc loc) {
-  if (!layout.ok()) return failed(layout);
+  if (!layout.ok()) return failed(scalar, layout);
   SymInt reach = cosize(layout.outer(), loc);
   if (!is_static(layout) || !reach.is_constant()) {
-    return failed(fail_layout(
-        loc, absl::StrCat("make_smem_tensor: shared memory of layout ", layout.to_string()),
-        "the layout of shared memory is made of host numbers; dynamic_shared<T>() takes others"));
+    return failed(scalar, fail_layout(loc,
+                                      absl::StrCat("make_smem_tensor: shared memory of layout ",
+                                                   layout.to_string()),
+                                      "the layout of shared memory is made of host numbers; "
+                                      "dynamic_shared<T>() takes others"));
   }
   // A swizzle stays within blocks of the size that it works on.
   if (layout.is_composed() && layout.inner() == nullptr) {
@@ -257,7 +268,7 @@ AnyTensor moved(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
   AnyTensor result = tensor;
   if (!tensor.layout.ok()) return result;
   const IntTuple by = crd2idx(coord, tensor.layout.shape(), tensor.layout.stride(), loc);
-  if (!by.ok()) return failed(failed_layout(by));
+  if (!by.ok()) return failed(tensor.scalar, failed_layout(by));
   if (!tensor.layout.is_composed()) {
     result.origin = tensor.origin + by;
   } else if (tensor.layout.inner() != nullptr) {
@@ -339,16 +350,11 @@ Access register_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc
 // What the slices of a tensor fixed, and what a coordinate adds: computed apart, the host's numbers
 // last, so that accesses share all but these.
 Node sum_of(const SymInt& fixed, const SymInt& added, bool wide, SourceLoc loc) {
+  if (added.is_constant() || fixed.is_constant()) return materialize(fixed + added, wide, loc);
   const int64_t constant = fixed.constant_part() + added.constant_part();
-  std::optional<Node> sum;
-  for (const SymInt& part : {fixed - fixed.constant_part(), added - added.constant_part()}) {
-    if (part.is_constant(0)) continue;
-    const Node node = materialize(part, wide, loc);
-    sum = sum ? emit(Opcode::kAdd, *sum, node, loc) : node;
-  }
-  const Node last = materialize(constant, wide, loc);
-  if (!sum) return last;
-  return constant == 0 ? *sum : emit(Opcode::kAdd, *sum, last, loc);
+  const Node sum = emit(Opcode::kAdd, materialize(fixed - fixed.constant_part(), wide, loc),
+                        materialize(added - added.constant_part(), wide, loc), loc);
+  return constant == 0 ? sum : emit(Opcode::kAdd, sum, materialize(constant, wide, loc), loc);
 }
 
 // The check of a coordinate: in the view and, where the kernel computes it, in the tensor's shape.

@@ -126,6 +126,7 @@ void copy_async_atoms(const CopyAtom& atom, const Predicate& predicate, const An
          "cp.async goes from global to shared memory, between equal element types");
     return;
   }
+  if (count == 0) return;
   const Runs sources(from, count, predicate, width, loc), places(to, count, {}, width, loc);
   if (sources.width() != width || places.width() != width) return;
   for (int64_t run = 0; run < sources.count(); ++run) {
@@ -141,6 +142,7 @@ void load_matrices(const CopyAtom& atom, const AnyTensor& from, const AnyTensor&
   const auto row = static_cast<int>(size(get(atom.source(), 1)).value());
   const auto own = static_cast<int>(size(get(atom.destination(), 1)).value());
   const int64_t count = static_size(from, "copy", loc), values = static_size(to, "copy", loc);
+  if (count == 0 || values == 0) return;
   if (!match(atom, from, to, "LdMatrix", count / row, values / own, loc)) return;
   const Runs rows(from, count, {}, row, loc);
   if (rows.width() != row) return;
@@ -160,6 +162,7 @@ void store_matrices(const CopyAtom& atom, const AnyTensor& from, const AnyTensor
   const auto row = static_cast<int>(size(get(atom.destination(), 1)).value());
   const auto own = static_cast<int>(size(get(atom.source(), 1)).value());
   const int64_t count = static_size(to, "copy", loc), values = static_size(from, "copy", loc);
+  if (count == 0 || values == 0) return;
   if (!match(atom, to, from, "StMatrix", count / row, values / own, loc)) return;
   const Runs rows(to, count, {}, row, loc);
   if (rows.width() != row) return;
