@@ -235,19 +235,23 @@ IntTuple increment_coord(const IntTuple& coord, const IntTuple& shape, SourceLoc
 
 namespace {
 
+// Replaces an extent by its stride, and steps that on.
+void set_stride(SymInt* extent, SymInt* stride) {
+  const SymInt next = *stride * *extent;
+  *extent = extent->is_constant(1) ? SymInt(0) : std::move(*stride);
+  *stride = next;
+}
+
 // The shape with its integers, visited in an order, replaced by strides.
 IntTuple compact(const IntTuple& shape, absl::Span<const uint32_t> order) {
   if (!shape.ok()) return shape;
-  absl::InlinedVector<TupleNode, 12> nodes(&shape.node(), &shape.node() + shape.node().span);
+  TupleBuilder builder;
+  builder.add(shape);
+  const absl::Span<TupleNode> nodes = builder.nodes();
   SymInt stride = 1;
   for (const uint32_t i : order) {
-    if (!nodes[i].is_int()) continue;
-    const SymInt extent = nodes[i].value;
-    nodes[i].value = extent.is_constant(1) ? SymInt(0) : stride;
-    stride = stride * extent;
+    if (nodes[i].is_int()) set_stride(&nodes[i].value, &stride);
   }
-  TupleBuilder builder;
-  builder.add(nodes.front());
   return builder.build();
 }
 
@@ -311,7 +315,9 @@ IntTuple compact_order(const IntTuple& shape, const IntTuple& order, SourceLoc l
     }
   };
   collect(collect, order.node(), shape.node());
-  absl::InlinedVector<TupleNode, 12> nodes(&shape.node(), &shape.node() + shape.node().span);
+  TupleBuilder builder;
+  builder.add(shape);
+  const absl::Span<TupleNode> nodes = builder.nodes();
   for (const Group& group : groups) {
     SymInt stride = 1;
     for (const Group& other : groups) {
@@ -319,14 +325,9 @@ IntTuple compact_order(const IntTuple& shape, const IntTuple& order, SourceLoc l
     }
     const size_t end = group.begin + (&shape.node())[group.begin].span;
     for (size_t i = group.begin; i < end; ++i) {
-      if (!nodes[i].is_int()) continue;
-      const SymInt extent = nodes[i].value;
-      nodes[i].value = extent.is_constant(1) ? SymInt(0) : stride;
-      stride = stride * extent;
+      if (nodes[i].is_int()) set_stride(&nodes[i].value, &stride);
     }
   }
-  TupleBuilder builder;
-  builder.add(nodes.front());
   return builder.build(loc);
 }
 

@@ -1,6 +1,7 @@
 #include "heddle/dsl/layout/int_tuple.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,15 +29,20 @@ IntTuple::IntTuple(std::initializer_list<IntTuple> elements) {
   *this = builder.build();
 }
 
-void IntTuple::keep() const { ++rep_->uses; }
 void IntTuple::drop() {
-  if (--rep_->uses == 0) delete rep_;
+  // The last one needs no locked instruction.
+  if (rep_->uses.load(std::memory_order_acquire) != 1 &&
+      rep_->uses.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    return;
+  }
+  if (rep_->symbolic) std::destroy_n(rep_->nodes(), rep_->count);
+  delete rep_->error;
+  ::operator delete(rep_);
 }
-const TupleNode& IntTuple::first_of_rep() const { return rep_->nodes.front(); }
 
 const std::string& IntTuple::error() const {
   static const std::string& none = *new std::string;
-  return rep_ == nullptr ? none : rep_->error;
+  return ok() ? none : *rep_->error;
 }
 
 std::string IntTuple::to_string() const {
@@ -499,12 +505,11 @@ bool elem_less(const IntTuple& a, const IntTuple& b) {
 
 IntTuple elem_scale(const IntTuple& t, const SymInt& by) {
   if (!t.ok()) return t;
-  absl::InlinedVector<TupleNode, 12> nodes(&t.node(), &t.node() + t.node().span);
-  for (TupleNode& node : nodes) {
+  TupleBuilder builder;
+  builder.add(t);
+  for (TupleNode& node : builder.nodes()) {
     if (node.is_int()) node.value = node.value * by;
   }
-  TupleBuilder builder;
-  builder.add(nodes.front());
   return builder.build();
 }
 

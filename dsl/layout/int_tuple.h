@@ -13,6 +13,7 @@
 // Tuples are values: cheap to copy, never changed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -46,7 +47,17 @@ struct TupleNode {
   bool is_basis() const { return path_length != 0; }
 };
 
-struct TupleRep;
+// A tuple's nodes, which lie behind it and are shared by its copies; or, instead, why there are
+// none.
+struct TupleRep {
+  std::atomic<uint32_t> uses{1};
+  uint32_t count = 0;
+  bool symbolic = false;  // some nodes are no host numbers
+  const std::string* error = nullptr;
+
+  TupleNode* nodes() { return reinterpret_cast<TupleNode*>(this + 1); }
+};
+
 class TupleBuilder;
 
 }  // namespace detail
@@ -83,7 +94,7 @@ class IntTuple {
   // Of an integer; of a basis stride, its factor.
   const SymInt& value() const { return node().value; }
 
-  bool ok() const { return rep_ == nullptr || error().empty(); }
+  bool ok() const { return rep_ == nullptr || rep_->error == nullptr; }
   // Why it is not ok(): what happened, and how to mend it. Empty where it is.
   const std::string& error() const;
 
@@ -91,14 +102,13 @@ class IntTuple {
   std::string to_string() const;
   friend bool operator==(const IntTuple& a, const IntTuple& b);
 
-  const detail::TupleNode& node() const { return rep_ == nullptr ? node_ : first_of_rep(); }
+  const detail::TupleNode& node() const { return rep_ == nullptr ? node_ : *rep_->nodes(); }
 
  private:
   friend class detail::TupleBuilder;
   explicit IntTuple(detail::TupleRep* rep) : rep_(rep) {}
-  void keep() const;
+  void keep() const { rep_->uses.fetch_add(1, std::memory_order_relaxed); }
   void drop();
-  const detail::TupleNode& first_of_rep() const;
 
   detail::TupleNode node_;
   detail::TupleRep* rep_ = nullptr;

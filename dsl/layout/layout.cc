@@ -18,22 +18,14 @@ struct LayoutPrefix {
   mutable std::atomic<int> uses{0};
 };
 
-Mode mode_of(SymInt shape, SymInt stride) {
-  Mode mode{.shape = std::move(shape), .stride = {}};
-  mode.stride.value = std::move(stride);
-  return mode;
-}
-
-Modes modes_of(const TupleNode& shape, const TupleNode& stride) {
+Modes modes_of(Part part) {
   Modes modes;
-  for (uint32_t i = 0; i < shape.span; ++i) {
-    if ((&shape)[i].is_int()) modes.push_back({(&shape)[i].value, (&stride)[i]});
+  const TupleNode* const stride = &part.stride();
+  for (uint32_t i = 0; i < part.shape().span; ++i) {
+    const TupleNode& extent = *(&part.shape() + i);
+    if (extent.is_int()) modes.push_back({extent.value, stride[i]});
   }
   return modes;
-}
-
-Modes modes_of(const Layout& layout) {
-  return modes_of(layout.shape().node(), layout.stride().node());
 }
 
 void LayoutBuilder::add(const Modes& modes) {
@@ -52,15 +44,32 @@ Layout layout_of(const Modes& modes, SourceLoc loc) {
 
 Layout failed_layout(const IntTuple& failure) { return Layout(failure, failure); }
 
-Layout fail_composed(const char* name, const Layout& layout, SourceLoc loc) {
-  return fail_layout(loc,
-                     absl::StrCat(name, ": ", layout.to_string(),
-                                  " is composed, which cannot be a part of another layout"),
-                     "take its outer() layout, and compose the result");
-}
-
 Layout fail_layout(SourceLoc loc, std::string what, const std::string& fix) {
   return failed_layout(fail(loc, std::move(what), fix));
+}
+
+bool Call::fail(const std::string& what, const std::string& fix) {
+  return fail(detail::fail(loc_, absl::StrCat(text_(), ": ", what), fix));
+}
+
+bool Call::fail(const IntTuple& failure) {
+  if (failure_.ok()) failure_ = failure;
+  return false;
+}
+
+bool Call::fail_composed(const Layout& layout) {
+  return fail(
+      absl::StrCat(layout.to_string(), " is composed, which cannot be a part of another layout"),
+      "take its outer() layout, and compose the result");
+}
+
+bool Call::fail_rank(const Tiler& tiler, Part layout) {
+  return fail(absl::StrCat("the tiler has ", tiler.rank(), " modes and the layout ", layout.rank()),
+              "give at most as many modes as there are");
+}
+
+Layout Call::result(LayoutBuilder* builder) const {
+  return ok() ? builder->build(loc_) : failure();
 }
 
 }  // namespace detail
@@ -132,6 +141,7 @@ Swizzle Layout::swizzle() const { return prefix_ == nullptr ? Swizzle() : prefix
 const Layout* Layout::inner() const { return prefix_ == nullptr ? nullptr : prefix_->inner.get(); }
 
 Layout Layout::with_outer(const Layout& outer) const {
+  if (!outer.ok()) return outer;
   Layout result(outer.shape_, outer.stride_);
   result.prefix_ = prefix_;
   if (prefix_ != nullptr) ++prefix_->uses;
@@ -245,12 +255,23 @@ Layout make_layout(const IntTuple& shape, const IntTuple& stride, SourceLoc loc)
   return Layout(shape, stride);
 }
 
+namespace {
+
+Layout fail_composed(const char* name, const Layout& layout) {
+  const auto text = [&] { return std::string(name); };
+  detail::Call call(text, {});
+  call.fail_composed(layout);
+  return call.failure();
+}
+
+}  // namespace
+
 Layout concatenate(std::initializer_list<Layout> layouts) {
   LayoutBuilder builder;
   const size_t tuple = builder.open();
   for (const Layout& layout : layouts) {
     if (!layout.ok()) return layout;
-    if (layout.is_composed()) return detail::fail_composed("make_layout", layout, {});
+    if (layout.is_composed()) return fail_composed("make_layout", layout);
     builder.add(layout);
   }
   builder.close(tuple);
@@ -371,20 +392,17 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
   const int64_t common = std::gcd(old_bits, new_bits);
   const int64_t up = new_bits / common, down = old_bits / common;
   LayoutBuilder builder;
-  const TupleNode& shape = layout.shape().node();
-  const TupleNode& stride = layout.stride().node();
-  absl::InlinedVector<TupleNode, 12> shapes(&shape, &shape + shape.span);
-  absl::InlinedVector<TupleNode, 12> strides(&stride, &stride + stride.span);
+  builder.add(layout);
+  const absl::Span<TupleNode> shapes = builder.shapes(), strides = builder.strides();
   bool neighbours = false;
-  for (uint32_t i = 0; i < shape.span; ++i) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
     if (!shapes[i].is_int()) continue;
     Mode mode{shapes[i].value, strides[i]};
     if (up > 1 && !upcast(up, &mode)) {
       return detail::fail_layout(
           loc,
           absl::StrCat(name(), ": ", up, " elements become one, but neither ", up,
-                       " nor the stride ", detail::text(stride.span == 1 ? stride : strides[i]),
-                       " divides the other"),
+                       " nor the stride ", detail::text(strides[i]), " divides the other"),
           "choose a width that divides the strides");
     }
     neighbours |= mode.stride.value.is_constant(1);
@@ -396,7 +414,6 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
     return detail::fail_layout(loc, name() + ": no mode has a stride of 1",
                                "narrower elements need a mode of neighbours to lie in");
   }
-  builder.add(shapes.front(), strides.front());
   const Layout outer = builder.build(loc);
   if (!layout.is_composed() || !outer.ok()) return outer;
   const IntTuple& old = layout.offset();
@@ -421,6 +438,15 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
 
 // --- Questions ------------------------------------------------------------------------------
 
+SymInt detail::cosize_of(Part part) {
+  SymInt last = 0;
+  for (const Mode& mode : modes_of(part)) {
+    if (mode.stride.is_basis()) return cosize(part.layout());
+    last = last + (mode.shape - 1) * abs(mode.stride.value);
+  }
+  return last + 1;
+}
+
 IntTuple coshape(const Layout& layout, SourceLoc loc) {
   if (!layout.ok()) return layout.shape();
   IntTuple last = 0;
@@ -430,8 +456,9 @@ IntTuple coshape(const Layout& layout, SourceLoc loc) {
     last = last + detail::TupleBuilder::build(step);
   }
   if (!last.ok()) return last;
-  absl::InlinedVector<TupleNode, 12> nodes(&last.node(), &last.node() + last.node().span);
-  for (TupleNode& node : nodes) {
+  detail::TupleBuilder builder;
+  builder.add(last);
+  for (TupleNode& node : builder.nodes()) {
     if (!node.is_int()) continue;
     node.value = node.value + 1;
     if (node.value.is_overflow()) {
@@ -441,7 +468,7 @@ IntTuple coshape(const Layout& layout, SourceLoc loc) {
     }
     node.path_length = 0;
   }
-  return detail::TupleBuilder::build(nodes.front());
+  return builder.build(loc);
 }
 
 SymInt cosize(const Layout& layout, SourceLoc loc) {
@@ -495,13 +522,13 @@ Layout group_modes(const Layout& layout, int begin, int end, SourceLoc loc) {
 
 Layout append(const Layout& layout, const Layout& x, int up_to_rank) {
   if (const Layout* failure = detail::first_failure({&layout, &x})) return *failure;
-  if (x.is_composed()) return detail::fail_composed("append", x, {});
+  if (x.is_composed()) return fail_composed("append", x);
   return layout.with_outer(Layout(append(layout.shape(), x.shape(), up_to_rank),
                                   append(layout.stride(), x.stride(), up_to_rank)));
 }
 Layout prepend(const Layout& layout, const Layout& x, int up_to_rank) {
   if (const Layout* failure = detail::first_failure({&layout, &x})) return *failure;
-  if (x.is_composed()) return detail::fail_composed("prepend", x, {});
+  if (x.is_composed()) return fail_composed("prepend", x);
   return layout.with_outer(Layout(prepend(layout.shape(), x.shape(), up_to_rank),
                                   prepend(layout.stride(), x.stride(), up_to_rank)));
 }
@@ -540,11 +567,13 @@ Layout filter_zeros(const Layout& layout) {
   if (!layout.ok()) return layout;
   const TupleNode& shape = layout.shape().node();
   const TupleNode& stride = layout.stride().node();
-  absl::InlinedVector<TupleNode, 12> nodes(&shape, &shape + shape.span);
+  detail::TupleBuilder builder;
+  builder.add(shape);
   for (uint32_t i = 0; i < shape.span; ++i) {
-    if (nodes[i].is_int() && (&stride)[i].value.is_constant(0)) nodes[i].value = 1;
+    TupleNode& node = builder.nodes()[i];
+    if (node.is_int() && (&stride)[i].value.is_constant(0)) node.value = 1;
   }
-  return layout.with_outer(Layout(detail::TupleBuilder::build(nodes.front()), layout.stride()));
+  return layout.with_outer(Layout(builder.build(), layout.stride()));
 }
 
 Layout filter(const Layout& layout) { return coalesce(filter_zeros(layout)); }

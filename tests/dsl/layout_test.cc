@@ -97,7 +97,7 @@ TEST(Layout, MistakesNameTheirOperands) {
        "complement((2,3):(1,1), 12): it is not injective: the mode 3:1 starts before 2"},
       {"left_inverse((2,2):(2,5))", "the stride 5 is no multiple of 2"},
       {"zipped_divide((8,8):(8,1), (2,2,2))",
-       "logical_divide((8,8):(8,1), <2:1,2:1,2:1>): the tiler has 3 modes and the layout 2"},
+       "zipped_divide((8,8):(8,1), <2:1,2:1,2:1>): the tiler has 3 modes and the layout 2"},
       {"tile_to_shape((8,8):(8,1), (20,16))",
        "the block's 8 elements of mode 0 do not divide the shape's 20"},
       {"slice((3,_,0), (4,8):(8,1))", "slice((3,_,0), (4,8)): the profiles differ"},
