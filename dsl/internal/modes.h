@@ -58,11 +58,14 @@ class Part {
 
 // All modes, flat.
 Modes modes_of(Part part);
-// Joined where neighbours continue each other, without modes of one element. The last one's stride
-// stays even then where `extends`: so the function goes on beyond its shape as before.
-Modes coalesced(const Modes& modes, bool extends);
-// Coalesced without modes of stride 0.
-Modes filtered(Modes modes);
+// Adds a mode of more than one element, as a part of the last one where it continues that.
+void add_joined(SymInt shape, TupleNode stride, Modes* modes);
+// All modes, joined where neighbours continue each other, without those of one element; filtered:
+// nor those of stride 0. Where nothing is left, 1:0.
+Modes coalesced(Part part);
+Modes filtered(Part part);
+// Coalesced, but that the function goes on beyond the shape as before: the last mode's stride stays.
+Modes unbounded(Part part);
 SymInt cosize_of(Part part);
 
 // Collects a layout's shape and stride side by side.

@@ -1,6 +1,7 @@
 // Walks and makes the tuples of layout/int_tuple.h.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -101,6 +102,9 @@ inline const IntTuple* first_failure(std::initializer_list<const IntTuple*> tupl
   return nullptr;
 }
 
+inline bool same_path(const TupleNode& a, const TupleNode& b) {
+  return a.path_length == b.path_length && std::equal(a.path, a.path + a.path_length, b.path);
+}
 bool same_leaf(const TupleNode& a, const TupleNode& b);
 bool congruent(const TupleNode& a, const TupleNode& b);
 SymInt product(const TupleNode& node);

@@ -155,7 +155,7 @@ class Parser {
       }
       tilers.push_back(as_tiler(mode));
     }
-    return Tiler(tilers.data(), static_cast<int>(tilers.size()));
+    return Tiler(std::move(tilers));
   }
 
   // Up to the closing bracket.

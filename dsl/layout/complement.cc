@@ -31,17 +31,24 @@ absl::InlinedVector<size_t, 8> by_stride(const Modes& modes) {
   return order;
 }
 
-// What keeps an order from being one; empty where nothing does.
-std::string unordered(const Modes& modes, absl::Span<const size_t> order) {
+// Whether an order is one; if not, that is the call's mistake.
+bool in_order(const Modes& modes, absl::Span<const size_t> order, Call* call) {
   for (size_t i = 1; i < order.size(); ++i) {
     const SymInt& left = modes[order[i - 1]].stride.value;
     const SymInt& right = modes[order[i]].stride.value;
     if (!always_at_most(left, right)) {
-      return absl::StrCat("the strides ", detail::text(left), " and ", detail::text(right),
-                          " have no known order");
+      return call->fail(absl::StrCat("the strides ", detail::text(left), " and ",
+                                     detail::text(right), " have no known order"),
+                        "use strides that are host numbers, or multiples of each other");
     }
   }
-  return {};
+  return true;
+}
+
+void add(SymInt shape, SymInt stride, Modes* modes) {
+  detail::TupleNode step;
+  step.value = std::move(stride);
+  detail::add_joined(std::move(shape), std::move(step), modes);
 }
 
 bool has_basis(const Modes& modes) {
@@ -51,7 +58,6 @@ bool has_basis(const Modes& modes) {
 
 constexpr char kPositive[] = "only layouts of positive strides have one";
 constexpr char kNoOverlap[] = "let each stride be a multiple of what the smaller ones span";
-constexpr char kKnowStrides[] = "use strides that are host numbers, or multiples of each other";
 
 bool fail_overlap(const Mode& mode, const SymInt& reached, Call* call) {
   return call->fail(absl::StrCat("it is not injective: the mode ", detail::text(mode.shape), ":",
@@ -69,15 +75,13 @@ bool detail::complement_of(const Modes& modes, const Extents& cotarget, Call* ca
       return call->fail("it has basis strides", "take the complement of one mode");
     }
     const auto order = by_stride(modes);
-    if (const std::string why = unordered(modes, order); !why.empty()) {
-      return call->fail(why, kKnowStrides);
-    }
+    if (!in_order(modes, order, call)) return false;
     for (const size_t i : order) {
       const Mode& mode = modes[i];
       if (mode.stride.value.most() < 0) return call->fail("it has a negative stride", kPositive);
       SymInt gap = floor_div(mode.stride.value, covered);
       if (gap.least() < 1) return fail_overlap(mode, covered, call);
-      result->push_back(mode_of(std::move(gap), std::move(covered)));
+      add(std::move(gap), std::move(covered), result);
       covered = mode.stride.value * mode.shape;
     }
   }
@@ -91,8 +95,7 @@ bool detail::complement_of(const Modes& modes, const Extents& cotarget, Call* ca
     rest = rest * ceil_div(extent, left);
     if (!extent.is_constant(0)) left = ceil_div(left, extent);
   }
-  result->push_back(mode_of(std::move(rest), std::move(covered)));
-  *result = coalesced(*result, false);
+  add(std::move(rest), std::move(covered), result);
   return true;
 }
 
@@ -107,7 +110,7 @@ Layout complement(const Layout& layout, const IntTuple& cotarget, SourceLoc loc)
     if (node.is_int()) extents.push_back(node.value);
   }
   Modes result;
-  if (!detail::complement_of(detail::filtered(detail::modes_of(layout)), extents, &call, &result)) {
+  if (!detail::complement_of(detail::filtered(layout), extents, &call, &result)) {
     return call.failure();
   }
   return detail::layout_of(result, loc);
@@ -154,18 +157,18 @@ Layout right_inverse(const Layout& layout, SourceLoc loc) {
     return inverse_of_composed(
         layout, [&](const Layout& l) { return right_inverse(l, loc); }, &call);
   }
-  const Modes modes = detail::coalesced(detail::modes_of(layout), false);
+  const Modes modes = detail::coalesced(layout);
   const auto start = starts(modes);
   const auto order = by_stride(modes);
-  Modes result{detail::mode_of(1, 0)};
+  Modes result;
   SymInt next = 1;
   // The modes that go on where the others end: strides increase, so one pass finds them.
   for (const size_t i : order) {
     if (modes[i].stride.is_basis() || !(modes[i].stride.value == next)) continue;
-    result.push_back(detail::mode_of(modes[i].shape, start[i]));
+    add(modes[i].shape, start[i], &result);
     next = modes[i].shape * next;
   }
-  return detail::layout_of(detail::coalesced(result, false), loc);
+  return detail::layout_of(result, loc);
 }
 
 namespace {
@@ -174,9 +177,7 @@ bool left_inverse_of(const Modes& modes, Call* call, Modes* result) {
   if (has_basis(modes)) return call->fail("it has basis strides", "invert one mode");
   const auto start = starts(modes);
   const auto order = by_stride(modes);
-  if (const std::string why = unordered(modes, order); !why.empty()) {
-    return call->fail(why, kKnowStrides);
-  }
+  if (!in_order(modes, order, call)) return false;
   SymInt covered = 1, previous = 0, reached = 0;
   for (const size_t i : order) {
     const Mode& mode = modes[i];
@@ -193,12 +194,11 @@ bool left_inverse_of(const Modes& modes, Call* call, Modes* result) {
                        detail::text(covered), ", which the smaller ones span"),
           "let each stride be a multiple of the one before");
     }
-    result->push_back(detail::mode_of(gap, previous));
+    add(gap, previous, result);
     previous = start[i];
     covered = covered * gap;
   }
-  result->push_back(detail::mode_of(modes[order.back()].shape, previous));
-  *result = detail::coalesced(*result, false);
+  add(modes[order.back()].shape, previous, result);
   return true;
 }
 
@@ -213,7 +213,7 @@ Layout left_inverse(const Layout& layout, SourceLoc loc) {
         layout, [&](const Layout& l) { return left_inverse(l, loc); }, &call);
   }
   Modes result;
-  left_inverse_of(detail::coalesced(detail::modes_of(layout), false), &call, &result);
+  left_inverse_of(detail::coalesced(layout), &call, &result);
   return call.ok() ? detail::layout_of(result, loc) : call.failure();
 }
 
@@ -239,7 +239,7 @@ SymInt common_run(const Layout& a, const Layout& b, SourceLoc loc) {
   const Layout inverse = right_inverse(b.outer(), loc);
   const Layout through = composition(a.outer(), inverse, loc);
   if (!through.ok()) return 1;
-  const Modes modes = detail::coalesced(detail::modes_of(through), false);
+  const Modes modes = detail::coalesced(through);
   if (modes[0].stride.is_basis() || !modes[0].stride.value.is_constant(1)) return 1;
   return modes[0].shape.divisor();
 }

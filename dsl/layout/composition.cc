@@ -8,38 +8,67 @@
 namespace heddle {
 namespace detail {
 
-Modes coalesced(const Modes& modes, bool extends) {
-  if (modes.empty()) return {mode_of(extends ? 2 : 1, 0)};
-  Modes joined;  // from the last to the first
-  Mode current = modes.back();
-  if (extends && current.shape.is_constant(1)) current.shape = 2;
-  for (size_t i = modes.size() - 1; i-- > 0;) {
-    const Mode& next = modes[i];
-    if (next.shape.is_constant(1)) continue;
-    if (current.shape.is_constant(1)) {
-      current = next;
-      continue;
-    }
-    TupleNode continued = next.stride;
-    continued.value = next.shape * next.stride.value;
-    if (same_leaf(continued, current.stride)) {
-      current = {next.shape * current.shape, next.stride};
-    } else {
-      joined.push_back(std::move(current));
-      current = next;
+void add_joined(SymInt shape, TupleNode stride, Modes* modes) {
+  if (shape.is_constant(1)) return;
+  if (!modes->empty()) {
+    Mode& last = modes->back();
+    if (same_path(last.stride, stride) && last.shape * last.stride.value == stride.value) {
+      last.shape = last.shape * shape;
+      return;
     }
   }
-  if (joined.empty() && current.shape.is_constant(1)) return {mode_of(1, 0)};
-  joined.push_back(std::move(current));
-  std::reverse(joined.begin(), joined.end());
-  return joined;
+  modes->push_back({std::move(shape), std::move(stride)});
 }
 
-Modes filtered(Modes modes) {
-  for (Mode& mode : modes) {
-    if (mode.stride.value.is_constant(0)) mode.shape = 1;
+namespace {
+
+template <class Visit>
+void for_each_integer(Part part, const Visit& visit) {
+  const TupleNode* const shape = &part.shape();
+  const TupleNode* const stride = &part.stride();
+  for (uint32_t i = 0; i < shape->span; ++i) {
+    if (shape[i].is_int()) visit(shape[i].value, stride[i]);
   }
-  return coalesced(modes, false);
+}
+
+}  // namespace
+
+Modes modes_of(Part part) {
+  Modes modes;
+  for_each_integer(part, [&](const SymInt& shape, const TupleNode& stride) {
+    modes.push_back({shape, stride});
+  });
+  return modes;
+}
+
+Modes coalesced(Part part) {
+  Modes modes;
+  for_each_integer(part, [&](const SymInt& shape, const TupleNode& stride) {
+    add_joined(shape, stride, &modes);
+  });
+  if (modes.empty()) modes.push_back(mode_of(1, 0));
+  return modes;
+}
+
+Modes filtered(Part part) {
+  Modes modes;
+  for_each_integer(part, [&](const SymInt& shape, const TupleNode& stride) {
+    if (!stride.value.is_constant(0)) add_joined(shape, stride, &modes);
+  });
+  if (modes.empty()) modes.push_back(mode_of(1, 0));
+  return modes;
+}
+
+Modes unbounded(Part part) {
+  Modes modes;
+  const TupleNode* last = nullptr;
+  for_each_integer(part, [&](const SymInt& shape, const TupleNode& stride) {
+    add_joined(shape, stride, &modes);
+    last = shape.is_constant(1) ? &stride : nullptr;
+  });
+  if (last != nullptr) add_joined(2, *last, &modes);
+  if (modes.empty()) modes.push_back(mode_of(2, 0));
+  return modes;
 }
 
 // Enumerates the few values that decide; kFew bounds how many are looked at.
@@ -87,7 +116,7 @@ std::string make_divisible(const SymInt& a, const SymInt& b) {
 
 Composer::Composer(Part a, const char* left, const char* right, Call* call)
     : a_(a),
-      flat_(coalesced(modes_of(a), true)),
+      flat_(unbounded(a)),
       reaches_(flat_.size()),
       left_(left),
       right_(right),
@@ -161,7 +190,7 @@ bool Composer::add(const SymInt& shape, const TupleNode& stride, LayoutBuilder* 
   }
   TupleNode plain = stride;
   plain.path_length = 0;
-  const Modes flat = coalesced(modes_of(named), true);
+  const Modes flat = unbounded(named);
   absl::InlinedVector<Reach, 4> alone(flat.size());
   return add_through(flat, shape, plain, alone.data(), out);
 }
@@ -216,7 +245,7 @@ Layout swizzled_first(const Layout& a, const Swizzle& swizzle, Call* call) {
   const int64_t target = swizzle.target_mask() & -swizzle.target_mask();
   const int64_t source = swizzle.source_mask() & -swizzle.source_mask();
   const int64_t all = swizzle.target_mask() | swizzle.source_mask();
-  bool fits = moves_bits(coalesced(modes_of(a), false)) && always_less(all, size(a, call->loc()));
+  bool fits = moves_bits(coalesced(a)) && always_less(all, size(a, call->loc()));
   const int z = fits ? moved(target) : 0, y = fits ? moved(source) : 0;
   for (int i = 1; fits && i < swizzle.bits(); ++i) {
     fits = moved(target << i) == z + i && moved(source << i) == y + i;
@@ -243,7 +272,7 @@ using detail::TupleNode;
 
 Layout coalesce(const Layout& layout) {
   if (!layout.ok()) return layout;
-  return layout.with_outer(detail::layout_of(detail::coalesced(detail::modes_of(layout), false)));
+  return layout.with_outer(detail::layout_of(detail::coalesced(layout)));
 }
 
 namespace {
@@ -251,8 +280,7 @@ namespace {
 // Coalesces below each integer of the profile, without modes of stride 0 where it `filters`.
 void coalesce_by(Part part, const TupleNode& profile, bool filters, LayoutBuilder* out) {
   if (!profile.is_tuple()) {
-    detail::Modes modes = detail::modes_of(part);
-    return out->add(filters ? detail::filtered(std::move(modes)) : detail::coalesced(modes, false));
+    return out->add(filters ? detail::filtered(part) : detail::coalesced(part));
   }
   const size_t tuple = out->open();
   auto by = Elements(profile).begin();

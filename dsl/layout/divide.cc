@@ -22,12 +22,12 @@ bool divide_by(Part part, const Layout& tiler, Call* call, LayoutBuilder* tile,
                LayoutBuilder* rest) {
   if (tiler.is_composed()) return call->fail_composed(tiler);
   Extents extents;
-  for (const detail::Mode& mode : detail::coalesced(detail::modes_of(part), false)) {
+  for (const detail::Mode& mode : detail::coalesced(part)) {
     extents.push_back(mode.shape);
   }
   Modes others;
   Composer composer(part, "the layout", "the tiler", call);
-  return detail::complement_of(detail::filtered(detail::modes_of(tiler)), extents, call, &others) &&
+  return detail::complement_of(detail::filtered(tiler), extents, call, &others) &&
          composer.add(tiler, tile) && composer.add(others, rest);
 }
 
@@ -36,7 +36,7 @@ bool multiply_by(Part block, const Layout& tiler, Call* call, LayoutBuilder* til
   if (tiler.is_composed()) return call->fail_composed(tiler);
   const SymInt all = detail::product(block.shape()) * detail::cosize_of(tiler);
   Modes places;
-  if (!detail::complement_of(detail::filtered(detail::modes_of(block)), {all}, call, &places)) {
+  if (!detail::complement_of(detail::filtered(block), {all}, call, &places)) {
     return false;
   }
   tile->add(block);

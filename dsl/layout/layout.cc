@@ -1,5 +1,6 @@
 #include "heddle/dsl/layout/layout.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
@@ -17,16 +18,6 @@ struct LayoutPrefix {
   IntTuple offset;
   mutable std::atomic<int> uses{0};
 };
-
-Modes modes_of(Part part) {
-  Modes modes;
-  const TupleNode* const stride = &part.stride();
-  for (uint32_t i = 0; i < part.shape().span; ++i) {
-    const TupleNode& extent = *(&part.shape() + i);
-    if (extent.is_int()) modes.push_back({extent.value, stride[i]});
-  }
-  return modes;
-}
 
 void LayoutBuilder::add(const Modes& modes) {
   if (modes.empty()) return add(mode_of(1, 0));
@@ -105,30 +96,9 @@ std::string Swizzle::to_string() const {
 
 // --- Layout ---------------------------------------------------------------------------------
 
-Layout::Layout(IntTuple shape, IntTuple stride)
-    : shape_(std::move(shape)), stride_(std::move(stride)) {
-  if (shape_.ok() && !stride_.ok()) shape_ = stride_;
-}
-
-Layout::Layout(const Layout& other)
-    : shape_(other.shape_), stride_(other.stride_), prefix_(other.prefix_) {
-  if (prefix_ != nullptr) ++prefix_->uses;
-}
-
-Layout::Layout(Layout&& other) noexcept
-    : shape_(std::move(other.shape_)),
-      stride_(std::move(other.stride_)),
-      prefix_(std::exchange(other.prefix_, nullptr)) {}
-
-Layout& Layout::operator=(Layout other) noexcept {
-  std::swap(shape_, other.shape_);
-  std::swap(stride_, other.stride_);
-  std::swap(prefix_, other.prefix_);
-  return *this;
-}
-
-Layout::~Layout() {
-  if (prefix_ != nullptr && --prefix_->uses == 0) delete prefix_;
+void Layout::keep() const { ++prefix_->uses; }
+void Layout::drop() const {
+  if (--prefix_->uses == 0) delete prefix_;
 }
 
 const IntTuple& Layout::offset() const {
@@ -144,7 +114,7 @@ Layout Layout::with_outer(const Layout& outer) const {
   if (!outer.ok()) return outer;
   Layout result(outer.shape_, outer.stride_);
   result.prefix_ = prefix_;
-  if (prefix_ != nullptr) ++prefix_->uses;
+  if (prefix_ != nullptr) keep();
   return result;
 }
 
@@ -189,49 +159,28 @@ Tiler::Tiler(const IntTuple& t) {
     kind_ = Kind::kUnderscore;
   } else if (t.is_tuple() && t.ok()) {
     kind_ = Kind::kModes;
-    count_ = heddle::rank(t);
-    modes_ = new Tiler[static_cast<size_t>(count_)];
-    for (int i = 0; i < count_; ++i) modes_[i] = Tiler(heddle::get(t, i));
+    modes_.reserve(static_cast<size_t>(heddle::rank(t)));
+    for (const TupleNode& mode : Elements(t)) {
+      modes_.emplace_back(detail::TupleBuilder::build(mode));
+    }
   } else {
     layout_ = make_layout(t);
   }
 }
 
-Tiler::Tiler(const Tiler* modes, int count)
-    : kind_(Kind::kModes), count_(count), modes_(new Tiler[static_cast<size_t>(count)]) {
-  std::copy(modes, modes + count, modes_);
-}
-
-Tiler::Tiler(const Tiler& other)
-    : kind_(other.kind_), count_(other.count_), layout_(other.layout_) {
-  if (kind_ != Kind::kModes) return;
-  modes_ = new Tiler[static_cast<size_t>(count_)];
-  std::copy(other.modes_, other.modes_ + count_, modes_);
-}
-
-Tiler& Tiler::operator=(Tiler other) noexcept {
-  std::swap(kind_, other.kind_);
-  std::swap(count_, other.count_);
-  std::swap(layout_, other.layout_);
-  std::swap(modes_, other.modes_);
-  return *this;
-}
-
-Tiler::~Tiler() { delete[] modes_; }
-
 bool Tiler::ok() const {
   if (kind_ == Kind::kLayout) return layout_.ok();
-  for (int i = 0; i < count_; ++i) {
-    if (!modes_[i].ok()) return false;
-  }
-  return true;
+  return std::all_of(modes_.begin(), modes_.end(), [](const Tiler& mode) { return mode.ok(); });
 }
 
 std::string Tiler::to_string() const {
   if (kind_ == Kind::kUnderscore) return "_";
   if (kind_ == Kind::kLayout) return layout_.to_string();
   std::string text = "<";
-  for (int i = 0; i < count_; ++i) absl::StrAppend(&text, i == 0 ? "" : ",", modes_[i].to_string());
+  const char* separator = "";
+  for (const Tiler& mode : modes_) {
+    absl::StrAppend(&text, std::exchange(separator, ","), mode.to_string());
+  }
   return text + ">";
 }
 

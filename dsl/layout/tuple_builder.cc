@@ -19,8 +19,7 @@ const TupleNode& element(const TupleNode& node, int mode) {
 }
 
 bool same_leaf(const TupleNode& a, const TupleNode& b) {
-  return a.kind == b.kind && a.path_length == b.path_length &&
-         std::equal(a.path, a.path + a.path_length, b.path) && (!a.is_int() || a.value == b.value);
+  return a.kind == b.kind && same_path(a, b) && (!a.is_int() || a.value == b.value);
 }
 
 bool congruent(const TupleNode& a, const TupleNode& b) {
