@@ -64,7 +64,8 @@ void add_joined(SymInt shape, TupleNode stride, Modes* modes);
 // nor those of stride 0. Where nothing is left, 1:0.
 Modes coalesced(Part part);
 Modes filtered(Part part);
-// Coalesced, but that the function goes on beyond the shape as before: the last mode's stride stays.
+// Coalesced, but that the function goes on beyond the shape as before: the last mode's stride
+// stays.
 Modes unbounded(Part part);
 SymInt cosize_of(Part part);
 
@@ -143,6 +144,36 @@ inline const Layout* first_failure(std::initializer_list<const Layout*> layouts)
   }
   return nullptr;
 }
+
+// An index, and, where there are basis strides, a coordinate.
+class IndexSum {
+ public:
+  void add(const SymInt& times, const TupleNode& stride);
+  // The index of a coordinate in a layout.
+  IntTuple total(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
+                 SourceLoc loc) const;
+
+ private:
+  SymInt index_ = 0;
+  IntTuple coordinate_ = 0;
+};
+
+// Collects the modes that coordinates leave whole (where they have _), in one row, and the index of
+// what they fix.
+class Slicer {
+ public:
+  // These are false where the profiles differ. A row's last modes may lack a coordinate, and stay
+  // whole.
+  bool add(const TupleNode& coord, Part part);
+  bool add_row(const TupleNode& coord, Part part);
+  LayoutBuilder& whole() { return whole_; }
+  // Of a layout at a coordinate: a composed one takes the index as its offset.
+  std::pair<Layout, IntTuple> result(const IntTuple& coord, const Layout& layout, SourceLoc loc);
+
+ private:
+  LayoutBuilder whole_;
+  IndexSum fixed_;
+};
 
 // Composes layouts with one that they go through. Their modes have to stay within its modes
 // together. Messages call it `left`, and what goes through it `right`.

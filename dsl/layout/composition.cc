@@ -115,12 +115,7 @@ std::string make_divisible(const SymInt& a, const SymInt& b) {
 }  // namespace
 
 Composer::Composer(Part a, const char* left, const char* right, Call* call)
-    : a_(a),
-      flat_(unbounded(a)),
-      reaches_(flat_.size()),
-      left_(left),
-      right_(right),
-      call_(call) {}
+    : a_(a), flat_(unbounded(a)), reaches_(flat_.size()), left_(left), right_(right), call_(call) {}
 
 // One mode through flat modes.
 //

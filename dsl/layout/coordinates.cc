@@ -5,11 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "heddle/dsl/internal/tuple_builder.h"
+#include "heddle/dsl/internal/modes.h"
 
 namespace heddle {
 
 using detail::Elements;
+using detail::Part;
 using detail::TupleBuilder;
 using detail::TupleNode;
 
@@ -78,25 +79,35 @@ IntTuple operator+(const IntTuple& a, const IntTuple& b) {
 
 // --- Indices --------------------------------------------------------------------------------
 
-namespace {
-
-// An index, and, where there are basis strides, a coordinate.
-struct IndexSum {
-  SymInt index = 0;
-  IntTuple coordinate = 0;
-
-  void add(const SymInt& times, const TupleNode& stride) {
-    if (!stride.is_basis()) {
-      index = index + times * stride.value;
-    } else {
-      coordinate = coordinate + elem_scale(TupleBuilder::build(stride), times);
-    }
+void detail::IndexSum::add(const SymInt& times, const TupleNode& stride) {
+  if (!stride.is_basis()) {
+    index_ = index_ + times * stride.value;
+  } else {
+    coordinate_ = coordinate_ + elem_scale(TupleBuilder::build(stride), times);
   }
-};
+}
+
+IntTuple detail::IndexSum::total(const IntTuple& coord, const IntTuple& shape,
+                                 const IntTuple& stride, SourceLoc loc) const {
+  const bool plain = coordinate_.is_int() && coordinate_.value().is_constant(0);
+  if (!plain && !index_.is_constant(0)) {
+    return fail(
+        loc, absl::StrCat("stride ", stride.to_string(), " has plain strides beside basis strides"),
+        "let all strides be one or the other");
+  }
+  const IntTuple result = plain ? IntTuple(index_) : coordinate_;
+  if (result.ok() && !(result.is_int() && result.value().is_overflow())) return result;
+  return fail(loc,
+              absl::StrCat("the index of ", coord.to_string(), " in ", shape.to_string(),
+                           " does not fit 64 bits, or may be negative, or a mode has no elements"),
+              "use smaller and positive numbers");
+}
+
+namespace {
 
 // Adds coord's index to *sum; false where the profiles differ.
 bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& stride,
-               IndexSum* sum) {
+               detail::IndexSum* sum) {
   if (coord.is_tuple()) {
     if (!shape.is_tuple() || coord.rank != shape.rank) return false;
     auto s = Elements(shape).begin();
@@ -136,7 +147,7 @@ bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& 
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
                  SourceLoc loc) {
   if (const IntTuple* failure = detail::first_failure({&coord, &shape, &stride})) return *failure;
-  IndexSum sum;
+  detail::IndexSum sum;
   if (!is_congruent(shape, stride)) {
     return detail::fail(loc,
                         absl::StrCat("shape ", shape.to_string(), " and stride ",
@@ -149,19 +160,7 @@ IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& s
                                      shape.to_string()),
                         "give one index, or one for each mode");
   }
-  const bool plain = sum.coordinate.is_int() && sum.coordinate.value().is_constant(0);
-  if (!plain && !sum.index.is_constant(0)) {
-    return detail::fail(
-        loc, absl::StrCat("stride ", stride.to_string(), " has plain strides beside basis strides"),
-        "let all strides be one or the other");
-  }
-  const IntTuple result = plain ? IntTuple(sum.index) : sum.coordinate;
-  if (result.ok() && !(result.is_int() && result.value().is_overflow())) return result;
-  return detail::fail(
-      loc,
-      absl::StrCat("the index of ", coord.to_string(), " in ", shape.to_string(),
-                   " does not fit 64 bits, or may be negative, or a mode has no elements"),
-      "use smaller and positive numbers");
+  return sum.total(coord, shape, stride, loc);
 }
 
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {
@@ -231,6 +230,68 @@ IntTuple increment_coord(const IntTuple& coord, const IntTuple& shape, SourceLoc
   return idx2crd(mod(index.value() + 1, size(shape, loc)), shape, loc);
 }
 
+// --- Slices ---------------------------------------------------------------------------------
+
+bool detail::Slicer::add(const TupleNode& coord, Part part) {
+  if (coord.is_int()) return add_index(coord, part.shape(), part.stride(), &fixed_);
+  if (!coord.is_tuple()) {
+    whole_.add(part);
+    return true;
+  }
+  return part.is_tuple() && static_cast<int>(coord.rank) == part.rank() && add_row(coord, part);
+}
+
+bool detail::Slicer::add_row(const TupleNode& coord, Part part) {
+  if (!coord.is_tuple()) return add(coord, part);
+  if (static_cast<int>(coord.rank) > part.rank()) return false;
+  bool fits = true;
+  auto at = Elements(coord).begin();
+  const auto end = Elements(coord).end();
+  part.for_each([&](Part mode) {
+    if (at != end) {
+      fits = fits && add(*at, mode);
+      ++at;
+    } else {
+      whole_.add(mode);
+    }
+  });
+  return fits;
+}
+
+std::pair<Layout, IntTuple> detail::Slicer::result(const IntTuple& coord, const Layout& layout,
+                                                   SourceLoc loc) {
+  const Layout whole = whole_.build(loc);
+  if (!whole.ok()) return {whole, whole.shape()};
+  const IntTuple offset = fixed_.total(coord, layout.shape(), layout.stride(), loc);
+  if (!offset.ok()) return {failed_layout(offset), offset};
+  if (!layout.is_composed()) return {whole, offset};
+  const IntTuple moved = layout.offset() + offset;
+  return {layout.inner() != nullptr ? make_composed_layout(*layout.inner(), moved, whole, loc)
+                                    : make_composed_layout(layout.swizzle(), moved, whole, loc),
+          0};
+}
+
+std::pair<Layout, IntTuple> slice_and_offset(const IntTuple& coord, const Layout& layout,
+                                             SourceLoc loc) {
+  if (!layout.ok()) return {layout, layout.shape()};
+  if (!coord.ok()) return {detail::failed_layout(coord), coord};
+  detail::Slicer slicer;
+  // One mode is the layout itself; several are a row.
+  const size_t tuple = coord.is_underscore() ? 0 : slicer.whole().open();
+  if (!slicer.add(coord.node(), layout)) {
+    const auto text = [&] { return detail::call_text("slice", coord, layout); };
+    detail::Call call(text, loc);
+    call.fail("the profiles differ", "give each mode an index, a tuple of its own profile or _");
+    return {call.failure(), call.failure().shape()};
+  }
+  if (!coord.is_underscore()) slicer.whole().close(tuple);
+  return slicer.result(coord, layout, loc);
+}
+
+Layout slice(const IntTuple& coord, const Layout& layout, SourceLoc loc) {
+  return slice_and_offset(coord, layout, loc).first;
+}
+
 // --- Strides --------------------------------------------------------------------------------
 
 namespace {
@@ -245,6 +306,7 @@ void set_stride(SymInt* extent, SymInt* stride) {
 // The shape with its integers, visited in an order, replaced by strides.
 IntTuple compact(const IntTuple& shape, absl::Span<const uint32_t> order) {
   if (!shape.ok()) return shape;
+  if (shape.is_int()) return shape.value().is_constant(1) ? 0 : 1;
   TupleBuilder builder;
   builder.add(shape);
   const absl::Span<TupleNode> nodes = builder.nodes();

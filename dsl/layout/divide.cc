@@ -103,29 +103,25 @@ bool zipped(Part part, const Tiler& tiler, Apply apply, Call* call, LayoutBuilde
 // How the modes of a division or product lie.
 enum class Form { kLogical, kZipped, kTiled, kFlat };
 
-Layout tiled(const char* name, const Layout& layout, const Tiler& tiler, Apply apply, Form form,
-             SourceLoc loc) {
-  if (!layout.ok() || (form <= Form::kZipped && tiler.kind() == Tiler::Kind::kUnderscore)) {
-    return layout;
-  }
-  const auto text = [&] { return detail::call_text(name, layout, tiler); };
-  Call call(text, loc);
+Layout tiled(const Layout& layout, const Tiler& tiler, Apply apply, Form form, Call* call) {
+  if (!layout.ok()) return layout;
+  if (form <= Form::kZipped && tiler.kind() == Tiler::Kind::kUnderscore) return layout;
   LayoutBuilder result;
   if (form == Form::kLogical) {
-    logical(layout, tiler, apply, &call, &result);
-    return layout.with_outer(call.result(&result));
+    logical(layout, tiler, apply, call, &result);
+    return layout.with_outer(call->result(&result));
   }
   LayoutBuilder rest;
   const size_t tuple = result.open();
-  if (!zipped(layout, tiler, apply, &call, &result, &rest)) return call.failure();
-  const Layout others = rest.build(loc);
+  if (!zipped(layout, tiler, apply, call, &result, &rest)) return call->failure();
+  const Layout others = rest.build(call->loc());
   if (form == Form::kZipped) {
     result.add(others);
   } else {
     Part(others).for_each([&](Part mode) { result.add(mode); });
   }
   result.close(tuple);
-  const Layout whole = result.build(loc);
+  const Layout whole = result.build(call->loc());
   // The tile's modes join the others.
   if (form != Form::kFlat || !whole.ok()) return layout.with_outer(whole);
   LayoutBuilder flat;
@@ -136,7 +132,14 @@ Layout tiled(const char* name, const Layout& layout, const Tiler& tiler, Apply a
     mode.for_each([&](Part part) { flat.add(part); });
   });
   flat.close(all);
-  return layout.with_outer(flat.build(loc));
+  return layout.with_outer(flat.build(call->loc()));
+}
+
+Layout tiled(const char* name, const Layout& layout, const Tiler& tiler, Apply apply, Form form,
+             SourceLoc loc) {
+  const auto text = [&] { return detail::call_text(name, layout, tiler); };
+  Call call(text, loc);
+  return tiled(layout, tiler, apply, form, &call);
 }
 
 }  // namespace
@@ -263,40 +266,81 @@ Layout tile_to_shape(const Layout& block, const IntTuple& shape, const IntTuple&
 
 // --- Parts ----------------------------------------------------------------------------------
 
-Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
-  const Layout tiles = zipped_divide(layout, tiler, loc);
-  if (!tiles.ok()) return tiles;
-  // What the coordinate does not name stays whole.
-  IntTuple rest = coord;
-  if (coord.is_tuple()) rest = append(coord, IntTuple(_), rank(get(tiles, 1)));
-  return slice(IntTuple{repeat(_, rank(get(tiles, 0))), rest}, tiles, loc);
+namespace {
+
+// Adds all modes of a part, in a row.
+void add_whole(Part part, LayoutBuilder* out) {
+  if (part.rank() == 1) return out->add(part);
+  part.for_each([&](Part mode) { out->add(mode); });
 }
+
+Layout misfit(const IntTuple& coord, Part part, Call* call) {
+  call->fail(absl::StrCat("the coordinate ", coord.to_string(), " does not fit ",
+                          part.layout().shape().to_string()),
+             "give each mode an index, a tuple of its own profile or _");
+  return call->failure();
+}
+
+}  // namespace
+
+Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
+  if (!coord.ok()) return detail::failed_layout(coord);
+  const auto text = [&] { return detail::call_text("local_tile", layout, tiler, coord); };
+  Call call(text, loc);
+  const Layout tiles = tiled(layout, tiler, &divide_by, Form::kZipped, &call);
+  if (!tiles.ok()) return tiles;
+  if (tiler.kind() == Tiler::Kind::kUnderscore) {
+    call.fail("_ is no tile", "give a tile, with _ for modes that stay whole");
+    return call.failure();
+  }
+  const Part rest = Part(tiles).mode(1);
+  detail::Slicer slicer;
+  const size_t tuple = slicer.whole().open();
+  add_whole(Part(tiles).mode(0), &slicer.whole());
+  if (!slicer.add_row(coord.node(), rest)) return misfit(coord, rest, &call);
+  slicer.whole().close(tuple);
+  return slicer.result(coord, tiles, loc).first;
+}
+
+namespace {
+
+// A thread's coordinate among threads: in each mode, column-major, what its strides say.
+IntTuple place_of(const SymInt& thread, const Layout& threads, SourceLoc loc) {
+  detail::TupleBuilder builder;
+  const size_t tuple = builder.open();
+  Part(threads).for_each([&](Part part) {
+    SymInt place = 0, count = 1;
+    for (const detail::Mode& mode : detail::modes_of(part)) {
+      if (mode.shape.is_constant(1) || mode.stride.value.is_constant(0)) continue;
+      place = place + mod(floor_div(thread, mode.stride.value), mode.shape) * count;
+      count = count * mode.shape;
+    }
+    builder.add(std::move(place));
+  });
+  builder.close(tuple);
+  return builder.build(loc);
+}
+
+}  // namespace
 
 Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
                        SourceLoc loc) {
   if (const Layout* failure = detail::first_failure({&layout, &threads})) return *failure;
-  const Layout tiles = zipped_divide(layout, product_each(threads.shape()), loc);
+  const auto text = [&] { return detail::call_text("local_partition", layout, threads, index); };
+  Call call(text, loc);
+  const Layout tiles =
+      tiled(layout, product_each(threads.shape()), &divide_by, Form::kZipped, &call);
   if (!tiles.ok()) return tiles;
-  // The thread's coordinate in the shape of threads.
-  IntTuple coord = index;
-  if (index.is_int()) {
-    detail::TupleBuilder builder;
-    const size_t tuple = builder.open();
-    for (int i = 0; i < rank(threads); ++i) {
-      // Of each mode, column-major, what its strides say.
-      SymInt place = 0, count = 1;
-      for (const detail::Mode& mode : detail::modes_of(get(threads, i))) {
-        if (mode.shape.is_constant(1) || mode.stride.value.is_constant(0)) continue;
-        place = place + mod(floor_div(index.value(), mode.stride.value), mode.shape) * count;
-        count = count * mode.shape;
-      }
-      builder.add(place);
-    }
-    builder.close(tuple);
-    coord = builder.build(loc);
+  const IntTuple coord = index.is_int() ? place_of(index.value(), threads, loc) : index;
+  if (!coord.ok()) return detail::failed_layout(coord);
+  detail::Slicer slicer;
+  const size_t tuple = slicer.whole().open();
+  if (!slicer.add_row(coord.node(), Part(tiles).mode(0))) {
+    return misfit(coord, Part(tiles).mode(0), &call);
   }
-  if (coord.is_tuple()) coord = append(coord, IntTuple(_), rank(get(tiles, 0)));
-  return slice(IntTuple{coord, repeat(_, rank(get(tiles, 1)))}, tiles, loc);
+  add_whole(Part(tiles).mode(1), &slicer.whole());
+  slicer.whole().close(tuple);
+  return slicer.result(coord, tiles, loc).first;
 }
 
 IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode,

@@ -482,34 +482,8 @@ Layout prepend(const Layout& layout, const Layout& x, int up_to_rank) {
                                   prepend(layout.stride(), x.stride(), up_to_rank)));
 }
 
-Layout slice(const IntTuple& coord, const Layout& layout, SourceLoc loc) {
-  return slice_and_offset(coord, layout, loc).first;
-}
 Layout dice(const IntTuple& coord, const Layout& layout, SourceLoc loc) {
   return changed(layout, [&](const IntTuple& t) { return dice(coord, t, loc); });
-}
-
-std::pair<Layout, IntTuple> slice_and_offset(const IntTuple& coord, const Layout& layout,
-                                             SourceLoc loc) {
-  if (!layout.ok()) return {layout, layout.shape()};
-  const Layout whole(slice(coord, layout.shape(), loc), slice(coord, layout.stride(), loc));
-  if (!whole.ok()) return {whole, whole.shape()};
-  // What is left whole starts at its coordinate 0.
-  IntTuple fixed = coord;
-  {
-    absl::InlinedVector<TupleNode, 12> nodes(&coord.node(), &coord.node() + coord.node().span);
-    for (TupleNode& node : nodes) {
-      if (!node.is_tuple() && !node.is_int()) node.kind = TupleNode::Kind::kInt;
-    }
-    fixed = detail::TupleBuilder::build(nodes.front());
-  }
-  const IntTuple offset = crd2idx(fixed, layout.shape(), layout.stride(), loc);
-  if (!offset.ok()) return {detail::failed_layout(offset), offset};
-  if (!layout.is_composed()) return {whole, offset};
-  const IntTuple moved = layout.offset() + offset;
-  return {layout.inner() != nullptr ? make_composed_layout(*layout.inner(), moved, whole, loc)
-                                    : make_composed_layout(layout.swizzle(), moved, whole, loc),
-          0};
 }
 
 Layout filter_zeros(const Layout& layout) {

@@ -100,8 +100,7 @@ class Tiler {
   Tiler(int extent) : Tiler(IntTuple(extent)) {}            // NOLINT
   Tiler(const SymInt& extent) : Tiler(IntTuple(extent)) {}  // NOLINT
   Tiler(Underscore) : Tiler(IntTuple(_)) {}                 // NOLINT
-  Tiler(std::initializer_list<Tiler> modes)
-      : kind_(Kind::kModes), modes_(modes) {}
+  Tiler(std::initializer_list<Tiler> modes) : kind_(Kind::kModes), modes_(modes) {}
   explicit Tiler(std::vector<Tiler> modes) : kind_(Kind::kModes), modes_(std::move(modes)) {}
 
   enum class Kind : uint8_t { kLayout, kUnderscore, kModes };

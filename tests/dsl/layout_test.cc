@@ -100,7 +100,7 @@ TEST(Layout, MistakesNameTheirOperands) {
        "zipped_divide((8,8):(8,1), <2:1,2:1,2:1>): the tiler has 3 modes and the layout 2"},
       {"tile_to_shape((8,8):(8,1), (20,16))",
        "the block's 8 elements of mode 0 do not divide the shape's 20"},
-      {"slice((3,_,0), (4,8):(8,1))", "slice((3,_,0), (4,8)): the profiles differ"},
+      {"slice((3,_,0), (4,8):(8,1))", "slice((3,_,0), (4,8):(8,1)): the profiles differ"},
       {"get((4,8):(8,1), 2)", "mode 2 of (4,8); it has modes 0 to 1"},
       {"make_layout((4,8), (1))", "shape (4,8) and stride (1) differ in profile"},
       {"size((9223372036854775807,4))", "the result does not fit 64 bits"},
