@@ -123,13 +123,16 @@ class Call {
   IntTuple failure_ = 0;
 };
 
+// What messages show of these.
+std::string text(const Layout& layout);
+std::string text(const Tiler& tiler);
 // As written: "name(a, b)".
 template <class... Operands>
 std::string call_text(const char* name, const Operands&... operands) {
-  std::string text(name);
+  std::string result(name);
   const char* separator = "(";
-  ((text += std::exchange(separator, ", ") + operands.to_string()), ...);
-  return text + ")";
+  ((result += std::exchange(separator, ", ") + text(operands)), ...);
+  return result + ")";
 }
 
 Layout layout_of(const Modes& modes, SourceLoc loc = {});

@@ -92,7 +92,7 @@ class TupleBuilder {
 };
 
 // A tuple that is not ok(), and inside a kernel's lambda one of the kernel's errors.
-IntTuple fail(SourceLoc loc, std::string what, const std::string& fix);
+IntTuple fail(SourceLoc loc, std::string what, std::string fix);
 
 // The first of these that is not ok(); nullptr where all are.
 inline const IntTuple* first_failure(std::initializer_list<const IntTuple*> tuples) {
@@ -108,8 +108,14 @@ inline bool same_path(const TupleNode& a, const TupleNode& b) {
 bool same_leaf(const TupleNode& a, const TupleNode& b);
 bool congruent(const TupleNode& a, const TupleNode& b);
 SymInt product(const TupleNode& node);
-void append_text(const TupleNode& node, std::string* text);
-std::string text(const TupleNode& node);
+
+// What messages show of these. fail() tells different unknown numbers apart, as ?a and ?b{div=8}.
 std::string text(const SymInt& value);
+std::string text(const TupleNode& node);
+std::string text(const IntTuple& t);
+// As results print it, where all of them are just ?.
+std::string without_names(std::string text);
+// Names what a message's parts have.
+void name_unknowns(std::string* what, std::string* fix);
 
 }  // namespace heddle::detail

@@ -247,7 +247,7 @@ Layout swizzled_first(const Layout& a, const Swizzle& swizzle, Call* call) {
   }
   if (!fits || std::abs(y - z) < swizzle.bits()) {
     call->fail(
-        absl::StrCat(a.to_string(), " does not keep the bits together that the swizzle combines"),
+        absl::StrCat(detail::text(a), " does not keep the bits together that the swizzle combines"),
         "compose the swizzle on the left");
     return call->failure();
   }
@@ -309,7 +309,7 @@ Layout coalesced_by(const char* name, const Layout& layout, const IntTuple& prof
   if (!fits_profile(profile.node(), layout.shape().node())) {
     return detail::fail_layout(
         loc,
-        absl::StrCat(name, "(", layout.to_string(), ", ", profile.to_string(),
+        absl::StrCat(name, "(", detail::text(layout), ", ", detail::text(profile),
                      "): the profile has modes that the layout lacks"),
         "give at most as many modes as there are");
   }

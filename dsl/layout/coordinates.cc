@@ -92,13 +92,14 @@ IntTuple detail::IndexSum::total(const IntTuple& coord, const IntTuple& shape,
   const bool plain = coordinate_.is_int() && coordinate_.value().is_constant(0);
   if (!plain && !index_.is_constant(0)) {
     return fail(
-        loc, absl::StrCat("stride ", stride.to_string(), " has plain strides beside basis strides"),
+        loc,
+        absl::StrCat("stride ", detail::text(stride), " has plain strides beside basis strides"),
         "let all strides be one or the other");
   }
   const IntTuple result = plain ? IntTuple(index_) : coordinate_;
   if (result.ok() && !(result.is_int() && result.value().is_overflow())) return result;
   return fail(loc,
-              absl::StrCat("the index of ", coord.to_string(), " in ", shape.to_string(),
+              absl::StrCat("the index of ", detail::text(coord), " in ", detail::text(shape),
                            " does not fit 64 bits, or may be negative, or a mode has no elements"),
               "use smaller and positive numbers");
 }
@@ -150,14 +151,14 @@ IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& s
   detail::IndexSum sum;
   if (!is_congruent(shape, stride)) {
     return detail::fail(loc,
-                        absl::StrCat("shape ", shape.to_string(), " and stride ",
-                                     stride.to_string(), " differ in profile"),
+                        absl::StrCat("shape ", detail::text(shape), " and stride ",
+                                     detail::text(stride), " differ in profile"),
                         "give each mode a stride");
   }
   if (!add_index(coord.node(), shape.node(), stride.node(), &sum)) {
     return detail::fail(loc,
-                        absl::StrCat("coordinate ", coord.to_string(), " does not fit the shape ",
-                                     shape.to_string()),
+                        absl::StrCat("coordinate ", detail::text(coord), " does not fit the shape ",
+                                     detail::text(shape)),
                         "give one index, or one for each mode");
   }
   return sum.total(coord, shape, stride, loc);
@@ -215,7 +216,8 @@ IntTuple idx2crd(const IntTuple& index, const IntTuple& shape, SourceLoc loc) {
     return builder.build(loc);
   }
   return detail::fail(
-      loc, absl::StrCat("index ", index.to_string(), " does not fit the shape ", shape.to_string()),
+      loc,
+      absl::StrCat("index ", detail::text(index), " does not fit the shape ", detail::text(shape)),
       "give one index, or one for each mode");
 }
 
@@ -350,8 +352,8 @@ IntTuple compact_order(const IntTuple& shape, const IntTuple& order, SourceLoc l
   if (const IntTuple* failure = detail::first_failure({&shape, &order})) return *failure;
   if (!is_weakly_congruent(order, shape)) {
     return detail::fail(loc,
-                        absl::StrCat("the order ", order.to_string(), " does not fit the shape ",
-                                     shape.to_string()),
+                        absl::StrCat("the order ", detail::text(order), " does not fit the shape ",
+                                     detail::text(shape)),
                         "give each mode a number");
   }
   // What lies below one number of the order is column-major, and starts where all of smaller
@@ -401,7 +403,7 @@ IntTuple make_basis_like(const IntTuple& shape) {
                         "group some of them");
   }
   if (depth(shape) > TupleNode::kMaxPath) {
-    return detail::fail({}, absl::StrCat("a basis for ", shape.to_string()),
+    return detail::fail({}, absl::StrCat("a basis for ", detail::text(shape)),
                         absl::StrCat("shapes may be ", int{TupleNode::kMaxPath}, " tuples deep"));
   }
   TupleNode basis;

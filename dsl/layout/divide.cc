@@ -31,20 +31,22 @@ bool divide_by(Part part, const Layout& tiler, Call* call, LayoutBuilder* tile,
          composer.add(tiler, tile) && composer.add(others, rest);
 }
 
+// Where a tiler puts copies of a block.
+bool places_of(Part block, Part tiler, Call* call, Layout* result) {
+  const SymInt all = detail::product(block.shape()) * detail::cosize_of(tiler);
+  Modes places;
+  if (!detail::complement_of(detail::filtered(block), {all}, call, &places)) return false;
+  *result = detail::layout_of(places, call->loc());
+  return result->ok() || call->fail(result->shape());
+}
+
 bool multiply_by(Part block, const Layout& tiler, Call* call, LayoutBuilder* tile,
                  LayoutBuilder* rest) {
   if (tiler.is_composed()) return call->fail_composed(tiler);
-  const SymInt all = detail::product(block.shape()) * detail::cosize_of(tiler);
-  Modes places;
-  if (!detail::complement_of(detail::filtered(block), {all}, call, &places)) {
-    return false;
-  }
+  Layout places;
+  if (!places_of(block, tiler, call, &places)) return false;
   tile->add(block);
-  LayoutBuilder between;
-  between.add(places);
-  const Layout left = between.build(call->loc());
-  if (!left.ok()) return call->fail(left.shape());
-  return Composer(left, "what the block leaves out", "the tiler", call).add(tiler, rest);
+  return Composer(places, "what the block leaves out", "the tiler", call).add(tiler, rest);
 }
 
 // (tile,rest) in each mode that the tiler has.
@@ -161,28 +163,46 @@ Layout flat_divide(const Layout& layout, const Tiler& tiler, SourceLoc loc) {
 
 // --- Products -------------------------------------------------------------------------------
 
+namespace {
+
+// A swizzled tiler moves whole copies of the block: so does a swizzle of where these lie.
+Layout product(const char* name, const Layout& block, const Tiler& tiler, Form form,
+               SourceLoc loc) {
+  const auto text = [&] { return detail::call_text(name, block, tiler); };
+  Call call(text, loc);
+  const Layout& by = tiler.layout();
+  const bool swizzled = tiler.kind() == Tiler::Kind::kLayout && by.is_composed() &&
+                        by.inner() == nullptr && by.offset() == IntTuple(0);
+  if (!swizzled || !block.ok() || block.is_composed()) {
+    return tiled(block, tiler, &multiply_by, form, &call);
+  }
+  Layout places;
+  if (!places_of(block, by, &call, &places)) return call.failure();
+  const Layout moved = detail::swizzled_first(places, by.swizzle(), &call);
+  return moved.ok() ? moved.with_outer(tiled(block, by.outer(), &multiply_by, form, &call)) : moved;
+}
+
+}  // namespace
+
 Layout logical_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
-  return tiled("logical_product", block, tiler, &multiply_by, Form::kLogical, loc);
+  return product("logical_product", block, tiler, Form::kLogical, loc);
 }
 Layout zipped_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
-  return tiled("zipped_product", block, tiler, &multiply_by, Form::kZipped, loc);
+  return product("zipped_product", block, tiler, Form::kZipped, loc);
 }
 Layout tiled_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
-  return tiled("tiled_product", block, tiler, &multiply_by, Form::kTiled, loc);
+  return product("tiled_product", block, tiler, Form::kTiled, loc);
 }
 Layout flat_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
-  return tiled("flat_product", block, tiler, &multiply_by, Form::kFlat, loc);
+  return product("flat_product", block, tiler, Form::kFlat, loc);
 }
 
 namespace {
 
 // The product of layouts that are brought to one rank, with the block's and the tiler's modes in
 // turn.
-Layout interleaved(const char* name, const Layout& block, const Layout& tiler, bool block_first,
-                   SourceLoc loc) {
+Layout interleaved(const Layout& block, const Layout& tiler, bool block_first, Call* call) {
   if (const Layout* failure = detail::first_failure({&block, &tiler})) return *failure;
-  const auto text = [&] { return detail::call_text(name, block, tiler); };
-  Call call(text, loc);
   const int modes = std::max(rank(block), rank(tiler));
   const bool tuples = modes > 1 || block.shape().is_tuple() || tiler.shape().is_tuple();
   const auto padded = [&](const Layout& layout) {
@@ -192,12 +212,12 @@ Layout interleaved(const char* name, const Layout& block, const Layout& tiler, b
     Part(layout).for_each([&](Part mode) { builder.add(mode); });
     for (int i = rank(layout); i < modes; ++i) builder.add(detail::mode_of(1, 0));
     builder.close(tuple);
-    return layout.with_outer(builder.build(loc));
+    return layout.with_outer(builder.build(call->loc()));
   };
   LayoutBuilder inside, outside;
-  if (!multiply_by(padded(block), padded(tiler), &call, &inside, &outside)) return call.failure();
-  const Layout first = (block_first ? inside : outside).build(loc);
-  const Layout second = (block_first ? outside : inside).build(loc);
+  if (!multiply_by(padded(block), padded(tiler), call, &inside, &outside)) return call->failure();
+  const Layout first = (block_first ? inside : outside).build(call->loc());
+  const Layout second = (block_first ? outside : inside).build(call->loc());
   LayoutBuilder builder;
   const size_t tuple = builder.open();
   for (int i = 0; i < modes; ++i) {
@@ -207,7 +227,7 @@ Layout interleaved(const char* name, const Layout& block, const Layout& tiler, b
     if (tuples) builder.close(pair);
   }
   builder.close(tuple);
-  return block.with_outer(builder.build(loc));
+  return block.with_outer(builder.build(call->loc()));
 }
 
 IntTuple in_order(int modes) {
@@ -221,10 +241,29 @@ IntTuple in_order(int modes) {
 }  // namespace
 
 Layout blocked_product(const Layout& block, const Layout& tiler, SourceLoc loc) {
-  return interleaved("blocked_product", block, tiler, true, loc);
+  const auto text = [&] { return detail::call_text("blocked_product", block, tiler); };
+  Call call(text, loc);
+  return interleaved(block, tiler, true, &call);
 }
+
 Layout raked_product(const Layout& block, const Layout& tiler, SourceLoc loc) {
-  return interleaved("raked_product", block, tiler, false, loc);
+  const auto text = [&] { return detail::call_text("raked_product", block, tiler); };
+  Call call(text, loc);
+  return interleaved(block, tiler, false, &call);
+}
+
+std::pair<IntTuple, Layout> make_layout_tv(const Layout& threads, const Layout& values,
+                                           SourceLoc loc) {
+  const auto text = [&] { return detail::call_text("make_layout_tv", threads, values); };
+  Call call(text, loc);
+  const Layout tile = interleaved(threads, values, false, &call);
+  const Layout inverse = right_inverse(tile, loc);
+  if (!inverse.ok()) return {inverse.shape(), inverse};
+  const Layout shape = make_layout({size(threads), size(values)});
+  if (inverse.is_composed()) return {product_each(tile.shape()), composition(inverse, shape, loc)};
+  LayoutBuilder builder;
+  Composer(inverse, "the tile's inverse", "what each thread has", &call).add(shape, &builder);
+  return {product_each(tile.shape()), call.result(&builder)};
 }
 
 Layout tile_to_shape(const Layout& block, const IntTuple& shape, SourceLoc loc) {
@@ -260,8 +299,7 @@ Layout tile_to_shape(const Layout& block, const IntTuple& shape, const IntTuple&
     ++i;
   }
   builder.close(tuple);
-  return interleaved("tile_to_shape", block, make_ordered_layout(builder.build(loc), order, loc),
-                     true, loc);
+  return interleaved(block, make_ordered_layout(builder.build(loc), order, loc), true, &call);
 }
 
 // --- Parts ----------------------------------------------------------------------------------
@@ -275,8 +313,8 @@ void add_whole(Part part, LayoutBuilder* out) {
 }
 
 Layout misfit(const IntTuple& coord, Part part, Call* call) {
-  call->fail(absl::StrCat("the coordinate ", coord.to_string(), " does not fit ",
-                          part.layout().shape().to_string()),
+  call->fail(absl::StrCat("the coordinate ", detail::text(coord), " does not fit ",
+                          detail::text(part.shape())),
              "give each mode an index, a tuple of its own profile or _");
   return call->failure();
 }
@@ -349,8 +387,8 @@ IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int
   if (!coord.ok()) return coord;
   const auto error = [&](const std::string& what) {
     return detail::fail(loc,
-                        absl::StrCat("make_layout_image_mask(", blocks.to_string(), ", ",
-                                     coord.to_string(), ", ", mode, "): ", what),
+                        absl::StrCat("make_layout_image_mask(", detail::text(blocks), ", ",
+                                     detail::text(coord), ", ", mode, "): ", what),
                         "a multicast reaches blocks 0 to 15 of a cluster, along one of its modes");
   };
   if (mode < 0 || mode >= rank(coord)) return error(absl::StrCat("there is no mode ", mode));
@@ -367,7 +405,7 @@ IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int
     const IntTuple block = line(i) + offset;
     if (!block.ok() || !block.is_int() || !block.value().is_constant() ||
         block.value().value() < 0 || block.value().value() > 15) {
-      return error(absl::StrCat("block ", block.to_string()));
+      return error(absl::StrCat("block ", detail::text(block)));
     }
     mask |= int64_t{1} << block.value().value();
   }

@@ -114,6 +114,13 @@ class IntTuple {
   detail::TupleRep* rep_ = nullptr;
 };
 
+namespace detail {
+
+IntTuple transform_leaf(const IntTuple& t, const void* function,
+                        IntTuple (*call)(const void*, const IntTuple&));
+
+}  // namespace detail
+
 using Shape = IntTuple;
 using Stride = IntTuple;
 using Coord = IntTuple;
@@ -167,6 +174,15 @@ inline IntTuple prepend_ones(const IntTuple& t, int up_to_rank = -1) {
 IntTuple repeat(const IntTuple& x, int times);
 IntTuple repeat_as_tuple(const IntTuple& x, int times);
 IntTuple repeat_like(const IntTuple& t, const IntTuple& x);
+// What a function makes of each integer and _, in its place.
+//
+//   transform_leaf(shape, [](const IntTuple& extent) { return round_up(extent, 4); })
+template <class Function>
+IntTuple transform_leaf(const IntTuple& t, const Function& function) {
+  return detail::transform_leaf(t, &function, [](const void* f, const IntTuple& leaf) {
+    return IntTuple((*static_cast<const Function*>(f))(leaf));
+  });
+}
 // The elements of both.
 IntTuple tuple_cat(const IntTuple& a, const IntTuple& b);
 // The integers of a flat tuple with the profile of another.
@@ -189,7 +205,8 @@ IntTuple ceil_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLo
 IntTuple shape_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
 // a, made a multiple of b, element by element.
 IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
-// Whether each integer of a is less than that of b, whatever unknown ones will be.
+// Whether each integer of a is less than that of b, whatever unknown ones will be. What a shorter
+// a lacks is no obstacle.
 bool elem_less(const IntTuple& a, const IntTuple& b);
 // Of coordinates: a shorter one has zeros behind it.
 IntTuple operator+(const IntTuple& a, const IntTuple& b);

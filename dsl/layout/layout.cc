@@ -50,7 +50,7 @@ bool Call::fail(const IntTuple& failure) {
 
 bool Call::fail_composed(const Layout& layout) {
   return fail(
-      absl::StrCat(layout.to_string(), " is composed, which cannot be a part of another layout"),
+      absl::StrCat(detail::text(layout), " is composed, which cannot be a part of another layout"),
       "take its outer() layout, and compose the result");
 }
 
@@ -74,18 +74,25 @@ using detail::TupleNode;
 
 // --- Swizzles -------------------------------------------------------------------------------
 
-Swizzle::Swizzle(int bits, int base, int shift, SourceLoc loc) {
-  if (bits < 0 || base < 0 || std::abs(shift) < bits || bits + base + std::abs(shift) > 62) {
-    detail::fail(loc, absl::StrCat("S<", bits, ",", base, ",", shift, "> is no swizzle"),
-                 "bits and base are not negative, |shift| >= bits, and all lies below bit 62");
-    return;
-  }
-  bits_ = bits;
-  base_ = base;
-  shift_ = shift;
+namespace {
+
+constexpr char kNoSwizzle[] = " is no swizzle";
+constexpr char kSwizzles[] =
+    "bits and base are not negative, |shift| >= bits, and all lies below bit 62";
+
+}  // namespace
+
+Swizzle::Swizzle(int bits, int base, int shift, SourceLoc loc)
+    : bits_(bits), base_(base), shift_(shift) {
+  if (!ok()) detail::fail(loc, absl::StrCat(to_string(), kNoSwizzle), kSwizzles);
+}
+
+std::string Swizzle::error() const {
+  return ok() ? std::string() : absl::StrCat(to_string(), kNoSwizzle, "; ", kSwizzles);
 }
 
 int64_t Swizzle::operator()(int64_t index) const {
+  if (!ok()) return index;
   const int64_t source = index & source_mask();
   return index ^ (shift_ < 0 ? source << -shift_ : source >> shift_);
 }
@@ -126,20 +133,13 @@ IntTuple Layout::operator()(const IntTuple& coord, SourceLoc loc) const {
   if (!moved.ok()) return moved;
   if (prefix_->inner != nullptr) return (*prefix_->inner)(moved, loc);
   if (!moved.ok() || !moved.is_int() || moved.node().is_basis()) {
-    return detail::fail(loc, absl::StrCat("a swizzle of ", moved.to_string()),
+    return detail::fail(loc, absl::StrCat("a swizzle of ", detail::text(moved)),
                         "swizzle an integer index");
   }
   return prefix_->swizzle(moved.value());
 }
 
-std::string Layout::to_string() const {
-  if (!ok()) return shape_.to_string();
-  std::string text = absl::StrCat(shape_.to_string(), ":", stride_.to_string());
-  if (prefix_ == nullptr) return text;
-  const std::string inner =
-      prefix_->inner != nullptr ? prefix_->inner->to_string() : prefix_->swizzle.to_string();
-  return absl::StrCat(inner, " o ", prefix_->offset.to_string(), " o ", text);
-}
+std::string Layout::to_string() const { return detail::without_names(detail::text(*this)); }
 
 bool operator==(const Layout& a, const Layout& b) {
   if (!(a.shape_ == b.shape_) || !(a.stride_ == b.stride_)) return false;
@@ -173,16 +173,7 @@ bool Tiler::ok() const {
   return std::all_of(modes_.begin(), modes_.end(), [](const Tiler& mode) { return mode.ok(); });
 }
 
-std::string Tiler::to_string() const {
-  if (kind_ == Kind::kUnderscore) return "_";
-  if (kind_ == Kind::kLayout) return layout_.to_string();
-  std::string text = "<";
-  const char* separator = "";
-  for (const Tiler& mode : modes_) {
-    absl::StrAppend(&text, std::exchange(separator, ","), mode.to_string());
-  }
-  return text + ">";
-}
+std::string Tiler::to_string() const { return detail::without_names(detail::text(*this)); }
 
 // --- Making ---------------------------------------------------------------------------------
 
@@ -197,8 +188,8 @@ Layout make_layout(const IntTuple& shape, const IntTuple& stride, SourceLoc loc)
   }
   if (!is_congruent(shape, stride)) {
     return detail::fail_layout(loc,
-                               absl::StrCat("shape ", shape.to_string(), " and stride ",
-                                            stride.to_string(), " differ in profile"),
+                               absl::StrCat("shape ", detail::text(shape), " and stride ",
+                                            detail::text(stride), " differ in profile"),
                                "give each integer of the shape a stride");
   }
   return Layout(shape, stride);
@@ -256,10 +247,11 @@ Layout make_identity_layout(const IntTuple& shape) { return Layout(shape, make_b
 
 Layout make_composed_layout(const Swizzle& inner, const IntTuple& offset, const Layout& outer,
                             SourceLoc loc) {
+  if (!inner.ok()) return detail::failed_layout(detail::TupleBuilder::failed(inner.error()));
   if (!offset.ok()) return detail::failed_layout(offset);
   if (!outer.ok()) return outer;
   if (outer.is_composed()) {
-    return detail::fail_layout(loc, absl::StrCat("a composition behind ", outer.to_string()),
+    return detail::fail_layout(loc, absl::StrCat("a composition behind ", detail::text(outer)),
                                "compose with a layout that is not composed yet");
   }
   // A swizzle that changes nothing is left out.
@@ -275,7 +267,7 @@ Layout make_composed_layout(const Layout& inner, const IntTuple& offset, const L
   if (const Layout* failure = detail::first_failure({&inner, &outer})) return *failure;
   if (!offset.ok()) return detail::failed_layout(offset);
   if (outer.is_composed()) {
-    return detail::fail_layout(loc, absl::StrCat("a composition behind ", outer.to_string()),
+    return detail::fail_layout(loc, absl::StrCat("a composition behind ", detail::text(outer)),
                                "compose with a layout that is not composed yet");
   }
   Layout result(outer.shape(), outer.stride());
@@ -283,13 +275,6 @@ Layout make_composed_layout(const Layout& inner, const IntTuple& offset, const L
       new detail::LayoutPrefix{Swizzle(), std::make_unique<Layout>(inner), offset, {1}};
   result.prefix_ = prefix;
   return result;
-}
-
-std::pair<IntTuple, Layout> make_layout_tv(const Layout& threads, const Layout& values,
-                                           SourceLoc loc) {
-  const Layout tile = raked_product(threads, values, loc);
-  const Layout shape = make_layout({size(threads), size(values)});
-  return {product_each(tile.shape()), composition(right_inverse(tile, loc), shape, loc)};
 }
 
 namespace {
@@ -332,7 +317,7 @@ Swizzle recast(const Swizzle& swizzle, int64_t up, int64_t down) {
 Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
   if (!layout.ok()) return layout;
   const auto name = [&] {
-    return absl::StrCat("recast(", layout.to_string(), ", ", old_bits, ", ", new_bits, ")");
+    return absl::StrCat("recast(", detail::text(layout), ", ", old_bits, ", ", new_bits, ")");
   };
   if (old_bits < 1 || new_bits < 1) {
     return detail::fail_layout(loc, name() + ": widths are at least one bit",
@@ -369,7 +354,7 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
   SymInt offset;
   if (!old.is_int() || old.node().is_basis() || !divides(up, old.value(), &offset)) {
     return detail::fail_layout(
-        loc, absl::StrCat(name(), ": the offset ", old.to_string(), " is no multiple of ", up),
+        loc, absl::StrCat(name(), ": the offset ", detail::text(old), " is no multiple of ", up),
         "choose a width that divides the offset");
   }
   offset = offset * down;
@@ -412,7 +397,7 @@ IntTuple coshape(const Layout& layout, SourceLoc loc) {
     node.value = node.value + 1;
     if (node.value.is_overflow()) {
       return detail::fail(
-          loc, absl::StrCat("the cosize of ", layout.to_string(), " does not fit 64 bits"),
+          loc, absl::StrCat("the cosize of ", detail::text(layout), " does not fit 64 bits"),
           "use smaller strides");
     }
     node.path_length = 0;

@@ -553,7 +553,7 @@ int signum(const SymInt& a) {
 SymInt abs(const SymInt& a) { return signum(a) < 0 ? -a : a; }
 
 SymInt Swizzle::operator()(const SymInt& index) const {
-  if (bits_ == 0 || index.is_overflow()) return index;
+  if (!ok() || bits_ == 0 || index.is_overflow()) return index;
   if (index.is_constant()) return (*this)(index.value());
   // The lowest bits that it moves bound what stays a divisor; it moves nothing above its source.
   const int64_t unit = int64_t{1} << base_;

@@ -39,39 +39,6 @@ SymInt product(const TupleNode& node) {
   return result;
 }
 
-std::string text(const SymInt& value) {
-  if (value.is_overflow()) return "overflow";
-  if (value.is_constant()) return absl::StrCat(value.value());
-  const int64_t divisor = value.divisor();
-  return divisor == 1 ? "?" : absl::StrCat("?{div=", divisor, "}");
-}
-
-void append_text(const TupleNode& node, std::string* out) {
-  if (node.is_tuple()) {
-    absl::StrAppend(out, "(");
-    const char* separator = "";
-    for (const TupleNode& child : Elements(node)) {
-      absl::StrAppend(out, separator);
-      append_text(child, out);
-      separator = ",";
-    }
-    absl::StrAppend(out, ")");
-  } else if (!node.is_int()) {
-    absl::StrAppend(out, "_");
-  } else {
-    absl::StrAppend(out, text(node.value));
-    for (int i = node.path_length; i > 0; --i) {
-      absl::StrAppend(out, "@", static_cast<int>(node.path[i - 1]));
-    }
-  }
-}
-
-std::string text(const TupleNode& node) {
-  std::string result;
-  append_text(node, &result);
-  return result;
-}
-
 // --- Making ---------------------------------------------------------------------------------
 
 namespace {
@@ -151,9 +118,10 @@ IntTuple TupleBuilder::failed(std::string error) {
   return IntTuple(rep);
 }
 
-IntTuple fail(SourceLoc loc, std::string what, const std::string& fix) {
+IntTuple fail(SourceLoc loc, std::string what, std::string fix) {
+  name_unknowns(&what, &fix);
   std::string error = absl::StrCat(what, "; ", fix);
-  if (Trace* const trace = Trace::current()) trace->report(loc, std::move(what), fix);
+  if (Trace* const trace = Trace::current()) trace->report(loc, std::move(what), std::move(fix));
   return TupleBuilder::failed(std::move(error));
 }
 
