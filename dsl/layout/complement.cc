@@ -96,6 +96,7 @@ bool detail::complement_of(const Modes& modes, const Extents& cotarget, Call* ca
     if (!extent.is_constant(0)) left = ceil_div(left, extent);
   }
   add(std::move(rest), std::move(covered), result);
+  if (result->empty()) result->push_back(mode_of(1, 0));
   return true;
 }
 

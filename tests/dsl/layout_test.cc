@@ -25,6 +25,11 @@ TEST(IntTuple, BracesMakeTuples) {
   EXPECT_EQ((IntTuple{SymInt::unknown(), SymInt::unknown(8)}).to_string(), "(?,?{div=8})");
 }
 
+TEST(IntTuple, AreStaticWithoutUnknownNumbers) {
+  EXPECT_TRUE(is_static(IntTuple{4, {2, _}}));
+  EXPECT_FALSE(is_static(IntTuple{4, {SymInt::unknown(), 2}}));
+}
+
 TEST(SymInt, ProvesWhatHoldsForAllNumbers) {
   const SymInt x = SymInt::unknown(8), y = SymInt::unknown();
   EXPECT_EQ(ceil_div(x, 4) * 4, x);
@@ -186,6 +191,11 @@ TEST(Layout, ASwizzleThatIsNoneIsCarriedByLayouts) {
        {Swizzle(-1, 0, 3), Swizzle(2, -1, 3), Swizzle(3, 50, 10), Swizzle(2, 0, INT32_MIN)}) {
     EXPECT_FALSE(no.ok()) << no.to_string();
   }
+}
+
+TEST(IntTuple, CoordinatesAreAdded) {
+  EXPECT_EQ((IntTuple{42, 2, 7} + IntTuple{0, 5, 2}).to_string(), "(42,7,9)");
+  EXPECT_EQ((E({0, 1}, 4) + E({1}, 3) + E({1}, 20) + E({0, 0}, 7)).to_string(), "((7,4),23)");
 }
 
 TEST(IntTuple, LeavesAreTransformed) {
