@@ -385,8 +385,8 @@ SymInt operator*(const SymInt& a, const SymInt& b) {
   Terms all;
   const Terms other = detail::terms_of(a);
   for (const detail::Term& term : detail::terms_of(b)) {
-    const auto part = detail::scaled(other, term);
-    auto total = part ? detail::sum(all, *part, 1) : std::nullopt;
+    auto part = detail::scaled(other, term);
+    auto total = part && !all.empty() ? detail::sum(all, *part, 1) : std::move(part);
     if (!total) return SymInt::overflow();
     all = *std::move(total);
   }
