@@ -437,6 +437,9 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return out_->instruction("activemask.b32 ", define(op.result())[0]);
     case Opcode::kWarpSync:
       return emit_warp_sync(op);
+    case Opcode::kLdMatrix:
+    case Opcode::kStMatrix:
+      return emit_matrices(id, op);
     case Opcode::kAssert:
       return emit_assert(id, op);
     case Opcode::kTrap:

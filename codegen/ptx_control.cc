@@ -1,4 +1,6 @@
 // Loops and branches.
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "heddle/codegen/ptx_emitter.h"
@@ -179,6 +181,22 @@ bool Emitter::is_unreachable(RegionId region) const {
   return false;
 }
 
+namespace {
+
+// One or two instructions, or none, without effects.
+constexpr Opcode kCheap[] = {
+    Opcode::kConst,   Opcode::kUndef,  Opcode::kAdd,     Opcode::kSub,       Opcode::kMul,
+    Opcode::kFma,     Opcode::kMin,    Opcode::kMax,     Opcode::kAnd,       Opcode::kOr,
+    Opcode::kXor,     Opcode::kShl,    Opcode::kShr,     Opcode::kSelect,    Opcode::kConvert,
+    Opcode::kBitcast, Opcode::kPack,   Opcode::kExtract, Opcode::kSlice,     Opcode::kSplat,
+    Opcode::kSubview, Opcode::kExtent, Opcode::kStride,  Opcode::kThreadIdx, Opcode::kBlockIdx,
+};
+bool is_cheap(Opcode opcode) {
+  return std::find(std::begin(kCheap), std::end(kCheap), opcode) != std::end(kCheap);
+}
+
+}  // namespace
+
 // The branch that the program expects hardly ever to run; kNone where it says nothing.
 ir::RegionId Emitter::cold_branch(const Op& op) const {
   const Op* const condition = kernel_.def(op.operands[0]);
@@ -205,6 +223,73 @@ void Emitter::emit_out_of_line(OpId id, RegionId region, Label start, Label end)
   cold_.append(text);
 }
 
+// Whether a branch is so small that its loads and stores are rather guarded one by one than jumped
+// over: what computes their addresses then is shared with other accesses, and ptxas need not find
+// out. The rest of the branch is computed in any case, so it is cheap and without effects.
+//
+// What the branch leaves behind comes from its loads: these write to the if's registers, which have
+// the other branch's values by then, so nothing in the branch may read or compute these.
+bool Emitter::is_guarded(const Op& op) {
+  constexpr int kMostAccesses = 4;
+  constexpr int kMostOps = 12;
+  if (options_.device_checks || warp_agrees({op.operands[0]})) return false;
+  for (const OpId id : kernel_.ops(op.regions[1])) {
+    if (kernel_.op(id).opcode != Opcode::kYield && plan_.needed(id)) return false;
+  }
+  const auto lives_in_a_result = [&](ValueId value) {
+    for (const ValueId result : op.results) {
+      if (plan_.home(value) == plan_.home(result)) return true;
+    }
+    return false;
+  };
+  if (lives_in_a_result(op.operands[0])) return false;
+  int accesses = 0, ops = 0;
+  for (const OpId id : kernel_.ops(op.regions[0])) {
+    const Op& inner = kernel_.op(id);
+    if (inner.opcode == Opcode::kYield) {
+      for (const ValueId value : inner.operands) {
+        const Op* const def = kernel_.def(value);
+        const bool outside = def == nullptr || def->parent != op.regions[0];
+        if (outside && lives_in_a_result(value)) return false;
+      }
+      continue;
+    }
+    if (!plan_.needed(id)) continue;
+    const bool loads = inner.opcode == Opcode::kLoad, stores = inner.opcode == Opcode::kStore;
+    if (loads || stores) {
+      const Type accessed = type(loads ? inner.result() : inner.operands[1]);
+      if (accessed.scalar == Scalar::kBool || ++accesses > kMostAccesses) return false;
+    } else if (!is_cheap(inner.opcode) || ++ops > kMostOps) {
+      return false;
+    }
+    for (const ValueId result : inner.results) {
+      if (!loads && !is_rename(kernel_, inner) && lives_in_a_result(result)) return false;
+    }
+    for (const ValueId operand : inner.operands) {
+      if (type(operand).is_data() && lives_in_a_result(operand)) return false;
+    }
+  }
+  return accesses > 0;
+}
+
+void Emitter::emit_guarded(OpId id, const Op& op, const Operand& predicate) {
+  move_values(id, op.results, kernel_.op(kernel_.terminator(op.regions[1])).operands);
+  for (const OpId inner_id : kernel_.ops(op.regions[0])) {
+    const Op& inner = kernel_.op(inner_id);
+    if (inner.opcode == Opcode::kYield || !plan_.needed(inner_id)) continue;
+    at(inner_id);
+    if (!is_supported(inner_id, inner)) continue;
+    const bool accesses = inner.opcode == Opcode::kLoad || inner.opcode == Opcode::kStore;
+    if (accesses) guard_.predicate = predicate;
+    emit_op(inner_id, inner);
+    guard_.predicate.reset();
+  }
+  at(id);
+  guard_.predicate = predicate;
+  move_values(id, op.results, kernel_.op(kernel_.terminator(op.regions[0])).operands);
+  guard_.predicate.reset();
+}
+
 void Emitter::emit_if(OpId id, const Op& op) {
   const ValueId condition = op.operands[0];
   for (const ValueId result : op.results) define(result);
@@ -215,9 +300,10 @@ void Emitter::emit_if(OpId id, const Op& op) {
   const bool has_else = !is_empty(op.regions[1], op);
   if (!has_then && !has_else) return;
   const Operand predicate = in_register(elements(condition)[0]);
+  const RegionId cold = cold_branch(op);
+  if (has_then && !valid(cold) && is_guarded(op)) return emit_guarded(id, op, predicate);
   const bool uniform = warp_agrees({condition});
   const Label end = new_label();
-  const RegionId cold = cold_branch(op);
   const bool cold_then = has_then && cold == op.regions[0];
   const bool cold_else = has_else && cold == op.regions[1];
   if (cold_then || cold_else) {

@@ -283,6 +283,8 @@ class Emitter {
   void emit_for(OpId id, const Op& op);
   void emit_while(OpId id, const Op& op);
   void emit_if(OpId id, const Op& op);
+  bool is_guarded(const Op& op);
+  void emit_guarded(OpId id, const Op& op, const Operand& predicate);
   void emit_branch(OpId id, RegionId region);
   void emit_out_of_line(OpId id, RegionId region, Label start, Label end);
   bool is_unreachable(RegionId region) const;
@@ -314,6 +316,7 @@ class Emitter {
   void emit_match(const Op& op);
   void emit_redux(const Op& op);
   void emit_elect(const Op& op);
+  void emit_matrices(OpId id, const Op& op);
   void emit_assert(OpId id, const Op& op);
   void emit_printf(const Op& op);
   void emit_inline_ptx(const Op& op);
@@ -343,6 +346,7 @@ class Emitter {
   std::vector<uint32_t> first_;  // of each value's operands in pool_
   std::vector<Operand> pool_;
   std::vector<uint8_t> defined_;  // values whose operands stand in pool_
+  When guard_;                    // of loads and stores in a branch that is not jumped over
   ScopedCache cache_;             // addresses and unpacked halves
   std::vector<View> views_;
   std::vector<int> view_index_;

@@ -110,7 +110,7 @@ void Emitter::emit_load(OpId id, const Op& op) {
   const RegLayout layout = layout_of(value);
   for_each_access(view, layout, value.bytes(), [&](int first, int count, absl::string_view suffix) {
     const Vector registers = {d + first, count};
-    out_->instruction(mnemonic, suffix, ' ', registers, ", ", at, policy);
+    out_->instruction(guard_, mnemonic, suffix, ' ', registers, ", ", at, policy);
     at.bytes += widest_access(view);
   });
 }
@@ -131,7 +131,7 @@ void Emitter::emit_store(OpId id, const Op& op) {
   const Operand* const source = elements(op.operands[1]);
   for_each_access(view, layout, value.bytes(), [&](int first, int count, absl::string_view suffix) {
     const Vector registers = {source + first, count};
-    out_->instruction(mnemonic, suffix, ' ', at, ", ", registers, policy);
+    out_->instruction(guard_, mnemonic, suffix, ' ', at, ", ", registers, policy);
     at.bytes += widest_access(view);
   });
 }
@@ -202,7 +202,7 @@ void Emitter::store_bools(const std::string& mnemonic, Type view, Address at, Va
 
 // --- Bounds checks on request ---------------------------------------------------------------
 
-// Every coordinate c has 0 <= c and c <= extent - width, in 64 bits.
+// Every coordinate c has 0 <= c and c <= extent - width, in 64 bits; those of the view first.
 void Emitter::emit_bounds(const Op& op) {
   const ValueId view = op.operands[0];
   Operand* const d = define(op.result());
@@ -216,12 +216,10 @@ void Emitter::emit_bounds(const Op& op) {
     inside = both;
   };
   const bool unbounded = is_unbounded(kernel_, view);
-  const int rank = static_cast<int>(op.operands.size()) - 1;
-  for (int dim = 0; dim < rank && !unbounded; ++dim) {
-    const ValueId coordinate = op.operands[static_cast<size_t>(dim + 1)];
-    const Operand c = converted({elements(coordinate)[0], type(coordinate).scalar}, Scalar::kI64);
-    const int64_t width = dim == rank - 1 ? op.attr_or(AttrKey::kWidth, 1) : 1;
-    const Operand end = converted(extent(view, dim), Scalar::kI64);
+  const auto in_64_bits = [&](ValueId value) {
+    return converted({elements(value)[0], type(value).scalar}, Scalar::kI64);
+  };
+  const auto check = [&](const Operand& c, const Operand& end, int64_t width) {
     Operand limit = Operand::b64(end.payload - static_cast<uint64_t>(width));
     if (!end.is_constant) {
       limit = fresh(RegClass::kB64);
@@ -229,6 +227,16 @@ void Emitter::emit_bounds(const Op& op) {
     }
     also("ge", c, Operand::b64(0));
     also("le", c, limit);
+  };
+  const int rank = type(view).rank;
+  const auto run_dim = static_cast<int>(op.attr_or(AttrKey::kDim, rank - 1));
+  for (int dim = 0; dim < rank && !unbounded; ++dim) {
+    check(in_64_bits(op.operands[static_cast<size_t>(dim + 1)]),
+          converted(extent(view, dim), Scalar::kI64),
+          dim == run_dim ? op.attr_or(AttrKey::kWidth, 1) : 1);
+  }
+  for (auto i = static_cast<size_t>(rank) + 1; i + 1 < op.operands.size(); i += 2) {
+    check(in_64_bits(op.operands[i]), in_64_bits(op.operands[i + 1]), 1);
   }
   move(d[0], inside);
 }

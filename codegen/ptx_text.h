@@ -28,6 +28,12 @@ struct Label {
   int number;
 };
 
+// "@%p3 " in front of an instruction that runs where a predicate holds; nothing where there is
+// none.
+struct When {
+  std::optional<Operand> predicate = std::nullopt;
+};
+
 // Several operands as a vector: "{%r1, %r2}"; a single one stands alone.
 struct Vector {
   const Operand* operands;
@@ -97,6 +103,7 @@ class PtxText {
   static size_t most(const Vector& vector) {
     return kMostOfNumber * (static_cast<size_t>(vector.count) + 1);
   }
+  static size_t most(const When& when) { return when.predicate ? 2 + kMostOfNumber : 0; }
   template <class Part>
   static size_t most(const Also<Part>& also) {
     return also.part ? 2 + most(*also.part) : 0;
@@ -116,6 +123,13 @@ class PtxText {
   static char* put(char* to, const Operand& operand) { return put(to, Spelled{operand}); }
   static char* put(char* to, const Spelled& operand);
   static char* put(char* to, const Vector& vector);
+  static char* put(char* to, const When& when) {
+    if (!when.predicate) return to;
+    *to++ = '@';
+    to = put(to, *when.predicate);
+    *to++ = ' ';
+    return to;
+  }
   static char* put(char* to, const Address& address);
   template <class Part>
   static char* put(char* to, const Also<Part>& also) {

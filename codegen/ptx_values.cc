@@ -178,7 +178,9 @@ void Emitter::move_values(OpId at, absl::Span<const ValueId> to, absl::Span<cons
   }
   moves_.clear();
   sequence_copies(copies_, registers_, &moves_);
-  for (const Copy& move_one : moves_) move(move_one.to, move_one.from);
+  for (const Copy& one : moves_) {
+    out_->instruction(guard_, "mov.", info(one.to.reg_class).type, ' ', one.to, ", ", one.from);
+  }
 }
 
 void Emitter::rename(const Op& op) {

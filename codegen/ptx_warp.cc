@@ -51,6 +51,41 @@ void Emitter::emit_elect(const Op& op) {
   out_->instruction("elect.sync _|", define(op.result())[0], ", ", lanes);
 }
 
+// A lane's part of each matrix is one register, however many elements that holds.
+void Emitter::emit_matrices(OpId id, const Op& op) {
+  const bool store = op.opcode == Opcode::kStMatrix;
+  const auto count = static_cast<int>(*op.attr(AttrKey::kCount));
+  const size_t check = store ? 3 : 2;
+  if (op.operands.size() > check && options_.device_checks) {
+    // Lanes that give no row may be anywhere.
+    Operand inside = elements(op.operands[check])[0];
+    if (count < 4) {
+      const Operand gives_none = fresh(RegClass::kPred), either = fresh(RegClass::kPred);
+      out_->instruction("setp.ge.s32 ", gives_none, ", ", entry(Entry::kLane), ", ", 8 * count);
+      out_->instruction("or.pred ", either, ", ", in_register(inside), ", ", gives_none);
+      inside = either;
+    }
+    fail_outside(id, op.operands[0], inside);
+  }
+  const Address at = address(id, op.operands[0]);
+  absl::InlinedVector<Operand, 4> parts;
+  const Operand* const fragment = store ? elements(op.operands[1]) : define(op.result());
+  for (int i = 0; i < count; ++i) {
+    parts.push_back(store ? in_register(fragment[i]) : fragment[i]);
+  }
+  const std::string shape =
+      absl::StrCat(".sync.aligned.m8n8.x", count,
+                   op.attr_or(AttrKey::kTranspose, 0) != 0 ? ".trans" : "", ".shared.b16 ");
+  // A vector, even of one.
+  const absl::string_view open = count == 1 ? "{" : "", close = count == 1 ? "}" : "";
+  const Vector registers = {parts.data(), count};
+  if (store) {
+    out_->instruction("stmatrix", shape, at, ", ", open, registers, close);
+  } else {
+    out_->instruction("ldmatrix", shape, open, registers, close, ", ", at);
+  }
+}
+
 // --- Shuffles -------------------------------------------------------------------------------
 
 // Whether the lane that a shuffle asks for is one that PTX, which looks at its lowest five bits

@@ -7,77 +7,17 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/internal/access.h"
-#include "heddle/ir/analysis/views.h"
+#include "heddle/dsl/internal/view_info.h"
 
 namespace heddle::detail {
 namespace {
 
 using ir::AttrKey;
-using ir::Fact;
 using ir::FactKind;
 using ir::Opcode;
 
 constexpr char kOutsideMessage[] = "memory of a kernel is reached for outside it";
 constexpr char kOutsideFix[] = "copy the buffer to the host and read it there";
-
-// A view as tracing sees it: where its extents and strides come from.
-class ViewInfo {
- public:
-  ViewInfo(Trace& trace, ir::ValueId view)
-      : kernel_(trace.kernel()), view_(view), param_(kernel_.param_index(view)) {
-    const ir::Op* def = kernel_.def(view);
-    if (def != nullptr && def->opcode == Opcode::kMapShared) def = kernel_.def(def->operands[0]);
-    if (def != nullptr && def->attr(AttrKey::kExtents)) {
-      extents_ = kernel_.ints(*def->attr(AttrKey::kExtents));
-      base_align_ = def->attr_or(AttrKey::kAlign, 16);
-    } else if (def != nullptr && def->opcode == Opcode::kPointer) {
-      base_align_ = ir::power_of_two_in(trace.ints().divisor(def->operands[0]));
-    } else if (def != nullptr) {
-      base_align_ = 16;
-    }
-  }
-
-  int rank() const { return kernel_.type(view_).rank; }
-  bool is_param() const { return param_.has_value(); }
-  bool unbounded() const { return is_unbounded(kernel_, view_); }
-
-  // A host constant where the extent is one.
-  int64_t extent(int dim) const {
-    if (param_) return param().extents[dim];
-    return extents_.empty() ? ir::kDynamic : extents_[dim];
-  }
-  int64_t stride(int dim) const {
-    if (param_) {
-      if (unbounded()) return 1;
-      if (param().strides[dim] != ir::kDynamic) return param().strides[dim];
-      // Last modes are usually contiguous: worth a guard. The others seldom are.
-      if (dim == rank() - 1 && fact(FactKind::kUnitStride, dim) == 1) return 1;
-      return ir::kDynamic;
-    }
-    int64_t stride = 1;
-    for (int i = dim + 1; i < rank(); ++i) stride *= extents_[i];
-    return stride;
-  }
-  bool fits_32() const { return !param_ || fact(FactKind::kFits32) == 1; }
-  int64_t base_align() const { return param_ ? fact(FactKind::kAlignment) : base_align_; }
-  int64_t stride_divisor(int dim) const {
-    const int64_t known = stride(dim);
-    if (known == ir::kDynamic) return fact(FactKind::kStrideDivisor, dim);
-    return known == 0 ? 16 : known & -known;
-  }
-  int64_t fact(FactKind kind, int dim = 0) const {
-    return kernel_.fact({kind, static_cast<uint16_t>(*param_), static_cast<uint8_t>(dim)});
-  }
-
- private:
-  const ir::Param& param() const { return kernel_.params()[*param_]; }
-
-  ir::Kernel& kernel_;
-  ir::ValueId view_;
-  std::optional<int> param_;
-  absl::Span<const int64_t> extents_;
-  int64_t base_align_ = 1;
-};
 
 ir::ValueId as_index(Trace& trace, ir::ValueId value, ir::Type type) {
   if (trace.kernel().type(value) == type) return value;
@@ -165,16 +105,48 @@ AccessAttrs copy_attrs(Trace& trace, absl::Span<const Access* const> places) {
   return attrs;
 }
 
+namespace {
+
+// An element of a fragment in a variable.
+Node read_register(const Access& access, NodeType type, SourceLoc loc) {
+  const Node all = read_slot(access.view, access.view.type, loc);
+  return emit_part(type, Opcode::kExtract, all, access.element, loc);
+}
+
+void write_register(const Access& access, const Node& value, SourceLoc loc) {
+  const NodeType type = access.view.type;
+  const Node all = read_slot(access.view, type, loc);
+  std::vector<Node> elements;
+  for (int i = 0; i < type.count; ++i) {
+    elements.push_back(i == access.element
+                           ? value
+                           : emit_part(scalar_type(type.scalar), Opcode::kExtract, all, i, loc));
+  }
+  write_slot(access.view, emit_pack(type, elements.data(), type.count, loc), loc);
+}
+
+ir::ValueId offset_of(Trace& trace, const Access& access, ir::ValueId view) {
+  if (access.rank == 0) return trace.use(access.offset, access.loc);
+  const auto coordinates =
+      trace.use(absl::MakeConstSpan(access.coordinates, access.rank), access.loc);
+  return linear_offset(trace, ViewInfo(trace, view), view, coordinates);
+}
+
+}  // namespace
+
 AccessOperands record_access(Trace& trace, const Access& access, NodeType type, SourceLoc loc) {
   trace.set_place(loc, absl::MakeConstSpan(access.coordinates, access.rank));
   const ir::ValueId view = trace.use(access.view, loc);
   const ViewInfo info(trace, view);
-  const auto coordinates = trace.use(absl::MakeConstSpan(access.coordinates, access.rank), loc);
-  AccessOperands p{view, linear_offset(trace, info, view, coordinates), ir::ValueId::kNone};
-  require_alignment(trace, info, p.offset, type, loc);
+  AccessOperands p{view, offset_of(trace, access, view), ir::ValueId::kNone};
+  if (!access.aligned) require_alignment(trace, info, p.offset, type, loc);
+  if (access.rank == 0) {
+    if (access.has_check) p.check = trace.use(access.check, loc);
+    return p;
+  }
   if (info.unbounded()) return p;
   absl::InlinedVector<ir::ValueId, 6> operands = {view};
-  operands.insert(operands.end(), coordinates.begin(), coordinates.end());
+  for (int i = 0; i < access.rank; ++i) operands.push_back(trace.use(access.coordinates[i], loc));
   const ir::Attr width{AttrKey::kWidth, type.count};
   p.check = trace.builder().create(Opcode::kBounds, operands, ir::Type::none(),
                                    absl::MakeConstSpan(&width, type.count > 1 ? 1 : 0));
@@ -184,6 +156,7 @@ AccessOperands record_access(Trace& trace, const Access& access, NodeType type, 
 Node emit_load(const Access& access, NodeType type, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return made_outside(type, "load", loc);
+  if (access.element >= 0) return read_register(access, type, loc);
   const AccessOperands p = record_access(*trace, access, type, loc);
   absl::InlinedVector<ir::ValueId, 3> operands = {p.view, p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
@@ -213,6 +186,7 @@ Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, Sour
 void emit_store(const Access& access, Node value, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return report(loc, kOutsideMessage, kOutsideFix);
+  if (access.element >= 0) return write_register(access, value, loc);
   const AccessOperands p = record_access(*trace, access, value.type, loc);
   absl::InlinedVector<ir::ValueId, 4> operands = {p.view, trace->use(value, loc), p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
@@ -224,9 +198,7 @@ void emit_prefetch(const Access& access, PrefetchTo level) {
   if (trace == nullptr) return report(access.loc, kOutsideMessage, kOutsideFix);
   trace->set_place(access.loc, absl::MakeConstSpan(access.coordinates, access.rank));
   const ir::ValueId view = trace->use(access.view, access.loc);
-  const auto coordinates =
-      trace->use(absl::MakeConstSpan(access.coordinates, access.rank), access.loc);
-  const ir::ValueId offset = linear_offset(*trace, ViewInfo(*trace, view), view, coordinates);
+  const ir::ValueId offset = offset_of(*trace, access, view);
   trace->builder().create(Opcode::kPrefetch, {view, offset}, ir::Type::none(),
                           {{AttrKey::kLevel, static_cast<int64_t>(level)}});
 }
@@ -247,9 +219,7 @@ Node emit_address(const Access& access) {
   if (trace == nullptr) return made_outside(type, "address", access.loc);
   trace->set_place(access.loc, absl::MakeConstSpan(access.coordinates, access.rank));
   const ir::ValueId view = trace->use(access.view, access.loc);
-  const auto coordinates =
-      trace->use(absl::MakeConstSpan(access.coordinates, access.rank), access.loc);
-  const ir::ValueId offset = linear_offset(*trace, ViewInfo(*trace, view), view, coordinates);
+  const ir::ValueId offset = offset_of(*trace, access, view);
   const ir::ValueId address = trace->builder().create(Opcode::kAddress, {view, offset});
   return trace->node(
       trace->builder().create(Opcode::kBitcast, {address}, ir::Type::of(ir::Scalar::kU64)));

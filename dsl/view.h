@@ -9,6 +9,7 @@
 // arithmetic is 32-bit where the launch finds that all offsets fit, 64-bit otherwise.
 #pragma once
 
+#include "heddle/dsl/index.h"
 #include "heddle/dsl/vec.h"
 
 namespace heddle {
@@ -33,29 +34,6 @@ namespace detail {
 
 inline constexpr int kMaxRank = 5;
 
-// A coordinate: any integer of host or kernel. Unsigned 32-bit ones become 64-bit, which holds
-// them.
-struct Index {
-  Node node;
-  SourceLoc loc;
-
-  template <class X>
-  requires(StandsFor<X, int32_t> || ReadsAs<X, int64_t>)
-      Index(const X& x, SourceLoc where = SourceLoc::current())
-      : node(read_as<std::conditional_t<ReadsAs<X, int64_t>, int64_t, int32_t>>(x, where)),
-        loc(where) {}
-  template <class X>
-  requires ReadsAs<X, uint32_t> Index(const X& x, SourceLoc where = SourceLoc::current())
-      : node(emit_as(scalar_type<int64_t>(), op::kConvert, x.read_node(where), where)),
-        loc(where) {}
-  template <class H>
-  requires(std::is_integral_v<H> && !std::is_same_v<H, bool>)
-      Index(H host, SourceLoc where = SourceLoc::current())
-      : node(fits<int32_t>(host) ? host_node(static_cast<int32_t>(host))
-                                 : host_constant<int64_t>(host, where)),
-        loc(where) {}
-};
-
 // How the elements of a view are accessed.
 struct AccessMode {
   int8_t cache = -1;     // a Cache; -1: as usual
@@ -64,13 +42,19 @@ struct AccessMode {
   bool is_volatile = false;
 };
 
-// A place in a view, ready to be read or written.
+// A place in a view, ready to be read or written: a coordinate; or, of a tensor with a layout of
+// its own, the offset that was found for one, and its check.
 struct Access {
   Node view;
-  Node coordinates[kMaxRank];
-  int rank = 0;
+  Node coordinates[kMaxRank] = {};
+  int rank = 0;  // of the coordinate; 0 where there is an offset
   AccessMode mode = {};
   SourceLoc loc;
+  Node offset = {};
+  Node check = {};  // if has_check
+  bool has_check = false;
+  bool aligned = false;  // known to be, for as many elements as are accessed
+  int element = -1;      // in registers: which; `view` is their variable
 };
 
 [[gnu::cold]] Node emit_load(const Access& access, NodeType type, SourceLoc loc);
@@ -280,6 +264,7 @@ class View {
   }
 
   const Node& view_node() const { return node_; }
+  AccessMode mode() const { return mode_; }
 
  private:
   template <class... Indices>
@@ -308,8 +293,9 @@ class View {
 
 }  // namespace detail
 
-// A kernel's tensor parameter: global memory, extents and strides of the argument.
-template <class T, int Rank>
+// A kernel's tensor parameter: global memory, extents and strides of the argument. Without a rank,
+// Tensor<T> is a tensor with a layout: tensor/tensor.h.
+template <class T, int Rank = -1>
 class Tensor : public detail::View<T, Rank> {
  public:
   using detail::View<T, Rank>::View;

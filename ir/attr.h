@@ -17,7 +17,7 @@ namespace heddle::ir {
 enum class AttrKey : uint8_t {
   kBits,      // const: the element's bits, zero-extended
   kAxis,      // thread_idx…: which coordinate
-  kDim,       // extent, stride: which mode of the view
+  kDim,       // extent, stride, bounds: which mode of the view
   kIndex,     // extract, slice: first element
   kExtents,   // shared, local, table: elements in each mode
   kAlign,     // shared: bytes that divide the array's address, 16 to 1024
@@ -39,17 +39,19 @@ enum class AttrKey : uint8_t {
   kRule,      // inline_ptx: the number of its PtxRule (kernel.h)
   kThreads,   // barrier.sync, barrier.arrive: threads that the barrier waits for
   kData,      // table: the elements' bytes in memory, two hexadecimal digits each
-  kCount,     // set_max_registers: registers of a thread
+  kCount,     // set_max_registers: registers of a thread; ldmatrix, stmatrix: matrices
   kFtz,       // add…: 1 where subnormal operands and results count as zeros
   kUnroll,    // for: trips side by side
   kLikely,    // expect: 1 or 0
   kMin,       // assume_range: the bounds, both included
   kMax,
-  kDivisor,   // assume_range: what divides the value
-  kIncrease,  // set_max_registers: 1 to ask for more
-  kName,      // a hint for people: the variable or array as the user calls it
+  kDivisor,    // assume_range: what divides the value
+  kIncrease,   // set_max_registers: 1 to ask for more
+  kTranspose,  // ldmatrix, stmatrix: 1 where rows become columns
+  kTensor,     // bounds: how the tensor is laid out, and at which coordinate
+  kName,       // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 33;
+inline constexpr int kAttrKeyCount = 35;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -103,6 +105,8 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"max", AttrKind::kInt, {}},
     {"divisor", AttrKind::kInt, {}},
     {"increase", AttrKind::kInt, {}},
+    {"transpose", AttrKind::kInt, {}},
+    {"tensor", AttrKind::kString, {}},
     {"name", AttrKind::kString, {}},
 }};
 

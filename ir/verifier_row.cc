@@ -103,6 +103,7 @@ struct Range {
   int64_t max;
   int64_t multiple = 1;
   bool power_of_two = false;
+  std::optional<Opcode> of = std::nullopt;  // the op, where ops differ
 };
 constexpr Range kRanges[] = {
     {AttrKey::kAxis, 0, 2},
@@ -115,7 +116,10 @@ constexpr Range kRanges[] = {
     {AttrKey::kStride, 0, 0x3FFF0, 16},
     {AttrKey::kSwizzle, 0, 128, 32},
     {AttrKey::kVolatile, 0, 1},
-    {AttrKey::kCount, 24, 256, 8},
+    {AttrKey::kCount, 24, 256, 8, false, Opcode::kSetMaxRegisters},
+    {AttrKey::kCount, 1, 4, 1, true, Opcode::kLdMatrix},
+    {AttrKey::kCount, 1, 4, 1, true, Opcode::kStMatrix},
+    {AttrKey::kTranspose, 0, 1},
     {AttrKey::kIncrease, 0, 1},
     {AttrKey::kFtz, 1, 1},
     {AttrKey::kUnroll, 1, 1024},
@@ -318,6 +322,8 @@ class RowCheck {
       case Role::kCheck:
         return Type::check();
       case Role::kFragment:
+        // What wgmma.wait settles; what ldmatrix loads is its own rule's to say.
+        if (position.arity != Arity::kMany) break;
         return with_kind(operand_type(i), TypeKind::kFragment);
       case Role::kPending:
         return with_kind(operand_type(i), TypeKind::kPending);
@@ -416,7 +422,7 @@ class RowCheck {
                          " cannot flush subnormals: only f32 has a choice"));
     }
     for (const Range& range : kRanges) {
-      if (range.key != attr.key) continue;
+      if (range.key != attr.key || range.of.value_or(op_.opcode) != op_.opcode) continue;
       const int64_t value = attr.value;
       if (value >= range.min && value <= range.max && value % range.multiple == 0 &&
           (!range.power_of_two || (value & (value - 1)) == 0)) {

@@ -120,6 +120,11 @@ class RuleCheck {
         return require_global("bulk prefetch");
       case Opcode::kFence:
         return check_fence();
+      case Opcode::kLdMatrix:
+        return check_matrices(result_type());
+      case Opcode::kStMatrix:
+        check_writable("store of matrices");
+        return check_matrices(operand_type(1));
       case Opcode::kRedux:
         return check_redux();
       case Opcode::kPrintf:
@@ -387,9 +392,24 @@ class RuleCheck {
   void check_bounds() {
     const int rank = operand_type(0).rank;
     const auto given = static_cast<int64_t>(op_.operands.size()) - 1;
-    if (given == rank) return;
-    error(absl::StrCat("'bounds' is given ", counted(given, "coordinate"), ", but ",
-                       v_.name(op_.operands[0]), " has ", counted(rank, "mode")));
+    int64_t named = 0;
+    if (const auto tensor = op_.attr(AttrKey::kTensor)) {
+      const absl::string_view text = kernel_.text(StringId{static_cast<uint32_t>(*tensor)});
+      named = std::count(text.begin(), text.end(), '%');
+    }
+    if (given != rank + 2 * named) {
+      error(absl::StrCat("'bounds' is given ", counted(given, "coordinate"), ", but ",
+                         v_.name(op_.operands[0]), " has ", counted(rank, "mode"),
+                         named == 0
+                             ? ""
+                             : absl::StrCat(", and its tensor names ", counted(named, "number"),
+                                            " with an extent each")));
+    }
+    const int64_t dim = op_.attr_or(AttrKey::kDim, 0);
+    if (dim < 0 || dim >= rank) {
+      error(absl::StrCat("mode ", dim, " of ", v_.name(op_.operands[0]), ", which has ",
+                         counted(rank, "mode")));
+    }
   }
 
   // What a load or a store moves at once.
@@ -785,6 +805,41 @@ class RuleCheck {
     error(absl::StrCat("inline PTX takes scalars, and ", v_.name(value), " is ",
                        to_string(kernel_.type(value))),
           "pass elements one by one");
+  }
+
+  // --- Matrices of a warp ---
+
+  void check_matrices(Type fragment) {
+    constexpr int kBytesOfLane = 4;  // of each matrix
+    const Type view = operand_type(0);
+    const int size = bytes_of(view.scalar);
+    if (view.space != Space::kShared) {
+      error(absl::StrCat(v_.quoted(id_), " reaches the block's own shared memory alone, and ",
+                         v_.name(op_.operands[0]), " is in ", name_of(view.space), " memory"),
+            "copy the tile to a shared array first, or access its elements one by one");
+    }
+    if (view.scalar == Scalar::kBool || size > kBytesOfLane) {
+      return error(
+          absl::StrCat(v_.quoted(id_), " moves elements of 1, 2 or 4 bytes that are no bools, not ",
+                       info(view.scalar).name),
+          "access the elements one by one");
+    }
+    if (size != 2 && op_.attr_or(AttrKey::kTranspose, 0) != 0) {
+      error(absl::StrCat(v_.quoted(id_), " transposes elements of 2 bytes, and ",
+                         info(view.scalar).name, " has ", size),
+            "leave 'transpose' out, and exchange elements by shuffles");
+    }
+    const int64_t count = *op_.attr(AttrKey::kCount);
+    const Type wanted = Type::fragment(view.scalar, static_cast<int>(count) * kBytesOfLane / size);
+    if (fragment != wanted) {
+      error(absl::StrCat(v_.quoted(id_), " with count = ", count, " has ", to_string(wanted),
+                         " in each lane, not ", to_string(fragment)),
+            "a lane has 4 bytes of each matrix: make the fragment and the count agree");
+    }
+    if (kernel_.has_dynamic_block() || kernel_.block.count() % 32 == 0) return;
+    error(absl::StrCat(v_.quoted(id_), " is one operation of 32 threads, but the block has ",
+                       kernel_.block.count()),
+          "use a block of a multiple of 32 threads");
   }
 
   // --- Tensor cores ---

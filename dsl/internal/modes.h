@@ -165,10 +165,8 @@ class IndexSum {
 // what they fix.
 class Slicer {
  public:
-  // These are false where the profiles differ. A row's last modes may lack a coordinate, and stay
-  // whole.
+  // False where the profiles differ.
   bool add(const TupleNode& coord, Part part);
-  bool add_row(const TupleNode& coord, Part part);
   LayoutBuilder& whole() { return whole_; }
   // Of a layout at a coordinate: a composed one takes the index as its offset.
   std::pair<Layout, IntTuple> result(const IntTuple& coord, const Layout& layout, SourceLoc loc);
@@ -210,6 +208,15 @@ using Extents = absl::InlinedVector<SymInt, 4>;
 // The indices below the cotarget's size that filtered modes leave out, in order; false after a
 // mistake.
 bool complement_of(const Modes& modes, const Extents& cotarget, Call* call, Modes* result);
+
+// A divided layout, and the coordinate that picks a tile or a thread's part of it.
+struct Cut {
+  Layout tiles;
+  IntTuple coord;
+};
+Cut cut_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc);
+Cut cut_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
+                  SourceLoc loc);
 
 // Whether, whatever the symbols will be, b divides a or is no less.
 bool divides_or_exceeds(const SymInt& b, const SymInt& a);

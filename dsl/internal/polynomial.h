@@ -11,23 +11,47 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "heddle/dsl/layout/sym_int.h"
+#include "heddle/dsl/layout/swizzle.h"
 
 namespace heddle::detail {
 
 // A kSwizzle's b is its bits + 64 * (base + 64 * shift), with 32 added to the shift.
-enum class SymbolKind : uint8_t { kUnknown, kCeilDiv, kFloorDiv, kMod, kMin, kSwizzle };
+enum class SymbolKind : uint8_t {
+  kUnknown,
+  kTraced,
+  kCeilDiv,
+  kFloorDiv,
+  kMod,
+  kMin,
+  kSwizzle,
+  kXor
+};
 
-// A positive number that is known later.
+// A number that is known later.
 struct Symbol {
+  // Of a traced number: ask when a division needs to know, for the answer may become a guard of the
+  // kernel.
+  static constexpr int64_t kAsk = -1;
+
   SymbolKind kind = SymbolKind::kUnknown;
-  int64_t divisor = 1;
+  mutable int64_t known_divisor = 1;
   int64_t least = 1;
   int64_t most = INT64_MAX;
-  uint64_t serial = 0;  // kUnknown: which one
+  uint64_t serial = 0;  // kUnknown, kTraced: which one
+  Node node;            // kTraced: the kernel's value
   SymInt a, b;          // the others: of what
   mutable std::atomic<int> uses{0};
+
+  int64_t divisor() const;
+  int64_t divisor_if_known() const { return known_divisor == kAsk ? 1 : known_divisor; }
 };
+
+// The swizzle of a kSwizzle symbol.
+Swizzle swizzle_of(const Symbol& symbol);
+// A symbol as a number.
+SymInt symbol_number(const Symbol* symbol);
+// What is known to divide a traced number's value.
+int64_t traced_divisor(const Node& node);
 
 // A counted reference.
 class SymbolRef {

@@ -27,6 +27,8 @@ class Trace {
 
   ir::Kernel& kernel() { return builder_.kernel(); }
   ir::Builder& builder() { return builder_; }
+  // Which trace it is: its nodes carry the number.
+  uint64_t serial() const { return serial_; }
 
   // The IR value behind a node, at the current place: makes a constant of a host number. A value
   // that is out of reach there is reported and replaced by an undefined one.

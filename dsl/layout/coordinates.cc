@@ -240,22 +240,12 @@ bool detail::Slicer::add(const TupleNode& coord, Part part) {
     whole_.add(part);
     return true;
   }
-  return part.is_tuple() && static_cast<int>(coord.rank) == part.rank() && add_row(coord, part);
-}
-
-bool detail::Slicer::add_row(const TupleNode& coord, Part part) {
-  if (!coord.is_tuple()) return add(coord, part);
-  if (static_cast<int>(coord.rank) > part.rank()) return false;
+  if (!part.is_tuple() || static_cast<int>(coord.rank) != part.rank()) return false;
   bool fits = true;
   auto at = Elements(coord).begin();
-  const auto end = Elements(coord).end();
   part.for_each([&](Part mode) {
-    if (at != end) {
-      fits = fits && add(*at, mode);
-      ++at;
-    } else {
-      whole_.add(mode);
-    }
+    fits = fits && add(*at, mode);
+    ++at;
   });
   return fits;
 }

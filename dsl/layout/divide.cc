@@ -304,51 +304,33 @@ Layout tile_to_shape(const Layout& block, const IntTuple& shape, const IntTuple&
 
 // --- Parts ----------------------------------------------------------------------------------
 
+namespace detail {
 namespace {
 
-// Adds all modes of a part, in a row.
-void add_whole(Part part, LayoutBuilder* out) {
-  if (part.rank() == 1) return out->add(part);
-  part.for_each([&](Part mode) { out->add(mode); });
-}
-
-Layout misfit(const IntTuple& coord, Part part, Call* call) {
-  call->fail(absl::StrCat("the coordinate ", detail::text(coord), " does not fit ",
-                          detail::text(part.shape())),
-             "give each mode an index, a tuple of its own profile or _");
-  return call->failure();
-}
-
-}  // namespace
-
-Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
-  if (!coord.ok()) return detail::failed_layout(coord);
-  const auto text = [&] { return detail::call_text("local_tile", layout, tiler, coord); };
-  Call call(text, loc);
-  const Layout tiles = tiled(layout, tiler, &divide_by, Form::kZipped, &call);
-  if (!tiles.ok()) return tiles;
-  if (tiler.kind() == Tiler::Kind::kUnderscore) {
-    call.fail("_ is no tile", "give a tile, with _ for modes that stay whole");
-    return call.failure();
+// A divided layout at a coordinate of its tiles or their rests, which may be shorter: all of the
+// other part stays whole, and so does what the coordinate does not name.
+Cut cut_at(const Layout& tiles, int part, const IntTuple& coord, Call* call) {
+  if (!tiles.ok()) return {tiles, tiles.shape()};
+  if (!coord.ok()) return {failed_layout(coord), coord};
+  const TupleNode& cut = element(tiles.shape().node(), part);
+  if (coord.is_tuple() && rank(coord) > rank_of(cut)) {
+    call->fail(
+        absl::StrCat("the coordinate ", detail::text(coord), " does not fit ", detail::text(cut)),
+        "give each mode an index, a tuple of its own profile or _");
+    return {call->failure(), call->failure().shape()};
   }
-  const Part rest = Part(tiles).mode(1);
-  detail::Slicer slicer;
-  const size_t tuple = slicer.whole().open();
-  add_whole(Part(tiles).mode(0), &slicer.whole());
-  if (!slicer.add_row(coord.node(), rest)) return misfit(coord, rest, &call);
-  slicer.whole().close(tuple);
-  return slicer.result(coord, tiles, loc).first;
+  const IntTuple at = coord.is_tuple() ? append(coord, IntTuple(_), rank_of(cut)) : coord;
+  const IntTuple whole = repeat(_, rank_of(element(tiles.shape().node(), 1 - part)));
+  return {tiles, part == 0 ? IntTuple{at, whole} : IntTuple{whole, at}};
 }
-
-namespace {
 
 // A thread's coordinate among threads: in each mode, column-major, what its strides say.
 IntTuple place_of(const SymInt& thread, const Layout& threads, SourceLoc loc) {
-  detail::TupleBuilder builder;
+  TupleBuilder builder;
   const size_t tuple = builder.open();
   Part(threads).for_each([&](Part part) {
     SymInt place = 0, count = 1;
-    for (const detail::Mode& mode : detail::modes_of(part)) {
+    for (const Mode& mode : modes_of(part)) {
       if (mode.shape.is_constant(1) || mode.stride.value.is_constant(0)) continue;
       place = place + mod(floor_div(thread, mode.stride.value), mode.shape) * count;
       count = count * mode.shape;
@@ -361,24 +343,39 @@ IntTuple place_of(const SymInt& thread, const Layout& threads, SourceLoc loc) {
 
 }  // namespace
 
-Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
-                       SourceLoc loc) {
-  if (const Layout* failure = detail::first_failure({&layout, &threads})) return *failure;
-  const auto text = [&] { return detail::call_text("local_partition", layout, threads, index); };
-  Call call(text, loc);
+Cut cut_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
+  const auto written = [&] { return call_text("local_tile", layout, tiler, coord); };
+  Call call(written, loc);
+  if (layout.ok() && tiler.kind() == Tiler::Kind::kUnderscore) {
+    call.fail("_ is no tile", "give a tile, with _ for modes that stay whole");
+    return {call.failure(), call.failure().shape()};
+  }
+  return cut_at(tiled(layout, tiler, &divide_by, Form::kZipped, &call), 1, coord, &call);
+}
+
+Cut cut_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
+                  SourceLoc loc) {
+  if (const Layout* failure = first_failure({&layout, &threads})) {
+    return {*failure, failure->shape()};
+  }
+  const auto written = [&] { return call_text("local_partition", layout, threads, index); };
+  Call call(written, loc);
   const Layout tiles =
       tiled(layout, product_each(threads.shape()), &divide_by, Form::kZipped, &call);
-  if (!tiles.ok()) return tiles;
-  const IntTuple coord = index.is_int() ? place_of(index.value(), threads, loc) : index;
-  if (!coord.ok()) return detail::failed_layout(coord);
-  detail::Slicer slicer;
-  const size_t tuple = slicer.whole().open();
-  if (!slicer.add_row(coord.node(), Part(tiles).mode(0))) {
-    return misfit(coord, Part(tiles).mode(0), &call);
-  }
-  add_whole(Part(tiles).mode(1), &slicer.whole());
-  slicer.whole().close(tuple);
-  return slicer.result(coord, tiles, loc).first;
+  return cut_at(tiles, 0, index.is_int() ? place_of(index.value(), threads, loc) : index, &call);
+}
+
+}  // namespace detail
+
+Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
+  const detail::Cut cut = detail::cut_tile(layout, tiler, coord, loc);
+  return slice(cut.coord, cut.tiles, loc);
+}
+
+Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
+                       SourceLoc loc) {
+  const detail::Cut cut = detail::cut_partition(layout, threads, index, loc);
+  return slice(cut.coord, cut.tiles, loc);
 }
 
 IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode,

@@ -67,7 +67,10 @@ class IntTuple {
   IntTuple() : IntTuple(std::initializer_list<IntTuple>{}) {}  // ()
   IntTuple(int value) { node_.value = value; }                 // NOLINT: an integer is one
   IntTuple(int64_t value) { node_.value = value; }             // NOLINT
-  IntTuple(SymInt value) { node_.value = static_cast<SymInt&&>(value); }       // NOLINT
+  IntTuple(SymInt value) { node_.value = static_cast<SymInt&&>(value); }  // NOLINT
+  template <detail::TracedInteger X>
+  IntTuple(const X& x, SourceLoc loc = SourceLoc::current())  // NOLINT
+      : IntTuple(SymInt(x, loc)) {}
   IntTuple(Underscore) { node_.kind = detail::TupleNode::Kind::kUnderscore; }  // NOLINT
   IntTuple(std::initializer_list<IntTuple> elements);
   IntTuple(const IntTuple& other) : node_(other.node_), rep_(other.rep_) {
@@ -101,6 +104,8 @@ class IntTuple {
   // In CuTe's notation, without spaces: "(4,(?{div=8},_))".
   std::string to_string() const;
   friend bool operator==(const IntTuple& a, const IntTuple& b);
+  // Of coordinates: a shorter one has zeros behind it.
+  friend IntTuple operator+(const IntTuple& a, const IntTuple& b);
 
   const detail::TupleNode& node() const { return rep_ == nullptr ? node_ : *rep_->nodes(); }
 
@@ -200,7 +205,7 @@ IntTuple dice(const IntTuple& coord, const IntTuple& t, SourceLoc loc = SourceLo
 IntTuple product_each(const IntTuple& t);
 IntTuple product_like(const IntTuple& t, const IntTuple& guide,
                       SourceLoc loc = SourceLoc::current());
-// Element by element; an integer is divided into, or divides, all of a tuple's in turn.
+// Element by element; an integer divides, or is divided into, all of a tuple's in turn.
 IntTuple ceil_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
 IntTuple shape_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
 // a, made a multiple of b, element by element.
@@ -208,8 +213,6 @@ IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLo
 // Whether each integer of a is less than that of b, whatever unknown ones will be. What a shorter
 // a lacks is no obstacle.
 bool elem_less(const IntTuple& a, const IntTuple& b);
-// Of coordinates: a shorter one has zeros behind it.
-IntTuple operator+(const IntTuple& a, const IntTuple& b);
 // Each integer times a factor.
 IntTuple elem_scale(const IntTuple& t, const SymInt& by);
 

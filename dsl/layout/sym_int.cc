@@ -82,11 +82,11 @@ bool set_coefficient(Wide numerator, Wide denominator, Term* term) {
 }
 
 // What divides every value of the term; 0: it is no integer for all of them.
-int64_t divisor_of(const Term& term) {
+int64_t divisor_of(const Term& term, bool ask = true) {
   Wide multiple = term.numerator < 0 ? -Wide{term.numerator} : Wide{term.numerator};
   Wide denominator = term.denominator;
   for (const SymbolRef& symbol : term.symbols) {
-    multiple *= symbol->divisor;
+    multiple *= ask ? symbol->divisor() : symbol->divisor_if_known();
     const Wide common = wide_gcd(multiple, denominator);
     multiple /= common;
     denominator /= common;
@@ -94,6 +94,9 @@ int64_t divisor_of(const Term& term) {
   }
   return denominator == 1 ? static_cast<int64_t>(multiple) : 0;
 }
+
+// Whether the term is an integer for all of its symbols' values. Asks for no divisor in vain.
+bool is_integer(const Term& term) { return term.denominator == 1 || divisor_of(term) != 0; }
 
 // --- Sums -----------------------------------------------------------------------------------
 
@@ -227,23 +230,16 @@ int64_t bound(const SymInt& a, bool most) {
 
 // --- Symbols --------------------------------------------------------------------------------
 
-SymInt number_of(const Symbol* symbol) {
-  Terms terms;
-  terms.push_back({});
-  terms[0].symbols.push_back(SymbolRef(symbol));
-  return number_of(std::move(terms));
-}
-
 SymInt operation(SymbolKind kind, const SymInt& a, const SymInt& b, int64_t divisor, int64_t least,
                  int64_t most) {
   auto* const symbol = new Symbol;
   symbol->kind = kind;
   symbol->a = a;
   symbol->b = b;
-  symbol->divisor = divisor;
+  symbol->known_divisor = divisor;
   symbol->least = least;
   symbol->most = most;
-  return number_of(symbol);
+  return symbol_number(symbol);
 }
 
 // The only symbol, where the number is nothing else.
@@ -281,9 +277,28 @@ void split(const SymInt& a, int64_t divisor, SymInt* whole, SymInt* rest) {
 
 }  // namespace
 
+SymInt symbol_number(const Symbol* symbol) {
+  Terms terms;
+  terms.push_back({});
+  terms[0].symbols.push_back(SymbolRef(symbol));
+  return number_of(std::move(terms));
+}
+
+Swizzle swizzle_of(const Symbol& symbol) {
+  const int64_t code = symbol.b.value();
+  return Swizzle(static_cast<int>(code % 64), static_cast<int>(code / 64 % 64),
+                 static_cast<int>(code / 4096) - 32);
+}
+
+int64_t Symbol::divisor() const {
+  if (known_divisor == kAsk) known_divisor = traced_divisor(node);
+  return known_divisor;
+}
+
 int compare(const Symbol& a, const Symbol& b) {
   if (&a == &b) return 0;
   if (a.kind != b.kind) return a.kind < b.kind ? -1 : 1;
+  if (a.node.bits != b.node.bits) return a.node.bits < b.node.bits ? -1 : 1;  // of which kernel
   if (a.serial != b.serial) return a.serial < b.serial ? -1 : 1;
   if (const int order = compare(a.a, b.a); order != 0) return order;
   return compare(a.b, b.b);
@@ -326,8 +341,8 @@ SymInt SymInt::unknown(int64_t divisor) {
   static std::atomic<uint64_t> made{0};
   auto* const symbol = new detail::Symbol;
   symbol->serial = ++made;
-  symbol->divisor = symbol->least = divisor;
-  return detail::number_of(symbol);
+  symbol->known_divisor = symbol->least = divisor;
+  return detail::symbol_number(symbol);
 }
 
 SymInt SymInt::overflow() {
@@ -338,13 +353,30 @@ SymInt SymInt::overflow() {
 
 bool SymInt::is_overflow() const { return !is_constant() && polynomial_->overflow; }
 
-int64_t SymInt::divisor() const {
-  if (is_constant()) return value_ == INT64_MIN ? int64_t{1} << 62 : std::abs(value_);
+namespace {
+
+int64_t divisor_of(const SymInt& number, bool ask) {
+  if (number.is_constant()) {
+    const int64_t value = number.value();
+    return value == INT64_MIN ? int64_t{1} << 62 : std::abs(value);
+  }
   int64_t common = 0;
-  for (const detail::Term& term : polynomial_->terms) {
-    common = std::gcd(common, detail::divisor_of(term));
+  for (const detail::Term& term : number.polynomial().terms) {
+    common = std::gcd(common, detail::divisor_of(term, ask));
   }
   return common;
+}
+
+}  // namespace
+
+int64_t SymInt::divisor() const { return divisor_of(*this, true); }
+int64_t SymInt::divisor_if_known() const { return divisor_of(*this, false); }
+
+int64_t SymInt::constant_part() const {
+  if (is_constant()) return value_;
+  if (polynomial_->terms.empty()) return 0;
+  const detail::Term& last = polynomial_->terms.back();
+  return last.symbols.empty() && last.denominator == 1 ? last.numerator : 0;
 }
 
 int64_t SymInt::least() const { return is_constant() ? value_ : detail::bound(*this, false); }
@@ -418,7 +450,7 @@ bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
     const int sign = by[0].numerator < 0 ? -1 : 1;
     if (!detail::set_coefficient(Wide{left[0].numerator} * by[0].denominator * sign,
                                  Wide{left[0].denominator} * by[0].numerator * sign, &term) ||
-        detail::divisor_of(term) == 0) {
+        !detail::is_integer(term)) {
       return false;
     }
     const auto product = detail::scaled(by, term);
@@ -552,9 +584,43 @@ int signum(const SymInt& a) {
 
 SymInt abs(const SymInt& a) { return signum(a) < 0 ? -a : a; }
 
+namespace {
+
+// The bits that some value of a number that is not negative may have, where no sum of its terms
+// carries; all bits where one may.
+uint64_t possible_bits(const SymInt& number) {
+  constexpr uint64_t kAll = ~uint64_t{0};
+  uint64_t bits = 0;
+  for (const detail::Term& term : detail::terms_of(number)) {
+    const SymInt value = detail::number_of(Terms{term});
+    if (value.least() < 0 || value.most() == detail::kMost) return kAll;
+    const auto divisor = static_cast<uint64_t>(value.divisor());
+    const auto most = static_cast<uint64_t>(value.most());
+    const uint64_t below = most == 0 ? 0 : kAll >> __builtin_clzll(most);
+    const uint64_t own = divisor == 0 ? 0 : below & ~((divisor & -divisor) - 1);
+    if ((bits & own) != 0) return kAll;
+    bits |= own;
+  }
+  return bits;
+}
+
+}  // namespace
+
 SymInt Swizzle::operator()(const SymInt& index) const {
   if (!ok() || bits_ == 0 || index.is_overflow()) return index;
   if (index.is_constant()) return (*this)(index.value());
+  // A swizzle of bits is that of each of them: the host's part is swizzled by the host, and
+  // neighbouring accesses share the rest.
+  const int64_t constant = index.constant_part();
+  const SymInt rest = index - constant;
+  if (constant > 0 && (possible_bits(rest) & static_cast<uint64_t>(constant)) == 0) {
+    const SymInt moved = (*this)(rest);
+    const int64_t mask = (*this)(constant);
+    const int64_t top = int64_t{1} << (64 - __builtin_clzll(static_cast<uint64_t>(mask)));
+    const int64_t most = detail::clamped(Wide{std::max(moved.most(), mask)} + top);
+    return detail::operation(SymbolKind::kXor, moved, mask, std::gcd(moved.divisor(), mask & -mask),
+                             0, most);
+  }
   // The lowest bits that it moves bound what stays a divisor; it moves nothing above its source.
   const int64_t unit = int64_t{1} << base_;
   const int64_t top = int64_t{1} << (base_ + std::abs(shift_) + bits_);

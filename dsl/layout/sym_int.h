@@ -5,6 +5,12 @@
 //   SymInt tiles = ceil_div(rows, 4);          // ?{div=2}
 //   tiles * 4 == rows                           // true: proved, not computed
 //
+// In a kernel, traced integers are such numbers, and such numbers are traced integers where one is
+// wanted; only what is used is computed:
+//
+//   SymInt tiles = ceil_div(SymInt(x.shape(0)), 128);
+//   for (Int i : range(tiles)) …
+//
 // What is not a host number is kept as a polynomial over *symbols* with rational coefficients, so
 // that sums and products have one form and equality is comparison. Quotients that need not come out
 // even, remainders and minima become symbols of their own. Unknown numbers are positive; overflow
@@ -13,17 +19,35 @@
 
 #include <cstdint>
 
+#include "heddle/dsl/index.h"
+
 namespace heddle {
+
+class SymInt;
+
 namespace detail {
 
 struct Polynomial;
 struct Symbol;
+
+// A kernel's integer as a number of layouts, and back: as an i32, or where `wide` as an i64. It is
+// taken to be no less than 0, as coordinates, extents and strides are.
+SymInt traced_int(const Node& node, SourceLoc loc);
+Node materialize(const SymInt& number, bool wide, SourceLoc loc);
+
+// An integer of the kernel.
+template <class X>
+concept TracedInteger =
+    Readable<X> && std::is_convertible_v<const X&, Index> && !std::is_same_v<X, SymInt>;
 
 }  // namespace detail
 
 class SymInt {
  public:
   constexpr SymInt(int64_t value = 0) : value_(value) {}  // NOLINT: a number is an SymInt
+  template <detail::TracedInteger X>
+  SymInt(const X& x, SourceLoc loc = SourceLoc::current())  // NOLINT: so is a traced one
+      : SymInt(detail::traced_int(detail::Index(x, loc).node, loc)) {}
   SymInt(const SymInt& other) : value_(other.value_), polynomial_(other.polynomial_) {
     if (polynomial_ != nullptr) keep();
   }
@@ -54,6 +78,8 @@ class SymInt {
   int64_t value() const { return value_; }
   // The greatest number that is known to divide it, whatever it will be; 0 for 0.
   int64_t divisor() const;
+  // Likewise, without asking what is known of a kernel's arguments, which may become a guard.
+  int64_t divisor_if_known() const;
   // Of what it can be; INT64_MIN or INT64_MAX where nothing is known.
   int64_t least() const;
   int64_t most() const;
@@ -64,6 +90,24 @@ class SymInt {
   SymInt operator-() const { return 0 - *this; }
   // Whether they are the same, whatever the symbols will be.
   friend bool operator==(const SymInt& a, const SymInt& b);
+  // Friends, so that a kernel's integers keep their own functions of these names. Quotient and rest
+  // are those of a division rounded down; of numbers that are no constants neither may turn out to
+  // be negative, else the result is overflow().
+  friend SymInt floor_div(const SymInt& a, const SymInt& b);
+  friend SymInt mod(const SymInt& a, const SymInt& b);
+  friend SymInt min(const SymInt& a, const SymInt& b);
+  friend SymInt max(const SymInt& a, const SymInt& b);
+  friend SymInt abs(const SymInt& a);
+
+  // What is added to all that is unknown: 12 of 4 * ? + 12.
+  int64_t constant_part() const;
+
+  // In a kernel it stands for an Int; wide() gives all 64 bits.
+  using value_type = int32_t;
+  detail::Node read_node(SourceLoc loc) const { return detail::materialize(*this, false, loc); }
+  Int64 wide(SourceLoc loc = SourceLoc::current()) const {
+    return Int64(detail::materialize(*this, true, loc));
+  }
 
   // The polynomial of a number that is no constant; and the number of one.
   const detail::Polynomial& polynomial() const { return *polynomial_; }
@@ -77,16 +121,13 @@ class SymInt {
   const detail::Polynomial* polynomial_ = nullptr;
 };
 
-// The quotient rounded up. Of numbers that are no constants neither may turn out to be negative:
-// else the result is overflow().
+// The quotient rounded up, likewise.
 SymInt ceil_div(const SymInt& a, const SymInt& b);
+template <detail::TracedInteger X>
+SymInt ceil_div(const X& a, const SymInt& b, SourceLoc loc = SourceLoc::current()) {
+  return ceil_div(SymInt(a, loc), b);
+}
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
-// Rounded down, and what is left.
-SymInt floor_div(const SymInt& a, const SymInt& b);
-SymInt mod(const SymInt& a, const SymInt& b);
-SymInt min(const SymInt& a, const SymInt& b);
-SymInt max(const SymInt& a, const SymInt& b);
-SymInt abs(const SymInt& a);
 SymInt gcd(const SymInt& a, const SymInt& b);
 // -1, 0 or 1; unknown numbers are positive.
 int signum(const SymInt& a);

@@ -22,8 +22,9 @@ void append_identity(const SymInt& value, std::string* out) {
   for (const Term& term : value.polynomial().terms) {
     absl::StrAppend(out, "+", term.numerator, "/", term.denominator);
     for (const SymbolRef& symbol : term.symbols) {
-      absl::StrAppend(out, "*", static_cast<int>(symbol->kind), ":", symbol->serial);
-      if (symbol->kind == SymbolKind::kUnknown) continue;
+      absl::StrAppend(out, "*", static_cast<int>(symbol->kind), ":", symbol->node.bits, ":",
+                      symbol->serial);
+      if (symbol->kind == SymbolKind::kUnknown || symbol->kind == SymbolKind::kTraced) continue;
       absl::StrAppend(out, "(");
       append_identity(symbol->a, out);
       absl::StrAppend(out, ",");
@@ -62,8 +63,8 @@ std::string text(const SymInt& value) {
   std::string result{'?', kBegin};
   append_identity(value, &result);
   result += kEnd;
-  const int64_t divisor = value.divisor();
-  if (divisor != 1) absl::StrAppend(&result, "{div=", divisor, "}");
+  const int64_t divisor = value.divisor_if_known();
+  if (divisor > 1) absl::StrAppend(&result, "{div=", divisor, "}");
   return result;
 }
 

@@ -81,9 +81,13 @@ struct IndexReg {
 
 // The coordinates that a `bounds` op tested, for the message of the access that takes its result.
 struct BoundsCheck {
-  uint32_t view_name = 0;  // index in Code::texts
+  uint32_t view_name = 0;   // index in Code::texts
+  uint32_t tensor = kNone;  // likewise, of a tensor
+  // The view's (none where nothing is known of it), then the tensor's.
   absl::InlinedVector<IndexReg, 4> coordinates;
   absl::InlinedVector<IndexReg, 4> extents;
+  size_t view_modes = 0;
+  size_t run_mode = 0;  // which spans `width` elements
   int width = 1;
 };
 

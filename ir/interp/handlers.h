@@ -132,6 +132,10 @@ Handler begin_local_handler();
 enum class ExtentKind : uint8_t { kClamped, kNarrow, kWide };
 Handler bounds_handler(bool wide_coordinate, ExtentKind extent);
 
+// --- matrix.cc: dst: loaded; a: rows' addresses; c: stored; count: matrices; aux: index in
+// Code::accesses, of a row ---
+Handler matrix_handler(int bytes, bool store, bool transposed);
+
 // --- wgmma.cc: dst: accumulator; a, b: descriptors' addresses; c: scale, or kNone; count: elements
 // of the accumulator; aux: index in Code::wgmmas ---
 Handler wgmma_handler();

@@ -255,6 +255,9 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kActiveMask:
     case Opcode::kWarpSync:
       return lower_collective(op);
+    case Opcode::kLdMatrix:
+    case Opcode::kStMatrix:
+      return lower_matrices(op);
     case Opcode::kAssert: {
       require_defined(op.operands[0], DefinedUse::kAssert);
       const StringId message{static_cast<uint32_t>(op.attr_or(AttrKey::kMessage, 0))};

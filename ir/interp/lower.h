@@ -67,7 +67,10 @@ struct PendingIndex {
 };
 struct PendingBounds {
   uint32_t view_name = 0;
+  uint32_t tensor = kNone;
   int width = 1;
+  size_t view_modes = 0;
+  size_t run_mode = 0;
   absl::InlinedVector<PendingIndex, 4> coordinates;
   absl::InlinedVector<PendingIndex, 4> extents;
 };
@@ -126,6 +129,7 @@ class Lowering {
   void lower_copy(const Op& op);
   void lower_mbarrier(const Op& op);
   void lower_bulk(const Op& op);
+  void lower_matrices(const Op& op);
   // What messages show of a check, kept in its registers up to here.
   void attach_check(Access* access, ValueId check);
   ViewInfo param_view(int param, const ParamLayout& layout);

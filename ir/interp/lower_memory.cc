@@ -189,42 +189,56 @@ void Lowering::lower_index_query(const Op& op) {
 
 void Lowering::lower_bounds(const Op& op) {
   const ViewInfo view = views_[bound_[op.operands[0]].view];
-  Bound bound;
-  bound.reg = new_reg(kBoolType);
-  if (view.unbounded) {
-    bound.reg = initial(InitKind::kConst, Scalar::kBool, 1, 1);
-  }
-  const uint32_t width = static_cast<uint32_t>(op.attr_or(AttrKey::kWidth, 1));
+  const auto rank = static_cast<size_t>(type(op.operands[0]).rank);
   PendingBounds pending;
   pending.view_name = view.name;
-  pending.width = static_cast<int>(width);
-  for (size_t dim = 0; dim + 1 < op.operands.size() && !view.unbounded; ++dim) {
-    const ValueId coordinate = op.operands[dim + 1];
+  pending.view_modes = view.unbounded ? 0 : rank;
+  pending.run_mode = static_cast<size_t>(op.attr_or(AttrKey::kDim, type(op.operands[0]).rank - 1));
+  pending.width = static_cast<int>(op.attr_or(AttrKey::kWidth, 1));
+  if (const auto tensor = op.attr(AttrKey::kTensor)) {
+    pending.tensor = text(kernel_.text(StringId{static_cast<uint32_t>(*tensor)}));
+  }
+  Bound bound;
+  bound.reg = new_reg(kBoolType);
+  const auto test = [&](ValueId coordinate, ExtentKind kind, Operand limit, PendingIndex extent,
+                        uint32_t width) {
     const bool wide = type(coordinate).scalar == Scalar::kI64;
+    emit(bounds_handler(wide, kind), {.dst = bound.reg,
+                                      .a = reg(coordinate),
+                                      .b = limit,
+                                      .count = width,
+                                      .aux = pending.coordinates.empty() ? 0u : 1u});
+    pending.coordinates.push_back({reg(coordinate), wide});
+    pending.extents.push_back(extent);
+  };
+  for (size_t dim = 0; dim < pending.view_modes; ++dim) {
+    const ValueId coordinate = op.operands[dim + 1];
     const IndexSource& extent = view.extents[dim];
     ExtentKind kind = ExtentKind::kWide;
     Operand limit;
     if (extent.kind == IndexSource::Kind::kReg) {
       kind = extent.wide ? ExtentKind::kWide : ExtentKind::kNarrow;
       limit = extent.reg;
-    } else if (wide) {
+    } else if (type(coordinate).scalar == Scalar::kI64) {
       limit = index_operand(extent, true);
     } else {
       kind = ExtentKind::kClamped;
       limit = clamped_operand(extent);
     }
-    const bool last = dim + 2 == op.operands.size();
-    emit(bounds_handler(wide, kind), {.dst = bound.reg,
-                                      .a = reg(coordinate),
-                                      .b = limit,
-                                      .count = last ? width : 1,
-                                      .aux = dim > 0 ? 1u : 0u});
-    pending.coordinates.push_back({reg(coordinate), wide});
-    pending.extents.push_back(extent.kind == IndexSource::Kind::kReg
-                                  ? PendingIndex{extent.reg, extent.wide}
-                                  : PendingIndex{index_operand(extent, true), /*wide=*/true});
+    test(coordinate, kind, limit,
+         extent.kind == IndexSource::Kind::kReg
+             ? PendingIndex{extent.reg, extent.wide}
+             : PendingIndex{index_operand(extent, true), /*wide=*/true},
+         dim == pending.run_mode ? static_cast<uint32_t>(pending.width) : 1);
   }
-  if (!view.unbounded) {
+  for (size_t i = rank + 1; i + 1 < op.operands.size(); i += 2) {
+    const ValueId extent = op.operands[i + 1];
+    const bool wide = type(extent).scalar == Scalar::kI64;
+    test(op.operands[i], wide ? ExtentKind::kWide : ExtentKind::kNarrow, reg(extent),
+         {reg(extent), wide}, 1);
+  }
+  if (pending.coordinates.empty()) bound.reg = initial(InitKind::kConst, Scalar::kBool, 1, 1);
+  if (!pending.coordinates.empty() || pending.tensor != kNone) {
     bound.bounds = static_cast<uint32_t>(bounds_.size());
     bounds_.push_back(std::move(pending));
   }
@@ -249,6 +263,9 @@ void Lowering::attach_check(Access* access, ValueId value) {
   access->bounds = static_cast<uint32_t>(code_->bounds.size());
   BoundsCheck& entry = code_->bounds.emplace_back();
   entry.view_name = pending.view_name;
+  entry.tensor = pending.tensor;
+  entry.view_modes = pending.view_modes;
+  entry.run_mode = pending.run_mode;
   entry.width = pending.width;
   for (const PendingIndex& index : pending.coordinates) {
     entry.coordinates.push_back({table_operand(index.reg), index.wide});
@@ -320,6 +337,40 @@ void Lowering::lower_bulk(const Op& op) {
                                        .aux = static_cast<uint32_t>(code_->accesses.size())});
   access.offset.reg = table_operand(constant_index(0, /*wide=*/false));
   if (op.operands.size() > 4) access.ranks = table_operand(reg(op.operands[4]));
+  code_->accesses.push_back(access);
+}
+
+void Lowering::lower_matrices(const Op& op) {
+  const bool store = op.opcode == Opcode::kStMatrix;
+  const size_t offset_index = store ? 2 : 1, check_index = offset_index + 1;
+  const ValueId view = op.operands[0], offset = op.operands[offset_index];
+  const bool has_check = options_.checks && op.operands.size() > check_index;
+  require_defined(view, DefinedUse::kAddress);
+  require_defined(offset, DefinedUse::kAddress);
+  if (has_check) require_defined(op.operands[check_index], DefinedUse::kBounds);
+  if (store) require_defined(op.operands[1], DefinedUse::kStored);
+  const Type fragment = type(store ? op.operands[1] : op.result());
+  const int size = bytes_of(fragment.scalar);
+  Access access;
+  access.space = type(view).space;
+  access.scalar = fragment.scalar;
+  access.store = store;
+  access.bytes = 16;
+  access.view_name = views_[bound_[view].view].name;
+  access.offset.wide = type(offset).scalar == Scalar::kI64;
+  const Operand rows = new_reg(Type::of(Scalar::kU64));
+  emit(address_handler(access.offset.wide),
+       {.dst = rows, .a = bound_[view].reg, .b = reg(offset), .aux = static_cast<uint32_t>(size)});
+  if (!store) bind(op.result(), new_reg(fragment));
+  emit(matrix_handler(size, store, op.attr_or(AttrKey::kTranspose, 0) != 0),
+       {.dst = store ? Operand{} : reg(op.result()),
+        .a = rows,
+        .c = store ? reg(op.operands[1]) : Operand{},
+        .count = static_cast<uint32_t>(*op.attr(AttrKey::kCount)),
+        .aux = static_cast<uint32_t>(code_->accesses.size())},
+       {.bytes = static_cast<uint32_t>(fragment.bytes()), .load = !store, .store = store});
+  access.offset.reg = table_operand(reg(offset));
+  if (has_check) attach_check(&access, op.operands[check_index]);
   code_->accesses.push_back(access);
 }
 

@@ -16,6 +16,7 @@ absl::Span<const ValueId> operands_that_pass(const Op& op) {
       {Opcode::kAtomicLoad, 0}, {Opcode::kMatchAny, 0},  {Opcode::kMatchAll, 0},
       {Opcode::kRedux, 0},      {Opcode::kElect, 0},     {Opcode::kE2m1Pack, 0},
       {Opcode::kE2m1Unpack, 0}, {Opcode::kInlinePtx, 0}, {Opcode::kInlinePtxVolatile, 0},
+      {Opcode::kLdMatrix, 0},
   };
   for (const auto& row : kFirst) {
     if (row.opcode == op.opcode) return absl::MakeConstSpan(op.operands).subspan(0, row.count);

@@ -1,4 +1,6 @@
 // Rules of fold for conversions and for vectors and fragments.
+#include <algorithm>
+
 #include "heddle/ir/passes/folder.h"
 
 namespace heddle::ir {
@@ -84,23 +86,42 @@ ValueId fold_pack(Folder& f, const Node& n) {
     same_scalar &= operand == n.a();
   }
   if (same_constant) return f.constant(n.type, *constant);
-  if (same_scalar && n.operands.size() > 1) return f.make(Opcode::kSplat, {n.a()}, n.type);
-  // Parts of one value, put together again.
-  const Part first = part_of(f, n.a());
-  if (f.type(first.source) != n.type) return kNoChange;
-  int64_t next = 0;
-  for (const ValueId operand : n.operands) {
-    const Part part = part_of(f, operand);
-    if (part.source != first.source || part.index != next) return kNoChange;
-    next += part.count;
+  const auto is_undef = [&](ValueId operand) {
+    const auto definition = f.definition(operand);
+    return definition && definition->opcode == Opcode::kUndef;
+  };
+  if (std::all_of(n.operands.begin(), n.operands.end(), is_undef)) {
+    return f.make(Opcode::kUndef, {}, n.type);
   }
-  return first.source;
+  if (same_scalar && n.operands.size() > 1) return f.make(Opcode::kSplat, {n.a()}, n.type);
+  // Parts of a value, put together again: they are that value, or that value among others.
+  absl::InlinedVector<ValueId, 8> operands;
+  for (size_t i = 0; i < n.operands.size();) {
+    const Part first = part_of(f, n.operands[i]);
+    const int64_t whole = f.type(first.source).count;
+    int64_t next = 0;
+    size_t end = i;
+    while (end < n.operands.size() && next < whole) {
+      const Part part = part_of(f, n.operands[end]);
+      if (part.source != first.source || part.index != next) break;
+      next += part.count;
+      ++end;
+    }
+    const bool is_whole = next == whole && end > i;
+    operands.push_back(is_whole ? first.source : n.operands[i]);
+    i = is_whole ? end : i + 1;
+  }
+  if (operands.size() == 1 && f.type(operands[0]) == n.type) return operands[0];
+  const bool changed =
+      !std::equal(operands.begin(), operands.end(), n.operands.begin(), n.operands.end());
+  return changed ? f.make_pack(operands, n.type) : kNoChange;
 }
 
 ValueId fold_extract(Folder& f, const Node& n) {
   if (const auto constant = f.bits(n.a())) return f.constant(n.type, *constant);
   const auto source = f.definition(n.a());
   if (!source) return kNoChange;
+  if (source->opcode == Opcode::kUndef) return f.make(Opcode::kUndef, {}, n.type);
   if (source->opcode == Opcode::kSplat) return source->a();
   if (source->opcode == Opcode::kSlice) {
     return f.make_indexed(Opcode::kExtract, source->a(), source->index + n.index, n.type);
@@ -124,6 +145,7 @@ ValueId fold_slice(Folder& f, const Node& n) {
   if (const auto constant = f.bits(n.a())) return f.constant(n.type, *constant);
   const auto source = f.definition(n.a());
   if (!source) return kNoChange;
+  if (source->opcode == Opcode::kUndef) return f.make(Opcode::kUndef, {}, n.type);
   if (source->opcode == Opcode::kSplat) return f.make(Opcode::kSplat, {source->a()}, n.type);
   if (source->opcode == Opcode::kSlice) {
     return f.make_indexed(Opcode::kSlice, source->a(), source->index + n.index, n.type);

@@ -12,6 +12,9 @@
 #include "heddle/kernels/learn/10_pi.h"
 #include "heddle/kernels/learn/11_stencil.h"
 #include "heddle/kernels/learn/12_cluster_histogram.h"
+#include "heddle/kernels/learn/13_layout_row_sum.h"
+#include "heddle/kernels/learn/14_tv_add.h"
+#include "heddle/kernels/learn/15_swizzled_transpose.h"
 #include "heddle/runtime/registry.h"
 
 namespace heddle::learn {
@@ -67,6 +70,13 @@ const Registered registered[] = {
     Registered(entry("cluster_histogram", "how often each 16-bit value occurs, by clusters",
                      cluster_histogram.source(), {kVector, kVector},
                      cluster_histogram_shape(1).block, kClusterBlocks)),
+    Registered(entry("layout_row_sum", "the sum of each row, by layouts", layout_row_sum.source(),
+                     {kMatrix, kVector}, layout_row_sum_shape(1).block)),
+    Registered(entry("tv_add", "z = x + y, by a thread-value layout", tv_add.source(),
+                     {kMatrix, kMatrix, kMatrix}, tv_add_shape(1, 1).block)),
+    Registered(entry("swizzled_transpose", "y = the transpose of x, through a swizzled tile",
+                     swizzled_transpose.source(), {kMatrix, kMatrix},
+                     swizzled_transpose_shape(1, 1).block)),
 };
 
 }  // namespace

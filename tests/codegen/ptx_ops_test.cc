@@ -505,6 +505,31 @@ std::map<std::string, Recipe> recipes() {
       }
     }
   };
+  all["matrices"] = [](OpKernel& k) {
+    Builder& b = k.b();
+    for (const Scalar scalar : kAllScalars) {
+      const int size = ir::bytes_of(scalar);
+      if (scalar == Scalar::kBool || size > 4) continue;
+      const ValueId tile = b.create(Opcode::kShared, {}, Type::view(scalar, Space::kShared, 1),
+                                    {{AttrKey::kExtents, k.kernel().intern_ints({2048 / size})}});
+      const ValueId row =
+          b.create(Opcode::kMul, {k.thread(), b.constant_int(ir::kI32Type, 16 / size)});
+      const ValueId inside =
+          b.create(Opcode::kBounds, {tile, row}, Type::check(), {{AttrKey::kWidth, 16 / size}});
+      for (const int count : {1, 2, 4}) {
+        const Type fragment = Type::fragment(scalar, 4 * count / size);
+        for (const int64_t transpose : {0, size == 2 ? 1 : 0}) {
+          const ir::Attr attrs[] = {{AttrKey::kCount, count}, {AttrKey::kTranspose, transpose}};
+          for (const ValueId at : {row, b.constant_int(ir::kI32Type, 32 / size)}) {
+            k.keep(b.create(Opcode::kLdMatrix, {tile, at}, fragment, attrs));
+            if (k.kernel().target->sm < 90) continue;
+            b.create(Opcode::kStMatrix, {tile, k.data(fragment), at}, Type::none(), attrs);
+          }
+          k.keep(b.create(Opcode::kLdMatrix, {tile, row, inside}, fragment, attrs));
+        }
+      }
+    }
+  };
   all["assert"] = [](OpKernel& k) {
     const ir::StringId message = k.kernel().intern("x \"must\" be small");
     k.b().create(Opcode::kAssert, {k.data(ir::kBoolType)}, Type::none(),
@@ -571,6 +596,8 @@ bool has_recipe(Opcode opcode) {
     case Opcode::kWgmmaWait:
     case Opcode::kE2m1Pack:
     case Opcode::kE2m1Unpack:
+    case Opcode::kLdMatrix:
+    case Opcode::kStMatrix:
       return true;
     default:
       return false;

@@ -68,6 +68,8 @@ class Instance {
             index_of(kernel.intern(opcode == Opcode::kPrintf      ? "%d"
                                    : opcode == Opcode::kInlinePtx ? "mov.b32 %0, %1;"
                                                                   : "prefetchu.L1 [%0];")));
+      case AttrKey::kTensor:
+        return static_cast<int64_t>(index_of(kernel.intern("tensor<ptr<f32, gmem> o 8:1> at 3")));
       case AttrKey::kName:
         return static_cast<int64_t>(index_of(kernel.intern("what the user calls it")));
       case AttrKey::kAlign:
@@ -86,12 +88,14 @@ class Instance {
       case AttrKey::kIndex:
         return 1;
       case AttrKey::kThreads:
-      case AttrKey::kCount:
         return 64;
+      case AttrKey::kCount:
+        return is_matrix(opcode) ? 2 : 64;
       case AttrKey::kIncrease:
       case AttrKey::kFtz:
       case AttrKey::kLikely:
       case AttrKey::kMin:
+      case AttrKey::kTranspose:
         return 1;
       case AttrKey::kMax:
       case AttrKey::kDivisor:
@@ -129,7 +133,14 @@ class Instance {
  private:
   Type t() const { return Type::of(scalar_); }
   ValueId constant(Type type) { return b_.constant(type, 1); }
-  ValueId fragment() { return constant(Type::fragment(Scalar::kF32, 8)); }
+  static bool is_matrix(Opcode opcode) {
+    return opcode == Opcode::kLdMatrix || opcode == Opcode::kStMatrix;
+  }
+  // What a lane has of two matrices.
+  static Type matrices() { return Type::fragment(Scalar::kF16, 4); }
+  ValueId fragment() {
+    return constant(is_matrix(opcode_) ? matrices() : Type::fragment(Scalar::kF32, 8));
+  }
   ValueId shared(Scalar scalar) {
     return b_.create(Opcode::kShared, absl::Span<const ValueId>(),
                      Type::view(scalar, Space::kShared, 1), attrs_of(Opcode::kShared));
@@ -208,6 +219,9 @@ class Instance {
         return shared(Scalar::kBF16);
       case Opcode::kMapShared:
         return shared(Scalar::kF32);
+      case Opcode::kLdMatrix:
+      case Opcode::kStMatrix:
+        return shared(Scalar::kF16);
       case Opcode::kMbarrierInit:
       case Opcode::kMbarrierArrive:
       case Opcode::kMbarrierExpectTx:
@@ -250,6 +264,7 @@ class Instance {
     if (opcode_ == Opcode::kExtent || opcode_ == Opcode::kStride) return kI32Type;
     if (opcode_ == Opcode::kSubview || opcode_ == Opcode::kPointer) return kernel.type(x_);
     if (opcode_ == Opcode::kMapShared) return Type::view(Scalar::kF32, Space::kSharedCluster, 1);
+    if (opcode_ == Opcode::kLdMatrix) return matrices();
     if (opcode_ == Opcode::kLocal) return Type::view(Scalar::kF32, Space::kLocal, 1);
     if (opcode_ == Opcode::kTable) return Type::view(Scalar::kF32, Space::kConst, 1, true);
     const bool array = opcode_ == Opcode::kShared || opcode_ == Opcode::kDynamicShared;

@@ -92,6 +92,7 @@ TEST(FromCudaDevice, Warps) {
     const Int i = thread_idx.x;
     const Float v = x(i);
     const Int n = y(i);
+    Shared<half, 2> h({16, 16});
     // <page>
     use(shfl(v, 0));
     use(shfl(v, 0, 16));
@@ -111,6 +112,9 @@ TEST(FromCudaDevice, Warps) {
     use(warp_reduce(v, plus()));
     use(warp_scan(v, plus()));
     use(block_reduce(v, maximum()));
+    Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);
+    use(ldmatrix(h.at(lane_id() % 16, 0), 2, true));
+    stmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), f);
     If(elect_one(), [&] { y(0) = n; });
     // </page>
     y(i) = cast<int>(same);

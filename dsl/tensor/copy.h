@@ -1,0 +1,124 @@
+// What is done with all elements of a tensor at once: copies, fills, sums and products.
+//
+//   copy(x_part, registers);                          // the widest accesses that are known legal
+//   copy_if(within(where_part, {rows, columns}), x_part, registers);      // edges of the matrix
+//   fill(sums, 0.0f);
+//   gemm(a, b, sums);                                  // sums(m,n) += a(m,k) * b(n,k)
+//   axpby(alpha, sums, beta, y_part);                  // y = alpha * sums + beta * y
+//
+// Elements correspond by their number, first mode first, whatever the tensors' shapes; sizes are
+// equal. Of memory, neighbours go in one access of up to 16 bytes where layout and alignment allow
+// it whatever the arguments will be; memory may be of any kind, on either side. Element types are
+// converted as by cast<T>(). All accesses are unrolled: sizes are host numbers, but for copies
+// from memory to memory.
+#pragma once
+
+#include "heddle/dsl/tensor/tensor.h"
+
+namespace heddle {
+
+// Which elements are there: those whose coordinate, as an identity tensor says it, lies in a shape.
+//
+//   Tensor<Coord> where = make_identity_tensor({m, n});      // partitioned as x is
+//   copy_if(within(where_part, {m, n}), x_part, registers);
+struct Within {
+  detail::AnyTensor coords;
+  IntTuple shape;
+};
+inline Within within(const Tensor<Coord>& coords, const IntTuple& shape) {
+  return {coords.any(), shape};
+}
+
+namespace detail {
+
+// Which elements take part: all, those whose flag is set, or those within a shape.
+struct Predicate {
+  const AnyTensor* flags = nullptr;
+  const Within* within = nullptr;
+};
+
+// `exact`: elements of each access to memory; 0: as many as can be.
+void copy_tensors(const Predicate& predicate, const AnyTensor& from, const AnyTensor& to,
+                  SourceLoc loc, int exact = 0);
+void fill_tensor(const AnyTensor& tensor, const Node& value, SourceLoc loc);
+// y = alpha * x + beta * y, in y's type.
+void axpby_tensors(const Node& alpha, const AnyTensor& x, const Node& beta, const AnyTensor& y,
+                   SourceLoc loc);
+void gemm_tensors(const AnyTensor& a, const AnyTensor& b, const AnyTensor& c, SourceLoc loc);
+Node within_node(const IntTuple& coord, const IntTuple& shape, SourceLoc loc);
+// All elements of a tensor by their number, as a fragment; and from one.
+Node gather(const AnyTensor& tensor, SourceLoc loc);
+void scatter(const AnyTensor& tensor, const Node& fragment, SourceLoc loc);
+
+template <class X>
+using ElementOf = std::remove_const_t<typename TensorElement<X>::type>;
+template <class X>
+concept Writable = TensorLike<X> && !std::is_const_v<typename TensorElement<X>::type>;
+
+}  // namespace detail
+
+// Whether each number of a coordinate is less than that of the shape.
+inline Bool within(const IntTuple& coord, const IntTuple& shape,
+                   SourceLoc loc = SourceLoc::current()) {
+  return Bool(detail::within_node(coord, shape, loc));
+}
+
+template <detail::TensorLike From, detail::Writable To>
+void copy(const From& from, const To& to, SourceLoc loc = SourceLoc::current()) {
+  detail::copy_tensors({}, detail::as_tensor(from, loc).any(), detail::as_tensor(to, loc).any(),
+                       loc);
+}
+// Elements that are not there are not touched, on either side. A predicate has a flag for each
+// element: where its layout has stride 0 along a vector, or a shape cannot end within one, accesses
+// stay wide.
+template <detail::TensorLike From, detail::Writable To>
+void copy_if(const Tensor<bool>& predicate, const From& from, const To& to,
+             SourceLoc loc = SourceLoc::current()) {
+  detail::copy_tensors({.flags = &predicate.any()}, detail::as_tensor(from, loc).any(),
+                       detail::as_tensor(to, loc).any(), loc);
+}
+template <detail::TensorLike From, detail::Writable To>
+void copy_if(const Within& predicate, const From& from, const To& to,
+             SourceLoc loc = SourceLoc::current()) {
+  detail::copy_tensors({.within = &predicate}, detail::as_tensor(from, loc).any(),
+                       detail::as_tensor(to, loc).any(), loc);
+}
+
+template <detail::Writable X>
+void fill(const X& x, detail::Arg<detail::ElementOf<X>> value) {
+  detail::fill_tensor(detail::as_tensor(x, value.loc).any(), value.node, value.loc);
+}
+template <detail::Writable X>
+void clear(const X& x, SourceLoc loc = SourceLoc::current()) {
+  fill(x, {detail::ElementOf<X>{}, loc});
+}
+
+// y = alpha * x + beta * y. Where beta is the host's 0, y is not read.
+template <detail::TensorLike X, detail::Writable Y>
+void axpby(detail::Arg<detail::ElementOf<Y>> alpha, const X& x,
+           detail::Arg<detail::ElementOf<Y>> beta, const Y& y) {
+  detail::axpby_tensors(alpha.node, detail::as_tensor(x, alpha.loc).any(), beta.node,
+                        detail::as_tensor(y, alpha.loc).any(), alpha.loc);
+}
+
+// c(m,n) += the sum over k of a(m,k) * b(n,k), by fused multiply-adds in c's type, k after k. With
+// a third, first mode of the operands, v, each of its coordinates is a product of its own.
+template <detail::TensorLike A, detail::TensorLike B, detail::Writable C>
+void gemm(const A& a, const B& b, const C& c, SourceLoc loc = SourceLoc::current()) {
+  detail::gemm_tensors(detail::as_tensor(a, loc).any(), detail::as_tensor(b, loc).any(),
+                       detail::as_tensor(c, loc).any(), loc);
+}
+
+// All elements as a value, by their number; and from one. y(i) = f(x(i)) for every i is
+//   store(y, f(load(x)));
+template <detail::TensorLike X>
+auto load(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return Fragment<detail::ElementOf<X>>(detail::gather(detail::as_tensor(x, loc).any(), loc));
+}
+template <detail::Writable X>
+void store(const X& x, const Fragment<detail::ElementOf<X>>& values,
+           SourceLoc loc = SourceLoc::current()) {
+  detail::scatter(detail::as_tensor(x, loc).any(), values.node(), loc);
+}
+
+}  // namespace heddle

@@ -1,0 +1,73 @@
+// Copy atoms: what one copy instruction moves, and which thread has which element of it.
+//
+//   make_copy_atom<float>(CopyUniversal{128})        // a thread's 16 bytes, by any load and store
+//   make_copy_atom<half>(CopyAsync{128})             // cp.async, from global to shared memory
+//   make_copy_atom<half>(LdMatrix{4})                // four 8x8 matrices, from shared memory by a
+//   warp make_copy_atom<half>(StMatrix{2, true})          // and back, transposed (sm_90)
+//
+// An atom has layouts from (thread, value) to an element of what it moves: the source's, the
+// destination's and the one that tilings are made by, as CuTe's Copy_Traits have them. Tiled over
+// threads and values it is a TiledCopy (tiled_copy.h).
+#pragma once
+
+#include "heddle/dsl/layout/layout.h"
+#include "heddle/dsl/scalar.h"
+
+namespace heddle {
+
+// `bits` in one access of each side: 8 to 128, at least an element.
+struct CopyUniversal {
+  int bits;
+};
+// 32, 64 or 128 bits. Copies whose predicate does not hold fill with zeros.
+struct CopyAsync {
+  int bits = 128;
+};
+// 1, 2 or 4 matrices of 8 rows of 16 bytes; `transpose` for elements of two bytes.
+struct LdMatrix {
+  int matrices = 4;
+  bool transpose = false;
+};
+struct StMatrix {
+  int matrices = 4;
+  bool transpose = false;
+};
+
+class CopyAtom {
+ public:
+  enum class Kind : uint8_t { kUniversal, kAsync, kLdMatrix, kStMatrix };
+
+  CopyAtom(ir::Scalar scalar, const CopyUniversal& op, SourceLoc loc);
+  CopyAtom(ir::Scalar scalar, const CopyAsync& op, SourceLoc loc);
+  CopyAtom(ir::Scalar scalar, const LdMatrix& op, SourceLoc loc);
+  CopyAtom(ir::Scalar scalar, const StMatrix& op, SourceLoc loc);
+
+  Kind kind() const { return kind_; }
+  ir::Scalar scalar() const { return scalar_; }
+  int matrices() const { return matrices_; }
+  bool transpose() const { return transpose_; }
+  // (thread, value) to the element.
+  const Layout& source() const { return source_; }
+  const Layout& destination() const { return destination_; }
+  const Layout& reference() const { return reference_; }
+  // Not so where an operation does not go with the element type; that was reported.
+  bool ok() const { return source_.ok() && destination_.ok() && reference_.ok(); }
+
+ private:
+  // Layouts in bits.
+  void set(const Layout& source, const Layout& destination, const Layout& reference, SourceLoc loc);
+  bool set_matrices(int matrices, bool transpose, Layout* rows, Layout* registers, SourceLoc loc);
+
+  Kind kind_;
+  ir::Scalar scalar_;
+  int matrices_ = 0;
+  bool transpose_ = false;
+  Layout source_, destination_, reference_;
+};
+
+template <class T, class Op>
+CopyAtom make_copy_atom(const Op& op, SourceLoc loc = SourceLoc::current()) {
+  return CopyAtom(detail::scalar_of<T>(), op, loc);
+}
+
+}  // namespace heddle

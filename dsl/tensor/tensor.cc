@@ -1,0 +1,447 @@
+#include "heddle/dsl/tensor/tensor.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/dsl/internal/access.h"
+#include "heddle/dsl/internal/modes.h"
+#include "heddle/dsl/internal/tensor.h"
+#include "heddle/dsl/internal/view_info.h"
+
+namespace heddle::detail {
+
+using ir::AttrKey;
+using ir::Opcode;
+
+namespace {
+
+constexpr char kOutside[] = "a tensor of a kernel is made or used outside it";
+constexpr char kOutsideFix[] = "write it in the kernel's lambda";
+
+AnyTensor failed(const Layout& layout) { return {.layout = layout}; }
+AnyTensor outside(SourceLoc loc) { return failed(fail_layout(loc, kOutside, kOutsideFix)); }
+
+// An op on a view that gives a number: the extent or stride of a mode.
+SymInt view_number(Opcode opcode, const Node& view, int dim, SourceLoc loc) {
+  const ir::Attr attr{AttrKey::kDim, dim};
+  return traced_int(record(opcode, absl::MakeConstSpan(&view, 1), scalar_type<int64_t>(),
+                           absl::MakeConstSpan(&attr, 1), loc),
+                    loc);
+}
+
+// A coordinate's number for a mode of a view; a number is that of the only one.
+SymInt number_at(const IntTuple& coord, int mode, int rank) {
+  if (rank == 1 && coord.is_int() && !coord.node().is_basis()) return coord.value();
+  const IntTuple all = coord + IntTuple(0);  // basis strides become tuples
+  if (!all.is_tuple()) return all.value();
+  if (mode >= heddle::rank(all)) return 0;
+  return get(all, mode).value();
+}
+
+// --- Text -------------------------------------------------------------------------------------
+
+absl::string_view space_name(const AnyTensor& tensor, Trace* trace) {
+  if (tensor.storage == Storage::kRegisters) return "rmem";
+  if (trace == nullptr) return "gmem";
+  switch (trace->kernel().type(trace->use(tensor.node, {})).space) {
+    case ir::Space::kShared:
+    case ir::Space::kSharedCluster:
+      return "smem";
+    case ir::Space::kLocal:
+      return "lmem";
+    case ir::Space::kConst:
+      return "cmem";
+    default:
+      return "gmem";
+  }
+}
+
+// A coordinate for messages of the interpreter: '%' stands for what the kernel computes.
+struct CoordinateText {
+  std::string text;
+  absl::InlinedVector<std::pair<SymInt, SymInt>, 4> traced;  // with the extent there
+};
+
+void append(const TupleNode& coord, const TupleNode& shape, CoordinateText* out) {
+  if (coord.is_tuple()) {
+    const char* separator = "(";
+    int mode = 0;
+    for (const TupleNode& child : Elements(coord)) {
+      absl::StrAppend(&out->text, separator);
+      append(child, element(shape, mode++), out);
+      separator = ",";
+    }
+    absl::StrAppend(&out->text, ")");
+  } else if (coord.value.is_constant()) {
+    absl::StrAppend(&out->text, coord.value.value());
+  } else {
+    absl::StrAppend(&out->text, "%");
+    out->traced.emplace_back(coord.value, product(shape));
+  }
+}
+
+// Whether each number of the coordinate may lie in the shape.
+bool may_contain(const TupleNode& shape, const TupleNode& coord) {
+  if (coord.is_tuple()) {
+    if (!shape.is_tuple() || shape.rank != coord.rank) return false;
+    int mode = 0;
+    for (const TupleNode& child : Elements(coord)) {
+      if (!may_contain(element(shape, mode++), child)) return false;
+    }
+    return true;
+  }
+  return coord.is_int() && coord.value.most() >= 0 && !always_at_most(product(shape), coord.value);
+}
+
+// Extents that do not fit 32 bits want coordinates of 64.
+bool is_wide(const ViewInfo& info, int mode) {
+  if (info.unbounded()) return false;
+  const int64_t extent = info.extent(mode);
+  if (extent != ir::kDynamic) return extent > INT32_MAX;
+  return info.is_param() && info.fact(ir::FactKind::kExtentFits32, mode) == 0;
+}
+
+// Whether the indices of a tensor without known extents fit 31 bits.
+bool reaches_32(const AnyTensor& tensor, int rank) {
+  const SymInt reach = number_at(tensor.origin, 0, rank) + cosize(tensor.layout.outer());
+  return reach.most() <= INT32_MAX;
+}
+
+}  // namespace
+
+// --- Making -----------------------------------------------------------------------------------
+
+AnyTensor whole_view(const Node& view, ir::Scalar scalar, AccessMode access, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return outside(loc);
+  const ViewInfo info(*trace, trace->use(view, loc));
+  if (info.unbounded()) {
+    return failed(fail_layout(loc, "a Pointer has no extents, which a tensor needs",
+                              "give it a layout: make_tensor(pointer, make_layout(…))"));
+  }
+  LayoutBuilder builder;
+  const size_t tuple = info.rank() > 1 ? builder.open() : 0;
+  for (int dim = 0; dim < info.rank(); ++dim) {
+    const int64_t extent = info.extent(dim);
+    SymInt size = extent;
+    if (extent == ir::kDynamic) {
+      // Asked here so that what is known of the extent says so.
+      if (info.is_param()) info.fact(ir::FactKind::kExtentFits32, dim);
+      size = view_number(Opcode::kExtent, view, dim, loc);
+    }
+    Mode mode = mode_of(std::max<int64_t>(extent, 0), 1);
+    mode.shape = size;
+    if (info.rank() > 1) {
+      mode.stride.path_length = 1;
+      mode.stride.path[0] = static_cast<uint8_t>(dim);
+    }
+    builder.add(mode);
+  }
+  if (info.rank() > 1) builder.close(tuple);
+  return {.storage = Storage::kView,
+          .scalar = scalar,
+          .node = view,
+          .layout = builder.build(loc),
+          .origin = 0,
+          .mode = access};
+}
+
+AnyTensor view_as(const Node& view, ir::Scalar scalar, AccessMode mode, const Layout& layout,
+                  SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return outside(loc);
+  if (!layout.ok()) return failed(layout);
+  const ViewInfo info(*trace, trace->use(view, loc));
+  const int64_t extent = info.unbounded() ? ir::kDynamic : info.extent(0);
+  const SymInt reach = cosize(layout.outer(), loc);
+  if (extent != ir::kDynamic && always_less(extent, reach)) {
+    return failed(fail_layout(loc,
+                              absl::StrCat("make_tensor: ", layout.to_string(), " reaches over ",
+                                           text(reach), " elements, and the array has ", extent),
+                              "make the array as large as cosize(layout)"));
+  }
+  return {.storage = Storage::kView,
+          .scalar = scalar,
+          .node = view,
+          .layout = layout,
+          .origin = 0,
+          .mode = mode};
+}
+
+AnyTensor new_registers(ir::Scalar scalar, const Layout& layout, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return outside(loc);
+  if (!layout.ok()) return failed(layout);
+  const SymInt reach = cosize(layout, loc);
+  if (!is_static(layout) || !reach.is_constant() || reach.value() < 1 ||
+      reach.value() > kMaxFragment) {
+    return failed(fail_layout(
+        loc, absl::StrCat("make_tensor: registers of layout ", layout.to_string()),
+        absl::StrCat(
+            "registers are laid out by host numbers, 1 to ", kMaxFragment,
+            " of them; what is larger, or known later, lies in shared memory or a Local")));
+  }
+  const int count = static_cast<int>(reach.value());
+  const NodeType type = fragment_type(scalar, count, loc);
+  // Not read before it is written; if it is, the interpreter says so.
+  const Node undefined = record(Opcode::kUndef, {}, type, {}, loc);
+  return {.storage = Storage::kRegisters,
+          .scalar = scalar,
+          .node = new_slot(undefined, loc),
+          .layout = layout};
+}
+
+AnyTensor new_shared_tensor(ir::Scalar scalar, const Layout& layout, SourceLoc loc) {
+  if (!layout.ok()) return failed(layout);
+  SymInt reach = cosize(layout.outer(), loc);
+  if (!is_static(layout) || !reach.is_constant()) {
+    return failed(fail_layout(
+        loc, absl::StrCat("make_smem_tensor: shared memory of layout ", layout.to_string()),
+        "the layout of shared memory is made of host numbers; dynamic_shared<T>() takes others"));
+  }
+  // A swizzle stays within blocks of the size that it works on.
+  if (layout.is_composed() && layout.inner() == nullptr) {
+    const Swizzle s = layout.swizzle();
+    const int64_t block = int64_t{1} << (s.base() + s.bits() + std::abs(s.shift()));
+    if (s.bits() > 0) reach = ceil_div(reach, block) * block;
+  }
+  const int64_t extent = reach.value();
+  return {.storage = Storage::kView,
+          .scalar = scalar,
+          .node = new_shared(scalar, &extent, 1, loc),
+          .layout = layout};
+}
+
+// --- Layouts ----------------------------------------------------------------------------------
+
+absl::InlinedVector<SymInt, kMaxRank> view_strides(Trace& trace, const Node& view, SourceLoc loc) {
+  const ViewInfo info(trace, trace.use(view, loc));
+  absl::InlinedVector<SymInt, kMaxRank> strides;
+  for (int mode = 0; mode < info.rank(); ++mode) {
+    const int64_t stride = info.stride(mode);
+    strides.push_back(stride == ir::kDynamic ? view_number(Opcode::kStride, view, mode, loc)
+                                             : SymInt(stride));
+  }
+  return strides;
+}
+
+Layout memory_layout(const AnyTensor& tensor) {
+  Trace* const trace = Trace::current();
+  if (tensor.storage != Storage::kView || !tensor.layout.ok() || trace == nullptr) {
+    return tensor.layout;
+  }
+  const auto strides = view_strides(*trace, tensor.node, {});
+  if (strides.size() == 1 && strides[0].is_constant(1)) return tensor.layout;
+  const TupleNode& first = tensor.layout.stride().node();
+  absl::InlinedVector<TupleNode, 12> nodes(&first, &first + first.span);
+  for (TupleNode& node : nodes) {
+    if (!node.is_int()) continue;
+    node.value = node.value * strides[node.is_basis() ? node.path[0] : 0];
+    node.path_length = 0;
+  }
+  return tensor.layout.with_outer(
+      Layout(tensor.layout.shape(), TupleBuilder::build(nodes.front())));
+}
+
+AnyTensor sliced(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
+  auto [layout, offset] = slice_and_offset(coord, tensor.layout, loc);
+  AnyTensor result = tensor;
+  result.layout = std::move(layout);
+  if (result.layout.ok()) result.origin = tensor.origin + offset;
+  return result;
+}
+
+AnyTensor moved(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
+  AnyTensor result = tensor;
+  if (!tensor.layout.ok()) return result;
+  const IntTuple by = crd2idx(coord, tensor.layout.shape(), tensor.layout.stride(), loc);
+  if (!by.ok()) return failed(failed_layout(by));
+  if (!tensor.layout.is_composed()) {
+    result.origin = tensor.origin + by;
+  } else if (tensor.layout.inner() != nullptr) {
+    result.layout = make_composed_layout(*tensor.layout.inner(), tensor.layout.offset() + by,
+                                         tensor.layout.outer(), loc);
+  } else {
+    result.layout = make_composed_layout(tensor.layout.swizzle(), tensor.layout.offset() + by,
+                                         tensor.layout.outer(), loc);
+  }
+  return result;
+}
+
+AnyTensor tile_of(const AnyTensor& tensor, const Tiler& tiler, const IntTuple& coord,
+                  SourceLoc loc) {
+  const Cut cut = cut_tile(tensor.layout, tiler, coord, loc);
+  AnyTensor tiles = tensor;
+  tiles.layout = cut.tiles;
+  return sliced(tiles, cut.coord, loc);
+}
+
+AnyTensor partition_of(const AnyTensor& tensor, const Layout& threads, const IntTuple& index,
+                       SourceLoc loc) {
+  const Cut cut = cut_partition(tensor.layout, threads, index, loc);
+  AnyTensor tiles = tensor;
+  tiles.layout = cut.tiles;
+  return sliced(tiles, cut.coord, loc);
+}
+
+std::string to_string(const AnyTensor& tensor) {
+  if (!tensor.layout.ok()) return "no tensor";
+  if (tensor.storage == Storage::kCoordinates) {
+    return absl::StrCat("tensor<", tensor.origin.to_string(), " o ", tensor.layout.to_string(),
+                        ">");
+  }
+  return absl::StrCat("tensor<ptr<", ir::info(tensor.scalar).name, ", ",
+                      space_name(tensor, Trace::current()), "> o ",
+                      memory_layout(tensor).to_string(), ">");
+}
+
+// --- Elements ---------------------------------------------------------------------------------
+
+IntTuple coordinate_at(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
+  if (!check_coordinate(tensor, coord, loc)) return 0;
+  return tensor.origin + tensor.layout(coord, loc);
+}
+
+bool check_coordinate(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
+  if (!tensor.layout.ok() || !coord.ok()) return false;
+  if (may_contain(tensor.layout.shape().node(), coord.node())) return true;
+  fail(loc,
+       absl::StrCat("coordinate ", coord.to_string(), " is not in the shape ",
+                    tensor.layout.shape().to_string(), " of ", to_string(tensor)),
+       has_underscore(coord) ? "an element has numbers alone; slice() takes a coordinate with _"
+                             : "each number counts from 0 and is less than the extent of its mode");
+  return false;
+}
+
+Access element_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
+  return run_access(tensor, {coord, 1}, loc);
+}
+
+namespace {
+
+Access register_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
+  Access access{.view = tensor.node, .loc = loc, .element = 0};
+  const IntTuple index = tensor.origin + tensor.layout(coord, loc);
+  if (index.is_int() && index.value().is_constant()) {
+    access.element = static_cast<int>(index.value().value());
+    return access;
+  }
+  fail(loc,
+       absl::StrCat("the registers of ", to_string(tensor),
+                    " are named by an index that the kernel computes"),
+       "unroll with a host loop, whose index is a host number, or keep the elements in a Local or "
+       "Shared array");
+  return access;
+}
+
+// What the slices of a tensor fixed, and what a coordinate adds: computed apart, the host's numbers
+// last, so that accesses share all but these.
+Node sum_of(const SymInt& fixed, const SymInt& added, bool wide, SourceLoc loc) {
+  const int64_t constant = fixed.constant_part() + added.constant_part();
+  std::optional<Node> sum;
+  for (const SymInt& part : {fixed - fixed.constant_part(), added - added.constant_part()}) {
+    if (part.is_constant(0)) continue;
+    const Node node = materialize(part, wide, loc);
+    sum = sum ? emit(Opcode::kAdd, *sum, node, loc) : node;
+  }
+  const Node last = materialize(constant, wide, loc);
+  if (!sum) return last;
+  return constant == 0 ? *sum : emit(Opcode::kAdd, *sum, last, loc);
+}
+
+// The check of a coordinate: in the view and, where the kernel computes it, in the tensor's shape.
+Node record_bounds(Trace& trace, const AnyTensor& tensor, const Run& run,
+                   absl::Span<const Node> coordinates, SourceLoc loc) {
+  CoordinateText at;
+  append(run.coord.node(), tensor.layout.shape().node(), &at);
+  absl::InlinedVector<Node, 8> operands = {tensor.node};
+  operands.insert(operands.end(), coordinates.begin(), coordinates.end());
+  for (const auto& [number, extent] : at.traced) {
+    const bool wide = number.most() > INT32_MAX || extent.most() > INT32_MAX;
+    operands.push_back(materialize(number, wide, loc));
+    operands.push_back(materialize(extent, wide, loc));
+  }
+  absl::InlinedVector<ir::Attr, 3> attrs;
+  if (run.width > 1) {
+    attrs.push_back({AttrKey::kWidth, run.width});
+    if (run.mode + 1 != static_cast<int>(coordinates.size())) {
+      attrs.push_back({AttrKey::kDim, run.mode});
+    }
+  }
+  const std::string message = absl::StrCat(to_string(tensor), " at ", at.text);
+  attrs.push_back({AttrKey::kTensor, text_attr(message.c_str())});
+  const ir::ValueId check =
+      trace.builder().create(Opcode::kBounds, trace.use(operands, loc), ir::Type::none(), attrs);
+  return trace.node(check);
+}
+
+}  // namespace
+
+Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  // What was reported leaves a place of no consequence: the kernel does not compile.
+  if (trace == nullptr || !check_coordinate(tensor, run.coord, loc)) {
+    Access nowhere;
+    nowhere.view = emit_pointer(tensor.scalar, false, host_node(uint64_t{0}), loc);
+    nowhere.loc = loc;
+    nowhere.offset = host_node(int32_t{0});
+    return nowhere;
+  }
+  Access access{.view = tensor.node, .mode = tensor.mode, .loc = loc, .offset = {}};
+  if (tensor.storage == Storage::kRegisters) return register_access(tensor, run.coord, loc);
+
+  trace->set_place(loc);
+  const ViewInfo info(*trace, trace->use(tensor.node, loc));
+  const int rank = info.rank();
+  const bool composed = tensor.layout.is_composed();
+  const IntTuple here = tensor.layout(run.coord, loc);
+  const auto strides = view_strides(*trace, tensor.node, loc);
+  const bool wide_offset = info.unbounded() ? !reaches_32(tensor, rank) : !info.fits_32();
+  SymInt base = 0, step = 0;
+  absl::InlinedVector<Node, kMaxRank> coordinates;
+  for (int mode = 0; mode < rank; ++mode) {
+    const bool wide = is_wide(info, mode) || (info.unbounded() && wide_offset);
+    SymInt from = composed ? SymInt(0) : number_at(tensor.origin, mode, rank);
+    const SymInt by = number_at(here, mode, rank);
+    coordinates.push_back(sum_of(from, by, wide, loc));
+    // A coordinate of 32 bits is extended as a whole, which costs less than its parts.
+    if (wide_offset && !wide && !from.is_constant()) {
+      from = traced_int(materialize(from, wide, loc), loc);
+    }
+    base = base + from * strides[static_cast<size_t>(mode)];
+    step = step + by * strides[static_cast<size_t>(mode)];
+  }
+  access.offset = sum_of(base, step, wide_offset, loc);
+  access.check = record_bounds(*trace, tensor, run, coordinates, loc);
+  access.has_check = true;
+  return access;
+}
+
+// --- Registers --------------------------------------------------------------------------------
+
+Node load_registers(const AnyTensor& tensor, SourceLoc loc) {
+  if (tensor.storage != Storage::kRegisters) {
+    if (tensor.layout.ok()) {
+      fail(loc, absl::StrCat("load(): ", to_string(tensor), " does not lie in registers"),
+           "copy() it to a tensor of registers first");
+    }
+    return made_outside(scalar_type(tensor.scalar), "load", loc);
+  }
+  return read_slot(tensor.node, tensor.node.type, loc);
+}
+
+void store_registers(const AnyTensor& tensor, const Node& fragment, SourceLoc loc) {
+  if (!tensor.layout.ok()) return;
+  if (tensor.storage != Storage::kRegisters || fragment.type.count != tensor.node.type.count) {
+    fail(loc,
+         absl::StrCat("store(): a fragment of ", fragment.type.count, " elements for ",
+                      to_string(tensor)),
+         "the tensor lies in registers and has as many elements");
+    return;
+  }
+  write_slot(tensor.node, fragment, loc);
+}
+
+}  // namespace heddle::detail

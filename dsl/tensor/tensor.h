@@ -1,0 +1,327 @@
+// Tensors: memory, registers or coordinates under a layout of any shape, as CuTe has them.
+//
+//   Tensor<const float> tiles = zipped_divide(x, {128, 64});          // ((128,64),(?,?)):((?,1),…)
+//   Tensor<const float> tile = tiles(_, block_idx.x);                 // one of them; _ keeps a
+//   mode Tensor<const float> mine = local_partition(tile, threads, thread_idx.x); Tensor<float>
+//   sums = make_tensor<float>({4, 2});                  // in registers Tensor<float> square =
+//   make_smem_tensor<float>(make_composed_layout(Swizzle(3, 2, 3), 0,
+//                                                                       make_layout({32, 32})));
+//   Tensor<Coord> where = make_identity_tensor({x.shape(0), x.shape(1)});
+//   mine(i) = sums(i, 0);                                             // elements, as of any view
+//
+// A tensor is a *view* (a parameter, shared memory, …) and a layout from the tensor's coordinate to
+// the view's. What reshapes a layout reshapes the tensor; nothing is moved. Where an element lies
+// and whether it lies in the view both follow from that coordinate: the interpreter reports what
+// falls outside of the view, or of the tensor, with the tensor's layout and the coordinate.
+//
+// A mistake is one of the kernel's errors, with its line; what is made from it is no tensor either.
+#pragma once
+
+#include "heddle/dsl/layout/layout.h"
+#include "heddle/dsl/view.h"
+
+namespace heddle {
+namespace detail {
+
+enum class Storage : uint8_t { kView, kRegisters, kCoordinates };
+
+// A tensor, whatever its elements.
+struct AnyTensor {
+  Storage storage = Storage::kCoordinates;
+  ir::Scalar scalar{};
+  Node node = {};       // the view; or a variable of a fragment
+  Layout layout = {};   // to the view's coordinate, or the number of the fragment's element
+  IntTuple origin = 0;  // what is added to that
+  AccessMode mode = {};
+};
+
+AnyTensor whole_view(const Node& view, ir::Scalar scalar, AccessMode mode, SourceLoc loc);
+// Of a view with one mode.
+AnyTensor view_as(const Node& view, ir::Scalar scalar, AccessMode mode, const Layout& layout,
+                  SourceLoc loc);
+AnyTensor new_registers(ir::Scalar scalar, const Layout& layout, SourceLoc loc);
+AnyTensor new_shared_tensor(ir::Scalar scalar, const Layout& layout, SourceLoc loc);
+
+// The layout in elements of memory.
+Layout memory_layout(const AnyTensor& tensor);
+AnyTensor sliced(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc);
+AnyTensor moved(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc);
+AnyTensor tile_of(const AnyTensor& tensor, const Tiler& tiler, const IntTuple& coord,
+                  SourceLoc loc);
+AnyTensor partition_of(const AnyTensor& tensor, const Layout& threads, const IntTuple& index,
+                       SourceLoc loc);
+Access element_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc);
+IntTuple coordinate_at(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc);
+std::string to_string(const AnyTensor& tensor);
+
+// The registers as one value, and from one.
+Node load_registers(const AnyTensor& tensor, SourceLoc loc);
+void store_registers(const AnyTensor& tensor, const Node& fragment, SourceLoc loc);
+
+template <class A>
+inline constexpr bool is_underscore = std::is_same_v<std::remove_cvref_t<A>, Underscore>;
+template <class A>
+concept CoordinatePart = std::is_convertible_v<const A&, IntTuple>;
+
+template <class T>
+constexpr ir::Scalar element_scalar() {
+  if constexpr (std::is_same_v<std::remove_const_t<T>, Coord>) {
+    return scalar_of<int32_t>();
+  } else {
+    return scalar_of<std::remove_const_t<T>>();
+  }
+}
+
+}  // namespace detail
+
+template <class T>
+class Tensor<T, -1> {
+ public:
+  using element_type = T;
+
+  // All of a view.
+  template <class U, int kRank>
+  requires(std::is_same_v<U, T> || std::is_same_v<const U, T>)
+      Tensor(const detail::View<U, kRank>& view, SourceLoc loc = SourceLoc::current())
+      : any_(detail::whole_view(view.view_node(), detail::element_scalar<T>(), view.mode(), loc)) {}
+  // A tensor may be read through a const one.
+  template <class U>
+  requires std::is_same_v<const U, T> Tensor(const Tensor<U>& other) : any_(other.any()) {}
+  explicit Tensor(detail::AnyTensor any) : any_(static_cast<detail::AnyTensor&&>(any)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  // Elements are copied by copy() (tensor/copy.h).
+  Tensor& operator=(const Tensor&) = delete;
+
+  // In elements of memory: the layout of the first tile above is (128,64):(?,1).
+  Layout layout() const { return detail::memory_layout(any_); }
+  const IntTuple& shape() const { return any_.layout.shape(); }
+  bool ok() const { return any_.layout.ok(); }
+  // "tensor<ptr<f32, gmem> o (128,64):(?,1)>"
+  std::string to_string() const { return detail::to_string(any_); }
+
+  // The element at a coordinate; with a `_`, the tensor of all elements there. A coordinate is a
+  // number for each mode, a tuple where a mode has modes, or one number for all.
+  template <detail::CoordinatePart A>
+  auto operator()(const A& a, SourceLoc loc = SourceLoc::current()) const {
+    return index<detail::is_underscore<A>>(IntTuple(a), loc);
+  }
+  auto operator()(std::initializer_list<IntTuple> coord,
+                  SourceLoc loc = SourceLoc::current()) const {
+    return index<false>(IntTuple(coord), loc);
+  }
+  template <detail::CoordinatePart A, detail::CoordinatePart B>
+  auto operator()(const A& a, const B& b, SourceLoc loc = SourceLoc::current()) const {
+    return index < detail::is_underscore<A> || detail::is_underscore < B >> ({a, b}, loc);
+  }
+  template <detail::CoordinatePart A, detail::CoordinatePart B, detail::CoordinatePart C>
+  auto operator()(const A& a, const B& b, const C& c, SourceLoc loc = SourceLoc::current()) const {
+    return index < detail::is_underscore<A> || detail::is_underscore<B> ||
+           detail::is_underscore < C >> ({a, b, c}, loc);
+  }
+  template <detail::CoordinatePart A, detail::CoordinatePart B, detail::CoordinatePart C,
+            detail::CoordinatePart D>
+  auto operator()(const A& a, const B& b, const C& c, const D& d,
+                  SourceLoc loc = SourceLoc::current()) const {
+    return index < detail::is_underscore<A> || detail::is_underscore<B> ||
+           detail::is_underscore<C> || detail::is_underscore < D >> ({a, b, c, d}, loc);
+  }
+  // The tensor that a coordinate with `_` anywhere leaves.
+  Tensor slice(const IntTuple& coord, SourceLoc loc = SourceLoc::current()) const {
+    return Tensor(detail::sliced(any_, coord, loc));
+  }
+  // A place, for what takes one: an asynchronous copy, an atomic.
+  auto at(const IntTuple& coord, SourceLoc loc = SourceLoc::current()) const {
+    return detail::Place<T>{detail::element_access(any_, coord, loc)};
+  }
+
+  // Of registers: all elements, in the order of their numbers in the layout, as one value.
+  Fragment<std::remove_const_t<T>> load(SourceLoc loc = SourceLoc::current()) const {
+    return Fragment<std::remove_const_t<T>>(detail::load_registers(any_, loc));
+  }
+  void store(const Fragment<T>& fragment, SourceLoc loc = SourceLoc::current()) const {
+    detail::store_registers(any_, fragment.node(), loc);
+  }
+
+  const detail::AnyTensor& any() const { return any_; }
+  // The same elements in another order or number: `layout` is made from this tensor's.
+  Tensor with_layout(Layout layout) const {
+    detail::AnyTensor any = any_;
+    any.layout = static_cast<Layout&&>(layout);
+    return Tensor(static_cast<detail::AnyTensor&&>(any));
+  }
+
+ private:
+  template <bool kSlice>
+  auto index(const IntTuple& coord, SourceLoc loc) const {
+    if constexpr (kSlice) {
+      return slice(coord, loc);
+    } else if constexpr (std::is_same_v<std::remove_const_t<T>, Coord>) {
+      return detail::coordinate_at(any_, coord, loc);
+    } else {
+      return detail::element_at<T>(detail::element_access(any_, coord, loc));
+    }
+  }
+
+  detail::AnyTensor any_;
+};
+
+namespace detail {
+
+template <class X>
+struct TensorElement {};
+template <class T>
+struct TensorElement<Tensor<T>> {
+  using type = T;
+};
+template <class X>
+requires requires(const X& x) { x.view_node(); }
+struct TensorElement<X> {
+  using type = typename X::element_type;
+};
+
+// A tensor, or a view that becomes one.
+template <class X>
+concept TensorLike = requires {
+  typename TensorElement<X>::type;
+};
+template <TensorLike X>
+Tensor<typename TensorElement<X>::type> as_tensor(const X& x, SourceLoc loc) {
+  if constexpr (requires { x.any(); }) {
+    return x;
+  } else {
+    return {x, loc};
+  }
+}
+
+}  // namespace detail
+
+// --- Making ----------------------------------------------------------------------------------
+
+// Registers: the thread's own, their content undefined until written. Coordinates are host numbers.
+template <class T>
+Tensor<T> make_tensor(const Layout& layout, SourceLoc loc = SourceLoc::current()) {
+  return Tensor<T>(detail::new_registers(detail::element_scalar<T>(), layout, loc));
+}
+template <class T>
+Tensor<T> make_tensor(const IntTuple& shape, SourceLoc loc = SourceLoc::current()) {
+  return make_tensor<T>(make_layout(shape), loc);
+}
+template <class T>
+Tensor<T> make_tensor(std::initializer_list<IntTuple> shape, SourceLoc loc = SourceLoc::current()) {
+  return make_tensor<T>(make_layout(IntTuple(shape)), loc);
+}
+// The block's shared memory, as much as the layout reaches.
+template <class T>
+Tensor<T> make_smem_tensor(const Layout& layout, SourceLoc loc = SourceLoc::current()) {
+  return Tensor<T>(detail::new_shared_tensor(detail::element_scalar<T>(), layout, loc));
+}
+// Memory that is there already, by its one index: a Pointer, Shared<T>, Local<T> or Constant<T>.
+template <class T>
+Tensor<T> make_tensor(const detail::View<T, 1>& view, const Layout& layout,
+                      SourceLoc loc = SourceLoc::current()) {
+  return Tensor<T>(
+      detail::view_as(view.view_node(), detail::element_scalar<T>(), view.mode(), layout, loc));
+}
+// Registers for a tensor's elements, the first mode's next to each other.
+template <class T, detail::TensorLike X>
+Tensor<T> make_fragment_like(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return make_tensor<T>(make_fragment_like(detail::as_tensor(x, loc).layout()), loc);
+}
+template <detail::TensorLike X>
+auto make_fragment_like(const X& x, SourceLoc loc = SourceLoc::current()) {
+  using T = std::remove_const_t<typename detail::TensorElement<X>::type>;
+  return make_fragment_like<T>(x, loc);
+}
+// Each coordinate to itself: what a partition of it says where the thread's elements come from.
+inline Tensor<Coord> make_identity_tensor(const IntTuple& shape) {
+  detail::AnyTensor any;
+  any.layout = make_identity_layout(shape);
+  return Tensor<Coord>(any);
+}
+
+// --- Questions -------------------------------------------------------------------------------
+
+template <detail::TensorLike X>
+IntTuple shape(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return detail::as_tensor(x, loc).shape();
+}
+template <detail::TensorLike X>
+SymInt size(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return size(detail::as_tensor(x, loc).shape(), loc);
+}
+// Of one mode.
+template <int kMode, detail::TensorLike X>
+SymInt size(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return size(get(detail::as_tensor(x, loc).shape(), kMode, loc), loc);
+}
+template <class T>
+int rank(const Tensor<T>& x) {
+  return rank(x.shape());
+}
+
+// --- Other layouts of the same elements --------------------------------------------------------
+//
+// As the functions of layout.h by these names do it.
+
+#define HEDDLE_TENSOR_TILED(name)                                                   \
+  template <detail::TensorLike X>                                                   \
+  auto name(const X& x, const Tiler& tiler, SourceLoc loc = SourceLoc::current()) { \
+    const auto tensor = detail::as_tensor(x, loc);                                  \
+    return tensor.with_layout(name(tensor.any().layout, tiler, loc));               \
+  }
+HEDDLE_TENSOR_TILED(composition)
+HEDDLE_TENSOR_TILED(logical_divide)
+HEDDLE_TENSOR_TILED(zipped_divide)
+HEDDLE_TENSOR_TILED(tiled_divide)
+HEDDLE_TENSOR_TILED(flat_divide)
+#undef HEDDLE_TENSOR_TILED
+
+template <detail::TensorLike X>
+auto flatten(const X& x, SourceLoc loc = SourceLoc::current()) {
+  const auto tensor = detail::as_tensor(x, loc);
+  return tensor.with_layout(flatten(tensor.any().layout));
+}
+template <detail::TensorLike X>
+auto coalesce(const X& x, SourceLoc loc = SourceLoc::current()) {
+  const auto tensor = detail::as_tensor(x, loc);
+  return tensor.with_layout(coalesce(tensor.any().layout));
+}
+template <detail::TensorLike X>
+auto filter_zeros(const X& x, SourceLoc loc = SourceLoc::current()) {
+  const auto tensor = detail::as_tensor(x, loc);
+  return tensor.with_layout(filter_zeros(tensor.any().layout));
+}
+template <detail::TensorLike X>
+auto group_modes(const X& x, int begin, int end, SourceLoc loc = SourceLoc::current()) {
+  const auto tensor = detail::as_tensor(x, loc);
+  return tensor.with_layout(group_modes(tensor.any().layout, begin, end, loc));
+}
+template <detail::TensorLike X>
+auto select(const X& x, std::initializer_list<int> modes, SourceLoc loc = SourceLoc::current()) {
+  const auto tensor = detail::as_tensor(x, loc);
+  return tensor.with_layout(select(tensor.any().layout, modes, loc));
+}
+// The tensor from a coordinate on.
+template <detail::TensorLike X>
+auto domain_offset(const IntTuple& coord, const X& x, SourceLoc loc = SourceLoc::current()) {
+  const auto tensor = detail::as_tensor(x, loc);
+  return std::remove_const_t<decltype(tensor)>(detail::moved(tensor.any(), coord, loc));
+}
+
+// The tile at a coordinate among the tiles; with `_` there, all of them along those modes.
+template <detail::TensorLike X>
+auto local_tile(const X& x, const Tiler& tiler, const IntTuple& coord,
+                SourceLoc loc = SourceLoc::current()) {
+  using Result = Tensor<typename detail::TensorElement<X>::type>;
+  return Result(detail::tile_of(detail::as_tensor(x, loc).any(), tiler, coord, loc));
+}
+// A thread's elements of each tile: `threads` says which thread has which place of it.
+template <detail::TensorLike X>
+auto local_partition(const X& x, const Layout& threads, const IntTuple& index,
+                     SourceLoc loc = SourceLoc::current()) {
+  using Result = Tensor<typename detail::TensorElement<X>::type>;
+  return Result(detail::partition_of(detail::as_tensor(x, loc).any(), threads, index, loc));
+}
+
+}  // namespace heddle

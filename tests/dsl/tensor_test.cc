@@ -1,0 +1,257 @@
+// What tensors with layouts record: accesses as wide as can be, facts only where they decide, and
+// mistakes with the operands that made them.
+#include "dsl/trace_kernel.h"
+#include "gmock/gmock.h"
+
+namespace heddle {
+namespace {
+
+using ir::Opcode;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+bool read_fact(const ir::Kernel& kernel, ir::FactKind kind, int param) {
+  for (const ir::Guard& guard : kernel.facts_read()) {
+    if (guard.fact.kind == kind && guard.fact.param == param) return true;
+  }
+  return false;
+}
+
+// Elements of each load of a kernel, in order.
+std::vector<int> load_widths(const ir::Kernel& kernel) {
+  std::vector<int> widths;
+  kernel.walk([&](ir::OpId id) {
+    const ir::Op& op = kernel.op(id);
+    if (op.opcode == Opcode::kLoad) widths.push_back(kernel.type(op.result()).count);
+  });
+  return widths;
+}
+
+TEST(TensorTest, PrintsAsCuTeDoes) {
+  std::string text[4];
+  const auto kernel =
+      define_kernel("print(x, y)", [&](Tensor<const float, 2> x, Tensor<half, 1> y) {
+        text[0] = Tensor<const float>(x).to_string();
+        text[1] = local_tile(x, {8, 32}, {block_idx.x, 0}).to_string();
+        text[2] = make_smem_tensor<half>(
+                      make_composed_layout(Swizzle(3, 3, 3), 0, make_layout({8, 64}, {64, 1})))
+                      .to_string();
+        text[3] = make_tensor<int8_t>(make_layout({4, {2, 2}}, {1, {8, 4}})).to_string();
+        (void)y;
+      });
+  EXPECT_EQ(mistakes(kernel), "");
+  EXPECT_EQ(text[0], "tensor<ptr<f32, gmem> o (?,?):(?,1)>");
+  EXPECT_EQ(text[1], "tensor<ptr<f32, gmem> o (8,32):(?,1)>");
+  EXPECT_EQ(text[2], "tensor<ptr<f16, smem> o S<3,3,3> o 0 o (8,64):(64,1)>");
+  EXPECT_EQ(text[3], "tensor<ptr<i8, rmem> o (4,(2,2)):(1,(8,4))>");
+}
+
+TEST(TensorTest, CopiesAreAsWideAsLayoutAndAlignmentAllow) {
+  const auto widths = [](auto body) {
+    const auto kernel = define_kernel("copy(x, n)", [body](Tensor<const float, 2> x, Int n) {
+      const auto registers = make_tensor<float>(8);
+      copy(body(Tensor<const float>(x), n), registers);
+    });
+    const ir::TraceResult result = trace(kernel);
+    EXPECT_TRUE(result.diagnostics.empty()) << ir::to_string(result.diagnostics);
+    return load_widths(result.kernel);
+  };
+  using Matrix = Tensor<const float>;
+  const std::vector<int> four(2, 4), two(4, 2), one(8, 1);
+  // Eight neighbours, each thread its own; rows are multiples of 16 apart.
+  EXPECT_EQ(widths([](const Matrix& x, const Int&) {
+              return zipped_divide(x, {1, 8})(_, thread_idx.x * 1).slice({0, _}).layout().ok()
+                         ? zipped_divide(x(block_idx.x, _), 8)(_, thread_idx.x)
+                         : x;
+            }),
+            four);
+  // A start that is even and no more.
+  EXPECT_EQ(widths([](const Matrix& x, const Int& n) {
+              return domain_offset(2 * SymInt(n), zipped_divide(x(block_idx.x, _), 8)(_, 0));
+            }),
+            two);
+  // A start that may be anything.
+  EXPECT_EQ(widths([](const Matrix& x, const Int& n) {
+              return domain_offset(n, zipped_divide(x(block_idx.x, _), 8)(_, 0));
+            }),
+            one);
+  // Neighbours in the second mode.
+  EXPECT_EQ(widths([](const Matrix& x, const Int&) {
+              return local_tile(x, {2, 4}, {block_idx.x, thread_idx.x});
+            }),
+            four);
+  // None are neighbours.
+  EXPECT_EQ(widths([](const Matrix& x, const Int&) {
+              return local_tile(x, {8, 1}, {block_idx.x, thread_idx.x});
+            }),
+            one);
+}
+
+TEST(TensorTest, FactsAreReadWhereTheyDecide) {
+  const auto scalar =
+      define_kernel("scalar(x, y)", [](Tensor<const float, 2> x, Tensor<float, 1> y) {
+        y(0) = local_tile(x, {8, 8}, {block_idx.x, 0})(thread_idx.x / 32, 3);
+      });
+  EXPECT_FALSE(read_fact(trace(scalar).kernel, ir::FactKind::kAlignment, 0));
+  EXPECT_FALSE(read_fact(trace(scalar).kernel, ir::FactKind::kStrideDivisor, 0));
+  EXPECT_FALSE(read_fact(trace(scalar).kernel, ir::FactKind::kExtentDivisor, 0));
+  const auto wide = define_kernel("wide(x, y)", [](Tensor<const float, 2> x, Tensor<float, 1> y) {
+    const auto r = make_tensor<float>({2, 4});
+    copy(local_tile(x, {2, 4}, {block_idx.x, thread_idx.x}), r);
+    y(0) = r(0);
+  });
+  EXPECT_TRUE(read_fact(trace(wide).kernel, ir::FactKind::kAlignment, 0));
+  EXPECT_TRUE(read_fact(trace(wide).kernel, ir::FactKind::kStrideDivisor, 0));
+}
+
+TEST(TensorTest, OffsetsAre64BitWhereTheyMayNotFit) {
+  const auto kernel = define_kernel("wide(x, y)", [](Tensor<const float, 2> x, Tensor<float, 1> y) {
+    y(0) = local_tile(x, {8, 8}, {block_idx.x, 0})(thread_idx.x / 32, 3);
+  });
+  ir::Specialization specialization = usual_specialization(kernel.source());
+  for (ir::Guard& guard : specialization.facts) {
+    if (guard.fact.kind == ir::FactKind::kFits32) guard.value = 0;
+  }
+  EXPECT_THAT(ir::print(kernel.source().trace(specialization).kernel),
+              HasSubstr("stride %x {dim = 0} : i64"));
+  EXPECT_THAT(traced_text(kernel), Not(HasSubstr("stride %x {dim = 0} : i64")));
+}
+
+// --- Mistakes ---------------------------------------------------------------------------------
+
+template <class Body>
+std::string mistake(Body body) {
+  const auto kernel =
+      define_kernel("wrong(x, y, n)", [body](Tensor<const float, 2> x, Tensor<float, 1> y, Int n) {
+        body(Tensor<const float>(x), Tensor<float>(y), n);
+      });
+  return mistakes(kernel);
+}
+using In = Tensor<const float>;
+using Out = Tensor<float>;
+
+TEST(TensorMistakes, ACoordinateOutsideTheShape) {
+  EXPECT_THAT(mistake([](const In& x, const Out& y, const Int&) {
+                y(0) = local_tile(x, {8, 8}, {0, 0})(3, 8);
+              }),
+              AllOf(HasSubstr("tensor_test.cc:"),
+                    HasSubstr("coordinate (3,8) is not in the shape (8,8) of tensor<ptr<f32, gmem> "
+                              "o (8,8):(?,1)>"),
+                    HasSubstr("each number counts from 0 and is less than the extent")));
+}
+
+TEST(TensorMistakes, ACoordinateOfAnotherRank) {
+  EXPECT_THAT(mistake([](const In& x, const Out& y, const Int&) { y(0) = x(1, 2, 3); }),
+              HasSubstr("coordinate (1,2,3) is not in the shape (?,?)"));
+}
+
+TEST(TensorMistakes, ASliceOutOfRange) {
+  EXPECT_THAT(mistake([](const In& x, const Out& y, const Int&) {
+                y(0) = local_tile(x, {8, 8}, {0, 0})(_, _, 1)(0, 0);
+              }),
+              HasSubstr("slice("));
+}
+
+TEST(TensorMistakes, RegistersByATracedIndex) {
+  EXPECT_THAT(mistake([](const In&, const Out& y, const Int& n) {
+                const auto r = make_tensor<float>({4, 4});
+                fill(r, 0.0f);
+                y(0) = r(n, 0);
+              }),
+              AllOf(HasSubstr("the registers of tensor<ptr<f32, rmem> o (4,4):(1,4)> are named by "
+                              "an index that the kernel computes"),
+                    HasSubstr("unroll with a host loop")));
+}
+
+TEST(TensorMistakes, RegistersOfATracedShape) {
+  EXPECT_THAT(mistake([](const In&, const Out&, const Int& n) {
+                make_tensor<float>({4, n});
+              }),
+              AllOf(HasSubstr("make_tensor: registers of layout (4,?):(1,4)"),
+                    HasSubstr("laid out by host numbers")));
+}
+
+TEST(TensorMistakes, SizesThatDiffer) {
+  EXPECT_THAT(mistake([](const In& x, const Out&, const Int&) {
+                copy(local_tile(x, {8, 8}, {0, 0}), make_tensor<float>(32));
+              }),
+              AllOf(HasSubstr("copy: tensor<ptr<f32, gmem> o (8,8):(?,1)> has 64 elements and "
+                              "tensor<ptr<f32, rmem> o 32:1> 32"),
+                    HasSubstr("partition them by the same layout")));
+}
+
+TEST(TensorMistakes, AnArrayThatIsTooSmall) {
+  EXPECT_THAT(mistake([](const In&, const Out&, const Int&) {
+                make_tensor(Shared<float>(100), make_layout({16, 8}));
+              }),
+              AllOf(HasSubstr("(16,8):(1,16) reaches over 128 elements, and the array has 100"),
+                    HasSubstr("cosize(layout)")));
+}
+
+TEST(TensorMistakes, AnAtomThatIsTooWide) {
+  EXPECT_THAT(mistake([](const In& x, const Out&, const Int&) {
+                const auto tiled = make_tiled_copy(make_copy_atom<float>(CopyUniversal{128}),
+                                                   make_layout({16, 8}), make_layout({4, 1}));
+                const auto from = tiled.get_slice(thread_idx.x).partition_S(x);
+                copy(tiled, from(_, 0, 0), make_tensor<float>(4));
+              }),
+              AllOf(HasSubstr("accesses of 4 elements to tensor<ptr<f32, gmem>"),
+                    HasSubstr("they are not neighbours in memory"),
+                    HasSubstr("the widest access that is known legal")));
+}
+
+TEST(TensorMistakes, AnAtomForAnotherElement) {
+  EXPECT_THAT(
+      mistake([](const In&, const Out&, const Int&) { make_copy_atom<double>(LdMatrix{4}); }),
+      HasSubstr("LdMatrix of f64"));
+  EXPECT_THAT(
+      mistake([](const In&, const Out&, const Int&) { make_copy_atom<float>(CopyUniversal{16}); }),
+      HasSubstr("CopyUniversal of 16 bits for elements of f32"));
+  EXPECT_THAT(mistake([](const In&, const Out&, const Int&) { make_copy_atom<half>(LdMatrix{3}); }),
+              HasSubstr("LdMatrix of 3 matrices"));
+}
+
+TEST(TensorMistakes, CopiesThatNoInstructionMakes) {
+  EXPECT_THAT(mistake([](const In& x, const Out&, const Int&) {
+                const auto tiled = make_tiled_copy(make_copy_atom<float>(CopyAsync{128}),
+                                                   make_layout({16, 8}), make_layout({1, 4}));
+                const auto from = tiled.get_slice(thread_idx.x).partition_S(x);
+                copy(tiled, from(_, 0, 0), make_tensor<float>(4));
+              }),
+              AllOf(HasSubstr("CopyAsync from tensor<ptr<f32, gmem>"),
+                    HasSubstr("from global to shared memory")));
+}
+
+TEST(TensorMistakes, ShapesThatDoNotBroadcast) {
+  EXPECT_THAT(mistake([](const In& x, const Out&, const Int&) {
+                const auto r = make_tensor<float>({8, 4});
+                transform(r, plus(), local_tile(x, {8, 4}, {0, 0}), local_tile(x, {4, 4}, {0, 0}));
+              }),
+              HasSubstr("a tensor of shape (4,4) where one of shape (8,4) is wanted"));
+}
+
+TEST(TensorMistakes, ProductsOfOtherShapes) {
+  EXPECT_THAT(mistake([](const In& x, const Out&, const Int&) {
+                const auto r = make_tensor<float>({8, 4});
+                gemm(local_tile(x, {8, 4}, {0, 0}), local_tile(x, {8, 4}, {0, 0}), r);
+              }),
+              AllOf(HasSubstr("gemm: "), HasSubstr("the shapes are (m,k), (n,k) and (m,n)")));
+}
+
+TEST(TensorMistakes, OutsideAKernel) {
+  const auto t = make_tensor<float>(4);
+  EXPECT_FALSE(t.ok());
+  const auto kernel = define_kernel("uses(y)", [&](Tensor<float, 1> y) { y(0) = t(0); });
+  EXPECT_THAT(mistakes(kernel), HasSubstr("a tensor of a kernel is made or used outside it"));
+}
+
+TEST(TensorMistakes, UnknownNumbersAreNoNumbersOfAKernel) {
+  EXPECT_THAT(mistake([](const In&, const Out& y, const Int&) {
+                y(0) = cast<float>(Int(SymInt::unknown(4) + 1));
+              }),
+              HasSubstr("an unknown number, ?, is used in a kernel"));
+}
+
+}  // namespace
+}  // namespace heddle
