@@ -1,7 +1,12 @@
-// Layouts as a row of modes, which most of the algebra works on.
+// Layouts as the algebra works on them: where they lie, and as rows of modes.
 #pragma once
 
+#include <initializer_list>
+#include <string>
+#include <utility>
+
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "heddle/dsl/internal/tuple_builder.h"
 #include "heddle/dsl/layout/layout.h"
 
@@ -14,26 +19,67 @@ struct Mode {
 };
 using Modes = absl::InlinedVector<Mode, 8>;
 
-Mode mode_of(SymInt shape, SymInt stride);
+inline Mode mode_of(SymInt shape, SymInt stride) {
+  Mode mode{.shape = std::move(shape), .stride = {}};
+  mode.stride.value = std::move(stride);
+  return mode;
+}
+
+// A layout's shape and stride, or those of one of its modes, where they lie. What is behind the
+// stride of a composed layout is not looked at.
+class Part {
+ public:
+  Part(const TupleNode& shape, const TupleNode& stride) : shape_(&shape), stride_(&stride) {}
+  Part(const Layout& layout)  // NOLINT: a layout is one
+      : Part(layout.shape().node(), layout.stride().node()) {}
+
+  const TupleNode& shape() const { return *shape_; }
+  const TupleNode& stride() const { return *stride_; }
+  bool is_tuple() const { return shape_->is_tuple(); }
+  int rank() const { return rank_of(*shape_); }
+  Part mode(int i) const { return {element(*shape_, i), element(*stride_, i)}; }
+  Layout layout() const {
+    return Layout(TupleBuilder::build(*shape_), TupleBuilder::build(*stride_));
+  }
+  // visit(mode), in order.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    auto step = Elements(*stride_).begin();
+    for (const TupleNode& extent : Elements(*shape_)) {
+      visit(Part(extent, *step));
+      ++step;
+    }
+  }
+
+ private:
+  const TupleNode* shape_;
+  const TupleNode* stride_;
+};
+
 // All modes, flat.
-Modes modes_of(const Layout& layout);
-Modes modes_of(const TupleNode& shape, const TupleNode& stride);
-// Joined where neighbours continue each other, without modes of one element. The last one's stride
-// stays even then where `extends`: so the function goes on beyond its shape as before.
-Modes coalesced(const Modes& modes, bool extends);
+Modes modes_of(Part part);
+// Adds a mode of more than one element, as a part of the last one where it continues that.
+void add_joined(SymInt shape, TupleNode stride, Modes* modes);
+// All modes, joined where neighbours continue each other, without those of one element; filtered:
+// nor those of stride 0. Where nothing is left, 1:0.
+Modes coalesced(Part part);
+Modes filtered(Part part);
+// Coalesced, but that the function goes on beyond the shape as before: the last mode's stride
+// stays.
+Modes unbounded(Part part);
+SymInt cosize_of(Part part);
 
 // Collects a layout's shape and stride side by side.
 class LayoutBuilder {
  public:
-  void add(const TupleNode& shape, const TupleNode& stride) {
-    shape_.add(shape);
-    stride_.add(stride);
+  void add(Part part) {
+    shape_.add(part.shape());
+    stride_.add(part.stride());
   }
   void add(const Mode& mode) {
     shape_.add(mode.shape);
     stride_.add(mode.stride);
   }
-  void add(const Layout& layout) { add(layout.shape().node(), layout.stride().node()); }
   // A row of modes: a number where there is one, 1:0 where there is none.
   void add(const Modes& modes);
   size_t open() {
@@ -44,27 +90,124 @@ class LayoutBuilder {
     shape_.close(tuple);
     stride_.close(tuple);
   }
+  // What was collected, to change numbers in it.
+  absl::Span<TupleNode> shapes() { return shape_.nodes(); }
+  absl::Span<TupleNode> strides() { return stride_.nodes(); }
   Layout build(SourceLoc loc = {}) { return Layout(shape_.build(loc), stride_.build(loc)); }
 
  private:
   TupleBuilder shape_, stride_;
 };
 
+// A call that a user wrote, for messages: text() is as written, "coalesce(4:1)". It keeps the first
+// mistake.
+class Call {
+ public:
+  Call(absl::FunctionRef<std::string()> text, SourceLoc loc) : text_(text), loc_(loc) {}
+
+  SourceLoc loc() const { return loc_; }
+  bool ok() const { return failure_.ok(); }
+  // These give false.
+  bool fail(const std::string& what, const std::string& fix);
+  bool fail(const IntTuple& failure);
+  // A composed layout was to become a part of another one; a tiler has more modes than a layout.
+  bool fail_composed(const Layout& layout);
+  bool fail_rank(const Tiler& tiler, Part layout);
+  // What was collected, or the mistake.
+  Layout result(LayoutBuilder* builder) const;
+  Layout failure() const { return Layout(failure_, failure_); }
+
+ private:
+  absl::FunctionRef<std::string()> text_;
+  SourceLoc loc_;
+  IntTuple failure_ = 0;
+};
+
+// What messages show of these.
+std::string text(const Layout& layout);
+std::string text(const Tiler& tiler);
+// As written: "name(a, b)".
+template <class... Operands>
+std::string call_text(const char* name, const Operands&... operands) {
+  std::string result(name);
+  const char* separator = "(";
+  ((result += std::exchange(separator, ", ") + text(operands)), ...);
+  return result + ")";
+}
+
 Layout layout_of(const Modes& modes, SourceLoc loc = {});
 // A layout that is not ok().
 Layout failed_layout(const IntTuple& failure);
 Layout fail_layout(SourceLoc loc, std::string what, const std::string& fix);
-// A composed layout was to become a part of another one.
-Layout fail_composed(const char* name, const Layout& layout, SourceLoc loc);
 // A layout of what a swizzle gives, as a swizzle of what the layout gives.
-Layout swizzled_first(const Layout& a, const Swizzle& swizzle, const std::string& name,
-                      SourceLoc loc);
+Layout swizzled_first(const Layout& a, const Swizzle& swizzle, Call* call);
 inline const Layout* first_failure(std::initializer_list<const Layout*> layouts) {
   for (const Layout* layout : layouts) {
     if (!layout->ok()) return layout;
   }
   return nullptr;
 }
+
+// An index, and, where there are basis strides, a coordinate.
+class IndexSum {
+ public:
+  void add(const SymInt& times, const TupleNode& stride);
+  // The index of a coordinate in a layout.
+  IntTuple total(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
+                 SourceLoc loc) const;
+
+ private:
+  SymInt index_ = 0;
+  IntTuple coordinate_ = 0;
+};
+
+// Collects the modes that coordinates leave whole (where they have _), in one row, and the index of
+// what they fix.
+class Slicer {
+ public:
+  // False where the profiles differ.
+  bool add(const TupleNode& coord, Part part);
+  LayoutBuilder& whole() { return whole_; }
+  // Of a layout at a coordinate: a composed one takes the index as its offset.
+  std::pair<Layout, IntTuple> result(const IntTuple& coord, const Layout& layout, SourceLoc loc);
+
+ private:
+  LayoutBuilder whole_;
+  IndexSum fixed_;
+};
+
+// Composes layouts with one that they go through. Their modes have to stay within its modes
+// together. Messages call it `left`, and what goes through it `right`.
+class Composer {
+ public:
+  Composer(Part a, const char* left, const char* right, Call* call);
+  // Adds a(b(c)), of b's shape; false after a mistake.
+  bool add(Part b, LayoutBuilder* out);
+  bool add(const Modes& modes, LayoutBuilder* out);
+
+ private:
+  // How far the modes reach into one of a's.
+  struct Reach {
+    SymInt last = 0;  // the greatest index within the mode
+    int modes = 0;    // that move in it
+  };
+  bool add(const SymInt& shape, const TupleNode& stride, LayoutBuilder* out);
+  bool add_through(const Modes& flat, SymInt shape, const TupleNode& stride, Reach* reaches,
+                   LayoutBuilder* out);
+
+  const Part a_;
+  const Modes flat_;
+  absl::InlinedVector<Reach, 4> reaches_;
+  const char* const left_;
+  const char* const right_;
+  Call* const call_;
+};
+
+// The integers of a shape, flat.
+using Extents = absl::InlinedVector<SymInt, 4>;
+// The indices below the cotarget's size that filtered modes leave out, in order; false after a
+// mistake.
+bool complement_of(const Modes& modes, const Extents& cotarget, Call* call, Modes* result);
 
 // A divided layout, and the coordinate that picks a tile or a thread's part of it.
 struct Cut {

@@ -155,7 +155,7 @@ class Parser {
       }
       tilers.push_back(as_tiler(mode));
     }
-    return Tiler(tilers.data(), static_cast<int>(tilers.size()));
+    return Tiler(std::move(tilers));
   }
 
   // Up to the closing bracket.
@@ -213,14 +213,10 @@ class Parser {
       if (numbers[i] < -62 || numbers[i] > 62)
         return error("a swizzle of more than 62 bits", "use less");
     }
-    if (numbers[0] < 0 || numbers[1] < 0 || std::abs(numbers[2]) < numbers[0] ||
-        numbers[0] + numbers[1] + std::abs(numbers[2]) > 62) {
-      return error(
-          absl::StrCat("S<", numbers[0], ",", numbers[1], ",", numbers[2], "> is no swizzle"),
-          "bits and base are not negative, |shift| >= bits, and all lies below bit 62");
-    }
-    return Swizzle(static_cast<int>(numbers[0]), static_cast<int>(numbers[1]),
-                   static_cast<int>(numbers[2]));
+    const Swizzle swizzle(static_cast<int>(numbers[0]), static_cast<int>(numbers[1]),
+                          static_cast<int>(numbers[2]));
+    if (!swizzle.ok()) return detail::TupleBuilder::failed(swizzle.error());
+    return swizzle;
   }
 
   // --- Text ---

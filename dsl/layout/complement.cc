@@ -9,6 +9,8 @@
 namespace heddle {
 namespace {
 
+using detail::Call;
+using detail::Extents;
 using detail::Mode;
 using detail::Modes;
 
@@ -21,7 +23,7 @@ absl::InlinedVector<size_t, 8> by_stride(const Modes& modes) {
     for (size_t j = i + 1; j < order.size(); ++j) {
       const SymInt& first = modes[order[i]].stride.value;
       const SymInt& second = modes[order[j]].stride.value;
-      if (always_at_most(second, first) && !always_at_most(first, second)) {
+      if (!always_at_most(first, second) && always_at_most(second, first)) {
         std::swap(order[i], order[j]);
       }
     }
@@ -29,17 +31,24 @@ absl::InlinedVector<size_t, 8> by_stride(const Modes& modes) {
   return order;
 }
 
-// What keeps an order from being one; empty where nothing does.
-std::string unordered(const Modes& modes, absl::Span<const size_t> order) {
+// Whether an order is one; if not, that is the call's mistake.
+bool in_order(const Modes& modes, absl::Span<const size_t> order, Call* call) {
   for (size_t i = 1; i < order.size(); ++i) {
     const SymInt& left = modes[order[i - 1]].stride.value;
     const SymInt& right = modes[order[i]].stride.value;
     if (!always_at_most(left, right)) {
-      return absl::StrCat("the strides ", detail::text(left), " and ", detail::text(right),
-                          " have no known order");
+      return call->fail(absl::StrCat("the strides ", detail::text(left), " and ",
+                                     detail::text(right), " have no known order"),
+                        "use strides that are host numbers, or multiples of each other");
     }
   }
-  return {};
+  return true;
+}
+
+void add(SymInt shape, SymInt stride, Modes* modes) {
+  detail::TupleNode step;
+  step.value = std::move(stride);
+  detail::add_joined(std::move(shape), std::move(step), modes);
 }
 
 bool has_basis(const Modes& modes) {
@@ -49,49 +58,67 @@ bool has_basis(const Modes& modes) {
 
 constexpr char kPositive[] = "only layouts of positive strides have one";
 constexpr char kNoOverlap[] = "let each stride be a multiple of what the smaller ones span";
-constexpr char kKnowStrides[] = "use strides that are host numbers, or multiples of each other";
+
+bool fail_overlap(const Mode& mode, const SymInt& reached, Call* call) {
+  return call->fail(absl::StrCat("it is not injective: the mode ", detail::text(mode.shape), ":",
+                                 detail::text(mode.stride.value), " starts before ",
+                                 detail::text(reached), ", which others have reached"),
+                    kNoOverlap);
+}
 
 }  // namespace
+
+bool detail::complement_of(const Modes& modes, const Extents& cotarget, Call* call, Modes* result) {
+  SymInt covered = 1;
+  if (!modes[0].stride.value.is_constant(0)) {
+    if (has_basis(modes)) {
+      return call->fail("it has basis strides", "take the complement of one mode");
+    }
+    const auto order = by_stride(modes);
+    if (!in_order(modes, order, call)) return false;
+    for (const size_t i : order) {
+      const Mode& mode = modes[i];
+      if (mode.stride.value.most() < 0) return call->fail("it has a negative stride", kPositive);
+      SymInt gap = floor_div(mode.stride.value, covered);
+      if (gap.least() < 1) return fail_overlap(mode, covered, call);
+      add(std::move(gap), std::move(covered), result);
+      covered = mode.stride.value * mode.shape;
+    }
+  }
+  // What is covered is used up from the left.
+  SymInt rest = 1, left = covered;
+  for (const SymInt& extent : cotarget) {
+    if (left.is_constant(0)) {
+      return call->fail(absl::StrCat("a division of ", text(extent), " by 0"),
+                        "let all modes have elements");
+    }
+    rest = rest * ceil_div(extent, left);
+    if (!extent.is_constant(0)) left = ceil_div(left, extent);
+  }
+  add(std::move(rest), std::move(covered), result);
+  if (result->empty()) result->push_back(mode_of(1, 0));
+  return true;
+}
 
 Layout complement(const Layout& layout, const IntTuple& cotarget, SourceLoc loc) {
   if (!layout.ok()) return layout;
   if (!cotarget.ok()) return detail::failed_layout(cotarget);
-  const auto error = [&](const std::string& what, const char* fix) {
-    return detail::fail_layout(
-        loc,
-        absl::StrCat("complement(", layout.to_string(), ", ", cotarget.to_string(), "): ", what),
-        fix);
-  };
-  const Modes modes = detail::modes_of(filter(layout.outer()));
-  if (modes[0].stride.value.is_constant(0)) return make_layout(size(cotarget, loc));
-  if (has_basis(modes)) return error("it has basis strides", "take the complement of one mode");
-  const auto order = by_stride(modes);
-  if (const std::string why = unordered(modes, order); !why.empty()) {
-    return error(why, kKnowStrides);
+  const auto text = [&] { return detail::call_text("complement", layout, cotarget); };
+  Call call(text, loc);
+  Extents extents;
+  for (uint32_t i = 0; i < cotarget.node().span; ++i) {
+    const detail::TupleNode& node = (&cotarget.node())[i];
+    if (node.is_int()) extents.push_back(node.value);
   }
   Modes result;
-  SymInt covered = 1;
-  for (const size_t i : order) {
-    const Mode& mode = modes[i];
-    if (mode.stride.value.most() < 0) return error("it has a negative stride", kPositive);
-    const SymInt gap = floor_div(mode.stride.value, covered);
-    if (gap.least() < 1) {
-      return error(absl::StrCat("it is not injective: the mode ", detail::text(mode.shape), ":",
-                                detail::text(mode.stride.value), " starts before ",
-                                detail::text(covered), ", which others have reached"),
-                   kNoOverlap);
-    }
-    result.push_back(detail::mode_of(gap, covered));
-    covered = mode.stride.value * mode.shape;
+  if (!detail::complement_of(detail::filtered(layout), extents, &call, &result)) {
+    return call.failure();
   }
-  const IntTuple rest = ceil_div(cotarget, covered, loc);
-  if (!rest.ok()) return detail::failed_layout(rest);
-  result.push_back(detail::mode_of(size(rest, loc), covered));
-  return detail::layout_of(detail::coalesced(result, false), loc);
+  return detail::layout_of(result, loc);
 }
 
 Layout complement(const Layout& layout, SourceLoc loc) {
-  return complement(layout, cosize(filter(layout.outer()), loc), loc);
+  return complement(layout, cosize(layout, loc), loc);
 }
 
 namespace {
@@ -109,20 +136,16 @@ absl::InlinedVector<SymInt, 8> starts(const Modes& modes) {
 
 // The inverse of a composed layout: what comes last is undone first.
 template <class Inverse>
-Layout inverse_of_composed(const Layout& layout, const Inverse& inverse, const char* name,
-                           SourceLoc loc) {
+Layout inverse_of_composed(const Layout& layout, const Inverse& inverse, Call* call) {
   const Layout outer = inverse(layout.outer());
   const IntTuple& offset = layout.offset();
   if (!outer.ok()) return outer;
   if (layout.inner() == nullptr && offset.is_int() && offset.value().is_constant(0)) {
-    if (size(outer).is_constant(1)) return outer;
-    return detail::swizzled_first(outer, layout.swizzle(),
-                                  absl::StrCat(name, "(", layout.to_string(), ")"), loc);
+    return size(outer).is_constant(1) ? outer
+                                      : detail::swizzled_first(outer, layout.swizzle(), call);
   }
-  return detail::fail_layout(loc,
-                             absl::StrCat(name, "(", layout.to_string(),
-                                          "): only a swizzle without an offset is inverted"),
-                             "invert its parts");
+  call->fail("only a swizzle without an offset is inverted", "invert its parts");
+  return call->failure();
 }
 
 }  // namespace
@@ -130,66 +153,69 @@ Layout inverse_of_composed(const Layout& layout, const Inverse& inverse, const c
 Layout right_inverse(const Layout& layout, SourceLoc loc) {
   if (!layout.ok()) return layout;
   if (layout.is_composed()) {
+    const auto text = [&] { return detail::call_text("right_inverse", layout); };
+    Call call(text, loc);
     return inverse_of_composed(
-        layout, [&](const Layout& l) { return right_inverse(l, loc); }, "right_inverse", loc);
+        layout, [&](const Layout& l) { return right_inverse(l, loc); }, &call);
   }
-  const Modes modes = detail::modes_of(coalesce(layout));
+  const Modes modes = detail::coalesced(layout);
   const auto start = starts(modes);
   const auto order = by_stride(modes);
-  Modes result{detail::mode_of(1, 0)};
+  Modes result;
   SymInt next = 1;
   // The modes that go on where the others end: strides increase, so one pass finds them.
   for (const size_t i : order) {
     if (modes[i].stride.is_basis() || !(modes[i].stride.value == next)) continue;
-    result.push_back(detail::mode_of(modes[i].shape, start[i]));
+    add(modes[i].shape, start[i], &result);
     next = modes[i].shape * next;
   }
-  return detail::layout_of(detail::coalesced(result, false), loc);
+  return detail::layout_of(result, loc);
 }
 
-Layout left_inverse(const Layout& layout, SourceLoc loc) {
-  if (!layout.ok()) return layout;
-  if (layout.is_composed()) {
-    return inverse_of_composed(
-        layout, [&](const Layout& l) { return left_inverse(l, loc); }, "left_inverse", loc);
-  }
-  const auto error = [&](const std::string& what, const char* fix) {
-    return detail::fail_layout(loc, absl::StrCat("left_inverse(", layout.to_string(), "): ", what),
-                               fix);
-  };
-  const Modes modes = detail::modes_of(coalesce(layout));
-  if (has_basis(modes)) return error("it has basis strides", "invert one mode");
+namespace {
+
+bool left_inverse_of(const Modes& modes, Call* call, Modes* result) {
+  if (has_basis(modes)) return call->fail("it has basis strides", "invert one mode");
   const auto start = starts(modes);
   const auto order = by_stride(modes);
-  if (const std::string why = unordered(modes, order); !why.empty()) {
-    return error(why, kKnowStrides);
-  }
-  Modes result;
+  if (!in_order(modes, order, call)) return false;
   SymInt covered = 1, previous = 0, reached = 0;
   for (const size_t i : order) {
     const Mode& mode = modes[i];
     if (mode.stride.value.is_constant(0)) continue;
-    if (mode.stride.value.most() < 0) return error("it has a negative stride", kPositive);
+    if (mode.stride.value.most() < 0) return call->fail("it has a negative stride", kPositive);
     if (!always_at_most(reached, mode.stride.value)) {
-      return error(absl::StrCat("it is not injective: the mode ", detail::text(mode.shape), ":",
-                                detail::text(mode.stride.value), " starts before ",
-                                detail::text(reached), ", which others have reached"),
-                   kNoOverlap);
+      return fail_overlap(mode, reached, call);
     }
     reached = mode.stride.value * mode.shape;
     SymInt gap;
     if (!divides(covered, mode.stride.value, &gap)) {
-      return error(
+      return call->fail(
           absl::StrCat("the stride ", detail::text(mode.stride.value), " is no multiple of ",
                        detail::text(covered), ", which the smaller ones span"),
           "let each stride be a multiple of the one before");
     }
-    result.push_back(detail::mode_of(gap, previous));
+    add(gap, previous, result);
     previous = start[i];
     covered = covered * gap;
   }
-  result.push_back(detail::mode_of(modes[order.back()].shape, previous));
-  return detail::layout_of(detail::coalesced(result, false), loc);
+  add(modes[order.back()].shape, previous, result);
+  return true;
+}
+
+}  // namespace
+
+Layout left_inverse(const Layout& layout, SourceLoc loc) {
+  if (!layout.ok()) return layout;
+  const auto text = [&] { return detail::call_text("left_inverse", layout); };
+  Call call(text, loc);
+  if (layout.is_composed()) {
+    return inverse_of_composed(
+        layout, [&](const Layout& l) { return left_inverse(l, loc); }, &call);
+  }
+  Modes result;
+  left_inverse_of(detail::coalesced(layout), &call, &result);
+  return call.ok() ? detail::layout_of(result, loc) : call.failure();
 }
 
 Layout nullspace(const Layout& layout, SourceLoc loc) {
@@ -214,7 +240,7 @@ SymInt common_run(const Layout& a, const Layout& b, SourceLoc loc) {
   const Layout inverse = right_inverse(b.outer(), loc);
   const Layout through = composition(a.outer(), inverse, loc);
   if (!through.ok()) return 1;
-  const Modes modes = detail::modes_of(coalesce(through));
+  const Modes modes = detail::coalesced(through);
   if (modes[0].stride.is_basis() || !modes[0].stride.value.is_constant(1)) return 1;
   return modes[0].shape.divisor();
 }

@@ -8,31 +8,67 @@
 namespace heddle {
 namespace detail {
 
-Modes coalesced(const Modes& modes, bool extends) {
-  if (modes.empty()) return {mode_of(extends ? 2 : 1, 0)};
-  Modes joined;  // from the last to the first
-  Mode current = modes.back();
-  if (extends && current.shape.is_constant(1)) current.shape = 2;
-  for (size_t i = modes.size() - 1; i-- > 0;) {
-    const Mode& next = modes[i];
-    if (next.shape.is_constant(1)) continue;
-    if (current.shape.is_constant(1)) {
-      current = next;
-      continue;
-    }
-    TupleNode continued = next.stride;
-    continued.value = next.shape * next.stride.value;
-    if (same_leaf(continued, current.stride)) {
-      current = {next.shape * current.shape, next.stride};
-    } else {
-      joined.push_back(std::move(current));
-      current = next;
+void add_joined(SymInt shape, TupleNode stride, Modes* modes) {
+  if (shape.is_constant(1)) return;
+  if (!modes->empty()) {
+    Mode& last = modes->back();
+    if (same_path(last.stride, stride) && last.shape * last.stride.value == stride.value) {
+      last.shape = last.shape * shape;
+      return;
     }
   }
-  if (joined.empty() && current.shape.is_constant(1)) return {mode_of(1, 0)};
-  joined.push_back(std::move(current));
-  std::reverse(joined.begin(), joined.end());
-  return joined;
+  modes->push_back({std::move(shape), std::move(stride)});
+}
+
+namespace {
+
+template <class Visit>
+void for_each_integer(Part part, const Visit& visit) {
+  const TupleNode* const shape = &part.shape();
+  const TupleNode* const stride = &part.stride();
+  for (uint32_t i = 0; i < shape->span; ++i) {
+    if (shape[i].is_int()) visit(shape[i].value, stride[i]);
+  }
+}
+
+}  // namespace
+
+Modes modes_of(Part part) {
+  Modes modes;
+  for_each_integer(part, [&](const SymInt& shape, const TupleNode& stride) {
+    modes.push_back({shape, stride});
+  });
+  return modes;
+}
+
+Modes coalesced(Part part) {
+  Modes modes;
+  for_each_integer(part, [&](const SymInt& shape, const TupleNode& stride) {
+    add_joined(shape, stride, &modes);
+  });
+  if (modes.empty()) modes.push_back(mode_of(1, 0));
+  return modes;
+}
+
+Modes filtered(Part part) {
+  Modes modes;
+  for_each_integer(part, [&](const SymInt& shape, const TupleNode& stride) {
+    if (!stride.value.is_constant(0)) add_joined(shape, stride, &modes);
+  });
+  if (modes.empty()) modes.push_back(mode_of(1, 0));
+  return modes;
+}
+
+Modes unbounded(Part part) {
+  Modes modes;
+  const TupleNode* last = nullptr;
+  for_each_integer(part, [&](const SymInt& shape, const TupleNode& stride) {
+    add_joined(shape, stride, &modes);
+    last = shape.is_constant(1) ? &stride : nullptr;
+  });
+  if (last != nullptr) add_joined(2, *last, &modes);
+  if (modes.empty()) modes.push_back(mode_of(2, 0));
+  return modes;
 }
 
 // Enumerates the few values that decide; kFew bounds how many are looked at.
@@ -61,16 +97,6 @@ bool divides_or_exceeds(const SymInt& b, const SymInt& a) {
 
 namespace {
 
-// What is composed, for messages.
-struct Names {
-  const Layout& a;
-  const Layout& b;
-};
-
-std::string name(const Names& names) {
-  return absl::StrCat("composition(", names.a.to_string(), ", ", names.b.to_string(), ")");
-}
-
 // What would satisfy a divisibility between these.
 std::string make_divisible(const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) {
@@ -86,40 +112,35 @@ std::string make_divisible(const SymInt& a, const SymInt& b) {
                       "} or assume_divisible() do");
 }
 
-// How far into each flat mode of a the modes of b reach together.
-struct Reach {
-  SymInt last = 0;  // the greatest index within the mode
-  int modes = 0;    // of b that move in it
-};
-using Reaches = absl::InlinedVector<Reach, 8>;
+}  // namespace
 
-// One mode of b through the flat modes of a.
+Composer::Composer(Part a, const char* left, const char* right, Call* call)
+    : a_(a), flat_(unbounded(a)), reaches_(flat_.size()), left_(left), right_(right), call_(call) {}
+
+// One mode through flat modes.
 //
-// Beyond what CuTe asserts, a mode that b leaves for the next one has to be covered exactly: else
+// Beyond what CuTe asserts, a mode that is left for the next one has to be covered exactly: else
 // the result is another function than a(b(c)).
-bool compose(const Modes& a, SymInt shape, const TupleNode& stride, const Names& names,
-             SourceLoc loc, Reaches* reaches, LayoutBuilder* out, IntTuple* failure) {
+bool Composer::add_through(const Modes& flat, SymInt shape, const TupleNode& stride, Reach* reaches,
+                           LayoutBuilder* out) {
   if (stride.value.is_constant(0)) {
-    out->add(Modes{Mode{std::move(shape), stride}});
+    out->add(Mode{std::move(shape), stride});
     return true;
   }
   Modes result;
-  SymInt step = abs(stride.value);
   const bool backwards = signum(stride.value) < 0;
+  SymInt step = backwards ? -stride.value : stride.value;
   const auto by = [&](const SymInt& times, const Mode& mode) {
     TupleNode scaled = mode.stride;
     scaled.value = (backwards ? -times : times) * scaled.value;
     return scaled;
   };
-  for (size_t i = 0; i + 1 < a.size(); ++i) {
-    const SymInt& extent = a[i].shape;
+  for (size_t i = 0; i + 1 < flat.size(); ++i) {
+    const SymInt& extent = flat[i].shape;
     if (!divides_or_exceeds(extent, step)) {
-      *failure = fail(loc,
-                      absl::StrCat(name(names), ": the stride ", text(step), " and mode ", i,
-                                   " of the left layout, ", text(extent),
-                                   " elements, do not divide one another"),
-                      make_divisible(step, extent));
-      return false;
+      return call_->fail(absl::StrCat("the stride ", text(step), " and mode ", i, " of ", left_,
+                                      ", ", text(extent), " elements, do not divide one another"),
+                         make_divisible(step, extent));
     }
     const SymInt before = step;
     const SymInt next = ceil_div(extent, step);
@@ -127,68 +148,68 @@ bool compose(const Modes& a, SymInt shape, const TupleNode& stride, const Names&
     if (next.is_constant(1) || shape.is_constant(1)) continue;
     const bool covered = divides(before, extent) || divides(extent, before);
     if (!divides_or_exceeds(next, shape) || (!covered && !always_at_most(shape, next))) {
-      *failure = fail(
-          loc,
-          absl::StrCat(name(names), ": a mode of ", text(shape), " elements takes ", text(next),
-                       " of mode ", i, " of the left layout, which do not divide it"),
-          make_divisible(next, shape));
-      return false;
+      return call_->fail(absl::StrCat("a mode of ", text(shape), " elements takes ", text(next),
+                                      " of mode ", i, " of ", left_, ", which do not divide it"),
+                         make_divisible(next, shape));
     }
     const SymInt taken = min(next, shape);
-    Reach& reach = (*reaches)[i];
+    Reach& reach = reaches[i];
     reach.last = reach.last + (taken - 1) * before;
     if (++reach.modes > 1 && !always_less(reach.last, extent)) {
-      *failure = fail(loc,
-                      absl::StrCat(name(names), ": the right layout's modes reach index ",
-                                   text(reach.last), " of mode ", i,
-                                   " of the left layout, which has ", text(extent), " elements"),
-                      "let the right layout's modes stay within the left one's, without carrying");
-      return false;
+      return call_->fail(
+          absl::StrCat(right_, "'s modes reach index ", text(reach.last), " of mode ", i, " of ",
+                       left_, ", which has ", text(extent), " elements"),
+          absl::StrCat("let ", right_, "'s modes stay within ", left_, "'s, without carrying"));
     }
-    result.push_back({taken, by(before, a[i])});
     shape = ceil_div(shape, next);
+    result.push_back({taken, by(before, flat[i])});
   }
   if (result.empty() || !shape.is_constant(1)) {
-    result.push_back({std::move(shape), by(step, a.back())});
+    result.push_back({std::move(shape), by(step, flat.back())});
   }
   out->add(result);
   return true;
 }
 
-// The layout's flat modes, or, where b's stride is a basis stride, those of the mode that it names.
-bool compose_tree(const Layout& a, const Modes& flat, const TupleNode& shape,
-                  const TupleNode& stride, const Names& names, SourceLoc loc, Reaches* reaches,
-                  LayoutBuilder* out, IntTuple* failure) {
-  if (shape.is_tuple()) {
-    const size_t tuple = out->open();
-    auto step = Elements(stride).begin();
-    for (const TupleNode& child : Elements(shape)) {
-      if (!compose_tree(a, flat, child, *step, names, loc, reaches, out, failure)) return false;
-      ++step;
-    }
-    out->close(tuple);
-    return true;
-  }
-  if (!stride.is_basis()) {
-    return compose(flat, shape.value, stride, names, loc, reaches, out, failure);
-  }
-  Layout mode = a;
+// Through the flat modes, or, where the stride is a basis stride, those of the mode that it names.
+bool Composer::add(const SymInt& shape, const TupleNode& stride, LayoutBuilder* out) {
+  if (!stride.is_basis()) return add_through(flat_, shape, stride, reaches_.data(), out);
+  Part named = a_;
   for (int i = 0; i < stride.path_length; ++i) {
-    if (stride.path[i] >= rank(mode)) {
-      *failure = fail(loc,
-                      absl::StrCat(name(names), ": the stride ", text(stride),
-                                   " names a mode that the left layout lacks"),
-                      "use basis strides of the left layout's profile");
-      return false;
+    if (stride.path[i] >= named.rank()) {
+      return call_->fail(
+          absl::StrCat("the stride ", text(stride), " names a mode that ", left_, " lacks"),
+          absl::StrCat("use basis strides of ", left_, "'s profile"));
     }
-    mode = get(mode, stride.path[i]);
+    named = named.mode(stride.path[i]);
   }
   TupleNode plain = stride;
   plain.path_length = 0;
-  const Modes modes = coalesced(modes_of(mode), true);
-  Reaches alone(modes.size());
-  return compose(modes, shape.value, plain, names, loc, &alone, out, failure);
+  const Modes flat = unbounded(named);
+  absl::InlinedVector<Reach, 4> alone(flat.size());
+  return add_through(flat, shape, plain, alone.data(), out);
 }
+
+bool Composer::add(Part b, LayoutBuilder* out) {
+  if (!b.is_tuple()) return add(b.shape().value, b.stride(), out);
+  const size_t tuple = out->open();
+  bool done = true;
+  b.for_each([&](Part mode) { done = done && add(mode, out); });
+  out->close(tuple);
+  return done;
+}
+
+bool Composer::add(const Modes& modes, LayoutBuilder* out) {
+  if (modes.size() == 1) return add(modes[0].shape, modes[0].stride, out);
+  const size_t tuple = out->open();
+  for (const Mode& mode : modes) {
+    if (!add(mode.shape, mode.stride, out)) return false;
+  }
+  out->close(tuple);
+  return true;
+}
+
+namespace {
 
 // The power of two that a number is; -1 where it is none.
 int exponent_of(const SymInt& value) {
@@ -214,63 +235,59 @@ bool moves_bits(const Modes& modes) {
 
 }  // namespace
 
-Layout swizzled_first(const Layout& a, const Swizzle& swizzle, const std::string& name,
-                      SourceLoc loc) {
+Layout swizzled_first(const Layout& a, const Swizzle& swizzle, Call* call) {
   const auto moved = [&](int64_t bit) { return exponent_of(a(bit).value()); };
   const int64_t target = swizzle.target_mask() & -swizzle.target_mask();
   const int64_t source = swizzle.source_mask() & -swizzle.source_mask();
   const int64_t all = swizzle.target_mask() | swizzle.source_mask();
-  bool fits = moves_bits(coalesced(modes_of(a), false)) && always_less(all, size(a, loc));
+  bool fits = moves_bits(coalesced(a)) && always_less(all, size(a, call->loc()));
   const int z = fits ? moved(target) : 0, y = fits ? moved(source) : 0;
   for (int i = 1; fits && i < swizzle.bits(); ++i) {
     fits = moved(target << i) == z + i && moved(source << i) == y + i;
   }
   if (!fits || std::abs(y - z) < swizzle.bits()) {
-    return fail_layout(loc,
-                       absl::StrCat(name, ": ", a.to_string(),
-                                    " does not keep the bits together that the swizzle combines"),
-                       "compose the swizzle on the left");
+    call->fail(
+        absl::StrCat(detail::text(a), " does not keep the bits together that the swizzle combines"),
+        "compose the swizzle on the left");
+    return call->failure();
   }
-  return make_composed_layout(Swizzle(swizzle.bits(), std::min(z, y), y - z), 0, a, loc);
+  return make_composed_layout(Swizzle(swizzle.bits(), std::min(z, y), y - z), 0, a, call->loc());
 }
 
 }  // namespace detail
 
+using detail::Call;
+using detail::Composer;
 using detail::Elements;
 using detail::LayoutBuilder;
-using detail::Names;
+using detail::Part;
 using detail::TupleNode;
 
 // --- Coalescing -----------------------------------------------------------------------------
 
 Layout coalesce(const Layout& layout) {
   if (!layout.ok()) return layout;
-  return layout.with_outer(detail::layout_of(detail::coalesced(detail::modes_of(layout), false)));
+  return layout.with_outer(detail::layout_of(detail::coalesced(layout)));
 }
 
 namespace {
 
 // Coalesces below each integer of the profile, without modes of stride 0 where it `filters`.
-void coalesce_by(const TupleNode& shape, const TupleNode& stride, const TupleNode* profile,
-                 bool filters, LayoutBuilder* out) {
-  if (profile == nullptr) return out->add(shape, stride);
-  if (!profile->is_tuple()) {
-    detail::Modes modes = detail::modes_of(shape, stride);
-    for (detail::Mode& mode : modes) {
-      if (filters && mode.stride.value.is_constant(0)) mode.shape = 1;
-    }
-    return out->add(detail::coalesced(modes, false));
+void coalesce_by(Part part, const TupleNode& profile, bool filters, LayoutBuilder* out) {
+  if (!profile.is_tuple()) {
+    return out->add(filters ? detail::filtered(part) : detail::coalesced(part));
   }
   const size_t tuple = out->open();
-  auto step = Elements(stride).begin();
-  auto by = Elements(*profile).begin();
-  const auto end = Elements(*profile).end();
-  for (const TupleNode& child : Elements(shape)) {
-    const TupleNode* const next = by != end ? &*by : nullptr;
-    coalesce_by(child, *step, next, filters, out);
-    if (next != nullptr) ++by;
-    ++step;
-  }
+  auto by = Elements(profile).begin();
+  const auto end = Elements(profile).end();
+  part.for_each([&](Part mode) {
+    if (by != end) {
+      coalesce_by(mode, *by, filters, out);
+      ++by;
+    } else {
+      out->add(mode);
+    }
+  });
   out->close(tuple);
 }
 
@@ -285,10 +302,6 @@ bool fits_profile(const TupleNode& profile, const TupleNode& shape) {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 Layout coalesced_by(const char* name, const Layout& layout, const IntTuple& profile, bool filters,
                     SourceLoc loc) {
   if (!layout.ok()) return layout;
@@ -296,12 +309,12 @@ Layout coalesced_by(const char* name, const Layout& layout, const IntTuple& prof
   if (!fits_profile(profile.node(), layout.shape().node())) {
     return detail::fail_layout(
         loc,
-        absl::StrCat(name, "(", layout.to_string(), ", ", profile.to_string(),
+        absl::StrCat(name, "(", detail::text(layout), ", ", detail::text(profile),
                      "): the profile has modes that the layout lacks"),
         "give at most as many modes as there are");
   }
   LayoutBuilder builder;
-  coalesce_by(layout.shape().node(), layout.stride().node(), &profile.node(), filters, &builder);
+  coalesce_by(layout, profile.node(), filters, &builder);
   return layout.with_outer(builder.build(loc));
 }
 
@@ -316,53 +329,72 @@ Layout filter(const Layout& layout, const IntTuple& profile, SourceLoc loc) {
 
 // --- Composition ----------------------------------------------------------------------------
 
+namespace {
+
+constexpr char kLeft[] = "the left layout";
+constexpr char kRight[] = "the right layout";
+
+// a's prefix is left to the caller where b is not composed.
+Layout compose(const Layout& a, const Layout& b, Call* call) {
+  if (!b.is_composed()) {
+    LayoutBuilder builder;
+    Composer(a, kLeft, kRight, call).add(b, &builder);
+    return a.with_outer(call->result(&builder));
+  }
+  const IntTuple& offset = b.offset();
+  if (a.is_composed() || !offset.is_int() || !offset.value().is_constant(0)) {
+    call->fail("the right one is composed",
+               "compose with its outer() layout, or give it the offset 0");
+    return call->failure();
+  }
+  const Layout inner = b.inner() != nullptr ? compose(a, *b.inner(), call)
+                                            : detail::swizzled_first(a, b.swizzle(), call);
+  if (!inner.ok()) return inner;
+  if (inner.is_composed()) return inner.with_outer(compose(inner.outer(), b.outer(), call));
+  return compose(inner, b.outer(), call);
+}
+
+// Mode by mode as the tiler says; false after a mistake.
+bool compose_by(Part a, const Tiler& b, Call* call, LayoutBuilder* out) {
+  if (b.kind() == Tiler::Kind::kUnderscore) {
+    out->add(a);
+    return true;
+  }
+  if (b.kind() == Tiler::Kind::kLayout) {
+    if (!b.layout().ok()) return call->fail(b.layout().shape());
+    if (!b.layout().is_composed()) return Composer(a, kLeft, kRight, call).add(b.layout(), out);
+    const Layout mode = compose(a.layout(), b.layout(), call);
+    if (!mode.ok()) return false;
+    if (mode.is_composed()) return call->fail_composed(mode);
+    out->add(mode);
+    return true;
+  }
+  if (b.rank() > a.rank()) return call->fail_rank(b, a);
+  const size_t tuple = out->open();
+  for (int i = 0; i < b.rank(); ++i) {
+    if (!compose_by(a.mode(i), b.mode(i), call, out)) return false;
+  }
+  out->close(tuple);
+  return true;
+}
+
+}  // namespace
+
 Layout composition(const Layout& a, const Layout& b, SourceLoc loc) {
   if (const Layout* failure = detail::first_failure({&a, &b})) return *failure;
-  const Names names{a, b};
-  if (b.is_composed()) {
-    const IntTuple& offset = b.offset();
-    if (a.is_composed() || !offset.is_int() || !offset.value().is_constant(0)) {
-      return detail::fail_layout(loc, detail::name(names) + ": the right one is composed",
-                                 "compose with its outer() layout, or give it the offset 0");
-    }
-    const Layout inner = b.inner() != nullptr
-                             ? composition(a, *b.inner(), loc)
-                             : detail::swizzled_first(a, b.swizzle(), detail::name(names), loc);
-    if (!inner.ok()) return inner;
-    if (inner.is_composed()) return inner.with_outer(composition(inner.outer(), b.outer(), loc));
-    return composition(inner, b.outer(), loc);
-  }
-  LayoutBuilder builder;
-  IntTuple failure;
-  const auto flat = detail::coalesced(detail::modes_of(a), true);
-  detail::Reaches reaches(flat.size());
-  if (!detail::compose_tree(a, flat, b.shape().node(), b.stride().node(), names, loc, &reaches,
-                            &builder, &failure)) {
-    return detail::failed_layout(failure);
-  }
-  return a.with_outer(builder.build(loc));
+  const auto text = [&] { return detail::call_text("composition", a, b); };
+  Call call(text, loc);
+  return compose(a, b, &call);
 }
 
 Layout composition(const Layout& a, const Tiler& b, SourceLoc loc) {
-  if (!a.ok() || b.kind() == Tiler::Kind::kUnderscore) return a;
   if (b.kind() == Tiler::Kind::kLayout) return composition(a, b.layout(), loc);
-  if (b.rank() > rank(a)) {
-    return detail::fail_layout(
-        loc,
-        absl::StrCat("composition(", a.to_string(), ", ", b.to_string(), "): the tiler has ",
-                     b.rank(), " modes and the layout ", rank(a)),
-        "give at most as many modes as there are");
-  }
+  if (!a.ok()) return a;
+  const auto text = [&] { return detail::call_text("composition", a, b); };
+  Call call(text, loc);
   LayoutBuilder builder;
-  const size_t tuple = builder.open();
-  for (int i = 0; i < b.rank(); ++i) {
-    const Layout mode = composition(get(a, i).outer(), b.mode(i), loc);
-    if (!mode.ok()) return mode;
-    if (mode.is_composed()) return detail::fail_composed("composition", mode, loc);
-    builder.add(mode);
-  }
-  builder.close(tuple);
-  return a.with_outer(builder.build(loc));
+  compose_by(a, b, &call, &builder);
+  return a.with_outer(call.result(&builder));
 }
 
 }  // namespace heddle

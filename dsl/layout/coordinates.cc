@@ -5,11 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "heddle/dsl/internal/tuple_builder.h"
+#include "heddle/dsl/internal/modes.h"
 
 namespace heddle {
 
 using detail::Elements;
+using detail::Part;
 using detail::TupleBuilder;
 using detail::TupleNode;
 
@@ -78,25 +79,36 @@ IntTuple operator+(const IntTuple& a, const IntTuple& b) {
 
 // --- Indices --------------------------------------------------------------------------------
 
-namespace {
-
-// An index, and, where there are basis strides, a coordinate.
-struct IndexSum {
-  SymInt index = 0;
-  IntTuple coordinate = 0;
-
-  void add(const SymInt& times, const TupleNode& stride) {
-    if (!stride.is_basis()) {
-      index = index + times * stride.value;
-    } else {
-      coordinate = coordinate + elem_scale(TupleBuilder::build(stride), times);
-    }
+void detail::IndexSum::add(const SymInt& times, const TupleNode& stride) {
+  if (!stride.is_basis()) {
+    index_ = index_ + times * stride.value;
+  } else {
+    coordinate_ = coordinate_ + elem_scale(TupleBuilder::build(stride), times);
   }
-};
+}
+
+IntTuple detail::IndexSum::total(const IntTuple& coord, const IntTuple& shape,
+                                 const IntTuple& stride, SourceLoc loc) const {
+  const bool plain = coordinate_.is_int() && coordinate_.value().is_constant(0);
+  if (!plain && !index_.is_constant(0)) {
+    return fail(
+        loc,
+        absl::StrCat("stride ", detail::text(stride), " has plain strides beside basis strides"),
+        "let all strides be one or the other");
+  }
+  const IntTuple result = plain ? IntTuple(index_) : coordinate_;
+  if (result.ok() && !(result.is_int() && result.value().is_overflow())) return result;
+  return fail(loc,
+              absl::StrCat("the index of ", detail::text(coord), " in ", detail::text(shape),
+                           " does not fit 64 bits, or may be negative, or a mode has no elements"),
+              "use smaller and positive numbers");
+}
+
+namespace {
 
 // Adds coord's index to *sum; false where the profiles differ.
 bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& stride,
-               IndexSum* sum) {
+               detail::IndexSum* sum) {
   if (coord.is_tuple()) {
     if (!shape.is_tuple() || coord.rank != shape.rank) return false;
     auto s = Elements(shape).begin();
@@ -136,32 +148,20 @@ bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& 
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
                  SourceLoc loc) {
   if (const IntTuple* failure = detail::first_failure({&coord, &shape, &stride})) return *failure;
-  IndexSum sum;
+  detail::IndexSum sum;
   if (!is_congruent(shape, stride)) {
     return detail::fail(loc,
-                        absl::StrCat("shape ", shape.to_string(), " and stride ",
-                                     stride.to_string(), " differ in profile"),
+                        absl::StrCat("shape ", detail::text(shape), " and stride ",
+                                     detail::text(stride), " differ in profile"),
                         "give each mode a stride");
   }
   if (!add_index(coord.node(), shape.node(), stride.node(), &sum)) {
     return detail::fail(loc,
-                        absl::StrCat("coordinate ", coord.to_string(), " does not fit the shape ",
-                                     shape.to_string()),
+                        absl::StrCat("coordinate ", detail::text(coord), " does not fit the shape ",
+                                     detail::text(shape)),
                         "give one index, or one for each mode");
   }
-  const bool plain = sum.coordinate.is_int() && sum.coordinate.value().is_constant(0);
-  if (!plain && !sum.index.is_constant(0)) {
-    return detail::fail(
-        loc, absl::StrCat("stride ", stride.to_string(), " has plain strides beside basis strides"),
-        "let all strides be one or the other");
-  }
-  const IntTuple result = plain ? IntTuple(sum.index) : sum.coordinate;
-  if (result.ok() && !(result.is_int() && result.value().is_overflow())) return result;
-  return detail::fail(
-      loc,
-      absl::StrCat("the index of ", coord.to_string(), " in ", shape.to_string(),
-                   " does not fit 64 bits, or may be negative, or a mode has no elements"),
-      "use smaller and positive numbers");
+  return sum.total(coord, shape, stride, loc);
 }
 
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {
@@ -216,7 +216,8 @@ IntTuple idx2crd(const IntTuple& index, const IntTuple& shape, SourceLoc loc) {
     return builder.build(loc);
   }
   return detail::fail(
-      loc, absl::StrCat("index ", index.to_string(), " does not fit the shape ", shape.to_string()),
+      loc,
+      absl::StrCat("index ", detail::text(index), " does not fit the shape ", detail::text(shape)),
       "give one index, or one for each mode");
 }
 
@@ -231,23 +232,80 @@ IntTuple increment_coord(const IntTuple& coord, const IntTuple& shape, SourceLoc
   return idx2crd(mod(index.value() + 1, size(shape, loc)), shape, loc);
 }
 
+// --- Slices ---------------------------------------------------------------------------------
+
+bool detail::Slicer::add(const TupleNode& coord, Part part) {
+  if (coord.is_int()) return add_index(coord, part.shape(), part.stride(), &fixed_);
+  if (!coord.is_tuple()) {
+    whole_.add(part);
+    return true;
+  }
+  if (!part.is_tuple() || static_cast<int>(coord.rank) != part.rank()) return false;
+  bool fits = true;
+  auto at = Elements(coord).begin();
+  part.for_each([&](Part mode) {
+    fits = fits && add(*at, mode);
+    ++at;
+  });
+  return fits;
+}
+
+std::pair<Layout, IntTuple> detail::Slicer::result(const IntTuple& coord, const Layout& layout,
+                                                   SourceLoc loc) {
+  const Layout whole = whole_.build(loc);
+  if (!whole.ok()) return {whole, whole.shape()};
+  const IntTuple offset = fixed_.total(coord, layout.shape(), layout.stride(), loc);
+  if (!offset.ok()) return {failed_layout(offset), offset};
+  if (!layout.is_composed()) return {whole, offset};
+  const IntTuple moved = layout.offset() + offset;
+  return {layout.inner() != nullptr ? make_composed_layout(*layout.inner(), moved, whole, loc)
+                                    : make_composed_layout(layout.swizzle(), moved, whole, loc),
+          0};
+}
+
+std::pair<Layout, IntTuple> slice_and_offset(const IntTuple& coord, const Layout& layout,
+                                             SourceLoc loc) {
+  if (!layout.ok()) return {layout, layout.shape()};
+  if (!coord.ok()) return {detail::failed_layout(coord), coord};
+  detail::Slicer slicer;
+  // One mode is the layout itself; several are a row.
+  const size_t tuple = coord.is_underscore() ? 0 : slicer.whole().open();
+  if (!slicer.add(coord.node(), layout)) {
+    const auto text = [&] { return detail::call_text("slice", coord, layout); };
+    detail::Call call(text, loc);
+    call.fail("the profiles differ", "give each mode an index, a tuple of its own profile or _");
+    return {call.failure(), call.failure().shape()};
+  }
+  if (!coord.is_underscore()) slicer.whole().close(tuple);
+  return slicer.result(coord, layout, loc);
+}
+
+Layout slice(const IntTuple& coord, const Layout& layout, SourceLoc loc) {
+  return slice_and_offset(coord, layout, loc).first;
+}
+
 // --- Strides --------------------------------------------------------------------------------
 
 namespace {
 
+// Replaces an extent by its stride, and steps that on.
+void set_stride(SymInt* extent, SymInt* stride) {
+  const SymInt next = *stride * *extent;
+  *extent = extent->is_constant(1) ? SymInt(0) : std::move(*stride);
+  *stride = next;
+}
+
 // The shape with its integers, visited in an order, replaced by strides.
 IntTuple compact(const IntTuple& shape, absl::Span<const uint32_t> order) {
   if (!shape.ok()) return shape;
-  absl::InlinedVector<TupleNode, 12> nodes(&shape.node(), &shape.node() + shape.node().span);
+  if (shape.is_int()) return shape.value().is_constant(1) ? 0 : 1;
+  TupleBuilder builder;
+  builder.add(shape);
+  const absl::Span<TupleNode> nodes = builder.nodes();
   SymInt stride = 1;
   for (const uint32_t i : order) {
-    if (!nodes[i].is_int()) continue;
-    const SymInt extent = nodes[i].value;
-    nodes[i].value = extent.is_constant(1) ? SymInt(0) : stride;
-    stride = stride * extent;
+    if (nodes[i].is_int()) set_stride(&nodes[i].value, &stride);
   }
-  TupleBuilder builder;
-  builder.add(nodes.front());
   return builder.build();
 }
 
@@ -284,8 +342,8 @@ IntTuple compact_order(const IntTuple& shape, const IntTuple& order, SourceLoc l
   if (const IntTuple* failure = detail::first_failure({&shape, &order})) return *failure;
   if (!is_weakly_congruent(order, shape)) {
     return detail::fail(loc,
-                        absl::StrCat("the order ", order.to_string(), " does not fit the shape ",
-                                     shape.to_string()),
+                        absl::StrCat("the order ", detail::text(order), " does not fit the shape ",
+                                     detail::text(shape)),
                         "give each mode a number");
   }
   // What lies below one number of the order is column-major, and starts where all of smaller
@@ -311,7 +369,9 @@ IntTuple compact_order(const IntTuple& shape, const IntTuple& order, SourceLoc l
     }
   };
   collect(collect, order.node(), shape.node());
-  absl::InlinedVector<TupleNode, 12> nodes(&shape.node(), &shape.node() + shape.node().span);
+  TupleBuilder builder;
+  builder.add(shape);
+  const absl::Span<TupleNode> nodes = builder.nodes();
   for (const Group& group : groups) {
     SymInt stride = 1;
     for (const Group& other : groups) {
@@ -319,14 +379,9 @@ IntTuple compact_order(const IntTuple& shape, const IntTuple& order, SourceLoc l
     }
     const size_t end = group.begin + (&shape.node())[group.begin].span;
     for (size_t i = group.begin; i < end; ++i) {
-      if (!nodes[i].is_int()) continue;
-      const SymInt extent = nodes[i].value;
-      nodes[i].value = extent.is_constant(1) ? SymInt(0) : stride;
-      stride = stride * extent;
+      if (nodes[i].is_int()) set_stride(&nodes[i].value, &stride);
     }
   }
-  TupleBuilder builder;
-  builder.add(nodes.front());
   return builder.build(loc);
 }
 
@@ -338,7 +393,7 @@ IntTuple make_basis_like(const IntTuple& shape) {
                         "group some of them");
   }
   if (depth(shape) > TupleNode::kMaxPath) {
-    return detail::fail({}, absl::StrCat("a basis for ", shape.to_string()),
+    return detail::fail({}, absl::StrCat("a basis for ", detail::text(shape)),
                         absl::StrCat("shapes may be ", int{TupleNode::kMaxPath}, " tuples deep"));
   }
   TupleNode basis;

@@ -7,125 +7,141 @@
 namespace heddle {
 namespace {
 
-using detail::Elements;
+using detail::Call;
+using detail::Composer;
+using detail::Extents;
 using detail::LayoutBuilder;
-using detail::TupleNode;
+using detail::Modes;
+using detail::Part;
 
-// A tiler has more modes than the layout.
-Layout too_many_modes(const char* name, const Layout& layout, const Tiler& tiler, SourceLoc loc) {
-  return detail::fail_layout(
-      loc,
-      absl::StrCat(name, "(", layout.to_string(), ", ", tiler.to_string(), "): the tiler has ",
-                   tiler.rank(), " modes and the layout ", rank(layout)),
-      "give at most as many modes as there are");
-}
+// Divides or multiplies a part by a layout, and adds the tile to one, the rest to the other.
+using Apply = bool (*)(Part part, const Layout& tiler, Call* call, LayoutBuilder* tile,
+                       LayoutBuilder* rest);
 
-// A mode, without what a composed layout has behind.
-Layout mode_of(const Layout& layout, int mode) {
-  return Layout(get(layout.shape(), mode), get(layout.stride(), mode));
-}
-
-// One of the divisions or products by a layout, applied to each mode that the tiler has.
-template <class Apply>
-Layout by_mode(const char* name, const Layout& layout, const Tiler& tiler, SourceLoc loc,
-               const Apply& apply) {
-  if (!layout.ok() || tiler.kind() == Tiler::Kind::kUnderscore) return layout;
-  if (tiler.kind() == Tiler::Kind::kLayout) {
-    return tiler.layout().ok() ? apply(layout, tiler.layout()) : tiler.layout();
+bool divide_by(Part part, const Layout& tiler, Call* call, LayoutBuilder* tile,
+               LayoutBuilder* rest) {
+  if (tiler.is_composed()) return call->fail_composed(tiler);
+  Extents extents;
+  for (const detail::Mode& mode : detail::coalesced(part)) {
+    extents.push_back(mode.shape);
   }
-  if (tiler.rank() > rank(layout)) return too_many_modes(name, layout, tiler, loc);
-  LayoutBuilder builder;
-  const size_t tuple = builder.open();
-  for (int i = 0; i < rank(layout); ++i) {
-    Layout mode = mode_of(layout, i);
-    if (i < tiler.rank()) mode = by_mode(name, mode, tiler.mode(i), loc, apply);
-    if (!mode.ok()) return mode;
-    builder.add(mode);
-  }
-  builder.close(tuple);
-  return layout.with_outer(builder.build(loc));
+  Modes others;
+  Composer composer(part, "the layout", "the tiler", call);
+  return detail::complement_of(detail::filtered(tiler), extents, call, &others) &&
+         composer.add(tiler, tile) && composer.add(others, rest);
 }
 
-// Collects the first modes, and the second ones, of what lies at the tiler's ends.
-bool unzip(const Layout& layout, const Tiler& tiler, LayoutBuilder* first, LayoutBuilder* second) {
-  if (tiler.kind() != Tiler::Kind::kModes) {
-    if (!layout.shape().is_tuple() || rank(layout) != 2) return false;
-    first->add(mode_of(layout, 0));
-    second->add(mode_of(layout, 1));
+// Where a tiler puts copies of a block.
+bool places_of(Part block, Part tiler, Call* call, Layout* result) {
+  const SymInt all = detail::product(block.shape()) * detail::cosize_of(tiler);
+  Modes places;
+  if (!detail::complement_of(detail::filtered(block), {all}, call, &places)) return false;
+  *result = detail::layout_of(places, call->loc());
+  return result->ok() || call->fail(result->shape());
+}
+
+bool multiply_by(Part block, const Layout& tiler, Call* call, LayoutBuilder* tile,
+                 LayoutBuilder* rest) {
+  if (tiler.is_composed()) return call->fail_composed(tiler);
+  Layout places;
+  if (!places_of(block, tiler, call, &places)) return false;
+  tile->add(block);
+  return Composer(places, "what the block leaves out", "the tiler", call).add(tiler, rest);
+}
+
+// (tile,rest) in each mode that the tiler has.
+bool logical(Part part, const Tiler& tiler, Apply apply, Call* call, LayoutBuilder* out) {
+  if (tiler.kind() == Tiler::Kind::kUnderscore) {
+    out->add(part);
     return true;
   }
-  const size_t tuple = first->open();
-  const size_t other = second->open();
-  for (int i = 0; i < rank(layout); ++i) {
-    const Layout mode = mode_of(layout, i);
-    if (i >= tiler.rank()) {
-      second->add(mode);
-    } else if (!unzip(mode, tiler.mode(i), first, second)) {
-      return false;
-    }
+  const size_t tuple = out->open();
+  if (tiler.kind() == Tiler::Kind::kLayout) {
+    if (!tiler.layout().ok()) return call->fail(tiler.layout().shape());
+    if (!apply(part, tiler.layout(), call, out, out)) return false;
+  } else {
+    if (tiler.rank() > part.rank()) return call->fail_rank(tiler, part);
+    int mode = 0;
+    bool done = true;
+    part.for_each([&](Part next) {
+      if (mode >= tiler.rank()) return out->add(next);
+      done = done && logical(next, tiler.mode(mode++), apply, call, out);
+    });
+    if (!done) return false;
   }
-  first->close(tuple);
-  second->close(other);
+  out->close(tuple);
   return true;
 }
 
-Layout tile_unzip(const char* name, const Layout& layout, const Tiler& tiler, SourceLoc loc) {
-  if (!layout.ok() || tiler.kind() != Tiler::Kind::kModes) return layout;
-  LayoutBuilder first, second;
-  if (!unzip(layout, tiler, &first, &second)) {
-    return detail::fail_layout(
-        loc, absl::StrCat(name, "(…, ", tiler.to_string(), "): a mode behind _ has no two parts"),
-        "divide that mode by its size instead of _");
-  }
-  return layout.with_outer(concatenate({first.build(loc), second.build(loc)}));
-}
-
-// (A,(b,c)) as (A,b,c); ((a,b),(c,d)) as (a,b,c,d).
-Layout unpacked(const Layout& layout, bool first_too) {
-  if (!layout.ok()) return layout;
-  LayoutBuilder builder;
-  const size_t tuple = builder.open();
-  for (int i = 0; i < 2; ++i) {
-    const Layout part = mode_of(layout, i);
-    if (i == 0 && !first_too) {
-      builder.add(part);
-    } else {
-      for (int j = 0; j < rank(part); ++j) builder.add(get(part, j));
+// All tiles in one, all rests in the other.
+bool zipped(Part part, const Tiler& tiler, Apply apply, Call* call, LayoutBuilder* tile,
+            LayoutBuilder* rest) {
+  if (tiler.kind() == Tiler::Kind::kUnderscore) {
+    if (!part.is_tuple() || part.rank() != 2) {
+      return call->fail("a mode behind _ has no two parts",
+                        "divide that mode by its size instead of _");
     }
+    tile->add(part.mode(0));
+    rest->add(part.mode(1));
+    return true;
   }
-  builder.close(tuple);
-  return layout.with_outer(builder.build());
-}
-
-Layout divide_by(const Layout& layout, const Layout& tiler, SourceLoc loc) {
-  if (tiler.is_composed()) return detail::fail_composed("logical_divide", tiler, loc);
-  const Layout rest = complement(tiler, coalesce(layout).shape(), loc);
-  if (!rest.ok()) return rest;
-  return composition(layout, concatenate({tiler, rest}), loc);
-}
-
-Layout multiply_by(const Layout& block, const Layout& tiler, SourceLoc loc) {
-  if (tiler.is_composed()) return detail::fail_composed("logical_product", tiler, loc);
-  const Layout places = complement(block, size(block, loc) * cosize(tiler, loc), loc);
-  if (!places.ok()) return places;
-  const Layout repeated = composition(places, tiler, loc);
-  if (!repeated.ok()) return repeated;
-  return block.with_outer(concatenate({block.outer(), repeated.outer()}));
-}
-
-// (a0,b0),(a1,b1)… of two layouts of the same rank.
-Layout zip(const Layout& a, const Layout& b) {
-  if (!a.shape().is_tuple() && !b.shape().is_tuple()) return concatenate({a, b});
-  LayoutBuilder builder;
-  const size_t tuple = builder.open();
-  for (int i = 0; i < rank(a); ++i) {
-    const size_t pair = builder.open();
-    builder.add(get(a, i));
-    builder.add(get(b, i));
-    builder.close(pair);
+  if (tiler.kind() == Tiler::Kind::kLayout) {
+    if (!tiler.layout().ok()) return call->fail(tiler.layout().shape());
+    return apply(part, tiler.layout(), call, tile, rest);
   }
-  builder.close(tuple);
-  return builder.build();
+  if (tiler.rank() > part.rank()) return call->fail_rank(tiler, part);
+  const size_t tiles = tile->open(), rests = rest->open();
+  int mode = 0;
+  bool done = true;
+  part.for_each([&](Part next) {
+    if (mode >= tiler.rank()) return rest->add(next);
+    done = done && zipped(next, tiler.mode(mode++), apply, call, tile, rest);
+  });
+  tile->close(tiles);
+  rest->close(rests);
+  return done;
+}
+
+// How the modes of a division or product lie.
+enum class Form { kLogical, kZipped, kTiled, kFlat };
+
+Layout tiled(const Layout& layout, const Tiler& tiler, Apply apply, Form form, Call* call) {
+  if (!layout.ok()) return layout;
+  if (form <= Form::kZipped && tiler.kind() == Tiler::Kind::kUnderscore) return layout;
+  LayoutBuilder result;
+  if (form == Form::kLogical) {
+    logical(layout, tiler, apply, call, &result);
+    return layout.with_outer(call->result(&result));
+  }
+  LayoutBuilder rest;
+  const size_t tuple = result.open();
+  if (!zipped(layout, tiler, apply, call, &result, &rest)) return call->failure();
+  const Layout others = rest.build(call->loc());
+  if (form == Form::kZipped) {
+    result.add(others);
+  } else {
+    Part(others).for_each([&](Part mode) { result.add(mode); });
+  }
+  result.close(tuple);
+  const Layout whole = result.build(call->loc());
+  // The tile's modes join the others.
+  if (form != Form::kFlat || !whole.ok()) return layout.with_outer(whole);
+  LayoutBuilder flat;
+  const size_t all = flat.open();
+  bool first = true;
+  Part(whole).for_each([&](Part mode) {
+    if (!std::exchange(first, false)) return flat.add(mode);
+    mode.for_each([&](Part part) { flat.add(part); });
+  });
+  flat.close(all);
+  return layout.with_outer(flat.build(call->loc()));
+}
+
+Layout tiled(const char* name, const Layout& layout, const Tiler& tiler, Apply apply, Form form,
+             SourceLoc loc) {
+  const auto text = [&] { return detail::call_text(name, layout, tiler); };
+  Call call(text, loc);
+  return tiled(layout, tiler, apply, form, &call);
 }
 
 }  // namespace
@@ -133,72 +149,125 @@ Layout zip(const Layout& a, const Layout& b) {
 // --- Divisions ------------------------------------------------------------------------------
 
 Layout logical_divide(const Layout& layout, const Tiler& tiler, SourceLoc loc) {
-  return by_mode("logical_divide", layout, tiler, loc,
-                 [&](const Layout& l, const Layout& t) { return divide_by(l, t, loc); });
+  return tiled("logical_divide", layout, tiler, &divide_by, Form::kLogical, loc);
 }
-
 Layout zipped_divide(const Layout& layout, const Tiler& tiler, SourceLoc loc) {
-  return tile_unzip("zipped_divide", logical_divide(layout, tiler, loc), tiler, loc);
+  return tiled("zipped_divide", layout, tiler, &divide_by, Form::kZipped, loc);
 }
 Layout tiled_divide(const Layout& layout, const Tiler& tiler, SourceLoc loc) {
-  return unpacked(zipped_divide(layout, tiler, loc), false);
+  return tiled("tiled_divide", layout, tiler, &divide_by, Form::kTiled, loc);
 }
 Layout flat_divide(const Layout& layout, const Tiler& tiler, SourceLoc loc) {
-  return unpacked(zipped_divide(layout, tiler, loc), true);
+  return tiled("flat_divide", layout, tiler, &divide_by, Form::kFlat, loc);
 }
 
 // --- Products -------------------------------------------------------------------------------
 
-Layout logical_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
-  return by_mode("logical_product", block, tiler, loc,
-                 [&](const Layout& b, const Layout& t) { return multiply_by(b, t, loc); });
+namespace {
+
+// A swizzled tiler moves whole copies of the block: so does a swizzle of where these lie.
+Layout product(const char* name, const Layout& block, const Tiler& tiler, Form form,
+               SourceLoc loc) {
+  const auto text = [&] { return detail::call_text(name, block, tiler); };
+  Call call(text, loc);
+  const Layout& by = tiler.layout();
+  const bool swizzled = tiler.kind() == Tiler::Kind::kLayout && by.is_composed() &&
+                        by.inner() == nullptr && by.offset() == IntTuple(0);
+  if (!swizzled || !block.ok() || block.is_composed()) {
+    return tiled(block, tiler, &multiply_by, form, &call);
+  }
+  Layout places;
+  if (!places_of(block, by, &call, &places)) return call.failure();
+  const Layout moved = detail::swizzled_first(places, by.swizzle(), &call);
+  return moved.ok() ? moved.with_outer(tiled(block, by.outer(), &multiply_by, form, &call)) : moved;
 }
 
+}  // namespace
+
+Layout logical_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
+  return product("logical_product", block, tiler, Form::kLogical, loc);
+}
 Layout zipped_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
-  return tile_unzip("zipped_product", logical_product(block, tiler, loc), tiler, loc);
+  return product("zipped_product", block, tiler, Form::kZipped, loc);
 }
 Layout tiled_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
-  return unpacked(zipped_product(block, tiler, loc), false);
+  return product("tiled_product", block, tiler, Form::kTiled, loc);
 }
 Layout flat_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
-  return unpacked(zipped_product(block, tiler, loc), true);
+  return product("flat_product", block, tiler, Form::kFlat, loc);
 }
 
 namespace {
 
-// The product of layouts that are brought to one rank, as its block and its repetition.
-std::pair<Layout, Layout> ranked_product(const Layout& block, const Layout& tiler, SourceLoc loc) {
+// The product of layouts that are brought to one rank, with the block's and the tiler's modes in
+// turn.
+Layout interleaved(const Layout& block, const Layout& tiler, bool block_first, Call* call) {
+  if (const Layout* failure = detail::first_failure({&block, &tiler})) return *failure;
   const int modes = std::max(rank(block), rank(tiler));
   const bool tuples = modes > 1 || block.shape().is_tuple() || tiler.shape().is_tuple();
   const auto padded = [&](const Layout& layout) {
-    return tuples && !layout.shape().is_tuple() ? append(concatenate({layout}), Layout(), modes)
-                                                : append(layout, Layout(), modes);
+    if (rank(layout) == modes && layout.shape().is_tuple() == tuples) return layout;
+    LayoutBuilder builder;
+    const size_t tuple = builder.open();
+    Part(layout).for_each([&](Part mode) { builder.add(mode); });
+    for (int i = rank(layout); i < modes; ++i) builder.add(detail::mode_of(1, 0));
+    builder.close(tuple);
+    return layout.with_outer(builder.build(call->loc()));
   };
-  const Layout result = logical_product(padded(block), padded(tiler), loc);
-  if (!result.ok()) return {result, result};
-  return {mode_of(result, 0), mode_of(result, 1)};
+  LayoutBuilder inside, outside;
+  if (!multiply_by(padded(block), padded(tiler), call, &inside, &outside)) return call->failure();
+  const Layout first = (block_first ? inside : outside).build(call->loc());
+  const Layout second = (block_first ? outside : inside).build(call->loc());
+  LayoutBuilder builder;
+  const size_t tuple = builder.open();
+  for (int i = 0; i < modes; ++i) {
+    const size_t pair = tuples ? builder.open() : 0;
+    builder.add(tuples ? Part(first).mode(i) : first);
+    builder.add(tuples ? Part(second).mode(i) : second);
+    if (tuples) builder.close(pair);
+  }
+  builder.close(tuple);
+  return block.with_outer(builder.build(call->loc()));
+}
+
+IntTuple in_order(int modes) {
+  detail::TupleBuilder builder;
+  const size_t tuple = builder.open();
+  for (int i = 0; i < modes; ++i) builder.add(SymInt(i));
+  builder.close(tuple);
+  return builder.build();
 }
 
 }  // namespace
 
 Layout blocked_product(const Layout& block, const Layout& tiler, SourceLoc loc) {
-  if (const Layout* failure = detail::first_failure({&block, &tiler})) return *failure;
-  if (tiler.is_composed()) return detail::fail_composed("blocked_product", tiler, loc);
-  const auto [inside, outside] = ranked_product(block, tiler, loc);
-  return inside.ok() ? block.with_outer(zip(inside, outside)) : inside;
+  const auto text = [&] { return detail::call_text("blocked_product", block, tiler); };
+  Call call(text, loc);
+  return interleaved(block, tiler, true, &call);
 }
 
 Layout raked_product(const Layout& block, const Layout& tiler, SourceLoc loc) {
-  if (const Layout* failure = detail::first_failure({&block, &tiler})) return *failure;
-  if (tiler.is_composed()) return detail::fail_composed("raked_product", tiler, loc);
-  const auto [inside, outside] = ranked_product(block, tiler, loc);
-  return inside.ok() ? block.with_outer(zip(outside, inside)) : inside;
+  const auto text = [&] { return detail::call_text("raked_product", block, tiler); };
+  Call call(text, loc);
+  return interleaved(block, tiler, false, &call);
+}
+
+std::pair<IntTuple, Layout> make_layout_tv(const Layout& threads, const Layout& values,
+                                           SourceLoc loc) {
+  const auto text = [&] { return detail::call_text("make_layout_tv", threads, values); };
+  Call call(text, loc);
+  const Layout tile = interleaved(threads, values, false, &call);
+  const Layout inverse = right_inverse(tile, loc);
+  if (!inverse.ok()) return {inverse.shape(), inverse};
+  const Layout shape = make_layout({size(threads), size(values)});
+  if (inverse.is_composed()) return {product_each(tile.shape()), composition(inverse, shape, loc)};
+  LayoutBuilder builder;
+  Composer(inverse, "the tile's inverse", "what each thread has", &call).add(shape, &builder);
+  return {product_each(tile.shape()), call.result(&builder)};
 }
 
 Layout tile_to_shape(const Layout& block, const IntTuple& shape, SourceLoc loc) {
-  IntTuple in_order;
-  for (int i = 0; i < rank(shape); ++i) in_order = append(in_order, i);
-  return tile_to_shape(block, shape, in_order, loc);
+  return tile_to_shape(block, shape, in_order(rank(shape)), loc);
 }
 
 Layout tile_to_shape(const Layout& block, const IntTuple& shape, const IntTuple& order,
@@ -207,44 +276,81 @@ Layout tile_to_shape(const Layout& block, const IntTuple& shape, const IntTuple&
   if (const IntTuple* failure = detail::first_failure({&shape, &order})) {
     return detail::failed_layout(*failure);
   }
-  const auto error = [&](const std::string& what, const char* fix) {
-    return detail::fail_layout(
-        loc,
-        absl::StrCat("tile_to_shape(", block.to_string(), ", ", shape.to_string(), "): ", what),
-        fix);
-  };
+  const auto text = [&] { return detail::call_text("tile_to_shape", block, shape); };
+  Call call(text, loc);
   if (rank(block) > rank(shape)) {
-    return error("the block has more modes than the shape", "give each of its modes an extent");
+    call.fail("the block has more modes than the shape", "give each of its modes an extent");
+    return call.failure();
   }
-  const Layout padded = append(block, Layout(), rank(shape));
-  const IntTuple from = product_each(padded.shape()), to = product_each(shape);
   detail::TupleBuilder builder;
   const size_t tuple = builder.open();
-  for (int i = 0; i < rank(shape); ++i) {
-    const SymInt extent = get(to, i).value(), part = get(from, i).value();
+  int i = 0;
+  for (const detail::TupleNode& mode : detail::Elements(shape)) {
+    const SymInt extent = detail::product(mode);
+    const SymInt part = i < rank(block) ? detail::product(Part(block).mode(i).shape()) : SymInt(1);
     SymInt times;
     if (!divides(part, extent, &times)) {
-      return error(absl::StrCat("the block's ", detail::text(part), " elements of mode ", i,
-                                " do not divide the shape's ", detail::text(extent)),
-                   "choose a shape of whole blocks, or promise it: ?{div=…}");
+      call.fail(absl::StrCat("the block's ", detail::text(part), " elements of mode ", i,
+                             " do not divide the shape's ", detail::text(extent)),
+                "choose a shape of whole blocks, or promise it: ?{div=…}");
+      return call.failure();
     }
     builder.add(times);
+    ++i;
   }
   builder.close(tuple);
-  return blocked_product(padded, make_ordered_layout(builder.build(loc), order, loc), loc);
+  return interleaved(block, make_ordered_layout(builder.build(loc), order, loc), true, &call);
 }
 
 // --- Parts ----------------------------------------------------------------------------------
 
 namespace detail {
+namespace {
+
+// A divided layout at a coordinate of its tiles or their rests, which may be shorter: all of the
+// other part stays whole, and so does what the coordinate does not name.
+Cut cut_at(const Layout& tiles, int part, const IntTuple& coord, Call* call) {
+  if (!tiles.ok()) return {tiles, tiles.shape()};
+  if (!coord.ok()) return {failed_layout(coord), coord};
+  const TupleNode& cut = element(tiles.shape().node(), part);
+  if (coord.is_tuple() && rank(coord) > rank_of(cut)) {
+    call->fail(
+        absl::StrCat("the coordinate ", detail::text(coord), " does not fit ", detail::text(cut)),
+        "give each mode an index, a tuple of its own profile or _");
+    return {call->failure(), call->failure().shape()};
+  }
+  const IntTuple at = coord.is_tuple() ? append(coord, IntTuple(_), rank_of(cut)) : coord;
+  const IntTuple whole = repeat(_, rank_of(element(tiles.shape().node(), 1 - part)));
+  return {tiles, part == 0 ? IntTuple{at, whole} : IntTuple{whole, at}};
+}
+
+// A thread's coordinate among threads: in each mode, column-major, what its strides say.
+IntTuple place_of(const SymInt& thread, const Layout& threads, SourceLoc loc) {
+  TupleBuilder builder;
+  const size_t tuple = builder.open();
+  Part(threads).for_each([&](Part part) {
+    SymInt place = 0, count = 1;
+    for (const Mode& mode : modes_of(part)) {
+      if (mode.shape.is_constant(1) || mode.stride.value.is_constant(0)) continue;
+      place = place + mod(floor_div(thread, mode.stride.value), mode.shape) * count;
+      count = count * mode.shape;
+    }
+    builder.add(std::move(place));
+  });
+  builder.close(tuple);
+  return builder.build(loc);
+}
+
+}  // namespace
 
 Cut cut_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord, SourceLoc loc) {
-  const Layout tiles = zipped_divide(layout, tiler, loc);
-  if (!tiles.ok()) return {tiles, tiles.shape()};
-  // What the coordinate does not name stays whole.
-  IntTuple rest = coord;
-  if (coord.is_tuple()) rest = append(coord, IntTuple(_), rank(get(tiles, 1)));
-  return {tiles, IntTuple{repeat(_, rank(get(tiles, 0))), rest}};
+  const auto written = [&] { return call_text("local_tile", layout, tiler, coord); };
+  Call call(written, loc);
+  if (layout.ok() && tiler.kind() == Tiler::Kind::kUnderscore) {
+    call.fail("_ is no tile", "give a tile, with _ for modes that stay whole");
+    return {call.failure(), call.failure().shape()};
+  }
+  return cut_at(tiled(layout, tiler, &divide_by, Form::kZipped, &call), 1, coord, &call);
 }
 
 Cut cut_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
@@ -252,28 +358,11 @@ Cut cut_partition(const Layout& layout, const Layout& threads, const IntTuple& i
   if (const Layout* failure = first_failure({&layout, &threads})) {
     return {*failure, failure->shape()};
   }
-  const Layout tiles = zipped_divide(layout, product_each(threads.shape()), loc);
-  if (!tiles.ok()) return {tiles, tiles.shape()};
-  // The thread's coordinate in the shape of threads.
-  IntTuple coord = index;
-  if (index.is_int()) {
-    TupleBuilder builder;
-    const size_t tuple = builder.open();
-    for (int i = 0; i < rank(threads); ++i) {
-      // Of each mode, column-major, what its strides say.
-      SymInt place = 0, count = 1;
-      for (const Mode& mode : modes_of(get(threads, i))) {
-        if (mode.shape.is_constant(1) || mode.stride.value.is_constant(0)) continue;
-        place = place + mod(floor_div(index.value(), mode.stride.value), mode.shape) * count;
-        count = count * mode.shape;
-      }
-      builder.add(place);
-    }
-    builder.close(tuple);
-    coord = builder.build(loc);
-  }
-  if (coord.is_tuple()) coord = append(coord, IntTuple(_), rank(get(tiles, 0)));
-  return {tiles, IntTuple{coord, repeat(_, rank(get(tiles, 1)))}};
+  const auto written = [&] { return call_text("local_partition", layout, threads, index); };
+  Call call(written, loc);
+  const Layout tiles =
+      tiled(layout, product_each(threads.shape()), &divide_by, Form::kZipped, &call);
+  return cut_at(tiles, 0, index.is_int() ? place_of(index.value(), threads, loc) : index, &call);
 }
 
 }  // namespace detail
@@ -295,8 +384,8 @@ IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int
   if (!coord.ok()) return coord;
   const auto error = [&](const std::string& what) {
     return detail::fail(loc,
-                        absl::StrCat("make_layout_image_mask(", blocks.to_string(), ", ",
-                                     coord.to_string(), ", ", mode, "): ", what),
+                        absl::StrCat("make_layout_image_mask(", detail::text(blocks), ", ",
+                                     detail::text(coord), ", ", mode, "): ", what),
                         "a multicast reaches blocks 0 to 15 of a cluster, along one of its modes");
   };
   if (mode < 0 || mode >= rank(coord)) return error(absl::StrCat("there is no mode ", mode));
@@ -313,7 +402,7 @@ IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int
     const IntTuple block = line(i) + offset;
     if (!block.ok() || !block.is_int() || !block.value().is_constant() ||
         block.value().value() < 0 || block.value().value() > 15) {
-      return error(absl::StrCat("block ", block.to_string()));
+      return error(absl::StrCat("block ", detail::text(block)));
     }
     mask |= int64_t{1} << block.value().value();
   }

@@ -1,6 +1,7 @@
 #include "heddle/dsl/layout/int_tuple.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,20 +29,23 @@ IntTuple::IntTuple(std::initializer_list<IntTuple> elements) {
   *this = builder.build();
 }
 
-void IntTuple::keep() const { ++rep_->uses; }
 void IntTuple::drop() {
-  if (--rep_->uses == 0) delete rep_;
+  // The last one needs no locked instruction.
+  if (rep_->uses.load(std::memory_order_acquire) != 1 &&
+      rep_->uses.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    return;
+  }
+  if (rep_->symbolic) std::destroy_n(rep_->nodes(), rep_->count);
+  delete rep_->error;
+  ::operator delete(rep_);
 }
-const TupleNode& IntTuple::first_of_rep() const { return rep_->nodes.front(); }
 
 const std::string& IntTuple::error() const {
   static const std::string& none = *new std::string;
-  return rep_ == nullptr ? none : rep_->error;
+  return ok() ? none : *rep_->error;
 }
 
-std::string IntTuple::to_string() const {
-  return ok() ? detail::text(node()) : absl::StrCat("error: ", error());
-}
+std::string IntTuple::to_string() const { return detail::without_names(detail::text(*this)); }
 
 bool operator==(const IntTuple& a, const IntTuple& b) {
   const TupleNode& x = a.node();
@@ -112,7 +116,7 @@ SymInt size(const IntTuple& t, SourceLoc loc) {
   if (!t.ok()) return SymInt::overflow();
   const SymInt result = detail::product(t.node());
   if (result.is_overflow() && t.ok()) {
-    detail::fail(loc, absl::StrCat("the size of ", t.to_string(), " does not fit 64 bits"),
+    detail::fail(loc, absl::StrCat("the size of ", detail::text(t), " does not fit 64 bits"),
                  "use a smaller shape");
   }
   return result;
@@ -143,7 +147,7 @@ bool is_compatible(const IntTuple& a, const IntTuple& b) { return compatible(a.n
 IntTuple get(const IntTuple& t, int mode, SourceLoc loc) {
   if (!t.ok()) return t;
   if (mode < 0 || mode >= rank(t)) {
-    return detail::fail(loc, absl::StrCat("mode ", mode, " of ", t.to_string()),
+    return detail::fail(loc, absl::StrCat("mode ", mode, " of ", detail::text(t)),
                         rank(t) == 0 ? std::string("it has none")
                                      : absl::StrCat("it has modes 0 to ", rank(t) - 1));
   }
@@ -193,10 +197,10 @@ IntTuple unwrap(const IntTuple& t) { return t.is_tuple() && rank(t) == 1 ? unwra
 IntTuple group_modes(const IntTuple& t, int begin, int end, SourceLoc loc) {
   if (!t.ok()) return t;
   if (begin < 0 || begin > end || end > rank(t)) {
-    return detail::fail(
-        loc,
-        absl::StrCat("modes ", begin, " to ", end, " of ", t.to_string(), ", which has ", rank(t)),
-        "group modes that there are");
+    return detail::fail(loc,
+                        absl::StrCat("modes ", begin, " to ", end, " of ", detail::text(t),
+                                     ", which has ", rank(t)),
+                        "group modes that there are");
   }
   TupleBuilder builder;
   const size_t tuple = builder.open();
@@ -262,6 +266,22 @@ IntTuple repeat_like(const IntTuple& t, const IntTuple& x) {
   return builder.build();
 }
 
+IntTuple detail::transform_leaf(const IntTuple& t, const void* function,
+                                IntTuple (*call)(const void*, const IntTuple&)) {
+  if (!t.ok()) return t;
+  TupleBuilder builder;
+  IntTuple failure = 0;
+  add_replaced(
+      t.node(),
+      [&](const TupleNode& leaf, TupleBuilder* out) {
+        const IntTuple result = call(function, TupleBuilder::build(leaf));
+        if (!result.ok() && failure.ok()) failure = result;
+        out->add(result);
+      },
+      &builder);
+  return failure.ok() ? builder.build() : failure;
+}
+
 IntTuple tuple_cat(const IntTuple& a, const IntTuple& b) {
   if (const IntTuple* failure = detail::first_failure({&a, &b})) return *failure;
   TupleBuilder builder;
@@ -285,7 +305,7 @@ IntTuple unflatten(const IntTuple& flat, const IntTuple& profile, SourceLoc loc)
       &builder);
   if (taken == rank(flat)) return builder.build();
   return detail::fail(loc,
-                      absl::StrCat("unflatten(", flat.to_string(), ", ", profile.to_string(),
+                      absl::StrCat("unflatten(", detail::text(flat), ", ", detail::text(profile),
                                    "): the profile has ", taken, " integers"),
                       "give as many elements");
 }
@@ -327,10 +347,10 @@ IntTuple part(const IntTuple& coord, const IntTuple& t, bool whole, const char* 
   }
   const size_t tuple = builder.open();
   if (!add_part(coord.node(), t.node(), whole, &builder)) {
-    return detail::fail(
-        loc,
-        absl::StrCat(name, "(", coord.to_string(), ", ", t.to_string(), "): the profiles differ"),
-        "give each mode an index, a tuple of its own profile or _");
+    return detail::fail(loc,
+                        absl::StrCat(name, "(", detail::text(coord), ", ", detail::text(t),
+                                     "): the profiles differ"),
+                        "give each mode an index, a tuple of its own profile or _");
   }
   builder.close(tuple);
   return builder.build();
@@ -381,7 +401,7 @@ IntTuple product_like(const IntTuple& t, const IntTuple& guide, SourceLoc loc) {
   TupleBuilder builder;
   if (add_products(t.node(), guide.node(), &builder)) return builder.build(loc);
   return detail::fail(loc,
-                      absl::StrCat("product_like(", t.to_string(), ", ", guide.to_string(),
+                      absl::StrCat("product_like(", detail::text(t), ", ", detail::text(guide),
                                    "): the profiles differ"),
                       "give a guide that is weakly congruent");
 }
@@ -454,7 +474,7 @@ IntTuple divided(const IntTuple& a, const IntTuple& b, Division kind, SourceLoc 
   std::string what;
   if (!divide(a.node(), b.node(), kind, &builder, &what)) {
     return detail::fail(
-        loc, absl::StrCat(kind.name, "(", a.to_string(), ", ", b.to_string(), "): ", what),
+        loc, absl::StrCat(kind.name, "(", detail::text(a), ", ", detail::text(b), "): ", what),
         kind.even ? "choose sizes of which one divides the other" : "divide by a positive shape");
   }
   return builder.build(loc);
@@ -475,7 +495,7 @@ IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc) {
   if (!a.is_tuple()) return count.value() * detail::product(b.node());
   if (!b.is_tuple()) {
     return detail::fail(loc,
-                        absl::StrCat("round_up(", a.to_string(), ", ", b.to_string(),
+                        absl::StrCat("round_up(", detail::text(a), ", ", detail::text(b),
                                      "): a tuple is rounded by a tuple"),
                         "give a number for each mode");
   }
@@ -488,23 +508,32 @@ IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc) {
   return builder.build(loc);
 }
 
-bool elem_less(const IntTuple& a, const IntTuple& b) {
-  if (!detail::congruent(a.node(), b.node())) return false;
-  for (uint32_t i = 0; i < a.node().span; ++i) {
-    const TupleNode& x = (&a.node())[i];
-    if (x.is_int() && !always_less(x.value, (&b.node())[i].value)) return false;
+namespace {
+
+bool less(const TupleNode& a, const TupleNode& b) {
+  if (!a.is_tuple() || !b.is_tuple()) {
+    return a.is_int() && b.is_int() && always_less(a.value, b.value);
+  }
+  if (a.rank > b.rank) return false;
+  auto other = Elements(b).begin();
+  for (const TupleNode& child : Elements(a)) {
+    if (!less(child, *other)) return false;
+    ++other;
   }
   return true;
 }
 
+}  // namespace
+
+bool elem_less(const IntTuple& a, const IntTuple& b) { return less(a.node(), b.node()); }
+
 IntTuple elem_scale(const IntTuple& t, const SymInt& by) {
   if (!t.ok()) return t;
-  absl::InlinedVector<TupleNode, 12> nodes(&t.node(), &t.node() + t.node().span);
-  for (TupleNode& node : nodes) {
+  TupleBuilder builder;
+  builder.add(t);
+  for (TupleNode& node : builder.nodes()) {
     if (node.is_int()) node.value = node.value * by;
   }
-  TupleBuilder builder;
-  builder.add(nodes.front());
   return builder.build();
 }
 

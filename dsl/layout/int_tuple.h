@@ -13,6 +13,7 @@
 // Tuples are values: cheap to copy, never changed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -46,7 +47,17 @@ struct TupleNode {
   bool is_basis() const { return path_length != 0; }
 };
 
-struct TupleRep;
+// A tuple's nodes, which lie behind it and are shared by its copies; or, instead, why there are
+// none.
+struct TupleRep {
+  std::atomic<uint32_t> uses{1};
+  uint32_t count = 0;
+  bool symbolic = false;  // some nodes are no host numbers
+  const std::string* error = nullptr;
+
+  TupleNode* nodes() { return reinterpret_cast<TupleNode*>(this + 1); }
+};
+
 class TupleBuilder;
 
 }  // namespace detail
@@ -86,7 +97,7 @@ class IntTuple {
   // Of an integer; of a basis stride, its factor.
   const SymInt& value() const { return node().value; }
 
-  bool ok() const { return rep_ == nullptr || error().empty(); }
+  bool ok() const { return rep_ == nullptr || rep_->error == nullptr; }
   // Why it is not ok(): what happened, and how to mend it. Empty where it is.
   const std::string& error() const;
 
@@ -96,18 +107,24 @@ class IntTuple {
   // Of coordinates: a shorter one has zeros behind it.
   friend IntTuple operator+(const IntTuple& a, const IntTuple& b);
 
-  const detail::TupleNode& node() const { return rep_ == nullptr ? node_ : first_of_rep(); }
+  const detail::TupleNode& node() const { return rep_ == nullptr ? node_ : *rep_->nodes(); }
 
  private:
   friend class detail::TupleBuilder;
   explicit IntTuple(detail::TupleRep* rep) : rep_(rep) {}
-  void keep() const;
+  void keep() const { rep_->uses.fetch_add(1, std::memory_order_relaxed); }
   void drop();
-  const detail::TupleNode& first_of_rep() const;
 
   detail::TupleNode node_;
   detail::TupleRep* rep_ = nullptr;
 };
+
+namespace detail {
+
+IntTuple transform_leaf(const IntTuple& t, const void* function,
+                        IntTuple (*call)(const void*, const IntTuple&));
+
+}  // namespace detail
 
 using Shape = IntTuple;
 using Stride = IntTuple;
@@ -162,6 +179,15 @@ inline IntTuple prepend_ones(const IntTuple& t, int up_to_rank = -1) {
 IntTuple repeat(const IntTuple& x, int times);
 IntTuple repeat_as_tuple(const IntTuple& x, int times);
 IntTuple repeat_like(const IntTuple& t, const IntTuple& x);
+// What a function makes of each integer and _, in its place.
+//
+//   transform_leaf(shape, [](const IntTuple& extent) { return round_up(extent, 4); })
+template <class Function>
+IntTuple transform_leaf(const IntTuple& t, const Function& function) {
+  return detail::transform_leaf(t, &function, [](const void* f, const IntTuple& leaf) {
+    return IntTuple((*static_cast<const Function*>(f))(leaf));
+  });
+}
 // The elements of both.
 IntTuple tuple_cat(const IntTuple& a, const IntTuple& b);
 // The integers of a flat tuple with the profile of another.
@@ -184,7 +210,8 @@ IntTuple ceil_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLo
 IntTuple shape_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
 // a, made a multiple of b, element by element.
 IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
-// Whether each integer of a is less than that of b, whatever unknown ones will be.
+// Whether each integer of a is less than that of b, whatever unknown ones will be. What a shorter
+// a lacks is no obstacle.
 bool elem_less(const IntTuple& a, const IntTuple& b);
 // Each integer times a factor.
 IntTuple elem_scale(const IntTuple& t, const SymInt& by);

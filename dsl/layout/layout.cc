@@ -1,5 +1,6 @@
 #include "heddle/dsl/layout/layout.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
@@ -18,24 +19,6 @@ struct LayoutPrefix {
   mutable std::atomic<int> uses{0};
 };
 
-Mode mode_of(SymInt shape, SymInt stride) {
-  Mode mode{.shape = std::move(shape), .stride = {}};
-  mode.stride.value = std::move(stride);
-  return mode;
-}
-
-Modes modes_of(const TupleNode& shape, const TupleNode& stride) {
-  Modes modes;
-  for (uint32_t i = 0; i < shape.span; ++i) {
-    if ((&shape)[i].is_int()) modes.push_back({(&shape)[i].value, (&stride)[i]});
-  }
-  return modes;
-}
-
-Modes modes_of(const Layout& layout) {
-  return modes_of(layout.shape().node(), layout.stride().node());
-}
-
 void LayoutBuilder::add(const Modes& modes) {
   if (modes.empty()) return add(mode_of(1, 0));
   if (modes.size() == 1) return add(modes[0]);
@@ -52,15 +35,32 @@ Layout layout_of(const Modes& modes, SourceLoc loc) {
 
 Layout failed_layout(const IntTuple& failure) { return Layout(failure, failure); }
 
-Layout fail_composed(const char* name, const Layout& layout, SourceLoc loc) {
-  return fail_layout(loc,
-                     absl::StrCat(name, ": ", layout.to_string(),
-                                  " is composed, which cannot be a part of another layout"),
-                     "take its outer() layout, and compose the result");
-}
-
 Layout fail_layout(SourceLoc loc, std::string what, const std::string& fix) {
   return failed_layout(fail(loc, std::move(what), fix));
+}
+
+bool Call::fail(const std::string& what, const std::string& fix) {
+  return fail(detail::fail(loc_, absl::StrCat(text_(), ": ", what), fix));
+}
+
+bool Call::fail(const IntTuple& failure) {
+  if (failure_.ok()) failure_ = failure;
+  return false;
+}
+
+bool Call::fail_composed(const Layout& layout) {
+  return fail(
+      absl::StrCat(detail::text(layout), " is composed, which cannot be a part of another layout"),
+      "take its outer() layout, and compose the result");
+}
+
+bool Call::fail_rank(const Tiler& tiler, Part layout) {
+  return fail(absl::StrCat("the tiler has ", tiler.rank(), " modes and the layout ", layout.rank()),
+              "give at most as many modes as there are");
+}
+
+Layout Call::result(LayoutBuilder* builder) const {
+  return ok() ? builder->build(loc_) : failure();
 }
 
 }  // namespace detail
@@ -74,18 +74,25 @@ using detail::TupleNode;
 
 // --- Swizzles -------------------------------------------------------------------------------
 
-Swizzle::Swizzle(int bits, int base, int shift, SourceLoc loc) {
-  if (bits < 0 || base < 0 || std::abs(shift) < bits || bits + base + std::abs(shift) > 62) {
-    detail::fail(loc, absl::StrCat("S<", bits, ",", base, ",", shift, "> is no swizzle"),
-                 "bits and base are not negative, |shift| >= bits, and all lies below bit 62");
-    return;
-  }
-  bits_ = bits;
-  base_ = base;
-  shift_ = shift;
+namespace {
+
+constexpr char kNoSwizzle[] = " is no swizzle";
+constexpr char kSwizzles[] =
+    "bits and base are not negative, |shift| >= bits, and all lies below bit 62";
+
+}  // namespace
+
+Swizzle::Swizzle(int bits, int base, int shift, SourceLoc loc)
+    : bits_(bits), base_(base), shift_(shift) {
+  if (!ok()) detail::fail(loc, absl::StrCat(to_string(), kNoSwizzle), kSwizzles);
+}
+
+std::string Swizzle::error() const {
+  return ok() ? std::string() : absl::StrCat(to_string(), kNoSwizzle, "; ", kSwizzles);
 }
 
 int64_t Swizzle::operator()(int64_t index) const {
+  if (!ok()) return index;
   const int64_t source = index & source_mask();
   return index ^ (shift_ < 0 ? source << -shift_ : source >> shift_);
 }
@@ -96,30 +103,9 @@ std::string Swizzle::to_string() const {
 
 // --- Layout ---------------------------------------------------------------------------------
 
-Layout::Layout(IntTuple shape, IntTuple stride)
-    : shape_(std::move(shape)), stride_(std::move(stride)) {
-  if (shape_.ok() && !stride_.ok()) shape_ = stride_;
-}
-
-Layout::Layout(const Layout& other)
-    : shape_(other.shape_), stride_(other.stride_), prefix_(other.prefix_) {
-  if (prefix_ != nullptr) ++prefix_->uses;
-}
-
-Layout::Layout(Layout&& other) noexcept
-    : shape_(std::move(other.shape_)),
-      stride_(std::move(other.stride_)),
-      prefix_(std::exchange(other.prefix_, nullptr)) {}
-
-Layout& Layout::operator=(Layout other) noexcept {
-  std::swap(shape_, other.shape_);
-  std::swap(stride_, other.stride_);
-  std::swap(prefix_, other.prefix_);
-  return *this;
-}
-
-Layout::~Layout() {
-  if (prefix_ != nullptr && --prefix_->uses == 0) delete prefix_;
+void Layout::keep() const { ++prefix_->uses; }
+void Layout::drop() const {
+  if (--prefix_->uses == 0) delete prefix_;
 }
 
 const IntTuple& Layout::offset() const {
@@ -132,9 +118,10 @@ Swizzle Layout::swizzle() const { return prefix_ == nullptr ? Swizzle() : prefix
 const Layout* Layout::inner() const { return prefix_ == nullptr ? nullptr : prefix_->inner.get(); }
 
 Layout Layout::with_outer(const Layout& outer) const {
+  if (!outer.ok()) return outer;
   Layout result(outer.shape_, outer.stride_);
   result.prefix_ = prefix_;
-  if (prefix_ != nullptr) ++prefix_->uses;
+  if (prefix_ != nullptr) keep();
   return result;
 }
 
@@ -146,20 +133,13 @@ IntTuple Layout::operator()(const IntTuple& coord, SourceLoc loc) const {
   if (!moved.ok()) return moved;
   if (prefix_->inner != nullptr) return (*prefix_->inner)(moved, loc);
   if (!moved.ok() || !moved.is_int() || moved.node().is_basis()) {
-    return detail::fail(loc, absl::StrCat("a swizzle of ", moved.to_string()),
+    return detail::fail(loc, absl::StrCat("a swizzle of ", detail::text(moved)),
                         "swizzle an integer index");
   }
   return prefix_->swizzle(moved.value());
 }
 
-std::string Layout::to_string() const {
-  if (!ok()) return shape_.to_string();
-  std::string text = absl::StrCat(shape_.to_string(), ":", stride_.to_string());
-  if (prefix_ == nullptr) return text;
-  const std::string inner =
-      prefix_->inner != nullptr ? prefix_->inner->to_string() : prefix_->swizzle.to_string();
-  return absl::StrCat(inner, " o ", prefix_->offset.to_string(), " o ", text);
-}
+std::string Layout::to_string() const { return detail::without_names(detail::text(*this)); }
 
 bool operator==(const Layout& a, const Layout& b) {
   if (!(a.shape_ == b.shape_) || !(a.stride_ == b.stride_)) return false;
@@ -179,51 +159,21 @@ Tiler::Tiler(const IntTuple& t) {
     kind_ = Kind::kUnderscore;
   } else if (t.is_tuple() && t.ok()) {
     kind_ = Kind::kModes;
-    count_ = heddle::rank(t);
-    modes_ = new Tiler[static_cast<size_t>(count_)];
-    for (int i = 0; i < count_; ++i) modes_[i] = Tiler(heddle::get(t, i));
+    modes_.reserve(static_cast<size_t>(heddle::rank(t)));
+    for (const TupleNode& mode : Elements(t)) {
+      modes_.emplace_back(detail::TupleBuilder::build(mode));
+    }
   } else {
     layout_ = make_layout(t);
   }
 }
 
-Tiler::Tiler(const Tiler* modes, int count)
-    : kind_(Kind::kModes), count_(count), modes_(new Tiler[static_cast<size_t>(count)]) {
-  std::copy(modes, modes + count, modes_);
-}
-
-Tiler::Tiler(const Tiler& other)
-    : kind_(other.kind_), count_(other.count_), layout_(other.layout_) {
-  if (kind_ != Kind::kModes) return;
-  modes_ = new Tiler[static_cast<size_t>(count_)];
-  std::copy(other.modes_, other.modes_ + count_, modes_);
-}
-
-Tiler& Tiler::operator=(Tiler other) noexcept {
-  std::swap(kind_, other.kind_);
-  std::swap(count_, other.count_);
-  std::swap(layout_, other.layout_);
-  std::swap(modes_, other.modes_);
-  return *this;
-}
-
-Tiler::~Tiler() { delete[] modes_; }
-
 bool Tiler::ok() const {
   if (kind_ == Kind::kLayout) return layout_.ok();
-  for (int i = 0; i < count_; ++i) {
-    if (!modes_[i].ok()) return false;
-  }
-  return true;
+  return std::all_of(modes_.begin(), modes_.end(), [](const Tiler& mode) { return mode.ok(); });
 }
 
-std::string Tiler::to_string() const {
-  if (kind_ == Kind::kUnderscore) return "_";
-  if (kind_ == Kind::kLayout) return layout_.to_string();
-  std::string text = "<";
-  for (int i = 0; i < count_; ++i) absl::StrAppend(&text, i == 0 ? "" : ",", modes_[i].to_string());
-  return text + ">";
-}
+std::string Tiler::to_string() const { return detail::without_names(detail::text(*this)); }
 
 // --- Making ---------------------------------------------------------------------------------
 
@@ -238,19 +188,30 @@ Layout make_layout(const IntTuple& shape, const IntTuple& stride, SourceLoc loc)
   }
   if (!is_congruent(shape, stride)) {
     return detail::fail_layout(loc,
-                               absl::StrCat("shape ", shape.to_string(), " and stride ",
-                                            stride.to_string(), " differ in profile"),
+                               absl::StrCat("shape ", detail::text(shape), " and stride ",
+                                            detail::text(stride), " differ in profile"),
                                "give each integer of the shape a stride");
   }
   return Layout(shape, stride);
 }
+
+namespace {
+
+Layout fail_composed(const char* name, const Layout& layout) {
+  const auto text = [&] { return std::string(name); };
+  detail::Call call(text, {});
+  call.fail_composed(layout);
+  return call.failure();
+}
+
+}  // namespace
 
 Layout concatenate(std::initializer_list<Layout> layouts) {
   LayoutBuilder builder;
   const size_t tuple = builder.open();
   for (const Layout& layout : layouts) {
     if (!layout.ok()) return layout;
-    if (layout.is_composed()) return detail::fail_composed("make_layout", layout, {});
+    if (layout.is_composed()) return fail_composed("make_layout", layout);
     builder.add(layout);
   }
   builder.close(tuple);
@@ -286,10 +247,11 @@ Layout make_identity_layout(const IntTuple& shape) { return Layout(shape, make_b
 
 Layout make_composed_layout(const Swizzle& inner, const IntTuple& offset, const Layout& outer,
                             SourceLoc loc) {
+  if (!inner.ok()) return detail::failed_layout(detail::TupleBuilder::failed(inner.error()));
   if (!offset.ok()) return detail::failed_layout(offset);
   if (!outer.ok()) return outer;
   if (outer.is_composed()) {
-    return detail::fail_layout(loc, absl::StrCat("a composition behind ", outer.to_string()),
+    return detail::fail_layout(loc, absl::StrCat("a composition behind ", detail::text(outer)),
                                "compose with a layout that is not composed yet");
   }
   // A swizzle that changes nothing is left out.
@@ -305,7 +267,7 @@ Layout make_composed_layout(const Layout& inner, const IntTuple& offset, const L
   if (const Layout* failure = detail::first_failure({&inner, &outer})) return *failure;
   if (!offset.ok()) return detail::failed_layout(offset);
   if (outer.is_composed()) {
-    return detail::fail_layout(loc, absl::StrCat("a composition behind ", outer.to_string()),
+    return detail::fail_layout(loc, absl::StrCat("a composition behind ", detail::text(outer)),
                                "compose with a layout that is not composed yet");
   }
   Layout result(outer.shape(), outer.stride());
@@ -313,13 +275,6 @@ Layout make_composed_layout(const Layout& inner, const IntTuple& offset, const L
       new detail::LayoutPrefix{Swizzle(), std::make_unique<Layout>(inner), offset, {1}};
   result.prefix_ = prefix;
   return result;
-}
-
-std::pair<IntTuple, Layout> make_layout_tv(const Layout& threads, const Layout& values,
-                                           SourceLoc loc) {
-  const Layout tile = raked_product(threads, values, loc);
-  const Layout shape = make_layout({size(threads), size(values)});
-  return {product_each(tile.shape()), composition(right_inverse(tile, loc), shape, loc)};
 }
 
 namespace {
@@ -362,7 +317,7 @@ Swizzle recast(const Swizzle& swizzle, int64_t up, int64_t down) {
 Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
   if (!layout.ok()) return layout;
   const auto name = [&] {
-    return absl::StrCat("recast(", layout.to_string(), ", ", old_bits, ", ", new_bits, ")");
+    return absl::StrCat("recast(", detail::text(layout), ", ", old_bits, ", ", new_bits, ")");
   };
   if (old_bits < 1 || new_bits < 1) {
     return detail::fail_layout(loc, name() + ": widths are at least one bit",
@@ -371,20 +326,17 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
   const int64_t common = std::gcd(old_bits, new_bits);
   const int64_t up = new_bits / common, down = old_bits / common;
   LayoutBuilder builder;
-  const TupleNode& shape = layout.shape().node();
-  const TupleNode& stride = layout.stride().node();
-  absl::InlinedVector<TupleNode, 12> shapes(&shape, &shape + shape.span);
-  absl::InlinedVector<TupleNode, 12> strides(&stride, &stride + stride.span);
+  builder.add(layout);
+  const absl::Span<TupleNode> shapes = builder.shapes(), strides = builder.strides();
   bool neighbours = false;
-  for (uint32_t i = 0; i < shape.span; ++i) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
     if (!shapes[i].is_int()) continue;
     Mode mode{shapes[i].value, strides[i]};
     if (up > 1 && !upcast(up, &mode)) {
       return detail::fail_layout(
           loc,
           absl::StrCat(name(), ": ", up, " elements become one, but neither ", up,
-                       " nor the stride ", detail::text(stride.span == 1 ? stride : strides[i]),
-                       " divides the other"),
+                       " nor the stride ", detail::text(strides[i]), " divides the other"),
           "choose a width that divides the strides");
     }
     neighbours |= mode.stride.value.is_constant(1);
@@ -396,14 +348,13 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
     return detail::fail_layout(loc, name() + ": no mode has a stride of 1",
                                "narrower elements need a mode of neighbours to lie in");
   }
-  builder.add(shapes.front(), strides.front());
   const Layout outer = builder.build(loc);
   if (!layout.is_composed() || !outer.ok()) return outer;
   const IntTuple& old = layout.offset();
   SymInt offset;
   if (!old.is_int() || old.node().is_basis() || !divides(up, old.value(), &offset)) {
     return detail::fail_layout(
-        loc, absl::StrCat(name(), ": the offset ", old.to_string(), " is no multiple of ", up),
+        loc, absl::StrCat(name(), ": the offset ", detail::text(old), " is no multiple of ", up),
         "choose a width that divides the offset");
   }
   offset = offset * down;
@@ -421,6 +372,15 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
 
 // --- Questions ------------------------------------------------------------------------------
 
+SymInt detail::cosize_of(Part part) {
+  SymInt last = 0;
+  for (const Mode& mode : modes_of(part)) {
+    if (mode.stride.is_basis()) return cosize(part.layout());
+    last = last + (mode.shape - 1) * abs(mode.stride.value);
+  }
+  return last + 1;
+}
+
 IntTuple coshape(const Layout& layout, SourceLoc loc) {
   if (!layout.ok()) return layout.shape();
   IntTuple last = 0;
@@ -430,18 +390,19 @@ IntTuple coshape(const Layout& layout, SourceLoc loc) {
     last = last + detail::TupleBuilder::build(step);
   }
   if (!last.ok()) return last;
-  absl::InlinedVector<TupleNode, 12> nodes(&last.node(), &last.node() + last.node().span);
-  for (TupleNode& node : nodes) {
+  detail::TupleBuilder builder;
+  builder.add(last);
+  for (TupleNode& node : builder.nodes()) {
     if (!node.is_int()) continue;
     node.value = node.value + 1;
     if (node.value.is_overflow()) {
       return detail::fail(
-          loc, absl::StrCat("the cosize of ", layout.to_string(), " does not fit 64 bits"),
+          loc, absl::StrCat("the cosize of ", detail::text(layout), " does not fit 64 bits"),
           "use smaller strides");
     }
     node.path_length = 0;
   }
-  return detail::TupleBuilder::build(nodes.front());
+  return builder.build(loc);
 }
 
 SymInt cosize(const Layout& layout, SourceLoc loc) {
@@ -495,56 +456,32 @@ Layout group_modes(const Layout& layout, int begin, int end, SourceLoc loc) {
 
 Layout append(const Layout& layout, const Layout& x, int up_to_rank) {
   if (const Layout* failure = detail::first_failure({&layout, &x})) return *failure;
-  if (x.is_composed()) return detail::fail_composed("append", x, {});
+  if (x.is_composed()) return fail_composed("append", x);
   return layout.with_outer(Layout(append(layout.shape(), x.shape(), up_to_rank),
                                   append(layout.stride(), x.stride(), up_to_rank)));
 }
 Layout prepend(const Layout& layout, const Layout& x, int up_to_rank) {
   if (const Layout* failure = detail::first_failure({&layout, &x})) return *failure;
-  if (x.is_composed()) return detail::fail_composed("prepend", x, {});
+  if (x.is_composed()) return fail_composed("prepend", x);
   return layout.with_outer(Layout(prepend(layout.shape(), x.shape(), up_to_rank),
                                   prepend(layout.stride(), x.stride(), up_to_rank)));
 }
 
-Layout slice(const IntTuple& coord, const Layout& layout, SourceLoc loc) {
-  return slice_and_offset(coord, layout, loc).first;
-}
 Layout dice(const IntTuple& coord, const Layout& layout, SourceLoc loc) {
   return changed(layout, [&](const IntTuple& t) { return dice(coord, t, loc); });
-}
-
-std::pair<Layout, IntTuple> slice_and_offset(const IntTuple& coord, const Layout& layout,
-                                             SourceLoc loc) {
-  if (!layout.ok()) return {layout, layout.shape()};
-  const Layout whole(slice(coord, layout.shape(), loc), slice(coord, layout.stride(), loc));
-  if (!whole.ok()) return {whole, whole.shape()};
-  // What is left whole starts at its coordinate 0.
-  IntTuple fixed = coord;
-  {
-    absl::InlinedVector<TupleNode, 12> nodes(&coord.node(), &coord.node() + coord.node().span);
-    for (TupleNode& node : nodes) {
-      if (!node.is_tuple() && !node.is_int()) node.kind = TupleNode::Kind::kInt;
-    }
-    fixed = detail::TupleBuilder::build(nodes.front());
-  }
-  const IntTuple offset = crd2idx(fixed, layout.shape(), layout.stride(), loc);
-  if (!offset.ok()) return {detail::failed_layout(offset), offset};
-  if (!layout.is_composed()) return {whole, offset};
-  const IntTuple moved = layout.offset() + offset;
-  return {layout.inner() != nullptr ? make_composed_layout(*layout.inner(), moved, whole, loc)
-                                    : make_composed_layout(layout.swizzle(), moved, whole, loc),
-          0};
 }
 
 Layout filter_zeros(const Layout& layout) {
   if (!layout.ok()) return layout;
   const TupleNode& shape = layout.shape().node();
   const TupleNode& stride = layout.stride().node();
-  absl::InlinedVector<TupleNode, 12> nodes(&shape, &shape + shape.span);
+  detail::TupleBuilder builder;
+  builder.add(shape);
   for (uint32_t i = 0; i < shape.span; ++i) {
-    if (nodes[i].is_int() && (&stride)[i].value.is_constant(0)) nodes[i].value = 1;
+    TupleNode& node = builder.nodes()[i];
+    if (node.is_int() && (&stride)[i].value.is_constant(0)) node.value = 1;
   }
-  return layout.with_outer(Layout(detail::TupleBuilder::build(nodes.front()), layout.stride()));
+  return layout.with_outer(Layout(builder.build(), layout.stride()));
 }
 
 Layout filter(const Layout& layout) { return coalesce(filter_zeros(layout)); }

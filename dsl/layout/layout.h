@@ -20,6 +20,7 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "heddle/dsl/layout/int_tuple.h"
 #include "heddle/dsl/layout/swizzle.h"
@@ -35,11 +36,26 @@ struct LayoutPrefix;
 class Layout {
  public:
   Layout() : Layout(1, 0) {}  // 1:0
-  Layout(IntTuple shape, IntTuple stride);
-  Layout(const Layout& other);
-  Layout(Layout&& other) noexcept;
-  Layout& operator=(Layout other) noexcept;
-  ~Layout();
+  Layout(IntTuple shape, IntTuple stride) : shape_(std::move(shape)), stride_(std::move(stride)) {
+    if (shape_.ok() && !stride_.ok()) shape_ = stride_;
+  }
+  Layout(const Layout& other)
+      : shape_(other.shape_), stride_(other.stride_), prefix_(other.prefix_) {
+    if (prefix_ != nullptr) keep();
+  }
+  Layout(Layout&& other) noexcept
+      : shape_(std::move(other.shape_)),
+        stride_(std::move(other.stride_)),
+        prefix_(std::exchange(other.prefix_, nullptr)) {}
+  Layout& operator=(Layout other) noexcept {
+    shape_ = std::move(other.shape_);
+    stride_ = std::move(other.stride_);
+    std::swap(prefix_, other.prefix_);
+    return *this;
+  }
+  ~Layout() {
+    if (prefix_ != nullptr) drop();
+  }
 
   const IntTuple& shape() const { return shape_; }
   const IntTuple& stride() const { return stride_; }
@@ -67,6 +83,9 @@ class Layout {
   friend Layout make_composed_layout(const Swizzle&, const IntTuple&, const Layout&, SourceLoc);
   friend Layout make_composed_layout(const Layout&, const IntTuple&, const Layout&, SourceLoc);
 
+  void keep() const;
+  void drop() const;
+
   IntTuple shape_, stride_;
   const detail::LayoutPrefix* prefix_ = nullptr;
 };
@@ -81,28 +100,22 @@ class Tiler {
   Tiler(int extent) : Tiler(IntTuple(extent)) {}            // NOLINT
   Tiler(const SymInt& extent) : Tiler(IntTuple(extent)) {}  // NOLINT
   Tiler(Underscore) : Tiler(IntTuple(_)) {}                 // NOLINT
-  Tiler(std::initializer_list<Tiler> modes)
-      : Tiler(modes.begin(), static_cast<int>(modes.size())) {}
-  Tiler(const Tiler* modes, int count);
-  Tiler(const Tiler& other);
-  Tiler& operator=(Tiler other) noexcept;
-  ~Tiler();
+  Tiler(std::initializer_list<Tiler> modes) : kind_(Kind::kModes), modes_(modes) {}
+  explicit Tiler(std::vector<Tiler> modes) : kind_(Kind::kModes), modes_(std::move(modes)) {}
 
   enum class Kind : uint8_t { kLayout, kUnderscore, kModes };
   Kind kind() const { return kind_; }
   const Layout& layout() const { return layout_; }
-  int rank() const { return count_; }
-  const Tiler& mode(int i) const { return modes_[i]; }
+  int rank() const { return static_cast<int>(modes_.size()); }
+  const Tiler& mode(int i) const { return modes_[static_cast<size_t>(i)]; }
   // For all of them, a compact layout where it is a number.
   bool ok() const;
   std::string to_string() const;  // "<4:2,8:1,_>"
 
  private:
-  Tiler() = default;
   Kind kind_ = Kind::kLayout;
-  int count_ = 0;
   Layout layout_;
-  Tiler* modes_ = nullptr;
+  std::vector<Tiler> modes_;
 };
 
 // --- Making ----------------------------------------------------------------------------------

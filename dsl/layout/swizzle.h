@@ -11,11 +11,21 @@
 namespace heddle {
 
 // S<B,M,S>: `bits` bits from bit `base` on are combined by exclusive or with as many bits that lie
-// `shift` bits higher, or lower where shift is negative. |shift| >= bits.
+// `shift` bits higher, or lower where shift is negative. |shift| >= bits, and all lies below bit
+// 62: else it is not ok(), and neither are layouts made with it.
 class Swizzle {
  public:
   constexpr Swizzle() = default;  // changes nothing: S<0,4,3>
   Swizzle(int bits, int base, int shift, SourceLoc loc = SourceLoc::current());
+
+  bool ok() const {
+    // None is large enough for the sums to overflow.
+    const bool small = bits_ <= 62 && base_ <= 62 && shift_ <= 62 && shift_ >= -62;
+    const int distance = small && shift_ < 0 ? -shift_ : shift_;
+    return small && bits_ >= 0 && base_ >= 0 && distance >= bits_ && bits_ + base_ + distance <= 62;
+  }
+  // Why it is not ok(), and how to mend it. Empty where it is.
+  std::string error() const;
 
   constexpr int bits() const { return bits_; }
   constexpr int base() const { return base_; }
@@ -24,7 +34,7 @@ class Swizzle {
   int64_t target_mask() const { return mask(shift_ < 0 ? -shift_ : 0); }
   int64_t source_mask() const { return mask(shift_ < 0 ? 0 : shift_); }
 
-  // A swizzle is its own inverse.
+  // A swizzle is its own inverse. One that is not ok() changes nothing.
   int64_t operator()(int64_t index) const;
   SymInt operator()(const SymInt& index) const;
   std::string to_string() const;  // "S<3,4,3>"

@@ -387,6 +387,8 @@ SymInt operator+(const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) {
     return __builtin_add_overflow(a.value(), b.value(), &sum) ? SymInt::overflow() : SymInt(sum);
   }
+  if (a.is_constant(0)) return b;
+  if (b.is_constant(0)) return a;
   if (a.is_overflow() || b.is_overflow()) return SymInt::overflow();
   auto terms = detail::sum(detail::terms_of(a), detail::terms_of(b), 1);
   return terms ? detail::number_of(*std::move(terms)) : SymInt::overflow();
@@ -409,12 +411,14 @@ SymInt operator*(const SymInt& a, const SymInt& b) {
     return __builtin_mul_overflow(a.value(), b.value(), &product) ? SymInt::overflow()
                                                                   : SymInt(product);
   }
+  if (a.is_constant(1)) return b;
+  if (b.is_constant(1)) return a;
   if (a.is_overflow() || b.is_overflow()) return SymInt::overflow();
   Terms all;
   const Terms other = detail::terms_of(a);
   for (const detail::Term& term : detail::terms_of(b)) {
-    const auto part = detail::scaled(other, term);
-    auto total = part ? detail::sum(all, *part, 1) : std::nullopt;
+    auto part = detail::scaled(other, term);
+    auto total = part && !all.empty() ? detail::sum(all, *part, 1) : std::move(part);
     if (!total) return SymInt::overflow();
     all = *std::move(total);
   }
@@ -435,6 +439,7 @@ bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
     *quotient = a.value() / b.value();
     return true;
   }
+  if (b.is_constant(1)) return (*quotient = a, true);
   // Long division by the leading term; what is left gets smaller each time.
   Terms left = detail::terms_of(a), found;
   const Terms by = detail::terms_of(b);
@@ -459,6 +464,7 @@ bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
 }
 
 bool always_at_most(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return a.value() <= b.value();
   if (a.is_overflow() || b.is_overflow()) return false;
   if (a.most() <= b.least()) return true;
   SymInt quotient;
@@ -601,7 +607,7 @@ uint64_t possible_bits(const SymInt& number) {
 }  // namespace
 
 SymInt Swizzle::operator()(const SymInt& index) const {
-  if (bits_ == 0 || index.is_overflow()) return index;
+  if (!ok() || bits_ == 0 || index.is_overflow()) return index;
   if (index.is_constant()) return (*this)(index.value());
   // A swizzle of bits is that of each of them: the host's part is swizzled by the host, and
   // neighbouring accesses share the rest.

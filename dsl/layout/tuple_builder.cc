@@ -1,7 +1,9 @@
 #include "heddle/dsl/internal/tuple_builder.h"
 
 #include <algorithm>
-#include <iterator>
+#include <cstring>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/internal/trace.h"
@@ -17,8 +19,7 @@ const TupleNode& element(const TupleNode& node, int mode) {
 }
 
 bool same_leaf(const TupleNode& a, const TupleNode& b) {
-  return a.kind == b.kind && a.path_length == b.path_length &&
-         std::equal(a.path, a.path + a.path_length, b.path) && (!a.is_int() || a.value == b.value);
+  return a.kind == b.kind && same_path(a, b) && (!a.is_int() || a.value == b.value);
 }
 
 bool congruent(const TupleNode& a, const TupleNode& b) {
@@ -38,67 +39,60 @@ SymInt product(const TupleNode& node) {
   return result;
 }
 
-std::string text(const SymInt& value) {
-  if (value.is_overflow()) return "overflow";
-  if (value.is_constant()) return absl::StrCat(value.value());
-  const int64_t divisor = value.divisor_if_known();
-  return divisor <= 1 ? "?" : absl::StrCat("?{div=", divisor, "}");
-}
-
-void append_text(const TupleNode& node, std::string* out) {
-  if (node.is_tuple()) {
-    absl::StrAppend(out, "(");
-    const char* separator = "";
-    for (const TupleNode& child : Elements(node)) {
-      absl::StrAppend(out, separator);
-      append_text(child, out);
-      separator = ",";
-    }
-    absl::StrAppend(out, ")");
-  } else if (!node.is_int()) {
-    absl::StrAppend(out, "_");
-  } else {
-    absl::StrAppend(out, text(node.value));
-    for (int i = node.path_length; i > 0; --i) {
-      absl::StrAppend(out, "@", static_cast<int>(node.path[i - 1]));
-    }
-  }
-}
-
-std::string text(const TupleNode& node) {
-  std::string result;
-  append_text(node, &result);
-  return result;
-}
-
 // --- Making ---------------------------------------------------------------------------------
 
-size_t TupleBuilder::open() {
-  nodes_.emplace_back().kind = TupleNode::Kind::kTuple;
-  return nodes_.size() - 1;
+namespace {
+
+TupleRep* make_rep(size_t count) {
+  auto* const rep = new (::operator new(sizeof(TupleRep) + count * sizeof(TupleNode))) TupleRep;
+  rep->count = static_cast<uint32_t>(count);
+  return rep;
+}
+
+// Nodes hold no addresses of their own, so that their bytes are all there is to move.
+void move_nodes(TupleNode* from, size_t count, TupleNode* to) {
+  std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), count * sizeof(TupleNode));
+}
+
+}  // namespace
+
+TupleBuilder::~TupleBuilder() {
+  std::destroy_n(nodes_, count_);
+  if (nodes_ != few()) ::operator delete(nodes_);
+}
+
+void TupleBuilder::grow() {
+  auto* const more = static_cast<TupleNode*>(::operator new(2 * capacity_ * sizeof(TupleNode)));
+  move_nodes(nodes_, count_, more);
+  if (nodes_ != few()) ::operator delete(nodes_);
+  nodes_ = more;
+  capacity_ *= 2;
 }
 
 void TupleBuilder::close(size_t tuple) {
   uint32_t rank = 0;
-  for (size_t i = tuple + 1; i < nodes_.size(); i += nodes_[i].span) ++rank;
+  for (size_t i = tuple + 1; i < count_; i += nodes_[i].span) ++rank;
   nodes_[tuple].rank = rank;
-  nodes_[tuple].span = static_cast<uint32_t>(nodes_.size() - tuple);
+  nodes_[tuple].span = static_cast<uint32_t>(count_ - tuple);
 }
 
 IntTuple TupleBuilder::build(SourceLoc loc) {
-  if (nodes_.size() > kMostNodes) {
+  if (count_ > kMostNodes) {
     return fail(loc, absl::StrCat("a tuple of more than ", kMostNodes, " numbers"),
                 "use fewer modes");
   }
-  for (const TupleNode& node : nodes_) {
-    if (node.value.is_overflow()) {
+  bool symbolic = false;
+  for (size_t i = 0; i < count_; ++i) {
+    if (nodes_[i].value.is_constant()) continue;
+    symbolic = true;
+    if (nodes_[i].value.is_overflow()) {
       return fail(loc, "a layout's number does not fit 64 bits", "use smaller shapes and strides");
     }
   }
-  if (!nodes_.front().is_tuple()) return build(nodes_.front());
-  auto* const rep = new TupleRep;
-  rep->nodes.assign(std::make_move_iterator(nodes_.begin()), std::make_move_iterator(nodes_.end()));
-  rep->uses = 1;
+  if (!nodes_->is_tuple()) return build(*nodes_);
+  TupleRep* const rep = make_rep(count_);
+  rep->symbolic = symbolic;
+  move_nodes(nodes_, std::exchange(count_, 0), rep->nodes());
   return IntTuple(rep);
 }
 
@@ -108,23 +102,26 @@ IntTuple TupleBuilder::build(const TupleNode& node) {
     leaf.node_ = node;
     return leaf;
   }
-  auto* const rep = new TupleRep;
-  rep->nodes.assign(&node, &node + node.span);
-  rep->uses = 1;
+  TupleRep* const rep = make_rep(node.span);
+  for (uint32_t i = 0; i < node.span; ++i) {
+    const TupleNode& next = *(&node + i);
+    rep->symbolic |= !next.value.is_constant();
+    new (rep->nodes() + i) TupleNode(next);
+  }
   return IntTuple(rep);
 }
 
 IntTuple TupleBuilder::failed(std::string error) {
-  auto* const rep = new TupleRep;
-  rep->nodes.emplace_back();
-  rep->error = std::move(error);
-  rep->uses = 1;
+  TupleRep* const rep = make_rep(1);
+  new (rep->nodes()) TupleNode;
+  rep->error = new std::string(std::move(error));
   return IntTuple(rep);
 }
 
-IntTuple fail(SourceLoc loc, std::string what, const std::string& fix) {
+IntTuple fail(SourceLoc loc, std::string what, std::string fix) {
+  name_unknowns(&what, &fix);
   std::string error = absl::StrCat(what, "; ", fix);
-  if (Trace* const trace = Trace::current()) trace->report(loc, std::move(what), fix);
+  if (Trace* const trace = Trace::current()) trace->report(loc, std::move(what), std::move(fix));
   return TupleBuilder::failed(std::move(error));
 }
 

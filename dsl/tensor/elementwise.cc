@@ -14,7 +14,7 @@ bool broadcast(const TupleNode& shape, const TupleNode& stride, const TupleNode&
   if (product(shape).is_constant(1)) {
     // Whatever modes are asked for, all of one element.
     if (!to.is_tuple()) {
-      out->add(to, zero);
+      out->add(Part(to, zero));
       return true;
     }
     const size_t tuple = out->open();
@@ -25,7 +25,7 @@ bool broadcast(const TupleNode& shape, const TupleNode& stride, const TupleNode&
   if (!to.is_tuple() || !shape.is_tuple()) {
     // A mode with modes stands for as many elements.
     if (!(product(shape) == product(to)) || (to.is_tuple() && !shape.is_tuple())) return false;
-    out->add(shape, stride);
+    out->add(Part(shape, stride));
     return true;
   }
   if (shape.rank > to.rank) return false;

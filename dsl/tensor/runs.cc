@@ -83,7 +83,7 @@ bool is_aligned(const AnyTensor& tensor, const Layout& memory, const Layout& nei
 std::optional<Mode> only_mode(const Layout& layout, const Layout& neighbours, SourceLoc loc) {
   const Layout tiles = zipped_divide(layout, neighbours, loc);
   if (!tiles.ok()) return std::nullopt;
-  const Modes run = coalesced(modes_of(get(tiles, 0)), false);
+  const Modes run = coalesced(get(tiles, 0));
   if (run.size() != 1) return std::nullopt;
   return run[0];
 }

@@ -25,6 +25,11 @@ TEST(IntTuple, BracesMakeTuples) {
   EXPECT_EQ((IntTuple{SymInt::unknown(), SymInt::unknown(8)}).to_string(), "(?,?{div=8})");
 }
 
+TEST(IntTuple, AreStaticWithoutUnknownNumbers) {
+  EXPECT_TRUE(is_static(IntTuple{4, {2, _}}));
+  EXPECT_FALSE(is_static(IntTuple{4, {SymInt::unknown(), 2}}));
+}
+
 TEST(SymInt, ProvesWhatHoldsForAllNumbers) {
   const SymInt x = SymInt::unknown(8), y = SymInt::unknown();
   EXPECT_EQ(ceil_div(x, 4) * 4, x);
@@ -89,7 +94,8 @@ TEST(Layout, MistakesNameTheirOperands) {
        "a "
        "tile whose shape and stride divide the layout's modes"},
       {"composition((?,6):(1,?), 8:1)",
-       "a mode of 8 elements takes ? of mode 0 of the left layout, which do not divide it; promise "
+       "composition((?a,6):(1,?b), 8:1): a mode of 8 elements takes ?a of mode 0 of the left "
+       "layout, which do not divide it; promise "
        "that one divides the other, as ?{div=8} or assume_divisible() do"},
       {"composition((4,2):(1,8), (4,2):(1,1))",
        "the right layout's modes reach index 4 of mode 0 of the left layout, which has 4 elements"},
@@ -97,10 +103,10 @@ TEST(Layout, MistakesNameTheirOperands) {
        "complement((2,3):(1,1), 12): it is not injective: the mode 3:1 starts before 2"},
       {"left_inverse((2,2):(2,5))", "the stride 5 is no multiple of 2"},
       {"zipped_divide((8,8):(8,1), (2,2,2))",
-       "logical_divide((8,8):(8,1), <2:1,2:1,2:1>): the tiler has 3 modes and the layout 2"},
+       "zipped_divide((8,8):(8,1), <2:1,2:1,2:1>): the tiler has 3 modes and the layout 2"},
       {"tile_to_shape((8,8):(8,1), (20,16))",
        "the block's 8 elements of mode 0 do not divide the shape's 20"},
-      {"slice((3,_,0), (4,8):(8,1))", "slice((3,_,0), (4,8)): the profiles differ"},
+      {"slice((3,_,0), (4,8):(8,1))", "slice((3,_,0), (4,8):(8,1)): the profiles differ"},
       {"get((4,8):(8,1), 2)", "mode 2 of (4,8); it has modes 0 to 1"},
       {"make_layout((4,8), (1))", "shape (4,8) and stride (1) differ in profile"},
       {"size((9223372036854775807,4))", "the result does not fit 64 bits"},
@@ -120,7 +126,24 @@ TEST(Layout, MistakesNameTheirOperands) {
       {"", "expected an expression"},
       {"((8,8):(4,5)) o (S<1,0,2> o 0 o 64:1)", "does not keep the bits together"},
       {"make_layout(S<3,0,3> o 0 o 8:1, 4:1)", "is composed, which cannot be a part of another"},
-      {"logical_product(8:1, S<2,0,2> o 0 o 16:1)", "is composed, which cannot be a part"},
+      {"raked_product(8:1, S<2,0,2> o 0 o 16:1)",
+       "raked_product(8:1, S<2,0,2> o 0 o 16:1): S<2,0,2> o 0 o 16:1 is composed, which cannot "
+       "be a part"},
+      {"logical_product(3:1, S<2,0,2> o 0 o 16:1)",
+       "logical_product(3:1, S<2,0,2> o 0 o 16:1): 16:3 does not keep the bits together that the "
+       "swizzle combines"},
+      {"logical_product(4:2, 3:1)",
+       "logical_product(4:2, 3:1): a mode of 3 elements takes 2 of mode 0 of what the block leaves "
+       "out, which do not divide it"},
+      {"blocked_product(4:2, 3:1)", "blocked_product(4:2, 3:1): a mode of 3 elements takes 2"},
+      {"tile_to_shape((4):(2), (12))",
+       "tile_to_shape((4):(2), (12)): a mode of 3 elements takes 2"},
+      {"local_tile(((4,6)):((1,8)), <3:2>, 0)",
+       "local_tile(((4,6)):((1,8)), <3:2>, 0): a mode of 3 elements takes 2 of mode 0 of the "
+       "layout"},
+      {"local_tile((4,6):(1,4), (2,2), (0,0,0))", "the coordinate (0,0,0) does not fit (2,3)"},
+      {"local_tile(4:1, _, 0)", "local_tile(4:1, _, 0): _ is no tile"},
+      {"make_layout_tv((2,2):(1,1), 4:1)", "make_layout_tv((2,2):(1,1), 4:1): it is not injective"},
       {"recast(S<3,0,3> o 5 o 8:1, 8, 16)", "the offset 5 is no multiple of 2"},
       {"((4,3):(1@0,5))((3,2))", "has plain strides beside basis strides"},
       {"complement(0:1, 8)", "a division of 8 by 0"},
@@ -139,6 +162,72 @@ TEST(Layout, MistakesNameTheirOperands) {
     EXPECT_THAT(text, HasSubstr(mistake.message)) << mistake.expression;
     EXPECT_EQ(text.substr(0, 7), "error: ") << mistake.expression;
     EXPECT_EQ(text.find('\n'), std::string::npos) << mistake.expression;
+  }
+}
+
+TEST(Layout, MessagesTellUnknownNumbersApart) {
+  const SymInt x = SymInt::unknown(), y = SymInt::unknown(8);
+  EXPECT_THAT(shape_div({x * 3, y}, {y, x + x + x}).error(),
+              HasSubstr("shape_div((?a{div=3},?b{div=8}), (?b{div=8},?a{div=3})): ?a{div=3} and "
+                        "?b{div=8} do not"));
+  EXPECT_THAT(composition(make_layout({x, y}, {1, x + 1}), make_layout(7, 2)).error(),
+              HasSubstr("composition((?a,?b{div=8}):(1,?c), 7:2): "));
+  EXPECT_THAT(composition(make_layout({4, 2}, {1, 8}), make_layout(8, x)).error(),
+              HasSubstr("composition((4,2):(1,8), 8:?): the stride ? and"));
+  EXPECT_EQ(make_layout({x, y}).to_string(), "(?,?{div=8}):(1,?)");
+}
+
+TEST(Layout, ASwizzleThatIsNoneIsCarriedByLayouts) {
+  const Swizzle wrong(4, 0, 2);
+  EXPECT_FALSE(wrong.ok());
+  EXPECT_THAT(wrong.error(), HasSubstr("S<4,0,2> is no swizzle; bits and base"));
+  EXPECT_EQ(wrong(5), 5);
+  const Layout layout = make_composed_layout(wrong, 0, make_layout({8, 8}));
+  EXPECT_FALSE(layout.ok());
+  EXPECT_EQ(layout.error(), wrong.error());
+  EXPECT_EQ(tile_to_shape(layout, {16, 16}).error(), wrong.error());
+  EXPECT_TRUE(Swizzle(3, 4, 3).ok() && Swizzle(3, 4, 3).error().empty());
+  for (const Swizzle& no :
+       {Swizzle(-1, 0, 3), Swizzle(2, -1, 3), Swizzle(3, 50, 10), Swizzle(2, 0, INT32_MIN)}) {
+    EXPECT_FALSE(no.ok()) << no.to_string();
+  }
+}
+
+TEST(IntTuple, CoordinatesAreAdded) {
+  EXPECT_EQ((IntTuple{42, 2, 7} + IntTuple{0, 5, 2}).to_string(), "(42,7,9)");
+  EXPECT_EQ((E({0, 1}, 4) + E({1}, 3) + E({1}, 20) + E({0, 0}, 7)).to_string(), "((7,4),23)");
+}
+
+TEST(IntTuple, LeavesAreTransformed) {
+  const IntTuple shape = {4, {SymInt::unknown(8), 6}};
+  EXPECT_EQ(transform_leaf(shape, [](const IntTuple& x) { return x.value() * 2; }).to_string(),
+            "(8,(?{div=16},12))");
+  EXPECT_EQ(transform_leaf(7,
+                           [](const IntTuple& x) {
+                             return IntTuple{x, x};
+                           })
+                .to_string(),
+            "(7,7)");
+  const auto halved = [](const IntTuple& x) { return shape_div(x, 4); };
+  EXPECT_THAT(transform_leaf(shape, halved).error(), HasSubstr("6 and 4 do not divide"));
+}
+
+TEST(Layout, ASwizzledTilerMovesWholeBlocks) {
+  const std::pair<const char*, const char*> products[] = {
+      {"8:1", "S<2,1,2> o 0 o (8,4):(1,8)"},
+      {"(2,2):(1,2)", "S<2,1,2> o 0 o (8,4):(1,8)"},
+      {"8:4", "S<2,0,3> o 0 o (8,4):(4,1)"},
+  };
+  for (const auto& [block, by] : products) {
+    const Layout b = parse_layout(block), tiler = parse_layout(by);
+    const Layout product = logical_product(b, tiler);
+    ASSERT_TRUE(product.ok()) << product.error();
+    const Layout places = complement(b, size(b) * 32);
+    for (int i = 0; i < size(b).value(); ++i) {
+      for (int j = 0; j < 32; ++j) {
+        EXPECT_EQ(product({i, j}), b(i) + places(tiler(j))) << product.to_string();
+      }
+    }
   }
 }
 
