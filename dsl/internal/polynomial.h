@@ -29,12 +29,12 @@ enum class SymbolKind : uint8_t {
 
 // A number that is known later.
 struct Symbol {
-  // Of a traced number: ask when a division needs to know, for the answer may become a guard of the
-  // kernel.
+  // Not looked for yet: of a traced number it is asked for when a decision needs it, for the answer
+  // may become a guard of the kernel.
   static constexpr int64_t kAsk = -1;
 
   SymbolKind kind = SymbolKind::kUnknown;
-  mutable int64_t known_divisor = 1;
+  mutable int64_t known_divisor = kAsk;
   int64_t least = 1;
   int64_t most = INT64_MAX;
   uint64_t serial = 0;  // kUnknown, kTraced: which one
@@ -42,8 +42,8 @@ struct Symbol {
   SymInt a, b;          // the others: of what
   mutable std::atomic<int> uses{0};
 
-  int64_t divisor() const;
-  int64_t divisor_if_known() const { return known_divisor == kAsk ? 1 : known_divisor; }
+  // Of a traced number only where `ask`, else 1.
+  int64_t divisor(bool ask) const;
 };
 
 // The swizzle of a kSwizzle symbol.

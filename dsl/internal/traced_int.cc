@@ -96,7 +96,7 @@ class Materializer {
   static int64_t divisor_or_none(const Term& term) {
     if (term.denominator == 1) return 1;
     int64_t left = term.denominator / std::gcd(term.denominator, term.numerator);
-    for (const SymbolRef& symbol : term.symbols) left /= std::gcd(left, symbol->divisor());
+    for (const SymbolRef& symbol : term.symbols) left /= std::gcd(left, symbol->divisor(true));
     return left == 1 ? 1 : 0;
   }
 
@@ -105,7 +105,7 @@ class Materializer {
     Product product{term.numerator, {}};
     int64_t left = term.denominator;
     for (const SymbolRef& symbol : term.symbols) {
-      const int64_t by = left == 1 ? 1 : std::gcd(left, symbol->divisor());
+      const int64_t by = left == 1 ? 1 : std::gcd(left, symbol->divisor(true));
       left /= by;
       product.parts.push_back(part(*symbol, by));
     }

@@ -86,7 +86,7 @@ int64_t divisor_of(const Term& term, bool ask = true) {
   Wide multiple = term.numerator < 0 ? -Wide{term.numerator} : Wide{term.numerator};
   Wide denominator = term.denominator;
   for (const SymbolRef& symbol : term.symbols) {
-    multiple *= ask ? symbol->divisor() : symbol->divisor_if_known();
+    multiple *= symbol->divisor(ask);
     const Wide common = wide_gcd(multiple, denominator);
     multiple /= common;
     denominator /= common;
@@ -96,7 +96,9 @@ int64_t divisor_of(const Term& term, bool ask = true) {
 }
 
 // Whether the term is an integer for all of its symbols' values. Asks for no divisor in vain.
-bool is_integer(const Term& term) { return term.denominator == 1 || divisor_of(term) != 0; }
+bool is_integer(const Term& term, bool ask) {
+  return term.denominator == 1 || divisor_of(term, ask) != 0;
+}
 
 // --- Sums -----------------------------------------------------------------------------------
 
@@ -230,13 +232,11 @@ int64_t bound(const SymInt& a, bool most) {
 
 // --- Symbols --------------------------------------------------------------------------------
 
-SymInt operation(SymbolKind kind, const SymInt& a, const SymInt& b, int64_t divisor, int64_t least,
-                 int64_t most) {
+SymInt operation(SymbolKind kind, const SymInt& a, const SymInt& b, int64_t least, int64_t most) {
   auto* const symbol = new Symbol;
   symbol->kind = kind;
   symbol->a = a;
   symbol->b = b;
-  symbol->known_divisor = divisor;
   symbol->least = least;
   symbol->most = most;
   return symbol_number(symbol);
@@ -255,7 +255,7 @@ void split(const SymInt& a, int64_t divisor, SymInt* whole, SymInt* rest) {
   Terms even, odd;
   for (const Term& term : terms_of(a)) {
     Term part = term;
-    if (divisor_of(term) % divisor == 0 &&
+    if (divisor_of(term, false) % divisor == 0 &&
         set_coefficient(term.numerator, Wide{term.denominator} * divisor, &part)) {
       even.push_back(std::move(part));
     } else {
@@ -290,9 +290,31 @@ Swizzle swizzle_of(const Symbol& symbol) {
                  static_cast<int>(code / 4096) - 32);
 }
 
-int64_t Symbol::divisor() const {
-  if (known_divisor == kAsk) known_divisor = traced_divisor(node);
-  return known_divisor;
+int64_t Symbol::divisor(bool ask) const {
+  if (known_divisor != kAsk) return known_divisor;
+  const auto of = [ask](const SymInt& n) { return ask ? n.divisor() : n.divisor_if_known(); };
+  int64_t found = 1;
+  switch (kind) {
+    case SymbolKind::kUnknown:
+    case SymbolKind::kCeilDiv:
+    case SymbolKind::kFloorDiv:
+      break;
+    case SymbolKind::kTraced:
+      if (ask) found = traced_divisor(node);
+      break;
+    case SymbolKind::kMod:
+    case SymbolKind::kMin:
+      found = std::gcd(of(a), of(b));
+      break;
+    case SymbolKind::kSwizzle:  // the bits below its base stay as they are
+      found = std::gcd(of(a), int64_t{1} << swizzle_of(*this).base());
+      break;
+    case SymbolKind::kXor:
+      found = std::gcd(of(a), of(b) & -of(b));
+      break;
+  }
+  if (ask) known_divisor = found;
+  return found;
 }
 
 int compare(const Symbol& a, const Symbol& b) {
@@ -429,9 +451,11 @@ bool operator==(const SymInt& a, const SymInt& b) {
   return !a.is_overflow() && !b.is_overflow() && detail::compare(a, b) == 0;
 }
 
-bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
-  SymInt ignored;
-  if (quotient == nullptr) quotient = &ignored;
+namespace {
+
+// Where it does not `ask`, what is known of a kernel's arguments decides nothing: what only makes a
+// result shorter is not worth a guard.
+bool comes_out_even(const SymInt& a, const SymInt& b, bool ask, SymInt* quotient) {
   if (a.is_overflow() || b.is_overflow() || b.is_constant(0)) return false;
   if (a.is_constant() && b.is_constant()) {
     if (b.is_constant(-1)) return (*quotient = 0 - a, true);
@@ -450,7 +474,7 @@ bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
     const int sign = by[0].numerator < 0 ? -1 : 1;
     if (!detail::set_coefficient(Wide{left[0].numerator} * by[0].denominator * sign,
                                  Wide{left[0].denominator} * by[0].numerator * sign, &term) ||
-        !detail::is_integer(term)) {
+        !detail::is_integer(term, ask)) {
       return false;
     }
     const auto product = detail::scaled(by, term);
@@ -463,12 +487,20 @@ bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
   return true;
 }
 
+}  // namespace
+
+bool divides(const SymInt& b, const SymInt& a, SymInt* quotient) {
+  SymInt ignored;
+  return comes_out_even(a, b, true, quotient == nullptr ? &ignored : quotient);
+}
+
 bool always_at_most(const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) return a.value() <= b.value();
   if (a.is_overflow() || b.is_overflow()) return false;
   if (a.most() <= b.least()) return true;
   SymInt quotient;
-  if (a.least() >= 0 && divides(a, b, &quotient) && quotient.least() >= 1) return true;
+  if (a.least() >= 0 && comes_out_even(b, a, false, &quotient) && quotient.least() >= 1)
+    return true;
   return (b - a).least() >= 0;
 }
 
@@ -489,10 +521,10 @@ Division simplified(const SymInt& a, const SymInt& b) {
     // Rounding needs a rest that is not negative.
     if (d.over.least() < 0) d = {.whole = 0, .over = a, .under = b};
   }
-  const int64_t common = std::gcd(d.over.divisor(), d.under.divisor());
+  const int64_t common = std::gcd(d.over.divisor_if_known(), d.under.divisor_if_known());
   if (common > 1) {
-    divides(common, d.over, &d.over);
-    divides(common, d.under, &d.under);
+    comes_out_even(SymInt(d.over), common, false, &d.over);
+    comes_out_even(SymInt(d.under), common, false, &d.under);
   }
   return d;
 }
@@ -512,7 +544,7 @@ bool has_no_quotient(const SymInt& a, const SymInt& b) {
 SymInt ceil_div(const SymInt& a, const SymInt& b) {
   if (has_no_quotient(a, b)) return SymInt::overflow();
   SymInt quotient;
-  if (divides(b, a, &quotient)) return quotient;
+  if (comes_out_even(a, b, false, &quotient)) return quotient;
   if (a.is_constant() && b.is_constant()) {
     return a.value() / b.value() + ((a.value() < 0) == (b.value() < 0) ? 1 : 0);
   }
@@ -526,13 +558,13 @@ SymInt ceil_div(const SymInt& a, const SymInt& b) {
                                                         : ceil_div(d.over.least(), d.under.most());
   const int64_t most =
       d.over.most() == detail::kMost ? detail::kMost : ceil_div(d.over.most(), d.under.least());
-  return d.whole + detail::operation(SymbolKind::kCeilDiv, d.over, d.under, 1, least, most);
+  return d.whole + detail::operation(SymbolKind::kCeilDiv, d.over, d.under, least, most);
 }
 
 SymInt floor_div(const SymInt& a, const SymInt& b) {
   if (has_no_quotient(a, b)) return SymInt::overflow();
   SymInt quotient;
-  if (divides(b, a, &quotient)) return quotient;
+  if (comes_out_even(a, b, false, &quotient)) return quotient;
   if (a.is_constant() && b.is_constant()) {
     return a.value() / b.value() - ((a.value() < 0) != (b.value() < 0) ? 1 : 0);
   }
@@ -545,12 +577,13 @@ SymInt floor_div(const SymInt& a, const SymInt& b) {
   const int64_t least = d.under.most() == detail::kMost ? 0 : d.over.least() / d.under.most();
   const int64_t most =
       d.over.most() == detail::kMost ? detail::kMost : d.over.most() / d.under.least();
-  return d.whole + detail::operation(SymbolKind::kFloorDiv, d.over, d.under, 1, least, most);
+  return d.whole + detail::operation(SymbolKind::kFloorDiv, d.over, d.under, least, most);
 }
 
 SymInt mod(const SymInt& a, const SymInt& b) {
   if (a.is_overflow() || b.is_overflow() || b.is_constant(0)) return SymInt::overflow();
-  if (divides(b, a)) return 0;
+  SymInt quotient;
+  if (comes_out_even(a, b, false, &quotient)) return 0;
   if (a.is_constant() && b.is_constant()) return a - b * floor_div(a, b);
   if (a.least() >= 0 && always_less(a, b)) return a;
   SymInt rest = a, whole;
@@ -561,8 +594,7 @@ SymInt mod(const SymInt& a, const SymInt& b) {
   }
   if (rest.least() < 0 || b.least() < 1) return SymInt::overflow();
   const int64_t most = b.most() == detail::kMost ? detail::kMost : b.most() - 1;
-  return detail::operation(SymbolKind::kMod, rest, b, std::gcd(rest.divisor(), b.divisor()), 0,
-                           most);
+  return detail::operation(SymbolKind::kMod, rest, b, 0, most);
 }
 
 SymInt min(const SymInt& a, const SymInt& b) {
@@ -571,8 +603,7 @@ SymInt min(const SymInt& a, const SymInt& b) {
   if (always_at_most(b, a)) return b;
   const bool in_order = detail::compare(a, b) <= 0;
   return detail::operation(SymbolKind::kMin, in_order ? a : b, in_order ? b : a,
-                           std::gcd(a.divisor(), b.divisor()), std::min(a.least(), b.least()),
-                           std::min(a.most(), b.most()));
+                           std::min(a.least(), b.least()), std::min(a.most(), b.most()));
 }
 
 SymInt max(const SymInt& a, const SymInt& b) { return a + b - min(a, b); }
@@ -618,16 +649,14 @@ SymInt Swizzle::operator()(const SymInt& index) const {
     const int64_t mask = (*this)(constant);
     const int64_t top = int64_t{1} << (64 - __builtin_clzll(static_cast<uint64_t>(mask)));
     const int64_t most = detail::clamped(Wide{std::max(moved.most(), mask)} + top);
-    return detail::operation(SymbolKind::kXor, moved, mask, std::gcd(moved.divisor(), mask & -mask),
-                             0, most);
+    return detail::operation(SymbolKind::kXor, moved, mask, 0, most);
   }
-  // The lowest bits that it moves bound what stays a divisor; it moves nothing above its source.
-  const int64_t unit = int64_t{1} << base_;
+  // It moves nothing above its source.
   const int64_t top = int64_t{1} << (base_ + std::abs(shift_) + bits_);
   if (index.least() < 0) return SymInt::overflow();
   const int64_t most = detail::clamped(Wide{index.most()} + top);
   return detail::operation(SymbolKind::kSwizzle, index, bits_ + 64 * (base_ + 64 * (shift_ + 32)),
-                           std::gcd(index.divisor(), unit), 0, most);
+                           0, most);
 }
 
 SymInt gcd(const SymInt& a, const SymInt& b) { return std::gcd(a.divisor(), b.divisor()); }

@@ -441,12 +441,51 @@ TEST(PtxBranch, PrintsOnlyWhatIsThere) {
                                         "if %p {\n", then, "\nyield\n} else {\n", otherwise,
                                         "\nyield\n}\nstore %y, %v, %n")));
   };
-  const std::string store = "store %y, %v, %t";
+  // More than is guarded one by one.
+  const std::string store =
+      "store %y, %v, %t\nstore %y, %v, %t\nstore %y, %v, %t\nstore %y, %v, %t\nstore %y, %v, %t";
   EXPECT_THAT(text_for(store, ""), ContainsRegex("@!%p0 bra \\$L1;\n[^$]*\\$L1:"));
   EXPECT_THAT(text_for("", store), ContainsRegex("@%p0 bra \\$L1;\n[^$]*\\$L1:"));
   EXPECT_THAT(text_for("", ""), Not(HasSubstr("bra")));
   EXPECT_THAT(text_for(store, store),
               ContainsRegex("@!%p0 bra \\$L2;\n[^$]*bra.uni \\$L1;\n\\$L2:\n[^$]*\\$L1:"));
+}
+
+TEST(PtxBranch, GuardsAFewAccessesWithoutAJump) {
+  const auto text_for = [](absl::string_view branch) {
+    return ptx(kernel_text(
+        absl::StrCat(kThread, "%p = lt %t, %n : bool\n%v = load %x, %t : f32\n", branch)));
+  };
+  const std::string store = text_for("if %p {\nstore %y, %v, %t\nyield\n}");
+  EXPECT_THAT(store, HasSubstr("@%p0 st.global.b32"));
+  EXPECT_THAT(store, Not(HasSubstr("bra")));
+  // The load writes where the other branch's value is by then.
+  const std::string load = text_for(
+      "%r = if %p : f32 {\n%w = load %x, %n : f32\nyield %w\n} else {\n%c = const 1.0 : f32\n"
+      "yield %c\n}\nstore %y, %r, %t");
+  EXPECT_THAT(load,
+              ContainsRegex("mov.b32 (%r[0-9]+), 0[fF]?[0-9a-fA-F]+;\n[^@]*@%p0 ld.global.b32 "
+                            "%r[0-9]+"));
+  EXPECT_THAT(load, Not(HasSubstr("bra")));
+}
+
+TEST(PtxBranch, JumpsOverWhatMayNotHappenOtherwise) {
+  const auto text_for = [](absl::string_view before, absl::string_view branch) {
+    return ptx(kernel_text(absl::StrCat(kThread, "%p = lt %t, %n : bool\n", before, branch)));
+  };
+  const std::string value = "%v = load %x, %t : f32\n";
+  // A sum that would be added to its own register in every lane.
+  EXPECT_THAT(text_for(value,
+                       "%r = if %p : f32 {\n%w = load %x, %n : f32\n%s = add %v, %w : f32\n"
+                       "yield %s\n} else {\nyield %v\n}\nstore %y, %r, %t"),
+              HasSubstr("bra"));
+  // A division is not computed for nothing.
+  EXPECT_THAT(text_for(value, "if %p {\n%q = div %v, %v : f32\nstore %y, %q, %t\nyield\n}"),
+              HasSubstr("bra"));
+  // All lanes of a warp agree: they jump together.
+  EXPECT_THAT(ptx(kernel_text(absl::StrCat(kThread, "%z = const 0 : i32\n%p = lt %n, %z : bool\n",
+                                           value, "if %p {\nstore %y, %v, %t\nyield\n}"))),
+              HasSubstr("bra.uni"));
 }
 
 TEST(PtxBranch, SaysWhereWarpsAgree) {
