@@ -234,7 +234,10 @@ bool Emitter::is_guarded(const Op& op) {
   constexpr int kMostOps = 12;
   if (options_.device_checks || warp_agrees({op.operands[0]})) return false;
   for (const OpId id : kernel_.ops(op.regions[1])) {
-    if (kernel_.op(id).opcode != Opcode::kYield && plan_.needed(id)) return false;
+    const Op& inner = kernel_.op(id);
+    const bool prints_nothing = inner.opcode == Opcode::kYield || inner.opcode == Opcode::kUndef ||
+                                is_rename(kernel_, inner);
+    if (!prints_nothing && plan_.needed(id)) return false;
   }
   const auto lives_in_a_result = [&](ValueId value) {
     for (const ValueId result : op.results) {
@@ -273,6 +276,10 @@ bool Emitter::is_guarded(const Op& op) {
 }
 
 void Emitter::emit_guarded(OpId id, const Op& op, const Operand& predicate) {
+  for (const OpId inner_id : kernel_.ops(op.regions[1])) {
+    const Op& inner = kernel_.op(inner_id);
+    if (inner.opcode != Opcode::kYield && plan_.needed(inner_id)) emit_op(inner_id, inner);
+  }
   move_values(id, op.results, kernel_.op(kernel_.terminator(op.regions[1])).operands);
   for (const OpId inner_id : kernel_.ops(op.regions[0])) {
     const Op& inner = kernel_.op(inner_id);
