@@ -12,7 +12,7 @@
 #include "heddle/kernels/learn/13_layout_row_sum.h"
 #include "heddle/kernels/learn/14_tv_add.h"
 #include "heddle/kernels/learn/15_swizzled_transpose.h"
-#include "kernels/layout_twins.h"
+#include "heddle/tools/bench/learn/layout_twins.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 

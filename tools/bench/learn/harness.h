@@ -91,7 +91,8 @@ inline double median(std::vector<double> values) {
 // `tolerance` 0: the outputs are integers, and equal.
 inline nlohmann::ordered_json measure(const Device& device, const Stream& stream,
                                       const std::string& program, const std::string& size,
-                                      const Side& heddle, const Side& nvcc, double tolerance) {
+                                      const Side& heddle, const Side& nvcc, double tolerance,
+                                      const std::string& other = "nvcc") {
   constexpr int kRounds = 21, kLaunches = 10;
   for (const Side* side : {&heddle, &nvcc}) {
     side->reset();
@@ -119,7 +120,7 @@ inline nlohmann::ordered_json measure(const Device& device, const Stream& stream
   }
   const double ours = median(times[0]), theirs = median(times[1]);
   return {{"program", program},         {"size", size},           {"heddle_us", ours},
-          {"nvcc_us", theirs},          {"ratio", ours / theirs}, {"difference", worst},
+          {other + "_us", theirs},      {"ratio", ours / theirs}, {"difference", worst},
           {"agree", worst <= tolerance}};
 }
 
