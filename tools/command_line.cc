@@ -167,7 +167,8 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
       "  heddle layout 'coalesce((?{div=8},4):(1,?))'  ? is a number that is not known yet\n"
       "  heddle layout --table 'S<2,0,2> o 0 o (4,4):(4,1)'\n"
       "  heddle layout --svg tile.svg --banks 16 'S<3,3,3> o 0 o (8,64):(64,1)'\n"
-      "  heddle layout --html tv.html --tv '(8,16)' 'make_layout_tv((4,8):(8,1), (2,2):(2,1))'");
+      "  heddle layout --html tv.html --tv '(8,16)' 'make_layout_tv((4,8):(8,1), (2,2):(2,1))'\n"
+      "  heddle layout --atom ldmatrix.x4 --svg ldmatrix.svg");
   layout->add_option("expression", options.layout.expression)->option_text("EXPRESSION");
   layout->add_flag("--batch", options.layout.batch,
                    "one expression a line on stdin, a result or 'error: ...' a line");
@@ -182,6 +183,10 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
                    "colour by shared memory's banks; elements have so many bits")
       ->option_text("BITS")
       ->check(CLI::Range(1, 1024));
+  add_text(layout, "--atom", options.layout.atom, "NAME",
+           "a copy atom in the place of an expression: universal.128, cp.async.64, ldmatrix.x4.trans");
+  layout->add_option("--element", options.layout.element_bits, "bits of the atom's elements")
+      ->option_text("BITS");
   layout->add_flag("--functions", options.layout.functions, "list what expressions may call");
   return layout;
 }

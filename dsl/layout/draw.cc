@@ -175,8 +175,10 @@ Picture picture_of(const Layout& layout, const DrawOptions& options) {
   if (options.bank_bits < 0 || options.bank_bits > 1024) {
     return refused(absl::StrCat("elements of ", options.bank_bits, " bits"));
   }
-  return options.tile ? picture_of_threads(layout, *options.tile)
-                      : picture_of_indices(layout, options);
+  Picture picture = options.tile ? picture_of_threads(layout, *options.tile)
+                                 : picture_of_indices(layout, options);
+  if (!options.caption.empty()) picture.caption = options.caption;
+  return picture;
 }
 
 // --- SVG ------------------------------------------------------------------------------------

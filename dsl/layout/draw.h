@@ -27,6 +27,8 @@ struct DrawOptions {
   // bank, and the margins say how many turns a warp takes to read the first 32 elements of a row or
   // column at once. 0: it is not.
   int bank_bits = 0;
+  // Above the picture; empty: what the layout is.
+  std::string caption = {};
 };
 
 // The indices as text, as CuTe's print_layout() shows them.

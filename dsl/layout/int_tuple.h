@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
+#include <iosfwd>
 
 #include "heddle/dsl/layout/sym_int.h"
 #include "heddle/dsl/source_loc.h"

@@ -18,7 +18,7 @@
 #pragma once
 
 #include <initializer_list>
-#include <string>
+#include <iosfwd>
 #include <utility>
 #include <vector>
 

@@ -4,7 +4,7 @@
 //   s(72);                                      // the index with bits 7-9 added (xor) to bits 4-6
 #pragma once
 
-#include <string>
+#include <iosfwd>
 
 #include "heddle/dsl/layout/int_tuple.h"
 

@@ -50,6 +50,9 @@ class CopyAtom {
   const Layout& source() const { return source_; }
   const Layout& destination() const { return destination_; }
   const Layout& reference() const { return reference_; }
+  // An atom that is none, for the reason that a layout gives.
+  explicit CopyAtom(const Layout& failure) : kind_(Kind::kUniversal), scalar_{}, source_(failure) {}
+  const std::string& error() const { return source_.error(); }
   // Not so where an operation does not go with the element type; that was reported.
   bool ok() const { return source_.ok() && destination_.ok() && reference_.ok(); }
 

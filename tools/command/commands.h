@@ -72,6 +72,8 @@ struct LayoutOptions {
   std::string svg;     // files for pictures
   std::string html;
   std::string tile;        // of a layout of threads and values: the tile's shape
+  std::string atom;        // a copy atom's name, in the place of an expression
+  int element_bits = 16;   // of the atom's elements
   int bank_bits = 0;       // of shared memory: bits of an element
   bool functions = false;  // lists what expressions may call
 };

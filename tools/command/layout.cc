@@ -5,6 +5,7 @@
 #include "absl/strings/strip.h"
 #include "heddle/dsl/layout/calculator.h"
 #include "heddle/dsl/layout/draw.h"
+#include "heddle/dsl/tensor/draw_atom.h"
 #include "heddle/tools/command/commands.h"
 #include "heddle/tools/command/output.h"
 
@@ -37,6 +38,19 @@ Exit write_picture(const std::string& file, const std::string& picture) {
   return Exit::kDone;
 }
 
+// A copy atom: both sides' layouts, or a picture of them.
+Exit show_atom(const LayoutOptions& options) {
+  if (!options.expression.empty() || options.table || !options.html.empty()) {
+    return misused("--atom takes no expression, and is drawn by --svg");
+  }
+  const CopyAtom atom = parse_copy_atom(options.atom, options.element_bits);
+  if (!atom.ok()) return misused(atom.error());
+  if (!options.svg.empty()) return write_picture(options.svg, copy_atom_svg(atom));
+  print("source: " + atom.source().to_string() + "\ndestination: " +
+        atom.destination().to_string() + "\n");
+  return Exit::kDone;
+}
+
 }  // namespace
 
 Exit calculate_layout(const LayoutOptions& options) {
@@ -48,6 +62,7 @@ Exit calculate_layout(const LayoutOptions& options) {
     if (!options.expression.empty()) return misused("--batch reads expressions, and takes none");
     return answer_lines();
   }
+  if (!options.atom.empty()) return show_atom(options);
   if (options.expression.empty()) {
     return misused("layout needs an expression, such as 'zipped_divide((8,8):(8,1), (2,4))'");
   }

@@ -1,0 +1,95 @@
+#include "heddle/dsl/tensor/draw_atom.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/substitute.h"
+#include "heddle/dsl/internal/modes.h"
+#include "heddle/dsl/layout/draw.h"
+#include "heddle/ir/type.h"
+
+namespace heddle {
+
+namespace {
+
+constexpr int kRowBits = 128;
+
+// The size that a picture's first line says.
+bool size_of(const std::string& svg, int* width, int* height) {
+  return std::sscanf(svg.c_str(), "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d'",
+                     width, height) == 2;
+}
+
+}  // namespace
+
+std::string copy_atom_svg(const CopyAtom& atom) {
+  if (!atom.ok()) return absl::StrCat("error: ", atom.error(), "\n");
+  const int bits = 8 * ir::bytes_of(atom.scalar());
+  const int rows = std::max(1, 8 * atom.matrices());
+  const auto elements = static_cast<int>(cosize(atom.reference()).value());
+  const int columns = atom.matrices() > 0 ? kRowBits / bits : elements;
+  // Elements are counted along rows, a picture's cells along columns.
+  const Layout cells = make_layout({columns, rows}, {rows, 1});
+  int width = 0, height = 0;
+  std::string panels;
+  for (const bool source : {true, false}) {
+    const Layout& side = source ? atom.source() : atom.destination();
+    const std::string panel = layout_svg(
+        composition(cells, side),
+        {.tile = IntTuple{rows, columns},
+         .caption = absl::StrCat(source ? "source: " : "destination: ", side.to_string())});
+    int w = 0, h = 0;
+    if (!size_of(panel, &w, &h)) return panel;
+    absl::StrAppend(&panels, "<svg y='", height, "'", panel.substr(4));
+    height += h;
+    width = std::max(width, w);
+  }
+  return absl::Substitute(
+      "<svg xmlns='http://www.w3.org/2000/svg' width='$0' height='$1' viewBox='0 0 $0 $1'>\n"
+      "<rect width='$0' height='$1' fill='#fff'/>\n$2</svg>\n",
+      width, height, panels);
+}
+
+CopyAtom parse_copy_atom(const std::string& name, int element_bits) {
+  struct Width {
+    int bits;
+    ir::Scalar scalar;
+  };
+  constexpr Width kWidths[] = {{8, ir::Scalar::kU8},
+                               {16, ir::Scalar::kU16},
+                               {32, ir::Scalar::kU32},
+                               {64, ir::Scalar::kU64}};
+  const auto width = std::find_if(std::begin(kWidths), std::end(kWidths),
+                                  [&](const Width& w) { return w.bits == element_bits; });
+  const ir::Scalar scalar = width == std::end(kWidths) ? ir::Scalar::kU32 : width->scalar;
+  if (width == std::end(kWidths)) {
+    return CopyAtom(detail::fail_layout({}, absl::StrCat("elements of ", element_bits, " bits"),
+                                        "a copy's elements have 8, 16, 32 or 64"));
+  }
+  std::vector<std::string> parts = absl::StrSplit(name, '.');
+  const bool transpose = parts.back() == "trans";
+  if (transpose) parts.pop_back();
+  int number = 0;
+  const bool counted =
+      parts.size() >= 2 && absl::SimpleAtoi(parts.back()[0] == 'x' ? parts.back().substr(1)
+                                                                   : parts.back(),
+                                            &number);
+  if (counted) parts.pop_back();
+  const std::string op = absl::StrJoin(parts, ".");
+  if (counted && op == "universal" && !transpose) return CopyAtom(scalar, CopyUniversal{number}, {});
+  if (counted && op == "cp.async" && !transpose) return CopyAtom(scalar, CopyAsync{number}, {});
+  if (counted && op == "ldmatrix") return CopyAtom(scalar, LdMatrix{number, transpose}, {});
+  if (counted && op == "stmatrix") return CopyAtom(scalar, StMatrix{number, transpose}, {});
+  return CopyAtom(detail::fail_layout(
+      {}, absl::StrCat("no copy atom is named '", name, "'"),
+      "there are universal.BITS, cp.async.BITS, ldmatrix.xN and stmatrix.xN, these with .trans "
+      "behind them where elements of 16 bits are transposed"));
+}
+
+}  // namespace heddle
