@@ -183,8 +183,9 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
                    "colour by shared memory's banks; elements have so many bits")
       ->option_text("BITS")
       ->check(CLI::Range(1, 1024));
-  add_text(layout, "--atom", options.layout.atom, "NAME",
-           "a copy atom in the place of an expression: universal.128, cp.async.64, ldmatrix.x4.trans");
+  add_text(
+      layout, "--atom", options.layout.atom, "NAME",
+      "a copy atom in the place of an expression: universal.128, cp.async.64, ldmatrix.x4.trans");
   layout->add_option("--element", options.layout.element_bits, "bits of the atom's elements")
       ->option_text("BITS");
   layout->add_flag("--functions", options.layout.functions, "list what expressions may call");

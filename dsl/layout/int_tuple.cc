@@ -31,8 +31,8 @@ IntTuple::IntTuple(std::initializer_list<IntTuple> elements) {
 
 void IntTuple::drop() {
   // The last one needs no locked instruction.
-  if (rep_->uses.load(std::memory_order_acquire) != 1 &&
-      rep_->uses.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+  if (__atomic_load_n(&rep_->uses, __ATOMIC_ACQUIRE) != 1 &&
+      __atomic_fetch_sub(&rep_->uses, 1, __ATOMIC_ACQ_REL) != 1) {
     return;
   }
   if (rep_->symbolic) std::destroy_n(rep_->nodes(), rep_->count);

@@ -13,7 +13,6 @@
 // Tuples are values: cheap to copy, never changed.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -50,7 +49,7 @@ struct TupleNode {
 // A tuple's nodes, which lie behind it and are shared by its copies; or, instead, why there are
 // none.
 struct TupleRep {
-  std::atomic<uint32_t> uses{1};
+  uint32_t uses = 1;  // counted atomically; <atomic> is too much for every kernel to include
   uint32_t count = 0;
   bool symbolic = false;  // some nodes are no host numbers
   const std::string* error = nullptr;
@@ -112,7 +111,7 @@ class IntTuple {
  private:
   friend class detail::TupleBuilder;
   explicit IntTuple(detail::TupleRep* rep) : rep_(rep) {}
-  void keep() const { rep_->uses.fetch_add(1, std::memory_order_relaxed); }
+  void keep() const { __atomic_fetch_add(&rep_->uses, 1, __ATOMIC_RELAXED); }
   void drop();
 
   detail::TupleNode node_;

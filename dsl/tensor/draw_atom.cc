@@ -61,10 +61,8 @@ CopyAtom parse_copy_atom(const std::string& name, int element_bits) {
     int bits;
     ir::Scalar scalar;
   };
-  constexpr Width kWidths[] = {{8, ir::Scalar::kU8},
-                               {16, ir::Scalar::kU16},
-                               {32, ir::Scalar::kU32},
-                               {64, ir::Scalar::kU64}};
+  constexpr Width kWidths[] = {
+      {8, ir::Scalar::kU8}, {16, ir::Scalar::kU16}, {32, ir::Scalar::kU32}, {64, ir::Scalar::kU64}};
   const auto width = std::find_if(std::begin(kWidths), std::end(kWidths),
                                   [&](const Width& w) { return w.bits == element_bits; });
   const ir::Scalar scalar = width == std::end(kWidths) ? ir::Scalar::kU32 : width->scalar;
@@ -77,12 +75,12 @@ CopyAtom parse_copy_atom(const std::string& name, int element_bits) {
   if (transpose) parts.pop_back();
   int number = 0;
   const bool counted =
-      parts.size() >= 2 && absl::SimpleAtoi(parts.back()[0] == 'x' ? parts.back().substr(1)
-                                                                   : parts.back(),
-                                            &number);
+      parts.size() >= 2 &&
+      absl::SimpleAtoi(parts.back()[0] == 'x' ? parts.back().substr(1) : parts.back(), &number);
   if (counted) parts.pop_back();
   const std::string op = absl::StrJoin(parts, ".");
-  if (counted && op == "universal" && !transpose) return CopyAtom(scalar, CopyUniversal{number}, {});
+  if (counted && op == "universal" && !transpose)
+    return CopyAtom(scalar, CopyUniversal{number}, {});
   if (counted && op == "cp.async" && !transpose) return CopyAtom(scalar, CopyAsync{number}, {});
   if (counted && op == "ldmatrix") return CopyAtom(scalar, LdMatrix{number, transpose}, {});
   if (counted && op == "stmatrix") return CopyAtom(scalar, StMatrix{number, transpose}, {});

@@ -308,6 +308,8 @@ std::string to_string(const AnyTensor& tensor) {
                       memory_layout(tensor).to_string(), ">");
 }
 
+std::string TensorBase::to_string() const { return detail::to_string(any_); }
+
 // --- Elements ---------------------------------------------------------------------------------
 
 IntTuple coordinate_at(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
@@ -423,31 +425,6 @@ Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc) {
   access.check = record_bounds(*trace, tensor, run, coordinates, loc);
   access.has_check = true;
   return access;
-}
-
-// --- Registers --------------------------------------------------------------------------------
-
-Node load_registers(const AnyTensor& tensor, SourceLoc loc) {
-  if (tensor.storage != Storage::kRegisters) {
-    if (tensor.layout.ok()) {
-      fail(loc, absl::StrCat("load(): ", to_string(tensor), " does not lie in registers"),
-           "copy() it to a tensor of registers first");
-    }
-    return made_outside(scalar_type(tensor.scalar), "load", loc);
-  }
-  return read_slot(tensor.node, tensor.node.type, loc);
-}
-
-void store_registers(const AnyTensor& tensor, const Node& fragment, SourceLoc loc) {
-  if (!tensor.layout.ok()) return;
-  if (tensor.storage != Storage::kRegisters || fragment.type.count != tensor.node.type.count) {
-    fail(loc,
-         absl::StrCat("store(): a fragment of ", fragment.type.count, " elements for ",
-                      to_string(tensor)),
-         "the tensor lies in registers and has as many elements");
-    return;
-  }
-  write_slot(tensor.node, fragment, loc);
 }
 
 }  // namespace heddle::detail

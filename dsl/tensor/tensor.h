@@ -54,12 +54,27 @@ Access element_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc 
 IntTuple coordinate_at(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc);
 std::string to_string(const AnyTensor& tensor);
 
-// The registers as one value, and from one.
-Node load_registers(const AnyTensor& tensor, SourceLoc loc);
-void store_registers(const AnyTensor& tensor, const Node& fragment, SourceLoc loc);
+// What tensors of all elements have.
+class TensorBase {
+ public:
+  explicit TensorBase(AnyTensor any) : any_(static_cast<AnyTensor&&>(any)) {}
 
-template <class A>
-inline constexpr bool is_underscore = std::is_same_v<std::remove_cvref_t<A>, Underscore>;
+  // In elements of memory: the layout of the first tile above is (128,64):(?,1).
+  Layout layout() const { return memory_layout(any_); }
+  const IntTuple& shape() const { return any_.layout.shape(); }
+  bool ok() const { return any_.layout.ok(); }
+  // "tensor<ptr<f32, gmem> o (128,64):(?,1)>"
+  std::string to_string() const;
+
+  const AnyTensor& any() const { return any_; }
+
+ protected:
+  AnyTensor any_;
+};
+
+template <class... A>
+inline constexpr bool has_underscore_type = (std::is_same_v<std::remove_cvref_t<A>, Underscore> ||
+                                             ...);
 template <class A>
 concept CoordinatePart = std::is_convertible_v<const A&, IntTuple>;
 
@@ -75,7 +90,7 @@ constexpr ir::Scalar element_scalar() {
 }  // namespace detail
 
 template <class T>
-class Tensor<T, -1> {
+class Tensor<T, -1> : public detail::TensorBase {
  public:
   using element_type = T;
 
@@ -83,28 +98,22 @@ class Tensor<T, -1> {
   template <class U, int kRank>
   requires(std::is_same_v<U, T> || std::is_same_v<const U, T>)
       Tensor(const detail::View<U, kRank>& view, SourceLoc loc = SourceLoc::current())
-      : any_(detail::whole_view(view.view_node(), detail::element_scalar<T>(), view.mode(), loc)) {}
+      : TensorBase(
+            detail::whole_view(view.view_node(), detail::element_scalar<T>(), view.mode(), loc)) {}
   // A tensor may be read through a const one.
   template <class U>
-  requires std::is_same_v<const U, T> Tensor(const Tensor<U>& other) : any_(other.any()) {}
-  explicit Tensor(detail::AnyTensor any) : any_(static_cast<detail::AnyTensor&&>(any)) {}
+  requires std::is_same_v<const U, T> Tensor(const Tensor<U>& other) : TensorBase(other.any()) {}
+  explicit Tensor(detail::AnyTensor any) : TensorBase(static_cast<detail::AnyTensor&&>(any)) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) = default;
   // Elements are copied by copy() (tensor/copy.h).
   Tensor& operator=(const Tensor&) = delete;
 
-  // In elements of memory: the layout of the first tile above is (128,64):(?,1).
-  Layout layout() const { return detail::memory_layout(any_); }
-  const IntTuple& shape() const { return any_.layout.shape(); }
-  bool ok() const { return any_.layout.ok(); }
-  // "tensor<ptr<f32, gmem> o (128,64):(?,1)>"
-  std::string to_string() const { return detail::to_string(any_); }
-
   // The element at a coordinate; with a `_`, the tensor of all elements there. A coordinate is a
   // number for each mode, a tuple where a mode has modes, or one number for all.
   template <detail::CoordinatePart A>
   auto operator()(const A& a, SourceLoc loc = SourceLoc::current()) const {
-    return index<detail::is_underscore<A>>(IntTuple(a), loc);
+    return index<detail::has_underscore_type<A>>(IntTuple(a), loc);
   }
   auto operator()(std::initializer_list<IntTuple> coord,
                   SourceLoc loc = SourceLoc::current()) const {
@@ -112,19 +121,17 @@ class Tensor<T, -1> {
   }
   template <detail::CoordinatePart A, detail::CoordinatePart B>
   auto operator()(const A& a, const B& b, SourceLoc loc = SourceLoc::current()) const {
-    return index < detail::is_underscore<A> || detail::is_underscore < B >> ({a, b}, loc);
+    return index<detail::has_underscore_type<A, B>>({a, b}, loc);
   }
   template <detail::CoordinatePart A, detail::CoordinatePart B, detail::CoordinatePart C>
   auto operator()(const A& a, const B& b, const C& c, SourceLoc loc = SourceLoc::current()) const {
-    return index < detail::is_underscore<A> || detail::is_underscore<B> ||
-           detail::is_underscore < C >> ({a, b, c}, loc);
+    return index<detail::has_underscore_type<A, B, C>>({a, b, c}, loc);
   }
   template <detail::CoordinatePart A, detail::CoordinatePart B, detail::CoordinatePart C,
             detail::CoordinatePart D>
   auto operator()(const A& a, const B& b, const C& c, const D& d,
                   SourceLoc loc = SourceLoc::current()) const {
-    return index < detail::is_underscore<A> || detail::is_underscore<B> ||
-           detail::is_underscore<C> || detail::is_underscore < D >> ({a, b, c, d}, loc);
+    return index<detail::has_underscore_type<A, B, C, D>>({a, b, c, d}, loc);
   }
   // The tensor that a coordinate with `_` anywhere leaves.
   Tensor slice(const IntTuple& coord, SourceLoc loc = SourceLoc::current()) const {
@@ -135,15 +142,6 @@ class Tensor<T, -1> {
     return detail::Place<T>{detail::element_access(any_, coord, loc)};
   }
 
-  // Of registers: all elements, in the order of their numbers in the layout, as one value.
-  Fragment<std::remove_const_t<T>> load(SourceLoc loc = SourceLoc::current()) const {
-    return Fragment<std::remove_const_t<T>>(detail::load_registers(any_, loc));
-  }
-  void store(const Fragment<T>& fragment, SourceLoc loc = SourceLoc::current()) const {
-    detail::store_registers(any_, fragment.node(), loc);
-  }
-
-  const detail::AnyTensor& any() const { return any_; }
   // The same elements in another order or number: `layout` is made from this tensor's.
   Tensor with_layout(Layout layout) const {
     detail::AnyTensor any = any_;
@@ -162,8 +160,6 @@ class Tensor<T, -1> {
       return detail::element_at<T>(detail::element_access(any_, coord, loc));
     }
   }
-
-  detail::AnyTensor any_;
 };
 
 namespace detail {

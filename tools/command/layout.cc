@@ -46,8 +46,8 @@ Exit show_atom(const LayoutOptions& options) {
   const CopyAtom atom = parse_copy_atom(options.atom, options.element_bits);
   if (!atom.ok()) return misused(atom.error());
   if (!options.svg.empty()) return write_picture(options.svg, copy_atom_svg(atom));
-  print("source: " + atom.source().to_string() + "\ndestination: " +
-        atom.destination().to_string() + "\n");
+  print("source: " + atom.source().to_string() +
+        "\ndestination: " + atom.destination().to_string() + "\n");
   return Exit::kDone;
 }
 
