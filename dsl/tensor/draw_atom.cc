@@ -46,9 +46,12 @@ std::string copy_atom_svg(const CopyAtom& atom) {
          .caption = absl::StrCat(source ? "source: " : "destination: ", side.to_string())});
     int w = 0, h = 0;
     if (!size_of(panel, &w, &h)) return panel;
-    absl::StrAppend(&panels, "<svg y='", height, "'", panel.substr(4));
-    height += h;
-    width = std::max(width, w);
+    // Side by side where they are high, else one below the other.
+    const bool beside = rows > 1;
+    absl::StrAppend(&panels, "<svg ", beside ? "x='" : "y='", beside ? width : height, "'",
+                    panel.substr(4));
+    width = beside ? width + w : std::max(width, w);
+    height = beside ? std::max(height, h) : height + h;
   }
   return absl::Substitute(
       "<svg xmlns='http://www.w3.org/2000/svg' width='$0' height='$1' viewBox='0 0 $0 $1'>\n"

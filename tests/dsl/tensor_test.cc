@@ -1,7 +1,10 @@
 // What tensors with layouts record: accesses as wide as can be, facts only where they decide, and
 // mistakes with the operands that made them.
+#include <fstream>
+
 #include "dsl/trace_kernel.h"
 #include "gmock/gmock.h"
+#include "heddle/dsl/tensor/draw_atom.h"
 
 namespace heddle {
 namespace {
@@ -115,6 +118,13 @@ TEST(TensorTest, OffsetsAre64BitWhereTheyMayNotFit) {
   EXPECT_THAT(ir::print(kernel.source().trace(specialization).kernel),
               HasSubstr("stride %x {dim = 0} : i64"));
   EXPECT_THAT(traced_text(kernel), HasSubstr("stride %x {dim = 0} : i32"));
+}
+
+// The picture that the README shows.
+TEST(TensorTest, PictureInTheReadmeIsUpToDate) {
+  std::ifstream stream(std::string(HEDDLE_TEST_DATA_DIR) + "/../dsl/tensor/ldmatrix.svg");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}),
+            copy_atom_svg(parse_copy_atom("ldmatrix.x2", 16)));
 }
 
 // --- Mistakes ---------------------------------------------------------------------------------

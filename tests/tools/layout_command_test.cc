@@ -57,6 +57,29 @@ TEST(LayoutCommand, Draws) {
                   HasSubstr("/no/folder/x.svg"));
 }
 
+TEST(LayoutCommand, ShowsCopyAtoms) {
+  const Outcome text = heddle_command({"layout", "--atom", "ldmatrix.x4.trans"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_EQ(text.out, "source: (32,8):(8,1)\ndestination: ((4,8),(1,2,4)):((16,1),(1,8,64))\n");
+  EXPECT_EQ(heddle_command({"layout", "--atom", "cp.async.128", "--element", "32"}).out,
+            "source: (1,4):(0,1)\ndestination: (1,4):(0,1)\n");
+  const TempDir folder;
+  const std::string svg = folder.file("atom.svg");
+  EXPECT_EQ(heddle_command({"layout", "--atom", "ldmatrix.x2", "--svg", svg}).exit_code, 0);
+  EXPECT_THAT(text_in(svg), HasSubstr("source: "));
+  EXPECT_THAT(text_in(svg), HasSubstr("destination: "));
+  expect_one_line(heddle_command({"layout", "--atom", "ldmatrix.x3"}), 2,
+                  HasSubstr("LdMatrix of 3 matrices"));
+  expect_one_line(heddle_command({"layout", "--atom", "cp.async.128.trans"}), 2,
+                  HasSubstr("no copy atom is named 'cp.async.128.trans'"));
+  expect_one_line(heddle_command({"layout", "--atom", "ldmatrix"}), 2,
+                  HasSubstr("no copy atom is named 'ldmatrix'"));
+  expect_one_line(heddle_command({"layout", "--atom", "ldmatrix.x4", "4:1"}), 2,
+                  HasSubstr("takes no expression"));
+  expect_one_line(heddle_command({"layout", "--atom", "ldmatrix.x4", "--element", "12"}), 2,
+                  HasSubstr("elements of 12 bits"));
+}
+
 TEST(LayoutCommand, ListsItsFunctions) {
   const Outcome list = heddle_command({"layout", "--functions"});
   EXPECT_EQ(list.exit_code, 0) << list.err;

@@ -55,6 +55,17 @@ def host_table(launch, compile_costs, interp, compile_time):
     return lines
 
 
+def layout_kernels_table(data):
+    lines = ["Kernels on layouts beside the same kernels written index by index, both by Heddle "
+             f"({data['gpu']}, driver {data['driver']}, {data['date']}):", "",
+             "| Program | Size | on layouts | by hand | ratio (aim 1.00) | GB/s | machine instructions | by hand |",
+             "|---|---|---|---|---|---|---|---|"]
+    for f in data["figures"]:
+        lines.append(f"| {f['program']} | {f['size']} | {f['heddle_us']:.1f} µs | {f['by_hand_us']:.1f} µs | {f['ratio']:.3f} "
+                     f"| {f['bytes'] / f['heddle_us'] / 1e3:.0f} | {f['instructions']} | {f['instructions_by_hand']} |")
+    return lines
+
+
 def learn_table(data):
     lines = ["The programs of `kernels/learn` beside twins in CUDA C++ by the same method, compiled with "
              f"`nvcc {data['flags']}`", f"({data['nvcc']}; {data['gpu']}, driver {data['driver']}, {data['date']}). "
@@ -76,6 +87,9 @@ def main():
     learn = load("learn")
     if learn:
         lines += [""] + learn_table(learn)
+    layout_kernels = load("layout_kernels")
+    if layout_kernels:
+        lines += [""] + layout_kernels_table(layout_kernels)
     with open(README) as file:
         text = file.read()
     body = "<!-- figures -->\n" + "\n".join(lines) + "\n<!-- /figures -->"
