@@ -239,37 +239,48 @@ bool Emitter::is_guarded(const Op& op) {
                                 is_rename(kernel_, inner);
     if (!prints_nothing && plan_.needed(id)) return false;
   }
-  const auto lives_in_a_result = [&](ValueId value) {
+  // Of values that are there already: whether one of their registers is a result's.
+  const auto is_overwritten = [&](ValueId value) {
+    const Op* const def = kernel_.def(value);
+    if (!type(value).is_data() || (def != nullptr && def->parent == op.regions[0])) return false;
+    const Operand* const own = elements(value);
+    const int count = layout_of(type(value)).count;
     for (const ValueId result : op.results) {
-      if (plan_.home(value) == plan_.home(result)) return true;
+      const Operand* const d = elements(result);
+      for (int i = 0; i < layout_of(type(result)).count; ++i) {
+        if (std::find(own, own + count, d[i]) != own + count) return true;
+      }
     }
     return false;
   };
-  if (lives_in_a_result(op.operands[0])) return false;
+  const auto shares_a_home = [&](ValueId value) {
+    return std::any_of(op.results.begin(), op.results.end(),
+                       [&](ValueId result) { return plan_.home(value) == plan_.home(result); });
+  };
+  if (is_overwritten(op.operands[0])) return false;
   int accesses = 0, ops = 0;
   for (const OpId id : kernel_.ops(op.regions[0])) {
     const Op& inner = kernel_.op(id);
-    if (inner.opcode == Opcode::kYield) {
-      for (const ValueId value : inner.operands) {
-        const Op* const def = kernel_.def(value);
-        const bool outside = def == nullptr || def->parent != op.regions[0];
-        if (outside && lives_in_a_result(value)) return false;
-      }
-      continue;
-    }
-    if (!plan_.needed(id)) continue;
+    const bool yields = inner.opcode == Opcode::kYield;
+    if (!yields && !plan_.needed(id)) continue;
     const bool loads = inner.opcode == Opcode::kLoad, stores = inner.opcode == Opcode::kStore;
     if (loads || stores) {
       const Type accessed = type(loads ? inner.result() : inner.operands[1]);
       if (accessed.scalar == Scalar::kBool || ++accesses > kMostAccesses) return false;
-    } else if (!is_cheap(inner.opcode) || ++ops > kMostOps) {
+    } else if (!yields && (!is_cheap(inner.opcode) || ++ops > kMostOps)) {
       return false;
     }
     for (const ValueId result : inner.results) {
-      if (!loads && !is_rename(kernel_, inner) && lives_in_a_result(result)) return false;
+      if (!loads && !is_rename(kernel_, inner) && shares_a_home(result)) return false;
     }
-    for (const ValueId operand : inner.operands) {
-      if (type(operand).is_data() && lives_in_a_result(operand)) return false;
+    // What an address is made of are its offset's terms, not the offset.
+    const size_t offset = offset_operand(inner.opcode);
+    for (size_t i = 0; i < inner.operands.size(); ++i) {
+      if ((offset == 0 || i != offset) && is_overwritten(inner.operands[i])) return false;
+    }
+    if (offset == 0) continue;
+    for (const ValueId term : plan_.offset(id).terms) {
+      if (is_overwritten(term) || shares_a_home(term)) return false;
     }
   }
   return accesses > 0;

@@ -33,6 +33,9 @@ struct Symbol {
   // may become a guard of the kernel.
   static constexpr int64_t kAsk = -1;
 
+  // Of the serial number: the value is one that a kernel may read again anywhere (thread_idx.x).
+  static constexpr uint64_t kPlace = uint64_t{1} << 63;
+
   SymbolKind kind = SymbolKind::kUnknown;
   mutable int64_t known_divisor = kAsk;
   int64_t least = 1;
@@ -42,6 +45,7 @@ struct Symbol {
   SymInt a, b;          // the others: of what
   mutable std::atomic<int> uses{0};
 
+  bool is_place() const { return (serial & kPlace) != 0; }
   // Of a traced number only where `ask`, else 1.
   int64_t divisor(bool ask) const;
 };

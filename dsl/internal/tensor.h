@@ -18,6 +18,9 @@ Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc);
 // The strides of a view's modes.
 absl::InlinedVector<SymInt, kMaxRank> view_strides(Trace& trace, const Node& view, SourceLoc loc);
 
+// Reports registers whose number the kernel computes.
+void fail_unnamed_registers(const AnyTensor& tensor, SourceLoc loc);
+
 // Whether a coordinate is one of the shape; reports one that is not for any run of the kernel.
 bool check_coordinate(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc);
 

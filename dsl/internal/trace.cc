@@ -192,6 +192,22 @@ bool Trace::reachable(ir::ValueId value) const {
   return true;
 }
 
+const Node* Trace::find_computed(const SymInt& number, Width width) const {
+  for (const Computed& one : computed_) {
+    if (one.width == width && !one.number.is_constant() && one.number == number &&
+        reachable(ir::ValueId{one.node.id})) {
+      return &one.node;
+    }
+  }
+  return nullptr;
+}
+
+void Trace::remember_computed(const SymInt& number, Width width, const Node& node) {
+  if (node.is_host()) return;
+  computed_[next_computed_] = {number, width, node};
+  next_computed_ = (next_computed_ + 1) % computed_.size();
+}
+
 ir::ValueId Trace::undefined(const NodeType& type) {
   return builder_.create(ir::Opcode::kUndef, {}, to_type(type));
 }

@@ -2,11 +2,13 @@
 // users, and not included by any public header.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "heddle/dsl/internal/exits.h"
+#include "heddle/dsl/layout/sym_int.h"
 #include "heddle/dsl/node.h"
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/builder.h"
@@ -59,11 +61,24 @@ class Trace {
   // Break, Continue and Return.
   Exits& exits() { return exits_; }
 
+  // Open Probe: what fails is an answer, and not reported.
+  int probing = 0;
+
   // Open FlushSubnormals: arithmetic of f32 is recorded with `ftz`.
   int flushing = 0;
 
   // What is known of the integers recorded so far.
   ir::IntAnalysis& ints();
+
+  // Numbers of layouts that were computed last: accesses to one tensor compute the same ones again.
+  enum class Width : uint8_t { kNarrow, kExact, kWide };
+  struct Computed {
+    SymInt number;
+    Width width = Width::kNarrow;
+    Node node;
+  };
+  const Node* find_computed(const SymInt& number, Width width) const;
+  void remember_computed(const SymInt& number, Width width, const Node& node);
 
  private:
   bool reachable(ir::ValueId value) const;
@@ -77,6 +92,24 @@ class Trace {
   Exits exits_{*this};
   uint64_t serial_;
   Trace* outer_;
+  std::array<Computed, 16> computed_{};
+  size_t next_computed_ = 0;
+};
+
+// While it lives, mistakes of layouts in this thread's trace are answers to a question of ours.
+class Probe {
+ public:
+  Probe() : trace_(Trace::current()) {
+    if (trace_ != nullptr) ++trace_->probing;
+  }
+  ~Probe() {
+    if (trace_ != nullptr) --trace_->probing;
+  }
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+
+ private:
+  Trace* trace_;
 };
 
 // Records an op; its result, if it has one. `type` counts where the operands don't say it.

@@ -37,7 +37,7 @@ uint64_t serial_of(const Trace& trace, const Node& node) {
   const uint64_t operand = place->operands.empty() ? 0 : ir::index_of(place->operands[0]);
   const auto which =
       static_cast<uint64_t>(place->attr_or(AttrKey::kAxis, 0) + place->attr_or(AttrKey::kDim, 0));
-  return uint64_t{1} << 63 | operand << 16 | which << 8 | static_cast<uint64_t>(place->opcode);
+  return Symbol::kPlace | operand << 16 | which << 8 | static_cast<uint64_t>(place->opcode);
 }
 
 // The number in front of a widening conversion.
@@ -70,8 +70,11 @@ using Products = absl::InlinedVector<Product, 4>;
 // that loops and neighbouring accesses share as much as they can.
 class Materializer {
  public:
-  Materializer(Trace& trace, bool wide, SourceLoc loc)
-      : trace_(trace), type_(scalar_type(wide ? ir::Scalar::kI64 : ir::Scalar::kI32)), loc_(loc) {}
+  Materializer(Trace& trace, bool wide, bool exact, SourceLoc loc)
+      : trace_(trace),
+        type_(scalar_type(wide ? ir::Scalar::kI64 : ir::Scalar::kI32)),
+        exact_(exact),
+        loc_(loc) {}
 
   Part number(const SymInt& n) {
     if (n.is_constant()) return constant(n.value());
@@ -88,7 +91,7 @@ class Materializer {
       products.push_back(common == 1 ? even(term) : uneven(term, common));
     }
     const Part total = sum(std::move(products));
-    return common == 1 ? total : quotient(total, common);
+    return common == 1 ? total : quotient(total, common, /*is_signed=*/false);
   }
 
  private:
@@ -124,13 +127,43 @@ class Materializer {
       if (symbols_[i].second == by && compare(*symbols_[i].first, symbol) == 0) return i;
     }
     Part made = value(symbol);
-    if (by != 1) made = quotient(made, by);
+    if (by != 1) made = quotient(made, by, /*is_signed=*/false);
     symbols_.emplace_back(&symbol, by);
     parts_.push_back(made);
     return parts_.size() - 1;
   }
 
+  // Sums and products are right modulo 2^32; what is divided or compared has to fit.
+  bool needs_wide(const Symbol& symbol) const {
+    if (is_wide() || symbol.kind == SymbolKind::kUnknown || symbol.kind == SymbolKind::kTraced) {
+      return false;
+    }
+    if (!exact_) return has_wide(symbol.a) || has_wide(symbol.b);
+    const int64_t most = symbol.kind == SymbolKind::kMin ? INT32_MAX : UINT32_MAX;
+    const SymInt above = symbol.kind == SymbolKind::kCeilDiv ? symbol.a + symbol.b - 1 : symbol.a;
+    return above.most() > most || (symbol.kind != SymbolKind::kSwizzle && symbol.b.most() > most);
+  }
+  // Whether the kernel computes a part of it in 64 bits.
+  static bool has_wide(const SymInt& n) {
+    if (n.is_constant() || n.is_overflow()) return n.is_overflow() || n.value() > INT32_MAX;
+    for (const Term& term : n.polynomial().terms) {
+      for (const SymbolRef& symbol : term.symbols) {
+        if (symbol->kind == SymbolKind::kTraced
+                ? symbol->node.type.scalar == ir::Scalar::kI64 && symbol->most > INT32_MAX &&
+                      !symbol->is_place()
+                : has_wide(symbol->a) || has_wide(symbol->b)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
   Part value(const Symbol& symbol) {
+    if (needs_wide(symbol)) {
+      const Part wide = Materializer(trace_, true, exact_, loc_).value(symbol);
+      return {converted(wide.node), wide.depth};
+    }
     switch (symbol.kind) {
       case SymbolKind::kUnknown:
         trace_.report(loc_, "an unknown number, ?, is used in a kernel",
@@ -139,13 +172,13 @@ class Materializer {
       case SymbolKind::kTraced:
         return traced(symbol);
       case SymbolKind::kCeilDiv: {
-        const Part b = number(symbol.b);
-        return quotient(number(symbol.a + symbol.b - 1), symbol.b, b);
+        const SymInt above = symbol.a + symbol.b - 1;
+        return quotient(number(above), above, symbol.b, number(symbol.b));
       }
       case SymbolKind::kFloorDiv:
-        return quotient(number(symbol.a), symbol.b, number(symbol.b));
+        return quotient(number(symbol.a), symbol.a, symbol.b, number(symbol.b));
       case SymbolKind::kMod:
-        return remainder(number(symbol.a), symbol.b, number(symbol.b));
+        return remainder(number(symbol.a), symbol.a, symbol.b, number(symbol.b));
       case SymbolKind::kMin:
         return binary(Opcode::kMin, number(symbol.a), number(symbol.b));
       case SymbolKind::kSwizzle:
@@ -161,8 +194,10 @@ class Materializer {
       absl::InlinedVector<Node, 1> operands;
       for (const ir::ValueId operand : place->operands) operands.push_back(trace_.node(operand));
       const absl::InlinedVector<ir::Attr, 2> attrs(place->attrs.begin(), place->attrs.end());
+      // An extent that is not known to fit 32 bits is never read as if it did.
+      const bool far = place->opcode == Opcode::kExtent && symbol.most > INT32_MAX;
       const bool sized = place->opcode == Opcode::kExtent || place->opcode == Opcode::kStride;
-      const NodeType type = sized ? type_ : symbol.node.type;
+      const NodeType type = far ? scalar_type(ir::Scalar::kI64) : sized ? type_ : symbol.node.type;
       return {converted(record(place->opcode, operands, type, attrs, loc_)), 0};
     }
     return {converted(symbol.node), depth_of(symbol.node)};
@@ -285,30 +320,36 @@ class Materializer {
   Part masked(const Part& a, int64_t mask) { return binary(Opcode::kAnd, a, constant(mask)); }
 
   // Numbers that are divided are not negative: by shifts, masks and unsigned division, then.
-  Part quotient(const Part& a, int64_t by) {
+  Part quotient(const Part& a, int64_t by, bool is_signed) {
     if (by == 1) return a;
-    return std::has_single_bit(static_cast<uint64_t>(by))
-               ? shifted(Opcode::kShr, a, std::countr_zero(static_cast<uint64_t>(by)))
-               : divided(a, constant(by));
+    if (!std::has_single_bit(static_cast<uint64_t>(by))) return divided(a, constant(by));
+    const int bits = std::countr_zero(static_cast<uint64_t>(by));
+    if (is_signed) return shifted(Opcode::kShr, a, bits);
+    return as_type(shifted(Opcode::kShr, as_type(a, unsigned_type()), bits), type_);
   }
-  Part quotient(const Part& a, const SymInt& number, const Part& by) {
-    return number.is_constant() ? quotient(a, number.value()) : divided(a, by);
+  Part quotient(const Part& a, const SymInt& over, const SymInt& under, const Part& by) {
+    const bool is_signed = is_wide() || over.most() <= INT32_MAX;
+    return under.is_constant() ? quotient(a, under.value(), is_signed) : divided(a, by);
   }
-  Part remainder(const Part& a, const SymInt& number, const Part& by) {
-    if (number.is_constant() && std::has_single_bit(static_cast<uint64_t>(number.value()))) {
-      return masked(a, number.value() - 1);
+  Part remainder(const Part& a, const SymInt& over, const SymInt& under, const Part& by) {
+    if (under.is_constant() && std::has_single_bit(static_cast<uint64_t>(under.value()))) {
+      return masked(a, under.value() - 1);
     }
     // Shares the division with the quotient, which is mostly wanted too.
-    return binary(Opcode::kSub, a, binary(Opcode::kMul, quotient(a, number, by), by));
+    return binary(Opcode::kSub, a, binary(Opcode::kMul, quotient(a, over, under, by), by));
   }
   Part divided(const Part& a, const Part& by) {
-    const NodeType is_unsigned =
-        scalar_type(type_.scalar == ir::Scalar::kI64 ? ir::Scalar::kU64 : ir::Scalar::kU32);
-    const auto bits = [&](const Part& part, NodeType type) {
-      if (part.node.is_host()) return Part{Node{.type = type, .bits = part.node.bits}, 0};
-      return Part{emit_as(type, Opcode::kBitcast, part.node, loc_), part.depth};
-    };
-    return bits(binary(Opcode::kDiv, bits(a, is_unsigned), bits(by, is_unsigned)), type_);
+    const NodeType bits = unsigned_type();
+    return as_type(binary(Opcode::kDiv, as_type(a, bits), as_type(by, bits)), type_);
+  }
+  bool is_wide() const { return type_.scalar == ir::Scalar::kI64; }
+  NodeType unsigned_type() const {
+    return scalar_type(is_wide() ? ir::Scalar::kU64 : ir::Scalar::kU32);
+  }
+  // The same bits.
+  Part as_type(const Part& part, NodeType type) {
+    if (part.node.is_host()) return {Node{.type = type, .bits = part.node.bits}, 0};
+    return {emit_as(type, Opcode::kBitcast, part.node, loc_), part.depth};
   }
 
   Part swizzled(const Symbol& symbol) {
@@ -322,6 +363,7 @@ class Materializer {
 
   Trace& trace_;
   NodeType type_;
+  bool exact_;
   SourceLoc loc_;
   std::vector<Part> parts_;
   std::vector<std::pair<const Symbol*, int64_t>> symbols_;  // of each part, and its divisor
@@ -348,6 +390,10 @@ SymInt traced_int(const Node& node, SourceLoc loc) {
   const Op* const place = place_of(*trace, symbol->node);
   const bool is_extent = place != nullptr && place->opcode == Opcode::kExtent;
   symbol->least = std::max<int64_t>(range.min, is_extent ? 1 : 0);
+  // Costs nothing, and the interpreter says where it does not hold.
+  if (range.min < 0 && place == nullptr) {
+    symbol->node = emit_assume_range(symbol->node, {.min = 0}, loc);
+  }
   symbol->most = range.max;
   symbol->known_divisor = Symbol::kAsk;
   return number;
@@ -360,7 +406,7 @@ int64_t traced_divisor(const Node& node) {
   return std::max<int64_t>(1, trace->ints().divisor(ir::ValueId{node.id}));
 }
 
-Node materialize(const SymInt& number, bool wide, SourceLoc loc) {
+Node materialize(const SymInt& number, bool wide, SourceLoc loc, bool exact) {
   if (number.is_constant()) {
     return wide ? host_node(number.value()) : host_constant<int32_t>(number.value(), loc);
   }
@@ -369,7 +415,13 @@ Node materialize(const SymInt& number, bool wide, SourceLoc loc) {
     return made_outside(scalar_type(wide ? ir::Scalar::kI64 : ir::Scalar::kI32),
                         "a layout's number", loc);
   }
-  return Materializer(*trace, wide, loc).number(number).node;
+  const Trace::Width width = wide    ? Trace::Width::kWide
+                             : exact ? Trace::Width::kExact
+                                     : Trace::Width::kNarrow;
+  if (const Node* known = trace->find_computed(number, width)) return *known;
+  const Node node = Materializer(*trace, wide, exact, loc).number(number).node;
+  trace->remember_computed(number, width, node);
+  return node;
 }
 
 }  // namespace heddle::detail

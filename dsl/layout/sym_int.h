@@ -30,10 +30,11 @@ namespace detail {
 struct Polynomial;
 struct Symbol;
 
-// A kernel's integer as a number of layouts, and back: as an i32, or where `wide` as an i64. It is
-// taken to be no less than 0, as coordinates, extents and strides are.
+// A kernel's integer as a number of layouts: it is taken to be no less than 0, as coordinates,
+// extents and strides are, which the interpreter checks. And back: as an i32, or where `wide` as an
+// i64. Where not `exact`, what quotients are made of is known to fit 32 bits if it is made of such.
 SymInt traced_int(const Node& node, SourceLoc loc);
-Node materialize(const SymInt& number, bool wide, SourceLoc loc);
+Node materialize(const SymInt& number, bool wide, SourceLoc loc, bool exact = true);
 
 // An integer of the kernel.
 template <class X>

@@ -121,7 +121,8 @@ IntTuple TupleBuilder::failed(std::string error) {
 IntTuple fail(SourceLoc loc, std::string what, std::string fix) {
   name_unknowns(&what, &fix);
   std::string error = absl::StrCat(what, "; ", fix);
-  if (Trace* const trace = Trace::current()) trace->report(loc, std::move(what), std::move(fix));
+  Trace* const trace = Trace::current();
+  if (trace != nullptr && trace->probing == 0) trace->report(loc, std::move(what), std::move(fix));
   return TupleBuilder::failed(std::move(error));
 }
 

@@ -70,10 +70,18 @@ void compare(const TupleNode& coord, const TupleNode& shape, SourceLoc loc, Node
     *ok = false;
     return;
   }
-  if (always_less(coord.value, shape.value)) return;
+  // An extent of the kernel's may be 0, whatever layouts take it for.
+  if (coord.value.is_constant() && shape.value.is_constant() &&
+      coord.value.value() < shape.value.value()) {
+    return;
+  }
+  if (shape.value.is_constant() && coord.value.most() < shape.value.value()) return;
   // Numbers that 32 bits hold as unsigned ones compare right in 32 bits, for none is negative.
   const bool wide = shape.value.most() > INT32_MAX;
-  Node a = materialize(coord.value, wide, loc), b = materialize(shape.value, wide, loc);
+  // Elements of a tensor share what their coordinates have in common.
+  const int64_t own = coord.value.constant_part();
+  Node a = materialize(coord.value - own, wide, loc), b = materialize(shape.value, wide, loc);
+  if (own != 0) a = emit(Opcode::kAdd, a, materialize(own, wide, loc), loc);
   if (!wide && coord.value.most() > INT32_MAX) {
     const auto as_unsigned = [&](const Node& node) {
       return node.is_host() ? Node{.type = scalar_type<uint32_t>(), .bits = node.bits}
@@ -113,10 +121,10 @@ void copy_tensors(const Predicate& predicate, const AnyTensor& from, const AnyTe
   }
   if (static_size(from, "copy", loc) == 0) return;
   // Registers keep what they have where nothing is copied; memory is guarded.
-  if (others != nullptr && from.storage == Storage::kView && to.storage == Storage::kRegisters) {
-    const Nodes before = converted(gather_elements(to, {}, nullptr, loc), from.scalar, loc);
-    const Nodes values = gather_elements(from, {predicate, exact}, &before, loc);
-    return scatter_elements(to, {}, converted(values, to.scalar, loc), loc);
+  if (others != nullptr && from.storage == Storage::kView && to.storage == Storage::kRegisters &&
+      from.scalar == to.scalar) {
+    const Nodes before = gather_elements(to, {}, nullptr, loc);
+    return scatter_elements(to, {}, gather_elements(from, {predicate, exact}, &before, loc), loc);
   }
   const bool guarded = from.storage == Storage::kView;
   const Nodes values =

@@ -78,6 +78,13 @@ SplitModes split_off(const AnyTensor& tensor, int mode, SourceLoc loc) {
         loc, absl::StrCat("reduce: mode ", mode, " of ", to_string(tensor)), "modes count from 0");
     return split;
   }
+  if (!is_static(tensor.layout.shape())) {
+    split.tensor.layout = fail_layout(loc,
+                                      absl::StrCat("reduce: how many elements ", to_string(tensor),
+                                                   " has is known only when the kernel runs"),
+                                      "cut it into tiles of a size that is a host number");
+    return split;
+  }
   LayoutBuilder others;
   const size_t tuple = others.open();
   for (int i = 0; i < modes; ++i) {

@@ -105,9 +105,7 @@ bool stays_within(const Within& within, const Layout& neighbours, int width, Sou
   const Layout tiles = zipped_divide(within.coords.layout, neighbours, loc);
   if (!tiles.ok()) return false;
   const auto run = only_mode(within.coords.layout, neighbours, loc);
-  if (!run || !run->stride.value.is_constant(1) || !run->stride.is_basis()) {
-    return run && run->stride.value.is_constant(0);
-  }
+  if (!run || !run->stride.value.is_constant(1)) return run && run->stride.value.is_constant(0);
   const TupleNode& along = run->stride;
   const auto at = [&](const IntTuple& t) {
     IntTuple part = t + IntTuple(0);
@@ -156,6 +154,7 @@ Runs::Runs(const AnyTensor& tensor, int64_t size, const Predicate& predicate, in
     width_ = 1;
     return;
   }
+  const Probe probe;
   const int64_t most = std::max<int64_t>(1, kMostBytes / ir::bytes_of(tensor.scalar));
   const SymInt run = max_common_vector(memory, memory, loc);
   const int64_t neighbours = run.is_constant() ? run.value() : run.divisor();
@@ -207,6 +206,19 @@ IntTuple coordinate_of(const AnyTensor& tensor, const SymInt& number, SourceLoc 
 
 namespace {
 
+// Whether host numbers name the registers; reports where the kernel computes which.
+bool are_named(const AnyTensor& tensor, SourceLoc loc) {
+  if (tensor.origin.is_int() && tensor.origin.value().is_constant() && is_static(tensor.layout)) {
+    return true;
+  }
+  fail_unnamed_registers(tensor, loc);
+  return false;
+}
+
+Node undefined_element(const AnyTensor& tensor) {
+  return record(ir::Opcode::kUndef, {}, scalar_type(tensor.scalar), {}, {});
+}
+
 NodeType run_type(ir::Scalar scalar, int width) {
   return width == 1 ? scalar_type(scalar) : vector_type(scalar, width);
 }
@@ -241,6 +253,7 @@ Nodes gather_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
   const auto value = [&](int64_t i) -> Node& { return values[static_cast<size_t>(i)]; };
   const NodeType element = scalar_type(tensor.scalar);
   if (tensor.storage == Storage::kRegisters) {
+    if (!are_named(tensor, loc)) return Nodes(static_cast<size_t>(size), undefined_element(tensor));
     const Node all = read_slot(tensor.node, tensor.node.type, loc);
     const StaticLayout index(tensor.layout);
     const auto first = static_cast<int>(tensor.origin.value().value());
@@ -252,7 +265,7 @@ Nodes gather_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
   }
   const Runs runs(tensor, size, plan.predicate, plan.exact, loc);
   const NodeType type = run_type(tensor.scalar, runs.width());
-  const Node undefined = record(ir::Opcode::kUndef, {}, element, {}, loc);
+  const Node undefined = undefined_element(tensor);
   for (int64_t r = 0; r < runs.count(); ++r) {
     // Addresses are computed in front of branches, where accesses share them.
     const auto guard = condition(plan.predicate, runs.number(r, 0), loc);
@@ -285,6 +298,7 @@ void scatter_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
   const auto value = [&](int64_t i) -> const Node& { return values[static_cast<size_t>(i)]; };
   const NodeType element = scalar_type(tensor.scalar);
   if (tensor.storage == Storage::kRegisters) {
+    if (!are_named(tensor, loc)) return;
     const NodeType type = tensor.node.type;
     Nodes all(type.count);
     const StaticLayout index(tensor.layout);
@@ -295,8 +309,10 @@ void scatter_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
       const auto guard = condition(plan.predicate, i, loc);
       Node next = value(i);
       if (guard) {
-        const Node before = emit_part(element, ir::Opcode::kExtract,
-                                      read_slot(tensor.node, type, loc), static_cast<int>(at), loc);
+        const Node before =
+            given[at] ? all[at]
+                      : emit_part(element, ir::Opcode::kExtract, read_slot(tensor.node, type, loc),
+                                  static_cast<int>(at), loc);
         next = emit(ir::Opcode::kSelect, *guard, next, before, loc);
       }
       all[at] = next;

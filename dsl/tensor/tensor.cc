@@ -101,6 +101,29 @@ bool may_contain(const TupleNode& shape, const TupleNode& coord) {
   return coord.is_int() && coord.value.most() >= 0 && !always_at_most(product(shape), coord.value);
 }
 
+// Collects the numbers of a slice that the kernel computes; false where a host number is none of
+// its mode. Where profiles differ, slicing itself says so.
+bool fix(const TupleNode& coord, const TupleNode& shape,
+         std::vector<std::pair<SymInt, SymInt>>* fixed) {
+  if (coord.is_tuple()) {
+    if (!shape.is_tuple() || shape.rank != coord.rank) return true;
+    int mode = 0;
+    for (const TupleNode& child : Elements(coord)) {
+      if (!fix(child, element(shape, mode++), fixed)) return false;
+    }
+    return true;
+  }
+  if (!coord.is_int()) return true;
+  const SymInt extent = product(shape);
+  if (coord.value.is_constant() && extent.is_constant()) {
+    return coord.value.value() >= 0 && coord.value.value() < extent.value();
+  }
+  if (!extent.is_constant() || coord.value.most() >= extent.value()) {
+    fixed->emplace_back(coord.value, extent);
+  }
+  return true;
+}
+
 // Extents that do not fit 32 bits want coordinates of 64.
 bool is_wide(const ViewInfo& info, int mode) {
   if (info.unbounded()) return false;
@@ -109,10 +132,21 @@ bool is_wide(const ViewInfo& info, int mode) {
   return info.is_param() && info.fact(ir::FactKind::kExtentFits32, mode) == 0;
 }
 
+// One more than the greatest index of memory under a layout.
+SymInt memory_reach(const Layout& layout, SourceLoc loc) {
+  if (!layout.is_composed()) return cosize(layout, loc);
+  if (layout.inner() != nullptr) return memory_reach(*layout.inner(), loc);
+  // A swizzle stays within blocks of the size that it works on.
+  const Swizzle s = layout.swizzle();
+  const SymInt reach = cosize(layout.outer(), loc) + layout.offset().value();
+  if (s.bits() == 0) return reach;
+  const int64_t block = int64_t{1} << (s.base() + s.bits() + std::abs(s.shift()));
+  return ceil_div(reach, block) * block;
+}
+
 // Whether the indices of a tensor without known extents fit 31 bits.
 bool reaches_32(const AnyTensor& tensor, int rank) {
-  const SymInt reach = number_at(tensor.origin, 0, rank) + cosize(tensor.layout.outer());
-  return reach.most() <= INT32_MAX;
+  return (number_at(tensor.origin, 0, rank) + memory_reach(tensor.layout, {})).most() <= INT32_MAX;
 }
 
 }  // namespace
@@ -161,7 +195,7 @@ AnyTensor view_as(const Node& view, ir::Scalar scalar, AccessMode mode, const La
   if (!layout.ok()) return failed(scalar, layout);
   const ViewInfo info(*trace, trace->use(view, loc));
   const int64_t extent = info.unbounded() ? ir::kDynamic : info.extent(0);
-  const SymInt reach = cosize(layout.outer(), loc);
+  const SymInt reach = memory_reach(layout, loc);
   if (extent != ir::kDynamic && always_less(extent, reach)) {
     return failed(scalar,
                   fail_layout(loc,
@@ -204,19 +238,13 @@ AnyTensor new_registers(ir::Scalar scalar, const Layout& layout, SourceLoc loc) 
 
 AnyTensor new_shared_tensor(ir::Scalar scalar, const Layout& layout, SourceLoc loc) {
   if (!layout.ok()) return failed(scalar, layout);
-  SymInt reach = cosize(layout.outer(), loc);
+  const SymInt reach = memory_reach(layout, loc);
   if (!is_static(layout) || !reach.is_constant()) {
     return failed(scalar, fail_layout(loc,
                                       absl::StrCat("make_smem_tensor: shared memory of layout ",
                                                    layout.to_string()),
                                       "the layout of shared memory is made of host numbers; "
                                       "dynamic_shared<T>() takes others"));
-  }
-  // A swizzle stays within blocks of the size that it works on.
-  if (layout.is_composed() && layout.inner() == nullptr) {
-    const Swizzle s = layout.swizzle();
-    const int64_t block = int64_t{1} << (s.base() + s.bits() + std::abs(s.shift()));
-    if (s.bits() > 0) reach = ceil_div(reach, block) * block;
   }
   const int64_t extent = reach.value();
   return {.storage = Storage::kView,
@@ -257,8 +285,17 @@ Layout memory_layout(const AnyTensor& tensor) {
 }
 
 AnyTensor sliced(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
-  auto [layout, offset] = slice_and_offset(coord, tensor.layout, loc);
   AnyTensor result = tensor;
+  if (!tensor.layout.ok()) return result;
+  if (!fix(coord.node(), tensor.layout.shape().node(), &result.fixed)) {
+    result.layout =
+        fail_layout(loc,
+                    absl::StrCat("the slice ", coord.to_string(), " of ", to_string(tensor),
+                                 " fixes what is not in its shape"),
+                    "each number counts from 0 and is less than the extent of its mode");
+    return result;
+  }
+  auto [layout, offset] = slice_and_offset(coord, tensor.layout, loc);
   result.layout = std::move(layout);
   if (result.layout.ok()) result.origin = tensor.origin + offset;
   return result;
@@ -332,6 +369,14 @@ Access element_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc 
   return run_access(tensor, {coord, 1}, loc);
 }
 
+void fail_unnamed_registers(const AnyTensor& tensor, SourceLoc loc) {
+  fail(loc,
+       absl::StrCat("the registers of ", to_string(tensor),
+                    " are named by an index that the kernel computes"),
+       "unroll with a host loop, whose index is a host number, or keep the elements in a Local or "
+       "Shared array");
+}
+
 namespace {
 
 Access register_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
@@ -341,21 +386,19 @@ Access register_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc
     access.element = static_cast<int>(index.value().value());
     return access;
   }
-  fail(loc,
-       absl::StrCat("the registers of ", to_string(tensor),
-                    " are named by an index that the kernel computes"),
-       "unroll with a host loop, whose index is a host number, or keep the elements in a Local or "
-       "Shared array");
+  fail_unnamed_registers(tensor, loc);
   return access;
 }
 
 // What the slices of a tensor fixed, and what a coordinate adds: computed apart, the host's numbers
 // last, so that accesses share all but these.
-Node sum_of(const SymInt& fixed, const SymInt& added, bool wide, SourceLoc loc) {
-  if (added.is_constant() || fixed.is_constant()) return materialize(fixed + added, wide, loc);
+Node sum_of(const SymInt& fixed, const SymInt& added, bool wide, bool exact, SourceLoc loc) {
+  if (added.is_constant() || fixed.is_constant()) {
+    return materialize(fixed + added, wide, loc, exact);
+  }
   const int64_t constant = fixed.constant_part() + added.constant_part();
-  const Node sum = emit(Opcode::kAdd, materialize(fixed - fixed.constant_part(), wide, loc),
-                        materialize(added - added.constant_part(), wide, loc), loc);
+  const Node sum = emit(Opcode::kAdd, materialize(fixed - fixed.constant_part(), wide, loc, exact),
+                        materialize(added - added.constant_part(), wide, loc, exact), loc);
   return constant == 0 ? sum : emit(Opcode::kAdd, sum, materialize(constant, wide, loc), loc);
 }
 
@@ -366,6 +409,11 @@ Node record_bounds(Trace& trace, const AnyTensor& tensor, const Run& run,
   append(run.coord.node(), tensor.layout.shape().node(), &at);
   absl::InlinedVector<Node, 8> operands = {tensor.node};
   operands.insert(operands.end(), coordinates.begin(), coordinates.end());
+  std::string message = absl::StrCat(to_string(tensor), " at ", at.text);
+  for (const auto& one : tensor.fixed) {
+    at.traced.push_back(one);
+    absl::StrAppend(&message, ", sliced at %");
+  }
   for (const auto& [number, extent] : at.traced) {
     const bool wide = number.most() > INT32_MAX || extent.most() > INT32_MAX;
     operands.push_back(materialize(number, wide, loc));
@@ -378,7 +426,6 @@ Node record_bounds(Trace& trace, const AnyTensor& tensor, const Run& run,
       attrs.push_back({AttrKey::kDim, run.mode});
     }
   }
-  const std::string message = absl::StrCat(to_string(tensor), " at ", at.text);
   attrs.push_back({AttrKey::kTensor, text_attr(message.c_str())});
   const ir::ValueId check =
       trace.builder().create(Opcode::kBounds, trace.use(operands, loc), ir::Type::none(), attrs);
@@ -413,7 +460,7 @@ Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc) {
     const bool wide = is_wide(info, mode) || (info.unbounded() && wide_offset);
     SymInt from = composed ? SymInt(0) : number_at(tensor.origin, mode, rank);
     const SymInt by = number_at(here, mode, rank);
-    coordinates.push_back(sum_of(from, by, wide, loc));
+    coordinates.push_back(sum_of(from, by, wide, wide_offset, loc));
     // A coordinate of 32 bits is extended as a whole, which costs less than its parts.
     if (wide_offset && !wide && !from.is_constant()) {
       from = traced_int(materialize(from, wide, loc), loc);
@@ -421,7 +468,7 @@ Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc) {
     base = base + from * strides[static_cast<size_t>(mode)];
     step = step + by * strides[static_cast<size_t>(mode)];
   }
-  access.offset = sum_of(base, step, wide_offset, loc);
+  access.offset = sum_of(base, step, wide_offset, wide_offset, loc);
   access.check = record_bounds(*trace, tensor, run, coordinates, loc);
   access.has_check = true;
   return access;

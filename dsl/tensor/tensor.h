@@ -17,6 +17,9 @@
 // A mistake is one of the kernel's errors, with its line; what is made from it is no tensor either.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "heddle/dsl/layout/layout.h"
 #include "heddle/dsl/view.h"
 
@@ -33,6 +36,8 @@ struct AnyTensor {
   Layout layout = {};   // to the view's coordinate, or the number of the fragment's element
   IntTuple origin = 0;  // what is added to that
   AccessMode mode = {};
+  // What slices fixed of the kernel's numbers, each with the extent that it has to be less than.
+  std::vector<std::pair<SymInt, SymInt>> fixed = {};
 };
 
 AnyTensor whole_view(const Node& view, ir::Scalar scalar, AccessMode mode, SourceLoc loc);

@@ -179,6 +179,12 @@ void store_matrices(const CopyAtom& atom, const AnyTensor& from, const AnyTensor
 void copy_tiled(const CopyAtom& atom, const Predicate& predicate, const AnyTensor& from,
                 const AnyTensor& to, SourceLoc loc) {
   if (!atom.ok() || !from.layout.ok() || !to.layout.ok()) return;
+  const bool predicated = predicate.flags != nullptr || predicate.within != nullptr;
+  if (predicated && atom.matrices() > 0) {
+    fail(loc, "copy_if: a warp moves matrices together, and none of their elements can be left out",
+         "pad the tile in shared memory, and copy() all of it");
+    return;
+  }
   switch (atom.kind()) {
     case CopyAtom::Kind::kUniversal:
       return copy_tensors(predicate, from, to, loc,

@@ -478,6 +478,26 @@ TEST(PtxBranch, JumpsOverWhatMayNotHappenOtherwise) {
                        "%r = if %p : f32 {\n%w = load %x, %n : f32\n%s = add %v, %w : f32\n"
                        "yield %s\n} else {\nyield %v\n}\nstore %y, %r, %t"),
               HasSubstr("bra"));
+  // What the other branch's value would be written over before it is read: an address's part, under
+  // an addition; a register by another name; the condition.
+  EXPECT_THAT(text_for("", R"(
+%one = const 1 : i32
+%zero = const 0 : i32
+%r = for %i in %zero .. %n step %one carry(%a = %t) : i32 {
+  %c = gt %a, %zero : bool
+  %next = if %c : i32 {
+    %at = add %a, %one : i32
+    %l = load %x, %at : f32
+    %k = bitcast %l : i32
+    yield %k
+  } else {
+    yield %zero
+  }
+  yield %next
+}
+%f = bitcast %r : f32
+store %y, %f, %t)"),
+              HasSubstr("bra"));
   // A division is not computed for nothing.
   EXPECT_THAT(text_for(value, "if %p {\n%q = div %v, %v : f32\nstore %y, %q, %t\nyield\n}"),
               HasSubstr("bra"));

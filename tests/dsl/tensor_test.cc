@@ -173,6 +173,65 @@ TEST(TensorMistakes, RegistersByATracedIndex) {
                     HasSubstr("unroll with a host loop")));
 }
 
+TEST(TensorMistakes, ATracedSliceOfRegisters) {
+  EXPECT_THAT(mistake([](const In& x, const Out& y, const Int& n) {
+                const auto r = make_tensor<float>({4, 4});
+                fill(r, 0.0f);
+                copy(local_tile(x, {1, 4}, {0, 0})(0, _), r(_, n));
+                y(0) = r(0);
+              }),
+              HasSubstr("are named by an index that the kernel computes"));
+}
+
+TEST(TensorMistakes, AReductionOfTracedExtent) {
+  EXPECT_THAT(mistake([](const In& x, const Out&, const Int&) { reduce(x, 0, plus()); }),
+              HasSubstr("reduce: how many elements tensor<ptr<f32, gmem> o (?,?):(?,1)> has"));
+}
+
+TEST(TensorMistakes, APredicateForMatrices) {
+  EXPECT_THAT(mistake([](const In&, const Out&, const Int&) {
+                const auto tile = make_smem_tensor<half>(make_layout({16, 16}, {16, 1}));
+                const TiledCopy tiled(make_copy_atom<half>(LdMatrix{4}),
+                                      make_layout({{4, 8}, {2, 2, 2}}, {{32, 1}, {16, 8, 128}}),
+                                      {16, 16});
+                const auto mine = tiled.get_slice(thread_idx.x);
+                const auto r = make_tensor<half>(make_layout({{2, 2, 2}, 1, 1}));
+                copy_if(tiled, within(mine.partition_S(make_identity_tensor({16, 16})), {8, 8}),
+                        mine.partition_S(tile), mine.retile(r));
+              }),
+              HasSubstr("copy_if: a warp moves matrices together"));
+}
+
+TEST(TensorMistakes, AWidthThatDoesNotGoIsNoMistake) {
+  const std::string text = mistake([](const In&, const Out& y, const Int&) {
+    const Shared<float> memory(64);
+    fill(make_tensor(memory, make_layout(64)), 1.0f);
+    y(0) = load(make_tensor(memory, make_layout({5, 3, 2}, {1, 16, 5})))[0];
+  });
+  EXPECT_EQ(text, "");
+}
+
+TEST(TensorTest, SharedMemoryIsAsLargeAsItsLayoutReaches) {
+  const auto kernel = define_kernel("reach(y)", [](Tensor<float, 1> y) {
+    const auto a =
+        make_smem_tensor<float>(make_composed_layout(Swizzle(1, 2, 1), 40, make_layout({4, 4})));
+    const auto b = make_smem_tensor<float>(
+        make_composed_layout(make_layout({4, 4}, {64, 1}), 0, make_layout({4, 4})));
+    y(0) = a(0) + b(0);
+  });
+  const std::string text = traced_text(kernel);
+  EXPECT_THAT(text, HasSubstr("extents = [64]"));
+  EXPECT_THAT(text, HasSubstr("extents = [196]"));
+}
+
+TEST(TensorMistakes, ASliceOfAHostNumberOutOfRange) {
+  EXPECT_THAT(mistake([](const In& x, const Out& y, const Int&) {
+                y(0) = local_tile(x, {8, 8}, {0, 0})(8, _)(0);
+              }),
+              HasSubstr("the slice (8,_) of tensor<ptr<f32, gmem> o (8,8):(?,1)> fixes what is not "
+                        "in its shape"));
+}
+
 TEST(TensorMistakes, RegistersOfATracedShape) {
   EXPECT_THAT(mistake([](const In&, const Out&, const Int& n) {
                 make_tensor<float>({4, n});

@@ -210,6 +210,98 @@ TEST(Tensors, CopiesOfAnyExtentLoop) {
   }
 }
 
+TEST(Tensors, RegistersForCoordinatesAreTheirOwn) {
+  const auto got = run("own", {.block = 4}, 64, [](auto x, auto y) {
+    const auto tiled = make_tiled_copy(make_copy_atom<int32_t>(CopyUniversal{32}),
+                                       make_layout({2, 2}), make_layout({1, 1}));
+    const auto mine = tiled.get_slice(thread_idx.x);
+    const auto from = mine.partition_S(make_tensor(x, make_layout({4, 4})));
+    const auto where = mine.partition_S(make_identity_tensor({4, 4}));
+    const auto there = make_fragment_like<bool>(where);
+    for (int i = 0; i < 4; ++i) there(i) = within(where(i), {3, 1});
+    const auto r = make_fragment_like(from);
+    fill(r, -1);
+    copy_if(there, from, r);
+    copy(r, mine.partition_D(make_tensor(y, make_layout({4, 4}))));
+  });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 16; ++i) EXPECT_EQ((*got)[i], i % 4 < 3 && i / 4 < 1 ? i : -1) << i;
+}
+
+TEST(Tensors, WhatIsNotCopiedStaysAsItWas) {
+  const Stream stream = test_device().create_stream().value();
+  const auto kernel =
+      define_kernel("kept(x, y)", [](Tensor<const int8_t, 1> x, Tensor<float, 1> y) {
+        const auto r = make_tensor<float>(4);
+        fill(r, 3.25f);
+        const auto only = make_tensor<bool>(4);
+        for (int i = 0; i < 4; ++i) only(i) = thread_idx.x == i - 1;
+        copy_if(only, local_tile(x, {4}, {0}), r);
+        copy(r, local_tile(y, {4}, {0}));
+      });
+  const Buffer x = on_device(std::vector<int8_t>{7, 5, 7, 7}), y = on_device(std::vector<float>(4));
+  ASSERT_THAT(kernel.launch(stream, {.block = 1}, as_tensor<const int8_t>(x, {4}),
+                            as_tensor<float>(y, {4})),
+              IsOk());
+  EXPECT_EQ(y.download<float>(stream).value(), (std::vector<float>{3.25f, 5, 3.25f, 3.25f}));
+}
+
+TEST(Tensors, NothingLiesWithinNothing) {
+  const Stream stream = test_device().create_stream().value();
+  const auto kernel =
+      define_kernel("empty(x, y)", [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        If(within({0}, {x.shape(0)}), [&] { y(0) = 1; });
+        y(1) = 2;
+      });
+  const Buffer x = on_device(std::vector<int32_t>{0}), y = on_device(std::vector<int32_t>{5, 5});
+  ASSERT_THAT(kernel.launch(stream, {.block = 1}, as_tensor<const int32_t>(x, {0}),
+                            as_tensor<int32_t>(y, {2})),
+              IsOk());
+  EXPECT_THAT(y.download<int32_t>(stream).value(), ElementsAre(5, 2));
+}
+
+TEST(Tensors, NumbersOfLayoutsDoNotOverflow) {
+  const Stream stream = test_device().create_stream().value();
+  const auto kernel = define_kernel("far(n, k, y)", [](Int64 n, Int k, Tensor<int64_t, 1> y) {
+    const auto where = make_identity_tensor({1000, 2000000000});
+    const IntTuple at = where(n);
+    y(0) = get(at, 0).value().wide();
+    y(1) = get(at, 1).value().wide();
+    y(2) = cast<int64_t>(Int(ceil_div(SymInt(n), 1000000000)));
+    y(3) = cast<int64_t>(Int(ceil_div(SymInt(k), 128)));
+    y(4) = cast<int64_t>(Int(floor_div(SymInt(k) + 200, 128)));
+    y(5) = cast<int64_t>(Int(get(at, 1).value()));
+  });
+  const Buffer y = on_device(std::vector<int64_t>(6));
+  ASSERT_THAT(
+      kernel.launch(stream, {.block = 1}, 5000000007, 2147483630, as_tensor<int64_t>(y, {6})),
+      IsOk());
+  EXPECT_THAT(y.download<int64_t>(stream).value(),
+              ElementsAre(7, 5000000, 6, 16777216, 16777217, 5000000));
+}
+
+TEST(Tensors, ASliceOutsideTheTensorIsReported) {
+  if (!on_interpreter()) GTEST_SKIP() << "the interpreter checks bounds";
+  const auto got = run("slice", {.block = 32}, 64, [](auto x, auto y) {
+    const auto t = make_tensor(x, make_layout({4, 8}, {8, 1}));
+    y(thread_idx.x) = t(thread_idx.x, _)(1);
+  });
+  ASSERT_FALSE(got.ok());
+  EXPECT_THAT(
+      std::string(got.status().message()),
+      HasSubstr("[tensor<ptr<i32, gmem> o (8):(1)> at 1, sliced at 4], outside the tensor's "
+                "shape: 4 is not in [0, 4)"));
+}
+
+TEST(Tensors, ANegativeCoordinateIsReported) {
+  if (!on_interpreter()) GTEST_SKIP() << "the interpreter checks promises";
+  const auto got = run("negative", {.block = 1}, 4, [](auto x, auto y) {
+    If(within({x(0) - 5, 0}, {4, 8}), [&] { y(0) = 1; });
+  });
+  ASSERT_FALSE(got.ok());
+  EXPECT_THAT(std::string(got.status().message()), HasSubstr("-5"));
+}
+
 TEST(Tensors, ReachBeyondThirtyTwoBits) {
   // Bytes, so that 2^31 of them are memory that a machine has; few are touched.
   const int64_t columns = (int64_t{1} << 31) + 32;

@@ -55,7 +55,8 @@ TEST(TiledCopies, UniversalOfEveryWidth) {
       const auto tiled = make_tiled_copy(make_copy_atom<float>(CopyUniversal{bits}),
                                          make_layout({4, 16}, {16, 1}), make_layout({1, 4}));
       const auto mine = tiled.get_slice(thread_idx.x);
-      const auto from = mine.partition_S(x), to = mine.partition_D(y);
+      const auto from = mine.partition_S(x);
+      const auto to = mine.partition_D(y);
       const auto r = make_fragment_like(from);
       copy(tiled, from, r);
       copy(tiled, r, to);
