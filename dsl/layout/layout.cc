@@ -227,32 +227,6 @@ Layout make_layout_like(const Layout& layout) {
   return Layout(layout.shape(), compact_order(filter_zeros(layout).shape(), layout.stride()));
 }
 
-namespace {
-
-// A number for each mode, by which they are ordered as their strides are, and by their places where
-// strides are equal, unknown or of a coordinate: registers of different modes never fall together.
-IntTuple distinct_order(const Layout& layout) {
-  const TupleNode& shape = layout.shape().node();
-  const TupleNode& stride = layout.stride().node();
-  absl::InlinedVector<uint32_t, 8> leaves;
-  for (uint32_t i = 0; i < shape.span; ++i) {
-    if ((&shape)[i].is_int()) leaves.push_back(i);
-  }
-  const auto key = [&](uint32_t leaf) {
-    const TupleNode& node = (&stride)[leaf];
-    return node.is_basis() || !node.value.is_constant() ? INT64_MAX : node.value.value();
-  };
-  std::stable_sort(leaves.begin(), leaves.end(),
-                   [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
-  absl::InlinedVector<TupleNode, 12> nodes(&shape, &shape + shape.span);
-  for (size_t rank = 0; rank < leaves.size(); ++rank) {
-    nodes[leaves[rank]].value = static_cast<int64_t>(rank);
-  }
-  return detail::TupleBuilder::build(nodes.front());
-}
-
-}  // namespace
-
 Layout make_fragment_like(const Layout& layout) {
   if (!layout.ok()) return layout;
   if (rank(layout) < 2) return make_layout(layout.shape());
@@ -266,7 +240,7 @@ Layout make_fragment_like(const Layout& layout) {
     others = builder.build();
   }
   return tiled_product(Layout(first.shape(), compact_col_major(filter_zeros(first).shape())),
-                       make_ordered_layout(others.shape(), distinct_order(others)));
+                       make_ordered_layout(others.shape(), others.stride()));
 }
 
 Layout make_identity_layout(const IntTuple& shape) { return Layout(shape, make_basis_like(shape)); }

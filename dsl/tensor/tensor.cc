@@ -118,10 +118,31 @@ bool fix(const TupleNode& coord, const TupleNode& shape,
   if (coord.value.is_constant() && extent.is_constant()) {
     return coord.value.value() >= 0 && coord.value.value() < extent.value();
   }
-  if (!extent.is_constant() || coord.value.most() >= extent.value()) {
-    fixed->emplace_back(coord.value, extent);
-  }
+  // Where nothing can be the matter, nothing is checked; of an empty tensor its view's check tells.
+  if (!always_less(coord.value, extent)) fixed->emplace_back(coord.value, extent);
   return true;
+}
+
+// A number for each mode, by which they are ordered as their strides are, and by their places where
+// strides are equal, unknown or of a coordinate: registers of different modes never fall together.
+IntTuple distinct_order(const Layout& layout) {
+  const TupleNode& shape = layout.shape().node();
+  const TupleNode& stride = layout.stride().node();
+  absl::InlinedVector<uint32_t, 8> leaves;
+  for (uint32_t i = 0; i < shape.span; ++i) {
+    if ((&shape)[i].is_int()) leaves.push_back(i);
+  }
+  const auto key = [&](uint32_t leaf) {
+    const TupleNode& node = (&stride)[leaf];
+    return node.is_basis() || !node.value.is_constant() ? INT64_MAX : node.value.value();
+  };
+  std::stable_sort(leaves.begin(), leaves.end(),
+                   [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+  absl::InlinedVector<TupleNode, 12> nodes(&shape, &shape + shape.span);
+  for (size_t rank = 0; rank < leaves.size(); ++rank) {
+    nodes[leaves[rank]].value = static_cast<int64_t>(rank);
+  }
+  return TupleBuilder::build(nodes.front());
 }
 
 // Extents that do not fit 32 bits want coordinates of 64.
@@ -234,6 +255,24 @@ AnyTensor new_registers(ir::Scalar scalar, const Layout& layout, SourceLoc loc) 
           .scalar = scalar,
           .node = new_slot(undefined, loc),
           .layout = layout};
+}
+
+AnyTensor registers_like(const AnyTensor& tensor, ir::Scalar scalar, SourceLoc loc) {
+  const Layout layout = memory_layout(tensor).outer();
+  if (!layout.ok() || !is_static(layout.shape())) return new_registers(scalar, layout, loc);
+  const int modes = rank(layout);
+  if (modes < 2) return new_registers(scalar, make_layout(layout.shape()), loc);
+  // The first mode's lie together, the others' as they lie in memory.
+  const Layout first = make_layout(get(layout, 0).shape());
+  LayoutBuilder builder;
+  const size_t tuple = builder.open();
+  for (int i = 1; i < modes; ++i) builder.add(get(layout, i));
+  builder.close(tuple);
+  const Layout others = builder.build(loc);
+  return new_registers(
+      scalar,
+      tiled_product(first, make_ordered_layout(others.shape(), distinct_order(others), loc), loc),
+      loc);
 }
 
 AnyTensor new_shared_tensor(ir::Scalar scalar, const Layout& layout, SourceLoc loc) {

@@ -45,6 +45,8 @@ AnyTensor whole_view(const Node& view, ir::Scalar scalar, AccessMode mode, Sourc
 AnyTensor view_as(const Node& view, ir::Scalar scalar, AccessMode mode, const Layout& layout,
                   SourceLoc loc);
 AnyTensor new_registers(ir::Scalar scalar, const Layout& layout, SourceLoc loc);
+// For a tensor's elements, each one's own.
+AnyTensor registers_like(const AnyTensor& tensor, ir::Scalar scalar, SourceLoc loc);
 AnyTensor new_shared_tensor(ir::Scalar scalar, const Layout& layout, SourceLoc loc);
 
 // The layout in elements of memory.
@@ -227,7 +229,8 @@ Tensor<T> make_tensor(const detail::View<T, 1>& view, const Layout& layout,
 // Registers for a tensor's elements, the first mode's next to each other.
 template <class T, detail::TensorLike X>
 Tensor<T> make_fragment_like(const X& x, SourceLoc loc = SourceLoc::current()) {
-  return make_tensor<T>(make_fragment_like(detail::as_tensor(x, loc).layout()), loc);
+  return Tensor<T>(
+      detail::registers_like(detail::as_tensor(x, loc).any(), detail::element_scalar<T>(), loc));
 }
 template <detail::TensorLike X>
 auto make_fragment_like(const X& x, SourceLoc loc = SourceLoc::current()) {
