@@ -14,6 +14,10 @@
 
 namespace heddle {
 
+struct Underscore;
+template <class T, int Rank = -1>
+class Tensor;
+
 // What accesses to global memory ask of the caches; never what they do.
 enum class Cache : uint8_t {
   l2,             // keep it in L2 alone
@@ -193,6 +197,13 @@ class View {
     return element_at<T>(access(m.loc, i, j, k, l, m));
   }
 
+  // With a `_`, the tensor of all elements there (tensor/tensor.h): x(row, _).
+  template <class... C>
+  requires(sizeof...(C) == kRank && (std::is_same_v<C, Underscore> || ...)) auto operator()(
+      const C&... coord) const {
+    return Tensor<T, -1>(*this)(coord...);
+  }
+
   // A place, for what takes one: an asynchronous copy, for instance.
   Place<T> at(const Index& i) const requires(kRank == 1) { return {access(i.loc, i)}; }
   Place<T> at(const Index& i, const Index& j) const requires(kRank == 2) {
@@ -295,7 +306,7 @@ class View {
 
 // A kernel's tensor parameter: global memory, extents and strides of the argument. Without a rank,
 // Tensor<T> is a tensor with a layout: tensor/tensor.h.
-template <class T, int Rank = -1>
+template <class T, int Rank>
 class Tensor : public detail::View<T, Rank> {
  public:
   using detail::View<T, Rank>::View;

@@ -20,7 +20,7 @@ inline const auto layout_row_sum =
     define_kernel("layout_row_sum(x, y)", [](Tensor<const float, 2> x, Tensor<float, 1> y) {
       const auto [tile, tv] = make_layout_tv(make_layout({kRowThreads}), make_layout({kRowValues}));
       const Tiler to_threads{tv, _};
-      Tensor<const float> row = Tensor<const float>(x)(block_idx.x, _);
+      Tensor<const float> row = x(block_idx.x, _);
       const auto mine = composition(zipped_divide(row, tile), to_threads);
       const SymInt full = floor_div(SymInt(x.shape(1)), size(tile));
       auto values = make_tensor<float>(kRowValues);

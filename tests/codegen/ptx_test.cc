@@ -468,22 +468,21 @@ TEST(PtxBranch, GuardsAFewAccessesWithoutAJump) {
   EXPECT_THAT(load, Not(HasSubstr("bra")));
 }
 
-TEST(PtxBranch, JumpsOverWhatMayNotHappenOtherwise) {
-  const auto text_for = [](absl::string_view before, absl::string_view branch) {
-    return ptx(kernel_text(absl::StrCat(kThread, "%p = lt %t, %n : bool\n", before, branch)));
-  };
-  const std::string value = "%v = load %x, %t : f32\n";
-  // A sum that would be added to its own register in every lane.
-  EXPECT_THAT(text_for(value,
-                       "%r = if %p : f32 {\n%w = load %x, %n : f32\n%s = add %v, %w : f32\n"
-                       "yield %s\n} else {\nyield %v\n}\nstore %y, %r, %t"),
-              HasSubstr("bra"));
-  // What the other branch's value would be written over before it is read: an address's part, under
-  // an addition; a register by another name; the condition.
-  EXPECT_THAT(text_for("", R"(
+// What the other branch's value would be written over before the branch reads it: the register
+// lives on in the loop.
+TEST(PtxBranch, GuardsNothingWhoseRegistersAreWrittenOver) {
+  const auto text_for = [](absl::string_view carried, absl::string_view body) {
+    return ptx(kernel_text(absl::StrCat(kThread, R"(
 %one = const 1 : i32
 %zero = const 0 : i32
-%r = for %i in %zero .. %n step %one carry(%a = %t) : i32 {
+%none = const 0.0 : f32
+)",
+                                        carried, body, "  yield %next\n}\n%f = bitcast %r : f32\n",
+                                        "store %y, %f, %t")));
+  };
+  const std::string ints = "%r = for %i in %zero .. %n step %one carry(%a = %t) : i32 {\n";
+  // A part of an address, under an addition.
+  const std::string address = text_for(ints, R"(
   %c = gt %a, %zero : bool
   %next = if %c : i32 {
     %at = add %a, %one : i32
@@ -493,10 +492,45 @@ TEST(PtxBranch, JumpsOverWhatMayNotHappenOtherwise) {
   } else {
     yield %zero
   }
-  yield %next
+)");
+  EXPECT_THAT(address, Not(ContainsRegex("@%p[0-9]+ ld")));
+  // A register by another name, stored.
+  const std::string name = text_for(ints, R"(
+  %g = bitcast %a : f32
+  %c = gt %a, %one : bool
+  %next = if %c : i32 {
+    store %y, %g, %i
+    %l = load %x, %i : f32
+    %k = bitcast %l : i32
+    yield %k
+  } else {
+    yield %zero
+  }
+)");
+  EXPECT_THAT(name, Not(ContainsRegex("@%p[0-9]+ st")));
+  // The same where nothing reads the register: guarded.
+  const std::string plain = text_for(ints, R"(
+  %c = gt %a, %one : bool
+  %next = if %c : i32 {
+    %l = load %x, %i : f32
+    %k = bitcast %l : i32
+    yield %k
+  } else {
+    yield %zero
+  }
+)");
+  EXPECT_THAT(plain, ContainsRegex("@%p[0-9]+ ld"));
 }
-%f = bitcast %r : f32
-store %y, %f, %t)"),
+
+TEST(PtxBranch, JumpsOverWhatMayNotHappenOtherwise) {
+  const auto text_for = [](absl::string_view before, absl::string_view branch) {
+    return ptx(kernel_text(absl::StrCat(kThread, "%p = lt %t, %n : bool\n", before, branch)));
+  };
+  const std::string value = "%v = load %x, %t : f32\n";
+  // A sum that would be added to its own register in every lane.
+  EXPECT_THAT(text_for(value,
+                       "%r = if %p : f32 {\n%w = load %x, %n : f32\n%s = add %v, %w : f32\n"
+                       "yield %s\n} else {\nyield %v\n}\nstore %y, %r, %t"),
               HasSubstr("bra"));
   // A division is not computed for nothing.
   EXPECT_THAT(text_for(value, "if %p {\n%q = div %v, %v : f32\nstore %y, %q, %t\nyield\n}"),
