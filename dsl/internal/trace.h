@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heddle/dsl/internal/exits.h"
@@ -71,6 +72,16 @@ class Trace {
   ir::IntAnalysis& ints();
 
   // Numbers of layouts that were computed last: accesses to one tensor compute the same ones again.
+  // Extents and strides of views, as numbers of layouts: each is asked for once. `make` records it.
+  template <class Make>
+  SymInt view_number(uint64_t key, Make make) {
+    for (const auto& [known, number] : view_numbers_) {
+      if (known == key) return number;
+    }
+    view_numbers_.emplace_back(key, make());
+    return view_numbers_.back().second;
+  }
+
   enum class Width : uint8_t { kNarrow, kExact, kWide };
   struct Computed {
     SymInt number;
@@ -94,6 +105,7 @@ class Trace {
   Trace* outer_;
   std::array<Computed, 16> computed_{};
   size_t next_computed_ = 0;
+  std::vector<std::pair<uint64_t, SymInt>> view_numbers_;
 };
 
 // While it lives, mistakes of layouts in this thread's trace are answers to a question of ours.

@@ -31,10 +31,14 @@ AnyTensor outside(ir::Scalar scalar, SourceLoc loc) {
 
 // An op on a view that gives a number: the extent or stride of a mode.
 SymInt view_number(Opcode opcode, const Node& view, int dim, SourceLoc loc) {
-  const ir::Attr attr{AttrKey::kDim, dim};
-  return traced_int(record(opcode, absl::MakeConstSpan(&view, 1), scalar_type<int64_t>(),
-                           absl::MakeConstSpan(&attr, 1), loc),
-                    loc);
+  const uint64_t key =
+      uint64_t{view.id} << 16 | static_cast<uint64_t>(dim) << 8 | static_cast<uint64_t>(opcode);
+  return Trace::current()->view_number(key, [&] {
+    const ir::Attr attr{AttrKey::kDim, dim};
+    return traced_int(record(opcode, absl::MakeConstSpan(&view, 1), scalar_type<int64_t>(),
+                             absl::MakeConstSpan(&attr, 1), loc),
+                      loc);
+  });
 }
 
 // A coordinate's number for a mode of a view; a number is that of the only one.
