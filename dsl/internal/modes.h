@@ -209,6 +209,9 @@ using Extents = absl::InlinedVector<SymInt, 4>;
 // mistake.
 bool complement_of(const Modes& modes, const Extents& cotarget, Call* call, Modes* result);
 
+// A composed layout whose index starts further on, with another shape and stride.
+Layout moved_layout(const Layout& composed, const IntTuple& by, const Layout& outer, SourceLoc loc);
+
 // A divided layout, and the coordinate that picks a tile or a thread's part of it.
 struct Cut {
   Layout tiles;

@@ -64,9 +64,12 @@ Nodes gather_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
 void scatter_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nodes& values,
                       SourceLoc loc);
 // Whether an element takes part, by its number; nothing where all do.
-std::optional<Node> condition(const Predicate& predicate, int64_t number, SourceLoc loc);
+std::optional<Node> condition(const Predicate& predicate, const SymInt& number, SourceLoc loc);
 // A run, ready to be accessed.
 Access access_to(const AnyTensor& tensor, const Runs& runs, int64_t run, SourceLoc loc);
+// Elements as one value, and the elements of one.
+Node fragment_of(ir::Scalar scalar, absl::Span<const Node> elements, SourceLoc loc);
+Nodes elements_of(const Node& fragment, SourceLoc loc);
 // Elements of another type.
 Nodes converted(const Nodes& values, ir::Scalar to, SourceLoc loc);
 

@@ -15,6 +15,9 @@ struct Run {
 };
 Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc);
 
+// A coordinate's number for a mode of a view; a number is that of the only one.
+SymInt number_at(const IntTuple& coord, int mode, int rank);
+
 // The strides of a view's modes.
 absl::InlinedVector<SymInt, kMaxRank> view_strides(Trace& trace, const Node& view, SourceLoc loc);
 

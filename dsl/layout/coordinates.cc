@@ -257,10 +257,7 @@ std::pair<Layout, IntTuple> detail::Slicer::result(const IntTuple& coord, const 
   const IntTuple offset = fixed_.total(coord, layout.shape(), layout.stride(), loc);
   if (!offset.ok()) return {failed_layout(offset), offset};
   if (!layout.is_composed()) return {whole, offset};
-  const IntTuple moved = layout.offset() + offset;
-  return {layout.inner() != nullptr ? make_composed_layout(*layout.inner(), moved, whole, loc)
-                                    : make_composed_layout(layout.swizzle(), moved, whole, loc),
-          0};
+  return {moved_layout(layout, offset, whole, loc), 0};
 }
 
 std::pair<Layout, IntTuple> slice_and_offset(const IntTuple& coord, const Layout& layout,

@@ -33,6 +33,13 @@ Layout layout_of(const Modes& modes, SourceLoc loc) {
   return builder.build(loc);
 }
 
+Layout moved_layout(const Layout& composed, const IntTuple& by, const Layout& outer,
+                    SourceLoc loc) {
+  const IntTuple offset = composed.offset() + by;
+  return composed.inner() != nullptr ? make_composed_layout(*composed.inner(), offset, outer, loc)
+                                     : make_composed_layout(composed.swizzle(), offset, outer, loc);
+}
+
 Layout failed_layout(const IntTuple& failure) { return Layout(failure, failure); }
 
 Layout fail_layout(SourceLoc loc, std::string what, const std::string& fix) {

@@ -37,13 +37,8 @@ void copy_in_loop(const Predicate& predicate, const AnyTensor& from, const AnyTe
       Nodes value = {emit_load(element(from, number), scalar_type(from.scalar), loc)};
       emit_store(element(to, number), converted(value, to.scalar, loc)[0], loc);
     };
-    if (predicate.flags != nullptr) {
-      If(Bool(emit_load(element(*predicate.flags, number), scalar_type<bool>(), loc)), move);
-    } else if (predicate.within != nullptr) {
-      const AnyTensor& coords = predicate.within->coords;
-      If(within(coordinate_at(coords, coordinate_of(coords, number, loc), loc),
-                predicate.within->shape, loc),
-         move);
+    if (const auto guard = condition(predicate, number, loc)) {
+      If(Bool(*guard), move);
     } else {
       move();
     }
@@ -140,8 +135,7 @@ void fill_tensor(const AnyTensor& tensor, const Node& value, SourceLoc loc) {
 Node gather(const AnyTensor& tensor, SourceLoc loc) {
   Nodes all = gather_elements(tensor, {}, nullptr, loc);
   if (all.empty()) all.push_back({.type = scalar_type(tensor.scalar), .bits = 0});
-  const auto count = static_cast<int>(all.size());
-  return emit_pack(fragment_type(tensor.scalar, count, loc), all.data(), count, loc);
+  return fragment_of(tensor.scalar, all, loc);
 }
 
 void scatter(const AnyTensor& tensor, const Node& fragment, SourceLoc loc) {
@@ -154,11 +148,7 @@ void scatter(const AnyTensor& tensor, const Node& fragment, SourceLoc loc) {
          "there is a value for each element");
     return;
   }
-  Nodes all;
-  for (int i = 0; i < fragment.type.count; ++i) {
-    all.push_back(emit_part(scalar_type(tensor.scalar), Opcode::kExtract, fragment, i, loc));
-  }
-  scatter_elements(tensor, {}, all, loc);
+  scatter_elements(tensor, {}, elements_of(fragment, loc), loc);
 }
 
 void axpby_tensors(const Node& alpha, const AnyTensor& x, const Node& beta, const AnyTensor& y,

@@ -10,10 +10,13 @@ namespace {
 
 int bits_of(ir::Scalar scalar) { return 8 * ir::bytes_of(scalar); }
 
-// An access of so many bits by one thread.
-Layout access_bits(int bits) { return make_layout({1, bits}, {0, 1}); }
-
-Layout wrong_width(const char* what, int bits, ir::Scalar scalar, const char* fix, SourceLoc loc) {
+// An access of one thread, which has a power of two of bits: `least` to 128, and an element's.
+Layout access(const char* what, int bits, int least, ir::Scalar scalar, const char* fix,
+              SourceLoc loc) {
+  const bool power = bits > 0 && (bits & (bits - 1)) == 0;
+  if (power && bits >= least && bits >= bits_of(scalar) && bits <= 128) {
+    return make_layout({1, bits}, {0, 1});
+  }
   return detail::fail_layout(
       loc, absl::StrCat(what, " of ", bits, " bits for elements of ", ir::info(scalar).name), fix);
 }
@@ -22,23 +25,16 @@ Layout wrong_width(const char* what, int bits, ir::Scalar scalar, const char* fi
 
 CopyAtom::CopyAtom(ir::Scalar scalar, const CopyUniversal& op, SourceLoc loc)
     : kind_(Kind::kUniversal), scalar_(scalar) {
-  const bool power = op.bits > 0 && (op.bits & (op.bits - 1)) == 0;
-  if (!power || op.bits < bits_of(scalar) || op.bits > 128) {
-    source_ = wrong_width("CopyUniversal", op.bits, scalar,
-                          "a power of two, from an element's width to 128", loc);
-    return;
-  }
-  set(access_bits(op.bits), access_bits(op.bits), access_bits(op.bits), loc);
+  const Layout all = access("CopyUniversal", op.bits, 8, scalar,
+                            "a power of two, from an element's width to 128", loc);
+  set(all, all, all, loc);
 }
 
 CopyAtom::CopyAtom(ir::Scalar scalar, const CopyAsync& op, SourceLoc loc)
     : kind_(Kind::kAsync), scalar_(scalar) {
-  if ((op.bits != 32 && op.bits != 64 && op.bits != 128) || op.bits < bits_of(scalar)) {
-    source_ = wrong_width("CopyAsync", op.bits, scalar,
-                          "cp.async takes 32, 64 or 128, and an element at least", loc);
-    return;
-  }
-  set(access_bits(op.bits), access_bits(op.bits), access_bits(op.bits), loc);
+  const Layout all = access("CopyAsync", op.bits, 32, scalar,
+                            "cp.async takes 32, 64 or 128, and an element at least", loc);
+  set(all, all, all, loc);
 }
 
 CopyAtom::CopyAtom(ir::Scalar scalar, const LdMatrix& op, SourceLoc loc)

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/internal/modes.h"
+#include "heddle/dsl/internal/runs.h"
 
 namespace heddle::detail {
 
@@ -78,11 +79,8 @@ SplitModes split_off(const AnyTensor& tensor, int mode, SourceLoc loc) {
         loc, absl::StrCat("reduce: mode ", mode, " of ", to_string(tensor)), "modes count from 0");
     return split;
   }
-  if (!is_static(tensor.layout.shape())) {
-    split.tensor.layout = fail_layout(loc,
-                                      absl::StrCat("reduce: how many elements ", to_string(tensor),
-                                                   " has is known only when the kernel runs"),
-                                      "cut it into tiles of a size that is a host number");
+  if (static_size(tensor, "reduce", loc) == 0) {
+    split.tensor.layout = failed_layout(TupleBuilder::failed("nothing to reduce"));
     return split;
   }
   LayoutBuilder others;

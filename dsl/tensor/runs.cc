@@ -45,11 +45,10 @@ bool is_multiple(const SymInt& number, int of) { return of == 1 || number.diviso
 SymInt start_in_memory(const AnyTensor& tensor, SourceLoc loc) {
   if (tensor.layout.is_composed()) return tensor.layout.offset().value();
   const auto strides = view_strides(*Trace::current(), tensor.node, loc);
-  if (strides.size() == 1) return tensor.origin.value() * strides[0];
-  const IntTuple origin = tensor.origin + IntTuple(0);
+  const int rank = static_cast<int>(strides.size());
   SymInt start = 0;
-  for (int mode = 0; mode < (origin.is_tuple() ? rank(origin) : 0); ++mode) {
-    start = start + get(origin, mode).value() * strides[static_cast<size_t>(mode)];
+  for (int mode = 0; mode < rank; ++mode) {
+    start = start + number_at(tensor.origin, mode, rank) * strides[static_cast<size_t>(mode)];
   }
   return start;
 }
@@ -141,9 +140,11 @@ Runs::Runs(const AnyTensor& tensor, int64_t size, const Predicate& predicate, in
   const Layout memory = memory_layout(tensor);
   if (exact != 0) {
     width_ = exact;
-    const char* const reason =
-        size % exact != 0 ? "their number is no multiple of that"
-                          : try_width(tensor, memory, make_layout(IntTuple(exact)), predicate, loc);
+    const char* reason = "their number is no multiple of that";
+    if (size % exact == 0) {
+      const Probe probe;
+      reason = try_width(tensor, memory, make_layout(IntTuple(exact)), predicate, loc);
+    }
     if (reason == nullptr) return;
     fail(
         loc,
@@ -225,7 +226,7 @@ NodeType run_type(ir::Scalar scalar, int width) {
 
 }  // namespace
 
-std::optional<Node> condition(const Predicate& predicate, int64_t number, SourceLoc loc) {
+std::optional<Node> condition(const Predicate& predicate, const SymInt& number, SourceLoc loc) {
   if (predicate.flags != nullptr) {
     const IntTuple coord = coordinate_of(*predicate.flags, number, loc);
     return emit_load(element_access(*predicate.flags, coord, loc), scalar_type<bool>(), loc);
@@ -347,17 +348,25 @@ void scatter_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
   }
 }
 
+Node fragment_of(ir::Scalar scalar, absl::Span<const Node> elements, SourceLoc loc) {
+  const auto count = static_cast<int>(elements.size());
+  return emit_pack(fragment_type(scalar, count, loc), elements.data(), count, loc);
+}
+
+Nodes elements_of(const Node& fragment, SourceLoc loc) {
+  Nodes elements;
+  for (int i = 0; i < fragment.type.count; ++i) {
+    elements.push_back(
+        emit_part(scalar_type(fragment.type.scalar), ir::Opcode::kExtract, fragment, i, loc));
+  }
+  return elements;
+}
+
 Nodes converted(const Nodes& values, ir::Scalar to, SourceLoc loc) {
   if (values.empty() || values[0].type.scalar == to) return values;
-  const auto count = static_cast<int>(values.size());
-  const Node all =
-      emit_pack(fragment_type(values[0].type.scalar, count, loc), values.data(), count, loc);
-  const Node changed = emit_as(fragment_type(to, count, loc), ir::Opcode::kConvert, all, loc);
-  Nodes result;
-  for (int i = 0; i < count; ++i) {
-    result.push_back(emit_part(scalar_type(to), ir::Opcode::kExtract, changed, i, loc));
-  }
-  return result;
+  const Node all = fragment_of(values[0].type.scalar, values, loc);
+  const NodeType type = fragment_type(to, all.type.count, loc);
+  return elements_of(emit_as(type, ir::Opcode::kConvert, all, loc), loc);
 }
 
 }  // namespace heddle::detail

@@ -41,15 +41,6 @@ SymInt view_number(Opcode opcode, const Node& view, int dim, SourceLoc loc) {
   });
 }
 
-// A coordinate's number for a mode of a view; a number is that of the only one.
-SymInt number_at(const IntTuple& coord, int mode, int rank) {
-  if (rank == 1 && coord.is_int() && !coord.node().is_basis()) return coord.value();
-  const IntTuple all = coord + IntTuple(0);  // basis strides become tuples
-  if (!all.is_tuple()) return all.value();
-  if (mode >= heddle::rank(all)) return 0;
-  return get(all, mode).value();
-}
-
 // --- Text -------------------------------------------------------------------------------------
 
 absl::string_view space_name(const AnyTensor& tensor, Trace* trace) {
@@ -92,39 +83,42 @@ void append(const TupleNode& coord, const TupleNode& shape, CoordinateText* out)
   }
 }
 
+// Calls visit(number, extent) for each number of a coordinate, until one is false; false then, and
+// where the profiles differ.
+template <class Visit>
+bool visit_numbers(const TupleNode& coord, const TupleNode& shape, const Visit& visit) {
+  if (!coord.is_tuple()) return visit(coord, product(shape));
+  if (!shape.is_tuple() || shape.rank != coord.rank) return false;
+  int mode = 0;
+  for (const TupleNode& child : Elements(coord)) {
+    if (!visit_numbers(child, element(shape, mode++), visit)) return false;
+  }
+  return true;
+}
+
 // Whether each number of the coordinate may lie in the shape.
 bool may_contain(const TupleNode& shape, const TupleNode& coord) {
-  if (coord.is_tuple()) {
-    if (!shape.is_tuple() || shape.rank != coord.rank) return false;
-    int mode = 0;
-    for (const TupleNode& child : Elements(coord)) {
-      if (!may_contain(element(shape, mode++), child)) return false;
-    }
-    return true;
-  }
-  return coord.is_int() && coord.value.most() >= 0 && !always_at_most(product(shape), coord.value);
+  return visit_numbers(coord, shape, [](const TupleNode& number, const SymInt& extent) {
+    return number.is_int() && number.value.most() >= 0 && !always_at_most(extent, number.value);
+  });
 }
 
 // Collects the numbers of a slice that the kernel computes; false where a host number is none of
 // its mode. Where profiles differ, slicing itself says so.
 bool fix(const TupleNode& coord, const TupleNode& shape,
          std::vector<std::pair<SymInt, SymInt>>* fixed) {
-  if (coord.is_tuple()) {
-    if (!shape.is_tuple() || shape.rank != coord.rank) return true;
-    int mode = 0;
-    for (const TupleNode& child : Elements(coord)) {
-      if (!fix(child, element(shape, mode++), fixed)) return false;
+  bool ok = true;
+  visit_numbers(coord, shape, [&](const TupleNode& number, const SymInt& extent) {
+    if (!number.is_int()) return true;
+    if (number.value.is_constant() && extent.is_constant()) {
+      return ok = number.value.value() >= 0 && number.value.value() < extent.value();
     }
+    // Where nothing can be the matter, nothing is checked; of an empty tensor its view's check
+    // tells.
+    if (!always_less(number.value, extent)) fixed->emplace_back(number.value, extent);
     return true;
-  }
-  if (!coord.is_int()) return true;
-  const SymInt extent = product(shape);
-  if (coord.value.is_constant() && extent.is_constant()) {
-    return coord.value.value() >= 0 && coord.value.value() < extent.value();
-  }
-  // Where nothing can be the matter, nothing is checked; of an empty tensor its view's check tells.
-  if (!always_less(coord.value, extent)) fixed->emplace_back(coord.value, extent);
-  return true;
+  });
+  return ok;
 }
 
 // A number for each mode, by which they are ordered as their strides are, and by their places where
@@ -176,6 +170,14 @@ bool reaches_32(const AnyTensor& tensor, int rank) {
 
 }  // namespace
 
+SymInt number_at(const IntTuple& coord, int mode, int rank) {
+  if (rank == 1 && coord.is_int() && !coord.node().is_basis()) return coord.value();
+  const IntTuple all = coord + IntTuple(0);  // basis strides become tuples
+  if (!all.is_tuple()) return all.value();
+  if (mode >= heddle::rank(all)) return 0;
+  return get(all, mode).value();
+}
+
 // --- Making -----------------------------------------------------------------------------------
 
 AnyTensor whole_view(const Node& view, ir::Scalar scalar, AccessMode access, SourceLoc loc) {
@@ -196,8 +198,7 @@ AnyTensor whole_view(const Node& view, ir::Scalar scalar, AccessMode access, Sou
       if (info.is_param()) info.fact(ir::FactKind::kExtentFits32, dim);
       size = view_number(Opcode::kExtent, view, dim, loc);
     }
-    Mode mode = mode_of(std::max<int64_t>(extent, 0), 1);
-    mode.shape = size;
+    Mode mode = mode_of(size, 1);
     if (info.rank() > 1) {
       mode.stride.path_length = 1;
       mode.stride.path[0] = static_cast<uint8_t>(dim);
@@ -349,32 +350,32 @@ AnyTensor moved(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc) {
   if (!tensor.layout.ok()) return result;
   const IntTuple by = crd2idx(coord, tensor.layout.shape(), tensor.layout.stride(), loc);
   if (!by.ok()) return failed(tensor.scalar, failed_layout(by));
-  if (!tensor.layout.is_composed()) {
-    result.origin = tensor.origin + by;
-  } else if (tensor.layout.inner() != nullptr) {
-    result.layout = make_composed_layout(*tensor.layout.inner(), tensor.layout.offset() + by,
-                                         tensor.layout.outer(), loc);
+  if (tensor.layout.is_composed()) {
+    result.layout = moved_layout(tensor.layout, by, tensor.layout.outer(), loc);
   } else {
-    result.layout = make_composed_layout(tensor.layout.swizzle(), tensor.layout.offset() + by,
-                                         tensor.layout.outer(), loc);
+    result.origin = tensor.origin + by;
   }
   return result;
 }
 
-AnyTensor tile_of(const AnyTensor& tensor, const Tiler& tiler, const IntTuple& coord,
-                  SourceLoc loc) {
-  const Cut cut = cut_tile(tensor.layout, tiler, coord, loc);
+namespace {
+
+AnyTensor part_of(const AnyTensor& tensor, const Cut& cut, SourceLoc loc) {
   AnyTensor tiles = tensor;
   tiles.layout = cut.tiles;
   return sliced(tiles, cut.coord, loc);
 }
 
+}  // namespace
+
+AnyTensor tile_of(const AnyTensor& tensor, const Tiler& tiler, const IntTuple& coord,
+                  SourceLoc loc) {
+  return part_of(tensor, cut_tile(tensor.layout, tiler, coord, loc), loc);
+}
+
 AnyTensor partition_of(const AnyTensor& tensor, const Layout& threads, const IntTuple& index,
                        SourceLoc loc) {
-  const Cut cut = cut_partition(tensor.layout, threads, index, loc);
-  AnyTensor tiles = tensor;
-  tiles.layout = cut.tiles;
-  return sliced(tiles, cut.coord, loc);
+  return part_of(tensor, cut_partition(tensor.layout, threads, index, loc), loc);
 }
 
 std::string to_string(const AnyTensor& tensor) {

@@ -98,6 +98,9 @@ Layout TiledCopy::retile(const Layout& layout, SourceLoc loc) const {
 namespace detail {
 namespace {
 
+// Elements of each thread, of a side's (thread, value).
+int values_of(const Layout& side) { return static_cast<int>(size(get(side, 1)).value()); }
+
 // Whether matrices go between such tensors, as many on both sides.
 bool match(const CopyAtom& atom, const AnyTensor& memory, const AnyTensor& registers,
            const char* name, int64_t rows, int64_t fragments, SourceLoc loc) {
@@ -114,7 +117,7 @@ bool match(const CopyAtom& atom, const AnyTensor& memory, const AnyTensor& regis
 
 void copy_async_atoms(const CopyAtom& atom, const Predicate& predicate, const AnyTensor& from,
                       const AnyTensor& to, SourceLoc loc) {
-  const int width = static_cast<int>(size(get(atom.source(), 1)).value());
+  const int width = values_of(atom.source());
   const int64_t count = static_size(from, "copy", loc);
   const auto space = [](const AnyTensor& tensor) {
     return Trace::current()->kernel().type(Trace::current()->use(tensor.node, {})).space;
@@ -139,8 +142,8 @@ void copy_async_atoms(const CopyAtom& atom, const Predicate& predicate, const An
 // Of each row of a matrix, the lane that gives its address has all elements.
 void load_matrices(const CopyAtom& atom, const AnyTensor& from, const AnyTensor& to,
                    SourceLoc loc) {
-  const auto row = static_cast<int>(size(get(atom.source(), 1)).value());
-  const auto own = static_cast<int>(size(get(atom.destination(), 1)).value());
+  const int row = values_of(atom.source());
+  const int own = values_of(atom.destination());
   const int64_t count = static_size(from, "copy", loc), values = static_size(to, "copy", loc);
   if (count == 0 || values == 0) return;
   if (!match(atom, from, to, "LdMatrix", count / row, values / own, loc)) return;
@@ -150,17 +153,16 @@ void load_matrices(const CopyAtom& atom, const AnyTensor& from, const AnyTensor&
   for (int64_t run = 0; run < rows.count(); ++run) {
     const Node loaded = emit_ldmatrix(access_to(from, rows, run, loc), from.scalar, atom.matrices(),
                                       atom.transpose());
-    for (int i = 0; i < own; ++i) {
-      all.push_back(emit_part(scalar_type(from.scalar), ir::Opcode::kExtract, loaded, i, loc));
-    }
+    const Nodes lane = elements_of(loaded, loc);
+    all.insert(all.end(), lane.begin(), lane.end());
   }
   scatter_elements(to, {}, all, loc);
 }
 
 void store_matrices(const CopyAtom& atom, const AnyTensor& from, const AnyTensor& to,
                     SourceLoc loc) {
-  const auto row = static_cast<int>(size(get(atom.destination(), 1)).value());
-  const auto own = static_cast<int>(size(get(atom.source(), 1)).value());
+  const int row = values_of(atom.destination());
+  const int own = values_of(atom.source());
   const int64_t count = static_size(to, "copy", loc), values = static_size(from, "copy", loc);
   if (count == 0 || values == 0) return;
   if (!match(atom, to, from, "StMatrix", count / row, values / own, loc)) return;
@@ -169,7 +171,7 @@ void store_matrices(const CopyAtom& atom, const AnyTensor& from, const AnyTensor
   const Nodes all = gather_elements(from, {}, nullptr, loc);
   for (int64_t run = 0; run < rows.count(); ++run) {
     const Node matrices =
-        emit_pack(fragment_type(from.scalar, own, loc), all.data() + run * own, own, loc);
+        fragment_of(from.scalar, absl::MakeConstSpan(all.data() + run * own, own), loc);
     emit_stmatrix(access_to(to, rows, run, loc), matrices, atom.transpose());
   }
 }
@@ -187,8 +189,7 @@ void copy_tiled(const CopyAtom& atom, const Predicate& predicate, const AnyTenso
   }
   switch (atom.kind()) {
     case CopyAtom::Kind::kUniversal:
-      return copy_tensors(predicate, from, to, loc,
-                          static_cast<int>(size(get(atom.source(), 1)).value()));
+      return copy_tensors(predicate, from, to, loc, values_of(atom.source()));
     case CopyAtom::Kind::kAsync:
       return copy_async_atoms(atom, predicate, from, to, loc);
     case CopyAtom::Kind::kLdMatrix:

@@ -471,55 +471,33 @@ TEST(PtxBranch, GuardsAFewAccessesWithoutAJump) {
 // What the other branch's value would be written over before the branch reads it: the register
 // lives on in the loop.
 TEST(PtxBranch, GuardsNothingWhoseRegistersAreWrittenOver) {
-  const auto text_for = [](absl::string_view carried, absl::string_view body) {
+  // `before` the branch, `first` in it; then it loads at %at.
+  const auto text_for = [](absl::string_view before, absl::string_view first) {
     return ptx(kernel_text(absl::StrCat(kThread, R"(
 %one = const 1 : i32
 %zero = const 0 : i32
-%none = const 0.0 : f32
-)",
-                                        carried, body, "  yield %next\n}\n%f = bitcast %r : f32\n",
-                                        "store %y, %f, %t")));
-  };
-  const std::string ints = "%r = for %i in %zero .. %n step %one carry(%a = %t) : i32 {\n";
-  // A part of an address, under an addition.
-  const std::string address = text_for(ints, R"(
+%r = for %i in %zero .. %n step %one carry(%a = %t) : i32 {
   %c = gt %a, %zero : bool
-  %next = if %c : i32 {
-    %at = add %a, %one : i32
+)",
+                                        before, "\n  %next = if %c : i32 {\n", first, R"(
     %l = load %x, %at : f32
     %k = bitcast %l : i32
     yield %k
   } else {
     yield %zero
   }
-)");
-  EXPECT_THAT(address, Not(ContainsRegex("@%p[0-9]+ ld")));
-  // A register by another name, stored.
-  const std::string name = text_for(ints, R"(
-  %g = bitcast %a : f32
-  %c = gt %a, %one : bool
-  %next = if %c : i32 {
-    store %y, %g, %i
-    %l = load %x, %i : f32
-    %k = bitcast %l : i32
-    yield %k
-  } else {
-    yield %zero
-  }
-)");
-  EXPECT_THAT(name, Not(ContainsRegex("@%p[0-9]+ st")));
+  yield %next
+}
+%f = bitcast %r : f32
+store %y, %f, %t)")));
+  };
+  const std::string elsewhere = "%at = add %i, %one : i32\n";
+  // A part of an address, under an addition; a register by another name, stored.
+  EXPECT_THAT(text_for("", "%at = add %a, %one : i32"), Not(ContainsRegex("@%p[0-9]+ ld")));
+  EXPECT_THAT(text_for("%g = bitcast %a : f32", elsewhere + "store %y, %g, %i"),
+              Not(ContainsRegex("@%p[0-9]+ st")));
   // The same where nothing reads the register: guarded.
-  const std::string plain = text_for(ints, R"(
-  %c = gt %a, %one : bool
-  %next = if %c : i32 {
-    %l = load %x, %i : f32
-    %k = bitcast %l : i32
-    yield %k
-  } else {
-    yield %zero
-  }
-)");
-  EXPECT_THAT(plain, ContainsRegex("@%p[0-9]+ ld"));
+  EXPECT_THAT(text_for("", elsewhere), ContainsRegex("@%p[0-9]+ ld"));
 }
 
 TEST(PtxBranch, JumpsOverWhatMayNotHappenOtherwise) {
