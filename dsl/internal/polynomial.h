@@ -8,9 +8,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
+#include <optional>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "heddle/dsl/layout/swizzle.h"
 
 namespace heddle::detail {
@@ -85,11 +86,42 @@ struct Term {
   absl::InlinedVector<SymbolRef, 3> symbols;  // in order
 };
 
+using Terms = absl::InlinedVector<Term, 2>;
+
 struct Polynomial {
-  absl::InlinedVector<Term, 2> terms;
+  Terms terms;
   bool overflow = false;
   mutable std::atomic<int> uses{0};
 };
+
+// The terms of a number that has not overflowed, where they lie.
+class TermsOf {
+ public:
+  explicit TermsOf(const SymInt& number);
+  TermsOf(const TermsOf&) = delete;
+  TermsOf& operator=(const TermsOf&) = delete;
+  operator absl::Span<const Term>() const { return terms_; }
+
+ private:
+  Term constant_;
+  absl::Span<const Term> terms_;
+};
+// The number of terms in order.
+SymInt number_of(Terms terms);
+
+// a + factor * b, and a * b; nothing where a coefficient does not fit 64 bits.
+std::optional<Terms> sum(absl::Span<const Term> a, absl::Span<const Term> b, int factor);
+std::optional<Terms> product(absl::Span<const Term> a, absl::Span<const Term> b);
+// a / b where it comes out even for all values of the symbols. Where it does not `ask`, what is
+// known of a kernel's arguments decides nothing: what only makes a result shorter is not worth a
+// guard.
+std::optional<Terms> quotient(absl::Span<const Term> a, absl::Span<const Term> b, bool ask);
+// a as divisor * whole + rest, where `whole` has all terms that the divisor divides.
+void split(absl::Span<const Term> a, int64_t divisor, Terms* whole, Terms* rest);
+// The greatest number that divides all values of a term; 0: it is no integer for all of them.
+int64_t divisor_of(const Term& term, bool ask);
+// The least or the most of its values; INT64_MIN or INT64_MAX where nothing is known.
+int64_t bound(absl::Span<const Term> a, bool most);
 
 // Less than, equal to or greater than 0, by an order that depends on nothing but their making.
 int compare(const SymInt& a, const SymInt& b);

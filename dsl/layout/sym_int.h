@@ -74,7 +74,7 @@ class SymInt {
 
   bool is_constant() const { return polynomial_ == nullptr; }
   bool is_constant(int64_t value) const { return is_constant() && value_ == value; }
-  bool is_overflow() const;
+  bool is_overflow() const { return !is_constant() && has_overflowed(); }
   // Of a constant.
   int64_t value() const { return value_; }
   // The greatest number that is known to divide it, whatever it will be; 0 for 0.
@@ -85,12 +85,29 @@ class SymInt {
   int64_t least() const;
   int64_t most() const;
 
-  friend SymInt operator+(const SymInt& a, const SymInt& b);
-  friend SymInt operator-(const SymInt& a, const SymInt& b);
-  friend SymInt operator*(const SymInt& a, const SymInt& b);
+  // Most numbers are host numbers that fit.
+  friend SymInt operator+(const SymInt& a, const SymInt& b) {
+    int64_t sum;
+    if (are_constant(a, b) && !__builtin_add_overflow(a.value_, b.value_, &sum)) return sum;
+    return a.plus(b);
+  }
+  friend SymInt operator-(const SymInt& a, const SymInt& b) {
+    int64_t difference;
+    if (are_constant(a, b) && !__builtin_sub_overflow(a.value_, b.value_, &difference)) {
+      return difference;
+    }
+    return a.minus(b);
+  }
+  friend SymInt operator*(const SymInt& a, const SymInt& b) {
+    int64_t product;
+    if (are_constant(a, b) && !__builtin_mul_overflow(a.value_, b.value_, &product)) return product;
+    return a.times(b);
+  }
   SymInt operator-() const { return 0 - *this; }
   // Whether they are the same, whatever the symbols will be.
-  friend bool operator==(const SymInt& a, const SymInt& b);
+  friend bool operator==(const SymInt& a, const SymInt& b) {
+    return are_constant(a, b) ? a.value_ == b.value_ : a.same(b);
+  }
   // Friends, so that a kernel's integers keep their own functions of these names. Quotient and rest
   // are those of a division rounded down; of numbers that are no constants neither may turn out to
   // be negative, else the result is overflow().
@@ -115,6 +132,15 @@ class SymInt {
   static SymInt of(const detail::Polynomial* polynomial);
 
  private:
+  static bool are_constant(const SymInt& a, const SymInt& b) {
+    return a.is_constant() && b.is_constant();
+  }
+  // The operators where they are not, or where the result does not fit.
+  SymInt plus(const SymInt& b) const;
+  SymInt minus(const SymInt& b) const;
+  SymInt times(const SymInt& b) const;
+  bool same(const SymInt& b) const;
+  bool has_overflowed() const;
   void keep() const;
   void drop();
 

@@ -280,6 +280,20 @@ TEST(Tensors, NumbersOfLayoutsDoNotOverflow) {
               ElementsAre(7, 5000000, 6, 16777216, 16777217, 5000000));
 }
 
+// An extent that is read twice is one number, though only one of them was asked for its divisor.
+TEST(Tensors, WhatDividesANumberIsNotTakenForGranted) {
+  const auto got = run_matrix({.block = 1}, 8, 1, 3, 1, [](auto x, auto y) {
+    SymInt quarter;
+    ASSERT_TRUE(divides(4, SymInt(x.shape(0)), &quarter));
+    const SymInt sum = quarter + SymInt(x.shape(0));
+    y(0, 0) = Int(mod(sum, 3));
+    y(1, 0) = Int(ceil_div(sum, 3));
+    y(2, 0) = Int(floor_div(sum, 3));
+  });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_THAT(*got, ElementsAre(1, 4, 3));
+}
+
 TEST(Tensors, ASliceOutsideTheTensorIsReported) {
   if (!on_interpreter()) GTEST_SKIP() << "the interpreter checks bounds";
   const auto got = run("slice", {.block = 32}, 64, [](auto x, auto y) {
