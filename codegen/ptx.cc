@@ -164,13 +164,16 @@ std::string Emitter::header() const {
     absl::StrAppend(&text, ".extern .shared .align ", kDynamicAlign, " .b8 heddle_shared[];\n");
   }
   absl::StrAppend(&text, ".visible .entry ", name_, "(");
-  for (size_t i = 0; i < params_.slots.size(); ++i) {
-    const ir::ParamSlot& slot = params_.slots[i];
-    const bool is_last = i + 1 == params_.slots.size();
-    absl::StrAppend(&text, "\n\t.param .", param_type(slot.bytes), " ", param_name(i),
-                    is_last ? "  // " : ",  // ", describe(slot));
+  const size_t count = params_.slots.size() + params_.at_launch.size();
+  for (size_t i = 0; i < count; ++i) {
+    const bool of_argument = i < params_.slots.size();
+    const int bytes =
+        of_argument ? params_.slots[i].bytes : params_.at_launch[i - params_.slots.size()].bytes;
+    absl::StrAppend(&text, "\n\t.param .", param_type(bytes), " ", param_name(i),
+                    i + 1 == count ? "  // " : ",  // ",
+                    of_argument ? describe(params_.slots[i]) : "computed for each launch");
   }
-  absl::StrAppend(&text, params_.slots.empty() ? ")\n" : "\n)\n");
+  absl::StrAppend(&text, count == 0 ? ")\n" : "\n)\n");
   const ir::Dim3 block = kernel_.block;
   const ir::Dim3 cluster = kernel_.cluster;
   if (kernel_.has_dynamic_block()) {
@@ -397,6 +400,9 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kAssumeRange:
     case Opcode::kExpect:
       return rename(op);
+    case Opcode::kAtLaunch:
+      elements(op.result())[0] = launch_slot(id);
+      return;
     case Opcode::kUnreachable:
       return;
     case Opcode::kCopyAsync:

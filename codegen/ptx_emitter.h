@@ -186,6 +186,8 @@ class Emitter {
   Operand coordinate(Entry first, int64_t axis);
   Operand extent_of_block(int64_t axis);
   Operand param_slot(ir::SlotKind kind, int param, int dim, Scalar as);
+  Operand launch_slot(OpId at_launch);
+  Operand load_slot(int index, Scalar as);
   Operand address_of_param(int param);
   // The eviction policy that an access asks for, if it does.
   Also<Operand> policy_of(const Op& op);

@@ -1,4 +1,5 @@
 // The entry block: parameters, coordinates, and what else every thread computes once.
+#include <algorithm>
 #include <bit>
 
 #include "absl/strings/str_cat.h"
@@ -130,7 +131,20 @@ std::string Emitter::param_name(size_t slot) const { return absl::StrCat(name_, 
 Operand Emitter::param_slot(SlotKind kind, int param, int dim, Scalar as) {
   const ir::ParamSlot* const slot = params_.find(kind, param, dim);
   HEDDLE_CHECK(slot != nullptr, "the parameter block lacks a value that the kernel reads");
-  const int index = static_cast<int>(slot - params_.slots.data());
+  return load_slot(static_cast<int>(slot - params_.slots.data()), as);
+}
+
+Operand Emitter::launch_slot(OpId at_launch) {
+  const auto& slots = params_.at_launch;
+  const auto slot = std::find_if(slots.begin(), slots.end(), [&](const ir::LaunchSlot& candidate) {
+    return candidate.op == at_launch;
+  });
+  HEDDLE_CHECK(slot != slots.end(), "the parameter block lacks a value of the launch");
+  return load_slot(static_cast<int>(params_.slots.size()) + static_cast<int>(slot - slots.begin()),
+                   type(kernel_.op(at_launch).result()).scalar);
+}
+
+Operand Emitter::load_slot(int index, Scalar as) {
   // A 64-bit slot may be read as i32 too: the low half, which comes first.
   const RegClass reg_class = class_of(as);
   const auto [it, inserted] =

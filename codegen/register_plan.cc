@@ -34,11 +34,12 @@ constexpr Opcode kUnfused[] = {
 // Results that are registers of the operands, or registers that the kernel's entry fills once, or
 // constants, or nothing.
 constexpr Opcode kRenames[] = {
-    Opcode::kConst,   Opcode::kThreadIdx,     Opcode::kBlockIdx,    Opcode::kBlockDim,
-    Opcode::kGridDim, Opcode::kLaneId,        Opcode::kWarpId,      Opcode::kPack,
-    Opcode::kExtract, Opcode::kSlice,         Opcode::kSplat,       Opcode::kBitcast,
-    Opcode::kExtent,  Opcode::kStride,        Opcode::kShared,      Opcode::kDynamicShared,
-    Opcode::kSubview, Opcode::kAssumeUniform, Opcode::kAssumeRange, Opcode::kExpect,
+    Opcode::kConst,    Opcode::kThreadIdx,     Opcode::kBlockIdx,    Opcode::kBlockDim,
+    Opcode::kGridDim,  Opcode::kLaneId,        Opcode::kWarpId,      Opcode::kPack,
+    Opcode::kExtract,  Opcode::kSlice,         Opcode::kSplat,       Opcode::kBitcast,
+    Opcode::kExtent,   Opcode::kStride,        Opcode::kShared,      Opcode::kDynamicShared,
+    Opcode::kSubview,  Opcode::kAssumeUniform, Opcode::kAssumeRange, Opcode::kExpect,
+    Opcode::kAtLaunch,
 };
 
 // What a program promises: nothing of it is left in PTX but what follows from it.
@@ -164,6 +165,8 @@ void RegisterPlan::visit_op(OpId id, int depth) {
 
 void RegisterPlan::use_operands(OpId id, int start, int end) {
   const Op& op = kernel_.op(id);
+  // What only the host computes is no part of the kernel.
+  if (op.opcode == Opcode::kAtLaunch) return;
   const bool rename = is_rename(kernel_, op);
   const size_t offset = offset_operand(op.opcode);
   for (size_t i = 0; i < op.operands.size(); ++i) {

@@ -238,6 +238,15 @@ auto assume_divisible(const X& x, int64_t divisor, SourceLoc loc = SourceLoc::cu
   return detail::assumed(x, {.divisor = divisor}, loc);
 }
 
+// An integer that the host computes before each launch, so that the kernel only reads it. It has to
+// follow from scalar parameters, shapes and strides of parameters and constants, by arithmetic of
+// integers; what is unspecified there (a division by zero) is 0.
+template <detail::IntegerOperand X>
+auto at_launch(const X& x, SourceLoc loc = SourceLoc::current()) {
+  using T = detail::Computable<X>;
+  return Value<T>(detail::emit(detail::op::kAtLaunch, detail::read_as<T>(x, loc), loc));
+}
+
 // Stops the kernel with `message` and the thread's coordinates where the condition does not hold.
 inline void device_assert(detail::Arg<bool> condition, const char* message = "assertion failed") {
   detail::emit_assert(condition.node, message, condition.loc);

@@ -10,6 +10,7 @@
 #include "heddle/dsl/complex.h"
 #include "heddle/dsl/control.h"
 #include "heddle/dsl/debug.h"
+#include "heddle/dsl/divmod.h"
 #include "heddle/dsl/fast_math.h"
 #include "heddle/dsl/grid.h"
 #include "heddle/dsl/inline_ptx.h"

@@ -73,8 +73,8 @@ extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kF
     kSqrtRounded, kRcpRounded, kConvertRounded, kTrap, kClock, kGlobalTimer, kNanoSleep,
     kClusterRank, kClusterArrive, kClusterWait, kBarrierSync, kBarrierArrive, kCopyCommit,
     kBulkCommit, kFenceMbarrierInit, kFenceAsync, kGridDependencyWait, kGridDependencyLaunch,
-    kAssumeUniform, kUnreachable, kMbarrierInit, kMbarrierArrive, kMbarrierExpectTx, kMbarrierWait,
-    kBulkLoad, kBulkCopy, kBulkStore, kBulkWait, kBulkWaitRead;
+    kAssumeUniform, kAtLaunch, kUnreachable, kMbarrierInit, kMbarrierArrive, kMbarrierExpectTx,
+    kMbarrierWait, kBulkLoad, kBulkCopy, kBulkStore, kBulkWait, kBulkWaitRead;
 }  // namespace op
 
 // Records an op whose result type follows from its operands. Operands come one by one: every

@@ -11,10 +11,13 @@ const ParamSlot* ParamLayout::find(SlotKind kind, int param, int dim) const {
 
 ParamLayout param_layout(const Kernel& kernel) {
   ParamLayout layout;
-  const auto add = [&layout](SlotKind kind, int param, int dim, int bytes) {
+  const auto place = [&layout](int bytes) {
     const int offset = (layout.bytes + bytes - 1) / bytes * bytes;
-    layout.slots.push_back({kind, param, dim, offset, bytes});
     layout.bytes = offset + bytes;
+    return offset;
+  };
+  const auto add = [&](SlotKind kind, int param, int dim, int bytes) {
+    layout.slots.push_back({kind, param, dim, place(bytes), bytes});
   };
   for (int i = 0; i < static_cast<int>(kernel.params().size()); ++i) {
     const Param& param = kernel.params()[i];
@@ -32,6 +35,14 @@ ParamLayout param_layout(const Kernel& kernel) {
       if (param.strides[dim] == kDynamic) add(SlotKind::kStride, i, dim, 8);
     }
   }
+  kernel.walk([&](OpId id) {
+    const Op& op = kernel.op(id);
+    // The verifier asks before it knows that the op is right.
+    if (op.opcode != Opcode::kAtLaunch || op.results.empty()) return;
+    const Type type = kernel.type(op.result());
+    if (!type.is_scalar()) return;
+    layout.at_launch.push_back({id, place(bytes_of(type.scalar)), bytes_of(type.scalar)});
+  });
   return layout;
 }
 

@@ -4,7 +4,8 @@
 // Parameters follow each other in order. A scalar takes its size, aligned to it. A view takes a
 // 64-bit address, then a 64-bit extent for each mode whose extent the launch decides, then a 64-bit
 // stride, in elements, for each mode whose stride the launch decides. A pointer (an unbounded view)
-// is its address alone.
+// is its address alone. Behind them lie the values of the kernel's `at_launch` ops, which the host
+// computes from the arguments (launch_program.h).
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,16 @@ struct ParamSlot {
   int bytes;
 };
 
+// A value that the host computes for each launch.
+struct LaunchSlot {
+  OpId op;  // the at_launch
+  int offset;
+  int bytes;
+};
+
 struct ParamLayout {
   std::vector<ParamSlot> slots;
+  std::vector<LaunchSlot> at_launch;
   int bytes = 0;
 
   // The slot's offset; nullptr where the parameter has no such slot (a constant extent, say).

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/format.h"
+#include "heddle/ir/launch_program.h"
 #include "heddle/ir/literal.h"
 #include "heddle/ir/verifier_internal.h"
 #include "heddle/ir/wording.h"
@@ -88,6 +89,8 @@ class RuleCheck {
         return require_global("prefetch");
       case Opcode::kAssumeRange:
         return check_assume_range();
+      case Opcode::kAtLaunch:
+        return check_at_launch();
       case Opcode::kPointer:
         return check_pointer(result_type());
       case Opcode::kAddress:
@@ -513,6 +516,20 @@ class RuleCheck {
     error(absl::StrCat("'assume_range' from ", promised.min, " to ", promised.max,
                        " promises what no number keeps"),
           "both bounds are included, the lower one comes first");
+  }
+
+  void check_at_launch() {
+    if (!result_type().is_scalar()) {
+      return error(absl::StrCat(result_text(), ", but must be one number"));
+    }
+    const auto unknown = unknown_at_launch(kernel_, op_.operands[0]);
+    if (!unknown) return;
+    const OpId def = kernel_.value(*unknown).def;
+    error(absl::StrCat(v_.quoted(id_), " of a value that the host cannot compute: it depends on ",
+                       valid(def) ? v_.quoted(def) : v_.name(*unknown),
+                       valid(def) ? v_.at_place(def) : ""),
+          "make it of scalar parameters, extents and strides of parameters, and constants, by "
+          "arithmetic of integers");
   }
 
   void check_barrier_number() {

@@ -136,6 +136,7 @@ absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
   compilation->guards.assign(compilation->optimized.facts_read().begin(),
                              compilation->optimized.facts_read().end());
   compilation->layout = ir::param_layout(compilation->optimized);
+  compilation->at_launch = ir::LaunchProgram(compilation->optimized, compilation->layout);
   dump_stages(*compilation);
 
   if (options.stage >= Stage::kCubin) {

@@ -17,6 +17,7 @@
 #include "heddle/codegen/ptxas.h"
 #include "heddle/ir/abi.h"
 #include "heddle/ir/kernel_source.h"
+#include "heddle/ir/launch_program.h"
 #include "heddle/ir/passes/pipeline.h"
 #include "heddle/runtime/compile_options.h"
 
@@ -44,6 +45,7 @@ struct Compilation {
   // What the code relies on: facts that tracing or a pass read.
   std::vector<ir::Guard> guards;
   ir::ParamLayout layout;
+  ir::LaunchProgram at_launch;
   codegen::PtxModule ptx;      // from Stage::kPtx on
   codegen::Assembly assembly;  // from Stage::kCubin on
   StageTimes times;

@@ -208,6 +208,18 @@ void Trace::remember_computed(const SymInt& number, Width width, const Node& nod
   next_computed_ = (next_computed_ + 1) % computed_.size();
 }
 
+const Divider* Trace::find_divider(const SymInt& number) const {
+  for (const auto& [known, divider] : dividers_) {
+    const Node& last = divider.at_launch ? divider.shift : divider.divisor;
+    if (known == number && (last.is_host() || reachable(ir::ValueId{last.id}))) return &divider;
+  }
+  return nullptr;
+}
+
+const Divider* Trace::remember_divider(const SymInt& number, Divider divider) {
+  return &dividers_.emplace_back(number, std::move(divider)).second;
+}
+
 ir::ValueId Trace::undefined(const NodeType& type) {
   return builder_.create(ir::Opcode::kUndef, {}, to_type(type));
 }

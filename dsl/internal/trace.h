@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "heddle/dsl/divmod.h"
 #include "heddle/dsl/internal/exits.h"
 #include "heddle/dsl/layout/sym_int.h"
 #include "heddle/dsl/node.h"
@@ -90,6 +91,9 @@ class Trace {
   };
   const Node* find_computed(const SymInt& number, Width width) const;
   void remember_computed(const SymInt& number, Width width, const Node& node);
+  // Likewise what numbers of layouts are divided by.
+  const Divider* find_divider(const SymInt& number) const;
+  const Divider* remember_divider(const SymInt& number, Divider divider);
 
  private:
   bool reachable(ir::ValueId value) const;
@@ -106,6 +110,7 @@ class Trace {
   std::array<Computed, 16> computed_{};
   size_t next_computed_ = 0;
   std::vector<std::pair<uint64_t, SymInt>> view_numbers_;
+  std::vector<std::pair<SymInt, Divider>> dividers_;
 };
 
 // While it lives, mistakes of layouts in this thread's trace are answers to a question of ours.

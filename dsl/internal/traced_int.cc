@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "heddle/dsl/divmod.h"
 #include "heddle/dsl/internal/polynomial.h"
 #include "heddle/dsl/internal/trace.h"
 #include "heddle/ir/analysis/int_facts.h"
@@ -329,7 +330,8 @@ class Materializer {
   }
   Part quotient(const Part& a, const SymInt& over, const SymInt& under, const Part& by) {
     const bool is_signed = is_wide() || over.most() <= INT32_MAX;
-    return under.is_constant() ? quotient(a, under.value(), is_signed) : divided(a, by);
+    if (under.is_constant()) return quotient(a, under.value(), is_signed);
+    return is_wide() ? divided(a, by) : divided(a, under, by);
   }
   Part remainder(const Part& a, const SymInt& over, const SymInt& under, const Part& by) {
     if (under.is_constant() && std::has_single_bit(static_cast<uint64_t>(under.value()))) {
@@ -341,6 +343,15 @@ class Materializer {
   Part divided(const Part& a, const Part& by) {
     const NodeType bits = unsigned_type();
     return as_type(binary(Opcode::kDiv, as_type(a, bits), as_type(by, bits)), type_);
+  }
+  // By what the launch knows: with a multiplier, which accesses to one tensor share.
+  Part divided(const Part& a, const SymInt& under, const Part& by) {
+    const Divider* divider = trace_.find_divider(under);
+    if (divider == nullptr) {
+      divider = trace_.remember_divider(under, make_divider(by.node, loc_));
+    }
+    const Node bits = detail::quotient(a.node, *divider, loc_);
+    return as_type({bits, std::max(a.depth, by.depth)}, type_);
   }
   bool is_wide() const { return type_.scalar == ir::Scalar::kI64; }
   NodeType unsigned_type() const {

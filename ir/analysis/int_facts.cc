@@ -60,7 +60,8 @@ bool is_shuffle(Opcode opcode) {
 // Ops whose result holds elements of their operands and nothing else.
 bool rearranges(Opcode opcode) {
   return opcode == Opcode::kPack || opcode == Opcode::kExtract || opcode == Opcode::kSlice ||
-         opcode == Opcode::kSplat || opcode == Opcode::kAssumeUniform || opcode == Opcode::kExpect;
+         opcode == Opcode::kSplat || opcode == Opcode::kAssumeUniform ||
+         opcode == Opcode::kExpect || opcode == Opcode::kAtLaunch;
 }
 
 // Both hold; where they exclude each other, the promise is broken, and any range will do.
@@ -326,6 +327,7 @@ constexpr std::array<IntAnalysis::Divisors::Rule, kOpcodeCount> IntAnalysis::Div
   row(Opcode::kSlice) = of_all;
   row(Opcode::kSplat) = of_all;
   row(Opcode::kAssumeUniform) = of_all;
+  row(Opcode::kAtLaunch) = of_all;
   row(Opcode::kAssumeRange) = of_assumed;
   row(Opcode::kShflIdx) = of_shuffle;
   row(Opcode::kShflUp) = of_shuffle;

@@ -137,6 +137,7 @@ void Lowering::lower_op(OpId id) {
       return lower_elementwise(op);
 
     case Opcode::kBitcast:
+    case Opcode::kAtLaunch:
       return bind(op.result(), reg(op.operands[0]));
     case Opcode::kPack:
     case Opcode::kSplat:

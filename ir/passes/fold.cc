@@ -64,6 +64,7 @@ constexpr std::array<FoldRule, kOpcodeCount> kRules = [] {
   row(Opcode::kExtract) = fold_extract;
   row(Opcode::kSlice) = fold_slice;
   row(Opcode::kSplat) = fold_splat;
+  row(Opcode::kAtLaunch) = fold_at_launch;
   return table;
 }();
 

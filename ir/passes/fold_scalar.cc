@@ -376,6 +376,7 @@ constexpr std::array<Rule, kOpcodeCount> kRules = [] {
   row(Opcode::kSelect) = select;
   row(Opcode::kConvert) = convert;
   row(Opcode::kBitcast) = bitcast;
+  row(Opcode::kAtLaunch) = bitcast;
   return table;
 }();
 
@@ -387,6 +388,8 @@ bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits
   if (bits[1] == 0) return false;
   return !is_signed(operand) || bits[0] != sign_bit(operand) || bits[1] != mask(operand);
 }
+
+bool can_fold_scalar(Opcode opcode) { return kRules[static_cast<size_t>(opcode)] != nullptr; }
 
 std::optional<uint64_t> fold_scalar(Opcode opcode, Scalar operand, Scalar result,
                                     absl::Span<const uint64_t> bits) {

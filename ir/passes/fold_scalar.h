@@ -18,6 +18,9 @@ namespace heddle::ir {
 // their remainders open. Operands as fold_scalar has them.
 bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits);
 
+// Whether fold_scalar knows the op.
+bool can_fold_scalar(Opcode opcode);
+
 // The result's bits, zero-extended. `operand` is the element type of the first operand in the row's
 // role T (of the only one, for conversions), `result` that of the result. Bits of a shift's count
 // are u32, of a choice's condition bool.

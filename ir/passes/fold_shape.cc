@@ -1,4 +1,4 @@
-// Rules of fold for conversions and for vectors and fragments.
+// Rules of fold for conversions, for vectors and fragments, and for values of the launch.
 #include <algorithm>
 
 #include "heddle/ir/passes/folder.h"
@@ -173,6 +173,14 @@ ValueId fold_slice(Folder& f, const Node& n) {
 ValueId fold_splat(Folder& f, const Node& n) {
   const auto constant = f.bits(n.a());
   return constant ? f.constant(n.type, *constant) : kNoChange;
+}
+
+// What the launch passes anyway needs no place of its own.
+ValueId fold_at_launch(Folder& f, const Node& n) {
+  const bool passed = f.kernel().param_index(n.a()).has_value() ||
+                      f.match(n.a(), Opcode::kExtent) || f.match(n.a(), Opcode::kStride) ||
+                      f.match(n.a(), Opcode::kAtLaunch);
+  return passed ? n.a() : kNoChange;
 }
 
 }  // namespace heddle::ir

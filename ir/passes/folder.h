@@ -130,6 +130,7 @@ ValueId fold_pack(Folder& f, const Node& n);
 ValueId fold_extract(Folder& f, const Node& n);
 ValueId fold_slice(Folder& f, const Node& n);
 ValueId fold_splat(Folder& f, const Node& n);
+ValueId fold_at_launch(Folder& f, const Node& n);
 
 // Small questions that several rules ask.
 constexpr int element_bits(Type type) {

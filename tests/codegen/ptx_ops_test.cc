@@ -530,6 +530,16 @@ std::map<std::string, Recipe> recipes() {
       }
     }
   };
+  all["at_launch"] = [](OpKernel& k) {
+    Builder& b = k.b();
+    const ValueId extent =
+        b.create(Opcode::kExtent, {k.view(Scalar::kF32)}, ir::kI32Type, {{AttrKey::kDim, 0}});
+    for (const Scalar scalar : {Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64}) {
+      const Type type = Type::of(scalar);
+      const ValueId number = b.create(Opcode::kConvert, {extent}, type);
+      k.keep(b.create(Opcode::kAtLaunch, {b.create(Opcode::kMul, {number, number})}));
+    }
+  };
   all["assert"] = [](OpKernel& k) {
     const ir::StringId message = k.kernel().intern("x \"must\" be small");
     k.b().create(Opcode::kAssert, {k.data(ir::kBoolType)}, Type::none(),
@@ -552,6 +562,7 @@ bool has_recipe(Opcode opcode) {
     case Opcode::kSplat:
     case Opcode::kExtent:
     case Opcode::kStride:
+    case Opcode::kAtLaunch:
     case Opcode::kShared:
     case Opcode::kDynamicShared:
     case Opcode::kSubview:

@@ -1,0 +1,162 @@
+#include "heddle/ir/launch_program.h"
+
+#include <cstring>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "heddle/ir/check.h"
+#include "heddle/ir/passes/fold_scalar.h"
+
+namespace heddle::ir {
+namespace {
+
+// Ops that hand on their first operand.
+bool hands_on(Opcode opcode) {
+  return opcode == Opcode::kAtLaunch || opcode == Opcode::kAssumeRange ||
+         opcode == Opcode::kAssumeUniform || opcode == Opcode::kExpect;
+}
+
+bool is_query(Opcode opcode) { return opcode == Opcode::kExtent || opcode == Opcode::kStride; }
+
+bool is_number(Type type) {
+  return type.is_scalar() && (is_integer(type.scalar) || type.scalar == Scalar::kBool);
+}
+
+bool is_computed_by_host(const Op& op) {
+  if (op.opcode == Opcode::kConst || hands_on(op.opcode)) return true;
+  return can_fold_scalar(op.opcode) && !op.attr(AttrKey::kRounding);
+}
+
+// The number of a parameter's mode, where the launch does not decide it.
+std::optional<int64_t> fixed_number(const Kernel& kernel, const Op& query) {
+  const Param& param = kernel.params()[*kernel.param_index(query.operands[0])];
+  const auto& numbers = query.opcode == Opcode::kExtent ? param.extents : param.strides;
+  const int64_t number = numbers[*query.attr(AttrKey::kDim)];
+  if (number == kDynamic) return std::nullopt;
+  return number;
+}
+
+std::optional<ValueId> find_unknown(const Kernel& kernel, ValueId value,
+                                    absl::flat_hash_set<ValueId>* met) {
+  if (!met->insert(value).second) return std::nullopt;
+  if (!is_number(kernel.type(value))) return value;
+  const Op* const op = kernel.def(value);
+  if (op == nullptr) {
+    return kernel.param_index(value) ? std::nullopt : std::optional<ValueId>(value);
+  }
+  if (is_query(op->opcode)) {
+    const auto param = kernel.param_index(op->operands[0]);
+    return param && !kernel.params()[*param].unbounded ? std::nullopt
+                                                       : std::optional<ValueId>(value);
+  }
+  if (!is_computed_by_host(*op)) return value;
+  for (const ValueId operand : op->operands) {
+    if (const auto unknown = find_unknown(kernel, operand, met)) return unknown;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value) {
+  absl::flat_hash_set<ValueId> met;
+  return find_unknown(kernel, value, &met);
+}
+
+// Collects the steps that values need, each after its operands.
+class LaunchProgram::Translation {
+ public:
+  Translation(const Kernel& kernel, const ParamLayout& layout, LaunchProgram* program)
+      : kernel_(kernel), layout_(layout), program_(*program) {}
+
+  // The registers that are known before the first step come first.
+  void collect(ValueId value) {
+    if (!met_.insert(value).second) return;
+    const Op* const op = kernel_.def(value);
+    if (op == nullptr) return read(value, SlotKind::kScalar, value, 0);
+    if (op->opcode == Opcode::kConst) return set(value, *kernel_.constant_bits(value));
+    if (is_query(op->opcode)) {
+      if (const auto fixed = fixed_number(kernel_, *op)) {
+        return set(value, narrowed(static_cast<uint64_t>(*fixed), kernel_.type(value).scalar));
+      }
+      return read(value, op->opcode == Opcode::kExtent ? SlotKind::kExtent : SlotKind::kStride,
+                  op->operands[0], static_cast<int>(*op->attr(AttrKey::kDim)));
+    }
+    for (const ValueId operand : op->operands) collect(operand);
+    order_.push_back(value);
+  }
+
+  void translate() {
+    program_.first_result_ = static_cast<uint32_t>(program_.registers_.size());
+    for (const ValueId value : order_) {
+      const Op& op = *kernel_.def(value);
+      if (hands_on(op.opcode)) {
+        index_[value] = index_.at(op.operands[0]);
+        continue;
+      }
+      const size_t typed = op.opcode == Opcode::kSelect ? 1 : 0;
+      Step& step = program_.steps_.emplace_back();
+      step = {op.opcode, kernel_.type(op.operands[typed]).scalar, kernel_.type(value).scalar, {}};
+      for (const ValueId operand : op.operands) step.operands.push_back(index_.at(operand));
+      set(value, 0);
+    }
+  }
+
+  uint32_t index(ValueId value) const { return index_.at(value); }
+
+  static uint64_t narrowed(uint64_t bits, Scalar scalar) {
+    return bytes_of(scalar) == 8 ? bits : bits & ((uint64_t{1} << 8 * bytes_of(scalar)) - 1);
+  }
+
+ private:
+  void set(ValueId value, uint64_t bits) {
+    index_[value] = static_cast<uint32_t>(program_.registers_.size());
+    program_.registers_.push_back(bits);
+  }
+  void read(ValueId value, SlotKind kind, ValueId param, int dim) {
+    const ParamSlot* const slot = layout_.find(kind, *kernel_.param_index(param), dim);
+    HEDDLE_CHECK(slot != nullptr, "the parameter block lacks a value that the launch needs");
+    set(value, 0);
+    program_.inputs_.push_back({index_[value], slot->offset, kernel_.type(value).scalar});
+  }
+
+  const Kernel& kernel_;
+  const ParamLayout& layout_;
+  LaunchProgram& program_;
+  absl::flat_hash_set<ValueId> met_;
+  absl::flat_hash_map<ValueId, uint32_t> index_;
+  std::vector<ValueId> order_;
+};
+
+LaunchProgram::LaunchProgram(const Kernel& kernel, const ParamLayout& layout) {
+  Translation translation(kernel, layout, this);
+  for (const LaunchSlot& slot : layout.at_launch) {
+    translation.collect(kernel.op(slot.op).result());
+  }
+  translation.translate();
+  for (const LaunchSlot& slot : layout.at_launch) {
+    const ValueId value = kernel.op(slot.op).result();
+    outputs_.push_back({translation.index(value), slot.offset, kernel.type(value).scalar});
+  }
+}
+
+void LaunchProgram::run(std::byte* block) const {
+  absl::InlinedVector<uint64_t, 64> registers(registers_.begin(), registers_.end());
+  // Little-endian, as every host of CUDA is.
+  for (const Place& input : inputs_) {
+    std::memcpy(&registers[input.index], block + input.offset,
+                static_cast<size_t>(bytes_of(input.scalar)));
+  }
+  uint32_t next = first_result_;
+  for (const Step& step : steps_) {
+    absl::InlinedVector<uint64_t, 4> operands;
+    for (const uint32_t operand : step.operands) operands.push_back(registers[operand]);
+    registers[next++] = fold_scalar(step.opcode, step.operand, step.result, operands).value_or(0);
+  }
+  for (const Place& output : outputs_) {
+    std::memcpy(block + output.offset, &registers[output.index],
+                static_cast<size_t>(bytes_of(output.scalar)));
+  }
+}
+
+}  // namespace heddle::ir

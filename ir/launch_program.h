@@ -1,0 +1,56 @@
+// What the host computes for each launch: the values of a kernel's `at_launch` ops.
+//
+//   const ParamLayout layout = param_layout(kernel);
+//   const LaunchProgram program(kernel, layout);   // from here on without the kernel
+//   program.run(block);                            // the arguments lie in the block already
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "heddle/ir/abi.h"
+#include "heddle/ir/kernel.h"
+
+namespace heddle::ir {
+
+// The first value behind this one, or itself, that the host cannot compute from the arguments;
+// nothing where it can compute them all. It knows scalar parameters, extents and strides of
+// parameters, constants, and what ops on the elements of integers and bools make of these.
+std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value);
+
+class LaunchProgram {
+ public:
+  LaunchProgram() = default;
+  // Of a verified kernel.
+  LaunchProgram(const Kernel& kernel, const ParamLayout& layout);
+
+  bool empty() const { return outputs_.empty(); }
+  // Reads arguments from the parameter block and writes the values behind them. What ops.def leaves
+  // open (a division by zero) gives 0.
+  void run(std::byte* block) const;
+
+ private:
+  // A register and its place in the block.
+  struct Place {
+    uint32_t index;
+    int offset;
+    Scalar scalar;
+  };
+  struct Step {
+    Opcode opcode;
+    Scalar operand;  // as fold_scalar takes it
+    Scalar result;
+    absl::InlinedVector<uint32_t, 3> operands;
+  };
+  class Translation;
+
+  std::vector<uint64_t> registers_;  // constants; a step's result lies behind all others so far
+  std::vector<Place> inputs_, outputs_;
+  std::vector<Step> steps_;
+  uint32_t first_result_ = 0;
+};
+
+}  // namespace heddle::ir

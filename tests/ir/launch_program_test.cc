@@ -1,0 +1,134 @@
+#include "heddle/ir/launch_program.h"
+
+#include <cstring>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/ir/passes/passes.h"
+#include "heddle/ir/printer.h"
+#include "parse_text.h"
+#include "verifier_support.h"
+
+namespace heddle::ir {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::string_view kParams =
+    "%x: view<f32, global, 2> [?, 48] strides [?, 1], %n: i32, %u: u64, %s: i16, %f: f32";
+
+// The parameter block of these arguments, after the program has run.
+struct Launch {
+  explicit Launch(absl::string_view body)
+      : kernel(parse_body("32, 1, 1", kParams, body)),
+        layout(param_layout(kernel)),
+        block(static_cast<size_t>(layout.bytes), std::byte{0xCD}) {}
+
+  template <class T>
+  void set(SlotKind kind, int param, T value) {
+    std::memcpy(&block[static_cast<size_t>(layout.find(kind, param)->offset)], &value,
+                sizeof value);
+  }
+  uint64_t run(int64_t rows, int64_t stride, int32_t n, uint64_t u, int16_t s) {
+    set(SlotKind::kExtent, 0, rows);
+    set(SlotKind::kStride, 0, stride);
+    set(SlotKind::kScalar, 1, n);
+    set(SlotKind::kScalar, 2, u);
+    set(SlotKind::kScalar, 3, s);
+    LaunchProgram(kernel, layout).run(block.data());
+    uint64_t value = 0;
+    const LaunchSlot& slot = layout.at_launch.back();
+    std::memcpy(&value, &block[static_cast<size_t>(slot.offset)], static_cast<size_t>(slot.bytes));
+    return value;
+  }
+
+  Kernel kernel;
+  ParamLayout layout;
+  std::vector<std::byte> block;
+};
+
+TEST(LaunchProgram, ComputesFromScalarsExtentsAndStrides) {
+  Launch launch(R"(%rows = extent %x {dim = 0} : i64
+%columns = extent %x {dim = 1} : i32
+%stride = stride %x {dim = 0} : i64
+%wide = convert %columns : i64
+%size = mul %rows, %wide : i64
+%small = convert %s : i32
+%less = lt %n, %small : bool
+%a = convert %n : i64
+%b = bitcast %u : i64
+%chosen = select %less, %a, %b : i64
+%c = fma %size, %stride, %chosen : i64
+%value = at_launch %c : i64
+)");
+  EXPECT_EQ(launch.run(10, 64, -3, 77, -2), 10u * 48 * 64 - 3);
+  EXPECT_EQ(launch.run(int64_t{1} << 40, 1, -1, uint64_t(-5), -2), (uint64_t{48} << 40) - 5);
+}
+
+TEST(LaunchProgram, ReadsTheLowBitsOfAnExtent) {
+  Launch launch("%rows = extent %x {dim = 0} : i32\n%v = at_launch %rows : i32\n");
+  EXPECT_EQ(launch.run((int64_t{5} << 32) + 9, 0, 0, 0, 0), 9u);
+}
+
+TEST(LaunchProgram, SharesAndChainsValues) {
+  Launch launch(R"(%two = const 2 : i32
+%m = mul %n, %two : i32
+%first = at_launch %m : i32
+%p = add %first, %m : i32
+%q = assume_range %p {min = 0} : i32
+%second = at_launch %q : i32
+)");
+  ASSERT_EQ(launch.layout.at_launch.size(), 2u);
+  EXPECT_EQ(launch.run(0, 0, 5, 0, 0), 20u);
+}
+
+TEST(LaunchProgram, WhatIsUnspecifiedIsZero) {
+  Launch launch("%q = div %n, %n : i32\n%v = at_launch %q : i32\n");
+  EXPECT_EQ(launch.run(0, 0, 3, 0, 0), 1u);
+  EXPECT_EQ(launch.run(0, 0, 0, 0, 0), 0u);
+}
+
+TEST(LaunchProgram, ValuesLieBehindTheArguments) {
+  const Launch launch(R"(%v = at_launch %n : i32
+%w = at_launch %u : u64
+)");
+  ASSERT_EQ(launch.layout.at_launch.size(), 2u);
+  int end = 0;
+  for (const ParamSlot& slot : launch.layout.slots) end = std::max(end, slot.offset + slot.bytes);
+  EXPECT_EQ(launch.layout.at_launch[0].offset, end);
+  EXPECT_EQ(launch.layout.at_launch[1].offset % 8, 0);
+  EXPECT_EQ(launch.layout.bytes, launch.layout.at_launch[1].offset + 8);
+}
+
+TEST(LaunchProgram, WhatTheLaunchPassesNeedsNoPlace) {
+  Launch launch(R"(%rows = extent %x {dim = 0} : i32
+%three = const 3 : i32
+%a = at_launch %rows : i32
+%b = at_launch %n : i32
+%c = at_launch %three : i32
+%ab = add %a, %b : i32
+%abc = add %ab, %c : i32
+%zero = const 0 : i32
+store %x, %f, %abc, %zero
+)");
+  fold(launch.kernel);
+  dce(launch.kernel);
+  EXPECT_TRUE(param_layout(launch.kernel).at_launch.empty()) << print(launch.kernel);
+}
+
+TEST(LaunchProgram, TheVerifierNamesWhatIsNotKnown) {
+  EXPECT_EQ(mistakes_of(with_body("%t = thread_idx {axis = x} : i32\n%a = add %t, %n : i32\n"
+                                  "%v = at_launch %a : i32")),
+            "4: 'at_launch' of a value that the host cannot compute: it depends on 'thread_idx' at "
+            "k.ir:2; make it of scalar parameters, extents and strides of parameters, and "
+            "constants, by arithmetic of integers");
+  EXPECT_THAT(mistakes_of(with_body("%zero = const 0 : i32\nfor %i in %zero .. %n step %n {\n"
+                                    "%v = at_launch %i : i32\nyield\n}")),
+              HasSubstr("it depends on %i;"));
+  EXPECT_THAT(mistakes_of(with_body("%a = convert %f : i32\n%v = at_launch %a : i32")),
+              HasSubstr("it depends on %f;"));
+}
+
+}  // namespace
+}  // namespace heddle::ir
