@@ -5,14 +5,16 @@
 //   program.run(block);                            // the arguments lie in the block already
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "heddle/ir/abi.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/ir/passes/fold_scalar.h"
 
 namespace heddle::ir {
 
@@ -28,8 +30,9 @@ class LaunchProgram {
   LaunchProgram(const Kernel& kernel, const ParamLayout& layout);
 
   bool empty() const { return outputs_.empty(); }
-  // Reads arguments from the parameter block and writes the values behind them. What ops.def leaves
-  // open (a division by zero) gives 0.
+  // Reads arguments from the parameter block and writes the values behind them; those of the last
+  // arguments are remembered. What ops.def leaves open (a division by zero) gives 0. Any number of
+  // threads may run it at once.
   void run(std::byte* block) const;
 
  private:
@@ -40,17 +43,24 @@ class LaunchProgram {
     Scalar scalar;
   };
   struct Step {
-    Opcode opcode;
-    Scalar operand;  // as fold_scalar takes it
-    Scalar result;
-    absl::InlinedVector<uint32_t, 3> operands;
+    ScalarRule rule;
+    Scalar operand, result;  // as the rule takes them
+    bool divides;
+    uint8_t count = 0;
+    std::array<uint32_t, 3> operands{};
   };
   class Translation;
+  struct Memory;
 
-  std::vector<uint64_t> registers_;  // constants; a step's result lies behind all others so far
+  void compute(uint64_t* registers) const;
+  void write(const uint64_t* registers, std::byte* block) const;
+
+  // First what is there before the first step, constants and inputs; each step's result lies behind
+  // all others so far.
+  std::vector<uint64_t> initial_;
   std::vector<Place> inputs_, outputs_;
   std::vector<Step> steps_;
-  uint32_t first_result_ = 0;
+  std::shared_ptr<Memory> memory_;
 };
 
 }  // namespace heddle::ir

@@ -13,7 +13,6 @@ namespace {
 
 using Bits = std::optional<uint64_t>;
 using Operands = absl::Span<const uint64_t>;
-using Rule = Bits (*)(Scalar operand, Scalar result, Operands bits);
 
 // --- Elements and their bits ---
 
@@ -327,9 +326,9 @@ Bits convert(Scalar from, Scalar to, Operands o) {
 
 Bits bitcast(Scalar, Scalar, Operands o) { return o[0]; }
 
-constexpr std::array<Rule, kOpcodeCount> kRules = [] {
-  std::array<Rule, kOpcodeCount> table{};
-  const auto row = [&](Opcode opcode) -> Rule& { return table[static_cast<size_t>(opcode)]; };
+constexpr std::array<ScalarRule, kOpcodeCount> kRules = [] {
+  std::array<ScalarRule, kOpcodeCount> table{};
+  const auto row = [&](Opcode opcode) -> ScalarRule& { return table[static_cast<size_t>(opcode)]; };
   row(Opcode::kAdd) = add;
   row(Opcode::kSub) = sub;
   row(Opcode::kMul) = mul;
@@ -389,11 +388,11 @@ bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits
   return !is_signed(operand) || bits[0] != sign_bit(operand) || bits[1] != mask(operand);
 }
 
-bool can_fold_scalar(Opcode opcode) { return kRules[static_cast<size_t>(opcode)] != nullptr; }
+ScalarRule scalar_rule(Opcode opcode) { return kRules[static_cast<size_t>(opcode)]; }
 
 std::optional<uint64_t> fold_scalar(Opcode opcode, Scalar operand, Scalar result,
                                     absl::Span<const uint64_t> bits) {
-  const Rule rule = kRules[static_cast<size_t>(opcode)];
+  const ScalarRule rule = scalar_rule(opcode);
   if (rule == nullptr || !is_specified(opcode, operand, bits)) return std::nullopt;
   return rule(operand, result, bits);
 }

@@ -18,8 +18,10 @@ namespace heddle::ir {
 // their remainders open. Operands as fold_scalar has them.
 bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits);
 
-// Whether fold_scalar knows the op.
-bool can_fold_scalar(Opcode opcode);
+// What fold_scalar looks up of an op; nullptr where it knows none.
+using ScalarRule = std::optional<uint64_t> (*)(Scalar operand, Scalar result,
+                                               absl::Span<const uint64_t> bits);
+ScalarRule scalar_rule(Opcode opcode);
 
 // The result's bits, zero-extended. `operand` is the element type of the first operand in the row's
 // role T (of the only one, for conversions), `result` that of the result. Bits of a shift's count

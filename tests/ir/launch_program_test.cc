@@ -1,6 +1,8 @@
 #include "heddle/ir/launch_program.h"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -87,6 +89,29 @@ TEST(LaunchProgram, WhatIsUnspecifiedIsZero) {
   Launch launch("%q = div %n, %n : i32\n%v = at_launch %q : i32\n");
   EXPECT_EQ(launch.run(0, 0, 3, 0, 0), 1u);
   EXPECT_EQ(launch.run(0, 0, 0, 0, 0), 0u);
+}
+
+TEST(LaunchProgram, RunsForManyThreadsAtOnce) {
+  const Launch launch("%q = mul %n, %n : i32\n%v = at_launch %q : i32\n");
+  const LaunchProgram program(launch.kernel, launch.layout);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::vector<std::byte> block = launch.block;
+      const auto at = [&](int offset) { return &block[static_cast<size_t>(offset)]; };
+      for (int i = 0; i < 20000; ++i) {
+        const int32_t n = t * 100 + i / 64 % 3;
+        std::memcpy(at(launch.layout.find(SlotKind::kScalar, 1)->offset), &n, sizeof n);
+        program.run(block.data());
+        int32_t value = 0;
+        std::memcpy(&value, at(launch.layout.at_launch[0].offset), sizeof value);
+        if (value != n * n) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(LaunchProgram, ValuesLieBehindTheArguments) {
