@@ -1,6 +1,8 @@
 // Threads that must arrive at an op together do: the conditions around it are the same for all of
 // them.
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/analysis/uniformity.h"
 #include "heddle/ir/verifier_internal.h"
@@ -43,11 +45,14 @@ absl::string_view condition_of(Opcode opcode) {
 
 void verify_convergence(Verification& v) {
   const Kernel& kernel = v.kernel();
-  const Uniformity uniformity(kernel);
+  // Made when an op asks: of what stands under no condition there is nothing to know.
+  std::optional<Uniformity> known;
   kernel.walk([&](OpId id) {
     const Op& op = kernel.op(id);
     const OpInfo& row = info(op);
-    if (!is_convergent(row) || has_mask(op)) return;
+    if (!is_convergent(row) || op.parent == kernel.body() || has_mask(op)) return;
+    if (!known) known.emplace(kernel);
+    const Uniformity& uniformity = *known;
     if (uniformity.control(op.parent) >= row.convergence) return;
     const std::string scope(name_of(row.convergence));
     Diagnostic& wrong = v.error(

@@ -47,11 +47,13 @@ class StructureCheck {
     const Op& op = kernel_.op(id);
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const ValueId operand = op.operands[i];
+      const bool exists = index_of(operand) < kernel_.value_count();
+      if (exists && states_[operand] == State::kVisible) continue;
       const std::string which = absl::StrCat("operand ", i + 1, " of ", v_.quoted(id));
-      if (index_of(operand) >= kernel_.value_count()) {
-        v_.error(id, absl::StrCat(which, " is missing"));
-      } else if (states_[operand] != State::kVisible) {
+      if (exists) {
         report_invisible(id, operand, which);
+      } else {
+        v_.error(id, absl::StrCat(which, " is missing"));
       }
     }
   }
