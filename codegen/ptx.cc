@@ -64,7 +64,7 @@ Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
       target_(*kernel.target),
       analyses_(kernel),
       plan_(kernel, analyses_, options.device_checks),
-      params_(param_layout(kernel)),
+      params_(launch_layout(kernel, [this](OpId id) { return plan_.needed(id); })),
       shared_(shared_layout(kernel)),
       locals_(local_layout(kernel)),
       shared_is_dynamic_(shared_.bytes > kMaxStaticShared ||
@@ -116,7 +116,7 @@ PtxModule Emitter::assemble_module() {
   module.line_ops = {OpId::kNone};
   module.line_ops.insert(module.line_ops.end(), text.ops().begin(), text.ops().end());
   module.text = std::move(text).take();
-  module.param_bytes = params_.bytes;
+  module.params = params_;
   if (shared_is_dynamic_) {
     module.dynamic_shared_base =
         has_op(kernel_, Opcode::kDynamicShared) ? shared_.dynamic_offset() : shared_.bytes;

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/abi.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::codegen {
@@ -30,8 +31,8 @@ struct PtxModule {
   // The op behind each line of the text, by its number, which starts at 1; OpId::kNone for lines
   // that belong to the kernel as a whole.
   std::vector<ir::OpId> line_ops;
-  int param_bytes = 0;   // of the parameter block (ir/abi.h)
-  int shared_bytes = 0;  // of shared memory that the text itself declares
+  ir::ParamLayout params;  // what the text declares, without places that nothing reads
+  int shared_bytes = 0;    // of shared memory that the text itself declares
   // What the launch has to ask for as dynamic shared memory, in bytes, before what the kernel's
   // own `shared.dynamic` needs: more than 48 KB cannot be declared, and where there is dynamic
   // shared memory the arrays lie in front of it.

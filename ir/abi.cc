@@ -9,15 +9,20 @@ const ParamSlot* ParamLayout::find(SlotKind kind, int param, int dim) const {
   return nullptr;
 }
 
+namespace {
+
+int append(int bytes, ParamLayout* layout) {
+  const int offset = (layout->bytes + bytes - 1) / bytes * bytes;
+  layout->bytes = offset + bytes;
+  return offset;
+}
+
+}  // namespace
+
 ParamLayout param_layout(const Kernel& kernel) {
   ParamLayout layout;
-  const auto place = [&layout](int bytes) {
-    const int offset = (layout.bytes + bytes - 1) / bytes * bytes;
-    layout.bytes = offset + bytes;
-    return offset;
-  };
-  const auto add = [&](SlotKind kind, int param, int dim, int bytes) {
-    layout.slots.push_back({kind, param, dim, place(bytes), bytes});
+  const auto add = [&layout](SlotKind kind, int param, int dim, int bytes) {
+    layout.slots.push_back({kind, param, dim, append(bytes, &layout), bytes});
   };
   for (int i = 0; i < static_cast<int>(kernel.params().size()); ++i) {
     const Param& param = kernel.params()[i];
@@ -35,13 +40,19 @@ ParamLayout param_layout(const Kernel& kernel) {
       if (param.strides[dim] == kDynamic) add(SlotKind::kStride, i, dim, 8);
     }
   }
+  return layout;
+}
+
+ParamLayout launch_layout(const Kernel& kernel, absl::FunctionRef<bool(OpId)> is_needed) {
+  ParamLayout layout = param_layout(kernel);
   kernel.walk([&](OpId id) {
     const Op& op = kernel.op(id);
     // The verifier asks before it knows that the op is right.
-    if (op.opcode != Opcode::kAtLaunch || op.results.empty()) return;
+    if (op.opcode != Opcode::kAtLaunch || op.results.empty() || !is_needed(id)) return;
     const Type type = kernel.type(op.result());
     if (!type.is_scalar()) return;
-    layout.at_launch.push_back({id, place(bytes_of(type.scalar)), bytes_of(type.scalar)});
+    const int bytes = bytes_of(type.scalar);
+    layout.at_launch.push_back({id, append(bytes, &layout), bytes});
   });
   return layout;
 }

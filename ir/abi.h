@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::ir {
@@ -44,6 +45,9 @@ struct ParamLayout {
 // At most 4096 bytes fit in a launch (32764 on sm_70 and up); the verifier says so.
 inline constexpr int kMaxParamBytes = 4096;
 
+// Of the arguments alone, as the interpreter reads them.
 ParamLayout param_layout(const Kernel& kernel);
+// Likewise, with the values of the at_launch ops that are needed behind them.
+ParamLayout launch_layout(const Kernel& kernel, absl::FunctionRef<bool(OpId)> is_needed);
 
 }  // namespace heddle::ir

@@ -1,6 +1,6 @@
 // What the host computes for each launch: the values of a kernel's `at_launch` ops.
 //
-//   const ParamLayout layout = param_layout(kernel);
+//   const ParamLayout layout = launch_layout(kernel, is_needed);
 //   const LaunchProgram program(kernel, layout);   // from here on without the kernel
 //   program.run(block);                            // the arguments lie in the block already
 #pragma once

@@ -135,7 +135,8 @@ absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
   // The emitter may ask for facts too.
   compilation->guards.assign(compilation->optimized.facts_read().begin(),
                              compilation->optimized.facts_read().end());
-  compilation->layout = ir::param_layout(compilation->optimized);
+  compilation->layout = options.stage >= Stage::kPtx ? compilation->ptx.params
+                                                     : ir::param_layout(compilation->optimized);
   compilation->at_launch = ir::LaunchProgram(compilation->optimized, compilation->layout);
   dump_stages(*compilation);
 

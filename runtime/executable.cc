@@ -106,7 +106,7 @@ absl::Status Executable::launch_on_interp(const LaunchConfig& config,
   const ir::interp::LaunchArgs args{
       .grid = to_ir(config.grid),
       .block = to_ir(config.block),
-      .params = absl::MakeConstSpan(block, compilation_->layout.bytes),
+      .params = absl::MakeConstSpan(block, program_->param_bytes()),
       .dynamic_shared_bytes = static_cast<int>(config.dynamic_shared_bytes),
       .cooperative = config.cooperative};
   return ir::interp::run(*program_, args, static_cast<InterpBackend&>(*backend_).memory());

@@ -337,8 +337,10 @@ class Materializer {
     if (under.is_constant() && std::has_single_bit(static_cast<uint64_t>(under.value()))) {
       return masked(a, under.value() - 1);
     }
-    // Shares the division with the quotient, which is mostly wanted too.
-    return binary(Opcode::kSub, a, binary(Opcode::kMul, quotient(a, over, under, by), by));
+    // Shares the division with the quotient, which is mostly wanted too. That of a quotient is one
+    // by the product of both divisors; where this may not fit, it is divided once more.
+    const Part whole = exact_ ? quotient(a, over, under, by) : number(floor_div(over, under));
+    return binary(Opcode::kSub, a, binary(Opcode::kMul, whole, by));
   }
   Part divided(const Part& a, const Part& by) {
     const NodeType bits = unsigned_type();

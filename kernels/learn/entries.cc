@@ -15,6 +15,7 @@
 #include "heddle/kernels/learn/13_layout_row_sum.h"
 #include "heddle/kernels/learn/14_tv_add.h"
 #include "heddle/kernels/learn/15_swizzled_transpose.h"
+#include "heddle/kernels/learn/16_permute.h"
 #include "heddle/runtime/registry.h"
 
 namespace heddle::learn {
@@ -35,6 +36,7 @@ KernelEntry entry(const char* name, const char* summary, const ir::KernelSource&
 const ArgumentSpec kVector = tensor({kAny}).aligned(16);
 const ArgumentSpec kMatrix = tensor({kAny, kAny}).aligned(16);
 const ArgumentSpec kVolume = tensor({kAny, kAny, kAny}).aligned(16);
+const ArgumentSpec kHeads = tensor({kAny, kAny, kAny, kAny}).aligned(16);
 const ArgumentSpec kBodies4 = tensor({kAny, 4}).aligned(16);
 const Extent3 kSortBlock = kSortThreads;
 
@@ -77,6 +79,8 @@ const Registered registered[] = {
     Registered(entry("swizzled_transpose", "y = the transpose of x, through a swizzled tile",
                      swizzled_transpose.source(), {kMatrix, kMatrix},
                      swizzled_transpose_shape(1, 1).block)),
+    Registered(entry("swap_heads", "y(b, h, s, w) = x(b, s, h, w)", swap_heads.source(),
+                     {kHeads, kHeads}, swap_heads_shape(1).block)),
 };
 
 }  // namespace

@@ -65,7 +65,7 @@ kernel @row_sum(%x: view<const f32, global, 2> [?, ?] strides [?, 1],
 TEST(Ptx, DeclaresTheParameterBlockAndTheBlockShape) {
   const PtxModule module = ptx_of(kernel_from(kRowSum));
   EXPECT_EQ(module.entry, "row_sum");
-  EXPECT_EQ(module.param_bytes, 48);
+  EXPECT_EQ(module.params.bytes, 48);
   EXPECT_THAT(module.text, HasSubstr(".version 8.0\n.target sm_90a\n.address_size 64\n"));
   EXPECT_THAT(module.text, HasSubstr(".visible .entry row_sum(\n"
                                      "\t.param .b64 row_sum_param_0,  // x\n"

@@ -24,7 +24,7 @@ constexpr absl::string_view kParams =
 struct Launch {
   explicit Launch(absl::string_view body)
       : kernel(parse_body("32, 1, 1", kParams, body)),
-        layout(param_layout(kernel)),
+        layout(launch_layout(kernel, [](OpId) { return true; })),
         block(static_cast<size_t>(layout.bytes), std::byte{0xCD}) {}
 
   template <class T>
@@ -139,7 +139,8 @@ store %x, %f, %abc, %zero
 )");
   fold(launch.kernel);
   dce(launch.kernel);
-  EXPECT_TRUE(param_layout(launch.kernel).at_launch.empty()) << print(launch.kernel);
+  EXPECT_TRUE(launch_layout(launch.kernel, [](OpId) { return true; }).at_launch.empty())
+      << print(launch.kernel);
 }
 
 TEST(LaunchProgram, TheVerifierNamesWhatIsNotKnown) {

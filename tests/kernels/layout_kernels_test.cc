@@ -1,4 +1,4 @@
-// The programs 13 to 15 of kernels/learn, which are written on layouts: right on sizes that are no
+// The programs 13 to 16 of kernels/learn, which are written on layouts: right on sizes that are no
 // multiple of anything, and no longer than the same written index by index.
 #include <algorithm>
 #include <numeric>
@@ -12,6 +12,7 @@
 #include "heddle/kernels/learn/13_layout_row_sum.h"
 #include "heddle/kernels/learn/14_tv_add.h"
 #include "heddle/kernels/learn/15_swizzled_transpose.h"
+#include "heddle/kernels/learn/16_permute.h"
 #include "heddle/tools/bench/learn/layout_twins.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
@@ -89,6 +90,24 @@ TEST_F(LayoutKernels, Transpose) {
   }
 }
 
+TEST_F(LayoutKernels, SwapHeads) {
+  const int64_t shapes[][4] = {{1, 1, 1, 1}, {2, 5, 3, 7}, {3, 4, 8, 16}, {1, 100, 2, 33}};
+  for (const auto& [batch, length, heads, width] : shapes) {
+    const std::vector<float> x = numbers(batch * length * heads * width);
+    const Buffer x_memory = on_device(x), y_memory = on_device(std::vector<float>(x.size()));
+    ASSERT_THAT(swap_heads.launch(stream, swap_heads_shape(static_cast<int64_t>(x.size())),
+                                  as_tensor<const float>(x_memory, {batch, length, heads, width}),
+                                  as_tensor<float>(y_memory, {batch, heads, length, width})),
+                IsOk());
+    const std::vector<float> got = y_memory.download<float>(stream).value();
+    for (int64_t i = 0; i < static_cast<int64_t>(x.size()); ++i) {
+      const int64_t w = i % width, h = i / width % heads, s = i / width / heads % length;
+      const int64_t b = i / width / heads / length;
+      ASSERT_EQ(got[((b * heads + h) * length + s) * width + w], x[i]) << i;
+    }
+  }
+}
+
 // Lines of PTX that are instructions, in the whole kernel and between a loop's label and its jump
 // back.
 struct Length {
@@ -156,6 +175,16 @@ TEST(LayoutKernelsLength, TransposeIsNoLongerThanByHand) {
   const Length by_hand = length(transpose_twin, {kMatrix, kMatrix}, kTurnThreads);
   EXPECT_GT(layouts.whole, 0);
   EXPECT_LE(layouts.whole, by_hand.whole);
+}
+
+TEST(LayoutKernelsLength, SwapHeadsDividesByMultiplying) {
+  const ArgumentSpec heads = tensor({kAny, kAny, kAny, kAny});
+  CompileOptions options{.block = {kSwapThreads, 1, 1}, .target = "sm_90a"};
+  options.stage = Stage::kPtx;
+  const auto compiled = swap_heads.compile(Signature{heads, heads}, options);
+  ASSERT_THAT(compiled, IsOk());
+  EXPECT_EQ(compiled->ptx().find("div."), std::string::npos);
+  EXPECT_EQ(compiled->ptx().find("rem."), std::string::npos);
 }
 
 }  // namespace

@@ -174,6 +174,27 @@ TEST(AtLaunch, NeedsWhatTheHostKnows) {
                               "parameters, and constants, by arithmetic of integers")));
 }
 
+// What was compiled for a GPU, places for values of the launch included, runs here too.
+TEST(AtLaunch, RunsOnTheInterpreterWhateverItWasCompiledFor) {
+  const auto compiled =
+      divmods.compile(Signature{tensor({kAny}), scalar(), tensor({kAny}), tensor({kAny})},
+                      CompileOptions{.block = {4, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
+  ASSERT_THAT(compiled, IsOk());
+  const Device interp = Device::open("interp").value();
+  const Stream stream = interp.create_stream().value();
+  const auto on_interp = [&interp](const std::vector<uint32_t>& values) {
+    return interp.upload(absl::MakeConstSpan(values)).value();
+  };
+  const Buffer n = on_interp({9, 10, 11, 12});
+  const Buffer q = on_interp({0, 0, 0, 0});
+  const Buffer r = on_interp({0, 0, 0, 0});
+  ASSERT_THAT(compiled->launch(stream, {.block = 4}, as_tensor<const uint32_t>(n, {4}), 5,
+                               as_tensor<uint32_t>(q, {4}), as_tensor<uint32_t>(r, {4})),
+              IsOk());
+  EXPECT_THAT(q.download<uint32_t>(stream).value(), ElementsAre(1, 2, 2, 2));
+  EXPECT_THAT(r.download<uint32_t>(stream).value(), ElementsAre(4, 0, 1, 2));
+}
+
 // A coordinate from a number costs no division.
 TEST(AtLaunch, LayoutsDivideWithMultipliers) {
   const auto kernel =

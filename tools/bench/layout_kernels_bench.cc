@@ -6,6 +6,7 @@
 #include "heddle/kernels/learn/13_layout_row_sum.h"
 #include "heddle/kernels/learn/14_tv_add.h"
 #include "heddle/kernels/learn/15_swizzled_transpose.h"
+#include "heddle/kernels/learn/16_permute.h"
 #include "heddle/tools/bench/learn/layout_twins.h"
 
 namespace heddle::bench {
@@ -87,10 +88,27 @@ class Bench {
                        : learn::transpose_twin.launch(stream_, turns, in, y));
           }));
     }
+    figures.push_back(swap_heads());
     return figures;
   }
 
  private:
+  nlohmann::ordered_json swap_heads() {
+    constexpr int64_t kBatch = 8, kLength = 2048, kHeads = 33, kWidth = 120;
+    constexpr int64_t kElements = kBatch * kLength * kHeads * kWidth;
+    const Buffer x = random_floats(device_, stream_, kElements, -1, 1);
+    const auto in = as_tensor<const float>(x, {kBatch, kLength, kHeads, kWidth});
+    const ArgumentSpec four_modes = tensor({kAny, kAny, kAny, kAny}).aligned(16);
+    const LaunchShape shape = learn::swap_heads_shape(kElements);
+    return compare("swap_heads", kBatch * kLength, kHeads * kWidth, kElements, learn::swap_heads,
+                   learn::swap_twin, {four_modes, four_modes}, shape, 8.0 * kElements,
+                   [&](Buffer& out, bool ours) {
+                     const auto y = as_tensor<float>(out, {kBatch, kHeads, kLength, kWidth});
+                     check(ours ? learn::swap_heads.launch(stream_, shape, in, y)
+                                : learn::swap_twin.launch(stream_, shape, in, y));
+                   });
+  }
+
   const Device& device_;
   Stream stream_;
 };

@@ -1,4 +1,4 @@
-// The programs of kernels/learn/13 to 15 as one writes them without layouts: index by index.
+// The programs of kernels/learn/13 to 16 as one writes them without layouts: index by index.
 #pragma once
 
 #include "heddle/dsl/dsl.h"
@@ -67,6 +67,17 @@ inline const auto transpose_twin =
         If(column + i + k < x.shape(1) && row + j < x.shape(0),
            [&] { y(column + i + k, row + j) = tile(j * 32 + (j ^ (i + k))); });
       }
+    });
+
+inline const auto swap_twin =
+    define_kernel("swap_twin(x, y)", [](Tensor<const float, 4> x, Tensor<float, 4> y) {
+      const Int i = block_idx.x * 256 + thread_idx.x;
+      If(i < y.shape(0) * y.shape(1) * y.shape(2) * y.shape(3), [&] {
+        const Int w = i % y.shape(3), row = i / y.shape(3);
+        const Int s = row % y.shape(2), head = row / y.shape(2);
+        const Int h = head % y.shape(1), b = head / y.shape(1);
+        y(b, h, s, w) = x(b, s, h, w);
+      });
     });
 
 }  // namespace heddle::learn
