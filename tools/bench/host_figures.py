@@ -1,6 +1,7 @@
 """Runs the host benchmarks and writes their figures as JSON. For a machine with nothing else to do.
 
-    host_figures.py PROGRAMS OUT      PROGRAMS: folder with compile_bench and interp_bench; OUT: for files
+    host_figures.py PROGRAMS OUT      PROGRAMS: folder with compile_bench, interp_bench and
+                                     layout_bench; OUT: for files
 """
 import datetime
 import json
@@ -27,6 +28,7 @@ def main():
     compile_bench = benchmarks(os.path.join(programs, "compile_bench"))
     ptx, cubin = compile_bench["to_ptx"], compile_bench["to_cubin"]
     interp = benchmarks(os.path.join(programs, "interp_bench"))
+    layout = benchmarks(os.path.join(programs, "layout_bench"))
     figure = lambda name, what, aim: {"what": what, "lane_ops_per_second": interp[name]["lane_ops/s"], "aim": aim}
     files = {
         "compile": {**machine(), "kernel": "row_sum f32, block 512", "to_ptx_us": ptx["real_time"],
@@ -36,6 +38,9 @@ def main():
             figure("BM_Arithmetic/f32_unchecked", "f32 arithmetic in a loop, checks off", "≥ 1 billion"),
             figure("BM_Arithmetic/f32_checked", "f32 arithmetic in a loop, checks on", "≥ 0.2 billion"),
             figure("BM_Sum/checked", "a load and an fma a trip, checks on", "≥ 0.2 billion")]},
+        "layout": {**machine(), "what": "calls of the layout algebra, as a GEMM makes them", "figures": [
+            {"what": what, "call_us": layout[name]["call"] * 1e6, "aim": "2,000 in under 1 ms"}
+            for name, what in (("numbers", "host numbers"), ("unknown_rows", "unknown numbers of rows"))]},
     }
     for name, figures in files.items():
         print(json.dumps(figures), flush=True)
