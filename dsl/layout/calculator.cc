@@ -274,6 +274,10 @@ LayoutValue evaluate_layout(std::string_view expression) {
   return Parser({expression.data(), expression.size()}).run();
 }
 
+std::string SlicedLayout::to_string() const {
+  return absl::StrCat("(", layout.to_string(), ",", offset.to_string(), ")");
+}
+
 std::string to_string(const LayoutValue& value) {
   return std::visit([](const auto& v) { return v.to_string(); }, value);
 }

@@ -19,7 +19,15 @@
 
 namespace heddle {
 
-using LayoutValue = std::variant<IntTuple, Layout, Tiler, Swizzle>;
+// What slice_and_offset() gives; no other function takes it.
+struct SlicedLayout {
+  Layout layout;
+  IntTuple offset;
+
+  std::string to_string() const;  // "((8):(1),16)"
+};
+
+using LayoutValue = std::variant<IntTuple, Layout, Tiler, Swizzle, SlicedLayout>;
 
 // What an expression is worth; where it is mistaken, an IntTuple that is not ok() and says why.
 LayoutValue evaluate_layout(std::string_view expression);

@@ -30,7 +30,10 @@ Layout as_layout(const LayoutValue& value) {
   return make_layout(std::get<IntTuple>(value));
 }
 
-bool is_tiler_like(const LayoutValue& value) { return !std::holds_alternative<Swizzle>(value); }
+bool is_tiler_like(const LayoutValue& value) {
+  return std::holds_alternative<Layout>(value) || std::holds_alternative<Tiler>(value) ||
+         std::holds_alternative<IntTuple>(value);
+}
 
 Tiler as_tiler(const LayoutValue& value) {
   if (const auto* layout = std::get_if<Layout>(&value)) return *layout;
@@ -72,7 +75,10 @@ int as_number(const Value& value) {
   return static_cast<int>(std::get<IntTuple>(value).value().value());
 }
 
-bool is_swizzle_or_layout(const Value& value) { return !std::holds_alternative<Tiler>(value); }
+bool is_swizzle_or_layout(const Value& value) {
+  return std::holds_alternative<Swizzle>(value) || std::holds_alternative<Layout>(value) ||
+         std::holds_alternative<IntTuple>(value);
+}
 
 // --- Functions ------------------------------------------------------------------------------
 
@@ -144,6 +150,10 @@ Value composed(Arguments a) {
     return make_composed_layout(*swizzle, offset, outer);
   }
   return make_composed_layout(as_layout(a[0]), offset, outer);
+}
+
+Value recasted(Arguments a) {
+  return recast_layout(as_layout(a[0]), as_number(a[1]), as_number(a[2]));
 }
 
 template <Layout (*kFunction)(const Layout&, const Tiler&, SourceLoc)>
@@ -219,10 +229,8 @@ constexpr Function kFunctions[] = {
        return evaluate_layout(
            absl::StrCat("S<", as_number(a[0]), ",", as_number(a[1]), ",", as_number(a[2]), ">"));
      }},
-    {"recast(layout, number, number)",
-     [](Arguments a) -> Value {
-       return recast(as_layout(a[0]), as_number(a[1]), as_number(a[2]));
-     }},
+    {"recast_layout(layout, number, number)", &recasted},
+    {"recast(layout, number, number)", &recasted},
     // Questions.
     {"size(any)", [](Arguments a) -> Value { return number(size(as_shape(a[0]))); }},
     {"cosize(layout)", [](Arguments a) -> Value { return number(cosize(as_layout(a[0]))); }},
@@ -258,7 +266,7 @@ constexpr Function kFunctions[] = {
     {"find(tuple, tuple)",
      [](Arguments a) -> Value { return number(find(as_tuple(a[0]), as_tuple(a[1]))); }},
     {"get_divisibility(tuple)",
-     [](Arguments a) -> Value { return number(size(as_tuple(a[0])).divisor()); }},
+     [](Arguments a) -> Value { return get_divisibility(as_tuple(a[0])); }},
     // Modes.
     {"get(any, number, ...)", &get_path},
     {"select(any, number, ...)", &select_modes},
@@ -271,6 +279,9 @@ constexpr Function kFunctions[] = {
            a[0], [](const Layout& l) -> Value { return flatten(l); },
            [](const IntTuple& t) -> Value { return flatten(t); });
      }},
+    {"flatten_to_tuple(tuple)",
+     [](Arguments a) -> Value { return flatten_to_tuple(as_tuple(a[0])); }},
+    {"get_leaves(tuple)", [](Arguments a) -> Value { return get_leaves(as_tuple(a[0])); }},
     {"group_modes(any, number, number)",
      [](Arguments a) -> Value {
        return either(
@@ -295,6 +306,12 @@ constexpr Function kFunctions[] = {
        return either(
            a[1], [&](const Layout& l) -> Value { return dice(as_tuple(a[0]), l); },
            [&](const IntTuple& t) -> Value { return dice(as_tuple(a[0]), t); });
+     }},
+    {"slice_and_offset(coord, layout)",
+     [](Arguments a) -> Value {
+       const auto [layout, offset] = slice_and_offset(as_tuple(a[0]), as_layout(a[1]));
+       if (!offset.ok()) return offset;
+       return SlicedLayout{layout, offset};
      }},
     {"filter_zeros(layout)", [](Arguments a) -> Value { return filter_zeros(as_layout(a[0])); }},
     {"filter(layout[, tuple])",
@@ -323,7 +340,9 @@ constexpr Function kFunctions[] = {
        return a.size() == 1 ? coalesce(as_layout(a[0])) : coalesce(as_layout(a[0]), as_tuple(a[1]));
      }},
     // Numbers.
-    {"product(tuple)", [](Arguments a) -> Value { return number(size(as_tuple(a[0]))); }},
+    {"assume(tuple, number)",
+     [](Arguments a) -> Value { return assume(as_tuple(a[0]), as_number(a[1])); }},
+    {"product(tuple)", [](Arguments a) -> Value { return number(product(as_tuple(a[0]))); }},
     {"product_each(tuple)", [](Arguments a) -> Value { return product_each(as_tuple(a[0])); }},
     {"product_like(tuple, tuple)", &of_tuples<&product_like>},
     {"round_up(tuple, tuple)", &of_tuples<&round_up>},

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/dsl/internal/trace.h"
 #include "heddle/dsl/internal/tuple_builder.h"
 
 namespace heddle {
@@ -134,6 +136,11 @@ bool has_underscore(const IntTuple& t) {
                      [](const TupleNode& n) { return n.kind == TupleNode::Kind::kUnderscore; });
 }
 
+IntTuple get_divisibility(const IntTuple& t) {
+  return transform_leaf(
+      t, [](const IntTuple& x) { return x.is_int() ? IntTuple(x.value().divisor()) : x; });
+}
+
 bool is_congruent(const IntTuple& a, const IntTuple& b) {
   return detail::congruent(a.node(), b.node());
 }
@@ -191,6 +198,8 @@ IntTuple flatten(const IntTuple& t) {
   return builder.build();
 }
 
+IntTuple flatten_to_tuple(const IntTuple& t) { return flatten(wrap(t)); }
+
 IntTuple wrap(const IntTuple& t) { return t.is_tuple() ? t : IntTuple{t}; }
 IntTuple unwrap(const IntTuple& t) { return t.is_tuple() && rank(t) == 1 ? unwrap(get(t, 0)) : t; }
 
@@ -247,14 +256,51 @@ IntTuple repeat(const IntTuple& x, int times) { return times == 1 ? x : repeat_a
 
 namespace {
 
-// The tuple with something in the place of each integer or _: replace(node, builder) adds it.
+// The tuple with something in the place of each integer or _: replace(node, what `beside` has
+// there, builder) adds it. False where that has other profiles.
+template <class Replace>
+bool add_replaced(const TupleNode& node, const TupleNode& beside, const Replace& replace,
+                  TupleBuilder* out) {
+  if (!node.is_tuple()) {
+    replace(node, beside, out);
+    return true;
+  }
+  if (!beside.is_tuple() || beside.rank != node.rank) return false;
+  const size_t tuple = out->open();
+  auto other = Elements(beside).begin();
+  for (const TupleNode& child : Elements(node)) {
+    if (!add_replaced(child, *other, replace, out)) return false;
+    ++other;
+  }
+  out->close(tuple);
+  return true;
+}
 template <class Replace>
 void add_replaced(const TupleNode& node, const Replace& replace, TupleBuilder* out) {
-  if (!node.is_tuple()) return replace(node, out);
-  const size_t tuple = out->open();
-  for (const TupleNode& child : Elements(node)) add_replaced(child, replace, out);
-  out->close(tuple);
+  const auto alone = [&](const TupleNode& leaf, const TupleNode&, TupleBuilder* to) {
+    replace(leaf, to);
+  };
+  add_replaced(node, node, alone, out);
 }
+
+// What a function makes of nodes, and the first mistake in that.
+class Transformation {
+ public:
+  explicit Transformation(const detail::TupleFunction& f) : f_(f) {}
+
+  void add(const TupleNode& a, const TupleNode& b, TupleBuilder* out) {
+    const IntTuple result = f_.call(f_.function, TupleBuilder::build(a), TupleBuilder::build(b));
+    if (!result.ok() && failure_.ok()) failure_ = result;
+    out->add(result);
+  }
+  IntTuple result(TupleBuilder* builder) const {
+    return failure_.ok() ? builder->build() : failure_;
+  }
+
+ private:
+  const detail::TupleFunction& f_;
+  IntTuple failure_ = 0;
+};
 
 }  // namespace
 
@@ -266,28 +312,48 @@ IntTuple repeat_like(const IntTuple& t, const IntTuple& x) {
   return builder.build();
 }
 
-IntTuple detail::transform_leaf(const IntTuple& t, const void* function,
-                                IntTuple (*call)(const void*, const IntTuple&)) {
-  if (!t.ok()) return t;
+IntTuple detail::transform_leaf(const IntTuple& a, const IntTuple& b, const TupleFunction& f,
+                                SourceLoc loc) {
+  if (const IntTuple* failure = first_failure({&a, &b})) return *failure;
+  Transformation transformation(f);
   TupleBuilder builder;
-  IntTuple failure = 0;
-  add_replaced(
-      t.node(),
-      [&](const TupleNode& leaf, TupleBuilder* out) {
-        const IntTuple result = call(function, TupleBuilder::build(leaf));
-        if (!result.ok() && failure.ok()) failure = result;
-        out->add(result);
-      },
-      &builder);
-  return failure.ok() ? builder.build() : failure;
+  const auto replace = [&](const TupleNode& x, const TupleNode& y, TupleBuilder* out) {
+    transformation.add(x, y, out);
+  };
+  if (add_replaced(a.node(), b.node(), replace, &builder)) return transformation.result(&builder);
+  return fail(loc,
+              absl::StrCat("transform_leaf(", text(a), ", ", text(b), "): the profiles differ"),
+              "give a second tuple that the first is weakly congruent to");
 }
 
-IntTuple tuple_cat(const IntTuple& a, const IntTuple& b) {
-  if (const IntTuple* failure = detail::first_failure({&a, &b})) return *failure;
+IntTuple detail::transform_elements(const IntTuple& a, const IntTuple& b, const TupleFunction& f,
+                                    SourceLoc loc) {
+  if (const IntTuple* failure = first_failure({&a, &b})) return *failure;
+  if (!a.is_tuple()) return transform_elements(IntTuple{a}, IntTuple{b}, f, loc);
+  if (rank(a) != rank(b)) {
+    return fail(
+        loc, absl::StrCat(text(a), " has ", rank(a), " elements and ", text(b), " has ", rank(b)),
+        "give two tuples of a rank");
+  }
+  Transformation transformation(f);
   TupleBuilder builder;
   const size_t tuple = builder.open();
-  for (const TupleNode& child : Elements(a)) builder.add(child);
-  for (const TupleNode& child : Elements(b)) builder.add(child);
+  auto other = Elements(b).begin();
+  for (const TupleNode& child : Elements(a)) {
+    transformation.add(child, *other, &builder);
+    ++other;
+  }
+  builder.close(tuple);
+  return transformation.result(&builder);
+}
+
+IntTuple detail::joined(const IntTuple& t) {
+  if (!t.ok()) return t;
+  TupleBuilder builder;
+  const size_t tuple = builder.open();
+  for (const TupleNode& element : Elements(t)) {
+    for (const TupleNode& part : Elements(element)) builder.add(part);
+  }
   builder.close(tuple);
   return builder.build();
 }
@@ -308,15 +374,6 @@ IntTuple unflatten(const IntTuple& flat, const IntTuple& profile, SourceLoc loc)
                       absl::StrCat("unflatten(", detail::text(flat), ", ", detail::text(profile),
                                    "): the profile has ", taken, " integers"),
                       "give as many elements");
-}
-
-int find(const IntTuple& t, const IntTuple& x) {
-  int mode = 0;
-  for (const TupleNode& child : Elements(t)) {
-    if (TupleBuilder::build(child) == x) return mode;
-    ++mode;
-  }
-  return mode;
 }
 
 namespace {
@@ -376,30 +433,13 @@ IntTuple product_each(const IntTuple& t) {
   return builder.build();
 }
 
-namespace {
-
-bool add_products(const TupleNode& t, const TupleNode& guide, TupleBuilder* out) {
-  if (!guide.is_tuple()) {
-    out->add(detail::product(t));
-    return true;
-  }
-  if (!t.is_tuple() || t.rank != guide.rank) return false;
-  const size_t tuple = out->open();
-  auto element = Elements(t).begin();
-  for (const TupleNode& child : Elements(guide)) {
-    if (!add_products(*element, child, out)) return false;
-    ++element;
-  }
-  out->close(tuple);
-  return true;
-}
-
-}  // namespace
-
 IntTuple product_like(const IntTuple& t, const IntTuple& guide, SourceLoc loc) {
   if (const IntTuple* failure = detail::first_failure({&t, &guide})) return *failure;
   TupleBuilder builder;
-  if (add_products(t.node(), guide.node(), &builder)) return builder.build(loc);
+  const auto add = [](const TupleNode&, const TupleNode& part, TupleBuilder* out) {
+    out->add(detail::product(part));
+  };
+  if (add_replaced(guide.node(), t.node(), add, &builder)) return builder.build(loc);
   return detail::fail(loc,
                       absl::StrCat("product_like(", detail::text(t), ", ", detail::text(guide),
                                    "): the profiles differ"),
@@ -535,6 +575,40 @@ IntTuple elem_scale(const IntTuple& t, const SymInt& by) {
     if (node.is_int()) node.value = node.value * by;
   }
   return builder.build();
+}
+
+namespace {
+
+IntTuple assumed(const SymInt& number, int64_t divisor, SourceLoc loc) {
+  if (number.is_constant()) {
+    if (number.value() % divisor == 0) return number;
+    return detail::fail(loc,
+                        absl::StrCat("assume: ", number.value(), " is no multiple of ", divisor),
+                        "promise what holds");
+  }
+  if (number.is_overflow()) return number;
+  if (detail::Trace::current() == nullptr) {
+    // Rounded up to a multiple of what is known and promised it is itself, and shows its divisor.
+    const int64_t known = std::max<int64_t>(number.divisor_if_known(), 1);
+    int64_t all = 0;
+    if (__builtin_mul_overflow(known / std::gcd(known, divisor), divisor, &all)) return number;
+    const SymInt rounded = ceil_div(number, all) * all;
+    return rounded.is_overflow() ? number : rounded;
+  }
+  const bool wide = number.most() > INT32_MAX;
+  const detail::Node node = detail::materialize(number, wide, loc);
+  return detail::traced_int(detail::emit_assume_range(node, {.divisor = divisor}, loc), loc);
+}
+
+}  // namespace
+
+IntTuple assume(const IntTuple& t, int64_t divisor, SourceLoc loc) {
+  if (divisor < 1) {
+    return detail::fail(loc, absl::StrCat("assume: a divisor of ", divisor), "give one from 1 on");
+  }
+  return transform_leaf(t, [&](const IntTuple& x) {
+    return x.is_int() && !x.node().is_basis() ? assumed(x.value(), divisor, loc) : x;
+  });
 }
 
 }  // namespace heddle

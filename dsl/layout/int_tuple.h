@@ -120,8 +120,31 @@ class IntTuple {
 
 namespace detail {
 
-IntTuple transform_leaf(const IntTuple& t, const void* function,
-                        IntTuple (*call)(const void*, const IntTuple&));
+// A function of one tuple, which gets it twice, or of two.
+struct TupleFunction {
+  const void* function;
+  IntTuple (*call)(const void* function, const IntTuple& a, const IntTuple& b);
+};
+template <class F>
+TupleFunction of_one(const F& f) {
+  return {&f, [](const void* function, const IntTuple& a, const IntTuple&) {
+            return IntTuple((*static_cast<const F*>(function))(a));
+          }};
+}
+template <class F>
+TupleFunction of_two(const F& f) {
+  return {&f, [](const void* function, const IntTuple& a, const IntTuple& b) {
+            return IntTuple((*static_cast<const F*>(function))(a, b));
+          }};
+}
+
+// What a function makes of a's leaves, and of what b has there; and of their elements.
+IntTuple transform_leaf(const IntTuple& a, const IntTuple& b, const TupleFunction& f,
+                        SourceLoc loc);
+IntTuple transform_elements(const IntTuple& a, const IntTuple& b, const TupleFunction& f,
+                            SourceLoc loc);
+// The elements of all elements.
+IntTuple joined(const IntTuple& t);
 
 }  // namespace detail
 
@@ -140,9 +163,15 @@ int rank(const IntTuple& t);
 int depth(const IntTuple& t);
 // The product of all integers.
 SymInt size(const IntTuple& t, SourceLoc loc = SourceLoc::current());
+inline SymInt product(const IntTuple& t, SourceLoc loc = SourceLoc::current()) {
+  return size(t, loc);
+}
 // No unknown integers; no `_`.
 bool is_static(const IntTuple& t);
 bool has_underscore(const IntTuple& t);
+// What is known to divide each integer, whatever it will be: itself where it is a host number. Of
+// a kernel's arguments the answer may become a condition of the compiled variant.
+IntTuple get_divisibility(const IntTuple& t);
 // The same profile; the same down to where `a` has integers; and of the same sizes there, so that
 // coordinates of a are coordinates of b.
 bool is_congruent(const IntTuple& a, const IntTuple& b);
@@ -159,7 +188,10 @@ IntTuple select(const IntTuple& t, std::initializer_list<int> modes,
                 SourceLoc loc = SourceLoc::current());
 // The first integer.
 IntTuple front(const IntTuple& t);
+// All integers and _ in a row: flatten() leaves 4 as it is, the others make (4) of it.
 IntTuple flatten(const IntTuple& t);
+IntTuple flatten_to_tuple(const IntTuple& t);
+inline IntTuple get_leaves(const IntTuple& t) { return flatten_to_tuple(t); }
 // (4) of 4; 4 of (4).
 IntTuple wrap(const IntTuple& t);
 IntTuple unwrap(const IntTuple& t);
@@ -178,22 +210,60 @@ inline IntTuple prepend_ones(const IntTuple& t, int up_to_rank = -1) {
 IntTuple repeat(const IntTuple& x, int times);
 IntTuple repeat_as_tuple(const IntTuple& x, int times);
 IntTuple repeat_like(const IntTuple& t, const IntTuple& x);
-// What a function makes of each integer and _, in its place.
+// What a function makes of each integer and _, in its place; with two tuples, of each integer of a
+// and of what b has there.
 //
 //   transform_leaf(shape, [](const IntTuple& extent) { return round_up(extent, 4); })
-template <class Function>
-IntTuple transform_leaf(const IntTuple& t, const Function& function) {
-  return detail::transform_leaf(t, &function, [](const void* f, const IntTuple& leaf) {
-    return IntTuple((*static_cast<const Function*>(f))(leaf));
-  });
+template <class F>
+IntTuple transform_leaf(const IntTuple& t, F f) {
+  return detail::transform_leaf(t, t, detail::of_one(f), {});
+}
+template <class F>
+IntTuple transform_leaf(const IntTuple& a, const IntTuple& b, F f,
+                        SourceLoc loc = SourceLoc::current()) {
+  return detail::transform_leaf(a, b, detail::of_two(f), loc);
+}
+// What g makes of the tuple of what f makes of each element, or pair of elements. CuTe's g gets
+// these as arguments; here their number is not known to the compiler.
+//
+//   const auto tiles = [](const IntTuple& of, const IntTuple& by) { return ceil_div(of, by); };
+//   transform_apply(shape, tile, tiles, [](const IntTuple& counts) { return product(counts); })
+template <class F, class G>
+auto transform_apply(const IntTuple& t, F f, G g) {
+  return g(detail::transform_elements(t, t, detail::of_one(f), {}));
+}
+template <class F, class G>
+auto transform_apply(const IntTuple& a, const IntTuple& b, F f, G g,
+                     SourceLoc loc = SourceLoc::current()) {
+  return g(detail::transform_elements(a, b, detail::of_two(f), loc));
+}
+// The elements of all that f makes of the elements, or of pairs of them: those of () are none.
+//
+//   filter_tuple(shape, [](const IntTuple& x) { return size(x) == 1 ? IntTuple() : IntTuple{x}; })
+template <class F>
+IntTuple filter_tuple(const IntTuple& t, F f) {
+  return detail::joined(detail::transform_elements(t, t, detail::of_one(f), {}));
+}
+template <class F>
+IntTuple filter_tuple(const IntTuple& a, const IntTuple& b, F f,
+                      SourceLoc loc = SourceLoc::current()) {
+  return detail::joined(detail::transform_elements(a, b, detail::of_two(f), loc));
 }
 // The elements of both.
-IntTuple tuple_cat(const IntTuple& a, const IntTuple& b);
+inline IntTuple tuple_cat(const IntTuple& a, const IntTuple& b) { return detail::joined({a, b}); }
 // The integers of a flat tuple with the profile of another.
 IntTuple unflatten(const IntTuple& flat, const IntTuple& profile,
                    SourceLoc loc = SourceLoc::current());
-// The first element that is x; rank(t) where none is.
-int find(const IntTuple& t, const IntTuple& x);
+// The first element for which a function holds, or that is x; rank(t) where there is none.
+template <class F>
+int find_if(const IntTuple& t, F f) {
+  int mode = 0;
+  while (mode < rank(t) && !f(get(t, mode))) ++mode;
+  return mode;
+}
+inline int find(const IntTuple& t, const IntTuple& x) {
+  return find_if(t, [&](const IntTuple& element) { return element == x; });
+}
 // What a coordinate leaves whole (where it has _), and what it fixes, as one row of modes.
 IntTuple slice(const IntTuple& coord, const IntTuple& t, SourceLoc loc = SourceLoc::current());
 IntTuple dice(const IntTuple& coord, const IntTuple& t, SourceLoc loc = SourceLoc::current());
@@ -214,6 +284,9 @@ IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLo
 bool elem_less(const IntTuple& a, const IntTuple& b);
 // Each integer times a factor.
 IntTuple elem_scale(const IntTuple& t, const SymInt& by);
+// The same integers, which the author promises to be multiples of a number: an unknown one is then
+// known to be; in a kernel the interpreter checks it, as it does assume_divisible().
+IntTuple assume(const IntTuple& t, int64_t divisor, SourceLoc loc = SourceLoc::current());
 
 // --- Coordinates -----------------------------------------------------------------------------
 

@@ -321,10 +321,11 @@ Swizzle recast(const Swizzle& swizzle, int64_t up, int64_t down) {
 
 }  // namespace
 
-Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
+Layout recast_layout(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
   if (!layout.ok()) return layout;
   const auto name = [&] {
-    return absl::StrCat("recast(", detail::text(layout), ", ", old_bits, ", ", new_bits, ")");
+    return absl::StrCat("recast_layout(", detail::text(layout), ", ", old_bits, ", ", new_bits,
+                        ")");
   };
   if (old_bits < 1 || new_bits < 1) {
     return detail::fail_layout(loc, name() + ": widths are at least one bit",
@@ -366,8 +367,8 @@ Layout recast(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
   }
   offset = offset * down;
   if (layout.inner() != nullptr) {
-    return make_composed_layout(recast(*layout.inner(), old_bits, new_bits, loc), offset, outer,
-                                loc);
+    return make_composed_layout(recast_layout(*layout.inner(), old_bits, new_bits, loc), offset,
+                                outer, loc);
   }
   if (!is_power_of_two(up) || !is_power_of_two(down)) {
     return detail::fail_layout(loc,

@@ -149,8 +149,12 @@ Layout make_composed_layout(const Layout& inner, const IntTuple& offset, const L
 std::pair<IntTuple, Layout> make_layout_tv(const Layout& threads, const Layout& values,
                                            SourceLoc loc = SourceLoc::current());
 // The same bytes as elements of another width.
-Layout recast(const Layout& layout, int old_bits, int new_bits,
-              SourceLoc loc = SourceLoc::current());
+Layout recast_layout(const Layout& layout, int old_bits, int new_bits,
+                     SourceLoc loc = SourceLoc::current());
+inline Layout recast(const Layout& layout, int old_bits, int new_bits,
+                     SourceLoc loc = SourceLoc::current()) {
+  return recast_layout(layout, old_bits, new_bits, loc);
+}
 
 // --- Questions -------------------------------------------------------------------------------
 

@@ -81,9 +81,9 @@ bool CopyAtom::set_matrices(int matrices, bool transpose, Layout* rows, Layout* 
 
 void CopyAtom::set(const Layout& source, const Layout& destination, const Layout& reference,
                    SourceLoc loc) {
-  source_ = recast(source, 1, bits_of(scalar_), loc);
-  destination_ = recast(destination, 1, bits_of(scalar_), loc);
-  reference_ = recast(reference, 1, bits_of(scalar_), loc);
+  source_ = recast_layout(source, 1, bits_of(scalar_), loc);
+  destination_ = recast_layout(destination, 1, bits_of(scalar_), loc);
+  reference_ = recast_layout(reference, 1, bits_of(scalar_), loc);
 }
 
 }  // namespace heddle

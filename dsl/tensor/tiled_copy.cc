@@ -80,7 +80,7 @@ Layout TiledCopy::retile(const Layout& layout, SourceLoc loc) const {
   const Layout tile = with_shape(right_inverse(tv_, loc), tiler_, loc);
   const SymInt together = threads * values;
   if (!together.is_constant()) return layout;
-  const Layout fragments = recast(tile, 1, static_cast<int>(together.value()), loc);
+  const Layout fragments = recast_layout(tile, 1, static_cast<int>(together.value()), loc);
   // (atom values,other values) to (v,m,n) of the fragments.
   const Layout order =
       zipped_divide(logical_product(make_layout(values), right_inverse(fragments, loc), loc),

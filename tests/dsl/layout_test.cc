@@ -111,7 +111,8 @@ TEST(Layout, MistakesNameTheirOperands) {
       {"make_layout((4,8), (1))", "shape (4,8) and stride (1) differ in profile"},
       {"size((9223372036854775807,4))", "the result does not fit 64 bits"},
       {"make_layout((4611686018427387904,4,2))", "does not fit 64 bits"},
-      {"recast((8,4):(3,1), 16, 32)", "2 elements become one, but neither 2 nor the stride 3"},
+      {"recast_layout((8,4):(3,1), 16, 32)",
+       "recast_layout((8,4):(3,1), 16, 32): 2 elements become one, but neither 2 nor the stride 3"},
       {"S<4,0,2>", "S<4,0,2> is no swizzle"},
       {"shape_div(6, 4)", "shape_div(6, 4): 6 and 4 do not divide one another"},
       {"((4,8):(8,1))((1,2,3))", "coordinate (1,2,3) does not fit the shape (4,8)"},
@@ -144,16 +145,24 @@ TEST(Layout, MistakesNameTheirOperands) {
       {"local_tile((4,6):(1,4), (2,2), (0,0,0))", "the coordinate (0,0,0) does not fit (2,3)"},
       {"local_tile(4:1, _, 0)", "local_tile(4:1, _, 0): _ is no tile"},
       {"make_layout_tv((2,2):(1,1), 4:1)", "make_layout_tv((2,2):(1,1), 4:1): it is not injective"},
-      {"recast(S<3,0,3> o 5 o 8:1, 8, 16)", "the offset 5 is no multiple of 2"},
+      {"recast_layout(S<3,0,3> o 5 o 8:1, 8, 16)", "the offset 5 is no multiple of 2"},
       {"((4,3):(1@0,5))((3,2))", "has plain strides beside basis strides"},
       {"complement(0:1, 8)", "a division of 8 by 0"},
       {"complement(2:-2, 8)", "it has a negative stride"},
       {"make_identity_layout(repeat(2,300))", "more than 256 modes"},
-      {"recast((4):(8), 24, 16)", "no mode has a stride of 1"},
+      {"recast_layout((4):(8), 24, 16)", "no mode has a stride of 1"},
       {"make_layout_image_mask((2,1000000000000):(1,0), (0,0), 1)", "is not of 1 to 16 blocks"},
       {"repeat(4, 2000000000)", "a tuple of more than 65536 numbers"},
       {"S<3,0,-9223372036854775808>", "a swizzle of more than 62 bits"},
       {"get((), 0)", "mode 0 of (); it has none"},
+      {"assume((8,12), 8)", "assume: 12 is no multiple of 8; promise what holds"},
+      {"assume(?, 0)", "assume: a divisor of 0"},
+      {"slice_and_offset((3,_,0), (4,8):(8,1))", "the profiles differ"},
+      {"composition(slice_and_offset((2,_), (4,8):(8,1)), 2:1)",
+       "argument 1 of composition is ((8):(1),16); it has to be a layout"},
+      {"make_composed_layout(slice_and_offset((2,_), (4,8):(8,1)), 0, 4:1)",
+       "it has to be a swizzle or a layout"},
+      {"<slice_and_offset((2,_), (4,8):(8,1)), 4>", "a tiler with ((8):(1),16)"},
       {"idx2crd(3, (0,4))", "error: "},
       {"ceil_div((8:-1)(?), 4)", "error: "},
   };
@@ -210,6 +219,58 @@ TEST(IntTuple, LeavesAreTransformed) {
             "(7,7)");
   const auto halved = [](const IntTuple& x) { return shape_div(x, 4); };
   EXPECT_THAT(transform_leaf(shape, halved).error(), HasSubstr("6 and 4 do not divide"));
+}
+
+TEST(IntTuple, LeavesAndElementsOfTwoGoTogether) {
+  const IntTuple a = {8, {6, 4}}, b = {2, {3, {2, 2}}};
+  const auto quotient = [](const IntTuple& x, const IntTuple& y) { return shape_div(x, y); };
+  EXPECT_EQ(transform_leaf(a, b, quotient).to_string(), "(4,(2,1))");
+  EXPECT_THAT(transform_leaf(a, {2, 3}, quotient).error(),
+              HasSubstr("transform_leaf((8,(6,4)), (2,3)): the profiles differ"));
+  EXPECT_THAT(transform_leaf(a, {3, {3, 2}}, quotient).error(), HasSubstr("8 and 3 do not divide"));
+
+  const auto times = [](const IntTuple& x) { return product(x); };
+  const auto all = [](const IntTuple& products) { return product(products); };
+  EXPECT_EQ(transform_apply(a, times, all), 8 * 24);
+  EXPECT_EQ(transform_apply(5, times, [](const IntTuple& x) { return rank(x); }), 1);
+  const auto self = [](const IntTuple& x) { return x; };
+  const auto less = [](const IntTuple& x, const IntTuple& y) { return elem_less(x, y); };
+  EXPECT_EQ(transform_apply({1, {2, 3}, 4}, {2, {3, 4}, 4}, less, self).to_string(), "(1,1,0)");
+  EXPECT_THAT(transform_apply({1, 2}, 3, less, self).error(),
+              HasSubstr("(1,2) has 2 elements and 3 has 1; give two tuples of a rank"));
+}
+
+TEST(IntTuple, ElementsAreFiltered) {
+  const auto true_modes = [](const IntTuple& x) { return size(x) == 1 ? IntTuple() : IntTuple{x}; };
+  EXPECT_EQ(filter_tuple({1, {2, 3}, {1, 1}, 4}, true_modes).to_string(), "((2,3),4)");
+  EXPECT_EQ(filter_tuple(1, true_modes).to_string(), "()");
+  EXPECT_EQ(filter_tuple({1, {2, 3}}, [](const IntTuple& x) { return x; }).to_string(), "(1,2,3)");
+  const auto where_stepping = [](const IntTuple& x, const IntTuple& step) {
+    return step == 0 ? IntTuple() : IntTuple{x};
+  };
+  EXPECT_EQ(filter_tuple({4, 2, 8}, {1, 0, 4}, where_stepping).to_string(), "(4,8)");
+  EXPECT_THAT(filter_tuple({4, 6}, [](const IntTuple& x) { return shape_div(x, 4); }).error(),
+              HasSubstr("6 and 4 do not divide"));
+}
+
+TEST(IntTuple, ElementsAreFound) {
+  const auto large = [](const IntTuple& x) { return size(x).value() > 4; };
+  EXPECT_EQ(find_if({4, {2, 3}, 8}, large), 1);
+  EXPECT_EQ(find_if({4, 2}, large), 2);
+  EXPECT_EQ(find_if(8, large), 0);
+}
+
+TEST(IntTuple, PromisesOfDivisorsKeepTheNumber) {
+  const SymInt x = SymInt::unknown(12);
+  const SymInt y = assume(x, 8).value();
+  EXPECT_EQ(y.divisor(), 24);
+  EXPECT_EQ(assume(x, 8).value(), y);
+  EXPECT_EQ(y.least(), 24);
+  EXPECT_EQ(assume(x, 4).value(), x);
+  EXPECT_EQ(assume(x - 100, 8).value().divisor(), 8);
+  const SymInt difference = x - SymInt::unknown();
+  EXPECT_EQ(assume(difference, 8).value(), difference) << "it may be negative";
+  EXPECT_EQ(get_divisibility({y, {x, 0}, _}).to_string(), "(24,(12,0),_)");
 }
 
 TEST(Layout, ASwizzledTilerMovesWholeBlocks) {

@@ -294,6 +294,25 @@ TEST(Tensors, WhatDividesANumberIsNotTakenForGranted) {
   EXPECT_THAT(*got, ElementsAre(1, 4, 3));
 }
 
+TEST(Tensors, PromisedDivisorsAreKnownAndChecked) {
+  const auto promised = [](int added) {
+    return run("promise", {.block = 1}, 16, [added](auto x, auto y) {
+      const IntTuple shape = assume({x(5) + added, x.shape(0)}, 8);
+      y(0) = Int(get(shape, 0).value());
+      const auto t = make_tensor(x, make_layout(shape));
+      y(1) = static_cast<int>(get(get_divisibility(t.layout().stride()), 1).value().value());
+    });
+  };
+  const auto kept = promised(3);
+  ASSERT_THAT(kept, IsOk());
+  EXPECT_THAT(std::vector<int32_t>(kept->begin(), kept->begin() + 2), ElementsAre(8, 8));
+  if (!on_interpreter()) return;
+  const auto broken = promised(4);
+  ASSERT_FALSE(broken.ok());
+  EXPECT_THAT(std::string(broken.status().message()),
+              HasSubstr("9 is promised to be a multiple of 8"));
+}
+
 TEST(Tensors, ASliceOutsideTheTensorIsReported) {
   if (!on_interpreter()) GTEST_SKIP() << "the interpreter checks bounds";
   const auto got = run("slice", {.block = 32}, 64, [](auto x, auto y) {
