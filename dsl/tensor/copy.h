@@ -72,7 +72,7 @@ void copy(const From& from, const To& to, SourceLoc loc = SourceLoc::current()) 
 // element: where its layout has stride 0 along a vector, or a shape cannot end within one, accesses
 // stay wide.
 template <detail::TensorLike From, detail::Writable To>
-void copy_if(const Tensor<bool>& predicate, const From& from, const To& to,
+void copy_if(const Tensor<const bool>& predicate, const From& from, const To& to,
              SourceLoc loc = SourceLoc::current()) {
   detail::copy_tensors({.flags = &predicate.any()}, detail::as_tensor(from, loc).any(),
                        detail::as_tensor(to, loc).any(), loc);

@@ -121,8 +121,8 @@ void copy(const TiledCopy& tiled, const From& from, const To& to,
 // An access happens as a whole or not at all. The predicate is of the source's partition; of an
 // asynchronous copy that does not happen the destination is filled with zeros, else it stays.
 template <detail::TensorLike From, detail::Writable To>
-void copy_if(const TiledCopy& tiled, const Tensor<bool>& predicate, const From& from, const To& to,
-             SourceLoc loc = SourceLoc::current()) {
+void copy_if(const TiledCopy& tiled, const Tensor<const bool>& predicate, const From& from,
+             const To& to, SourceLoc loc = SourceLoc::current()) {
   detail::copy_tiled(tiled.atom(), {.flags = &predicate.any()}, detail::as_tensor(from, loc).any(),
                      detail::as_tensor(to, loc).any(), loc);
 }

@@ -134,6 +134,33 @@ TEST(Tensors, FlagsAreAPredicateToo) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ((*got)[i], i / 4 % 4 == i / 16 ? 0 : i) << i;
 }
 
+TEST(Tensors, FlagsMayBeReadOnlyMemory) {
+  const Stream stream = test_device().create_stream().value();
+  const auto kernel = define_kernel(
+      "masked(x, flags, y)",
+      [](Tensor<const int32_t, 1> x, Tensor<const bool, 1> flags, Tensor<int32_t, 1> y) {
+        const auto part = [](const auto& t) { return zipped_divide(t, 4)(_, thread_idx.x); };
+        const Tensor<const bool> mine = part(flags);
+        copy_if(mine, part(x), part(y));
+        // Again, by an atom.
+        const auto square = [](const auto& t) { return make_tensor(t, make_layout({4, 4})); };
+        const auto tiled = make_tiled_copy(make_copy_atom<int32_t>(CopyUniversal{32}),
+                                           make_layout({2, 2}), make_layout({1, 1}));
+        const auto thread = tiled.get_slice(thread_idx.x);
+        copy_if(tiled, thread.partition_S(square(flags)), thread.partition_S(square(x)),
+                thread.partition_D(square(y)));
+      });
+  std::vector<uint8_t> flags(16);
+  for (int i = 0; i < 16; ++i) flags[i] = i % 3 == 0;
+  const Buffer x = on_device(counting(16)), where = on_device(flags);
+  const Buffer y = on_device(std::vector<int32_t>(16, -1));
+  ASSERT_THAT(kernel.launch(stream, {.block = 4}, as_tensor<const int32_t>(x, {16}),
+                            as_tensor<const bool>(where, {16}), as_tensor<int32_t>(y, {16})),
+              IsOk());
+  const auto got = y.download<int32_t>(stream).value();
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(got[i], i % 3 == 0 ? i : -1) << i;
+}
+
 TEST(Tensors, CopiesConvert) {
   const Stream stream = test_device().create_stream().value();
   const auto kernel =
