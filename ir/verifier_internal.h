@@ -50,7 +50,7 @@ std::string one_of(absl::Span<const absl::string_view> words);
 void verify_structure(Verification& v);
 // What the op table says of every op; whether this one agrees with its row.
 bool verify_row(Verification& v, OpId op);
-// What only this op asks for. Its row has been verified.
+// What only this op asks for (verifier_rules.h). Its row has been verified.
 void verify_rules(Verification& v, OpId op);
 // Parameters, launch shape, shared memory, effects.
 void verify_kernel(Verification& v);

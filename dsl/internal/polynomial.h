@@ -71,7 +71,8 @@ class SymbolRef {
     return *this;
   }
   ~SymbolRef() {
-    if (symbol_ != nullptr && --symbol_->uses == 0) delete symbol_;
+    // The only owner needs no subtraction that others see.
+    if (symbol_ != nullptr && (symbol_->uses == 1 || --symbol_->uses == 0)) delete symbol_;
   }
   const Symbol& operator*() const { return *symbol_; }
   const Symbol* operator->() const { return symbol_; }

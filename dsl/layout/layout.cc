@@ -112,7 +112,7 @@ std::string Swizzle::to_string() const {
 
 void Layout::keep() const { ++prefix_->uses; }
 void Layout::drop() const {
-  if (--prefix_->uses == 0) delete prefix_;
+  if (prefix_->uses == 1 || --prefix_->uses == 0) delete prefix_;
 }
 
 const IntTuple& Layout::offset() const {

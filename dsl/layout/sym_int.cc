@@ -43,7 +43,7 @@ const detail::Symbol* alone(const SymInt& a) {
 
 void SymInt::keep() const { ++polynomial_->uses; }
 void SymInt::drop() {
-  if (--polynomial_->uses == 0) delete polynomial_;
+  if (polynomial_->uses == 1 || --polynomial_->uses == 0) delete polynomial_;
 }
 
 SymInt SymInt::of(const detail::Polynomial* polynomial) {

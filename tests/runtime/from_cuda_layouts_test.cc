@@ -81,6 +81,8 @@ TEST(FromCudaLayouts, TilesAndParts) {
         copy_if(within(where, {m, n}), mine, values);
         If(within(where(0, 1), {m, n}), [&] { sums(0, 1) = values(0, 1); });
         gemm(make_tensor(p, make_layout({4, 3})), make_tensor(p, make_layout({2, 3})), sums);
+        const FastDivmod by(n);
+        const Divmod<int32_t> parts = by.divmod(m);
         // </page>
         copy(part(local_tile(matrix, {32, 32}, {0, 0})), part(square));
         copy(part(square), part(padded));
@@ -89,7 +91,10 @@ TEST(FromCudaLayouts, TilesAndParts) {
         sync_threads();
         copy(part(select(banked, {1, 0})), part(local_tile(y, {32, 32}, {0, 0})));
         sync_threads();
-        If(thread_idx.x == 0, [&] { y(31, 63) = element + row(7) + sums(3, 1); });
+        If(thread_idx.x == 0, [&] {
+          y(31, 63) =
+              element + row(7) + sums(3, 1) + cast<float>(parts.quotient * 100 + parts.remainder);
+        });
       });
   const Stream stream = test_device().create_stream().value();
   const auto values = counted(32 * 64);
@@ -109,7 +114,7 @@ TEST(FromCudaLayouts, TilesAndParts) {
     }
   }
   // a(m,k) = m + 4k, b(n,k) = n + 2k: the sum over k of a(3,k) * b(1,k) is 3*1 + 7*3 + 11*5.
-  EXPECT_EQ(got[31 * 64 + 63], (3 * 64 + 5) + (3 * 64 + 7) + 79);
+  EXPECT_EQ(got[31 * 64 + 63], (3 * 64 + 5) + (3 * 64 + 7) + 79 + 32);
 }
 
 TEST(FromCudaLayouts, Atoms) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "benchmark/benchmark.h"
 #include "heddle/dsl/layout/layout.h"
@@ -14,7 +15,7 @@ namespace heddle {
 
 // Each call of the algebra goes through here, and is counted.
 template <class T>
-const T& called(const T& result, int* calls) {
+T called(T result, int* calls) {
   ++*calls;
   if constexpr (requires { result.ok(); }) {
     if (!result.ok()) {
@@ -29,7 +30,7 @@ const T& called(const T& result, int* calls) {
 // 16 bytes by 256 threads, and the threads and values of a tensor core instruction.
 int layouts_of_gemm(const SymInt& m, const SymInt& n, const SymInt& k) {
   int calls = 0;
-  const auto f = [&calls](const auto& result) { return called(result, &calls); };
+  const auto f = [&calls](auto result) { return called(std::move(result), &calls); };
   // Global memory, and the block's tiles of it.
   const Layout a = f(make_layout({m, k}, {k, 1}));
   const Layout b = f(make_layout({n, k}, {k, 1}));

@@ -1,0 +1,60 @@
+// Arithmetic in PTX: signs, and 16-bit floats in pairs.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/ptx_kernels.h"
+#include "codegen/ptx_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace heddle::codegen {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Ptx, FlipsSignsAsBitsWhereTheBitsShow) {
+  const std::string stored = ptx(kernel_text(
+      absl::StrCat(kThread, "%v = load %x, %t : f32\n%m = neg %v : f32\nstore %y, %m, %t")));
+  EXPECT_THAT(stored, ContainsRegex("xor\\.b32 %r[0-9]+, %r[0-9]+, 0x80000000;"));
+  const std::string added = ptx(kernel_text(absl::StrCat(
+      kThread,
+      "%v = load %x, %t : f32\n%m = neg %v : f32\n%s = fma %m, %v, %v : f32\nstore %y, %s, %t")));
+  EXPECT_THAT(added, HasSubstr("neg.f32 "));
+  // Arithmetic on the bits shows them.
+  const std::string compared = ptx(kernel_text(absl::StrCat(
+      kThread,
+      "%v = load %x, %t : f32\n%m = neg %v : f32\n%b = bitcast %m : i32\n%z = const 0 : i32\n"
+      "%p = lt %b, %z : bool\n%s = select %p, %v, %m : f32\nstore %y, %v, %t\nif %p {\n"
+      "store %y, %v, %z\nyield\n}\n")));
+  EXPECT_THAT(compared, ContainsRegex("xor\\.b32 %r[0-9]+, %r[0-9]+, 0x80000000;"));
+}
+
+TEST(Ptx, PacksHalves) {
+  const std::string text =
+      ptx("kernel @k(%h: view<f16, global, 1> [?] strides [1]) block(64, 1, 1) {\n"
+          "%t = thread_idx {axis = x} : i32\n%z = const 0 : i32\n"
+          "%v = load %h, %t : vec<f16, 4>\n%w = mul %v, %v : vec<f16, 4>\n"
+          "%one = const 1.0 : vec<f16, 4>\n%u = add %w, %one : vec<f16, 4>\n"
+          "%f = convert %u : vec<f32, 4>\n%g = add %f, %f : vec<f32, 4>\n"
+          "%i = convert %g : vec<f16, 4>\nstore %h, %i, %z\n}");
+  EXPECT_EQ(count_lines(text, "mul.rn.f16x2"), 2);
+  EXPECT_EQ(count_lines(text, "add.rn.f16x2"), 2);
+  EXPECT_EQ(count_lines(text, "cvt.f32.f16"), 4);
+  EXPECT_EQ(count_lines(text, "cvt.rn.f16x2.f32"), 2);
+  EXPECT_THAT(text, HasSubstr(", 0x3C003C00;"));
+}
+
+TEST(Ptx, WidensPackedBf16WithoutUnpackingIt) {
+  const std::string text = ptx(
+      "kernel @k(%h: view<bf16, global, 1> [?] strides [1], %y: view<f32, global, 1> [?] strides "
+      "[1]) block(64, 1, 1) {\n%t = thread_idx {axis = x} : i32\n"
+      "%v = load %h, %t : vec<bf16, 2>\n%f = convert %v : vec<f32, 2>\nstore %y, %f, %t\n}");
+  EXPECT_THAT(text, ContainsRegex("shl\\.b32 %r[0-9]+, %r[0-9]+, 16;\n\tand\\.b32 %r[0-9]+, "
+                                  "%r[0-9]+, 0xFFFF0000;"));
+  EXPECT_THAT(text, Not(HasSubstr("cvt.")));
+}
+
+}  // namespace
+}  // namespace heddle::codegen

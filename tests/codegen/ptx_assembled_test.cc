@@ -1,0 +1,83 @@
+// What ptxas makes of whole kernels.
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/ptx_kernels.h"
+#include "codegen/ptx_testing.h"
+#include "gtest/gtest.h"
+#include "heddle/codegen/disassemble.h"
+#include "heddle/ir/passes/pipeline.h"
+
+namespace heddle::codegen {
+namespace {
+
+TEST(PtxAssembled, AFullBlockFitsIntoTheRegisterFile) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  // 96 values that are all alive at the barrier.
+  std::string body(kThread);
+  for (int i = 0; i < 96; ++i) {
+    absl::StrAppend(&body, "%c", i, " = const ", 1024 * i, " : i32\n%o", i, " = add %t, %c", i,
+                    " : i32\n%v", i, " = load %x, %o", i, " : f32\n");
+  }
+  absl::StrAppend(&body, "barrier\n");
+  for (int i = 0; i < 96; ++i) {
+    absl::StrAppend(&body, "store %y, %v", (i * 7) % 96, ", %o", i, "\n");
+  }
+  const PtxModule module = ptx_of(kernel_from(kernel_text(body, "block(1024, 1, 1)")));
+  const auto assembly = assemble_for(module.text, "sm_90a", {module.entry});
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  EXPECT_LE(assembly->find(module.entry)->registers, 64);
+  EXPECT_EQ(65536 / 1024, 64);
+}
+
+// The registers of a pending accumulator are tied from its begin to its wait, through the loop:
+// ptxas serialises nothing, and moves nothing between the products of a block.
+TEST(PtxAssembled, APendingAccumulatorStaysInItsRegisters) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  std::ostringstream text;
+  text << std::ifstream(HEDDLE_TEST_DATA_DIR "/filetests/wgmma_pipelined.ir").rdbuf();
+  absl::StatusOr<ir::Kernel> kernel = ir::parse(text.str(), "wgmma_pipelined.ir");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const absl::Status optimized = ir::run_pipeline(*kernel, ir::kDefaultPipeline);
+  ASSERT_TRUE(optimized.ok()) << optimized;
+  const PtxModule module = ptx_of(*kernel);
+  const auto assembly = assemble_for(module.text, "sm_90a", {module.entry});
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  for (const Diagnostic& said : assembly->diagnostics) {
+    EXPECT_FALSE(said.is_performance_note()) << said.text;
+  }
+
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  const absl::StatusOr<std::string> listing = disassemble(assembly->cubin);
+  ASSERT_TRUE(listing.ok()) << listing.status();
+  std::vector<std::string> between;  // the first product and the last
+  size_t products = 0, kept = 0;
+  for (const SassInstruction& instruction : sass_opcodes(*listing)) {
+    if (absl::StartsWith(instruction.opcode, "HGMMA")) {
+      ++products;
+      kept = between.size();
+    } else if (products > 0) {
+      between.push_back(instruction.opcode);
+    }
+  }
+  between.resize(kept);
+  EXPECT_EQ(products, 4u);
+  for (const std::string& opcode : between) {
+    EXPECT_FALSE(absl::StartsWith(opcode, "MOV") || absl::StartsWith(opcode, "IMAD.MOV")) << opcode;
+  }
+}
+
+TEST(PtxAssembled, QuotesNamesOfFilesAsPtxCan) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  ir::Kernel kernel = kernel_from(kRowSum);
+  kernel.op(kernel.region(kernel.body()).last).loc = kernel.intern_loc("c:\\a \"b\".cc", 1);
+  const PtxModule module = ptx_of(kernel);
+  const auto assembly = assemble_for(module.text, "sm_90a", {module.entry});
+  EXPECT_TRUE(assembly.ok()) << assembly.status();
+}
+
+}  // namespace
+}  // namespace heddle::codegen
