@@ -1,6 +1,7 @@
 // The programs of kernels/learn that are written on layouts, beside the same kernels written index
 // by index (learn/layout_twins.h): times in turn, and how many machine instructions both have where
 // a disassembler is at hand. Prints JSON.
+#include "absl/strings/str_cat.h"
 #include "bench/learn/harness.h"
 #include "heddle/codegen/disassemble.h"
 #include "heddle/kernels/learn/13_layout_row_sum.h"
@@ -32,7 +33,7 @@ class Bench {
 
   // Runs f(output, is it the one on layouts) of both.
   template <class A, class B, class Run>
-  nlohmann::ordered_json compare(const std::string& name, int rows, int columns, int64_t outputs,
+  nlohmann::ordered_json compare(const std::string& name, const std::string& size, int64_t outputs,
                                  const A& layouts, const B& by_hand, const Signature& signature,
                                  const LaunchShape& shape, double bytes, Run run) {
     Side sides[2];
@@ -42,9 +43,7 @@ class Bench {
       side.reset = [this, out = &side.outputs[0]] { check(out->fill(stream_, 0)); };
       side.run = [&run, out = &side.outputs[0], ours] { run(*out, ours); };
     }
-    auto figures =
-        measure(device_, stream_, name, std::to_string(rows) + " × " + std::to_string(columns),
-                sides[0], sides[1], 1e-6, "by_hand");
+    auto figures = measure(device_, stream_, name, size, sides[0], sides[1], 1e-6, "by_hand");
     figures["bytes"] = bytes;
     figures["instructions"] = instructions(layouts, signature, shape);
     figures["instructions_by_hand"] = instructions(by_hand, signature, shape);
@@ -59,11 +58,12 @@ class Bench {
     nlohmann::ordered_json figures = nlohmann::ordered_json::array();
     for (const int columns : {8192, 8191}) {
       const int rows = 8192;
+      const std::string size = absl::StrCat(rows, " × ", columns);
       const Buffer x = random_floats(device_, stream_, int64_t{rows} * columns, -1, 1);
       const auto in = as_tensor<const float>(x, {rows, columns});
       const double n = double{rows} * columns;
       const LaunchShape sums = learn::layout_row_sum_shape(rows);
-      figures.push_back(compare("layout_row_sum", rows, columns, rows, learn::layout_row_sum,
+      figures.push_back(compare("layout_row_sum", size, rows, learn::layout_row_sum,
                                 learn::row_sum_twin,
                                 {columns % 4 == 0 ? rows_of_4 : matrix, vector}, sums, 4 * n,
                                 [&](Buffer& out, bool ours) {
@@ -72,7 +72,7 @@ class Bench {
                                              : learn::row_sum_twin.launch(stream_, sums, in, y));
                                 }));
       const LaunchShape adds = learn::tv_add_shape(rows, columns);
-      figures.push_back(compare("tv_add", rows, columns, int64_t{rows} * columns, learn::tv_add,
+      figures.push_back(compare("tv_add", size, int64_t{rows} * columns, learn::tv_add,
                                 learn::add_twin, {matrix, matrix, matrix}, adds, 12 * n,
                                 [&](Buffer& out, bool ours) {
                                   const auto z = as_tensor<float>(out, {rows, columns});
@@ -81,7 +81,7 @@ class Bench {
                                 }));
       const LaunchShape turns = learn::swizzled_transpose_shape(rows, columns);
       figures.push_back(compare(
-          "swizzled_transpose", rows, columns, int64_t{rows} * columns, learn::swizzled_transpose,
+          "swizzled_transpose", size, int64_t{rows} * columns, learn::swizzled_transpose,
           learn::transpose_twin, {matrix, matrix}, turns, 8 * n, [&](Buffer& out, bool ours) {
             const auto y = as_tensor<float>(out, {columns, rows});
             check(ours ? learn::swizzled_transpose.launch(stream_, turns, in, y)
@@ -100,7 +100,7 @@ class Bench {
     const auto in = as_tensor<const float>(x, {kBatch, kLength, kHeads, kWidth});
     const ArgumentSpec four_modes = tensor({kAny, kAny, kAny, kAny}).aligned(16);
     const LaunchShape shape = learn::swap_heads_shape(kElements);
-    return compare("swap_heads", kBatch * kLength, kHeads * kWidth, kElements, learn::swap_heads,
+    return compare("swap_heads", "8 × 2048 × 33 × 120", kElements, learn::swap_heads,
                    learn::swap_twin, {four_modes, four_modes}, shape, 8.0 * kElements,
                    [&](Buffer& out, bool ours) {
                      const auto y = as_tensor<float>(out, {kBatch, kHeads, kLength, kWidth});
