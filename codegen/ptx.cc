@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/launch_program.h"
 #include "heddle/ir/printer.h"
 
 namespace heddle::codegen {
@@ -92,6 +93,14 @@ absl::StatusOr<PtxModule> Emitter::run() {
     found.message =
         absl::StrCat("clusters need sm_90, and the kernel is compiled for ", target_.name);
     found.fix = "compile for sm_90 or later, or launch without a cluster";
+  }
+  if (params_.bytes > ir::kMaxParamBytes) {
+    ir::Diagnostic& found = diagnostics_.emplace_back();
+    found.message =
+        absl::StrCat("the parameters and what the host computes from them take ", params_.bytes,
+                     " bytes, but a launch passes at most ", ir::kMaxParamBytes);
+    found.fix = absl::StrCat("divide by fewer than ", params_.at_launch.size() / 3,
+                             " different numbers of the arguments");
   }
   load_params();
   emit_region(kernel_.body());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
@@ -137,7 +138,7 @@ Operand Emitter::param_slot(SlotKind kind, int param, int dim, Scalar as) {
 Operand Emitter::launch_slot(OpId at_launch) {
   const auto& slots = params_.at_launch;
   const auto slot = std::find_if(slots.begin(), slots.end(), [&](const ir::LaunchSlot& candidate) {
-    return candidate.op == at_launch;
+    return absl::c_linear_search(candidate.ops, at_launch);
   });
   HEDDLE_CHECK(slot != slots.end(), "the parameter block lacks a value of the launch");
   return load_slot(static_cast<int>(params_.slots.size()) + static_cast<int>(slot - slots.begin()),

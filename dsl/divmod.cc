@@ -15,13 +15,13 @@ Node as_type(const Node& node, ir::Scalar scalar, SourceLoc loc) {
   return node.type.scalar == scalar ? node : emit_as(type, op::kBitcast, node, loc);
 }
 
+}  // namespace
+
 bool is_known_at_launch(const Node& node, SourceLoc loc) {
   Trace* const trace = Trace::current();
   return trace != nullptr && !node.is_host() &&
          !ir::unknown_at_launch(trace->kernel(), trace->use(node, loc));
 }
-
-}  // namespace
 
 // A. D. Robison, "N-bit unsigned division via N-bit multiply-add" (ARITH 2005). With 2^k <= d <
 // 2^(k+1) and m = floor(2^(32+k) / d): one of m + 1, and m with m added once, errs by no more than
@@ -59,10 +59,10 @@ Node quotient(const Node& n, const Divider& divider, SourceLoc loc) {
 
 }  // namespace detail
 
-FastDivmod::FastDivmod(const detail::Arg<int32_t>& divisor) {
+FastDivmod::FastDivmod(const Signed& divisor) {
   detail::Node node = divisor.node;
   if (!node.is_host()) {
-    node = detail::emit_assume_range(node, {.min = 1}, divisor.loc);
+    node = detail::emit_assume_range(node, {.min = 1, .name = "a divisor"}, divisor.loc);
   } else if (static_cast<int32_t>(node.bits) < 1) {
     detail::report(divisor.loc,
                    absl::StrCat("a FastDivmod by ", static_cast<int32_t>(node.bits)).c_str(),
@@ -72,17 +72,18 @@ FastDivmod::FastDivmod(const detail::Arg<int32_t>& divisor) {
   divider_ = detail::make_divider(node, divisor.loc);
 }
 
-Divmod<uint32_t> FastDivmod::divmod(const detail::Arg<uint32_t>& n) const {
+Divmod<uint32_t> FastDivmod::divmod(const Unsigned& n) const {
   const CallerLines lines(n.loc);
   const UInt dividend(n.node), quotient(detail::quotient(n.node, divider_, n.loc));
   return {quotient, dividend - quotient * UInt(divider_.divisor)};
 }
 
-Divmod<int32_t> FastDivmod::divmod(const detail::Arg<int32_t>& n) const {
+Divmod<int32_t> FastDivmod::divmod(const Signed& n) const {
   detail::Node dividend = n.node;
-  if (!dividend.is_host()) dividend = detail::emit_assume_range(dividend, {.min = 0}, n.loc);
+  if (!dividend.is_host())
+    dividend = detail::emit_assume_range(dividend, {.min = 0, .name = "a dividend"}, n.loc);
   const auto [quotient, remainder] =
-      divmod({UInt(detail::as_type(dividend, ir::Scalar::kU32, n.loc)), n.loc});
+      divmod(Unsigned(UInt(detail::as_type(dividend, ir::Scalar::kU32, n.loc)), n.loc));
   const auto number = [&n](const UInt& bits) {
     return Int(detail::as_type(bits.node(), ir::Scalar::kI32, n.loc));
   };

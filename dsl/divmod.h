@@ -22,6 +22,8 @@ struct Divider {
   bool at_launch = false;
 };
 Divider make_divider(const Node& divisor, SourceLoc loc);
+// Whether the host can compute it before a launch.
+bool is_known_at_launch(const Node& node, SourceLoc loc);
 Node quotient(const Node& n, const Divider& divider, SourceLoc loc);
 
 }  // namespace detail
@@ -35,23 +37,24 @@ struct Divmod {
 // negative, is a promise, which the interpreter checks.
 class FastDivmod {
  public:
-  explicit FastDivmod(const detail::Arg<int32_t>& divisor);
+  // Any integer that stands for an Int; the kernel's own that stand for a UInt.
+  using Signed = detail::Arg<int32_t>;
+  struct Unsigned : detail::Arg<uint32_t> {
+    template <detail::Readable X>
+    requires detail::StandsFor<X, uint32_t> Unsigned(const X& x,
+                                                     SourceLoc where = SourceLoc::current())
+        : Arg(x, where) {}
+  };
 
-  Divmod<int32_t> divmod(const detail::Arg<int32_t>& n) const;
-  Divmod<uint32_t> divmod(const detail::Arg<uint32_t>& n) const;
+  explicit FastDivmod(const Signed& divisor);
 
-  friend Int operator/(const detail::Arg<int32_t>& n, const FastDivmod& by) {
-    return by.divmod(n).quotient;
-  }
-  friend UInt operator/(const detail::Arg<uint32_t>& n, const FastDivmod& by) {
-    return by.divmod(n).quotient;
-  }
-  friend Int operator%(const detail::Arg<int32_t>& n, const FastDivmod& by) {
-    return by.divmod(n).remainder;
-  }
-  friend UInt operator%(const detail::Arg<uint32_t>& n, const FastDivmod& by) {
-    return by.divmod(n).remainder;
-  }
+  Divmod<int32_t> divmod(const Signed& n) const;
+  Divmod<uint32_t> divmod(const Unsigned& n) const;
+
+  friend Int operator/(const Signed& n, const FastDivmod& by) { return by.divmod(n).quotient; }
+  friend UInt operator/(const Unsigned& n, const FastDivmod& by) { return by.divmod(n).quotient; }
+  friend Int operator%(const Signed& n, const FastDivmod& by) { return by.divmod(n).remainder; }
+  friend UInt operator%(const Unsigned& n, const FastDivmod& by) { return by.divmod(n).remainder; }
 
  private:
   detail::Divider divider_;

@@ -160,6 +160,7 @@ Node emit_assume_range(const Node& value, const Promise& promise, SourceLoc loc)
   if (promise.min != none.min) attrs.push_back({ir::AttrKey::kMin, promise.min});
   if (promise.max != none.max) attrs.push_back({ir::AttrKey::kMax, promise.max});
   if (promise.divisor != none.divisor) attrs.push_back({ir::AttrKey::kDivisor, promise.divisor});
+  if (promise.name != nullptr) attrs.push_back({ir::AttrKey::kName, text_attr(promise.name)});
   return record(ir::Opcode::kAssumeRange, {value}, value.type, attrs, loc);
 }
 

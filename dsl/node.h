@@ -100,6 +100,7 @@ void emit_assert(Node condition, const char* message, SourceLoc loc);
 // What is promised of an integer: its bounds, both included, and what divides it.
 struct Promise {
   int64_t min = INT64_MIN, max = INT64_MAX, divisor = 1;
+  const char* name = nullptr;  // what messages call the integer
 };
 Node emit_assume_range(const Node& value, const Promise& promise, SourceLoc loc);
 Node emit_expect(const Node& condition, bool likely, SourceLoc loc);

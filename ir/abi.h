@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
+#include "absl/container/inlined_vector.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::ir {
@@ -28,7 +28,7 @@ struct ParamSlot {
 
 // A value that the host computes for each launch.
 struct LaunchSlot {
-  OpId op;  // the at_launch
+  absl::InlinedVector<OpId, 1> ops;  // the at_launch ops that stand for it
   int offset;
   int bytes;
 };
@@ -38,6 +38,8 @@ struct ParamLayout {
   std::vector<LaunchSlot> at_launch;
   int bytes = 0;
 
+  // A place for so many more bytes, aligned to their number; where it starts.
+  int append(int count);
   // The slot's offset; nullptr where the parameter has no such slot (a constant extent, say).
   const ParamSlot* find(SlotKind kind, int param, int dim = 0) const;
 };
@@ -47,7 +49,5 @@ inline constexpr int kMaxParamBytes = 4096;
 
 // Of the arguments alone, as the interpreter reads them.
 ParamLayout param_layout(const Kernel& kernel);
-// Likewise, with the values of the at_launch ops that are needed behind them.
-ParamLayout launch_layout(const Kernel& kernel, absl::FunctionRef<bool(OpId)> is_needed);
 
 }  // namespace heddle::ir

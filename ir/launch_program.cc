@@ -9,6 +9,7 @@
 #include "absl/container/fixed_array.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "heddle/ir/check.h"
 
 namespace heddle::ir {
@@ -40,54 +41,152 @@ std::optional<int64_t> fixed_number(const Kernel& kernel, const Op& query) {
   return number;
 }
 
-std::optional<ValueId> find_unknown(const Kernel& kernel, ValueId value,
-                                    absl::flat_hash_set<ValueId>* met) {
-  if (!met->insert(value).second) return std::nullopt;
-  if (!is_number(kernel.type(value))) return value;
+// Walks the values that one is computed from, each once and behind its operands: leave(value).
+// enter(value) says whether to look at its operands. Without recursion, for chains are long.
+class OperandWalk {
+ public:
+  explicit OperandWalk(const Kernel& kernel) : kernel_(kernel) {}
+
+  void run(ValueId root, absl::FunctionRef<bool(ValueId)> enter,
+           absl::FunctionRef<void(ValueId)> leave) {
+    push(root, enter);
+    while (!open_.empty()) {
+      Open& top = open_.back();
+      if (top.next < top.operands.size()) {
+        push(top.operands[top.next++], enter);
+        continue;
+      }
+      const ValueId value = top.value;
+      open_.pop_back();
+      leave(value);
+    }
+  }
+
+ private:
+  struct Open {
+    ValueId value;
+    absl::Span<const ValueId> operands;
+    size_t next = 0;
+  };
+
+  void push(ValueId value, absl::FunctionRef<bool(ValueId)> enter) {
+    if (!met_.insert(value).second) return;
+    const Op* const op = kernel_.def(value);
+    const bool descends = enter(value) && op != nullptr;
+    open_.push_back(
+        {value, descends ? absl::MakeConstSpan(op->operands) : absl::Span<const ValueId>()});
+  }
+
+  const Kernel& kernel_;
+  absl::flat_hash_set<ValueId> met_;
+  std::vector<Open> open_;
+};
+
+// Whether the host has the value without computing anything.
+bool is_given(const Kernel& kernel, ValueId value) {
   const Op* const op = kernel.def(value);
-  if (op == nullptr) {
-    return kernel.param_index(value) ? std::nullopt : std::optional<ValueId>(value);
-  }
-  if (is_query(op->opcode)) {
-    const auto param = kernel.param_index(op->operands[0]);
-    return param && !kernel.params()[*param].unbounded ? std::nullopt
-                                                       : std::optional<ValueId>(value);
-  }
-  if (!is_computed_by_host(*op)) return value;
-  for (const ValueId operand : op->operands) {
-    if (const auto unknown = find_unknown(kernel, operand, met)) return unknown;
-  }
-  return std::nullopt;
+  return op == nullptr || op->opcode == Opcode::kConst || is_query(op->opcode);
 }
 
 }  // namespace
 
 std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value) {
-  absl::flat_hash_set<ValueId> met;
-  return find_unknown(kernel, value, &met);
+  std::optional<ValueId> unknown;
+  const auto is_known = [&](ValueId v) {
+    if (!is_number(kernel.type(v))) return false;
+    const Op* const op = kernel.def(v);
+    if (op == nullptr) return kernel.param_index(v).has_value();
+    if (!is_query(op->opcode)) return is_computed_by_host(*op);
+    const auto param = kernel.param_index(op->operands[0]);
+    return param.has_value() && !kernel.params()[*param].unbounded;
+  };
+  const auto enter = [&](ValueId v) {
+    if (unknown) return false;
+    if (!is_known(v)) unknown = v;
+    // Another value of the launch answers for itself.
+    const Op* const op = kernel.def(v);
+    return !unknown && !is_given(kernel, v) && op->opcode != Opcode::kAtLaunch;
+  };
+  OperandWalk(kernel).run(value, enter, [](ValueId) {});
+  return unknown;
+}
+
+namespace {
+
+// Numbers values so that those computed in the same way from the same arguments have the same.
+class Numbering {
+ public:
+  explicit Numbering(const Kernel& kernel) : kernel_(kernel), walk_(kernel) {}
+
+  int of(ValueId value) {
+    walk_.run(
+        value, [&](ValueId v) { return !is_given(kernel_, v); },
+        [&](ValueId v) { number_[v] = number(v); });
+    return number_.at(value);
+  }
+
+ private:
+  int number(ValueId value) {
+    const Op* const op = kernel_.def(value);
+    if (op != nullptr && hands_on(op->opcode)) return number_.at(op->operands[0]);
+    // What it is, of which type, and of what.
+    Key key{op == nullptr ? -1 : static_cast<int64_t>(op->opcode),
+            static_cast<int64_t>(kernel_.type(value).scalar)};
+    if (op == nullptr || is_query(op->opcode)) {
+      key.push_back(*kernel_.param_index(op == nullptr ? value : op->operands[0]));
+      if (op != nullptr) key.push_back(*op->attr(AttrKey::kDim));
+    } else if (op->opcode == Opcode::kConst) {
+      key.push_back(*op->attr(AttrKey::kBits));
+    } else {
+      key.push_back(static_cast<int64_t>(kernel_.type(op->operands[0]).scalar));
+      for (const ValueId operand : op->operands) key.push_back(number_.at(operand));
+    }
+    return known_.try_emplace(key, static_cast<int>(known_.size())).first->second;
+  }
+
+  using Key = absl::InlinedVector<int64_t, 6>;
+  const Kernel& kernel_;
+  OperandWalk walk_;
+  absl::flat_hash_map<ValueId, int> number_;
+  absl::flat_hash_map<Key, int> known_;
+};
+
+}  // namespace
+
+ParamLayout launch_layout(const Kernel& kernel, absl::FunctionRef<bool(OpId)> is_needed) {
+  ParamLayout layout = param_layout(kernel);
+  Numbering numbering(kernel);
+  absl::flat_hash_map<int, size_t> slots;
+  kernel.walk([&](OpId id) {
+    const Op& op = kernel.op(id);
+    if (op.opcode != Opcode::kAtLaunch || !is_needed(id)) return;
+    const auto [slot, is_new] =
+        slots.try_emplace(numbering.of(op.result()), layout.at_launch.size());
+    if (is_new) {
+      const int bytes = bytes_of(kernel.type(op.result()).scalar);
+      layout.at_launch.push_back({.ops = {}, .offset = layout.append(bytes), .bytes = bytes});
+    }
+    layout.at_launch[slot->second].ops.push_back(id);
+  });
+  return layout;
 }
 
 // Collects the steps that values need, each after its operands.
 class LaunchProgram::Translation {
  public:
   Translation(const Kernel& kernel, const ParamLayout& layout, LaunchProgram* program)
-      : kernel_(kernel), layout_(layout), program_(*program) {}
+      : kernel_(kernel), layout_(layout), program_(*program), walk_(kernel) {}
 
-  // The registers that are known before the first step come first.
-  void collect(ValueId value) {
-    if (!met_.insert(value).second) return;
-    const Op* const op = kernel_.def(value);
-    if (op == nullptr) return read(value, SlotKind::kScalar, value, 0);
-    if (op->opcode == Opcode::kConst) return set(value, *kernel_.constant_bits(value));
-    if (is_query(op->opcode)) {
-      if (const auto fixed = fixed_number(kernel_, *op)) {
-        return set(value, narrowed(static_cast<uint64_t>(*fixed), kernel_.type(value).scalar));
-      }
-      return read(value, op->opcode == Opcode::kExtent ? SlotKind::kExtent : SlotKind::kStride,
-                  op->operands[0], static_cast<int>(*op->attr(AttrKey::kDim)));
-    }
-    for (const ValueId operand : op->operands) collect(operand);
-    order_.push_back(value);
+  void collect(ValueId root) {
+    walk_.run(
+        root, [&](ValueId v) { return !is_given(kernel_, v); },
+        [&](ValueId v) {
+          if (is_given(kernel_, v)) {
+            give(v);
+          } else {
+            order_.push_back(v);
+          }
+        });
   }
 
   void translate() {
@@ -117,6 +216,17 @@ class LaunchProgram::Translation {
   }
 
  private:
+  // A constant, or an argument's number.
+  void give(ValueId value) {
+    const Op* const op = kernel_.def(value);
+    if (op == nullptr) return read(value, SlotKind::kScalar, value, 0);
+    if (op->opcode == Opcode::kConst) return set(value, *kernel_.constant_bits(value));
+    if (const auto fixed = fixed_number(kernel_, *op)) {
+      return set(value, narrowed(static_cast<uint64_t>(*fixed), kernel_.type(value).scalar));
+    }
+    read(value, op->opcode == Opcode::kExtent ? SlotKind::kExtent : SlotKind::kStride,
+         op->operands[0], static_cast<int>(*op->attr(AttrKey::kDim)));
+  }
   void set(ValueId value, uint64_t bits) {
     index_[value] = static_cast<uint32_t>(program_.initial_.size());
     program_.initial_.push_back(bits);
@@ -131,7 +241,7 @@ class LaunchProgram::Translation {
   const Kernel& kernel_;
   const ParamLayout& layout_;
   LaunchProgram& program_;
-  absl::flat_hash_set<ValueId> met_;
+  OperandWalk walk_;
   absl::flat_hash_map<ValueId, uint32_t> index_;
   std::vector<ValueId> order_;
   uint32_t next_ = 0;
@@ -147,11 +257,11 @@ struct LaunchProgram::Memory {
 LaunchProgram::LaunchProgram(const Kernel& kernel, const ParamLayout& layout) {
   Translation translation(kernel, layout, this);
   for (const LaunchSlot& slot : layout.at_launch) {
-    translation.collect(kernel.op(slot.op).result());
+    translation.collect(kernel.op(slot.ops[0]).result());
   }
   translation.translate();
   for (const LaunchSlot& slot : layout.at_launch) {
-    const ValueId value = kernel.op(slot.op).result();
+    const ValueId value = kernel.op(slot.ops[0]).result();
     outputs_.push_back({translation.index(value), slot.offset, kernel.type(value).scalar});
   }
   memory_ = std::make_shared<Memory>();

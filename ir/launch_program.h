@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "heddle/ir/abi.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/passes/fold_scalar.h"
@@ -20,13 +21,17 @@ namespace heddle::ir {
 
 // The first value behind this one, or itself, that the host cannot compute from the arguments;
 // nothing where it can compute them all. It knows scalar parameters, extents and strides of
-// parameters, constants, and what ops on the elements of integers and bools make of these.
+// parameters, constants, what ops on the elements of integers and bools make of these, and other
+// values of the launch.
 std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value);
+
+// The arguments, and behind them the values of the at_launch ops that are needed: one place for
+// ops that compute the same from the same. Of a verified kernel.
+ParamLayout launch_layout(const Kernel& kernel, absl::FunctionRef<bool(OpId)> is_needed);
 
 class LaunchProgram {
  public:
   LaunchProgram() = default;
-  // Of a verified kernel.
   LaunchProgram(const Kernel& kernel, const ParamLayout& layout);
 
   bool empty() const { return outputs_.empty(); }

@@ -90,7 +90,7 @@ class KernelCheck {
       right = false;
     }
     if (!right) return;
-    const int bytes = launch_layout(kernel_, [](OpId) { return true; }).bytes;
+    const int bytes = param_layout(kernel_).bytes;
     if (bytes <= kMaxParamBytes) return;
     v_.error(absl::StrCat("the parameters of ", kernel_text(), " take ", bytes,
                           " bytes, but a launch passes at most ", kMaxParamBytes),

@@ -195,15 +195,27 @@ void check_assume_range(RuleContext& c) {
 
 // --- Values of the launch ---
 
+namespace {
+
+// What a value comes from.
+std::string described(RuleContext& c, ValueId value) {
+  const Value& v = c.kernel().value(value);
+  if (valid(v.def)) return c.quoted(v.def) + c.at_place(v.def);
+  const OpId owner = c.kernel().region(v.region).parent;
+  if (valid(owner)) return absl::StrCat("a number of ", c.quoted(owner), c.at_place(owner));
+  return absl::StrCat(c.name(value), ", which is ", to_string(v.type));
+}
+
+}  // namespace
+
 void check_at_launch(RuleContext& c) {
   if (!c.result_type().is_scalar()) {
     return c.error(absl::StrCat(c.result_text(), ", but must be one number"));
   }
   const auto unknown = unknown_at_launch(c.kernel(), c.op().operands[0]);
   if (!unknown) return;
-  const OpId def = c.kernel().value(*unknown).def;
   c.error(absl::StrCat(c.quoted(), " of a value that the host cannot compute: it depends on ",
-                       valid(def) ? c.quoted(def) + c.at_place(def) : c.name(*unknown)),
+                       described(c, *unknown)),
           "make it of scalar parameters, extents and strides of parameters, and constants, by "
           "arithmetic of integers");
 }

@@ -129,7 +129,7 @@ class Materializer {
     }
     Part made = value(symbol);
     if (by != 1) made = quotient(made, by, /*is_signed=*/false);
-    symbols_.emplace_back(&symbol, by);
+    symbols_.emplace_back(SymbolRef(&symbol), by);
     parts_.push_back(made);
     return parts_.size() - 1;
   }
@@ -350,10 +350,20 @@ class Materializer {
   Part divided(const Part& a, const SymInt& under, const Part& by) {
     const Divider* divider = trace_.find_divider(under);
     if (divider == nullptr) {
-      divider = trace_.remember_divider(under, make_divider(by.node, loc_));
+      divider = trace_.remember_divider(under, make_divider(whole_divisor(under, by), loc_));
     }
     const Node bits = detail::quotient(a.node, *divider, loc_);
     return as_type({bits, std::max(a.depth, by.depth)}, type_);
+  }
+  // A product of extents may have more than 32 bits where strides are 0: then no number reaches it,
+  // and the host, which computes it, takes the largest one that there is.
+  Node whole_divisor(const SymInt& under, const Part& by) {
+    constexpr int64_t kLargest = UINT32_MAX;
+    if (under.most() <= kLargest) return by.node;
+    const Node wide = Materializer(trace_, true, true, loc_).number(under).node;
+    if (!is_known_at_launch(wide, loc_)) return by.node;
+    const Node least = emit(Opcode::kMin, wide, host_node(kLargest), loc_);
+    return emit_as(scalar_type(ir::Scalar::kU32), Opcode::kConvert, least, loc_);
   }
   bool is_wide() const { return type_.scalar == ir::Scalar::kI64; }
   NodeType unsigned_type() const {
@@ -379,7 +389,8 @@ class Materializer {
   bool exact_;
   SourceLoc loc_;
   std::vector<Part> parts_;
-  std::vector<std::pair<const Symbol*, int64_t>> symbols_;  // of each part, and its divisor
+  // Of each part, and its divisor. Held: numbers that are made on the way die before it.
+  std::vector<std::pair<SymbolRef, int64_t>> symbols_;
 };
 
 }  // namespace

@@ -15,6 +15,9 @@
 // that sums and products have one form and equality is comparison. Quotients that need not come out
 // even, remainders and minima become symbols of their own. Unknown numbers are positive; overflow
 // of 64 bits is remembered and reported by the function that met it.
+//
+// An extent of a kernel's tensor is positive too. Of a tensor without elements, numbers that are
+// made of its extents are those of a tensor with one; within() asks for the extents themselves.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,12 @@
 // Tensors: memory, registers or coordinates under a layout of any shape, as CuTe has them.
 //
-//   Tensor<const float> tiles = zipped_divide(x, {128, 64});          // ((128,64),(?,?)):((?,1),…)
-//   Tensor<const float> tile = tiles(_, block_idx.x);                 // one of them; _ keeps a
-//   mode Tensor<const float> mine = local_partition(tile, threads, thread_idx.x); Tensor<float>
-//   sums = make_tensor<float>({4, 2});                  // in registers Tensor<float> square =
-//   make_smem_tensor<float>(make_composed_layout(Swizzle(3, 2, 3), 0,
-//                                                                       make_layout({32, 32})));
+//   Tensor<const float> tiles = zipped_divide(x, {128, 64});  // ((128,64),(?,?)):((?,1),...)
+//   Tensor<const float> tile = tiles(_, block_idx.x);         // _ keeps a mode
+//   Tensor<const float> mine = local_partition(tile, threads, thread_idx.x);
+//   Tensor<float> sums = make_tensor<float>({4, 2});          // in registers
+//   Tensor<float> square = make_smem_tensor<float>(make_layout({32, 32}, {33, 1}));
 //   Tensor<Coord> where = make_identity_tensor({x.shape(0), x.shape(1)});
-//   mine(i) = sums(i, 0);                                             // elements, as of any view
+//   mine(i) = sums(i, 0);                                     // elements, as of any view
 //
 // A tensor is a *view* (a parameter, shared memory, …) and a layout from the tensor's coordinate to
 // the view's. What reshapes a layout reshapes the tensor; nothing is moved. Where an element lies

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/ir/builder.h"
 #include "heddle/ir/passes/passes.h"
 #include "heddle/ir/printer.h"
 #include "parse_text.h"
@@ -91,6 +92,35 @@ TEST(LaunchProgram, WhatIsUnspecifiedIsZero) {
   EXPECT_EQ(launch.run(0, 0, 0, 0, 0), 0u);
 }
 
+TEST(LaunchProgram, EqualValuesShareAPlace) {
+  Launch launch(R"(%three = const 3 : i32
+%a = mul %n, %three : i32
+%first = at_launch %a : i32
+%promised = assume_range %n {min = 0} : i32
+%also_three = const 3 : i32
+%b = mul %promised, %also_three : i32
+%second = at_launch %b : i32
+%c = sub %n, %three : i32
+%other = at_launch %c : i32
+)");
+  ASSERT_EQ(launch.layout.at_launch.size(), 2u);
+  EXPECT_EQ(launch.layout.at_launch[0].ops.size(), 2u);
+  EXPECT_EQ(launch.run(0, 0, 5, 0, 0), 2u);
+}
+
+TEST(LaunchProgram, TakesChainsOfAnyLength) {
+  Kernel kernel = parse_body("32, 1, 1", kParams, "%two = const 2 : i32\n");
+  Builder b(kernel);
+  ValueId value = kernel.params()[1].value;
+  for (int i = 0; i < 200000; ++i) value = b.create(Opcode::kAdd, {value, value});
+  b.create(Opcode::kAtLaunch, {value});
+  EXPECT_FALSE(unknown_at_launch(kernel, value));
+  const ParamLayout layout = launch_layout(kernel, [](OpId) { return true; });
+  std::vector<std::byte> block(static_cast<size_t>(layout.bytes), std::byte{1});
+  LaunchProgram(kernel, layout).run(block.data());
+  EXPECT_EQ(block.back(), std::byte{0});
+}
+
 TEST(LaunchProgram, RunsForManyThreadsAtOnce) {
   const Launch launch("%q = mul %n, %n : i32\n%v = at_launch %q : i32\n");
   const LaunchProgram program(launch.kernel, launch.layout);
@@ -151,9 +181,9 @@ TEST(LaunchProgram, TheVerifierNamesWhatIsNotKnown) {
             "constants, by arithmetic of integers");
   EXPECT_THAT(mistakes_of(with_body("%zero = const 0 : i32\nfor %i in %zero .. %n step %n {\n"
                                     "%v = at_launch %i : i32\nyield\n}")),
-              HasSubstr("it depends on %i;"));
+              HasSubstr("it depends on a number of 'for' at k.ir:3;"));
   EXPECT_THAT(mistakes_of(with_body("%a = convert %f : i32\n%v = at_launch %a : i32")),
-              HasSubstr("it depends on %f;"));
+              HasSubstr("it depends on %f, which is f32;"));
 }
 
 }  // namespace

@@ -321,6 +321,59 @@ TEST(Tensors, WhatDividesANumberIsNotTakenForGranted) {
   EXPECT_THAT(*got, ElementsAre(1, 4, 3));
 }
 
+// What is read by a number is the same whether the extents are known or not.
+TEST(Tensors, CoordinatesOfNumbersDoNotDependOnWhatIsKnown) {
+  using Matrix = Tensor<const int32_t, 4>;
+  using View = Tensor<const int32_t> (*)(const Matrix&);
+  const View views[] = {
+      [](const Matrix& x) { return Tensor<const int32_t>(x); },
+      [](const Matrix& x) {
+        return select(x, {3, 1, 2, 0});
+      },
+      [](const Matrix& x) {
+        return select(x, {2, 0, 3, 1});
+      },
+      [](const Matrix& x) { return group_modes(x, 0, 2); },
+      [](const Matrix& x) { return group_modes(x, 1, 3); },
+      [](const Matrix& x) { return group_modes(group_modes(x, 0, 2), 1, 3); },
+      [](const Matrix& x) {
+        return group_modes(select(x, {1, 3, 0, 2}), 0, 3);
+      },
+  };
+  const Stream stream = test_device().create_stream().value();
+  Buffer y = on_device(std::vector<int32_t>(128));
+  for (const std::vector<int64_t>& extents :
+       {std::vector<int64_t>{2, 3, 4, 5}, {3, 1, 7, 2}, {5, 5, 2, 2}, {1, 4, 3, 6}}) {
+    const int64_t count = extents[0] * extents[1] * extents[2] * extents[3];
+    const Buffer x = on_device(counting(static_cast<int>(count)));
+    for (const View view : views) {
+      const auto kernel = define_kernel("linear(x, y)", [view](Matrix in, Tensor<int32_t, 1> out) {
+        const Tensor<const int32_t> all = view(in);
+        const Int i = thread_idx.x;
+        If(i < size(all), [&] { out(i) = all(i); });
+      });
+      std::vector<int32_t> read[2];
+      for (const bool known : {false, true}) {
+        const std::vector<int64_t> unknown(4, kAny);
+        const auto compiled = kernel.compile(
+            Signature{tensor(known ? extents : unknown), tensor({kAny})},
+            CompileOptions{.block = {128, 1, 1}, .target = "", .stage = Stage::kPtx});
+        ASSERT_THAT(compiled, IsOk());
+        ASSERT_THAT(y.fill(stream, 0), IsOk());
+        ASSERT_THAT(compiled->launch(stream, {.block = 128},
+                                     as_tensor<const int32_t>(
+                                         x, {extents[0], extents[1], extents[2], extents[3]}),
+                                     as_tensor<int32_t>(y, {128})),
+                    IsOk());
+        const auto got = y.download<int32_t>(stream);
+        ASSERT_THAT(got, IsOk());
+        read[known ? 1 : 0] = *got;
+      }
+      EXPECT_EQ(read[0], read[1]) << testing::PrintToString(extents);
+    }
+  }
+}
+
 TEST(Tensors, PromisedDivisorsAreKnownAndChecked) {
   const auto promised = [](int added) {
     return run("promise", {.block = 1}, 16, [added](auto x, auto y) {
