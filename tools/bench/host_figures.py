@@ -1,7 +1,7 @@
 """Runs the host benchmarks and writes their figures as JSON. For a machine with nothing else to do.
 
     host_figures.py PROGRAMS OUT      PROGRAMS: folder with compile_bench, interp_bench and
-                                     layout_bench; OUT: for files
+                                     layout_bench, or some of them; OUT: for files
 """
 import datetime
 import json
@@ -10,10 +10,28 @@ import subprocess
 import sys
 
 
-def benchmarks(program):
-    run = subprocess.run([program, "--benchmark_format=json", "--benchmark_min_time=1"], check=True,
-                         capture_output=True, text=True)
-    return {b["name"]: b for b in json.loads(run.stdout)["benchmarks"]}
+def compile_figures(benchmarks):
+    ptx, cubin = benchmarks["to_ptx"], benchmarks["to_cubin"]
+    return {"kernel": "row_sum f32, block 512", "to_ptx_us": ptx["real_time"], "trace_us": ptx["trace_us"],
+            "passes_us": ptx["passes_us"], "emit_us": ptx["emit_us"], "ptxas_us": cubin["ptxas_us"],
+            "above_ptxas_us": cubin["above_ptxas_us"]}
+
+
+def interp_figures(benchmarks):
+    figure = lambda name, what, aim: {"what": what, "lane_ops_per_second": benchmarks[name]["lane_ops/s"], "aim": aim}
+    return {"figures": [
+        figure("BM_Arithmetic/f32_unchecked", "f32 arithmetic in a loop, checks off", "≥ 1 billion"),
+        figure("BM_Arithmetic/f32_checked", "f32 arithmetic in a loop, checks on", "≥ 0.2 billion"),
+        figure("BM_Sum/checked", "a load and an fma a trip, checks on", "≥ 0.2 billion")]}
+
+
+def layout_figures(benchmarks):
+    return {"what": "calls of the layout algebra, as a GEMM makes them", "figures": [
+        {"what": what, "call_us": benchmarks[name]["call"] * 1e6}
+        for name, what in (("numbers", "host numbers"), ("unknown_rows", "unknown numbers of rows"))]}
+
+
+FIGURES = {"compile": compile_figures, "interp": interp_figures, "layout": layout_figures}
 
 
 def machine():
@@ -25,27 +43,14 @@ def machine():
 
 def main():
     programs, out = sys.argv[1], sys.argv[2]
-    compile_bench = benchmarks(os.path.join(programs, "compile_bench"))
-    ptx, cubin = compile_bench["to_ptx"], compile_bench["to_cubin"]
-    interp = benchmarks(os.path.join(programs, "interp_bench"))
-    layout = benchmarks(os.path.join(programs, "layout_bench"))
-    figure = lambda name, what, aim: {"what": what, "lane_ops_per_second": interp[name]["lane_ops/s"], "aim": aim}
-    files = {
-        "compile": {**machine(), "kernel": "row_sum f32, block 512", "to_ptx_us": ptx["real_time"],
-                    "trace_us": ptx["trace_us"], "passes_us": ptx["passes_us"], "emit_us": ptx["emit_us"],
-                    "ptxas_us": cubin["ptxas_us"], "above_ptxas_us": cubin["above_ptxas_us"]},
-        "interp": {**machine(), "figures": [
-            figure("BM_Arithmetic/f32_unchecked", "f32 arithmetic in a loop, checks off", "≥ 1 billion"),
-            figure("BM_Arithmetic/f32_checked", "f32 arithmetic in a loop, checks on", "≥ 0.2 billion"),
-            figure("BM_Sum/checked", "a load and an fma a trip, checks on", "≥ 0.2 billion")]},
-        "layout": {**machine(), "what": "calls of the layout algebra, as a GEMM makes them",
-                   # By callgrind; neither -O3 nor link-time optimisation changes the time.
-                   "why": ": some 3,700 instructions and 5 allocations each; next, rows of plain integers where nothing is unknown",
-                   "figures": [
-            {"what": what, "call_us": layout[name]["call"] * 1e6, "aim": "2,000 in under 1 ms"}
-            for name, what in (("numbers", "host numbers"), ("unknown_rows", "unknown numbers of rows"))]},
-    }
-    for name, figures in files.items():
+    for name, figures_of in FIGURES.items():
+        program = os.path.join(programs, name + "_bench")
+        if not os.path.exists(program):
+            continue
+        run = subprocess.run([program, "--benchmark_format=json", "--benchmark_min_time=1"], check=True,
+                             capture_output=True, text=True)
+        benchmarks = {b["name"]: b for b in json.loads(run.stdout)["benchmarks"]}
+        figures = {**machine(), **figures_of(benchmarks)}
         print(json.dumps(figures), flush=True)
         with open(os.path.join(out, name + ".json"), "w") as file:
             json.dump(figures, file, indent=2)
