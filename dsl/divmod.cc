@@ -7,15 +7,6 @@
 
 namespace heddle {
 namespace detail {
-namespace {
-
-Node as_type(const Node& node, ir::Scalar scalar, SourceLoc loc) {
-  const NodeType type = scalar_type(scalar);
-  if (node.is_host()) return {.type = type, .bits = node.bits};
-  return node.type.scalar == scalar ? node : emit_as(type, op::kBitcast, node, loc);
-}
-
-}  // namespace
 
 bool is_known_at_launch(const Node& node, SourceLoc loc) {
   Trace* const trace = Trace::current();
@@ -28,7 +19,7 @@ bool is_known_at_launch(const Node& node, SourceLoc loc) {
 // 2^k over all n, which rounding down forgives. A power of two takes the largest m there is.
 Divider make_divider(const Node& divisor, SourceLoc loc) {
   Divider result;
-  result.divisor = as_type(divisor, ir::Scalar::kU32, loc);
+  result.divisor = emit_bitcast(divisor, ir::Scalar::kU32, loc);
   if (!is_known_at_launch(result.divisor, loc)) return result;
   const CallerLines lines(loc);
   const UInt d(result.divisor);
@@ -50,7 +41,7 @@ Divider make_divider(const Node& divisor, SourceLoc loc) {
 
 Node quotient(const Node& n, const Divider& divider, SourceLoc loc) {
   const CallerLines lines(loc);
-  const UInt dividend(as_type(n, ir::Scalar::kU32, loc));
+  const UInt dividend(emit_bitcast(n, ir::Scalar::kU32, loc));
   if (!divider.at_launch) return (dividend / UInt(divider.divisor)).node();
   const UInt64 product = fma(cast<uint64_t>(dividend), cast<uint64_t>(UInt(divider.multiplier)),
                              UInt64(divider.addend));
@@ -83,9 +74,9 @@ Divmod<int32_t> FastDivmod::divmod(const Signed& n) const {
   if (!dividend.is_host())
     dividend = detail::emit_assume_range(dividend, {.min = 0, .name = "a dividend"}, n.loc);
   const auto [quotient, remainder] =
-      divmod(Unsigned(UInt(detail::as_type(dividend, ir::Scalar::kU32, n.loc)), n.loc));
+      divmod(Unsigned(UInt(detail::emit_bitcast(dividend, ir::Scalar::kU32, n.loc)), n.loc));
   const auto number = [&n](const UInt& bits) {
-    return Int(detail::as_type(bits.node(), ir::Scalar::kI32, n.loc));
+    return Int(detail::emit_bitcast(bits.node(), ir::Scalar::kI32, n.loc));
   };
   return {number(quotient), number(remainder)};
 }

@@ -90,6 +90,12 @@ Node emit_as(NodeType type, ir::Opcode opcode, const Node& a, SourceLoc loc) {
   return record(opcode, {a}, type, {}, loc);
 }
 
+Node emit_bitcast(const Node& scalar, ir::Scalar to, SourceLoc loc) {
+  const NodeType type = scalar_type(to);
+  if (scalar.is_host()) return {.type = type, .bits = scalar.bits};
+  return scalar.type.scalar == to ? scalar : emit_as(type, op::kBitcast, scalar, loc);
+}
+
 Node spread(const Node& node, NodeType shape, SourceLoc loc) {
   if (node.type.count == shape.count) return node;
   if (node.type.kind == ir::TypeKind::kScalar) {

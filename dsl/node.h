@@ -86,6 +86,8 @@ extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kF
                         SourceLoc loc);
 // Records an op with a result of the type given.
 [[gnu::cold]] Node emit_as(NodeType type, ir::Opcode opcode, const Node& a, SourceLoc loc);
+// The bits of a scalar as those of another type of its width; a host constant stays one.
+Node emit_bitcast(const Node& scalar, ir::Scalar to, SourceLoc loc);
 // A scalar as every element of `shape`; what has that shape already stays as it is, and another one
 // is reported.
 Node spread(const Node& node, NodeType shape, SourceLoc loc);

@@ -44,7 +44,8 @@ struct ParamLayout {
   const ParamSlot* find(SlotKind kind, int param, int dim = 0) const;
 };
 
-// At most 4096 bytes fit in a launch (32764 on sm_70 and up); the verifier says so.
+// At most 4096 bytes fit in a launch (32764 on sm_70 and up): the verifier counts
+// the arguments, the emitter what the launch computes behind them too.
 inline constexpr int kMaxParamBytes = 4096;
 
 // Of the arguments alone, as the interpreter reads them.

@@ -10,7 +10,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "heddle/ir/analysis/views.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/passes/fold_scalar.h"
 
 namespace heddle::ir {
 namespace {
@@ -28,17 +30,7 @@ bool is_number(Type type) {
 }
 
 bool is_computed_by_host(const Op& op) {
-  if (op.opcode == Opcode::kConst || hands_on(op.opcode)) return true;
-  return scalar_rule(op.opcode) != nullptr;
-}
-
-// The number of a parameter's mode, where the launch does not decide it.
-std::optional<int64_t> fixed_number(const Kernel& kernel, const Op& query) {
-  const Param& param = kernel.params()[*kernel.param_index(query.operands[0])];
-  const auto& numbers = query.opcode == Opcode::kExtent ? param.extents : param.strides;
-  const int64_t number = numbers[*query.attr(AttrKey::kDim)];
-  if (number == kDynamic) return std::nullopt;
-  return number;
+  return op.opcode == Opcode::kConst || hands_on(op.opcode) || can_fold_scalar(op.opcode);
 }
 
 // Walks the values that one is computed from, each once and behind its operands: leave(value).
@@ -120,8 +112,7 @@ class Numbering {
 
   int of(ValueId value) {
     walk_.run(
-        value, [&](ValueId v) { return !is_given(kernel_, v); },
-        [&](ValueId v) { number_[v] = number(v); });
+        value, [](ValueId) { return true; }, [&](ValueId v) { number_[v] = number(v); });
     return number_.at(value);
   }
 
@@ -129,16 +120,15 @@ class Numbering {
   int number(ValueId value) {
     const Op* const op = kernel_.def(value);
     if (op != nullptr && hands_on(op->opcode)) return number_.at(op->operands[0]);
-    // What it is, of which type, and of what.
+    // What it is, of which type, and of what. Parameters are the only values that no op defines.
     Key key{op == nullptr ? -1 : static_cast<int64_t>(op->opcode),
             static_cast<int64_t>(kernel_.type(value).scalar)};
-    if (op == nullptr || is_query(op->opcode)) {
-      key.push_back(*kernel_.param_index(op == nullptr ? value : op->operands[0]));
-      if (op != nullptr) key.push_back(*op->attr(AttrKey::kDim));
-    } else if (op->opcode == Opcode::kConst) {
-      key.push_back(*op->attr(AttrKey::kBits));
+    if (op == nullptr) {
+      key.push_back(*kernel_.param_index(value));
     } else {
-      key.push_back(static_cast<int64_t>(kernel_.type(op->operands[0]).scalar));
+      for (const Attr& attr : op->attrs) {
+        key.insert(key.end(), {static_cast<int64_t>(attr.key), attr.value});
+      }
       for (const ValueId operand : op->operands) key.push_back(number_.at(operand));
     }
     return known_.try_emplace(key, static_cast<int>(known_.size())).first->second;
@@ -197,11 +187,9 @@ class LaunchProgram::Translation {
         index_[value] = index_.at(op.operands[0]);
         continue;
       }
-      const size_t typed = op.opcode == Opcode::kSelect ? 1 : 0;
-      Step step{.rule = scalar_rule(op.opcode),
-                .operand = kernel_.type(op.operands[typed]).scalar,
-                .result = kernel_.type(value).scalar,
-                .divides = op.opcode == Opcode::kDiv || op.opcode == Opcode::kRem};
+      Step step{.opcode = op.opcode,
+                .operand = kernel_.type(op.operands[typed_operand(op.opcode)]).scalar,
+                .result = kernel_.type(value).scalar};
       HEDDLE_CHECK(op.operands.size() <= step.operands.size(), "an op of too many numbers");
       for (const ValueId operand : op.operands) step.operands[step.count++] = index_.at(operand);
       program_.steps_.push_back(step);
@@ -211,18 +199,15 @@ class LaunchProgram::Translation {
 
   uint32_t index(ValueId value) const { return index_.at(value); }
 
-  static uint64_t narrowed(uint64_t bits, Scalar scalar) {
-    return bytes_of(scalar) == 8 ? bits : bits & ((uint64_t{1} << 8 * bytes_of(scalar)) - 1);
-  }
-
  private:
   // A constant, or an argument's number.
   void give(ValueId value) {
     const Op* const op = kernel_.def(value);
     if (op == nullptr) return read(value, SlotKind::kScalar, value, 0);
     if (op->opcode == Opcode::kConst) return set(value, *kernel_.constant_bits(value));
-    if (const auto fixed = fixed_number(kernel_, *op)) {
-      return set(value, narrowed(static_cast<uint64_t>(*fixed), kernel_.type(value).scalar));
+    if (const auto fixed = fixed_layout(kernel_, *op)) {
+      return set(value, *fold_scalar(Opcode::kConvert, Scalar::kI64, kernel_.type(value).scalar,
+                                     {static_cast<uint64_t>(*fixed)}));
     }
     read(value, op->opcode == Opcode::kExtent ? SlotKind::kExtent : SlotKind::kStride,
          op->operands[0], static_cast<int>(*op->attr(AttrKey::kDim)));
@@ -268,6 +253,7 @@ LaunchProgram::LaunchProgram(const Kernel& kernel, const ParamLayout& layout) {
 }
 
 void LaunchProgram::run(std::byte* block) const {
+  if (outputs_.empty()) return;
   absl::FixedArray<uint64_t, 64> registers(initial_.size() + steps_.size());
   std::copy(initial_.begin(), initial_.end(), registers.begin());
   // Little-endian, as every host of CUDA is.
@@ -295,8 +281,7 @@ void LaunchProgram::compute(uint64_t* registers) const {
     uint64_t operands[std::tuple_size_v<decltype(step.operands)>];
     for (size_t i = 0; i < std::size(operands); ++i) operands[i] = registers[step.operands[i]];
     const absl::Span<const uint64_t> bits(operands, step.count);
-    const bool open = step.divides && !is_specified(Opcode::kDiv, step.operand, bits);
-    *next++ = open ? 0 : step.rule(step.operand, step.result, bits).value_or(0);
+    *next++ = fold_scalar(step.opcode, step.operand, step.result, bits).value_or(0);
   }
 }
 

@@ -15,7 +15,6 @@
 #include "absl/functional/function_ref.h"
 #include "heddle/ir/abi.h"
 #include "heddle/ir/kernel.h"
-#include "heddle/ir/passes/fold_scalar.h"
 
 namespace heddle::ir {
 
@@ -34,7 +33,6 @@ class LaunchProgram {
   LaunchProgram() = default;
   LaunchProgram(const Kernel& kernel, const ParamLayout& layout);
 
-  bool empty() const { return outputs_.empty(); }
   // Reads arguments from the parameter block and writes the values behind them; those of the last
   // arguments are remembered. What ops.def leaves open (a division by zero) gives 0. Any number of
   // threads may run it at once.
@@ -48,9 +46,8 @@ class LaunchProgram {
     Scalar scalar;
   };
   struct Step {
-    ScalarRule rule;
-    Scalar operand, result;  // as the rule takes them
-    bool divides;
+    Opcode opcode;
+    Scalar operand, result;  // as fold_scalar takes them
     uint8_t count = 0;
     std::array<uint32_t, 3> operands{};
   };

@@ -84,7 +84,7 @@ absl::Status Executable::launch(const LaunchConfig& config, Arguments arguments)
   absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes + kPackSlack);
   pack_arguments(compilation_->layout, arguments, block.data());
   if (!function_) return launch_on_interp(config, block.data());
-  if (!compilation_->at_launch.empty()) compilation_->at_launch.run(block.data());
+  compilation_->at_launch.run(block.data());
   LaunchConfig full = config;
   full.dynamic_shared_bytes += compilation_->ptx.dynamic_shared_base;
   return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_);

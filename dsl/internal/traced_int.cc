@@ -326,7 +326,7 @@ class Materializer {
     if (!std::has_single_bit(static_cast<uint64_t>(by))) return divided(a, constant(by));
     const int bits = std::countr_zero(static_cast<uint64_t>(by));
     if (is_signed) return shifted(Opcode::kShr, a, bits);
-    return as_type(shifted(Opcode::kShr, as_type(a, unsigned_type()), bits), type_);
+    return cast(shifted(Opcode::kShr, cast(a, unsigned_scalar()), bits), type_.scalar);
   }
   Part quotient(const Part& a, const SymInt& over, const SymInt& under, const Part& by) {
     const bool is_signed = is_wide() || over.most() <= INT32_MAX;
@@ -343,8 +343,8 @@ class Materializer {
     return binary(Opcode::kSub, a, binary(Opcode::kMul, whole, by));
   }
   Part divided(const Part& a, const Part& by) {
-    const NodeType bits = unsigned_type();
-    return as_type(binary(Opcode::kDiv, as_type(a, bits), as_type(by, bits)), type_);
+    const ir::Scalar bits = unsigned_scalar();
+    return cast(binary(Opcode::kDiv, cast(a, bits), cast(by, bits)), type_.scalar);
   }
   // By what the launch knows: with a multiplier, which accesses to one tensor share.
   Part divided(const Part& a, const SymInt& under, const Part& by) {
@@ -353,7 +353,7 @@ class Materializer {
       divider = trace_.remember_divider(under, make_divider(whole_divisor(under, by), loc_));
     }
     const Node bits = detail::quotient(a.node, *divider, loc_);
-    return as_type({bits, std::max(a.depth, by.depth)}, type_);
+    return cast({bits, std::max(a.depth, by.depth)}, type_.scalar);
   }
   // A product of extents may have more than 32 bits where strides are 0: then no number reaches it,
   // and the host, which computes it, takes the largest one that there is.
@@ -366,13 +366,10 @@ class Materializer {
     return emit_as(scalar_type(ir::Scalar::kU32), Opcode::kConvert, least, loc_);
   }
   bool is_wide() const { return type_.scalar == ir::Scalar::kI64; }
-  NodeType unsigned_type() const {
-    return scalar_type(is_wide() ? ir::Scalar::kU64 : ir::Scalar::kU32);
-  }
+  ir::Scalar unsigned_scalar() const { return is_wide() ? ir::Scalar::kU64 : ir::Scalar::kU32; }
   // The same bits.
-  Part as_type(const Part& part, NodeType type) {
-    if (part.node.is_host()) return {Node{.type = type, .bits = part.node.bits}, 0};
-    return {emit_as(type, Opcode::kBitcast, part.node, loc_), part.depth};
+  Part cast(const Part& part, ir::Scalar to) {
+    return {emit_bitcast(part.node, to, loc_), part.depth};
   }
 
   Part swizzled(const Symbol& symbol) {
@@ -446,6 +443,11 @@ Node materialize(const SymInt& number, bool wide, SourceLoc loc, bool exact) {
   const Node node = Materializer(*trace, wide, exact, loc).number(number).node;
   trace->remember_computed(number, width, node);
   return node;
+}
+
+SymInt promised_multiple(const SymInt& number, int64_t divisor, SourceLoc loc) {
+  const Node node = materialize(number, number.most() > INT32_MAX, loc);
+  return traced_int(emit_assume_range(node, {.divisor = divisor}, loc), loc);
 }
 
 }  // namespace heddle::detail

@@ -38,6 +38,8 @@ struct Symbol;
 // i64. Where not `exact`, what quotients are made of is known to fit 32 bits if it is made of such.
 SymInt traced_int(const Node& node, SourceLoc loc);
 Node materialize(const SymInt& number, bool wide, SourceLoc loc, bool exact = true);
+// The number of a kernel that is being traced, with its author's word that the divisor divides it.
+SymInt promised_multiple(const SymInt& number, int64_t divisor, SourceLoc loc);
 
 // An integer of the kernel.
 template <class X>

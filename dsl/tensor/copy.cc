@@ -78,12 +78,8 @@ void compare(const TupleNode& coord, const TupleNode& shape, SourceLoc loc, Node
   Node a = materialize(coord.value - own, wide, loc), b = materialize(shape.value, wide, loc);
   if (own != 0) a = emit(Opcode::kAdd, a, materialize(own, wide, loc), loc);
   if (!wide && coord.value.most() > INT32_MAX) {
-    const auto as_unsigned = [&](const Node& node) {
-      return node.is_host() ? Node{.type = scalar_type<uint32_t>(), .bits = node.bits}
-                            : emit_as(scalar_type<uint32_t>(), Opcode::kBitcast, node, loc);
-    };
-    a = as_unsigned(a);
-    b = as_unsigned(b);
+    a = emit_bitcast(a, ir::Scalar::kU32, loc);
+    b = emit_bitcast(b, ir::Scalar::kU32, loc);
   }
   const Node less = emit(Opcode::kLt, a, b, loc);
   *all = all->is_host() && all->bits != 0 ? less : emit(Opcode::kAnd, *all, less, loc);

@@ -295,9 +295,9 @@ ValueId Folder::fold_constants(const Node& node) {
     operands.push_back(*constant);
   }
   if (operands.empty()) return ValueId::kNone;
-  const size_t typed = node.opcode == Opcode::kSelect ? 1 : 0;
-  const auto result = fold_scalar(node.opcode, kernel_.type(node.operands[typed]).scalar,
-                                  node.type.scalar, operands);
+  const ValueId typed = node.operands[typed_operand(node.opcode)];
+  const auto result =
+      fold_scalar(node.opcode, kernel_.type(typed).scalar, node.type.scalar, operands);
   return result ? constant(node.type, *result) : ValueId::kNone;
 }
 

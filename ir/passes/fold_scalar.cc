@@ -326,6 +326,8 @@ Bits convert(Scalar from, Scalar to, Operands o) {
 
 Bits bitcast(Scalar, Scalar, Operands o) { return o[0]; }
 
+using ScalarRule = Bits (*)(Scalar operand, Scalar result, Operands bits);
+
 constexpr std::array<ScalarRule, kOpcodeCount> kRules = [] {
   std::array<ScalarRule, kOpcodeCount> table{};
   const auto row = [&](Opcode opcode) -> ScalarRule& { return table[static_cast<size_t>(opcode)]; };
@@ -388,11 +390,19 @@ bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits
   return !is_signed(operand) || bits[0] != sign_bit(operand) || bits[1] != mask(operand);
 }
 
-ScalarRule scalar_rule(Opcode opcode) { return kRules[static_cast<size_t>(opcode)]; }
+bool can_fold_scalar(Opcode opcode) { return kRules[static_cast<size_t>(opcode)] != nullptr; }
+
+size_t typed_operand(Opcode opcode) {
+  const Signature& signature = info(opcode).signature;
+  for (size_t i = 0; i < signature.operand_count; ++i) {
+    if (signature.operands[i].role == Role::kT) return i;
+  }
+  return 0;
+}
 
 std::optional<uint64_t> fold_scalar(Opcode opcode, Scalar operand, Scalar result,
                                     absl::Span<const uint64_t> bits) {
-  const ScalarRule rule = scalar_rule(opcode);
+  const ScalarRule rule = kRules[static_cast<size_t>(opcode)];
   if (rule == nullptr || !is_specified(opcode, operand, bits)) return std::nullopt;
   return rule(operand, result, bits);
 }

@@ -5,6 +5,7 @@
 //   fold_scalar(Opcode::kAdd, Scalar::kF32, Scalar::kF32, bits)              // 0x40400000
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -18,14 +19,15 @@ namespace heddle::ir {
 // their remainders open. Operands as fold_scalar has them.
 bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits);
 
-// What fold_scalar looks up of an op; nullptr where it knows none.
-using ScalarRule = std::optional<uint64_t> (*)(Scalar operand, Scalar result,
-                                               absl::Span<const uint64_t> bits);
-ScalarRule scalar_rule(Opcode opcode);
+// Whether fold_scalar knows the op at all: those that work on elements, approximate ones apart.
+bool can_fold_scalar(Opcode opcode);
 
-// The result's bits, zero-extended. `operand` is the element type of the first operand in the row's
-// role T (of the only one, for conversions), `result` that of the result. Bits of a shift's count
-// are u32, of a choice's condition bool.
+// Which operand's element type fold_scalar asks for: the first in the row's role T, or the first
+// where none has it (conversions).
+size_t typed_operand(Opcode opcode);
+
+// The result's bits, zero-extended. `operand` is the element type of the typed operand, `result`
+// that of the result. Bits of a shift's count are u32, of a choice's condition bool.
 //
 // nullopt: the result is unspecified or approximate, or a NaN that the op makes up, whose bits are
 // unspecified; or the op is none that works on elements.
