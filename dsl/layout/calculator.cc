@@ -41,10 +41,10 @@ class Parser {
   // a, a o b, a o offset o b
   Value composition_chain() {
     Value first = layout_or_tuple();
-    if (failed(first) || !take_word("o")) return first;
+    if (failed(first) || !take_o()) return first;
     const Value second = layout_or_tuple();
     if (failed(second)) return second;
-    if (!take_word("o")) {
+    if (!take_o()) {
       if (std::holds_alternative<Swizzle>(first)) {
         return call("make_composed_layout", {first, IntTuple(0), second});
       }
@@ -243,6 +243,17 @@ class Parser {
     if (word() == wanted) return true;
     at_ = before;
     return false;
+  }
+  // The o between layouts, whether or not spaces stand around it.
+  bool take_o() {
+    const size_t before = at_;
+    const absl::string_view found = word();
+    if (found.empty() || found[0] != 'o' || (found.size() > 1 && !absl::ascii_isdigit(found[1]))) {
+      at_ = before;
+      return false;
+    }
+    at_ -= found.size() - 1;
+    return true;
   }
   bool integer(int64_t* value) {
     skip_space();

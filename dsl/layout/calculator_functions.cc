@@ -75,9 +75,13 @@ int as_number(const Value& value) {
   return static_cast<int>(std::get<IntTuple>(value).value().value());
 }
 
+bool is_swizzle(const Value& value) { return std::holds_alternative<Swizzle>(value); }
+
 bool is_swizzle_or_layout(const Value& value) {
-  return std::holds_alternative<Swizzle>(value) || std::holds_alternative<Layout>(value) ||
-         std::holds_alternative<IntTuple>(value);
+  return is_swizzle(value) || detail::is_layout_like(value);
+}
+bool is_swizzle_or_tiler(const Value& value) {
+  return is_swizzle(value) || detail::is_tiler_like(value);
 }
 
 // --- Functions ------------------------------------------------------------------------------
@@ -201,6 +205,7 @@ constexpr Kind kKinds[] = {
     {"coord", &is_tuple, "a coordinate"},
     {"number", &is_number, "a host number of 32 bits"},
     {"inner", &is_swizzle_or_layout, "a swizzle or a layout"},
+    {"outer", &is_swizzle_or_tiler, "a tiler, a layout, a tuple or a swizzle"},
 };
 
 constexpr Function kFunctions[] = {
@@ -215,6 +220,8 @@ constexpr Function kFunctions[] = {
      }},
     {"make_ordered_layout(shape, tuple)",
      [](Arguments a) -> Value { return make_ordered_layout(as_shape(a[0]), as_tuple(a[1])); }},
+    {"compact_order(shape, tuple)",
+     [](Arguments a) -> Value { return compact_order(as_shape(a[0]), as_tuple(a[1])); }},
     {"make_layout_like(layout)",
      [](Arguments a) -> Value { return make_layout_like(as_layout(a[0])); }},
     {"make_fragment_like(layout)",
@@ -231,6 +238,10 @@ constexpr Function kFunctions[] = {
      }},
     {"recast_layout(layout, number, number)", &recasted},
     {"recast(layout, number, number)", &recasted},
+    {"upcast(layout, number)",
+     [](Arguments a) -> Value { return upcast(as_layout(a[0]), as_number(a[1])); }},
+    {"downcast(layout, number)",
+     [](Arguments a) -> Value { return downcast(as_layout(a[0]), as_number(a[1])); }},
     // Questions.
     {"size(any)", [](Arguments a) -> Value { return number(size(as_shape(a[0]))); }},
     {"cosize(layout)", [](Arguments a) -> Value { return number(cosize(as_layout(a[0]))); }},
@@ -365,8 +376,19 @@ constexpr Function kFunctions[] = {
     {"idx2crd(coord, shape)",
      [](Arguments a) -> Value { return idx2crd(as_tuple(a[0]), as_shape(a[1])); }},
     // Algebra.
-    {"composition(layout, tiler)",
-     [](Arguments a) -> Value { return composition(as_layout(a[0]), as_tiler(a[1])); }},
+    {"composition(inner, outer)",
+     [](Arguments a) -> Value {
+       if (!is_swizzle(a[0])) {
+         const Layout layout = as_layout(a[0]);
+         return is_swizzle(a[1]) ? composition(layout, std::get<Swizzle>(a[1]))
+                                 : composition(layout, as_tiler(a[1]));
+       }
+       if (detail::is_layout_like(a[1])) {
+         return composition(std::get<Swizzle>(a[0]), as_layout(a[1]));
+       }
+       return error(absl::StrCat("composition of ", to_string(a[0]), " with ", to_string(a[1])),
+                    "a swizzle is composed with a layout");
+     }},
     {"complement(layout[, shape])",
      [](Arguments a) -> Value {
        return a.size() == 1 ? complement(as_layout(a[0]))

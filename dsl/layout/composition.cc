@@ -1,6 +1,7 @@
 // Joining modes, and one layout after another.
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/internal/modes.h"
@@ -211,6 +212,9 @@ bool Composer::add(const Modes& modes, LayoutBuilder* out) {
 
 namespace {
 
+// Indices have at most so many bits here.
+constexpr int kMostBits = 62;
+
 // The power of two that a number is; -1 where it is none.
 int exponent_of(const SymInt& value) {
   if (!value.is_constant() || value.value() < 1) return -1;
@@ -218,40 +222,66 @@ int exponent_of(const SymInt& value) {
   return (bits & (bits - 1)) == 0 ? __builtin_ctzll(bits) : -1;
 }
 
-// Whether a layout moves each bit of an index, as far as its shape goes, to a bit of its own: only
-// then does it take an exclusive or to one.
-bool moves_bits(const Modes& modes) {
-  uint64_t taken = 0;
-  for (const Mode& mode : modes) {
-    const int stride = mode.stride.is_basis() ? -1 : exponent_of(mode.stride.value);
-    const int extent = exponent_of(mode.shape);
-    if (stride < 0 || extent < 0 || stride + extent > 62) return false;
-    const uint64_t bits = ((uint64_t{1} << extent) - 1) << stride;
-    if ((bits & taken) != 0) return false;
-    taken |= bits;
+// Where a layout takes each bit of an index to, where it takes each to a bit of its own: only then
+// does it take an exclusive or to one.
+struct MovedBits {
+  absl::InlinedVector<int, 16> positions;  // as many as its size has
+  uint64_t image = 0;
+
+  bool has(int bit) const { return bit < static_cast<int>(positions.size()); }
+  // Beyond the shape the last mode goes on.
+  int of(int bit) const {
+    if (has(bit) || positions.empty()) return positions.empty() ? bit : positions[bit];
+    return positions.back() + 1 + bit - static_cast<int>(positions.size());
   }
-  return true;
+};
+
+std::optional<MovedBits> moved_bits(const Modes& modes) {
+  MovedBits moved;
+  for (const Mode& mode : modes) {
+    const int extent = exponent_of(mode.shape);
+    if (extent == 0) continue;
+    const int stride = mode.stride.is_basis() ? -1 : exponent_of(mode.stride.value);
+    if (stride < 0 || extent < 0 || stride + extent > kMostBits) return std::nullopt;
+    for (int bit = stride; bit < stride + extent; ++bit) {
+      if ((moved.image >> bit & 1) != 0) return std::nullopt;
+      moved.image |= uint64_t{1} << bit;
+      moved.positions.push_back(bit);
+    }
+  }
+  return moved;
+}
+
+// The swizzle of what the layout gives that does what this one does to its index.
+std::optional<Swizzle> moved_swizzle(const Modes& modes, const Swizzle& swizzle) {
+  const auto moved = moved_bits(modes);
+  if (!moved) return std::nullopt;
+  const int low = swizzle.base(), high = low + std::abs(swizzle.shift());
+  const int target = swizzle.shift() < 0 ? high : low, source = swizzle.shift() < 0 ? low : high;
+  const int to = moved->of(target), from = moved->of(source);
+  if (std::max(to, from) + swizzle.bits() > kMostBits) return std::nullopt;
+  for (int i = 0; i < swizzle.bits(); ++i) {
+    // A bit that no index has changes nothing, before and after.
+    const bool fits = moved->has(source + i)
+                          ? moved->has(target + i) && moved->of(target + i) == to + i &&
+                                moved->of(source + i) == from + i
+                          : (moved->image >> (from + i) & 1) == 0;
+    if (!fits) return std::nullopt;
+  }
+  if (std::abs(from - to) < swizzle.bits()) return std::nullopt;
+  return Swizzle(swizzle.bits(), std::min(to, from), from - to);
 }
 
 }  // namespace
 
 Layout swizzled_first(const Layout& a, const Swizzle& swizzle, Call* call) {
-  const auto moved = [&](int64_t bit) { return exponent_of(a(bit).value()); };
-  const int64_t target = swizzle.target_mask() & -swizzle.target_mask();
-  const int64_t source = swizzle.source_mask() & -swizzle.source_mask();
-  const int64_t all = swizzle.target_mask() | swizzle.source_mask();
-  bool fits = moves_bits(coalesced(a)) && always_less(all, size(a, call->loc()));
-  const int z = fits ? moved(target) : 0, y = fits ? moved(source) : 0;
-  for (int i = 1; fits && i < swizzle.bits(); ++i) {
-    fits = moved(target << i) == z + i && moved(source << i) == y + i;
+  if (const auto moved = moved_swizzle(coalesced(a), swizzle)) {
+    return make_composed_layout(*moved, 0, a, call->loc());
   }
-  if (!fits || std::abs(y - z) < swizzle.bits()) {
-    call->fail(
-        absl::StrCat(detail::text(a), " does not keep the bits together that the swizzle combines"),
-        "compose the swizzle on the left");
-    return call->failure();
-  }
-  return make_composed_layout(Swizzle(swizzle.bits(), std::min(z, y), y - z), 0, a, call->loc());
+  call->fail(
+      absl::StrCat(detail::text(a), " does not keep the bits together that the swizzle combines"),
+      "compose the swizzle on the left");
+  return call->failure();
 }
 
 }  // namespace detail
@@ -354,6 +384,11 @@ Layout compose(const Layout& a, const Layout& b, Call* call) {
   return compose(inner, b.outer(), call);
 }
 
+// A number as a tiler has the stride 1, for a single element too: it keeps the mode's stride.
+Layout tile_of(const Tiler& tiler) {
+  return tiler.is_extent() ? Layout(tiler.layout().shape(), 1) : tiler.layout();
+}
+
 // Mode by mode as the tiler says; false after a mistake.
 bool compose_by(Part a, const Tiler& b, Call* call, LayoutBuilder* out) {
   if (b.kind() == Tiler::Kind::kUnderscore) {
@@ -362,7 +397,7 @@ bool compose_by(Part a, const Tiler& b, Call* call, LayoutBuilder* out) {
   }
   if (b.kind() == Tiler::Kind::kLayout) {
     if (!b.layout().ok()) return call->fail(b.layout().shape());
-    if (!b.layout().is_composed()) return Composer(a, kLeft, kRight, call).add(b.layout(), out);
+    if (!b.layout().is_composed()) return Composer(a, kLeft, kRight, call).add(tile_of(b), out);
     const Layout mode = compose(a.layout(), b.layout(), call);
     if (!mode.ok()) return false;
     if (mode.is_composed()) return call->fail_composed(mode);
@@ -387,8 +422,12 @@ Layout composition(const Layout& a, const Layout& b, SourceLoc loc) {
   return compose(a, b, &call);
 }
 
+Layout composition(const Layout& a, const Swizzle& b, SourceLoc loc) {
+  return composition(a, make_composed_layout(b, 0, make_layout(a.shape()), loc), loc);
+}
+
 Layout composition(const Layout& a, const Tiler& b, SourceLoc loc) {
-  if (b.kind() == Tiler::Kind::kLayout) return composition(a, b.layout(), loc);
+  if (b.kind() == Tiler::Kind::kLayout) return composition(a, tile_of(b), loc);
   if (!a.ok()) return a;
   const auto text = [&] { return detail::call_text("composition", a, b); };
   Call call(text, loc);

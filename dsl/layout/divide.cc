@@ -102,6 +102,12 @@ bool zipped(Part part, const Tiler& tiler, Apply apply, Call* call, LayoutBuilde
   return done;
 }
 
+// The modes one by one; a single one as it is.
+void add_modes(Part part, LayoutBuilder* out) {
+  if (part.rank() == 1) return out->add(part);
+  part.for_each([&](Part mode) { out->add(mode); });
+}
+
 // How the modes of a division or product lie.
 enum class Form { kLogical, kZipped, kTiled, kFlat };
 
@@ -120,7 +126,7 @@ Layout tiled(const Layout& layout, const Tiler& tiler, Apply apply, Form form, C
   if (form == Form::kZipped) {
     result.add(others);
   } else {
-    Part(others).for_each([&](Part mode) { result.add(mode); });
+    add_modes(others, &result);
   }
   result.close(tuple);
   const Layout whole = result.build(call->loc());
@@ -131,7 +137,7 @@ Layout tiled(const Layout& layout, const Tiler& tiler, Apply apply, Form form, C
   bool first = true;
   Part(whole).for_each([&](Part mode) {
     if (!std::exchange(first, false)) return flat.add(mode);
-    mode.for_each([&](Part part) { flat.add(part); });
+    add_modes(mode, &flat);
   });
   flat.close(all);
   return layout.with_outer(flat.build(call->loc()));

@@ -171,6 +171,7 @@ Tiler::Tiler(const IntTuple& t) {
       modes_.emplace_back(detail::TupleBuilder::build(mode));
     }
   } else {
+    is_extent_ = t.ok();
     layout_ = make_layout(t);
   }
 }

@@ -106,6 +106,8 @@ class Tiler {
   enum class Kind : uint8_t { kLayout, kUnderscore, kModes };
   Kind kind() const { return kind_; }
   const Layout& layout() const { return layout_; }
+  // Whether it was given as a number: so many neighbours.
+  bool is_extent() const { return is_extent_; }
   int rank() const { return static_cast<int>(modes_.size()); }
   const Tiler& mode(int i) const { return modes_[static_cast<size_t>(i)]; }
   // For all of them, a compact layout where it is a number.
@@ -114,6 +116,7 @@ class Tiler {
 
  private:
   Kind kind_ = Kind::kLayout;
+  bool is_extent_ = false;
   Layout layout_;
   std::vector<Tiler> modes_;
 };
@@ -154,6 +157,13 @@ Layout recast_layout(const Layout& layout, int old_bits, int new_bits,
 inline Layout recast(const Layout& layout, int old_bits, int new_bits,
                      SourceLoc loc = SourceLoc::current()) {
   return recast_layout(layout, old_bits, new_bits, loc);
+}
+// n elements as one, and one as n.
+inline Layout upcast(const Layout& layout, int n, SourceLoc loc = SourceLoc::current()) {
+  return recast_layout(layout, 1, n, loc);
+}
+inline Layout downcast(const Layout& layout, int n, SourceLoc loc = SourceLoc::current()) {
+  return recast_layout(layout, n, 1, loc);
 }
 
 // --- Questions -------------------------------------------------------------------------------
@@ -220,6 +230,11 @@ Layout coalesce(const Layout& layout, const IntTuple& profile,
 // R(c) = a(b(c)), of b's shape.
 Layout composition(const Layout& a, const Layout& b, SourceLoc loc = SourceLoc::current());
 Layout composition(const Layout& a, const Tiler& b, SourceLoc loc = SourceLoc::current());
+inline Layout composition(const Swizzle& a, const Layout& b, SourceLoc loc = SourceLoc::current()) {
+  return make_composed_layout(a, 0, b, loc);
+}
+// The swizzle as one of a's indices, which it combines the bits of.
+Layout composition(const Layout& a, const Swizzle& b, SourceLoc loc = SourceLoc::current());
 // The indices that a layout leaves out below a size, in order.
 Layout complement(const Layout& layout, const IntTuple& cotarget,
                   SourceLoc loc = SourceLoc::current());
@@ -234,7 +249,8 @@ Layout nullspace(const Layout& layout, SourceLoc loc = SourceLoc::current());
 SymInt max_common_vector(const Layout& a, const Layout& b, SourceLoc loc = SourceLoc::current());
 Layout max_common_layout(const Layout& a, const Layout& b, SourceLoc loc = SourceLoc::current());
 
-// Divisions: (tile, rest) in each mode; ((tile…),(rest…)); ((tile…),rest…); (tile…,rest…).
+// Divisions: (tile, rest) in each mode; ((tile…),(rest…)); ((tile…),rest…); (tile…,rest…). Tiles or
+// rests of a single mode stay whole.
 Layout logical_divide(const Layout& layout, const Tiler& tiler,
                       SourceLoc loc = SourceLoc::current());
 Layout zipped_divide(const Layout& layout, const Tiler& tiler,

@@ -108,7 +108,9 @@ IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc) {
   TupleBuilder builder;
   const size_t tuple = builder.open();
   for (int i = 0; i < rank(a); ++i) {
-    builder.add(i < rank(b) ? round_up(get(a, i), get(b, i), loc) : get(a, i));
+    const IntTuple mode = i < rank(b) ? round_up(get(a, i), get(b, i), loc) : get(a, i);
+    if (!mode.ok()) return mode;
+    builder.add(mode);
   }
   builder.close(tuple);
   return builder.build(loc);

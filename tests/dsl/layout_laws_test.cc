@@ -129,6 +129,29 @@ TEST(LayoutLaws, HoldForRandomLayouts) {
   for (const Operation& operation : kOperations) EXPECT_GT(done[operation.name], kLayouts / 2);
 }
 
+// Swizzles that reach beyond their layouts among them.
+TEST(LayoutLaws, HoldForSwizzles) {
+  RandomLayouts random(3);
+  int inverted = 0, composed = 0;
+  for (int n = 0; n < kLayouts; ++n) {
+    const int bits = random.below(4), shift = bits + random.below(3);
+    const Swizzle swizzle(bits, random.below(4), random.below(2) == 0 ? shift : -shift);
+    const Layout plain = random.layout_of_bits();
+    const Layout a = composition(swizzle, random.layout_of_bits());
+    SCOPED_TRACE(plain.to_string() + ", " + a.to_string());
+    const Layout right = right_inverse(a), left = left_inverse(a);
+    const Layout both = composition(plain, a);
+    inverted += right.ok() && left.ok();
+    composed += both.ok();
+    if (right.ok()) check_right_inverse(a, right);
+    if (left.ok()) check_left_inverse(a, left);
+    if (both.ok()) check_composition(plain, a, both);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(inverted, kLayouts / 4);
+  EXPECT_GT(composed, kLayouts / 4);
+}
+
 TEST(LayoutLaws, HoldForWhateverUnknownNumbersTurnOutToBe) {
   RandomLayouts random(2);
   constexpr int kSamples = 10;

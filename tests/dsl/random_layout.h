@@ -94,6 +94,18 @@ class RandomLayouts {
     }
   }
 
+  // Of powers of two, in some order, with gaps.
+  Layout layout_of_bits() {
+    IntTuple s, room, order;
+    for (int i = 0, modes = 1 + below(3); i < modes; ++i) {
+      const int extent = one_of({1, 2, 4, 4, 8, 16});
+      s = append(s, extent);
+      room = append(room, below(4) == 0 ? 2 * extent : extent);
+      order = append(order, below(100));
+    }
+    return Layout(s, compact_order(room, order));
+  }
+
   // The same with some numbers forgotten but for a divisor. Equal numbers are one or several
   // unknown ones; strides that follow from the shape may still do so.
   Layout forget(const Layout& layout) {
