@@ -13,8 +13,9 @@
 // Names and meanings are CuTe's C++ (media/docs/cpp/cute, 01 to 03), with three differences.
 // Numbers of the host count as static. Unknown numbers (SymInt) take part wherever the outcome is
 // sure to be right whatever they will be, so that dynamic layouts coalesce, divide and invert as
-// far as that can be proved. And what CuTe asserts is a layout that is not ok() and says why: see
-// int_tuple.h.
+// far as that can be proved. And what CuTe asserts is a layout that is not ok() and says why, see
+// int_tuple.h; so is a composition that would not be a(b(c)) for each c, which CuTe lets pass where
+// a mode is left half used.
 #pragma once
 
 #include <initializer_list>
