@@ -312,8 +312,12 @@ constexpr Function kFunctions[] = {
            a[1], [&](const Layout& l) -> Value { return slice(as_tuple(a[0]), l); },
            [&](const IntTuple& t) -> Value { return slice(as_tuple(a[0]), t); });
      }},
-    {"dice(coord, any)",
+    {"dice(coord, tiler)",
      [](Arguments a) -> Value {
+       if (const auto* tiler = std::get_if<Tiler>(&a[1])) {
+         const Tiler result = dice(as_tuple(a[0]), *tiler);
+         return result.ok() ? Value(result) : Value(result.layout());
+       }
        return either(
            a[1], [&](const Layout& l) -> Value { return dice(as_tuple(a[0]), l); },
            [&](const IntTuple& t) -> Value { return dice(as_tuple(a[0]), t); });
@@ -417,13 +421,17 @@ constexpr Function kFunctions[] = {
        return a.size() == 2 ? tile_to_shape(as_layout(a[0]), as_shape(a[1]))
                             : tile_to_shape(as_layout(a[0]), as_shape(a[1]), as_tuple(a[2]));
      }},
-    {"local_tile(layout, tiler, coord)",
+    {"local_tile(layout, tiler, coord[, coord])",
      [](Arguments a) -> Value {
-       return local_tile(as_layout(a[0]), as_tiler(a[1]), as_tuple(a[2]));
+       const Layout layout = as_layout(a[0]);
+       return a.size() == 3 ? local_tile(layout, as_tiler(a[1]), as_tuple(a[2]))
+                            : local_tile(layout, as_tiler(a[1]), as_tuple(a[2]), as_tuple(a[3]));
      }},
-    {"local_partition(layout, layout, coord)",
+    {"local_partition(layout, layout, coord[, coord])",
      [](Arguments a) -> Value {
-       return local_partition(as_layout(a[0]), as_layout(a[1]), as_tuple(a[2]));
+       const Layout layout = as_layout(a[0]), threads = as_layout(a[1]);
+       return a.size() == 3 ? local_partition(layout, threads, as_tuple(a[2]))
+                            : local_partition(layout, threads, as_tuple(a[2]), as_tuple(a[3]));
      }},
     {"make_layout_image_mask(layout, coord, number)",
      [](Arguments a) -> Value {

@@ -206,13 +206,13 @@ Layout flat_product(const Layout& block, const Tiler& tiler, SourceLoc loc) {
 namespace {
 
 // The product of layouts that are brought to one rank, with the block's and the tiler's modes in
-// turn.
+// turn. As in CuTe there is a tuple of pairs for single modes too: ((4,32)) of 32 and 4.
 Layout interleaved(const Layout& block, const Layout& tiler, bool block_first, Call* call) {
   if (const Layout* failure = detail::first_failure({&block, &tiler})) return *failure;
   const int modes = std::max(rank(block), rank(tiler));
-  const bool tuples = modes > 1 || block.shape().is_tuple() || tiler.shape().is_tuple();
+  const bool tuples = modes > 1 || (block.shape().is_tuple() && tiler.shape().is_tuple());
   const auto padded = [&](const Layout& layout) {
-    if (rank(layout) == modes && layout.shape().is_tuple() == tuples) return layout;
+    if (rank(layout) == modes) return layout;
     LayoutBuilder builder;
     const size_t tuple = builder.open();
     Part(layout).for_each([&](Part mode) { builder.add(mode); });
@@ -227,10 +227,10 @@ Layout interleaved(const Layout& block, const Layout& tiler, bool block_first, C
   LayoutBuilder builder;
   const size_t tuple = builder.open();
   for (int i = 0; i < modes; ++i) {
-    const size_t pair = tuples ? builder.open() : 0;
+    const size_t pair = builder.open();
     builder.add(tuples ? Part(first).mode(i) : first);
     builder.add(tuples ? Part(second).mode(i) : second);
-    if (tuples) builder.close(pair);
+    builder.close(pair);
   }
   builder.close(tuple);
   return block.with_outer(builder.build(call->loc()));
@@ -378,10 +378,42 @@ Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coor
   return slice(cut.coord, cut.tiles, loc);
 }
 
+Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord,
+                  const IntTuple& step, SourceLoc loc) {
+  return local_tile(layout, dice(step, tiler, loc), dice(step, coord, loc), loc);
+}
+
 Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
                        SourceLoc loc) {
   const detail::Cut cut = detail::cut_partition(layout, threads, index, loc);
   return slice(cut.coord, cut.tiles, loc);
+}
+
+Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
+                       const IntTuple& step, SourceLoc loc) {
+  return local_partition(layout, dice(step, threads, loc), index, loc);
+}
+
+Tiler dice(const IntTuple& step, const Tiler& tiler, SourceLoc loc) {
+  if (!step.ok()) return detail::failed_layout(step);
+  if (tiler.kind() == Tiler::Kind::kLayout) return dice(step, tiler.layout(), loc);
+  if (!step.is_tuple() || tiler.kind() != Tiler::Kind::kModes || rank(step) != tiler.rank()) {
+    return detail::fail_layout(loc,
+                               detail::call_text("dice", step, tiler) + ": the profiles differ",
+                               "give a number for each mode, or _ to leave it out");
+  }
+  std::vector<Tiler> modes;
+  int i = 0;
+  for (const detail::TupleNode& mode : detail::Elements(step)) {
+    const Tiler& tile = tiler.mode(i++);
+    if (mode.is_tuple()) {
+      modes.push_back(dice(detail::TupleBuilder::build(mode), tile, loc));
+      if (!modes.back().ok()) return modes.back();
+    } else if (mode.is_int()) {
+      modes.push_back(tile);
+    }
+  }
+  return Tiler(std::move(modes));
 }
 
 IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode,

@@ -276,11 +276,18 @@ Layout tile_to_shape(const Layout& block, const IntTuple& shape,
 Layout tile_to_shape(const Layout& block, const IntTuple& shape, const IntTuple& order,
                      SourceLoc loc = SourceLoc::current());
 
-// A tile by its coordinate among the tiles, and a thread's part of a layout.
+// A tile by its coordinate among the tiles, and a thread's part of a layout. A step leaves out the
+// modes of the tiler and the coordinate, or of the threads, that it has _ for (CuTe's X): of a tile
+// (M,N,K) and {1, _, 1} there is (M,K).
 Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord,
                   SourceLoc loc = SourceLoc::current());
+Layout local_tile(const Layout& layout, const Tiler& tiler, const IntTuple& coord,
+                  const IntTuple& step, SourceLoc loc = SourceLoc::current());
 Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
                        SourceLoc loc = SourceLoc::current());
+Layout local_partition(const Layout& layout, const Layout& threads, const IntTuple& index,
+                       const IntTuple& step, SourceLoc loc = SourceLoc::current());
+Tiler dice(const IntTuple& step, const Tiler& tiler, SourceLoc loc = SourceLoc::current());
 // The blocks of a cluster that a multicast along a mode reaches from a coordinate, a bit each.
 IntTuple make_layout_image_mask(const Layout& blocks, const IntTuple& coord, int mode,
                                 SourceLoc loc = SourceLoc::current());

@@ -312,19 +312,33 @@ auto domain_offset(const IntTuple& coord, const X& x, SourceLoc loc = SourceLoc:
   return std::remove_const_t<decltype(tensor)>(detail::moved(tensor.any(), coord, loc));
 }
 
-// The tile at a coordinate among the tiles; with `_` there, all of them along those modes.
+// The tile at a coordinate among the tiles; with `_` there, all of them along those modes. A step
+// leaves out modes of the tiler and the coordinate, as layout.h says:
+//
+//   local_tile(a, {128, 128, 8}, {block_m, block_n, _}, {1, _, 1})       // (128,8,k)
 template <detail::TensorLike X>
 auto local_tile(const X& x, const Tiler& tiler, const IntTuple& coord,
                 SourceLoc loc = SourceLoc::current()) {
   using Result = Tensor<typename detail::TensorElement<X>::type>;
   return Result(detail::tile_of(detail::as_tensor(x, loc).any(), tiler, coord, loc));
 }
-// A thread's elements of each tile: `threads` says which thread has which place of it.
+template <detail::TensorLike X>
+auto local_tile(const X& x, const Tiler& tiler, const IntTuple& coord, const IntTuple& step,
+                SourceLoc loc = SourceLoc::current()) {
+  return local_tile(x, dice(step, tiler, loc), dice(step, coord, loc), loc);
+}
+// A thread's elements of each tile: `threads` says which thread has which place of it. A step
+// leaves out modes of the threads, whose threads then have the same elements.
 template <detail::TensorLike X>
 auto local_partition(const X& x, const Layout& threads, const IntTuple& index,
                      SourceLoc loc = SourceLoc::current()) {
   using Result = Tensor<typename detail::TensorElement<X>::type>;
   return Result(detail::partition_of(detail::as_tensor(x, loc).any(), threads, index, loc));
+}
+template <detail::TensorLike X>
+auto local_partition(const X& x, const Layout& threads, const IntTuple& index, const IntTuple& step,
+                     SourceLoc loc = SourceLoc::current()) {
+  return local_partition(x, dice(step, threads, loc), index, loc);
 }
 
 }  // namespace heddle

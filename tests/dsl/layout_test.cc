@@ -145,6 +145,11 @@ TEST(Layout, MistakesNameTheirOperands) {
        "local_tile(((4,6)):((1,8)), <3:2>, 0): a mode of 3 elements takes 2 of mode 0 of the "
        "layout"},
       {"local_tile((4,6):(1,4), (2,2), (0,0,0))", "the coordinate (0,0,0) does not fit (2,3)"},
+      {"local_tile((4,6):(1,4), (2,2,2), (0,0,0), (1,_))",
+       "dice((1,_), <2:1,2:1,2:1>): the profiles differ; give a number for each mode, or _ to "
+       "leave "
+       "it out"},
+      {"dice((1,_), <4,_,2>)", "dice((1,_), <4:1,_,2:1>): the profiles differ"},
       {"local_tile(4:1, _, 0)", "local_tile(4:1, _, 0): _ is no tile"},
       {"make_layout_tv((2,2):(1,1), 4:1)", "make_layout_tv((2,2):(1,1), 4:1): it is not injective"},
       {"recast_layout(S<3,0,3> o 5 o 8:1, 8, 16)", "the offset 5 is no multiple of 2"},

@@ -174,17 +174,23 @@ def multiplied():
                 tiler(rank(l[0])) if rng.random() < 0.3 else of_layout(layout()))
 
 
+def modes_of(shapes):
+    """One mode for each, or, of a single one, that itself."""
+    return shapes[0] if len(shapes) == 1 and rng.random() < 0.5 else tuple(shapes)
+
+
 def interleaved():
     modes = rng.randint(1, 3)
-    pair = [of_layout(compact(tuple(shape(1) for _ in range(modes)))) for _ in range(2)]
-    return call(rng.choice(["blocked_product", "raked_product"]), *pair)
+    pair = [modes_of([shape(1) for _ in range(modes)]) for _ in range(2)]
+    return call(rng.choice(["blocked_product", "raked_product"]), *(of_layout(compact(s)) for s in pair))
 
 
 def tiled_to_shape():
     modes = rng.randint(1, 3)
-    block = tuple(rng.choice([1, 2, 4]) for _ in range(modes))
-    arguments = [of_layout(compact(block)), of_tuple(tuple(x * rng.choice([1, 2, 3]) for x in block))]
-    if rng.random() < 0.4:
+    block = [rng.choice([1, 2, 4]) for _ in range(modes)]
+    whole = modes_of([x * rng.choice([1, 2, 3]) for x in block])
+    arguments = [of_layout(compact(modes_of(block))), of_tuple(whole)]
+    if isinstance(whole, tuple) and rng.random() < 0.4:
         arguments.append(of_tuple(tuple(rng.sample(range(modes), modes))))
     return call("tile_to_shape", *arguments)
 
@@ -287,17 +293,27 @@ def with_basis():
 
 
 def local():
-    s = tuple(rng.choice([4, 8, 12, 16]) for _ in range(rng.randint(1, 3)))
+    modes = rng.randint(1, 3)
+    s = tuple(rng.choice([4, 8, 12, 16]) for _ in range(modes))
     whole = of_layout(compact(s))
     tensor = f"make_tensor(counting_iterator<int>(0),{whole[1]})"
-    tile = tuple(rng.choice([1, 2, 4]) for _ in range(rng.randint(1, len(s))))
+    step = rng.random() < 0.5
+    tile = tuple(rng.choice([1, 2, 4]) for _ in range(rng.randint(1, modes) + step))
+    left_out = rng.randrange(len(tile)) if step else -1
+    kept = tuple("_" if i == left_out else 1 for i in range(len(tile)))
+    last = [text(kept), "make_tuple(" + ",".join("X{}" if k == "_" else "_1{}" for k in kept) + ")"]
     if rng.random() < 0.5:
-        at = of_tuple(tuple(rng.choice(["_", 0]) for _ in tile))
-        return (f"local_tile({whole[0]},{text(tile)},{at[0]})",
-                f"local_tile({tensor},{cute(tile)},{at[1]}).layout()")
-    threads, thread = of_layout(compact(tile)), rng.randrange(size(tile))
-    return (f"local_partition({whole[0]},{threads[0]},{thread})",
-            f"local_partition({tensor},{threads[1]},{thread}).layout()")
+        at = tuple(rng.choice(["_", 0]) for _ in tile)
+        arguments = [whole, of_tuple(tile), of_tuple(at)]
+        name = "local_tile"
+    else:
+        arguments = [whole, of_layout(compact(tile)), of_tuple(rng.randrange(size(tile)))]
+        name = "local_partition"
+    if step:
+        arguments.append(last)
+    ours = ",".join(a[0] for a in arguments)
+    theirs = ",".join([tensor] + [a[1] for a in arguments[1:]])
+    return f"{name}({ours})", f"{name}({theirs}).layout()"
 
 
 KINDS = [unary, unary, composed, composed, composed_by_mode, complemented, divided, divided,

@@ -117,6 +117,64 @@ TEST(FromCudaLayouts, TilesAndParts) {
   EXPECT_EQ(got[31 * 64 + 63], (3 * 64 + 5) + (3 * 64 + 7) + 79 + 32);
 }
 
+// c(m,n) = the sum over k of a(m,k) * b(n,k), as CuTe's tutorial writes it: tiles of 32 x 16 x 8
+// for 64 threads, each of which has 4 x 2 sums.
+const auto tutorial = define_kernel(
+    "tutorial(a, b, c)",
+    [](Tensor<const float, 2> a, Tensor<const float, 2> b, Tensor<float, 2> c) {
+      // <page>
+      const Tiler tiler{32, 16, 8};  // m, n, k
+      const IntTuple block{block_idx.x, block_idx.y, _};
+      const auto tiles_a = local_tile(a, tiler, block, {1, _, 1});  // (32,8,tiles)
+      const auto tiles_b = local_tile(b, tiler, block, {_, 1, 1});  // (16,8,tiles)
+      const auto tile_c = local_tile(c, tiler, block, {1, 1, _});   // (32,16)
+      const auto shared_a = make_smem_tensor<float>(make_layout({32, 8}));
+      const auto shared_b = make_smem_tensor<float>(make_layout({16, 8}));
+
+      const Layout threads = make_layout({8, 8});
+      const auto rows = local_partition(shared_a, threads, thread_idx.x, {1, _});     // (4,8)
+      const auto columns = local_partition(shared_b, threads, thread_idx.x, {_, 1});  // (2,8)
+      const auto own = local_partition(tile_c, threads, thread_idx.x);                // (4,2)
+      const auto sums = make_fragment_like(own);
+      fill(sums, 0.0f);
+      const auto part = [&](const auto& t) { return local_partition(t, threads, thread_idx.x); };
+      for (Int k : range(a.shape(1) / 8)) {
+        copy(part(tiles_a(_, _, k)), part(shared_a));
+        copy(part(tiles_b(_, _, k)), part(shared_b));
+        sync_threads();
+        gemm(rows, columns, sums);
+        sync_threads();
+      }
+      copy(sums, own);
+      // </page>
+    });
+
+TEST(FromCudaLayouts, TutorialProduct) {
+  const int m = 64, n = 32, k = 24;
+  const auto small = [](int count) {
+    std::vector<float> values;
+    for (int i = 0; i < count; ++i) values.push_back(static_cast<float>(i * 7 % 11 - 5));
+    return values;
+  };
+  const std::vector<float> a = small(m * k), b = small(n * k);
+  const Stream stream = test_device().create_stream().value();
+  const Buffer x = test_device().upload(absl::MakeConstSpan(a)).value();
+  const Buffer y = test_device().upload(absl::MakeConstSpan(b)).value();
+  const Buffer z = test_device().allocate(m * n * sizeof(float)).value();
+  ASSERT_THAT(tutorial.launch(stream, {.grid = {m / 32, n / 16}, .block = 64},
+                              as_tensor<const float>(x, {m, k}), as_tensor<const float>(y, {n, k}),
+                              as_tensor<float>(z, {m, n})),
+              IsOk());
+  const auto c = z.download<float>(stream).value();
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int l = 0; l < k; ++l) sum += a[i * k + l] * b[j * k + l];
+      ASSERT_EQ(c[i * n + j], sum) << i << " " << j;
+    }
+  }
+}
+
 TEST(FromCudaLayouts, Atoms) {
   const auto kernel = define_kernel("atoms(x, y)", [](Tensor<const half, 2> x, Tensor<half, 2> y) {
     const auto tile = local_tile(x, {16, 16}, {0, 0});

@@ -83,7 +83,7 @@ TEST(LayoutCommand, ShowsCopyAtoms) {
 TEST(LayoutCommand, ListsItsFunctions) {
   const Outcome list = heddle_command({"layout", "--functions"});
   EXPECT_EQ(list.exit_code, 0) << list.err;
-  EXPECT_THAT(list.out, HasSubstr("composition(layout, tiler)\n"));
+  EXPECT_THAT(list.out, HasSubstr("composition(inner, outer)\n"));
   EXPECT_THAT(list.out, HasSubstr("tile_to_shape(layout, shape[, tuple])\n"));
 }
 
