@@ -123,6 +123,7 @@ Layout tiled(const Layout& layout, const Tiler& tiler, Apply apply, Form form, C
   const size_t tuple = result.open();
   if (!zipped(layout, tiler, apply, call, &result, &rest)) return call->failure();
   const Layout others = rest.build(call->loc());
+  if (!others.ok()) return others;
   if (form == Form::kZipped) {
     result.add(others);
   } else {
@@ -224,6 +225,7 @@ Layout interleaved(const Layout& block, const Layout& tiler, bool block_first, C
   if (!multiply_by(padded(block), padded(tiler), call, &inside, &outside)) return call->failure();
   const Layout first = (block_first ? inside : outside).build(call->loc());
   const Layout second = (block_first ? outside : inside).build(call->loc());
+  if (const Layout* failure = detail::first_failure({&first, &second})) return *failure;
   LayoutBuilder builder;
   const size_t tuple = builder.open();
   for (int i = 0; i < modes; ++i) {
