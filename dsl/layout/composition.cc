@@ -76,6 +76,7 @@ Modes unbounded(Part part) {
 bool divides_or_exceeds(const SymInt& b, const SymInt& a) {
   constexpr int64_t kFew = 4096;
   if (divides(b, a) || always_at_most(a, b)) return true;
+  if (b.is_constant(0)) return false;
   if (a.is_constant()) {
     // b's values up to a: multiples of its divisor.
     const int64_t step = std::max<int64_t>(1, b.divisor());

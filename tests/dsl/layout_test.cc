@@ -160,6 +160,7 @@ TEST(Layout, MistakesNameTheirOperands) {
       {"blocked_product(8:4611686018427387904, 8:1)", "does not fit 64 bits"},
       {"ceil_div(((4611686018427387904,4),2), 4)",
        "the size of (4611686018427387904,4) does not fit 64 bits"},
+      {"(?{div=8},0@0,1) o 16", "mode 1 of the left layout, 0 elements, do not divide one another"},
       {"complement(0:1, 8)", "a division of 8 by 0"},
       {"complement(2:-2, 8)", "it has a negative stride"},
       {"make_identity_layout(repeat(2,300))", "more than 256 modes"},
