@@ -78,7 +78,8 @@ class Parser {
       }
       if (coords.size() == 1) coord = as_tuple(coords[0]);
       if (const auto* swizzle = std::get_if<Swizzle>(&value)) {
-        if (!coord.is_int()) return error("a swizzle of " + coord.to_string(), "give an integer");
+        if (!coord.is_int() || coord.node().is_basis())
+          return error("a swizzle of " + coord.to_string(), "give an integer");
         value = IntTuple((*swizzle)(coord.value()));
       } else if (!is_layout_like(value)) {
         return error(to_string(value) + " is no layout", "evaluate layouts");
@@ -244,11 +245,13 @@ class Parser {
     at_ = before;
     return false;
   }
-  // The o between layouts, whether or not spaces stand around it.
+  // The o between layouts. Spaces may be left out in front of a number or a swizzle.
   bool take_o() {
     const size_t before = at_;
     const absl::string_view found = word();
-    if (found.empty() || found[0] != 'o' || (found.size() > 1 && !absl::ascii_isdigit(found[1]))) {
+    const bool is_o = !found.empty() && found[0] == 'o' &&
+                      (found.size() == 1 || absl::ascii_isdigit(found[1]) || found == "oS");
+    if (!is_o) {
       at_ = before;
       return false;
     }

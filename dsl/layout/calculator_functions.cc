@@ -67,8 +67,9 @@ IntTuple as_shape(const Value& value) {
 
 bool is_number(const Value& value) {
   const auto* tuple = std::get_if<IntTuple>(&value);
-  return tuple != nullptr && tuple->is_int() && tuple->value().is_constant() &&
-         tuple->value().value() >= INT32_MIN && tuple->value().value() <= INT32_MAX;
+  return tuple != nullptr && tuple->is_int() && !tuple->node().is_basis() &&
+         tuple->value().is_constant() && tuple->value().value() >= INT32_MIN &&
+         tuple->value().value() <= INT32_MAX;
 }
 
 int as_number(const Value& value) {
@@ -203,6 +204,8 @@ constexpr Kind kKinds[] = {
     {"tiler", &detail::is_tiler_like, "a tiler, a layout or a tuple"},
     {"tuple", &is_tuple, "a tuple"},
     {"coord", &is_tuple, "a coordinate"},
+    {"offset", [](const Value& v) { return is_tuple(v) && detail::is_layout_like(v); },
+     "a number, or a tuple without _"},
     {"number", &is_number, "a host number of 32 bits"},
     {"inner", &is_swizzle_or_layout, "a swizzle or a layout"},
     {"outer", &is_swizzle_or_tiler, "a tiler, a layout, a tuple or a swizzle"},
@@ -228,7 +231,7 @@ constexpr Function kFunctions[] = {
      [](Arguments a) -> Value { return make_fragment_like(as_layout(a[0])); }},
     {"make_identity_layout(shape)",
      [](Arguments a) -> Value { return make_identity_layout(as_shape(a[0])); }},
-    {"make_composed_layout(inner, coord, layout)", &composed},
+    {"make_composed_layout(inner, offset, layout)", &composed},
     {"make_layout_tv(layout, layout)",
      [](Arguments a) -> Value { return make_layout_tv(as_layout(a[0]), as_layout(a[1])).second; }},
     {"make_swizzle(number, number, number)",

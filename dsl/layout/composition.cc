@@ -76,25 +76,26 @@ Modes unbounded(Part part) {
 bool divides_or_exceeds(const SymInt& b, const SymInt& a) {
   constexpr int64_t kFew = 4096;
   if (divides(b, a) || always_at_most(a, b)) return true;
-  if (b.is_constant(0)) return false;
-  if (a.is_constant()) {
-    // b's values up to a: multiples of its divisor.
-    const int64_t step = std::max<int64_t>(1, b.divisor());
-    const int64_t most = std::min(b.most(), a.value());
-    if ((most - b.least()) / step > kFew) return false;
-    for (int64_t value = std::max(step, (b.least() + step - 1) / step * step); value <= most;
-         value += step) {
-      if (a.value() % value != 0) return false;
+  if (b.most() < 1) return false;
+  // holds() for all multiples of `step` behind `from`, up to `to`; both are not negative.
+  const auto always = [](int64_t from, int64_t to, int64_t step, const auto& holds) {
+    if (to > from && (to - from) / step > kFew) return false;
+    for (int64_t value = from / step * step; value <= to - step;) {
+      value += step;
+      if (!holds(value)) return false;
     }
     return true;
+  };
+  if (a.is_constant()) {
+    // b's values up to a: multiples of its divisor.
+    const int64_t least = std::max<int64_t>(1, b.least());
+    const int64_t most = std::max<int64_t>(0, std::min(b.most(), a.value()));
+    return always(least - 1, most, std::max<int64_t>(1, b.divisor()),
+                  [&](int64_t value) { return a.value() % value == 0; });
   }
   if (!b.is_constant() || a.most() == INT64_MAX) return false;
-  const int64_t step = std::max<int64_t>(1, a.divisor());
-  if ((a.most() - b.value()) / step > kFew) return false;
-  for (int64_t value = (b.value() / step + 1) * step; value <= a.most(); value += step) {
-    if (value % b.value() != 0) return false;
-  }
-  return true;
+  return always(b.value(), std::max<int64_t>(0, a.most()), std::max<int64_t>(1, a.divisor()),
+                [&](int64_t value) { return value % b.value() == 0; });
 }
 
 namespace {
@@ -365,6 +366,14 @@ namespace {
 constexpr char kLeft[] = "the left layout";
 constexpr char kRight[] = "the right layout";
 
+// Whether all indices of a layout are known to be from 0 to below a number.
+bool stays_within(const Layout& layout, const SymInt& end) {
+  for (const detail::Mode& mode : detail::modes_of(layout)) {
+    if (mode.stride.is_basis() || mode.stride.value.least() < 0) return false;
+  }
+  return always_at_most(cosize(layout), end);
+}
+
 // a's prefix is left to the caller where b is not composed.
 Layout compose(const Layout& a, const Layout& b, Call* call) {
   if (!b.is_composed()) {
@@ -378,6 +387,15 @@ Layout compose(const Layout& a, const Layout& b, Call* call) {
                "compose with its outer() layout, or give it the offset 0");
     return call->failure();
   }
+  // Bits beyond a's shape may run into those of its other modes.
+  if (b.inner() == nullptr && !stays_within(b.outer(), size(a, call->loc()))) {
+    call->fail(absl::StrCat(detail::text(b.outer()),
+                            ", which is swizzled, is not sure to stay "
+                            "within the left layout's ",
+                            detail::text(size(a, call->loc())), " elements"),
+               "compose with a larger layout, or a smaller one on the right");
+    return call->failure();
+  }
   const Layout inner = b.inner() != nullptr ? compose(a, *b.inner(), call)
                                             : detail::swizzled_first(a, b.swizzle(), call);
   if (!inner.ok()) return inner;
@@ -385,7 +403,7 @@ Layout compose(const Layout& a, const Layout& b, Call* call) {
   return compose(inner, b.outer(), call);
 }
 
-// A number as a tiler has the stride 1, for a single element too: it keeps the mode's stride.
+// A number as a tiler has the stride 1, for a single element too, as in CuTe.
 Layout tile_of(const Tiler& tiler) {
   return tiler.is_extent() ? Layout(tiler.layout().shape(), 1) : tiler.layout();
 }
@@ -423,8 +441,17 @@ Layout composition(const Layout& a, const Layout& b, SourceLoc loc) {
   return compose(a, b, &call);
 }
 
-Layout composition(const Layout& a, const Swizzle& b, SourceLoc loc) {
-  return composition(a, make_composed_layout(b, 0, make_layout(a.shape()), loc), loc);
+Layout detail::swizzled_indices(const Layout& a, const Swizzle& b, SourceLoc loc) {
+  if (!a.ok()) return a;
+  if (!b.ok()) return failed_layout(TupleBuilder::failed(b.error()));
+  if (b.bits() == 0) return a;
+  const auto text = [&] {
+    return absl::StrCat("composition(", detail::text(a), ", ", b.to_string(), ")");
+  };
+  Call call(text, loc);
+  if (!a.is_composed()) return swizzled_first(a, b, &call);
+  call.fail_composed(a);
+  return call.failure();
 }
 
 Layout composition(const Layout& a, const Tiler& b, SourceLoc loc) {

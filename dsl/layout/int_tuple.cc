@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/trace.h"
 #include "heddle/dsl/internal/tuple_builder.h"
 
 namespace heddle {

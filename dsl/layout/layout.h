@@ -18,6 +18,7 @@
 // a mode is left half used.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <iosfwd>
 #include <utility>
@@ -228,14 +229,25 @@ Layout coalesce(const Layout& layout, const IntTuple& profile,
 
 // --- Algebra ---------------------------------------------------------------------------------
 
+namespace detail {
+
+Layout swizzled_indices(const Layout& a, const Swizzle& b, SourceLoc loc);
+
+}  // namespace detail
+
 // R(c) = a(b(c)), of b's shape.
 Layout composition(const Layout& a, const Layout& b, SourceLoc loc = SourceLoc::current());
 Layout composition(const Layout& a, const Tiler& b, SourceLoc loc = SourceLoc::current());
-inline Layout composition(const Swizzle& a, const Layout& b, SourceLoc loc = SourceLoc::current()) {
+// A swizzle behind a layout, or in front of one, whose coordinates it takes as numbers. Templates,
+// so that numbers in braces are a tiler.
+template <std::same_as<Swizzle> S>
+Layout composition(const S& a, const Layout& b, SourceLoc loc = SourceLoc::current()) {
   return make_composed_layout(a, 0, b, loc);
 }
-// The swizzle as one of a's indices, which it combines the bits of.
-Layout composition(const Layout& a, const Swizzle& b, SourceLoc loc = SourceLoc::current());
+template <std::same_as<Swizzle> S>
+Layout composition(const Layout& a, const S& b, SourceLoc loc = SourceLoc::current()) {
+  return detail::swizzled_indices(a, b, loc);
+}
 // The indices that a layout leaves out below a size, in order.
 Layout complement(const Layout& layout, const IntTuple& cotarget,
                   SourceLoc loc = SourceLoc::current());

@@ -8,13 +8,18 @@ command; nvcc's headers are needed too. Every expression is written twice, as th
 C++ have it. Those that both sides agree on are recorded; the others are told on standard error,
 to be judged by a reader, with who refused them:
   - CuTe's C++ goes on where a composition R of A and B is not A(B(c)) for each c; Heddle refuses.
+  - A swizzle in front of a layout that it takes indices out of goes on there too.
   - A coordinate layout of a single mode gives 2@0 there, (2) here.
+  - Heddle leaves out a swizzle that changes nothing, pairs single modes in a product however deep
+    they lie, and says 1 where CuTe has no common vector.
 """
+import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SEED = 20261122
@@ -50,7 +55,7 @@ def rank(t):
 def shape(depth=2, extents=EXTENTS, most=3):
     if depth == 0 or rng.random() < (0.15 if depth == 2 else 0.55):
         return rng.choice(extents)
-    return tuple(shape(depth - 1, extents) for _ in range(rng.randint(1, most)))
+    return tuple(shape(depth - 1, extents, most) for _ in range(rng.randint(1, most)))
 
 
 def compact(s, order=None, gaps=0.0):
@@ -128,12 +133,16 @@ def coordinate(s, free=0.0):
     return rng.randrange(size(s))
 
 
-def swizzled():
+def swizzle():
     bits = rng.randint(1, 3)
-    triple = bits, rng.randint(0, 4), bits + rng.choice([0, 0, 1])
+    shift = (bits + rng.choice([0, 0, 1])) * rng.choice([1, 1, 1, -1])
+    name = f"{bits},{rng.randint(0, 4)},{shift}"
+    return f"S<{name}>", f"Swizzle<{name}>{{}}"
+
+
+def swizzled():
     l = of_layout(layout(("left", "order"), shape(2, POWERS)))
-    name = "{},{},{}".format(*triple)
-    return f"composition(S<{name}>,{l[0]})", f"composition(Swizzle<{name}>{{}},{l[1]})"
+    return call("composition", *rng.choice([(swizzle(), l), (swizzle(), l), (l, swizzle())]))
 
 
 def forms(name):
@@ -331,26 +340,28 @@ using namespace cute;
 """
 
 
-def ask_cute(include, expressions, folder):
+def ask_cute(include, expressions):
     """What each is worth by its number; those that do not compile are left out."""
-    source, program = Path(folder, "ask.cc"), Path(folder, "ask")
     live = dict(enumerate(expressions))
     cuda = "/usr/local/cuda/include"
-    while live:
-        lines = {PRELUDE.count("\n") + 1 + i: n for i, n in enumerate(live)}
-        source.write_text(PRELUDE + "".join(f"EXPRESSION({n}, {e})\n" for n, e in live.items()) +
-                          "int main() { " + " ".join(f"f{n}();" for n in live) + " }\n")
-        done = subprocess.run(["g++", "-std=c++17", "-O0", "-w", "-ftemplate-backtrace-limit=0",
-                               f"-I{include}", f"-I{cuda}", f"-I{cuda}/cccl", source, "-o", program],
-                              capture_output=True, text=True)
-        if done.returncode == 0:
-            printed = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-            return dict((int(n), w) for n, w in (l.split("\t") for l in printed.splitlines()))
-        named = re.findall(r"ask\.cc:(\d+):", done.stderr)
-        refused = {lines[int(n)] for n in named if int(n) in lines}
-        if not refused:
-            sys.exit(done.stderr)
-        live = {n: e for n, e in live.items() if n not in refused}
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "ask.cc"), Path(folder, "ask")
+        compiler = ["g++", "-std=c++17", "-O0", "-w", "-ftemplate-backtrace-limit=0", f"-I{include}",
+                    f"-I{cuda}", f"-I{cuda}/cccl", source, "-o", program]
+        while live:
+            lines = {PRELUDE.count("\n") + 1 + i: n for i, n in enumerate(live)}
+            source.write_text(
+                PRELUDE + "".join(f"EXPRESSION({n}, {e})\n" for n, e in live.items()) +
+                "int main() { " + " ".join(f"f{n}();" for n in live) + " }\n")
+            done = subprocess.run(compiler, capture_output=True, text=True)
+            if done.returncode == 0:
+                told = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+                return dict((int(n), w) for n, w in (l.split("\t") for l in told.splitlines()))
+            named = re.findall(r"ask\.cc:(\d+):", done.stderr)
+            refused = {lines[int(n)] for n in named if int(n) in lines}
+            if not refused:
+                sys.exit(done.stderr)
+            live = {n: e for n, e in live.items() if n not in refused}
     return {}
 
 
@@ -365,14 +376,18 @@ def version(include):
 
 def main():
     include, heddle = sys.argv[1:]
-    expressions = [rng.choice(KINDS)() for _ in range(COUNT)]
+    made = {}
+    while len(made) < COUNT:
+        made.update([rng.choice(KINDS)()])
+    expressions = list(made.items())
     ours = subprocess.run([heddle, "layout", "--batch"], capture_output=True, text=True, check=True,
                           input="".join(e[0] + "\n" for e in expressions)).stdout.splitlines()
-    theirs = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for first in range(0, COUNT, BATCH):
-            batch = ask_cute(include, [e[1] for e in expressions[first:first + BATCH]], folder)
-            theirs.update({first + n: as_heddle_prints(w) for n, w in batch.items()})
+    firsts = range(0, COUNT, BATCH)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        batches = pool.map(
+            lambda first: ask_cute(include, [e[1] for e in expressions[first:first + BATCH]]), firsts)
+        theirs = {first + n: as_heddle_prints(w)
+                  for first, batch in zip(firsts, batches) for n, w in batch.items()}
     print(f"# What CuTe's C++ of CUTLASS {version(include)} gives for random layouts;")
     print("# written by record_layouts.py.")
     for n, (expression, _) in enumerate(expressions):

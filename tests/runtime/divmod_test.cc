@@ -164,7 +164,7 @@ TEST(FastDivmods, AreSharedAcrossLoopsAndBranches) {
   EXPECT_THAT(*got, ElementsAre(0, 0, 2, 10, 11, 0, 20, 21, 22, 0, 31, 32));
 }
 
-TEST(FastDivmods, ARefusedHostDivisor) {
+TEST(FastDivmods, RefuseAHostDivisorOfZero) {
   const auto zero =
       run("zero", {.block = 1}, 4, [](auto x, auto y) { y(0) = x(1) / FastDivmod(0); });
   ASSERT_FALSE(zero.ok());
