@@ -442,7 +442,10 @@ namespace {
 template <class Change>
 Layout changed(const Layout& layout, const Change& change) {
   if (!layout.ok()) return layout;
-  return layout.with_outer(Layout(change(layout.shape()), change(layout.stride())));
+  const IntTuple shape = change(layout.shape());
+  // What is wrong with it is wrong with the stride too, and told once.
+  if (!shape.ok()) return detail::failed_layout(shape);
+  return layout.with_outer(Layout(shape, change(layout.stride())));
 }
 
 }  // namespace

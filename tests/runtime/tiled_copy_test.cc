@@ -69,7 +69,7 @@ TEST(TiledCopies, OfVectors) {
   expect_same(run_tile<float>(16, [](auto x, auto y) {
     const auto tiled =
         make_tiled_copy(make_copy_atom<float>(CopyUniversal{128}), make_layout(16), make_layout(4));
-    EXPECT_EQ(tiled.tiler(), IntTuple({64}));
+    EXPECT_EQ(tiled.tiler().to_string(), "(64)");
     const auto mine = tiled.get_slice(thread_idx.x);
     for (int row = 0; row < kRows; ++row) {
       copy(tiled, mine.partition_S(x(row, _)), mine.partition_D(y(row, _)));
