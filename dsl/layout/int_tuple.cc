@@ -197,7 +197,7 @@ IntTuple flatten(const IntTuple& t) {
 
 IntTuple flatten_to_tuple(const IntTuple& t) { return flatten(wrap(t)); }
 
-IntTuple wrap(const IntTuple& t) { return t.is_tuple() ? t : IntTuple{t}; }
+IntTuple wrap(const IntTuple& t) { return t.is_tuple() ? t : repeat_as_tuple(t, 1); }
 IntTuple unwrap(const IntTuple& t) { return t.is_tuple() && rank(t) == 1 ? unwrap(get(t, 0)) : t; }
 
 IntTuple group_modes(const IntTuple& t, int begin, int end, SourceLoc loc) {
@@ -326,7 +326,9 @@ IntTuple detail::transform_leaf(const IntTuple& a, const IntTuple& b, const Tupl
 IntTuple detail::transform_elements(const IntTuple& a, const IntTuple& b, const TupleFunction& f,
                                     SourceLoc loc) {
   if (const IntTuple* failure = first_failure({&a, &b})) return *failure;
-  if (!a.is_tuple()) return transform_elements(IntTuple{a}, IntTuple{b}, f, loc);
+  if (!a.is_tuple()) {
+    return transform_elements(repeat_as_tuple(a, 1), repeat_as_tuple(b, 1), f, loc);
+  }
   if (rank(a) != rank(b)) {
     return fail(
         loc, absl::StrCat(text(a), " has ", rank(a), " elements and ", text(b), " has ", rank(b)),

@@ -71,6 +71,8 @@ class IntTuple {
   IntTuple(const X& x, SourceLoc loc = SourceLoc::current())  // NOLINT
       : IntTuple(SymInt(x, loc)) {}
   IntTuple(Underscore) { node_.kind = detail::TupleNode::Kind::kUnderscore; }  // NOLINT
+  // Of a single tuple in braces compilers make that tuple itself or one around it (CWG 2137):
+  // repeat_as_tuple(t, 1) and wrap(t) say which.
   IntTuple(std::initializer_list<IntTuple> elements);
   IntTuple(const IntTuple& other) : node_(other.node_), rep_(other.rep_) {
     if (rep_ != nullptr) keep();
@@ -239,7 +241,8 @@ auto transform_apply(const IntTuple& a, const IntTuple& b, F f, G g,
 }
 // The elements of all that f makes of the elements, or of pairs of them: those of () are none.
 //
-//   filter_tuple(shape, [](const IntTuple& x) { return size(x) == 1 ? IntTuple() : IntTuple{x}; })
+//   const auto others = [](const IntTuple& x) { return size(x) == 1 ? IntTuple() :
+//   repeat_as_tuple(x, 1); }; filter_tuple(shape, others)
 template <class F>
 IntTuple filter_tuple(const IntTuple& t, F f) {
   return detail::joined(detail::transform_elements(t, t, detail::of_one(f), {}));

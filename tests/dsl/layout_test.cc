@@ -263,12 +263,14 @@ TEST(IntTuple, LeavesAndElementsOfTwoGoTogether) {
 }
 
 TEST(IntTuple, ElementsAreFiltered) {
-  const auto true_modes = [](const IntTuple& x) { return size(x) == 1 ? IntTuple() : IntTuple{x}; };
+  const auto true_modes = [](const IntTuple& x) {
+    return size(x) == 1 ? IntTuple() : repeat_as_tuple(x, 1);
+  };
   EXPECT_EQ(filter_tuple({1, {2, 3}, {1, 1}, 4}, true_modes).to_string(), "((2,3),4)");
   EXPECT_EQ(filter_tuple(1, true_modes).to_string(), "()");
   EXPECT_EQ(filter_tuple({1, {2, 3}}, [](const IntTuple& x) { return x; }).to_string(), "(1,2,3)");
   const auto where_stepping = [](const IntTuple& x, const IntTuple& step) {
-    return step == 0 ? IntTuple() : IntTuple{x};
+    return step == 0 ? IntTuple() : repeat_as_tuple(x, 1);
   };
   EXPECT_EQ(filter_tuple({4, 2, 8}, {1, 0, 4}, where_stepping).to_string(), "(4,8)");
   EXPECT_THAT(filter_tuple({4, 6}, [](const IntTuple& x) { return shape_div(x, 4); }).error(),
