@@ -241,8 +241,7 @@ auto transform_apply(const IntTuple& a, const IntTuple& b, F f, G g,
 }
 // The elements of all that f makes of the elements, or of pairs of them: those of () are none.
 //
-//   const auto others = [](const IntTuple& x) { return size(x) == 1 ? IntTuple() :
-//   repeat_as_tuple(x, 1); }; filter_tuple(shape, others)
+//   filter_tuple(shape, [](const IntTuple& x) { return repeat_as_tuple(x, size(x) == 1 ? 0 : 1); })
 template <class F>
 IntTuple filter_tuple(const IntTuple& t, F f) {
   return detail::joined(detail::transform_elements(t, t, detail::of_one(f), {}));

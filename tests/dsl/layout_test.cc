@@ -264,7 +264,7 @@ TEST(IntTuple, LeavesAndElementsOfTwoGoTogether) {
 
 TEST(IntTuple, ElementsAreFiltered) {
   const auto true_modes = [](const IntTuple& x) {
-    return size(x) == 1 ? IntTuple() : repeat_as_tuple(x, 1);
+    return repeat_as_tuple(x, size(x) == 1 ? 0 : 1);
   };
   EXPECT_EQ(filter_tuple({1, {2, 3}, {1, 1}, 4}, true_modes).to_string(), "((2,3),4)");
   EXPECT_EQ(filter_tuple(1, true_modes).to_string(), "()");
