@@ -388,11 +388,11 @@ Layout compose(const Layout& a, const Layout& b, Call* call) {
     return call->failure();
   }
   // Bits beyond a's shape may run into those of its other modes.
-  if (b.inner() == nullptr && !stays_within(b.outer(), size(a, call->loc()))) {
-    call->fail(absl::StrCat(detail::text(b.outer()),
-                            ", which is swizzled, is not sure to stay "
-                            "within the left layout's ",
-                            detail::text(size(a, call->loc())), " elements"),
+  const SymInt elements = size(a, call->loc());
+  if (b.inner() == nullptr && !stays_within(b.outer(), elements)) {
+    const std::string right = detail::text(b.outer()) + ", which is swizzled,";
+    call->fail(absl::StrCat(right, " is not sure to stay within the left layout's ",
+                            detail::text(elements), " elements"),
                "compose with a larger layout, or a smaller one on the right");
     return call->failure();
   }

@@ -55,12 +55,12 @@ bool divide(const TupleNode& a, const TupleNode& b, Division kind, TupleBuilder*
       TupleNode whole;
       whole.value = detail::product(child);
       if (!divide(by, whole, kind, &next, what)) return false;
-      const IntTuple left = next.build();
-      if (!left.ok()) {
+      const IntTuple quotient = next.build();
+      if (!quotient.ok()) {
         *what = absl::StrCat("the size of ", detail::text(child), " does not fit 64 bits");
         return false;
       }
-      rest = left.value();
+      rest = quotient.value();
     }
     out->close(tuple);
     return true;

@@ -3,6 +3,9 @@
 //
 // Instructions say more than time on a shared machine:
 //   valgrind --tool=callgrind --toggle-collect='heddle::host_*' tools/layout_bench --once
+// 3,683 a call with host numbers, 4,496 with unknown rows. In time that is 0.76 to 0.95 and 0.94 to
+// 1.06 ms on quiet H200 hosts. -O3 and link-time optimisation change nothing; what would is to keep
+// tuples of plain integers in rows of plain integers.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
