@@ -103,6 +103,28 @@ void atomic_store(detail::ElementRef<T>&& place, detail::ArgOf<T> value,
   detail::emit_atomic_store(place.access(), value.node, {order, scope}, value.loc);
 }
 
+// An element that has a name is a value, which is nowhere in memory.
+#define HEDDLE_ATOMIC(name)                                                                        \
+  template <class T, class... More>                                                                \
+  HEDDLE_MISTAKE(                                                                                  \
+      "an atomic needs the place, and an element that has a name is the value that it had there: " \
+      "name the place in the call, as in atomic_add(y(i), 1)")                                     \
+  Value<T>                                                                                         \
+      atomic_##name(detail::ElementRef<T>& value, const More&...);
+HEDDLE_ATOMIC(add)
+HEDDLE_ATOMIC(min)
+HEDDLE_ATOMIC(max)
+HEDDLE_ATOMIC(and)
+HEDDLE_ATOMIC(or)
+HEDDLE_ATOMIC(xor)
+HEDDLE_ATOMIC(inc)
+HEDDLE_ATOMIC(dec)
+HEDDLE_ATOMIC(exchange)
+HEDDLE_ATOMIC(cas)
+HEDDLE_ATOMIC(load)
+HEDDLE_ATOMIC(store)
+#undef HEDDLE_ATOMIC
+
 // Orders the thread's accesses before it against those after it, as the scope's threads see them:
 // acq_rel, or seq_cst together with all other such fences.
 inline void memory_fence(MemoryScope scope = MemoryScope::gpu,

@@ -280,15 +280,19 @@ class IfStatement {
 
 // Runs `then` in the threads for which the condition holds.
 template <class Then>
-IfStatement If(detail::Arg<bool> condition, Then&& then) {
-  static_assert(std::is_void_v<decltype(then())>,
-                "an If() without an else branch has no value for the other threads: give it one");
+requires std::is_void_v<decltype(std::declval<Then>()())> IfStatement
+If(detail::Arg<bool> condition, Then&& then) {
   const uint32_t statement = detail::begin_if(condition.node, condition.loc);
   then();
   detail::next_branch(nullptr, 0, condition.loc);
   detail::end_if(nullptr, 0, nullptr, condition.loc);
   return {statement, condition.loc};
 }
+
+template <class Then>
+requires(!std::is_void_v<decltype(std::declval<Then>()())>) HEDDLE_MISTAKE(
+    "an If() that returns a value needs one for the other threads, too: If(p, then, otherwise)")
+auto If(detail::Arg<bool> condition, Then&& then) -> decltype(then());
 
 // Runs one of two branches and returns what it returned: anything Traced, the same types on both
 // sides.

@@ -19,6 +19,7 @@
 #include "heddle/dsl/math.h"
 #include "heddle/dsl/matrix.h"
 #include "heddle/dsl/mbarrier.h"
+#include "heddle/dsl/misuse.h"
 #include "heddle/dsl/narrow.h"
 #include "heddle/dsl/reduce.h"
 #include "heddle/dsl/rounding.h"

@@ -8,29 +8,43 @@
 //   UInt xor3 = lop3<0x96>(a, b, c);
 #pragma once
 
-#include "heddle/dsl/value.h"
+#include "heddle/dsl/together.h"
 
 namespace heddle {
+namespace detail {
 
-// The upper 32 bits of high:low shifted left, and the lower 32 of it shifted right, by n % 32.
-inline UInt funnelshift_l(const detail::Arg<uint32_t>& low, const detail::Arg<uint32_t>& high,
-                          const detail::Arg<uint32_t>& n) {
-  return UInt(detail::emit(detail::op::kFunnelShl, low.node, high.node, n.node, n.loc));
-}
-inline UInt funnelshift_r(const detail::Arg<uint32_t>& low, const detail::Arg<uint32_t>& high,
-                          const detail::Arg<uint32_t>& n) {
-  return UInt(detail::emit(detail::op::kFunnelShr, low.node, high.node, n.node, n.loc));
-}
+// Operands of integers that stand together: values, vectors, fragments, host numbers beside them.
+template <class S, class... X>
+concept Words = Elementwise<S, X...> && is_word<typename ShapeElement<S>::type>;
+template <class T, class S, class... X>
+concept WordsOf = Elementwise<S, X...> && std::is_same_v<typename ShapeElement<S>::type, T>;
+template <class S, class... X>
+concept ShortWords = Words<S, X...> && sizeof(typename ShapeElement<S>::type) == 4;
+// The shape of three 32-bit words of which host numbers may be all: then they are values.
+template <class... X>
+using UIntsOf = std::conditional_t<std::is_void_v<Together<X...>>, UInt, Together<X...>>;
 
-// The same by min(n, 32): 32 gives low, or high.
-inline UInt funnelshift_lc(const detail::Arg<uint32_t>& low, const detail::Arg<uint32_t>& high,
-                           const detail::Arg<uint32_t>& n) {
-  return UInt(detail::emit(detail::op::kFunnelShlClamp, low.node, high.node, n.node, n.loc));
-}
-inline UInt funnelshift_rc(const detail::Arg<uint32_t>& low, const detail::Arg<uint32_t>& high,
-                           const detail::Arg<uint32_t>& n) {
-  return UInt(detail::emit(detail::op::kFunnelShrClamp, low.node, high.node, n.node, n.loc));
-}
+template <class T>
+using Wider = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+template <class S>
+using WiderElement = Wider<typename ShapeElement<S>::type>;
+
+}  // namespace detail
+
+// The upper 32 bits of high:low shifted left, and the lower 32 of it shifted right, by n % 32; and
+// the same by min(n, 32), where 32 gives low, or high.
+#define HEDDLE_FUNNEL(name, opcode)                                                    \
+  template <class A, class B, class S = detail::UIntsOf<A, B>>                         \
+  requires detail::WordsOf<uint32_t, S, A, B> S name(const A& low, const B& high,      \
+                                                     const detail::Arg<uint32_t>& n) { \
+    const auto [x, y] = detail::together<S>(n.loc, low, high);                         \
+    return S(detail::emit(detail::op::opcode, x.node(), y.node(), n.node, n.loc));     \
+  }
+HEDDLE_FUNNEL(funnelshift_l, kFunnelShl)
+HEDDLE_FUNNEL(funnelshift_r, kFunnelShr)
+HEDDLE_FUNNEL(funnelshift_lc, kFunnelShlClamp)
+HEDDLE_FUNNEL(funnelshift_rc, kFunnelShrClamp)
+#undef HEDDLE_FUNNEL
 
 // Nibble i of the selector says which of the eight bytes of b:a becomes byte i of the result; a
 // nibble of 8 and up repeats that byte's sign bit.
@@ -40,15 +54,13 @@ inline UInt byte_perm(const detail::Arg<uint32_t>& a, const detail::Arg<uint32_t
 }
 
 // c plus the products of four pairs of bytes; of a's two halves and the lower, or the upper, two
-// bytes of b. Signed ones for Int.
-#define HEDDLE_DOT(name, opcode)                                                      \
-  inline Int name(const Int& a, const Int& b, const Int& c,                           \
-                  SourceLoc loc = SourceLoc::current()) {                             \
-    return Int(detail::emit(detail::op::opcode, a.node(), b.node(), c.node(), loc));  \
-  }                                                                                   \
-  inline UInt name(const UInt& a, const UInt& b, const UInt& c,                       \
-                   SourceLoc loc = SourceLoc::current()) {                            \
-    return UInt(detail::emit(detail::op::opcode, a.node(), b.node(), c.node(), loc)); \
+// bytes of b. Signed ones of Ints, unsigned ones of UInts.
+#define HEDDLE_DOT(name, opcode)                                                         \
+  template <class A, class B, class C, class S = detail::Together<A, B, C>>              \
+  requires detail::ShortWords<S, A, B, C> S name(const A& a, const B& b, const C& c,     \
+                                                 SourceLoc loc = SourceLoc::current()) { \
+    const auto [x, y, z] = detail::together<S>(loc, a, b, c);                            \
+    return S(detail::emit(detail::op::opcode, x.node(), y.node(), z.node(), loc));       \
   }
 HEDDLE_DOT(dp4a, kDp4a)
 HEDDLE_DOT(dp2a_lo, kDp2aLo)
@@ -56,29 +68,33 @@ HEDDLE_DOT(dp2a_hi, kDp2aHi)
 #undef HEDDLE_DOT
 
 // The average of two integers, rounded down or up, without overflow.
-template <class T>
-requires detail::is_word<T> Value<T> hadd(const Value<T>& a, const Value<T>& b,
-                                          SourceLoc loc = SourceLoc::current()) {
+template <class A, class B, class S = detail::Together<A, B>>
+requires detail::Words<S, A, B> S hadd(const A& a, const B& b,
+                                       SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  return (a & b) + ((a ^ b) >> 1);
+  const auto [x, y] = detail::together<S>(loc, a, b);
+  return (x & y) + ((x ^ y) >> 1);
 }
-template <class T>
-requires detail::is_word<T> Value<T> rhadd(const Value<T>& a, const Value<T>& b,
-                                           SourceLoc loc = SourceLoc::current()) {
+template <class A, class B, class S = detail::Together<A, B>>
+requires detail::Words<S, A, B> S rhadd(const A& a, const B& b,
+                                        SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  return (a | b) - ((a ^ b) >> 1);
+  const auto [x, y] = detail::together<S>(loc, a, b);
+  return (x | y) - ((x ^ y) >> 1);
 }
 
 // Any function of three bits, bit by bit: bit 4a + 2b + c of the table is its value. The assembler
 // makes one instruction of it.
-template <uint8_t kTable>
-UInt lop3(const UInt& a, const UInt& b, const UInt& c, SourceLoc loc = SourceLoc::current()) {
+template <uint8_t kTable, class A, class B, class C, class S = detail::UIntsOf<A, B, C>>
+requires detail::WordsOf<uint32_t, S, A, B, C> S lop3(const A& a, const B& b, const C& c,
+                                                      SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  UInt result = 0;
+  const auto [x, y, z, zero] = detail::together<S>(loc, a, b, c, 0);
+  S result = zero;
   for (int row = 0; row < 8; ++row) {
     if ((kTable >> row & 1) == 0) continue;
-    const UInt term =
-        ((row & 4) != 0 ? a : ~a) & ((row & 2) != 0 ? b : ~b) & ((row & 1) != 0 ? c : ~c);
+    const S term =
+        ((row & 4) != 0 ? x : ~x) & ((row & 2) != 0 ? y : ~y) & ((row & 1) != 0 ? z : ~z);
     result.node() = (result | term).node();
   }
   return result;
@@ -86,44 +102,43 @@ UInt lop3(const UInt& a, const UInt& b, const UInt& c, SourceLoc loc = SourceLoc
 
 // `length` bits of x from bit `start` on, sign-extended for signed types; and x with them replaced.
 // Bits past the top are the sign's, or zero; a length of 0 gives 0.
-template <class T>
-requires detail::is_word<T> Value<T> bit_extract(const Value<T>& x, const UInt& start,
-                                                 const UInt& length,
-                                                 SourceLoc loc = SourceLoc::current()) {
+template <class X, class S = detail::Together<X>>
+requires detail::Words<S, X> S bit_extract(const X& x, const detail::Arg<uint32_t>& start,
+                                           const detail::Arg<uint32_t>& length,
+                                           SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  constexpr int kBits = sizeof(T) * 8;
-  const UInt unused = kBits - min(length, kBits);
-  return select(length == 0, Value<T>(0), ((x >> start) << unused) >> unused);
+  const auto [value, zero] = detail::together<S>(loc, x, 0);
+  constexpr int kBits = sizeof(typename detail::ShapeElement<S>::type) * 8;
+  const UInt from(start.node), count(length.node), unused = kBits - min(count, kBits);
+  return select(count == 0, zero, ((value >> from) << unused) >> unused);
 }
-template <class T>
-requires detail::is_word<T> Value<T> bit_insert(const Value<T>& x, const Value<T>& bits,
-                                                const UInt& start, const UInt& length,
-                                                SourceLoc loc = SourceLoc::current()) {
+template <class X, class B, class S = detail::Together<X, B>>
+requires detail::Words<S, X, B> S bit_insert(const X& x, const B& bits,
+                                             const detail::Arg<uint32_t>& start,
+                                             const detail::Arg<uint32_t>& length,
+                                             SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  const Value<T> mask = ~(~Value<T>(0) << length) << start;
-  return (x & ~mask) | ((bits << start) & mask);
+  using T = typename detail::ShapeElement<S>::type;
+  const auto [value, inserted] = detail::together<S>(loc, x, bits);
+  const UInt from(start.node);
+  const Value<T> mask = ~(~Value<T>(0) << UInt(length.node)) << from;
+  return (value & ~mask) | ((inserted << from) & mask);
 }
-
-namespace detail {
-template <class T>
-using Wider = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
-}  // namespace detail
 
 // The whole product of two 32-bit integers, and that plus a 64-bit one.
-template <class T>
-requires(detail::is_word<T> &&
-         sizeof(T) == 4) Value<detail::Wider<T>> mul_wide(const Value<T>& a, const Value<T>& b,
-                                                          SourceLoc loc = SourceLoc::current()) {
+template <class A, class B, class S = detail::Together<A, B>>
+requires detail::ShortWords<S, A, B>
+auto mul_wide(const A& a, const B& b, SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  return cast<detail::Wider<T>>(a) * cast<detail::Wider<T>>(b);
+  using W = detail::WiderElement<S>;
+  const auto [x, y] = detail::together<S>(loc, a, b);
+  return cast<W>(x, loc) * cast<W>(y, loc);
 }
-template <class T>
-requires(detail::is_word<T> &&
-         sizeof(T) == 4) Value<detail::Wider<T>> mad_wide(const Value<T>& a, const Value<T>& b,
-                                                          const Value<detail::Wider<T>>& c,
-                                                          SourceLoc loc = SourceLoc::current()) {
+template <class A, class B, class C, class S = detail::Together<A, B>>
+requires detail::ShortWords<S, A, B>
+auto mad_wide(const A& a, const B& b, const C& c, SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  return mul_wide(a, b) + c;
+  return mul_wide(a, b, loc) + c;
 }
 
 // A sum or difference modulo 2^n, and whether it passed the ends of the unsigned range.
@@ -132,42 +147,53 @@ struct Sum {
   Value<T> value;
   Bool carry;
 };
-template <class T>
-requires std::is_unsigned_v<T> Sum<T> add_carry(const Value<T>& a, const Value<T>& b,
-                                                const Bool& carry = false,
-                                                SourceLoc loc = SourceLoc::current()) {
-  const CallerLines lines(loc);
-  const Value<T> sum = a + b;
-  const Value<T> total = sum + cast<T>(carry);
-  return {total, (sum < a) | (total < sum)};
+namespace detail {
+template <class S, class A, class B>
+concept Carries =
+    Words<S, A, B> && std::is_unsigned_v<typename ShapeElement<S>::type> && !is_group<S>;
 }
-template <class T>
-requires std::is_unsigned_v<T> Sum<T> sub_borrow(const Value<T>& a, const Value<T>& b,
-                                                 const Bool& borrow = false,
-                                                 SourceLoc loc = SourceLoc::current()) {
+template <class A, class B, class S = detail::Together<A, B>>
+requires detail::Carries<S, A, B>
+auto add_carry(const A& a, const B& b, const detail::Arg<bool>& carry = false,
+               SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  const Value<T> difference = a - b;
-  return {difference - cast<T>(borrow), (a < b) | (borrow & (a == b))};
+  using T = typename S::value_type;
+  const auto [x, y] = detail::together<S>(loc, a, b);
+  const S sum = x + y, total = sum + cast<T>(Bool(carry.node));
+  return Sum<T>{total, (sum < x) | (total < sum)};
+}
+template <class A, class B, class S = detail::Together<A, B>>
+requires detail::Carries<S, A, B>
+auto sub_borrow(const A& a, const B& b, const detail::Arg<bool>& borrow = false,
+                SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
+  using T = typename S::value_type;
+  const auto [x, y] = detail::together<S>(loc, a, b);
+  const Bool less(borrow.node);
+  const S difference = x - y;
+  return Sum<T>{difference - cast<T>(less), (x < y) | (less & (x == y))};
 }
 
 // Division that rounds down, and what is left of it, which has b's sign. Division by zero is
 // unspecified, as that of / is.
-template <class T>
-requires detail::is_word<T> Value<T> floor_mod(const Value<T>& a, const Value<T>& b,
-                                               SourceLoc loc = SourceLoc::current()) {
+template <class A, class B, class S = detail::Together<A, B>>
+requires detail::Words<S, A, B> S floor_mod(const A& a, const B& b,
+                                            SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  const Value<T> rest = a % b;
-  if constexpr (!std::is_signed_v<T>) return rest;
-  return select((rest != 0) & ((rest ^ b) < 0), rest + b, rest);
+  const auto [x, y] = detail::together<S>(loc, a, b);
+  const S rest = x % y;
+  if constexpr (!std::is_signed_v<typename detail::ShapeElement<S>::type>) return rest;
+  return select((rest != 0) & ((rest ^ y) < 0), rest + y, rest);
 }
-template <class T>
-requires detail::is_word<T> Value<T> floor_div(const Value<T>& a, const Value<T>& b,
-                                               SourceLoc loc = SourceLoc::current()) {
+template <class A, class B, class S = detail::Together<A, B>>
+requires detail::Words<S, A, B> S floor_div(const A& a, const B& b,
+                                            SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  const Value<T> quotient = a / b;
-  if constexpr (!std::is_signed_v<T>) return quotient;
-  const Value<T> rest = a % b;
-  return select((rest != 0) & ((rest ^ b) < 0), quotient - 1, quotient);
+  const auto [x, y] = detail::together<S>(loc, a, b);
+  const S quotient = x / y;
+  if constexpr (!std::is_signed_v<typename detail::ShapeElement<S>::type>) return quotient;
+  const S rest = x % y;
+  return select((rest != 0) & ((rest ^ y) < 0), quotient - 1, quotient);
 }
 
 }  // namespace heddle

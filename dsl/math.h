@@ -14,7 +14,7 @@
 
 #include <initializer_list>
 
-#include "heddle/dsl/vec.h"
+#include "heddle/dsl/together.h"
 
 namespace heddle {
 namespace detail {
@@ -30,50 +30,22 @@ enum class MathFunction : uint8_t {
 // A bound that says: no such function of this type.
 inline constexpr double kNone = -1;
 
-// What a mathematical function takes: a float Value or what reads as one, a Vec, a Fragment.
-template <class X>
-struct MathOperandOf {};
-template <class X>
-requires(Readable<X>&& is_floating<typename X::value_type>) struct MathOperandOf<X> {
-  using type = Value<typename X::value_type>;
-  using element = typename X::value_type;
-};
-template <class X>
-requires(!Readable<X> && Leaf<X> && is_floating<typename X::element_type>) struct MathOperandOf<X> {
-  using type = X;
-  using element = typename X::element_type;
-};
-template <class X>
-using MathResult = typename MathOperandOf<X>::type;
-template <class X>
-using MathElement = typename MathOperandOf<X>::element;
-
-template <class X>
-concept MathScalar = Readable<X> && is_floating<typename X::value_type>;
-
-// An operand of a function whose bound for f64 is given.
-template <class X>
-constexpr bool is_math_operand(double f64_bound) {
-  if constexpr (requires { typename MathOperandOf<X>::type; }) {
-    return f64_bound != kNone || !std::is_same_v<MathElement<X>, double>;
+// Operands of a function whose bound for f64 is given.
+template <class S, class... X>
+constexpr bool has_math(double f64_bound) {
+  if constexpr (Elementwise<S, X...>) {
+    using T = typename ShapeElement<S>::type;
+    return is_floating<T> && (f64_bound != kNone || !std::is_same_v<T, double>);
   } else {
     return false;
   }
 }
-// What may stand beside an X: another X, or a scalar or host number for all of its elements.
-template <class Y, class X>
-concept MathBeside = requires {
-  typename MathOperandOf<X>::type;
-}
-&&(std::is_same_v<Y, MathResult<X>> || std::is_convertible_v<Y, Arg<MathElement<X>>>);
+template <class S, class... X>
+concept Math = has_math<S, X...>(0);
 
-template <class X, class Y = X>
-Node math_node(const Y& y, SourceLoc loc) {
-  if constexpr (std::is_same_v<Y, MathResult<X>>) {
-    return y.node();
-  } else {
-    return Arg<MathElement<X>>(y, loc).node;
-  }
+template <class S, class X>
+Node math_node(const X& x, SourceLoc loc) {
+  return typename Shape<S>::Operand(x, loc).node;
 }
 
 // Record a function, element by element; a scalar operand spreads over the other's elements.
@@ -89,48 +61,36 @@ Node math_node(const Y& y, SourceLoc loc) {
 
 }  // namespace detail
 
-#define HEDDLE_MATH_1(name, f32, f64, ...)                                                   \
-  template <class X>                                                                         \
-  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                      \
-      const X& x, SourceLoc loc = SourceLoc::current()) {                                    \
-    return detail::MathResult<X>(                                                            \
-        detail::emit_math(detail::MathFunction::name, {detail::math_node<X>(x, loc)}, loc)); \
+#define HEDDLE_MATH_1(name, f32, f64, ...)                                                         \
+  template <class X, class S = detail::Together<X>>                                                \
+  requires(detail::has_math<S, X>(f64)) S name(const X& x, SourceLoc loc = SourceLoc::current()) { \
+    return S(detail::emit_math(detail::MathFunction::name, {detail::math_node<S>(x, loc)}, loc));  \
   }
-#define HEDDLE_MATH_2(name, f32, f64, ...)                                                     \
-  template <class X, detail::MathBeside<X> Y>                                                  \
-  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                        \
-      const X& x, const Y& y, SourceLoc loc = SourceLoc::current()) {                          \
-    return detail::MathResult<X>(                                                              \
-        detail::emit_math(detail::MathFunction::name,                                          \
-                          {detail::math_node<X>(x, loc), detail::math_node<X>(y, loc)}, loc)); \
-  }                                                                                            \
-  template <class H, class X>                                                                  \
-  requires(detail::is_math_operand<X>(f64) && detail::HostConstant<H, detail::MathElement<X>>) \
-      detail::MathResult<X>                                                                    \
-      name(H h, const X& x, SourceLoc loc = SourceLoc::current()) {                            \
-    return detail::MathResult<X>(                                                              \
-        detail::emit_math(detail::MathFunction::name,                                          \
-                          {detail::math_node<X>(h, loc), detail::math_node<X>(x, loc)}, loc)); \
+#define HEDDLE_MATH_2(name, f32, f64, ...)                                                   \
+  template <class X, class Y, class S = detail::Together<X, Y>>                              \
+  requires(detail::has_math<S, X, Y>(f64)) S name(const X& x, const Y& y,                    \
+                                                  SourceLoc loc = SourceLoc::current()) {    \
+    return S(detail::emit_math(detail::MathFunction::name,                                   \
+                               {detail::math_node<S>(x, loc), detail::math_node<S>(y, loc)}, \
+                               loc));                                                        \
   }
-#define HEDDLE_MATH_3(name, f32, f64, ...)                                             \
-  template <class X, detail::MathBeside<X> Y, detail::MathBeside<X> Z>                 \
-  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                \
-      const X& x, const Y& y, const Z& z, SourceLoc loc = SourceLoc::current()) {      \
-    return detail::MathResult<X>(                                                      \
-        detail::emit_math(detail::MathFunction::name,                                  \
-                          {detail::math_node<X>(x, loc), detail::math_node<X>(y, loc), \
-                           detail::math_node<X>(z, loc)},                              \
-                          loc));                                                       \
+#define HEDDLE_MATH_3(name, f32, f64, ...)                                                   \
+  template <class X, class Y, class Z, class S = detail::Together<X, Y, Z>>                  \
+  requires(detail::has_math<S, X, Y, Z>(f64)) S name(const X& x, const Y& y, const Z& z,     \
+                                                     SourceLoc loc = SourceLoc::current()) { \
+    return S(detail::emit_math(detail::MathFunction::name,                                   \
+                               {detail::math_node<S>(x, loc), detail::math_node<S>(y, loc),  \
+                                detail::math_node<S>(z, loc)},                               \
+                               loc));                                                        \
   }
-#define HEDDLE_MATH_4(name, f32, f64, ...)                                                      \
-  template <class X, detail::MathBeside<X> Y, detail::MathBeside<X> Z, detail::MathBeside<X> W> \
-  requires(detail::is_math_operand<X>(f64)) detail::MathResult<X> name(                         \
-      const X& x, const Y& y, const Z& z, const W& w, SourceLoc loc = SourceLoc::current()) {   \
-    return detail::MathResult<X>(                                                               \
-        detail::emit_math(detail::MathFunction::name,                                           \
-                          {detail::math_node<X>(x, loc), detail::math_node<X>(y, loc),          \
-                           detail::math_node<X>(z, loc), detail::math_node<X>(w, loc)},         \
-                          loc));                                                                \
+#define HEDDLE_MATH_4(name, f32, f64, ...)                                                    \
+  template <class X, class Y, class Z, class W, class S = detail::Together<X, Y, Z, W>>       \
+  requires(detail::has_math<S, X, Y, Z, W>(f64)) S name(                                      \
+      const X& x, const Y& y, const Z& z, const W& w, SourceLoc loc = SourceLoc::current()) { \
+    return S(detail::emit_math(detail::MathFunction::name,                                    \
+                               {detail::math_node<S>(x, loc), detail::math_node<S>(y, loc),   \
+                                detail::math_node<S>(z, loc), detail::math_node<S>(w, loc)},  \
+                               loc));                                                         \
   }
 #include "heddle/dsl/math.def"
 
@@ -139,60 +99,51 @@ template <class X>
 struct SinCos {
   X sin, cos;
 };
-template <class X>
-requires(detail::is_math_operand<X>(0)) SinCos<detail::MathResult<X>> sincos(
-    const X& x, SourceLoc loc = SourceLoc::current()) {
+template <class X, class S = detail::Together<X>>
+requires detail::Math<S, X> SinCos<S> sincos(const X& x, SourceLoc loc = SourceLoc::current()) {
   detail::Node sin, cos;
-  detail::emit_sincos(detail::math_node<X>(detail::MathResult<X>(x), loc), &sin, &cos, loc);
-  return {detail::MathResult<X>(sin), detail::MathResult<X>(cos)};
+  detail::emit_sincos(detail::math_node<S>(x, loc), &sin, &cos, loc);
+  return {S(sin), S(cos)};
 }
 // Of pi x: see sinpi and cospi.
-template <class X>
-requires(detail::is_math_operand<X>(0)) SinCos<detail::MathResult<X>> sincospi(
-    const X& x, SourceLoc loc = SourceLoc::current()) {
+template <class X, class S = detail::Together<X>>
+requires detail::Math<S, X> SinCos<S> sincospi(const X& x, SourceLoc loc = SourceLoc::current()) {
   detail::Node sin, cos;
-  detail::emit_sincospi(detail::math_node<X>(detail::MathResult<X>(x), loc), &sin, &cos, loc);
-  return {detail::MathResult<X>(sin), detail::MathResult<X>(cos)};
+  detail::emit_sincospi(detail::math_node<S>(x, loc), &sin, &cos, loc);
+  return {S(sin), S(cos)};
 }
 
-// Scalars, of f32 and f64 where the bits are taken apart.
-
-// x * 2^n, rounded once.
-template <class X>
-requires(detail::MathScalar<X>) Value<typename X::value_type> ldexp(const X& x,
-                                                                    const detail::Arg<int32_t>& n) {
-  return Value<typename X::value_type>(detail::emit_ldexp(x.read_node(n.loc), n.node, n.loc));
+// x * 2^n, rounded once; n is one number for all elements.
+template <class X, class S = detail::Together<X>>
+requires detail::Math<S, X> S ldexp(const X& x, const detail::Arg<int32_t>& n) {
+  return S(detail::emit_ldexp(detail::math_node<S>(x, n.loc), n.node, n.loc));
 }
 // x = fraction * 2^exponent with 1/2 <= |fraction| < 1; 0, infinity and NaN with exponent 0.
-template <class T>
+template <class S>
 struct Frexp {
-  Value<T> fraction;
-  Int exponent;
+  S fraction;
+  typename detail::Shape<S>::template With<int32_t> exponent;
 };
-template <class X>
-requires(detail::MathScalar<X>) Frexp<typename X::value_type> frexp(
-    const X& x, SourceLoc loc = SourceLoc::current()) {
+template <class X, class S = detail::Together<X>>
+requires detail::Math<S, X> Frexp<S> frexp(const X& x, SourceLoc loc = SourceLoc::current()) {
+  using Ints = typename detail::Shape<S>::template With<int32_t>;
   detail::Node fraction, exponent;
-  detail::emit_frexp(x.read_node(loc), &fraction, &exponent, loc);
-  return {Value<typename X::value_type>(fraction), Int(exponent)};
+  detail::emit_frexp(detail::math_node<S>(x, loc), &fraction, &exponent, loc);
+  return {S(fraction), Ints(exponent)};
 }
 
-template <class X>
-requires(detail::MathScalar<X>) Bool isnan(const X& x, SourceLoc loc = SourceLoc::current()) {
-  return Bool(detail::emit_class(x.read_node(loc), detail::op::kGt, loc));
-}
-template <class X>
-requires(detail::MathScalar<X>) Bool isinf(const X& x, SourceLoc loc = SourceLoc::current()) {
-  return Bool(detail::emit_class(x.read_node(loc), detail::op::kEq, loc));
-}
-template <class X>
-requires(detail::MathScalar<X>) Bool isfinite(const X& x, SourceLoc loc = SourceLoc::current()) {
-  return Bool(detail::emit_class(x.read_node(loc), detail::op::kLt, loc));
-}
+#define HEDDLE_CLASS(name, node)                                  \
+  template <class X, class S = detail::Together<X>>               \
+  requires detail::Math<S, X>                                     \
+  auto name(const X& x, SourceLoc loc = SourceLoc::current()) {   \
+    using Bools = typename detail::Shape<S>::template With<bool>; \
+    return Bools(node);                                           \
+  }
+HEDDLE_CLASS(isnan, detail::emit_class(detail::math_node<S>(x, loc), detail::op::kGt, loc))
+HEDDLE_CLASS(isinf, detail::emit_class(detail::math_node<S>(x, loc), detail::op::kEq, loc))
+HEDDLE_CLASS(isfinite, detail::emit_class(detail::math_node<S>(x, loc), detail::op::kLt, loc))
 // Whether the sign bit is set, of -0 and NaN too.
-template <class X>
-requires(detail::MathScalar<X>) Bool signbit(const X& x, SourceLoc loc = SourceLoc::current()) {
-  return Bool(detail::emit_signbit(x.read_node(loc), loc));
-}
+HEDDLE_CLASS(signbit, detail::emit_signbit(detail::math_node<S>(x, loc), loc))
+#undef HEDDLE_CLASS
 
 }  // namespace heddle

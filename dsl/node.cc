@@ -1,6 +1,8 @@
 #include "heddle/dsl/node.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/builtins.h"
@@ -65,6 +67,11 @@ NodeType fragment_type(ir::Scalar scalar, int count, SourceLoc loc) {
   return {.scalar = scalar, .kind = ir::TypeKind::kFragment, .count = static_cast<uint16_t>(count)};
 }
 
+NodeType with_scalar(NodeType type, ir::Scalar scalar) {
+  type.scalar = scalar;
+  return type;
+}
+
 void report_misfit(int64_t value, bool is_unsigned, ir::Scalar wanted, SourceLoc loc) {
   const std::string number =
       is_unsigned ? absl::StrCat(static_cast<uint64_t>(value)) : absl::StrCat(value);
@@ -109,20 +116,90 @@ Node spread(const Node& node, NodeType shape, SourceLoc loc) {
   return {.type = shape};
 }
 
+namespace {
+
+NodeType widest(absl::Span<const Node> nodes) {
+  return std::max_element(nodes.begin(), nodes.end(),
+                          [](const Node& a, const Node& b) { return a.type.count < b.type.count; })
+      ->type;
+}
+
+// An op that takes scalars, on each element.
+Node emit_each(ir::Opcode opcode, absl::Span<const Node> operands, SourceLoc loc) {
+  NodeType type = widest(operands);
+  std::vector<Node> results;
+  for (int i = 0; i < type.count; ++i) {
+    absl::InlinedVector<Node, 3> parts;
+    for (const Node& operand : operands) {
+      const bool scalar = operand.type.kind == ir::TypeKind::kScalar;
+      parts.push_back(scalar ? operand
+                             : emit_part(scalar_type(operand.type.scalar), ir::Opcode::kExtract,
+                                         operand, i, loc));
+    }
+    results.push_back(record(opcode, parts, parts.back().type, {}, loc));
+  }
+  type.scalar = results[0].type.scalar;
+  return emit_pack(type, results.data(), type.count, loc);
+}
+
+}  // namespace
+
+void spread_all(Node* nodes, int count, SourceLoc loc) {
+  const NodeType shape = widest(absl::MakeConstSpan(nodes, count));
+  for (Node& node : absl::MakeSpan(nodes, count)) node = spread(node, shape, loc);
+}
+
+Node emit_spread(ir::Opcode opcode, const Node& a, const Node& b, SourceLoc loc) {
+  Node operands[] = {a, b};
+  spread_all(operands, 2, loc);
+  return record(opcode, operands, operands[0].type, {}, loc);
+}
+
+Node emit_spread(ir::Opcode opcode, const Node& a, const Node& b, const Node& c, SourceLoc loc) {
+  Node operands[] = {a, b, c};
+  spread_all(operands, 3, loc);
+  return record(opcode, operands, operands[0].type, {}, loc);
+}
+
+Node emit_select(const Node& condition, const Node& a, const Node& b, SourceLoc loc) {
+  Node sides[] = {a, b};
+  if (condition.type.kind == ir::TypeKind::kScalar) {
+    spread_all(sides, 2, loc);
+    return record(ir::Opcode::kSelect, {condition, sides[0], sides[1]}, sides[0].type, {}, loc);
+  }
+  for (Node& side : sides) side = spread(side, with_scalar(condition.type, side.type.scalar), loc);
+  return emit_each(ir::Opcode::kSelect, {condition, sides[0], sides[1]}, loc);
+}
+
+Node emit_shift(ir::Opcode opcode, const Node& a, const Node& n, SourceLoc loc) {
+  if (n.type.kind == ir::TypeKind::kScalar) return record(opcode, {a, n}, a.type, {}, loc);
+  const NodeType counts = with_scalar(n.type, ir::Scalar::kU32);
+  const Node count =
+      n.type.scalar == ir::Scalar::kU32 ? n : emit_as(counts, ir::Opcode::kBitcast, n, loc);
+  return emit_each(opcode, {spread(a, with_scalar(counts, a.type.scalar), loc), count}, loc);
+}
+
+Node emit_count(const Node& count, SourceLoc loc) {
+  if (count.type.scalar == ir::Scalar::kI32) return count;
+  return emit_as(with_scalar(count.type, ir::Scalar::kI32), ir::Opcode::kConvert, count, loc);
+}
+
 Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc) {
   return record(ir::Opcode::kPack, absl::MakeConstSpan(elements, count), type, {}, loc);
 }
 
+int checked_element(int index, int width, int count, SourceLoc loc) {
+  if (index >= 0 && index + width <= count) return index;
+  report(loc,
+         absl::StrCat("element ", index, width > 1 ? absl::StrCat(" to ", index + width - 1) : "",
+                      " of a vector of ", count)
+             .c_str(),
+         "element indices are host numbers from 0 to the count less one");
+  return 0;
+}
+
 Node emit_part(NodeType type, ir::Opcode opcode, Node whole, int index, SourceLoc loc) {
-  if (index < 0 || index + type.count > whole.type.count) {
-    report(loc,
-           absl::StrCat("element ", index,
-                        type.count > 1 ? absl::StrCat(" to ", index + type.count - 1) : "",
-                        " of a vector of ", whole.type.count)
-               .c_str(),
-           "element indices are host numbers from 0 to the count less one");
-    index = 0;
-  }
+  index = checked_element(index, type.count, whole.type.count, loc);
   const ir::Attr attr{ir::AttrKey::kIndex, index};
   return record(opcode, absl::MakeConstSpan(&whole, 1), type, absl::MakeConstSpan(&attr, 1), loc);
 }
@@ -202,6 +279,11 @@ Node read_slot(Node slot, NodeType type, SourceLoc loc) {
 
 void write_slot(Node slot, Node value, SourceLoc loc) {
   record(ir::Opcode::kVarStore, {slot, value}, {}, {}, loc);
+}
+
+Point here() {
+  Trace* const trace = Trace::current();
+  return trace == nullptr ? Point{} : trace->here();
 }
 
 bool is_constant(Node node, uint64_t* bits) {

@@ -40,6 +40,8 @@ NodeType scalar_type() {
   return scalar_type(scalar_of<T>());
 }
 NodeType vector_type(ir::Scalar scalar, int count);
+// The same shape of other elements.
+NodeType with_scalar(NodeType type, ir::Scalar scalar);
 // A fragment has 1 to kMaxFragment elements; another count is reported.
 inline constexpr int kMaxFragment = 1024;
 NodeType fragment_type(ir::Scalar scalar, int count, SourceLoc loc);
@@ -91,6 +93,19 @@ Node emit_bitcast(const Node& scalar, ir::Scalar to, SourceLoc loc);
 // A scalar as every element of `shape`; what has that shape already stays as it is, and another one
 // is reported.
 Node spread(const Node& node, NodeType shape, SourceLoc loc);
+// An op on each element; scalars beside vectors or fragments spread over theirs.
+[[gnu::cold]] Node emit_spread(ir::Opcode opcode, const Node& a, const Node& b, SourceLoc loc);
+[[gnu::cold]] Node emit_spread(ir::Opcode opcode, const Node& a, const Node& b, const Node& c,
+                               SourceLoc loc);
+// Likewise select, whose condition is one for all or one each, and shifts, by one count or one
+// each.
+Node emit_select(const Node& condition, const Node& a, const Node& b, SourceLoc loc);
+Node emit_shift(ir::Opcode opcode, const Node& a, const Node& n, SourceLoc loc);
+// All of them at the shape of the largest.
+void spread_all(Node* nodes, int count, SourceLoc loc);
+// The number of the first of `width` elements out of `count`; one that is outside is reported, and
+// becomes 0.
+int checked_element(int index, int width, int count, SourceLoc loc);
 // pack: many operands.
 Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc);
 // extract and slice: from element `index` on.
@@ -106,6 +121,15 @@ struct Promise {
 };
 Node emit_assume_range(const Node& value, const Promise& promise, SourceLoc loc);
 Node emit_expect(const Node& condition, bool likely, SourceLoc loc);
+
+// A point of the program: what is recorded At() it later runs there, in front of what was recorded
+// since.
+struct Point {
+  uint64_t trace = 0;   // 0: outside any kernel
+  uint32_t region = 0;  // in which,
+  uint32_t behind = 0;  // and behind which op
+};
+Point here();
 
 // Mutable variables.
 [[gnu::cold]] Node new_slot(Node init, SourceLoc loc);

@@ -10,7 +10,7 @@
 // CUDA's __fadd_rz and its kin.
 #pragma once
 
-#include "heddle/dsl/value.h"
+#include "heddle/dsl/together.h"
 
 namespace heddle {
 
@@ -38,20 +38,19 @@ Node emit_rounded(ir::Opcode opcode, NodeType type, Rounding rounding, SourceLoc
 Node emit_rounded(ir::Opcode opcode, NodeType type, Rounding rounding, SourceLoc loc, const Node& a,
                   const Node& b, const Node& c);
 
-template <class X>
-concept WideFloat = Readable<X> && std::is_floating_point_v<typename X::value_type>;
-template <class X>
-using ValueOf = Value<typename X::value_type>;
-template <class X>
-using Same = const Arg<typename X::value_type>&;
+template <class S, class... X>
+concept WideFloats =
+    Elementwise<S, X...> && std::is_floating_point_v<typename ShapeElement<S>::type>;
 
 }  // namespace detail
 
 #define HEDDLE_ROUNDED(name, opcode)                                                          \
-  template <detail::WideFloat X>                                                              \
-  detail::ValueOf<X> name(const X& a, detail::Same<X> b, Rounding rounding) {                 \
-    return detail::ValueOf<X>(detail::emit_rounded(detail::op::opcode, b.node.type, rounding, \
-                                                   b.loc, a.read_node(b.loc), b.node));       \
+  template <class A, class B, class S = detail::Together<A, B>>                               \
+  requires detail::WideFloats<S, A, B> S name(const A& a, const B& b, Rounding rounding,      \
+                                              SourceLoc loc = SourceLoc::current()) {         \
+    const auto [x, y] = detail::together<S>(loc, a, b);                                       \
+    return S(detail::emit_rounded(detail::op::opcode, x.node().type, rounding, loc, x.node(), \
+                                  y.node()));                                                 \
   }
 HEDDLE_ROUNDED(add, kAddRounded)
 HEDDLE_ROUNDED(sub, kSubRounded)
@@ -60,25 +59,24 @@ HEDDLE_ROUNDED(div, kDivRounded)
 #undef HEDDLE_ROUNDED
 
 // a * b + c, rounded once.
-template <detail::WideFloat X>
-detail::ValueOf<X> fma(const X& a, detail::Same<X> b, detail::Same<X> c, Rounding rounding) {
-  return detail::ValueOf<X>(detail::emit_rounded(detail::op::kFmaRounded, b.node.type, rounding,
-                                                 b.loc, a.read_node(b.loc), b.node, c.node));
+template <class A, class B, class C, class S = detail::Together<A, B, C>>
+requires detail::WideFloats<S, A, B, C> S fma(const A& a, const B& b, const C& c, Rounding rounding,
+                                              SourceLoc loc = SourceLoc::current()) {
+  const auto [x, y, z] = detail::together<S>(loc, a, b, c);
+  return S(detail::emit_rounded(detail::op::kFmaRounded, x.node().type, rounding, loc, x.node(),
+                                y.node(), z.node()));
 }
 
-template <detail::WideFloat X>
-detail::ValueOf<X> sqrt(const X& a, Rounding rounding, SourceLoc loc = SourceLoc::current()) {
-  const detail::Node node = a.read_node(loc);
-  return detail::ValueOf<X>(
-      detail::emit_rounded(detail::op::kSqrtRounded, node.type, rounding, loc, node));
-}
-// 1 / a
-template <detail::WideFloat X>
-detail::ValueOf<X> rcp(const X& a, Rounding rounding, SourceLoc loc = SourceLoc::current()) {
-  const detail::Node node = a.read_node(loc);
-  return detail::ValueOf<X>(
-      detail::emit_rounded(detail::op::kRcpRounded, node.type, rounding, loc, node));
-}
+#define HEDDLE_ROUNDED(name, opcode)                                                    \
+  template <class X, class S = detail::Together<X>>                                     \
+  requires detail::WideFloats<S, X> S name(const X& a, Rounding rounding,               \
+                                           SourceLoc loc = SourceLoc::current()) {      \
+    const detail::Node node = detail::together<S>(loc, a)[0].node();                    \
+    return S(detail::emit_rounded(detail::op::opcode, node.type, rounding, loc, node)); \
+  }
+HEDDLE_ROUNDED(sqrt, kSqrtRounded)
+HEDDLE_ROUNDED(rcp, kRcpRounded)  // 1 / a
+#undef HEDDLE_ROUNDED
 
 // From float or double to an integer of 32 or 64 bits, or from such an integer or double to a
 // float; integers saturate. From float to float8_e8m0: the magnitude, up or toward zero.
@@ -86,6 +84,15 @@ template <class To, detail::Readable X>
 Value<To> cast(const X& x, Rounding rounding, SourceLoc loc = SourceLoc::current()) {
   return Value<To>(detail::emit_rounded(detail::op::kConvertRounded, detail::scalar_type<To>(),
                                         rounding, loc, x.read_node(loc)));
+}
+template <class To, class X, class S = detail::Together<X>>
+requires detail::is_group<S>
+auto cast(const X& x, Rounding rounding, SourceLoc loc = SourceLoc::current()) {
+  using Result = typename detail::Shape<S>::template With<To>;
+  const detail::Node node = detail::together<S>(loc, x)[0].node();
+  return Result(detail::emit_rounded(detail::op::kConvertRounded,
+                                     detail::with_scalar(node.type, detail::scalar_of<To>()),
+                                     rounding, loc, node));
 }
 
 }  // namespace heddle

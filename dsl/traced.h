@@ -181,6 +181,11 @@ struct TracedOf<X> {
   using type = Value<X>;
 };
 template <class X>
+requires requires { typename X::whole_type; }
+struct TracedOf<X> {
+  using type = typename X::whole_type;
+};
+template <class X>
 using traced_t = typename TracedOf<std::remove_cvref_t<X>>::type;
 
 }  // namespace detail

@@ -4,71 +4,136 @@
 //   for (Int i : range(n)) sum += x(i);
 //   y(0) = sum;
 //
+//   Var<std::array<Float, 4>> best({…});      // arrays, vectors and fragments by element:
+//   best[2] = x(i);                           // indices are host numbers
+//
 // T is a scalar or anything Traced: `Var<Welford> w(Welford{0, 0, 0})`. A Var costs nothing: the
 // compiler turns it into carried values.
 #pragma once
 
-#include "heddle/dsl/traced.h"
+#include <array>
+
+#include "heddle/dsl/element.h"
 
 namespace heddle {
 
-#define HEDDLE_UPDATE(op) \
-  Var& operator op##=(const detail::Arg<T>& b) { return set(Value<T>(*this, b.loc) op b, b.loc); }
+#define HEDDLE_NOT_COPIED                                                                          \
+  HEDDLE_MISTAKE(                                                                                  \
+      "a Var is not copied, for a copy would change instead of it: capture it by reference, [&], " \
+      "and "                                                                                       \
+      "pass it as Var<T>&; a second variable starts from its value, Var<T> b(a.get())")
+#define HEDDLE_NEEDS_A_VALUE HEDDLE_MISTAKE("a Var starts from a value: Var<float> sum(0.0f)")
 
 // A variable of one scalar; it reads as Value<T> and takes part in arithmetic.
 template <class T>
 class Var : public detail::Operators<T> {
+  using Operand = detail::Arg<std::conditional_t<detail::is_promoted<T>, int32_t, T>>;
+
  public:
   using value_type = T;
 
   explicit Var(detail::Arg<T> init) : slot_(detail::new_slot(init.node, init.loc)) {}
-  // A copy is a variable of its own.
-  Var(const Var& other, SourceLoc loc = SourceLoc::current())
-      : slot_(detail::new_slot(other.read_node(loc), loc)) {}
+  HEDDLE_NOT_COPIED Var(const Var& other);
+  HEDDLE_NEEDS_A_VALUE Var();
 
-  Var& operator=(const detail::Arg<T>& value) {
-    detail::write_slot(slot_, value.node, value.loc);
-    return *this;
+  Var& operator=(const detail::Arg<T>& value) { return set(value.node, value.loc); }
+  Var& operator=(const Var& other) { return set(other.read_node({}), {}); }
+
+#define HEDDLE_UPDATE(op)                                                        \
+  Var& operator op##=(const Operand& b) {                                        \
+    return set(detail::stored_as<T>(Value<T>(*this, b.loc) op b, b.loc), b.loc); \
   }
-  Var& operator=(const Var& other) { return *this = Value<T>(other); }
+  HEDDLE_UPDATES(HEDDLE_UPDATE)
+#undef HEDDLE_UPDATE
+  Var& operator<<=(const detail::ShiftCount& n) {
+    return set(detail::stored_as<T>(Value<T>(*this, n.loc) << n, n.loc), n.loc);
+  }
+  Var& operator>>=(const detail::ShiftCount& n) {
+    return set(detail::stored_as<T>(Value<T>(*this, n.loc) >> n, n.loc), n.loc);
+  }
 
-  HEDDLE_UPDATE(+)
-  HEDDLE_UPDATE(-)
-  HEDDLE_UPDATE(*)
-  HEDDLE_UPDATE(/)
-  HEDDLE_UPDATE(%)
-  HEDDLE_UPDATE(&)
-  HEDDLE_UPDATE(|)
-  HEDDLE_UPDATE(^)
-  Var& operator<<=(const detail::ShiftCount& n) { return set(Value<T>(*this, n.loc) << n, n.loc); }
-  Var& operator>>=(const detail::ShiftCount& n) { return set(Value<T>(*this, n.loc) >> n, n.loc); }
+  // What a by-value capture is.
+  HEDDLE_NOT_COPIED Var& operator=(const detail::Arg<T>& value) const;
 
+  // The number before (v++) or after.
+  Var& operator++() requires(!std::is_same_v<T, bool>) { return *this += 1; }
+  Var& operator--() requires(!std::is_same_v<T, bool>) { return *this -= 1; }
+  Value<T> operator++(int) requires(!std::is_same_v<T, bool>) {
+    const Value<T> before(*this, SourceLoc{});
+    *this += 1;
+    return before;
+  }
+  Value<T> operator--(int) requires(!std::is_same_v<T, bool>) {
+    const Value<T> before(*this, SourceLoc{});
+    *this -= 1;
+    return before;
+  }
+
+  // The value it holds now.
+  Value<T> get(SourceLoc loc = SourceLoc::current()) const { return Value<T>(read_node(loc)); }
   detail::Node read_node(SourceLoc loc) const {
     return detail::read_slot(slot_, detail::scalar_type<T>(), loc);
   }
 
  private:
-  Var& set(const Value<T>& value, SourceLoc loc) {
-    detail::write_slot(slot_, value.node(), loc);
+  Var& set(const detail::Node& value, SourceLoc loc) {
+    detail::write_slot(slot_, value, loc);
     return *this;
   }
   detail::Node slot_;
 };
 
-#undef HEDDLE_UPDATE
+namespace detail {
+
+// What a variable of T takes part in: the operators of vectors and fragments; structs bring their
+// own.
+struct NoOperators {};
+template <class T>
+struct VarOperators {
+  using type = NoOperators;
+};
+template <Leaf T>
+struct VarOperators<T> {
+  using type = GroupOperators<T, typename T::element_type>;
+};
+
+// Variables whose elements host numbers name.
+template <class T>
+struct VarElement {};
+template <Leaf T>
+struct VarElement<T> {
+  using type = typename T::element_type;
+  static Access access(T& slots, HostIndex index) {
+    return element_of_slot(slots.node(), index.value, index.loc);
+  }
+};
+template <class E, std::size_t N>
+struct VarElement<std::array<Value<E>, N>> {
+  using type = E;
+  static Access access(std::array<Value<E>, N>& slots, HostIndex index) {
+    const int at = checked_element(index.value, 1, static_cast<int>(N), index.loc);
+    return element_of_slot(slots[static_cast<std::size_t>(at)].node(), 0, index.loc);
+  }
+};
+
+}  // namespace detail
 
 // A variable of a vector, fragment, struct, tuple or array.
 template <Traced T>
-class Var<T> {
+class Var<T> : public detail::VarOperators<T>::type {
  public:
+  using whole_type = T;
+
   explicit Var(const T& init, SourceLoc loc = SourceLoc::current()) : slots_(init) {
     types_.append(init);
     detail::for_each_leaf(slots_, [&](detail::Node& node) { node = detail::new_slot(node, loc); });
   }
-  Var(const Var&) = delete;
+  HEDDLE_NOT_COPIED Var(const Var& other);
+  HEDDLE_NEEDS_A_VALUE Var();
 
   // Has no place for a line, and so takes the value's.
   Var& operator=(const T& value) { return assign(value, SourceLoc{}); }
+  Var& operator=(const Var& other) { return assign(other.get({}), SourceLoc{}); }
   Var& assign(const T& value, SourceLoc loc = SourceLoc::current()) {
     detail::NodeList slots, values;
     slots.append(slots_);
@@ -77,6 +142,26 @@ class Var<T> {
       detail::write_slot(slots.data()[i], values.data()[i], loc);
     }
     return *this;
+  }
+
+  // Whatever T's own operators take.
+#define HEDDLE_UPDATE(op)                     \
+  template <class X>                          \
+  requires requires(const T& a, const X& b) { \
+    { a op b } -> std::same_as<T>;            \
+  }                                           \
+  Var& operator op##=(const X& b) { return assign(get({}) op b, SourceLoc{}); }
+  HEDDLE_UPDATES(HEDDLE_UPDATE)
+  HEDDLE_UPDATE(<<)
+  HEDDLE_UPDATE(>>)
+#undef HEDDLE_UPDATE
+
+  // Element `index` of a vector, fragment or array of values, to read or assign.
+  template <class Whole = T>
+  requires requires { typename detail::VarElement<Whole>::type; }
+  auto operator[](detail::HostIndex index) {
+    using Element = detail::VarElement<Whole>;
+    return detail::ElementRef<typename Element::type>(Element::access(slots_, index));
   }
 
   // The value it holds now.
@@ -94,5 +179,9 @@ class Var<T> {
   T slots_;                 // each leaf names its slot
   detail::NodeList types_;  // of the leaves' content
 };
+
+#undef HEDDLE_UPDATES
+#undef HEDDLE_NOT_COPIED
+#undef HEDDLE_NEEDS_A_VALUE
 
 }  // namespace heddle

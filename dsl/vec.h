@@ -35,50 +35,85 @@ Value<T> element(const Node& whole, int index, SourceLoc loc) {
 
 // The same elements as a value of another kind; they must be as many.
 inline Node regrouped(const Node& elements, NodeType type, SourceLoc loc) {
-  return emit_pack(type, &elements, 1, loc);
+  return elements.type.kind == type.kind ? elements : emit_pack(type, &elements, 1, loc);
 }
 
-// Elementwise operators for `Self`, a vector or fragment of T; scalars spread over its elements.
+// What stands for a vector or fragment without being one: a Var of one, neighbouring elements of a
+// tensor.
+template <class X, class Self>
+concept ReadsAsGroup = !std::is_same_v<X, Self> && std::is_convertible_v<const X&, Self>;
+
+template <class Self>
+struct GroupOperand : GroupOperandBase {
+  using T = typename Self::element_type;
+  GroupOperand(const Self& self, SourceLoc where = SourceLoc::current())
+      : GroupOperandBase{self.node(), where} {}
+  template <class X>
+  requires ReadsAsGroup<X, Self> GroupOperand(const X& x, SourceLoc where = SourceLoc::current())
+      : GroupOperandBase{static_cast<Self>(x).node(), where} {}
+  template <class X>
+  requires std::is_convertible_v<X, Arg<T>> GroupOperand(const X& x,
+                                                         SourceLoc where = SourceLoc::current())
+      : GroupOperandBase{Arg<T>(x, where).node, where} {}
+};
+
+// Shift counts: one for all elements, or one each.
+template <class Ints, class UInts>
+struct GroupCount : GroupOperandBase {
+  template <class X>
+  requires std::is_convertible_v<const X&, UInts> GroupCount(const X& x,
+                                                             SourceLoc where = SourceLoc::current())
+      : GroupOperandBase{static_cast<UInts>(x).node(), where} {}
+  template <class X>
+  requires std::is_convertible_v<const X&, Ints> GroupCount(const X& x,
+                                                            SourceLoc where = SourceLoc::current())
+      : GroupOperandBase{static_cast<Ints>(x).node(), where} {}
+  template <class X>
+  requires std::is_convertible_v<X, ShiftCount> GroupCount(const X& x,
+                                                           SourceLoc where = SourceLoc::current())
+      : GroupOperandBase{ShiftCount(x, where).node, where} {}
+};
+
+template <class T, int N>
+struct Shape<Vec<T, N>> {
+  using Element = T;
+  using Operand = GroupOperand<Vec<T, N>>;
+  using Condition = GroupOperand<Vec<bool, N>>;
+  using Count = GroupCount<Vec<int32_t, N>, Vec<uint32_t, N>>;
+  template <class U>
+  using With = Vec<U, N>;
+};
+template <class T>
+struct Shape<Fragment<T>> {
+  using Element = T;
+  using Operand = GroupOperand<Fragment<T>>;
+  using Condition = GroupOperand<Fragment<bool>>;
+  using Count = GroupCount<Fragment<int32_t>, Fragment<uint32_t>>;
+  template <class U>
+  using With = Fragment<U>;
+};
+
+// Small integers in vectors and fragments are only kept, as small floats are everywhere.
 template <class Self, class T>
-struct ElementwiseOperators {
-  // An operand: Self, or a scalar that becomes one at the other side's shape.
-  struct Operand {
-    Node node;
-    SourceLoc loc;
-    Operand(const Self& self, SourceLoc where = SourceLoc::current())
-        : node(self.node()), loc(where) {}
-    template <class X>
-    requires std::is_convertible_v<X, Arg<T>> Operand(const X& x,
-                                                      SourceLoc where = SourceLoc::current())
-        : node(Value<T>(x).read_node(where)), loc(where) {}
-  };
+using GroupOperators = Family<T, Self, ChoiceOperators<Self>>;
 
-  friend Self operator-(const Self& a) { return Self(emit(op::kNeg, a.node(), {})); }
-  friend Self abs(const Self& a) { return Self(emit(op::kAbs, a.node(), {})); }
-  friend Self operator+(const Operand& a, const Operand& b) { return apply(op::kAdd, a, b); }
-  friend Self operator-(const Operand& a, const Operand& b) { return apply(op::kSub, a, b); }
-  friend Self operator*(const Operand& a, const Operand& b) { return apply(op::kMul, a, b); }
-  friend Self operator/(const Operand& a, const Operand& b) { return apply(op::kDiv, a, b); }
-  friend Self min(const Operand& a, const Operand& b) { return apply(op::kMin, a, b); }
-  friend Self max(const Operand& a, const Operand& b) { return apply(op::kMax, a, b); }
-  friend Self fma(const Operand& a, const Operand& b, const Operand& c) {
-    const NodeType shape = widest(widest(a.node.type, b.node.type), c.node.type);
-    return Self(emit(op::kFma, spread(a.node, shape, a.loc), spread(b.node, shape, b.loc),
-                     spread(c.node, shape, c.loc), c.loc));
-  }
-
- private:
-  static NodeType widest(NodeType a, NodeType b) { return a.count >= b.count ? a : b; }
-  static Self apply(ir::Opcode opcode, const Operand& a, const Operand& b) {
-    const NodeType shape = widest(a.node.type, b.node.type);
-    return Self(emit(opcode, spread(a.node, shape, a.loc), spread(b.node, shape, b.loc), b.loc));
-  }
+// Refuses an index that the kernel computes.
+struct NoTracedIndex {
+  template <Readable X>
+  HEDDLE_MISTAKE(
+      "the elements of vectors and fragments are registers, named by host numbers: for an index "
+      "that the "
+      "kernel computes use a Local<T> (an array of the thread) or a Constant<T> (a lookup table)")
+  void
+  operator[](const X&) const;
 };
 
 }  // namespace detail
 
 template <class T, int N>
-class Vec : public detail::ElementwiseOperators<Vec<T, N>, T> {
+class Vec : public detail::GroupOperators<Vec<T, N>, T>,
+            public detail::NeverChanges,
+            public detail::NoTracedIndex {
   static_assert(N == 2 || N == 4 || N == 8 || N == 16, "a vector has 2, 4, 8 or 16 elements");
   static_assert(N * sizeof(T) <= 32,
                 "a vector is at most 16 bytes (32 on sm_100): use Fragment<T>");
@@ -97,12 +132,22 @@ class Vec : public detail::ElementwiseOperators<Vec<T, N>, T> {
     node_ = detail::emit_pack(type(), nodes, N, {});
   }
   Vec(const Vec&) = default;
-  Vec& operator=(const Vec&) requires ValuesNeverChangeUseVarOrANonConstTensor<T>;
+  HEDDLE_MISTAKE(
+      "a Vec is a value, which never changes: declare it as a Var<Vec<T, N>>, or let the loop or "
+      "If() return "
+      "the new one")
+  Vec& operator=(const Vec&);
   explicit Vec(detail::Node node) : node_(node) {}
 
+  using detail::NoTracedIndex::operator[];
   Value<T> operator[](detail::HostIndex index) const { return get(index.value, index.loc); }
   Value<T> get(int index, SourceLoc loc = SourceLoc::current()) const {
     return detail::element<T>(node_, index, loc);
+  }
+  // For `auto [a, b] = v`.
+  template <std::size_t kIndex>
+  Value<T> get() const {
+    return detail::element<T>(node_, static_cast<int>(kIndex), {});
   }
   // The elements of a fragment of N.
   explicit Vec(const Fragment<T>& fragment, SourceLoc loc = SourceLoc::current())
@@ -129,7 +174,9 @@ class Vec : public detail::ElementwiseOperators<Vec<T, N>, T> {
 };
 
 template <class T>
-class Fragment : public detail::ElementwiseOperators<Fragment<T>, T> {
+class Fragment : public detail::GroupOperators<Fragment<T>, T>,
+                 public detail::NeverChanges,
+                 public detail::NoTracedIndex {
  public:
   using element_type = T;
 
@@ -143,10 +190,15 @@ class Fragment : public detail::ElementwiseOperators<Fragment<T>, T> {
       : node_(detail::regrouped(vec.node(), detail::fragment_type(detail::scalar_of<T>(), N, loc),
                                 loc)) {}
   Fragment(const Fragment&) = default;
-  Fragment& operator=(const Fragment&) requires ValuesNeverChangeUseVarOrANonConstTensor<T>;
+  HEDDLE_MISTAKE(
+      "a Fragment is a value, which never changes: declare it as a Var<Fragment<T>>, or let the "
+      "loop or If() return "
+      "the new one")
+  Fragment& operator=(const Fragment&);
   explicit Fragment(detail::Node node) : node_(node) {}
 
   int size() const { return node_.type.count; }
+  using detail::NoTracedIndex::operator[];
   Value<T> operator[](detail::HostIndex index) const { return get(index.value, index.loc); }
   Value<T> get(int index, SourceLoc loc = SourceLoc::current()) const {
     return detail::element<T>(node_, index, loc);
@@ -169,4 +221,30 @@ class Fragment : public detail::ElementwiseOperators<Fragment<T>, T> {
   detail::Node node_;
 };
 
+// Element by element, as cast<To>() of a value: v.as<To>().
+template <class To, class T, int N>
+auto cast(const Vec<T, N>& v, SourceLoc loc = SourceLoc::current()) {
+  return v.template as<To>(loc);
+}
+template <class To, class T>
+Fragment<To> cast(const Fragment<T>& v, SourceLoc loc = SourceLoc::current()) {
+  return v.template as<To>(loc);
+}
+
+// Conditions of vectors and fragments, element by element.
+template <int N>
+Vec<bool, N> operator!(const Vec<bool, N>& v) {
+  return Vec<bool, N>(detail::emit(detail::op::kNot, v.node(), {}));
+}
+inline Fragment<bool> operator!(const Fragment<bool>& v) {
+  return Fragment<bool>(detail::emit(detail::op::kNot, v.node(), {}));
+}
+
 }  // namespace heddle
+
+template <class T, int N>
+struct std::tuple_size<heddle::Vec<T, N>> : std::integral_constant<std::size_t, N> {};
+template <std::size_t kIndex, class T, int N>
+struct std::tuple_element<kIndex, heddle::Vec<T, N>> {
+  using type = heddle::Value<T>;
+};

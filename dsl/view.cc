@@ -110,11 +110,13 @@ namespace {
 // An element of a fragment in a variable.
 Node read_register(const Access& access, NodeType type, SourceLoc loc) {
   const Node all = read_slot(access.view, access.view.type, loc);
+  if (all.type.kind == ir::TypeKind::kScalar) return all;
   return emit_part(type, Opcode::kExtract, all, access.element, loc);
 }
 
 void write_register(const Access& access, const Node& value, SourceLoc loc) {
   const NodeType type = access.view.type;
+  if (type.kind == ir::TypeKind::kScalar) return write_slot(access.view, value, loc);
   const Node all = read_slot(access.view, type, loc);
   std::vector<Node> elements;
   for (int i = 0; i < type.count; ++i) {
@@ -164,26 +166,28 @@ Node emit_load(const Access& access, NodeType type, SourceLoc loc) {
       trace->builder().create(Opcode::kLoad, operands, to_type(type), attrs_of(access.mode)));
 }
 
-Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, SourceLoc loc) {
-  const NodeType element = scalar_type(scalar);
+NodeType elements_type(ir::Scalar scalar, int width, SourceLoc loc) {
   const bool is_vector = width == 2 || width == 4 || width == 8 || width == 16;
-  if (width != 1 && !is_vector) {
-    report(loc, absl::StrCat("an access to ", width, " elements").c_str(),
-           "one access takes 1, 2, 4, 8 or 16 elements");
-    width = 1;
-  }
-  const Node loaded = emit_load(access, width == 1 ? element : vector_type(scalar, width), loc);
-  std::vector<Node> elements = {loaded};
-  if (width > 1) {
-    elements.clear();
-    for (int i = 0; i < width; ++i) {
-      elements.push_back(emit_part(element, Opcode::kExtract, loaded, i, loc));
-    }
-  }
-  return emit_pack(fragment_type(scalar, width, loc), elements.data(), width, loc);
+  if (width == 1 || is_vector) return fragment_type(scalar, width, loc);
+  report(loc, absl::StrCat("an access to ", width, " elements").c_str(),
+         "one access takes 1, 2, 4, 8 or 16 elements");
+  return fragment_type(scalar, 1, loc);
 }
 
-void emit_store(const Access& access, Node value, SourceLoc loc) {
+const Node& NamedLoad::read(NodeType type) const {
+  if (is_read_) return value_;
+  Trace* const trace = Trace::current();
+  if (trace == nullptr || trace->serial() != named_.trace) {
+    value_ = emit_load(access_, type, access_.loc);
+  } else {
+    const Trace::At named(*trace, named_);
+    value_ = emit_load(access_, type, access_.loc);
+  }
+  is_read_ = true;
+  return value_;
+}
+
+void emit_store(const Access& access, const Node& value, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return report(loc, kOutsideMessage, kOutsideFix);
   if (access.element >= 0) return write_register(access, value, loc);

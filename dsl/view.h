@@ -9,8 +9,7 @@
 // arithmetic is 32-bit where the launch finds that all offsets fit, 64-bit otherwise.
 #pragma once
 
-#include "heddle/dsl/index.h"
-#include "heddle/dsl/vec.h"
+#include "heddle/dsl/element.h"
 
 namespace heddle {
 
@@ -36,35 +35,9 @@ enum class PrefetchTo : uint8_t { l1, l2 };
 
 namespace detail {
 
-inline constexpr int kMaxRank = 5;
-
-// How the elements of a view are accessed.
-struct AccessMode {
-  int8_t cache = -1;     // a Cache; -1: as usual
-  int8_t l2_evict = -1;  // an L2Evict; -1: as usual
-  int16_t percent = 100;
-  bool is_volatile = false;
-};
-
-// A place in a view, ready to be read or written: a coordinate; or, of a tensor with a layout of
-// its own, the offset that was found for one, and its check.
-struct Access {
-  Node view;
-  Node coordinates[kMaxRank] = {};
-  int rank = 0;  // of the coordinate; 0 where there is an offset
-  AccessMode mode = {};
-  SourceLoc loc;
-  Node offset = {};
-  Node check = {};  // if has_check
-  bool has_check = false;
-  bool aligned = false;  // known to be, for as many elements as are accessed
-  int element = -1;      // in registers: which; `view` is their variable
-};
-
-[[gnu::cold]] Node emit_load(const Access& access, NodeType type, SourceLoc loc);
-// `width` elements in one access, as a fragment.
-Node emit_load_elements(const Access& access, ir::Scalar scalar, int width, SourceLoc loc);
-[[gnu::cold]] void emit_store(const Access& access, Node value, SourceLoc loc);
+// The type of `width` elements of one access, as a fragment; another number than 1, 2, 4, 8 or 16
+// is reported.
+NodeType elements_type(ir::Scalar scalar, int width, SourceLoc loc);
 void emit_prefetch(const Access& access, PrefetchTo level);
 Node emit_pointer(ir::Scalar scalar, bool read_only, const Node& address, SourceLoc loc);
 Node emit_address(const Access& access);
@@ -83,48 +56,6 @@ bool extent_fits_32(Node view, int dim);
 // The extent of a mode as a host number, which fixes it in the compiled kernel.
 int64_t fixed_extent(Node view, int dim, SourceLoc loc);
 
-// An element, or N neighbouring ones, of a view: reads where a value is wanted, stores where it is
-// assigned. It cannot be kept: `auto r = y(i)` would be read who knows when.
-template <class T>
-class ElementRef : public Operators<T> {
- public:
-  using value_type = T;
-
-  explicit ElementRef(const Access& access) : access_(access) {}
-  ElementRef(const ElementRef&) = delete;
-  void operator=(Arg<T> value) && { emit_store(access_, value.node, value.loc); }
-  void operator=(const ElementRef& other) && {
-    emit_store(access_, other.read_node(other.access_.loc), access_.loc);
-  }
-  void operator+=(Arg<T> b) && { emit_store(access_, (Value<T>(*this, b.loc) + b).node(), b.loc); }
-  void operator-=(Arg<T> b) && { emit_store(access_, (Value<T>(*this, b.loc) - b).node(), b.loc); }
-  void operator*=(Arg<T> b) && { emit_store(access_, (Value<T>(*this, b.loc) * b).node(), b.loc); }
-
-  Node read_node(SourceLoc) const { return emit_load(access_, scalar_type<T>(), access_.loc); }
-  const Access& access() const { return access_; }
-
- private:
-  Access access_;
-};
-
-template <class T, int N>
-class VecRef {
- public:
-  explicit VecRef(const Access& access) : access_(access) {}
-  VecRef(const VecRef&) = delete;
-  void operator=(const Vec<T, N>& value) && { emit_store(access_, value.node(), access_.loc); }
-  void operator=(const VecRef& other) && {
-    emit_store(access_, Vec<T, N>(other).node(), access_.loc);
-  }
-  operator Vec<T, N>() const {
-    return Vec<T, N>(emit_load(access_, Vec<T, N>::type(), access_.loc));
-  }
-  const Access& access() const { return access_; }
-
- private:
-  Access access_;
-};
-
 // Where an element lies, neither read nor written.
 template <class T>
 struct Place {
@@ -141,6 +72,12 @@ auto element_at(const Access& access) {
     return ElementRef<T>(access);
   }
 }
+
+// What reads as a value that is no index: x(a), of a Float a.
+template <class I>
+inline constexpr bool is_no_index = false;
+template <Readable I>
+inline constexpr bool is_no_index<I> = !std::is_convertible_v<const I&, Index>;
 
 template <class T, int kRank>
 class View {
@@ -197,12 +134,28 @@ class View {
     return element_at<T>(access(m.loc, i, j, k, l, m));
   }
 
+  // As an array's, where there is one mode.
+  auto operator[](const Index& i) const requires(kRank == 1) { return (*this)(i); }
+
   // With a `_`, the tensor of all elements there (tensor/tensor.h): x(row, _).
   template <class... C>
   requires(sizeof...(C) == kRank && (std::is_same_v<C, Underscore> || ...)) auto operator()(
       const C&... coord) const {
     return Tensor<T, -1>(*this)(coord...);
   }
+
+  template <class... I>
+  requires(sizeof...(I) != kRank && (std::is_convertible_v<const I&, Index> && ...)) HEDDLE_MISTAKE(
+      "an element is named by one index for each mode: x(i) of a Tensor<T, 1>, x(i, j) of a "
+      "Tensor<T, 2>")
+  Value<std::remove_const_t<T>> operator()(const I&...) const;
+  template <class... I>
+  requires((is_no_index<I> || ...) && !(std::is_convertible_v<const I&, Index> && ...))
+      HEDDLE_MISTAKE("an index is an integer: convert it, as in x(cast<int>(a))")
+  Value<std::remove_const_t<T>> operator()(const I&...) const;
+  template <class I>
+  requires(kRank != 1) HEDDLE_MISTAKE("[] takes one index, and the view has several modes: x(i, j)")
+  Value<std::remove_const_t<T>> operator[](const I&) const;
 
   // A place, for what takes one: an asynchronous copy, for instance.
   Place<T> at(const Index& i) const requires(kRank == 1) { return {access(i.loc, i)}; }
@@ -228,7 +181,8 @@ class View {
     return vec_at<N>(access(k.loc, i, j, k));
   }
 
-  // The same for a width that is known while tracing, such as vector_width(), as a Fragment.
+  // The same for a width that is known while tracing, such as vector_width(): a Fragment, or a
+  // reference to one.
   auto elements(int width, const Index& i) const requires(kRank == 1) {
     return elements_at(access(i.loc, i), width);
   }
@@ -289,13 +243,18 @@ class View {
     if constexpr (std::is_const_v<T>) {
       return Vec<V, N>(emit_load(access, Vec<V, N>::type(), access.loc));
     } else {
-      return VecRef<V, N>(access);
+      return VecRef<V, N>(access, Vec<V, N>::type());
     }
   }
 
   static auto elements_at(const Access& access, int width) {
     using V = std::remove_const_t<T>;
-    return Fragment<V>(emit_load_elements(access, scalar_of<V>(), width, access.loc));
+    const FragmentRef<V> elements(access, elements_type(scalar_of<V>(), width, access.loc));
+    if constexpr (std::is_const_v<T>) {
+      return elements.get();
+    } else {
+      return elements;
+    }
   }
 
   Node node_;
@@ -317,7 +276,6 @@ template <class T>
 class Pointer : public detail::View<T, 1> {
  public:
   using detail::View<T, 1>::View;
-  auto operator[](const detail::Index& i) const { return (*this)(i); }
 };
 
 // Global memory at an address, from wherever the program has it: a tensor of pointers, say. Of
@@ -346,6 +304,11 @@ class Shared : public detail::View<T, Rank> {
   explicit Shared(const int64_t (&extents)[Rank], SourceLoc loc = SourceLoc::current())
       : detail::View<T, Rank>(detail::new_shared(detail::scalar_of<T>(), extents, Rank, loc)) {}
   explicit Shared(detail::Node node) : detail::View<T, Rank>(node) {}
+  template <detail::Readable N>
+  HEDDLE_MISTAKE(
+      "the extents of a Shared are host numbers: dynamic_shared<T>(n) has as many elements as the "
+      "kernel says, of the memory that the launch adds (.shared_bytes)")
+  explicit Shared(const N& count);
 };
 
 // An array of the thread's own, for indices that the kernel computes. Its content is undefined
@@ -358,6 +321,12 @@ class Local : public detail::View<T, Rank> {
       : detail::View<T, Rank>(detail::new_local(detail::scalar_of<T>(), &count, 1, loc)) {}
   explicit Local(const int64_t (&extents)[Rank], SourceLoc loc = SourceLoc::current())
       : detail::View<T, Rank>(detail::new_local(detail::scalar_of<T>(), extents, Rank, loc)) {}
+  template <detail::Readable N>
+  HEDDLE_MISTAKE(
+      "the extents of a Local are host numbers, for it is laid out when the kernel is compiled: "
+      "take "
+      "the largest that can come")
+  explicit Local(const N& count);
 };
 
 // A lookup table: a host array that becomes part of the kernel, in constant memory (64 KiB in all).

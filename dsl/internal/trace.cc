@@ -128,6 +128,34 @@ void Trace::set_place(SourceLoc loc, absl::Span<const Node> fallback) {
   }
 }
 
+Point Trace::here() const {
+  const ir::RegionId region = builder_.region();
+  return {.trace = serial_,
+          .region = ir::index_of(region),
+          .behind = ir::index_of(builder_.kernel().region(region).last)};
+}
+
+Trace::At::At(Trace& trace, const Point& point)
+    : builder_(trace.builder_), region_(builder_.region()), loc_(builder_.loc()) {
+  const ir::Kernel& kernel = builder_.kernel();
+  const ir::RegionId region{point.region};
+  const ir::OpId behind{point.behind};
+  elsewhere_ = region != region_ || behind != kernel.region(region).last;
+  if (!elsewhere_) return;
+  const ir::OpId next = ir::valid(behind) ? kernel.op(behind).next : kernel.region(region).first;
+  if (ir::valid(next)) {
+    builder_.set_insertion_before(next);
+  } else {
+    builder_.set_insertion_end(region);
+  }
+}
+
+Trace::At::~At() {
+  if (!elsewhere_) return;
+  builder_.set_insertion_end(region_);
+  builder_.set_loc(loc_);
+}
+
 void Trace::check_stack(SourceLoc loc) {
   if (abandoned_ || !stack_is_low()) return;
   report(loc,

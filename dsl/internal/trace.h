@@ -50,6 +50,22 @@ class Trace {
   ir::Place place(SourceLoc loc) const;
   ir::Place place(ir::ValueId value) const;
 
+  Point here() const;
+  // Until it is destroyed, what is recorded goes to an earlier point of this trace.
+  class At {
+   public:
+    At(Trace& trace, const Point& point);
+    ~At();
+    At(const At&) = delete;
+    At& operator=(const At&) = delete;
+
+   private:
+    ir::Builder& builder_;
+    ir::RegionId region_;
+    ir::LocId loc_;
+    bool elsewhere_;  // than at the end of what is recorded
+  };
+
   // Whether the op being recorded runs more than once: a traced loop is open around it.
   bool in_loop() const;
   // The innermost open op, which owns the current region.

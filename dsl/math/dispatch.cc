@@ -50,11 +50,6 @@ constexpr Formulas kFormulas[] = {
 #undef HEDDLE_FORMULAS
 };
 
-NodeType with_scalar(NodeType type, ir::Scalar scalar) {
-  type.scalar = scalar;
-  return type;
-}
-
 // As f32, if it is narrower.
 Node widened(const Node& a, SourceLoc loc) {
   const bool narrow = a.type.scalar == ir::Scalar::kF16 || a.type.scalar == ir::Scalar::kBF16;
@@ -86,30 +81,24 @@ void with_value(const Node& x, F&& f) {
   }
 }
 
-// The bits of a float of any width without its sign, as an integer of that width or a wider one. By
-// a mask: abs leaves the sign of a NaN open.
-Node magnitude_bits(const Node& x, SourceLoc loc) {
-  Node result;
-  with_value(widened(x, loc), [&](const auto& value) {
-    const auto bits = math::bits(value);
-    using Bits = typename std::remove_cvref_t<decltype(bits)>::value_type;
-    result = (bits & std::numeric_limits<Bits>::max()).node();
-  });
-  return result;
+// Calls f(element i as a Value, i) for each element of x, widened to f32 or f64.
+template <class F>
+void for_each_element(const Node& x, SourceLoc loc, F&& f) {
+  const Node wide = widened(x, loc);
+  for (int i = 0; i < x.type.count; ++i) {
+    with_value(element(wide, i, loc), [&](const auto& value) { f(value, i); });
+  }
 }
 
 // A sine and a cosine of each element, by both(x as a Value).
 template <class Both>
 void sine_and_cosine(const Node& x, Node* sin, Node* cos, SourceLoc loc, Both both) {
-  const Node wide = widened(x, loc);
   Node sines[kMaxFragment], cosines[kMaxFragment];
-  for (int i = 0; i < x.type.count; ++i) {
-    with_value(element(wide, i, loc), [&](const auto& value) {
-      const auto pair = both(value);
-      sines[i] = pair.hi.node();
-      cosines[i] = pair.lo.node();
-    });
-  }
+  for_each_element(x, loc, [&](const auto& value, int i) {
+    const auto pair = both(value);
+    sines[i] = pair.hi.node();
+    cosines[i] = pair.lo.node();
+  });
   *sin = gathered(sines, x.type, loc);
   *cos = gathered(cosines, x.type, loc);
 }
@@ -144,36 +133,40 @@ void emit_sincospi(const Node& x, Node* sin, Node* cos, SourceLoc loc) {
 }
 
 Node emit_ldexp(const Node& x, const Node& n, SourceLoc loc) {
-  Node result;
-  with_value(widened(x, loc),
-             [&](const auto& value) { result = math::ldexp(value, Int(n)).node(); });
-  return gathered(&result, x.type, loc);
+  Node results[kMaxFragment];
+  for_each_element(
+      x, loc, [&](const auto& value, int i) { results[i] = math::ldexp(value, Int(n)).node(); });
+  return gathered(results, x.type, loc);
 }
 
 void emit_frexp(const Node& x, Node* fraction, Node* exponent, SourceLoc loc) {
-  Node part;
-  with_value(widened(x, loc), [&](const auto& value) {
+  Node fractions[kMaxFragment], exponents[kMaxFragment];
+  for_each_element(x, loc, [&](const auto& value, int i) {
     const auto parts = math::frexp(value);
-    part = parts.fraction.node();
-    *exponent = parts.exponent.node();
+    fractions[i] = parts.fraction.node();
+    exponents[i] = parts.exponent.node();
   });
-  *fraction = gathered(&part, x.type, loc);
+  *fraction = gathered(fractions, x.type, loc);
+  *exponent = gathered(exponents, with_scalar(x.type, ir::Scalar::kI32), loc);
 }
 
+// By the bits without the sign: abs leaves the sign of a NaN open.
 Node emit_class(const Node& x, ir::Opcode comparison, SourceLoc loc) {
-  const Node infinity = x.type.scalar == ir::Scalar::kF64
-                            ? math::host_bits(math::kInfinity<double>).node()
-                            : math::host_bits(math::kInfinity<float>).node();
-  return emit(comparison, magnitude_bits(x, loc), infinity, loc);
+  Node results[kMaxFragment];
+  for_each_element(x, loc, [&](const auto& value, int i) {
+    using T = typename std::remove_cvref_t<decltype(value)>::value_type;
+    const auto magnitude = math::bits(value) & std::numeric_limits<math::Bits<T>>::max();
+    const auto infinity = math::host_bits(math::kInfinity<T>);
+    results[i] = emit(comparison, magnitude.node(), infinity.node(), loc);
+  });
+  return gathered(results, with_scalar(x.type, ir::Scalar::kBool), loc);
 }
 
 Node emit_signbit(const Node& x, SourceLoc loc) {
-  Node result;
-  with_value(widened(x, loc), [&](const auto& value) {
-    const auto bits = math::bits(value);
-    result = (bits < 0).node();
-  });
-  return result;
+  Node results[kMaxFragment];
+  for_each_element(x, loc,
+                   [&](const auto& value, int i) { results[i] = (math::bits(value) < 0).node(); });
+  return gathered(results, with_scalar(x.type, ir::Scalar::kBool), loc);
 }
 
 }  // namespace heddle::detail
