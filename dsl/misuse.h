@@ -31,37 +31,45 @@ template <class A, class B>
 concept OtherShapes = is_group<Together<A>> && is_group<Together<B>> && !Mixed<A, B> &&
                       !std::is_same_v<Together<A>, Together<B>>;
 
-#define HEDDLE_REFUSED(op)                                                                        \
+template <class A>
+inline constexpr bool is_float_operand = is_floating<typename ShapeElement<Together<A>>::type>;
+// What C++ would make of both: the one that is a float.
+template <class A, class B>
+using Mixture =
+    std::conditional_t<is_float_operand<B> && !is_float_operand<A>, Together<B, A>, Together<A, B>>;
+template <class A, class B>
+using MixedBools = typename Shape<Mixture<A, B>>::template With<bool>;
+
+#define HEDDLE_REFUSED(op, Result)                                                                \
   template <class A, class B>                                                                     \
   requires Mixed<A, B> HEDDLE_MISTAKE(                                                            \
       "types never mix by themselves: convert one side, as in cast<float>(x), or write the host " \
       "number in the other side's type")                                                          \
-  Together<A, B> operator op(const A&, const B&);                                                 \
+  Result<A, B> operator op(const A&, const B&);                                                   \
   template <class A, class B>                                                                     \
   requires OtherShapes<A, B> HEDDLE_MISTAKE(                                                      \
       "both sides have as many elements, or one is a scalar; Fragment<T>(v) of a Vec goes with "  \
       "fragments")                                                                                \
-  Together<A, B> operator op(const A&, const B&);                                                 \
+  Result<A, B> operator op(const A&, const B&);                                                   \
   template <class A, class B>                                                                     \
   requires(!Mixed<A, B> && !OtherShapes<A, B> && (OnlyKept<A> || OnlyKept<B>)) HEDDLE_MISTAKE(    \
       "elements of 8 bits, and of 16 in vectors of integers, are only kept: convert them first, " \
-      "as in "                                                                                    \
-      "cast<float>(x) or v.as<int>()")                                                            \
-  Together<A, B> operator op(const A&, const B&);
-HEDDLE_REFUSED(+)
-HEDDLE_REFUSED(-)
-HEDDLE_REFUSED(*)
-HEDDLE_REFUSED(/)
-HEDDLE_REFUSED(%)
-HEDDLE_REFUSED(&)
-HEDDLE_REFUSED(|)
-HEDDLE_REFUSED(^)
-HEDDLE_REFUSED(<)
-HEDDLE_REFUSED(<=)
-HEDDLE_REFUSED(>)
-HEDDLE_REFUSED(>=)
-HEDDLE_REFUSED(==)
-HEDDLE_REFUSED(!=)
+      "as in cast<float>(x) or v.as<int>()")                                                      \
+  Result<A, B> operator op(const A&, const B&);
+HEDDLE_REFUSED(+, Mixture)
+HEDDLE_REFUSED(-, Mixture)
+HEDDLE_REFUSED(*, Mixture)
+HEDDLE_REFUSED(/, Mixture)
+HEDDLE_REFUSED(%, Mixture)
+HEDDLE_REFUSED(&, Mixture)
+HEDDLE_REFUSED(|, Mixture)
+HEDDLE_REFUSED(^, Mixture)
+HEDDLE_REFUSED(<, MixedBools)
+HEDDLE_REFUSED(<=, MixedBools)
+HEDDLE_REFUSED(>, MixedBools)
+HEDDLE_REFUSED(>=, MixedBools)
+HEDDLE_REFUSED(==, MixedBools)
+HEDDLE_REFUSED(!=, MixedBools)
 #undef HEDDLE_REFUSED
 
 }  // namespace detail

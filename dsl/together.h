@@ -13,7 +13,16 @@
 
 #include "heddle/dsl/vec.h"
 
-namespace heddle::detail {
+namespace heddle {
+
+class SymInt;
+
+namespace detail {
+
+// Numbers of layouts have arithmetic of their own, which an integer of the kernel beside them
+// joins.
+template <class X>
+concept OwnArithmetic = std::is_same_v<X, SymInt>;
 
 // What an operand is by itself: a Value (of an int32_t where arithmetic promotes it), a Vec, a
 // Fragment; void for a host number, which follows the others.
@@ -22,11 +31,13 @@ struct WholeOf {
   using type = void;
 };
 template <class X>
-requires(Readable<X>&& is_promoted<typename X::value_type>) struct WholeOf<X> {
+requires(Readable<X> && !OwnArithmetic<X> &&
+         is_promoted<typename X::value_type>) struct WholeOf<X> {
   using type = Value<int32_t>;
 };
 template <class X>
-requires(Readable<X> && !is_promoted<typename X::value_type>) struct WholeOf<X> {
+requires(Readable<X> && !OwnArithmetic<X> &&
+         !is_promoted<typename X::value_type>) struct WholeOf<X> {
   using type = Value<typename X::value_type>;
 };
 template <class X>
@@ -92,4 +103,5 @@ std::array<S, sizeof...(X)> together(SourceLoc loc, const X&... x) {
   (std::make_index_sequence<sizeof...(X)>());
 }
 
-}  // namespace heddle::detail
+}  // namespace detail
+}  // namespace heddle

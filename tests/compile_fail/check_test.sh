@@ -25,6 +25,14 @@ expect accepted right_message <<<'static_assert(sizeof(int) == 3, "the cure");  
 // expect-error(clang): error: .*the cure'
 expect accepted in_a_template <<<'template <class T> void f() { static_assert(sizeof(T) == 3, "the cure"); }
 void g() { f<int>(); }  // expect-error: the cure'
+expect accepted first_message <<<'__attribute__((unavailable("the cure"))) void f();
+void g() { f(); }  // expect-first: the cure'
+expect refused second_message <<<'__attribute__((unavailable("the cure"))) void f();
+void g() { h(); f(); }  // expect-first: the cure'
+expect refused first_elsewhere <<<'template <class T> void f() { static_assert(sizeof(T) == 3, "the cure"); }
+void g() { f<int>(); }  // expect-first: the cure'
+expect refused much_noise <<<"$(for i in {1..12}; do echo "struct S$i {}; void f(S$i);"; done)
+void g() { f(1); }  // expect-first: no matching function"
 expect refused wrong_message <<<'static_assert(sizeof(int) == 3, "the cure");  // expect-error: another cure'
 expect refused wrong_line <<<'static_assert(sizeof(int) == 3, "the cure");
 int here;  // expect-error: the cure'

@@ -249,7 +249,7 @@ TEST(Element, VariablesCountUpAndDown) {
                 y(++i) = i--;
                 y(3) = --i;
               }),
-              StartsWith(start<int32_t>({0, 20, 30, 0})));
+              StartsWith(start<int32_t>({0, 1, 30, 0})));
 }
 
 // --- What is recorded ---------------------------------------------------------------------------
