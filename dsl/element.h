@@ -39,6 +39,9 @@ struct Access {
   int element = -1;      // in registers: which; `view` is their variable
 };
 
+// The extent of a mode; `wide`: as an i64, of any size.
+Node emit_extent(Node view, int dim, bool wide, SourceLoc loc);
+
 // An element of the vector or fragment in a variable, or the scalar in one.
 inline Access element_of_slot(const Node& slot, int element, SourceLoc loc) {
   Access access;

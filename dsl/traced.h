@@ -137,6 +137,38 @@ constexpr int leaf_count(const T& t) {
   return count;
 }
 
+// Makes any Traced type that has no Fragment in it: its leaves are zeros, to be counted or filled.
+struct Blank {
+  template <class T>
+  requires(is_traced<T>())
+  operator T() const {
+    if constexpr (Leaf<T>) {
+      return T(T::blank());
+    } else {
+      constexpr int kMembers = [] {
+        if constexpr (TupleLike<T>) {
+          return static_cast<int>(std::tuple_size<T>::value);
+        } else {
+          return count_members<T>();
+        }
+      }();
+      return make<T>(std::make_index_sequence<kMembers>());
+    }
+  }
+  template <class T, std::size_t... I>
+  T make(std::index_sequence<I...>) const {
+    if constexpr (requires { T{(static_cast<void>(I), *this)...}; }) {
+      return T{(static_cast<void>(I), *this)...};
+    } else {
+      return T(std::tuple_element_t<I, T>(*this)...);
+    }
+  }
+};
+template <class T>
+T blank() {
+  return Blank().operator T();
+}
+
 // A small list of nodes on the stack: the leaves of what a construct carries.
 class NodeList {
  public:

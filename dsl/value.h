@@ -68,7 +68,8 @@ class Value : public detail::Operators<T>, public detail::NeverChanges {
   Value& operator=(const Value&);
 
   detail::Node read_node(SourceLoc) const { return node_; }
-  // For those who build proxies: a Value around a recorded result.
+  // For those who build proxies: a Value around a recorded result; and a zero.
+  static detail::Node blank() { return detail::host_node(T{}); }
   explicit Value(detail::Node node) : node_(node) {}
   detail::Node& node() { return node_; }
   const detail::Node& node() const { return node_; }

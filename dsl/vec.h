@@ -166,6 +166,7 @@ class Vec : public detail::GroupOperators<Vec<T, N>, T>,
   }
 
   static detail::NodeType type() { return detail::vector_type(detail::scalar_of<T>(), N); }
+  static detail::Node blank() { return {.type = type()}; }
   detail::Node& node() { return node_; }
   const detail::Node& node() const { return node_; }
 

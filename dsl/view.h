@@ -9,7 +9,7 @@
 // arithmetic is 32-bit where the launch finds that all offsets fit, 64-bit otherwise.
 #pragma once
 
-#include "heddle/dsl/element.h"
+#include "heddle/dsl/struct_view.h"
 
 namespace heddle {
 
@@ -41,7 +41,6 @@ NodeType elements_type(ir::Scalar scalar, int width, SourceLoc loc);
 void emit_prefetch(const Access& access, PrefetchTo level);
 Node emit_pointer(ir::Scalar scalar, bool read_only, const Node& address, SourceLoc loc);
 Node emit_address(const Access& access);
-Node emit_extent(Node view, int dim, bool wide, SourceLoc loc);
 Node new_shared(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc);
 Node new_local(ir::Scalar scalar, const int64_t* extents, int rank, SourceLoc loc);
 Node new_table(ir::Scalar scalar, const void* data, int64_t count, SourceLoc loc);
@@ -261,14 +260,38 @@ class View {
   AccessMode mode_;
 };
 
+// A view of scalars, or of structs.
+template <class T, int kRank>
+struct ViewOf {
+  using type = View<T, kRank>;
+};
+template <class T, int kRank>
+requires StructElement<std::remove_const_t<T>>
+struct ViewOf<T, kRank> {
+  using type = StructView<T, kRank>;
+};
+template <class T, int kRank>
+using AnyView = typename ViewOf<T, kRank>::type;
+
+template <class T>
+Node new_array_of(bool shared, const int64_t* extents, int rank, SourceLoc loc) {
+  if constexpr (StructElement<T>) {
+    return new_struct_array(shared, struct_units<T>(), extents, rank, loc);
+  } else {
+    return shared ? new_shared(scalar_of<T>(), extents, rank, loc)
+                  : new_local(scalar_of<T>(), extents, rank, loc);
+  }
+}
+
 }  // namespace detail
 
 // A kernel's tensor parameter: global memory, extents and strides of the argument. Without a rank,
 // Tensor<T> is a tensor with a layout: tensor/tensor.h.
 template <class T, int Rank>
-class Tensor : public detail::View<T, Rank> {
+class Tensor : public detail::AnyView<T, Rank> {
  public:
-  using detail::View<T, Rank>::View;
+  using Base = detail::AnyView<T, Rank>;
+  using Base::Base;
 };
 
 // A kernel's raw pointer parameter: p(i), with no extent to check against.
@@ -297,13 +320,13 @@ UInt64 address_of(const detail::Place<T>& place) {
 // An array in the block's shared memory, row-major, with host extents. Its content is undefined
 // until written.
 template <class T, int Rank = 1>
-class Shared : public detail::View<T, Rank> {
+class Shared : public detail::AnyView<T, Rank> {
  public:
   explicit Shared(int64_t count, SourceLoc loc = SourceLoc::current()) requires(Rank == 1)
-      : detail::View<T, Rank>(detail::new_shared(detail::scalar_of<T>(), &count, 1, loc)) {}
+      : detail::AnyView<T, Rank>(detail::new_array_of<T>(true, &count, 1, loc)) {}
   explicit Shared(const int64_t (&extents)[Rank], SourceLoc loc = SourceLoc::current())
-      : detail::View<T, Rank>(detail::new_shared(detail::scalar_of<T>(), extents, Rank, loc)) {}
-  explicit Shared(detail::Node node) : detail::View<T, Rank>(node) {}
+      : detail::AnyView<T, Rank>(detail::new_array_of<T>(true, extents, Rank, loc)) {}
+  explicit Shared(detail::Node node) : detail::AnyView<T, Rank>(node) {}
   template <detail::Readable N>
   HEDDLE_MISTAKE(
       "the extents of a Shared are host numbers: dynamic_shared<T>(n) has as many elements as the "
@@ -315,12 +338,12 @@ class Shared : public detail::View<T, Rank> {
 // until written. It lies in memory: where all indices are host numbers, a Fragment stays in
 // registers.
 template <class T, int Rank = 1>
-class Local : public detail::View<T, Rank> {
+class Local : public detail::AnyView<T, Rank> {
  public:
   explicit Local(int64_t count, SourceLoc loc = SourceLoc::current()) requires(Rank == 1)
-      : detail::View<T, Rank>(detail::new_local(detail::scalar_of<T>(), &count, 1, loc)) {}
+      : detail::AnyView<T, Rank>(detail::new_array_of<T>(false, &count, 1, loc)) {}
   explicit Local(const int64_t (&extents)[Rank], SourceLoc loc = SourceLoc::current())
-      : detail::View<T, Rank>(detail::new_local(detail::scalar_of<T>(), extents, Rank, loc)) {}
+      : detail::AnyView<T, Rank>(detail::new_array_of<T>(false, extents, Rank, loc)) {}
   template <detail::Readable N>
   HEDDLE_MISTAKE(
       "the extents of a Local are host numbers, for it is laid out when the kernel is compiled: "
