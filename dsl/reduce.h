@@ -88,6 +88,14 @@ template <class T, class Combine>
 inline constexpr bool kHasRedux = (std::is_same_v<T, Int> ||
                                    std::is_same_v<T, UInt>)&&kReduxOf<Combine> >= 0;
 
+// Whether combine(a, b) and combine(b, a) have the same bits, so that lanes that exchange what they
+// have all end with the same. Of an author's function or operator nobody knows: which of two equals
+// it prefers, how it rounds.
+template <class T, class Combine>
+inline constexpr bool kLanesAgree = false;
+template <class E, class Combine>
+inline constexpr bool kLanesAgree<Value<E>, Combine> = kReduxOf<Combine> >= 0;
+
 // The same thing with the leaves of another: what `result = next` would say if values could change.
 template <class T>
 void replace_leaves(T& result, const T& next) {
@@ -96,21 +104,10 @@ void replace_leaves(T& result, const T& next) {
   leaves.write_to(result);
 }
 
-}  // namespace detail
-
-// Combines one value a lane, over segments of `width` lanes (a power of two): every lane of a
-// segment gets the result. All lanes of the warp take part. Sums, minima, maxima and the bitwise_
-// functions of Int and UInt over whole warps are one instruction, redux.
+// warp_reduce(), where the first lane alone is sure to have the result.
 template <class X, class Combine>
-auto warp_reduce(const X& value, Combine combine, int width = kWarpSize,
-                 SourceLoc loc = SourceLoc::current()) {
-  const CallerLines lines(loc);
+auto combine_lanes(const X& value, Combine combine, int width, SourceLoc loc) {
   detail::traced_t<X> result(value);
-  if (width < 1 || width > kWarpSize || (width & (width - 1)) != 0) {
-    detail::report(loc, "warp_reduce() over a width that is no power of two from 1 to 32",
-                   "reduce over 1, 2, 4, 8, 16 or 32 lanes");
-    return result;
-  }
   if constexpr (detail::kHasRedux<detail::traced_t<X>, Combine>) {
     if (width == kWarpSize) {
       const auto kind = static_cast<detail::WarpSum>(detail::kReduxOf<Combine>);
@@ -119,6 +116,28 @@ auto warp_reduce(const X& value, Combine combine, int width = kWarpSize,
   }
   for (int mask = width / 2; mask > 0; mask /= 2) {
     detail::replace_leaves(result, combine(result, shfl_xor(result, mask, width)));
+  }
+  return result;
+}
+
+}  // namespace detail
+
+// Combines one value a lane, over segments of `width` lanes (a power of two): every lane of a
+// segment gets the result, that of its first lane. All lanes of the warp take part. Sums, minima,
+// maxima and the bitwise_ functions of Int and UInt over whole warps are one instruction, redux.
+template <class X, class Combine>
+auto warp_reduce(const X& value, Combine combine, int width = kWarpSize,
+                 SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
+  using T = detail::traced_t<X>;
+  if (width < 1 || width > kWarpSize || (width & (width - 1)) != 0) {
+    detail::report(loc, "warp_reduce() over a width that is no power of two from 1 to 32",
+                   "reduce over 1, 2, 4, 8, 16 or 32 lanes");
+    return T(value);
+  }
+  T result = detail::combine_lanes(value, combine, width, loc);
+  if constexpr (!detail::kLanesAgree<T, Combine>) {
+    if (width > 1) detail::replace_leaves(result, shfl(result, 0, width));
   }
   return result;
 }
@@ -194,7 +213,8 @@ auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curren
   }
   const int warps = warps_per_block();
   const auto in_warp = [&] {
-    if (threads % kWarpSize == 0) return warp_reduce(result, combine);
+    if (threads % kWarpSize == 0 && warps == 1) return warp_reduce(result, combine);
+    if (threads % kWarpSize == 0) return detail::combine_lanes(result, combine, kWarpSize, loc);
     if (warps == 1) return warp_reduce_first(result, Int(threads), combine);
     return warp_reduce_first(result, min(Int(threads) - warp_id() * kWarpSize, kWarpSize), combine);
   };

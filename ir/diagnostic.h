@@ -32,15 +32,21 @@ struct Diagnostic {
   std::vector<Note> notes;  // other lines that have a part in it
   std::string fix;          // how to mend it; empty where nothing sensible can be said
   std::string op;           // the IR op concerned, printed; empty while tracing
+  // What all that one mistake leads to have in common, and others have not; empty: all of its text.
+  std::string mistake = {};
 };
 
 using Diagnostics = std::vector<Diagnostic>;
 
-// One diagnostic, or all of them, as shown above.
+// Each mistake once, by the first diagnostic of it, which counts the others: "and 6 more like it".
+// Those that say the very same, as a function called twice makes them, are one.
+Diagnostics by_mistake(const Diagnostics& diagnostics);
+
+// One diagnostic, as shown above, or each mistake among several.
 std::string to_string(const Diagnostic& diagnostic);
 std::string to_string(const Diagnostics& diagnostics);
 
-// OK where there are none, otherwise InvalidArgument with all of them as its message, headed by
+// OK where there are none, otherwise InvalidArgument with each mistake in its message, headed by
 // `what`: "kernel 'row_sum' has 2 errors".
 absl::Status to_status(absl::string_view what, const Diagnostics& diagnostics);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heddle/ir/analysis/agreement.h"
 #include "heddle/ir/analysis/lane_bits.h"
 
 namespace heddle::ir {
@@ -14,6 +15,11 @@ bool is_shuffle(Opcode opcode) {
 
 bool is_vote(Opcode opcode) {
   return opcode == Opcode::kVoteAny || opcode == Opcode::kVoteAll || opcode == Opcode::kVoteUni;
+}
+
+bool gathers_lanes(Opcode opcode) {
+  return is_vote(opcode) || opcode == Opcode::kBallot || opcode == Opcode::kRedux ||
+         opcode == Opcode::kMatchAll;
 }
 
 // Starts from the belief that everything agrees throughout the grid and takes back what an op
@@ -30,26 +36,28 @@ class Propagation {
   }
 
   // How far the threads that reach a region's owner agree on running the region.
-  Scope narrowing(RegionId region) const { return narrowing_[region]; }
+  Scope narrowing(RegionId region) const { return narrowing_[region].scope; }
 
  private:
-  Scope of(ValueId value) const { return values_[value]; }
-  Scope of_all(absl::Span<const ValueId> values) const {
-    Scope level = Scope::kGrid;
-    for (const ValueId value : values) level = std::min(level, of(value));
+  Agreement of(ValueId value) const { return {values_[value], moves_[value]}; }
+  Agreement of_all(absl::Span<const ValueId> values) const {
+    Agreement level;
+    for (const ValueId value : values) level = both(level, of(value));
     return level;
   }
+  Agreement lifted(Agreement level) const { return {lanes_.lifted(level.scope), level.moves}; }
 
   // Levels only fall. A change of what is read before it is computed asks for another sweep.
-  void lower(ValueId value, Scope level, bool read_earlier = false) {
-    level = lanes_.lifted(level);
-    if (level >= values_[value]) return;
-    values_.at(value) = level;
+  void lower(ValueId value, Agreement level, bool read_earlier = false) {
+    level = lifted(both(level, of(value)));
+    if (level == of(value)) return;
+    values_.at(value) = level.scope;
+    moves_.at(value) = level.moves;
     changed_ |= read_earlier;
   }
-  void narrow(RegionId region, Scope level, bool read_earlier = false) {
-    level = lanes_.lifted(level);
-    if (level >= narrowing_[region]) return;
+  void narrow(RegionId region, Agreement level, bool read_earlier = false) {
+    level = lifted(both(level, narrowing_[region]));
+    if (level == narrowing_[region]) return;
     narrowing_.at(region) = level;
     changed_ |= read_earlier;
   }
@@ -113,78 +121,80 @@ class Propagation {
     if (op.opcode == Opcode::kWhile) return visit_while(op);
     if (op.opcode == Opcode::kIf) return visit_if(op);
     if (op.opcode == Opcode::kVarStore) {
-      const Scope level = std::min(of(op.operands[1]), relative_control(id, op.operands[0]));
+      const Agreement level = both(of(op.operands[1]), relative_control(id, op.operands[0]));
       return lower(op.operands[0], level, true);
     }
     if (op.results.empty()) return;
-    const Scope level = level_of(id);
+    const Agreement level = level_of(id);
     for (const ValueId result : op.results) lower(result, level);
   }
 
-  Scope level_of(OpId id) {
+  Agreement level_of(OpId id) {
     const Op& op = kernel_.op(id);
     const OpInfo& row = info(op);
     const auto is = [&](Opcode opcode) { return op.opcode == opcode; };
     if (is(Opcode::kThreadIdx)) return lanes_.coordinate_level(op.attr_or(AttrKey::kAxis, 0));
     if (is(Opcode::kBlockIdx) || is(Opcode::kClusterRank)) return Scope::kBlock;
-    if (is(Opcode::kLaneId)) return Scope::kThread;
+    if (is(Opcode::kLaneId)) return {Scope::kThread, kWarpMove};
     if (is(Opcode::kWarpId)) return Scope::kWarp;
     // Each block has its own: the address may be the same, what lies there is not.
     if (is(Opcode::kShared)) return Scope::kBlock;
-    if (is(Opcode::kDynamicShared)) return std::min(Scope::kBlock, of_all(op.operands));
+    if (is(Opcode::kDynamicShared)) return both(Scope::kBlock, of_all(op.operands));
     if (is(Opcode::kLoad)) return level_of_load(id);
     if (is_shuffle(op.opcode)) return level_of_shuffle(op);
-    if (is_vote(op.opcode) || is(Opcode::kBallot)) return level_of_vote(op);
-    if (is(Opcode::kAssumeUniform)) return std::max(Scope::kBlock, of(op.operands[0]));
+    if (gathers_lanes(op.opcode)) return level_of_gathering(op);
+    if (is(Opcode::kAssumeUniform)) return either(Scope::kBlock, of(op.operands[0]));
     if (is(Opcode::kAssumeRange)) return of(op.operands[0]);
-    if (is(Opcode::kRedux) || is(Opcode::kMatchAll)) {
-      return shared_mask(op, 1) ? Scope::kWarp : Scope::kThread;
-    }
     if (is(Opcode::kVar) || is(Opcode::kVarLoad)) return of(op.operands[0]);
     if (!has(row, kPure)) return Scope::kThread;
-    const Scope level = of_all(op.operands);
-    return level >= Scope::kWarpGroup ? level : std::max(level, lanes_.agreement(op.result()));
+    const Agreement level = of_all(op.operands);
+    if (level.scope >= Scope::kWarpGroup) return level;
+    return either(level, {lanes_.agreement(op.result()), moves_by_form(kernel_, op)});
   }
 
-  Scope level_of_load(OpId id) {
+  Agreement level_of_load(OpId id) {
     const Op& op = kernel_.op(id);
     const Space space = kernel_.type(op.operands[0]).space;
     const bool constant = space == Space::kParam || space == Space::kConst;
     if (op.attr_or(AttrKey::kVolatile, 0) != 0 || space == Space::kLocal) return Scope::kThread;
     if (behind_sync_[id] != 0 && !constant) return Scope::kThread;
-    return std::min(of(op.operands[0]), of(op.operands[1]));
+    return both(of(op.operands[0]), of(op.operands[1]));
   }
 
-  // Whether the lanes that take part are the same set for all of them: every lane by default.
-  bool shared_mask(const Op& op, size_t mask_operand) const {
-    return op.operands.size() <= mask_operand || of(op.operands[mask_operand]) >= Scope::kWarp;
+  // The lanes that take part: every lane where an op has no mask.
+  Agreement mask_of(const Op& op, size_t mask_operand) const {
+    return op.operands.size() <= mask_operand ? Agreement() : of(op.operands[mask_operand]);
   }
 
-  Scope level_of_shuffle(const Op& op) {
+  Agreement level_of_shuffle(const Op& op) {
     // What all lanes agree on, they still agree on after exchanging it.
-    const Scope value = of(op.operands[0]);
-    if (value >= Scope::kWarp) return value;
-    // A lane that is not there gives everyone their own value.
-    const bool one_lane = op.opcode == Opcode::kShflIdx && of(op.operands[1]) >= Scope::kWarp &&
-                          op.attr_or(AttrKey::kWidth, 32) == 32 && shared_mask(op, 2) &&
-                          lanes_.is_lane(op.operands[1]);
-    return one_lane ? Scope::kWarp : Scope::kThread;
+    const Agreement value = of(op.operands[0]);
+    if (value.scope >= Scope::kWarp) return value;
+    if (mask_of(op, 2).scope < Scope::kWarp) return Scope::kThread;
+    const bool in_warp = lanes_.is_lane(op.operands[1]);
+    return {Scope::kThread,
+            moves_of_shuffle(kernel_, op, value.moves, of(op.operands[1]).moves, in_warp)};
   }
 
-  Scope level_of_vote(const Op& op) {
-    const Scope predicate = of(op.operands[0]);
-    // A ballot also tells which lanes there are, and a block's last warp may have fewer.
-    if (is_vote(op.opcode) && predicate >= Scope::kWarp) return predicate;
-    return shared_mask(op, 1) ? Scope::kWarp : Scope::kThread;
+  // What one instruction makes of all lanes that take part, which then share it.
+  Agreement level_of_gathering(const Op& op) {
+    const Agreement value = of(op.operands[0]);
+    const Agreement mask = mask_of(op, 1);
+    // A block's last warp may have fewer lanes than the others, which these do not notice.
+    if (is_vote(op.opcode) && value.scope >= Scope::kWarp) return value;
+    if (mask.scope < Scope::kWarp) return Scope::kThread;
+    const bool whole_warps = !kernel_.has_dynamic_block() && kernel_.block.count() % 32 == 0;
+    const Moves moves = value.moves & mask.moves & kWarpMove;
+    return {Scope::kWarp, whole_warps ? moves : kNoMoves};
   }
 
   // How far the threads that share the slot agree on running an op.
-  Scope relative_control(OpId id, ValueId slot) const {
+  Agreement relative_control(OpId id, ValueId slot) const {
     const OpId declaration = kernel_.value(slot).def;
     const RegionId outer = valid(declaration) ? kernel_.op(declaration).parent : kernel_.body();
-    Scope level = Scope::kGrid;
+    Agreement level;
     for (RegionId region = kernel_.op(id).parent; region != outer;) {
-      level = std::min(level, narrowing_[region]);
+      level = both(level, narrowing_[region]);
       const OpId owner = kernel_.region(region).parent;
       if (!valid(owner)) break;
       region = kernel_.op(owner).parent;
@@ -199,7 +209,7 @@ class Propagation {
   }
 
   void visit_if(const Op& op) {
-    const Scope condition = of(op.operands[0]);
+    const Agreement condition = of(op.operands[0]);
     for (const RegionId region : op.regions) {
       narrow(region, condition);
       sweep(region);
@@ -212,7 +222,7 @@ class Propagation {
       } else if (a[i] == b[i]) {
         lower(op.results[i], of(a[i]));
       } else {
-        lower(op.results[i], std::min({condition, of(a[i]), of(b[i])}));
+        lower(op.results[i], both(condition, both(of(a[i]), of(b[i]))));
       }
     }
   }
@@ -222,10 +232,10 @@ class Propagation {
     const RegionId body = op.regions[0];
     const auto& args = kernel_.region(body).args;
     const auto bounds = absl::MakeConstSpan(op.operands).subspan(0, 3);
-    Scope trips = of_all(bounds);
-    if (trips < Scope::kGrid) trips = std::max(trips, lanes_.trip_agreement(id));
+    Agreement trips = of_all(bounds);
+    if (trips.scope < Scope::kGrid) trips = either(trips, lanes_.trip_agreement(id));
     narrow(body, trips);
-    lower(args[0], std::min(of(bounds[0]), of(bounds[2])));
+    lower(args[0], both(of(bounds[0]), of(bounds[2])));
     const auto init = absl::MakeConstSpan(op.operands).subspan(3);
     for (size_t i = 0; i < init.size(); ++i) lower(args[1 + i], of(init[i]));
     sweep(body);
@@ -239,14 +249,14 @@ class Propagation {
       for (size_t i = 0; i < init.size(); ++i) lower(args[i], of(init[i]));
     }
     sweep(op.regions[0]);
-    const Scope condition = of_all(yielded(op.regions[0]));
+    const Agreement condition = of_all(yielded(op.regions[0]));
     for (const RegionId region : op.regions) narrow(region, condition, true);
     sweep(op.regions[1]);
     carry(op, init, condition);
   }
 
   // What the body hands to the next trip, and what leaves the loop.
-  void carry(const Op& op, absl::Span<const ValueId> init, Scope trips) {
+  void carry(const Op& op, absl::Span<const ValueId> init, Agreement trips) {
     const auto next = yielded(op.regions.back());
     for (size_t i = 0; i < init.size(); ++i) {
       const auto arg = [&](RegionId region) {
@@ -261,14 +271,15 @@ class Propagation {
       for (const RegionId region : op.regions) lower(arg(region), of(next[i]), true);
       // What every trip hands on unchanged does not depend on how many trips there are.
       const bool unchanged = next[i] == arg(op.regions.back());
-      const Scope level = std::min(of(init[i]), of(next[i]));
-      lower(op.results[i], unchanged ? level : std::min(level, trips));
+      const Agreement level = both(of(init[i]), of(next[i]));
+      lower(op.results[i], unchanged ? level : both(level, trips));
     }
   }
 
   const Kernel& kernel_;
   IdMap<ValueId, Scope>& values_;
-  IdMap<RegionId, Scope> narrowing_{Scope::kGrid};
+  IdMap<ValueId, Moves> moves_{kAllMoves};
+  IdMap<RegionId, Agreement> narrowing_;
   LaneBits lanes_;
   IdMap<OpId, uint8_t> behind_sync_{0};  // loads
   bool changed_ = false;

@@ -14,6 +14,10 @@
 // block's. Facts about arguments are never read: whether a kernel is legal does not depend on its
 // data.
 //
+// What warps and blocks do together gives what they share: one lane's value, a vote, redux, a value
+// that lanes exchange and combine with a commutative op; and a value of each warp that all warps
+// read from shared memory and combine so, as block_reduce() does, is the block's (agreement.h).
+//
 // Loads: threads that read one address together get one value, since the program has no races. A
 // write between two threads' reads of the same instance would have to be ordered against both by
 // synchronisation that one thread passes before its read and the other after, which collective

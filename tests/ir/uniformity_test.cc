@@ -2,10 +2,9 @@
 
 #include "gtest/gtest.h"
 #include "parse_text.h"
+#include "print_scope.h"
 
 namespace heddle::ir {
-
-void PrintTo(Scope scope, std::ostream* out) { *out << name_of(scope); }
 
 namespace {
 
@@ -203,7 +202,8 @@ TEST(Uniformity, ShufflesAndVotes) {
   EXPECT_EQ(flat("%r = shfl.xor %bx, %c1 : i32\n"), Scope::kBlock);
   EXPECT_EQ(flat("%q = eq %tx, %c0 : bool\n%r = vote.any %q : bool\n"), Scope::kWarp);
   EXPECT_EQ(flat("%r = vote.any %p : bool\n"), Scope::kGrid);
-  EXPECT_EQ(flat("%r = ballot %p : u32\n"), Scope::kWarp);
+  EXPECT_EQ(flat("%r = ballot %p : u32\n"), Scope::kBlock);
+  EXPECT_EQ(level("40, 1, 1", "%r = ballot %p : u32\n"), Scope::kWarp);
   EXPECT_EQ(level("32, 1, 1", "%q = eq %tx, %c0 : bool\n%r = vote.all %q : bool\n"), Scope::kBlock);
 }
 

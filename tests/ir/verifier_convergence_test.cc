@@ -24,7 +24,8 @@ barrier
 yield
 })",
          "5: 'barrier' under a condition that differs between threads: all threads of the block "
-         "must reach it together; move it out, or make the condition the same for the whole block"},
+         "must reach it together; move it out, or make the condition the same for the whole block"
+         "; where only you know that the whole block agrees on it, wrap it in assume_uniform()"},
         {"BarrierInADivergentFor", R"(%t = thread_idx {axis = x} : i32
 %one = const 1 : i32
 for %i in %t .. %n step %one {
@@ -32,7 +33,8 @@ barrier
 yield
 })",
          "5: 'barrier' under a condition that differs between threads: all threads of the block "
-         "must reach it together; move it out, or make the condition the same for the whole block"},
+         "must reach it together; move it out, or make the condition the same for the whole block"
+         "; where only you know that the whole block agrees on it, wrap it in assume_uniform()"},
         {"BarrierInADivergentWhile", R"(%t = thread_idx {axis = x} : i32
 while {
 %b = lt %t, %n : bool
@@ -42,7 +44,8 @@ barrier
 yield
 })",
          "7: 'barrier' under a condition that differs between threads: all threads of the block "
-         "must reach it together; move it out, or make the condition the same for the whole block"},
+         "must reach it together; move it out, or make the condition the same for the whole block"
+         "; where only you know that the whole block agrees on it, wrap it in assume_uniform()"},
         {"BarrierInAWarpUniformIf", R"(%w = warp_id : i32
 %zero = const 0 : i32
 %b = eq %w, %zero : bool
@@ -51,7 +54,8 @@ barrier
 yield
 })",
          "6: 'barrier' under a condition that differs between threads: all threads of the block "
-         "must reach it together; move it out, or make the condition the same for the whole block"},
+         "must reach it together; move it out, or make the condition the same for the whole block"
+         "; where only you know that the whole block agrees on it, wrap it in assume_uniform()"},
         {"ShuffleInADivergentIf", R"(%t = lane_id : i32
 %b = lt %t, %n : bool
 if %b {
@@ -60,7 +64,8 @@ yield
 })",
          "5: 'shfl.xor' under a condition that differs between threads: all threads of a warp must "
          "reach it together; move it out, or make the condition the same for the whole warp, or "
-         "give it the mask of the lanes that take part"},
+         "give it the mask of the lanes that take part; where only you know that the whole block "
+         "agrees on it, wrap it in assume_uniform()"},
         {"CommitInAWarpUniformIf", R"(%w = warp_id : i32
 %zero = const 0 : i32
 %b = eq %w, %zero : bool
@@ -70,7 +75,8 @@ yield
 })",
          "6: 'wgmma.commit' under a condition that differs between threads: all 128 threads of a "
          "warp group must reach it together; move it out, or make the condition the same for the "
-         "whole warp group"},
+         "whole warp group; where only you know that the whole block agrees on it, wrap it in "
+         "assume_uniform()"},
     }),
     mistake_name);
 
@@ -94,7 +100,42 @@ if %b {
       "the block must reach it together\n"
       "  in: barrier\n"
       "  k.ir:4: the condition of this 'if' differs between the threads of the block\n"
-      "  fix: move it out, or make the condition the same for the whole block\n");
+      "  fix: move it out, or make the condition the same for the whole block; where only you know "
+      "that the whole block agrees on it, wrap it in assume_uniform()\n");
+}
+
+// One mistake, however many ops it reaches: the one that asks most of the condition speaks.
+TEST(VerifierConvergence, OneConditionIsOneMistake) {
+  const Kernel kernel = parse(with_body(R"(%t = lane_id : i32
+%b = lt %t, %n : bool
+if %b {
+  %s = shfl.xor %f, %n : f32
+  %u = shfl.xor %s, %n : f32
+  barrier
+  yield
+}
+if %b {
+  barrier
+  yield
+})"),
+                              "k.ir", {.text_as_source = true})
+                            .value();
+  EXPECT_EQ(
+      to_status("kernel 'k'", verify(kernel)).message(),
+      "kernel 'k' has 2 errors:\n"
+      "k.ir:7: error: 'barrier' under a condition that differs between threads: all threads of "
+      "the block must reach it together\n"
+      "  in: barrier\n"
+      "  k.ir:4: the condition of this 'if' differs between the threads of the block\n"
+      "  and 2 more like it, at k.ir:5, k.ir:6\n"
+      "  fix: move it out, or make the condition the same for the whole block; where only you know "
+      "that the whole block agrees on it, wrap it in assume_uniform()\n"
+      "k.ir:11: error: 'barrier' under a condition that differs between threads: all threads of "
+      "the block must reach it together\n"
+      "  in: barrier\n"
+      "  k.ir:10: the condition of this 'if' differs between the threads of the block\n"
+      "  fix: move it out, or make the condition the same for the whole block; where only you know "
+      "that the whole block agrees on it, wrap it in assume_uniform()");
 }
 
 struct Allowed {

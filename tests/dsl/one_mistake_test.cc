@@ -1,0 +1,69 @@
+// One mistake is told once, however many ops it reaches.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "trace_kernel.h"
+
+namespace heddle {
+namespace {
+
+// A message up to its file, whose path depends on where it is built.
+std::string short_paths(std::string text) {
+  const std::string folder = absl::StrCat(HEDDLE_TEST_DATA_DIR, "/dsl/");
+  for (size_t at; (at = text.find(folder)) != std::string::npos;) text.erase(at, folder.size());
+  return text;
+}
+
+TEST(OneMistake, BlockReduceUnderADivergentCondition) {
+  const int line = __LINE__ + 2;
+  const auto kernel = define_kernel("reduce(y, n)", [](Tensor<float, 1> y, Int n) {
+    If(thread_idx.x < n, [&] { y(0) = block_reduce(cast<float>(thread_idx.x), plus()); });
+  });
+  EXPECT_EQ(short_paths(mistakes(kernel)),
+            absl::StrCat(
+                "one_mistake_test.cc:", line + 1,
+                ": error: 'barrier' under a condition that differs between threads: all threads "
+                "of the block must reach it together\n"
+                "  in: barrier\n"
+                "  one_mistake_test.cc:",
+                line,
+                ": the condition of this 'if' differs between the threads of the block\n"
+                "  and 7 more like it\n"
+                "  fix: move it out, or make the condition the same for the whole block; where "
+                "only you know that the whole block agrees on it, wrap it in assume_uniform()\n"));
+}
+
+TEST(OneMistake, InAFunctionThatIsCalledTwice) {
+  const auto kernel = define_kernel("twice(y)", [](Tensor<float, 1> y) {
+    const Vec<float, 4> v(1.0f, 2.0f, 3.0f, 4.0f);
+    const auto last = [&](int i) { y(i) = v[9]; };
+    last(0);
+    last(1);
+  });
+  EXPECT_EQ(trace(kernel).diagnostics.size(), 2u);
+  EXPECT_EQ(ir::by_mistake(trace(kernel).diagnostics).size(), 1u) << mistakes(kernel);
+}
+
+const Float kTwo = 2.0f;
+const Float kFour = kTwo + kTwo;
+const Float kEight = kFour * 2.0f - kTwo;
+
+TEST(OneMistake, ValuesAtGlobalScope) {
+  const auto kernel = define_kernel("global(y)", [](Tensor<float, 1> y) {
+    y(0) = kFour;
+    y(1) = kEight;
+    y(2) = kEight + kFour;
+  });
+  EXPECT_EQ(short_paths(mistakes(kernel)), "");
+}
+
+TEST(OneMistake, UnalignedVectors) {
+  const auto kernel =
+      define_kernel("unaligned(x, y, n)", [](Tensor<const float, 1> x, Tensor<float, 1> y, Int n) {
+        y.vec<4>(n) = x.vec<4>(n) * 2.0f;
+      });
+  EXPECT_EQ(short_paths(mistakes(kernel)), "");
+}
+
+}  // namespace
+}  // namespace heddle
