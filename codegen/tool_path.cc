@@ -34,6 +34,7 @@ constexpr std::array<ToolInfo, 3> kTools = {{
 }};
 
 constexpr char kPath[] = "PATH";
+constexpr char kBesidePtxas[] = "beside ptxas";
 
 const ToolInfo& info(Tool tool) { return kTools[static_cast<size_t>(tool)]; }
 
@@ -103,6 +104,9 @@ std::vector<std::string> expand(absl::string_view root) {
 std::vector<ToolAttempt> candidates(Tool tool, const ToolSearch& search) {
   std::vector<ToolAttempt> result;
   const absl::string_view name = tool_name(tool);
+  for (const std::string& folder : search.beside_ptxas) {
+    result.push_back({kBesidePtxas, absl::StrCat(folder, "/", name)});
+  }
   for (const ToolSearch::Root& root : search.roots) {
     if (root.path.empty()) continue;
     for (const std::string& folder : expand(root.path)) {
@@ -182,6 +186,7 @@ std::string key_of(Tool tool, const ToolSearch& search) {
   add(search.explicit_path);
   add(search.variable);
   add(search.path_variable);
+  for (const std::string& folder : search.beside_ptxas) add(folder);
   for (const ToolSearch::Root& root : search.roots) {
     add(root.origin);
     add(root.path);
@@ -218,6 +223,29 @@ std::string environment_variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
+// The folder of ptxas, and of what it links to.
+std::vector<std::string> folders_of_ptxas() {
+  const absl::StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
+  if (!ptxas.ok()) return {};
+  const std::filesystem::path path = ptxas->path;
+  std::vector<std::string> folders = {path.parent_path().string()};
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  if (!error && target.parent_path() != path.parent_path()) {
+    folders.push_back(target.parent_path().string());
+  }
+  return folders;
+}
+
+// Empty where there is none: few programs bring CUDA along, and nobody wants to read of the others.
+std::string cuda_beside_program() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  const std::filesystem::path folder = program.parent_path() / "cuda";
+  return std::filesystem::is_directory(folder, error) ? folder.string() : "";
+}
+
 int64_t nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
@@ -238,9 +266,8 @@ ToolSearch ToolSearch::from_environment(Tool tool, absl::string_view explicit_pa
   ToolSearch search;
   search.explicit_path = std::string(explicit_path);
   search.variable = environment_variable(info(tool).variable.data());
-#ifdef HEDDLE_CUDA_HINT_DIR
-  search.roots.push_back({"the build's CUDA folder", HEDDLE_CUDA_HINT_DIR});
-#endif
+  if (tool != Tool::kPtxas) search.beside_ptxas = folders_of_ptxas();
+  search.roots.push_back({"the folder 'cuda' beside the program", cuda_beside_program()});
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     search.roots.push_back({name, environment_variable(name)});
   }

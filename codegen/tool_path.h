@@ -4,10 +4,11 @@
 //   if (!ptxas.ok()) return ptxas.status();  // says every place tried, why not, and the cure
 //   print(ptxas->path, ptxas->origin, ptxas->version.to_string());
 //
-// Order: explicit path, environment (HEDDLE_PTXAS, HEDDLE_NVDISASM, HEDDLE_CUOBJDUMP), the folder
-// that the build was told, CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, PATH. A path
-// that somebody asked for is taken or refused, never silently replaced; in the other places
-// whatever will not do is passed over. What others could have tampered with is never run.
+// Order: explicit path, environment (HEDDLE_PTXAS, HEDDLE_NVDISASM, HEDDLE_CUOBJDUMP), for the
+// disassemblers the folder of the ptxas that is found, a folder `cuda` beside the running program,
+// CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, PATH. A path that somebody asked for is
+// taken or refused, never silently replaced; in the other places whatever will not do is passed
+// over. What others could have tampered with is never run.
 #pragma once
 
 #include <chrono>
@@ -83,6 +84,7 @@ struct ToolLocation {
 struct ToolSearch {
   std::string explicit_path{};  // an option of the caller; empty = none
   std::string variable{};       // value of tool_variable(tool); empty = unset
+  std::vector<std::string> beside_ptxas{};  // folders that hold programs, looked at first
   struct Root {
     std::string origin, path;  // programs are in path/bin; "/usr/local/cuda-*" = all, newest first
   };

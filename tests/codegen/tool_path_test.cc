@@ -354,12 +354,31 @@ TEST(ToolSearch, ReadsTheEnvironment) {
   EXPECT_EQ(search.path_variable, "/c:/d");
   std::vector<std::string> roots;
   for (const ToolSearch::Root& root : search.roots) roots.push_back(root.origin);
-  // The folder that the build was told comes first, if there is one.
-  const std::vector<std::string> tail(roots.end() - 4, roots.end());
-  EXPECT_THAT(tail, ElementsAre("CUDA_HOME", "CUDA_PATH", "/usr/local/cuda", "/usr/local/cuda-*"));
+  EXPECT_THAT(roots, ElementsAre("the folder 'cuda' beside the program", "CUDA_HOME", "CUDA_PATH",
+                                 "/usr/local/cuda", "/usr/local/cuda-*"));
   EXPECT_EQ((search.roots.end() - 4)->path, "/b");
   EXPECT_TRUE(search.is_request());
   EXPECT_NE(other.variable, "/a/ptxas");
+}
+
+TEST(ToolSearch, LooksForDisassemblersBesidePtxas) {
+  TempDir temp;
+  const std::string ptxas = write_fake_ptxas(temp.file("real/bin/ptxas"), "");
+  std::filesystem::create_directories(temp.file("links"));
+  std::filesystem::create_symlink(ptxas, temp.file("links/ptxas"));
+  const char* const kept = getenv("HEDDLE_PTXAS");
+  const std::string before = kept != nullptr ? kept : "";
+  setenv("HEDDLE_PTXAS", temp.file("links/ptxas").c_str(), 1);
+  ToolSearch search = ToolSearch::from_environment(Tool::kNvdisasm);
+  before.empty() ? unsetenv("HEDDLE_PTXAS") : setenv("HEDDLE_PTXAS", before.c_str(), 1);
+  EXPECT_THAT(search.beside_ptxas, ElementsAre(temp.file("links"), temp.file("real/bin")));
+
+  write_script(temp.file("real/bin/nvdisasm"), "exit 0");
+  search.variable.clear();
+  const absl::StatusOr<ToolLocation> found = find_tool(Tool::kNvdisasm, search);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->path, temp.file("real/bin/nvdisasm"));
+  EXPECT_EQ(found->origin, "beside ptxas");
 }
 
 TEST(FindTool, FindsTheInstalledPtxas) {

@@ -4,7 +4,7 @@
 
 # tools/setup.sh unpacks NVIDIA's wheels here when no toolkit is installed.
 set(HEDDLE_CUDA_HINT_DIR "${PROJECT_SOURCE_DIR}/build/cuda" CACHE PATH
-  "A CUDA tree that programs built here look into before the usual places")
+  "A CUDA tree that programs of this build tree look into before the usual places")
 
 file(GLOB HEDDLE_CUDA_ROOTS LIST_DIRECTORIES true "/usr/local/cuda-*")
 list(SORT HEDDLE_CUDA_ROOTS COMPARE NATURAL ORDER DESCENDING)
@@ -24,10 +24,15 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# Gives a target cuda.h, with HEDDLE_HAVE_CUDA_H defined when there is one, and
-# HEDDLE_CUDA_HINT_DIR.
+# Lets the programs of the current folder find ptxas in HEDDLE_CUDA_HINT_DIR: they look into `cuda`
+# beside themselves. A link, and no path in the programs, which are also installed elsewhere.
+function(heddle_link_cuda)
+  file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  file(CREATE_LINK "${HEDDLE_CUDA_HINT_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/cuda" SYMBOLIC)
+endfunction()
+
+# Gives a target cuda.h, with HEDDLE_HAVE_CUDA_H defined when there is one.
 function(heddle_use_cuda target)
-  target_compile_definitions(${target} PRIVATE "HEDDLE_CUDA_HINT_DIR=\"${HEDDLE_CUDA_HINT_DIR}\"")
   if(HEDDLE_CUDA_INCLUDE_DIR)
     target_include_directories(${target} SYSTEM PRIVATE "${HEDDLE_CUDA_INCLUDE_DIR}")
     target_compile_definitions(${target} PRIVATE HEDDLE_HAVE_CUDA_H=1)

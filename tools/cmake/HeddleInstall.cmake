@@ -1,4 +1,5 @@
-# heddle_install(<target>...): libraries, headers and the package files of find_package(heddle).
+# heddle_install(<target>...): libraries, headers, documents and the package files of
+# find_package(heddle).
 include(CMakePackageConfigHelpers)
 
 function(heddle_install)
@@ -22,5 +23,9 @@ function(heddle_install)
     "${PROJECT_BINARY_DIR}/heddleConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
   install(FILES
     "${PROJECT_BINARY_DIR}/heddleConfig.cmake" "${PROJECT_BINARY_DIR}/heddleConfigVersion.cmake"
+    "${PROJECT_SOURCE_DIR}/tools/cmake/HeddlePlugins.cmake"
     DESTINATION "${package}")
+
+  install(FILES README.md CHANGELOG.md LICENSE dsl/FROM_CUDA.md dsl/REFERENCE.md
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/heddle")
 endfunction()

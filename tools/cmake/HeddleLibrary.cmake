@@ -15,8 +15,7 @@ endfunction()
 # heddle_library(<folder> [CUDA] [DEPENDS <library>...])
 #
 # Makes heddle_<folder>, known as heddle::<folder> here and when installed, of every .cc below the
-# current folder. A folder that holds headers alone becomes an INTERFACE library. CUDA gives it cuda.h
-# and the place of CUDA's programs.
+# current folder. A folder that holds headers alone becomes an INTERFACE library. CUDA gives it cuda.h.
 function(heddle_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CUDA" "" "DEPENDS")
   set(target heddle_${folder})

@@ -51,6 +51,9 @@ if(HEDDLE_SANITIZE)
 endif()
 add_compile_options($<$<CONFIG:Debug>:-D_GLIBCXX_ASSERTIONS>)
 
+# Headers are read through links in the build tree, which is nobody's business after installation.
+add_compile_options("-fmacro-prefix-map=${PROJECT_BINARY_DIR}/include/=")
+
 # A program loads only the shared libraries that it uses: Abseil has dozens.
 add_link_options(-Wl,--as-needed)
 if(HEDDLE_STATIC_ABSEIL)

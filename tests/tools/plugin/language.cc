@@ -1,0 +1,220 @@
+// A plug-in with a word of every header of the kernel language, each a kernel named after its
+// header. It links headers alone: what these call is in the program that loads it.
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heddle/heddle.h"
+#include "heddle/runtime/registry.h"
+// Those that the umbrella does not bring.
+#include "heddle/dsl/layout/calculator.h"
+#include "heddle/dsl/layout/draw.h"
+#include "heddle/dsl/tensor/draw_atom.h"
+
+namespace {
+
+using namespace heddle;
+using X = Tensor<const float, 1>;
+using Y = Tensor<float, 1>;
+using WordKernel = Kernel<X, Y, Int>;
+
+struct Word {
+  Word(const char* header, void (*body)(X, Y, Int))
+      : kernel(define_kernel("word(x, y, n)", body)),
+        registered({.name = header,
+                    .summary = "a word of that header",
+                    .settings = {},
+                    .variant = [this](const Settings&) -> absl::StatusOr<Variant> {
+                      CompileOptions options;
+                      options.block = {128, 1, 1};
+                      return Variant{
+                          &kernel.source(), {tensor({kAny}), tensor({kAny}), scalar()}, options};
+                    },
+                    .plan = nullptr,
+                    .reference = nullptr}) {}
+
+  WordKernel kernel;
+  Registered registered;
+};
+
+// Offsets of 16-byte accesses.
+Int aligned(const Int& n) { return assume_divisible(n, 4); }
+
+const Word async("dsl/async.h", [](X x, Y y, Int n) {
+  const Shared<float> tile(256);
+  copy_async<1>(tile.at(thread_idx.x), x.at(n));
+  copy_async_commit();
+  copy_async_wait(0);
+  named_barrier_sync(1, 128);
+  y(n) = tile(thread_idx.x);
+});
+const Word atomic("dsl/atomic.h", [](X x, Y y, Int n) {
+  atomic_add(y(n), x(n));
+  memory_fence();
+});
+const Word builtins("dsl/builtins.h", [](X x, Y y, Int n) {
+  sync_warp();
+  y(n) = shfl_down(Float(x(n)), 1) + cast<float>(ballot(x(n) > 0.0f)) + cast<float>(redux_add(n)) +
+         cast<float>(at_launch(n * 3)) + select(assume_uniform(n > 3), 1.0f, 2.0f);
+  device_assert(n >= 0);
+});
+const Word bulk("dsl/bulk.h", [](X x, Y y, Int) {
+  const Shared<float> tile(256);
+  const Mbarrier full(1);
+  bulk_load(tile.at(0), x.at(0), 256, full, 0);
+  fence_async();
+  bulk_store(y.at(0), tile.at(0), 256);
+  bulk_add(y.at(0), tile.at(0), 256);
+  bulk_commit();
+  bulk_wait();
+});
+const Word cluster("dsl/cluster.h", [](X x, Y y, Int n) {
+  const Shared<float> all(128);
+  all(thread_idx.x) = x(n);
+  sync_cluster();
+  y(n) = map_shared(all, cluster_rank())(thread_idx.x);
+  sync_cluster();
+});
+const Word complex("dsl/complex.h", [](X x, Y y, Int n) {
+  const Complex<float> z = {x(n), x(n + 1)};
+  y(n) = exp(z * conj(z)).re;
+});
+const Word control("dsl/control.h", [](X x, Y y, Int n) {
+  For(range(n), [&](Int i) {
+    If(x(i) < 0.0f, [&] { Break(); });
+    y(i) = x(i);
+  });
+});
+const Word debug("dsl/debug.h", [](X x, Y y, Int n) {
+  device_printf("%d: %f\n", n, x(n));
+  y(n) = cast<float>(clock64());
+  If(n < 0, [&] { device_trap(); });
+});
+const Word divmod("dsl/divmod.h", [](X x, Y y, Int n) {
+  const FastDivmod columns(n);
+  y(thread_idx.x / columns) = x(thread_idx.x % columns);
+});
+const Word umbrella("dsl/dsl.h", [](X x, Y y, Int n) { y(n) = x(n); });
+const Word fast_math("dsl/fast_math.h", [](X x, Y y, Int n) { y(n) = fast::exp(Float(x(n))); });
+const Word grid("dsl/grid.h", [](X x, Y y, Int n) {
+  grid_dependency_wait();
+  y(n) = x(n);
+  grid_dependency_launch();
+});
+const Word index("dsl/index.h", [](X x, Y y, Int n) { y(cast<uint32_t>(n)) = x(int64_t{3}); });
+const Word inline_ptx_word("dsl/inline_ptx.h", [](X, Y y, Int n) {
+  y(n) = cast<float>(inline_ptx<uint32_t>("bfind.u32 %0, %1;", cast<uint32_t>(n)));
+});
+const Word integer("dsl/integer.h", [](X, Y y, Int n) {
+  y(n) = cast<float>(byte_perm(cast<uint32_t>(n), 0u, 0x5140u)) + cast<float>(mul_wide(n, n));
+});
+const Word kernel_word("dsl/kernel.h", [](X x, Y y, Int n) { y(n) = x(n) + 1.0f; });
+const Word calculator("dsl/layout/calculator.h", [](X, Y y, Int n) {
+  y(n) = static_cast<float>(evaluate("size((4,8):(8,1))").size());
+});
+const Word draw("dsl/layout/draw.h", [](X, Y y, Int n) {
+  y(n) = static_cast<float>(layout_table(make_layout({2, 3})).size());
+});
+const Word int_tuple("dsl/layout/int_tuple.h", [](X, Y y, Int n) {
+  y(n) = static_cast<float>(IntTuple({2, 3}).to_string().size());
+});
+const Word layout("dsl/layout/layout.h", [](X x, Y y, Int n) {
+  y(n) = make_tensor(x, make_layout({4, 8}, {8, 1}))(thread_idx.x);
+});
+const Word swizzle("dsl/layout/swizzle.h", [](X, Y y, Int n) {
+  const Shared<float> words(128);
+  const auto tile =
+      make_tensor(words, composition(Swizzle(2, 2, 3), make_layout({8, 16}, {16, 1})));
+  tile(n, 0) = 1.0f;
+  y(n) = tile(0, n);
+});
+const Word sym_int("dsl/layout/sym_int.h", [](X x, Y y, Int n) {
+  make_tensor(y, make_layout({n, 4}, {4, 1}))(thread_idx.x) = x(n);
+});
+const Word math("dsl/math.h", [](X x, Y y, Int n) { y(n) = erf(Float(x(n))) + sin(Float(x(n))); });
+const Word matrix("dsl/matrix.h", [](X, Y y, Int n) {
+  const Shared<half, 2> a({16, 16});
+  const Int lane = lane_id();
+  const Fragment<half> f = ldmatrix(a.at(lane % 16, lane / 16 * 8), 4);
+  stmatrix(a.at(lane % 16, lane / 16 * 8), f);
+  y(n) = cast<float>(f[0]);
+});
+const Word mbarrier("dsl/mbarrier.h", [](X, Y y, Int n) {
+  const Mbarrier full(1);
+  If(thread_idx.x == 0, [&] {
+    full.init(0, 128);
+    fence_mbarrier_init();
+  });
+  sync_threads();
+  decrease_registers(40);
+  full.arrive(0);
+  full.wait(0, 0u);
+  y(n) = 1.0f;
+});
+const Word narrow("dsl/narrow.h",
+                  [](X x, Y y, Int n) { y(n) = cast<float>(cast<float8_e4m3>(Float(x(n)))); });
+const Word node("dsl/node.h", [](X, Y y, Int n) { y(Int(n.node())) = 1.0f; });
+const Word reduce_word("dsl/reduce.h", [](X x, Y y, Int n) {
+  y(n) = block_reduce(Float(x(n)), plus()) + warp_reduce(Float(x(n)), maximum());
+});
+const Word rounding("dsl/rounding.h",
+                    [](X x, Y y, Int n) { y(n) = add(Float(x(n)), Float(1.0f), Rounding::down); });
+const Word scalar_word("dsl/scalar.h",
+                       [](X x, Y y, Int n) { y(n) = cast<float>(cast<half>(Float(x(n)))); });
+const Word scan("dsl/scan.h", [](X x, Y y, Int n) { y(n) = warp_scan(Float(x(n)), plus()); });
+const Word source_loc("dsl/source_loc.h", [](X, Y y, Int n) {
+  const SourceLoc loc = SourceLoc::current();
+  const CallerLines lines(loc);
+  y(n) = 1.0f;
+});
+const Word copy_word("dsl/tensor/copy.h", [](X x, Y y, Int n) {
+  Tensor<float> registers = make_tensor<float>({4});
+  copy(local_tile(x, {4}, {n}), registers);
+  axpby(2.0f, registers, 0.0f, local_tile(y, {4}, {n}));
+});
+const Word copy_atom("dsl/tensor/copy_atom.h", [](X, Y y, Int n) {
+  y(n) = make_copy_atom<float>(CopyUniversal{128}).ok() ? 1.0f : 0.0f;
+});
+const Word draw_atom("dsl/tensor/draw_atom.h", [](X, Y y, Int n) {
+  y(n) = static_cast<float>(copy_atom_svg(make_copy_atom<half>(LdMatrix{4})).size());
+});
+const Word elementwise("dsl/tensor/elementwise.h", [](X x, Y y, Int n) {
+  transform(
+      local_tile(y, {4}, {n}), [](const Float& a) { return a + 1.0f; }, local_tile(x, {4}, {n}));
+});
+const Word tensor_word("dsl/tensor/tensor.h",
+                       [](X x, Y y, Int n) { y(n) = local_tile(x, {4}, {n})(thread_idx.x); });
+const Word tiled_copy("dsl/tensor/tiled_copy.h", [](X x, Y y, Int) {
+  const auto atom = make_copy_atom<float>(CopyUniversal{32});
+  const TiledCopy tiled = make_tiled_copy(atom, make_layout({128}), make_layout({1}));
+  const ThrCopy mine = tiled.get_slice(thread_idx.x);
+  copy(tiled, mine.partition_S(local_tile(x, {128}, {0})),
+       mine.partition_D(local_tile(y, {128}, {0})));
+});
+const Word traced("dsl/traced.h", [](X x, Y y, Int n) {
+  struct Pair {
+    Float a, b;
+  };
+  const Pair sum = For(range(n), Pair{0.0f, 1.0f}, [&](Int i, Pair p) {
+    return Pair{p.a + x(i), p.b};
+  });
+  y(n) = sum.a * sum.b;
+});
+const Word value("dsl/value.h", [](X x, Y y, Int n) { y(n) = fma(Float(x(n)), 2.0f, 1.0f); });
+const Word var("dsl/var.h", [](X x, Y y, Int n) {
+  Var<float> sum(0.0f);
+  sum += x(n);
+  y(n) = sum;
+});
+const Word vec("dsl/vec.h", [](X x, Y y, Int n) {
+  const Vec<float, 4> v = x.vec<4>(aligned(n));
+  y(n) = v[0] + v[3];
+});
+const Word view("dsl/view.h", [](X x, Y y, Int n) {
+  Local<float> mine(4);
+  mine(n) = x(n);
+  y(n) = mine(3 - n) + cast<float>(x.shape(0));
+});
+
+}  // namespace

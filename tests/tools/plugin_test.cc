@@ -1,0 +1,104 @@
+// Plug-ins reach all of Heddle, whatever the program that loads them uses of it.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "command_testing.h"
+
+namespace heddle::tools {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The public headers of the kernel language: "dsl/tensor/copy.h".
+std::vector<std::string> language_headers() {
+  const std::filesystem::path root = std::filesystem::path(HEDDLE_TEST_DATA_DIR).parent_path();
+  std::vector<std::string> headers;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "dsl")) {
+    const std::string name = std::filesystem::relative(entry.path(), root).string();
+    if (entry.path().extension() == ".h" && !absl::StrContains(name, "/internal/")) {
+      headers.push_back(name);
+    }
+  }
+  std::sort(headers.begin(), headers.end());
+  return headers;
+}
+
+std::string first_word(const std::string& line) { return line.substr(0, line.find(' ')); }
+
+TEST(PluginTest, HasAWordOfEveryHeaderOfTheLanguage) {
+  const Outcome list = heddle_command({"list", "--plugin", HEDDLE_LANGUAGE_PLUGIN});
+  ASSERT_EQ(list.exit_code, 0) << list.err;
+  std::vector<std::string> words;
+  for (const std::string line : absl::StrSplit(list.out, '\n')) {
+    if (absl::StartsWith(line, "dsl/")) words.push_back(first_word(line));
+  }
+  std::sort(words.begin(), words.end());
+  EXPECT_EQ(words, language_headers()) << "tests/tools/plugin/language.cc has a kernel for each";
+}
+
+TEST(PluginTest, EveryWordBecomesPtx) {
+  for (const std::string& header : language_headers()) {
+    const Outcome dump = heddle_command(
+        {"dump", header, "--plugin", HEDDLE_LANGUAGE_PLUGIN, "--arch", "sm_90a", "--stage", "ptx"});
+    EXPECT_EQ(dump.exit_code, 0) << header << "\n" << dump.err;
+    EXPECT_THAT(dump.out, HasSubstr(".entry word")) << header;
+  }
+}
+
+TEST(PluginTest, UsesTheHostsSideOfHeddle) {
+  codegen::TempDir dir;
+  make_npy(dir.file("x.npy"), Scalar::kF32, {300}, [](size_t i) { return i; });
+  const Outcome run =
+      heddle_command({"run", "host_api", "--plugin", HEDDLE_HOST_API_PLUGIN, "--in",
+                      absl::StrCat("x=", dir.file("x.npy")), "--device", "interp", "--check"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
+TEST(PluginTest, AProgramOfOnesOwnLoadsThemToo) {
+  const Outcome dump =
+      run_program(HEDDLE_HOST_COMMAND, {"dump", "dsl/bulk.h", "--plugin", HEDDLE_LANGUAGE_PLUGIN,
+                                        "--arch", "sm_90a", "--stage", "ptx"});
+  EXPECT_EQ(dump.exit_code, 0) << dump.err;
+  EXPECT_THAT(dump.out, HasSubstr("cp.async.bulk"));
+}
+
+// What `nm` lists of a file: the names of its definitions, as a linker sees them.
+std::set<std::string> definitions(const std::string& file, bool dynamic) {
+  codegen::Command command;
+  command.program = "/usr/bin/nm";
+  command.arguments = {dynamic ? "--dynamic" : "--extern-only", "--defined-only", "-P", file};
+  command.max_captured = size_t{1} << 28;
+  const auto done = codegen::run_command(command);
+  std::set<std::string> names;
+  if (!done.ok() || done->exit_code != 0) return names;
+  for (const std::string line : absl::StrSplit(done->standard_output, '\n')) {
+    const std::vector<std::string> fields = absl::StrSplit(line, ' ');
+    if (fields.size() < 2 || fields[1].size() != 1) continue;
+    // Not what the compiler makes anew wherever it is used: templates, inline functions.
+    if (absl::StrContains("TDBR", fields[1])) names.insert(fields[0]);
+  }
+  return names;
+}
+
+TEST(PluginTest, TheCommandExportsEveryDefinitionOfTheLibraries) {
+  const std::set<std::string> exported = definitions(HEDDLE_COMMAND, true);
+  if (exported.empty()) GTEST_SKIP() << "SKIPPED: needs nm";
+  for (const std::string library : absl::StrSplit(HEDDLE_LIBRARIES, ',')) {
+    const std::set<std::string> defined = definitions(library, false);
+    EXPECT_GT(defined.size(), 50u) << library;
+    std::vector<std::string> missing;
+    std::set_difference(defined.begin(), defined.end(), exported.begin(), exported.end(),
+                        std::back_inserter(missing));
+    EXPECT_THAT(missing, IsEmpty()) << library;
+  }
+}
+
+}  // namespace
+}  // namespace heddle::tools
