@@ -1,24 +1,71 @@
-# Installs a build tree into a fresh prefix, builds the host program against it, and runs that.
+# Installs a build tree into a fresh prefix, looks at what is there, builds the host program and its
+# plug-in against it, and runs both.
 #
 #   cmake -DBUILD=<build tree> -DWORK=<scratch folder> -DCOMPILER=<c++> -DFLAGS=<flags>
-#         -DBUILD_TYPE=<type> -DGENERATOR=<generator> -P run.cmake
+#         -DBUILD_TYPE=<type> -DGENERATOR=<generator> -DTOOLS=<ON if the heddle command is there>
+#         -P run.cmake
 
-file(REMOVE_RECURSE "${WORK}")
-foreach(step IN ITEMS install configure build run)
-  if(step STREQUAL "install")
-    set(command "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
-  elseif(step STREQUAL "configure")
-    set(command "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${WORK}/build" -G "${GENERATOR}"
-      "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
-      "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}")
-  elseif(step STREQUAL "build")
-    set(command "${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
-  else()
-    set(command "${WORK}/build/host")
-  endif()
-  execute_process(COMMAND ${command} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+set(prefix "${WORK}/prefix")
+
+# run(<what it is> <command>...): its output, in `output`; a failure ends the test.
+function(run step)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${step} failed (${status}):\n${output}")
   endif()
+  message("${output}")
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+run("install" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
+
+# Nothing leads back into the build tree, but for debug information.
+set(text_only "")
+if(NOT BUILD_TYPE STREQUAL "Release")
+  set(text_only -I)
+endif()
+execute_process(COMMAND grep -rlF ${text_only} -e "${BUILD}" "${prefix}" OUTPUT_VARIABLE found)
+if(NOT found STREQUAL "")
+  message(FATAL_ERROR "these installed files speak of ${BUILD}:\n${found}")
+endif()
+
+# Documents, with all that they link to.
+set(docs "${prefix}/share/doc/heddle")
+foreach(document IN ITEMS README.md CHANGELOG.md LICENSE dsl/FROM_CUDA.md dsl/REFERENCE.md)
+  if(NOT EXISTS "${docs}/${document}")
+    message(FATAL_ERROR "${docs}/${document} is not installed")
+  endif()
+  cmake_path(GET document PARENT_PATH folder)
+  file(STRINGS "${docs}/${document}" lines REGEX "\\]\\([A-Za-z_/]+\\.(md|svg)\\)")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE ".*\\]\\(([A-Za-z_/]+\\.(md|svg))\\).*" "\\1" link "${line}")
+    if(NOT EXISTS "${docs}/${folder}/${link}")
+      message(FATAL_ERROR "${document} links to ${link}, which is not installed")
+    endif()
+  endforeach()
 endforeach()
-message("${output}")
+
+run("configure" "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${WORK}/build" -G "${GENERATOR}"
+  "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
+  "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}")
+run("build" "${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
+run("run" "${WORK}/build/host")
+
+# The installed command, in an environment that names no CUDA: nvdisasm is looked for beside ptxas.
+if(TOOLS)
+  run("plug-in" "${prefix}/bin/heddle" dump halved --plugin "${WORK}/build/libhalved.so" --arch sm_90a --stage ptx)
+  if(NOT output MATCHES "cp.async.bulk")
+    message(FATAL_ERROR "no bulk copy in the plug-in's PTX:\n${output}")
+  endif()
+  file(MAKE_DIRECTORY "${WORK}/tools")
+  foreach(tool IN ITEMS ptxas nvdisasm)
+    file(WRITE "${WORK}/tools/${tool}" "#!/bin/sh\necho '${tool}: NVIDIA (R)'\necho 'release 13.0, V13.0.88'\n")
+    file(CHMOD "${WORK}/tools/${tool}" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  endforeach()
+  run("env" "${CMAKE_COMMAND}" -E env --unset=HEDDLE_NVDISASM "HEDDLE_PTXAS=${WORK}/tools/ptxas"
+    "${prefix}/bin/heddle" env)
+  if(NOT output MATCHES "nvdisasm[^\n]*${WORK}/tools/nvdisasm")
+    message(FATAL_ERROR "nvdisasm is not looked for beside ptxas:\n${output}")
+  endif()
+endif()

@@ -30,13 +30,14 @@ std::vector<std::string> language_headers() {
   return headers;
 }
 
+std::vector<std::string> lines(const std::string& text) { return absl::StrSplit(text, '\n'); }
 std::string first_word(const std::string& line) { return line.substr(0, line.find(' ')); }
 
 TEST(PluginTest, HasAWordOfEveryHeaderOfTheLanguage) {
   const Outcome list = heddle_command({"list", "--plugin", HEDDLE_LANGUAGE_PLUGIN});
   ASSERT_EQ(list.exit_code, 0) << list.err;
   std::vector<std::string> words;
-  for (const std::string line : absl::StrSplit(list.out, '\n')) {
+  for (const std::string& line : lines(list.out)) {
     if (absl::StartsWith(line, "dsl/")) words.push_back(first_word(line));
   }
   std::sort(words.begin(), words.end());
@@ -54,7 +55,7 @@ TEST(PluginTest, EveryWordBecomesPtx) {
 
 TEST(PluginTest, UsesTheHostsSideOfHeddle) {
   codegen::TempDir dir;
-  make_npy(dir.file("x.npy"), Scalar::kF32, {300}, [](size_t i) { return i; });
+  make_npy(dir.file("x.npy"), ir::Scalar::kF32, {300}, [](size_t i) { return i; });
   const Outcome run =
       heddle_command({"run", "host_api", "--plugin", HEDDLE_HOST_API_PLUGIN, "--in",
                       absl::StrCat("x=", dir.file("x.npy")), "--device", "interp", "--check"});
@@ -78,7 +79,7 @@ std::set<std::string> definitions(const std::string& file, bool dynamic) {
   const auto done = codegen::run_command(command);
   std::set<std::string> names;
   if (!done.ok() || done->exit_code != 0) return names;
-  for (const std::string line : absl::StrSplit(done->standard_output, '\n')) {
+  for (const std::string& line : lines(done->standard_output)) {
     const std::vector<std::string> fields = absl::StrSplit(line, ' ');
     if (fields.size() < 2 || fields[1].size() != 1) continue;
     // Not what the compiler makes anew wherever it is used: templates, inline functions.
@@ -90,7 +91,8 @@ std::set<std::string> definitions(const std::string& file, bool dynamic) {
 TEST(PluginTest, TheCommandExportsEveryDefinitionOfTheLibraries) {
   const std::set<std::string> exported = definitions(HEDDLE_COMMAND, true);
   if (exported.empty()) GTEST_SKIP() << "SKIPPED: needs nm";
-  for (const std::string library : absl::StrSplit(HEDDLE_LIBRARIES, ',')) {
+  const std::vector<std::string> libraries = absl::StrSplit(HEDDLE_LIBRARIES, ',');
+  for (const std::string& library : libraries) {
     const std::set<std::string> defined = definitions(library, false);
     EXPECT_GT(defined.size(), 50u) << library;
     std::vector<std::string> missing;

@@ -26,6 +26,15 @@ function(heddle_install)
     "${PROJECT_SOURCE_DIR}/tools/cmake/HeddlePlugins.cmake"
     DESTINATION "${package}")
 
-  install(FILES README.md CHANGELOG.md LICENSE dsl/FROM_CUDA.md dsl/REFERENCE.md
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/heddle")
+  # Documents lie as they do here, so that their links and pictures hold.
+  set(documents README.md CHANGELOG.md LICENSE)
+  foreach(folder IN LISTS HEDDLE_FOLDERS)
+    file(GLOB_RECURSE found RELATIVE "${PROJECT_SOURCE_DIR}"
+      "${PROJECT_SOURCE_DIR}/${folder}/*.md" "${PROJECT_SOURCE_DIR}/${folder}/*.svg")
+    list(APPEND documents ${found})
+  endforeach()
+  foreach(document IN LISTS documents)
+    cmake_path(GET document PARENT_PATH folder)
+    install(FILES "${PROJECT_SOURCE_DIR}/${document}" DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}")
+  endforeach()
 endfunction()
