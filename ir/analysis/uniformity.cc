@@ -1,8 +1,10 @@
 #include "heddle/ir/analysis/uniformity.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "heddle/ir/analysis/agreement.h"
+#include "heddle/ir/analysis/barrier_phases.h"
 #include "heddle/ir/analysis/lane_bits.h"
 
 namespace heddle::ir {
@@ -95,9 +97,12 @@ class Propagation {
       }
     });
     bool behind = false;
+    std::optional<BarrierPhases> phases;  // where it is asked for
     kernel_.walk([&](OpId id) {
       behind |= starts[id] != 0;
-      if (behind && kernel_.op(id).opcode == Opcode::kLoad) behind_sync_.at(id) = 1;
+      if (!behind || kernel_.op(id).opcode != Opcode::kLoad) return;
+      if (!phases) phases.emplace(kernel_);
+      if (!phases->settles(id)) behind_sync_.at(id) = 1;
     });
   }
 

@@ -23,7 +23,8 @@
 // synchronisation that one thread passes before its read and the other after, which collective
 // barriers, in uniform control, cannot do. A volatile access, a barrier with a mask, a number or a
 // phase, a loop around an atomic and inline PTX with effects can, so behind one of these, loads of
-// memory that can be written agree on nothing.
+// memory that can be written agree on nothing, unless a barrier settles what they read
+// (barrier_phases.h).
 #pragma once
 
 #include "heddle/ir/kernel.h"

@@ -168,6 +168,37 @@ TEST(UniformityCollectives, ConditionsAndTripsCount) {
   EXPECT_EQ(loop("%tx"), Scope::kThread);
 }
 
+// What may synchronise single threads does not reach what lies between two barriers.
+TEST(UniformityCollectives, BarriersSettleWhatTheyEnclose) {
+  const std::string lock = "%z = load %x, %c0 {volatile = 1} : f32\n";
+  const std::string load = "%v = load %slots, %l : f32\n";
+  const std::string store = "store %slots, %z, %c0\n";
+  const std::string sum = step("add", "f32", "v", 2, "a", " {width = 4}") +
+                          step("add", "f32", "a", 1, "r", " {width = 4}");
+  const auto of = [&](const std::string& body) { return level("128, 1, 1", lock + body); };
+  EXPECT_EQ(of(load + sum), Scope::kThread);
+  EXPECT_EQ(of(store + load + sum), Scope::kThread);
+  EXPECT_EQ(of(store + "barrier\n" + load + sum), Scope::kBlock);
+  EXPECT_EQ(of("barrier\n" + load + sum + store), Scope::kThread);
+  EXPECT_EQ(of("barrier\n" + load + sum + "barrier\n" + store), Scope::kBlock);
+  EXPECT_EQ(of("barrier\n" + load + sum + "if %p {\nbarrier\nyield\n}\n" + store), Scope::kThread);
+  EXPECT_EQ(of("barrier\n" + load + sum + "if %q {\n" + store + "yield\n}\n"), Scope::kThread);
+  EXPECT_EQ(
+      of("barrier\n" + load + sum + "%far = map_shared %slots, %c0 : view<f32, shared_cluster, 1>\n"),
+      Scope::kThread);
+  // In a loop, the next trip's store comes behind this one's load.
+  const auto loop = [&](const std::string& trip) {
+    return of("for %i in %c0 .. %n step %c1 {\n" + trip + "yield\n}\n");
+  };
+  EXPECT_EQ(loop(store + "barrier\n" + load + sum), Scope::kThread);
+  EXPECT_EQ(loop("barrier\n" + store + "barrier\n" + load + sum), Scope::kBlock);
+  EXPECT_EQ(loop("barrier\n" + load + sum), Scope::kBlock);
+  EXPECT_EQ(of("barrier\nfor %i in %c0 .. %n step %c1 {\n" + load + sum + "yield\n}\n"),
+            Scope::kBlock);
+  EXPECT_EQ(of("barrier\nfor %i in %c0 .. %n step %c1 {\n" + load + sum + store + "yield\n}\n"),
+            Scope::kThread);
+}
+
 // A loop until all agree: the condition is what the last trip's reduction left in a variable.
 TEST(UniformityCollectives, LoopUntilConvergence) {
   EXPECT_EQ(

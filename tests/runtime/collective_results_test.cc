@@ -95,6 +95,26 @@ TEST(CollectiveResults, ALoopUntilTheBlockIsDone) {
   }
 }
 
+// Atomics in a loop may order single threads; the reduction in it is the block's all the same.
+TEST(CollectiveResults, ALoopWithAtomicsUntilTheBlockIsDone) {
+  const auto got = run("rounds", {.block = 128}, 128, [](auto, auto y) {
+    const Int i = thread_idx.x;
+    y(i) = 0;
+    sync_threads();
+    Var<int32_t> left(i);
+    Var<int32_t> most(block_reduce(left, maximum()));
+    While([&] { return most > 0; },
+          [&] {
+            atomic_add(y(left / 2), 1);
+            left = left / 2;
+            most = block_reduce(left, maximum());
+          });
+    sync_threads();
+  });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_EQ((*got)[63], 2);
+}
+
 // A function that prefers one of two equals by their order: all threads get the same one.
 TEST(CollectiveResults, TiesAreBrokenAlike) {
   struct MaxAt {
