@@ -153,7 +153,8 @@ T warp_reduce_first(const T& value, const Int& count, Combine combine,
   for (int delta = kWarpSize / 2; delta > 0; delta /= 2) {
     // Lanes past the last value may not exist, so none reads them.
     const T other = shfl(result, min(lane + delta, count - 1));
-    detail::replace_leaves(result, select(lane + delta < count, combine(result, other), result));
+    detail::replace_leaves(
+        result, detail::stays<T>(select(lane + delta < count, combine(result, other), result)));
   }
   return shfl(result, 0);
 }

@@ -41,7 +41,7 @@ TEST(CollectiveResults, OfFloatsOfEachOperator) {
     note(block_reduce(v, plus()) > 0.0f);
     note(block_reduce(v, minimum()) > 0.0f);
     note(block_reduce(v, maximum()) > 0.0f);
-    note(block_reduce(cast<half>(v), plus()) > cast<half>(0.0f));
+    note(block_reduce(cast<half>(v), plus()) > half(0.0f));
     note(block_reduce(cast<int8_t>(x(thread_idx.x)), maximum()) > 0);
     note(block_reduce(cast<uint32_t>(x(thread_idx.x)), bitwise_or()) > 0u);
     note(block_reduce(cast<int64_t>(x(thread_idx.x)), plus()) > 0);
