@@ -82,8 +82,8 @@ struct ToolLocation {
 
 // Where to look.
 struct ToolSearch {
-  std::string explicit_path{};  // an option of the caller; empty = none
-  std::string variable{};       // value of tool_variable(tool); empty = unset
+  std::string explicit_path{};              // an option of the caller; empty = none
+  std::string variable{};                   // value of tool_variable(tool); empty = unset
   std::vector<std::string> beside_ptxas{};  // folders that hold programs, looked at first
   struct Root {
     std::string origin, path;  // programs are in path/bin; "/usr/local/cuda-*" = all, newest first

@@ -7,11 +7,11 @@
 //
 // It knows the kernels that are registered (heddle/runtime/registry.h) in the program itself and in
 // the libraries that --plugin names. Link heddle::cli, and heddle::kernels whole if it is to know
-// the kernel library too; a program that takes plug-ins calls heddle_loads_plugins(my_program) in its
-// CMakeLists.txt, so that they find all of Heddle in it and register with it.
+// the kernel library too; a program that takes plug-ins calls heddle_loads_plugins(my_program) in
+// its CMakeLists.txt, so that they find all of Heddle in it and register with it.
 //
-// A plug-in is a shared library (CMake: add_library(my_kernels MODULE …)) that links heddle::plugin,
-// which is headers alone, and holds a Registered constant for each kernel.
+// A plug-in is a shared library (CMake: add_library(my_kernels MODULE …)) that links
+// heddle::plugin, which is headers alone, and holds a Registered constant for each kernel.
 #pragma once
 
 namespace heddle::tools {

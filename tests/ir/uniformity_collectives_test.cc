@@ -183,9 +183,9 @@ TEST(UniformityCollectives, BarriersSettleWhatTheyEnclose) {
   EXPECT_EQ(of("barrier\n" + load + sum + "barrier\n" + store), Scope::kBlock);
   EXPECT_EQ(of("barrier\n" + load + sum + "if %p {\nbarrier\nyield\n}\n" + store), Scope::kThread);
   EXPECT_EQ(of("barrier\n" + load + sum + "if %q {\n" + store + "yield\n}\n"), Scope::kThread);
-  EXPECT_EQ(
-      of("barrier\n" + load + sum + "%far = map_shared %slots, %c0 : view<f32, shared_cluster, 1>\n"),
-      Scope::kThread);
+  EXPECT_EQ(of("barrier\n" + load + sum +
+               "%far = map_shared %slots, %c0 : view<f32, shared_cluster, 1>\n"),
+            Scope::kThread);
   // In a loop, the next trip's store comes behind this one's load.
   const auto loop = [&](const std::string& trip) {
     return of("for %i in %c0 .. %n step %c1 {\n" + trip + "yield\n}\n");
