@@ -221,5 +221,15 @@ TEST(StreamTest, AReaderThatLeftIsNoNews) {
   EXPECT_EQ(err, "");
 }
 
+// Both set-up scripts build the command, and README says where it lies.
+TEST(SetUpTest, LeavesTheCommandWhereReadmeSays) {
+  const std::string root = absl::StrCat(HEDDLE_TEST_DATA_DIR, "/../");
+  EXPECT_TRUE(absl::EndsWith(HEDDLE_COMMAND, "/tools/heddle")) << HEDDLE_COMMAND;
+  EXPECT_THAT(slurp(root + "README.md"),
+              HasSubstr("After either of the two commands it is `build/release/tools/heddle`"));
+  EXPECT_THAT(slurp(root + "tools/demo.sh"), HasSubstr("--target demo heddle_command\n"));
+  EXPECT_THAT(slurp(root + "tools/test.sh"), Not(HasSubstr("--target")));  // builds all
+}
+
 }  // namespace
 }  // namespace heddle::tools
