@@ -106,7 +106,7 @@ TEST(FromCudaIntrinsics, RoundedArithmetic) {
     Double f = fma(d, d, d);
     Float g = x / y;
     Float h = sqrt(x);
-    Float r = div(1.0f, sqrt(x), Rounding::nearest);
+    Float r = div(Float(1.0f), sqrt(x), Rounding::nearest);
     // </page>
     const Double all[] = {cast<double>(a), cast<double>(b), cast<double>(c), e, f,
                           cast<double>(g), cast<double>(h), cast<double>(r)};
