@@ -87,7 +87,8 @@ stmatrix %s, %f2, %n {count = 1}
 yield
 })",
          "14: 'stmatrix' under a condition that differs between threads: all threads of a warp "
-         "must reach it together; move it out, or make the condition the same for the whole warp"},
+         "must reach it together; move it out, or make the condition the same for the whole warp; "
+         "where only you know that the whole block agrees on it, wrap it in assume_uniform()"},
     }),
     mistake_name);
 
