@@ -43,6 +43,11 @@ std::string kernel_of(uint64_t serial) {
                                 : std::string("another kernel");
 }
 
+// However often such a value is used where it cannot be, it is one mistake.
+std::string mistake_of(const Node& node) {
+  return absl::StrCat("value ", node.id, " of trace ", node.bits, " out of reach");
+}
+
 ir::Place to_place(SourceLoc loc) {
   loc = CallerLines::resolve(loc);
   return {loc.file == nullptr ? std::string() : std::string(loc.file), loc.line};
@@ -73,7 +78,7 @@ ir::ValueId Trace::use(const Node& node, SourceLoc loc) {
     report(loc,
            absl::StrCat("value from ", kernel_of(node.bits), " used in kernel '", kernel().name(),
                         "': a traced value lives only while its own kernel is traced"),
-           "pass it as a parameter, or capture a host value instead");
+           "pass it as a parameter, or capture a host value instead", {}, mistake_of(node));
     return undefined(node.type);
   }
   const ir::ValueId value{node.id};
@@ -88,19 +93,20 @@ ir::ValueId Trace::use(const Node& node, SourceLoc loc) {
          "outside",
          {{place(value), "made here"},
           {{std::string(kernel().loc(owner.loc).file), kernel().loc(owner.loc).line},
-           "in the body of this one"}});
+           "in the body of this one"}},
+         mistake_of(node));
   return undefined(node.type);
 }
 
 void Trace::report_outside(const Node& node, SourceLoc loc) {
   const OutsideValue& made = t_outside[node.id % kRemembered];
   const bool known = made.number == node.id;
-  report(
-      loc,
-      absl::StrCat(known ? made.what : "a value",
-                   " of kernel values outside a kernel: there was no program to record it in"),
-      "compute it with host numbers, or move it into the kernel's lambda",
-      known ? std::vector<ir::Note>{{to_place(made.loc), "made here"}} : std::vector<ir::Note>{});
+  report(loc,
+         absl::StrCat(known ? made.what : "a value",
+                      " of kernel values outside a kernel: there was no program to record it in"),
+         "compute it with host numbers, or move it into the kernel's lambda",
+         known ? std::vector<ir::Note>{{to_place(made.loc), "made here"}} : std::vector<ir::Note>{},
+         mistake_of(node));
 }
 
 absl::InlinedVector<ir::ValueId, 4> Trace::use(absl::Span<const Node> nodes, SourceLoc loc) {
@@ -167,14 +173,15 @@ void Trace::check_stack(SourceLoc loc) {
   throw Abandoned();
 }
 
-void Trace::report(SourceLoc loc, std::string message, std::string fix,
-                   std::vector<ir::Note> notes) {
+void Trace::report(SourceLoc loc, std::string message, std::string fix, std::vector<ir::Note> notes,
+                   std::string mistake) {
   if (abandoned_) return;
   diagnostics_.push_back({.place = place(loc),
                           .message = std::move(message),
                           .notes = std::move(notes),
                           .fix = std::move(fix),
-                          .op = ""});
+                          .op = "",
+                          .mistake = std::move(mistake)});
 }
 
 ir::Place Trace::place(SourceLoc loc) const {

@@ -45,8 +45,9 @@ class Trace {
   // op, then on the last place.
   void set_place(SourceLoc loc, absl::Span<const Node> fallback = {});
 
-  void report(SourceLoc loc, std::string message, std::string fix,
-              std::vector<ir::Note> notes = {});
+  // `mistake`: see ir::Diagnostic.
+  void report(SourceLoc loc, std::string message, std::string fix, std::vector<ir::Note> notes = {},
+              std::string mistake = {});
   ir::Place place(SourceLoc loc) const;
   ir::Place place(ir::ValueId value) const;
 
