@@ -23,6 +23,10 @@ using DeviceAddress = uint64_t;
 enum class StreamHandle : uintptr_t { kDefault = 0 };
 enum class EventHandle : uintptr_t { kNone = 0 };
 
+// What a copy to the host makes of bytes that nobody has written: an error on the interpreter, or
+// whatever lies there (zeros, on the interpreter). A GPU knows nothing of them.
+enum class Unwritten : uint8_t { kError, kAllow };
+
 // Everything is thread-safe. Errors name the call, the device and a cure. What gives something back
 // cannot fail: destructors call it, also after the device was lost.
 class Backend {
@@ -62,6 +66,13 @@ class Backend {
   virtual absl::StatusOr<bool> event_done(EventHandle event) = 0;
   virtual absl::StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) = 0;
 
+  // OK where every element of a range was written, or nobody can know; kFailedPrecondition says how
+  // many were not, and the first. `padded`: elements have bytes that belong to no member.
+  virtual absl::Status check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
+                                     bool padded) {
+    (void)address, (void)bytes, (void)element_bytes, (void)padded;
+    return absl::OkStatus();
+  }
   // Asynchronous copies and fills of `bytes` > 0, in stream order.
   virtual absl::Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
                                       size_t bytes) = 0;

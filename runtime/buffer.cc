@@ -34,10 +34,16 @@ absl::Status Buffer::copy_from_host(const Stream& stream, const void* from, size
   return stream.copy_to_device(address_ + offset, from, bytes);
 }
 
-absl::Status Buffer::copy_to_host(const Stream& stream, void* to, size_t bytes,
-                                  size_t offset) const {
+absl::Status Buffer::check_written(const Stream& stream, size_t element_bytes, bool padded) const {
+  if (absl::Status s = check(stream, 0, size_bytes_); !s.ok()) return s;
+  if (size_bytes_ == 0) return absl::OkStatus();
+  return backend_->check_written(address_, size_bytes_, element_bytes, padded);
+}
+
+absl::Status Buffer::copy_to_host(const Stream& stream, void* to, size_t bytes, size_t offset,
+                                  Unwritten unwritten) const {
   if (absl::Status s = check(stream, offset, bytes); !s.ok()) return s;
-  return stream.copy_to_host(to, address_ + offset, bytes);
+  return stream.copy_to_host(to, address_ + offset, bytes, unwritten);
 }
 
 absl::Status Buffer::copy_from(const Stream& stream, const Buffer& from, size_t bytes,

@@ -45,7 +45,9 @@ class Buffer {
   // Asynchronous, in stream order; host memory must stay as it is until the stream has got there.
   absl::Status copy_from_host(const Stream& stream, const void* from, size_t bytes,
                               size_t offset = 0);
-  absl::Status copy_to_host(const Stream& stream, void* to, size_t bytes, size_t offset = 0) const;
+  // Fails on the interpreter where nobody has written some of the bytes, unless that is allowed.
+  absl::Status copy_to_host(const Stream& stream, void* to, size_t bytes, size_t offset = 0,
+                            Unwritten unwritten = Unwritten::kError) const;
   // From another place of the same device; the two ranges must not overlap.
   absl::Status copy_from(const Stream& stream, const Buffer& from, size_t bytes, size_t offset = 0,
                          size_t from_offset = 0);
@@ -58,8 +60,11 @@ class Buffer {
   }
 
   // The whole buffer as values of T, of which it must hold a whole number. Waits for the stream.
+  // Fails on the interpreter where nobody has written some of them, unless that is allowed; the
+  // message says how many and which is the first. Of a T with padding, a member is enough.
   template <class T>
-  absl::StatusOr<std::vector<T>> download(const Stream& stream) const;
+  absl::StatusOr<std::vector<T>> download(const Stream& stream,
+                                          Unwritten unwritten = Unwritten::kError) const;
 
  private:
   friend class Device;
@@ -67,6 +72,7 @@ class Buffer {
       : backend_(std::move(backend)), address_(address), size_bytes_(size_bytes) {}
 
   absl::Status check(const Stream& stream, size_t offset, size_t bytes) const;
+  absl::Status check_written(const Stream& stream, size_t element_bytes, bool padded) const;
 
   std::shared_ptr<Backend> backend_;
   DeviceAddress address_ = 0;
@@ -99,14 +105,23 @@ class PinnedBuffer {
 };
 
 template <class T>
-absl::StatusOr<std::vector<T>> Buffer::download(const Stream& stream) const {
+absl::StatusOr<std::vector<T>> Buffer::download(const Stream& stream, Unwritten unwritten) const {
   static_assert(std::is_trivially_copyable_v<T>, "download needs plain values");
   if (size_bytes_ % sizeof(T) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a buffer of ", size_bytes_, " bytes is no whole number of ", sizeof(T), "-byte values"));
   }
   std::vector<T> values(size_bytes_ / sizeof(T));
-  if (absl::Status s = copy_to_host(stream, values.data(), size_bytes_); !s.ok()) return s;
+  if (unwritten == Unwritten::kError) {
+    constexpr bool kPadded =
+        !std::has_unique_object_representations_v<T> && !std::is_floating_point_v<T>;
+    if (absl::Status s = check_written(stream, sizeof(T), kPadded); !s.ok()) return s;
+  }
+  if (absl::Status s =
+          copy_to_host(stream, values.data(), size_bytes_, /*offset=*/0, Unwritten::kAllow);
+      !s.ok()) {
+    return s;
+  }
   if (absl::Status s = stream.synchronize(); !s.ok()) return s;
   return values;
 }

@@ -79,6 +79,10 @@ absl::StatusOr<Event> Device::create_event() const {
   return Event(backend_, *handle);
 }
 
+void Device::set_max_instructions(int64_t count) const {
+  if (InterpBackend* const backend = interp()) backend->set_max_instructions(count);
+}
+
 cuda::CudaBackend* Device::cuda() const {
   return kind() == BackendKind::kCuda ? static_cast<cuda::CudaBackend*>(backend_.get()) : nullptr;
 }

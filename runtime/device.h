@@ -55,6 +55,12 @@ class Device {
   // Waits for all streams. Errors of earlier kernels come out here.
   absl::Status synchronize() const { return backend_->synchronize(); }
 
+  // How many instructions the warps of a block, or of the blocks that run together, may execute on
+  // the interpreter before a launch ends with kResourceExhausted, the loop that does not end and
+  // what it waits for; 0: no limit. A thousand million by default, which takes ten seconds or so.
+  // GPUs have no such limit.
+  void set_max_instructions(int64_t count) const;
+
   // 0 bytes are allowed. kResourceExhausted says how much was asked for and how much there is.
   absl::StatusOr<Buffer> allocate(size_t bytes) const;
   absl::StatusOr<PinnedBuffer> allocate_pinned(size_t bytes) const;

@@ -109,7 +109,9 @@ absl::Status Executable::launch_on_interp(const LaunchConfig& config,
       .params = absl::MakeConstSpan(block, program_->param_bytes()),
       .dynamic_shared_bytes = static_cast<int>(config.dynamic_shared_bytes),
       .cooperative = config.cooperative};
-  return ir::interp::run(*program_, args, static_cast<InterpBackend&>(*backend_).memory());
+  auto& device = static_cast<InterpBackend&>(*backend_);
+  return ir::interp::run(*program_, args, device.memory(),
+                         {.max_instructions = device.max_instructions()});
 }
 
 }  // namespace heddle::runtime

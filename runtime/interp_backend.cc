@@ -128,6 +128,18 @@ absl::StatusOr<double> InterpBackend::elapsed_ms(EventHandle start, EventHandle 
   return static_cast<double>(to - from) * 1e-6;
 }
 
+absl::Status InterpBackend::check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
+                                          bool padded) {
+  const absl::Status status = memory_.check_written(address, bytes, element_bytes, padded);
+  if (status.code() != absl::StatusCode::kFailedPrecondition) {
+    return located(status, "copy to the host", name());
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("copy to the host on ", name(), ": ", status.message(),
+                   "; fix: let the kernel write all of it, fill the buffer before the launch, or "
+                   "pass Unwritten::kAllow where it does not matter"));
+}
+
 absl::Status InterpBackend::copy_to_device(StreamHandle, DeviceAddress to, const void* from,
                                            size_t bytes) {
   return located(memory_.copy_from_host(to, from, bytes), "copy to the device", name());

@@ -5,9 +5,12 @@
 // "interp:N" has a memory of its own: an address of one device means nothing to another.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/interp/memory.h"
 #include "heddle/runtime/backend.h"
 
@@ -25,6 +28,10 @@ class InterpBackend final : public Backend {
   static DeviceInfo default_info();
 
   ir::interp::Memory& memory() { return memory_; }
+
+  // See Device::set_max_instructions.
+  void set_max_instructions(int64_t count) { max_instructions_.store(count); }
+  int64_t max_instructions() const { return max_instructions_.load(); }
 
   absl::Status health() const override;
   absl::StatusOr<MemoryUsage> memory_usage() override;
@@ -48,6 +55,8 @@ class InterpBackend final : public Backend {
   absl::StatusOr<bool> event_done(EventHandle event) override;
   absl::StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) override;
 
+  absl::Status check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
+                             bool padded) override;
   absl::Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
                               size_t bytes) override;
   absl::Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
@@ -59,6 +68,7 @@ class InterpBackend final : public Backend {
 
  private:
   ir::interp::Memory memory_;
+  std::atomic<int64_t> max_instructions_{ir::interp::kDefaultMaxInstructions};
 };
 
 }  // namespace heddle::runtime

@@ -109,10 +109,15 @@ absl::Status Stream::copy_to_device(DeviceAddress to, const void* from, size_t b
   return backend_->copy_to_device(handle_, to, from, bytes);
 }
 
-absl::Status Stream::copy_to_host(void* to, DeviceAddress from, size_t bytes) const {
+absl::Status Stream::copy_to_host(void* to, DeviceAddress from, size_t bytes,
+                                  Unwritten unwritten) const {
   if (backend_ == nullptr) return moved_from("a Stream");
   if (bytes == 0) return absl::OkStatus();
   if (absl::Status s = check_host_pointer(to, "copy to the host"); !s.ok()) return s;
+  if (unwritten == Unwritten::kError) {
+    absl::Status s = backend_->check_written(from, bytes, /*element_bytes=*/1, /*padded=*/false);
+    if (!s.ok()) return s;
+  }
   return backend_->copy_to_host(handle_, to, from, bytes);
 }
 

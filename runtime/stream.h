@@ -85,7 +85,9 @@ class Stream {
   // long as that takes. Whether the range belongs to this device is checked by the interpreter
   // alone. Buffer has the same with bounds.
   absl::Status copy_to_device(DeviceAddress to, const void* from, size_t bytes) const;
-  absl::Status copy_to_host(void* to, DeviceAddress from, size_t bytes) const;
+  // Fails on the interpreter where nobody has written some of the bytes, unless that is allowed.
+  absl::Status copy_to_host(void* to, DeviceAddress from, size_t bytes,
+                            Unwritten unwritten = Unwritten::kError) const;
   // The ranges must not overlap.
   absl::Status copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const;
   // `count` bytes.
@@ -112,4 +114,5 @@ class Stream {
 namespace heddle {
 using runtime::Event;
 using runtime::Stream;
+using runtime::Unwritten;
 }  // namespace heddle

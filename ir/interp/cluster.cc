@@ -22,9 +22,10 @@ NamedBarrier* named(const Instr* instr, const Warp& warp) {
 }
 
 // Counts the warp in; lets everybody go when all have come.
-void arrive(NamedBarrier* barrier, uint32_t threads) {
+void arrive(NamedBarrier* barrier, uint32_t threads, Block& block) {
   barrier->arrived += kLanes;
   if (barrier->arrived < threads) return;
+  block.machine->races.order(block);
   barrier->arrived = 0;
   ++barrier->generation;
 }
@@ -32,7 +33,7 @@ void arrive(NamedBarrier* barrier, uint32_t threads) {
 const Instr* run_named_arrive(const Instr* instr, Warp& warp) {
   NamedBarrier* const barrier = named(instr, warp);
   if (barrier == nullptr) return warp.suspend(WarpState::kStopped, instr);
-  arrive(barrier, instr->aux);
+  arrive(barrier, instr->aux, *warp.block);
   return instr + 1;
 }
 
@@ -60,7 +61,7 @@ const Instr* run_named_sync(const Instr* instr, Warp& warp) {
   NamedBarrier* const barrier = named(instr, warp);
   if (barrier == nullptr) return warp.suspend(WarpState::kStopped, instr);
   warp.generation = barrier->generation;
-  arrive(barrier, instr->aux);
+  arrive(barrier, instr->aux, *warp.block);
   if (barrier->generation != warp.generation) return instr + 1;
   return warp.wait_for(kNamedBarrier, instr);
 }
@@ -99,6 +100,7 @@ const Instr* run_cluster_wait(const Instr* instr, Warp& warp) {
   if (!cluster_arrived(warp)) return warp.wait_for(kCluster, instr);
   ++warp.waits;
   warp.wait = nullptr;
+  warp.block->machine->races.order(*warp.block);
   return instr + 1;
 }
 

@@ -106,6 +106,7 @@ struct Access {
   Space space = Space::kGlobal;
   Scalar scalar = Scalar::kF32;
   bool store = false;
+  bool exclusive = false;   // no other thread may store there unless something orders the two
   uint32_t bytes = 0;       // of all elements of a lane
   uint32_t view_name = 0;   // index in Code::texts
   uint32_t ok = kNone;      // register of the check: a bool for each lane
@@ -141,12 +142,23 @@ struct RuleCall {
   std::vector<Value> inputs, outputs;
 };
 
+// What a while loop waits for, for the message where it does not end.
+struct LoopCondition {
+  struct Read {
+    uint32_t place = kNone;  // index in Code::places
+    uint32_t view_name = 0;  // index in Code::texts
+  };
+  std::vector<Read> reads;  // of memory, inside the loop
+  bool changes = false;     // the loop computes something that it depends on
+};
+
 struct Loop {
-  uint32_t exit = 0;       // index of the instruction behind it
-  uint32_t body = 0;       // index of its first instruction
-  uint32_t trips = kNone;  // register: each lane's number of trips, u64
-  uint32_t length = 0;     // instructions of one trip, for the instruction limit
-  int direction = 1;       // -1: a negative constant step
+  uint32_t exit = 0;           // index of the instruction behind it
+  uint32_t body = 0;           // index of its first instruction
+  uint32_t trips = kNone;      // register: each lane's number of trips, u64
+  uint32_t length = 0;         // instructions of one trip, for the instruction limit
+  int direction = 1;           // -1: a negative constant step
+  uint32_t condition = kNone;  // while: index in Code::conditions
 };
 
 // One wgmma. A descriptor is an address register and a format register, which packs the byte
@@ -201,6 +213,7 @@ struct Code {
   std::vector<SharedArray> shared_arrays;
   std::vector<BoundsCheck> bounds;
   std::vector<Loop> loops;
+  std::vector<LoopCondition> conditions;
   std::vector<Print> prints;
   std::vector<RuleCall> rules;
   struct Promise {

@@ -234,6 +234,7 @@ const Instr* run_active_mask(const Instr* instr, Warp& warp) {
 
 const Instr* run_warp_sync(const Instr* instr, Warp& warp) {
   if (participants_stop(instr, warp, instr->a)) return warp.suspend(WarpState::kStopped, instr);
+  warp.block->machine->races.order(warp);
   return instr + 1;
 }
 

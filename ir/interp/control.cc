@@ -1,5 +1,8 @@
 // Control flow by masks, and what ends or suspends a warp.
 #include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/elementwise.h"
@@ -103,13 +106,59 @@ const Instr* run_for(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
+// "1,048,576"
+std::string with_commas(int64_t number) {
+  std::string text = absl::StrCat(number);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) {
+    text.insert(static_cast<size_t>(at), ",");
+  }
+  return text;
+}
+
+// What a loop that does not end waits for, as far as its condition tells.
+std::vector<Note> what_it_waits_for(const Loop& loop, const Machine& machine) {
+  constexpr size_t kMostReads = 3;
+  std::vector<Note> notes;
+  if (loop.condition == kNone) return notes;
+  const Code& code = *machine.code;
+  const auto& reads = code.conditions[loop.condition].reads;
+  for (size_t i = 0; i < std::min(reads.size(), kMostReads); ++i) {
+    notes.push_back({machine.reporter->place(reads[i].place),
+                     absl::StrCat("whether it goes on depends on what is read of '",
+                                  code.texts[reads[i].view_name], "' here")});
+  }
+  return notes;
+}
+
 const Instr* out_of_fuel(const Instr* instr, Warp& warp) {
   const Machine& machine = *warp.block->machine;
+  const Loop& loop = machine.code->loops[instr->aux];
+  const bool is_while = loop.condition != kNone;
+  const LoopCondition* const condition =
+      is_while ? &machine.code->conditions[loop.condition] : nullptr;
+  const bool is_stuck = is_while && !condition->changes;
+  const bool waits_for_memory = is_while && !condition->reads.empty();
+  const bool others_wait =
+      machine.args->grid.count() > machine.code->cluster.count() && !machine.args->cooperative;
+  const int more = std::popcount(warp.mask) - 1;
   machine.reporter->exhausted(
       warp, instr,
-      absl::StrCat("the instruction limit was reached in this loop by ",
-                   thread_name(warp, std::countr_zero(warp.mask)), " and its warp"),
-      "look for a loop that never ends, or raise max_instructions");
+      absl::StrCat("this ", is_while ? "while" : "for", " loop has not ended after ",
+                   with_commas(machine.max_instructions),
+                   " instructions of its block: ", thread_name(warp, std::countr_zero(warp.mask)),
+                   more > 0 ? absl::StrCat(" and ", more, " more of its warp are") : " is",
+                   " still in it",
+                   is_stuck ? ", and nothing that its condition depends on changes there" : ""),
+      absl::StrCat(
+          !is_while          ? "check its range"
+          : is_stuck         ? "change in the loop what its condition depends on"
+          : waits_for_memory ? "let another thread of the block write what it waits for"
+                             : "check that its condition becomes false",
+          waits_for_memory && others_wait
+              ? ", or make the launch cooperative: other blocks start when this one has ended"
+              : "",
+          "; where it is only long, raise the limit by Device::set_max_instructions()"),
+      what_it_waits_for(loop, machine));
   return warp.suspend(WarpState::kStopped, instr);
 }
 
@@ -168,6 +217,11 @@ const Instr* run_end(const Instr* instr, Warp& warp) {
 
 // --- Barriers and asserts ---
 
+const Instr* run_order(const Instr* instr, Warp& warp) {
+  warp.block->machine->races.order(*warp.block);
+  return instr + 1;
+}
+
 const Instr* run_barrier(const Instr* instr, Warp& warp) {
   if (const Mask missing = warp.exists & ~warp.mask; missing != 0) {
     const Machine& machine = *warp.block->machine;
@@ -182,7 +236,7 @@ const Instr* run_barrier(const Instr* instr, Warp& warp) {
     return warp.suspend(WarpState::kStopped, instr);
   }
   // One warp has nobody to wait for, and its lanes are in step.
-  if (warp.block->warps.size() == 1) return instr + 1;
+  if (warp.block->warps.size() == 1) return run_order(instr, warp);
   return warp.suspend(WarpState::kAtBarrier, instr);
 }
 
@@ -239,6 +293,7 @@ Handler while_test_handler() { return &run_while_test; }
 Handler while_next_handler() { return &run_while_next; }
 Handler end_handler() { return &run_end; }
 Handler barrier_handler() { return &run_barrier; }
+Handler order_handler() { return &run_order; }
 Handler assert_handler() { return &run_assert; }
 Handler trap_handler() { return &run_trap; }
 Handler require_nonzero_handler(int bytes) {

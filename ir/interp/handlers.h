@@ -76,6 +76,8 @@ Handler while_test_handler();  // a: condition; aux: index in Code::loops
 Handler while_next_handler();  // aux: index in Code::loops
 Handler end_handler();
 Handler barrier_handler();
+// What may order the block's accesses in a way that only the program knows (races.h).
+Handler order_handler();
 // --- cluster.cc; named barriers: a: its number; aux: threads ---
 Handler named_sync_handler();
 Handler named_arrive_handler();

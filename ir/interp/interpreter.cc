@@ -302,6 +302,7 @@ bool release_barrier(Block& block) {
     return warp.state == WarpState::kAtBarrier && warp.pc == first.pc;
   };
   if (!std::all_of(block.warps.begin(), block.warps.end(), at_same_barrier)) return false;
+  block.machine->races.order(block);
   for (Warp& warp : block.warps) {
     warp.state = WarpState::kReady;
     ++warp.pc;
@@ -401,7 +402,7 @@ absl::Status run(const Program& program, const LaunchArgs& args, Memory& memory,
   machine.reporter = &reporter;
   machine.memory = &memory;
   if (code.checked) machine.cursors.assign(code.accesses.size(), MemoryCursor(memory));
-  machine.fuel =
+  machine.max_instructions =
       options.max_instructions > 0 ? options.max_instructions : std::numeric_limits<int64_t>::max();
   const Dim3 shape = code.cluster;
   const Dim3 clusters{args.grid.x / shape.x, args.grid.y / shape.y, args.grid.z / shape.z};
@@ -422,6 +423,8 @@ absl::Status run(const Program& program, const LaunchArgs& args, Memory& memory,
         blocks.push_back(&residence.block());
       }
     }
+    machine.fuel = machine.max_instructions;
+    machine.races.enter(blocks);
     if (!run_together(blocks, counters)) return reporter.status();
   }
   return reporter.status();

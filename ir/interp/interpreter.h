@@ -29,10 +29,14 @@ struct LaunchArgs {
   bool cooperative = false;
 };
 
+// Ten seconds or so: an endless loop ends in a report, and what blocks usually do is far from it.
+inline constexpr int64_t kDefaultMaxInstructions = 1'000'000'000;
+
 struct RunOptions {
-  // Stops a run that executes more instructions than this (a warp's instruction counts once; the
-  // count is taken at the end of each loop trip). 0: no limit.
-  int64_t max_instructions = 0;
+  // Stops a run where a block, or the blocks that run together, executes more instructions than
+  // this (a warp's instruction counts once; the count is taken at the end of each loop trip).
+  // 0: no limit.
+  int64_t max_instructions = kDefaultMaxInstructions;
   // How many mistakes to collect before the run stops; each op is reported once.
   int max_reports = 1;
 };
@@ -54,7 +58,8 @@ struct Counters {
 //
 // kInvalidArgument: the launch does not fit the program. kFailedPrecondition: the kernel is wrong;
 // the message has, for each mistake, the user's line, what a thread of which block did, why it is
-// wrong and how to mend it. kResourceExhausted: the instruction limit was reached.
+// wrong and how to mend it. kResourceExhausted: the instruction limit was reached; the
+// message has the loop, and what its condition depends on.
 //
 // Counting makes a run about 1.5 times slower.
 absl::Status run(const Program& program, const LaunchArgs& args, Memory& memory,

@@ -129,6 +129,26 @@ bool report_outside(const Instr* instr, const Warp& warp, const Access& access, 
       absl::StrCat(describe(access, warp, lane), ", which is not in memory: ", where), fix);
 }
 
+bool report_races(const Instr* instr, const Warp& warp, const Access& access, Mask lanes,
+                  const Addresses& addresses) {
+  const Machine& machine = *warp.block->machine;
+  const Instr* const start = machine.code->instrs.data();
+  const auto race =
+      warp.block->machine->races.write(warp, static_cast<uint32_t>(instr - start), lanes,
+                                       addresses.at, addresses.contiguous, access.bytes);
+  if (!race) return false;
+  const std::string other = thread_name(*warp.block, race->thread);
+  return machine.reporter->add(
+      warp, instr, race->lanes,
+      absl::StrCat(describe(access, warp, std::countr_zero(race->lanes)), ", which ", other,
+                   " has written too, and nothing orders the two: which value stays is left to "
+                   "chance"),
+      "let one thread write it, as in If(thread_idx.x == 0, ...), combine the values by an atomic "
+      "or a reduction, or put sync_threads() between the two; where any of the values will do, "
+      "say so by atomic_store()",
+      {{machine.reporter->place_of(start + race->instr), absl::StrCat(other, " writes it here")}});
+}
+
 bool report_unwritten(const Instr* instr, const Warp& warp, const Access& access, Mask bad) {
   const int lane = std::countr_zero(bad);
   const bool shared = access.space != Space::kGlobal;

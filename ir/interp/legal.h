@@ -18,13 +18,6 @@ inline constexpr uint64_t kWarpSpan = 4096;
 
 inline Mask bit(int lane) { return Mask{1} << lane; }
 
-// What is wrong with the access in the lanes of `bad`; true when the run has to stop.
-bool report_bounds(const Instr* instr, const Warp& warp, const Access& access, Mask bad);
-bool report_alignment(const Instr* instr, const Warp& warp, const Access& access, Mask bad);
-bool report_outside(const Instr* instr, const Warp& warp, const Access& access, Mask bad,
-                    uint64_t address);
-bool report_unwritten(const Instr* instr, const Warp& warp, const Access& access, Mask bad);
-
 // Where the lanes of an access go.
 struct Addresses {
   alignas(64) uint64_t at[kLanes];
@@ -47,6 +40,16 @@ struct Addresses {
     return {low, high - low + bytes};
   }
 };
+
+// What is wrong with the access in the lanes of `bad`; true when the run has to stop.
+bool report_bounds(const Instr* instr, const Warp& warp, const Access& access, Mask bad);
+bool report_alignment(const Instr* instr, const Warp& warp, const Access& access, Mask bad);
+bool report_outside(const Instr* instr, const Warp& warp, const Access& access, Mask bad,
+                    uint64_t address);
+bool report_unwritten(const Instr* instr, const Warp& warp, const Access& access, Mask bad);
+// Records an exclusive store of these lanes, and reports those that meet another thread's.
+bool report_races(const Instr* instr, const Warp& warp, const Access& access, Mask lanes,
+                  const Addresses& addresses);
 
 // Global memory: lanes outside every live allocation, and lanes that would read unwritten bytes.
 struct GlobalMemory {
@@ -193,6 +196,7 @@ bool legal_lanes(const Instr* instr, const Warp& warp, const Access& access, Mas
     }
   }
   if (access.store) {
+    if (access.exclusive && report_races(instr, warp, access, mask, addresses)) return true;
     if (addresses.contiguous && inside) {
       memory.mark_written(span.begin, span.bytes);
     } else {

@@ -79,8 +79,9 @@ void Lowering::lower_op(OpId id) {
                                 static_cast<uint64_t>(op.attr_or(AttrKey::kBits, 0))));
       return;
     }
-    case Opcode::kFence:
-      return;  // lanes, warps and blocks take turns
+    case Opcode::kFence:  // lanes, warps and blocks take turns
+      if (options_.checks) emit(order_handler(), {});
+      return;
     case Opcode::kUndef: {
       const Type t = type(op.result());
       if (!t.is_data() && !t.is_pending()) {
@@ -486,6 +487,7 @@ void Lowering::lower_inline_ptx(const Op& op) {
     emit(no_rule_handler(), {});
     return;
   }
+  if (options_.checks && op.opcode == Opcode::kInlinePtxVolatile) emit(order_handler(), {});
   RuleCall call;
   call.rule = *rule;
   emit(rule_handler(), {.aux = static_cast<uint32_t>(code_->rules.size())});

@@ -110,6 +110,7 @@ class Lowering {
   void lower_params();
   void lower_for(const Op& op);
   void lower_while(const Op& op);
+  LoopCondition describe_condition(const Op& loop);
   void lower_if(const Op& op);
   // Moves all at once, as though every source were read before any target is written. Blended moves
   // leave the lanes outside the mask alone.

@@ -254,6 +254,8 @@ void Lowering::lower_while(const Op& op) {
   Loop& loop = code_->loops[loop_index];
   loop.exit = next_index();
   loop.length = loop.exit - loop.body;
+  loop.condition = static_cast<uint32_t>(code_->conditions.size());
+  code_->conditions.push_back(describe_condition(op));
 }
 
 void Lowering::lower_if(const Op& op) {

@@ -293,7 +293,7 @@ void Lowering::lower_copy(const Op& op) {
     Access access;
     access.space = type(op.operands[side]).space;
     access.scalar = scalar;
-    access.store = side == 0;
+    access.store = access.exclusive = side == 0;
     access.bytes = bytes;
     access.view_name = views_[bound_[op.operands[side]].view].name;
     access.offset.reg = table_operand(constant_index(0, /*wide=*/false));
@@ -398,6 +398,8 @@ void Lowering::lower_access(const Op& op) {
   access.space = space;
   access.scalar = element.scalar;
   access.store = store;
+  access.exclusive = op.opcode == Opcode::kStore && op.attr_or(AttrKey::kVolatile, 0) == 0 &&
+                     space != Space::kLocal;
   access.atomic = atomic;
   if (atomic && !swap) {
     access.step = atomic_step(static_cast<AtomicOp>(*op.attr(AttrKey::kOp)), element.scalar);
@@ -407,6 +409,8 @@ void Lowering::lower_access(const Op& op) {
   access.view_name = views_[bound_[view].view].name;
   access.offset.wide = type(offset).scalar == Scalar::kI64;
   if (!store) bind(op.result(), new_reg(element));
+  const auto order = static_cast<MemoryOrder>(op.attr_or(AttrKey::kOrder, 0));
+  if (options_.checks && order != MemoryOrder::kRelaxed) emit(order_handler(), {});
   emit(access_handler(access, options_.checks),
        {.dst = store ? Operand{} : reg(op.result()),
         .a = bound_[view].reg,

@@ -15,6 +15,7 @@
 
 #include "heddle/ir/interp/code.h"
 #include "heddle/ir/interp/memory.h"
+#include "heddle/ir/interp/races.h"
 #include "heddle/ir/interp/scalar.h"
 
 namespace heddle::ir::interp {
@@ -67,6 +68,7 @@ struct Warp {
   uint8_t* local_written = nullptr;  // a byte for each byte of it: 1 once written
   const Wait* wait = nullptr;
   uint32_t generation = 0;  // of the named barrier that it waits at
+  uint32_t phase = 0;       // how often its lanes were ordered (races.h)
   uint32_t arrivals = 0;    // at the cluster's barrier, and waits there
   uint32_t waits = 0;
 
@@ -96,7 +98,10 @@ struct Machine {
   Reporter* reporter = nullptr;
   Memory* memory = nullptr;
   std::vector<MemoryCursor> cursors;  // one for each access of the code
-  int64_t fuel = 0;                   // instructions that may still run
+  // Instructions that the blocks which run together may still execute, of max_instructions.
+  int64_t fuel = 0;
+  int64_t max_instructions = 0;
+  WriteRaces races;
 };
 
 // Blocks that reach each other's shared memory.
@@ -115,7 +120,8 @@ inline constexpr int kNamedBarriers = 16;
 struct Block {
   Machine* machine = nullptr;
   Cluster* cluster = nullptr;
-  int rank = 0;  // in the cluster
+  int rank = 0;        // in the cluster
+  uint32_t epoch = 0;  // how often its threads were ordered (races.h)
   Dim3 index{0, 0, 0};
   std::array<NamedBarrier, kNamedBarriers> barriers{};
   std::vector<Warp> warps;

@@ -144,6 +144,7 @@ const Instr* run_mbarrier_wait(const Instr* instr, Warp& warp) {
   if (stop) return warp.suspend(WarpState::kStopped, instr);
   warp.pc = instr;
   if (!phase_ended(warp)) return warp.wait_for(kPhase, instr);
+  warp.block->machine->races.order(*warp.block);
   return instr + 1;
 }
 

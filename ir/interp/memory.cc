@@ -294,6 +294,32 @@ absl::Status Memory::fill(uint64_t to, uint32_t pattern, uint64_t pattern_bytes,
   return absl::OkStatus();
 }
 
+absl::Status Memory::check_written(uint64_t address, uint64_t bytes, uint64_t element_bytes,
+                                   bool padded) const {
+  if (bytes == 0) return absl::OkStatus();
+  const absl::StatusOr<Allocation*> source = require(address, bytes);
+  if (!source.ok()) return source.status();
+  const Allocation& allocation = **source;
+  if (allocation.initialized(address, bytes)) return absl::OkStatus();
+  uint64_t first = 0, missing = 0;
+  for (uint64_t at = address; at < address + bytes; at += element_bytes) {
+    if (padded ? allocation.touched(at, element_bytes)
+               : allocation.initialized(at, element_bytes)) {
+      continue;
+    }
+    if (missing++ == 0) first = at;
+  }
+  if (missing == 0) return absl::OkStatus();
+  const bool of_bytes = element_bytes == 1;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "nobody has written ", missing, " of the ", of_bytes ? count_bytes(bytes) : "",
+      of_bytes ? ""
+               : absl::StrCat(bytes / element_bytes, " elements of ", count_bytes(element_bytes)),
+      "; the first is ",
+      of_bytes ? "" : absl::StrCat("element ", (first - address) / element_bytes, ", at "), "byte ",
+      first - allocation.begin(), " of ", allocation.describe()));
+}
+
 bool Memory::is_initialized(uint64_t address, uint64_t bytes) const {
   const Allocation* allocation = find(address, bytes);
   return allocation != nullptr && allocation->initialized(address, bytes);

@@ -102,6 +102,11 @@ class Allocation {
     std::memcpy(&value, from, sizeof(T));
     return value;
   }
+  // Of a range that this allocation contains: whether any byte was written.
+  bool touched(uint64_t address, uint64_t bytes) const {
+    return all_initialized_.load(std::memory_order_acquire) ||
+           std::memchr(shadow_ + (address - begin_), 1, bytes) != nullptr;
+  }
   // Forgets that a range was written.
   void mark_uninitialized(uint64_t address, uint64_t bytes);
 
@@ -155,6 +160,11 @@ class Memory {
   // `count` repetitions of a pattern of 1, 2 or 4 bytes.
   absl::Status fill(uint64_t to, uint32_t pattern, uint64_t pattern_bytes, uint64_t count);
 
+  // OK where every element of [address, address + bytes), a live range of elements of a size, was
+  // written; else kFailedPrecondition with how many were not, and the first of them. Elements with
+  // padding (`padded`) count as written where any byte was.
+  absl::Status check_written(uint64_t address, uint64_t bytes, uint64_t element_bytes = 1,
+                             bool padded = false) const;
   // Whether [address, address + bytes) is live and every byte of it was written.
   bool is_initialized(uint64_t address, uint64_t bytes) const;
   // Records that a live range was written; kInvalidArgument when it is not live.

@@ -14,10 +14,13 @@ std::string dim3_text(Dim3 dim) { return absl::StrCat("(", dim.x, ", ", dim.y, "
 }  // namespace
 
 std::string thread_name(const Warp& warp, int lane) {
-  const Dim3 block = warp.block->machine->args->block;
-  const int64_t t = int64_t{warp.index} * kLanes + lane;
-  return absl::StrCat("thread (", t % block.x, ", ", t / block.x % block.y, ", ",
-                      t / (int64_t{block.x} * block.y), ")");
+  return thread_name(*warp.block, warp.index * kLanes + lane);
+}
+
+std::string thread_name(const Block& block, int thread) {
+  const Dim3 shape = block.machine->args->block;
+  return absl::StrCat("thread (", thread % shape.x, ", ", thread / shape.x % shape.y, ", ",
+                      thread / (shape.x * shape.y), ")");
 }
 
 std::string coordinates_text(absl::Span<const int64_t> coordinates) {
@@ -65,9 +68,10 @@ void Reporter::add_fatal(const Block& block, const Instr* instr, std::string wha
        std::move(fix), std::move(notes));
 }
 
-void Reporter::exhausted(const Warp& warp, const Instr* instr, std::string what, std::string fix) {
+void Reporter::exhausted(const Warp& warp, const Instr* instr, std::string what, std::string fix,
+                         std::vector<Note> notes) {
   exhausted_ = true;
-  add_fatal(*warp.block, instr, std::move(what), std::move(fix));
+  add_fatal(*warp.block, instr, std::move(what), std::move(fix), std::move(notes));
 }
 
 absl::Status Reporter::status() const {

@@ -25,7 +25,8 @@ class Reporter {
   void add_fatal(const Block& block, const Instr* instr, std::string what, std::string fix,
                  std::vector<Note> notes = {});
   // The run was cut off by the instruction limit.
-  void exhausted(const Warp& warp, const Instr* instr, std::string what, std::string fix);
+  void exhausted(const Warp& warp, const Instr* instr, std::string what, std::string fix,
+                 std::vector<Note> notes);
 
   // Whether a mistake at this instruction's op is already known, and so need not be described
   // again.
@@ -51,6 +52,7 @@ class Reporter {
 
 // "thread (5, 0, 0)", of a lane.
 std::string thread_name(const Warp& warp, int lane);
+std::string thread_name(const Block& block, int thread);
 // "(1, 2, 3)"
 std::string coordinates_text(absl::Span<const int64_t> coordinates);
 // Why a lane that exists is not active at an instruction: the line of the control op that it left.

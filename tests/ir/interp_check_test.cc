@@ -404,24 +404,81 @@ TEST(InterpCheck, AStepOfZeroOrLess) {
 }
 
 TEST(InterpCheck, TheInstructionLimitEndsLoops) {
-  for (const bool is_while : {true, false}) {
+  KernelTest t;
+  t.line(5);
+  t.b.begin_for(t.i64(0), t.i64(INT64_MAX), t.i64(1), {});
+  t.b.yield({});
+  t.b.end_region();
+  const absl::Status status = t.run({.block = {64, 1, 1}, .options = {.max_instructions = 12345}});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "kernel.cc:5: error: this for loop has not ended after 12,345 instructions of its "
+            "block: thread (0, 0, 0) and 31 more of its warp are still in it (kernel 'k', block "
+            "(0, 0, 0))\n"
+            "  fix: check its range; where it is only long, raise the limit by "
+            "Device::set_max_instructions()\n");
+}
+
+TEST(InterpCheck, AnEndlessLoopSaysWhatItWaitsFor) {
+  KernelTest t;
+  const ValueId flag = t.tensor("flag", Scalar::kI32, {1});
+  t.fill<int32_t>(0, {0});
+  t.line(5);
+  t.b.begin_while({});
+  t.line(6);
+  const ValueId seen = t.op(Opcode::kLoad, {flag, t.i32(0)}, kI32Type, {{AttrKey::kVolatile, 1}});
+  t.b.yield({t.op(Opcode::kEq, {seen, t.i32(0)})});
+  t.b.next_region();
+  t.b.yield({});
+  t.line(5);
+  t.b.end_region();
+  const std::string report =
+      "kernel.cc:5: error: this while loop has not ended after 1,000 instructions of its block: "
+      "thread (0, 0, 0) is still in it (kernel 'k', block (0, 0, 0))\n"
+      "  kernel.cc:6: note: whether it goes on depends on what is read of 'flag' here\n";
+  const std::string fix = "  fix: let another thread of the block write what it waits for";
+  const std::string raise =
+      "; where it is only long, raise the limit by Device::set_max_instructions()\n";
+  EXPECT_EQ(t.failure({.block = {1, 1, 1}, .options = {.max_instructions = 1000}}),
+            report + fix + raise);
+  EXPECT_EQ(
+      t.failure({.grid = {2, 1, 1}, .block = {1, 1, 1}, .options = {.max_instructions = 1000}}),
+      report + fix +
+          ", or make the launch cooperative: other blocks start when this one has ended" + raise);
+}
+
+TEST(InterpCheck, AnEndlessLoopSaysThatNothingChanges) {
+  for (const bool changes : {false, true}) {
     KernelTest t;
+    const ValueId n = t.scalar_param("n", Scalar::kI32, 1);
     t.line(5);
-    if (is_while) {
-      t.b.begin_while({});
-      t.b.yield({t.b.constant(kBoolType, 1)});
-      t.b.next_region();
-    } else {
-      t.b.begin_for(t.i64(0), t.i64(INT64_MAX), t.i64(1), {});
-    }
-    t.b.yield({});
+    const ValueId init[] = {n, t.i32(0)};
+    const OpId loop = t.b.begin_while(init);
+    const auto test_args = t.kernel.region(t.kernel.op(loop).regions[0]).args;
+    t.b.yield({t.op(Opcode::kNe, {test_args[0], t.i32(0)})});
+    t.b.next_region();
+    const auto args = t.kernel.region(t.b.region()).args;
+    // What the loop counts besides is not what its condition looks at.
+    const ValueId count = t.op(Opcode::kAdd, {args[1], t.i32(1)});
+    t.b.yield({changes ? t.op(Opcode::kAdd, {args[0], t.i32(2)}) : args[0], count});
     t.b.end_region();
-    const absl::Status status = t.run({.block = {64, 1, 1}, .options = {.max_instructions = 1000}});
-    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("kernel.cc:5: error: the instruction limit was reached in this loop by "
-                          "thread (0, 0, 0) and its warp (kernel 'k', block (0, 0, 0))"));
+    const std::string text = t.failure({.block = {1, 1, 1}, .options = {.max_instructions = 1000}});
+    EXPECT_THAT(text, HasSubstr(changes ? "(0, 0, 0) is still in it (kernel"
+                                        : "(0, 0, 0) is still in it, and nothing that its "
+                                          "condition depends on changes there (kernel"));
+    EXPECT_THAT(text, HasSubstr(changes ? "fix: check that its condition becomes false;"
+                                        : "fix: change in the loop what its condition depends "
+                                          "on;"));
   }
+}
+
+TEST(InterpCheck, TheInstructionLimitIsOneOfABlock) {
+  KernelTest t;
+  t.b.begin_for(t.i32(0), t.i32(100), t.i32(1), {});
+  t.b.yield({});
+  t.b.end_region();
+  ASSERT_OK(t.run({.grid = {50, 1, 1}, .options = {.max_instructions = 1000}}));
+  ASSERT_OK(t.run({.options = {.max_instructions = 0}}));
 }
 
 // --- Barriers ---

@@ -62,9 +62,55 @@ TEST(InterpBackendTest, CopiesAndFillsInitialise) {
   ASSERT_TRUE(y.copy_from(stream, x, 64).ok());
   EXPECT_TRUE(memory.is_initialized(y.address() + 8, 4));
   EXPECT_FALSE(memory.is_initialized(y.address(), 9)) << "a copy does not initialise";
-  EXPECT_EQ(x.download<int>(stream).value()[0], 0) << "reading back what nobody wrote is no error";
+  EXPECT_EQ(x.download<int>(stream, Unwritten::kAllow).value()[0], 0);
   ASSERT_TRUE(y.fill(stream, 1).ok());
   EXPECT_TRUE(memory.is_initialized(y.address(), 64));
+}
+
+constexpr char kUnwrittenFix[] =
+    "; fix: let the kernel write all of it, fill the buffer before the launch, or pass "
+    "Unwritten::kAllow where it does not matter";
+
+TEST(InterpBackendTest, WhatNobodyWroteIsNotDownloaded) {
+  const Device device = Device::open_private_interp(InterpBackend::default_info());
+  const Stream stream = device.create_stream().value();
+  Buffer x = device.allocate(64).value();
+  const int values[3] = {1, 2, 3};
+  ASSERT_TRUE(x.copy_from_host(stream, values, sizeof(values)).ok());
+  const absl::Status downloaded = x.download<int>(stream).status();
+  EXPECT_EQ(downloaded.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(downloaded.message(),
+            std::string("copy to the host on interp: nobody has written 13 of the 16 elements of "
+                        "4 bytes; the first is element 3, at byte 12 of allocation #1 of 64 "
+                        "bytes") +
+                kUnwrittenFix);
+  int back[4] = {};
+  EXPECT_EQ(x.copy_to_host(stream, back, 8, 8).message(),
+            std::string("copy to the host on interp: nobody has written 4 of the 8 bytes; the "
+                        "first is byte 12 of allocation #1 of 64 bytes") +
+                kUnwrittenFix);
+  EXPECT_EQ(stream.copy_to_host(back, x.address() + 60, 4).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(x.copy_to_host(stream, back, 12).ok());
+  EXPECT_EQ(back[2], 3);
+  EXPECT_TRUE(x.copy_to_host(stream, back, 16, 0, Unwritten::kAllow).ok());
+  EXPECT_TRUE(stream.copy_to_host(back, x.address() + 60, 4, Unwritten::kAllow).ok());
+}
+
+TEST(InterpBackendTest, PaddingNeedNotBeWritten) {
+  struct Padded {
+    int32_t a;
+    int64_t b;
+  };
+  const Device device = Device::open_private_interp(InterpBackend::default_info());
+  const Stream stream = device.create_stream().value();
+  Buffer x = device.allocate(2 * sizeof(Padded)).value();
+  const int64_t value = 7;
+  for (const size_t at : {size_t{8}, size_t{24}}) {
+    ASSERT_EQ(x.download<Padded>(stream).ok(), false);
+    ASSERT_TRUE(x.copy_from_host(stream, &value, 8, at).ok());
+  }
+  EXPECT_EQ(x.download<Padded>(stream).value()[1].b, 7);
 }
 
 TEST(InterpBackendTest, StreamsAreDoneWhenTheCallReturns) {
