@@ -413,6 +413,8 @@ void Emitter::emit_op(OpId id, const Op& op) {
       elements(op.result())[0] = launch_slot(id);
       return;
     case Opcode::kUnreachable:
+    case Opcode::kRequire:
+    case Opcode::kLaunchGrid:
       return;
     case Opcode::kCopyAsync:
     case Opcode::kCopyAsyncIf:

@@ -5,6 +5,7 @@
 
 #include "heddle/codegen/registers.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/launch_program.h"
 
 namespace heddle::codegen {
 namespace {
@@ -119,7 +120,8 @@ void RegisterPlan::visit_region(RegionId region, int depth) {
 void RegisterPlan::visit_op(OpId id, int depth) {
   const Op& op = kernel_.op(id);
   const ir::OpInfo& row = info(op);
-  const bool acts = has_side_effect(row) && !contains(kIsPromise, op.opcode);
+  const bool acts =
+      has_side_effect(row) && !contains(kIsPromise, op.opcode) && !ir::is_host_only(op.opcode);
   bool needed = acts || has(row, ir::kRegions) || is_volatile(op);
   for (const ValueId result : op.results) needed |= live(result).last > 0;
   if (!needed) return;

@@ -1,5 +1,7 @@
 #include "heddle/dsl/kernel.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -92,6 +94,12 @@ class LambdaSource final : public ir::KernelSource {
     }
   }
 
+  // What is wrong with the definition: each trace reports it.
+  void refuse(std::string mistake, std::string fix) {
+    mistake_ = std::move(mistake);
+    fix_ = std::move(fix);
+  }
+
   const std::string& name() const override { return name_; }
   ir::Place place() const override {
     return {loc_.file == nullptr ? std::string() : std::string(loc_.file), loc_.line};
@@ -110,11 +118,7 @@ class LambdaSource final : public ir::KernelSource {
     }
     for (const ir::Guard& guard : specialization.facts) kernel.set_fact(guard.fact, guard.value);
     Trace trace(kernel, result.diagnostics);
-    if (!mistake_.empty()) {
-      trace.report(loc_, mistake_,
-                   "write define_kernel(\"name(x, y)\", ...), with a name for each parameter and "
-                   "each member of a struct, or define_kernel(\"name\", ...)");
-    }
+    if (!mistake_.empty()) trace.report(loc_, mistake_, fix_);
     std::vector<Node> leaves;
     for (const ir::ValueId value : values) leaves.push_back(trace.node(value));
     try {
@@ -144,7 +148,10 @@ class LambdaSource final : public ir::KernelSource {
 
   std::string name_;
   std::vector<ir::ParamInfo> params_;
-  std::string mistake_;  // in the declaration; each trace reports it
+  std::string mistake_;  // in the definition; each trace reports it
+  std::string fix_ =
+      "write define_kernel(\"name(x, y)\", ...), with a name for each parameter and each member of "
+      "a struct, or define_kernel(\"name\", ...)";
   std::unique_ptr<KernelBody> body_;
   SourceLoc loc_;
 };
@@ -157,5 +164,15 @@ ir::KernelSource* new_kernel_source(const char* name, const ParamDecl* params, i
 }
 
 void delete_kernel_source(ir::KernelSource* source) { delete source; }
+
+void refuse_static(ir::KernelSource* source, const void* kernel) {
+  // Variables with static storage lie in the image of the program or of a library, and nothing that
+  // a scope or the heap owns does.
+  Dl_info image;
+  if (dladdr(kernel, &image) == 0) return;
+  static_cast<LambdaSource*>(source)->refuse(
+      "this kernel captures values and is static: it keeps those of the first call for ever",
+      "make it a kernel_family(), which takes the values as parameters, or drop 'static'");
+}
 
 }  // namespace heddle::detail

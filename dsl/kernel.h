@@ -10,7 +10,13 @@
 // The lambda's parameters are the kernel's: Tensor<T, Rank>, Pointer<T>, Value<T> (Float, Int, …)
 // and plain structs of values. The names in parentheses are optional, one for each parameter and
 // for each member of a struct; messages and dumps use them.
-// The lambda runs each time the kernel is traced; host values that it captures are baked in.
+//
+// The lambda runs each time the kernel is traced, so what it captures has to be there then, and is
+// baked in. define_kernel() therefore takes lambdas that capture nothing, or values: references and
+// pointers do not compile there. A kernel that stays in the scope that it is defined in may capture
+// anything: local_kernel(). One that is made for several values, by a function that is called with
+// each of them, say, is a kernel_family() (dsl/kernel_family.h): a static kernel would keep the
+// first ones, and is refused where it captures any.
 #pragma once
 
 #include "heddle/dsl/view.h"
@@ -26,17 +32,25 @@ struct Extent3 {
   constexpr Extent3(int64_t x_, int64_t y_ = 1, int64_t z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 
+// The grid that the kernel says itself, by launch_grid() (dsl/contract.h); one block where it does
+// not.
+inline constexpr Extent3 kGridOfKernel = INT64_MIN;
+
 // How a kernel is launched: `{.grid = rows, .block = 512}`.
 struct LaunchShape {
-  Extent3 grid = 1;          // blocks
-  Extent3 block = 1;         // threads in a block, at most 1024
-  Extent3 cluster = 1;       // blocks in a cluster (sm_90 and up)
-  int shared_bytes = 0;      // dynamic shared memory, for dynamic_shared<T>()
-  bool cooperative = false;  // all blocks are resident together, or the launch fails
+  Extent3 grid = kGridOfKernel;  // blocks
+  Extent3 block = 1;             // threads in a block, at most 1024
+  Extent3 cluster = 1;           // blocks in a cluster (sm_90 and up)
+  int shared_bytes = 0;          // dynamic shared memory, for dynamic_shared<T>()
+  bool cooperative = false;      // all blocks are resident together, or the launch fails
   // May start before the kernel in front of it in the stream has ended, whose results it sees
   // behind grid_dependency_wait() (dsl/grid.h). Devices below sm_90 and the interpreter ignore it.
   bool programmatic = false;
 };
+
+namespace detail {
+struct MemoryTag;  // runtime/memory_tag.h
+}
 
 // A tensor argument on the host's side: where it lies on the device, extents and strides in
 // elements.
@@ -47,6 +61,10 @@ struct TensorRef {
   int64_t strides[Rank] = {};
   // Bytes of memory from `data` on that belong to it; -1: not known, and so not checked.
   int64_t capacity_bytes = -1;
+  // The allocation that it lies in, where a launch is to make sure that it is alive and the
+  // device's: as_tensor() says it.
+  const detail::MemoryTag* memory = nullptr;
+  uint64_t allocation = 0;
 
   TensorRef() = default;
   // Row-major. A stride that 64 bits do not hold becomes the largest: a launch refuses that.
@@ -70,6 +88,8 @@ struct TensorRef {
   requires(std::is_same_v<const U, T>) TensorRef(const TensorRef<U, Rank>& other)
       : TensorRef(other.data, other.extents, other.strides) {
     capacity_bytes = other.capacity_bytes;
+    memory = other.memory;
+    allocation = other.allocation;
   }
 };
 
@@ -83,6 +103,9 @@ struct ParamDecl {
   bool unbounded = false;
 };
 
+// Whether a host number is one that its parameter's type does not hold, and of which kind it is.
+enum class Misfit : uint8_t { kNone, kSigned, kUnsigned };
+
 // One argument of a launch, leaf by leaf: a scalar's bits, or a tensor's address and layout.
 struct ArgumentLeaf {
   uint64_t bits = 0;
@@ -91,6 +114,37 @@ struct ArgumentLeaf {
   int64_t capacity_bytes = -1;
   int8_t rank = -1;  // -1: a scalar
   int8_t element_bytes = 0;
+  Misfit misfit = Misfit::kNone;  // of a scalar
+  const MemoryTag* memory = nullptr;
+  uint64_t allocation = 0;
+};
+
+// A host number for a scalar parameter, of whatever type it comes.
+template <class T>
+struct HostNumber {
+  uint64_t bits;  // the number as given, where it does not fit
+  Misfit misfit = Misfit::kNone;
+
+  HostNumber(T value) : bits(bits_of(value)) {}  // NOLINT: converts
+  template <class U>
+  requires(std::is_arithmetic_v<U>&& std::is_arithmetic_v<T> && !std::is_same_v<U, T>)
+      HostNumber(U value)  // NOLINT: converts
+      : bits(bits_of(static_cast<T>(value))) {
+    static_assert(
+        !(std::is_floating_point_v<U> && std::is_integral_v<T>),
+        "a floating-point number for an integer parameter of the kernel: round it yourself, as in "
+        "static_cast<int>(x), or make the parameter a Float");
+    if constexpr (std::is_integral_v<U> && std::is_integral_v<T>) {
+      if (fits<T>(value)) return;
+      bits = static_cast<uint64_t>(value);
+      misfit = std::is_unsigned_v<U> ? Misfit::kUnsigned : Misfit::kSigned;
+    }
+  }
+  template <class U>
+  requires(!(std::is_arithmetic_v<U> && std::is_arithmetic_v<T>)&&std::is_convertible_v<U, T> &&
+           !std::is_same_v<std::remove_cvref_t<U>, T>)
+      HostNumber(const U& value)  // NOLINT: converts
+      : HostNumber(static_cast<T>(value)) {}
 };
 
 // How a parameter type declares itself, is made while tracing, and is filled by a launch.
@@ -111,7 +165,10 @@ struct ParamTraits<Tensor<T, Rank>> {
             host.strides,
             host.capacity_bytes,
             Rank,
-            sizeof(T)};
+            sizeof(T),
+            Misfit::kNone,
+            host.memory,
+            host.allocation};
   }
 };
 
@@ -130,11 +187,13 @@ struct ParamTraits<Pointer<T>> {
 
 template <class T>
 struct ParamTraits<Value<T>> {
-  using Host = T;
+  using Host = HostNumber<T>;
   static constexpr int kLeaves = 1;
   static void declare(ParamDecl* out) { *out = {scalar_of<T>(), -1, false, false}; }
   static Value<T> make(const Node* nodes) { return Value<T>(nodes[0]); }
-  static void fill(T host, ArgumentLeaf* out) { *out = {.bits = bits_of(host)}; }
+  static void fill(const Host& host, ArgumentLeaf* out) {
+    *out = {.bits = host.bits, .misfit = host.misfit};
+  }
 };
 
 // A struct of values: the host passes one whose members are host numbers, `Scale{2.0f, 3}`.
@@ -204,6 +263,22 @@ class TypedBody final : public KernelBody {
 ir::KernelSource* new_kernel_source(const char* name, const ParamDecl* params, int count,
                                     KernelBody* body, SourceLoc loc);
 void delete_kernel_source(ir::KernelSource* source);
+// Makes every trace report it where `kernel`, an object whose lambda captures values, is static.
+void refuse_static(ir::KernelSource* source, const void* kernel);
+
+// What a lambda captures.
+enum class Captures : uint8_t { kNothing, kValues };
+
+template <class F>
+struct BytesOf {
+  unsigned char bytes[sizeof(F)];
+};
+// Whether no reference or pointer is in it: constants of such types are not made of bytes. What
+// copies itself in its own way (a vector, a Layout) is not looked into.
+template <class F>
+concept HoldsValues = !std::is_trivially_copyable_v<F> || requires {
+  typename std::bool_constant<(static_cast<void>(__builtin_bit_cast(F, BytesOf<F>{})), true)>;
+};
 
 }  // namespace detail
 
@@ -214,15 +289,17 @@ class Kernel {
  public:
   static constexpr int kLeaves = (0 + ... + detail::ParamTraits<P>::kLeaves);
 
-  explicit Kernel(ir::KernelSource* source) : source_(source) {}
+  explicit Kernel(ir::KernelSource* source, detail::Captures captures = {}) : source_(source) {
+    if (captures == detail::Captures::kValues) detail::refuse_static(source, this);
+  }
   Kernel(Kernel&& other) noexcept : source_(other.source_) { other.source_ = nullptr; }
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   ~Kernel() { detail::delete_kernel_source(source_); }
 
   // Enqueues the kernel on a stream; compiles it first where no variant fits these arguments.
-  // Errors: mistakes in the kernel, arguments that it cannot take, a shape out of limits, the
-  // driver's.
+  // Errors: mistakes in the kernel, arguments that it cannot take or that break what it requires
+  // (dsl/contract.h), memory of another device, a shape out of limits, the driver's.
   template <class Stream>
   auto launch(const Stream& stream, const LaunchShape& shape,
               const typename detail::ParamTraits<P>::Host&... args) const {
@@ -266,7 +343,7 @@ struct KernelName {
 
 template <class F, class R, class C, class... P>
 Kernel<std::remove_cvref_t<P>...> make_kernel(const char* name, F&& f, R (C::*)(P...) const,
-                                              SourceLoc loc) {
+                                              Captures captures, SourceLoc loc) {
   static_assert(std::is_void_v<R>, "a kernel's lambda returns nothing: store results in tensors");
   using Body = TypedBody<std::remove_cvref_t<F>, std::remove_cvref_t<P>...>;
   using K = Kernel<std::remove_cvref_t<P>...>;
@@ -275,21 +352,30 @@ Kernel<std::remove_cvref_t<P>...> make_kernel(const char* name, F&& f, R (C::*)(
   ((ParamTraits<std::remove_cvref_t<P>>::declare(next),
     next += ParamTraits<std::remove_cvref_t<P>>::kLeaves),
    ...);
-  return K(new_kernel_source(name, params, K::kLeaves, new Body(static_cast<F&&>(f)), loc));
+  return K(new_kernel_source(name, params, K::kLeaves, new Body(static_cast<F&&>(f)), loc),
+           captures);
 }
 
 }  // namespace detail
 
-// A kernel from a lambda (not a generic one: its parameter types are the kernel's).
+// A kernel from a lambda (not a generic one: its parameter types are the kernel's) that captures
+// nothing or values.
 template <class F>
 auto define_kernel(const detail::KernelName& name, F&& f, SourceLoc loc = SourceLoc::current()) {
   using Lambda = std::remove_cvref_t<F>;
-  if constexpr (detail::HasOneConstCall<Lambda>) {
-    return detail::make_kernel(name.text, static_cast<F&&>(f), &Lambda::operator(), loc);
-  } else {
+  if constexpr (!detail::HasOneConstCall<Lambda>) {
     static_assert(detail::HasOneConstCall<Lambda>,
                   "a kernel is a lambda whose parameters have their types written out (not auto) "
                   "and which is not mutable");
+  } else if constexpr (!detail::HoldsValues<Lambda>) {
+    static_assert(detail::HoldsValues<Lambda>,
+                  "the kernel's lambda captures a reference or a pointer, which may be gone when "
+                  "the kernel is compiled: capture values ([=]), or define a kernel that stays in "
+                  "this scope by local_kernel()");
+  } else {
+    return detail::make_kernel(
+        name.text, static_cast<F&&>(f), &Lambda::operator(),
+        std::is_empty_v<Lambda> ? detail::Captures::kNothing : detail::Captures::kValues, loc);
   }
 }
 
@@ -297,8 +383,38 @@ auto define_kernel(const detail::KernelName& name, F&& f, SourceLoc loc = Source
 template <class... P>
 Kernel<std::remove_cvref_t<P>...> define_kernel(const detail::KernelName& name, void (*f)(P...),
                                                 SourceLoc loc = SourceLoc::current()) {
-  return define_kernel(
-      name, [f](P... params) { f(params...); }, loc);
+  const auto call = [f](P... params) { f(params...); };
+  return detail::make_kernel(name.text, call, &decltype(call)::operator(),
+                             detail::Captures::kNothing, loc);
+}
+
+// A kernel that its scope keeps: it can be neither moved nor copied.
+template <class K>
+class LocalKernel : public K {
+ public:
+  template <class Make>
+  explicit LocalKernel(const Make& make) : K(make()) {
+    detail::refuse_static(const_cast<ir::KernelSource*>(&K::source()), this);
+  }
+  LocalKernel(const LocalKernel&) = delete;
+  LocalKernel& operator=(const LocalKernel&) = delete;
+};
+
+// The same from a lambda that captures in any way, for kernels that are launched where they are
+// defined: what it refers to has to outlive the kernel.
+//
+//   const auto fill = local_kernel("fill(y)", [&](Tensor<float, 1> y) { body(y); });
+template <class F>
+auto local_kernel(const detail::KernelName& name, F&& f, SourceLoc loc = SourceLoc::current()) {
+  using Lambda = std::remove_cvref_t<F>;
+  static_assert(detail::HasOneConstCall<Lambda>,
+                "a kernel is a lambda whose parameters have their types written out (not auto) "
+                "and which is not mutable");
+  const auto make = [&] {
+    return detail::make_kernel(name.text, static_cast<F&&>(f), &Lambda::operator(),
+                               detail::Captures::kNothing, loc);
+  };
+  return LocalKernel<decltype(make())>(make);
 }
 
 }  // namespace heddle

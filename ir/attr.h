@@ -22,7 +22,7 @@ enum class AttrKey : uint8_t {
   kExtents,   // shared, local, table: elements in each mode
   kAlign,     // shared: bytes that divide the array's address, 16 to 1024
   kWidth,     // bounds, copy.async…: elements along the last mode; shuffles: segment width
-  kMessage,   // assert: what the user wrote; printf: the format; inline_ptx: the text
+  kMessage,   // assert, require: what is asked for; printf: the format; inline_ptx: the text
   kGroups,    // wgmma.wait, copy.wait, bulk.wait…: commit groups that may stay in flight
   kLeading,   // smem.desc: leading byte offset
   kStride,    // smem.desc: stride byte offset
@@ -49,9 +49,10 @@ enum class AttrKey : uint8_t {
   kIncrease,   // set_max_registers: 1 to ask for more
   kTranspose,  // ldmatrix, stmatrix: 1 where rows become columns
   kTensor,     // bounds: how the tensor is laid out, and at which coordinate
+  kFix,        // require: what to do about it
   kName,       // a hint for people: the variable or array as the user calls it
 };
-inline constexpr int kAttrKeyCount = 35;
+inline constexpr int kAttrKeyCount = 36;
 
 enum class AttrKind : uint8_t { kInt, kEnum, kString, kInts, kBits };
 
@@ -107,6 +108,7 @@ inline constexpr std::array<AttrInfo, kAttrKeyCount> kAttrs = {{
     {"increase", AttrKind::kInt, {}},
     {"transpose", AttrKind::kInt, {}},
     {"tensor", AttrKind::kString, {}},
+    {"fix", AttrKind::kString, {}},
     {"name", AttrKind::kString, {}},
 }};
 

@@ -1,8 +1,10 @@
-// What the host computes for each launch: the values of a kernel's `at_launch` ops.
+// What the host does for each launch: it computes the values of a kernel's `at_launch` ops and its
+// grid, and tests what the kernel requires.
 //
 //   const ParamLayout layout = launch_layout(kernel, is_needed);
 //   const LaunchProgram program(kernel, layout);   // from here on without the kernel
-//   program.run(block);                            // the arguments lie in the block already
+//   LaunchDims dims{.grid = {8, 1, 1}, .block = {256, 1, 1}};
+//   if (!program.run(block, dims)) return error(program.refusal(block, dims));
 #pragma once
 
 #include <array>
@@ -10,23 +12,40 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "heddle/ir/abi.h"
+#include "heddle/ir/diagnostic.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::ir {
 
-// The first value behind this one, or itself, that the host cannot compute from the arguments;
-// nothing where it can compute them all. It knows scalar parameters, extents and strides of
-// parameters, constants, what ops on the elements of integers and bools make of these, and other
-// values of the launch.
-std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value);
+// The first value behind this one, or itself, that the host cannot compute before a launch; nothing
+// where it can compute them all. It knows scalar parameters, extents and strides of parameters,
+// block_dim, grid_dim (where `knows_grid`), constants, what ops on the elements of integers and
+// bools make of these, and other values of the launch.
+std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value,
+                                         bool knows_grid = true);
+
+// Ops of which nothing but what the host does is left: no kernel computes their operands.
+inline bool is_host_only(Opcode opcode) {
+  return opcode == Opcode::kRequire || opcode == Opcode::kLaunchGrid;
+}
 
 // The arguments, and behind them the values of the at_launch ops that are needed: one place for
 // ops that compute the same from the same. Of a verified kernel.
 ParamLayout launch_layout(const Kernel& kernel, absl::FunctionRef<bool(OpId)> is_needed);
+
+// A launch that names no grid.
+inline constexpr int64_t kGridOfKernel = INT64_MIN;
+
+// The shape of a launch: blocks of the grid, whose x may be kGridOfKernel, and threads of a block.
+struct LaunchDims {
+  std::array<int64_t, 3> grid{1, 1, 1};
+  std::array<int64_t, 3> block{1, 1, 1};
+};
 
 class LaunchProgram {
  public:
@@ -34,9 +53,15 @@ class LaunchProgram {
   LaunchProgram(const Kernel& kernel, const ParamLayout& layout);
 
   // Reads arguments from the parameter block and writes the values behind them; those of the last
-  // arguments are remembered. What ops.def leaves open (a division by zero) gives 0. Any number of
-  // threads may run it at once.
-  void run(std::byte* block) const;
+  // arguments are remembered. Fills in a grid that the launch does not name. False where the launch
+  // must not happen. What ops.def leaves open (a division by zero) gives 0. Any number of threads
+  // may run it at once.
+  bool run(std::byte* block, LaunchDims& dims) const;
+  // Why run() has just refused that launch, of the same dims as were given to it: what the kernel
+  // asks for, with numbers, the place and what to do.
+  std::string refusal(const std::byte* block, const LaunchDims& dims) const;
+  // Why no launch at all can happen, where that is so.
+  std::optional<std::string> refuses_all() const;
 
  private:
   // A register and its place in the block.
@@ -45,23 +70,51 @@ class LaunchProgram {
     int offset;
     Scalar scalar;
   };
+  // A register and the number of the launch's shape that it holds: x, y, z of the grid, then of the
+  // block.
+  struct Extent {
+    uint32_t index;
+    uint8_t which;
+  };
   struct Step {
     Opcode opcode;
     Scalar operand, result;  // as fold_scalar takes them
     uint8_t count = 0;
     std::array<uint32_t, 3> operands{};
   };
+  // A register that is a number, for people.
+  struct Number {
+    uint32_t index;
+    Scalar scalar;
+  };
+  struct Requirement {
+    uint32_t condition;
+    std::string message, fix;
+    std::vector<Number> numbers;
+    ir::Place place;
+  };
+  struct Grid {
+    std::array<Number, 3> extents;
+    ir::Place place;
+  };
   class Translation;
   struct Memory;
 
+  void read(const std::byte* block, const LaunchDims& dims, uint64_t* registers) const;
   void compute(uint64_t* registers) const;
-  void write(const uint64_t* registers, std::byte* block) const;
+  bool finish(const uint64_t* registers, std::byte* block, LaunchDims& dims) const;
+  std::array<int64_t, 3> grid_of(const uint64_t* registers) const;
+  std::string describe(const Requirement& requirement, const uint64_t* registers) const;
 
   // First what is there before the first step, constants and inputs; each step's result lies behind
   // all others so far.
   std::vector<uint64_t> initial_;
   std::vector<Place> inputs_, outputs_;
+  std::vector<Extent> extents_;
   std::vector<Step> steps_;
+  std::vector<Requirement> requirements_;
+  std::optional<Grid> grid_;
+  bool is_empty_ = true;
   std::shared_ptr<Memory> memory_;
 };
 

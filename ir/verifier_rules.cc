@@ -66,6 +66,8 @@ constexpr Table kTable = [] {
   rule(Opcode::kSplat) = check_splat;
   rule(Opcode::kAssumeRange) = check_assume_range;
   rule(Opcode::kAtLaunch) = check_at_launch;
+  rule(Opcode::kRequire) = check_require;
+  rule(Opcode::kLaunchGrid) = check_launch_grid;
 
   rule(Opcode::kExtent) = check_dim;
   rule(Opcode::kStride) = check_dim;

@@ -79,6 +79,8 @@ void check_slice(RuleContext& c);
 void check_splat(RuleContext& c);
 void check_assume_range(RuleContext& c);
 void check_at_launch(RuleContext& c);
+void check_require(RuleContext& c);
+void check_launch_grid(RuleContext& c);
 
 void check_dim(RuleContext& c);  // verifier_rules_view.cc
 void check_shared(RuleContext& c);

@@ -220,4 +220,49 @@ void check_at_launch(RuleContext& c) {
           "arithmetic of integers");
 }
 
+void check_require(RuleContext& c) {
+  for (const ValueId operand : c.op().operands) {
+    const auto unknown = unknown_at_launch(c.kernel(), operand);
+    if (!unknown) continue;
+    return c.error(
+        absl::StrCat(c.quoted(), " of what the host cannot know before a launch: it depends on ",
+                     described(c, *unknown)),
+        "ask for relations of integer parameters, extents and strides of parameters, block_dim, "
+        "grid_dim and constants; what a thread computes is for device_assert()");
+  }
+  const absl::string_view message = c.text_attr(AttrKey::kMessage);
+  size_t numbers = 0;
+  for (size_t i = 0; i < message.size(); ++i) {
+    if (message[i] != '%') continue;
+    const bool is_percent = i + 1 < message.size() && message[i + 1] == '%';
+    i += is_percent ? 1 : 0;
+    numbers += is_percent ? 0 : 1;
+  }
+  if (numbers == c.operand_count() - 1) return;
+  c.error(absl::StrCat(c.quoted(), " has ", c.operand_count() - 1, " numbers for a message with ",
+                       numbers, " places"),
+          "give the message a '%' for each number, and \"%%\" for a percent sign");
+}
+
+void check_launch_grid(RuleContext& c) {
+  for (const ValueId operand : c.op().operands) {
+    const auto unknown = unknown_at_launch(c.kernel(), operand, /*knows_grid=*/false);
+    if (!unknown) continue;
+    return c.error(
+        absl::StrCat(c.quoted(), " of what the host cannot know before a launch: it depends on ",
+                     described(c, *unknown)),
+        "make it of integer parameters, extents and strides of parameters, block_dim and "
+        "constants, by arithmetic of integers");
+  }
+  if (c.op().parent != c.kernel().body()) {
+    return c.error(absl::StrCat(c.quoted(), " under a condition or in a loop"),
+                   "a launch has one grid: say it in the kernel's body");
+  }
+  int count = 0;
+  for (const OpId id : c.kernel().ops(c.kernel().body())) {
+    count += c.kernel().op(id).opcode == Opcode::kLaunchGrid ? 1 : 0;
+  }
+  if (count > 1) c.error(absl::StrCat(c.quoted(), " is there ", count, " times"), "say it once");
+}
+
 }  // namespace heddle::ir

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/memory_tag.h"
 
 namespace heddle::runtime {
 namespace {
@@ -130,11 +131,57 @@ bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments argum
   if (params.size() != arguments.size()) return false;
   bool sound = true;
   for (size_t i = 0; i < params.size(); ++i) {
-    if (!params[i].type.is_view()) continue;
-    sound &= arguments[i].sound && arguments[i].rank == params[i].type.rank;
+    const bool fits = !params[i].type.is_view() || arguments[i].rank == params[i].type.rank;
+    sound &= arguments[i].sound && fits;
   }
   return sound;
 }
+
+bool arguments_are_here(Arguments arguments, const Backend* device) {
+  bool here = true;
+  for (const Argument& argument : arguments) {
+    if (argument.memory != nullptr) here &= argument.memory->holds(argument.allocation, device);
+  }
+  return here;
+}
+
+absl::Status check_memory(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
+                          Arguments arguments, const Backend& device) {
+  for (int i = 0; i < static_cast<int>(arguments.size()); ++i) {
+    const MemoryTag* const memory = arguments[i].memory;
+    if (memory == nullptr || memory->holds(arguments[i].allocation, &device)) continue;
+    const std::string what = absl::StrCat(describe_argument(params, i), " of ", kernel);
+    if (memory->allocation.load() != arguments[i].allocation) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what,
+                       " lies in a Buffer that was freed; fix: keep the Buffer alive until "
+                       "the launch is complete"));
+    }
+    const std::string& owner = memory->device.load()->name();
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " lies in memory of ", owner == device.name() ? "another device that is called " : "",
+        owner, ", and the launch is on ", device.name(),
+        "; fix: copy it to a Buffer of that device, or launch on a stream of the other"));
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// A number that its parameter's type does not hold.
+absl::Status refuse_number(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
+                           Arguments arguments, int index) {
+  const Argument& argument = arguments[index];
+  const ir::Scalar scalar = params[index].type.scalar;
+  return absl::InvalidArgumentError(absl::StrCat(
+      describe_argument(params, index), " of ", kernel, " is ",
+      argument.misfit == Misfit::kUnsigned ? absl::StrCat(argument.bits)
+                                           : absl::StrCat(static_cast<int64_t>(argument.bits)),
+      ", which does not fit an ", ir::info(scalar).name,
+      "; fix: make the parameter wider (Int64, UInt64), or pass another number"));
+}
+
+}  // namespace
 
 absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
                              Arguments arguments) {
@@ -146,6 +193,7 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
   }
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     const Argument& argument = arguments[i];
+    if (argument.misfit != Misfit::kNone) return refuse_number(kernel, params, arguments, i);
     if (!params[i].type.is_view() || params[i].unbounded) continue;
     const std::string what = absl::StrCat(describe_argument(params, i), " of ", kernel);
     if (argument.rank != params[i].type.rank) {

@@ -11,6 +11,7 @@
 #include "heddle/ir/abi.h"
 #include "heddle/ir/kernel_source.h"
 #include "heddle/runtime/argument.h"
+#include "heddle/runtime/backend.h"
 
 namespace heddle::runtime {
 
@@ -37,9 +38,15 @@ void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byt
 // Whether check_arguments would find nothing: the same tests, and no text.
 bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments arguments);
 
-// What no kernel can be given: a wrong number of arguments, negative extents, a null pointer to
-// elements that exist, a layout that reaches beyond its buffer. `kernel` is "kernel 'row_sum'
-// (row_sum.cc:14)".
+// Whether all tensors lie in live memory of the device, as far as their arguments say; and which
+// one does not, and where it lies.
+bool arguments_are_here(Arguments arguments, const Backend* device);
+absl::Status check_memory(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
+                          Arguments arguments, const Backend& device);
+
+// What no kernel can be given: a scalar that its parameter does not hold, a wrong number of
+// arguments, negative extents, a null pointer to elements that exist, a layout that reaches beyond
+// its buffer. `kernel` is "kernel 'row_sum' (row_sum.cc:14)".
 absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
                              Arguments arguments);
 

@@ -2,15 +2,22 @@
 
 namespace heddle::runtime {
 
+Buffer::Buffer(std::shared_ptr<Backend> backend, DeviceAddress address, size_t size_bytes)
+    : backend_(std::move(backend)), address_(address), size_bytes_(size_bytes) {
+  if (address != 0) tag_ = tag_memory(backend_.get());
+}
+
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   Buffer old(std::move(*this));
   backend_ = std::move(other.backend_);
   address_ = std::exchange(other.address_, 0);
   size_bytes_ = std::exchange(other.size_bytes_, 0);
+  tag_ = std::exchange(other.tag_, nullptr);
   return *this;
 }
 
 Buffer::~Buffer() {
+  if (tag_ != nullptr) untag_memory(tag_);
   if (address_ != 0) backend_->deallocate(address_);
 }
 

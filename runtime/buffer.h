@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/runtime/backend.h"
+#include "heddle/runtime/memory_tag.h"
 #include "heddle/runtime/stream.h"
 
 namespace heddle::runtime {
@@ -32,7 +33,8 @@ class Buffer {
   Buffer(Buffer&& other) noexcept
       : backend_(std::move(other.backend_)),
         address_(std::exchange(other.address_, 0)),
-        size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+        size_bytes_(std::exchange(other.size_bytes_, 0)),
+        tag_(std::exchange(other.tag_, nullptr)) {}
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
@@ -41,6 +43,9 @@ class Buffer {
   DeviceAddress address() const { return address_; }
   // Null for a default-constructed or moved-from buffer.
   const std::shared_ptr<Backend>& backend() const { return backend_; }
+
+  // By which a launch knows whose memory it is (memory_tag.h); nullptr without memory.
+  const MemoryTag* tag() const { return tag_; }
 
   // Asynchronous, in stream order; host memory must stay as it is until the stream has got there.
   absl::Status copy_from_host(const Stream& stream, const void* from, size_t bytes,
@@ -68,8 +73,7 @@ class Buffer {
 
  private:
   friend class Device;
-  Buffer(std::shared_ptr<Backend> backend, DeviceAddress address, size_t size_bytes)
-      : backend_(std::move(backend)), address_(address), size_bytes_(size_bytes) {}
+  Buffer(std::shared_ptr<Backend> backend, DeviceAddress address, size_t size_bytes);
 
   absl::Status check(const Stream& stream, size_t offset, size_t bytes) const;
   absl::Status check_written(const Stream& stream, size_t element_bytes, bool padded) const;
@@ -77,6 +81,7 @@ class Buffer {
   std::shared_ptr<Backend> backend_;
   DeviceAddress address_ = 0;
   size_t size_bytes_ = 0;
+  MemoryTag* tag_ = nullptr;
 };
 
 // Host memory that the device copies from and to without staging, so that such copies really run

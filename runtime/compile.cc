@@ -139,6 +139,10 @@ absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
                                                      : ir::param_layout(compilation->optimized);
   compilation->at_launch = ir::LaunchProgram(compilation->optimized, compilation->layout);
   dump_stages(*compilation);
+  if (const auto why = compilation->at_launch.refuses_all()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(compilation->describe(), " can never launch: ", *why));
+  }
 
   if (options.stage >= Stage::kCubin) {
     const absl::Status assembled = assemble(*compilation, options);

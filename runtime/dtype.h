@@ -3,7 +3,7 @@
 //   absl::Status scale(const Stream& stream, const Buffer& x, int64_t n, DType dtype) {
 //     return for_dtype<float, half, bfloat16>(dtype, [&](auto type) {
 //       using T = typename decltype(type)::type;
-//       static const auto kernel = define_kernel("scale(x)", scale_body<T>);
+//       static const auto kernel = define_kernel("scale(x)", scale_body<T>);  // captures nothing
 //       return kernel.launch(stream, {.block = 256}, as_tensor<T>(x, {n}));
 //     });
 //   }

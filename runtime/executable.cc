@@ -22,8 +22,6 @@ absl::StatusOr<Module> load_module(const std::shared_ptr<Backend>& backend,
       *device, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(cubin.data()), cubin.size()));
 }
 
-bool same(const Dim3& a, const ir::Dim3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
-
 ir::Dim3 to_ir(const Dim3& dim) {
   return {static_cast<int>(dim.x), static_cast<int>(dim.y), static_cast<int>(dim.z)};
 }
@@ -83,9 +81,21 @@ absl::Status Executable::launch(const LaunchConfig& config, Arguments arguments)
   // Few kernels have more than some tens of arguments: the block then lies on the stack.
   absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes + kPackSlack);
   pack_arguments(compilation_->layout, arguments, block.data());
-  if (!function_) return launch_on_interp(config, block.data());
-  compilation_->at_launch.run(block.data());
+  ir::LaunchDims dims{.grid = {config.grid.x, config.grid.y, config.grid.z},
+                      .block = {config.block.x, config.block.y, config.block.z}};
+  const ir::LaunchDims asked = dims;
+  if (!compilation_->at_launch.run(block.data(), dims)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(site_.describe(),
+                     " cannot launch: ", compilation_->at_launch.refusal(block.data(), asked)));
+  }
   LaunchConfig full = config;
+  if (dims.grid != asked.grid) {
+    full.grid = Dim3(dims.grid[0], dims.grid[1], dims.grid[2]);
+    // The kernel's own grid may come out empty: then there is nothing to do.
+    if (full.grid.x == 0 || full.grid.y == 0 || full.grid.z == 0) return absl::OkStatus();
+  }
+  if (!function_) return launch_on_interp(full, block.data());
   full.dynamic_shared_bytes += compilation_->ptx.dynamic_shared_base;
   return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_);
 }
@@ -93,12 +103,6 @@ absl::Status Executable::launch(const LaunchConfig& config, Arguments arguments)
 absl::Status Executable::launch_on_interp(const LaunchConfig& config,
                                           const std::byte* block) const {
   if (absl::Status s = check_launch_limits(backend_->info(), config, site_); !s.ok()) return s;
-  const ir::Kernel& kernel = compilation_->optimized;
-  if (!kernel.has_dynamic_block() && !same(config.block, kernel.block)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        compilation_->describe(), " was compiled for a block of ", kernel.block.x, "x",
-        kernel.block.y, "x", kernel.block.z, " and launched with ", to_string(config.block)));
-  }
   // What a multiprocessor's threads allow; a GPU's registers and shared memory may allow fewer.
   const DeviceInfo& info = backend_->info();
   const int64_t resident = info.sm_count * (info.max_threads_per_sm / config.block.volume());

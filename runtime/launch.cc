@@ -44,6 +44,17 @@ absl::Status check_fixed(const Compilation& compilation, Arguments arguments) {
   return absl::OkStatus();
 }
 
+// The block that the code was compiled for.
+absl::Status check_block(const Compilation& compilation, const LaunchConfig& config) {
+  const ir::Dim3 block = compilation.optimized.block;
+  const bool same =
+      config.block.x == block.x && config.block.y == block.y && config.block.z == block.z;
+  if (same || compilation.optimized.has_dynamic_block()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(compilation.describe(), " was compiled for a block of ", block.x, "x", block.y,
+                   "x", block.z, " and launched with ", to_string(config.block)));
+}
+
 std::string promise(const ir::Guard& guard) {
   switch (guard.fact.kind) {
     case ir::FactKind::kAlignment:
@@ -96,7 +107,11 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
   const Compilation& code = compilation();
   if (stream.backend() == nullptr) return moved_from("a Stream");
   if (absl::Status s = check_arguments(code.describe(), code.params, arguments); !s.ok()) return s;
+  if (!arguments_are_here(arguments, stream.backend().get())) {
+    return check_memory(code.describe(), code.params, arguments, *stream.backend());
+  }
   if (absl::Status s = check_fixed(code, arguments); !s.ok()) return s;
+  if (absl::Status s = check_block(code, config); !s.ok()) return s;
   const Executable* executable = nullptr;
   {
     const std::lock_guard<std::mutex> lock(state_->loading);
@@ -138,6 +153,9 @@ absl::Status launch(const Stream& stream, const ir::KernelSource& source,
   // On every launch, since a variant that fits says nothing of null pointers.
   if (!arguments_are_sound(source.params(), arguments)) {
     return check_arguments(describe(source), source.params(), arguments);
+  }
+  if (!arguments_are_here(arguments, backend)) {
+    return check_memory(describe(source), source.params(), arguments, *backend);
   }
   const Executable* executable = cache.find(backend, config, arguments);
   if (executable == nullptr) {

@@ -10,7 +10,9 @@
 // launch() traces, optimises, assembles and loads the kernel the first time that it meets a device,
 // a block and arguments of a kind (alignment, 32-bit offsets and such, where the kernel asks);
 // after that it costs the driver's launch. compile() needs neither data nor a GPU; its result runs
-// on any device of its target.
+// on any device of its target. Arguments are tested before anything runs: numbers that their
+// parameters do not hold, buffers of another device or too small for their tensors, and what the
+// kernel itself requires (dsl/contract.h).
 #pragma once
 
 #include <memory>
@@ -93,10 +95,13 @@ class PackedArguments {
   }
   // Inlined, the rank and the kind of each argument are constants.
   [[gnu::always_inline]] static inline Argument measure(const heddle::detail::ArgumentLeaf& leaf) {
-    if (leaf.rank < 0) return scalar_argument(leaf.bits);
+    if (leaf.rank < 0) return scalar_argument(leaf.bits, static_cast<Misfit>(leaf.misfit));
     if (leaf.extents == nullptr) return pointer_argument(leaf.bits);
-    return tensor_argument(leaf.bits, leaf.extents, leaf.strides, leaf.rank, leaf.element_bytes,
-                           leaf.capacity_bytes);
+    Argument tensor = tensor_argument(leaf.bits, leaf.extents, leaf.strides, leaf.rank,
+                                      leaf.element_bytes, leaf.capacity_bytes);
+    tensor.memory = leaf.memory;
+    tensor.allocation = leaf.allocation;
+    return tensor;
   }
 
   Argument arguments_[kLeaves == 0 ? 1 : kLeaves];
@@ -140,11 +145,14 @@ absl::StatusOr<runtime::TypedCompiledKernel<P...>> compile_kernel(
 }
 
 // A buffer as a row-major tensor argument: `as_tensor<float>(buffer, {rows, columns})`. A launch is
-// refused where the extents need more than the buffer holds.
+// refused where the extents need more than the buffer holds, and where the buffer is another
+// device's or was freed.
 template <class T, int Rank>
 TensorRef<T, Rank> as_tensor(const runtime::Buffer& buffer, const int64_t (&extents)[Rank]) {
   TensorRef<T, Rank> tensor(reinterpret_cast<T*>(buffer.address()), extents);
   tensor.capacity_bytes = static_cast<int64_t>(buffer.size_bytes());
+  tensor.memory = buffer.tag();
+  if (tensor.memory != nullptr) tensor.allocation = tensor.memory->allocation.load();
   return tensor;
 }
 

@@ -45,7 +45,7 @@ struct Dim3 {
 };
 
 struct LaunchConfig {
-  // Blocks.
+  // Blocks. Where x is ir::kGridOfKernel, what the kernel says, or one block.
   Dim3 grid = {};
   // Threads of a block.
   Dim3 block = {};

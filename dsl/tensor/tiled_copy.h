@@ -13,6 +13,7 @@
 // why it cannot: copy(from, to) without an atom finds the widest by itself.
 #pragma once
 
+#include "heddle/dsl/contract.h"
 #include "heddle/dsl/tensor/copy.h"
 #include "heddle/dsl/tensor/copy_atom.h"
 
@@ -33,8 +34,8 @@ class TiledCopy {
   int64_t threads() const { return size(get(tv_, 0)).value(); }
   bool ok() const { return atom_.ok() && tv_.ok(); }
 
-  // A thread's view of it, by its number.
-  ThrCopy get_slice(const IntTuple& thread) const;
+  // A thread's view of it, by its number. A block of fewer threads than take part is an error.
+  ThrCopy get_slice(const IntTuple& thread, SourceLoc loc = SourceLoc::current()) const;
 
   // A layout as (threads,values,rest…), from the source's or the destination's side;
   // (values,modes…) of registers that were partitioned for another copy, as this one takes them.
@@ -88,7 +89,10 @@ class ThrCopy {
   IntTuple thread_;
 };
 
-inline ThrCopy TiledCopy::get_slice(const IntTuple& thread) const { return {*this, thread}; }
+inline ThrCopy TiledCopy::get_slice(const IntTuple& thread, SourceLoc loc) const {
+  if (ok()) detail::require_threads(threads(), "a TiledCopy", loc);
+  return {*this, thread};
+}
 
 // Threads in the order of `threads`, each with values in the order of `values`: the tile is the
 // raked product of both.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/interp/scalar.h"
+#include "heddle/ir/launch_program.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -47,7 +48,7 @@ void Lowering::find_needed(RegionId region) {
     const Op& op = kernel_.op(id);
     bool needed = (info(op).traits & (kPure | kFresh)) == 0;
     for (const ValueId result : op.results) needed |= needed_[result];
-    if (!needed) continue;
+    if (!needed || is_host_only(op.opcode)) continue;
     for (const ValueId operand : op.operands) {
       if (!options_.checks && type(operand).kind == TypeKind::kCheck) continue;
       needed_.at(operand) = true;
@@ -211,6 +212,9 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kUnreachable:
       emit(unreachable_handler(), {});
       return;
+    case Opcode::kRequire:
+    case Opcode::kLaunchGrid:
+      return;  // the launch's, before anything runs
     case Opcode::kBulkCommit:
     case Opcode::kBulkWait:
     case Opcode::kBulkWaitRead:

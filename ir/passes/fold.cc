@@ -103,7 +103,8 @@ OpId Folder::visit(OpId id) {
   if (op.opcode == Opcode::kFor) return visit_for(id);
   if (op.opcode == Opcode::kWhile) return visit_while(id);
   const OpId next = op.next;
-  if (op.opcode == Opcode::kAssert && kernel_.constant_bits(op.operands[0]) == 1) {
+  const bool asks = op.opcode == Opcode::kAssert || op.opcode == Opcode::kRequire;
+  if (asks && kernel_.constant_bits(op.operands[0]) == 1) {
     kernel_.erase(id);
     changed_ = true;
   } else if (has(info(op), kPure) && op.opcode != Opcode::kConst) {

@@ -39,6 +39,18 @@ void build_at_launch(OpKernel& k) {
   }
 }
 
+// What the host alone does leaves nothing in the kernel.
+void build_contract(OpKernel& k) {
+  Builder& b = k.b();
+  const ValueId extent =
+      b.create(Opcode::kExtent, {k.view(Scalar::kF32)}, ir::kI32Type, {{AttrKey::kDim, 0}});
+  const ValueId positive =
+      b.create(Opcode::kGt, {extent, b.constant_int(ir::kI32Type, 0)}, ir::kBoolType);
+  const auto message = static_cast<int64_t>(ir::index_of(k.kernel().intern("an extent of %")));
+  b.create(Opcode::kRequire, {positive, extent}, Type::none(), {{AttrKey::kMessage, message}});
+  b.create(Opcode::kLaunchGrid, {extent, extent, extent});
+}
+
 void build_for(OpKernel& k, Type type) {
   Builder& b = k.b();
   const ValueId n = k.data(ir::kI32Type);
@@ -130,7 +142,9 @@ void add_value_recipes(Recipes& all) {
   all.ops.insert({Opcode::kUndef, Opcode::kYield, Opcode::kFor, Opcode::kWhile, Opcode::kIf,
                   Opcode::kE2m1Pack, Opcode::kE2m1Unpack, Opcode::kPack, Opcode::kExtract,
                   Opcode::kSlice, Opcode::kSplat, Opcode::kAssert, Opcode::kPrintf,
-                  Opcode::kAtLaunch, Opcode::kInlinePtx, Opcode::kInlinePtxVolatile});
+                  Opcode::kAtLaunch, Opcode::kRequire, Opcode::kLaunchGrid, Opcode::kInlinePtx,
+                  Opcode::kInlinePtxVolatile});
+  all.by_name["contract"] = build_contract;
   for (const Scalar scalar : kAllScalars) {
     const auto of = [&](absl::string_view what) {
       return absl::StrCat(what, "_", ir::info(scalar).name);

@@ -110,7 +110,7 @@ TEST(ForTest, ImperativeFormIsTheSameLoop) {
 TEST(ForTest, HostBreakIsReportedAndTracingGoesOn) {
   bool leave = true;
   const int line = __LINE__ + 2;
-  const auto kernel = define_kernel("broken(y, n)", [&](Tensor<float, 1> y, Int n) {
+  const auto kernel = local_kernel("broken(y, n)", [&](Tensor<float, 1> y, Int n) {
     for (Int i : range(n)) {
       y(i) = 1.0f;
       if (leave) break;
@@ -193,7 +193,7 @@ TEST(IfTest, ElseGoesIntoTheSecondRegion) {
 
 TEST(IfTest, HostConditionsSpecialise) {
   const bool twice = true;
-  const auto kernel = define_kernel("host(y)", [&](Tensor<float, 1> y) {
+  const auto kernel = local_kernel("host(y)", [&](Tensor<float, 1> y) {
     for (int i = 0; i < 3; ++i) y(i) = 1.0f;
     if (twice) y(3) = 2.0f;
   });
@@ -265,7 +265,7 @@ TEST(ReduceTest, EveryOpHasTheLineOfTheCallOrOfTheFunctionThatCombines) {
 
 TEST(MistakesTest, AreAllReportedTogether) {
   bool leave = true;
-  const auto kernel = define_kernel("many(y, n)", [&](Tensor<float, 1> y, Int n) {
+  const auto kernel = local_kernel("many(y, n)", [&](Tensor<float, 1> y, Int n) {
     for (Int i : range(n)) {
       y(i) = 0.0f;
       if (leave) break;
@@ -282,12 +282,12 @@ TEST(MistakesTest, AreAllReportedTogether) {
 
 TEST(MistakesTest, ValueOfAnotherKernelIsNamed) {
   detail::Node kept;
-  const auto first = define_kernel("first(y, n)", [&](Tensor<float, 1> y, Int n) {
+  const auto first = local_kernel("first(y, n)", [&](Tensor<float, 1> y, Int n) {
     kept = (n + 1).node();
     y(0) = 0.0f;
   });
   trace(first);
-  const auto second = define_kernel("second(y)", [&](Tensor<float, 1> y) { y(Int(kept)) = 0.0f; });
+  const auto second = local_kernel("second(y)", [&](Tensor<float, 1> y) { y(Int(kept)) = 0.0f; });
   EXPECT_THAT(mistakes(second), HasSubstr("value from kernel 'first' used in kernel 'second'"));
 }
 
@@ -297,7 +297,7 @@ TEST(MistakesTest, AValueMadeOutsideEveryKernelIsReportedByEachThatUsesIt) {
   const Float b = a + 2.0f;
   const auto innocent = define_kernel("innocent(y)", [](Tensor<float, 1> y) { y(0) = 1.0f; });
   EXPECT_EQ(mistakes(innocent), "");
-  const auto kernel = define_kernel("guilty(y)", [&](Tensor<float, 1> y) { y(0) = b; });
+  const auto kernel = local_kernel("guilty(y)", [&](Tensor<float, 1> y) { y(0) = b; });
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(mistakes(kernel), HasSubstr("add of kernel values outside a kernel"));
     EXPECT_THAT(mistakes(kernel), HasSubstr(absl::StrCat("control_test.cc:", line)));
@@ -365,12 +365,12 @@ TEST(MistakesTest, NamesAreIdentifiersAndAsManyAsParameters) {
 
 TEST(MistakesTest, ViewsOfAnotherKernel) {
   std::optional<Tensor<float, 2>> kept;
-  const auto first = define_kernel("first(y)", [&](Tensor<float, 2> y) {
+  const auto first = local_kernel("first(y)", [&](Tensor<float, 2> y) {
     kept.emplace(y);
     y(0, 0) = 1.0f;
   });
   EXPECT_EQ(mistakes(first), "");
-  const auto second = define_kernel("second(y)", [&](Tensor<float, 1> y) {
+  const auto second = local_kernel("second(y)", [&](Tensor<float, 1> y) {
     y(0) = (*kept)(0, 1) + 1.0f;
     (*kept)(0, 0) = cast<float>(kept->shape(1));
   });

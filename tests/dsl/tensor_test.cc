@@ -32,16 +32,15 @@ std::vector<int> load_widths(const ir::Kernel& kernel) {
 
 TEST(TensorTest, PrintsAsCuTeDoes) {
   std::string text[4];
-  const auto kernel =
-      define_kernel("print(x, y)", [&](Tensor<const float, 2> x, Tensor<half, 1> y) {
-        text[0] = Tensor<const float>(x).to_string();
-        text[1] = local_tile(x, {8, 32}, {block_idx.x, 0}).to_string();
-        text[2] = make_smem_tensor<half>(
-                      make_composed_layout(Swizzle(3, 3, 3), 0, make_layout({8, 64}, {64, 1})))
-                      .to_string();
-        text[3] = make_tensor<int8_t>(make_layout({4, {2, 2}}, {1, {8, 4}})).to_string();
-        y(0) = half(0.0f);
-      });
+  const auto kernel = local_kernel("print(x, y)", [&](Tensor<const float, 2> x, Tensor<half, 1> y) {
+    text[0] = Tensor<const float>(x).to_string();
+    text[1] = local_tile(x, {8, 32}, {block_idx.x, 0}).to_string();
+    text[2] = make_smem_tensor<half>(
+                  make_composed_layout(Swizzle(3, 3, 3), 0, make_layout({8, 64}, {64, 1})))
+                  .to_string();
+    text[3] = make_tensor<int8_t>(make_layout({4, {2, 2}}, {1, {8, 4}})).to_string();
+    y(0) = half(0.0f);
+  });
   EXPECT_EQ(mistakes(kernel), "");
   EXPECT_EQ(text[0], "tensor<ptr<f32, gmem> o (?,?):(?,1)>");
   EXPECT_EQ(text[1], "tensor<ptr<f32, gmem> o (8,32):(?,1)>");
@@ -310,7 +309,7 @@ TEST(TensorMistakes, ProductsOfOtherShapes) {
 TEST(TensorMistakes, OutsideAKernel) {
   const auto t = make_tensor<float>(4);
   EXPECT_FALSE(t.ok());
-  const auto kernel = define_kernel("uses(y)", [&](Tensor<float, 1> y) { y(0) = t(0); });
+  const auto kernel = local_kernel("uses(y)", [&](Tensor<float, 1> y) { y(0) = t(0); });
   EXPECT_THAT(mistakes(kernel), HasSubstr("a tensor of a kernel is made or used outside it"));
 }
 

@@ -99,11 +99,10 @@ TEST(ViewTest, VectorAccessIsProvedAligned) {
 
 TEST(ViewTest, VectorWidthFollowsTheArgument) {
   int width = 0;
-  const auto kernel =
-      define_kernel("width(x, y)", [&](Tensor<const half, 2> x, Tensor<float, 1> y) {
-        width = x.vector_width();
-        y(0) = 0.0f;
-      });
+  const auto kernel = local_kernel("width(x, y)", [&](Tensor<const half, 2> x, Tensor<float, 1> y) {
+    width = x.vector_width();
+    y(0) = 0.0f;
+  });
   const auto with = [&](ir::FactKind kind, int dim, int64_t value) {
     ir::Specialization specialization = usual_specialization(kernel.source());
     for (ir::Guard& guard : specialization.facts) {

@@ -39,7 +39,8 @@ struct Launch {
     set(SlotKind::kScalar, 1, n);
     set(SlotKind::kScalar, 2, u);
     set(SlotKind::kScalar, 3, s);
-    LaunchProgram(kernel, layout).run(block.data());
+    LaunchDims dims;
+    EXPECT_TRUE(LaunchProgram(kernel, layout).run(block.data(), dims));
     uint64_t value = 0;
     const LaunchSlot& slot = layout.at_launch.back();
     std::memcpy(&value, &block[static_cast<size_t>(slot.offset)], static_cast<size_t>(slot.bytes));
@@ -117,7 +118,8 @@ TEST(LaunchProgram, TakesChainsOfAnyLength) {
   EXPECT_FALSE(unknown_at_launch(kernel, value));
   const ParamLayout layout = launch_layout(kernel, [](OpId) { return true; });
   std::vector<std::byte> block(static_cast<size_t>(layout.bytes), std::byte{1});
-  LaunchProgram(kernel, layout).run(block.data());
+  LaunchDims dims;
+  EXPECT_TRUE(LaunchProgram(kernel, layout).run(block.data(), dims));
   EXPECT_EQ(block.back(), std::byte{0});
 }
 
@@ -133,7 +135,8 @@ TEST(LaunchProgram, RunsForManyThreadsAtOnce) {
       for (int i = 0; i < 20000; ++i) {
         const int32_t n = t * 100 + i / 64 % 3;
         std::memcpy(at(launch.layout.find(SlotKind::kScalar, 1)->offset), &n, sizeof n);
-        program.run(block.data());
+        LaunchDims dims;
+        program.run(block.data(), dims);
         int32_t value = 0;
         std::memcpy(&value, at(launch.layout.at_launch[0].offset), sizeof value);
         if (value != n * n) ++wrong;
@@ -171,6 +174,111 @@ store %x, %f, %abc, %zero
   dce(launch.kernel);
   EXPECT_TRUE(launch_layout(launch.kernel, [](OpId) { return true; }).at_launch.empty())
       << print(launch.kernel);
+}
+
+// --- What the launch must fulfil ---
+
+// Runs a program without at_launch values: whether the launch may happen, or why not.
+std::string refusal(absl::string_view body, int32_t n, LaunchDims& dims) {
+  Launch launch(body);
+  launch.set(SlotKind::kExtent, 0, int64_t{9});
+  launch.set(SlotKind::kStride, 0, int64_t{64});
+  launch.set(SlotKind::kScalar, 1, n);
+  const LaunchProgram program(launch.kernel, launch.layout);
+  const LaunchDims asked = dims;
+  return program.run(launch.block.data(), dims) ? "" : program.refusal(launch.block.data(), asked);
+}
+std::string refusal(absl::string_view body, int32_t n) {
+  LaunchDims dims;
+  return refusal(body, n, dims);
+}
+
+TEST(LaunchProgram, TestsWhatTheKernelRequires) {
+  constexpr absl::string_view kBody = R"(%rows = extent %x {dim = 0} : i32
+%same = eq %rows, %n : bool
+%wide = extent %x {dim = 0} : i64
+require %same, %wide, %n {message = "100%% of % rows, not %", fix = "give % more"}
+)";
+  EXPECT_EQ(refusal(kBody, 9), "");
+  EXPECT_EQ(refusal(kBody, -8), "100% of 9 rows, not -8; fix: give % more");
+  // The numbers of the last launch are remembered, and not those of another.
+  Launch launch(kBody);
+  const LaunchProgram program(launch.kernel, launch.layout);
+  launch.set(SlotKind::kExtent, 0, int64_t{9});
+  LaunchDims dims;
+  for (const int32_t n : {9, 8, 9, 9, 7}) {
+    launch.set(SlotKind::kScalar, 1, n);
+    EXPECT_EQ(program.run(launch.block.data(), dims), n == 9);
+  }
+}
+
+TEST(LaunchProgram, TheShapeOfTheLaunchIsKnown) {
+  constexpr absl::string_view kBody = R"(%grid = grid_dim {axis = y} : i32
+%block = block_dim {axis = x} : i32
+%threads = mul %grid, %block : i32
+%enough = ge %threads, %n : bool
+require %enough, %threads {message = "% threads"}
+)";
+  LaunchDims dims{.grid = {1, 3, 1}, .block = {32, 1, 1}};
+  EXPECT_EQ(refusal(kBody, 96, dims), "");
+  EXPECT_EQ(refusal(kBody, 97, dims), "96 threads");
+  dims.grid = {kGridOfKernel, 1, 1};
+  EXPECT_EQ(refusal(kBody, 32, dims), "");
+  EXPECT_EQ(dims.grid[0], 1) << "one block where nobody says more";
+}
+
+TEST(LaunchProgram, TheKernelsOwnGrid) {
+  constexpr absl::string_view kBody = R"(%one = const 1 : i32
+%rows = extent %x {dim = 0} : i64
+launch_grid %n, %rows, %one
+%grid = grid_dim {axis = x} : i32
+%even = const 2 : i32
+%rest = rem %grid, %even : i32
+%zero = const 0 : i32
+%is_even = eq %rest, %zero : bool
+require %is_even, %grid {message = "a grid of %"}
+)";
+  LaunchDims dims{.grid = {kGridOfKernel, 1, 1}};
+  EXPECT_EQ(refusal(kBody, 4, dims), "");
+  EXPECT_EQ(dims.grid, (std::array<int64_t, 3>{4, 9, 1}));
+  EXPECT_EQ(refusal(kBody, 4, dims), "") << "the same, named by the launch";
+  EXPECT_EQ(refusal(kBody, 6, dims),
+            "the launch names a grid of 4x9x1 blocks, and the kernel's own is 6x9x1; fix: leave "
+            ".grid out of the launch");
+  dims.grid = {kGridOfKernel, 1, 1};
+  EXPECT_EQ(refusal(kBody, 5, dims), "a grid of 5");
+}
+
+TEST(LaunchProgram, KnowsWhatNoLaunchFulfils) {
+  const auto refuses_all = [](absl::string_view condition) {
+    const Launch launch(absl::StrCat("%three = const 3 : i32\n%c = ", condition,
+                                     " : bool\nrequire %c, %three {message = \"not %\"}\n"));
+    return LaunchProgram(launch.kernel, launch.layout).refuses_all();
+  };
+  EXPECT_EQ(refuses_all("const 0"), "not 3");
+  EXPECT_EQ(refuses_all("const 1"), std::nullopt);
+  EXPECT_EQ(refuses_all("eq %n, %three"), std::nullopt);
+}
+
+TEST(LaunchProgram, WhatHoldsInAnyCaseIsDropped) {
+  Launch launch(R"(%three = const 3 : i32
+%also_three = const 3 : i32
+%c = eq %three, %also_three : bool
+require %c {message = "never said"}
+)");
+  fold(launch.kernel);
+  dce(launch.kernel);
+  EXPECT_THAT(print(launch.kernel), ::testing::Not(HasSubstr("require")));
+}
+
+TEST(LaunchProgram, TheVerifierCountsPlacesForNumbers) {
+  EXPECT_THAT(mistakes_of(with_body("%c = lt %n, %n : bool\nrequire %c {message = \"is %\"}")),
+              HasSubstr("'require' has 0 numbers for a message with 1 places; give the message a "
+                        "'%' for each number"));
+  EXPECT_THAT(mistakes_of(with_body("%t = thread_idx {axis = x} : i32\n%c = lt %t, %n : bool\n"
+                                    "require %c {message = \"\"}")),
+              HasSubstr("'require' of what the host cannot know before a launch: it depends on "
+                        "'thread_idx' at k.ir:2; ask for relations of integer parameters"));
 }
 
 TEST(LaunchProgram, TheVerifierNamesWhatIsNotKnown) {

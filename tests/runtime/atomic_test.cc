@@ -24,7 +24,7 @@ class AtomicTest : public testing::Test {
   // What each thread got, and what is left, of atomics on one element that starts with `initial`.
   template <class T, class Body>
   std::pair<std::vector<T>, T> run(T initial, Body body) {
-    const auto kernel = define_kernel("atomics", [&](Tensor<T, 1> place, Tensor<T, 1> old) {
+    const auto kernel = local_kernel("atomics", [&](Tensor<T, 1> place, Tensor<T, 1> old) {
       const Int i = block_idx.x * kThreads + thread_idx.x;
       old(i) = body(place, i);
     });

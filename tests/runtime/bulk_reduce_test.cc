@@ -39,7 +39,7 @@ template <class T, class Reduce>
 absl::StatusOr<std::vector<T>> reduced(const std::vector<T>& x, const std::vector<T>& y,
                                        Reduce reduce) {
   const Stream stream = test_device().create_stream().value();
-  const auto kernel = define_kernel("reduce", [&](Tensor<const T, 1> in, Tensor<T, 1> out) {
+  const auto kernel = local_kernel("reduce", [&](Tensor<const T, 1> in, Tensor<T, 1> out) {
     const Shared<T> tile(kCount);
     const Int t = thread_idx.x;
     tile(t) = in(t);

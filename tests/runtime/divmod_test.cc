@@ -91,7 +91,8 @@ TEST(FastDivmods, AMultiplierForEveryDivisor) {
   for (const uint32_t d : edges(31, 3000)) {
     if (d == 0) continue;
     std::memcpy(&block[static_cast<size_t>(layout.find(ir::SlotKind::kScalar, 1)->offset)], &d, 4);
-    compiled->compilation().at_launch.run(block.data());
+    ir::LaunchDims dims;
+    ASSERT_TRUE(compiled->compilation().at_launch.run(block.data(), dims));
     const auto quotient = [&](uint32_t n) {
       return static_cast<uint32_t>((n * number(0) + number(1)) >> 32) >> number(2);
     };

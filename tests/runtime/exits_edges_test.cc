@@ -17,7 +17,7 @@ absl::StatusOr<int32_t> run(const char* name, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto kernel =
-      define_kernel(name, [&](Int zero, Tensor<int32_t, 1> y) { y(0) = body(zero); });
+      local_kernel(name, [&](Int zero, Tensor<int32_t, 1> y) { y(0) = body(zero); });
   const Buffer out = device.upload(absl::MakeConstSpan(std::vector<int32_t>{-1})).value();
   const absl::Status status =
       kernel.launch(stream, {.block = 1}, int32_t{0}, as_tensor<int32_t>(out, {1}));

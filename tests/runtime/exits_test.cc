@@ -20,7 +20,7 @@ absl::StatusOr<std::vector<int32_t>> run(const char* name, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto kernel =
-      define_kernel(name, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) { body(x, y); });
+      local_kernel(name, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) { body(x, y); });
   std::vector<int32_t> values;
   for (int i = 0; i < kThreads; ++i) values.push_back(i * 7 % 32);
   const Buffer in = device.upload(absl::MakeConstSpan(values)).value();

@@ -200,8 +200,8 @@ TEST(FromCudaDevice, Memory) {
 
 TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
   const std::vector<float> host_array(8, 1.0f);
-  const auto kernel = define_kernel("arrays(x, y, arrived)", [&](Tensor<const float, 1> x, Floats y,
-                                                                 Tensor<uint32_t, 1> arrived) {
+  const auto kernel = local_kernel("arrays(x, y, arrived)", [&](Tensor<const float, 1> x, Floats y,
+                                                                Tensor<uint32_t, 1> arrived) {
     Shared<float> s(256);
     // <page>
     Constant<float> table(host_array);

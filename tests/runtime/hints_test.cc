@@ -68,11 +68,11 @@ void expect_unrolled(const std::vector<Bounds<I>>& all) {
         return UInt(sum);
       };
       const auto dynamic =
-          define_kernel("dynamic", [&](Tensor<uint32_t, 1> y, Value<I> start, Value<I> stop) {
+          local_kernel("dynamic", [&](Tensor<uint32_t, 1> y, Value<I> start, Value<I> stop) {
             y(thread_idx.x) = body(start, stop);
           });
       for (const Bounds<I>& bounds : all) {
-        const auto fixed = define_kernel("fixed", [&](Tensor<uint32_t, 1> y) {
+        const auto fixed = local_kernel("fixed", [&](Tensor<uint32_t, 1> y) {
           y(thread_idx.x) = body(Value<I>(bounds.start), Value<I>(bounds.stop));
         });
         const auto got = launch<uint32_t>(dynamic, 1, bounds.start, bounds.stop);
@@ -167,7 +167,7 @@ TEST(Unroll, TooManyAreRefused) {
 
 TEST(Likely, ChangesNoResult) {
   for (const bool expected : {false, true}) {
-    const auto kernel = define_kernel("branches", [&](Tensor<int32_t, 1> y) {
+    const auto kernel = local_kernel("branches", [&](Tensor<int32_t, 1> y) {
       const Int i = thread_idx.x;
       const auto hint = [&](const Bool& p) { return expected ? likely(p) : unlikely(p); };
       Var<int32_t> r(0);
@@ -241,7 +241,7 @@ TEST(Assume, RangesAndDivisorsMakeCheaperArithmetic) {
 TEST(Assume, TheInterpreterFindsBrokenPromises) {
   if (on_gpu()) GTEST_SKIP() << "a GPU takes promises for granted";
   const auto find = [](auto promise, int n) {
-    const auto kernel = define_kernel("promise", [&](Tensor<int32_t, 1> y, Int value) {
+    const auto kernel = local_kernel("promise", [&](Tensor<int32_t, 1> y, Int value) {
       promise(value + thread_idx.x);
       y(thread_idx.x) = value;
     });

@@ -37,7 +37,7 @@ template <class T, class R, class Body, class Host>
 void expect_same(const char* name, Body body, Host host) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  const auto kernel = define_kernel(
+  const auto kernel = local_kernel(
       name, [&](Tensor<const T, 1> a, Tensor<const T, 1> b, Tensor<const T, 1> c, Tensor<R, 1> y) {
         const Int i = thread_idx.x;
         y(i) = body(a(i), b(i), c(i));

@@ -21,7 +21,7 @@ template <class T, class Body>
 std::vector<T> run(const char* name, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  const auto kernel = define_kernel(name, [&](Tensor<T, 1> y) { body(y); });
+  const auto kernel = local_kernel(name, [&](Tensor<T, 1> y) { body(y); });
   const Buffer out = device.upload(absl::MakeConstSpan(std::vector<T>(64))).value();
   EXPECT_THAT(kernel.launch(stream, {.block = 64}, as_tensor<T>(out, {64})), IsOk());
   return out.download<T>(stream).value();
@@ -195,7 +195,7 @@ TEST(Debug, PrintsWhatCWouldPrint) {
 
 TEST(Debug, FormatsAndValuesMustAgree) {
   const auto message = [](auto body) {
-    const auto kernel = define_kernel("print", [&](Tensor<int32_t, 1> y) {
+    const auto kernel = local_kernel("print", [&](Tensor<int32_t, 1> y) {
       body(Int(thread_idx.x));
       y(0) = 1;
     });
@@ -249,7 +249,7 @@ TEST(Memory, LocalArraysAndTables) {
 TEST(Memory, LocalArraysAreChecked) {
   if (test_device_name() != "interp") GTEST_SKIP() << "checks are the interpreter's";
   const auto message = [](auto body) {
-    const auto kernel = define_kernel("arrays", [&](Tensor<int32_t, 1> y) {
+    const auto kernel = local_kernel("arrays", [&](Tensor<int32_t, 1> y) {
       const Local<int32_t> own(4);
       body(own);
       y(0) = own(thread_idx.x % 2);
@@ -306,7 +306,7 @@ TEST(InlinePtx, ComputesWhatItsRuleSays) {
 
 TEST(InlinePtx, SaysWhatIsWrong) {
   const auto message = [](auto body) {
-    const auto kernel = define_kernel(
+    const auto kernel = local_kernel(
         "inlined", [&](Tensor<uint32_t, 1> y) { y(0) = body(cast<uint32_t>(thread_idx.x)); });
     const Device& device = test_device();
     const Stream stream = device.create_stream().value();

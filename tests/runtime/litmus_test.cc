@@ -34,7 +34,7 @@ constexpr int kApart = 64, kResults = 4096;
 // The threads' programs alone, a block each, all at fixed places of one tensor: then the PTX says
 // which place an access is to.
 std::string ptx_of_threads(const std::vector<const char*>& threads, MemoryScope scope) {
-  const auto kernel = define_kernel("threads", [&](Tensor<int32_t, 1> memory) {
+  const auto kernel = local_kernel("threads", [&](Tensor<int32_t, 1> memory) {
     int results = kResults;
     for (size_t i = 0; i < threads.size(); ++i) {
       If(block_idx.x == static_cast<int>(i), [&] {

@@ -39,7 +39,7 @@ std::vector<R> computed(const std::vector<T>& x, const std::vector<T>& y, F f) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto kernel =
-      define_kernel("f", [&](Tensor<const T, 1> a, Tensor<const T, 1> b, Tensor<R, 1> result) {
+      local_kernel("f", [&](Tensor<const T, 1> a, Tensor<const T, 1> b, Tensor<R, 1> result) {
         const Int i = block_idx.x * kThreads + thread_idx.x;
         const Int n = result.shape(0);
         If(i < n, [&] {

@@ -34,7 +34,7 @@ int place_of(int thread, int i, bool transpose) {
 template <class T, class Body>
 absl::StatusOr<std::vector<uint8_t>> run_tiles(const char* name, Body body) {
   constexpr int kCount = kBytes / static_cast<int>(sizeof(T));
-  const auto kernel = define_kernel(name, [&](Tensor<const T, 1> x, Tensor<T, 1> y) {
+  const auto kernel = local_kernel(name, [&](Tensor<const T, 1> x, Tensor<T, 1> y) {
     const Shared<T, 2> tile({kThreads, kRowBytes / static_cast<int>(sizeof(T))});
     body(x, tile, y);
   });

@@ -88,7 +88,7 @@ TEST(Pointers, TheInterpreterKnowsWhatMemoryThereIs) {
 TEST(Pointers, MayPointAnywhere) {
   const auto ptx = [](bool with_pointer) {
     const auto kernel =
-        define_kernel("copy(x, y, a)", [&](Tensor<const float, 1> x, Tensor<float, 1> y, UInt64 a) {
+        local_kernel("copy(x, y, a)", [&](Tensor<const float, 1> x, Tensor<float, 1> y, UInt64 a) {
           if (with_pointer) pointer<float>(a)[0] = 1.0f;
           y(0) = x(0);
         });

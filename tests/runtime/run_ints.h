@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<int32_t>> run(const char* name, LaunchShape shape, in
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto kernel =
-      define_kernel(name, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) { body(x, y); });
+      local_kernel(name, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) { body(x, y); });
   const auto values = counting(count);
   const Buffer in = device.upload(absl::MakeConstSpan(values)).value();
   const Buffer out =

@@ -18,7 +18,7 @@ template <class From, class To, class Body>
 std::vector<To> map_all_bytes(const char* name, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  const auto kernel = define_kernel(name, [&](Tensor<const From, 1> x, Tensor<To, 1> y) {
+  const auto kernel = local_kernel(name, [&](Tensor<const From, 1> x, Tensor<To, 1> y) {
     const Int i = thread_idx.x;
     y(i) = body(x(i));
   });

@@ -27,7 +27,7 @@ template <class Body>
 absl::StatusOr<std::vector<int32_t>> run_matrix(LaunchShape shape, int64_t rows, int64_t columns,
                                                 int64_t out_rows, int64_t out_columns, Body body) {
   const Stream stream = test_device().create_stream().value();
-  const auto kernel = define_kernel(
+  const auto kernel = local_kernel(
       "matrix(x, y)", [&](Tensor<const int32_t, 2> x, Tensor<int32_t, 2> y) { body(x, y); });
   const Buffer x = on_device(counting(static_cast<int>(rows * columns)));
   const Buffer y = on_device(std::vector<int32_t>(static_cast<size_t>(out_rows * out_columns)));

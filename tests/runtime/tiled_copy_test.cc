@@ -26,7 +26,7 @@ template <class T, class Body>
 absl::StatusOr<std::vector<T>> run_tile(int threads, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  const auto kernel = define_kernel("tile(x, y)", [&](Tensor<const T, 2> x, Tensor<T, 2> y) {
+  const auto kernel = local_kernel("tile(x, y)", [&](Tensor<const T, 2> x, Tensor<T, 2> y) {
     body(local_tile(x, {kRows, kColumns}, {0, 0}), local_tile(y, {kRows, kColumns}, {0, 0}));
   });
   const std::vector<T> values = numbers<T>(kRows * kColumns);

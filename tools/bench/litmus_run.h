@@ -111,8 +111,8 @@ class LitmusRunner {
 
   // The kernel that plays the test; its accesses are those of the roles, in turn.
   PlayKernel play_kernel() const {
-    return define_kernel("litmus", [this](Tensor<int32_t, 1> memory, Tensor<int32_t, 1> registers,
-                                          Tensor<int32_t, 1> arrivals, LitmusPlan plan) {
+    return local_kernel("litmus", [this](Tensor<int32_t, 1> memory, Tensor<int32_t, 1> registers,
+                                         Tensor<int32_t, 1> arrivals, LitmusPlan plan) {
       const Int unit = in_block() ? warp_id() : Int(block_idx.x);
       const Int role = unit % roles_;
       const Int group =
@@ -180,8 +180,8 @@ class LitmusRunner {
 
   // Counts the outcomes, two bits a digit.
   TallyKernel tally_kernel() const {
-    return define_kernel("tally", [this](Tensor<int32_t, 1> memory, Tensor<int32_t, 1> registers,
-                                         Tensor<uint64_t, 1> histogram, LitmusPlan plan) {
+    return local_kernel("tally", [this](Tensor<int32_t, 1> memory, Tensor<int32_t, 1> registers,
+                                        Tensor<uint64_t, 1> histogram, LitmusPlan plan) {
       const int bins = 1 << (2 * digits_);
       Shared<int32_t> counts(bins);
       for (Int bin : range(thread_idx.x, bins, block_dim.x)) counts(bin) = 0;

@@ -165,7 +165,7 @@ class Bench {
   }
 
   nlohmann::ordered_json measure(const Subject<T>& subject, bool* broken) {
-    const auto kernel = define_kernel(
+    const auto kernel = local_kernel(
         subject.name, [&](Tensor<const T, 1> x, Tensor<const T, 1> y, Tensor<const T, 1> z,
                           Tensor<const T, 1> w, Tensor<T, 1> result) {
           const Int i = block_idx.x * kThreads + thread_idx.x;
@@ -281,7 +281,7 @@ class Bench {
   double time(const Subject<T>& subject) {
     if (device_.kind() == runtime::BackendKind::kInterp) return 0;
     constexpr int kTrips = 64, kBlocks = (1 << 26) / kTrips / kThreads;
-    const auto kernel = define_kernel("loop", [&](Tensor<T, 1> result) {
+    const auto kernel = local_kernel("loop", [&](Tensor<T, 1> result) {
       const Int i = block_idx.x * kThreads + thread_idx.x;
       const Value<T> x = fma(cast<T>(i), T{1} / (1 << 21), T{0.5});
       const Value<T> y = x + T{0.25};

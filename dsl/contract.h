@@ -1,0 +1,48 @@
+// What a kernel asks of its launches: said in the kernel, beside the code that relies on it, and
+// tested before anything runs. Nothing of it is left in the kernel's code.
+//
+//   require(a.shape(1) == b.shape(0));       // "… but a.shape(1) is 9 and b.shape(0) is 8 …"
+//   require_block(256);                      // the kernel is written for blocks of 256 threads
+//   const int width = x.vector_width();
+//   launch_grid(ceil_div(x.shape(0), threads_per_block() * width));
+//   …
+//   kernel.launch(stream, {.block = 256}, a, b, x);       // the grid is the kernel's
+//
+// Conditions and grids are of numbers that the host has before a launch: integer parameters, shapes
+// and strides of parameters, block_dim, grid_dim and constants, by arithmetic of integers,
+// comparisons and &&, || and !. What else they depend on is an error of the kernel.
+#pragma once
+
+#include "heddle/dsl/index.h"
+
+namespace heddle {
+namespace detail {
+
+void emit_require(const Node& condition, SourceLoc loc);
+void emit_launch_grid(const Node& x, const Node& y, const Node& z, SourceLoc loc);
+// The block must have so many threads at least, for `what`.
+void require_threads(int64_t threads, const char* what, SourceLoc loc);
+
+}  // namespace detail
+
+// Launches of which the condition does not hold are refused: kInvalidArgument has the relation,
+// both numbers, their names and this line. It holds for the whole launch, also where a branch or
+// loop around it is never entered.
+inline void require(const detail::Arg<bool>& condition) {
+  detail::emit_require(condition.node, condition.loc);
+}
+
+// The kernel runs in blocks of this shape: a launch with another one is refused, and what is
+// compiled without a block is compiled for it.
+void require_block(int x, int y = 1, int z = 1, SourceLoc loc = SourceLoc::current());
+
+// How many blocks the kernel's launches have: a launch that leaves .grid out gets this grid (and
+// runs nothing where it is empty), one that names another is refused. Whatever decides how much a
+// block does, a vector_width() for instance, so decides the grid too. Once, outside branches and
+// loops.
+inline void launch_grid(const detail::Index& x, const detail::Index& y = 1,
+                        const detail::Index& z = 1) {
+  detail::emit_launch_grid(x.node, y.node, z.node, x.loc);
+}
+
+}  // namespace heddle

@@ -1,0 +1,143 @@
+// kernel_family: one kernel for each set of host values that it is asked for.
+//
+//   const auto scale = kernel_family("scale(x)", [](float factor, Tensor<float, 1> x) {
+//     Int i = block_idx.x * block_dim.x + thread_idx.x;
+//     If(i < x.shape(0), [&] { x(i) *= factor; });
+//   });
+//   scale(2.0f).launch(stream, {.grid = blocks, .block = 256}, x);
+//   scale(3.0f).launch(stream, {.grid = blocks, .block = 256}, x);     // another kernel
+//
+// The lambda captures nothing. Its parameters in front that are plain host types (numbers,
+// enumerations, strings) are the host's: each set of them is a kernel of its own, in which they are
+// constants, made when it is first asked for and kept. The others are the kernel's, as
+// define_kernel() takes them.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include "heddle/dsl/kernel.h"
+
+namespace heddle {
+namespace detail {
+
+// What the host passes with a launch.
+template <class P>
+inline constexpr bool is_kernel_parameter = PlainStruct<P>;
+template <class T, int Rank>
+inline constexpr bool is_kernel_parameter<Tensor<T, Rank>> = true;
+template <class T>
+inline constexpr bool is_kernel_parameter<Pointer<T>> = true;
+template <class T>
+inline constexpr bool is_kernel_parameter<Value<T>> = true;
+
+// How many of the parameters, in front, are the host's.
+template <class... P>
+constexpr size_t count_host_parameters() {
+  constexpr bool of_kernel[] = {is_kernel_parameter<P>..., true};
+  size_t count = 0;
+  while (!of_kernel[count]) ++count;
+  return count;
+}
+
+// What a family has made so far. Thread-safe; found without a lock.
+class Variants {
+ public:
+  struct Variant {
+    virtual ~Variant() = default;
+    Variant* next = nullptr;
+  };
+
+  // The family's name is copied.
+  explicit Variants(const char* name);
+  Variants(const Variants&) = delete;
+  Variants& operator=(const Variants&) = delete;
+  ~Variants();
+
+  const char* name() const;
+  // The variant of which is_it(variant, key) holds; made by make(family, key) where there is none.
+  const Variant& find_or_make(const void* key, bool (*is_it)(const Variant&, const void* key),
+                              const void* family,
+                              Variant* (*make)(const void* family, const void* key)) const;
+
+ private:
+  struct State;
+  State* const state_;
+};
+
+template <class F, class Host, class Params>
+class Family;
+
+template <class F, class... H, class... P>
+class Family<F, std::tuple<H...>, std::tuple<P...>> {
+ public:
+  // The name is copied.
+  Family(const char* name, F f, SourceLoc loc)
+      : variants_(name), f_(static_cast<F&&>(f)), loc_(loc) {}
+
+  // The kernel for these values; it lives as long as the family.
+  const Kernel<P...>& operator()(const H&... values) const {
+    const Key key(values...);
+    return static_cast<const Member&>(variants_.find_or_make(&key, &is, this, &make)).kernel;
+  }
+
+ private:
+  using Key = std::tuple<H...>;
+  struct Member : Variants::Variant {
+    Key key;
+    Kernel<P...> kernel;
+    Member(const Key& k, Kernel<P...>&& made) : key(k), kernel(static_cast<Kernel<P...>&&>(made)) {}
+  };
+
+  static bool is(const Variants::Variant& variant, const void* key) {
+    return static_cast<const Member&>(variant).key == *static_cast<const Key*>(key);
+  }
+  static Variants::Variant* make(const void* family, const void* key) {
+    const Family& self = *static_cast<const Family*>(family);
+    const Key& values = *static_cast<const Key*>(key);
+    const auto call = [f = self.f_, values](P... params) {
+      std::apply([&](const H&... host) { f(host..., params...); }, values);
+    };
+    return new Member(values, make_kernel(self.variants_.name(), call, &decltype(call)::operator(),
+                                          Captures::kNothing, self.loc_));
+  }
+
+  const Variants variants_;
+  const F f_;
+  const SourceLoc loc_;
+};
+
+template <class F, class R, class C, class... P>
+auto make_family(const char* name, F&& f, R (C::*)(P...) const, SourceLoc loc) {
+  static_assert(std::is_void_v<R>, "a kernel's lambda returns nothing: store results in tensors");
+  constexpr size_t kHost = count_host_parameters<std::remove_cvref_t<P>...>();
+  static_assert(kHost > 0,
+                "a family's lambda has the host's values in front: a kernel without any is "
+                "define_kernel()'s");
+  using All = std::tuple<std::remove_cvref_t<P>...>;
+  return []<size_t... I, size_t... J>(const char* family, F&& lambda, SourceLoc where,
+                                      std::index_sequence<I...>, std::index_sequence<J...>) {
+    return Family<std::remove_cvref_t<F>, std::tuple<std::tuple_element_t<I, All>...>,
+                  std::tuple<std::tuple_element_t<kHost + J, All>...>>(
+        family, static_cast<F&&>(lambda), where);
+  }
+  (name, static_cast<F&&>(f), loc, std::make_index_sequence<kHost>(),
+   std::make_index_sequence<sizeof...(P) - kHost>());
+}
+
+}  // namespace detail
+
+// A family from a lambda that captures nothing. Best a constant at namespace scope or in a
+// function: static is right here, since all that may differ is a parameter.
+template <class F>
+auto kernel_family(const detail::KernelName& name, F&& f, SourceLoc loc = SourceLoc::current()) {
+  using Lambda = std::remove_cvref_t<F>;
+  static_assert(std::is_empty_v<Lambda>,
+                "a family's lambda captures nothing: its values are parameters in front");
+  static_assert(detail::HasOneConstCall<Lambda>,
+                "a kernel is a lambda whose parameters have their types written out (not auto) "
+                "and which is not mutable");
+  return detail::make_family(name.text, static_cast<F&&>(f), &Lambda::operator(), loc);
+}
+
+}  // namespace heddle

@@ -1,0 +1,365 @@
+// What a kernel asks of its launches, and what every launch is asked: by the text of the refusal.
+#include <limits>
+
+#include "fake_driver_test.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+
+namespace heddle {
+namespace {
+
+using absl::StatusCode;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr auto kInvalid = StatusCode::kInvalidArgument;
+
+// A private interpreter: what it runs is nobody else's.
+class ContractTest : public testing::Test {
+ protected:
+  Buffer zeros(int64_t count) const {
+    return device_.upload(absl::MakeConstSpan(std::vector<float>(static_cast<size_t>(count))))
+        .value();
+  }
+  const Device device_ = Device::open_private_interp(runtime::InterpBackend::default_info());
+  const Stream stream_ = device_.create_stream().value();
+};
+
+// --- Relations of arguments ---
+
+constexpr int kProductLine = __LINE__ + 4;
+const auto product = define_kernel(
+    "product(a, b, c)", [](Tensor<const float, 2> a, Tensor<const float, 2> b, Tensor<float, 2> c) {
+      require(a.shape(1) == b.shape(0) && c.shape(0) == a.shape(0));
+      If(thread_idx.x == 0, [&] { c(0, 0) = a(0, 0) * b(0, 0); });
+    });
+
+TEST_F(ContractTest, ARelationOfExtents) {
+  const Buffer a = zeros(72), b = zeros(72), c = zeros(64);
+  const auto launch = [&](int64_t inner, int64_t other, int64_t rows) {
+    return product.launch(stream_, {.block = 32}, as_tensor<const float>(a, {8, inner}),
+                          as_tensor<const float>(b, {other, 8}), as_tensor<float>(c, {rows, 8}));
+  };
+  EXPECT_THAT(launch(9, 9, 8), IsOk());
+  EXPECT_THAT(launch(9, 8, 8), Fails(kInvalid, "kernel 'product' (",
+                                     "cannot launch: it requires a.shape(1) == b.shape(0), but "
+                                     "a.shape(1) is 9 and b.shape(0) is 8 (",
+                                     absl::StrCat("contract_test.cc:", kProductLine,
+                                                  "); fix: pass arguments for which that holds")));
+  // The part of the conjunction that fails is the one that is named.
+  EXPECT_THAT(launch(8, 8, 7),
+              Fails(kInvalid,
+                    "it requires c.shape(0) == a.shape(0), but c.shape(0) is 7 and "
+                    "a.shape(0) is 8 ("));
+  EXPECT_THAT(launch(9, 9, 8), IsOk()) << "a refusal leaves nothing behind";
+}
+
+TEST_F(ContractTest, NothingOfItIsInTheKernel) {
+  const auto bare =
+      define_kernel("product(a, b, c)",
+                    [](Tensor<const float, 2> a, Tensor<const float, 2> b, Tensor<float, 2> c) {
+                      If(thread_idx.x == 0, [&] { c(0, 0) = a(0, 0) * b(0, 0); });
+                    });
+  const Signature signature{tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny, kAny})};
+  const CompileOptions options{.block = {32, 1, 1}, .stage = Stage::kPtx};
+  const auto with = product.compile(signature, options), without = bare.compile(signature, options);
+  ASSERT_THAT(with, IsOk());
+  ASSERT_THAT(without, IsOk());
+  const auto body = [](const std::string& ptx) {
+    std::string instructions;
+    for (size_t at = ptx.find('{'); at < ptx.size();) {
+      const size_t end = ptx.find('\n', at);
+      const std::string line = ptx.substr(at, end - at);
+      if (line.find(".loc") == std::string::npos) instructions += line + "\n";
+      at = end == std::string::npos ? ptx.size() : end + 1;
+    }
+    return instructions;
+  };
+  EXPECT_EQ(body(with->ptx()), body(without->ptx()));
+}
+
+struct Case {
+  const char* text;
+  bool (*holds)(int, int64_t);
+};
+
+TEST_F(ContractTest, ConditionsOfAllKinds) {
+  const auto conditions =
+      kernel_family("conditions(n, m, x)", [](int which, Int n, Int64 m, Tensor<float, 1> x) {
+        switch (which) {
+          case 0:
+            return require(n % 4 == 0);
+          case 1:
+            return require(n < 10 || m >= 5);
+          case 2:
+            return require(!(n == 3));
+          case 3:
+            return require(cast<int64_t>(n) * 2 + 1 <= m);
+          case 4:
+            return require(x.shape(0) == block_dim.x * grid_dim.x);
+          case 5:
+            return require(min(n, 7) != 7);
+        }
+      });
+  const Buffer x = zeros(64);
+  const auto launch = [&](int which, int n, int64_t m) {
+    return conditions(which).launch(stream_, {.grid = 2, .block = 16}, n, m,
+                                    as_tensor<float>(x, {32}));
+  };
+  for (int which = 0; which < 6; ++which) EXPECT_THAT(launch(which, 4, 20), IsOk()) << which;
+  EXPECT_THAT(launch(0, 6, 0), Fails(kInvalid, "it requires n % 4 == 0, but n % 4 is 2 ("));
+  EXPECT_THAT(launch(1, 10, 4),
+              Fails(kInvalid, "it requires (n < 10) || (m >= 5), but n is 10 and m is 4 ("));
+  EXPECT_THAT(launch(2, 3, 0), Fails(kInvalid, "but n is 3 ("));
+  EXPECT_THAT(
+      launch(3, 10, -1),
+      Fails(kInvalid, "it requires ((n * 2) + 1) <= m, but (n * 2) + 1 is 21 and m is -1 ("));
+  EXPECT_THAT(launch(5, 9, 0), Fails(kInvalid, "it requires min(n, 7) != 7, but min(n, 7) is 7 ("));
+  EXPECT_THAT(
+      conditions(4).launch(stream_, {.grid = 3, .block = 16}, 0, 0, as_tensor<float>(x, {32})),
+      Fails(kInvalid, "x.shape(0) is 32 and ", " is 48 ("));
+}
+
+TEST_F(ContractTest, WhatOnlyThreadsKnowIsAnErrorOfTheKernel) {
+  const auto wrong = define_kernel("wrong(x)", [](Tensor<float, 1> x) {
+    require(thread_idx.x < x.shape(0));
+    x(thread_idx.x) = 1;
+  });
+  const Buffer x = zeros(4);
+  EXPECT_THAT(wrong.launch(stream_, {.block = 4}, as_tensor<float>(x, {4})),
+              Fails(kInvalid,
+                    "'require' of what the host cannot know before a launch: it depends "
+                    "on 'thread_idx' at ",
+                    "fix: ask for relations of integer parameters, extents and strides of "
+                    "parameters, block_dim, grid_dim and constants; what a thread computes is for "
+                    "device_assert()"));
+}
+
+TEST_F(ContractTest, WhatNeverHoldsDoesNotCompile) {
+  EXPECT_THAT(product.compile(Signature{tensor({8, 9}), tensor({8, 8}), tensor({8, 8})},
+                              CompileOptions{.block = {32, 1, 1}, .stage = Stage::kIr}),
+              Fails(kInvalid,
+                    "can never launch: it requires a.shape(1) == b.shape(0), but "
+                    "a.shape(1) is 9 and b.shape(0) is 8 ("));
+  const auto never = define_kernel("never(x)", [](Tensor<float, 1> x) {
+    require(Bool(false));
+    x(thread_idx.x) = 1;
+  });
+  const Buffer x = zeros(4);
+  EXPECT_THAT(never.launch(stream_, {.block = 4}, as_tensor<float>(x, {4})),
+              Fails(kInvalid, "this requires what never holds"));
+}
+
+// --- The block ---
+
+const auto of_256 = define_kernel("of_256(x)", [](Tensor<float, 1> x) {
+  require_block(256);
+  If(thread_idx.x < x.shape(0), [&] { x(thread_idx.x) = 1; });
+});
+
+TEST_F(ContractTest, TheBlockThatAKernelNeeds) {
+  const Buffer x = zeros(4);
+  EXPECT_THAT(of_256.launch(stream_, {.block = 256}, as_tensor<float>(x, {4})), IsOk());
+  EXPECT_THAT(of_256.launch(stream_, {.block = 128}, as_tensor<float>(x, {4})),
+              Fails(kInvalid, "contract_test.cc:",
+                    "this kernel is written for blocks of 256x1x1 threads, and compiled for "
+                    "128x1x1",
+                    "fix: launch with .block = 256"));
+  // Compiled without a block it is for that one.
+  const auto compiled = of_256.compile(Signature{tensor({kAny})}, {.stage = Stage::kPtx});
+  ASSERT_THAT(compiled, IsOk());
+  EXPECT_THAT(compiled->ptx(), HasSubstr(".reqntid 256, 1, 1"));
+  EXPECT_THAT(compiled->launch(stream_, {.block = 64}, as_tensor<float>(x, {4})),
+              Fails(kInvalid, "was compiled for a block of 256x1x1 and launched with 64x1x1"));
+}
+
+const auto tiled = define_kernel("tiled(x, y)", [](Tensor<const float, 2> x, Tensor<float, 2> y) {
+  const auto copy_of_256 = make_tiled_copy(make_copy_atom<float>(CopyUniversal{32}),
+                                           make_layout({8, 32}, {32, 1}), make_layout({1, 1}));
+  const ThrCopy mine = copy_of_256.get_slice(thread_idx.x);
+  copy(copy_of_256, mine.partition_S(local_tile(x, {8, 32}, {0, 0})),
+       mine.partition_D(local_tile(y, {8, 32}, {0, 0})));
+});
+
+TEST_F(ContractTest, TheBlockThatATiledCopyNeeds) {
+  const Buffer x = zeros(256), y = zeros(256);
+  const auto launch = [&](const auto& kernel, int block) {
+    return kernel.launch(stream_, {.block = block}, as_tensor<const float>(x, {8, 32}),
+                         as_tensor<float>(y, {8, 32}));
+  };
+  EXPECT_THAT(launch(tiled, 256), IsOk());
+  EXPECT_THAT(launch(tiled, 128),
+              Fails(kInvalid, "contract_test.cc:", "a TiledCopy of 256 threads in a block of 128",
+                    "fix: launch with .block = 256"));
+  const auto compiled =
+      tiled.compile(Signature{tensor({8, 32}), tensor({8, 32})}, {.stage = Stage::kIr});
+  ASSERT_THAT(compiled, IsOk());
+  EXPECT_THAT(launch(*compiled, 128),
+              Fails(kInvalid, "cannot launch: a TiledCopy of 256 threads in a block of 128 (",
+                    "; fix: launch with .block = 256"));
+  EXPECT_THAT(launch(*compiled, 256), IsOk());
+}
+
+// --- The grid ---
+
+// Adds 1 to each element; how many one thread takes is the trace's choice.
+const auto increment = define_kernel("increment(x)", [](Tensor<float, 1> x) {
+  const int width = x.vector_width();
+  launch_grid(ceil_div(x.shape(0), threads_per_block() * width));
+  const Int first = (block_idx.x * block_dim.x + thread_idx.x) * width;
+  for (int i = 0; i < width; ++i) {
+    If(first + i < x.shape(0), [&] { x(first + i) = x(first + i) + 1; });
+  }
+});
+
+TEST_F(ContractTest, TheGridFollowsFromTheVectorWidth) {
+  // Aligned: 4 elements a thread. One element further on: 1.
+  for (const int64_t offset : {0, 1}) {
+    const int64_t count = 1000;
+    const Buffer x = zeros(count + offset);
+    TensorRef<float, 1> part = as_tensor<float>(x, {count + offset});
+    part.data += offset;
+    part.extents[0] = count;
+    part.capacity_bytes -= 4 * offset;
+    ASSERT_THAT(increment.launch(stream_, {.block = 32}, part), IsOk());
+    std::vector<float> got = x.download<float>(stream_).value();
+    got.erase(got.begin(), got.begin() + offset);
+    EXPECT_THAT(got, Each(1.0f));
+    EXPECT_THAT(increment.launch(stream_, {.grid = 1000 / 32 / 4 + 1, .block = 32}, part),
+                offset == 0
+                    ? testing::Matcher<absl::Status>(IsOk())
+                    : testing::Matcher<absl::Status>(
+                          Fails(kInvalid,
+                                "the launch names a grid of 8x1x1 blocks, and the kernel's own is "
+                                "32x1x1 (",
+                                "; fix: leave .grid out of the launch")));
+  }
+}
+
+TEST_F(ContractTest, AnEmptyGridOfTheKernelsRunsNothing) {
+  EXPECT_THAT(increment.launch(stream_, {.block = 32}, TensorRef<float, 1>(nullptr, {0})), IsOk());
+  const Buffer x = zeros(4);
+  // One that the launch names is a mistake, as ever.
+  EXPECT_THAT(of_256.launch(stream_, {.grid = 0, .block = 256}, as_tensor<float>(x, {4})),
+              Fails(kInvalid, "grid.x is 0"));
+}
+
+TEST_F(ContractTest, AGridIsOneAndTheHosts) {
+  const Buffer x = zeros(4);
+  const auto mistake = [&](auto body) {
+    const auto kernel = local_kernel("grids(x)", [&](Tensor<float, 1> t) { body(t); });
+    const absl::Status status = kernel.launch(stream_, {.block = 4}, as_tensor<float>(x, {4}));
+    return std::string(status.message());
+  };
+  EXPECT_THAT(mistake([](auto t) { launch_grid(t.shape(0) + block_idx.x); }),
+              HasSubstr("'launch_grid' of what the host cannot know before a launch: it depends on "
+                        "'block_idx'"));
+  EXPECT_THAT(mistake([](auto) { launch_grid(grid_dim.x); }),
+              HasSubstr("it depends on 'grid_dim'"));
+  EXPECT_THAT(mistake([](auto) {
+                launch_grid(1);
+                launch_grid(2);
+              }),
+              HasSubstr("'launch_grid' is there 2 times"));
+  EXPECT_THAT(mistake([](auto t) { If(t.shape(0) > 1, [&] { launch_grid(1); }); }),
+              HasSubstr("'launch_grid' under a condition or in a loop"));
+}
+
+// --- Whose memory ---
+
+TEST_F(ContractTest, MemoryOfAnotherDevice) {
+  const Device other = Device::open("interp:7").value();
+  const Buffer there = other.upload<float>({1, 2, 3, 4}).value();
+  EXPECT_THAT(of_256.launch(stream_, {.block = 256}, as_tensor<float>(there, {4})),
+              Fails(kInvalid, "argument 0 ('x') of kernel 'of_256' (",
+                    ") lies in memory of interp:7, and the launch is on interp; fix: copy it to a "
+                    "Buffer of that device, or launch on a stream of the other"));
+  const auto compiled = of_256.compile(Signature{tensor({kAny})}, {.stage = Stage::kIr});
+  ASSERT_THAT(compiled, IsOk());
+  EXPECT_THAT(compiled->launch(stream_, {.block = 256}, as_tensor<float>(there, {4})),
+              Fails(kInvalid, "lies in memory of interp:7, and the launch is on interp"));
+}
+
+TEST_F(ContractTest, MemoryThatWasFreed) {
+  TensorRef<float, 1> stale;
+  {
+    const Buffer gone = zeros(4);
+    stale = as_tensor<float>(gone, {4});
+    EXPECT_THAT(of_256.launch(stream_, {.block = 256}, stale), IsOk());
+  }
+  constexpr char kFreed[] =
+      ") lies in a Buffer that was freed; fix: keep the Buffer alive until the launch is complete";
+  EXPECT_THAT(of_256.launch(stream_, {.block = 256}, stale), Fails(kInvalid, kFreed));
+  // Also where another buffer has taken its place; moving one is not freeing it.
+  Buffer next = zeros(4);
+  EXPECT_THAT(of_256.launch(stream_, {.block = 256}, stale), Fails(kInvalid, kFreed));
+  const TensorRef<float, 1> live = as_tensor<float>(next, {4});
+  const Buffer moved = std::move(next);
+  EXPECT_THAT(of_256.launch(stream_, {.block = 256}, live), IsOk());
+}
+
+class ContractOnGpuTest : public runtime::cuda::FakeDriverTest {};
+
+TEST_F(ContractOnGpuTest, MemoryOfAnotherDevice) {
+  const Device gpu = Device::open("cuda:0").value();
+  const Device interp = Device::open("interp").value();
+  const Buffer on_gpu = gpu.allocate(16).value();
+  const Buffer on_interp = interp.upload<float>({1, 2, 3, 4}).value();
+  EXPECT_THAT(of_256.launch(gpu.default_stream(), {.block = 256}, as_tensor<float>(on_interp, {4})),
+              Fails(kInvalid, "argument 0 ('x')",
+                    "lies in memory of interp, and the launch is on "
+                    "cuda:0"));
+  EXPECT_THAT(of_256.launch(interp.default_stream(), {.block = 256}, as_tensor<float>(on_gpu, {4})),
+              Fails(kInvalid, "lies in memory of cuda:0, and the launch is on interp"));
+}
+
+// --- Host numbers ---
+
+const auto numbers = define_kernel("numbers(n, b, u)", [](Int n, Int8 b, UInt64 u) {
+  device_assert(n == 7 && cast<int>(b) == 1 && u == 2u);
+});
+
+TEST_F(ContractTest, NumbersThatTheirParametersHold) {
+  EXPECT_THAT(numbers.launch(stream_, {}, 7, 1, 2), IsOk());
+  EXPECT_THAT(numbers.launch(stream_, {}, int64_t{7}, size_t{1}, int8_t{2}), IsOk());
+  const auto floats = define_kernel(
+      "floats(f, h)", [](Float f, Half h) { device_assert(f == 2.5f && cast<float>(h) == 1.0f); });
+  EXPECT_THAT(floats.launch(stream_, {}, 2.5, half(1.0f)), IsOk());
+}
+
+TEST_F(ContractTest, NumbersThatTheirParametersDoNotHold) {
+  EXPECT_THAT(numbers.launch(stream_, {}, int64_t{5'000'000'000}, 1, 2),
+              Fails(kInvalid, "argument 0 ('n') of kernel 'numbers' (",
+                    ") is 5000000000, which does not fit an i32; fix: make the parameter wider "
+                    "(Int64, UInt64), or pass another number"));
+  EXPECT_THAT(numbers.launch(stream_, {}, 7, 200, 2),
+              Fails(kInvalid, "argument 1 ('b')", "is 200, which does not fit an i8"));
+  EXPECT_THAT(numbers.launch(stream_, {}, 7, 1, -2),
+              Fails(kInvalid, "argument 2 ('u')", "is -2, which does not fit an u64"));
+  EXPECT_THAT(numbers.launch(stream_, {}, std::numeric_limits<uint64_t>::max(), 1, 2),
+              Fails(kInvalid, "argument 0 ('n')", "is 18446744073709551615, which"));
+}
+
+// --- The interpreter's limit ---
+
+TEST_F(ContractTest, AnEndlessLoopEndsInAReport) {
+  const int line = __LINE__ + 3;
+  const auto endless = define_kernel("endless(x)", [](Tensor<float, 1> x) {
+    Var<int> i(0);
+    While([&] { return i < x.shape(0); }, [&] { x(0) = 1; });
+  });
+  const Buffer x = zeros(4);
+  device_.set_max_instructions(20000);
+  EXPECT_THAT(endless.launch(stream_, {.block = 1}, as_tensor<float>(x, {4})),
+              Fails(StatusCode::kResourceExhausted,
+                    absl::StrCat("contract_test.cc:", line,
+                                 ": error: this while loop has not ended after 20,000 instructions "
+                                 "of its block: thread (0, 0, 0) is still in it, and nothing that "
+                                 "its condition depends on changes there"),
+                    "fix: change in the loop what its condition depends on; where it is only "
+                    "long, raise the limit by Device::set_max_instructions()"));
+}
+
+}  // namespace
+}  // namespace heddle
