@@ -53,12 +53,16 @@ struct MemoryTag;  // runtime/memory_tag.h
 }
 
 // A tensor argument on the host's side: where it lies on the device, extents and strides in
-// elements.
+// elements. A tensor of structs (dsl/struct_view.h) has a mode more, the parts of a struct, in
+// which strides then count.
 template <class T, int Rank>
 struct TensorRef {
+  static constexpr bool kOfStructs = detail::StructElement<std::remove_const_t<T>>;
+  static constexpr int kModes = Rank + kOfStructs;
+
   T* data = nullptr;
-  int64_t extents[Rank] = {};
-  int64_t strides[Rank] = {};
+  int64_t extents[kModes] = {};
+  int64_t strides[kModes] = {};
   // Bytes of memory from `data` on that belong to it; -1: not known, and so not checked.
   int64_t capacity_bytes = -1;
   // The allocation that it lies in, where a launch is to make sure that it is alive and the
@@ -75,6 +79,7 @@ struct TensorRef {
       strides[i] = stride;
       if (__builtin_mul_overflow(stride, extents_[i], &stride)) stride = INT64_MAX;
     }
+    if constexpr (kOfStructs) add_parts();
   }
   TensorRef(T* data_, const int64_t (&extents_)[Rank], const int64_t (&strides_)[Rank])
       : data(data_) {
@@ -82,14 +87,29 @@ struct TensorRef {
       extents[i] = extents_[i];
       strides[i] = strides_[i];
     }
+    if constexpr (kOfStructs) add_parts();
   }
   // A tensor may be read through a const one.
   template <class U>
   requires(std::is_same_v<const U, T>) TensorRef(const TensorRef<U, Rank>& other)
-      : TensorRef(other.data, other.extents, other.strides) {
-    capacity_bytes = other.capacity_bytes;
-    memory = other.memory;
-    allocation = other.allocation;
+      : data(other.data),
+        capacity_bytes(other.capacity_bytes),
+        memory(other.memory),
+        allocation(other.allocation) {
+    for (int i = 0; i < kModes; ++i) {
+      extents[i] = other.extents[i];
+      strides[i] = other.strides[i];
+    }
+  }
+
+ private:
+  void add_parts() {
+    const int64_t parts = detail::struct_units<std::remove_const_t<T>>().count;
+    for (int i = 0; i < Rank; ++i) {
+      if (__builtin_mul_overflow(strides[i], parts, &strides[i])) strides[i] = INT64_MAX;
+    }
+    extents[Rank] = parts;
+    strides[Rank] = 1;
   }
 };
 
@@ -154,18 +174,31 @@ struct ParamTraits;
 template <class T, int Rank>
 struct ParamTraits<Tensor<T, Rank>> {
   using Host = TensorRef<T, Rank>;
+  using Element = std::remove_const_t<T>;
   static constexpr int kLeaves = 1;
   static void declare(ParamDecl* out) {
-    *out = {scalar_of<std::remove_const_t<T>>(), Rank, std::is_const_v<T>, false};
+    ir::Scalar scalar;
+    if constexpr (StructElement<Element>) {
+      scalar = struct_units<Element>().scalar;
+    } else {
+      scalar = scalar_of<Element>();
+    }
+    *out = {scalar, Host::kModes, std::is_const_v<T>, false};
   }
   static Tensor<T, Rank> make(const Node* nodes) { return Tensor<T, Rank>(nodes[0]); }
   static void fill(const Host& host, ArgumentLeaf* out) {
+    int8_t element_bytes;
+    if constexpr (StructElement<Element>) {
+      element_bytes = static_cast<int8_t>(struct_units<Element>().unit_bytes);
+    } else {
+      element_bytes = sizeof(T);
+    }
     *out = {reinterpret_cast<uint64_t>(host.data),
             host.extents,
             host.strides,
             host.capacity_bytes,
-            Rank,
-            sizeof(T),
+            Host::kModes,
+            element_bytes,
             Misfit::kNone,
             host.memory,
             host.allocation};
@@ -200,25 +233,13 @@ struct ParamTraits<Value<T>> {
 template <PlainStruct S>
 requires(count_members<S>() > 0) struct ParamTraits<S> {
   using Host = S;
-  struct AnyValue {
-    template <class T>
-    operator Value<T>() const {
-      return Value<T>(host_node(T{}));
-    }
-  };
-  template <std::size_t... I>
-  static S blank(std::index_sequence<I...>) {
-    return S{((void)I, AnyValue{})...};
-  }
-  static S blank() { return blank(std::make_index_sequence<count_members<S>()>()); }
-
   static constexpr int kLeaves = count_members<S>();
   static void declare(ParamDecl* out) {
-    const S s = blank();
+    const S s = detail::blank<S>();
     for_each_leaf(s, [&](const Node& node) { *out++ = {node.type.scalar, -1, false, false}; });
   }
   static S make(const Node* nodes) {
-    S s = blank();
+    S s = detail::blank<S>();
     for_each_leaf(s, [&](Node& node) { node = *nodes++; });
     return s;
   }
@@ -329,6 +350,44 @@ concept HasOneConstCall = requires {
   takes_const_call(&F::operator());
 };
 
+// What a parameter of a kernel may be.
+template <class P>
+inline constexpr bool is_kernel_parameter = StructElement<P>;
+template <class T, int Rank>
+inline constexpr bool is_kernel_parameter<Tensor<T, Rank>> = Rank >= 1;
+template <class T>
+inline constexpr bool is_kernel_parameter<Pointer<T>> = true;
+template <class T>
+inline constexpr bool is_kernel_parameter<Value<T>> = true;
+template <class P>
+inline constexpr bool is_unranked = false;
+template <class T>
+inline constexpr bool is_unranked<Tensor<T, -1>> = true;
+
+// What a kernel is not made of.
+enum class KernelMistake : uint8_t { kNone, kNoClass, kGeneric, kReturns, kUnranked, kParameter };
+template <class R, class C, class... P>
+constexpr KernelMistake mistake_of_call(R (C::*)(P...) const) {
+  if constexpr (!std::is_void_v<R>) return KernelMistake::kReturns;
+  if constexpr ((is_unranked<std::remove_cvref_t<P>> || ...)) return KernelMistake::kUnranked;
+  if constexpr (!(is_kernel_parameter<std::remove_cvref_t<P>> && ...)) {
+    return KernelMistake::kParameter;
+  }
+  return KernelMistake::kNone;
+}
+template <class F>
+constexpr KernelMistake mistake_of() {
+  using Lambda = std::remove_cvref_t<F>;
+  if constexpr (!std::is_class_v<Lambda>) {
+    return KernelMistake::kNoClass;
+  } else if constexpr (!HasOneConstCall<Lambda>) {
+    return KernelMistake::kGeneric;
+  } else {
+    return mistake_of_call(&Lambda::operator());
+  }
+}
+struct NoKernel {};
+
 // A kernel's name: a C string, or anything with c_str(). It is copied.
 struct KernelName {
   const char* text;
@@ -344,7 +403,6 @@ struct KernelName {
 template <class F, class R, class C, class... P>
 Kernel<std::remove_cvref_t<P>...> make_kernel(const char* name, F&& f, R (C::*)(P...) const,
                                               Captures captures, SourceLoc loc) {
-  static_assert(std::is_void_v<R>, "a kernel's lambda returns nothing: store results in tensors");
   using Body = TypedBody<std::remove_cvref_t<F>, std::remove_cvref_t<P>...>;
   using K = Kernel<std::remove_cvref_t<P>...>;
   ParamDecl params[K::kLeaves == 0 ? 1 : K::kLeaves];
@@ -361,22 +419,13 @@ Kernel<std::remove_cvref_t<P>...> make_kernel(const char* name, F&& f, R (C::*)(
 // A kernel from a lambda (not a generic one: its parameter types are the kernel's) that captures
 // nothing or values.
 template <class F>
-auto define_kernel(const detail::KernelName& name, F&& f, SourceLoc loc = SourceLoc::current()) {
+requires(detail::mistake_of<F>() == detail::KernelMistake::kNone &&
+         detail::HoldsValues<F>) auto define_kernel(const detail::KernelName& name, F&& f,
+                                                    SourceLoc loc = SourceLoc::current()) {
   using Lambda = std::remove_cvref_t<F>;
-  if constexpr (!detail::HasOneConstCall<Lambda>) {
-    static_assert(detail::HasOneConstCall<Lambda>,
-                  "a kernel is a lambda whose parameters have their types written out (not auto) "
-                  "and which is not mutable");
-  } else if constexpr (!detail::HoldsValues<Lambda>) {
-    static_assert(detail::HoldsValues<Lambda>,
-                  "the kernel's lambda captures a reference or a pointer, which may be gone when "
-                  "the kernel is compiled: capture values ([=]), or define a kernel that stays in "
-                  "this scope by local_kernel()");
-  } else {
-    return detail::make_kernel(
-        name.text, static_cast<F&&>(f), &Lambda::operator(),
-        std::is_empty_v<Lambda> ? detail::Captures::kNothing : detail::Captures::kValues, loc);
-  }
+  return detail::make_kernel(
+      name.text, static_cast<F&&>(f), &Lambda::operator(),
+      std::is_empty_v<Lambda> ? detail::Captures::kNothing : detail::Captures::kValues, loc);
 }
 
 // A kernel from a function, such as an instance of a template.
@@ -405,16 +454,44 @@ class LocalKernel : public K {
 //
 //   const auto fill = local_kernel("fill(y)", [&](Tensor<float, 1> y) { body(y); });
 template <class F>
-auto local_kernel(const detail::KernelName& name, F&& f, SourceLoc loc = SourceLoc::current()) {
+requires(detail::mistake_of<F>() ==
+         detail::KernelMistake::kNone) auto local_kernel(const detail::KernelName& name, F&& f,
+                                                         SourceLoc loc = SourceLoc::current()) {
   using Lambda = std::remove_cvref_t<F>;
-  static_assert(detail::HasOneConstCall<Lambda>,
-                "a kernel is a lambda whose parameters have their types written out (not auto) "
-                "and which is not mutable");
   const auto make = [&] {
     return detail::make_kernel(name.text, static_cast<F&&>(f), &Lambda::operator(),
                                detail::Captures::kNothing, loc);
   };
   return LocalKernel<decltype(make())>(make);
 }
+
+// What is no kernel.
+template <class F>
+requires(detail::mistake_of<F>() == detail::KernelMistake::kNone && !detail::HoldsValues<F>)
+    HEDDLE_MISTAKE(
+        "the kernel's lambda captures a reference or a pointer, which may be gone when the kernel "
+        "is "
+        "compiled: capture values ([=]), or define a kernel that stays in this scope by "
+        "local_kernel()")
+detail::NoKernel define_kernel(const detail::KernelName&, F&&);
+
+#define HEDDLE_REFUSED(mistake, text)                                                      \
+  template <class F>                                                                       \
+  requires(detail::mistake_of<F>() == detail::KernelMistake::mistake) HEDDLE_MISTAKE(text) \
+  detail::NoKernel define_kernel(const detail::KernelName&, F&&);                          \
+  template <class F>                                                                       \
+  requires(detail::mistake_of<F>() == detail::KernelMistake::mistake) HEDDLE_MISTAKE(text) \
+  detail::NoKernel local_kernel(const detail::KernelName&, F&&);
+HEDDLE_REFUSED(kGeneric,
+               "a kernel is a lambda whose parameters have their types written out (not auto) and "
+               "which is not mutable")
+HEDDLE_REFUSED(kReturns, "a kernel's lambda returns nothing: store results in tensors")
+HEDDLE_REFUSED(kUnranked,
+               "a tensor parameter says how many modes it has: Tensor<const float, 1>; inside, "
+               "Tensor<const float>(x) has any layout")
+HEDDLE_REFUSED(kParameter,
+               "a kernel's parameters are Tensor<T, Rank>, Pointer<T>, Value<T> (Float, Int, ...) "
+               "or plain structs of values")
+#undef HEDDLE_REFUSED
 
 }  // namespace heddle

@@ -21,16 +21,6 @@
 namespace heddle {
 namespace detail {
 
-// What the host passes with a launch.
-template <class P>
-inline constexpr bool is_kernel_parameter = PlainStruct<P>;
-template <class T, int Rank>
-inline constexpr bool is_kernel_parameter<Tensor<T, Rank>> = true;
-template <class T>
-inline constexpr bool is_kernel_parameter<Pointer<T>> = true;
-template <class T>
-inline constexpr bool is_kernel_parameter<Value<T>> = true;
-
 // How many of the parameters, in front, are the host's.
 template <class... P>
 constexpr size_t count_host_parameters() {

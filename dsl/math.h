@@ -28,14 +28,14 @@ enum class MathFunction : uint8_t {
 };
 
 // A bound that says: no such function of this type.
-inline constexpr double kNone = -1;
+inline constexpr double kNoFunction = -1;
 
 // Operands of a function whose bound for f64 is given.
 template <class S, class... X>
 constexpr bool has_math(double f64_bound) {
   if constexpr (Elementwise<S, X...>) {
     using T = typename ShapeElement<S>::type;
-    return is_floating<T> && (f64_bound != kNone || !std::is_same_v<T, double>);
+    return is_floating<T> && (f64_bound != kNoFunction || !std::is_same_v<T, double>);
   } else {
     return false;
   }

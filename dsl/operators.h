@@ -274,14 +274,14 @@ struct BoolOperators : CommonOperators<Self> {
 
 // What a family there is for T: smaller integers have int32_t's, whose operands they may be.
 template <class T, class Self, class AsInt>
-using Family = std::conditional_t<
+using OperatorFamily = std::conditional_t<
     std::is_same_v<T, bool>, BoolOperators<Self>,
     std::conditional_t<
         is_floating<T>, FloatOperators<Self>,
         std::conditional_t<is_float8<T> || is_pair<T>, ChoiceOperators<Self>,
                            std::conditional_t<is_promoted<T>, AsInt, IntegerOperators<Self>>>>>;
 template <class T>
-using Operators = Family<T, Value<T>, IntegerOperators<Value<int32_t>>>;
+using Operators = OperatorFamily<T, Value<T>, IntegerOperators<Value<int32_t>>>;
 
 }  // namespace detail
 }  // namespace heddle

@@ -61,7 +61,7 @@ Scalar unit_scalar(int bytes) {
 // An unsigned integer as wide as a scalar.
 Scalar bits_like(Scalar scalar) { return unit_scalar(ir::bytes_of(scalar)); }
 
-// The access to `width` units from unit `first` of the struct on.
+// The place of a struct's unit.
 Access part(const Access& access, int first) {
   Access at = access;
   at.coordinates[at.rank++] = host_node(int32_t{first});
@@ -132,11 +132,9 @@ void for_each_element(const Layout& layout, F&& f) {
 
 }  // namespace
 
-int StructUnits::bytes() const { return ir::bytes_of(scalar) * count; }
-
 StructUnits struct_units(const Node* leaves, int count) {
   const Layout layout = lay_out(leaves, count);
-  return {unit_scalar(layout.unit), layout.bytes / layout.unit};
+  return {unit_scalar(layout.unit), layout.unit, layout.bytes / layout.unit};
 }
 
 void load_struct(const Access& access, Node* leaves, int count) {

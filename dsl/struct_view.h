@@ -19,11 +19,11 @@ namespace heddle::detail {
 template <class T>
 concept StructElement = PlainStruct<T> && is_traced<T>();
 
-// Of these leaves: the scalar that it is moved as, how many of them it takes.
+// How a struct is moved: as so many scalars of a type.
 struct StructUnits {
   ir::Scalar scalar;
+  int unit_bytes;
   int count;
-  int bytes() const;
 };
 StructUnits struct_units(const Node* leaves, int count);
 template <StructElement S>

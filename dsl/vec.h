@@ -95,7 +95,7 @@ struct Shape<Fragment<T>> {
 
 // Small integers in vectors and fragments are only kept, as small floats are everywhere.
 template <class Self, class T>
-using GroupOperators = Family<T, Self, ChoiceOperators<Self>>;
+using GroupOperators = OperatorFamily<T, Self, ChoiceOperators<Self>>;
 
 // Refuses an index that the kernel computes.
 struct NoTracedIndex {

@@ -38,9 +38,9 @@ constexpr Formula f64_formula(Get get) {
 }
 
 constexpr Formulas kFormulas[] = {
-#define HEDDLE_FORMULAS(count, name, f64)                                                \
-  {formula<float, count, math::name<float>>, f64_formula<(f64) != kNone>([](auto zero) { \
-     return &formula<decltype(zero), count, math::name<decltype(zero)>>;                 \
+#define HEDDLE_FORMULAS(count, name, f64)                                                      \
+  {formula<float, count, math::name<float>>, f64_formula<(f64) != kNoFunction>([](auto zero) { \
+     return &formula<decltype(zero), count, math::name<decltype(zero)>>;                       \
    })},
 #define HEDDLE_MATH_1(name, f32, f64, ...) HEDDLE_FORMULAS(1, name, f64)
 #define HEDDLE_MATH_2(name, f32, f64, ...) HEDDLE_FORMULAS(2, name, f64)

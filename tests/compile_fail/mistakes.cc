@@ -78,3 +78,11 @@ void names_of_c(Float a) {
   (void)fabs(a);      // expect-first: it is abs\(x\) here
   (void)fmaxf(a, a);  // expect-first: it is max\(a, b\) here
 }
+
+void kernels(float host) {
+  define_kernel("k", [](auto x) { (void)x; });                 // expect-first: parameters have their types written out
+  define_kernel("k", [](Tensor<const float> x) { (void)x; });  // expect-first: a tensor parameter says how many modes it has
+  define_kernel("k", [](float x) { (void)x; });                // expect-first: a kernel's parameters are Tensor<T, Rank>
+  define_kernel("k", [](Float x) { return x; });               // expect-first: returns nothing: store results in tensors
+  define_kernel("k", [&](Float x) { (void)(x + host); });      // expect-first: captures a reference or a pointer
+}

@@ -23,7 +23,7 @@ template <class T = float, class Body>
 std::vector<T> run(Body body, int threads = 1) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  const auto kernel = define_kernel("elements(y)", [&](Tensor<T, 1> y) { body(y); });
+  const auto kernel = local_kernel("elements(y)", [&](Tensor<T, 1> y) { body(y); });
   const std::vector<T> values = {10, 20, 30, 40, 50, 60, 70, 80};
   const Buffer buffer = device.upload(absl::MakeConstSpan(values)).value();
   EXPECT_THAT(kernel.launch(stream, {.block = threads}, as_tensor<T>(buffer, {8})), IsOk());
@@ -298,7 +298,7 @@ TEST(Element, IsReportedAtTheLineThatNamesIt) {
   if (on_gpu()) GTEST_SKIP() << "the interpreter's checks";
   const Stream stream = device.create_stream().value();
   int line = 0;
-  const auto kernel = define_kernel("outside(y)", [&](Tensor<float, 1> y) {
+  const auto kernel = local_kernel("outside(y)", [&](Tensor<float, 1> y) {
     line = __LINE__ + 1;
     auto a = y(8);
     y(0) = 1.0f;

@@ -38,7 +38,7 @@ std::vector<int32_t> differences(F f) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto kernel =
-      define_kernel("elementwise(x, y)", [&](Tensor<const T, 1> x, Tensor<int, 1> y) {
+      local_kernel("elementwise(x, y)", [&](Tensor<const T, 1> x, Tensor<int, 1> y) {
         const Vec<T, 4> v = x.template vec<4>(0), w(v[3], v[0], v[1], v[2]);
         const auto vectors = f(v, w);
         const auto fragments = f(Fragment<T>(v), Fragment<T>(w));

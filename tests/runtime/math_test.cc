@@ -186,25 +186,25 @@ TYPED_TEST(MathTest, EveryFunctionIsWithinItsBound) {
   using R = exact_t<T>;
   constexpr bool kSingle = sizeof(T) == 4;
 #define HEDDLE_MATH_1(name, f32, f64, ...)                                      \
-  if constexpr (kSingle || (f64) != detail::kNone) {                            \
+  if constexpr (kSingle || (f64) != detail::kNoFunction) {                      \
     expect_unary<T>(                                                            \
         #name, kSingle ? (f32) : (f64), [](V x, V) { return heddle::name(x); }, \
         [](R x, R) { return tools::reference::name(x); });                      \
   }
 #define HEDDLE_MATH_2(name, f32, f64, ...)                                           \
-  if constexpr (kSingle || (f64) != detail::kNone) {                                 \
+  if constexpr (kSingle || (f64) != detail::kNoFunction) {                           \
     expect_binary<T>(                                                                \
         #name, kSingle ? (f32) : (f64), [](V x, V y) { return heddle::name(x, y); }, \
         [](R x, R y) { return tools::reference::name(x, y); });                      \
   }
 #define HEDDLE_MATH_3(name, f32, f64, ...)                                                      \
-  if constexpr (kSingle || (f64) != detail::kNone) {                                            \
+  if constexpr (kSingle || (f64) != detail::kNoFunction) {                                      \
     expect_binary<T>(                                                                           \
         #name, kSingle ? (f32) : (f64), [](V x, V y, V z, V) { return heddle::name(x, y, z); }, \
         [](R x, R y, R z, R) { return tools::reference::name(x, y, z); });                      \
   }
 #define HEDDLE_MATH_4(name, f32, f64, ...)                                      \
-  if constexpr (kSingle || (f64) != detail::kNone) {                            \
+  if constexpr (kSingle || (f64) != detail::kNoFunction) {                      \
     expect_binary<T>(                                                           \
         #name, kSingle ? (f32) : (f64),                                         \
         [](V x, V y, V z, V w) { return heddle::name(x, y, z, w); },            \

@@ -33,7 +33,7 @@ namespace {
 using bench::check;
 using bench::take;
 
-using detail::kNone;
+using detail::kNoFunction;
 using tools::Bits;
 using tools::boundary_values;
 using tools::Deviation;
@@ -71,7 +71,7 @@ std::vector<Subject<T>> subjects() {
   using V = Arguments<Value<T>>;
   using R = Arguments<exact_t<T>>;
 #define HEDDLE_SUBJECT(count, name, f32, f64, ...)                                       \
-  if constexpr (sizeof(T) == 4 || (f64) != kNone) {                                      \
+  if constexpr (sizeof(T) == 4 || (f64) != kNoFunction) {                                \
     list.push_back(                                                                      \
         {#name, count, sizeof(T) == 4 ? (f32) : (f64),                                   \
          [](const V& a) { return heddle::name(__VA_ARGS__); },                           \

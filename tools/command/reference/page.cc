@@ -237,7 +237,7 @@ absl::Status append_op(const OpComment& op, std::string& page) {
   return absl::OkStatus();
 }
 
-std::string bound(double ulps) { return ulps == detail::kNone ? "-" : absl::StrCat(ulps); }
+std::string bound(double ulps) { return ulps == detail::kNoFunction ? "-" : absl::StrCat(ulps); }
 
 void append_math(std::string& page) {
   absl::StrAppend(&page, R"(
