@@ -23,9 +23,9 @@ namespace detail {
 
 // How many of the parameters, in front, are the host's.
 template <class... P>
-constexpr size_t count_host_parameters() {
+constexpr std::size_t count_host_parameters() {
   constexpr bool of_kernel[] = {is_kernel_parameter<P>..., true};
-  size_t count = 0;
+  std::size_t count = 0;
   while (!of_kernel[count]) ++count;
   return count;
 }
@@ -100,12 +100,12 @@ class Family<F, std::tuple<H...>, std::tuple<P...>> {
 template <class F, class R, class C, class... P>
 auto make_family(const char* name, F&& f, R (C::*)(P...) const, SourceLoc loc) {
   static_assert(std::is_void_v<R>, "a kernel's lambda returns nothing: store results in tensors");
-  constexpr size_t kHost = count_host_parameters<std::remove_cvref_t<P>...>();
+  constexpr std::size_t kHost = count_host_parameters<std::remove_cvref_t<P>...>();
   static_assert(kHost > 0,
                 "a family's lambda has the host's values in front: a kernel without any is "
                 "define_kernel()'s");
   using All = std::tuple<std::remove_cvref_t<P>...>;
-  return []<size_t... I, size_t... J>(const char* family, F&& lambda, SourceLoc where,
+  return []<std::size_t... I, std::size_t... J>(const char* family, F&& lambda, SourceLoc where,
                                       std::index_sequence<I...>, std::index_sequence<J...>) {
     return Family<std::remove_cvref_t<F>, std::tuple<std::tuple_element_t<I, All>...>,
                   std::tuple<std::tuple_element_t<kHost + J, All>...>>(

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/elementwise.h"
+#include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/interp/report.h"
 
 namespace heddle::ir::interp {
