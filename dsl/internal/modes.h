@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
@@ -60,6 +61,10 @@ class Part {
 Modes modes_of(Part part);
 // Adds a mode of more than one element, as a part of the last one where it continues that.
 void add_joined(SymInt shape, TupleNode stride, Modes* modes);
+inline void add_joined(SymInt shape, SymInt stride, Modes* modes) {
+  Mode mode = mode_of(std::move(shape), std::move(stride));
+  add_joined(std::move(mode.shape), std::move(mode.stride), modes);
+}
 // All modes, joined where neighbours continue each other, without those of one element; filtered:
 // nor those of stride 0. Where nothing is left, 1:0.
 Modes coalesced(Part part);
@@ -139,6 +144,8 @@ Layout layout_of(const Modes& modes, SourceLoc loc = {});
 // A layout that is not ok().
 Layout failed_layout(const IntTuple& failure);
 Layout fail_layout(SourceLoc loc, std::string what, const std::string& fix);
+// Why recast_layout() has no swizzle for these widths, and how to mend it; empty where it has.
+std::string why_not_recast(const Swizzle& swizzle, int old_bits, int new_bits, std::string* fix);
 // A layout of what a swizzle gives, as a swizzle of what the layout gives.
 Layout swizzled_first(const Layout& a, const Swizzle& swizzle, Call* call);
 inline const Layout* first_failure(std::initializer_list<const Layout*> layouts) {
@@ -147,6 +154,10 @@ inline const Layout* first_failure(std::initializer_list<const Layout*> layouts)
   }
   return nullptr;
 }
+
+// The index of a coordinate without `_`.
+IntTuple index_of(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
+                  SourceLoc loc);
 
 // An index, and, where there are basis strides, a coordinate.
 class IndexSum {
@@ -180,7 +191,8 @@ class Slicer {
 // together. Messages call it `left`, and what goes through it `right`.
 class Composer {
  public:
-  Composer(Part a, const char* left, const char* right, Call* call);
+  // Where tiles do not divide a's modes, `otherwise` is another way out.
+  Composer(Part a, const char* left, const char* right, Call* call, const char* otherwise = "");
   // Adds a(b(c)), of b's shape; false after a mistake.
   bool add(Part b, LayoutBuilder* out);
   bool add(const Modes& modes, LayoutBuilder* out);
@@ -191,23 +203,37 @@ class Composer {
     SymInt last = 0;  // the greatest index within the mode
     int modes = 0;    // that move in it
   };
+  // What is gone through: a's modes, flat, or those of the one that a basis stride names.
+  struct Way {
+    explicit Way(Part part) : flat(unbounded(part)), reaches(flat.size()) {}
+
+    Modes flat;
+    absl::InlinedVector<Reach, 4> reaches;
+    TupleNode path;  // of the basis stride
+  };
   bool add(const SymInt& shape, const TupleNode& stride, LayoutBuilder* out);
-  bool add_through(const Modes& flat, SymInt shape, const TupleNode& stride, Reach* reaches,
-                   LayoutBuilder* out);
+  bool add_through(Way* way, SymInt shape, const TupleNode& stride, LayoutBuilder* out);
+  // nullptr after a mistake.
+  Way* way_of(const TupleNode& stride);
 
   const Part a_;
-  const Modes flat_;
-  absl::InlinedVector<Reach, 4> reaches_;
+  Way whole_;
+  std::vector<Way> named_;
   const char* const left_;
   const char* const right_;
   Call* const call_;
+  const char* const otherwise_;
 };
 
 // The integers of a shape, flat.
 using Extents = absl::InlinedVector<SymInt, 4>;
+Extents extents_of(const TupleNode& shape);
 // The indices below the cotarget's size that filtered modes leave out, in order; false after a
 // mistake.
 bool complement_of(const Modes& modes, const Extents& cotarget, Call* call, Modes* result);
+// The same of modes with basis strides: the coordinates within the cotarget that they leave out.
+bool complement_of_coordinates(const Modes& modes, const IntTuple& cotarget, Call* call,
+                               LayoutBuilder* out);
 
 // A composed layout whose index starts further on, with another shape and stride.
 Layout moved_layout(const Layout& composed, const IntTuple& by, const Layout& outer, SourceLoc loc);

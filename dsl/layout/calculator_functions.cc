@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "heddle/dsl/internal/calculator.h"
+#include "heddle/dsl/internal/modes.h"
 #include "heddle/dsl/internal/tuple_builder.h"
 
 namespace heddle {
@@ -99,6 +100,12 @@ Value number(const SymInt& value) {
   return IntTuple(value);
 }
 
+// What is wrong with a layout that has none is coshape()'s to say.
+Value cosize_of(const Layout& layout) {
+  const IntTuple extents = coshape(layout);
+  return extents.ok() ? number(size(extents)) : extents;
+}
+
 // Modes as get, select and the others name them.
 Value get_path(Arguments a) {
   Value at = a[0];
@@ -157,8 +164,13 @@ Value composed(Arguments a) {
   return make_composed_layout(as_layout(a[0]), offset, outer);
 }
 
-Value recasted(Arguments a) {
-  return recast_layout(as_layout(a[0]), as_number(a[1]), as_number(a[2]));
+Value recasted(const Value& value, int old_bits, int new_bits) {
+  const auto* swizzle = std::get_if<Swizzle>(&value);
+  if (swizzle == nullptr) return recast_layout(as_layout(value), old_bits, new_bits);
+  std::string fix;
+  const std::string what = detail::why_not_recast(*swizzle, old_bits, new_bits, &fix);
+  if (!what.empty()) return error(what, fix);
+  return recast_layout(*swizzle, old_bits, new_bits);
 }
 
 template <Layout (*kFunction)(const Layout&, const Tiler&, SourceLoc)>
@@ -239,15 +251,17 @@ constexpr Function kFunctions[] = {
        return evaluate_layout(
            absl::StrCat("S<", as_number(a[0]), ",", as_number(a[1]), ",", as_number(a[2]), ">"));
      }},
-    {"recast_layout(layout, number, number)", &recasted},
-    {"recast(layout, number, number)", &recasted},
-    {"upcast(layout, number)",
-     [](Arguments a) -> Value { return upcast(as_layout(a[0]), as_number(a[1])); }},
-    {"downcast(layout, number)",
-     [](Arguments a) -> Value { return downcast(as_layout(a[0]), as_number(a[1])); }},
+    {"recast_layout(inner, number, number)",
+     [](Arguments a) -> Value { return recasted(a[0], as_number(a[1]), as_number(a[2])); }},
+    {"recast(inner, number, number)",
+     [](Arguments a) -> Value { return recasted(a[0], as_number(a[1]), as_number(a[2])); }},
+    {"upcast(inner, number)",
+     [](Arguments a) -> Value { return recasted(a[0], 1, as_number(a[1])); }},
+    {"downcast(inner, number)",
+     [](Arguments a) -> Value { return recasted(a[0], as_number(a[1]), 1); }},
     // Questions.
     {"size(any)", [](Arguments a) -> Value { return number(size(as_shape(a[0]))); }},
-    {"cosize(layout)", [](Arguments a) -> Value { return number(cosize(as_layout(a[0]))); }},
+    {"cosize(layout)", [](Arguments a) -> Value { return cosize_of(as_layout(a[0])); }},
     {"rank(any)", [](Arguments a) -> Value { return number(rank(as_shape(a[0]))); }},
     {"depth(any)", [](Arguments a) -> Value { return number(depth(as_shape(a[0]))); }},
     {"shape(layout)", [](Arguments a) -> Value { return as_shape(a[0]); }},
@@ -269,7 +283,10 @@ constexpr Function kFunctions[] = {
      }},
     {"coshape(layout)", [](Arguments a) -> Value { return coshape(as_layout(a[0])); }},
     {"size_in_bytes(number, layout)",
-     [](Arguments a) -> Value { return number(size_in_bytes(as_number(a[0]), as_layout(a[1]))); }},
+     [](Arguments a) -> Value {
+       const Value elements = cosize_of(as_layout(a[1]));
+       return failed(elements) ? elements : number(size_in_bytes(as_number(a[0]), as_layout(a[1])));
+     }},
     {"get_swizzle_portion(layout)",
      [](Arguments a) -> Value { return get_swizzle_portion(as_layout(a[0])); }},
     {"get_nonswizzle_portion(layout)",
@@ -377,11 +394,18 @@ constexpr Function kFunctions[] = {
     {"crd2idx(coord, any[, tuple])",
      [](Arguments a) -> Value {
        if (a.size() == 3) return crd2idx(as_tuple(a[0]), as_shape(a[1]), as_tuple(a[2]));
-       if (const auto* layout = std::get_if<Layout>(&a[1])) return (*layout)(as_tuple(a[0]));
+       if (const auto* layout = std::get_if<Layout>(&a[1])) {
+         return (*layout)(transform_leaf(as_tuple(a[0]), [](const IntTuple& x) {
+           return x.is_underscore() ? IntTuple(0) : x;
+         }));
+       }
        return crd2idx(as_tuple(a[0]), as_tuple(a[1]));
      }},
-    {"idx2crd(coord, shape)",
-     [](Arguments a) -> Value { return idx2crd(as_tuple(a[0]), as_shape(a[1])); }},
+    {"idx2crd(coord, shape[, tuple])",
+     [](Arguments a) -> Value {
+       return a.size() == 2 ? idx2crd(as_tuple(a[0]), as_shape(a[1]))
+                            : idx2crd(as_tuple(a[0]), as_shape(a[1]), as_tuple(a[2]));
+     }},
     // Algebra.
     {"composition(inner, outer)",
      [](Arguments a) -> Value {
@@ -413,6 +437,7 @@ constexpr Function kFunctions[] = {
     {"zipped_divide(layout, tiler)", &tiled<&zipped_divide>},
     {"tiled_divide(layout, tiler)", &tiled<&tiled_divide>},
     {"flat_divide(layout, tiler)", &tiled<&flat_divide>},
+    {"cover(layout, tiler)", &tiled<&cover>},
     {"logical_product(layout, tiler)", &tiled<&logical_product>},
     {"zipped_product(layout, tiler)", &tiled<&zipped_product>},
     {"tiled_product(layout, tiler)", &tiled<&tiled_product>},

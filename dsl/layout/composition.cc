@@ -117,15 +117,15 @@ std::string make_divisible(const SymInt& a, const SymInt& b) {
 
 }  // namespace
 
-Composer::Composer(Part a, const char* left, const char* right, Call* call)
-    : a_(a), flat_(unbounded(a)), reaches_(flat_.size()), left_(left), right_(right), call_(call) {}
+Composer::Composer(Part a, const char* left, const char* right, Call* call, const char* otherwise)
+    : a_(a), whole_(a), left_(left), right_(right), call_(call), otherwise_(otherwise) {}
 
 // One mode through flat modes.
 //
 // Beyond what CuTe asserts, a mode that is left for the next one has to be covered exactly: else
 // the result is another function than a(b(c)).
-bool Composer::add_through(const Modes& flat, SymInt shape, const TupleNode& stride, Reach* reaches,
-                           LayoutBuilder* out) {
+bool Composer::add_through(Way* way, SymInt shape, const TupleNode& stride, LayoutBuilder* out) {
+  const Modes& flat = way->flat;
   if (stride.value.is_constant(0)) {
     out->add(Mode{std::move(shape), stride});
     return true;
@@ -143,7 +143,7 @@ bool Composer::add_through(const Modes& flat, SymInt shape, const TupleNode& str
     if (!divides_or_exceeds(extent, step)) {
       return call_->fail(absl::StrCat("the stride ", text(step), " and mode ", i, " of ", left_,
                                       ", ", text(extent), " elements, do not divide one another"),
-                         make_divisible(step, extent));
+                         make_divisible(step, extent) + otherwise_);
     }
     const SymInt before = step;
     const SymInt next = ceil_div(extent, step);
@@ -153,10 +153,10 @@ bool Composer::add_through(const Modes& flat, SymInt shape, const TupleNode& str
     if (!divides_or_exceeds(next, shape) || (!covered && !always_at_most(shape, next))) {
       return call_->fail(absl::StrCat("a mode of ", text(shape), " elements takes ", text(next),
                                       " of mode ", i, " of ", left_, ", which do not divide it"),
-                         make_divisible(next, shape));
+                         make_divisible(next, shape) + otherwise_);
     }
     const SymInt taken = min(next, shape);
-    Reach& reach = reaches[i];
+    Reach& reach = way->reaches[i];
     reach.last = reach.last + (taken - 1) * before;
     if (++reach.modes > 1 && !always_less(reach.last, extent)) {
       return call_->fail(
@@ -174,23 +174,30 @@ bool Composer::add_through(const Modes& flat, SymInt shape, const TupleNode& str
   return true;
 }
 
-// Through the flat modes, or, where the stride is a basis stride, those of the mode that it names.
-bool Composer::add(const SymInt& shape, const TupleNode& stride, LayoutBuilder* out) {
-  if (!stride.is_basis()) return add_through(flat_, shape, stride, reaches_.data(), out);
+Composer::Way* Composer::way_of(const TupleNode& stride) {
+  for (Way& way : named_) {
+    if (same_path(way.path, stride)) return &way;
+  }
   Part named = a_;
   for (int i = 0; i < stride.path_length; ++i) {
     if (stride.path[i] >= named.rank()) {
-      return call_->fail(
-          absl::StrCat("the stride ", text(stride), " names a mode that ", left_, " lacks"),
-          absl::StrCat("use basis strides of ", left_, "'s profile"));
+      call_->fail(absl::StrCat("the stride ", text(stride), " names a mode that ", left_, " lacks"),
+                  absl::StrCat("use basis strides of ", left_, "'s profile"));
+      return nullptr;
     }
     named = named.mode(stride.path[i]);
   }
+  named_.emplace_back(named).path = stride;
+  return &named_.back();
+}
+
+bool Composer::add(const SymInt& shape, const TupleNode& stride, LayoutBuilder* out) {
+  if (!stride.is_basis()) return add_through(&whole_, shape, stride, out);
+  Way* const way = way_of(stride);
+  if (way == nullptr) return false;
   TupleNode plain = stride;
   plain.path_length = 0;
-  const Modes flat = unbounded(named);
-  absl::InlinedVector<Reach, 4> alone(flat.size());
-  return add_through(flat, shape, plain, alone.data(), out);
+  return add_through(way, shape, plain, out);
 }
 
 bool Composer::add(Part b, LayoutBuilder* out) {

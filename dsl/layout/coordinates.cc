@@ -106,6 +106,21 @@ IntTuple detail::IndexSum::total(const IntTuple& coord, const IntTuple& shape,
 
 namespace {
 
+constexpr char kOneForEachMode[] = "give one index, or one for each mode";
+
+IntTuple fail_profile(const IntTuple& shape, const IntTuple& stride, SourceLoc loc) {
+  return detail::fail(loc,
+                      absl::StrCat("shape ", detail::text(shape), " and stride ",
+                                   detail::text(stride), " differ in profile"),
+                      "give each mode a stride");
+}
+
+// A whole mode starts at 0.
+IntTuple from_whole(const IntTuple& coord) {
+  if (!has_underscore(coord)) return coord;
+  return transform_leaf(coord, [](const IntTuple& x) { return x.is_underscore() ? 0 : x; });
+}
+
 // Adds coord's index to *sum; false where the profiles differ.
 bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& stride,
                detail::IndexSum* sum) {
@@ -145,23 +160,23 @@ bool add_index(const TupleNode& coord, const TupleNode& shape, const TupleNode& 
 
 }  // namespace
 
-IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
-                 SourceLoc loc) {
-  if (const IntTuple* failure = detail::first_failure({&coord, &shape, &stride})) return *failure;
-  detail::IndexSum sum;
-  if (!is_congruent(shape, stride)) {
-    return detail::fail(loc,
-                        absl::StrCat("shape ", detail::text(shape), " and stride ",
-                                     detail::text(stride), " differ in profile"),
-                        "give each mode a stride");
-  }
+IntTuple detail::index_of(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
+                          SourceLoc loc) {
+  if (const IntTuple* failure = first_failure({&coord, &shape, &stride})) return *failure;
+  IndexSum sum;
+  if (!is_congruent(shape, stride)) return fail_profile(shape, stride, loc);
   if (!add_index(coord.node(), shape.node(), stride.node(), &sum)) {
-    return detail::fail(loc,
-                        absl::StrCat("coordinate ", detail::text(coord), " does not fit the shape ",
-                                     detail::text(shape)),
-                        "give one index, or one for each mode");
+    return fail(loc,
+                absl::StrCat("coordinate ", text(coord), " does not fit the shape ", text(shape)),
+                has_underscore(coord) ? "give one index, or one for each mode; slice() takes _"
+                                      : kOneForEachMode);
   }
   return sum.total(coord, shape, stride, loc);
+}
+
+IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
+                 SourceLoc loc) {
+  return detail::index_of(from_whole(coord), shape, stride, loc);
 }
 
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {
@@ -187,38 +202,85 @@ IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {
   return crd2idx(coord, shape, builder.build(loc), loc);
 }
 
-IntTuple idx2crd(const IntTuple& index, const IntTuple& shape, SourceLoc loc) {
-  if (const IntTuple* failure = detail::first_failure({&index, &shape})) return *failure;
-  if (!shape.is_tuple()) {
-    if (index.is_int()) return index;
-  } else if (index.is_int()) {
-    TupleBuilder builder;
-    const size_t tuple = builder.open();
-    SymInt rest = index.value();
-    int left = rank(shape);
-    for (const TupleNode& child : Elements(shape)) {
-      const SymInt count = detail::product(child);
-      const SymInt part = --left == 0 ? rest : mod(rest, count);
-      if (left != 0) rest = floor_div(rest, count);
-      builder.add(idx2crd(part, TupleBuilder::build(child), loc));
-    }
-    builder.close(tuple);
-    return builder.build(loc);
-  } else if (index.is_tuple() && rank(index) == rank(shape)) {
-    TupleBuilder builder;
-    const size_t tuple = builder.open();
-    for (int i = 0; i < rank(shape); ++i) {
-      const IntTuple part = idx2crd(get(index, i), get(shape, i), loc);
-      if (!part.ok()) return part;
-      builder.add(part);
-    }
-    builder.close(tuple);
-    return builder.build(loc);
-  }
+namespace {
+
+IntTuple fail_index(const IntTuple& index, const IntTuple& shape, SourceLoc loc) {
   return detail::fail(
       loc,
       absl::StrCat("index ", detail::text(index), " does not fit the shape ", detail::text(shape)),
-      "give one index, or one for each mode");
+      kOneForEachMode);
+}
+
+// A coordinate made mode by mode: make(i) is that of mode i.
+template <class Make>
+IntTuple each_mode(int modes, const Make& make, SourceLoc loc) {
+  TupleBuilder builder;
+  const size_t tuple = builder.open();
+  for (int i = 0; i < modes; ++i) {
+    const IntTuple part = make(i);
+    if (!part.ok()) return part;
+    builder.add(part);
+  }
+  builder.close(tuple);
+  return builder.build(loc);
+}
+
+}  // namespace
+
+IntTuple idx2crd(const IntTuple& index, const IntTuple& shape, SourceLoc loc) {
+  if (const IntTuple* failure = detail::first_failure({&index, &shape})) return *failure;
+  if (!shape.is_tuple()) return index.is_tuple() ? fail_index(index, shape, loc) : index;
+  if (index.is_tuple()) {
+    if (rank(index) != rank(shape)) return fail_index(index, shape, loc);
+    return each_mode(
+        rank(shape), [&](int i) { return idx2crd(get(index, i), get(shape, i), loc); }, loc);
+  }
+  TupleBuilder builder;
+  const size_t tuple = builder.open();
+  SymInt rest = index.value();
+  int left = rank(shape);
+  for (const TupleNode& child : Elements(shape)) {
+    const SymInt count = detail::product(child);
+    const SymInt part = --left == 0 ? rest : mod(rest, count);
+    if (left != 0) rest = floor_div(rest, count);
+    builder.add(idx2crd(part, TupleBuilder::build(child), loc));
+  }
+  builder.close(tuple);
+  return builder.build(loc);
+}
+
+namespace {
+
+// Column-major strides from one on.
+IntTuple strides_from(const SymInt& first, const IntTuple& shape) {
+  return elem_scale(compact_col_major(shape), first);
+}
+
+}  // namespace
+
+IntTuple idx2crd(const IntTuple& index, const IntTuple& shape, const IntTuple& stride,
+                 SourceLoc loc) {
+  if (const IntTuple* failure = detail::first_failure({&index, &shape, &stride})) return *failure;
+  if (shape.is_tuple() && stride.is_int() && !stride.node().is_basis()) {
+    return idx2crd(index, shape, strides_from(stride.value(), shape), loc);
+  }
+  if (!is_congruent(shape, stride)) return fail_profile(shape, stride, loc);
+  if (shape.is_tuple()) {
+    if (index.is_tuple() && rank(index) != rank(shape)) return fail_index(index, shape, loc);
+    const auto of = [&](int i) { return index.is_tuple() ? get(index, i) : index; };
+    return each_mode(
+        rank(shape), [&](int i) { return idx2crd(of(i), get(shape, i), get(stride, i), loc); },
+        loc);
+  }
+  if (index.is_tuple()) return fail_index(index, shape, loc);
+  if (shape.value().is_constant(1)) return 0;  // whatever its stride
+  if (stride.node().is_basis() || stride.value().least() < 1) {
+    return detail::fail(loc,
+                        absl::StrCat("the stride ", detail::text(stride), " of ",
+                                     detail::text(shape), " elements tells no coordinate"),
+                        "use positive strides: idx2crd() divides by them");
+  }
+  return mod(floor_div(index.value(), stride.value()), shape.value());
 }
 
 IntTuple crd2crd(const IntTuple& coord, const IntTuple& from, const IntTuple& to, SourceLoc loc) {

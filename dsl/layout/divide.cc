@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/modes.h"
+#include "heddle/dsl/internal/codomain.h"
 
 namespace heddle {
 namespace {
@@ -21,14 +21,24 @@ using Apply = bool (*)(Part part, const Layout& tiler, Call* call, LayoutBuilder
 bool divide_by(Part part, const Layout& tiler, Call* call, LayoutBuilder* tile,
                LayoutBuilder* rest) {
   if (tiler.is_composed()) return call->fail_composed(tiler);
+  Composer composer(part, "the layout", "the tiler", call,
+                    "; or divide cover(layout, tiler), which has whole tiles");
+  const Modes modes = detail::filtered(tiler);
+  if (detail::has_basis(modes)) {
+    LayoutBuilder builder;
+    const IntTuple shape = detail::TupleBuilder::build(part.shape());
+    if (!detail::complement_of_coordinates(modes, shape, call, &builder)) return false;
+    const Layout others = builder.build(call->loc());
+    if (!others.ok()) return call->fail(others.shape());
+    return composer.add(tiler, tile) && composer.add(others, rest);
+  }
   Extents extents;
   for (const detail::Mode& mode : detail::coalesced(part)) {
     extents.push_back(mode.shape);
   }
   Modes others;
-  Composer composer(part, "the layout", "the tiler", call);
-  return detail::complement_of(detail::filtered(tiler), extents, call, &others) &&
-         composer.add(tiler, tile) && composer.add(others, rest);
+  return detail::complement_of(modes, extents, call, &others) && composer.add(tiler, tile) &&
+         composer.add(others, rest);
 }
 
 // Where a tiler puts copies of a block.

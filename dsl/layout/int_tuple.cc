@@ -202,20 +202,20 @@ IntTuple unwrap(const IntTuple& t) { return t.is_tuple() && rank(t) == 1 ? unwra
 
 IntTuple group_modes(const IntTuple& t, int begin, int end, SourceLoc loc) {
   if (!t.ok()) return t;
-  if (begin < 0 || begin > end || end > rank(t)) {
+  if (begin < 0 || begin >= end || end > rank(t)) {
     return detail::fail(loc,
-                        absl::StrCat("modes ", begin, " to ", end, " of ", detail::text(t),
-                                     ", which has ", rank(t)),
-                        "group modes that there are");
+                        absl::StrCat("group_modes(", detail::text(t), ", ", begin, ", ", end,
+                                     "): modes ", begin, " up to ", end, " of ", rank(t)),
+                        "group at least one of the modes that there are: begin < end");
   }
   TupleBuilder builder;
   const size_t tuple = builder.open();
   size_t group = 0;
   int mode = 0;
   for (const TupleNode& child : Elements(t)) {
-    if (mode == begin && begin < end) group = builder.open();
+    if (mode == begin) group = builder.open();
     builder.add(child);
-    if (++mode == end && begin < end) builder.close(group);
+    if (++mode == end) builder.close(group);
   }
   builder.close(tuple);
   return builder.build();

@@ -197,7 +197,7 @@ inline IntTuple get_leaves(const IntTuple& t) { return flatten_to_tuple(t); }
 // (4) of 4; 4 of (4).
 IntTuple wrap(const IntTuple& t);
 IntTuple unwrap(const IntTuple& t);
-// Elements [begin, end) become one.
+// Elements [begin, end), which are some, become one.
 IntTuple group_modes(const IntTuple& t, int begin, int end, SourceLoc loc = SourceLoc::current());
 // With x added at an end, up to the rank that is asked for: once where none is.
 IntTuple append(const IntTuple& t, const IntTuple& x, int up_to_rank = -1);
@@ -293,13 +293,18 @@ IntTuple assume(const IntTuple& t, int64_t divisor, SourceLoc loc = SourceLoc::c
 // --- Coordinates -----------------------------------------------------------------------------
 
 // The index of a coordinate, column-major within a shape, or by strides. Where these are basis
-// strides it is a coordinate.
+// strides it is a coordinate. A mode that is left whole (_) starts at 0.
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape,
                  SourceLoc loc = SourceLoc::current());
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
                  SourceLoc loc = SourceLoc::current());
-// And back; the last mode takes what is left.
+// And back: column-major, where the last mode takes what is left and _ stays; or by strides, where
+// a mode has index / stride % extent. These have to be positive and compact, in any order, for the
+// coordinate to be the one that crd2idx() makes the index of; a single stride is that of the first
+// element, column-major from there.
 IntTuple idx2crd(const IntTuple& index, const IntTuple& shape,
+                 SourceLoc loc = SourceLoc::current());
+IntTuple idx2crd(const IntTuple& index, const IntTuple& shape, const IntTuple& stride,
                  SourceLoc loc = SourceLoc::current());
 
 // A coordinate of one shape as one of another of the same size; and the next coordinate,

@@ -134,7 +134,7 @@ Layout Layout::with_outer(const Layout& outer) const {
 
 IntTuple Layout::operator()(const IntTuple& coord, SourceLoc loc) const {
   if (!ok()) return shape_;
-  const IntTuple index = crd2idx(coord, shape_, stride_, loc);
+  const IntTuple index = detail::index_of(coord, shape_, stride_, loc);
   if (prefix_ == nullptr || !index.ok()) return index;
   const IntTuple moved = prefix_->offset + index;
   if (!moved.ok()) return moved;
@@ -312,15 +312,67 @@ void downcast(int64_t n, Mode* mode) {
 
 bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
-// A swizzle's, whose unit of 2^base elements keeps its bytes.
-Swizzle recast(const Swizzle& swizzle, int64_t up, int64_t down) {
-  const auto log2 = [](int64_t n) { return 63 - __builtin_clzll(static_cast<uint64_t>(n)); };
-  const int base = swizzle.base() - log2(up) + log2(down);
+int log2(int64_t n) { return 63 - __builtin_clzll(static_cast<uint64_t>(n)); }
+
+// How many elements become one, and one becomes how many.
+struct Ratio {
+  Ratio(int old_bits, int new_bits)
+      : up(new_bits / std::gcd(old_bits, new_bits)),
+        down(old_bits / std::gcd(old_bits, new_bits)) {}
+
+  int64_t up, down;
+};
+
+constexpr char kWidths[] = "widths are at least one bit";
+constexpr char kGiveWidths[] = "give the bits of an element before and after";
+
+// What and why; empty where the swizzle has one for elements of another width.
+using Mistake = std::pair<std::string, std::string>;
+Mistake why_not_recast(const Swizzle& swizzle, const Ratio& ratio) {
+  if (!is_power_of_two(ratio.up) || !is_power_of_two(ratio.down)) {
+    return {"a swizzle keeps its bits only between powers of two",
+            "choose widths whose ratio is a power of two"};
+  }
+  // Backwards, low bits move higher ones: elements that are to become one would be torn apart.
+  const int unit = log2(ratio.up);
+  const bool torn = swizzle.shift() < 0 && swizzle.bits() > 0 && swizzle.base() < unit &&
+                    unit < swizzle.base() + swizzle.bits() - swizzle.shift();
+  if (!torn) return {};
+  return {absl::StrCat(swizzle.to_string(), " takes ", ratio.up,
+                       " elements that are to become one to different places"),
+          absl::StrCat("let it keep ", ratio.up, " elements together: a base of ", unit)};
+}
+
+// The unit of 2^base elements keeps its bytes. Bits within one of the new elements are left out.
+Swizzle recast(const Swizzle& swizzle, const Ratio& ratio) {
+  const int base = swizzle.base() - log2(ratio.up) + log2(ratio.down);
   if (base >= 0) return Swizzle(swizzle.bits(), base, swizzle.shift());
   return Swizzle(std::max(swizzle.bits() + base, 0), 0, swizzle.shift());
 }
 
 }  // namespace
+
+std::string detail::why_not_recast(const Swizzle& swizzle, int old_bits, int new_bits,
+                                   std::string* fix) {
+  const bool widths = old_bits >= 1 && new_bits >= 1;
+  auto [what, how] = widths ? heddle::why_not_recast(swizzle, Ratio(old_bits, new_bits))
+                            : Mistake{kWidths, kGiveWidths};
+  *fix = how;
+  if (what.empty()) return what;
+  return absl::StrCat("recast_layout(", swizzle.to_string(), ", ", old_bits, ", ", new_bits,
+                      "): ", what);
+}
+
+Swizzle recast_layout(const Swizzle& swizzle, int old_bits, int new_bits, SourceLoc loc) {
+  if (!swizzle.ok()) return swizzle;
+  std::string fix;
+  const std::string what = detail::why_not_recast(swizzle, old_bits, new_bits, &fix);
+  if (what.empty()) return recast(swizzle, Ratio(old_bits, new_bits));
+  detail::fail(loc, what, fix);
+  Swizzle none;
+  none.bits_ = -1;
+  return none;
+}
 
 Layout recast_layout(const Layout& layout, int old_bits, int new_bits, SourceLoc loc) {
   if (!layout.ok()) return layout;
@@ -329,11 +381,10 @@ Layout recast_layout(const Layout& layout, int old_bits, int new_bits, SourceLoc
                         ")");
   };
   if (old_bits < 1 || new_bits < 1) {
-    return detail::fail_layout(loc, name() + ": widths are at least one bit",
-                               "give the bits of an element before and after");
+    return detail::fail_layout(loc, absl::StrCat(name(), ": ", kWidths), kGiveWidths);
   }
-  const int64_t common = std::gcd(old_bits, new_bits);
-  const int64_t up = new_bits / common, down = old_bits / common;
+  const Ratio ratio(old_bits, new_bits);
+  const auto [up, down] = ratio;
   LayoutBuilder builder;
   builder.add(layout);
   const absl::Span<TupleNode> shapes = builder.shapes(), strides = builder.strides();
@@ -371,12 +422,9 @@ Layout recast_layout(const Layout& layout, int old_bits, int new_bits, SourceLoc
     return make_composed_layout(recast_layout(*layout.inner(), old_bits, new_bits, loc), offset,
                                 outer, loc);
   }
-  if (!is_power_of_two(up) || !is_power_of_two(down)) {
-    return detail::fail_layout(loc,
-                               name() + ": a swizzle keeps its bits only between powers of two",
-                               "choose widths whose ratio is a power of two");
-  }
-  return make_composed_layout(recast(layout.swizzle(), up, down), offset, outer, loc);
+  const auto [what, fix] = why_not_recast(layout.swizzle(), ratio);
+  if (!what.empty()) return detail::fail_layout(loc, absl::StrCat(name(), ": ", what), fix);
+  return make_composed_layout(recast(layout.swizzle(), ratio), offset, outer, loc);
 }
 
 // --- Questions ------------------------------------------------------------------------------
@@ -392,6 +440,12 @@ SymInt detail::cosize_of(Part part) {
 
 IntTuple coshape(const Layout& layout, SourceLoc loc) {
   if (!layout.ok()) return layout.shape();
+  if (layout.inner() != nullptr) {
+    return detail::fail(loc,
+                        absl::StrCat("the cosize of ", detail::text(layout),
+                                     ": its index goes through another layout"),
+                        "ask for that of inner() or outer()");
+  }
   IntTuple last = 0;
   for (const Mode& mode : detail::modes_of(layout)) {
     TupleNode step = mode.stride;

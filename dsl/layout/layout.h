@@ -153,7 +153,8 @@ Layout make_composed_layout(const Layout& inner, const IntTuple& offset, const L
 // Threads and the values of each: the tile's shape, and (thread, value) to the tile's index.
 std::pair<IntTuple, Layout> make_layout_tv(const Layout& threads, const Layout& values,
                                            SourceLoc loc = SourceLoc::current());
-// The same bytes as elements of another width.
+// The same bytes as elements of another width. A swizzle may not tear apart what becomes one
+// element.
 Layout recast_layout(const Layout& layout, int old_bits, int new_bits,
                      SourceLoc loc = SourceLoc::current());
 inline Layout recast(const Layout& layout, int old_bits, int new_bits,
@@ -175,7 +176,8 @@ inline const IntTuple& stride(const Layout& layout) { return layout.stride(); }
 inline SymInt size(const Layout& layout, SourceLoc loc = SourceLoc::current()) {
   return size(layout.shape(), loc);
 }
-// One more than the greatest index, of the shape and stride.
+// One more than the greatest index, of the shape and stride. A swizzle behind them does not count;
+// where the index goes through another layout there is none.
 SymInt cosize(const Layout& layout, SourceLoc loc = SourceLoc::current());
 inline int rank(const Layout& layout) { return rank(layout.shape()); }
 inline int depth(const Layout& layout) { return depth(layout.shape()); }
@@ -248,12 +250,14 @@ template <std::same_as<Swizzle> S>
 Layout composition(const Layout& a, const S& b, SourceLoc loc = SourceLoc::current()) {
   return detail::swizzled_indices(a, b, loc);
 }
-// The indices that a layout leaves out below a size, in order.
+// The indices that a layout leaves out below a size, in order. Of basis strides, the coordinates
+// within a shape: those of (2,3):(1@0,2@1) in (4,6) are (2,2):(2@0,1@1).
 Layout complement(const Layout& layout, const IntTuple& cotarget,
                   SourceLoc loc = SourceLoc::current());
 Layout complement(const Layout& layout, SourceLoc loc = SourceLoc::current());
 // layout(right_inverse(i)) = i as far as that goes; left_inverse(layout(i)) = i where it is
-// injective.
+// injective. Where strides are basis strides i is a coordinate: both inverses of (4,5):(1@1,1@0)
+// are (5,4):(4,1).
 Layout right_inverse(const Layout& layout, SourceLoc loc = SourceLoc::current());
 Layout left_inverse(const Layout& layout, SourceLoc loc = SourceLoc::current());
 // Where the layout is 0.
@@ -263,13 +267,26 @@ SymInt max_common_vector(const Layout& a, const Layout& b, SourceLoc loc = Sourc
 Layout max_common_layout(const Layout& a, const Layout& b, SourceLoc loc = SourceLoc::current());
 
 // Divisions: (tile, rest) in each mode; ((tile…),(rest…)); ((tile…),rest…); (tile…,rest…). Tiles or
-// rests of a single mode stay whole.
+// rests of a single mode stay whole. A tiler of basis strides takes its tiles from the modes that
+// they name: (128,128):(1@0,1@1) is what <128,128> is.
 Layout logical_divide(const Layout& layout, const Tiler& tiler,
                       SourceLoc loc = SourceLoc::current());
 Layout zipped_divide(const Layout& layout, const Tiler& tiler,
                      SourceLoc loc = SourceLoc::current());
 Layout tiled_divide(const Layout& layout, const Tiler& tiler, SourceLoc loc = SourceLoc::current());
 Layout flat_divide(const Layout& layout, const Tiler& tiler, SourceLoc loc = SourceLoc::current());
+// Tiles that do not divide an inner mode are refused: the last one of it would run on into the next
+// mode. cover() makes such modes larger, to whole tiles, as CuTe's divisions do by themselves. All
+// coordinates keep their indices; those that are new are told by the identity layout, which is made
+// and divided alike, for shape and tiler alone decide:
+//
+//   const Layout x = make_layout({{3, 8}}, {{3, 54}});
+//   zipped_divide(cover(x, {2}), {2});              // ((2),((2,8))):((3),((6,54)))
+//   zipped_divide(cover(make_identity_layout(x.shape()), {2}), {2});
+//       // ((2),((2,8))):((1@0@0),((2@0@0,1@1@0))): in x where elem_less(coordinate, x.shape())
+//
+// Modes that tiles divide, or that divide tiles, stay; and so does the last, as in all divisions.
+Layout cover(const Layout& layout, const Tiler& tiler, SourceLoc loc = SourceLoc::current());
 // Products: the block repeated as the tiler says, with the same forms.
 Layout logical_product(const Layout& block, const Tiler& tiler,
                        SourceLoc loc = SourceLoc::current());

@@ -30,6 +30,10 @@ class Swizzle {
   constexpr int bits() const { return bits_; }
   constexpr int base() const { return base_; }
   constexpr int shift() const { return shift_; }
+  // Indices from one multiple of this to the next are permuted among themselves: 2^(B+M+|S|).
+  int64_t span() const {
+    return ok() ? int64_t{1} << (bits_ + base_ + (shift_ < 0 ? -shift_ : shift_)) : 1;
+  }
   // The bits that change, and those that they are combined with.
   int64_t target_mask() const { return mask(shift_ < 0 ? -shift_ : 0); }
   int64_t source_mask() const { return mask(shift_ < 0 ? 0 : shift_); }
@@ -42,11 +46,27 @@ class Swizzle {
   friend constexpr bool operator==(const Swizzle&, const Swizzle&) = default;
 
  private:
+  friend Swizzle recast_layout(const Swizzle&, int, int, SourceLoc);
   int64_t mask(int from) const { return ((int64_t{1} << bits_) - 1) << (base_ + from); }
 
   int bits_ = 0;
   int base_ = 4;
   int shift_ = 3;
 };
+
+// The swizzle that does the same to elements of another width. It is not ok() where there is none.
+Swizzle recast_layout(const Swizzle& swizzle, int old_bits, int new_bits,
+                      SourceLoc loc = SourceLoc::current());
+inline Swizzle recast(const Swizzle& swizzle, int old_bits, int new_bits,
+                      SourceLoc loc = SourceLoc::current()) {
+  return recast_layout(swizzle, old_bits, new_bits, loc);
+}
+// n elements as one, and one as n.
+inline Swizzle upcast(const Swizzle& swizzle, int n, SourceLoc loc = SourceLoc::current()) {
+  return recast_layout(swizzle, 1, n, loc);
+}
+inline Swizzle downcast(const Swizzle& swizzle, int n, SourceLoc loc = SourceLoc::current()) {
+  return recast_layout(swizzle, n, 1, loc);
+}
 
 }  // namespace heddle

@@ -155,12 +155,26 @@ bool is_wide(const ViewInfo& info, int mode) {
 SymInt memory_reach(const Layout& layout, SourceLoc loc) {
   if (!layout.is_composed()) return cosize(layout, loc);
   if (layout.inner() != nullptr) return memory_reach(*layout.inner(), loc);
-  // A swizzle stays within blocks of the size that it works on.
-  const Swizzle s = layout.swizzle();
   const SymInt reach = cosize(layout.outer(), loc) + layout.offset().value();
-  if (s.bits() == 0) return reach;
-  const int64_t block = int64_t{1} << (s.base() + s.bits() + std::abs(s.shift()));
+  if (layout.swizzle().bits() == 0) return reach;
+  const int64_t block = layout.swizzle().span();
   return ceil_div(reach, block) * block;
+}
+
+// Aligns an array of shared memory to what the swizzle of a layout covers, in bytes, so that it
+// does to addresses what it does to indices: that is how TMA and wgmma read it. Theirs cover 1024
+// at most.
+void align_to_swizzle(ir::Kernel& kernel, ir::ValueId view, const Layout& layout) {
+  constexpr int64_t kMost = 1024;
+  if (layout.inner() != nullptr) return align_to_swizzle(kernel, view, *layout.inner());
+  const ir::OpId def = kernel.value(view).def;
+  if (!ir::valid(def) || layout.swizzle().bits() == 0) return;
+  ir::Op& array = kernel.op(def);
+  if (array.opcode != Opcode::kShared) return;
+  const int64_t covered =
+      std::min(kMost, layout.swizzle().span()) * ir::bytes_of(kernel.type(view).scalar);
+  const int64_t align = std::min(kMost, covered);
+  if (align > array.attr_or(AttrKey::kAlign, 16)) array.set_attr(AttrKey::kAlign, align);
 }
 
 // Whether the indices of a tensor without known extents fit 31 bits.
@@ -229,6 +243,7 @@ AnyTensor view_as(const Node& view, ir::Scalar scalar, AccessMode mode, const La
                                            text(reach), " elements, and the array has ", extent),
                               "make the array as large as cosize(layout)"));
   }
+  align_to_swizzle(trace->kernel(), trace->use(view, loc), layout);
   return {.storage = Storage::kView,
           .scalar = scalar,
           .node = view,
@@ -291,10 +306,11 @@ AnyTensor new_shared_tensor(ir::Scalar scalar, const Layout& layout, SourceLoc l
                                       "dynamic_shared<T>() takes others"));
   }
   const int64_t extent = reach.value();
-  return {.storage = Storage::kView,
-          .scalar = scalar,
-          .node = new_shared(scalar, &extent, 1, loc),
-          .layout = layout};
+  const Node array = new_shared(scalar, &extent, 1, loc);
+  if (Trace* const trace = Trace::current(); trace != nullptr) {
+    align_to_swizzle(trace->kernel(), trace->use(array, loc), layout);
+  }
+  return {.storage = Storage::kView, .scalar = scalar, .node = array, .layout = layout};
 }
 
 // --- Layouts ----------------------------------------------------------------------------------

@@ -213,7 +213,8 @@ template <class T>
 Tensor<T> make_tensor(std::initializer_list<IntTuple> shape, SourceLoc loc = SourceLoc::current()) {
   return make_tensor<T>(make_layout(IntTuple(shape)), loc);
 }
-// The block's shared memory, as much as the layout reaches.
+// The block's shared memory, as much as the layout reaches. Under a swizzle it is aligned to what
+// that covers, 2^(B+M+|S|) elements, up to 1024 bytes: so an array that is given one below is too.
 template <class T>
 Tensor<T> make_smem_tensor(const Layout& layout, SourceLoc loc = SourceLoc::current()) {
   return Tensor<T>(detail::new_shared_tensor(detail::element_scalar<T>(), layout, loc));
@@ -278,6 +279,7 @@ HEDDLE_TENSOR_TILED(logical_divide)
 HEDDLE_TENSOR_TILED(zipped_divide)
 HEDDLE_TENSOR_TILED(tiled_divide)
 HEDDLE_TENSOR_TILED(flat_divide)
+HEDDLE_TENSOR_TILED(cover)
 #undef HEDDLE_TENSOR_TILED
 
 template <detail::TensorLike X>

@@ -24,6 +24,8 @@ void check_lines(const char* name, int at_least) {
 
 TEST(LayoutExamples, AreWhatCuTesDocumentsSay) { check_lines("layout_examples.txt", 150); }
 
+TEST(LayoutExamples, AreWhatCuTesHeadersGive) { check_lines("layout_cases.txt", 70); }
+
 // record_layouts.py says how they are made, and what is left out.
 TEST(LayoutExamples, AreWhatCuTesCodeGives) { check_lines("recorded_layouts.txt", 1400); }
 

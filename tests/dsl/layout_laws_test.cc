@@ -207,5 +207,164 @@ TEST(LayoutLaws, HoldForWhateverUnknownNumbersTurnOutToBe) {
   EXPECT_LE(coarse, leaves / 50);
 }
 
+// --- Coordinates ------------------------------------------------------------------------------
+
+// Coordinates below a shape, by a number each; others have none that one of these has.
+class Numbered {
+ public:
+  explicit Numbered(const IntTuple& shape)
+      : zero_(transform_leaf(shape, [](const IntTuple&) { return 0; })),
+        room_(transform_leaf(shape, [](const IntTuple&) { return 1000; })) {}
+
+  int64_t operator()(const IntTuple& coordinate) const {
+    return crd2idx(coordinate + zero_, room_).value().value();
+  }
+  int64_t sum(const IntTuple& a, const IntTuple& b) const { return (*this)(a + b); }
+
+ private:
+  IntTuple zero_, room_;
+};
+
+TEST(LayoutLaws, HoldForInversesOfCoordinates) {
+  RandomLayouts random(4);
+  for (int n = 0; n < kLayouts; ++n) {
+    const Layout a = random.layout_of_coordinates();
+    SCOPED_TRACE(a.to_string());
+    const Numbered number(coshape(a));
+    const Layout right = right_inverse(a), left = left_inverse(a);
+    ASSERT_TRUE(right.ok()) << right.error();
+    for (int64_t i = 0; i < count(right); ++i) {
+      const IntTuple at = idx2crd(i, product_like(right.shape(), coshape(a)));
+      ASSERT_EQ(number(a(right(at))), number(at)) << right.to_string();
+    }
+    ASSERT_TRUE(left.ok()) << left.error();
+    for (int64_t i = 0; i < count(a); ++i) {
+      ASSERT_EQ(number(a(left(a(i)))), number(a(i))) << left.to_string();
+    }
+  }
+}
+
+TEST(LayoutLaws, HoldForComplementsAndDivisionsByCoordinates) {
+  RandomLayouts random(5);
+  int divided = 0;
+  for (int n = 0; n < kLayouts / 2; ++n) {
+    const Layout tile = random.layout_of_coordinates();
+    // Of whole repetitions of the tile, or some more.
+    const IntTuple whole = transform_leaf(
+        coshape(tile), [&](const IntTuple& x) { return x.value() * (1 + random.below(3)); });
+    if (count(tile) == 1) continue;
+    const Layout rest = complement(tile, whole);
+    SCOPED_TRACE(tile.to_string() + " in " + whole.to_string());
+    ASSERT_TRUE(rest.ok()) << rest.error();
+    if (count(tile) * count(rest) > 4 * kMostIndices) continue;
+    const Numbered number(whole);
+    std::set<int64_t> seen;
+    for (int64_t i = 0; i < count(tile); ++i) {
+      for (int64_t j = 0; j < count(rest); ++j) {
+        const IntTuple from = rest(idx2crd(j, rest.shape()));
+        ASSERT_TRUE(seen.insert(number.sum(tile(i), from)).second) << rest.to_string();
+      }
+    }
+    for (int64_t i = 0; i < count(make_layout(whole)); ++i) {
+      ASSERT_TRUE(seen.contains(number(idx2crd(i, whole)))) << rest.to_string();
+    }
+    // Any strides will do, for a number of the coordinate is a mode of the layout.
+    const Layout layout(
+        whole, transform_leaf(whole, [&](const IntTuple&) { return 1 + random.below(50); }));
+    const Layout tiles = zipped_divide(layout, tile);
+    ASSERT_TRUE(tiles.ok()) << tiles.error();
+    ++divided;
+    ASSERT_EQ(count(tiles), count(tile) * count(rest));
+    for (int64_t i = 0; i < count(tile); ++i) {
+      for (int64_t j = 0; j < count(rest); ++j) {
+        const IntTuple at = tile(i) + rest(idx2crd(j, rest.shape()));
+        ASSERT_EQ(tiles({i, j}), crd2idx(at + idx2crd(0, whole), whole, layout.stride()))
+            << tiles.to_string();
+      }
+    }
+  }
+  EXPECT_GT(divided, kLayouts / 4);
+}
+
+// --- Tiles that do not divide -----------------------------------------------------------------
+
+// A tile whose strides are multiples of what the smaller ones span, of one mode or two.
+Layout whole_tile(RandomLayouts* random) {
+  const int first = random->one_of({1, 2, 3, 4}), gap = random->one_of({1, 1, 2});
+  if (random->below(2) == 0) return make_layout(first, gap);
+  return make_layout({first, random->one_of({2, 3})}, {gap, first * gap * (1 + random->below(2))});
+}
+
+TEST(LayoutLaws, ACoveredLayoutHasEachElementOnceAndNewOnesOutsideTheShape) {
+  RandomLayouts random(6);
+  int grown = 0;
+  for (int n = 0; n < kLayouts; ++n) {
+    const IntTuple shape = repeat_as_tuple(random.shape(), 1);
+    const Layout plain(shape, transform_leaf(shape, [&](const IntTuple&) {
+                         return random.one_of({1, 2, 3, 10, 100});
+                       }));
+    const Layout identity = make_identity_layout(shape);
+    const Tiler tiler{whole_tile(&random)};
+    SCOPED_TRACE(plain.to_string() + ", " + tiler.to_string());
+    const Layout covered = cover(plain, tiler), coordinates = cover(identity, tiler);
+    ASSERT_TRUE(covered.ok()) << covered.error();
+    EXPECT_EQ(covered.stride(), plain.stride());
+    EXPECT_EQ(covered.shape(), coordinates.shape());
+    EXPECT_EQ(cover(covered, tiler), covered) << "once is enough";
+    grown += !(covered == plain);
+    const Layout tiles = zipped_divide(covered, tiler), where = zipped_divide(coordinates, tiler);
+    ASSERT_TRUE(tiles.ok() && where.ok()) << tiles.error() << where.error();
+    ASSERT_EQ(count(tiles), count(where));
+    const Layout strict = zipped_divide(identity, tiler);
+    if (strict.ok()) {
+      EXPECT_EQ(strict, where);
+    }
+    // By the definition: what the coordinates name is there, once, and nothing else is in the
+    // shape.
+    std::map<std::string, int> seen;
+    for (int64_t i = 0; i < count(tiles); ++i) {
+      const IntTuple at = where(i) + idx2crd(0, shape);
+      if (!elem_less(at, shape)) continue;
+      ++seen[at.to_string()];
+      ASSERT_EQ(tiles(i), plain(at)) << tiles.to_string();
+    }
+    ASSERT_EQ(static_cast<int64_t>(seen.size()), count(plain)) << where.to_string();
+    for (const auto& [at, times] : seen) ASSERT_EQ(times, 1) << at;
+  }
+  EXPECT_GT(grown, kLayouts / 10);
+}
+
+// --- Other widths -----------------------------------------------------------------------------
+
+TEST(LayoutLaws, ARecastSwizzleMovesTheSameBytes) {
+  RandomLayouts random(7);
+  int done = 0, torn = 0;
+  for (int n = 0; n < kLayouts; ++n) {
+    const int bits = random.below(4), shift = bits + random.below(3);
+    const Swizzle swizzle(bits, random.below(5), random.below(2) == 0 ? shift : -shift);
+    const int many = random.one_of({2, 4, 8});
+    const Swizzle narrow = downcast(swizzle, many);
+    ASSERT_TRUE(narrow.ok());
+    EXPECT_EQ(upcast(narrow, many), swizzle);
+    for (int64_t i = 0; i < kMostIndices; ++i) {
+      ASSERT_EQ(narrow(i), swizzle(i / many) * many + i % many) << swizzle.to_string();
+    }
+    const Swizzle wide = upcast(swizzle, many);
+    // Whether elements that become one stay together.
+    bool together = true;
+    for (int64_t i = 0; i < 1024; ++i) {
+      together &= swizzle(i) / many == swizzle(i / many * many) / many;
+      if (wide.ok()) {
+        ASSERT_EQ(wide(i / many), swizzle(i) / many) << swizzle.to_string();
+      }
+    }
+    EXPECT_EQ(wide.ok(), together) << swizzle.to_string() << ", " << many;
+    done += wide.ok();
+    torn += !wide.ok();
+  }
+  EXPECT_GT(done, kLayouts / 2);
+  EXPECT_GT(torn, kLayouts / 50);
+}
+
 }  // namespace
 }  // namespace heddle

@@ -1,6 +1,7 @@
 // Random layouts, with numbers that are known or not, and what the unknown ones may turn out to be.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <vector>
@@ -104,6 +105,32 @@ class RandomLayouts {
       order = append(order, below(100));
     }
     return Layout(s, compact_order(room, order));
+  }
+
+  // Of basis strides: modes of several numbers of a coordinate, with gaps, in no order. No two of
+  // its coordinates are the same.
+  Layout layout_of_coordinates() {
+    const std::vector<std::vector<std::vector<int>>> profiles = {
+        {{0}}, {{0}, {1}}, {{1}}, {{0}, {1}, {2}}, {{0, 0}, {0, 1}, {1}}, {{1}, {2, 0}, {2, 1}}};
+    std::vector<std::pair<int, IntTuple>> modes;
+    for (const auto& path :
+         profiles[static_cast<size_t>(below(static_cast<int>(profiles.size())))]) {
+      int64_t stride = one_of({1, 1, 2, 3});
+      for (int i = below(3); i > 0; --i) {
+        const int extent = one_of({1, 2, 3, 4});
+        modes.emplace_back(extent,
+                           path.size() == 1 ? E({path[0]}, stride) : E({path[0], path[1]}, stride));
+        stride *= extent * one_of({1, 1, 2});
+      }
+    }
+    if (modes.empty()) modes.emplace_back(2, E({0}, 3));
+    std::shuffle(modes.begin(), modes.end(), random_);
+    IntTuple s, d;
+    for (const auto& [extent, stride] : modes) {
+      s = append(s, extent);
+      d = append(d, stride);
+    }
+    return Layout(s, d);
   }
 
   // The same with some numbers forgotten but for a divisor. Equal numbers are one or several

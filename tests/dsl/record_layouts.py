@@ -8,7 +8,8 @@ command; nvcc's headers are needed too. Every expression is written twice, as th
 C++ have it. Those that both sides agree on are recorded; the others are told on standard error,
 to be judged by a reader, with who refused them:
   - CuTe's C++ goes on where a composition R of A and B is not A(B(c)) for each c; Heddle refuses.
-  - A swizzle in front of a layout that it takes indices out of goes on there too.
+  - A swizzle in front of a layout that it takes indices out of goes on there too; so does one that
+    takes elements to different places that are to become one.
   - A coordinate layout of a single mode gives 2@0 there, (2) here.
   - Heddle leaves out a swizzle that changes nothing, pairs single modes in a product however deep
     they lie, and says 1 where CuTe has no common vector.

@@ -1,7 +1,10 @@
 // What tensors with layouts record: accesses as wide as can be, facts only where they decide, and
 // mistakes with the operands that made them.
 #include <fstream>
+#include <iterator>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "dsl/trace_kernel.h"
 #include "gmock/gmock.h"
 #include "heddle/dsl/tensor/draw_atom.h"
@@ -221,6 +224,45 @@ TEST(TensorTest, SharedMemoryIsAsLargeAsItsLayoutReaches) {
   const std::string text = traced_text(kernel);
   EXPECT_THAT(text, HasSubstr("extents = [64]"));
   EXPECT_THAT(text, HasSubstr("extents = [196]"));
+}
+
+// The ops that a kernel has of a kind, as text.
+std::vector<std::string> ops_of(const std::string& text, const std::string& name) {
+  std::vector<std::string> result;
+  for (const auto line : absl::StrSplit(text, '\n')) {
+    if (absl::StrContains(line, " = " + name + " ")) result.emplace_back(line);
+  }
+  return result;
+}
+
+TEST(TensorTest, SwizzledSharedMemoryIsAlignedToWhatTheSwizzleCovers) {
+  const auto kernel = define_kernel("align(y)", [](Tensor<float, 1> y) {
+    const Layout rows = make_layout({8, 64}, {64, 1});
+    const auto sw128 = make_smem_tensor<half>(make_composed_layout(Swizzle(3, 3, 3), 0, rows));
+    const auto sw64 = make_smem_tensor<half>(make_composed_layout(Swizzle(2, 3, 3), 0, rows));
+    const auto backwards = make_smem_tensor<float>(
+        make_composed_layout(Swizzle(2, 2, -3), 0, make_layout({4, 32}, {32, 1})));
+    const auto large =
+        make_smem_tensor<float>(make_composed_layout(Swizzle(5, 0, 5), 0, make_layout({32, 32})));
+    const auto small =
+        make_smem_tensor<float>(make_composed_layout(Swizzle(1, 0, 1), 0, make_layout({2, 2})));
+    const auto behind = make_smem_tensor<half>(make_composed_layout(
+        make_composed_layout(Swizzle(3, 3, 3), 0, make_layout(512)), 0, make_layout({8, 64})));
+    const auto plain = make_smem_tensor<half>(rows);
+    const Shared<half> array(512);
+    const auto given = make_tensor(array, make_composed_layout(Swizzle(3, 3, 3), 0, rows));
+    y(0) = backwards(0) + large(0) + small(0) +
+           cast<float>(sw128(0) + sw64(0) + behind(0) + plain(0) + given(0));
+  });
+  const std::vector<std::string> arrays = ops_of(traced_text(kernel), "shared");
+  const char* aligned[] = {
+      "align = 1024", "align = 512", "align = 512", "align = 1024", "", "align = 1024", "",
+      "align = 1024"};
+  ASSERT_EQ(arrays.size(), std::size(aligned));
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    EXPECT_THAT(arrays[i], HasSubstr(aligned[i]));
+    EXPECT_EQ(absl::StrContains(arrays[i], "align"), aligned[i][0] != 0) << arrays[i];
+  }
 }
 
 TEST(TensorMistakes, ASliceOfAHostNumberOutOfRange) {

@@ -96,6 +96,26 @@ TEST(Tensors, SwizzledSharedMemoryGivesBackWhatItTook) {
   EXPECT_THAT(*got, ElementsAreArray(counting(16 * 64)));
 }
 
+// Whatever arrays lie before it.
+TEST(Tensors, ASwizzleDoesToAddressesWhatItDoesToIndices) {
+  const auto got = run("address", {.block = 1}, 4, [](auto, auto y) {
+    const Shared<int32_t> first(4);
+    const Layout rows = make_layout({8, 64}, {64, 1});
+    const auto tile = make_smem_tensor<half>(make_composed_layout(Swizzle(3, 3, 3), 0, rows));
+    first(0) = 0;
+    tile({3, 8}) = half(0.0f);
+    const auto address = [](const auto& place) { return cast<int32_t>(address_of(place)); };
+    y(0) = address(tile.at({0, 0})) & 1023;
+    // Bits 7 to 9 of the address, added to bits 4 to 6.
+    y(1) = address(tile.at({3, 8})) & 1023;
+    y(2) = (3 * 128 + 8 * 2) ^ 3 * 16;
+    y(3) = first(0);
+  });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_EQ((*got)[0], 0);
+  EXPECT_EQ((*got)[1], (*got)[2]);
+}
+
 TEST(Tensors, PredicatesKeepToTheEdges) {
   for (const auto& [rows, columns] : {std::pair{8, 16}, {9, 16}, {8, 17}, {1, 1}, {13, 31}}) {
     const auto got = run_matrix(
