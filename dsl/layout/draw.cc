@@ -2,189 +2,39 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
-#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
+#include "heddle/dsl/internal/picture.h"
 
 namespace heddle {
 namespace {
 
-// What a cell shows.
-struct Cell {
-  std::string text;
-  std::string second_line;  // may be empty
-  std::string title;        // when it is pointed at
-  int colour = 0;           // in the palette; -1: nothing is there
-};
+using detail::Axis;
+using detail::Cell;
+using detail::kBanks;
+using detail::kColours;
+using detail::Picture;
+using detail::Turns;
 
-struct Picture {
-  int rows = 0;
-  int columns = 0;
-  std::vector<Cell> cells;  // by rows
-  std::vector<std::string> row_notes, column_notes;
-  std::string caption;
-  bool banks = false;
-  std::string error;
+constexpr char kTurnsNote[] = "turns of a warp for the first 32 of a row or column";
 
-  Cell& at(int row, int column) {
-    return cells[static_cast<size_t>(row) * static_cast<size_t>(columns) +
-                 static_cast<size_t>(column)];
-  }
-  const Cell& at(int row, int column) const { return const_cast<Picture*>(this)->at(row, column); }
-};
-
-Picture refused(const std::string& why) {
-  Picture picture;
-  picture.error = absl::StrCat("error: ", why);
-  return picture;
-}
-
-// --- Grids ----------------------------------------------------------------------------------
-
-// Why it has no rows and columns; empty where it has.
-std::string why_no_grid(const Layout& layout) {
-  if (!layout.ok()) return layout.error();
-  if (!is_static(layout)) return layout.to_string() + " has numbers that are not known yet";
-  if (rank(layout) > 2) {
-    return absl::StrCat(layout.to_string(), " has ", rank(layout),
-                        " modes; group_modes() makes them two");
-  }
-  const SymInt count = size(layout);
-  if (!count.is_constant() || count.value() < 1 || count.value() > kMostDrawn) {
-    return absl::StrCat(layout.to_string(), " is too large to draw: at most ", kMostDrawn,
-                        " cells");
-  }
-  return {};
-}
-
-int rows_of(const Layout& layout) {
-  return rank(layout) == 1 ? 1 : static_cast<int>(size(get(layout.shape(), 0)).value());
-}
-int columns_of(const Layout& layout) {
-  return static_cast<int>(size(layout).value()) / rows_of(layout);
-}
-IntTuple index_at(const Layout& layout, int row, int column) {
-  return rank(layout) == 1 ? layout(column) : layout({row, column});
-}
-
-// --- What pictures show ---------------------------------------------------------------------
-
-constexpr int kBanks = 32;
-constexpr int kBankBits = 32;
-constexpr int kColours = 8;
-
-// How many words of one bank the elements lie in, at most: the turns that a warp takes.
-int turns(const std::vector<int64_t>& indices, int bits) {
-  std::map<int64_t, std::set<int64_t>> words;
-  for (const int64_t index : indices) {
-    const int64_t word = index * bits / kBankBits;
-    words[word % kBanks].insert(word);
-  }
-  size_t most = 0;
-  for (const auto& [bank, in_bank] : words) most = std::max(most, in_bank.size());
-  return static_cast<int>(most);
-}
-
-Picture picture_of_indices(const Layout& layout, const DrawOptions& options) {
-  if (const std::string why = why_no_grid(layout); !why.empty()) return refused(why);
-  Picture picture;
-  picture.rows = rows_of(layout);
-  picture.columns = columns_of(layout);
-  picture.caption = layout.to_string();
-  picture.banks = options.bank_bits > 0;
-  picture.cells.resize(static_cast<size_t>(picture.rows) * static_cast<size_t>(picture.columns));
-  std::vector<std::vector<int64_t>> by_row(static_cast<size_t>(picture.rows)),
-      by_column(static_cast<size_t>(picture.columns));
-  for (int m = 0; m < picture.rows; ++m) {
-    for (int n = 0; n < picture.columns; ++n) {
-      const IntTuple index = index_at(layout, m, n);
-      const IntTuple coord = rank(layout) == 1 ? IntTuple(n) : IntTuple{m, n};
-      Cell& cell = picture.at(m, n);
-      cell.text = index.to_string();
-      cell.title = absl::StrCat("coordinate ", idx2crd(coord, layout.shape()).to_string(),
-                                ", index ", cell.text);
-      if (!index.is_int() || index.node().is_basis()) continue;
-      const int64_t value = index.value().value();
-      cell.colour = static_cast<int>((value % kColours + kColours) % kColours);
-      if (!picture.banks) continue;
-      const int64_t bank = value * options.bank_bits / kBankBits % kBanks;
-      cell.colour = static_cast<int>((bank + kBanks) % kBanks);
-      absl::StrAppend(&cell.title, ", bank ", bank);
-      if (n < kBanks) by_row[static_cast<size_t>(m)].push_back(value);
-      if (m < kBanks) by_column[static_cast<size_t>(n)].push_back(value);
-    }
-  }
-  if (picture.banks) {
-    for (const auto& row : by_row) {
-      picture.row_notes.push_back(absl::StrCat(turns(row, options.bank_bits), "×"));
-    }
-    for (const auto& column : by_column) {
-      picture.column_notes.push_back(absl::StrCat(turns(column, options.bank_bits), "×"));
-    }
-  }
-  return picture;
-}
-
-Picture picture_of_threads(const Layout& tv, const IntTuple& tile) {
-  if (const std::string why = why_no_grid(tv); !why.empty()) return refused(why);
-  const Layout cells = make_layout(tile);
-  if (const std::string why = why_no_grid(cells); !why.empty()) return refused(why);
-  Picture picture;
-  picture.rows = rows_of(cells);
-  picture.columns = columns_of(cells);
-  picture.caption =
-      absl::StrCat("threads and values ", tv.to_string(), " of a tile ", tile.to_string());
-  picture.cells.resize(static_cast<size_t>(picture.rows) * static_cast<size_t>(picture.columns));
-  for (Cell& cell : picture.cells) {
-    cell.colour = -1;
-    cell.title = "nobody's";
-  }
-  for (int t = 0; t < rows_of(tv); ++t) {
-    for (int v = 0; v < columns_of(tv); ++v) {
-      const IntTuple index = index_at(tv, t, v);
-      const int64_t value = index.is_int() ? index.value().value() : -1;
-      if (value < 0 || value >= picture.rows * picture.columns) {
-        return refused(absl::StrCat("thread ", t, "'s value ", v, " is at ", index.to_string(),
-                                    ", outside the tile ", tile.to_string()));
-      }
-      const int m = static_cast<int>(value % picture.rows);
-      const int n = static_cast<int>(value / picture.rows);
-      Cell& cell = picture.at(m, n);
-      // Where several have it, the first is shown and the title names all.
-      const bool first = cell.colour < 0;
-      if (first) {
-        cell.colour = t % kColours;
-        cell.text = absl::StrCat("T", t);
-        cell.second_line = absl::StrCat("V", v);
-        cell.title = absl::StrCat("coordinate (", m, ",", n, "), index ", value, ", thread ", t,
-                                  " value ", v);
-      } else {
-        absl::StrAppend(&cell.title, ", thread ", t, " value ", v);
-      }
-    }
-  }
-  return picture;
-}
-
-Picture picture_of(const Layout& layout, const DrawOptions& options) {
-  if (options.bank_bits < 0 || options.bank_bits > 1024) {
-    return refused(absl::StrCat("elements of ", options.bank_bits, " bits"));
-  }
-  Picture picture = options.tile ? picture_of_threads(layout, *options.tile)
-                                 : picture_of_indices(layout, options);
-  if (!options.caption.empty()) picture.caption = options.caption;
-  return picture;
+size_t longest(const std::vector<std::string>& texts) {
+  size_t length = 0;
+  for (const std::string& text : texts) length = std::max(length, text.size());
+  return length;
 }
 
 // --- SVG ------------------------------------------------------------------------------------
 
-constexpr int kMargin = 34;
-constexpr int kHeight = 28;
+constexpr int kHeight = 28;    // of a cell
+constexpr int kLine = 18;      // of text beside the grid
+constexpr int kCharacter = 8;  // width, at 12 px
+constexpr int kSmall = 7;      // at 10 px
+constexpr int kEdge = 8;
 
 // A light colour of a hue, in degrees: black text can be read on it.
 std::string pastel(int hue, double depth) {
@@ -204,102 +54,276 @@ std::string colour(int index, bool banks) {
   return pastel(index * 360 / kColours, 0.3);
 }
 
+// Green as few as there can be, orange twice as many, red more.
+const char* colour(const Turns& turns) {
+  if (!turns.in_conflict()) return "#1a7f37";
+  return turns.taken <= 2 * turns.least ? "#c06000" : "#c00000";
+}
+
 // As XML has it: captions have swizzles.
 std::string escaped(const std::string& text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
-void append_text(std::string* svg, int x, int y, const std::string& text, const char* style = "") {
-  absl::StrAppend(svg,
-                  absl::Substitute("<text x='$0' y='$1'$2>$3</text>", x, y, style, escaped(text)));
-}
+class Svg {
+ public:
+  explicit Svg(const Picture& picture) : picture_(picture) {
+    size_t widest = 2;
+    for (const Cell& cell : picture.cells) widest = std::max(widest, cell.text.size());
+    width_ = std::max({kHeight, static_cast<int>(widest) * kCharacter + 10,
+                       static_cast<int>(longest(columns().coordinates)) * kSmall});
+    const auto beside = static_cast<int>(longest(rows().coordinates)) * kSmall;
+    left_ = 34 + beside;
+    top_ = kLine + kEdge + (columns().coordinates.empty() ? 0 : kLine) + kLine;
+  }
 
-std::string svg_of(const Picture& picture) {
-  size_t widest = 2;
-  for (const Cell& cell : picture.cells) widest = std::max(widest, cell.text.size());
-  const int width = std::max(kHeight, static_cast<int>(widest) * 8 + 10);
-  const int notes = picture.row_notes.empty() ? 0 : kMargin;
-  const int full_width = std::max(kMargin + picture.columns * width + notes + 6,
-                                  static_cast<int>(picture.caption.size()) * 8 + 12);
-  const int top = 2 * kMargin - 10;
-  const int full_height = top + picture.rows * kHeight + notes + 6;
-  std::string svg = absl::Substitute(
-      "<svg xmlns='http://www.w3.org/2000/svg' width='$0' height='$1' viewBox='0 0 $0 $1' "
-      "font-family='ui-monospace,monospace' font-size='12' text-anchor='middle'>\n"
-      "<rect width='$0' height='$1' fill='#fff'/>\n",
-      full_width, full_height);
-  append_text(&svg, 6, 16, picture.caption, " text-anchor='start' font-weight='bold'");
-  svg += "\n";
-  for (int n = 0; n < picture.columns; ++n) {
-    append_text(&svg, kMargin + n * width + width / 2, top - 8, absl::StrCat(n), " fill='#666'");
+  std::string text() {
+    const int right = left_ + columns().count * width_, bottom = top_ + rows().count * kHeight;
+    cells();
+    borders(right, bottom);
+    labels();
+    turns(right, bottom);
+    int end = bottom + kEdge + (picture_.column_turns.empty() ? 0 : kLine);
+    int full_width = right + kEdge + (picture_.row_turns.empty() ? 0 : 30);
+    full_width =
+        std::max(full_width, static_cast<int>(picture_.caption.size()) * kCharacter + 2 * kEdge);
+    if (picture_.banks) {
+      full_width = std::max(full_width, legend(end));
+      end += 2 * kLine + 2 * kEdge;
+    }
+    return absl::Substitute(
+               "<svg xmlns='http://www.w3.org/2000/svg' width='$0' height='$1' viewBox='0 0 $0 $1' "
+               "font-family='ui-monospace,monospace' font-size='12' text-anchor='middle'>\n"
+               "<rect width='$0' height='$1' fill='#fff'/>\n"
+               "<text x='$2' y='16' text-anchor='start' font-weight='bold'>$3</text>\n",
+               full_width, end, kEdge, escaped(picture_.caption)) +
+           body_ + "</svg>\n";
   }
-  svg += "\n";
-  for (int m = 0; m < picture.rows; ++m) {
-    const int y = top + m * kHeight;
-    append_text(&svg, kMargin / 2, y + kHeight / 2 + 4, absl::StrCat(m), " fill='#666'");
-    for (int n = 0; n < picture.columns; ++n) {
-      const Cell& cell = picture.at(m, n);
-      const int x = kMargin + n * width;
-      absl::StrAppend(
-          &svg,
-          absl::Substitute("<g class='cell'><title>$5</title><rect x='$0' y='$1' width='$2' "
-                           "height='$3' fill='$4' stroke='#444' stroke-width='.6'/>",
-                           x, y, width, kHeight, colour(cell.colour, picture.banks), cell.title));
-      if (cell.second_line.empty()) {
-        append_text(&svg, x + width / 2, y + kHeight / 2 + 4, cell.text);
-      } else {
-        append_text(&svg, x + width / 2, y + 12, cell.text, " font-size='10'");
-        append_text(&svg, x + width / 2, y + 24, cell.second_line, " font-size='10'");
+
+ private:
+  const Axis& rows() const { return picture_.rows; }
+  const Axis& columns() const { return picture_.columns; }
+
+  void add_text(int x, int y, const std::string& text, const std::string& style = "") {
+    absl::StrAppend(
+        &body_, absl::Substitute("<text x='$0' y='$1'$2>$3</text>", x, y, style, escaped(text)));
+  }
+
+  void cells() {
+    for (int m = 0; m < rows().count; ++m) {
+      const int y = top_ + m * kHeight;
+      for (int n = 0; n < columns().count; ++n) {
+        const Cell& cell = picture_.at(m, n);
+        const int x = left_ + n * width_;
+        absl::StrAppend(
+            &body_, absl::Substitute(
+                        "<g class='cell'><title>$5</title><rect x='$0' y='$1' width='$2' "
+                        "height='$3' fill='$4' stroke='#444' stroke-width='.6'/>",
+                        x, y, width_, kHeight, colour(cell.colour, picture_.banks), cell.title));
+        if (cell.second_line.empty()) {
+          add_text(x + width_ / 2, y + kHeight / 2 + 4, cell.text);
+        } else {
+          add_text(x + width_ / 2, y + 12, cell.text, " font-size='10'");
+          add_text(x + width_ / 2, y + 24, cell.second_line, " font-size='10' fill='#444'");
+        }
+        body_ += "</g>";
       }
-      svg += "</g>";
+      body_ += "\n";
     }
-    if (!picture.row_notes.empty()) {
-      append_text(&svg, kMargin + picture.columns * width + kMargin / 2, y + kHeight / 2 + 4,
-                  picture.row_notes[static_cast<size_t>(m)], " fill='#b00'");
+  }
+
+  // Between tiles, and between tiles of these.
+  void borders(int right, int bottom) {
+    const auto line = [&](int level, int x, int y, const char* way, int to) {
+      if (level == 0) return;
+      absl::StrAppend(&body_, absl::Substitute("<path class='tile' d='M$0 $1$2$3' stroke='#000' "
+                                               "stroke-width='$4'/>",
+                                               x, y, way, to, level == 1 ? 2 : 4));
+    };
+    for (int m = 0; m < rows().count; ++m) {
+      line(rows().levels[static_cast<size_t>(m)], left_, top_ + m * kHeight, "H", right);
     }
-    svg += "\n";
+    for (int n = 0; n < columns().count; ++n) {
+      line(columns().levels[static_cast<size_t>(n)], left_ + n * width_, top_, "V", bottom);
+    }
+    body_ += "\n";
   }
-  for (size_t n = 0; n < picture.column_notes.size(); ++n) {
-    append_text(&svg, kMargin + static_cast<int>(n) * width + width / 2,
-                top + picture.rows * kHeight + 18, picture.column_notes[n], " fill='#b00'");
+
+  // Numbers, and coordinates beside them where modes are nested.
+  void labels() {
+    for (int n = 0; n < columns().count; ++n) {
+      const int x = left_ + n * width_ + width_ / 2;
+      if (!columns().coordinates.empty()) {
+        add_text(x, top_ - 6 - kLine, columns().coordinates[static_cast<size_t>(n)],
+                 " font-size='10' fill='#06c'");
+      }
+      add_text(x, top_ - 6, absl::StrCat(n), " fill='#666'");
+    }
+    body_ += "\n";
+    for (int m = 0; m < rows().count; ++m) {
+      const int y = top_ + m * kHeight + kHeight / 2 + 4;
+      add_text(left_ - 17, y, absl::StrCat(m), " fill='#666'");
+      if (!rows().coordinates.empty()) {
+        add_text(left_ - 34, y, rows().coordinates[static_cast<size_t>(m)],
+                 " text-anchor='end' font-size='10' fill='#06c'");
+      }
+    }
+    body_ += "\n";
   }
-  return svg + "</svg>\n";
-}
+
+  void turns(int right, int bottom) {
+    const auto note = [&](int x, int y, const Turns& turns) {
+      add_text(x, y, turns.to_string(),
+               absl::Substitute(" fill='$0'$1", colour(turns),
+                                turns.in_conflict() ? " font-weight='bold'" : ""));
+    };
+    for (size_t m = 0; m < picture_.row_turns.size(); ++m) {
+      note(right + 17, top_ + static_cast<int>(m) * kHeight + kHeight / 2 + 4,
+           picture_.row_turns[m]);
+    }
+    for (size_t n = 0; n < picture_.column_turns.size(); ++n) {
+      note(left_ + static_cast<int>(n) * width_ + width_ / 2, bottom + kLine,
+           picture_.column_turns[n]);
+    }
+    body_ += "\n";
+  }
+
+  // Which colour is which bank, and what the turns are; gives its width.
+  int legend(int y) {
+    constexpr int kSwatch = 22;
+    add_text(kEdge, y + 14, "bank", " text-anchor='start'");
+    const int left = kEdge + 5 * kCharacter;
+    for (int bank = 0; bank < kBanks; ++bank) {
+      absl::StrAppend(
+          &body_, absl::Substitute("<rect class='bank' x='$0' y='$1' width='$2' height='$3' "
+                                   "fill='$4' stroke='#444' stroke-width='.6'/>",
+                                   left + bank * kSwatch, y, kSwatch, kLine, colour(bank, true)));
+      add_text(left + bank * kSwatch + kSwatch / 2, y + 13, absl::StrCat(bank), " font-size='10'");
+    }
+    body_ += "\n";
+    // One with a conflict of each kind.
+    int x = kEdge;
+    const auto key = [&](const std::string& text, const char* fill) {
+      add_text(x, y + kLine + 16, text, absl::Substitute(" text-anchor='start' fill='$0'", fill));
+      x += (static_cast<int>(text.size()) + 2) * kCharacter;
+    };
+    key(kTurnsNote, "#000");
+    key("none in conflict", colour(Turns{1, 1}));
+    key("up to twice as many", colour(Turns{2, 1}));
+    key("more", colour(Turns{4, 1}));
+    body_ += "\n";
+    return std::max(left + kBanks * kSwatch, x) + kEdge;
+  }
+
+  const Picture& picture_;
+  int width_ = 0;  // of a cell
+  int left_ = 0, top_ = 0;
+  std::string body_;
+};
+
+// --- Text -----------------------------------------------------------------------------------
+
+// The grid as characters: '#' and '=' between tiles, '|' and '-' within.
+class Table {
+ public:
+  explicit Table(const Picture& picture) : picture_(picture) {
+    std::vector<std::string> numbers;
+    for (const Cell& cell : picture.cells) numbers.push_back(text_of(cell));
+    numbers.push_back(absl::StrCat(columns().count - 1));
+    width_ = static_cast<int>(std::max(longest(numbers), longest(columns().coordinates)));
+    number_ = static_cast<int>(absl::StrCat(rows().count - 1).size());
+    coordinate_ = static_cast<int>(longest(rows().coordinates));
+    margin_ = number_ + (coordinate_ > 0 ? coordinate_ + 1 : 0) + 2;
+  }
+
+  std::string text() {
+    std::string out = picture_.caption + "\n";
+    if (!columns().coordinates.empty()) {
+      header(&out, [&](int n) { return columns().coordinates[static_cast<size_t>(n)]; });
+    }
+    header(&out, [](int n) { return absl::StrCat(n); });
+    for (int m = 0; m < rows().count; ++m) {
+      rule(&out, rows().levels[static_cast<size_t>(m)] > 0 ? '=' : '-');
+      absl::StrAppendFormat(&out, "%*d", number_, m);
+      if (coordinate_ > 0) {
+        absl::StrAppendFormat(&out, " %*s", coordinate_,
+                              rows().coordinates[static_cast<size_t>(m)]);
+      }
+      out += "  ";
+      for (int n = 0; n < columns().count; ++n) {
+        absl::StrAppendFormat(&out, "%c %*s ", side(n, '|'), width_, text_of(picture_.at(m, n)));
+      }
+      out += "|";
+      if (!picture_.row_turns.empty()) {
+        absl::StrAppend(&out, " ", marked(picture_.row_turns[static_cast<size_t>(m)]));
+      }
+      out += "\n";
+    }
+    rule(&out, '-');
+    if (!picture_.banks) return out;
+    out.append(static_cast<size_t>(margin_), ' ');
+    for (const Turns& turns : picture_.column_turns) {
+      // The sign takes two bytes and one place.
+      absl::StrAppendFormat(&out, " %*s ", width_ + 2, marked(turns));
+    }
+    while (out.back() == ' ') out.pop_back();
+    absl::StrAppend(&out, "\nb: bank; ×: ", kTurnsNote, ", with ! where more than needed\n");
+    return out;
+  }
+
+ private:
+  const Axis& rows() const { return picture_.rows; }
+  const Axis& columns() const { return picture_.columns; }
+
+  static std::string text_of(const Cell& cell) {
+    return cell.second_line.empty() ? cell.text : absl::StrCat(cell.text, " ", cell.second_line);
+  }
+  static std::string marked(const Turns& turns) {
+    return turns.to_string() + (turns.in_conflict() ? "!" : "");
+  }
+  char side(int column, char within) const {
+    return column < columns().count && columns().levels[static_cast<size_t>(column)] > 0 ? '#'
+                                                                                         : within;
+  }
+
+  template <class Label>
+  void header(std::string* out, const Label& label) {
+    out->append(static_cast<size_t>(margin_), ' ');
+    for (int n = 0; n < columns().count; ++n) {
+      absl::StrAppendFormat(out, " %*s ", width_ + 1, label(n));
+    }
+    *out += "\n";
+  }
+  void rule(std::string* out, char line) {
+    out->append(static_cast<size_t>(margin_), ' ');
+    for (int n = 0; n < columns().count; ++n) {
+      *out += side(n, '+');
+      out->append(static_cast<size_t>(width_) + 2, line);
+    }
+    *out += "+\n";
+  }
+
+  const Picture& picture_;
+  int width_ = 0;       // of a cell's text
+  int number_ = 0;      // of a row's number
+  int coordinate_ = 0;  // of a row's coordinate; 0 without
+  int margin_ = 0;
+};
 
 }  // namespace
 
-std::string layout_table(const Layout& layout) {
-  const Picture picture = picture_of(layout, {});
-  if (!picture.error.empty()) return picture.error + "\n";
-  size_t width = absl::StrCat(picture.columns - 1).size();
-  for (const Cell& cell : picture.cells) width = std::max(width, cell.text.size());
-  const int cell_width = static_cast<int>(width);
-  const int margin = static_cast<int>(absl::StrCat(picture.rows - 1).size());
-  const std::string indent(static_cast<size_t>(margin) + 2, ' ');
-  std::string text = picture.caption + "\n" + indent;
-  for (int n = 0; n < picture.columns; ++n)
-    absl::StrAppendFormat(&text, " %*d ", cell_width + 1, n);
-  std::string rule = indent;
-  for (int n = 0; n < picture.columns; ++n) rule += "+" + std::string(width + 2, '-');
-  rule += "+\n";
-  absl::StrAppend(&text, "\n", rule);
-  for (int m = 0; m < picture.rows; ++m) {
-    absl::StrAppendFormat(&text, "%*d  ", margin, m);
-    for (int n = 0; n < picture.columns; ++n) {
-      absl::StrAppendFormat(&text, "| %*s ", cell_width, picture.at(m, n).text);
-    }
-    absl::StrAppend(&text, "|\n", rule);
-  }
-  return text;
+std::string layout_table(const Layout& layout, const DrawOptions& options) {
+  const Picture picture = detail::picture_of(layout, options);
+  return picture.error.empty() ? Table(picture).text() : picture.error + "\n";
 }
 
 std::string layout_svg(const Layout& layout, const DrawOptions& options) {
-  const Picture picture = picture_of(layout, options);
-  return picture.error.empty() ? svg_of(picture) : picture.error + "\n";
+  const Picture picture = detail::picture_of(layout, options);
+  return picture.error.empty() ? Svg(picture).text() : picture.error + "\n";
 }
 
 std::string layout_html(const Layout& layout, const DrawOptions& options) {
-  const Picture picture = picture_of(layout, options);
+  const Picture picture = detail::picture_of(layout, options);
   if (!picture.error.empty()) return picture.error + "\n";
   return absl::StrCat(
       "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>",
@@ -309,7 +333,7 @@ std::string layout_html(const Layout& layout, const DrawOptions& options) {
       "#where { position: sticky; top: 0; background: #fff; padding: .4em 0; min-height: 1.2em; }\n"
       ".cell:hover rect { stroke-width: 2.5; stroke: #000; }\n"
       "</style></head><body>\n<div id='where'>point at a cell</div>\n",
-      svg_of(picture),
+      Svg(picture).text(),
       "<script>\n"
       "const where = document.getElementById('where');\n"
       "for (const cell of document.querySelectorAll('.cell')) {\n"

@@ -5,9 +5,11 @@
 //   const auto [tiler, tv] = make_layout_tv(threads, values);
 //   std::ofstream("copy.html") << layout_html(tv, {.tile = tiler});
 //
-// A picture has a row for each index of mode 0 and a column for each of mode 1, counted through
-// column-major where a mode is itself a tuple; a layout of one mode is one row. There may be no
-// unknown number in it, and no more than kMostDrawn cells. What cannot be drawn gives "error: …".
+// A picture has a row for each index of mode 0 and a column for each of mode 1; a layout of one
+// mode is one row. Where a mode is itself a tuple it is counted through column-major: coordinates
+// stand beside the numbers, and thicker lines between tiles, which begin where an inner mode starts
+// anew. There may be no unknown number in it, and no more than kMostDrawn cells. What cannot be
+// drawn gives "error: …".
 #pragma once
 
 #include <optional>
@@ -23,16 +25,17 @@ struct DrawOptions {
   // The layout is from (thread, value) to the column-major index in a tile of this shape: each of
   // the tile's cells shows which thread has it as which value, in the thread's colour.
   std::optional<IntTuple> tile = {};
-  // The layout is of shared memory, with elements of so many bits: cells have the colour of their
-  // bank, and the margins say how many turns a warp takes to read the first 32 elements of a row or
-  // column at once. 0: it is not.
+  // The layout is of shared memory, with elements of so many bits: cells have the number and the
+  // colour of their (first) bank, and the margins say how many turns a warp takes to read the first
+  // 32 elements of a row or column at once: green where these are as few as so many words need,
+  // orange up to twice as many, red above. 0: it is not.
   int bank_bits = 0;
   // Above the picture; empty: what the layout is.
   std::string caption = {};
 };
 
-// The indices as text, as CuTe's print_layout() shows them.
-std::string layout_table(const Layout& layout);
+// The same as text: the indices as CuTe's print_layout() shows them, with # and = between tiles.
+std::string layout_table(const Layout& layout, const DrawOptions& options = {});
 // A picture, and a page of its own on which pointing at a cell shows its coordinate, index and
 // bank.
 std::string layout_svg(const Layout& layout, const DrawOptions& options = {});

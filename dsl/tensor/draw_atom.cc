@@ -34,6 +34,8 @@ std::string copy_atom_svg(const CopyAtom& atom) {
   const int rows = std::max(1, 8 * atom.matrices());
   const auto elements = static_cast<int>(cosize(atom.reference()).value());
   const int columns = atom.matrices() > 0 ? kRowBits / bits : elements;
+  // Rows of each matrix, which so are set apart.
+  const IntTuple matrices = atom.matrices() > 1 ? IntTuple{8, atom.matrices()} : IntTuple(rows);
   // Elements are counted along rows, a picture's cells along columns.
   const Layout cells = make_layout({columns, rows}, {rows, 1});
   int width = 0, height = 0;
@@ -42,7 +44,7 @@ std::string copy_atom_svg(const CopyAtom& atom) {
     const Layout& side = source ? atom.source() : atom.destination();
     const std::string panel = layout_svg(
         composition(cells, side),
-        {.tile = IntTuple{rows, columns},
+        {.tile = IntTuple{matrices, columns},
          .caption = absl::StrCat(source ? "source: " : "destination: ", side.to_string())});
     int w = 0, h = 0;
     if (!size_of(panel, &w, &h)) return panel;

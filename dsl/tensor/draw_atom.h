@@ -11,7 +11,7 @@ namespace heddle {
 
 // What the atom moves, twice: as its source's threads have it, then as its destination's, each
 // element with thread and value, in the thread's colour. Matrices have a row for each of theirs,
-// one below the other. "error: …" of an atom that is not ok().
+// one below the other, and a thicker line between them. "error: …" of an atom that is not ok().
 std::string copy_atom_svg(const CopyAtom& atom);
 
 // The atom of a name: "universal.128", "cp.async.64", "ldmatrix.x4", "stmatrix.x2.trans", for

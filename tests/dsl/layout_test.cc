@@ -186,6 +186,50 @@ TEST(Layout, MistakesNameTheirOperands) {
        "it has to be a swizzle or a layout"},
       {"<slice_and_offset((2,_), (4,8):(8,1)), 4>", "a tiler with ((8):(1),16)"},
       {"idx2crd(3, (0,4))", "error: "},
+      {"idx2crd(3, (4,8), (0,1))", "the stride 0 of 4 elements tells no coordinate; use positive"},
+      {"idx2crd(3, (4,8), (8,-1))", "the stride -1 of 8 elements tells no coordinate"},
+      {"idx2crd(3, (4,8), (1@0,1@1))", "the stride 1@0 of 4 elements tells no coordinate"},
+      {"idx2crd(3, (4,8), (8,(1,1)))", "shape (4,8) and stride (8,(1,1)) differ in profile"},
+      {"idx2crd((1,2,3), (4,8), (8,1))", "index (1,2,3) does not fit the shape (4,8)"},
+      {"idx2crd((1,(2,3)), (4,8), (8,1))", "index (2,3) does not fit the shape 8"},
+      {"cosize(16:1 o 2 o (10,(10,10),10):(10,(1,200),2000))",
+       "the cosize of 16:1 o 2 o (10,(10,10),10):(10,(1,200),2000): its index goes through another "
+       "layout; ask for that of inner() or outer()"},
+      {"size_in_bytes(16, 16:1 o 2 o 4:1)", "its index goes through another layout"},
+      {"complement(16:1 o 2 o 4:1)", "its index goes through another layout"},
+      {"group_modes((2,3,5), 1, 1)",
+       "group_modes((2,3,5), 1, 1): modes 1 up to 1 of 3; group at least one of the modes that "
+       "there are: begin < end"},
+      {"group_modes((2,3,5):(1,2,6), 3, 3)", "modes 3 up to 3 of 3"},
+      {"group_modes((2,3,5):(1,2,6), 2, 4)", "modes 2 up to 4 of 3"},
+      {"complement((2,3):(1@0,1), 8)", "it has plain strides beside basis strides; let all"},
+      {"right_inverse((2,3):(1@0,1))", "right_inverse((2,3):(1@0,1)): it has plain strides beside"},
+      {"left_inverse((2,3):(1@0,1@1@0))",
+       "the stride 1@0 counts in a number, and 1@1@0 in a part of it; let a number of the "
+       "coordinate be one, or a tuple"},
+      {"complement((2,3):(1@0,1@2), (4,6))",
+       "the stride 1@2 names a mode that the shape lacks; use basis strides of the shape's "
+       "profile"},
+      {"zipped_divide((8,8):(1,8), (2,2):(1@0,1@2))", "the stride 1@2 names a mode"},
+      {"left_inverse((2,2):(2@1,5@1))", "the stride 5 is no multiple of 2"},
+      {"complement((2,3):(1@0,1@0), (12))", "it is not injective: the mode 3:1 starts before 2"},
+      {"composition(((4,2)):((1,8)), (4,2):(1@0,1@0))",
+       "the right layout's modes reach index 4 of mode 0 of the left layout, which has 4 elements"},
+      {"zipped_divide(((3,8)):((3,54)), <2>)",
+       "zipped_divide(((3,8)):((3,54)), <2:1>): a mode of 16 elements takes 2 of mode 0 of the "
+       "layout, which do not divide it; choose a tile whose shape and stride divide the layout's "
+       "modes; or divide cover(layout, tiler), which has whole tiles"},
+      {"cover((8,8):(8,1), (2,2,2))", "the tiler has 3 modes and the layout 2"},
+      {"cover((8,8):(8,1), (2,2):(1@0,1@2))", "the stride 1@2 names a mode that the shape lacks"},
+      {"cover(8:1, S<2,0,2> o 0 o 16:1)", "is composed, which cannot be a part"},
+      {"recast_layout(S<3,4,3>, 8, 24)",
+       "recast_layout(S<3,4,3>, 8, 24): a swizzle keeps its bits "
+       "only between powers of two"},
+      {"upcast(S<2,1,-3>, 4)",
+       "recast_layout(S<2,1,-3>, 1, 4): S<2,1,-3> takes 4 elements that are to become one to "
+       "different places; let it keep 4 elements together: a base of 2"},
+      {"upcast(S<2,1,-3> o 0 o 64:1, 4)", "takes 4 elements that are to become one to different"},
+      {"recast_layout(S<3,4,3>, 0, 8)", "widths are at least one bit"},
       {"ceil_div((8:-1)(?), 4)", "error: "},
   };
   for (const Mistake& mistake : mistakes) {
@@ -194,6 +238,25 @@ TEST(Layout, MistakesNameTheirOperands) {
     EXPECT_EQ(text.substr(0, 7), "error: ") << mistake.expression;
     EXPECT_EQ(text.find('\n'), std::string::npos) << mistake.expression;
   }
+}
+
+TEST(Layout, AnIndexIsOfAWholeCoordinate) {
+  EXPECT_THAT(make_layout({4, 8}, {8, 1})({_, 3}).error(),
+              HasSubstr("coordinate (_,3) does not fit the shape (4,8); give one index, or one for "
+                        "each mode; slice() takes _"));
+  EXPECT_EQ(crd2idx({_, 3}, {4, 8}, {8, 1}), 3);
+  const Layout through = make_composed_layout(make_layout(16), 2, make_layout({4, 2}));
+  EXPECT_TRUE(cosize(through).is_overflow());
+  EXPECT_THAT(coshape(through).error(), HasSubstr("goes through another layout"));
+}
+
+TEST(Layout, ASwizzleIsRecastAlone) {
+  EXPECT_EQ(recast(Swizzle(3, 4, 3), 16, 8), Swizzle(3, 5, 3));
+  EXPECT_EQ(upcast(Swizzle(3, 4, 3), 8), Swizzle(3, 1, 3));
+  EXPECT_FALSE(recast_layout(Swizzle(3, 4, 3), 8, 24).ok());
+  EXPECT_FALSE(upcast(Swizzle(2, 1, -3), 4).ok());
+  EXPECT_EQ(Swizzle(3, 3, 3).span(), 512);
+  EXPECT_EQ(Swizzle(2, 3, -4).span(), 512);
 }
 
 TEST(Layout, MessagesTellUnknownNumbersApart) {
@@ -324,17 +387,63 @@ TEST(Layout, AMistakeIsKeptByWhatIsComputedFromIt) {
 }
 
 TEST(Layout, IsDrawnAsCuTeDoes) {
-  EXPECT_EQ(layout_table(make_layout({2, {2, 2}}, {4, {2, 1}})),
-            "(2,(2,2)):(4,(2,1))\n"
+  EXPECT_EQ(layout_table(make_layout({2, 4}, {4, 1})),
+            "(2,4):(4,1)\n"
             "     0   1   2   3 \n"
             "   +---+---+---+---+\n"
-            "0  | 0 | 2 | 1 | 3 |\n"
+            "0  | 0 | 1 | 2 | 3 |\n"
             "   +---+---+---+---+\n"
-            "1  | 4 | 6 | 5 | 7 |\n"
+            "1  | 4 | 5 | 6 | 7 |\n"
             "   +---+---+---+---+\n");
   EXPECT_THAT(layout_table(make_layout({SymInt::unknown(), 2})), HasSubstr("not known yet"));
   EXPECT_THAT(layout_table(make_layout({1 << 20, 2})), HasSubstr("too large to draw"));
   EXPECT_THAT(layout_table(make_layout({2, 2, 2})), HasSubstr("has 3 modes"));
+}
+
+TEST(Layout, TablesShowCoordinatesAndTiles) {
+  EXPECT_EQ(layout_table(make_layout({2, {2, 2}}, {4, {2, 1}})),
+            "(2,(2,2)):(4,(2,1))\n"
+            "     (0,0)   (1,0)   (0,1)   (1,1) \n"
+            "         0       1       2       3 \n"
+            "   +-------+-------#-------+-------+\n"
+            "0  |     0 |     2 #     1 |     3 |\n"
+            "   +-------+-------#-------+-------+\n"
+            "1  |     4 |     6 #     5 |     7 |\n"
+            "   +-------+-------#-------+-------+\n");
+  EXPECT_EQ(layout_table(parse_layout("((2,2),2):((1,4),2)")),
+            "((2,2),2):((1,4),2)\n"
+            "           0   1 \n"
+            "         +---+---+\n"
+            "0 (0,0)  | 0 | 2 |\n"
+            "         +---+---+\n"
+            "1 (1,0)  | 1 | 3 |\n"
+            "         +===+===+\n"
+            "2 (0,1)  | 4 | 6 |\n"
+            "         +---+---+\n"
+            "3 (1,1)  | 5 | 7 |\n"
+            "         +---+---+\n");
+}
+
+TEST(Layout, TablesShowBanksAndThreads) {
+  EXPECT_EQ(layout_table(make_layout({2, 3}, {32, 1}), {.bank_bits = 32}),
+            "(2,3):(32,1)\n"
+            "         0       1       2 \n"
+            "   +-------+-------+-------+\n"
+            "0  |  0 b0 |  1 b1 |  2 b2 | 1×\n"
+            "   +-------+-------+-------+\n"
+            "1  | 32 b0 | 33 b1 | 34 b2 | 1×\n"
+            "   +-------+-------+-------+\n"
+            "       2×!     2×!     2×!\n"
+            "b: bank; ×: turns of a warp for the first 32 of a row or column, with ! where more "
+            "than needed\n");
+  EXPECT_EQ(layout_table(make_layout({2, 2}, {2, 1}), {.tile = IntTuple{2, 2}}),
+            "threads and values (2,2):(2,1) of a tile (2,2)\n"
+            "         0       1 \n"
+            "   +-------+-------+\n"
+            "0  | T0 V0 | T1 V0 |\n"
+            "   +-------+-------+\n"
+            "1  | T0 V1 | T1 V1 |\n"
+            "   +-------+-------+\n");
 }
 
 // How often a text has a part.
@@ -354,6 +463,15 @@ TEST(Layout, PicturesShowIndicesBanksAndThreads) {
   EXPECT_EQ(count_of(layout_svg(banked, {.bank_bits = 32}), ">1×<"), 40);
   EXPECT_THAT(layout_svg(banked), HasSubstr("S&lt;3,2,3&gt; o 0 o (8,32):(32,1)"));
 
+  EXPECT_EQ(count_of(plain, "class='bank'"), 32) << "a legend";
+  EXPECT_EQ(count_of(plain, ">b31<"), 8);
+  EXPECT_EQ(count_of(plain, "fill='#1a7f37'>1×"), 8) << "as few turns as can be";
+  EXPECT_EQ(count_of(plain, "fill='#c00000' font-weight='bold'>8×"), 32);
+  const std::string pairs = layout_svg(make_layout({2, 32}, {32, 1}), {.bank_bits = 32});
+  EXPECT_EQ(count_of(pairs, "fill='#c06000' font-weight='bold'>2×"), 32);
+  const std::string wide = layout_svg(make_layout(32), {.bank_bits = 64});
+  EXPECT_EQ(count_of(wide, "fill='#1a7f37'>2×"), 1) << "64 words take two turns at least";
+
   const auto [tile, tv] = make_layout_tv(make_layout({4, 8}, {8, 1}), make_layout({2, 2}, {2, 1}));
   const std::string threads = layout_svg(tv, {.tile = tile});
   EXPECT_EQ(count_of(threads, ">T31<"), 4);
@@ -364,6 +482,29 @@ TEST(Layout, PicturesShowIndicesBanksAndThreads) {
   EXPECT_THAT(page, HasSubstr("<!DOCTYPE html>"));
   EXPECT_THAT(page, HasSubstr("mouseenter"));
   EXPECT_EQ(count_of(page, "http"), 1) << "nothing but the namespace is named, and nothing loaded";
+}
+
+TEST(Layout, PicturesShowCoordinatesAndTiles) {
+  const std::string flat = layout_svg(make_layout({4, 8}));
+  EXPECT_EQ(count_of(flat, "class='tile'"), 0);
+  EXPECT_EQ(count_of(flat, ">(0,0)<"), 0);
+  const std::string nested = layout_svg(make_layout({{2, 2, 2}, {4, 2}}));
+  EXPECT_EQ(count_of(nested, ">(1,0,1)<"), 1);
+  EXPECT_EQ(count_of(nested, ">(3,1)<"), 1);
+  EXPECT_EQ(count_of(nested, "class='tile'"), 4) << "three between rows, one between columns";
+  EXPECT_EQ(count_of(nested, "stroke-width='4'"), 1) << "between tiles of tiles";
+}
+
+TEST(Layout, WhatCannotBeDrawnSaysWhy) {
+  EXPECT_EQ(layout_svg(make_layout({4, 2}), {.tile = IntTuple{0, 0}}),
+            "error: the tile (0,0) has a mode of 0 elements; extents are at least 1\n");
+  EXPECT_EQ(layout_svg(make_layout({4, 2}), {.tile = IntTuple{_, 2}}),
+            "error: the tile (_,2) leaves a mode open; give each an extent\n");
+  EXPECT_THAT(layout_svg(make_layout({4, 2}), {.tile = IntTuple{2, 2, 2}}),
+              HasSubstr("the tile (2,2,2) has 3 modes; group_modes()"));
+  EXPECT_THAT(layout_svg(make_layout({4, 2}), {.tile = IntTuple{1 << 10, 1 << 10}}),
+              HasSubstr("the tile (1024,1024) is too large to draw: at most 16384 cells"));
+  EXPECT_THAT(layout_table(make_layout({4, 0})), HasSubstr("(4,0):(1,4) has a mode of 0 elements"));
 }
 
 // The pictures that the README shows.

@@ -46,13 +46,17 @@ TEST(LayoutCommand, Draws) {
   const Outcome drawn = heddle_command({"layout", "--table", "--svg", svg, "--html", html,
                                         "--banks", "32", "S<1,0,1> o 0 o (2,2):(2,1)"});
   EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
-  EXPECT_THAT(drawn.out, HasSubstr("1  | 3 | 2 |"));
+  EXPECT_THAT(drawn.out, HasSubstr("1  | 3 b3 | 2 b2 | 1×"));
   EXPECT_THAT(text_in(svg), StartsWith("<svg"));
   EXPECT_THAT(text_in(html), HasSubstr("coordinate (1,0), index 3, bank 3"));
   expect_one_line(heddle_command({"layout", "--table", "(?,4):(4,1)"}), 2,
                   HasSubstr("numbers that are not known yet"));
   expect_one_line(heddle_command({"layout", "--svg", svg, "--tv", "(2,2)", "(4,2):(1,4)"}), 2,
                   HasSubstr("outside the tile (2,2)"));
+  expect_one_line(heddle_command({"layout", "--svg", svg, "--tv", "(0,0)", "(4,2):(1,4)"}), 2,
+                  HasSubstr("the tile (0,0) has a mode of 0 elements; extents are at least 1"));
+  const Outcome threads = heddle_command({"layout", "--table", "--tv", "(2,2)", "(2,2):(2,1)"});
+  EXPECT_THAT(threads.out, HasSubstr("1  | T0 V1 | T1 V1 |"));
   expect_one_line(heddle_command({"layout", "--svg", "/no/folder/x.svg", "4:1"}), 2,
                   HasSubstr("/no/folder/x.svg"));
 }

@@ -82,7 +82,7 @@ Exit calculate_layout(const LayoutOptions& options) {
     if (!how.tile->ok()) return misused(how.tile->error());
   }
   if (options.table) {
-    const std::string table = layout_table(layout);
+    const std::string table = layout_table(layout, how);
     if (absl::StartsWith(table, kError)) return refuse(table);
     print(table);
   }
