@@ -56,6 +56,10 @@ class Splitter {
     }
     if (op->opcode == Opcode::kAdd) return add_sum(value, *op, from_offset);
     if (op->opcode == Opcode::kSub) return add_difference(value, *op, from_offset);
+    // What at_launch computes its value from is not part of the kernel.
+    if (has(info(*op), ir::kForwards) && op->opcode != Opcode::kAtLaunch) {
+      return add(op->operands[0], from_offset);
+    }
     add_term(value);
   }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "heddle/ir/analysis/aliasing.h"
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/analysis/uniformity.h"
 #include "heddle/ir/kernel.h"
@@ -28,11 +29,16 @@ class Analyses {
     if (!uniformity_) uniformity_.emplace(kernel_);
     return *uniformity_;
   }
+  const ir::Aliasing& aliasing() {
+    if (!aliasing_) aliasing_.emplace(kernel_);
+    return *aliasing_;
+  }
 
  private:
   const ir::Kernel& kernel_;
   std::optional<ir::IntAnalysis> ints_;
   std::optional<ir::Uniformity> uniformity_;
+  std::optional<ir::Aliasing> aliasing_;
 };
 
 // offset = sum of the terms + addend, in the width of the space's addresses. Terms are i32 (to be

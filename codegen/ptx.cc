@@ -70,14 +70,12 @@ Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
       locals_(local_layout(kernel)),
       shared_is_dynamic_(shared_.bytes > kMaxStaticShared ||
                          has_op(kernel, Opcode::kDynamicShared)),
-      awaits_grids_(has_op(kernel, Opcode::kGridDependencyWait)),
       name_(ptx_identifier(kernel.name())),
       first_(kernel.value_count()),
       defined_(kernel.value_count()),
       view_index_(kernel.value_count(), -1),
       param_addresses_(kernel.params().size()),
       version_(kernel.target->ptx_version) {
-  kernel.walk([this](OpId id) { has_pointers_ |= kernel_.op(id).opcode == Opcode::kPointer; });
   uint32_t operands = 0;
   for (uint32_t i = 0; i < first_.size(); ++i) {
     first_[i] = operands;

@@ -191,16 +191,21 @@ constexpr Opcode kCheap[] = {
     Opcode::kBitcast, Opcode::kPack,   Opcode::kExtract, Opcode::kSlice,     Opcode::kSplat,
     Opcode::kSubview, Opcode::kExtent, Opcode::kStride,  Opcode::kThreadIdx, Opcode::kBlockIdx,
 };
-bool is_cheap(Opcode opcode) {
-  return std::find(std::begin(kCheap), std::end(kCheap), opcode) != std::end(kCheap);
+bool is_cheap(const Op& op) {
+  return has(info(op), ir::kForwards) ||
+         std::find(std::begin(kCheap), std::end(kCheap), op.opcode) != std::end(kCheap);
 }
 
 }  // namespace
 
 // The branch that the program expects hardly ever to run; kNone where it says nothing.
 ir::RegionId Emitter::cold_branch(const Op& op) const {
-  const Op* const condition = kernel_.def(op.operands[0]);
-  if (condition == nullptr || condition->opcode != Opcode::kExpect) return ir::RegionId::kNone;
+  const Op* condition = kernel_.def(op.operands[0]);
+  while (condition != nullptr && condition->opcode != Opcode::kExpect) {
+    if (!has(info(*condition), ir::kForwards)) return ir::RegionId::kNone;
+    condition = kernel_.def(condition->operands[0]);
+  }
+  if (condition == nullptr) return ir::RegionId::kNone;
   return op.regions[*condition->attr(ir::AttrKey::kLikely) != 0 ? 1 : 0];
 }
 
@@ -267,7 +272,7 @@ bool Emitter::is_guarded(const Op& op) {
     if (loads || stores) {
       const Type accessed = type(loads ? inner.result() : inner.operands[1]);
       if (accessed.scalar == Scalar::kBool || ++accesses > kMostAccesses) return false;
-    } else if (!yields && (!is_cheap(inner.opcode) || ++ops > kMostOps)) {
+    } else if (!yields && (!is_cheap(inner) || ++ops > kMostOps)) {
       return false;
     }
     for (const ValueId result : inner.results) {

@@ -254,7 +254,7 @@ class Emitter {
   static absl::string_view state_space(Type view);
   std::string cache_modifiers(const Op& op);
   int widest_access(Type view) const;
-  bool may_use_read_only_path(const Op& op) const;
+  bool may_use_read_only_path(const Op& op);
   const View& view_of(ValueId value) { return views_[view_index_[ir::index_of(value)]]; }
   View& add_view(ValueId value);
   void emit_shared(OpId id, const Op& op);
@@ -341,7 +341,6 @@ class Emitter {
   const ir::SharedLayout locals_;
   std::vector<ir::StringId> tables_;  // the data of each
   bool shared_is_dynamic_ = false;
-  bool awaits_grids_ = false;  // runs while others write what it reads behind grid_dependency.wait
   const std::string name_;
 
   RegisterFile registers_;
@@ -364,7 +363,6 @@ class Emitter {
   std::vector<absl::string_view> files_;
   ir::LocId loc_ = ir::LocId::kNone;  // of what is printed last
   std::vector<std::string> strings_;
-  bool has_pointers_ = false;
   bool uses_arena_ = false;
   bool uses_assert_ = false;
   int print_bytes_ = 0;        // of the longest printf's values; 0: there is none

@@ -53,16 +53,17 @@ int Emitter::widest_access(Type view) const {
 
 // Whether the access may go through the cache that nobody keeps coherent: what it reads is written
 // by nobody while the kernel runs.
-bool Emitter::may_use_read_only_path(const Op& op) const {
+bool Emitter::may_use_read_only_path(const Op& op) {
   const Type view = type(op.operands[0]);
   if (view.space != Space::kGlobal || !view.read_only || is_volatile(op)) return false;
-  if (awaits_grids_) return false;
   // That cache knows no last use.
   if (op.attr(AttrKey::kCache) == static_cast<int64_t>(ir::CacheHint::kLastUse)) return false;
   const int param = views_[static_cast<size_t>(view_index_[ir::index_of(op.operands[0])])].param;
-  if (param < 0 || has_pointers_) return false;  // which may point anywhere
-  if (!type(kernel_.params()[static_cast<size_t>(param)].value).read_only) return false;
-  return kernel_.fact({ir::FactKind::kNoOverlap, static_cast<uint16_t>(param)}) == 1;
+  if (param < 0 || !type(kernel_.params()[static_cast<size_t>(param)].value).read_only)
+    return false;
+  const ir::Aliasing& aliasing = analyses_.aliasing();
+  const int object = aliasing.object_of(op.operands[0]);
+  return aliasing.is_never_written(object) && aliasing.no_overlap(object);
 }
 
 // Whether loads and stores reach the memory behind a view; an error where they do not.

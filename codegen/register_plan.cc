@@ -35,16 +35,12 @@ constexpr Opcode kUnfused[] = {
 // Results that are registers of the operands, or registers that the kernel's entry fills once, or
 // constants, or nothing.
 constexpr Opcode kRenames[] = {
-    Opcode::kConst,    Opcode::kThreadIdx,     Opcode::kBlockIdx,    Opcode::kBlockDim,
-    Opcode::kGridDim,  Opcode::kLaneId,        Opcode::kWarpId,      Opcode::kPack,
-    Opcode::kExtract,  Opcode::kSlice,         Opcode::kSplat,       Opcode::kBitcast,
-    Opcode::kExtent,   Opcode::kStride,        Opcode::kShared,      Opcode::kDynamicShared,
-    Opcode::kSubview,  Opcode::kAssumeUniform, Opcode::kAssumeRange, Opcode::kExpect,
-    Opcode::kAtLaunch,
+    Opcode::kConst,   Opcode::kThreadIdx, Opcode::kBlockIdx, Opcode::kBlockDim,
+    Opcode::kGridDim, Opcode::kLaneId,    Opcode::kWarpId,   Opcode::kPack,
+    Opcode::kExtract, Opcode::kSlice,     Opcode::kSplat,    Opcode::kBitcast,
+    Opcode::kExtent,  Opcode::kStride,    Opcode::kShared,   Opcode::kDynamicShared,
+    Opcode::kSubview,
 };
-
-// What a program promises: nothing of it is left in PTX but what follows from it.
-constexpr Opcode kPromises[] = {Opcode::kAssumeUniform, Opcode::kAssumeRange, Opcode::kUnreachable};
 
 using OpcodeSet = std::array<bool, ir::kOpcodeCount>;
 template <size_t N>
@@ -56,7 +52,6 @@ constexpr OpcodeSet set_of(const Opcode (&list)[N]) {
 constexpr OpcodeSet kIsArithmetic = set_of(kArithmetic);
 constexpr OpcodeSet kIsUnfused = set_of(kUnfused);
 constexpr OpcodeSet kIsRename = set_of(kRenames);
-constexpr OpcodeSet kIsPromise = set_of(kPromises);
 
 bool contains(const OpcodeSet& set, Opcode opcode) { return set[static_cast<size_t>(opcode)]; }
 
@@ -77,7 +72,7 @@ bool has_ties(const Op& op) {
 }  // namespace
 
 bool is_rename(const Kernel& kernel, const Op& op) {
-  if (contains(kIsRename, op.opcode)) return true;
+  if (contains(kIsRename, op.opcode) || has(info(op), ir::kForwards)) return true;
   if (op.opcode != Opcode::kConvert) return false;
   const Type from = kernel.type(op.operands[0]);
   const Type to = kernel.type(op.result());
@@ -120,8 +115,9 @@ void RegisterPlan::visit_region(RegionId region, int depth) {
 void RegisterPlan::visit_op(OpId id, int depth) {
   const Op& op = kernel_.op(id);
   const ir::OpInfo& row = info(op);
-  const bool acts =
-      has_side_effect(row) && !contains(kIsPromise, op.opcode) && !ir::is_host_only(op.opcode);
+  // Of what a program promises nothing is left in PTX but what follows from it.
+  const bool acts = has_side_effect(row) && op.opcode != Opcode::kUnreachable &&
+                    !ir::is_host_only(op.opcode);
   bool needed = acts || has(row, ir::kRegions) || is_volatile(op);
   for (const ValueId result : op.results) needed |= live(result).last > 0;
   if (!needed) return;

@@ -23,21 +23,25 @@ enum class FactKind : uint8_t {
   kExtent,     // the extent of mode `dim` itself, where an author fixes it; unknown: -1
 };
 
+// The values that a fact may have.
+enum class FactValue : uint8_t { kPowerOfTwo, kFlag, kExtent };
+
 struct FactInfo {
   absl::string_view name;
   bool per_dim;
+  FactValue values;
   int64_t unknown;
 };
 
 inline constexpr std::array<FactInfo, 8> kFacts = {{
-    {"align", false, 1},
-    {"extent_div", true, 1},
-    {"stride_div", true, 1},
-    {"unit_stride", true, 0},
-    {"fits32", false, 0},
-    {"extent_fits32", true, 0},
-    {"no_overlap", false, 0},
-    {"extent", true, -1},
+    {"align", false, FactValue::kPowerOfTwo, 1},
+    {"extent_div", true, FactValue::kPowerOfTwo, 1},
+    {"stride_div", true, FactValue::kPowerOfTwo, 1},
+    {"unit_stride", true, FactValue::kFlag, 0},
+    {"fits32", false, FactValue::kFlag, 0},
+    {"extent_fits32", true, FactValue::kFlag, 0},
+    {"no_overlap", false, FactValue::kFlag, 0},
+    {"extent", true, FactValue::kExtent, -1},
 }};
 
 constexpr const FactInfo& info(FactKind kind) { return kFacts[static_cast<size_t>(kind)]; }

@@ -1,6 +1,6 @@
 #include "heddle/ir/kernel.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "heddle/ir/check.h"
 
@@ -102,11 +102,12 @@ absl::string_view Kernel::text(StringId id) const {
 
 LocId Kernel::intern_loc(absl::string_view file, int line) {
   const std::pair<StringId, int> place(intern(file), line);
-  // Consecutive ops share a line, so the newest places are the likeliest.
-  const auto found = std::find(locs_.rbegin(), locs_.rend(), place);
-  if (found != locs_.rend()) return LocId{static_cast<uint32_t>(locs_.rend() - found - 1)};
-  locs_.push_back(place);
-  return LocId{static_cast<uint32_t>(locs_.size() - 1)};
+  if (!locs_.empty() && locs_.back() == place)
+    return LocId{static_cast<uint32_t>(locs_.size() - 1)};
+  const auto [it, inserted] =
+      loc_ids_.try_emplace(place, LocId{static_cast<uint32_t>(locs_.size())});
+  if (inserted) locs_.push_back(place);
+  return it->second;
 }
 
 Loc Kernel::loc(LocId id) const {
@@ -115,11 +116,11 @@ Loc Kernel::loc(LocId id) const {
 }
 
 int64_t Kernel::intern_ints(absl::Span<const int64_t> list) {
-  for (size_t i = 0; i < int_lists_.size(); ++i) {
-    if (int_lists_[i] == list) return static_cast<int64_t>(i);
-  }
-  int_lists_.emplace_back(list.begin(), list.end());
-  return static_cast<int64_t>(int_lists_.size() - 1);
+  std::vector<int64_t> numbers(list.begin(), list.end());
+  const auto [it, inserted] =
+      int_list_ids_.try_emplace(numbers, static_cast<int64_t>(int_lists_.size()));
+  if (inserted) int_lists_.push_back(std::move(numbers));
+  return it->second;
 }
 
 absl::Span<const int64_t> Kernel::ints(int64_t list) const {

@@ -233,7 +233,9 @@ class Kernel {
   std::vector<std::string> strings_;
   absl::flat_hash_map<std::string, StringId> string_ids_;
   std::vector<std::pair<StringId, int>> locs_;
+  absl::flat_hash_map<std::pair<StringId, int>, LocId> loc_ids_;
   std::vector<std::vector<int64_t>> int_lists_;
+  absl::flat_hash_map<std::vector<int64_t>, int64_t> int_list_ids_;
   std::vector<PtxRule> rules_;
 };
 

@@ -18,12 +18,6 @@
 namespace heddle::ir {
 namespace {
 
-// Ops that hand on their first operand.
-bool hands_on(Opcode opcode) {
-  return opcode == Opcode::kAtLaunch || opcode == Opcode::kAssumeRange ||
-         opcode == Opcode::kAssumeUniform || opcode == Opcode::kExpect;
-}
-
 bool is_query(Opcode opcode) { return opcode == Opcode::kExtent || opcode == Opcode::kStride; }
 
 bool is_shape(Opcode opcode) { return opcode == Opcode::kBlockDim || opcode == Opcode::kGridDim; }
@@ -33,7 +27,7 @@ bool is_number(Type type) {
 }
 
 bool is_computed_by_host(const Op& op) {
-  return op.opcode == Opcode::kConst || hands_on(op.opcode) || can_fold_scalar(op.opcode);
+  return op.opcode == Opcode::kConst || can_fold_scalar(op.opcode);
 }
 
 // Walks the values that one is computed from, each once and behind its operands: leave(value).
@@ -129,7 +123,7 @@ class Numbering {
  private:
   int number(ValueId value) {
     const Op* const op = kernel_.def(value);
-    if (op != nullptr && hands_on(op->opcode)) return number_.at(op->operands[0]);
+    if (op != nullptr && has(info(*op), kForwards)) return number_.at(op->operands[0]);
     // What it is, of which type, and of what. Parameters are the only values that no op defines.
     Key key{op == nullptr ? -1 : static_cast<int64_t>(op->opcode),
             static_cast<int64_t>(kernel_.type(value).scalar)};
@@ -193,7 +187,7 @@ class LaunchProgram::Translation {
     next_ = static_cast<uint32_t>(program_.initial_.size());
     for (const ValueId value : order_) {
       const Op& op = *kernel_.def(value);
-      if (hands_on(op.opcode)) {
+      if (has(info(op), kForwards)) {
         index_[value] = index(op.operands[0]);
         continue;
       }

@@ -41,6 +41,10 @@ constexpr Effects copies() { return {.reads = 2, .writes = 1, .async = true}; }
 constexpr Effects bulk_load() { return {.reads = 2, .writes = 1 | 8, .async = true}; }
 // Reads operand 1 and updates operand 0; may tell operand 3 of it.
 constexpr Effects bulk_reduce() { return {.reads = 1 | 2, .writes = 1 | 8, .async = true}; }
+// Whatever it likes.
+constexpr Effects anything() {
+  return {.orders = true, .unnamed = true, .admits = Admits::kOtherGrids};
+}
 constexpr Effects writes(int a) { return {.writes = static_cast<uint8_t>(1 << a)}; }
 
 // A word at a time from `text`; the empty word ends it.

@@ -29,16 +29,19 @@ inline constexpr int kOpcodeCount = 0
 // Bits of OpInfo::traits.
 enum Trait : uint16_t {
   kNoTraits = 0,
-  kPure = 1,          // depends on operands and attributes only: may be removed, merged, moved
-  kCommutative = 2,   // the first two operands may be swapped
-  kTerminator = 4,    // ends its region
-  kRegions = 8,       // owns regions
-  kFresh = 16,        // makes a new object each time: removable when unused, never merged
-  kGuarded = 32,      // its operands may be illegal where the program would not reach it: not to be
-                      // run speculatively
-  kVolatile = 64,     // has an effect of its own: never removed, merged or reordered
-  kBlocking = 128,    // waits for other threads; never removed, merged or reordered either
-  kApproximate = 256  // result within a stated bound only: never folded
+  kPure = 1,            // depends on operands and attributes only: may be removed, merged, moved
+  kCommutative = 2,     // the first two operands may be swapped
+  kTerminator = 4,      // ends its region
+  kRegions = 8,         // owns regions
+  kFresh = 16,          // makes a new object each time: removable when unused, never merged
+  kNoSpeculation = 32,  // its operands may be illegal where the program would not reach it: only to
+                        // be run where the program is sure to run it
+  kVolatile = 64,       // has an effect of its own: never removed, merged or reordered
+  kBlocking = 128,      // waits for other threads; never removed, merged or reordered either
+  kApproximate = 256,   // result within a stated bound only: never folded
+  kForwards = 512,      // its result is its first operand, of which it says something
+  kPromise = 1024       // states what holds where it stands (see "Promises" in ops.def): never
+                        // removed, unless an equal one has been made before it
 };
 
 // The set of threads that must arrive at an op together; also the levels of uniformity, from a
@@ -47,16 +50,31 @@ enum class Scope : uint8_t { kThread, kWarp, kWarpGroup, kBlock, kCluster, kGrid
 inline constexpr int kScopeCount = 6;
 absl::string_view name_of(Scope scope);
 
+// Whether writes of other grids that run meanwhile, which could not be seen before an op, may be
+// seen behind it. An op with the attribute `scope` has to reach beyond the cluster for that.
+enum class Admits : uint8_t {
+  kNothing,
+  kByAcquire,  // where its attribute `order` acquires
+  kOtherGrids,
+};
+
 // Memory effects: bit i of a mask is operand i, a view or a descriptor derived from one.
 struct Effects {
   uint8_t reads = 0;
   uint8_t writes = 0;
-  bool async = false;   // through the asynchronous proxy, complete only after the op that waits
-  bool orders = false;  // orders every access before it against every access after it
+  bool async = false;    // through the asynchronous proxy, complete only after the op that waits
+  bool orders = false;   // orders every access before it against every access after it
+  bool unnamed = false;  // may also write memory that no operand names
+  Admits admits = Admits::kNothing;
 
   constexpr Effects through_async() const {
     Effects e = *this;
     e.async = true;
+    return e;
+  }
+  constexpr Effects admitting(Admits what) const {
+    Effects e = *this;
+    e.admits = what;
     return e;
   }
   constexpr bool touches_memory() const { return reads != 0 || writes != 0 || orders; }
@@ -121,7 +139,7 @@ constexpr bool has(const OpInfo& info, Trait trait) { return (info.traits & trai
 // An op that stays although nothing uses its results, and never moves past another such op.
 constexpr bool has_side_effect(const OpInfo& info) {
   return (info.traits & (kVolatile | kBlocking | kTerminator)) != 0 || info.effects.writes != 0 ||
-         info.effects.orders;
+         info.effects.orders || info.effects.unnamed;
 }
 constexpr bool is_convergent(const OpInfo& info) { return info.convergence != Scope::kThread; }
 

@@ -71,7 +71,6 @@ class FragmentCheck {
     for (const OpId id : kernel_.ops(region)) {
       const Op& op = kernel_.op(id);
       for (size_t i = 0; i < op.operands.size(); ++i) check_operand(id, i, state);
-      if (op.opcode == Opcode::kWgmmaWait) check_wait(id);
       if (op.opcode == Opcode::kIf) {
         check_if(id, state);
       } else {
@@ -146,37 +145,6 @@ class FragmentCheck {
              absl::StrCat("the condition of a 'while' takes the registers of ", v_.name(value),
                           ", which the loop carries past it"),
              "use it in the loop's body instead");
-  }
-
-  // A wait settles what it lists only if it waits for the group that wrote it: the newest `groups`
-  // may still be in flight. Judged where the writer stands in the same region.
-  void check_wait(OpId id) {
-    const Op& wait = kernel_.op(id);
-    const int64_t groups = wait.attr_or(AttrKey::kGroups, 0);
-    for (const ValueId operand : wait.operands) {
-      const OpId writer = kernel_.value(operand).def;
-      if (!valid(writer) || kernel_.op(writer).opcode != Opcode::kWgmma ||
-          kernel_.op(writer).parent != wait.parent) {
-        continue;
-      }
-      int64_t commits = 0;
-      bool known = true;
-      for (OpId at = writer; at != id && valid(at); at = kernel_.op(at).next) {
-        commits += kernel_.op(at).opcode == Opcode::kWgmmaCommit ? 1 : 0;
-        known &= kernel_.op(at).regions.empty();
-      }
-      if (!known || commits > groups) continue;
-      Diagnostic& wrong = v_.error(
-          id,
-          commits == 0
-              ? absl::StrCat("this wait does not settle ", v_.name(operand),
-                             ": the wgmma that writes it is in no commit group")
-              : absl::StrCat("this wait does not settle ", v_.name(operand), ": the newest ",
-                             groups, " commit groups may still be in flight, its own among them"),
-          commits == 0 ? "close the group with wgmma.commit before the wait"
-                       : absl::StrCat("wait with {groups = ", commits - 1, "} or fewer"));
-      wrong.notes.push_back({v_.place(writer), "it is written here"});
-    }
   }
 
   // --- Regions ---

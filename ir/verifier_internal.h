@@ -56,6 +56,8 @@ void verify_rules(Verification& v, OpId op);
 void verify_kernel(Verification& v);
 // Who owns a fragment's registers.
 void verify_fragments(Verification& v);
+// Waits for the tensor cores wait for the right groups. verify_fragments has been content.
+void verify_groups(Verification& v);
 // Threads that must arrive together do. Everything else has been verified.
 void verify_convergence(Verification& v);
 

@@ -133,10 +133,28 @@ class KernelCheck {
     }
     const ValueId param = kernel_.params()[guard.fact.param].value;
     const Type type = kernel_.type(param);
-    if (type.is_view() && guard.fact.dim < std::max<int>(1, type.rank)) return;
+    if (type.is_view() && guard.fact.dim < std::max<int>(1, type.rank)) {
+      return check_fact_value(guard, param);
+    }
     v_.error(absl::StrCat("the fact '", fact.name, "' is about mode ",
                           static_cast<int>(guard.fact.dim), " of ", v_.name(param), ", which is ",
                           to_string(type)));
+  }
+
+  void check_fact_value(const Guard& guard, ValueId param) {
+    const FactInfo& fact = info(guard.fact.kind);
+    constexpr struct {
+      absl::string_view must_be;
+      bool (*admits)(int64_t);
+    } kValues[] = {
+        {"a power of two", [](int64_t v) { return v > 0 && (v & (v - 1)) == 0; }},
+        {"0 or 1", [](int64_t v) { return v == 0 || v == 1; }},
+        {"an extent, or -1 where it is not known", [](int64_t v) { return v >= -1; }},
+    };
+    const auto& values = kValues[static_cast<size_t>(fact.values)];
+    if (values.admits(guard.value)) return;
+    v_.error(absl::StrCat("the fact '", fact.name, "' of ", v_.name(param), " is ", guard.value,
+                          ", but must be ", values.must_be));
   }
 
   void check_shared() {

@@ -29,21 +29,55 @@ absl::Status add_context(const absl::Status& status, const Compilation& compilat
   return absl::Status(status.code(), absl::StrCat(compilation.describe(), ": ", status.message()));
 }
 
-// ptxas speaks of PTX lines; the user wrote C++ ones.
-std::string explain_ptxas_errors(const Compilation& compilation,
-                                 const std::vector<codegen::Diagnostic>& said) {
+// ptxas speaks of PTX lines; the user wrote C++ ones. Empty where it names none, or one of
+// nobody's.
+std::string explain_line(const Compilation& compilation, const codegen::Diagnostic& said) {
+  const size_t line = said.ptx_line;
+  if (line >= compilation.ptx.line_ops.size()) return "";
+  const ir::OpId op = compilation.ptx.line_ops[line];
+  if (!ir::valid(op)) return "";
+  const ir::Loc loc = compilation.optimized.loc(op);
+  const std::string place =
+      loc.file.empty() ? "" : absl::StrCat(" (", loc.file, ":", loc.line, ")");
+  return absl::StrCat("\n  PTX line ", said.ptx_line,
+                      " comes from: ", ir::print_op(compilation.optimized, op), place);
+}
+
+std::string explain_errors(const Compilation& compilation,
+                           const std::vector<codegen::Diagnostic>& said) {
   std::string text;
   for (const codegen::Diagnostic& diagnostic : said) {
-    const size_t line = diagnostic.ptx_line;
-    if (!diagnostic.is_error() || line >= compilation.ptx.line_ops.size()) continue;
-    const ir::OpId op = compilation.ptx.line_ops[line];
-    if (!ir::valid(op)) continue;
-    const ir::Loc loc = compilation.optimized.loc(op);
-    absl::StrAppend(&text, "\n  PTX line ", diagnostic.ptx_line,
-                    " comes from: ", ir::print_op(compilation.optimized, op));
-    if (!loc.file.empty()) absl::StrAppend(&text, " (", loc.file, ":", loc.line, ")");
+    if (diagnostic.is_error()) absl::StrAppend(&text, explain_line(compilation, diagnostic));
   }
   return text;
+}
+
+bool uses_wgmma(const ir::Kernel& kernel) {
+  bool found = false;
+  kernel.walk([&](ir::OpId id) { found |= kernel.op(id).opcode == ir::Opcode::kWgmma; });
+  return found;
+}
+
+// Refuses what ptxas only notes: that it gave up the speed that wgmma is for.
+absl::Status check_speed_of_wgmma(const Compilation& compilation) {
+  if (!uses_wgmma(compilation.optimized)) return absl::OkStatus();
+  std::string text;
+  for (const codegen::Diagnostic& said : compilation.assembly.diagnostics) {
+    if (!said.is_performance_note()) continue;
+    const std::string code = said.code.empty() ? "" : absl::StrCat("(", said.code, ") ");
+    absl::StrAppend(&text, "\n  ", code, said.text, explain_line(compilation, said));
+  }
+  const codegen::EntryReport* const entry = compilation.assembly.find(compilation.ptx.entry);
+  if (entry != nullptr && entry->spill_store_bytes + entry->spill_load_bytes > 0) {
+    absl::StrAppend(&text, "\n  it needs more than ", entry->registers,
+                    " registers a thread, and spills ", entry->spill_store_bytes,
+                    " bytes to memory");
+  }
+  if (text.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("ptxas gave up the speed of its wgmmas:", text,
+                   "\n  fix: mend what it names, or take the kernel as it is with "
+                   "CompileOptions{.allow_slow_wgmma = true}"));
 }
 
 absl::Status assemble(Compilation& compilation, const CompileOptions& options) {
@@ -58,13 +92,12 @@ absl::Status assemble(Compilation& compilation, const CompileOptions& options) {
   absl::StatusOr<codegen::Assembly> assembly =
       codegen::assemble(compilation.ptx.text, assemble_options, &said);
   if (!assembly.ok()) {
-    return absl::Status(
-        assembly.status().code(),
-        absl::StrCat(assembly.status().message(), explain_ptxas_errors(compilation, said)));
+    return absl::Status(assembly.status().code(), absl::StrCat(assembly.status().message(),
+                                                               explain_errors(compilation, said)));
   }
   compilation.assembly = *std::move(assembly);
   compilation.times.ptxas = static_cast<double>(compilation.assembly.wall_time.count());
-  return absl::OkStatus();
+  return options.allow_slow_wgmma ? absl::OkStatus() : check_speed_of_wgmma(compilation);
 }
 
 void dump_stages(const Compilation& compilation) {

@@ -56,8 +56,8 @@ struct Compilation {
 
 // Errors: all mistakes in the kernel at once; an unknown target or pass; an op that the target
 // lacks; ptxas missing or failing, with the PTX line, the op and the C++ line of each of its
-// errors. Where it is ptxas that fails, `partial` (if given) still receives the compilation up to
-// its PTX.
+// errors; ptxas giving up the speed of wgmma, likewise (CompileOptions::allow_slow_wgmma). Where it
+// is ptxas that fails, `partial` (if given) still receives the compilation up to its PTX.
 absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
     const ir::KernelSource& source, ir::Specialization specialization,
     const CompileOptions& options, std::shared_ptr<const Compilation>* partial = nullptr);

@@ -43,6 +43,11 @@ struct CompileOptions {
   int max_registers = 0;
   std::vector<std::string> ptxas_flags = {};
   std::string ptxas_path = {};
+  // What ptxas only notes of a kernel that uses tensor cores by wgmma is an error unless this is
+  // set: that it runs wgmmas one after the other, puts waits of its own between them, drops
+  // set_max_registers, or spills registers to memory. Each costs much of the speed that wgmma is
+  // for.
+  bool allow_slow_wgmma = false;
   Stage stage = Stage::kCubin;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heddle/ir/analysis/views.h"
+#include "heddle/ir/atomic.h"
 #include "heddle/ir/check.h"
 
 namespace heddle::ir {
@@ -12,6 +13,21 @@ bool is_volatile(const Op& op) { return op.attr_or(AttrKey::kVolatile, 0) != 0; 
 
 // Memory that no kernel writes.
 bool is_constant(Space space) { return space == Space::kParam || space == Space::kConst; }
+
+// Whether other grids' writes may show behind an op; see Effects::admits.
+bool admits_other_grids(const Op& op) {
+  // Whoever asks for a volatile access waits for somebody else's write.
+  if (is_volatile(op)) return true;
+  const Admits admits = info(op).effects.admits;
+  if (admits == Admits::kNothing) return false;
+  const auto scope = static_cast<MemoryScope>(
+      op.attr_or(AttrKey::kScope, static_cast<int64_t>(MemoryScope::kGpu)));
+  if (scope < MemoryScope::kGpu) return false;
+  if (admits == Admits::kOtherGrids) return true;
+  const auto order = static_cast<MemoryOrder>(
+      op.attr_or(AttrKey::kOrder, static_cast<int64_t>(MemoryOrder::kRelaxed)));
+  return order != MemoryOrder::kRelaxed && order != MemoryOrder::kRelease;
+}
 
 // A block's own memory and the cluster's view of it are one.
 bool same_memory(Space a, Space b) {
@@ -28,12 +44,18 @@ Aliasing::Aliasing(const Kernel& kernel) : kernel_(kernel) {
       dynamic_shared_ = op.result();
     }
     const Effects& effects = info(op).effects;
+    strangers_write_ |= effects.unnamed || admits_other_grids(op);
     for (size_t i = 0; i < op.operands.size() && i < 8; ++i) {
       const bool reads = (effects.reads >> i & 1) != 0;
       const bool writes = (effects.writes >> i & 1) != 0;
       if ((reads || writes) && !kernel.type(op.operands[i]).slot) note(op.operands[i], writes);
     }
   });
+  for (const Object& object : objects_) {
+    const auto found = std::find(kinds_.begin(), kinds_.end(), object.kind);
+    kind_of_.push_back(static_cast<int>(found - kinds_.begin()));
+    if (found == kinds_.end()) kinds_.push_back(object.kind);
+  }
 }
 
 void Aliasing::note(ValueId view, bool written) {
@@ -45,13 +67,14 @@ void Aliasing::note(ValueId view, bool written) {
     const int param = kernel_.param_index(key).value_or(-1);
     const bool shared = def != nullptr && def->attr(AttrKey::kExtents).has_value();
     const bool dynamic = def != nullptr && def->opcode == Opcode::kDynamicShared;
-    objects_.push_back({.space = kernel_.type(view).space,
-                        .param = param,
-                        .shared = shared,
-                        .traceable = param >= 0 || shared || dynamic,
-                        .written = false});
+    objects_.push_back({.kind = {.space = kernel_.type(view).space,
+                                 .param = param >= 0,
+                                 .shared = shared,
+                                 .traceable = param >= 0 || shared || dynamic,
+                                 .written = false},
+                        .param = param});
   }
-  objects_[static_cast<size_t>(index)].written |= written;
+  objects_[static_cast<size_t>(index)].kind.written |= written;
 }
 
 ValueId Aliasing::object_key(ValueId view) const {
@@ -69,44 +92,58 @@ int Aliasing::object_of(ValueId view) const {
 bool Aliasing::disturbs(const Op& op) {
   const Effects& effects = info(op).effects;
   return (effects.writes != 0 && op.opcode != Opcode::kVarStore) || effects.orders ||
-         is_volatile(op);
+         effects.unnamed || is_volatile(op);
 }
 
-Reach Aliasing::reach(const Op& op, int object) const {
-  if (is_constant(objects_[static_cast<size_t>(object)].space)) return Reach::kNo;
-  // Whoever asks for a volatile access waits for somebody else's write.
-  if (is_volatile(op)) return Reach::kYes;
-  Reach result = Reach::kNo;
+void Aliasing::for_each_written(const Op& op, absl::FunctionRef<void(int)> visit) const {
   const Effects& effects = info(op).effects;
   for (size_t i = 0; i < op.operands.size() && i < 8; ++i) {
     if ((effects.writes >> i & 1) == 0 || kernel_.type(op.operands[i]).slot) continue;
-    result = std::max(result, write_reaches(object_of(op.operands[i]), object));
+    visit(object_of(op.operands[i]));
   }
-  if (effects.orders) result = std::max(result, order_reaches(op, object));
+}
+
+Reach Aliasing::reach(const Op& op, int object) const {
+  Reach result = reach_of_kind(op, kind_of(object));
+  for_each_written(op, [&](int written) {
+    if (written == object) result = Reach::kYes;
+  });
   return result;
 }
 
-Reach Aliasing::write_reaches(int written, int read) const {
-  const Object& w = objects_[static_cast<size_t>(written)];
-  const Object& r = objects_[static_cast<size_t>(read)];
-  if (!same_memory(w.space, r.space)) return Reach::kNo;
-  if (written == read || !w.traceable || !r.traceable) return Reach::kYes;
-  if (w.param >= 0 && r.param >= 0) return Reach::kUnlessNoOverlap;
-  return w.shared || r.shared ? Reach::kNo : Reach::kYes;
+Reach Aliasing::reach_of_kind(const Op& op, int kind) const {
+  const Kind& read = kinds_[static_cast<size_t>(kind)];
+  if (is_constant(read.space)) return Reach::kNo;
+  if (is_volatile(op)) return Reach::kYes;
+  Reach result = Reach::kNo;
+  for_each_written(op, [&](int written) {
+    result = std::max(result, write_reaches(objects_[static_cast<size_t>(written)].kind, read));
+  });
+  const Effects& effects = info(op).effects;
+  // The thread's own memory has no address that another could use.
+  if ((!effects.orders && !effects.unnamed) || read.space == Space::kLocal) return result;
+  return effects.unnamed || is_written_unseen(read) ? Reach::kYes
+                                                    : std::max(result, Reach::kUnlessNoOverlap);
 }
 
-Reach Aliasing::order_reaches(const Op& op, int read) const {
-  const Object& r = objects_[static_cast<size_t>(read)];
-  if (r.space == Space::kLocal) return Reach::kNo;
-  // Threads of this grid write what the kernel writes. Ops that order more than a block may let
-  // other grids' writes through as well.
-  const bool within_block =
-      info(op).convergence >= Scope::kWarp && info(op).convergence <= Scope::kBlock;
-  const bool others_write = std::any_of(objects_.begin(), objects_.end(), [&](const Object& w) {
-    return w.written && !w.traceable && same_memory(w.space, r.space);
+Reach Aliasing::write_reaches(const Kind& written, const Kind& read) {
+  if (!same_memory(written.space, read.space)) return Reach::kNo;
+  if (!written.traceable || !read.traceable) return Reach::kYes;
+  if (written.param && read.param) return Reach::kUnlessNoOverlap;
+  return written.shared || read.shared ? Reach::kNo : Reach::kYes;
+}
+
+// Whether somebody else may write such memory, for all that is known of overlaps: other threads of
+// this grid, which write what the kernel writes, or other grids.
+bool Aliasing::is_written_unseen(const Kind& read) const {
+  if (!read.param || read.written || strangers_write_) return true;
+  return std::any_of(kinds_.begin(), kinds_.end(), [&](const Kind& kind) {
+    return kind.written && !kind.traceable && same_memory(kind.space, read.space);
   });
-  if (r.param < 0 || r.written || others_write || !within_block) return Reach::kYes;
-  return Reach::kUnlessNoOverlap;
+}
+
+bool Aliasing::is_never_written(int object) const {
+  return !is_written_unseen(kinds_[static_cast<size_t>(kind_of(object))]);
 }
 
 bool Aliasing::no_overlap(int object) const {

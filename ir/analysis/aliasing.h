@@ -9,10 +9,16 @@
 // overlap unless the fact kNoOverlap says otherwise of the one that is read; the fact is not read
 // here, since that would make it a guard of the compiled code, but the answer says where it
 // decides.
+//
+// Memory that the kernel writes through no view that can be traced (a pointer, inline PTX) may be
+// any. Other grids may write what this one only reads; their writes are taken to show nowhere in a
+// kernel none of whose ops admits them (Effects::admits), and behind each op that orders accesses
+// where one does: threads hand on what they have seen.
 #pragma once
 
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::ir {
@@ -39,26 +45,45 @@ class Aliasing {
   static bool disturbs(const Op& op);
   // Whether an op may change what a load of the object gives after it.
   Reach reach(const Op& op, int object) const;
+  // The same for any object of a kind that the op itself does not write: kinds are few however many
+  // objects there are.
+  int kind_of(int object) const { return kind_of_[static_cast<size_t>(object)]; }
+  int kind_count() const { return static_cast<int>(kinds_.size()); }
+  Reach reach_of_kind(const Op& op, int kind) const;
+  // The objects that an op itself writes.
+  void for_each_written(const Op& op, absl::FunctionRef<void(int)> visit) const;
+  // Whether nothing changes the object while the kernel runs, if it is a parameter that does not
+  // overlap with what is written.
+  bool is_never_written(int object) const;
   // Asks the fact, which makes it a guard.
   bool no_overlap(int object) const;
 
  private:
-  struct Object {
+  // Which memory it is, as far as other objects' writes are concerned.
+  struct Kind {
     Space space;
-    int param;       // its index, or -1
+    bool param;
     bool shared;     // an array of its own, by a `shared` op
     bool traceable;  // a parameter or shared memory; not handed on by an `if` or a loop
     bool written;    // by a store of this kernel
+    bool operator==(const Kind&) const = default;
+  };
+  struct Object {
+    Kind kind;
+    int param;  // its index, or -1
   };
 
-  Reach write_reaches(int written, int read) const;
-  Reach order_reaches(const Op& op, int read) const;
+  static Reach write_reaches(const Kind& written, const Kind& read);
+  bool is_written_unseen(const Kind& read) const;
   void note(ValueId view, bool written);
   // The value that stands for the memory behind a view. All dynamic shared memory is one.
   ValueId object_key(ValueId view) const;
 
   const Kernel& kernel_;
   std::vector<Object> objects_;
+  std::vector<Kind> kinds_;
+  std::vector<int> kind_of_;      // by object
+  bool strangers_write_ = false;  // an op writes what it does not name, or admits other grids
   IdMap<ValueId, int> by_key_{-1};
   ValueId dynamic_shared_ = ValueId::kNone;  // the first such view
 };

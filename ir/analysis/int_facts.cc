@@ -60,8 +60,7 @@ bool is_shuffle(Opcode opcode) {
 // Ops whose result holds elements of their operands and nothing else.
 bool rearranges(Opcode opcode) {
   return opcode == Opcode::kPack || opcode == Opcode::kExtract || opcode == Opcode::kSlice ||
-         opcode == Opcode::kSplat || opcode == Opcode::kAssumeUniform ||
-         opcode == Opcode::kExpect || opcode == Opcode::kAtLaunch;
+         opcode == Opcode::kSplat;
 }
 
 // Both hold; where they exclude each other, the promise is broken, and any range will do.
@@ -113,8 +112,9 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
     const IntRange step = known(loop.operands[2]);
     const bool down = step.is_constant() && step.min < 0;
     // Where the body cannot run, any range is right; these stay well-formed.
-    if (down) return {std::min(start.max, std::max(stop.min, stop.min + 1)), start.max};
-    return {start.min, std::max(start.min, std::min(stop.max, stop.max - 1))};
+    const IntRange all;
+    if (down) return {std::min(start.max, stop.min == all.max ? all.max : stop.min + 1), start.max};
+    return {start.min, std::max(start.min, stop.max == all.min ? all.min : stop.max - 1)};
   }
 
   IntRange evaluate(const Op& op, uint32_t index) {
@@ -138,6 +138,7 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
       const IntFacts promised = promised_facts(op);
       return meet(known(op.operands[0]), {promised.min, promised.max});
     }
+    if (has(info(op), kForwards)) return known(op.operands[0]);
     if (op.operands.empty()) return unknown(type);
     Operands operands;
     for (const ValueId operand : op.operands) operands.push_back(known(operand));
@@ -206,7 +207,7 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
     if (op.opcode == Opcode::kExtent || op.opcode == Opcode::kStride) return layout(op);
     if (op.operands.empty()) return 1;
     const Rule rule = kRules[static_cast<size_t>(op.opcode)];
-    if (rule == nullptr) return 1;
+    if (rule == nullptr) return has(info(op), kForwards) ? operand(op, 0) : 1;
     const int64_t divisor = rule(*this, op, type);
     return twins ? power_of_two_in(divisor) : divisor;
   }
@@ -326,8 +327,6 @@ constexpr std::array<IntAnalysis::Divisors::Rule, kOpcodeCount> IntAnalysis::Div
   row(Opcode::kExtract) = of_all;
   row(Opcode::kSlice) = of_all;
   row(Opcode::kSplat) = of_all;
-  row(Opcode::kAssumeUniform) = of_all;
-  row(Opcode::kAtLaunch) = of_all;
   row(Opcode::kAssumeRange) = of_assumed;
   row(Opcode::kShflIdx) = of_shuffle;
   row(Opcode::kShflUp) = of_shuffle;
@@ -361,8 +360,9 @@ IntFacts IntAnalysis::of(ValueId value) {
 bool IntAnalysis::divisible(ValueId value, int64_t d) {
   if (d == 1) return true;
   const IntRange r = range(value);
-  if (r.is_constant()) return r.min % d == 0;
-  return divisor(value) % d == 0;
+  if (!r.is_constant()) return divisor(value) % d == 0;
+  if (kernel_.type(value).scalar != Scalar::kU64) return r.min % d == 0;
+  return static_cast<uint64_t>(r.min) % static_cast<uint64_t>(d) == 0;
 }
 
 IntAnalysis::Trips IntAnalysis::trips(OpId for_op) {

@@ -102,7 +102,9 @@ bool LaneBits::comparison_agrees(const Op& op, const Group& group) {
       if (k <= zeros_of(bound)) return true;
     } else {  // v <= c is v < c + 1
       const IntRange range = ints_.range(bound);
-      if (range.is_constant() && ((range.min + 1) & ((int64_t{1} << k) - 1)) == 0) return true;
+      // Past the largest number comes 0 modulo 2^64: all are at most that one.
+      const uint64_t next = static_cast<uint64_t>(range.min) + 1;
+      if (range.is_constant() && (next & ((uint64_t{1} << k) - 1)) == 0) return true;
     }
   }
   return false;
@@ -150,6 +152,7 @@ int LaneBits::bits_of_op(const Op& op, const Group& group) {
     const IntRange range = ints_.range(operand(i));
     return range.is_constant() ? std::optional(range.min) : std::nullopt;
   };
+  if (has(info(op), kForwards)) return bits(operand(0), group);
   if (is(Opcode::kThreadIdx)) return bits_of_coordinate(op.attr_or(AttrKey::kAxis, 0), group);
   if (is(Opcode::kWarpId)) return group.bits - 5;
   if (is(Opcode::kAdd)) return bits_of_sum(term(operand(0), group), term(operand(1), group));

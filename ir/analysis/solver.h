@@ -161,6 +161,10 @@ class Solver {
 
   // Assumes that a loop carries what it starts with, looks what a trip makes of that, and assumes
   // less until a trip makes nothing new.
+  //
+  // Each new assumption on an outer loop asks the inner ones again, which would be exponential in
+  // the depth. So after a number of solutions a loop goes on from the last one, which holds for the
+  // next assumption as a rule, and does not look for a tighter one.
   void solve(OpId loop_id) {
     const Op& loop = kernel_.op(loop_id);
     const bool is_for = loop.opcode == Opcode::kFor;
@@ -176,11 +180,17 @@ class Solver {
       init.push_back(get(loop.operands[first_init + i]));
       nexts.push_back(yielded(body, i));
     }
+    constexpr int kFreshSolutions = 8;
+    const bool fresh =
+        ++solved_.at(loop_id).times <= kFreshSolutions || solved_[loop_id].facts.size() != count;
     active_loops_.push_back(loop_id);
     const size_t mark = log_.size();
     Facts assumed = init;
+    for (size_t i = 0; !fresh && i < count; ++i) {
+      assumed[i] = domain().join(init[i], solved_[loop_id].facts[i]);
+    }
     Facts wide;  // the last assumption that held, while a tighter one is tried
-    for (int attempt = 0;; ++attempt) {
+    for (int attempt = fresh ? 0 : 1;; ++attempt) {
       for (size_t i = 0; i < count; ++i) {
         for (const RegionId region : loop.regions) {
           set(kernel_.region(region).args[first_arg + i], assumed[i]);
@@ -195,7 +205,7 @@ class Solver {
         tight[i] = domain().join(init[i], next);
       }
       const bool stable = after == assumed;
-      if (stable && (tight == assumed || !wide.empty())) break;
+      if (stable && (tight == assumed || !wide.empty() || !fresh)) break;
       forget_since(mark);
       if (stable) {
         // Widening went too far; what it led to may be enough.
@@ -214,6 +224,7 @@ class Solver {
       }
     }
     active_loops_.pop_back();
+    solved_.at(loop_id).facts = assumed;
     // With no assumption left, all that was found is for good.
     if (active_loops_.empty()) log_.clear();
     for (size_t i = 0; i < count; ++i) set(loop.results[i], assumed[i]);
@@ -224,6 +235,11 @@ class Solver {
   std::vector<ValueId> stack_;
   std::vector<OpId> active_loops_;  // whose carried values are assumed just now
   std::vector<ValueId> log_;        // what was found under those assumptions
+  struct Solved {
+    int times = 0;
+    Facts facts;  // of the carried values, by the last solution
+  };
+  IdMap<OpId, Solved> solved_;
 };
 
 }  // namespace heddle::ir

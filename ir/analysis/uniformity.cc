@@ -149,7 +149,7 @@ class Propagation {
     if (is_shuffle(op.opcode)) return level_of_shuffle(op);
     if (gathers_lanes(op.opcode)) return level_of_gathering(op);
     if (is(Opcode::kAssumeUniform)) return either(Scope::kBlock, of(op.operands[0]));
-    if (is(Opcode::kAssumeRange)) return of(op.operands[0]);
+    if (has(row, kForwards)) return of(op.operands[0]);
     if (is(Opcode::kVar) || is(Opcode::kVarLoad)) return of(op.operands[0]);
     if (!has(row, kPure)) return Scope::kThread;
     const Agreement level = of_all(op.operands);

@@ -39,6 +39,13 @@ std::string broken(const Code::Promise& promise, int64_t value) {
              : absl::StrCat(what, " is promised to lie between ", facts.min, " and ", facts.max);
 }
 
+// Bounds are those of int_range.h, which reads a u64 as an i64; multiples are of the number itself.
+template <class T>
+bool is_multiple(T value, int64_t divisor) {
+  if constexpr (std::is_same_v<T, uint64_t>) return value % static_cast<uint64_t>(divisor) == 0;
+  return static_cast<int64_t>(value) % divisor == 0;
+}
+
 template <class T>
 const Instr* run_require_range(const Instr* instr, Warp& warp) {
   const Code::Promise& promise = warp.block->machine->code->promises[instr->aux];
@@ -49,7 +56,7 @@ const Instr* run_require_range(const Instr* instr, Warp& warp) {
     for_each_lane(warp.mask, [&](int l) {
       const auto value = static_cast<int64_t>(a[l]);
       const bool kept = promised.min <= value && value <= promised.max &&
-                        (promised.divisor == 1 || value % promised.divisor == 0);
+                        (promised.divisor == 1 || is_multiple(a[l], promised.divisor));
       bad |= kept ? 0 : Mask{1} << l;
     });
     if (bad == 0) continue;
@@ -87,8 +94,9 @@ Handler require_range_handler(Scalar scalar) {
       return &run_require_range<int32_t>;
     case Scalar::kU32:
       return &run_require_range<uint32_t>;
+    case Scalar::kU64:
+      return &run_require_range<uint64_t>;
     default:
-      // u64 as int_range.h says: read as i64.
       return &run_require_range<int64_t>;
   }
 }

@@ -1,11 +1,11 @@
 // cse: what is computed twice is computed once.
 //
-// What: a pure op whose twin (same op, attributes and operands, in either order where they commute)
-// has run before it, in the same region or one around it, becomes its twin's result. So does a
-// load, where nothing in between may have written that memory or let somebody else's writes
-// through. Shuffles, votes and whatever else threads do together stay as they are, and so does a
-// fragment whose registers an op takes over. The fact that a parameter does not overlap with what
-// is written is read only where two loads become one by it.
+// What: a pure op, or a promise, whose twin (same op, attributes and operands, in either order
+// where they commute) has run before it, in the same region or one around it, becomes its twin's
+// result. So does a load, where nothing in between may have written that memory or let somebody
+// else's writes through. Shuffles, votes and whatever else threads do together stay as they are,
+// and so does a fragment whose registers an op takes over. The fact that a parameter does not
+// overlap with what is written is read only where two loads become one by it.
 //
 // Why: traces name the same index arithmetic and bounds again at every access.
 //
@@ -36,7 +36,8 @@ class Elimination {
       : kernel_(kernel),
         aliasing_(kernel),
         tied_(tied_values(kernel)),
-        changed_at_(static_cast<size_t>(aliasing_.object_count())),
+        object_changed_(static_cast<size_t>(aliasing_.object_count())),
+        kind_changed_(static_cast<size_t>(aliasing_.kind_count())),
         heads_(std::bit_ceil(kernel.op_count() + 1), -1) {}
 
   bool run() {
@@ -52,8 +53,7 @@ class Elimination {
     int next;
     uint32_t time;  // loads: when
   };
-  // When the memory behind an object last changed, and when it did so unless the object overlaps
-  // with nothing that is written.
+  // When memory last changed, and when it did so unless it overlaps with nothing that is written.
   struct Changes {
     uint32_t surely = 0;
     uint32_t maybe = 0;
@@ -83,18 +83,21 @@ class Elimination {
 
   bool is_candidate(const Op& op) const {
     if (op.opcode == Opcode::kLoad) return op.attr_or(AttrKey::kVolatile, 0) == 0;
-    return has(info(op), kPure) && tied_[op.result()] == 0;
+    const OpInfo& row = info(op);
+    return (has(row, kPure) || has(row, kPromise)) && tied_[op.result()] == 0;
   }
 
   void note_changes(const Op& op) {
     if (!Aliasing::disturbs(op)) return;
     ++time_;
-    for (int object = 0; object < aliasing_.object_count(); ++object) {
-      Changes& changes = changed_at_[static_cast<size_t>(object)];
-      const Reach reach = aliasing_.reach(op, object);
+    for (int kind = 0; kind < aliasing_.kind_count(); ++kind) {
+      Changes& changes = kind_changed_[static_cast<size_t>(kind)];
+      const Reach reach = aliasing_.reach_of_kind(op, kind);
       if (reach == Reach::kYes) changes.surely = time_;
       if (reach == Reach::kUnlessNoOverlap) changes.maybe = time_;
     }
+    aliasing_.for_each_written(
+        op, [&](int object) { object_changed_[static_cast<size_t>(object)] = time_; });
   }
 
   void merge_or_enter(OpId id) {
@@ -118,8 +121,9 @@ class Elimination {
 
   bool still_holds(const Entry& entry) const {
     const int object = aliasing_.object_of(kernel_.op(entry.op).operands[0]);
-    const Changes& changes = changed_at_[static_cast<size_t>(object)];
-    if (changes.surely > entry.time) return false;
+    const Changes& changes = kind_changed_[static_cast<size_t>(aliasing_.kind_of(object))];
+    const uint32_t own = object_changed_[static_cast<size_t>(object)];
+    if (std::max(own, changes.surely) > entry.time) return false;
     return changes.maybe <= entry.time || aliasing_.no_overlap(object);
   }
 
@@ -155,9 +159,10 @@ class Elimination {
   Kernel& kernel_;
   Aliasing aliasing_;
   IdMap<ValueId, uint8_t> tied_;
-  std::vector<Changes> changed_at_;  // by object
-  std::vector<int> heads_;           // by bucket: the newest entry, or -1
-  std::vector<Entry> entries_;       // those in scope, outermost first
+  std::vector<uint32_t> object_changed_;  // by a write to it
+  std::vector<Changes> kind_changed_;     // by ops that need not name the object
+  std::vector<int> heads_;                // by bucket: the newest entry, or -1
+  std::vector<Entry> entries_;            // those in scope, outermost first
   uint32_t time_ = 1;
   Replacements replaced_;
   bool merged_ = false;

@@ -148,7 +148,7 @@ void Folder::simplify_op(OpId id) {
 // Ranges take it that a division is by no zero; to compute one on the strength of that would hide
 // it from the interpreter, which reports it.
 bool Folder::is_specified(const Node& node) {
-  if (!has(info(node.opcode), kGuarded)) return true;
+  if (!has(info(node.opcode), kNoSpeculation)) return true;
   const IntRange by = ints_.range(node.b());
   return !by.contains(0) && !(is_signed(node.type.scalar) && by.contains(-1));
 }

@@ -243,8 +243,9 @@ ValueId fold_neg(Folder& f, const Node& n) {
 
 ValueId fold_abs(Folder& f, const Node& n) {
   if (f.match(n.a(), Opcode::kAbs)) return n.a();
-  if (const auto inner = f.match(n.a(), Opcode::kNeg)) return f.make(Opcode::kAbs, {inner->a()});
+  // An unsigned neg is no change of sign.
   if (!is_float(n.type.scalar) && never_negative(f, n.a())) return n.a();
+  if (const auto inner = f.match(n.a(), Opcode::kNeg)) return f.make(Opcode::kAbs, {inner->a()});
   return kNoChange;
 }
 

@@ -377,9 +377,12 @@ constexpr std::array<ScalarRule, kOpcodeCount> kRules = [] {
   row(Opcode::kSelect) = select;
   row(Opcode::kConvert) = convert;
   row(Opcode::kBitcast) = bitcast;
-  row(Opcode::kAtLaunch) = bitcast;
   return table;
 }();
+
+ScalarRule rule_of(Opcode opcode) {
+  return has(info(opcode), kForwards) ? bitcast : kRules[static_cast<size_t>(opcode)];
+}
 
 }  // namespace
 
@@ -390,7 +393,7 @@ bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits
   return !is_signed(operand) || bits[0] != sign_bit(operand) || bits[1] != mask(operand);
 }
 
-bool can_fold_scalar(Opcode opcode) { return kRules[static_cast<size_t>(opcode)] != nullptr; }
+bool can_fold_scalar(Opcode opcode) { return rule_of(opcode) != nullptr; }
 
 size_t typed_operand(Opcode opcode) {
   const Signature& signature = info(opcode).signature;
@@ -402,7 +405,7 @@ size_t typed_operand(Opcode opcode) {
 
 std::optional<uint64_t> fold_scalar(Opcode opcode, Scalar operand, Scalar result,
                                     absl::Span<const uint64_t> bits) {
-  const ScalarRule rule = kRules[static_cast<size_t>(opcode)];
+  const ScalarRule rule = rule_of(opcode);
   if (rule == nullptr || !is_specified(opcode, operand, bits)) return std::nullopt;
   return rule(operand, result, bits);
 }

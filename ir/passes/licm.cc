@@ -1,8 +1,8 @@
 // licm: what every trip of a loop computes alike is computed before it.
 //
 // What: a pure op moves out of all loops that do not change its operands, from inside ifs too. One
-// that may be illegal where the program would not reach it (a load, an integer division that may be
-// unspecified) moves only where it is sure to run: from the top of a loop's body, or of a `while`'s
+// that is not to be speculated (a load, an integer division that may be unspecified, map_shared, a
+// promise) moves only where it is sure to run: from the top of a loop's body, or of a `while`'s
 // condition, when the loop runs at least once and nothing before it may end the kernel or wait; a
 // load, only if nothing in the loop may write that memory or let others' writes through. Shuffles
 // and votes stay. So do register renames of fragments: they cost nothing where they are, and
@@ -83,10 +83,9 @@ class Motion {
   void hoist(OpId id) {
     const Op& op = kernel_.op(id);
     const int here = static_cast<int>(frames_.size()) - 1;
-    if (op.opcode == Opcode::kLoad || (has(info(op), kPure) && is_guarded(op))) {
-      return hoist_guarded(id, here);
-    }
-    if (!has(info(op), kPure) || !worth_moving(op)) return;
+    if (op.opcode == Opcode::kLoad) return hoist_where_sure(id, here);
+    if ((!has(info(op), kPure) && !has(info(op), kPromise)) || !worth_moving(op)) return;
+    if (!may_be_speculated(op)) return hoist_where_sure(id, here);
     // The outermost place that is in front of a loop and still sees the operands.
     for (int depth = depth_of_operands(op); depth < here; ++depth) {
       const Frame& inner = frames_[static_cast<size_t>(depth) + 1];
@@ -102,19 +101,21 @@ class Motion {
     return !rename || kernel_.type(op.result()).kind != TypeKind::kFragment;
   }
 
-  // Divisions of floats, and those of integers whose result is specified, are as safe as any op.
-  bool is_guarded(const Op& op) {
-    if (!has(info(op), kGuarded)) return false;
+  bool may_be_speculated(const Op& op) {
+    if (has(info(op), kPromise)) return false;
+    if (!has(info(op), kNoSpeculation)) return true;
+    // Divisions of floats, and those of integers whose result is specified, are as safe as any op.
+    if (op.opcode != Opcode::kDiv && op.opcode != Opcode::kRem) return false;
     const Scalar scalar = kernel_.type(op.operands[0]).scalar;
-    if (!is_integer(scalar)) return false;
+    if (!is_integer(scalar)) return true;
     const IntRange by = ints_.range(op.operands[1]);
-    if (by.contains(0)) return true;
-    if (!is_signed(scalar) || !by.contains(-1)) return false;
-    return ints_.range(op.operands[0]).contains(type_range(scalar).min);
+    if (by.contains(0)) return false;
+    if (!is_signed(scalar) || !by.contains(-1)) return true;
+    return !ints_.range(op.operands[0]).contains(type_range(scalar).min);
   }
 
   // One loop after the other, as long as the op is sure to run.
-  void hoist_guarded(OpId id, int here) {
+  void hoist_where_sure(OpId id, int here) {
     if (kernel_.op(id).attr_or(AttrKey::kVolatile, 0) != 0) return;
     const int operands = depth_of_operands(kernel_.op(id));
     for (int depth = here; depth > operands; --depth) {

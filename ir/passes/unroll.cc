@@ -3,7 +3,8 @@
 // What: a `for` whose attribute `unroll` is n > 1 gives way to a loop of which each trip does what
 // n did, and one for the trips that are left over, fewer than n; where the numbers of trips are
 // known, loops that run once or never are none. A step that is not constant, or negative, is left
-// alone, and so is a body that makes arrays, of which every trip would get its own.
+// alone, and so is a body that makes arrays, of which every trip would get its own. n is less where
+// a step of n trips is no number of the type, or where the copies would be more than kMostOps ops.
 //
 // Why: one comparison and one branch for n trips; loads of n trips under way together; offsets that
 // become parts of addresses.
@@ -17,13 +18,19 @@
 //                                                        yield
 //                                                      }
 //                                                      for %k in %mid .. %b step %one { … }
+#include <algorithm>
+
 #include "absl/container/flat_hash_map.h"
+#include "heddle/ir/analysis/int_range.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/passes/passes.h"
 #include "heddle/ir/passes/rewrite.h"
 
 namespace heddle::ir {
 namespace {
+
+// Of a loop's copies together, those of loops inside it included: factors of nested loops multiply.
+constexpr int64_t kMostOps = 1 << 16;
 
 class Unrolling {
  public:
@@ -46,6 +53,13 @@ class Unrolling {
 
   int64_t factor(OpId loop) const { return kernel_.op(loop).attr_or(AttrKey::kUnroll, 1); }
 
+  // As many trips as the loop wants side by side and may have.
+  int64_t limited_factor(OpId loop) const {
+    int64_t ops = 0;
+    kernel_.walk(kernel_.op(loop).regions[0], [&](OpId) { ++ops; });
+    return std::min(factor(loop), kMostOps / ops);
+  }
+
   bool makes_arrays(RegionId region) const {
     bool any = false;
     kernel_.walk(region, [&](OpId id) { any |= has(info(kernel_.op(id)), kFresh); });
@@ -62,20 +76,26 @@ class Unrolling {
     b_.set_insertion_before(id);
     b_.set_loc(loop.loc);
     const ValueId start = loop.operands[0], stop = loop.operands[1];
-    const auto first = kernel_.constant_int(start), end = kernel_.constant_int(stop);
+    const int64_t largest_step = type_range(kernel_.type(start).scalar).max;
+    const int64_t wanted = limited_factor(id);
+    const int64_t n = std::min(wanted, largest_step / *step);
     Values carried(loop.operands.begin() + 3, loop.operands.end());
-    int64_t n = factor(id);
-    if (first && end) {
-      const int64_t trips = *end > *first ? (*end - *first - 1) / *step + 1 : 0;
-      n = std::min(n, trips);
-      const int64_t whole = n == 0 ? 0 : trips / n;
-      const ValueId mid = constant(kernel_.type(start), *first + whole * n * *step);
-      if (whole == 1) {
-        carried = copies(loop, start, n, *step, carried);
-      } else if (whole > 1) {
-        carried = copied_loop(loop, start, mid, n, *step, carried);
+    const std::optional<uint64_t> trips = known_trips(start, stop, *step);
+    if (trips && *trips <= static_cast<uint64_t>(wanted)) {
+      carried = copies(loop, start, static_cast<int64_t>(*trips), *step, carried);
+    } else if (n <= 1) {
+      return false;
+    } else if (trips) {
+      const uint64_t left = *trips % static_cast<uint64_t>(n);
+      const uint64_t whole = (*trips - left) * static_cast<uint64_t>(*step);
+      // Behind a last full round may lie no number of the type.
+      const ValueId mid = left == 0 ? stop : plus(start, whole);
+      carried = copied_loop(loop, start, mid, n, *step, carried);
+      if (left == 1) {
+        carried = copies(loop, mid, 1, *step, carried);
+      } else if (left != 0) {
+        carried = copied_loop(loop, mid, stop, 1, *step, carried);
       }
-      if (whole * n < trips) carried = copied_loop(loop, mid, stop, 1, *step, carried);
     } else {
       const ValueId mid = middle(start, stop, n, *step);
       carried = copied_loop(loop, start, mid, n, *step, carried);
@@ -87,6 +107,21 @@ class Unrolling {
     }
     kernel_.erase(id);
     return true;
+  }
+
+  // The number of trips between constants: unsigned, since it may be too large for the bounds'
+  // type.
+  std::optional<uint64_t> known_trips(ValueId start, ValueId stop, int64_t step) const {
+    const auto first = kernel_.constant_int(start), end = kernel_.constant_int(stop);
+    if (!first || !end) return std::nullopt;
+    if (*end <= *first) return 0;
+    const uint64_t distance = static_cast<uint64_t>(*end) - static_cast<uint64_t>(*first);
+    return (distance - 1) / static_cast<uint64_t>(step) + 1;
+  }
+  // A constant that many past another.
+  ValueId plus(ValueId start, uint64_t distance) {
+    const auto first = static_cast<uint64_t>(*kernel_.constant_int(start));
+    return constant(kernel_.type(start), static_cast<int64_t>(first + distance));
   }
 
   // Where the trips that make no full round of n start; `stop` where there are none. The distance

@@ -216,5 +216,21 @@ store %y, %v, %t
   EXPECT_THAT(text, Not(HasSubstr("mov.b32"))) << text;
 }
 
+// What a program expects of a condition stays known behind a promise.
+TEST(PtxBranch, ExpectationsAreSeenThroughPromises) {
+  const std::string text = ptx(kernel_text(absl::StrCat(kThread, R"(
+%c = lt %t, %n : bool
+%e = expect %c {likely = 0} : bool
+%u = assume_uniform %e : bool
+if %u {
+  trap
+  yield
+}
+%o = const 1.0 : f32
+store %y, %o, %t
+)")));
+  EXPECT_LT(text.find("ret;"), text.find("trap;")) << text;
+}
+
 }  // namespace
 }  // namespace heddle::codegen

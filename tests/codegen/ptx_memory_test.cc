@@ -57,6 +57,43 @@ TEST(Ptx, UsesTheReadOnlyPathOnlyWhereNothingOverlaps) {
               HasSubstr("ld.global.b32"));
 }
 
+// That cache is coherent with nothing: whoever may write x while the kernel runs keeps loads away.
+TEST(Ptx, UsesTheReadOnlyPathOnlyWhereNobodyWritesMeanwhile) {
+  const auto is_read_only = [](absl::string_view between) {
+    const std::string text = ptx(kernel_text(
+        absl::StrCat(kThread, "%far = convert %n : i64\n%o = const 1.0 : f32\n%z = const 0 : i32\n",
+                     between, "%v = load %x, %t : f32\nstore %y, %v, %t"),
+        "block(128, 1, 1) facts(%x no_overlap 1, %y no_overlap 1)"));
+    EXPECT_NE(absl::StrContains(text, "ld.global.nc.b32"), absl::StrContains(text, "ld.global.b32"))
+        << text;
+    return absl::StrContains(text, "ld.global.nc.b32");
+  };
+  EXPECT_TRUE(is_read_only(""));
+  EXPECT_TRUE(is_read_only("barrier\n"));
+  // A pointer may be the address of x, and so may an operand of inline PTX.
+  EXPECT_FALSE(is_read_only("%p = pointer %far : view<f32, global, 1>\nstore %p, %o, %z\n"));
+  EXPECT_TRUE(
+      is_read_only("%p = pointer %far : view<f32, global, 1>\n%w = load %p, %z : f32\n"
+                   "store %y, %w, %z\n"));
+  EXPECT_FALSE(
+      is_read_only("inline_ptx.volatile %far, %o {message = \"st.global.b32 [%0], %1;\"}\n"));
+  EXPECT_TRUE(
+      is_read_only("%m = inline_ptx %n {message = \"mov.b32 %0, %1;\"} : i32\n"
+                   "%w = convert %m : f32\nstore %y, %w, %z\n"));
+  // Other grids write what is waited for.
+  EXPECT_FALSE(is_read_only("grid_dependency.wait\n"));
+  EXPECT_FALSE(is_read_only("inline_ptx.volatile {message = \"griddepcontrol.wait;\"}\n"));
+  EXPECT_FALSE(is_read_only("fence {scope = system}\n"));
+  constexpr absl::string_view kFlag = "%flags = pointer %far : view<i32, global, 1>\n";
+  const auto flag = [&](absl::string_view attributes) {
+    return is_read_only(
+        absl::StrCat(kFlag, "while {\n%s = atomic.load %flags, %z ", attributes,
+                     " : i32\n%g = eq %s, %z : bool\nyield %g\n} do {\nyield\n}\n"));
+  };
+  EXPECT_FALSE(flag("{order = acquire, scope = system}"));
+  EXPECT_FALSE(flag("{order = acquire, scope = gpu}"));
+}
+
 TEST(Ptx, SharesAddressesThatDifferByAConstant) {
   const std::string text = ptx(kernel_text(absl::StrCat(kThread, R"(
 %c = const 256 : i32
@@ -177,6 +214,18 @@ assert %p {message = "n"} loc("f.cc":5)
                                      ".global .align 1 .b8 k_str_2[2] = {107, 0};\n"));
   EXPECT_THAT(module.text, ContainsRegex("@%p0 bra \\$L1;\n\tcvta.global.u64 %rd[0-9]+, k_str_0;"));
   EXPECT_THAT(module.text, HasSubstr("st.param.b32 [line], 5;"));
+}
+
+// A promise on the way costs no constant its place in the instruction.
+TEST(Ptx, SplitsOffsetsBehindPromises) {
+  const std::string text = ptx(kernel_text(absl::StrCat(kThread, R"(
+%c = const 4 : i32
+%s = add %t, %c : i32
+%r = assume_range %s {min = 0, max = 200} : i32
+%v = load %x, %r : f32
+store %y, %v, %t
+)")));
+  EXPECT_THAT(text, HasSubstr("+16]"));
 }
 
 }  // namespace

@@ -45,5 +45,63 @@ TEST(PtxWarp, NamesOnlyLanesThatAreThere) {
   EXPECT_THAT(dynamic, HasSubstr("%ntid.z"));
 }
 
+// Which register stands where: destination, value, lane, mask.
+TEST(PtxWarp, OperandsStandInTheirPlaces) {
+  const std::string text = ptx(kernel_text(absl::StrCat(kThread, R"(
+%two = const 2 : i32
+%l = rem %n, %two : i32
+%five = const 5 : i32
+%v = and %n, %five : i32
+%lane = const 7 : i32
+%mask = const 65535 : u32
+%c = lt %v, %l : bool
+%s = shfl.idx %v, %lane, %mask : i32
+%b = ballot %c, %mask : u32
+%all = vote.all %c, %mask : bool
+%any = vote.any %c, %mask : bool
+%uni = vote.uni %c, %mask : bool
+%m = match.any %v, %mask : u32
+%a = redux %v, %mask {op = add} : i32
+%x0 = redux %v, %mask {op = xor} : i32
+warp.sync %mask
+%e = elect %mask : bool
+%b1 = bitcast %b : i32
+%m1 = bitcast %m : i32
+%s1 = add %s, %b1 : i32
+%s2 = add %s1, %m1 : i32
+%s3 = add %s2, %a : i32
+%s4 = add %s3, %x0 : i32
+%e1 = and %all, %any : bool
+%e2 = and %e1, %uni : bool
+%e3 = and %e2, %e : bool
+%r = select %e3, %s4, %v : i32
+%f = convert %r : f32
+store %y, %f, %t
+)")));
+  std::string value, predicate;
+  for (const std::string& line : lines_of(text)) {
+    if (absl::StartsWith(line, "and.b32 ") && absl::EndsWith(line, ", 5;")) {
+      value = line.substr(8, line.find(',') - 8);
+    }
+    if (absl::StartsWith(line, "setp.lt.s32 ")) predicate = line.substr(12, line.find(',') - 12);
+  }
+  ASSERT_NE(value, "") << text;
+  ASSERT_NE(predicate, "") << text;
+  const auto one = [&](absl::string_view mnemonic, absl::string_view operands) {
+    EXPECT_THAT(text, ContainsRegex(absl::StrCat(mnemonic, " [_|%a-z0-9]+, ", operands, ";")))
+        << text;
+  };
+  one("shfl\\.sync\\.idx\\.b32", absl::StrCat(value, ", 7, 31, 0x0000FFFF"));
+  one("vote\\.sync\\.ballot\\.b32", absl::StrCat(predicate, ", 0x0000FFFF"));
+  one("vote\\.sync\\.all\\.pred", absl::StrCat(predicate, ", 0x0000FFFF"));
+  one("vote\\.sync\\.any\\.pred", absl::StrCat(predicate, ", 0x0000FFFF"));
+  one("vote\\.sync\\.uni\\.pred", absl::StrCat(predicate, ", 0x0000FFFF"));
+  one("match\\.any\\.sync\\.b32", absl::StrCat(value, ", 0x0000FFFF"));
+  one("redux\\.sync\\.add\\.s32", absl::StrCat(value, ", 0x0000FFFF"));
+  one("redux\\.sync\\.xor\\.b32", absl::StrCat(value, ", 0x0000FFFF"));
+  EXPECT_THAT(text, HasSubstr("bar.warp.sync 0x0000FFFF;"));
+  EXPECT_THAT(text, HasSubstr(", 0x0000FFFF;"));
+}
+
 }  // namespace
 }  // namespace heddle::codegen

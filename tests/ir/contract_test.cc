@@ -59,5 +59,18 @@ TEST(Contract, Vectors) {
       "%v = splat %a : vec<f32, 4>\n%s = fma %v, %v, %v : vec<f32, 4>\nstore %y, %s, %z\n");
 }
 
+TEST(Contract, FlushingOpsFuseWithEachOtherAlone) {
+  expect_contract(
+      "%m = mul %a, %b {ftz = 1} : f32\n%s = add %m, %c {ftz = 1} : f32\nstore %y, %s, %z\n",
+      "%s = fma %a, %b, %c {ftz = 1} : f32\nstore %y, %s, %z\n");
+  for (const absl::string_view text :
+       {"%m = mul %a, %b {ftz = 1} : f32\n%s = add %m, %c : f32\nstore %y, %s, %z\n",
+        "%m = mul %a, %b : f32\n%s = add %m, %c {ftz = 1} : f32\nstore %y, %s, %z\n",
+        "%m = mul %a, %b {ftz = 1} : f32\n%s = sub %c, %m : f32\nstore %y, %s, %z\n",
+        "%m = mul %a, %b : f32\n%s = sub %m, %c {ftz = 1} : f32\nstore %y, %s, %z\n"}) {
+    expect_contract(text, text);
+  }
+}
+
 }  // namespace
 }  // namespace heddle::ir

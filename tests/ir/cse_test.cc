@@ -1,4 +1,5 @@
 #include "gtest/gtest.h"
+#include "heddle/ir/analysis/aliasing.h"
 #include "heddle/ir/passes/passes.h"
 #include "pass_text.h"
 
@@ -262,6 +263,122 @@ TEST(Cse, FragmentsThatAnOpTakesOverStayTheirOwn) {
     %i = convert %h : i32
     store %y, %i, %z
 )");
+}
+
+TEST(Cse, WhatInlinePtxDoesNobodyKnows) {
+  EXPECT_FALSE(merges("inline_ptx.volatile {message = \"griddepcontrol.wait;\"}\n", true));
+  EXPECT_TRUE(merges("%u = inline_ptx %n {message = \"mov.b32 %0, %1;\"} : i32\n", true));
+}
+
+// One warp writes between two reads of the other, which hand over by barriers of their own. `write`
+// is how.
+bool merges_over_hand_over(absl::string_view write) {
+  Kernel kernel =
+      parse_body("64, 1, 1", absl::StrCat(kParams, ", %far: i64"),
+                 absl::StrCat(kConstants,
+                              "%two = const 2 : i32\n%w = warp_id : i32\n%l = lane_id : i32\n"
+                              "%producer = eq %w, %z : bool\nif %producer {\n"
+                              "barrier.sync %o {threads = 64}\n",
+                              write,
+                              "barrier.arrive %two {threads = 64}\nyield\n} else {\n"
+                              "%a = load %x, %l : i32\nbarrier.arrive %o {threads = 64}\n"
+                              "barrier.sync %two {threads = 64}\n%b = load %x, %l : i32\n"
+                              "%c = sub %a, %b : i32\nstore %y, %c, %l\nyield\n}\n"));
+  kernel.set_fact({FactKind::kNoOverlap, 0, 0}, 1);
+  cse(kernel);
+  const Op* const difference = kernel.def(value_named(kernel, "c"));
+  return difference->operands[0] == difference->operands[1];
+}
+
+TEST(Cse, OtherThreadsHandOverWhatTheyWroteOrSaw) {
+  EXPECT_TRUE(merges_over_hand_over("store %y, %n, %l\n")) << "no_overlap says that x is apart";
+  EXPECT_FALSE(
+      merges_over_hand_over("%p2 = pointer %far : view<i32, global, 1>\n"
+                            "store %p2, %n, %z\n"));
+  EXPECT_FALSE(merges_over_hand_over(
+      "inline_ptx.volatile %far, %n {message = \"st.global.b32 [%0], %1;\"}\n"));
+  // Another grid wrote it; the producer has waited for that.
+  EXPECT_FALSE(
+      merges_over_hand_over("%s = atomic.load %y, %z {order = acquire, scope = system} : i32\n"));
+  EXPECT_FALSE(merges_over_hand_over("fence {scope = gpu}\n"));
+  EXPECT_FALSE(merges_over_hand_over("%s = load %y, %z {volatile = 1} : i32\n"));
+  EXPECT_FALSE(merges_over_hand_over("grid_dependency.wait\n"));
+  // These order accesses within the block, or nothing.
+  EXPECT_TRUE(merges_over_hand_over("fence {scope = block}\n"));
+  EXPECT_TRUE(merges_over_hand_over("%s = atomic.load %y, %z {scope = system} : i32\n"));
+  EXPECT_TRUE(merges_over_hand_over("atomic.store %y, %n, %z {order = release}\n"));
+}
+
+TEST(Cse, AnArrayIsWrittenThroughTheClusterToo) {
+  const auto loads = [](absl::string_view store) {
+    Kernel kernel =
+        parse_body("256, 1, 1", kParams,
+                   absl::StrCat(kConstants, "%s = shared {extents = [8]} : view<i32, shared, 1>\n",
+                                "%far = map_shared %s, %z : view<i32, shared_cluster, 1>\n",
+                                "%a = load %s, %o : i32\n", store, "%b = load %s, %o : i32\n",
+                                "%c = add %a, %b : i32\nstore %y, %c, %z\n"));
+    cse(kernel);
+    const Op* const sum = kernel.def(value_named(kernel, "c"));
+    return sum->operands[0] == sum->operands[1];
+  };
+  EXPECT_FALSE(loads("store %far, %n, %o\n"));
+  EXPECT_TRUE(loads("store %y, %n, %o\n"));
+}
+
+TEST(Cse, EqualPromisesAreOne) {
+  expect_cse(R"(
+    %a = assume_range %n {min = 0, max = 31} : i32
+    %b = assume_range %n {min = 0, max = 31} : i32
+    %c = assume_range %n {min = 0, max = 15} : i32
+    %d = assume_uniform %n : i32
+    if %p {
+      %e = assume_uniform %n : i32
+      %f = add %b, %m : i32
+      store %y, %e, %f
+      yield
+    }
+    %h = add %a, %b : i32
+    store %y, %h, %c
+    store %y, %d, %z
+)",
+             R"(
+    %a = assume_range %n {min = 0, max = 31} : i32
+    %c = assume_range %n {min = 0, max = 15} : i32
+    %d = assume_uniform %n : i32
+    if %p {
+      %f = add %a, %m : i32
+      store %y, %d, %f
+      yield
+    }
+    %h = add %a, %a : i32
+    store %y, %h, %c
+    store %y, %d, %z
+)");
+  // A promise in a branch says nothing of the others.
+  expect_unmerged(R"(
+    if %p {
+      %a = assume_range %n {min = 0, max = 31} : i32
+      store %y, %a, %z
+      yield
+    } else {
+      %b = assume_range %n {min = 0, max = 31} : i32
+      store %y, %b, %o
+      yield
+    }
+)");
+}
+
+// However many arrays there are, a write is looked at once for each kind.
+TEST(Cse, ManyArraysAreOfFewKinds) {
+  std::string text(kConstants);
+  for (int i = 0; i < 300; ++i) {
+    absl::StrAppend(&text, "%s", i, " = shared {extents = [8]} : view<i32, shared, 1>\nstore %s", i,
+                    ", %n, %z\n%v", i, " = load %s", i, ", %z : i32\nstore %y, %v", i, ", %z\n");
+  }
+  const Kernel kernel = parse_body("32, 1, 1", kParams, text);
+  const Aliasing aliasing(kernel);
+  EXPECT_EQ(aliasing.object_count(), 301);
+  EXPECT_EQ(aliasing.kind_count(), 2);
 }
 
 }  // namespace

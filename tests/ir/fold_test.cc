@@ -148,6 +148,8 @@ TEST(Fold, DivisionByPowersOfTwo) {
   EXPECT_EQ(ints("%t = mul %a, %c5 : i32\n%r = div %t, %c5 : i32"), "div(mul(a, 5), 5)");
   EXPECT_EQ(ints("%t = mul %tx, %c8 : i32\n%r = rem %t, %c4 : i32"), "0");
   EXPECT_EQ(ints("%c = const 300 : i32\n%r = rem %tx, %c : i32"), "thread_idx#0()");
+  EXPECT_EQ(ints("%c = const 256 : i32\n%r = rem %tx, %c : i32"), "thread_idx#0()");
+  EXPECT_EQ(ints("%c = const 255 : i32\n%r = rem %tx, %c : i32"), "rem(thread_idx#0(), 255)");
   EXPECT_EQ(ints("%c = const 256 : i32\n%r = div %tx, %c : i32"), "0");
 }
 
@@ -171,6 +173,8 @@ TEST(Fold, MinMaxAbs) {
   EXPECT_EQ(ints("%r = abs %tx : i32"), "thread_idx#0()");
   EXPECT_EQ(ints("%r = abs %u : u32"), "u");
   EXPECT_EQ(ints("%t = neg %a : i32\n%r = abs %t : i32"), "abs(a)");
+  EXPECT_EQ(ints("%t = neg %u : u32\n%r = abs %t : u32"), "neg(u)");
+  EXPECT_EQ(ints("%t = neg %w : u64\n%r = abs %t : u64"), "neg(w)");
   EXPECT_EQ(floats("%r = max %f, %f : f32"), "f");
   EXPECT_EQ(floats("%t = max %f, %one : f32\n%r = max %t, %two : f32"), "max(f, 2.0)");
   EXPECT_EQ(floats("%t = max %f, %one : f32\n%r = max %t, %nan : f32"),
@@ -516,6 +520,20 @@ TEST(Fold, PutsInOnlyWhatTheTargetHas) {
       EXPECT_EQ(after.opcode == before, absl::string_view(arch) == "sm_80") << text << arch;
     }
   }
+}
+
+// Beyond 2^63 a u64 is no multiple of what divides its twin among the i64.
+TEST(Fold, RemaindersOfLargeUnsignedNumbers) {
+  constexpr absl::string_view kJoined =
+      "%big = if %p : u64 {\n%s = const 18446744073709551610 : u64\nyield %s\n} else {\n"
+      "%t = const 18446744073709551610 : u64\nyield %t\n}\n";
+  const auto rem = [&](absl::string_view by) {
+    return folded(absl::StrCat(kJoined, "%c = const ", by, " : u64\n%r = rem %big, %c : u64\n"));
+  };
+  EXPECT_EQ(rem("6"), "4");  // 2^64 - 6 is 6 n + 4
+  EXPECT_EQ(rem("10"), "0");
+  EXPECT_EQ(rem("2"), "0");
+  EXPECT_EQ(rem("7"), "3");
 }
 
 }  // namespace

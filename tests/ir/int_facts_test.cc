@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
 #include "parse_text.h"
@@ -114,6 +116,13 @@ TEST(IntFacts, Bits) {
   EXPECT_EQ(of_tid("%c = const 16 : i32\n%m = mul %t, %c : i32\n%d = const 24 : i32\n"
                    "%r = xor %m, %d : i32\n"),
             (IntFacts{0, 4095, 8}));
+  // Bits know nothing of divisors but their power of two: 6 | 12 is 14, 6 ^ 12 is 10.
+  constexpr absl::string_view kTwo =
+      "%c = const 6 : i32\n%m = mul %t, %c : i32\n%k = const 12 : i32\n%n = mul %b, %k : i32\n";
+  EXPECT_EQ(of_tid(absl::StrCat(kTwo, "%r = or %m, %m : i32\n")).divisor, 2);
+  EXPECT_EQ(of_tid(absl::StrCat(kTwo, "%r = or %m, %n : i32\n")).divisor, 2);
+  EXPECT_EQ(of_tid(absl::StrCat(kTwo, "%r = xor %n, %n : i32\n")).divisor, 4);
+  EXPECT_EQ(of_tid(absl::StrCat(kTwo, "%r = and %m, %n : i32\n")).divisor, 4);
   EXPECT_EQ(of_tid("%r = not %t : i32\n"), (IntFacts{-256, -1, 1}));
   EXPECT_EQ(facts("%c = const 7 : u32\n%v = and %u, %c : u32\n%r = not %v : u32\n"),
             (IntFacts{0xFFFFFFF8, 0xFFFFFFFF, 1}));
@@ -302,6 +311,62 @@ TEST(IntFacts, LongChainsNeedNoDeepStack) {
   ValueId v = one;
   for (int i = 0; i < 300'000; ++i) v = b.create(Opcode::kAdd, {v, one});
   EXPECT_EQ(IntAnalysis(kernel).of(v), (IntFacts{300'001, 300'001, 300'001}));
+}
+
+TEST(IntFacts, DivisibilityIsThatOfTheNumberNotOfItsTwin) {
+  const Kernel kernel = parse_body("32, 1, 1", kParams,
+                                   "%r = const 18446744073709551610 : u64\n"
+                                   "%s = const -6 : i64\n%t = const 9223372036854775808 : u64\n");
+  IntAnalysis ints(kernel);
+  const auto divisible = [&](absl::string_view name, int64_t by) {
+    return ints.divisible(value_named(kernel, name), by);
+  };
+  EXPECT_FALSE(divisible("r", 6));
+  EXPECT_TRUE(divisible("r", 10));
+  EXPECT_TRUE(divisible("s", 6));
+  EXPECT_FALSE(divisible("s", 10));
+  EXPECT_TRUE(divisible("t", int64_t{1} << 62));
+}
+
+TEST(IntFacts, PromisesAreNoFurtherThanTheirOperand) {
+  // What is known of the operand is known of what forwards it.
+  EXPECT_EQ(facts("%t = thread_idx {axis = x} : i32\n%c = const 4 : i32\n%m = mul %t, %c : i32\n"
+                  "%r = assume_uniform %m : i32\n"),
+            (IntFacts{0, 1020, 4}));
+  EXPECT_EQ(facts("%t = thread_idx {axis = x} : i32\n%c = const 4 : i32\n%m = mul %t, %c : i32\n"
+                  "%r = assume_range %m {min = 8, divisor = 6} : i32\n"),
+            (IntFacts{8, 1020, 12}));
+}
+
+TEST(IntFacts, LoopsUpToTheEdgesOfTheType) {
+  EXPECT_EQ(facts("%m = const 9223372036854775807 : i64\n%s = const -1 : i64\n"
+                  "for %r in %l .. %m step %s {\nyield\n}\n"),
+            (IntFacts{kI64Max, kI64Max, 1}));
+  EXPECT_EQ(facts("%m = const -9223372036854775808 : i64\n%s = const 1 : i64\n"
+                  "for %r in %l .. %m step %s {\nyield\n}\n"),
+            (IntFacts{kI64Min, kI64Min, 1}));
+}
+
+// A nest in which every level carries a value: %r is the innermost one's.
+std::string nest(int depth) {
+  std::string text = "%one = const 1 : i32\n%zero = const 0 : i32\n%k = const 1000 : i32\n";
+  std::string ends;
+  for (int d = 0; d < depth; ++d) {
+    const std::string last = d + 1 == depth ? "r" : absl::StrCat("c", d);
+    absl::StrAppend(&text, "%v", d, " = for %i", d, " in %zero .. %a step %one carry(%", last,
+                    " = %zero) : i32 {\n");
+    ends = absl::StrCat("%s", d, " = add %v", d + 1, ", %", last, " : i32\n%m", d, " = min %s", d,
+                        ", %k : i32\nyield %m", d, "\n}\n", ends);
+  }
+  return absl::StrCat(text, "%v", depth, " = add %r, %one : i32\n", ends);
+}
+
+TEST(IntFacts, NestsOfLoopsAreSolvedOnceALevel) {
+  for (const int depth : {1, 2, 3}) {
+    EXPECT_EQ(facts(nest(depth)).max, 1000) << depth << nest(depth);
+  }
+  // A solution of each level for each attempt at the level around it would be 2^50.
+  EXPECT_EQ(facts(nest(50)).max, kI32Max);
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST(LaunchProgram, SharesAndChainsValues) {
   EXPECT_EQ(launch.run(0, 0, 5, 0, 0), 20u);
 }
 
-TEST(LaunchProgram, WhatIsUnspecifiedIsZero) {
+TEST(LaunchProgram, WhatIsUnspecifiedDoesNoHarm) {
   Launch launch("%q = div %n, %n : i32\n%v = at_launch %q : i32\n");
   EXPECT_EQ(launch.run(0, 0, 3, 0, 0), 1u);
   EXPECT_EQ(launch.run(0, 0, 0, 0, 0), 0u);
@@ -107,6 +107,30 @@ TEST(LaunchProgram, EqualValuesShareAPlace) {
   ASSERT_EQ(launch.layout.at_launch.size(), 2u);
   EXPECT_EQ(launch.layout.at_launch[0].ops.size(), 2u);
   EXPECT_EQ(launch.run(0, 0, 5, 0, 0), 2u);
+}
+
+// Whatever two values differ in keeps their places apart: op, attribute, type, operands, their
+// order.
+TEST(LaunchProgram, OtherValuesHavePlacesOfTheirOwn) {
+  const auto places = [](absl::string_view a, absl::string_view b) {
+    return Launch(absl::StrCat(
+                      "%three = const 3 : i32\n%four = const 4 : i32\n"
+                      "%rows = extent %x {dim = 0} : i32\n%cols = extent %x {dim = 1} : i32\n"
+                      "%pitch = stride %x {dim = 0} : i32\n%a = ",
+                      a, "\n%b = ", b, "\n%v = at_launch %a : i32\n%w = at_launch %b : i32\n"))
+        .layout.at_launch.size();
+  };
+  EXPECT_EQ(places("mul %n, %three : i32", "mul %n, %three : i32"), 1u);
+  EXPECT_EQ(places("mul %n, %three : i32", "mul %n, %four : i32"), 2u);
+  EXPECT_EQ(places("mul %n, %three : i32", "add %n, %three : i32"), 2u);
+  EXPECT_EQ(places("sub %n, %three : i32", "sub %three, %n : i32"), 2u);
+  EXPECT_EQ(places("add %rows, %three : i32", "add %cols, %three : i32"), 2u);
+  EXPECT_EQ(places("add %rows, %three : i32", "add %pitch, %three : i32"), 2u);
+  EXPECT_EQ(places("mul %n, %rows : i32", "mul %n, %n : i32"), 2u);
+  const Launch types(
+      "%a = convert %s : i32\n%b = convert %s : u32\n%v = at_launch %a : i32\n"
+      "%w = at_launch %b : u32\n");
+  EXPECT_EQ(types.layout.at_launch.size(), 2u);
 }
 
 TEST(LaunchProgram, TakesChainsOfAnyLength) {

@@ -267,5 +267,93 @@ TEST(Licm, FragmentsDoNotLeaveForNothing) {
 )");
 }
 
+TEST(Licm, ALoopWritesInItsBodyWhatItsConditionReads) {
+  expect_unmoved(R"(
+    %w = while carry(%c = %z) : i32 {
+      %v = load %y, %z : i32
+      %g = lt %v, %k : bool
+      yield %g
+    } do(%d) {
+      %e = add %d, %o : i32
+      store %y, %e, %z
+      yield %e
+    }
+    store %y, %w, %o
+)");
+}
+
+// The cluster may have no block of that rank where the condition fails.
+TEST(Licm, NothingOutsideOfItsConditionIsMapped) {
+  expect_unmoved(R"(
+    %s = shared {extents = [8]} : view<i32, shared, 1>
+    for %i in %z .. %n step %o {
+      if %p {
+        %far = map_shared %s, %m : view<i32, shared_cluster, 1>
+        store %far, %i, %z
+        yield
+      }
+      yield
+    }
+)");
+  expect_licm(R"(
+    %s = shared {extents = [8]} : view<i32, shared, 1>
+    for %i in %z .. %k step %o {
+      %far = map_shared %s, %m : view<i32, shared_cluster, 1>
+      store %far, %i, %z
+      yield
+    }
+)",
+              R"(
+    %s = shared {extents = [8]} : view<i32, shared, 1>
+    %far = map_shared %s, %m : view<i32, shared_cluster, 1>
+    for %i in %z .. %k step %o {
+      store %far, %i, %z
+      yield
+    }
+)");
+}
+
+TEST(Licm, PromisesMoveWhereTheyAreSureToBeMade) {
+  expect_licm(R"(
+    for %i in %z .. %k step %o {
+      %a = assume_range %n {min = 0} : i32
+      %u = assume_uniform %m : i32
+      %b = add %a, %u : i32
+      %c = add %b, %i : i32
+      store %y, %c, %i
+      yield
+    }
+)",
+              R"(
+    %a = assume_range %n {min = 0} : i32
+    %u = assume_uniform %m : i32
+    %b = add %a, %u : i32
+    for %i in %z .. %k step %o {
+      %c = add %b, %i : i32
+      store %y, %c, %i
+      yield
+    }
+)");
+  // The loop may not run; the branch may not; the kernel may have ended.
+  expect_unmoved(R"(
+    for %i in %z .. %n step %o {
+      %a = assume_range %m {min = 0} : i32
+      store %y, %a, %i
+      yield
+    }
+    for %i in %z .. %k step %o {
+      if %p {
+        %a = assume_range %m {min = 0} : i32
+        store %y, %a, %i
+        yield
+      }
+      assert %p {message = "p"}
+      %b = assume_range %m {max = 7} : i32
+      store %y, %b, %i
+      yield
+    }
+)");
+}
+
 }  // namespace
 }  // namespace heddle::ir

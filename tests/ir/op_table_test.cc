@@ -504,6 +504,14 @@ TEST(OpTableRows, AreConsistent) {
     EXPECT_EQ(has_t, row.data_class != DataClass::kNone);
     EXPECT_FALSE(has(row, kPure) && has_side_effect(row));
     EXPECT_FALSE(has(row, kPure) && is_convergent(row));
+    if (has(row, kForwards)) {
+      ASSERT_EQ(s.operand_count, 1);
+      ASSERT_EQ(s.result_count, 1);
+      EXPECT_EQ(s.operands[0].role, s.results[0].role);
+    }
+    if (has(row, kPromise)) {
+      EXPECT_TRUE(has(row, kForwards) && !has_side_effect(row));
+    }
     if (has(row, kCommutative)) {
       ASSERT_GE(s.operand_count, 2);
       EXPECT_EQ(s.operands[0].role, s.operands[1].role);

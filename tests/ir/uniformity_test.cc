@@ -354,5 +354,28 @@ TEST(Uniformity, NeverReadsFacts) {
   EXPECT_TRUE(k.kernel.facts_read().empty());
 }
 
+// A promise says more of a value, never less.
+TEST(Uniformity, PromisesForwardWhatIsKnown) {
+  const Analysed a("128, 1, 1", R"(
+    %r = assume_range %tx {min = 0, max = 127} : i32
+    %w = div %r, %c32 : i32
+    %g = lt %w, %c1 : bool
+    %e = expect %g {likely = 1} : bool
+    %s = add %r, %c128 : i32
+    %h = lt %r, %c32 : bool
+    %u = assume_uniform %w : i32
+    %l = assume_range %lane {max = 31} : i32
+    %v = shr %u, %s2 : i32
+)");
+  EXPECT_EQ(a.of("r"), Scope::kThread);
+  EXPECT_EQ(a.of("w"), Scope::kWarp);
+  EXPECT_EQ(a.of("g"), Scope::kWarp);
+  EXPECT_EQ(a.of("e"), Scope::kWarp);
+  EXPECT_EQ(a.of("h"), Scope::kWarp);
+  EXPECT_EQ(a.of("u"), Scope::kBlock);
+  EXPECT_EQ(a.of("l"), Scope::kThread);
+  EXPECT_EQ(a.of("v"), Scope::kBlock);
+}
+
 }  // namespace
 }  // namespace heddle::ir

@@ -453,5 +453,26 @@ TEST(Verifier, ParametersThatTheTextRefuses) {
   EXPECT_EQ(mistakes_of(f.kernel), "0: kernel 'k' has 3 parameters, but its body is given 4");
 }
 
+// A divisor that is no power of two would make what follows from it wrong.
+TEST(Verifier, FactsHaveValuesThatTheyCanHave) {
+  const auto mistake = [](absl::string_view fact) {
+    return mistakes_of(with_body("", absl::StrCat("block(64, 1, 1) facts(", fact, ")")));
+  };
+  EXPECT_EQ(mistake("%x align 128"), "");
+  EXPECT_EQ(mistake("%x align 3"), "0: the fact 'align' of %x is 3, but must be a power of two");
+  EXPECT_EQ(mistake("%x align 0"), "0: the fact 'align' of %x is 0, but must be a power of two");
+  EXPECT_EQ(mistake("%x extent_div 0 0"),
+            "0: the fact 'extent_div' of %x is 0, but must be a power of two");
+  EXPECT_EQ(mistake("%c stride_div 1 12"),
+            "0: the fact 'stride_div' of %c is 12, but must be a power of two");
+  EXPECT_EQ(mistake("%x no_overlap 2"), "0: the fact 'no_overlap' of %x is 2, but must be 0 or 1");
+  EXPECT_EQ(mistake("%x extent 0 -1"), "");
+}
+
+TEST(Verifier, PromisesAreOfSomething) {
+  EXPECT_EQ(mistakes_of(with_body("%a = assume_range %n {divisor = 0} : i32")),
+            "2: 'assume_range' promises a multiple of 0; a divisor is at least 1");
+}
+
 }  // namespace
 }  // namespace heddle::ir

@@ -93,10 +93,12 @@ TEST(Pointers, MayPointAnywhere) {
           y(0) = x(0);
         });
     return kernel
-        .compile(Signature{tensor({4}).aligned(16), tensor({4}).aligned(16), scalar()},
+        .compile(Signature{tensor({4}).no_overlap(), tensor({4}).no_overlap(), scalar()},
                  CompileOptions{.block = {32, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx})
         ->ptx();
   };
+  EXPECT_THAT(ptx(false), HasSubstr("ld.global.nc.b32"));
+  EXPECT_THAT(ptx(true), HasSubstr("ld.global.b32"));
   EXPECT_THAT(ptx(true), Not(HasSubstr(".nc")));
 }
 

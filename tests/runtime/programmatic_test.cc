@@ -43,17 +43,21 @@ TEST(ProgrammaticLaunch, ConsumersSeeWhatTheyWaitedFor) {
 std::string ptx_of(void (*body)(Tensor<const float, 1>, Tensor<float, 1>)) {
   const auto kernel = define_kernel("k", body);
   const auto compiled =
-      kernel.compile(Signature{tensor({1024}), tensor({1024})},
+      kernel.compile(Signature{tensor({1024}).no_overlap(), tensor({1024}).no_overlap()},
                      CompileOptions{.block = {32, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
   return compiled.ok() ? compiled->ptx() : std::string(compiled.status().message());
 }
 
 // The cache behind ld.global.nc may keep what was there before the wait.
 TEST(ProgrammaticLaunch, WhatIsWaitedForIsReadCoherently) {
-  const std::string waiting = ptx_of([](Tensor<const float, 1> x, Tensor<float, 1> y) {
-    grid_dependency_wait();
-    y(thread_idx.x) = x(thread_idx.x);
-  });
+  const auto copying = [](auto wait) {
+    return ptx_of([=](Tensor<const float, 1> x, Tensor<float, 1> y) {
+      wait();
+      y(thread_idx.x) = x(thread_idx.x);
+    });
+  };
+  EXPECT_THAT(copying([] {}), HasSubstr("ld.global.nc.b32"));
+  const std::string waiting = copying([] { grid_dependency_wait(); });
   EXPECT_THAT(waiting, HasSubstr("griddepcontrol.wait;"));
   EXPECT_THAT(waiting, HasSubstr("ld.global.b32"));
   EXPECT_THAT(waiting, Not(HasSubstr(".nc")));

@@ -183,5 +183,11 @@ TEST(OptTest, SurvivesRandomText) {
   }
 }
 
+TEST(OptTest, ReadsNoFileWithoutAnEnd) {
+  const Outcome endless = heddle_command({"opt", "/dev/zero"});
+  EXPECT_EQ(endless.exit_code, 1);
+  EXPECT_THAT(endless.err, HasSubstr("/dev/zero: is larger than 64 MiB, the most that is read"));
+}
+
 }  // namespace
 }  // namespace heddle::tools

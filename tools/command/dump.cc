@@ -273,6 +273,7 @@ Exit dump_kernel(const DumpOptions& options) {
 
   runtime::CompileOptions compile = variant->options;
   compile.stage = stage_for(*wish);
+  compile.allow_slow_wgmma = true;  // what ptxas notes is shown, not refused
   compile.pipeline = std::make_shared<const ir::PipelineOptions>(pipeline_options(options.passes));
   if (options.passes.passes) compile.passes = *options.passes.passes;
   if (!options.arch.empty()) compile.target = options.arch;

@@ -15,19 +15,28 @@
 namespace heddle::tools {
 namespace {
 
+// Far more than any kernel's text: what is larger is another file, or a device without an end.
+constexpr size_t kMostBytes = size_t{64} << 20;
+
 absl::StatusOr<std::string> read_text(const std::string& path) {
   const bool from_stdin = path == "-";
   std::FILE* const file = from_stdin ? stdin : std::fopen(path.c_str(), "re");
   std::string text;
   bool good = file != nullptr;
   char buffer[1 << 14];
-  for (size_t got = 1; good && got > 0;) {
+  for (size_t got = 1; good && got > 0 && text.size() <= kMostBytes;) {
     got = std::fread(buffer, 1, sizeof(buffer), file);
     text.append(buffer, got);
     good = std::ferror(file) == 0;
   }
   const int error = errno;
   if (file != nullptr && !from_stdin) std::fclose(file);
+  if (text.size() > kMostBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(from_stdin ? "stdin" : path, ": is larger than ", kMostBytes >> 20,
+                     " MiB, the most that is read; fix: give a kernel's text, such as "
+                     "'heddle dump --stage ir' prints"));
+  }
   if (good) return text;
   return absl::ErrnoToStatus(error, absl::StrCat(from_stdin ? "stdin" : path, ": cannot be read"));
 }

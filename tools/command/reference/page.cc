@@ -43,10 +43,12 @@ constexpr Phrase kTraits[] = {
     {ir::kTerminator, "ends a region"},
     {ir::kRegions, "has regions"},
     {ir::kFresh, "makes a new object each time"},
-    {ir::kGuarded, "never run where the program would not reach it"},
+    {ir::kNoSpeculation, "never run where the program would not reach it"},
     {ir::kVolatile, "never removed, merged or reordered"},
     {ir::kBlocking, "waits for other threads"},
     {ir::kApproximate, "approximate"},
+    {ir::kForwards, "its result is its first operand"},
+    {ir::kPromise, "a promise, which stays where it is"},
 };
 
 // Markdown's own signs, out of code.
@@ -192,6 +194,7 @@ std::string behaviour_of(const ir::OpInfo& row) {
     words.push_back(absl::StrCat("writes the memory of ", operand_list(effects.writes), when));
   }
   if (effects.orders) words.push_back("orders the accesses before it against those after it");
+  if (effects.unnamed) words.push_back("may write any memory");
   if (is_convergent(row)) {
     words.push_back(absl::StrCat("convergent: the threads of a ", name_of(row.convergence),
                                  " that take part arrive together"));

@@ -1,0 +1,123 @@
+// What compiling says of ptxas: a stand-in for it prints what is to be said.
+#include "heddle/runtime/compile.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/tool_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/ir/check.h"
+#include "heddle/ir/parser.h"
+
+namespace heddle::runtime {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// A kernel in text form as a source.
+class TextSource : public ir::KernelSource {
+ public:
+  explicit TextSource(absl::string_view text) : text_(text) {}
+  const std::string& name() const override { return name_; }
+  ir::Place place() const override { return {"gemm.cc", 10}; }
+  absl::Span<const ir::ParamInfo> params() const override { return params_; }
+  ir::TraceResult trace(const ir::Specialization&) const override {
+    absl::StatusOr<ir::Kernel> kernel = ir::parse(text_, "text.ir");
+    HEDDLE_CHECK(kernel.ok(), std::string(kernel.status().message()));
+    return {*std::move(kernel), {}};
+  }
+
+ private:
+  const std::string text_;
+  const std::string name_ = "gemm";
+  std::vector<ir::ParamInfo> params_;
+};
+
+constexpr absl::string_view kWgmma = R"(
+  %s = shared {extents = [4096], align = 1024} : view<bf16, shared, 1>
+  %d = smem.desc %s, %z {leading = 1024, stride = 128, swizzle = 0} : smem_desc<bf16>
+  %zeros = const 0.0 : frag<f32, 4>
+  %start = wgmma.begin %zeros : pending<f32, 4>
+  %q = wgmma %start, %d, %d : pending<f32, 4> loc("gemm.cc":41)
+  wgmma.commit
+  %sum = wgmma.wait %q {groups = 0} : frag<f32, 4>
+  %e = extract %sum {index = 0} : f32
+  store %y, %e, %z
+)";
+constexpr absl::string_view kPlain = "  %e = const 1.0 : f32\n  store %y, %e, %z\n";
+
+class SlowWgmma : public testing::Test {
+ protected:
+  // What compiling the kernel gives where ptxas prints this besides; %LINE stands for the line of
+  // its wgmma.
+  absl::Status compile(absl::string_view body, absl::string_view said, bool allow = false) {
+    const TextSource source(
+        absl::StrCat("kernel @gemm(%y: view<f32, global, 1> [?] strides [1]) block(128, 1, 1) "
+                     "target(sm_90a) {\n  %z = const 0 : i32\n",
+                     body, "}\n"));
+    const std::string cubin =
+        codegen::write_file(dir_.file("cubin"), codegen::make_cubin(90, {"gemm"}));
+    const std::string ptxas = codegen::write_fake_ptxas(
+        dir_.file("ptxas"),
+        absl::StrCat("line=$(cat | grep -n wgmma.mma_async | head -1 | cut -d: -f1)\ncp '", cubin,
+                     "' \"$out\"\nsed \"s/%LINE/$line/\" >&2 <<'END'\n", said, "END\n"));
+    return compile_source(source, {},
+                          {.block = {128, 1, 1},
+                           .target = "sm_90a",
+                           .ptxas_path = ptxas,
+                           .allow_slow_wgmma = allow})
+        .status();
+  }
+
+  codegen::TempDir dir_;
+};
+
+constexpr absl::string_view kSerialized =
+    "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+    "serialized "
+    "due to insufficient register resources for the wgmma pipeline in around line %LINE in the "
+    "function 'gemm'\n";
+
+TEST_F(SlowWgmma, IsAnErrorWithItsLine) {
+  const absl::Status status = compile(kWgmma, kSerialized);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  const std::string message(status.message());
+  EXPECT_THAT(message,
+              HasSubstr("kernel 'gemm' (gemm.cc:10): ptxas gave up the speed of its wgmmas:\n"
+                        "  (C7510) Potential Performance Loss: wgmma.mma_async instructions "
+                        "are serialized"));
+  EXPECT_THAT(message, HasSubstr(" comes from: %q = wgmma %start, %d, %d : pending<f32, 4> "
+                                 "(gemm.cc:41)"));
+  EXPECT_THAT(message, HasSubstr("CompileOptions{.allow_slow_wgmma = true}"));
+}
+
+TEST_F(SlowWgmma, IsAllowedWhereAskedFor) {
+  EXPECT_EQ(compile(kWgmma, kSerialized, true), absl::OkStatus());
+}
+
+TEST_F(SlowWgmma, NotesWithoutALineAndSpillsCountToo) {
+  EXPECT_THAT(
+      std::string(compile(kWgmma,
+                          "ptxas info    : (C7508) Potential Performance Loss: "
+                          "'setmaxnreg' ignored to maintain minimum register requirements.\n")
+                      .message()),
+      HasSubstr("\n  (C7508) Potential Performance Loss: 'setmaxnreg' ignored"));
+  EXPECT_THAT(
+      std::string(compile(kWgmma,
+                          "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n"
+                          "ptxas info    : Function properties for gemm\n"
+                          "    16 bytes stack frame, 24 bytes spill stores, 20 bytes spill loads\n"
+                          "ptxas info    : Used 255 registers, used 1 barriers\n")
+                      .message()),
+      HasSubstr("it needs more than 255 registers a thread, and spills 24 bytes to memory"));
+}
+
+TEST_F(SlowWgmma, ConcernsKernelsWithWgmmaAlone) {
+  EXPECT_EQ(compile(kPlain, kSerialized), absl::OkStatus());
+  EXPECT_EQ(compile(kWgmma, "ptxas info    : 0 bytes gmem\n"), absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace heddle::runtime
