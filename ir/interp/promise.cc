@@ -1,5 +1,6 @@
 // What a program promises and the GPU takes for granted: here it is looked at.
 #include <bit>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/elementwise.h"

@@ -167,13 +167,18 @@ class Unrolling {
     return Values(results.begin(), results.end());
   }
 
+  // Modulo 2^64: the last trips of a full round may be further from its first than the largest number.
+  static int64_t product(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  }
+
   // n trips from index i on.
   Values copies(const Op& loop, ValueId i, int64_t n, int64_t step, Values carried) {
     const RegionId body = loop.regions[0];
     for (int64_t k = 0; k < n; ++k) {
       Map map;
       map[kernel_.region(body).args[0]] =
-          k == 0 ? i : make(Opcode::kAdd, i, constant(kernel_.type(i), k * step));
+          k == 0 ? i : make(Opcode::kAdd, i, constant(kernel_.type(i), product(k, step)));
       for (size_t c = 0; c < carried.size(); ++c) {
         map[kernel_.region(body).args[c + 1]] = carried[c];
       }

@@ -1,4 +1,5 @@
 // Typed launches and compiled kernels, from lambda to result, on whatever device the tests run on.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -145,6 +146,22 @@ TEST_F(TypedLaunchTest, VariantsFollowTheFactsThatAreRead) {
     EXPECT_EQ(y.download<float>(stream_).value()[offset + 7], 8.0f + offset);
   }
   EXPECT_EQ(runtime::KernelCache::of(copy.source()).size(), 2);
+}
+
+// A variant is for one block, whose threads its code may have counted.
+TEST_F(TypedLaunchTest, EachBlockHasItsVariant) {
+  const auto count = define_kernel("count(y)", [](Tensor<int, 1> y) {
+    If(thread_idx.x == 0, [&] { y(0) = Int(block_dim.x) + 1000 * Int(block_dim.y); });
+  });
+  Buffer y = device_.allocate(sizeof(int)).value();
+  int variants = 0;
+  for (const Dim3 block : {Dim3{32}, Dim3{64}, Dim3{32, 2}, Dim3{32}, Dim3{32, 2}}) {
+    ASSERT_THAT(count.launch(stream_, {.block = block}, as_tensor<int>(y, {1})), IsOk());
+    EXPECT_EQ(y.download<int>(stream_).value()[0],
+              static_cast<int>(block.x) + 1000 * static_cast<int>(block.y));
+    variants = std::max(variants, runtime::KernelCache::of(count.source()).size());
+  }
+  EXPECT_EQ(variants, 3);
 }
 
 TEST_F(TypedLaunchTest, ArgumentsThatNoKernelTakesAreRefused) {

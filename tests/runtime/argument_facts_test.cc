@@ -1,0 +1,115 @@
+// What a launch's arguments are like, and which compiled variant may take them.
+#include "heddle/runtime/argument_facts.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace heddle::runtime {
+namespace {
+
+using ir::FactKind;
+
+// Two tensors of f32, the first of which is only read.
+struct Call {
+  uint64_t address[2] = {0x10000, 0x20000};
+  int64_t extents[2][2] = {{64, 48}, {64, 48}};
+  int64_t strides[2][2] = {{48, 1}, {48, 1}};
+
+  std::vector<Argument> arguments() const {
+    std::vector<Argument> list;
+    for (int i = 0; i < 2; ++i) {
+      list.push_back(tensor_argument(address[i], extents[i], strides[i], 2, 4));
+    }
+    return list;
+  }
+};
+
+std::vector<ir::ParamInfo> params() {
+  const ir::Type view = ir::Type::view(ir::Scalar::kF32, ir::Space::kGlobal, 2);
+  ir::Type read_only = view;
+  read_only.read_only = true;
+  std::vector<ir::ParamInfo> list(2);
+  list[0].name = "x";
+  list[0].type = read_only;
+  list[1].name = "y";
+  list[1].type = view;
+  return list;
+}
+
+// One change of a call for each kind of fact, and the fact that it changes.
+struct Change {
+  ir::Fact fact;
+  void (*apply)(Call&);
+};
+const Change kChanges[] = {
+    {{FactKind::kAlignment, 0, 0}, [](Call& c) { c.address[0] += 4; }},
+    {{FactKind::kExtentDivisor, 0, 1}, [](Call& c) { c.extents[0][1] = 47; }},
+    {{FactKind::kExtentDivisor, 0, 0}, [](Call& c) { c.extents[0][0] = 63; }},
+    {{FactKind::kStrideDivisor, 0, 0}, [](Call& c) { c.strides[0][0] = 49; }},
+    {{FactKind::kUnitStride, 0, 1}, [](Call& c) { c.strides[0][1] = 2; }},
+    {{FactKind::kFits32, 0, 0}, [](Call& c) { c.strides[0][0] = int64_t{1} << 30; }},
+    {{FactKind::kExtentFits32, 0, 0}, [](Call& c) { c.extents[0][0] = int64_t{1} << 32; }},
+    {{FactKind::kNoOverlap, 0, 0}, [](Call& c) { c.address[0] = c.address[1] + 64; }},
+    {{FactKind::kExtent, 0, 1}, [](Call& c) { c.extents[0][1] = 32; }},
+    {{FactKind::kAlignment, 1, 0}, [](Call& c) { c.address[1] += 8; }},
+    {{FactKind::kStrideDivisor, 1, 0}, [](Call& c) { c.strides[1][0] = 50; }},
+};
+
+TEST(ArgumentFacts, EachGuardKeepsOutWhatItIsAbout) {
+  for (size_t i = 0; i < std::size(kChanges); ++i) {
+    SCOPED_TRACE(i);
+    const Change& change = kChanges[i];
+    const Call usual;
+    Call other;
+    change.apply(other);
+    const int64_t value = fact_value(change.fact, params(), usual.arguments());
+    const int64_t changed = fact_value(change.fact, params(), other.arguments());
+    EXPECT_NE(value, changed);
+    const ir::Guard guard{change.fact, value};
+    EXPECT_TRUE(match_exactly({&guard, 1}, params(), usual.arguments()));
+    EXPECT_FALSE(match_exactly({&guard, 1}, params(), other.arguments()));
+    // Among others that hold, too.
+    const ir::Guard many[] = {{{FactKind::kUnitStride, 1, 1}, 1}, guard};
+    EXPECT_TRUE(match_exactly(many, params(), usual.arguments()));
+    EXPECT_FALSE(match_exactly(many, params(), other.arguments()));
+    EXPECT_TRUE(satisfies(guard, value));
+    EXPECT_EQ(satisfies(guard, changed), changed > value && change.fact.kind != FactKind::kExtent);
+  }
+}
+
+TEST(ArgumentFacts, HaveTheseValues) {
+  const Call call;
+  const auto value = [&](FactKind kind, int param, int dim) {
+    return fact_value({kind, static_cast<uint16_t>(param), static_cast<uint8_t>(dim)}, params(),
+                      call.arguments());
+  };
+  EXPECT_EQ(value(FactKind::kAlignment, 0, 0), 32);
+  EXPECT_EQ(value(FactKind::kExtentDivisor, 0, 0), 16);
+  EXPECT_EQ(value(FactKind::kStrideDivisor, 0, 0), 16);
+  EXPECT_EQ(value(FactKind::kStrideDivisor, 0, 1), 1);
+  EXPECT_EQ(value(FactKind::kUnitStride, 0, 0), 0);
+  EXPECT_EQ(value(FactKind::kUnitStride, 0, 1), 1);
+  EXPECT_EQ(value(FactKind::kFits32, 0, 0), 1);
+  EXPECT_EQ(value(FactKind::kNoOverlap, 0, 0), 1);
+  EXPECT_EQ(value(FactKind::kExtent, 0, 1), 48);
+}
+
+// All of them are asked, of each mode, and each is a value that a fact may have.
+TEST(ArgumentFacts, AllFactsAreAllFacts) {
+  const Call call;
+  const std::vector<ir::Guard> facts = all_facts(params(), call.arguments(), 16);
+  size_t expected = 0;
+  for (const ir::FactInfo& row : ir::kFacts) expected += 2 * (row.per_dim ? 2 : 1);
+  EXPECT_EQ(facts.size(), expected);
+  for (const ir::Guard& guard : facts) {
+    if (guard.fact.kind == FactKind::kAlignment) {
+      EXPECT_EQ(guard.value, 16);  // the widest access
+    } else {
+      EXPECT_EQ(guard.value, fact_value(guard.fact, params(), call.arguments()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heddle::runtime
