@@ -1,0 +1,210 @@
+#include "fuzz/differential.h"
+
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "fuzz/claims.h"
+#include "heddle/ir/abi.h"
+#include "heddle/ir/diagnostic.h"
+#include "heddle/ir/interp/interpreter.h"
+#include "heddle/ir/literal.h"
+#include "heddle/ir/passes/pipeline.h"
+#include "heddle/ir/printer.h"
+#include "heddle/ir/verifier.h"
+
+namespace heddle::fuzz {
+namespace {
+
+using ir::Kernel;
+using ir::Opcode;
+using ir::Scalar;
+using ir::Type;
+
+constexpr int64_t kMaxInstructions = 2'000'000;
+
+bool is_nan(Scalar scalar, uint64_t bits) {
+  const int width = ir::info(scalar).bits;
+  const int fraction = scalar == Scalar::kF64    ? 52
+                       : scalar == Scalar::kF32  ? 23
+                       : scalar == Scalar::kBF16 ? 7
+                                                 : 10;
+  const uint64_t infinity = ((uint64_t{1} << (width - 1 - fraction)) - 1) << fraction;
+  return (bits & ~(uint64_t{1} << (width - 1))) > infinity;
+}
+
+uint64_t element(const std::vector<uint8_t>& bytes, size_t index, Scalar scalar) {
+  uint64_t bits = 0;
+  const auto size = static_cast<size_t>(ir::bytes_of(scalar));
+  std::memcpy(&bits, &bytes[index * size], size);
+  return bits;
+}
+
+// The arguments as the kernel's parameter block.
+std::vector<std::byte> parameter_block(const Kernel& kernel, const Inputs& inputs,
+                                       absl::Span<const uint64_t> addresses) {
+  const ir::ParamLayout layout = param_layout(kernel);
+  std::vector<std::byte> block(static_cast<size_t>(layout.bytes));
+  for (const ir::ParamSlot& slot : layout.slots) {
+    const Inputs::Argument& argument = inputs.arguments[static_cast<size_t>(slot.param)];
+    uint64_t bits = 0;
+    switch (slot.kind) {
+      case ir::SlotKind::kScalar:
+        bits = argument.scalar;
+        break;
+      case ir::SlotKind::kAddress:
+        bits = addresses[argument.buffer];
+        break;
+      case ir::SlotKind::kExtent:
+        bits = kElements;
+        break;
+      case ir::SlotKind::kStride:
+        bits = 1;
+        break;
+    }
+    std::memcpy(&block[static_cast<size_t>(slot.offset)], &bits, static_cast<size_t>(slot.bytes));
+  }
+  return block;
+}
+
+bool rounds_products(const Kernel& kernel) {
+  bool found = false;
+  kernel.walk([&](ir::OpId id) {
+    const ir::Op& op = kernel.op(id);
+    found |= op.opcode == Opcode::kMul && ir::is_float(kernel.type(op.result()).scalar);
+  });
+  return found;
+}
+
+}  // namespace
+
+Differential::Outcome Differential::run(const Kernel& kernel) {
+  Outcome outcome;
+  const auto program = ir::interp::compile(kernel, {.checks = true});
+  if (!program.ok()) {
+    outcome.error = std::string(program.status().message());
+    return outcome;
+  }
+  ir::interp::Memory memory;
+  std::vector<uint64_t> addresses;
+  for (const std::vector<uint8_t>& bytes : inputs_.buffers) {
+    addresses.push_back(memory.allocate(bytes.size()).value());
+    if (!memory.copy_from_host(addresses.back(), bytes.data(), bytes.size()).ok()) return outcome;
+  }
+  const std::vector<std::byte> params = parameter_block(kernel, inputs_, addresses);
+  const absl::Status status =
+      ir::interp::run(*program, {.grid = inputs_.grid, .block = inputs_.block, .params = params},
+                      memory, {.max_instructions = kMaxInstructions});
+  if (!status.ok()) {
+    outcome.error = std::string(status.message());
+    return outcome;
+  }
+  outcome.buffers = inputs_.buffers;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    std::vector<uint8_t>& bytes = outcome.buffers[i];
+    const absl::Status copied = memory.copy_to_host(bytes.data(), addresses[i], bytes.size());
+    if (!copied.ok()) outcome.error = std::string(copied.message());
+  }
+  return outcome;
+}
+
+std::string Differential::difference(const Kernel& kernel, const Outcome& before,
+                                     const Outcome& after) const {
+  if (!after.error.empty()) return absl::StrCat("the interpreter says: ", after.error);
+  for (size_t p = 0; p < kernel.params().size(); ++p) {
+    const ir::Value& value = kernel.value(kernel.params()[p].value);
+    if (!value.type.is_view()) continue;
+    const Scalar scalar = value.type.scalar;
+    const std::vector<uint8_t>& a = before.buffers[inputs_.arguments[p].buffer];
+    const std::vector<uint8_t>& b = after.buffers[inputs_.arguments[p].buffer];
+    if (a == b) continue;
+    for (size_t i = 0; i < a.size() / static_cast<size_t>(ir::bytes_of(scalar)); ++i) {
+      const uint64_t was = element(a, i, scalar);
+      const uint64_t is = element(b, i, scalar);
+      if (was == is) continue;
+      if (ir::is_float(scalar) && is_nan(scalar, was) && is_nan(scalar, is)) continue;
+      return absl::StrCat("%", kernel.text(value.name), "[", i, "] was ",
+                          ir::literal_to_string(scalar, was), " and became ",
+                          ir::literal_to_string(scalar, is));
+    }
+  }
+  return "";
+}
+
+std::string Differential::compare(const Kernel& kernel) {
+  ++counts_.comparisons;
+  return difference(kernel, expected_, run(kernel));
+}
+
+std::string Differential::check_claims(const Kernel& kernel) {
+  const Kernel claiming = with_claims(kernel);
+  const std::string wrong = compare(claiming);
+  if (wrong.empty()) return "";
+  return absl::StrCat("an analysis claims what does not hold: ", wrong, "\n", print(claiming));
+}
+
+Verdict Differential::check(const Kernel& kernel, uint64_t seed,
+                            absl::Span<const std::vector<std::string>> pipelines) {
+  inputs_ = inputs_for(kernel, seed);
+  failure_ = {};
+  seen_ = {print(kernel)};
+  const ir::Diagnostics wrong = verify(kernel);
+  expected_ = wrong.empty() ? run(kernel) : Outcome{.error = to_string(wrong)};
+  if (!expected_.error.empty()) {
+    failure_.what = expected_.error;
+    return Verdict::kDiscarded;
+  }
+  failure_.what = check_claims(kernel);
+  if (!failure_.what.empty()) return Verdict::kDiffers;
+  for (const std::vector<std::string>& passes : pipelines) {
+    ++counts_.pipelines;
+    failure_.passes.clear();
+    Kernel current = kernel;
+    for (const std::string& name : passes) {
+      failure_.passes.push_back(name);
+      ++counts_.passes;
+      const auto changed = registry_.find(name)->run(current);
+      if (!changed.ok()) {
+        failure_.what = std::string(changed.status().message());
+        return Verdict::kDiffers;
+      }
+      std::string text = print(current);
+      if (!seen_.insert(text).second) continue;
+      ++counts_.passes_changed;
+      if (!*changed) {
+        failure_.what = "the pass says that it changed nothing, and did";
+        return Verdict::kDiffers;
+      }
+      const ir::Diagnostics broken = verify(current);
+      failure_.what = broken.empty() ? compare(current) : to_string(broken);
+      if (!failure_.what.empty()) return Verdict::kDiffers;
+    }
+    failure_.what = check_claims(current);
+    if (!failure_.what.empty()) return Verdict::kDiffers;
+  }
+  failure_ = {};
+  return Verdict::kSame;
+}
+
+std::vector<std::vector<std::string>> pipelines_for(const Kernel& kernel,
+                                                    const ir::PassRegistry& registry,
+                                                    std::mt19937_64& random, int count) {
+  const bool exact = rounds_products(kernel);
+  const absl::string_view first = exact ? ir::kExactPipeline : ir::kDefaultPipeline;
+  std::vector<std::vector<std::string>> pipelines = {absl::StrSplit(first, ',')};
+  for (int i = 1; i < count; ++i) {
+    std::vector<std::string> passes;
+    uint32_t properties = properties_of(kernel);
+    for (uint64_t length = 2 + random() % 8; passes.size() < length;) {
+      const ir::Pass& pass = registry.passes()[random() % registry.passes().size()];
+      if ((pass.needs & ~properties) != 0 || (exact && pass.name == "contract")) continue;
+      properties = (properties & ~pass.breaks) | pass.gives;
+      passes.emplace_back(pass.name);
+    }
+    pipelines.push_back(std::move(passes));
+  }
+  return pipelines;
+}
+
+}  // namespace heddle::fuzz

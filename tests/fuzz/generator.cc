@@ -1,0 +1,275 @@
+#include "fuzz/generator.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "fuzz/generator_memory.h"
+
+namespace heddle::fuzz {
+namespace {
+
+using ir::Kernel;
+using ir::OpId;
+
+constexpr int kMaxDepth = 4;
+constexpr int64_t kMaxTrips = 300;  // of a nest
+constexpr int64_t kMaxUnrolled = 64;
+
+class Generator : public MemoryGenerator {
+ public:
+  explicit Generator(uint64_t seed) : MemoryGenerator(seed) { floats_ = chance(55); }
+
+  Kernel generate() {
+    declare();
+    for (size_t i = 4 + below(30); i > 0; --i) statement();
+    show();
+    return std::move(kernel_);
+  }
+
+ private:
+  void statement() {
+    const size_t kind = below(100);
+    const bool nests = depth_ < kMaxDepth;
+    if (nests && kind < 8) return for_loop();
+    if (nests && kind < 11) return while_loop();
+    if (nests && kind < 19) return if_else();
+    if (kind < 22) return declare_variable();
+    if (kind < 30) return use_variable();
+    if (kind < 46) return memory();
+    if (kind < 49 && control_ >= Scope::kBlock) return exchange();
+    if (kind < 53 && may_run_collectives()) return collective();
+    arithmetic();
+  }
+
+  void statements(size_t most) {
+    for (size_t i = 1 + below(most); i > 0; --i) statement();
+  }
+
+  void declare_variable() { slots_.push_back(b_.create(Opcode::kVar, {any(any_type())})); }
+
+  void use_variable() {
+    if (slots_.empty()) return;
+    const ValueId slot = slots_[below(slots_.size())];
+    if (chance(50)) {
+      keep(b_.create(Opcode::kVarLoad, {slot}));
+    } else {
+      b_.create(Opcode::kVarStore, {slot, any(kernel_.type(slot).content())});
+    }
+  }
+
+  // --- Regions ---
+
+  std::vector<ValueId> carried() {
+    std::vector<ValueId> values;
+    for (size_t i = below(4); i > 0; --i) values.push_back(any(any_type()));
+    // Of two of one type, which is which shows.
+    if (!values.empty() && chance(40)) values.push_back(any(kernel_.type(values[0])));
+    return values;
+  }
+  std::vector<ValueId> like(const std::vector<ValueId>& values) {
+    std::vector<ValueId> list;
+    for (const ValueId value : values) list.push_back(any(kernel_.type(value)));
+    return list;
+  }
+
+  // Runs `body` for the region at hand, of which threads come that agree on `level`.
+  template <class Body>
+  void inside(Scope level, Body body) {
+    const Scope outer = control_;
+    const ValueId lanes = lanes_;
+    if (level < Scope::kWarp || level < control_) lanes_ = ValueId::kNone;
+    control_ = std::min(control_, level);
+    ++depth_;
+    scope([&] {
+      for (const ValueId arg : kernel_.region(b_.region()).args) keep(arg);
+      body();
+    });
+    --depth_;
+    control_ = outer;
+    lanes_ = lanes;
+  }
+  void keep_results(OpId op) {
+    const auto results = kernel_.op(op).results;
+    for (const ValueId result : results) keep(result);
+  }
+
+  // --- For ---
+
+  struct Bounds {
+    ValueId start, stop, step;
+    int64_t trips;  // at most
+  };
+
+  // Bounds are agreed on where the threads of the block or the warp shall stay together.
+  Bounds bounds(Scalar scalar, Scope level) {
+    const Type type = Type::of(scalar);
+    const bool narrow = scalar == Scalar::kI32;
+    const int64_t largest =
+        narrow ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
+    const int64_t least = -largest - 1;
+    const auto value = [&] { return level > Scope::kThread ? agreed(scalar, level) : any(type); };
+    const auto small = [&](int64_t mask) {
+      if (chance(35))
+        return number(type, static_cast<int64_t>(below(static_cast<size_t>(mask) + 1)));
+      return make(Opcode::kAnd, {value(), number(type, mask)});
+    };
+    const auto step = [&](int64_t least_step) {
+      if (chance(70)) return number(type, least_step + static_cast<int64_t>(below(4)));
+      return make(Opcode::kAdd, {small(3), number(type, least_step)});
+    };
+    switch (below(9)) {
+      case 0:  // up to the greatest number of all, by small steps or great ones
+        return {make(Opcode::kSub, {number(type, largest), small(15)}),
+                chance(60) ? number(type, largest)
+                           : make(Opcode::kSub, {number(type, largest), small(7)}),
+                chance(70) ? step(1) : number(type, largest - static_cast<int64_t>(below(3))), 16};
+      case 1:  // down to the least
+        return {
+            make(Opcode::kAdd, {number(type, least), small(15)}),
+            chance(60) ? number(type, least) : make(Opcode::kAdd, {number(type, least), small(7)}),
+            number(type, -1 - static_cast<int64_t>(below(4))), 16};
+      case 2:  // anywhere, by steps so great that there are few
+        return {value(), value(), number(type, (largest / 8 + 1) * (chance(50) ? 1 : 2)), 16};
+      case 3:
+        return {value(), value(), number(type, -(largest / 8 + 1) - static_cast<int64_t>(below(9))),
+                16};
+      case 4:  // from known bounds at the edges
+        return {number(type, largest - static_cast<int64_t>(below(12))), number(type, largest),
+                number(type, 1 + static_cast<int64_t>(below(6))), 12};
+      case 5:
+        return {number(type, least + static_cast<int64_t>(below(9))),
+                number(type, least + static_cast<int64_t>(below(16))), step(1), 16};
+      case 6:  // down
+        return {small(7), small(7), number(type, -1 - static_cast<int64_t>(below(3))), 7};
+      default:
+        return {small(7), small(7), step(1), 7};
+    }
+  }
+
+  void for_loop() {
+    const Scalar scalar = chance(65) ? Scalar::kI32 : Scalar::kI64;
+    const Scope level = chance(60) ? std::min(control_, Scope::kBlock) : Scope::kThread;
+    const Bounds range = bounds(scalar, level);
+    if (trips_ * range.trips > kMaxTrips) return;
+    const std::vector<ValueId> init = carried();
+    const OpId loop = b_.begin_for(range.start, range.stop, range.step, init);
+    int64_t unroll = 1;
+    if (chance(50)) {
+      unroll = static_cast<int64_t>(1 + below(chance(80) ? 4 : 16));
+      if (unrolled_ * unroll > kMaxUnrolled) unroll = 1;
+      kernel_.op(loop).set_attr(AttrKey::kUnroll, unroll);
+    }
+    trips_ *= range.trips;
+    unrolled_ *= unroll;
+    Scope together = Scope::kGrid;
+    for (const ValueId bound : {range.start, range.stop, range.step}) {
+      together = std::min(together, level_[bound]);
+    }
+    inside(together, [&] {
+      const auto args = kernel_.region(b_.region()).args;
+      level_.at(args[0]) = together;
+      statements(7);
+      std::vector<ValueId> next = like(init);
+      for (size_t i = 0; i < next.size(); ++i) {
+        if (chance(15)) next[i] = chance(50) ? args[1 + i] : init[i];
+      }
+      b_.yield(next);
+    });
+    trips_ /= range.trips;
+    unrolled_ /= unroll;
+    b_.end_region();
+    keep_results(loop);
+  }
+
+  // --- While ---
+
+  void while_loop() {
+    constexpr int64_t kTrips = 4;
+    if (trips_ * kTrips > kMaxTrips) return;
+    std::vector<ValueId> init = carried();
+    init.push_back(number(ir::kI32Type, 0));
+    const OpId loop = b_.begin_while(init);
+    trips_ *= kTrips;
+    inside(Scope::kThread, [&] {
+      const ValueId count = kernel_.region(b_.region()).args.back();
+      if (chance(60)) statements(4);
+      const ValueId most = number(ir::kI32Type, static_cast<int64_t>(below(kTrips)));
+      const ValueId more = b_.create(Opcode::kLt, {count, most});
+      b_.yield({chance(40) ? more : b_.create(Opcode::kAnd, {more, condition()})});
+    });
+    b_.next_region();
+    inside(Scope::kThread, [&] {
+      const ValueId count = kernel_.region(b_.region()).args.back();
+      statements(6);
+      std::vector<ValueId> next = like(init);
+      next.back() = b_.create(Opcode::kAdd, {count, number(ir::kI32Type, 1)});
+      b_.yield(next);
+    });
+    trips_ /= kTrips;
+    b_.end_region();
+    keep_results(loop);
+  }
+
+  // --- If ---
+
+  void if_else() {
+    ValueId asked =
+        chance(40) ? agreed(Scalar::kBool, std::min(control_, Scope::kBlock)) : condition();
+    if (chance(15)) asked = make(Opcode::kNot, {asked});
+    const Scope together = level_[asked];
+    // The lanes that go into the first branch may exchange what they have.
+    ValueId lanes = ValueId::kNone;
+    if (together < Scope::kWarp && control_ >= Scope::kWarp && chance(30)) {
+      lanes = b_.create(Opcode::kBallot, {asked});
+    }
+    const std::vector<ValueId> shapes = carried();
+    std::vector<Type> types;
+    for (const ValueId value : shapes) types.push_back(kernel_.type(value));
+    const OpId choice = b_.begin_if(asked, types);
+    for (const int region : {0, 1}) {
+      inside(together, [&] {
+        if (region == 0 && valid(lanes)) {
+          lanes_ = lanes;
+          collective();
+        }
+        if (region == 0 && chance(4)) impossible();
+        if (region == 0 || chance(70)) statements(6);
+        std::vector<ValueId> results = like(shapes);
+        for (size_t i = 0; i < results.size(); ++i) {
+          if (chance(20)) results[i] = shapes[i];
+        }
+        b_.yield(results);
+      });
+      if (region == 0) b_.next_region();
+    }
+    b_.end_region();
+    keep_results(choice);
+  }
+
+  // A branch that nobody takes, and an assertion that holds.
+  void impossible() {
+    const ValueId few = masked(Scalar::kI32, 7);
+    const ValueId never = b_.create(Opcode::kGt, {few, number(ir::kI32Type, 7)});
+    b_.begin_if(never);
+    inside(Scope::kThread, [&] {
+      b_.create(Opcode::kUnreachable, {});
+      b_.yield({});
+    });
+    b_.next_region();
+    b_.yield({});
+    b_.end_region();
+    b_.create(Opcode::kAssert, {b_.create(Opcode::kNot, {never})}, Type::none(),
+              {{AttrKey::kMessage, static_cast<int64_t>(kernel_.intern("few"))}});
+  }
+
+  int depth_ = 0;
+  int64_t trips_ = 1;
+  int64_t unrolled_ = 1;
+};
+
+}  // namespace
+
+Kernel random_program(uint64_t seed) { return Generator(seed).generate(); }
+
+}  // namespace heddle::fuzz

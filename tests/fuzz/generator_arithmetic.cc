@@ -1,0 +1,247 @@
+#include "fuzz/generator_arithmetic.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "heddle/ir/rounding.h"
+
+namespace heddle::fuzz {
+namespace {
+
+// Every op whose elements follow from its operands' elements alone.
+constexpr Opcode kElementwise[] = {
+#define HEDDLE_OP(name, ...)
+#define HEDDLE_ELEMENTWISE(name, ...) Opcode::k##name,
+#include "heddle/ir/ops.def"
+#undef HEDDLE_OP
+};
+
+// Those that kernels are mostly made of.
+constexpr Opcode kCommon[] = {
+    Opcode::kAdd, Opcode::kAdd, Opcode::kSub, Opcode::kMul, Opcode::kFma, Opcode::kMin,
+    Opcode::kMax, Opcode::kAnd, Opcode::kOr,  Opcode::kXor, Opcode::kShl, Opcode::kShr,
+    Opcode::kNeg, Opcode::kAbs, Opcode::kNot, Opcode::kDiv, Opcode::kRem, Opcode::kSelect,
+    Opcode::kEq,  Opcode::kNe,  Opcode::kLt,  Opcode::kLe,  Opcode::kGt,  Opcode::kGe,
+};
+
+constexpr Opcode kChained[] = {Opcode::kAdd, Opcode::kSub, Opcode::kMul, Opcode::kAnd,
+                               Opcode::kOr,  Opcode::kXor, Opcode::kMin, Opcode::kMax,
+                               Opcode::kDiv, Opcode::kRem};
+
+bool takes(const ir::OpInfo& row, AttrKey key) {
+  return std::any_of(row.attrs.begin(), row.attrs.begin() + row.attr_count,
+                     [&](const ir::AttrRule& rule) { return rule.key == key; });
+}
+
+}  // namespace
+
+// A divisor for which ops.def says what comes out: not zero, and not -1, which the least number has
+// no quotient by.
+ValueId ArithmeticGenerator::divisor(Type type) {
+  const Scalar scalar = type.scalar;
+  if (!ir::is_integer(scalar)) return any(type);
+  const uint64_t ones = ~uint64_t{0} >> (64 - ir::info(scalar).bits);
+  if (chance(50)) {
+    const ValueId c = constant(type);
+    const uint64_t bits = *kernel_.constant_bits(c);
+    if (bits != 0 && !(ir::is_signed(scalar) && bits == ones)) return c;
+  }
+  if (ir::is_signed(scalar)) {
+    // From 1 to 8, or from 1 to the greatest odd number.
+    const bool small = chance(50);
+    const ValueId low = number(type, small ? 7 : static_cast<int64_t>(ones >> 1));
+    const ValueId kept = make(Opcode::kAnd, {any(type), low});
+    return make(small ? Opcode::kAdd : Opcode::kOr, {kept, number(type, 1)});
+  }
+  return make(Opcode::kOr, {any(type), number(type, 1)});
+}
+
+ValueId ArithmeticGenerator::operand_of(const ir::Position& position, Opcode opcode, size_t index,
+                                        Type type) {
+  switch (position.role) {
+    case ir::Role::kT:
+    case ir::Role::kDataLikeT:
+      return any(type);
+    case ir::Role::kBoolLikeT:
+      return any(type.with_scalar(Scalar::kBool));
+    case ir::Role::kBool:
+      return any(ir::kBoolType);
+    case ir::Role::kU32:
+      // Counts of shifts: mostly in range, or just beyond.
+      if (opcode != Opcode::kPrmt && index > 0 && chance(70)) {
+        return number(ir::kU32Type, static_cast<int64_t>(below(chance(80) ? 33 : 70)));
+      }
+      return any(ir::kU32Type);
+    default:
+      return any(ir::kI32Type);
+  }
+}
+
+void ArithmeticGenerator::table_op(Opcode opcode) {
+  if (opcode == Opcode::kConvertRounded) return convert();
+  const ir::OpInfo& row = ir::info(opcode);
+  Type type = any_type();
+  if (row.data_class == ir::DataClass::kBits && chance(30)) type = type.with_scalar(Scalar::kBool);
+  const bool fits =
+      row.data_class == ir::DataClass::kNone ||
+      (admits(row.data_class, type.scalar) && supports(*kernel_.target, row.targets, type.scalar));
+  if (!fits) return;
+  std::vector<ValueId> operands;
+  for (size_t i = 0; i < row.signature.operand_count; ++i) {
+    const bool by = (opcode == Opcode::kDiv || opcode == Opcode::kRem) && i == 1;
+    operands.push_back(by ? divisor(type) : operand_of(row.signature.operands[i], opcode, i, type));
+  }
+  absl::InlinedVector<ir::Attr, 4> attrs;
+  if (takes(row, AttrKey::kRounding)) {
+    attrs.push_back({AttrKey::kRounding, static_cast<int64_t>(below(ir::kRoundingCount))});
+  }
+  if (takes(row, AttrKey::kFtz) && type.scalar == Scalar::kF32 && chance(20)) {
+    attrs.push_back({AttrKey::kFtz, 1});
+  }
+  make(opcode, operands, row.signature.results[0].role == ir::Role::kT ? type : Type::none(),
+       attrs);
+}
+
+void ArithmeticGenerator::convert() {
+  const auto scalar = [&] {
+    if (chance(15)) return Scalar::kBool;
+    if (!chance(25)) return any_scalar();
+    const Scalar stored = one_of(kStorage);
+    return ir::is_float(stored) && !floats_ ? Scalar::kI8 : stored;
+  };
+  const Type type = shaped(scalar());
+  const ValueId converted = make(Opcode::kConvert, {any(type)}, type.with_scalar(scalar()));
+  // There and back.
+  if (chance(40)) make(Opcode::kConvert, {converted}, type);
+  if (!floats_ || !chance(15)) return;
+  const Scalar wide = chance(50) ? Scalar::kF32 : Scalar::kF64;
+  const ir::Attr rounding{AttrKey::kRounding, static_cast<int64_t>(below(ir::kRoundingCount))};
+  make(Opcode::kConvertRounded, {any(Type::of(wide))}, Type::of(one_of(kIntegers)), {rounding});
+  make(Opcode::kConvertRounded, {any(Type::of(Scalar::kF64))}, ir::kF32Type, {rounding});
+  make(Opcode::kConvertRounded, {any(Type::of(one_of(kIntegers)))}, ir::kF32Type, {rounding});
+}
+
+void ArithmeticGenerator::bitcast() {
+  static constexpr Scalar kPairs[][2] = {
+      {Scalar::kI32, Scalar::kU32}, {Scalar::kU32, Scalar::kI32}, {Scalar::kI64, Scalar::kU64},
+      {Scalar::kU64, Scalar::kI64}, {Scalar::kU32, Scalar::kF32}, {Scalar::kI32, Scalar::kF32},
+      {Scalar::kI64, Scalar::kF64}, {Scalar::kF32, Scalar::kI32}, {Scalar::kF32, Scalar::kU32},
+      {Scalar::kF64, Scalar::kU64},
+  };
+  const auto& [from, to] = kPairs[below(floats_ ? std::size(kPairs) : 4)];
+  if (!ir::is_float(from)) {
+    const Type type = shaped(from);
+    make(Opcode::kBitcast, {any(type)}, type.with_scalar(to));
+    return;
+  }
+  // Which NaN a float is has no meaning.
+  const ValueId value = any(Type::of(from));
+  const ValueId is_number = b_.create(Opcode::kEq, {value, value});
+  const ValueId bits = b_.create(Opcode::kBitcast, {value}, Type::of(to));
+  keep(b_.create(Opcode::kSelect, {is_number, bits, constant(Type::of(to))}));
+}
+
+void ArithmeticGenerator::chain() {
+  const Type type = any_type();
+  const Opcode opcode = one_of(kChained);
+  if (!admits(ir::info(opcode).data_class, type.scalar)) return;
+  ValueId value = any(type);
+  for (size_t i = 1 + below(3); i > 0; --i) {
+    const Opcode next = chance(70) ? opcode : one_of(kChained);
+    if (!admits(ir::info(next).data_class, type.scalar)) continue;
+    const bool divides = next == Opcode::kDiv || next == Opcode::kRem;
+    const ValueId c = divides ? divisor(type) : constant(type);
+    value = !divides && chance(30) ? make(next, {c, value}) : make(next, {value, c});
+  }
+}
+
+void ArithmeticGenerator::again() {
+  const ValueId before = values_[below(values_.size())];
+  const ir::Op* const def = kernel_.def(before);
+  if (def == nullptr || !def->regions.empty()) return;
+  const ir::OpInfo& row = info(*def);
+  if (!has(row, ir::kPure) || def->results.size() != 1) return;
+  std::vector<ValueId> operands(def->operands.begin(), def->operands.end());
+  if (has(row, ir::kCommutative) && chance(50)) std::swap(operands[0], operands[1]);
+  const std::vector<ir::Attr> attrs(def->attrs.begin(), def->attrs.end());
+  make(def->opcode, operands, kernel_.type(before), attrs);
+}
+
+void ArithmeticGenerator::elements() {
+  const Scalar scalar = any_scalar();
+  const Type fragment = Type::fragment(scalar, 4);
+  const Type pair = Type::vector(scalar, 2);
+  switch (below(5)) {
+    case 0:
+      make(Opcode::kPack, {any(pair), any(Type::of(scalar)), any(Type::of(scalar))}, fragment);
+      return;
+    case 1:
+      make(Opcode::kExtract, {any(fragment)}, Type::of(scalar),
+           {{AttrKey::kIndex, static_cast<int64_t>(below(4))}});
+      return;
+    case 2:
+      make(Opcode::kSlice, {any(fragment)}, pair,
+           {{AttrKey::kIndex, static_cast<int64_t>(below(3))}});
+      return;
+    case 3:
+      make(Opcode::kSplat, {any(Type::of(scalar))}, fragment);
+      return;
+    default:
+      make(Opcode::kExtract, {any(pair)}, Type::of(scalar),
+           {{AttrKey::kIndex, static_cast<int64_t>(below(2))}});
+  }
+}
+
+void ArithmeticGenerator::promise() {
+  const Scalar scalar = one_of(kIntegers);
+  const Type type = Type::of(scalar);
+  switch (below(4)) {
+    case 0: {  // kept between two numbers
+      const auto low = static_cast<int64_t>(below(200)) - (ir::is_signed(scalar) ? 100 : 0);
+      const int64_t high = low + static_cast<int64_t>(below(300));
+      const ValueId least = make(Opcode::kMax, {any(type), number(type, low)});
+      const ValueId kept = make(Opcode::kMin, {least, number(type, high)});
+      make(Opcode::kAssumeRange, {kept}, Type::none(),
+           {{AttrKey::kMin, low - static_cast<int64_t>(below(2))}, {AttrKey::kMax, high}});
+      return;
+    }
+    case 1: {  // a multiple
+      const auto factor = static_cast<int64_t>(1 + below(12));
+      const ValueId product = make(Opcode::kMul, {masked(scalar, 63), number(type, factor)});
+      make(Opcode::kAssumeRange, {product}, Type::none(),
+           {{AttrKey::kMin, 0}, {AttrKey::kMax, 63 * factor}, {AttrKey::kDivisor, factor}});
+      return;
+    }
+    case 2: {
+      const ValueId value = agreed(scalar, Scope::kBlock);
+      keep(b_.create(Opcode::kAssumeUniform, {value}), level_[value]);
+      return;
+    }
+    default:
+      make(Opcode::kExpect, {any(ir::kBoolType)}, Type::none(),
+           {{AttrKey::kLikely, static_cast<int64_t>(below(2))}});
+  }
+}
+
+void ArithmeticGenerator::arithmetic() {
+  const size_t kind = below(100);
+  if (kind < 45) return table_op(one_of(kCommon));
+  if (kind < 58) return table_op(one_of(kElementwise));
+  if (kind < 68) return convert();
+  if (kind < 73) return bitcast();
+  if (kind < 83) return chain();
+  if (kind < 88) return again();
+  if (kind < 94) return elements();
+  promise();
+}
+
+ValueId ArithmeticGenerator::condition() {
+  static constexpr Opcode kComparisons[] = {Opcode::kEq, Opcode::kNe, Opcode::kLt,
+                                            Opcode::kLe, Opcode::kGt, Opcode::kGe};
+  if (chance(8)) return constant(ir::kBoolType);
+  if (chance(40)) return any(ir::kBoolType);
+  const Type type = Type::of(any_scalar());
+  return make(one_of(kComparisons), {any(type), any(type)});
+}
+
+}  // namespace heddle::fuzz

@@ -1,0 +1,30 @@
+// The part of the generator that computes: every elementwise op of the table, and those that move
+// elements around.
+#pragma once
+
+#include "fuzz/generator_base.h"
+
+namespace heddle::fuzz {
+
+class ArithmeticGenerator : public GeneratorBase {
+ protected:
+  using GeneratorBase::GeneratorBase;
+
+  // One op, or a few that belong together; nothing but values comes of them.
+  void arithmetic();
+  // A bool that may differ between threads.
+  ValueId condition();
+
+ private:
+  void table_op(Opcode opcode);
+  ValueId operand_of(const ir::Position& position, Opcode opcode, size_t index, Type type);
+  ValueId divisor(Type type);
+  void convert();
+  void bitcast();
+  void chain();     // the same op twice, with constants
+  void again();     // what was computed before once more
+  void elements();  // pack, slice, extract, splat
+  void promise();
+};
+
+}  // namespace heddle::fuzz

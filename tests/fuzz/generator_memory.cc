@@ -1,0 +1,303 @@
+#include "fuzz/generator_memory.h"
+
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "fuzz/inputs.h"
+
+namespace heddle::fuzz {
+namespace {
+
+using ir::AtomicOp;
+using ir::Space;
+
+// Whose order does not show in the sum.
+constexpr AtomicOp kOrderless[] = {AtomicOp::kAdd, AtomicOp::kMin, AtomicOp::kMax,
+                                   AtomicOp::kAnd, AtomicOp::kOr,  AtomicOp::kXor};
+
+struct Tensor {
+  absl::string_view name;
+  Scalar scalar;
+  bool read_only;
+};
+// Tensors of slots. Those of one type may share their memory.
+constexpr Tensor kTensors[] = {
+    {"y", Scalar::kI32, false},  {"z", Scalar::kI32, false}, {"w", Scalar::kI32, true},
+    {"q", Scalar::kU64, false},  {"r", Scalar::kU64, false}, {"f", Scalar::kF32, false},
+    {"g", Scalar::kF32, true},   {"d", Scalar::kF64, false}, {"h", Scalar::kF16, false},
+    {"b", Scalar::kBF16, false},
+};
+
+constexpr ir::Dim3 kBlocks[] = {{32, 1, 1}, {64, 1, 1}, {32, 2, 1}, {16, 4, 1},
+                                {8, 4, 2},  {48, 1, 1}, {5, 1, 1},  {0, 0, 0}};
+
+}  // namespace
+
+void MemoryGenerator::declare() {
+  kernel_.block = one_of(kBlocks);
+  const int64_t one[] = {1};
+  const auto tensor = [&](absl::string_view name, Scalar scalar, bool read_only) {
+    const int64_t extent[] = {chance(50) ? int64_t{kElements} : ir::kDynamic};
+    return kernel_.add_param(name, Type::view(scalar, Space::kGlobal, 1, read_only), extent, one);
+  };
+  everywhere_ = tensor("x", Scalar::kI32, true);
+  sums_ = tensor("a", Scalar::kU32, false);
+  sum_op_ = static_cast<int64_t>(one_of(kOrderless));
+  std::vector<size_t> apart = {0, 1};  // nobody else may name these
+  for (const Tensor& t : kTensors) {
+    if (!floats_ && ir::is_float(t.scalar)) continue;
+    if (chance(20)) apart.push_back(kernel_.params().size());
+    arrays_.push_back({tensor(t.name, t.scalar, t.read_only), t.read_only});
+  }
+  for (const size_t param : apart) {
+    kernel_.set_fact({ir::FactKind::kNoOverlap, static_cast<uint16_t>(param)}, 1);
+  }
+  const auto scalar = [&](Scalar s) {
+    keep(kernel_.add_param("p" + std::to_string(values_.size()), Type::of(s)), Scope::kGrid);
+  };
+  for (const Scalar s : kIntegers) scalar(s);
+  for (const Scalar s : kIntegers) scalar(s);
+  scalar(Scalar::kBool);
+  scalar(Scalar::kBool);
+  if (floats_) {
+    for (const Scalar s : kFloats) scalar(s);
+  }
+
+  ValueId coordinate[3];
+  ValueId extent[3];
+  for (const int64_t axis : {0, 1, 2}) {
+    const size_t i = static_cast<size_t>(axis);
+    coordinate[i] = keep(b_.create(Opcode::kThreadIdx, {}, ir::kI32Type, {{AttrKey::kAxis, axis}}));
+    extent[i] = make(Opcode::kBlockDim, {}, ir::kI32Type, {{AttrKey::kAxis, axis}});
+  }
+  const ValueId row = make(Opcode::kFma, {coordinate[2], extent[1], coordinate[1]});
+  block_thread_ = make(Opcode::kFma, {row, extent[0], coordinate[0]});
+  const ValueId block =
+      keep(b_.create(Opcode::kBlockIdx, {}, ir::kI32Type, {{AttrKey::kAxis, 0}}), Scope::kBlock);
+  const ValueId count = number(ir::kI32Type, threads());
+  thread_ = make(Opcode::kFma, {block, count, block_thread_});
+  keep(b_.create(Opcode::kLaneId, {}));
+  keep(b_.create(Opcode::kWarpId, {}), Scope::kWarp);
+
+  const int64_t extents[] = {int64_t{kSlotsPerThread} * threads()};
+  for (const Scalar s : {Scalar::kI32, Scalar::kF32, Scalar::kU64}) {
+    if ((!floats_ && ir::is_float(s)) || chance(40)) continue;
+    const ValueId view = b_.create(Opcode::kShared, {}, Type::view(s, Space::kShared, 1),
+                                   {{AttrKey::kExtents, kernel_.intern_ints(extents)}});
+    arrays_.push_back({.view = view, .by_block = true});
+    // What nobody has written may not be read.
+    for (int i = 0; i < kSlotsPerThread; ++i) {
+      store(arrays_.back(), any(Type::of(s)), slot(arrays_.back(), i));
+    }
+  }
+  if (chance(40)) local_array();
+  if (chance(30)) {
+    const int64_t length[] = {8};
+    std::string bytes;
+    for (int i = 0; i < 32; ++i) {
+      const size_t byte = below(4) == 0 ? below(256) : below(2) * 255;
+      bytes += "0123456789abcdef"[byte / 16];
+      bytes += "0123456789abcdef"[byte % 16];
+    }
+    table_ = b_.create(Opcode::kTable, {}, Type::view(Scalar::kI32, Space::kConst, 1, true),
+                       {{AttrKey::kExtents, kernel_.intern_ints(length)},
+                        {AttrKey::kData, static_cast<int64_t>(kernel_.intern(bytes))}});
+  } else {
+    table_ = ValueId::kNone;
+  }
+}
+
+void MemoryGenerator::local_array() {
+  const Scalar s = any_scalar();
+  const int64_t extents[] = {kSlotsPerThread};
+  const ValueId view = b_.create(Opcode::kLocal, {}, Type::view(s, Space::kLocal, 1),
+                                 {{AttrKey::kExtents, kernel_.intern_ints(extents)}});
+  arrays_.push_back({.view = view, .by_thread = true});
+  for (int i = 0; i < kSlotsPerThread; ++i) {
+    store(arrays_.back(), any(Type::of(s)), slot(arrays_.back(), i));
+  }
+}
+
+ValueId MemoryGenerator::slot(const Array& array, int index) {
+  const Type type = chance(75) ? ir::kI32Type : ir::kI64Type;
+  if (array.by_thread) return number(type, index);
+  ValueId first = array.by_block ? block_thread_ : thread_;
+  if (type == ir::kI64Type) first = b_.create(Opcode::kConvert, {first}, type);
+  const ValueId per = number(type, kSlotsPerThread);
+  const ValueId at = b_.create(Opcode::kMul, {first, per});
+  return index == 0 && chance(50) ? at : b_.create(Opcode::kAdd, {at, number(type, index)});
+}
+
+std::pair<Type, int> MemoryGenerator::own_access(const Array& array) {
+  const Scalar scalar = kernel_.type(array.view).scalar;
+  const int widest = std::min(kSlotsPerThread, 16 / ir::bytes_of(scalar));
+  const int count = chance(70) ? 1 : std::min(widest, chance(50) ? 2 : 4);
+  const auto first = static_cast<int>(below(static_cast<size_t>(kSlotsPerThread / count))) * count;
+  return {count == 1 ? Type::of(scalar) : Type::vector(scalar, count), first};
+}
+
+ValueId MemoryGenerator::load(const Array& array, Type type, ValueId at) {
+  std::vector<ValueId> operands = {array.view, at};
+  if (type.is_scalar() && kernel_.type(array.view).space != Space::kConst && chance(20)) {
+    operands.push_back(b_.create(Opcode::kBounds, {array.view, at}));
+  }
+  const bool is_volatile = chance(4);
+  const ir::Attr attrs[] = {{AttrKey::kVolatile, 1}};
+  return make(Opcode::kLoad, operands, type, absl::MakeConstSpan(attrs).first(is_volatile ? 1 : 0));
+}
+
+void MemoryGenerator::store(const Array& array, ValueId value, ValueId at) {
+  const bool is_volatile = chance(4);
+  const ir::Attr attrs[] = {{AttrKey::kVolatile, 1}};
+  b_.create_op(Opcode::kStore, {array.view, value, at}, Type::none(),
+               absl::MakeConstSpan(attrs).first(is_volatile ? 1 : 0));
+}
+
+void MemoryGenerator::load_own(const Array& array) {
+  const auto [type, first] = own_access(array);
+  if (array.by_thread && type.is_scalar()) {
+    load(array, type, index_below(kSlotsPerThread));
+  } else {
+    load(array, type, slot(array, first));
+  }
+}
+
+void MemoryGenerator::store_own(const Array& array) {
+  const auto [type, first] = own_access(array);
+  if (array.by_thread && type.is_scalar()) {
+    store(array, any(type), index_below(kSlotsPerThread));
+  } else {
+    store(array, any(type), slot(array, first));
+  }
+}
+
+void MemoryGenerator::show() {
+  for (const Array& array : arrays_) {
+    if (array.read_only || array.by_block || array.by_thread) continue;
+    const Scalar scalar = kernel_.type(array.view).scalar;
+    store(array, any(Type::of(scalar)), slot(array, static_cast<int>(below(kSlotsPerThread))));
+  }
+}
+
+void MemoryGenerator::atomic() {
+  // The old value hangs on the order of threads, but not in one's own slots.
+  const ir::Attr op[] = {{AttrKey::kOp, sum_op_}};
+  b_.create_op(Opcode::kAtomic, {sums_, any(ir::kU32Type), index_below(kElements)}, Type::none(),
+               op);
+  for (const Array& array : arrays_) {
+    const Scalar scalar = kernel_.type(array.view).scalar;
+    if (array.read_only || array.by_thread || ir::is_float(scalar) || chance(60)) continue;
+    const auto own = static_cast<int64_t>(chance(30) ? AtomicOp::kExch : one_of(kOrderless));
+    const ValueId at = slot(array, static_cast<int>(below(kSlotsPerThread)));
+    make(Opcode::kAtomic, {array.view, any(Type::of(scalar)), at}, Type::none(),
+         {{AttrKey::kOp, own}});
+    return;
+  }
+}
+
+void MemoryGenerator::through_pointer() {
+  const Array& array = arrays_[below(arrays_.size())];
+  const Type view = kernel_.type(array.view);
+  if (array.read_only || view.space != Space::kGlobal) return;
+  const ValueId address = b_.create(
+      Opcode::kAddress, {array.view, slot(array, static_cast<int>(below(kSlotsPerThread)))});
+  const ValueId pointer =
+      b_.create(Opcode::kPointer, {address}, Type::view(view.scalar, Space::kGlobal, 1));
+  const ValueId zero = number(ir::kI32Type, 0);
+  if (chance(50)) {
+    make(Opcode::kLoad, {pointer, zero}, Type::of(view.scalar));
+  } else {
+    b_.create(Opcode::kStore, {pointer, any(Type::of(view.scalar)), zero});
+  }
+}
+
+void MemoryGenerator::through_subview() {
+  const Array& array = arrays_[below(arrays_.size())];
+  if (array.read_only) return;
+  const Type view = kernel_.type(array.view);
+  const ValueId part = b_.create(
+      Opcode::kSubview, {array.view, slot(array, 0), number(ir::kI32Type, kSlotsPerThread)}, view);
+  const Array own{.view = part, .by_thread = true};
+  store_own(own);
+  load_own(own);
+}
+
+void MemoryGenerator::memory() {
+  const size_t kind = below(100);
+  const Array& array = arrays_[below(arrays_.size())];
+  if (kind < 15) {
+    load({.view = everywhere_}, ir::kI32Type, index_below(kElements));
+  } else if (kind < 45) {
+    load_own(array);
+  } else if (kind < 80) {
+    if (!array.read_only) store_own(array);
+  } else if (kind < 86) {
+    atomic();
+  } else if (kind < 89) {
+    through_pointer();
+  } else if (kind < 93) {
+    through_subview();
+  } else if (kind < 97 && valid(table_)) {
+    load({.view = table_}, ir::kI32Type, index_below(8));
+  } else {
+    make(Opcode::kExtent, {array.view}, ir::kI32Type, {{AttrKey::kDim, 0}});
+  }
+}
+
+void MemoryGenerator::exchange() {
+  std::vector<size_t> candidates;
+  for (size_t i = 0; i < arrays_.size(); ++i) {
+    if (!arrays_[i].read_only && !arrays_[i].by_thread) candidates.push_back(i);
+  }
+  const Array array = arrays_[candidates[below(candidates.size())]];
+  const Scalar scalar = kernel_.type(array.view).scalar;
+  for (size_t i = below(3); i > 0; --i) store_own(array);
+  b_.create(Opcode::kBarrier, {});
+  // The slots of the block's threads, or so many of them as a power of two has.
+  const auto slots = static_cast<uint32_t>(threads() * kSlotsPerThread);
+  for (size_t i = 1 + below(3); i > 0; --i) {
+    ValueId at = masked(Scalar::kI32, std::bit_floor(slots) - 1);
+    if (!array.by_block) {
+      const ValueId lead = b_.create(Opcode::kSub, {thread_, block_thread_});
+      at = b_.create(Opcode::kFma, {lead, number(ir::kI32Type, kSlotsPerThread), at});
+    }
+    load(array, Type::of(scalar), at);
+    for (size_t k = below(3); k > 0; --k) arithmetic();
+  }
+  b_.create(Opcode::kBarrier, {});
+}
+
+void MemoryGenerator::collective() {
+  const bool whole = threads() % 32 == 0;
+  const Scope level = valid(lanes_) ? Scope::kThread : Scope::kWarp;
+  const auto run = [&](Opcode opcode, std::vector<ValueId> operands, Type type,
+                       absl::Span<const ir::Attr> attrs, Scope result) {
+    if (valid(lanes_)) operands.push_back(lanes_);
+    keep(b_.create(opcode, operands, type, attrs), result);
+  };
+  const ValueId predicate = condition();
+  const Scalar narrow = chance(50) ? Scalar::kI32 : Scalar::kU32;
+  switch (below(whole && !valid(lanes_) ? 6 : 4)) {
+    case 0:
+      return run(one_of({Opcode::kVoteAny, Opcode::kVoteAll, Opcode::kVoteUni}), {predicate},
+                 Type::none(), {}, level);
+    case 1:
+      return run(Opcode::kBallot, {predicate}, Type::none(), {}, level);
+    case 2:
+      return run(Opcode::kRedux, {any(Type::of(narrow))}, Type::none(),
+                 {{AttrKey::kOp, static_cast<int64_t>(one_of(kOrderless))}}, level);
+    case 3:
+      return run(chance(50) ? Opcode::kMatchAny : Opcode::kMatchAll,
+                 {any(Type::of(one_of(kIntegers)))}, Type::none(), {}, Scope::kThread);
+    default: {
+      static constexpr Opcode kShuffles[] = {Opcode::kShflIdx, Opcode::kShflUp, Opcode::kShflDown,
+                                             Opcode::kShflXor};
+      static constexpr int64_t kWidths[] = {32, 16, 8, 2};
+      return run(one_of(kShuffles), {any(Type::of(any_scalar())), masked(Scalar::kI32, 31)},
+                 Type::none(), {{AttrKey::kWidth, one_of(kWidths)}}, Scope::kThread);
+    }
+  }
+}
+
+}  // namespace heddle::fuzz

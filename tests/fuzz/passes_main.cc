@@ -1,0 +1,205 @@
+// Fuzzes the passes and analyses: random kernels run on the interpreter before and after every pass
+// of several pipelines, and may not change what they write.
+//
+//   fuzz_passes --seed 0 --count 250000 --record tests/fuzz/recorded.json
+//   fuzz_passes --seed 106262                    # that program alone
+//   fuzz_passes --file reduced.ir --seed 106262  # a kernel as text, with that program's arguments
+//
+// A program that differs is printed as small as it still does, with the command that repeats it.
+// The exit code is 1 then, and 3 where a program crashed or hung.
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "fuzz/differential.h"
+#include "fuzz/generator.h"
+#include "fuzz/reducer.h"
+#include "fuzz/stopped.h"
+#include "heddle/ir/parser.h"
+#include "heddle/ir/printer.h"
+#include "nlohmann/json.hpp"
+
+namespace heddle::fuzz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Pipelines = std::vector<std::vector<std::string>>;
+
+constexpr unsigned kSecondsPerProgram = 60;
+
+struct Options {
+  uint64_t seed = 0;
+  uint64_t count = 1;
+  double seconds = 0;  // 0: no limit
+  int pipelines = 6;
+  int max_failures = 3;
+  std::string file;
+  std::string record;
+  std::string commit;
+  bool print = false;
+};
+
+// Text of a file; false where it cannot be read.
+bool read_file(const std::string& path, std::string& text) {
+  std::ifstream in(path);
+  std::stringstream content;
+  content << in.rdbuf();
+  text = content.str();
+  return in.good() || in.eof();
+}
+
+class Fuzzer {
+ public:
+  explicit Fuzzer(Options options) : options_(std::move(options)), differential_(registry_) {}
+
+  int run() {
+    const auto began = Clock::now();
+    uint64_t seed = options_.seed;
+    for (; seed < options_.seed + options_.count; ++seed) {
+      const std::chrono::duration<double> took = Clock::now() - began;
+      if (options_.seconds > 0 && took.count() > options_.seconds) break;
+      begin_seed(seed, kSecondsPerProgram);
+      if (!one(seed)) return 2;
+      if (failures_ >= options_.max_failures) break;
+    }
+    begin_seed(seed, 0);
+    const std::chrono::duration<double> took = Clock::now() - began;
+    return report(seed, took.count());
+  }
+
+ private:
+  // False where there is no program.
+  bool one(uint64_t seed) {
+    ir::Kernel kernel("fuzz");
+    if (options_.file.empty()) {
+      kernel = random_program(seed);
+    } else {
+      std::string text;
+      if (!read_file(options_.file, text)) {
+        std::cerr << "cannot read " << options_.file << "\n";
+        return false;
+      }
+      auto parsed = ir::parse(text, options_.file);
+      if (!parsed.ok()) {
+        std::cerr << parsed.status().message() << "\n";
+        return false;
+      }
+      kernel = *std::move(parsed);
+    }
+    if (options_.print) std::cout << ir::print(kernel);
+    std::mt19937_64 random(seed ^ 0xABCD);
+    const Pipelines pipelines = pipelines_for(kernel, registry_, random, options_.pipelines);
+    ++programs_;
+    ops_ += count_ops(kernel);
+    kernel.walk([&](ir::OpId id) { ++by_opcode_[kernel.op(id).opcode]; });
+    switch (differential_.check(kernel, seed, pipelines)) {
+      case Verdict::kSame:
+        break;
+      case Verdict::kDiscarded:
+        ++discarded_;
+        if (options_.count == 1) std::cout << "discarded: " << differential_.failure().what << "\n";
+        break;
+      case Verdict::kDiffers:
+        ++failures_;
+        show(kernel, seed);
+    }
+    return true;
+  }
+
+  // The program as small as it still differs after the same passes.
+  void show(const ir::Kernel& kernel, uint64_t seed) {
+    const Failure failure = differential_.failure();
+    const Pipelines only = {failure.passes};
+    Differential again(registry_);
+    const ir::Kernel small = reduce(kernel, [&](const ir::Kernel& candidate) {
+      begin_seed(seed, kSecondsPerProgram);
+      return again.check(candidate, seed, only) == Verdict::kDiffers;
+    });
+    again.check(small, seed, only);
+    std::cout << "seed " << seed << " differs";
+    if (!failure.passes.empty()) std::cout << " after " << absl::StrJoin(failure.passes, ",");
+    std::cout << ": " << failure.what << "\nreduced to " << count_ops(small) << " ops ("
+              << again.failure().what << "):\n"
+              << ir::print(small) << "repeat: fuzz_passes --seed " << seed << "\n"
+              << std::flush;
+  }
+
+  int report(uint64_t end, double seconds) {
+    const Counts& counts = differential_.counts();
+    std::vector<std::string> missing;
+    for (int i = 0; i < ir::kOpcodeCount; ++i) {
+      const auto opcode = static_cast<ir::Opcode>(i);
+      if (by_opcode_.count(opcode) == 0) missing.emplace_back(ir::info(opcode).mnemonic);
+    }
+    const nlohmann::ordered_json json = {
+        {"command", absl::StrCat("fuzz_passes --seed ", options_.seed, " --count ", options_.count,
+                                 " --pipelines ", options_.pipelines)},
+        {"date", date()},
+        {"commit", options_.commit},
+        {"first_seed", options_.seed},
+        {"programs", programs_},
+        {"ops", ops_},
+        {"discarded", discarded_},
+        {"pipelines", counts.pipelines},
+        {"passes_run", counts.passes},
+        {"passes_that_changed_something_new", counts.passes_changed},
+        {"comparisons", counts.comparisons},
+        {"differing_programs", failures_},
+        {"seconds", seconds},
+        {"ops_of_the_table_used", by_opcode_.size()},
+        {"ops_of_the_table_never_used", missing},
+    };
+    if (options_.record.empty()) {
+      std::cout << programs_ << " programs from seed " << options_.seed << " to " << end - 1 << ", "
+                << discarded_ << " discarded, " << counts.comparisons << " comparisons, "
+                << failures_ << " differ, " << static_cast<int64_t>(seconds) << " s\n";
+    } else {
+      std::ofstream(options_.record) << json.dump(2) << "\n";
+    }
+    return failures_ == 0 ? 0 : 1;
+  }
+
+  static std::string date() {
+    const std::time_t now = std::time(nullptr);
+    char text[16];
+    std::strftime(text, sizeof(text), "%Y-%m-%d", std::gmtime(&now));
+    return text;
+  }
+
+  const Options options_;
+  ir::PassRegistry registry_;
+  Differential differential_;
+  std::map<ir::Opcode, int64_t> by_opcode_;
+  int64_t programs_ = 0;
+  int64_t ops_ = 0;
+  int64_t discarded_ = 0;
+  int failures_ = 0;
+};
+
+}  // namespace
+}  // namespace heddle::fuzz
+
+int main(int argc, char** argv) {
+  heddle::fuzz::Options options;
+  CLI::App app("Fuzzes Heddle's passes: random kernels may not change what they write.");
+  app.add_option("--seed", options.seed, "the first program's seed");
+  app.add_option("--count", options.count, "how many programs, of following seeds");
+  app.add_option("--seconds", options.seconds, "start no program after so many seconds");
+  app.add_option("--pipelines", options.pipelines, "pipelines for each program");
+  app.add_option("--max-failures", options.max_failures, "stop after so many programs that differ");
+  app.add_option("--file", options.file, "a kernel's text in place of a random program");
+  app.add_option("--record", options.record, "write counts to this file, as JSON");
+  app.add_option("--commit", options.commit, "what the record says of the source's version");
+  app.add_flag("--print", options.print, "print each program");
+  CLI11_PARSE(app, argc, argv);
+  heddle::fuzz::watch_for_signals("fuzz_passes");
+  return heddle::fuzz::Fuzzer(options).run();
+}
