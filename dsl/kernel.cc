@@ -112,6 +112,7 @@ class LambdaSource final : public ir::KernelSource {
     kernel.block = specialization.block;
     kernel.cluster = specialization.cluster;
     kernel.target = specialization.target;
+    if (loc_.file != nullptr) kernel.defined = kernel.intern_loc(loc_.file, loc_.line);
     std::vector<ir::ValueId> values;
     for (size_t i = 0; i < params_.size(); ++i) {
       values.push_back(add_param(kernel, params_[i], specialization, i));

@@ -100,6 +100,7 @@ class Kernel {
   Dim3 block{0, 0, 0};
   Dim3 cluster{1, 1, 1};
   const Target* target = &default_target();
+  LocId defined = LocId::kNone;  // where the program defines it
   bool has_dynamic_block() const { return block.x == 0; }
 
   // --- Storage ---

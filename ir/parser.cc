@@ -78,6 +78,7 @@ class Parser : private TokenReader {
       return false;
     }
     std::string name;
+    const int line = peek().line;
     if (peek().kind == TokenKind::kString) {
       if (!string("the kernel's name", name)) return false;
     } else {
@@ -86,6 +87,7 @@ class Parser : private TokenReader {
       name = std::string(token.text);
     }
     kernel_.emplace(name);
+    if (options_.text_as_source) kernel_->defined = kernel_->intern_loc(filename(), line);
     scope_.open();
     if (!expect("(", "before the parameters") || !list_until(")", [this] { return param(); })) {
       return false;

@@ -15,8 +15,8 @@
 namespace heddle::ir {
 
 struct ParseOptions {
-  // An op without loc(...) gets its own line of the text as its place, so that diagnostics lead
-  // there.
+  // The kernel, and an op without loc(...), gets its own line of the text as its place, so that
+  // diagnostics lead there.
   bool text_as_source = false;
 };
 

@@ -14,8 +14,12 @@ Diagnostic& Verification::error(OpId op, std::string message, std::string fix) {
 }
 
 Diagnostic& Verification::error(std::string message, std::string fix) {
-  return diagnostics_.emplace_back(Diagnostic{
-      .place = {}, .message = std::move(message), .notes = {}, .fix = std::move(fix), .op = {}});
+  const Loc loc = kernel_.loc(kernel_.defined);
+  return diagnostics_.emplace_back(Diagnostic{.place = {std::string(loc.file), loc.line},
+                                              .message = std::move(message),
+                                              .notes = {},
+                                              .fix = std::move(fix),
+                                              .op = {}});
 }
 
 std::string Verification::quoted(OpId op) const {

@@ -39,8 +39,8 @@
 // The kernel
 //   - Parameters are scalars and views with as many extents and strides as modes, and fit in 4096
 //     bytes; block, cluster, shared memory and facts are within the target's limits.
-//   - It has an effect: a store to memory that outlives the block, or an assertion.
 // Stages
+//   - kTraced alone: it has an effect, a store to memory that outlives the block, or an assertion.
 //   - kPureSsa: no variables are left. kEmittable: the name is also an identifier of PTX.
 #pragma once
 
@@ -49,8 +49,9 @@
 
 namespace heddle::ir {
 
-// How far a kernel has come; each stage asks for everything that the one before does.
-enum class Stage : uint8_t { kTraced, kPureSsa, kEmittable };
+// How far a kernel has come. kRewritten: passes have run on it. From there on each stage asks for
+// everything that the one before does.
+enum class Stage : uint8_t { kTraced, kRewritten, kPureSsa, kEmittable };
 
 // Empty where the kernel is right. Safe on any kernel whose ids are in range.
 Diagnostics verify(const Kernel& kernel, Stage stage = Stage::kTraced);

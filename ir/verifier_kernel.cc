@@ -46,7 +46,8 @@ class KernelCheck {
     check_params();
     for (const Guard& guard : kernel_.facts()) check_fact(guard);
     if (ops_are_right) check_shared();
-    check_effects();
+    // Passes may find that no store is ever reached: then there is nothing to do, rightly.
+    if (v_.stage() == Stage::kTraced) check_effects();
     if (v_.stage() == Stage::kEmittable) check_name();
   }
 

@@ -76,7 +76,7 @@ void check_undef(RuleContext& c) {
 }
 
 void check_var(RuleContext& c) {
-  if (c.stage() == Stage::kTraced) return;
+  if (c.stage() < Stage::kPureSsa) return;
   c.error("a variable is left, but from here on values are immutable",
           "run the pass promote-vars first");
 }

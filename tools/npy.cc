@@ -56,6 +56,23 @@ constexpr std::array<TypeRow, 17> kTypes = {{
     {"f8", Scalar::kF64},
 }};
 
+// Single bytes have no order; all others are little-endian.
+string_view byte_order(Scalar scalar) { return ir::bytes_of(scalar) == 1 ? "|" : "<"; }
+
+// What can be read, as NumPy writes it, and as what: "|b1 (bool), |i1 (i8), …". A code's first row
+// says how it is read.
+std::string readable_types() {
+  std::vector<std::string> types;
+  for (auto row = kTypes.begin(); row != kTypes.end(); ++row) {
+    const bool again = std::any_of(kTypes.begin(), row,
+                                   [&](const TypeRow& type) { return type.code == row->code; });
+    if (again) continue;
+    types.push_back(
+        absl::StrCat(byte_order(row->scalar), row->code, " (", ir::info(row->scalar).name, ")"));
+  }
+  return absl::StrJoin(types, ", ");
+}
+
 absl::Status invalid(string_view clause) { return absl::InvalidArgumentError(clause); }
 
 // "(3, 4)", as Python writes it.
@@ -133,8 +150,8 @@ class HeaderParser {
     const auto row = std::find_if(kTypes.begin(), kTypes.end(),
                                   [&](const TypeRow& type) { return type.code == code; });
     if (row == kTypes.end()) {
-      return invalid(absl::StrCat("holds elements of type ", quoted(*descr),
-                                  "; Heddle reads b1, i4, u4, i8, u8, f2, f4, f8, and u2 as bf16"));
+      return invalid(absl::StrCat("holds elements of type ", quoted(*descr), "; Heddle reads ",
+                                  readable_types()));
     }
     const char order = descr->front();
     if (order == '>') {
@@ -284,7 +301,7 @@ std::string header_text(const runtime::TensorShape& shape) {
   const auto row = std::find_if(kTypes.begin(), kTypes.end(),
                                 [&](const TypeRow& type) { return type.scalar == shape.dtype; });
   std::string dict =
-      absl::StrCat("{'descr': '", ir::bytes_of(shape.dtype) == 1 ? "|" : "<", row->code,
+      absl::StrCat("{'descr': '", byte_order(shape.dtype), row->code,
                    "', 'fortran_order': False, 'shape': ", python_tuple(shape.extents), ", }");
   // The data start at a multiple of 64 bytes.
   constexpr size_t kFixed = kMagic.size() + 4;

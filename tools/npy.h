@@ -4,8 +4,8 @@
 //   use(x->shape.dtype, x->shape.extents, x->bytes());
 //   absl::Status status = write_npy("y.npy", *x);
 //
-// Formats 1.0 to 3.0; little-endian bool, int32, uint32, int64, uint64, float16, float32, float64.
-// NumPy has no bf16: it travels as uint16 bit patterns, and uint16 stands for nothing else here.
+// Formats 1.0 to 3.0; little-endian bool, int8 to int64, uint8, uint32, uint64, float16, float32,
+// float64. NumPy has no bf16: it travels as uint16 bit patterns, which are read as nothing else.
 #pragma once
 
 #include <cstddef>

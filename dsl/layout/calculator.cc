@@ -1,10 +1,12 @@
 #include "heddle/dsl/layout/calculator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "heddle/dsl/internal/calculator.h"
 #include "heddle/dsl/internal/tuple_builder.h"
 
@@ -23,7 +25,8 @@ using Value = LayoutValue;
 constexpr auto* error = &detail::calculator_error;
 constexpr auto* call = &detail::call_calculator;
 
-// Recursive descent. After the first mistake everything is that mistake.
+// Recursive descent. After the first mistake everything is that mistake, with the column of what it
+// is in.
 class Parser {
  public:
   explicit Parser(absl::string_view text) : text_(text) {}
@@ -38,8 +41,22 @@ class Parser {
  private:
   static constexpr int kMostNested = 100;
 
-  // a, a o b, a o offset o b
+  // A mistake says where the innermost part starts that it is in.
+  Value located(size_t start, Value value) {
+    if (!failed(value) || std::exchange(has_column_, true)) return value;
+    const std::string text = to_string(value);
+    return detail::TupleBuilder::failed(absl::StrCat(
+        absl::StripPrefix(text, "error: "), " (in what starts at column ", start + 1, ")"));
+  }
+
   Value composition_chain() {
+    skip_space();
+    const size_t start = at_;
+    return located(start, composition());
+  }
+
+  // a, a o b, a o offset o b
+  Value composition() {
     Value first = layout_or_tuple();
     if (failed(first) || !take_o()) return first;
     const Value second = layout_or_tuple();
@@ -100,7 +117,8 @@ class Parser {
     if (at_ >= text_.size()) return expected("an expression");
     if (++nested_ > kMostNested)
       return error("brackets nest too deeply", "simplify the expression");
-    Value value = unnested();
+    const size_t start = at_;
+    Value value = located(start, unnested());
     --nested_;
     return value;
   }
@@ -269,6 +287,7 @@ class Parser {
   }
   Value expected(const std::string& what) {
     skip_space();
+    has_column_ = true;
     return error(
         absl::StrCat("expected ", what, " at column ", at_ + 1,
                      at_ < text_.size()
@@ -280,6 +299,7 @@ class Parser {
   const absl::string_view text_;
   size_t at_ = 0;
   int nested_ = 0;
+  bool has_column_ = false;  // the mistake says where it is
 };
 
 }  // namespace

@@ -121,7 +121,7 @@ int count_ops(const Kernel& kernel) {
 }
 
 absl::Status check(const Kernel& kernel, uint32_t properties, absl::string_view when) {
-  const Stage stage = (properties & kPureSsa) != 0 ? Stage::kPureSsa : Stage::kTraced;
+  const Stage stage = (properties & kPureSsa) != 0 ? Stage::kPureSsa : Stage::kRewritten;
   const Diagnostics wrong = verify(kernel, stage);
   return to_status(absl::StrCat("kernel '", kernel.name(), "' ", when), wrong);
 }

@@ -372,10 +372,37 @@ class Generator {
     b_.create(Opcode::kStore, {view, stored, offset(kElements, is_vector ? 2 : 1)});
   }
 
+  // The elements of a fragment or a vector in another order: its registers under other names.
+  ValueId turned(ValueId whole) {
+    const Type type = kernel_.type(whole);
+    std::vector<ValueId> parts;
+    const uint32_t by = 1 + pick(static_cast<uint32_t>(type.count) - 1u);
+    const bool backwards = chance(50);
+    for (uint32_t i = 0; i < type.count; ++i) {
+      const uint32_t from = (backwards ? type.count - 1 - i : i + by) % type.count;
+      parts.push_back(
+          b_.create(Opcode::kExtract, {whole}, type.element(), {{AttrKey::kIndex, from}}));
+    }
+    return see(b_.create(Opcode::kPack, absl::MakeConstSpan(parts), type));
+  }
+
+  // What a region yields. Often something computed from its argument under other names, the last
+  // that is computed there: where the result goes to the argument's registers, which are read until
+  // then.
+  ValueId next_of(ValueId argument) {
+    const Type type = kernel_.type(argument);
+    const bool number = type.scalar != Scalar::kBool;
+    if (!number || !chance(35)) return value(type);
+    const ValueId read = !type.is_scalar() && chance(70) ? turned(argument) : argument;
+    const Opcode opcode = chance(50) ? Opcode::kAdd : Opcode::kSub;
+    const ValueId other = !type.is_scalar() && chance(30) ? turned(value(type)) : value(type);
+    return b_.create(opcode, {read, other});
+  }
+
   void make_rename() {
     const Scalar s = kIntegers[pick(4)];
     const Type fragment = Type::fragment(s, 3);
-    switch (pick(5)) {
+    switch (pick(6)) {
       case 0: {
         const std::vector<ValueId> parts = {value(Type::of(s)), value(Type::vector(s, 2))};
         see(b_.create(Opcode::kPack, absl::MakeConstSpan(parts), fragment));
@@ -391,6 +418,9 @@ class Generator {
         return;
       case 3:
         see(b_.create(Opcode::kSplat, {value(Type::of(s))}, fragment));
+        return;
+      case 4:
+        turned(value(fragment));
         return;
       default:
         break;
@@ -473,8 +503,18 @@ class Generator {
     ++depth_;
     statements(1 + static_cast<int>(pick(6)));
     --depth_;
-    b_.yield(values(types));
+    b_.yield(yields(args, types));
     visible_.resize(outer);
+  }
+  // For arguments that are carried, the last ones of a region.
+  std::vector<ValueId> yields(absl::Span<const ValueId> args, const std::vector<Type>& types) {
+    std::vector<ValueId> next = values(types);
+    if (args.size() < types.size()) return next;
+    const auto carried = args.last(types.size());
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (chance(50)) next[i] = next_of(carried[i]);
+    }
+    return next;
   }
 
   void make_if() {
@@ -548,7 +588,7 @@ class Generator {
     ++depth_;
     statements(static_cast<int>(pick(5)));
     --depth_;
-    std::vector<ValueId> next = values(types);
+    std::vector<ValueId> next = yields(inside, types);
     next.back() = b_.create(Opcode::kSub, {inside.back(), b_.constant_int(ir::kI32Type, 1)});
     b_.yield(next);
     visible_.resize(outer);

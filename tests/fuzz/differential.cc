@@ -176,7 +176,7 @@ Verdict Differential::check(const Kernel& kernel, uint64_t seed,
         failure_.what = "the pass says that it changed nothing, and did";
         return Verdict::kDiffers;
       }
-      const ir::Diagnostics broken = verify(current);
+      const ir::Diagnostics broken = verify(current, ir::Stage::kRewritten);
       failure_.what = broken.empty() ? compare(current) : to_string(broken);
       if (!failure_.what.empty()) return Verdict::kDiffers;
     }

@@ -142,13 +142,13 @@ ValueId MemoryGenerator::load(const Array& array, Type type, ValueId at) {
   if (type.is_scalar() && kernel_.type(array.view).space != Space::kConst && chance(20)) {
     operands.push_back(b_.create(Opcode::kBounds, {array.view, at}));
   }
-  const bool is_volatile = chance(4);
+  const bool is_volatile = !array.by_thread && chance(4);
   const ir::Attr attrs[] = {{AttrKey::kVolatile, 1}};
   return make(Opcode::kLoad, operands, type, absl::MakeConstSpan(attrs).first(is_volatile ? 1 : 0));
 }
 
 void MemoryGenerator::store(const Array& array, ValueId value, ValueId at) {
-  const bool is_volatile = chance(4);
+  const bool is_volatile = !array.by_thread && chance(4);
   const ir::Attr attrs[] = {{AttrKey::kVolatile, 1}};
   b_.create_op(Opcode::kStore, {array.view, value, at}, Type::none(),
                absl::MakeConstSpan(attrs).first(is_volatile ? 1 : 0));
@@ -183,14 +183,14 @@ void MemoryGenerator::show() {
 void MemoryGenerator::atomic() {
   // The old value hangs on the order of threads, but not in one's own slots.
   const ir::Attr op[] = {{AttrKey::kOp, sum_op_}};
-  b_.create_op(Opcode::kAtomic, {sums_, any(ir::kU32Type), index_below(kElements)}, Type::none(),
+  b_.create_op(Opcode::kAtomic, {sums_, any(ir::kU32Type), index_below(kElements)}, ir::kU32Type,
                op);
   for (const Array& array : arrays_) {
     const Scalar scalar = kernel_.type(array.view).scalar;
     if (array.read_only || array.by_thread || ir::is_float(scalar) || chance(60)) continue;
     const auto own = static_cast<int64_t>(chance(30) ? AtomicOp::kExch : one_of(kOrderless));
     const ValueId at = slot(array, static_cast<int>(below(kSlotsPerThread)));
-    make(Opcode::kAtomic, {array.view, any(Type::of(scalar)), at}, Type::none(),
+    make(Opcode::kAtomic, {array.view, any(Type::of(scalar)), at}, Type::of(scalar),
          {{AttrKey::kOp, own}});
     return;
   }

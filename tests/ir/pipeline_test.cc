@@ -7,6 +7,7 @@
 #include "heddle/ir/builder.h"
 #include "heddle/ir/passes/passes.h"
 #include "heddle/ir/printer.h"
+#include "heddle/ir/verifier.h"
 #include "parse_text.h"
 
 namespace heddle::ir {
@@ -175,6 +176,26 @@ TEST(Pipeline, VerificationNamesThePass) {
   const absl::Status before = run_pipeline(wrong, "fold", {.verify_each = true});
   EXPECT_EQ(before.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(before.message()), HasSubstr("kernel 'test' before the first pass"));
+}
+
+// Nothing is left to do where no store is ever reached: that is no mistake of the program.
+TEST(Pipeline, AKernelMayTurnOutToDoNothing) {
+  Kernel kernel = parse_body("32, 1, 1", "%y: view<i32, global, 1> [32] strides [1]", R"(
+    %i = thread_idx {axis = x} : i32
+    %most = const 32 : i32
+    %never = ge %i, %most : bool
+    %s = var %i : var<i32>
+    if %never {
+      store %y, %i, %i
+      yield
+    }
+)");
+  ASSERT_TRUE(verify(kernel).empty());
+  const absl::Status status =
+      run_pipeline(kernel, "fold,dce,promote-vars,fold,dce", {.verify_each = true});
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(verify(kernel, Stage::kEmittable).empty());
+  kernel.walk([&](OpId id) { EXPECT_NE(kernel.op(id).opcode, Opcode::kStore); });
 }
 
 TEST(Pipeline, Printing) {

@@ -103,38 +103,38 @@ INSTANTIATE_TEST_SUITE_P(
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) block(64, 32, 1) {
 store %x, %f, %n
 })",
-         "0: a block of 64 x 32 x 1 threads cannot be launched: it has 1 to 1024 threads, and at "
+         "1: a block of 64 x 32 x 1 threads cannot be launched: it has 1 to 1024 threads, and at "
          "most 64 in z; use a smaller block and more of them"},
         {"BlockTooDeep",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) block(1, 1, 65) {
 store %x, %f, %n
 })",
-         "0: a block of 1 x 1 x 65 threads cannot be launched: it has 1 to 1024 threads, and at "
+         "1: a block of 1 x 1 x 65 threads cannot be launched: it has 1 to 1024 threads, and at "
          "most 64 in z; use a smaller block and more of them"},
         {"ClusterTooLarge",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) block(32, 1, 1) cluster(4, 5, 1) {
 store %x, %f, %n
 })",
-         "0: a cluster of 4 x 5 x 1 blocks cannot be launched: it has 1 to 16; use a smaller "
+         "1: a cluster of 4 x 5 x 1 blocks cannot be launched: it has 1 to 16; use a smaller "
          "cluster"},
         {"ClusterBeforeHopper",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) block(32, 1, 1) cluster(2, 1, 1) target(sm_89) {
 store %x, %f, %n
 })",
-         "0: sm_89 has no clusters; sm_90 is the first that has; use a cluster of one block"},
+         "1: sm_89 has no clusters; sm_90 is the first that has; use a cluster of one block"},
         {"NoEffect",
          R"(kernel @quiet(%n: i32) {
 %a = add %n, %n : i32
 barrier
 })",
-         "0: kernel 'quiet' has no side effects: nothing that it computes is stored; store the "
+         "1: kernel 'quiet' has no side effects: nothing that it computes is stored; store the "
          "result into a tensor parameter"},
         {"SharedMemoryIsNoEffect",
          R"(kernel @quiet(%n: i32, %f: f32) {
 %s = shared {extents = [4]} : view<f32, shared, 1>
 store %s, %f, %n
 })",
-         "0: kernel 'quiet' has no side effects: nothing that it computes is stored; store the "
+         "1: kernel 'quiet' has no side effects: nothing that it computes is stored; store the "
          "result into a tensor parameter"},
         {"TooMuchSharedMemory",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) target(sm_86) {
@@ -143,7 +143,7 @@ store %s, %f, %n
 %u = shared {extents = [1024]} : view<f32, shared, 1>
 store %x, %f, %n
 })",
-         "0: kernel 'k' has 102400 bytes of shared arrays, but a block on sm_86 has at most "
+         "1: kernel 'k' has 102400 bytes of shared arrays, but a block on sm_86 has at most "
          "101376; use smaller tiles or fewer stages"},
         {"FarTooMuchSharedMemory",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) {
@@ -151,29 +151,29 @@ store %x, %f, %n
 %t = shared {extents = [268435456]} : view<f32, shared, 1>
 store %x, %f, %n
 })",
-         "0: kernel 'k' has 2147483648 bytes of shared arrays, but a block on sm_90a has at most "
+         "1: kernel 'k' has 2147483648 bytes of shared arrays, but a block on sm_90a has at most "
          "232448; use smaller tiles or fewer stages"},
         {"ParameterOfAFragment",
          R"(kernel @k(%a: frag<f32, 4>, %x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32) {
 store %x, %f, %n
 })",
-         "0: parameter %a is frag<f32, 4>, but a launch passes scalars and views of global memory"},
+         "1: parameter %a is frag<f32, 4>, but a launch passes scalars and views of global memory"},
         {"ParameterInSharedMemory",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %s: view<f32, shared, 1> [?] strides [1], %n: i32, %f: f32) {
 store %x, %f, %n
 })",
-         "0: parameter %s is view<f32, shared, 1>, but a launch passes scalars and views of global "
+         "1: parameter %s is view<f32, shared, 1>, but a launch passes scalars and views of global "
          "memory"},
         {"ExtentsOfAnotherRank",
          R"(kernel @k(%x: view<f32, global, 1> [?, 4] strides [1], %n: i32, %f: f32) {
 store %x, %f, %n
 })",
-         "0: parameter %x has 1 mode, but 2 extents and 1 stride"},
+         "1: parameter %x has 1 mode, but 2 extents and 1 stride"},
         {"FactAboutAScalar",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) facts(%n align 4) {
 store %x, %f, %n
 })",
-         "0: the fact 'align' is about mode 0 of %n, which is i32"},
+         "1: the fact 'align' is about mode 0 of %n, which is i32"},
         {"Bf16BeforeHopper",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) target(sm_80) {
 %a = add %h, %h : bf16
@@ -224,7 +224,7 @@ TEST(Verifier, ParametersFitInALaunch) {
   for (int i = 0; i < 520; ++i) absl::StrAppend(&text, ", %p", i, ": i64");
   EXPECT_EQ(
       mistakes_of(absl::StrCat(text, ") {\nstore %x, %f, %n\n}")),
-      "0: the parameters of kernel 'k' take 4184 bytes, but a launch passes at most 4096; pass a "
+      "1: the parameters of kernel 'k' take 4184 bytes, but a launch passes at most 4096; pass a "
       "pointer to a table instead");
 }
 
@@ -259,7 +259,7 @@ store %c, %f, %n)",
       "3: 'thread_idx' lacks its attribute 'axis'; add {axis = ...}\n"
       "4: this store goes through %c, which is read-only; declare the tensor without const, "
       "Tensor<T> instead of Tensor<const T>\n"
-      "0: a block of 2048 x 1 x 1 threads cannot be launched: it has 1 to 1024 threads, and at "
+      "1: a block of 2048 x 1 x 1 threads cannot be launched: it has 1 to 1024 threads, and at "
       "most 64 in z; use a smaller block and more of them");
 }
 
@@ -279,7 +279,7 @@ TEST(Verifier, OnlyAnEmittedKernelNeedsAPtxName) {
       "store %x, %f, %n\n}";
   EXPECT_EQ(mistakes_of(text, Stage::kPureSsa), "");
   EXPECT_EQ(mistakes_of(text, Stage::kEmittable),
-            "0: kernel 'my kernel' cannot keep its name in PTX; name it with letters, digits and "
+            "1: kernel 'my kernel' cannot keep its name in PTX; name it with letters, digits and "
             "underscores, not starting with a digit");
 }
 

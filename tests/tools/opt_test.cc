@@ -96,6 +96,29 @@ TEST(OptTest, AWrongKernelIsMisuseWithItsLine) {
 }
 
 // Right IR that cannot be assembled is a failure, and what keeps it from that may be cured.
+TEST(OptTest, AKernelWhoseStoresFoldAwayIsEmittedEmpty) {
+  const Outcome empty =
+      opt({"--emit", "ptx"},
+          R"(kernel @never(%x: view<i32, global, 1> [?] strides [1]) block(32, 1, 1) {
+  %i = thread_idx {axis = x} : i32
+  %most = const 32 : i32
+  %beyond = ge %i, %most : bool
+  if %beyond {
+    store %x, %i, %i
+    yield
+  }
+}
+)");
+  EXPECT_EQ(empty.exit_code, 0) << empty.err;
+  EXPECT_THAT(empty.out, AllOf(HasSubstr("ret;"), Not(HasSubstr("st."))));
+}
+
+TEST(OptTest, AKernelThatStoresNothingIsMisuseWithItsLine) {
+  const Outcome idle = opt({}, "\nkernel @idle(%n: i32) block(32, 1, 1) {\n  barrier\n}\n");
+  EXPECT_EQ(idle.exit_code, 2);
+  EXPECT_THAT(idle.err, HasSubstr("stdin:2: error: kernel 'idle' has no side effects"));
+}
+
 TEST(OptTest, AMissingPtxasIsAFailure) {
   const Outcome done =
       heddle_command({"opt", "-", "--emit", "cubin"}, {"HEDDLE_PTXAS=/no/ptxas"}, kScale);
