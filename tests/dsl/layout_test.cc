@@ -237,6 +237,7 @@ TEST(Layout, MistakesNameTheirOperands) {
     EXPECT_THAT(text, HasSubstr(mistake.message)) << mistake.expression;
     EXPECT_EQ(text.substr(0, 7), "error: ") << mistake.expression;
     EXPECT_EQ(text.find('\n'), std::string::npos) << mistake.expression;
+    EXPECT_THAT(text, HasSubstr(" column ")) << mistake.expression;
   }
 }
 
@@ -257,6 +258,16 @@ TEST(Layout, ASwizzleIsRecastAlone) {
   EXPECT_FALSE(upcast(Swizzle(2, 1, -3), 4).ok());
   EXPECT_EQ(Swizzle(3, 3, 3).span(), 512);
   EXPECT_EQ(Swizzle(2, 3, -4).span(), 512);
+}
+
+TEST(Layout, AMistakeSaysWhereItsPartStarts) {
+  EXPECT_EQ(evaluate("make_layout((4,8), compositoin(4:1, 2:1))").substr(0, 40),
+            "error: there is no function 'compositoin");
+  EXPECT_THAT(evaluate("make_layout((4,8), compositoin(4:1, 2:1))"),
+              HasSubstr("(in what starts at column 20)"));
+  EXPECT_THAT(evaluate("  composition(4:1)"), HasSubstr("(in what starts at column 3)"));
+  EXPECT_THAT(evaluate("4:1 o ((4,8):(8,1))((1,2,3))"),
+              HasSubstr("(in what starts at column 1)"));
 }
 
 TEST(Layout, MessagesTellUnknownNumbersApart) {

@@ -86,24 +86,22 @@ Differential::Outcome Differential::run(const Kernel& kernel) {
     outcome.error = std::string(program.status().message());
     return outcome;
   }
-  ir::interp::Memory memory;
-  std::vector<uint64_t> addresses;
-  for (const std::vector<uint8_t>& bytes : inputs_.buffers) {
-    addresses.push_back(memory.allocate(bytes.size()).value());
-    if (!memory.copy_from_host(addresses.back(), bytes.data(), bytes.size()).ok()) return outcome;
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    const std::vector<uint8_t>& bytes = inputs_.buffers[i];
+    memory_->copy_from_host(addresses_[i], bytes.data(), bytes.size()).IgnoreError();
   }
-  const std::vector<std::byte> params = parameter_block(kernel, inputs_, addresses);
+  const std::vector<std::byte> params = parameter_block(kernel, inputs_, addresses_);
   const absl::Status status =
       ir::interp::run(*program, {.grid = inputs_.grid, .block = inputs_.block, .params = params},
-                      memory, {.max_instructions = kMaxInstructions});
+                      *memory_, {.max_instructions = kMaxInstructions});
   if (!status.ok()) {
     outcome.error = std::string(status.message());
     return outcome;
   }
   outcome.buffers = inputs_.buffers;
-  for (size_t i = 0; i < addresses.size(); ++i) {
+  for (size_t i = 0; i < addresses_.size(); ++i) {
     std::vector<uint8_t>& bytes = outcome.buffers[i];
-    const absl::Status copied = memory.copy_to_host(bytes.data(), addresses[i], bytes.size());
+    const absl::Status copied = memory_->copy_to_host(bytes.data(), addresses_[i], bytes.size());
     if (!copied.ok()) outcome.error = std::string(copied.message());
   }
   return outcome;
@@ -147,6 +145,11 @@ std::string Differential::check_claims(const Kernel& kernel) {
 Verdict Differential::check(const Kernel& kernel, uint64_t seed,
                             absl::Span<const std::vector<std::string>> pipelines) {
   inputs_ = inputs_for(kernel, seed);
+  memory_ = std::make_unique<ir::interp::Memory>();
+  addresses_.clear();
+  for (const std::vector<uint8_t>& bytes : inputs_.buffers) {
+    addresses_.push_back(memory_->allocate(bytes.size()).value());
+  }
   failure_ = {};
   seen_ = {print(kernel)};
   const ir::Diagnostics wrong = verify(kernel);

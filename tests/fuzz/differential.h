@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "fuzz/inputs.h"
+#include "heddle/ir/interp/memory.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/passes/pass.h"
 
@@ -63,6 +65,9 @@ class Differential {
 
   const ir::PassRegistry& registry_;
   Inputs inputs_;
+  // Of the inputs' buffers, kept for all runs of a kernel.
+  std::unique_ptr<ir::interp::Memory> memory_;
+  std::vector<uint64_t> addresses_;
   Outcome expected_;
   absl::flat_hash_set<std::string> seen_;  // texts of kernels that were compared already
   Failure failure_;

@@ -22,7 +22,7 @@ class Generator : public MemoryGenerator {
 
   Kernel generate() {
     declare();
-    for (size_t i = 4 + below(30); i > 0; --i) statement();
+    for (size_t i = 3 + below(16); i > 0; --i) statement();
     show();
     return std::move(kernel_);
   }

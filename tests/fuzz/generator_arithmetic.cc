@@ -28,6 +28,9 @@ constexpr Opcode kChained[] = {Opcode::kAdd, Opcode::kSub, Opcode::kMul, Opcode:
                                Opcode::kOr,  Opcode::kXor, Opcode::kMin, Opcode::kMax,
                                Opcode::kDiv, Opcode::kRem};
 
+// Whose pairs fold to less.
+constexpr Opcode kUnary[] = {Opcode::kNeg, Opcode::kAbs, Opcode::kNot, Opcode::kBrev};
+
 bool takes(const ir::OpInfo& row, AttrKey key) {
   return std::any_of(row.attrs.begin(), row.attrs.begin() + row.attr_count,
                      [&](const ir::AttrRule& rule) { return rule.key == key; });
@@ -147,6 +150,11 @@ void ArithmeticGenerator::chain() {
   if (!admits(ir::info(opcode).data_class, type.scalar)) return;
   ValueId value = any(type);
   for (size_t i = 1 + below(3); i > 0; --i) {
+    if (chance(30)) {
+      const Opcode unary = one_of(kUnary);
+      if (admits(ir::info(unary).data_class, type.scalar)) value = make(unary, {value});
+      continue;
+    }
     const Opcode next = chance(70) ? opcode : one_of(kChained);
     if (!admits(ir::info(next).data_class, type.scalar)) continue;
     const bool divides = next == Opcode::kDiv || next == Opcode::kRem;

@@ -139,10 +139,11 @@ std::pair<Type, int> MemoryGenerator::own_access(const Array& array) {
 
 ValueId MemoryGenerator::load(const Array& array, Type type, ValueId at) {
   std::vector<ValueId> operands = {array.view, at};
-  if (type.is_scalar() && kernel_.type(array.view).space != Space::kConst && chance(20)) {
+  const bool is_table = kernel_.type(array.view).space == Space::kConst;
+  if (type.is_scalar() && !is_table && chance(20)) {
     operands.push_back(b_.create(Opcode::kBounds, {array.view, at}));
   }
-  const bool is_volatile = !array.by_thread && chance(4);
+  const bool is_volatile = !array.by_thread && !is_table && chance(4);
   const ir::Attr attrs[] = {{AttrKey::kVolatile, 1}};
   return make(Opcode::kLoad, operands, type, absl::MakeConstSpan(attrs).first(is_volatile ? 1 : 0));
 }

@@ -13,13 +13,19 @@ using ir::Scalar;
 uint64_t mask_of(Scalar scalar) { return ~uint64_t{0} >> (64 - ir::value_bits(scalar)); }
 
 int fraction_digits(Scalar scalar) {
-  switch (ir::info(scalar).bits) {
-    case 64:
+  switch (scalar) {
+    case Scalar::kF64:
       return 52;
-    case 32:
+    case Scalar::kF32:
       return 23;
+    case Scalar::kBF16:
+      return 7;
+    case Scalar::kE4M3:
+      return 3;
+    case Scalar::kE5M2:
+      return 2;
     default:
-      return scalar == Scalar::kBF16 ? 7 : 10;
+      return 10;
   }
 }
 

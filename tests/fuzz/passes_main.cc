@@ -39,7 +39,7 @@ struct Options {
   uint64_t seed = 0;
   uint64_t count = 1;
   double seconds = 0;  // 0: no limit
-  int pipelines = 6;
+  int pipelines = 4;
   int max_failures = 3;
   std::string file;
   std::string record;
