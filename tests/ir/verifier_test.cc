@@ -459,13 +459,13 @@ TEST(Verifier, FactsHaveValuesThatTheyCanHave) {
     return mistakes_of(with_body("", absl::StrCat("block(64, 1, 1) facts(", fact, ")")));
   };
   EXPECT_EQ(mistake("%x align 128"), "");
-  EXPECT_EQ(mistake("%x align 3"), "0: the fact 'align' of %x is 3, but must be a power of two");
-  EXPECT_EQ(mistake("%x align 0"), "0: the fact 'align' of %x is 0, but must be a power of two");
+  EXPECT_EQ(mistake("%x align 3"), "1: the fact 'align' of %x is 3, but must be a power of two");
+  EXPECT_EQ(mistake("%x align 0"), "1: the fact 'align' of %x is 0, but must be a power of two");
   EXPECT_EQ(mistake("%x extent_div 0 0"),
-            "0: the fact 'extent_div' of %x is 0, but must be a power of two");
+            "1: the fact 'extent_div' of %x is 0, but must be a power of two");
   EXPECT_EQ(mistake("%c stride_div 1 12"),
-            "0: the fact 'stride_div' of %c is 12, but must be a power of two");
-  EXPECT_EQ(mistake("%x no_overlap 2"), "0: the fact 'no_overlap' of %x is 2, but must be 0 or 1");
+            "1: the fact 'stride_div' of %c is 12, but must be a power of two");
+  EXPECT_EQ(mistake("%x no_overlap 2"), "1: the fact 'no_overlap' of %x is 2, but must be 0 or 1");
   EXPECT_EQ(mistake("%x extent 0 -1"), "");
 }
 
