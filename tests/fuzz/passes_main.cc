@@ -45,6 +45,7 @@ struct Options {
   std::string record;
   std::string commit;
   bool print = false;
+  bool reduce = true;
 };
 
 // Text of a file; false where it cannot be read.
@@ -117,6 +118,10 @@ class Fuzzer {
   // The program as small as it still differs after the same passes.
   void show(const ir::Kernel& kernel, uint64_t seed) {
     const Failure failure = differential_.failure();
+    std::cout << "seed " << seed << " differs";
+    if (!failure.passes.empty()) std::cout << " after " << absl::StrJoin(failure.passes, ",");
+    std::cout << ": " << failure.what << std::endl;
+    if (!options_.reduce) return;
     const Pipelines only = {failure.passes};
     Differential again(registry_);
     const ir::Kernel small = reduce(kernel, [&](const ir::Kernel& candidate) {
@@ -124,10 +129,7 @@ class Fuzzer {
       return again.check(candidate, seed, only) == Verdict::kDiffers;
     });
     again.check(small, seed, only);
-    std::cout << "seed " << seed << " differs";
-    if (!failure.passes.empty()) std::cout << " after " << absl::StrJoin(failure.passes, ",");
-    std::cout << ": " << failure.what << "\nreduced to " << count_ops(small) << " ops ("
-              << again.failure().what << "):\n"
+    std::cout << "reduced to " << count_ops(small) << " ops (" << again.failure().what << "):\n"
               << ir::print(small) << "repeat: fuzz_passes --seed " << seed << "\n"
               << std::flush;
   }
@@ -198,6 +200,7 @@ int main(int argc, char** argv) {
   app.add_option("--file", options.file, "a kernel's text in place of a random program");
   app.add_option("--record", options.record, "write counts to this file, as JSON");
   app.add_option("--commit", options.commit, "what the record says of the source's version");
+  app.add_flag("--reduce,!--no-reduce", options.reduce, "do not make programs that differ smaller");
   app.add_flag("--print", options.print, "print each program");
   CLI11_PARSE(app, argc, argv);
   heddle::fuzz::watch_for_signals("fuzz_passes");

@@ -3,30 +3,71 @@
 
     python3 tests/mutants/run.py BUILD [--only NAME...] [--record FILE] [--commit ID]
 
-BUILD is a configured build folder of the source tree that this file lies in; the tree is changed and
-put back, so use a copy. mutants.json has a row a bug: the file, the text that stands there once, what
-stands there instead, and the programs (tests/<folder>, or fuzz for the fuzzer) that should notice. A
-bug is caught where one of them fails, and survives where all pass. The exit code is 1 where one
-survives or cannot be planted.
+BUILD is a build folder of this source tree, configured for Ninja, in which the test programs are
+built. The tree stays as it is: the changed file is compiled beside it and linked in front of the
+libraries. Test files and libraries that are not built are left out.
+
+mutants.json has a row a bug: the file, the text that stands there once, what stands there instead,
+and the programs (of tests/<folder>; fuzz is the fuzzer of passes) that should notice. A bug is caught
+where one of them fails, and survives where all pass. The exit code is 1 where one survives or cannot
+be planted.
 """
 import argparse
 import datetime
 import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FUZZ = ["--seed", "5000000", "--count", "3000", "--seconds", "50", "--max-failures", "1"]
+SECONDS = 300  # that a program may run
+# What fuzz_passes is given: seeds that nothing else uses.
+FUZZ = ["--seed", "5000000", "--count", "4000", "--seconds", "120", "--max-failures", "1", "--no-reduce"]
 
 
-def program(build, name):
-    """Target, and the command that runs it."""
-    if name == "fuzz":
-        return "fuzz_passes", [build / "tests/fuzz/fuzz_passes", *FUZZ]
-    return f"test_{name}", [build / f"tests/test_{name}", "--gtest_brief=1"]
+class Planting(Exception):
+    """Why a bug cannot be planted."""
+
+
+def call(command, build):
+    done = subprocess.run(command, cwd=build, capture_output=True, text=True)
+    if done.returncode != 0:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "error" in line]
+        raise Planting(lines[0] if lines else "the compiler fails")
+    return done.stdout
+
+
+def compile_mutant(mutant, build, scratch):
+    """The object file of the file with the bug in it."""
+    path = ROOT / mutant["file"]
+    right = path.read_text()
+    if right.count(mutant["old"]) != 1:
+        raise Planting(f"the text stands there {right.count(mutant['old'])} times")
+    source, made = scratch / path.name, scratch / "mutant.o"
+    source.write_text(right.replace(mutant["old"], mutant["new"]))
+    entries = json.loads((build / "compile_commands.json").read_text())
+    command = next(shlex.split(entry["command"]) for entry in entries if pathlib.Path(entry["file"]) == path)
+    command[command.index("-o") + 1] = str(made)
+    command[command.index("-c") + 1] = str(source)
+    call(command + ["-w"], build)
+    return made
+
+
+def link(target, made, build, scratch):
+    """The program with that object in place of the library's."""
+    command = call(["ninja", "-t", "commands", target], build).strip().splitlines()[-1]
+    words = shlex.split(command.split("&&")[1])
+    linked = scratch / target
+    at = words.index("-o")
+    words[at + 1] = str(linked)
+    present = [word for word in words if not re.search(r"\.(o|a)$", word) or (build / word).exists()]
+    present.insert(present.index("-o"), str(made))
+    call(present, build)
+    return linked
 
 
 def first_failure(name, output):
@@ -37,27 +78,22 @@ def first_failure(name, output):
 
 def run(mutant, build):
     """'caught by …', 'survived', or why it could not be planted."""
-    path = ROOT / mutant["file"]
-    right = path.read_text()
-    if right.count(mutant["old"]) != 1:
-        return f"cannot be planted: the text stands there {right.count(mutant['old'])} times"
-    path.write_text(right.replace(mutant["old"], mutant["new"]))
-    try:
-        for name in mutant["programs"]:
-            target, command = program(build, name)
-            built = subprocess.run(["cmake", "--build", build, "--target", target], capture_output=True, text=True)
-            if built.returncode != 0:
-                errors = [line for line in built.stdout.splitlines() if "error" in line]
-                return f"cannot be planted: it does not compile: {errors[0] if errors else ''}"
-            try:
-                ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
-            except subprocess.TimeoutExpired:
-                return f"caught by {name}: does not end"
-            if ran.returncode != 0:
-                return f"caught by {first_failure(name, ran.stdout)}"
-        return "survived"
-    finally:
-        path.write_text(right)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        try:
+            made = compile_mutant(mutant, build, scratch)
+            for name in mutant["programs"]:
+                program = link("fuzz_passes" if name == "fuzz" else f"test_{name}", made, build, scratch)
+                arguments = FUZZ if name == "fuzz" else ["--gtest_brief=1"]
+                try:
+                    ran = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=SECONDS)
+                except subprocess.TimeoutExpired:
+                    return f"caught by {name}: does not end"
+                if ran.returncode != 0:
+                    return f"caught by {first_failure(name, ran.stdout)}"
+        except Planting as why:
+            return f"cannot be planted: {why}"
+    return "survived"
 
 
 def main():
