@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "heddle/dsl/builtins.h"
@@ -48,34 +49,37 @@ class Wording {
  public:
   explicit Wording(const ir::Kernel& kernel) : kernel_(kernel) {}
 
-  std::string text(ValueId value, bool inner = false) const {
+  std::string text(ValueId value, bool inner = false, int depth = 0) const {
+    // Nobody reads on; and what is computed from itself again and again has no end of words.
+    constexpr int kDeepest = 8;
+    if (depth > kDeepest) return "...";
     const ir::Op* const op = kernel_.def(value);
     if (op == nullptr) {
       const auto param = kernel_.param_index(value);
       return param ? std::string(name_of(value)) : "a value of the loop";
     }
     const auto& operands = op->operands;
+    const auto operand = [&](size_t i, bool in = true) { return text(operands[i], in, depth + 1); };
     if (op->opcode == Opcode::kConst) return constant(value);
-    if (is_one_of(kUnseen, op->opcode)) return text(operands[0], inner);
+    if (is_one_of(kUnseen, op->opcode)) return text(operands[0], inner, depth + 1);
     if (op->opcode == Opcode::kExtent || op->opcode == Opcode::kStride) {
       return absl::StrCat(name_of(operands[0]),
                           op->opcode == Opcode::kExtent ? ".shape(" : ".stride(",
                           *op->attr(AttrKey::kDim), ")");
     }
-    if (op->opcode == Opcode::kBlockDim || op->opcode == Opcode::kGridDim) {
+    if (const auto axis = op->attr(AttrKey::kAxis)) {
       return absl::StrCat(info(op->opcode).mnemonic, ".",
-                          ir::kAxisNames[static_cast<size_t>(*op->attr(AttrKey::kAxis))]);
+                          ir::kAxisNames[static_cast<size_t>(*axis)]);
     }
-    if (op->opcode == Opcode::kNot) return absl::StrCat("!", text(operands[0], true));
-    if (op->opcode == Opcode::kNeg) return absl::StrCat("-", text(operands[0], true));
+    if (op->opcode == Opcode::kNot) return absl::StrCat("!", operand(0));
+    if (op->opcode == Opcode::kNeg) return absl::StrCat("-", operand(0));
     if (const char* const infix = infix_of(*op)) {
-      const std::string both =
-          absl::StrCat(text(operands[0], true), " ", infix, " ", text(operands[1], true));
+      const std::string both = absl::StrCat(operand(0), " ", infix, " ", operand(1));
       return inner ? absl::StrCat("(", both, ")") : both;
     }
     std::string call = absl::StrCat(info(op->opcode).mnemonic, "(");
     for (size_t i = 0; i < operands.size(); ++i) {
-      absl::StrAppend(&call, i == 0 ? "" : ", ", text(operands[i]));
+      absl::StrAppend(&call, i == 0 ? "" : ", ", operand(i, /*in=*/false));
     }
     return call + ")";
   }
@@ -95,6 +99,7 @@ class Wording {
 
  private:
   const char* infix_of(const ir::Op& op) const {
+    if (op.operands.size() != 2) return nullptr;
     const bool of_bools = kernel_.type(op.operands[0]).scalar == ir::Scalar::kBool;
     if (op.opcode == Opcode::kAnd) return of_bools ? "&&" : "&";
     if (op.opcode == Opcode::kOr) return of_bools ? "||" : "|";
@@ -127,12 +132,22 @@ class Wording {
     }
     found.push_back(value);
   }
-  void add_leaves(ValueId value, std::vector<ValueId>& found) const {
-    const ir::Op* const op = kernel_.def(value);
-    const bool of_arguments = op == nullptr || op->opcode == Opcode::kExtent ||
-                              op->opcode == Opcode::kStride || op->operands.empty();
-    if (of_arguments) return add(value, found);
-    for (const ValueId operand : op->operands) add_leaves(operand, found);
+  void add_leaves(ValueId root, std::vector<ValueId>& found) const {
+    absl::flat_hash_set<ValueId> met;
+    std::vector<ValueId> open = {root};
+    while (!open.empty()) {
+      const ValueId value = open.back();
+      open.pop_back();
+      if (!met.insert(value).second) continue;
+      const ir::Op* const op = kernel_.def(value);
+      const bool of_arguments = op == nullptr || op->opcode == Opcode::kExtent ||
+                                op->opcode == Opcode::kStride || op->operands.empty();
+      if (of_arguments) {
+        add(value, found);
+      } else {
+        open.insert(open.end(), op->operands.rbegin(), op->operands.rend());
+      }
+    }
   }
 
   const ir::Kernel& kernel_;

@@ -124,7 +124,7 @@ struct ParamDecl {
 };
 
 // Whether a host number is one that its parameter's type does not hold, and of which kind it is.
-enum class Misfit : uint8_t { kNone, kSigned, kUnsigned };
+enum class Misfit : uint8_t { kFits, kSigned, kUnsigned };
 
 // One argument of a launch, leaf by leaf: a scalar's bits, or a tensor's address and layout.
 struct ArgumentLeaf {
@@ -134,7 +134,7 @@ struct ArgumentLeaf {
   int64_t capacity_bytes = -1;
   int8_t rank = -1;  // -1: a scalar
   int8_t element_bytes = 0;
-  Misfit misfit = Misfit::kNone;  // of a scalar
+  Misfit misfit = Misfit::kFits;  // of a scalar
   const MemoryTag* memory = nullptr;
   uint64_t allocation = 0;
 };
@@ -143,7 +143,7 @@ struct ArgumentLeaf {
 template <class T>
 struct HostNumber {
   uint64_t bits;  // the number as given, where it does not fit
-  Misfit misfit = Misfit::kNone;
+  Misfit misfit = Misfit::kFits;
 
   HostNumber(T value) : bits(bits_of(value)) {}  // NOLINT: converts
   template <class U>
@@ -199,7 +199,7 @@ struct ParamTraits<Tensor<T, Rank>> {
             host.capacity_bytes,
             Host::kModes,
             element_bytes,
-            Misfit::kNone,
+            Misfit::kFits,
             host.memory,
             host.allocation};
   }

@@ -12,7 +12,7 @@ struct MemoryTag;  // memory_tag.h
 namespace heddle::runtime {
 
 // Whether a scalar's bits are a number that its parameter's type does not hold, and of which kind.
-enum class Misfit : uint8_t { kNone, kSigned, kUnsigned };
+enum class Misfit : uint8_t { kFits, kSigned, kUnsigned };
 
 // A scalar, a pointer or a tensor. A tensor comes measured, since every launch asks for the answers
 // several times.
@@ -33,14 +33,14 @@ struct Argument {
   // A scalar fits its type. Of a tensor no extent is negative, and what the coordinates reach is
   // memory: not null, not beyond capacity, and at a multiple of an element's size.
   bool sound = true;
-  Misfit misfit = Misfit::kNone;
+  Misfit misfit = Misfit::kFits;
   // The allocation that a tensor lies in; nullptr where nobody knows.
   const heddle::detail::MemoryTag* memory = nullptr;
   uint64_t allocation = 0;
 };
 
-inline Argument scalar_argument(uint64_t bits, Misfit misfit = Misfit::kNone) {
-  return {.bits = bits, .sound = misfit == Misfit::kNone, .misfit = misfit};
+inline Argument scalar_argument(uint64_t bits, Misfit misfit = Misfit::kFits) {
+  return {.bits = bits, .sound = misfit == Misfit::kFits, .misfit = misfit};
 }
 
 inline Argument pointer_argument(uint64_t address) {

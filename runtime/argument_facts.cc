@@ -193,7 +193,7 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
   }
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     const Argument& argument = arguments[i];
-    if (argument.misfit != Misfit::kNone) return refuse_number(kernel, params, arguments, i);
+    if (argument.misfit != Misfit::kFits) return refuse_number(kernel, params, arguments, i);
     if (!params[i].type.is_view() || params[i].unbounded) continue;
     const std::string what = absl::StrCat(describe_argument(params, i), " of ", kernel);
     if (argument.rank != params[i].type.rank) {

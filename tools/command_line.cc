@@ -113,6 +113,10 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_option("--repeat", o.repeat, "launch it so often again, and time that")
       ->type_name("N")
       ->check(whole_number(1'000'000));
+  run->add_option("--max-instructions", o.max_instructions,
+                  "when the interpreter gives up on a block; 0: never")
+      ->type_name("N")
+      ->check(whole_number(2'000'000'000));
   return run;
 }
 

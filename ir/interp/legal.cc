@@ -133,16 +133,23 @@ bool report_races(const Instr* instr, const Warp& warp, const Access& access, Ma
                   const Addresses& addresses) {
   const Machine& machine = *warp.block->machine;
   const Instr* const start = machine.code->instrs.data();
-  const auto race =
-      warp.block->machine->races.write(warp, static_cast<uint32_t>(instr - start), lanes,
-                                       addresses.at, addresses.contiguous, access.bytes);
+  // What asynchronous copies bring lies in no register.
+  const bool copies = instr->run == copy_handler_async(/*checked=*/true);
+  const auto race = warp.block->machine->races.write(
+      warp, static_cast<uint32_t>(instr - start),
+      {.mask = lanes,
+       .addresses = addresses.at,
+       .contiguous = addresses.contiguous,
+       .bytes = access.bytes,
+       .values = copies ? nullptr : warp.reg<std::byte>(instr->c),
+       .element_bytes = static_cast<uint32_t>(bytes_of(access.scalar))});
   if (!race) return false;
   const std::string other = thread_name(*warp.block, race->thread);
   return machine.reporter->add(
       warp, instr, race->lanes,
       absl::StrCat(describe(access, warp, std::countr_zero(race->lanes)), ", which ", other,
-                   " has written too, and nothing orders the two: which value stays is left to "
-                   "chance"),
+                   " has written too, with another value and nothing that orders the two: which "
+                   "one stays is left to chance"),
       "let one thread write it, as in If(thread_idx.x == 0, ...), combine the values by an atomic "
       "or a reduction, or put sync_threads() between the two; where any of the values will do, "
       "say so by atomic_store()",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 
 #include "heddle/ir/check.h"
 #include "heddle/ir/interp/machine.h"
@@ -59,19 +60,48 @@ void WriteRaces::order(Warp& warp) {
   if (warp.phase == 0) order(*warp.block);
 }
 
-std::optional<WriteRaces::Race> WriteRaces::write(const Warp& warp, uint32_t instr, Mask mask,
-                                                  const uint64_t* addresses, bool contiguous,
-                                                  uint32_t bytes) {
-  Table& table = table_for(bytes);
-  const uint64_t first = bytes < kWord ? addresses[0] : addresses[0] / kWord;
-  const uint32_t places = (bytes < kWord ? bytes : bytes / kWord) * kLanes;
-  const uint32_t at = static_cast<uint32_t>(first) % kPlaces;
-  if (!contiguous || at + places > kPlaces) {
-    return write_lanes(table, warp, instr, mask, addresses, bytes);
+namespace {
+
+// `count` bytes of what a lane stores, from byte `from` on.
+void copy_stored(const WriteRaces::Store& store, int lane, uint32_t from, uint32_t count,
+                 std::byte* to) {
+  for (uint32_t at = from; at < from + count; ++at) {
+    const uint32_t element = at / store.element_bytes * kLanes + static_cast<uint32_t>(lane);
+    *to++ = store.values[element * store.element_bytes + at % store.element_bytes];
   }
+}
+
+// Whether a lane leaves `count` bytes of its own as another thread has stored them: `lower`, if it
+// is 0 or more, is that thread's lane in this very store.
+bool stores_the_same(const WriteRaces::Store& store, int lane, uint32_t from, uint32_t count,
+                     int lower) {
+  if (store.values == nullptr) return false;
+  std::byte mine[kWord], theirs[kWord];
+  copy_stored(store, lane, from, count, mine);
+  const uint64_t address = store.addresses[lane] + from;
+  const uint64_t offset = lower >= 0 ? address - store.addresses[lower] : store.bytes;
+  if (offset < store.bytes) {
+    copy_stored(store, lower, static_cast<uint32_t>(offset), count, theirs);
+  } else {
+    std::memcpy(theirs, reinterpret_cast<const void*>(address), count);
+  }
+  return std::memcmp(mine, theirs, count) == 0;
+}
+
+}  // namespace
+
+std::optional<WriteRaces::Race> WriteRaces::write(const Warp& warp, uint32_t instr,
+                                                  const Store& store) {
+  Table& table = table_for(store.bytes);
+  const bool narrow = store.bytes < kWord;
+  const uint64_t first = narrow ? store.addresses[0] : store.addresses[0] / kWord;
+  const uint32_t places = (narrow ? store.bytes : store.bytes / kWord) * kLanes;
+  const uint32_t at = static_cast<uint32_t>(first) % kPlaces;
+  if (!store.contiguous || at + places > kPlaces) return write_lanes(table, warp, instr, store);
   // Lanes side by side cannot meet each other, and others only where somebody was in this epoch.
   uint32_t* const where = table.where.get() + at;
   uint32_t* const who = table.who.get() + at;
+  uint32_t* const by = table.instr.get() + at;
   const auto tag = static_cast<uint32_t>(first >> kIndexBits);
   const uint32_t self = (((warp.block->epoch << kPhaseBits) | warp.phase) << kThreadBits) +
                         static_cast<uint32_t>(warp.index * kLanes);
@@ -85,8 +115,7 @@ std::optional<WriteRaces::Race> WriteRaces::write(const Warp& warp, uint32_t ins
              static_cast<uint32_t>(where[i] == tag);
     }
   }
-  if (met != 0) return write_lanes(table, warp, instr, mask, addresses, bytes);
-  uint32_t* const by = table.instr.get() + at;
+  if (met != 0) return write_lanes(table, warp, instr, store);
   for (uint32_t chunk = 0; chunk < places; chunk += kLanes) {
     for (uint32_t i = chunk; i < chunk + kLanes; ++i) {
       who[i] = self + (i >> shift);
@@ -98,30 +127,34 @@ std::optional<WriteRaces::Race> WriteRaces::write(const Warp& warp, uint32_t ins
 }
 
 std::optional<WriteRaces::Race> WriteRaces::write_lanes(Table& table, const Warp& warp,
-                                                        uint32_t instr, Mask mask,
-                                                        const uint64_t* addresses, uint32_t bytes) {
-  constexpr uint32_t kLaneBits = 5;  // of a thread's number
+                                                        uint32_t instr, const Store& store) {
+  constexpr uint32_t kThreads = 1u << kThreadBits;
+  const uint32_t unit = store.bytes < kWord ? 1 : kWord;
   const uint32_t self = (((warp.block->epoch << kPhaseBits) | warp.phase) << kThreadBits) +
                         static_cast<uint32_t>(warp.index * kLanes);
-  const uint32_t places = bytes < kWord ? bytes : bytes / kWord;
   Race race;
-  for_each_lane(mask, [&](int lane) {
-    const uint64_t first = bytes < kWord ? addresses[lane] : addresses[lane] / kWord;
-    for (uint32_t i = 0; i < places; ++i) {
-      const uint32_t at = static_cast<uint32_t>(first + i) % kPlaces;
-      const auto tag = static_cast<uint32_t>((first + i) >> kIndexBits);
-      const uint32_t me = self + static_cast<uint32_t>(lane);
+  for_each_lane(store.mask, [&](int lane) {
+    const uint32_t me = self + static_cast<uint32_t>(lane);
+    for (uint32_t byte = 0; byte < store.bytes; byte += unit) {
+      const uint64_t place = (store.addresses[lane] + byte) / unit;
+      const uint32_t at = static_cast<uint32_t>(place) % kPlaces;
+      const auto tag = static_cast<uint32_t>(place >> kIndexBits);
       const uint32_t difference = table.who[at] ^ me;
       const bool same_epoch = (difference >> (kPhaseBits + kThreadBits)) == 0;
-      const uint32_t thread = difference % (1u << kThreadBits);
       const bool same_phase = (difference >> kThreadBits) == 0;
-      const bool same_warp = (thread >> kLaneBits) == 0;
-      if (table.where[at] == tag && same_epoch && thread != 0 && (same_phase || !same_warp)) {
-        if (race.lanes == 0) {
-          race.thread = static_cast<int>(table.who[at] % (1u << kThreadBits));
-          race.instr = table.instr[at];
+      const bool same_warp = difference % kThreads < kLanes;
+      const bool other_thread = difference % kThreads != 0;
+      if (table.where[at] == tag && same_epoch && other_thread && (same_phase || !same_warp)) {
+        const int other = static_cast<int>(table.who[at] % kThreads);
+        const int other_lane = other % kLanes;
+        const bool lower = same_warp && other_lane < lane && (store.mask >> other_lane & 1) != 0;
+        if (!stores_the_same(store, lane, byte, unit, lower ? other_lane : -1)) {
+          if (race.lanes == 0) {
+            race.thread = other;
+            race.instr = table.instr[at];
+          }
+          race.lanes |= Mask{1} << lane;
         }
-        race.lanes |= Mask{1} << lane;
       }
       table.where[at] = tag;
       table.who[at] = me;

@@ -5,10 +5,11 @@
 //   races.order(block);                       // a barrier: what came before is ordered
 //   if (auto found = races.write(...)) ...    // before each store
 //
-// A race is reported where both threads belong to one block and no barrier of it came between, nor
-// a fence, a releasing or acquiring atomic or a wait: whatever the schedule, nothing orders such
-// stores. That both store the same value makes it none the better: C++, CUDA and PTX leave open
-// what such a program does. Atomics, volatile stores and a thread's own earlier stores don't count.
+// A race is reported where both threads belong to one block, they store different values, and no
+// barrier of the block came between, nor a fence, a releasing or acquiring atomic or a wait:
+// whatever the schedule, nothing orders such stores. Of equal values (a flag that all set) CUDA's
+// memory model says no better, but on every GPU it is the value that stays, and compute-sanitizer
+// lets them pass too. Atomics, volatile stores and a thread's own earlier stores don't count.
 //
 // What it remembers is bounded: the last writer of each 4-byte word (of each byte where elements
 // are smaller) in a table that later stores of the same phase push out. It therefore misses races
@@ -17,6 +18,7 @@
 // same calls, and accesses that load besides.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -42,10 +44,18 @@ class WriteRaces {
     int thread = 0;      // of the block: who was there before the first of them
     uint32_t instr = 0;  // where that one stored: index in Code::instrs
   };
-  // Records a store of `bytes` each to the addresses of the lanes of the mask. `contiguous`: of all
-  // lanes, neighbours in memory. Addresses are multiples of `bytes`.
-  std::optional<Race> write(const Warp& warp, uint32_t instr, Mask mask, const uint64_t* addresses,
-                            bool contiguous, uint32_t bytes);
+  // A store of `bytes` by each lane of the mask, to addresses that are multiples of that.
+  struct Store {
+    Mask mask = 0;
+    const uint64_t* addresses = nullptr;
+    bool contiguous = false;  // all lanes, neighbours in memory in their order
+    uint32_t bytes = 0;
+    // What is stored: a register of elements of that size; nullptr: it differs from all else.
+    const std::byte* values = nullptr;
+    uint32_t element_bytes = 1;
+  };
+  // Records a store that is about to happen.
+  std::optional<Race> write(const Warp& warp, uint32_t instr, const Store& store);
 
  private:
   // A place in the table: where (the key's upper bits), who (epoch, phase, thread) and by which
@@ -61,8 +71,8 @@ class WriteRaces {
   };
 
   Table& table_for(uint32_t bytes);
-  std::optional<Race> write_lanes(Table& table, const Warp& warp, uint32_t instr, Mask mask,
-                                  const uint64_t* addresses, uint32_t bytes);
+  std::optional<Race> write_lanes(Table& table, const Warp& warp, uint32_t instr,
+                                  const Store& store);
 
   Table words_, bytes_;
   // Of blocks; never used twice before all are given anew.

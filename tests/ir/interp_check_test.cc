@@ -435,7 +435,7 @@ TEST(InterpCheck, AnEndlessLoopSaysWhatItWaitsFor) {
   const std::string report =
       "kernel.cc:5: error: this while loop has not ended after 1,000 instructions of its block: "
       "thread (0, 0, 0) is still in it (kernel 'k', block (0, 0, 0))\n"
-      "  kernel.cc:6: note: whether it goes on depends on what is read of 'flag' here\n";
+      "  kernel.cc:6: whether it goes on depends on what is read of 'flag' here\n";
   const std::string fix = "  fix: let another thread of the block write what it waits for";
   const std::string raise =
       "; where it is only long, raise the limit by Device::set_max_instructions()\n";

@@ -15,25 +15,42 @@ ValueId shared_array(KernelTest& t, absl::string_view name, Scalar scalar, int64
                {AttrKey::kName, static_cast<int64_t>(index_of(t.kernel.intern(name)))}});
 }
 
-ValueId shifted(KernelTest& t, int64_t by) { return t.op(Opcode::kShr, {t.thread(), t.u32(by)}); }
-
 constexpr char kFix[] =
     "  fix: let one thread write it, as in If(thread_idx.x == 0, ...), combine the values by an "
     "atomic or a reduction, or put sync_threads() between the two; where any of the values will "
     "do, say so by atomic_store()\n";
 
+constexpr char kBoth[] =
+    "has written too, with another value and nothing that orders the two: which one stays is left "
+    "to chance (kernel 'k', block (0, 0, 0), ";
+
+ValueId number_of_thread(KernelTest& t, Scalar scalar) {
+  return t.op(Opcode::kConvert, {t.thread()}, Type::of(scalar));
+}
+
 TEST(InterpRace, LanesOfOneStore) {
   KernelTest t;
   const ValueId y = t.tensor("y", Scalar::kF32, {1});
+  const ValueId value = number_of_thread(t, Scalar::kF32);
   t.line(7);
-  t.store(y, t.i32(0), t.f32(1));
+  t.store(y, t.i32(0), value);
   EXPECT_EQ(t.failure({}),
             absl::StrCat("kernel.cc:7: error: writes 'y' at element offset 0, which thread (0, 0, "
-                         "0) has written too, and nothing orders the two: which value stays is "
-                         "left to chance (kernel 'k', block (0, 0, 0), thread (1, 0, 0) and 30 "
-                         "more of its warp)\n"
-                         "  kernel.cc:7: note: thread (0, 0, 0) writes it here\n",
+                         "0) ",
+                         kBoth,
+                         "thread (1, 0, 0) and 30 more of its warp)\n"
+                         "  kernel.cc:7: thread (0, 0, 0) writes it here\n",
                          kFix));
+}
+
+TEST(InterpRace, EqualValuesAreNone) {
+  KernelTest t;
+  const ValueId y = t.tensor("y", Scalar::kF32, {4});
+  const Type pair = Type::vector(Scalar::kF32, 2);
+  t.store(y, t.i32(0), t.f32(1));
+  t.store(y, t.i32(2), t.op(Opcode::kPack, {t.f32(2), t.f32(3)}, pair));
+  t.store(y, t.i32(3), t.f32(3));
+  ASSERT_OK(t.run({.block = {64, 1, 1}}));
 }
 
 TEST(InterpRace, WarpsOfABlockAtTwoLines) {
@@ -48,10 +65,10 @@ TEST(InterpRace, WarpsOfABlockAtTwoLines) {
     t.store(y, t.op(Opcode::kXor, {t.thread(), t.i32(32)}), t.f32(2));
     EXPECT_EQ(t.failure({.block = {64, 1, 1}}),
               absl::StrCat("kernel.cc:7: error: writes 'y' at element offset 32, which thread (0, "
-                           "0, 0) has written too, and nothing orders the two: which value stays "
-                           "is left to chance (kernel 'k', block (0, 0, 0), thread (32, 0, 0) and "
-                           "31 more of its warp)\n"
-                           "  kernel.cc:9: note: thread (0, 0, 0) writes it here\n",
+                           "0, 0) ",
+                           kBoth,
+                           "thread (32, 0, 0) and 31 more of its warp)\n"
+                           "  kernel.cc:9: thread (0, 0, 0) writes it here\n",
                            kFix));
   }
 }
@@ -118,9 +135,7 @@ TEST(InterpRace, AThreadsOwnStoresAreNone) {
   t.store(y, t.thread(), t.f32(1));
   t.b.yield({});
   t.b.end_region();
-  // Pairs of elements, then each element: still the thread's own.
-  const ValueId z = t.op(Opcode::kMul, {shifted(t, 0), t.i32(1)});
-  t.store(y, z, t.f32(2));
+  t.store(y, t.thread(), t.f32(2));
   ASSERT_OK(t.run({.block = {64, 1, 1}}));
 }
 
@@ -129,7 +144,7 @@ TEST(InterpRace, SmallElementsShareAWordAndNoByte) {
     for (const Scalar scalar : {Scalar::kU8, Scalar::kF16}) {
       KernelTest t;
       const ValueId y = t.tensor("y", scalar, {64});
-      t.store(y, shifted(t, by), t.b.constant(Type::of(scalar), 1));
+      t.store(y, t.op(Opcode::kShr, {t.thread(), t.u32(by)}), number_of_thread(t, scalar));
       EXPECT_EQ(t.run({.block = {64, 1, 1}}).ok(), by == 0);
     }
   }

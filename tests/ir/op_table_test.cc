@@ -66,10 +66,12 @@ class Instance {
       case AttrKey::kMessage:
         return static_cast<int64_t>(
             index_of(kernel.intern(opcode == Opcode::kPrintf      ? "%d"
+                                   : opcode == Opcode::kRequire   ? "n is %"
                                    : opcode == Opcode::kInlinePtx ? "mov.b32 %0, %1;"
                                                                   : "prefetchu.L1 [%0];")));
       case AttrKey::kTensor:
         return static_cast<int64_t>(index_of(kernel.intern("tensor<ptr<f32, gmem> o 8:1> at 3")));
+      case AttrKey::kFix:
       case AttrKey::kName:
         return static_cast<int64_t>(index_of(kernel.intern("what the user calls it")));
       case AttrKey::kAlign:

@@ -46,6 +46,46 @@ const auto rescale = define_kernel("rescale(x, factor, shift)", [](Tensor<int32_
 });
 // </page>
 
+TEST(FromCudaHost, Contracts) {
+  const auto product =
+      define_kernel("product(a, b, x)",
+                    [](Tensor<const float, 2> a, Tensor<const float, 2> b, Tensor<float, 1> x) {
+                      // <page>
+                      require(a.shape(1) == b.shape(0));
+                      require_block(256);
+                      launch_grid(ceil_div(x.shape(0), threads_per_block() * 4));
+                      // </page>
+                      For(range(4), [&](Int i) {
+                        Int at = (block_idx.x * 4 + i) * block_dim.x + thread_idx.x;
+                        If(at < x.shape(0), [&] { x(at) = a(0, 0) * b(0, 0); });
+                      });
+                    });
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer a = device.upload<float>({2}).value(), b = device.upload<float>({3}).value();
+  const Buffer x = device.allocate(3000 * sizeof(float)).value();
+  EXPECT_THAT(product.launch(stream, {.block = 256}, as_tensor<const float>(a, {1, 1}),
+                             as_tensor<const float>(b, {1, 1}), as_tensor<float>(x, {3000})),
+              IsOk());
+  EXPECT_THAT(x.download<float>(stream).value(), testing::Each(6.0f));
+}
+
+// <page>
+const auto power = kernel_family("power(x)", [](int exponent, Tensor<float, 1> x) {
+  // </page>
+  Var<float> result(1.0f);
+  for (int i = 0; i < exponent; ++i) result = result * x(thread_idx.x);
+  x(thread_idx.x) = result;
+});
+
+TEST(FromCudaHost, Families) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer x = device.upload<float>({2, 3}).value();
+  EXPECT_THAT(power(3).launch(stream, {.block = 2}, as_tensor<float>(x, {2})), IsOk());
+  EXPECT_THAT(x.download<float>(stream).value(), testing::ElementsAre(8, 27));
+}
+
 TEST(FromCudaHost, LaunchesAndCopies) {
   const std::string name = test_device_name();
   const std::vector<float> values = {1, 2, 3, 4};

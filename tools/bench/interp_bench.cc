@@ -127,6 +127,44 @@ void BM_Sum(benchmark::State& state, bool checks) {
 BENCHMARK_CAPTURE(BM_Sum, unchecked, false);
 BENCHMARK_CAPTURE(BM_Sum, checked, true);
 
+// y[s(i)] = x[i], a load and a store a trip: neighbours side by side, or `stride` apart.
+void BM_Copy(benchmark::State& state, int64_t stride, bool checks) {
+  Memory memory;
+  const int64_t count = 32 * kTrips;
+  const uint64_t x = memory.allocate(count * 4).value();
+  const uint64_t y = memory.allocate(count * stride * 4).value();
+  if (failed(state, memory.fill(x, 0x3F800000, 4, count))) return;
+  Kernel kernel("copy");
+  const int64_t extents[] = {kDynamic};
+  const Type view = Type::view(Scalar::kF32, Space::kGlobal, 1);
+  const ValueId from = kernel.add_param("x", view, extents, extents);
+  const ValueId to = kernel.add_param("y", view, extents, extents);
+  Builder b(kernel);
+  const ValueId t = b.create(Opcode::kThreadIdx, {}, kI32Type, {{AttrKey::kAxis, 0}});
+  const ValueId stop = b.create(Opcode::kExtent, {from}, kI32Type, {{AttrKey::kDim, 0}});
+  b.begin_for(t, stop, b.constant_int(kI32Type, 32), {});
+  const ValueId i = kernel.region(b.region()).args[0];
+  const ValueId at = b.create(Opcode::kMul, {i, b.constant_int(kI32Type, stride)});
+  const ValueId readable = b.create(Opcode::kBounds, {from, i});
+  const ValueId writable = b.create(Opcode::kBounds, {to, at});
+  const ValueId value = b.create(Opcode::kLoad, {from, i, readable}, kF32Type);
+  b.create(Opcode::kStore, {to, value, at, writable});
+  b.yield({});
+  b.end_region();
+  b.yield({});
+  const Program program = compile(kernel, {.checks = checks}).value();
+  const std::vector<std::byte> params =
+      pack({x, count, 1, y, static_cast<uint64_t>(count * stride), 1});
+  const LaunchArgs launch{.grid = {}, .block = {32, 1, 1}, .params = params};
+  for (auto _ : state) {
+    if (failed(state, run(program, launch, memory))) return;
+  }
+  state.SetItemsProcessed(state.iterations() * count);
+}
+BENCHMARK_CAPTURE(BM_Copy, unchecked, 1, false);
+BENCHMARK_CAPTURE(BM_Copy, checked, 1, true);
+BENCHMARK_CAPTURE(BM_Copy, checked_apart, 3, true);
+
 // Many blocks that each do next to nothing: what a block costs.
 void BM_EmptyBlocks(benchmark::State& state) {
   Memory memory;

@@ -32,6 +32,7 @@ struct RunOptions {
   std::string device;                // empty: cuda:0 where there is one, else interp
   bool check = false;
   int repeat = 0;
+  int64_t max_instructions = -1;  // of the interpreter; -1: its own limit
 };
 Exit run_kernel(const RunOptions& options);
 

@@ -71,6 +71,7 @@ Exit run_kernel(const RunOptions& options) {
     return absl::IsInvalidArgument(device.status()) ? misused(device.status())
                                                     : failed(device.status());
   }
+  if (options.max_instructions >= 0) device->set_max_instructions(options.max_instructions);
   const absl::StatusOr<HostArrays> inputs = read_inputs(*input_files);
   if (!inputs.ok()) return misused(inputs.status());
   const absl::StatusOr<LaunchPlan> plan = make_plan(*kernel, *inputs);
