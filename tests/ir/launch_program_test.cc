@@ -279,8 +279,8 @@ TEST(LaunchProgram, KnowsWhatNoLaunchFulfils) {
                                      " : bool\nrequire %c, %three {message = \"not %\"}\n"));
     return LaunchProgram(launch.kernel, launch.layout).refuses_all();
   };
-  EXPECT_EQ(refuses_all("const 0"), "not 3");
-  EXPECT_EQ(refuses_all("const 1"), std::nullopt);
+  EXPECT_EQ(refuses_all("const false"), "not 3");
+  EXPECT_EQ(refuses_all("const true"), std::nullopt);
   EXPECT_EQ(refuses_all("eq %n, %three"), std::nullopt);
 }
 
