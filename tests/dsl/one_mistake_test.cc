@@ -21,7 +21,7 @@ TEST(OneMistake, BlockReduceUnderADivergentCondition) {
   });
   EXPECT_EQ(short_paths(mistakes(kernel)),
             absl::StrCat(
-                "one_mistake_test.cc:", line + 1,
+                "one_mistake_test.cc:", line,
                 ": error: 'barrier' under a condition that differs between threads: all threads "
                 "of the block must reach it together\n"
                 "  in: barrier\n"
@@ -44,25 +44,40 @@ TEST(OneMistake, InAFunctionThatIsCalledTwice) {
   EXPECT_EQ(ir::by_mistake(trace(kernel).diagnostics).size(), 1u) << mistakes(kernel);
 }
 
-const Float kTwo = 2.0f;
-const Float kFour = kTwo + kTwo;
-const Float kEight = kFour * 2.0f - kTwo;
-
-TEST(OneMistake, ValuesAtGlobalScope) {
-  const auto kernel = define_kernel("global(y)", [](Tensor<float, 1> y) {
-    y(0) = kFour;
-    y(1) = kEight;
-    y(2) = kEight + kFour;
+TEST(OneMistake, AValueMadeOutsideEveryKernelHoweverOftenItIsUsed) {
+  const int line = __LINE__ + 2;
+  const Float two = 2.0f;
+  const Float four = two + two;
+  const Float eight = four * two;
+  const auto kernel = define_kernel("outside(y)", [&](Tensor<float, 1> y) {
+    y(0) = four;
+    y(1) = eight;
+    y(2) = eight;
+    y(3) = four;
   });
-  EXPECT_EQ(short_paths(mistakes(kernel)), "");
+  const auto told = [&](const char* op, int use, int made, int again) {
+    return absl::StrCat(
+        "one_mistake_test.cc:", line + use, ": error: ", op,
+        " of kernel values outside a kernel: there was no program to record it in\n"
+        "  one_mistake_test.cc:",
+        line + made, ": made here\n  and 1 more like it, at one_mistake_test.cc:", line + again,
+        "\n  fix: compute it with host numbers, or move it into the kernel's lambda\n");
+  };
+  EXPECT_EQ(short_paths(mistakes(kernel)), told("add", 3, 0, 6) + told("mul", 4, 1, 5));
 }
 
-TEST(OneMistake, UnalignedVectors) {
+TEST(OneMistake, UnalignedVectorsOfOneLine) {
+  const int line = __LINE__ + 3;
   const auto kernel =
       define_kernel("unaligned(x, y, n)", [](Tensor<const float, 1> x, Tensor<float, 1> y, Int n) {
         y.vec<4>(n) = x.vec<4>(n) * 2.0f;
       });
-  EXPECT_EQ(short_paths(mistakes(kernel)), "");
+  EXPECT_EQ(short_paths(mistakes(kernel)),
+            absl::StrCat("one_mistake_test.cc:", line,
+                         ": error: an access to 4 elements needs an address that is a multiple of "
+                         "16 bytes, and only 4 can be proved (the offset)\n"
+                         "  fix: choose the width by vector_width(), index in multiples of it, or "
+                         "promise the alignment in the signature\n"));
 }
 
 }  // namespace
