@@ -28,8 +28,8 @@ struct Word {
                     .variant = [this](const Settings&) -> absl::StatusOr<Variant> {
                       CompileOptions options;
                       options.block = {128, 1, 1};
-                      return Variant{
-                          &kernel.source(), {tensor({kAny}), tensor({kAny}), scalar()}, options};
+                      const auto vector = tensor({kAny}).aligned(16);
+                      return Variant{&kernel.source(), {vector, vector, scalar()}, options};
                     },
                     .plan = nullptr,
                     .reference = nullptr}) {}
@@ -130,7 +130,7 @@ const Word swizzle("dsl/layout/swizzle.h", [](X, Y y, Int n) {
   y(n) = tile(0, n);
 });
 const Word sym_int("dsl/layout/sym_int.h", [](X x, Y y, Int n) {
-  make_tensor(y, make_layout({n, 4}, {4, 1}))(thread_idx.x) = x(n);
+  make_tensor(y, make_layout({x.shape(0), 4}, {4, 1}))(thread_idx.x, 0) = x(n);
 });
 const Word math("dsl/math.h", [](X x, Y y, Int n) { y(n) = erf(Float(x(n))) + sin(Float(x(n))); });
 const Word matrix("dsl/matrix.h", [](X, Y y, Int n) {
