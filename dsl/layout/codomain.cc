@@ -62,8 +62,12 @@ class Numbers {
   bool visit(Counted at) {
     const int depth = at.unit.path_length;
     const auto ends = [&](size_t i) { return modes_[i].stride.path_length == depth; };
-    // A coordinate has a profile; below it a shape may have more.
-    if (depth > 0 && std::all_of(at.modes.begin(), at.modes.end(), ends)) return add_moving(at);
+    // A number that modes count in may be a tuple in the shape; where none do, all of that stays.
+    const bool deeper = at.modes.empty() && at.extents != nullptr && at.extents->is_tuple() &&
+                        depth < TupleNode::kMaxPath;
+    if (depth > 0 && !deeper && std::all_of(at.modes.begin(), at.modes.end(), ends)) {
+      return add_moving(at);
+    }
     const auto above = std::find_if(at.modes.begin(), at.modes.end(), ends);
     if (above != at.modes.end()) return fail_nested(modes_[*above].stride, at.modes);
     int numbers = at.extents == nullptr ? 0 : rank_of(*at.extents);
