@@ -298,7 +298,7 @@ Layout whole_tile(RandomLayouts* random) {
 TEST(LayoutLaws, ACoveredLayoutHasEachElementOnceAndNewOnesOutsideTheShape) {
   RandomLayouts random(6);
   int grown = 0;
-  for (int n = 0; n < kLayouts; ++n) {
+  for (int n = 0; n < kLayouts / 10; ++n) {
     const IntTuple shape = repeat_as_tuple(random.shape(), 1);
     const Layout plain(shape, transform_leaf(shape, [&](const IntTuple&) {
                          return random.one_of({1, 2, 3, 10, 100});
@@ -331,7 +331,7 @@ TEST(LayoutLaws, ACoveredLayoutHasEachElementOnceAndNewOnesOutsideTheShape) {
     ASSERT_EQ(static_cast<int64_t>(seen.size()), count(plain)) << where.to_string();
     for (const auto& [at, times] : seen) ASSERT_EQ(times, 1) << at;
   }
-  EXPECT_GT(grown, kLayouts / 10);
+  EXPECT_GT(grown, kLayouts / 100);
 }
 
 // --- Other widths -----------------------------------------------------------------------------
