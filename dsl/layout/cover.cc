@@ -44,7 +44,7 @@ class Cover {
   bool round_up(size_t at, const Layout& tile) {
     if (!tile.ok()) return call_->fail(tile.shape());
     if (tile.is_composed()) return call_->fail_composed(tile);
-    const Modes modes = detail::filtered(tile);
+    const Modes modes = detail::modes_of(tile);
     if (!detail::has_basis(modes)) {
       round_up(at, modes, detail::all_of(modes));
       return true;
@@ -66,6 +66,7 @@ class Cover {
   void round_up(size_t at, const Modes& tile, const detail::Chosen& chosen) {
     absl::InlinedVector<SymInt, 8> ends;
     for (const size_t i : chosen) {
+      if (tile[i].stride.value.is_constant(0) || tile[i].shape.is_constant(1)) continue;
       ends.push_back(tile[i].stride.value);
       ends.push_back(tile[i].stride.value * tile[i].shape);
     }
