@@ -167,11 +167,12 @@ TEST(FromCudaIntrinsics, Halves) {
     out(22) = cast<float>(back[0]);
     out(23) = cast<float>(back[1]);
   });
+  const float ratio = static_cast<float>(half(0.6f));
   const float root = static_cast<float>(half(std::sqrt(2.5f)));
   const float exp = static_cast<float>(half(std::exp(2.5f)));
-  EXPECT_THAT(got, ElementsAre(5, 8.75f, 2.5f, root, 8.75f, 4.75f, 1, 0.6001f, 8.75f, 4.75f, 0,
-                               0.25f, 2.5f, 1.5f, testing::FloatNear(exp, 0x1p-6f), 1.5f, 1.5f, 0,
-                               3.75f, 0.75f, 8.75f, 3.75f, 8.75f, 3.75f));
+  EXPECT_THAT(got, ElementsAre(5, 8.75f, 2.5f, root, 8.75f, 4.75f, 1, ratio, 8.75f, 4.75f, 0, 0.25f,
+                               2.5f, 1.5f, testing::FloatNear(exp, 0x1p-6f), 1.5f, 1.5f, 0, 3.75f,
+                               0.75f, 8.75f, 3.75f, 8.75f, 3.75f));
 }
 
 }  // namespace
