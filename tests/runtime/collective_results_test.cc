@@ -130,7 +130,7 @@ TEST(CollectiveResults, TiesAreBrokenAlike) {
     ASSERT_THAT(got, IsOk()) << threads;
     EXPECT_THAT(*got, Each(got->front())) << threads;
   }
-  const auto got = run("ties in segments", {.block = 32}, 32, [&](auto x, auto y) {
+  const auto got = run("ties_in_segments", {.block = 32}, 32, [&](auto x, auto y) {
     const Int i = thread_idx.x;
     y(i) = warp_reduce(MaxAt{x(i) * 0 + 7, i}, later, 8).index / 8;
     If(i % 8 == 0, [&] { y(i) = y(i) + 0; });
