@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants bugs, one at a time, and says which test finds each.
 
-    python3 tests/mutants/run.py BUILD [--only NAME...] [--record FILE] [--commit ID]
+    python3 tests/mutants/run.py BUILD [--only NAME...] [--programs NAME...] [--record FILE] [--commit ID]
 
 BUILD is a build folder of this source tree, configured for Ninja, in which the test programs are
 built. The tree stays as it is: the changed file is compiled beside it and linked in front of the
@@ -26,7 +26,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS = 300  # that a program may run
 # What fuzz_passes is given: seeds that nothing else uses.
-FUZZ = ["--seed", "5000000", "--count", "4000", "--seconds", "120", "--max-failures", "1", "--no-reduce"]
+FUZZ = ["--seed", "5000000", "--count", "1000", "--seconds", "120", "--max-failures", "1", "--no-reduce"]
 
 
 class Planting(Exception):
@@ -57,17 +57,28 @@ def compile_mutant(mutant, build, scratch):
     return made
 
 
-def link(target, made, build, scratch):
-    """The program with that object in place of the library's."""
+def link(name, made, build, scratch):
+    """A program, with these objects in place of the library's."""
+    target = "fuzz_passes" if name == "fuzz" else f"test_{name}"
     command = call(["ninja", "-t", "commands", target], build).strip().splitlines()[-1]
     words = shlex.split(command.split("&&")[1])
     linked = scratch / target
     at = words.index("-o")
     words[at + 1] = str(linked)
     present = [word for word in words if not re.search(r"\.(o|a)$", word) or (build / word).exists()]
-    present.insert(present.index("-o"), str(made))
-    call(present, build)
+    at = present.index("-o")
+    call(present[:at] + [str(path) for path in made] + present[at:], build)
     return linked
+
+
+def failure(name, made, build, scratch):
+    """The first failure of a program with these objects in it; None where it passes."""
+    command = [link(name, made, build, scratch), *(FUZZ if name == "fuzz" else ["--gtest_brief=1"])]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"{name}: does not end"
+    return None if ran.returncode == 0 else first_failure(name, ran.stdout)
 
 
 def first_failure(name, output):
@@ -83,14 +94,9 @@ def run(mutant, build):
         try:
             made = compile_mutant(mutant, build, scratch)
             for name in mutant["programs"]:
-                program = link("fuzz_passes" if name == "fuzz" else f"test_{name}", made, build, scratch)
-                arguments = FUZZ if name == "fuzz" else ["--gtest_brief=1"]
-                try:
-                    ran = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=SECONDS)
-                except subprocess.TimeoutExpired:
-                    return f"caught by {name}: does not end"
-                if ran.returncode != 0:
-                    return f"caught by {first_failure(name, ran.stdout)}"
+                found = failure(name, [made], build, scratch)
+                if found:
+                    return f"caught by {found}"
         except Planting as why:
             return f"cannot be planted: {why}"
     return "survived"
@@ -100,14 +106,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--programs", nargs="*", default=[], help="run these alone, and the bugs that they should notice")
     parser.add_argument("--record", type=pathlib.Path)
     parser.add_argument("--commit", default="")
     options = parser.parse_args()
     mutants = json.loads((ROOT / "tests/mutants/mutants.json").read_text())
+    mutants = [m for m in mutants if not options.only or m["name"] in options.only]
+    if options.programs:
+        for mutant in mutants:
+            mutant["programs"] = [name for name in mutant["programs"] if name in options.programs]
+        mutants = [mutant for mutant in mutants if mutant["programs"]]
+    # What fails without a bug would catch every one.
+    for name in sorted({name for mutant in mutants for name in mutant["programs"]}):
+        with tempfile.TemporaryDirectory() as folder:
+            found = failure(name, [], options.build.resolve(), pathlib.Path(folder))
+        if found:
+            sys.exit(f"without any bug, {found}")
     rows = []
     for mutant in mutants:
-        if options.only and mutant["name"] not in options.only:
-            continue
         began = time.monotonic()
         result = run(mutant, options.build.resolve())
         rows.append({"name": mutant["name"], "file": mutant["file"], "result": result})
