@@ -54,7 +54,7 @@ TEST(TensorTest, PrintsAsCuTeDoes) {
 TEST(TensorTest, CopiesAreAsWideAsLayoutAndAlignmentAllow) {
   const auto widths = [](auto body) {
     const auto kernel =
-        define_kernel("copy(x, y, n)", [body](Tensor<const float, 2> x, Tensor<float, 1> y, Int n) {
+        local_kernel("copy(x, y, n)", [body](Tensor<const float, 2> x, Tensor<float, 1> y, Int n) {
           const auto registers = make_tensor<float>(8);
           copy(body(Tensor<const float>(x), n), registers);
           y(0) = registers(0);
@@ -134,7 +134,7 @@ TEST(TensorTest, PictureInTheReadmeIsUpToDate) {
 template <class Body>
 std::string mistake(Body body) {
   const auto kernel =
-      define_kernel("wrong(x, y, n)", [body](Tensor<const float, 2> x, Tensor<float, 1> y, Int n) {
+      local_kernel("wrong(x, y, n)", [body](Tensor<const float, 2> x, Tensor<float, 1> y, Int n) {
         body(Tensor<const float>(x), Tensor<float>(y), n);
       });
   return mistakes(kernel);

@@ -296,11 +296,11 @@ require %c {message = "never said"}
 }
 
 TEST(LaunchProgram, TheVerifierCountsPlacesForNumbers) {
-  EXPECT_THAT(mistakes_of(with_body("%c = lt %n, %n : bool\nrequire %c {message = \"is %\"}")),
+  EXPECT_THAT(mistakes_of(with_body("%q = lt %n, %n : bool\nrequire %q {message = \"is %\"}")),
               HasSubstr("'require' has 0 numbers for a message with 1 places; give the message a "
                         "'%' for each number"));
-  EXPECT_THAT(mistakes_of(with_body("%t = thread_idx {axis = x} : i32\n%c = lt %t, %n : bool\n"
-                                    "require %c {message = \"\"}")),
+  EXPECT_THAT(mistakes_of(with_body("%t = thread_idx {axis = x} : i32\n%q = lt %t, %n : bool\n"
+                                    "require %q {message = \"\"}")),
               HasSubstr("'require' of what the host cannot know before a launch: it depends on "
                         "'thread_idx' at k.ir:2; ask for relations of integer parameters"));
 }

@@ -12,7 +12,6 @@ namespace {
 using absl::StatusCode;
 using ::testing::Each;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr auto kInvalid = StatusCode::kInvalidArgument;
 
@@ -80,14 +79,10 @@ TEST_F(ContractTest, NothingOfItIsInTheKernel) {
   EXPECT_EQ(body(with->ptx()), body(without->ptx()));
 }
 
-struct Case {
-  const char* text;
-  bool (*holds)(int, int64_t);
-};
-
 TEST_F(ContractTest, ConditionsOfAllKinds) {
   const auto conditions =
       kernel_family("conditions(n, m, x)", [](int which, Int n, Int64 m, Tensor<float, 1> x) {
+        If(thread_idx.x == 0, [&] { x(block_idx.x) = 1; });
         switch (which) {
           case 0:
             return require(n % 4 == 0);
@@ -140,9 +135,7 @@ TEST_F(ContractTest, WhatOnlyThreadsKnowIsAnErrorOfTheKernel) {
 TEST_F(ContractTest, WhatNeverHoldsDoesNotCompile) {
   EXPECT_THAT(product.compile(Signature{tensor({8, 9}), tensor({8, 8}), tensor({8, 8})},
                               CompileOptions{.block = {32, 1, 1}, .stage = Stage::kIr}),
-              Fails(kInvalid,
-                    "can never launch: it requires a.shape(1) == b.shape(0), but "
-                    "a.shape(1) is 9 and b.shape(0) is 8 ("));
+              Fails(kInvalid, "can never launch: it requires 9 == 8 ("));
   const auto never = define_kernel("never(x)", [](Tensor<float, 1> x) {
     require(Bool(false));
     x(thread_idx.x) = 1;

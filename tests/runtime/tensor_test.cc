@@ -367,7 +367,7 @@ TEST(Tensors, CoordinatesOfNumbersDoNotDependOnWhatIsKnown) {
     const int64_t count = extents[0] * extents[1] * extents[2] * extents[3];
     const Buffer x = on_device(counting(static_cast<int>(count)));
     for (const View view : views) {
-      const auto kernel = define_kernel("linear(x, y)", [view](Matrix in, Tensor<int32_t, 1> out) {
+      const auto kernel = local_kernel("linear(x, y)", [view](Matrix in, Tensor<int32_t, 1> out) {
         const Tensor<const int32_t> all = view(in);
         const Int i = thread_idx.x;
         If(i < size(all), [&] { out(i) = all(i); });
