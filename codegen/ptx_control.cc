@@ -191,7 +191,7 @@ constexpr Opcode kCheap[] = {
     Opcode::kBitcast, Opcode::kPack,   Opcode::kExtract, Opcode::kSlice,     Opcode::kSplat,
     Opcode::kSubview, Opcode::kExtent, Opcode::kStride,  Opcode::kThreadIdx, Opcode::kBlockIdx,
 };
-bool is_cheap(const Op& op) {
+bool is_cheap(const ir::Op& op) {
   return has(info(op), ir::kForwards) ||
          std::find(std::begin(kCheap), std::end(kCheap), op.opcode) != std::end(kCheap);
 }
