@@ -13,7 +13,7 @@ using Chosen = absl::InlinedVector<size_t, 8>;
 Chosen all_of(const Modes& modes);
 // By increasing stride, where that is known; of equal ones the order is that of CuTe's exchange
 // sort.
-Chosen by_stride(const Modes& modes, Chosen chosen);
+void sort_by_stride(const Modes& modes, Chosen* chosen);
 // Whether they are in order; if not, that is the call's mistake.
 bool in_order(const Modes& modes, absl::Span<const size_t> order, Call* call);
 

@@ -209,7 +209,6 @@ class Composer {
 
     Modes flat;
     absl::InlinedVector<Reach, 4> reaches;
-    TupleNode path;  // of the basis stride
   };
   bool add(const SymInt& shape, const TupleNode& stride, LayoutBuilder* out);
   bool add_through(Way* way, SymInt shape, const TupleNode& stride, LayoutBuilder* out);
@@ -218,7 +217,7 @@ class Composer {
 
   const Part a_;
   Way whole_;
-  std::vector<Way> named_;
+  std::vector<std::pair<TupleNode, Way>> named_;  // by basis stride
   const char* const left_;
   const char* const right_;
   Call* const call_;

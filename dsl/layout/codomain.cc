@@ -13,17 +13,17 @@ Chosen all_of(const Modes& modes) {
   return all;
 }
 
-Chosen by_stride(const Modes& modes, Chosen chosen) {
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    for (size_t j = i + 1; j < chosen.size(); ++j) {
-      const SymInt& first = modes[chosen[i]].stride.value;
-      const SymInt& second = modes[chosen[j]].stride.value;
+void sort_by_stride(const Modes& modes, Chosen* chosen) {
+  const absl::Span<size_t> order = absl::MakeSpan(*chosen);
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (size_t j = i + 1; j < order.size(); ++j) {
+      const SymInt& first = modes[order[i]].stride.value;
+      const SymInt& second = modes[order[j]].stride.value;
       if (!always_at_most(first, second) && always_at_most(second, first)) {
-        std::swap(chosen[i], chosen[j]);
+        std::swap(order[i], order[j]);
       }
     }
   }
-  return chosen;
 }
 
 bool in_order(const Modes& modes, absl::Span<const size_t> order, Call* call) {

@@ -19,7 +19,8 @@ bool detail::complement_of(const Modes& modes, const Extents& cotarget, Call* ca
     if (has_basis(modes)) {
       return call->fail("it has basis strides", "take the complement of one mode");
     }
-    const Chosen order = by_stride(modes, all_of(modes));
+    Chosen order = all_of(modes);
+    sort_by_stride(modes, &order);
     if (!in_order(modes, order, call)) return false;
     for (const size_t i : order) {
       const Mode& mode = modes[i];

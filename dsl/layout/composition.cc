@@ -175,8 +175,8 @@ bool Composer::add_through(Way* way, SymInt shape, const TupleNode& stride, Layo
 }
 
 Composer::Way* Composer::way_of(const TupleNode& stride) {
-  for (Way& way : named_) {
-    if (same_path(way.path, stride)) return &way;
+  for (auto& [path, way] : named_) {
+    if (same_path(path, stride)) return &way;
   }
   Part named = a_;
   for (int i = 0; i < stride.path_length; ++i) {
@@ -187,8 +187,8 @@ Composer::Way* Composer::way_of(const TupleNode& stride) {
     }
     named = named.mode(stride.path[i]);
   }
-  named_.emplace_back(named).path = stride;
-  return &named_.back();
+  named_.emplace_back(stride, Way(named));
+  return &named_.back().second;
 }
 
 bool Composer::add(const SymInt& shape, const TupleNode& stride, LayoutBuilder* out) {

@@ -48,7 +48,7 @@ struct Domain {
 };
 
 // The inverse of the chosen modes, all of which count in one number.
-using InverseOf = bool (*)(const Domain& domain, const Chosen& chosen, Call* call, Modes* result);
+using InverseOf = bool (*)(const Domain& domain, Chosen chosen, Call* call, Modes* result);
 
 // Of coordinates, that of each of their numbers.
 Layout inverse(const char* name, const Layout& layout, InverseOf inverse_of, SourceLoc loc) {
@@ -76,9 +76,10 @@ Layout inverse(const char* name, const Layout& layout, InverseOf inverse_of, Sou
 }
 
 // The modes that go on where the others end: strides increase, so one pass finds them.
-bool right_inverse_of(const Domain& domain, const Chosen& chosen, Call*, Modes* result) {
+bool right_inverse_of(const Domain& domain, Chosen chosen, Call*, Modes* result) {
+  detail::sort_by_stride(domain.modes, &chosen);
   SymInt next = 1;
-  for (const size_t i : detail::by_stride(domain.modes, chosen)) {
+  for (const size_t i : chosen) {
     const Mode& mode = domain.modes[i];
     if (!(mode.stride.value == next)) continue;
     detail::add_joined(mode.shape, domain.starts[i], result);
@@ -87,8 +88,8 @@ bool right_inverse_of(const Domain& domain, const Chosen& chosen, Call*, Modes* 
   return true;
 }
 
-bool left_inverse_of(const Domain& domain, const Chosen& chosen, Call* call, Modes* result) {
-  const Chosen order = detail::by_stride(domain.modes, chosen);
+bool left_inverse_of(const Domain& domain, Chosen order, Call* call, Modes* result) {
+  detail::sort_by_stride(domain.modes, &order);
   if (!detail::in_order(domain.modes, order, call)) return false;
   SymInt covered = 1, previous = 0, reached = 0;
   for (const size_t i : order) {
