@@ -116,8 +116,8 @@ void RegisterPlan::visit_op(OpId id, int depth) {
   const Op& op = kernel_.op(id);
   const ir::OpInfo& row = info(op);
   // Of what a program promises nothing is left in PTX but what follows from it.
-  const bool acts = has_side_effect(row) && op.opcode != Opcode::kUnreachable &&
-                    !ir::is_host_only(op.opcode);
+  const bool acts =
+      has_side_effect(row) && op.opcode != Opcode::kUnreachable && !ir::is_host_only(op.opcode);
   bool needed = acts || has(row, ir::kRegions) || is_volatile(op);
   for (const ValueId result : op.results) needed |= live(result).last > 0;
   if (!needed) return;

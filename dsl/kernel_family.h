@@ -105,8 +105,9 @@ auto make_family(const char* name, F&& f, R (C::*)(P...) const, SourceLoc loc) {
                 "a family's lambda has the host's values in front: a kernel without any is "
                 "define_kernel()'s");
   using All = std::tuple<std::remove_cvref_t<P>...>;
-  return []<std::size_t... I, std::size_t... J>(const char* family, F&& lambda, SourceLoc where,
-                                      std::index_sequence<I...>, std::index_sequence<J...>) {
+  return
+      []<std::size_t... I, std::size_t... J>(const char* family, F&& lambda, SourceLoc where,
+                                             std::index_sequence<I...>, std::index_sequence<J...>) {
     return Family<std::remove_cvref_t<F>, std::tuple<std::tuple_element_t<I, All>...>,
                   std::tuple<std::tuple_element_t<kHost + J, All>...>>(
         family, static_cast<F&&>(lambda), where);

@@ -140,8 +140,7 @@ constexpr int leaf_count(const T& t) {
 // Makes any Traced type that has no Fragment in it: its leaves are zeros, to be counted or filled.
 struct Blank {
   template <class T>
-  requires(is_traced<T>())
-  operator T() const {
+  requires(is_traced<T>()) operator T() const {
     if constexpr (Leaf<T>) {
       return T(T::blank());
     } else {

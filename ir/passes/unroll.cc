@@ -167,7 +167,8 @@ class Unrolling {
     return Values(results.begin(), results.end());
   }
 
-  // Modulo 2^64: the last trips of a full round may be further from its first than the largest number.
+  // Modulo 2^64: the last trips of a full round may be further from its first than the largest
+  // number.
   static int64_t product(int64_t a, int64_t b) {
     return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
   }

@@ -35,7 +35,8 @@ void host_control(Tensor<float, 1> y, Int n, Float a, Bool p) {
   for (Int i : range(n)) y(i) = a;
   y(2) = select(p, a, 0.0f);
   If(n == 0, [] {});
-  y(3) = If(p, [&] { return a; }, [&] { return a * 2; });
+  y(3) = If(
+      p, [&] { return a; }, [&] { return a * 2; });
 }
 
 void elements(Tensor<float, 1> y, Tensor<const float, 2> x, Int n, Float a) {

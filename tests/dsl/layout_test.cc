@@ -266,8 +266,7 @@ TEST(Layout, AMistakeSaysWhereItsPartStarts) {
   EXPECT_THAT(evaluate("make_layout((4,8), compositoin(4:1, 2:1))"),
               HasSubstr("(in what starts at column 20)"));
   EXPECT_THAT(evaluate("  composition(4:1)"), HasSubstr("(in what starts at column 3)"));
-  EXPECT_THAT(evaluate("4:1 o ((4,8):(8,1))((1,2,3))"),
-              HasSubstr("(in what starts at column 1)"));
+  EXPECT_THAT(evaluate("4:1 o ((4,8):(8,1))((1,2,3))"), HasSubstr("(in what starts at column 1)"));
 }
 
 TEST(Layout, MessagesTellUnknownNumbersApart) {

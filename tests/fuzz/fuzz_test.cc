@@ -45,8 +45,8 @@ TEST(Reducer, LeavesWhatMatters) {
       return verify(candidate).empty() && contains(candidate, Opcode::kWhile);
     });
     EXPECT_TRUE(contains(small, Opcode::kWhile));
-    // The loop, its condition's constant, a store that makes it a kernel, and where these stood in the
-    // two branches of an `if`, that too.
+    // The loop, its condition's constant, a store that makes it a kernel, and where these stood in
+    // the two branches of an `if`, that too.
     EXPECT_LE(count_ops(small), 8) << print(small);
   }
 }
