@@ -1,5 +1,6 @@
 // What users write first: each is refused at its line, with the reason and what to write instead.
-// clang-format off: an expectation stands on the line of its mistake.
+// An expectation stands on the line of its mistake.
+// clang-format off
 #include <array>
 
 #include "heddle/dsl/dsl.h"
