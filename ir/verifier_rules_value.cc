@@ -187,10 +187,6 @@ void check_splat(RuleContext& c) {
 
 void check_assume_range(RuleContext& c) {
   const IntFacts promised = promised_facts(c.op());
-  if (promised.divisor < 1) {
-    return c.error(absl::StrCat("'assume_range' promises a multiple of ", promised.divisor),
-                   "a divisor is at least 1");
-  }
   if (promised.min <= promised.max) return;
   c.error(absl::StrCat("'assume_range' from ", promised.min, " to ", promised.max,
                        " promises what no number keeps"),

@@ -119,11 +119,13 @@ Reach Aliasing::reach_of_kind(const Op& op, int kind) const {
   for_each_written(op, [&](int written) {
     result = std::max(result, write_reaches(objects_[static_cast<size_t>(written)].kind, read));
   });
-  const Effects& effects = info(op).effects;
+  const OpInfo& row = info(op);
   // The thread's own memory has no address that another could use.
-  if ((!effects.orders && !effects.unnamed) || read.space == Space::kLocal) return result;
-  return effects.unnamed || is_written_unseen(read) ? Reach::kYes
-                                                    : std::max(result, Reach::kUnlessNoOverlap);
+  if ((!row.effects.orders && !row.effects.unnamed) || read.space == Space::kLocal) return result;
+  // What orders more than a block may order others' writes as well.
+  const bool within_block = row.convergence >= Scope::kWarp && row.convergence <= Scope::kBlock;
+  return within_block && !is_written_unseen(read) ? std::max(result, Reach::kUnlessNoOverlap)
+                                                  : Reach::kYes;
 }
 
 Reach Aliasing::write_reaches(const Kind& written, const Kind& read) {

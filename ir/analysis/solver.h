@@ -180,7 +180,7 @@ class Solver {
       init.push_back(get(loop.operands[first_init + i]));
       nexts.push_back(yielded(body, i));
     }
-    constexpr int kFreshSolutions = 8;
+    constexpr int kFreshSolutions = 4;
     const bool fresh =
         ++solved_.at(loop_id).times <= kFreshSolutions || solved_[loop_id].facts.size() != count;
     active_loops_.push_back(loop_id);

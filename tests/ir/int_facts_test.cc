@@ -362,11 +362,8 @@ std::string nest(int depth) {
 }
 
 TEST(IntFacts, NestsOfLoopsAreSolvedOnceALevel) {
-  for (const int depth : {1, 2, 3}) {
-    EXPECT_EQ(facts(nest(depth)).max, 1000) << depth << nest(depth);
-  }
   // A solution of each level for each attempt at the level around it would be 2^50.
-  EXPECT_EQ(facts(nest(50)).max, kI32Max);
+  for (const int depth : {1, 2, 3, 50}) EXPECT_EQ(facts(nest(depth)).max, 1000) << depth;
 }
 
 }  // namespace

@@ -290,6 +290,7 @@ TEST(Licm, NothingOutsideOfItsConditionIsMapped) {
       if %p {
         %far = map_shared %s, %m : view<i32, shared_cluster, 1>
         store %far, %i, %z
+        store %y, %i, %i
         yield
       }
       yield
@@ -300,6 +301,7 @@ TEST(Licm, NothingOutsideOfItsConditionIsMapped) {
     for %i in %z .. %k step %o {
       %far = map_shared %s, %m : view<i32, shared_cluster, 1>
       store %far, %i, %z
+        store %y, %i, %i
       yield
     }
 )",
@@ -308,6 +310,7 @@ TEST(Licm, NothingOutsideOfItsConditionIsMapped) {
     %far = map_shared %s, %m : view<i32, shared_cluster, 1>
     for %i in %z .. %k step %o {
       store %far, %i, %z
+        store %y, %i, %i
       yield
     }
 )");
@@ -341,15 +344,15 @@ TEST(Licm, PromisesMoveWhereTheyAreSureToBeMade) {
       store %y, %a, %i
       yield
     }
-    for %i in %z .. %k step %o {
+    for %j in %z .. %k step %o {
       if %p {
-        %a = assume_range %m {min = 0} : i32
-        store %y, %a, %i
+        %c = assume_range %m {min = 0} : i32
+        store %y, %c, %j
         yield
       }
       assert %p {message = "p"}
       %b = assume_range %m {max = 7} : i32
-      store %y, %b, %i
+      store %y, %b, %j
       yield
     }
 )");

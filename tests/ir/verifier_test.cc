@@ -469,10 +469,5 @@ TEST(Verifier, FactsHaveValuesThatTheyCanHave) {
   EXPECT_EQ(mistake("%x extent 0 -1"), "");
 }
 
-TEST(Verifier, PromisesAreOfSomething) {
-  EXPECT_EQ(mistakes_of(with_body("%a = assume_range %n {divisor = 0} : i32")),
-            "2: 'assume_range' promises a multiple of 0; a divisor is at least 1");
-}
-
 }  // namespace
 }  // namespace heddle::ir
