@@ -50,7 +50,7 @@ TEST(OneMistake, AValueMadeOutsideEveryKernelHoweverOftenItIsUsed) {
   const Float two = 2.0f;
   const Float four = two + two;
   const Float eight = four * two;
-  const auto kernel = define_kernel("outside(y)", [&](Tensor<float, 1> y) {
+  const auto kernel = local_kernel("outside(y)", [&](Tensor<float, 1> y) {
     y(0) = four;
     y(1) = eight;
     y(2) = eight;

@@ -34,7 +34,7 @@ bool breaks(absl::string_view body, int n, int m) {
 TEST(Promises, AreCheckedThoughAllThatFollowsIsFolded) {
   constexpr absl::string_view kFolded =
       "%a = assume_range %n {min = 0, max = 7} : i32\n%k = const 8 : i32\n%c = lt %a, %k : bool\n"
-      "if %c {\nstore %y, %o, %z\nyield\n}\n";
+      "if %c {\nstore %y, %o, %t\nyield\n}\n";
   EXPECT_FALSE(breaks(kFolded, 7, 0));
   EXPECT_TRUE(breaks(kFolded, 8, 0));
   EXPECT_TRUE(breaks("%a = assume_range %n {divisor = 4} : i32\n", 6, 0));

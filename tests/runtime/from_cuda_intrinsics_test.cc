@@ -18,7 +18,7 @@ template <class T, class Body>
 std::vector<T> run(int count, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  const auto kernel = define_kernel(
+  const auto kernel = local_kernel(
       "run(out, x, d, i, l)",
       [&](Tensor<T, 1> out, Float x, Double d, Int i, Int64 l) { body(out, x, d, i, l); });
   expect_compiles(kernel, {tensor({kAny}), scalar(), scalar(), scalar(), scalar()});

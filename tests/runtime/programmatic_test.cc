@@ -40,8 +40,10 @@ TEST(ProgrammaticLaunch, ConsumersSeeWhatTheyWaitedFor) {
   }
 }
 
-std::string ptx_of(void (*body)(Tensor<const float, 1>, Tensor<float, 1>)) {
-  const auto kernel = define_kernel("k", body);
+template <class Body>
+std::string ptx_of(Body body) {
+  const auto kernel =
+      local_kernel("k", [&](Tensor<const float, 1> x, Tensor<float, 1> y) { body(x, y); });
   const auto compiled =
       kernel.compile(Signature{tensor({1024}).no_overlap(), tensor({1024}).no_overlap()},
                      CompileOptions{.block = {32, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
