@@ -214,7 +214,7 @@ TEST_F(TypedLaunchTest, HundredsOfParameters) {
   const Dozen one{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   const Buffer x = device_.upload<float>({0.5f}).value();
   const Buffer y = device_.allocate(4).value();
-  ASSERT_THAT(many.launch(stream_, {.block = 32}, one, one, one, one, one, one, one, one, one, one,
+  ASSERT_THAT(many.launch(stream_, {.block = 1}, one, one, one, one, one, one, one, one, one, one,
                           one, one, one, one, one, one, one, one, one, one, one, one,
                           as_tensor<const float>(x, {1}), as_tensor<float>(y, {1})),
               IsOk());

@@ -208,7 +208,7 @@ TEST(OptTest, SurvivesRandomText) {
 
 TEST(OptTest, ReadsNoFileWithoutAnEnd) {
   const Outcome endless = heddle_command({"opt", "/dev/zero"});
-  EXPECT_EQ(endless.exit_code, 1);
+  EXPECT_EQ(endless.exit_code, 2);
   EXPECT_THAT(endless.err, HasSubstr("/dev/zero: is larger than 64 MiB, the most that is read"));
 }
 
