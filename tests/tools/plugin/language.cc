@@ -217,4 +217,38 @@ const Word view("dsl/view.h", [](X x, Y y, Int n) {
   y(n) = mine(3 - n) + cast<float>(x.shape(0));
 });
 
+const Word contract("dsl/contract.h", [](X x, Y y, Int n) {
+  require(x.shape(0) == y.shape(0));
+  require_block(128);
+  launch_grid(ceil_div(x.shape(0), 128));
+  y(n) = x(n);
+});
+const Word element("dsl/element.h", [](X, Y y, Int n) {
+  auto v = y(n);
+  y(n) = y(n + 1);
+  y(n + 1) += v;
+});
+const auto kFamily =
+    kernel_family("word(x, y, n)", [](float by, X x, Y y, Int n) { y(n) = by * x(n); });
+const Word of_family("dsl/kernel_family.h", [](X x, Y y, Int n) {
+  y(n) = x(n) * static_cast<float>(kFamily(2.0f).valid());
+});
+// These bring no words, but what the others are made of and what they refuse.
+const Word mistake("dsl/mistake.h", [](X x, Y y, Int n) { y(n) = x(n); });
+const Word misuse("dsl/misuse.h", [](X x, Y y, Int n) { y(n) = x(n) * cast<float>(n); });
+const Word operators("dsl/operators.h", [](X x, Y y, Int n) { y(n) = min(x(n), -x(n)) * 2.0f; });
+const Word together("dsl/together.h", [](X x, Y y, Int n) {
+  const Vec<float, 4> v = select(x.vec<4>(aligned(n)) > 0.0f, exp(x.vec<4>(aligned(n))), 1.0f);
+  y(n) = v[0];
+});
+const Word struct_view("dsl/struct_view.h", [](X x, Y y, Int n) {
+  struct Pair {
+    Float a, b;
+  };
+  const Local<Pair> pairs(4);
+  pairs(n) = Pair{x(n), 1.0f};
+  const Pair pair = pairs(n);
+  y(n) = pair.a + pair.b;
+});
+
 }  // namespace
