@@ -331,7 +331,8 @@ TEST_F(LaunchTest, ProgrammaticLaunchesOfTypedKernelsAreAsked) {
   const Loaded loaded = load();
   const Stream stream = loaded.device.create_stream().value();
   for (const bool programmatic : {false, true}) {
-    const LaunchConfig config = to_config({.grid = 1, .block = 32, .programmatic = programmatic}, stream);
+    const LaunchConfig config =
+        to_config({.grid = 1, .block = 32, .programmatic = programmatic}, stream);
     ASSERT_TRUE(launch_raw(loaded.function, config, nullptr, 0, &site_).ok());
     EXPECT_EQ(fake_->launches().back().attributes.size(), programmatic ? 1u : 0u);
   }
