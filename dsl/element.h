@@ -207,8 +207,6 @@ class GroupRef : public GroupOperators<Whole, typename Whole::element_type>, pub
   NodeType type_;
 };
 
-#undef HEDDLE_NAMED_ELEMENT
-
 template <class T, int N>
 using VecRef = GroupRef<Vec<T, N>>;
 template <class T>

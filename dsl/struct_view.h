@@ -60,10 +60,8 @@ class StructRef {
   void operator=(const StructRef& other) && {
     store_struct(access_, other.read().data(), other.read().size());
   }
-  HEDDLE_MISTAKE(
-      "an element that has a name is the value that it had there, and never changes: assign to the "
-      "place itself, y(i) = v, or keep a Var<T>")
-  void operator=(const S& value) &;
+  HEDDLE_NAMED_ELEMENT void operator=(const S& value) &;
+  HEDDLE_NAMED_ELEMENT void operator=(const StructRef& other) &;
 
   S get() const {
     S value = blank<S>();
@@ -135,5 +133,7 @@ class StructView {
   }
   Node node_;
 };
+
+#undef HEDDLE_NAMED_ELEMENT
 
 }  // namespace heddle::detail

@@ -59,6 +59,15 @@ void elements(Tensor<float, 1> y, Tensor<const float, 2> x, Int n, Float a) {
   atomic_add(&y(0), 1.0f);  // expect-first: an element has no C\+\+ address: pass the element itself
 }
 
+struct Pair {
+  Float a, b;
+};
+void structs(Tensor<Pair, 1> y, Float a) {
+  auto r = y(0);
+  r = y(1);         // expect-first: an element that has a name is the value that it had there
+  r = Pair{a, a};   // expect-first: an element that has a name is the value that it had there
+}
+
 void variables(Tensor<float, 1> y, Bool p) {
   Var<float> none;                           // expect-first: a Var starts from a value: Var<float> sum\(0.0f\)
   Var<float> sum(0.0f);
