@@ -228,10 +228,22 @@ auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curren
   sync_threads();
   // Every warp combines all slots, which saves a second barrier to hand the result round. The slots
   // repeat over the lanes where their number is a power of two, so that no lane idles.
-  const bool repeats = (warps & (warps - 1)) == 0;
-  slots.load(result, repeats ? lane_id() & (warps - 1) : min(lane_id(), warps - 1));
-  if (repeats) return warp_reduce(result, combine, warps);
-  return warp_reduce_first(result, Int(warps), combine);
+  const int in_last_warp = threads % kWarpSize == 0 ? kWarpSize : threads % kWarpSize;
+  if (in_last_warp == kWarpSize && (warps & (warps - 1)) == 0) {
+    slots.load(result, lane_id() & (warps - 1));
+    return warp_reduce(result, combine, warps);
+  }
+  // A last warp of fewer lanes than there are slots: lanes take several.
+  const int lanes = in_last_warp < warps ? in_last_warp : warps;
+  const Int first = min(lane_id(), lanes - 1);
+  slots.load(result, first);
+  for (int passed = lanes; passed < warps; passed += lanes) {
+    T next = result;
+    slots.load(next, min(first + passed, warps - 1));
+    detail::replace_leaves(
+        result, detail::stays<T>(select(first + passed < warps, combine(result, next), result)));
+  }
+  return warp_reduce_first(result, Int(lanes), combine);
 }
 
 }  // namespace heddle

@@ -121,4 +121,16 @@ void store(const X& x, const Fragment<detail::ElementOf<X>>& values,
   detail::scatter(detail::as_tensor(x, loc).any(), values.node(), loc);
 }
 
+// Elements in place of tensors.
+#define HEDDLE_REFUSED(name)                                                             \
+  template <class... X>                                                                  \
+  requires(detail::Readable<X> || ...) HEDDLE_MISTAKE(                                   \
+      "an element is no tensor: where a tuple of the coordinate has _, t.slice({a, b}) " \
+      "gives the tensor that t(a, b) does not")                                          \
+  void name(const X&...);
+HEDDLE_REFUSED(copy)
+HEDDLE_REFUSED(copy_if)
+HEDDLE_REFUSED(gemm)
+#undef HEDDLE_REFUSED
+
 }  // namespace heddle

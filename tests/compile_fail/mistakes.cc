@@ -62,6 +62,12 @@ void elements(Tensor<float, 1> y, Tensor<const float, 2> x, Int n, Float a) {
 struct Pair {
   Float a, b;
 };
+void tensors(Tensor<const float> x, Tensor<float> y, IntTuple some) {
+  copy(x(some, some), y);         // expect-first: an element is no tensor: .* t.slice\(\{a, b\}\)
+  copy_if(within(IntTuple{0}, some), x(some), y);  // expect-first: an element is no tensor: .* t.slice
+  gemm(x(some, 0), x, y);         // expect-first: an element is no tensor: .* t.slice\(\{a, b\}\)
+}
+
 void structs(Tensor<Pair, 1> y, Float a) {
   auto r = y(0);
   r = y(1);         // expect-first: an element that has a name is the value that it had there

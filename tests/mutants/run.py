@@ -8,9 +8,10 @@ built. The tree stays as it is: the changed file is compiled beside it and linke
 libraries. Test files and libraries that are not built are left out.
 
 mutants.json has a row a bug: the file, the text that stands there once, what stands there instead,
-and the programs (of tests/<folder>; fuzz is the fuzzer of passes) that should notice. A bug is caught
-where one of them fails, and survives where all pass. The exit code is 1 where one survives or cannot
-be planted.
+and the programs (of tests/<folder>; fuzz is the fuzzer of passes) that should notice. A header has
+`sources` in their place: test files that are compiled with the changed header, and whose tests should
+notice. A bug is caught where a program fails, and survives where all pass. The exit code is 1 where one
+survives or cannot be planted.
 """
 import argparse
 import datetime
@@ -41,39 +42,70 @@ def call(command, build):
     return done.stdout
 
 
-def compile_mutant(mutant, build, scratch):
-    """The object file of the file with the bug in it."""
-    path = ROOT / mutant["file"]
-    right = path.read_text()
+def planted(mutant):
+    """The file's text with the bug in it."""
+    right = (ROOT / mutant["file"]).read_text()
     if right.count(mutant["old"]) != 1:
         raise Planting(f"the text stands there {right.count(mutant['old'])} times")
-    source, made = scratch / path.name, scratch / "mutant.o"
-    source.write_text(right.replace(mutant["old"], mutant["new"]))
+    return right.replace(mutant["old"], mutant["new"])
+
+
+def compile_as(path, source, made, build, *flags):
+    """Compiles a text as the build compiles the file at `path`."""
     entries = json.loads((build / "compile_commands.json").read_text())
     command = next(shlex.split(entry["command"]) for entry in entries if pathlib.Path(entry["file"]) == path)
     command[command.index("-o") + 1] = str(made)
     command[command.index("-c") + 1] = str(source)
-    call(command + ["-w"], build)
+    call(command[:1] + list(flags) + command[1:] + ["-w"], build)
+    return made
+
+
+def compile_mutant(mutant, build, scratch):
+    """The object file of the file with the bug in it."""
+    path = ROOT / mutant["file"]
+    source = scratch / path.name
+    source.write_text(planted(mutant))
+    return compile_as(path, source, scratch / "mutant.o", build)
+
+
+def compile_users(mutant, build, scratch):
+    """The object files of a header's `sources`, compiled with the bug in the header."""
+    header = scratch / "include" / "heddle" / mutant["file"]
+    header.parent.mkdir(parents=True)
+    header.write_text(planted(mutant))
+    made = []
+    for name in mutant["sources"]:
+        path = ROOT / name
+        made.append(compile_as(path, path, scratch / (path.name + ".o"), build, f"-I{scratch / 'include'}"))
     return made
 
 
 def link(name, made, build, scratch):
-    """A program, with these objects in place of the library's."""
+    """A program, with these objects in place of its own and the library's."""
     target = "fuzz_passes" if name == "fuzz" else f"test_{name}"
     command = call(["ninja", "-t", "commands", target], build).strip().splitlines()[-1]
     words = shlex.split(command.split("&&")[1])
     linked = scratch / target
     at = words.index("-o")
     words[at + 1] = str(linked)
-    present = [word for word in words if not re.search(r"\.(o|a)$", word) or (build / word).exists()]
+    replaced = {path.name for path in made}
+    present = [word for word in words if not re.search(r"\.(o|a)$", word)
+               or ((build / word).exists() and pathlib.Path(word).name not in replaced)]
     at = present.index("-o")
     call(present[:at] + [str(path) for path in made] + present[at:], build)
     return linked
 
 
-def failure(name, made, build, scratch):
+def suites(sources):
+    """The argument that runs the tests of these files alone."""
+    text = "".join((ROOT / name).read_text() for name in sources)
+    names = re.findall(r"^(?:TYPED_)?TEST(?:_[FP])?\((\w+),", text, re.M)
+    return "--gtest_filter=" + ":".join(sorted({f"*{name}*.*" for name in names}))
+
+
+def failure(name, made, build, scratch, *arguments):
     """The first failure of a program with these objects in it; None where it passes."""
-    command = [link(name, made, build, scratch), *(FUZZ if name == "fuzz" else ["--gtest_brief=1"])]
+    command = [link(name, made, build, scratch), *(FUZZ if name == "fuzz" else ["--gtest_brief=1"]), *arguments]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
@@ -87,19 +119,28 @@ def first_failure(name, output):
     return f"{name}: {found.group(1) if found else 'ends badly'}"
 
 
+def find(mutant, build, scratch):
+    """The first failure of a program with the bug in it; None where all pass."""
+    if "sources" in mutant:
+        folder = pathlib.Path(mutant["sources"][0]).parent.name
+        made = compile_users(mutant, build, scratch)
+        return failure(folder, made, build, scratch, suites(mutant["sources"]))
+    made = compile_mutant(mutant, build, scratch)
+    for name in mutant["programs"]:
+        found = failure(name, [made], build, scratch)
+        if found:
+            return found
+    return None
+
+
 def run(mutant, build):
     """'caught by …', 'survived', or why it could not be planted."""
     with tempfile.TemporaryDirectory() as folder:
-        scratch = pathlib.Path(folder)
         try:
-            made = compile_mutant(mutant, build, scratch)
-            for name in mutant["programs"]:
-                found = failure(name, [made], build, scratch)
-                if found:
-                    return f"caught by {found}"
+            found = find(mutant, build, pathlib.Path(folder))
         except Planting as why:
             return f"cannot be planted: {why}"
-    return "survived"
+    return f"caught by {found}" if found else "survived"
 
 
 def main():
@@ -107,17 +148,18 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--programs", nargs="*", default=[], help="run these alone, and the bugs that they should notice")
+    parser.add_argument("--list", type=pathlib.Path, default=ROOT / "tests/mutants/mutants.json")
     parser.add_argument("--record", type=pathlib.Path)
     parser.add_argument("--commit", default="")
     options = parser.parse_args()
-    mutants = json.loads((ROOT / "tests/mutants/mutants.json").read_text())
+    mutants = json.loads(options.list.read_text())
     mutants = [m for m in mutants if not options.only or m["name"] in options.only]
     if options.programs:
         for mutant in mutants:
-            mutant["programs"] = [name for name in mutant["programs"] if name in options.programs]
+            mutant["programs"] = [name for name in mutant.get("programs", []) if name in options.programs]
         mutants = [mutant for mutant in mutants if mutant["programs"]]
     # What fails without a bug would catch every one.
-    for name in sorted({name for mutant in mutants for name in mutant["programs"]}):
+    for name in sorted({name for mutant in mutants for name in mutant.get("programs", [])}):
         with tempfile.TemporaryDirectory() as folder:
             found = failure(name, [], options.build.resolve(), pathlib.Path(folder))
         if found:

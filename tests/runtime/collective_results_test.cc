@@ -13,8 +13,9 @@ namespace {
 
 using ::testing::Each;
 
-// Blocks of one warp, of whole warps (a power of two of them, or not), and of a part of one more.
-constexpr int kBlocks[] = {32, 64, 96, 128, 256, 1024, 20, 40, 100};
+// Blocks of one warp, of whole warps (a power of two of them, or not), and of a part of one more,
+// with more lanes than there are warps or fewer.
+constexpr int kBlocks[] = {32, 64, 96, 128, 256, 1024, 20, 40, 100, 33, 65, 70, 102, 993, 1006};
 
 TEST(CollectiveResults, ABlockReducesUnderWhatItReduced) {
   for (const int threads : kBlocks) {
