@@ -123,9 +123,6 @@ struct ParamDecl {
   bool unbounded = false;
 };
 
-// Whether a host number is one that its parameter's type does not hold, and of which kind it is.
-enum class Misfit : uint8_t { kFits, kSigned, kUnsigned };
-
 // One argument of a launch, leaf by leaf: a scalar's bits, or a tensor's address and layout.
 struct ArgumentLeaf {
   uint64_t bits = 0;
@@ -147,13 +144,10 @@ struct HostNumber {
 
   HostNumber(T value) : bits(bits_of(value)) {}  // NOLINT: converts
   template <class U>
-  requires(std::is_arithmetic_v<U>&& std::is_arithmetic_v<T> && !std::is_same_v<U, T>)
+  requires(std::is_arithmetic_v<U>&& std::is_arithmetic_v<T> && !std::is_same_v<U, T> &&
+           !(std::is_floating_point_v<U> && std::is_integral_v<T>))
       HostNumber(U value)  // NOLINT: converts
       : bits(bits_of(static_cast<T>(value))) {
-    static_assert(
-        !(std::is_floating_point_v<U> && std::is_integral_v<T>),
-        "a floating-point number for an integer parameter of the kernel: round it yourself, as in "
-        "static_cast<int>(x), or make the parameter a Float");
     if constexpr (std::is_integral_v<U> && std::is_integral_v<T>) {
       if (fits<T>(value)) return;
       bits = static_cast<uint64_t>(value);
@@ -161,10 +155,23 @@ struct HostNumber {
     }
   }
   template <class U>
+  requires(std::is_floating_point_v<U>&& std::is_integral_v<T>) HEDDLE_MISTAKE(
+      "a floating-point number for an integer parameter of the kernel: round it yourself, as in "
+      "static_cast<int>(x), or make the parameter a Float")
+  HostNumber(U value);  // NOLINT: converts
+  template <class U>
   requires(!(std::is_arithmetic_v<U> && std::is_arithmetic_v<T>)&&std::is_convertible_v<U, T> &&
            !std::is_same_v<std::remove_cvref_t<U>, T>)
       HostNumber(const U& value)  // NOLINT: converts
       : HostNumber(static_cast<T>(value)) {}
+
+  // The number, where it fits.
+  T value() const {
+    T number;
+    __builtin_memcpy(&number, &bits, sizeof(T));
+    return number;
+  }
+  bool operator==(const HostNumber& other) const = default;
 };
 
 // How a parameter type declares itself, is made while tracing, and is filled by a launch.
@@ -244,7 +251,8 @@ requires(count_members<S>() > 0) struct ParamTraits<S> {
     return s;
   }
   static void fill(const S& host, ArgumentLeaf* out) {
-    for_each_leaf(host, [&](const Node& node) { *out++ = {.bits = node.bits}; });
+    for_each_leaf(host,
+                  [&](const Node& node) { *out++ = {.bits = node.bits, .misfit = node.misfit()}; });
   }
 };
 

@@ -4,6 +4,9 @@
 #include <mutex>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "heddle/dsl/internal/trace.h"
+
 namespace heddle::detail {
 
 struct Variants::State {
@@ -39,6 +42,14 @@ const Variants::Variant& Variants::find_or_make(const void* key,
   made->next = state_->newest.load();
   state_->newest.store(made, std::memory_order_release);
   return *made;
+}
+
+void report_family_value(uint64_t value, Misfit misfit, int index, SourceLoc loc) {
+  report(loc,
+         absl::StrCat("host value ", index, " of the family is ", given_number(value, misfit),
+                      ", which does not fit its parameter")
+             .c_str(),
+         "make that parameter of the lambda wider, or ask for the kernel of another number");
 }
 
 }  // namespace heddle::detail

@@ -55,6 +55,32 @@ class Variants {
   State* const state_;
 };
 
+// A host value of a family, as what tells its kernels apart.
+template <class H>
+class OtherValue {
+ public:
+  template <class U>
+  requires std::is_convertible_v<const U&, H> OtherValue(const U& from)  // NOLINT: converts
+      : value_(from) {}
+  const H& value() const { return value_; }
+  bool operator==(const OtherValue& other) const { return value_ == other.value_; }
+
+ private:
+  H value_;
+};
+// Numbers differ where their bits do: 0.0f and -0.0f have a kernel each, and a NaN has one.
+template <class H>
+using FamilyValue = std::conditional_t<std::is_arithmetic_v<H>, HostNumber<H>, OtherValue<H>>;
+
+// Reports, in the kernel that is being traced, a number that its parameter does not hold.
+void report_family_value(uint64_t value, Misfit misfit, int index, SourceLoc loc);
+template <class Value>
+void check_family_value(const Value& value, int index, SourceLoc loc) {
+  if constexpr (requires { value.misfit; }) {
+    if (value.misfit != Misfit::kFits) report_family_value(value.bits, value.misfit, index, loc);
+  }
+}
+
 template <class F, class Host, class Params>
 class Family;
 
@@ -66,13 +92,13 @@ class Family<F, std::tuple<H...>, std::tuple<P...>> {
       : variants_(name), f_(static_cast<F&&>(f)), loc_(loc) {}
 
   // The kernel for these values; it lives as long as the family.
-  const Kernel<P...>& operator()(const H&... values) const {
+  const Kernel<P...>& operator()(const FamilyValue<H>&... values) const {
     const Key key(values...);
     return static_cast<const Member&>(variants_.find_or_make(&key, &is, this, &make)).kernel;
   }
 
  private:
-  using Key = std::tuple<H...>;
+  using Key = std::tuple<FamilyValue<H>...>;
   struct Member : Variants::Variant {
     Key key;
     Kernel<P...> kernel;
@@ -85,8 +111,14 @@ class Family<F, std::tuple<H...>, std::tuple<P...>> {
   static Variants::Variant* make(const void* family, const void* key) {
     const Family& self = *static_cast<const Family*>(family);
     const Key& values = *static_cast<const Key*>(key);
-    const auto call = [f = self.f_, values](P... params) {
-      std::apply([&](const H&... host) { f(host..., params...); }, values);
+    const auto call = [f = self.f_, values, loc = self.loc_](P... params) {
+      std::apply(
+          [&](const FamilyValue<H>&... host) {
+            int index = 0;
+            (check_family_value(host, index++, loc), ...);
+            f(host.value()..., params...);
+          },
+          values);
     };
     return new Member(values, make_kernel(self.variants_.name(), call, &decltype(call)::operator(),
                                           Captures::kNothing, self.loc_));

@@ -72,11 +72,13 @@ NodeType with_scalar(NodeType type, ir::Scalar scalar) {
   return type;
 }
 
-void report_misfit(int64_t value, bool is_unsigned, ir::Scalar wanted, SourceLoc loc) {
-  const std::string number =
-      is_unsigned ? absl::StrCat(static_cast<uint64_t>(value)) : absl::StrCat(value);
-  report(loc, absl::StrCat(number, " does not fit an ", ir::info(wanted).name).c_str(),
-         "use a wider type, or cast it on the host to say which number is meant");
+Node misfit_node(NodeType wanted, uint64_t value, Misfit misfit, SourceLoc loc) {
+  const uint32_t id = misfit == Misfit::kSigned ? Node::kHostSigned : Node::kHostUnsigned;
+  const Node node{.type = wanted, .id = id, .bits = value};
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return node;
+  trace->report_misfit(node, loc);
+  return {.type = wanted};
 }
 
 Node emit(ir::Opcode opcode, SourceLoc loc) { return record(opcode, {}, {}, {}, loc); }

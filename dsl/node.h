@@ -24,14 +24,25 @@ struct NodeType {
   uint16_t count = 1;
 };
 
+// Whether a host number is one that its type does not hold, and of which kind it is.
+enum class Misfit : uint8_t { kFits, kSigned, kUnsigned };
+
 // A value of the kernel that is being traced, or a host constant that no op stands for yet: it
 // becomes one where it is used.
 struct Node {
   static constexpr uint32_t kHost = 0xFFFFFFFF;
+  // A host integer that the type does not hold, kept as it was given.
+  static constexpr uint32_t kHostSigned = kHost - 1;
+  static constexpr uint32_t kHostUnsigned = kHost - 2;
   NodeType type;
   uint32_t id = kHost;  // the IR value
   uint64_t bits = 0;    // of the host constant; of an IR value, the serial number of its trace
-  bool is_host() const { return id == kHost; }
+  bool is_host() const { return id >= kHostUnsigned; }
+  Misfit misfit() const {
+    return id == kHostSigned     ? Misfit::kSigned
+           : id == kHostUnsigned ? Misfit::kUnsigned
+                                 : Misfit::kFits;
+  }
 };
 
 NodeType scalar_type(ir::Scalar scalar);
@@ -50,13 +61,15 @@ template <class T>
 Node host_node(T value) {
   return {.type = scalar_type<T>(), .bits = bits_of(value)};
 }
-// A host number where a T is wanted. An integer that T does not hold is reported.
-void report_misfit(int64_t value, bool is_unsigned, ir::Scalar wanted, SourceLoc loc);
+// A host number where a T is wanted. An integer that T does not hold is reported where a kernel
+// uses it: here, or, of a number made outside of a kernel, where that comes into one.
+Node misfit_node(NodeType wanted, uint64_t value, Misfit misfit, SourceLoc loc);
 template <class T, class H>
 Node host_constant(H value, SourceLoc loc) {
   if constexpr (std::is_integral_v<H> && std::is_integral_v<T>) {
     if (!fits<T>(value)) {
-      report_misfit(static_cast<int64_t>(value), std::is_unsigned_v<H>, scalar_of<T>(), loc);
+      return misfit_node(scalar_type<T>(), static_cast<uint64_t>(value),
+                         std::is_unsigned_v<H> ? Misfit::kUnsigned : Misfit::kSigned, loc);
     }
   }
   return host_node(static_cast<T>(value));

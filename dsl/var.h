@@ -87,15 +87,10 @@ namespace detail {
 
 // What a variable of T takes part in: the operators of vectors and fragments; structs bring their
 // own.
-struct NoOperators {};
 template <class T>
-struct VarOperators {
-  using type = NoOperators;
-};
+struct VarOperators {};
 template <Leaf T>
-struct VarOperators<T> {
-  using type = GroupOperators<T, typename T::element_type>;
-};
+struct VarOperators<T> : GroupOperators<T, typename T::element_type> {};
 
 // Variables whose elements host numbers name.
 template <class T>
@@ -120,7 +115,7 @@ struct VarElement<std::array<Value<E>, N>> {
 
 // A variable of a vector, fragment, struct, tuple or array.
 template <Traced T>
-class Var<T> : public detail::VarOperators<T>::type {
+class Var<T> : public detail::VarOperators<T>, public detail::NoTracedIndex {
  public:
   using whole_type = T;
 
@@ -157,6 +152,7 @@ class Var<T> : public detail::VarOperators<T>::type {
 #undef HEDDLE_UPDATE
 
   // Element `index` of a vector, fragment or array of values, to read or assign.
+  using NoTracedIndex::operator[];
   template <class Whole = T>
   requires requires { typename detail::VarElement<Whole>::type; }
   auto operator[](detail::HostIndex index) {

@@ -101,9 +101,9 @@ using GroupOperators = OperatorFamily<T, Self, ChoiceOperators<Self>>;
 struct NoTracedIndex {
   template <Readable X>
   HEDDLE_MISTAKE(
-      "the elements of vectors and fragments are registers, named by host numbers: for an index "
-      "that the "
-      "kernel computes use a Local<T> (an array of the thread) or a Constant<T> (a lookup table)")
+      "the elements of vectors, fragments and arrays of values are registers, named by host "
+      "numbers: for an index that the kernel computes use a Local<T> (an array of the thread) or "
+      "a Constant<T> (a lookup table)")
   void
   operator[](const X&) const;
 };

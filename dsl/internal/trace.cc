@@ -69,7 +69,11 @@ Trace::Trace(ir::Kernel& kernel, ir::Diagnostics& diagnostics)
 Trace::~Trace() { t_current = outer_; }
 
 ir::ValueId Trace::use(const Node& node, SourceLoc loc) {
-  if (node.is_host()) return builder_.constant(to_type(node.type), node.bits);
+  if (node.is_host()) {
+    if (node.misfit() == Misfit::kFits) return builder_.constant(to_type(node.type), node.bits);
+    report_misfit(node, loc);
+    return undefined(node.type);
+  }
   if (node.bits == 0) {
     report_outside(node, loc);
     return undefined(node.type);
@@ -96,6 +100,13 @@ ir::ValueId Trace::use(const Node& node, SourceLoc loc) {
            "in the body of this one"}},
          mistake_of(node));
   return undefined(node.type);
+}
+
+void Trace::report_misfit(const Node& node, SourceLoc loc) {
+  report(loc,
+         absl::StrCat(given_number(node.bits, node.misfit()), " does not fit an ",
+                      ir::info(node.type.scalar).name),
+         "use a wider type, or cast it on the host to say which number is meant");
 }
 
 void Trace::report_outside(const Node& node, SourceLoc loc) {
@@ -260,7 +271,7 @@ ir::ValueId Trace::undefined(const NodeType& type) {
 }
 
 Node made_outside(NodeType type, absl::string_view what, SourceLoc loc) {
-  const uint32_t number = t_outside_count++ % (Node::kHost - 1);
+  const uint32_t number = t_outside_count++ % Node::kHostUnsigned;
   t_outside[number % kRemembered] = {number, what, loc};
   return {.type = type, .id = number, .bits = 0};
 }
@@ -271,6 +282,11 @@ ir::Type to_type(NodeType type) {
 
 NodeType to_node_type(ir::Type type) {
   return {.scalar = type.scalar, .kind = type.kind, .count = type.count};
+}
+
+std::string given_number(uint64_t bits, Misfit misfit) {
+  return misfit == Misfit::kUnsigned ? absl::StrCat(bits)
+                                     : absl::StrCat(static_cast<int64_t>(bits));
 }
 
 void report(SourceLoc loc, const char* message, const char* fix) {

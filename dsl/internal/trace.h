@@ -112,6 +112,9 @@ class Trace {
   const Divider* find_divider(const SymInt& number) const;
   const Divider* remember_divider(const SymInt& number, Divider divider);
 
+  // A host integer that its type does not hold.
+  void report_misfit(const Node& node, SourceLoc loc);
+
  private:
   bool reachable(ir::ValueId value) const;
   ir::ValueId undefined(const NodeType& type);
@@ -156,6 +159,8 @@ int64_t text_attr(const char* text);
 // uses it reports that, with the place. `what` is the op's name, and lives as long as the program.
 Node made_outside(NodeType type, absl::string_view what, SourceLoc loc);
 
+// A host integer as it was given.
+std::string given_number(uint64_t bits, Misfit misfit);
 ir::Type to_type(NodeType type);
 NodeType to_node_type(ir::Type type);
 

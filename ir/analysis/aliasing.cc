@@ -50,6 +50,10 @@ Aliasing::Aliasing(const Kernel& kernel) : kernel_(kernel) {
       const bool writes = (effects.writes >> i & 1) != 0;
       if ((reads || writes) && !kernel.type(op.operands[i]).slot) note(op.operands[i], writes);
     }
+    // A pass may let accesses through one view go through an equal one.
+    for (const ValueId result : op.results) {
+      if (kernel.type(result).is_view()) note(result, /*written=*/false);
+    }
   });
   for (const Object& object : objects_) {
     const auto found = std::find(kinds_.begin(), kinds_.end(), object.kind);

@@ -31,12 +31,11 @@ enum class Reach : uint8_t {
 
 class Aliasing {
  public:
-  // Looks at every access of the kernel. Passes that move or remove accesses need not build it
-  // anew.
+  // Looks at every access and view of the kernel. Passes that move or remove accesses, or replace
+  // views by equal ones, need not build it anew.
   explicit Aliasing(const Kernel& kernel);
 
-  // The memory behind a view or descriptor that an access of the kernel takes, as a number below
-  // object_count().
+  // The memory behind a view or descriptor, as a number below object_count().
   int object_of(ValueId view) const;
   int object_count() const { return static_cast<int>(objects_.size()); }
 

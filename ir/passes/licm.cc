@@ -16,7 +16,9 @@
 //     %0 = mul %row, %two : i32               for %i in %a .. %n step %k {
 //     %1 = add %0, %i : i32                     %1 = add %0, %i : i32
 #include <algorithm>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "heddle/ir/analysis/aliasing.h"
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/passes/passes.h"
@@ -132,17 +134,25 @@ class Motion {
     return ints_.trips(frame.owner).at_least_one;
   }
 
-  bool same_in_every_trip(OpId load, OpId loop) const {
+  bool same_in_every_trip(OpId load, OpId loop) {
     const int object = aliasing_.object_of(kernel_.op(load).operands[0]);
-    Reach reach = Reach::kNo;
+    const Reach reach = reach_in(loop, object);
+    return reach == Reach::kNo ||
+           (reach == Reach::kUnlessNoOverlap && aliasing_.no_overlap(object));
+  }
+
+  // What a loop may do to an object. Known once for all loads: what writes does not move.
+  Reach reach_in(OpId loop, int object) {
+    const auto [known, is_new] = reach_.try_emplace({loop, object}, Reach::kNo);
+    if (!is_new) return known->second;
     for (const RegionId region : kernel_.op(loop).regions) {
       kernel_.walk(region, [&](OpId id) {
         const Op& op = kernel_.op(id);
-        if (Aliasing::disturbs(op)) reach = std::max(reach, aliasing_.reach(op, object));
+        if (!Aliasing::disturbs(op)) return;
+        known->second = std::max(known->second, aliasing_.reach(op, object));
       });
     }
-    return reach == Reach::kNo ||
-           (reach == Reach::kUnlessNoOverlap && aliasing_.no_overlap(object));
+    return known->second;
   }
 
   void move_before(OpId id, OpId loop) {
@@ -157,6 +167,7 @@ class Motion {
   IdMap<ValueId, uint8_t> tied_;
   IdMap<RegionId, int> depth_;
   std::vector<Frame> frames_;
+  absl::flat_hash_map<std::pair<OpId, int>, Reach> reach_;  // by loop and object
   bool moved_ = false;
 };
 

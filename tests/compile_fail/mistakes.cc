@@ -74,13 +74,16 @@ void structs(Tensor<Pair, 1> y, Float a) {
   r = Pair{a, a};   // expect-first: an element that has a name is the value that it had there
 }
 
-void variables(Tensor<float, 1> y, Bool p) {
+void variables(Tensor<float, 1> y, Bool p, Int n) {
   Var<float> none;                           // expect-first: a Var starts from a value: Var<float> sum\(0.0f\)
   Var<float> sum(0.0f);
   auto other = sum;                          // expect-first: a Var is not copied, .* capture it by reference, \[&\]
   If(p, [=]() mutable { sum = 1.0f; });      // expect-first: a Var is not copied, .* capture it by reference, \[&\]
   Var<std::array<Float, 2>> pair({y(0), y(1)});
   auto copied = pair;                        // expect-first: a Var is not copied, .* Var<T> b\(a.get\(\)\)
+  pair[n] = 1.0f;                            // expect-first: use a Local<T> \(an array of the thread\) or a Constant<T>
+  Var<Vec<float, 2>> vec(y.vec<2>(0));
+  (void)vec[thread_idx.x];                   // expect-first: use a Local<T> \(an array of the thread\) or a Constant<T>
   Var<Vec<float, 2>> nothing;                // expect-first: a Var starts from a value
 }
 

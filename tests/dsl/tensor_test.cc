@@ -51,45 +51,114 @@ TEST(TensorTest, PrintsAsCuTeDoes) {
   EXPECT_EQ(text[3], "tensor<ptr<i8, rmem> o (4,(2,2)):(1,(8,4))>");
 }
 
+// Elements of each load of copy(from(x, n)), 8 elements, to registers; of copy_if(where(n), …).
+template <class From, class... Where>
+std::vector<int> copy_widths(From from, Where... where) {
+  const auto kernel =
+      local_kernel("copy(x, y, n)", [=](Tensor<const float, 2> x, Tensor<float, 1> y, Int n) {
+        const auto registers = make_tensor<float>(8);
+        const auto elements = from(Tensor<const float>(x), n);
+        if constexpr (sizeof...(Where) == 0) {
+          copy(elements, registers);
+        } else {
+          copy_if(where(n)..., elements, registers);
+        }
+        y(0) = registers(0);
+      });
+  const ir::TraceResult result = trace(kernel);
+  EXPECT_TRUE(result.diagnostics.empty()) << ir::to_string(result.diagnostics);
+  return load_widths(result.kernel);
+}
+const std::vector<int> four(2, 4), two(4, 2), one(8, 1);
+
 TEST(TensorTest, CopiesAreAsWideAsLayoutAndAlignmentAllow) {
-  const auto widths = [](auto body) {
-    const auto kernel =
-        local_kernel("copy(x, y, n)", [body](Tensor<const float, 2> x, Tensor<float, 1> y, Int n) {
-          const auto registers = make_tensor<float>(8);
-          copy(body(Tensor<const float>(x), n), registers);
-          y(0) = registers(0);
-        });
-    const ir::TraceResult result = trace(kernel);
-    EXPECT_TRUE(result.diagnostics.empty()) << ir::to_string(result.diagnostics);
-    return load_widths(result.kernel);
-  };
   using Matrix = Tensor<const float>;
-  const std::vector<int> four(2, 4), two(4, 2), one(8, 1);
   // Eight neighbours, each thread its own; rows are multiples of 16 apart.
-  EXPECT_EQ(widths([](const Matrix& x, const Int&) {
+  EXPECT_EQ(copy_widths([](const Matrix& x, const Int&) {
               return zipped_divide(x(block_idx.x, _), 8)(_, thread_idx.x);
             }),
             four);
   // A start that is even and no more.
-  EXPECT_EQ(widths([](const Matrix& x, const Int& n) {
+  EXPECT_EQ(copy_widths([](const Matrix& x, const Int& n) {
               return domain_offset(2 * SymInt(n), zipped_divide(x(block_idx.x, _), 8)(_, 0));
             }),
             two);
   // A start that may be anything.
-  EXPECT_EQ(widths([](const Matrix& x, const Int& n) {
+  EXPECT_EQ(copy_widths([](const Matrix& x, const Int& n) {
               return domain_offset(n, zipped_divide(x(block_idx.x, _), 8)(_, 0));
             }),
             one);
   // Neighbours in the second mode.
-  EXPECT_EQ(widths([](const Matrix& x, const Int&) {
+  EXPECT_EQ(copy_widths([](const Matrix& x, const Int&) {
               return local_tile(x, {2, 4}, {block_idx.x, thread_idx.x});
             }),
             four);
   // None are neighbours.
-  EXPECT_EQ(widths([](const Matrix& x, const Int&) {
+  EXPECT_EQ(copy_widths([](const Matrix& x, const Int&) {
               return local_tile(x, {8, 1}, {block_idx.x, thread_idx.x});
             }),
             one);
+  // Neighbours in memory that lie in several rows of the view.
+  EXPECT_EQ(copy_widths([](const Matrix&, const Int&) {
+              return Tensor<float>(Shared<float, 2>({4, 2}));
+            }),
+            two);
+  // Memory that starts at a multiple of 8 bytes.
+  EXPECT_EQ(copy_widths([](const Matrix&, const Int& n) {
+              return make_tensor(pointer<float>(cast<uint64_t>(n) * 8), make_layout(8));
+            }),
+            two);
+  const auto shared = [](const Layout& layout) {
+    return copy_widths([=](const Matrix&, const Int&) { return make_smem_tensor<float>(layout); });
+  };
+  // A swizzle that leaves pairs together, and one that moves by a pair what it leaves together.
+  EXPECT_EQ(shared(make_composed_layout(Swizzle(3, 2, 3), 0, make_layout(8))), four);
+  EXPECT_EQ(shared(make_composed_layout(Swizzle(3, 1, 3), 0, make_layout(8))), two);
+  EXPECT_EQ(shared(make_composed_layout(Swizzle(3, 2, 3), 2, make_layout(8))), two);
+  // Runs of four that are 6 apart; only one of the second; such as the kernel computes.
+  EXPECT_EQ(shared(make_layout({4, 2}, {1, 6})), two);
+  EXPECT_EQ(shared(make_layout({4, 2, 1}, {1, 8, 6})), four);
+  const auto apart = [](int factor) {
+    return copy_widths([=](const Matrix&, const Int& n) {
+      return make_tensor(Shared<float>(64), make_layout({4, 2}, {1, factor * SymInt(n)}));
+    });
+  };
+  EXPECT_EQ(apart(4), four);
+  EXPECT_EQ(apart(2), two);
+}
+
+TEST(TensorTest, CopiesWithinAShapeAreAsWideAsItAllows) {
+  const auto within_shape = [](auto where) {
+    return copy_widths(
+        [](const Tensor<const float>&, const Int&) { return make_smem_tensor<float>(8); }, where);
+  };
+  const auto where = [](const IntTuple& all, const Layout& part) {
+    return composition(make_identity_tensor(all), part);
+  };
+  const auto ends_at = [&](const IntTuple& shape) {
+    return within_shape(
+        [=](const Int&) { return within(make_identity_tensor({4, 2}), shape); });
+  };
+  // A shape whose extent along the run is odd, even, …; others do not matter.
+  EXPECT_EQ(ends_at({4, 1}), four);
+  EXPECT_EQ(ends_at({2, 1}), two);
+  EXPECT_EQ(ends_at({3, 2}), one);
+  const auto in = [&](const Layout& part, int extent) {
+    return within_shape([=](const Int&) { return within(where(64, part), extent); });
+  };
+  EXPECT_EQ(in(make_layout(8), 4), four);
+  EXPECT_EQ(in(make_layout(8, 2), 12), one);
+  EXPECT_EQ(in(make_layout(8, 0), 3), four);
+  EXPECT_EQ(in(make_layout({4, 2}, {1, 6}), 8), two);
+  EXPECT_EQ(in(make_layout({4, 2, 1}, {1, 8, 6}), 8), four);
+  const auto from = [&](int factor) {
+    return within_shape([=](const Int& n) {
+      return within(domain_offset(factor * SymInt(n), make_identity_tensor(8)), 8);
+    });
+  };
+  EXPECT_EQ(from(4), four);
+  EXPECT_EQ(from(2), two);
+  EXPECT_EQ(within_shape([](const Int&) { return within(make_identity_tensor({2, 4}), {2, 4}); }), two);
 }
 
 TEST(TensorTest, FactsAreReadWhereTheyDecide) {
@@ -127,6 +196,19 @@ TEST(TensorTest, PictureInTheReadmeIsUpToDate) {
   std::ifstream stream(std::string(HEDDLE_TEST_DATA_DIR) + "/../dsl/tensor/ldmatrix.svg");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}),
             copy_atom_svg(parse_copy_atom("ldmatrix.x2", 16)));
+}
+
+// A line between one matrix and the next, in both panels.
+TEST(TensorTest, PicturesSetMatricesApart) {
+  const auto lines = [](const char* atom) {
+    const std::string svg = copy_atom_svg(parse_copy_atom(atom, 16));
+    const std::vector<std::string> parts = absl::StrSplit(svg, "class='tile'");
+    return static_cast<int>(parts.size()) - 1;
+  };
+  EXPECT_EQ(lines("ldmatrix.x4"), 6);
+  EXPECT_EQ(lines("stmatrix.x2.trans"), 2);
+  EXPECT_EQ(lines("ldmatrix.x1"), 0);
+  EXPECT_EQ(lines("universal.128"), 0);
 }
 
 // --- Mistakes ---------------------------------------------------------------------------------

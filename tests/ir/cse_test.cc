@@ -325,6 +325,23 @@ TEST(Cse, AnArrayIsWrittenThroughTheClusterToo) {
   EXPECT_TRUE(loads("store %y, %n, %o\n"));
 }
 
+// Whatever happens behind it, accesses through the second pointer become the first one's.
+TEST(Cse, PointersOfWhichTheFirstIsNotUsed) {
+  for (const char* const between : {"store %y, %n, %z\n", "store %two, %n, %z\n"}) {
+    Kernel kernel =
+        parse_body("256, 1, 1", kParams,
+                   absl::StrCat(kConstants, "%where = const 4096 : i64\n",
+                                "%one = pointer %where : view<i32, global, 1>\n",
+                                "%two = pointer %where : view<i32, global, 1>\n",
+                                "%a = load %two, %z : i32\n", between, "%b = load %two, %z : i32\n",
+                                "%c = add %a, %b : i32\nstore %y, %c, %z\n"));
+    cse(kernel);
+    const Op* const sum = kernel.def(value_named(kernel, "c"));
+    EXPECT_NE(sum->operands[0], sum->operands[1]) << between;
+    EXPECT_EQ(kernel.def(sum->operands[0])->operands[0], value_named(kernel, "one"));
+  }
+}
+
 TEST(Cse, EqualPromisesAreOne) {
   expect_cse(R"(
     %a = assume_range %n {min = 0, max = 31} : i32

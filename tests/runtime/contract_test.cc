@@ -337,6 +337,30 @@ TEST_F(ContractTest, NumbersThatTheirParametersDoNotHold) {
               Fails(kInvalid, "argument 0 ('n')", "is 18446744073709551615, which"));
 }
 
+// Members of a struct too, whatever else this thread traces.
+TEST_F(ContractTest, NumbersInAStruct) {
+  struct Pair {
+    Float f;
+    Int n;
+  };
+  const auto of_pair =
+      define_kernel("of_pair(f, n)", [](Pair p) { device_assert(p.n == 7 && p.f == 2.0f); });
+  EXPECT_THAT(of_pair.launch(stream_, {}, Pair{2.0f, int64_t{7}}), IsOk());
+  EXPECT_THAT(of_pair.launch(stream_, {}, Pair{2.0f, int64_t{5'000'000'000}}),
+              Fails(kInvalid, "argument 1 ('n') of kernel 'of_pair' (",
+                    ") is 5000000000, which does not fit an i32"));
+  const auto innocent = define_kernel("innocent(n)", [](Int n) { device_assert(n == 7); });
+  EXPECT_THAT(innocent.launch(stream_, {}, 7), IsOk());
+}
+
+// A number made outside of kernels is a mistake of the one that uses it.
+TEST_F(ContractTest, NumbersFromOutside) {
+  const Int many(int64_t{-5'000'000'000});
+  const auto uses = define_kernel("uses(n)", [many](Int n) { device_assert(n == many); });
+  EXPECT_THAT(uses.launch(stream_, {}, 7),
+              Fails(kInvalid, "contract_test.cc:", "-5000000000 does not fit an i32"));
+}
+
 // --- The interpreter's limit ---
 
 TEST_F(ContractTest, AnEndlessLoopEndsInAReport) {

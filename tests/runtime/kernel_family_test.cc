@@ -1,5 +1,7 @@
 // Kernels that depend on host values: each value has its own.
 #include <atomic>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,6 +63,29 @@ TEST(KernelFamily, KeysOfSeveralKinds) {
   EXPECT_EQ(filled_by(family(Mode::kOne, "abc", 10)), 13.0f);
   EXPECT_EQ(filled_by(family(Mode::kTwo, "abc", 10)), 13.5f);
   EXPECT_EQ(filled_by(family(Mode::kTwo, "", 1)), 1.5f);
+}
+
+TEST(KernelFamily, NumbersAreTheirBits) {
+  const auto family = kernel_family("sign(y)", [](float value, Tensor<float, 1> y) {
+    If(thread_idx.x == 0, [&] { y(0) = std::signbit(value) ? 1.0f : 2.0f; });
+  });
+  EXPECT_EQ(filled_by(family(0.0f)), 2.0f);
+  EXPECT_EQ(filled_by(family(-0.0f)), 1.0f);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(&family(nan), &family(nan));
+}
+
+TEST(KernelFamily, NumbersThatTheirParameterDoesNotHold) {
+  const auto family = kernel_family(
+      "wide(y)", [](int, uint8_t small, Tensor<float, 1> y) { y(0) = static_cast<float>(small); });
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer y = device.allocate(sizeof(float)).value();
+  EXPECT_THAT(family(1, size_t{7}).launch(stream, {}, as_tensor<float>(y, {1})), IsOk());
+  EXPECT_THAT(family(int64_t{5'000'000'000}, -1).launch(stream, {}, as_tensor<float>(y, {1})),
+              Fails(StatusCode::kInvalidArgument, "kernel_family_test.cc:",
+                    "host value 0 of the family is 5000000000, which does not fit",
+                    "host value 1 of the family is -1, which does not fit"));
 }
 
 TEST(KernelFamily, ManyThreadsGetOneKernel) {

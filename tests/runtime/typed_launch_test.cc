@@ -166,6 +166,21 @@ TEST_F(TypedLaunchTest, EachBlockHasItsVariant) {
   EXPECT_EQ(variants, 3);
 }
 
+// And for one cluster, whose size is a host number.
+TEST_F(TypedLaunchTest, EachClusterHasItsVariant) {
+  if (!device_.info().cluster_launch) GTEST_SKIP() << "this device has no clusters";
+  const auto sizes =
+      define_kernel("sizes(y)", [](Tensor<int, 1> y) { y(block_idx.x) = cluster_size(); });
+  const Buffer y = device_.allocate(2 * sizeof(int)).value();
+  for (const int size : {1, 2, 1}) {
+    ASSERT_THAT(
+        sizes.launch(stream_, {.grid = 2, .block = 1, .cluster = size}, as_tensor<int>(y, {2})),
+        IsOk());
+    EXPECT_THAT(y.download<int>(stream_).value(), testing::Each(size));
+  }
+  EXPECT_EQ(runtime::KernelCache::of(sizes.source()).size(), 2);
+}
+
 TEST_F(TypedLaunchTest, ArgumentsThatNoKernelTakesAreRefused) {
   const Buffer y = device_.allocate(16).value();
   const LaunchShape shape{.grid = 4, .block = 32};
