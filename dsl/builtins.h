@@ -240,7 +240,8 @@ auto assume_divisible(const X& x, int64_t divisor, SourceLoc loc = SourceLoc::cu
 
 // An integer that the host computes before each launch, so that the kernel only reads it. It has to
 // follow from scalar parameters, shapes and strides of parameters and constants, by arithmetic of
-// integers; what is unspecified there (a division by zero) is 0, and the interpreter reports it.
+// integers; what is unspecified in a kernel (a division by zero) is so here, and the interpreter
+// reports it.
 template <detail::IntegerOperand X>
 auto at_launch(const X& x, SourceLoc loc = SourceLoc::current()) {
   using T = detail::Computable<X>;

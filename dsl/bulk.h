@@ -4,8 +4,7 @@
 //     full.expect_tx(0, 1024 * 4);                                 // an Mbarrier, see mbarrier.h
 //     bulk_load(tile.at(0), x.at(row, 0), 1024, full, 0);
 //   });
-//   full.wait(0, 0u);                                              // all threads: the tile is
-//   there
+//   full.wait(0, 0u);                                              // all threads: it is there
 //
 //   fence_async();                                                 // all who wrote the tile
 //   sync_threads();

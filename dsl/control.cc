@@ -87,7 +87,8 @@ void abandon_for(SourceLoc loc) {
       loc,
       "a traced loop was left by a host break, return or goto: its body is traced once, so "
       "that would leave the loop in the middle of the kernel",
-      "put the condition into the range, or use While(condition, body) on Vars");
+      "put the condition into the range, leave by If(p, [] { Break(); }), or use "
+      "While(condition, body) on Vars");
   close_region(*trace, {});
 }
 

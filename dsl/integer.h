@@ -31,6 +31,20 @@ using WiderElement = Wider<typename ShapeElement<S>::type>;
 
 }  // namespace detail
 
+// The same bits as another type, of each element of a vector or fragment: bitcast<uint32_t>(v).
+template <class To, class X, class S = detail::Together<X>>
+requires(
+    detail::is_group<S> &&
+    sizeof(To) ==
+        sizeof(typename detail::ShapeElement<S>::type)) auto bitcast(const X& x,
+                                                                     SourceLoc loc =
+                                                                         SourceLoc::current()) {
+  const detail::Node node = typename detail::Shape<S>::Operand(x, loc).node;
+  const detail::NodeType type = detail::with_scalar(node.type, detail::scalar_of<To>());
+  return typename detail::Shape<S>::template With<To>(
+      detail::emit_as(type, detail::op::kBitcast, node, loc));
+}
+
 // The upper 32 bits of high:low shifted left, and the lower 32 of it shifted right, by n % 32; and
 // the same by min(n, 32), where 32 gives low, or high.
 #define HEDDLE_FUNNEL(name, opcode)                                                    \
@@ -48,9 +62,12 @@ HEDDLE_FUNNEL(funnelshift_rc, kFunnelShrClamp)
 
 // Nibble i of the selector says which of the eight bytes of b:a becomes byte i of the result; a
 // nibble of 8 and up repeats that byte's sign bit.
-inline UInt byte_perm(const detail::Arg<uint32_t>& a, const detail::Arg<uint32_t>& b,
-                      const detail::Arg<uint32_t>& selector) {
-  return UInt(detail::emit(detail::op::kPrmt, a.node, b.node, selector.node, selector.loc));
+template <class A, class B, class C, class S = detail::UIntsOf<A, B, C>>
+requires detail::WordsOf<uint32_t, S, A, B, C> S byte_perm(const A& a, const B& b,
+                                                           const C& selector,
+                                                           SourceLoc loc = SourceLoc::current()) {
+  const auto [x, y, z] = detail::together<S>(loc, a, b, selector);
+  return S(detail::emit_byte_perm(x.node(), y.node(), z.node(), loc));
 }
 
 // c plus the products of four pairs of bytes; of a's two halves and the lower, or the upper, two
@@ -142,36 +159,33 @@ auto mad_wide(const A& a, const B& b, const C& c, SourceLoc loc = SourceLoc::cur
 }
 
 // A sum or difference modulo 2^n, and whether it passed the ends of the unsigned range.
-template <class T>
+// Of vectors and fragments, for each element.
+template <class T, class S = Value<T>>
 struct Sum {
-  Value<T> value;
-  Bool carry;
+  S value;
+  typename detail::Shape<S>::template With<bool> carry;
 };
 namespace detail {
 template <class S, class A, class B>
-concept Carries =
-    Words<S, A, B> && std::is_unsigned_v<typename ShapeElement<S>::type> && !is_group<S>;
+concept Carries = Words<S, A, B> && std::is_unsigned_v<typename ShapeElement<S>::type>;
 }
 template <class A, class B, class S = detail::Together<A, B>>
 requires detail::Carries<S, A, B>
-auto add_carry(const A& a, const B& b, const detail::Arg<bool>& carry = false,
+auto add_carry(const A& a, const B& b, const typename detail::Shape<S>::Condition& carry = false,
                SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  using T = typename S::value_type;
-  const auto [x, y] = detail::together<S>(loc, a, b);
-  const S sum = x + y, total = sum + cast<T>(Bool(carry.node));
-  return Sum<T>{total, (sum < x) | (total < sum)};
+  const auto [x, y, one, zero] = detail::together<S>(loc, a, b, 1, 0);
+  const S sum = x + y, total = sum + select(carry, one, zero);
+  return Sum<typename detail::ShapeElement<S>::type, S>{total, (sum < x) | (total < sum)};
 }
 template <class A, class B, class S = detail::Together<A, B>>
 requires detail::Carries<S, A, B>
-auto sub_borrow(const A& a, const B& b, const detail::Arg<bool>& borrow = false,
+auto sub_borrow(const A& a, const B& b, const typename detail::Shape<S>::Condition& borrow = false,
                 SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  using T = typename S::value_type;
-  const auto [x, y] = detail::together<S>(loc, a, b);
-  const Bool less(borrow.node);
-  const S difference = x - y;
-  return Sum<T>{difference - cast<T>(less), (x < y) | (less & (x == y))};
+  const auto [x, y, one, zero] = detail::together<S>(loc, a, b, 1, 0);
+  return Sum<typename detail::ShapeElement<S>::type, S>{
+      x - y - select(borrow, one, zero), (x < y) | select(borrow, x == y, one == zero)};
 }
 
 // Division that rounds down, and what is left of it, which has b's sign. Division by zero is

@@ -13,7 +13,8 @@
 //
 // The lambda runs each time the kernel is traced, so what it captures has to be there then, and is
 // baked in. define_kernel() therefore takes lambdas that capture nothing, or values: references and
-// pointers do not compile there. A kernel that stays in the scope that it is defined in may capture
+// pointers do not compile there (beside objects with copy constructors of their own they cannot be
+// seen: write [=]). A kernel that stays in the scope that it is defined in may capture
 // anything: local_kernel(). One that is made for several values, by a function that is called with
 // each of them, say, is a kernel_family() (dsl/kernel_family.h): a static kernel would keep the
 // first ones, and is refused where it captures any.

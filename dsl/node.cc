@@ -181,6 +181,11 @@ Node emit_shift(ir::Opcode opcode, const Node& a, const Node& n, SourceLoc loc) 
   return emit_each(opcode, {spread(a, with_scalar(counts, a.type.scalar), loc), count}, loc);
 }
 
+Node emit_byte_perm(const Node& a, const Node& b, const Node& selector, SourceLoc loc) {
+  if (a.type.kind == ir::TypeKind::kScalar) return emit(op::kPrmt, a, b, selector, loc);
+  return emit_each(op::kPrmt, {a, b, selector}, loc);
+}
+
 Node emit_count(const Node& count, SourceLoc loc) {
   if (count.type.scalar == ir::Scalar::kI32) return count;
   return emit_as(with_scalar(count.type, ir::Scalar::kI32), ir::Opcode::kConvert, count, loc);

@@ -114,6 +114,8 @@ Node spread(const Node& node, NodeType shape, SourceLoc loc);
 // each.
 Node emit_select(const Node& condition, const Node& a, const Node& b, SourceLoc loc);
 Node emit_shift(ir::Opcode opcode, const Node& a, const Node& n, SourceLoc loc);
+// A byte permutation, of each element of operands of one shape.
+Node emit_byte_perm(const Node& a, const Node& b, const Node& selector, SourceLoc loc);
 // All of them at the shape of the largest.
 void spread_all(Node* nodes, int count, SourceLoc loc);
 // The number of the first of `width` elements out of `count`; one that is outside is reported, and

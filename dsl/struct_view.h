@@ -2,8 +2,8 @@
 //
 //   struct Particle { Float x, y, z; Int cell; };
 //   Tensor<const Particle, 1> in;  Shared<Particle> near(64);
-//   Particle p = in(i);            // one 16-byte load, where the struct and its memory are so
-//   aligned near(thread_idx.x) = p;
+//   Particle p = in(i);            // one 16-byte load, where struct and memory are so aligned
+//   near(thread_idx.x) = p;
 //
 // A struct lies in memory as the C++ struct of the host's types does: members in order, each
 // aligned to its size (a Vec<float, 4> to 16 bytes), the whole to its largest member. It moves in

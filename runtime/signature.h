@@ -23,6 +23,7 @@ struct ArgumentSpec {
   std::vector<int> stride_order;       // 0 for the fastest mode; empty: row-major
   int64_t alignment = 1;               // bytes, a power of two; above 32 counts as 32
   int64_t stride_divisor = 1;          // of the strides that the launch decides
+  int64_t extent_divisor = 1;          // of the extents that it decides
   bool large = false;                  // offsets or extents may pass 2^31
   bool alone = false;                  // shares no memory with an argument that the kernel writes
 
@@ -38,6 +39,12 @@ struct ArgumentSpec {
   // row of a matrix need.
   ArgumentSpec& strides_divisible_by(int64_t elements) {
     stride_divisor = elements;
+    return *this;
+  }
+  // Every extent that the launch decides is a multiple of this many elements: what wide accesses
+  // that end with a row need.
+  ArgumentSpec& extents_divisible_by(int64_t elements) {
+    extent_divisor = elements;
     return *this;
   }
   ArgumentSpec& order(std::vector<int> o) {

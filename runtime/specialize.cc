@@ -1,6 +1,7 @@
 #include "heddle/runtime/specialize.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -74,9 +75,12 @@ absl::Status check_promises(const ArgumentSpec& spec, const ir::ParamInfo& param
     return refuse("an alignment of ", spec.alignment,
                   " bytes; fix: give a power of two, such as aligned(16)");
   }
-  if (spec.stride_divisor < 1) {
-    return refuse("strides that ", spec.stride_divisor,
-                  " divides; fix: give strides_divisible_by() a number of elements from 1 up");
+  for (const auto& [divisor, of, function] :
+       {std::tuple{spec.stride_divisor, "strides", "strides_divisible_by()"},
+        std::tuple{spec.extent_divisor, "extents", "extents_divisible_by()"}}) {
+    if (divisor >= 1) continue;
+    return refuse(of, " that ", divisor, " divides; fix: give ", function,
+                  " a number of elements from 1 up");
   }
   for (size_t mode = 0; mode < spec.extents.size(); ++mode) {
     const int64_t extent = spec.extents[mode];
@@ -122,7 +126,11 @@ void add_facts(const ArgumentSpec& spec, const ir::ParamInfo& param, int index,
   const ir::Specialization::Argument& layout = specialization.arguments[index];
   for (int dim = 0; dim < static_cast<int>(layout.extents.size()); ++dim) {
     fact(ir::FactKind::kExtentFits32, dim, spec.large ? 0 : 1);
-    if (layout.extents[dim] != kAny) fact(ir::FactKind::kExtent, dim, layout.extents[dim]);
+    if (layout.extents[dim] != kAny) {
+      fact(ir::FactKind::kExtent, dim, layout.extents[dim]);
+    } else {
+      fact(ir::FactKind::kExtentDivisor, dim, to_level(spec.extent_divisor));
+    }
     if (layout.strides[dim] == kAny) {
       fact(ir::FactKind::kStrideDivisor, dim, to_level(spec.stride_divisor));
     }

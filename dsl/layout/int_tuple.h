@@ -3,8 +3,7 @@
 //   IntTuple shape = {4, {2, 8}};               // braces make a tuple: (4,(2,8))
 //   size(shape)                                 // 64
 //   IntTuple slice = {_, {0, _}};               // _ stands for a whole mode
-//   E({1, 0}, 2)                                // 2@0@1: a stride that counts in a coordinate's
-//   mode
+//   E({1, 0}, 2)                                // 2@0@1: a stride that counts in a mode
 //
 // Names and meanings are CuTe's. A mistake gives a tuple that is not ok() and says why; what is
 // computed from it is not either, and keeps the first reason. Inside a kernel's lambda the mistake

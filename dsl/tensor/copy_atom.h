@@ -1,9 +1,9 @@
 // Copy atoms: what one copy instruction moves, and which thread has which element of it.
 //
-//   make_copy_atom<float>(CopyUniversal{128})        // a thread's 16 bytes, by any load and store
-//   make_copy_atom<half>(CopyAsync{128})             // cp.async, from global to shared memory
-//   make_copy_atom<half>(LdMatrix{4})                // four 8x8 matrices, from shared memory by a
-//   warp make_copy_atom<half>(StMatrix{2, true})          // and back, transposed (sm_90)
+//   make_copy_atom<float>(CopyUniversal{128})     // a thread's 16 bytes, by any load and store
+//   make_copy_atom<half>(CopyAsync{128})          // cp.async, from global to shared memory
+//   make_copy_atom<half>(LdMatrix{4})             // four 8x8 matrices, from shared memory, a warp
+//   make_copy_atom<half>(StMatrix{2, true})       // and back, transposed (sm_90)
 //
 // An atom has layouts from (thread, value) to an element of what it moves: the source's, the
 // destination's and the one that tilings are made by, as CuTe's Copy_Traits have them. Tiled over

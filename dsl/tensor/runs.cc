@@ -112,6 +112,8 @@ bool stays_within(const Within& within, const Layout& neighbours, int width, Sou
       if (!part.is_tuple() || along.path[i] >= rank(part)) return SymInt(0);
       part = get(part, along.path[i]);
     }
+    // A number counts in the first of a mode's modes, as compare() takes it.
+    while (part.is_tuple() && rank(part) > 0) part = get(part, 0);
     return part.is_int() ? part.value() : SymInt(0);
   };
   for (const Mode& mode : modes_of(get(tiles, 1))) {
@@ -150,7 +152,8 @@ Runs::Runs(const AnyTensor& tensor, int64_t size, const Predicate& predicate, in
         loc,
         absl::StrCat("copy: accesses of ", exact, " elements to ", to_string(tensor), ": ", reason),
         "partition it so that each thread has as many neighbours, promise divisors with "
-        "assume_divisible() or in the signature, or leave the atom out: copy() then takes the "
+        "assume_divisible() or in the signature (extents_divisible_by()), or leave the atom out: "
+        "copy() then takes the "
         "widest access that is known legal");
     width_ = 1;
     return;

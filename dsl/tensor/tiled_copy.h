@@ -1,9 +1,8 @@
 // Tiled copies: an atom over the threads of a block and the values of each.
 //
 //   const auto atom = make_copy_atom<float>(CopyUniversal{128});
-//   const TiledCopy tiled = make_tiled_copy(atom, make_layout({8, 16}, {16, 1}),   // threads
-//                                           make_layout({1, 4}));                  // values of
-//                                           each
+//   const Layout threads = make_layout({8, 16}, {16, 1});
+//   const TiledCopy tiled = make_tiled_copy(atom, threads, make_layout({1, 4}));   // values of each
 //   const ThrCopy mine = tiled.get_slice(thread_idx.x);
 //   auto from = mine.partition_S(x_tile);                  // (values,rest…): this thread's part
 //   auto to = mine.partition_D(shared_tile);

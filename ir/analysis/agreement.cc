@@ -1,6 +1,5 @@
 #include "heddle/ir/analysis/agreement.h"
 
-#include <algorithm>
 #include <bit>
 #include <optional>
 
@@ -25,14 +24,6 @@ bool mirrored(const Kernel& kernel, ValueId a, ValueId b, uint64_t& mask) {
 }
 
 }  // namespace
-
-Agreement both(Agreement a, Agreement b) {
-  return {std::min(a.scope, b.scope), static_cast<Moves>(a.moves & b.moves)};
-}
-
-Agreement either(Agreement a, Agreement b) {
-  return {std::max(a.scope, b.scope), static_cast<Moves>(a.moves | b.moves)};
-}
 
 Moves moves_by_form(const Kernel& kernel, const Op& op) {
   if (op.operands.size() != 2 || !has(info(op), kCommutative)) return kNoMoves;

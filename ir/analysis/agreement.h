@@ -11,6 +11,7 @@
 //   r = add v, shfl.xor(v, 1); s = add r, shfl.xor(r, 2)       all moves: the block agrees on s
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "heddle/ir/kernel.h"
@@ -40,8 +41,12 @@ struct Agreement {
 };
 
 // What holds of two things taken together, and what follows from two truths about one.
-Agreement both(Agreement a, Agreement b);
-Agreement either(Agreement a, Agreement b);
+constexpr Agreement both(Agreement a, Agreement b) {
+  return {std::min(a.scope, b.scope), static_cast<Moves>(a.moves & b.moves)};
+}
+constexpr Agreement either(Agreement a, Agreement b) {
+  return {std::max(a.scope, b.scope), static_cast<Moves>(a.moves | b.moves)};
+}
 
 // The moves of the result of an op whose operands have at least `operands` in common, by the form
 // of the op: a bit of lane_id that is masked away, or a commutative op on a value and its exchange

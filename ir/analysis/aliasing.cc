@@ -9,7 +9,9 @@
 namespace heddle::ir {
 namespace {
 
-bool is_volatile(const Op& op) { return op.attr_or(AttrKey::kVolatile, 0) != 0; }
+bool is_volatile(const Op& op) {
+  return !op.attrs.empty() && op.attr_or(AttrKey::kVolatile, 0) != 0;
+}
 
 // Memory that no kernel writes.
 bool is_constant(Space space) { return space == Space::kParam || space == Space::kConst; }
@@ -40,19 +42,20 @@ bool same_memory(Space a, Space b) {
 Aliasing::Aliasing(const Kernel& kernel) : kernel_(kernel) {
   kernel.walk([&](OpId id) {
     const Op& op = kernel.op(id);
-    if (op.opcode == Opcode::kDynamicShared && !valid(dynamic_shared_)) {
-      dynamic_shared_ = op.result();
+    // A pass may let accesses through one view go through an equal one.
+    if (op.results.size() == 1 && kernel.type(op.result()).is_view()) {
+      if (op.opcode == Opcode::kDynamicShared && !valid(dynamic_shared_)) {
+        dynamic_shared_ = op.result();
+      }
+      note(op.result(), /*written=*/false);
     }
     const Effects& effects = info(op).effects;
+    const uint32_t touched = effects.reads | effects.writes;
+    if (touched == 0 && effects.admits == Admits::kNothing && !effects.unnamed) return;
     strangers_write_ |= effects.unnamed || admits_other_grids(op);
-    for (size_t i = 0; i < op.operands.size() && i < 8; ++i) {
-      const bool reads = (effects.reads >> i & 1) != 0;
-      const bool writes = (effects.writes >> i & 1) != 0;
-      if ((reads || writes) && !kernel.type(op.operands[i]).slot) note(op.operands[i], writes);
-    }
-    // A pass may let accesses through one view go through an equal one.
-    for (const ValueId result : op.results) {
-      if (kernel.type(result).is_view()) note(result, /*written=*/false);
+    for (size_t i = 0; i < op.operands.size() && touched >> i != 0; ++i) {
+      if ((touched >> i & 1) == 0 || kernel.type(op.operands[i]).slot) continue;
+      note(op.operands[i], (effects.writes >> i & 1) != 0);
     }
   });
   for (const Object& object : objects_) {

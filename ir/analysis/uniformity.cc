@@ -51,8 +51,9 @@ class Propagation {
 
   // Levels only fall. A change of what is read before it is computed asks for another sweep.
   void lower(ValueId value, Agreement level, bool read_earlier = false) {
-    level = lifted(both(level, of(value)));
-    if (level == of(value)) return;
+    const Agreement before = of(value);
+    level = lifted(both(level, before));
+    if (level == before) return;
     values_.at(value) = level.scope;
     moves_.at(value) = level.moves;
     changed_ |= read_earlier;
@@ -66,7 +67,7 @@ class Propagation {
 
   // Whether an op lets one thread wait for another, alone: see uniformity.h on loads.
   bool synchronises_threads(const Op& op) const {
-    if (op.attr_or(AttrKey::kVolatile, 0) != 0) return true;
+    if (!op.attrs.empty() && op.attr_or(AttrKey::kVolatile, 0) != 0) return true;
     switch (op.opcode) {
       case Opcode::kMbarrierWait:
       case Opcode::kBarrierSync:

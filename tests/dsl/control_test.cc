@@ -124,7 +124,9 @@ TEST(ForTest, HostBreakIsReportedAndTracingGoesOn) {
   ASSERT_EQ(result.diagnostics.size(), 2u) << ir::to_string(result.diagnostics);
   EXPECT_EQ(result.diagnostics[0].place.line, line);
   EXPECT_THAT(result.diagnostics[0].message, HasSubstr("left by a host break, return or goto"));
-  EXPECT_THAT(result.diagnostics[0].fix, HasSubstr("While(condition, body)"));
+  EXPECT_EQ(result.diagnostics[0].fix,
+            "put the condition into the range, leave by If(p, [] { Break(); }), or use "
+            "While(condition, body) on Vars");
 }
 
 TEST(ForTest, ValueThatLeavesItsBodyIsReportedWithBothPlaces) {

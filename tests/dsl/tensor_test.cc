@@ -51,17 +51,19 @@ TEST(TensorTest, PrintsAsCuTeDoes) {
   EXPECT_EQ(text[3], "tensor<ptr<i8, rmem> o (4,(2,2)):(1,(8,4))>");
 }
 
-// Elements of each load of copy(from(x, n)), 8 elements, to registers; of copy_if(where(n), …).
+using Matrix = Tensor<const float>;
+
+// Elements of each load of a copy of from(x, n), 8 elements, to registers; of those within
+// where(n) alone, if that is given.
 template <class From, class... Where>
 std::vector<int> copy_widths(From from, Where... where) {
   const auto kernel =
       local_kernel("copy(x, y, n)", [=](Tensor<const float, 2> x, Tensor<float, 1> y, Int n) {
         const auto registers = make_tensor<float>(8);
-        const auto elements = from(Tensor<const float>(x), n);
         if constexpr (sizeof...(Where) == 0) {
-          copy(elements, registers);
+          copy(from(Matrix(x), n), registers);
         } else {
-          copy_if(where(n)..., elements, registers);
+          copy_if(where(n)..., from(Matrix(x), n), registers);
         }
         y(0) = registers(0);
       });
@@ -69,10 +71,9 @@ std::vector<int> copy_widths(From from, Where... where) {
   EXPECT_TRUE(result.diagnostics.empty()) << ir::to_string(result.diagnostics);
   return load_widths(result.kernel);
 }
-const std::vector<int> four(2, 4), two(4, 2), one(8, 1);
 
 TEST(TensorTest, CopiesAreAsWideAsLayoutAndAlignmentAllow) {
-  using Matrix = Tensor<const float>;
+  const std::vector<int> four(2, 4), two(4, 2), one(8, 1);
   // Eight neighbours, each thread its own; rows are multiples of 16 apart.
   EXPECT_EQ(copy_widths([](const Matrix& x, const Int&) {
               return zipped_divide(x(block_idx.x, _), 8)(_, thread_idx.x);
@@ -98,7 +99,7 @@ TEST(TensorTest, CopiesAreAsWideAsLayoutAndAlignmentAllow) {
               return local_tile(x, {8, 1}, {block_idx.x, thread_idx.x});
             }),
             one);
-  // Neighbours in memory that lie in several rows of the view.
+  // Neighbours that go on in the view's next row.
   EXPECT_EQ(copy_widths([](const Matrix&, const Int&) {
               return Tensor<float>(Shared<float, 2>({4, 2}));
             }),
@@ -108,16 +109,7 @@ TEST(TensorTest, CopiesAreAsWideAsLayoutAndAlignmentAllow) {
               return make_tensor(pointer<float>(cast<uint64_t>(n) * 8), make_layout(8));
             }),
             two);
-  const auto shared = [](const Layout& layout) {
-    return copy_widths([=](const Matrix&, const Int&) { return make_smem_tensor<float>(layout); });
-  };
-  // A swizzle that leaves pairs together, and one that moves by a pair what it leaves together.
-  EXPECT_EQ(shared(make_composed_layout(Swizzle(3, 2, 3), 0, make_layout(8))), four);
-  EXPECT_EQ(shared(make_composed_layout(Swizzle(3, 1, 3), 0, make_layout(8))), two);
-  EXPECT_EQ(shared(make_composed_layout(Swizzle(3, 2, 3), 2, make_layout(8))), two);
-  // Runs of four that are 6 apart; only one of the second; such as the kernel computes.
-  EXPECT_EQ(shared(make_layout({4, 2}, {1, 6})), two);
-  EXPECT_EQ(shared(make_layout({4, 2, 1}, {1, 8, 6})), four);
+  // Two runs of four, as far apart as the kernel computes.
   const auto apart = [](int factor) {
     return copy_widths([=](const Matrix&, const Int& n) {
       return make_tensor(Shared<float>(64), make_layout({4, 2}, {1, factor * SymInt(n)}));
@@ -125,40 +117,50 @@ TEST(TensorTest, CopiesAreAsWideAsLayoutAndAlignmentAllow) {
   };
   EXPECT_EQ(apart(4), four);
   EXPECT_EQ(apart(2), two);
+
+  const auto shared = [](const Layout& layout) {
+    return copy_widths([=](const Matrix&, const Int&) { return make_smem_tensor<float>(layout); });
+  };
+  EXPECT_EQ(shared(make_layout({4, 2}, {1, 6})), two);
+  // Swizzles leave fours together, or pairs.
+  EXPECT_EQ(shared(make_composed_layout(Swizzle(3, 2, 3), 0, make_layout(8))), four);
+  EXPECT_EQ(shared(make_composed_layout(Swizzle(3, 1, 3), 0, make_layout(8))), two);
+  EXPECT_EQ(shared(make_composed_layout(Swizzle(3, 2, 3), 2, make_layout(8))), two) << "from 2 on";
 }
 
-TEST(TensorTest, CopiesWithinAShapeAreAsWideAsItAllows) {
-  const auto within_shape = [](auto where) {
+TEST(TensorTest, CopiesAreAsWideAsTheShapeThatTheyStayWithinAllows) {
+  const std::vector<int> four(2, 4), two(4, 2), one(8, 1);
+  const auto widths = [](auto where) {
     return copy_widths(
-        [](const Tensor<const float>&, const Int&) { return make_smem_tensor<float>(8); }, where);
+        [](const Matrix&, const Int&) { return make_smem_tensor<float>(make_layout(8)); }, where);
   };
-  const auto where = [](const IntTuple& all, const Layout& part) {
-    return composition(make_identity_tensor(all), part);
+  const auto within_shape = [&](const IntTuple& coords, const IntTuple& shape) {
+    return widths([=](const Int&) { return within(make_identity_tensor(coords), shape); });
   };
-  const auto ends_at = [&](const IntTuple& shape) {
-    return within_shape(
-        [=](const Int&) { return within(make_identity_tensor({4, 2}), shape); });
+  // A run stays in the first mode, whose end counts alone.
+  EXPECT_EQ(within_shape({4, 2}, {4, 1}), four);
+  EXPECT_EQ(within_shape({4, 2}, {2, 1}), two);
+  EXPECT_EQ(within_shape({4, 2}, {3, 2}), one);
+  EXPECT_EQ(within_shape({2, 4}, {2, 4}), two) << "four go on in the second mode";
+  EXPECT_EQ(within_shape(8, {3}), one) << "a tuple of one number is that number";
+  EXPECT_EQ(within_shape(8, {4}), four);
+
+  const auto numbers = [&](const Layout& layout, int end) {
+    return widths(
+        [=](const Int&) { return within(composition(make_identity_tensor(64), layout), end); });
   };
-  // A shape whose extent along the run is odd, even, …; others do not matter.
-  EXPECT_EQ(ends_at({4, 1}), four);
-  EXPECT_EQ(ends_at({2, 1}), two);
-  EXPECT_EQ(ends_at({3, 2}), one);
-  const auto in = [&](const Layout& part, int extent) {
-    return within_shape([=](const Int&) { return within(where(64, part), extent); });
-  };
-  EXPECT_EQ(in(make_layout(8), 4), four);
-  EXPECT_EQ(in(make_layout(8, 2), 12), one);
-  EXPECT_EQ(in(make_layout(8, 0), 3), four);
-  EXPECT_EQ(in(make_layout({4, 2}, {1, 6}), 8), two);
-  EXPECT_EQ(in(make_layout({4, 2, 1}, {1, 8, 6}), 8), four);
+  EXPECT_EQ(numbers(make_layout(8), 4), four);
+  EXPECT_EQ(numbers(make_layout(8, 2), 12), one) << "every other number";
+  EXPECT_EQ(numbers(make_layout(8, 0), 3), four) << "always the same number";
+  EXPECT_EQ(numbers(make_layout({4, 2}, {1, 6}), 8), two) << "6 to 9 are a run";
+
   const auto from = [&](int factor) {
-    return within_shape([=](const Int& n) {
+    return widths([=](const Int& n) {
       return within(domain_offset(factor * SymInt(n), make_identity_tensor(8)), 8);
     });
   };
   EXPECT_EQ(from(4), four);
   EXPECT_EQ(from(2), two);
-  EXPECT_EQ(within_shape([](const Int&) { return within(make_identity_tensor({2, 4}), {2, 4}); }), two);
 }
 
 TEST(TensorTest, FactsAreReadWhereTheyDecide) {
@@ -390,6 +392,16 @@ TEST(TensorMistakes, AnAtomThatIsTooWide) {
               AllOf(HasSubstr("accesses of 4 elements to tensor<ptr<f32, gmem>"),
                     HasSubstr("they are not neighbours in memory"),
                     HasSubstr("the widest access that is known legal")));
+}
+
+TEST(TensorMistakes, AnAtomForElementsThatALayoutSpreads) {
+  EXPECT_THAT(mistake([](const In&, const Out&, const Int&) {
+                const Layout spread = make_layout({4, 4}, {64, 1});
+                copy(make_copy_atom<float>(CopyUniversal{128}),
+                     make_smem_tensor<float>(make_composed_layout(spread, 0, make_layout(16))),
+                     make_tensor<float>(16));
+              }),
+              HasSubstr("their addresses are not known to be multiples of an access's size"));
 }
 
 TEST(TensorMistakes, AnAtomForAnotherElement) {

@@ -9,8 +9,8 @@
 namespace heddle::ir {
 namespace {
 
-// Interns many things. `intern` gives a thing's number. It takes some
-// hundredths of a second, and many seconds where each is compared with all before it.
+// Interns many things; `intern` gives a thing's number. That takes some hundredths of a second, and
+// many seconds where each is compared with all before it.
 void intern_many(absl::FunctionRef<int64_t(Kernel&, int)> intern) {
   constexpr int kCount = 200'000;
   Kernel kernel("k");

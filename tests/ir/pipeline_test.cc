@@ -83,8 +83,8 @@ Kernel nest(int depth) {
 }
 
 TEST(Pipeline, DeepNestsTakeLittleTime) {
-  // The deepest takes some hundredths of a second. Did each loop solve the one in it twice, 4 more
-  // would take 16 times as long.
+  // The deepest takes about a hundredth of a second. Did each loop solve the one in it twice, 4
+  // loops more would take 16 times as long.
   for (int depth = 2; depth <= 50; depth += 4) {
     Kernel kernel = nest(depth);
     const std::clock_t start = std::clock();

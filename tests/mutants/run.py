@@ -16,6 +16,7 @@ survives or cannot be planted.
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -80,13 +81,14 @@ def compile_users(mutant, build, scratch):
     return made
 
 
-def link(name, made, build, scratch):
+def link(name, made, build):
     """A program, with these objects in place of its own and the library's."""
     target = "fuzz_passes" if name == "fuzz" else f"test_{name}"
     command = call(["ninja", "-t", "commands", target], build).strip().splitlines()[-1]
     words = shlex.split(command.split("&&")[1])
-    linked = scratch / target
     at = words.index("-o")
+    # Beside the program itself, where some tests look for files.
+    linked = (build / words[at + 1]).with_suffix(f".mutant{os.getpid()}")
     words[at + 1] = str(linked)
     replaced = {path.name for path in made}
     present = [word for word in words if not re.search(r"\.(o|a)$", word)
@@ -103,13 +105,15 @@ def suites(sources):
     return "--gtest_filter=" + ":".join(sorted({f"*{name}*.*" for name in names}))
 
 
-def failure(name, made, build, scratch, *arguments):
+def failure(name, made, build, *arguments):
     """The first failure of a program with these objects in it; None where it passes."""
-    command = [link(name, made, build, scratch), *(FUZZ if name == "fuzz" else ["--gtest_brief=1"]), *arguments]
+    command = [link(name, made, build), *(FUZZ if name == "fuzz" else ["--gtest_brief=1"]), *arguments]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return f"{name}: does not end"
+    finally:
+        pathlib.Path(command[0]).unlink()
     return None if ran.returncode == 0 else first_failure(name, ran.stdout)
 
 
@@ -124,10 +128,10 @@ def find(mutant, build, scratch):
     if "sources" in mutant:
         folder = pathlib.Path(mutant["sources"][0]).parent.name
         made = compile_users(mutant, build, scratch)
-        return failure(folder, made, build, scratch, suites(mutant["sources"]))
+        return failure(folder, made, build, suites(mutant["sources"]))
     made = compile_mutant(mutant, build, scratch)
     for name in mutant["programs"]:
-        found = failure(name, [made], build, scratch)
+        found = failure(name, [made], build)
         if found:
             return found
     return None
@@ -160,8 +164,7 @@ def main():
         mutants = [mutant for mutant in mutants if mutant["programs"]]
     # What fails without a bug would catch every one.
     for name in sorted({name for mutant in mutants for name in mutant.get("programs", [])}):
-        with tempfile.TemporaryDirectory() as folder:
-            found = failure(name, [], options.build.resolve(), pathlib.Path(folder))
+        found = failure(name, [], options.build.resolve())
         if found:
             sys.exit(f"without any bug, {found}")
     rows = []

@@ -108,6 +108,14 @@ TEST(Elementwise, ArithmeticOfIntegers) {
   HEDDLE_SAME(int32_t, v >> 3);
   HEDDLE_SAME(int32_t, v << (w & 31));
   HEDDLE_SAME(uint32_t, v >> (w & 31u));
+  HEDDLE_SAME(uint32_t, byte_perm(v, w, 0x5140));
+  HEDDLE_SAME(uint32_t, byte_perm(7, v, w & 0xFFFFu));
+  HEDDLE_SAME(uint32_t, add_carry(v, w).value + add_carry(~v, 0xFFFFFF00u, v == w).value);
+  HEDDLE_SAME(uint32_t, add_carry(~v, w, true).carry);
+  HEDDLE_SAME(uint32_t, add_carry(v, ~v, v != w).carry);
+  HEDDLE_SAME(uint32_t, sub_borrow(v, w, true).value);
+  HEDDLE_SAME(uint32_t, sub_borrow(v, w, v == w).carry);
+  HEDDLE_SAME(float, bitcast<float>(bitcast<uint32_t>(v) ^ bitcast<uint32_t>(w * 3.0f)));
 }
 
 TEST(Elementwise, ComparisonsAndChoice) {

@@ -97,12 +97,12 @@ TEST(FromCudaIntrinsics, ToFloats) {
 
 TEST(FromCudaIntrinsics, RoundedArithmetic) {
   const auto got = run<double>(9, [](auto out, Float x, Double d, Int, Int64) {
-    const Float y = 0x1p-30f, z = 3.0f;
+    const Float y = -0x1p-30f, z = 3.0f;
     // <page>
     Float a = fma(x, y, z);
     Float b = add(x, y, Rounding::nearest);
-    Float c = add(x, y, Rounding::up);
-    Double e = add(d, d, Rounding::down);
+    Float c = add(x, y, Rounding::down);
+    Double e = add(d, d, Rounding::up);
     Double f = fma(d, d, d);
     Float g = x / y;
     Float h = sqrt(x);
@@ -113,12 +113,12 @@ TEST(FromCudaIntrinsics, RoundedArithmetic) {
     for (int i = 0; i < 8; ++i) out(i) = all[i];
   });
   const double d = 0x1.000001p0;
-  EXPECT_EQ(got[0], std::fma(2.5f, 0x1p-30f, 3.0f));
+  EXPECT_EQ(got[0], std::fma(2.5f, -0x1p-30f, 3.0f));
   EXPECT_EQ(got[1], 2.5);
-  EXPECT_EQ(got[2], 2.5 + 0x1p-22);
+  EXPECT_EQ(got[2], 2.5 - 0x1p-22);
   EXPECT_EQ(got[3], d + d);
   EXPECT_EQ(got[4], std::fma(d, d, d));
-  EXPECT_EQ(got[5], 2.5f / 0x1p-30f);
+  EXPECT_EQ(got[5], 2.5f / -0x1p-30f);
   EXPECT_EQ(got[6], std::sqrt(2.5f));
   EXPECT_EQ(got[7], 1.0f / std::sqrt(2.5f));
 }

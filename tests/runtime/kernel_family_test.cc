@@ -117,12 +117,13 @@ absl::Status launch_static(float value) {
 }
 
 TEST(Captures, AStaticKernelCapturesNothing) {
-  EXPECT_THAT(launch_static(2.0f),
-              Fails(StatusCode::kInvalidArgument, "kernel_family_test.cc:",
-                    "this kernel captures values and is static: it keeps those of the first call "
-                    "for ever",
-                    "fix: make it a kernel_family(), which takes the values as parameters, or drop "
-                    "'static'"));
+  EXPECT_THAT(
+      launch_static(2.0f),
+      Fails(StatusCode::kInvalidArgument, "kernel_family_test.cc:",
+            "this kernel captures values and is static: in a function it keeps those of the "
+            "first call for ever",
+            "fix: make it a kernel_family(), which takes the values as parameters, or let "
+            "a scope or an object own it"));
 }
 
 TEST(Captures, KernelsThatOwnMemoryOrLieThereAreNoStatics) {

@@ -442,6 +442,10 @@ TEST(CompileTest, RefusesSignaturesThatNoArgumentFits) {
                 refused("0 \\('x'\\)", "strides that " + std::to_string(elements) +
                                            " divides; fix: give strides_divisible_by\\(\\) a "
                                            "number of elements from 1 up"));
+    EXPECT_THAT(message(tensor({kAny, kAny}).extents_divisible_by(elements), y),
+                refused("0 \\('x'\\)", "extents that " + std::to_string(elements) +
+                                           " divides; fix: give extents_divisible_by\\(\\) a "
+                                           "number of elements from 1 up"));
   }
   EXPECT_THAT(message(tensor({kAny, -4}), y),
               refused("0 \\('x'\\)",
@@ -460,6 +464,30 @@ TEST(CompileTest, RefusesSignaturesThatNoArgumentFits) {
   EXPECT_EQ(message(tensor({kAny, kAny}).strides({0, -1}), y), "");
   EXPECT_EQ(message(tensor({0, kAny}), tensor({1}).strides({0})), "");
   EXPECT_EQ(message(tensor({kAny, kAny}).aligned(256).strides_divisible_by(12), y), "");
+}
+
+TEST(CompileTest, DivisorsOfExtents) {
+  const auto kernel = define_kernel("rest(x, y)", [](Tensor<const float, 1> x, Tensor<float, 1> y) {
+    y(0) = cast<float>(x.shape(0) % 4);
+  });
+  const Device& device = test_device();
+  const auto options =
+      runtime::Executable::options_for(*device.backend(), CompileOptions{.block = {1, 1, 1}});
+  const auto compiled =
+      kernel.compile(Signature{tensor({kAny}).extents_divisible_by(4), tensor({kAny})}, options);
+  ASSERT_THAT(compiled, IsOk());
+  bool computed = false;
+  const ir::Kernel& code = compiled->compilation().optimized;
+  code.walk([&](ir::OpId id) { computed |= code.op(id).opcode == ir::Opcode::kExtent; });
+  EXPECT_FALSE(computed);
+  const Stream stream = device.create_stream().value();
+  const Buffer x = device.allocate(32).value(), y = device.allocate(4).value();
+  const auto launch = [&](int64_t extent) {
+    return compiled->launch(stream, {}, as_tensor<float>(x, {extent}), as_tensor<float>(y, {1}));
+  };
+  EXPECT_THAT(launch(8), IsOk());
+  EXPECT_THAT(launch(6), Fails(absl::StatusCode::kInvalidArgument,
+                               "that has an extent in mode 0 that 4 divides"));
 }
 
 TEST(CompileTest, PromisesAreCheckedAtLaunch) {
