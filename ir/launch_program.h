@@ -52,6 +52,8 @@ class LaunchProgram {
   LaunchProgram() = default;
   LaunchProgram(const Kernel& kernel, const ParamLayout& layout);
 
+  // False for launches of a grid with so many blocks in x that run() lets pass and leaves alone.
+  bool concerns(int64_t grid_x) const { return !is_empty_ || grid_x == kGridOfKernel; }
   // Reads arguments from the parameter block and writes the values behind them; those of the last
   // arguments are remembered. Fills in a grid that the launch does not name. False where the launch
   // must not happen. What ops.def leaves open (a division by zero) gives 0. Any number of threads

@@ -22,21 +22,22 @@ struct Argument {
       nullptr;  // `rank` of them, in elements; nullptr for scalars and pointers
   const int64_t* strides = nullptr;
   int64_t capacity_bytes = -1;  // memory behind the address; -1: not known
-  int rank = -1;                // -1: a scalar
   // The addresses of the bytes that its coordinates reach, from `begin` to before `end`: equal
   // where there is no coordinate, all of memory where 64 bits cannot say or nobody knows (a
   // pointer).
   uint64_t begin = 0;
   uint64_t end = 0;
-  // No coordinate's offset, in elements, is negative or needs more than 31 bits.
-  bool fits32 = true;
-  // A scalar fits its type. Of a tensor no extent is negative, and what the coordinates reach is
-  // memory: not null, not beyond capacity, and at a multiple of an element's size.
-  bool sound = true;
-  Misfit misfit = Misfit::kFits;
   // The allocation that a tensor lies in; nullptr where nobody knows.
   const heddle::detail::MemoryTag* memory = nullptr;
   uint64_t allocation = 0;
+  int rank = -1;  // -1: a scalar
+  // No coordinate's offset, in elements, is negative or needs more than 31 bits.
+  bool fits32 = true;
+  // A scalar fits its type. Of a tensor no extent is negative, and what the coordinates reach is
+  // memory: not null, not beyond capacity, at a multiple of an element's size, alive and of the
+  // launch's device.
+  bool sound = true;
+  Misfit misfit = Misfit::kFits;
 };
 
 inline Argument scalar_argument(uint64_t bits, Misfit misfit = Misfit::kFits) {
@@ -44,7 +45,7 @@ inline Argument scalar_argument(uint64_t bits, Misfit misfit = Misfit::kFits) {
 }
 
 inline Argument pointer_argument(uint64_t address) {
-  return {.bits = address, .rank = 1, .end = UINT64_MAX};
+  return {.bits = address, .end = UINT64_MAX, .rank = 1};
 }
 
 [[gnu::always_inline]] inline Argument tensor_argument(uint64_t address, const int64_t* extents,

@@ -137,35 +137,6 @@ bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments argum
   return sound;
 }
 
-bool arguments_are_here(Arguments arguments, const Backend* device) {
-  bool here = true;
-  for (const Argument& argument : arguments) {
-    if (argument.memory != nullptr) here &= argument.memory->holds(argument.allocation, device);
-  }
-  return here;
-}
-
-absl::Status check_memory(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
-                          Arguments arguments, const Backend& device) {
-  for (int i = 0; i < static_cast<int>(arguments.size()); ++i) {
-    const MemoryTag* const memory = arguments[i].memory;
-    if (memory == nullptr || memory->holds(arguments[i].allocation, &device)) continue;
-    const std::string what = absl::StrCat(describe_argument(params, i), " of ", kernel);
-    if (memory->allocation.load() != arguments[i].allocation) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what,
-                       " lies in a Buffer that was freed; fix: keep the Buffer alive until "
-                       "the launch is complete"));
-    }
-    const std::string& owner = memory->device.load()->name();
-    return absl::InvalidArgumentError(absl::StrCat(
-        what, " lies in memory of ", owner == device.name() ? "another device that is called " : "",
-        owner, ", and the launch is on ", device.name(),
-        "; fix: copy it to a Buffer of that device, or launch on a stream of the other"));
-  }
-  return absl::OkStatus();
-}
-
 namespace {
 
 // A number that its parameter's type does not hold.
@@ -181,10 +152,28 @@ absl::Status refuse_number(absl::string_view kernel, absl::Span<const ir::ParamI
       "; fix: make the parameter wider (Int64, UInt64), or pass another number"));
 }
 
+// Memory that was freed, or is another device's.
+absl::Status refuse_memory(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
+                           Arguments arguments, int index, const Backend& device) {
+  const MemoryTag& memory = *arguments[index].memory;
+  const std::string what = absl::StrCat(describe_argument(params, index), " of ", kernel);
+  if (memory.allocation.load() != arguments[index].allocation) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what,
+                     " lies in a Buffer that was freed; fix: keep the Buffer alive until "
+                     "the launch is complete"));
+  }
+  const std::string& owner = memory.device.load()->name();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " lies in memory of ", owner == device.name() ? "another device that is called " : "",
+      owner, ", and the launch is on ", device.name(),
+      "; fix: copy it to a Buffer of that device, or launch on a stream of the other"));
+}
+
 }  // namespace
 
 absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
-                             Arguments arguments) {
+                             Arguments arguments, const Backend& device) {
   if (arguments_are_sound(params, arguments)) return absl::OkStatus();
   if (params.size() != arguments.size()) {
     return absl::InvalidArgumentError(absl::StrCat(kernel, " takes ",
@@ -208,6 +197,9 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
                                                      "; extents are not negative"));
     }
     if (argument.sound) continue;
+    if (argument.memory != nullptr && !argument.memory->holds(argument.allocation, &device)) {
+      return refuse_memory(kernel, params, arguments, i, device);
+    }
     if (argument.bits == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           what,

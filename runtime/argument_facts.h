@@ -38,17 +38,12 @@ void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byt
 // Whether check_arguments would find nothing: the same tests, and no text.
 bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments arguments);
 
-// Whether all tensors lie in live memory of the device, as far as their arguments say; and which
-// one does not, and where it lies.
-bool arguments_are_here(Arguments arguments, const Backend* device);
-absl::Status check_memory(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
-                          Arguments arguments, const Backend& device);
-
 // What no kernel can be given: a scalar that its parameter does not hold, a wrong number of
 // arguments, negative extents, a null pointer to elements that exist, a layout that reaches beyond
-// its buffer. `kernel` is "kernel 'row_sum' (row_sum.cc:14)".
+// its buffer, memory that was freed or is not the device's. `kernel` is
+// "kernel 'row_sum' (row_sum.cc:14)".
 absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
-                             Arguments arguments);
+                             Arguments arguments, const Backend& device);
 
 // "argument 0 ('x')", for messages.
 std::string describe_argument(absl::Span<const ir::ParamInfo> params, int index);

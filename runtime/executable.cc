@@ -81,19 +81,20 @@ absl::Status Executable::launch(const LaunchConfig& config, Arguments arguments)
   // Few kernels have more than some tens of arguments: the block then lies on the stack.
   absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes + kPackSlack);
   pack_arguments(compilation_->layout, arguments, block.data());
-  ir::LaunchDims dims{.grid = {config.grid.x, config.grid.y, config.grid.z},
-                      .block = {config.block.x, config.block.y, config.block.z}};
-  const ir::LaunchDims asked = dims;
-  if (!compilation_->at_launch.run(block.data(), dims)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(site_.describe(),
-                     " cannot launch: ", compilation_->at_launch.refusal(block.data(), asked)));
-  }
   LaunchConfig full = config;
-  if (dims.grid != asked.grid) {
+  if (compilation_->at_launch.concerns(config.grid.x)) {
+    ir::LaunchDims dims{.grid = {config.grid.x, config.grid.y, config.grid.z},
+                        .block = {config.block.x, config.block.y, config.block.z}};
+    const ir::LaunchDims asked = dims;
+    if (!compilation_->at_launch.run(block.data(), dims)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(site_.describe(),
+                       " cannot launch: ", compilation_->at_launch.refusal(block.data(), asked)));
+    }
     full.grid = Dim3(dims.grid[0], dims.grid[1], dims.grid[2]);
     // The kernel's own grid may come out empty: then there is nothing to do.
-    if (full.grid.x == 0 || full.grid.y == 0 || full.grid.z == 0) return absl::OkStatus();
+    const bool empty = full.grid.x == 0 || full.grid.y == 0 || full.grid.z == 0;
+    if (empty && dims.grid != asked.grid) return absl::OkStatus();
   }
   if (!function_) return launch_on_interp(full, block.data());
   full.dynamic_shared_bytes += compilation_->ptx.dynamic_shared_base;

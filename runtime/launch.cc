@@ -106,9 +106,8 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
                                     Arguments arguments) const {
   const Compilation& code = compilation();
   if (stream.backend() == nullptr) return moved_from("a Stream");
-  if (absl::Status s = check_arguments(code.describe(), code.params, arguments); !s.ok()) return s;
-  if (!arguments_are_here(arguments, stream.backend().get())) {
-    return check_memory(code.describe(), code.params, arguments, *stream.backend());
+  if (!arguments_are_sound(code.params, arguments)) {
+    return check_arguments(code.describe(), code.params, arguments, *stream.backend());
   }
   if (absl::Status s = check_fixed(code, arguments); !s.ok()) return s;
   if (absl::Status s = check_block(code, config); !s.ok()) return s;
@@ -152,10 +151,7 @@ absl::Status launch(const Stream& stream, const ir::KernelSource& source,
   KernelCache& cache = KernelCache::of(source);
   // On every launch, since a variant that fits says nothing of null pointers.
   if (!arguments_are_sound(source.params(), arguments)) {
-    return check_arguments(describe(source), source.params(), arguments);
-  }
-  if (!arguments_are_here(arguments, backend)) {
-    return check_memory(describe(source), source.params(), arguments, *backend);
+    return check_arguments(describe(source), source.params(), arguments, *backend);
   }
   const Executable* executable = cache.find(backend, config, arguments);
   if (executable == nullptr) {

@@ -76,9 +76,11 @@ LaunchConfig to_config(const LaunchShape& shape, const Stream& stream);
 template <class... P>
 class PackedArguments {
  public:
-  explicit PackedArguments(const typename heddle::detail::ParamTraits<P>::Host&... args) {
+  PackedArguments(const Stream& stream,
+                  const typename heddle::detail::ParamTraits<P>::Host&... args) {
+    const Backend* const device = stream.backend().get();
     Argument* next = arguments_;
-    ((next = pack<heddle::detail::ParamTraits<P>>(args, next)), ...);
+    ((next = pack<heddle::detail::ParamTraits<P>>(args, next, device)), ...);
   }
   operator Arguments() const { return {arguments_, kLeaves}; }
 
@@ -87,20 +89,22 @@ class PackedArguments {
 
   template <class Traits>
   [[gnu::always_inline]] static inline Argument* pack(const typename Traits::Host& host,
-                                                      Argument* to) {
+                                                      Argument* to, const Backend* device) {
     heddle::detail::ArgumentLeaf leaves[Traits::kLeaves];
     Traits::fill(host, leaves);
-    for (const heddle::detail::ArgumentLeaf& leaf : leaves) *to++ = measure(leaf);
+    for (const heddle::detail::ArgumentLeaf& leaf : leaves) *to++ = measure(leaf, device);
     return to;
   }
   // Inlined, the rank and the kind of each argument are constants.
-  [[gnu::always_inline]] static inline Argument measure(const heddle::detail::ArgumentLeaf& leaf) {
+  [[gnu::always_inline]] static inline Argument measure(const heddle::detail::ArgumentLeaf& leaf,
+                                                        const Backend* device) {
     if (leaf.rank < 0) return scalar_argument(leaf.bits, static_cast<Misfit>(leaf.misfit));
     if (leaf.extents == nullptr) return pointer_argument(leaf.bits);
     Argument tensor = tensor_argument(leaf.bits, leaf.extents, leaf.strides, leaf.rank,
                                       leaf.element_bytes, leaf.capacity_bytes);
     tensor.memory = leaf.memory;
     tensor.allocation = leaf.allocation;
+    tensor.sound &= leaf.memory == nullptr || leaf.memory->holds(leaf.allocation, device);
     return tensor;
   }
 
@@ -116,7 +120,8 @@ class TypedCompiledKernel : public CompiledKernel {
   using CompiledKernel::launch;
   absl::Status launch(const Stream& stream, const LaunchShape& shape,
                       const typename heddle::detail::ParamTraits<P>::Host&... args) const {
-    return CompiledKernel::launch(stream, to_config(shape, stream), PackedArguments<P...>(args...));
+    return CompiledKernel::launch(stream, to_config(shape, stream),
+                                  PackedArguments<P...>(stream, args...));
   }
 };
 
@@ -130,7 +135,7 @@ absl::Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& ke
                            const typename detail::ParamTraits<P>::Host&... args) {
   if (!kernel.valid()) return runtime::moved_from("a Kernel");
   return runtime::launch(stream, kernel.source(), runtime::to_config(shape, stream),
-                         runtime::PackedArguments<P...>(args...));
+                         runtime::PackedArguments<P...>(stream, args...));
 }
 
 template <class... P>

@@ -207,7 +207,8 @@ const Instr* run_while_next(const Instr* instr, Warp& warp) {
   machine.fuel -= loop.length;
   if (machine.fuel < 0) return out_of_fuel(instr, warp);
   // The loop may wait for another warp to write: give way.
-  const bool has_others = warp.block->warps.size() > 1 || warp.block->cluster->blocks.size() > 1;
+  const bool has_others = warp.block->warps.size() > 1 || warp.block->cluster->blocks.size() > 1 ||
+                          machine.args->cooperative;
   if (has_others) return warp.suspend(WarpState::kReady, go_to(warp, loop.body));
   return go_to(warp, loop.body);
 }

@@ -9,8 +9,8 @@ namespace heddle::ir::interp {
 // Follows the condition back through what the loop computes.
 LoopCondition Lowering::describe_condition(const Op& loop) {
   LoopCondition result;
-  const auto is_inside = [&](const Op& op) {
-    for (RegionId region = op.parent; valid(region);) {
+  const auto is_inside = [&](RegionId region) {
+    while (valid(region)) {
       const OpId owner = kernel_.region(region).parent;
       if (!valid(owner)) return false;
       if (&kernel_.op(owner) == &loop) return true;
@@ -50,10 +50,10 @@ LoopCondition Lowering::describe_condition(const Op& loop) {
           if (!stays) follow(next);
         }
       }
-      result.changes |= !carried_here && !kernel_.param_index(value).has_value();
+      result.changes |= !carried_here && is_inside(kernel_.value(value).region);
       continue;
     }
-    if (!is_inside(*op)) continue;
+    if (!is_inside(op->parent)) continue;
     const bool is_read = op->opcode == Opcode::kLoad || op->opcode == Opcode::kAtomic ||
                          op->opcode == Opcode::kAtomicCas || op->opcode == Opcode::kAtomicLoad;
     if (is_read) {

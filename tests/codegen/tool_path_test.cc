@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/codegen/subprocess.h"
 #include "heddle/codegen/tool_trust.h"
 #include "tool_testing.h"
 
@@ -359,6 +361,34 @@ TEST(ToolSearch, ReadsTheEnvironment) {
   EXPECT_EQ((search.roots.end() - 4)->path, "/b");
   EXPECT_TRUE(search.is_request());
   EXPECT_NE(other.variable, "/a/ptxas");
+}
+
+// Few programs bring CUDA along: the others hear nothing of a folder that is not there. This one
+// asks a copy of itself, which has a folder of its own.
+TEST(ToolSearch, NamesTheFolderBesideTheProgramWhereThereIsOne) {
+  constexpr char kIsCopy[] = "HEDDLE_TEST_IS_COPY";
+  if (getenv(kIsCopy) != nullptr) {
+    std::ofstream(kOutputFile) << ToolSearch::from_environment(Tool::kPtxas).roots.at(0).path;
+    return;
+  }
+  TempDir temp;
+  Command copy;
+  copy.program = temp.file("program");
+  copy.arguments = {"--gtest_filter=ToolSearch.NamesTheFolderBesideTheProgramWhereThereIsOne"};
+  copy.environment.push_back(absl::StrCat(kIsCopy, "=1"));
+  copy.wants_output_file = true;
+  std::filesystem::copy_file("/proc/self/exe", copy.program);
+  const auto named = [&] {
+    const absl::StatusOr<Finished> finished = run_command(copy);
+    EXPECT_TRUE(finished.ok() && finished->succeeded()) << finished.status();
+    return finished.ok() ? finished->output_file : "";
+  };
+  EXPECT_EQ(named(), "");
+  write_file(temp.file("cuda"), "no folder");
+  EXPECT_EQ(named(), "");
+  std::filesystem::remove(temp.file("cuda"));
+  std::filesystem::create_directory(temp.file("cuda"));
+  EXPECT_EQ(named(), std::filesystem::canonical(temp.file("cuda")).string());
 }
 
 TEST(ToolSearch, LooksForDisassemblersBesidePtxas) {

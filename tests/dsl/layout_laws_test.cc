@@ -288,11 +288,15 @@ TEST(LayoutLaws, HoldForComplementsAndDivisionsByCoordinates) {
 
 // --- Tiles that do not divide -----------------------------------------------------------------
 
-// A tile whose strides are multiples of what the smaller ones span, of one mode or two.
+// A tile whose strides are multiples of what the smaller ones span, of one mode or two, in any
+// order.
 Layout whole_tile(RandomLayouts* random) {
   const int first = random->one_of({1, 2, 3, 4}), gap = random->one_of({1, 1, 2});
   if (random->below(2) == 0) return make_layout(first, gap);
-  return make_layout({first, random->one_of({2, 3})}, {gap, first * gap * (1 + random->below(2))});
+  const Layout small = make_layout(first, gap);
+  const int stride = first * gap * (1 + random->below(2));
+  const Layout large = make_layout(random->one_of({2, 3, 6}), stride);
+  return random->below(2) == 0 ? make_layout(small, large) : make_layout(large, small);
 }
 
 TEST(LayoutLaws, ACoveredLayoutHasEachElementOnceAndNewOnesOutsideTheShape) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/dsl/layout/calculator.h"
@@ -76,6 +77,13 @@ TEST(Layout, IndexesBeyond31Bits) {
   EXPECT_EQ(cosize(huge).value(), (int64_t{1} << 41) - (int64_t{1} << 20));
   EXPECT_EQ(huge({(1 << 20) - 1, 5}).value().value(),
             ((int64_t{1} << 20) - 1) * (int64_t{1} << 21) + 5);
+}
+
+// How often a text has a part.
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
 }
 
 // Expression, and what is said of it.
@@ -190,8 +198,13 @@ TEST(Layout, MistakesNameTheirOperands) {
       {"idx2crd(3, (4,8), (8,-1))", "the stride -1 of 8 elements tells no coordinate"},
       {"idx2crd(3, (4,8), (1@0,1@1))", "the stride 1@0 of 4 elements tells no coordinate"},
       {"idx2crd(3, (4,8), (8,(1,1)))", "shape (4,8) and stride (8,(1,1)) differ in profile"},
+      {"idx2crd(3, (4,8), 1@0)", "shape (4,8) and stride 1@0 differ in profile"},
+      {"idx2crd(3, (4,(8,2)), 2@1)", "shape (4,(8,2)) and stride 2@1 differ in profile"},
       {"idx2crd((1,2,3), (4,8), (8,1))", "index (1,2,3) does not fit the shape (4,8)"},
       {"idx2crd((1,(2,3)), (4,8), (8,1))", "index (2,3) does not fit the shape 8"},
+      {"idx2crd((1,(2,3)), (4,8))", "index (2,3) does not fit the shape 8"},
+      {"idx2crd((1,2), 8)", "index (1,2) does not fit the shape 8"},
+      {"idx2crd((1,2), 8, 1)", "index (1,2) does not fit the shape 8"},
       {"cosize(16:1 o 2 o (10,(10,10),10):(10,(1,200),2000))",
        "the cosize of 16:1 o 2 o (10,(10,10),10):(10,(1,200),2000): its index goes through another "
        "layout; ask for that of inner() or outer()"},
@@ -237,7 +250,7 @@ TEST(Layout, MistakesNameTheirOperands) {
     EXPECT_THAT(text, HasSubstr(mistake.message)) << mistake.expression;
     EXPECT_EQ(text.substr(0, 7), "error: ") << mistake.expression;
     EXPECT_EQ(text.find('\n'), std::string::npos) << mistake.expression;
-    EXPECT_THAT(text, HasSubstr(" column ")) << mistake.expression;
+    EXPECT_EQ(count_of(text, " column "), 1) << text;
   }
 }
 
@@ -267,6 +280,22 @@ TEST(Layout, AMistakeSaysWhereItsPartStarts) {
               HasSubstr("(in what starts at column 20)"));
   EXPECT_THAT(evaluate("  composition(4:1)"), HasSubstr("(in what starts at column 3)"));
   EXPECT_THAT(evaluate("4:1 o ((4,8):(8,1))((1,2,3))"), HasSubstr("(in what starts at column 1)"));
+}
+
+TEST(Layout, AMistakeSaysOnceWhereItIs) {
+  // Each is in parts of parts.
+  const Mistake mistakes[] = {
+      {"coalesce(make_layout((4,8), (compositoin(4:1, 2:1), 1)))", "at column 30)"},
+      {"(4,(shape_div(6, 4),2)):(1,4)", "at column 5)"},
+      {"size(<(4,8):(8,1), (get((4,8), 2))>)", "at column 21)"},
+      {"size((4,8) o (4:1 4:1))", "expected ',' or ')' at column 19, where "},
+      {"make_layout((4,(8,2):1@))", "expected a mode at column 24, where "},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const std::string text = evaluate(mistake.expression);
+    EXPECT_THAT(text, HasSubstr(mistake.message)) << mistake.expression;
+    EXPECT_EQ(count_of(text, " column "), 1) << text;
+  }
 }
 
 TEST(Layout, MessagesTellUnknownNumbersApart) {
@@ -456,13 +485,6 @@ TEST(Layout, TablesShowBanksAndThreads) {
             "   +-------+-------+\n");
 }
 
-// How often a text has a part.
-int count_of(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 TEST(Layout, PicturesShowIndicesBanksAndThreads) {
   const std::string plain = layout_svg(make_layout({8, 32}, {32, 1}), {.bank_bits = 32});
   EXPECT_EQ(count_of(plain, "class='cell'"), 256);
@@ -503,6 +525,56 @@ TEST(Layout, PicturesShowCoordinatesAndTiles) {
   EXPECT_EQ(count_of(nested, ">(3,1)<"), 1);
   EXPECT_EQ(count_of(nested, "class='tile'"), 4) << "three between rows, one between columns";
   EXPECT_EQ(count_of(nested, "stroke-width='4'"), 1) << "between tiles of tiles";
+  // A mode of one element is no tile.
+  for (const char* layout : {"(2,(1,4))", "(2,(4,1))", "((1,2,1),3)", "((1,1),(1,1))"}) {
+    EXPECT_EQ(count_of(layout_svg(make_layout(parse_int_tuple(layout))), "class='tile'"), 0)
+        << layout;
+  }
+  EXPECT_EQ(count_of(layout_svg(make_layout({2, {1, 2, 1, 3}})), "class='tile'"), 2);
+  EXPECT_EQ(layout_table(parse_layout("(1,(1,2)):(0,(0,1))")),
+            "(1,(1,2)):(0,(0,1))\n"
+            "     (0,0)   (0,1) \n"
+            "         0       1 \n"
+            "   +-------+-------+\n"
+            "0  |     0 |     1 |\n"
+            "   +-------+-------+\n");
+}
+
+TEST(Layout, PicturesCountBanksOfNegativeIndices) {
+  const std::string halves = layout_svg(make_layout(4, -1), {.bank_bits = 16});
+  EXPECT_THAT(halves, HasSubstr("coordinate 1, index -1, bank 31<"));
+  EXPECT_THAT(halves, HasSubstr("coordinate 3, index -3, bank 30<"));
+  for (const int bits : {1, 4, 8, 16, 32, 64}) {
+    const std::string svg = layout_svg(make_layout(64, -1), {.bank_bits = bits});
+    for (int i = 1; i < 64; ++i) {
+      // As of the same element many times all the banks later.
+      const int bank = ((1 << 20) - i * bits) / 32 % 32;
+      EXPECT_THAT(svg, HasSubstr(absl::StrCat("index ", -i, ", bank ", bank, "<")));
+    }
+  }
+}
+
+TEST(Layout, PicturesShowNoBanksOfIndicesThatAreTooFar) {
+  for (const int64_t far : {int64_t{1} << 60, -(int64_t{1} << 60), int64_t{1} << 57}) {
+    for (const int bits : {1, 32, 1024}) {
+      const std::string svg = layout_svg(make_layout({2, 2}, {far, 1}), {.bank_bits = bits});
+      EXPECT_THAT(svg, HasSubstr("coordinate (0,1), index 1, bank "));
+      EXPECT_THAT(svg, HasSubstr(absl::StrCat("coordinate (1,0), index ", far, "<")));
+      EXPECT_THAT(svg, HasSubstr(absl::StrCat("coordinate (1,1), index ", far + 1, "<")));
+    }
+  }
+}
+
+TEST(Layout, PicturesCountTurnsOfOneWarp) {
+  const std::string row = layout_svg(make_layout(64), {.bank_bits = 32});
+  EXPECT_EQ(count_of(row, "×<"), 65);
+  EXPECT_EQ(count_of(row, ">1×<"), 65);
+  const std::string column = layout_svg(make_layout({64, 1}), {.bank_bits = 32});
+  EXPECT_EQ(count_of(column, "×<"), 65);
+  EXPECT_EQ(count_of(column, ">1×<"), 65);
+  // What comes behind the first 32 may conflict as it will.
+  const std::string behind = layout_svg(parse_layout("(1,(32,2)):(0,(1,32))"), {.bank_bits = 32});
+  EXPECT_EQ(count_of(behind, ">1×<"), 65);
 }
 
 TEST(Layout, WhatCannotBeDrawnSaysWhy) {
@@ -515,6 +587,24 @@ TEST(Layout, WhatCannotBeDrawnSaysWhy) {
   EXPECT_THAT(layout_svg(make_layout({4, 2}), {.tile = IntTuple{1 << 10, 1 << 10}}),
               HasSubstr("the tile (1024,1024) is too large to draw: at most 16384 cells"));
   EXPECT_THAT(layout_table(make_layout({4, 0})), HasSubstr("(4,0):(1,4) has a mode of 0 elements"));
+  for (const char* unknown : {"(4,2):(?,1)", "(4,(2,2)):(1,(?,4))", "4:?",
+                              "S<1,0,1> o 0 o (4,2):(?,1)", "(4,2):(?{div=8}@0,1@1)"}) {
+    const Layout layout = parse_layout(unknown);
+    EXPECT_EQ(layout_svg(layout),
+              "error: " + layout.to_string() + " has numbers that are not known yet\n");
+    EXPECT_EQ(layout_svg(layout, {.bank_bits = 32}), layout_svg(layout));
+    EXPECT_EQ(layout_svg(layout, {.tile = IntTuple{4, 2}}), layout_svg(layout));
+  }
+  const std::pair<const char*, const char*> outside[] = {
+      {"(4,2):(-1,4)", "thread 1's value 0 is at -1"},
+      {"(2,4):(4,-1)", "thread 0's value 1 is at -1"},
+      {"4:-2", "thread 0's value 1 is at -2"},
+      {"(4,2):(1,5)", "thread 3's value 1 is at 8"},
+  };
+  for (const auto& [layout, where] : outside) {
+    EXPECT_EQ(layout_svg(parse_layout(layout), {.tile = IntTuple{2, 4}}),
+              std::string("error: ") + where + ", outside the tile (2,4)\n");
+  }
 }
 
 // The pictures that the README shows.

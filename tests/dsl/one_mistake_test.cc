@@ -67,6 +67,54 @@ TEST(OneMistake, AValueMadeOutsideEveryKernelHoweverOftenItIsUsed) {
   EXPECT_EQ(short_paths(mistakes(kernel)), told("add", 3, 0, 6) + told("mul", 4, 1, 5));
 }
 
+TEST(OneMistake, AValueThatLeftItsLoopHoweverOftenItIsUsed) {
+  const int line = __LINE__ + 2;
+  const auto kernel = define_kernel("left(y, n)", [](Tensor<float, 1> y, Int n) {
+    detail::Node left;
+    For(range(n), [&](Int i) { left = (i * 2).node(); });
+    y(0) = cast<float>(Int(left));
+    y(1) = cast<float>(Int(left) + 1);
+  });
+  EXPECT_EQ(short_paths(mistakes(kernel)),
+            absl::StrCat("one_mistake_test.cc:", line + 2,
+                         ": error: value used outside the for body that made it: it exists only "
+                         "while that body runs\n"
+                         "  one_mistake_test.cc:",
+                         line + 1,
+                         ": made here\n"
+                         "  one_mistake_test.cc:",
+                         line + 1,
+                         ": in the body of this one\n"
+                         "  and 1 more like it, at one_mistake_test.cc:",
+                         line + 3,
+                         "\n  fix: return it from the body, so that the construct carries it, or "
+                         "keep it in a Var declared outside\n"));
+}
+
+TEST(OneMistake, AValueOfAnotherKernelHoweverOftenItIsUsed) {
+  detail::Node kept, other;
+  trace(local_kernel("first(y, n)", [&](Tensor<float, 1> y, Int n) {
+    kept = (n + 1).node();
+    other = (n + 2).node();
+    y(0) = 0.0f;
+  }));
+  const int line = __LINE__ + 2;
+  const auto second = local_kernel("second(y)", [&](Tensor<float, 1> y) {
+    y(0) = cast<float>(Int(kept));
+    y(1) = cast<float>(Int(other));
+    y(2) = cast<float>(Int(kept) + 1);
+  });
+  const auto told = [&](int use, const std::string& more) {
+    return absl::StrCat("one_mistake_test.cc:", line + use,
+                        ": error: value from kernel 'first' used in kernel 'second': a traced "
+                        "value lives only while its own kernel is traced\n",
+                        more, "  fix: pass it as a parameter, or capture a host value instead\n");
+  };
+  EXPECT_EQ(short_paths(mistakes(second)),
+            told(0, absl::StrCat("  and 1 more like it, at one_mistake_test.cc:", line + 2, "\n")) +
+                told(1, ""));
+}
+
 TEST(OneMistake, UnalignedVectorsOfOneLine) {
   const int line = __LINE__ + 3;
   const auto kernel =

@@ -15,6 +15,7 @@ namespace {
 using ir::Opcode;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 bool read_fact(const ir::Kernel& kernel, ir::FactKind kind, int param) {
   for (const ir::Guard& guard : kernel.facts_read()) {
@@ -349,6 +350,39 @@ TEST(TensorTest, SwizzledSharedMemoryIsAlignedToWhatTheSwizzleCovers) {
   }
 }
 
+TEST(TensorTest, SwizzlesAlignSharedArraysAlone) {
+  const auto kernel =
+      define_kernel("others(y, p, n)", [](Tensor<float, 1> y, Pointer<float> p, Int n) {
+        const Layout swizzled = make_composed_layout(Swizzle(3, 2, 3), 0, make_layout(256));
+        const Local<float> local(256);
+        const Shared<float> dynamic = dynamic_shared<float>(256);
+        y(0) = make_tensor(local, swizzled)(1) + make_tensor(dynamic, swizzled)(1) +
+               make_tensor(p, swizzled)(1) +
+               make_tensor(pointer<float>(cast<uint64_t>(n) * 4), swizzled)(1);
+      });
+  EXPECT_THAT(traced_text(kernel), Not(HasSubstr("align = ")));
+}
+
+TEST(TensorTest, TheLargestSwizzleOverAnArrayAlignsIt) {
+  const auto aligned = [](std::vector<Swizzle> swizzles) {
+    const auto kernel = local_kernel("over(y)", [swizzles](Tensor<half, 1> y) {
+      const Shared<half> array(512);
+      for (const Swizzle& swizzle : swizzles) {
+        y(0) = make_tensor(array, make_composed_layout(swizzle, 0, make_layout(512)))(1);
+      }
+    });
+    const std::vector<std::string> arrays = ops_of(traced_text(kernel), "shared");
+    return arrays.size() == 1 ? arrays[0] : std::string();
+  };
+  const Swizzle large(3, 3, 3), middle(2, 3, 3), small(1, 0, 1), none(0, 3, 3);
+  for (const auto& swizzles :
+       {std::vector{large, middle}, std::vector{middle, large}, std::vector{large, small},
+        std::vector{small, large}, std::vector{middle, large, small, none}}) {
+    EXPECT_THAT(aligned(swizzles), HasSubstr("align = 1024"));
+  }
+  EXPECT_THAT(aligned({small, middle, none}), HasSubstr("align = 512"));
+}
+
 TEST(TensorMistakes, ASliceOfAHostNumberOutOfRange) {
   EXPECT_THAT(mistake([](const In& x, const Out& y, const Int&) {
                 y(0) = local_tile(x, {8, 8}, {0, 0})(8, _)(0);
@@ -447,6 +481,16 @@ TEST(TensorMistakes, OutsideAKernel) {
   EXPECT_FALSE(t.ok());
   const auto kernel = local_kernel("uses(y)", [&](Tensor<float, 1> y) { y(0) = t(0); });
   EXPECT_THAT(mistakes(kernel), HasSubstr("a tensor of a kernel is made or used outside it"));
+}
+
+TEST(TensorMistakes, SharedMemoryOutsideAKernel) {
+  const Layout layouts[] = {
+      make_layout(4), make_composed_layout(Swizzle(3, 2, 3), 0, make_layout({8, 32}, {32, 1}))};
+  for (const Layout& layout : layouts) {
+    const auto t = make_smem_tensor<float>(layout);
+    const auto kernel = local_kernel("uses(y)", [&](Tensor<float, 1> y) { y(0) = t(0); });
+    EXPECT_EQ(mistakes(kernel), "") << layout.to_string();
+  }
 }
 
 TEST(TensorMistakes, UnknownNumbersAreNoNumbersOfAKernel) {

@@ -164,6 +164,9 @@ TEST(Cse, TheOverlapFactIsReadOnlyWhereItDecides) {
   // Another grid's writes are not this kernel's.
   EXPECT_FALSE(merges("fence.async\n", true, &facts));
   EXPECT_EQ(facts, 0u);
+  // Nor is what other blocks have seen of them.
+  EXPECT_FALSE(merges("cluster.arrive\ncluster.wait\n", true, &facts));
+  EXPECT_EQ(facts, 0u);
 }
 
 TEST(Cse, LoadsAndRegions) {
@@ -271,20 +274,20 @@ TEST(Cse, WhatInlinePtxDoesNobodyKnows) {
 }
 
 // One warp writes between two reads of the other, which hand over by barriers of their own. `write`
-// is how.
-bool merges_over_hand_over(absl::string_view write) {
-  Kernel kernel =
-      parse_body("64, 1, 1", absl::StrCat(kParams, ", %far: i64"),
-                 absl::StrCat(kConstants,
-                              "%two = const 2 : i32\n%w = warp_id : i32\n%l = lane_id : i32\n"
-                              "%producer = eq %w, %z : bool\nif %producer {\n"
-                              "barrier.sync %o {threads = 64}\n",
-                              write,
-                              "barrier.arrive %two {threads = 64}\nyield\n} else {\n"
-                              "%a = load %x, %l : i32\nbarrier.arrive %o {threads = 64}\n"
-                              "barrier.sync %two {threads = 64}\n%b = load %x, %l : i32\n"
-                              "%c = sub %a, %b : i32\nstore %y, %c, %l\nyield\n}\n"));
+// is how; `read` what the other one reads.
+bool merges_over_hand_over(absl::string_view write, absl::string_view read = "%x") {
+  const std::string load = absl::StrCat(" = load ", read, ", %l : i32\n");
+  Kernel kernel = parse_body(
+      "64, 1, 1", absl::StrCat(kParams, ", %far: i64"),
+      absl::StrCat(kConstants,
+                   "%two = const 2 : i32\n%w = warp_id : i32\n%l = lane_id : i32\n"
+                   "%producer = eq %w, %z : bool\nif %producer {\n"
+                   "barrier.sync %o {threads = 64}\n",
+                   write, "barrier.arrive %two {threads = 64}\nyield\n} else {\n%a", load,
+                   "barrier.arrive %o {threads = 64}\nbarrier.sync %two {threads = 64}\n%b", load,
+                   "%c = sub %a, %b : i32\nstore %y, %c, %l\nyield\n}\n"));
   kernel.set_fact({FactKind::kNoOverlap, 0, 0}, 1);
+  kernel.set_fact({FactKind::kNoOverlap, 1, 0}, 1);
   cse(kernel);
   const Op* const difference = kernel.def(value_named(kernel, "c"));
   return difference->operands[0] == difference->operands[1];
@@ -309,20 +312,43 @@ TEST(Cse, OtherThreadsHandOverWhatTheyWroteOrSaw) {
   EXPECT_TRUE(merges_over_hand_over("atomic.store %y, %n, %z {order = release}\n"));
 }
 
-TEST(Cse, AnArrayIsWrittenThroughTheClusterToo) {
-  const auto loads = [](absl::string_view store) {
-    Kernel kernel =
-        parse_body("256, 1, 1", kParams,
-                   absl::StrCat(kConstants, "%s = shared {extents = [8]} : view<i32, shared, 1>\n",
-                                "%far = map_shared %s, %z : view<i32, shared_cluster, 1>\n",
-                                "%a = load %s, %o : i32\n", store, "%b = load %s, %o : i32\n",
-                                "%c = add %a, %b : i32\nstore %y, %c, %z\n"));
+TEST(Cse, AtomicsShowWhatOthersWroteWhereTheyAcquire) {
+  for (const char* const atomic :
+       {"atomic %y, %n, %z {op = add, ", "atomic.cas %y, %n, %m, %z {"}) {
+    const auto merges_over = [&](absl::string_view attrs) {
+      return merges_over_hand_over(absl::StrCat("%s = ", atomic, attrs, "} : i32\n"));
+    };
+    EXPECT_TRUE(merges_over("order = relaxed")) << atomic;
+    EXPECT_TRUE(merges_over("order = release")) << atomic;
+    EXPECT_FALSE(merges_over("order = acquire")) << atomic;
+    EXPECT_FALSE(merges_over("order = acq_rel")) << atomic;
+    EXPECT_FALSE(merges_over("order = acq_rel, scope = system")) << atomic;
+    EXPECT_TRUE(merges_over("order = acq_rel, scope = cluster")) << atomic;
+  }
+}
+
+// The fact speaks of other arguments that the kernel writes, not of this one.
+TEST(Cse, OwnStoresShowBehindABarrier) {
+  EXPECT_FALSE(merges_over_hand_over("store %y, %n, %l\n", "%y"));
+}
+
+TEST(Cse, AnArrayIsReadAndWrittenThroughTheClusterToo) {
+  const auto loads = [](absl::string_view view, absl::string_view store) {
+    const std::string load = absl::StrCat(" = load ", view, ", %o : i32\n");
+    Kernel kernel = parse_body(
+        "256, 1, 1", kParams,
+        absl::StrCat(kConstants, "%s = shared {extents = [8]} : view<i32, shared, 1>\n",
+                     "%far = map_shared %s, %z : view<i32, shared_cluster, 1>\n", "%a", load, store,
+                     "%b", load, "%c = add %a, %b : i32\nstore %y, %c, %z\n"));
     cse(kernel);
     const Op* const sum = kernel.def(value_named(kernel, "c"));
     return sum->operands[0] == sum->operands[1];
   };
-  EXPECT_FALSE(loads("store %far, %n, %o\n"));
-  EXPECT_TRUE(loads("store %y, %n, %o\n"));
+  for (const absl::string_view view : {"%s", "%far"}) {
+    EXPECT_FALSE(loads(view, "store %s, %n, %o\n")) << view;
+    EXPECT_FALSE(loads(view, "store %far, %n, %o\n")) << view;
+    EXPECT_TRUE(loads(view, "store %y, %n, %o\n")) << view;
+  }
 }
 
 // Whatever happens behind it, accesses through the second pointer become the first one's.

@@ -47,5 +47,18 @@ TEST(Diagnostics, ListAFewOfManyPlaces) {
             "  fix: mend it\n");
 }
 
+TEST(Diagnostics, CountWhatHasNoPlace) {
+  Diagnostic nowhere = wrong(0, "shuffle", "if");
+  nowhere.place = {};
+  EXPECT_EQ(to_string({wrong(1, "shuffle", "if"), nowhere, wrong(2, "shuffle", "if")}),
+            "k.cc:1: error: shuffle\n"
+            "  and 2 more like it, at k.cc:2\n"
+            "  fix: mend it\n");
+  EXPECT_EQ(to_string({wrong(1, "shuffle", "if"), nowhere}),
+            "k.cc:1: error: shuffle\n"
+            "  and 1 more like it\n"
+            "  fix: mend it\n");
+}
+
 }  // namespace
 }  // namespace heddle::ir

@@ -1,11 +1,14 @@
 // What the interpreter finds wrong, by the text that the user reads.
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "interp_harness.h"
+#include "parse_text.h"
 
 namespace heddle::ir::interp {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Guards the ops that follow with a condition; end_guard() ends that.
 void guard(KernelTest& t, ValueId condition) { t.b.begin_if(condition); }
@@ -445,6 +448,118 @@ TEST(InterpCheck, AnEndlessLoopSaysWhatItWaitsFor) {
       t.failure({.grid = {2, 1, 1}, .block = {1, 1, 1}, .options = {.max_instructions = 1000}}),
       report + fix +
           ", or make the launch cooperative: other blocks start when this one has ended" + raise);
+  // Not where all blocks run already.
+  const auto advises = [&](int blocks, bool cooperative) {
+    const std::string text = t.failure({.grid = {blocks, 1, 1},
+                                        .block = {1, 1, 1},
+                                        .cooperative = cooperative,
+                                        .options = {.max_instructions = 1000}});
+    EXPECT_THAT(text, HasSubstr(fix));
+    return absl::StrContains(text, "cooperative");
+  };
+  EXPECT_FALSE(advises(2, true));
+  t.kernel.cluster = {2, 1, 1};
+  EXPECT_FALSE(advises(2, false));
+  EXPECT_TRUE(advises(4, false));
+  EXPECT_FALSE(advises(4, true));
+}
+
+// What is said of a loop in this body that does not end.
+std::string report_of_endless(absl::string_view body) {
+  const Kernel kernel = parse_body(
+      "1, 1, 1", "%flag: view<i32, global, 1> [1] strides [1], %n: i32",
+      absl::StrCat("%z = const 0 : i32\n%one = const 1 : i32\n%yes = eq %z, %n : bool\n", body));
+  const Program program = compile(kernel).value();
+  Memory memory;
+  const uint64_t flag = memory.allocate(4, 256, "flag").value();
+  const int32_t zero = 0;
+  EXPECT_TRUE(memory.copy_from_host(flag, &zero, sizeof(zero)).ok());
+  std::vector<std::byte> params(static_cast<size_t>(program.param_bytes()));
+  std::memcpy(params.data(), &flag, sizeof(flag));  // n is 0
+  return std::string(run(program, {.grid = {1, 1, 1}, .block = {1, 1, 1}, .params = params}, memory,
+                         {.max_instructions = 1000})
+                         .message());
+}
+
+constexpr char kReads[] = "whether it goes on depends on what is read of 'flag' here";
+constexpr char kWrite[] = "fix: let another thread of the block write what it waits for";
+constexpr char kNothing[] = "and nothing that its condition depends on changes there";
+constexpr char kChange[] = "fix: change in the loop what its condition depends on";
+
+TEST(InterpCheck, AnEndlessLoopFindsWhatIsReadWhereverItIs) {
+  const std::string test = "%go = eq %v, %z : bool\nyield %go\n} do {\nyield\n}\n";
+  for (const absl::string_view read :
+       {"load %flag, %z : i32", "load %flag, %z {volatile = 1} : i32",
+        "atomic.load %flag, %z {order = acquire} : i32", "atomic %flag, %z, %z {op = or} : i32",
+        "atomic.cas %flag, %one, %one, %z : i32"}) {
+    const std::string inner = absl::StrCat("%r = ", read, "\nyield %r\n}");
+    const std::string loops[] = {
+        absl::StrCat("while {\n%v = ", read, "\n", test),
+        absl::StrCat("while {\n%r = ", read, "\n%v = mul %r, %r : i32\n", test),
+        absl::StrCat("while {\n%v = if %yes : i32 {\n", inner, " else {\nyield %one\n}\n", test),
+        absl::StrCat("while {\n%v = if %yes : i32 {\nyield %z\n} else {\n", inner, "\n", test),
+        absl::StrCat("while {\n%v = for %i in %one .. %z step %one carry(%a = %z) : i32 {\n", inner,
+                     "\n", test),
+        absl::StrCat("%end = while carry(%v = %z) : i32 {\n%go = eq %v, %z : bool\nyield %go\n} "
+                     "do(%w) {\n",
+                     inner, "\n"),
+    };
+    for (const std::string& loop : loops) {
+      const std::string report = report_of_endless(loop);
+      EXPECT_THAT(report, HasSubstr(kReads)) << loop;
+      EXPECT_THAT(report, HasSubstr(kWrite)) << loop;
+      EXPECT_THAT(report, Not(HasSubstr(kNothing))) << loop;
+    }
+  }
+}
+
+TEST(InterpCheck, AnEndlessLoopWaitsForNothingThatIsBeforeIt) {
+  const std::string end =
+      "yield %go\n} do {\n%other = load %flag, %z : i32\n"
+      "%more = add %other, %one : i32\nstore %flag, %more, %z\nyield\n}\n";
+  const std::string loops[] = {
+      absl::StrCat("while {\n%go = eq %n, %z : bool\n", end),
+      absl::StrCat("while {\n%go = const true : bool\n", end),
+      absl::StrCat("while {\n%t = thread_idx {axis = x} : i32\n%go = eq %t, %z : bool\n", end),
+      absl::StrCat("%v = load %flag, %z : i32\nwhile {\n%go = eq %v, %z : bool\n", end),
+      absl::StrCat("%v = atomic.load %flag, %z : i32\n%go = eq %v, %z : bool\nwhile {\n", end),
+      absl::StrCat("%v = for %i in %z .. %one step %one carry(%a = %one) : i32 {\nyield %i\n}\n"
+                   "while {\n%go = eq %v, %z : bool\n",
+                   end),
+      absl::StrCat("while {\n%v = if %yes : i32 {\nyield %n\n} else {\nyield %one\n}\n%go = eq "
+                   "%v, %z : bool\n",
+                   end),
+      absl::StrCat("for %i in %z .. %one step %one {\nwhile {\n%go = eq %i, %z : bool\n", end,
+                   "yield\n}\n"),
+  };
+  for (const std::string& loop : loops) {
+    const std::string report = report_of_endless(loop);
+    EXPECT_THAT(report, HasSubstr(kNothing)) << loop;
+    EXPECT_THAT(report, HasSubstr(kChange)) << loop;
+    EXPECT_THAT(report, Not(HasSubstr(kReads))) << loop;
+  }
+}
+
+TEST(InterpCheck, AnEndlessLoopWhoseConditionChangesMayComeToAnEnd) {
+  const std::string again = "yield %go\n} do {\nyield\n}\n";
+  const std::string loops[] = {
+      "%r = while carry(%a = %z) : i32 {\n%go = ge %a, %z : bool\nyield %go\n} do(%b) {\n"
+      "%c = rem %b, %one : i32\nyield %c\n}\n",
+      "%r, %s = while carry(%a = %z, %e = %z) : i32, i32 {\n%go = eq %a, %e : bool\nyield %go\n} "
+      "do(%b, %f) {\nyield %f, %b\n}\n",
+      absl::StrCat("while {\n%v = for %i in %one .. %z step %one carry(%a = %z) : i32 {\n"
+                   "yield %i\n}\n%go = eq %v, %z : bool\n",
+                   again),
+      absl::StrCat("while {\n%v = if %yes : u64 {\n%c = clock : u64\nyield %c\n} else {\n"
+                   "%d = clock : u64\nyield %d\n}\n%go = eq %v, %v : bool\n",
+                   again),
+  };
+  for (const std::string& loop : loops) {
+    const std::string report = report_of_endless(loop);
+    EXPECT_THAT(report, HasSubstr("fix: check that its condition becomes false")) << loop;
+    EXPECT_THAT(report, Not(HasSubstr(kNothing))) << loop;
+    EXPECT_THAT(report, Not(HasSubstr(kReads))) << loop;
+  }
 }
 
 TEST(InterpCheck, AnEndlessLoopSaysThatNothingChanges) {

@@ -131,7 +131,8 @@ absl::Status KernelTest::run(const Launch& launch) {
                      {.grid = launch.grid,
                       .block = launch.block,
                       .params = bytes,
-                      .dynamic_shared_bytes = launch.dynamic_shared_bytes},
+                      .dynamic_shared_bytes = launch.dynamic_shared_bytes,
+                      .cooperative = launch.cooperative},
                      memory, launch.options, launch.counters);
 }
 

@@ -87,6 +87,7 @@ class KernelTest {
     Dim3 block = {32, 1, 1};
     int dynamic_shared_bytes = 0;
     bool checks = true;
+    bool cooperative = false;
     RunOptions options = {};
     Counters* counters = nullptr;
   };

@@ -73,6 +73,29 @@ TEST(InterpCompile, DeclinesWithTheLine) {
             "'k')\n");
 }
 
+// Nor does a division by 0 do harm on the host.
+TEST(InterpCompile, WhatTheHostComputesIsNoPartOfTheKernel) {
+  const auto counters = [](bool required) {
+    KernelTest t;
+    const ValueId out = t.tensor("out", Scalar::kI32, {32});
+    const ValueId zero = t.scalar_param("zero", Scalar::kI32, 0);
+    if (required) {
+      const auto text = static_cast<int64_t>(index_of(t.kernel.intern("% is 0")));
+      const ValueId quotient = t.op(Opcode::kDiv, {t.i32(7), zero});
+      t.op(Opcode::kRequire, {t.op(Opcode::kEq, {quotient, zero}), quotient}, Type::none(),
+           {{AttrKey::kMessage, text}});
+      t.op(Opcode::kLaunchGrid, {t.op(Opcode::kDiv, {t.i32(8), zero}), t.i32(1), t.i32(1)});
+    }
+    t.store(out, t.thread(), t.op(Opcode::kAdd, {t.thread(), zero}));
+    Counters counted;
+    const absl::Status status = t.run({.counters = &counted});
+    EXPECT_TRUE(status.ok()) << status.message();
+    return counted;
+  };
+  const Counters with = counters(true), without = counters(false);
+  EXPECT_EQ(with, without) << with.lane_ops << " results of arithmetic, not " << without.lane_ops;
+}
+
 TEST(InterpCompile, ProgramsAreValues) {
   // The kernel may go; a copy runs as well as the original.
   std::optional<Program> program;

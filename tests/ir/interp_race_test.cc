@@ -1,6 +1,7 @@
 // Stores of two threads to one place, by the text that the user reads.
 #include <functional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/atomic.h"
 #include "interp_harness.h"
@@ -73,13 +74,6 @@ TEST(InterpRace, WarpsOfABlockAtTwoLines) {
   }
 }
 
-// What all threads do between a store of the first warp and one of the second to the same places.
-struct Between {
-  const char* what;
-  bool may_order;
-  std::function<void(KernelTest&, ValueId)> add;
-};
-
 void store_from_warp(KernelTest& t, int warp, ValueId y, float value) {
   const ValueId own = t.op(Opcode::kShr, {t.thread(), t.u32(5)});
   t.b.begin_if(t.op(Opcode::kEq, {own, t.i32(warp)}));
@@ -90,51 +84,132 @@ void store_from_warp(KernelTest& t, int warp, ValueId y, float value) {
   t.b.end_region();
 }
 
+// A kernel of that many threads, with memory that two stores need to be ordered by.
+struct Scene {
+  explicit Scene(int count)
+      : threads(count),
+        y(t.tensor("y", Scalar::kF32, {64})),
+        counter(t.tensor("counter", Scalar::kI32, {1})),
+        mbarrier(shared_array(t, "mbarrier", Scalar::kU64, 1)) {
+    t.fill<int32_t>(1, {0});
+    t.b.begin_if(t.op(Opcode::kEq, {t.thread(), t.i32(0)}));
+    t.op(Opcode::kMbarrierInit, {mbarrier, t.i32(0), t.u32(threads)});
+    t.b.yield({});
+    t.b.next_region();
+    t.b.yield({});
+    t.b.end_region();
+    t.op(Opcode::kBarrier, {});
+  }
+  KernelTest t;
+  const int threads;
+  const ValueId y, counter, mbarrier;
+};
+
+// What all threads do between a store of some and one of others to the same places.
+struct Between {
+  const char* what;
+  bool orders_warps, orders_lanes;
+  std::function<void(Scene&)> add;
+};
+
+void expect_ordered(Scene& s, bool ordered, const char* what) {
+  const absl::Status status = s.t.run({.block = {s.threads, 1, 1}});
+  EXPECT_EQ(status.ok(), ordered) << what << "\n" << status.message();
+  EXPECT_EQ(absl::StrContains(status.message(), kBoth), !ordered) << what;
+}
+
 TEST(InterpRace, WhatOrdersTwoStores) {
-  const auto ordered = [](MemoryOrder order) {
-    return [order](KernelTest& t, ValueId counter) {
-      t.op(Opcode::kAtomic, {counter, t.i32(1), t.i32(0)}, kI32Type,
-           {{AttrKey::kOp, static_cast<int64_t>(AtomicOp::kAdd)},
-            {AttrKey::kOrder, static_cast<int64_t>(order)}});
+  const auto ordered = [](Opcode opcode, MemoryOrder order) {
+    return [opcode, order](Scene& s) {
+      const ValueId at = s.t.i32(0), one = s.t.i32(1);
+      const Attr attr{AttrKey::kOrder, static_cast<int64_t>(order)};
+      if (opcode == Opcode::kAtomicLoad) s.t.op(opcode, {s.counter, at}, kI32Type, {attr});
+      if (opcode == Opcode::kAtomicStore) {
+        s.t.op(opcode, {s.counter, one, at}, Type::none(), {attr});
+      }
+      if (opcode == Opcode::kAtomicCas) {
+        s.t.op(opcode, {s.counter, one, one, at}, kI32Type, {attr});
+      }
+      if (opcode == Opcode::kAtomic) {
+        s.t.op(opcode, {s.counter, one, at}, kI32Type,
+               {{AttrKey::kOp, static_cast<int64_t>(AtomicOp::kAdd)}, attr});
+      }
     };
   };
   const Between cases[] = {
-      {"nothing", false, [](KernelTest&, ValueId) {}},
-      {"a barrier", true, [](KernelTest& t, ValueId) { t.op(Opcode::kBarrier, {}); }},
-      {"a named barrier", true,
-       [](KernelTest& t, ValueId) {
-         t.op(Opcode::kBarrierSync, {t.i32(1)}, Type::none(), {{AttrKey::kThreads, 64}});
+      {"nothing", false, false, [](Scene&) {}},
+      {"a barrier", true, true, [](Scene& s) { s.t.op(Opcode::kBarrier, {}); }},
+      {"a named barrier", true, true,
+       [](Scene& s) {
+         s.t.op(Opcode::kBarrierSync, {s.t.i32(1)}, Type::none(), {{AttrKey::kThreads, s.threads}});
        }},
-      {"a cluster's barrier", true,
-       [](KernelTest& t, ValueId) {
-         t.op(Opcode::kClusterArrive, {});
-         t.op(Opcode::kClusterWait, {});
+      {"a cluster's barrier", true, true,
+       [](Scene& s) {
+         s.t.op(Opcode::kClusterArrive, {});
+         s.t.op(Opcode::kClusterWait, {});
        }},
-      {"a fence", true, [](KernelTest& t, ValueId) { t.op(Opcode::kFence, {}); }},
-      {"a relaxed atomic", false, ordered(MemoryOrder::kRelaxed)},
-      {"a releasing atomic", true, ordered(MemoryOrder::kRelease)},
-      {"a warp's own", false, [](KernelTest& t, ValueId) { t.op(Opcode::kWarpSync, {}); }},
+      {"an mbarrier's phase", true, true,
+       [](Scene& s) {
+         s.t.op(Opcode::kMbarrierArrive, {s.mbarrier, s.t.i32(0)});
+         s.t.op(Opcode::kMbarrierWait, {s.mbarrier, s.t.i32(0), s.t.u32(0)});
+       }},
+      {"an arrival alone", false, false,
+       [](Scene& s) {
+         s.t.op(Opcode::kMbarrierArrive, {s.mbarrier, s.t.i32(0)});
+       }},
+      {"a fence", true, true, [](Scene& s) { s.t.op(Opcode::kFence, {}); }},
+      {"a relaxed atomic", false, false, ordered(Opcode::kAtomic, MemoryOrder::kRelaxed)},
+      {"a releasing atomic", true, true, ordered(Opcode::kAtomic, MemoryOrder::kRelease)},
+      {"a relaxed load", false, false, ordered(Opcode::kAtomicLoad, MemoryOrder::kRelaxed)},
+      {"an acquiring load", true, true, ordered(Opcode::kAtomicLoad, MemoryOrder::kAcquire)},
+      {"a releasing store", true, true, ordered(Opcode::kAtomicStore, MemoryOrder::kRelease)},
+      {"a swap of both", true, true, ordered(Opcode::kAtomicCas, MemoryOrder::kAcqRel)},
+      // Nobody knows what it does.
+      {"PTX with effects", true, true,
+       [](Scene& s) {
+         const auto nothing = [](absl::Span<const uint64_t>, absl::Span<uint64_t>) {};
+         s.t.op(Opcode::kInlinePtxVolatile, {}, Type::none(),
+                {{AttrKey::kRule, s.t.kernel.add_rule(nothing)}});
+       }},
+      {"a warp's own", false, true, [](Scene& s) { s.t.op(Opcode::kWarpSync, {}); }},
   };
   for (const Between& between : cases) {
-    KernelTest t;
-    const ValueId y = t.tensor("y", Scalar::kF32, {64});
-    const ValueId counter = t.tensor("counter", Scalar::kI32, {1});
-    t.fill<int32_t>(1, {0});
-    store_from_warp(t, 0, y, 1);
-    between.add(t, counter);
-    store_from_warp(t, 1, y, 2);
-    EXPECT_EQ(t.run({.block = {64, 1, 1}}).ok(), between.may_order) << between.what;
+    Scene warps(64);
+    store_from_warp(warps.t, 0, warps.y, 1);
+    between.add(warps);
+    store_from_warp(warps.t, 1, warps.y, 2);
+    expect_ordered(warps, between.orders_warps, between.what);
+
+    Scene lanes(32);
+    const ValueId i = lanes.t.thread();
+    lanes.t.store(lanes.y, i, lanes.t.f32(1));
+    between.add(lanes);
+    lanes.t.store(lanes.y, lanes.t.op(Opcode::kXor, {i, lanes.t.i32(1)}), lanes.t.f32(2));
+    expect_ordered(lanes, between.orders_lanes, between.what);
   }
 }
 
-TEST(InterpRace, LanesOfAWarpNeedItsSynchronisation) {
-  for (const bool synchronised : {false, true}) {
-    KernelTest t;
-    const ValueId y = shared_array(t, "y", Scalar::kF32, 32);
-    t.store(y, t.thread(), t.f32(1));
-    if (synchronised) t.op(Opcode::kWarpSync, {});
-    t.store(y, t.op(Opcode::kXor, {t.thread(), t.i32(1)}), t.f32(2));
-    EXPECT_EQ(t.run({}).ok(), synchronised);
+// Phases are numbered by a few bits: one whose number comes again meets nothing of its first use.
+TEST(InterpRace, AnyNumberOfBarriersOrdersTwoStores) {
+  for (const Opcode opcode : {Opcode::kBarrier, Opcode::kWarpSync}) {
+    const int other = opcode == Opcode::kBarrier ? 32 : 1;
+    for (const Scalar scalar : {Scalar::kU32, Scalar::kU8}) {
+      for (int bits = 1; bits <= 16; ++bits) {
+        for (const int times : {(1 << bits) - 1, 1 << bits}) {
+          KernelTest t;
+          const ValueId y = t.tensor("y", scalar, {64});
+          t.store(y, t.thread(), number_of_thread(t, scalar));
+          t.b.begin_for(t.i32(0), t.i32(times), t.i32(1), {});
+          t.op(opcode, {});
+          t.b.yield({});
+          t.b.end_region();
+          t.store(y, t.op(Opcode::kXor, {t.thread(), t.i32(other)}), number_of_thread(t, scalar));
+          const absl::Status status = t.run({.block = {64, 1, 1}});
+          EXPECT_TRUE(status.ok()) << times << " times " << info(opcode).mnemonic << "\n"
+                                   << status.message();
+        }
+      }
+    }
   }
 }
 
@@ -176,8 +251,8 @@ TEST(InterpRace, VectorsThatOverlap) {
 TEST(InterpRace, AtomicsAndVolatileStoresAreNone) {
   KernelTest t;
   const ValueId y = t.tensor("y", Scalar::kI32, {1});
-  t.op(Opcode::kAtomicStore, {y, t.i32(1), t.i32(0)});
-  t.op(Opcode::kStore, {y, t.i32(1), t.i32(0)}, Type::none(), {{AttrKey::kVolatile, 1}});
+  t.op(Opcode::kAtomicStore, {y, t.thread(), t.i32(0)});
+  t.op(Opcode::kStore, {y, t.thread(), t.i32(0)}, Type::none(), {{AttrKey::kVolatile, 1}});
   ASSERT_OK(t.run({.block = {64, 1, 1}}));
 }
 
@@ -193,6 +268,23 @@ TEST(InterpRace, BlocksAfterEachOtherDoNotMeet) {
   t.b.yield({});
   t.b.end_region();
   ASSERT_OK(t.run({.grid = {50, 1, 1}, .block = {64, 1, 1}}));
+}
+
+// Neither those that follow each other without any barrier, nor those that run at the same time.
+TEST(InterpRace, OtherBlocksAreNoneOfItsBusiness) {
+  for (const bool shared : {false, true}) {
+    for (const int cluster : {1, 2}) {
+      for (const bool cooperative : {false, true}) {
+        KernelTest t;
+        t.kernel.cluster = {cluster, 1, 1};
+        const ValueId y =
+            shared ? shared_array(t, "y", Scalar::kI32, 64) : t.tensor("y", Scalar::kI32, {64});
+        const ValueId block = t.axis(Opcode::kBlockIdx, 0);
+        t.store(y, t.op(Opcode::kXor, {t.thread(), block}), block);
+        ASSERT_OK(t.run({.grid = {4, 1, 1}, .block = {64, 1, 1}, .cooperative = cooperative}));
+      }
+    }
+  }
 }
 
 TEST(InterpRace, AsynchronousCopiesToOnePlace) {

@@ -19,7 +19,8 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr absl::string_view kParams =
-    "%x: view<f32, global, 2> [?, 48] strides [?, 1], %n: i32, %u: u64, %s: i16, %f: f32";
+    "%x: view<f32, global, 2> [?, 48] strides [?, 1], %n: i32, %u: u64, %s: i16, %ok: bool, "
+    "%f: f32";
 
 // The parameter block of these arguments, after the program has run.
 struct Launch {
@@ -251,6 +252,18 @@ require %enough, %threads {message = "% threads"}
   EXPECT_EQ(dims.grid[0], 1) << "one block where nobody says more";
 }
 
+TEST(LaunchProgram, AnUnnamedGridIsOneBlockOnEachAxis) {
+  for (const char* axis : {"x", "y", "z"}) {
+    const std::string body =
+        absl::StrCat("%grid = grid_dim {axis = ", axis, "} : i32\n%same = eq %grid, %n : bool\n",
+                     "require %same, %grid {message = \"% blocks\"}\n");
+    LaunchDims dims{.grid = {kGridOfKernel, 1, 1}, .block = {32, 2, 3}};
+    EXPECT_EQ(refusal(body, 5, dims), "1 blocks") << axis;
+    EXPECT_EQ(refusal(body, 1, dims), "") << axis;
+    EXPECT_EQ(dims.grid, (std::array<int64_t, 3>{1, 1, 1}));
+  }
+}
+
 TEST(LaunchProgram, TheKernelsOwnGrid) {
   constexpr absl::string_view kBody = R"(%one = const 1 : i32
 %rows = extent %x {dim = 0} : i64
@@ -274,14 +287,26 @@ require %is_even, %grid {message = "a grid of %"}
 }
 
 TEST(LaunchProgram, KnowsWhatNoLaunchFulfils) {
-  const auto refuses_all = [](absl::string_view condition) {
-    const Launch launch(absl::StrCat("%three = const 3 : i32\n%c = ", condition,
-                                     " : bool\nrequire %c, %three {message = \"not %\"}\n"));
+  const auto refuses_all = [](absl::string_view body) {
+    const Launch launch(
+        absl::StrCat("%three = const 3 : i32\n", body, ", %three {message = \"not %\"}\n"));
     return LaunchProgram(launch.kernel, launch.layout).refuses_all();
   };
-  EXPECT_EQ(refuses_all("const false"), "not 3");
-  EXPECT_EQ(refuses_all("const true"), std::nullopt);
-  EXPECT_EQ(refuses_all("eq %n, %three"), std::nullopt);
+  EXPECT_EQ(refuses_all("%c = const false : bool\nrequire %c"), "not 3");
+  EXPECT_EQ(refuses_all("%c = const true : bool\nrequire %c"), std::nullopt);
+  EXPECT_EQ(refuses_all("%c = eq %n, %three : bool\nrequire %c"), std::nullopt);
+  EXPECT_EQ(refuses_all("%c = expect %ok {likely = 1} : bool\nrequire %c"), std::nullopt);
+  EXPECT_EQ(refuses_all("require %ok"), std::nullopt);
+}
+
+TEST(LaunchProgram, AnArgumentMayBeWhatIsRequired) {
+  Launch launch("require %ok {message = \"pass true\"}\n");
+  const LaunchProgram program(launch.kernel, launch.layout);
+  for (const bool argument : {false, true, false}) {
+    launch.set(SlotKind::kScalar, 4, argument);
+    LaunchDims dims;
+    EXPECT_EQ(program.run(launch.block.data(), dims), argument);
+  }
 }
 
 TEST(LaunchProgram, WhatHoldsInAnyCaseIsDropped) {
@@ -303,6 +328,23 @@ TEST(LaunchProgram, TheVerifierCountsPlacesForNumbers) {
                                     "require %q {message = \"\"}")),
               HasSubstr("'require' of what the host cannot know before a launch: it depends on "
                         "'thread_idx' at k.ir:2; ask for relations of integer parameters"));
+}
+
+// Whatever makes the grid of itself, by way of other values of the launch too.
+TEST(LaunchProgram, TheVerifierRefusesAGridOfItself) {
+  const auto mistakes = [](absl::string_view of, absl::string_view made) {
+    return mistakes_of(with_body(
+        absl::StrCat("%g = ", of, " {axis = x} : i32\n", made, "\nlaunch_grid %n, %v, %n")));
+  };
+  for (const absl::string_view made :
+       {"%v = add %g, %n : i32", "%v = at_launch %g : i32", "%v = assume_range %g {min = 1} : i32",
+        "%a = at_launch %g : i32\n%v = mul %a, %n : i32",
+        "%a = mul %g, %n : i32\n%b = at_launch %a : i32\n%v = at_launch %b : i32"}) {
+    EXPECT_THAT(mistakes("grid_dim", made),
+                HasSubstr("'launch_grid' of what the host cannot know before a launch: it depends "
+                          "on 'grid_dim' at k.ir:2; make it of integer parameters"));
+    EXPECT_EQ(mistakes("block_dim", made), "") << made;
+  }
 }
 
 TEST(LaunchProgram, TheVerifierNamesWhatIsNotKnown) {

@@ -138,6 +138,23 @@ TEST(Licm, GuardedOpsOnlyWhereTheyAreSureToRun) {
       yield
     }
 )");
+  // One that may be -1 is as safe where it does not divide the smallest number.
+  for (const absl::string_view op : {"div", "rem"}) {
+    const auto divided = [&](absl::string_view promises, bool moved) {
+      const std::string division = absl::StrCat("%a = ", op, " %d, %e : i32\n");
+      const std::string loop = "for %i in %z .. %n step %o {\n";
+      const std::string rest = "store %y, %a, %i\nyield\n}\n";
+      expect_licm(absl::StrCat(promises, loop, division, rest),
+                  absl::StrCat(promises, moved ? division + loop : loop + division, rest));
+    };
+    const std::string any = "%d = assume_range %n {max = 7} : i32\n";
+    const std::string not_smallest = "%d = assume_range %n {min = -2147483647} : i32\n";
+    const std::string to_minus_one = "%e = assume_range %m {min = -3, max = -1} : i32\n";
+    const std::string to_minus_two = "%e = assume_range %m {min = -3, max = -2} : i32\n";
+    divided(any + to_minus_one, false);
+    divided(not_smallest + to_minus_one, true);
+    divided(any + to_minus_two, true);
+  }
   // The kernel may end first.
   expect_unmoved(R"(
     for %i in %z .. %k step %o {

@@ -98,6 +98,24 @@ TEST(UniformityCollectives, SumsOfSmallIntegersAreTakenInI32) {
   EXPECT_EQ(level("256, 1, 1", body), Scope::kWarp) << body;
 }
 
+// A lane whose own value went through fewer bits than its neighbour's has another sum than that one.
+TEST(UniformityCollectives, BothSidesAreConvertedAlike) {
+  const auto converted = [](absl::string_view own, absl::string_view other) {
+    return level("256, 1, 1",
+                 absl::StrCat(step("add", "i32", "tx", 16, "a"), step("add", "i32", "a", 8, "b"),
+                              step("add", "i32", "b", 4, "c"), step("add", "i32", "c", 2, "d"),
+                              "%s = shfl.xor %d, %c1 : i32\n%e = convert %d : ", own,
+                              "\n%f = convert %e : i32\n%g = convert %s : ", other,
+                              "\n%h = convert %g : i32\n%r = add %f, %h : i32\n"));
+  };
+  for (const absl::string_view own : {"i8", "u8", "i16", "f32"}) {
+    for (const absl::string_view other : {"i8", "u8", "i16", "f32"}) {
+      EXPECT_EQ(converted(own, other), own == other ? Scope::kWarp : Scope::kThread)
+          << own << " " << other;
+    }
+  }
+}
+
 // What block_reduce does: a value a warp in shared memory, which the lanes of every warp read
 // alike.
 TEST(UniformityCollectives, ValuesOfAllWarpsCombinedByEach) {
@@ -140,6 +158,31 @@ TEST(UniformityCollectives, OneInstructionOverWordsThatAllWarpsRead) {
   EXPECT_EQ(level("256, 1, 1", "%r = redux %tx {op = add} : i32\n"), Scope::kWarp);
   EXPECT_EQ(level("256, 1, 1", load + "%m = ballot %q : u32\n%r = vote.any %o, %m : bool\n"),
             Scope::kWarp);
+}
+
+// The warp's last lanes, or its first, have no such neighbour and keep their own.
+TEST(UniformityCollectives, NeighboursThatSomeLanesDoNotHave) {
+  for (const absl::string_view shuffle : {"down", "up"}) {
+    for (const absl::string_view attrs : {"", " {width = 16}", " {width = 8}"}) {
+      const std::string body = absl::StrCat(
+          "%v = load %slots, %l : f32\n%d = shfl.", shuffle, " %v, %c1", attrs, " : f32\n",
+          step("add", "f32", "d", 2, "a"), step("add", "f32", "a", 1, "r"));
+      EXPECT_EQ(level("128, 1, 1", body), Scope::kThread) << body;
+    }
+  }
+}
+
+// Lanes of different groups get what their own group makes.
+TEST(UniformityCollectives, GroupsOfLanesGatherForThemselves) {
+  for (const char* gather :
+       {"redux %tx, %m {op = add} : i32", "vote.any %q, %m : bool", "vote.all %q, %m : bool",
+        "vote.uni %q, %m : bool", "ballot %q, %m : u32", "match.all %tx, %m : u32"}) {
+    const auto of = [&](absl::string_view mask) {
+      return level("256, 1, 1", absl::StrCat("%m = ", mask, " : u32\n%r = ", gather, "\n"));
+    };
+    EXPECT_EQ(of("match.any %l"), Scope::kThread) << gather;
+    EXPECT_EQ(of("ballot %q"), Scope::kWarp) << gather;
+  }
 }
 
 // A thread's neighbours agree on more than it shows: what chooses between two values counts too.
@@ -196,6 +239,35 @@ TEST(UniformityCollectives, BarriersSettleWhatTheyEnclose) {
   EXPECT_EQ(of("barrier\nfor %i in %c0 .. %n step %c1 {\n" + load + sum + "yield\n}\n"),
             Scope::kBlock);
   EXPECT_EQ(of("barrier\nfor %i in %c0 .. %n step %c1 {\n" + load + sum + store + "yield\n}\n"),
+            Scope::kThread);
+  // What comes behind the region of the barrier is in the same phase.
+  const std::string settled = "barrier\n" + load + sum + "yield\n}\n";
+  for (const std::string start :
+       {"for %i in %c0 .. %n step %c1 {\n", "if %p {\n", "while {\nyield %p\n} do {\n"}) {
+    EXPECT_EQ(of(start + settled), Scope::kBlock) << start;
+    EXPECT_EQ(of(start + settled + store), Scope::kThread) << start;
+    EXPECT_EQ(of(start + settled + "barrier\n" + store), Scope::kBlock) << start;
+    EXPECT_EQ(of("if %p {\n" + start + settled + "yield\n}\n" + store), Scope::kThread) << start;
+  }
+  // A branch runs once: what comes before its barrier, or in the other branch, does not come again.
+  EXPECT_EQ(of("if %p {\n" + store + settled), Scope::kBlock);
+  EXPECT_EQ(of("if %p {\nbarrier\n" + load + sum + "yield\n} else {\n" + store + "yield\n}\n"),
+            Scope::kBlock);
+  EXPECT_EQ(loop("if %p {\n" + store + settled), Scope::kThread);
+}
+
+// Only a block's own array is known to be written by nobody else.
+TEST(UniformityCollectives, BarriersSettleOwnArraysAlone) {
+  const auto behind_lock = [](const std::string& view) {
+    return level("128, 1, 1", "%z = load %x, %c0 {volatile = 1} : f32\n" + view +
+                                  "barrier\n%r = load %s, %c0 : f32\n");
+  };
+  EXPECT_EQ(behind_lock("%s = shared {extents = [4]} : view<f32, shared, 1>\n"), Scope::kBlock);
+  EXPECT_EQ(behind_lock("%s = shared.dynamic %n : view<f32, shared, 1>\n"), Scope::kThread);
+  EXPECT_EQ(behind_lock("%s = subview %slots, %c0, %c4 : view<f32, shared, 1>\n"), Scope::kThread);
+  EXPECT_EQ(behind_lock("%s = subview %x, %c0, %c4 : view<f32, global, 1>\n"), Scope::kThread);
+  EXPECT_EQ(level("128, 1, 1",
+                  "%z = load %x, %c1 {volatile = 1} : f32\nbarrier\n%r = load %x, %c0 : f32\n"),
             Scope::kThread);
 }
 

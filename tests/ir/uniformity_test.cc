@@ -1,5 +1,7 @@
 #include "heddle/ir/analysis/uniformity.h"
 
+#include <algorithm>
+
 #include "gtest/gtest.h"
 #include "parse_text.h"
 #include "print_scope.h"
@@ -375,6 +377,18 @@ TEST(Uniformity, PromisesForwardWhatIsKnown) {
   EXPECT_EQ(a.of("u"), Scope::kBlock);
   EXPECT_EQ(a.of("l"), Scope::kThread);
   EXPECT_EQ(a.of("v"), Scope::kBlock);
+}
+
+TEST(Uniformity, PromisesTakeNothingAway) {
+  for (const absl::string_view value : {"n", "bx", "warp", "tx"}) {
+    const Analysed a("256, 1, 1",
+                     absl::StrCat("%range = assume_range %", value, " {min = 0} : i32\n",
+                                  "%same = assume_uniform %", value, " : i32\n"));
+    EXPECT_EQ(a.of("range"), a.of(value)) << value;
+    EXPECT_EQ(a.of("same"), std::max(a.of(value), Scope::kBlock)) << value;
+  }
+  EXPECT_EQ(level("256, 1, 1", "%r = at_launch %n : i32\n"), Scope::kGrid);
+  EXPECT_EQ(level("256, 1, 1", "%r = expect %p {likely = 1} : bool\n"), Scope::kGrid);
 }
 
 }  // namespace

@@ -170,6 +170,63 @@ wgmma.commit
 %o = wgmma.wait %r {groups = 2} : frag<f32, 4>)",
          "9: this wait does not settle %r: the newest 2 commit groups may still be in flight, its "
          "own among them; wait with {groups = 1} or fewer"},
+        {"CommittedInALoopThatMayMakeNoTrip", R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+%d = smem.desc %s, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
+%z = const 0.0 : frag<f32, 4>
+%q = wgmma.begin %z : pending<f32, 4>
+%r = wgmma %q, %d, %d : pending<f32, 4>
+%l = for %i in %n .. %n step %n carry(%a = %r) : pending<f32, 4> {
+wgmma.commit
+yield %a
+}
+%w = while carry(%b = %l) : pending<f32, 4> {
+yield %p
+} do(%e) {
+wgmma.commit
+yield %e
+}
+%o = wgmma.wait %w {groups = 0} : frag<f32, 4>)",
+         "17: this wait does not settle %w: the wgmma that writes it is in no commit group; close "
+         "the group with wgmma.commit before the wait"},
+        {"CommittedBehindTheNextTripsWait", R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+%d = smem.desc %s, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
+%z = const 0.0 : frag<f32, 4>
+%q = wgmma.begin %z : pending<f32, 4>
+%l = for %i in %n .. %n step %n carry(%a = %q) : pending<f32, 4> {
+%o = wgmma.wait %a {groups = 0} : frag<f32, 4>
+%b = wgmma.begin %o : pending<f32, 4>
+%r = wgmma %b, %d, %d : pending<f32, 4>
+yield %r
+}
+wgmma.commit
+%e = wgmma.wait %l {groups = 0} : frag<f32, 4>)",
+         "7: this wait does not settle %a: the wgmma that writes it is in no commit group; close "
+         "the group with wgmma.commit before the wait"},
+        {"NextTripsWaitLeavesItInFlight", R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+%d = smem.desc %s, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
+%z = const 0.0 : frag<f32, 4>
+%q = wgmma.begin %z : pending<f32, 4>
+%l = for %i in %n .. %n step %n carry(%a = %q) : pending<f32, 4> {
+%o = wgmma.wait %a {groups = 1} : frag<f32, 4>
+%b = wgmma.begin %o : pending<f32, 4>
+%r = wgmma %b, %d, %d : pending<f32, 4>
+wgmma.commit
+yield %r
+}
+%e = wgmma.wait %l {groups = 0} : frag<f32, 4>)",
+         "7: this wait does not settle %a: the newest 1 commit groups may still be in flight, its "
+         "own among them; wait with {groups = 0} or fewer"},
+        // Groups are counted where fragments are right.
+        {"ReadWhilePendingAndWaitsForNoGroup",
+         R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+%a = smem.desc %s, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
+%z = const 0.0 : frag<f32, 4>
+%q = wgmma.begin %z : pending<f32, 4>
+%r = wgmma %q, %a, %a : pending<f32, 4>
+%e = extract %r {index = 0} : f32
+%o = wgmma.wait %r {groups = 0} : frag<f32, 4>)",
+         "7: operand 1 of 'extract', %r, is pending: the tensor cores may still write it; settle "
+         "it with wgmma.wait first, and use what the wait returns"},
         {"TakenByTheConditionOfAWhile", R"(%z = const 0.0 : frag<f32, 4>
 %q = wgmma.begin %z : pending<f32, 4>
 %r = while carry(%a = %q) : pending<f32, 4> {
@@ -259,6 +316,19 @@ INSTANTIATE_TEST_SUITE_P(Fragments, FragmentAllowed,
   yield %e, %inner
 }
 %t, %u = wgmma.wait %r, %s {groups = 0} : frag<f32, 4>, frag<f32, 4>)"},
+                             {"WaitOnTheNextTrip",
+                              R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+%d = smem.desc %s, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
+%z = const 0.0 : frag<f32, 4>
+%q = wgmma.begin %z : pending<f32, 4>
+%l = for %i in %n .. %n step %n carry(%a = %q) : pending<f32, 4> {
+  %o = wgmma.wait %a {groups = 0} : frag<f32, 4>
+  %b = wgmma.begin %o : pending<f32, 4>
+  %r = wgmma %b, %d, %d : pending<f32, 4>
+  wgmma.commit
+  yield %r
+}
+%e = wgmma.wait %l {groups = 0} : frag<f32, 4>)"},
                              {"WaitOneGroupBehind",
                               R"(%s = shared {extents = [64]} : view<f16, shared, 1>
 %d = smem.desc %s, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>

@@ -448,6 +448,10 @@ TEST(Verifier, ParametersThatTheTextRefuses) {
   e.kernel.params()[0].extents = {3};
   e.kernel.set_fact({FactKind::kFits32, 9, 0}, 1);
   EXPECT_EQ(mistakes_of(e.kernel), "0: the fact 'fits32' is about parameter 9, but there are 3");
+  Example d;
+  d.kernel.set_fact({FactKind::kExtent, 0, 0}, -2);
+  EXPECT_EQ(mistakes_of(d.kernel),
+            "0: the fact 'extent' of %x is -2, but must be an extent, or -1 where it is not known");
   Example f;
   f.kernel.add_region_arg(f.kernel.body(), kI32Type);
   EXPECT_EQ(mistakes_of(f.kernel), "0: kernel 'k' has 3 parameters, but its body is given 4");
@@ -467,6 +471,7 @@ TEST(Verifier, FactsHaveValuesThatTheyCanHave) {
             "1: the fact 'stride_div' of %c is 12, but must be a power of two");
   EXPECT_EQ(mistake("%x no_overlap 2"), "1: the fact 'no_overlap' of %x is 2, but must be 0 or 1");
   EXPECT_EQ(mistake("%x extent 0 -1"), "");
+  EXPECT_EQ(mistake("%x extent 0 0"), "");
 }
 
 }  // namespace

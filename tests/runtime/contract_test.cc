@@ -145,6 +145,96 @@ TEST_F(ContractTest, WhatNeverHoldsDoesNotCompile) {
               Fails(kInvalid, "this requires what never holds"));
 }
 
+TEST_F(ContractTest, WhatAlwaysHoldsIsNothingToRefuse) {
+  const auto always = define_kernel("always(x)", [](Tensor<float, 1> x) {
+    require(true);
+    require(Bool(sizeof(float) == 4));
+    x(thread_idx.x) = 1;
+  });
+  const Buffer x = zeros(4);
+  EXPECT_THAT(always.launch(stream_, {.block = 4}, as_tensor<float>(x, {4})), IsOk());
+  EXPECT_THAT(x.download<float>(stream_).value(), Each(1.0f));
+}
+
+// A number that a condition asks for several times is told once.
+TEST_F(ContractTest, EachNumberOnce) {
+  const auto often = define_kernel("often(n, x)", [](Int n, Tensor<float, 1> x) {
+    require(x.shape(0) % 4 == 0 || x.shape(0) > 100 || n == x.shape(0) || n == 0);
+    x(0) = 1;
+  });
+  const Buffer x = zeros(8);
+  EXPECT_THAT(often.launch(stream_, {}, 0, as_tensor<float>(x, {7})), IsOk());
+  EXPECT_THAT(often.launch(stream_, {}, 3, as_tensor<float>(x, {7})),
+              Fails(kInvalid, ", but x.shape(0) is 7 and n is 3 ("));
+}
+
+// Nobody reads a condition of any length.
+TEST_F(ContractTest, ALongConditionIsToldInPart) {
+  const auto sums = kernel_family("sums(n, x)", [](int terms, Int n, Tensor<float, 1> x) {
+    Int sum = n;
+    for (int i = 1; i < terms; ++i) sum = sum + n;
+    require(sum < 10);
+    x(0) = 1;
+  });
+  const Buffer x = zeros(4);
+  const auto told = [&](int terms) {
+    return std::string(sums(terms).launch(stream_, {}, 10, as_tensor<float>(x, {4})).message());
+  };
+  EXPECT_THAT(told(4), HasSubstr("it requires (((n + n) + n) + n) < 10, but ((n + n) + n) + n is "
+                                 "40 ("));
+  EXPECT_THAT(told(100), HasSubstr("it requires ((((((((... + ...) + n) + n) + n"));
+  EXPECT_EQ(told(100).size(), told(50).size() + 1);  // 1000, and not 500
+}
+
+TEST_F(ContractTest, ShapesOfTheLaunchByTheirAxes) {
+  const auto shaped = define_kernel("shaped(x)", [](Tensor<float, 1> x) {
+    require(grid_dim.x <= 2 && grid_dim.y <= 3 && grid_dim.z <= 4);
+    require(block_dim.x <= 5 && block_dim.y <= 6 && block_dim.z <= 7);
+    device_assert(x.shape(0) > 0);
+  });
+  const auto compiled =
+      shaped.compile(Signature{tensor({kAny})}, CompileOptions{.stage = Stage::kIr});
+  ASSERT_THAT(compiled, IsOk());
+  const Buffer x = zeros(4);
+  const auto launch = [&](Extent3 grid, Extent3 block) {
+    return compiled->launch(stream_, {.grid = grid, .block = block}, as_tensor<float>(x, {4}));
+  };
+  EXPECT_THAT(launch({2, 3, 4}, {5, 6, 7}), IsOk());
+  const auto told = [](const char* number, int most, int is) {
+    return Fails(kInvalid, absl::StrCat("it requires ", number, " <= ", most, ", but ", number,
+                                        " is ", is, " ("));
+  };
+  EXPECT_THAT(launch({3, 3, 4}, {5, 6, 7}), told("grid_dim.x", 2, 3));
+  EXPECT_THAT(launch({2, 4, 4}, {5, 6, 7}), told("grid_dim.y", 3, 4));
+  EXPECT_THAT(launch({2, 3, 5}, {5, 6, 7}), told("grid_dim.z", 4, 5));
+  EXPECT_THAT(launch({2, 3, 4}, {6, 6, 7}), told("block_dim.x", 5, 6));
+  EXPECT_THAT(launch({2, 3, 4}, {5, 7, 7}), told("block_dim.y", 6, 7));
+  EXPECT_THAT(launch({2, 3, 4}, {5, 6, 8}), told("block_dim.z", 7, 8));
+}
+
+// There is no kernel yet to tell it: the next one that this thread traces does.
+TEST_F(ContractTest, OutsideAKernel) {
+  const Buffer x = zeros(4);
+  const auto launch_another = [&] {
+    const auto another = define_kernel("another(x)", [](Tensor<float, 1> t) { t(0) = 1; });
+    return another.launch(stream_, {.block = 1}, as_tensor<float>(x, {4}));
+  };
+  const auto expect_told = [&](int line) {
+    EXPECT_THAT(launch_another(),
+                Fails(kInvalid, absl::StrCat("contract_test.cc:", line, ": error: outside a kernel"),
+                      "fix: call it in the kernel's lambda"));
+    EXPECT_THAT(launch_another(), IsOk());
+  };
+  require(true);
+  expect_told(__LINE__ - 1);
+  require(Int(1) < 2);
+  expect_told(__LINE__ - 1);
+  require_block(256);
+  expect_told(__LINE__ - 1);
+  launch_grid(1);
+  expect_told(__LINE__ - 1);
+}
+
 // --- The block ---
 
 const auto of_256 = define_kernel("of_256(x)", [](Tensor<float, 1> x) {
@@ -167,6 +257,29 @@ TEST_F(ContractTest, TheBlockThatAKernelNeeds) {
   EXPECT_THAT(compiled->ptx(), HasSubstr(".reqntid 256, 1, 1"));
   EXPECT_THAT(compiled->launch(stream_, {.block = 64}, as_tensor<float>(x, {4})),
               Fails(kInvalid, "was compiled for a block of 256x1x1 and launched with 64x1x1"));
+}
+
+// A block is its three numbers: one that is right in x alone is another.
+TEST_F(ContractTest, TheBlockInEachDirection) {
+  const Buffer x = zeros(4);
+  const auto launch = [&](const auto& kernel, Extent3 block) {
+    return kernel.launch(stream_, {.block = block}, as_tensor<float>(x, {4}));
+  };
+  const auto compiled = of_256.compile(
+      Signature{tensor({kAny})}, CompileOptions{.block = {256, 1, 1}, .stage = Stage::kIr});
+  ASSERT_THAT(compiled, IsOk());
+  EXPECT_THAT(launch(*compiled, 256), IsOk());
+  for (const auto& [block, text] :
+       {std::pair(Extent3(256, 2), "256x2x1"), std::pair(Extent3(256, 1, 2), "256x1x2")}) {
+    EXPECT_THAT(launch(of_256, block),
+                Fails(kInvalid, absl::StrCat("written for blocks of 256x1x1 threads, and compiled "
+                                             "for ",
+                                             text)));
+    EXPECT_THAT(launch(*compiled, block),
+                Fails(kInvalid, absl::StrCat("was compiled for a block of 256x1x1 and launched "
+                                             "with ",
+                                             text)));
+  }
 }
 
 const auto tiled = define_kernel("tiled(x, y)", [](Tensor<const float, 2> x, Tensor<float, 2> y) {
@@ -194,6 +307,48 @@ TEST_F(ContractTest, TheBlockThatATiledCopyNeeds) {
               Fails(kInvalid, "cannot launch: a TiledCopy of 256 threads in a block of 128 (",
                     "; fix: launch with .block = 256"));
   EXPECT_THAT(launch(*compiled, 256), IsOk());
+}
+
+// A tiled copy counts the threads of the whole block.
+TEST_F(ContractTest, TheThreadsOfATiledCopyInEachDirection) {
+  const auto flat = define_kernel("flat(x, y)", [](Tensor<const float, 2> x, Tensor<float, 2> y) {
+    const auto copy_of_256 = make_tiled_copy(make_copy_atom<float>(CopyUniversal{32}),
+                                             make_layout({8, 32}, {32, 1}), make_layout({1, 1}));
+    const Int rank =
+        thread_idx.x + block_dim.x * (thread_idx.y + block_dim.y * Int(thread_idx.z));
+    const ThrCopy mine = copy_of_256.get_slice(rank);
+    copy(copy_of_256, mine.partition_S(local_tile(x, {8, 32}, {0, 0})),
+         mine.partition_D(local_tile(y, {8, 32}, {0, 0})));
+  });
+  const auto compiled = flat.compile(Signature{tensor({8, 32}), tensor({8, 32})},
+                                     CompileOptions{.stage = Stage::kIr});
+  ASSERT_THAT(compiled, IsOk());
+  const std::vector<float> ones(256, 1.0f);
+  const Buffer x = device_.upload(absl::MakeConstSpan(ones)).value();
+  for (const Extent3 block : {Extent3(16, 16), Extent3(8, 8, 4), Extent3(1, 4, 64)}) {
+    const Buffer y = zeros(256);
+    ASSERT_THAT(compiled->launch(stream_, {.block = block}, as_tensor<const float>(x, {8, 32}),
+                                 as_tensor<float>(y, {8, 32})),
+                IsOk());
+    EXPECT_THAT(y.download<float>(stream_).value(), Each(1.0f));
+  }
+  const Buffer y = zeros(256);
+  EXPECT_THAT(compiled->launch(stream_, {.block = {16, 8}}, as_tensor<const float>(x, {8, 32}),
+                               as_tensor<float>(y, {8, 32})),
+              Fails(kInvalid, "a TiledCopy of 256 threads in a block of 128 ("));
+}
+
+// Layouts work outside kernels too, and so does a thread's part of one.
+TEST_F(ContractTest, ATiledCopyOutsideAKernel) {
+  const auto copy_of_256 = make_tiled_copy(make_copy_atom<float>(CopyUniversal{32}),
+                                           make_layout({8, 32}, {32, 1}), make_layout({1, 1}));
+  const ThrCopy mine = copy_of_256.get_slice(33);
+  const auto part = mine.partition_S(make_identity_tensor({8, 32}));
+  EXPECT_TRUE(part.ok());
+  EXPECT_EQ(part.size(), 1);
+  const auto another = define_kernel("another(x)", [](Tensor<float, 1> x) { x(0) = 1; });
+  const Buffer x = zeros(4);
+  EXPECT_THAT(another.launch(stream_, {}, as_tensor<float>(x, {4})), IsOk());
 }
 
 // --- The grid ---
@@ -240,6 +395,27 @@ TEST_F(ContractTest, AnEmptyGridOfTheKernelsRunsNothing) {
               Fails(kInvalid, "grid.x is 0"));
 }
 
+TEST_F(ContractTest, AGridThatIsEmptyInOneDirectionRunsNothing) {
+  const auto grids =
+      kernel_family("grids(x, y)", [](int axis, Tensor<const float, 1> x, Tensor<float, 1> y) {
+        const Int n = x.shape(0);
+        axis == 0 ? launch_grid(n, 2, 3) : axis == 1 ? launch_grid(2, n, 3) : launch_grid(2, 3, n);
+        atomic_add(y(0), 1.0f);
+      });
+  const Buffer x = zeros(4);
+  for (int axis = 0; axis < 3; ++axis) {
+    const Buffer y = zeros(1);
+    const auto launch = [&](int64_t count) {
+      return grids(axis).launch(stream_, {}, as_tensor<const float>(x, {count}),
+                                as_tensor<float>(y, {1}));
+    };
+    EXPECT_THAT(launch(0), IsOk()) << axis;
+    EXPECT_THAT(y.download<float>(stream_).value(), Each(0.0f));
+    EXPECT_THAT(launch(4), IsOk());
+    EXPECT_EQ(y.download<float>(stream_).value()[0], 2.0f * 3.0f * 4.0f);
+  }
+}
+
 TEST_F(ContractTest, AGridIsOneAndTheHosts) {
   const Buffer x = zeros(4);
   const auto mistake = [&](auto body) {
@@ -277,6 +453,73 @@ TEST_F(ContractTest, MemoryOfAnotherDevice) {
               Fails(kInvalid, "lies in memory of interp:7, and the launch is on interp"));
 }
 
+// Numbers, pointers and tensors of nobody's memory are in no device's; what is behind them is.
+TEST_F(ContractTest, MemoryOfAnotherDeviceBehindArgumentsOfNone) {
+  const auto behind =
+      define_kernel("behind(n, p, raw, x)",
+                    [](Int n, Pointer<const float> p, Tensor<const float, 1> raw,
+                       Tensor<float, 1> x) { x(0) = p[n] + raw(n); });
+  const Device other = Device::open("interp:7").value();
+  const Buffer here = device_.upload<float>({1, 2, 3, 4}).value();
+  const Buffer there = other.upload<float>({1, 2, 3, 4}).value();
+  const auto* const p = reinterpret_cast<const float*>(here.address());
+  const TensorRef<const float, 1> raw(p, {4});
+  const auto compiled = behind.compile(Signature{scalar(), pointer(), tensor({kAny}), tensor({kAny})},
+                                       CompileOptions{.stage = Stage::kIr});
+  ASSERT_THAT(compiled, IsOk());
+  const auto launch = [&](const auto& kernel, const Buffer& x) {
+    return kernel.launch(stream_, {}, 2, p, raw, as_tensor<float>(x, {4}));
+  };
+  constexpr char kElsewhere[] = "lies in memory of interp:7, and the launch is on interp";
+  EXPECT_THAT(launch(behind, there), Fails(kInvalid, "argument 3 ('x')", kElsewhere));
+  EXPECT_THAT(launch(*compiled, there), Fails(kInvalid, "argument 3 ('x')", kElsewhere));
+  EXPECT_THAT(launch(behind, here), IsOk());
+  EXPECT_THAT(launch(*compiled, here), IsOk());
+  EXPECT_EQ(here.download<float>(stream_).value()[0], 6.0f + 3.0f);
+}
+
+TEST_F(ContractTest, MemoryOfAnotherDeviceOfTheSameName) {
+  const Device other = Device::open_private_interp(runtime::InterpBackend::default_info());
+  const Buffer there = other.upload<float>({1, 2, 3, 4}).value();
+  EXPECT_THAT(of_256.launch(stream_, {.block = 256}, as_tensor<float>(there, {4})),
+              Fails(kInvalid, ") lies in memory of another device that is called interp, and the "
+                              "launch is on interp; fix: "));
+}
+
+// A buffer keeps its memory's owner wherever it is moved, and a tensor in whatever way it is read.
+TEST_F(ContractTest, MemoryOfAnotherDeviceThatWasHandedOn) {
+  const Device other = Device::open("interp:7").value();
+  Buffer x = zeros(4);
+  const TensorRef<float, 1> stale = as_tensor<float>(x, {4});
+  x = other.upload<float>({1, 2, 3, 4}).value();
+  constexpr char kElsewhere[] = "lies in memory of interp:7";
+  EXPECT_THAT(of_256.launch(stream_, {.block = 256}, as_tensor<float>(x, {4})),
+              Fails(kInvalid, kElsewhere));
+  EXPECT_THAT(of_256.launch(stream_, {.block = 256}, stale), Fails(kInvalid, "that was freed"));
+  const auto reads = define_kernel(
+      "reads(x, y)", [](Tensor<const float, 1> from, Tensor<float, 1> y) { y(0) = from(0); });
+  const Buffer y = zeros(4);
+  const TensorRef<float, 1> writable = as_tensor<float>(x, {4});
+  EXPECT_THAT(reads.launch(stream_, {}, writable, as_tensor<float>(y, {4})),
+              Fails(kInvalid, "argument 0 ('x')", kElsewhere));
+  Buffer owner = zeros(4);
+  const TensorRef<const float, 1> live = as_tensor<float>(owner, {4});
+  EXPECT_THAT(reads.launch(stream_, {}, live, as_tensor<float>(y, {4})), IsOk());
+  owner = Buffer();
+  EXPECT_THAT(reads.launch(stream_, {}, live, as_tensor<float>(y, {4})),
+              Fails(kInvalid, "argument 0 ('x')", "that was freed"));
+}
+
+// An empty buffer is nobody's memory, and a tensor without elements is fine anywhere.
+TEST_F(ContractTest, NoMemoryAtAll) {
+  const Buffer none, empty = device_.allocate(0).value();
+  for (const Buffer* const buffer : {&none, &empty}) {
+    EXPECT_THAT(of_256.launch(stream_, {.block = 256}, as_tensor<float>(*buffer, {0})), IsOk());
+    EXPECT_THAT(of_256.launch(stream_, {.block = 256}, as_tensor<float>(*buffer, {1})),
+                Fails(kInvalid, "argument 0 ('x')", "is a null pointer to a tensor with elements"));
+  }
+}
+
 TEST_F(ContractTest, MemoryThatWasFreed) {
   TensorRef<float, 1> stale;
   {
@@ -308,6 +551,14 @@ TEST_F(ContractOnGpuTest, MemoryOfAnotherDevice) {
                     "cuda:0"));
   EXPECT_THAT(of_256.launch(interp.default_stream(), {.block = 256}, as_tensor<float>(on_gpu, {4})),
               Fails(kInvalid, "lies in memory of cuda:0, and the launch is on interp"));
+}
+
+// Only the interpreter counts.
+TEST_F(ContractOnGpuTest, ALimitOfInstructionsIsNothingToAGpu) {
+  const Device gpu = Device::open("cuda:0").value();
+  gpu.set_max_instructions(1);
+  EXPECT_THAT(gpu.health(), IsOk());
+  EXPECT_THAT(gpu.allocate(16), IsOk());
 }
 
 // --- Host numbers ---

@@ -1,6 +1,7 @@
 // Elements that are named: the value at that point of the program, whoever holds it and however
 // late it is read; and places that are only written.
 #include <array>
+#include <memory>
 #include <tuple>
 
 #include "dsl/trace_kernel.h"
@@ -215,6 +216,27 @@ TEST(Element, OfASmallTypeTakesThemAsInCpp) {
               StartsWith(start<uint8_t>({4, 144, 7})));
 }
 
+TEST(Element, VariablesOfASmallTypeTakeThemToo) {
+  EXPECT_THAT(run<uint8_t>([](Tensor<uint8_t, 1> y) {
+                Var<uint8_t> sum(y(0)), product(y(1)), difference(y(2)), shifted(y(3));
+                sum += 250;
+                product *= thread_idx.x + 20;
+                difference -= 40;
+                difference >>= 1;  // of 246, and not of -10
+                shifted <<= 3;
+                shifted /= 3;
+                Var<uint8_t> count(uint8_t{255});
+                y(0) = sum;
+                y(1) = product;
+                y(2) = difference;
+                y(3) = shifted;
+                y(4) = ++count;
+                y(5) = count--;
+                y(6) = count;
+              }),
+              StartsWith(start<uint8_t>({4, 144, 123, 21, 0, 0, 255})));
+}
+
 TEST(Element, GroupsTakeCompoundAssignmentsAndScalars) {
   EXPECT_THAT(run([](Tensor<float, 1> y) {
                 y.vec<4>(0) += y.vec<4>(4);
@@ -291,6 +313,52 @@ TEST(Element, WhatIsNamedAndNeverReadIsNotLoaded) {
     y(1) = 0.0f;
   });
   EXPECT_EQ(loads(trace(kernel).kernel), 0);
+}
+
+// Named in one kernel and read in another, which has no such point.
+TEST(Element, OfAnotherKernelIsReported) {
+  struct Pair {
+    Float a, b;
+  };
+  std::unique_ptr<detail::ElementRef<float>> one;
+  std::unique_ptr<detail::VecRef<float, 4>> group;
+  std::unique_ptr<detail::StructRef<Pair>> both;
+  const auto first = local_kernel("first(y, p)", [&](Tensor<float, 1> y, Tensor<Pair, 1> p) {
+    for (int i = 0; i < 300; ++i) {
+      If(thread_idx.x == i, [&] {
+        y(i) = 1.0f;
+        // Without a copy, which would read it.
+        one.reset(new auto(y(i)));
+        group.reset(new auto(y.vec<4>(4)));
+        both.reset(new auto(p(i)));
+      });
+    }
+  });
+  EXPECT_EQ(mistakes(first), "");
+  const auto expect_reported = [](auto body) {
+    const auto second = local_kernel("second(y)", [&](Tensor<float, 1> y) { y(0) = body(); });
+    EXPECT_THAT(mistakes(second), HasSubstr("value from kernel 'first' used in kernel 'second'"));
+  };
+  expect_reported([&] { return *one + 1.0f; });
+  expect_reported([&] { return group->get()[2]; });
+  expect_reported([&] { return both->get().b; });
+}
+
+TEST(Element, AnArrayInAVariableEnds) {
+  for (const int index : {3, -1, 1000}) {
+    const auto writes = local_kernel("writes(y)", [&](Tensor<float, 1> y) {
+      Var<std::array<Float, 3>> a({y(0), y(1), y(2)});
+      a[index] = y(3);
+      y(0) = a[0];
+    });
+    const auto reads = local_kernel("reads(y)", [&](Tensor<float, 1> y) {
+      Var<std::array<Float, 3>> a({y(0), y(1), y(2)});
+      y(0) = a[index];
+    });
+    const std::string told = absl::StrCat("element ", index, " of a vector of 3");
+    EXPECT_THAT(mistakes(writes), HasSubstr(told));
+    EXPECT_THAT(mistakes(reads), HasSubstr(told));
+  }
 }
 
 TEST(Element, IsReportedAtTheLineThatNamesIt) {

@@ -12,8 +12,9 @@ namespace {
 using ::testing::HasSubstr;
 
 // In each round every block reads what the last block but itself wrote in the one before.
-TEST(SyncGrid, MakesWritesOfAllBlocksVisible) {
-  constexpr int kBlocks = 24, kThreads = 96, kCount = kBlocks * kThreads, kRounds = 5;
+template <int kThreads>
+void exchange_between_blocks() {
+  constexpr int kBlocks = 24, kCount = kBlocks * kThreads, kRounds = 5;
   const auto kernel = define_kernel(
       "rounds(x, y, arrived)",
       [](Tensor<int32_t, 1> x, Tensor<int32_t, 1> y, Tensor<uint32_t, 1> arrived) {
@@ -44,6 +45,10 @@ TEST(SyncGrid, MakesWritesOfAllBlocksVisible) {
     ASSERT_EQ((*got)[static_cast<size_t>(i)], i + 2 * kRounds) << i;
   }
 }
+
+TEST(SyncGrid, MakesWritesOfAllBlocksVisible) { exchange_between_blocks<96>(); }
+// Nobody else of the block runs while it waits.
+TEST(SyncGrid, BlocksOfOneWarpToo) { exchange_between_blocks<32>(); }
 
 TEST(SyncGrid, ClustersAreTogetherToo) {
   if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";

@@ -126,6 +126,21 @@ TEST(Captures, AStaticKernelCapturesNothing) {
             "a scope or an object own it"));
 }
 
+// The same of one that may refer: it would keep what is gone.
+absl::Status launch_static_local(float value) {
+  static const auto kernel = local_kernel(
+      "first(y)", [=](Tensor<float, 1> y) { If(thread_idx.x == 0, [&] { y(0) = value; }); });
+  const Device& device = test_device();
+  const Buffer y = device.allocate(sizeof(float)).value();
+  return kernel.launch(device.default_stream(), {.block = 32}, as_tensor<float>(y, {1}));
+}
+
+TEST(Captures, ALocalKernelIsNoStatic) {
+  EXPECT_THAT(launch_static_local(2.0f),
+              Fails(StatusCode::kInvalidArgument, "kernel_family_test.cc:",
+                    "this kernel captures values and is static"));
+}
+
 TEST(Captures, KernelsThatOwnMemoryOrLieThereAreNoStatics) {
   const float value = 5.0f;
   const auto make = [&] {

@@ -49,6 +49,32 @@ struct HostNested {
   alignas(16) float v[4];
 };
 
+struct Tailed {
+  Double d;
+  Float f;
+};
+struct HostTailed {
+  double d;
+  float f;
+};
+
+struct WideTailed {
+  Vec<float, 4> v;
+  Half h;
+};
+struct HostWideTailed {
+  alignas(16) float v[4];
+  half h;
+};
+
+struct Three {
+  Float x, y, z;
+};
+
+struct Six {
+  Three a, b;
+};
+
 template <class S, class H>
 void expect_the_hosts_layout() {
   const detail::StructUnits units = detail::struct_units<S>();
@@ -59,6 +85,9 @@ TEST(Structs, LieInMemoryAsTheHostsDo) {
   expect_the_hosts_layout<Particle, HostParticle>();
   expect_the_hosts_layout<Mixed, HostMixed>();
   expect_the_hosts_layout<Nested, HostNested>();
+  // What follows the last member, up to the next struct.
+  expect_the_hosts_layout<Tailed, HostTailed>();
+  expect_the_hosts_layout<WideTailed, HostWideTailed>();
   EXPECT_EQ(detail::struct_units<Particle>().count, 4);
   EXPECT_EQ(detail::struct_units<Mixed>().unit_bytes, 1);
 }
@@ -114,6 +143,49 @@ TEST(Structs, MembersOfAllSizesArriveWhole) {
   EXPECT_TRUE(got[3].flag);
 }
 
+TEST(Structs, PaddingAtTheEndSeparatesThem) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const auto kernel = define_kernel("tails(x)", [](Tensor<Tailed, 1> x) {
+    const Int i = thread_idx.x;
+    const Tailed t = x(i);
+    x(i) = Tailed{t.d * 2.0, t.f + 1.0f};
+  });
+  const std::vector<HostTailed> values = {{1.5, 10}, {2.5, 20}, {3.5, 30}};
+  const Buffer buffer = device.upload(absl::MakeConstSpan(values)).value();
+  ASSERT_THAT(kernel.launch(stream, {.block = 3}, as_tensor<Tailed>(buffer, {3})), IsOk());
+  const auto got = buffer.download<HostTailed>(stream).value();
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(got[i].d, 2 * values[i].d);
+    EXPECT_EQ(got[i].f, values[i].f + 1);
+  }
+}
+
+// Only every fourth struct is the tensor's: what lies between is not touched, however the starts
+// are aligned, nor is anything behind the last.
+TEST(Structs, WhatLiesBetweenThemIsNotTouched) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const auto kernel = define_kernel("every_fourth(x)", [](Tensor<Three, 1> x) {
+    const Int i = thread_idx.x;
+    const Three t = x(i);
+    x(i) = Three{-t.z, -t.y, -t.x};
+  });
+  constexpr size_t kFloats = (3 * 4 + 1) * 3;
+  std::vector<float> expected(kFloats);
+  for (size_t i = 0; i < kFloats; ++i) expected[i] = static_cast<float>(i);
+  const Buffer buffer = device.upload(absl::MakeConstSpan(expected)).value();
+  TensorRef<Three, 1> x(reinterpret_cast<Three*>(buffer.address()), {4}, {4});
+  x.capacity_bytes = static_cast<int64_t>(buffer.size_bytes());
+  ASSERT_THAT(kernel.launch(stream, {.block = 4}, x), IsOk());
+  for (size_t i = 0; i < 4; ++i) {
+    for (size_t part = 0; part < 3; ++part) {
+      expected[12 * i + part] = -static_cast<float>(12 * i + 2 - part);
+    }
+  }
+  EXPECT_EQ(buffer.download<float>(stream).value(), expected);
+}
+
 TEST(Structs, SharedAndLocalArraysHoldThem) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
@@ -166,6 +238,32 @@ TEST(Structs, MoveInOneAccessWhereTheyAreAligned) {
   const ir::Kernel k = trace(kernel).kernel;
   EXPECT_EQ(count_ops(k, ir::Opcode::kLoad), 1);
   EXPECT_EQ(count_ops(k, ir::Opcode::kStore), 1);
+}
+
+TEST(Structs, MoveInAccessesThatDivideThem) {
+  const auto three = define_kernel("three(x)", [](Tensor<Three, 1> x) { x(0) = x(1); });
+  const auto six = define_kernel("six(x)", [](Tensor<Six, 1> x) { x(0) = x(1); });
+  for (const ir::Kernel& k : {trace(three).kernel, trace(six).kernel}) {
+    EXPECT_EQ(count_ops(k, ir::Opcode::kLoad), 3);
+    EXPECT_EQ(count_ops(k, ir::Opcode::kStore), 3);
+  }
+}
+
+// Strides count structs, and the kernel's count their parts.
+TEST(Structs, AStrideThat64BitsDoNotHoldIsRefused) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const auto kernel = define_kernel("far(x)", [](Tensor<Particle, 1> x) { x(0) = x(1); });
+  const Buffer buffer = device.upload(absl::MakeConstSpan(std::vector<HostParticle>(2))).value();
+  constexpr int64_t kWraps = int64_t{1} << 62;
+  for (const int64_t stride : {kWraps, kWraps + 1, -kWraps, 1 - kWraps}) {
+    TensorRef<Particle, 1> x(reinterpret_cast<Particle*>(buffer.address()), {2}, {stride});
+    x.capacity_bytes = static_cast<int64_t>(buffer.size_bytes());
+    EXPECT_THAT(kernel.launch(stream, {.block = 1}, x),
+                Fails(absl::StatusCode::kInvalidArgument, "argument 0 ('x')",
+                      "reaches further than 64 bits can count"))
+        << stride;
+  }
 }
 
 TEST(Structs, OutsideTheTensorIsReported) {

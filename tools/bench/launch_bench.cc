@@ -131,7 +131,8 @@ int run(int argc, char** argv) {
   std::vector<std::byte> params(compiled.compilation().layout.bytes + runtime::kPackSlack);
   runtime::pack_arguments(
       compiled.compilation().layout,
-      runtime::PackedArguments<Tensor<const float, 2>, Tensor<float, 1>, Int, Float>(x, y, 0, 2.0f),
+      runtime::PackedArguments<Tensor<const float, 2>, Tensor<float, 1>, Int, Float>(stream, x, y,
+                                                                                     0, 2.0f),
       params.data());
   params.resize(compiled.compilation().layout.bytes);
   BareLaunch bare_launch(compiled, stream, std::move(params));

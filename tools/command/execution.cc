@@ -176,8 +176,9 @@ absl::StatusOr<Execution> execute(const Device& device, const LaunchPlan& plan,
                                        ir::bytes_of(b.shape.dtype),
                                        static_cast<int64_t>(b.buffer.size_bytes())));
   }
-  if (absl::Status s = runtime::check_arguments(absl::StrCat("kernel '", plan.source->name(), "'"),
-                                                plan.source->params(), arguments);
+  if (absl::Status s =
+          runtime::check_arguments(absl::StrCat("kernel '", plan.source->name(), "'"),
+                                   plan.source->params(), arguments, *device.backend());
       !s.ok()) {
     return s;
   }
