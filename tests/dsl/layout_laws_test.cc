@@ -1,7 +1,9 @@
 // The laws of the layout algebra on random layouts: of known numbers, and of numbers that are known
 // later, by putting numbers in.
+#include <initializer_list>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "dsl/random_layout.h"
 #include "gtest/gtest.h"
@@ -288,15 +290,11 @@ TEST(LayoutLaws, HoldForComplementsAndDivisionsByCoordinates) {
 
 // --- Tiles that do not divide -----------------------------------------------------------------
 
-// A tile whose strides are multiples of what the smaller ones span, of one mode or two, in any
-// order.
+// A tile whose strides are multiples of what the smaller ones span, of one mode or two.
 Layout whole_tile(RandomLayouts* random) {
   const int first = random->one_of({1, 2, 3, 4}), gap = random->one_of({1, 1, 2});
   if (random->below(2) == 0) return make_layout(first, gap);
-  const Layout small = make_layout(first, gap);
-  const int stride = first * gap * (1 + random->below(2));
-  const Layout large = make_layout(random->one_of({2, 3, 6}), stride);
-  return random->below(2) == 0 ? make_layout(small, large) : make_layout(large, small);
+  return make_layout({first, random->one_of({2, 3})}, {gap, first * gap * (1 + random->below(2))});
 }
 
 TEST(LayoutLaws, ACoveredLayoutHasEachElementOnceAndNewOnesOutsideTheShape) {
@@ -336,6 +334,29 @@ TEST(LayoutLaws, ACoveredLayoutHasEachElementOnceAndNewOnesOutsideTheShape) {
     for (const auto& [at, times] : seen) ASSERT_EQ(times, 1) << at;
   }
   EXPECT_GT(grown, kLayouts / 100);
+}
+
+TEST(LayoutLaws, ATileIsCoveredWhateverTheOrderOfItsModes) {
+  for (int n = 0; n < 25 * 4 * 2 * 2 * 2; ++n) {
+    int rest = n;
+    const auto pick = [&](std::initializer_list<int> from) {
+      const auto choices = static_cast<int>(from.size());
+      return from.begin()[std::exchange(rest, rest / choices) % choices];
+    };
+    const IntTuple shape = {{pick({2, 3, 4, 5, 6}), pick({2, 3, 4, 5, 6}), 8}};
+    const int stride = pick({1, 2, 3, 4}), extent = pick({2, 3});
+    const Layout small = make_layout(extent, stride);
+    const Layout large = make_layout(pick({2, 6}), extent * stride * pick({1, 3}));
+    for (const Layout& tile : {make_layout(small, large), make_layout(large, small)}) {
+      const Tiler tiler{tile};
+      const Layout covered = cover(make_layout(shape), tiler);
+      SCOPED_TRACE(covered.to_string() + ", " + tile.to_string());
+      EXPECT_TRUE(elem_less(idx2crd(size(shape).value() - 1, shape), covered.shape()));
+      EXPECT_EQ(cover(covered, tiler), covered) << "once is enough";
+      const Layout tiles = zipped_divide(covered, tiler);
+      EXPECT_TRUE(tiles.ok()) << tiles.error();
+    }
+  }
 }
 
 // --- Other widths -----------------------------------------------------------------------------

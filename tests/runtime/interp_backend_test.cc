@@ -13,7 +13,6 @@
 namespace heddle::runtime {
 namespace {
 
-using testing::EndsWith;
 using testing::HasSubstr;
 
 TEST(InterpBackendTest, OneDeviceForEachName) {
@@ -158,7 +157,7 @@ TEST(InterpBackendTest, ReportsAddressesThatAreNotItsOwn) {
   const absl::Status wild = stream.copy_to_host(&host, reinterpret_cast<DeviceAddress>(&host), 4);
   EXPECT_EQ(wild.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(wild.message(), HasSubstr("copy to the host on interp failed: 4 bytes at "));
-  EXPECT_THAT(wild.message(), EndsWith("which belongs to no allocation of this device"));
+  EXPECT_THAT(wild.message(), HasSubstr("which belongs to no allocation of this device"));
   DeviceAddress stale = 0;
   {
     Buffer x = device.allocate(100).value();

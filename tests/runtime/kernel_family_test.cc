@@ -137,8 +137,8 @@ absl::Status launch_static_local(float value) {
 
 TEST(Captures, ALocalKernelIsNoStatic) {
   EXPECT_THAT(launch_static_local(2.0f),
-              Fails(StatusCode::kInvalidArgument, "kernel_family_test.cc:",
-                    "this kernel captures values and is static"));
+              Fails(StatusCode::kInvalidArgument,
+                    "kernel_family_test.cc:", "this kernel captures values and is static"));
 }
 
 TEST(Captures, KernelsThatOwnMemoryOrLieThereAreNoStatics) {
