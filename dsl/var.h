@@ -99,7 +99,8 @@ template <Leaf T>
 struct VarElement<T> {
   using type = typename T::element_type;
   static Access access(T& slots, HostIndex index) {
-    return element_of_slot(slots.node(), index.value, index.loc);
+    const int at = checked_element(index.value, 1, slots.node().type.count, index.loc);
+    return element_of_slot(slots.node(), at, index.loc);
   }
 };
 template <class E, std::size_t N>

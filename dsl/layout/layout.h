@@ -182,7 +182,9 @@ SymInt cosize(const Layout& layout, SourceLoc loc = SourceLoc::current());
 inline int rank(const Layout& layout) { return rank(layout.shape()); }
 inline int depth(const Layout& layout) { return depth(layout.shape()); }
 inline bool is_static(const Layout& layout) {
-  return is_static(layout.shape()) && is_static(layout.stride());
+  return is_static(layout.shape()) && is_static(layout.stride()) &&
+         (!layout.is_composed() || (is_static(layout.offset()) &&
+                                    (layout.inner() == nullptr || is_static(*layout.inner()))));
 }
 inline bool is_congruent(const Layout& a, const Layout& b) {
   return is_congruent(a.shape(), b.shape());

@@ -306,10 +306,10 @@ AnyTensor new_shared_tensor(ir::Scalar scalar, const Layout& layout, SourceLoc l
                                       "dynamic_shared<T>() takes others"));
   }
   const int64_t extent = reach.value();
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return outside(scalar, loc);
   const Node array = new_shared(scalar, &extent, 1, loc);
-  if (Trace* const trace = Trace::current(); trace != nullptr) {
-    align_to_swizzle(trace->kernel(), trace->use(array, loc), layout);
-  }
+  align_to_swizzle(trace->kernel(), trace->use(array, loc), layout);
   return {.storage = Storage::kView, .scalar = scalar, .node = array, .layout = layout};
 }
 
@@ -332,7 +332,8 @@ Layout memory_layout(const AnyTensor& tensor) {
     return tensor.layout;
   }
   const auto strides = view_strides(*trace, tensor.node, {});
-  if (strides.size() == 1 && strides[0].is_constant(1)) return tensor.layout;
+  // There are none where the view is another kernel's, which is reported.
+  if (strides.empty() || (strides.size() == 1 && strides[0].is_constant(1))) return tensor.layout;
   const TupleNode& first = tensor.layout.stride().node();
   absl::InlinedVector<TupleNode, 12> nodes(&first, &first + first.span);
   for (TupleNode& node : nodes) {
@@ -492,17 +493,21 @@ Node record_bounds(Trace& trace, const AnyTensor& tensor, const Run& run,
   return trace.node(check);
 }
 
+// What was reported leaves a place of no consequence: the kernel does not compile.
+Access nowhere(ir::Scalar scalar, SourceLoc loc) {
+  Access access;
+  access.view = emit_pointer(scalar, false, host_node(uint64_t{0}), loc);
+  access.loc = loc;
+  access.offset = host_node(int32_t{0});
+  return access;
+}
+
 }  // namespace
 
 Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc) {
   Trace* const trace = Trace::current();
-  // What was reported leaves a place of no consequence: the kernel does not compile.
   if (trace == nullptr || !check_coordinate(tensor, run.coord, loc)) {
-    Access nowhere;
-    nowhere.view = emit_pointer(tensor.scalar, false, host_node(uint64_t{0}), loc);
-    nowhere.loc = loc;
-    nowhere.offset = host_node(int32_t{0});
-    return nowhere;
+    return nowhere(tensor.scalar, loc);
   }
   Access access{.view = tensor.node, .mode = tensor.mode, .loc = loc, .offset = {}};
   if (tensor.storage == Storage::kRegisters) return register_access(tensor, run.coord, loc);
@@ -510,6 +515,7 @@ Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc) {
   trace->set_place(loc);
   const ViewInfo info(*trace, trace->use(tensor.node, loc));
   const int rank = info.rank();
+  if (rank == 0) return nowhere(tensor.scalar, loc);  // a view of another kernel
   const bool composed = tensor.layout.is_composed();
   const IntTuple here = tensor.layout(run.coord, loc);
   const auto strides = view_strides(*trace, tensor.node, loc);

@@ -587,8 +587,9 @@ TEST(Layout, WhatCannotBeDrawnSaysWhy) {
   EXPECT_THAT(layout_svg(make_layout({4, 2}), {.tile = IntTuple{1 << 10, 1 << 10}}),
               HasSubstr("the tile (1024,1024) is too large to draw: at most 16384 cells"));
   EXPECT_THAT(layout_table(make_layout({4, 0})), HasSubstr("(4,0):(1,4) has a mode of 0 elements"));
-  for (const char* unknown : {"(4,2):(?,1)", "(4,(2,2)):(1,(?,4))", "4:?",
-                              "S<1,0,1> o 0 o (4,2):(?,1)", "(4,2):(?{div=8}@0,1@1)"}) {
+  for (const char* unknown :
+       {"(4,2):(?,1)", "(4,(2,2)):(1,(?,4))", "4:?", "S<1,0,1> o 0 o (4,2):(?,1)",
+        "(4,2):(?{div=8}@0,1@1)", "S<1,0,1> o ? o (4,2):(2,1)", "16:? o 1 o (4,2):(2,1)"}) {
     const Layout layout = parse_layout(unknown);
     EXPECT_EQ(layout_svg(layout),
               "error: " + layout.to_string() + " has numbers that are not known yet\n");

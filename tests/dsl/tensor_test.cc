@@ -487,6 +487,10 @@ TEST(TensorMistakes, SharedMemoryOutsideAKernel) {
   const Layout layouts[] = {
       make_layout(4), make_composed_layout(Swizzle(3, 2, 3), 0, make_layout({8, 32}, {32, 1}))};
   for (const Layout& layout : layouts) {
+    const Tensor<float> tensor = make_smem_tensor<float>(layout);
+    EXPECT_FALSE(tensor.ok());
+    const auto uses = local_kernel("uses(y)", [&](Tensor<float, 1> y) { y(0) = tensor(0); });
+    EXPECT_THAT(mistakes(uses), HasSubstr(" outside "));
     make_smem_tensor<float>(layout);
     // The next kernel says so.
     const auto kernel = local_kernel("next(y)", [](Tensor<float, 1> y) { y(0) = 0.0f; });
@@ -494,6 +498,20 @@ TEST(TensorMistakes, SharedMemoryOutsideAKernel) {
                 AllOf(HasSubstr("tensor_test.cc:"), HasSubstr(" outside "), HasSubstr("fix: ")))
         << layout.to_string();
   }
+}
+
+TEST(TensorMistakes, MemoryOfAnotherKernel) {
+  std::optional<Tensor<float>> kept;
+  const auto first = local_kernel("first(y)", [&](Tensor<float, 1> y) {
+    kept.emplace(make_smem_tensor<float>(make_layout(4)));
+    y(0) = 0.0f;
+  });
+  EXPECT_EQ(mistakes(first), "");
+  const auto second = local_kernel("second(y)", [&](Tensor<float, 1> y) {
+    y(0) = (*kept)(1);
+    copy(*kept, make_tensor<float>(4));
+  });
+  EXPECT_THAT(mistakes(second), HasSubstr("value from kernel 'first' used in kernel 'second'"));
 }
 
 TEST(TensorMistakes, UnknownNumbersAreNoNumbersOfAKernel) {

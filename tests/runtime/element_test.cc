@@ -361,6 +361,25 @@ TEST(Element, AnArrayInAVariableEnds) {
   }
 }
 
+TEST(Element, AVectorInAVariableEnds) {
+  for (const int index : {4, -1, 1000}) {
+    const std::string told = absl::StrCat("element ", index, " of a vector of 4");
+    const auto writes = local_kernel("writes(y)", [&](Tensor<float, 1> y) {
+      Var<Vec<float, 4>> v(y.vec<4>(0));
+      v[index] = 1.0f;
+      y.vec<4>(0) = v;
+    });
+    const auto reads = local_kernel("reads(y)", [&](Tensor<float, 1> y) {
+      Var<Fragment<float>> f(Fragment<float>(4, 1.0f));
+      y(0) = f[index];
+    });
+    EXPECT_THAT(mistakes(writes), HasSubstr(told));
+    EXPECT_THAT(mistakes(reads), HasSubstr(told));
+    EXPECT_THAT(mistakes(writes), Not(HasSubstr("must be")));
+    EXPECT_THAT(mistakes(reads), Not(HasSubstr("must be")));
+  }
+}
+
 TEST(Element, IsReportedAtTheLineThatNamesIt) {
   const Device& device = test_device();
   if (on_gpu()) GTEST_SKIP() << "the interpreter's checks";
