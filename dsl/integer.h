@@ -24,6 +24,10 @@ concept ShortWords = Words<S, X...> && sizeof(typename ShapeElement<S>::type) ==
 template <class... X>
 using UIntsOf = std::conditional_t<std::is_void_v<Together<X...>>, UInt, Together<X...>>;
 
+// Vectors and fragments whose elements are as wide as a T.
+template <class S, class T>
+concept HasBitsOf = is_group<S> && sizeof(typename ShapeElement<S>::type) == sizeof(T);
+
 template <class T>
 using Wider = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
 template <class S>
@@ -33,12 +37,8 @@ using WiderElement = Wider<typename ShapeElement<S>::type>;
 
 // The same bits as another type, of each element of a vector or fragment: bitcast<uint32_t>(v).
 template <class To, class X, class S = detail::Together<X>>
-requires(
-    detail::is_group<S> &&
-    sizeof(To) ==
-        sizeof(typename detail::ShapeElement<S>::type)) auto bitcast(const X& x,
-                                                                     SourceLoc loc =
-                                                                         SourceLoc::current()) {
+requires detail::HasBitsOf<S, To>
+auto bitcast(const X& x, SourceLoc loc = SourceLoc::current()) {
   const detail::Node node = typename detail::Shape<S>::Operand(x, loc).node;
   const detail::NodeType type = detail::with_scalar(node.type, detail::scalar_of<To>());
   return typename detail::Shape<S>::template With<To>(

@@ -172,12 +172,10 @@ void refuse_static(ir::KernelSource* source, const void* kernel) {
   Dl_info image;
   if (dladdr(kernel, &image) == 0) return;
   static_cast<LambdaSource*>(source)->refuse(
-      "this kernel captures values and is static: in a function it keeps those of the first call "
-      "for "
-      "ever",
+      "this kernel captures values and is static: in a function it keeps those of the first "
+      "call for ever",
       "make it a kernel_family(), which takes the values as parameters, or let a scope or an "
-      "object "
-      "own it");
+      "object own it");
 }
 
 }  // namespace heddle::detail

@@ -153,8 +153,7 @@ Runs::Runs(const AnyTensor& tensor, int64_t size, const Predicate& predicate, in
         absl::StrCat("copy: accesses of ", exact, " elements to ", to_string(tensor), ": ", reason),
         "partition it so that each thread has as many neighbours, promise divisors with "
         "assume_divisible() or in the signature (extents_divisible_by()), or leave the atom out: "
-        "copy() then takes the "
-        "widest access that is known legal");
+        "copy() then takes the widest access that is known legal");
     width_ = 1;
     return;
   }

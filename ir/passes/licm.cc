@@ -143,16 +143,16 @@ class Motion {
 
   // What a loop may do to an object. Known once for all loads: what writes does not move.
   Reach reach_in(OpId loop, int object) {
-    const auto [known, is_new] = reach_.try_emplace({loop, object}, Reach::kNo);
-    if (!is_new) return known->second;
+    const auto entry = reach_.try_emplace({loop, object}, Reach::kNo);
+    Reach& reach = entry.first->second;
+    if (!entry.second) return reach;
     for (const RegionId region : kernel_.op(loop).regions) {
       kernel_.walk(region, [&](OpId id) {
         const Op& op = kernel_.op(id);
-        if (!Aliasing::disturbs(op)) return;
-        known->second = std::max(known->second, aliasing_.reach(op, object));
+        if (Aliasing::disturbs(op)) reach = std::max(reach, aliasing_.reach(op, object));
       });
     }
-    return known->second;
+    return reach;
   }
 
   void move_before(OpId id, OpId loop) {

@@ -184,6 +184,29 @@ TEST(Cse, LoadsAndRegions) {
       yield
     }
 )");
+  // A while's condition and body come round as well.
+  expect_unmerged(R"(
+    %a = load %y, %n : i32
+    while {
+      %b = load %y, %n : i32
+      %go = lt %b, %a : bool
+      yield %go
+    } do {
+      store %y, %o, %n
+      yield
+    }
+)");
+  expect_unmerged(R"(
+    %a = load %y, %n : i32
+    while {
+      yield %p
+    } do {
+      %b = load %y, %n : i32
+      %c = add %a, %b : i32
+      store %y, %c, %n
+      yield
+    }
+)");
   expect_cse(R"(
     %s = shared {extents = [4]} : view<i32, shared, 1>
     %a = load %x, %n : i32

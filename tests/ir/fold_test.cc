@@ -536,5 +536,17 @@ TEST(Fold, RemaindersOfLargeUnsignedNumbers) {
   EXPECT_NE(rem("3"), "0");
 }
 
+// Nor is it smaller than what is greater than that twin.
+TEST(Fold, ExtremaOfLargeUnsignedNumbers) {
+  const std::string text =
+      "%big = if %p : u64 {\n%s = const 18446744073709551610 : u64\nyield %s\n} else {\n"
+      "%t = const 9223372036854775808 : u64\nyield %t\n}\n"
+      "%o = const 1 : u64\n%low = and %w, %o : u64\n";
+  for (const absl::string_view op : {"min", "max"}) {
+    const std::string extremum = folded(absl::StrCat(text, "%r = ", op, " %big, %low : u64\n"));
+    EXPECT_EQ(extremum.substr(0, 4), absl::StrCat(op, "(")) << extremum;
+  }
+}
+
 }  // namespace
 }  // namespace heddle::ir
