@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -289,10 +290,11 @@ class Parser {
     skip_space();
     has_column_ = true;
     return error(
-        absl::StrCat("expected ", what, " at column ", at_ + 1,
-                     at_ < text_.size()
-                         ? absl::StrCat(", where '", std::string(text_.substr(at_, 12)), "' stands")
-                         : ", where the expression ends"),
+        absl::StrCat(
+            "expected ", what, " at column ", at_ + 1,
+            at_ < text_.size()
+                ? absl::StrCat(", where '", absl::CHexEscape(text_.substr(at_, 12)), "' stands")
+                : ", where the expression ends"),
         "see heddle layout --help");
   }
 

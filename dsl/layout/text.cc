@@ -41,6 +41,7 @@ std::string with_marks_replaced(const std::string& text, const Replacement& repl
   size_t at = 0;
   for (size_t begin; (begin = text.find(kBegin, at)) != std::string::npos;) {
     const size_t end = text.find(kEnd, begin);
+    if (end == std::string::npos) break;  // no mark of ours: what a message quotes may be anything
     result.append(text, at, begin - at);
     result += replacement(text.substr(begin + 1, end - begin - 1));
     at = end + 1;

@@ -298,6 +298,17 @@ TEST(Layout, AMistakeSaysOnceWhereItIs) {
   }
 }
 
+// Bytes that no expression has, those too that mark unknown numbers in messages on their way.
+TEST(Layout, AMistakeQuotesWhateverStandsThere) {
+  for (int byte = 1; byte < 32; ++byte) {
+    const std::string text =
+        std::string("blocked_product(4:1, (,") + static_cast<char>(byte) + "3))";
+    const std::string told = evaluate(text);
+    EXPECT_THAT(told, HasSubstr("expected an expression at column 23, where ',")) << byte;
+    for (const char c : told) EXPECT_TRUE(c >= ' ' || c == '\n') << byte;
+  }
+}
+
 TEST(Layout, MessagesTellUnknownNumbersApart) {
   const SymInt x = SymInt::unknown(), y = SymInt::unknown(8);
   EXPECT_THAT(shape_div({x * 3, y}, {y, x + x + x}).error(),
