@@ -185,6 +185,33 @@ TEST(Licm, LoadsOfMemoryThatNothingWrites) {
     }
     store %y, %n, %z
 )");
+  // Each loop for itself.
+  expect_licm(R"(
+    %s = shared {extents = [4]} : view<i32, shared, 1>
+    for %i in %z .. %k step %o {
+      %a = load %x, %n : i32
+      store %s, %a, %z
+      yield
+    }
+    for %j in %z .. %k step %o {
+      %b = load %x, %n : i32
+      store %y, %b, %j
+      yield
+    }
+)",
+              R"(
+    %s = shared {extents = [4]} : view<i32, shared, 1>
+    %a = load %x, %n : i32
+    for %i in %z .. %k step %o {
+      store %s, %a, %z
+      yield
+    }
+    for %j in %z .. %k step %o {
+      %b = load %x, %n : i32
+      store %y, %b, %j
+      yield
+    }
+)");
   // %y may be %x, or another thread may have written before the barrier.
   expect_unmoved(R"(
     for %i in %z .. %k step %o {

@@ -93,8 +93,8 @@ def link(name, made, build):
     replaced = {path.name for path in made}
     present = [word for word in words if not re.search(r"\.(o|a)$", word)
                or ((build / word).exists() and pathlib.Path(word).name not in replaced)]
-    at = present.index("-o")
-    call(present[:at] + [str(path) for path in made] + present[at:], build)
+    # In front: of inline functions, the first definition is taken.
+    call(present[:1] + [str(path) for path in made] + present[1:], build)
     return linked
 
 

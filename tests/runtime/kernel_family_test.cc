@@ -89,11 +89,23 @@ TEST(KernelFamily, NumbersThatTheirParameterDoesNotHold) {
 }
 
 TEST(KernelFamily, ManyThreadsGetOneKernel) {
-  std::atomic<const void*> seen[4] = {};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) threads.emplace_back([&, t] { seen[t] = &fill(77.0f); });
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& kernel : seen) EXPECT_EQ(kernel.load(), &fill(77.0f));
+  constexpr int kThreads = 4, kRounds = 300;
+  for (int round = 0; round < kRounds; ++round) {
+    const float value = 100.0f + static_cast<float>(round);
+    std::atomic<int> ready{0};
+    const void* seen[kThreads] = {};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        // All at once.
+        ++ready;
+        while (ready < kThreads) std::this_thread::yield();
+        seen[t] = &fill(value);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const void* kernel : seen) ASSERT_EQ(kernel, &fill(value));
+  }
 }
 
 // --- What captures ---
