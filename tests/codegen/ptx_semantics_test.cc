@@ -704,6 +704,26 @@ TEST(PtxSemantics, WhatIsPromisedLivesAsLongAsTheValue) {
   }
 }
 
+// A carried value that starts as one of them does not take its register.
+TEST(PtxSemantics, BoundsAndStepsOutliveWhatIsCarried) {
+  for (const bool stop : {false, true}) {
+    check_text(absl::StrCat("%one = const 1 : i32\n%three = const 3 : i32\n%ten = const 10 : i32\n",
+                            "%kept = and %n, %three : i32\n%m = add %kept, ",
+                            stop ? "%ten" : "%one", " : i32\n", "%r = for %i in %z .. ",
+                            stop ? "%m step %one" : "%ten step %m", R"( carry(%x = %m) : i32 {
+      %a = mul %x, %n : i32
+      %b = xor %a, %i : i32
+      %c = mul %b, %b : i32
+      %d = add %c, %a : i32
+      yield %d
+    }
+    %s = convert %r : i64
+    store %w, %s, %z
+)"),
+               {-7, 1, 5, 6, 100});
+  }
+}
+
 // n + j wraps before the constant brings it back into the view: its terms are not added in 64 bits.
 TEST(PtxSemantics, OffsetsThatWrapOnTheirWayAreOneSum) {
   check_text(R"(
