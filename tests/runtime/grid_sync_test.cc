@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 // In each round every block reads what the last block but itself wrote in the one before.
 template <int kThreads>
 void exchange_between_blocks() {
-  constexpr int kBlocks = 24, kCount = kBlocks * kThreads, kRounds = 5;
+  static constexpr int kBlocks = 24, kCount = kBlocks * kThreads, kRounds = 5;
   const auto kernel = define_kernel(
       "rounds(x, y, arrived)",
       [](Tensor<int32_t, 1> x, Tensor<int32_t, 1> y, Tensor<uint32_t, 1> arrived) {
