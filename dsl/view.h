@@ -248,11 +248,12 @@ class View {
 
   static auto elements_at(const Access& access, int width) {
     using V = std::remove_const_t<T>;
-    const FragmentRef<V> elements(access, elements_type(scalar_of<V>(), width, access.loc));
+    const NodeType type = elements_type(scalar_of<V>(), width, access.loc);
+    // Made where it is returned: a copy would read.
     if constexpr (std::is_const_v<T>) {
-      return elements.get();
+      return FragmentRef<V>(access, type).get();
     } else {
-      return elements;
+      return FragmentRef<V>(access, type);
     }
   }
 
