@@ -7,8 +7,8 @@
 #include "absl/strings/str_replace.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
-#include "heddle/ir/launch_program.h"
-#include "heddle/ir/printer.h"
+#include "heddle/ir/launch/launch_program.h"
+#include "heddle/ir/text/printer.h"
 
 namespace heddle::codegen {
 namespace {
@@ -228,7 +228,7 @@ std::string Emitter::describe(const ir::ParamSlot& slot) const {
   check_failed(__FILE__, __LINE__, "slot.kind", "unknown kind of parameter slot");
 }
 
-void Emitter::at(OpId id) {
+void Emitter::set_current_op(OpId id) {
   out_->set_op(id);
   const ir::LocId loc_id = kernel_.op(id).loc;
   if (!options_.line_info || !valid(loc_id) || loc_id == loc_) return;
@@ -277,7 +277,7 @@ void Emitter::emit_region(RegionId region) {
   for (const OpId id : kernel_.ops(region)) {
     if (!plan_.needed(id)) continue;
     const Op& op = kernel_.op(id);
-    at(id);
+    set_current_op(id);
     if (is_supported(id, op)) emit_op(id, op);
   }
   cache_.forget_since(mark);

@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "heddle/ir/abi.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/ir/launch/abi.h"
 
 namespace heddle::codegen {
 

@@ -27,7 +27,7 @@ void Emitter::emit_copy_async(OpId id, const Op& op) {
   const Address to = start_of(op.operands[0]);
   const Address from = start_of(op.operands[1]);
   // How many bytes are read; zeros stand for the others.
-  Also<Operand> taken;
+  OptionalOperand<Operand> taken;
   if (conditional) {
     const Operand condition = elements(op.operands[2])[0];
     const auto all = static_cast<uint32_t>(bytes);
@@ -93,9 +93,9 @@ void Emitter::emit_bulk(const Op& op) {
   const bool reduces = op.opcode == ir::Opcode::kBulkReduce;
   const bool tells = op.operands.size() > 3;
   const auto is_global = [&](size_t i) { return type(op.operands[i]).space == ir::Space::kGlobal; };
-  Also<Address> barrier;
+  OptionalOperand<Address> barrier;
   if (tells) barrier.part = start_of(op.operands[3]);
-  Also<Operand> ranks;
+  OptionalOperand<Operand> ranks;
   if (op.operands.size() > 4) {
     ranks.part = fresh(RegClass::kB16);
     out_->instruction("cvt.u16.u32 ", *ranks.part, ", ", elements(op.operands[4])[0]);

@@ -109,7 +109,7 @@ void Emitter::emit_for(OpId id, const Op& op) {
   if (op.attr_or(ir::AttrKey::kUnroll, 0) == 1) out_->instruction(".pragma \"nounroll\"");
   emit_region(op.regions[0]);
   const Op& yield = kernel_.op(kernel_.terminator(op.regions[0]));
-  at(id);
+  set_current_op(id);
   move_values(id, absl::MakeSpan(body.args).subspan(1), yield.operands);
   if (trips.exactly_one) {
     if (!trips.at_least_one) put_label(end);
@@ -148,10 +148,10 @@ void Emitter::emit_while(OpId id, const Op& op) {
   put_label(top);
   emit_region(op.regions[0]);
   const ValueId go_on = kernel_.op(kernel_.terminator(op.regions[0])).operands[0];
-  at(id);
+  set_current_op(id);
   branch(in_register(elements(go_on)[0]), false, end, warp_agrees({go_on}));
   emit_region(op.regions[1]);
-  at(id);
+  set_current_op(id);
   move_values(id, body.args, kernel_.op(kernel_.terminator(op.regions[1])).operands);
   jump(top);
   put_label(end);
@@ -234,7 +234,7 @@ void Emitter::emit_out_of_line(OpId id, RegionId region, Label start, Label end)
 //
 // What the branch leaves behind comes from its loads: these write to the if's registers, which have
 // the other branch's values by then, so nothing in the branch may read or compute these.
-bool Emitter::is_guarded(const Op& op) {
+bool Emitter::can_if_convert(const Op& op) {
   constexpr int kMostAccesses = 4;
   constexpr int kMostOps = 12;
   if (options_.device_checks || warp_agrees({op.operands[0]})) return false;
@@ -291,7 +291,7 @@ bool Emitter::is_guarded(const Op& op) {
   return accesses > 0;
 }
 
-void Emitter::emit_guarded(OpId id, const Op& op, const Operand& predicate) {
+void Emitter::emit_if_converted(OpId id, const Op& op, const Operand& predicate) {
   for (const OpId inner_id : kernel_.ops(op.regions[1])) {
     const Op& inner = kernel_.op(inner_id);
     if (inner.opcode != Opcode::kYield && plan_.needed(inner_id)) emit_op(inner_id, inner);
@@ -300,14 +300,14 @@ void Emitter::emit_guarded(OpId id, const Op& op, const Operand& predicate) {
   for (const OpId inner_id : kernel_.ops(op.regions[0])) {
     const Op& inner = kernel_.op(inner_id);
     if (inner.opcode == Opcode::kYield || !plan_.needed(inner_id)) continue;
-    at(inner_id);
+    set_current_op(inner_id);
     if (!is_supported(inner_id, inner)) continue;
     const bool accesses = inner.opcode == Opcode::kLoad || inner.opcode == Opcode::kStore;
     if (accesses) guard_.predicate = predicate;
     emit_op(inner_id, inner);
     guard_.predicate.reset();
   }
-  at(id);
+  set_current_op(id);
   guard_.predicate = predicate;
   move_values(id, op.results, kernel_.op(kernel_.terminator(op.regions[0])).operands);
   guard_.predicate.reset();
@@ -324,7 +324,7 @@ void Emitter::emit_if(OpId id, const Op& op) {
   if (!has_then && !has_else) return;
   const Operand predicate = in_register(elements(condition)[0]);
   const RegionId cold = cold_branch(op);
-  if (has_then && !valid(cold) && is_guarded(op)) return emit_guarded(id, op, predicate);
+  if (has_then && !valid(cold) && can_if_convert(op)) return emit_if_converted(id, op, predicate);
   const bool uniform = warp_agrees({condition});
   const Label end = new_label();
   const bool cold_then = has_then && cold == op.regions[0];

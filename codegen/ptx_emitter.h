@@ -9,11 +9,11 @@
 //               (register_plan.h); what still has to move leaves through parallel_copy.h.
 // entry block   What every thread needs once (parameters, %tid, warp_id, the arena's address) is
 //               printed on first use into text of its own, which stands in front of the body.
-// parameters    One .param a slot of ir/abi.h; the comment beside it says which.
+// parameters    One .param a slot of ir/launch/abi.h; the comment beside it says which.
 // memory        A view is a base (a 64-bit register, or the arena of shared memory) and bytes. An
 //               address is the base and the scaled terms of the offset (offsets.h), shared by all
 //               accesses of a scope that differ by a constant only: ld.global.b32 %r1, [%rd4+16].
-// shared        All arrays lie in one array, `heddle_shared`, placed by ir/shared_layout.h.
+// shared        All arrays lie in one array, `heddle_shared`, placed by ir/launch/shared_layout.h.
 // control flow  `for` is tested at the bottom, with a guard on top unless it is sure to run.
 //               `while` is tested on top. `if` jumps over what does not apply. Labels are $L1, $L2…
 //               `bra.uni` where all lanes of a warp agree.
@@ -38,10 +38,10 @@
 #include "heddle/codegen/ptx_text.h"
 #include "heddle/codegen/register_plan.h"
 #include "heddle/codegen/registers.h"
-#include "heddle/ir/abi.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/kernel.h"
-#include "heddle/ir/shared_layout.h"
+#include "heddle/ir/launch/abi.h"
+#include "heddle/ir/launch/shared_layout.h"
 
 namespace heddle::codegen {
 
@@ -135,7 +135,7 @@ class Emitter {
   void emit_op(OpId id, const Op& op);
   bool is_supported(OpId id, const Op& op);
   // What is printed next comes from this op.
-  void at(OpId id);
+  void set_current_op(OpId id);
   void error(OpId id, std::string message, std::string fix);
 
   // --- Values (ptx_values.cc) ---
@@ -190,7 +190,7 @@ class Emitter {
   Operand load_slot(int index, Scalar as);
   Operand address_of_param(int param);
   // The eviction policy that an access asks for, if it does.
-  Also<Operand> policy_of(const Op& op);
+  OptionalOperand<Operand> policy_of(const Op& op);
   void load_params();
   // `lanes` where the op names none: those that the warp has.
   Operand mask(const Op& op, size_t operand);
@@ -244,9 +244,9 @@ class Emitter {
   void emit_set_max_registers(const Op& op);
   void emit_fence(const Op& op);
   void load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count,
-                  const Also<Operand>& policy);
+                  const OptionalOperand<Operand>& policy);
   void store_bools(const std::string& mnemonic, Type view, Address at, ValueId value,
-                   const Also<Operand>& policy);
+                   const OptionalOperand<Operand>& policy);
   void for_each_access(Type view, RegLayout layout, int bytes,
                        absl::FunctionRef<void(int, int, absl::string_view)> access);
   bool is_accessible(OpId id, const Op& op);
@@ -285,8 +285,8 @@ class Emitter {
   void emit_for(OpId id, const Op& op);
   void emit_while(OpId id, const Op& op);
   void emit_if(OpId id, const Op& op);
-  bool is_guarded(const Op& op);
-  void emit_guarded(OpId id, const Op& op, const Operand& predicate);
+  bool can_if_convert(const Op& op);
+  void emit_if_converted(OpId id, const Op& op, const Operand& predicate);
   void emit_branch(OpId id, RegionId region);
   void emit_out_of_line(OpId id, RegionId region, Label start, Label end);
   bool is_unreachable(RegionId region) const;
@@ -312,7 +312,7 @@ class Emitter {
     std::optional<Operand> in_reach;  // whether `lane` counts at all
   };
   void shuffle_word(const Op& op, const Operand& source, const Lanes& from, const Operand& d);
-  std::optional<bool> reaches(const Op& op);
+  std::optional<bool> source_lane_in_range(const Op& op);
   void emit_vote(const Op& op);
   void emit_ballot(const Op& op);
   void emit_match(const Op& op);
@@ -347,7 +347,7 @@ class Emitter {
   std::vector<uint32_t> first_;  // of each value's operands in pool_
   std::vector<Operand> pool_;
   std::vector<uint8_t> defined_;  // values whose operands stand in pool_
-  When guard_;                    // of loads and stores in a branch that is not jumped over
+  PredicatePrefix guard_;         // of loads and stores in a branch that is not jumped over
   ScopedCache cache_;             // addresses and unpacked halves
   std::vector<View> views_;
   std::vector<int> view_index_;

@@ -181,7 +181,7 @@ Operand Emitter::address_of_param(int param) {
   return *address;
 }
 
-Also<Operand> Emitter::policy_of(const Op& op) {
+OptionalOperand<Operand> Emitter::policy_of(const Op& op) {
   const auto evict = op.attr(ir::AttrKey::kL2Evict);
   if (!evict) return {};
   raise_version(74);

@@ -3,7 +3,7 @@
 #include "absl/strings/str_split.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
-#include "heddle/ir/format.h"
+#include "heddle/ir/text/format.h"
 
 namespace heddle::codegen {
 

@@ -104,7 +104,7 @@ void Emitter::emit_load(OpId id, const Op& op) {
   std::string mnemonic = is_volatile(op) ? "ld.volatile" : "ld";
   absl::StrAppend(&mnemonic, ".", state_space(view), may_use_read_only_path(op) ? ".nc" : "",
                   cache_modifiers(op));
-  const Also<Operand> policy = policy_of(op);
+  const OptionalOperand<Operand> policy = policy_of(op);
   if (value.scalar == Scalar::kBool) {
     return load_bools(mnemonic, view, at, d, value.count, policy);
   }
@@ -124,7 +124,7 @@ void Emitter::emit_store(OpId id, const Op& op) {
   Address at = address(id, op.operands[0]);
   std::string mnemonic = is_volatile(op) ? "st.volatile" : "st";
   absl::StrAppend(&mnemonic, ".", state_space(view), cache_modifiers(op));
-  const Also<Operand> policy = policy_of(op);
+  const OptionalOperand<Operand> policy = policy_of(op);
   if (value.scalar == Scalar::kBool) {
     return store_bools(mnemonic, view, at, op.operands[1], policy);
   }
@@ -139,7 +139,7 @@ void Emitter::emit_store(OpId id, const Op& op) {
 
 // Bools are bytes in memory, 0 or 1: four or more are read and written as words.
 void Emitter::load_bools(const std::string& mnemonic, Type view, Address at, Operand* d, int count,
-                         const Also<Operand>& policy) {
+                         const OptionalOperand<Operand>& policy) {
   if (count < 4) {
     const std::array<Operand, 2> bytes = {fresh(RegClass::kB16), fresh(RegClass::kB16)};
     out_->instruction(mnemonic, count == 2 ? ".v2" : "", ".u8 ", Vector{bytes.data(), count}, ", ",
@@ -165,7 +165,7 @@ void Emitter::load_bools(const std::string& mnemonic, Type view, Address at, Ope
 }
 
 void Emitter::store_bools(const std::string& mnemonic, Type view, Address at, ValueId value,
-                          const Also<Operand>& policy) {
+                          const OptionalOperand<Operand>& policy) {
   const int count = type(value).count;
   const Operand* const bools = elements(value);
   // Element i of the bools as that bit of a register of the class.

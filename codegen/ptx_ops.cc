@@ -41,7 +41,7 @@ constexpr TypeSpelling kSpellings[ir::kScalarCount] = {
 // `.rn` stands wherever PTX allows it: without it ptxas fuses a mul and an add on its own.
 struct Row {
   Opcode opcode;
-  absl::string_view boolean, integer, half, single, twice;  // half: f16 and bf16
+  absl::string_view boolean, integer, half, f32, f64;  // half: f16 and bf16
 };
 constexpr Row kRows[] = {
     {Opcode::kAdd, "", "add.$", "add.rn.$", "&add.rn^.$", "add.rn.$"},
@@ -117,10 +117,10 @@ absl::string_view cell_for(const Row& row, Scalar scalar) {
     case ScalarClass::kFloat:
       break;
   }
-  return ir::info(scalar).bits == 16 ? row.half : scalar == Scalar::kF32 ? row.single : row.twice;
+  return ir::info(scalar).bits == 16 ? row.half : scalar == Scalar::kF32 ? row.f32 : row.f64;
 }
 
-bool is_comparison(const Row& row) { return absl::string_view(row.single).substr(0, 4) == "setp"; }
+bool is_comparison(const Row& row) { return absl::string_view(row.f32).substr(0, 4) == "setp"; }
 
 std::string spell(absl::string_view cell, absl::string_view type, const TypeSpelling& spelling,
                   absl::string_view ftz = "") {

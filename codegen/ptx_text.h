@@ -30,7 +30,7 @@ struct Label {
 
 // "@%p3 " in front of an instruction that runs where a predicate holds; nothing where there is
 // none.
-struct When {
+struct PredicatePrefix {
   std::optional<Operand> predicate = std::nullopt;
 };
 
@@ -48,7 +48,7 @@ struct Address {
 
 // A part behind a comma, where there is one.
 template <class Part>
-struct Also {
+struct OptionalOperand {
   std::optional<Part> part = std::nullopt;
 };
 
@@ -103,9 +103,9 @@ class PtxText {
   static size_t most(const Vector& vector) {
     return kMostOfNumber * (static_cast<size_t>(vector.count) + 1);
   }
-  static size_t most(const When& when) { return when.predicate ? 2 + kMostOfNumber : 0; }
+  static size_t most(const PredicatePrefix& when) { return when.predicate ? 2 + kMostOfNumber : 0; }
   template <class Part>
-  static size_t most(const Also<Part>& also) {
+  static size_t most(const OptionalOperand<Part>& also) {
     return also.part ? 2 + most(*also.part) : 0;
   }
 
@@ -123,7 +123,7 @@ class PtxText {
   static char* put(char* to, const Operand& operand) { return put(to, Spelled{operand}); }
   static char* put(char* to, const Spelled& operand);
   static char* put(char* to, const Vector& vector);
-  static char* put(char* to, const When& when) {
+  static char* put(char* to, const PredicatePrefix& when) {
     if (!when.predicate) return to;
     *to++ = '@';
     to = put(to, *when.predicate);
@@ -132,7 +132,7 @@ class PtxText {
   }
   static char* put(char* to, const Address& address);
   template <class Part>
-  static char* put(char* to, const Also<Part>& also) {
+  static char* put(char* to, const OptionalOperand<Part>& also) {
     return also.part ? put(put(to, absl::string_view(", ")), *also.part) : to;
   }
 

@@ -90,7 +90,7 @@ void Emitter::emit_matrices(OpId id, const Op& op) {
 
 // Whether the lane that a shuffle asks for is one that PTX, which looks at its lowest five bits
 // alone, takes as it is meant: true or false where that is known beforehand.
-std::optional<bool> Emitter::reaches(const Op& op) {
+std::optional<bool> Emitter::source_lane_in_range(const Op& op) {
   const auto constant = kernel_.constant_int(op.operands[1]);
   const ir::IntRange range =
       constant ? ir::IntRange{*constant, *constant} : analyses_.ints().range(op.operands[1]);
@@ -108,7 +108,7 @@ void Emitter::emit_shuffle(const Op& op) {
   const ValueId source = op.operands[0];
   const RegLayout layout = layout_of(type(source));
   const Operand* const a = elements(source);
-  const std::optional<bool> reached = reaches(op);
+  const std::optional<bool> reached = source_lane_in_range(op);
   Operand* const d = define(op.result());
   if (reached == false) {
     for (int i = 0; i < layout.count; ++i) move(d[i], a[i]);

@@ -5,7 +5,7 @@
 
 #include "heddle/codegen/registers.h"
 #include "heddle/ir/check.h"
-#include "heddle/ir/launch_program.h"
+#include "heddle/ir/launch/launch_program.h"
 
 namespace heddle::codegen {
 namespace {

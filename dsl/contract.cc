@@ -8,9 +8,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "heddle/dsl/builtins.h"
-#include "heddle/dsl/internal/trace.h"
-#include "heddle/ir/launch_program.h"
+#include "heddle/dsl/cuda/builtins.h"
+#include "heddle/dsl/trace/trace_internal.h"
+#include "heddle/ir/launch/launch_program.h"
 
 namespace heddle {
 namespace detail {

@@ -1,7 +1,7 @@
 #include "heddle/dsl/control.h"
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/trace.h"
+#include "heddle/dsl/trace/trace_internal.h"
 #include "heddle/ir/check.h"
 
 namespace heddle::detail {

@@ -1,9 +1,8 @@
-#include "heddle/dsl/internal/exits.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/trace.h"
+#include "heddle/dsl/exits_internal.h"
+#include "heddle/dsl/trace/trace_internal.h"
 
 namespace heddle::detail {
 namespace {

@@ -11,9 +11,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "heddle/dsl/internal/trace.h"
+#include "heddle/dsl/trace/trace_internal.h"
 #include "heddle/ir/kernel_source.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/verify/verifier.h"
 #include "heddle/ir/wording.h"
 
 namespace heddle::detail {
@@ -101,7 +101,7 @@ class LambdaSource final : public ir::KernelSource {
   }
 
   const std::string& name() const override { return name_; }
-  ir::Place place() const override {
+  ir::SourceLine place() const override {
     return {loc_.file == nullptr ? std::string() : std::string(loc_.file), loc_.line};
   }
   absl::Span<const ir::ParamInfo> params() const override { return params_; }

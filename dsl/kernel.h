@@ -45,7 +45,7 @@ struct LaunchShape {
   int shared_bytes = 0;          // dynamic shared memory, for dynamic_shared<T>()
   bool cooperative = false;      // all blocks are resident together, or the launch fails
   // May start before the kernel in front of it in the stream has ended, whose results it sees
-  // behind grid_dependency_wait() (dsl/grid.h). Devices below sm_90 and the interpreter ignore it.
+  // behind grid_dependency_wait() (dsl/cuda/grid.h). Devices below sm_90 and the interpreter ignore it.
   bool programmatic = false;
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/trace.h"
+#include "heddle/dsl/trace/trace_internal.h"
 
 namespace heddle::detail {
 

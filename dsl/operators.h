@@ -3,7 +3,7 @@
 #pragma once
 
 #include "heddle/dsl/mistake.h"
-#include "heddle/dsl/node.h"
+#include "heddle/dsl/trace/node.h"
 
 namespace heddle {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "heddle/dsl/internal/trace.h"
+#include "heddle/dsl/trace/trace_internal.h"
 #include "heddle/dsl/view.h"
 #include "heddle/ir/type.h"
 

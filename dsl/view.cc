@@ -6,8 +6,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/access.h"
-#include "heddle/dsl/internal/view_info.h"
+#include "heddle/dsl/access_internal.h"
+#include "heddle/dsl/view_info_internal.h"
 
 namespace heddle::detail {
 namespace {

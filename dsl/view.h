@@ -57,7 +57,7 @@ int64_t fixed_extent(Node view, int dim, SourceLoc loc);
 
 // Where an element lies, neither read nor written.
 template <class T>
-struct Place {
+struct ElementAddress {
   Access access;
 };
 
@@ -157,11 +157,11 @@ class View {
   Value<std::remove_const_t<T>> operator[](const I&) const;
 
   // A place, for what takes one: an asynchronous copy, for instance.
-  Place<T> at(const Index& i) const requires(kRank == 1) { return {access(i.loc, i)}; }
-  Place<T> at(const Index& i, const Index& j) const requires(kRank == 2) {
+  ElementAddress<T> at(const Index& i) const requires(kRank == 1) { return {access(i.loc, i)}; }
+  ElementAddress<T> at(const Index& i, const Index& j) const requires(kRank == 2) {
     return {access(j.loc, i, j)};
   }
-  Place<T> at(const Index& i, const Index& j, const Index& k) const requires(kRank == 3) {
+  ElementAddress<T> at(const Index& i, const Index& j, const Index& k) const requires(kRank == 3) {
     return {access(k.loc, i, j, k)};
   }
 
@@ -314,7 +314,7 @@ Pointer<T> pointer(const detail::Arg<uint64_t>& address) {
 // The address of an element: of one in global memory as every address is written, of one in shared
 // memory within that (inline PTX takes its lower 32 bits).
 template <class T>
-UInt64 address_of(const detail::Place<T>& place) {
+UInt64 address_of(const detail::ElementAddress<T>& place) {
   return UInt64(detail::emit_address(place.access));
 }
 

@@ -11,7 +11,7 @@
 namespace heddle::ir {
 namespace {
 
-std::string place_prefix(const Place& place) {
+std::string place_prefix(const SourceLine& place) {
   return place.file.empty() ? std::string() : absl::StrCat(place.file, ":", place.line, ": ");
 }
 
@@ -34,7 +34,7 @@ std::string said(const Diagnostic& diagnostic) {
 // The first few lines of others, without the one that is told.
 constexpr size_t kPlacesListed = 4;
 
-std::string more_like_it(const Diagnostics& others, const Place& told) {
+std::string more_like_it(const Diagnostics& others, const SourceLine& told) {
   std::vector<std::string> places;
   for (const Diagnostic& other : others) {
     std::string place = absl::StrCat(other.place.file, ":", other.place.line);

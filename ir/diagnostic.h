@@ -16,18 +16,18 @@
 namespace heddle::ir {
 
 // A line of source, owned: diagnostics outlive the kernel that they speak of.
-struct Place {
+struct SourceLine {
   std::string file;  // empty: unknown
   int line = 0;
 };
 
 struct Note {
-  Place place;
+  SourceLine place;
   std::string message;
 };
 
 struct Diagnostic {
-  Place place;
+  SourceLine place;
   std::string message;      // what is wrong and why, without a full stop
   std::vector<Note> notes;  // other lines that have a part in it
   std::string fix;          // how to mend it; empty where nothing sensible can be said

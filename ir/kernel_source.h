@@ -50,7 +50,7 @@ class KernelSource {
   virtual ~KernelSource() { delete attachment_.load(); }
 
   virtual const std::string& name() const = 0;
-  virtual Place place() const = 0;  // where it is defined
+  virtual SourceLine place() const = 0;  // where it is defined
   virtual absl::Span<const ParamInfo> params() const = 0;
   // Runs the author's code once. Thread-safe.
   virtual TraceResult trace(const Specialization& specialization) const = 0;

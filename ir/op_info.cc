@@ -12,8 +12,9 @@ struct DataClassName {
   DataClass data_class;
 };
 constexpr DataClassName kDataClassNames[] = {
-    {"none", DataClass::kNone},   {"num", DataClass::kNumber}, {"int", DataClass::kInteger},
-    {"float", DataClass::kFloat}, {"bits", DataClass::kBits},  {"word", DataClass::kWord},
+    {"none", DataClass::kNone},      {"num", DataClass::kNumber},
+    {"int", DataClass::kInteger},    {"float", DataClass::kFloat},
+    {"bits", DataClass::kIntOrBool}, {"word", DataClass::kIntFloatOrBool},
     {"data", DataClass::kData},
 };
 
@@ -201,9 +202,9 @@ bool admits(DataClass data_class, Scalar scalar) {
       return is_integer(scalar);
     case DataClass::kFloat:
       return is_float(scalar);
-    case DataClass::kBits:
+    case DataClass::kIntOrBool:
       return is_integer(scalar) || scalar == Scalar::kBool;
-    case DataClass::kWord:
+    case DataClass::kIntFloatOrBool:
     case DataClass::kData:
       return scalar != Scalar::kNone;
   }

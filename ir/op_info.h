@@ -29,19 +29,20 @@ inline constexpr int kOpcodeCount = 0
 // Bits of OpInfo::traits.
 enum Trait : uint16_t {
   kNoTraits = 0,
-  kPure = 1,            // depends on operands and attributes only: may be removed, merged, moved
-  kCommutative = 2,     // the first two operands may be swapped
-  kTerminator = 4,      // ends its region
-  kRegions = 8,         // owns regions
-  kFresh = 16,          // makes a new object each time: removable when unused, never merged
-  kNoSpeculation = 32,  // its operands may be illegal where the program would not reach it: only to
-                        // be run where the program is sure to run it
-  kVolatile = 64,       // has an effect of its own: never removed, merged or reordered
-  kBlocking = 128,      // waits for other threads; never removed, merged or reordered either
-  kApproximate = 256,   // result within a stated bound only: never folded
-  kForwards = 512,      // its result is its first operand, of which it says something
-  kPromise = 1024       // states what holds where it stands (see "Promises" in ops.def): never
-                        // removed, unless an equal one has been made before it
+  kPure = 1,         // depends on operands and attributes only: may be removed, merged, moved
+  kCommutative = 2,  // the first two operands may be swapped
+  kTerminator = 4,   // ends its region
+  kRegions = 8,      // owns regions
+  kFresh = 16,       // makes a new object each time: removable when unused, never merged
+  kNotSpeculatable =
+      32,              // its operands may be illegal where the program would not reach it: only to
+                       // be run where the program is sure to run it
+  kVolatile = 64,      // has an effect of its own: never removed, merged or reordered
+  kBlocking = 128,     // waits for other threads; never removed, merged or reordered either
+  kApproximate = 256,  // result within a stated bound only: never folded
+  kForwards = 512,     // its result is its first operand, of which it says something
+  kPromise = 1024      // states what holds where it stands (see "Promises" in ops.def): never
+                       // removed, unless an equal one has been made before it
 };
 
 // The set of threads that must arrive at an op together; also the levels of uniformity, from a
@@ -120,7 +121,7 @@ struct AttrRule {
 };
 
 // What T may be in a row.
-enum class DataClass : uint8_t { kNone, kNumber, kInteger, kFloat, kBits, kWord, kData };
+enum class DataClass : uint8_t { kNone, kNumber, kInteger, kFloat, kIntOrBool, kIntFloatOrBool, kData };
 bool admits(DataClass data_class, Scalar scalar);
 
 struct OpInfo {

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "heddle/ir/abi.h"
 #include "heddle/ir/kernel_source.h"
+#include "heddle/ir/launch/abi.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/backend.h"
 

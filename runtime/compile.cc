@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/ir/printer.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/text/printer.h"
+#include "heddle/ir/verify/verifier.h"
 #include "heddle/runtime/dump.h"
 
 namespace heddle::runtime {

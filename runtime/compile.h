@@ -14,10 +14,10 @@
 
 #include "absl/status/statusor.h"
 #include "heddle/codegen/ptx.h"
-#include "heddle/codegen/ptxas.h"
-#include "heddle/ir/abi.h"
+#include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/ir/kernel_source.h"
-#include "heddle/ir/launch_program.h"
+#include "heddle/ir/launch/abi.h"
+#include "heddle/ir/launch/launch_program.h"
 #include "heddle/ir/passes/pipeline.h"
 #include "heddle/runtime/compile_options.h"
 
@@ -37,7 +37,7 @@ struct Compilation {
       : traced(std::move(result.kernel)), optimized(traced) {}
 
   std::string name;
-  ir::Place place;
+  ir::SourceLine place;
   std::vector<ir::ParamInfo> params;
   ir::Kernel traced;
   ir::Kernel optimized;

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "heddle/ir/printer.h"
+#include "heddle/ir/text/printer.h"
 
 namespace heddle::runtime {
 namespace {

@@ -9,9 +9,9 @@
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/compile.h"
+#include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/launch_config.h"
-#include "heddle/runtime/module.h"
 
 namespace heddle::runtime {
 

@@ -55,7 +55,7 @@ absl::Status check_block(const Compilation& compilation, const LaunchConfig& con
                    "x", block.z, " and launched with ", to_string(config.block)));
 }
 
-std::string promise(const ir::Guard& guard) {
+std::string describe_guard(const ir::Guard& guard) {
   switch (guard.fact.kind) {
     case ir::FactKind::kAlignment:
       return absl::StrCat("starts at a multiple of ", guard.value, " bytes");
@@ -125,11 +125,11 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
     }
   }
   if (const ir::Guard* broken = executable->broken_guard(arguments)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(code.describe(), " was compiled for an ",
-                     describe_argument(code.params, broken->fact.param), " that ", promise(*broken),
-                     ", and this one does not; fix: change the signature, or let "
-                     "launch() choose the variant"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        code.describe(), " was compiled for an ",
+        describe_argument(code.params, broken->fact.param), " that ", describe_guard(*broken),
+        ", and this one does not; fix: change the signature, or let "
+        "launch() choose the variant"));
   }
   return executable->launch(config, arguments);
 }

@@ -21,7 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "heddle/codegen/ptxas_report.h"
+#include "heddle/codegen/toolchain/ptxas_report.h"
 #include "heddle/dsl/kernel.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/buffer.h"
@@ -45,7 +45,7 @@ class CompiledKernel {
  public:
   explicit CompiledKernel(std::shared_ptr<const Compilation> compilation);
 
-  // The program as traced and as optimised (ir/kernel.h, ir/printer.h).
+  // The program as traced and as optimised (ir/kernel.h, ir/text/printer.h).
   const ir::Kernel& trace() const;
   const ir::Kernel& ir() const;
   const std::string& ptx() const;

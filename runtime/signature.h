@@ -24,8 +24,8 @@ struct ArgumentSpec {
   int64_t alignment = 1;               // bytes, a power of two; above 32 counts as 32
   int64_t stride_divisor = 1;          // of the strides that the launch decides
   int64_t extent_divisor = 1;          // of the extents that it decides
-  bool large = false;                  // offsets or extents may pass 2^31
-  bool alone = false;                  // shares no memory with an argument that the kernel writes
+  bool may_pass_32_bits = false;       // offsets or extents may pass 2^31
+  bool overlaps_none = false;          // shares no memory with an argument that the kernel writes
 
   ArgumentSpec& aligned(int64_t bytes) {
     alignment = bytes;
@@ -52,11 +52,11 @@ struct ArgumentSpec {
     return *this;
   }
   ArgumentSpec& no_overlap() {
-    alone = true;
+    overlaps_none = true;
     return *this;
   }
   ArgumentSpec& beyond_32_bits() {
-    large = true;
+    may_pass_32_bits = true;
     return *this;
   }
 };

@@ -120,12 +120,12 @@ void add_facts(const ArgumentSpec& spec, const ir::ParamInfo& param, int index,
   };
   const int64_t own = ir::bytes_of(param.type.scalar);
   fact(ir::FactKind::kAlignment, 0, std::max(to_level(own), to_level(spec.alignment, 32)));
-  fact(ir::FactKind::kNoOverlap, 0, spec.alone ? 1 : 0);
+  fact(ir::FactKind::kNoOverlap, 0, spec.overlaps_none ? 1 : 0);
   if (param.unbounded) return;
-  fact(ir::FactKind::kFits32, 0, spec.large ? 0 : 1);
+  fact(ir::FactKind::kFits32, 0, spec.may_pass_32_bits ? 0 : 1);
   const ir::Specialization::Argument& layout = specialization.arguments[index];
   for (int dim = 0; dim < static_cast<int>(layout.extents.size()); ++dim) {
-    fact(ir::FactKind::kExtentFits32, dim, spec.large ? 0 : 1);
+    fact(ir::FactKind::kExtentFits32, dim, spec.may_pass_32_bits ? 0 : 1);
     if (layout.extents[dim] != kAny) {
       fact(ir::FactKind::kExtent, dim, layout.extents[dim]);
     } else {
@@ -140,7 +140,7 @@ void add_facts(const ArgumentSpec& spec, const ir::ParamInfo& param, int index,
 }  // namespace
 
 std::string describe(const ir::KernelSource& source) {
-  const ir::Place place = source.place();
+  const ir::SourceLine place = source.place();
   if (place.file.empty()) return absl::StrCat("kernel '", source.name(), "'");
   return absl::StrCat("kernel '", source.name(), "' (", place.file, ":", place.line, ")");
 }

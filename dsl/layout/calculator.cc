@@ -8,8 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "heddle/dsl/internal/calculator.h"
-#include "heddle/dsl/internal/tuple_builder.h"
+#include "heddle/dsl/layout/calculator_internal.h"
+#include "heddle/dsl/layout/tuple_builder_internal.h"
 
 namespace heddle {
 namespace {

@@ -4,9 +4,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "heddle/dsl/internal/calculator.h"
-#include "heddle/dsl/internal/modes.h"
-#include "heddle/dsl/internal/tuple_builder.h"
+#include "heddle/dsl/layout/calculator_internal.h"
+#include "heddle/dsl/layout/modes_internal.h"
+#include "heddle/dsl/layout/tuple_builder_internal.h"
 
 namespace heddle {
 namespace detail {

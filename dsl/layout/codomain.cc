@@ -1,9 +1,8 @@
-#include "heddle/dsl/internal/codomain.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/dsl/layout/codomain_internal.h"
 
 namespace heddle::detail {
 

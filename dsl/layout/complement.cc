@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/codomain.h"
+#include "heddle/dsl/layout/codomain_internal.h"
 
 namespace heddle {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/modes.h"
+#include "heddle/dsl/layout/modes_internal.h"
 
 namespace heddle {
 namespace detail {

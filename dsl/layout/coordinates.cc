@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "heddle/dsl/internal/modes.h"
+#include "heddle/dsl/layout/modes_internal.h"
 
 namespace heddle {
 

@@ -1,6 +1,6 @@
 // Layouts made larger, to whole tiles. Strides play no part: whatever has the same shape is made
 // the same.
-#include "heddle/dsl/internal/codomain.h"
+#include "heddle/dsl/layout/codomain_internal.h"
 
 namespace heddle {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/codomain.h"
+#include "heddle/dsl/layout/codomain_internal.h"
 
 namespace heddle {
 namespace {

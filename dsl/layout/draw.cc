@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
-#include "heddle/dsl/internal/picture.h"
+#include "heddle/dsl/layout/picture_internal.h"
 
 namespace heddle {
 namespace {

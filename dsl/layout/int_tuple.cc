@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/tuple_builder.h"
+#include "heddle/dsl/layout/tuple_builder_internal.h"
 
 namespace heddle {
 

@@ -18,7 +18,7 @@
 #include <iosfwd>
 
 #include "heddle/dsl/layout/sym_int.h"
-#include "heddle/dsl/source_loc.h"
+#include "heddle/dsl/trace/source_loc.h"
 
 namespace heddle {
 

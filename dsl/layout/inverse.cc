@@ -1,6 +1,6 @@
 // The inverses of layouts, and what two layouts share.
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/codomain.h"
+#include "heddle/dsl/layout/codomain_internal.h"
 
 namespace heddle {
 

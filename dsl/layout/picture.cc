@@ -1,11 +1,10 @@
-#include "heddle/dsl/internal/picture.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/tuple_builder.h"
+#include "heddle/dsl/layout/picture_internal.h"
+#include "heddle/dsl/layout/tuple_builder_internal.h"
 
 namespace heddle::detail {
 

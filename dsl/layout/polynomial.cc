@@ -1,8 +1,8 @@
-#include "heddle/dsl/internal/polynomial.h"
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
+
+#include "heddle/dsl/layout/polynomial_internal.h"
 
 namespace heddle::detail {
 namespace {

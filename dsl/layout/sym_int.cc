@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "heddle/dsl/internal/polynomial.h"
+#include "heddle/dsl/layout/polynomial_internal.h"
 #include "heddle/dsl/layout/swizzle.h"
 
 namespace heddle {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/modes.h"
-#include "heddle/dsl/internal/polynomial.h"
+#include "heddle/dsl/layout/modes_internal.h"
+#include "heddle/dsl/layout/polynomial_internal.h"
 
 namespace heddle::detail {
 namespace {

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/trace.h"
-#include "heddle/dsl/internal/tuple_builder.h"
+#include "heddle/dsl/layout/tuple_builder_internal.h"
+#include "heddle/dsl/trace/trace_internal.h"
 
 namespace heddle {
 

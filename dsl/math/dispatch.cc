@@ -3,8 +3,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "heddle/dsl/internal/math.h"
-#include "heddle/dsl/math.h"
+#include "heddle/dsl/math/formulas_internal.h"
+#include "heddle/dsl/math/math.h"
 #include "heddle/ir/type.h"
 
 namespace heddle::detail {
@@ -46,7 +46,7 @@ constexpr Formulas kFormulas[] = {
 #define HEDDLE_MATH_2(name, f32, f64, ...) HEDDLE_FORMULAS(2, name, f64)
 #define HEDDLE_MATH_3(name, f32, f64, ...) HEDDLE_FORMULAS(3, name, f64)
 #define HEDDLE_MATH_4(name, f32, f64, ...) HEDDLE_FORMULAS(4, name, f64)
-#include "heddle/dsl/math.def"
+#include "heddle/dsl/math/math.def"
 #undef HEDDLE_FORMULAS
 };
 

@@ -1,5 +1,5 @@
 // Functions whose results are exact, or rounded once: signs, neighbours, remainders.
-#include "heddle/dsl/internal/math.h"
+#include "heddle/dsl/math/formulas_internal.h"
 
 namespace heddle::detail::math {
 

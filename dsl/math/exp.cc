@@ -1,5 +1,5 @@
 // Exponentials: the argument is n * log(2) + r with |r| <= log(2) / 2, e^r a polynomial, 2^n exact.
-#include "heddle/dsl/internal/math.h"
+#include "heddle/dsl/math/formulas_internal.h"
 
 namespace heddle::detail::math {
 namespace {

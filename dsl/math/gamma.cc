@@ -1,5 +1,5 @@
 // The gamma function and its logarithm, of f32.
-#include "heddle/dsl/internal/math.h"
+#include "heddle/dsl/math/formulas_internal.h"
 
 namespace heddle::detail::math {
 namespace {

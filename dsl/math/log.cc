@@ -1,6 +1,6 @@
 // Logarithms: x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), log(1 + f) = f + tail(f). Then
 // n's part is at least twice the other, and their sum loses little.
-#include "heddle/dsl/internal/math.h"
+#include "heddle/dsl/math/formulas_internal.h"
 
 namespace heddle::detail::math {
 

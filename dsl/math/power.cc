@@ -1,5 +1,5 @@
 // x^y = e^(y log x), with the logarithm and the product as sums of two.
-#include "heddle/dsl/internal/math.h"
+#include "heddle/dsl/math/formulas_internal.h"
 
 namespace heddle::detail::math {
 namespace {

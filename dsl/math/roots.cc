@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "heddle/dsl/internal/math.h"
+#include "heddle/dsl/math/formulas_internal.h"
 
 namespace heddle::detail::math {
 namespace {

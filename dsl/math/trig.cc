@@ -1,7 +1,7 @@
 // Sine, cosine and tangent: x = q * pi/2 + r with |r| <= pi/4, polynomials in r.
 #include <vector>
 
-#include "heddle/dsl/internal/math.h"
+#include "heddle/dsl/math/formulas_internal.h"
 
 namespace heddle::detail::math {
 namespace {

@@ -1,5 +1,5 @@
 // Sine and cosine of pi x: what x is off the nearest half is exact.
-#include "heddle/dsl/internal/math.h"
+#include "heddle/dsl/math/formulas_internal.h"
 
 namespace heddle::detail::math {
 namespace {

@@ -1,7 +1,7 @@
 #include "heddle/dsl/tensor/copy_atom.h"
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/modes.h"
+#include "heddle/dsl/layout/modes_internal.h"
 #include "heddle/ir/type.h"
 
 namespace heddle {

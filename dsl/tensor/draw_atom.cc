@@ -10,8 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
-#include "heddle/dsl/internal/modes.h"
 #include "heddle/dsl/layout/draw.h"
+#include "heddle/dsl/layout/modes_internal.h"
 #include "heddle/ir/type.h"
 
 namespace heddle {

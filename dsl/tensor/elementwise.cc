@@ -1,8 +1,8 @@
 #include "heddle/dsl/tensor/elementwise.h"
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/modes.h"
-#include "heddle/dsl/internal/runs.h"
+#include "heddle/dsl/layout/modes_internal.h"
+#include "heddle/dsl/tensor/runs_internal.h"
 
 namespace heddle::detail {
 

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "heddle/dsl/reduce.h"
+#include "heddle/dsl/collective/reduce.h"
 #include "heddle/dsl/tensor/copy.h"
 
 namespace heddle {

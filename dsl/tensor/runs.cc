@@ -1,10 +1,9 @@
-#include "heddle/dsl/internal/runs.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/modes.h"
-#include "heddle/dsl/internal/view_info.h"
+#include "heddle/dsl/layout/modes_internal.h"
+#include "heddle/dsl/tensor/runs_internal.h"
+#include "heddle/dsl/view_info_internal.h"
 
 namespace heddle::detail {
 

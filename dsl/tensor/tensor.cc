@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/internal/access.h"
-#include "heddle/dsl/internal/modes.h"
-#include "heddle/dsl/internal/tensor.h"
-#include "heddle/dsl/internal/view_info.h"
+#include "heddle/dsl/access_internal.h"
+#include "heddle/dsl/layout/modes_internal.h"
+#include "heddle/dsl/tensor/tensor_internal.h"
+#include "heddle/dsl/view_info_internal.h"
 
 namespace heddle::detail {
 

@@ -145,7 +145,7 @@ class Tensor<T, -1> : public detail::TensorBase {
   }
   // A place, for what takes one: an asynchronous copy, an atomic.
   auto at(const IntTuple& coord, SourceLoc loc = SourceLoc::current()) const {
-    return detail::Place<T>{detail::element_access(any_, coord, loc)};
+    return detail::ElementAddress<T>{detail::element_access(any_, coord, loc)};
   }
 
   // The same elements in another order or number: `layout` is made from this tensor's.

@@ -1,10 +1,10 @@
 #include "heddle/dsl/tensor/tiled_copy.h"
 
 #include "absl/strings/str_cat.h"
-#include "heddle/dsl/async.h"
-#include "heddle/dsl/internal/modes.h"
-#include "heddle/dsl/internal/runs.h"
-#include "heddle/dsl/matrix.h"
+#include "heddle/dsl/cuda/async.h"
+#include "heddle/dsl/cuda/matrix.h"
+#include "heddle/dsl/layout/modes_internal.h"
+#include "heddle/dsl/tensor/runs_internal.h"
 
 namespace heddle {
 

@@ -96,7 +96,7 @@ int Aliasing::object_of(ValueId view) const {
   return object;
 }
 
-bool Aliasing::disturbs(const Op& op) {
+bool Aliasing::may_clobber(const Op& op) {
   const Effects& effects = info(op).effects;
   return (effects.writes != 0 && op.opcode != Opcode::kVarStore) || effects.orders ||
          effects.unnamed || is_volatile(op);
@@ -110,19 +110,19 @@ void Aliasing::for_each_written(const Op& op, absl::FunctionRef<void(int)> visit
   }
 }
 
-Reach Aliasing::reach(const Op& op, int object) const {
-  Reach result = reach_of_kind(op, kind_of(object));
+Clobber Aliasing::clobber(const Op& op, int object) const {
+  Clobber result = reach_of_kind(op, kind_of(object));
   for_each_written(op, [&](int written) {
-    if (written == object) result = Reach::kYes;
+    if (written == object) result = Clobber::kYes;
   });
   return result;
 }
 
-Reach Aliasing::reach_of_kind(const Op& op, int kind) const {
+Clobber Aliasing::reach_of_kind(const Op& op, int kind) const {
   const Kind& read = kinds_[static_cast<size_t>(kind)];
-  if (is_constant(read.space)) return Reach::kNo;
-  if (is_volatile(op)) return Reach::kYes;
-  Reach result = Reach::kNo;
+  if (is_constant(read.space)) return Clobber::kNo;
+  if (is_volatile(op)) return Clobber::kYes;
+  Clobber result = Clobber::kNo;
   for_each_written(op, [&](int written) {
     result = std::max(result, write_reaches(objects_[static_cast<size_t>(written)].kind, read));
   });
@@ -131,15 +131,15 @@ Reach Aliasing::reach_of_kind(const Op& op, int kind) const {
   if ((!row.effects.orders && !row.effects.unnamed) || read.space == Space::kLocal) return result;
   // What orders more than a block may order others' writes as well.
   const bool within_block = row.convergence >= Scope::kWarp && row.convergence <= Scope::kBlock;
-  return within_block && !is_written_unseen(read) ? std::max(result, Reach::kUnlessNoOverlap)
-                                                  : Reach::kYes;
+  return within_block && !is_written_unseen(read) ? std::max(result, Clobber::kUnlessNoOverlap)
+                                                  : Clobber::kYes;
 }
 
-Reach Aliasing::write_reaches(const Kind& written, const Kind& read) {
-  if (!same_memory(written.space, read.space)) return Reach::kNo;
-  if (!written.traceable || !read.traceable) return Reach::kYes;
-  if (written.param && read.param) return Reach::kUnlessNoOverlap;
-  return written.shared || read.shared ? Reach::kNo : Reach::kYes;
+Clobber Aliasing::write_reaches(const Kind& written, const Kind& read) {
+  if (!same_memory(written.space, read.space)) return Clobber::kNo;
+  if (!written.traceable || !read.traceable) return Clobber::kYes;
+  if (written.param && read.param) return Clobber::kUnlessNoOverlap;
+  return written.shared || read.shared ? Clobber::kNo : Clobber::kYes;
 }
 
 // Whether somebody else may write such memory, for all that is known of overlaps: other threads of

@@ -2,7 +2,7 @@
 //
 //   Aliasing aliasing(kernel);
 //   const int object = aliasing.object_of(load.operands[0]);
-//   if (aliasing.reach(op, object) == Reach::kNo) …   // the load may move past op
+//   if (aliasing.clobber(op, object) == Clobber::kNo) …   // the load may move past op
 //
 // What is known: a parameter's memory is never a shared array's, and two shared arrays are apart.
 // Views of one object, and all views of the dynamic shared memory, may overlap. Two parameters may
@@ -23,7 +23,7 @@
 
 namespace heddle::ir {
 
-enum class Reach : uint8_t {
+enum class Clobber : uint8_t {
   kNo,
   kUnlessNoOverlap,  // not where no_overlap(object) holds
   kYes,
@@ -39,16 +39,16 @@ class Aliasing {
   int object_of(ValueId view) const;
   int object_count() const { return static_cast<int>(objects_.size()); }
 
-  // Whether an op writes memory or lets others' writes through: only then can reach() be more than
+  // Whether an op writes memory or lets others' writes through: only then can clobber() be more than
   // kNo.
-  static bool disturbs(const Op& op);
+  static bool may_clobber(const Op& op);
   // Whether an op may change what a load of the object gives after it.
-  Reach reach(const Op& op, int object) const;
+  Clobber clobber(const Op& op, int object) const;
   // The same for any object of a kind that the op itself does not write: kinds are few however many
   // objects there are.
   int kind_of(int object) const { return kind_of_[static_cast<size_t>(object)]; }
   int kind_count() const { return static_cast<int>(kinds_.size()); }
-  Reach reach_of_kind(const Op& op, int kind) const;
+  Clobber reach_of_kind(const Op& op, int kind) const;
   // The objects that an op itself writes.
   void for_each_written(const Op& op, absl::FunctionRef<void(int)> visit) const;
   // Whether nothing changes the object while the kernel runs, if it is a parameter that does not
@@ -72,7 +72,7 @@ class Aliasing {
     int param;  // its index, or -1
   };
 
-  static Reach write_reaches(const Kind& written, const Kind& read);
+  static Clobber write_reaches(const Kind& written, const Kind& read);
   bool is_written_unseen(const Kind& read) const;
   void note(ValueId view, bool written);
   // The value that stands for the memory behind a view. All dynamic shared memory is one.

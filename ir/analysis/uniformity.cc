@@ -5,7 +5,7 @@
 
 #include "heddle/ir/analysis/agreement.h"
 #include "heddle/ir/analysis/barrier_phases.h"
-#include "heddle/ir/analysis/lane_bits.h"
+#include "heddle/ir/analysis/uniform_bits.h"
 
 namespace heddle::ir {
 namespace {
@@ -286,7 +286,7 @@ class Propagation {
   IdMap<ValueId, Scope>& values_;
   IdMap<ValueId, Moves> moves_{kAllMoves};
   IdMap<RegionId, Agreement> narrowing_;
-  LaneBits lanes_;
+  UniformBits lanes_;
   IdMap<OpId, uint8_t> behind_sync_{0};  // loads
   bool changed_ = false;
 };

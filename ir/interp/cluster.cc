@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/ir/interp/elementwise.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {
 namespace {

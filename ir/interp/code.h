@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "heddle/ir/analysis/int_facts.h"
-#include "heddle/ir/format.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/ir/text/format.h"
 #include "heddle/ir/type.h"
 
 namespace heddle::ir::interp {
@@ -68,7 +68,7 @@ struct Control {
   uint32_t parent;  // index in Code::controls, or kNone
 };
 
-struct SourceLine {
+struct CodeLine {
   uint32_t file = 0;  // index in Code::files
   int line = 0;
 };
@@ -223,7 +223,7 @@ struct Code {
   std::vector<Promise> promises;
   std::vector<Wgmma> wgmmas;
   std::vector<Control> controls;
-  std::vector<SourceLine> places;
+  std::vector<CodeLine> places;
   std::vector<std::string> files;
   std::vector<std::string> texts;
 

@@ -3,8 +3,8 @@
 // A warp's lanes run in step, so lanes that must arrive together are all active or will never be.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "heddle/ir/interp/elementwise.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/ir/interp/elementwise.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {
 namespace {

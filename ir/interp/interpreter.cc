@@ -277,7 +277,7 @@ std::string who_waits(const Block& block, const Reporter& reporter) {
   std::string text;
   const auto describe = [&](const Warp& warp) -> std::string {
     if (warp.state == WarpState::kDone) return "finished the kernel";
-    const Place place = reporter.place_of(warp.pc);
+    const SourceLine place = reporter.place_of(warp.pc);
     return absl::StrCat(
         warp.state == WarpState::kAtWarpGroup ? "at the warp-group's op" : "at the barrier",
         place.file.empty() ? "" : absl::StrCat(" of ", place.file, ":", place.line));

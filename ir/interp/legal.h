@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "heddle/ir/interp/elementwise.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {
 

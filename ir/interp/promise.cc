@@ -3,8 +3,8 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/ir/interp/elementwise.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {
 namespace {

@@ -27,13 +27,13 @@ std::string coordinates_text(absl::Span<const int64_t> coordinates) {
   return absl::StrCat("(", absl::StrJoin(coordinates, ", "), ")");
 }
 
-Place Reporter::place(uint32_t index) const {
+SourceLine Reporter::place(uint32_t index) const {
   if (index == kNone) return {};
-  const SourceLine& line = code_.places[index];
+  const CodeLine& line = code_.places[index];
   return {code_.files[line.file], line.line};
 }
 
-Place Reporter::place_of(const Instr* instr) const { return place(site_of(instr).place); }
+SourceLine Reporter::place_of(const Instr* instr) const { return place(site_of(instr).place); }
 
 bool Reporter::known(const Instr* instr) const {
   return ops_.contains(index_of(site_of(instr).op));

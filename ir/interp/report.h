@@ -36,8 +36,8 @@ class Reporter {
   absl::Status status() const;
 
   // The line of an instruction, a control op or a place in the tables.
-  Place place_of(const Instr* instr) const;
-  Place place(uint32_t index) const;
+  SourceLine place_of(const Instr* instr) const;
+  SourceLine place(uint32_t index) const;
   const Site& site_of(const Instr* instr) const { return code_.sites[instr - code_.instrs.data()]; }
 
  private:

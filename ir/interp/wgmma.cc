@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/ir/interp/elementwise.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {
 namespace {

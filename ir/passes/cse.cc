@@ -88,13 +88,13 @@ class Elimination {
   }
 
   void note_changes(const Op& op) {
-    if (!Aliasing::disturbs(op)) return;
+    if (!Aliasing::may_clobber(op)) return;
     ++time_;
     for (int kind = 0; kind < aliasing_.kind_count(); ++kind) {
       Changes& changes = kind_changed_[static_cast<size_t>(kind)];
-      const Reach reach = aliasing_.reach_of_kind(op, kind);
-      if (reach == Reach::kYes) changes.surely = time_;
-      if (reach == Reach::kUnlessNoOverlap) changes.maybe = time_;
+      const Clobber reach = aliasing_.reach_of_kind(op, kind);
+      if (reach == Clobber::kYes) changes.surely = time_;
+      if (reach == Clobber::kUnlessNoOverlap) changes.maybe = time_;
     }
     aliasing_.for_each_written(
         op, [&](int object) { object_changed_[static_cast<size_t>(object)] = time_; });

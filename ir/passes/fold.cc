@@ -24,8 +24,8 @@
 #include <bit>
 #include <cmath>
 
+#include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/float_bits.h"
-#include "heddle/ir/passes/fold_scalar.h"
 #include "heddle/ir/passes/folder.h"
 #include "heddle/ir/passes/passes.h"
 
@@ -148,7 +148,7 @@ void Folder::simplify_op(OpId id) {
 // Ranges take it that a division is by no zero; to compute one on the strength of that would hide
 // it from the interpreter, which reports it.
 bool Folder::is_specified(const Node& node) {
-  if (!has(info(node.opcode), kNoSpeculation)) return true;
+  if (!has(info(node.opcode), kNotSpeculatable)) return true;
   const IntRange by = ints_.range(node.b());
   return !by.contains(0) && !(is_signed(node.type.scalar) && by.contains(-1));
 }

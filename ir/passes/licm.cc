@@ -105,7 +105,7 @@ class Motion {
 
   bool may_be_speculated(const Op& op) {
     if (has(info(op), kPromise)) return false;
-    if (!has(info(op), kNoSpeculation)) return true;
+    if (!has(info(op), kNotSpeculatable)) return true;
     // Divisions of floats, and those of integers whose result is specified, are as safe as any op.
     if (op.opcode != Opcode::kDiv && op.opcode != Opcode::kRem) return false;
     const Scalar scalar = kernel_.type(op.operands[0]).scalar;
@@ -136,20 +136,20 @@ class Motion {
 
   bool same_in_every_trip(OpId load, OpId loop) {
     const int object = aliasing_.object_of(kernel_.op(load).operands[0]);
-    const Reach reach = reach_in(loop, object);
-    return reach == Reach::kNo ||
-           (reach == Reach::kUnlessNoOverlap && aliasing_.no_overlap(object));
+    const Clobber reach = reach_in(loop, object);
+    return reach == Clobber::kNo ||
+           (reach == Clobber::kUnlessNoOverlap && aliasing_.no_overlap(object));
   }
 
   // What a loop may do to an object. Known once for all loads: what writes does not move.
-  Reach reach_in(OpId loop, int object) {
-    const auto entry = reach_.try_emplace({loop, object}, Reach::kNo);
-    Reach& reach = entry.first->second;
+  Clobber reach_in(OpId loop, int object) {
+    const auto entry = reach_.try_emplace({loop, object}, Clobber::kNo);
+    Clobber& reach = entry.first->second;
     if (!entry.second) return reach;
     for (const RegionId region : kernel_.op(loop).regions) {
       kernel_.walk(region, [&](OpId id) {
         const Op& op = kernel_.op(id);
-        if (Aliasing::disturbs(op)) reach = std::max(reach, aliasing_.reach(op, object));
+        if (Aliasing::may_clobber(op)) reach = std::max(reach, aliasing_.clobber(op, object));
       });
     }
     return reach;
@@ -167,7 +167,7 @@ class Motion {
   IdMap<ValueId, uint8_t> tied_;
   IdMap<RegionId, int> depth_;
   std::vector<Frame> frames_;
-  absl::flat_hash_map<std::pair<OpId, int>, Reach> reach_;  // by loop and object
+  absl::flat_hash_map<std::pair<OpId, int>, Clobber> reach_;  // by loop and object
   bool moved_ = false;
 };
 

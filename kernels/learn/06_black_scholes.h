@@ -4,7 +4,7 @@
 //
 // A device function is a C++ function on values; what it records becomes part of the kernel.
 // fast::exp and fast::log are the special function unit's, a few units in the last place off; exp
-// and log would be good to one (dsl/math.def). Each thread takes two neighbouring options in one
+// and log would be good to one (dsl/math/math.def). Each thread takes two neighbouring options in one
 // access an array, which keeps more loads under way.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "heddle/runtime/module.h"
+#include "heddle/runtime/cuda/module.h"
 
 #include <array>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "heddle/codegen/cubin.h"
+#include "heddle/codegen/toolchain/cubin.h"
 #include "heddle/runtime/cuda/cuda_backend.h"
 #include "heddle/runtime/cuda/module_state.h"
 

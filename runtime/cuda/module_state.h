@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "heddle/runtime/cuda/cuda_backend.h"
-#include "heddle/runtime/module.h"
+#include "heddle/runtime/cuda/module.h"
 
 namespace heddle::runtime::cuda {
 

@@ -4,7 +4,7 @@
 #include "codegen/ptx_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "heddle/codegen/disassemble.h"
+#include "heddle/codegen/toolchain/disassemble.h"
 
 namespace heddle::codegen {
 namespace {

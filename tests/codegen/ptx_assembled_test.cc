@@ -8,7 +8,7 @@
 #include "codegen/ptx_kernels.h"
 #include "codegen/ptx_testing.h"
 #include "gtest/gtest.h"
-#include "heddle/codegen/disassemble.h"
+#include "heddle/codegen/toolchain/disassemble.h"
 #include "heddle/ir/passes/pipeline.h"
 
 namespace heddle::codegen {

@@ -10,7 +10,7 @@
 #include "codegen/ptx_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/verify/verifier.h"
 
 namespace heddle::codegen {
 namespace {

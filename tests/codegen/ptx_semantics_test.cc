@@ -11,7 +11,7 @@
 #include "codegen/ptx_testing.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
-#include "heddle/ir/printer.h"
+#include "heddle/ir/text/printer.h"
 
 namespace heddle::codegen {
 namespace {

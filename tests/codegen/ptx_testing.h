@@ -12,13 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "codegen/tool_testing.h"
+#include "codegen/toolchain/tool_testing.h"
 #include "gtest/gtest.h"
 #include "heddle/codegen/ptx.h"
-#include "heddle/codegen/ptxas.h"
+#include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/ir/check.h"
-#include "heddle/ir/parser.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/text/parser.h"
+#include "heddle/ir/verify/verifier.h"
 
 namespace heddle::codegen {
 

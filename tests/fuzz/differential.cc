@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "fuzz/claims.h"
-#include "heddle/ir/abi.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/interp/interpreter.h"
-#include "heddle/ir/literal.h"
+#include "heddle/ir/launch/abi.h"
 #include "heddle/ir/passes/pipeline.h"
-#include "heddle/ir/printer.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/text/literal.h"
+#include "heddle/ir/text/printer.h"
+#include "heddle/ir/verify/verifier.h"
 
 namespace heddle::fuzz {
 namespace {

@@ -5,8 +5,8 @@
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/passes/pipeline.h"
-#include "heddle/ir/printer.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/text/printer.h"
+#include "heddle/ir/verify/verifier.h"
 
 namespace heddle::fuzz {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fuzz/inputs.h"
-#include "heddle/ir/literal.h"
+#include "heddle/ir/text/literal.h"
 
 namespace heddle::fuzz {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <random>
 
-#include "heddle/ir/literal.h"
+#include "heddle/ir/text/literal.h"
 
 namespace heddle::fuzz {
 namespace {

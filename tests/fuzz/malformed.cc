@@ -20,14 +20,14 @@
 #include "heddle/codegen/ptx.h"
 #include "heddle/dsl/layout/calculator.h"
 #include "heddle/dsl/layout/draw.h"
-#include "heddle/ir/abi.h"
 #include "heddle/ir/interp/interpreter.h"
-#include "heddle/ir/parser.h"
+#include "heddle/ir/launch/abi.h"
 #include "heddle/ir/passes/pipeline.h"
-#include "heddle/ir/printer.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/text/parser.h"
+#include "heddle/ir/text/printer.h"
+#include "heddle/ir/verify/verifier.h"
 #include "heddle/tools/npy.h"
-#include "ir/text_samples.h"
+#include "ir/text/text_samples.h"
 
 namespace heddle::fuzz {
 namespace {

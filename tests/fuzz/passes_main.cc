@@ -23,8 +23,8 @@
 #include "fuzz/generator.h"
 #include "fuzz/reducer.h"
 #include "fuzz/stopped.h"
-#include "heddle/ir/parser.h"
-#include "heddle/ir/printer.h"
+#include "heddle/ir/text/parser.h"
+#include "heddle/ir/text/printer.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle::fuzz {

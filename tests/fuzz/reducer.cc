@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "heddle/ir/builder.h"
-#include "heddle/ir/parser.h"
 #include "heddle/ir/passes/rewrite.h"
-#include "heddle/ir/printer.h"
+#include "heddle/ir/text/parser.h"
+#include "heddle/ir/text/printer.h"
 
 namespace heddle::fuzz {
 namespace {

@@ -1,4 +1,4 @@
-#include "heddle/ir/launch_program.h"
+#include "heddle/ir/launch/launch_program.h"
 
 #include <atomic>
 #include <cstring>
@@ -9,9 +9,9 @@
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/passes/passes.h"
-#include "heddle/ir/printer.h"
-#include "parse_text.h"
-#include "verifier_support.h"
+#include "heddle/ir/text/printer.h"
+#include "ir/text/parse_text.h"
+#include "ir/verify/support.h"
 
 namespace heddle::ir {
 namespace {

@@ -4,12 +4,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/float8.h"
-#include "heddle/ir/passes/fold_scalar.h"
 #include "heddle/ir/passes/pipeline.h"
-#include "interp_harness.h"
-#include "interp_oracle.h"
-#include "verifier_support.h"
+#include "ir/interp/harness.h"
+#include "ir/interp/oracle.h"
+#include "ir/verify/support.h"
 
 namespace heddle::ir::interp {
 namespace {

@@ -8,11 +8,11 @@
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/analysis/uniformity.h"
 #include "heddle/ir/passes/pipeline.h"
-#include "heddle/ir/printer.h"
-#include "heddle/ir/verifier.h"
-#include "interp_oracle.h"
-#include "random_kernel.h"
-#include "thread_oracle.h"
+#include "heddle/ir/text/printer.h"
+#include "heddle/ir/verify/verifier.h"
+#include "ir/analysis/thread_oracle.h"
+#include "ir/interp/oracle.h"
+#include "ir/random_kernel.h"
 
 namespace heddle::ir {
 namespace {

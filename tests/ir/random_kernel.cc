@@ -1,4 +1,4 @@
-#include "random_kernel.h"
+#include "ir/random_kernel.h"
 
 #include <random>
 

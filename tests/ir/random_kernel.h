@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "heddle/ir/kernel.h"
-#include "thread_oracle.h"
+#include "ir/analysis/thread_oracle.h"
 
 namespace heddle::ir {
 

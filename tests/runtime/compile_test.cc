@@ -4,11 +4,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/tool_testing.h"
+#include "codegen/toolchain/tool_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/check.h"
-#include "heddle/ir/parser.h"
+#include "heddle/ir/text/parser.h"
 
 namespace heddle::runtime {
 namespace {
@@ -21,7 +21,7 @@ class TextSource : public ir::KernelSource {
  public:
   explicit TextSource(absl::string_view text) : text_(text) {}
   const std::string& name() const override { return name_; }
-  ir::Place place() const override { return {"gemm.cc", 10}; }
+  ir::SourceLine place() const override { return {"gemm.cc", 10}; }
   absl::Span<const ir::ParamInfo> params() const override { return params_; }
   ir::TraceResult trace(const ir::Specialization&) const override {
     absl::StatusOr<ir::Kernel> kernel = ir::parse(text_, "text.ir");

@@ -1,9 +1,9 @@
 // What a kernel asks of its launches, and what every launch is asked: by the text of the refusal.
 #include <limits>
 
-#include "fake_driver_test.h"
 #include "heddle/heddle.h"
 #include "heddle/runtime/interp_backend.h"
+#include "runtime/cuda/fake_driver_test.h"
 #include "support/matchers.h"
 
 namespace heddle {

@@ -7,8 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/device.h"
-#include "heddle/runtime/module.h"
 
 namespace heddle::runtime {
 namespace {

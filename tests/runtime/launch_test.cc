@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "fake_driver_test.h"
+#include "runtime/cuda/fake_driver_test.h"
 
 namespace heddle::runtime::cuda {
 namespace {

@@ -14,10 +14,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "heddle/ir/parser.h"
 #include "heddle/ir/passes/pipeline.h"
-#include "heddle/ir/printer.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/text/parser.h"
+#include "heddle/ir/text/printer.h"
+#include "heddle/ir/verify/verifier.h"
 
 namespace heddle::test {
 namespace {

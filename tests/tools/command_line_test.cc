@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "absl/strings/match.h"
-#include "command_testing.h"
 #include "nlohmann/json.hpp"
+#include "tools/command_testing.h"
 
 namespace heddle::tools {
 namespace {

@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "codegen/tool_testing.h"
+#include "codegen/toolchain/tool_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "heddle/codegen/subprocess.h"
-#include "heddle/codegen/tool_path.h"
+#include "heddle/codegen/toolchain/subprocess.h"
+#include "heddle/codegen/toolchain/tool_path.h"
 #include "heddle/tools/elements.h"
 #include "heddle/tools/npy.h"
 

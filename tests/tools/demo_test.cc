@@ -1,7 +1,7 @@
 // The demo, on the interpreter.
 #include <algorithm>
 
-#include "command_testing.h"
+#include "tools/command_testing.h"
 
 namespace heddle::tools {
 namespace {

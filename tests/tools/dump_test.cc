@@ -6,9 +6,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "command_testing.h"
-#include "heddle/codegen/cubin.h"
+#include "heddle/codegen/toolchain/cubin.h"
 #include "nlohmann/json.hpp"
+#include "tools/command_testing.h"
 
 namespace heddle::tools {
 namespace {

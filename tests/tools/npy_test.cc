@@ -13,7 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/tool_testing.h"
+#include "codegen/toolchain/tool_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "command_testing.h"
-#include "heddle/codegen/cubin.h"
+#include "heddle/codegen/toolchain/cubin.h"
+#include "tools/command_testing.h"
 
 namespace heddle::tools {
 namespace {

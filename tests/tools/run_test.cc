@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/match.h"
-#include "command_testing.h"
+#include "tools/command_testing.h"
 
 namespace heddle::tools {
 namespace {

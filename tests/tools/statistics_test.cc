@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "heddle/ir/parser.h"
+#include "heddle/ir/text/parser.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle::tools {

@@ -1,7 +1,7 @@
 #include "vectors/case.h"
 
 #include "absl/strings/str_cat.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/verify/verifier.h"
 
 namespace heddle::vectors {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "heddle/ir/float_bits.h"
-#include "heddle/ir/literal.h"
+#include "heddle/ir/text/literal.h"
 
 namespace heddle::vectors {
 namespace {

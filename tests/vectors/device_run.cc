@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/kernel_source.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/verify/verifier.h"
 #include "heddle/runtime/launch.h"
 
 namespace heddle::vectors {
@@ -36,7 +36,7 @@ class CasesKernel : public ir::KernelSource {
   }
 
   const std::string& name() const override { return name_; }
-  ir::Place place() const override { return {}; }
+  ir::SourceLine place() const override { return {}; }
   absl::Span<const ir::ParamInfo> params() const override { return params_; }
 
   ir::TraceResult trace(const ir::Specialization& specialization) const override {

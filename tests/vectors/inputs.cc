@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <random>
 
+#include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/float_bits.h"
-#include "heddle/ir/literal.h"
-#include "heddle/ir/passes/fold_scalar.h"
+#include "heddle/ir/text/literal.h"
 
 namespace heddle::vectors {
 namespace {

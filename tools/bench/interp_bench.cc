@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "heddle/ir/abi.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/interp/interpreter.h"
+#include "heddle/ir/launch/abi.h"
 
 namespace heddle::ir::interp {
 namespace {

@@ -3,7 +3,7 @@
 // a disassembler is at hand. Prints JSON.
 #include "absl/strings/str_cat.h"
 #include "bench/learn/harness.h"
-#include "heddle/codegen/disassemble.h"
+#include "heddle/codegen/toolchain/disassemble.h"
 #include "heddle/kernels/learn/13_layout_row_sum.h"
 #include "heddle/kernels/learn/14_tv_add.h"
 #include "heddle/kernels/learn/15_swizzled_transpose.h"

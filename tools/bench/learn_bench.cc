@@ -145,7 +145,7 @@ class Bench {
                    });
   }
 
-  // Both sides' exponentials, logarithms and quotients may be off by what dsl/fast_math.h and
+  // Both sides' exponentials, logarithms and quotients may be off by what dsl/math/fast_math.h and
   // CUDA's documentation say. Through the formula, in which an error of d1 cancels to the first
   // order, and with the roundings that follow, that is at most 7.8e-5 in a call of up to 29
   // and 1.04e-4 in a put of up to 94, for these prices: 2.7e-6 of the largest.

@@ -1,4 +1,4 @@
-// What the functions of dsl/math.def are measured against: the C library in a wider type, and how
+// What the functions of dsl/math/math.def are measured against: the C library in a wider type, and how
 // far a result is from it. For the measuring tool and the tests.
 //
 //   exact_of<float>::type                                double; for double, long double

@@ -1,6 +1,6 @@
 // How exact the mathematical functions are: every f32 input, and many of the others, on the device
 // against the C library in a wider type on all cores. Prints JSON; exit status 1 if a bound that
-// dsl/math.def states is broken.
+// dsl/math/math.def states is broken.
 //
 //   math_ulp --device cuda:0                       # minutes on 16 cores
 //   math_ulp --device interp --stride 997          # every 997th f32
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "heddle/dsl/math.h"
+#include "heddle/dsl/math/math.h"
 #include "heddle/heddle.h"
 #include "heddle/tools/bench/figures.h"
 #include "heddle/tools/bench/math_inputs.h"
@@ -81,7 +81,7 @@ std::vector<Subject<T>> subjects() {
 #define HEDDLE_MATH_2(name, f32, f64, ...) HEDDLE_SUBJECT(2, name, f32, f64, a[0], a[1])
 #define HEDDLE_MATH_3(name, f32, f64, ...) HEDDLE_SUBJECT(3, name, f32, f64, a[0], a[1], a[2])
 #define HEDDLE_MATH_4(name, f32, f64, ...) HEDDLE_SUBJECT(4, name, f32, f64, a[0], a[1], a[2], a[3])
-#include "heddle/dsl/math.def"
+#include "heddle/dsl/math/math.def"
 #undef HEDDLE_SUBJECT
   return list;
 }

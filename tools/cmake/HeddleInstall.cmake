@@ -10,7 +10,7 @@ function(heddle_install)
   foreach(folder IN LISTS HEDDLE_FOLDERS)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/"
       DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heddle/${folder}"
-      FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+      FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*_internal.h" EXCLUDE)
   endforeach()
   # The umbrella stands one level up; runtime/ keeps it for the source tree alone.
   install(FILES "${PROJECT_SOURCE_DIR}/runtime/heddle.h"

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "heddle/codegen/tool_path.h"
+#include "heddle/codegen/toolchain/tool_path.h"
 
 namespace heddle::tools {
 namespace {

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "heddle/codegen/disassemble.h"
-#include "heddle/ir/printer.h"
+#include "heddle/codegen/toolchain/disassemble.h"
+#include "heddle/ir/text/printer.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/specialize.h"
@@ -33,7 +33,7 @@ using Json = nlohmann::ordered_json;
 constexpr string_view kStages[] = {"trace", "constants", "ir", "ptx", "cubin", "sass"};
 
 // What is to be shown. Machine code that nobody asked for by name may be missing.
-struct Wish {
+struct DumpRequest {
   std::set<string_view> stages;
   std::set<string_view> by_name;
   bool stats = false;
@@ -42,8 +42,8 @@ struct Wish {
   bool needs_machine_code() const { return stats || has("cubin") || has("sass"); }
 };
 
-absl::StatusOr<Wish> wish_of(const DumpOptions& options) {
-  Wish wish;
+absl::StatusOr<DumpRequest> wish_of(const DumpOptions& options) {
+  DumpRequest wish;
   wish.stats = options.stats;
   std::vector<std::string> names;
   for (const std::string& list : options.stages) {
@@ -84,7 +84,7 @@ struct Findings {
   absl::Status lack;     // what else is not there
 };
 
-runtime::Stage stage_for(const Wish& wish) {
+runtime::Stage stage_for(const DumpRequest& wish) {
   if (wish.needs_machine_code()) return runtime::Stage::kCubin;
   return wish.has("ptx") ? runtime::Stage::kPtx : runtime::Stage::kIr;
 }
@@ -111,7 +111,7 @@ std::shared_ptr<const Compilation> compile_far(const ir::KernelSource& source,
   }
 }
 
-void show_trace(const ir::Kernel& traced, const Wish& wish, Findings& found) {
+void show_trace(const ir::Kernel& traced, const DumpRequest& wish, Findings& found) {
   if (wish.has("trace")) {
     found.parts.push_back({"trace", "trace.ir", ir::print(traced, {.locs = true})});
   }
@@ -121,7 +121,7 @@ void show_trace(const ir::Kernel& traced, const Wish& wish, Findings& found) {
   if (wish.stats) found.statistics.trace = count_ops(traced);
 }
 
-void show_machine_code(const Compilation& compilation, const Wish& wish, Findings& found) {
+void show_machine_code(const Compilation& compilation, const DumpRequest& wish, Findings& found) {
   const codegen::Assembly& assembly = compilation.assembly;
   const codegen::EntryReport* const report = assembly.find(compilation.ptx.entry);
   if (report != nullptr && wish.stats) found.statistics.resources = *report;
@@ -140,7 +140,7 @@ void show_machine_code(const Compilation& compilation, const Wish& wish, Finding
   if (wish.has("sass")) found.parts.push_back({"sass", "sass", *std::move(listing)});
 }
 
-void show(const Compilation& compilation, const Wish& wish, Findings& found) {
+void show(const Compilation& compilation, const DumpRequest& wish, Findings& found) {
   show_trace(compilation.traced, wish, found);
   if (wish.has("ir")) {
     found.parts.push_back({"ir", "ir", ir::print(compilation.optimized, {.locs = true})});
@@ -154,7 +154,7 @@ void show(const Compilation& compilation, const Wish& wish, Findings& found) {
   if (!compilation.assembly.cubin.empty()) show_machine_code(compilation, wish, found);
 }
 
-Json to_json(const Findings& found, const ChosenKernel& kernel, const Wish& wish) {
+Json to_json(const Findings& found, const ChosenKernel& kernel, const DumpRequest& wish) {
   Json json = {{"kernel", found.statistics.kernel},
                {"target", found.statistics.target},
                {"settings", kernel.settings}};
@@ -194,7 +194,7 @@ std::string to_string(const Json& json) {
   return absl::StrCat(json.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
 }
 
-absl::Status write_files(const Findings& found, const std::string& name, const Wish& wish,
+absl::Status write_files(const Findings& found, const std::string& name, const DumpRequest& wish,
                          const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -216,7 +216,7 @@ absl::Status write_files(const Findings& found, const std::string& name, const W
 }
 
 // One part stands alone, so that it can be piped on; several get headings.
-void print_parts(const Findings& found, const std::string& name, const Wish& wish) {
+void print_parts(const Findings& found, const std::string& name, const DumpRequest& wish) {
   const bool alone = wish.stages.size() == 1 && !wish.stats;
   for (const Findings::Part& part : found.parts) {
     if (alone && part.stage != *wish.stages.begin()) continue;
@@ -234,7 +234,7 @@ void print_parts(const Findings& found, const std::string& name, const Wish& wis
 }
 
 // Without ptxas the text is there all the same.
-void tolerate_missing_ptxas(const Wish& wish, Findings& found) {
+void tolerate_missing_ptxas(const DumpRequest& wish, Findings& found) {
   const bool asked = wish.by_name.count("cubin") + wish.by_name.count("sass") > 0;
   if (found.compilation == nullptr || !found.compilation->assembly.cubin.empty() || asked ||
       !absl::IsNotFound(found.failure)) {
@@ -253,7 +253,7 @@ Exit report_problems(const Findings& found) {
 }  // namespace
 
 Exit dump_kernel(const DumpOptions& options) {
-  const absl::StatusOr<Wish> wish = wish_of(options);
+  const absl::StatusOr<DumpRequest> wish = wish_of(options);
   if (!wish.ok()) return misused(wish.status());
   const absl::StatusOr<ChosenKernel> kernel = choose_kernel(options.choice);
   if (!kernel.ok()) return misused(kernel.status());

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "heddle/codegen/tool_path.h"
+#include "heddle/codegen/toolchain/tool_path.h"
 #include "heddle/ir/target.h"
 #include "heddle/runtime/cuda/driver.h"
 #include "heddle/runtime/device.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "heddle/codegen/ptxas.h"
+#include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/ir/kernel.h"
 #include "nlohmann/json_fwd.hpp"
 

@@ -4,9 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "heddle/heddle.h"
-#include "heddle/ir/parser.h"
-#include "heddle/ir/printer.h"
-#include "heddle/runtime/module.h"
+#include "heddle/ir/text/parser.h"
+#include "heddle/ir/text/printer.h"
+#include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/registry.h"
 
 namespace {

@@ -41,7 +41,7 @@ struct Word {
 // Offsets of 16-byte accesses.
 Int aligned(const Int& n) { return assume_divisible(n, 4); }
 
-const Word async("dsl/async.h", [](X x, Y y, Int n) {
+const Word async("dsl/cuda/async.h", [](X x, Y y, Int n) {
   const Shared<float> tile(256);
   copy_async<1>(tile.at(thread_idx.x), x.at(n));
   copy_async_commit();
@@ -49,17 +49,17 @@ const Word async("dsl/async.h", [](X x, Y y, Int n) {
   named_barrier_sync(1, 128);
   y(n) = tile(thread_idx.x);
 });
-const Word atomic("dsl/atomic.h", [](X x, Y y, Int n) {
+const Word atomic("dsl/cuda/atomic.h", [](X x, Y y, Int n) {
   atomic_add(y(n), x(n));
   memory_fence();
 });
-const Word builtins("dsl/builtins.h", [](X x, Y y, Int n) {
+const Word builtins("dsl/cuda/builtins.h", [](X x, Y y, Int n) {
   sync_warp();
   y(n) = shfl_down(Float(x(n)), 1) + cast<float>(ballot(x(n) > 0.0f)) + cast<float>(redux_add(n)) +
          cast<float>(at_launch(n * 3)) + select(assume_uniform(n > 3), 1.0f, 2.0f);
   device_assert(n >= 0);
 });
-const Word bulk("dsl/bulk.h", [](X x, Y y, Int) {
+const Word bulk("dsl/cuda/bulk.h", [](X x, Y y, Int) {
   const Shared<float> tile(256);
   const Mbarrier full(1);
   bulk_load(tile.at(0), x.at(0), 256, full, 0);
@@ -69,14 +69,14 @@ const Word bulk("dsl/bulk.h", [](X x, Y y, Int) {
   bulk_commit();
   bulk_wait();
 });
-const Word cluster("dsl/cluster.h", [](X x, Y y, Int n) {
+const Word cluster("dsl/cuda/cluster.h", [](X x, Y y, Int n) {
   const Shared<float> all(128);
   all(thread_idx.x) = x(n);
   sync_cluster();
   y(n) = map_shared(all, cluster_rank())(thread_idx.x);
   sync_cluster();
 });
-const Word complex("dsl/complex.h", [](X x, Y y, Int n) {
+const Word complex("dsl/math/complex.h", [](X x, Y y, Int n) {
   const Complex<float> z = {x(n), x(n + 1)};
   y(n) = exp(z * conj(z)).re;
 });
@@ -86,27 +86,28 @@ const Word control("dsl/control.h", [](X x, Y y, Int n) {
     y(i) = x(i);
   });
 });
-const Word debug("dsl/debug.h", [](X x, Y y, Int n) {
+const Word debug("dsl/cuda/debug.h", [](X x, Y y, Int n) {
   device_printf("%d: %f\n", n, x(n));
   y(n) = cast<float>(clock64());
   If(n < 0, [&] { device_trap(); });
 });
-const Word divmod("dsl/divmod.h", [](X x, Y y, Int n) {
+const Word divmod("dsl/math/divmod.h", [](X x, Y y, Int n) {
   const FastDivmod columns(n);
   y(thread_idx.x / columns) = x(thread_idx.x % columns);
 });
 const Word umbrella("dsl/dsl.h", [](X x, Y y, Int n) { y(n) = x(n); });
-const Word fast_math("dsl/fast_math.h", [](X x, Y y, Int n) { y(n) = fast::exp(Float(x(n))); });
-const Word grid("dsl/grid.h", [](X x, Y y, Int n) {
+const Word fast_math("dsl/math/fast_math.h",
+                     [](X x, Y y, Int n) { y(n) = fast::exp(Float(x(n))); });
+const Word grid("dsl/cuda/grid.h", [](X x, Y y, Int n) {
   grid_dependency_wait();
   y(n) = x(n);
   grid_dependency_launch();
 });
 const Word index("dsl/index.h", [](X x, Y y, Int n) { y(cast<uint32_t>(n)) = x(int64_t{3}); });
-const Word inline_ptx_word("dsl/inline_ptx.h", [](X, Y y, Int n) {
+const Word inline_ptx_word("dsl/cuda/inline_ptx.h", [](X, Y y, Int n) {
   y(n) = cast<float>(inline_ptx<uint32_t>("bfind.u32 %0, %1;", cast<uint32_t>(n)));
 });
-const Word integer("dsl/integer.h", [](X, Y y, Int n) {
+const Word integer("dsl/math/integer.h", [](X, Y y, Int n) {
   y(n) = cast<float>(byte_perm(cast<uint32_t>(n), 0u, 0x5140u)) + cast<float>(mul_wide(n, n));
 });
 const Word kernel_word("dsl/kernel.h", [](X x, Y y, Int n) { y(n) = x(n) + 1.0f; });
@@ -132,15 +133,16 @@ const Word swizzle("dsl/layout/swizzle.h", [](X, Y y, Int n) {
 const Word sym_int("dsl/layout/sym_int.h", [](X x, Y y, Int n) {
   make_tensor(y, make_layout({x.shape(0), 4}, {4, 1}))(thread_idx.x, 0) = x(n);
 });
-const Word math("dsl/math.h", [](X x, Y y, Int n) { y(n) = erf(Float(x(n))) + sin(Float(x(n))); });
-const Word matrix("dsl/matrix.h", [](X, Y y, Int n) {
+const Word math("dsl/math/math.h",
+                [](X x, Y y, Int n) { y(n) = erf(Float(x(n))) + sin(Float(x(n))); });
+const Word matrix("dsl/cuda/matrix.h", [](X, Y y, Int n) {
   const Shared<half, 2> a({16, 16});
   const Int lane = lane_id();
   const Fragment<half> f = ldmatrix(a.at(lane % 16, lane / 16 * 8), 4);
   stmatrix(a.at(lane % 16, lane / 16 * 8), f);
   y(n) = cast<float>(f[0]);
 });
-const Word mbarrier("dsl/mbarrier.h", [](X, Y y, Int n) {
+const Word mbarrier("dsl/cuda/mbarrier.h", [](X, Y y, Int n) {
   const Mbarrier full(1);
   If(thread_idx.x == 0, [&] {
     full.init(0, 128);
@@ -152,18 +154,19 @@ const Word mbarrier("dsl/mbarrier.h", [](X, Y y, Int n) {
   full.wait(0, 0u);
   y(n) = 1.0f;
 });
-const Word narrow("dsl/narrow.h",
+const Word narrow("dsl/math/narrow.h",
                   [](X x, Y y, Int n) { y(n) = cast<float>(cast<float8_e4m3>(Float(x(n)))); });
-const Word node("dsl/node.h", [](X, Y y, Int n) { y(Int(n.node())) = 1.0f; });
-const Word reduce_word("dsl/reduce.h", [](X x, Y y, Int n) {
+const Word node("dsl/trace/node.h", [](X, Y y, Int n) { y(Int(n.node())) = 1.0f; });
+const Word reduce_word("dsl/collective/reduce.h", [](X x, Y y, Int n) {
   y(n) = block_reduce(Float(x(n)), plus()) + warp_reduce(Float(x(n)), maximum());
 });
-const Word rounding("dsl/rounding.h",
+const Word rounding("dsl/math/rounding.h",
                     [](X x, Y y, Int n) { y(n) = add(Float(x(n)), Float(1.0f), Rounding::down); });
 const Word scalar_word("dsl/scalar.h",
                        [](X x, Y y, Int n) { y(n) = cast<float>(cast<half>(Float(x(n)))); });
-const Word scan("dsl/scan.h", [](X x, Y y, Int n) { y(n) = warp_scan(Float(x(n)), plus()); });
-const Word source_loc("dsl/source_loc.h", [](X, Y y, Int n) {
+const Word scan("dsl/collective/scan.h",
+                [](X x, Y y, Int n) { y(n) = warp_scan(Float(x(n)), plus()); });
+const Word source_loc("dsl/trace/source_loc.h", [](X, Y y, Int n) {
   const SourceLoc loc = SourceLoc::current();
   const CallerLines lines(loc);
   y(n) = 1.0f;

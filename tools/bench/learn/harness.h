@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "heddle/heddle.h"
-#include "heddle/runtime/module.h"
+#include "heddle/runtime/cuda/module.h"
 #include "heddle/tools/bench/figures.h"
 #include "nlohmann/json.hpp"
 

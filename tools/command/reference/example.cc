@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "heddle/codegen/ptx.h"
-#include "heddle/ir/parser.h"
-#include "heddle/ir/verifier.h"
+#include "heddle/ir/text/parser.h"
+#include "heddle/ir/verify/verifier.h"
 
 namespace heddle::tools {
 namespace {

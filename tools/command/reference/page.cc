@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "heddle/dsl/math.h"
+#include "heddle/dsl/math/math.h"
 #include "heddle/tools/command/reference/example.h"
 #include "heddle/tools/command/reference/op_comments.h"
 #include "heddle/tools/command/reference/spelling.h"
@@ -43,7 +43,7 @@ constexpr Phrase kTraits[] = {
     {ir::kTerminator, "ends a region"},
     {ir::kRegions, "has regions"},
     {ir::kFresh, "makes a new object each time"},
-    {ir::kNoSpeculation, "never run where the program would not reach it"},
+    {ir::kNotSpeculatable, "never run where the program would not reach it"},
     {ir::kVolatile, "never removed, merged or reordered"},
     {ir::kBlocking, "waits for other threads"},
     {ir::kApproximate, "approximate"},
@@ -246,7 +246,7 @@ void append_math(std::string& page) {
   absl::StrAppend(&page, R"(
 ## Mathematical functions
 
-Of values, vectors and fragments (`heddle/dsl/math.h`). The bounds are in units in the last place of the
+Of values, vectors and fragments (`heddle/dsl/math/math.h`). The bounds are in units in the last place of the
 exact value, and hold for every argument: 0 is an exact result, or one that is rounded once. f16 and bf16 are
 computed as f32 and rounded once more; - says that there is no such function of that type yet.
 
@@ -262,7 +262,7 @@ computed as f32 and rounded once more; - says that there is no such function of 
 #define HEDDLE_MATH_2(name, f32, f64, meaning) row(#name, "(x, y)", f32, f64, meaning);
 #define HEDDLE_MATH_3(name, f32, f64, meaning) row(#name, "(x, y, z)", f32, f64, meaning);
 #define HEDDLE_MATH_4(name, f32, f64, meaning) row(#name, "(x, y, z, w)", f32, f64, meaning);
-#include "heddle/dsl/math.def"
+#include "heddle/dsl/math/math.def"
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The language reference, made of ir/ops.def and dsl/math.def: what dsl/REFERENCE.md holds.
+// The language reference, made of ir/ops.def and dsl/math/math.def: what dsl/REFERENCE.md holds.
 #pragma once
 
 #include <string>

@@ -1,0 +1,296 @@
+#include "heddle/codegen/toolchain/tool_path.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "heddle/codegen/toolchain/tool_trust.h"
+
+namespace heddle::codegen {
+namespace {
+
+struct ToolInfo {
+  absl::string_view name, variable, wheel;
+};
+
+constexpr std::array<ToolInfo, 3> kTools = {{
+    {"ptxas", "HEDDLE_PTXAS", "nvidia-cuda-nvcc"},
+    {"nvdisasm", "HEDDLE_NVDISASM", "nvidia-cuda-nvdisasm"},
+    {"cuobjdump", "HEDDLE_CUOBJDUMP", "nvidia-cuda-cuobjdump"},
+}};
+
+constexpr char kPath[] = "PATH";
+constexpr char kBesidePtxas[] = "beside ptxas";
+
+const ToolInfo& info(Tool tool) { return kTools[static_cast<size_t>(tool)]; }
+
+// XLA refuses it too.
+constexpr int kBadPtxas[] = {12, 3, 103};
+
+ToolVersion version_of(const int (&numbers)[3]) { return {numbers[0], numbers[1], numbers[2], ""}; }
+
+absl::Status check_ptxas_version(const std::string& path, const ToolVersion& version) {
+  if (compare(version, version_of(kOldestPtxas)) < 0) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is version ", version.to_string(),
+                                                      ", older than ",
+                                                      version_of(kOldestPtxas).to_string()));
+  }
+  if (compare(version, version_of(kBadPtxas)) == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is version ", version.to_string(), ", which is known to be faulty"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ToolLocation> examine(Tool tool, const std::string& path, absl::string_view origin,
+                                     std::chrono::milliseconds version_timeout) {
+  if (absl::Status trusted = check_trusted_program(path); !trusted.ok()) return trusted;
+  ToolLocation location;
+  location.path = path;
+  location.origin = std::string(origin);
+  // Before the version is read, so that a file replaced in between is found to have changed.
+  location.identity = FileIdentity::of(path).value_or(FileIdentity{});
+  if (tool == Tool::kPtxas) {
+    absl::StatusOr<ToolVersion> version = read_tool_version(tool, path, version_timeout);
+    if (!version.ok()) return version.status();
+    if (absl::Status status = check_ptxas_version(path, *version); !status.ok()) return status;
+    location.version = *std::move(version);
+  }
+  return location;
+}
+
+// "cuda-12.9" stands before "cuda-12.10".
+std::vector<double> version_numbers(absl::string_view name) {
+  std::vector<double> numbers;
+  for (absl::string_view part : absl::StrSplit(name, absl::ByAnyChar("-.*"))) {
+    double number = 0;
+    if (absl::SimpleAtod(part, &number)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// A root that ends in '*' becomes every folder that starts so, newest version first.
+std::vector<std::string> expand(absl::string_view root) {
+  if (!absl::ConsumeSuffix(&root, "*")) return {std::string(root)};
+  const std::filesystem::path prefix{std::string(root)};
+  std::vector<std::string> found;
+  std::error_code error;  // a folder that cannot be listed has nothing for us
+  std::filesystem::directory_iterator entry(prefix.parent_path(), error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (absl::StartsWith(path, root)) found.push_back(path);
+  }
+  std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(version_numbers(b), b) < std::pair(version_numbers(a), a);
+  });
+  return found;
+}
+
+// Every place in order; those with a problem are not even looked at.
+std::vector<ToolAttempt> candidates(Tool tool, const ToolSearch& search) {
+  std::vector<ToolAttempt> result;
+  const absl::string_view name = tool_name(tool);
+  for (const std::string& folder : search.beside_ptxas) {
+    result.push_back({kBesidePtxas, absl::StrCat(folder, "/", name)});
+  }
+  for (const ToolSearch::Root& root : search.roots) {
+    if (root.path.empty()) continue;
+    for (const std::string& folder : expand(root.path)) {
+      result.push_back({root.origin, absl::StrCat(folder, "/bin/", name)});
+    }
+  }
+  if (search.path_variable.empty()) return result;
+  for (absl::string_view entry : absl::StrSplit(search.path_variable, ':')) {
+    if (absl::StartsWith(entry, "/")) {
+      result.push_back({kPath, absl::StrCat(entry, "/", name)});
+      continue;
+    }
+    // The current folder may be anybody's.
+    result.push_back({kPath, std::string(entry),
+                      entry.empty()
+                          ? "an empty entry of PATH is ignored"
+                          : absl::StrCat("the relative entry '", entry, "' of PATH is ignored")});
+  }
+  return result;
+}
+
+// Says each thing once: roots are often links to each other, and PATH is long.
+absl::Status nothing_found(Tool tool, const std::vector<ToolAttempt>& tried) {
+  std::vector<absl::string_view> problems;
+  for (const ToolAttempt& attempt : tried) {
+    absl::string_view problem = attempt.problem;
+    if (attempt.absent && attempt.origin == kPath) problem = "no folder of PATH has it";
+    if (!absl::c_linear_search(problems, problem)) problems.push_back(problem);
+  }
+  return absl::NotFoundError(absl::StrCat(
+      tool_name(tool), " was not found; install the CUDA toolkit, or run 'pip install ",
+      info(tool).wheel, "' and set ", info(tool).variable, " to the program's absolute path (",
+      problems.empty() ? "no CUDA folder and no PATH is set" : absl::StrJoin(problems, "; "), ")"));
+}
+
+// A path that somebody asked for.
+absl::StatusOr<ToolLocation> find_requested(Tool tool, const std::string& path,
+                                            absl::string_view origin,
+                                            std::chrono::milliseconds version_timeout) {
+  absl::StatusOr<ToolLocation> found = examine(tool, path, origin, version_timeout);
+  if (found.ok()) return found;
+  return absl::Status(found.status().code(),
+                      absl::StrCat(tool_name(tool), " from ", origin, " (", path,
+                                   ") cannot be used: ", found.status().message()));
+}
+
+absl::StatusOr<ToolLocation> search_everywhere(Tool tool, const ToolSearch& search) {
+  if (!search.explicit_path.empty()) {
+    return find_requested(tool, search.explicit_path, "the given option", search.version_timeout);
+  }
+  if (!search.variable.empty()) {
+    return find_requested(tool, search.variable, tool_variable(tool), search.version_timeout);
+  }
+  std::vector<ToolAttempt> tried;
+  for (ToolAttempt& attempt : candidates(tool, search)) {
+    if (attempt.problem.empty()) {
+      absl::StatusOr<ToolLocation> found =
+          examine(tool, attempt.place, attempt.origin, search.version_timeout);
+      if (found.ok()) {
+        found->tried = std::move(tried);
+        return found;
+      }
+      attempt.problem = std::string(found.status().message());
+      attempt.absent = absl::IsNotFound(found.status());
+    }
+    tried.push_back(std::move(attempt));
+  }
+  return nothing_found(tool, tried);
+}
+
+// Length-prefixed, so that no two searches share a key.
+std::string key_of(Tool tool, const ToolSearch& search) {
+  std::string key(tool_name(tool));
+  const auto add = [&key](absl::string_view part) {
+    absl::StrAppend(&key, " ", part.size(), ":", part);
+  };
+  add(search.explicit_path);
+  add(search.variable);
+  add(search.path_variable);
+  for (const std::string& folder : search.beside_ptxas) add(folder);
+  for (const ToolSearch::Root& root : search.roots) {
+    add(root.origin);
+    add(root.path);
+  }
+  return key;
+}
+
+class Memory {
+ public:
+  std::optional<ToolLocation> recall(const std::string& key) {
+    std::lock_guard lock(mutex_);
+    const auto entry = found_.find(key);
+    if (entry == found_.end()) return std::nullopt;
+    return entry->second;
+  }
+  void remember(const std::string& key, const ToolLocation& location) {
+    std::lock_guard lock(mutex_);
+    found_.insert_or_assign(key, location);
+  }
+
+  // Never destroyed: another static object's destructor may still compile a kernel.
+  static Memory& of_process() {
+    static Memory& memory = *new Memory;
+    return memory;
+  }
+
+ private:
+  std::mutex mutex_;
+  absl::flat_hash_map<std::string, ToolLocation> found_;
+};
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// The folder of ptxas, and of what it links to.
+std::vector<std::string> folders_of_ptxas() {
+  const absl::StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
+  if (!ptxas.ok()) return {};
+  const std::filesystem::path path = ptxas->path;
+  std::vector<std::string> folders = {path.parent_path().string()};
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  if (!error && target.parent_path() != path.parent_path()) {
+    folders.push_back(target.parent_path().string());
+  }
+  return folders;
+}
+
+// Empty where there is none: few programs bring CUDA along, and nobody wants to read of the others.
+std::string cuda_beside_program() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  const std::filesystem::path folder = program.parent_path() / "cuda";
+  return std::filesystem::is_directory(folder, error) ? folder.string() : "";
+}
+
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+absl::string_view tool_name(Tool tool) { return info(tool).name; }
+absl::string_view tool_variable(Tool tool) { return info(tool).variable; }
+
+std::optional<FileIdentity> FileIdentity::of(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileIdentity{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
+                      nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+ToolSearch ToolSearch::from_environment(Tool tool, absl::string_view explicit_path) {
+  ToolSearch search;
+  search.explicit_path = std::string(explicit_path);
+  search.variable = environment_variable(info(tool).variable.data());
+  if (tool != Tool::kPtxas) search.beside_ptxas = folders_of_ptxas();
+  search.roots.push_back({"the folder 'cuda' beside the program", cuda_beside_program()});
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    search.roots.push_back({name, environment_variable(name)});
+  }
+  for (const char* root : {"/usr/local/cuda", "/usr/local/cuda-*"}) {
+    search.roots.push_back({root, root});
+  }
+  search.path_variable = environment_variable(kPath);
+  return search;
+}
+
+absl::StatusOr<ToolLocation> find_tool(Tool tool, const ToolSearch& search) {
+  const std::string key = key_of(tool, search);
+  if (std::optional<ToolLocation> known = Memory::of_process().recall(key);
+      known.has_value() && known->is_unchanged()) {
+    return *std::move(known);
+  }
+  absl::StatusOr<ToolLocation> found = search_everywhere(tool, search);
+  if (found.ok()) Memory::of_process().remember(key, *found);
+  return found;
+}
+
+absl::StatusOr<ToolLocation> find_tool(Tool tool, absl::string_view explicit_path) {
+  return find_tool(tool, ToolSearch::from_environment(tool, explicit_path));
+}
+
+}  // namespace heddle::codegen

@@ -1,0 +1,65 @@
+// Copies from global to shared memory that the thread does not wait for at once, and barriers of a
+// part of the block: what software pipelines are made of.
+//
+//   copy_async<4>(tile.at(i), x.at(4 * i));      // 16 bytes of floats
+//   copy_async_commit();                         // a group: all copies since the last one
+//   copy_async_wait(1);                          // until at most one group is under way
+//   sync_threads();                              // now the others' copies are there too
+//
+//   copy_async_if<4>(row < rows, tile.at(i), x.at(row, 4 * i));      // zeros below the last row
+//   copy_async<4>(tile.at(i), x.with(L2Evict::first).at(4 * i));     // what L2 need not keep
+#pragma once
+
+#include "heddle/dsl/view.h"
+
+namespace heddle {
+namespace detail {
+
+// `condition`: nullptr where there is none.
+void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, int width,
+                     const Node* condition = nullptr);
+void emit_copy_wait(int groups, SourceLoc loc);
+void emit_named_barrier(ir::Opcode opcode, Node id, int threads, SourceLoc loc);
+
+}  // namespace detail
+
+// Copies N elements, of 4, 8 or 16 bytes together and aligned to that, to a place in shared memory
+// from one in global memory.
+template <int N = 1, class T>
+void copy_async(const detail::ElementAddress<T>& to, const detail::ElementAddress<const T>& from) {
+  detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N);
+}
+template <int N = 1, class T>
+void copy_async(const detail::ElementAddress<T>& to, const detail::ElementAddress<T>& from) {
+  detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N);
+}
+// The same where the condition holds. Where it does not, zeros arrive, and the place in global
+// memory, which may then be anywhere, is not read.
+template <int N = 1, class T>
+void copy_async_if(const detail::Arg<bool>& condition, const detail::ElementAddress<T>& to,
+                   const detail::ElementAddress<const T>& from) {
+  detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N, &condition.node);
+}
+template <int N = 1, class T>
+void copy_async_if(const detail::Arg<bool>& condition, const detail::ElementAddress<T>& to,
+                   const detail::ElementAddress<T>& from) {
+  detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N, &condition.node);
+}
+inline void copy_async_commit(SourceLoc loc = SourceLoc::current()) {
+  detail::emit(detail::op::kCopyCommit, loc);
+}
+// Until at most `groups` of the thread's groups, the latest, are under way: a host number.
+inline void copy_async_wait(int groups = 0, SourceLoc loc = SourceLoc::current()) {
+  detail::emit_copy_wait(groups, loc);
+}
+
+// The block's barriers 1 to 15, for `threads` of its threads: whole warps, all lanes. Those that
+// sync wait until as many have arrived; those that arrive go on.
+inline void named_barrier_sync(detail::Arg<int32_t> id, int threads) {
+  detail::emit_named_barrier(detail::op::kBarrierSync, id.node, threads, id.loc);
+}
+inline void named_barrier_arrive(detail::Arg<int32_t> id, int threads) {
+  detail::emit_named_barrier(detail::op::kBarrierArrive, id.node, threads, id.loc);
+}
+
+}  // namespace heddle

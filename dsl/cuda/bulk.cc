@@ -1,0 +1,82 @@
+#include "heddle/dsl/cuda/bulk.h"
+
+#include "heddle/dsl/access_internal.h"
+
+namespace heddle::detail {
+
+using ir::AttrKey;
+using ir::Opcode;
+
+namespace {
+
+// The view that starts at a place, of one element: the copy says how far it goes.
+ir::ValueId start_of(Trace& trace, const Access& place, ir::Scalar scalar) {
+  const AccessOperands p = record_access(trace, place, scalar_type(scalar), place.loc);
+  ir::Type view = trace.kernel().type(p.view);
+  view.rank = 1;
+  ir::Builder& b = trace.builder();
+  return b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, 1)}, view);
+}
+
+ir::ValueId bytes_of(Trace& trace, const Node& elements, ir::Scalar scalar, SourceLoc loc) {
+  ir::Builder& b = trace.builder();
+  const ir::ValueId size = b.constant_int(ir::kI32Type, ir::bytes_of(scalar));
+  return b.create(Opcode::kBitcast, {b.create(Opcode::kMul, {trace.use(elements, loc), size})},
+                  ir::kU32Type);
+}
+
+Trace* current(SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) report(loc, "a bulk copy outside a kernel", "write it in the lambda");
+  return trace;
+}
+
+void record_copy(Trace& trace, Opcode opcode, const BulkCopy& copy, const BulkBarrier* barrier,
+                 const Node* ranks, AccessAttrs attrs) {
+  const SourceLoc loc = copy.to.loc;
+  absl::InlinedVector<ir::ValueId, 5> operands = {start_of(trace, copy.to, copy.scalar),
+                                                  start_of(trace, copy.from, copy.scalar),
+                                                  bytes_of(trace, copy.count, copy.scalar, loc)};
+  ir::Builder& b = trace.builder();
+  if (barrier != nullptr) {
+    const ir::ValueId words = trace.use(barrier->words, loc);
+    operands.push_back(b.create(
+        Opcode::kSubview, {words, trace.use(barrier->index, loc), b.constant_int(ir::kI32Type, 1)},
+        trace.kernel().type(words)));
+  }
+  if (ranks != nullptr) operands.push_back(trace.use(*ranks, loc));
+  const AccessAttrs hints = copy_attrs(trace, {&copy.to, &copy.from});
+  attrs.insert(attrs.end(), hints.begin(), hints.end());
+  b.create(opcode, operands, ir::Type::none(), attrs);
+}
+
+}  // namespace
+
+void emit_bulk(ir::Opcode opcode, const BulkCopy& copy, const BulkBarrier* barrier,
+               const Node* ranks) {
+  if (Trace* const trace = current(copy.to.loc))
+    record_copy(*trace, opcode, copy, barrier, ranks, {});
+}
+
+void emit_bulk_reduce(AtomicKind kind, const BulkCopy& copy, const BulkBarrier* barrier) {
+  Trace* const trace = current(copy.to.loc);
+  if (trace == nullptr) return;
+  record_copy(*trace, Opcode::kBulkReduce, copy, barrier, nullptr,
+              {{AttrKey::kOp, static_cast<int64_t>(kind)}});
+}
+
+void emit_bulk_prefetch(const Access& from, ir::Scalar scalar, const Node& count) {
+  Trace* const trace = current(from.loc);
+  if (trace == nullptr) return;
+  const ir::ValueId source = start_of(*trace, from, scalar);
+  trace->builder().create(Opcode::kBulkPrefetch,
+                          {source, bytes_of(*trace, count, scalar, from.loc)}, ir::Type::none(),
+                          copy_attrs(*trace, {&from}));
+}
+
+void emit_bulk_wait(ir::Opcode opcode, int groups, SourceLoc loc) {
+  const ir::Attr attr{AttrKey::kGroups, groups};
+  record(opcode, {}, {}, absl::MakeConstSpan(&attr, 1), loc);
+}
+
+}  // namespace heddle::detail

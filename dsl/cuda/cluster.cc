@@ -1,0 +1,27 @@
+#include "heddle/dsl/cuda/cluster.h"
+
+#include "heddle/dsl/trace/trace_internal.h"
+
+namespace heddle {
+namespace detail {
+
+Node emit_map_shared(Node view, int rank, Node block, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return made_outside(view.type, "map_shared", loc);
+  trace->set_place(loc);
+  const ir::ValueId array = trace->use(view, loc);
+  const ir::Type own = trace->kernel().type(array);
+  const ir::Type mapped =
+      ir::Type::view(own.scalar, ir::Space::kSharedCluster, rank, own.read_only);
+  return trace->node(
+      trace->builder().create(ir::Opcode::kMapShared, {array, trace->use(block, loc)}, mapped));
+}
+
+}  // namespace detail
+
+int cluster_size() {
+  detail::Trace* const trace = detail::Trace::current();
+  return trace == nullptr ? 1 : static_cast<int>(trace->kernel().cluster.count());
+}
+
+}  // namespace heddle

@@ -1,0 +1,13 @@
+#include "heddle/dsl/cuda/debug.h"
+
+#include "heddle/dsl/trace/trace_internal.h"
+
+namespace heddle::detail {
+
+void emit_printf(const Format& format, const Node* values, int count) {
+  const ir::Attr attr{ir::AttrKey::kMessage, text_attr(format.text)};
+  record(ir::Opcode::kPrintf, absl::MakeConstSpan(values, static_cast<size_t>(count)), {},
+         absl::MakeConstSpan(&attr, 1), format.loc);
+}
+
+}  // namespace heddle::detail

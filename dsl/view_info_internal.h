@@ -1,0 +1,71 @@
+// What is known of a view while tracing. Not for users.
+#pragma once
+
+#include <optional>
+
+#include "heddle/dsl/trace/trace_internal.h"
+#include "heddle/ir/analysis/views.h"
+
+namespace heddle::detail {
+
+// A view as tracing sees it: where its extents and strides come from.
+class ViewInfo {
+ public:
+  ViewInfo(Trace& trace, ir::ValueId view)
+      : kernel_(trace.kernel()), view_(view), param_(kernel_.param_index(view)) {
+    const ir::Op* def = kernel_.def(view);
+    if (def != nullptr && def->opcode == ir::Opcode::kMapShared)
+      def = kernel_.def(def->operands[0]);
+    if (def != nullptr && def->attr(ir::AttrKey::kExtents)) {
+      extents_ = kernel_.ints(*def->attr(ir::AttrKey::kExtents));
+      base_align_ = def->attr_or(ir::AttrKey::kAlign, 16);
+    } else if (def != nullptr && def->opcode == ir::Opcode::kPointer) {
+      base_align_ = ir::power_of_two_in(trace.ints().divisor(def->operands[0]));
+    } else if (def != nullptr) {
+      base_align_ = 16;
+    }
+  }
+
+  int rank() const { return kernel_.type(view_).rank; }
+  bool is_param() const { return param_.has_value(); }
+  bool unbounded() const { return is_unbounded(kernel_, view_); }
+
+  // A host constant where the extent is one.
+  int64_t extent(int dim) const {
+    if (param_) return param().extents[dim];
+    return extents_.empty() ? ir::kDynamic : extents_[dim];
+  }
+  int64_t stride(int dim) const {
+    if (param_) {
+      if (unbounded()) return 1;
+      if (param().strides[dim] != ir::kDynamic) return param().strides[dim];
+      // Last modes are usually contiguous: worth a guard. The others seldom are.
+      if (dim == rank() - 1 && fact(ir::FactKind::kUnitStride, dim) == 1) return 1;
+      return ir::kDynamic;
+    }
+    int64_t stride = 1;
+    for (int i = dim + 1; i < rank(); ++i) stride *= extents_[i];
+    return stride;
+  }
+  bool fits_32() const { return !param_ || fact(ir::FactKind::kFits32) == 1; }
+  int64_t base_align() const { return param_ ? fact(ir::FactKind::kAlignment) : base_align_; }
+  int64_t stride_divisor(int dim) const {
+    const int64_t known = stride(dim);
+    if (known == ir::kDynamic) return fact(ir::FactKind::kStrideDivisor, dim);
+    return known == 0 ? 16 : known & -known;
+  }
+  int64_t fact(ir::FactKind kind, int dim = 0) const {
+    return kernel_.fact({kind, static_cast<uint16_t>(*param_), static_cast<uint8_t>(dim)});
+  }
+
+ private:
+  const ir::Param& param() const { return kernel_.params()[*param_]; }
+
+  ir::Kernel& kernel_;
+  ir::ValueId view_;
+  std::optional<int> param_;
+  absl::Span<const int64_t> extents_;
+  int64_t base_align_ = 1;
+};
+
+}  // namespace heddle::detail

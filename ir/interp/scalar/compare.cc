@@ -1,0 +1,52 @@
+// Comparisons and choice.
+#include "heddle/ir/interp/scalar/elementwise.h"
+
+namespace heddle::ir::interp {
+namespace {
+
+constexpr OpcodeRow kRows[] = {
+    {Opcode::kEq, compare_row<Compare<EqualTo>>(WordTypes{})},
+    {Opcode::kNe, compare_row<Compare<NotEqualTo>>(WordTypes{})},
+    {Opcode::kLt, compare_row<Compare<Less>>(Numbers{})},
+    {Opcode::kLe, compare_row<Compare<LessEqual>>(Numbers{})},
+    {Opcode::kGt, compare_row<Compare<Greater>>(Numbers{})},
+    {Opcode::kGe, compare_row<Compare<GreaterEqual>>(Numbers{})},
+};
+
+template <class T>
+const Instr* run_select(const Instr* instr, Warp& warp) {
+  const uint32_t count = instr->count;
+  const Bool* __restrict condition = warp.reg<Bool>(instr->a);
+  T* __restrict d = warp.reg<T>(instr->dst);
+  const T* b = warp.reg<T>(instr->b);
+  const T* c = warp.reg<T>(instr->c);
+  for (uint32_t e = 0; e < count; ++e, d += kLanes, b += kLanes, c += kLanes) {
+    for (int l = 0; l < kLanes; ++l) d[l] = (condition[l] & 1u) != 0 ? b[l] : c[l];
+  }
+  return instr + 1;
+}
+
+}  // namespace
+
+Handler compare_handler(Opcode opcode, Scalar scalar) {
+  for (const OpcodeRow& row : kRows) {
+    if (row.opcode == opcode) return row.handlers[static_cast<size_t>(scalar)];
+  }
+  return nullptr;
+}
+
+Handler select_handler(int bytes) {
+  switch (bytes) {
+    case 1:
+      return &run_select<uint8_t>;
+    case 2:
+      return &run_select<uint16_t>;
+    case 4:
+      return &run_select<uint32_t>;
+    case 8:
+      return &run_select<uint64_t>;
+  }
+  return nullptr;
+}
+
+}  // namespace heddle::ir::interp

@@ -1,0 +1,273 @@
+#include "heddle/ir/text/printer.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "heddle/ir/text/literal.h"
+
+namespace heddle::ir {
+namespace {
+
+// Where the header breaks into one parameter a line.
+constexpr size_t kColumns = 100;
+
+std::string quoted(absl::string_view text) {
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
+}
+
+bool is_identifier(absl::string_view text) {
+  if (text.empty() || absl::ascii_isdigit(static_cast<unsigned char>(text[0]))) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+  });
+}
+
+std::string dim3_to_string(Dim3 d) { return absl::StrCat("(", d.x, ", ", d.y, ", ", d.z, ")"); }
+
+std::string lengths_to_string(absl::Span<const int64_t> lengths) {
+  return absl::StrCat("[",
+                      absl::StrJoin(lengths, ", ",
+                                    [](std::string* out, int64_t length) {
+                                      length == kDynamic ? absl::StrAppend(out, "?")
+                                                         : absl::StrAppend(out, length);
+                                    }),
+                      "]");
+}
+
+class Printer {
+ public:
+  Printer(const Kernel& kernel, const ValueNames& names, PrintOptions options)
+      : kernel_(kernel), names_(names), options_(options) {}
+
+  std::string take() { return std::move(out_); }
+
+  void print_kernel() {
+    print_header();
+    absl::StrAppend(&out_, " {\n");
+    print_ops(kernel_.body(), 1);
+    absl::StrAppend(&out_, "}\n");
+  }
+
+  // The op without indentation. `depth` is that of the op; negative: one line, regions left out.
+  void print_op_at(OpId id, int depth) {
+    const Op& op = kernel_.op(id);
+    if (!op.results.empty()) absl::StrAppend(&out_, list(op.results), " = ");
+    absl::StrAppend(&out_, info(op).mnemonic);
+    print_literals(op);
+    if (is_bound(op)) {
+      print_bindings(op);
+    } else if (!op.operands.empty()) {
+      absl::StrAppend(&out_, " ", list(op.operands));
+    }
+    print_attrs(op);
+    if (!op.results.empty()) {
+      absl::StrAppend(&out_, " : ",
+                      absl::StrJoin(op.results, ", ", [this](std::string* out, ValueId value) {
+                        absl::StrAppend(out, to_string(kernel_.type(value)));
+                      }));
+    }
+    for (size_t i = 0; i < op.regions.size(); ++i) {
+      if (i > 0 && op.opcode == Opcode::kIf && is_empty_else(op)) break;
+      print_region(op, i, depth);
+    }
+    if (options_.locs && valid(op.loc)) {
+      const Loc loc = kernel_.loc(op.loc);
+      absl::StrAppend(&out_, " loc(", quoted(loc.file), ":", loc.line, ")");
+    }
+  }
+
+ private:
+  template <class Values>
+  std::string list(const Values& values) const {
+    return absl::StrJoin(values, ", ", [this](std::string* out, ValueId value) {
+      absl::StrAppend(out, names_.of(value));
+    });
+  }
+
+  void print_header() {
+    std::vector<std::string> params;
+    for (const Param& param : kernel_.params()) params.push_back(param_to_string(param));
+    const std::string name =
+        is_identifier(kernel_.name()) ? kernel_.name() : quoted(kernel_.name());
+    absl::StrAppend(&out_, "kernel @", name, "(");
+    const std::string launch = absl::StrCat(
+        ") block", kernel_.has_dynamic_block() ? "(?)" : dim3_to_string(kernel_.block), " cluster",
+        dim3_to_string(kernel_.cluster), " target(", kernel_.target->name, ")");
+    const std::string line = absl::StrJoin(params, ", ");
+    if (out_.size() + line.size() + launch.size() + 2 <= kColumns) {
+      absl::StrAppend(&out_, line, launch);
+    } else {
+      absl::StrAppend(&out_, "\n    ", absl::StrJoin(params, ",\n    "), launch);
+    }
+    if (kernel_.facts().empty()) return;
+    absl::StrAppend(
+        &out_, "\n    facts(",
+        absl::StrJoin(kernel_.facts(), ", ",
+                      [this](std::string* out, const Guard& guard) { append_fact(out, guard); }),
+        ")");
+  }
+
+  std::string param_to_string(const Param& param) const {
+    const Type type = kernel_.type(param.value);
+    std::string text = absl::StrCat(names_.of(param.value), ": ", to_string(type));
+    if (!type.is_view()) return text;
+    absl::StrAppend(&text, param.unbounded ? " unbounded " : " ", lengths_to_string(param.extents),
+                    " strides ", lengths_to_string(param.strides));
+    return text;
+  }
+
+  void append_fact(std::string* out, const Guard& guard) const {
+    const FactInfo& fact = info(guard.fact.kind);
+    const bool known = guard.fact.param < kernel_.params().size();
+    absl::StrAppend(out, known ? names_.of(kernel_.params()[guard.fact.param].value) : "%?", " ",
+                    fact.name, " ");
+    if (fact.per_dim) absl::StrAppend(out, static_cast<int>(guard.fact.dim), " ");
+    absl::StrAppend(out, guard.value);
+  }
+
+  // Bit patterns stand where other ops have their operands: `const 0.5 : f32`.
+  void print_literals(const Op& op) {
+    for (const Attr& attr : op.attrs) {
+      if (info(attr.key).kind != AttrKind::kBits) continue;
+      const Scalar scalar = op.results.empty() ? Scalar::kNone : kernel_.type(op.results[0]).scalar;
+      absl::StrAppend(&out_, " ", literal_to_string(scalar, static_cast<uint64_t>(attr.value)));
+    }
+  }
+
+  // In the order of the op's row, then any that it should not have.
+  void print_attrs(const Op& op) {
+    std::vector<std::string> texts;
+    const OpInfo& row = info(op);
+    const auto rank = [&row](AttrKey key) {
+      for (int i = 0; i < row.attr_count; ++i) {
+        if (row.attrs[i].key == key) return i;
+      }
+      return row.attr_count + static_cast<int>(key);
+    };
+    absl::InlinedVector<Attr, 2> attrs = op.attrs;
+    std::stable_sort(attrs.begin(), attrs.end(),
+                     [&](const Attr& a, const Attr& b) { return rank(a.key) < rank(b.key); });
+    for (const Attr& attr : attrs) {
+      if (info(attr.key).kind == AttrKind::kBits) continue;
+      texts.push_back(absl::StrCat(info(attr.key).name, " = ", attr_value(attr)));
+    }
+    if (!texts.empty()) absl::StrAppend(&out_, " {", absl::StrJoin(texts, ", "), "}");
+  }
+
+  std::string attr_value(const Attr& attr) const {
+    const AttrInfo& row = info(attr.key);
+    switch (row.kind) {
+      case AttrKind::kEnum:
+        if (attr.value < 0 || attr.value >= static_cast<int64_t>(row.enumerators.size())) {
+          return absl::StrCat(attr.value);
+        }
+        return std::string(row.enumerators[static_cast<size_t>(attr.value)]);
+      case AttrKind::kString:
+        return quoted(kernel_.text(StringId{static_cast<uint32_t>(attr.value)}));
+      case AttrKind::kInts:
+        return absl::StrCat("[", absl::StrJoin(kernel_.ints(attr.value), ", "), "]");
+      case AttrKind::kInt:
+      case AttrKind::kBits:
+        break;
+    }
+    return absl::StrCat(attr.value);
+  }
+
+  // --- Structured ops ---
+
+  // Whether the op's arguments pair up with its operands, so that they can be printed as bindings.
+  // Only then is it a `for` or `while` that the verifier would accept.
+  bool is_bound(const Op& op) const {
+    const auto pairs = [&](size_t region, size_t own, size_t operands) {
+      return kernel_.region(op.regions[region]).args.size() == own + op.operands.size() - operands;
+    };
+    if (op.opcode == Opcode::kFor) {
+      return op.operands.size() >= 3 && op.regions.size() == 1 && pairs(0, 1, 3);
+    }
+    if (op.opcode == Opcode::kWhile) {
+      return op.regions.size() == 2 && pairs(0, 0, 0) && pairs(1, 0, 0);
+    }
+    return false;
+  }
+
+  // `%i in %start .. %stop step %step carry(%a = %init, ...)`
+  void print_bindings(const Op& op) {
+    absl::Span<const ValueId> args = kernel_.region(op.regions[0]).args;
+    absl::Span<const ValueId> init = op.operands;
+    if (op.opcode == Opcode::kFor) {
+      absl::StrAppend(&out_, " ", names_.of(args[0]), " in ", names_.of(init[0]), " .. ",
+                      names_.of(init[1]), " step ", names_.of(init[2]));
+      args.remove_prefix(1);
+      init.remove_prefix(3);
+    }
+    if (init.empty()) return;
+    std::vector<std::string> pairs;
+    for (size_t i = 0; i < init.size(); ++i) {
+      pairs.push_back(absl::StrCat(names_.of(args[i]), " = ", names_.of(init[i])));
+    }
+    absl::StrAppend(&out_, " carry(", absl::StrJoin(pairs, ", "), ")");
+  }
+
+  // An else region that hands nothing over and does nothing. With places, its yield must also have
+  // the place that the parser would give it.
+  bool is_empty_else(const Op& op) const {
+    const Region& region = kernel_.region(op.regions[1]);
+    if (!region.args.empty() || !valid(region.first) || region.first != region.last) return false;
+    const Op& only = kernel_.op(region.first);
+    return only.opcode == Opcode::kYield && only.operands.empty() && op.results.empty() &&
+           (!options_.locs || only.loc == op.loc);
+  }
+
+  void print_region(const Op& op, size_t index, int depth) {
+    if (index > 0) {
+      absl::StrAppend(&out_, op.opcode == Opcode::kWhile ? " do" : " else");
+      const Region& region = kernel_.region(op.regions[index]);
+      if (!region.args.empty()) absl::StrAppend(&out_, "(", list(region.args), ")");
+    }
+    if (depth < 0) {
+      absl::StrAppend(&out_, " { ... }");
+      return;
+    }
+    absl::StrAppend(&out_, " {\n");
+    print_ops(op.regions[index], depth + 1);
+    out_.append(2 * static_cast<size_t>(depth), ' ');
+    absl::StrAppend(&out_, "}");
+  }
+
+  void print_ops(RegionId region, int depth) {
+    for (const OpId id : kernel_.ops(region)) {
+      out_.append(2 * static_cast<size_t>(depth), ' ');
+      print_op_at(id, depth);
+      absl::StrAppend(&out_, "\n");
+    }
+  }
+
+  const Kernel& kernel_;
+  const ValueNames& names_;
+  const PrintOptions options_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string print(const Kernel& kernel, PrintOptions options) {
+  const ValueNames names(kernel);
+  Printer printer(kernel, names, options);
+  printer.print_kernel();
+  return printer.take();
+}
+
+std::string print_op(const Kernel& kernel, OpId op) {
+  return print_op(kernel, op, ValueNames(kernel));
+}
+
+std::string print_op(const Kernel& kernel, OpId op, const ValueNames& names) {
+  Printer printer(kernel, names, {});
+  printer.print_op_at(op, -1);
+  return printer.take();
+}
+
+}  // namespace heddle::ir

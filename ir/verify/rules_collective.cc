@@ -1,0 +1,106 @@
+// Rules of what threads do together: named barriers, reductions, matrices of a warp, tensor cores.
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/atomic.h"
+#include "heddle/ir/verify/rules_internal.h"
+
+namespace heddle::ir {
+namespace {
+
+constexpr int64_t kMaxWgmmaColumns = 256;
+
+void check_matrices(RuleContext& c, Type fragment) {
+  constexpr int kBytesOfLane = 4;  // of each matrix
+  const Type view = c.operand_type(0);
+  const int size = bytes_of(view.scalar);
+  if (view.space != Space::kShared) {
+    c.error(absl::StrCat(c.quoted(), " reaches the block's own shared memory alone, and ",
+                         c.operand_name(0), " is in ", name_of(view.space), " memory"),
+            "copy the tile to a shared array first, or access its elements one by one");
+  }
+  if (view.scalar == Scalar::kBool || size > kBytesOfLane) {
+    return c.error(
+        absl::StrCat(c.quoted(), " moves elements of 1, 2 or 4 bytes that are no bools, not ",
+                     info(view.scalar).name),
+        "access the elements one by one");
+  }
+  if (size != 2 && c.attr_or(AttrKey::kTranspose, 0) != 0) {
+    c.error(absl::StrCat(c.quoted(), " transposes elements of 2 bytes, and ",
+                         info(view.scalar).name, " has ", size),
+            "leave 'transpose' out, and exchange elements by shuffles");
+  }
+  const int64_t count = *c.attr(AttrKey::kCount);
+  const Type wanted = Type::fragment(view.scalar, static_cast<int>(count) * kBytesOfLane / size);
+  if (fragment != wanted) {
+    c.error(absl::StrCat(c.quoted(), " with count = ", count, " has ", to_string(wanted),
+                         " in each lane, not ", to_string(fragment)),
+            "a lane has 4 bytes of each matrix: make the fragment and the count agree");
+  }
+  if (c.kernel().has_dynamic_block() || c.kernel().block.count() % 32 == 0) return;
+  c.error(absl::StrCat(c.quoted(), " is one operation of 32 threads, but the block has ",
+                       c.kernel().block.count()),
+          "use a block of a multiple of 32 threads");
+}
+
+bool is_wgmma_input(Scalar scalar) { return scalar == Scalar::kF16 || scalar == Scalar::kBF16; }
+
+void check_accumulator(RuleContext& c, Type type) {
+  const int64_t columns = int64_t{2} * type.count;
+  if (type.scalar == Scalar::kF32 && columns % 8 == 0 && columns <= kMaxWgmmaColumns) return;
+  c.error(
+      absl::StrCat("wgmma accumulates m64nNk16 in f32 with N = 2 x count a multiple of 8 up to ",
+                   kMaxWgmmaColumns, "; ", to_string(type), " is no such accumulator"),
+      "use a fragment of 4, 8, ... 128 f32 elements");
+}
+
+}  // namespace
+
+void check_named_barrier(RuleContext& c) {
+  const auto number = c.kernel().constant_int(c.op().operands[0]);
+  if (!number || (*number >= 1 && *number <= 15)) return;
+  c.error(absl::StrCat("there is no named barrier ", *number),
+          "a block's named barriers are 1 to 15; sync_threads() is that of all threads");
+}
+
+void check_redux(RuleContext& c) {
+  const auto op = c.enum_attr(AttrKey::kOp, AtomicOp::kAdd);
+  if (op <= AtomicOp::kXor) return;
+  c.error(absl::StrCat("'redux' has no op '", kAtomicOpNames[static_cast<size_t>(op)], "'"),
+          "use add, min, max, and, or or xor");
+}
+
+void check_ldmatrix(RuleContext& c) { check_matrices(c, c.result_type()); }
+
+void check_stmatrix(RuleContext& c) {
+  require_writable(c, "store of matrices");
+  check_matrices(c, c.operand_type(1));
+}
+
+void check_smem_desc(RuleContext& c) {
+  const Type view = c.operand_type(0);
+  if (view.space == Space::kShared && is_wgmma_input(view.scalar)) return;
+  c.error(absl::StrCat("'smem.desc' describes f16 or bf16 tiles in shared memory, not ",
+                       to_string(view)),
+          "copy the tile to a shared array first");
+}
+
+void check_wgmma_begin(RuleContext& c) { check_accumulator(c, c.result_type()); }
+
+void check_wgmma(RuleContext& c) {
+  check_accumulator(c, c.result_type());
+  const Scalar a = c.operand_type(1).scalar;
+  const Scalar b = c.operand_type(2).scalar;
+  if (a != b || !is_wgmma_input(a)) {
+    c.error(absl::StrCat("wgmma multiplies f16 by f16 or bf16 by bf16, not ", info(a).name, " by ",
+                         info(b).name),
+            "bring both tiles to one of these types");
+  }
+  if (c.kernel().has_dynamic_block() || c.kernel().block.count() % 128 == 0) return;
+  c.error(absl::StrCat("wgmma is one operation of 128 threads, but the block has ",
+                       c.kernel().block.count()),
+          "use a block of a multiple of 128 threads");
+}
+
+}  // namespace heddle::ir

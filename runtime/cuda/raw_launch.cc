@@ -1,0 +1,288 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/str_cat.h"
+#include "heddle/runtime/cuda/cuda_backend.h"
+#include "heddle/runtime/cuda/module.h"
+#include "heddle/runtime/cuda/module_state.h"
+
+namespace heddle::runtime {
+
+using cuda::CudaBackend;
+using cuda::DriverLaunchConfig;
+using cuda::FunctionAttribute;
+using cuda::FunctionState;
+using cuda::LaunchAttribute;
+using cuda::LaunchAttributeId;
+using cuda::Result;
+
+namespace {
+
+// Every device with clusters takes this many blocks; for more it has to be asked.
+constexpr int64_t kPortableClusterBlocks = 8;
+
+// Occupancy answers that a function remembers; a program that needs more asks the driver again.
+constexpr size_t kRememberedOccupancies = 64;
+
+// The first compute capability whose kernels can start before their predecessors end.
+constexpr int kFirstProgrammatic = 9;
+
+constexpr Dim3 kOne;
+
+// Both structs are left uninitialised where the driver does not look.
+void set_flag(LaunchAttribute& attribute, LaunchAttributeId id) {
+  attribute.id = id;
+  attribute.value.flag = 1;
+}
+
+void set_cluster(LaunchAttribute& attribute, const Dim3& cluster) {
+  attribute.id = LaunchAttributeId::kClusterDimension;
+  attribute.value.cluster = {static_cast<uint32_t>(cluster.x), static_cast<uint32_t>(cluster.y),
+                             static_cast<uint32_t>(cluster.z)};
+}
+
+DriverLaunchConfig to_driver(const Dim3& grid, const LaunchConfig& config, StreamHandle stream,
+                             LaunchAttribute* attributes, uint32_t attribute_count) {
+  return {static_cast<uint32_t>(grid.x),
+          static_cast<uint32_t>(grid.y),
+          static_cast<uint32_t>(grid.z),
+          static_cast<uint32_t>(config.block.x),
+          static_cast<uint32_t>(config.block.y),
+          static_cast<uint32_t>(config.block.z),
+          static_cast<uint32_t>(config.dynamic_shared_bytes),
+          cuda::driver_stream(stream),
+          attributes,
+          attribute_count};
+}
+
+template <class... Text>
+absl::Status cannot_launch(const LaunchSite& site, const Text&... text) {
+  return absl::InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: ", text...));
+}
+
+// What check_launch_limits cannot know: the kernel's own limits.
+absl::Status check_function_limits(const FunctionState& state, const LaunchConfig& config,
+                                   const LaunchSite& site) {
+  const FunctionAttributes& attributes = state.attributes;
+  if (config.block.volume() > attributes.max_threads_per_block) {
+    return cannot_launch(site, "block ", to_string(config.block), " has ", config.block.volume(),
+                         " threads, but the kernel's ", attributes.registers,
+                         " registers a thread allow at most ", attributes.max_threads_per_block);
+  }
+  if (config.cluster != kOne && attributes.required_cluster != kOne &&
+      config.cluster != attributes.required_cluster) {
+    return cannot_launch(site, "cluster is ", to_string(config.cluster),
+                         ", but the kernel was compiled for ",
+                         to_string(attributes.required_cluster));
+  }
+  return absl::OkStatus();
+}
+
+// Clusters of more than the portable size, and grids whose blocks wait for each other.
+absl::Status check_residency(FunctionState& state, const LaunchConfig& config,
+                             const LaunchSite& site) {
+  const DeviceInfo& info = state.backend().info();
+  if (config.cooperative && !info.cooperative_launch) {
+    return cannot_launch(site, info.name, " has no cooperative launches");
+  }
+  const absl::StatusOr<int64_t> resident = cuda::max_resident_blocks(state, config, site);
+  if (!resident.ok()) return resident.status();
+  if (*resident == 0) {
+    return cannot_launch(site, "no cluster ", to_string(config.cluster), " of blocks ",
+                         to_string(config.block), " with ", config.dynamic_shared_bytes,
+                         " bytes of dynamic shared memory fits ", info.name,
+                         "; use a smaller cluster, or less shared memory or fewer threads a block");
+  }
+  return check_cooperative(info, config, *resident, site);
+}
+
+// Only with HEDDLE_SYNC=1: waits for the launch, so that a fault is known to be its own.
+absl::Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const LaunchConfig& config,
+                             StreamHandle stream, uint64_t ticket) {
+  const cuda::DriverApi& api = gpu.api();
+  cuda::CaptureStatus capture = cuda::CaptureStatus::kNone;
+  Result result = api.stream_is_capturing(cuda::driver_stream(stream), &capture);
+  if (result != Result::kSuccess) {
+    return gpu.fail(api.stream_is_capturing.symbol, result, site.describe());
+  }
+  // A captured launch has not run; waiting for it would break the capture.
+  if (capture != cuda::CaptureStatus::kNone) return absl::OkStatus();
+  result = api.stream_synchronize(cuda::driver_stream(stream));
+  if (result == Result::kSuccess) {
+    gpu.ring().complete(stream, ticket + 1);
+    return absl::OkStatus();
+  }
+  const cuda::LaunchRecord culprit{site, config, stream};
+  return gpu.fail(api.stream_synchronize.symbol, result, site.describe(), "", &culprit);
+}
+
+}  // namespace
+
+namespace cuda {
+
+absl::Status reserve_dynamic_shared(FunctionState& state, int64_t bytes, const LaunchSite& site) {
+  if (bytes <= state.dynamic_shared_allowed.load(std::memory_order_acquire)) {
+    return absl::OkStatus();
+  }
+  CudaBackend& gpu = state.backend();
+  const int64_t fixed = state.attributes.static_shared_bytes;
+  const int64_t limit = gpu.info().limits.max_shared_per_block;
+  if (bytes > limit - fixed) {
+    return cannot_launch(site, "a block needs ", fixed, " + ", bytes,
+                         " bytes of static and dynamic shared memory, but has at most ", limit,
+                         " on ", gpu.info().name);
+  }
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (bytes <= state.dynamic_shared_allowed.load(std::memory_order_acquire)) {
+    return absl::OkStatus();
+  }
+  if (absl::Status s =
+          gpu.call(gpu.api().func_set_attribute, state.handle,
+                   FunctionAttribute::kMaxDynamicSharedSizeBytes, static_cast<int>(bytes));
+      !s.ok()) {
+    return s;
+  }
+  state.dynamic_shared_allowed.store(bytes, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& config,
+                                            const LaunchSite& site) {
+  CudaBackend& gpu = state.backend();
+  const DriverApi& api = gpu.api();
+  LaunchConfig shape = config;
+  if (shape.cluster == kOne) shape.cluster = state.attributes.required_cluster;
+  const Dim3 cluster = shape.cluster;
+  shape.grid = cluster;
+  if (absl::Status s = check_launch_limits(gpu.info(), shape, site); !s.ok()) return s;
+  if (absl::Status s = check_function_limits(state, shape, site); !s.ok()) return s;
+  if (absl::Status s = reserve_dynamic_shared(state, shape.dynamic_shared_bytes, site); !s.ok()) {
+    return s;
+  }
+
+  const int64_t threads = shape.block.volume();
+  const FunctionState::OccupancyKey key = {cluster.x, cluster.y, cluster.z, threads,
+                                           shape.dynamic_shared_bytes};
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (const auto known = state.resident_blocks.find(key); known != state.resident_blocks.end()) {
+    return known->second;
+  }
+
+  int64_t resident = 0;
+  int count = 0;
+  if (cluster == kOne) {
+    if (absl::Status s =
+            gpu.call(api.occupancy_max_active_blocks, &count, state.handle,
+                     static_cast<int>(threads), static_cast<size_t>(shape.dynamic_shared_bytes));
+        !s.ok()) {
+      return s;
+    }
+    resident = int64_t{count} * gpu.info().sm_count;
+  } else {
+    // The driver answers for a large cluster (other than with 912) only once the function allows
+    // it; where none fits the permission is taken back.
+    const bool ask = cluster.volume() > kPortableClusterBlocks && !state.large_cluster_allowed;
+    if (ask) {
+      if (absl::Status s = gpu.call(api.func_set_attribute, state.handle,
+                                    FunctionAttribute::kNonPortableClusterSizeAllowed, 1);
+          !s.ok()) {
+        return s;
+      }
+    }
+    LaunchAttribute attribute;
+    set_cluster(attribute, cluster);
+    const DriverLaunchConfig query =
+        to_driver(cluster, shape, StreamHandle::kDefault, &attribute, 1);
+    absl::Status status = gpu.call(api.occupancy_max_active_clusters, &count, state.handle, &query);
+    if (error_code(status) == static_cast<int>(Result::kInvalidClusterSize)) {
+      status = absl::OkStatus();
+      count = 0;
+    }
+    if (ask && (!status.ok() || count == 0)) {
+      // Best effort: what is left behind is a permission that nothing uses.
+      (void)gpu.call(api.func_set_attribute, state.handle,
+                     FunctionAttribute::kNonPortableClusterSizeAllowed, 0);
+    }
+    if (!status.ok()) return status;
+    state.large_cluster_allowed |= ask && count > 0;
+    resident = count * cluster.volume();
+  }
+  if (state.resident_blocks.size() >= kRememberedOccupancies) state.resident_blocks.clear();
+  state.resident_blocks.emplace(key, resident);
+  return resident;
+}
+
+}  // namespace cuda
+
+absl::Status launch_raw(const Function& function, const LaunchConfig& config,
+                        const void* parameters, size_t bytes, const LaunchSite* site) {
+  FunctionState& state = *function.state_;
+  CudaBackend& gpu = state.backend();
+  if (site == nullptr) site = &state.site;
+  if (ABSL_PREDICT_FALSE(gpu.lost())) return gpu.health();
+
+  // A kernel that was compiled for a cluster is launched with it, whether the caller says so or
+  // not.
+  if (ABSL_PREDICT_FALSE(state.attributes.required_cluster != kOne && config.cluster == kOne)) {
+    LaunchConfig completed = config;
+    completed.cluster = state.attributes.required_cluster;
+    return launch_raw(function, completed, parameters, bytes, site);
+  }
+
+  if (absl::Status s = check_launch_limits(gpu.info(), config, *site); !s.ok()) return s;
+  if (absl::Status s = check_function_limits(state, config, *site); !s.ok()) return s;
+  if (ABSL_PREDICT_FALSE(config.dynamic_shared_bytes >
+                         state.dynamic_shared_allowed.load(std::memory_order_acquire))) {
+    if (absl::Status s = cuda::reserve_dynamic_shared(state, config.dynamic_shared_bytes, *site);
+        !s.ok()) {
+      return s;
+    }
+  }
+  StreamHandle stream = StreamHandle::kDefault;
+  if (config.stream != nullptr) {
+    if (ABSL_PREDICT_FALSE(config.stream->backend().get() != &gpu)) {
+      return cannot_launch(*site, "it is loaded on ", gpu.name(), ", but the stream belongs to ",
+                           config.stream->backend()->name());
+    }
+    stream = config.stream->handle();
+  }
+
+  LaunchAttribute attributes[3];
+  uint32_t count = 0;
+  const bool clustered = config.cluster != kOne;
+  if (clustered) set_cluster(attributes[count++], config.cluster);
+  if (config.programmatic && gpu.info().compute_major >= kFirstProgrammatic) {
+    set_flag(attributes[count++], LaunchAttributeId::kProgrammaticStreamSerialization);
+  }
+  if (config.cooperative) set_flag(attributes[count++], LaunchAttributeId::kCooperative);
+  if (config.cooperative || (clustered && config.cluster.volume() > kPortableClusterBlocks)) {
+    if (absl::Status s = check_residency(state, config, *site); !s.ok()) return s;
+  }
+
+  const DriverLaunchConfig launch = to_driver(config.grid, config, stream, attributes, count);
+  void* const extra[] = {reinterpret_cast<void*>(cuda::kLaunchParamBufferPointer),
+                         const_cast<void*>(parameters),
+                         reinterpret_cast<void*>(cuda::kLaunchParamBufferSize), &bytes,
+                         reinterpret_cast<void*>(cuda::kLaunchParamEnd)};
+
+  const CudaBackend::Scope scope(gpu);
+  if (ABSL_PREDICT_FALSE(scope.result() != Result::kSuccess)) {
+    return gpu.fail(scope.failed_call(), scope.result(), site->describe());
+  }
+  // Recorded first: another thread may meet this launch's fault before the call below returns.
+  const uint64_t ticket = gpu.ring().add(*site, config, stream);
+  const Result result = gpu.api().launch_kernel_ex(
+      &launch, state.handle, nullptr, bytes == 0 ? nullptr : const_cast<void**>(extra));
+  if (ABSL_PREDICT_FALSE(result != Result::kSuccess)) {
+    gpu.ring().remove(ticket);
+    return gpu.fail(gpu.api().launch_kernel_ex.symbol, result,
+                    absl::StrCat(site->describe(), " with ", describe(config)));
+  }
+  if (ABSL_PREDICT_FALSE(gpu.synchronous())) {
+    return wait_for_launch(gpu, *site, config, stream, ticket);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,112 @@
+// Kernels that start before the one in front of them has ended; and evictions from L2.
+#include "absl/strings/match.h"
+#include "dsl/language/run_ints.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+#include "support/test_device.h"
+
+namespace heddle {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Each launch reads what the one before wrote, one element further on, which another block wrote.
+TEST(ProgrammaticLaunch, ConsumersSeeWhatTheyWaitedFor) {
+  if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
+  constexpr int kCount = 1 << 16, kLaunches = 20;
+  const Stream stream = test_device().create_stream().value();
+  const auto step = define_kernel("step", [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+    const Int i = block_idx.x * 256 + thread_idx.x;
+    grid_dependency_launch();  // the next one may come; it waits for this one's end
+    grid_dependency_wait();
+    y(i) = x((i + 256) % kCount) + 1;
+  });
+  const auto values = counting(kCount);
+  const Buffer buffers[] = {test_device().upload(absl::MakeConstSpan(values)).value(),
+                            test_device().allocate(kCount * sizeof(int32_t)).value()};
+  for (int i = 0; i < kLaunches; ++i) {
+    ASSERT_THAT(step.launch(stream, {.grid = kCount / 256, .block = 256, .programmatic = true},
+                            as_tensor<const int32_t>(buffers[i % 2], {kCount}),
+                            as_tensor<int32_t>(buffers[(i + 1) % 2], {kCount})),
+                IsOk());
+  }
+  const auto got = buffers[kLaunches % 2].download<int32_t>(stream);
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < kCount; ++i) {
+    ASSERT_EQ((*got)[static_cast<size_t>(i)], (i + kLaunches * 256) % kCount + kLaunches) << i;
+  }
+}
+
+template <class Body>
+std::string ptx_of(Body body) {
+  const auto kernel =
+      local_kernel("k", [&](Tensor<const float, 1> x, Tensor<float, 1> y) { body(x, y); });
+  const auto compiled =
+      kernel.compile(Signature{tensor({1024}).no_overlap(), tensor({1024}).no_overlap()},
+                     CompileOptions{.block = {32, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
+  return compiled.ok() ? compiled->ptx() : std::string(compiled.status().message());
+}
+
+// The cache behind ld.global.nc may keep what was there before the wait.
+TEST(ProgrammaticLaunch, WhatIsWaitedForIsReadCoherently) {
+  const auto copying = [](auto wait) {
+    return ptx_of([=](Tensor<const float, 1> x, Tensor<float, 1> y) {
+      wait();
+      y(thread_idx.x) = x(thread_idx.x);
+    });
+  };
+  EXPECT_THAT(copying([] {}), HasSubstr("ld.global.nc.b32"));
+  const std::string waiting = copying([] { grid_dependency_wait(); });
+  EXPECT_THAT(waiting, HasSubstr("griddepcontrol.wait;"));
+  EXPECT_THAT(waiting, HasSubstr("ld.global.b32"));
+  EXPECT_THAT(waiting, Not(HasSubstr(".nc")));
+}
+
+TEST(L2Evict, IsAPolicyThatAccessesShare) {
+  const std::string ptx = ptx_of([](Tensor<const float, 1> x, Tensor<float, 1> y) {
+    const Int t = thread_idx.x;
+    const auto kept = x.with(L2Evict::last);
+    y.with(L2Evict::first, 25).with(Cache::no_allocate)(t) = kept(t) + kept(t + 32);
+  });
+  const std::string last = "createpolicy.fractional.L2::evict_last.b64";
+  ASSERT_THAT(ptx, HasSubstr(last));
+  EXPECT_EQ(ptx.find(last), ptx.rfind(last)) << "one for both loads";
+  EXPECT_THAT(ptx, HasSubstr("createpolicy.fractional.L2::evict_first.b64"));
+  EXPECT_THAT(ptx, HasSubstr(", 0f3E800000;"));
+  EXPECT_THAT(ptx, HasSubstr("st.global.L1::no_allocate.L2::cache_hint.b32 ["));
+  EXPECT_TRUE(absl::StrContains(ptx, "ld.global.nc.L2::cache_hint.b32") ||
+              absl::StrContains(ptx, "ld.global.L2::cache_hint.b32"))
+      << ptx;
+}
+
+TEST(L2Evict, ChangesNoResult) {
+  const auto got =
+      run("evict", {.block = 64}, 64, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        const Shared<int32_t> tile(256);
+        const Int t = thread_idx.x;
+        copy_async(tile.at(t), x.with(L2Evict::unchanged).at(t));
+        copy_async_commit();
+        copy_async_wait();
+        sync_threads();
+        const Int twice = tile(63 - t) + x.with(L2Evict::normal)(t);
+        y.with(L2Evict::last, 50)(t) = twice;
+      });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 64; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], 63);
+}
+
+TEST(L2Evict, IsForGlobalMemory) {
+  const auto got =
+      run("evict", {.block = 32}, 32, [](Tensor<const int32_t, 1>, Tensor<int32_t, 1> y) {
+        const Shared<int32_t> tile(32);
+        tile.with(L2Evict::last)(thread_idx.x) = 1;
+        y(thread_idx.x) = tile(thread_idx.x);
+      });
+  EXPECT_THAT(std::string(got.status().message()), HasSubstr("a cache hint is for global memory"));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,144 @@
+// What warps and blocks compute together is the same for all of them, and known to be: barriers may
+// stand under a condition on it.
+#include <cmath>
+
+#include "dsl/language/run_ints.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+
+namespace heddle {
+namespace {
+
+using ::testing::Each;
+
+// Blocks of one warp, of whole warps (a power of two of them, or not), and of a part of one more,
+// with more lanes than there are warps or fewer.
+constexpr int kBlocks[] = {32, 64, 96, 128, 256, 1024, 20, 40, 100, 33, 65, 70, 102, 993, 1006};
+
+TEST(CollectiveResults, ABlockReducesUnderWhatItReduced) {
+  for (const int threads : kBlocks) {
+    const auto got = run("under", {.block = threads}, threads, [](auto x, auto y) {
+      const Int i = thread_idx.x;
+      const Int most = block_reduce(x(i), maximum());
+      If(most > 5, [&] { y(i) = block_reduce(x(i) * 2, plus()); });
+    });
+    ASSERT_THAT(got, IsOk()) << threads;
+    EXPECT_THAT(*got, Each(threads * (threads - 1))) << threads;
+  }
+}
+
+TEST(CollectiveResults, OfFloatsOfEachOperator) {
+  const auto got = run("floats", {.block = 256}, 256, [](auto x, auto y) {
+    const Float v = cast<float>(x(thread_idx.x)) + 0.1f;
+    Var<int32_t> count(0);
+    const auto note = [&](const Bool& condition) {
+      If(condition, [&] {
+        sync_threads();
+        count += 1;
+      });
+    };
+    note(block_reduce(v, plus()) > 0.0f);
+    note(block_reduce(v, minimum()) > 0.0f);
+    note(block_reduce(v, maximum()) > 0.0f);
+    note(block_reduce(cast<half>(v), plus()) > half(0.0f));
+    note(block_reduce(cast<int8_t>(x(thread_idx.x)), maximum()) > 0);
+    note(block_reduce(cast<uint32_t>(x(thread_idx.x)), bitwise_or()) > 0u);
+    note(block_reduce(cast<int64_t>(x(thread_idx.x)), plus()) > 0);
+    note(block_reduce(v, [](const Float& a, const Float& b) { return a * b + a + b; }) > 0.0f);
+    y(thread_idx.x) = count;
+  });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_THAT(*got, Each(8));
+}
+
+TEST(CollectiveResults, AWarpShufflesUnderWhatItReduced) {
+  const auto got = run("warp", {.block = 96}, 96, [](auto x, auto y) {
+    const Int v = x(thread_idx.x);
+    const Float f = cast<float>(v);
+    Var<int32_t> count(0);
+    const auto note = [&](const Bool& condition) {
+      If(condition, [&] { count += shfl(Int(1), 3) + cast<int>(vote_all(v >= 0)); });
+    };
+    note(warp_reduce(f, maximum()) > 1.0f);
+    note(warp_reduce(v, plus()) > 1);
+    note(vote_any(v > 1));
+    note(ballot(v > 1) != 0u);
+    note(match_all(v) == 0u);
+    note(redux_max(v) > 1);
+    note(shfl(v, 7) > 1);
+    note(warp_reduce(f, [](const Float& a, const Float& b) { return select(a > b, a, b); }) > 1.0f);
+    y(thread_idx.x) = count;
+  });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_THAT(*got, Each(16));
+}
+
+// Halves the largest of a block's values until it is small: the trips depend on the data.
+TEST(CollectiveResults, ALoopUntilTheBlockIsDone) {
+  for (const int threads : kBlocks) {
+    const auto got = run("converge", {.block = threads}, threads, [](auto x, auto y) {
+      const Int i = thread_idx.x;
+      Var<float> value(cast<float>(x(i)));
+      Var<float> worst(block_reduce(value, maximum()));
+      Var<int32_t> trips(0);
+      While([&] { return worst > 1.0f; },
+            [&] {
+              If(value > 1.0f, [&] { value = value * 0.5f; });
+              worst = block_reduce(value, maximum());
+              trips += 1;
+            });
+      y(i) = trips;
+    });
+    ASSERT_THAT(got, IsOk()) << threads;
+    EXPECT_THAT(*got, Each(std::ceil(std::log2(threads - 1)))) << threads;
+  }
+}
+
+// Atomics in a loop may order single threads; the reduction in it is the block's all the same.
+TEST(CollectiveResults, ALoopWithAtomicsUntilTheBlockIsDone) {
+  const auto got = run("rounds", {.block = 128}, 128, [](auto, auto y) {
+    const Int i = thread_idx.x;
+    y(i) = 0;
+    sync_threads();
+    Var<int32_t> left(i);
+    Var<int32_t> most(block_reduce(left, maximum()));
+    While([&] { return most > 0; },
+          [&] {
+            atomic_add(y(left / 2), 1);
+            left = left / 2;
+            most = block_reduce(left, maximum());
+          });
+    sync_threads();
+  });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_EQ((*got)[63], 2);
+}
+
+// A function that prefers one of two equals by their order: all threads get the same one.
+TEST(CollectiveResults, TiesAreBrokenAlike) {
+  struct MaxAt {
+    Int value;
+    Int index;
+  };
+  const auto later = [](const MaxAt& a, const MaxAt& b) { return select(b.value > a.value, b, a); };
+  for (const int threads : kBlocks) {
+    const auto got = run("ties", {.block = threads}, threads, [&](auto x, auto y) {
+      const Int i = thread_idx.x;
+      y(i) = block_reduce(MaxAt{x(i) * 0 + 7, i}, later).index;
+    });
+    ASSERT_THAT(got, IsOk()) << threads;
+    EXPECT_THAT(*got, Each(got->front())) << threads;
+  }
+  const auto got = run("ties_in_segments", {.block = 32}, 32, [&](auto x, auto y) {
+    const Int i = thread_idx.x;
+    y(i) = warp_reduce(MaxAt{x(i) * 0 + 7, i}, later, 8).index / 8;
+    If(i % 8 == 0, [&] { y(i) = y(i) + 0; });
+  });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 32; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], i / 8);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,190 @@
+// Every driver call fails with every kind of error: the status has the right type and names the
+// call, nothing aborts, nothing leaks, and what the driver calls sticky is remembered.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/cuda/fake_driver_test.h"
+
+namespace heddle::runtime::cuda {
+namespace {
+
+constexpr int kCodes[] = {1,   2,   3,   4,   34,  46,  100, 101, 200, 201, 209, 214, 218, 220,
+                          222, 226, 304, 400, 500, 700, 701, 702, 709, 710, 714, 715, 716, 717,
+                          718, 719, 720, 721, 800, 801, 802, 803, 900, 911, 912, 999, 555};
+
+// Calls whose failure nobody can be told, or that only explain another failure.
+constexpr const char* kSilent[] = {"cuCtxPopCurrent_v2",
+                                   "cuDevicePrimaryCtxRelease_v2",
+                                   "cuDeviceGetDefaultMemPool",
+                                   "cuEventDestroy_v2",
+                                   "cuGetErrorName",
+                                   "cuGetErrorString",
+                                   "cuMemFreeHost",
+                                   "cuMemFree_v2",
+                                   "cuMemPoolTrimTo",
+                                   "cuModuleUnload",
+                                   "cuStreamDestroy_v2"};
+
+std::vector<std::string> all_symbols() {
+  std::vector<std::string> symbols;
+#define HEDDLE_SYMBOL(member, symbol, signature) symbols.push_back(symbol);
+  HEDDLE_CUDA_FUNCTIONS(HEDDLE_SYMBOL)
+#undef HEDDLE_SYMBOL
+  return symbols;
+}
+
+bool is_silent(const std::string& symbol) {
+  return std::find(std::begin(kSilent), std::end(kSilent), symbol) != std::end(kSilent);
+}
+
+#define RETURN_IF_FAILED(expression) \
+  if (absl::Status status_ = (expression); !status_.ok()) return status_
+
+// Uses everything that a device can do, up to the first failure, and gives everything back.
+// `device` outlives the call, so that its health can be asked.
+absl::Status use_everything(absl::StatusOr<Device>& device) {
+  RETURN_IF_FAILED(Device::cuda_device_count().status());
+  device = Device::open("cuda:0");
+  RETURN_IF_FAILED(device.status());
+  RETURN_IF_FAILED(device->memory_usage().status());
+
+  absl::StatusOr<Stream> stream = device->create_stream();
+  RETURN_IF_FAILED(stream.status());
+  absl::StatusOr<Event> start = device->create_event();
+  RETURN_IF_FAILED(start.status());
+  absl::StatusOr<Buffer> x = device->allocate(256);
+  RETURN_IF_FAILED(x.status());
+  absl::StatusOr<PinnedBuffer> pinned = device->allocate_pinned(256);
+  RETURN_IF_FAILED(pinned.status());
+  RETURN_IF_FAILED(start->record(*stream));
+  RETURN_IF_FAILED(x->copy_from_host(*stream, pinned->data(), 256));
+  RETURN_IF_FAILED(x->copy_from(*stream, *x, 64, 128));
+  RETURN_IF_FAILED(x->copy_to_host(*stream, pinned->data(), 256));
+  RETURN_IF_FAILED(x->fill(*stream, 1));
+  RETURN_IF_FAILED(x->fill32(*stream, 1, 4));
+  RETURN_IF_FAILED(stream->wait(*start));
+  RETURN_IF_FAILED(start->done().status());
+  RETURN_IF_FAILED(Event::elapsed_ms(*start, *start).status());
+  RETURN_IF_FAILED(stream->done().status());
+
+  absl::StatusOr<Module> module = Module::load_ptx(*device, "ptx");
+  RETURN_IF_FAILED(module.status());
+  absl::StatusOr<Function> function = module->function("row_sum");
+  RETURN_IF_FAILED(function.status());
+  const LaunchSite site("row_sum", "row_sum.cc", 14);
+  const LaunchConfig configs[] = {
+      {.grid = 4, .block = 32, .stream = &*stream},
+      {.grid = 4, .block = 32, .dynamic_shared_bytes = 100000},
+      {.grid = 4, .block = 32, .cooperative = true},
+      {.grid = 16, .block = 32, .cluster = 16},
+  };
+  for (const LaunchConfig& config : configs) {
+    RETURN_IF_FAILED(launch_raw(*function, config, pinned->data(), 24, &site));
+  }
+  RETURN_IF_FAILED(stream->synchronize());
+  return device->synchronize();
+}
+
+class DriverFaultsTest : public FakeDriverTest {};
+
+TEST_F(DriverFaultsTest, TheScenarioMakesEveryCall) {
+  setenv("HEDDLE_CUDA_LIBRARY", fresh_name().c_str(), 1);
+  setenv("HEDDLE_SYNC", "1", 1);
+  absl::StatusOr<Device> device = absl::UnknownError("");
+  ASSERT_TRUE(use_everything(device).ok());
+  device = absl::UnknownError("");
+  std::set<std::string> called;
+  for (const std::string& call : fake_->calls()) called.insert(call.substr(0, call.find(' ')));
+  // Made only when memory runs out or something failed.
+  called.insert(
+      {"cuDeviceGetDefaultMemPool", "cuMemPoolTrimTo", "cuGetErrorName", "cuGetErrorString"});
+  const std::vector<std::string> symbols = all_symbols();
+  EXPECT_EQ(called, std::set<std::string>(symbols.begin(), symbols.end()));
+}
+
+TEST_F(DriverFaultsTest, EveryCodeFromEveryCall) {
+  setenv("HEDDLE_SYNC", "1", 1);
+  int cases = 0;
+  for (const std::string& symbol : all_symbols()) {
+    if (is_silent(symbol)) continue;
+    const bool at_load = symbol == "cuInit" || symbol == "cuDriverGetVersion";
+    for (int code : kCodes) {
+      SCOPED_TRACE(absl::StrCat(symbol, " fails with ", code));
+      fake_->reset();
+      setenv("HEDDLE_CUDA_LIBRARY", (at_load ? fresh_name() : library_).c_str(), 1);
+      fake_->fail(symbol.c_str(), code);
+      const ErrorInfo info = error_info(Result{code});
+      absl::StatusOr<Device> device = absl::UnknownError("");
+      const absl::Status status = use_everything(device);
+      ++cases;
+
+      ASSERT_FALSE(status.ok());
+      const std::string message(status.message());
+      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+      if (symbol == "cuDriverGetVersion") {
+        EXPECT_TRUE(absl::StrContains(message, "does not say its version")) << message;
+      } else if (symbol == "cuOccupancyMaxActiveClusters" && code == 912) {
+        EXPECT_TRUE(absl::StrContains(message, "no cluster 16x1x1")) << message;
+      } else {
+        EXPECT_EQ(status.code(), info.status) << message;
+        EXPECT_EQ(error_code(status), code) << message;
+        EXPECT_TRUE(absl::StartsWith(message, call_name(symbol))) << message;
+        EXPECT_TRUE(absl::StrContains(message, absl::StrCat("(", code, ")"))) << message;
+      }
+      if (device.ok()) {
+        EXPECT_EQ(device->health().ok(), !info.sticky);
+        if (info.sticky) {
+          EXPECT_TRUE(absl::StrContains(device->health().message(), call_name(symbol)))
+              << device->health();
+        }
+      }
+      device = absl::UnknownError("");
+      fake_->reset();
+      expect_nothing_live();
+      EXPECT_EQ(fake_->current_context(), nullptr);
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_EQ(cases,
+            static_cast<int>((all_symbols().size() - std::size(kSilent)) * std::size(kCodes)));
+}
+
+TEST_F(DriverFaultsTest, DestructorsNeverReport) {
+  for (const char* symbol : kSilent) {
+    for (int code : kCodes) {
+      SCOPED_TRACE(absl::StrCat(symbol, " fails with ", code));
+      fake_->fail(symbol, code);
+      absl::StatusOr<Device> device = absl::UnknownError("");
+      // A fault that a destructor met may show in a later call; it must not show otherwise.
+      const absl::Status status = use_everything(device);
+      EXPECT_TRUE(status.ok() || error_info(Result{code}).sticky) << status;
+      device = absl::UnknownError("");
+      fake_->reset();
+      if (HasFailure()) return;
+    }
+  }
+  // What could not be given back above is not this test's leak.
+  leaks_expected_ = true;
+}
+
+TEST_F(DriverFaultsTest, AFaultAtAnyMomentIsRemembered) {
+  // The driver reports a sticky error from every call once a kernel has gone wrong.
+  for (int code : kCodes) {
+    if (!error_info(Result{code}).sticky) continue;
+    SCOPED_TRACE(code);
+    fake_->fault(code);
+    absl::StatusOr<Device> device = absl::UnknownError("");
+    const absl::Status status = use_everything(device);
+    EXPECT_EQ(error_code(status), code);
+    EXPECT_FALSE(device->health().ok());
+    device = absl::UnknownError("");
+    fake_->reset();
+    expect_nothing_live();
+  }
+}
+
+}  // namespace
+}  // namespace heddle::runtime::cuda

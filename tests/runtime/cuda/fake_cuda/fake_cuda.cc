@@ -1,0 +1,630 @@
+#include "runtime/cuda/fake_cuda/fake_cuda.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <thread>
+
+namespace heddle::runtime::cuda {
+namespace {
+
+constexpr Result kInvalidValue{1};
+constexpr Result kNotInitialized{3};
+constexpr Result kInvalidContext{201};
+constexpr Result kInvalidHandle{400};
+constexpr Result kNotFound{500};
+
+struct Fault {
+  int code;
+  int after;
+};
+
+struct Fake final : FakeCuda {
+  std::mutex mutex;
+  bool initialized = false;
+  int version = 13000;
+  int device_count = 2;
+  size_t total_memory = size_t{1} << 32;
+  int blocks_per_sm = 2;
+  int active_clusters = 4;
+  std::string kernels = "row_sum\ncopy\n";
+  bool capturing = false;
+  bool busy = false;
+  int pending_fault = 0;
+  std::map<std::string, Fault> faults;
+  std::map<FunctionAttribute, int> function_attributes;
+  std::map<DeviceAttribute, int> device_attributes;  // other than the usual ones
+  std::vector<std::string> log;
+  std::vector<FakeLaunch> launched;
+  std::map<DevicePointer, size_t> allocations;
+  std::set<void*> host_allocations;
+  std::set<const void*> streams;
+  std::set<const void*> events;
+  std::set<const void*> modules;
+  std::map<const void*, std::string> functions;
+  std::map<DeviceOrdinal, int> retained;
+  uintptr_t next_handle = 0x1000;
+
+  void forget() {
+    version = 13000;
+    device_count = 2;
+    total_memory = size_t{1} << 32;
+    blocks_per_sm = 2;
+    active_clusters = 4;
+    kernels = "row_sum\ncopy\n";
+    capturing = false;
+    busy = false;
+    pending_fault = 0;
+    faults.clear();
+    log.clear();
+    launched.clear();
+    device_attributes.clear();
+    function_attributes = {{FunctionAttribute::kMaxThreadsPerBlock, 1024},
+                           {FunctionAttribute::kSharedSizeBytes, 1024},
+                           {FunctionAttribute::kLocalSizeBytes, 16},
+                           {FunctionAttribute::kNumRegs, 40},
+                           {FunctionAttribute::kMaxDynamicSharedSizeBytes, 48128},
+                           {FunctionAttribute::kRequiredClusterWidth, 0},
+                           {FunctionAttribute::kRequiredClusterHeight, 0},
+                           {FunctionAttribute::kRequiredClusterDepth, 0},
+                           {FunctionAttribute::kNonPortableClusterSizeAllowed, 0}};
+  }
+  Fake() { forget(); }
+
+  template <class Handle>
+  Handle make_handle() {
+    return reinterpret_cast<Handle>(next_handle += 0x10);
+  }
+  size_t used() const {
+    size_t bytes = 0;
+    for (const auto& [address, size] : allocations) bytes += size;
+    return bytes;
+  }
+
+  void reset() override {
+    std::lock_guard<std::mutex> lock(mutex);
+    forget();
+  }
+  void fail(const char* symbol, int code, int after) override {
+    std::lock_guard<std::mutex> lock(mutex);
+    faults[symbol] = {code, after};
+  }
+  void fault(int code) override {
+    std::lock_guard<std::mutex> lock(mutex);
+    pending_fault = code;
+  }
+  void set_version(int value) override { version = value; }
+  void set_device_count(int count) override { device_count = count; }
+  void set_device_attribute(DeviceAttribute attribute, int value) override {
+    device_attributes[attribute] = value;
+  }
+  void set_memory(size_t total) override { total_memory = total; }
+  void set_blocks_per_sm(int blocks) override { blocks_per_sm = blocks; }
+  void set_active_clusters(int clusters) override { active_clusters = clusters; }
+  void set_kernels(const char* names) override { kernels = names; }
+  void set_function_attribute(FunctionAttribute attribute, int value) override {
+    function_attributes[attribute] = value;
+  }
+  void set_capturing(bool value) override { capturing = value; }
+  void set_busy(bool value) override { busy = value; }
+
+  std::vector<std::string> calls() override {
+    std::lock_guard<std::mutex> lock(mutex);
+    return log;
+  }
+  int call_count() override {
+    std::lock_guard<std::mutex> lock(mutex);
+    return static_cast<int>(log.size());
+  }
+  std::vector<FakeLaunch> launches() override {
+    std::lock_guard<std::mutex> lock(mutex);
+    return launched;
+  }
+  FakeLive live() override {
+    std::lock_guard<std::mutex> lock(mutex);
+    FakeLive live;
+    live.allocations = static_cast<int>(allocations.size());
+    live.host_allocations = static_cast<int>(host_allocations.size());
+    live.streams = static_cast<int>(streams.size());
+    live.events = static_cast<int>(events.size());
+    live.modules = static_cast<int>(modules.size());
+    for (const auto& [device, count] : retained) live.contexts += count;
+    return live;
+  }
+  void drop_live() override {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (const auto& [address, size] : allocations) std::free(reinterpret_cast<void*>(address));
+    for (void* memory : host_allocations) std::free(memory);
+    allocations.clear();
+    host_allocations.clear();
+    streams.clear();
+    events.clear();
+    modules.clear();
+    retained.clear();
+  }
+  ContextHandle current_context() override;
+  void set_current_context(ContextHandle context) override;
+  ContextHandle foreign_context() override { return reinterpret_cast<ContextHandle>(0xF00D); }
+};
+
+Fake& fake() {
+  static Fake instance;
+  return instance;
+}
+
+// The stack of current contexts of a thread.
+thread_local std::vector<ContextHandle> contexts;
+
+ContextHandle primary_context(DeviceOrdinal device) {
+  return reinterpret_cast<ContextHandle>(static_cast<uintptr_t>(0xC000 + device));
+}
+
+ContextHandle Fake::current_context() { return contexts.empty() ? nullptr : contexts.back(); }
+
+void Fake::set_current_context(ContextHandle context) {
+  contexts.clear();
+  if (context != nullptr) contexts.push_back(context);
+}
+
+// What a call needs before it does anything.
+enum Need { kNothing, kInit, kContext };
+
+// One call: locks, logs, and says whether it must fail.
+class Call {
+ public:
+  Call(const char* symbol, Need need, const std::string& arguments = "")
+      : lock_(fake().mutex), result_(Result::kSuccess) {
+    Fake& f = fake();
+    f.log.push_back(arguments.empty() ? symbol : symbol + (" " + arguments));
+    if (const auto found = f.faults.find(symbol); found != f.faults.end()) {
+      if (found->second.after-- <= 0) result_ = Result{found->second.code};
+    }
+    if (result_ != Result::kSuccess) return;
+    if (need >= kInit && !f.initialized) result_ = kNotInitialized;
+    if (need == kContext) {
+      const ContextHandle current = f.current_context();
+      bool ours = false;
+      for (const auto& [device, count] : f.retained) {
+        ours |= count > 0 && current == primary_context(device);
+      }
+      if (!ours) result_ = kInvalidContext;
+    }
+  }
+  bool failed() const { return result_ != Result::kSuccess; }
+  Result result() const { return result_; }
+  // For calls that meet the faults of earlier kernels.
+  bool faulted() {
+    if (result_ == Result::kSuccess && fake().pending_fault != 0) {
+      result_ = Result{fake().pending_fault};
+    }
+    return failed();
+  }
+
+ private:
+  std::lock_guard<std::mutex> lock_;
+  Result result_;
+};
+
+std::string text(uint64_t value) { return std::to_string(value); }
+
+Result copy(Call& call, void* to, const void* from, size_t bytes) {
+  if (call.faulted()) return call.result();
+  std::memcpy(to, from, bytes);
+  return Result::kSuccess;
+}
+
+}  // namespace
+}  // namespace heddle::runtime::cuda
+
+using namespace heddle::runtime::cuda;  // NOLINT: the functions below stand outside any namespace
+
+extern "C" {
+
+FakeCuda* heddle_fake_cuda() { return &fake(); }
+
+Result cuInit(unsigned) {
+  Call call("cuInit", kNothing);
+  if (call.failed()) return call.result();
+  fake().initialized = true;
+  return Result::kSuccess;
+}
+
+Result cuDriverGetVersion(int* version) {
+  Call call("cuDriverGetVersion", kNothing);
+  if (call.failed()) return call.result();
+  *version = fake().version;
+  return Result::kSuccess;
+}
+
+Result cuGetErrorName(Result result, const char** name) {
+  Call call("cuGetErrorName", kNothing);
+  if (call.failed()) return call.result();
+  *name = static_cast<int>(result) == 555 ? "CUDA_ERROR_FROM_THE_FUTURE" : nullptr;
+  return *name == nullptr ? kInvalidValue : Result::kSuccess;
+}
+
+Result cuGetErrorString(Result, const char** name) {
+  Call call("cuGetErrorString", kNothing);
+  if (call.failed()) return call.result();
+  *name = "the fake's text";
+  return Result::kSuccess;
+}
+
+Result cuDeviceGetCount(int* count) {
+  Call call("cuDeviceGetCount", kInit);
+  if (call.failed()) return call.result();
+  *count = fake().device_count;
+  return Result::kSuccess;
+}
+
+Result cuDeviceGet(DeviceOrdinal* device, int ordinal) {
+  Call call("cuDeviceGet", kInit);
+  if (call.failed()) return call.result();
+  *device = ordinal;
+  return Result::kSuccess;
+}
+
+Result cuDeviceGetName(char* name, int length, DeviceOrdinal) {
+  Call call("cuDeviceGetName", kInit);
+  if (call.failed()) return call.result();
+  std::snprintf(name, static_cast<size_t>(length), "Fake GPU");
+  return Result::kSuccess;
+}
+
+Result cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceOrdinal) {
+  Call call("cuDeviceGetAttribute", kInit, text(static_cast<uint64_t>(attribute)));
+  if (call.failed()) return call.result();
+  static const std::map<DeviceAttribute, int> values = {
+      {DeviceAttribute::kMaxThreadsPerBlock, 1024},
+      {DeviceAttribute::kMaxBlockDimX, 1024},
+      {DeviceAttribute::kMaxBlockDimY, 1024},
+      {DeviceAttribute::kMaxBlockDimZ, 64},
+      {DeviceAttribute::kMaxGridDimX, 2147483647},
+      {DeviceAttribute::kMaxGridDimY, 65535},
+      {DeviceAttribute::kMaxGridDimZ, 65535},
+      {DeviceAttribute::kWarpSize, 32},
+      {DeviceAttribute::kMultiprocessorCount, 10},
+      {DeviceAttribute::kL2CacheSize, 1 << 20},
+      {DeviceAttribute::kMaxThreadsPerMultiprocessor, 2048},
+      {DeviceAttribute::kComputeCapabilityMajor, 9},
+      {DeviceAttribute::kComputeCapabilityMinor, 0},
+      {DeviceAttribute::kMaxSharedMemoryPerMultiprocessor, 233472},
+      {DeviceAttribute::kMaxRegistersPerMultiprocessor, 65536},
+      {DeviceAttribute::kCooperativeLaunch, 1},
+      {DeviceAttribute::kMaxSharedMemoryPerBlockOptin, 232448},
+      {DeviceAttribute::kClusterLaunch, 1},
+  };
+  const auto found = values.find(attribute);
+  if (found == values.end()) return kInvalidValue;
+  const auto set = fake().device_attributes.find(attribute);
+  *value = set == fake().device_attributes.end() ? found->second : set->second;
+  return Result::kSuccess;
+}
+
+Result cuDeviceTotalMem_v2(size_t* bytes, DeviceOrdinal) {
+  Call call("cuDeviceTotalMem_v2", kInit);
+  if (call.failed()) return call.result();
+  *bytes = fake().total_memory;
+  return Result::kSuccess;
+}
+
+Result cuDeviceGetDefaultMemPool(MemoryPoolHandle* pool, DeviceOrdinal) {
+  Call call("cuDeviceGetDefaultMemPool", kInit);
+  if (call.failed()) return call.result();
+  *pool = reinterpret_cast<MemoryPoolHandle>(0x900);
+  return Result::kSuccess;
+}
+
+Result cuMemPoolTrimTo(MemoryPoolHandle, size_t) {
+  Call call("cuMemPoolTrimTo", kInit);
+  return call.result();
+}
+
+Result cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceOrdinal device) {
+  Call call("cuDevicePrimaryCtxRetain", kInit);
+  if (call.failed()) return call.result();
+  ++fake().retained[device];
+  *context = primary_context(device);
+  return Result::kSuccess;
+}
+
+Result cuDevicePrimaryCtxRelease_v2(DeviceOrdinal device) {
+  Call call("cuDevicePrimaryCtxRelease_v2", kInit);
+  if (call.failed()) return call.result();
+  if (fake().retained[device] == 0) return kInvalidContext;
+  --fake().retained[device];
+  return Result::kSuccess;
+}
+
+Result cuCtxGetCurrent(ContextHandle* context) {
+  Call call("cuCtxGetCurrent", kInit);
+  if (call.failed()) return call.result();
+  *context = fake().current_context();
+  return Result::kSuccess;
+}
+
+Result cuCtxPushCurrent_v2(ContextHandle context) {
+  Call call("cuCtxPushCurrent_v2", kInit);
+  if (call.failed()) return call.result();
+  contexts.push_back(context);
+  return Result::kSuccess;
+}
+
+Result cuCtxPopCurrent_v2(ContextHandle* context) {
+  Call call("cuCtxPopCurrent_v2", kInit);
+  if (contexts.empty()) return kInvalidContext;
+  *context = contexts.back();
+  contexts.pop_back();
+  return call.result();
+}
+
+Result cuCtxSynchronize() {
+  Call call("cuCtxSynchronize", kContext);
+  call.faulted();
+  return call.result();
+}
+
+Result cuMemGetInfo_v2(size_t* free, size_t* total) {
+  Call call("cuMemGetInfo_v2", kContext);
+  if (call.faulted()) return call.result();
+  *free = fake().total_memory - fake().used();
+  *total = fake().total_memory;
+  return Result::kSuccess;
+}
+
+Result cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
+  Call call("cuMemAlloc_v2", kContext, text(bytes));
+  if (call.faulted()) return call.result();
+  if (bytes == 0) return kInvalidValue;
+  if (bytes > fake().total_memory - fake().used()) return Result::kOutOfMemory;
+  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *address = reinterpret_cast<DevicePointer>(memory);
+  fake().allocations[*address] = bytes;
+  return Result::kSuccess;
+}
+
+Result cuMemFree_v2(DevicePointer address) {
+  Call call("cuMemFree_v2", kContext);
+  if (call.failed()) return call.result();
+  if (fake().allocations.erase(address) == 0) return kInvalidValue;
+  std::free(reinterpret_cast<void*>(address));
+  call.faulted();
+  return call.result();
+}
+
+Result cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+  Call call("cuMemHostAlloc", kContext);
+  if (call.faulted()) return call.result();
+  *memory = std::malloc(bytes);
+  fake().host_allocations.insert(*memory);
+  return Result::kSuccess;
+}
+
+Result cuMemFreeHost(void* memory) {
+  Call call("cuMemFreeHost", kContext);
+  if (call.failed()) return call.result();
+  if (fake().host_allocations.erase(memory) == 0) return kInvalidValue;
+  std::free(memory);
+  call.faulted();
+  return call.result();
+}
+
+Result cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, DriverStream) {
+  Call call("cuMemcpyHtoDAsync_v2", kContext, text(bytes));
+  return copy(call, reinterpret_cast<void*>(to), from, bytes);
+}
+
+Result cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, DriverStream) {
+  Call call("cuMemcpyDtoHAsync_v2", kContext, text(bytes));
+  return copy(call, to, reinterpret_cast<const void*>(from), bytes);
+}
+
+Result cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, DriverStream) {
+  Call call("cuMemcpyDtoDAsync_v2", kContext, text(bytes));
+  return copy(call, reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+}
+
+Result cuMemsetD8Async(DevicePointer to, uint8_t value, size_t count, DriverStream) {
+  Call call("cuMemsetD8Async", kContext, text(count));
+  if (call.faulted()) return call.result();
+  std::memset(reinterpret_cast<void*>(to), value, count);
+  return Result::kSuccess;
+}
+
+Result cuMemsetD32Async(DevicePointer to, uint32_t value, size_t count, DriverStream) {
+  Call call("cuMemsetD32Async", kContext, text(count));
+  if (call.faulted()) return call.result();
+  for (size_t i = 0; i < count; ++i) {
+    std::memcpy(reinterpret_cast<void*>(to + i * sizeof(value)), &value, sizeof(value));
+  }
+  return Result::kSuccess;
+}
+
+Result cuStreamCreate(DriverStream* stream, unsigned flags) {
+  Call call("cuStreamCreate", kContext, text(flags));
+  if (call.faulted()) return call.result();
+  *stream = fake().make_handle<DriverStream>();
+  fake().streams.insert(*stream);
+  return Result::kSuccess;
+}
+
+Result cuStreamDestroy_v2(DriverStream stream) {
+  Call call("cuStreamDestroy_v2", kContext);
+  if (call.failed()) return call.result();
+  if (fake().streams.erase(stream) == 0) return kInvalidHandle;
+  call.faulted();
+  return call.result();
+}
+
+Result cuStreamSynchronize(DriverStream stream) {
+  Call call("cuStreamSynchronize", kContext);
+  if (call.faulted()) return call.result();
+  return stream == nullptr || fake().streams.count(stream) != 0 ? Result::kSuccess : kInvalidHandle;
+}
+
+Result cuStreamQuery(DriverStream) {
+  Call call("cuStreamQuery", kContext);
+  if (call.faulted()) return call.result();
+  return fake().busy ? Result::kNotReady : Result::kSuccess;
+}
+
+Result cuStreamWaitEvent(DriverStream, DriverEvent event, unsigned) {
+  Call call("cuStreamWaitEvent", kContext);
+  if (call.faulted()) return call.result();
+  return fake().events.count(event) != 0 ? Result::kSuccess : kInvalidHandle;
+}
+
+Result cuStreamIsCapturing(DriverStream, CaptureStatus* status) {
+  Call call("cuStreamIsCapturing", kContext);
+  if (call.failed()) return call.result();
+  *status = fake().capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
+  return Result::kSuccess;
+}
+
+Result cuEventCreate(DriverEvent* event, unsigned) {
+  Call call("cuEventCreate", kContext);
+  if (call.faulted()) return call.result();
+  *event = fake().make_handle<DriverEvent>();
+  fake().events.insert(*event);
+  return Result::kSuccess;
+}
+
+Result cuEventDestroy_v2(DriverEvent event) {
+  Call call("cuEventDestroy_v2", kContext);
+  if (call.failed()) return call.result();
+  if (fake().events.erase(event) == 0) return kInvalidHandle;
+  call.faulted();
+  return call.result();
+}
+
+Result cuEventRecord(DriverEvent event, DriverStream) {
+  Call call("cuEventRecord", kContext);
+  if (call.faulted()) return call.result();
+  return fake().events.count(event) != 0 ? Result::kSuccess : kInvalidHandle;
+}
+
+Result cuEventQuery(DriverEvent) {
+  Call call("cuEventQuery", kContext);
+  if (call.faulted()) return call.result();
+  return fake().busy ? Result::kNotReady : Result::kSuccess;
+}
+
+Result cuEventSynchronize(DriverEvent) {
+  Call call("cuEventSynchronize", kContext);
+  call.faulted();
+  return call.result();
+}
+
+Result cuEventElapsedTime(float* milliseconds, DriverEvent, DriverEvent) {
+  Call call("cuEventElapsedTime", kContext);
+  if (call.faulted()) return call.result();
+  *milliseconds = 1.5f;
+  return Result::kSuccess;
+}
+
+Result cuModuleLoadDataEx(ModuleHandle* module, const void*, unsigned count, JitOption* options,
+                          void** values) {
+  Call call("cuModuleLoadDataEx", kContext, text(count));
+  for (unsigned i = 0; i < count; ++i) {
+    const bool failed = call.failed();
+    if (options[i] == JitOption::kErrorLogBuffer && failed) {
+      std::strcpy(static_cast<char*>(values[i]), "\nptxas line 7; syntax error near 'adt'\nmore\n");
+    }
+    if (options[i] == JitOption::kInfoLogBuffer && !failed) {
+      std::strcpy(static_cast<char*>(values[i]), "used 40 registers");
+    }
+  }
+  if (call.faulted()) return call.result();
+  *module = fake().make_handle<ModuleHandle>();
+  fake().modules.insert(*module);
+  return Result::kSuccess;
+}
+
+Result cuModuleUnload(ModuleHandle module) {
+  Call call("cuModuleUnload", kContext);
+  if (call.failed()) return call.result();
+  if (fake().modules.erase(module) == 0) return kInvalidHandle;
+  call.faulted();
+  return call.result();
+}
+
+Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {
+  Call call("cuModuleGetFunction", kContext, name);
+  if (call.faulted()) return call.result();
+  if (fake().modules.count(module) == 0) return kInvalidHandle;
+  std::istringstream known(fake().kernels);
+  for (std::string kernel; std::getline(known, kernel);) {
+    if (kernel != name) continue;
+    *function = fake().make_handle<FunctionHandle>();
+    fake().functions[*function] = name;
+    return Result::kSuccess;
+  }
+  return kNotFound;
+}
+
+Result cuFuncGetAttribute(int* value, FunctionAttribute attribute, FunctionHandle) {
+  Call call("cuFuncGetAttribute", kContext, text(static_cast<uint64_t>(attribute)));
+  if (call.faulted()) return call.result();
+  const auto found = fake().function_attributes.find(attribute);
+  if (found == fake().function_attributes.end()) return kInvalidValue;
+  *value = found->second;
+  return Result::kSuccess;
+}
+
+Result cuFuncSetAttribute(FunctionHandle, FunctionAttribute attribute, int value) {
+  Call call("cuFuncSetAttribute", kContext,
+            text(static_cast<uint64_t>(attribute)) + "=" + std::to_string(value));
+  if (call.faulted()) return call.result();
+  fake().function_attributes[attribute] = value;
+  return Result::kSuccess;
+}
+
+#ifndef HEDDLE_FAKE_WITHOUT_LAUNCH
+Result cuLaunchKernelEx(const DriverLaunchConfig* config, FunctionHandle function,
+                        void** parameters, void** extra) {
+  Call call("cuLaunchKernelEx", kContext, fake().functions[function]);
+  if (call.faulted()) return call.result();
+  if (parameters != nullptr) return kInvalidValue;
+  FakeLaunch launch;
+  launch.config = *config;
+  launch.kernel = fake().functions[function];
+  launch.attributes.assign(config->attributes, config->attributes + config->attribute_count);
+  const uint8_t* block = nullptr;
+  size_t bytes = 0;
+  for (void** key = extra; key != nullptr && *key != nullptr; key += 2) {
+    const uintptr_t name = reinterpret_cast<uintptr_t>(*key);
+    if (name == kLaunchParamBufferPointer) block = static_cast<const uint8_t*>(key[1]);
+    if (name == kLaunchParamBufferSize) bytes = *static_cast<size_t*>(key[1]);
+  }
+  if (block != nullptr) launch.parameters.assign(block, block + bytes);
+  fake().launched.push_back(std::move(launch));
+  return Result::kSuccess;
+}
+#endif
+
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, FunctionHandle, int threads,
+                                                   size_t shared) {
+  Call call("cuOccupancyMaxActiveBlocksPerMultiprocessor", kContext,
+            std::to_string(threads) + " " + text(shared));
+  if (call.faulted()) return call.result();
+  *blocks = fake().blocks_per_sm;
+  return Result::kSuccess;
+}
+
+Result cuOccupancyMaxActiveClusters(int* clusters, FunctionHandle,
+                                    const DriverLaunchConfig* config) {
+  Call call("cuOccupancyMaxActiveClusters", kContext);
+  if (call.faulted()) return call.result();
+  const auto& cluster = config->attributes[0].value.cluster;
+  const bool allowed =
+      fake().function_attributes[FunctionAttribute::kNonPortableClusterSizeAllowed] != 0;
+  if (cluster.x * cluster.y * cluster.z > 8 && !allowed) return Result::kInvalidClusterSize;
+  *clusters = fake().active_clusters;
+  return Result::kSuccess;
+}
+
+}  // extern "C"
