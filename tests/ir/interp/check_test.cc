@@ -122,7 +122,7 @@ TEST(InterpCheck, ChecksThatPassThroughRegions) {
 
 TEST(InterpCheck, HugeExtentsDoNotWrap) {
   KernelTest t;
-  const ValueId x = t.dynamic_tensor("x", Scalar::kI32, {int64_t{1} << 40}, {1});
+  const ValueId x = t.dynamic_tensor("x", Scalar::kI32, {int64_t{1} << 33}, {1});
   const ValueId out = t.tensor("out", Scalar::kI32, {4});
   const ValueId top = t.i32(INT32_MAX);
   const ValueId ok = t.op(Opcode::kBounds, {x, top}, Type::none(), {{AttrKey::kWidth, 4}});
