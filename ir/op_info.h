@@ -121,7 +121,15 @@ struct AttrRule {
 };
 
 // What T may be in a row.
-enum class DataClass : uint8_t { kNone, kNumber, kInteger, kFloat, kIntOrBool, kIntFloatOrBool, kData };
+enum class DataClass : uint8_t {
+  kNone,
+  kNumber,
+  kInteger,
+  kFloat,
+  kIntOrBool,
+  kIntFloatOrBool,
+  kData
+};
 bool admits(DataClass data_class, Scalar scalar);
 
 struct OpInfo {

@@ -111,20 +111,20 @@ void Aliasing::for_each_written(const Op& op, absl::FunctionRef<void(int)> visit
 }
 
 Clobber Aliasing::clobber(const Op& op, int object) const {
-  Clobber result = reach_of_kind(op, kind_of(object));
+  Clobber result = clobber_of_kind(op, kind_of(object));
   for_each_written(op, [&](int written) {
     if (written == object) result = Clobber::kYes;
   });
   return result;
 }
 
-Clobber Aliasing::reach_of_kind(const Op& op, int kind) const {
+Clobber Aliasing::clobber_of_kind(const Op& op, int kind) const {
   const Kind& read = kinds_[static_cast<size_t>(kind)];
   if (is_constant(read.space)) return Clobber::kNo;
   if (is_volatile(op)) return Clobber::kYes;
   Clobber result = Clobber::kNo;
   for_each_written(op, [&](int written) {
-    result = std::max(result, write_reaches(objects_[static_cast<size_t>(written)].kind, read));
+    result = std::max(result, write_clobbers(objects_[static_cast<size_t>(written)].kind, read));
   });
   const OpInfo& row = info(op);
   // The thread's own memory has no address that another could use.
@@ -135,7 +135,7 @@ Clobber Aliasing::reach_of_kind(const Op& op, int kind) const {
                                                   : Clobber::kYes;
 }
 
-Clobber Aliasing::write_reaches(const Kind& written, const Kind& read) {
+Clobber Aliasing::write_clobbers(const Kind& written, const Kind& read) {
   if (!same_memory(written.space, read.space)) return Clobber::kNo;
   if (!written.traceable || !read.traceable) return Clobber::kYes;
   if (written.param && read.param) return Clobber::kUnlessNoOverlap;

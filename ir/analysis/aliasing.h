@@ -48,7 +48,7 @@ class Aliasing {
   // objects there are.
   int kind_of(int object) const { return kind_of_[static_cast<size_t>(object)]; }
   int kind_count() const { return static_cast<int>(kinds_.size()); }
-  Clobber reach_of_kind(const Op& op, int kind) const;
+  Clobber clobber_of_kind(const Op& op, int kind) const;
   // The objects that an op itself writes.
   void for_each_written(const Op& op, absl::FunctionRef<void(int)> visit) const;
   // Whether nothing changes the object while the kernel runs, if it is a parameter that does not
@@ -72,7 +72,7 @@ class Aliasing {
     int param;  // its index, or -1
   };
 
-  static Clobber write_reaches(const Kind& written, const Kind& read);
+  static Clobber write_clobbers(const Kind& written, const Kind& read);
   bool is_written_unseen(const Kind& read) const;
   void note(ValueId view, bool written);
   // The value that stands for the memory behind a view. All dynamic shared memory is one.

@@ -1,4 +1,4 @@
-// Which handler runs an op on an element type. Internal; lower*.cc asks, the files named below
+// Which handler runs an op on an element type. Internal; lower/*.cc asks, the files named below
 // answer. A nullptr means that ops.def has no such op.
 #pragma once
 

@@ -136,23 +136,23 @@ class Motion {
 
   bool same_in_every_trip(OpId load, OpId loop) {
     const int object = aliasing_.object_of(kernel_.op(load).operands[0]);
-    const Clobber reach = reach_in(loop, object);
-    return reach == Clobber::kNo ||
-           (reach == Clobber::kUnlessNoOverlap && aliasing_.no_overlap(object));
+    const Clobber clobber = clobber_in(loop, object);
+    return clobber == Clobber::kNo ||
+           (clobber == Clobber::kUnlessNoOverlap && aliasing_.no_overlap(object));
   }
 
   // What a loop may do to an object. Known once for all loads: what writes does not move.
-  Clobber reach_in(OpId loop, int object) {
-    const auto entry = reach_.try_emplace({loop, object}, Clobber::kNo);
-    Clobber& reach = entry.first->second;
-    if (!entry.second) return reach;
+  Clobber clobber_in(OpId loop, int object) {
+    const auto entry = clobbers_.try_emplace({loop, object}, Clobber::kNo);
+    Clobber& clobber = entry.first->second;
+    if (!entry.second) return clobber;
     for (const RegionId region : kernel_.op(loop).regions) {
       kernel_.walk(region, [&](OpId id) {
         const Op& op = kernel_.op(id);
-        if (Aliasing::may_clobber(op)) reach = std::max(reach, aliasing_.clobber(op, object));
+        if (Aliasing::may_clobber(op)) clobber = std::max(clobber, aliasing_.clobber(op, object));
       });
     }
-    return reach;
+    return clobber;
   }
 
   void move_before(OpId id, OpId loop) {
@@ -167,7 +167,7 @@ class Motion {
   IdMap<ValueId, uint8_t> tied_;
   IdMap<RegionId, int> depth_;
   std::vector<Frame> frames_;
-  absl::flat_hash_map<std::pair<OpId, int>, Clobber> reach_;  // by loop and object
+  absl::flat_hash_map<std::pair<OpId, int>, Clobber> clobbers_;  // by loop and object
   bool moved_ = false;
 };
 

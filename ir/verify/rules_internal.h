@@ -1,4 +1,4 @@
-// The inside of verify_rules: what rules see of an op and how they report. verifier_rules.cc says
+// The inside of verify_rules: what rules see of an op and how they report. rules.cc says
 // which op has which rule; the files named below hold the rules.
 //
 // A rule is what an op asks for beyond its row of the op table, which has been verified: operands,
@@ -63,7 +63,7 @@ class RuleContext {
 // The rules, by the op that they are for.
 using Rule = void (*)(RuleContext& c);
 
-void check_const(RuleContext& c);  // verifier_rules_value.cc
+void check_const(RuleContext& c);  // rules_value.cc
 void check_undef(RuleContext& c);
 void check_var(RuleContext& c);
 void check_var_load(RuleContext& c);
@@ -82,7 +82,7 @@ void check_at_launch(RuleContext& c);
 void check_require(RuleContext& c);
 void check_launch_grid(RuleContext& c);
 
-void check_dim(RuleContext& c);  // verifier_rules_view.cc
+void check_dim(RuleContext& c);  // rules_view.cc
 void check_shared(RuleContext& c);
 void check_local(RuleContext& c);
 void check_table(RuleContext& c);
@@ -93,17 +93,17 @@ void check_subview(RuleContext& c);
 void check_bounds(RuleContext& c);
 void check_map_shared(RuleContext& c);
 
-void check_load(RuleContext& c);  // verifier_rules_memory.cc
+void check_load(RuleContext& c);  // rules_memory.cc
 void check_store(RuleContext& c);
 void check_prefetch(RuleContext& c);
 
-void check_atomic(RuleContext& c);  // verifier_rules_atomic.cc
+void check_atomic(RuleContext& c);  // rules_atomic.cc
 void check_atomic_cas(RuleContext& c);
 void check_atomic_load(RuleContext& c);
 void check_atomic_store(RuleContext& c);
 void check_fence(RuleContext& c);
 
-void check_copy_async(RuleContext& c);  // verifier_rules_async.cc
+void check_copy_async(RuleContext& c);  // rules_async.cc
 void check_own_mbarrier(RuleContext& c);
 void check_any_mbarrier(RuleContext& c);
 void check_bulk_load(RuleContext& c);
@@ -112,7 +112,7 @@ void check_bulk_store(RuleContext& c);
 void check_bulk_reduce(RuleContext& c);
 void check_bulk_prefetch(RuleContext& c);
 
-void check_named_barrier(RuleContext& c);  // verifier_rules_collective.cc
+void check_named_barrier(RuleContext& c);  // rules_collective.cc
 void check_redux(RuleContext& c);
 void check_ldmatrix(RuleContext& c);
 void check_stmatrix(RuleContext& c);
@@ -120,7 +120,7 @@ void check_smem_desc(RuleContext& c);
 void check_wgmma_begin(RuleContext& c);
 void check_wgmma(RuleContext& c);
 
-void check_printf(RuleContext& c);  // verifier_rules_text.cc
+void check_printf(RuleContext& c);  // rules_text.cc
 void check_inline_ptx(RuleContext& c);
 
 // What rules of several files ask.

@@ -106,7 +106,7 @@ class Lowering {
   void lower_inline_ptx(const Op& op);
   absl::StatusOr<Program> finish();
 
-  // --- lower_control.cc ---
+  // --- control.cc ---
   void lower_params();
   void lower_for(const Op& op);
   void lower_while(const Op& op);
@@ -122,7 +122,7 @@ class Lowering {
   // A Bound of its own for a value, its registers unwritten.
   Bound fresh(ValueId value, ValueId like);
 
-  // --- lower_memory.cc ---
+  // --- memory.cc ---
   void lower_view(const Op& op);
   void lower_bounds(const Op& op);
   void lower_index_query(const Op& op);
@@ -141,7 +141,7 @@ class Lowering {
   Operand clamped_operand(const IndexSource& extent);
   uint32_t view_name(ValueId value, absl::string_view otherwise);
 
-  // --- lower_wgmma.cc ---
+  // --- wgmma.cc ---
   void lower_descriptor(const Op& op);
   void lower_wgmma_begin(const Op& op);
   void lower_wgmma(const Op& op);

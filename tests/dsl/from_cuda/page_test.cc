@@ -108,7 +108,7 @@ std::string read(const std::string& path) {
 TEST(FromCudaPage, ShowsCodeThatCompiles) {
   std::string code;
   for (const char* part : {"device", "arithmetic", "intrinsics", "groups", "layouts", "host"}) {
-    absl::StrAppend(&code, marked(read(absl::StrCat("runtime/from_cuda_", part, "_test.cc"))));
+    absl::StrAppend(&code, marked(read(absl::StrCat("dsl/from_cuda/", part, "_test.cc"))));
   }
   const Page page = read_page(read("../dsl/FROM_CUDA.md"));
   EXPECT_GT(page.snippets.size(), 100u);

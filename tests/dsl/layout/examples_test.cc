@@ -10,7 +10,7 @@ namespace {
 
 // Of lines "expression = result".
 void check_lines(const char* name, int at_least) {
-  std::ifstream file(std::string(HEDDLE_TEST_DATA_DIR) + "/dsl/" + name);
+  std::ifstream file(std::string(HEDDLE_TEST_DATA_DIR) + "/dsl/layout/" + name);
   int checked = 0;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;
@@ -22,12 +22,12 @@ void check_lines(const char* name, int at_least) {
   EXPECT_GE(checked, at_least);
 }
 
-TEST(LayoutExamples, AreWhatCuTesDocumentsSay) { check_lines("layout_examples.txt", 150); }
+TEST(LayoutExamples, AreWhatCuTesDocumentsSay) { check_lines("examples.txt", 150); }
 
-TEST(LayoutExamples, AreWhatCuTesHeadersGive) { check_lines("layout_cases.txt", 70); }
+TEST(LayoutExamples, AreWhatCuTesHeadersGive) { check_lines("cases.txt", 70); }
 
-// record_layouts.py says how they are made, and what is left out.
-TEST(LayoutExamples, AreWhatCuTesCodeGives) { check_lines("recorded_layouts.txt", 1400); }
+// record.py says how they are made, and what is left out.
+TEST(LayoutExamples, AreWhatCuTesCodeGives) { check_lines("recorded.txt", 1400); }
 
 }  // namespace
 }  // namespace heddle

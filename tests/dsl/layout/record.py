@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Records what CuTe's C++ gives for random layout expressions: recorded_layouts.txt.
+"""Records what CuTe's C++ gives for random layout expressions: recorded.txt.
 
-    record_layouts.py CUTE_INCLUDE HEDDLE > recorded_layouts.txt
+    record.py CUTE_INCLUDE HEDDLE > recorded.txt
 
 CUTE_INCLUDE is the folder with cute/ and cutlass/ (NVIDIA/cutlass, include/), HEDDLE the heddle
 command; nvcc's headers are needed too. Every expression is written twice, as the calculator and as
@@ -390,7 +390,7 @@ def main():
         theirs = {first + n: as_heddle_prints(w)
                   for first, batch in zip(firsts, batches) for n, w in batch.items()}
     print(f"# What CuTe's C++ of CUTLASS {version(include)} gives for random layouts;")
-    print("# written by record_layouts.py.")
+    print("# written by record.py.")
     for n, (expression, _) in enumerate(expressions):
         refused = ours[n].startswith("error")
         if n not in theirs:
