@@ -92,7 +92,7 @@ class Elimination {
     ++time_;
     for (int kind = 0; kind < aliasing_.kind_count(); ++kind) {
       Changes& changes = kind_changed_[static_cast<size_t>(kind)];
-      const Clobber reach = aliasing_.reach_of_kind(op, kind);
+      const Clobber reach = aliasing_.clobber_of_kind(op, kind);
       if (reach == Clobber::kYes) changes.surely = time_;
       if (reach == Clobber::kUnlessNoOverlap) changes.maybe = time_;
     }
