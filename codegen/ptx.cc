@@ -326,7 +326,6 @@ void Emitter::emit_op(OpId id, const Op& op) {
 #define HEDDLE_OP(...)
 #define HEDDLE_ELEMENTWISE(name, ...) case Opcode::k##name:
 #include "heddle/ir/ops.def"
-#undef HEDDLE_OP
       return emit_elementwise(op);
     case Opcode::kBitcast:
       return rename(op);

@@ -11,6 +11,7 @@
 //   std::string text = print(kernel);                         // printer.h
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -25,6 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "heddle/ir/attr.h"
+#include "heddle/ir/check.h"
 #include "heddle/ir/dim3.h"
 #include "heddle/ir/ids.h"
 #include "heddle/ir/launch/fact.h"
@@ -55,6 +57,30 @@ struct Op {
   absl::InlinedVector<Attr, 2> attrs;
 
   ValueId result() const { return results.empty() ? ValueId::kNone : results[0]; }
+  // The operand of that name; kNone where it is optional and not given. Asking for a name that the
+  // op's signature has not is a bug.
+  ValueId operand(OperandName name) const {
+    const size_t index = index_of(name);
+    return index < operands.size() ? operands[index] : ValueId::kNone;
+  }
+  // The operands of that name, the last of the signature.
+  absl::Span<const ValueId> operands_named(OperandName name) const {
+    return absl::MakeConstSpan(operands).subspan(std::min(index_of(name), operands.size()));
+  }
+  // Puts another value in the place of one that is there.
+  void set_operand(OperandName name, ValueId value) { operands[index_of(name)] = value; }
+  // Where the op's operands of that name are, or would begin, in `operands`.
+  size_t index_of(OperandName name) const {
+    const int index = operand_index(opcode, name);
+    HEDDLE_CHECK(index >= 0, "the op has no operand of that name");
+    return static_cast<size_t>(index);
+  }
+#define HEDDLE_OPERAND(name, enumerator) \
+  ValueId name() const { return operand(OperandName::enumerator); }
+#define HEDDLE_OPERANDS(name, enumerator) \
+  absl::Span<const ValueId> name() const { return operands_named(OperandName::enumerator); }
+#include "heddle/ir/operands.def"
+
   std::optional<int64_t> attr(AttrKey key) const;
   int64_t attr_or(AttrKey key, int64_t otherwise) const;
   void set_attr(AttrKey key, int64_t value);

@@ -6,47 +6,38 @@
 namespace heddle::ir {
 namespace {
 
-// The words that ops.def's columns use.
-struct DataClassName {
-  absl::string_view name;
-  DataClass data_class;
-};
-constexpr DataClassName kDataClassNames[] = {
-    {"none", DataClass::kNone},      {"num", DataClass::kNumber},
-    {"int", DataClass::kInteger},    {"float", DataClass::kFloat},
-    {"bits", DataClass::kIntOrBool}, {"word", DataClass::kIntFloatOrBool},
-    {"data", DataClass::kData},
-};
+// --- The columns of ops.def: each is of a type of its own, and says which field it fills ---
 
-constexpr Scope kNone = Scope::kThread;
+struct Attrs {
+  absl::string_view words;
+};
+constexpr Attrs attrs(absl::string_view words) { return {words}; }
+
+// Operands, by name, whose memory is read or written.
+struct Accesses {
+  absl::string_view reads, writes;
+};
+constexpr Accesses reads(absl::string_view operands) { return {operands, {}}; }
+constexpr Accesses writes(absl::string_view operands) { return {{}, operands}; }
+
+enum class EffectFlag : uint8_t { kAsync, kOrders, kUnnamed };
+
+// Reads and writes one operand's memory, and orders all other accesses.
+struct Updates {
+  absl::string_view operand;
+};
+constexpr Updates updates(absl::string_view operand) { return {operand}; }
+
+// The words that rows use without their enumeration's name.
+using enum DataClass;
+using enum EffectFlag;
+using enum Targets;
 constexpr Scope kWarp = Scope::kWarp;
 constexpr Scope kWarpGroup = Scope::kWarpGroup;
 constexpr Scope kBlock = Scope::kBlock;
 constexpr Scope kCluster = Scope::kCluster;
 
-using enum Targets;
-
-constexpr Effects no_effects() { return {}; }
-constexpr Effects orders() { return {.orders = true}; }
-constexpr Effects reads(int a) { return {.reads = static_cast<uint8_t>(1 << a)}; }
-constexpr Effects reads(int a, int b) { return {.reads = static_cast<uint8_t>(1 << a | 1 << b)}; }
-// Reads and writes, and orders all others.
-constexpr Effects updates(int a) {
-  return {.reads = static_cast<uint8_t>(1 << a),
-          .writes = static_cast<uint8_t>(1 << a),
-          .orders = true};
-}
-// From operand 1 to operand 0, complete after the op that waits.
-constexpr Effects copies() { return {.reads = 2, .writes = 1, .async = true}; }
-// The same, and tells operand 3 of it.
-constexpr Effects bulk_load() { return {.reads = 2, .writes = 1 | 8, .async = true}; }
-// Reads operand 1 and updates operand 0; may tell operand 3 of it.
-constexpr Effects bulk_reduce() { return {.reads = 1 | 2, .writes = 1 | 8, .async = true}; }
-// Whatever it likes.
-constexpr Effects anything() {
-  return {.orders = true, .unnamed = true, .admits = Admits::kOtherGrids};
-}
-constexpr Effects writes(int a) { return {.writes = static_cast<uint8_t>(1 << a)}; }
+// --- Reading a row: what is malformed stops the build, since a constant expression cannot throw ---
 
 // A word at a time from `text`; the empty word ends it.
 constexpr absl::string_view next_word(absl::string_view& text) {
@@ -80,7 +71,24 @@ constexpr RoleName kRoleNames[] = {
     {"bool", Role::kBool},
 };
 
-// A malformed row stops the build: a constant expression cannot throw.
+constexpr absl::string_view kOperandNames[] = {
+#define HEDDLE_OPERAND(name, enumerator) #name,
+#define HEDDLE_OPERANDS(name, enumerator) #name,
+#include "heddle/ir/operands.def"
+};
+constexpr bool kNamesMany[] = {
+#define HEDDLE_OPERAND(...) false,
+#define HEDDLE_OPERANDS(...) true,
+#include "heddle/ir/operands.def"
+};
+
+constexpr OperandName parse_operand_name(absl::string_view word) {
+  for (int i = 0; i < kOperandNameCount; ++i) {
+    if (same(kOperandNames[i], word)) return static_cast<OperandName>(i);
+  }
+  throw "a signature of ops.def names an operand that operands.def has not";
+}
+
 constexpr Position parse_position(absl::string_view word) {
   Position position;
   while (!word.empty()) {
@@ -105,20 +113,52 @@ constexpr Position parse_position(absl::string_view word) {
   throw "unknown word in a signature of ops.def";
 }
 
+// "view:V".
+constexpr Position parse_operand(absl::string_view word) {
+  size_t colon = 0;
+  while (colon < word.size() && word[colon] != ':') ++colon;
+  if (colon == word.size()) throw "an operand in ops.def has no name";
+  Position position = parse_position(word.substr(colon + 1));
+  position.name = parse_operand_name(word.substr(0, colon));
+  const bool many = kNamesMany[static_cast<size_t>(position.name)];
+  if (many != (position.arity == Arity::kMany))
+    throw "one value by a name for many, or many by one";
+  return position;
+}
+
 constexpr Signature parse_signature(absl::string_view text) {
   Signature signature;
   bool results = false;
+  bool open = false;  // behind an operand that need not be there
   for (absl::string_view word = next_word(text); !word.empty(); word = next_word(text)) {
     if (same(word, "->")) {
       results = true;
     } else if (results) {
       signature.results[signature.result_count++] = parse_position(word);
     } else {
-      signature.operands[signature.operand_count++] = parse_position(word);
+      const Position position = parse_operand(word);
+      if (open) throw "only the last operand may be optional or many: others are found by number";
+      open = position.arity != Arity::kOne;
+      signature.operands[signature.operand_count++] = position;
     }
   }
   if (!results) throw "a signature of ops.def lacks its arrow";
   return signature;
+}
+
+// Bit i for operand i.
+constexpr uint8_t parse_operands(const Signature& signature, absl::string_view words) {
+  uint8_t mask = 0;
+  for (absl::string_view word = next_word(words); !word.empty(); word = next_word(words)) {
+    int index = 0;
+    while (index < signature.operand_count &&
+           !same(kOperandNames[static_cast<size_t>(signature.operands[index].name)], word)) {
+      ++index;
+    }
+    if (index == signature.operand_count) throw "a column of ops.def names no operand of its row";
+    mask |= static_cast<uint8_t>(1 << index);
+  }
+  return mask;
 }
 
 constexpr AttrRule parse_attr(absl::string_view word) {
@@ -136,38 +176,56 @@ constexpr AttrRule parse_attr(absl::string_view word) {
   throw "unknown attribute in ops.def";
 }
 
-constexpr DataClass parse_data_class(absl::string_view word) {
-  for (const DataClassName& entry : kDataClassNames) {
-    if (same(entry.name, word)) return entry.data_class;
+// --- Columns ---
+
+constexpr void fill(OpInfo& row, DataClass data_class) { row.data_class = data_class; }
+constexpr void fill(OpInfo& row, Trait trait) { row.traits |= trait; }
+constexpr void fill(OpInfo& row, Scope convergence) { row.convergence = convergence; }
+constexpr void fill(OpInfo& row, Targets targets) { row.targets = targets; }
+constexpr void fill(OpInfo& row, Admits admits) { row.effects.admits = admits; }
+constexpr void fill(OpInfo& row, Attrs attrs) {
+  for (absl::string_view word = next_word(attrs.words); !word.empty();
+       word = next_word(attrs.words)) {
+    row.attrs[row.attr_count++] = parse_attr(word);
   }
-  throw "unknown data class in ops.def";
+}
+constexpr void fill(OpInfo& row, Accesses accesses) {
+  row.effects.reads |= parse_operands(row.signature, accesses.reads);
+  row.effects.writes |= parse_operands(row.signature, accesses.writes);
+}
+constexpr void fill(OpInfo& row, Updates updates) {
+  fill(row, Accesses{updates.operand, updates.operand});
+  row.effects.orders = true;
+}
+constexpr void fill(OpInfo& row, EffectFlag flag) {
+  switch (flag) {
+    case kAsync:
+      row.effects.async = true;
+      return;
+    case kOrders:
+      row.effects.orders = true;
+      return;
+    case kUnnamed:
+      row.effects.unnamed = true;
+      return;
+  }
 }
 
+template <class... Columns>
 constexpr OpInfo make_info(absl::string_view mnemonic, absl::string_view signature,
-                           absl::string_view data_class, absl::string_view attrs, int traits,
-                           Scope convergence, Effects effects, Targets targets) {
-  OpInfo result;
-  result.mnemonic = mnemonic;
-  result.signature = parse_signature(signature);
-  result.data_class = parse_data_class(data_class);
-  for (absl::string_view word = next_word(attrs); !word.empty(); word = next_word(attrs)) {
-    result.attrs[result.attr_count++] = parse_attr(word);
-  }
-  result.traits = static_cast<uint16_t>(traits);
-  result.convergence = convergence;
-  result.effects = effects;
-  result.targets = targets;
-  return result;
+                           Columns... columns) {
+  OpInfo row;
+  row.mnemonic = mnemonic;
+  row.signature = parse_signature(signature);
+  (fill(row, columns), ...);
+  return row;
 }
 
-// The data class is a string because two of its words are keywords.
-#define HEDDLE_OP(name, mnemonic, signature, data_class, attrs, traits, convergence, effects, \
-                  targets)                                                                    \
-  make_info(mnemonic, signature, #data_class, attrs, traits, convergence, effects, targets),
 constexpr OpInfo kOps[] = {
+#define HEDDLE_OP(name, mnemonic, ...) make_info(mnemonic, __VA_ARGS__),
+#define HEDDLE_ELEMENTWISE(name, mnemonic, ...) make_info(mnemonic, __VA_ARGS__, kPure),
 #include "heddle/ir/ops.def"
 };
-#undef HEDDLE_OP
 static_assert(std::size(kOps) == kOpcodeCount);
 
 constexpr absl::string_view kScopeNames[] = {"thread", "warp",    "warp group",
@@ -176,7 +234,23 @@ static_assert(std::size(kScopeNames) == kScopeCount);
 
 }  // namespace
 
+constinit const detail::OperandIndices detail::kOperandIndices = [] {
+  OperandIndices table{};
+  for (size_t op = 0; op < kOpcodeCount; ++op) {
+    for (int8_t& index : table[op]) index = -1;
+    const Signature& signature = kOps[op].signature;
+    for (int i = 0; i < signature.operand_count; ++i) {
+      int8_t& index = table[op][static_cast<size_t>(signature.operands[i].name)];
+      if (index >= 0) throw "a signature of ops.def names two operands alike";
+      index = static_cast<int8_t>(i);
+    }
+  }
+  return table;
+}();
+
 const OpInfo& info(Opcode opcode) { return kOps[static_cast<size_t>(opcode)]; }
+
+absl::string_view name_of(OperandName name) { return kOperandNames[static_cast<size_t>(name)]; }
 
 absl::string_view name_of(Scope scope) { return kScopeNames[static_cast<size_t>(scope)]; }
 

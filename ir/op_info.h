@@ -18,12 +18,10 @@ namespace heddle::ir {
 enum class Opcode : uint8_t {
 #define HEDDLE_OP(name, ...) k##name,
 #include "heddle/ir/ops.def"
-#undef HEDDLE_OP
 };
 inline constexpr int kOpcodeCount = 0
 #define HEDDLE_OP(...) +1
 #include "heddle/ir/ops.def"
-#undef HEDDLE_OP
     ;
 
 // Bits of OpInfo::traits.
@@ -68,16 +66,6 @@ struct Effects {
   bool unnamed = false;  // may also write memory that no operand names
   Admits admits = Admits::kNothing;
 
-  constexpr Effects through_async() const {
-    Effects e = *this;
-    e.async = true;
-    return e;
-  }
-  constexpr Effects admitting(Admits what) const {
-    Effects e = *this;
-    e.admits = what;
-    return e;
-  }
   constexpr bool touches_memory() const { return reads != 0 || writes != 0 || orders; }
 };
 
@@ -102,7 +90,21 @@ enum class Role : uint8_t {
 };
 enum class Arity : uint8_t { kOne, kOptional, kMany };
 
+// The names of operands (operands.def).
+enum class OperandName : uint8_t {
+#define HEDDLE_OPERAND(name, enumerator) enumerator,
+#define HEDDLE_OPERANDS(name, enumerator) enumerator,
+#include "heddle/ir/operands.def"
+};
+inline constexpr int kOperandNameCount = 0
+#define HEDDLE_OPERAND(...) +1
+#define HEDDLE_OPERANDS(...) +1
+#include "heddle/ir/operands.def"
+    ;
+absl::string_view name_of(OperandName name);
+
 struct Position {
+  OperandName name{};  // operands alone
   Role role = Role::kAny;
   Arity arity = Arity::kOne;
   bool tied = false;  // operands: a result shares its registers
@@ -153,6 +155,17 @@ constexpr bool has_side_effect(const OpInfo& info) {
 constexpr bool is_convergent(const OpInfo& info) { return info.convergence != Scope::kThread; }
 
 const OpInfo& info(Opcode opcode);
+// Which operand of an op has that name: an index, or -1 where its signature has no such name.
+inline int operand_index(Opcode opcode, OperandName name);
 std::optional<Opcode> opcode_from_mnemonic(absl::string_view mnemonic);
+
+namespace detail {
+using OperandIndices = std::array<std::array<int8_t, kOperandNameCount>, kOpcodeCount>;
+extern const OperandIndices kOperandIndices;
+}  // namespace detail
+
+inline int operand_index(Opcode opcode, OperandName name) {
+  return detail::kOperandIndices[static_cast<size_t>(opcode)][static_cast<size_t>(name)];
+}
 
 }  // namespace heddle::ir

@@ -14,7 +14,6 @@ namespace op {
 
 #define HEDDLE_OP(name, ...) const ir::Opcode k##name = ir::Opcode::k##name;
 #include "heddle/ir/ops.def"
-#undef HEDDLE_OP
 
 }  // namespace op
 

@@ -31,7 +31,6 @@ constexpr Table kTable = [] {
 #define HEDDLE_OP(...)
 #define HEDDLE_ELEMENTWISE(name, ...) rule(Opcode::k##name) = row_suffices;
 #include "heddle/ir/ops.def"
-#undef HEDDLE_OP
   row_suffices_for({Opcode::kYield, Opcode::kWhile, Opcode::kIf});
   row_suffices_for({Opcode::kThreadIdx, Opcode::kBlockIdx, Opcode::kBlockDim, Opcode::kGridDim,
                     Opcode::kLaneId, Opcode::kWarpId, Opcode::kClusterRank});

@@ -13,7 +13,6 @@ constexpr Opcode kElementwise[] = {
 #define HEDDLE_OP(name, ...)
 #define HEDDLE_ELEMENTWISE(name, ...) Opcode::k##name,
 #include "heddle/ir/ops.def"
-#undef HEDDLE_OP
 };
 
 // Those that kernels are mostly made of.

@@ -126,7 +126,6 @@ std::vector<Opcode> recorded_ops() {
 #define HEDDLE_OP(...)
 #define HEDDLE_ELEMENTWISE(name, ...) Opcode::k##name,
 #include "heddle/ir/ops.def"
-#undef HEDDLE_OP
       Opcode::kBitcast,
   };
 }

@@ -135,7 +135,6 @@ void Lowering::lower_op(OpId id) {
 #define HEDDLE_OP(...)
 #define HEDDLE_ELEMENTWISE(name, ...) case Opcode::k##name:
 #include "heddle/ir/ops.def"
-#undef HEDDLE_OP
       return lower_elementwise(op);
 
     case Opcode::kBitcast:
