@@ -51,14 +51,14 @@ class Splitter {
     const Op* const op = kernel_.def(value);
     if (op == nullptr) return add_term(value);
     if (op->opcode == Opcode::kConvert && kernel_.type(value).scalar == Scalar::kI64 &&
-        kernel_.type(op->operands[0]).scalar == Scalar::kI32) {
-      return add(op->operands[0], false);
+        kernel_.type(op->a()).scalar == Scalar::kI32) {
+      return add(op->a(), false);
     }
     if (op->opcode == Opcode::kAdd) return add_sum(value, *op, from_offset);
     if (op->opcode == Opcode::kSub) return add_difference(value, *op, from_offset);
     // What at_launch computes its value from is not part of the kernel.
     if (has(info(*op), ir::kForwards) && op->opcode != Opcode::kAtLaunch) {
-      return add(op->operands[0], from_offset);
+      return add(op->a(), from_offset);
     }
     add_term(value);
   }
@@ -66,8 +66,8 @@ class Splitter {
   void add_term(ValueId value) { result_.terms.push_back(value); }
 
   void add_sum(ValueId value, const Op& op, bool from_offset) {
-    const ValueId a = op.operands[0];
-    const ValueId b = op.operands[1];
+    const ValueId a = op.a();
+    const ValueId b = op.b();
     const auto constant_a = kernel_.constant_int(a);
     const auto constant_b = kernel_.constant_int(b);
     if (constant_a || constant_b) {
@@ -81,9 +81,9 @@ class Splitter {
   }
 
   void add_difference(ValueId value, const Op& op, bool from_offset) {
-    const auto constant = kernel_.constant_int(op.operands[1]);
+    const auto constant = kernel_.constant_int(op.b());
     if (!constant || *constant == std::numeric_limits<int64_t>::min()) return add_term(value);
-    add_constant(value, op.operands[0], -*constant, from_offset);
+    add_constant(value, op.a(), -*constant, from_offset);
   }
 
   void add_constant(ValueId value, ValueId rest, int64_t constant, bool from_offset) {
@@ -131,16 +131,6 @@ class Splitter {
 SplitOffset split_offset(const Kernel& kernel, const std::vector<int>& depth, Analyses& analyses,
                          ValueId view, ValueId offset) {
   return Splitter(kernel, depth, analyses, view).run(offset);
-}
-
-size_t offset_operand(Opcode opcode) {
-  const ir::Signature& signature = ir::info(opcode).signature;
-  if (signature.operands[0].role != ir::Role::kView) return 0;
-  for (size_t i = 1; i < signature.operand_count; ++i) {
-    const ir::Position& position = signature.operands[i];
-    if (position.role == ir::Role::kIndex && position.arity == ir::Arity::kOne) return i;
-  }
-  return 0;
 }
 
 }  // namespace heddle::codegen

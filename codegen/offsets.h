@@ -52,7 +52,4 @@ struct SplitOffset {
 SplitOffset split_offset(const ir::Kernel& kernel, const std::vector<int>& depth,
                          Analyses& analyses, ir::ValueId view, ir::ValueId offset);
 
-// Which operand of an op is an offset into its view, operand 0; 0 where none is.
-size_t offset_operand(ir::Opcode opcode);
-
 }  // namespace heddle::codegen

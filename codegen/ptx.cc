@@ -86,11 +86,11 @@ Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
 }
 
 absl::StatusOr<PtxModule> Emitter::run() {
-  if (kernel_.cluster.count() > 1 && target_.sm < 90) {
+  if (kernel_.cluster.count() > 1 && !target_has(ir::Feature::kClusters)) {
+    ir::Lack lack = lack_of(target_, ir::Feature::kClusters, "launch without a cluster");
     ir::Diagnostic& found = diagnostics_.emplace_back();
-    found.message =
-        absl::StrCat("clusters need sm_90, and the kernel is compiled for ", target_.name);
-    found.fix = "compile for sm_90 or later, or launch without a cluster";
+    found.message = std::move(lack.message);
+    found.fix = std::move(lack.fix);
   }
   if (params_.bytes > ir::kMaxParamBytes) {
     ir::Diagnostic& found = diagnostics_.emplace_back();
@@ -249,24 +249,22 @@ void Emitter::error(OpId id, std::string message, std::string fix) {
   found.op = print_op(kernel_, id);
 }
 
-// Whether the target has the op for its type; an error where it does not.
+// Whether the target has the op for its type; an error where it does not. The PTX version follows.
 bool Emitter::is_supported(OpId id, const Op& op) {
+  const ir::Targets& targets = info(op).targets;
+  const auto scalar_of = [&](const auto& values) {
+    return values.empty() ? Scalar::kNone : type(values.front()).scalar;
+  };
+  use(targets.of(scalar_of(op.operands)));
+  use(targets.of(scalar_of(op.results)));
   const std::optional<Scalar> lacking = lacking_type(kernel_, op);
   if (!lacking) return true;
-  const Scalar scalar = *lacking;
-  const ir::Target* const first = first_supporting(info(op).targets, scalar);
   const bool has_type = info(op).data_class != ir::DataClass::kNone;
-  const std::string what =
-      absl::StrCat(info(op).mnemonic, has_type ? absl::StrCat(" of ", ir::info(scalar).name) : "");
-  if (first == nullptr) {
-    error(id, absl::StrCat("no architecture has ", what), "compute it in f32");
-  } else {
-    error(id,
-          absl::StrCat(what, " needs ", first->name, ", and the kernel is compiled for ",
-                       target_.name),
-          absl::StrCat("compile for ", first->name,
-                       has_type ? ", or convert to f32 first" : ", or do without it"));
-  }
+  ir::Lack lack =
+      lack_of(target_, targets.of(*lacking), has_type ? "convert to f32 first" : "do without it",
+              absl::StrCat(info(op).mnemonic, has_type ? " of " : "",
+                           has_type ? ir::info(*lacking).name : absl::string_view()));
+  error(id, std::move(lack.message), std::move(lack.fix));
   for (const ValueId result : op.results) define(result);
   return false;
 }
@@ -468,7 +466,7 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kGlobalTimer:
       return out_->instruction("mov.u64 ", define(op.result())[0], ", %globaltimer");
     case Opcode::kNanoSleep:
-      return out_->instruction("nanosleep.u32 ", elements(op.operands[0])[0]);
+      return out_->instruction("nanosleep.u32 ", elements(op.duration())[0]);
     case Opcode::kSmemDesc:
       return emit_smem_desc(id, op);
     case Opcode::kWgmmaBegin:
@@ -480,7 +478,6 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kWgmmaWait:
       return emit_wgmma_wait(id, op);
     case Opcode::kFenceAsync:
-      raise_version(80);
       return out_->instruction("fence.proxy.async.shared::cta");
   }
 }

@@ -58,7 +58,7 @@ void Emitter::emit_elementwise(const Op& op) {
 }
 
 void Emitter::emit_regular(const Op& op) {
-  const Type t = type(op.operands[0]);
+  const Type t = type(op.a());
   const Instruction& instruction = instruction_for(op.opcode, t.scalar, target_);
   HEDDLE_CHECK(!instruction.scalar.empty(), "an op has no PTX for this type");
   const TypeSpelling& spelling = spelling_of(t.scalar);
@@ -89,11 +89,12 @@ void Emitter::emit_regular(const Op& op) {
 // ptxas fuses a product of pairs with a sum of pairs, although both say `.rn`; and it takes a fused
 // one that adds a zero for a product.
 bool Emitter::comes_in_pairs(const Op& op, const Instruction& instruction) {
-  const Type t = type(op.operands[0]);
-  if (instruction.paired.empty() || t.count < 2 || target_.sm < 100) return false;
+  const Type t = type(op.a());
+  if (instruction.paired.empty() || t.count < 2 || !target_has(ir::Feature::kPackedF32))
+    return false;
   if (op.opcode == Opcode::kMul) return !plan_.in_sum(op.result());
   if (op.opcode != Opcode::kFma) return true;
-  const Operand* const addend = elements(op.operands[2]);
+  const Operand* const addend = elements(op.c());
   return std::none_of(addend, addend + t.count, [](const Operand& c) {
     return c.is_constant && (c.payload & 0x7FFFFFFF) == 0;
   });
@@ -114,7 +115,7 @@ Operand Emitter::wide_pair(ValueId value, int i) {
 }
 
 void Emitter::emit_in_pairs(const Op& op, const Instruction& instruction) {
-  raise_version(86);
+  use(ir::Feature::kPackedF32);
   Operand* const d = define(op.result());
   const int count = type(op.result()).count;
   absl::InlinedVector<Spelled, 3> operands(op.operands.size());
@@ -162,10 +163,10 @@ void Emitter::emit_in_halves(const Op& op, const Instruction& instruction) {
 }
 
 void Emitter::emit_convert_rounded(const Op& op) {
-  const Scalar from = type(op.operands[0]).scalar;
+  const Scalar from = type(op.a()).scalar;
   const Type to = type(op.result());
   if (to.scalar == Scalar::kE8M0) {
-    return define_float8(op.result(), op.operands[0], kRoundings[*op.attr(ir::AttrKey::kRounding)]);
+    return define_float8(op.result(), op.a(), kRoundings[*op.attr(ir::AttrKey::kRounding)]);
   }
   // To integers PTX spells "to the nearest integer" and so on: rni.
   const absl::string_view mode = kRoundings[*op.attr(ir::AttrKey::kRounding)];
@@ -173,12 +174,12 @@ void Emitter::emit_convert_rounded(const Op& op) {
   for (int i = 0; i < to.count; ++i) {
     out_->instruction("cvt.", mode, is_integer(to.scalar) ? "i." : ".", spelling_of(to.scalar).name,
                       '.', spelling_of(from).name, ' ', d[i], ", ",
-                      in_register(elements(op.operands[0])[i]));
+                      in_register(elements(op.a())[i]));
   }
 }
 
 void Emitter::emit_neg(const Op& op) {
-  const Type t = type(op.operands[0]);
+  const Type t = type(op.a());
   if (!is_float(t.scalar)) return emit_regular(op);
   const TypeSpelling& spelling = spelling_of(t.scalar);
   Operand* const d = define(op.result());
@@ -191,7 +192,7 @@ void Emitter::emit_neg(const Op& op) {
                         : is_packed(t)                       ? 0x80008000
                                                              : 0x80000000;
   for (int i = 0; i < layout.count; ++i) {
-    const Operand a = in_register(elements(op.operands[0])[i]);
+    const Operand a = in_register(elements(op.a())[i]);
     if (merge) {
       out_->instruction("neg.", is_packed(t) ? spelling.packed : spelling.name, ' ', d[i], ", ", a);
     } else {
@@ -202,11 +203,11 @@ void Emitter::emit_neg(const Op& op) {
 }
 
 void Emitter::emit_abs(const Op& op) {
-  const Type t = type(op.operands[0]);
+  const Type t = type(op.a());
   if (is_float(t.scalar)) return emit_regular(op);
   Operand* const d = define(op.result());
   for (int i = 0; i < layout_of(t).count; ++i) {
-    const Operand& a = elements(op.operands[0])[i];
+    const Operand& a = elements(op.a())[i];
     if (is_signed(t.scalar)) {
       out_->instruction("abs.", spelling_of(t.scalar).name, ' ', d[i], ", ",
                         as(Spelling::kSigned, a));
@@ -224,28 +225,27 @@ void Emitter::emit_bit_count(const Op& op) {
   for (int i = 0; i < layout_of(t).count; ++i) {
     const Operand count = fresh(RegClass::kB32);
     out_->instruction(op.opcode == Opcode::kPopc ? "popc.b64 " : "clz.b64 ", count, ", ",
-                      in_register(elements(op.operands[0])[i]));
+                      in_register(elements(op.a())[i]));
     out_->instruction("cvt.u64.u32 ", d[i], ", ", count);
   }
 }
 
 void Emitter::emit_equal(const Op& op) {
-  if (type(op.operands[0]).scalar != Scalar::kBool) return emit_regular(op);
+  if (type(op.a()).scalar != Scalar::kBool) return emit_regular(op);
   Operand* const d = define(op.result());
   for (int i = 0; i < type(op.result()).count; ++i) {
     const Operand differ = fresh(RegClass::kPred);
-    out_->instruction("xor.pred ", differ, ", ", elements(op.operands[0])[i], ", ",
-                      elements(op.operands[1])[i]);
+    out_->instruction("xor.pred ", differ, ", ", elements(op.a())[i], ", ", elements(op.b())[i]);
     out_->instruction("not.pred ", d[i], ", ", differ);
   }
 }
 
 void Emitter::emit_select(const Op& op) {
-  const Operand condition = in_register(elements(op.operands[0])[0]);
+  const Operand condition = in_register(elements(op.condition())[0]);
   const Type t = type(op.result());
   const RegLayout layout = layout_of(t);
-  const Operand* const a = elements(op.operands[1]);
-  const Operand* const b = elements(op.operands[2]);
+  const Operand* const a = elements(op.a());
+  const Operand* const b = elements(op.b());
   Operand* const d = define(op.result());
   for (int i = 0; i < layout.count; ++i) {
     if (layout.reg_class != RegClass::kPred) {

@@ -9,27 +9,27 @@ using ir::AttrKey;
 
 void Emitter::emit_copy_async(OpId id, const Op& op) {
   const bool conditional = op.opcode == ir::Opcode::kCopyAsyncIf;
-  const size_t to_check = conditional ? 3 : 2, from_check = to_check + 1;
-  if (op.operands.size() > to_check) check_bounds(id, op, to_check);
-  if (op.operands.size() > from_check && options_.device_checks) {
-    Operand inside = elements(op.operands[from_check])[0];
+  // Of the destination, then of the source.
+  const absl::Span<const ValueId> checks = op.checks();
+  if (!checks.empty()) check_bounds(id, op.dst(), checks[0]);
+  if (checks.size() > 1 && options_.device_checks) {
+    Operand inside = elements(checks[1])[0];
     if (conditional) {
       const Operand skips = fresh(RegClass::kPred);
-      out_->instruction("not.pred ", skips, ", ", in_register(elements(op.operands[2])[0]));
+      out_->instruction("not.pred ", skips, ", ", in_register(elements(op.condition())[0]));
       const Operand either = fresh(RegClass::kPred);
       out_->instruction("or.pred ", either, ", ", in_register(inside), ", ", skips);
       inside = either;
     }
-    fail_outside(id, op.operands[1], inside);
+    fail_outside(id, op.src(), inside);
   }
-  const int bytes =
-      static_cast<int>(*op.attr(AttrKey::kWidth)) * bytes_of(type(op.operands[0]).scalar);
-  const Address to = start_of(op.operands[0]);
-  const Address from = start_of(op.operands[1]);
+  const int bytes = static_cast<int>(*op.attr(AttrKey::kWidth)) * bytes_of(type(op.dst()).scalar);
+  const Address to = start_of(op.dst());
+  const Address from = start_of(op.src());
   // How many bytes are read; zeros stand for the others.
   OptionalOperand<Operand> taken;
   if (conditional) {
-    const Operand condition = elements(op.operands[2])[0];
+    const Operand condition = elements(op.condition())[0];
     const auto all = static_cast<uint32_t>(bytes);
     taken.part = condition.is_constant ? Operand::b32(condition.payload != 0 ? all : 0)
                                        : fresh(RegClass::kB32);
@@ -44,35 +44,33 @@ void Emitter::emit_copy_async(OpId id, const Op& op) {
 
 void Emitter::emit_named_barrier(const Op& op) {
   const bool waits = op.opcode == ir::Opcode::kBarrierSync;
-  out_->instruction(waits ? "bar.sync " : "bar.arrive ", elements(op.operands[0])[0], ", ",
+  out_->instruction(waits ? "bar.sync " : "bar.arrive ", elements(op.id())[0], ", ",
                     *op.attr(AttrKey::kThreads));
 }
 
 // --- Barriers in shared memory, and bulk copies ---
 
 void Emitter::emit_mbarrier(OpId id, const Op& op) {
-  raise_version(80);
-  const Type view = type(op.operands[0]);
-  const Address at = address(id, op.operands[0]);
-  const auto value = [&] { return in_register(elements(op.operands[2])[0]); };
+  const Address at = address(id, op.view());
   if (op.opcode == ir::Opcode::kMbarrierInit) {
-    return out_->instruction("mbarrier.init.shared::cta.b64 ", at, ", ", value());
+    return out_->instruction("mbarrier.init.shared::cta.b64 ", at, ", ",
+                             in_register(elements(op.count())[0]));
   }
   // Other blocks' barriers are arrived at for the whole cluster, and give no state back.
-  const bool remote = view.space == ir::Space::kSharedCluster;
+  const bool remote = type(op.view()).space == ir::Space::kSharedCluster;
   const absl::string_view where =
       remote ? ".release.cluster.shared::cluster.b64 _" : ".release.cta.shared::cta.b64 _";
   if (op.opcode == ir::Opcode::kMbarrierArrive) {
     return out_->instruction("mbarrier.arrive", where, ", ", at);
   }
-  out_->instruction("mbarrier.arrive.expect_tx", where, ", ", at, ", ", value());
+  out_->instruction("mbarrier.arrive.expect_tx", where, ", ", at, ", ",
+                    in_register(elements(op.bytes())[0]));
 }
 
 // PTX may give up after a while: then it is asked again.
 void Emitter::emit_mbarrier_wait(OpId id, const Op& op) {
-  raise_version(80);
-  const Address at = address(id, op.operands[0]);
-  const Operand parity = in_register(elements(op.operands[2])[0]);
+  const Address at = address(id, op.view());
+  const Operand parity = in_register(elements(op.parity())[0]);
   const Operand ended = fresh(RegClass::kPred);
   const Label again = new_label();
   put_label(again);
@@ -83,43 +81,39 @@ void Emitter::emit_mbarrier_wait(OpId id, const Op& op) {
   branch(ended, false, again, false);
 }
 
-void Emitter::emit_mbarrier_fence() {
-  raise_version(80);
-  out_->instruction("fence.mbarrier_init.release.cluster");
-}
+void Emitter::emit_mbarrier_fence() { out_->instruction("fence.mbarrier_init.release.cluster"); }
 
 void Emitter::emit_bulk(const Op& op) {
-  raise_version(80);
   const bool reduces = op.opcode == ir::Opcode::kBulkReduce;
-  const bool tells = op.operands.size() > 3;
-  const auto is_global = [&](size_t i) { return type(op.operands[i]).space == ir::Space::kGlobal; };
+  const bool tells = op.opcode != ir::Opcode::kBulkStore && valid(op.barrier());
+  const bool multicasts = op.opcode == ir::Opcode::kBulkLoad && valid(op.mask());
+  const auto is_global = [&](ValueId view) { return type(view).space == ir::Space::kGlobal; };
   OptionalOperand<Address> barrier;
-  if (tells) barrier.part = start_of(op.operands[3]);
+  if (tells) barrier.part = start_of(op.barrier());
   OptionalOperand<Operand> ranks;
-  if (op.operands.size() > 4) {
+  if (multicasts) {
     ranks.part = fresh(RegClass::kB16);
-    out_->instruction("cvt.u16.u32 ", *ranks.part, ", ", elements(op.operands[4])[0]);
+    out_->instruction("cvt.u16.u32 ", *ranks.part, ", ", elements(op.mask())[0]);
   }
   std::string head = absl::StrCat(reduces ? "cp.reduce.async.bulk" : "cp.async.bulk",
-                                  is_global(0) ? ".global" : ".shared::cluster",
-                                  is_global(1) ? ".global" : ".shared::cta",
+                                  is_global(op.dst()) ? ".global" : ".shared::cluster",
+                                  is_global(op.src()) ? ".global" : ".shared::cta",
                                   tells ? ".mbarrier::complete_tx::bytes" : ".bulk_group",
-                                  ranks.part ? ".multicast::cluster" : "", cache_modifiers(op));
+                                  multicasts ? ".multicast::cluster" : "", cache_modifiers(op));
   if (reduces) {
     const auto kind = static_cast<ir::AtomicOp>(*op.attr(AttrKey::kOp));
     absl::StrAppend(&head, ".", ir::kAtomicOpNames[static_cast<size_t>(kind)],
-                    atomic_type(kind, ir::Type::of(type(op.operands[0]).scalar)));
+                    atomic_type(kind, ir::Type::of(type(op.dst()).scalar)));
   }
-  const Address to = start_of(op.operands[0]);
-  const Address from = start_of(op.operands[1]);
-  const Operand bytes = in_register(elements(op.operands[2])[0]);
+  const Address to = start_of(op.dst());
+  const Address from = start_of(op.src());
+  const Operand bytes = in_register(elements(op.bytes())[0]);
   out_->instruction(head, ' ', to, ", ", from, ", ", bytes, barrier, ranks, policy_of(op));
 }
 
 void Emitter::emit_bulk_prefetch(const Op& op) {
-  raise_version(80);
-  const Address from = start_of(op.operands[0]);
-  const Operand bytes = in_register(elements(op.operands[1])[0]);
+  const Address from = start_of(op.src());
+  const Operand bytes = in_register(elements(op.bytes())[0]);
   out_->instruction("cp.async.bulk.prefetch.L2.global", cache_modifiers(op), ' ', from, ", ", bytes,
                     policy_of(op));
 }

@@ -60,30 +60,29 @@ std::string atomic_type(AtomicOp op, ir::Type element) {
 void Emitter::emit_atomic(OpId id, const Op& op) {
   Operand* const d = define(op.result());
   if (!is_accessible(id, op)) return;
-  const bool swaps = op.opcode == Opcode::kAtomicCas;
-  const size_t check = swaps ? 4 : 3;
-  if (op.operands.size() > check) check_bounds(id, op, check);
+  check_bounds(id, op.view(), op.check());
   const Type element = type(op.result());
-  const Address at = address(id, op.operands[0]);
+  const Address at = address(id, op.view());
   const std::string head = absl::StrCat("atom", order_of(op, MemoryOrder::kRelaxed), scope_of(op),
-                                        ".", state_space(type(op.operands[0])));
+                                        ".", state_space(type(op.view())));
   // The registers of a 16-bit float are halves of 32-bit ones or their own.
-  const auto value = [&](size_t i) { return in_register(lane(op.operands[i], 0)); };
-  if (swaps) {
+  const auto scalar = [&](ValueId value) { return in_register(lane(value, 0)); };
+  if (op.opcode == Opcode::kAtomicCas) {
     return out_->instruction(head, ".cas.", spelling_of(element.scalar).bits, ' ', d[0], ", ", at,
-                             ", ", value(1), ", ", value(2));
+                             ", ", scalar(op.expected()), ", ", scalar(op.value()));
   }
   const auto kind = static_cast<AtomicOp>(*op.attr(AttrKey::kOp));
   const absl::string_view name = ir::kAtomicOpNames[static_cast<size_t>(kind)];
   const std::string suffix = atomic_type(kind, element);
   if (element.is_scalar()) {
-    return out_->instruction(head, ".", name, suffix, ' ', d[0], ", ", at, ", ", value(1));
+    return out_->instruction(head, ".", name, suffix, ' ', d[0], ", ", at, ", ",
+                             scalar(op.value()));
   }
   const int count = layout_of(element).count;
-  if (count > 1) raise_version(81);
+  if (count > 1) use(ir::Feature::kVectorAtomics);
   std::array<Operand, 4> values;
   for (int i = 0; i < count; ++i) {
-    values[static_cast<size_t>(i)] = in_register(elements(op.operands[1])[i]);
+    values[static_cast<size_t>(i)] = in_register(elements(op.value())[i]);
   }
   out_->instruction(head, ".", name, suffix, ' ', Vector{d, count}, ", ", at, ", ",
                     Vector{values.data(), count});
@@ -93,15 +92,14 @@ void Emitter::emit_atomic_access(OpId id, const Op& op) {
   const bool loads = op.opcode == Opcode::kAtomicLoad;
   if (loads) define(op.result());
   if (!is_accessible(id, op)) return;
-  const size_t check = loads ? 2 : 3;
-  if (op.operands.size() > check) check_bounds(id, op, check);
-  const ValueId value = loads ? op.result() : op.operands[1];
+  check_bounds(id, op.view(), op.check());
+  const ValueId value = loads ? op.result() : op.value();
   const Operand& reg = elements(value)[0];
-  const Address at = address(id, op.operands[0]);
+  const Address at = address(id, op.view());
   // A byte lies in a wider register, and has no type but an integer's.
   const bool is_byte = bytes_of(type(value).scalar) == 1;
   const std::string head = absl::StrCat(loads ? "ld" : "st", order_of(op, MemoryOrder::kRelaxed),
-                                        scope_of(op), ".", state_space(type(op.operands[0])), ".",
+                                        scope_of(op), ".", state_space(type(op.view())), ".",
                                         is_byte ? "u8" : info(reg.reg_class).type, " ");
   if (loads) return out_->instruction(head, reg, ", ", at);
   out_->instruction(head, at, ", ", reg);
@@ -110,7 +108,7 @@ void Emitter::emit_atomic_access(OpId id, const Op& op) {
 void Emitter::emit_prefetch(OpId id, const Op& op) {
   const auto level = static_cast<ir::CacheLevel>(*op.attr(AttrKey::kLevel));
   out_->instruction(level == ir::CacheLevel::kL1 ? "prefetch.global.L1 " : "prefetch.global.L2 ",
-                    address(id, op.operands[0]));
+                    address(id, op.view()));
 }
 
 void Emitter::emit_fence(const Op& op) {

@@ -45,11 +45,11 @@ bool difference_fits(int64_t a, int64_t b, IntRange type) {
 }  // namespace
 
 Emitter::Bound Emitter::bound_of(const Op& op) {
-  const Scalar scalar = type(op.operands[0]).scalar;
+  const Scalar scalar = type(op.start()).scalar;
   const IntRange all = ir::type_range(scalar);
-  const IntRange start = analyses_.ints().range(op.operands[0]);
-  const IntRange stop = analyses_.ints().range(op.operands[1]);
-  const IntRange step = analyses_.ints().range(op.operands[2]);
+  const IntRange start = analyses_.ints().range(op.start());
+  const IntRange stop = analyses_.ints().range(op.stop());
+  const IntRange step = analyses_.ints().range(op.step());
   Bound bound{};
   bound.backwards = step.is_constant() && step.max < 0;
   // In the body, i lies between start and the last number before stop.
@@ -74,17 +74,17 @@ void Emitter::emit_for(OpId id, const Op& op) {
   const RegClass reg_class = class_of(scalar);
   const absl::string_view width = reg_class == RegClass::kB64 ? "64" : "32";
   const Operand i = elements(induction)[0];
-  const Spelled stop = as(Spelling::kSigned, elements(op.operands[1])[0]);
-  const Spelled step = as(Spelling::kSigned, elements(op.operands[2])[0]);
+  const Spelled stop = as(Spelling::kSigned, elements(op.stop())[0]);
+  const Spelled step = as(Spelling::kSigned, elements(op.step())[0]);
 
-  absl::InlinedVector<ValueId, 8> initial = {op.operands[0]};
-  initial.insert(initial.end(), op.operands.begin() + 3, op.operands.end());
+  absl::InlinedVector<ValueId, 8> initial = {op.start()};
+  initial.insert(initial.end(), op.inits().begin(), op.inits().end());
   move_values(id, body.args, initial);
 
   const ir::IntAnalysis::Trips trips = analyses_.ints().trips(id);
   if (trips.none) return;
   const Bound bound = bound_of(op);
-  const bool uniform = warp_agrees(absl::MakeSpan(op.operands).subspan(0, 3));
+  const bool uniform = warp_agrees({op.start(), op.stop(), op.step()});
   const Label top = new_label();
   const Label end = new_label();
   const Operand go_on = fresh(RegClass::kPred);
@@ -142,12 +142,12 @@ void Emitter::emit_while(OpId id, const Op& op) {
   for (const ValueId arg : condition.args) define(arg);
   for (const ValueId arg : body.args) define(arg);
   for (const ValueId result : op.results) define(result);
-  move_values(id, condition.args, op.operands);
+  move_values(id, condition.args, op.inits());
   const Label top = new_label();
   const Label end = new_label();
   put_label(top);
   emit_region(op.regions[0]);
-  const ValueId go_on = kernel_.op(kernel_.terminator(op.regions[0])).operands[0];
+  const ValueId go_on = kernel_.op(kernel_.terminator(op.regions[0])).values()[0];
   set_current_op(id);
   branch(in_register(elements(go_on)[0]), false, end, warp_agrees({go_on}));
   emit_region(op.regions[1]);
@@ -181,29 +181,12 @@ bool Emitter::is_unreachable(RegionId region) const {
   return false;
 }
 
-namespace {
-
-// One or two instructions, or none, without effects.
-constexpr Opcode kCheap[] = {
-    Opcode::kConst,   Opcode::kUndef,  Opcode::kAdd,     Opcode::kSub,       Opcode::kMul,
-    Opcode::kFma,     Opcode::kMin,    Opcode::kMax,     Opcode::kAnd,       Opcode::kOr,
-    Opcode::kXor,     Opcode::kShl,    Opcode::kShr,     Opcode::kSelect,    Opcode::kConvert,
-    Opcode::kBitcast, Opcode::kPack,   Opcode::kExtract, Opcode::kSlice,     Opcode::kSplat,
-    Opcode::kSubview, Opcode::kExtent, Opcode::kStride,  Opcode::kThreadIdx, Opcode::kBlockIdx,
-};
-bool is_cheap(const ir::Op& op) {
-  return has(info(op), ir::kForwards) ||
-         std::find(std::begin(kCheap), std::end(kCheap), op.opcode) != std::end(kCheap);
-}
-
-}  // namespace
-
 // The branch that the program expects hardly ever to run; kNone where it says nothing.
 ir::RegionId Emitter::cold_branch(const Op& op) const {
-  const Op* condition = kernel_.def(op.operands[0]);
+  const Op* condition = kernel_.def(op.condition());
   while (condition != nullptr && condition->opcode != Opcode::kExpect) {
     if (!has(info(*condition), ir::kForwards)) return ir::RegionId::kNone;
-    condition = kernel_.def(condition->operands[0]);
+    condition = kernel_.def(condition->a());
   }
   if (condition == nullptr) return ir::RegionId::kNone;
   return op.regions[*condition->attr(ir::AttrKey::kLikely) != 0 ? 1 : 0];
@@ -228,6 +211,14 @@ void Emitter::emit_out_of_line(OpId id, RegionId region, Label start, Label end)
   cold_.append(text);
 }
 
+namespace {
+
+bool is_cheap(const ir::Op& op) {
+  return has(info(op), ir::kCheap) || has(info(op), ir::kForwards);
+}
+
+}  // namespace
+
 // Whether a branch is so small that its loads and stores are rather guarded one by one than jumped
 // over: what computes their addresses then is shared with other accesses, and ptxas need not find
 // out. The rest of the branch is computed in any case, so it is cheap and without effects.
@@ -237,7 +228,7 @@ void Emitter::emit_out_of_line(OpId id, RegionId region, Label start, Label end)
 bool Emitter::can_if_convert(const Op& op) {
   constexpr int kMostAccesses = 4;
   constexpr int kMostOps = 12;
-  if (options_.device_checks || warp_agrees({op.operands[0]})) return false;
+  if (options_.device_checks || warp_agrees({op.condition()})) return false;
   for (const OpId id : kernel_.ops(op.regions[1])) {
     const Op& inner = kernel_.op(id);
     const bool prints_nothing = inner.opcode == Opcode::kYield || inner.opcode == Opcode::kUndef ||
@@ -262,7 +253,7 @@ bool Emitter::can_if_convert(const Op& op) {
     return std::any_of(op.results.begin(), op.results.end(),
                        [&](ValueId result) { return plan_.home(value) == plan_.home(result); });
   };
-  if (is_overwritten(op.operands[0])) return false;
+  if (is_overwritten(op.condition())) return false;
   int accesses = 0, ops = 0;
   for (const OpId id : kernel_.ops(op.regions[0])) {
     const Op& inner = kernel_.op(id);
@@ -270,7 +261,7 @@ bool Emitter::can_if_convert(const Op& op) {
     if (!yields && !plan_.needed(id)) continue;
     const bool loads = inner.opcode == Opcode::kLoad, stores = inner.opcode == Opcode::kStore;
     if (loads || stores) {
-      const Type accessed = type(loads ? inner.result() : inner.operands[1]);
+      const Type accessed = type(loads ? inner.result() : inner.value());
       if (accessed.scalar == Scalar::kBool || ++accesses > kMostAccesses) return false;
     } else if (!yields && (!is_cheap(inner) || ++ops > kMostOps)) {
       return false;
@@ -279,11 +270,11 @@ bool Emitter::can_if_convert(const Op& op) {
       if (!loads && !is_rename(kernel_, inner) && shares_a_home(result)) return false;
     }
     // What an address is made of are its offset's terms, not the offset.
-    const size_t offset = offset_operand(inner.opcode);
+    const int offset = operand_index(inner.opcode, ir::OperandName::kOffset);
     for (size_t i = 0; i < inner.operands.size(); ++i) {
-      if ((offset == 0 || i != offset) && is_overwritten(inner.operands[i])) return false;
+      if (static_cast<int>(i) != offset && is_overwritten(inner.operands[i])) return false;
     }
-    if (offset == 0) continue;
+    if (offset < 0) continue;
     for (const ValueId term : plan_.offset(id).terms) {
       if (is_overwritten(term) || shares_a_home(term)) return false;
     }
@@ -314,7 +305,7 @@ void Emitter::emit_if_converted(OpId id, const Op& op, const Operand& predicate)
 }
 
 void Emitter::emit_if(OpId id, const Op& op) {
-  const ValueId condition = op.operands[0];
+  const ValueId condition = op.condition();
   for (const ValueId result : op.results) define(result);
   for (const size_t i : {size_t{0}, size_t{1}}) {
     if (is_unreachable(op.regions[i])) return emit_branch(id, op.regions[1 - i]);

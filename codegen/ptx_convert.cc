@@ -12,8 +12,6 @@ bool is_float8(Scalar scalar) { return is_float(scalar) && ir::info(scalar).bits
 
 // The first PTX that has the conversions of e4m3 and e5m2, and of the floats of sm_100a, on all
 // targets that have them.
-constexpr int kFloat8Version = 81;
-constexpr int kFloat4Version = 86;
 
 // What `true` is as a number of that type.
 Operand one_of(Scalar scalar) {
@@ -52,7 +50,7 @@ Operand one_of(Scalar scalar) {
 
 void Emitter::emit_convert(const Op& op) {
   if (is_rename(kernel_, op)) return rename(op);
-  const ValueId source = op.operands[0];
+  const ValueId source = op.a();
   const Scalar from = type(source).scalar;
   const Scalar to = type(op.result()).scalar;
   if (is_float8(to)) {
@@ -99,7 +97,6 @@ Emitter::Element Emitter::computable(ValueId value, int i) {
     case Scalar::kE4M3:
     case Scalar::kE5M2: {
       // PTX converts pairs, to f16, which has all their numbers.
-      raise_version(kFloat8Version);
       const Operand pair = fresh(RegClass::kB16);
       out_->instruction("cvt.u16.u32 ", pair, ", ", in_register(lane(value, i)));
       const Operand wide = fresh(RegClass::kB32);
@@ -110,7 +107,6 @@ Emitter::Element Emitter::computable(ValueId value, int i) {
     }
     case Scalar::kE8M0: {
       // Pairs to bf16, the upper half of an f32.
-      raise_version(kFloat4Version);
       const Operand pair = fresh(RegClass::kB16);
       out_->instruction("cvt.u16.u32 ", pair, ", ", in_register(lane(value, i)));
       const Operand wide = fresh(RegClass::kB32);
@@ -139,7 +135,6 @@ Operand Emitter::single(ValueId value, int i) {
 // Pairs from f32. What f32 does not hold is cut to it in a way that the second rounding does not
 // notice.
 void Emitter::define_float8(ValueId result, ValueId source, absl::string_view rounding) {
-  raise_version(type(result).scalar == Scalar::kE8M0 ? kFloat4Version : kFloat8Version);
   const Scalar from = type(source).scalar;
   const bool fits = from == Scalar::kF32 || ir::info(from).bits < 32;
   const auto element = [&](int i) {
@@ -173,11 +168,10 @@ void Emitter::define_float8(ValueId result, ValueId source, absl::string_view ro
 
 // Pairs of 4-bit floats are bytes, and PTX's instructions want them in registers of that size.
 void Emitter::emit_e2m1_pack(const Op& op) {
-  raise_version(kFloat4Version);
   const Type t = type(op.result());
   const auto byte_of = [&](int i) {
-    const Operand low = in_register(lane(op.operands[0], 2 * i));
-    const Operand high = in_register(lane(op.operands[0], 2 * i + 1));
+    const Operand low = in_register(lane(op.a(), 2 * i));
+    const Operand high = in_register(lane(op.a(), 2 * i + 1));
     const Operand d = fresh(RegClass::kB8);
     out_->instruction("cvt.rn.satfinite.e2m1x2.f32 ", d, ", ", high, ", ", low);
     return d;
@@ -194,15 +188,14 @@ void Emitter::emit_e2m1_pack(const Op& op) {
 }
 
 void Emitter::emit_e2m1_unpack(const Op& op) {
-  raise_version(kFloat4Version);
-  const Type t = type(op.operands[0]);
+  const Type t = type(op.a());
   Operand* const d = define(op.result());
   const auto unpack = [&](int i, const Operand& byte) {
     out_->instruction("cvt.rn.f16x2.e2m1x2 ", d[i], ", ", byte);
   };
   const int words = layout_of(t).count;
   for (int k = 0; k < words; ++k) {
-    const Operand word = in_register(elements(op.operands[0])[k]);
+    const Operand word = in_register(elements(op.a())[k]);
     std::array<Operand, 4> bytes;
     for (Operand& byte : bytes) byte = fresh(RegClass::kB8);
     if (t.is_scalar()) {
@@ -231,7 +224,7 @@ void Emitter::convert(Scalar from, Scalar to, const Operand& source, const Opera
     out_->instruction(whole ? "cvt." : "cvt.rzi.", spelling.name, '.', a, ' ', d, ", ", source);
     return;
   }
-  if (to == Scalar::kBF16 && target_.sm < 90) {
+  if (to == Scalar::kBF16 && !target_has(ir::Feature::kBf16Arithmetic)) {
     const Operand odd = rounded_to_odd(from, source);
     out_->instruction("cvt.rn.bf16.f32 ", d, ", ", odd);
     return;

@@ -130,7 +130,9 @@ class Emitter {
   std::string header() const;
   std::string describe(const ir::ParamSlot& slot) const;
   std::string param_name(size_t slot) const;
-  void raise_version(int version) { version_ = std::max(version_, version); }
+  // Makes the module's PTX version one that has the feature.
+  void use(ir::Feature feature) { version_ = std::max(version_, info(feature).ptx_version); }
+  bool target_has(ir::Feature feature) const { return has(target_, feature); }
   void emit_region(RegionId region);
   void emit_op(OpId id, const Op& op);
   bool is_supported(OpId id, const Op& op);
@@ -192,8 +194,8 @@ class Emitter {
   // The eviction policy that an access asks for, if it does.
   OptionalOperand<Operand> policy_of(const Op& op);
   void load_params();
-  // `lanes` where the op names none: those that the warp has.
-  Operand mask(const Op& op, size_t operand);
+  // The op's mask of lanes; where it names none, those that the warp has.
+  Operand mask(const Op& op);
 
   // --- Arithmetic (ptx_arith.cc, ptx_convert.cc) ---
   void emit_elementwise(const Op& op);
@@ -278,7 +280,8 @@ class Emitter {
   // Where the op accesses the view.
   Address address(OpId id, ValueId view);
   void emit_bounds(const Op& op);
-  void check_bounds(OpId id, const Op& op, size_t operand);
+  // Where there is a check, and checks are asked for.
+  void check_bounds(OpId id, ValueId view, ValueId check);
   void fail_outside(OpId id, ValueId view, const Operand& inside);
 
   // --- Control flow (ptx_control.cc) ---

@@ -184,7 +184,7 @@ Operand Emitter::address_of_param(int param) {
 OptionalOperand<Operand> Emitter::policy_of(const Op& op) {
   const auto evict = op.attr(ir::AttrKey::kL2Evict);
   if (!evict) return {};
-  raise_version(74);
+  use(ir::Feature::kL2Policies);
   const int64_t percent = op.attr_or(ir::AttrKey::kPercent, 100);
   const auto [it, inserted] = policies_.try_emplace(*evict * 128 + percent);
   if (inserted) {
@@ -210,9 +210,8 @@ void Emitter::load_params() {
   }
 }
 
-Operand Emitter::mask(const Op& op, size_t operand) {
-  if (op.operands.size() > operand) return elements(op.operands[operand])[0];
-  return entry(Entry::kAllLanes);
+Operand Emitter::mask(const Op& op) {
+  return valid(op.mask()) ? elements(op.mask())[0] : entry(Entry::kAllLanes);
 }
 
 }  // namespace heddle::codegen

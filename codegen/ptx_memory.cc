@@ -42,7 +42,7 @@ absl::string_view Emitter::state_space(Type view) {
 std::string Emitter::cache_modifiers(const Op& op) {
   const auto hint = op.attr(AttrKey::kCache);
   const bool has_policy = op.attr(AttrKey::kL2Evict).has_value();
-  if (hint || has_policy) raise_version(74);
+  if (hint || has_policy) use(ir::Feature::kL2Policies);
   return absl::StrCat(hint ? kCacheHints[*hint] : "", has_policy ? ".L2::cache_hint" : "");
 }
 
@@ -54,21 +54,21 @@ int Emitter::widest_access(Type view) const {
 // Whether the access may go through the cache that nobody keeps coherent: what it reads is written
 // by nobody while the kernel runs.
 bool Emitter::may_use_read_only_path(const Op& op) {
-  const Type view = type(op.operands[0]);
+  const Type view = type(op.view());
   if (view.space != Space::kGlobal || !view.read_only || is_volatile(op)) return false;
   // That cache knows no last use.
   if (op.attr(AttrKey::kCache) == static_cast<int64_t>(ir::CacheHint::kLastUse)) return false;
-  const int param = views_[static_cast<size_t>(view_index_[ir::index_of(op.operands[0])])].param;
+  const int param = views_[static_cast<size_t>(view_index_[ir::index_of(op.view())])].param;
   if (param < 0 || !type(kernel_.params()[static_cast<size_t>(param)].value).read_only)
     return false;
   const ir::Aliasing& aliasing = analyses_.aliasing();
-  const int object = aliasing.object_of(op.operands[0]);
+  const int object = aliasing.object_of(op.view());
   return aliasing.is_never_written(object) && aliasing.no_overlap(object);
 }
 
 // Whether loads and stores reach the memory behind a view; an error where they do not.
 bool Emitter::is_accessible(OpId id, const Op& op) {
-  const Type view = type(op.operands[0]);
+  const Type view = type(op.view());
   if (!state_space(view).empty()) return true;
   error(id, absl::StrCat("PTX for accesses to ", name_of(view.space), " memory is not known"),
         "keep the data in global or shared memory");
@@ -89,7 +89,7 @@ void Emitter::for_each_access(Type view, RegLayout layout, int bytes,
   HEDDLE_CHECK((count & (count - 1)) == 0 && layout.count % count == 0,
                "a memory access must be a power of two in size");
   constexpr absl::string_view kVectors[] = {"", "", ".v2", "", ".v4", "", "", "", ".v8"};
-  if (count * unit > 16) raise_version(88);
+  if (count * unit > 16) use(ir::Feature::kWideAccesses);
   const std::string suffix = absl::StrCat(kVectors[count], ".", info(layout.reg_class).type);
   for (int first = 0; first < layout.count; first += count) access(first, count, suffix);
 }
@@ -97,10 +97,10 @@ void Emitter::for_each_access(Type view, RegLayout layout, int bytes,
 void Emitter::emit_load(OpId id, const Op& op) {
   Operand* const d = define(op.result());
   if (!is_accessible(id, op)) return;
-  if (op.operands.size() > 2) check_bounds(id, op, 2);
-  const Type view = type(op.operands[0]);
+  check_bounds(id, op.view(), op.check());
+  const Type view = type(op.view());
   const Type value = type(op.result());
-  Address at = address(id, op.operands[0]);
+  Address at = address(id, op.view());
   std::string mnemonic = is_volatile(op) ? "ld.volatile" : "ld";
   absl::StrAppend(&mnemonic, ".", state_space(view), may_use_read_only_path(op) ? ".nc" : "",
                   cache_modifiers(op));
@@ -118,18 +118,18 @@ void Emitter::emit_load(OpId id, const Op& op) {
 
 void Emitter::emit_store(OpId id, const Op& op) {
   if (!is_accessible(id, op)) return;
-  if (op.operands.size() > 3) check_bounds(id, op, 3);
-  const Type view = type(op.operands[0]);
-  const Type value = type(op.operands[1]);
-  Address at = address(id, op.operands[0]);
+  check_bounds(id, op.view(), op.check());
+  const Type view = type(op.view());
+  const Type value = type(op.value());
+  Address at = address(id, op.view());
   std::string mnemonic = is_volatile(op) ? "st.volatile" : "st";
   absl::StrAppend(&mnemonic, ".", state_space(view), cache_modifiers(op));
   const OptionalOperand<Operand> policy = policy_of(op);
   if (value.scalar == Scalar::kBool) {
-    return store_bools(mnemonic, view, at, op.operands[1], policy);
+    return store_bools(mnemonic, view, at, op.value(), policy);
   }
   const RegLayout layout = layout_of(value);
-  const Operand* const source = elements(op.operands[1]);
+  const Operand* const source = elements(op.value());
   for_each_access(view, layout, value.bytes(), [&](int first, int count, absl::string_view suffix) {
     const Vector registers = {source + first, count};
     out_->instruction(guard_, mnemonic, suffix, ' ', at, ", ", registers, policy);
@@ -205,7 +205,7 @@ void Emitter::store_bools(const std::string& mnemonic, Type view, Address at, Va
 
 // Every coordinate c has 0 <= c and c <= extent - width, in 64 bits; those of the view first.
 void Emitter::emit_bounds(const Op& op) {
-  const ValueId view = op.operands[0];
+  const ValueId view = op.view();
   Operand* const d = define(op.result());
   Operand inside = Operand::constant(RegClass::kPred, 1);
   const auto also = [&](absl::string_view comparison, const Operand& c, const Operand& limit) {
@@ -229,21 +229,22 @@ void Emitter::emit_bounds(const Op& op) {
     also("ge", c, Operand::b64(0));
     also("le", c, limit);
   };
+  const absl::Span<const ValueId> coordinates = op.coordinates();
   const int rank = type(view).rank;
   const auto run_dim = static_cast<int>(op.attr_or(AttrKey::kDim, rank - 1));
   for (int dim = 0; dim < rank && !unbounded; ++dim) {
-    check(in_64_bits(op.operands[static_cast<size_t>(dim + 1)]),
+    check(in_64_bits(coordinates[static_cast<size_t>(dim)]),
           converted(extent(view, dim), Scalar::kI64),
           dim == run_dim ? op.attr_or(AttrKey::kWidth, 1) : 1);
   }
-  for (auto i = static_cast<size_t>(rank) + 1; i + 1 < op.operands.size(); i += 2) {
-    check(in_64_bits(op.operands[i]), in_64_bits(op.operands[i + 1]), 1);
+  for (auto i = static_cast<size_t>(rank); i + 1 < coordinates.size(); i += 2) {
+    check(in_64_bits(coordinates[i]), in_64_bits(coordinates[i + 1]), 1);
   }
   move(d[0], inside);
 }
 
-void Emitter::check_bounds(OpId id, const Op& op, size_t operand) {
-  if (options_.device_checks) fail_outside(id, op.operands[0], elements(op.operands[operand])[0]);
+void Emitter::check_bounds(OpId id, ValueId view, ValueId check) {
+  if (valid(check) && options_.device_checks) fail_outside(id, view, elements(check)[0]);
 }
 
 void Emitter::fail_outside(OpId id, ValueId view, const Operand& inside) {

@@ -178,7 +178,8 @@ const TypeSpelling& spelling_of(Scalar scalar) { return kSpellings[static_cast<s
 
 const Instruction& instruction_for(Opcode opcode, Scalar scalar, const ir::Target& target) {
   const size_t index = static_cast<size_t>(opcode);
-  if (scalar == Scalar::kBF16 && target.sm < 90 && table().bf16_in_float32[index].in_float32) {
+  if (scalar == Scalar::kBF16 && !has(target, ir::Feature::kBf16Arithmetic) &&
+      table().bf16_in_float32[index].in_float32) {
     return table().bf16_in_float32[index];
   }
   return table().all[index][static_cast<size_t>(scalar)];

@@ -27,7 +27,7 @@ void Emitter::emit_smem_desc(OpId id, const Op& op) {
     return error(id, absl::StrCat("there is no swizzle of ", swizzle_bytes, " bytes"),
                  "use 0, 32, 64 or 128");
   }
-  const Address at = address(id, op.operands[0]);
+  const Address at = address(id, op.view());
   Operand start;
   if (!at.base) {
     start = fresh(RegClass::kB32);
@@ -57,7 +57,7 @@ void Emitter::emit_wgmma_begin(const Op& op) {
   // The tensor cores have to see what was written to the registers last.
   wgmma_fenced_ = false;
   // Where the fragment is still needed, or is no registers yet but constants, it is copied.
-  const ValueId source = op.operands[0];
+  const ValueId source = op.fragment();
   Operand* const d = define(op.result());
   const Op* const def = kernel_.def(source);
   if (def != nullptr && def->opcode == ir::Opcode::kUndef) return;
@@ -84,17 +84,16 @@ void Emitter::emit_wgmma(OpId id, const Op& op) {
                  absl::StrCat("wgmma has no shape for an accumulator of ", to_string(accumulator)),
                  "use an f32 fragment of 4, 8, 12, … 128 elements: m64nNk16 takes N / 2");
   }
-  if (!keeps_registers(id, op.operands[0], op.result())) return;
+  if (!keeps_registers(id, op.accumulator(), op.result())) return;
   // Orders what was done to the registers before against the tensor cores, once a commit group.
   if (!wgmma_fenced_) out_->instruction("wgmma.fence.sync.aligned");
   wgmma_fenced_ = true;
   Operand scale = Operand::constant(RegClass::kPred, 1);
-  if (op.operands.size() > 3) scale = elements(op.operands[3])[0];
-  const absl::string_view ab = spelling_of(type(op.operands[1]).scalar).name;
+  if (valid(op.scale())) scale = elements(op.scale())[0];
+  const absl::string_view ab = spelling_of(type(op.a()).scalar).name;
   out_->instruction("wgmma.mma_async.sync.aligned.m64n", n, "k16.f32.", ab, '.', ab, ' ',
-                    Vector{elements(op.result()), accumulator.count}, ", ",
-                    elements(op.operands[1])[0], ", ", elements(op.operands[2])[0], ", ", scale,
-                    ", 1, 1, 0, 0");
+                    Vector{elements(op.result()), accumulator.count}, ", ", elements(op.a())[0],
+                    ", ", elements(op.b())[0], ", ", scale, ", 1, 1, 0, 0");
 }
 
 void Emitter::emit_wgmma_commit() {

@@ -184,8 +184,8 @@ void Emitter::move_values(OpId at, absl::Span<const ValueId> to, absl::Span<cons
 }
 
 void Emitter::rename(const Op& op) {
-  const Operand* const source = elements(op.operands[0]);
-  std::copy(source, source + layout_of(type(op.operands[0])).count, elements(op.result()));
+  const Operand* const source = elements(op.a());
+  std::copy(source, source + layout_of(type(op.a())).count, elements(op.result()));
 }
 
 void Emitter::emit_const(const Op& op) {
@@ -248,12 +248,12 @@ void Emitter::emit_pack(const Op& op) {
 void Emitter::emit_extract(const Op& op) {
   const int first = static_cast<int>(*op.attr(AttrKey::kIndex));
   absl::InlinedVector<Source, 16> sources;
-  for (int i = 0; i < type(op.result()).count; ++i) sources.push_back({op.operands[0], first + i});
+  for (int i = 0; i < type(op.result()).count; ++i) sources.push_back({op.a(), first + i});
   gather(op.result(), sources);
 }
 
 void Emitter::emit_splat(const Op& op) {
-  const Operand element = lane(op.operands[0], 0);
+  const Operand element = lane(op.a(), 0);
   const Type t = type(op.result());
   Operand filled = element;
   if (elements_per_register(t) == 4) {

@@ -63,22 +63,22 @@ void Emitter::emit_dynamic_shared(const Op& op) {
   View& view = add_view(op.result());
   view.in_arena = true;
   view.bytes = shared_.dynamic_offset();
-  view.extents.push_back(op.operands[0]);
+  view.extents.push_back(op.count());
 }
 
 void Emitter::emit_subview(OpId id, const Op& op) {
   const int size = bytes_of(type(op.result()).scalar);
   const SplitOffset& offset = plan_.offset(id);
-  View view = view_of(op.operands[0]);
-  view.extents.assign(op.operands.begin() + 2, op.operands.end());
+  View view = view_of(op.view());
+  view.extents.assign(op.extents().begin(), op.extents().end());
   if (!offset.terms.empty()) view.base = moved_base(base_of(view), offset, size);
   view.bytes = plus_elements(view.bytes, offset.addend, size);
   add_view(op.result()) = std::move(view);
 }
 
 void Emitter::emit_map_shared(const Op& op) {
-  View view = view_of(op.operands[0]);
-  const Operand rank = in_register(elements(op.operands[1])[0]);
+  View view = view_of(op.view());
+  const Operand rank = in_register(elements(op.rank())[0]);
   const Operand d = fresh(RegClass::kB32);
   out_->instruction("mapa.shared::cluster.u32 ", d, ", ", base_of(view), ", ", rank);
   view.base = d;
@@ -88,14 +88,14 @@ void Emitter::emit_map_shared(const Op& op) {
 
 void Emitter::emit_pointer(const Op& op) {
   const Operand d = fresh(RegClass::kB64);
-  out_->instruction("cvta.to.global.u64 ", d, ", ", in_register(elements(op.operands[0])[0]));
+  out_->instruction("cvta.to.global.u64 ", d, ", ", in_register(elements(op.address())[0]));
   add_view(op.result()).base = d;
 }
 
 void Emitter::emit_address(OpId id, const Op& op) {
-  const Address at = address(id, op.operands[0]);
+  const Address at = address(id, op.view());
   const Operand d = define(op.result())[0];
-  if (type(op.operands[0]).space != ir::Space::kGlobal) {
+  if (type(op.view()).space != ir::Space::kGlobal) {
     const Operand near = fresh(RegClass::kB32);
     if (at.base) {
       out_->instruction("add.s32 ", near, ", ", *at.base, ", ", at.bytes);
@@ -135,7 +135,7 @@ Emitter::Index Emitter::extent(ValueId view, int dim) {
     return of_constant(kernel_.ints(*def->attr(AttrKey::kExtents))[static_cast<size_t>(dim)]);
   }
   if (const Op* def = kernel_.def(view); def != nullptr && def->opcode == Opcode::kMapShared) {
-    return extent(def->operands[0], dim);
+    return extent(def->view(), dim);
   }
   const View& v = view_of(view);
   if (!v.extents.empty()) {
@@ -186,7 +186,7 @@ Operand Emitter::converted(const Index& index, Scalar to) {
 }
 
 void Emitter::emit_layout_query(const Op& op) {
-  const ValueId view = op.operands[0];
+  const ValueId view = op.view();
   const int dim = static_cast<int>(*op.attr(AttrKey::kDim));
   const Scalar as = type(op.result()).scalar;
   const bool is_extent = op.opcode == Opcode::kExtent;

@@ -8,27 +8,27 @@ namespace heddle::codegen {
 using ir::AttrKey;
 using ir::Opcode;
 
-void Emitter::emit_warp_sync(const Op& op) { out_->instruction("bar.warp.sync ", mask(op, 0)); }
+void Emitter::emit_warp_sync(const Op& op) { out_->instruction("bar.warp.sync ", mask(op)); }
 
 void Emitter::emit_vote(const Op& op) {
   const absl::string_view mode = op.opcode == Opcode::kVoteAny   ? "any"
                                  : op.opcode == Opcode::kVoteAll ? "all"
                                                                  : "uni";
-  const Operand predicate = in_register(elements(op.operands[0])[0]);
-  const Operand lanes = mask(op, 1);
+  const Operand predicate = in_register(elements(op.value())[0]);
+  const Operand lanes = mask(op);
   out_->instruction("vote.sync.", mode, ".pred ", define(op.result())[0], ", ", predicate, ", ",
                     lanes);
 }
 
 void Emitter::emit_ballot(const Op& op) {
-  const Operand predicate = in_register(elements(op.operands[0])[0]);
-  const Operand lanes = mask(op, 1);
+  const Operand predicate = in_register(elements(op.value())[0]);
+  const Operand lanes = mask(op);
   out_->instruction("vote.sync.ballot.b32 ", define(op.result())[0], ", ", predicate, ", ", lanes);
 }
 
 void Emitter::emit_match(const Op& op) {
-  const Operand value = in_register(elements(op.operands[0])[0]);
-  const Operand lanes = mask(op, 1);
+  const Operand value = in_register(elements(op.value())[0]);
+  const Operand lanes = mask(op);
   const bool any = op.opcode == Opcode::kMatchAny;
   out_->instruction("match.", any ? "any" : "all", ".sync.", info(value.reg_class).type, ' ',
                     define(op.result())[0], ", ", value, ", ", lanes);
@@ -38,16 +38,15 @@ void Emitter::emit_redux(const Op& op) {
   const auto kind = static_cast<ir::AtomicOp>(*op.attr(AttrKey::kOp));
   const bool bitwise = kind >= ir::AtomicOp::kAnd;
   const TypeSpelling& spelling = spelling_of(type(op.result()).scalar);
-  const Operand value = in_register(elements(op.operands[0])[0]);
-  const Operand lanes = mask(op, 1);
+  const Operand value = in_register(elements(op.value())[0]);
+  const Operand lanes = mask(op);
   out_->instruction("redux.sync.", ir::kAtomicOpNames[static_cast<size_t>(kind)], '.',
                     bitwise ? spelling.bits : spelling.name, ' ', define(op.result())[0], ", ",
                     value, ", ", lanes);
 }
 
 void Emitter::emit_elect(const Op& op) {
-  raise_version(80);
-  const Operand lanes = mask(op, 0);
+  const Operand lanes = mask(op);
   out_->instruction("elect.sync _|", define(op.result())[0], ", ", lanes);
 }
 
@@ -55,21 +54,20 @@ void Emitter::emit_elect(const Op& op) {
 void Emitter::emit_matrices(OpId id, const Op& op) {
   const bool store = op.opcode == Opcode::kStMatrix;
   const auto count = static_cast<int>(*op.attr(AttrKey::kCount));
-  const size_t check = store ? 3 : 2;
-  if (op.operands.size() > check && options_.device_checks) {
+  if (valid(op.check()) && options_.device_checks) {
     // Lanes that give no row may be anywhere.
-    Operand inside = elements(op.operands[check])[0];
+    Operand inside = elements(op.check())[0];
     if (count < 4) {
       const Operand gives_none = fresh(RegClass::kPred), either = fresh(RegClass::kPred);
       out_->instruction("setp.ge.s32 ", gives_none, ", ", entry(Entry::kLane), ", ", 8 * count);
       out_->instruction("or.pred ", either, ", ", in_register(inside), ", ", gives_none);
       inside = either;
     }
-    fail_outside(id, op.operands[0], inside);
+    fail_outside(id, op.view(), inside);
   }
-  const Address at = address(id, op.operands[0]);
+  const Address at = address(id, op.view());
   absl::InlinedVector<Operand, 4> parts;
-  const Operand* const fragment = store ? elements(op.operands[1]) : define(op.result());
+  const Operand* const fragment = store ? elements(op.value()) : define(op.result());
   for (int i = 0; i < count; ++i) {
     parts.push_back(store ? in_register(fragment[i]) : fragment[i]);
   }
@@ -91,9 +89,9 @@ void Emitter::emit_matrices(OpId id, const Op& op) {
 // Whether the lane that a shuffle asks for is one that PTX, which looks at its lowest five bits
 // alone, takes as it is meant: true or false where that is known beforehand.
 std::optional<bool> Emitter::source_lane_in_range(const Op& op) {
-  const auto constant = kernel_.constant_int(op.operands[1]);
+  const auto constant = kernel_.constant_int(op.lane());
   const ir::IntRange range =
-      constant ? ir::IntRange{*constant, *constant} : analyses_.ints().range(op.operands[1]);
+      constant ? ir::IntRange{*constant, *constant} : analyses_.ints().range(op.lane());
   const int64_t width = op.attr_or(AttrKey::kWidth, 32);
   // Beyond 31 lanes up or down is nobody. An index or an xor has to stay in the segment: PTX wraps
   // the one and lets the other into the segments before.
@@ -105,7 +103,7 @@ std::optional<bool> Emitter::source_lane_in_range(const Op& op) {
 }
 
 void Emitter::emit_shuffle(const Op& op) {
-  const ValueId source = op.operands[0];
+  const ValueId source = op.value();
   const RegLayout layout = layout_of(type(source));
   const Operand* const a = elements(source);
   const std::optional<bool> reached = source_lane_in_range(op);
@@ -114,8 +112,8 @@ void Emitter::emit_shuffle(const Op& op) {
     for (int i = 0; i < layout.count; ++i) move(d[i], a[i]);
     return;
   }
-  const Operand lane = elements(op.operands[1])[0];
-  const Operand lanes = mask(op, 2);
+  const Operand lane = elements(op.lane())[0];
+  const Operand lanes = mask(op);
   std::optional<Operand> in_reach;
   if (!reached) {
     const bool by_distance = op.opcode == Opcode::kShflUp || op.opcode == Opcode::kShflDown;
@@ -188,7 +186,7 @@ std::string Emitter::global_string(absl::string_view text) {
 
 void Emitter::emit_assert(OpId id, const Op& op) {
   const auto message = static_cast<ir::StringId>(*op.attr(AttrKey::kMessage));
-  fail_unless(id, elements(op.operands[0])[0], kernel_.text(message));
+  fail_unless(id, elements(op.condition())[0], kernel_.text(message));
 }
 
 // The driver's vprintf takes the values as C lays them out, each at a multiple of its size.

@@ -1,7 +1,6 @@
 #include "heddle/codegen/register_plan.h"
 
 #include <algorithm>
-#include <array>
 
 #include "heddle/codegen/registers.h"
 #include "heddle/ir/check.h"
@@ -18,45 +17,6 @@ using ir::RegionId;
 using ir::Type;
 using ir::ValueId;
 
-// Float ops in whose result a NaN operand's sign and payload do not show.
-constexpr Opcode kArithmetic[] = {
-    Opcode::kAdd,        Opcode::kSub,   Opcode::kMul,  Opcode::kDiv,       Opcode::kMin,
-    Opcode::kMax,        Opcode::kFma,   Opcode::kSqrt, Opcode::kRcp,       Opcode::kExp2,
-    Opcode::kEq,         Opcode::kNe,    Opcode::kLt,   Opcode::kLe,        Opcode::kGt,
-    Opcode::kGe,         Opcode::kRsqrt, Opcode::kLog2, Opcode::kSinApprox, Opcode::kCosApprox,
-    Opcode::kTanhApprox, Opcode::kFloor, Opcode::kCeil, Opcode::kTrunc,     Opcode::kRint,
-};
-// Uses of a float that no assembler fuses with the product that it is.
-constexpr Opcode kUnfused[] = {
-    Opcode::kStore, Opcode::kConvert, Opcode::kMul, Opcode::kDiv,  Opcode::kMin,
-    Opcode::kMax,   Opcode::kFma,     Opcode::kEq,  Opcode::kNe,   Opcode::kLt,
-    Opcode::kLe,    Opcode::kGt,      Opcode::kGe,  Opcode::kSqrt, Opcode::kRcp,
-};
-// Results that are registers of the operands, or registers that the kernel's entry fills once, or
-// constants, or nothing.
-constexpr Opcode kRenames[] = {
-    Opcode::kConst,   Opcode::kThreadIdx, Opcode::kBlockIdx, Opcode::kBlockDim,
-    Opcode::kGridDim, Opcode::kLaneId,    Opcode::kWarpId,   Opcode::kPack,
-    Opcode::kExtract, Opcode::kSlice,     Opcode::kSplat,    Opcode::kBitcast,
-    Opcode::kExtent,  Opcode::kStride,    Opcode::kShared,   Opcode::kDynamicShared,
-    Opcode::kSubview,
-};
-
-using OpcodeSet = std::array<bool, ir::kOpcodeCount>;
-template <size_t N>
-constexpr OpcodeSet set_of(const Opcode (&list)[N]) {
-  OpcodeSet set{};
-  for (const Opcode opcode : list) set[static_cast<size_t>(opcode)] = true;
-  return set;
-}
-constexpr OpcodeSet kIsArithmetic = set_of(kArithmetic);
-constexpr OpcodeSet kIsUnfused = set_of(kUnfused);
-constexpr OpcodeSet kIsRename = set_of(kRenames);
-
-bool contains(const OpcodeSet& set, Opcode opcode) { return set[static_cast<size_t>(opcode)]; }
-
-bool is_loop(const Op& op) { return op.opcode == Opcode::kFor || op.opcode == Opcode::kWhile; }
-
 bool is_volatile(const Op& op) {
   return op.opcode == Opcode::kLoad && op.attr_or(ir::AttrKey::kVolatile, 0) != 0;
 }
@@ -72,9 +32,9 @@ bool has_ties(const Op& op) {
 }  // namespace
 
 bool is_rename(const Kernel& kernel, const Op& op) {
-  if (contains(kIsRename, op.opcode) || has(info(op), ir::kForwards)) return true;
+  if (has(info(op), ir::kRename) || has(info(op), ir::kForwards)) return true;
   if (op.opcode != Opcode::kConvert) return false;
-  const Type from = kernel.type(op.operands[0]);
+  const Type from = kernel.type(op.a());
   const Type to = kernel.type(op.result());
   return from == to || (is_integer(from.scalar) && is_integer(to.scalar) &&
                         bytes_of(from.scalar) == bytes_of(to.scalar));
@@ -117,7 +77,7 @@ void RegisterPlan::visit_op(OpId id, int depth) {
   const ir::OpInfo& row = info(op);
   // Of what a program promises nothing is left in PTX but what follows from it.
   const bool acts =
-      has_side_effect(row) && op.opcode != Opcode::kUnreachable && !ir::is_host_only(op.opcode);
+      has_side_effect(row) && op.opcode != Opcode::kUnreachable && !has(row, ir::kHostOnly);
   bool needed = acts || has(row, ir::kRegions) || is_volatile(op);
   for (const ValueId result : op.results) needed |= live(result).last > 0;
   if (!needed) return;
@@ -166,13 +126,13 @@ void RegisterPlan::use_operands(OpId id, int start, int end) {
   // What only the host computes is no part of the kernel.
   if (op.opcode == Opcode::kAtLaunch) return;
   const bool rename = is_rename(kernel_, op);
-  const size_t offset = offset_operand(op.opcode);
+  const int offset = operand_index(op.opcode, ir::OperandName::kOffset);
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const ValueId operand = op.operands[i];
     if (kernel_.type(operand).kind == ir::TypeKind::kCheck && !keep_checks_) continue;
-    if (i == offset && i > 0) {
+    if (static_cast<int>(i) == offset) {
       offset_index_[ir::index_of(id)] = static_cast<uint32_t>(offsets_.size());
-      offsets_.push_back(split_offset(kernel_, depth_, analyses_, op.operands[0], operand));
+      offsets_.push_back(split_offset(kernel_, depth_, analyses_, op.view(), operand));
       for (const ValueId term : offsets_.back().terms) use(term, start, {});
     } else if (rename) {
       // One step later than the last use of the result, so that nothing computes into registers
@@ -180,10 +140,11 @@ void RegisterPlan::use_operands(OpId id, int start, int end) {
       const Live& result = live(op.result());
       use(operand, std::max(start, result.last + 1), {result.bits_matter, result.in_sum});
     } else {
-      const bool whole_loop = op.opcode == Opcode::kFor && (i == 1 || i == 2);
+      const bool whole_loop =
+          op.opcode == Opcode::kFor && (operand == op.stop() || operand == op.step());
       const bool arithmetic =
-          contains(kIsArithmetic, op.opcode) && is_float(kernel_.type(operand).scalar);
-      use(operand, whole_loop ? end : start, {!arithmetic, !contains(kIsUnfused, op.opcode)});
+          has(info(op), ir::kCanonicalNans) && is_float(kernel_.type(operand).scalar);
+      use(operand, whole_loop ? end : start, {!arithmetic, !has(info(op), ir::kNeverFused)});
     }
   }
 }
@@ -264,14 +225,12 @@ void RegisterPlan::share_op(const Op& op) {
     }
     return;
   }
-  // Operands and yields in front of the carried ones: for's bounds, while's condition.
-  const size_t skip = op.opcode == Opcode::kFor ? 3 : 0;
   for (const RegionId region : op.regions) {
     const OpId end = kernel_.terminator(region);
     const bool is_condition = op.opcode == Opcode::kWhile && region == op.regions[0];
     if (is_condition) continue;
     for (size_t i = 0; i < op.results.size(); ++i) {
-      if (is_loop(op)) try_share(op.results[i], op.operands[skip + i]);
+      if (is_loop(op)) try_share(op.results[i], op.inits()[i]);
       try_share(op.results[i], kernel_.op(end).operands[i]);
     }
   }

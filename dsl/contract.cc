@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "heddle/dsl/cuda/builtins.h"
 #include "heddle/dsl/trace/trace_internal.h"
@@ -58,12 +59,15 @@ class Wording {
       const auto param = kernel_.param_index(value);
       return param ? std::string(name_of(value)) : "a value of the loop";
     }
-    const auto& operands = op->operands;
-    const auto operand = [&](size_t i, bool in = true) { return text(operands[i], in, depth + 1); };
+    const auto words = [&](absl::string_view separator, bool in = true) {
+      return absl::StrJoin(op->operands, separator, [&](std::string* all, ValueId operand) {
+        absl::StrAppend(all, text(operand, in, depth + 1));
+      });
+    };
     if (op->opcode == Opcode::kConst) return constant(value);
-    if (is_one_of(kUnseen, op->opcode)) return text(operands[0], inner, depth + 1);
+    if (is_one_of(kUnseen, op->opcode)) return text(op->a(), inner, depth + 1);
     if (op->opcode == Opcode::kExtent || op->opcode == Opcode::kStride) {
-      return absl::StrCat(name_of(operands[0]),
+      return absl::StrCat(name_of(op->view()),
                           op->opcode == Opcode::kExtent ? ".shape(" : ".stride(",
                           *op->attr(AttrKey::kDim), ")");
     }
@@ -71,17 +75,13 @@ class Wording {
       return absl::StrCat(info(op->opcode).mnemonic, ".",
                           ir::kAxisNames[static_cast<size_t>(*axis)]);
     }
-    if (op->opcode == Opcode::kNot) return absl::StrCat("!", operand(0));
-    if (op->opcode == Opcode::kNeg) return absl::StrCat("-", operand(0));
+    if (op->opcode == Opcode::kNot) return absl::StrCat("!", text(op->a(), true, depth + 1));
+    if (op->opcode == Opcode::kNeg) return absl::StrCat("-", text(op->a(), true, depth + 1));
     if (const char* const infix = infix_of(*op)) {
-      const std::string both = absl::StrCat(operand(0), " ", infix, " ", operand(1));
+      const std::string both = words(absl::StrCat(" ", infix, " "));
       return inner ? absl::StrCat("(", both, ")") : both;
     }
-    std::string call = absl::StrCat(info(op->opcode).mnemonic, "(");
-    for (size_t i = 0; i < operands.size(); ++i) {
-      absl::StrAppend(&call, i == 0 ? "" : ", ", operand(i, /*in=*/false));
-    }
-    return call + ")";
+    return absl::StrCat(info(op->opcode).mnemonic, "(", words(", ", /*in=*/false), ")");
   }
 
   // Both sides of a comparison, or what any other condition depends on: none of them constant, each
@@ -99,8 +99,7 @@ class Wording {
 
  private:
   const char* infix_of(const ir::Op& op) const {
-    if (op.operands.size() != 2) return nullptr;
-    const bool of_bools = kernel_.type(op.operands[0]).scalar == ir::Scalar::kBool;
+    const bool of_bools = kernel_.type(op.result()).scalar == ir::Scalar::kBool;
     if (op.opcode == Opcode::kAnd) return of_bools ? "&&" : "&";
     if (op.opcode == Opcode::kOr) return of_bools ? "||" : "|";
     for (const Infix& row : kInfix) {
@@ -122,7 +121,7 @@ class Wording {
   void add(ValueId value, std::vector<ValueId>& found) const {
     const ir::Op* op = kernel_.def(value);
     while (op != nullptr && is_one_of(kUnseen, op->opcode)) {
-      value = op->operands[0];
+      value = op->a();
       op = kernel_.def(value);
     }
     if (op != nullptr && op->opcode == Opcode::kConst) return;
@@ -177,7 +176,7 @@ void require_value(Trace& trace, ValueId condition, SourceLoc loc) {
   const ir::Op* const op = kernel.def(condition);
   // Of a conjunction, each part for itself: the message then names the one that fails.
   if (op != nullptr && op->opcode == Opcode::kAnd) {
-    const ValueId parts[] = {op->operands[0], op->operands[1]};
+    const ValueId parts[] = {op->a(), op->b()};
     for (const ValueId part : parts) require_value(trace, part, loc);
     return;
   }

@@ -16,8 +16,6 @@ constexpr absl::string_view kNames[] = {"Break()", "Continue()", "Return()"};
 
 absl::string_view name_of(ExitKind kind) { return kNames[static_cast<size_t>(kind)]; }
 
-bool is_loop(const ir::Op& op) { return op.opcode == Opcode::kFor || op.opcode == Opcode::kWhile; }
-
 void add(absl::InlinedVector<ValueId, 3>* flags, const absl::InlinedVector<ValueId, 3>& more) {
   for (const ValueId flag : more) {
     if (std::find(flags->begin(), flags->end(), flag) == flags->end()) flags->push_back(flag);
@@ -129,10 +127,11 @@ Exits::Flags Exits::lower_condition(OpId loop) {
   b.set_insertion_before(kernel.region(condition).first);
   b.create_op(Opcode::kVarStore, {goes_on, b.constant(ir::kBoolType, 0)});
   b.set_insertion_before(yield);
-  b.create_op(Opcode::kVarStore, {goes_on, kernel.op(yield).operands[0]});
+  b.create_op(Opcode::kVarStore, {goes_on, kernel.op(yield).values()[0]});
   const Flags flags = lower_region(condition);
   b.set_insertion_before(yield);
-  kernel.op(yield).operands[0] = b.create(Opcode::kVarLoad, {goes_on}, ir::kBoolType);
+  const ValueId outcome = b.create(Opcode::kVarLoad, {goes_on}, ir::kBoolType);
+  kernel.op(yield).set_operand(ir::OperandName::kValues, outcome);
   return flags;
 }
 
@@ -168,7 +167,7 @@ void Exits::stop_while(OpId loop, const Flags& flags) {
   const RegionId condition = kernel.op(loop).regions[0];
   const OpId first = kernel.region(condition).first;
   const OpId yield = kernel.terminator(condition);
-  const ValueId goes_on = kernel.op(yield).operands[0];
+  const ValueId goes_on = kernel.op(yield).values()[0];
   ir::Builder& b = trace_.builder();
   b.set_insertion_before(first);
   const OpId guarded = b.begin_if(none_set(flags), {ir::kBoolType});
@@ -177,7 +176,7 @@ void Exits::stop_while(OpId loop, const Flags& flags) {
   b.next_region();
   b.yield({b.constant(ir::kBoolType, 0)});
   b.end_region();
-  kernel.op(yield).operands[0] = kernel.op(guarded).result();
+  kernel.op(yield).set_operand(ir::OperandName::kValues, kernel.op(guarded).result());
 }
 
 // for (i = start; i < stop; i += step) without a wrap at the end: whether there is another trip is
@@ -186,8 +185,8 @@ void Exits::turn_into_while(OpId loop, const Flags& flags) {
   ir::Kernel& kernel = trace_.kernel();
   ir::Builder& b = trace_.builder();
   const ir::Op old = kernel.op(loop);
-  const ValueId start = old.operands[0], stop = old.operands[1];
-  ValueId step = old.operands[2];
+  const ValueId start = old.start(), stop = old.stop();
+  ValueId step = old.step();
   const auto known_step = kernel.constant_int(step);
   if (known_step == 0) return;  // the verifier's, as it is
   const bool backwards = known_step && *known_step < 0;

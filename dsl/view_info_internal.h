@@ -14,13 +14,12 @@ class ViewInfo {
   ViewInfo(Trace& trace, ir::ValueId view)
       : kernel_(trace.kernel()), view_(view), param_(kernel_.param_index(view)) {
     const ir::Op* def = kernel_.def(view);
-    if (def != nullptr && def->opcode == ir::Opcode::kMapShared)
-      def = kernel_.def(def->operands[0]);
+    if (def != nullptr && def->opcode == ir::Opcode::kMapShared) def = kernel_.def(def->view());
     if (def != nullptr && def->attr(ir::AttrKey::kExtents)) {
       extents_ = kernel_.ints(*def->attr(ir::AttrKey::kExtents));
       base_align_ = def->attr_or(ir::AttrKey::kAlign, 16);
     } else if (def != nullptr && def->opcode == ir::Opcode::kPointer) {
-      base_align_ = ir::power_of_two_in(trace.ints().divisor(def->operands[0]));
+      base_align_ = ir::power_of_two_in(trace.ints().divisor(def->address()));
     } else if (def != nullptr) {
       base_align_ = 16;
     }

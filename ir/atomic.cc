@@ -33,14 +33,19 @@ bool exists(AtomicOp op, Scalar scalar) {
 }  // namespace
 
 bool has_atomic(AtomicOp op, Scalar scalar, const Target& target) {
-  return exists(op, scalar) && (scalar != Scalar::kBF16 || target.sm >= 90);
+  return exists(op, scalar) && (scalar != Scalar::kBF16 || has(target, Feature::kBf16Atomics));
 }
 
 const VectorSum* find_vector_sum(Type vector) {
   static constexpr VectorSum kSums[] = {
-      {Scalar::kF16, 2, 80, false}, {Scalar::kBF16, 2, 90, false}, {Scalar::kF16, 4, 90, true},
-      {Scalar::kF16, 8, 90, true},  {Scalar::kBF16, 4, 90, true},  {Scalar::kBF16, 8, 90, true},
-      {Scalar::kF32, 2, 90, true},  {Scalar::kF32, 4, 90, true},
+      {Scalar::kF16, 2, Feature::kBase, false},
+      {Scalar::kBF16, 2, Feature::kBf16Atomics, false},
+      {Scalar::kF16, 4, Feature::kVectorAtomics, true},
+      {Scalar::kF16, 8, Feature::kVectorAtomics, true},
+      {Scalar::kBF16, 4, Feature::kVectorAtomics, true},
+      {Scalar::kBF16, 8, Feature::kVectorAtomics, true},
+      {Scalar::kF32, 2, Feature::kVectorAtomics, true},
+      {Scalar::kF32, 4, Feature::kVectorAtomics, true},
   };
   for (const VectorSum& sum : kSums) {
     if (sum.scalar == vector.scalar && sum.count == vector.count) return &sum;

@@ -40,11 +40,11 @@ bool has_atomic(AtomicOp op, Scalar scalar, const Target& target);
 bool has_compare_and_swap(Scalar scalar);
 // Whether bulk.reduce has it, for elements in global or in another block's shared memory.
 bool has_bulk_reduction(AtomicOp op, Scalar scalar, Space space);
-// Sums of neighbouring elements in one instruction: from which architecture on, and where.
+// Sums of neighbouring elements in one instruction: what they need, and where.
 struct VectorSum {
   Scalar scalar;
   int count;
-  int sm;
+  Feature feature;
   bool global_only;
 };
 // nullptr where no architecture has it.

@@ -30,6 +30,9 @@ absl::InlinedVector<Type, 2> infer_results(const Kernel& kernel, Opcode opcode,
     }
     return results;
   }
+  const auto type_of = [&](OperandName name) {
+    return kernel.type(operands[static_cast<size_t>(operand_index(opcode, name))]);
+  };
   const ValueId t = operand_in_role(signature, operands, Role::kT);
   switch (position.role) {
     case Role::kT:
@@ -39,19 +42,19 @@ absl::InlinedVector<Type, 2> infer_results(const Kernel& kernel, Opcode opcode,
       results.push_back(kernel.type(t).with_scalar(Scalar::kBool));
       break;
     case Role::kPending: {
-      Type pending = kernel.type(operands[0]);
+      Type pending = kernel.type(operands.front());  // the tied one
       pending.kind = TypeKind::kPending;
       results.push_back(pending);
       break;
     }
     case Role::kSlot:
-      results.push_back(kernel.type(operands[0]).as_slot());
+      results.push_back(type_of(OperandName::kInit).as_slot());
       break;
     case Role::kCheck:
       results.push_back(Type::check());
       break;
     case Role::kDescriptor:
-      results.push_back(Type::descriptor(kernel.type(operands[0]).scalar));
+      results.push_back(Type::descriptor(type_of(OperandName::kView).scalar));
       break;
     case Role::kI32:
       results.push_back(kI32Type);
@@ -66,7 +69,7 @@ absl::InlinedVector<Type, 2> infer_results(const Kernel& kernel, Opcode opcode,
       results.push_back(kBoolType);
       break;
     case Role::kAny:
-      results.push_back(opcode == Opcode::kVarLoad ? kernel.type(operands[0]).content() : type);
+      results.push_back(opcode == Opcode::kVarLoad ? type_of(OperandName::kSlot).content() : type);
       break;
     case Role::kDataLikeT:
     case Role::kIndex:

@@ -245,9 +245,8 @@ void Kernel::replace_uses(const IdMap<ValueId, ValueId>& replacement) {
 }
 
 std::optional<Scalar> lacking_type(const Kernel& kernel, const Op& op) {
-  const Targets rule = info(op).targets;
-  if (rule == Targets::kEverywhere) return std::nullopt;
-  const auto lacks = [&](Scalar scalar) { return !supports(*kernel.target, rule, scalar); };
+  const Targets& targets = info(op).targets;
+  const auto lacks = [&](Scalar scalar) { return !supports(*kernel.target, targets, scalar); };
   if (op.operands.empty() && op.results.empty() && lacks(Scalar::kNone)) return Scalar::kNone;
   const auto first_of = [](const auto& values) {
     return values.empty() ? ValueId::kNone : values[0];

@@ -266,6 +266,12 @@ class Kernel {
   std::vector<PtxRule> rules_;
 };
 
+inline bool is_loop(const Op& op) {
+  return op.opcode == Opcode::kFor || op.opcode == Opcode::kWhile;
+}
+// Of the arguments of a loop's regions, the first that it carries: a for's first one is its index.
+inline size_t first_carried(const Op& loop) { return loop.opcode == Opcode::kFor ? 1 : 0; }
+
 // The row of ops.def for an op.
 inline const OpInfo& info(const Op& op) { return info(op.opcode); }
 

@@ -1,5 +1,7 @@
 #include "heddle/ir/op_info.h"
 
+#include <type_traits>
+
 #include "absl/container/flat_hash_map.h"
 #include "heddle/ir/check.h"
 
@@ -28,14 +30,53 @@ struct Updates {
 };
 constexpr Updates updates(absl::string_view operand) { return {operand}; }
 
+// How far threads have the same result.
+struct Uniform {
+  Scope scope;
+};
+constexpr Uniform uniform(Scope scope) { return {scope}; }
+
+// Operands, by name, whose being uninitialised the results inherit.
+struct Poison {
+  absl::string_view operands;
+};
+constexpr Poison poison(absl::string_view operands) { return {operands}; }
+
 // The words that rows use without their enumeration's name.
 using enum DataClass;
 using enum EffectFlag;
-using enum Targets;
+using enum Feature;
+constexpr Scope kThread = Scope::kThread;
 constexpr Scope kWarp = Scope::kWarp;
 constexpr Scope kWarpGroup = Scope::kWarpGroup;
 constexpr Scope kBlock = Scope::kBlock;
 constexpr Scope kCluster = Scope::kCluster;
+constexpr Scope kGrid = Scope::kGrid;
+
+// Targets by element type.
+template <class Predicate>
+constexpr Targets for_types(Predicate predicate, Targets others) {
+  for (int i = 0; i < kScalarCount; ++i) {
+    const auto scalar = static_cast<Scalar>(i);
+    if (predicate(scalar)) others = others.with(scalar, kBase);
+  }
+  return others;
+}
+constexpr Targets kBf16FromSm90 = Targets().with(Scalar::kBF16, kBf16Arithmetic);
+constexpr Targets kNoF64 = Targets().with(Scalar::kF64, kNever);
+constexpr Targets kF32F64 = Targets(kNever).with(Scalar::kF32, kBase).with(Scalar::kF64, kBase);
+constexpr Targets k32Bits =
+    for_types([](Scalar scalar) { return info(scalar).bits == 32; }, Targets(kNever));
+// Conversions: between all types but 4-bit floats, which have ops of their own.
+constexpr Targets kNarrowTypes = Targets()
+                                     .with(Scalar::kE4M3, kFloat8)
+                                     .with(Scalar::kE5M2, kFloat8)
+                                     .with(Scalar::kE8M0, kFloat4)
+                                     .with(Scalar::kE2M1X2, kNever);
+// With a rounding of their own: integers, wide floats, and e8m0.
+constexpr Targets kRoundedTypes =
+    for_types([](Scalar scalar) { return !is_float(scalar) || info(scalar).bits >= 32; },
+              Targets(kNever).with(Scalar::kE8M0, kFloat4));
 
 // --- Reading a row: what is malformed stops the build, since a constant expression cannot throw ---
 
@@ -182,6 +223,7 @@ constexpr void fill(OpInfo& row, DataClass data_class) { row.data_class = data_c
 constexpr void fill(OpInfo& row, Trait trait) { row.traits |= trait; }
 constexpr void fill(OpInfo& row, Scope convergence) { row.convergence = convergence; }
 constexpr void fill(OpInfo& row, Targets targets) { row.targets = targets; }
+constexpr void fill(OpInfo& row, Feature feature) { row.targets = Targets(feature); }
 constexpr void fill(OpInfo& row, Admits admits) { row.effects.admits = admits; }
 constexpr void fill(OpInfo& row, Attrs attrs) {
   for (absl::string_view word = next_word(attrs.words); !word.empty();
@@ -211,6 +253,19 @@ constexpr void fill(OpInfo& row, EffectFlag flag) {
   }
 }
 
+constexpr void fill(OpInfo& row, Uniform uniform) { row.uniform = uniform.scope; }
+constexpr void fill(OpInfo& row, Poison poison) {
+  row.poison = parse_operands(row.signature, poison.operands);
+}
+
+// What a result that follows from the operands alone inherits, unless a column says otherwise.
+template <class... Columns>
+constexpr void fill_defaults(OpInfo& row) {
+  if (!has(row, kPure) && !has(row, kForwards)) return;
+  if (!(std::is_same_v<Columns, Uniform> || ...)) row.uniform = kGrid;
+  if (!(std::is_same_v<Columns, Poison> || ...)) row.poison = 0xFF;
+}
+
 template <class... Columns>
 constexpr OpInfo make_info(absl::string_view mnemonic, absl::string_view signature,
                            Columns... columns) {
@@ -218,6 +273,7 @@ constexpr OpInfo make_info(absl::string_view mnemonic, absl::string_view signatu
   row.mnemonic = mnemonic;
   row.signature = parse_signature(signature);
   (fill(row, columns), ...);
+  fill_defaults<Columns...>(row);
   return row;
 }
 

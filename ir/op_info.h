@@ -4,6 +4,7 @@
 //   if (has(info(op), Trait::kPure) && ...) hoist(op);
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -24,23 +25,19 @@ inline constexpr int kOpcodeCount = 0
 #include "heddle/ir/ops.def"
     ;
 
-// Bits of OpInfo::traits.
-enum Trait : uint16_t {
+namespace detail {
+enum class TraitIndex : uint8_t {
+#define HEDDLE_TRAIT(enumerator, ...) enumerator,
+#include "heddle/ir/traits.def"
+};
+}  // namespace detail
+
+// Bits of OpInfo::traits (traits.def).
+enum Trait : uint32_t {
   kNoTraits = 0,
-  kPure = 1,         // depends on operands and attributes only: may be removed, merged, moved
-  kCommutative = 2,  // the first two operands may be swapped
-  kTerminator = 4,   // ends its region
-  kRegions = 8,      // owns regions
-  kFresh = 16,       // makes a new object each time: removable when unused, never merged
-  kNotSpeculatable =
-      32,              // its operands may be illegal where the program would not reach it: only to
-                       // be run where the program is sure to run it
-  kVolatile = 64,      // has an effect of its own: never removed, merged or reordered
-  kBlocking = 128,     // waits for other threads; never removed, merged or reordered either
-  kApproximate = 256,  // result within a stated bound only: never folded
-  kForwards = 512,     // its result is its first operand, of which it says something
-  kPromise = 1024      // states what holds where it stands (see "Promises" in ops.def): never
-                       // removed, unless an equal one has been made before it
+#define HEDDLE_TRAIT(enumerator, ...) \
+  enumerator = uint32_t{1} << static_cast<int>(detail::TraitIndex::enumerator),
+#include "heddle/ir/traits.def"
 };
 
 // The set of threads that must arrive at an op together; also the levels of uniformity, from a
@@ -140,13 +137,23 @@ struct OpInfo {
   DataClass data_class = DataClass::kNone;
   std::array<AttrRule, 4> attrs{};
   uint8_t attr_count = 0;
-  uint16_t traits = 0;
+  uint32_t traits = 0;
   Scope convergence = Scope::kThread;
+  // How far threads have the same result, if they have the same operands: the grid, where the result
+  // follows from these.
+  Scope uniform = Scope::kThread;
+  // Bit i: where operand i may be uninitialised, so may the results. Of other operands the op itself
+  // is reported. Bit 7 stands for all from the eighth on.
+  uint8_t poison = 0;
   Effects effects;
-  Targets targets = Targets::kEverywhere;
+  Targets targets;
 };
 
 constexpr bool has(const OpInfo& info, Trait trait) { return (info.traits & trait) != 0; }
+// Whether the results of an op may be uninitialised where that operand is.
+constexpr bool passes_poison(const OpInfo& info, size_t operand) {
+  return (info.poison >> std::min<size_t>(operand, 7) & 1) != 0;
+}
 // An op that stays although nothing uses its results, and never moves past another such op.
 constexpr bool has_side_effect(const OpInfo& info) {
   return (info.traits & (kVolatile | kBlocking | kTerminator)) != 0 || info.effects.writes != 0 ||

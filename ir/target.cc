@@ -1,5 +1,6 @@
 #include "heddle/ir/target.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "heddle/ir/check.h"
 
@@ -27,53 +28,59 @@ const Target* target_for_device(int major, int minor) {
 
 const Target& default_target() { return *find_target("sm_90a"); }
 
-const Target& first_from(int sm) {
-  for (const Target& target : kTargets) {
-    if (target.sm >= sm) return target;
-  }
-  check_failed(__FILE__, __LINE__, "sm", "no architecture is that new");
-}
-
 std::string target_names() {
   return absl::StrJoin(kTargets, ", ", [](std::string* out, const Target& target) {
     out->append(target.name.data(), target.name.size());
   });
 }
 
-bool supports(const Target& target, Targets rule, Scalar scalar) {
-  switch (rule) {
-    case Targets::kEverywhere:
-      return true;
-    case Targets::kBf16Arith:
-      return scalar != Scalar::kBF16 || target.sm >= 90;
-    case Targets::kFloat8:
-      if (scalar == Scalar::kE2M1X2) return false;
-      if (scalar == Scalar::kE8M0) return supports(target, Targets::kFloat4, scalar);
-      return !is_float(scalar) || info(scalar).bits != 8 || target.sm >= 89;
-    case Targets::kFloat4:
-      return target.sm >= 100 && target.arch_specific;
-    case Targets::kNoF64:
-      return scalar != Scalar::kF64;
-    case Targets::kRoundedTypes:
-      if (scalar == Scalar::kE8M0) return supports(target, Targets::kFloat4, scalar);
-      return !is_float(scalar) || info(scalar).bits >= 32;
-    case Targets::kF32F64:
-      return scalar == Scalar::kF32 || scalar == Scalar::kF64;
-    case Targets::kHopper:
-      return target.sm >= 90;
-    case Targets::k32Bits:
-      return info(scalar).bits == 32;
-    case Targets::kWgmma:
-      return target.sm == 90 && target.arch_specific;
-  }
-  check_failed(__FILE__, __LINE__, "rule", "unknown target rule");
+const FeatureInfo& info(Feature feature) {
+  using enum FeatureInfo::Extent;
+  static constexpr FeatureInfo kFeatures[] = {
+#define HEDDLE_FEATURE(enumerator, what, sm, extent, ptx) {what, sm, extent, ptx},
+#include "heddle/ir/features.def"
+      {},
+  };
+  return kFeatures[static_cast<size_t>(feature)];
 }
 
-const Target* first_supporting(Targets rule, Scalar scalar) {
+bool has(const Target& target, Feature feature) {
+  if (feature == Feature::kNever) return false;
+  const FeatureInfo& row = info(feature);
+  switch (row.extent) {
+    case FeatureInfo::Extent::kOnwards:
+      return target.sm >= row.sm;
+    case FeatureInfo::Extent::kSpecific:
+      return target.sm >= row.sm && target.arch_specific;
+    case FeatureInfo::Extent::kAlone:
+      return target.sm == row.sm && target.arch_specific;
+  }
+  check_failed(__FILE__, __LINE__, "row.extent", "unknown extent of a feature");
+}
+
+const Target* first_with(Feature feature) {
   for (const Target& target : kTargets) {
-    if (supports(target, rule, scalar)) return &target;
+    if (has(target, feature)) return &target;
   }
   return nullptr;
+}
+
+Lack lack_of(const Target& target, Feature feature, absl::string_view instead,
+             absl::string_view what) {
+  if (what.empty()) what = info(feature).what;
+  const Target* const first = first_with(feature);
+  if (first == nullptr) return {absl::StrCat("no GPU has ", what), std::string(instead)};
+  return {absl::StrCat(target.name, " has no ", what, "; ", first->name, " is the first that has"),
+          absl::StrCat("compile the kernel for ", first->name, instead.empty() ? "" : ", or ",
+                       instead)};
+}
+
+bool supports(const Target& target, const Targets& targets, Scalar scalar) {
+  return has(target, targets.of(scalar));
+}
+
+const Target* first_supporting(const Targets& targets, Scalar scalar) {
+  return first_with(targets.of(scalar));
 }
 
 }  // namespace heddle::ir

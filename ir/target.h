@@ -43,28 +43,60 @@ const Target* find_target(absl::string_view name);
 const Target* target_for_device(int major, int minor);
 // Hopper: what kernels are compiled for when nobody says otherwise.
 const Target& default_target();
-// The first row of that architecture or a later one: 90 -> sm_90.
-const Target& first_from(int sm);
 // "sm_80, sm_86, …" for messages.
 std::string target_names();
 
-// Which architectures have an op (a column of ops.def). kEverywhere is sm_80 and up.
-enum class Targets : uint8_t {
-  kEverywhere,
-  kBf16Arith,     // bf16 needs sm_90
-  kFloat8,        // e4m3 and e5m2 need sm_89, e8m0 what kFloat4 does; none has it for e2m1x2
-  kFloat4,        // sm_100a and the architecture-specific targets after it
-  kNoF64,         // no architecture has it for f64
-  kRoundedTypes,  // no architecture has it for floats below 32 bits but e8m0, as for kFloat4
-  kF32F64,        // no architecture has it for other floats
-  kHopper,        // sm_90 and up
-  k32Bits,        // no architecture has it for other than 32-bit elements
-  kWgmma,         // sm_90a alone
+// What architectures differ in (features.def).
+enum class Feature : uint8_t {
+#define HEDDLE_FEATURE(enumerator, ...) enumerator,
+#include "heddle/ir/features.def"
+  kNever,  // no architecture has it
 };
 
-// Whether the target has an op of that rule for that element type.
-bool supports(const Target& target, Targets rule, Scalar scalar);
+struct FeatureInfo {
+  enum class Extent : uint8_t { kOnwards, kSpecific, kAlone };
+  absl::string_view what;
+  int sm = 0;
+  Extent extent = Extent::kOnwards;
+  int ptx_version = 0;
+};
+const FeatureInfo& info(Feature feature);
+
+bool has(const Target& target, Feature feature);
 // The first target that has it; nullptr where none does.
-const Target* first_supporting(Targets rule, Scalar scalar);
+const Target* first_with(Feature feature);
+
+// A mistake and its cure: what a target lacks.
+struct Lack {
+  std::string message;  // "sm_86 has no clusters; sm_90 is the first that has"
+  std::string fix;      // "compile the kernel for sm_90, or <instead>"
+};
+// `what` that needs the feature, by default the feature's own name; `instead` may be empty.
+Lack lack_of(const Target& target, Feature feature, absl::string_view instead,
+             absl::string_view what = {});
+
+// What an op needs of an architecture, by element type: a column of ops.def.
+class Targets {
+ public:
+  constexpr Targets() = default;
+  // The same for every type.
+  explicit constexpr Targets(Feature feature) { by_type_.fill(feature); }
+  constexpr Targets with(Scalar scalar, Feature feature) const {
+    Targets result = *this;
+    result.by_type_[static_cast<size_t>(scalar)] = feature;
+    return result;
+  }
+  // kNone: where the op is for no type in particular.
+  constexpr Feature of(Scalar scalar) const { return by_type_[static_cast<size_t>(scalar)]; }
+  bool operator==(const Targets&) const = default;
+
+ private:
+  std::array<Feature, kScalarCount> by_type_{};
+};
+
+// Whether the target has an op of that column for that element type.
+bool supports(const Target& target, const Targets& targets, Scalar scalar);
+// The first target that has it; nullptr where none does.
+const Target* first_supporting(const Targets& targets, Scalar scalar);
 
 }  // namespace heddle::ir

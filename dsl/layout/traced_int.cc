@@ -16,37 +16,29 @@ using ir::AttrKey;
 using ir::Op;
 using ir::Opcode;
 
-// What names the same number wherever it stands: thread_idx.x, the extent of a mode. Such a number
-// is read again where it is used, so that it is one symbol however often a kernel names it, and
-// within reach everywhere.
-bool is_rematerializable(Opcode opcode) {
-  return opcode == Opcode::kThreadIdx || opcode == Opcode::kBlockIdx ||
-         opcode == Opcode::kBlockDim || opcode == Opcode::kGridDim || opcode == Opcode::kLaneId ||
-         opcode == Opcode::kExtent || opcode == Opcode::kStride;
-}
-
-// The op that a traced number comes from, where it is a place; nullptr where it is not.
+// The op that a traced number comes from, where that may be computed again: thread_idx.x, the extent
+// of a mode. Such a number is read again where it is used, so that it is one symbol however often a
+// kernel names it, and within reach everywhere. nullptr for others.
 const Op* rematerializable_op(const Trace& trace, const Node& node) {
   const Op* const def = const_cast<Trace&>(trace).kernel().def(ir::ValueId{node.id});
-  return def != nullptr && is_rematerializable(def->opcode) ? def : nullptr;
+  return def != nullptr && has(info(*def), ir::kRematerializable) ? def : nullptr;
 }
 
 // Equal for equal places, and for nothing else.
 uint64_t serial_of(const Trace& trace, const Node& node) {
   const Op* const place = rematerializable_op(trace, node);
   if (place == nullptr) return node.id;
-  const uint64_t operand = place->operands.empty() ? 0 : ir::index_of(place->operands[0]);
+  const uint64_t view = place->operands.empty() ? 0 : ir::index_of(place->view());
   const auto which =
       static_cast<uint64_t>(place->attr_or(AttrKey::kAxis, 0) + place->attr_or(AttrKey::kDim, 0));
-  return Symbol::kRematerializable | operand << 16 | which << 8 |
-         static_cast<uint64_t>(place->opcode);
+  return Symbol::kRematerializable | view << 16 | which << 8 | static_cast<uint64_t>(place->opcode);
 }
 
 // The number in front of a widening conversion.
 Node narrowed(Trace& trace, Node node) {
   const Op* const def = trace.kernel().def(ir::ValueId{node.id});
   if (def == nullptr || def->opcode != Opcode::kConvert) return node;
-  const Node before = trace.node(def->operands[0]);
+  const Node before = trace.node(def->a());
   return before.type.scalar == ir::Scalar::kI32 ? before : node;
 }
 

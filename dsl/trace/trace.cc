@@ -214,7 +214,7 @@ bool Trace::in_loop() const {
   ir::RegionId region = builder_.region();
   while (region != kernel.body()) {
     const ir::Op& owner = kernel.op(kernel.region(region).parent);
-    if (owner.opcode == ir::Opcode::kFor || owner.opcode == ir::Opcode::kWhile) return true;
+    if (is_loop(owner)) return true;
     region = owner.parent;
   }
   return false;

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <optional>
+#include <utility>
 
 namespace heddle::ir {
 namespace {
@@ -12,24 +13,22 @@ bool mirrored(const Kernel& kernel, ValueId a, ValueId b, uint64_t& mask) {
   const Op* const of_a = kernel.def(a);
   const Op* const of_b = kernel.def(b);
   if (of_b == nullptr) return false;
-  if (of_b->opcode == Opcode::kShflXor && of_b->operands.size() == 2 && of_b->operands[0] == a) {
-    const std::optional<uint64_t> bits = kernel.constant_bits(of_b->operands[1]);
+  if (of_b->opcode == Opcode::kShflXor && !valid(of_b->mask()) && of_b->value() == a) {
+    const std::optional<uint64_t> bits = kernel.constant_bits(of_b->lane());
     if (!bits || *bits >= static_cast<uint64_t>(of_b->attr_or(AttrKey::kWidth, 32))) return false;
     mask = *bits;
     return true;
   }
   return of_a != nullptr && of_a->opcode == Opcode::kConvert && of_b->opcode == Opcode::kConvert &&
          kernel.type(a) == kernel.type(b) && of_a->attrs == of_b->attrs &&
-         mirrored(kernel, of_a->operands[0], of_b->operands[0], mask);
+         mirrored(kernel, of_a->a(), of_b->a(), mask);
 }
 
 }  // namespace
 
 Moves moves_by_form(const Kernel& kernel, const Op& op) {
-  if (op.operands.size() != 2 || !has(info(op), kCommutative)) return kNoMoves;
-  for (const size_t i : {size_t{0}, size_t{1}}) {
-    const ValueId one = op.operands[i];
-    const ValueId other = op.operands[1 - i];
+  if (info(op).signature.operand_count != 2 || !has(info(op), kCommutative)) return kNoMoves;
+  for (const auto& [one, other] : {std::pair(op.a(), op.b()), std::pair(op.b(), op.a())}) {
     uint64_t mask = 0;
     if (mirrored(kernel, one, other, mask) && std::has_single_bit(mask)) {
       return static_cast<Moves>(mask);
@@ -52,12 +51,12 @@ Moves moves_of_shuffle(const Kernel& kernel, const Op& op, Moves value, Moves wi
     case Opcode::kShflIdx: {
       // One's own value where the segment has no such lane. Where it has, all of the segment read
       // it.
-      const std::optional<uint64_t> lane = kernel.constant_bits(op.operands[1]);
+      const std::optional<uint64_t> lane = kernel.constant_bits(op.lane());
       const bool in_segment = lane ? *lane < width : in_warp && width == 32;
       return static_cast<Moves>(common | (in_segment ? with & segment : kNoMoves));
     }
     case Opcode::kShflXor: {
-      const std::optional<uint64_t> mask = kernel.constant_bits(op.operands[1]);
+      const std::optional<uint64_t> mask = kernel.constant_bits(op.lane());
       return mask && *mask < width ? value : static_cast<Moves>(common & kWarpMove);
     }
     default:  // the lane that is so far above or below

@@ -1,7 +1,7 @@
 // Which ops may change what a load gives.
 //
 //   Aliasing aliasing(kernel);
-//   const int object = aliasing.object_of(load.operands[0]);
+//   const int object = aliasing.object_of(load.view());
 //   if (aliasing.clobber(op, object) == Clobber::kNo) …   // the load may move past op
 //
 // What is known: a parameter's memory is never a shared array's, and two shared arrays are apart.

@@ -8,8 +8,9 @@ BarrierPhases::BarrierPhases(const Kernel& kernel) : kernel_(kernel) {
     const bool harmless = op.opcode == Opcode::kLoad || op.opcode == Opcode::kStore ||
                           op.opcode == Opcode::kBounds || op.opcode == Opcode::kExtent ||
                           op.opcode == Opcode::kStride;
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      if (is_own_array(op.operands[i]) && !(harmless && i == 0)) shared_.insert(op.operands[i]);
+    if (harmless) return;
+    for (const ValueId operand : op.operands) {
+      if (is_own_array(operand)) shared_.insert(operand);
     }
   });
 }
@@ -20,7 +21,7 @@ bool BarrierPhases::is_own_array(ValueId view) const {
 }
 
 bool BarrierPhases::settles(OpId load) {
-  const ValueId array = kernel_.op(load).operands[0];
+  const ValueId array = kernel_.op(load).view();
   if (!is_own_array(array) || shared_.contains(array)) return false;
   const OpId barrier = barrier_before(load);
   return valid(barrier) && !written_after(barrier).contains(array);
@@ -49,7 +50,7 @@ const BarrierPhases::Arrays& BarrierPhases::written_after(OpId barrier) {
 void BarrierPhases::follow(OpId op, RegionId region, absl::flat_hash_set<RegionId>& begun,
                            Arrays& written) const {
   const auto note = [&](OpId id) {
-    if (kernel_.op(id).opcode == Opcode::kStore) written.insert(kernel_.op(id).operands[0]);
+    if (kernel_.op(id).opcode == Opcode::kStore) written.insert(kernel_.op(id).view());
   };
   for (; valid(op); op = kernel_.op(op).next) {
     if (kernel_.op(op).opcode == Opcode::kBarrier) return;

@@ -42,10 +42,10 @@ Bits from_double(Scalar scalar, double value) {
 // result once more is exact for one operation.
 template <class Function>
 Bits in_float(Scalar scalar, Operands bits, Function function) {
-  const auto operand = [&](size_t i) { return float_value(scalar, bits[i < bits.size() ? i : 0]); };
-  if (scalar == Scalar::kF64) return from_double(scalar, function(operand(0), operand(1)));
-  const auto a = static_cast<float>(operand(0));
-  const auto b = static_cast<float>(operand(1));
+  const auto value = [&](size_t i) { return float_value(scalar, bits[i < bits.size() ? i : 0]); };
+  if (scalar == Scalar::kF64) return from_double(scalar, function(value(0), value(1)));
+  const auto a = static_cast<float>(value(0));
+  const auto b = static_cast<float>(value(1));
   return from_double(scalar, static_cast<double>(function(a, b)));
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/analysis/solver.h"
 #include "heddle/ir/analysis/views.h"
 
@@ -52,17 +53,6 @@ std::optional<IntRange> coordinate_range(const Kernel& kernel, const Op& op) {
   return std::nullopt;
 }
 
-bool is_shuffle(Opcode opcode) {
-  return opcode == Opcode::kShflIdx || opcode == Opcode::kShflUp || opcode == Opcode::kShflDown ||
-         opcode == Opcode::kShflXor;
-}
-
-// Ops whose result holds elements of their operands and nothing else.
-bool rearranges(Opcode opcode) {
-  return opcode == Opcode::kPack || opcode == Opcode::kExtract || opcode == Opcode::kSlice ||
-         opcode == Opcode::kSplat;
-}
-
 // Both hold; where they exclude each other, the promise is broken, and any range will do.
 IntRange meet(IntRange a, IntRange b) {
   const IntRange both{std::max(a.min, b.min), std::min(a.max, b.max)};
@@ -71,10 +61,11 @@ IntRange meet(IntRange a, IntRange b) {
 
 // The value that an extent of a view is, where the view says: a subview's operand.
 ValueId subview_extent(const Kernel& kernel, const Op& op) {
-  const Op* const view = kernel.def(op.operands[0]);
+  const Op* const view = kernel.def(op.view());
   if (view == nullptr || view->opcode != Opcode::kSubview) return ValueId::kNone;
-  const size_t at = 2 + static_cast<size_t>(op.attr_or(AttrKey::kDim, 0));
-  return at < view->operands.size() ? view->operands[at] : ValueId::kNone;
+  const absl::Span<const ValueId> extents = view->extents();
+  const auto dim = static_cast<size_t>(op.attr_or(AttrKey::kDim, 0));
+  return dim < extents.size() ? extents[dim] : ValueId::kNone;
 }
 
 int64_t divisor_of_constant(int64_t value) {
@@ -107,9 +98,9 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
 
   // i starts at `start`, moves away from it, and stays before `stop`.
   IntRange induction(const Op& loop) const {
-    const IntRange start = known(loop.operands[0]);
-    const IntRange stop = known(loop.operands[1]);
-    const IntRange step = known(loop.operands[2]);
+    const IntRange start = known(loop.start());
+    const IntRange stop = known(loop.stop());
+    const IntRange step = known(loop.step());
     const bool down = step.is_constant() && step.min < 0;
     // Where the body cannot run, any range is right; these stay well-formed.
     const IntRange all;
@@ -125,26 +116,25 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
     if (const auto range = coordinate_range(kernel(), op)) return *range;
     if (op.opcode == Opcode::kExtent || op.opcode == Opcode::kStride) return layout(op, type);
     if (op.opcode == Opcode::kConvert || op.opcode == Opcode::kBitcast) {
-      const Scalar from = kernel().type(op.operands[0]).scalar;
-      return converted_range(from, type.scalar, known(op.operands[0]));
+      const Scalar from = kernel().type(op.a()).scalar;
+      return converted_range(from, type.scalar, known(op.a()));
     }
-    if (is_shuffle(op.opcode)) return known(op.operands[0]);
-    if (rearranges(op.opcode)) {
-      IntRange all = known(op.operands[0]);
+    if (has(info(op), kShuffle)) return known(op.value());
+    if (has(info(op), kRearranges)) {
+      IntRange all = known(op.operands.front());
       for (const ValueId operand : op.operands) all = join(all, known(operand));
       return all;
     }
     if (op.opcode == Opcode::kAssumeRange) {
       const IntFacts promised = promised_facts(op);
-      return meet(known(op.operands[0]), {promised.min, promised.max});
+      return meet(known(op.a()), {promised.min, promised.max});
     }
-    if (has(info(op), kForwards)) return known(op.operands[0]);
+    if (has(info(op), kForwards)) return known(op.a());
     if (op.operands.empty()) return unknown(type);
     Operands operands;
     for (const ValueId operand : op.operands) operands.push_back(known(operand));
-    // Comparisons compute in their operands' type; all else in the result's. Floats have no rules.
-    const Scalar scalar = op.opcode == Opcode::kSelect ? type.scalar : scalar_of(op);
-    if (is_float(scalar)) return unknown(type);
+    const Scalar scalar = scalar_of(op);
+    if (is_float(scalar)) return unknown(type);  // floats have no rules
     return range_of(op.opcode, scalar, operands).value_or(unknown(type));
   }
 
@@ -156,7 +146,10 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
   }
 
  private:
-  Scalar scalar_of(const Op& op) const { return kernel().type(op.operands[0]).scalar; }
+  // The type that an op computes in, which a comparison's result is not of.
+  Scalar scalar_of(const Op& op) const {
+    return kernel().type(op.operands[typed_operand(op.opcode)]).scalar;
+  }
 
   IntRange layout(const Op& op, Type type) {
     if (const auto fixed = fixed_layout(kernel(), op)) return {*fixed, *fixed};
@@ -168,7 +161,7 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
       return all.contains(range) ? range : all;
     }
     IntRange range{0, all.max};
-    if (const auto param = kernel().param_index(op.operands[0])) {
+    if (const auto param = kernel().param_index(op.view())) {
       const auto dim = static_cast<uint8_t>(op.attr_or(AttrKey::kDim, 0));
       const Fact fits{FactKind::kExtentFits32, static_cast<uint16_t>(*param), dim};
       if (facts_ == FactUse::kAsk && fact_if_read(kernel(), fits).value_or(0) == 1) {
@@ -191,7 +184,7 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
   int64_t join(int64_t a, int64_t b) const { return std::gcd(a, b); }
   int64_t widen(int64_t, int64_t after, Type) const { return power_of_two_in(after); }
   int64_t induction(const Op& loop) const {
-    return std::gcd(known(loop.operands[0]), known(loop.operands[2]));
+    return std::gcd(known(loop.start()), known(loop.step()));
   }
 
   int64_t evaluate(const Op& op, uint32_t index) {
@@ -207,7 +200,7 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
     if (op.opcode == Opcode::kExtent || op.opcode == Opcode::kStride) return layout(op);
     if (op.operands.empty()) return 1;
     const Rule rule = kRules[static_cast<size_t>(op.opcode)];
-    if (rule == nullptr) return has(info(op), kForwards) ? operand(op, 0) : 1;
+    if (rule == nullptr) return has(info(op), kForwards) ? known(op.a()) : 1;
     const int64_t divisor = rule(*this, op, type);
     return twins ? power_of_two_in(divisor) : divisor;
   }
@@ -215,9 +208,8 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
  private:
   using Rule = int64_t (*)(Divisors&, const Op&, Type);
 
-  int64_t operand(const Op& op, size_t i) const { return known(op.operands[i]); }
-  std::optional<int64_t> constant_operand(const Op& op, size_t i) {
-    const IntRange range = ranges_.get(op.operands[i]);
+  std::optional<int64_t> constant(ValueId value) {
+    const IntRange range = ranges_.get(value);
     if (!range.is_constant()) return std::nullopt;
     return range.min;
   }
@@ -228,64 +220,64 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
 
   static int64_t of_all(Divisors& d, const Op& op, Type) {
     int64_t all = 0;
-    for (size_t i = 0; i < op.operands.size(); ++i) all = std::gcd(all, d.operand(op, i));
+    for (const ValueId operand : op.operands) all = std::gcd(all, d.known(operand));
     return all;
   }
   static int64_t of_sum(Divisors& d, const Op& op, Type) {
-    return d.after_wrapping(op, std::gcd(d.operand(op, 0), d.operand(op, 1)));
+    return d.after_wrapping(op, std::gcd(d.known(op.a()), d.known(op.b())));
   }
   static int64_t of_product(Divisors& d, const Op& op, Type) {
-    return d.after_wrapping(op, multiply_divisors(d.operand(op, 0), d.operand(op, 1)));
+    return d.after_wrapping(op, multiply_divisors(d.known(op.a()), d.known(op.b())));
   }
   static int64_t of_fma(Divisors& d, const Op& op, Type) {
-    const int64_t product = multiply_divisors(d.operand(op, 0), d.operand(op, 1));
-    return d.after_wrapping(op, std::gcd(product, d.operand(op, 2)));
+    const int64_t product = multiply_divisors(d.known(op.a()), d.known(op.b()));
+    return d.after_wrapping(op, std::gcd(product, d.known(op.c())));
   }
   static int64_t of_first(Divisors& d, const Op& op, Type) {
-    return d.after_wrapping(op, d.operand(op, 0));
+    return d.after_wrapping(op, d.known(op.a()));
   }
-  static int64_t of_shuffle(Divisors& d, const Op& op, Type) { return d.operand(op, 0); }
+  static int64_t of_shuffle(Divisors& d, const Op& op, Type) { return d.known(op.value()); }
   static int64_t of_quotient(Divisors& d, const Op& op, Type) {
-    const auto by = d.constant_operand(op, 1);
-    if (!by || *by <= 0 || d.operand(op, 0) % *by != 0) return 1;
-    return d.operand(op, 0) / *by;
+    const auto by = d.constant(op.b());
+    if (!by || *by <= 0 || d.known(op.a()) % *by != 0) return 1;
+    return d.known(op.a()) / *by;
   }
   // The low zero bits that either operand has; those that both have.
   static int64_t of_and(Divisors& d, const Op& op, Type) {
-    const int64_t a = power_of_two_in(d.operand(op, 0));
-    const int64_t b = power_of_two_in(d.operand(op, 1));
+    const int64_t a = power_of_two_in(d.known(op.a()));
+    const int64_t b = power_of_two_in(d.known(op.b()));
     return a == 0 || b == 0 ? 0 : std::max(a, b);
   }
   static int64_t of_or(Divisors& d, const Op& op, Type) {
-    return std::gcd(power_of_two_in(d.operand(op, 0)), power_of_two_in(d.operand(op, 1)));
+    return std::gcd(power_of_two_in(d.known(op.a())), power_of_two_in(d.known(op.b())));
   }
   static int64_t of_shl(Divisors& d, const Op& op, Type) {
-    const auto count = d.constant_operand(op, 1);
-    if (!count || *count > 62) return power_of_two_in(d.operand(op, 0));
-    return d.after_wrapping(op, multiply_divisors(d.operand(op, 0), int64_t{1} << *count));
+    const auto count = d.constant(op.count());
+    if (!count || *count > 62) return power_of_two_in(d.known(op.a()));
+    return d.after_wrapping(op, multiply_divisors(d.known(op.a()), int64_t{1} << *count));
   }
   static int64_t of_shr(Divisors& d, const Op& op, Type) {
-    const auto count = d.constant_operand(op, 1);
-    if (!count || *count > 62 || d.operand(op, 0) % (int64_t{1} << *count) != 0) return 1;
-    return d.operand(op, 0) >> *count;
+    const auto count = d.constant(op.count());
+    if (!count || *count > 62 || d.known(op.a()) % (int64_t{1} << *count) != 0) return 1;
+    return d.known(op.a()) >> *count;
   }
   static int64_t of_assumed(Divisors& d, const Op& op, Type) {
-    const int64_t found = d.operand(op, 0), promised = promised_facts(op).divisor;
+    const int64_t found = d.known(op.a()), promised = promised_facts(op).divisor;
     return multiply_divisors(found / std::gcd(found, promised), promised);
   }
   static int64_t of_select(Divisors& d, const Op& op, Type) {
-    return std::gcd(d.operand(op, 1), d.operand(op, 2));
+    return std::gcd(d.known(op.a()), d.known(op.b()));
   }
   static int64_t of_convert(Divisors& d, const Op& op, Type type) {
-    const Type from = d.kernel().type(op.operands[0]);
+    const Type from = d.kernel().type(op.a());
     if (!holds_integers(from) || type.scalar == Scalar::kBool) return 1;
-    const bool same = type_range(type.scalar).contains(d.ranges_.get(op.operands[0]));
-    return same ? d.operand(op, 0) : power_of_two_in(d.operand(op, 0));
+    const bool same = type_range(type.scalar).contains(d.ranges_.get(op.a()));
+    return same ? d.known(op.a()) : power_of_two_in(d.known(op.a()));
   }
 
   int64_t layout(const Op& op) {
     const auto dim = static_cast<uint8_t>(op.attr_or(AttrKey::kDim, 0));
-    if (const auto param = kernel().param_index(op.operands[0])) {
+    if (const auto param = kernel().param_index(op.view())) {
       const bool no_extent = kernel().params()[static_cast<size_t>(*param)].unbounded;
       if (facts_ == FactUse::kIgnore || no_extent) return 1;
       const FactKind kind =
@@ -367,9 +359,9 @@ bool IntAnalysis::divisible(ValueId value, int64_t d) {
 
 IntAnalysis::Trips IntAnalysis::trips(OpId for_op) {
   const Op& op = kernel_.op(for_op);
-  IntRange start = range(op.operands[0]);
-  IntRange stop = range(op.operands[1]);
-  IntRange step = range(op.operands[2]);
+  IntRange start = range(op.start());
+  IntRange stop = range(op.stop());
+  IntRange step = range(op.step());
   if (step.is_constant() && step.min < 0) {
     // A loop that runs down is the mirror image of one that runs up. Ends at the very edge of i64
     // have no mirror image.

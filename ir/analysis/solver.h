@@ -78,7 +78,8 @@ class Solver {
     if (valid(v.region)) {
       const OpId owner = kernel_.region(v.region).parent;
       if (is_induction(value)) {
-        for (size_t i = 0; i < 3; ++i) need(kernel_.op(owner).operands[i]);
+        const Op& loop = kernel_.op(owner);
+        for (const ValueId bound : {loop.start(), loop.stop(), loop.step()}) need(bound);
       }
     } else if (kernel_.op(v.def).opcode == Opcode::kIf) {
       for (const RegionId region : kernel_.op(v.def).regions) {
@@ -116,13 +117,10 @@ class Solver {
   // What a region hands to its owner; kNone while the region is under construction.
   ValueId yielded(RegionId region, size_t index) const {
     const OpId end = kernel_.terminator(region);
-    if (!valid(end) || index >= kernel_.op(end).operands.size()) return ValueId::kNone;
-    return kernel_.op(end).operands[index];
+    if (!valid(end) || index >= kernel_.op(end).values().size()) return ValueId::kNone;
+    return kernel_.op(end).values()[index];
   }
 
-  static bool is_loop(const Op& op) {
-    return op.opcode == Opcode::kFor || op.opcode == Opcode::kWhile;
-  }
   bool is_induction(ValueId value) const {
     const Value& v = kernel_.value(value);
     if (!valid(v.region) || v.index != 0) return false;
@@ -167,17 +165,15 @@ class Solver {
   // next assumption as a rule, and does not look for a tighter one.
   void solve(OpId loop_id) {
     const Op& loop = kernel_.op(loop_id);
-    const bool is_for = loop.opcode == Opcode::kFor;
     const size_t count = loop.results.size();
     const RegionId body = loop.regions.back();
     if (count == 0 || !valid(yielded(body, count - 1))) return;
-    const size_t first_init = is_for ? 3 : 0;
-    const size_t first_arg = is_for ? 1 : 0;
+    const size_t first_arg = first_carried(loop);
 
     Facts init;
     absl::InlinedVector<ValueId, 4> nexts;
     for (size_t i = 0; i < count; ++i) {
-      init.push_back(get(loop.operands[first_init + i]));
+      init.push_back(get(loop.inits()[i]));
       nexts.push_back(yielded(body, i));
     }
     constexpr int kFreshSolutions = 4;

@@ -72,7 +72,7 @@ bool UniformBits::is_lane(ValueId value) {
 
 Scope UniformBits::agreement(ValueId result) {
   const Op& op = *kernel_.def(result);
-  if (!can_raise_uniformity(op.opcode) || !is_integer_like(kernel_.type(op.operands[0]))) {
+  if (!can_raise_uniformity(op.opcode) || !is_integer_like(kernel_.type(op.a()))) {
     return Scope::kThread;
   }
   if (ints_.range(result).is_constant()) return Scope::kGrid;
@@ -92,8 +92,8 @@ bool UniformBits::agrees(ValueId result, const Group& group) {
 // v < c and v >= c, for c a multiple of 2^k, ask about v >> k alone.
 bool UniformBits::comparison_agrees(const Op& op, const Group& group) {
   for (const bool swapped : {false, true}) {
-    const ValueId varying = op.operands[swapped ? 1 : 0];
-    const ValueId bound = op.operands[swapped ? 0 : 1];
+    const ValueId varying = swapped ? op.b() : op.a();
+    const ValueId bound = swapped ? op.a() : op.b();
     const Opcode comparison = swapped ? mirrored(op.opcode) : op.opcode;
     if (levels_[bound] < group.scope) continue;
     const int k = bits(varying, group);
@@ -136,7 +136,7 @@ UniformBits::Term UniformBits::term(ValueId value, const Group& group) {
              kernel_.value(value).index == 0) {
     // Threads take the same trip together, so their indices differ as their starts do.
     const Op& loop = kernel_.op(owner);
-    result.lane = bits_of_sum(term(loop.operands[0], group), term(loop.operands[2], group));
+    result.lane = bits_of_sum(term(loop.start(), group), term(loop.step(), group));
   }
   // A small number has no upper bits to disagree on; zeros agree.
   result.lane = std::min(result.lane, result.width);
@@ -147,48 +147,47 @@ UniformBits::Term UniformBits::term(ValueId value, const Group& group) {
 
 int UniformBits::bits_of_op(const Op& op, const Group& group) {
   const auto is = [&](Opcode opcode) { return op.opcode == opcode; };
-  const auto operand = [&](size_t i) { return op.operands[i]; };
-  const auto constant = [&](size_t i) -> std::optional<int64_t> {
-    const IntRange range = ints_.range(operand(i));
+  const auto constant = [&](ValueId value) -> std::optional<int64_t> {
+    const IntRange range = ints_.range(value);
     return range.is_constant() ? std::optional(range.min) : std::nullopt;
   };
-  if (has(info(op), kForwards)) return bits(operand(0), group);
+  if (has(info(op), kForwards)) return bits(op.a(), group);
   if (is(Opcode::kThreadIdx)) return bits_of_coordinate(op.attr_or(AttrKey::kAxis, 0), group);
   if (is(Opcode::kWarpId)) return group.bits - 5;
-  if (is(Opcode::kAdd)) return bits_of_sum(term(operand(0), group), term(operand(1), group));
+  if (is(Opcode::kAdd)) return bits_of_sum(term(op.a(), group), term(op.b(), group));
   if (is(Opcode::kSub)) {
-    const int k = bits(operand(0), group);
-    const Term by = term(operand(1), group);
+    const int k = bits(op.a(), group);
+    const Term by = term(op.b(), group);
     return by.lane == 0 && k <= by.zeros ? k : kMany;
   }
   if (is(Opcode::kMul) || is(Opcode::kFma)) {
-    const Scalar scalar = kernel_.type(operand(0)).scalar;
-    const Term result = product(term(operand(0), group), term(operand(1), group), scalar);
+    const Scalar scalar = kernel_.type(op.a()).scalar;
+    const Term result = product(term(op.a(), group), term(op.b(), group), scalar);
     if (is(Opcode::kMul)) return result.lane;
-    return bits_of_sum(result, term(operand(2), group));
+    return bits_of_sum(result, term(op.c(), group));
   }
   if (is(Opcode::kAnd) || is(Opcode::kOr) || is(Opcode::kXor)) {
-    return std::max(bits(operand(0), group), bits(operand(1), group));
+    return std::max(bits(op.a(), group), bits(op.b(), group));
   }
-  if (is(Opcode::kNot)) return bits(operand(0), group);
-  if (is(Opcode::kConvert) && is_integer_like(kernel_.type(operand(0)))) {
-    return bits(operand(0), group);
+  if (is(Opcode::kNot)) return bits(op.a(), group);
+  if (is(Opcode::kConvert) && is_integer_like(kernel_.type(op.a()))) {
+    return bits(op.a(), group);
   }
   if (is(Opcode::kSelect)) {
-    if (levels_[operand(0)] < group.scope) return kMany;
-    return std::max(bits(operand(1), group), bits(operand(2), group));
+    if (levels_[op.condition()] < group.scope) return kMany;
+    return std::max(bits(op.a(), group), bits(op.b(), group));
   }
   if (is(Opcode::kShl) || is(Opcode::kShr)) {
-    const std::optional<int64_t> count = constant(1);
-    const int k = bits(operand(0), group);
+    const std::optional<int64_t> count = constant(op.count());
+    const int k = bits(op.a(), group);
     if (!count || *count >= kMany || k == kMany) return kMany;
     const int by = static_cast<int>(*count);
     return is(Opcode::kShl) ? std::min(k + by, kMany) : std::max(k - by, 0);
   }
   if (is(Opcode::kDiv) || is(Opcode::kRem)) {
-    const std::optional<int64_t> by = constant(1);
-    if (!by || *by <= 0 || ints_.range(operand(0)).min < 0) return kMany;
-    const int k = bits(operand(0), group);
+    const std::optional<int64_t> by = constant(op.b());
+    if (!by || *by <= 0 || ints_.range(op.a()).min < 0) return kMany;
+    const int k = bits(op.a(), group);
     // (2^k q + low) / (2^k c) is q / c; the remainder keeps `low`.
     if (k <= 62 && *by % (int64_t{1} << k) == 0) return is(Opcode::kDiv) ? 0 : k;
     const std::optional<int> exponent = exponent_of(*by);
@@ -238,15 +237,15 @@ UniformBits::Term UniformBits::product(Term a, Term b, Scalar scalar) {
 
 Scope UniformBits::trip_agreement(OpId for_op) {
   const Op& op = kernel_.op(for_op);
-  const IntRange start = ints_.range(op.operands[0]);
-  const IntRange stop = ints_.range(op.operands[1]);
-  const IntRange step = ints_.range(op.operands[2]);
+  const IntRange start = ints_.range(op.start());
+  const IntRange stop = ints_.range(op.stop());
+  const IntRange step = ints_.range(op.step());
   const IntAnalysis::Trips known = ints_.trips(for_op);
   if (known.none || known.exactly_one) return Scope::kGrid;
   if (!step.is_constant() || step.min <= 0) return Scope::kThread;
   // Starts within one step of a stop that is a multiple of the step all take stop / step trips.
-  if (start.min >= 0 && start.max < step.min && ints_.divisible(op.operands[1], step.min)) {
-    return levels_[op.operands[1]];
+  if (start.min >= 0 && start.max < step.min && ints_.divisible(op.stop(), step.min)) {
+    return levels_[op.stop()];
   }
   constexpr IntRange kTame{-(int64_t{1} << 62), int64_t{1} << 62};
   if (!stop.is_constant() || !kTame.contains(start) || !kTame.contains(stop)) {

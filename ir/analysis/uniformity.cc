@@ -10,20 +10,6 @@
 namespace heddle::ir {
 namespace {
 
-bool is_shuffle(Opcode opcode) {
-  return opcode == Opcode::kShflIdx || opcode == Opcode::kShflUp || opcode == Opcode::kShflDown ||
-         opcode == Opcode::kShflXor;
-}
-
-bool is_vote(Opcode opcode) {
-  return opcode == Opcode::kVoteAny || opcode == Opcode::kVoteAll || opcode == Opcode::kVoteUni;
-}
-
-bool gathers_lanes(Opcode opcode) {
-  return is_vote(opcode) || opcode == Opcode::kBallot || opcode == Opcode::kRedux ||
-         opcode == Opcode::kMatchAll;
-}
-
 // Starts from the belief that everything agrees throughout the grid and takes back what an op
 // contradicts, until nothing changes.
 class Propagation {
@@ -68,17 +54,14 @@ class Propagation {
   // Whether an op lets one thread wait for another, alone: see uniformity.h on loads.
   bool synchronises_threads(const Op& op) const {
     if (!op.attrs.empty() && op.attr_or(AttrKey::kVolatile, 0) != 0) return true;
+    if (has(info(op), kSyncsThreads)) return true;
     switch (op.opcode) {
-      case Opcode::kMbarrierWait:
-      case Opcode::kBarrierSync:
-      case Opcode::kInlinePtxVolatile:
-        return true;
       case Opcode::kAtomic:
       case Opcode::kAtomicCas:
       case Opcode::kAtomicLoad:
         return in_while(op);
       case Opcode::kWarpSync:
-        return !op.operands.empty() && kernel_.constant_bits(op.operands[0]) != 0xFFFFFFFF;
+        return valid(op.mask()) && kernel_.constant_bits(op.mask()) != 0xFFFFFFFF;
       default:
         return false;
     }
@@ -91,9 +74,7 @@ class Propagation {
       starts.at(id) = 1;
       for (RegionId region = kernel_.op(id).parent; region != kernel_.body();) {
         const OpId owner = kernel_.region(region).parent;
-        const bool loop =
-            kernel_.op(owner).opcode == Opcode::kFor || kernel_.op(owner).opcode == Opcode::kWhile;
-        if (loop) starts.at(owner) = 1;
+        if (is_loop(kernel_.op(owner))) starts.at(owner) = 1;
         region = kernel_.op(owner).parent;
       }
     });
@@ -127,8 +108,8 @@ class Propagation {
     if (op.opcode == Opcode::kWhile) return visit_while(op);
     if (op.opcode == Opcode::kIf) return visit_if(op);
     if (op.opcode == Opcode::kVarStore) {
-      const Agreement level = both(of(op.operands[1]), relative_control(id, op.operands[0]));
-      return lower(op.operands[0], level, true);
+      const Agreement level = both(of(op.value()), relative_control(id, op.slot()));
+      return lower(op.slot(), level, true);
     }
     if (op.results.empty()) return;
     const Agreement level = level_of(id);
@@ -140,54 +121,44 @@ class Propagation {
     const OpInfo& row = info(op);
     const auto is = [&](Opcode opcode) { return op.opcode == opcode; };
     if (is(Opcode::kThreadIdx)) return lanes_.coordinate_level(op.attr_or(AttrKey::kAxis, 0));
-    if (is(Opcode::kBlockIdx) || is(Opcode::kClusterRank)) return Scope::kBlock;
     if (is(Opcode::kLaneId)) return {Scope::kThread, kWarpMove};
-    if (is(Opcode::kWarpId)) return Scope::kWarp;
-    // Each block has its own: the address may be the same, what lies there is not.
-    if (is(Opcode::kShared)) return Scope::kBlock;
-    if (is(Opcode::kDynamicShared)) return both(Scope::kBlock, of_all(op.operands));
     if (is(Opcode::kLoad)) return level_of_load(id);
-    if (is_shuffle(op.opcode)) return level_of_shuffle(op);
-    if (gathers_lanes(op.opcode)) return level_of_gathering(op);
-    if (is(Opcode::kAssumeUniform)) return either(Scope::kBlock, of(op.operands[0]));
-    if (has(row, kForwards)) return of(op.operands[0]);
-    if (is(Opcode::kVar) || is(Opcode::kVarLoad)) return of(op.operands[0]);
-    if (!has(row, kPure)) return Scope::kThread;
-    const Agreement level = of_all(op.operands);
-    if (level.scope >= Scope::kWarpGroup) return level;
+    if (has(row, kShuffle)) return level_of_shuffle(op);
+    if (has(row, kGathers)) return level_of_gathering(op);
+    if (is(Opcode::kAssumeUniform)) return either(Scope::kBlock, of(op.a()));
+    const Agreement level = both(row.uniform, of_all(op.operands));
+    if (!has(row, kPure) || has(row, kForwards) || level.scope >= Scope::kWarpGroup) return level;
     return either(level, {lanes_.agreement(op.result()), moves_by_form(kernel_, op)});
   }
 
   Agreement level_of_load(OpId id) {
     const Op& op = kernel_.op(id);
-    const Space space = kernel_.type(op.operands[0]).space;
+    const Space space = kernel_.type(op.view()).space;
     const bool constant = space == Space::kParam || space == Space::kConst;
     if (op.attr_or(AttrKey::kVolatile, 0) != 0 || space == Space::kLocal) return Scope::kThread;
     if (behind_sync_[id] != 0 && !constant) return Scope::kThread;
-    return both(of(op.operands[0]), of(op.operands[1]));
+    return both(of(op.view()), of(op.offset()));
   }
 
   // The lanes that take part: every lane where an op has no mask.
-  Agreement mask_of(const Op& op, size_t mask_operand) const {
-    return op.operands.size() <= mask_operand ? Agreement() : of(op.operands[mask_operand]);
-  }
+  Agreement mask_of(const Op& op) const { return valid(op.mask()) ? of(op.mask()) : Agreement(); }
 
   Agreement level_of_shuffle(const Op& op) {
     // What all lanes agree on, they still agree on after exchanging it.
-    const Agreement value = of(op.operands[0]);
+    const Agreement value = of(op.value());
     if (value.scope >= Scope::kWarp) return value;
-    if (mask_of(op, 2).scope < Scope::kWarp) return Scope::kThread;
-    const bool in_warp = lanes_.is_lane(op.operands[1]);
+    if (mask_of(op).scope < Scope::kWarp) return Scope::kThread;
+    const bool in_warp = lanes_.is_lane(op.lane());
     return {Scope::kThread,
-            moves_of_shuffle(kernel_, op, value.moves, of(op.operands[1]).moves, in_warp)};
+            moves_of_shuffle(kernel_, op, value.moves, of(op.lane()).moves, in_warp)};
   }
 
   // What one instruction makes of all lanes that take part, which then share it.
   Agreement level_of_gathering(const Op& op) {
-    const Agreement value = of(op.operands[0]);
-    const Agreement mask = mask_of(op, 1);
+    const Agreement value = of(op.value());
+    const Agreement mask = mask_of(op);
     // A block's last warp may have fewer lanes than the others, which these do not notice.
-    if (is_vote(op.opcode) && value.scope >= Scope::kWarp) return value;
+    if (has(info(op), kVote) && value.scope >= Scope::kWarp) return value;
     if (mask.scope < Scope::kWarp) return Scope::kThread;
     const bool whole_warps = !kernel_.has_dynamic_block() && kernel_.block.count() % 32 == 0;
     const Moves moves = value.moves & mask.moves & kWarpMove;
@@ -215,7 +186,7 @@ class Propagation {
   }
 
   void visit_if(const Op& op) {
-    const Agreement condition = of(op.operands[0]);
+    const Agreement condition = of(op.condition());
     for (const RegionId region : op.regions) {
       narrow(region, condition);
       sweep(region);
@@ -237,19 +208,18 @@ class Propagation {
     const Op& op = kernel_.op(id);
     const RegionId body = op.regions[0];
     const auto& args = kernel_.region(body).args;
-    const auto bounds = absl::MakeConstSpan(op.operands).subspan(0, 3);
-    Agreement trips = of_all(bounds);
+    Agreement trips = of_all({op.start(), op.stop(), op.step()});
     if (trips.scope < Scope::kGrid) trips = either(trips, lanes_.trip_agreement(id));
     narrow(body, trips);
-    lower(args[0], both(of(bounds[0]), of(bounds[2])));
-    const auto init = absl::MakeConstSpan(op.operands).subspan(3);
+    lower(args[0], both(of(op.start()), of(op.step())));
+    const auto init = op.inits();
     for (size_t i = 0; i < init.size(); ++i) lower(args[1 + i], of(init[i]));
     sweep(body);
     carry(op, init, trips);
   }
 
   void visit_while(const Op& op) {
-    const auto init = absl::MakeConstSpan(op.operands);
+    const auto init = op.inits();
     for (const RegionId region : op.regions) {
       const auto& args = kernel_.region(region).args;
       for (size_t i = 0; i < init.size(); ++i) lower(args[i], of(init[i]));

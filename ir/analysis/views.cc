@@ -4,8 +4,8 @@ namespace heddle::ir {
 
 ValueId root_of(const Kernel& kernel, ValueId view) {
   const Op* op = kernel.def(view);
-  while (op != nullptr && (op->opcode == Opcode::kSubview || op->opcode == Opcode::kSmemDesc)) {
-    view = op->operands[0];
+  while (op != nullptr && has(info(*op), kSameMemory)) {
+    view = op->view();
     op = kernel.def(view);
   }
   return view;
@@ -20,7 +20,7 @@ bool is_unbounded(const Kernel& kernel, ValueId view) {
 }
 
 std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op) {
-  const ValueId view = op.operands[0];
+  const ValueId view = op.view();
   const auto dim = static_cast<size_t>(op.attr_or(AttrKey::kDim, 0));
   const bool is_extent = op.opcode == Opcode::kExtent;
   if (const auto index = kernel.param_index(view)) {
@@ -30,7 +30,7 @@ std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op) {
     return list[dim];
   }
   const Op* def = kernel.def(view);
-  if (def != nullptr && def->opcode == Opcode::kMapShared) def = kernel.def(def->operands[0]);
+  if (def != nullptr && def->opcode == Opcode::kMapShared) def = kernel.def(def->view());
   if (def == nullptr || !def->attr(AttrKey::kExtents)) return std::nullopt;
   const absl::Span<const int64_t> extents = kernel.ints(*def->attr(AttrKey::kExtents));
   if (dim >= extents.size()) return std::nullopt;

@@ -93,7 +93,7 @@ std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value, bo
     if (op == nullptr) return kernel.param_index(v).has_value();
     if (is_shape(op->opcode)) return knows_grid || op->opcode == Opcode::kBlockDim;
     if (!is_query(op->opcode)) return is_computed_by_host(*op);
-    const auto param = kernel.param_index(op->operands[0]);
+    const auto param = kernel.param_index(op->view());
     return param.has_value() && !kernel.params()[*param].unbounded;
   };
   const auto enter = [&](ValueId v) {
@@ -123,7 +123,7 @@ class Numbering {
  private:
   int number(ValueId value) {
     const Op* const op = kernel_.def(value);
-    if (op != nullptr && has(info(*op), kForwards)) return number_.at(op->operands[0]);
+    if (op != nullptr && has(info(*op), kForwards)) return number_.at(op->a());
     // What it is, of which type, and of what. Parameters are the only values that no op defines.
     Key key{op == nullptr ? -1 : static_cast<int64_t>(op->opcode),
             static_cast<int64_t>(kernel_.type(value).scalar)};
@@ -188,7 +188,7 @@ class LaunchProgram::Translation {
     for (const ValueId value : order_) {
       const Op& op = *kernel_.def(value);
       if (has(info(op), kForwards)) {
-        index_[value] = index(op.operands[0]);
+        index_[value] = index(op.a());
         continue;
       }
       Step step{.opcode = op.opcode,
@@ -233,8 +233,8 @@ class LaunchProgram::Translation {
       return set(value, *fold_scalar(Opcode::kConvert, Scalar::kI64, kernel_.type(value).scalar,
                                      {static_cast<uint64_t>(*fixed)}));
     }
-    read(value, op->opcode == Opcode::kExtent ? SlotKind::kExtent : SlotKind::kStride,
-         op->operands[0], static_cast<int>(*op->attr(AttrKey::kDim)));
+    read(value, op->opcode == Opcode::kExtent ? SlotKind::kExtent : SlotKind::kStride, op->view(),
+         static_cast<int>(*op->attr(AttrKey::kDim)));
   }
   void set(ValueId value, uint64_t bits) {
     index_[value] = static_cast<uint32_t>(program_.initial_.size());
@@ -294,18 +294,15 @@ LaunchProgram::LaunchProgram(const Kernel& kernel, const ParamLayout& layout) {
       return string ? std::string(kernel.text(StringId{static_cast<uint32_t>(*string)})) : "";
     };
     Requirement& requirement = requirements_.emplace_back();
-    requirement.condition = translation.index(op.operands[0]);
+    requirement.condition = translation.index(op.condition());
     requirement.message = text(AttrKey::kMessage);
     requirement.fix = text(AttrKey::kFix);
     requirement.place = place_of(kernel, id);
-    for (size_t i = 1; i < op.operands.size(); ++i) {
-      requirement.numbers.push_back(number(op.operands[i]));
-    }
+    for (const ValueId shown : op.numbers()) requirement.numbers.push_back(number(shown));
   }
   if (valid(grid)) {
-    const auto& extents = kernel.op(grid).operands;
-    grid_ =
-        Grid{{number(extents[0]), number(extents[1]), number(extents[2])}, place_of(kernel, grid)};
+    const Op& op = kernel.op(grid);
+    grid_ = Grid{{number(op.x()), number(op.y()), number(op.z())}, place_of(kernel, grid)};
   }
   is_empty_ = outputs_.empty() && requirements_.empty() && !grid_;
   memory_ = std::make_shared<Memory>();

@@ -29,11 +29,6 @@ namespace heddle::ir {
 std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value,
                                          bool knows_grid = true);
 
-// Ops of which nothing but what the host does is left: no kernel computes their operands.
-inline bool is_host_only(Opcode opcode) {
-  return opcode == Opcode::kRequire || opcode == Opcode::kLaunchGrid;
-}
-
 // The arguments, and behind them the values of the at_launch ops that are needed: one place for
 // ops that compute the same from the same. Of a verified kernel.
 ParamLayout launch_layout(const Kernel& kernel, absl::FunctionRef<bool(OpId)> is_needed);

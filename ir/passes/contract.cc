@@ -60,8 +60,8 @@ class Contraction {
   }
 
   void fuse(OpId id, size_t at, OpId product, bool subtract) {
-    ValueId a = kernel_.op(product).operands[0];
-    const ValueId b = kernel_.op(product).operands[1];
+    ValueId a = kernel_.op(product).a();
+    const ValueId b = kernel_.op(product).b();
     ValueId c = kernel_.op(id).operands[1 - at];
     // Negating an operand is free and exact, so a * b - c = fma(a, b, -c), c - a * b = fma(-a, b,
     // c).

@@ -120,7 +120,7 @@ class Elimination {
   }
 
   bool still_holds(const Entry& entry) const {
-    const int object = aliasing_.object_of(kernel_.op(entry.op).operands[0]);
+    const int object = aliasing_.object_of(kernel_.op(entry.op).view());
     const Changes& changes = kind_changed_[static_cast<size_t>(aliasing_.kind_of(object))];
     const uint32_t own = object_changed_[static_cast<size_t>(object)];
     if (std::max(own, changes.surely) > entry.time) return false;
@@ -135,8 +135,8 @@ class Elimination {
     hash = mix(hash, type.count);
     size_t first = 0;
     if (has(info(op), kCommutative)) {
-      const uint32_t a = ir::index_of(op.operands[0]);
-      const uint32_t b = ir::index_of(op.operands[1]);
+      const uint32_t a = ir::index_of(op.a());
+      const uint32_t b = ir::index_of(op.b());
       hash = mix(mix(hash, std::min(a, b)), std::max(a, b));
       first = 2;
     }
@@ -151,8 +151,8 @@ class Elimination {
     if (a.opcode != b.opcode || kernel_.type(a.result()) != kernel_.type(b.result())) return false;
     if (a.attrs != b.attrs) return false;
     if (a.operands == b.operands) return true;
-    return has(info(a), kCommutative) && a.operands.size() == b.operands.size() &&
-           a.operands[0] == b.operands[1] && a.operands[1] == b.operands[0] &&
+    return has(info(a), kCommutative) && a.operands.size() == b.operands.size() && a.a() == b.b() &&
+           a.b() == b.a() &&
            std::equal(a.operands.begin() + 2, a.operands.end(), b.operands.begin() + 2);
   }
 

@@ -43,7 +43,7 @@ class Elimination {
     for (bool found = true; found;) {
       found = false;
       for (const OpId store : stores) {
-        if (is_live(store) || !is_live(kernel_.op(store).operands[0])) continue;
+        if (is_live(store) || !is_live(kernel_.op(store).slot())) continue;
         need_op(store);
         found = true;
       }
@@ -80,20 +80,19 @@ class Elimination {
     const Op& op = kernel_.op(id);
     const OpId owner = kernel_.region(op.parent).parent;
     if (valid(owner)) need_op(owner);
-    if (op.opcode == Opcode::kFor) return need_all(absl::MakeConstSpan(op.operands).first(3));
+    if (op.opcode == Opcode::kFor) return need_all({op.start(), op.stop(), op.step()});
     if (op.opcode == Opcode::kWhile) return need_all(yielded(kernel_, op.regions[0]));
-    if (op.opcode == Opcode::kIf) return need(op.operands[0]);
+    if (op.opcode == Opcode::kIf) return need(op.condition());
     need_all(op.operands);
   }
 
   void need_carried(OpId id, size_t index) {
     need_op(id);
     const Op& loop = kernel_.op(id);
-    const Carried at = carried_of(loop);
     need(loop.results[index]);
-    need(loop.operands[at.first_init + index]);
+    need(loop.inits()[index]);
     for (const RegionId region : loop.regions) {
-      need(kernel_.region(region).args[at.first_arg + index]);
+      need(kernel_.region(region).args[first_carried(loop) + index]);
     }
     need(yielded(kernel_, loop.regions.back())[index]);
   }
@@ -105,7 +104,7 @@ class Elimination {
       if (valid(value.region)) {
         const OpId owner = kernel_.region(value.region).parent;
         if (!valid(owner)) continue;  // a parameter
-        const size_t first = carried_of(kernel_.op(owner)).first_arg;
+        const size_t first = first_carried(kernel_.op(owner));
         if (value.index < first) {
           need_op(owner);
         } else {
@@ -161,10 +160,10 @@ class Elimination {
     keep_live(op.results, 0, results);
     renumber(op.results);
     const bool loop = is_loop(op);
-    if (loop) keep_live(op.operands, carried_of(op).first_init, results);
+    if (loop) keep_live(op.operands, op.index_of(OperandName::kInits), results);
     for (const RegionId region : op.regions) {
       if (loop) {
-        keep_live(kernel_.region(region).args, carried_of(op).first_arg, results);
+        keep_live(kernel_.region(region).args, first_carried(op), results);
         renumber(kernel_.region(region).args);
       }
       // The condition of a `while` yields its bool and nothing else.

@@ -104,7 +104,7 @@ OpId Folder::visit(OpId id) {
   if (op.opcode == Opcode::kWhile) return visit_while(id);
   const OpId next = op.next;
   const bool asks = op.opcode == Opcode::kAssert || op.opcode == Opcode::kRequire;
-  if (asks && kernel_.constant_bits(op.operands[0]) == 1) {
+  if (asks && kernel_.constant_bits(op.condition()) == 1) {
     kernel_.erase(id);
     changed_ = true;
   } else if (has(info(op), kPure) && op.opcode != Opcode::kConst) {
@@ -173,7 +173,7 @@ OpId Folder::inline_region(OpId owner, RegionId region, absl::Span<const ValueId
 }
 
 OpId Folder::visit_if(OpId id) {
-  const auto condition = kernel_.constant_bits(kernel_.op(id).operands[0]);
+  const auto condition = kernel_.constant_bits(kernel_.op(id).condition());
   if (condition) {
     const RegionId taken = kernel_.op(id).regions[*condition != 0 ? 0 : 1];
     const auto results = yielded(kernel_, taken);
@@ -197,22 +197,21 @@ void Folder::forward_results(OpId id) {
       replace(op.results[i], then[i]);
     } else if (kernel_.type(op.results[i]).is_bool() && bits(then[i]) == 1 &&
                bits(otherwise[i]) == 0) {
-      replace(op.results[i], op.operands[0]);
+      replace(op.results[i], op.condition());
     }
   }
 }
 
 OpId Folder::visit_for(OpId id) {
   const IntAnalysis::Trips trips = ints_.trips(id);
-  const absl::InlinedVector<ValueId, 8> operands(kernel_.op(id).operands.begin(),
-                                                 kernel_.op(id).operands.end());
-  const auto init = absl::MakeConstSpan(operands).subspan(3);
+  const Op loop = kernel_.op(id);
+  const auto inits = loop.inits();
   // A step that may be wrong is left for the interpreter to see.
-  const bool right_step =
-      ints_.range(operands[2]).is_constant() || ints_.range(operands[2]).min > 0;
+  const IntRange step = ints_.range(loop.step());
+  const bool right_step = step.is_constant() || step.min > 0;
   if (trips.none && right_step) {
     const OpId next = kernel_.op(id).next;
-    for (size_t i = 0; i < init.size(); ++i) replace(kernel_.op(id).results[i], init[i]);
+    for (size_t i = 0; i < inits.size(); ++i) replace(loop.results[i], inits[i]);
     kernel_.erase(id);
     changed_ = true;
     return next;
@@ -220,8 +219,8 @@ OpId Folder::visit_for(OpId id) {
   const RegionId body = kernel_.op(id).regions[0];
   if (trips.exactly_one) {
     const auto& args = kernel_.region(body).args;
-    replaced_.add(args[0], operands[0]);
-    for (size_t i = 0; i < init.size(); ++i) replaced_.add(args[1 + i], init[i]);
+    replaced_.add(args[0], loop.start());
+    for (size_t i = 0; i < inits.size(); ++i) replaced_.add(args[1 + i], inits[i]);
     const auto results = yielded(kernel_, body);
     return inline_region(id, body, absl::InlinedVector<ValueId, 4>(results.begin(), results.end()));
   }
@@ -251,19 +250,18 @@ OpId Folder::visit_while(OpId id) {
 // What each trip hands on as it got it is what the loop starts with, inside and after.
 void Folder::replace_invariant(OpId id) {
   const Op& loop = kernel_.op(id);
-  const Carried at = carried_of(loop);
   const auto next = yielded(kernel_, loop.regions.back());
   for (size_t i = 0; i < loop.results.size(); ++i) {
     const TypeKind kind = kernel_.type(loop.results[i]).kind;
     if (kind == TypeKind::kFragment || kind == TypeKind::kPending) continue;
-    const ValueId init = loop.operands[at.first_init + i];
-    const ValueId arg = kernel_.region(loop.regions.back()).args[at.first_arg + i];
+    const ValueId init = loop.inits()[i];
+    const ValueId arg = kernel_.region(loop.regions.back()).args[first_carried(loop) + i];
     const ValueId handed_on = replaced_.resolve(next[i]);
     if (handed_on != arg && handed_on != init) continue;
     if (replaced_.resolve(loop.results[i]) == init) continue;  // found before
     replace(loop.results[i], init);
     for (const RegionId region : loop.regions) {
-      replace(kernel_.region(region).args[at.first_arg + i], init);
+      replace(kernel_.region(region).args[first_carried(loop) + i], init);
     }
     late_ = true;
   }
@@ -282,7 +280,7 @@ ValueId Folder::simplify(Node& node) {
   const ValueId folded = fold_constants(node);
   if (valid(folded)) return folded;
   if (has(info(node.opcode), kCommutative) && bits(node.a()) && !bits(node.b())) {
-    std::swap(node.operands[0], node.operands[1]);
+    std::swap(node.a(), node.b());
   }
   const FoldRule rule = kRules[static_cast<size_t>(node.opcode)];
   return rule == nullptr ? ValueId::kNone : rule(*this, node);

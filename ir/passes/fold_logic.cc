@@ -124,13 +124,13 @@ ValueId fold_not(Folder& f, const Node& n) {
 }
 
 ValueId fold_shl(Folder& f, const Node& n) {
-  const auto count = f.number(n.b());
+  const auto count = f.number(n.count());
   if (!count) return kNoChange;
   const int width = element_bits(n.type);
   if (*count == 0) return n.a();
   if (*count >= width) return f.constant(n.type, 0);
   if (const auto inner = f.match(n.a(), Opcode::kShl)) {
-    if (const auto before = f.number(inner->b())) {
+    if (const auto before = f.number(inner->count())) {
       return make_shift(f, Opcode::kShl, inner->a(), std::min<int64_t>(*before + *count, width));
     }
   }
@@ -138,7 +138,7 @@ ValueId fold_shl(Folder& f, const Node& n) {
 }
 
 ValueId fold_shr(Folder& f, const Node& n) {
-  const auto count = f.number(n.b());
+  const auto count = f.number(n.count());
   if (!count) return kNoChange;
   const int width = element_bits(n.type);
   // Where everything is shifted out, a signed number leaves its sign.
@@ -147,12 +147,12 @@ ValueId fold_shr(Folder& f, const Node& n) {
   if (*count > most) return make_shift(f, Opcode::kShr, n.a(), most);
   if (*count == width) return f.constant(n.type, 0);
   if (const auto inner = f.match(n.a(), Opcode::kShr)) {
-    if (const auto before = f.number(inner->b())) {
+    if (const auto before = f.number(inner->count())) {
       return make_shift(f, Opcode::kShr, inner->a(), std::min(*before + *count, most));
     }
   }
   if (const auto inner = f.match(n.a(), Opcode::kShl)) {
-    if (f.number(inner->b()) == count && *count < 63 &&
+    if (f.number(inner->count()) == count && *count < 63 &&
         product_fits(f, inner->a(), int64_t{1} << *count)) {
       return inner->a();
     }
@@ -170,16 +170,16 @@ ValueId fold_comparison(Folder& f, const Node& n) {
 }
 
 ValueId fold_select(Folder& f, const Node& n) {
-  if (n.b() == n.c()) return n.b();
-  if (const auto condition = f.bits(n.a())) return *condition != 0 ? n.b() : n.c();
-  if (const auto inverse = f.match(n.a(), Opcode::kNot)) {
-    return f.make(Opcode::kSelect, {inverse->a(), n.c(), n.b()});
+  if (n.a() == n.b()) return n.a();
+  if (const auto condition = f.bits(n.condition())) return *condition != 0 ? n.a() : n.b();
+  if (const auto inverse = f.match(n.condition(), Opcode::kNot)) {
+    return f.make(Opcode::kSelect, {inverse->a(), n.b(), n.a()});
   }
   if (!n.type.is_bool()) return kNoChange;
-  if (f.bits(n.b()) == 1 && f.bits(n.c()) == 0) return n.a();
-  if (f.bits(n.b()) == 0 && f.bits(n.c()) == 1) return f.make(Opcode::kNot, {n.a()});
-  if (f.bits(n.c()) == 0) return f.make(Opcode::kAnd, {n.a(), n.b()});
-  if (f.bits(n.b()) == 1) return f.make(Opcode::kOr, {n.a(), n.c()});
+  if (f.bits(n.a()) == 1 && f.bits(n.b()) == 0) return n.condition();
+  if (f.bits(n.a()) == 0 && f.bits(n.b()) == 1) return f.make(Opcode::kNot, {n.condition()});
+  if (f.bits(n.b()) == 0) return f.make(Opcode::kAnd, {n.condition(), n.a()});
+  if (f.bits(n.a()) == 1) return f.make(Opcode::kOr, {n.condition(), n.b()});
   return kNoChange;
 }
 

@@ -78,12 +78,12 @@ ValueId fold_bitcast(Folder& f, const Node& n) {
 
 ValueId fold_pack(Folder& f, const Node& n) {
   // The same constant, or the same scalar, everywhere.
-  const auto constant = f.bits(n.a());
+  const auto constant = f.bits(n.operands.front());
   bool same_constant = constant.has_value();
-  bool same_scalar = f.type(n.a()).is_scalar();
+  bool same_scalar = f.type(n.operands.front()).is_scalar();
   for (const ValueId operand : n.operands) {
     same_constant &= f.bits(operand) == constant;
-    same_scalar &= operand == n.a();
+    same_scalar &= operand == n.operands.front();
   }
   if (same_constant) return f.constant(n.type, *constant);
   const auto is_undef = [&](ValueId operand) {
@@ -93,7 +93,8 @@ ValueId fold_pack(Folder& f, const Node& n) {
   if (std::all_of(n.operands.begin(), n.operands.end(), is_undef)) {
     return f.make(Opcode::kUndef, {}, n.type);
   }
-  if (same_scalar && n.operands.size() > 1) return f.make(Opcode::kSplat, {n.a()}, n.type);
+  if (same_scalar && n.operands.size() > 1)
+    return f.make(Opcode::kSplat, {n.operands.front()}, n.type);
   // Parts of a value, put together again: they are that value, or that value among others.
   absl::InlinedVector<ValueId, 8> operands;
   for (size_t i = 0; i < n.operands.size();) {

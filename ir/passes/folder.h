@@ -23,9 +23,18 @@ struct Node {
   absl::InlinedVector<ValueId, 4> operands;
   int64_t index = 0;  // attribute of extract and slice
 
-  ValueId a() const { return operands[0]; }
-  ValueId b() const { return operands[1]; }
-  ValueId c() const { return operands[2]; }
+#define HEDDLE_OPERAND(name, enumerator)                                 \
+  ValueId name() const { return operands[at(OperandName::enumerator)]; } \
+  ValueId& name() { return operands[at(OperandName::enumerator)]; }
+#define HEDDLE_OPERANDS(...)
+#include "heddle/ir/operands.def"
+
+ private:
+  size_t at(OperandName name) const {
+    const int i = operand_index(opcode, name);
+    HEDDLE_CHECK(i >= 0, "the op has no operand of that name");
+    return static_cast<size_t>(i);
+  }
 };
 
 class Folder {

@@ -64,11 +64,7 @@ class Motion {
 
   // Ends the kernel, waits, or need not end.
   static bool may_interrupt(const Op& op) {
-    for (const Opcode ends : {Opcode::kAssert, Opcode::kWhile, Opcode::kTrap, Opcode::kUnreachable,
-                              Opcode::kInlinePtxVolatile}) {
-      if (op.opcode == ends) return true;
-    }
-    return has(info(op), kBlocking);
+    return has(info(op), kMayStop) || has(info(op), kBlocking);
   }
 
   int depth_of(ValueId value) const {
@@ -108,12 +104,12 @@ class Motion {
     if (!has(info(op), kNotSpeculatable)) return true;
     // Divisions of floats, and those of integers whose result is specified, are as safe as any op.
     if (op.opcode != Opcode::kDiv && op.opcode != Opcode::kRem) return false;
-    const Scalar scalar = kernel_.type(op.operands[0]).scalar;
+    const Scalar scalar = kernel_.type(op.a()).scalar;
     if (!is_integer(scalar)) return true;
-    const IntRange by = ints_.range(op.operands[1]);
+    const IntRange by = ints_.range(op.b());
     if (by.contains(0)) return false;
     if (!is_signed(scalar) || !by.contains(-1)) return true;
-    return !ints_.range(op.operands[0]).contains(type_range(scalar).min);
+    return !ints_.range(op.a()).contains(type_range(scalar).min);
   }
 
   // One loop after the other, as long as the op is sure to run.
@@ -135,7 +131,7 @@ class Motion {
   }
 
   bool same_in_every_trip(OpId load, OpId loop) {
-    const int object = aliasing_.object_of(kernel_.op(load).operands[0]);
+    const int object = aliasing_.object_of(kernel_.op(load).view());
     const Clobber clobber = clobber_in(loop, object);
     return clobber == Clobber::kNo ||
            (clobber == Clobber::kUnlessNoOverlap && aliasing_.no_overlap(object));

@@ -52,7 +52,7 @@ class Promotion {
   // Calls visit(region) for each region around a store, up to the one that declares the variable.
   template <class Visit>
   void up_to_declaration(OpId store, Visit visit) {
-    const ValueId slot = kernel_.op(store).operands[0];
+    const ValueId slot = kernel_.op(store).slot();
     const RegionId declared = kernel_.op(kernel_.value(slot).def).parent;
     for (RegionId region = kernel_.op(store).parent; region != declared;) {
       visit(region);
@@ -70,7 +70,7 @@ class Promotion {
   }
 
   void note_store(OpId store) {
-    const ValueId slot = kernel_.op(store).operands[0];
+    const ValueId slot = kernel_.op(store).slot();
     up_to_declaration(store, [&](RegionId region) {
       Slots& slots = written_.at(kernel_.region(region).parent);
       if (std::find(slots.begin(), slots.end(), slot) == slots.end()) slots.push_back(slot);
@@ -86,7 +86,7 @@ class Promotion {
     const RegionId condition = kernel_.op(loop).regions[0];
     const RegionId body = kernel_.op(loop).regions[1];
     const OpId condition_end = kernel_.terminator(condition);
-    const ValueId goes_on = kernel_.op(condition_end).operands[0];
+    const ValueId goes_on = kernel_.op(condition_end).values().front();
     const Region before = kernel_.region(body);
     Replacements arguments;
     for (size_t i = 0; i < before.args.size(); ++i) {
@@ -124,7 +124,7 @@ class Promotion {
     kernel_.op(body_end).operands.assign(kernel_.op(choice).results.begin(),
                                          kernel_.op(choice).results.end());
     kernel_.op(body_end).operands.push_back(goes_on);
-    kernel_.op(condition_end).operands[0] = again;
+    kernel_.op(condition_end).set_operand(OperandName::kValues, again);
     arguments.apply_everywhere(kernel_);
   }
 
@@ -138,13 +138,13 @@ class Promotion {
   void promote_op(OpId id) {
     const Op& op = kernel_.op(id);
     if (op.opcode == Opcode::kVar) {
-      current_.at(op.result()) = op.operands[0];
+      current_.at(op.result()) = op.init();
       kernel_.erase(id);
     } else if (op.opcode == Opcode::kVarLoad) {
-      replaced_.add(op.result(), current_[op.operands[0]]);
+      replaced_.add(op.result(), current_[op.slot()]);
       kernel_.erase(id);
     } else if (op.opcode == Opcode::kVarStore) {
-      current_.at(op.operands[0]) = op.operands[1];
+      current_.at(op.slot()) = op.value();
       kernel_.erase(id);
     } else if (op.opcode == Opcode::kIf) {
       promote_if(id);

@@ -42,18 +42,6 @@ IdMap<ValueId, uint8_t> tied_values(const Kernel& kernel);
 // What a region hands to its owner.
 absl::Span<const ValueId> yielded(const Kernel& kernel, RegionId region);
 
-// The operands, region arguments and results of a loop that belong together.
-struct Carried {
-  size_t first_init;  // operand
-  size_t first_arg;   // argument of each region
-};
-inline Carried carried_of(const Op& loop) {
-  return loop.opcode == Opcode::kFor ? Carried{3, 1} : Carried{0, 0};
-}
-inline bool is_loop(const Op& op) {
-  return op.opcode == Opcode::kFor || op.opcode == Opcode::kWhile;
-}
-
 // Hands a hint for people on to a value that has none.
 inline void inherit_name(Kernel& kernel, ValueId to, ValueId from) {
   if (!valid(kernel.value(to).name)) kernel.value(to).name = kernel.value(from).name;

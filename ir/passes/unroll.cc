@@ -71,15 +71,15 @@ class Unrolling {
 
   bool visit(OpId id) {
     const Op loop = kernel_.op(id);
-    const auto step = kernel_.constant_int(loop.operands[2]);
+    const auto step = kernel_.constant_int(loop.step());
     if (!step || *step <= 0 || makes_arrays(loop.regions[0])) return false;
     b_.set_insertion_before(id);
     b_.set_loc(loop.loc);
-    const ValueId start = loop.operands[0], stop = loop.operands[1];
+    const ValueId start = loop.start(), stop = loop.stop();
     const int64_t largest_step = type_range(kernel_.type(start).scalar).max;
     const int64_t wanted = limited_factor(id);
     const int64_t n = std::min(wanted, largest_step / *step);
-    Values carried(loop.operands.begin() + 3, loop.operands.end());
+    Values carried(loop.inits().begin(), loop.inits().end());
     const std::optional<uint64_t> trips = known_trips(start, stop, *step);
     if (trips && *trips <= static_cast<uint64_t>(wanted)) {
       carried = copies(loop, start, static_cast<int64_t>(*trips), *step, carried);

@@ -298,13 +298,16 @@ class Parser : private TokenReader {
 
   // `%i in %start .. %stop step %step carry(...)`
   bool for_inputs(OpText& text) {
-    text.operands.resize(3);
-    return expect_kind(TokenKind::kValue, "a name for the loop's variable",
-                       text.arguments.emplace_back()) &&
-           expect("in", "behind the loop's variable") && operand(text.operands[0]) &&
-           expect("..", "between the loop's bounds") && operand(text.operands[1]) &&
-           expect("step", "behind the loop's bounds") && operand(text.operands[2]) &&
-           carried_inputs(text);
+    ValueId start, stop, step;
+    if (!(expect_kind(TokenKind::kValue, "a name for the loop's variable",
+                      text.arguments.emplace_back()) &&
+          expect("in", "behind the loop's variable") && operand(start) &&
+          expect("..", "between the loop's bounds") && operand(stop) &&
+          expect("step", "behind the loop's bounds") && operand(step))) {
+      return false;
+    }
+    text.operands = {start, stop, step};
+    return carried_inputs(text);
   }
 
   // `carry(%a = %init, ...)`, or nothing.
@@ -423,7 +426,7 @@ class Parser : private TokenReader {
     }
     const auto add = [&] {
       const RegionId region = kernel_->add_region(id);
-      if (is_for) kernel_->add_region_arg(region, kernel_->type(text.operands[0]));
+      if (is_for) kernel_->add_region_arg(region, kernel_->type(text.operands.front()));
       for (const Type carried_type : text.types) kernel_->add_region_arg(region, carried_type);
       return region;
     };

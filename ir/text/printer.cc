@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -181,16 +182,12 @@ class Printer {
   // Whether the op's arguments pair up with its operands, so that they can be printed as bindings.
   // Only then is it a `for` or `while` that the verifier would accept.
   bool is_bound(const Op& op) const {
-    const auto pairs = [&](size_t region, size_t own, size_t operands) {
-      return kernel_.region(op.regions[region]).args.size() == own + op.operands.size() - operands;
-    };
-    if (op.opcode == Opcode::kFor) {
-      return op.operands.size() >= 3 && op.regions.size() == 1 && pairs(0, 1, 3);
-    }
-    if (op.opcode == Opcode::kWhile) {
-      return op.regions.size() == 2 && pairs(0, 0, 0) && pairs(1, 0, 0);
-    }
-    return false;
+    if (!is_loop(op)) return false;
+    const bool is_for = op.opcode == Opcode::kFor;
+    if (op.regions.size() != (is_for ? 1 : 2) || (is_for && !valid(op.step()))) return false;
+    return absl::c_all_of(op.regions, [&](RegionId region) {
+      return kernel_.region(region).args.size() == first_carried(op) + op.inits().size();
+    });
   }
 
   // `%i in %start .. %stop step %step carry(%a = %init, ...)`

@@ -13,11 +13,6 @@
 namespace heddle::ir {
 namespace {
 
-bool is_loop(const Op& op) { return op.opcode == Opcode::kFor || op.opcode == Opcode::kWhile; }
-
-// Operands of a loop that stand before the carried ones.
-size_t own_operands(const Op& op) { return op.opcode == Opcode::kFor ? 3 : 0; }
-
 // The result that keeps an operand's registers by the op's row; nullopt where none does.
 std::optional<size_t> tied_result(const Op& op, size_t operand) {
   const Signature& signature = info(op).signature;
@@ -36,7 +31,7 @@ std::optional<size_t> tied_result(const Op& op, size_t operand) {
 
 // The operand whose registers a result keeps: by a tie, or round a loop.
 std::optional<size_t> source_of(const Op& op, size_t result) {
-  if (is_loop(op)) return own_operands(op) + result;
+  if (is_loop(op)) return op.index_of(OperandName::kInits) + result;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     if (tied_result(op, i) == result) return i;
   }

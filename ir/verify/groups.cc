@@ -77,11 +77,10 @@ class GroupCheck {
 
   void visit_loop(const Op& loop, State& state) {
     const size_t count = loop.results.size();
-    const size_t first_init = loop.operands.size() - count;
+    const auto inits = loop.inits();
     State inside = state;
     for (size_t i = 0; i < count; ++i) {
-      const Flight carried =
-          worse(find(state, loop.operands[first_init + i]), handed_back_[loop.results[i]]);
+      const Flight carried = worse(find(state, inits[i]), handed_back_[loop.results[i]]);
       for (const RegionId region : loop.regions) {
         const auto& args = kernel_.region(region).args;
         inside[args[args.size() - count + i]] = carried;
@@ -96,7 +95,7 @@ class GroupCheck {
         changed_ = true;
       }
       // There may have been no trip.
-      state[loop.results[i]] = worse(find(state, loop.operands[first_init + i]), next);
+      state[loop.results[i]] = worse(find(state, inits[i]), next);
     }
   }
 

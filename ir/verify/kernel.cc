@@ -15,16 +15,12 @@ namespace {
 constexpr int64_t kMaxBlockThreads = 1024;
 constexpr Dim3 kMaxBlock{1024, 1024, 64};
 constexpr int64_t kMaxClusterBlocks = 16;
-constexpr int kFirstClusterTarget = 90;
 
 std::string dim3_text(Dim3 d) { return absl::StrCat(d.x, " x ", d.y, " x ", d.z); }
 
 // Whether anybody can see, once the block is gone, that the op has run.
 bool has_lasting_effect(const Kernel& kernel, const Op& op) {
-  for (const Opcode told :
-       {Opcode::kAssert, Opcode::kTrap, Opcode::kPrintf, Opcode::kInlinePtxVolatile}) {
-    if (op.opcode == told) return true;
-  }
+  if (has(info(op), kTellsHost)) return true;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const Type type = kernel.type(op.operands[i]);
     const bool written = i < 8 && (info(op).effects.writes >> i & 1) != 0;
@@ -74,10 +70,9 @@ class KernelCheck {
       v_.error(absl::StrCat("a cluster of ", dim3_text(cluster),
                             " blocks cannot be launched: it has 1 to ", kMaxClusterBlocks),
                "use a smaller cluster");
-    } else if (cluster.count() > 1 && kernel_.target->sm < kFirstClusterTarget) {
-      v_.error(absl::StrCat(kernel_.target->name, " has no clusters; sm_", kFirstClusterTarget,
-                            " is the first that has"),
-               "use a cluster of one block");
+    } else if (cluster.count() > 1 && !has(*kernel_.target, Feature::kClusters)) {
+      Lack lack = lack_of(*kernel_.target, Feature::kClusters, "use a cluster of one block");
+      v_.error(std::move(lack.message), std::move(lack.fix));
     }
   }
 

@@ -446,17 +446,17 @@ class RowCheck {
     const std::string what = scalar == Scalar::kNone
                                  ? v_.quoted(id_)
                                  : absl::StrCat(v_.quoted(id_), " for ", info(scalar).name);
-    const Target* const first = first_supporting(row_.targets, scalar);
-    if (first == nullptr) {
-      error(absl::StrCat("no GPU has ", what), scalar == Scalar::kE2M1X2
-                                                   ? "use e2m1.pack and e2m1.unpack"
-                                                   : "convert to f32 and back");
-      return;
+    Lack lack = lack_of(*kernel_.target, row_.targets.of(scalar), cure(scalar), what);
+    error(std::move(lack.message), std::move(lack.fix));
+  }
+
+  // What to do without the op for that type, or without a newer target.
+  absl::string_view cure(Scalar scalar) const {
+    if (first_supporting(row_.targets, scalar) == nullptr) {
+      return scalar == Scalar::kE2M1X2 ? "use e2m1.pack and e2m1.unpack"
+                                       : "convert to f32 and back";
     }
-    error(absl::StrCat(kernel_.target->name, " has no ", what, "; ", first->name,
-                       " is the first that has"),
-          absl::StrCat("compile the kernel for ", first->name,
-                       scalar == Scalar::kBF16 ? ", or compute in f32" : ""));
+    return scalar == Scalar::kBF16 ? "compute in f32" : "";
   }
 
   Verification& v_;

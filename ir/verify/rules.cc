@@ -129,19 +129,18 @@ std::string RuleContext::result_text() const {
   return absl::StrCat("the result of ", quoted(), " is ", to_string(result_type()));
 }
 
-void require_writable(RuleContext& c, absl::string_view what) {
-  const Type view = c.operand_type(0);
-  if (view.read_only || view.space == Space::kParam || view.space == Space::kConst) {
-    c.error(
-        absl::StrCat("this ", what, " goes through ", c.operand_name(0), ", which is read-only"),
-        "declare the tensor without const, Tensor<T> instead of Tensor<const T>");
+void require_writable(RuleContext& c, ValueId view, absl::string_view what) {
+  const Type type = c.type(view);
+  if (type.read_only || type.space == Space::kParam || type.space == Space::kConst) {
+    c.error(absl::StrCat("this ", what, " goes through ", c.name(view), ", which is read-only"),
+            "declare the tensor without const, Tensor<T> instead of Tensor<const T>");
   }
 }
 
-void require_global(RuleContext& c, absl::string_view what) {
-  if (c.operand_type(0).space == Space::kGlobal) return;
-  c.error(absl::StrCat("a ", what, " is for global memory, and ", c.operand_name(0), " is in ",
-                       name_of(c.operand_type(0).space), " memory"),
+void require_global(RuleContext& c, ValueId view, absl::string_view what) {
+  if (c.type(view).space == Space::kGlobal) return;
+  c.error(absl::StrCat("a ", what, " is for global memory, and ", c.name(view), " is in ",
+                       name_of(c.type(view).space), " memory"),
           "leave it out");
 }
 

@@ -10,8 +10,8 @@
 namespace heddle::ir {
 namespace {
 
-void check_mbarrier(RuleContext& c, size_t operand) {
-  const Type view = c.operand_type(operand);
+void check_mbarrier(RuleContext& c, ValueId barrier) {
+  const Type view = c.type(barrier);
   if (is_shared(view) && view.scalar == Scalar::kU64) return;
   c.error(
       absl::StrCat("an mbarrier is a u64 in shared memory, not an element of ", to_string(view)),
@@ -19,12 +19,11 @@ void check_mbarrier(RuleContext& c, size_t operand) {
 }
 
 // Of the block's own shared memory.
-void check_own(RuleContext& c, size_t operand) {
-  if (c.operand_type(operand).space != Space::kSharedCluster) return;
+void check_own(RuleContext& c, ValueId view) {
+  if (c.type(view).space != Space::kSharedCluster) return;
   c.error(
-      absl::StrCat(c.quoted(), " reaches the block's own shared memory alone, and ",
-                   c.operand_name(operand), " is in ", name_of(c.operand_type(operand).space),
-                   " memory"),
+      absl::StrCat(c.quoted(), " reaches the block's own shared memory alone, and ", c.name(view),
+                   " is in ", name_of(c.type(view).space), " memory"),
       "take the block's own array; another block's mbarrier can be arrived at, or told of bytes");
 }
 
@@ -41,8 +40,8 @@ void check_bulk(RuleContext& c, Type global, Type shared, Space own = Space::kNo
 }  // namespace
 
 void check_copy_async(RuleContext& c) {
-  const Type to = c.operand_type(0);
-  const Type from = c.operand_type(1);
+  const Type to = c.type(c.op().dst());
+  const Type from = c.type(c.op().src());
   if (to.space != Space::kShared || from.space != Space::kGlobal || to.scalar != from.scalar) {
     c.error(absl::StrCat(c.quoted(), " copies from global to shared memory, not from ",
                          to_string(from), " to ", to_string(to)),
@@ -56,47 +55,50 @@ void check_copy_async(RuleContext& c) {
 }
 
 void check_own_mbarrier(RuleContext& c) {
-  check_mbarrier(c, 0);
-  check_own(c, 0);
+  check_mbarrier(c, c.op().view());
+  check_own(c, c.op().view());
 }
 
-void check_any_mbarrier(RuleContext& c) { check_mbarrier(c, 0); }
+void check_any_mbarrier(RuleContext& c) { check_mbarrier(c, c.op().view()); }
 
 void check_bulk_load(RuleContext& c) {
-  check_mbarrier(c, 3);
-  check_bulk(c, c.operand_type(1), c.operand_type(0));
-  if (c.operand_count() < 5) return;
+  const Op& op = c.op();
+  check_mbarrier(c, op.barrier());
+  check_bulk(c, c.type(op.src()), c.type(op.dst()));
+  if (!valid(op.mask())) return;
   // The mask says which blocks; the views, where in each.
-  check_own(c, 0);
-  check_own(c, 3);
+  check_own(c, op.dst());
+  check_own(c, op.barrier());
 }
 
 void check_bulk_copy(RuleContext& c) {
-  check_mbarrier(c, 3);
-  for (const size_t operand : {size_t{0}, size_t{3}}) {
-    if (c.operand_type(operand).space == Space::kSharedCluster) continue;
-    c.error(absl::StrCat(c.quoted(), " goes to another block's shared memory, and ",
-                         c.operand_name(operand), " is ", to_string(c.operand_type(operand))),
+  const Op& op = c.op();
+  check_mbarrier(c, op.barrier());
+  for (const ValueId view : {op.dst(), op.barrier()}) {
+    if (c.type(view).space == Space::kSharedCluster) continue;
+    c.error(absl::StrCat(c.quoted(), " goes to another block's shared memory, and ", c.name(view),
+                         " is ", to_string(c.type(view))),
             "map the array and the mbarrier to the other block by map_shared");
   }
-  if (c.operand_type(1).space == Space::kShared) return;
-  c.error(absl::StrCat(c.quoted(), " takes the block's own shared memory, and ", c.operand_name(1),
-                       " is ", to_string(c.operand_type(1))),
+  if (c.type(op.src()).space == Space::kShared) return;
+  c.error(absl::StrCat(c.quoted(), " takes the block's own shared memory, and ", c.name(op.src()),
+                       " is ", to_string(c.type(op.src()))),
           "copy from the block that has the data");
 }
 
 void check_bulk_store(RuleContext& c) {
-  require_writable(c, "bulk store");
-  check_bulk(c, c.operand_type(0), c.operand_type(1), Space::kShared);
+  require_writable(c, c.op().dst(), "bulk store");
+  check_bulk(c, c.type(c.op().dst()), c.type(c.op().src()), Space::kShared);
 }
 
 void check_bulk_reduce(RuleContext& c) {
-  const Type to = c.operand_type(0);
+  const Type to = c.type(c.op().dst());
+  const Type from = c.type(c.op().src());
   const auto op = c.enum_attr(AttrKey::kOp, AtomicOp::kAdd);
-  const bool tells = c.operand_count() > 3;
+  const bool tells = valid(c.op().barrier());
   if (to.space == Space::kGlobal) {
-    require_writable(c, "bulk reduction");
-    check_bulk(c, to, c.operand_type(1), Space::kShared);
+    require_writable(c, c.op().dst(), "bulk reduction");
+    check_bulk(c, to, from, Space::kShared);
     if (tells) c.error("a bulk reduction in global memory tells no mbarrier", "commit and wait");
   } else if (!tells) {
     c.error(absl::StrCat("a bulk reduction in ", name_of(to.space),
@@ -104,11 +106,10 @@ void check_bulk_reduce(RuleContext& c) {
             "give it one in the memory of the same block");
   } else {
     check_bulk_copy(c);
-    if (c.attr(AttrKey::kL2Evict)) require_global(c, "cache hint");
+    if (c.attr(AttrKey::kL2Evict)) require_global(c, c.op().dst(), "cache hint");
   }
-  const Scalar from = c.operand_type(1).scalar;
-  if (from != to.scalar) {
-    c.error(absl::StrCat(c.quoted(), " combines elements of one type, not ", info(from).name,
+  if (from.scalar != to.scalar) {
+    c.error(absl::StrCat(c.quoted(), " combines elements of one type, not ", info(from.scalar).name,
                          " and ", info(to.scalar).name),
             "convert the tile");
   }
@@ -119,6 +120,6 @@ void check_bulk_reduce(RuleContext& c) {
           "use atomics");
 }
 
-void check_bulk_prefetch(RuleContext& c) { require_global(c, "bulk prefetch"); }
+void check_bulk_prefetch(RuleContext& c) { require_global(c, c.op().src(), "bulk prefetch"); }
 
 }  // namespace heddle::ir

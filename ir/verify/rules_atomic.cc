@@ -11,8 +11,8 @@ namespace heddle::ir {
 namespace {
 
 void require_shared_or_global(RuleContext& c) {
-  const Space space = c.operand_type(0).space;
-  if (space == Space::kGlobal || is_shared(c.operand_type(0))) return;
+  const Space space = c.type(c.op().view()).space;
+  if (space == Space::kGlobal || is_shared(c.type(c.op().view()))) return;
   c.error(
       absl::StrCat("an atomic access to ", name_of(space), " memory, which no two threads share"),
       "read and write it as usual");
@@ -20,10 +20,7 @@ void require_shared_or_global(RuleContext& c) {
 
 void check_scope(RuleContext& c) {
   const bool cluster = c.enum_attr(AttrKey::kScope, MemoryScope::kGpu) == MemoryScope::kCluster;
-  if (cluster && c.target().sm < 90) {
-    c.error(absl::StrCat(c.target().name, " has no clusters; sm_90 is the first that has"),
-            "use the scope gpu");
-  }
+  if (cluster) c.require(Feature::kClusters, "use the scope gpu");
 }
 
 void check_order(RuleContext& c) {
@@ -64,21 +61,18 @@ void check_vector_atomic(RuleContext& c, AtomicOp op, Type vector) {
                                 "f16 or bf16"),
                    kOneByOne);
   }
-  if (sum->global_only && c.operand_type(0).space != Space::kGlobal) {
+  if (sum->global_only && c.type(c.op().view()).space != Space::kGlobal) {
     return c.error(absl::StrCat(what, " is there in global memory alone, not in ",
-                                name_of(c.operand_type(0).space)),
+                                name_of(c.type(c.op().view()).space)),
                    kOneByOne);
   }
-  if (c.target().sm >= sum->sm) return;
-  const absl::string_view first = first_from(sum->sm).name;
-  c.error(absl::StrCat(c.target().name, " has no ", what, "; ", first, " is the first that has"),
-          absl::StrCat("compile the kernel for ", first, ", or ", kOneByOne));
+  c.require(sum->feature, kOneByOne, what);
 }
 
 }  // namespace
 
 void check_atomic(RuleContext& c) {
-  require_writable(c, "atomic");
+  require_writable(c, c.op().view(), "atomic");
   const auto op = c.enum_attr(AttrKey::kOp, AtomicOp::kAdd);
   const Type element = c.result_type();
   const absl::string_view name = kAtomicOpNames[static_cast<size_t>(op)];
@@ -93,7 +87,7 @@ void check_atomic(RuleContext& c) {
 }
 
 void check_atomic_cas(RuleContext& c) {
-  require_writable(c, "atomic");
+  require_writable(c, c.op().view(), "atomic");
   const Type element = c.result_type();
   if (!element.is_scalar() || !has_compare_and_swap(element.scalar)) {
     c.error(
@@ -106,8 +100,8 @@ void check_atomic_cas(RuleContext& c) {
 void check_atomic_load(RuleContext& c) { check_ordered(c, c.result_type(), MemoryOrder::kAcquire); }
 
 void check_atomic_store(RuleContext& c) {
-  require_writable(c, "atomic store");
-  check_ordered(c, c.operand_type(1), MemoryOrder::kRelease);
+  require_writable(c, c.op().view(), "atomic store");
+  check_ordered(c, c.type(c.op().value()), MemoryOrder::kRelease);
 }
 
 void check_fence(RuleContext& c) {

@@ -13,11 +13,11 @@ constexpr int64_t kMaxWgmmaColumns = 256;
 
 void check_matrices(RuleContext& c, Type fragment) {
   constexpr int kBytesOfLane = 4;  // of each matrix
-  const Type view = c.operand_type(0);
+  const Type view = c.type(c.op().view());
   const int size = bytes_of(view.scalar);
   if (view.space != Space::kShared) {
     c.error(absl::StrCat(c.quoted(), " reaches the block's own shared memory alone, and ",
-                         c.operand_name(0), " is in ", name_of(view.space), " memory"),
+                         c.name(c.op().view()), " is in ", name_of(view.space), " memory"),
             "copy the tile to a shared array first, or access its elements one by one");
   }
   if (view.scalar == Scalar::kBool || size > kBytesOfLane) {
@@ -58,7 +58,7 @@ void check_accumulator(RuleContext& c, Type type) {
 }  // namespace
 
 void check_named_barrier(RuleContext& c) {
-  const auto number = c.kernel().constant_int(c.op().operands[0]);
+  const auto number = c.kernel().constant_int(c.op().id());
   if (!number || (*number >= 1 && *number <= 15)) return;
   c.error(absl::StrCat("there is no named barrier ", *number),
           "a block's named barriers are 1 to 15; sync_threads() is that of all threads");
@@ -74,12 +74,12 @@ void check_redux(RuleContext& c) {
 void check_ldmatrix(RuleContext& c) { check_matrices(c, c.result_type()); }
 
 void check_stmatrix(RuleContext& c) {
-  require_writable(c, "store of matrices");
-  check_matrices(c, c.operand_type(1));
+  require_writable(c, c.op().view(), "store of matrices");
+  check_matrices(c, c.type(c.op().value()));
 }
 
 void check_smem_desc(RuleContext& c) {
-  const Type view = c.operand_type(0);
+  const Type view = c.type(c.op().view());
   if (view.space == Space::kShared && is_wgmma_input(view.scalar)) return;
   c.error(absl::StrCat("'smem.desc' describes f16 or bf16 tiles in shared memory, not ",
                        to_string(view)),
@@ -90,8 +90,8 @@ void check_wgmma_begin(RuleContext& c) { check_accumulator(c, c.result_type()); 
 
 void check_wgmma(RuleContext& c) {
   check_accumulator(c, c.result_type());
-  const Scalar a = c.operand_type(1).scalar;
-  const Scalar b = c.operand_type(2).scalar;
+  const Scalar a = c.type(c.op().a()).scalar;
+  const Scalar b = c.type(c.op().b()).scalar;
   if (a != b || !is_wgmma_input(a)) {
     c.error(absl::StrCat("wgmma multiplies f16 by f16 or bf16 by bf16, not ", info(a).name, " by ",
                          info(b).name),

@@ -28,8 +28,7 @@ class RuleContext {
   Stage stage() const { return v_.stage(); }
 
   const Op& op() const { return op_; }
-  size_t operand_count() const { return op_.operands.size(); }
-  Type operand_type(size_t i) const { return kernel().type(op_.operands[i]); }
+  Type type(ValueId value) const { return kernel().type(value); }
   Type result_type() const { return kernel().type(op_.result()); }
 
   std::optional<int64_t> attr(AttrKey key) const { return op_.attr(key); }
@@ -43,6 +42,12 @@ class RuleContext {
     return kernel().text(StringId{static_cast<uint32_t>(*attr(key))});
   }
 
+  // An error where the target lacks the feature, which `what` needs; see lack_of().
+  void require(Feature feature, absl::string_view instead, absl::string_view what = {}) {
+    if (has(target(), feature)) return;
+    Lack lack = lack_of(target(), feature, instead, what);
+    error(std::move(lack.message), std::move(lack.fix));
+  }
   void error(std::string message, std::string fix = {}) {
     v_.error(id_, std::move(message), std::move(fix));
   }
@@ -51,7 +56,6 @@ class RuleContext {
   std::string quoted(OpId op) const { return v_.quoted(op); }
   std::string name(ValueId value) { return v_.name(value); }
   std::string at_place(OpId op) const { return v_.at_place(op); }
-  std::string operand_name(size_t i) { return name(op_.operands[i]); }
   std::string result_text() const;
 
  private:
@@ -129,7 +133,7 @@ constexpr bool is_shared(Type view) {
 }
 // Operand 0 is a view: `what` ("store", "cache hint") needs one that is writable, or in global
 // memory.
-void require_writable(RuleContext& c, absl::string_view what);
-void require_global(RuleContext& c, absl::string_view what);
+void require_writable(RuleContext& c, ValueId view, absl::string_view what);
+void require_global(RuleContext& c, ValueId view, absl::string_view what);
 
 }  // namespace heddle::ir

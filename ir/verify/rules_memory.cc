@@ -33,7 +33,7 @@ void check_access(RuleContext& c, Type type) {
 }
 
 void check_volatile(RuleContext& c) {
-  const Space space = c.operand_type(0).space;
+  const Space space = c.type(c.op().view()).space;
   const bool own = space == Space::kLocal || space == Space::kConst || space == Space::kParam;
   if (!own || c.attr_or(AttrKey::kVolatile, 0) == 0) return;
   c.error(absl::StrCat("a volatile access to ", name_of(space),
@@ -44,7 +44,7 @@ void check_volatile(RuleContext& c) {
 void check_cache(RuleContext& c, bool (*allowed)(CacheHint)) {
   const std::optional<int64_t> hint = c.attr(AttrKey::kCache);
   if (!hint && !c.attr(AttrKey::kL2Evict)) return;
-  require_global(c, "cache hint");
+  require_global(c, c.op().view(), "cache hint");
   if (hint && !allowed(static_cast<CacheHint>(*hint))) {
     c.error(absl::StrCat("the cache hint '", kCacheHintNames[*hint], "' is not for a ",
                          info(c.op()).mnemonic),
@@ -64,12 +64,12 @@ void check_load(RuleContext& c) {
 }
 
 void check_store(RuleContext& c) {
-  require_writable(c, "store");
+  require_writable(c, c.op().view(), "store");
   check_volatile(c);
   check_cache(c, for_stores);
-  check_access(c, c.operand_type(1));
+  check_access(c, c.type(c.op().value()));
 }
 
-void check_prefetch(RuleContext& c) { require_global(c, "prefetch"); }
+void check_prefetch(RuleContext& c) { require_global(c, c.op().view(), "prefetch"); }
 
 }  // namespace heddle::ir

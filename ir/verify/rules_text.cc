@@ -31,7 +31,7 @@ void check_printf(RuleContext& c) {
 }
 
 void check_inline_ptx(RuleContext& c) {
-  const auto values = static_cast<int64_t>(c.op().results.size() + c.operand_count());
+  const auto values = static_cast<int64_t>(c.op().results.size() + c.op().operands.size());
   std::vector<bool> named(static_cast<size_t>(values));
   const auto use = [&](int64_t number) {
     if (number < values) named[static_cast<size_t>(number)] = true;

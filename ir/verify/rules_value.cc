@@ -42,20 +42,20 @@ void check_e2m1(RuleContext& c, Type wide, Type pairs, Scalar scalar) {
 
 // Whether operand 0 has elements to take.
 bool takes_elements(RuleContext& c) {
-  if (has_elements(c.operand_type(0))) return true;
-  c.error(absl::StrCat("operand 1 of ", c.quoted(), " is ", to_string(c.operand_type(0)),
+  if (has_elements(c.type(c.op().a()))) return true;
+  c.error(absl::StrCat("operand 1 of ", c.quoted(), " is ", to_string(c.type(c.op().a())),
                        ", but must be a vector or a fragment"));
   return false;
 }
 
 void check_elements(RuleContext& c, int64_t count) {
   const int64_t index = *c.attr(AttrKey::kIndex);
-  if (index + count <= c.operand_type(0).count) return;
+  if (index + count <= c.type(c.op().a()).count) return;
   const std::string taken = count == 1
                                 ? absl::StrCat("element ", index)
                                 : absl::StrCat("elements ", index, " to ", index + count - 1);
-  c.error(absl::StrCat(c.quoted(), " takes ", taken, ", but ", to_string(c.operand_type(0)),
-                       " ends at ", c.operand_type(0).count - 1));
+  c.error(absl::StrCat(c.quoted(), " takes ", taken, ", but ", to_string(c.type(c.op().a())),
+                       " ends at ", c.type(c.op().a()).count - 1));
 }
 
 }  // namespace
@@ -82,19 +82,19 @@ void check_var(RuleContext& c) {
 }
 
 void check_var_load(RuleContext& c) {
-  require_result(c, c.operand_type(0).content(), "the variable holds");
+  require_result(c, c.type(c.op().slot()).content(), "the variable holds");
 }
 
 void check_var_store(RuleContext& c) {
-  const Type content = c.operand_type(0).content();
-  if (c.operand_type(1) == content) return;
+  const Type content = c.type(c.op().slot()).content();
+  if (c.type(c.op().value()) == content) return;
   c.error(absl::StrCat("the variable holds ", to_string(content), ", but is given ",
-                       to_string(c.operand_type(1))),
+                       to_string(c.type(c.op().value()))),
           "convert the value");
 }
 
 void check_for(RuleContext& c) {
-  const Op* const step = c.kernel().def(c.op().operands[2]);
+  const Op* const step = c.kernel().def(c.op().step());
   const bool zero =
       step != nullptr && step->opcode == Opcode::kConst && step->attr_or(AttrKey::kBits, 1) == 0;
   if (!zero) return;
@@ -104,7 +104,7 @@ void check_for(RuleContext& c) {
 // --- Conversions ---
 
 void check_convert_rounded(RuleContext& c) {
-  const Scalar from = c.operand_type(0).scalar;
+  const Scalar from = c.type(c.op().a()).scalar;
   const Scalar to = c.result_type().scalar;
   const auto is_wide_float = [](Scalar s) { return s == Scalar::kF32 || s == Scalar::kF64; };
   const bool to_integer = is_wide_float(from) && is_integer(to) && !info(to).storage_only;
@@ -120,15 +120,15 @@ void check_convert_rounded(RuleContext& c) {
 }
 
 void check_e2m1_pack(RuleContext& c) {
-  check_e2m1(c, c.operand_type(0), c.result_type(), Scalar::kF32);
+  check_e2m1(c, c.type(c.op().a()), c.result_type(), Scalar::kF32);
 }
 
 void check_e2m1_unpack(RuleContext& c) {
-  check_e2m1(c, c.result_type(), c.operand_type(0), Scalar::kF16);
+  check_e2m1(c, c.result_type(), c.type(c.op().a()), Scalar::kF16);
 }
 
 void check_bitcast(RuleContext& c) {
-  const Scalar from = c.operand_type(0).scalar;
+  const Scalar from = c.type(c.op().a()).scalar;
   const Scalar to = c.result_type().scalar;
   const bool bools = from == Scalar::kBool || to == Scalar::kBool;
   if (info(from).bits == info(to).bits && !bools) return;
@@ -141,8 +141,9 @@ void check_bitcast(RuleContext& c) {
 
 void check_pack(RuleContext& c) {
   int64_t count = 0;
-  for (size_t i = 0; i < c.operand_count(); ++i) {
-    const Type type = c.operand_type(i);
+  const auto elements = c.op().elements();
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const Type type = c.type(elements[i]);
     count += type.count;
     if (type.scalar == c.result_type().scalar) continue;
     c.error(absl::StrCat("operand ", i + 1, " of 'pack' has elements of ", info(type.scalar).name,
@@ -160,27 +161,27 @@ void check_pack(RuleContext& c) {
 
 void check_extract(RuleContext& c) {
   if (!takes_elements(c)) return;
-  require_result(c, c.operand_type(0).element(), "the elements are");
+  require_result(c, c.type(c.op().a()).element(), "the elements are");
   check_elements(c, 1);
 }
 
 void check_slice(RuleContext& c) {
   if (!takes_elements(c)) return;
-  if (!has_elements(c.result_type()) || c.result_type().scalar != c.operand_type(0).scalar) {
+  if (!has_elements(c.result_type()) || c.result_type().scalar != c.type(c.op().a()).scalar) {
     c.error(absl::StrCat(c.result_text(), ", but must be a vector or a fragment of ",
-                         info(c.operand_type(0).scalar).name));
+                         info(c.type(c.op().a()).scalar).name));
     return;
   }
   check_elements(c, c.result_type().count);
 }
 
 void check_splat(RuleContext& c) {
-  if (c.operand_type(0).is_scalar() && has_elements(c.result_type()) &&
-      c.result_type().scalar == c.operand_type(0).scalar) {
+  if (c.type(c.op().a()).is_scalar() && has_elements(c.result_type()) &&
+      c.result_type().scalar == c.type(c.op().a()).scalar) {
     return;
   }
   c.error(absl::StrCat("'splat' makes a vector or a fragment of one element, not ",
-                       to_string(c.result_type()), " of ", to_string(c.operand_type(0))));
+                       to_string(c.result_type()), " of ", to_string(c.type(c.op().a()))));
 }
 
 // --- Promises ---
@@ -212,7 +213,7 @@ void check_at_launch(RuleContext& c) {
   if (!c.result_type().is_scalar()) {
     return c.error(absl::StrCat(c.result_text(), ", but must be one number"));
   }
-  const auto unknown = unknown_at_launch(c.kernel(), c.op().operands[0]);
+  const auto unknown = unknown_at_launch(c.kernel(), c.op().a());
   if (!unknown) return;
   c.error(absl::StrCat(c.quoted(), " of a value that the host cannot compute: it depends on ",
                        described(c, *unknown)),
@@ -238,8 +239,8 @@ void check_require(RuleContext& c) {
     i += is_percent ? 1 : 0;
     numbers += is_percent ? 0 : 1;
   }
-  if (numbers == c.operand_count() - 1) return;
-  c.error(absl::StrCat(c.quoted(), " has ", c.operand_count() - 1, " numbers for a message with ",
+  if (numbers == c.op().numbers().size()) return;
+  c.error(absl::StrCat(c.quoted(), " has ", c.op().numbers().size(), " numbers for a message with ",
                        numbers, " places"),
           "give the message a '%' for each number, and \"%%\" for a percent sign");
 }

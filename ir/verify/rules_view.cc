@@ -50,10 +50,10 @@ void check_array(RuleContext& c, Space space, bool read_only, int64_t most) {
 }  // namespace
 
 void check_dim(RuleContext& c) {
-  const int rank = c.operand_type(0).rank;
+  const int rank = c.type(c.op().view()).rank;
   const int64_t dim = *c.attr(AttrKey::kDim);
   if (dim < rank) return;
-  c.error(absl::StrCat(c.quoted(), " asks for mode ", dim, " of ", c.operand_name(0),
+  c.error(absl::StrCat(c.quoted(), " asks for mode ", dim, " of ", c.name(c.op().view()),
                        ", which has ", counted(rank, "mode")),
           "modes are counted from 0");
 }
@@ -86,16 +86,16 @@ void check_pointer(RuleContext& c) {
 }
 
 void check_address(RuleContext& c) {
-  const Type view = c.operand_type(0);
+  const Type view = c.type(c.op().view());
   if (view.space == Space::kGlobal || is_shared(view)) return;
   c.error(absl::StrCat(c.quoted(), " of ", name_of(view.space), " memory"),
           "global and shared memory have addresses");
 }
 
 void check_subview(RuleContext& c) {
-  const Type view = c.operand_type(0);
+  const Type view = c.type(c.op().view());
   const Type type = c.result_type();
-  if (type != Type::view(view.scalar, view.space, static_cast<int>(c.operand_count()) - 2,
+  if (type != Type::view(view.scalar, view.space, static_cast<int>(c.op().extents().size()),
                          type.read_only)) {
     c.error(absl::StrCat(c.result_text(), ", but must be a view of ", info(view.scalar).name,
                          " in ", name_of(view.space), " memory with a mode for each extent"));
@@ -106,8 +106,8 @@ void check_subview(RuleContext& c) {
 }
 
 void check_bounds(RuleContext& c) {
-  const int rank = c.operand_type(0).rank;
-  const auto given = static_cast<int64_t>(c.operand_count()) - 1;
+  const int rank = c.type(c.op().view()).rank;
+  const auto given = static_cast<int64_t>(c.op().coordinates().size());
   int64_t named = 0;
   if (c.attr(AttrKey::kTensor)) {
     const absl::string_view text = c.text_attr(AttrKey::kTensor);
@@ -115,7 +115,7 @@ void check_bounds(RuleContext& c) {
   }
   if (given != rank + 2 * named) {
     c.error(absl::StrCat("'bounds' is given ", counted(given, "coordinate"), ", but ",
-                         c.operand_name(0), " has ", counted(rank, "mode"),
+                         c.name(c.op().view()), " has ", counted(rank, "mode"),
                          named == 0
                              ? ""
                              : absl::StrCat(", and its tensor names ", counted(named, "number"),
@@ -123,16 +123,16 @@ void check_bounds(RuleContext& c) {
   }
   const int64_t dim = c.attr_or(AttrKey::kDim, 0);
   if (dim < 0 || dim >= rank) {
-    c.error(absl::StrCat("mode ", dim, " of ", c.operand_name(0), ", which has ",
+    c.error(absl::StrCat("mode ", dim, " of ", c.name(c.op().view()), ", which has ",
                          counted(rank, "mode")));
   }
 }
 
 void check_map_shared(RuleContext& c) {
-  const Type from = c.operand_type(0);
+  const Type from = c.type(c.op().view());
   const Type to = c.result_type();
   if (from.space != Space::kShared) {
-    c.error(absl::StrCat("'map_shared' maps shared memory, and ", c.operand_name(0), " is in ",
+    c.error(absl::StrCat("'map_shared' maps shared memory, and ", c.name(c.op().view()), " is in ",
                          name_of(from.space), " memory"),
             "map the block's own array");
   } else if (to != Type::view(from.scalar, Space::kSharedCluster, from.rank, from.read_only)) {

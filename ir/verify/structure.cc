@@ -163,11 +163,11 @@ class StructureCheck {
 
   void check_for(OpId id, const Op& op) {
     absl::Span<const ValueId> args = kernel_.region(op.regions[0]).args;
-    if (op.operands.size() < 3) return;  // the op's row says so
-    check_loop_variable(id, op.operands, args);
+    if (!valid(op.step())) return;  // the op's row says so
+    check_loop_variable(id, op, args);
     if (!args.empty()) args.remove_prefix(1);
     check_list(id, id, args, "its region is given");
-    check_list(id, id, absl::MakeConstSpan(op.operands).subspan(3), "it starts from");
+    check_list(id, id, op.inits(), "it starts from");
     check_yield(id, 0);
   }
 
@@ -188,30 +188,29 @@ class StructureCheck {
     }
   }
 
-  void check_loop_variable(OpId id, absl::Span<const ValueId> bounds,
-                           absl::Span<const ValueId> args) {
+  void check_loop_variable(OpId id, const Op& op, absl::Span<const ValueId> args) {
     if (args.empty()) {
       v_.error(id, "the region of 'for' lacks the loop's variable");
       return;
     }
     const Type wanted = kernel_.type(args[0]);
-    constexpr absl::string_view kNames[] = {"start", "stop", "step"};
-    for (size_t i = 0; i < 3; ++i) {
-      if (index_of(bounds[i]) >= kernel_.value_count()) continue;
-      const Type type = kernel_.type(bounds[i]);
+    for (const OperandName name : {OperandName::kStart, OperandName::kStop, OperandName::kStep}) {
+      const ValueId bound = op.operand(name);
+      if (index_of(bound) >= kernel_.value_count()) continue;
+      const Type type = kernel_.type(bound);
       if (type == wanted) continue;
       v_.error(id,
-               absl::StrCat("the loop's variable is ", to_string(wanted), ", but its ", kNames[i],
-                            " is ", to_string(type)),
+               absl::StrCat("the loop's variable is ", to_string(wanted), ", but its ",
+                            name_of(name), " is ", to_string(type)),
                "convert the bounds and the step to one type");
     }
   }
 
   void check_condition(OpId id) {
     const OpId yield = kernel_.terminator(kernel_.op(id).regions[0]);
-    const Op& op = kernel_.op(yield);
-    if (op.operands.size() == 1 && index_of(op.operands[0]) < kernel_.value_count() &&
-        kernel_.type(op.operands[0]).is_bool()) {
+    const auto yielded = kernel_.op(yield).values();
+    if (yielded.size() == 1 && index_of(yielded.front()) < kernel_.value_count() &&
+        kernel_.type(yielded.front()).is_bool()) {
       return;
     }
     v_.error(yield, "the first region of 'while' yields one bool: whether to go on",

@@ -131,7 +131,7 @@ void build_atomics(OpKernel& k, Scalar scalar, Space space) {
       for (const int count : {2, 4, 8}) {
         const Type vector = Type::vector(scalar, count);
         const ir::VectorSum* const sum = find_vector_sum(vector);
-        if (sum == nullptr || target.sm < sum->sm) continue;
+        if (sum == nullptr || !has(target, sum->feature)) continue;
         if (sum->global_only && space != Space::kGlobal) continue;
         k.keep(b.create(Opcode::kAtomic, {view, k.data(vector), k.thread()}, vector,
                         {{AttrKey::kOp, 0}, order_attr, scope_attr}));

@@ -88,7 +88,7 @@ void build_fragment(OpKernel& k, Scalar scalar) {
 }
 
 void build_e2m1(OpKernel& k) {
-  if (!supports(*k.kernel().target, ir::Targets::kFloat4, Scalar::kF32)) return;
+  if (!has(*k.kernel().target, ir::Feature::kFloat4)) return;
   for (const ir::TypeKind kind : {ir::TypeKind::kVector, ir::TypeKind::kFragment}) {
     for (const int pairs : {1, 2, 4, 7}) {
       if (kind == ir::TypeKind::kVector && pairs == 7) continue;

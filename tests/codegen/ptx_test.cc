@@ -104,7 +104,8 @@ TEST(Ptx, DeclaresClusters) {
   old.target = ir::find_target("sm_80");
   const absl::Status refused = emit_ptx(old).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("clusters need sm_90"));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("sm_80 has no clusters; sm_90 is the first that has"));
 }
 
 TEST(Ptx, MakesIdentifiersOfNames) {
@@ -133,10 +134,10 @@ TEST(Ptx, RefusesWhatTheTargetLacks) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   const std::string message(refused.message());
   EXPECT_THAT(message, HasSubstr("kernel 'k' has 1 error"));
-  EXPECT_THAT(message,
-              HasSubstr("user.cc:42: error: mul of bf16 needs sm_90, and the kernel is compiled "
-                        "for sm_86\n"));
-  EXPECT_THAT(message, HasSubstr("fix: compile for sm_90, or convert to f32 first"));
+  EXPECT_THAT(
+      message,
+      HasSubstr("user.cc:42: error: sm_86 has no mul of bf16; sm_90 is the first that has\n"));
+  EXPECT_THAT(message, HasSubstr("fix: compile the kernel for sm_90, or convert to f32 first"));
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ bool drop_for_zeros(Kernel& kernel, OpId id) {
 template <size_t kWhich>
 bool drop_for_operand(Kernel& kernel, OpId id) {
   const Op op = kernel.op(id);
-  const size_t first = ir::is_loop(op) ? ir::carried_of(op).first_init : kWhich;
+  const size_t first = ir::is_loop(op) ? op.index_of(ir::OperandName::kInits) : kWhich;
   if (op.opcode == Opcode::kIf || op.results.empty()) return false;
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (first + i >= op.operands.size()) return false;
@@ -89,9 +89,8 @@ bool take_region(Kernel& kernel, OpId id) {
   const auto args = kernel.region(region).args;
   if (op.opcode != Opcode::kIf) {
     for (size_t i = 0; i < args.size(); ++i) {
-      // The induction variable starts at the loop's first operand.
-      const ValueId first =
-          op.opcode == Opcode::kFor ? op.operands[i == 0 ? 0 : 2 + i] : op.operands[i];
+      const size_t carried = ir::first_carried(op);
+      const ValueId first = i < carried ? op.start() : op.inits()[i - carried];
       kernel.replace_all_uses(args[i], first);
     }
   }
@@ -118,11 +117,9 @@ bool carry_less(Kernel& kernel, OpId id) {
   for (size_t i = op.results.size(); i-- > 0;) {
     if (uses[op.results[i]] != 0) continue;
     if (ir::is_loop(op)) {
-      const ir::Carried carried = ir::carried_of(op);
       for (const RegionId region : op.regions) {
         auto& args = kernel.region(region).args;
-        const ValueId init = op.operands[carried.first_init + i];
-        kernel.replace_all_uses(args[carried.first_arg + i], init);
+        kernel.replace_all_uses(args[ir::first_carried(op) + i], op.inits()[i]);
       }
     }
     // Rebuilt, since positions are part of what values are.
@@ -136,14 +133,14 @@ bool carry_less(Kernel& kernel, OpId id) {
     std::vector<ValueId> operands(old.operands.begin(), old.operands.end());
     if (ir::is_loop(old)) {
       operands.erase(operands.begin() +
-                     static_cast<std::ptrdiff_t>(ir::carried_of(old).first_init + i));
+                     static_cast<std::ptrdiff_t>(old.index_of(ir::OperandName::kInits) + i));
     }
     const std::vector<ir::Attr> attrs(old.attrs.begin(), old.attrs.end());
     const OpId fresh = b.create_op(old.opcode, operands, types, attrs);
     for (size_t r = 0; r < old.regions.size(); ++r) {
       const RegionId to = kernel.add_region(fresh);
       const auto args = kernel.region(old.regions[r]).args;
-      const size_t dropped = ir::is_loop(old) ? ir::carried_of(old).first_arg + i : args.size();
+      const size_t dropped = ir::is_loop(old) ? ir::first_carried(old) + i : args.size();
       for (size_t k = 0; k < args.size(); ++k) {
         if (k == dropped) continue;
         kernel.replace_all_uses(args[k], kernel.add_region_arg(to, kernel.type(args[k])));

@@ -104,7 +104,7 @@ TEST(Reference, SaysWhatTheTableSays) {
   ASSERT_THAT(page, IsOk());
   for (const char* const line :
        {"\n## Arithmetic\n", "\n### `fma`\n", "\n- C++: `fma(a, b, c)`\n",
-        "\n- Signature: `T T T -> T`, element by element\n", "T = bf16: sm_90 and up",
+        "\n- Signature: `a:T b:T c:T -> T`, element by element\n", "T = bf16: sm_90 and up",
         "\n- Targets: sm_90a\n", "\n| `pow(x, y)` | x^y | ",
         "; `scope` (optional): `block` `cluster` `gpu` `system`\n",
         "convergent: the threads of a block that take part arrive together"}) {

@@ -28,7 +28,7 @@ LoopCondition Lowering::describe_condition(const Op& loop) {
       for (const ValueId value : kernel_.op(kernel_.terminator(region)).operands) follow(value);
     }
   };
-  follow(kernel_.op(kernel_.terminator(loop.regions[0])).operands[0]);
+  follow(kernel_.op(kernel_.terminator(loop.regions[0])).values().front());
   while (!open.empty()) {
     const ValueId value = open.back();
     open.pop_back();
@@ -57,7 +57,7 @@ LoopCondition Lowering::describe_condition(const Op& loop) {
     const bool is_read = op->opcode == Opcode::kLoad || op->opcode == Opcode::kAtomic ||
                          op->opcode == Opcode::kAtomicCas || op->opcode == Opcode::kAtomicLoad;
     if (is_read) {
-      const uint32_t view = bound_[op->operands[0]].view;
+      const uint32_t view = bound_[op->view()].view;
       result.reads.push_back({place(op->loc), views_[view].name});
     }
     result.changes |= (info(*op).traits & (kPure | kRegions)) == 0;

@@ -144,9 +144,9 @@ void Lowering::emit_moves(std::vector<Move> moves, bool blended) {
 }
 
 void Lowering::lower_for(const Op& op) {
-  const ValueId start = op.operands[0];
-  const ValueId stop = op.operands[1];
-  const ValueId step = op.operands[2];
+  const ValueId start = op.start();
+  const ValueId stop = op.stop();
+  const ValueId step = op.step();
   const OpId id = current_;
   const Region& body = kernel_.region(op.regions[0]);
   const bool wide = type(start).scalar == Scalar::kI64;
@@ -155,8 +155,8 @@ void Lowering::lower_for(const Op& op) {
   std::vector<Move> moves;
   for (size_t i = 0; i < op.results.size(); ++i) {
     const ValueId argument = body.args[i + 1];
-    bound_.at(argument) = fresh(argument, op.operands[i + 3]);
-    append_moves(argument, bound_[argument], op.operands[i + 3], &moves);
+    bound_.at(argument) = fresh(argument, op.inits()[i]);
+    append_moves(argument, bound_[argument], op.inits()[i], &moves);
   }
   emit_moves(std::move(moves), /*blended=*/false);
   moves.clear();
@@ -212,8 +212,8 @@ void Lowering::lower_while(const Op& op) {
   const Region& body = kernel_.region(op.regions[1]);
   std::vector<Move> moves;
   for (size_t i = 0; i < op.results.size(); ++i) {
-    bound_.at(test.args[i]) = fresh(test.args[i], op.operands[i]);
-    append_moves(test.args[i], bound_[test.args[i]], op.operands[i], &moves);
+    bound_.at(test.args[i]) = fresh(test.args[i], op.inits()[i]);
+    append_moves(test.args[i], bound_[test.args[i]], op.inits()[i], &moves);
     // One register holds the carried value everywhere: lanes that left keep what they had.
     bound_.copy(body.args[i], test.args[i]);
     bound_.copy(op.results[i], test.args[i]);
@@ -234,10 +234,10 @@ void Lowering::lower_while(const Op& op) {
   registers_.begin_loop(next_index());
   lower_region(op.regions[0]);
   if (!status_.ok()) return;
-  const Op& condition = kernel_.op(kernel_.terminator(op.regions[0]));
+  const ValueId condition = kernel_.op(kernel_.terminator(op.regions[0])).values().front();
   enter(id);
-  require_defined(condition.operands[0], DefinedUse::kWhile);
-  emit(while_test_handler(), {.a = reg(condition.operands[0]), .count = frame, .aux = loop_index});
+  require_defined(condition, DefinedUse::kWhile);
+  emit(while_test_handler(), {.a = reg(condition), .count = frame, .aux = loop_index});
   lower_region(op.regions[1]);
   if (!status_.ok()) return;
   const Op& yield = kernel_.op(kernel_.terminator(op.regions[1]));
@@ -260,10 +260,10 @@ void Lowering::lower_while(const Op& op) {
 
 void Lowering::lower_if(const Op& op) {
   const OpId id = current_;
-  require_defined(op.operands[0], DefinedUse::kIf);
+  require_defined(op.condition(), DefinedUse::kIf);
   const uint32_t frame = depth_++;
   code_->frame_count = std::max(code_->frame_count, depth_);
-  const uint32_t branch = emit(if_handler(), {.a = reg(op.operands[0]), .count = frame});
+  const uint32_t branch = emit(if_handler(), {.a = reg(op.condition()), .count = frame});
   const uint32_t outer = control_;
 
   // The first branch's results are written whole, the second's only in its own lanes.

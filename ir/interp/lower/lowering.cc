@@ -48,7 +48,7 @@ void Lowering::find_needed(RegionId region) {
     const Op& op = kernel_.op(id);
     bool needed = (info(op).traits & (kPure | kFresh)) == 0;
     for (const ValueId result : op.results) needed |= needed_[result];
-    if (!needed || is_host_only(op.opcode)) continue;
+    if (!needed || has(info(op), kHostOnly)) continue;
     for (const ValueId operand : op.operands) {
       if (!options_.checks && type(operand).kind == TypeKind::kCheck) continue;
       needed_.at(operand) = true;
@@ -93,19 +93,19 @@ void Lowering::lower_op(OpId id) {
     }
     case Opcode::kVar: {
       std::vector<Move> moves;
-      bound_.at(op.result()) = fresh(op.result(), op.operands[0]);
-      append_moves(op.result(), bound_[op.result()], op.operands[0], &moves);
+      bound_.at(op.result()) = fresh(op.result(), op.init());
+      append_moves(op.result(), bound_[op.result()], op.init(), &moves);
       return emit_moves(std::move(moves), /*blended=*/false);
     }
     case Opcode::kVarLoad: {
       std::vector<Move> moves;
-      bound_.at(op.result()) = fresh(op.result(), op.operands[0]);
-      append_moves(op.result(), bound_[op.result()], op.operands[0], &moves);
+      bound_.at(op.result()) = fresh(op.result(), op.slot());
+      append_moves(op.result(), bound_[op.result()], op.slot(), &moves);
       return emit_moves(std::move(moves), /*blended=*/false);
     }
     case Opcode::kVarStore: {
       std::vector<Move> moves;
-      append_moves(op.operands[0], bound_[op.operands[0]], op.operands[1], &moves);
+      append_moves(op.slot(), bound_[op.slot()], op.value(), &moves);
       return emit_moves(std::move(moves), /*blended=*/true);
     }
     case Opcode::kYield:
@@ -139,7 +139,8 @@ void Lowering::lower_op(OpId id) {
 
     case Opcode::kBitcast:
     case Opcode::kAtLaunch:
-      return bind(op.result(), reg(op.operands[0]));
+    case Opcode::kExpect:
+      return bind(op.result(), reg(op.a()));
     case Opcode::kPack:
     case Opcode::kSplat:
       return lower_pack(op);
@@ -148,9 +149,9 @@ void Lowering::lower_op(OpId id) {
       return lower_e2m1(op);
     case Opcode::kExtract:
     case Opcode::kSlice: {
-      Operand part = reg(op.operands[0]);
-      part.delta += static_cast<uint32_t>(op.attr_or(AttrKey::kIndex, 0)) *
-                    bytes_for(type(op.operands[0]).scalar, 1);
+      Operand part = reg(op.a());
+      part.delta +=
+          static_cast<uint32_t>(op.attr_or(AttrKey::kIndex, 0)) * bytes_for(type(op.a()).scalar, 1);
       return bind(op.result(), part);
     }
 
@@ -167,12 +168,12 @@ void Lowering::lower_op(OpId id) {
       return lower_view(op);
     case Opcode::kAddress:
       bind(op.result(), new_reg(kI64Type));
-      emit(address_handler(type(op.operands[1]).scalar == Scalar::kI64),
+      emit(address_handler(type(op.offset()).scalar == Scalar::kI64),
            {.dst = reg(op.result()),
-            .a = bound_[op.operands[0]].reg,
-            .b = reg(op.operands[1]),
-            .aux = static_cast<uint32_t>(bytes_of(type(op.operands[0]).scalar))});
-      return emit_poison(op.result(), absl::MakeConstSpan(op.operands).subspan(1));
+            .a = reg(op.view()),
+            .b = reg(op.offset()),
+            .aux = static_cast<uint32_t>(bytes_of(type(op.view()).scalar))});
+      return emit_poison(op.result(), {op.offset()});
     case Opcode::kBounds:
       return lower_bounds(op);
     case Opcode::kLoad:
@@ -196,18 +197,14 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kBulkReduce:
       return lower_bulk(op);
     case Opcode::kAssumeUniform: {
-      bind(op.result(), reg(op.operands[0]));
+      bind(op.result(), reg(op.a()));
       if (options_.checks && type(op.result()).is_scalar()) {
-        emit(require_uniform_handler(bytes_of(type(op.result()).scalar)),
-             {.a = reg(op.operands[0])});
+        emit(require_uniform_handler(bytes_of(type(op.result()).scalar)), {.a = reg(op.a())});
       }
       return;
     }
     case Opcode::kAssumeRange:
       return lower_assume_range(op);
-    case Opcode::kExpect:
-      bind(op.result(), reg(op.operands[0]));
-      return;
     case Opcode::kUnreachable:
       emit(unreachable_handler(), {});
       return;
@@ -231,10 +228,9 @@ void Lowering::lower_op(OpId id) {
 
     case Opcode::kBarrierSync:
     case Opcode::kBarrierArrive:
-      require_defined(op.operands[0], DefinedUse::kLaneMask);
+      require_defined(op.id(), DefinedUse::kLaneMask);
       emit(op.opcode == Opcode::kBarrierSync ? named_sync_handler() : named_arrive_handler(),
-           {.a = reg(op.operands[0]),
-            .aux = static_cast<uint32_t>(op.attr_or(AttrKey::kThreads, 0))});
+           {.a = reg(op.id()), .aux = static_cast<uint32_t>(op.attr_or(AttrKey::kThreads, 0))});
       return;
     case Opcode::kClusterArrive:
       emit(cluster_arrive_handler(), {});
@@ -257,16 +253,19 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kMatchAll:
     case Opcode::kRedux:
     case Opcode::kElect:
-    case Opcode::kActiveMask:
     case Opcode::kWarpSync:
       return lower_collective(op);
+    case Opcode::kActiveMask:
+      bind(op.result(), new_reg(type(op.result())));
+      emit(active_mask_handler(), {.dst = reg(op.result())}, {.ops = 1});
+      return;
     case Opcode::kLdMatrix:
     case Opcode::kStMatrix:
       return lower_matrices(op);
     case Opcode::kAssert: {
-      require_defined(op.operands[0], DefinedUse::kAssert);
+      require_defined(op.condition(), DefinedUse::kAssert);
       const StringId message{static_cast<uint32_t>(op.attr_or(AttrKey::kMessage, 0))};
-      emit(assert_handler(), {.a = reg(op.operands[0]), .aux = text(kernel_.text(message))});
+      emit(assert_handler(), {.a = reg(op.condition()), .aux = text(kernel_.text(message))});
       return;
     }
 
@@ -292,7 +291,7 @@ void Lowering::lower_op(OpId id) {
       return lower_wgmma(op);
     // Products are complete when their wgmma is, so that nothing is left to wait for or to order.
     case Opcode::kWgmmaWait:
-      for (size_t i = 0; i < op.results.size(); ++i) bind(op.results[i], reg(op.operands[i]));
+      for (size_t i = 0; i < op.results.size(); ++i) bind(op.results[i], reg(op.fragments()[i]));
       emit(warp_sync_handler(), {});
       return;
     case Opcode::kWgmmaCommit:
@@ -305,10 +304,10 @@ void Lowering::lower_op(OpId id) {
 
 void Lowering::lower_assume_range(const Op& op) {
   const Type promised = type(op.result());
-  bind(op.result(), reg(op.operands[0]));
+  bind(op.result(), reg(op.a()));
   if (!options_.checks) return;
   emit(require_range_handler(promised.scalar),
-       {.a = reg(op.operands[0]),
+       {.a = reg(op.a()),
         .count = promised.count,
         .aux = static_cast<uint32_t>(code_->promises.size())});
   const std::optional<int64_t> name = op.attr(AttrKey::kName);
@@ -322,40 +321,40 @@ void Lowering::lower_elementwise(const Op& op) {
   const bool divides = op.opcode == Opcode::kDiv || op.opcode == Opcode::kRem;
   if (options_.checks && divides && is_integer(result.scalar)) {
     emit(require_nonzero_handler(bytes_of(result.scalar)),
-         {.a = reg(op.operands[1]), .count = result.count});
+         {.a = reg(op.b()), .count = result.count});
   }
   Handler handler = nullptr;
   const std::optional<int64_t> rounding = op.attr(AttrKey::kRounding);
   if (op.opcode == Opcode::kConvertRounded) {
-    handler = rounded_convert_handler(type(op.operands[0]).scalar, result.scalar);
+    handler = rounded_convert_handler(type(op.a()).scalar, result.scalar);
   } else if (rounding) {
     handler = rounded_handler(op.opcode, result.scalar);
   } else if (op.opcode == Opcode::kSelect) {
     handler = select_handler(bytes_of(result.scalar));
   } else if (op.opcode == Opcode::kConvert) {
-    handler = convert_handler(type(op.operands[0]).scalar, result.scalar);
+    handler = convert_handler(type(op.a()).scalar, result.scalar);
   } else {
-    handler = elementwise_handler(op.opcode, type(op.operands[0]).scalar);
+    handler = elementwise_handler(op.opcode, type(op.a()).scalar);
   }
   if (handler == nullptr) {
-    return unimplemented(absl::StrCat(info(op).mnemonic, " on ", to_string(type(op.operands[0]))));
+    return unimplemented(absl::StrCat(info(op).mnemonic, " on ", to_string(type(op.a()))));
   }
   const bool flushes = op.attr_or(AttrKey::kFtz, 0) != 0;
-  std::array<Operand, 3> operands;
+  std::array<Operand, 3> regs;
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    operands[i] = reg(op.operands[i]);
+    regs[i] = reg(op.operands[i]);
     if (!flushes) continue;
     const Type t = type(op.operands[i]);
     const Operand flushed = new_reg(t);
-    emit(flush_handler(), {.dst = flushed, .a = operands[i], .count = t.count});
-    operands[i] = flushed;
+    emit(flush_handler(), {.dst = flushed, .a = regs[i], .count = t.count});
+    regs[i] = flushed;
   }
   bind(op.result(), new_reg(result));
   emit(handler,
        {.dst = reg(op.result()),
-        .a = operands[0],
-        .b = operands[1],
-        .c = operands[2],
+        .a = regs[0],
+        .b = regs[1],
+        .c = regs[2],
         .count = result.count,
         .aux = static_cast<uint32_t>(rounding.value_or(0))},
        {.ops = result.count});
@@ -363,21 +362,21 @@ void Lowering::lower_elementwise(const Op& op) {
     const bool quotient = op.opcode == Opcode::kDivRounded;
     emit(quotient ? flush_quotient_handler() : flush_handler(),
          {.dst = reg(op.result()),
-          .a = quotient ? operands[0] : reg(op.result()),
-          .b = operands[1],
+          .a = quotient ? regs[0] : reg(op.result()),
+          .b = regs[1],
           .c = reg(op.result()),
           .count = result.count});
   }
   if (op.opcode == Opcode::kSelect && poisoned(op.result())) {
-    emit(poison_select_handler(),
-         {.dst = reg(op.result()),
-          .a = operands[0],
-          .b = operands[1],
-          .c = operands[2],
-          .count = result.count,
-          .aux = element_bytes(result) | poison_size(op.operands[0], 1) << 8 |
-                 poison_size(op.operands[1], result.count) << 16 |
-                 poison_size(op.operands[2], result.count) << 24});
+    emit(
+        poison_select_handler(),
+        {.dst = reg(op.result()),
+         .a = regs[0],
+         .b = regs[1],
+         .c = regs[2],
+         .count = result.count,
+         .aux = element_bytes(result) | poison_size(op.condition(), 1) << 8 |
+                poison_size(op.a(), result.count) << 16 | poison_size(op.b(), result.count) << 24});
     return;
   }
   emit_poison(op.result(), op.operands);
@@ -388,8 +387,7 @@ void Lowering::lower_pack(const Op& op) {
   const int bytes = bytes_of(result.scalar);
   bind(op.result(), new_reg(result));
   if (op.opcode == Opcode::kSplat) {
-    emit(splat_handler(bytes),
-         {.dst = reg(op.result()), .a = reg(op.operands[0]), .count = result.count});
+    emit(splat_handler(bytes), {.dst = reg(op.result()), .a = reg(op.a()), .count = result.count});
     return emit_poison(op.result(), op.operands);
   }
   Operand part = reg(op.result());
@@ -406,65 +404,54 @@ void Lowering::lower_pack(const Op& op) {
 }
 
 void Lowering::lower_e2m1(const Op& op) {
-  require_defined(op.operands[0], DefinedUse::kTakenApart);
+  require_defined(op.a(), DefinedUse::kTakenApart);
   bind(op.result(), new_reg(type(op.result())));
   const bool packs = op.opcode == Opcode::kE2m1Pack;
-  const uint32_t pairs = type(packs ? op.result() : op.operands[0]).count;
-  emit(e2m1_handler(op.opcode), {.dst = reg(op.result()), .a = reg(op.operands[0]), .count = pairs},
+  const uint32_t pairs = type(packs ? op.result() : op.a()).count;
+  emit(e2m1_handler(op.opcode), {.dst = reg(op.result()), .a = reg(op.a()), .count = pairs},
        {.ops = 2 * pairs});
 }
 
 void Lowering::lower_collective(const Op& op) {
-  const auto mask = [&](size_t i) {
-    if (i >= op.operands.size()) return Operand{};
-    require_defined(op.operands[i], DefinedUse::kLaneMask);
-    return reg(op.operands[i]);
-  };
+  const ValueId mask = op.mask();
   if (op.opcode == Opcode::kWarpSync) {
-    emit(warp_sync_handler(), {.a = mask(0)});
+    require_defined(mask, DefinedUse::kLaneMask);
+    emit(warp_sync_handler(), {.a = reg(mask)});
     return;
   }
   const Type result = type(op.result());
-  if (op.opcode == Opcode::kActiveMask || op.opcode == Opcode::kElect) {
-    const Operand lanes = mask(0);
-    bind(op.result(), new_reg(result));
-    const bool elects = op.opcode == Opcode::kElect;
-    emit(elects ? elect_handler(options_.checks) : active_mask_handler(),
-         {.dst = reg(op.result()), .b = lanes}, {.ops = 1});
+  bind(op.result(), new_reg(result));
+  if (op.opcode == Opcode::kElect) {
+    require_defined(mask, DefinedUse::kLaneMask);
+    emit(elect_handler(options_.checks), {.dst = reg(op.result()), .b = reg(mask)}, {.ops = 1});
     return;
   }
-  const ValueId data = op.operands[0];
-  Handler combine = match_handler(op.opcode, bytes_of(type(data).scalar), options_.checks);
+  const ValueId data = op.value();
+  Handler gather = match_handler(op.opcode, bytes_of(type(data).scalar), options_.checks);
   const auto kind = static_cast<AtomicOp>(op.attr_or(AttrKey::kOp, 0));
-  if (op.opcode == Opcode::kRedux) combine = redux_handler(kind, result.scalar, options_.checks);
-  if (combine != nullptr) {
+  if (op.opcode == Opcode::kRedux) gather = redux_handler(kind, result.scalar, options_.checks);
+  if (gather == nullptr) gather = vote_handler(op.opcode, options_.checks);
+  if (gather != nullptr) {
     require_defined(data, DefinedUse::kVote);
-    const Operand lanes = mask(1);
-    bind(op.result(), new_reg(result));
-    emit(combine, {.dst = reg(op.result()), .a = reg(data), .b = lanes}, {.ops = 1});
-    return;
-  }
-  if (const Handler vote = vote_handler(op.opcode, options_.checks); vote != nullptr) {
-    require_defined(data, DefinedUse::kVote);
-    bind(op.result(), new_reg(result));
-    emit(vote, {.dst = reg(op.result()), .a = reg(data), .b = mask(1)}, {.ops = 1});
+    require_defined(mask, DefinedUse::kLaneMask);
+    emit(gather, {.dst = reg(op.result()), .a = reg(data), .b = reg(mask)}, {.ops = 1});
     return;
   }
   const uint32_t width = static_cast<uint32_t>(op.attr_or(AttrKey::kWidth, kLanes));
-  require_defined(op.operands[1], DefinedUse::kShuffleLane);
-  bind(op.result(), new_reg(result));
+  require_defined(op.lane(), DefinedUse::kShuffleLane);
+  require_defined(mask, DefinedUse::kLaneMask);
   emit(shuffle_handler(op.opcode, bytes_of(result.scalar), options_.checks),
        {.dst = reg(op.result()),
         .a = reg(data),
-        .b = reg(op.operands[1]),
-        .c = mask(2),
+        .b = reg(op.lane()),
+        .c = reg(mask),
         .count = result.count,
         .aux = width},
        {.ops = result.count});
   if (poisoned(data)) {
     emit(poison_shuffle_handler(op.opcode), {.dst = reg(op.result()),
                                              .a = reg(data),
-                                             .b = reg(op.operands[1]),
+                                             .b = reg(op.lane()),
                                              .count = result.count,
                                              .aux = width | element_bytes(result) << 8});
   }

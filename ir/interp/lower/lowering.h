@@ -160,7 +160,8 @@ class Lowering {
   uint32_t next_index() const { return static_cast<uint32_t>(code_->instrs.size()); }
   // The register of a table entry that the instruction emitted last reads.
   uint32_t table_operand(Operand operand);
-  // Reports lanes of a value that nobody has written; nothing where that cannot be.
+  // Reports lanes of a value that nobody has written; nothing where that cannot be, or where an
+  // optional operand is not given.
   void require_defined(ValueId value, DefinedUse use);
   // Poisons the lanes of a result in which one of the operands is poisoned.
   void emit_poison(ValueId result, absl::Span<const ValueId> operands);
@@ -180,6 +181,7 @@ class Lowering {
                   absl::string_view name = "");
   Operand constant_index(int64_t value, bool wide);
 
+  // An unused one where an optional operand is not given.
   Operand reg(ValueId value) const { return bound_[value].reg; }
   void bind(ValueId value, Operand operand) { bound_.at(value).reg = operand; }
   bool poisoned(ValueId value) const { return options_.checks && unwritten_.may_be(value); }

@@ -8,6 +8,23 @@
 #include "heddle/ir/launch/abi.h"
 
 namespace heddle::ir::interp {
+namespace {
+
+// The number that an op on a barrier brings along.
+ValueId mbarrier_number(const Op& op) {
+  switch (op.opcode) {
+    case Opcode::kMbarrierInit:
+      return op.count();
+    case Opcode::kMbarrierExpectTx:
+      return op.bytes();
+    case Opcode::kMbarrierWait:
+      return op.parity();
+    default:
+      return ValueId::kNone;
+  }
+}
+
+}  // namespace
 
 uint32_t Lowering::view_name(ValueId value, absl::string_view otherwise) {
   const StringId hint = kernel_.value(value).name;
@@ -99,22 +116,20 @@ void Lowering::lower_view(const Op& op) {
     return name ? kernel_.text(StringId{static_cast<uint32_t>(*name)}) : otherwise;
   };
   if (op.opcode == Opcode::kSubview) {
-    const Bound& base = bound_[op.operands[0]];
+    const Bound& base = bound_[op.view()];
     bound.array = base.array;
     view.name = view_name(op.result(), code_->texts[views_[base.view].name]);
-    if (kernel_.constant_int(op.operands[1]) == 0) {
+    if (kernel_.constant_int(op.offset()) == 0) {
       bound.reg = base.reg;
     } else {
       bound.reg = new_reg(Type::of(Scalar::kU64));
-      emit(address_handler(type(op.operands[1]).scalar == Scalar::kI64),
+      emit(address_handler(type(op.offset()).scalar == Scalar::kI64),
            {.dst = bound.reg,
             .a = base.reg,
-            .b = reg(op.operands[1]),
+            .b = reg(op.offset()),
             .aux = static_cast<uint32_t>(bytes_of(t.scalar))});
     }
-    for (size_t i = 2; i < op.operands.size(); ++i) {
-      view.extents.push_back(operand_source(op.operands[i]));
-    }
+    for (const ValueId extent : op.extents()) view.extents.push_back(operand_source(extent));
   } else if (op.opcode == Opcode::kLocal || op.opcode == Opcode::kTable) {
     const bool local = op.opcode == Opcode::kLocal;
     view.name = view_name(op.result(), attr_name(local ? "a local array" : "a constant array"));
@@ -134,15 +149,15 @@ void Lowering::lower_view(const Op& op) {
       emit(begin_local_handler(), {.a = bound.reg, .aux = static_cast<uint32_t>(bytes)});
     }
   } else if (op.opcode == Opcode::kMapShared) {
-    const Bound& own = bound_[op.operands[0]];
+    const Bound& own = bound_[op.view()];
     bound.array = own.array;
     view = views_[own.view];
     bound.reg = new_reg(Type::of(Scalar::kU64));
-    emit(map_shared_handler(), {.dst = bound.reg, .a = own.reg, .b = reg(op.operands[1])});
+    emit(map_shared_handler(), {.dst = bound.reg, .a = own.reg, .b = reg(op.rank())});
   } else if (op.opcode == Opcode::kPointer) {
     view.name = view_name(op.result(), attr_name("what a pointer points to"));
-    require_defined(op.operands[0], DefinedUse::kAddress);
-    bound.reg = reg(op.operands[0]);
+    require_defined(op.address(), DefinedUse::kAddress);
+    bound.reg = reg(op.address());
     view.unbounded = true;
     view.extents.push_back(constant(std::numeric_limits<int64_t>::max()));
   } else if (op.opcode == Opcode::kShared) {
@@ -162,7 +177,7 @@ void Lowering::lower_view(const Op& op) {
   } else {
     view.name = view_name(op.result(), attr_name("dynamic shared memory"));
     bound.reg = initial(InitKind::kDynamicShared, Scalar::kU64, 1, 0);
-    view.extents.push_back(operand_source(op.operands[0]));
+    view.extents.push_back(operand_source(op.count()));
   }
   view.strides.clear();
   for (size_t dim = 0; dim < view.extents.size(); ++dim) {
@@ -175,7 +190,7 @@ void Lowering::lower_view(const Op& op) {
 }
 
 void Lowering::lower_index_query(const Op& op) {
-  const ViewInfo view = views_[bound_[op.operands[0]].view];
+  const ViewInfo view = views_[bound_[op.view()].view];
   const size_t dim = static_cast<size_t>(op.attr_or(AttrKey::kDim, 0));
   const bool wide = type(op.result()).scalar == Scalar::kI64;
   IndexSource source = op.opcode == Opcode::kExtent ? view.extents[dim] : view.strides[dim];
@@ -188,12 +203,12 @@ void Lowering::lower_index_query(const Op& op) {
 }
 
 void Lowering::lower_bounds(const Op& op) {
-  const ViewInfo view = views_[bound_[op.operands[0]].view];
-  const auto rank = static_cast<size_t>(type(op.operands[0]).rank);
+  const ViewInfo view = views_[bound_[op.view()].view];
+  const auto rank = static_cast<size_t>(type(op.view()).rank);
   PendingBounds pending;
   pending.view_name = view.name;
   pending.view_modes = view.unbounded ? 0 : rank;
-  pending.run_mode = static_cast<size_t>(op.attr_or(AttrKey::kDim, type(op.operands[0]).rank - 1));
+  pending.run_mode = static_cast<size_t>(op.attr_or(AttrKey::kDim, type(op.view()).rank - 1));
   pending.width = static_cast<int>(op.attr_or(AttrKey::kWidth, 1));
   if (const auto tensor = op.attr(AttrKey::kTensor)) {
     pending.tensor = text(kernel_.text(StringId{static_cast<uint32_t>(*tensor)}));
@@ -212,7 +227,7 @@ void Lowering::lower_bounds(const Op& op) {
     pending.extents.push_back(extent);
   };
   for (size_t dim = 0; dim < pending.view_modes; ++dim) {
-    const ValueId coordinate = op.operands[dim + 1];
+    const ValueId coordinate = op.coordinates()[dim];
     const IndexSource& extent = view.extents[dim];
     ExtentKind kind = ExtentKind::kWide;
     Operand limit;
@@ -231,10 +246,10 @@ void Lowering::lower_bounds(const Op& op) {
              : PendingIndex{index_operand(extent, true), /*wide=*/true},
          dim == pending.run_mode ? static_cast<uint32_t>(pending.width) : 1);
   }
-  for (size_t i = rank + 1; i + 1 < op.operands.size(); i += 2) {
-    const ValueId extent = op.operands[i + 1];
+  for (size_t i = rank; i + 1 < op.coordinates().size(); i += 2) {
+    const ValueId extent = op.coordinates()[i + 1];
     const bool wide = type(extent).scalar == Scalar::kI64;
-    test(op.operands[i], wide ? ExtentKind::kWide : ExtentKind::kNarrow, reg(extent),
+    test(op.coordinates()[i], wide ? ExtentKind::kWide : ExtentKind::kNarrow, reg(extent),
          {reg(extent), wide}, 1);
   }
   if (pending.coordinates.empty()) bound.reg = initial(InitKind::kConst, Scalar::kBool, 1, 1);
@@ -276,30 +291,30 @@ void Lowering::attach_check(Access* access, ValueId value) {
 }
 
 void Lowering::lower_copy(const Op& op) {
-  const Scalar scalar = type(op.operands[0]).scalar;
+  const Scalar scalar = type(op.dst()).scalar;
   const auto bytes = static_cast<uint32_t>(*op.attr(AttrKey::kWidth) * bytes_of(scalar));
-  const bool conditional = op.opcode == Opcode::kCopyAsyncIf;
-  const size_t first_check = conditional ? 3 : 2;
-  for (size_t i = 0; i < 2; ++i) require_defined(op.operands[i], DefinedUse::kAddress);
-  if (conditional) require_defined(op.operands[2], DefinedUse::kIf);
+  const ValueId condition = op.opcode == Opcode::kCopyAsyncIf ? op.condition() : ValueId::kNone;
+  require_defined(op.dst(), DefinedUse::kAddress);
+  require_defined(op.src(), DefinedUse::kAddress);
+  require_defined(condition, DefinedUse::kIf);
   emit(copy_handler_async(options_.checks),
-       {.a = bound_[op.operands[1]].reg,
-        .b = bound_[op.operands[0]].reg,
-        .c = conditional ? reg(op.operands[2]) : Operand{},
+       {.a = reg(op.src()),
+        .b = reg(op.dst()),
+        .c = reg(condition),
         .aux = static_cast<uint32_t>(code_->accesses.size())},
        {.bytes = bytes, .load = true});
-  // The shared array's check comes first.
-  for (const size_t side : {size_t{1}, size_t{0}}) {
+  // The source's access comes first; of the checks, the destination's.
+  for (const bool store : {false, true}) {
+    const ValueId view = store ? op.dst() : op.src();
+    const size_t check = store ? 0 : 1;
     Access access;
-    access.space = type(op.operands[side]).space;
+    access.space = type(view).space;
     access.scalar = scalar;
-    access.store = access.exclusive = side == 0;
+    access.store = access.exclusive = store;
     access.bytes = bytes;
-    access.view_name = views_[bound_[op.operands[side]].view].name;
+    access.view_name = views_[bound_[view].view].name;
     access.offset.reg = table_operand(constant_index(0, /*wide=*/false));
-    if (options_.checks && op.operands.size() > first_check + side) {
-      attach_check(&access, op.operands[first_check + side]);
-    }
+    if (options_.checks && check < op.checks().size()) attach_check(&access, op.checks()[check]);
     code_->accesses.push_back(access);
   }
 }
@@ -307,49 +322,49 @@ void Lowering::lower_copy(const Op& op) {
 void Lowering::lower_mbarrier(const Op& op) {
   for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kAddress);
   const Operand address = new_reg(Type::of(Scalar::kU64));
-  emit(address_handler(type(op.operands[1]).scalar == Scalar::kI64),
-       {.dst = address, .a = bound_[op.operands[0]].reg, .b = reg(op.operands[1]), .aux = 8});
-  emit(mbarrier_handler(op.opcode), {.a = address,
-                                     .b = op.operands.size() > 2 ? reg(op.operands[2]) : Operand{},
-                                     .aux = bound_[op.operands[0]].array});
+  emit(address_handler(type(op.offset()).scalar == Scalar::kI64),
+       {.dst = address, .a = reg(op.view()), .b = reg(op.offset()), .aux = 8});
+  emit(mbarrier_handler(op.opcode),
+       {.a = address, .b = reg(mbarrier_number(op)), .aux = bound_[op.view()].array});
 }
 
 void Lowering::lower_bulk(const Op& op) {
   for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kAddress);
-  const auto is_global = [&](size_t i) { return type(op.operands[i]).space == Space::kGlobal; };
+  const ValueId barrier = op.opcode == Opcode::kBulkStore ? ValueId::kNone : op.barrier();
+  const ValueId mask = op.opcode == Opcode::kBulkLoad ? op.mask() : ValueId::kNone;
+  const bool from_global = type(op.src()).space == Space::kGlobal;
+  const bool to_global = type(op.dst()).space == Space::kGlobal;
   Access access;
-  access.store = !is_global(1);
-  access.space = is_global(0) || is_global(1) ? Space::kGlobal : Space::kSharedCluster;
-  access.scalar = type(op.operands[0]).scalar;
-  access.view_name = views_[bound_[op.operands[access.store ? 0 : 1]].view].name;
+  access.store = !from_global;
+  access.space = from_global || to_global ? Space::kGlobal : Space::kSharedCluster;
+  access.scalar = type(op.dst()).scalar;
+  access.view_name = views_[bound_[access.store ? op.dst() : op.src()].view].name;
   if (op.opcode == Opcode::kBulkReduce) {
     access.step = atomic_step(static_cast<AtomicOp>(*op.attr(AttrKey::kOp)), access.scalar);
     if (access.step == nullptr) return unimplemented(info(access.scalar).name);
   }
-  const bool tells = op.operands.size() > 3;
-  access.to_array = bound_[op.operands[0]].array;
-  access.from_array = bound_[op.operands[1]].array;
-  if (tells) access.mbarrier_array = bound_[op.operands[3]].array;
-  emit(bulk_handler(options_.checks), {.dst = tells ? bound_[op.operands[3]].reg : Operand{},
-                                       .a = bound_[op.operands[1]].reg,
-                                       .b = bound_[op.operands[0]].reg,
-                                       .c = reg(op.operands[2]),
+  access.to_array = bound_[op.dst()].array;
+  access.from_array = bound_[op.src()].array;
+  access.mbarrier_array = bound_[barrier].array;
+  emit(bulk_handler(options_.checks), {.dst = reg(barrier),
+                                       .a = reg(op.src()),
+                                       .b = reg(op.dst()),
+                                       .c = reg(op.bytes()),
                                        .aux = static_cast<uint32_t>(code_->accesses.size())});
   access.offset.reg = table_operand(constant_index(0, /*wide=*/false));
-  if (op.operands.size() > 4) access.ranks = table_operand(reg(op.operands[4]));
+  if (valid(mask)) access.ranks = table_operand(reg(mask));
   code_->accesses.push_back(access);
 }
 
 void Lowering::lower_matrices(const Op& op) {
   const bool store = op.opcode == Opcode::kStMatrix;
-  const size_t offset_index = store ? 2 : 1, check_index = offset_index + 1;
-  const ValueId view = op.operands[0], offset = op.operands[offset_index];
-  const bool has_check = options_.checks && op.operands.size() > check_index;
+  const ValueId view = op.view(), offset = op.offset(), check = op.check();
+  const ValueId stored = store ? op.value() : ValueId::kNone;
   require_defined(view, DefinedUse::kAddress);
   require_defined(offset, DefinedUse::kAddress);
-  if (has_check) require_defined(op.operands[check_index], DefinedUse::kBounds);
-  if (store) require_defined(op.operands[1], DefinedUse::kStored);
-  const Type fragment = type(store ? op.operands[1] : op.result());
+  require_defined(check, DefinedUse::kBounds);
+  require_defined(stored, DefinedUse::kStored);
+  const Type fragment = type(store ? stored : op.result());
   const int size = bytes_of(fragment.scalar);
   Access access;
   access.space = type(view).space;
@@ -365,12 +380,12 @@ void Lowering::lower_matrices(const Op& op) {
   emit(matrix_handler(size, store, op.attr_or(AttrKey::kTranspose, 0) != 0),
        {.dst = store ? Operand{} : reg(op.result()),
         .a = rows,
-        .c = store ? reg(op.operands[1]) : Operand{},
+        .c = reg(stored),
         .count = static_cast<uint32_t>(*op.attr(AttrKey::kCount)),
         .aux = static_cast<uint32_t>(code_->accesses.size())},
        {.bytes = static_cast<uint32_t>(fragment.bytes()), .load = !store, .store = store});
   access.offset.reg = table_operand(reg(offset));
-  if (has_check) attach_check(&access, op.operands[check_index]);
+  if (options_.checks && valid(check)) attach_check(&access, check);
   code_->accesses.push_back(access);
 }
 
@@ -378,21 +393,19 @@ void Lowering::lower_access(const Op& op) {
   const bool store = op.opcode == Opcode::kStore || op.opcode == Opcode::kAtomicStore;
   const bool swap = op.opcode == Opcode::kAtomicCas;
   const bool atomic = swap || op.opcode == Opcode::kAtomic;
-  // Behind the view, what the access takes along; then the offset, then the check.
-  const size_t values = swap ? 2 : store || atomic ? 1 : 0;
-  const ValueId view = op.operands[0];
-  const ValueId offset = op.operands[1 + values];
-  const size_t check_index = 2 + values;
-  const Type element = type(store ? op.operands[1] : op.result());
+  const ValueId view = op.view(), offset = op.offset(), check = op.check();
+  const ValueId value = store || atomic ? op.value() : ValueId::kNone;
+  const ValueId expected = swap ? op.expected() : ValueId::kNone;
+  const Type element = type(store ? value : op.result());
   const Space space = type(view).space;
   if (space == Space::kNone || space == Space::kParam) {
     return unimplemented(absl::StrCat("accesses to ", name_of(space), " memory"));
   }
-  const bool has_check = options_.checks && op.operands.size() > check_index;
   require_defined(view, DefinedUse::kAddress);
   require_defined(offset, DefinedUse::kAddress);
-  if (has_check) require_defined(op.operands[check_index], DefinedUse::kBounds);
-  for (size_t i = 1; i <= values; ++i) require_defined(op.operands[i], DefinedUse::kStored);
+  require_defined(check, DefinedUse::kBounds);
+  require_defined(expected, DefinedUse::kStored);
+  require_defined(value, DefinedUse::kStored);
 
   Access access;
   access.space = space;
@@ -415,13 +428,13 @@ void Lowering::lower_access(const Op& op) {
        {.dst = store ? Operand{} : reg(op.result()),
         .a = bound_[view].reg,
         .b = reg(offset),
-        .c = values > 0 ? reg(op.operands[values]) : Operand{},
+        .c = reg(value),
         .count = element.count,
         .aux = static_cast<uint32_t>(code_->accesses.size())},
        {.bytes = access.bytes, .load = !store, .store = store || atomic});
   access.offset.reg = table_operand(reg(offset));
-  if (swap) access.compare = table_operand(reg(op.operands[1]));
-  if (has_check) attach_check(&access, op.operands[check_index]);
+  if (swap) access.compare = table_operand(reg(expected));
+  if (options_.checks && valid(check)) attach_check(&access, check);
   code_->accesses.push_back(access);
 }
 

@@ -1,30 +1,6 @@
 #include "heddle/ir/interp/lower/unwritten.h"
 
 namespace heddle::ir::interp {
-namespace {
-
-// The operands whose poison an op's results have. The others of these ops are tested where it runs.
-absl::Span<const ValueId> operands_that_pass(const Op& op) {
-  constexpr struct {
-    Opcode opcode;
-    size_t count;
-  } kFirst[] = {
-      {Opcode::kLoad, 0},       {Opcode::kVoteAny, 0},   {Opcode::kVoteAll, 0},
-      {Opcode::kVoteUni, 0},    {Opcode::kBallot, 0},    {Opcode::kShflIdx, 1},
-      {Opcode::kShflUp, 1},     {Opcode::kShflDown, 1},  {Opcode::kShflXor, 1},
-      {Opcode::kWgmma, 1},      {Opcode::kAtomic, 0},    {Opcode::kAtomicCas, 0},
-      {Opcode::kAtomicLoad, 0}, {Opcode::kMatchAny, 0},  {Opcode::kMatchAll, 0},
-      {Opcode::kRedux, 0},      {Opcode::kElect, 0},     {Opcode::kE2m1Pack, 0},
-      {Opcode::kE2m1Unpack, 0}, {Opcode::kInlinePtx, 0}, {Opcode::kInlinePtxVolatile, 0},
-      {Opcode::kLdMatrix, 0},
-  };
-  for (const auto& row : kFirst) {
-    if (row.opcode == op.opcode) return absl::MakeConstSpan(op.operands).subspan(0, row.count);
-  }
-  return op.operands;
-}
-
-}  // namespace
 
 UnwrittenAnalysis::UnwrittenAnalysis(const Kernel& kernel) {
   kernel.walk([&](OpId id) { any_ |= kernel.op(id).opcode == Opcode::kUndef; });
@@ -51,14 +27,16 @@ bool UnwrittenAnalysis::visit(const Kernel& kernel, OpId id) {
     reached_.at(op.result()) = true;
     return changed;
   }
-  if (op.opcode == Opcode::kVarStore) return join(op.operands[0], op.operands[1]);
+  if (op.opcode == Opcode::kVarStore) return join(op.slot(), op.value());
   bool changed = false;
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (op.opcode == Opcode::kWgmmaWait) {
-      changed |= join(op.results[i], op.operands[i]);
+      changed |= join(op.results[i], op.fragments()[i]);
       continue;
     }
-    for (const ValueId operand : operands_that_pass(op)) changed |= join(op.results[i], operand);
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      if (passes_poison(info(op), k)) changed |= join(op.results[i], op.operands[k]);
+    }
   }
   return changed;
 }
@@ -75,15 +53,14 @@ bool UnwrittenAnalysis::visit_regions(const Kernel& kernel, const Op& op) {
     }
     return changed;
   }
-  // A for's body has the induction variable in front, and its op the range.
   const bool counted = op.opcode == Opcode::kFor;
   const Region& first = kernel.region(op.regions[0]);
   for (size_t i = 0; i < op.results.size(); ++i) {
-    const ValueId carried = first.args[counted ? i + 1 : i];
-    changed |= join(carried, op.operands[counted ? i + 3 : i]);
-    changed |= join(carried, yielded(counted ? 0 : 1).operands[i]);
-    changed |= join(op.results[i], carried);
-    if (!counted) changed |= join(kernel.region(op.regions[1]).args[i], carried);
+    const ValueId argument = first.args[first_carried(op) + i];
+    changed |= join(argument, op.inits()[i]);
+    changed |= join(argument, yielded(counted ? 0 : 1).operands[i]);
+    changed |= join(op.results[i], argument);
+    if (!counted) changed |= join(kernel.region(op.regions[1]).args[i], argument);
   }
   return changed;
 }

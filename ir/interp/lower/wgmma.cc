@@ -4,8 +4,8 @@
 namespace heddle::ir::interp {
 
 void Lowering::lower_descriptor(const Op& op) {
-  const ValueId view = op.operands[0];
-  const ValueId offset = op.operands[1];
+  const ValueId view = op.view();
+  const ValueId offset = op.offset();
   Bound& bound = bound_.at(op.result());
   bound.reg = new_reg(Type::of(Scalar::kU64));
   const uint64_t format = static_cast<uint64_t>(op.attr_or(AttrKey::kLeading, 0)) |
@@ -23,25 +23,24 @@ void Lowering::lower_descriptor(const Op& op) {
 void Lowering::lower_wgmma_begin(const Op& op) {
   // A copy, because parts of the settled fragment may still be read by their names.
   std::vector<Move> moves;
-  bound_.at(op.result()) = fresh(op.result(), op.operands[0]);
-  append_moves(op.result(), bound_[op.result()], op.operands[0], &moves);
+  bound_.at(op.result()) = fresh(op.result(), op.fragment());
+  append_moves(op.result(), bound_[op.result()], op.fragment(), &moves);
   emit_moves(std::move(moves), /*blended=*/false);
 }
 
 void Lowering::lower_wgmma(const Op& op) {
-  const ValueId a = op.operands[1];
-  const ValueId b = op.operands[2];
-  const bool scaled = op.operands.size() > 3;
+  const ValueId a = op.a();
+  const ValueId b = op.b();
   require_defined(a, DefinedUse::kAddress);
   require_defined(b, DefinedUse::kAddress);
-  if (scaled) require_defined(op.operands[3], DefinedUse::kScale);
-  bind(op.result(), reg(op.operands[0]));
+  require_defined(op.scale(), DefinedUse::kScale);
+  bind(op.result(), reg(op.accumulator()));
   const uint32_t count = type(op.result()).count;
   emit(wgmma_handler(),
        {.dst = reg(op.result()),
         .a = reg(a),
         .b = reg(b),
-        .c = scaled ? reg(op.operands[3]) : Operand{},
+        .c = reg(op.scale()),
         .count = count,
         .aux = static_cast<uint32_t>(code_->wgmmas.size())},
        // Each element is 16 products and as many sums.

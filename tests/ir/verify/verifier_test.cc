@@ -121,7 +121,8 @@ store %x, %f, %n
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) block(32, 1, 1) cluster(2, 1, 1) target(sm_89) {
 store %x, %f, %n
 })",
-         "1: sm_89 has no clusters; sm_90 is the first that has; use a cluster of one block"},
+         "1: sm_89 has no clusters; sm_90 is the first that has; compile the kernel for sm_90, or "
+         "use a cluster of one block"},
         {"NoEffect",
          R"(kernel @quiet(%n: i32) {
 %a = add %n, %n : i32

@@ -23,7 +23,7 @@ constexpr char kIntroduction[] = R"(# Reference
 Every operation of Heddle's IR, which is what traced kernels are made of, in the order of `ir/ops.def`; and
 the mathematical functions. Made by `heddle reference --out dsl/REFERENCE.md`: change the tables, not this page.
 
-A signature gives operands and results by position: `?` optional, `*` any number, `!` operands whose
+A signature gives operands, each with its name, and results: `?` optional, `*` any number, `!` operands whose
 registers the results take over. `T` is data of the types listed, a scalar, or elementwise a vector or
 fragment; `B` a bool and `U` any data, shaped like `T`; `I` an i32 or i64; `V` a view, `E` an element of it or
 a vector of them, `C` the outcome of a bounds check; `S` a variable; `F` a fragment, `Q` one that the tensor
@@ -34,21 +34,12 @@ the kernel's entry does (coordinates, extents), or a constant of the instruction
 )";
 
 struct Phrase {
-  uint16_t trait;
-  const char* text;
+  ir::Trait trait;
+  absl::string_view text;  // empty: of no interest to users
 };
 constexpr Phrase kTraits[] = {
-    {ir::kPure, "depends on its operands alone"},
-    {ir::kCommutative, "its first two operands may be swapped"},
-    {ir::kTerminator, "ends a region"},
-    {ir::kRegions, "has regions"},
-    {ir::kFresh, "makes a new object each time"},
-    {ir::kNotSpeculatable, "never run where the program would not reach it"},
-    {ir::kVolatile, "never removed, merged or reordered"},
-    {ir::kBlocking, "waits for other threads"},
-    {ir::kApproximate, "approximate"},
-    {ir::kForwards, "its result is its first operand"},
-    {ir::kPromise, "a promise, which stays where it is"},
+#define HEDDLE_TRAIT(enumerator, text) {ir::enumerator, text},
+#include "heddle/ir/traits.def"
 };
 
 // Markdown's own signs, out of code.
@@ -57,13 +48,15 @@ std::string escaped(absl::string_view text) {
 }
 
 template <class Positions>
-void append_positions(const Positions& positions, int count, std::vector<std::string>& words) {
+void append_positions(const Positions& positions, int count, bool named,
+                      std::vector<std::string>& words) {
   constexpr const char* kRoles[] = {"T", "B", "U", "I", "E",   "V",   "S",   "C",
                                     "F", "Q", "D", "X", "i32", "u32", "i64", "bool"};
   constexpr const char* kArities[] = {"", "?", "*"};
   for (int i = 0; i < count; ++i) {
     const ir::Position position = positions[static_cast<size_t>(i)];
-    words.push_back(absl::StrCat(kRoles[static_cast<size_t>(position.role)],
+    words.push_back(absl::StrCat(named ? name_of(position.name) : "", named ? ":" : "",
+                                 kRoles[static_cast<size_t>(position.role)],
                                  position.tied ? "!" : "",
                                  kArities[static_cast<size_t>(position.arity)]));
   }
@@ -71,18 +64,18 @@ void append_positions(const Positions& positions, int count, std::vector<std::st
 
 std::string signature_of(const ir::OpInfo& row) {
   std::vector<std::string> words;
-  append_positions(row.signature.operands, row.signature.operand_count, words);
+  append_positions(row.signature.operands, row.signature.operand_count, /*named=*/true, words);
   words.push_back("->");
-  append_positions(row.signature.results, row.signature.result_count, words);
+  append_positions(row.signature.results, row.signature.result_count, /*named=*/false, words);
   return absl::StrJoin(words, " ");
 }
 
 // "sm_80 and up", "sm_90a".
-std::string targets_with(ir::Targets rule, Scalar scalar) {
+std::string targets_with(const ir::Targets& targets, Scalar scalar) {
   std::vector<absl::string_view> names;
   bool gap = false, upward = true;
   for (const ir::Target& target : ir::kTargets) {
-    const bool has = supports(target, rule, scalar);
+    const bool has = supports(target, targets, scalar);
     if (has) names.push_back(target.name);
     if (has && gap) upward = false;
     gap = !names.empty() && !has;
@@ -118,10 +111,11 @@ std::string vector_sums() {
       const ir::Type vector = ir::Type::vector(static_cast<Scalar>(i), count);
       const ir::VectorSum* const sum = ir::find_vector_sum(vector);
       if (sum == nullptr) continue;
-      const absl::string_view first = ir::first_from(sum->sm).name;
-      words.push_back(absl::StrCat(
-          to_string(vector), sum->global_only ? " in global memory" : "",
-          sum->sm == ir::kTargets.front().sm ? "" : absl::StrCat(" (from ", first, " on)")));
+      words.push_back(
+          absl::StrCat(to_string(vector), sum->global_only ? " in global memory" : "",
+                       sum->feature == ir::Feature::kBase
+                           ? ""
+                           : absl::StrCat(" (from ", first_with(sum->feature)->name, " on)")));
     }
   }
   return absl::StrJoin(words, ", ");
@@ -171,27 +165,27 @@ std::string attributes_of(const ir::OpInfo& row) {
 }
 
 // "operand 1", "operands 2 and 3".
-std::string operand_list(uint8_t mask) {
-  std::vector<int> numbers;
-  for (int i = 0; i < 8; ++i) {
-    if ((mask >> i & 1) != 0) numbers.push_back(i + 1);
+std::string operand_list(const ir::OpInfo& row, uint8_t mask) {
+  std::vector<std::string> names;
+  for (int i = 0; i < row.signature.operand_count; ++i) {
+    const ir::OperandName name = row.signature.operands[static_cast<size_t>(i)].name;
+    if ((mask >> i & 1) != 0) names.push_back(absl::StrCat("`", name_of(name), "`"));
   }
-  return absl::StrCat(numbers.size() == 1 ? "operand " : "operands ",
-                      absl::StrJoin(numbers, " and "));
+  return absl::StrJoin(names, " and ");
 }
 
 std::string behaviour_of(const ir::OpInfo& row) {
   std::vector<std::string> words;
   for (const Phrase& phrase : kTraits) {
-    if ((row.traits & phrase.trait) != 0) words.push_back(phrase.text);
+    if (has(row, phrase.trait) && !phrase.text.empty()) words.emplace_back(phrase.text);
   }
   const ir::Effects& effects = row.effects;
   const char* const when = effects.async ? ", complete after a wait" : "";
   if (effects.reads != 0) {
-    words.push_back(absl::StrCat("reads the memory of ", operand_list(effects.reads), when));
+    words.push_back(absl::StrCat("reads the memory of ", operand_list(row, effects.reads), when));
   }
   if (effects.writes != 0) {
-    words.push_back(absl::StrCat("writes the memory of ", operand_list(effects.writes), when));
+    words.push_back(absl::StrCat("writes the memory of ", operand_list(row, effects.writes), when));
   }
   if (effects.orders) words.push_back("orders the accesses before it against those after it");
   if (effects.unnamed) words.push_back("may write any memory");
