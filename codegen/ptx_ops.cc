@@ -1,6 +1,7 @@
 #include "heddle/codegen/ptx_ops.h"
 
 #include <array>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
@@ -13,7 +14,8 @@ using ir::Opcode;
 using ir::Scalar;
 using ir::ScalarClass;
 
-constexpr TypeSpelling kSpellings[ir::kScalarCount] = {
+// In the order of scalars.def.
+constexpr TypeSpelling kSpellings[] = {
     {"", "", "", "", Spelling::kBits, false},
     {"pred", "pred", "pred", "", Spelling::kBits, true},
     {"s8", "b32", "s8", "", Spelling::kBits, false},
@@ -33,6 +35,7 @@ constexpr TypeSpelling kSpellings[ir::kScalarCount] = {
     {"f32", "b32", "f32", "", Spelling::kFloat, true},
     {"f64", "b64", "f64", "", Spelling::kFloat, true},
 };
+static_assert(std::size(kSpellings) == ir::kScalarCount, "an element type has no spelling in PTX");
 
 // $ is the type (s32, f16, or f16x2 on packed registers), # its width without a type (b32), @ the
 // signed type of that width, % the op's rounding, ^ the place of .ftz. ~ computes in f32. & exists

@@ -28,29 +28,12 @@ float float4_e2m1x2::second() const { return ir::e2m1_to_float(static_cast<uint8
 
 namespace detail {
 
-#define HEDDLE_SCALAR(type, name) \
-  template <>                     \
-  ir::Scalar scalar_of<type>() {  \
-    return ir::Scalar::name;      \
+#define HEDDLE_SCALAR_TYPE(enumerator, name, bits, scalar_class, storage_only, host) \
+  template <>                                                                        \
+  ir::Scalar scalar_of<host>() {                                                     \
+    return ir::Scalar::enumerator;                                                   \
   }
-HEDDLE_SCALAR(bool, kBool)
-HEDDLE_SCALAR(int8_t, kI8)
-HEDDLE_SCALAR(uint8_t, kU8)
-HEDDLE_SCALAR(int16_t, kI16)
-HEDDLE_SCALAR(uint16_t, kU16)
-HEDDLE_SCALAR(int32_t, kI32)
-HEDDLE_SCALAR(uint32_t, kU32)
-HEDDLE_SCALAR(int64_t, kI64)
-HEDDLE_SCALAR(uint64_t, kU64)
-HEDDLE_SCALAR(float8_e4m3, kE4M3)
-HEDDLE_SCALAR(float8_e5m2, kE5M2)
-HEDDLE_SCALAR(float8_e8m0, kE8M0)
-HEDDLE_SCALAR(float4_e2m1x2, kE2M1X2)
-HEDDLE_SCALAR(half, kF16)
-HEDDLE_SCALAR(bfloat16, kBF16)
-HEDDLE_SCALAR(float, kF32)
-HEDDLE_SCALAR(double, kF64)
-#undef HEDDLE_SCALAR
+#include "heddle/ir/scalars.def"
 
 }  // namespace detail
 }  // namespace heddle

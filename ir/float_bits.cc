@@ -1,5 +1,6 @@
 #include "heddle/ir/float_bits.h"
 
+#include <array>
 #include <bit>
 
 #include "heddle/ir/check.h"
@@ -10,9 +11,9 @@ namespace heddle::ir {
 namespace {
 
 struct Format {
-  Scalar scalar;
-  double (*value)(uint64_t bits);
-  uint64_t (*bits)(double value);
+  Scalar scalar = Scalar::kNone;
+  double (*value)(uint64_t bits) = nullptr;
+  uint64_t (*bits)(double value) = nullptr;
 };
 constexpr Format kFormats[] = {
     {Scalar::kE4M3, [](uint64_t b) { return double{e4m3_to_float(static_cast<uint8_t>(b))}; },
@@ -32,11 +33,21 @@ constexpr Format kFormats[] = {
      [](double v) { return std::bit_cast<uint64_t>(v); }},
 };
 
-const Format& format_of(Scalar scalar) {
-  for (const Format& format : kFormats) {
-    if (format.scalar == scalar) return format;
+// By Scalar; empty for others than floats.
+constexpr auto kByScalar = [] {
+  std::array<Format, kScalarCount> table{};
+  for (const Format& format : kFormats) table[static_cast<size_t>(format.scalar)] = format;
+  for (int i = 0; i < kScalarCount; ++i) {
+    const bool has_format = table[static_cast<size_t>(i)].value != nullptr;
+    if (is_float(static_cast<Scalar>(i)) != has_format) throw "a float type has no numbers";
   }
-  check_failed(__FILE__, __LINE__, "is_float(scalar)", "not a float type");
+  return table;
+}();
+
+const Format& format_of(Scalar scalar) {
+  const Format& format = kByScalar[static_cast<size_t>(scalar)];
+  HEDDLE_CHECK(format.value != nullptr, "not a float type");
+  return format;
 }
 
 }  // namespace

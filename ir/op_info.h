@@ -129,7 +129,25 @@ enum class DataClass : uint8_t {
   kIntFloatOrBool,
   kData
 };
-bool admits(DataClass data_class, Scalar scalar);
+constexpr bool admits(DataClass data_class, Scalar scalar) {
+  if (data_class != DataClass::kData && info(scalar).storage_only) return false;
+  switch (data_class) {
+    case DataClass::kNone:
+      return false;
+    case DataClass::kNumber:
+      return is_integer(scalar) || is_float(scalar);
+    case DataClass::kInteger:
+      return is_integer(scalar);
+    case DataClass::kFloat:
+      return is_float(scalar);
+    case DataClass::kIntOrBool:
+      return is_integer(scalar) || scalar == Scalar::kBool;
+    case DataClass::kIntFloatOrBool:
+    case DataClass::kData:
+      return scalar != Scalar::kNone;
+  }
+  return false;
+}
 
 struct OpInfo {
   absl::string_view mnemonic;

@@ -16,59 +16,32 @@
 
 namespace heddle::ir {
 
+// Element types (scalars.def).
 enum class Scalar : uint8_t {
   kNone,
-  kBool,
-  kI8,
-  kU8,
-  kI16,
-  kU16,
-  kI32,
-  kU32,
-  kI64,
-  kU64,
-  kE4M3,
-  kE5M2,
-  kE8M0,
-  kE2M1X2,
-  kF16,
-  kBF16,
-  kF32,
-  kF64,
+#define HEDDLE_SCALAR_TYPE(enumerator, ...) enumerator,
+#include "heddle/ir/scalars.def"
 };
-inline constexpr int kScalarCount = 18;
+inline constexpr int kScalarCount = 1
+#define HEDDLE_SCALAR_TYPE(...) +1
+#include "heddle/ir/scalars.def"
+    ;
 
 // kPair: two numbers in one element, which no op but those that take it apart looks into.
 enum class ScalarClass : uint8_t { kNone, kBool, kSigned, kUnsigned, kFloat, kPair };
 
 struct ScalarInfo {
   absl::string_view name;
-  int bits = 0;  // width in registers and memory; a bool is one byte in memory
+  int bits = 0;
   ScalarClass scalar_class = ScalarClass::kNone;
-  // Kept, moved and converted, but not computed with: integers below 32 bits, which C++ promotes
-  // too, and floats below 16 bits.
   bool storage_only = false;
 };
 
 inline constexpr std::array<ScalarInfo, kScalarCount> kScalars = {{
-    {"none", 0, ScalarClass::kNone},
-    {"bool", 8, ScalarClass::kBool},
-    {"i8", 8, ScalarClass::kSigned, true},
-    {"u8", 8, ScalarClass::kUnsigned, true},
-    {"i16", 16, ScalarClass::kSigned, true},
-    {"u16", 16, ScalarClass::kUnsigned, true},
-    {"i32", 32, ScalarClass::kSigned},
-    {"u32", 32, ScalarClass::kUnsigned},
-    {"i64", 64, ScalarClass::kSigned},
-    {"u64", 64, ScalarClass::kUnsigned},
-    {"e4m3", 8, ScalarClass::kFloat, true},
-    {"e5m2", 8, ScalarClass::kFloat, true},
-    {"e8m0", 8, ScalarClass::kFloat, true},
-    {"e2m1x2", 8, ScalarClass::kPair, true},
-    {"f16", 16, ScalarClass::kFloat},
-    {"bf16", 16, ScalarClass::kFloat},
-    {"f32", 32, ScalarClass::kFloat},
-    {"f64", 64, ScalarClass::kFloat},
+    {"none"},
+#define HEDDLE_SCALAR_TYPE(enumerator, name, bits, scalar_class, storage_only, host) \
+  {name, bits, ScalarClass::scalar_class, storage_only},
+#include "heddle/ir/scalars.def"
 }};
 
 constexpr const ScalarInfo& info(Scalar scalar) { return kScalars[static_cast<size_t>(scalar)]; }

@@ -36,25 +36,17 @@ struct TypeRow {
   string_view code;  // without the byte order
   Scalar scalar;
 };
-constexpr std::array<TypeRow, 17> kTypes = {{
-    {"b1", Scalar::kBool},
-    {"i1", Scalar::kI8},
-    {"u1", Scalar::kU8},
-    {"i2", Scalar::kI16},
-    {"i4", Scalar::kI32},
-    {"u4", Scalar::kU32},
-    {"i8", Scalar::kI64},
-    {"u8", Scalar::kU64},
-    {"f2", Scalar::kF16},
-    {"u2", Scalar::kBF16},  // NumPy has no bf16 and no 8-bit floats: these are their bits
-    {"u2", Scalar::kU16},
-    {"u1", Scalar::kE4M3},
-    {"u1", Scalar::kE5M2},
-    {"u1", Scalar::kE8M0},
-    {"u1", Scalar::kE2M1X2},
-    {"f4", Scalar::kF32},
-    {"f8", Scalar::kF64},
-}};
+constexpr TypeRow kTypes[] =
+    {
+        {"b1", Scalar::kBool}, {"i1", Scalar::kI8},     {"u1", Scalar::kU8},
+        {"i2", Scalar::kI16},  {"i4", Scalar::kI32},    {"u4", Scalar::kU32},
+        {"i8", Scalar::kI64},  {"u8", Scalar::kU64},    {"f2", Scalar::kF16},
+        {"u2", Scalar::kBF16},  // NumPy has no bf16 and no 8-bit floats: these are their bits
+        {"u2", Scalar::kU16},  {"u1", Scalar::kE4M3},   {"u1", Scalar::kE5M2},
+        {"u1", Scalar::kE8M0}, {"u1", Scalar::kE2M1X2}, {"f4", Scalar::kF32},
+        {"f8", Scalar::kF64},
+};
+static_assert(std::size(kTypes) == ir::kScalarCount - 1, "an element type has no code in NumPy");
 
 // Single bytes have no order; all others are little-endian.
 string_view byte_order(Scalar scalar) { return ir::bytes_of(scalar) == 1 ? "|" : "<"; }
@@ -63,8 +55,8 @@ string_view byte_order(Scalar scalar) { return ir::bytes_of(scalar) == 1 ? "|" :
 // says how it is read.
 std::string readable_types() {
   std::vector<std::string> types;
-  for (auto row = kTypes.begin(); row != kTypes.end(); ++row) {
-    const bool again = std::any_of(kTypes.begin(), row,
+  for (auto row = std::begin(kTypes); row != std::end(kTypes); ++row) {
+    const bool again = std::any_of(std::begin(kTypes), row,
                                    [&](const TypeRow& type) { return type.code == row->code; });
     if (again) continue;
     types.push_back(
@@ -147,9 +139,9 @@ class HeaderParser {
       return malformed("an element type");
     }
     const string_view code = descr->substr(std::min<size_t>(1, descr->size()));
-    const auto row = std::find_if(kTypes.begin(), kTypes.end(),
+    const auto row = std::find_if(std::begin(kTypes), std::end(kTypes),
                                   [&](const TypeRow& type) { return type.code == code; });
-    if (row == kTypes.end()) {
+    if (row == std::end(kTypes)) {
       return invalid(absl::StrCat("holds elements of type ", quoted(*descr), "; Heddle reads ",
                                   readable_types()));
     }
@@ -298,7 +290,7 @@ bool write_fully(int file, absl::Span<const std::byte> bytes) {
 }
 
 std::string header_text(const runtime::TensorShape& shape) {
-  const auto row = std::find_if(kTypes.begin(), kTypes.end(),
+  const auto row = std::find_if(std::begin(kTypes), std::end(kTypes),
                                 [&](const TypeRow& type) { return type.scalar == shape.dtype; });
   std::string dict =
       absl::StrCat("{'descr': '", byte_order(shape.dtype), row->code,

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "heddle/ir/float_bits.h"
+#include "heddle/ir/op_table_internal.h"
 
 namespace heddle::ir {
 namespace {
@@ -328,60 +329,63 @@ Bits bitcast(Scalar, Scalar, Operands o) { return o[0]; }
 
 using ScalarRule = Bits (*)(Scalar operand, Scalar result, Operands bits);
 
-constexpr std::array<ScalarRule, kOpcodeCount> kRules = [] {
-  std::array<ScalarRule, kOpcodeCount> table{};
-  const auto row = [&](Opcode opcode) -> ScalarRule& { return table[static_cast<size_t>(opcode)]; };
-  row(Opcode::kAdd) = add;
-  row(Opcode::kSub) = sub;
-  row(Opcode::kMul) = mul;
-  row(Opcode::kDiv) = div;
-  row(Opcode::kRem) = rem;
-  row(Opcode::kMin) = min;
-  row(Opcode::kMax) = max;
-  row(Opcode::kNeg) = neg;
-  row(Opcode::kAbs) = abs;
-  row(Opcode::kFma) = fma;
-  row(Opcode::kSqrt) = sqrt;
-  row(Opcode::kRcp) = rcp;
-  row(Opcode::kMulHi) = mulhi;
-  row(Opcode::kSaturate) = saturate;
-  row(Opcode::kMinNan) = min_nan;
-  row(Opcode::kMaxNan) = max_nan;
-  row(Opcode::kFloor) = round_to_integer<std::floor>;
-  row(Opcode::kCeil) = round_to_integer<std::ceil>;
-  row(Opcode::kTrunc) = round_to_integer<std::trunc>;
-  row(Opcode::kRint) = round_to_integer<std::nearbyint>;
-  row(Opcode::kPopc) = popc;
-  row(Opcode::kClz) = clz;
-  row(Opcode::kBrev) = brev;
-  row(Opcode::kFunnelShl) = funnel_shl;
-  row(Opcode::kFunnelShr) = funnel_shr;
-  row(Opcode::kFunnelShlClamp) = funnel_shl_clamp;
-  row(Opcode::kFunnelShrClamp) = funnel_shr_clamp;
-  row(Opcode::kPrmt) = prmt;
-  row(Opcode::kDp4a) = dp4a;
-  row(Opcode::kDp2aLo) = dp2a<0>;
-  row(Opcode::kDp2aHi) = dp2a<2>;
-  row(Opcode::kAnd) = bit_and;
-  row(Opcode::kOr) = bit_or;
-  row(Opcode::kXor) = bit_xor;
-  row(Opcode::kNot) = bit_not;
-  row(Opcode::kShl) = shl;
-  row(Opcode::kShr) = shr;
-  row(Opcode::kEq) = eq;
-  row(Opcode::kNe) = ne;
-  row(Opcode::kLt) = lt;
-  row(Opcode::kLe) = le;
-  row(Opcode::kGt) = gt;
-  row(Opcode::kGe) = ge;
-  row(Opcode::kSelect) = select;
-  row(Opcode::kConvert) = convert;
-  row(Opcode::kBitcast) = bitcast;
-  return table;
-}();
+constexpr OpTable<ScalarRule> kRules = op_table<ScalarRule>(
+    elementwise,
+    {
+        {Opcode::kAdd, add},
+        {Opcode::kSub, sub},
+        {Opcode::kMul, mul},
+        {Opcode::kDiv, div},
+        {Opcode::kRem, rem},
+        {Opcode::kMin, min},
+        {Opcode::kMax, max},
+        {Opcode::kNeg, neg},
+        {Opcode::kAbs, abs},
+        {Opcode::kFma, fma},
+        {Opcode::kSqrt, sqrt},
+        {Opcode::kRcp, rcp},
+        {Opcode::kMulHi, mulhi},
+        {Opcode::kSaturate, saturate},
+        {Opcode::kMinNan, min_nan},
+        {Opcode::kMaxNan, max_nan},
+        {Opcode::kFloor, round_to_integer<std::floor>},
+        {Opcode::kCeil, round_to_integer<std::ceil>},
+        {Opcode::kTrunc, round_to_integer<std::trunc>},
+        {Opcode::kRint, round_to_integer<std::nearbyint>},
+        {Opcode::kPopc, popc},
+        {Opcode::kClz, clz},
+        {Opcode::kBrev, brev},
+        {Opcode::kFunnelShl, funnel_shl},
+        {Opcode::kFunnelShr, funnel_shr},
+        {Opcode::kFunnelShlClamp, funnel_shl_clamp},
+        {Opcode::kFunnelShrClamp, funnel_shr_clamp},
+        {Opcode::kPrmt, prmt},
+        {Opcode::kDp4a, dp4a},
+        {Opcode::kDp2aLo, dp2a<0>},
+        {Opcode::kDp2aHi, dp2a<2>},
+        {Opcode::kAnd, bit_and},
+        {Opcode::kOr, bit_or},
+        {Opcode::kXor, bit_xor},
+        {Opcode::kNot, bit_not},
+        {Opcode::kShl, shl},
+        {Opcode::kShr, shr},
+        {Opcode::kEq, eq},
+        {Opcode::kNe, ne},
+        {Opcode::kLt, lt},
+        {Opcode::kLe, le},
+        {Opcode::kGt, gt},
+        {Opcode::kGe, ge},
+        {Opcode::kSelect, select},
+        {Opcode::kConvert, convert},
+        {Opcode::kBitcast, bitcast},
+    },
+    {Opcode::kExp2, Opcode::kRsqrt, Opcode::kLog2, Opcode::kSinApprox, Opcode::kCosApprox,
+     Opcode::kTanhApprox, Opcode::kAddRounded, Opcode::kSubRounded, Opcode::kMulRounded,
+     Opcode::kDivRounded, Opcode::kFmaRounded, Opcode::kSqrtRounded, Opcode::kRcpRounded,
+     Opcode::kConvertRounded});
 
 ScalarRule rule_of(Opcode opcode) {
-  return has(info(opcode), kForwards) ? bitcast : kRules[static_cast<size_t>(opcode)];
+  return has(info(opcode), kForwards) ? bitcast : at(kRules, opcode);
 }
 
 }  // namespace

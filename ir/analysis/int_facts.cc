@@ -9,6 +9,7 @@
 #include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/analysis/solver.h"
 #include "heddle/ir/analysis/views.h"
+#include "heddle/ir/op_table_internal.h"
 
 namespace heddle::ir {
 namespace {
@@ -199,7 +200,7 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
     }
     if (op.opcode == Opcode::kExtent || op.opcode == Opcode::kStride) return layout(op);
     if (op.operands.empty()) return 1;
-    const Rule rule = kRules[static_cast<size_t>(op.opcode)];
+    const Rule rule = at(kRules, op.opcode);
     if (rule == nullptr) return has(info(op), kForwards) ? known(op.a()) : 1;
     const int64_t divisor = rule(*this, op, type);
     return twins ? power_of_two_in(divisor) : divisor;
@@ -289,43 +290,62 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
     return valid(extent) ? get(extent) : 1;
   }
 
-  static const std::array<Rule, kOpcodeCount> kRules;
+  static const OpTable<Rule> kRules;
   Ranges& ranges_;
   FactUse facts_;
 };
 
-constexpr std::array<IntAnalysis::Divisors::Rule, kOpcodeCount> IntAnalysis::Divisors::kRules = [] {
-  std::array<Rule, kOpcodeCount> table{};
-  const auto row = [&](Opcode opcode) -> Rule& { return table[static_cast<size_t>(opcode)]; };
-  row(Opcode::kAdd) = of_sum;
-  row(Opcode::kSub) = of_sum;
-  row(Opcode::kMul) = of_product;
-  row(Opcode::kFma) = of_fma;
-  row(Opcode::kNeg) = of_first;
-  row(Opcode::kAbs) = of_first;
-  row(Opcode::kDiv) = of_quotient;
-  row(Opcode::kRem) = of_all;
-  row(Opcode::kMin) = of_all;
-  row(Opcode::kMax) = of_all;
-  row(Opcode::kAnd) = of_and;
-  row(Opcode::kOr) = of_or;
-  row(Opcode::kXor) = of_or;
-  row(Opcode::kShl) = of_shl;
-  row(Opcode::kShr) = of_shr;
-  row(Opcode::kSelect) = of_select;
-  row(Opcode::kConvert) = of_convert;
-  row(Opcode::kBitcast) = of_convert;
-  row(Opcode::kPack) = of_all;
-  row(Opcode::kExtract) = of_all;
-  row(Opcode::kSlice) = of_all;
-  row(Opcode::kSplat) = of_all;
-  row(Opcode::kAssumeRange) = of_assumed;
-  row(Opcode::kShflIdx) = of_shuffle;
-  row(Opcode::kShflUp) = of_shuffle;
-  row(Opcode::kShflDown) = of_shuffle;
-  row(Opcode::kShflXor) = of_shuffle;
-  return table;
-}();
+constexpr OpTable<IntAnalysis::Divisors::Rule> IntAnalysis::Divisors::kRules =
+    op_table<Rule>(elementwise_of_integers,
+                   {
+                       {Opcode::kAdd, of_sum},
+                       {Opcode::kSub, of_sum},
+                       {Opcode::kMul, of_product},
+                       {Opcode::kFma, of_fma},
+                       {Opcode::kNeg, of_first},
+                       {Opcode::kAbs, of_first},
+                       {Opcode::kDiv, of_quotient},
+                       {Opcode::kRem, of_all},
+                       {Opcode::kMin, of_all},
+                       {Opcode::kMax, of_all},
+                       {Opcode::kAnd, of_and},
+                       {Opcode::kOr, of_or},
+                       {Opcode::kXor, of_or},
+                       {Opcode::kShl, of_shl},
+                       {Opcode::kShr, of_shr},
+                       {Opcode::kSelect, of_select},
+                       {Opcode::kConvert, of_convert},
+                       {Opcode::kBitcast, of_convert},
+                       {Opcode::kPack, of_all},
+                       {Opcode::kExtract, of_all},
+                       {Opcode::kSlice, of_all},
+                       {Opcode::kSplat, of_all},
+                       {Opcode::kAssumeRange, of_assumed},
+                       {Opcode::kShflIdx, of_shuffle},
+                       {Opcode::kShflUp, of_shuffle},
+                       {Opcode::kShflDown, of_shuffle},
+                       {Opcode::kShflXor, of_shuffle},
+                   },
+                   {Opcode::kMulHi,
+                    Opcode::kNot,
+                    Opcode::kPopc,
+                    Opcode::kClz,
+                    Opcode::kBrev,
+                    Opcode::kFunnelShl,
+                    Opcode::kFunnelShr,
+                    Opcode::kFunnelShlClamp,
+                    Opcode::kFunnelShrClamp,
+                    Opcode::kPrmt,
+                    Opcode::kDp4a,
+                    Opcode::kDp2aLo,
+                    Opcode::kDp2aHi,
+                    Opcode::kEq,
+                    Opcode::kNe,
+                    Opcode::kLt,
+                    Opcode::kLe,
+                    Opcode::kGt,
+                    Opcode::kGe,
+                    Opcode::kConvertRounded});
 
 IntFacts promised_facts(const Op& assume_range) {
   const IntRange all;

@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "heddle/ir/op_table_internal.h"
+
 namespace heddle::ir {
 namespace {
 
@@ -109,33 +111,23 @@ std::optional<WideRange> exact_shl(Scalar scalar, Operands o) {
   return multiply(wide(o[0]), {Wide{1} << o[1].min, Wide{1} << o[1].max});
 }
 
-template <class Rule>
-using Table = std::array<Rule, kOpcodeCount>;
+std::optional<WideRange> exact_add(Scalar, Operands o) {
+  return WideRange{Wide{o[0].min} + o[1].min, Wide{o[0].max} + o[1].max};
+}
 
-constexpr Table<ExactRule> kExact = [] {
-  Table<ExactRule> table{};
-  const auto row = [&](Opcode opcode) -> ExactRule& { return table[static_cast<size_t>(opcode)]; };
-  row(Opcode::kAdd) = [](Scalar, Operands o) -> std::optional<WideRange> {
-    return WideRange{Wide{o[0].min} + o[1].min, Wide{o[0].max} + o[1].max};
-  };
-  row(Opcode::kSub) = [](Scalar, Operands o) -> std::optional<WideRange> {
-    return WideRange{Wide{o[0].min} - o[1].max, Wide{o[0].max} - o[1].min};
-  };
-  row(Opcode::kMul) = [](Scalar, Operands o) -> std::optional<WideRange> {
-    return multiply(wide(o[0]), wide(o[1]));
-  };
-  row(Opcode::kNeg) = [](Scalar, Operands o) -> std::optional<WideRange> {
-    return WideRange{-Wide{o[0].max}, -Wide{o[0].min}};
-  };
-  row(Opcode::kFma) = exact_fma;
-  row(Opcode::kAbs) = exact_abs;
-  row(Opcode::kShl) = exact_shl;
-  return table;
-}();
+std::optional<WideRange> exact_sub(Scalar, Operands o) {
+  return WideRange{Wide{o[0].min} - o[1].max, Wide{o[0].max} - o[1].min};
+}
+
+std::optional<WideRange> exact_mul(Scalar, Operands o) { return multiply(wide(o[0]), wide(o[1])); }
+
+std::optional<WideRange> exact_neg(Scalar, Operands o) {
+  return WideRange{-Wide{o[0].max}, -Wide{o[0].min}};
+}
 
 // --- Results that depend on the order or the bits of numbers ---
 
-using Rule = IntRange (*)(Scalar, Operands);
+using DirectRule = IntRange (*)(Scalar, Operands);
 
 IntRange range_of_and(Scalar scalar, Operands o) {
   const WideRange a = true_numbers(scalar, o[0]);
@@ -204,27 +196,41 @@ WideRange greatest(WideRange a, WideRange b) {
   return {std::max(a.min, b.min), std::max(a.max, b.max)};
 }
 
-constexpr Table<Rule> kRules = [] {
-  Table<Rule> table{};
-  const auto row = [&](Opcode opcode) -> Rule& { return table[static_cast<size_t>(opcode)]; };
-  row(Opcode::kDiv) = ordered<divide>;
-  row(Opcode::kRem) = ordered<remainder>;
-  row(Opcode::kMin) = ordered<least>;
-  row(Opcode::kMax) = ordered<greatest>;
-  row(Opcode::kAnd) = range_of_and;
-  row(Opcode::kOr) = range_of_or<true>;
-  row(Opcode::kXor) = range_of_or<false>;
-  row(Opcode::kNot) = range_of_not;
-  row(Opcode::kShr) = range_of_shr;
-  row(Opcode::kEq) = truth<same_number, apart>;
-  row(Opcode::kNe) = truth<apart, same_number>;
-  row(Opcode::kLt) = truth<all_less, all_greater_equal>;
-  row(Opcode::kLe) = truth<all_less_equal, all_greater>;
-  row(Opcode::kGt) = truth<all_greater, all_less_equal>;
-  row(Opcode::kGe) = truth<all_greater_equal, all_less>;
-  row(Opcode::kSelect) = range_of_select;
-  return table;
-}();
+// The one or the other.
+struct Rule {
+  ExactRule exact = nullptr;
+  DirectRule direct = nullptr;
+};
+constexpr OpTable<Rule> kRules = op_table<Rule>(
+    elementwise_of_integers,
+    {
+        {Opcode::kAdd, {.exact = exact_add}},
+        {Opcode::kSub, {.exact = exact_sub}},
+        {Opcode::kMul, {.exact = exact_mul}},
+        {Opcode::kNeg, {.exact = exact_neg}},
+        {Opcode::kFma, {.exact = exact_fma}},
+        {Opcode::kAbs, {.exact = exact_abs}},
+        {Opcode::kShl, {.exact = exact_shl}},
+        {Opcode::kDiv, {.direct = ordered<divide>}},
+        {Opcode::kRem, {.direct = ordered<remainder>}},
+        {Opcode::kMin, {.direct = ordered<least>}},
+        {Opcode::kMax, {.direct = ordered<greatest>}},
+        {Opcode::kAnd, {.direct = range_of_and}},
+        {Opcode::kOr, {.direct = range_of_or<true>}},
+        {Opcode::kXor, {.direct = range_of_or<false>}},
+        {Opcode::kNot, {.direct = range_of_not}},
+        {Opcode::kShr, {.direct = range_of_shr}},
+        {Opcode::kEq, {.direct = truth<same_number, apart>}},
+        {Opcode::kNe, {.direct = truth<apart, same_number>}},
+        {Opcode::kLt, {.direct = truth<all_less, all_greater_equal>}},
+        {Opcode::kLe, {.direct = truth<all_less_equal, all_greater>}},
+        {Opcode::kGt, {.direct = truth<all_greater, all_less_equal>}},
+        {Opcode::kGe, {.direct = truth<all_greater_equal, all_less>}},
+        {Opcode::kSelect, {.direct = range_of_select}},
+    },
+    {Opcode::kMulHi, Opcode::kPopc, Opcode::kClz, Opcode::kBrev, Opcode::kFunnelShl,
+     Opcode::kFunnelShr, Opcode::kFunnelShlClamp, Opcode::kFunnelShrClamp, Opcode::kPrmt,
+     Opcode::kDp4a, Opcode::kDp2aLo, Opcode::kDp2aHi, Opcode::kConvert, Opcode::kConvertRounded});
 
 }  // namespace
 
@@ -263,7 +269,7 @@ IntRange type_range(Scalar scalar) {
 IntRange join(IntRange a, IntRange b) { return {std::min(a.min, b.min), std::max(a.max, b.max)}; }
 
 bool may_wrap(Opcode opcode, Scalar scalar, absl::Span<const IntRange> operands) {
-  const ExactRule rule = kExact[static_cast<size_t>(opcode)];
+  const ExactRule rule = at(kRules, opcode).exact;
   if (rule == nullptr) return false;
   const std::optional<WideRange> result = rule(scalar, operands);
   return !result || !fits(scalar, *result);
@@ -271,12 +277,12 @@ bool may_wrap(Opcode opcode, Scalar scalar, absl::Span<const IntRange> operands)
 
 std::optional<IntRange> range_of(Opcode opcode, Scalar scalar,
                                  absl::Span<const IntRange> operands) {
-  if (const ExactRule rule = kExact[static_cast<size_t>(opcode)]) {
-    const std::optional<WideRange> result = rule(scalar, operands);
+  const Rule& rule = at(kRules, opcode);
+  if (rule.exact != nullptr) {
+    const std::optional<WideRange> result = rule.exact(scalar, operands);
     return result ? narrow(scalar, *result) : type_range(scalar);
   }
-  if (const Rule rule = kRules[static_cast<size_t>(opcode)]) return rule(scalar, operands);
-  return std::nullopt;
+  return rule.direct != nullptr ? std::optional(rule.direct(scalar, operands)) : std::nullopt;
 }
 
 IntRange converted_range(Scalar from, Scalar to, IntRange operand) {

@@ -26,47 +26,44 @@
 
 #include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/float_bits.h"
+#include "heddle/ir/op_table_internal.h"
 #include "heddle/ir/passes/folder.h"
 #include "heddle/ir/passes/passes.h"
 
 namespace heddle::ir {
 namespace {
 
-constexpr std::array<FoldRule, kOpcodeCount> kRules = [] {
-  std::array<FoldRule, kOpcodeCount> table{};
-  const auto row = [&](Opcode opcode) -> FoldRule& { return table[static_cast<size_t>(opcode)]; };
-  row(Opcode::kAdd) = fold_add;
-  row(Opcode::kSub) = fold_sub;
-  row(Opcode::kMul) = fold_mul;
-  row(Opcode::kDiv) = fold_div;
-  row(Opcode::kRem) = fold_rem;
-  row(Opcode::kMin) = fold_min;
-  row(Opcode::kMax) = fold_max;
-  row(Opcode::kNeg) = fold_neg;
-  row(Opcode::kAbs) = fold_abs;
-  row(Opcode::kFma) = fold_fma;
-  row(Opcode::kAnd) = fold_and;
-  row(Opcode::kOr) = fold_or;
-  row(Opcode::kXor) = fold_xor;
-  row(Opcode::kNot) = fold_not;
-  row(Opcode::kShl) = fold_shl;
-  row(Opcode::kShr) = fold_shr;
-  row(Opcode::kEq) = fold_comparison;
-  row(Opcode::kNe) = fold_comparison;
-  row(Opcode::kLt) = fold_comparison;
-  row(Opcode::kLe) = fold_comparison;
-  row(Opcode::kGt) = fold_comparison;
-  row(Opcode::kGe) = fold_comparison;
-  row(Opcode::kSelect) = fold_select;
-  row(Opcode::kConvert) = fold_convert;
-  row(Opcode::kBitcast) = fold_bitcast;
-  row(Opcode::kPack) = fold_pack;
-  row(Opcode::kExtract) = fold_extract;
-  row(Opcode::kSlice) = fold_slice;
-  row(Opcode::kSplat) = fold_splat;
-  row(Opcode::kAtLaunch) = fold_at_launch;
-  return table;
-}();
+constexpr OpTable<FoldRule> kRules =
+    op_table<FoldRule>(elementwise,
+                       {
+                           {Opcode::kAdd, fold_add},         {Opcode::kSub, fold_sub},
+                           {Opcode::kMul, fold_mul},         {Opcode::kDiv, fold_div},
+                           {Opcode::kRem, fold_rem},         {Opcode::kMin, fold_min},
+                           {Opcode::kMax, fold_max},         {Opcode::kNeg, fold_neg},
+                           {Opcode::kAbs, fold_abs},         {Opcode::kFma, fold_fma},
+                           {Opcode::kAnd, fold_and},         {Opcode::kOr, fold_or},
+                           {Opcode::kXor, fold_xor},         {Opcode::kNot, fold_not},
+                           {Opcode::kShl, fold_shl},         {Opcode::kShr, fold_shr},
+                           {Opcode::kEq, fold_comparison},   {Opcode::kNe, fold_comparison},
+                           {Opcode::kLt, fold_comparison},   {Opcode::kLe, fold_comparison},
+                           {Opcode::kGt, fold_comparison},   {Opcode::kGe, fold_comparison},
+                           {Opcode::kSelect, fold_select},   {Opcode::kConvert, fold_convert},
+                           {Opcode::kBitcast, fold_bitcast}, {Opcode::kPack, fold_pack},
+                           {Opcode::kExtract, fold_extract}, {Opcode::kSlice, fold_slice},
+                           {Opcode::kSplat, fold_splat},     {Opcode::kAtLaunch, fold_at_launch},
+                       },
+                       {Opcode::kMulHi,       Opcode::kSqrt,           Opcode::kRcp,
+                        Opcode::kExp2,        Opcode::kRsqrt,          Opcode::kLog2,
+                        Opcode::kSinApprox,   Opcode::kCosApprox,      Opcode::kTanhApprox,
+                        Opcode::kFloor,       Opcode::kCeil,           Opcode::kTrunc,
+                        Opcode::kRint,        Opcode::kSaturate,       Opcode::kMinNan,
+                        Opcode::kMaxNan,      Opcode::kAddRounded,     Opcode::kSubRounded,
+                        Opcode::kMulRounded,  Opcode::kDivRounded,     Opcode::kFmaRounded,
+                        Opcode::kSqrtRounded, Opcode::kRcpRounded,     Opcode::kPopc,
+                        Opcode::kClz,         Opcode::kBrev,           Opcode::kFunnelShl,
+                        Opcode::kFunnelShr,   Opcode::kFunnelShlClamp, Opcode::kFunnelShrClamp,
+                        Opcode::kPrmt,        Opcode::kDp4a,           Opcode::kDp2aLo,
+                        Opcode::kDp2aHi,      Opcode::kConvertRounded});
 
 bool is_integer_data(Type type) {
   return type.is_data() && (is_integer(type.scalar) || type.scalar == Scalar::kBool);
@@ -282,7 +279,7 @@ ValueId Folder::simplify(Node& node) {
   if (has(info(node.opcode), kCommutative) && bits(node.a()) && !bits(node.b())) {
     std::swap(node.a(), node.b());
   }
-  const FoldRule rule = kRules[static_cast<size_t>(node.opcode)];
+  const FoldRule rule = at(kRules, node.opcode);
   return rule == nullptr ? ValueId::kNone : rule(*this, node);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "heddle/ir/interp/handlers.h"
 #include "heddle/ir/interp/machine.h"
@@ -76,18 +77,31 @@ using HandlerRow = std::array<Handler, kScalarCount>;
 
 template <Scalar... kScalars>
 struct ScalarList {};
-using Integers = ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64>;
-using Floats = ScalarList<Scalar::kF16, Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
-using Numbers = ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64, Scalar::kF16,
-                           Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
-using BitTypes = ScalarList<Scalar::kBool, Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64>;
-using WordTypes = ScalarList<Scalar::kBool, Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar::kU64,
-                             Scalar::kF16, Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
-// All that converts.
-using DataTypes =
-    ScalarList<Scalar::kBool, Scalar::kI8, Scalar::kU8, Scalar::kI16, Scalar::kU16, Scalar::kI32,
-               Scalar::kU32, Scalar::kI64, Scalar::kU64, Scalar::kE4M3, Scalar::kE5M2,
-               Scalar::kE8M0, Scalar::kF16, Scalar::kBF16, Scalar::kF32, Scalar::kF64>;
+
+// The element types of a class of ops.def, and how many there are; but for pairs, which have no lanes
+// of their own.
+template <DataClass kClass>
+inline constexpr auto kTypesOf = [] {
+  std::array<Scalar, kScalarCount> types{};
+  size_t count = 0;
+  for (int i = 0; i < kScalarCount; ++i) {
+    const auto scalar = static_cast<Scalar>(i);
+    const bool is_pair = info(scalar).scalar_class == ScalarClass::kPair;
+    if (admits(kClass, scalar) && !is_pair) types[count++] = scalar;
+  }
+  return std::pair(types, count);
+}();
+template <DataClass kClass, size_t... kIndices>
+ScalarList<kTypesOf<kClass>.first[kIndices]...> list_of(std::index_sequence<kIndices...>);
+template <DataClass kClass>
+using TypesOf = decltype(list_of<kClass>(std::make_index_sequence<kTypesOf<kClass>.second>()));
+
+using Integers = TypesOf<DataClass::kInteger>;
+using Floats = TypesOf<DataClass::kFloat>;
+using Numbers = TypesOf<DataClass::kNumber>;
+using BitTypes = TypesOf<DataClass::kIntOrBool>;
+using WordTypes = TypesOf<DataClass::kIntFloatOrBool>;
+using DataTypes = TypesOf<DataClass::kData>;
 
 // The lane type that an op computes a scalar type in.
 template <class Function, Scalar kScalar>
