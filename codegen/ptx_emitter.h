@@ -343,7 +343,8 @@ class Emitter {
   const ir::SharedLayout shared_;
   const ir::SharedLayout locals_;
   std::vector<ir::StringId> tables_;  // the data of each
-  bool shared_is_dynamic_ = false;
+  const bool has_dynamic_shared_;
+  const bool shared_is_dynamic_;
   const std::string name_;
 
   RegisterFile registers_;

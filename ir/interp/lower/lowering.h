@@ -93,10 +93,12 @@ class Lowering {
 
   using InitKey = std::tuple<InitKind, Scalar, uint32_t, uint64_t>;
 
-  // --- lower.cc: values and instructions ---
+  // --- lowering.cc ---
   void find_needed(RegionId region);
   void lower_region(RegionId region);
   void lower_op(OpId id);
+
+  // --- values.cc ---
   void lower_elementwise(const Op& op);
   void lower_pack(const Op& op);
   void lower_e2m1(const Op& op);
@@ -104,7 +106,6 @@ class Lowering {
   void lower_printf(const Op& op);
   void lower_assume_range(const Op& op);
   void lower_inline_ptx(const Op& op);
-  absl::StatusOr<Program> finish();
 
   // --- control.cc ---
   void lower_params();
@@ -146,7 +147,7 @@ class Lowering {
   void lower_wgmma_begin(const Op& op);
   void lower_wgmma(const Op& op);
 
-  // --- Instructions ---
+  // --- code.cc: instructions ---
   struct Fields {
     Operand dst = {};
     Operand a = {};
@@ -160,6 +161,9 @@ class Lowering {
   uint32_t next_index() const { return static_cast<uint32_t>(code_->instrs.size()); }
   // The register of a table entry that the instruction emitted last reads.
   uint32_t table_operand(Operand operand);
+  absl::StatusOr<Program> finish();
+
+  // --- poison.cc ---
   // Reports lanes of a value that nobody has written; nothing where that cannot be, or where an
   // optional operand is not given.
   void require_defined(ValueId value, DefinedUse use);
