@@ -12,23 +12,23 @@ namespace heddle::ir {
 absl::Span<const Pass> builtin_passes() {
   static const auto* const passes = new std::vector<Pass>{
       {.name = "promote-vars",
-       .summary = "Turn variables into values that loops and ifs carry",
+       .summary = "Turn variables into SSA values that loops and ifs carry",
        .run = promote_vars,
        .gives = kPureSsa},
       {.name = "unroll",
-       .summary = "Lay trips of loops side by side where the program asks for it",
+       .summary = "Unroll loops where the program asks for it",
        .run = unroll,
        .needs = kPureSsa},
-      {.name = "fold", .summary = "Compute what is known, simplify what is not", .run = fold},
-      {.name = "dce", .summary = "Remove what nothing depends on", .run = dce},
+      {.name = "fold", .summary = "Fold constants and simplify", .run = fold},
+      {.name = "dce", .summary = "Eliminate dead code", .run = dce},
       // A variable hides what a loop changes, so before promote-vars nothing would move.
       {.name = "licm",
-       .summary = "Move what does not change out of loops",
+       .summary = "Hoist loop-invariant code",
        .run = licm,
        .needs = kPureSsa},
-      {.name = "cse", .summary = "Compute what is computed twice once", .run = cse},
+      {.name = "cse", .summary = "Eliminate common subexpressions", .run = cse},
       {.name = "contract",
-       .summary = "Fuse multiplications with additions (changes roundings)",
+       .summary = "Contract multiplications and additions to fma (changes roundings)",
        .run = contract},
   };
   return *passes;

@@ -61,7 +61,7 @@ done < <(find dsl ir codegen runtime kernels tools tests -name '*.h' -o -name '*
 for entry in *; do
   case $entry in
     dsl | ir | codegen | runtime | kernels | tools | tests) ;;
-    CMakeLists.txt | CMakePresets.json | README.md | CHANGELOG.md | LICENSE | build*) ;;
+    CMakeLists.txt | CMakePresets.json | README.md | CHANGELOG.md | ARCHITECTURE.md | CONTRIBUTING.md | LICENSE | build*) ;;
     *) fail "$entry: does not belong at the top level" ;;
   esac
 done
