@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "heddle/ir/op_info.h"
+#include "heddle/runtime/testing/values.h"
 
 namespace heddle::filetest {
 namespace {
@@ -29,12 +30,9 @@ constexpr std::pair<absl::string_view, ir::DataClass> kClasses[] = {
 // One way to fill in the names of a `for`: name and value, or several.
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-std::vector<std::string> split_trimmed(absl::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (const absl::string_view part : absl::StrSplit(text, separator)) {
-    parts.emplace_back(absl::StripAsciiWhitespace(part));
-  }
-  return parts;
+std::vector<std::string> split(absl::string_view text, char separator) {
+  const std::vector<absl::string_view> parts = split_outside(text, separator);
+  return {parts.begin(), parts.end()};
 }
 
 std::vector<std::string> expand_class(const std::string& word) {
@@ -60,7 +58,7 @@ bool is_name(absl::string_view text) {
 
 // Of a `for`: "$T/$U = …".
 std::vector<std::string> names_of(const Directive& directive) {
-  return split_trimmed(directive.rest.substr(0, directive.rest.find('=')), '/');
+  return split(directive.rest.substr(0, directive.rest.find('=')), '/');
 }
 
 int occurrences(absl::string_view text, absl::string_view part) {
@@ -80,10 +78,10 @@ std::vector<Values> read_for(const Directive& directive, std::vector<Fault>& fau
          absl::StrCat("'", directive.rest, "' names no variable; write '; for: $T = i32, f32'")});
     return {};
   }
-  for (const std::string& item : split_trimmed(sides.second, ',')) {
+  for (const std::string& item : split(sides.second, ',')) {
     for (const std::string& word : expand_class(item)) {
       const std::vector<std::string> values =
-          names.size() == 1 ? std::vector<std::string>{word} : split_trimmed(word, '/');
+          names.size() == 1 ? std::vector<std::string>{word} : split(word, '/');
       if (values.size() != names.size()) {
         faults.push_back({directive.line, absl::StrCat("'", word, "' is ", values.size(),
                                                        " values for ", names.size(), " names")});

@@ -88,8 +88,8 @@ std::vector<absl::string_view> split_outside(absl::string_view text, char separa
   int depth = 0;
   size_t start = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '(' || text[i] == '[') ++depth;
-    if (text[i] == ')' || text[i] == ']') --depth;
+    if (absl::StrContains("([<", text[i])) ++depth;
+    if (absl::StrContains(")]>", text[i])) --depth;
     if (text[i] != separator || depth != 0) continue;
     parts.push_back(absl::StripAsciiWhitespace(text.substr(start, i - start)));
     start = i + 1;

@@ -144,7 +144,7 @@ TEST(Filetest, NotesAndFixesAreHeldAgainstWhatIsSaid) {
     return failures_of(
         absl::StrReplaceAll(kDivergent, {{"$0", note}, {" ; note: $1", ""}, {"$2", fix}}));
   };
-  EXPECT_THAT(with("depends", "move the barrier"), IsEmpty());
+  EXPECT_THAT(with("differs between the threads", "move the op"), IsEmpty());
   EXPECT_THAT(with("depnds", "move the barrier"),
               ElementsAre("t.ir:5: expected note is not there: depnds"));
   EXPECT_THAT(with("depends", "leave it"),
