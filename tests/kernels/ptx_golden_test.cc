@@ -32,6 +32,8 @@ struct GoldenKernel {
   std::string file;
 };
 
+void PrintTo(const GoldenKernel& kernel, std::ostream* out) { *out << kernel.file; }
+
 std::vector<GoldenKernel> golden_kernels() {
   std::vector<GoldenKernel> all;
   for (const KernelEntry* const entry : runtime::registered_kernels()) {
@@ -83,6 +85,9 @@ absl::StatusOr<std::string> ptx_of(const GoldenKernel& kernel) {
   CompileOptions options = variant->options;
   options.target = "sm_90a";
   options.stage = Stage::kPtx;
+  arguments->block = options.block;
+  arguments->cluster = options.cluster;
+  arguments->target = ir::find_target(options.target);
   const auto compilation =
       runtime::compile_source(*variant->source, *std::move(arguments), options);
   if (!compilation.ok()) return compilation.status();
