@@ -91,11 +91,11 @@ TEST(Execute, PassesMayNotChangeResults) {
   EXPECT_THAT(run_filetest_text(absl::StrCat(kProduct, "; expect: %x = [?]\n"), "t.ir").failures,
               ElementsAre(HasSubstr("t.ir:10: contract changes what %y holds")));
   EXPECT_THAT(run_filetest_text(
-                  absl::StrCat(kProduct, "; expect: %y = [7.152557e-7] within 1e-12\n"), "t.ir")
+                  absl::StrCat(kProduct, "; expect: %y = [0x35400000] within 1e-12\n"), "t.ir")
                   .failures,
               IsEmpty());
   EXPECT_THAT(run_filetest_text(
-                  absl::StrCat(kProduct, "; expect: %y = [7.152557e-7] within 2 ulp\n"), "t.ir")
+                  absl::StrCat(kProduct, "; expect: %y = [0x35400000] within 2 ulp\n"), "t.ir")
                   .failures,
               IsEmpty());
 }

@@ -144,10 +144,10 @@ TEST(Filetest, NotesAndFixesAreHeldAgainstWhatIsSaid) {
     return failures_of(
         absl::StrReplaceAll(kDivergent, {{"$0", note}, {" ; note: $1", ""}, {"$2", fix}}));
   };
-  EXPECT_THAT(with("differs between the threads", "move the op"), IsEmpty());
-  EXPECT_THAT(with("depnds", "move the barrier"),
+  EXPECT_THAT(with("differs between the threads", "move it out"), IsEmpty());
+  EXPECT_THAT(with("depnds", "move it out"),
               ElementsAre("t.ir:5: expected note is not there: depnds"));
-  EXPECT_THAT(with("depends", "leave it"),
+  EXPECT_THAT(with("differs between the threads", "leave it"),
               ElementsAre("t.ir:11: expected fix is not there: leave it"));
   EXPECT_THAT(with_kernel("; verify: traced\n; fix: it\n"),
               ElementsAre("t.ir:2: a fix belongs to an error or a report"));
