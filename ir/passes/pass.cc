@@ -22,10 +22,7 @@ absl::Span<const Pass> builtin_passes() {
       {.name = "fold", .summary = "Fold constants and simplify", .run = fold},
       {.name = "dce", .summary = "Eliminate dead code", .run = dce},
       // A variable hides what a loop changes, so before promote-vars nothing would move.
-      {.name = "licm",
-       .summary = "Hoist loop-invariant code",
-       .run = licm,
-       .needs = kPureSsa},
+      {.name = "licm", .summary = "Hoist loop-invariant code", .run = licm, .needs = kPureSsa},
       {.name = "cse", .summary = "Eliminate common subexpressions", .run = cse},
       {.name = "contract",
        .summary = "Contract multiplications and additions to fma (changes roundings)",

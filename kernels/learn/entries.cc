@@ -35,7 +35,7 @@ KernelEntry entry(const char* name, const char* summary, const ir::KernelSource&
 
 const ArgumentSpec kVector = tensor({kAny}).aligned(16);
 const ArgumentSpec kMatrix = tensor({kAny, kAny}).aligned(16);
-const ArgumentSpec kVolume = tensor({kAny, kAny, kAny}).aligned(16);
+const ArgumentSpec kVolume = tensor({kAny, kAny, kAny}).aligned(16).strides_divisible_by(4);
 const ArgumentSpec kHeads = tensor({kAny, kAny, kAny, kAny}).aligned(16);
 const ArgumentSpec kBodies4 = tensor({kAny, 4}).aligned(16);
 const Extent3 kSortBlock = kSortThreads;

@@ -51,6 +51,10 @@ run("configure" "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${WORK}/bu
   "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}")
 run("build" "${CMAKE_COMMAND}" --build "${WORK}/build" --parallel 2)
 run("run" "${WORK}/build/host")
+run("filetests" "${WORK}/build/filetests")
+if(NOT output MATCHES "Doubled.doubled")
+  message(FATAL_ERROR "the program ran no test of its filetest:\n${output}")
+endif()
 
 # The installed command, in an environment that names no CUDA: nvdisasm is looked for beside ptxas.
 if(TOOLS)

@@ -24,7 +24,7 @@ allowed() {
     runtime/launch.h | runtime/dtype.h | runtime/heddle.h) echo runtime codegen ir dsl ;;
     runtime/*) echo runtime codegen ir ;;
     kernels/*) echo kernels dsl runtime heddle.h ;;
-    tools/* | tests/*) echo dsl ir codegen runtime kernels tools tests heddle.h ;;
+    tools/* | tests/*) echo dsl ir codegen runtime kernels tools tests heddle.h testing.h ;;
   esac
 }
 

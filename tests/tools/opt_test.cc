@@ -152,7 +152,8 @@ TEST(OptTest, AnswersMisuseWithOneLine) {
                  dir.file("no/such/file: cannot be written: No such file or directory"));
 }
 
-// What a filetest says of itself in comments (support/filetest.h), as far as the command can tell.
+// What a filetest of one case says of itself in comments (runtime/testing/filetest.h), as far as the command
+// can tell. Those of several cases are in folders.
 struct Filetest {
   std::string path = {};
   std::string passes = {};
@@ -162,7 +163,7 @@ struct Filetest {
 
 std::vector<Filetest> filetests() {
   std::vector<Filetest> found;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(HEDDLE_FILETESTS_DIR)) {
+  for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_FILETESTS_DIR)) {
     if (entry.path().extension() != ".ir") continue;
     Filetest test{.path = entry.path().string()};
     int number = 0;
@@ -170,7 +171,7 @@ std::vector<Filetest> filetests() {
       ++number;
       constexpr absl::string_view kRun = "; run:";
       if (absl::StartsWith(line, kRun)) test.passes = std::string(line.substr(kRun.size()));
-      test.emittable |= line == "; verify emittable";
+      test.emittable |= line == "; verify: emittable";
       if (absl::StrContains(line, "; error:")) test.error_lines.push_back(number);
     }
     found.push_back(std::move(test));

@@ -12,8 +12,8 @@ function(heddle_install)
       DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heddle/${folder}"
       FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*_internal.h" EXCLUDE)
   endforeach()
-  # The umbrella stands one level up; runtime/ keeps it for the source tree alone.
-  install(FILES "${PROJECT_SOURCE_DIR}/runtime/heddle.h"
+  # What users include stands one level up; runtime/ keeps it for the source tree alone.
+  install(FILES "${PROJECT_SOURCE_DIR}/runtime/heddle.h" "${PROJECT_SOURCE_DIR}/runtime/testing/testing.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heddle" OPTIONAL)
 
   configure_package_config_file(

@@ -1,4 +1,5 @@
-// An op in a kernel of a few lines, and the PTX that becomes of it.
+// An op in a kernel of a few lines, and the PTX that becomes of it: the first case of the op's filetest,
+// tests/filetests/ops/<mnemonic>.ir, from when this was built.
 //
 //   absl::StatusOr<OpExample> example = example_of(ir::Opcode::kAdd);
 //   example->ir      // "%r = add %a, %b : f32"
@@ -9,18 +10,28 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "heddle/ir/op_info.h"
 
 namespace heddle::tools {
 
 struct OpExample {
   std::string ir;
-  std::vector<std::string> ptx;  // for sm_90a; empty: no instruction of its own
-  std::string why_none;          // where the emitter never meets the op; the others are empty then
+  std::vector<std::string>
+      ptx;               // for sm_90a, or the first target that has it; empty: no instruction
+  std::string why_none;  // where the emitter never meets the op; there is no PTX then
 };
 
 // kInternal, with the text, where the example is not a kernel or lacks the op; kUnimplemented where
-// an op has none and its signature alone does not tell how to use it.
+// an op has none.
 absl::StatusOr<OpExample> example_of(ir::Opcode opcode);
+
+// What the build has found: the first case of each file.
+struct OpExampleText {
+  absl::string_view mnemonic;
+  absl::string_view text;
+};
+absl::Span<const OpExampleText> op_example_texts();
 
 }  // namespace heddle::tools

@@ -1,0 +1,339 @@
+#include "heddle/runtime/testing/execution.h"
+
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "heddle/ir/interp/memory.h"
+#include "heddle/ir/interp/program.h"
+#include "heddle/ir/launch/abi.h"
+
+namespace heddle::filetest {
+namespace {
+
+using Kind = LaunchArgument::Kind;
+
+constexpr int64_t kMaxInstructions = 10'000'000;
+
+absl::Status wrong(absl::string_view text, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("'", text, "' ", why));
+}
+
+std::optional<size_t> param_named(const ir::Kernel& kernel, absl::string_view name) {
+  for (size_t i = 0; i < kernel.params().size(); ++i) {
+    if (name_of_param(kernel, i) == name) return i;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<size_t> find_param(const ir::Kernel& kernel, absl::string_view name) {
+  const std::optional<size_t> param = param_named(kernel, name);
+  if (param) return *param;
+  return wrong(name, absl::StrCat("is no parameter of kernel '", kernel.name(), "'"));
+}
+
+// "4" or "(4, 1, 1)".
+absl::StatusOr<std::vector<int64_t>> numbers_from(absl::string_view text) {
+  std::vector<int64_t> numbers;
+  absl::string_view inside = text;
+  if (absl::ConsumePrefix(&inside, "(") && !absl::ConsumeSuffix(&inside, ")"))
+    return wrong(text, "lacks its ')'");
+  for (const absl::string_view part : split_outside(inside)) {
+    if (!absl::SimpleAtoi(part, &numbers.emplace_back()))
+      return wrong(text, "is no number, nor several such as (4, 1, 1)");
+  }
+  return numbers;
+}
+
+// What stands behind a word such as " strides ", taken off the end of the text.
+absl::StatusOr<std::vector<int64_t>> take_suffix(absl::string_view& text, absl::string_view word) {
+  const size_t at = text.rfind(word);
+  if (at == text.npos) return std::vector<int64_t>{};
+  const absl::string_view numbers = absl::StripAsciiWhitespace(text.substr(at + word.size()));
+  text = absl::StripAsciiWhitespace(text.substr(0, at));
+  return numbers_from(numbers);
+}
+
+std::vector<int64_t> row_major(const std::vector<int64_t>& extents) {
+  std::vector<int64_t> strides(extents.size(), 1);
+  for (size_t i = extents.size(); i-- > 1;) strides[i - 1] = strides[i] * extents[i];
+  return strides;
+}
+
+// What the parameter's type says of extents and strides holds for those of the launch.
+absl::Status check_layout(const ir::Param& param, const LaunchArgument& argument) {
+  if (param.unbounded) return absl::OkStatus();
+  const auto check = [](absl::string_view what, const auto& declared,
+                        const std::vector<int64_t>& given) {
+    if (declared.size() != given.size()) {
+      return wrong(absl::StrJoin(given, ", "), absl::StrCat("is ", given.size(), " ", what, " for ",
+                                                            declared.size(), " modes"));
+    }
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (declared[i] == ir::kDynamic || declared[i] == given[i]) continue;
+      return wrong(absl::StrJoin(given, ", "),
+                   absl::StrCat("is not what the kernel declares: ", what, " ",
+                                absl::StrJoin(declared, ", ")));
+    }
+    return absl::OkStatus();
+  };
+  if (absl::Status s = check("extents", param.extents, argument.extents); !s.ok()) return s;
+  return check("strides", param.strides, argument.strides);
+}
+
+class LaunchReader {
+ public:
+  explicit LaunchReader(const ir::Kernel& kernel) : kernel_(kernel) {
+    plan_.arguments.resize(kernel.params().size());
+    given_.resize(kernel.params().size());
+    plan_.grid = kernel.cluster;
+    plan_.block = kernel.block;
+    plan_.options.max_instructions = kMaxInstructions;
+  }
+
+  absl::StatusOr<Launch> read(absl::string_view settings) {
+    for (const absl::string_view part : split_outside(settings == "()" ? "" : settings)) {
+      if (absl::Status s = read_part(part); !s.ok()) return s;
+    }
+    for (size_t i = 0; i < given_.size(); ++i) {
+      if (!given_[i]) return wrong(name_of_param(kernel_, i), "is given no value");
+    }
+    if (plan_.block.x == 0) return wrong("block", "is not given, and the kernel leaves it open");
+    return std::move(plan_);
+  }
+
+ private:
+  absl::Status read_part(absl::string_view part) {
+    const size_t equals = part.find('=');
+    if (equals == part.npos) return wrong(part, "is no 'name = value'");
+    const absl::string_view name = absl::StripAsciiWhitespace(part.substr(0, equals));
+    const absl::string_view value = absl::StripAsciiWhitespace(part.substr(equals + 1));
+    if (!absl::StartsWith(name, "%")) return read_setting(name, value);
+    const absl::StatusOr<size_t> param = find_param(kernel_, name);
+    if (!param.ok()) return param.status();
+    if (given_[*param]) return wrong(name, "is given twice");
+    given_[*param] = true;
+    const absl::Status status = read_argument(*param, value);
+    return status.ok() ? status
+                       : absl::InvalidArgumentError(absl::StrCat(name, ": ", status.message()));
+  }
+
+  absl::Status read_setting(absl::string_view name, absl::string_view value) {
+    if (name == "cooperative" && value == "true") {
+      plan_.cooperative = true;
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<std::vector<int64_t>> numbers = numbers_from(value);
+    if (!numbers.ok()) return numbers.status();
+    std::vector<int64_t> three = *numbers;
+    three.resize(3, 1);
+    const ir::Dim3 dims{static_cast<int>(three[0]), static_cast<int>(three[1]),
+                        static_cast<int>(three[2])};
+    if (name == "grid") {
+      plan_.grid = dims;
+    } else if (name == "block") {
+      plan_.block = dims;
+    } else if (name == "dynamic_shared") {
+      plan_.dynamic_shared = dims.x;
+    } else if (name == "max_instructions") {
+      plan_.options.max_instructions = three[0];
+    } else if (name == "max_reports") {
+      plan_.options.max_reports = dims.x;
+    } else {
+      return wrong(
+          name,
+          "is no parameter, which begin with %, and no setting: grid, block, dynamic_shared, "
+          "cooperative = true, max_instructions, max_reports");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status read_argument(size_t param, absl::string_view value) {
+    LaunchArgument& argument = plan_.arguments[param];
+    const ir::Type type = kernel_.type(kernel_.params()[param].value);
+    if (!type.is_view()) {
+      const absl::StatusOr<Element> element = element_from(type.scalar, value);
+      if (!element.ok()) return element.status();
+      argument.bits = element->bits;
+      return element->kind == Element::Kind::kAny ? wrong(value, "is for results")
+                                                  : absl::OkStatus();
+    }
+    const absl::StatusOr<std::vector<int64_t>> strides = take_suffix(value, " strides ");
+    if (!strides.ok()) return strides.status();
+    const absl::StatusOr<std::vector<int64_t>> extents = take_suffix(value, " as ");
+    if (!extents.ok()) return extents.status();
+    if (absl::Status s = read_memory(type.scalar, value, argument); !s.ok()) return s;
+    argument.extents = !extents->empty() ? *extents : argument.list.extents;
+    argument.strides = !strides->empty() ? *strides : row_major(argument.extents);
+    return check_layout(kernel_.params()[param], argument);
+  }
+
+  absl::Status read_memory(ir::Scalar scalar, absl::string_view value, LaunchArgument& argument) {
+    if (value == "null") {
+      argument.kind = Kind::kNull;
+      argument.list.extents.assign(1, 0);
+      return absl::OkStatus();
+    }
+    if (absl::StartsWith(value, "%")) {
+      const absl::StatusOr<size_t> other = find_param(kernel_, value);
+      if (!other.ok()) return other.status();
+      if (plan_.arguments[*other].kind != Kind::kMemory)
+        return wrong(value, "is no memory that an earlier parameter was given");
+      argument.kind = Kind::kAlias;
+      argument.alias = *other;
+      argument.list.extents = plan_.arguments[*other].extents;
+      return absl::OkStatus();
+    }
+    argument.kind = Kind::kMemory;
+    std::string text(value);
+    if (absl::ConsumePrefix(&value, "freed(")) {
+      argument.kind = Kind::kFreed;
+      text = absl::StrCat("unwritten(", value);
+    }
+    absl::StatusOr<ElementList> list = list_from(scalar, text);
+    if (!list.ok()) return list.status();
+    argument.list = *std::move(list);
+    for (const Element& element : argument.list.elements) {
+      if (element.kind == Element::Kind::kAny) return wrong("?", "is for results");
+    }
+    return absl::OkStatus();
+  }
+
+  const ir::Kernel& kernel_;
+  std::vector<bool> given_;
+  Launch plan_;
+};
+
+size_t bytes_of_param(const ir::Kernel& kernel, size_t param) {
+  return static_cast<size_t>(ir::bytes_of(kernel.type(kernel.params()[param].value).scalar));
+}
+
+}  // namespace
+
+std::string name_of_param(const ir::Kernel& kernel, size_t param) {
+  return absl::StrCat("%", kernel.text(kernel.value(kernel.params()[param].value).name));
+}
+
+absl::StatusOr<Launch> read_launch(const ir::Kernel& kernel, absl::string_view settings) {
+  return LaunchReader(kernel).read(settings);
+}
+
+LaunchResult run_launch(const ir::Kernel& kernel, const Launch& plan) {
+  LaunchResult result;
+  ir::interp::Memory memory;
+  std::vector<uint64_t> addresses(plan.arguments.size());
+  const auto fail = [&](const absl::Status& status) {
+    result.report = std::string(status.message());
+    return result;
+  };
+  for (size_t p = 0; p < plan.arguments.size(); ++p) {
+    const LaunchArgument& argument = plan.arguments[p];
+    if (argument.kind == Kind::kAlias) addresses[p] = addresses[argument.alias];
+    if (argument.list.elements.empty()) continue;
+    const size_t bytes = bytes_of_param(kernel, p);
+    std::vector<std::byte> packed(argument.list.elements.size() * bytes);
+    for (size_t i = 0; i < argument.list.elements.size(); ++i) {
+      std::memcpy(&packed[i * bytes], &argument.list.elements[i].bits, bytes);
+    }
+    const absl::StatusOr<uint64_t> address =
+        memory.allocate(packed.size(), 256, name_of_param(kernel, p).substr(1));
+    if (!address.ok()) return fail(address.status());
+    addresses[p] = *address;
+    absl::Status status;
+    if (argument.kind == Kind::kFreed) {
+      status = memory.free(*address);
+    } else if (argument.list.written) {
+      status = memory.copy_from_host(*address, packed.data(), packed.size());
+    }
+    if (!status.ok()) return fail(status);
+  }
+  const ir::ParamLayout layout = ir::param_layout(kernel);
+  std::vector<std::byte> block(static_cast<size_t>(layout.bytes));
+  for (const ir::ParamSlot& slot : layout.slots) {
+    const auto p = static_cast<size_t>(slot.param);
+    const auto dim = static_cast<size_t>(slot.dim);
+    const LaunchArgument& argument = plan.arguments[p];
+    const uint64_t bits =
+        slot.kind == ir::SlotKind::kAddress  ? addresses[p]
+        : slot.kind == ir::SlotKind::kExtent ? static_cast<uint64_t>(argument.extents[dim])
+        : slot.kind == ir::SlotKind::kStride ? static_cast<uint64_t>(argument.strides[dim])
+                                             : argument.bits;
+    std::memcpy(&block[static_cast<size_t>(slot.offset)], &bits, static_cast<size_t>(slot.bytes));
+  }
+  const absl::StatusOr<ir::interp::Program> program = ir::interp::compile(kernel);
+  if (!program.ok()) return fail(program.status());
+  const ir::interp::LaunchArgs launch{.grid = plan.grid,
+                                      .block = plan.block,
+                                      .params = block,
+                                      .dynamic_shared_bytes = plan.dynamic_shared,
+                                      .cooperative = plan.cooperative};
+  result.report = std::string(ir::interp::run(*program, launch, memory, plan.options).message());
+  for (size_t p = 0; p < plan.arguments.size(); ++p) {
+    const bool has_memory = plan.arguments[p].kind == Kind::kMemory;
+    const size_t bytes = bytes_of_param(kernel, p);
+    std::vector<uint64_t>& elements =
+        result.memory.emplace_back(has_memory ? plan.arguments[p].list.elements.size() : 0);
+    for (size_t i = 0; i < elements.size(); ++i) {
+      const absl::Status status =
+          memory.copy_to_host(&elements[i], addresses[p] + i * bytes, bytes);
+      if (!status.ok()) return fail(status);
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<ExpectedMemory> read_expected(const ir::Kernel& kernel, const Wanted& wanted) {
+  ExpectedMemory expected;
+  expected.line = wanted.line;
+  const size_t equals = wanted.text.find('=');
+  if (equals == std::string::npos)
+    return wrong(wanted.text, "is no '%name = list', and not 'success'");
+  const absl::string_view text = wanted.text;
+  const absl::StatusOr<size_t> param =
+      find_param(kernel, absl::StripAsciiWhitespace(text.substr(0, equals)));
+  if (!param.ok()) return param.status();
+  expected.param = *param;
+  const ir::Type type = kernel.type(kernel.params()[*param].value);
+  if (!type.is_view()) return wrong(wanted.text, "speaks of a scalar, which nothing changes");
+  absl::string_view list_text = text.substr(equals + 1);
+  const size_t within = list_text.rfind(" within ");
+  if (within != list_text.npos) {
+    const absl::StatusOr<Bound> bound =
+        bound_from(absl::StripAsciiWhitespace(list_text.substr(within + 8)));
+    if (!bound.ok()) return bound.status();
+    expected.bound = *bound;
+    list_text = list_text.substr(0, within);
+  }
+  absl::StatusOr<ElementList> list = list_from(type.scalar, absl::StripAsciiWhitespace(list_text));
+  if (!list.ok()) return list.status();
+  expected.list = *std::move(list);
+  return expected;
+}
+
+std::string difference(const ir::Kernel& kernel, const ExpectedMemory& expected,
+                       const std::vector<uint64_t>& memory) {
+  const ir::Scalar scalar = kernel.type(kernel.params()[expected.param].value).scalar;
+  const std::string name = name_of_param(kernel, expected.param);
+  if (memory.size() != expected.list.elements.size()) {
+    return absl::StrCat(name, " has ", memory.size(), " elements, and ",
+                        expected.list.elements.size(), " are expected");
+  }
+  std::string text;
+  int wrong = 0;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    const Element& element = expected.list.elements[i];
+    if (matches(scalar, memory[i], element, expected.bound)) continue;
+    if (++wrong > 1) continue;
+    text = absl::StrCat(name, "[", i, "] is ", to_string(scalar, {Element::Kind::kBits, memory[i]}),
+                        " instead of ", to_string(scalar, element));
+  }
+  return wrong > 1 ? absl::StrCat(text, ", and ", wrong - 1, " more differ") : text;
+}
+
+}  // namespace heddle::filetest
