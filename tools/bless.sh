@@ -7,5 +7,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release}
 cmake --build "$build" --target test_ir test_kernels
-HEDDLE_BLESS=1 ctest --test-dir "$build" --output-on-failure -R '^(Filetest|Library/KernelPtx)'
+HEDDLE_BLESS=1 ctest --test-dir "$build" --output-on-failure -R '^(Filetest\.|Library/KernelPtx)'
 git status --short tests/filetests

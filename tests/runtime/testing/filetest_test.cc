@@ -33,7 +33,7 @@ std::vector<std::string> with_kernel(absl::string_view before, absl::string_view
   return failures_of(absl::StrCat(before, kKernel, after));
 }
 
-TEST(Filetest, ACaseThatExpectsNothingFails) {
+TEST(FiletestRunner, ACaseThatExpectsNothingFails) {
   EXPECT_THAT(failures_of(kKernel),
               ElementsAre(HasSubstr("t.ir:1: this kernel is expected to do nothing")));
   EXPECT_THAT(with_kernel("; run: fold\n"),
@@ -46,7 +46,7 @@ TEST(Filetest, ACaseThatExpectsNothingFails) {
   EXPECT_THAT(failures_of("; verify: traced\n"), ElementsAre("t.ir:1: this case has no kernel"));
 }
 
-TEST(Filetest, StagesAreVerified) {
+TEST(FiletestRunner, StagesAreVerified) {
   EXPECT_THAT(with_kernel("; verify: traced\n"), IsEmpty());
   EXPECT_THAT(with_kernel("; verify: emittable\n"), IsEmpty());
   EXPECT_THAT(with_kernel("; verify: twice\n"), ElementsAre(HasSubstr("unknown stage 'twice'")));
@@ -58,7 +58,7 @@ TEST(Filetest, StagesAreVerified) {
       ElementsAre(HasSubstr("t.ir:5: unexpected error: t.ir:5: error: a variable is left")));
 }
 
-TEST(Filetest, ChecksAreInOrder) {
+TEST(FiletestRunner, ChecksAreInOrder) {
   EXPECT_THAT(with_kernel("", "; check: const 2\n; check: add\n; check: store\n"), IsEmpty());
   EXPECT_THAT(with_kernel("", "; check: add\n; check: const 2\n"),
               ElementsAre(HasSubstr("t.ir:7: no line behind the last match has: const 2")));
@@ -68,7 +68,7 @@ TEST(Filetest, ChecksAreInOrder) {
               ElementsAre("t.ir:6: unwanted: store %x, %four, %n"));
 }
 
-TEST(Filetest, PassesRun) {
+TEST(FiletestRunner, PassesRun) {
   EXPECT_THAT(with_kernel("; run: fold,dce\n", "; check: const 4\n; check-not: add\n"), IsEmpty());
   EXPECT_THAT(with_kernel("; run: default\n", "; check: const 4\n"), IsEmpty());
   EXPECT_THAT(with_kernel("; run: flod\n", "; check: const 4\n"),
@@ -77,7 +77,7 @@ TEST(Filetest, PassesRun) {
               ElementsAre(HasSubstr("t.ir:2: a second 'run'")));
 }
 
-TEST(Filetest, TargetsAreTried) {
+TEST(FiletestRunner, TargetsAreTried) {
   EXPECT_THAT(with_kernel("; target: sm_80\n", "; check: target(sm_80)\n"), IsEmpty());
   EXPECT_THAT(
       with_kernel("; target: sm_80, sm_90a\n", "; check: target(sm_80)\n"),
@@ -87,7 +87,7 @@ TEST(Filetest, TargetsAreTried) {
               ElementsAre(HasSubstr("t.ir:1: unknown target 'sm_70'")));
 }
 
-TEST(Filetest, PtxIsEmitted) {
+TEST(FiletestRunner, PtxIsEmitted) {
   EXPECT_THAT(with_kernel("; emit: ptx\n", "; check: .visible .entry k\n; check: st.global\n"),
               IsEmpty());
   EXPECT_THAT(
@@ -100,7 +100,7 @@ TEST(Filetest, PtxIsEmitted) {
   EXPECT_THAT(with_kernel("; emit: sass\n"), ElementsAre(HasSubstr("'sass' cannot be emitted")));
 }
 
-TEST(Filetest, ErrorsMatchByLineAndText) {
+TEST(FiletestRunner, ErrorsMatchByLineAndText) {
   const auto with = [](absl::string_view comment) {
     return failures_of(absl::StrReplaceAll(
         kKernel, {{"%two, %two : i32", absl::StrCat("%two, %x : i32", comment)}}));
@@ -119,11 +119,11 @@ TEST(Filetest, ErrorsMatchByLineAndText) {
               IsEmpty());
 }
 
-TEST(Filetest, ErrorsOfTheKernelStandOnItsFirstLine) {
+TEST(FiletestRunner, ErrorsOfTheKernelStandOnItsFirstLine) {
   EXPECT_THAT(failures_of("\nkernel @k(%n: i32) { ; error: no side effects\n}\n"), IsEmpty());
 }
 
-TEST(Filetest, TheEmittersErrorsAreFoundToo) {
+TEST(FiletestRunner, TheEmittersErrorsAreFoundToo) {
   const std::string text = absl::StrReplaceAll(
       kKernel, {{"  store", "  %w = exp2 %w0 : f64\n  store"}, {"%n: i32", "%n: i32, %w0: f64"}});
   EXPECT_THAT(failures_of(absl::StrReplaceAll(text, {{": f64\n", ": f64 ; error: no GPU has\n"},
@@ -131,7 +131,7 @@ TEST(Filetest, TheEmittersErrorsAreFoundToo) {
               IsEmpty());
 }
 
-TEST(Filetest, NotesAndFixesAreHeldAgainstWhatIsSaid) {
+TEST(FiletestRunner, NotesAndFixesAreHeldAgainstWhatIsSaid) {
   constexpr char kDivergent[] =
       "; emit: ptx\n"
       "kernel @k(%x: view<i32, global, 1> [?] strides [1], %n: i32) block(64, 1, 1) {\n"
@@ -153,7 +153,7 @@ TEST(Filetest, NotesAndFixesAreHeldAgainstWhatIsSaid) {
               ElementsAre("t.ir:2: a fix belongs to an error or a report"));
 }
 
-TEST(Filetest, MisusedDirectivesFail) {
+TEST(FiletestRunner, MisusedDirectivesFail) {
   EXPECT_THAT(with_kernel("; verify: traced\n; chek: add\n"),
               ElementsAre(HasSubstr("t.ir:2: unknown directive 'chek'; there are: for, target")));
   EXPECT_THAT(with_kernel("; error: x\n; verify: traced\n"),
@@ -170,7 +170,7 @@ TEST(Filetest, MisusedDirectivesFail) {
               ElementsAre(HasSubstr("t.ir:7: a second kernel")));
 }
 
-TEST(Filetest, VariablesMakeInstances) {
+TEST(FiletestRunner, VariablesMakeInstances) {
   const std::string text =
       absl::StrCat("; for: $T = int\n", absl::StrReplaceAll(kKernel, {{": i32\n", ": $T\n"}}));
   EXPECT_THAT(failures_of(absl::StrCat(text, "; check: : i32\n")),
@@ -190,14 +190,14 @@ TEST(Filetest, VariablesMakeInstances) {
               IsEmpty());
 }
 
-TEST(Filetest, CasesAreApart) {
+TEST(FiletestRunner, CasesAreApart) {
   EXPECT_THAT(
       failures_of(absl::StrCat("; One kernel twice.\n; --- first\n", kKernel, "; check: add\n",
                                "; --- second\n; run: fold\n", kKernel, "; check: add\n")),
       ElementsAre(HasSubstr("t.ir:16: no line has: add")));
 }
 
-TEST(Filetest, AMissingOrOldGoldenFailsUntilItIsBlessed) {
+TEST(FiletestRunner, AMissingOrOldGoldenFailsUntilItIsBlessed) {
   const std::string missing =
       absl::StrCat("; run: fold,dce\n", kKernel, "; check-exact:\n\n; --- next\n; emit: ptx\n",
                    kKernel, "; check-exact:\n");
@@ -217,7 +217,7 @@ TEST(Filetest, AMissingOrOldGoldenFailsUntilItIsBlessed) {
               ElementsAre(HasSubstr("a golden is that of one kernel for one target")));
 }
 
-TEST(Filetest, BlessingRewritesTheFile) {
+TEST(FiletestRunner, BlessingRewritesTheFile) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/filetest_bless.ir");
   std::ofstream(path) << "; verify: traced\n" << kKernel << "; check-exact:\n";
   EXPECT_THAT(run_filetest(path, false), ElementsAre(HasSubstr("the golden is missing")));
@@ -227,7 +227,7 @@ TEST(Filetest, BlessingRewritesTheFile) {
   EXPECT_THAT(run_filetest(path, false), ElementsAre(HasSubstr("cannot be read")));
 }
 
-TEST(Filetest, FilesAreNamedByTheirPlace) {
+TEST(FiletestRunner, FilesAreNamedByTheirPlace) {
   EXPECT_EQ(filetest_name("/a/b", "/a/b/ops/min.nan.ir"), "ops_min_nan");
   EXPECT_THAT(find_filetests("/nowhere"), IsEmpty());
 }
