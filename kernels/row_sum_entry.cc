@@ -28,10 +28,6 @@ absl::StatusOr<const ir::KernelSource*> source_for(ir::Scalar dtype) {
       });
 }
 
-ir::Dim3 to_block(const Extent3& block) {
-  return {static_cast<int>(block.x), static_cast<int>(block.y), static_cast<int>(block.z)};
-}
-
 // For matrices of long rows, contiguous and aligned as the kernel likes them.
 absl::StatusOr<Variant> row_sum_variant(const Settings& settings) {
   const absl::StatusOr<ir::Scalar> dtype = dtype_of(settings);
@@ -40,8 +36,7 @@ absl::StatusOr<Variant> row_sum_variant(const Settings& settings) {
   if (!source.ok()) return source.status();
   constexpr int64_t kTypicalColumns = 16384;
   CompileOptions options;
-  options.block =
-      to_block(row_sum_shape(kTypicalColumns, kTypicalColumns, ir::bytes_of(*dtype)).block);
+  options.block = row_sum_shape(kTypicalColumns, kTypicalColumns, ir::bytes_of(*dtype)).block;
   return Variant{
       .source = *source,
       .signature = {tensor({kAny, kAny}).aligned(16).strides_divisible_by(16), tensor({kAny})},
@@ -71,8 +66,8 @@ absl::StatusOr<LaunchPlan> row_sum_plan(const Settings& settings,
   plan.source = *source;
   plan.parameters = {{.name = "x", .shape = x->second},
                      {.name = "y", .output = true, .shape = {ir::Scalar::kF32, {rows}}}};
-  plan.config.grid = {shape.grid.x, shape.grid.y, shape.grid.z};
-  plan.config.block = {shape.block.x, shape.block.y, shape.block.z};
+  plan.config.grid = shape.grid;
+  plan.config.block = shape.block;
   return plan;
 }
 

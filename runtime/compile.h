@@ -54,6 +54,14 @@ struct Compilation {
   std::string describe() const;
 };
 
+// The target that options name, or the default one. kInvalidArgument for an unknown name.
+absl::StatusOr<const ir::Target*> target_of(const CompileOptions& options);
+
+// The kernel as its author wrote it, with everything that is wrong with it: the front end's
+// diagnostics and the verifier's.
+ir::TraceResult trace_source(const ir::KernelSource& source,
+                             const ir::Specialization& specialization);
+
 // Errors: all mistakes in the kernel at once; an unknown target or pass; an op that the target
 // lacks; ptxas missing or failing, with the PTX line, the op and the C++ line of each of its
 // errors; ptxas giving up the speed of wgmma, likewise (CompileOptions::allow_slow_wgmma). Where it

@@ -9,10 +9,11 @@
 
 namespace heddle::runtime {
 
-// What a signature says of the arguments: for whoever traces a kernel or compiles it by stages
+// What a signature says of the arguments, for code of a target: for whoever traces a kernel or compiles it by stages
 // (compile_source). kInvalidArgument where it does not fit the kernel's parameters.
 absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
-                                              const Signature& signature);
+                                              const Signature& signature,
+                                              const ir::Target& target = ir::default_target());
 
 // "kernel 'row_sum' (row_sum.cc:14)"
 std::string describe(const ir::KernelSource& source);

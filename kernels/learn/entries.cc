@@ -22,9 +22,9 @@ namespace heddle::learn {
 namespace {
 
 KernelEntry entry(const char* name, const char* summary, const ir::KernelSource& source,
-                  const Signature& signature, const Extent3& block, int cluster = 1) {
+                  const Signature& signature, const Dim3& block, int cluster = 1) {
   CompileOptions options;
-  options.block = {static_cast<int>(block.x), static_cast<int>(block.y), static_cast<int>(block.z)};
+  options.block = block;
   options.cluster = {cluster, 1, 1};
   return {.name = name,
           .summary = summary,
@@ -38,7 +38,7 @@ const ArgumentSpec kMatrix = tensor({kAny, kAny}).aligned(16);
 const ArgumentSpec kVolume = tensor({kAny, kAny, kAny}).aligned(16);
 const ArgumentSpec kHeads = tensor({kAny, kAny, kAny, kAny}).aligned(16);
 const ArgumentSpec kBodies4 = tensor({kAny, 4}).aligned(16);
-const Extent3 kSortBlock = kSortThreads;
+const Dim3 kSortBlock = kSortThreads;
 
 const Registered registered[] = {
     Registered(entry("saxpy", "y = a x + y", saxpy.source(), {scalar(), kVector, kVector},

@@ -98,7 +98,7 @@ TEST(ArgumentFacts, HaveTheseValues) {
 // All of them are asked, of each mode, and each is a value that a fact may have.
 TEST(ArgumentFacts, AllFactsAreAllFacts) {
   const Call call;
-  const std::vector<ir::Guard> facts = all_facts(params(), call.arguments(), 16);
+  const std::vector<ir::Guard> facts = all_facts(params(), call.arguments(), ir::default_target());
   size_t expected = 0;
   for (const ir::FactInfo& row : ir::kFacts) expected += 2 * (row.per_dim ? 2 : 1);
   EXPECT_EQ(facts.size(), expected);

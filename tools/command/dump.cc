@@ -292,7 +292,7 @@ Exit dump_kernel(const DumpOptions& options) {
   Findings found;
   found.statistics.kernel = variant->source->name();
   found.statistics.target = std::string(specialization.target->name);
-  const ir::TraceResult traced = variant->source->trace(specialization);
+  const ir::TraceResult traced = runtime::trace_source(*variant->source, specialization);
   if (traced.diagnostics.empty()) {
     if (absl::Status s = check_pipeline(traced.kernel, compile.passes, options.passes); !s.ok()) {
       return misused(s);
