@@ -30,6 +30,15 @@ struct StageTimes {
   double emit = 0;
   double assemble = 0;  // our side and ptxas
   double ptxas = 0;     // ptxas alone
+
+  StageTimes& operator+=(const StageTimes& more) {
+    trace += more.trace;
+    passes += more.passes;
+    emit += more.emit;
+    assemble += more.assemble;
+    ptxas += more.ptxas;
+    return *this;
+  }
 };
 
 struct Compilation {

@@ -84,7 +84,7 @@ class Device {
     return upload(absl::Span<const T>(values.begin(), values.size()));
   }
 
-  // What launches need: exactly one of the two is not null.
+  // What launches need: at most one of the two is not null.
   cuda::CudaBackend* cuda() const;
   InterpBackend* interp() const;
   const std::shared_ptr<Backend>& backend() const { return backend_; }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "heddle/ir/target.h"
+#include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {
 namespace {
@@ -22,12 +23,9 @@ absl::StatusOr<std::shared_ptr<const Compilation>> compile_for(const ir::KernelS
                                                                const CompileOptions& options,
                                                                const ir::Target& target,
                                                                Arguments arguments) {
-  ir::Specialization specialization;
-  specialization.target = &target;
-  specialization.facts = all_facts(source.params(), arguments, target);
   std::shared_ptr<const Compilation> partial;
   absl::StatusOr<std::shared_ptr<const Compilation>> compilation =
-      compile_source(source, std::move(specialization), options, &partial);
+      compile_source(source, specialize(source, arguments, target), options, &partial);
   const absl::StatusCode code = compilation.status().code();
   const bool ptxas_missing =
       code == absl::StatusCode::kNotFound || code == absl::StatusCode::kUnimplemented;

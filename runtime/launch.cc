@@ -8,6 +8,7 @@
 #include "heddle/ir/check.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/compile.h"
+#include "heddle/runtime/dry_run.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/specialize.h"
 
@@ -108,6 +109,10 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
   }
   if (absl::Status s = check_fixed(code, arguments); !s.ok()) return s;
   if (absl::Status s = check_block(code, config); !s.ok()) return s;
+  if (stream.backend()->kind() == BackendKind::kDryRun) {
+    return static_cast<const DryRunBackend&>(*stream.backend())
+        .launch({.compiled = &code, .config = config, .arguments = arguments});
+  }
   const Executable* executable = nullptr;
   {
     const std::lock_guard<std::mutex> lock(state_->loading);
@@ -154,6 +159,11 @@ absl::Status launch(const Stream& stream, const ir::KernelSource& source,
   }
   const Executable* executable = cache.find(backend, config, arguments);
   if (executable == nullptr) {
+    // Has no executables, so the usual launch need not ask.
+    if (backend->kind() == BackendKind::kDryRun) {
+      return static_cast<const DryRunBackend*>(backend)->launch(
+          {.source = &source, .config = config, .arguments = arguments});
+    }
     const absl::StatusOr<const Executable*> compiled =
         cache.find_or_compile(source, stream.backend(), config, arguments);
     if (!compiled.ok()) return compiled.status();

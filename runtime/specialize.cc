@@ -187,4 +187,12 @@ absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
   return specialization;
 }
 
+ir::Specialization specialize(const ir::KernelSource& source, Arguments arguments,
+                              const ir::Target& target) {
+  ir::Specialization specialization;
+  specialization.target = &target;
+  specialization.facts = all_facts(source.params(), arguments, target);
+  return specialization;
+}
+
 }  // namespace heddle::runtime

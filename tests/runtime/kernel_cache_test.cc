@@ -63,9 +63,9 @@ TEST_F(KernelCacheTest, EqualDevicesCostOneTraceAndOneRunOfPtxas) {
     for (int i = 0; i < kDevices; ++i) {
       const Device device = Device::open(absl::StrCat("cuda:", i)).value();
       const Buffer y = device.allocate(32 * sizeof(float)).value();
-      ASSERT_THAT(fill.launch(device.default_stream(), {.grid = 1, .block = 32},
-                              as_tensor<float>(y, {32})),
-                  IsOk());
+      ASSERT_THAT(
+          fill.launch(device.default_stream(), {.grid = 1, .block = 32}, as_tensor<float>(y, {32})),
+          IsOk());
     }
   }
   EXPECT_EQ(traces_, 1);
@@ -87,9 +87,9 @@ TEST_F(KernelCacheTest, ThreadsOnEqualDevicesWaitForOneCompilation) {
     threads.emplace_back([&, i] {
       const Device device = Device::open(absl::StrCat("cuda:", i)).value();
       const Buffer y = device.allocate(32 * sizeof(float)).value();
-      EXPECT_THAT(fill.launch(device.default_stream(), {.grid = 1, .block = 32},
-                              as_tensor<float>(y, {32})),
-                  IsOk());
+      EXPECT_THAT(
+          fill.launch(device.default_stream(), {.grid = 1, .block = 32}, as_tensor<float>(y, {32})),
+          IsOk());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -151,8 +151,7 @@ TEST_F(KernelCacheTest, FactsDecideOnEveryDevice) {
 
 // An interpreter that is called like another: a launch runs on the one whose stream it is given.
 TEST_F(KernelCacheTest, ADeviceIsItsBackendAndNotItsName) {
-  const auto fill =
-      define_kernel("fill(y)", [](Tensor<float, 1> y) { y(thread_idx.x) = 3.0f; });
+  const auto fill = define_kernel("fill(y)", [](Tensor<float, 1> y) { y(thread_idx.x) = 3.0f; });
   for (int i = 0; i < 2; ++i) {
     const Device device = Device::open_private_interp({});
     const Buffer y = device.allocate(4 * sizeof(float)).value();
