@@ -10,17 +10,17 @@
 
 namespace heddle::ir {
 
+template <class T>
+concept WholeNumber = std::is_convertible_v<T, int64_t> && !std::is_floating_point_v<T>;
+
 // Holds what the caller said, negative and oversized values included: a launch reports them instead
 // of launching something else.
 struct Dim3 {
   int64_t x = 1, y = 1, z = 1;
 
   constexpr Dim3() = default;
-  template <class X, class Y = int, class Z = int>
-  requires(std::is_convertible_v<X, int64_t>&& std::is_convertible_v<Y, int64_t>&&
-               std::is_convertible_v<Z, int64_t> &&
-           !std::is_floating_point_v<X> && !std::is_floating_point_v<Y> &&
-           !std::is_floating_point_v<Z>) constexpr Dim3(X x_, Y y_ = 1, Z z_ = 1)  // NOLINT
+  template <WholeNumber X, WholeNumber Y = int, WholeNumber Z = int>
+  constexpr Dim3(X x_, Y y_ = 1, Z z_ = 1)  // NOLINT: .grid = rows
       : x(clamp(x_)), y(clamp(y_)), z(clamp(z_)) {}
 
   // Of extents within a launch's limits, for which 64 bits suffice.

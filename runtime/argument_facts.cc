@@ -16,11 +16,14 @@ namespace {
 using ir::Fact;
 using ir::FactKind;
 
-bool may_overlap(const Argument& a, const Argument& b) {
+// Both inlined: every launch asks.
+inline bool may_overlap(const Argument& a, const Argument& b) {
   return a.begin < b.end && b.begin < a.end;
 }
 
-bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+[[gnu::always_inline]] inline bool overlaps_written(int index,
+                                                    absl::Span<const ir::ParamInfo> params,
+                                                    Arguments arguments) {
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     if (i == index || !params[i].type.is_view() || params[i].type.read_only) continue;
     if (may_overlap(arguments[index], arguments[i])) return true;

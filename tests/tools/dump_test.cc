@@ -271,6 +271,19 @@ TEST(DumpTest, ShowsEachVariantOnce) {
                                                "--- merge_near: ir ---"));
 }
 
+// As it is registered, without a word about settings or sizes.
+TEST(DumpTest, ShowsEveryOperationOfTheLibrary) {
+  const nlohmann::json list = nlohmann::json::parse(heddle_command({"list", "--json"}).out);
+  EXPECT_GT(list.size(), 15u);
+  for (const nlohmann::json& operation : list) {
+    const std::string name = operation["name"];
+    EXPECT_EQ(operation["can_run"], true) << name;
+    const Outcome ptx = heddle_command({"dump", name, "--stage", "ptx"});
+    EXPECT_EQ(ptx.exit_code, 0) << name << ": " << ptx.err;
+    EXPECT_THAT(ptx.out, HasSubstr(".entry ")) << name;
+  }
+}
+
 // The shapes decide which kernel it is.
 TEST(DumpTest, FollowsSizes) {
   EXPECT_THAT(dump({"--stage", "trace"}).out, HasSubstr("block(512, 1, 1)"));
