@@ -251,6 +251,10 @@ TEST(DumpTest, ShowsEveryKernelOfAnOperation) {
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[0]["kernel"], "sum_blocks");
   EXPECT_EQ(json[1]["kernel"], "subtract_mean");
+  Arguments stats = center;
+  stats.back() = "ptx,all";
+  const Outcome without_ptxas = heddle_command(stats, no_tools());
+  expect_one_line(without_ptxas, 0, HasSubstr("the rest is shown without it"));
   const TempDir dir;
   more.back() = "--output=" + dir.path();
   EXPECT_EQ(heddle_command(more).exit_code, 0);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "heddle/ir/target.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/bound_call.h"
 #include "heddle/runtime/dry_run.h"
 #include "heddle/runtime/interp_backend.h"
@@ -102,8 +103,8 @@ DeviceInfo info_of(const ir::Target& target) {
   return info;
 }
 
-// Compiles what an operation launches, each kernel once for each block, cluster and facts, and keeps
-// what is to be shown of it.
+// Compiles what an operation launches, each variant of a kernel once, and keeps what is to be shown
+// of it.
 class Dump {
  public:
   Dump(const DumpRequest& request, const DumpOptions& options, const ir::Target& target)
@@ -118,14 +119,11 @@ class Dump {
 
   absl::Status add(const DryLaunch& launch) {
     if (launch.source == nullptr) return absl::OkStatus();  // its author has seen it compiled
+    if (is_shown(launch)) return absl::OkStatus();
     ir::Specialization specialization =
         runtime::specialize(*launch.source, launch.arguments, target_);
     specialization.block = launch.config.block;
     specialization.cluster = launch.config.cluster;
-    if (!is_new(
-            {launch.source, specialization.block, specialization.cluster, specialization.facts})) {
-      return absl::OkStatus();
-    }
     const ir::TraceResult traced = runtime::trace_source(*launch.source, specialization);
     if (traced.diagnostics.empty()) {
       misuse_ = check_pipeline(traced.kernel, compile_.passes, options_.passes);
@@ -134,6 +132,7 @@ class Dump {
     runtime::CompileOptions compile = compile_;
     compile.block = launch.config.block;
     compile.cluster = launch.config.cluster;
+    variants_.push_back({launch.source, launch.config.block, launch.config.cluster});
     Findings& found = found_.emplace_back();
     found.name = name_for(codegen::ptx_identifier(launch.source->name()));
     found.statistics.kernel = launch.source->name();
@@ -157,17 +156,27 @@ class Dump {
   const absl::Status& misuse() const { return misuse_; }
 
  private:
+  // Of the kernel of the same place in found_.
   struct Variant {
     const ir::KernelSource* source;
     Dim3 block, cluster;
-    std::vector<ir::Guard> facts;
-    bool operator==(const Variant&) const = default;
   };
 
-  bool is_new(Variant variant) {
-    if (std::find(variants_.begin(), variants_.end(), variant) != variants_.end()) return false;
-    variants_.push_back(std::move(variant));
-    return true;
+  // Whether a variant that is shown would run, as KernelCache chooses. One that has mistakes is shown
+  // once.
+  bool is_shown(const DryLaunch& launch) const {
+    for (size_t i = 0; i < found_.size(); ++i) {
+      const Variant& variant = variants_[i];
+      const auto& compilation = found_[i].compilation;
+      // A kernel may have gone, and another one lie in its place.
+      if (variant.source == launch.source && found_[i].statistics.kernel == launch.source->name() &&
+          variant.block == launch.config.block && variant.cluster == launch.config.cluster &&
+          (compilation == nullptr ||
+           runtime::match_exactly(compilation->guards, compilation->params, launch.arguments))) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // "k", "k.1", … for the variants of one name.
@@ -236,7 +245,12 @@ Exit dump_kernel(const DumpOptions& options) {
     }
   }
   Exit exit = Exit::kDone;
-  for (const Findings& found : all) exit = std::max(exit, report_problems(found));
+  // A tool that this machine lacks, it lacks for all of them.
+  bool lack_is_said = false;
+  for (const Findings& found : all) {
+    exit = std::max(exit, report_problems(found, !lack_is_said));
+    lack_is_said |= !found.lack.ok();
+  }
   if (!done.ok()) return failed(done);
   if (!all.empty()) return exit;
   return failed(

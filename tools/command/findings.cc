@@ -144,8 +144,8 @@ void print_parts(const Findings& found, const DumpRequest& request, bool alone) 
   print(to_text(found.statistics));
 }
 
-Exit report_problems(const Findings& found) {
-  if (!found.lack.ok()) {
+Exit report_problems(const Findings& found, bool with_lack) {
+  if (with_lack && !found.lack.ok()) {
     remark(absl::StrCat(found.lack.message(), "; the rest is shown without it"));
   }
   return found.failure.ok() ? Exit::kDone : failed(found.failure);

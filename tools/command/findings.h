@@ -57,7 +57,7 @@ absl::Status write_files(const Findings& found, const DumpRequest& request,
                          const std::string& folder);
 // One part that is `alone` is printed as it is, so that it can be piped on; others get headings.
 void print_parts(const Findings& found, const DumpRequest& request, bool alone);
-// A failure, or a remark about what is missing.
-Exit report_problems(const Findings& found);
+// Says what failed and, if wanted, what is missing.
+Exit report_problems(const Findings& found, bool with_lack);
 
 }  // namespace heddle::tools
