@@ -44,7 +44,7 @@ Operand Emitter::coordinate(Entry first, int64_t axis) {
 
 Operand Emitter::extent_of_block(int64_t axis) {
   if (kernel_.has_dynamic_block()) return coordinate(Entry::kNtidX, axis);
-  const int extents[] = {kernel_.block.x, kernel_.block.y, kernel_.block.z};
+  const int64_t extents[] = {kernel_.block.x, kernel_.block.y, kernel_.block.z};
   return Operand::b32(static_cast<uint32_t>(extents[axis]));
 }
 

@@ -12,6 +12,7 @@
 #include "heddle/dsl/cuda/builtins.h"
 #include "heddle/dsl/trace/trace_internal.h"
 #include "heddle/ir/launch/launch_program.h"
+#include "heddle/ir/wording.h"
 
 namespace heddle {
 namespace detail {
@@ -241,13 +242,12 @@ void require_block(int x, int y, int z, SourceLoc loc) {
   detail::Trace* const trace = detail::Trace::current();
   if (trace == nullptr) return detail::report(loc, detail::kOutside, detail::kInside);
   ir::Kernel& kernel = trace->kernel();
-  const ir::Dim3 wanted{x, y, z};
+  const Dim3 wanted{x, y, z};
   if (kernel.has_dynamic_block()) kernel.block = wanted;
   if (kernel.block == wanted) return;
   trace->report(loc,
-                absl::StrCat("this kernel is written for blocks of ", x, "x", y, "x", z,
-                             " threads, and compiled for ", kernel.block.x, "x", kernel.block.y,
-                             "x", kernel.block.z),
+                absl::StrCat("this kernel is written for blocks of ", ir::to_string(wanted),
+                             " threads, and compiled for ", ir::to_string(kernel.block)),
                 absl::StrCat("launch with .block = ", detail::block_text(x, y, z)));
 }
 

@@ -21,29 +21,24 @@
 #pragma once
 
 #include "heddle/dsl/view.h"
+#include "heddle/ir/dim3.h"
 
 namespace heddle {
 namespace ir {
 class KernelSource;
 }
 
-// A grid or block shape, counted in blocks or threads.
-struct Extent3 {
-  int64_t x = 1, y = 1, z = 1;
-  constexpr Extent3(int64_t x_, int64_t y_ = 1, int64_t z_ = 1) : x(x_), y(y_), z(z_) {}
-};
-
 // The grid that the kernel says itself, by launch_grid() (dsl/contract.h); one block where it does
 // not.
-inline constexpr Extent3 kGridOfKernel = INT64_MIN;
+inline constexpr Dim3 kGridOfKernel = INT64_MIN;
 
 // How a kernel is launched: `{.grid = rows, .block = 512}`.
 struct LaunchShape {
-  Extent3 grid = kGridOfKernel;  // blocks
-  Extent3 block = 1;             // threads in a block, at most 1024
-  Extent3 cluster = 1;           // blocks in a cluster (sm_90 and up)
-  int shared_bytes = 0;          // dynamic shared memory, for dynamic_shared<T>()
-  bool cooperative = false;      // all blocks are resident together, or the launch fails
+  Dim3 grid = kGridOfKernel;  // blocks
+  Dim3 block = 1;             // threads in a block, at most 1024
+  Dim3 cluster = 1;           // blocks in a cluster (sm_90 and up)
+  int shared_bytes = 0;       // dynamic shared memory, for dynamic_shared<T>()
+  bool cooperative = false;   // all blocks are resident together, or the launch fails
   // May start before the kernel in front of it in the stream has ended, whose results it sees
   // behind grid_dependency_wait() (dsl/cuda/grid.h). Devices below sm_90 and the interpreter ignore it.
   bool programmatic = false;

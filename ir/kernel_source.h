@@ -38,8 +38,10 @@ struct Specialization {
 
 struct TraceResult {
   Kernel kernel;
-  Diagnostics
-      diagnostics;  // mistakes of the author; the kernel is not to be used where there are any
+  // Mistakes of the author that only a front end sees; whoever asked for the trace verifies it.
+  Diagnostics diagnostics = {};
+  // Tracing was given up: the kernel ends somewhere, and is not to be verified.
+  bool abandoned = false;
 };
 
 class KernelSource {

@@ -58,4 +58,8 @@ std::string counted(int64_t count, absl::string_view noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
 }
 
+std::string to_string(const Dim3& extents) {
+  return absl::StrCat(extents.x, "x", extents.y, "x", extents.z);
+}
+
 }  // namespace heddle::ir

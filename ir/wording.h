@@ -2,6 +2,7 @@
 //
 //   suggest("lod", {"load", "store"}) == "; did you mean 'load'?"
 //   counted(2, "operand") == "2 operands"
+//   to_string(Dim3{32, 8}) == "32x8x1"
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "heddle/ir/dim3.h"
 
 namespace heddle::ir {
 
@@ -21,5 +23,7 @@ std::string suggest(absl::string_view word, absl::Span<const absl::string_view> 
 
 // A number with its noun, which takes an s unless the number is 1.
 std::string counted(int64_t count, absl::string_view noun);
+
+std::string to_string(const Dim3& extents);
 
 }  // namespace heddle::ir

@@ -1,4 +1,23 @@
-// The arguments of one launch, erased.
+// Arguments as data: the door for other languages, and for whoever learns types at run time. A
+// kernel is a KernelSource then, a call an array of these, and a signature (signature.h) is data
+// already.
+//
+//   const int64_t extents[] = {rows, columns}, strides[] = {columns, 1};   // outlive the launch
+//   const Argument arguments[] = {
+//       tensor_argument(x.address(), extents, strides, /*rank=*/2, sizeof(float)),
+//       tensor_argument(y.address(), extents, strides + 1, /*rank=*/1, sizeof(float)),
+//       scalar_argument(7),
+//   };
+//   const ir::KernelSource& source = kernel.source();
+//   absl::Status status = launch(stream, source, {.grid = rows, .block = 128, .stream = &stream},
+//                                arguments);
+//   absl::StatusOr<CompiledKernel> compiled = compile(source, signature, {.block = {128, 1, 1}});
+//   status = compiled->launch(stream, {.grid = rows, .block = 128, .stream = &stream}, arguments);
+//
+// One argument for each of source.params(), whose element types are the caller's promise; the rest
+// is tested as it is for typed launches. An operation of the library is called in the same way
+// (operation.h), and says itself what it takes (find_operation() of registry.h, bind() of
+// bound_call.h).
 #pragma once
 
 #include <cstdint>

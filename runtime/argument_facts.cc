@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/fact_value.h"
 #include "heddle/runtime/memory_tag.h"
 
 namespace heddle::runtime {
@@ -15,21 +16,14 @@ namespace {
 using ir::Fact;
 using ir::FactKind;
 
-// Of divisors; and of addresses, by the widest access of any target.
-constexpr int64_t kLargestLevel = 16, kWidestAccess = 32;
-constexpr int64_t kMax31 = std::numeric_limits<int32_t>::max();
-
-// The largest power of two up to `most` that divides a number; everything divides 0.
-int64_t level(uint64_t number, int64_t most = kLargestLevel) {
-  const uint64_t power = number & (~number + 1);
-  return power == 0 ? most : static_cast<int64_t>(std::min(power, static_cast<uint64_t>(most)));
-}
-
-bool may_overlap(const Argument& a, const Argument& b) {
+// Both inlined: every launch asks.
+inline bool may_overlap(const Argument& a, const Argument& b) {
   return a.begin < b.end && b.begin < a.end;
 }
 
-bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
+[[gnu::always_inline]] inline bool overlaps_written(int index,
+                                                    absl::Span<const ir::ParamInfo> params,
+                                                    Arguments arguments) {
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     if (i == index || !params[i].type.is_view() || params[i].type.read_only) continue;
     if (may_overlap(arguments[index], arguments[i])) return true;
@@ -37,64 +31,42 @@ bool overlaps_written(int index, absl::Span<const ir::ParamInfo> params, Argumen
   return false;
 }
 
-inline int64_t value_of(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments,
-                        int64_t widest_access) {
-  const Argument& argument = arguments[fact.param];
-  switch (fact.kind) {
-    case FactKind::kAlignment:
-      return level(argument.bits, widest_access);
-    case FactKind::kExtentDivisor:
-      return level(static_cast<uint64_t>(argument.extents[fact.dim]));
-    case FactKind::kStrideDivisor:
-      return level(static_cast<uint64_t>(argument.strides[fact.dim]));
-    case FactKind::kUnitStride:
-      return argument.strides[fact.dim] == 1;
-    case FactKind::kFits32:
-      return argument.fits32;
-    case FactKind::kExtentFits32:
-      return argument.extents[fact.dim] <= kMax31;
-    case FactKind::kNoOverlap:
-      return !overlaps_written(fact.param, params, arguments);
-    case FactKind::kExtent:
-      return argument.extents[fact.dim];
+// The arguments of a launch, of which everything is known.
+struct KnownArguments {
+  absl::Span<const ir::ParamInfo> params;
+  Arguments arguments;
+
+  static constexpr bool says(Fact) { return true; }
+  uint64_t address(int param) const { return arguments[param].bits; }
+  int64_t extent(int param, int dim) const { return arguments[param].extents[dim]; }
+  int64_t stride(int param, int dim) const { return arguments[param].strides[dim]; }
+  bool fits32(int param) const { return arguments[param].fits32; }
+  bool extent_fits32(int param, int dim) const {
+    return extent(param, dim) <= std::numeric_limits<int32_t>::max();
   }
-  check_failed(__FILE__, __LINE__, "fact.kind", "unknown fact");
-}
+  bool overlaps_none(int param) const { return !overlaps_written(param, params, arguments); }
+};
 
 }  // namespace
 
 int64_t fact_value(Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments) {
-  return value_of(fact, params, arguments, kWidestAccess);
+  return fact_value_of(fact, KnownArguments{params, arguments}, kWidestAccess);
 }
 
 bool match_exactly(absl::Span<const ir::Guard> guards, absl::Span<const ir::ParamInfo> params,
                    Arguments arguments) {
+  const KnownArguments known{params, arguments};
   for (const ir::Guard& guard : guards) {
     // Code of narrower accesses does not ask for more.
-    const int64_t widest_access = std::max(kLargestLevel, guard.value);
-    if (value_of(guard.fact, params, arguments, widest_access) != guard.value) return false;
+    const int64_t widest_access = std::max(kLargestDivisor, guard.value);
+    if (fact_value_of(guard.fact, known, widest_access) != guard.value) return false;
   }
   return true;
 }
 
 std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Arguments arguments,
-                                 int widest_access) {
-  std::vector<ir::Guard> facts;
-  for (int param = 0; param < static_cast<int>(params.size()); ++param) {
-    if (!params[param].type.is_view()) continue;
-    for (size_t kind = 0; kind < ir::kFacts.size(); ++kind) {
-      const bool of_layout = static_cast<FactKind>(kind) != FactKind::kAlignment &&
-                             static_cast<FactKind>(kind) != FactKind::kNoOverlap;
-      if (of_layout && params[param].unbounded) continue;
-      const int dims = ir::kFacts[kind].per_dim ? params[param].type.rank : 1;
-      for (int dim = 0; dim < dims; ++dim) {
-        const Fact fact{static_cast<FactKind>(kind), static_cast<uint16_t>(param),
-                        static_cast<uint8_t>(dim)};
-        facts.push_back({fact, value_of(fact, params, arguments, widest_access)});
-      }
-    }
-  }
-  return facts;
+                                 const ir::Target& target) {
+  return facts_from(params, KnownArguments{params, arguments}, target.max_access_bytes);
 }
 
 bool satisfies(const ir::Guard& guard, int64_t value) {

@@ -18,9 +18,9 @@ namespace heddle::runtime {
 // The value of a fact for these arguments, as rounded as fact.h says.
 int64_t fact_value(ir::Fact fact, absl::Span<const ir::ParamInfo> params, Arguments arguments);
 
-// Every fact that can be asked of them, for a target whose widest access has so many bytes.
+// Every fact that can be asked of them, for code of this target.
 std::vector<ir::Guard> all_facts(absl::Span<const ir::ParamInfo> params, Arguments arguments,
-                                 int widest_access);
+                                 const ir::Target& target);
 
 // Whether all facts have the very values that a variant was compiled for: what a launch asks first.
 bool match_exactly(absl::Span<const ir::Guard> guards, absl::Span<const ir::ParamInfo> params,

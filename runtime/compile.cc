@@ -1,6 +1,8 @@
 #include "heddle/runtime/compile.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -121,21 +123,36 @@ std::string Compilation::describe() const {
   return absl::StrCat("kernel '", name, "' (", place.file, ":", place.line, ")");
 }
 
+absl::StatusOr<const ir::Target*> target_of(const CompileOptions& options) {
+  if (options.target.empty()) return &ir::default_target();
+  const ir::Target* const target = ir::find_target(options.target);
+  if (target != nullptr) return target;
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown target '", options.target, "': Heddle knows ", ir::target_names()));
+}
+
+ir::TraceResult trace_source(const ir::KernelSource& source,
+                             const ir::Specialization& specialization) {
+  ir::TraceResult traced = source.trace(specialization);
+  if (traced.abandoned) return traced;
+  ir::Diagnostics found = ir::verify(traced.kernel, ir::Stage::kTraced);
+  std::move(found.begin(), found.end(), std::back_inserter(traced.diagnostics));
+  return traced;
+}
+
 absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
     const ir::KernelSource& source, ir::Specialization specialization,
     const CompileOptions& options, std::shared_ptr<const Compilation>* partial) {
   specialization.block = options.block;
   specialization.cluster = options.cluster;
   if (!options.target.empty()) {
-    specialization.target = ir::find_target(options.target);
-    if (specialization.target == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown target '", options.target, "': Heddle knows ", ir::target_names()));
-    }
+    const absl::StatusOr<const ir::Target*> target = target_of(options);
+    if (!target.ok()) return target.status();
+    specialization.target = *target;
   }
 
   Stopwatch stopwatch;
-  ir::TraceResult traced = source.trace(specialization);
+  ir::TraceResult traced = trace_source(source, specialization);
   const ir::Diagnostics mistakes = std::move(traced.diagnostics);
   auto compilation = std::make_shared<Compilation>(std::move(traced));
   compilation->name = source.name();

@@ -30,6 +30,15 @@ struct StageTimes {
   double emit = 0;
   double assemble = 0;  // our side and ptxas
   double ptxas = 0;     // ptxas alone
+
+  StageTimes& operator+=(const StageTimes& more) {
+    trace += more.trace;
+    passes += more.passes;
+    emit += more.emit;
+    assemble += more.assemble;
+    ptxas += more.ptxas;
+    return *this;
+  }
 };
 
 struct Compilation {
@@ -53,6 +62,14 @@ struct Compilation {
   // "kernel 'row_sum' (row_sum.cc:14)"
   std::string describe() const;
 };
+
+// The target that options name, or the default one. kInvalidArgument for an unknown name.
+absl::StatusOr<const ir::Target*> target_of(const CompileOptions& options);
+
+// The kernel as its author wrote it, with everything that is wrong with it: the front end's
+// diagnostics and the verifier's.
+ir::TraceResult trace_source(const ir::KernelSource& source,
+                             const ir::Specialization& specialization);
 
 // Errors: all mistakes in the kernel at once; an unknown target or pass; an op that the target
 // lacks; ptxas missing or failing, with the PTX line, the op and the C++ line of each of its

@@ -27,8 +27,8 @@ std::string default_passes();
 
 struct CompileOptions {
   // The launch's shape where it is known; {0, 0, 0}: a kernel for any block.
-  ir::Dim3 block{0, 0, 0};
-  ir::Dim3 cluster{1, 1, 1};
+  Dim3 block{0, 0, 0};
+  Dim3 cluster{1, 1, 1};
   // "sm_90a"; empty: the device's, or sm_90a without one.
   std::string target = {};
   // Passes by name, with commas between them.

@@ -91,4 +91,6 @@ InterpBackend* Device::interp() const {
   return kind() == BackendKind::kInterp ? static_cast<InterpBackend*>(backend_.get()) : nullptr;
 }
 
+Device Stream::device() const { return Device(backend_); }
+
 }  // namespace heddle::runtime

@@ -43,6 +43,9 @@ class Device {
   // The GPUs that open() accepts; why none when there is no driver.
   static absl::StatusOr<int> cuda_device_count();
 
+  // The device behind a stream or a buffer, which must have one.
+  explicit Device(std::shared_ptr<Backend> backend) : backend_(std::move(backend)) {}
+
   // "cuda:0", "interp".
   const std::string& name() const { return backend_->name(); }
   const DeviceInfo& info() const { return backend_->info(); }
@@ -81,7 +84,7 @@ class Device {
     return upload(absl::Span<const T>(values.begin(), values.size()));
   }
 
-  // What launches need: exactly one of the two is not null.
+  // What launches need: at most one of the two is not null.
   cuda::CudaBackend* cuda() const;
   InterpBackend* interp() const;
   const std::shared_ptr<Backend>& backend() const { return backend_; }
@@ -89,8 +92,6 @@ class Device {
   friend bool operator==(const Device& a, const Device& b) { return a.backend_ == b.backend_; }
 
  private:
-  explicit Device(std::shared_ptr<Backend> backend) : backend_(std::move(backend)) {}
-
   std::shared_ptr<Backend> backend_;
 };
 

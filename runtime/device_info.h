@@ -6,8 +6,8 @@
 
 namespace heddle::runtime {
 
-// Which of the two implementations stands behind a device.
-enum class BackendKind : uint8_t { kInterp, kCuda };
+// What stands behind a device.
+enum class BackendKind : uint8_t { kInterp, kCuda, kDryRun };
 
 // Limits of one launch, in blocks and threads.
 struct LaunchLimits {

@@ -14,16 +14,9 @@ namespace {
 
 absl::StatusOr<Module> load_module(const std::shared_ptr<Backend>& backend,
                                    const Compilation& compilation) {
-  absl::StatusOr<Device> device = Device::open(backend->name());
-  if (!device.ok()) return device.status();
-  const std::string& cubin = compilation.assembly.cubin;
-  if (cubin.empty()) return Module::load_ptx(*device, compilation.ptx.text);
-  return Module::load_cubin(
-      *device, absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(cubin.data()), cubin.size()));
-}
-
-ir::Dim3 to_ir(const Dim3& dim) {
-  return {static_cast<int>(dim.x), static_cast<int>(dim.y), static_cast<int>(dim.z)};
+  const Device device(backend);
+  if (compilation.assembly.cubin.empty()) return Module::load_ptx(device, compilation.ptx.text);
+  return Module::load(device, compilation.assembly);
 }
 
 }  // namespace
@@ -83,15 +76,14 @@ absl::Status Executable::launch(const LaunchConfig& config, Arguments arguments)
   pack_arguments(compilation_->layout, arguments, block.data());
   LaunchConfig full = config;
   if (compilation_->at_launch.concerns(config.grid.x)) {
-    ir::LaunchDims dims{.grid = {config.grid.x, config.grid.y, config.grid.z},
-                        .block = {config.block.x, config.block.y, config.block.z}};
+    ir::LaunchDims dims{.grid = config.grid, .block = config.block};
     const ir::LaunchDims asked = dims;
     if (!compilation_->at_launch.run(block.data(), dims)) {
       return absl::InvalidArgumentError(
           absl::StrCat(site_.describe(),
                        " cannot launch: ", compilation_->at_launch.refusal(block.data(), asked)));
     }
-    full.grid = Dim3(dims.grid[0], dims.grid[1], dims.grid[2]);
+    full.grid = dims.grid;
     // The kernel's own grid may come out empty: then there is nothing to do.
     const bool empty = full.grid.x == 0 || full.grid.y == 0 || full.grid.z == 0;
     if (empty && dims.grid != asked.grid) return absl::OkStatus();
@@ -106,11 +98,11 @@ absl::Status Executable::launch_on_interp(const LaunchConfig& config,
   if (absl::Status s = check_launch_limits(backend_->info(), config, site_); !s.ok()) return s;
   // What a multiprocessor's threads allow; a GPU's registers and shared memory may allow fewer.
   const DeviceInfo& info = backend_->info();
-  const int64_t resident = info.sm_count * (info.max_threads_per_sm / config.block.volume());
+  const int64_t resident = info.sm_count * (info.max_threads_per_sm / config.block.count());
   if (absl::Status s = check_cooperative(info, config, resident, site_); !s.ok()) return s;
   const ir::interp::LaunchArgs args{
-      .grid = to_ir(config.grid),
-      .block = to_ir(config.block),
+      .grid = config.grid,
+      .block = config.block,
       .params = absl::MakeConstSpan(block, program_->param_bytes()),
       .dynamic_shared_bytes = static_cast<int>(config.dynamic_shared_bytes),
       .cooperative = config.cooperative};

@@ -1,16 +1,14 @@
 #include "heddle/runtime/kernel_cache.h"
 
 #include <cstdio>
+#include <set>
 #include <utility>
 
 #include "heddle/ir/target.h"
+#include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {
 namespace {
-
-ir::Dim3 to_ir(const Dim3& dim) {
-  return {static_cast<int>(dim.x), static_cast<int>(dim.y), static_cast<int>(dim.z)};
-}
 
 // Said once a process: the driver's assembler does ptxas' work, slowly and without a report.
 void say_driver_assembles(const absl::Status& why) {
@@ -21,33 +19,30 @@ void say_driver_assembles(const absl::Status& why) {
   });
 }
 
-absl::StatusOr<std::unique_ptr<Executable>> compile_for(const ir::KernelSource& source,
-                                                        const std::shared_ptr<Backend>& backend,
-                                                        const LaunchConfig& config,
-                                                        Arguments arguments) {
-  CompileOptions options = Executable::options_for(*backend, {});
-  options.block = to_ir(config.block);
-  options.cluster = to_ir(config.cluster);
-  ir::Specialization specialization;
-  const ir::Target* const target = ir::find_target(options.target);
-  specialization.facts =
-      all_facts(source.params(), arguments,
-                (target != nullptr ? *target : ir::default_target()).max_access_bytes);
+absl::StatusOr<std::shared_ptr<const Compilation>> compile_for(const ir::KernelSource& source,
+                                                               const CompileOptions& options,
+                                                               const ir::Target& target,
+                                                               Arguments arguments) {
   std::shared_ptr<const Compilation> partial;
   absl::StatusOr<std::shared_ptr<const Compilation>> compilation =
-      compile_source(source, std::move(specialization), options, &partial);
+      compile_source(source, specialize(source, arguments, target), options, &partial);
   const absl::StatusCode code = compilation.status().code();
   const bool ptxas_missing =
       code == absl::StatusCode::kNotFound || code == absl::StatusCode::kUnimplemented;
-  if (partial != nullptr && ptxas_missing) {
-    say_driver_assembles(compilation.status());
-    compilation = std::move(partial);
-  }
-  if (!compilation.ok()) return compilation.status();
-  return Executable::load(backend, *std::move(compilation));
+  if (partial == nullptr || !ptxas_missing) return compilation;
+  say_driver_assembles(compilation.status());
+  return partial;
 }
 
 }  // namespace
+
+// What a launch needs that no variant of its device is.
+struct KernelCache::Wanted {
+  BackendKind kind;  // the interpreter's compilations hold no machine code
+  const ir::Target* target;
+  const LaunchConfig& config;
+  Arguments arguments;
+};
 
 KernelCache& KernelCache::of(const ir::KernelSource& source) {
   ir::KernelSource::Attachment* attached = source.attachment();
@@ -80,13 +75,41 @@ absl::StatusOr<const Executable*> KernelCache::find_or_compile(
     const LaunchConfig& config, Arguments arguments) {
   const std::lock_guard<std::mutex> lock(adding_);
   if (const Executable* found = find(backend.get(), config, arguments)) return found;
+  CompileOptions options = Executable::options_for(*backend, {});
+  options.block = config.block;
+  options.cluster = config.cluster;
+  const absl::StatusOr<const ir::Target*> target = target_of(options);
+  if (!target.ok()) return target.status();
+  absl::StatusOr<std::shared_ptr<const Compilation>> compilation =
+      find_compilation({backend->kind(), *target, config, arguments});
+  if (*compilation == nullptr) compilation = compile_for(source, options, **target, arguments);
+  if (!compilation.ok()) return compilation.status();
   absl::StatusOr<std::unique_ptr<Executable>> executable =
-      compile_for(source, backend, config, arguments);
+      Executable::load(backend, *std::move(compilation));
   if (!executable.ok()) return executable.status();
   auto* const variant =
-      new Variant{*std::move(executable), config.block, config.cluster, newest_.load()};
+      new Variant{*std::move(executable), config.block, config.cluster, *target, newest_.load()};
   newest_.store(variant, std::memory_order_release);
   return variant->executable.get();
+}
+
+std::shared_ptr<const Compilation> KernelCache::find_compilation(const Wanted& wanted) const {
+  for (const Variant* v = newest_.load(std::memory_order_acquire); v != nullptr; v = v->next) {
+    if (v->target == wanted.target && v->block == wanted.config.block &&
+        v->cluster == wanted.config.cluster && v->executable->backend()->kind() == wanted.kind &&
+        v->executable->matches_exactly(wanted.arguments)) {
+      return v->executable->shared_compilation();
+    }
+  }
+  return nullptr;
+}
+
+int KernelCache::compilations() const {
+  std::set<const Compilation*> distinct;
+  for (const Variant* v = newest_.load(std::memory_order_acquire); v != nullptr; v = v->next) {
+    distinct.insert(&v->executable->compilation());
+  }
+  return static_cast<int>(distinct.size());
 }
 
 int KernelCache::size() const {

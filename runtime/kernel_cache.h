@@ -3,7 +3,8 @@
 //
 // A variant fits a launch when device, block and cluster are the same and its guards come out as
 // they did when it was traced. Only facts that tracing or a pass read are guards, so most kernels
-// have one variant or two.
+// have one variant or two. Devices of one target share compilations, which each of them loads: eight
+// equal GPUs cost one trace and one run of ptxas.
 #pragma once
 
 #include <atomic>
@@ -25,21 +26,29 @@ class KernelCache final : public ir::KernelSource::Attachment {
   // nullptr where no variant fits.
   const Executable* find(const Backend* backend, const LaunchConfig& config,
                          Arguments arguments) const;
-  // The variant for these arguments, compiled where there is none. Kernels of one source are
+  // The variant for these arguments, loaded and where need be compiled. Kernels of one source are
   // compiled one at a time; a mistake is reported to every caller anew.
   absl::StatusOr<const Executable*> find_or_compile(const ir::KernelSource& source,
                                                     const std::shared_ptr<Backend>& backend,
                                                     const LaunchConfig& config,
                                                     Arguments arguments);
+  // Variants, and how many compilations they share.
   int size() const;
+  int compilations() const;
 
  private:
   struct Variant {
     std::unique_ptr<Executable> executable;
     Dim3 block;
     Dim3 cluster;
+    const ir::Target* target;
     Variant* next;
   };
+  struct Wanted;
+
+  // The compilation of a variant that fits but for its device; nullptr: none.
+  std::shared_ptr<const Compilation> find_compilation(const Wanted& wanted) const;
+
   std::atomic<Variant*> newest_{nullptr};
   std::mutex adding_;
 };

@@ -6,14 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/wording.h"
 #include "heddle/runtime/compile.h"
+#include "heddle/runtime/dry_run.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {
 namespace {
-
-Dim3 to_dim3(const Extent3& extent) { return {extent.x, extent.y, extent.z}; }
 
 // What the code has fixed that the guards do not say: extents and strides of the signature.
 absl::Status check_fixed(const Compilation& compilation, Arguments arguments) {
@@ -46,13 +46,11 @@ absl::Status check_fixed(const Compilation& compilation, Arguments arguments) {
 
 // The block that the code was compiled for.
 absl::Status check_block(const Compilation& compilation, const LaunchConfig& config) {
-  const ir::Dim3 block = compilation.optimized.block;
-  const bool same =
-      config.block.x == block.x && config.block.y == block.y && config.block.z == block.z;
-  if (same || compilation.optimized.has_dynamic_block()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(compilation.describe(), " was compiled for a block of ", block.x, "x", block.y,
-                   "x", block.z, " and launched with ", to_string(config.block)));
+  const Dim3 block = compilation.optimized.block;
+  if (config.block == block || compilation.optimized.has_dynamic_block()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(compilation.describe(),
+                                                 " was compiled for a block of ", to_string(block),
+                                                 " and launched with ", to_string(config.block)));
 }
 
 std::string describe_guard(const ir::Guard& guard) {
@@ -111,6 +109,10 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
   }
   if (absl::Status s = check_fixed(code, arguments); !s.ok()) return s;
   if (absl::Status s = check_block(code, config); !s.ok()) return s;
+  if (stream.backend()->kind() == BackendKind::kDryRun) {
+    return static_cast<const DryRunBackend&>(*stream.backend())
+        .launch({.compiled = &code, .config = config, .arguments = arguments});
+  }
   const Executable* executable = nullptr;
   {
     const std::lock_guard<std::mutex> lock(state_->loading);
@@ -136,7 +138,9 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
 
 absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
                                        const CompileOptions& options) {
-  absl::StatusOr<ir::Specialization> specialization = specialize(source, signature);
+  const absl::StatusOr<const ir::Target*> target = target_of(options);
+  if (!target.ok()) return target.status();
+  absl::StatusOr<ir::Specialization> specialization = specialize(source, signature, **target);
   if (!specialization.ok()) return specialization.status();
   absl::StatusOr<std::shared_ptr<const Compilation>> compilation =
       compile_source(source, *std::move(specialization), options);
@@ -155,6 +159,11 @@ absl::Status launch(const Stream& stream, const ir::KernelSource& source,
   }
   const Executable* executable = cache.find(backend, config, arguments);
   if (executable == nullptr) {
+    // Has no executables, so the usual launch need not ask.
+    if (backend->kind() == BackendKind::kDryRun) {
+      return static_cast<const DryRunBackend*>(backend)->launch(
+          {.source = &source, .config = config, .arguments = arguments});
+    }
     const absl::StatusOr<const Executable*> compiled =
         cache.find_or_compile(source, stream.backend(), config, arguments);
     if (!compiled.ok()) return compiled.status();
@@ -164,9 +173,9 @@ absl::Status launch(const Stream& stream, const ir::KernelSource& source,
 }
 
 LaunchConfig to_config(const LaunchShape& shape, const Stream& stream) {
-  return {.grid = to_dim3(shape.grid),
-          .block = to_dim3(shape.block),
-          .cluster = to_dim3(shape.cluster),
+  return {.grid = shape.grid,
+          .block = shape.block,
+          .cluster = shape.cluster,
           .dynamic_shared_bytes = shape.shared_bytes,
           .cooperative = shape.cooperative,
           .programmatic = shape.programmatic,

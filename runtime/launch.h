@@ -7,12 +7,12 @@
 //   std::cout << compiled->ptx() << compiled->report()->registers;
 //   absl::Status s = compiled->launch(stream, {.grid = rows, .block = 512}, x, y);
 //
-// launch() traces, optimises, assembles and loads the kernel the first time that it meets a device,
-// a block and arguments of a kind (alignment, 32-bit offsets and such, where the kernel asks);
-// after that it costs the driver's launch. compile() needs neither data nor a GPU; its result runs
-// on any device of its target. Arguments are tested before anything runs: numbers that their
-// parameters do not hold, buffers of another device or too small for their tensors, and what the
-// kernel itself requires (dsl/contract.h).
+// launch() traces, optimises and assembles the kernel the first time that it meets an architecture,
+// a block and arguments of a kind (alignment, 32-bit offsets and such, where the kernel asks), and
+// loads it once for each device; after that it costs the driver's launch. compile() needs neither
+// data nor a GPU; its result runs on any device of its target. Arguments are tested before anything
+// runs: numbers that their parameters do not hold, buffers of another device or too small for their
+// tensors, and what the kernel itself requires (dsl/contract.h).
 #pragma once
 
 #include <memory>

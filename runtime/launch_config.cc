@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/wording.h"
 
 namespace heddle::runtime {
 namespace {
@@ -34,8 +35,7 @@ bool fits_without_cluster(const LaunchLimits& limits, const LaunchConfig& config
   return within(config.grid.x, limits.max_grid_x) && within(config.grid.y, limits.max_grid_y) &&
          within(config.grid.z, limits.max_grid_z) && within(config.block.x, limits.max_block_x) &&
          within(config.block.y, limits.max_block_y) && within(config.block.z, limits.max_block_z) &&
-         config.block.volume() <= limits.max_threads_per_block &&
-         config.dynamic_shared_bytes >= 0 &&
+         config.block.count() <= limits.max_threads_per_block && config.dynamic_shared_bytes >= 0 &&
          config.dynamic_shared_bytes <= limits.max_shared_per_block && config.cluster == Dim3();
 }
 
@@ -78,8 +78,6 @@ std::string LaunchSite::describe() const {
   return absl::StrCat("kernel '", kernel_, "' (", file_, ":", line_, ")");
 }
 
-std::string to_string(const Dim3& dim) { return absl::StrCat(dim.x, "x", dim.y, "x", dim.z); }
-
 std::string describe(const LaunchConfig& config) {
   std::string text =
       absl::StrCat("grid ", to_string(config.grid), ", block ", to_string(config.block));
@@ -116,8 +114,8 @@ absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& con
                    "; fix: ", fix_for(extent));
     }
   }
-  if (config.block.volume() > limits.max_threads_per_block) {
-    return error("block ", to_string(config.block), " has ", config.block.volume(),
+  if (config.block.count() > limits.max_threads_per_block) {
+    return error("block ", to_string(config.block), " has ", config.block.count(),
                  " threads, but a block has at most ", limits.max_threads_per_block);
   }
   if (config.dynamic_shared_bytes < 0 ||
@@ -131,8 +129,8 @@ absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& con
     return error("cluster ", to_string(config.cluster), " needs compute capability 9.0, but ",
                  info.name, " has ", info.compute_major, ".", info.compute_minor);
   }
-  if (config.cluster.volume() > kMaxClusterBlocks) {
-    return error("cluster ", to_string(config.cluster), " has ", config.cluster.volume(),
+  if (config.cluster.count() > kMaxClusterBlocks) {
+    return error("cluster ", to_string(config.cluster), " has ", config.cluster.count(),
                  " blocks, but a cluster has at most ", kMaxClusterBlocks);
   }
   if (config.grid.x % config.cluster.x != 0 || config.grid.y % config.cluster.y != 0 ||
@@ -145,10 +143,10 @@ absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& con
 
 absl::Status check_cooperative(const DeviceInfo& info, const LaunchConfig& config,
                                int64_t resident_blocks, const LaunchSite& site) {
-  if (!config.cooperative || config.grid.volume() <= resident_blocks) return absl::OkStatus();
+  if (!config.cooperative || config.grid.count() <= resident_blocks) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(site.describe(), " cannot launch: a cooperative grid ", to_string(config.grid),
-                   " has ", config.grid.volume(), " blocks, but only ", resident_blocks,
+                   " has ", config.grid.count(), " blocks, but only ", resident_blocks,
                    " of them fit ", info.name, " at once"));
 }
 

@@ -5,44 +5,17 @@
 #pragma once
 
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
+#include "heddle/ir/dim3.h"
 #include "heddle/runtime/device_info.h"
 
 namespace heddle::runtime {
 
 class Stream;
-
-// Extents of a grid, a block or a cluster. Holds what the caller said, negative and oversized
-// values included: the launch reports them instead of launching something else.
-struct Dim3 {
-  int64_t x = 1;
-  int64_t y = 1;
-  int64_t z = 1;
-
-  constexpr Dim3() = default;
-  template <std::integral X, std::integral Y = int, std::integral Z = int>
-  constexpr Dim3(X x_extent, Y y_extent = 1, Z z_extent = 1)  // NOLINT: .grid = rows
-      : x(clamp(x_extent)), y(clamp(y_extent)), z(clamp(z_extent)) {}
-
-  // Extents must have passed check_launch_limits; the largest legal grid fits.
-  constexpr int64_t volume() const { return x * y * z; }
-
-  friend constexpr bool operator==(const Dim3&, const Dim3&) = default;
-
- private:
-  template <std::integral T>
-  static constexpr int64_t clamp(T value) {
-    constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-    return std::cmp_greater(value, kMax) ? kMax : static_cast<int64_t>(value);
-  }
-};
 
 struct LaunchConfig {
   // Blocks. Where x is ir::kGridOfKernel, what the kernel says, or one block.
@@ -93,9 +66,6 @@ class LaunchSite {
   int line_;
   Digest digest_{};
 };
-
-// "8x1x1"
-std::string to_string(const Dim3& dim);
 
 // "grid 8x1x1, block 512x1x1", with cluster and dynamic shared memory where there are any.
 std::string describe(const LaunchConfig& config);

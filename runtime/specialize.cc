@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/check.h"
+#include "heddle/ir/target.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/argument_facts.h"
+#include "heddle/runtime/fact_value.h"
 
 namespace heddle::runtime {
 namespace {
@@ -106,36 +109,46 @@ absl::Status check_spec(const ArgumentSpec& spec, const ir::ParamInfo& param,
   return check_promises(spec, param, what);
 }
 
-int64_t to_level(int64_t divisor, int64_t most = 16) {
-  if (divisor <= 1) return 1;
-  return std::min(most, divisor & -divisor);
-}
+// What a signature promises of the arguments. Extents and strides that it fixes are part of the
+// code and need no facts but the extent itself.
+struct PromisedArguments {
+  absl::Span<const ir::ParamInfo> params;
+  const Signature& signature;
+  const std::vector<ir::Specialization::Argument>& layouts;
 
-// The facts that a signature promises of one argument.
-void add_facts(const ArgumentSpec& spec, const ir::ParamInfo& param, int index,
-               ir::Specialization& specialization) {
-  const auto fact = [&](ir::FactKind kind, int dim, int64_t value) {
-    specialization.facts.push_back(
-        {{kind, static_cast<uint16_t>(index), static_cast<uint8_t>(dim)}, value});
-  };
-  const int64_t own = ir::bytes_of(param.type.scalar);
-  fact(ir::FactKind::kAlignment, 0, std::max(to_level(own), to_level(spec.alignment, 32)));
-  fact(ir::FactKind::kNoOverlap, 0, spec.overlaps_none ? 1 : 0);
-  if (param.unbounded) return;
-  fact(ir::FactKind::kFits32, 0, spec.may_pass_32_bits ? 0 : 1);
-  const ir::Specialization::Argument& layout = specialization.arguments[index];
-  for (int dim = 0; dim < static_cast<int>(layout.extents.size()); ++dim) {
-    fact(ir::FactKind::kExtentFits32, dim, spec.may_pass_32_bits ? 0 : 1);
-    if (layout.extents[dim] != kAny) {
-      fact(ir::FactKind::kExtent, dim, layout.extents[dim]);
-    } else {
-      fact(ir::FactKind::kExtentDivisor, dim, to_level(spec.extent_divisor));
+  bool says(ir::Fact fact) const {
+    const ir::Specialization::Argument& layout = layouts[fact.param];
+    switch (fact.kind) {
+      case ir::FactKind::kExtent:
+        return layout.extents[fact.dim] != kAny;
+      case ir::FactKind::kExtentDivisor:
+        return layout.extents[fact.dim] == kAny;
+      case ir::FactKind::kStrideDivisor:
+        return layout.strides[fact.dim] == kAny;
+      case ir::FactKind::kUnitStride:
+        return false;
+      case ir::FactKind::kAlignment:
+      case ir::FactKind::kFits32:
+      case ir::FactKind::kExtentFits32:
+      case ir::FactKind::kNoOverlap:
+        return true;
     }
-    if (layout.strides[dim] == kAny) {
-      fact(ir::FactKind::kStrideDivisor, dim, to_level(spec.stride_divisor));
-    }
+    check_failed(__FILE__, __LINE__, "fact.kind", "unknown fact");
   }
-}
+  // Numbers that every address, extent or stride is a multiple of.
+  uint64_t address(int param) const {
+    const int64_t own = ir::bytes_of(params[param].type.scalar);
+    return static_cast<uint64_t>(std::max(own, signature[param].alignment));
+  }
+  int64_t extent(int param, int dim) const {
+    const int64_t fixed = layouts[param].extents[dim];
+    return fixed != kAny ? fixed : signature[param].extent_divisor;
+  }
+  int64_t stride(int param, int) const { return signature[param].stride_divisor; }
+  bool fits32(int param) const { return !signature[param].may_pass_32_bits; }
+  bool extent_fits32(int param, int) const { return fits32(param); }
+  bool overlaps_none(int param) const { return signature[param].overlaps_none; }
+};
 
 }  // namespace
 
@@ -146,7 +159,8 @@ std::string describe(const ir::KernelSource& source) {
 }
 
 absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
-                                              const Signature& signature) {
+                                              const Signature& signature,
+                                              const ir::Target& target) {
   const absl::Span<const ir::ParamInfo> params = source.params();
   if (signature.size() != params.size()) {
     return absl::InvalidArgumentError(absl::StrCat("the signature of ", describe(source), " has ",
@@ -164,9 +178,20 @@ absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
           spec.given_strides.empty() ? contiguous_strides(spec) : spec.given_strides;
       layout.extents.assign(spec.extents.begin(), spec.extents.end());
       layout.strides.assign(strides.begin(), strides.end());
-      add_facts(spec, params[i], i, specialization);
     }
   }
+  specialization.target = &target;
+  specialization.facts =
+      facts_from(params, PromisedArguments{params, signature, specialization.arguments},
+                 target.max_access_bytes);
+  return specialization;
+}
+
+ir::Specialization specialize(const ir::KernelSource& source, Arguments arguments,
+                              const ir::Target& target) {
+  ir::Specialization specialization;
+  specialization.target = &target;
+  specialization.facts = all_facts(source.params(), arguments, target);
   return specialization;
 }
 

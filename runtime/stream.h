@@ -22,6 +22,7 @@
 
 namespace heddle::runtime {
 
+class Device;
 class Stream;
 
 // kFailedPrecondition: what a call on something says that was moved to another variable.
@@ -95,6 +96,9 @@ class Stream {
   // `count` 32-bit words at a multiple of 4.
   absl::Status fill32(DeviceAddress to, uint32_t value, size_t count) const;
 
+  // Where an operation gets its scratch memory: `stream.device().allocate(bytes)`. Not of a stream
+  // that was moved from.
+  Device device() const;
   // The device's own handle: a CUstream on cuda devices.
   StreamHandle handle() const { return handle_; }
   const std::shared_ptr<Backend>& backend() const { return backend_; }

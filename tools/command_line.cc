@@ -75,6 +75,7 @@ void add_text(CLI::App* app, const std::string& name, std::string& text, const s
 void add_kernel(CLI::App* app, KernelChoice& choice) {
   app->add_option("KERNEL", choice.kernel, "a name from 'heddle list'")->type_name("")->required();
   add_each(app, "--set", choice.settings, "NAME=VALUE", "a setting of the kernel");
+  add_each(app, "--size", choice.sizes, "NAME=N", "a dimension that no input tells");
 }
 
 void add_passes(CLI::App* app, PassOptions& passes) {

@@ -141,12 +141,14 @@ Exit demonstrate(const DemoOptions& options) {
 
   HostArrays inputs;
   inputs["x"] = *std::move(matrix);
-  const absl::StatusOr<runtime::LaunchPlan> plan = make_plan(*kernel, inputs);
-  if (!plan.ok()) return failed(plan.status());
-  const absl::StatusOr<Execution> done = execute(*device, *plan, inputs, /*repeat=*/0);
+  const absl::StatusOr<runtime::BoundCall> call = bind_inputs(*kernel, inputs);
+  if (!call.ok()) return failed(call.status());
+  const absl::StatusOr<Execution> done = execute(*device, *call, inputs, /*repeat=*/0);
   if (!done.ok()) return failed(done.status());
   absl::PrintF("device: %s (%s)\n", device->name(), device->info().name);
-  if (absl::Status s = show_stages(*done->compilation); !s.ok()) return failed(s);
+  for (const auto& compilation : done->compilations) {
+    if (absl::Status s = show_stages(*compilation); !s.ok()) return failed(s);
+  }
 
   stopwatch.lap();
   const absl::StatusOr<Verdict> verdict = check_results(*kernel, inputs, done->outputs);

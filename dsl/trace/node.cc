@@ -304,8 +304,9 @@ bool in_loop() { return Trace::current() != nullptr && Trace::current()->in_loop
 BlockShape block_shape() {
   detail::Trace* const trace = detail::Trace::current();
   if (trace == nullptr) return {0, 0, 0};
-  const ir::Dim3 block = trace->kernel().block;
-  return {block.x, block.y, block.z};
+  const Dim3 block = trace->kernel().block;
+  // What no block can have, the verifier reports.
+  return {static_cast<int>(block.x), static_cast<int>(block.y), static_cast<int>(block.z)};
 }
 
 int threads_per_block() {

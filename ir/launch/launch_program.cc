@@ -14,6 +14,7 @@
 #include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/analysis/views.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/wording.h"
 
 namespace heddle::ir {
 namespace {
@@ -310,7 +311,7 @@ LaunchProgram::LaunchProgram(const Kernel& kernel, const ParamLayout& layout) {
 
 bool LaunchProgram::run(std::byte* block, LaunchDims& dims) const {
   if (is_empty_) {
-    if (dims.grid[0] == kGridOfKernel) dims.grid = {1, 1, 1};
+    if (dims.grid.x == kGridOfKernel) dims.grid = {1, 1, 1};
     return true;
   }
   absl::FixedArray<uint64_t, 64> registers(initial_.size() + steps_.size());
@@ -339,11 +340,10 @@ void LaunchProgram::read(const std::byte* block, const LaunchDims& dims,
                 static_cast<size_t>(bytes_of(input.scalar)));
   }
   for (const Extent& extent : extents_) {
-    const auto& of = extent.which < 3 ? dims.grid : dims.block;
+    const Dim3& of = extent.which < 3 ? dims.grid : dims.block;
     // A grid that is not named and not the kernel's is one block.
-    const int64_t given = dims.grid[0] == kGridOfKernel && extent.which < 3
-                              ? 1
-                              : of[static_cast<size_t>(extent.which % 3)];
+    const int64_t given =
+        dims.grid.x == kGridOfKernel && extent.which < 3 ? 1 : of[extent.which % 3u];
     registers[extent.index] = static_cast<uint32_t>(given);
   }
 }
@@ -365,10 +365,10 @@ bool LaunchProgram::finish(const uint64_t* registers, std::byte* block, LaunchDi
     may_launch &= registers[requirement.condition] != 0;
   }
   if (grid_) {
-    const std::array<int64_t, 3> grid = grid_of(registers);
-    may_launch &= dims.grid[0] == kGridOfKernel || dims.grid == grid;
+    const Dim3 grid = grid_of(registers);
+    may_launch &= dims.grid.x == kGridOfKernel || dims.grid == grid;
     if (may_launch) dims.grid = grid;
-  } else if (dims.grid[0] == kGridOfKernel && may_launch) {
+  } else if (dims.grid.x == kGridOfKernel && may_launch) {
     dims.grid = {1, 1, 1};
   }
   for (const BlockSlot& output : outputs_) {
@@ -385,18 +385,14 @@ int64_t number_of(uint64_t bits, Scalar scalar) {
   return scalar == Scalar::kI64 ? static_cast<int64_t>(bits) : static_cast<int32_t>(bits);
 }
 
-std::string grid_text(const std::array<int64_t, 3>& grid) {
-  return absl::StrCat(grid[0], "x", grid[1], "x", grid[2]);
-}
-
 std::string at(const SourceLine& place) {
   return place.file.empty() ? "" : absl::StrCat(" (", place.file, ":", place.line, ")");
 }
 
 }  // namespace
 
-std::array<int64_t, 3> LaunchProgram::grid_of(const uint64_t* registers) const {
-  std::array<int64_t, 3> grid;
+Dim3 LaunchProgram::grid_of(const uint64_t* registers) const {
+  Dim3 grid;
   for (size_t axis = 0; axis < 3; ++axis) {
     const Number& extent = grid_->extents[axis];
     grid[axis] = number_of(registers[extent.index], extent.scalar);
@@ -432,8 +428,8 @@ std::string LaunchProgram::refusal(const std::byte* block, const LaunchDims& dim
   for (const Requirement& requirement : requirements_) {
     if (registers[requirement.condition] == 0) return describe(requirement, registers.data());
   }
-  return absl::StrCat("the launch names a grid of ", grid_text(dims.grid),
-                      " blocks, and the kernel's own is ", grid_text(grid_of(registers.data())),
+  return absl::StrCat("the launch names a grid of ", to_string(dims.grid),
+                      " blocks, and the kernel's own is ", to_string(grid_of(registers.data())),
                       at(grid_->place), "; fix: leave .grid out of the launch");
 }
 

@@ -3,7 +3,7 @@
 //
 //   const ParamLayout layout = launch_layout(kernel, is_needed);
 //   const LaunchProgram program(kernel, layout);   // from here on without the kernel
-//   LaunchDims dims{.grid = {8, 1, 1}, .block = {256, 1, 1}};
+//   LaunchDims dims{.grid = 8, .block = 256};
 //   if (!program.run(block, dims)) return error(program.refusal(block, dims));
 #pragma once
 
@@ -17,6 +17,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "heddle/ir/diagnostic.h"
+#include "heddle/ir/dim3.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/launch/abi.h"
 
@@ -38,8 +39,8 @@ inline constexpr int64_t kGridOfKernel = INT64_MIN;
 
 // The shape of a launch: blocks of the grid, whose x may be kGridOfKernel, and threads of a block.
 struct LaunchDims {
-  std::array<int64_t, 3> grid{1, 1, 1};
-  std::array<int64_t, 3> block{1, 1, 1};
+  Dim3 grid = {};
+  Dim3 block = {};
 };
 
 class LaunchProgram {
@@ -100,7 +101,7 @@ class LaunchProgram {
   void read(const std::byte* block, const LaunchDims& dims, uint64_t* registers) const;
   void compute(uint64_t* registers) const;
   bool finish(const uint64_t* registers, std::byte* block, LaunchDims& dims) const;
-  std::array<int64_t, 3> grid_of(const uint64_t* registers) const;
+  Dim3 grid_of(const uint64_t* registers) const;
   std::string describe(const Requirement& requirement, const uint64_t* registers) const;
 
   // First what is there before the first step, constants and inputs; each step's result lies behind

@@ -136,10 +136,13 @@ class Parser : private TokenReader {
   }
 
   bool dim3(Dim3& value) {
-    return expect("(", "before the extents") && integer("extent", 1, value.x) &&
-           expect(",", "before the second extent") && integer("extent", 1, value.y) &&
-           expect(",", "before the third extent") && integer("extent", 1, value.z) &&
-           expect(")", "behind the third extent");
+    int x, y, z;
+    const bool right = expect("(", "before the extents") && integer("extent", 1, x) &&
+                       expect(",", "before the second extent") && integer("extent", 1, y) &&
+                       expect(",", "before the third extent") && integer("extent", 1, z) &&
+                       expect(")", "behind the third extent");
+    if (right) value = {x, y, z};
+    return right;
   }
 
   bool target() {

@@ -1,5 +1,4 @@
-// The programs of this folder for `heddle dump`: what each becomes for the arguments that are
-// usual.
+// The programs of this folder as operations, so that the heddle command runs and shows them.
 #include "heddle/kernels/learn/01_saxpy.h"
 #include "heddle/kernels/learn/02_transpose.h"
 #include "heddle/kernels/learn/03_histogram.h"
@@ -21,67 +20,226 @@
 namespace heddle::learn {
 namespace {
 
-KernelEntry entry(const char* name, const char* summary, const ir::KernelSource& source,
-                  const Signature& signature, const Extent3& block, int cluster = 1) {
-  CompileOptions options;
-  options.block = {static_cast<int>(block.x), static_cast<int>(block.y), static_cast<int>(block.z)};
-  options.cluster = {cluster, 1, 1};
-  return {.name = name,
-          .summary = summary,
-          .variant = [=, &source](const Settings&) -> absl::StatusOr<Variant> {
-            return Variant{&source, signature, options};
-          }};
+template <class T, int Rank = 1>
+using In = TensorRef<const T, Rank>;
+template <class T, int Rank = 1>
+using Out = TensorRef<T, Rank>;
+
+template <class T, int Rank>
+absl::Status clear(const Stream& stream, const Out<T, Rank>& tensor) {
+  size_t bytes = sizeof(T);
+  for (const int64_t extent : tensor.extents) bytes *= static_cast<size_t>(extent);
+  return stream.fill8(reinterpret_cast<runtime::DeviceAddress>(tensor.data), 0, bytes);
 }
 
-const ArgumentSpec kVector = tensor({kAny}).aligned(16);
-const ArgumentSpec kMatrix = tensor({kAny, kAny}).aligned(16);
-const ArgumentSpec kVolume = tensor({kAny, kAny, kAny}).aligned(16).strides_divisible_by(4);
-const ArgumentSpec kHeads = tensor({kAny, kAny, kAny, kAny}).aligned(16);
-const ArgumentSpec kBodies4 = tensor({kAny, 4}).aligned(16);
-const Extent3 kSortBlock = kSortThreads;
+const Registered kSaxpy({
+    .name = "saxpy",
+    .summary = "y = a x + y",
+    .arguments = {"a: f32", "x: f32[n]", "y: inout f32[n]"},
+    .functions = {host_function([](const Stream& stream, float a, const In<float>& x,
+                                   const Out<float>& y) {
+      return saxpy.launch(stream, saxpy_shape(y.extents[0]), a, x, y);
+    })},
+    .settings = {{.name = "a", .help = "factor", .default_value = "2"}},
+    .sizes = {{"n", 1 << 20}},
+});
 
-const Registered registered[] = {
-    Registered(entry("saxpy", "y = a x + y", saxpy.source(), {scalar(), kVector, kVector},
-                     saxpy_shape(1).block)),
-    Registered(entry("transpose", "y = the transpose of x", transpose.source(), {kMatrix, kMatrix},
-                     transpose_shape(1, 1).block)),
-    Registered(entry("histogram", "how often each byte occurs", histogram.source(),
-                     {kVector, kVector}, histogram_shape(1).block)),
-    Registered(entry("nbody", "one step of n bodies that attract each other", nbody.source(),
-                     {kBodies4, kBodies4, kBodies4, scalar()}, nbody_shape(1).block)),
-    Registered(entry("mandelbrot", "steps until each point of a window escapes",
-                     mandelbrot.source(), {kMatrix, scalar(), scalar(), scalar(), scalar()},
-                     mandelbrot_shape(1, 1).block)),
-    Registered(entry("black_scholes", "prices of European options", black_scholes.source(),
-                     {scalar(), scalar(), kVector, kVector, kVector, kVector, kVector},
-                     black_scholes_shape(2).block)),
-    Registered(entry("sort_tiles", "bitonic sort within tiles", sort_tiles.source(), {kVector},
-                     kSortBlock)),
-    Registered(entry("merge_far", "a bitonic merge step between tiles", merge_far.source(),
-                     {kVector, scalar(), scalar()}, kSortBlock)),
-    Registered(entry("merge_near", "the last bitonic merge steps, within tiles",
-                     merge_near.source(), {kVector, scalar()}, kSortBlock)),
-    Registered(entry("scan", "prefix sums in one pass", scan.source(), {kVector, kVector, kVector},
-                     scan_shape(1).block)),
-    Registered(entry("spmv", "y = A x, A sparse in CSR", spmv.source(),
-                     {kVector, kVector, kVector, kVector, kVector}, spmv_shape(1).block)),
-    Registered(entry("monte_carlo_pi", "points within the quarter circle", monte_carlo_pi.source(),
-                     {kVector, scalar(), scalar()}, pi_shape(1).block)),
-    Registered(entry("stencil", "weighted sums of neighbours in three dimensions", stencil.source(),
-                     {kVolume, kVolume}, stencil_shape(1, 1).block)),
-    Registered(entry("cluster_histogram", "how often each 16-bit value occurs, by clusters",
-                     cluster_histogram.source(), {kVector, kVector},
-                     cluster_histogram_shape(1).block, kClusterBlocks)),
-    Registered(entry("layout_row_sum", "the sum of each row, by layouts", layout_row_sum.source(),
-                     {kMatrix, kVector}, layout_row_sum_shape(1).block)),
-    Registered(entry("tv_add", "z = x + y, by a thread-value layout", tv_add.source(),
-                     {kMatrix, kMatrix, kMatrix}, tv_add_shape(1, 1).block)),
-    Registered(entry("swizzled_transpose", "y = the transpose of x, through a swizzled tile",
-                     swizzled_transpose.source(), {kMatrix, kMatrix},
-                     swizzled_transpose_shape(1, 1).block)),
-    Registered(entry("swap_heads", "y(b, h, s, w) = x(b, s, h, w)", swap_heads.source(),
-                     {kHeads, kHeads}, swap_heads_shape(1).block)),
-};
+const Registered kTranspose({
+    .name = "transpose",
+    .summary = "y = the transpose of x",
+    .arguments = {"x: f32[rows, columns]", "y: f32[columns, rows]"},
+    .functions = {host_function([](const Stream& stream, const In<float, 2>& x,
+                                   const Out<float, 2>& y) {
+      return transpose.launch(stream, transpose_shape(x.extents[0], x.extents[1]), x, y);
+    })},
+    .sizes = {{"rows", 1024}, {"columns", 1024}},
+});
+
+constexpr int64_t kHistogramBlocks = 256, kHistogramClusters = 16;
+
+const Registered kHistogram({
+    .name = "histogram",
+    .summary = "how often each byte occurs",
+    .arguments = {"words: u32[n]", "bins: u32[256]"},
+    .functions = {host_function([](const Stream& stream, const In<uint32_t>& words,
+                                   const Out<uint32_t>& bins) {
+      absl::Status status = clear(stream, bins);
+      status.Update(histogram.launch(stream, histogram_shape(kHistogramBlocks), words, bins));
+      return status;
+    })},
+    .sizes = {{"n", 1 << 20}},
+});
+
+const Registered kNbody({
+    .name = "nbody",
+    .summary = "one step of n bodies that attract each other",
+    .arguments = {"body: f32[n, 4]", "velocity: inout f32[n, 4]", "moved: f32[n, 4]", "dt: f32"},
+    .functions = {host_function([](const Stream& stream, const In<float, 2>& body,
+                                   const Out<float, 2>& velocity, const Out<float, 2>& moved,
+                                   float dt) {
+      return nbody.launch(stream, nbody_shape(body.extents[0]), body, velocity, moved, dt);
+    })},
+    .settings = {{.name = "dt", .help = "time step", .default_value = "0.01"}},
+    .sizes = {{"n", 1 << 14}},
+});
+
+const Registered kMandelbrot({
+    .name = "mandelbrot",
+    .summary = "steps until each point of a window escapes",
+    .arguments = {"image: i32[height, width]", "left: f32", "top: f32", "step: f32", "limit: i32"},
+    .functions = {host_function([](const Stream& stream, const Out<int32_t, 2>& image, float left,
+                                   float top, float step, int limit) {
+      return mandelbrot.launch(stream, mandelbrot_shape(image.extents[0], image.extents[1]), image,
+                               Window{left, top, step}, limit);
+    })},
+    .settings = {{.name = "left", .help = "of the window", .default_value = "-2"},
+                 {.name = "top", .help = "of the window", .default_value = "-1.25"},
+                 {.name = "step", .help = "between points", .default_value = "0.0025"},
+                 {.name = "limit", .help = "of the steps", .default_value = "256"}},
+    .sizes = {{"height", 1000}, {"width", 1200}},
+});
+
+const Registered kBlackScholes({
+    .name = "black_scholes",
+    .summary = "prices of European options, an even number of them",
+    .arguments = {"rate: f32", "volatility: f32", "price: f32[n]", "strike: f32[n]",
+                  "years: f32[n]", "call: f32[n]", "put: f32[n]"},
+    .functions = {host_function([](const Stream& stream, float rate, float volatility,
+                                   const In<float>& price, const In<float>& strike,
+                                   const In<float>& years, const Out<float>& call,
+                                   const Out<float>& put) {
+      return black_scholes.launch(stream, black_scholes_shape(price.extents[0]),
+                                  Market{rate, volatility}, price, strike, years, call, put);
+    })},
+    .settings = {{.name = "rate", .default_value = "0.02"},
+                 {.name = "volatility", .default_value = "0.3"}},
+    .sizes = {{"n", 1 << 20}},
+});
+
+const Registered kBitonicSort({
+    .name = "bitonic_sort",
+    .summary = "keys in ascending order, a power of two of them",
+    .arguments = {"keys: inout u32[n]"},
+    .functions = {host_function(bitonic_sort)},
+    .sizes = {{"n", 1 << 16}},
+});
+
+const Registered kScan({
+    .name = "scan",
+    .summary = "prefix sums in one pass, of a multiple of 4 numbers",
+    .arguments = {"x: u32[n]", "y: u32[n]"},
+    .functions = {host_function([](const Stream& stream, const In<uint32_t>& x,
+                                   const Out<uint32_t>& y) {
+      const int64_t n = x.extents[0], words = scan_tiles(n) + 1;
+      absl::StatusOr<Buffer> progress = stream.device().allocate(words * sizeof(uint64_t));
+      if (!progress.ok()) return progress.status();
+      absl::Status status = progress->fill(stream, 0);
+      status.Update(
+          scan.launch(stream, scan_shape(n), x, y, as_tensor<uint64_t>(*progress, {words})));
+      return status;
+    })},
+    .sizes = {{"n", 1 << 20}},
+});
+
+const Registered kSpmv({
+    .name = "spmv",
+    .summary = "y = A x, A sparse in CSR",
+    .arguments = {"start: i32[rows + 1]", "column: i32[elements]", "value: f32[elements]",
+                  "x: f32[columns]", "y: f32[rows]"},
+    .functions = {host_function([](const Stream& stream, const In<int32_t>& start,
+                                   const In<int32_t>& column, const In<float>& value,
+                                   const In<float>& x, const Out<float>& y) {
+      return spmv.launch(stream, spmv_shape(y.extents[0]), start, column, value, x, y);
+    })},
+    .sizes = {{"rows", 1 << 16}, {"columns", 1 << 16}, {"elements", 1 << 20}},
+});
+
+constexpr int64_t kPiBlocks = 256;
+
+const Registered kMonteCarloPi({
+    .name = "monte_carlo_pi",
+    .summary = "of 2 n points, those within the quarter circle",
+    .arguments = {"hits: u64[1]", "n: i32", "seed: u32"},
+    .functions = {host_function([](const Stream& stream, const Out<uint64_t>& hits, int n,
+                                   uint32_t seed) {
+      absl::Status status = clear(stream, hits);
+      status.Update(monte_carlo_pi.launch(stream, pi_shape(kPiBlocks), hits, n, seed));
+      return status;
+    })},
+    .settings = {{.name = "n", .help = "pairs of points", .default_value = "100000"},
+                 {.name = "seed", .help = "of the random numbers", .default_value = "42"}},
+});
+
+const Registered kStencil({
+    .name = "stencil",
+    .summary = "weighted sums of neighbours in three dimensions",
+    .arguments = {"x: f32[planes + 8, rows + 8, columns + 8]", "y: f32[planes, rows, columns]"},
+    .functions = {host_function([](const Stream& stream, const In<float, 3>& x,
+                                   const Out<float, 3>& y) {
+      return stencil.launch(stream, stencil_shape(y.extents[1], y.extents[2]), x, y);
+    })},
+    .sizes = {{"planes", 256}, {"rows", 256}, {"columns", 256}},
+});
+
+const Registered kClusterHistogram({
+    .name = "cluster_histogram",
+    .summary = "how often each 16-bit value occurs, by clusters",
+    .arguments = {"words: u32[n]", "bins: u32[65536]"},
+    .functions = {host_function([](const Stream& stream, const In<uint32_t>& words,
+                                   const Out<uint32_t>& bins) {
+      absl::Status status = clear(stream, bins);
+      status.Update(cluster_histogram.launch(stream, cluster_histogram_shape(kHistogramClusters),
+                                             words, bins));
+      return status;
+    })},
+    .sizes = {{"n", 1 << 20}},
+});
+
+const Registered kLayoutRowSum({
+    .name = "layout_row_sum",
+    .summary = "the sum of each row, by layouts",
+    .arguments = {"x: f32[rows, columns]", "y: f32[rows]"},
+    .functions = {host_function([](const Stream& stream, const In<float, 2>& x,
+                                   const Out<float>& y) {
+      return layout_row_sum.launch(stream, layout_row_sum_shape(x.extents[0]), x, y);
+    })},
+    .sizes = {{"rows", 1024}, {"columns", 4096}},
+});
+
+const Registered kTvAdd({
+    .name = "tv_add",
+    .summary = "z = x + y, by a thread-value layout",
+    .arguments = {"x: f32[rows, columns]", "y: f32[rows, columns]", "z: f32[rows, columns]"},
+    .functions = {host_function([](const Stream& stream, const In<float, 2>& x,
+                                   const In<float, 2>& y, const Out<float, 2>& z) {
+      return tv_add.launch(stream, tv_add_shape(x.extents[0], x.extents[1]), x, y, z);
+    })},
+    .sizes = {{"rows", 1024}, {"columns", 1024}},
+});
+
+const Registered kSwizzledTranspose({
+    .name = "swizzled_transpose",
+    .summary = "y = the transpose of x, through a swizzled tile",
+    .arguments = {"x: f32[rows, columns]", "y: f32[columns, rows]"},
+    .functions = {host_function([](const Stream& stream, const In<float, 2>& x,
+                                   const Out<float, 2>& y) {
+      const LaunchShape shape = swizzled_transpose_shape(x.extents[0], x.extents[1]);
+      return swizzled_transpose.launch(stream, shape, x, y);
+    })},
+    .sizes = {{"rows", 1024}, {"columns", 1024}},
+});
+
+const Registered kSwapHeads({
+    .name = "swap_heads",
+    .summary = "y(b, h, s, w) = x(b, s, h, w)",
+    .arguments = {"x: f32[batch, sequence, heads, width]", "y: f32[batch, heads, sequence, width]"},
+    .functions = {host_function([](const Stream& stream, const In<float, 4>& x,
+                                   const Out<float, 4>& y) {
+      const int64_t elements = x.extents[0] * x.extents[1] * x.extents[2] * x.extents[3];
+      return swap_heads.launch(stream, swap_heads_shape(elements), x, y);
+    })},
+    .sizes = {{"batch", 4}, {"sequence", 1024}, {"heads", 16}, {"width", 64}},
+});
 
 }  // namespace
 }  // namespace heddle::learn

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "heddle/codegen/toolchain/cubin.h"
+#include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/runtime/cuda/cuda_backend.h"
 #include "heddle/runtime/cuda/module_state.h"
 
@@ -76,13 +77,24 @@ absl::StatusOr<Module> Module::load_cubin(const Device& device, absl::Span<const
     return absl::InvalidArgumentError(absl::StrCat("the cubin cannot be loaded on ", device.name(),
                                                    ": ", cubin.status().message()));
   }
+  return load_checked(*backend, image.data());
+}
+
+absl::StatusOr<Module> Module::load(const Device& device, const codegen::Assembly& assembly) {
+  const absl::StatusOr<std::shared_ptr<CudaBackend>> backend = cuda_backend(device);
+  if (!backend.ok()) return backend.status();
+  return load_checked(*backend, assembly.cubin.data());
+}
+
+absl::StatusOr<Module> Module::load_checked(const std::shared_ptr<CudaBackend>& backend,
+                                            const void* image) {
   cuda::ModuleHandle handle = nullptr;
-  if (absl::Status s = (*backend)->call((*backend)->api().module_load_data_ex, &handle,
-                                        image.data(), 0u, nullptr, nullptr);
+  if (absl::Status s =
+          backend->call(backend->api().module_load_data_ex, &handle, image, 0u, nullptr, nullptr);
       !s.ok()) {
     return s;
   }
-  return Module(std::make_shared<cuda::ModuleState>(*backend, handle, ""));
+  return Module(std::make_shared<cuda::ModuleState>(backend, handle, ""));
 }
 
 absl::StatusOr<Module> Module::load_ptx(const Device& device, const std::string& ptx,

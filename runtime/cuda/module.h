@@ -23,6 +23,10 @@
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/launch_config.h"
 
+namespace heddle::codegen {
+struct Assembly;
+}
+
 namespace heddle::runtime {
 
 namespace cuda {
@@ -78,6 +82,9 @@ class Module {
   // another architecture.
   static absl::StatusOr<Module> load_cubin(const Device& device, absl::Span<const uint8_t> image);
 
+  // The cubin of an assembly, whose bytes were checked when ptxas had written them.
+  static absl::StatusOr<Module> load(const Device& device, const codegen::Assembly& assembly);
+
   // Assembled by the driver, for machines without ptxas. kInvalidArgument carries the assembler's
   // first complaint.
   static absl::StatusOr<Module> load_ptx(const Device& device, const std::string& ptx,
@@ -92,6 +99,8 @@ class Module {
 
  private:
   explicit Module(std::shared_ptr<cuda::ModuleState> state) : state_(std::move(state)) {}
+  static absl::StatusOr<Module> load_checked(const std::shared_ptr<cuda::CudaBackend>& backend,
+                                             const void* image);
 
   std::shared_ptr<cuda::ModuleState> state_;
 };

@@ -3,6 +3,7 @@
 
 #include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/wording.h"
 #include "heddle/runtime/cuda/cuda_backend.h"
 #include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/cuda/module_state.h"
@@ -65,8 +66,8 @@ absl::Status cannot_launch(const LaunchSite& site, const Text&... text) {
 absl::Status check_function_limits(const FunctionState& state, const LaunchConfig& config,
                                    const LaunchSite& site) {
   const FunctionAttributes& attributes = state.attributes;
-  if (config.block.volume() > attributes.max_threads_per_block) {
-    return cannot_launch(site, "block ", to_string(config.block), " has ", config.block.volume(),
+  if (config.block.count() > attributes.max_threads_per_block) {
+    return cannot_launch(site, "block ", to_string(config.block), " has ", config.block.count(),
                          " threads, but the kernel's ", attributes.registers,
                          " registers a thread allow at most ", attributes.max_threads_per_block);
   }
@@ -161,7 +162,7 @@ absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchCo
     return s;
   }
 
-  const int64_t threads = shape.block.volume();
+  const int64_t threads = shape.block.count();
   const FunctionState::OccupancyKey key = {cluster.x, cluster.y, cluster.z, threads,
                                            shape.dynamic_shared_bytes};
   std::lock_guard<std::mutex> lock(state.mutex);
@@ -182,7 +183,7 @@ absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchCo
   } else {
     // The driver answers for a large cluster (other than with 912) only once the function allows
     // it; where none fits the permission is taken back.
-    const bool ask = cluster.volume() > kPortableClusterBlocks && !state.large_cluster_allowed;
+    const bool ask = cluster.count() > kPortableClusterBlocks && !state.large_cluster_allowed;
     if (ask) {
       if (absl::Status s = gpu.call(api.func_set_attribute, state.handle,
                                     FunctionAttribute::kNonPortableClusterSizeAllowed, 1);
@@ -206,7 +207,7 @@ absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchCo
     }
     if (!status.ok()) return status;
     state.large_cluster_allowed |= ask && count > 0;
-    resident = count * cluster.volume();
+    resident = count * cluster.count();
   }
   if (state.resident_blocks.size() >= kRememberedOccupancies) state.resident_blocks.clear();
   state.resident_blocks.emplace(key, resident);
@@ -256,7 +257,7 @@ absl::Status launch_raw(const Function& function, const LaunchConfig& config,
     set_flag(attributes[count++], LaunchAttributeId::kProgrammaticStreamSerialization);
   }
   if (config.cooperative) set_flag(attributes[count++], LaunchAttributeId::kCooperative);
-  if (config.cooperative || (clustered && config.cluster.volume() > kPortableClusterBlocks)) {
+  if (config.cooperative || (clustered && config.cluster.count() > kPortableClusterBlocks)) {
     if (absl::Status s = check_residency(state, config, *site); !s.ok()) return s;
   }
 

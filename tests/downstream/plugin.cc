@@ -21,14 +21,12 @@ const auto halved = define_kernel("halved(x, y)", [](Tensor<const float, 1> x, T
   y(block_idx.x * kTile + thread_idx.x) = tile(thread_idx.x) * 0.5f;
 });
 
-const Registered registered({.name = "halved",
-                             .summary = "y = x / 2",
-                             .settings = {},
-                             .variant = [](const Settings&) -> absl::StatusOr<Variant> {
-                               CompileOptions options;
-                               options.block = {kTile, 1, 1};
-                               const auto vector = tensor({kAny}).aligned(16);
-                               return Variant{&halved.source(), {vector, vector}, options};
-                             },
-                             .plan = nullptr,
-                             .reference = nullptr});
+const Registered registered(
+    {.name = "halved",
+     .summary = "y = x / 2",
+     .arguments = {"x: f32[n]", "y: f32[n]"},
+     .functions = {host_function([](const Stream& stream, const TensorRef<const float, 1>& x,
+                                    const TensorRef<float, 1>& y) {
+       return halved.launch(stream, {.grid = x.extents[0] / kTile, .block = kTile}, x, y);
+     })},
+     .sizes = {{"n", 1 << 16}}});

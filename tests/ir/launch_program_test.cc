@@ -260,7 +260,7 @@ TEST(LaunchProgram, AnUnnamedGridIsOneBlockOnEachAxis) {
     LaunchDims dims{.grid = {kGridOfKernel, 1, 1}, .block = {32, 2, 3}};
     EXPECT_EQ(refusal(body, 5, dims), "1 blocks") << axis;
     EXPECT_EQ(refusal(body, 1, dims), "") << axis;
-    EXPECT_EQ(dims.grid, (std::array<int64_t, 3>{1, 1, 1}));
+    EXPECT_EQ(dims.grid, (Dim3{1, 1, 1}));
   }
 }
 
@@ -277,7 +277,7 @@ require %is_even, %grid {message = "a grid of %"}
 )";
   LaunchDims dims{.grid = {kGridOfKernel, 1, 1}};
   EXPECT_EQ(refusal(kBody, 4, dims), "");
-  EXPECT_EQ(dims.grid, (std::array<int64_t, 3>{4, 9, 1}));
+  EXPECT_EQ(dims.grid, (Dim3{4, 9, 1}));
   EXPECT_EQ(refusal(kBody, 4, dims), "") << "the same, named by the launch";
   EXPECT_EQ(refusal(kBody, 6, dims),
             "the launch names a grid of 4x9x1 blocks, and the kernel's own is 6x9x1; fix: leave "

@@ -2,58 +2,66 @@
 // tests/filetests/kernels/. HEDDLE_BLESS=1 in the environment (tools/bless.sh) rewrites the files.
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "heddle/codegen/ptx.h"
+#include "heddle/runtime/bound_call.h"
 #include "heddle/runtime/compile.h"
+#include "heddle/runtime/dry_run.h"
+#include "heddle/runtime/interp_backend.h"
 #include "heddle/runtime/registry.h"
 #include "heddle/runtime/specialize.h"
 #include "heddle/runtime/testing/filetest.h"
+#include "heddle/tools/command/execution.h"
 #include "support/matchers.h"
 
 namespace heddle {
 namespace {
+
+using runtime::DryLaunch;
+using runtime::Operation;
+using runtime::Settings;
 
 const std::string& folder() {
   static const std::string path = HEDDLE_TEST_DATA_DIR "/filetests/kernels";
   return path;
 }
 
-// An entry with one choice of its settings, and the name of its file.
-struct GoldenKernel {
-  const KernelEntry* entry;
+// An operation with one choice of its settings, and how the names of its files begin.
+struct GoldenOperation {
+  const Operation* operation;
   Settings settings;
-  std::string file;
+  std::string name;
 };
 
-void PrintTo(const GoldenKernel& kernel, std::ostream* out) { *out << kernel.file; }
+void PrintTo(const GoldenOperation& golden, std::ostream* out) { *out << golden.name; }
 
-std::vector<GoldenKernel> golden_kernels() {
-  std::vector<GoldenKernel> all;
-  for (const KernelEntry* const entry : runtime::registered_kernels()) {
-    const Settings usual = runtime::resolve_settings(*entry, {}).value();
-    std::vector<GoldenKernel> made = {{entry, usual, entry->name}};
-    for (const runtime::Setting& setting : entry->settings) {
-      std::vector<GoldenKernel> product;
-      for (const GoldenKernel& so_far : made) {
+std::vector<GoldenOperation> golden_operations() {
+  std::vector<GoldenOperation> all;
+  for (const Operation* const operation : runtime::registered_operations()) {
+    std::vector<GoldenOperation> made = {{operation, {}, operation->name()}};
+    for (const runtime::Setting& setting : operation->spec().settings) {
+      std::vector<GoldenOperation> product;
+      for (const GoldenOperation& so_far : made) {
         for (const std::string& choice : setting.choices) {
-          GoldenKernel& one = product.emplace_back(so_far);
+          GoldenOperation& one = product.emplace_back(so_far);
           one.settings[setting.name] = choice;
-          absl::StrAppend(&one.file, "_", choice);
+          absl::StrAppend(&one.name, "_", choice);
         }
       }
       if (!product.empty()) made = std::move(product);
     }
-    for (GoldenKernel& one : made) {
-      one.file += ".ptx";
-      all.push_back(std::move(one));
-    }
+    all.insert(all.end(), made.begin(), made.end());
   }
   return all;
 }
@@ -76,53 +84,90 @@ std::string without_places(absl::string_view ptx) {
   return text;
 }
 
-absl::StatusOr<std::string> ptx_of(const GoldenKernel& kernel) {
-  const absl::StatusOr<Variant> variant = kernel.entry->variant(kernel.settings);
-  if (!variant.ok()) return variant.status();
-  absl::StatusOr<ir::Specialization> arguments =
-      runtime::specialize(*variant->source, variant->signature);
-  if (!arguments.ok()) return arguments.status();
-  CompileOptions options = variant->options;
-  options.target = "sm_90a";
-  options.stage = Stage::kPtx;
-  arguments->block = options.block;
-  arguments->cluster = options.cluster;
-  arguments->target = ir::find_target(options.target);
-  const auto compilation =
-      runtime::compile_source(*variant->source, *std::move(arguments), options);
-  if (!compilation.ok()) return compilation.status();
-  return without_places((*compilation)->ptx.text);
+DeviceInfo hopper() {
+  DeviceInfo info = runtime::InterpBackend::default_info();
+  info.compute_major = 9;
+  info.compute_minor = 0;
+  info.cluster_launch = true;
+  return info;
 }
 
-class KernelPtx : public testing::TestWithParam<GoldenKernel> {};
+// The PTX of each kernel that a call with the operation's example shapes launches, by file.
+absl::StatusOr<std::map<std::string, std::string>> ptx_of(const GoldenOperation& golden) {
+  const absl::StatusOr<Settings> settings =
+      golden.operation->resolve({golden.settings.begin(), golden.settings.end()});
+  if (!settings.ok()) return settings.status();
+  const absl::StatusOr<runtime::BoundCall> call = runtime::bind(*golden.operation, *settings, {});
+  if (!call.ok()) return call.status();
+  std::vector<std::pair<std::string, std::string>> kernels;
+  const Device device = runtime::open_dry_run(hopper(), [&](const DryLaunch& launch) {
+    const ir::Target& target = *ir::find_target("sm_90a");
+    CompileOptions options;
+    options.target = std::string(target.name);
+    options.stage = Stage::kPtx;
+    options.block = launch.config.block;
+    options.cluster = launch.config.cluster;
+    ir::Specialization arguments = runtime::specialize(*launch.source, launch.arguments, target);
+    arguments.block = options.block;
+    arguments.cluster = options.cluster;
+    const auto compilation = runtime::compile_source(*launch.source, std::move(arguments), options);
+    if (!compilation.ok()) return compilation.status();
+    std::pair made(launch.source->name(), without_places((*compilation)->ptx.text));
+    if (!absl::c_linear_search(kernels, made)) kernels.push_back(std::move(made));
+    return absl::OkStatus();
+  });
+  const absl::StatusOr<tools::DeviceArguments> arguments =
+      tools::DeviceArguments::allocate(device, *call);
+  if (!arguments.ok()) return arguments.status();
+  const absl::Status done = call->function->call(device.default_stream(), arguments->arguments());
+  if (!done.ok()) return done;
+  std::map<std::string, std::string> files;
+  for (const auto& [kernel, ptx] : kernels) {
+    std::string file = golden.name;
+    if (kernels.size() > 1) absl::StrAppend(&file, ".", codegen::ptx_identifier(kernel));
+    for (int i = 1; files.contains(file + ".ptx"); ++i)
+      file = absl::StrCat(golden.name, ".", kernel, ".", i);
+    files[file + ".ptx"] = ptx;
+  }
+  return files;
+}
 
-TEST_P(KernelPtx, IsTheGoldenOne) {
-  const absl::StatusOr<std::string> ptx = ptx_of(GetParam());
-  ASSERT_THAT(ptx, IsOk());
-  const std::string path = absl::StrCat(folder(), "/", GetParam().file);
-  if (filetest::blessing()) std::ofstream(path) << *ptx;
+void expect_golden(const std::string& file, const std::string& ptx) {
+  const std::string path = absl::StrCat(folder(), "/", file);
+  if (filetest::blessing()) std::ofstream(path) << ptx;
   const std::string golden = file_text(path);
-  if (golden == *ptx) return;
+  if (golden == ptx) return;
   const std::vector<std::string> wanted = absl::StrSplit(golden, '\n');
-  const std::vector<std::string> got = absl::StrSplit(*ptx, '\n');
+  const std::vector<std::string> got = absl::StrSplit(ptx, '\n');
   size_t line = 0;
   while (line < wanted.size() && line < got.size() && wanted[line] == got[line]) ++line;
-  FAIL() << "filetests/kernels/" << GetParam().file << ":" << line + 1 << ": "
-         << (golden.empty() ? "the golden is missing" : "the golden differs: it has")
-         << (line < wanted.size() ? absl::StrCat("\n  ", wanted[line]) : "")
-         << "\nand the PTX is now"
-         << (line < got.size() ? absl::StrCat("\n  ", got[line]) : " at its end")
-         << "\nfix: look at why; where the new PTX is right, tools/bless.sh writes it";
+  ADD_FAILURE() << "filetests/kernels/" << file << ":" << line + 1 << ": "
+                << (golden.empty() ? "the golden is missing" : "the golden differs: it has")
+                << (line < wanted.size() ? absl::StrCat("\n  ", wanted[line]) : "")
+                << "\nand the PTX is now"
+                << (line < got.size() ? absl::StrCat("\n  ", got[line]) : " at its end")
+                << "\nfix: look at why; where the new PTX is right, tools/bless.sh writes it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Library, KernelPtx, testing::ValuesIn(golden_kernels()),
-                         [](const auto& test) {
-                           return test.param.file.substr(0, test.param.file.find('.'));
-                         });
+class KernelPtx : public testing::TestWithParam<GoldenOperation> {};
+
+TEST_P(KernelPtx, IsTheGoldenOne) {
+  const auto files = ptx_of(GetParam());
+  ASSERT_THAT(files, IsOk());
+  ASSERT_FALSE(files->empty()) << "it launches nothing";
+  for (const auto& [file, ptx] : *files) expect_golden(file, ptx);
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, KernelPtx, testing::ValuesIn(golden_operations()),
+                         [](const auto& test) { return test.param.name; });
 
 TEST(KernelPtxFiles, BelongToAKernel) {
   std::set<std::string> files;
-  for (const GoldenKernel& kernel : golden_kernels()) files.insert(kernel.file);
+  for (const GoldenOperation& golden : golden_operations()) {
+    const auto made = ptx_of(golden);
+    ASSERT_THAT(made, IsOk());
+    for (const auto& [file, ptx] : *made) files.insert(file);
+  }
   EXPECT_GE(files.size(), 20u);
   for (const auto& entry : std::filesystem::directory_iterator(folder())) {
     EXPECT_TRUE(files.contains(entry.path().filename().string()))

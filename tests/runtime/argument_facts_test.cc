@@ -1,9 +1,12 @@
 // What a launch's arguments are like, and which compiled variant may take them.
 #include "heddle/runtime/argument_facts.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {
 namespace {
@@ -98,7 +101,7 @@ TEST(ArgumentFacts, HaveTheseValues) {
 // All of them are asked, of each mode, and each is a value that a fact may have.
 TEST(ArgumentFacts, AllFactsAreAllFacts) {
   const Call call;
-  const std::vector<ir::Guard> facts = all_facts(params(), call.arguments(), 16);
+  const std::vector<ir::Guard> facts = all_facts(params(), call.arguments(), ir::default_target());
   size_t expected = 0;
   for (const ir::FactInfo& row : ir::kFacts) expected += 2 * (row.per_dim ? 2 : 1);
   EXPECT_EQ(facts.size(), expected);
@@ -108,6 +111,37 @@ TEST(ArgumentFacts, AllFactsAreAllFacts) {
     } else {
       EXPECT_EQ(guard.value, fact_value(guard.fact, params(), call.arguments()));
     }
+  }
+}
+
+// What a signature promises and what arguments that keep it are, is rounded alike for each target.
+TEST(ArgumentFacts, SignaturesAndArgumentsAreRoundedAlike) {
+  const auto kernel = define_kernel("k(x, y)", [](Tensor<const float, 2>, Tensor<float, 2>) {});
+  Call call;
+  call.extents[0][1] = call.extents[1][1] = 48;
+  const ArgumentSpec spec = tensor({kAny, 48})
+                                .strides({kAny, kAny})
+                                .aligned(1 << 16)
+                                .extents_divisible_by(64)
+                                .strides_divisible_by(48)
+                                .no_overlap();
+  for (const char* name : {"sm_90a", "sm_100a"}) {
+    const ir::Target& target = *ir::find_target(name);
+    const auto promised = specialize(kernel.source(), Signature{spec, spec}, target);
+    ASSERT_TRUE(promised.ok()) << promised.status();
+    EXPECT_EQ(promised->target, &target);
+    const ir::Specialization known = specialize(kernel.source(), call.arguments(), target);
+    EXPECT_EQ(known.target, &target);
+    int compared = 0;
+    for (const ir::Guard& promise : promised->facts) {
+      // One divisor for all strides, and the last one here is 1.
+      if (promise.fact.kind == FactKind::kStrideDivisor && promise.fact.dim == 1) continue;
+      EXPECT_NE(std::find(known.facts.begin(), known.facts.end(), promise), known.facts.end())
+          << name << ", fact " << ir::info(promise.fact.kind).name << " = " << promise.value;
+      compared += promise.fact.kind == FactKind::kAlignment;
+    }
+    EXPECT_EQ(compared, 2);
+    EXPECT_EQ(promised->facts[0].value, target.max_access_bytes) << "the alignment of x";
   }
 }
 

@@ -1,4 +1,4 @@
-// What compiling says of ptxas: a stand-in for it prints what is to be said.
+// What compiling says: of any source, and of ptxas, for which a stand-in prints what is to be said.
 #include "heddle/runtime/compile.h"
 
 #include <string>
@@ -7,6 +7,7 @@
 #include "codegen/toolchain/tool_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/heddle.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/text/parser.h"
 
@@ -117,6 +118,56 @@ TEST_F(SlowWgmma, NotesWithoutALineAndSpillsCountToo) {
 TEST_F(SlowWgmma, ConcernsKernelsWithWgmmaAlone) {
   EXPECT_EQ(compile(kPlain, kSerialized), absl::OkStatus());
   EXPECT_EQ(compile(kWgmma, "ptxas info    : 0 bytes gmem\n"), absl::OkStatus());
+}
+
+// A front end only records: whoever compiles verifies, each source in the same way.
+TEST(CompileSource, VerifiesWhateverTheSourceIs) {
+  const TextSource text(
+      R"(kernel @gemm(%y: view<f32, global, 1> [?] strides [1]) block(128, 1, 1) target(sm_90a) {
+  %z = const 0 : i32
+  %t = thread_idx {axis = x} : i32
+  %one = const 1 : i32
+  %first = lt %t, %one : bool
+  if %first {
+    barrier
+    yield
+  }
+  %e = const 1.0 : f32
+  store %y, %e, %z
+}
+)");
+  const CompileOptions options{.block = {128, 1, 1}, .stage = Stage::kIr};
+  EXPECT_TRUE(text.trace({}).diagnostics.empty());
+  const absl::Status of_text = compile_source(text, {}, options).status();
+  EXPECT_EQ(of_text.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(of_text.message()), HasSubstr("differs between threads"));
+
+  const auto lambda = define_kernel("gemm(y)", [](Tensor<float, 1> y) {
+    If(thread_idx.x < 1, [&] { sync_threads(); });
+    y(0) = 1.0f;
+  });
+  ir::Specialization specialization;
+  specialization.block = 128;
+  EXPECT_TRUE(lambda.source().trace(specialization).diagnostics.empty());
+  EXPECT_EQ(trace_source(lambda.source(), specialization).diagnostics.size(), 1u);
+  const absl::Status of_lambda = compile_source(lambda.source(), {}, options).status();
+  EXPECT_THAT(std::string(of_lambda.message()), HasSubstr("differs between threads"));
+}
+
+// The kernel ends where tracing was given up: its author's mistake is all there is to say.
+TEST(CompileSource, DoesNotVerifyWhatWasAbandoned) {
+  struct Recursion {
+    static void run(const Tensor<float, 1>& y, const Int& n) {
+      If(n > 0, [&] { run(y, n - 1); });
+    }
+  };
+  const auto endless =
+      define_kernel("endless(y)", [](Tensor<float, 1> y) { Recursion::run(y, thread_idx.x); });
+  ir::Specialization specialization;
+  specialization.block = 128;
+  const ir::TraceResult traced = trace_source(endless.source(), specialization);
+  EXPECT_TRUE(traced.abandoned);
+  EXPECT_EQ(traced.diagnostics.size(), 1u) << ir::to_string(traced.diagnostics);
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ TEST_F(ContractTest, ShapesOfTheLaunchByTheirAxes) {
       shaped.compile(Signature{tensor({kAny})}, CompileOptions{.stage = Stage::kIr});
   ASSERT_THAT(compiled, IsOk());
   const Buffer x = zeros(4);
-  const auto launch = [&](Extent3 grid, Extent3 block) {
+  const auto launch = [&](Dim3 grid, Dim3 block) {
     return compiled->launch(stream_, {.grid = grid, .block = block}, as_tensor<float>(x, {4}));
   };
   EXPECT_THAT(launch({2, 3, 4}, {5, 6, 7}), IsOk());
@@ -264,7 +264,7 @@ TEST_F(ContractTest, TheBlockThatAKernelNeeds) {
 // A block is its three numbers: one that is right in x alone is another.
 TEST_F(ContractTest, TheBlockInEachDirection) {
   const Buffer x = zeros(4);
-  const auto launch = [&](const auto& kernel, Extent3 block) {
+  const auto launch = [&](const auto& kernel, Dim3 block) {
     return kernel.launch(stream_, {.block = block}, as_tensor<float>(x, {4}));
   };
   const auto compiled = of_256.compile(Signature{tensor({kAny})},
@@ -272,7 +272,7 @@ TEST_F(ContractTest, TheBlockInEachDirection) {
   ASSERT_THAT(compiled, IsOk());
   EXPECT_THAT(launch(*compiled, 256), IsOk());
   for (const auto& [block, text] :
-       {std::pair(Extent3(256, 2), "256x2x1"), std::pair(Extent3(256, 1, 2), "256x1x2")}) {
+       {std::pair(Dim3(256, 2), "256x2x1"), std::pair(Dim3(256, 1, 2), "256x1x2")}) {
     EXPECT_THAT(launch(of_256, block),
                 Fails(kInvalid, absl::StrCat("written for blocks of 256x1x1 threads, and compiled "
                                              "for ",
@@ -326,7 +326,7 @@ TEST_F(ContractTest, TheThreadsOfATiledCopyInEachDirection) {
   ASSERT_THAT(compiled, IsOk());
   const std::vector<float> ones(256, 1.0f);
   const Buffer x = device_.upload(absl::MakeConstSpan(ones)).value();
-  for (const Extent3 block : {Extent3(16, 16), Extent3(8, 8, 4), Extent3(1, 4, 64)}) {
+  for (const Dim3 block : {Dim3(16, 16), Dim3(8, 8, 4), Dim3(1, 4, 64)}) {
     const Buffer y = zeros(256);
     ASSERT_THAT(compiled->launch(stream_, {.block = block}, as_tensor<const float>(x, {8, 32}),
                                  as_tensor<float>(y, {8, 32})),

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "gtest/gtest.h"
+#include "heddle/ir/wording.h"
 #include "heddle/runtime/interp_backend.h"
 
 namespace heddle::runtime {
@@ -30,7 +32,12 @@ TEST(Dim3Test, KeepsWhatWasSaid) {
   EXPECT_EQ(Dim3(size_t{7}, int64_t{8}), Dim3(7, 8, 1));
   EXPECT_EQ(Dim3(-3).x, -3);
   EXPECT_EQ(Dim3(std::numeric_limits<uint64_t>::max()).x, std::numeric_limits<int64_t>::max());
-  EXPECT_EQ(Dim3(2147483647, 65535, 65535).volume(), int64_t{2147483647} * 65535 * 65535);
+  EXPECT_EQ(Dim3(2147483647, 65535, 65535).count(), int64_t{2147483647} * 65535 * 65535);
+  enum { kThreads = 96 };
+  EXPECT_EQ(Dim3(kThreads, uint8_t{2}), Dim3(96, 2));
+  static_assert(!std::is_constructible_v<Dim3, double>, "a number of blocks is whole");
+  EXPECT_EQ(Dim3(4, 5, 6)[0], 4);
+  EXPECT_EQ(Dim3(4, 5, 6)[2], 6);
   const size_t rows = 5;
   const LaunchConfig config{.grid = rows, .block = {32, 4}};
   EXPECT_EQ(config.grid, Dim3(5));

@@ -155,8 +155,7 @@ TEST_F(TypedLaunchTest, EachBlockHasItsVariant) {
   });
   Buffer y = device_.allocate(sizeof(int)).value();
   int variants = 0;
-  for (const Extent3 block :
-       {Extent3(32), Extent3(64), Extent3(32, 2), Extent3(32), Extent3(32, 2)}) {
+  for (const Dim3 block : {Dim3(32), Dim3(64), Dim3(32, 2), Dim3(32), Dim3(32, 2)}) {
     ASSERT_THAT(count.launch(stream_, {.block = block}, as_tensor<int>(y, {1})), IsOk());
     EXPECT_EQ(y.download<int>(stream_).value()[0],
               static_cast<int>(block.x) + 1000 * static_cast<int>(block.y));

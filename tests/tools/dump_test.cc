@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "heddle/codegen/toolchain/cubin.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_testing.h"
@@ -227,10 +228,80 @@ TEST(DumpTest, AnswersMisuseWithOneLine) {
                  "--pass-limit: '-3' is no whole number from 0 to 1000000");
   expect_misused(dump({"--json", "-o", "x"}), HasSubstr("--json"));
   expect_misused(dump({"--stage", "ptx", "-o", "/dev/null/x"}), HasSubstr("/dev/null/x"));
-  expect_misused(heddle_command({"dump", "not_dumped", "--plugin", HEDDLE_FAULTY_PLUGIN}),
-                 "kernel 'not_dumped' offers nothing to compile");
-  expect_misused(heddle_command({"dump", "null_variant", "--plugin", HEDDLE_FAULTY_PLUGIN}),
-                 "kernel 'null_variant': its variant names no kernel (source is null)");
+  expect_misused(heddle_command({"dump", "no_function", "--plugin", HEDDLE_FAULTY_PLUGIN}),
+                 "kernel 'no_function' is registered wrongly: it has no function");
+  expect_misused(dump({"--size", "rwos=3"}),
+                 "kernel 'row_sum' has no dimension 'rwos'; it has columns, rows");
+  expect_misused(dump({"--size", "rows=9223372036854775807"}),
+                 HasSubstr("'x' of f32[9223372036854775807, 16384] has too many bytes"));
+}
+
+// Two launches with memory between them, none of which happens.
+TEST(DumpTest, ShowsEveryKernelOfAnOperation) {
+  const Arguments center = {"dump", "center", "--plugin", HEDDLE_CENTER_PLUGIN, "--stage", "ptx"};
+  const Outcome both = heddle_command(center);
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_THAT(
+      both.out,
+      AllOf(StartsWith("--- sum_blocks: ptx ---\n"), HasSubstr(".entry sum_blocks"),
+            HasSubstr("\n--- subtract_mean: ptx ---\n"), HasSubstr(".entry subtract_mean")));
+  Arguments more = center;
+  more.push_back("--json");
+  const nlohmann::json json = nlohmann::json::parse(heddle_command(more).out);
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["kernel"], "sum_blocks");
+  EXPECT_EQ(json[1]["kernel"], "subtract_mean");
+  Arguments stats = center;
+  stats.back() = "ptx,all";
+  const Outcome without_ptxas = heddle_command(stats, no_tools());
+  expect_one_line(without_ptxas, 0, HasSubstr("the rest is shown without it"));
+  const TempDir dir;
+  more.back() = "--output=" + dir.path();
+  EXPECT_EQ(heddle_command(more).exit_code, 0);
+  EXPECT_THAT(slurp(dir.file("sum_blocks.ptx")), HasSubstr(".entry sum_blocks"));
+  EXPECT_THAT(slurp(dir.file("subtract_mean.ptx")), HasSubstr(".entry subtract_mean"));
+}
+
+// A kernel that is launched again in the same way is shown once.
+TEST(DumpTest, ShowsEachVariantOnce) {
+  const Outcome sort =
+      heddle_command({"dump", "bitonic_sort", "--size", "n=8192", "--stage", "ir"});
+  EXPECT_EQ(sort.exit_code, 0) << sort.err;
+  std::vector<std::string> headings;
+  for (const absl::string_view line : absl::StrSplit(sort.out, '\n')) {
+    if (absl::StartsWith(line, "---")) headings.emplace_back(line);
+  }
+  EXPECT_THAT(headings, ::testing::ElementsAre("--- sort_tiles: ir ---", "--- merge_far: ir ---",
+                                               "--- merge_near: ir ---"));
+}
+
+// As it is registered, without a word about settings or sizes.
+TEST(DumpTest, ShowsEveryOperationOfTheLibrary) {
+  const nlohmann::json list = nlohmann::json::parse(heddle_command({"list", "--json"}).out);
+  EXPECT_GT(list.size(), 15u);
+  for (const nlohmann::json& operation : list) {
+    const std::string name = operation["name"];
+    EXPECT_EQ(operation["can_run"], true) << name;
+    const Outcome ptx = heddle_command({"dump", name, "--stage", "ptx"});
+    EXPECT_EQ(ptx.exit_code, 0) << name << ": " << ptx.err;
+    EXPECT_THAT(ptx.out, HasSubstr(".entry ")) << name;
+  }
+}
+
+// The shapes decide which kernel it is.
+TEST(DumpTest, FollowsSizes) {
+  EXPECT_THAT(dump({"--stage", "trace"}).out, HasSubstr("block(512, 1, 1)"));
+  EXPECT_THAT(dump({"--stage", "trace", "--size", "columns=32"}).out, HasSubstr("block(32, 8, 1)"));
+  expect_one_line(dump({"--size", "rows=0"}), 1,
+                  "kernel 'row_sum' launches nothing for these sizes");
+}
+
+TEST(DumpTest, SaysWhatCannotBeRunDry) {
+  const Outcome looks =
+      heddle_command({"dump", "looks", "--plugin", HEDDLE_FAULTY_PLUGIN, "--stage", "trace"});
+  EXPECT_EQ(looks.exit_code, 1);
+  EXPECT_THAT(looks.out, StartsWith("kernel @copy("));
+  EXPECT_THAT(looks.err, HasSubstr("an operation that looks at results can only be run"));
 }
 
 TEST(HeddleDumpTest, ShowsTheKernelsOfAnyProgram) {

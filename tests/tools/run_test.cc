@@ -173,7 +173,7 @@ TEST_F(RunTest, AnswersMisuseWithOneLine) {
     expect_misused(run("row_sum", {"--in", x, "--repeat", number}),
                    absl::StrCat("--repeat: '", number, "' is no whole number from 0 to 1000000"));
   }
-  expect_misused(run("row_sum", {}), HasSubstr("input x"));
+  expect_misused(run("row_sum", {}), "kernel 'row_sum' needs the input 'x'; fix: --in x=FILE");
   expect_misused(run("row_sum", {"--in", in("x", "v.npy")}),
                  "'x' is f32[4], and kernel 'row_sum' takes a tensor of 2 modes, not of 1; fix: "
                  "reshape what is in the file");
@@ -229,15 +229,84 @@ TEST_F(RunTest, LooksWhereOutputsGoBeforeItRuns) {
 }
 
 TEST_F(RunTest, SaysWhatAKernelLacks) {
-  expect_misused(run_faulty("not_run", {}),
-                 "kernel 'not_run' says nothing of how it is launched, so it can only be dumped");
+  expect_misused(run_faulty("no_function", {}),
+                 "kernel 'no_function' is registered wrongly: it has no function");
   expect_misused(run_faulty("out_of_bounds", {"--check"}),
                  "kernel 'out_of_bounds' has no reference to check against");
-  expect_misused(run_faulty("short_plan", {}),
-                 "the launch plan of kernel 'short_plan' does not have an entry for each parameter "
-                 "of the kernel");
-  expect_misused(run_faulty("null_plan", {}),
-                 "kernel 'null_plan': its launch plan names no kernel (source is null)");
+  expect_misused(run_faulty("short_declaration", {}),
+                 "kernel 'short_declaration' is registered wrongly: it declares 1 argument for a "
+                 "function that takes 2");
+}
+
+// Two launches, and memory between them.
+TEST_F(RunTest, CallsTheVeryFunctionThatAUserCalls) {
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {1003}, [](size_t i) { return 3 + std::sin(i); });
+  const Outcome done = run("center", {"--plugin", HEDDLE_CENTER_PLUGIN, "--in", in("x", "x.npy"),
+                                      "--out", in("y", "y.npy"), "--check", "--repeat", "3"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("\ny: all 1003 elements right, max error "));
+  EXPECT_THAT(done.out, HasSubstr("\n3 calls: median "));
+  double sum = 0;
+  for (const double y : read_doubles(dir_.file("y.npy"))) sum += y;
+  EXPECT_NEAR(sum, 0, 1e-3);
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {0}, [](size_t) { return 0; });
+  EXPECT_EQ(run("center", {"--plugin", HEDDLE_CENTER_PLUGIN, "--in", in("x", "x.npy")}).exit_code,
+            0);
+}
+
+// Such an operation compiles as it runs.
+TEST_F(RunTest, AnOperationMayLookAtItsResults) {
+  const Outcome done = run_faulty("looks", {"--out", in("y", "y.npy")});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(read_doubles(dir_.file("y.npy"))[39], 19.5);
+}
+
+TEST_F(RunTest, ShapesFitEachOther) {
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {300}, [](size_t i) { return i; });
+  make_npy(dir_.file("y.npy"), Scalar::kF32, {299}, [](size_t) { return 1; });
+  const Arguments saxpy = {"--plugin", HEDDLE_SAXPY_PLUGIN, "--in", in("x", "x.npy"),
+                           "--in",     in("y", "y.npy")};
+  expect_misused(run("saxpy", saxpy),
+                 "'y' has extent 299 in mode 0, and kernel 'saxpy' takes 300 there, n of 'x'");
+  Arguments sized = saxpy;
+  sized.insert(sized.end(), {"--size", "n=301"});
+  expect_misused(run("saxpy", sized),
+                 "'x' has extent 300 in mode 0, and kernel 'saxpy' takes 301 there, n");
+  sized.back() = "m=3";
+  expect_misused(run("saxpy", sized), "kernel 'saxpy' has no dimension 'm'; it has n");
+  sized.back() = "n=-3";
+  expect_misused(run("saxpy", sized), "--size: '-3' is no size; it takes a whole number from 0 up");
+  Arguments worded = saxpy;
+  worded.insert(worded.end(), {"--set", "a=many"});
+  worded[5] = in("y", "x.npy");
+  expect_misused(run("saxpy", worded),
+                 "setting 'a' of kernel 'saxpy' cannot be 'many': it is a number of type f32");
+  expect_misused(run("saxpy", {"--plugin", HEDDLE_SAXPY_PLUGIN, "--in", in("a", "x.npy")}),
+                 "'a' is a number of kernel 'saxpy', not an input; fix: --set a=...");
+}
+
+// Outputs without an input that tells their extents.
+TEST_F(RunTest, SizesComeFromTheCommandLineToo) {
+  const Outcome done = run("mandelbrot", {"--size", "height=3", "--size", "width=5", "--set",
+                                          "step=0.5", "--out", in("image", "i.npy")});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("i32[3, 5] to "));
+}
+
+// The programs of kernels/learn, on their own examples as far as those have no inputs.
+TEST_F(RunTest, SortsInPlace) {
+  absl::StatusOr<HostArray> array = HostArray::allocate({Scalar::kU32, {2048}});
+  ASSERT_TRUE(array.ok());
+  for (uint32_t i = 0; i < 2048; ++i) {
+    const uint32_t key = i * 1103515245u % 2048;
+    std::memcpy(array->data.get() + 4 * i, &key, 4);
+  }
+  ASSERT_TRUE(write_npy(dir_.file("k.npy"), *array).ok());
+  const Outcome done =
+      run("bitonic_sort", {"--in", in("keys", "k.npy"), "--out", in("keys", "k.npy")});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  const std::vector<double> sorted = read_doubles(dir_.file("k.npy"));
+  for (size_t i = 0; i < sorted.size(); ++i) ASSERT_EQ(sorted[i], i);
 }
 
 }  // namespace

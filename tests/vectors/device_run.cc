@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/kernel_source.h"
-#include "heddle/ir/verify/verifier.h"
 #include "heddle/runtime/launch.h"
 
 namespace heddle::vectors {
@@ -51,7 +50,6 @@ class CasesKernel : public ir::KernelSource {
     }
     for (const ir::Guard& guard : specialization.facts) kernel.set_fact(guard.fact, guard.value);
     build(kernel, views);
-    result.diagnostics = ir::verify(kernel);
     return result;
   }
 

@@ -75,21 +75,21 @@ absl::StatusOr<Verdict> check_results(const ChosenKernel& kernel, const HostArra
     values[name] = {array.shape, to_doubles(array.shape.dtype, array.bytes())};
   }
   const absl::StatusOr<std::map<std::string, runtime::Expected>> expected =
-      kernel.entry->reference(kernel.settings, values);
+      kernel.operation->spec().reference(kernel.settings, values);
   if (!expected.ok()) return expected.status();
   Verdict verdict;
   for (const auto& [name, reference] : *expected) {
     const auto output = outputs.find(name);
     const size_t count = reference.values.size();
     if (output == outputs.end() || reference.tolerance.size() != count) {
-      return absl::InternalError(absl::StrCat("the reference of kernel '", kernel.entry->name,
+      return absl::InternalError(absl::StrCat("the reference of kernel '", kernel.operation->name(),
                                               "' speaks of '", name,
                                               "' in a way that does not fit its outputs"));
     }
     const HostArray& array = output->second;
     const std::vector<double> actual = to_doubles(array.shape.dtype, array.bytes());
     if (actual.size() != count) {
-      return absl::InternalError(absl::StrCat("the reference of kernel '", kernel.entry->name,
+      return absl::InternalError(absl::StrCat("the reference of kernel '", kernel.operation->name(),
                                               "' has ",
                                               ir::counted(static_cast<int64_t>(count), "element"),
                                               " for '", name, "', which has ", actual.size()));

@@ -40,7 +40,7 @@ Exit run_kernel(const RunOptions& options);
 struct DumpOptions {
   KernelChoice choice;
   std::vector<std::string> stages;  // "trace,ir" each; none: all, or with stats none
-  std::string arch;                 // empty: the kernel's own choice
+  std::string arch;                 // empty: sm_90a
   PassOptions passes;
   bool stats = false;
   bool json = false;

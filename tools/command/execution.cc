@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/buffer.h"
+#include "heddle/runtime/dry_run.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/stream.h"
 #include "heddle/tools/command/input_check.h"
@@ -15,15 +16,9 @@
 namespace heddle::tools {
 namespace {
 
-using runtime::LaunchPlan;
-
-// A parameter of the plan with its memory on the device.
-struct Bound {
-  const LaunchPlan::Parameter* parameter = nullptr;
-  runtime::TensorShape shape;
-  Buffer buffer;
-  std::vector<int64_t> strides;
-};
+using runtime::BoundCall;
+using runtime::OperationArgument;
+using runtime::Role;
 
 std::vector<int64_t> row_major_strides(const std::vector<int64_t>& extents) {
   std::vector<int64_t> strides(extents.size());
@@ -35,48 +30,28 @@ std::vector<int64_t> row_major_strides(const std::vector<int64_t>& extents) {
   return strides;
 }
 
-// Allocates every tensor and copies the inputs.
-absl::StatusOr<std::vector<Bound>> place_tensors(const Device& device, const Stream& stream,
-                                                 const LaunchPlan& plan, const HostArrays& inputs,
-                                                 HostArrays& outputs) {
-  std::vector<Bound> bound;
-  for (size_t i = 0; i < plan.parameters.size(); ++i) {
-    const LaunchPlan::Parameter& parameter = plan.parameters[i];
-    Bound& here = bound.emplace_back();
-    here.parameter = &parameter;
-    if (parameter.is_scalar) continue;
-    const auto input = inputs.find(parameter.name);
-    here.shape = input != inputs.end() ? input->second.shape : parameter.shape;
-    here.strides = row_major_strides(here.shape.extents);
-    size_t bytes = input != inputs.end() ? input->second.byte_count : 0;
-    if (!plan.source->params()[i].type.read_only) {
-      absl::StatusOr<HostArray> output = HostArray::allocate(here.shape);
-      if (!output.ok()) {
-        return absl::Status(output.status().code(), absl::StrCat("output '", parameter.name, "' ",
-                                                                 output.status().message()));
-      }
-      bytes = output->byte_count;
-      outputs[parameter.name] = *std::move(output);
+// Host memory for what the call writes: it also says whether the shape has so many bytes.
+absl::Status allocate_outputs(const BoundCall& call, HostArrays& outputs) {
+  for (const BoundCall::Value& value : call.values) {
+    if (!value.argument->is_written()) continue;
+    absl::StatusOr<HostArray> output = HostArray::allocate(value.shape);
+    if (!output.ok()) {
+      return absl::Status(output.status().code(), absl::StrCat("output '", value.argument->name,
+                                                               "' ", output.status().message()));
     }
-    absl::StatusOr<Buffer> buffer = device.allocate(bytes);
-    if (!buffer.ok()) return buffer.status();
-    here.buffer = *std::move(buffer);
-    if (input == inputs.end()) continue;
-    if (absl::Status s = here.buffer.copy_from_host(stream, input->second.data.get(), bytes);
-        !s.ok()) {
-      return s;
-    }
+    outputs[value.argument->name] = *std::move(output);
   }
-  if (absl::Status s = stream.synchronize(); !s.ok()) return s;
-  return bound;
+  return absl::OkStatus();
 }
 
-absl::Status download(const Stream& stream, const std::vector<Bound>& bound, HostArrays& outputs) {
-  for (const Bound& b : bound) {
-    const auto output = outputs.find(b.parameter->name);
-    if (output == outputs.end()) continue;
-    HostArray& array = output->second;
-    if (absl::Status s = b.buffer.copy_to_host(stream, array.data.get(), array.byte_count);
+absl::Status upload(const Stream& stream, const BoundCall& call, const HostArrays& inputs,
+                    DeviceArguments& on_device) {
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    const auto input = inputs.find(call.values[i].argument->name);
+    if (input == inputs.end()) continue;
+    const HostArray& array = input->second;
+    if (absl::Status s =
+            on_device.buffers()[i].copy_from_host(stream, array.data.get(), array.byte_count);
         !s.ok()) {
       return s;
     }
@@ -84,16 +59,51 @@ absl::Status download(const Stream& stream, const std::vector<Bound>& bound, Hos
   return stream.synchronize();
 }
 
-// A start and a stop for each launch: nothing waits between them, so that the device never runs
+absl::Status download(const Stream& stream, const BoundCall& call, DeviceArguments& on_device,
+                      HostArrays& outputs) {
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    const auto output = outputs.find(call.values[i].argument->name);
+    if (output == outputs.end()) continue;
+    HostArray& array = output->second;
+    if (absl::Status s =
+            on_device.buffers()[i].copy_to_host(stream, array.data.get(), array.byte_count);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return stream.synchronize();
+}
+
+// Compiles and loads what the call launches, so that timing it times nothing else.
+absl::Status prepare(const Device& device, const BoundCall& call, runtime::Arguments arguments,
+                     Execution& execution) {
+  const Device dry = open_dry_run(device.info(), [&](const DryLaunch& launch) -> absl::Status {
+    ++execution.launches;
+    if (launch.source == nullptr) return absl::OkStatus();
+    const absl::StatusOr<const runtime::Executable*> executable =
+        runtime::KernelCache::of(*launch.source)
+            .find_or_compile(*launch.source, device.backend(), launch.config, launch.arguments);
+    if (!executable.ok()) return executable.status();
+    const auto& compilation = (*executable)->shared_compilation();
+    if (!absl::c_linear_search(execution.compilations, compilation)) {
+      execution.compilations.push_back(compilation);
+    }
+    return absl::OkStatus();
+  });
+  const absl::Status status = call.function->call(dry.default_stream(), arguments);
+  // One that looks at its results compiles as it runs.
+  return absl::IsFailedPrecondition(status) ? absl::OkStatus() : status;
+}
+
+// A start and a stop for each call: nothing waits between them, so that the device never runs
 // dry.
 struct EventPair {
   Event start, stop;
 };
 
-absl::Status launch_timed(const Device& device, const Stream& stream,
-                          const runtime::Executable& executable,
-                          const runtime::LaunchConfig& config, runtime::Arguments arguments,
-                          int count, std::vector<double>& microseconds) {
+absl::Status call_timed(const Device& device, const Stream& stream,
+                        const runtime::HostFunction& function, runtime::Arguments arguments,
+                        int count, std::vector<double>& microseconds) {
   // The device's queue is not endless, and neither should the events be.
   constexpr int kBatch = 128;
   std::vector<EventPair> events;
@@ -108,7 +118,7 @@ absl::Status launch_timed(const Device& device, const Stream& stream,
     const int batch = std::min(count - done, kBatch);
     for (int i = 0; i < batch; ++i) {
       if (absl::Status s = events[i].start.record(stream); !s.ok()) return s;
-      if (absl::Status s = executable.launch(config, arguments); !s.ok()) return s;
+      if (absl::Status s = function.call(stream, arguments); !s.ok()) return s;
       if (absl::Status s = events[i].stop.record(stream); !s.ok()) return s;
     }
     if (absl::Status s = stream.synchronize(); !s.ok()) return s;
@@ -130,80 +140,75 @@ absl::StatusOr<Device> open_device(const std::string& name) {
   return Device::open(count.value_or(0) > 0 ? "cuda:0" : "interp");
 }
 
-absl::StatusOr<LaunchPlan> make_plan(const ChosenKernel& kernel, const HostArrays& inputs) {
-  InputShapes shapes;
+absl::StatusOr<BoundCall> bind_inputs(const ChosenKernel& kernel, const HostArrays& inputs) {
+  runtime::Shapes shapes;
   for (const auto& [name, array] : inputs) shapes[name] = array.shape;
-  absl::StatusOr<LaunchPlan> plan = kernel.entry->plan(kernel.settings, shapes);
-  if (!plan.ok()) {
-    // Kernels word their refusals themselves. What is wrong with any kernel's inputs is said here,
-    // since this knows the settings that would help.
-    const absl::Status general = check_inputs(kernel, shapes);
-    return general.ok() ? plan : general;
-  }
-  if (plan->source == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "kernel '", kernel.entry->name, "': its launch plan names no kernel (source is null)"));
-  }
-  if (plan->parameters.size() != plan->source->params().size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the launch plan of kernel '", kernel.entry->name,
-                     "' does not have an entry for each parameter of the kernel"));
-  }
-  if (absl::Status s = check_inputs(kernel, *plan, shapes); !s.ok()) return s;
-  return plan;
+  if (absl::Status s = check_inputs(kernel, shapes); !s.ok()) return s;
+  return runtime::bind(*kernel.operation, kernel.settings, shapes, kernel.sizes);
 }
 
-absl::StatusOr<Execution> execute(const Device& device, const LaunchPlan& plan,
+absl::StatusOr<DeviceArguments> DeviceArguments::allocate(const Device& device,
+                                                          const BoundCall& call) {
+  DeviceArguments on_device;
+  for (const BoundCall::Value& value : call.values) {
+    Buffer& buffer = on_device.buffers_.emplace_back();
+    std::vector<int64_t>& strides = on_device.strides_.emplace_back();
+    if (value.argument->role == Role::kNumber) {
+      on_device.arguments_.push_back(runtime::scalar_argument(value.bits));
+      continue;
+    }
+    const int element_bytes = ir::bytes_of(value.shape.dtype);
+    int64_t bytes = element_bytes;
+    for (const int64_t extent : value.shape.extents) {
+      if (!__builtin_mul_overflow(bytes, extent, &bytes)) continue;
+      return absl::InvalidArgumentError(absl::StrCat("'", value.argument->name, "' of ",
+                                                     describe(value.shape), " has too many bytes"));
+    }
+    absl::StatusOr<Buffer> allocated = device.allocate(static_cast<size_t>(bytes));
+    if (!allocated.ok()) return allocated.status();
+    buffer = *std::move(allocated);
+    strides = row_major_strides(value.shape.extents);
+    on_device.arguments_.push_back(
+        runtime::tensor_argument(buffer.address(), value.shape.extents.data(), strides.data(),
+                                 static_cast<int>(strides.size()), element_bytes, bytes));
+  }
+  return on_device;
+}
+
+uint64_t DeviceArguments::tensor_bytes() const {
+  uint64_t bytes = 0;
+  for (const Buffer& buffer : buffers_) bytes += buffer.size_bytes();
+  return bytes;
+}
+
+absl::StatusOr<Execution> execute(const Device& device, const BoundCall& call,
                                   const HostArrays& inputs, int repeat) {
   Execution execution;
   absl::StatusOr<Stream> stream = device.create_stream();
   if (!stream.ok()) return stream.status();
 
   Stopwatch stopwatch;
-  absl::StatusOr<std::vector<Bound>> bound =
-      place_tensors(device, *stream, plan, inputs, execution.outputs);
-  if (!bound.ok()) return bound.status();
+  if (absl::Status s = allocate_outputs(call, execution.outputs); !s.ok()) return s;
+  absl::StatusOr<DeviceArguments> on_device = DeviceArguments::allocate(device, call);
+  if (!on_device.ok()) return on_device.status();
+  if (absl::Status s = upload(*stream, call, inputs, *on_device); !s.ok()) return s;
+  execution.tensor_bytes = on_device->tensor_bytes();
   execution.upload_us = stopwatch.lap();
 
-  std::vector<runtime::Argument> arguments;
-  for (const Bound& b : *bound) {
-    execution.tensor_bytes += b.buffer.size_bytes();
-    arguments.push_back(
-        b.parameter->is_scalar
-            ? runtime::scalar_argument(b.parameter->scalar_bits)
-            : runtime::tensor_argument(b.buffer.address(), b.shape.extents.data(), b.strides.data(),
-                                       static_cast<int>(b.shape.extents.size()),
-                                       ir::bytes_of(b.shape.dtype),
-                                       static_cast<int64_t>(b.buffer.size_bytes())));
-  }
-  if (absl::Status s =
-          runtime::check_arguments(absl::StrCat("kernel '", plan.source->name(), "'"),
-                                   plan.source->params(), arguments, *device.backend());
-      !s.ok()) {
-    return s;
-  }
-  runtime::LaunchConfig config = plan.config;
-  config.stream = &*stream;
-  const absl::StatusOr<const runtime::Executable*> executable =
-      runtime::KernelCache::of(*plan.source)
-          .find_or_compile(*plan.source, device.backend(), config, arguments);
-  if (!executable.ok()) return executable.status();
-  execution.compilation = &(*executable)->compilation();
+  const runtime::Arguments arguments = on_device->arguments();
+  if (absl::Status s = prepare(device, call, arguments, execution); !s.ok()) return s;
   execution.compile_us = stopwatch.lap();
 
-  const bool empty = config.grid.x == 0 || config.grid.y == 0 || config.grid.z == 0;
   std::vector<double> first;
-  if (absl::Status s =
-          launch_timed(device, *stream, **executable, config, arguments, empty ? 0 : 1, first);
-      !s.ok()) {
+  if (absl::Status s = call_timed(device, *stream, *call.function, arguments, 1, first); !s.ok()) {
     return s;
   }
-  if (!empty) execution.launch_us = first[0];
+  execution.launch_us = first[0];
   stopwatch.lap();
-  if (absl::Status s = download(*stream, *bound, execution.outputs); !s.ok()) return s;
+  if (absl::Status s = download(*stream, call, *on_device, execution.outputs); !s.ok()) return s;
   execution.download_us = stopwatch.lap();
-  if (absl::Status s = launch_timed(device, *stream, **executable, config, arguments,
-                                    empty ? 0 : repeat, execution.repeats_us);
+  if (absl::Status s =
+          call_timed(device, *stream, *call.function, arguments, repeat, execution.repeats_us);
       !s.ok()) {
     return s;
   }
@@ -218,12 +223,14 @@ std::string describe_repeats(const Execution& execution) {
     return us > 0 ? static_cast<double>(execution.tensor_bytes) / us * 1e-3 : 0;
   };
   return absl::StrFormat(
-      "%d launches: median %.2f us (%.1f GB/s of inputs and outputs), least %.2f us (%.1f GB/s)",
-      sorted.size(), median, rate(median), sorted[0], rate(sorted[0]));
+      "%d %s: median %.2f us (%.1f GB/s of inputs and outputs), least %.2f us (%.1f GB/s)",
+      sorted.size(), execution.launches == 1 ? "launches" : "calls", median, rate(median),
+      sorted[0], rate(sorted[0]));
 }
 
 std::string describe_times(const Execution& execution) {
-  const runtime::StageTimes& times = execution.compilation->times;
+  runtime::StageTimes times;
+  for (const auto& compilation : execution.compilations) times += compilation->times;
   const std::pair<absl::string_view, double> rows[] = {
       {"upload", execution.upload_us},
       {"trace", times.trace},

@@ -1,18 +1,19 @@
-// Runs a launch plan on a device, from host arrays to host arrays, and times every step.
+// Calls an operation on a device, from host arrays to host arrays, and times every step.
 //
-//   absl::StatusOr<LaunchPlan> plan = make_plan(kernel, inputs);
-//   absl::StatusOr<Execution> done = execute(device, *plan, inputs, /*repeat=*/20);
-//   use(done->outputs.at("y"), done->compilation->times, done->repeats_us);
+//   absl::StatusOr<BoundCall> call = bind_inputs(kernel, inputs);
+//   absl::StatusOr<Execution> done = execute(device, *call, inputs, /*repeat=*/20);
+//   use(done->outputs.at("y"), done->compilations[0]->times, done->repeats_us);
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "heddle/runtime/bound_call.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/device.h"
-#include "heddle/runtime/registry.h"
 #include "heddle/tools/command/kernel_choice.h"
 #include "heddle/tools/npy.h"
 
@@ -23,29 +24,50 @@ using HostArrays = std::map<std::string, HostArray, std::less<>>;
 // By name; without one, cuda:0 where there is a GPU, else the interpreter.
 absl::StatusOr<Device> open_device(const std::string& name);
 
-// How the kernel launches on these inputs. kInvalidArgument where they are not what its parameters
-// need, neither more nor less (input_check.h).
-absl::StatusOr<runtime::LaunchPlan> make_plan(const ChosenKernel& kernel, const HostArrays& inputs);
+// The call on these inputs. kInvalidArgument where they are not what the kernel reads, neither more
+// nor less (input_check.h), or do not fit each other.
+absl::StatusOr<runtime::BoundCall> bind_inputs(const ChosenKernel& kernel,
+                                               const HostArrays& inputs);
+
+// Tensors on a device and numbers, as a host function takes them.
+class DeviceArguments {
+ public:
+  // Memory for every tensor of the call, with nothing in it. The call must outlive them.
+  static absl::StatusOr<DeviceArguments> allocate(const Device& device,
+                                                  const runtime::BoundCall& call);
+
+  // Of each argument; a number has none.
+  std::vector<Buffer>& buffers() { return buffers_; }
+  runtime::Arguments arguments() const { return arguments_; }
+  uint64_t tensor_bytes() const;
+
+ private:
+  std::vector<Buffer> buffers_;
+  std::vector<std::vector<int64_t>> strides_;
+  std::vector<runtime::Argument> arguments_;
+};
 
 struct Execution {
   // The tensors that the kernel may write, inputs changed in place included.
   HostArrays outputs;
-  // What ran; belongs to the kernel.
-  const runtime::Compilation* compilation = nullptr;
-  // Microseconds. Compiling includes loading; the launch is the first one, by events.
+  // What was compiled for the call, each once, and how many launches it is made of. None where the
+  // operation looks at results on its way, so that nobody knows before.
+  std::vector<std::shared_ptr<const runtime::Compilation>> compilations;
+  int launches = 0;
+  // Microseconds. Compiling includes loading; the launches are those of the first call, by events.
   double upload_us = 0;
   double compile_us = 0;
   double launch_us = 0;
   double download_us = 0;
-  // Each of the further launches, by events.
+  // Each of the further calls, by events.
   std::vector<double> repeats_us;
   // Of all tensors together.
   uint64_t tensor_bytes = 0;
 };
 
-// The plan must have been made for these inputs. The kernel runs once, its outputs are fetched, and
-// then it runs `repeat` more times. A plan with an empty grid runs nothing.
-absl::StatusOr<Execution> execute(const Device& device, const runtime::LaunchPlan& plan,
+// The call must have been bound to these inputs. Its kernels are compiled by a dry run; it runs once,
+// its outputs are fetched, and then it runs `repeat` more times.
+absl::StatusOr<Execution> execute(const Device& device, const runtime::BoundCall& call,
                                   const HostArrays& inputs, int repeat);
 
 // "20 launches: median 12.50 us (335.1 GB/s of inputs and outputs), least 12.10 us (346.2 GB/s)";

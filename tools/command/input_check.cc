@@ -1,7 +1,6 @@
 #include "heddle/tools/command/input_check.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -11,85 +10,58 @@
 namespace heddle::tools {
 namespace {
 
-using runtime::LaunchPlan;
+using runtime::OperationArgument;
+using runtime::Role;
 using runtime::TensorShape;
-using Params = absl::Span<const ir::ParamInfo>;
 
-// The parameters of the kernel that these settings choose; none where they choose nothing.
-Params params_of(const runtime::KernelEntry& entry, const runtime::Settings& settings) {
-  if (entry.variant == nullptr) return {};
-  const absl::StatusOr<runtime::Variant> variant = entry.variant(settings);
-  if (!variant.ok() || variant->source == nullptr) return {};
-  return variant->source->params();
+std::string called(const ChosenKernel& kernel) {
+  return absl::StrCat("kernel '", kernel.operation->name(), "'");
 }
 
-std::string called(const ir::KernelSource& source) {
-  return absl::StrCat("kernel '", source.name(), "'");
-}
-
-// What a parameter's element type is under each choice that the kernel offers, and how to choose
-// the one that is wanted.
-struct Choices {
-  std::vector<absl::string_view> dtypes;
-  std::string setting;  // "dtype=bf16"; empty: no choice gives it
-};
-
-Choices choices_for(const ChosenKernel& kernel, size_t index, ir::Type now, ir::Scalar wanted) {
-  Choices choices;
-  choices.dtypes.push_back(ir::info(now.scalar).name);
-  for (const runtime::Setting& setting : kernel.entry->settings) {
-    for (const std::string& choice : setting.choices) {
-      runtime::Settings settings = kernel.settings;
-      settings[setting.name] = choice;
-      const Params params = params_of(*kernel.entry, settings);
-      if (index >= params.size() || !params[index].type.is_view()) continue;
-      const ir::Scalar dtype = params[index].type.scalar;
-      const absl::string_view name = ir::info(dtype).name;
-      if (!absl::c_linear_search(choices.dtypes, name)) choices.dtypes.push_back(name);
-      if (dtype == wanted && choices.setting.empty()) {
-        choices.setting = absl::StrCat(setting.name, "=", choice);
-      }
-    }
+absl::Status wrong_type(const ChosenKernel& kernel, const OperationArgument& argument,
+                        const TensorShape& shape) {
+  const absl::string_view wanted = ir::info(shape.dtype).name;
+  const absl::string_view taken =
+      ir::info(kernel.operation->element_type(argument, kernel.settings)).name;
+  std::string takes = absl::StrCat(taken, "; fix: convert the file");
+  for (const runtime::Setting& setting : kernel.operation->spec().settings) {
+    if (setting.name != argument.type) continue;
+    takes = absl::c_linear_search(setting.choices, wanted)
+                ? absl::StrCat(taken, "; fix: --set ", setting.name, "=", wanted,
+                               ", or convert the file")
+                : absl::StrCat(absl::StrJoin(setting.choices, ", "), "; fix: convert the file");
   }
-  return choices;
+  return absl::InvalidArgumentError(absl::StrCat("'", argument.name, "' is ", describe(shape),
+                                                 ", and ", called(kernel), " takes ", takes));
 }
 
-absl::Status wrong_type(const ChosenKernel& kernel, const ir::KernelSource& source, size_t index,
-                        absl::string_view name, const TensorShape& shape) {
-  const ir::Type type = source.params()[index].type;
-  const Choices choices = choices_for(kernel, index, type, shape.dtype);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", name, "' is ", describe(shape), ", and ", called(source), " takes ",
-      choices.setting.empty()
-          ? absl::StrCat(absl::StrJoin(choices.dtypes, ", "), "; fix: convert the file")
-          : absl::StrCat(ir::info(type.scalar).name, "; fix: --set ", choices.setting,
-                         ", or convert the file")));
-}
-
-// Names, element types and modes; `names` are the parameters', in the kernel's order.
-absl::Status check_tensors(const ChosenKernel& kernel, const ir::KernelSource& source,
-                           const std::vector<std::string>& names, const InputShapes& inputs) {
-  for (const auto& [name, shape] : inputs) {
-    const auto place = absl::c_find(names, name);
-    if (place == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(called(source), " has no parameter '", name,
-                                                     "'; it has ", absl::StrJoin(names, ", ")));
-    }
-    const auto index = static_cast<size_t>(place - names.begin());
-    const ir::ParamInfo& param = source.params()[index];
-    if (!param.type.is_view()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", name, "' is a scalar of ", called(source), ", not an input"));
-    }
-    if (shape.dtype != param.type.scalar) return wrong_type(kernel, source, index, name, shape);
-    if (!param.unbounded && shape.extents.size() != param.type.rank) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", name, "' is ", describe(shape), ", and ", called(source),
-                       " takes a tensor of ", ir::counted(param.type.rank, "mode"), ", not of ",
-                       shape.extents.size(), "; fix: reshape what is in the file"));
-    }
+// One input: that there is such an argument, its element type and modes.
+absl::Status check_input(const ChosenKernel& kernel, const std::string& name,
+                         const TensorShape& shape) {
+  const OperationArgument* const argument = kernel.operation->find(name);
+  if (argument == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        called(kernel), " has no parameter '", name, "'; it has ",
+        absl::StrJoin(kernel.operation->arguments(), ", ",
+                      [](std::string* out, const OperationArgument& a) { out->append(a.name); })));
   }
-  return absl::OkStatus();
+  if (argument->role == Role::kNumber) {
+    return absl::InvalidArgumentError(absl::StrCat("'", name, "' is a number of ", called(kernel),
+                                                   ", not an input; fix: --set ", name, "=..."));
+  }
+  if (argument->role == Role::kOutput) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' is an output of ", called(kernel), ", not an input"));
+  }
+  if (shape.dtype != kernel.operation->element_type(*argument, kernel.settings)) {
+    return wrong_type(kernel, *argument, shape);
+  }
+  const size_t modes = argument->dimensions.size();
+  if (shape.extents.size() == modes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name, "' is ", describe(shape), ", and ", called(kernel),
+                   " takes a tensor of ", ir::counted(static_cast<int64_t>(modes), "mode"),
+                   ", not of ", shape.extents.size(), "; fix: reshape what is in the file"));
 }
 
 }  // namespace
@@ -98,35 +70,17 @@ std::string describe(const TensorShape& shape) {
   return absl::StrCat(ir::info(shape.dtype).name, "[", absl::StrJoin(shape.extents, ", "), "]");
 }
 
-absl::Status check_inputs(const ChosenKernel& kernel, const LaunchPlan& plan,
-                          const InputShapes& inputs) {
-  std::vector<std::string> names;
-  for (const LaunchPlan::Parameter& parameter : plan.parameters) names.push_back(parameter.name);
-  const auto given = [&](const LaunchPlan::Parameter& parameter) {
-    return inputs.count(parameter.name) != 0;
-  };
-  for (const LaunchPlan::Parameter& parameter : plan.parameters) {
-    if (!parameter.output || !given(parameter)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("'", parameter.name, "' is an output of ",
-                                                   called(*plan.source), ", not an input"));
+absl::Status check_inputs(const ChosenKernel& kernel, const runtime::Shapes& inputs) {
+  for (const auto& [name, shape] : inputs) {
+    if (absl::Status s = check_input(kernel, name, shape); !s.ok()) return s;
   }
-  if (absl::Status s = check_tensors(kernel, *plan.source, names, inputs); !s.ok()) return s;
-  for (const LaunchPlan::Parameter& parameter : plan.parameters) {
-    if (parameter.output || parameter.is_scalar || given(parameter)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(called(*plan.source), " needs the input '",
-                                                   parameter.name, "'; fix: --in ", parameter.name,
+  for (const OperationArgument& argument : kernel.operation->arguments()) {
+    if (!argument.is_read() || inputs.count(argument.name) != 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(called(kernel), " needs the input '",
+                                                   argument.name, "'; fix: --in ", argument.name,
                                                    "=FILE"));
   }
   return absl::OkStatus();
-}
-
-absl::Status check_inputs(const ChosenKernel& kernel, const InputShapes& inputs) {
-  if (kernel.entry->variant == nullptr) return absl::OkStatus();
-  const absl::StatusOr<runtime::Variant> variant = kernel.entry->variant(kernel.settings);
-  if (!variant.ok() || variant->source == nullptr) return absl::OkStatus();
-  std::vector<std::string> names;
-  for (const ir::ParamInfo& param : variant->source->params()) names.push_back(param.name);
-  return check_tensors(kernel, *variant->source, names, inputs);
 }
 
 }  // namespace heddle::tools

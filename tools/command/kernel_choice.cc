@@ -38,22 +38,25 @@ thread_local const char* loading = "";
 
 }  // namespace
 
-using runtime::KernelEntry;
+using runtime::Operation;
 
 absl::StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice) {
-  const KernelEntry* const entry = runtime::find_kernel(choice.kernel);
-  if (entry == nullptr) {
+  const Operation* const operation = runtime::find_operation(choice.kernel);
+  if (operation == nullptr) {
     std::vector<absl::string_view> names;
-    for (const KernelEntry* known : runtime::registered_kernels()) names.push_back(known->name);
+    for (const Operation* known : runtime::registered_operations()) names.push_back(known->name());
     return absl::NotFoundError(absl::StrCat("unknown kernel '", choice.kernel, "'",
                                             ir::suggest(choice.kernel, names),
                                             " ('heddle list' shows all)"));
   }
+  if (!operation->validity().ok()) return operation->validity();
   const absl::StatusOr<Assignments> given = parse_assignments("--set", choice.settings);
   if (!given.ok()) return given.status();
-  absl::StatusOr<runtime::Settings> settings = runtime::resolve_settings(*entry, *given);
+  absl::StatusOr<runtime::Settings> settings = operation->resolve(*given);
   if (!settings.ok()) return settings.status();
-  return ChosenKernel{entry, *std::move(settings)};
+  absl::StatusOr<runtime::Sizes> sizes = parse_sizes("--size", choice.sizes);
+  if (!sizes.ok()) return sizes.status();
+  return ChosenKernel{operation, *std::move(settings), *std::move(sizes)};
 }
 
 absl::Status load_plugin(const std::string& path) {
@@ -65,15 +68,15 @@ absl::Status load_plugin(const std::string& path) {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path, error);
   if (error) return refused(absl::StrCat("cannot be opened: ", error.message()));
-  const std::vector<const KernelEntry*> before = runtime::registered_kernels();
+  const std::vector<const Operation*> before = runtime::registered_operations();
   loading = path.c_str();
   const std::terminate_handler previous = std::set_terminate(give_up_loading);
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   std::set_terminate(previous);
   if (library == nullptr) return refused(absl::StrCat("cannot be loaded: ", dlerror()));
   // A plug-in may replace a kernel, so names alone do not tell.
-  for (const KernelEntry* entry : runtime::registered_kernels()) {
-    if (std::find(before.begin(), before.end(), entry) == before.end()) return absl::OkStatus();
+  for (const Operation* operation : runtime::registered_operations()) {
+    if (std::find(before.begin(), before.end(), operation) == before.end()) return absl::OkStatus();
   }
   return refused(
       "registers no kernels with this program; does it hold a Registered constant, and "

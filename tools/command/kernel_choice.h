@@ -10,19 +10,21 @@
 
 namespace heddle::tools {
 
-// As given: a name and "dtype=bf16".
+// As given: a name, "dtype=bf16" and "rows=1000".
 struct KernelChoice {
   std::string kernel;
-  std::vector<std::string> settings;
+  std::vector<std::string> settings = {};
+  std::vector<std::string> sizes = {};
 };
 
 struct ChosenKernel {
-  const runtime::KernelEntry* entry = nullptr;
+  const runtime::Operation* operation = nullptr;
   runtime::Settings settings;
+  runtime::Sizes sizes;  // those that were given
 };
 
-// kNotFound for an unknown kernel, with the nearest name; kInvalidArgument for settings that it
-// does not have.
+// kNotFound for an unknown kernel, with the nearest name; kInvalidArgument for one that is
+// registered wrongly, and for settings and sizes that are none.
 absl::StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice);
 
 // Loads a shared library for the kernels that it registers; it stays until the program ends.

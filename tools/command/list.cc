@@ -9,24 +9,27 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(const runtime::KernelEntry& entry) {
+Json to_json(const runtime::Operation& operation) {
   Json settings = Json::array();
-  for (const runtime::Setting& setting : entry.settings) {
+  for (const runtime::Setting& setting : operation.spec().settings) {
     settings.push_back({{"name", setting.name},
                         {"help", setting.help},
                         {"default", setting.default_value},
                         {"choices", setting.choices}});
   }
-  return {{"name", entry.name},
-          {"summary", entry.summary},
+  const runtime::OperationSpec& spec = operation.spec();
+  return {{"name", spec.name},
+          {"summary", spec.summary},
+          {"arguments", spec.arguments},
           {"settings", settings},
-          {"can_run", entry.plan != nullptr},
-          {"can_check", entry.reference != nullptr}};
+          {"sizes", spec.sizes},
+          {"can_run", operation.validity().ok()},
+          {"can_check", spec.reference != nullptr}};
 }
 
-void print(const runtime::KernelEntry& entry) {
-  absl::PrintF("%-20s %s\n", entry.name, entry.summary);
-  for (const runtime::Setting& setting : entry.settings) {
+void print(const runtime::Operation& operation) {
+  absl::PrintF("%-20s %s\n", operation.name(), operation.spec().summary);
+  for (const runtime::Setting& setting : operation.spec().settings) {
     absl::PrintF("  --set %s=%s", setting.name, setting.default_value);
     if (!setting.help.empty()) absl::PrintF("  %s", setting.help);
     if (!setting.choices.empty()) absl::PrintF(" (%s)", absl::StrJoin(setting.choices, ", "));
@@ -37,15 +40,15 @@ void print(const runtime::KernelEntry& entry) {
 }  // namespace
 
 Exit list_kernels(const ListOptions& options) {
-  const std::vector<const runtime::KernelEntry*> entries = runtime::registered_kernels();
+  const std::vector<const runtime::Operation*> operations = runtime::registered_operations();
   if (options.json) {
     Json all = Json::array();
-    for (const runtime::KernelEntry* entry : entries) all.push_back(to_json(*entry));
+    for (const runtime::Operation* operation : operations) all.push_back(to_json(*operation));
     absl::PrintF("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
     return Exit::kDone;
   }
-  for (const runtime::KernelEntry* entry : entries) print(*entry);
-  if (entries.empty()) {
+  for (const runtime::Operation* operation : operations) print(*operation);
+  if (operations.empty()) {
     absl::PrintF("no kernels are registered; --plugin LIBRARY loads more\n");
   }
   return Exit::kDone;

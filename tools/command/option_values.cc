@@ -1,6 +1,7 @@
 #include "heddle/tools/command/option_values.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -36,6 +37,20 @@ absl::StatusOr<Assignments> parse_assignments(absl::string_view option,
 absl::StatusOr<Assignments> parse_files(absl::string_view option,
                                         const std::vector<std::string>& arguments) {
   return parse(option, "NAME=FILE", /*empty_values=*/false, arguments);
+}
+
+absl::StatusOr<std::map<std::string, int64_t, std::less<>>> parse_sizes(
+    absl::string_view option, const std::vector<std::string>& arguments) {
+  const absl::StatusOr<Assignments> given =
+      parse(option, "NAME=N", /*empty_values=*/false, arguments);
+  if (!given.ok()) return given.status();
+  std::map<std::string, int64_t, std::less<>> sizes;
+  for (const auto& [name, text] : *given) {
+    if (absl::SimpleAtoi(text, &sizes[name]) && sizes[name] >= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, ": '", text, "' is no size; it takes a whole number from 0 up"));
+  }
+  return sizes;
 }
 
 absl::StatusOr<std::vector<std::string>> split_list(absl::string_view option,

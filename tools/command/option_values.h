@@ -1,6 +1,8 @@
 // Values of options that are more than one word.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,6 +21,9 @@ absl::StatusOr<Assignments> parse_assignments(absl::string_view option,
 // NAME=FILE arguments; a file has a name.
 absl::StatusOr<Assignments> parse_files(absl::string_view option,
                                         const std::vector<std::string>& arguments);
+// NAME=N arguments, whole numbers from 0 up.
+absl::StatusOr<std::map<std::string, int64_t, std::less<>>> parse_sizes(
+    absl::string_view option, const std::vector<std::string>& arguments);
 
 // The words of "A,B,...", blanks around them removed; none in a blank list. kInvalidArgument where
 // a comma has no word beside it: `noun` says what a word is.

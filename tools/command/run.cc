@@ -16,8 +16,6 @@
 namespace heddle::tools {
 namespace {
 
-using runtime::LaunchPlan;
-
 absl::StatusOr<HostArrays> read_inputs(const Assignments& files) {
   HostArrays inputs;
   for (const auto& [name, path] : files) {
@@ -30,16 +28,14 @@ absl::StatusOr<HostArrays> read_inputs(const Assignments& files) {
 }
 
 // Whether every output that is to be written is one, and its file can be: the run may take long.
-absl::Status check_outputs(const LaunchPlan& plan, const Assignments& files) {
+absl::Status check_outputs(const runtime::Operation& operation, const Assignments& files) {
   std::vector<absl::string_view> written;
-  for (size_t i = 0; i < plan.parameters.size(); ++i) {
-    if (!plan.parameters[i].is_scalar && !plan.source->params()[i].type.read_only) {
-      written.push_back(plan.parameters[i].name);
-    }
+  for (const runtime::OperationArgument& argument : operation.arguments()) {
+    if (argument.is_written()) written.push_back(argument.name);
   }
   for (const auto& [name, path] : files) {
     if (std::find(written.begin(), written.end(), name) == written.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("kernel '", plan.source->name(),
+      return absl::InvalidArgumentError(absl::StrCat("kernel '", operation.name(),
                                                      "' has no output '", name, "'; it writes ",
                                                      absl::StrJoin(written, ", ")));
     }
@@ -53,13 +49,8 @@ absl::Status check_outputs(const LaunchPlan& plan, const Assignments& files) {
 Exit run_kernel(const RunOptions& options) {
   const absl::StatusOr<ChosenKernel> kernel = choose_kernel(options.choice);
   if (!kernel.ok()) return misused(kernel.status());
-  const std::string& name = kernel->entry->name;
-  if (kernel->entry->plan == nullptr) {
-    return misused(absl::StrCat("kernel '", name,
-                                "' says nothing of how it is launched, so it can "
-                                "only be dumped"));
-  }
-  if (options.check && kernel->entry->reference == nullptr) {
+  const std::string& name = kernel->operation->name();
+  if (options.check && kernel->operation->spec().reference == nullptr) {
     return misused(absl::StrCat("kernel '", name, "' has no reference to check against"));
   }
   const absl::StatusOr<Assignments> input_files = parse_files("--in", options.inputs);
@@ -74,11 +65,13 @@ Exit run_kernel(const RunOptions& options) {
   if (options.max_instructions >= 0) device->set_max_instructions(options.max_instructions);
   const absl::StatusOr<HostArrays> inputs = read_inputs(*input_files);
   if (!inputs.ok()) return misused(inputs.status());
-  const absl::StatusOr<LaunchPlan> plan = make_plan(*kernel, *inputs);
-  if (!plan.ok()) return misused(plan.status());
-  if (absl::Status s = check_outputs(*plan, *output_files); !s.ok()) return misused(s);
+  const absl::StatusOr<runtime::BoundCall> call = bind_inputs(*kernel, *inputs);
+  if (!call.ok()) return misused(call.status());
+  if (absl::Status s = check_outputs(*kernel->operation, *output_files); !s.ok()) {
+    return misused(s);
+  }
 
-  const absl::StatusOr<Execution> done = execute(*device, *plan, *inputs, options.repeat);
+  const absl::StatusOr<Execution> done = execute(*device, *call, *inputs, options.repeat);
   if (!done.ok()) return failed(done.status());
   absl::PrintF("%-14s %s (%s)\n", "device", device->name(), device->info().name);
   absl::PrintF("%s", describe_times(*done));

@@ -7,6 +7,7 @@
 #include "heddle/dsl/dsl.h"
 #include "heddle/ir/kernel_source.h"
 #include "heddle/ir/text/printer.h"
+#include "heddle/runtime/compile.h"
 
 namespace heddle {
 
@@ -35,7 +36,7 @@ inline ir::Specialization usual_specialization(const ir::KernelSource& source) {
 
 template <class... P>
 ir::TraceResult trace(const Kernel<P...>& kernel) {
-  return kernel.source().trace(usual_specialization(kernel.source()));
+  return runtime::trace_source(kernel.source(), usual_specialization(kernel.source()));
 }
 
 // The text of a kernel that must be without mistakes.

@@ -76,7 +76,8 @@ bool ThreadOracle::run() {
   const Dim3 block = kernel_.block;
   shared_.assign(kernel_.value_count(), {});
   for (int t = 0; t < block.count(); ++t) {
-    thread_ = {t % block.x, t / block.x % block.y, t / block.x / block.y, t};
+    thread_ = {static_cast<int>(t % block.x), static_cast<int>(t / block.x % block.y),
+               static_cast<int>(t / block.x / block.y), t};
     values_.assign(kernel_.value_count(), {});
     views_.assign(kernel_.value_count(), {});
     fuel_ = kFuel;

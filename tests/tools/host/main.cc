@@ -14,17 +14,15 @@ const auto doubled =
       If(i < x.shape(0), [&] { y(i) = x(i) + x(i); });
     });
 
-const Registered registered(
-    {.name = "doubled",
-     .summary = "y = 2 x",
-     .settings = {},
-     .variant = [](const Settings&) -> absl::StatusOr<Variant> {
-       CompileOptions options;
-       options.block = {64, 1, 1};
-       return Variant{&doubled.source(), {tensor({kAny}), tensor({kAny})}, options};
-     },
-     .plan = nullptr,
-     .reference = nullptr});
+const Registered registered({.name = "doubled",
+                             .summary = "y = 2 x",
+                             .arguments = {"x: f32[n]", "y: f32[n]"},
+                             .functions = {host_function([](const Stream& stream,
+                                                            const TensorRef<const float, 1>& x,
+                                                            const TensorRef<float, 1>& y) {
+                               return doubled.launch(stream, {.block = 64}, x, y);
+                             })},
+                             .sizes = {{"n", 64}}});
 
 }  // namespace
 

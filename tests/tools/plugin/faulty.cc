@@ -33,42 +33,29 @@ const VectorKernel mistaken =
       });
     });
 
-absl::StatusOr<LaunchPlan> plan_for(const VectorKernel& kernel,
-                                    const std::map<std::string, TensorShape>& inputs) {
-  const auto x = inputs.find("x");
-  if (x == inputs.end()) return absl::InvalidArgumentError("the input x is missing");
-  LaunchPlan plan;
-  plan.source = &kernel.source();
-  plan.parameters = {{.name = "x", .shape = x->second},
-                     {.name = "y", .output = true, .shape = x->second}};
-  plan.config.grid = (x->second.extents[0] + kThreads - 1) / kThreads;
-  plan.config.block = kThreads;
-  return plan;
+HostFunction launching(const VectorKernel& kernel) {
+  return host_function([&kernel](const Stream& stream, const TensorRef<const float, 1>& x,
+                                 const TensorRef<float, 1>& y) {
+    const int64_t blocks = (x.extents[0] + kThreads - 1) / kThreads;
+    return kernel.launch(stream, {.grid = blocks, .block = kThreads}, x, y);
+  });
 }
 
-KernelEntry entry(const char* name, const VectorKernel& kernel) {
-  CompileOptions options;
-  options.block = {kThreads, 1, 1};
+OperationSpec entry(const char* name, const VectorKernel& kernel) {
   return {.name = name,
           .summary = "does wrong",
-          .settings = {},
-          .variant = [&kernel, options](const Settings&) -> absl::StatusOr<Variant> {
-            return Variant{&kernel.source(), {tensor({kAny}), tensor({kAny})}, options};
-          },
-          .plan =
-              [&kernel](const Settings&, const std::map<std::string, TensorShape>& inputs) {
-                return plan_for(kernel, inputs);
-              },
-          .reference = nullptr};
+          .arguments = {"x: f32[n]", "y: f32[n]"},
+          .functions = {launching(kernel)},
+          .sizes = {{"n", 40}}};
 }
 
 using Outputs = absl::StatusOr<std::map<std::string, Expected>>;
 using Inputs = std::map<std::string, HostValues>;
 
-KernelEntry with_reference(KernelEntry entry,
-                           Outputs (*reference)(const Settings&, const Inputs&)) {
-  entry.reference = reference;
-  return entry;
+OperationSpec with_reference(OperationSpec spec,
+                             Outputs (*reference)(const Settings&, const Inputs&)) {
+  spec.reference = reference;
+  return spec;
 }
 
 // Expects every element but the first two to be one more than it is.
@@ -88,31 +75,32 @@ Outputs of_another(const Settings&, const Inputs&) {
 }
 Outputs thrown(const Settings&, const Inputs&) { throw std::runtime_error("the reference threw"); }
 
-KernelEntry without(KernelEntry entry, bool variant, bool plan) {
-  if (!variant) entry.variant = nullptr;
-  if (!plan) entry.plan = nullptr;
-  return entry;
+OperationSpec without_function(OperationSpec spec) {
+  spec.functions.clear();
+  return spec;
 }
-
-// A plan that forgets a parameter.
-KernelEntry with_short_plan(KernelEntry entry) {
-  entry.plan = [](const Settings&, const std::map<std::string, TensorShape>&) {
-    LaunchPlan plan;
-    plan.source = &copy.source();
-    return absl::StatusOr<LaunchPlan>(plan);
-  };
-  return entry;
+OperationSpec with_arguments(OperationSpec spec, std::vector<std::string> arguments) {
+  spec.arguments = std::move(arguments);
+  return spec;
 }
-
-KernelEntry with_null_variant(KernelEntry entry) {
-  entry.variant = [](const Settings&) { return absl::StatusOr<Variant>(Variant{}); };
-  return entry;
+// Launches nothing, and one that looks at what it has computed.
+absl::Status do_nothing(const Stream&, const TensorRef<const float, 1>&,
+                        const TensorRef<float, 1>&) {
+  return absl::OkStatus();
 }
-KernelEntry with_null_plan(KernelEntry entry) {
-  entry.plan = [](const Settings&, const std::map<std::string, TensorShape>&) {
-    return absl::StatusOr<LaunchPlan>(LaunchPlan{});
-  };
-  return entry;
+absl::Status look(const Stream& stream, const TensorRef<const float, 1>& x,
+                  const TensorRef<float, 1>& y) {
+  const int64_t blocks = (x.extents[0] + kThreads - 1) / kThreads;
+  absl::Status launched = copy.launch(stream, {.grid = blocks, .block = kThreads}, x, y);
+  if (!launched.ok()) return launched;
+  float first = 0;
+  const auto address = reinterpret_cast<runtime::DeviceAddress>(y.data);
+  if (absl::Status s = stream.copy_to_host(&first, address, sizeof(first)); !s.ok()) return s;
+  return first == 0 ? absl::OkStatus() : absl::InternalError("y starts with another number");
+}
+OperationSpec calling(OperationSpec spec, HostFunction function) {
+  spec.functions = {std::move(function)};
+  return spec;
 }
 
 const Registered entries[] = {
@@ -122,11 +110,10 @@ const Registered entries[] = {
     Registered(with_reference(entry("throwing_reference", copy), thrown)),
     Registered(entry("out_of_bounds", out_of_bounds)),
     Registered(entry("mistaken", mistaken)),
-    Registered(without(entry("not_dumped", copy), false, true)),
-    Registered(without(entry("not_run", copy), true, false)),
-    Registered(with_short_plan(entry("short_plan", copy))),
-    Registered(with_null_variant(entry("null_variant", copy))),
-    Registered(with_null_plan(entry("null_plan", copy))),
+    Registered(without_function(entry("no_function", copy))),
+    Registered(with_arguments(entry("short_declaration", copy), {"x: f32[n]"})),
+    Registered(calling(entry("does_nothing", copy), host_function(do_nothing))),
+    Registered(calling(entry("looks", copy), host_function(look))),
 };
 
 }  // namespace

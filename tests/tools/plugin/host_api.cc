@@ -73,22 +73,13 @@ Outputs reference(const Settings&, const std::map<std::string, runtime::HostValu
 const Registered registered(
     {.name = "host_api",
      .summary = "y = 2 x",
-     .settings = {},
-     .variant = [](const Settings&) -> absl::StatusOr<Variant> {
-       CompileOptions options;
-       options.block = {kThreads, 1, 1};
-       return Variant{&doubled.source(), {tensor({kAny}), tensor({kAny})}, options};
-     },
-     .plan = [](const Settings&,
-                const std::map<std::string, TensorShape>& inputs) -> absl::StatusOr<LaunchPlan> {
-       LaunchPlan plan;
-       plan.source = &doubled.source();
-       plan.parameters = {{.name = "x", .shape = inputs.at("x")},
-                          {.name = "y", .output = true, .shape = inputs.at("x")}};
-       plan.config.grid = (inputs.at("x").extents[0] + kThreads - 1) / kThreads;
-       plan.config.block = kThreads;
-       return plan;
-     },
+     .arguments = {"x: f32[n]", "y: f32[n]"},
+     .functions = {host_function([](const Stream& stream, const TensorRef<const float, 1>& x,
+                                    const TensorRef<float, 1>& y) {
+       const int64_t blocks = (x.extents[0] + kThreads - 1) / kThreads;
+       return doubled.launch(stream, {.grid = blocks, .block = kThreads}, x, y);
+     })},
+     .sizes = {{"n", 1024}},
      .reference = reference});
 
 }  // namespace

@@ -24,15 +24,14 @@ struct Word {
       : kernel(define_kernel("word(x, y, n)", body)),
         registered({.name = header,
                     .summary = "a word of that header",
-                    .settings = {},
-                    .variant = [this](const Settings&) -> absl::StatusOr<Variant> {
-                      CompileOptions options;
-                      options.block = {128, 1, 1};
-                      const auto vector = tensor({kAny}).aligned(16);
-                      return Variant{&kernel.source(), {vector, vector, scalar()}, options};
-                    },
-                    .plan = nullptr,
-                    .reference = nullptr}) {}
+                    .arguments = {"x: f32[n]", "y: f32[n]", "at: i32"},
+                    .functions = {host_function([this](const Stream& stream,
+                                                       const TensorRef<const float, 1>& x,
+                                                       const TensorRef<float, 1>& y, int at) {
+                      return kernel.launch(stream, {.block = 128}, x, y, at);
+                    })},
+                    .settings = {{.name = "at", .default_value = "0"}},
+                    .sizes = {{"n", 1024}}}) {}
 
   WordKernel kernel;
   Registered registered;

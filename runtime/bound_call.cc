@@ -1,0 +1,180 @@
+#include "heddle/runtime/bound_call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "heddle/ir/wording.h"
+
+namespace heddle::runtime {
+namespace {
+
+using Dimension = OperationArgument::Dimension;
+
+template <class T>
+std::optional<uint64_t> bits_of(T number) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &number, sizeof(number));
+  return bits;
+}
+
+template <class Int>
+std::optional<uint64_t> integer_bits(absl::string_view text) {
+  Int number;
+  return absl::SimpleAtoi(text, &number) ? bits_of(number) : std::nullopt;
+}
+
+// The bits of a number as its type has them; nothing where the text is none, or the type does not
+// hold it.
+std::optional<uint64_t> number_bits(ir::Scalar type, absl::string_view text) {
+  float single;
+  double wide;
+  switch (type) {
+    case ir::Scalar::kF32:
+      return absl::SimpleAtof(text, &single) ? bits_of(single) : std::nullopt;
+    case ir::Scalar::kF64:
+      return absl::SimpleAtod(text, &wide) ? bits_of(wide) : std::nullopt;
+    case ir::Scalar::kI32:
+      return integer_bits<int32_t>(text);
+    case ir::Scalar::kU32:
+      return integer_bits<uint32_t>(text);
+    case ir::Scalar::kI64:
+      return integer_bits<int64_t>(text);
+    case ir::Scalar::kU64:
+      return integer_bits<uint64_t>(text);
+    default:
+      return std::nullopt;
+  }
+}
+
+// Every named dimension with who says so.
+class Dimensions {
+ public:
+  explicit Dimensions(const Operation& operation) : operation_(operation) {}
+
+  absl::Status give(const Sizes& sizes) {
+    for (const auto& [name, size] : sizes) {
+      if (operation_.spec().sizes.count(name) == 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "kernel '", operation_.name(), "' has no dimension '", name, "'; it has ",
+            operation_.spec().sizes.empty()
+                ? "none"
+                : absl::StrJoin(operation_.spec().sizes, ", ",
+                                [](std::string* out, const auto& s) { out->append(s.first); })));
+      }
+      known_[name] = {size, ""};
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status read(const OperationArgument& argument, const TensorShape& shape) {
+    if (shape.extents.size() != argument.dimensions.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", argument.name, "' of kernel '", operation_.name(), "' has ",
+                       ir::counted(static_cast<int64_t>(argument.dimensions.size()), "mode"),
+                       ", not ", shape.extents.size()));
+    }
+    for (size_t mode = 0; mode < shape.extents.size(); ++mode) {
+      const Dimension& dimension = argument.dimensions[mode];
+      const int64_t extent = shape.extents[mode];
+      const auto differs = [&](int64_t wanted, absl::string_view by) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("'", argument.name, "' has extent ", extent, " in mode ", mode,
+                         ", and kernel '", operation_.name(), "' takes ", wanted, " there", by));
+      };
+      if (dimension.name.empty()) {
+        if (extent != dimension.number) return differs(dimension.number, "");
+        continue;
+      }
+      const Known given{extent - dimension.number, argument.name};
+      const Known& known = known_.try_emplace(dimension.name, given).first->second;
+      if (known.size == given.size && known.size >= 0) continue;
+      const int64_t wanted = std::max<int64_t>(known.size, 0) + dimension.number;
+      return differs(wanted, known.size < 0 ? " at least" : by(dimension, known));
+    }
+    return absl::OkStatus();
+  }
+
+  // What nobody said is as in the example.
+  Sizes all() const {
+    Sizes sizes = operation_.spec().sizes;
+    for (const auto& [name, known] : known_) sizes[name] = known.size;
+    return sizes;
+  }
+
+ private:
+  struct Known {
+    int64_t size;
+    std::string by;  // an argument; empty: the caller
+  };
+
+  // ", rows + 1 of 'x'"
+  static std::string by(const Dimension& dimension, const Known& known) {
+    return absl::StrCat(", ", dimension.name,
+                        dimension.number == 0 ? "" : absl::StrCat(" + ", dimension.number),
+                        known.by.empty() ? "" : absl::StrCat(" of '", known.by, "'"));
+  }
+
+  const Operation& operation_;
+  std::map<std::string, Known> known_;
+};
+
+const HostFunction* find_function(const Operation& operation, const Settings& settings) {
+  for (const HostFunction& function : operation.spec().functions) {
+    bool fits = true;
+    for (size_t i = 0; i < operation.arguments().size(); ++i) {
+      fits &= function.parameters()[i].scalar ==
+              operation.element_type(operation.arguments()[i], settings);
+    }
+    if (fits) return &function;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<BoundCall> bind(const Operation& operation, const Settings& settings,
+                               const Shapes& inputs, const Sizes& sizes) {
+  if (!operation.validity().ok()) return operation.validity();
+  BoundCall call;
+  call.function = find_function(operation, settings);
+  if (call.function == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kernel '", operation.name(), "' does not exist for ",
+                     absl::StrJoin(settings, ", ", absl::PairFormatter("="))));
+  }
+  Dimensions dimensions(operation);
+  if (absl::Status s = dimensions.give(sizes); !s.ok()) return s;
+  for (const OperationArgument& argument : operation.arguments()) {
+    const auto input = inputs.find(argument.name);
+    if (input == inputs.end()) continue;
+    if (absl::Status s = dimensions.read(argument, input->second); !s.ok()) return s;
+  }
+  call.sizes = dimensions.all();
+  for (const OperationArgument& argument : operation.arguments()) {
+    BoundCall::Value& value = call.values.emplace_back();
+    value.argument = &argument;
+    const ir::Scalar type = operation.element_type(argument, settings);
+    if (argument.role == Role::kNumber) {
+      const std::string& text = settings.find(argument.name)->second;
+      const std::optional<uint64_t> bits = number_bits(type, text);
+      if (!bits) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("setting '", argument.name, "' of kernel '", operation.name(),
+                         "' cannot be '", text, "': it is a number of type ", argument.type));
+      }
+      value.bits = *bits;
+      continue;
+    }
+    value.shape.dtype = type;
+    for (const Dimension& dimension : argument.dimensions) {
+      const int64_t named = dimension.name.empty() ? 0 : call.sizes.find(dimension.name)->second;
+      value.shape.extents.push_back(named + dimension.number);
+    }
+  }
+  return call;
+}
+
+}  // namespace heddle::runtime

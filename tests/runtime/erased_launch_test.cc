@@ -1,0 +1,100 @@
+// Kernels and operations called with arguments as data, as runtime/argument.h shows it.
+#include <cstdint>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "heddle/runtime/bound_call.h"
+#include "heddle/runtime/registry.h"
+#include "support/matchers.h"
+#include "support/test_device.h"
+
+namespace heddle::runtime {
+namespace {
+
+using testing::ElementsAre;
+
+const auto add_first =
+    define_kernel("add_first(x, y, n)", [](Tensor<const float, 2> x, Tensor<float, 1> y, Int n) {
+      If(thread_idx.x == 0, [&] { y(block_idx.x) = x(block_idx.x, 0) + cast<float>(n); });
+    });
+
+class ErasedLaunchTest : public testing::Test {
+ protected:
+  static constexpr int64_t rows = 3, columns = 2;
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer x = device.upload<float>({1, 2, 3, 4, 5, 6}).value();
+  Buffer y = device.upload<float>({0, 0, 0}).value();
+};
+
+TEST_F(ErasedLaunchTest, KernelsAreSourcesAndArgumentsAreData) {
+  const int64_t extents[] = {rows, columns}, strides[] = {columns, 1};  // outlive the launch
+  const Argument arguments[] = {
+      tensor_argument(x.address(), extents, strides, /*rank=*/2, sizeof(float)),
+      tensor_argument(y.address(), extents, strides + 1, /*rank=*/1, sizeof(float)),
+      scalar_argument(7),
+  };
+  const ir::KernelSource& source = add_first.source();
+  absl::Status status =
+      launch(stream, source, {.grid = rows, .block = 128, .stream = &stream}, arguments);
+  ASSERT_THAT(status, IsOk());
+  EXPECT_THAT(y.download<float>(stream).value(), ElementsAre(8, 10, 12));
+
+  ASSERT_THAT(y.fill(stream, 0), IsOk());
+  const Signature signature = {tensor({kAny, kAny}), tensor({kAny}), scalar()};
+  CompileOptions options{.block = {128, 1, 1}};
+  if (!on_gpu()) options.stage = Stage::kIr;
+  absl::StatusOr<CompiledKernel> compiled = compile(source, signature, options);
+  ASSERT_THAT(compiled.status(), IsOk());
+  status = compiled->launch(stream, {.grid = rows, .block = 128, .stream = &stream}, arguments);
+  ASSERT_THAT(status, IsOk());
+  EXPECT_THAT(y.download<float>(stream).value(), ElementsAre(8, 10, 12));
+}
+
+TEST_F(ErasedLaunchTest, WhatDoesNotFitIsRefused) {
+  const int64_t extents[] = {rows, columns}, strides[] = {columns, 1};
+  const Argument matrix = tensor_argument(x.address(), extents, strides, 2, sizeof(float));
+  const LaunchConfig config{.grid = rows, .block = 128, .stream = &stream};
+  const Argument few[] = {matrix};
+  EXPECT_THAT(launch(stream, add_first.source(), config, few),
+              Fails(absl::StatusCode::kInvalidArgument, "takes 3 arguments and was given 1"));
+  const Argument wrong[] = {matrix, matrix, scalar_argument(7)};
+  EXPECT_THAT(launch(stream, add_first.source(), config, wrong),
+              Fails(absl::StatusCode::kInvalidArgument, "has 2 modes; the kernel takes 1"));
+}
+
+absl::Status add_first_rows(const Stream& s, const TensorRef<const float, 2>& matrix, int n,
+                            const TensorRef<float, 1>& sums) {
+  return add_first.launch(s, {.grid = matrix.extents[0], .block = 128}, matrix, sums, n);
+}
+const Registered registered({.name = "add_first_rows",
+                             .summary = "y(i) = x(i, 0) + n",
+                             .arguments = {"x: f32[rows, columns]", "n: i32", "y: f32[rows]"},
+                             .functions = {host_function(add_first_rows)},
+                             .settings = {{.name = "n", .default_value = "7"}},
+                             .sizes = {{"rows", 3}, {"columns", 2}}});
+
+TEST_F(ErasedLaunchTest, OperationsSayWhatTheyTake) {
+  const Operation* const operation = find_operation("add_first_rows");
+  ASSERT_NE(operation, nullptr);
+  ASSERT_THAT(operation->validity(), IsOk());
+  const Settings settings = operation->resolve({{"n", "20"}}).value();
+  const BoundCall call =
+      bind(*operation, settings, {{"x", {ir::Scalar::kF32, {rows, columns}}}}).value();
+  ASSERT_EQ(call.values.size(), 3u);
+  EXPECT_THAT(call.values[2].shape.extents, ElementsAre(3));
+  const int64_t strides[] = {columns, 1};
+  const Argument arguments[] = {
+      tensor_argument(x.address(), call.values[0].shape.extents.data(), strides, 2, sizeof(float)),
+      scalar_argument(call.values[1].bits),
+      tensor_argument(y.address(), call.values[2].shape.extents.data(), strides + 1, 1,
+                      sizeof(float)),
+  };
+  ASSERT_THAT(call.function->call(stream, arguments), IsOk());
+  EXPECT_THAT(y.download<float>(stream).value(), ElementsAre(21, 23, 25));
+}
+
+}  // namespace
+}  // namespace heddle::runtime
