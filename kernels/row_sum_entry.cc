@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "heddle/kernels/row_sum.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/registry.h"
 
 namespace heddle::kernels {
 namespace {

@@ -8,8 +8,8 @@
 #include "heddle/ir/check.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/compile.h"
-#include "heddle/runtime/dry_run.h"
 #include "heddle/runtime/kernel_cache.h"
+#include "heddle/runtime/operation/dry_run.h"
 #include "heddle/runtime/specialize.h"
 
 namespace heddle::runtime {

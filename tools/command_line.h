@@ -5,7 +5,7 @@
 //
 //   my_program list | env | run KERNEL … | dump KERNEL … | opt FILE.ir …      (--help for each)
 //
-// It knows the kernels that are registered (heddle/runtime/registry.h) in the program itself and in
+// It knows the kernels that are registered (heddle/runtime/operation/registry.h) in the program itself and in
 // the libraries that --plugin names. Link heddle::cli, and heddle::kernels whole if it is to know
 // the kernel library too; a program that takes plug-ins calls heddle_loads_plugins(my_program) in
 // its CMakeLists.txt, so that they find all of Heddle in it and register with it.

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "heddle/runtime/operation.h"
+#include "heddle/runtime/operation/operation.h"
 
 namespace heddle::tools {
 

@@ -62,7 +62,7 @@ class Contraction {
   void fuse(OpId id, size_t at, OpId product, bool subtract) {
     ValueId a = kernel_.op(product).a();
     const ValueId b = kernel_.op(product).b();
-    ValueId c = kernel_.op(id).operands[1 - at];
+    ValueId c = at == 0 ? kernel_.op(id).b() : kernel_.op(id).a();
     // Negating an operand is free and exact, so a * b - c = fma(a, b, -c), c - a * b = fma(-a, b,
     // c).
     if (subtract && at == 0) c = negated(id, c);

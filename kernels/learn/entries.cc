@@ -15,7 +15,7 @@
 #include "heddle/kernels/learn/14_tv_add.h"
 #include "heddle/kernels/learn/15_swizzled_transpose.h"
 #include "heddle/kernels/learn/16_permute.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/registry.h"
 
 namespace heddle::learn {
 namespace {

@@ -1,6 +1,6 @@
 // A plug-in for the installed heddle command.
 #include <heddle/heddle.h>
-#include <heddle/runtime/registry.h>
+#include <heddle/runtime/operation/registry.h>
 
 using namespace heddle;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks which folder includes which, and what stands at the top level.
+# Checks which folder includes which, what stands at the top level, and that ops' operands have names.
 #
 #   layering.sh REPOSITORY
 set -uo pipefail
@@ -21,7 +21,7 @@ allowed() {
     dsl/*_internal.h | dsl/*.cc) echo dsl ir ;;
     dsl/*) echo dsl ;;
     # The typed launch and the typed host function join both sides, and the umbrella shows both.
-    runtime/launch.h | runtime/host_function.h | runtime/dtype.h | runtime/heddle.h) echo runtime codegen ir dsl ;;
+    runtime/launch.h | runtime/operation/host_function.h | runtime/dtype.h | runtime/heddle.h) echo runtime codegen ir dsl ;;
     runtime/*) echo runtime codegen ir ;;
     kernels/*) echo kernels dsl runtime heddle.h ;;
     tools/* | tests/*) echo dsl ir codegen runtime kernels tools tests heddle.h testing.h ;;
@@ -43,6 +43,15 @@ while IFS= read -r file; do
       fail "$file:$number: $path is internal; a public header may not lead to it"
     fi
   done < <(grep -nE '^[[:space:]]*#[[:space:]]*include' "$file")
+
+  # Operands are asked for by their names in ops.def, op.view(), not by their numbers.
+  case $file in
+    ir/* | codegen/* | dsl/* | runtime/* | tools/*)
+      while IFS=: read -r number line; do
+        fail "$file:$number: write the operand's name, as in op.view(), not its number:$line"
+      done < <(grep -nE '(\)|op|def|loop|node|owner)(\.|->)operands\[[0-9]' "$file")
+      ;;
+  esac
 
   # A file of ours is always named from the root, so that it is found the same way when installed.
   case $file in

@@ -1,5 +1,5 @@
 // What an operation would launch, without data and without a GPU.
-#include "heddle/runtime/dry_run.h"
+#include "heddle/runtime/operation/dry_run.h"
 
 #include <string>
 #include <vector>

@@ -5,8 +5,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
-#include "heddle/runtime/bound_call.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/bound_call.h"
+#include "heddle/runtime/operation/registry.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 

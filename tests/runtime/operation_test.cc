@@ -1,5 +1,5 @@
 // Operations: what their authors declare, and the calls that follow from it.
-#include "heddle/runtime/operation.h"
+#include "heddle/runtime/operation/operation.h"
 
 #include <string>
 #include <vector>
@@ -7,8 +7,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
-#include "heddle/runtime/bound_call.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/bound_call.h"
+#include "heddle/runtime/operation/registry.h"
 #include "support/matchers.h"
 
 namespace heddle::runtime {

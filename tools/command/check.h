@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/registry.h"
 #include "heddle/tools/command/execution.h"
 #include "heddle/tools/command/kernel_choice.h"
 

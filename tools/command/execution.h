@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "heddle/runtime/bound_call.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/device.h"
+#include "heddle/runtime/operation/bound_call.h"
 #include "heddle/tools/command/kernel_choice.h"
 #include "heddle/tools/npy.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "heddle/runtime/operation.h"
+#include "heddle/runtime/operation/operation.h"
 #include "heddle/tools/command/kernel_choice.h"
 
 namespace heddle::tools {

@@ -1,6 +1,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/registry.h"
 #include "heddle/tools/command/commands.h"
 #include "nlohmann/json.hpp"
 

@@ -1,7 +1,7 @@
 // A program of one's own with the heddle command for its own kernel, and nothing of the kernel
 // library.
 #include <heddle/heddle.h>
-#include <heddle/runtime/registry.h>
+#include <heddle/runtime/operation/registry.h>
 #include <heddle/tools/command_line.h>
 
 namespace {

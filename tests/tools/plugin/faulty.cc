@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "heddle/heddle.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/registry.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "heddle/ir/text/parser.h"
 #include "heddle/ir/text/printer.h"
 #include "heddle/runtime/cuda/module.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/registry.h"
 
 namespace {
 

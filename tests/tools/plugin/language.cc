@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "heddle/heddle.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/registry.h"
 // Those that the umbrella does not bring.
 #include "heddle/dsl/layout/calculator.h"
 #include "heddle/dsl/layout/draw.h"

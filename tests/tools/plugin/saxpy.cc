@@ -6,7 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "heddle/heddle.h"
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/registry.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "heddle/runtime/dry_run.h"
+#include "heddle/runtime/operation/dry_run.h"
 
 #include <cstdlib>
 #include <memory>

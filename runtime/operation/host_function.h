@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "heddle/dsl/kernel.h"
-#include "heddle/runtime/operation.h"
+#include "heddle/runtime/operation/operation.h"
 
 namespace heddle::runtime {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "heddle/runtime/operation.h"
+#include "heddle/runtime/operation/operation.h"
 
 namespace heddle::runtime {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "heddle/runtime/host_function.h"
-#include "heddle/runtime/operation.h"
+#include "heddle/runtime/operation/host_function.h"
+#include "heddle/runtime/operation/operation.h"
 
 namespace heddle::runtime {
 

@@ -1,4 +1,4 @@
-#include "heddle/runtime/registry.h"
+#include "heddle/runtime/operation/registry.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "heddle/runtime/operation.h"
+#include "heddle/runtime/operation/operation.h"
 
 #include <algorithm>
 

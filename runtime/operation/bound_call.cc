@@ -1,4 +1,4 @@
-#include "heddle/runtime/bound_call.h"
+#include "heddle/runtime/operation/bound_call.h"
 
 #include <algorithm>
 #include <cstring>
