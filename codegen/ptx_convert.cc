@@ -10,9 +10,6 @@ using ir::Scalar;
 bool is_half(Scalar scalar) { return is_float(scalar) && ir::info(scalar).bits == 16; }
 bool is_float8(Scalar scalar) { return is_float(scalar) && ir::info(scalar).bits == 8; }
 
-// The first PTX that has the conversions of e4m3 and e5m2, and of the floats of sm_100a, on all
-// targets that have them.
-
 // What `true` is as a number of that type.
 Operand one_of(Scalar scalar) {
   switch (scalar) {

@@ -94,6 +94,7 @@ std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value, bo
     if (op == nullptr) return kernel.param_index(v).has_value();
     if (is_shape(op->opcode)) return knows_grid || op->opcode == Opcode::kBlockDim;
     if (!is_query(op->opcode)) return is_computed_by_host(*op);
+    if (!valid(op->view())) return false;  // the op's row says so
     const auto param = kernel.param_index(op->view());
     return param.has_value() && !kernel.params()[*param].unbounded;
   };

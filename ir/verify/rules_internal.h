@@ -131,8 +131,7 @@ void check_inline_ptx(RuleContext& c);
 constexpr bool is_shared(Type view) {
   return view.space == Space::kShared || view.space == Space::kSharedCluster;
 }
-// Operand 0 is a view: `what` ("store", "cache hint") needs one that is writable, or in global
-// memory.
+// `what` ("store", "cache hint") needs a view that is writable, or in global memory.
 void require_writable(RuleContext& c, ValueId view, absl::string_view what);
 void require_global(RuleContext& c, ValueId view, absl::string_view what);
 

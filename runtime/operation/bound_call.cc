@@ -135,9 +135,17 @@ const HostFunction* find_function(const Operation& operation, const Settings& se
 
 }  // namespace
 
-absl::StatusOr<BoundCall> bind(const Operation& operation, const Settings& settings,
+absl::StatusOr<BoundCall> bind(const Operation& operation, const Settings& given,
                                const Shapes& inputs, const Sizes& sizes) {
   if (!operation.validity().ok()) return operation.validity();
+  const absl::StatusOr<Settings> resolved = operation.resolve({given.begin(), given.end()});
+  if (!resolved.ok()) return resolved.status();
+  const Settings& settings = *resolved;
+  for (const auto& [name, size] : sizes) {
+    if (size >= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("dimension '", name, "' of kernel '", operation.name(), "' cannot be ", size));
+  }
   BoundCall call;
   call.function = find_function(operation, settings);
   if (call.function == nullptr) {

@@ -25,10 +25,10 @@ struct BoundCall {
   Sizes sizes = {};
 };
 
-// Finds the function and every shape. Dimensions are what the inputs have, or `sizes` say, or the
-// operation's example. kInvalidArgument where these contradict each other or the declarations. An
-// input without a shape gets the one that follows.
-absl::StatusOr<BoundCall> bind(const Operation& operation, const Settings& settings,
+// Finds the function and every shape. Settings that are not given have their defaults. Dimensions
+// are what the inputs have, or `sizes` say, or the operation's example. kInvalidArgument where these
+// contradict each other or the declarations. An input without a shape gets the one that follows.
+absl::StatusOr<BoundCall> bind(const Operation& operation, const Settings& given,
                                const Shapes& inputs, const Sizes& sizes = {});
 
 }  // namespace heddle::runtime

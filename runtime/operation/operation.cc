@@ -78,6 +78,14 @@ absl::Status HostFunction::call(const Stream& stream, Arguments arguments) const
                                                    " and was given ", arguments.size()));
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].misfit != Misfit::kFits) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "argument ", i, " of the function is a number that does not fit in its type"));
+    }
+    if (arguments[i].rank > 0 && arguments[i].extents == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "argument ", i, " of the function is a pointer, of which nobody knows the extents"));
+    }
     if (arguments[i].rank == parameters_[i].rank) continue;
     const auto kind = [](int rank) {
       return rank < 0 ? std::string("a number")

@@ -92,6 +92,10 @@ TEST(OperationTest, ContradictionsAreRefused) {
               Fails(kInvalid, "takes 7 there, rows + 1"));
   EXPECT_THAT(refused({}, {{"columns", 6}}),
               Fails(kInvalid, "no dimension 'columns'; it has rows"));
+  EXPECT_THAT(refused({}, {{"rows", -5}}),
+              Fails(kInvalid, "dimension 'rows' of kernel 'scale' cannot be -5"));
+  EXPECT_THAT(bind(operation, {{"factr", "2"}}, {}).status(), Fails(kInvalid, "factr"));
+  EXPECT_THAT(bind(operation, {}, {}), IsOk());
 }
 
 TEST(OperationTest, NumbersFitTheirTypes) {
@@ -185,6 +189,10 @@ TEST(HostFunctionTest, TakesItsArgumentsAsData) {
                     "mode"));
   EXPECT_THAT(function.call(stream, {x, x, y}),
               Fails(kInvalid, "argument 1 of the function is a number, not a tensor of 2 modes"));
+  EXPECT_THAT(function.call(stream, {x, n, pointer_argument(1024)}),
+              Fails(kInvalid, "argument 2 of the function is a pointer"));
+  EXPECT_THAT(function.call(stream, {x, scalar_argument(1, Misfit::kUnsigned), y}),
+              Fails(kInvalid, "argument 1 of the function is a number that does not fit"));
 }
 
 }  // namespace
