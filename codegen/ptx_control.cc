@@ -211,14 +211,6 @@ void Emitter::emit_out_of_line(OpId id, RegionId region, Label start, Label end)
   cold_.append(text);
 }
 
-namespace {
-
-bool is_cheap(const ir::Op& op) {
-  return has(info(op), ir::kCheap) || has(info(op), ir::kForwards);
-}
-
-}  // namespace
-
 // Whether a branch is so small that its loads and stores are rather guarded one by one than jumped
 // over: what computes their addresses then is shared with other accesses, and ptxas need not find
 // out. The rest of the branch is computed in any case, so it is cheap and without effects.
@@ -263,7 +255,7 @@ bool Emitter::can_if_convert(const Op& op) {
     if (loads || stores) {
       const Type accessed = type(loads ? inner.result() : inner.value());
       if (accessed.scalar == Scalar::kBool || ++accesses > kMostAccesses) return false;
-    } else if (!yields && (!is_cheap(inner) || ++ops > kMostOps)) {
+    } else if (!yields && (!has(info(inner), ir::kCheap) || ++ops > kMostOps)) {
       return false;
     }
     for (const ValueId result : inner.results) {

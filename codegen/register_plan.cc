@@ -32,7 +32,7 @@ bool has_ties(const Op& op) {
 }  // namespace
 
 bool is_rename(const Kernel& kernel, const Op& op) {
-  if (has(info(op), ir::kRename) || has(info(op), ir::kForwards)) return true;
+  if (has(info(op), ir::kRename)) return true;
   if (op.opcode != Opcode::kConvert) return false;
   const Type from = kernel.type(op.a());
   const Type to = kernel.type(op.result());

@@ -263,6 +263,8 @@ constexpr void fill(OpInfo& row, Poison poison) {
 // What a result that follows from the operands alone inherits, unless a column says otherwise.
 template <class... Columns>
 constexpr void fill_defaults(OpInfo& row) {
+  // What forwards its operand is that operand's registers.
+  if (has(row, kForwards)) row.traits |= kRename | kCheap;
   if (!has(row, kPure) && !has(row, kForwards)) return;
   if (!(std::is_same_v<Columns, Uniform> || ...)) row.uniform = kGrid;
   if (!(std::is_same_v<Columns, Poison> || ...)) row.poison = 0xFF;
