@@ -48,7 +48,7 @@ Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
   body_.reserve(64 * kernel.op_count());
 }
 
-absl::StatusOr<PtxModule> Emitter::run() {
+StatusOr<PtxModule> Emitter::run() {
   if (kernel_.cluster.count() > 1 && !target_has(ir::Feature::kClusters)) {
     ir::Lack lack = lack_of(target_, ir::Feature::kClusters, "launch without a cluster");
     ir::Diagnostic& found = diagnostics_.emplace_back();
@@ -327,7 +327,7 @@ void Emitter::emit_op(OpId id, const Op& op) {
   }
 }
 
-absl::StatusOr<PtxModule> emit_ptx(const ir::Kernel& kernel, const PtxOptions& options) {
+StatusOr<PtxModule> emit_ptx(const ir::Kernel& kernel, const PtxOptions& options) {
   return Emitter(kernel, options).run();
 }
 

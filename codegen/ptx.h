@@ -1,6 +1,6 @@
 // Prints a kernel as PTX.
 //
-//   absl::StatusOr<PtxModule> module = emit_ptx(kernel);
+//   StatusOr<PtxModule> module = emit_ptx(kernel);
 //   if (!module.ok()) return module.status();      // each error with the user's line and the fix
 //   assemble(module->text, {.arch = "sm_90a", .entries = {module->entry}});
 //   ir::OpId op = module->line_ops[error.ptx_line];  // what ptxas complains about
@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/launch/abi.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 
@@ -42,7 +42,7 @@ struct PtxModule {
 // The kernel must have passed ir::verify at Stage::kEmittable. The same kernel gives the same text
 // in every run. InvalidArgument, with every place, where it has an op that its target lacks, or
 // that would have to move an accumulator which the tensor cores still write.
-absl::StatusOr<PtxModule> emit_ptx(const ir::Kernel& kernel, const PtxOptions& options = {});
+StatusOr<PtxModule> emit_ptx(const ir::Kernel& kernel, const PtxOptions& options = {});
 
 // What a kernel of that name is called in PTX: characters that PTX does not take become '_'.
 std::string ptx_identifier(absl::string_view name);

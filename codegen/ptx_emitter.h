@@ -30,7 +30,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
-#include "absl/status/statusor.h"
 #include "heddle/codegen/offsets.h"
 #include "heddle/codegen/parallel_copy.h"
 #include "heddle/codegen/ptx.h"
@@ -42,6 +41,7 @@
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/launch/abi.h"
 #include "heddle/ir/launch/shared_layout.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 
@@ -79,7 +79,7 @@ class ScopedCache {
 class Emitter {
  public:
   Emitter(const ir::Kernel& kernel, const PtxOptions& options);
-  absl::StatusOr<PtxModule> run();
+  StatusOr<PtxModule> run();
 
  private:
   using Kernel = ir::Kernel;

@@ -15,13 +15,13 @@ void Emitter::emit_inline_ptx(const Op& op) {
     values.push_back(fresh(layout_of(type(result)).reg_class));
   for (const ValueId operand : op.operands) values.push_back(in_register(elements(operand)[0]));
   std::string text;
-  const absl::Status status = ir::for_each_ptx_part(
+  const Status status = ir::for_each_ptx_part(
       kernel_.text(static_cast<ir::StringId>(*op.attr(ir::AttrKey::kMessage))),
       [&](absl::string_view part) { text.append(part.data(), part.size()); },
       [&](int64_t number) {
         const Operand& value = values[static_cast<size_t>(number)];
         absl::StrAppend(&text, info(value.reg_class).prefix, value.payload);
-        return absl::OkStatus();
+        return OkStatus();
       });
   HEDDLE_CHECK(status.ok(), "the verifier lets no wrong inline PTX pass");
   out_->line("\t{");

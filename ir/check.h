@@ -1,4 +1,4 @@
-// Invariants of Heddle itself. User mistakes are absl::Status or diagnostics, never a check.
+// Invariants of Heddle itself. User mistakes are Status or diagnostics, never a check.
 //
 //   HEDDLE_CHECK(region.ops_open, "a terminator was appended twice");
 #pragma once

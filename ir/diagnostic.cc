@@ -89,10 +89,10 @@ std::string to_string(const Diagnostics& diagnostics) {
   return text;
 }
 
-absl::Status to_status(absl::string_view what, const Diagnostics& diagnostics) {
-  if (diagnostics.empty()) return absl::OkStatus();
+Status to_status(absl::string_view what, const Diagnostics& diagnostics) {
+  if (diagnostics.empty()) return OkStatus();
   const size_t mistakes = by_mistake(diagnostics).size();
-  return absl::InvalidArgumentError(
+  return InvalidArgumentError(
       absl::StrCat(what, " has ", mistakes, mistakes == 1 ? " error:\n" : " errors:\n",
                    absl::StripTrailingAsciiWhitespace(to_string(diagnostics))));
 }

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::ir {
 
@@ -48,6 +48,6 @@ std::string to_string(const Diagnostics& diagnostics);
 
 // OK where there are none, otherwise InvalidArgument with each mistake in its message, headed by
 // `what`: "kernel 'row_sum' has 2 errors".
-absl::Status to_status(absl::string_view what, const Diagnostics& diagnostics);
+Status to_status(absl::string_view what, const Diagnostics& diagnostics);
 
 }  // namespace heddle::ir

@@ -96,30 +96,29 @@ LaunchShape row_sum_shape(int64_t rows, int64_t columns, int element_bytes) {
 namespace {
 
 template <class T>
-absl::Status launch_row_sum(const Stream& stream, const TensorRef<const T, 2>& x,
-                            const TensorRef<float, 1>& y) {
+Status launch_row_sum(const Stream& stream, const TensorRef<const T, 2>& x,
+                      const TensorRef<float, 1>& y) {
   const int64_t rows = x.extents[0];
   if (y.extents[0] != rows) {
-    return absl::InvalidArgumentError(absl::StrCat("row_sum: x has ", rows, " rows and y ",
-                                                   y.extents[0],
-                                                   " elements; y takes one element a row"));
+    return InvalidArgumentError(absl::StrCat("row_sum: x has ", rows, " rows and y ", y.extents[0],
+                                             " elements; y takes one element a row"));
   }
-  if (rows == 0) return absl::OkStatus();
+  if (rows == 0) return OkStatus();
   return row_sum_kernel<T>().launch(stream, row_sum_shape(rows, x.extents[1], sizeof(T)), x, y);
 }
 
 }  // namespace
 
-absl::Status row_sum(const Stream& stream, const TensorRef<const float, 2>& x,
-                     const TensorRef<float, 1>& y) {
+Status row_sum(const Stream& stream, const TensorRef<const float, 2>& x,
+               const TensorRef<float, 1>& y) {
   return launch_row_sum(stream, x, y);
 }
-absl::Status row_sum(const Stream& stream, const TensorRef<const half, 2>& x,
-                     const TensorRef<float, 1>& y) {
+Status row_sum(const Stream& stream, const TensorRef<const half, 2>& x,
+               const TensorRef<float, 1>& y) {
   return launch_row_sum(stream, x, y);
 }
-absl::Status row_sum(const Stream& stream, const TensorRef<const bfloat16, 2>& x,
-                     const TensorRef<float, 1>& y) {
+Status row_sum(const Stream& stream, const TensorRef<const bfloat16, 2>& x,
+               const TensorRef<float, 1>& y) {
   return launch_row_sum(stream, x, y);
 }
 

@@ -1,6 +1,6 @@
 // The sum of each row of a matrix: y(r) = x(r, 0) + x(r, 1) + …
 //
-//   absl::Status s = kernels::row_sum(stream, x, y);      // x: rows × columns, y: rows
+//   Status s = kernels::row_sum(stream, x, y);      // x: rows × columns, y: rows
 //
 // Elements of f32, f16 or bf16 are summed in f32, in an order that the shape alone decides, so
 // equal inputs give equal bits. Any number of rows and columns, zero included (a row without
@@ -14,12 +14,12 @@ namespace heddle::kernels {
 
 // One launch on the stream; none where there are no rows. kInvalidArgument where y's extent is not
 // x's number of rows.
-absl::Status row_sum(const Stream& stream, const TensorRef<const float, 2>& x,
-                     const TensorRef<float, 1>& y);
-absl::Status row_sum(const Stream& stream, const TensorRef<const half, 2>& x,
-                     const TensorRef<float, 1>& y);
-absl::Status row_sum(const Stream& stream, const TensorRef<const bfloat16, 2>& x,
-                     const TensorRef<float, 1>& y);
+Status row_sum(const Stream& stream, const TensorRef<const float, 2>& x,
+               const TensorRef<float, 1>& y);
+Status row_sum(const Stream& stream, const TensorRef<const half, 2>& x,
+               const TensorRef<float, 1>& y);
+Status row_sum(const Stream& stream, const TensorRef<const bfloat16, 2>& x,
+               const TensorRef<float, 1>& y);
 
 // The kernel for an element type (float, half or bfloat16), and how it is best launched on a
 // matrix.

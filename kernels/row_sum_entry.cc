@@ -12,7 +12,7 @@ using runtime::HostValues;
 
 // A sum of n numbers in f32, in any order, is within n * 2^-24 of the sum of their magnitudes; the
 // kernel's tree is far better, and a wrong element shows all the same.
-absl::StatusOr<std::map<std::string, Expected>> row_sum_reference(
+StatusOr<std::map<std::string, Expected>> row_sum_reference(
     const Settings&, const std::map<std::string, HostValues>& inputs) {
   const HostValues& x = inputs.at("x");
   const int64_t rows = x.shape.extents[0];
@@ -36,8 +36,7 @@ absl::StatusOr<std::map<std::string, Expected>> row_sum_reference(
 }
 
 template <class T>
-using RowSum = absl::Status(const Stream&, const TensorRef<const T, 2>&,
-                            const TensorRef<float, 1>&);
+using RowSum = Status(const Stream&, const TensorRef<const T, 2>&, const TensorRef<float, 1>&);
 
 const Registered registered_row_sum({
     .name = "row_sum",

@@ -9,9 +9,9 @@
 //       scalar_argument(7),
 //   };
 //   const ir::KernelSource& source = kernel.source();
-//   absl::Status status = launch(stream, source, {.grid = rows, .block = 128, .stream = &stream},
+//   Status status = launch(stream, source, {.grid = rows, .block = 128, .stream = &stream},
 //                                arguments);
-//   absl::StatusOr<CompiledKernel> compiled = compile(source, signature, {.block = {128, 1, 1}});
+//   StatusOr<CompiledKernel> compiled = compile(source, signature, {.block = {128, 1, 1}});
 //   status = compiled->launch(stream, {.grid = rows, .block = 128, .stream = &stream}, arguments);
 //
 // One argument for each of source.params(), whose element types are the caller's promise; the rest

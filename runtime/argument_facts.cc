@@ -112,11 +112,11 @@ bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments argum
 namespace {
 
 // A number that its parameter's type does not hold.
-absl::Status refuse_number(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
-                           Arguments arguments, int index) {
+Status refuse_number(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
+                     Arguments arguments, int index) {
   const Argument& argument = arguments[index];
   const ir::Scalar scalar = params[index].type.scalar;
-  return absl::InvalidArgumentError(absl::StrCat(
+  return InvalidArgumentError(absl::StrCat(
       describe_argument(params, index), " of ", kernel, " is ",
       argument.misfit == Misfit::kUnsigned ? absl::StrCat(argument.bits)
                                            : absl::StrCat(static_cast<int64_t>(argument.bits)),
@@ -125,18 +125,18 @@ absl::Status refuse_number(absl::string_view kernel, absl::Span<const ir::ParamI
 }
 
 // Memory that was freed, or is another device's.
-absl::Status refuse_memory(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
-                           Arguments arguments, int index, const Backend& device) {
+Status refuse_memory(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
+                     Arguments arguments, int index, const Backend& device) {
   const MemoryTag& memory = *arguments[index].memory;
   const std::string what = absl::StrCat(describe_argument(params, index), " of ", kernel);
   if (memory.allocation.load() != arguments[index].allocation) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat(what,
                      " lies in a Buffer that was freed; fix: keep the Buffer alive until "
                      "the launch is complete"));
   }
   const std::string& owner = memory.device.load()->name();
-  return absl::InvalidArgumentError(absl::StrCat(
+  return InvalidArgumentError(absl::StrCat(
       what, " lies in memory of ", owner == device.name() ? "another device that is called " : "",
       owner, ", and the launch is on ", device.name(),
       "; fix: copy it to a Buffer of that device, or launch on a stream of the other"));
@@ -144,13 +144,13 @@ absl::Status refuse_memory(absl::string_view kernel, absl::Span<const ir::ParamI
 
 }  // namespace
 
-absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
-                             Arguments arguments, const Backend& device) {
-  if (arguments_are_sound(params, arguments)) return absl::OkStatus();
+Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
+                       Arguments arguments, const Backend& device) {
+  if (arguments_are_sound(params, arguments)) return OkStatus();
   if (params.size() != arguments.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(kernel, " takes ",
-                                                   ir::counted(params.size(), "argument"),
-                                                   " and was given ", arguments.size()));
+    return InvalidArgumentError(absl::StrCat(kernel, " takes ",
+                                             ir::counted(params.size(), "argument"),
+                                             " and was given ", arguments.size()));
   }
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     const Argument& argument = arguments[i];
@@ -158,34 +158,33 @@ absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::Para
     if (!params[i].type.is_view() || params[i].unbounded) continue;
     const std::string what = absl::StrCat(describe_argument(params, i), " of ", kernel);
     if (argument.rank != params[i].type.rank) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, " has ", ir::counted(argument.rank, "mode"), "; the kernel takes ",
-                       static_cast<int>(params[i].type.rank)));
+      return InvalidArgumentError(absl::StrCat(what, " has ", ir::counted(argument.rank, "mode"),
+                                               "; the kernel takes ",
+                                               static_cast<int>(params[i].type.rank)));
     }
     for (int dim = 0; dim < argument.rank; ++dim) {
       if (argument.extents[dim] >= 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(what, " has extent ", argument.extents[dim],
-                                                     " in mode ", dim,
-                                                     "; extents are not negative"));
+      return InvalidArgumentError(absl::StrCat(what, " has extent ", argument.extents[dim],
+                                               " in mode ", dim, "; extents are not negative"));
     }
     if (argument.sound) continue;
     if (argument.memory != nullptr && !argument.memory->holds(argument.allocation, &device)) {
       return refuse_memory(kernel, params, arguments, i, device);
     }
     if (argument.bits == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
+      return InvalidArgumentError(absl::StrCat(
           what,
           " is a null pointer to a tensor with elements: allocate it with Device::allocate()"));
     }
     const int element_bytes = ir::bytes_of(params[i].type.scalar);
     if (argument.bits % static_cast<uint64_t>(element_bytes) != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, " starts at 0x", absl::Hex(argument.bits),
-                       ", which is no multiple of its elements' ", element_bytes,
-                       " bytes: a GPU cannot read them there"));
+      return InvalidArgumentError(absl::StrCat(what, " starts at 0x", absl::Hex(argument.bits),
+                                               ", which is no multiple of its elements' ",
+                                               element_bytes,
+                                               " bytes: a GPU cannot read them there"));
     }
     const bool huge = argument.begin == 0 && argument.end == UINT64_MAX;
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat(what, " reaches ",
                      huge ? "further than 64 bits can count"
                      : argument.begin < argument.bits

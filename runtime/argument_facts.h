@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "heddle/ir/kernel_source.h"
 #include "heddle/ir/launch/abi.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/backend.h"
 
@@ -42,8 +42,8 @@ bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments argum
 // arguments, negative extents, a null pointer to elements that exist, a layout that reaches beyond
 // its buffer, memory that was freed or is not the device's. `kernel` is
 // "kernel 'row_sum' (row_sum.cc:14)".
-absl::Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
-                             Arguments arguments, const Backend& device);
+Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo> params,
+                       Arguments arguments, const Backend& device);
 
 // "argument 0 ('x')", for messages.
 std::string describe_argument(absl::Span<const ir::ParamInfo> params, int index);

@@ -10,8 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/device_info.h"
 
 namespace heddle::runtime {
@@ -41,49 +40,46 @@ class Backend {
   const DeviceInfo& info() const { return info_; }
 
   // OK, or why no call can succeed any more.
-  virtual absl::Status health() const = 0;
-  virtual absl::StatusOr<MemoryUsage> memory_usage() = 0;
+  virtual Status health() const = 0;
+  virtual StatusOr<MemoryUsage> memory_usage() = 0;
   // Waits for everything that was enqueued on any stream.
-  virtual absl::Status synchronize() = 0;
+  virtual Status synchronize() = 0;
 
   // `bytes` > 0; aligned to 256 bytes or better. kResourceExhausted says requested, free and total.
-  virtual absl::StatusOr<DeviceAddress> allocate(size_t bytes) = 0;
+  virtual StatusOr<DeviceAddress> allocate(size_t bytes) = 0;
   virtual void deallocate(DeviceAddress address) noexcept = 0;
   // Host memory that asynchronous copies do not have to stage.
-  virtual absl::StatusOr<void*> allocate_host(size_t bytes) = 0;
+  virtual StatusOr<void*> allocate_host(size_t bytes) = 0;
   virtual void deallocate_host(void* memory) noexcept = 0;
 
-  virtual absl::StatusOr<StreamHandle> create_stream() = 0;
+  virtual StatusOr<StreamHandle> create_stream() = 0;
   virtual void destroy_stream(StreamHandle stream) noexcept = 0;
-  virtual absl::Status synchronize_stream(StreamHandle stream) = 0;
-  virtual absl::StatusOr<bool> stream_done(StreamHandle stream) = 0;
-  virtual absl::Status stream_wait(StreamHandle stream, EventHandle event) = 0;
+  virtual Status synchronize_stream(StreamHandle stream) = 0;
+  virtual StatusOr<bool> stream_done(StreamHandle stream) = 0;
+  virtual Status stream_wait(StreamHandle stream, EventHandle event) = 0;
 
-  virtual absl::StatusOr<EventHandle> create_event() = 0;
+  virtual StatusOr<EventHandle> create_event() = 0;
   virtual void destroy_event(EventHandle event) noexcept = 0;
-  virtual absl::Status record_event(EventHandle event, StreamHandle stream) = 0;
-  virtual absl::Status synchronize_event(EventHandle event) = 0;
-  virtual absl::StatusOr<bool> event_done(EventHandle event) = 0;
-  virtual absl::StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) = 0;
+  virtual Status record_event(EventHandle event, StreamHandle stream) = 0;
+  virtual Status synchronize_event(EventHandle event) = 0;
+  virtual StatusOr<bool> event_done(EventHandle event) = 0;
+  virtual StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) = 0;
 
   // OK where every element of a range was written, or nobody can know; kFailedPrecondition says how
   // many were not, and the first. `padded`: elements have bytes that belong to no member.
-  virtual absl::Status check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
-                                     bool padded) {
+  virtual Status check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
+                               bool padded) {
     (void)address, (void)bytes, (void)element_bytes, (void)padded;
-    return absl::OkStatus();
+    return OkStatus();
   }
   // Asynchronous copies and fills of `bytes` > 0, in stream order.
-  virtual absl::Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
-                                      size_t bytes) = 0;
-  virtual absl::Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
-                                    size_t bytes) = 0;
-  virtual absl::Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
-                                      size_t bytes) = 0;
-  virtual absl::Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value,
-                             size_t count) = 0;
-  virtual absl::Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value,
-                              size_t count) = 0;
+  virtual Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
+                                size_t bytes) = 0;
+  virtual Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes) = 0;
+  virtual Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
+                                size_t bytes) = 0;
+  virtual Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) = 0;
+  virtual Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) = 0;
 
  protected:
   Backend(BackendKind kind, std::string name, DeviceInfo info)

@@ -1,5 +1,7 @@
 #include "heddle/runtime/buffer.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace heddle::runtime {
 
 Buffer::Buffer(std::shared_ptr<Backend> backend, DeviceAddress address, size_t size_bytes)
@@ -21,59 +23,57 @@ Buffer::~Buffer() {
   if (address_ != 0) backend_->deallocate(address_);
 }
 
-absl::Status Buffer::check(const Stream& stream, size_t offset, size_t bytes) const {
+Status Buffer::check(const Stream& stream, size_t offset, size_t bytes) const {
   if (offset > size_bytes_ || bytes > size_bytes_ - offset) {
-    return absl::OutOfRangeError(absl::StrCat("bytes ", offset, " to ", offset, " + ", bytes,
-                                              " do not lie in a buffer of ", size_bytes_,
-                                              " bytes"));
+    return OutOfRangeError(absl::StrCat("bytes ", offset, " to ", offset, " + ", bytes,
+                                        " do not lie in a buffer of ", size_bytes_, " bytes"));
   }
   // Nothing is done with an empty range, so it does not matter where it is.
   if (bytes != 0 && backend_ != stream.backend()) {
-    return absl::InvalidArgumentError(absl::StrCat("the buffer belongs to ", backend_->name(),
-                                                   ", the stream to ", stream.backend()->name()));
+    return InvalidArgumentError(absl::StrCat("the buffer belongs to ", backend_->name(),
+                                             ", the stream to ", stream.backend()->name()));
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status Buffer::copy_from_host(const Stream& stream, const void* from, size_t bytes,
-                                    size_t offset) {
-  if (absl::Status s = check(stream, offset, bytes); !s.ok()) return s;
+Status Buffer::copy_from_host(const Stream& stream, const void* from, size_t bytes, size_t offset) {
+  if (Status s = check(stream, offset, bytes); !s.ok()) return s;
   return stream.copy_to_device(address_ + offset, from, bytes);
 }
 
-absl::Status Buffer::check_written(const Stream& stream, size_t element_bytes, bool padded) const {
-  if (absl::Status s = check(stream, 0, size_bytes_); !s.ok()) return s;
-  if (size_bytes_ == 0) return absl::OkStatus();
+Status Buffer::check_written(const Stream& stream, size_t element_bytes, bool padded) const {
+  if (Status s = check(stream, 0, size_bytes_); !s.ok()) return s;
+  if (size_bytes_ == 0) return OkStatus();
   return backend_->check_written(address_, size_bytes_, element_bytes, padded);
 }
 
-absl::Status Buffer::copy_to_host(const Stream& stream, void* to, size_t bytes, size_t offset,
-                                  Unwritten unwritten) const {
-  if (absl::Status s = check(stream, offset, bytes); !s.ok()) return s;
+Status Buffer::copy_to_host(const Stream& stream, void* to, size_t bytes, size_t offset,
+                            Unwritten unwritten) const {
+  if (Status s = check(stream, offset, bytes); !s.ok()) return s;
   return stream.copy_to_host(to, address_ + offset, bytes, unwritten);
 }
 
-absl::Status Buffer::copy_from(const Stream& stream, const Buffer& from, size_t bytes,
-                               size_t offset, size_t from_offset) {
-  if (absl::Status s = check(stream, offset, bytes); !s.ok()) return s;
-  if (absl::Status s = from.check(stream, from_offset, bytes); !s.ok()) return s;
+Status Buffer::copy_from(const Stream& stream, const Buffer& from, size_t bytes, size_t offset,
+                         size_t from_offset) {
+  if (Status s = check(stream, offset, bytes); !s.ok()) return s;
+  if (Status s = from.check(stream, from_offset, bytes); !s.ok()) return s;
   return stream.copy_on_device(address_ + offset, from.address_ + from_offset, bytes);
 }
 
-absl::Status Buffer::fill8(const Stream& stream, uint8_t value, size_t count, size_t offset) {
-  if (absl::Status s = check(stream, offset, count); !s.ok()) return s;
+Status Buffer::fill8(const Stream& stream, uint8_t value, size_t count, size_t offset) {
+  if (Status s = check(stream, offset, count); !s.ok()) return s;
   return stream.fill8(address_ + offset, value, count);
 }
 
-absl::Status Buffer::fill32(const Stream& stream, uint32_t value, size_t count, size_t offset) {
+Status Buffer::fill32(const Stream& stream, uint32_t value, size_t count, size_t offset) {
   // Counted in words first: the product could wrap.
   if (count > size_bytes_ / sizeof(value)) {
-    return absl::OutOfRangeError(
+    return OutOfRangeError(
         absl::StrCat(count, " words of 4 bytes do not lie in a buffer of ", size_bytes_, " bytes"));
   }
-  if (absl::Status s = check(stream, offset, count * sizeof(value)); !s.ok()) return s;
+  if (Status s = check(stream, offset, count * sizeof(value)); !s.ok()) return s;
   if (offset % sizeof(value) != 0) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("a fill with words of 4 bytes cannot start at byte ", offset));
   }
   return stream.fill32(address_ + offset, value, count);
@@ -91,4 +91,12 @@ PinnedBuffer::~PinnedBuffer() {
   if (data_ != nullptr) backend_->deallocate_host(data_);
 }
 
+namespace detail {
+
+Status no_whole_number(size_t size_bytes, size_t value_bytes) {
+  return InvalidArgumentError(absl::StrCat(
+      "a buffer of ", size_bytes, " bytes is no whole number of ", value_bytes, "-byte values"));
+}
+
+}  // namespace detail
 }  // namespace heddle::runtime

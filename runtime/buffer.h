@@ -1,7 +1,7 @@
 // Memory: Buffer on a device, PinnedBuffer on the host.
 //
 //   Buffer x = device.allocate(rows * sizeof(float)).value();
-//   absl::Status status = x.copy_from_host(stream, values.data(), x.size_bytes());
+//   Status status = x.copy_from_host(stream, values.data(), x.size_bytes());
 //   std::vector<float> back = x.download<float>(stream).value();
 //
 // Offsets and sizes are in bytes and are checked against the buffer: kOutOfRange says both.
@@ -14,9 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/backend.h"
 #include "heddle/runtime/memory_tag.h"
 #include "heddle/runtime/stream.h"
@@ -48,35 +46,32 @@ class Buffer {
   const MemoryTag* tag() const { return tag_; }
 
   // Asynchronous, in stream order; host memory must stay as it is until the stream has got there.
-  absl::Status copy_from_host(const Stream& stream, const void* from, size_t bytes,
-                              size_t offset = 0);
+  Status copy_from_host(const Stream& stream, const void* from, size_t bytes, size_t offset = 0);
   // Fails on the interpreter where nobody has written some of the bytes, unless that is allowed.
-  absl::Status copy_to_host(const Stream& stream, void* to, size_t bytes, size_t offset = 0,
-                            Unwritten unwritten = Unwritten::kError) const;
+  Status copy_to_host(const Stream& stream, void* to, size_t bytes, size_t offset = 0,
+                      Unwritten unwritten = Unwritten::kError) const;
   // From another place of the same device; the two ranges must not overlap.
-  absl::Status copy_from(const Stream& stream, const Buffer& from, size_t bytes, size_t offset = 0,
-                         size_t from_offset = 0);
+  Status copy_from(const Stream& stream, const Buffer& from, size_t bytes, size_t offset = 0,
+                   size_t from_offset = 0);
   // `count` bytes, or 32-bit words at an offset that is a multiple of 4.
-  absl::Status fill8(const Stream& stream, uint8_t value, size_t count, size_t offset = 0);
-  absl::Status fill32(const Stream& stream, uint32_t value, size_t count, size_t offset = 0);
+  Status fill8(const Stream& stream, uint8_t value, size_t count, size_t offset = 0);
+  Status fill32(const Stream& stream, uint32_t value, size_t count, size_t offset = 0);
   // Every byte.
-  absl::Status fill(const Stream& stream, uint8_t value) {
-    return fill8(stream, value, size_bytes_);
-  }
+  Status fill(const Stream& stream, uint8_t value) { return fill8(stream, value, size_bytes_); }
 
   // The whole buffer as values of T, of which it must hold a whole number. Waits for the stream.
   // Fails on the interpreter where nobody has written some of them, unless that is allowed; the
   // message says how many and which is the first. Of a T with padding, a member is enough.
   template <class T>
-  absl::StatusOr<std::vector<T>> download(const Stream& stream,
-                                          Unwritten unwritten = Unwritten::kError) const;
+  StatusOr<std::vector<T>> download(const Stream& stream,
+                                    Unwritten unwritten = Unwritten::kError) const;
 
  private:
   friend class Device;
   Buffer(std::shared_ptr<Backend> backend, DeviceAddress address, size_t size_bytes);
 
-  absl::Status check(const Stream& stream, size_t offset, size_t bytes) const;
-  absl::Status check_written(const Stream& stream, size_t element_bytes, bool padded) const;
+  Status check(const Stream& stream, size_t offset, size_t bytes) const;
+  Status check_written(const Stream& stream, size_t element_bytes, bool padded) const;
 
   std::shared_ptr<Backend> backend_;
   DeviceAddress address_ = 0;
@@ -109,25 +104,27 @@ class PinnedBuffer {
   size_t size_bytes_ = 0;
 };
 
+namespace detail {
+Status no_whole_number(size_t size_bytes, size_t value_bytes);
+}  // namespace detail
+
 template <class T>
-absl::StatusOr<std::vector<T>> Buffer::download(const Stream& stream, Unwritten unwritten) const {
+StatusOr<std::vector<T>> Buffer::download(const Stream& stream, Unwritten unwritten) const {
   static_assert(std::is_trivially_copyable_v<T>, "download needs plain values");
   if (size_bytes_ % sizeof(T) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a buffer of ", size_bytes_, " bytes is no whole number of ", sizeof(T), "-byte values"));
+    return detail::no_whole_number(size_bytes_, sizeof(T));
   }
   std::vector<T> values(size_bytes_ / sizeof(T));
   if (unwritten == Unwritten::kError) {
     constexpr bool kPadded =
         !std::has_unique_object_representations_v<T> && !std::is_floating_point_v<T>;
-    if (absl::Status s = check_written(stream, sizeof(T), kPadded); !s.ok()) return s;
+    if (Status s = check_written(stream, sizeof(T), kPadded); !s.ok()) return s;
   }
-  if (absl::Status s =
-          copy_to_host(stream, values.data(), size_bytes_, /*offset=*/0, Unwritten::kAllow);
+  if (Status s = copy_to_host(stream, values.data(), size_bytes_, /*offset=*/0, Unwritten::kAllow);
       !s.ok()) {
     return s;
   }
-  if (absl::Status s = stream.synchronize(); !s.ok()) return s;
+  if (Status s = stream.synchronize(); !s.ok()) return s;
   return values;
 }
 

@@ -27,8 +27,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-absl::Status add_context(const absl::Status& status, const Compilation& compilation) {
-  return absl::Status(status.code(), absl::StrCat(compilation.describe(), ": ", status.message()));
+Status add_context(const Status& status, const Compilation& compilation) {
+  return Status(status.code(), absl::StrCat(compilation.describe(), ": ", status.message()));
 }
 
 // ptxas speaks of PTX lines; the user wrote C++ ones. Empty where it names none, or one of
@@ -61,8 +61,8 @@ bool uses_wgmma(const ir::Kernel& kernel) {
 }
 
 // Refuses what ptxas only notes: that it gave up the speed that wgmma is for.
-absl::Status check_speed_of_wgmma(const Compilation& compilation) {
-  if (!uses_wgmma(compilation.optimized)) return absl::OkStatus();
+Status check_speed_of_wgmma(const Compilation& compilation) {
+  if (!uses_wgmma(compilation.optimized)) return OkStatus();
   std::string text;
   for (const codegen::Diagnostic& said : compilation.assembly.diagnostics) {
     if (!said.is_performance_note()) continue;
@@ -75,14 +75,14 @@ absl::Status check_speed_of_wgmma(const Compilation& compilation) {
                     " registers a thread, and spills ", entry->spill_store_bytes,
                     " bytes to memory");
   }
-  if (text.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
+  if (text.empty()) return OkStatus();
+  return FailedPreconditionError(
       absl::StrCat("ptxas gave up the speed of its wgmmas:", text,
                    "\n  fix: mend what it names, or take the kernel as it is with "
                    "CompileOptions{.allow_slow_wgmma = true}"));
 }
 
-absl::Status assemble(Compilation& compilation, const CompileOptions& options) {
+Status assemble(Compilation& compilation, const CompileOptions& options) {
   codegen::AssembleOptions assemble_options;
   assemble_options.arch = std::string(compilation.optimized.target->name);
   assemble_options.entries = {compilation.ptx.entry};
@@ -91,15 +91,15 @@ absl::Status assemble(Compilation& compilation, const CompileOptions& options) {
   assemble_options.extra_flags = options.ptxas_flags;
   assemble_options.ptxas_path = options.ptxas_path;
   std::vector<codegen::Diagnostic> said;
-  absl::StatusOr<codegen::Assembly> assembly =
+  StatusOr<codegen::Assembly> assembly =
       codegen::assemble(compilation.ptx.text, assemble_options, &said);
   if (!assembly.ok()) {
-    return absl::Status(assembly.status().code(), absl::StrCat(assembly.status().message(),
-                                                               explain_errors(compilation, said)));
+    return Status(assembly.status().code(),
+                  absl::StrCat(assembly.status().message(), explain_errors(compilation, said)));
   }
   compilation.assembly = *std::move(assembly);
   compilation.times.ptxas = static_cast<double>(compilation.assembly.wall_time.count());
-  return options.allow_slow_wgmma ? absl::OkStatus() : check_speed_of_wgmma(compilation);
+  return options.allow_slow_wgmma ? OkStatus() : check_speed_of_wgmma(compilation);
 }
 
 void dump_stages(const Compilation& compilation) {
@@ -123,11 +123,11 @@ std::string Compilation::describe() const {
   return absl::StrCat("kernel '", name, "' (", place.file, ":", place.line, ")");
 }
 
-absl::StatusOr<const ir::Target*> target_of(const CompileOptions& options) {
+StatusOr<const ir::Target*> target_of(const CompileOptions& options) {
   if (options.target.empty()) return &ir::default_target();
   const ir::Target* const target = ir::find_target(options.target);
   if (target != nullptr) return target;
-  return absl::InvalidArgumentError(
+  return InvalidArgumentError(
       absl::StrCat("unknown target '", options.target, "': Heddle knows ", ir::target_names()));
 }
 
@@ -140,13 +140,13 @@ ir::TraceResult trace_source(const ir::KernelSource& source,
   return traced;
 }
 
-absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
+StatusOr<std::shared_ptr<const Compilation>> compile_source(
     const ir::KernelSource& source, ir::Specialization specialization,
     const CompileOptions& options, std::shared_ptr<const Compilation>* partial) {
   specialization.block = options.block;
   specialization.cluster = options.cluster;
   if (!options.target.empty()) {
-    const absl::StatusOr<const ir::Target*> target = target_of(options);
+    const StatusOr<const ir::Target*> target = target_of(options);
     if (!target.ok()) return target.status();
     specialization.target = *target;
   }
@@ -169,14 +169,13 @@ absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
   ir::PipelineOptions pipeline;
   if (options.pipeline != nullptr) pipeline = *options.pipeline;
   pipeline.report = &compilation->report;
-  if (absl::Status s = ir::run_pipeline(compilation->optimized, options.passes, pipeline);
-      !s.ok()) {
+  if (Status s = ir::run_pipeline(compilation->optimized, options.passes, pipeline); !s.ok()) {
     return add_context(s, *compilation);
   }
   compilation->times.passes = stopwatch.lap();
 
   if (options.stage >= Stage::kPtx) {
-    absl::StatusOr<codegen::PtxModule> ptx =
+    StatusOr<codegen::PtxModule> ptx =
         codegen::emit_ptx(compilation->optimized, {.device_checks = options.device_checks});
     if (!ptx.ok()) return add_context(ptx.status(), *compilation);
     compilation->ptx = *std::move(ptx);
@@ -190,12 +189,11 @@ absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
   compilation->at_launch = ir::LaunchProgram(compilation->optimized, compilation->layout);
   dump_stages(*compilation);
   if (const auto why = compilation->at_launch.refuses_all()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(compilation->describe(), " can never launch: ", *why));
+    return InvalidArgumentError(absl::StrCat(compilation->describe(), " can never launch: ", *why));
   }
 
   if (options.stage >= Stage::kCubin) {
-    const absl::Status assembled = assemble(*compilation, options);
+    const Status assembled = assemble(*compilation, options);
     compilation->times.assemble = stopwatch.lap();
     if (!assembled.ok()) {
       if (partial != nullptr) *partial = compilation;

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "heddle/codegen/ptx.h"
 #include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/ir/kernel_source.h"
 #include "heddle/ir/launch/abi.h"
 #include "heddle/ir/launch/launch_program.h"
 #include "heddle/ir/passes/pipeline.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/compile_options.h"
 
 namespace heddle::runtime {
@@ -64,7 +64,7 @@ struct Compilation {
 };
 
 // The target that options name, or the default one. kInvalidArgument for an unknown name.
-absl::StatusOr<const ir::Target*> target_of(const CompileOptions& options);
+StatusOr<const ir::Target*> target_of(const CompileOptions& options);
 
 // The kernel as its author wrote it, with everything that is wrong with it: the front end's
 // diagnostics and the verifier's.
@@ -75,7 +75,7 @@ ir::TraceResult trace_source(const ir::KernelSource& source,
 // lacks; ptxas missing or failing, with the PTX line, the op and the C++ line of each of its
 // errors; ptxas giving up the speed of wgmma, likewise (CompileOptions::allow_slow_wgmma). Where it
 // is ptxas that fails, `partial` (if given) still receives the compilation up to its PTX.
-absl::StatusOr<std::shared_ptr<const Compilation>> compile_source(
+StatusOr<std::shared_ptr<const Compilation>> compile_source(
     const ir::KernelSource& source, ir::Specialization specialization,
     const CompileOptions& options, std::shared_ptr<const Compilation>* partial = nullptr);
 

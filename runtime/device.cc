@@ -26,16 +26,16 @@ std::optional<int> ordinal_of(absl::string_view name, absl::string_view kind) {
 
 }  // namespace
 
-absl::StatusOr<Device> Device::open(absl::string_view name) {
+StatusOr<Device> Device::open(absl::string_view name) {
   if (const std::optional<int> ordinal = ordinal_of(name, "interp")) {
     return Device(InterpBackend::open(*ordinal));
   }
   if (const std::optional<int> ordinal = ordinal_of(name, "cuda")) {
-    absl::StatusOr<std::shared_ptr<cuda::CudaBackend>> backend = cuda::CudaBackend::open(*ordinal);
+    StatusOr<std::shared_ptr<cuda::CudaBackend>> backend = cuda::CudaBackend::open(*ordinal);
     if (!backend.ok()) return backend.status();
     return Device(*std::move(backend));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
+  return InvalidArgumentError(absl::StrCat(
       "'", name, "' names no device; say \"cuda:0\" (or another number) or \"interp\""));
 }
 
@@ -43,26 +43,26 @@ Device Device::open_private_interp(DeviceInfo info) {
   return Device(std::make_shared<InterpBackend>("interp", std::move(info)));
 }
 
-absl::StatusOr<int> Device::cuda_device_count() { return cuda::CudaBackend::device_count(); }
+StatusOr<int> Device::cuda_device_count() { return cuda::CudaBackend::device_count(); }
 
-absl::StatusOr<Buffer> Device::allocate(size_t bytes) const {
-  if (absl::Status s = backend_->health(); !s.ok()) return s;
+StatusOr<Buffer> Device::allocate(size_t bytes) const {
+  if (Status s = backend_->health(); !s.ok()) return s;
   if (bytes == 0) return Buffer(backend_, 0, 0);
-  const absl::StatusOr<DeviceAddress> address = backend_->allocate(bytes);
+  const StatusOr<DeviceAddress> address = backend_->allocate(bytes);
   if (!address.ok()) return address.status();
   return Buffer(backend_, *address, bytes);
 }
 
-absl::StatusOr<PinnedBuffer> Device::allocate_pinned(size_t bytes) const {
-  if (absl::Status s = backend_->health(); !s.ok()) return s;
+StatusOr<PinnedBuffer> Device::allocate_pinned(size_t bytes) const {
+  if (Status s = backend_->health(); !s.ok()) return s;
   if (bytes == 0) return PinnedBuffer();
-  const absl::StatusOr<void*> memory = backend_->allocate_host(bytes);
+  const StatusOr<void*> memory = backend_->allocate_host(bytes);
   if (!memory.ok()) return memory.status();
   return PinnedBuffer(backend_, *memory, bytes);
 }
 
-absl::StatusOr<Stream> Device::create_stream() const {
-  const absl::StatusOr<StreamHandle> handle = backend_->create_stream();
+StatusOr<Stream> Device::create_stream() const {
+  const StatusOr<StreamHandle> handle = backend_->create_stream();
   if (!handle.ok()) return handle.status();
   return Stream(backend_, *handle, /*owned=*/true);
 }
@@ -73,8 +73,8 @@ Stream Device::borrow_stream(StreamHandle handle) const {
   return Stream(backend_, handle, /*owned=*/false);
 }
 
-absl::StatusOr<Event> Device::create_event() const {
-  const absl::StatusOr<EventHandle> handle = backend_->create_event();
+StatusOr<Event> Device::create_event() const {
+  const StatusOr<EventHandle> handle = backend_->create_event();
   if (!handle.ok()) return handle.status();
   return Event(backend_, *handle);
 }

@@ -14,10 +14,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/backend.h"
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/device_info.h"
@@ -35,13 +34,13 @@ class Device {
   // "cuda:N" or "interp"; "cuda" is cuda:0, and "interp:N" are further interpreters with memory of
   // their own. Opening a name again gives the same device while anybody holds it. kInvalidArgument
   // for another name, kNotFound without a driver or without that GPU; the message says what works.
-  static absl::StatusOr<Device> open(absl::string_view name);
+  static StatusOr<Device> open(absl::string_view name);
 
   // An interpreter that nobody else opens, with limits of the caller's choice.
   static Device open_private_interp(DeviceInfo info);
 
   // The GPUs that open() accepts; why none when there is no driver.
-  static absl::StatusOr<int> cuda_device_count();
+  static StatusOr<int> cuda_device_count();
 
   // The device behind a stream or a buffer, which must have one.
   explicit Device(std::shared_ptr<Backend> backend) : backend_(std::move(backend)) {}
@@ -53,10 +52,10 @@ class Device {
 
   // OK, or which launch made the device unusable: after an illegal access and its like the driver
   // refuses every further call, and so does Heddle, at once.
-  absl::Status health() const { return backend_->health(); }
-  absl::StatusOr<MemoryUsage> memory_usage() const { return backend_->memory_usage(); }
+  Status health() const { return backend_->health(); }
+  StatusOr<MemoryUsage> memory_usage() const { return backend_->memory_usage(); }
   // Waits for all streams. Errors of earlier kernels come out here.
-  absl::Status synchronize() const { return backend_->synchronize(); }
+  Status synchronize() const { return backend_->synchronize(); }
 
   // How many instructions the warps of a block, or of the blocks that run together, may execute on
   // the interpreter before a launch ends with kResourceExhausted, the loop that does not end and
@@ -65,22 +64,22 @@ class Device {
   void set_max_instructions(int64_t count) const;
 
   // 0 bytes are allowed. kResourceExhausted says how much was asked for and how much there is.
-  absl::StatusOr<Buffer> allocate(size_t bytes) const;
-  absl::StatusOr<PinnedBuffer> allocate_pinned(size_t bytes) const;
+  StatusOr<Buffer> allocate(size_t bytes) const;
+  StatusOr<PinnedBuffer> allocate_pinned(size_t bytes) const;
 
-  absl::StatusOr<Stream> create_stream() const;
+  StatusOr<Stream> create_stream() const;
   // The stream that launches without one use; it belongs to the device and always exists.
   Stream default_stream() const;
   // A stream that somebody else made for this device (a CUstream), such as PyTorch's current one;
   // it must outlive its uses here.
   Stream borrow_stream(StreamHandle handle) const;
-  absl::StatusOr<Event> create_event() const;
+  StatusOr<Event> create_event() const;
 
   // A new buffer with these values, complete on return.
   template <class T>
-  absl::StatusOr<Buffer> upload(absl::Span<const T> values) const;
+  StatusOr<Buffer> upload(absl::Span<const T> values) const;
   template <class T>
-  absl::StatusOr<Buffer> upload(std::initializer_list<T> values) const {
+  StatusOr<Buffer> upload(std::initializer_list<T> values) const {
     return upload(absl::Span<const T>(values.begin(), values.size()));
   }
 
@@ -96,16 +95,15 @@ class Device {
 };
 
 template <class T>
-absl::StatusOr<Buffer> Device::upload(absl::Span<const T> values) const {
+StatusOr<Buffer> Device::upload(absl::Span<const T> values) const {
   static_assert(std::is_trivially_copyable_v<T>, "upload needs plain values");
-  absl::StatusOr<Buffer> buffer = allocate(values.size() * sizeof(T));
+  StatusOr<Buffer> buffer = allocate(values.size() * sizeof(T));
   if (!buffer.ok()) return buffer;
   const Stream stream = default_stream();
-  if (absl::Status s = buffer->copy_from_host(stream, values.data(), buffer->size_bytes());
-      !s.ok()) {
+  if (Status s = buffer->copy_from_host(stream, values.data(), buffer->size_bytes()); !s.ok()) {
     return s;
   }
-  if (absl::Status s = stream.synchronize(); !s.ok()) return s;
+  if (Status s = stream.synchronize(); !s.ok()) return s;
   return buffer;
 }
 

@@ -1,6 +1,6 @@
 // Element types that are chosen at run time: one generic body, made for each type that is named.
 //
-//   absl::Status scale(const Stream& stream, const Buffer& x, int64_t n, DType dtype) {
+//   Status scale(const Stream& stream, const Buffer& x, int64_t n, DType dtype) {
 //     return for_dtype<float, half, bfloat16>(dtype, [&](auto type) {
 //       using T = typename decltype(type)::type;
 //       static const auto kernel = define_kernel("scale(x)", scale_body<T>);  // captures nothing
@@ -9,13 +9,11 @@
 //   }
 #pragma once
 
-#include <optional>
-#include <string>
+#include <initializer_list>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "heddle/dsl/scalar.h"
+#include "heddle/ir/status.h"
 #include "heddle/ir/type.h"
 
 namespace heddle {
@@ -35,19 +33,21 @@ DType dtype_of() {
 }
 // "f32", "bf16", "i64", …
 inline absl::string_view name_of(DType dtype) { return ir::info(dtype).name; }
-absl::StatusOr<DType> dtype_from_name(absl::string_view name);
+StatusOr<DType> dtype_from_name(absl::string_view name);
+
+namespace detail {
+// No kernel for `dtype`; there are some for `choices`.
+Status no_choice(DType dtype, std::initializer_list<DType> choices);
+}  // namespace detail
 
 // Calls f(TypeTag<T>()), which returns a Status, for the T that `dtype` says. InvalidArgument where
 // it is none of them.
 template <class... T, class F>
-absl::Status for_dtype(DType dtype, F&& f) {
-  absl::Status status;
+Status for_dtype(DType dtype, F&& f) {
+  Status status;
   const bool found = ((dtype == dtype_of<T>() && (status = f(TypeTag<T>()), true)) || ...);
   if (found) return status;
-  std::string choices;
-  ((absl::StrAppend(&choices, choices.empty() ? "" : ", ", name_of(dtype_of<T>()))), ...);
-  return absl::InvalidArgumentError(
-      absl::StrCat("no kernel for elements of ", name_of(dtype), "; there is one for ", choices));
+  return detail::no_choice(dtype, {dtype_of<T>()...});
 }
 
 }  // namespace heddle

@@ -12,8 +12,8 @@
 namespace heddle::runtime {
 namespace {
 
-absl::StatusOr<Module> load_module(const std::shared_ptr<Backend>& backend,
-                                   const Compilation& compilation) {
+StatusOr<Module> load_module(const std::shared_ptr<Backend>& backend,
+                             const Compilation& compilation) {
   const Device device(backend);
   if (compilation.assembly.cubin.empty()) return Module::load_ptx(device, compilation.ptx.text);
   return Module::load(device, compilation.assembly);
@@ -41,19 +41,19 @@ CompileOptions Executable::options_for(const Backend& backend, CompileOptions op
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<Executable>> Executable::load(
+StatusOr<std::unique_ptr<Executable>> Executable::load(
     const std::shared_ptr<Backend>& backend, std::shared_ptr<const Compilation> compilation) {
   auto executable = std::unique_ptr<Executable>(new Executable(backend, std::move(compilation)));
   const Compilation& code = executable->compilation();
   if (backend->kind() == BackendKind::kInterp) {
-    absl::StatusOr<ir::interp::Program> program = ir::interp::compile(code.optimized);
+    StatusOr<ir::interp::Program> program = ir::interp::compile(code.optimized);
     if (!program.ok()) return program.status();
     executable->program_ = *std::move(program);
     return executable;
   }
-  absl::StatusOr<Module> module = load_module(backend, code);
+  StatusOr<Module> module = load_module(backend, code);
   if (!module.ok()) return module.status();
-  absl::StatusOr<Function> function = module->function(code.ptx.entry);
+  StatusOr<Function> function = module->function(code.ptx.entry);
   if (!function.ok()) return function.status();
   executable->function_ = *std::move(function);
   return executable;
@@ -70,7 +70,7 @@ bool Executable::matches_exactly(Arguments arguments) const {
   return match_exactly(compilation_->guards, compilation_->params, arguments);
 }
 
-absl::Status Executable::launch(const LaunchConfig& config, Arguments arguments) const {
+Status Executable::launch(const LaunchConfig& config, Arguments arguments) const {
   // Few kernels have more than some tens of arguments: the block then lies on the stack.
   absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes + kPackSlack);
   pack_arguments(compilation_->layout, arguments, block.data());
@@ -79,27 +79,26 @@ absl::Status Executable::launch(const LaunchConfig& config, Arguments arguments)
     ir::LaunchDims dims{.grid = config.grid, .block = config.block};
     const ir::LaunchDims asked = dims;
     if (!compilation_->at_launch.run(block.data(), dims)) {
-      return absl::InvalidArgumentError(
+      return InvalidArgumentError(
           absl::StrCat(site_.describe(),
                        " cannot launch: ", compilation_->at_launch.refusal(block.data(), asked)));
     }
     full.grid = dims.grid;
     // The kernel's own grid may come out empty: then there is nothing to do.
     const bool empty = full.grid.x == 0 || full.grid.y == 0 || full.grid.z == 0;
-    if (empty && dims.grid != asked.grid) return absl::OkStatus();
+    if (empty && dims.grid != asked.grid) return OkStatus();
   }
   if (!function_) return launch_on_interp(full, block.data());
   full.dynamic_shared_bytes += compilation_->ptx.dynamic_shared_base;
   return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_);
 }
 
-absl::Status Executable::launch_on_interp(const LaunchConfig& config,
-                                          const std::byte* block) const {
-  if (absl::Status s = check_launch_limits(backend_->info(), config, site_); !s.ok()) return s;
+Status Executable::launch_on_interp(const LaunchConfig& config, const std::byte* block) const {
+  if (Status s = check_launch_limits(backend_->info(), config, site_); !s.ok()) return s;
   // What a multiprocessor's threads allow; a GPU's registers and shared memory may allow fewer.
   const DeviceInfo& info = backend_->info();
   const int64_t resident = info.sm_count * (info.max_threads_per_sm / config.block.count());
-  if (absl::Status s = check_cooperative(info, config, resident, site_); !s.ok()) return s;
+  if (Status s = check_cooperative(info, config, resident, site_); !s.ok()) return s;
   const ir::interp::LaunchArgs args{
       .grid = config.grid,
       .block = config.block,

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "absl/status/statusor.h"
 #include "heddle/ir/interp/interpreter.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/cuda/module.h"
@@ -22,8 +22,8 @@ class Executable {
   static CompileOptions options_for(const Backend& backend, CompileOptions options);
 
   // Loads a compilation. Where it holds no cubin, the driver assembles the PTX itself.
-  static absl::StatusOr<std::unique_ptr<Executable>> load(
-      const std::shared_ptr<Backend>& backend, std::shared_ptr<const Compilation> compilation);
+  static StatusOr<std::unique_ptr<Executable>> load(const std::shared_ptr<Backend>& backend,
+                                                    std::shared_ptr<const Compilation> compilation);
 
   const Backend* backend() const { return backend_.get(); }
   const Compilation& compilation() const { return *compilation_; }
@@ -34,12 +34,12 @@ class Executable {
   bool matches_exactly(Arguments arguments) const;
 
   // Enqueues it. The arguments must satisfy the guards. On the interpreter it has run on return.
-  absl::Status launch(const LaunchConfig& config, Arguments arguments) const;
+  Status launch(const LaunchConfig& config, Arguments arguments) const;
 
  private:
   Executable(std::shared_ptr<Backend> backend, std::shared_ptr<const Compilation> compilation);
 
-  absl::Status launch_on_interp(const LaunchConfig& config, const std::byte* block) const;
+  Status launch_on_interp(const LaunchConfig& config, const std::byte* block) const;
 
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<const Compilation> compilation_;

@@ -32,11 +32,9 @@ int64_t now_ns() {
 }
 
 // Says on which device and in which operation an address was wrong.
-absl::Status located(const absl::Status& status, absl::string_view what,
-                     const std::string& device) {
+Status located(const Status& status, absl::string_view what, const std::string& device) {
   if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(what, " on ", device, " failed: ", status.message()));
+  return Status(status.code(), absl::StrCat(what, " on ", device, " failed: ", status.message()));
 }
 
 }  // namespace
@@ -64,36 +62,35 @@ DeviceInfo InterpBackend::default_info() {
   return info;
 }
 
-absl::Status InterpBackend::health() const { return absl::OkStatus(); }
+Status InterpBackend::health() const { return OkStatus(); }
 
-absl::StatusOr<MemoryUsage> InterpBackend::memory_usage() {
+StatusOr<MemoryUsage> InterpBackend::memory_usage() {
   const uint64_t total = memory_.capacity();
   return MemoryUsage{total - memory_.allocated_bytes(), total};
 }
 
-absl::Status InterpBackend::synchronize() { return absl::OkStatus(); }
+Status InterpBackend::synchronize() { return OkStatus(); }
 
-absl::StatusOr<DeviceAddress> InterpBackend::allocate(size_t bytes) {
-  absl::StatusOr<uint64_t> address = memory_.allocate(bytes);
+StatusOr<DeviceAddress> InterpBackend::allocate(size_t bytes) {
+  StatusOr<uint64_t> address = memory_.allocate(bytes);
   if (!address.ok()) return located(address.status(), "allocation", name());
   return address;
 }
 
 void InterpBackend::deallocate(DeviceAddress address) noexcept { (void)memory_.free(address); }
 
-absl::StatusOr<void*> InterpBackend::allocate_host(size_t bytes) {
+StatusOr<void*> InterpBackend::allocate_host(size_t bytes) {
   const size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
   void* memory = bytes > kLargestHostBytes ? nullptr : std::aligned_alloc(kHostAlignment, rounded);
   if (memory == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot allocate ", bytes, " bytes of host memory"));
+    return ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes of host memory"));
   }
   return memory;
 }
 
 void InterpBackend::deallocate_host(void* memory) noexcept { std::free(memory); }
 
-absl::StatusOr<StreamHandle> InterpBackend::create_stream() {
+StatusOr<StreamHandle> InterpBackend::create_stream() {
   // Streams have no state; a number of their own keeps them apart from the default stream.
   static std::atomic<uintptr_t> next{1};
   return StreamHandle{next.fetch_add(1)};
@@ -101,64 +98,64 @@ absl::StatusOr<StreamHandle> InterpBackend::create_stream() {
 
 void InterpBackend::destroy_stream(StreamHandle) noexcept {}
 
-absl::Status InterpBackend::synchronize_stream(StreamHandle) { return absl::OkStatus(); }
+Status InterpBackend::synchronize_stream(StreamHandle) { return OkStatus(); }
 
-absl::StatusOr<bool> InterpBackend::stream_done(StreamHandle) { return true; }
+StatusOr<bool> InterpBackend::stream_done(StreamHandle) { return true; }
 
-absl::Status InterpBackend::stream_wait(StreamHandle, EventHandle) { return absl::OkStatus(); }
+Status InterpBackend::stream_wait(StreamHandle, EventHandle) { return OkStatus(); }
 
-absl::StatusOr<EventHandle> InterpBackend::create_event() {
+StatusOr<EventHandle> InterpBackend::create_event() {
   return EventHandle{reinterpret_cast<uintptr_t>(new InterpEvent)};
 }
 
 void InterpBackend::destroy_event(EventHandle event) noexcept { delete event_of(event); }
 
-absl::Status InterpBackend::record_event(EventHandle event, StreamHandle) {
+Status InterpBackend::record_event(EventHandle event, StreamHandle) {
   event_of(event)->time_ns.store(now_ns());
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status InterpBackend::synchronize_event(EventHandle) { return absl::OkStatus(); }
+Status InterpBackend::synchronize_event(EventHandle) { return OkStatus(); }
 
-absl::StatusOr<bool> InterpBackend::event_done(EventHandle) { return true; }
+StatusOr<bool> InterpBackend::event_done(EventHandle) { return true; }
 
-absl::StatusOr<double> InterpBackend::elapsed_ms(EventHandle start, EventHandle stop) {
+StatusOr<double> InterpBackend::elapsed_ms(EventHandle start, EventHandle stop) {
   const int64_t from = event_of(start)->time_ns.load();
   const int64_t to = event_of(stop)->time_ns.load();
   return static_cast<double>(to - from) * 1e-6;
 }
 
-absl::Status InterpBackend::check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
-                                          bool padded) {
-  const absl::Status status = memory_.check_written(address, bytes, element_bytes, padded);
-  if (status.code() != absl::StatusCode::kFailedPrecondition) {
+Status InterpBackend::check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
+                                    bool padded) {
+  const Status status = memory_.check_written(address, bytes, element_bytes, padded);
+  if (status.code() != StatusCode::kFailedPrecondition) {
     return located(status, "copy to the host", name());
   }
-  return absl::FailedPreconditionError(
+  return FailedPreconditionError(
       absl::StrCat("copy to the host on ", name(), ": ", status.message(),
                    "; fix: let the kernel write all of it, fill the buffer before the launch, or "
                    "pass Unwritten::kAllow where it does not matter"));
 }
 
-absl::Status InterpBackend::copy_to_device(StreamHandle, DeviceAddress to, const void* from,
-                                           size_t bytes) {
+Status InterpBackend::copy_to_device(StreamHandle, DeviceAddress to, const void* from,
+                                     size_t bytes) {
   return located(memory_.copy_from_host(to, from, bytes), "copy to the device", name());
 }
 
-absl::Status InterpBackend::copy_to_host(StreamHandle, void* to, DeviceAddress from, size_t bytes) {
+Status InterpBackend::copy_to_host(StreamHandle, void* to, DeviceAddress from, size_t bytes) {
   return located(memory_.copy_to_host(to, from, bytes), "copy to the host", name());
 }
 
-absl::Status InterpBackend::copy_on_device(StreamHandle, DeviceAddress to, DeviceAddress from,
-                                           size_t bytes) {
+Status InterpBackend::copy_on_device(StreamHandle, DeviceAddress to, DeviceAddress from,
+                                     size_t bytes) {
   return located(memory_.copy(to, from, bytes), "copy", name());
 }
 
-absl::Status InterpBackend::fill8(StreamHandle, DeviceAddress to, uint8_t value, size_t count) {
+Status InterpBackend::fill8(StreamHandle, DeviceAddress to, uint8_t value, size_t count) {
   return located(memory_.fill(to, value, 1, count), "fill", name());
 }
 
-absl::Status InterpBackend::fill32(StreamHandle, DeviceAddress to, uint32_t value, size_t count) {
+Status InterpBackend::fill32(StreamHandle, DeviceAddress to, uint32_t value, size_t count) {
   return located(memory_.fill(to, value, 4, count), "fill", name());
 }
 

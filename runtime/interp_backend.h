@@ -33,38 +33,37 @@ class InterpBackend final : public Backend {
   void set_max_instructions(int64_t count) { max_instructions_.store(count); }
   int64_t max_instructions() const { return max_instructions_.load(); }
 
-  absl::Status health() const override;
-  absl::StatusOr<MemoryUsage> memory_usage() override;
-  absl::Status synchronize() override;
+  Status health() const override;
+  StatusOr<MemoryUsage> memory_usage() override;
+  Status synchronize() override;
 
-  absl::StatusOr<DeviceAddress> allocate(size_t bytes) override;
+  StatusOr<DeviceAddress> allocate(size_t bytes) override;
   void deallocate(DeviceAddress address) noexcept override;
-  absl::StatusOr<void*> allocate_host(size_t bytes) override;
+  StatusOr<void*> allocate_host(size_t bytes) override;
   void deallocate_host(void* memory) noexcept override;
 
-  absl::StatusOr<StreamHandle> create_stream() override;
+  StatusOr<StreamHandle> create_stream() override;
   void destroy_stream(StreamHandle stream) noexcept override;
-  absl::Status synchronize_stream(StreamHandle stream) override;
-  absl::StatusOr<bool> stream_done(StreamHandle stream) override;
-  absl::Status stream_wait(StreamHandle stream, EventHandle event) override;
+  Status synchronize_stream(StreamHandle stream) override;
+  StatusOr<bool> stream_done(StreamHandle stream) override;
+  Status stream_wait(StreamHandle stream, EventHandle event) override;
 
-  absl::StatusOr<EventHandle> create_event() override;
+  StatusOr<EventHandle> create_event() override;
   void destroy_event(EventHandle event) noexcept override;
-  absl::Status record_event(EventHandle event, StreamHandle stream) override;
-  absl::Status synchronize_event(EventHandle event) override;
-  absl::StatusOr<bool> event_done(EventHandle event) override;
-  absl::StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) override;
+  Status record_event(EventHandle event, StreamHandle stream) override;
+  Status synchronize_event(EventHandle event) override;
+  StatusOr<bool> event_done(EventHandle event) override;
+  StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) override;
 
-  absl::Status check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
-                             bool padded) override;
-  absl::Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
-                              size_t bytes) override;
-  absl::Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
-                            size_t bytes) override;
-  absl::Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
-                              size_t bytes) override;
-  absl::Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
-  absl::Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) override;
+  Status check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
+                       bool padded) override;
+  Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
+                        size_t bytes) override;
+  Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes) override;
+  Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
+                        size_t bytes) override;
+  Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
+  Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) override;
 
  private:
   ir::interp::Memory memory_;

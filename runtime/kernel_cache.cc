@@ -11,7 +11,7 @@ namespace heddle::runtime {
 namespace {
 
 // Said once a process: the driver's assembler does ptxas' work, slowly and without a report.
-void say_driver_assembles(const absl::Status& why) {
+void say_driver_assembles(const Status& why) {
   static std::once_flag said;
   std::call_once(said, [&] {
     std::fprintf(stderr, "heddle: the driver assembles kernels itself, since ptxas cannot: %s\n",
@@ -19,16 +19,15 @@ void say_driver_assembles(const absl::Status& why) {
   });
 }
 
-absl::StatusOr<std::shared_ptr<const Compilation>> compile_for(const ir::KernelSource& source,
-                                                               const CompileOptions& options,
-                                                               const ir::Target& target,
-                                                               Arguments arguments) {
+StatusOr<std::shared_ptr<const Compilation>> compile_for(const ir::KernelSource& source,
+                                                         const CompileOptions& options,
+                                                         const ir::Target& target,
+                                                         Arguments arguments) {
   std::shared_ptr<const Compilation> partial;
-  absl::StatusOr<std::shared_ptr<const Compilation>> compilation =
+  StatusOr<std::shared_ptr<const Compilation>> compilation =
       compile_source(source, specialize(source, arguments, target), options, &partial);
-  const absl::StatusCode code = compilation.status().code();
-  const bool ptxas_missing =
-      code == absl::StatusCode::kNotFound || code == absl::StatusCode::kUnimplemented;
+  const StatusCode code = compilation.status().code();
+  const bool ptxas_missing = code == StatusCode::kNotFound || code == StatusCode::kUnimplemented;
   if (partial == nullptr || !ptxas_missing) return compilation;
   say_driver_assembles(compilation.status());
   return partial;
@@ -70,21 +69,22 @@ const Executable* KernelCache::find(const Backend* backend, const LaunchConfig& 
   return nullptr;
 }
 
-absl::StatusOr<const Executable*> KernelCache::find_or_compile(
-    const ir::KernelSource& source, const std::shared_ptr<Backend>& backend,
-    const LaunchConfig& config, Arguments arguments) {
+StatusOr<const Executable*> KernelCache::find_or_compile(const ir::KernelSource& source,
+                                                         const std::shared_ptr<Backend>& backend,
+                                                         const LaunchConfig& config,
+                                                         Arguments arguments) {
   const std::lock_guard<std::mutex> lock(adding_);
   if (const Executable* found = find(backend.get(), config, arguments)) return found;
   CompileOptions options = Executable::options_for(*backend, {});
   options.block = config.block;
   options.cluster = config.cluster;
-  const absl::StatusOr<const ir::Target*> target = target_of(options);
+  const StatusOr<const ir::Target*> target = target_of(options);
   if (!target.ok()) return target.status();
-  absl::StatusOr<std::shared_ptr<const Compilation>> compilation =
+  StatusOr<std::shared_ptr<const Compilation>> compilation =
       find_compilation({backend->kind(), *target, config, arguments});
   if (*compilation == nullptr) compilation = compile_for(source, options, **target, arguments);
   if (!compilation.ok()) return compilation.status();
-  absl::StatusOr<std::unique_ptr<Executable>> executable =
+  StatusOr<std::unique_ptr<Executable>> executable =
       Executable::load(backend, *std::move(compilation));
   if (!executable.ok()) return executable.status();
   auto* const variant =

@@ -11,8 +11,8 @@
 #include <memory>
 #include <mutex>
 
-#include "absl/status/statusor.h"
 #include "heddle/ir/kernel_source.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/executable.h"
 
 namespace heddle::runtime {
@@ -28,10 +28,9 @@ class KernelCache final : public ir::KernelSource::Attachment {
                          Arguments arguments) const;
   // The variant for these arguments, loaded and where need be compiled. Kernels of one source are
   // compiled one at a time; a mistake is reported to every caller anew.
-  absl::StatusOr<const Executable*> find_or_compile(const ir::KernelSource& source,
-                                                    const std::shared_ptr<Backend>& backend,
-                                                    const LaunchConfig& config,
-                                                    Arguments arguments);
+  StatusOr<const Executable*> find_or_compile(const ir::KernelSource& source,
+                                              const std::shared_ptr<Backend>& backend,
+                                              const LaunchConfig& config, Arguments arguments);
   // Variants, and how many compilations they share.
   int size() const;
   int compilations() const;

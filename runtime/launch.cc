@@ -16,13 +16,13 @@ namespace heddle::runtime {
 namespace {
 
 // What the code has fixed that the guards do not say: extents and strides of the signature.
-absl::Status check_fixed(const Compilation& compilation, Arguments arguments) {
+Status check_fixed(const Compilation& compilation, Arguments arguments) {
   for (int i = 0; i < static_cast<int>(compilation.params.size()); ++i) {
     const ir::Param& param = compilation.optimized.params()[i];
     if (compilation.params[i].unbounded) continue;
     const int rank = static_cast<int>(param.extents.size());
     const auto differs = [&](const char* what, int dim, int64_t fixed, int64_t given) {
-      return absl::InvalidArgumentError(absl::StrCat(
+      return InvalidArgumentError(absl::StrCat(
           describe_argument(compilation.params, i), " of ", compilation.describe(), " has ", what,
           " ", given, " in mode ", dim, ", and this variant was compiled for ", fixed,
           "; fix: compile it with kAny there, or let launch() choose the variant"));
@@ -41,16 +41,16 @@ absl::Status check_fixed(const Compilation& compilation, Arguments arguments) {
       }
     }
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 // The block that the code was compiled for.
-absl::Status check_block(const Compilation& compilation, const LaunchConfig& config) {
+Status check_block(const Compilation& compilation, const LaunchConfig& config) {
   const Dim3 block = compilation.optimized.block;
-  if (config.block == block || compilation.optimized.has_dynamic_block()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(compilation.describe(),
-                                                 " was compiled for a block of ", to_string(block),
-                                                 " and launched with ", to_string(config.block)));
+  if (config.block == block || compilation.optimized.has_dynamic_block()) return OkStatus();
+  return InvalidArgumentError(absl::StrCat(compilation.describe(), " was compiled for a block of ",
+                                           to_string(block), " and launched with ",
+                                           to_string(config.block)));
 }
 
 std::string describe_guard(const ir::Guard& guard) {
@@ -100,15 +100,15 @@ const codegen::EntryReport* CompiledKernel::report() const {
   return compilation().assembly.find(compilation().ptx.entry);
 }
 
-absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& config,
-                                    Arguments arguments) const {
+Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& config,
+                              Arguments arguments) const {
   const Compilation& code = compilation();
   if (stream.backend() == nullptr) return moved_from("a Stream");
   if (!arguments_are_sound(code.params, arguments)) {
     return check_arguments(code.describe(), code.params, arguments, *stream.backend());
   }
-  if (absl::Status s = check_fixed(code, arguments); !s.ok()) return s;
-  if (absl::Status s = check_block(code, config); !s.ok()) return s;
+  if (Status s = check_fixed(code, arguments); !s.ok()) return s;
+  if (Status s = check_block(code, config); !s.ok()) return s;
   if (stream.backend()->kind() == BackendKind::kDryRun) {
     return static_cast<const DryRunBackend&>(*stream.backend())
         .launch({.compiled = &code, .config = config, .arguments = arguments});
@@ -120,14 +120,14 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
       if (loaded->backend() == stream.backend().get()) executable = loaded.get();
     }
     if (executable == nullptr) {
-      absl::StatusOr<std::unique_ptr<Executable>> loaded =
+      StatusOr<std::unique_ptr<Executable>> loaded =
           Executable::load(stream.backend(), state_->compilation);
       if (!loaded.ok()) return loaded.status();
       executable = state_->loaded.emplace_back(*std::move(loaded)).get();
     }
   }
   if (const ir::Guard* broken = executable->broken_guard(arguments)) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return InvalidArgumentError(absl::StrCat(
         code.describe(), " was compiled for an ",
         describe_argument(code.params, broken->fact.param), " that ", describe_guard(*broken),
         ", and this one does not; fix: change the signature, or let "
@@ -136,20 +136,20 @@ absl::Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& co
   return executable->launch(config, arguments);
 }
 
-absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
-                                       const CompileOptions& options) {
-  const absl::StatusOr<const ir::Target*> target = target_of(options);
+StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
+                                 const CompileOptions& options) {
+  const StatusOr<const ir::Target*> target = target_of(options);
   if (!target.ok()) return target.status();
-  absl::StatusOr<ir::Specialization> specialization = specialize(source, signature, **target);
+  StatusOr<ir::Specialization> specialization = specialize(source, signature, **target);
   if (!specialization.ok()) return specialization.status();
-  absl::StatusOr<std::shared_ptr<const Compilation>> compilation =
+  StatusOr<std::shared_ptr<const Compilation>> compilation =
       compile_source(source, *std::move(specialization), options);
   if (!compilation.ok()) return compilation.status();
   return CompiledKernel(*std::move(compilation));
 }
 
-absl::Status launch(const Stream& stream, const ir::KernelSource& source,
-                    const LaunchConfig& config, Arguments arguments) {
+Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchConfig& config,
+              Arguments arguments) {
   const Backend* const backend = stream.backend().get();
   if (backend == nullptr) return moved_from("a Stream");
   KernelCache& cache = KernelCache::of(source);
@@ -164,7 +164,7 @@ absl::Status launch(const Stream& stream, const ir::KernelSource& source,
       return static_cast<const DryRunBackend*>(backend)->launch(
           {.source = &source, .config = config, .arguments = arguments});
     }
-    const absl::StatusOr<const Executable*> compiled =
+    const StatusOr<const Executable*> compiled =
         cache.find_or_compile(source, stream.backend(), config, arguments);
     if (!compiled.ok()) return compiled.status();
     executable = *compiled;

@@ -1,11 +1,11 @@
 // Launching and compiling kernels: what `launch` and `compile` of dsl/kernel.h mean.
 //
-//   absl::Status s = row_sum.launch(stream, {.grid = rows, .block = 512}, x, y);
+//   Status s = row_sum.launch(stream, {.grid = rows, .block = 512}, x, y);
 //
 //   auto compiled = row_sum.compile(Signature{tensor({kAny, 1024}), tensor({kAny})},
 //                                   CompileOptions{.block = {512, 1, 1}, .target = "sm_90a"});
 //   std::cout << compiled->ptx() << compiled->report()->registers;
-//   absl::Status s = compiled->launch(stream, {.grid = rows, .block = 512}, x, y);
+//   Status s = compiled->launch(stream, {.grid = rows, .block = 512}, x, y);
 //
 // launch() traces, optimises and assembles the kernel the first time that it meets an architecture,
 // a block and arguments of a kind (alignment, 32-bit offsets and such, where the kernel asks), and
@@ -19,10 +19,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "heddle/codegen/toolchain/ptxas_report.h"
 #include "heddle/dsl/kernel.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/compile_options.h"
@@ -58,17 +57,17 @@ class CompiledKernel {
 
   // Enqueues it. kInvalidArgument where an argument is not what it was compiled for: nothing has
   // run then.
-  absl::Status launch(const Stream& stream, const LaunchConfig& config, Arguments arguments) const;
+  Status launch(const Stream& stream, const LaunchConfig& config, Arguments arguments) const;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
 };
 
-absl::StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
-                                       const CompileOptions& options = {});
-absl::Status launch(const Stream& stream, const ir::KernelSource& source,
-                    const LaunchConfig& config, Arguments arguments);
+StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
+                                 const CompileOptions& options = {});
+Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchConfig& config,
+              Arguments arguments);
 
 LaunchConfig to_config(const LaunchShape& shape, const Stream& stream);
 
@@ -118,8 +117,8 @@ class TypedCompiledKernel : public CompiledKernel {
   explicit TypedCompiledKernel(CompiledKernel kernel) : CompiledKernel(std::move(kernel)) {}
 
   using CompiledKernel::launch;
-  absl::Status launch(const Stream& stream, const LaunchShape& shape,
-                      const typename heddle::detail::ParamTraits<P>::Host&... args) const {
+  Status launch(const Stream& stream, const LaunchShape& shape,
+                const typename heddle::detail::ParamTraits<P>::Host&... args) const {
     return CompiledKernel::launch(stream, to_config(shape, stream),
                                   PackedArguments<P...>(stream, args...));
   }
@@ -130,20 +129,20 @@ class TypedCompiledKernel : public CompiledKernel {
 namespace heddle {
 
 template <class... P>
-absl::Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& kernel,
-                           const LaunchShape& shape,
-                           const typename detail::ParamTraits<P>::Host&... args) {
+Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& kernel,
+                     const LaunchShape& shape,
+                     const typename detail::ParamTraits<P>::Host&... args) {
   if (!kernel.valid()) return runtime::moved_from("a Kernel");
   return runtime::launch(stream, kernel.source(), runtime::to_config(shape, stream),
                          runtime::PackedArguments<P...>(stream, args...));
 }
 
 template <class... P>
-absl::StatusOr<runtime::TypedCompiledKernel<P...>> compile_kernel(
+StatusOr<runtime::TypedCompiledKernel<P...>> compile_kernel(
     const Kernel<P...>& kernel, const Signature& signature,
     const runtime::CompileOptions& options = {}) {
   if (!kernel.valid()) return runtime::moved_from("a Kernel");
-  absl::StatusOr<runtime::CompiledKernel> compiled =
+  StatusOr<runtime::CompiledKernel> compiled =
       runtime::compile(kernel.source(), signature, options);
   if (!compiled.ok()) return compiled.status();
   return runtime::TypedCompiledKernel<P...>(*std::move(compiled));

@@ -88,13 +88,13 @@ std::string describe(const LaunchConfig& config) {
   return text;
 }
 
-absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
-                                 const LaunchSite& site) {
+Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
+                           const LaunchSite& site) {
   const LaunchLimits& limits = info.limits;
-  if (fits_without_cluster(limits, config)) return absl::OkStatus();
+  if (fits_without_cluster(limits, config)) return OkStatus();
 
   const auto error = [&](const auto&... text) {
-    return absl::InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: ", text...));
+    return InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: ", text...));
   };
 
   const Extent extents[] = {
@@ -124,7 +124,7 @@ absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& con
                  ", but must be from 0 to ", limits.max_shared_per_block);
   }
 
-  if (config.cluster == Dim3()) return absl::OkStatus();
+  if (config.cluster == Dim3()) return OkStatus();
   if (!info.cluster_launch) {
     return error("cluster ", to_string(config.cluster), " needs compute capability 9.0, but ",
                  info.name, " has ", info.compute_major, ".", info.compute_minor);
@@ -138,16 +138,16 @@ absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& con
     return error("grid ", to_string(config.grid), " is not a multiple of cluster ",
                  to_string(config.cluster), " in every direction");
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status check_cooperative(const DeviceInfo& info, const LaunchConfig& config,
-                               int64_t resident_blocks, const LaunchSite& site) {
-  if (!config.cooperative || config.grid.count() <= resident_blocks) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(site.describe(), " cannot launch: a cooperative grid ", to_string(config.grid),
-                   " has ", config.grid.count(), " blocks, but only ", resident_blocks,
-                   " of them fit ", info.name, " at once"));
+Status check_cooperative(const DeviceInfo& info, const LaunchConfig& config,
+                         int64_t resident_blocks, const LaunchSite& site) {
+  if (!config.cooperative || config.grid.count() <= resident_blocks) return OkStatus();
+  return InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: a cooperative grid ",
+                                           to_string(config.grid), " has ", config.grid.count(),
+                                           " blocks, but only ", resident_blocks, " of them fit ",
+                                           info.name, " at once"));
 }
 
 }  // namespace heddle::runtime

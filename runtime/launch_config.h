@@ -1,7 +1,7 @@
 // The shape of a launch, and where its kernel comes from.
 //
 //   LaunchConfig config{.grid = {width, height}, .block = 256, .stream = &stream};
-//   absl::Status status = check_launch_limits(device.info(), config, site);
+//   Status status = check_launch_limits(device.info(), config, site);
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
 #include "heddle/ir/dim3.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/device_info.h"
 
 namespace heddle::runtime {
@@ -72,11 +72,11 @@ std::string describe(const LaunchConfig& config);
 
 // Grid, block, cluster and dynamic shared memory against the device's limits. kInvalidArgument says
 // the value and the limit.
-absl::Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
-                                 const LaunchSite& site);
+Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
+                           const LaunchSite& site);
 
 // A cooperative grid against the blocks that run at once on the device. kInvalidArgument says both.
-absl::Status check_cooperative(const DeviceInfo& info, const LaunchConfig& config,
-                               int64_t resident_blocks, const LaunchSite& site);
+Status check_cooperative(const DeviceInfo& info, const LaunchConfig& config,
+                         int64_t resident_blocks, const LaunchSite& site);
 
 }  // namespace heddle::runtime

@@ -47,32 +47,31 @@ bool is_permutation_of_modes(const std::vector<int>& order, size_t rank) {
 }
 
 // As many extents, strides and places in the order as the argument has modes.
-absl::Status check_rank(const ArgumentSpec& spec, size_t rank, absl::string_view what) {
+Status check_rank(const ArgumentSpec& spec, size_t rank, absl::string_view what) {
   if (spec.extents.size() != rank) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the signature gives ", ir::counted(spec.extents.size(), "extent"), " for ",
-                     what, ", which has ", ir::counted(rank, "mode")));
+    return InvalidArgumentError(absl::StrCat("the signature gives ",
+                                             ir::counted(spec.extents.size(), "extent"), " for ",
+                                             what, ", which has ", ir::counted(rank, "mode")));
   }
   if (!spec.given_strides.empty() && spec.given_strides.size() != rank) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("the signature gives ", ir::counted(spec.given_strides.size(), "stride"),
                      " for ", what, ", which has ", ir::counted(rank, "mode")));
   }
   if (!spec.stride_order.empty() && !is_permutation_of_modes(spec.stride_order, rank)) {
-    return absl::InvalidArgumentError(absl::StrCat("the stride order of ", what,
-                                                   " must number its ", ir::counted(rank, "mode"),
-                                                   " from 0 (the fastest)"));
+    return InvalidArgumentError(absl::StrCat("the stride order of ", what, " must number its ",
+                                             ir::counted(rank, "mode"), " from 0 (the fastest)"));
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 bool is_power_of_two(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
 
 // What no argument can be like. The rank is right by now.
-absl::Status check_promises(const ArgumentSpec& spec, const ir::ParamInfo& param,
-                            absl::string_view what) {
+Status check_promises(const ArgumentSpec& spec, const ir::ParamInfo& param,
+                      absl::string_view what) {
   const auto refuse = [&](const auto&... text) {
-    return absl::InvalidArgumentError(absl::StrCat("the signature gives ", what, " ", text...));
+    return InvalidArgumentError(absl::StrCat("the signature gives ", what, " ", text...));
   };
   if (!is_power_of_two(spec.alignment)) {
     return refuse("an alignment of ", spec.alignment,
@@ -99,13 +98,12 @@ absl::Status check_promises(const ArgumentSpec& spec, const ir::ParamInfo& param
                     "write it; fix: give another stride, or make the kernel's parameter const");
     }
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status check_spec(const ArgumentSpec& spec, const ir::ParamInfo& param,
-                        absl::string_view what) {
+Status check_spec(const ArgumentSpec& spec, const ir::ParamInfo& param, absl::string_view what) {
   const size_t rank = param.type.is_view() && !param.unbounded ? param.type.rank : 0;
-  if (absl::Status s = check_rank(spec, rank, what); !s.ok()) return s;
+  if (Status s = check_rank(spec, rank, what); !s.ok()) return s;
   return check_promises(spec, param, what);
 }
 
@@ -158,20 +156,19 @@ std::string describe(const ir::KernelSource& source) {
   return absl::StrCat("kernel '", source.name(), "' (", place.file, ":", place.line, ")");
 }
 
-absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
-                                              const Signature& signature,
-                                              const ir::Target& target) {
+StatusOr<ir::Specialization> specialize(const ir::KernelSource& source, const Signature& signature,
+                                        const ir::Target& target) {
   const absl::Span<const ir::ParamInfo> params = source.params();
   if (signature.size() != params.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the signature of ", describe(source), " has ",
-                                                   ir::counted(signature.size(), "argument"),
-                                                   "; the kernel takes ", params.size()));
+    return InvalidArgumentError(absl::StrCat("the signature of ", describe(source), " has ",
+                                             ir::counted(signature.size(), "argument"),
+                                             "; the kernel takes ", params.size()));
   }
   ir::Specialization specialization;
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     const ArgumentSpec& spec = signature[i];
     const std::string what = absl::StrCat(describe_argument(params, i), " of ", describe(source));
-    if (absl::Status s = check_spec(spec, params[i], what); !s.ok()) return s;
+    if (Status s = check_spec(spec, params[i], what); !s.ok()) return s;
     ir::Specialization::Argument& layout = specialization.arguments.emplace_back();
     if (params[i].type.is_view()) {
       const std::vector<int64_t> strides =

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "heddle/ir/kernel_source.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/signature.h"
 
@@ -12,9 +12,8 @@ namespace heddle::runtime {
 
 // What a signature says of the arguments, for code of a target: for whoever traces a kernel or compiles it by stages
 // (compile_source). kInvalidArgument where it does not fit the kernel's parameters.
-absl::StatusOr<ir::Specialization> specialize(const ir::KernelSource& source,
-                                              const Signature& signature,
-                                              const ir::Target& target = ir::default_target());
+StatusOr<ir::Specialization> specialize(const ir::KernelSource& source, const Signature& signature,
+                                        const ir::Target& target = ir::default_target());
 
 // What the arguments of a launch say, which must be sound.
 ir::Specialization specialize(const ir::KernelSource& source, Arguments arguments,

@@ -5,22 +5,22 @@
 namespace heddle::runtime {
 namespace {
 
-absl::Status same_device(const Backend* a, const Backend* b, absl::string_view what) {
+Status same_device(const Backend* a, const Backend* b, absl::string_view what) {
   if (a == nullptr || b == nullptr) return moved_from(what);
-  if (a == b) return absl::OkStatus();
-  return absl::InvalidArgumentError(
+  if (a == b) return OkStatus();
+  return InvalidArgumentError(
       absl::StrCat(what, ": one belongs to ", a->name(), ", the other to ", b->name()));
 }
 
-absl::Status check_host_pointer(const void* pointer, absl::string_view what) {
-  if (pointer != nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, ": the host pointer is null"));
+Status check_host_pointer(const void* pointer, absl::string_view what) {
+  if (pointer != nullptr) return OkStatus();
+  return InvalidArgumentError(absl::StrCat(what, ": the host pointer is null"));
 }
 
 }  // namespace
 
-absl::Status moved_from(absl::string_view what) {
-  return absl::FailedPreconditionError(
+Status moved_from(absl::string_view what) {
+  return FailedPreconditionError(
       absl::StrCat(what, " was used after it was moved from: use the one that it was moved to"));
 }
 
@@ -36,39 +36,37 @@ Event::~Event() {
   if (handle_ != EventHandle::kNone) backend_->destroy_event(handle_);
 }
 
-absl::Status Event::record(const Stream& stream) {
-  if (absl::Status s =
-          same_device(backend_.get(), stream.backend().get(), "an event and its stream");
+Status Event::record(const Stream& stream) {
+  if (Status s = same_device(backend_.get(), stream.backend().get(), "an event and its stream");
       !s.ok()) {
     return s;
   }
-  if (absl::Status s = backend_->record_event(handle_, stream.handle()); !s.ok()) return s;
+  if (Status s = backend_->record_event(handle_, stream.handle()); !s.ok()) return s;
   recorded_ = true;
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::StatusOr<bool> Event::done() const {
+StatusOr<bool> Event::done() const {
   if (backend_ == nullptr) return moved_from("an Event");
   return backend_->event_done(handle_);
 }
 
-absl::Status Event::synchronize() const {
+Status Event::synchronize() const {
   if (backend_ == nullptr) return moved_from("an Event");
   return backend_->synchronize_event(handle_);
 }
 
-absl::StatusOr<double> Event::elapsed_ms(const Event& start, const Event& stop) {
-  if (absl::Status s = same_device(start.backend_.get(), stop.backend_.get(), "two events");
-      !s.ok()) {
+StatusOr<double> Event::elapsed_ms(const Event& start, const Event& stop) {
+  if (Status s = same_device(start.backend_.get(), stop.backend_.get(), "two events"); !s.ok()) {
     return s;
   }
   for (const Event* event : {&start, &stop}) {
     if (event->recorded_) continue;
-    return absl::FailedPreconditionError(
+    return FailedPreconditionError(
         absl::StrCat("no time between two events on ", event->backend_->name(), ": the ",
                      event == &start ? "first" : "second", " was never recorded on a stream"));
   }
-  if (absl::Status s = stop.synchronize(); !s.ok()) return s;
+  if (Status s = stop.synchronize(); !s.ok()) return s;
   return stop.backend_->elapsed_ms(start.handle_, stop.handle_);
 }
 
@@ -84,65 +82,64 @@ Stream::~Stream() {
   if (owned_) backend_->destroy_stream(handle_);
 }
 
-absl::Status Stream::synchronize() const {
+Status Stream::synchronize() const {
   if (backend_ == nullptr) return moved_from("a Stream");
   return backend_->synchronize_stream(handle_);
 }
 
-absl::StatusOr<bool> Stream::done() const {
+StatusOr<bool> Stream::done() const {
   if (backend_ == nullptr) return moved_from("a Stream");
   return backend_->stream_done(handle_);
 }
 
-absl::Status Stream::wait(const Event& event) const {
-  if (absl::Status s = same_device(event.backend_.get(), backend_.get(), "an event and its stream");
+Status Stream::wait(const Event& event) const {
+  if (Status s = same_device(event.backend_.get(), backend_.get(), "an event and its stream");
       !s.ok()) {
     return s;
   }
   return backend_->stream_wait(handle_, event.handle_);
 }
 
-absl::Status Stream::copy_to_device(DeviceAddress to, const void* from, size_t bytes) const {
+Status Stream::copy_to_device(DeviceAddress to, const void* from, size_t bytes) const {
   if (backend_ == nullptr) return moved_from("a Stream");
-  if (bytes == 0) return absl::OkStatus();
-  if (absl::Status s = check_host_pointer(from, "copy to the device"); !s.ok()) return s;
+  if (bytes == 0) return OkStatus();
+  if (Status s = check_host_pointer(from, "copy to the device"); !s.ok()) return s;
   return backend_->copy_to_device(handle_, to, from, bytes);
 }
 
-absl::Status Stream::copy_to_host(void* to, DeviceAddress from, size_t bytes,
-                                  Unwritten unwritten) const {
+Status Stream::copy_to_host(void* to, DeviceAddress from, size_t bytes, Unwritten unwritten) const {
   if (backend_ == nullptr) return moved_from("a Stream");
-  if (bytes == 0) return absl::OkStatus();
-  if (absl::Status s = check_host_pointer(to, "copy to the host"); !s.ok()) return s;
+  if (bytes == 0) return OkStatus();
+  if (Status s = check_host_pointer(to, "copy to the host"); !s.ok()) return s;
   if (unwritten == Unwritten::kError) {
-    absl::Status s = backend_->check_written(from, bytes, /*element_bytes=*/1, /*padded=*/false);
+    Status s = backend_->check_written(from, bytes, /*element_bytes=*/1, /*padded=*/false);
     if (!s.ok()) return s;
   }
   return backend_->copy_to_host(handle_, to, from, bytes);
 }
 
-absl::Status Stream::copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const {
+Status Stream::copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const {
   if (backend_ == nullptr) return moved_from("a Stream");
-  if (bytes == 0) return absl::OkStatus();
+  if (bytes == 0) return OkStatus();
   // The driver leaves an overlap undefined instead of reporting it.
   const DeviceAddress distance = to > from ? to - from : from - to;
   if (distance < bytes) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("copy on ", backend_->name(), ": source and destination of ", bytes,
                      " bytes overlap, they are ", distance, " bytes apart"));
   }
   return backend_->copy_on_device(handle_, to, from, bytes);
 }
 
-absl::Status Stream::fill8(DeviceAddress to, uint8_t value, size_t count) const {
+Status Stream::fill8(DeviceAddress to, uint8_t value, size_t count) const {
   if (backend_ == nullptr) return moved_from("a Stream");
-  if (count == 0) return absl::OkStatus();
+  if (count == 0) return OkStatus();
   return backend_->fill8(handle_, to, value, count);
 }
 
-absl::Status Stream::fill32(DeviceAddress to, uint32_t value, size_t count) const {
+Status Stream::fill32(DeviceAddress to, uint32_t value, size_t count) const {
   if (backend_ == nullptr) return moved_from("a Stream");
-  if (count == 0) return absl::OkStatus();
+  if (count == 0) return OkStatus();
   return backend_->fill32(handle_, to, value, count);
 }
 

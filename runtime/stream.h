@@ -16,8 +16,7 @@
 #include <memory>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/backend.h"
 
 namespace heddle::runtime {
@@ -26,7 +25,7 @@ class Device;
 class Stream;
 
 // kFailedPrecondition: what a call on something says that was moved to another variable.
-absl::Status moved_from(absl::string_view what);
+Status moved_from(absl::string_view what);
 
 // Movable; the destructor frees it, and work that waits for it is unaffected.
 class Event {
@@ -40,15 +39,15 @@ class Event {
 
   // Marks the point after everything that was enqueued on the stream so far. A second record moves
   // the event.
-  absl::Status record(const Stream& stream);
+  Status record(const Stream& stream);
   // Whether that point was reached; true before the first record.
-  absl::StatusOr<bool> done() const;
+  StatusOr<bool> done() const;
   // Waits on the host until it is reached.
-  absl::Status synchronize() const;
+  Status synchronize() const;
 
   // Milliseconds from one event to another of the same device; waits for `stop`.
   // kFailedPrecondition when one was never recorded.
-  static absl::StatusOr<double> elapsed_ms(const Event& start, const Event& stop);
+  static StatusOr<double> elapsed_ms(const Event& start, const Event& stop);
 
  private:
   friend class Device;
@@ -74,27 +73,27 @@ class Stream {
   ~Stream();
 
   // Waits on the host for everything that was enqueued. Errors of earlier kernels come out here.
-  absl::Status synchronize() const;
+  Status synchronize() const;
   // Whether everything that was enqueued is complete.
-  absl::StatusOr<bool> done() const;
+  StatusOr<bool> done() const;
   // Work enqueued from now on starts after the event, which may belong to another stream of the
   // same device.
-  absl::Status wait(const Event& event) const;
+  Status wait(const Event& event) const;
 
   // Copies and fills by device address, in stream order; 0 bytes is nothing to do. Host memory must
   // stay as it is until the copy is complete; from and to pageable memory the call itself waits as
   // long as that takes. Whether the range belongs to this device is checked by the interpreter
   // alone. Buffer has the same with bounds.
-  absl::Status copy_to_device(DeviceAddress to, const void* from, size_t bytes) const;
+  Status copy_to_device(DeviceAddress to, const void* from, size_t bytes) const;
   // Fails on the interpreter where nobody has written some of the bytes, unless that is allowed.
-  absl::Status copy_to_host(void* to, DeviceAddress from, size_t bytes,
-                            Unwritten unwritten = Unwritten::kError) const;
+  Status copy_to_host(void* to, DeviceAddress from, size_t bytes,
+                      Unwritten unwritten = Unwritten::kError) const;
   // The ranges must not overlap.
-  absl::Status copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const;
+  Status copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const;
   // `count` bytes.
-  absl::Status fill8(DeviceAddress to, uint8_t value, size_t count) const;
+  Status fill8(DeviceAddress to, uint8_t value, size_t count) const;
   // `count` 32-bit words at a multiple of 4.
-  absl::Status fill32(DeviceAddress to, uint32_t value, size_t count) const;
+  Status fill32(DeviceAddress to, uint32_t value, size_t count) const;
 
   // Where an operation gets its scratch memory: `stream.device().allocate(bytes)`. Not of a stream
   // that was moved from.

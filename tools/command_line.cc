@@ -215,19 +215,19 @@ Exit misunderstood(const CLI::App& app, const std::string& extra) {
 }
 
 // CLI11 would report an unknown command as one that is missing.
-absl::Status check_command(const std::vector<Command>& commands, int argc, char** argv) {
+Status check_command(const std::vector<Command>& commands, int argc, char** argv) {
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
       "commands: list, env, run, dump, opt, reference, layout ('heddle --help' explains them)";
-  if (argc < 2) return absl::InvalidArgumentError(absl::StrCat("what is to be done? ", known));
+  if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
   const bool option = absl::StartsWith(word, "-");
   if (option) names = {"-h", "--help", "--version"};
-  if (std::find(names.begin(), names.end(), word) != names.end()) return absl::OkStatus();
+  if (std::find(names.begin(), names.end(), word) != names.end()) return OkStatus();
   const std::vector<absl::string_view> views(names.begin(), names.end());
-  return absl::InvalidArgumentError(absl::StrCat("unknown ", option ? "option" : "command", " '",
-                                                 word, "'", ir::suggest(word, views), "; ", known));
+  return InvalidArgumentError(absl::StrCat("unknown ", option ? "option" : "command", " '", word,
+                                           "'", ir::suggest(word, views), "; ", known));
 }
 
 Exit dispatch(int argc, char** argv) {
@@ -249,7 +249,7 @@ Exit dispatch(int argc, char** argv) {
     add_each(command.app, "--plugin", options.plugins, "LIBRARY", "load kernels from a library");
     command.app->allow_extras();
   }
-  if (absl::Status s = check_command(commands, argc, argv); !s.ok()) return misused(s);
+  if (Status s = check_command(commands, argc, argv); !s.ok()) return misused(s);
 
   const Command* chosen = nullptr;
   try {
@@ -268,7 +268,7 @@ Exit dispatch(int argc, char** argv) {
     return misunderstood(*chosen->app, extras[0]);
   }
   for (const std::string& plugin : options.plugins) {
-    if (absl::Status s = load_plugin(plugin); !s.ok()) return misused(s);
+    if (Status s = load_plugin(plugin); !s.ok()) return misused(s);
   }
   return chosen->run();
 }

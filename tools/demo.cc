@@ -61,13 +61,13 @@ std::string default_path() {
 }
 
 // Writes the matrix to its file and reads it back, as a user's data would come.
-absl::StatusOr<HostArray> matrix_from_file(const DemoOptions& options, ir::Scalar dtype) {
-  absl::StatusOr<HostArray> matrix = HostArray::allocate({dtype, {options.rows, options.columns}});
+StatusOr<HostArray> matrix_from_file(const DemoOptions& options, ir::Scalar dtype) {
+  StatusOr<HostArray> matrix = HostArray::allocate({dtype, {options.rows, options.columns}});
   if (!matrix.ok()) return matrix;
   const size_t count = matrix->byte_count / ir::bytes_of(dtype);
   from_doubles(dtype, make_numbers(count), matrix->bytes());
   const std::string path = options.matrix.empty() ? default_path() : options.matrix;
-  if (absl::Status s = write_npy(path, *matrix); !s.ok()) return s;
+  if (Status s = write_npy(path, *matrix); !s.ok()) return s;
   absl::PrintF("matrix: %s from %s (seed %d)\n", describe(matrix->shape), path, kSeed);
   return read_npy(path);
 }
@@ -75,13 +75,13 @@ absl::StatusOr<HostArray> matrix_from_file(const DemoOptions& options, ir::Scala
 void print_heading(absl::string_view what) { absl::PrintF("\n==== %s\n\n", what); }
 
 // What ran on the interpreter has no PTX yet.
-absl::StatusOr<codegen::PtxModule> ptx_of(const runtime::Compilation& compilation) {
+StatusOr<codegen::PtxModule> ptx_of(const runtime::Compilation& compilation) {
   if (!compilation.ptx.text.empty()) return compilation.ptx;
   return codegen::emit_ptx(compilation.optimized);
 }
 
-absl::StatusOr<codegen::Assembly> assembly_of(const runtime::Compilation& compilation,
-                                              const codegen::PtxModule& ptx) {
+StatusOr<codegen::Assembly> assembly_of(const runtime::Compilation& compilation,
+                                        const codegen::PtxModule& ptx) {
   if (!compilation.assembly.cubin.empty()) return compilation.assembly;
   codegen::AssembleOptions options;
   options.arch = std::string(compilation.optimized.target->name);
@@ -90,25 +90,25 @@ absl::StatusOr<codegen::Assembly> assembly_of(const runtime::Compilation& compil
 }
 
 // Prints every stage. Without ptxas the demo goes on; anything else is an error.
-absl::Status show_stages(const runtime::Compilation& compilation) {
+Status show_stages(const runtime::Compilation& compilation) {
   const absl::string_view target = compilation.optimized.target->name;
   print_heading("traced IR");
   absl::PrintF("%s", ir::print(compilation.traced));
   print_heading("optimised IR");
   absl::PrintF("%s", ir::print(compilation.optimized));
   Stopwatch stopwatch;
-  const absl::StatusOr<codegen::PtxModule> ptx = ptx_of(compilation);
+  const StatusOr<codegen::PtxModule> ptx = ptx_of(compilation);
   if (!ptx.ok()) return ptx.status();
   const double emit_us = stopwatch.lap();
   print_heading(absl::StrCat("PTX for ", target));
   absl::PrintF("%s", ptx->text);
   print_heading("ptxas");
   stopwatch.lap();
-  const absl::StatusOr<codegen::Assembly> assembly = assembly_of(compilation, *ptx);
+  const StatusOr<codegen::Assembly> assembly = assembly_of(compilation, *ptx);
   const double assemble_us = stopwatch.lap();
   if (assembly.ok()) {
     absl::PrintF("%s", describe(*assembly, ptx->entry));
-  } else if (absl::IsNotFound(assembly.status())) {
+  } else if (IsNotFound(assembly.status())) {
     absl::PrintF("%s\n",
                  advise(absl::StrCat(assembly.status().message(), "; the rest works without it")));
   } else {
@@ -120,38 +120,37 @@ absl::Status show_stages(const runtime::Compilation& compilation) {
         "machine code in %.1f us\n",
         emit_us, assemble_us);
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 Exit demonstrate(const DemoOptions& options) {
-  const absl::StatusOr<ChosenKernel> kernel =
+  const StatusOr<ChosenKernel> kernel =
       choose_kernel({"row_sum", {absl::StrCat("dtype=", options.dtype)}});
   if (!kernel.ok()) return misused(kernel.status());
   const std::optional<ir::Scalar> dtype = ir::scalar_from_name(options.dtype);
   if (!dtype) return misused(absl::StrCat("unknown element type '", options.dtype, "'"));
-  const absl::StatusOr<Device> device = open_device(options.device);
+  const StatusOr<Device> device = open_device(options.device);
   if (!device.ok()) {
-    return absl::IsInvalidArgument(device.status()) ? misused(device.status())
-                                                    : failed(device.status());
+    return IsInvalidArgument(device.status()) ? misused(device.status()) : failed(device.status());
   }
   Stopwatch stopwatch;
-  absl::StatusOr<HostArray> matrix = matrix_from_file(options, *dtype);
+  StatusOr<HostArray> matrix = matrix_from_file(options, *dtype);
   if (!matrix.ok()) return misused(matrix.status());
   const double file_us = stopwatch.lap();
 
   HostArrays inputs;
   inputs["x"] = *std::move(matrix);
-  const absl::StatusOr<runtime::BoundCall> call = bind_inputs(*kernel, inputs);
+  const StatusOr<runtime::BoundCall> call = bind_inputs(*kernel, inputs);
   if (!call.ok()) return failed(call.status());
-  const absl::StatusOr<Execution> done = execute(*device, *call, inputs, /*repeat=*/0);
+  const StatusOr<Execution> done = execute(*device, *call, inputs, /*repeat=*/0);
   if (!done.ok()) return failed(done.status());
   absl::PrintF("device: %s (%s)\n", device->name(), device->info().name);
   for (const auto& compilation : done->compilations) {
-    if (absl::Status s = show_stages(*compilation); !s.ok()) return failed(s);
+    if (Status s = show_stages(*compilation); !s.ok()) return failed(s);
   }
 
   stopwatch.lap();
-  const absl::StatusOr<Verdict> verdict = check_results(*kernel, inputs, done->outputs);
+  const StatusOr<Verdict> verdict = check_results(*kernel, inputs, done->outputs);
   if (!verdict.ok()) return failed(verdict.status());
   const double check_us = stopwatch.lap();
   print_heading("time of every stage");

@@ -65,7 +65,7 @@ std::string readable_types() {
   return absl::StrJoin(types, ", ");
 }
 
-absl::Status invalid(string_view clause) { return absl::InvalidArgumentError(clause); }
+Status invalid(string_view clause) { return InvalidArgumentError(clause); }
 
 // "(3, 4)", as Python writes it.
 std::string python_tuple(absl::Span<const int64_t> extents) {
@@ -79,7 +79,7 @@ std::string quoted(string_view text) {
                       text.size() > kLongest ? "…'" : "'");
 }
 
-absl::StatusOr<size_t> byte_count_of(const runtime::TensorShape& shape) {
+StatusOr<size_t> byte_count_of(const runtime::TensorShape& shape) {
   // An empty tensor has no bytes, however large its other extents.
   if (std::find(shape.extents.begin(), shape.extents.end(), 0) != shape.extents.end()) return 0;
   uint64_t bytes = static_cast<uint64_t>(ir::bytes_of(shape.dtype));
@@ -98,7 +98,7 @@ class HeaderParser {
  public:
   explicit HeaderParser(string_view text) : text_(text) {}
 
-  absl::StatusOr<NpyHeader> parse() {
+  StatusOr<NpyHeader> parse() {
     NpyHeader header;
     bool has_descr = false, has_order = false, has_shape = false;
     if (!take('{')) return malformed("'{'");
@@ -116,9 +116,9 @@ class HeaderParser {
       if (std::exchange(*seen, true)) {
         return invalid(absl::StrCat("has a header that gives ", quoted(*key), " twice"));
       }
-      absl::Status value = seen == &has_descr   ? parse_descr(header)
-                           : seen == &has_order ? parse_order(header)
-                                                : parse_shape(header);
+      Status value = seen == &has_descr   ? parse_descr(header)
+                     : seen == &has_order ? parse_order(header)
+                                          : parse_shape(header);
       if (!value.ok()) return value;
       if (!take(',') && !at('}')) return malformed("',' or '}'");
     }
@@ -132,7 +132,7 @@ class HeaderParser {
   }
 
  private:
-  absl::Status parse_descr(NpyHeader& header) {
+  Status parse_descr(NpyHeader& header) {
     const std::optional<string_view> descr = string();
     if (!descr) {
       if (at('[') || at('(')) return invalid("holds records; Heddle reads plain elements");
@@ -156,10 +156,10 @@ class HeaderParser {
       return invalid(absl::StrCat("holds elements of the unknown byte order ", quoted(*descr)));
     }
     header.shape.dtype = row->scalar;
-    return absl::OkStatus();
+    return OkStatus();
   }
 
-  absl::Status parse_order(NpyHeader& header) {
+  Status parse_order(NpyHeader& header) {
     skip_space();
     const string_view rest = text_.substr(next_);
     for (const auto& [word, value] :
@@ -167,13 +167,13 @@ class HeaderParser {
       if (absl::StartsWith(rest, word)) {
         next_ += word.size();
         header.fortran_order = value;
-        return absl::OkStatus();
+        return OkStatus();
       }
     }
     return malformed("True or False");
   }
 
-  absl::Status parse_shape(NpyHeader& header) {
+  Status parse_shape(NpyHeader& header) {
     if (!take('(')) return malformed("a shape in parentheses");
     bool comma = true;  // as if before the first
     while (!at(')')) {
@@ -200,7 +200,7 @@ class HeaderParser {
     // To Python, (5) is a number.
     if (header.shape.extents.size() == 1 && !comma) return malformed("','");
     take(')');
-    return absl::OkStatus();
+    return OkStatus();
   }
 
   void skip_space() {
@@ -225,7 +225,7 @@ class HeaderParser {
     next_ = end + 1;
     return text_.substr(start, end - start);
   }
-  absl::Status malformed(string_view wanted) const {
+  Status malformed(string_view wanted) const {
     return invalid(
         absl::StrCat("has a malformed header: expected ", wanted, " at its byte ", next_));
   }
@@ -238,32 +238,35 @@ class HeaderParser {
 void transpose_from_fortran(const runtime::TensorShape& shape, const std::byte* from,
                             std::byte* to) {
   const size_t element = ir::bytes_of(shape.dtype);
-  const size_t rank = shape.extents.size();
-  std::vector<size_t> strides(rank);
+  struct Mode {
+    int64_t extent;
+    size_t stride;  // in bytes, of `from`
+    int64_t at = 0;
+  };
+  std::vector<Mode> modes;
   size_t count = 1;
-  for (size_t mode = 0; mode < rank; ++mode) {
-    strides[mode] = count * element;
-    count *= static_cast<size_t>(shape.extents[mode]);
+  for (const int64_t extent : shape.extents) {
+    modes.push_back({extent, count * element});
+    count *= static_cast<size_t>(extent);
   }
-  std::vector<int64_t> at(rank, 0);
   size_t offset = 0;
   for (size_t i = 0; i < count; ++i) {
     std::memcpy(to + i * element, from + offset, element);
-    for (size_t mode = rank; mode-- > 0;) {
-      offset += strides[mode];
-      if (++at[mode] < shape.extents[mode]) break;
-      offset -= strides[mode] * static_cast<size_t>(at[mode]);
-      at[mode] = 0;
+    for (auto mode = modes.rbegin(); mode != modes.rend(); ++mode) {
+      offset += mode->stride;
+      if (++mode->at < mode->extent) break;
+      offset -= mode->stride * static_cast<size_t>(mode->at);
+      mode->at = 0;
     }
   }
 }
 
-absl::Status system_error(const std::string& path, string_view clause) {
-  return absl::ErrnoToStatus(errno, absl::StrCat(path, ": ", clause));
+Status system_error(const std::string& path, string_view clause) {
+  return ErrnoToStatus(errno, absl::StrCat(path, ": ", clause));
 }
 
-absl::Status about(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+Status about(const std::string& path, const Status& status) {
+  return Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }
 
 // Reads until `bytes` are there or the file ends; returns how many there were, -1 on an error.
@@ -307,16 +310,16 @@ std::string header_text(const runtime::TensorShape& shape) {
 
 }  // namespace
 
-absl::StatusOr<HostArray> HostArray::allocate(runtime::TensorShape shape) {
+StatusOr<HostArray> HostArray::allocate(runtime::TensorShape shape) {
   for (const int64_t extent : shape.extents) {
     if (extent < 0) return invalid(absl::StrCat("has a negative extent (", extent, ")"));
   }
-  const absl::StatusOr<size_t> bytes = byte_count_of(shape);
+  const StatusOr<size_t> bytes = byte_count_of(shape);
   if (!bytes.ok()) return bytes.status();
   HostArray array;
   array.data.reset(new (std::nothrow) std::byte[*bytes]);
   if (array.data == nullptr) {
-    return absl::ResourceExhaustedError(
+    return ResourceExhaustedError(
         absl::StrCat("needs ", *bytes, " bytes of memory, which are not there"));
   }
   array.shape = std::move(shape);
@@ -324,7 +327,7 @@ absl::StatusOr<HostArray> HostArray::allocate(runtime::TensorShape shape) {
   return array;
 }
 
-absl::StatusOr<NpyHeader> parse_npy_header(string_view start) {
+StatusOr<NpyHeader> parse_npy_header(string_view start) {
   if (!absl::StartsWith(start, kMagic.substr(0, std::min(start.size(), kMagic.size())))) {
     return invalid("is no .npy file");
   }
@@ -344,17 +347,17 @@ absl::StatusOr<NpyHeader> parse_npy_header(string_view start) {
                                 kMostNpyHeaderBytes - prefix));
   }
   if (start.size() < prefix + length) return invalid("is cut off in its header");
-  absl::StatusOr<NpyHeader> header = HeaderParser(start.substr(prefix, length)).parse();
+  StatusOr<NpyHeader> header = HeaderParser(start.substr(prefix, length)).parse();
   if (!header.ok()) return header;
   header->data_offset = prefix + length;
-  const absl::StatusOr<size_t> bytes = byte_count_of(header->shape);
+  const StatusOr<size_t> bytes = byte_count_of(header->shape);
   if (!bytes.ok()) return bytes.status();
   header->data_bytes = *bytes;
   return header;
 }
 
 // Read, not mapped: another program that cuts a mapped file short would kill this one.
-absl::StatusOr<HostArray> read_npy(const std::string& path) {
+StatusOr<HostArray> read_npy(const std::string& path) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not wait.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return system_error(path, "cannot be opened");
@@ -369,7 +372,7 @@ absl::StatusOr<HostArray> read_npy(const std::string& path) {
   const ssize_t got = read_fully(file, reinterpret_cast<std::byte*>(start.data()), start.size());
   if (got < 0) return system_error(path, "cannot be read");
   start.resize(static_cast<size_t>(got));
-  const absl::StatusOr<NpyHeader> header = parse_npy_header(start);
+  const StatusOr<NpyHeader> header = parse_npy_header(start);
   if (!header.ok()) return about(path, header.status());
 
   const auto sizes_differ = [&](uint64_t there) {
@@ -382,7 +385,7 @@ absl::StatusOr<HostArray> read_npy(const std::string& path) {
   const uint64_t there = file_bytes - std::min<uint64_t>(file_bytes, header->data_offset);
   if (there != header->data_bytes) return sizes_differ(there);
 
-  absl::StatusOr<HostArray> array = HostArray::allocate(header->shape);
+  StatusOr<HostArray> array = HostArray::allocate(header->shape);
   if (!array.ok()) return about(path, array.status());
   const string_view head = string_view(start).substr(header->data_offset);
   const size_t from_head = std::min(head.size(), header->data_bytes);
@@ -399,7 +402,7 @@ absl::StatusOr<HostArray> read_npy(const std::string& path) {
     for (std::byte& value : array->bytes()) value = std::byte{value != std::byte{0}};
   }
   if (header->fortran_order && header->shape.extents.size() > 1) {
-    absl::StatusOr<HostArray> turned = HostArray::allocate(header->shape);
+    StatusOr<HostArray> turned = HostArray::allocate(header->shape);
     if (!turned.ok()) return about(path, turned.status());
     transpose_from_fortran(header->shape, array->data.get(), turned->data.get());
     return turned;
@@ -407,7 +410,7 @@ absl::StatusOr<HostArray> read_npy(const std::string& path) {
   return array;
 }
 
-absl::Status write_npy(const std::string& path, const HostArray& array) {
+Status write_npy(const std::string& path, const HostArray& array) {
   const std::string header = header_text(array.shape);
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return system_error(path, "cannot be written");
@@ -420,7 +423,7 @@ absl::Status write_npy(const std::string& path, const HostArray& array) {
   const bool closed = close(file) == 0;
   if (!written) errno = write_error;
   if (!written || !closed) return system_error(path, "cannot be written");
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 }  // namespace heddle::tools

@@ -1,8 +1,8 @@
 // NumPy's .npy files: how tensors come to the tools and leave them.
 //
-//   absl::StatusOr<HostArray> x = read_npy("x.npy");
+//   StatusOr<HostArray> x = read_npy("x.npy");
 //   use(x->shape.dtype, x->shape.extents, x->bytes());
-//   absl::Status status = write_npy("y.npy", *x);
+//   Status status = write_npy("y.npy", *x);
 //
 // Formats 1.0 to 3.0; little-endian bool, int8 to int64, uint8, uint32, uint64, float16, float32,
 // float64. NumPy has no bf16: it travels as uint16 bit patterns, which are read as nothing else.
@@ -12,10 +12,9 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/operation/operation.h"
 
 namespace heddle::tools {
@@ -31,7 +30,7 @@ struct HostArray {
 
   // Uninitialised memory of that shape. kInvalidArgument for a negative extent or more bytes than
   // an address can count, kResourceExhausted where there is not enough.
-  static absl::StatusOr<HostArray> allocate(runtime::TensorShape shape);
+  static StatusOr<HostArray> allocate(runtime::TensorShape shape);
 };
 
 // What the start of a file says of the rest.
@@ -45,14 +44,14 @@ struct NpyHeader {
 // `start` is the file's beginning, kMostNpyHeaderBytes of it or all. kInvalidArgument says what is
 // wrong as a clause: "is no .npy file".
 inline constexpr size_t kMostNpyHeaderBytes = size_t{1} << 16;
-absl::StatusOr<NpyHeader> parse_npy_header(absl::string_view start);
+StatusOr<NpyHeader> parse_npy_header(absl::string_view start);
 
 // Arrays in Fortran order come out row-major. Every error is one line that starts with the path:
 // kInvalidArgument for a file that is malformed, cut off, too long or of an unknown type, else why
 // it could not be read.
-absl::StatusOr<HostArray> read_npy(const std::string& path);
+StatusOr<HostArray> read_npy(const std::string& path);
 
 // Writes format 1.0, over whatever was there.
-absl::Status write_npy(const std::string& path, const HostArray& array);
+Status write_npy(const std::string& path, const HostArray& array);
 
 }  // namespace heddle::tools

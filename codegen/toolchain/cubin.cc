@@ -6,8 +6,8 @@
 #include <cstring>
 #include <optional>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/status.h"
 
 #ifndef EM_CUDA
 #define EM_CUDA 190
@@ -20,8 +20,8 @@ namespace {
 constexpr unsigned char kLastAbiWithLowByte = 7;
 
 template <typename... Parts>
-absl::Status damaged(const Parts&... parts) {
-  return absl::DataLossError(absl::StrCat(parts...));
+Status damaged(const Parts&... parts) {
+  return DataLossError(absl::StrCat(parts...));
 }
 
 // Whether [offset, offset + count * size) lies inside `bytes`; `size` is small, so nothing wraps.
@@ -38,7 +38,7 @@ std::optional<T> read_at(absl::string_view bytes, uint64_t offset) {
   return value;
 }
 
-absl::Status check_header(const Elf64_Ehdr& header) {
+Status check_header(const Elf64_Ehdr& header) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return damaged("it is not an ELF file");
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
     return damaged("it is not a 64-bit little-endian ELF file");
@@ -50,7 +50,7 @@ absl::Status check_header(const Elf64_Ehdr& header) {
   if (header.e_shoff == 0 || header.e_shentsize != sizeof(Elf64_Shdr)) {
     return damaged("it has no section table");
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 // The table's size and the section of names, which stand in section 0 once they outgrow the header.
@@ -58,7 +58,7 @@ struct SectionTable {
   uint64_t offset, count, names;
 };
 
-absl::StatusOr<SectionTable> find_sections(absl::string_view bytes, const Elf64_Ehdr& header) {
+StatusOr<SectionTable> find_sections(absl::string_view bytes, const Elf64_Ehdr& header) {
   const std::optional<Elf64_Shdr> first = read_at<Elf64_Shdr>(bytes, header.e_shoff);
   if (!first.has_value()) return damaged("its section table lies outside the file");
   const SectionTable table = {header.e_shoff, header.e_shnum != 0 ? header.e_shnum : first->sh_size,
@@ -84,16 +84,16 @@ bool Cubin::has_entry(absl::string_view kernel) const {
   return code != nullptr && code->size > 0;
 }
 
-absl::StatusOr<Cubin> read_cubin(absl::string_view bytes) {
+StatusOr<Cubin> read_cubin(absl::string_view bytes) {
   if (bytes.empty()) return damaged("it is empty");
   const std::optional<Elf64_Ehdr> header = read_at<Elf64_Ehdr>(bytes, 0);
   if (!header.has_value()) return damaged("it has only ", bytes.size(), " bytes");
-  if (absl::Status status = check_header(*header); !status.ok()) return status;
+  if (Status status = check_header(*header); !status.ok()) return status;
   // ptxas writes the program headers last, so only they tell that a file was cut at its very end.
   if (!is_inside(bytes, header->e_phoff, header->e_phnum, sizeof(Elf64_Phdr))) {
     return damaged("its program headers lie outside the file");
   }
-  const absl::StatusOr<SectionTable> table = find_sections(bytes, *header);
+  const StatusOr<SectionTable> table = find_sections(bytes, *header);
   if (!table.ok()) return table.status();
 
   const auto section_at = [&](uint64_t index) {

@@ -1,7 +1,7 @@
 // What a cubin (the ELF file that ptxas writes and the driver loads) says about itself, read with a
 // check of every bound.
 //
-//   absl::StatusOr<Cubin> cubin = read_cubin(bytes);
+//   StatusOr<Cubin> cubin = read_cubin(bytes);
 //   if (cubin.ok() && cubin->sm == 90 && cubin->has_entry("row_sum")) load(bytes);
 //
 // An assembler that ran out of disk ends with exit code 0 and half a file, and a cache can be
@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 
@@ -33,6 +33,6 @@ struct Cubin {
 
 // kDataLoss, with what is wrong, for anything but a whole 64-bit little-endian ELF file for CUDA
 // whose tables and sections all lie inside it. `bytes` must outlive the result.
-absl::StatusOr<Cubin> read_cubin(absl::string_view bytes);
+StatusOr<Cubin> read_cubin(absl::string_view bytes);
 
 }  // namespace heddle::codegen

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -18,6 +17,7 @@
 #include "heddle/codegen/toolchain/cubin.h"
 #include "heddle/codegen/toolchain/subprocess.h"
 #include "heddle/codegen/toolchain/tool_path.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
@@ -27,21 +27,20 @@ using absl::string_view;
 constexpr size_t kLongestListing = size_t{1} << 30;
 constexpr size_t kLongestQuote = 200;
 
-absl::StatusOr<std::string> listing_of(Command command, const DisassembleOptions& options) {
+StatusOr<std::string> listing_of(Command command, const DisassembleOptions& options) {
   command.timeout = options.timeout;
   command.max_captured = kLongestListing;
-  absl::StatusOr<Finished> run = run_command(command);
+  StatusOr<Finished> run = run_command(command);
   if (!run.ok()) return run.status();
   if (run->succeeded()) return std::move(run->standard_output);
   const string_view said = absl::StripAsciiWhitespace(run->standard_error);
-  return absl::Status(
-      run->timed_out ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kUnknown,
-      absl::StrCat(command.program, " ", describe_end(*run, options.timeout),
-                   said.empty() ? "" : " and printed: ", said.substr(0, kLongestQuote)));
+  return Status(run->timed_out ? StatusCode::kDeadlineExceeded : StatusCode::kUnknown,
+                absl::StrCat(command.program, " ", describe_end(*run, options.timeout),
+                             said.empty() ? "" : " and printed: ", said.substr(0, kLongestQuote)));
 }
 
-absl::StatusOr<std::string> run_nvdisasm(const std::string& path, string_view cubin,
-                                         const DisassembleOptions& options) {
+StatusOr<std::string> run_nvdisasm(const std::string& path, string_view cubin,
+                                   const DisassembleOptions& options) {
   Command command;
   command.program = path;
   command.arguments = {"--print-code", "--print-line-info", kInputFile};
@@ -51,12 +50,12 @@ absl::StatusOr<std::string> run_nvdisasm(const std::string& path, string_view cu
 
 // cuobjdump runs nvdisasm over copies that it puts into TMPDIR under names that can be guessed, so
 // it gets a folder of its own.
-absl::StatusOr<std::string> run_cuobjdump(const std::string& path, string_view cubin,
-                                          const DisassembleOptions& options) {
+StatusOr<std::string> run_cuobjdump(const std::string& path, string_view cubin,
+                                    const DisassembleOptions& options) {
   std::error_code error;
   std::string folder = (std::filesystem::temp_directory_path(error) / "heddle-XXXXXX").string();
   if (error || mkdtemp(folder.data()) == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot create the temporary folder ", folder));
+    return UnavailableError(absl::StrCat("cannot create the temporary folder ", folder));
   }
   const auto remove = absl::MakeCleanup([&folder] {
     std::error_code ignored;
@@ -111,9 +110,9 @@ bool read_instruction(string_view line, SassInstruction* here) {
 
 }  // namespace
 
-absl::StatusOr<std::string> disassemble(string_view cubin, const DisassembleOptions& options) {
-  if (absl::StatusOr<Cubin> checked = read_cubin(cubin); !checked.ok()) {
-    return absl::DataLossError(
+StatusOr<std::string> disassemble(string_view cubin, const DisassembleOptions& options) {
+  if (StatusOr<Cubin> checked = read_cubin(cubin); !checked.ok()) {
+    return DataLossError(
         absl::StrCat("the cubin cannot be disassembled: ", checked.status().message()));
   }
   const auto nvdisasm_search = ToolSearch::from_environment(Tool::kNvdisasm, options.nvdisasm_path);
@@ -121,14 +120,14 @@ absl::StatusOr<std::string> disassemble(string_view cubin, const DisassembleOpti
       ToolSearch::from_environment(Tool::kCuobjdump, options.cuobjdump_path);
   // What was asked for is not silently replaced.
   const bool wants_cuobjdump = cuobjdump_search.is_request() && !nvdisasm_search.is_request();
-  absl::Status missing;
+  Status missing;
   if (!wants_cuobjdump) {
-    const absl::StatusOr<ToolLocation> nvdisasm = find_tool(Tool::kNvdisasm, nvdisasm_search);
+    const StatusOr<ToolLocation> nvdisasm = find_tool(Tool::kNvdisasm, nvdisasm_search);
     if (nvdisasm.ok()) return run_nvdisasm(nvdisasm->path, cubin, options);
     if (nvdisasm_search.is_request()) return nvdisasm.status();
     missing = nvdisasm.status();
   }
-  const absl::StatusOr<ToolLocation> cuobjdump = find_tool(Tool::kCuobjdump, cuobjdump_search);
+  const StatusOr<ToolLocation> cuobjdump = find_tool(Tool::kCuobjdump, cuobjdump_search);
   if (cuobjdump.ok()) return run_cuobjdump(cuobjdump->path, cubin, options);
   return wants_cuobjdump ? cuobjdump.status() : missing;
 }

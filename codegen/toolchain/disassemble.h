@@ -1,6 +1,6 @@
 // Machine code as text and as a list of instructions, for people and for tests that look at SASS.
 //
-//   absl::StatusOr<std::string> text = disassemble(assembly.cubin);
+//   StatusOr<std::string> text = disassemble(assembly.cubin);
 //   for (const SassInstruction& i : sass_opcodes(*text)) print(i.offset, i.opcode, i.line);
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 
@@ -25,8 +25,7 @@ struct DisassembleOptions {
 // not there or cuobjdump alone was asked for (by the option or HEDDLE_CUOBJDUMP). kNotFound:
 // neither is there (the message says how to get one); kDataLoss: not a cubin; kDeadlineExceeded;
 // kUnknown with what the program printed.
-absl::StatusOr<std::string> disassemble(absl::string_view cubin,
-                                        const DisassembleOptions& options = {});
+StatusOr<std::string> disassemble(absl::string_view cubin, const DisassembleOptions& options = {});
 
 struct SassInstruction {
   std::string kernel;

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -20,11 +19,11 @@
 #include "absl/strings/strip.h"
 #include "heddle/codegen/toolchain/cubin.h"
 #include "heddle/codegen/toolchain/subprocess.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
 
-using absl::StatusCode;
 using absl::string_view;
 
 constexpr size_t kMostErrorsInMessage = 5;
@@ -59,7 +58,7 @@ std::string keep_ptx(string_view ptx, const std::string& folder) {
   if (file >= 0) close(file);
   if (written) return absl::StrCat("the PTX is kept in ", path);
   return std::string(
-      absl::ErrnoToStatus(error, absl::StrCat("the PTX could not be kept in ", folder)).message());
+      ErrnoToStatus(error, absl::StrCat("the PTX could not be kept in ", folder)).message());
 }
 
 // One call: what was asked, who was asked, what came back.
@@ -68,34 +67,34 @@ class Run {
   Run(string_view ptx, const AssembleOptions& options, ToolLocation ptxas)
       : ptx_(ptx), options_(options), ptxas_(std::move(ptxas)) {}
 
-  absl::Status execute(const std::vector<std::string>& arguments) {
+  Status execute(const std::vector<std::string>& arguments) {
     Command command;
     command.program = ptxas_.path;
     command.arguments = arguments;
     command.input = ptx_;
     command.wants_output_file = true;
     command.timeout = options_.timeout;
-    absl::StatusOr<Finished> finished = run_command(command);
+    StatusOr<Finished> finished = run_command(command);
     if (!finished.ok()) return finished.status();
     finished_ = *std::move(finished);
     report_ =
         parse_ptxas_output(absl::StrCat(finished_.standard_error, "\n", finished_.standard_output));
-    return absl::OkStatus();
+    return OkStatus();
   }
 
   bool is_attributable() const { return ptxas_.is_unchanged(); }
   const std::vector<Diagnostic>& diagnostics() const { return report_.diagnostics; }
-  absl::StatusOr<Assembly> result() &&;
+  StatusOr<Assembly> result() &&;
 
  private:
   // An error: what happened, then who and for what, then where the PTX went.
-  absl::Status failure(StatusCode code, string_view what) const {
+  Status failure(StatusCode code, string_view what) const {
     std::string message = absl::StrCat(what, " (", ptxas_.path, " ", ptxas_.version.to_string(),
                                        ", target ", options_.arch);
     if (!options_.keep_ptx_dir.empty()) {
       absl::StrAppend(&message, "; ", keep_ptx(ptx_, options_.keep_ptx_dir));
     }
-    return absl::Status(code, absl::StrCat(message, ")"));
+    return Status(code, absl::StrCat(message, ")"));
   }
 
   int ending_signal() const {
@@ -103,13 +102,13 @@ class Run {
     const bool from_shell = code > kShellSignalBase && code <= kShellSignalBase + kLastSignal;
     return from_shell ? code - kShellSignalBase : finished_.signal;
   }
-  absl::Status crashed(int signal) const;
+  Status crashed(int signal) const;
   // Targets, PTX versions and flags that this ptxas does not know.
-  absl::Status check_known(const Diagnostic& error) const;
+  Status check_known(const Diagnostic& error) const;
   std::string describe(const Diagnostic& error) const;
-  absl::Status refused() const;
-  absl::Status silent_failure() const;
-  absl::StatusOr<Cubin> checked_cubin() const;
+  Status refused() const;
+  Status silent_failure() const;
+  StatusOr<Cubin> checked_cubin() const;
 
   string_view ptx_;
   const AssembleOptions& options_;
@@ -118,7 +117,7 @@ class Run {
   PtxasReport report_;
 };
 
-absl::Status Run::crashed(int signal) const {
+Status Run::crashed(int signal) const {
   Finished end;
   end.signal = signal;
   const std::string how = describe_end(end, options_.timeout);
@@ -135,7 +134,7 @@ absl::Status Run::crashed(int signal) const {
                    "; this is a fault of ptxas, so try another version or a lower opt_level"));
 }
 
-absl::Status Run::check_known(const Diagnostic& error) const {
+Status Run::check_known(const Diagnostic& error) const {
   const string_view text = error.text;
   if (absl::StartsWith(text, "Value '") &&
       absl::StrContains(text, "is not defined for option 'gpu-name'")) {
@@ -157,7 +156,7 @@ absl::Status Run::check_known(const Diagnostic& error) const {
     return failure(StatusCode::kInvalidArgument,
                    absl::StrCat("this ptxas does not have a flag that was asked for: ", text));
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 std::string Run::describe(const Diagnostic& error) const {
@@ -168,12 +167,12 @@ std::string Run::describe(const Diagnostic& error) const {
                       shorten(line_of(ptx_, error.ptx_line)), "`");
 }
 
-absl::Status Run::refused() const {
+Status Run::refused() const {
   std::vector<std::string> errors;
   size_t left_out = 0;
   for (const Diagnostic& said : report_.diagnostics) {
     if (!said.is_error()) continue;
-    if (absl::Status known = check_known(said); !known.ok()) return known;
+    if (Status known = check_known(said); !known.ok()) return known;
     // Follows every other error and adds nothing.
     if (!errors.empty() && absl::StrContains(said.text, "aborted due to errors")) continue;
     if (errors.size() < kMostErrorsInMessage) {
@@ -187,7 +186,7 @@ absl::Status Run::refused() const {
   return failure(StatusCode::kInvalidArgument, absl::StrCat("ptxas refused the PTX: ", list));
 }
 
-absl::Status Run::silent_failure() const {
+Status Run::silent_failure() const {
   const string_view said = absl::StripAsciiWhitespace(report_.other);
   return failure(
       StatusCode::kUnknown,
@@ -195,12 +194,12 @@ absl::Status Run::silent_failure() const {
                    said.empty() ? "printed no error" : absl::StrCat("printed: ", shorten(said))));
 }
 
-absl::StatusOr<Cubin> Run::checked_cubin() const {
+StatusOr<Cubin> Run::checked_cubin() const {
   const auto unusable = [this](string_view why) {
     return failure(StatusCode::kDataLoss,
                    absl::StrCat("ptxas reported success, but its cubin cannot be used: ", why));
   };
-  absl::StatusOr<Cubin> cubin = read_cubin(finished_.output_file);
+  StatusOr<Cubin> cubin = read_cubin(finished_.output_file);
   if (!cubin.ok()) return unusable(cubin.status().message());
   int wanted_sm = 0;
   const string_view number = absl::StripPrefix(options_.arch, "sm_");
@@ -216,7 +215,7 @@ absl::StatusOr<Cubin> Run::checked_cubin() const {
   return cubin;
 }
 
-absl::StatusOr<Assembly> Run::result() && {
+StatusOr<Assembly> Run::result() && {
   if (finished_.timed_out) {
     return failure(StatusCode::kDeadlineExceeded,
                    absl::StrCat("ptxas ", describe_end(finished_, options_.timeout),
@@ -227,7 +226,7 @@ absl::StatusOr<Assembly> Run::result() && {
     return refused();
   }
   if (!finished_.succeeded()) return silent_failure();
-  absl::StatusOr<Cubin> cubin = checked_cubin();
+  StatusOr<Cubin> cubin = checked_cubin();
   if (!cubin.ok()) return cubin.status();
 
   for (EntryReport& entry : report_.entries) {
@@ -258,24 +257,24 @@ const EntryReport* Assembly::find(string_view entry) const {
   return found != entries.end() ? &*found : nullptr;
 }
 
-absl::StatusOr<Assembly> assemble(string_view ptx, const AssembleOptions& options,
-                                  std::vector<Diagnostic>* diagnostics) {
+StatusOr<Assembly> assemble(string_view ptx, const AssembleOptions& options,
+                            std::vector<Diagnostic>* diagnostics) {
   if (diagnostics != nullptr) diagnostics->clear();
-  const absl::StatusOr<std::vector<std::string>> arguments = ptxas_arguments(options);
+  const StatusOr<std::vector<std::string>> arguments = ptxas_arguments(options);
   if (!arguments.ok()) return arguments.status();
   // A toolkit that is being updated changes under our hands; then the version, which is part of the
   // result, may not be that of the program which ran.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    absl::StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas, options.ptxas_path);
+    StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas, options.ptxas_path);
     if (!ptxas.ok()) return ptxas.status();
     Run run(ptx, options, *std::move(ptxas));
-    const absl::Status executed = run.execute(*arguments);
+    const Status executed = run.execute(*arguments);
     if (!run.is_attributable()) continue;
     if (!executed.ok()) return executed;
     if (diagnostics != nullptr) *diagnostics = run.diagnostics();
     return std::move(run).result();
   }
-  return absl::AbortedError("ptxas was replaced by another file while it ran, twice; try again");
+  return AbortedError("ptxas was replaced by another file while it ran, twice; try again");
 }
 
 }  // namespace heddle::codegen

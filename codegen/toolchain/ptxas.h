@@ -4,8 +4,8 @@
 //   options.arch = "sm_90a";
 //   options.entries = {"row_sum"};
 //   std::vector<Diagnostic> said;
-//   absl::StatusOr<Assembly> assembly = assemble(ptx, options, &said);
-//   if (absl::IsUnimplemented(assembly.status())) ...  // the driver may be newer: let it assemble
+//   StatusOr<Assembly> assembly = assemble(ptx, options, &said);
+//   if (IsUnimplemented(assembly.status())) ...  // the driver may be newer: let it assemble
 //   if (!assembly.ok()) {
 //     for (const Diagnostic& d : said) ...             // d.ptx_line leads back to the op
 //   }
@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "heddle/codegen/toolchain/ptxas_report.h"
 #include "heddle/codegen/toolchain/tool_path.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 
@@ -60,8 +60,8 @@ struct Assembly {
 //   kAborted            it was replaced while it ran, twice
 //   kUnknown            it failed and did not say why
 //   and the codes of find_tool.
-absl::StatusOr<Assembly> assemble(absl::string_view ptx, const AssembleOptions& options,
-                                  std::vector<Diagnostic>* diagnostics = nullptr);
+StatusOr<Assembly> assemble(absl::string_view ptx, const AssembleOptions& options,
+                            std::vector<Diagnostic>* diagnostics = nullptr);
 
 // The flags that extra_flags may name, each with its values: "--fmad=true|false". None of them
 // reads or writes a file or changes what kind of file comes out.
@@ -69,6 +69,6 @@ std::vector<std::string> allowed_ptxas_flags();
 
 // The arguments that `assemble` runs ptxas with; part of what makes a cubin what it is, so a cache
 // puts them into its key. kInvalidArgument for options that are wrong.
-absl::StatusOr<std::vector<std::string>> ptxas_arguments(const AssembleOptions& options);
+StatusOr<std::vector<std::string>> ptxas_arguments(const AssembleOptions& options);
 
 }  // namespace heddle::codegen

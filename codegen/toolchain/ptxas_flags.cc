@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/codegen/toolchain/subprocess.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
@@ -84,18 +84,18 @@ std::vector<std::string> allowed_ptxas_flags() {
   return flags;
 }
 
-absl::StatusOr<std::vector<std::string>> ptxas_arguments(const AssembleOptions& options) {
+StatusOr<std::vector<std::string>> ptxas_arguments(const AssembleOptions& options) {
   if (!is_arch(options.arch)) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("'", options.arch, "' is not a target; write it as in sm_90a"));
   }
   if (options.opt_level < 0 || options.opt_level > 3) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("ptxas has the optimisation levels 0 to 3, not ", options.opt_level));
   }
   if (options.max_registers < 0 || options.max_registers > kMostRegisters) {
-    return absl::InvalidArgumentError(absl::StrCat("a thread can have 1 to ", kMostRegisters,
-                                                   " registers, not ", options.max_registers));
+    return InvalidArgumentError(absl::StrCat("a thread can have 1 to ", kMostRegisters,
+                                             " registers, not ", options.max_registers));
   }
   std::vector<std::string> arguments = {absl::StrCat("--gpu-name=", options.arch),
                                         absl::StrCat("--opt-level=", options.opt_level),
@@ -108,8 +108,8 @@ absl::StatusOr<std::vector<std::string>> ptxas_arguments(const AssembleOptions& 
   }
   for (const std::string& flag : options.extra_flags) {
     if (!is_allowed(flag)) {
-      return absl::InvalidArgumentError(absl::StrCat("ptxas flag '", flag, "' is not one of ",
-                                                     absl::StrJoin(allowed_ptxas_flags(), ", ")));
+      return InvalidArgumentError(absl::StrCat("ptxas flag '", flag, "' is not one of ",
+                                               absl::StrJoin(allowed_ptxas_flags(), ", ")));
     }
     arguments.push_back(flag);
   }

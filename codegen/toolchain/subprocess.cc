@@ -20,9 +20,9 @@
 #include <thread>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
@@ -76,40 +76,40 @@ class Descriptor {
 struct Pipe {
   Descriptor read_end, write_end;
 
-  static absl::StatusOr<Pipe> open() {
+  static StatusOr<Pipe> open() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot open a pipe");
+    if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoToStatus(errno, "cannot open a pipe");
     Pipe pipe{Descriptor(ends[0]), Descriptor(ends[1])};
     // Only our end: a child that writes faster than we read has to wait, not to fail.
     if (!pipe.read_end.valid() || !pipe.write_end.valid() ||
         fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK) != 0) {
-      return absl::ErrnoToStatus(errno, "cannot set up a pipe");
+      return ErrnoToStatus(errno, "cannot set up a pipe");
     }
     return pipe;
   }
 };
 
-absl::StatusOr<Descriptor> memory_file(const char* name, absl::string_view contents) {
+StatusOr<Descriptor> memory_file(const char* name, absl::string_view contents) {
   // Systems may insist that a file in memory says that it is no program; older ones do not know
   // how.
   Descriptor file(memfd_create(name, MFD_CLOEXEC | kNoProgram));
   if (!file.valid() && errno == EINVAL) file = Descriptor(memfd_create(name, MFD_CLOEXEC));
-  if (!file.valid()) return absl::ErrnoToStatus(errno, "cannot create an in-memory file");
+  if (!file.valid()) return ErrnoToStatus(errno, "cannot create an in-memory file");
   // Written by position, so the child starts to read at 0.
   for (size_t done = 0; done < contents.size();) {
     const ssize_t written = retry_interrupted([&] {
       return pwrite(file.get(), contents.data() + done, contents.size() - done,
                     static_cast<off_t>(done));
     });
-    if (written < 0) return absl::ErrnoToStatus(errno, "cannot write an in-memory file");
+    if (written < 0) return ErrnoToStatus(errno, "cannot write an in-memory file");
     done += static_cast<size_t>(written);
   }
   return file;
 }
 
-absl::StatusOr<std::string> contents_of(const Descriptor& file) {
+StatusOr<std::string> contents_of(const Descriptor& file) {
   struct stat status;
-  if (fstat(file.get(), &status) != 0) return absl::ErrnoToStatus(errno, "cannot read a result");
+  if (fstat(file.get(), &status) != 0) return ErrnoToStatus(errno, "cannot read a result");
   std::string contents(static_cast<size_t>(status.st_size), '\0');
   size_t done = 0;
   while (done < contents.size()) {
@@ -117,7 +117,7 @@ absl::StatusOr<std::string> contents_of(const Descriptor& file) {
       return pread(file.get(), contents.data() + done, contents.size() - done,
                    static_cast<off_t>(done));
     });
-    if (count < 0) return absl::ErrnoToStatus(errno, "cannot read a result");
+    if (count < 0) return ErrnoToStatus(errno, "cannot read a result");
     if (count == 0) break;  // cut while we read
     done += static_cast<size_t>(count);
   }
@@ -192,10 +192,10 @@ class Stream {
 // group of that number) stays ours until then.
 class EndWatcher {
  public:
-  static absl::StatusOr<EndWatcher> prepare() {
+  static StatusOr<EndWatcher> prepare() {
     EndWatcher watcher;
     watcher.event_ = Descriptor(eventfd(0, EFD_CLOEXEC));
-    if (!watcher.event_.valid()) return absl::ErrnoToStatus(errno, "cannot create an event");
+    if (!watcher.event_.valid()) return ErrnoToStatus(errno, "cannot create an event");
     return watcher;
   }
   EndWatcher(EndWatcher&&) = default;
@@ -204,12 +204,12 @@ class EndWatcher {
     if (thread_.joinable()) thread_.join();
   }
 
-  absl::Status watch(pid_t pid) {
+  Status watch(pid_t pid) {
     // The host's signal handlers must not run on this thread.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    absl::Status status;
+    Status status;
     try {
       thread_ = std::thread([pid, event = event_.get()] {
         siginfo_t info;
@@ -219,7 +219,7 @@ class EndWatcher {
         retry_interrupted([&] { return write(event, &news, sizeof(news)); });
       });
     } catch (const std::system_error& error) {
-      status = absl::ErrnoToStatus(error.code().value(), "cannot start a thread");
+      status = ErrnoToStatus(error.code().value(), "cannot start a thread");
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return status;
@@ -252,7 +252,7 @@ struct ChildFiles {
   const Descriptor &input, &output, &standard_output, &standard_error;
 };
 
-absl::StatusOr<pid_t> spawn(const Command& command, const ChildFiles& files) {
+StatusOr<pid_t> spawn(const Command& command, const ChildFiles& files) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, files.input.get(), 0);
@@ -288,7 +288,7 @@ absl::StatusOr<pid_t> spawn(const Command& command, const ChildFiles& files) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
-    return absl::ErrnoToStatus(error, absl::StrCat("cannot start ", command.program));
+    return ErrnoToStatus(error, absl::StrCat("cannot start ", command.program));
   }
   return pid;
 }
@@ -336,41 +336,40 @@ bool attend(pid_t pid, const Command& command, Clock::time_point start, int end_
   }
 }
 
-absl::Status check(const Command& command) {
+Status check(const Command& command) {
   if (command.program.empty() || command.program[0] != '/') {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("a program is run by its absolute path, not as '", command.program, "'"));
   }
   const auto has_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (has_nul(command.program) ||
       std::any_of(command.arguments.begin(), command.arguments.end(), has_nul)) {
-    return absl::InvalidArgumentError("a program's path and arguments cannot hold a NUL byte");
+    return InvalidArgumentError("a program's path and arguments cannot hold a NUL byte");
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Finished> run_command(const Command& command) {
-  if (absl::Status status = check(command); !status.ok()) return status;
-  absl::StatusOr<Descriptor> input = memory_file("input", command.input);
+StatusOr<Finished> run_command(const Command& command) {
+  if (Status status = check(command); !status.ok()) return status;
+  StatusOr<Descriptor> input = memory_file("input", command.input);
   if (!input.ok()) return input.status();
   Descriptor output;
   if (command.wants_output_file) {
-    absl::StatusOr<Descriptor> file = memory_file("output", "");
+    StatusOr<Descriptor> file = memory_file("output", "");
     if (!file.ok()) return file.status();
     output = *std::move(file);
   }
-  absl::StatusOr<Pipe> out = Pipe::open();
+  StatusOr<Pipe> out = Pipe::open();
   if (!out.ok()) return out.status();
-  absl::StatusOr<Pipe> err = Pipe::open();
+  StatusOr<Pipe> err = Pipe::open();
   if (!err.ok()) return err.status();
-  absl::StatusOr<EndWatcher> watcher = EndWatcher::prepare();
+  StatusOr<EndWatcher> watcher = EndWatcher::prepare();
   if (!watcher.ok()) return watcher.status();
 
   const Clock::time_point start = Clock::now();
-  const absl::StatusOr<pid_t> pid =
-      spawn(command, {*input, output, out->write_end, err->write_end});
+  const StatusOr<pid_t> pid = spawn(command, {*input, output, out->write_end, err->write_end});
   if (!pid.ok()) return pid.status();
   limit(*pid, command);
   out->write_end.reset();
@@ -379,7 +378,7 @@ absl::StatusOr<Finished> run_command(const Command& command) {
   Finished finished;
   Stream out_stream(std::move(out->read_end), command.max_captured);
   Stream err_stream(std::move(err->read_end), command.max_captured);
-  const absl::Status watching = watcher->watch(*pid);
+  const Status watching = watcher->watch(*pid);
   if (watching.ok()) {
     finished.timed_out =
         attend(*pid, command, start, watcher->descriptor(), out_stream, err_stream);
@@ -393,7 +392,7 @@ absl::StatusOr<Finished> run_command(const Command& command) {
 
   int status = 0;
   if (!ours || retry_interrupted([&] { return waitpid(*pid, &status, 0); }) < 0) {
-    return absl::InternalError(absl::StrCat(
+    return InternalError(absl::StrCat(
         "the exit status of ", command.program,
         " is lost because the host program ignores SIGCHLD or waits for children that are not its "
         "own"));
@@ -405,7 +404,7 @@ absl::StatusOr<Finished> run_command(const Command& command) {
   finished.standard_output = std::move(out_stream).take();
   finished.standard_error = std::move(err_stream).take();
   if (output.valid()) {
-    absl::StatusOr<std::string> contents = contents_of(output);
+    StatusOr<std::string> contents = contents_of(output);
     if (!contents.ok()) return contents.status();
     finished.output_file = *std::move(contents);
   }

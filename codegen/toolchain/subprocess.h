@@ -6,7 +6,7 @@
 //   command.arguments = {"-o", kOutputFile, kInputFile};
 //   command.input = ptx;
 //   command.wants_output_file = true;
-//   absl::StatusOr<Finished> run = run_command(command);
+//   StatusOr<Finished> run = run_command(command);
 //   if (run.ok() && run->succeeded()) use(run->output_file);
 //
 // Input and output files live in memory, so nothing is left behind in a temporary folder, nobody
@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 
@@ -65,7 +65,7 @@ struct Finished {
 // killed then. An error means that there is no result: kInvalidArgument (a relative path, a NUL
 // byte in an argument), kNotFound, kPermissionDenied and other codes of the system for a program
 // that could not be started, kInternal where the host program reaped the child behind our back.
-absl::StatusOr<Finished> run_command(const Command& command);
+StatusOr<Finished> run_command(const Command& command);
 
 // How it ended: "was killed by SIGSEGV", "ended with exit code 255", "did
 // not end within 60 s".

@@ -43,31 +43,31 @@ constexpr int kBadPtxas[] = {12, 3, 103};
 
 ToolVersion version_of(const int (&numbers)[3]) { return {numbers[0], numbers[1], numbers[2], ""}; }
 
-absl::Status check_ptxas_version(const std::string& path, const ToolVersion& version) {
+Status check_ptxas_version(const std::string& path, const ToolVersion& version) {
   if (compare(version, version_of(kOldestPtxas)) < 0) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is version ", version.to_string(),
-                                                      ", older than ",
-                                                      version_of(kOldestPtxas).to_string()));
+    return FailedPreconditionError(absl::StrCat(path, " is version ", version.to_string(),
+                                                ", older than ",
+                                                version_of(kOldestPtxas).to_string()));
   }
   if (compare(version, version_of(kBadPtxas)) == 0) {
-    return absl::FailedPreconditionError(
+    return FailedPreconditionError(
         absl::StrCat(path, " is version ", version.to_string(), ", which is known to be faulty"));
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::StatusOr<ToolLocation> examine(Tool tool, const std::string& path, absl::string_view origin,
-                                     std::chrono::milliseconds version_timeout) {
-  if (absl::Status trusted = check_trusted_program(path); !trusted.ok()) return trusted;
+StatusOr<ToolLocation> examine(Tool tool, const std::string& path, absl::string_view origin,
+                               std::chrono::milliseconds version_timeout) {
+  if (Status trusted = check_trusted_program(path); !trusted.ok()) return trusted;
   ToolLocation location;
   location.path = path;
   location.origin = std::string(origin);
   // Before the version is read, so that a file replaced in between is found to have changed.
   location.identity = FileIdentity::of(path).value_or(FileIdentity{});
   if (tool == Tool::kPtxas) {
-    absl::StatusOr<ToolVersion> version = read_tool_version(tool, path, version_timeout);
+    StatusOr<ToolVersion> version = read_tool_version(tool, path, version_timeout);
     if (!version.ok()) return version.status();
-    if (absl::Status status = check_ptxas_version(path, *version); !status.ok()) return status;
+    if (Status status = check_ptxas_version(path, *version); !status.ok()) return status;
     location.version = *std::move(version);
   }
   return location;
@@ -129,31 +129,30 @@ std::vector<ToolAttempt> candidates(Tool tool, const ToolSearch& search) {
 }
 
 // Says each thing once: roots are often links to each other, and PATH is long.
-absl::Status nothing_found(Tool tool, const std::vector<ToolAttempt>& tried) {
+Status nothing_found(Tool tool, const std::vector<ToolAttempt>& tried) {
   std::vector<absl::string_view> problems;
   for (const ToolAttempt& attempt : tried) {
     absl::string_view problem = attempt.problem;
     if (attempt.absent && attempt.origin == kPath) problem = "no folder of PATH has it";
     if (!absl::c_linear_search(problems, problem)) problems.push_back(problem);
   }
-  return absl::NotFoundError(absl::StrCat(
+  return NotFoundError(absl::StrCat(
       tool_name(tool), " was not found; install the CUDA toolkit, or run 'pip install ",
       info(tool).wheel, "' and set ", info(tool).variable, " to the program's absolute path (",
       problems.empty() ? "no CUDA folder and no PATH is set" : absl::StrJoin(problems, "; "), ")"));
 }
 
 // A path that somebody asked for.
-absl::StatusOr<ToolLocation> find_requested(Tool tool, const std::string& path,
-                                            absl::string_view origin,
-                                            std::chrono::milliseconds version_timeout) {
-  absl::StatusOr<ToolLocation> found = examine(tool, path, origin, version_timeout);
+StatusOr<ToolLocation> find_requested(Tool tool, const std::string& path, absl::string_view origin,
+                                      std::chrono::milliseconds version_timeout) {
+  StatusOr<ToolLocation> found = examine(tool, path, origin, version_timeout);
   if (found.ok()) return found;
-  return absl::Status(found.status().code(),
-                      absl::StrCat(tool_name(tool), " from ", origin, " (", path,
-                                   ") cannot be used: ", found.status().message()));
+  return Status(found.status().code(),
+                absl::StrCat(tool_name(tool), " from ", origin, " (", path,
+                             ") cannot be used: ", found.status().message()));
 }
 
-absl::StatusOr<ToolLocation> search_everywhere(Tool tool, const ToolSearch& search) {
+StatusOr<ToolLocation> search_everywhere(Tool tool, const ToolSearch& search) {
   if (!search.explicit_path.empty()) {
     return find_requested(tool, search.explicit_path, "the given option", search.version_timeout);
   }
@@ -163,14 +162,14 @@ absl::StatusOr<ToolLocation> search_everywhere(Tool tool, const ToolSearch& sear
   std::vector<ToolAttempt> tried;
   for (ToolAttempt& attempt : candidates(tool, search)) {
     if (attempt.problem.empty()) {
-      absl::StatusOr<ToolLocation> found =
+      StatusOr<ToolLocation> found =
           examine(tool, attempt.place, attempt.origin, search.version_timeout);
       if (found.ok()) {
         found->tried = std::move(tried);
         return found;
       }
       attempt.problem = std::string(found.status().message());
-      attempt.absent = absl::IsNotFound(found.status());
+      attempt.absent = IsNotFound(found.status());
     }
     tried.push_back(std::move(attempt));
   }
@@ -225,7 +224,7 @@ std::string environment_variable(const char* name) {
 
 // The folder of ptxas, and of what it links to.
 std::vector<std::string> folders_of_ptxas() {
-  const absl::StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
+  const StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
   if (!ptxas.ok()) return {};
   const std::filesystem::path path = ptxas->path;
   std::vector<std::string> folders = {path.parent_path().string()};
@@ -278,18 +277,18 @@ ToolSearch ToolSearch::from_environment(Tool tool, absl::string_view explicit_pa
   return search;
 }
 
-absl::StatusOr<ToolLocation> find_tool(Tool tool, const ToolSearch& search) {
+StatusOr<ToolLocation> find_tool(Tool tool, const ToolSearch& search) {
   const std::string key = key_of(tool, search);
   if (std::optional<ToolLocation> known = Memory::of_process().recall(key);
       known.has_value() && known->is_unchanged()) {
     return *std::move(known);
   }
-  absl::StatusOr<ToolLocation> found = search_everywhere(tool, search);
+  StatusOr<ToolLocation> found = search_everywhere(tool, search);
   if (found.ok()) Memory::of_process().remember(key, *found);
   return found;
 }
 
-absl::StatusOr<ToolLocation> find_tool(Tool tool, absl::string_view explicit_path) {
+StatusOr<ToolLocation> find_tool(Tool tool, absl::string_view explicit_path) {
   return find_tool(tool, ToolSearch::from_environment(tool, explicit_path));
 }
 

@@ -1,6 +1,6 @@
 // Finds the external CUDA programs: ptxas and the disassemblers.
 //
-//   absl::StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
+//   StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
 //   if (!ptxas.ok()) return ptxas.status();  // says every place tried, why not, and the cure
 //   print(ptxas->path, ptxas->origin, ptxas->version.to_string());
 //
@@ -18,9 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 
@@ -48,7 +47,7 @@ inline constexpr int kOldestPtxas[] = {12, 0, 0};
 // From what `tool --version` printed; nullopt if it is not that tool's answer.
 std::optional<ToolVersion> parse_tool_version(Tool tool, absl::string_view printed);
 // Runs `path --version`.
-absl::StatusOr<ToolVersion> read_tool_version(
+StatusOr<ToolVersion> read_tool_version(
     Tool tool, const std::string& path,
     std::chrono::milliseconds timeout = std::chrono::seconds(10));
 
@@ -106,7 +105,7 @@ struct ToolSearch {
 //   kPermissionDenied    the file asked for, or a folder on the way, can be written by others
 //   kFailedPrecondition  the file asked for cannot be run, is no ptxas, or is one that is too old
 //   or bad
-absl::StatusOr<ToolLocation> find_tool(Tool tool, const ToolSearch& search);
-absl::StatusOr<ToolLocation> find_tool(Tool tool, absl::string_view explicit_path = {});
+StatusOr<ToolLocation> find_tool(Tool tool, const ToolSearch& search);
+StatusOr<ToolLocation> find_tool(Tool tool, absl::string_view explicit_path = {});
 
 }  // namespace heddle::codegen

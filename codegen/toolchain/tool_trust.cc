@@ -23,23 +23,23 @@ constexpr gid_t kFirstOrdinaryGroup = 100;
 // A user's private group has the user's own number; files made under umask 002 are writable by it.
 bool trusted_group(gid_t group) { return group < kFirstOrdinaryGroup || group == geteuid(); }
 
-absl::Status check_writers(const std::string& path, const struct stat& status) {
+Status check_writers(const std::string& path, const struct stat& status) {
   if ((status.st_mode & S_IWOTH) != 0) {
-    return absl::PermissionDeniedError(absl::StrCat(path, " can be written by everyone"));
+    return PermissionDeniedError(absl::StrCat(path, " can be written by everyone"));
   }
   if ((status.st_mode & S_IWGRP) != 0 && !trusted_group(status.st_gid)) {
-    return absl::PermissionDeniedError(
+    return PermissionDeniedError(
         absl::StrCat(path, " can be written by every member of group ", status.st_gid));
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 // Everybody may add to a sticky folder such as /tmp, but an entry is its owner's.
 bool is_sticky(const struct stat& status) { return (status.st_mode & S_ISVTX) != 0; }
 
-absl::Status check_owner(const std::string& path, const struct stat& status) {
-  if (status.st_uid == 0 || status.st_uid == geteuid()) return absl::OkStatus();
-  return absl::PermissionDeniedError(
+Status check_owner(const std::string& path, const struct stat& status) {
+  if (status.st_uid == 0 || status.st_uid == geteuid()) return OkStatus();
+  return PermissionDeniedError(
       absl::StrCat(path, " lies in a folder for everyone and belongs to user ", status.st_uid));
 }
 
@@ -48,37 +48,37 @@ void push_components(absl::string_view path, std::vector<std::string>* todo) {
   todo->insert(todo->end(), components.rbegin(), components.rend());
 }
 
-absl::Status check_program_file(const std::string& path, const struct stat& status) {
+Status check_program_file(const std::string& path, const struct stat& status) {
   if (S_ISDIR(status.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is a folder"));
+    return FailedPreconditionError(absl::StrCat(path, " is a folder"));
   }
   if (!S_ISREG(status.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
+    return FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
   }
   if (faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not executable"));
+    return FailedPreconditionError(absl::StrCat(path, " is not executable"));
   }
   return check_writers(path, status);
 }
 
 }  // namespace
 
-absl::Status check_trusted_program(absl::string_view path) {
+Status check_trusted_program(absl::string_view path) {
   if (path.empty() || path[0] != '/') {
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not an absolute path"));
+    return InvalidArgumentError(absl::StrCat("'", path, "' is not an absolute path"));
   }
   std::vector<std::string> todo;  // components still to walk, the next one last
   push_components(path, &todo);
   std::string here = "/";
   struct stat status;
-  if (lstat("/", &status) != 0) return absl::ErrnoToStatus(errno, "cannot look at /");
+  if (lstat("/", &status) != 0) return ErrnoToStatus(errno, "cannot look at /");
   int links = 0;
   while (!todo.empty()) {
     if (!S_ISDIR(status.st_mode)) {
-      return absl::NotFoundError(absl::StrCat(here, " is not a folder"));
+      return NotFoundError(absl::StrCat(here, " is not a folder"));
     }
     if (!is_sticky(status)) {
-      if (absl::Status writers = check_writers(here, status); !writers.ok()) return writers;
+      if (Status writers = check_writers(here, status); !writers.ok()) return writers;
     }
     const std::string component = std::move(todo.back());
     todo.pop_back();
@@ -91,23 +91,23 @@ absl::Status check_trusted_program(absl::string_view path) {
       absl::StrAppend(&here, here.size() > 1 ? "/" : "", component);
     }
     if (lstat(here.c_str(), &status) != 0) {
-      if (errno == ENOENT) return absl::NotFoundError(absl::StrCat(here, " does not exist"));
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", here));
+      if (errno == ENOENT) return NotFoundError(absl::StrCat(here, " does not exist"));
+      return ErrnoToStatus(errno, absl::StrCat("cannot look at ", here));
     }
     if (owner_matters) {
-      if (absl::Status owner = check_owner(here, status); !owner.ok()) return owner;
+      if (Status owner = check_owner(here, status); !owner.ok()) return owner;
     }
     if (!S_ISLNK(status.st_mode)) continue;
 
     std::array<char, PATH_MAX> target;
     const ssize_t size = readlink(here.c_str(), target.data(), target.size());
     if (size <= 0 || ++links > kMostLinks) {
-      return absl::NotFoundError(absl::StrCat(here, " is a link that leads nowhere"));
+      return NotFoundError(absl::StrCat(here, " is a link that leads nowhere"));
     }
     push_components({target.data(), static_cast<size_t>(size)}, &todo);
     here = target[0] == '/' ? "/" : folder;
     if (lstat(here.c_str(), &status) != 0) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", here));
+      return ErrnoToStatus(errno, absl::StrCat("cannot look at ", here));
     }
   }
   return check_program_file(here, status);

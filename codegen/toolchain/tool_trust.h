@@ -2,8 +2,8 @@
 // else in its place.
 #pragma once
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 
@@ -15,6 +15,6 @@ namespace heddle::codegen {
 //   kPermissionDenied    it or a folder on the way can be written by others
 // The message is a clause without the path's own introduction: "/opt/bin can be written by
 // everyone".
-absl::Status check_trusted_program(absl::string_view path);
+Status check_trusted_program(absl::string_view path);
 
 }  // namespace heddle::codegen

@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -12,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "heddle/codegen/toolchain/subprocess.h"
 #include "heddle/codegen/toolchain/tool_path.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
@@ -52,23 +52,23 @@ std::optional<ToolVersion> parse_tool_version(Tool tool, absl::string_view print
   return version;
 }
 
-absl::StatusOr<ToolVersion> read_tool_version(Tool tool, const std::string& path,
-                                              std::chrono::milliseconds timeout) {
+StatusOr<ToolVersion> read_tool_version(Tool tool, const std::string& path,
+                                        std::chrono::milliseconds timeout) {
   Command command;
   command.program = path;
   command.arguments = {"--version"};
   command.timeout = timeout;
-  absl::StatusOr<Finished> run = run_command(command);
-  if (!run.ok()) return absl::FailedPreconditionError(run.status().message());
+  StatusOr<Finished> run = run_command(command);
+  if (!run.ok()) return FailedPreconditionError(run.status().message());
   if (!run->succeeded()) {
-    return absl::FailedPreconditionError(
+    return FailedPreconditionError(
         absl::StrCat("'", path, " --version' ", describe_end(*run, timeout)));
   }
   std::optional<ToolVersion> version = parse_tool_version(tool, run->standard_output);
   if (!version.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat("'", path, " --version' does not answer as ",
-                                                      tool_name(tool), " does, but '",
-                                                      first_line(run->standard_output), "'"));
+    return FailedPreconditionError(absl::StrCat("'", path, " --version' does not answer as ",
+                                                tool_name(tool), " does, but '",
+                                                first_line(run->standard_output), "'"));
   }
   return *std::move(version);
 }

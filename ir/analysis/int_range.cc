@@ -266,6 +266,14 @@ IntRange type_range(Scalar scalar) {
   return {};
 }
 
+Opcode mirrored(Opcode comparison) {
+  if (comparison == Opcode::kLt) return Opcode::kGt;
+  if (comparison == Opcode::kGt) return Opcode::kLt;
+  if (comparison == Opcode::kLe) return Opcode::kGe;
+  if (comparison == Opcode::kGe) return Opcode::kLe;
+  return comparison;
+}
+
 IntRange join(IntRange a, IntRange b) { return {std::min(a.min, b.min), std::max(a.max, b.max)}; }
 
 bool may_wrap(Opcode opcode, Scalar scalar, absl::Span<const IntRange> operands) {

@@ -42,4 +42,7 @@ IntRange converted_range(Scalar from, Scalar to, IntRange operand);
 // arithmetic: add, sub, mul, fma, neg, abs, shl. False for other ops.
 bool may_wrap(Opcode opcode, Scalar scalar, absl::Span<const IntRange> operands);
 
+// The comparison with its operands exchanged: gt for lt. Other ops are their own.
+Opcode mirrored(Opcode comparison);
+
 }  // namespace heddle::ir

@@ -25,15 +25,6 @@ std::optional<int> exponent_of(int64_t value) {
   return std::countr_zero(static_cast<uint64_t>(value));
 }
 
-// The comparison with its operands exchanged.
-Opcode mirrored(Opcode comparison) {
-  if (comparison == Opcode::kLt) return Opcode::kGt;
-  if (comparison == Opcode::kGt) return Opcode::kLt;
-  if (comparison == Opcode::kLe) return Opcode::kGe;
-  if (comparison == Opcode::kGe) return Opcode::kLe;
-  return comparison;
-}
-
 bool is_order_comparison(Opcode opcode) { return mirrored(opcode) != opcode; }
 
 // Where agreement can arise although an operand differs between threads.

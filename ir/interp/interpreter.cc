@@ -33,9 +33,9 @@ AlignedBytes allocate_aligned(size_t bytes, size_t align) {
   return AlignedBytes(memory);
 }
 
-absl::Status check_launch(const Code& code, const LaunchArgs& args) {
+Status check_launch(const Code& code, const LaunchArgs& args) {
   const auto error = [&code](auto... parts) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("kernel '", code.name, "' cannot be launched: ", parts...));
   };
   const auto text = [](Dim3 d) { return absl::StrCat("(", d.x, ", ", d.y, ", ", d.z, ")"); };
@@ -73,7 +73,7 @@ absl::Status check_launch(const Code& code, const LaunchArgs& args) {
                    ", but the kernel was compiled for one that fits in 32 bits");
     }
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 int axis_of(Dim3 dim, uint64_t axis) { return axis == 0 ? dim.x : axis == 1 ? dim.y : dim.z; }
@@ -391,10 +391,10 @@ bool run_together(const std::vector<Block*>& blocks, Counters* counters) {
 
 }  // namespace
 
-absl::Status run(const Program& program, const LaunchArgs& args, Memory& memory,
-                 const RunOptions& options, Counters* counters) {
+Status run(const Program& program, const LaunchArgs& args, Memory& memory,
+           const RunOptions& options, Counters* counters) {
   const Code& code = program.code();
-  if (absl::Status status = check_launch(code, args); !status.ok()) return status;
+  if (Status status = check_launch(code, args); !status.ok()) return status;
   Reporter reporter(code, std::max(options.max_reports, 1));
   Machine machine;
   machine.code = &code;

@@ -3,7 +3,7 @@
 //   Memory memory;
 //   const uint64_t x = memory.allocate(4096).value();
 //   ...                                              // lay out the parameters (abi.h), compile
-//   absl::Status status = run(program, {.grid = {8, 1, 1}, .block = {128, 1, 1}, .params = params},
+//   Status status = run(program, {.grid = {8, 1, 1}, .block = {128, 1, 1}, .params = params},
 //                             memory);
 //
 // Blocks run one after another, the warps of a block in turn: a warp runs until it has to wait for
@@ -13,10 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "heddle/ir/interp/memory.h"
 #include "heddle/ir/interp/program.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::ir::interp {
 
@@ -62,7 +62,7 @@ struct Counters {
 // message has the loop, and what its condition depends on.
 //
 // Counting makes a run about 1.5 times slower.
-absl::Status run(const Program& program, const LaunchArgs& args, Memory& memory,
-                 const RunOptions& options = {}, Counters* counters = nullptr);
+Status run(const Program& program, const LaunchArgs& args, Memory& memory,
+           const RunOptions& options = {}, Counters* counters = nullptr);
 
 }  // namespace heddle::ir::interp

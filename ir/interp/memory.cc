@@ -68,16 +68,15 @@ void Allocation::mark_uninitialized(uint64_t address, uint64_t bytes) {
   std::memset(shadow_ + (address - begin_), 0, bytes);
 }
 
-absl::StatusOr<uint64_t> Memory::allocate(uint64_t bytes, uint64_t alignment,
-                                          absl::string_view label) {
-  if (bytes == 0) return absl::InvalidArgumentError("cannot allocate 0 bytes");
+StatusOr<uint64_t> Memory::allocate(uint64_t bytes, uint64_t alignment, absl::string_view label) {
+  if (bytes == 0) return InvalidArgumentError("cannot allocate 0 bytes");
   if (!absl::has_single_bit(alignment) || alignment > kLargestAlignment) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("alignment ", alignment, " is not a power of two up to ", kLargestAlignment));
   }
   std::lock_guard<std::mutex> lock(mutex_);
   if (bytes > kLargestAllocation || bytes > capacity_ - allocated_bytes_) {
-    return absl::ResourceExhaustedError(
+    return ResourceExhaustedError(
         absl::StrCat("cannot allocate ", count_bytes(bytes), ": ", allocated_bytes_, " of ",
                      std::min(capacity_, kLargestAllocation), " bytes are in use"));
   }
@@ -91,9 +90,9 @@ absl::StatusOr<uint64_t> Memory::allocate(uint64_t bytes, uint64_t alignment,
   void* mapping =
       mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
-    return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", count_bytes(bytes),
-                                                     ": the host refused the address space (",
-                                                     std::strerror(errno), ")"));
+    return ResourceExhaustedError(absl::StrCat("cannot allocate ", count_bytes(bytes),
+                                               ": the host refused the address space (",
+                                               std::strerror(errno), ")"));
   }
   const uint64_t data =
       round_up(reinterpret_cast<uint64_t>(mapping) + kGapBytes, std::max(alignment, page));
@@ -102,9 +101,9 @@ absl::StatusOr<uint64_t> Memory::allocate(uint64_t bytes, uint64_t alignment,
     if (mprotect(host_pointer(part), data_bytes, PROT_READ | PROT_WRITE) != 0) {
       const int error = errno;
       munmap(mapping, total);
-      return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", count_bytes(bytes),
-                                                       ": the host refused the memory (",
-                                                       std::strerror(error), ")"));
+      return ResourceExhaustedError(absl::StrCat("cannot allocate ", count_bytes(bytes),
+                                                 ": the host refused the memory (",
+                                                 std::strerror(error), ")"));
     }
   }
   if (bytes >= kSparseBytes) madvise(mapping, total, MADV_NOHUGEPAGE);
@@ -122,15 +121,14 @@ absl::StatusOr<uint64_t> Memory::allocate(uint64_t bytes, uint64_t alignment,
   return data;
 }
 
-absl::Status Memory::free(uint64_t address) {
+Status Memory::free(uint64_t address) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = live_.find(address);
   if (found == live_.end()) {
     if (const auto freed = freed_.find(address); freed != freed_.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(freed->second->describe(), " was freed twice"));
+      return InvalidArgumentError(absl::StrCat(freed->second->describe(), " was freed twice"));
     }
-    return absl::InvalidArgumentError("no allocation starts at the address that was freed");
+    return InvalidArgumentError("no allocation starts at the address that was freed");
   }
   std::unique_ptr<Allocation> allocation = std::move(found->second);
   live_.erase(found);
@@ -148,7 +146,7 @@ absl::Status Memory::free(uint64_t address) {
   while (freed_.size() > kRememberedRanges || freed_bytes_ > kRememberedBytes) {
     forget_oldest_freed();
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 void Memory::forget_oldest_freed() {
@@ -205,43 +203,43 @@ std::string Memory::explain(uint64_t address, uint64_t bytes) const {
                       ", which belongs to no allocation of this device");
 }
 
-absl::StatusOr<Allocation*> Memory::require(uint64_t address, uint64_t bytes) const {
+StatusOr<Allocation*> Memory::require(uint64_t address, uint64_t bytes) const {
   if (Allocation* allocation = find(address, bytes)) return allocation;
-  return absl::InvalidArgumentError(explain(address, bytes));
+  return InvalidArgumentError(explain(address, bytes));
 }
 
-absl::Status Memory::copy_from_host(uint64_t to, const void* from, uint64_t bytes) {
-  if (bytes == 0) return absl::OkStatus();
-  const absl::StatusOr<Allocation*> target = require(to, bytes);
+Status Memory::copy_from_host(uint64_t to, const void* from, uint64_t bytes) {
+  if (bytes == 0) return OkStatus();
+  const StatusOr<Allocation*> target = require(to, bytes);
   if (!target.ok()) return target.status();
   std::memcpy(host_pointer(to), from, bytes);
   (*target)->mark_initialized(to, bytes);
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status Memory::copy_to_host(void* to, uint64_t from, uint64_t bytes) const {
-  if (bytes == 0) return absl::OkStatus();
-  const absl::StatusOr<Allocation*> source = require(from, bytes);
+Status Memory::copy_to_host(void* to, uint64_t from, uint64_t bytes) const {
+  if (bytes == 0) return OkStatus();
+  const StatusOr<Allocation*> source = require(from, bytes);
   if (!source.ok()) return source.status();
   std::memcpy(to, host_pointer(from), bytes);
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status Memory::copy(uint64_t to, uint64_t from, uint64_t bytes) {
-  if (bytes == 0) return absl::OkStatus();
-  const absl::StatusOr<Allocation*> source = require(from, bytes);
+Status Memory::copy(uint64_t to, uint64_t from, uint64_t bytes) {
+  if (bytes == 0) return OkStatus();
+  const StatusOr<Allocation*> source = require(from, bytes);
   if (!source.ok()) return source.status();
-  const absl::StatusOr<Allocation*> target = require(to, bytes);
+  const StatusOr<Allocation*> target = require(to, bytes);
   if (!target.ok()) return target.status();
   if (to < from + bytes && from < to + bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("source and destination of a copy of ",
-                                                   count_bytes(bytes), " overlap in ",
-                                                   (*target)->describe()));
+    return InvalidArgumentError(absl::StrCat("source and destination of a copy of ",
+                                             count_bytes(bytes), " overlap in ",
+                                             (*target)->describe()));
   }
   if ((*source)->initialized(from, bytes)) {
     std::memcpy(host_pointer(to), host_pointer(from), bytes);
     (*target)->mark_initialized(to, bytes);
-    return absl::OkStatus();
+    return OkStatus();
   }
   // Parts that nobody wrote are skipped where the target is untouched too: sparse stays sparse.
   for (uint64_t done = 0; done < bytes; done += kCopyChunk) {
@@ -257,27 +255,26 @@ absl::Status Memory::copy(uint64_t to, uint64_t from, uint64_t bytes) {
     std::memcpy(host_pointer(to + done), host_pointer(from + done), count);
     std::memcpy(target_written, written, count);
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status Memory::fill(uint64_t to, uint32_t pattern, uint64_t pattern_bytes, uint64_t count) {
+Status Memory::fill(uint64_t to, uint32_t pattern, uint64_t pattern_bytes, uint64_t count) {
   if (pattern_bytes != 1 && pattern_bytes != 2 && pattern_bytes != 4) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("a fill pattern has 1, 2 or 4 bytes, not ", pattern_bytes));
   }
-  if (count == 0) return absl::OkStatus();
+  if (count == 0) return OkStatus();
   if (to % pattern_bytes != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a fill of ", pattern_bytes,
-                     "-byte values needs an address that is a multiple "
-                     "of ",
-                     pattern_bytes));
+    return InvalidArgumentError(absl::StrCat("a fill of ", pattern_bytes,
+                                             "-byte values needs an address that is a multiple "
+                                             "of ",
+                                             pattern_bytes));
   }
   if (count > kLargestAllocation) {
-    return absl::InvalidArgumentError(explain(to, count));
+    return InvalidArgumentError(explain(to, count));
   }
   const uint64_t bytes = count * pattern_bytes;
-  const absl::StatusOr<Allocation*> target = require(to, bytes);
+  const StatusOr<Allocation*> target = require(to, bytes);
   if (!target.ok()) return target.status();
   uint8_t* data = host_pointer(to);
   if (pattern == 0 && bytes == (*target)->size()) {
@@ -291,16 +288,16 @@ absl::Status Memory::fill(uint64_t to, uint32_t pattern, uint64_t pattern_bytes,
       std::memcpy(data + i * pattern_bytes, &pattern, pattern_bytes);
   }
   (*target)->mark_initialized(to, bytes);
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status Memory::check_written(uint64_t address, uint64_t bytes, uint64_t element_bytes,
-                                   bool padded) const {
-  if (bytes == 0) return absl::OkStatus();
-  const absl::StatusOr<Allocation*> source = require(address, bytes);
+Status Memory::check_written(uint64_t address, uint64_t bytes, uint64_t element_bytes,
+                             bool padded) const {
+  if (bytes == 0) return OkStatus();
+  const StatusOr<Allocation*> source = require(address, bytes);
   if (!source.ok()) return source.status();
   const Allocation& allocation = **source;
-  if (allocation.initialized(address, bytes)) return absl::OkStatus();
+  if (allocation.initialized(address, bytes)) return OkStatus();
   uint64_t first = 0, missing = 0;
   for (uint64_t at = address; at < address + bytes; at += element_bytes) {
     if (padded ? allocation.touched(at, element_bytes)
@@ -309,9 +306,9 @@ absl::Status Memory::check_written(uint64_t address, uint64_t bytes, uint64_t el
     }
     if (missing++ == 0) first = at;
   }
-  if (missing == 0) return absl::OkStatus();
+  if (missing == 0) return OkStatus();
   const bool of_bytes = element_bytes == 1;
-  return absl::FailedPreconditionError(absl::StrCat(
+  return FailedPreconditionError(absl::StrCat(
       "nobody has written ", missing, " of the ", of_bytes ? count_bytes(bytes) : "",
       of_bytes ? ""
                : absl::StrCat(bytes / element_bytes, " elements of ", count_bytes(element_bytes)),
@@ -325,11 +322,11 @@ bool Memory::is_initialized(uint64_t address, uint64_t bytes) const {
   return allocation != nullptr && allocation->initialized(address, bytes);
 }
 
-absl::Status Memory::mark_initialized(uint64_t address, uint64_t bytes) {
-  const absl::StatusOr<Allocation*> target = require(address, bytes);
+Status Memory::mark_initialized(uint64_t address, uint64_t bytes) {
+  const StatusOr<Allocation*> target = require(address, bytes);
   if (!target.ok()) return target.status();
   (*target)->mark_initialized(address, bytes);
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 uint64_t Memory::allocated_bytes() const {

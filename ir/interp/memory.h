@@ -23,9 +23,8 @@
 #include <mutex>
 #include <string>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::ir::interp {
 
@@ -135,12 +134,12 @@ class Memory {
   // A range of `bytes` > 0 zero bytes, none of them initialised, whose address is a multiple of
   // `alignment` (a power of two). `label` names it in messages. kResourceExhausted when it does not
   // fit, kInvalidArgument for a bad size or alignment.
-  absl::StatusOr<uint64_t> allocate(uint64_t bytes, uint64_t alignment = 256,
-                                    absl::string_view label = "");
+  StatusOr<uint64_t> allocate(uint64_t bytes, uint64_t alignment = 256,
+                              absl::string_view label = "");
 
   // Gives back the range that starts at `address`. It is remembered for a while, so that a later
   // use is explained as such. kInvalidArgument when no live range starts there.
-  absl::Status free(uint64_t address);
+  Status free(uint64_t address);
 
   // The live allocation that holds all of [address, address + bytes), or null. O(log n); valid
   // until that allocation is freed.
@@ -154,21 +153,21 @@ class Memory {
   // kInvalidArgument with explain()'s text. Bytes that come from the host are initialised, a copy
   // within the device carries over which bytes were, and reading uninitialised bytes back gives
   // zeros.
-  absl::Status copy_from_host(uint64_t to, const void* from, uint64_t bytes);
-  absl::Status copy_to_host(void* to, uint64_t from, uint64_t bytes) const;
-  absl::Status copy(uint64_t to, uint64_t from, uint64_t bytes);
+  Status copy_from_host(uint64_t to, const void* from, uint64_t bytes);
+  Status copy_to_host(void* to, uint64_t from, uint64_t bytes) const;
+  Status copy(uint64_t to, uint64_t from, uint64_t bytes);
   // `count` repetitions of a pattern of 1, 2 or 4 bytes.
-  absl::Status fill(uint64_t to, uint32_t pattern, uint64_t pattern_bytes, uint64_t count);
+  Status fill(uint64_t to, uint32_t pattern, uint64_t pattern_bytes, uint64_t count);
 
   // OK where every element of [address, address + bytes), a live range of elements of a size, was
   // written; else kFailedPrecondition with how many were not, and the first of them. Elements with
   // padding (`padded`) count as written where any byte was.
-  absl::Status check_written(uint64_t address, uint64_t bytes, uint64_t element_bytes = 1,
-                             bool padded = false) const;
+  Status check_written(uint64_t address, uint64_t bytes, uint64_t element_bytes = 1,
+                       bool padded = false) const;
   // Whether [address, address + bytes) is live and every byte of it was written.
   bool is_initialized(uint64_t address, uint64_t bytes) const;
   // Records that a live range was written; kInvalidArgument when it is not live.
-  absl::Status mark_initialized(uint64_t address, uint64_t bytes);
+  Status mark_initialized(uint64_t address, uint64_t bytes);
 
   uint64_t capacity() const { return capacity_; }
   uint64_t allocated_bytes() const;
@@ -180,7 +179,7 @@ class Memory {
  private:
   using Table = std::map<uint64_t, std::unique_ptr<Allocation>>;
 
-  absl::StatusOr<Allocation*> require(uint64_t address, uint64_t bytes) const;
+  StatusOr<Allocation*> require(uint64_t address, uint64_t bytes) const;
   Allocation* find_locked(uint64_t address, uint64_t bytes) const;
   void forget_oldest_freed();
 

@@ -1,7 +1,7 @@
 // A kernel as linear code for the interpreter.
 //
-//   const absl::StatusOr<Program> program = compile(kernel);
-//   absl::Status status = run(*program, {.grid = {4, 1, 1}, .block = {128, 1, 1}, .params = bytes},
+//   const StatusOr<Program> program = compile(kernel);
+//   Status status = run(*program, {.grid = {4, 1, 1}, .block = {128, 1, 1}, .params = bytes},
 //                             memory);                            // interpreter.h
 //
 // Traced and optimised kernels alike: anything that the verifier accepts. A Program keeps nothing
@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::ir::interp {
 
@@ -48,6 +48,6 @@ class Program {
 
 // Kernels must have passed the verifier. kUnimplemented, with the line, for what the interpreter
 // does not run; the time is that of a pass over the IR.
-absl::StatusOr<Program> compile(const Kernel& kernel, const CompileOptions& options = {});
+StatusOr<Program> compile(const Kernel& kernel, const CompileOptions& options = {});
 
 }  // namespace heddle::ir::interp

@@ -74,11 +74,10 @@ void Reporter::exhausted(const Warp& warp, const Instr* instr, std::string what,
   add_fatal(*warp.block, instr, std::move(what), std::move(fix), std::move(notes));
 }
 
-absl::Status Reporter::status() const {
-  if (found_.empty()) return absl::OkStatus();
-  return absl::Status(
-      exhausted_ ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kFailedPrecondition,
-      to_string(found_));
+Status Reporter::status() const {
+  if (found_.empty()) return OkStatus();
+  return Status(exhausted_ ? StatusCode::kResourceExhausted : StatusCode::kFailedPrecondition,
+                to_string(found_));
 }
 
 Note where_lane_is(const Warp& warp, const Instr* instr, int lane) {

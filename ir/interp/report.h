@@ -5,10 +5,10 @@
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/interp/machine.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::ir::interp {
 
@@ -33,7 +33,7 @@ class Reporter {
   bool known(const Instr* instr) const;
 
   // OK, or kFailedPrecondition (kResourceExhausted when cut off) with everything that was found.
-  absl::Status status() const;
+  Status status() const;
 
   // The line of an instruction, a control op or a place in the tables.
   SourceLine place_of(const Instr* instr) const;

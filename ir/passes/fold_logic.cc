@@ -32,14 +32,6 @@ constexpr Opposite kOpposites[] = {
     {Opcode::kLe, Opcode::kGt, false}, {Opcode::kGt, Opcode::kLe, false},
 };
 
-Opcode mirrored(Opcode comparison) {
-  if (comparison == Opcode::kLt) return Opcode::kGt;
-  if (comparison == Opcode::kGt) return Opcode::kLt;
-  if (comparison == Opcode::kLe) return Opcode::kGe;
-  if (comparison == Opcode::kGe) return Opcode::kLe;
-  return comparison;
-}
-
 // A value compared with itself.
 ValueId compare_same(Folder& f, const Node& n, bool floats) {
   const bool strict = n.opcode == Opcode::kLt || n.opcode == Opcode::kGt || n.opcode == Opcode::kNe;

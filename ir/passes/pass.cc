@@ -33,27 +33,27 @@ absl::Span<const Pass> builtin_passes() {
 
 PassRegistry::PassRegistry() : passes_(builtin_passes().begin(), builtin_passes().end()) {}
 
-absl::Status PassRegistry::add(Pass pass) {
+Status PassRegistry::add(Pass pass) {
   const bool word =
       !pass.name.empty() && std::all_of(pass.name.begin(), pass.name.end(), [](unsigned char c) {
         return absl::ascii_isalnum(c) || c == '-' || c == '_';
       });
   if (!word) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("a pass cannot be called '", pass.name,
                      "', because pipelines are names of letters, digits, '-' and '_' with commas "
                      "between them"));
   }
   if (pass.run == nullptr) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("pass '", pass.name, "' has no function to run; set Pass::run"));
   }
   if (find(pass.name) != nullptr) {
-    return absl::AlreadyExistsError(
+    return AlreadyExistsError(
         absl::StrCat("there is a pass '", pass.name, "' already; give yours another name"));
   }
   passes_.push_back(std::move(pass));
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 const Pass* PassRegistry::find(absl::string_view name) const {

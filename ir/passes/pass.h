@@ -11,11 +11,10 @@
 #include <functional>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::ir {
 
@@ -29,7 +28,7 @@ struct Pass {
   absl::string_view name;     // as pipelines call it; must outlive the registry
   absl::string_view summary;  // one line, a verb first; likewise
   // Rewrites the kernel and says whether it changed anything. An error ends the pipeline.
-  std::function<absl::StatusOr<bool>(Kernel&)> run;
+  std::function<StatusOr<bool>(Kernel&)> run;
   uint32_t needs = kNoProperties;
   uint32_t gives = kNoProperties;
   uint32_t breaks = kNoProperties;
@@ -45,7 +44,7 @@ class PassRegistry {
 
   // AlreadyExists where a pass has that name; InvalidArgument where the name cannot stand in a
   // pipeline or there is nothing to run.
-  absl::Status add(Pass pass);
+  Status add(Pass pass);
   // nullptr where there is none.
   const Pass* find(absl::string_view name) const;
   absl::Span<const Pass> passes() const { return passes_; }

@@ -33,13 +33,13 @@ std::vector<absl::string_view> split_names(absl::string_view list) {
   return names;
 }
 
-absl::StatusOr<const Pass*> find_pass(const PassRegistry& registry, absl::string_view name,
-                                      absl::string_view where) {
+StatusOr<const Pass*> find_pass(const PassRegistry& registry, absl::string_view name,
+                                absl::string_view where) {
   if (const Pass* const pass = registry.find(name)) return pass;
   std::vector<absl::string_view> known;
   for (const Pass& pass : registry.passes()) known.push_back(pass.name);
   const std::string hint = suggest(name, known);
-  return absl::InvalidArgumentError(
+  return InvalidArgumentError(
       absl::StrCat("unknown pass '", name, "' in ", where,
                    hint.empty() ? absl::StrCat("; there are ", absl::StrJoin(known, ", ")) : hint));
 }
@@ -47,8 +47,8 @@ absl::StatusOr<const Pass*> find_pass(const PassRegistry& registry, absl::string
 // Names in an option: "all" is everything.
 class NameFilter {
  public:
-  static absl::StatusOr<NameFilter> make(const PassRegistry& registry, absl::string_view list,
-                                         absl::string_view option) {
+  static StatusOr<NameFilter> make(const PassRegistry& registry, absl::string_view list,
+                                   absl::string_view option) {
     NameFilter filter;
     for (const absl::string_view name : split_names(list)) {
       if (name == "all") {
@@ -74,8 +74,8 @@ class NameFilter {
 };
 
 // Why a need is unmet, and what to do about it.
-absl::Status unmet_need(const PassRegistry& registry, absl::Span<const Pass* const> plan,
-                        size_t index, const PropertyName& need, absl::string_view pipeline) {
+Status unmet_need(const PassRegistry& registry, absl::Span<const Pass* const> plan, size_t index,
+                  const PropertyName& need, absl::string_view pipeline) {
   const Pass* breaker = nullptr;
   for (const Pass* const pass : plan.subspan(0, index)) {
     if ((pass->breaks & need.property) != 0) breaker = pass;
@@ -92,12 +92,11 @@ absl::Status unmet_need(const PassRegistry& registry, absl::Span<const Pass* con
     absl::StrAppend(&message, "; put '", pass.name, "' before it");
     break;
   }
-  return absl::InvalidArgumentError(absl::StrCat(message, " in pipeline '", pipeline, "'"));
+  return InvalidArgumentError(absl::StrCat(message, " in pipeline '", pipeline, "'"));
 }
 
-absl::StatusOr<std::vector<const Pass*>> plan_pipeline(const PassRegistry& registry,
-                                                       absl::string_view pipeline,
-                                                       uint32_t properties) {
+StatusOr<std::vector<const Pass*>> plan_pipeline(const PassRegistry& registry,
+                                                 absl::string_view pipeline, uint32_t properties) {
   std::vector<const Pass*> plan;
   for (const absl::string_view name : split_names(pipeline)) {
     const auto pass = find_pass(registry, name, absl::StrCat("pipeline '", pipeline, "'"));
@@ -120,7 +119,7 @@ int count_ops(const Kernel& kernel) {
   return count;
 }
 
-absl::Status check(const Kernel& kernel, uint32_t properties, absl::string_view when) {
+Status check(const Kernel& kernel, uint32_t properties, absl::string_view when) {
   const Stage stage = (properties & kPureSsa) != 0 ? Stage::kPureSsa : Stage::kRewritten;
   const Diagnostics wrong = verify(kernel, stage);
   return to_status(absl::StrCat("kernel '", kernel.name(), "' ", when), wrong);
@@ -134,8 +133,7 @@ uint32_t properties_of(const Kernel& kernel) {
   return slots ? kNoProperties : kPureSsa;
 }
 
-absl::Status run_pipeline(Kernel& kernel, absl::string_view passes,
-                          const PipelineOptions& options) {
+Status run_pipeline(Kernel& kernel, absl::string_view passes, const PipelineOptions& options) {
   static const auto* const builtin = new PassRegistry();
   const PassRegistry& registry = options.registry != nullptr ? *options.registry : *builtin;
   uint32_t properties = properties_of(kernel);
@@ -158,7 +156,7 @@ absl::Status run_pipeline(Kernel& kernel, absl::string_view passes,
   };
 
   if (options.verify_each) {
-    const absl::Status status = check(kernel, properties, "before the first pass");
+    const Status status = check(kernel, properties, "before the first pass");
     if (!status.ok()) return status;
   }
   const auto limit =
@@ -171,7 +169,7 @@ absl::Status run_pipeline(Kernel& kernel, absl::string_view passes,
     PassRun run{.name = std::string(pass.name)};
     if (options.report != nullptr) run.ops_before = count_ops(kernel);
     const auto start = std::chrono::steady_clock::now();
-    const absl::StatusOr<bool> changed = pass.run(kernel);
+    const StatusOr<bool> changed = pass.run(kernel);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     if (!changed.ok()) return changed.status();
     properties = (properties & ~pass.breaks) | pass.gives;
@@ -186,13 +184,12 @@ absl::Status run_pipeline(Kernel& kernel, absl::string_view passes,
                           : absl::StrCat("; after ", pass.name, ": unchanged\n"));
     }
     if (options.verify_each) {
-      const absl::Status status =
-          check(kernel, properties, absl::StrCat("after '", pass.name, "'"));
-      if (!status.ok()) return absl::InternalError(status.message());
+      const Status status = check(kernel, properties, absl::StrCat("after '", pass.name, "'"));
+      if (!status.ok()) return InternalError(status.message());
     }
     if (pass.name == options.stop_after) break;
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 }  // namespace heddle::ir

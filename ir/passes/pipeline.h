@@ -1,7 +1,7 @@
 // Runs passes by name.
 //
 //   PipelineReport report;
-//   absl::Status status = run_pipeline(kernel, kDefaultPipeline,
+//   Status status = run_pipeline(kernel, kDefaultPipeline,
 //                                      {.verify_each = true, .report = &report});
 //   for (const PassRun& run : report.passes) …  // names, times, what changed
 //
@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/passes/pass.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::ir {
 
@@ -58,8 +58,7 @@ struct PipelineOptions {
 
 // InvalidArgument where the pipeline or the options cannot work; a pass's own error where one
 // fails.
-absl::Status run_pipeline(Kernel& kernel, absl::string_view passes,
-                          const PipelineOptions& options = {});
+Status run_pipeline(Kernel& kernel, absl::string_view passes, const PipelineOptions& options = {});
 
 // The properties that a kernel has, whatever was run on it.
 uint32_t properties_of(const Kernel& kernel);

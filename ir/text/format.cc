@@ -17,7 +17,7 @@ bool contains(absl::string_view letters, char c) { return letters.find(c) != let
 
 }  // namespace
 
-absl::Status split_format(absl::string_view format, std::vector<FormatPart>* parts) {
+Status split_format(absl::string_view format, std::vector<FormatPart>* parts) {
   std::string text;
   const auto end_text = [&] {
     if (!text.empty()) parts->push_back({.text = text});
@@ -40,8 +40,8 @@ absl::Status split_format(absl::string_view format, std::vector<FormatPart>* par
     if (letter == 0 || !(is_float || contains(kIntegerLetters, letter)) ||
         (is_float && longs > 0)) {
       const size_t stop = std::min(end, format.size() - 1);
-      return absl::InvalidArgumentError(absl::StrCat("'", format.substr(i, stop - i + 1),
-                                                     "' is no conversion that kernels print"));
+      return InvalidArgumentError(absl::StrCat("'", format.substr(i, stop - i + 1),
+                                               "' is no conversion that kernels print"));
     }
     end_text();
     // The host's own long long, whatever the user's length.
@@ -51,7 +51,7 @@ absl::Status split_format(absl::string_view format, std::vector<FormatPart>* par
     i = end;
   }
   end_text();
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 namespace {
@@ -62,14 +62,14 @@ std::string quoted(absl::string_view format) {
 
 }  // namespace
 
-absl::Status check_format(absl::string_view format, absl::Span<const Type> types) {
+Status check_format(absl::string_view format, absl::Span<const Type> types) {
   std::vector<FormatPart> parts;
-  if (const absl::Status status = split_format(format, &parts); !status.ok()) return status;
+  if (const Status status = split_format(format, &parts); !status.ok()) return status;
   size_t used = 0;
   for (const FormatPart& part : parts) {
     if (part.conversion == 0) continue;
     if (used == types.size()) {
-      return absl::InvalidArgumentError(
+      return InvalidArgumentError(
           absl::StrCat("the format ", quoted(format), " wants more than the ",
                        counted(static_cast<int64_t>(used), "value"), " that it is given"));
     }
@@ -80,22 +80,21 @@ absl::Status check_format(absl::string_view format, absl::Span<const Type> types
                                          : is_integer(type.scalar) &&
                                                info(type.scalar).bits == (part.is_long ? 64 : 32));
     if (fits) continue;
-    return absl::InvalidArgumentError(absl::StrCat("value ", used, " of the format ",
-                                                   quoted(format), " is ", to_string(type),
-                                                   ", but '", part.text, "' prints ",
-                                                   wants_float    ? "a float"
-                                                   : part.is_long ? "a 64-bit integer"
-                                                                  : "a 32-bit integer"));
+    return InvalidArgumentError(absl::StrCat("value ", used, " of the format ", quoted(format),
+                                             " is ", to_string(type), ", but '", part.text,
+                                             "' prints ",
+                                             wants_float    ? "a float"
+                                             : part.is_long ? "a 64-bit integer"
+                                                            : "a 32-bit integer"));
   }
-  if (used == types.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the format ", quoted(format), " prints ",
-                                                 counted(static_cast<int64_t>(used), "value"),
-                                                 ", but it is given ", types.size()));
+  if (used == types.size()) return OkStatus();
+  return InvalidArgumentError(absl::StrCat("the format ", quoted(format), " prints ",
+                                           counted(static_cast<int64_t>(used), "value"),
+                                           ", but it is given ", types.size()));
 }
 
-absl::Status for_each_ptx_part(absl::string_view ptx,
-                               absl::FunctionRef<void(absl::string_view)> text,
-                               absl::FunctionRef<absl::Status(int64_t)> value) {
+Status for_each_ptx_part(absl::string_view ptx, absl::FunctionRef<void(absl::string_view)> text,
+                         absl::FunctionRef<Status(int64_t)> value) {
   while (!ptx.empty()) {
     const size_t percent = std::min(ptx.find('%'), ptx.size());
     if (percent > 0) text(ptx.substr(0, percent));
@@ -107,14 +106,14 @@ absl::Status for_each_ptx_part(absl::string_view ptx,
       text("%");
       ptx.remove_prefix(2);
     } else if (absl::SimpleAtoi(ptx.substr(1, end - 1), &number)) {
-      if (absl::Status status = value(number); !status.ok()) return status;
+      if (Status status = value(number); !status.ok()) return status;
       ptx.remove_prefix(end);
     } else {
-      return absl::InvalidArgumentError(
+      return InvalidArgumentError(
           absl::StrCat("'", ptx.substr(0, 8), "' of the inline PTX is no value"));
     }
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 }  // namespace heddle::ir

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "heddle/ir/status.h"
 #include "heddle/ir/type.h"
 
 namespace heddle::ir {
@@ -21,15 +21,14 @@ struct FormatPart {
 
 // kInvalidArgument for a conversion that is not known: d i u x X o c take integers, with l or ll
 // those of 64 bits; f F e E g G a A take f64. A * for width or precision, %n and %s are not known.
-absl::Status split_format(absl::string_view format, std::vector<FormatPart>* parts);
+Status split_format(absl::string_view format, std::vector<FormatPart>* parts);
 
 // Whether values of these types fit, one conversion each: i32, u32, i64, u64 and f64.
-absl::Status check_format(absl::string_view format, absl::Span<const Type> types);
+Status check_format(absl::string_view format, absl::Span<const Type> types);
 
 // Takes inline PTX apart: text as it is, with %% as %, and the numbers behind single percent signs.
 // kInvalidArgument for a % before anything else, or as `value` says.
-absl::Status for_each_ptx_part(absl::string_view ptx,
-                               absl::FunctionRef<void(absl::string_view)> text,
-                               absl::FunctionRef<absl::Status(int64_t)> value);
+Status for_each_ptx_part(absl::string_view ptx, absl::FunctionRef<void(absl::string_view)> text,
+                         absl::FunctionRef<Status(int64_t)> value);
 
 }  // namespace heddle::ir

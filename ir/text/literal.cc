@@ -75,35 +75,34 @@ std::string literal_to_string(Scalar scalar, uint64_t bits) {
   return absl::StrCat(static_cast<int64_t>(bits << unused) >> unused);
 }
 
-absl::StatusOr<uint64_t> literal_from_string(Scalar scalar, absl::string_view text) {
-  if (scalar == Scalar::kNone) return absl::InvalidArgumentError("this type has no constants");
+StatusOr<uint64_t> literal_from_string(Scalar scalar, absl::string_view text) {
+  if (scalar == Scalar::kNone) return InvalidArgumentError("this type has no constants");
   const absl::string_view type = info(scalar).name;
   if (absl::StartsWith(text, "0x")) {
     uint64_t bits = 0;
     if (!absl::SimpleHexAtoi(text, &bits)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a hexadecimal number"));
+      return InvalidArgumentError(absl::StrCat("'", text, "' is not a hexadecimal number"));
     }
     if (bits > all_ones(scalar)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", text, "' has more bits than ", type,
-                                                     ", which has ", value_bits(scalar)));
+      return InvalidArgumentError(absl::StrCat("'", text, "' has more bits than ", type,
+                                               ", which has ", value_bits(scalar)));
     }
     return bits;
   }
   if (scalar == Scalar::kBool) {
     if (text == "true") return uint64_t{1};
     if (text == "false") return uint64_t{0};
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is not a bool; write true or false"));
+    return InvalidArgumentError(absl::StrCat("'", text, "' is not a bool; write true or false"));
   }
   const std::optional<uint64_t> bits =
       is_float(scalar) ? float_from_text(scalar, text) : integer_bits(scalar, text);
   if (!bits) {
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a value of ", type));
+    return InvalidArgumentError(absl::StrCat("'", text, "' is not a value of ", type));
   }
   if (is_float(scalar) && std::isinf(float_value(scalar, *bits))) {
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is too large for ", type,
-                                                   "; write infinity as its bits, ",
-                                                   float_to_literal(scalar, *bits)));
+    return InvalidArgumentError(absl::StrCat("'", text, "' is too large for ", type,
+                                             "; write infinity as its bits, ",
+                                             float_to_literal(scalar, *bits)));
   }
   return *bits;
 }

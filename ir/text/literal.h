@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 #include "heddle/ir/type.h"
 
 namespace heddle::ir {
@@ -25,6 +25,6 @@ std::string literal_to_string(Scalar scalar, uint64_t bits);
 
 // The bits of what literal_to_string prints, or of any decimal number or 0x bits in range. A
 // decimal is rounded to nearest. The error says why `text` is no value of the type.
-absl::StatusOr<uint64_t> literal_from_string(Scalar scalar, absl::string_view text);
+StatusOr<uint64_t> literal_from_string(Scalar scalar, absl::string_view text);
 
 }  // namespace heddle::ir

@@ -47,7 +47,7 @@ class Parser : private TokenReader {
   Parser(std::vector<Token> tokens, absl::string_view filename, ParseOptions options)
       : TokenReader(std::move(tokens), filename), options_(options) {}
 
-  absl::StatusOr<Kernel> parse_kernel() {
+  StatusOr<Kernel> parse_kernel() {
     const bool read =
         header() && expect("{", "to open the kernel's body") && body() && expect_end();
     if (!read) return error();
@@ -411,7 +411,7 @@ class Parser : private TokenReader {
     }
     if (!text.literal) return true;
     const Scalar scalar = text.types.empty() ? Scalar::kNone : text.types[0].scalar;
-    const absl::StatusOr<uint64_t> bits = literal_from_string(scalar, text.literal->text);
+    const StatusOr<uint64_t> bits = literal_from_string(scalar, text.literal->text);
     if (!bits.ok()) return fail(*text.literal, bits.status().message());
     text.attrs.push_back({AttrKey::kBits, static_cast<int64_t>(*bits)});
     return true;
@@ -489,8 +489,7 @@ class Parser : private TokenReader {
 
 }  // namespace
 
-absl::StatusOr<Kernel> parse(absl::string_view text, absl::string_view filename,
-                             ParseOptions options) {
+StatusOr<Kernel> parse(absl::string_view text, absl::string_view filename, ParseOptions options) {
   Token wrong;
   std::string message;
   std::optional<std::vector<Token>> tokens = lex(text, wrong, message);

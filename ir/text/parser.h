@@ -1,6 +1,6 @@
 // Reads the text form of a kernel (printer.h describes it).
 //
-//   absl::StatusOr<Kernel> kernel = parse(text, "scale.ir");
+//   StatusOr<Kernel> kernel = parse(text, "scale.ir");
 //
 // print(parse(print(k))) == print(k) for every kernel that the verifier accepts. The parser itself
 // asks only what the text form needs: names that are defined once and before their uses, ops and
@@ -8,9 +8,9 @@
 // verifier judges the rest.
 #pragma once
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::ir {
 
@@ -22,7 +22,7 @@ struct ParseOptions {
 
 // The kernel, or InvalidArgument with the first mistake: "scale.ir:3:10: unknown op 'lod'; did you
 // mean 'load'?". `filename` is for messages and places only.
-absl::StatusOr<Kernel> parse(absl::string_view text, absl::string_view filename,
-                             ParseOptions options = {});
+StatusOr<Kernel> parse(absl::string_view text, absl::string_view filename,
+                       ParseOptions options = {});
 
 }  // namespace heddle::ir

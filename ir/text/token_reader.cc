@@ -23,9 +23,9 @@ std::string clipped(absl::string_view text) {
 
 }  // namespace
 
-absl::Status TokenReader::error_at(absl::string_view filename, const Token& token,
-                                   absl::string_view message) {
-  return absl::InvalidArgumentError(
+Status TokenReader::error_at(absl::string_view filename, const Token& token,
+                             absl::string_view message) {
+  return InvalidArgumentError(
       absl::StrCat(filename, ":", token.line, ":", token.column, ": ", message));
 }
 

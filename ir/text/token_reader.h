@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 #include "heddle/ir/text/lexer.h"
 #include "heddle/ir/type.h"
 
@@ -25,9 +25,8 @@ class TokenReader {
       : tokens_(std::move(tokens)), filename_(filename) {}
 
   absl::string_view filename() const { return filename_; }
-  const absl::Status& error() const { return error_; }
-  static absl::Status error_at(absl::string_view filename, const Token& token,
-                               absl::string_view message);
+  const Status& error() const { return error_; }
+  static Status error_at(absl::string_view filename, const Token& token, absl::string_view message);
 
   // The token that comes next, or after some more; kEnd for ever at the end.
   const Token& peek(size_t ahead = 0) const;
@@ -70,7 +69,7 @@ class TokenReader {
   const std::vector<Token> tokens_;
   const absl::string_view filename_;
   size_t at_ = 0;
-  absl::Status error_;
+  Status error_;
 };
 
 }  // namespace heddle::ir

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 #include "heddle/ir/text/format.h"
 #include "heddle/ir/verify/rules_internal.h"
 #include "heddle/ir/wording.h"
@@ -26,7 +26,7 @@ void require_scalar(RuleContext& c, ValueId value) {
 void check_printf(RuleContext& c) {
   std::vector<Type> types;
   for (const ValueId operand : c.op().operands) types.push_back(c.kernel().type(operand));
-  const absl::Status wrong = check_format(c.text_attr(AttrKey::kMessage), types);
+  const Status wrong = check_format(c.text_attr(AttrKey::kMessage), types);
   if (!wrong.ok()) c.error(std::string(wrong.message()), "make the format and the values agree");
 }
 
@@ -37,11 +37,11 @@ void check_inline_ptx(RuleContext& c) {
     if (number < values) named[static_cast<size_t>(number)] = true;
     return number < values;
   };
-  const absl::Status status = for_each_ptx_part(
+  const Status status = for_each_ptx_part(
       c.text_attr(AttrKey::kMessage), [](absl::string_view) {},
       [&](int64_t number) {
-        if (use(number)) return absl::OkStatus();
-        return absl::InvalidArgumentError(absl::StrCat(
+        if (use(number)) return OkStatus();
+        return InvalidArgumentError(absl::StrCat(
             "%", number, " of the inline PTX names none of its ", counted(values, "value")));
       });
   constexpr char kFix[] =

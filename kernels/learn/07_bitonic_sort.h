@@ -1,6 +1,6 @@
 // 7. Bitonic sort: a network of comparisons, traced for what is known and launched for what is not.
 //
-//   absl::Status s = bitonic_sort(stream, keys);     // uint32_t, ascending; a power of two of them
+//   Status s = bitonic_sort(stream, keys);     // uint32_t, ascending; a power of two of them
 //
 // Runs of `size` keys, alternately up and down, merge into runs of twice the size by comparing keys
 // at halving distances. As long as a run fits into a tile of shared memory, the distances are host
@@ -57,13 +57,13 @@ inline const auto merge_near = define_kernel("merge_near(keys, size)", [](Tensor
   merge_tile(keys, kSortTile, kSortTile, [&](int) { return (pair_number() & (size / 2)) != 0; });
 });
 
-inline absl::Status bitonic_sort(const Stream& stream, const TensorRef<uint32_t, 1>& keys) {
+inline Status bitonic_sort(const Stream& stream, const TensorRef<uint32_t, 1>& keys) {
   const int64_t n = keys.extents[0];
   if (n < kSortTile || (n & (n - 1)) != 0 || n > int64_t{1} << 30) {
-    return absl::InvalidArgumentError("the number of keys is a power of two, from 1024 to 2^30");
+    return InvalidArgumentError("the number of keys is a power of two, from 1024 to 2^30");
   }
   const LaunchShape shape{.grid = n / kSortTile, .block = kSortThreads};
-  absl::Status status = sort_tiles.launch(stream, shape, keys);
+  Status status = sort_tiles.launch(stream, shape, keys);
   for (int64_t size = 2 * kSortTile; size <= n; size *= 2) {
     for (int stride = size / 2; stride >= kSortTile; stride /= 2) {
       status.Update(merge_far.launch(stream, shape, keys, size, stride));

@@ -26,7 +26,7 @@ template <class T, int Rank = 1>
 using Out = TensorRef<T, Rank>;
 
 template <class T, int Rank>
-absl::Status clear(const Stream& stream, const Out<T, Rank>& tensor) {
+Status clear(const Stream& stream, const Out<T, Rank>& tensor) {
   size_t bytes = sizeof(T);
   for (const int64_t extent : tensor.extents) bytes *= static_cast<size_t>(extent);
   return stream.fill8(reinterpret_cast<runtime::DeviceAddress>(tensor.data), 0, bytes);
@@ -63,7 +63,7 @@ const Registered kHistogram({
     .arguments = {"words: u32[n]", "bins: u32[256]"},
     .functions = {host_function([](const Stream& stream, const In<uint32_t>& words,
                                    const Out<uint32_t>& bins) {
-      absl::Status status = clear(stream, bins);
+      Status status = clear(stream, bins);
       status.Update(histogram.launch(stream, histogram_shape(kHistogramBlocks), words, bins));
       return status;
     })},
@@ -131,9 +131,9 @@ const Registered kScan({
     .functions = {host_function([](const Stream& stream, const In<uint32_t>& x,
                                    const Out<uint32_t>& y) {
       const int64_t n = x.extents[0], words = scan_tiles(n) + 1;
-      absl::StatusOr<Buffer> progress = stream.device().allocate(words * sizeof(uint64_t));
+      StatusOr<Buffer> progress = stream.device().allocate(words * sizeof(uint64_t));
       if (!progress.ok()) return progress.status();
-      absl::Status status = progress->fill(stream, 0);
+      Status status = progress->fill(stream, 0);
       status.Update(
           scan.launch(stream, scan_shape(n), x, y, as_tensor<uint64_t>(*progress, {words})));
       return status;
@@ -162,7 +162,7 @@ const Registered kMonteCarloPi({
     .arguments = {"hits: u64[1]", "n: i32", "seed: u32"},
     .functions = {host_function([](const Stream& stream, const Out<uint64_t>& hits, int n,
                                    uint32_t seed) {
-      absl::Status status = clear(stream, hits);
+      Status status = clear(stream, hits);
       status.Update(monte_carlo_pi.launch(stream, pi_shape(kPiBlocks), hits, n, seed));
       return status;
     })},
@@ -187,7 +187,7 @@ const Registered kClusterHistogram({
     .arguments = {"words: u32[n]", "bins: u32[65536]"},
     .functions = {host_function([](const Stream& stream, const In<uint32_t>& words,
                                    const Out<uint32_t>& bins) {
-      absl::Status status = clear(stream, bins);
+      Status status = clear(stream, bins);
       status.Update(cluster_histogram.launch(stream, cluster_histogram_shape(kHistogramClusters),
                                              words, bins));
       return status;

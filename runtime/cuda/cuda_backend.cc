@@ -45,8 +45,8 @@ constexpr AttributeRow kAttributes[] = {
      [](int v, DeviceInfo& i) { i.limits.max_shared_per_block = v; }},
 };
 
-absl::StatusOr<DeviceInfo> query_info(const Driver& driver, DeviceOrdinal device,
-                                      const std::string& name) {
+StatusOr<DeviceInfo> query_info(const Driver& driver, DeviceOrdinal device,
+                                const std::string& name) {
   const DriverApi& api = driver.api();
   const auto error = [&](const char* symbol, Result result) {
     return driver_error(api, result, {.call = symbol, .device = name});
@@ -77,8 +77,8 @@ bool sync_requested() {
 
 }  // namespace
 
-absl::StatusOr<int> CudaBackend::device_count() {
-  const absl::StatusOr<const Driver*> driver = Driver::get();
+StatusOr<int> CudaBackend::device_count() {
+  const StatusOr<const Driver*> driver = Driver::get();
   if (!driver.ok()) return driver.status();
   const DriverApi& api = (*driver)->api();
   int count = 0;
@@ -87,8 +87,8 @@ absl::StatusOr<int> CudaBackend::device_count() {
   return driver_error(api, result, {.call = api.device_get_count.symbol});
 }
 
-absl::StatusOr<std::shared_ptr<CudaBackend>> CudaBackend::open(int ordinal) {
-  const absl::StatusOr<const Driver*> driver = Driver::get();
+StatusOr<std::shared_ptr<CudaBackend>> CudaBackend::open(int ordinal) {
+  const StatusOr<const Driver*> driver = Driver::get();
   if (!driver.ok()) return driver.status();
 
   static std::mutex& mutex = *new std::mutex;
@@ -98,12 +98,12 @@ absl::StatusOr<std::shared_ptr<CudaBackend>> CudaBackend::open(int ordinal) {
   if (std::shared_ptr<CudaBackend> backend = slot.lock()) return backend;
 
   const std::string name = absl::StrCat("cuda:", ordinal);
-  const absl::StatusOr<int> count = device_count();
+  const StatusOr<int> count = device_count();
   if (!count.ok()) return count.status();
   if (ordinal >= *count) {
-    return absl::NotFoundError(absl::StrCat(
-        name, " does not exist: the driver sees ", *count, *count == 1 ? " GPU" : " GPUs",
-        " (CUDA_VISIBLE_DEVICES may hide some); ", kStillWorks));
+    return NotFoundError(absl::StrCat(name, " does not exist: the driver sees ", *count,
+                                      *count == 1 ? " GPU" : " GPUs",
+                                      " (CUDA_VISIBLE_DEVICES may hide some); ", kStillWorks));
   }
   const DriverApi& api = (*driver)->api();
   DeviceOrdinal device = 0;
@@ -111,7 +111,7 @@ absl::StatusOr<std::shared_ptr<CudaBackend>> CudaBackend::open(int ordinal) {
   if (result != Result::kSuccess) {
     return driver_error(api, result, {.call = api.device_get.symbol, .device = name});
   }
-  absl::StatusOr<DeviceInfo> info = query_info(**driver, device, name);
+  StatusOr<DeviceInfo> info = query_info(**driver, device, name);
   if (!info.ok()) return info.status();
   ContextHandle context = nullptr;
   result = api.primary_ctx_retain(&context, device);
@@ -134,10 +134,10 @@ CudaBackend::CudaBackend(const Driver& driver, DeviceOrdinal device, ContextHand
 
 CudaBackend::~CudaBackend() { api().primary_ctx_release(device_); }
 
-absl::Status CudaBackend::health() const {
-  if (!lost()) return absl::OkStatus();
+Status CudaBackend::health() const {
+  if (!lost()) return OkStatus();
   std::lock_guard<std::mutex> lock(loss_mutex_);
-  return absl::FailedPreconditionError(loss_);
+  return FailedPreconditionError(loss_);
 }
 
 std::string CudaBackend::blame() const {
@@ -165,8 +165,8 @@ std::string CudaBackend::to_text(Amount amount) {
   return amount.unit == nullptr ? "" : absl::StrCat(amount.count, " ", amount.unit);
 }
 
-absl::Status CudaBackend::fail(const char* symbol, Result result, absl::string_view subject,
-                               absl::string_view detail, const LaunchRecord* culprit) {
+Status CudaBackend::fail(const char* symbol, Result result, absl::string_view subject,
+                         absl::string_view detail, const LaunchRecord* culprit) {
   DriverFailure failure{.call = symbol, .subject = subject, .device = name(), .detail = detail};
   const ErrorInfo info = error_info(result);
   if (!info.sticky) return driver_error(api(), result, failure);
@@ -202,16 +202,16 @@ void CudaBackend::unload_module(ModuleHandle module) noexcept {
   release(api().module_unload, module);
 }
 
-absl::StatusOr<MemoryUsage> CudaBackend::memory_usage() {
+StatusOr<MemoryUsage> CudaBackend::memory_usage() {
   size_t free = 0;
   size_t total = 0;
-  if (absl::Status s = call(api().mem_get_info, &free, &total); !s.ok()) return s;
+  if (Status s = call(api().mem_get_info, &free, &total); !s.ok()) return s;
   return MemoryUsage{free, total};
 }
 
-absl::Status CudaBackend::synchronize() {
+Status CudaBackend::synchronize() {
   const uint64_t before = ring_.next_ticket();
-  absl::Status status = call(api().ctx_synchronize);
+  Status status = call(api().ctx_synchronize);
   if (status.ok()) ring_.complete_all(before);
   return status;
 }
@@ -225,7 +225,7 @@ void CudaBackend::trim_memory_pool() {
   }
 }
 
-absl::Status CudaBackend::out_of_memory(const char* symbol, size_t bytes) {
+Status CudaBackend::out_of_memory(const char* symbol, size_t bytes) {
   std::string detail = absl::StrCat(bytes, " bytes requested");
   size_t free = 0;
   size_t total = 0;
@@ -235,7 +235,7 @@ absl::Status CudaBackend::out_of_memory(const char* symbol, size_t bytes) {
   return fail(symbol, Result::kOutOfMemory, "", detail);
 }
 
-absl::StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
+StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
   if (lost()) return health();
   const Scope scope(*this);
   if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
@@ -252,10 +252,10 @@ absl::StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
 
 void CudaBackend::deallocate(DeviceAddress address) noexcept { release(api().mem_free, address); }
 
-absl::StatusOr<void*> CudaBackend::allocate_host(size_t bytes) {
+StatusOr<void*> CudaBackend::allocate_host(size_t bytes) {
   void* memory = nullptr;
-  if (absl::Status s = call_about(Amount{bytes, "bytes of pinned host memory"},
-                                  api().mem_host_alloc, &memory, bytes, kMemHostAllocPortable);
+  if (Status s = call_about(Amount{bytes, "bytes of pinned host memory"}, api().mem_host_alloc,
+                            &memory, bytes, kMemHostAllocPortable);
       !s.ok()) {
     return s;
   }
@@ -264,9 +264,9 @@ absl::StatusOr<void*> CudaBackend::allocate_host(size_t bytes) {
 
 void CudaBackend::deallocate_host(void* memory) noexcept { release(api().mem_free_host, memory); }
 
-absl::StatusOr<StreamHandle> CudaBackend::create_stream() {
+StatusOr<StreamHandle> CudaBackend::create_stream() {
   DriverStream stream = nullptr;
-  if (absl::Status s = call(api().stream_create, &stream, kStreamNonBlocking); !s.ok()) return s;
+  if (Status s = call(api().stream_create, &stream, kStreamNonBlocking); !s.ok()) return s;
   return StreamHandle{reinterpret_cast<uintptr_t>(stream)};
 }
 
@@ -274,38 +274,37 @@ void CudaBackend::destroy_stream(StreamHandle stream) noexcept {
   release(api().stream_destroy, driver_stream(stream));
 }
 
-absl::Status CudaBackend::synchronize_stream(StreamHandle stream) {
+Status CudaBackend::synchronize_stream(StreamHandle stream) {
   const uint64_t before = ring_.next_ticket();
-  absl::Status status = call(api().stream_synchronize, driver_stream(stream));
+  Status status = call(api().stream_synchronize, driver_stream(stream));
   if (status.ok()) ring_.complete(stream, before);
   return status;
 }
 
-absl::StatusOr<bool> CudaBackend::query(const char* symbol, Result result) {
+StatusOr<bool> CudaBackend::query(const char* symbol, Result result) {
   if (result == Result::kSuccess) return true;
   if (result == Result::kNotReady) return false;
   return fail(symbol, result);
 }
 
-absl::StatusOr<bool> CudaBackend::stream_done(StreamHandle stream) {
+StatusOr<bool> CudaBackend::stream_done(StreamHandle stream) {
   if (lost()) return health();
   const Scope scope(*this);
   if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
   const uint64_t before = ring_.next_ticket();
-  absl::StatusOr<bool> done =
-      query(api().stream_query.symbol, api().stream_query(driver_stream(stream)));
+  StatusOr<bool> done = query(api().stream_query.symbol, api().stream_query(driver_stream(stream)));
   if (done.ok() && *done) ring_.complete(stream, before);
   return done;
 }
 
-absl::Status CudaBackend::stream_wait(StreamHandle stream, EventHandle event) {
+Status CudaBackend::stream_wait(StreamHandle stream, EventHandle event) {
   return call(api().stream_wait_event, driver_stream(stream), driver_event(event),
               kEventWaitDefault);
 }
 
-absl::StatusOr<EventHandle> CudaBackend::create_event() {
+StatusOr<EventHandle> CudaBackend::create_event() {
   auto state = std::make_unique<EventState>();
-  if (absl::Status s = call(api().event_create, &state->event, kEventDefault); !s.ok()) return s;
+  if (Status s = call(api().event_create, &state->event, kEventDefault); !s.ok()) return s;
   return EventHandle{reinterpret_cast<uintptr_t>(state.release())};
 }
 
@@ -314,9 +313,9 @@ void CudaBackend::destroy_event(EventHandle event) noexcept {
   release(api().event_destroy, state->event);
 }
 
-absl::Status CudaBackend::record_event(EventHandle event, StreamHandle stream) {
+Status CudaBackend::record_event(EventHandle event, StreamHandle stream) {
   const uint64_t before = ring_.next_ticket();
-  absl::Status status = call(api().event_record, driver_event(event), driver_stream(stream));
+  Status status = call(api().event_record, driver_event(event), driver_stream(stream));
   if (status.ok()) {
     // No ticket while the two do not belong together.
     EventState& state = event_state(event);
@@ -332,25 +331,24 @@ void CudaBackend::event_reached(EventHandle event) {
   ring_.complete(state.stream.load(), state.ticket.load());
 }
 
-absl::Status CudaBackend::synchronize_event(EventHandle event) {
-  absl::Status status = call(api().event_synchronize, driver_event(event));
+Status CudaBackend::synchronize_event(EventHandle event) {
+  Status status = call(api().event_synchronize, driver_event(event));
   if (status.ok()) event_reached(event);
   return status;
 }
 
-absl::StatusOr<bool> CudaBackend::event_done(EventHandle event) {
+StatusOr<bool> CudaBackend::event_done(EventHandle event) {
   if (lost()) return health();
   const Scope scope(*this);
   if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
-  absl::StatusOr<bool> done =
-      query(api().event_query.symbol, api().event_query(driver_event(event)));
+  StatusOr<bool> done = query(api().event_query.symbol, api().event_query(driver_event(event)));
   if (done.ok() && *done) event_reached(event);
   return done;
 }
 
-absl::StatusOr<double> CudaBackend::elapsed_ms(EventHandle start, EventHandle stop) {
+StatusOr<double> CudaBackend::elapsed_ms(EventHandle start, EventHandle stop) {
   float milliseconds = 0;
-  if (absl::Status s =
+  if (Status s =
           call(api().event_elapsed_time, &milliseconds, driver_event(start), driver_event(stop));
       !s.ok()) {
     return s;
@@ -358,32 +356,29 @@ absl::StatusOr<double> CudaBackend::elapsed_ms(EventHandle start, EventHandle st
   return milliseconds;
 }
 
-absl::Status CudaBackend::copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
-                                         size_t bytes) {
+Status CudaBackend::copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
+                                   size_t bytes) {
   return call_about(Amount{bytes, "bytes"}, api().memcpy_htod_async, to, from, bytes,
                     driver_stream(stream));
 }
 
-absl::Status CudaBackend::copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
-                                       size_t bytes) {
+Status CudaBackend::copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes) {
   return call_about(Amount{bytes, "bytes"}, api().memcpy_dtoh_async, to, from, bytes,
                     driver_stream(stream));
 }
 
-absl::Status CudaBackend::copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
-                                         size_t bytes) {
+Status CudaBackend::copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
+                                   size_t bytes) {
   return call_about(Amount{bytes, "bytes"}, api().memcpy_dtod_async, to, from, bytes,
                     driver_stream(stream));
 }
 
-absl::Status CudaBackend::fill8(StreamHandle stream, DeviceAddress to, uint8_t value,
-                                size_t count) {
+Status CudaBackend::fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) {
   return call_about(Amount{count, "bytes"}, api().memset_d8_async, to, value, count,
                     driver_stream(stream));
 }
 
-absl::Status CudaBackend::fill32(StreamHandle stream, DeviceAddress to, uint32_t value,
-                                 size_t count) {
+Status CudaBackend::fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) {
   return call_about(Amount{count, "words"}, api().memset_d32_async, to, value, count,
                     driver_stream(stream));
 }

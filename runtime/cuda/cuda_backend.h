@@ -39,42 +39,41 @@ class CudaBackend final : public Backend {
  public:
   // The GPU with this number: the same backend while anybody holds it. kNotFound without a driver
   // or without that GPU.
-  static absl::StatusOr<std::shared_ptr<CudaBackend>> open(int ordinal);
-  static absl::StatusOr<int> device_count();
+  static StatusOr<std::shared_ptr<CudaBackend>> open(int ordinal);
+  static StatusOr<int> device_count();
 
   // Gives the context back to the driver.
   ~CudaBackend() override;
 
-  absl::Status health() const override;
-  absl::StatusOr<MemoryUsage> memory_usage() override;
-  absl::Status synchronize() override;
+  Status health() const override;
+  StatusOr<MemoryUsage> memory_usage() override;
+  Status synchronize() override;
 
-  absl::StatusOr<DeviceAddress> allocate(size_t bytes) override;
+  StatusOr<DeviceAddress> allocate(size_t bytes) override;
   void deallocate(DeviceAddress address) noexcept override;
-  absl::StatusOr<void*> allocate_host(size_t bytes) override;
+  StatusOr<void*> allocate_host(size_t bytes) override;
   void deallocate_host(void* memory) noexcept override;
 
-  absl::StatusOr<StreamHandle> create_stream() override;
+  StatusOr<StreamHandle> create_stream() override;
   void destroy_stream(StreamHandle stream) noexcept override;
-  absl::Status synchronize_stream(StreamHandle stream) override;
-  absl::StatusOr<bool> stream_done(StreamHandle stream) override;
-  absl::Status stream_wait(StreamHandle stream, EventHandle event) override;
+  Status synchronize_stream(StreamHandle stream) override;
+  StatusOr<bool> stream_done(StreamHandle stream) override;
+  Status stream_wait(StreamHandle stream, EventHandle event) override;
 
-  absl::StatusOr<EventHandle> create_event() override;
+  StatusOr<EventHandle> create_event() override;
   void destroy_event(EventHandle event) noexcept override;
-  absl::Status record_event(EventHandle event, StreamHandle stream) override;
-  absl::Status synchronize_event(EventHandle event) override;
-  absl::StatusOr<bool> event_done(EventHandle event) override;
-  absl::StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) override;
+  Status record_event(EventHandle event, StreamHandle stream) override;
+  Status synchronize_event(EventHandle event) override;
+  StatusOr<bool> event_done(EventHandle event) override;
+  StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) override;
 
-  absl::Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
-                              size_t bytes) override;
-  absl::Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
-                            size_t bytes) override;
-  absl::Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
-                              size_t bytes) override;
-  absl::Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
-  absl::Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) override;
+  Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
+                        size_t bytes) override;
+  Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes) override;
+  Status copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
+                        size_t bytes) override;
+  Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
+  Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) override;
 
   // For the code that loads modules and launches.
 
@@ -117,17 +116,17 @@ class CudaBackend final : public Backend {
 
   // Calls a driver function with the context current. Fails at once when the device is lost.
   template <class... Args, class... Actual>
-  absl::Status call(const DriverFunction<Result(Args...)>& function, Actual... arguments) {
+  Status call(const DriverFunction<Result(Args...)>& function, Actual... arguments) {
     return call_about(Amount{0, nullptr}, function, arguments...);
   }
   template <class... Args, class... Actual>
-  absl::Status call_about(Amount amount, const DriverFunction<Result(Args...)>& function,
-                          Actual... arguments) {
+  Status call_about(Amount amount, const DriverFunction<Result(Args...)>& function,
+                    Actual... arguments) {
     if (lost()) return health();
     const Scope scope(*this);
     if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
     const Result result = function(arguments...);
-    if (result == Result::kSuccess) return absl::OkStatus();
+    if (result == Result::kSuccess) return OkStatus();
     return fail(function.symbol, result, to_text(amount));
   }
 
@@ -135,8 +134,8 @@ class CudaBackend final : public Backend {
 
   // The status of a failed call. A sticky error makes the backend lost and is attributed to
   // `culprit` or, without one, to the launches that nobody has waited for.
-  absl::Status fail(const char* symbol, Result result, absl::string_view subject = "",
-                    absl::string_view detail = "", const LaunchRecord* culprit = nullptr);
+  Status fail(const char* symbol, Result result, absl::string_view subject = "",
+              absl::string_view detail = "", const LaunchRecord* culprit = nullptr);
 
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   const DriverApi& api() const { return driver_.api(); }
@@ -151,8 +150,8 @@ class CudaBackend final : public Backend {
 
   template <class... Args, class... Actual>
   void release(const DriverFunction<Result(Args...)>& function, Actual... arguments) noexcept;
-  absl::StatusOr<bool> query(const char* symbol, Result result);
-  absl::Status out_of_memory(const char* symbol, size_t bytes);
+  StatusOr<bool> query(const char* symbol, Result result);
+  Status out_of_memory(const char* symbol, size_t bytes);
   void trim_memory_pool();
   void event_reached(EventHandle event);
   std::string blame() const;

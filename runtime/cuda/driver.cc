@@ -28,7 +28,7 @@ std::string version_text(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
-absl::StatusOr<const Driver*> Driver::get() {
+StatusOr<const Driver*> Driver::get() {
   const char* chosen = std::getenv("HEDDLE_CUDA_LIBRARY");
   const std::string library = chosen != nullptr && *chosen != '\0' ? chosen : kDefaultLibrary;
 
@@ -38,20 +38,20 @@ absl::StatusOr<const Driver*> Driver::get() {
   static auto& loaded = *new std::map<std::string, const Driver*>;
   std::lock_guard<std::mutex> lock(mutex);
   if (const auto found = loaded.find(library); found != loaded.end()) return found->second;
-  absl::StatusOr<const Driver*> driver = load(library);
+  StatusOr<const Driver*> driver = load(library);
   if (driver.ok()) loaded.emplace(library, *driver);
   return driver;
 }
 
-absl::StatusOr<const Driver*> Driver::load(const std::string& library) {
+StatusOr<const Driver*> Driver::load(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* error = dlerror();
     // The loader's text repeats the name; only a failure other than absence is worth quoting.
     if (error == nullptr || absl::StrContains(error, "No such file")) {
-      return absl::NotFoundError(absl::StrCat(library, " not found; ", kStillWorks));
+      return NotFoundError(absl::StrCat(library, " not found; ", kStillWorks));
     }
-    return absl::FailedPreconditionError(
+    return FailedPreconditionError(
         absl::StrCat(library, " cannot be loaded (", error, "); ", kStillWorks));
   }
 
@@ -69,21 +69,20 @@ absl::StatusOr<const Driver*> Driver::load(const std::string& library) {
     const Result result = api.driver_get_version(&driver->version_);
     if (result != Result::kSuccess) {
       dlclose(handle);
-      return absl::FailedPreconditionError(
+      return FailedPreconditionError(
           absl::StrCat(library, " does not say its version; ", kStillWorks));
     }
   }
   if (driver->version_ != 0 && driver->version_ < kOldestVersion) {
     dlclose(handle);
-    return absl::FailedPreconditionError(
+    return FailedPreconditionError(
         absl::StrCat("the driver ", library, " speaks CUDA ", version_text(driver->version_), " < ",
                      version_text(kOldestVersion),
                      " needed; update the NVIDIA driver, and until then ", kStillWorks));
   }
   if (missing != nullptr) {
     dlclose(handle);
-    return absl::FailedPreconditionError(
-        absl::StrCat(library, " lacks ", missing, "; ", kStillWorks));
+    return FailedPreconditionError(absl::StrCat(library, " lacks ", missing, "; ", kStillWorks));
   }
 
   // From here on the library stays loaded: it may have started threads.

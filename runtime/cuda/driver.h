@@ -1,13 +1,13 @@
 // The CUDA driver library, loaded when the first GPU is asked for.
 //
-//   absl::StatusOr<const Driver*> driver = Driver::get();
+//   StatusOr<const Driver*> driver = Driver::get();
 //   if (!driver.ok()) return driver.status();       // says that the interpreter still works
 //   (*driver)->api().device_get_count(&count);
 #pragma once
 
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/cuda/driver_api.h"
 
 namespace heddle::runtime::cuda {
@@ -21,7 +21,7 @@ class Driver {
   // The library named by HEDDLE_CUDA_LIBRARY, else libcuda.so.1; loaded and initialised once, and
   // never unloaded. kNotFound without a library or a GPU, kFailedPrecondition for one that is too
   // old or unusable. A failure is not remembered: the next call tries again.
-  static absl::StatusOr<const Driver*> get();
+  static StatusOr<const Driver*> get();
 
   const DriverApi& api() const { return api_; }
   int version() const { return version_; }
@@ -29,7 +29,7 @@ class Driver {
 
  private:
   Driver() = default;
-  static absl::StatusOr<const Driver*> load(const std::string& library);
+  static StatusOr<const Driver*> load(const std::string& library);
 
   DriverApi api_;
   int version_ = 0;

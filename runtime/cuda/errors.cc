@@ -11,10 +11,6 @@
 namespace heddle::runtime::cuda {
 namespace {
 
-using absl::StatusCode;
-
-constexpr char kPayload[] = "heddle/cuda-error";
-
 constexpr bool kSticky = true;
 constexpr bool kLocal = false;
 
@@ -160,7 +156,7 @@ absl::string_view call_name(absl::string_view symbol) {
   return suffix == absl::string_view::npos ? symbol : symbol.substr(0, suffix);
 }
 
-absl::Status driver_error(const DriverApi& api, Result result, const DriverFailure& failure) {
+Status driver_error(const DriverApi& api, Result result, const DriverFailure& failure) {
   const ErrorInfo info = error_info(result);
   // The driver knows codes that are newer than the table; the table works when the driver fails.
   std::string name = info.name;
@@ -182,16 +178,7 @@ absl::Status driver_error(const DriverApi& api, Result result, const DriverFailu
   const absl::string_view hint = failure.hint.empty() ? info.hint : failure.hint;
   if (!hint.empty()) absl::StrAppend(&message, "; ", hint);
 
-  absl::Status status(info.status, message);
-  status.SetPayload(kPayload, absl::Cord(absl::StrCat(info.code)));
-  return status;
-}
-
-int error_code(const absl::Status& status) {
-  const absl::optional<absl::Cord> payload = status.GetPayload(kPayload);
-  int code = 0;
-  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &code)) return 0;
-  return code;
+  return Status(info.status, message, info.code);
 }
 
 }  // namespace heddle::runtime::cuda

@@ -1,9 +1,9 @@
 // What the driver's error codes mean to a user: a status code, whether the device survives, a cure.
 #pragma once
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/cuda/driver_api.h"
 
 namespace heddle::runtime::cuda {
@@ -11,7 +11,7 @@ namespace heddle::runtime::cuda {
 struct ErrorInfo {
   int code;
   const char* name;
-  absl::StatusCode status;
+  StatusCode status;
   // Every later call fails too: the driver gives up on the context.
   bool sticky;
   // What to do about it; may be empty.
@@ -36,11 +36,7 @@ struct DriverFailure {
   absl::string_view hint = "";
 };
 
-absl::Status driver_error(const DriverApi& api, Result result, const DriverFailure& failure);
-
-// The driver's code inside a status that driver_error() made, 0 for any other status. The code that
-// loads cached kernels asks for 200 and 209.
-int error_code(const absl::Status& status);
+Status driver_error(const DriverApi& api, Result result, const DriverFailure& failure);
 
 // "cuMemAlloc" for "cuMemAlloc_v2".
 absl::string_view call_name(absl::string_view symbol);

@@ -23,11 +23,11 @@ namespace {
 // Characters that the driver's assembler may write to each of its two logs.
 constexpr size_t kLogBytes = 16 * 1024;
 
-absl::StatusOr<std::shared_ptr<CudaBackend>> cuda_backend(const Device& device) {
+StatusOr<std::shared_ptr<CudaBackend>> cuda_backend(const Device& device) {
   if (device.kind() == BackendKind::kCuda) {
     return std::static_pointer_cast<CudaBackend>(device.backend());
   }
-  return absl::FailedPreconditionError(
+  return FailedPreconditionError(
       absl::StrCat("machine code cannot be loaded on ", device.name(),
                    ", which interprets kernels; load it on a cuda device"));
 }
@@ -67,29 +67,29 @@ constexpr AttributeRow kClusterAttributes[] = {
 
 }  // namespace
 
-absl::StatusOr<Module> Module::load_cubin(const Device& device, absl::Span<const uint8_t> image) {
-  const absl::StatusOr<std::shared_ptr<CudaBackend>> backend = cuda_backend(device);
+StatusOr<Module> Module::load_cubin(const Device& device, absl::Span<const uint8_t> image) {
+  const StatusOr<std::shared_ptr<CudaBackend>> backend = cuda_backend(device);
   if (!backend.ok()) return backend.status();
   // The driver trusts the sizes in the image's header and takes no length.
-  const absl::StatusOr<codegen::Cubin> cubin = codegen::read_cubin(
+  const StatusOr<codegen::Cubin> cubin = codegen::read_cubin(
       absl::string_view(reinterpret_cast<const char*>(image.data()), image.size()));
   if (!cubin.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("the cubin cannot be loaded on ", device.name(),
-                                                   ": ", cubin.status().message()));
+    return InvalidArgumentError(absl::StrCat("the cubin cannot be loaded on ", device.name(), ": ",
+                                             cubin.status().message()));
   }
   return load_checked(*backend, image.data());
 }
 
-absl::StatusOr<Module> Module::load(const Device& device, const codegen::Assembly& assembly) {
-  const absl::StatusOr<std::shared_ptr<CudaBackend>> backend = cuda_backend(device);
+StatusOr<Module> Module::load(const Device& device, const codegen::Assembly& assembly) {
+  const StatusOr<std::shared_ptr<CudaBackend>> backend = cuda_backend(device);
   if (!backend.ok()) return backend.status();
   return load_checked(*backend, assembly.cubin.data());
 }
 
-absl::StatusOr<Module> Module::load_checked(const std::shared_ptr<CudaBackend>& backend,
-                                            const void* image) {
+StatusOr<Module> Module::load_checked(const std::shared_ptr<CudaBackend>& backend,
+                                      const void* image) {
   cuda::ModuleHandle handle = nullptr;
-  if (absl::Status s =
+  if (Status s =
           backend->call(backend->api().module_load_data_ex, &handle, image, 0u, nullptr, nullptr);
       !s.ok()) {
     return s;
@@ -97,9 +97,9 @@ absl::StatusOr<Module> Module::load_checked(const std::shared_ptr<CudaBackend>& 
   return Module(std::make_shared<cuda::ModuleState>(backend, handle, ""));
 }
 
-absl::StatusOr<Module> Module::load_ptx(const Device& device, const std::string& ptx,
-                                        const JitOptions& options) {
-  const absl::StatusOr<std::shared_ptr<CudaBackend>> backend = cuda_backend(device);
+StatusOr<Module> Module::load_ptx(const Device& device, const std::string& ptx,
+                                  const JitOptions& options) {
+  const StatusOr<std::shared_ptr<CudaBackend>> backend = cuda_backend(device);
   if (!backend.ok()) return backend.status();
   CudaBackend& gpu = **backend;
   if (gpu.lost()) return gpu.health();
@@ -134,7 +134,7 @@ absl::StatusOr<Module> Module::load_ptx(const Device& device, const std::string&
   return Module(std::make_shared<cuda::ModuleState>(*backend, handle, std::move(info)));
 }
 
-absl::StatusOr<Function> Module::function(absl::string_view name) const {
+StatusOr<Function> Module::function(absl::string_view name) const {
   CudaBackend& gpu = *state_->backend;
   if (gpu.lost()) return gpu.health();
   const LaunchSite site(std::string(name), "", 0);
@@ -180,11 +180,11 @@ const std::string& Function::name() const { return state_->site.kernel(); }
 
 const FunctionAttributes& Function::attributes() const { return state_->attributes; }
 
-absl::Status Function::reserve_dynamic_shared(int64_t bytes) const {
+Status Function::reserve_dynamic_shared(int64_t bytes) const {
   return cuda::reserve_dynamic_shared(*state_, bytes, state_->site);
 }
 
-absl::StatusOr<int64_t> Function::max_resident_blocks(const LaunchConfig& config) const {
+StatusOr<int64_t> Function::max_resident_blocks(const LaunchConfig& config) const {
   return cuda::max_resident_blocks(*state_, config, state_->site);
 }
 

@@ -4,7 +4,7 @@
 //   Module module = Module::load_cubin(device, cubin).value();
 //   Function function = module.function("row_sum").value();
 //   LaunchSite site("row_sum", "row_sum.cc", 14);
-//   absl::Status status = launch_raw(function, {.grid = 64, .block = 256, .stream = &stream},
+//   Status status = launch_raw(function, {.grid = 64, .block = 256, .stream = &stream},
 //                                    &parameters, sizeof(parameters), &site);
 //
 // Both are cheap copyable handles; the code stays loaded while one of them exists. The interpreter
@@ -16,10 +16,9 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/launch_config.h"
 
@@ -54,16 +53,16 @@ class Function {
 
   // Allows launches with up to this much dynamic shared memory, ahead of the first one: launch_raw
   // does the same when it has to. kInvalidArgument says the sum with static memory and the limit.
-  absl::Status reserve_dynamic_shared(int64_t bytes) const;
+  Status reserve_dynamic_shared(int64_t bytes) const;
 
   // Blocks that can be resident on the device at once in a launch with this block, cluster and
   // dynamic shared memory; the grid is ignored. Answers are remembered.
-  absl::StatusOr<int64_t> max_resident_blocks(const LaunchConfig& config) const;
+  StatusOr<int64_t> max_resident_blocks(const LaunchConfig& config) const;
 
  private:
   friend class Module;
-  friend absl::Status launch_raw(const Function&, const LaunchConfig&, const void*, size_t,
-                                 const LaunchSite*);
+  friend Status launch_raw(const Function&, const LaunchConfig&, const void*, size_t,
+                           const LaunchSite*);
   explicit Function(std::shared_ptr<cuda::FunctionState> state) : state_(std::move(state)) {}
 
   std::shared_ptr<cuda::FunctionState> state_;
@@ -80,18 +79,18 @@ class Module {
  public:
   // The driver copies the image. kInvalidArgument for bytes that are no ELF file, cut short, or for
   // another architecture.
-  static absl::StatusOr<Module> load_cubin(const Device& device, absl::Span<const uint8_t> image);
+  static StatusOr<Module> load_cubin(const Device& device, absl::Span<const uint8_t> image);
 
   // The cubin of an assembly, whose bytes were checked when ptxas had written them.
-  static absl::StatusOr<Module> load(const Device& device, const codegen::Assembly& assembly);
+  static StatusOr<Module> load(const Device& device, const codegen::Assembly& assembly);
 
   // Assembled by the driver, for machines without ptxas. kInvalidArgument carries the assembler's
   // first complaint.
-  static absl::StatusOr<Module> load_ptx(const Device& device, const std::string& ptx,
-                                         const JitOptions& options = {});
+  static StatusOr<Module> load_ptx(const Device& device, const std::string& ptx,
+                                   const JitOptions& options = {});
 
   // kNotFound when the module has no kernel of that name.
-  absl::StatusOr<Function> function(absl::string_view name) const;
+  StatusOr<Function> function(absl::string_view name) const;
 
   // What the driver's assembler reported; empty for a cubin, and for PTX that the driver found in
   // its own cache.
@@ -99,8 +98,8 @@ class Module {
 
  private:
   explicit Module(std::shared_ptr<cuda::ModuleState> state) : state_(std::move(state)) {}
-  static absl::StatusOr<Module> load_checked(const std::shared_ptr<cuda::CudaBackend>& backend,
-                                             const void* image);
+  static StatusOr<Module> load_checked(const std::shared_ptr<cuda::CudaBackend>& backend,
+                                       const void* image);
 
   std::shared_ptr<cuda::ModuleState> state_;
 };
@@ -113,8 +112,8 @@ class Module {
 // Costs one driver call and no allocation, lock or text unless something is wrong. What the limits
 // of the device or the kernel forbid is kInvalidArgument before the driver is asked, with value and
 // limit. A fault inside the kernel surfaces at a later call on the device.
-absl::Status launch_raw(const Function& function, const LaunchConfig& config,
-                        const void* parameters, size_t bytes, const LaunchSite* site);
+Status launch_raw(const Function& function, const LaunchConfig& config, const void* parameters,
+                  size_t bytes, const LaunchSite* site);
 
 }  // namespace heddle::runtime
 

@@ -61,8 +61,8 @@ struct FunctionState {
 };
 
 // Function's operations with a site for their messages.
-absl::Status reserve_dynamic_shared(FunctionState& state, int64_t bytes, const LaunchSite& site);
-absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& config,
-                                            const LaunchSite& site);
+Status reserve_dynamic_shared(FunctionState& state, int64_t bytes, const LaunchSite& site);
+StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& config,
+                                      const LaunchSite& site);
 
 }  // namespace heddle::runtime::cuda

@@ -58,13 +58,13 @@ DriverLaunchConfig to_driver(const Dim3& grid, const LaunchConfig& config, Strea
 }
 
 template <class... Text>
-absl::Status cannot_launch(const LaunchSite& site, const Text&... text) {
-  return absl::InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: ", text...));
+Status cannot_launch(const LaunchSite& site, const Text&... text) {
+  return InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: ", text...));
 }
 
 // What check_launch_limits cannot know: the kernel's own limits.
-absl::Status check_function_limits(const FunctionState& state, const LaunchConfig& config,
-                                   const LaunchSite& site) {
+Status check_function_limits(const FunctionState& state, const LaunchConfig& config,
+                             const LaunchSite& site) {
   const FunctionAttributes& attributes = state.attributes;
   if (config.block.count() > attributes.max_threads_per_block) {
     return cannot_launch(site, "block ", to_string(config.block), " has ", config.block.count(),
@@ -77,17 +77,16 @@ absl::Status check_function_limits(const FunctionState& state, const LaunchConfi
                          ", but the kernel was compiled for ",
                          to_string(attributes.required_cluster));
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 // Clusters of more than the portable size, and grids whose blocks wait for each other.
-absl::Status check_residency(FunctionState& state, const LaunchConfig& config,
-                             const LaunchSite& site) {
+Status check_residency(FunctionState& state, const LaunchConfig& config, const LaunchSite& site) {
   const DeviceInfo& info = state.backend().info();
   if (config.cooperative && !info.cooperative_launch) {
     return cannot_launch(site, info.name, " has no cooperative launches");
   }
-  const absl::StatusOr<int64_t> resident = cuda::max_resident_blocks(state, config, site);
+  const StatusOr<int64_t> resident = cuda::max_resident_blocks(state, config, site);
   if (!resident.ok()) return resident.status();
   if (*resident == 0) {
     return cannot_launch(site, "no cluster ", to_string(config.cluster), " of blocks ",
@@ -99,8 +98,8 @@ absl::Status check_residency(FunctionState& state, const LaunchConfig& config,
 }
 
 // Only with HEDDLE_SYNC=1: waits for the launch, so that a fault is known to be its own.
-absl::Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const LaunchConfig& config,
-                             StreamHandle stream, uint64_t ticket) {
+Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const LaunchConfig& config,
+                       StreamHandle stream, uint64_t ticket) {
   const cuda::DriverApi& api = gpu.api();
   cuda::CaptureStatus capture = cuda::CaptureStatus::kNone;
   Result result = api.stream_is_capturing(cuda::driver_stream(stream), &capture);
@@ -108,11 +107,11 @@ absl::Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const Lau
     return gpu.fail(api.stream_is_capturing.symbol, result, site.describe());
   }
   // A captured launch has not run; waiting for it would break the capture.
-  if (capture != cuda::CaptureStatus::kNone) return absl::OkStatus();
+  if (capture != cuda::CaptureStatus::kNone) return OkStatus();
   result = api.stream_synchronize(cuda::driver_stream(stream));
   if (result == Result::kSuccess) {
     gpu.ring().complete(stream, ticket + 1);
-    return absl::OkStatus();
+    return OkStatus();
   }
   const cuda::LaunchRecord culprit{site, config, stream};
   return gpu.fail(api.stream_synchronize.symbol, result, site.describe(), "", &culprit);
@@ -122,9 +121,9 @@ absl::Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const Lau
 
 namespace cuda {
 
-absl::Status reserve_dynamic_shared(FunctionState& state, int64_t bytes, const LaunchSite& site) {
+Status reserve_dynamic_shared(FunctionState& state, int64_t bytes, const LaunchSite& site) {
   if (bytes <= state.dynamic_shared_allowed.load(std::memory_order_acquire)) {
-    return absl::OkStatus();
+    return OkStatus();
   }
   CudaBackend& gpu = state.backend();
   const int64_t fixed = state.attributes.static_shared_bytes;
@@ -136,29 +135,28 @@ absl::Status reserve_dynamic_shared(FunctionState& state, int64_t bytes, const L
   }
   std::lock_guard<std::mutex> lock(state.mutex);
   if (bytes <= state.dynamic_shared_allowed.load(std::memory_order_acquire)) {
-    return absl::OkStatus();
+    return OkStatus();
   }
-  if (absl::Status s =
-          gpu.call(gpu.api().func_set_attribute, state.handle,
-                   FunctionAttribute::kMaxDynamicSharedSizeBytes, static_cast<int>(bytes));
+  if (Status s = gpu.call(gpu.api().func_set_attribute, state.handle,
+                          FunctionAttribute::kMaxDynamicSharedSizeBytes, static_cast<int>(bytes));
       !s.ok()) {
     return s;
   }
   state.dynamic_shared_allowed.store(bytes, std::memory_order_release);
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& config,
-                                            const LaunchSite& site) {
+StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& config,
+                                      const LaunchSite& site) {
   CudaBackend& gpu = state.backend();
   const DriverApi& api = gpu.api();
   LaunchConfig shape = config;
   if (shape.cluster == kOne) shape.cluster = state.attributes.required_cluster;
   const Dim3 cluster = shape.cluster;
   shape.grid = cluster;
-  if (absl::Status s = check_launch_limits(gpu.info(), shape, site); !s.ok()) return s;
-  if (absl::Status s = check_function_limits(state, shape, site); !s.ok()) return s;
-  if (absl::Status s = reserve_dynamic_shared(state, shape.dynamic_shared_bytes, site); !s.ok()) {
+  if (Status s = check_launch_limits(gpu.info(), shape, site); !s.ok()) return s;
+  if (Status s = check_function_limits(state, shape, site); !s.ok()) return s;
+  if (Status s = reserve_dynamic_shared(state, shape.dynamic_shared_bytes, site); !s.ok()) {
     return s;
   }
 
@@ -173,7 +171,7 @@ absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchCo
   int64_t resident = 0;
   int count = 0;
   if (cluster == kOne) {
-    if (absl::Status s =
+    if (Status s =
             gpu.call(api.occupancy_max_active_blocks, &count, state.handle,
                      static_cast<int>(threads), static_cast<size_t>(shape.dynamic_shared_bytes));
         !s.ok()) {
@@ -185,8 +183,8 @@ absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchCo
     // it; where none fits the permission is taken back.
     const bool ask = cluster.count() > kPortableClusterBlocks && !state.large_cluster_allowed;
     if (ask) {
-      if (absl::Status s = gpu.call(api.func_set_attribute, state.handle,
-                                    FunctionAttribute::kNonPortableClusterSizeAllowed, 1);
+      if (Status s = gpu.call(api.func_set_attribute, state.handle,
+                              FunctionAttribute::kNonPortableClusterSizeAllowed, 1);
           !s.ok()) {
         return s;
       }
@@ -195,9 +193,9 @@ absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchCo
     set_cluster(attribute, cluster);
     const DriverLaunchConfig query =
         to_driver(cluster, shape, StreamHandle::kDefault, &attribute, 1);
-    absl::Status status = gpu.call(api.occupancy_max_active_clusters, &count, state.handle, &query);
-    if (error_code(status) == static_cast<int>(Result::kInvalidClusterSize)) {
-      status = absl::OkStatus();
+    Status status = gpu.call(api.occupancy_max_active_clusters, &count, state.handle, &query);
+    if (status.driver_code() == static_cast<int>(Result::kInvalidClusterSize)) {
+      status = OkStatus();
       count = 0;
     }
     if (ask && (!status.ok() || count == 0)) {
@@ -216,8 +214,8 @@ absl::StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchCo
 
 }  // namespace cuda
 
-absl::Status launch_raw(const Function& function, const LaunchConfig& config,
-                        const void* parameters, size_t bytes, const LaunchSite* site) {
+Status launch_raw(const Function& function, const LaunchConfig& config, const void* parameters,
+                  size_t bytes, const LaunchSite* site) {
   FunctionState& state = *function.state_;
   CudaBackend& gpu = state.backend();
   if (site == nullptr) site = &state.site;
@@ -231,11 +229,11 @@ absl::Status launch_raw(const Function& function, const LaunchConfig& config,
     return launch_raw(function, completed, parameters, bytes, site);
   }
 
-  if (absl::Status s = check_launch_limits(gpu.info(), config, *site); !s.ok()) return s;
-  if (absl::Status s = check_function_limits(state, config, *site); !s.ok()) return s;
+  if (Status s = check_launch_limits(gpu.info(), config, *site); !s.ok()) return s;
+  if (Status s = check_function_limits(state, config, *site); !s.ok()) return s;
   if (ABSL_PREDICT_FALSE(config.dynamic_shared_bytes >
                          state.dynamic_shared_allowed.load(std::memory_order_acquire))) {
-    if (absl::Status s = cuda::reserve_dynamic_shared(state, config.dynamic_shared_bytes, *site);
+    if (Status s = cuda::reserve_dynamic_shared(state, config.dynamic_shared_bytes, *site);
         !s.ok()) {
       return s;
     }
@@ -258,7 +256,7 @@ absl::Status launch_raw(const Function& function, const LaunchConfig& config,
   }
   if (config.cooperative) set_flag(attributes[count++], LaunchAttributeId::kCooperative);
   if (config.cooperative || (clustered && config.cluster.count() > kPortableClusterBlocks)) {
-    if (absl::Status s = check_residency(state, config, *site); !s.ok()) return s;
+    if (Status s = check_residency(state, config, *site); !s.ok()) return s;
   }
 
   const DriverLaunchConfig launch = to_driver(config.grid, config, stream, attributes, count);
@@ -283,7 +281,7 @@ absl::Status launch_raw(const Function& function, const LaunchConfig& config,
   if (ABSL_PREDICT_FALSE(gpu.synchronous())) {
     return wait_for_launch(gpu, *site, config, stream, ticket);
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 }  // namespace heddle::runtime

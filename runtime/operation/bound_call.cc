@@ -54,10 +54,10 @@ class Dimensions {
  public:
   explicit Dimensions(const Operation& operation) : operation_(operation) {}
 
-  absl::Status give(const Sizes& sizes) {
+  Status give(const Sizes& sizes) {
     for (const auto& [name, size] : sizes) {
       if (operation_.spec().sizes.count(name) == 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
+        return InvalidArgumentError(absl::StrCat(
             "kernel '", operation_.name(), "' has no dimension '", name, "'; it has ",
             operation_.spec().sizes.empty()
                 ? "none"
@@ -66,12 +66,12 @@ class Dimensions {
       }
       known_[name] = {size, ""};
     }
-    return absl::OkStatus();
+    return OkStatus();
   }
 
-  absl::Status read(const OperationArgument& argument, const TensorShape& shape) {
+  Status read(const OperationArgument& argument, const TensorShape& shape) {
     if (shape.extents.size() != argument.dimensions.size()) {
-      return absl::InvalidArgumentError(
+      return InvalidArgumentError(
           absl::StrCat("'", argument.name, "' of kernel '", operation_.name(), "' has ",
                        ir::counted(static_cast<int64_t>(argument.dimensions.size()), "mode"),
                        ", not ", shape.extents.size()));
@@ -80,7 +80,7 @@ class Dimensions {
       const Dimension& dimension = argument.dimensions[mode];
       const int64_t extent = shape.extents[mode];
       const auto differs = [&](int64_t wanted, absl::string_view by) {
-        return absl::InvalidArgumentError(
+        return InvalidArgumentError(
             absl::StrCat("'", argument.name, "' has extent ", extent, " in mode ", mode,
                          ", and kernel '", operation_.name(), "' takes ", wanted, " there", by));
       };
@@ -94,7 +94,7 @@ class Dimensions {
       const int64_t wanted = std::max<int64_t>(known.size, 0) + dimension.number;
       return differs(wanted, known.size < 0 ? " at least" : by(dimension, known));
     }
-    return absl::OkStatus();
+    return OkStatus();
   }
 
   // What nobody said is as in the example.
@@ -135,30 +135,30 @@ const HostFunction* find_function(const Operation& operation, const Settings& se
 
 }  // namespace
 
-absl::StatusOr<BoundCall> bind(const Operation& operation, const Settings& given,
-                               const Shapes& inputs, const Sizes& sizes) {
+StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, const Shapes& inputs,
+                         const Sizes& sizes) {
   if (!operation.validity().ok()) return operation.validity();
-  const absl::StatusOr<Settings> resolved = operation.resolve({given.begin(), given.end()});
+  const StatusOr<Settings> resolved = operation.resolve({given.begin(), given.end()});
   if (!resolved.ok()) return resolved.status();
   const Settings& settings = *resolved;
   for (const auto& [name, size] : sizes) {
     if (size >= 0) continue;
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("dimension '", name, "' of kernel '", operation.name(), "' cannot be ", size));
   }
   BoundCall call;
   call.function = find_function(operation, settings);
   if (call.function == nullptr) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("kernel '", operation.name(), "' does not exist for ",
                      absl::StrJoin(settings, ", ", absl::PairFormatter("="))));
   }
   Dimensions dimensions(operation);
-  if (absl::Status s = dimensions.give(sizes); !s.ok()) return s;
+  if (Status s = dimensions.give(sizes); !s.ok()) return s;
   for (const OperationArgument& argument : operation.arguments()) {
     const auto input = inputs.find(argument.name);
     if (input == inputs.end()) continue;
-    if (absl::Status s = dimensions.read(argument, input->second); !s.ok()) return s;
+    if (Status s = dimensions.read(argument, input->second); !s.ok()) return s;
   }
   call.sizes = dimensions.all();
   for (const OperationArgument& argument : operation.arguments()) {
@@ -169,9 +169,9 @@ absl::StatusOr<BoundCall> bind(const Operation& operation, const Settings& given
       const std::string& text = settings.find(argument.name)->second;
       const std::optional<uint64_t> bits = number_bits(type, text);
       if (!bits) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("setting '", argument.name, "' of kernel '", operation.name(),
-                         "' cannot be '", text, "': it is a number of type ", argument.type));
+        return InvalidArgumentError(absl::StrCat("setting '", argument.name, "' of kernel '",
+                                                 operation.name(), "' cannot be '", text,
+                                                 "': it is a number of type ", argument.type));
       }
       value.bits = *bits;
       continue;

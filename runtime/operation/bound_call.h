@@ -1,14 +1,14 @@
 // One call of an operation: the function, the shapes and the numbers that its settings and inputs
 // decide.
 //
-//   absl::StatusOr<BoundCall> call = bind(*find_operation("row_sum"), settings, {{"x", {kF32, {8, 9}}}});
+//   StatusOr<BoundCall> call = bind(*find_operation("row_sum"), settings, {{"x", {kF32, {8, 9}}}});
 //   call->values[1].shape.extents  // {8}, of y
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/operation/operation.h"
 
 namespace heddle::runtime {
@@ -28,7 +28,7 @@ struct BoundCall {
 // Finds the function and every shape. Settings that are not given have their defaults. Dimensions
 // are what the inputs have, or `sizes` say, or the operation's example. kInvalidArgument where these
 // contradict each other or the declarations. An input without a shape gets the one that follows.
-absl::StatusOr<BoundCall> bind(const Operation& operation, const Settings& given,
-                               const Shapes& inputs, const Sizes& sizes = {});
+StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, const Shapes& inputs,
+                         const Sizes& sizes = {});
 
 }  // namespace heddle::runtime

@@ -26,43 +26,41 @@ DryRunBackend::DryRunBackend(DeviceInfo info, OnDryLaunch on_launch)
       on_launch_(std::move(on_launch)),
       next_address_(kFirstAddress) {}
 
-absl::Status DryRunBackend::launch(const DryLaunch& launch) const {
+Status DryRunBackend::launch(const DryLaunch& launch) const {
   // A grid that the kernel itself gives is known once it is compiled.
   if (launch.config.grid.x != ir::kGridOfKernel) {
     const ir::SourceLine place =
         launch.source != nullptr ? launch.source->place() : launch.compiled->place;
     const LaunchSite site(launch.source != nullptr ? launch.source->name() : launch.compiled->name,
                           place.file, place.line);
-    if (absl::Status s = check_launch_limits(info(), launch.config, site); !s.ok()) return s;
+    if (Status s = check_launch_limits(info(), launch.config, site); !s.ok()) return s;
   }
   return on_launch_(launch);
 }
 
-absl::StatusOr<MemoryUsage> DryRunBackend::memory_usage() {
+StatusOr<MemoryUsage> DryRunBackend::memory_usage() {
   const auto total = static_cast<uint64_t>(info().total_memory);
   return MemoryUsage{total, total};
 }
 
-absl::StatusOr<DeviceAddress> DryRunBackend::allocate(size_t bytes) {
+StatusOr<DeviceAddress> DryRunBackend::allocate(size_t bytes) {
   if (bytes > static_cast<size_t>(info().total_memory)) {
-    return absl::ResourceExhaustedError(absl::StrCat("allocation on ", name(), " failed: ", bytes,
-                                                     " bytes, and the device has ",
-                                                     info().total_memory));
+    return ResourceExhaustedError(absl::StrCat("allocation on ", name(), " failed: ", bytes,
+                                               " bytes, and the device has ", info().total_memory));
   }
   return next_address_.fetch_add((bytes + kAlignment - 1) / kAlignment * kAlignment);
 }
 
-absl::StatusOr<void*> DryRunBackend::allocate_host(size_t bytes) {
+StatusOr<void*> DryRunBackend::allocate_host(size_t bytes) {
   void* const memory = std::calloc(bytes, 1);
   if (memory != nullptr) return memory;
-  return absl::ResourceExhaustedError(
-      absl::StrCat("cannot allocate ", bytes, " bytes of host memory"));
+  return ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes of host memory"));
 }
 
 void DryRunBackend::deallocate_host(void* memory) noexcept { std::free(memory); }
 
-absl::Status DryRunBackend::copy_to_host(StreamHandle, void*, DeviceAddress, size_t) {
-  return absl::FailedPreconditionError(
+Status DryRunBackend::copy_to_host(StreamHandle, void*, DeviceAddress, size_t) {
+  return FailedPreconditionError(
       "copy to the host on a dry run: nothing has been computed; an operation that looks at "
       "results "
       "can only be run");

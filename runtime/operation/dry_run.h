@@ -3,9 +3,9 @@
 //
 //   const Device device = open_dry_run(info, [&](const DryLaunch& launch) {
 //     names.push_back(launch.source->name());
-//     return absl::OkStatus();
+//     return OkStatus();
 //   });
-//   absl::Status status = row_sum(device.default_stream(), x, y);   // names: {"row_sum"}
+//   Status status = row_sum(device.default_stream(), x, y);   // names: {"row_sum"}
 //
 // Memory of it has addresses and no bytes: copies to it and fills do nothing, and a copy to the host
 // is kFailedPrecondition, so that an operation which looks at results cannot be run dry.
@@ -32,7 +32,7 @@ struct DryLaunch {
 };
 
 // Told of each launch in order, on the thread that launches; what it returns, the launch returns.
-using OnDryLaunch = std::function<absl::Status(const DryLaunch&)>;
+using OnDryLaunch = std::function<Status(const DryLaunch&)>;
 
 // A device that claims to be `info`. Launches outside its limits fail as they would there.
 Device open_dry_run(DeviceInfo info, OnDryLaunch on_launch);
@@ -41,43 +41,39 @@ class DryRunBackend final : public Backend {
  public:
   DryRunBackend(DeviceInfo info, OnDryLaunch on_launch);
 
-  absl::Status launch(const DryLaunch& launch) const;
+  Status launch(const DryLaunch& launch) const;
 
-  absl::Status health() const override { return absl::OkStatus(); }
-  absl::StatusOr<MemoryUsage> memory_usage() override;
-  absl::Status synchronize() override { return absl::OkStatus(); }
+  Status health() const override { return OkStatus(); }
+  StatusOr<MemoryUsage> memory_usage() override;
+  Status synchronize() override { return OkStatus(); }
 
-  absl::StatusOr<DeviceAddress> allocate(size_t bytes) override;
+  StatusOr<DeviceAddress> allocate(size_t bytes) override;
   void deallocate(DeviceAddress) noexcept override {}
-  absl::StatusOr<void*> allocate_host(size_t bytes) override;
+  StatusOr<void*> allocate_host(size_t bytes) override;
   void deallocate_host(void* memory) noexcept override;
 
-  absl::StatusOr<StreamHandle> create_stream() override { return StreamHandle::kDefault; }
+  StatusOr<StreamHandle> create_stream() override { return StreamHandle::kDefault; }
   void destroy_stream(StreamHandle) noexcept override {}
-  absl::Status synchronize_stream(StreamHandle) override { return absl::OkStatus(); }
-  absl::StatusOr<bool> stream_done(StreamHandle) override { return true; }
-  absl::Status stream_wait(StreamHandle, EventHandle) override { return absl::OkStatus(); }
+  Status synchronize_stream(StreamHandle) override { return OkStatus(); }
+  StatusOr<bool> stream_done(StreamHandle) override { return true; }
+  Status stream_wait(StreamHandle, EventHandle) override { return OkStatus(); }
 
-  absl::StatusOr<EventHandle> create_event() override { return EventHandle::kNone; }
+  StatusOr<EventHandle> create_event() override { return EventHandle::kNone; }
   void destroy_event(EventHandle) noexcept override {}
-  absl::Status record_event(EventHandle, StreamHandle) override { return absl::OkStatus(); }
-  absl::Status synchronize_event(EventHandle) override { return absl::OkStatus(); }
-  absl::StatusOr<bool> event_done(EventHandle) override { return true; }
-  absl::StatusOr<double> elapsed_ms(EventHandle, EventHandle) override { return 0.0; }
+  Status record_event(EventHandle, StreamHandle) override { return OkStatus(); }
+  Status synchronize_event(EventHandle) override { return OkStatus(); }
+  StatusOr<bool> event_done(EventHandle) override { return true; }
+  StatusOr<double> elapsed_ms(EventHandle, EventHandle) override { return 0.0; }
 
-  absl::Status copy_to_device(StreamHandle, DeviceAddress, const void*, size_t) override {
-    return absl::OkStatus();
+  Status copy_to_device(StreamHandle, DeviceAddress, const void*, size_t) override {
+    return OkStatus();
   }
-  absl::Status copy_to_host(StreamHandle, void*, DeviceAddress, size_t) override;
-  absl::Status copy_on_device(StreamHandle, DeviceAddress, DeviceAddress, size_t) override {
-    return absl::OkStatus();
+  Status copy_to_host(StreamHandle, void*, DeviceAddress, size_t) override;
+  Status copy_on_device(StreamHandle, DeviceAddress, DeviceAddress, size_t) override {
+    return OkStatus();
   }
-  absl::Status fill8(StreamHandle, DeviceAddress, uint8_t, size_t) override {
-    return absl::OkStatus();
-  }
-  absl::Status fill32(StreamHandle, DeviceAddress, uint32_t, size_t) override {
-    return absl::OkStatus();
-  }
+  Status fill8(StreamHandle, DeviceAddress, uint8_t, size_t) override { return OkStatus(); }
+  Status fill32(StreamHandle, DeviceAddress, uint32_t, size_t) override { return OkStatus(); }
 
  private:
   OnDryLaunch on_launch_;

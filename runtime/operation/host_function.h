@@ -1,12 +1,12 @@
 // host_function(): from a typed host function to one that takes its arguments as data.
 //
-//   absl::Status scale(const Stream&, float factor, const TensorRef<float, 1>& x);
+//   Status scale(const Stream&, float factor, const TensorRef<float, 1>& x);
 //   const HostFunction erased = host_function(scale);
 //
 //   const Argument arguments[] = {scalar_argument(bits), tensor_argument(address, extents, ...)};
-//   absl::Status status = erased.call(stream, arguments);
+//   Status status = erased.call(stream, arguments);
 //
-// Of an overloaded function the type says which one: host_function<absl::Status(const Stream&, …)>(f).
+// Of an overloaded function the type says which one: host_function<Status(const Stream&, …)>(f).
 // A class with one call operator, such as a lambda, will do as well.
 #pragma once
 
@@ -55,8 +55,7 @@ struct HostParameter<TensorRef<T, Rank>> {
 };
 
 template <class F, class... P>
-HostFunction erase_host_function(F function,
-                                 std::type_identity<absl::Status(const Stream&, P...)>) {
+HostFunction erase_host_function(F function, std::type_identity<Status(const Stream&, P...)>) {
   const auto call = [function]<size_t... I>(const Stream& stream, Arguments arguments,
                                             std::index_sequence<I...>) {
     return function(stream, HostParameter<std::remove_cvref_t<P>>::from(arguments[I])...);

@@ -22,7 +22,7 @@ bool is_name(absl::string_view text) {
          absl::c_all_of(text, [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
-absl::StatusOr<OperationArgument::Dimension> read_dimension(absl::string_view text) {
+StatusOr<OperationArgument::Dimension> read_dimension(absl::string_view text) {
   const std::vector<absl::string_view> sum = absl::StrSplit(text, '+');
   const absl::string_view first = absl::StripAsciiWhitespace(sum[0]);
   OperationArgument::Dimension dimension;
@@ -34,12 +34,12 @@ absl::StatusOr<OperationArgument::Dimension> read_dimension(absl::string_view te
     return dimension;
   }
   if (sum.size() == 1 && is_name(first)) return dimension;
-  return absl::InvalidArgumentError(
+  return InvalidArgumentError(
       absl::StrCat("'", absl::StripAsciiWhitespace(text), "' is no dimension"));
 }
 
 // "x: inout f32[n, 4]"
-absl::StatusOr<OperationArgument> read_argument(absl::string_view text) {
+StatusOr<OperationArgument> read_argument(absl::string_view text) {
   OperationArgument argument;
   const std::pair<absl::string_view, absl::string_view> halves =
       absl::StrSplit(text, absl::MaxSplits(':', 1));
@@ -49,7 +49,7 @@ absl::StatusOr<OperationArgument> read_argument(absl::string_view text) {
   const size_t open = type.find('[');
   argument.type = std::string(absl::StripAsciiWhitespace(type.substr(0, open)));
   if (!is_name(argument.name) || !is_name(argument.type)) {
-    return absl::InvalidArgumentError("it is written \"name: type[dimension, ...]\"");
+    return InvalidArgumentError("it is written \"name: type[dimension, ...]\"");
   }
   if (open == absl::string_view::npos) {
     argument.role = Role::kNumber;
@@ -57,10 +57,10 @@ absl::StatusOr<OperationArgument> read_argument(absl::string_view text) {
   }
   absl::string_view inside = type.substr(open + 1);
   if (!absl::ConsumeSuffix(&inside, "]")) {
-    return absl::InvalidArgumentError("its dimensions do not end with ']'");
+    return InvalidArgumentError("its dimensions do not end with ']'");
   }
   for (const absl::string_view part : absl::StrSplit(inside, ',')) {
-    absl::StatusOr<OperationArgument::Dimension> dimension = read_dimension(part);
+    StatusOr<OperationArgument::Dimension> dimension = read_dimension(part);
     if (!dimension.ok()) return dimension.status();
     argument.dimensions.push_back(*std::move(dimension));
   }
@@ -71,19 +71,19 @@ bool is_tensor(const OperationArgument& argument) { return argument.role != Role
 
 }  // namespace
 
-absl::Status HostFunction::call(const Stream& stream, Arguments arguments) const {
+Status HostFunction::call(const Stream& stream, Arguments arguments) const {
   if (arguments.size() != parameters_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the function takes ",
-                                                   ir::counted(parameters_.size(), "argument"),
-                                                   " and was given ", arguments.size()));
+    return InvalidArgumentError(absl::StrCat("the function takes ",
+                                             ir::counted(parameters_.size(), "argument"),
+                                             " and was given ", arguments.size()));
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].misfit != Misfit::kFits) {
-      return absl::InvalidArgumentError(absl::StrCat(
+      return InvalidArgumentError(absl::StrCat(
           "argument ", i, " of the function is a number that does not fit in its type"));
     }
     if (arguments[i].rank > 0 && arguments[i].extents == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
+      return InvalidArgumentError(absl::StrCat(
           "argument ", i, " of the function is a pointer, of which nobody knows the extents"));
     }
     if (arguments[i].rank == parameters_[i].rank) continue;
@@ -91,17 +91,17 @@ absl::Status HostFunction::call(const Stream& stream, Arguments arguments) const
       return rank < 0 ? std::string("a number")
                       : absl::StrCat("a tensor of ", ir::counted(rank, "mode"));
     };
-    return absl::InvalidArgumentError(absl::StrCat("argument ", i, " of the function is ",
-                                                   kind(parameters_[i].rank), ", not ",
-                                                   kind(arguments[i].rank)));
+    return InvalidArgumentError(absl::StrCat("argument ", i, " of the function is ",
+                                             kind(parameters_[i].rank), ", not ",
+                                             kind(arguments[i].rank)));
   }
   return body_(stream, arguments);
 }
 
 Operation::Operation(OperationSpec spec) : spec_(std::move(spec)) {
-  absl::Status status = read_arguments();
+  Status status = read_arguments();
   if (status.ok() && spec_.functions.empty()) {
-    status = absl::InvalidArgumentError("it has no function");
+    status = InvalidArgumentError("it has no function");
   }
   for (const HostFunction& function : spec_.functions) {
     if (status.ok()) status = check_function(function);
@@ -109,9 +109,8 @@ Operation::Operation(OperationSpec spec) : spec_(std::move(spec)) {
   if (status.ok()) status = complete_settings();
   if (status.ok()) status = check_sizes();
   if (status.ok()) return;
-  validity_ = absl::Status(
-      status.code(),
-      absl::StrCat("kernel '", spec_.name, "' is registered wrongly: ", status.message()));
+  validity_ = Status(status.code(), absl::StrCat("kernel '", spec_.name,
+                                                 "' is registered wrongly: ", status.message()));
 }
 
 const OperationArgument* Operation::find(absl::string_view argument) const {
@@ -120,34 +119,33 @@ const OperationArgument* Operation::find(absl::string_view argument) const {
   return found != arguments_.end() ? &*found : nullptr;
 }
 
-absl::Status Operation::read_arguments() {
+Status Operation::read_arguments() {
   for (const std::string& text : spec_.arguments) {
-    absl::StatusOr<OperationArgument> argument = read_argument(text);
+    StatusOr<OperationArgument> argument = read_argument(text);
     if (!argument.ok()) {
-      return absl::InvalidArgumentError(
+      return InvalidArgumentError(
           absl::StrCat("argument \"", text, "\": ", argument.status().message()));
     }
     if (find(argument->name) != nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("two arguments are named '", argument->name, "'"));
+      return InvalidArgumentError(absl::StrCat("two arguments are named '", argument->name, "'"));
     }
     arguments_.push_back(*std::move(argument));
   }
   // What the function may write and the author does not call changed in place is an output.
-  if (spec_.functions.empty()) return absl::OkStatus();
+  if (spec_.functions.empty()) return OkStatus();
   const std::vector<HostFunction::Parameter>& parameters = spec_.functions[0].parameters();
   for (size_t i = 0; i < std::min(arguments_.size(), parameters.size()); ++i) {
     if (arguments_[i].role == Role::kInput && !parameters[i].read_only) {
       arguments_[i].role = Role::kOutput;
     }
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status Operation::check_function(const HostFunction& function) const {
+Status Operation::check_function(const HostFunction& function) const {
   const std::vector<HostFunction::Parameter>& parameters = function.parameters();
   if (parameters.size() != arguments_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return InvalidArgumentError(absl::StrCat(
         "it declares ", ir::counted(static_cast<int64_t>(arguments_.size()), "argument"),
         " for a function that takes ", parameters.size()));
   }
@@ -155,7 +153,7 @@ absl::Status Operation::check_function(const HostFunction& function) const {
     const OperationArgument& argument = arguments_[i];
     const HostFunction::Parameter& parameter = parameters[i];
     const auto refuse = [&](const auto&... why) {
-      return absl::InvalidArgumentError(absl::StrCat("argument '", argument.name, "' is ", why...));
+      return InvalidArgumentError(absl::StrCat("argument '", argument.name, "' is ", why...));
     };
     const int rank = is_tensor(argument) ? static_cast<int>(argument.dimensions.size()) : -1;
     if (rank != parameter.rank) {
@@ -173,7 +171,7 @@ absl::Status Operation::check_function(const HostFunction& function) const {
       return refuse("read, and not every function's elements are const");
     }
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 Setting& Operation::setting(absl::string_view name) {
@@ -184,12 +182,12 @@ Setting& Operation::setting(absl::string_view name) {
   return spec_.settings.back();
 }
 
-absl::Status Operation::complete_settings() {
+Status Operation::complete_settings() {
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const OperationArgument& argument = arguments_[i];
     if (!is_tensor(argument)) {
       if (!ir::scalar_from_name(argument.type) || setting(argument.name).default_value.empty()) {
-        return absl::InvalidArgumentError(
+        return InvalidArgumentError(
             absl::StrCat("the number '", argument.name,
                          "' has an element type, and a setting of its name with a default value"));
       }
@@ -203,28 +201,28 @@ absl::Status Operation::complete_settings() {
     }
     if (choice.default_value.empty()) choice.default_value = choice.choices[0];
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status Operation::check_sizes() const {
+Status Operation::check_sizes() const {
   for (const OperationArgument& argument : arguments_) {
     for (const OperationArgument::Dimension& dimension : argument.dimensions) {
       if (dimension.name.empty() || spec_.sizes.count(dimension.name) != 0) continue;
-      return absl::InvalidArgumentError(
+      return InvalidArgumentError(
           absl::StrCat("its sizes say nothing of the dimension '", dimension.name, "'"));
     }
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::StatusOr<Settings> Operation::resolve(const std::map<std::string, std::string>& given) const {
+StatusOr<Settings> Operation::resolve(const std::map<std::string, std::string>& given) const {
   Settings settings;
   for (const Setting& known : spec_.settings) settings[known.name] = known.default_value;
   for (const auto& [name, value] : given) {
     const auto known = absl::c_find_if(
         spec_.settings, [&wanted = name](const Setting& s) { return s.name == wanted; });
     if (known == spec_.settings.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
+      return InvalidArgumentError(absl::StrCat(
           "kernel '", spec_.name, "' has no setting '", name, "'; it has ",
           spec_.settings.empty()
               ? "none"
@@ -232,9 +230,9 @@ absl::StatusOr<Settings> Operation::resolve(const std::map<std::string, std::str
                               [](std::string* out, const Setting& s) { out->append(s.name); })));
     }
     if (!known->choices.empty() && !absl::c_linear_search(known->choices, value)) {
-      return absl::InvalidArgumentError(absl::StrCat("setting '", name, "' of kernel '", spec_.name,
-                                                     "' cannot be '", value, "': it is one of ",
-                                                     absl::StrJoin(known->choices, ", ")));
+      return InvalidArgumentError(absl::StrCat("setting '", name, "' of kernel '", spec_.name,
+                                               "' cannot be '", value, "': it is one of ",
+                                               absl::StrJoin(known->choices, ", ")));
     }
     settings[name] = value;
   }

@@ -3,7 +3,7 @@
 // as much scratch memory as its shapes want; and beside it what a caller needs who does not know its
 // C++ types: names, shapes in terms of named dimensions, element types, and what it should compute.
 //
-//   absl::Status row_sum(const Stream&, const TensorRef<const float, 2>& x,
+//   Status row_sum(const Stream&, const TensorRef<const float, 2>& x,
 //                        const TensorRef<float, 1>& y);
 //
 //   const Registered registered({.name = "row_sum",
@@ -26,9 +26,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 #include "heddle/ir/type.h"
 #include "heddle/runtime/argument.h"
 
@@ -44,7 +43,7 @@ class HostFunction {
     int rank = -1;  // -1: a number
     bool read_only = true;
   };
-  using Body = std::function<absl::Status(const Stream&, Arguments)>;
+  using Body = std::function<Status(const Stream&, Arguments)>;
 
   HostFunction(std::vector<Parameter> parameters, Body body)
       : parameters_(std::move(parameters)), body_(std::move(body)) {}
@@ -53,7 +52,7 @@ class HostFunction {
 
   // Enqueues what the function does. kInvalidArgument for another number of arguments, or one of
   // another rank; element types are the caller's promise. Its own errors besides.
-  absl::Status call(const Stream& stream, Arguments arguments) const;
+  Status call(const Stream& stream, Arguments arguments) const;
 
  private:
   std::vector<Parameter> parameters_;
@@ -100,7 +99,7 @@ struct OperationSpec {
   std::vector<Setting> settings = {};
   Sizes sizes = {};  // of every named dimension, as an example
   // Outputs by name, computed in double precision. Empty: nothing to check against.
-  std::function<absl::StatusOr<std::map<std::string, Expected>>(
+  std::function<StatusOr<std::map<std::string, Expected>>(
       const Settings&, const std::map<std::string, HostValues>& inputs)>
       reference = {};
 };
@@ -134,24 +133,24 @@ class Operation {
   const OperationArgument* find(absl::string_view argument) const;
 
   // kInvalidArgument: what is wrong with what its author says. Nothing else is to be asked then.
-  const absl::Status& validity() const { return validity_; }
+  const Status& validity() const { return validity_; }
 
   // Its settings with `given` filled in. kInvalidArgument names an unknown setting or value, and
   // what there is.
-  absl::StatusOr<Settings> resolve(const std::map<std::string, std::string>& given) const;
+  StatusOr<Settings> resolve(const std::map<std::string, std::string>& given) const;
   // An argument's element type under these settings.
   ir::Scalar element_type(const OperationArgument& argument, const Settings& settings) const;
 
  private:
-  absl::Status read_arguments();
-  absl::Status check_function(const HostFunction& function) const;
-  absl::Status complete_settings();
-  absl::Status check_sizes() const;
+  Status read_arguments();
+  Status check_function(const HostFunction& function) const;
+  Status complete_settings();
+  Status check_sizes() const;
   Setting& setting(absl::string_view name);
 
   OperationSpec spec_;
   std::vector<OperationArgument> arguments_;
-  absl::Status validity_;
+  Status validity_;
 };
 
 }  // namespace heddle::runtime

@@ -25,7 +25,7 @@ class CaseRun {
       : text_(text), name_(name), wanted_(wanted), faults_(faults) {}
 
   std::vector<Renewed> run() {
-    const absl::StatusOr<ir::Kernel> kernel = ir::parse(text_, name_, {.text_as_source = true});
+    const StatusOr<ir::Kernel> kernel = ir::parse(text_, name_, {.text_as_source = true});
     if (!kernel.ok()) {
       compare_errors(found(kernel.status().message()));
       return {};
@@ -70,7 +70,7 @@ class CaseRun {
       const std::string passes = wanted_.passes->text == "default"
                                      ? std::string(ir::kDefaultPipeline)
                                      : wanted_.passes->text;
-      const absl::Status status = ir::run_pipeline(kernel, passes, {.verify_each = true});
+      const Status status = ir::run_pipeline(kernel, passes, {.verify_each = true});
       if (!status.ok()) return compare_errors(found(status.message()));
     }
     std::string ptx;
@@ -79,8 +79,7 @@ class CaseRun {
         for (Found& one : found(ir::to_string(wrong))) errors.push_back(std::move(one));
       }
       if (!errors.empty()) return compare_errors(errors);
-      const absl::StatusOr<codegen::PtxModule> module =
-          codegen::emit_ptx(kernel, {.line_info = false});
+      const StatusOr<codegen::PtxModule> module = codegen::emit_ptx(kernel, {.line_info = false});
       if (!module.ok()) return compare_errors(found(module.status().message()));
       ptx = module->text;
     }
@@ -94,7 +93,7 @@ class CaseRun {
   }
 
   void check_reads_back(const std::string& result) {
-    const absl::StatusOr<ir::Kernel> again = ir::parse(result, "result");
+    const StatusOr<ir::Kernel> again = ir::parse(result, "result");
     if (!again.ok()) {
       fail(wanted_.kernel_line,
            absl::StrCat("the result does not read back: ", again.status().message()));
@@ -136,12 +135,12 @@ class CaseRun {
   }
 
   void execute(const Execution& execution, const ir::Kernel& written, const ir::Kernel& optimized) {
-    const absl::StatusOr<Launch> plan = read_launch(written, execution.settings);
+    const StatusOr<Launch> plan = read_launch(written, execution.settings);
     if (!plan.ok()) return fail(execution.line, std::string(plan.status().message()));
     std::vector<ExpectedMemory> expected;
     for (const Wanted& wanted : execution.results) {
       if (wanted.text == "success") continue;
-      absl::StatusOr<ExpectedMemory> memory = read_expected(written, wanted);
+      StatusOr<ExpectedMemory> memory = read_expected(written, wanted);
       if (!memory.ok()) return fail(wanted.line, std::string(memory.status().message()));
       expected.push_back(*std::move(memory));
     }

@@ -21,8 +21,8 @@ using Kind = LaunchArgument::Kind;
 
 constexpr int64_t kMaxInstructions = 10'000'000;
 
-absl::Status wrong(absl::string_view text, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' ", why));
+Status wrong(absl::string_view text, absl::string_view why) {
+  return InvalidArgumentError(absl::StrCat("'", text, "' ", why));
 }
 
 std::optional<size_t> param_named(const ir::Kernel& kernel, absl::string_view name) {
@@ -32,14 +32,14 @@ std::optional<size_t> param_named(const ir::Kernel& kernel, absl::string_view na
   return std::nullopt;
 }
 
-absl::StatusOr<size_t> find_param(const ir::Kernel& kernel, absl::string_view name) {
+StatusOr<size_t> find_param(const ir::Kernel& kernel, absl::string_view name) {
   const std::optional<size_t> param = param_named(kernel, name);
   if (param) return *param;
   return wrong(name, absl::StrCat("is no parameter of kernel '", kernel.name(), "'"));
 }
 
 // "4" or "(4, 1, 1)".
-absl::StatusOr<std::vector<int64_t>> numbers_from(absl::string_view text) {
+StatusOr<std::vector<int64_t>> numbers_from(absl::string_view text) {
   std::vector<int64_t> numbers;
   absl::string_view inside = text;
   if (absl::ConsumePrefix(&inside, "(") && !absl::ConsumeSuffix(&inside, ")"))
@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<int64_t>> numbers_from(absl::string_view text) {
 }
 
 // What stands behind a word such as " strides ", taken off the end of the text.
-absl::StatusOr<std::vector<int64_t>> take_suffix(absl::string_view& text, absl::string_view word) {
+StatusOr<std::vector<int64_t>> take_suffix(absl::string_view& text, absl::string_view word) {
   const size_t at = text.rfind(word);
   if (at == text.npos) return std::vector<int64_t>{};
   const absl::string_view numbers = absl::StripAsciiWhitespace(text.substr(at + word.size()));
@@ -67,8 +67,8 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& extents) {
 }
 
 // What the parameter's type says of extents and strides holds for those of the launch.
-absl::Status check_layout(const ir::Param& param, const LaunchArgument& argument) {
-  if (param.unbounded) return absl::OkStatus();
+Status check_layout(const ir::Param& param, const LaunchArgument& argument) {
+  if (param.unbounded) return OkStatus();
   const auto check = [](absl::string_view what, const auto& declared,
                         const std::vector<int64_t>& given) {
     if (declared.size() != given.size()) {
@@ -81,9 +81,9 @@ absl::Status check_layout(const ir::Param& param, const LaunchArgument& argument
                    absl::StrCat("is not what the kernel declares: ", what, " ",
                                 absl::StrJoin(declared, ", ")));
     }
-    return absl::OkStatus();
+    return OkStatus();
   };
-  if (absl::Status s = check("extents", param.extents, argument.extents); !s.ok()) return s;
+  if (Status s = check("extents", param.extents, argument.extents); !s.ok()) return s;
   return check("strides", param.strides, argument.strides);
 }
 
@@ -97,9 +97,9 @@ class LaunchReader {
     plan_.options.max_instructions = kMaxInstructions;
   }
 
-  absl::StatusOr<Launch> read(absl::string_view settings) {
+  StatusOr<Launch> read(absl::string_view settings) {
     for (const absl::string_view part : split_outside(settings == "()" ? "" : settings)) {
-      if (absl::Status s = read_part(part); !s.ok()) return s;
+      if (Status s = read_part(part); !s.ok()) return s;
     }
     for (size_t i = 0; i < given_.size(); ++i) {
       if (!given_[i]) return wrong(name_of_param(kernel_, i), "is given no value");
@@ -109,27 +109,26 @@ class LaunchReader {
   }
 
  private:
-  absl::Status read_part(absl::string_view part) {
+  Status read_part(absl::string_view part) {
     const size_t equals = part.find('=');
     if (equals == part.npos) return wrong(part, "is no 'name = value'");
     const absl::string_view name = absl::StripAsciiWhitespace(part.substr(0, equals));
     const absl::string_view value = absl::StripAsciiWhitespace(part.substr(equals + 1));
     if (!absl::StartsWith(name, "%")) return read_setting(name, value);
-    const absl::StatusOr<size_t> param = find_param(kernel_, name);
+    const StatusOr<size_t> param = find_param(kernel_, name);
     if (!param.ok()) return param.status();
     if (given_[*param]) return wrong(name, "is given twice");
     given_[*param] = true;
-    const absl::Status status = read_argument(*param, value);
-    return status.ok() ? status
-                       : absl::InvalidArgumentError(absl::StrCat(name, ": ", status.message()));
+    const Status status = read_argument(*param, value);
+    return status.ok() ? status : InvalidArgumentError(absl::StrCat(name, ": ", status.message()));
   }
 
-  absl::Status read_setting(absl::string_view name, absl::string_view value) {
+  Status read_setting(absl::string_view name, absl::string_view value) {
     if (name == "cooperative" && value == "true") {
       plan_.cooperative = true;
-      return absl::OkStatus();
+      return OkStatus();
     }
-    const absl::StatusOr<std::vector<int64_t>> numbers = numbers_from(value);
+    const StatusOr<std::vector<int64_t>> numbers = numbers_from(value);
     if (!numbers.ok()) return numbers.status();
     std::vector<int64_t> three = *numbers;
     three.resize(3, 1);
@@ -151,44 +150,43 @@ class LaunchReader {
           "is no parameter, which begin with %, and no setting: grid, block, dynamic_shared, "
           "cooperative = true, max_instructions, max_reports");
     }
-    return absl::OkStatus();
+    return OkStatus();
   }
 
-  absl::Status read_argument(size_t param, absl::string_view value) {
+  Status read_argument(size_t param, absl::string_view value) {
     LaunchArgument& argument = plan_.arguments[param];
     const ir::Type type = kernel_.type(kernel_.params()[param].value);
     if (!type.is_view()) {
-      const absl::StatusOr<Element> element = element_from(type.scalar, value);
+      const StatusOr<Element> element = element_from(type.scalar, value);
       if (!element.ok()) return element.status();
       argument.bits = element->bits;
-      return element->kind == Element::Kind::kAny ? wrong(value, "is for results")
-                                                  : absl::OkStatus();
+      return element->kind == Element::Kind::kAny ? wrong(value, "is for results") : OkStatus();
     }
-    const absl::StatusOr<std::vector<int64_t>> strides = take_suffix(value, " strides ");
+    const StatusOr<std::vector<int64_t>> strides = take_suffix(value, " strides ");
     if (!strides.ok()) return strides.status();
-    const absl::StatusOr<std::vector<int64_t>> extents = take_suffix(value, " as ");
+    const StatusOr<std::vector<int64_t>> extents = take_suffix(value, " as ");
     if (!extents.ok()) return extents.status();
-    if (absl::Status s = read_memory(type.scalar, value, argument); !s.ok()) return s;
+    if (Status s = read_memory(type.scalar, value, argument); !s.ok()) return s;
     argument.extents = !extents->empty() ? *extents : argument.list.extents;
     argument.strides = !strides->empty() ? *strides : row_major(argument.extents);
     return check_layout(kernel_.params()[param], argument);
   }
 
-  absl::Status read_memory(ir::Scalar scalar, absl::string_view value, LaunchArgument& argument) {
+  Status read_memory(ir::Scalar scalar, absl::string_view value, LaunchArgument& argument) {
     if (value == "null") {
       argument.kind = Kind::kNull;
       argument.list.extents.assign(1, 0);
-      return absl::OkStatus();
+      return OkStatus();
     }
     if (absl::StartsWith(value, "%")) {
-      const absl::StatusOr<size_t> other = find_param(kernel_, value);
+      const StatusOr<size_t> other = find_param(kernel_, value);
       if (!other.ok()) return other.status();
       if (plan_.arguments[*other].kind != Kind::kMemory)
         return wrong(value, "is no memory that an earlier parameter was given");
       argument.kind = Kind::kAlias;
       argument.alias = *other;
       argument.list.extents = plan_.arguments[*other].extents;
-      return absl::OkStatus();
+      return OkStatus();
     }
     argument.kind = Kind::kMemory;
     std::string text(value);
@@ -196,13 +194,13 @@ class LaunchReader {
       argument.kind = Kind::kFreed;
       text = absl::StrCat("unwritten(", value);
     }
-    absl::StatusOr<ElementList> list = list_from(scalar, text);
+    StatusOr<ElementList> list = list_from(scalar, text);
     if (!list.ok()) return list.status();
     argument.list = *std::move(list);
     for (const Element& element : argument.list.elements) {
       if (element.kind == Element::Kind::kAny) return wrong("?", "is for results");
     }
-    return absl::OkStatus();
+    return OkStatus();
   }
 
   const ir::Kernel& kernel_;
@@ -220,7 +218,7 @@ std::string name_of_param(const ir::Kernel& kernel, size_t param) {
   return absl::StrCat("%", kernel.text(kernel.value(kernel.params()[param].value).name));
 }
 
-absl::StatusOr<Launch> read_launch(const ir::Kernel& kernel, absl::string_view settings) {
+StatusOr<Launch> read_launch(const ir::Kernel& kernel, absl::string_view settings) {
   return LaunchReader(kernel).read(settings);
 }
 
@@ -228,7 +226,7 @@ LaunchResult run_launch(const ir::Kernel& kernel, const Launch& plan) {
   LaunchResult result;
   ir::interp::Memory memory;
   std::vector<uint64_t> addresses(plan.arguments.size());
-  const auto fail = [&](const absl::Status& status) {
+  const auto fail = [&](const Status& status) {
     result.report = std::string(status.message());
     return result;
   };
@@ -241,11 +239,11 @@ LaunchResult run_launch(const ir::Kernel& kernel, const Launch& plan) {
     for (size_t i = 0; i < argument.list.elements.size(); ++i) {
       std::memcpy(&packed[i * bytes], &argument.list.elements[i].bits, bytes);
     }
-    const absl::StatusOr<uint64_t> address =
+    const StatusOr<uint64_t> address =
         memory.allocate(packed.size(), 256, name_of_param(kernel, p).substr(1));
     if (!address.ok()) return fail(address.status());
     addresses[p] = *address;
-    absl::Status status;
+    Status status;
     if (argument.kind == Kind::kFreed) {
       status = memory.free(*address);
     } else if (argument.list.written) {
@@ -266,7 +264,7 @@ LaunchResult run_launch(const ir::Kernel& kernel, const Launch& plan) {
                                              : argument.bits;
     std::memcpy(&block[static_cast<size_t>(slot.offset)], &bits, static_cast<size_t>(slot.bytes));
   }
-  const absl::StatusOr<ir::interp::Program> program = ir::interp::compile(kernel);
+  const StatusOr<ir::interp::Program> program = ir::interp::compile(kernel);
   if (!program.ok()) return fail(program.status());
   const ir::interp::LaunchArgs launch{.grid = plan.grid,
                                       .block = plan.block,
@@ -280,22 +278,21 @@ LaunchResult run_launch(const ir::Kernel& kernel, const Launch& plan) {
     std::vector<uint64_t>& elements =
         result.memory.emplace_back(has_memory ? plan.arguments[p].list.elements.size() : 0);
     for (size_t i = 0; i < elements.size(); ++i) {
-      const absl::Status status =
-          memory.copy_to_host(&elements[i], addresses[p] + i * bytes, bytes);
+      const Status status = memory.copy_to_host(&elements[i], addresses[p] + i * bytes, bytes);
       if (!status.ok()) return fail(status);
     }
   }
   return result;
 }
 
-absl::StatusOr<ExpectedMemory> read_expected(const ir::Kernel& kernel, const Wanted& wanted) {
+StatusOr<ExpectedMemory> read_expected(const ir::Kernel& kernel, const Wanted& wanted) {
   ExpectedMemory expected;
   expected.line = wanted.line;
   const size_t equals = wanted.text.find('=');
   if (equals == std::string::npos)
     return wrong(wanted.text, "is no '%name = list', and not 'success'");
   const absl::string_view text = wanted.text;
-  const absl::StatusOr<size_t> param =
+  const StatusOr<size_t> param =
       find_param(kernel, absl::StripAsciiWhitespace(text.substr(0, equals)));
   if (!param.ok()) return param.status();
   expected.param = *param;
@@ -304,13 +301,13 @@ absl::StatusOr<ExpectedMemory> read_expected(const ir::Kernel& kernel, const Wan
   absl::string_view list_text = text.substr(equals + 1);
   const size_t within = list_text.rfind(" within ");
   if (within != list_text.npos) {
-    const absl::StatusOr<Bound> bound =
+    const StatusOr<Bound> bound =
         bound_from(absl::StripAsciiWhitespace(list_text.substr(within + 8)));
     if (!bound.ok()) return bound.status();
     expected.bound = *bound;
     list_text = list_text.substr(0, within);
   }
-  absl::StatusOr<ElementList> list = list_from(type.scalar, absl::StripAsciiWhitespace(list_text));
+  StatusOr<ElementList> list = list_from(type.scalar, absl::StripAsciiWhitespace(list_text));
   if (!list.ok()) return list.status();
   expected.list = *std::move(list);
   return expected;

@@ -15,10 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/testing/expectations.h"
 #include "heddle/runtime/testing/values.h"
 
@@ -42,7 +41,7 @@ struct Launch {
   bool cooperative = false;
   ir::interp::RunOptions options = {};
 };
-absl::StatusOr<Launch> read_launch(const ir::Kernel& kernel, absl::string_view settings);
+StatusOr<Launch> read_launch(const ir::Kernel& kernel, absl::string_view settings);
 
 // What a launch left behind: the interpreter's report, and the bits of each parameter's memory.
 struct LaunchResult {
@@ -58,7 +57,7 @@ struct ExpectedMemory {
   ElementList list;
   Bound bound;
 };
-absl::StatusOr<ExpectedMemory> read_expected(const ir::Kernel& kernel, const Wanted& wanted);
+StatusOr<ExpectedMemory> read_expected(const ir::Kernel& kernel, const Wanted& wanted);
 
 // Why the memory is not what is expected: "%y[3] is 7 instead of 6, and 2 more"; empty where it is.
 std::string difference(const ir::Kernel& kernel, const ExpectedMemory& expected,

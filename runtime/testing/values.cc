@@ -17,12 +17,12 @@ namespace {
 
 constexpr int64_t kMostElements = 1 << 24;
 
-absl::Status wrong(absl::string_view text, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' ", why));
+Status wrong(absl::string_view text, absl::string_view why) {
+  return InvalidArgumentError(absl::StrCat("'", text, "' ", why));
 }
 
 // "2x4"
-absl::StatusOr<std::vector<int64_t>> shape_from(absl::string_view text) {
+StatusOr<std::vector<int64_t>> shape_from(absl::string_view text) {
   std::vector<int64_t> extents;
   int64_t count = 1;
   for (const absl::string_view part : absl::StrSplit(text, 'x')) {
@@ -43,14 +43,13 @@ int64_t count_of(const std::vector<int64_t>& extents) {
   return count;
 }
 
-absl::Status append_nested(ir::Scalar scalar, absl::string_view text, size_t depth,
-                           ElementList& list) {
+Status append_nested(ir::Scalar scalar, absl::string_view text, size_t depth, ElementList& list) {
   if (!absl::ConsumePrefix(&text, "[")) {
     if (depth != list.extents.size()) return wrong(text, "stands at another depth than the rest");
-    const absl::StatusOr<Element> element = element_from(scalar, text);
+    const StatusOr<Element> element = element_from(scalar, text);
     if (!element.ok()) return element.status();
     list.elements.push_back(*element);
-    return absl::OkStatus();
+    return OkStatus();
   }
   if (!absl::ConsumeSuffix(&text, "]")) return wrong(text, "lacks its ']'");
   const std::vector<absl::string_view> parts = split_outside(text);
@@ -60,9 +59,9 @@ absl::Status append_nested(ir::Scalar scalar, absl::string_view text, size_t dep
     return wrong(text, "has another number of elements than its neighbours");
   }
   for (const absl::string_view part : parts) {
-    if (absl::Status s = append_nested(scalar, part, depth + 1, list); !s.ok()) return s;
+    if (Status s = append_nested(scalar, part, depth + 1, list); !s.ok()) return s;
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 uint64_t infinity(ir::Scalar scalar, bool negative) {
@@ -70,11 +69,11 @@ uint64_t infinity(ir::Scalar scalar, bool negative) {
   return ir::float_bits(scalar, negative ? -infinite : infinite);
 }
 
-absl::StatusOr<ElementList> iota(ir::Scalar scalar, ElementList list, absl::string_view from) {
+StatusOr<ElementList> iota(ir::Scalar scalar, ElementList list, absl::string_view from) {
   int64_t first = 0;
   if (!from.empty() && !absl::SimpleAtoi(from, &first)) return wrong(from, "is no whole number");
   for (int64_t i = 0; i < count_of(list.extents); ++i) {
-    const absl::StatusOr<Element> element = element_from(scalar, absl::StrCat(first + i));
+    const StatusOr<Element> element = element_from(scalar, absl::StrCat(first + i));
     if (!element.ok()) return element.status();
     list.elements.push_back(*element);
   }
@@ -99,7 +98,7 @@ std::vector<absl::string_view> split_outside(absl::string_view text, char separa
   return parts;
 }
 
-absl::StatusOr<Element> element_from(ir::Scalar scalar, absl::string_view text) {
+StatusOr<Element> element_from(ir::Scalar scalar, absl::string_view text) {
   if (text == "?") return Element{Element::Kind::kAny, 0};
   if (ir::is_float(scalar)) {
     if (text == "inf" || text == "-inf")
@@ -111,17 +110,17 @@ absl::StatusOr<Element> element_from(ir::Scalar scalar, absl::string_view text) 
       return Element{Element::Kind::kBits, uint64_t{1} << (ir::info(scalar).bits - 1)};
     }
   }
-  const absl::StatusOr<uint64_t> bits = ir::literal_from_string(scalar, text);
+  const StatusOr<uint64_t> bits = ir::literal_from_string(scalar, text);
   if (!bits.ok())
     return wrong(text,
                  absl::StrCat("is no ", ir::info(scalar).name, ": ", bits.status().message()));
   return Element{Element::Kind::kBits, *bits};
 }
 
-absl::StatusOr<ElementList> list_from(ir::Scalar scalar, absl::string_view text) {
+StatusOr<ElementList> list_from(ir::Scalar scalar, absl::string_view text) {
   ElementList list;
   if (absl::StartsWith(text, "[")) {
-    const absl::Status status = append_nested(scalar, text, 0, list);
+    const Status status = append_nested(scalar, text, 0, list);
     if (!status.ok()) return status;
     return list;
   }
@@ -132,7 +131,7 @@ absl::StatusOr<ElementList> list_from(ir::Scalar scalar, absl::string_view text)
   const absl::string_view word = text.substr(0, open);
   const std::vector<absl::string_view> inside =
       split_outside(text.substr(open + 1, text.size() - open - 2));
-  const absl::StatusOr<std::vector<int64_t>> shape = shape_from(inside.empty() ? "" : inside[0]);
+  const StatusOr<std::vector<int64_t>> shape = shape_from(inside.empty() ? "" : inside[0]);
   if (!shape.ok()) return shape.status();
   list.extents = *shape;
   const auto count = static_cast<size_t>(count_of(list.extents));
@@ -146,13 +145,13 @@ absl::StatusOr<ElementList> list_from(ir::Scalar scalar, absl::string_view text)
   if (word != "fill" || inside.size() != 2) {
     return wrong(text, "is no list; write [1, 2], iota(8), fill(8, 1.5) or unwritten(8)");
   }
-  const absl::StatusOr<Element> element = element_from(scalar, inside[1]);
+  const StatusOr<Element> element = element_from(scalar, inside[1]);
   if (!element.ok()) return element.status();
   list.elements.assign(count, *element);
   return list;
 }
 
-absl::StatusOr<Bound> bound_from(absl::string_view text) {
+StatusOr<Bound> bound_from(absl::string_view text) {
   Bound bound;
   bound.unit = absl::ConsumeSuffix(&text, " ulp") ? Bound::Unit::kUlp : Bound::Unit::kAbsolute;
   if (!absl::SimpleAtod(text, &bound.amount) || !(bound.amount > 0)) {

@@ -14,9 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 #include "heddle/ir/type.h"
 
 namespace heddle::filetest {
@@ -36,8 +35,8 @@ struct ElementList {
 // Parts of a text between commas that stand in no brackets, without spaces around them.
 std::vector<absl::string_view> split_outside(absl::string_view text, char separator = ',');
 
-absl::StatusOr<Element> element_from(ir::Scalar scalar, absl::string_view text);
-absl::StatusOr<ElementList> list_from(ir::Scalar scalar, absl::string_view text);
+StatusOr<Element> element_from(ir::Scalar scalar, absl::string_view text);
+StatusOr<ElementList> list_from(ir::Scalar scalar, absl::string_view text);
 
 // How far an element may be from what is expected.
 struct Bound {
@@ -46,7 +45,7 @@ struct Bound {
   double amount = 0;
 };
 // "2 ulp" or "1e-3".
-absl::StatusOr<Bound> bound_from(absl::string_view text);
+StatusOr<Bound> bound_from(absl::string_view text);
 
 bool matches(ir::Scalar scalar, uint64_t bits, const Element& expected, const Bound& bound);
 std::string to_string(ir::Scalar scalar, const Element& element);

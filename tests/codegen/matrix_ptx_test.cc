@@ -100,10 +100,10 @@ TEST(MatrixPtx, BecomesOneMachineInstruction) {
       ptx("f16",
           "%m = ldmatrix %s, %r {count = 4, transpose = 1} : frag<f16, 8>\n"
           "stmatrix %s, %m, %z {count = 4}\n%e = load %s, %t : f16\nstore %y, %e, %t\n");
-  const absl::StatusOr<Assembly> assembly = assemble_for(text, "sm_90a", {"k"});
+  const StatusOr<Assembly> assembly = assemble_for(text, "sm_90a", {"k"});
   ASSERT_TRUE(assembly.ok()) << assembly.status();
   HEDDLE_NEEDS_TOOL(kNvdisasm);
-  const absl::StatusOr<std::string> listing = disassemble(assembly->cubin);
+  const StatusOr<std::string> listing = disassemble(assembly->cubin);
   ASSERT_TRUE(listing.ok()) << listing.status();
   int loads = 0, stores = 0;
   for (const SassInstruction& i : sass_opcodes(*listing)) {

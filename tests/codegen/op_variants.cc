@@ -135,7 +135,7 @@ void MergedKernels::finish(const std::string& launch, Group& group) {
   const std::string text =
       absl::StrCat("kernel @k", done_.size(), "(", absl::StrJoin(group.params, ", "), launch,
                    absl::StrJoin(group.bodies, ""), "}\n");
-  absl::StatusOr<Kernel> kernel = ir::parse(text, "merged.ir", {.text_as_source = true});
+  StatusOr<Kernel> kernel = ir::parse(text, "merged.ir", {.text_as_source = true});
   HEDDLE_CHECK(kernel.ok(), absl::StrCat(kernel.status().message(), "\n", text));
   done_.push_back(*std::move(kernel));
   group = {};

@@ -122,7 +122,7 @@ TEST(PackedFloats, StayWhatTheyAreInMachineCode) {
   const auto assembly = assemble_for(module.text, "sm_100", {module.entry});
   ASSERT_TRUE(assembly.ok()) << assembly.status();
   HEDDLE_NEEDS_TOOL(kNvdisasm);
-  const absl::StatusOr<std::string> listing = disassemble(assembly->cubin);
+  const StatusOr<std::string> listing = disassemble(assembly->cubin);
   ASSERT_TRUE(listing.ok()) << listing.status();
   auto counts = count_opcodes(sass_opcodes(*listing));
   EXPECT_EQ(counts["FADD2"], 2) << *listing;

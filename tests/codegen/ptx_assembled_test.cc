@@ -39,9 +39,9 @@ TEST(PtxAssembled, APendingAccumulatorStaysInItsRegisters) {
   HEDDLE_NEEDS_TOOL(kPtxas);
   std::ostringstream text;
   text << std::ifstream(HEDDLE_TEST_DATA_DIR "/filetests/wgmma_pipelined.ir").rdbuf();
-  absl::StatusOr<ir::Kernel> kernel = ir::parse(text.str(), "wgmma_pipelined.ir");
+  StatusOr<ir::Kernel> kernel = ir::parse(text.str(), "wgmma_pipelined.ir");
   ASSERT_TRUE(kernel.ok()) << kernel.status();
-  const absl::Status optimized = ir::run_pipeline(*kernel, ir::kDefaultPipeline);
+  const Status optimized = ir::run_pipeline(*kernel, ir::kDefaultPipeline);
   ASSERT_TRUE(optimized.ok()) << optimized;
   const PtxModule module = ptx_of(*kernel);
   const auto assembly = assemble_for(module.text, "sm_90a", {module.entry});
@@ -51,7 +51,7 @@ TEST(PtxAssembled, APendingAccumulatorStaysInItsRegisters) {
   }
 
   HEDDLE_NEEDS_TOOL(kNvdisasm);
-  const absl::StatusOr<std::string> listing = disassemble(assembly->cubin);
+  const StatusOr<std::string> listing = disassemble(assembly->cubin);
   ASSERT_TRUE(listing.ok()) << listing.status();
   std::vector<std::string> between;  // the first product and the last
   size_t products = 0, kept = 0;

@@ -107,11 +107,11 @@ TEST_P(EveryOp, IsPrintedOrRefused) {
     const ir::Diagnostics wrong = verify(kernel, ir::Stage::kEmittable);
     EXPECT_EQ(wrong.empty(), supported) << variant.where() << ": " << ir::to_string(wrong);
     if (lacks_a_view(kernel)) continue;
-    const absl::Status status = emit_ptx(kernel).status();
+    const Status status = emit_ptx(kernel).status();
     EXPECT_EQ(status.ok(), supported) << variant.where() << ": " << status;
     if (supported || status.ok()) continue;
     ++refused;
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << variant.where();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << variant.where();
     const std::string message(status.message());
     EXPECT_THAT(message, testing::ContainsRegex("op.ir:[0-9]+: error: "));
     EXPECT_THAT(message, testing::AnyOf(testing::HasSubstr(" is the first that has"),
@@ -134,13 +134,12 @@ TEST_P(EveryOp, Assembles) {
     PtxOptions options;
     options.line_info = false;
     options.device_checks = true;
-    const absl::StatusOr<PtxModule> module = emit_ptx(kernel, options);
+    const StatusOr<PtxModule> module = emit_ptx(kernel, options);
     ASSERT_TRUE(module.ok()) << module.status();
     batch.add(*module);
   }
-  const absl::StatusOr<Assembly> assembly =
-      assemble_for(batch.text(), target.name, batch.entries(), 1);
-  if (absl::IsUnimplemented(assembly.status())) {
+  const StatusOr<Assembly> assembly = assemble_for(batch.text(), target.name, batch.entries(), 1);
+  if (IsUnimplemented(assembly.status())) {
     GTEST_SKIP() << "SKIPPED: this ptxas does not know " << target.name;
   }
   ASSERT_TRUE(assembly.ok()) << assembly.status();
@@ -148,13 +147,13 @@ TEST_P(EveryOp, Assembles) {
 }
 
 TEST(EmitPtx, RefusesWhatNoArchitectureHas) {
-  const absl::StatusOr<ir::Kernel> kernel = ir::parse(
+  const StatusOr<ir::Kernel> kernel = ir::parse(
       "kernel @k(%x: view<f64, global, 1> [?] strides [1], %a: f64) block(1, 1, 1) {\n"
       "%z = const 0 : i32\n%r = exp2 %a : f64\nstore %x, %r, %z\n}\n",
       "op.ir", {.text_as_source = true});
   ASSERT_TRUE(kernel.ok()) << kernel.status();
-  const absl::Status status = emit_ptx(*kernel).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  const Status status = emit_ptx(*kernel).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               testing::HasSubstr("op.ir:3: error: no GPU has exp2 of f64"));
 }

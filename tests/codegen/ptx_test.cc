@@ -102,8 +102,8 @@ TEST(Ptx, DeclaresClusters) {
   ir::Kernel old = kernel_from(kernel_text(body));
   old.cluster = {2, 1, 1};
   old.target = ir::find_target("sm_80");
-  const absl::Status refused = emit_ptx(old).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  const Status refused = emit_ptx(old).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()),
               HasSubstr("sm_80 has no clusters; sm_90 is the first that has"));
 }
@@ -130,8 +130,8 @@ TEST(Ptx, RefusesWhatTheTargetLacks) {
   const ir::ValueId v = b.create(ir::Opcode::kLoad, {p, i}, ir::Type::of(ir::Scalar::kBF16));
   b.set_loc(kernel.intern_loc("user.cc", 42));
   b.create(ir::Opcode::kStore, {p, b.create(ir::Opcode::kMul, {v, v}), i});
-  const absl::Status refused = emit_ptx(kernel).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  const Status refused = emit_ptx(kernel).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   const std::string message(refused.message());
   EXPECT_THAT(message, HasSubstr("kernel 'k' has 1 error"));
   EXPECT_THAT(

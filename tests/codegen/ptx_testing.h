@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +16,7 @@
 #include "heddle/codegen/ptx.h"
 #include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/status.h"
 #include "heddle/ir/text/parser.h"
 #include "heddle/ir/verify/verifier.h"
 
@@ -24,7 +24,7 @@ namespace heddle::codegen {
 
 // A kernel in text that the verifier accepts for emission.
 inline ir::Kernel kernel_from(absl::string_view text) {
-  absl::StatusOr<ir::Kernel> kernel = ir::parse(text, "test.ir");
+  StatusOr<ir::Kernel> kernel = ir::parse(text, "test.ir");
   HEDDLE_CHECK(kernel.ok(), std::string(kernel.status().message()));
   const ir::Diagnostics wrong = ir::verify(*kernel, ir::Stage::kEmittable);
   HEDDLE_CHECK(wrong.empty(), ir::to_string(wrong));
@@ -33,7 +33,7 @@ inline ir::Kernel kernel_from(absl::string_view text) {
 
 // Its PTX.
 inline PtxModule ptx_of(const ir::Kernel& kernel, const PtxOptions& options = {}) {
-  absl::StatusOr<PtxModule> module = emit_ptx(kernel, options);
+  StatusOr<PtxModule> module = emit_ptx(kernel, options);
   HEDDLE_CHECK(module.ok(), std::string(module.status().message()));
   return *std::move(module);
 }
@@ -98,14 +98,14 @@ class PtxBatch {
 };
 
 // What ptxas says of a module; the failures name the PTX lines.
-inline absl::StatusOr<Assembly> assemble_for(const std::string& text, absl::string_view arch,
-                                             std::vector<std::string> entries, int opt_level = 3) {
+inline StatusOr<Assembly> assemble_for(const std::string& text, absl::string_view arch,
+                                       std::vector<std::string> entries, int opt_level = 3) {
   AssembleOptions options;
   options.arch = std::string(arch);
   options.entries = std::move(entries);
   options.opt_level = opt_level;
   std::vector<Diagnostic> said;
-  absl::StatusOr<Assembly> assembly = assemble(text, options, &said);
+  StatusOr<Assembly> assembly = assemble(text, options, &said);
   if (assembly.ok()) return assembly;
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   std::string message(assembly.status().message());
@@ -116,7 +116,7 @@ inline absl::StatusOr<Assembly> assemble_for(const std::string& text, absl::stri
       absl::StrAppend(&message, " | ", lines[static_cast<size_t>(d.ptx_line - 1)]);
     }
   }
-  return absl::Status(assembly.status().code(), message);
+  return Status(assembly.status().code(), message);
 }
 
 }  // namespace heddle::codegen

@@ -25,9 +25,9 @@ int main() {
   const auto y = as_tensor<float>(out, {2});
 
   for (int from_library = 0; from_library < 2; ++from_library) {
-    const absl::Status status = from_library != 0
-                                    ? kernels::row_sum(stream, x, y)
-                                    : row_sum.launch(stream, {.grid = 2, .block = 128}, x, y);
+    const Status status = from_library != 0
+                              ? kernels::row_sum(stream, x, y)
+                              : row_sum.launch(stream, {.grid = 2, .block = 128}, x, y);
     const std::vector<float> sums = out.download<float>(stream).value();
     std::printf("%s: %g %g\n", status.ok() ? "ok" : status.ToString().c_str(), sums[0], sums[1]);
     if (!status.ok() || sums[0] != 6 || sums[1] != 15) return 1;

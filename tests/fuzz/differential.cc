@@ -88,10 +88,10 @@ Differential::Outcome Differential::run(const Kernel& kernel) {
   }
   for (size_t i = 0; i < addresses_.size(); ++i) {
     const std::vector<uint8_t>& bytes = inputs_.buffers[i];
-    memory_->copy_from_host(addresses_[i], bytes.data(), bytes.size()).IgnoreError();
+    (void)memory_->copy_from_host(addresses_[i], bytes.data(), bytes.size());
   }
   const std::vector<std::byte> params = parameter_block(kernel, inputs_, addresses_);
-  const absl::Status status =
+  const Status status =
       ir::interp::run(*program, {.grid = inputs_.grid, .block = inputs_.block, .params = params},
                       *memory_, {.max_instructions = kMaxInstructions});
   if (!status.ok()) {
@@ -101,7 +101,7 @@ Differential::Outcome Differential::run(const Kernel& kernel) {
   outcome.buffers = inputs_.buffers;
   for (size_t i = 0; i < addresses_.size(); ++i) {
     std::vector<uint8_t>& bytes = outcome.buffers[i];
-    const absl::Status copied = memory_->copy_to_host(bytes.data(), addresses_[i], bytes.size());
+    const Status copied = memory_->copy_to_host(bytes.data(), addresses_[i], bytes.size());
     if (!copied.ok()) outcome.error = std::string(copied.message());
   }
   return outcome;

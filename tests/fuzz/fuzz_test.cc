@@ -52,7 +52,7 @@ TEST(Reducer, LeavesWhatMatters) {
 }
 
 // The first op of a kind becomes another one.
-absl::StatusOr<bool> spoil(Kernel& kernel, Opcode from, Opcode to) {
+StatusOr<bool> spoil(Kernel& kernel, Opcode from, Opcode to) {
   bool changed = false;
   kernel.walk([&](ir::OpId id) {
     if (kernel.op(id).opcode != from || changed) return;

@@ -87,21 +87,20 @@ void interpret(const ir::Kernel& kernel) {
   }
   const ir::Dim3 block = kernel.has_dynamic_block() ? ir::Dim3{32, 1, 1} : kernel.block;
   // What it says is of no interest here, and says where when the kernel is wrong.
-  ir::interp::run(
+  (void)ir::interp::run(
       *program,
       {.grid = kernel.cluster, .block = block, .params = params, .dynamic_shared_bytes = 64},
-      memory, {.max_instructions = 20'000})
-      .IgnoreError();
+      memory, {.max_instructions = 20'000});
 }
 
 std::string ir_complaint(const std::string& text, bool& accepted) {
-  absl::StatusOr<ir::Kernel> kernel = ir::parse(text, kFile, {.text_as_source = true});
+  StatusOr<ir::Kernel> kernel = ir::parse(text, kFile, {.text_as_source = true});
   if (!kernel.ok()) {
     const absl::string_view message = kernel.status().message();
     return starts_with_place(message, true) ? "" : absl::StrCat("no place in: ", message);
   }
   const std::string printed = print(*kernel, {.locs = true});
-  const absl::StatusOr<ir::Kernel> again = ir::parse(printed, "printed.ir");
+  const StatusOr<ir::Kernel> again = ir::parse(printed, "printed.ir");
   if (!again.ok()) return absl::StrCat("cannot read what is printed: ", again.status().message());
   if (print(*again, {.locs = true}) != printed) return "printed, read and printed, it differs";
   const ir::Diagnostics wrong = verify(*kernel);
@@ -112,11 +111,11 @@ std::string ir_complaint(const std::string& text, bool& accepted) {
   if (!wrong.empty()) return "";
   accepted = true;
   if (kernel->block.count() <= 1024) interpret(*kernel);
-  const absl::Status passed = run_pipeline(*kernel, ir::kDefaultPipeline, {.verify_each = true});
+  const Status passed = run_pipeline(*kernel, ir::kDefaultPipeline, {.verify_each = true});
   if (!passed.ok()) return absl::StrCat("after a pass: ", passed.message());
   if (kernel->block.count() <= 1024) interpret(*kernel);
   if (!verify(*kernel, ir::Stage::kEmittable).empty()) return "";
-  const absl::StatusOr<codegen::PtxModule> ptx = codegen::emit_ptx(*kernel);
+  const StatusOr<codegen::PtxModule> ptx = codegen::emit_ptx(*kernel);
   if (ptx.ok() || absl::StrContains(ptx.status().message(), kFile)) return "";
   return absl::StrCat("no place in: ", ptx.status().message());
 }
@@ -149,7 +148,7 @@ std::string npy_complaint(const std::string& text, bool& accepted) {
     return "the test cannot write a file";
   }
   const std::string path = absl::StrCat("/proc/self/fd/", file);
-  const absl::StatusOr<tools::HostArray> array = tools::read_npy(path);
+  const StatusOr<tools::HostArray> array = tools::read_npy(path);
   accepted = array.ok();
   if (array.ok()) {
     // Every byte is there.

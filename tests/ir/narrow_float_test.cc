@@ -131,7 +131,7 @@ TEST(PowersOfTwo, AreRoundedTowardZeroOnRequest) {
 
 TEST(PowersOfTwo, DoNotSkipATypeThatLacksThem) {
   const auto steps = [](absl::string_view middle) {
-    absl::StatusOr<Kernel> kernel =
+    StatusOr<Kernel> kernel =
         parse(absl::StrCat(
                   "kernel @k(%x: view<e8m0, global, 1> [?] strides [1], %y: view<f32, global, 1> "
                   "[?] strides [1], %n: i32) block(32, 1, 1) target(sm_100a) {\n"

@@ -51,7 +51,7 @@ void expect_same(uint64_t seed, const RandomOptions& options, absl::string_view 
   Kernel kernel = original;
   std::string trail = print(original);
   for (const absl::string_view pass : absl::StrSplit(passes, ',')) {
-    const absl::Status status = run_pipeline(kernel, pass, {.verify_each = true});
+    const Status status = run_pipeline(kernel, pass, {.verify_each = true});
     ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.message() << trail;
     const std::string text = print(kernel);
     ThreadOracle after(kernel, arguments);

@@ -131,7 +131,7 @@ TEST_F(LearnTest, BitonicSortRefusesWhatIsNoPowerOfTwo) {
   const Buffer memory = on_device(std::vector<uint32_t>(4096));
   for (const int64_t n : {0, 512, 3072}) {
     EXPECT_THAT(bitonic_sort(stream, as_tensor<uint32_t>(memory, {n})),
-                Fails(absl::StatusCode::kInvalidArgument, "a power of two"));
+                Fails(StatusCode::kInvalidArgument, "a power of two"));
   }
 }
 

@@ -93,11 +93,11 @@ DeviceInfo hopper() {
 }
 
 // The PTX of each kernel that a call with the operation's example shapes launches, by file.
-absl::StatusOr<std::map<std::string, std::string>> ptx_of(const GoldenOperation& golden) {
-  const absl::StatusOr<Settings> settings =
+StatusOr<std::map<std::string, std::string>> ptx_of(const GoldenOperation& golden) {
+  const StatusOr<Settings> settings =
       golden.operation->resolve({golden.settings.begin(), golden.settings.end()});
   if (!settings.ok()) return settings.status();
-  const absl::StatusOr<runtime::BoundCall> call = runtime::bind(*golden.operation, *settings, {});
+  const StatusOr<runtime::BoundCall> call = runtime::bind(*golden.operation, *settings, {});
   if (!call.ok()) return call.status();
   std::vector<std::pair<std::string, std::string>> kernels;
   const Device device = runtime::open_dry_run(hopper(), [&](const DryLaunch& launch) {
@@ -114,12 +114,12 @@ absl::StatusOr<std::map<std::string, std::string>> ptx_of(const GoldenOperation&
     if (!compilation.ok()) return compilation.status();
     std::pair made(launch.source->name(), without_places((*compilation)->ptx.text));
     if (!absl::c_linear_search(kernels, made)) kernels.push_back(std::move(made));
-    return absl::OkStatus();
+    return OkStatus();
   });
-  const absl::StatusOr<tools::DeviceArguments> arguments =
+  const StatusOr<tools::DeviceArguments> arguments =
       tools::DeviceArguments::allocate(device, *call);
   if (!arguments.ok()) return arguments.status();
-  const absl::Status done = call->function->call(device.default_stream(), arguments->arguments());
+  const Status done = call->function->call(device.default_stream(), arguments->arguments());
   if (!done.ok()) return done;
   std::map<std::string, std::string> files;
   for (const auto& [kernel, ptx] : kernels) {

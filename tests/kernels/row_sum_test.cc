@@ -178,7 +178,7 @@ TEST(RowSumTest, MismatchedOutputIsRefused) {
   const Buffer memory = device.allocate(64).value();
   EXPECT_THAT(kernels::row_sum(stream, as_tensor<const float>(memory, {2, 4}),
                                as_tensor<float>(memory, {3})),
-              Fails(absl::StatusCode::kInvalidArgument, "x has 2 rows and y 3 elements"));
+              Fails(StatusCode::kInvalidArgument, "x has 2 rows and y 3 elements"));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class TextSource : public ir::KernelSource {
   ir::SourceLine place() const override { return {"gemm.cc", 10}; }
   absl::Span<const ir::ParamInfo> params() const override { return params_; }
   ir::TraceResult trace(const ir::Specialization&) const override {
-    absl::StatusOr<ir::Kernel> kernel = ir::parse(text_, "text.ir");
+    StatusOr<ir::Kernel> kernel = ir::parse(text_, "text.ir");
     HEDDLE_CHECK(kernel.ok(), std::string(kernel.status().message()));
     return {*std::move(kernel), {}};
   }
@@ -53,7 +53,7 @@ class SlowWgmma : public testing::Test {
  protected:
   // What compiling the kernel gives where ptxas prints this besides; %LINE stands for the line of
   // its wgmma.
-  absl::Status compile(absl::string_view body, absl::string_view said, bool allow = false) {
+  Status compile(absl::string_view body, absl::string_view said, bool allow = false) {
     const TextSource source(
         absl::StrCat("kernel @gemm(%y: view<f32, global, 1> [?] strides [1]) block(128, 1, 1) "
                      "target(sm_90a) {\n  %z = const 0 : i32\n",
@@ -82,8 +82,8 @@ constexpr absl::string_view kSerialized =
     "function 'gemm'\n";
 
 TEST_F(SlowWgmma, IsAnErrorWithItsLine) {
-  const absl::Status status = compile(kWgmma, kSerialized);
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  const Status status = compile(kWgmma, kSerialized);
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   const std::string message(status.message());
   EXPECT_THAT(message,
               HasSubstr("kernel 'gemm' (gemm.cc:10): ptxas gave up the speed of its wgmmas:\n"
@@ -95,7 +95,7 @@ TEST_F(SlowWgmma, IsAnErrorWithItsLine) {
 }
 
 TEST_F(SlowWgmma, IsAllowedWhereAskedFor) {
-  EXPECT_EQ(compile(kWgmma, kSerialized, true), absl::OkStatus());
+  EXPECT_EQ(compile(kWgmma, kSerialized, true), OkStatus());
 }
 
 TEST_F(SlowWgmma, NotesWithoutALineAndSpillsCountToo) {
@@ -116,8 +116,8 @@ TEST_F(SlowWgmma, NotesWithoutALineAndSpillsCountToo) {
 }
 
 TEST_F(SlowWgmma, ConcernsKernelsWithWgmmaAlone) {
-  EXPECT_EQ(compile(kPlain, kSerialized), absl::OkStatus());
-  EXPECT_EQ(compile(kWgmma, "ptxas info    : 0 bytes gmem\n"), absl::OkStatus());
+  EXPECT_EQ(compile(kPlain, kSerialized), OkStatus());
+  EXPECT_EQ(compile(kWgmma, "ptxas info    : 0 bytes gmem\n"), OkStatus());
 }
 
 // A front end only records: whoever compiles verifies, each source in the same way.
@@ -138,8 +138,8 @@ TEST(CompileSource, VerifiesWhateverTheSourceIs) {
 )");
   const CompileOptions options{.block = {128, 1, 1}, .stage = Stage::kIr};
   EXPECT_TRUE(text.trace({}).diagnostics.empty());
-  const absl::Status of_text = compile_source(text, {}, options).status();
-  EXPECT_EQ(of_text.code(), absl::StatusCode::kInvalidArgument);
+  const Status of_text = compile_source(text, {}, options).status();
+  EXPECT_EQ(of_text.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(of_text.message()), HasSubstr("differs between threads"));
 
   const auto lambda = define_kernel("gemm(y)", [](Tensor<float, 1> y) {
@@ -150,7 +150,7 @@ TEST(CompileSource, VerifiesWhateverTheSourceIs) {
   specialization.block = 128;
   EXPECT_TRUE(lambda.source().trace(specialization).diagnostics.empty());
   EXPECT_EQ(trace_source(lambda.source(), specialization).diagnostics.size(), 1u);
-  const absl::Status of_lambda = compile_source(lambda.source(), {}, options).status();
+  const Status of_lambda = compile_source(lambda.source(), {}, options).status();
   EXPECT_THAT(std::string(of_lambda.message()), HasSubstr("differs between threads"));
 }
 

@@ -9,7 +9,6 @@
 namespace heddle {
 namespace {
 
-using absl::StatusCode;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
@@ -379,8 +378,8 @@ TEST_F(ContractTest, TheGridFollowsFromTheVectorWidth) {
     EXPECT_THAT(got, Each(1.0f));
     EXPECT_THAT(increment.launch(stream_, {.grid = 1000 / 32 / 4 + 1, .block = 32}, part),
                 offset == 0
-                    ? testing::Matcher<absl::Status>(IsOk())
-                    : testing::Matcher<absl::Status>(
+                    ? testing::Matcher<Status>(IsOk())
+                    : testing::Matcher<Status>(
                           Fails(kInvalid,
                                 "the launch names a grid of 8x1x1 blocks, and the kernel's own is "
                                 "32x1x1 (",
@@ -421,7 +420,7 @@ TEST_F(ContractTest, AGridIsOneAndTheHosts) {
   const Buffer x = zeros(4);
   const auto mistake = [&](auto body) {
     const auto kernel = local_kernel("grids(x)", [&](Tensor<float, 1> t) { body(t); });
-    const absl::Status status = kernel.launch(stream_, {.block = 4}, as_tensor<float>(x, {4}));
+    const Status status = kernel.launch(stream_, {.block = 4}, as_tensor<float>(x, {4}));
     return std::string(status.message());
   };
   EXPECT_THAT(mistake([](auto t) { launch_grid(t.shape(0) + block_idx.x); }),

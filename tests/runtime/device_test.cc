@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/test_device.h"
@@ -18,8 +19,8 @@ using testing::HasSubstr;
 TEST(DeviceTest, RefusesNamesThatAreNoDevice) {
   for (const char* name : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:99999",
                            "interp:", "interp0", "cuda:0 ", "CUDA:0"}) {
-    const absl::StatusOr<Device> device = Device::open(name);
-    EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << name;
+    const StatusOr<Device> device = Device::open(name);
+    EXPECT_EQ(device.status().code(), StatusCode::kInvalidArgument) << name;
     EXPECT_EQ(device.status().message(),
               absl::StrCat("'", name,
                            "' names no device; say \"cuda:0\" (or another number) or "
@@ -94,14 +95,14 @@ TEST(DeviceTest, ChecksRangesOfBuffers) {
   const Stream stream = device.default_stream();
   Buffer buffer = device.allocate(64).value();
   char host[128] = {};
-  const absl::Status past = buffer.copy_from_host(stream, host, 65);
-  EXPECT_EQ(past.code(), absl::StatusCode::kOutOfRange);
+  const Status past = buffer.copy_from_host(stream, host, 65);
+  EXPECT_EQ(past.code(), StatusCode::kOutOfRange);
   EXPECT_EQ(past.message(), "bytes 0 to 0 + 65 do not lie in a buffer of 64 bytes");
-  EXPECT_EQ(buffer.copy_to_host(stream, host, 1, 64).code(), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(buffer.copy_to_host(stream, host, SIZE_MAX, 2).code(), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(buffer.fill8(stream, 0, 2, 63).code(), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(buffer.fill32(stream, 0, SIZE_MAX / 2).code(), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(buffer.fill32(stream, 0, 16, 4).code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(buffer.copy_to_host(stream, host, 1, 64).code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(buffer.copy_to_host(stream, host, SIZE_MAX, 2).code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(buffer.fill8(stream, 0, 2, 63).code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(buffer.fill32(stream, 0, SIZE_MAX / 2).code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(buffer.fill32(stream, 0, 16, 4).code(), StatusCode::kOutOfRange);
   EXPECT_EQ(buffer.fill32(stream, 0, 1, 2).message(),
             "a fill with words of 4 bytes cannot start at byte 2");
   EXPECT_EQ(buffer.copy_from_host(stream, nullptr, 4).message(),
@@ -162,11 +163,11 @@ TEST(DeviceTest, MovesOwnership) {
 
 TEST(DeviceTest, HandlesKeepTheDeviceOpen) {
   std::vector<int> values = {1, 2, 3};
-  absl::StatusOr<Device> device = Device::open(test_device_name());
+  StatusOr<Device> device = Device::open(test_device_name());
   ASSERT_TRUE(device.ok());
   Stream stream = device->create_stream().value();
   Buffer buffer = device->upload<int>(values).value();
-  device = absl::UnknownError("gone");
+  device = UnknownError("gone");
   EXPECT_EQ(buffer.download<int>(stream).value(), values);
 }
 
@@ -177,8 +178,8 @@ TEST(DeviceTest, EventsMeasureTime) {
   Event stop = device.create_event().value();
   EXPECT_TRUE(start.done().value());
   EXPECT_TRUE(start.synchronize().ok());
-  const absl::StatusOr<double> unrecorded = Event::elapsed_ms(start, stop);
-  EXPECT_EQ(unrecorded.status().code(), absl::StatusCode::kFailedPrecondition);
+  const StatusOr<double> unrecorded = Event::elapsed_ms(start, stop);
+  EXPECT_EQ(unrecorded.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(unrecorded.status().message(),
             absl::StrCat("no time between two events on ", device.name(),
                          ": the first was never recorded on a stream"));
@@ -236,8 +237,8 @@ TEST(DeviceTest, BorrowedStreamsAreNotFreed) {
 TEST(DeviceTest, SaysWhenMemoryDoesNotSuffice) {
   const Device& device = test_device();
   const uint64_t total = device.memory_usage().value().total_bytes;
-  const absl::StatusOr<Buffer> buffer = device.allocate(total + 1);
-  EXPECT_EQ(buffer.status().code(), absl::StatusCode::kResourceExhausted);
+  const StatusOr<Buffer> buffer = device.allocate(total + 1);
+  EXPECT_EQ(buffer.status().code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(buffer.status().message()), HasSubstr(absl::StrCat(total + 1, " bytes")));
   EXPECT_THAT(std::string(buffer.status().message()), HasSubstr(absl::StrCat("of ", total)));
   EXPECT_TRUE(device.allocate(4).ok()) << "the device survives";
@@ -250,10 +251,10 @@ TEST(DeviceTest, KeepsDevicesApart) {
   const Stream others = other.create_stream().value();
   Buffer buffer = device.allocate(4).value();
   Buffer foreign = other.allocate(4).value();
-  EXPECT_EQ(buffer.fill(others, 0).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(buffer.fill(others, 0).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(buffer.fill(others, 0).message(),
             absl::StrCat("the buffer belongs to ", device.name(), ", the stream to interp"));
-  EXPECT_EQ(buffer.copy_from(stream, foreign, 4).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(buffer.copy_from(stream, foreign, 4).code(), StatusCode::kInvalidArgument);
   Event event = other.create_event().value();
   EXPECT_EQ(
       event.record(stream).message(),

@@ -25,7 +25,7 @@ class DryRunTest : public testing::Test {
   });
   const Stream stream = device.create_stream().value();
   std::vector<std::string> launches;
-  absl::Status answer;
+  Status answer;
 };
 
 const auto fill = define_kernel("fill(y)", [](Tensor<float, 1> y) { y(thread_idx.x) = 1.0f; });
@@ -52,17 +52,17 @@ TEST_F(DryRunTest, KernelsThatWereCompiledBeforeCountToo) {
 TEST_F(DryRunTest, RefusesWhatEveryDeviceRefuses) {
   const Buffer y = device.allocate(64 * sizeof(float)).value();
   EXPECT_THAT(fill.launch(stream, {.grid = 1, .block = 2048}, as_tensor<float>(y, {64})),
-              Fails(absl::StatusCode::kInvalidArgument, "block.x is 2048"));
+              Fails(StatusCode::kInvalidArgument, "block.x is 2048"));
   EXPECT_THAT(fill.launch(stream, {.grid = 1, .block = 64}, as_tensor<float>(y, {65})),
-              Fails(absl::StatusCode::kInvalidArgument, "reaches 260 bytes into a buffer of 256"));
+              Fails(StatusCode::kInvalidArgument, "reaches 260 bytes into a buffer of 256"));
   EXPECT_THAT(launches, IsEmpty());
 }
 
 TEST_F(DryRunTest, PassesAnAnswerOn) {
-  answer = absl::CancelledError("enough");
+  answer = CancelledError("enough");
   const Buffer y = device.allocate(64 * sizeof(float)).value();
   EXPECT_THAT(fill.launch(stream, {.grid = 1, .block = 64}, as_tensor<float>(y, {64})),
-              Fails(absl::StatusCode::kCancelled, "enough"));
+              Fails(StatusCode::kCancelled, "enough"));
 }
 
 TEST_F(DryRunTest, MemoryHasAddressesAndNoBytes) {
@@ -73,9 +73,9 @@ TEST_F(DryRunTest, MemoryHasAddressesAndNoBytes) {
   EXPECT_THAT(a.fill(stream, 0), IsOk());
   EXPECT_THAT(device.upload<int>({1, 2}).status(), IsOk());
   EXPECT_THAT(a.download<char>(stream).status(),
-              Fails(absl::StatusCode::kFailedPrecondition, "nothing has been computed"));
+              Fails(StatusCode::kFailedPrecondition, "nothing has been computed"));
   EXPECT_THAT(device.allocate(size_t{1} << 50).status(),
-              Fails(absl::StatusCode::kResourceExhausted, "dry run"));
+              Fails(StatusCode::kResourceExhausted, "dry run"));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST_F(ErasedLaunchTest, KernelsAreSourcesAndArgumentsAreData) {
       scalar_argument(7),
   };
   const ir::KernelSource& source = add_first.source();
-  absl::Status status =
+  Status status =
       launch(stream, source, {.grid = rows, .block = 128, .stream = &stream}, arguments);
   ASSERT_THAT(status, IsOk());
   EXPECT_THAT(y.download<float>(stream).value(), ElementsAre(8, 10, 12));
@@ -46,7 +46,7 @@ TEST_F(ErasedLaunchTest, KernelsAreSourcesAndArgumentsAreData) {
   const Signature signature = {tensor({kAny, kAny}), tensor({kAny}), scalar()};
   CompileOptions options{.block = {128, 1, 1}};
   if (!on_gpu()) options.stage = Stage::kIr;
-  absl::StatusOr<CompiledKernel> compiled = compile(source, signature, options);
+  StatusOr<CompiledKernel> compiled = compile(source, signature, options);
   ASSERT_THAT(compiled.status(), IsOk());
   status = compiled->launch(stream, {.grid = rows, .block = 128, .stream = &stream}, arguments);
   ASSERT_THAT(status, IsOk());
@@ -59,14 +59,14 @@ TEST_F(ErasedLaunchTest, WhatDoesNotFitIsRefused) {
   const LaunchConfig config{.grid = rows, .block = 128, .stream = &stream};
   const Argument few[] = {matrix};
   EXPECT_THAT(launch(stream, add_first.source(), config, few),
-              Fails(absl::StatusCode::kInvalidArgument, "takes 3 arguments and was given 1"));
+              Fails(StatusCode::kInvalidArgument, "takes 3 arguments and was given 1"));
   const Argument wrong[] = {matrix, matrix, scalar_argument(7)};
   EXPECT_THAT(launch(stream, add_first.source(), config, wrong),
-              Fails(absl::StatusCode::kInvalidArgument, "has 2 modes; the kernel takes 1"));
+              Fails(StatusCode::kInvalidArgument, "has 2 modes; the kernel takes 1"));
 }
 
-absl::Status add_first_rows(const Stream& s, const TensorRef<const float, 2>& matrix, int n,
-                            const TensorRef<float, 1>& sums) {
+Status add_first_rows(const Stream& s, const TensorRef<const float, 2>& matrix, int n,
+                      const TensorRef<float, 1>& sums) {
   return add_first.launch(s, {.grid = matrix.extents[0], .block = 128}, matrix, sums, n);
 }
 const Registered registered({.name = "add_first_rows",

@@ -77,8 +77,8 @@ TEST(InterpBackendTest, WhatNobodyWroteIsNotDownloaded) {
   Buffer x = device.allocate(64).value();
   const int values[3] = {1, 2, 3};
   ASSERT_TRUE(x.copy_from_host(stream, values, sizeof(values)).ok());
-  const absl::Status downloaded = x.download<int>(stream).status();
-  EXPECT_EQ(downloaded.code(), absl::StatusCode::kFailedPrecondition);
+  const Status downloaded = x.download<int>(stream).status();
+  EXPECT_EQ(downloaded.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(downloaded.message(),
             std::string("copy to the host on interp: nobody has written 13 of the 16 elements of "
                         "4 bytes; the first is element 3, at byte 12 of allocation #1 of 64 "
@@ -89,8 +89,7 @@ TEST(InterpBackendTest, WhatNobodyWroteIsNotDownloaded) {
             std::string("copy to the host on interp: nobody has written 4 of the 8 bytes; the "
                         "first is byte 12 of allocation #1 of 64 bytes") +
                 kUnwrittenFix);
-  EXPECT_EQ(stream.copy_to_host(back, x.address() + 60, 4).code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(stream.copy_to_host(back, x.address() + 60, 4).code(), StatusCode::kFailedPrecondition);
   EXPECT_TRUE(x.copy_to_host(stream, back, 12).ok());
   EXPECT_EQ(back[2], 3);
   EXPECT_TRUE(x.copy_to_host(stream, back, 16, 0, Unwritten::kAllow).ok());
@@ -104,8 +103,8 @@ void expect_each_byte_needed() {
   const Stream stream = device.create_stream().value();
   Buffer x = device.allocate(sizeof(T)).value();
   for (size_t at = 0; at < sizeof(T); ++at) {
-    const absl::Status status = x.download<T>(stream).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << at;
+    const Status status = x.download<T>(stream).status();
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << at;
     EXPECT_THAT(status.message(), HasSubstr("nobody has written 1 of the 1 elements"));
     ASSERT_TRUE(x.fill8(stream, 0, 1, at).ok());
   }
@@ -154,8 +153,8 @@ TEST(InterpBackendTest, ReportsAddressesThatAreNotItsOwn) {
   int host = 0;
   EXPECT_EQ(stream.copy_to_device(16, &host, 4).message(),
             "copy to the device on interp failed: 4 bytes at a null pointer plus 16");
-  const absl::Status wild = stream.copy_to_host(&host, reinterpret_cast<DeviceAddress>(&host), 4);
-  EXPECT_EQ(wild.code(), absl::StatusCode::kInvalidArgument);
+  const Status wild = stream.copy_to_host(&host, reinterpret_cast<DeviceAddress>(&host), 4);
+  EXPECT_EQ(wild.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(wild.message(), HasSubstr("copy to the host on interp failed: 4 bytes at "));
   EXPECT_THAT(wild.message(), HasSubstr("which belongs to no allocation of this device"));
   DeviceAddress stale = 0;
@@ -165,7 +164,7 @@ TEST(InterpBackendTest, ReportsAddressesThatAreNotItsOwn) {
     EXPECT_EQ(stream.fill8(stale, 1, 101).message(),
               "fill on interp failed: 101 bytes at byte 0 of allocation #1 of 100 bytes, running "
               "1 byte past its end");
-    EXPECT_EQ(stream.fill32(stale + 2, 1, 1).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(stream.fill32(stale + 2, 1, 1).code(), StatusCode::kInvalidArgument);
   }
   EXPECT_EQ(
       stream.fill32(stale, 1, 1).message(),
@@ -191,15 +190,15 @@ TEST(InterpBackendTest, HugeBuffersCostNothing) {
 TEST(InterpBackendTest, HostMemoryOfAbsurdSizeIsAnError) {
   const Device device = Device::open_private_interp(InterpBackend::default_info());
   for (size_t bytes : {std::numeric_limits<size_t>::max(), size_t{1} << 60}) {
-    EXPECT_EQ(device.allocate_pinned(bytes).status().code(), absl::StatusCode::kResourceExhausted);
-    EXPECT_EQ(device.allocate(bytes).status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(device.allocate_pinned(bytes).status().code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(device.allocate(bytes).status().code(), StatusCode::kResourceExhausted);
   }
 }
 
 TEST(InterpBackendTest, LoadsNoMachineCode) {
   const Device device = Device::open("interp").value();
-  const absl::Status status = Module::load_ptx(device, "").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  const Status status = Module::load_ptx(device, "").status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(),
             "machine code cannot be loaded on interp, which interprets kernels; load it on a cuda "
             "device");

@@ -18,9 +18,9 @@ const LaunchSite& site() {
 }
 
 std::string check(const LaunchConfig& config) {
-  const absl::Status status = check_launch_limits(InterpBackend::default_info(), config, site());
+  const Status status = check_launch_limits(InterpBackend::default_info(), config, site());
   if (status.ok()) return "";
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   const std::string message(status.message());
   const std::string prefix = "kernel 'row_sum' (row_sum.cc:14) cannot launch: ";
   EXPECT_EQ(message.substr(0, prefix.size()), prefix);

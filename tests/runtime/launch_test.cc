@@ -81,16 +81,16 @@ TEST_F(LaunchTest, LoadsWholeCubinsOnly) {
   EXPECT_TRUE(Module::load_cubin(device, image).ok());
   new_calls();
   image.pop_back();
-  const absl::Status cut = Module::load_cubin(device, image).status();
-  EXPECT_EQ(cut.code(), absl::StatusCode::kInvalidArgument);
+  const Status cut = Module::load_cubin(device, image).status();
+  EXPECT_EQ(cut.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(cut.message()),
               testing::StartsWith("the cubin cannot be loaded on cuda:0: "));
   EXPECT_FALSE(Module::load_cubin(device, {}).ok());
   EXPECT_FALSE(Module::load_cubin(device, std::vector<uint8_t>(100, 7)).ok());
   EXPECT_THAT(new_calls(), ElementsAre()) << "the driver never sees a damaged image";
   fake_->fail("cuModuleLoadDataEx", 209);
-  const absl::Status wrong = Module::load_cubin(device, tiny_cubin()).status();
-  EXPECT_EQ(error_code(wrong), 209);
+  const Status wrong = Module::load_cubin(device, tiny_cubin()).status();
+  EXPECT_EQ(wrong.driver_code(), 209);
   EXPECT_THAT(std::string(wrong.message()), HasSubstr("compile the kernel for this device"));
 }
 
@@ -99,8 +99,8 @@ TEST_F(LaunchTest, LoadsPtxAndKeepsTheLog) {
   const Module module = Module::load_ptx(device, "ptx").value();
   EXPECT_EQ(module.jit_log(), "used 40 registers");
   fake_->fail("cuModuleLoadDataEx", 218);
-  const absl::Status status = Module::load_ptx(device, "ptx").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  const Status status = Module::load_ptx(device, "ptx").status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
             "cuModuleLoadDataEx for PTX failed on cuda:0: CUDA_ERROR_INVALID_PTX (218), the fake's "
             "text: ptxas line 7; syntax error near 'adt'; the driver's assembler refused the PTX");
@@ -115,8 +115,8 @@ TEST_F(LaunchTest, FindsFunctions) {
   EXPECT_EQ(attributes.static_shared_bytes, 1024);
   EXPECT_EQ(attributes.max_threads_per_block, 1024);
   EXPECT_EQ(attributes.required_cluster, Dim3());
-  const absl::Status missing = loaded.module.function("nothing").status();
-  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  const Status missing = loaded.module.function("nothing").status();
+  EXPECT_EQ(missing.code(), StatusCode::kNotFound);
   EXPECT_EQ(
       missing.message(),
       "cuModuleGetFunction for kernel 'nothing' failed on cuda:0: CUDA_ERROR_NOT_FOUND (500), "
@@ -124,7 +124,7 @@ TEST_F(LaunchTest, FindsFunctions) {
 }
 
 TEST_F(LaunchTest, TheModuleStaysLoadedForItsFunctions) {
-  absl::StatusOr<Function> function = absl::UnknownError("");
+  StatusOr<Function> function = UnknownError("");
   {
     const Device device = Device::open("cuda:0").value();
     function = Module::load_ptx(device, "ptx").value().function("row_sum");
@@ -165,8 +165,8 @@ TEST_F(LaunchTest, SaysValueAndLimitBeforeTheDriverIsAsked) {
   fake_->set_function_attribute(FunctionAttribute::kMaxThreadsPerBlock, 640);
   const Loaded loaded = load();
   const auto message = [&](const LaunchConfig& config) {
-    const absl::Status status = launch_raw(loaded.function, config, nullptr, 0, &site_);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    const Status status = launch_raw(loaded.function, config, nullptr, 0, &site_);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     return std::string(status.message());
   };
   const std::string start = "kernel 'row_sum' (row_sum.cc:14) cannot launch: ";
@@ -257,8 +257,8 @@ TEST_F(LaunchTest, ALargeClusterThatDoesNotFitLeavesNoPermission) {
     const Loaded loaded = load();
     fake_->set_active_clusters(0);
     if (by_code) fake_->fail("cuOccupancyMaxActiveClusters", 912);
-    const absl::Status status = launch_raw(loaded.function, config, nullptr, 0, &site_);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    const Status status = launch_raw(loaded.function, config, nullptr, 0, &site_);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message(), message);
     const std::vector<std::string> calls = new_calls();
     EXPECT_THAT(calls, Contains("cuFuncSetAttribute 14=1"));
@@ -350,9 +350,8 @@ TEST_F(LaunchTest, OlderDevicesAreNotAskedForProgrammaticLaunches) {
 TEST_F(LaunchTest, ARefusedLaunchNamesKernelLineAndShape) {
   const Loaded loaded = load();
   fake_->fail("cuLaunchKernelEx", 701);
-  const absl::Status status =
-      launch_raw(loaded.function, {.grid = 3, .block = 1024}, nullptr, 0, &site_);
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  const Status status = launch_raw(loaded.function, {.grid = 3, .block = 1024}, nullptr, 0, &site_);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(
       status.message(),
       "cuLaunchKernelEx for kernel 'row_sum' (row_sum.cc:14) with grid 3x1x1, block 1024x1x1 "
@@ -378,8 +377,8 @@ TEST_F(LaunchTest, AFaultIsBlamedOnTheOnlyUnfinishedLaunch) {
       "caused by kernel 'row_sum' (row_sum.cc:14) with grid 9x1x1, block 64x1x1, the only "
       "unfinished "
       "launch";
-  const absl::Status status = stream.synchronize();
-  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  const Status status = stream.synchronize();
+  EXPECT_EQ(status.code(), StatusCode::kAborted);
   EXPECT_EQ(status.message(),
             "cuStreamSynchronize failed on cuda:0: CUDA_ERROR_ILLEGAL_ADDRESS (700), the fake's "
             "text: " +
@@ -399,8 +398,7 @@ TEST_F(LaunchTest, AFaultWithSeveralSuspectsListsThem) {
   }
   fake_->fault(719);
   // A launch that meets an earlier launch's fault is not a suspect.
-  const absl::Status status =
-      launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_);
+  const Status status = launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_);
   const std::string message(status.message());
   EXPECT_THAT(message, testing::StartsWith(
                            "cuLaunchKernelEx for kernel 'row_sum' (row_sum.cc:14) with grid "
@@ -465,9 +463,8 @@ TEST_F(LaunchTest, HeddleSyncWaitsAndBlamesExactly) {
                                        "cuStreamSynchronize"));
   EXPECT_TRUE(loaded.device.cuda()->ring().records().empty());
   fake_->fail("cuStreamSynchronize", 715);
-  const absl::Status status =
-      launch_raw(loaded.function, {.grid = 2, .block = 1}, nullptr, 0, &site_);
-  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  const Status status = launch_raw(loaded.function, {.grid = 2, .block = 1}, nullptr, 0, &site_);
+  EXPECT_EQ(status.code(), StatusCode::kAborted);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("caused by kernel 'row_sum' (row_sum.cc:14) with grid 2x1x1, block 1x1x1; "
                         "the kernel was built for another device or trapped"));
@@ -482,7 +479,7 @@ TEST_F(LaunchTest, HeddleSyncLeavesCapturesAlone) {
   ASSERT_TRUE(launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_).ok());
   EXPECT_THAT(new_calls(), ElementsAre("cuLaunchKernelEx row_sum", "cuStreamIsCapturing"));
   fake_->fail("cuStreamIsCapturing", 400);
-  EXPECT_EQ(error_code(launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_)),
+  EXPECT_EQ(launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_).driver_code(),
             400);
 }
 

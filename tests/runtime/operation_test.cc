@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
@@ -18,11 +19,11 @@ using ir::Scalar;
 using testing::ElementsAre;
 using testing::Pair;
 
-constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr StatusCode kInvalid = StatusCode::kInvalidArgument;
 
 template <class T>
-absl::Status scale(const Stream&, const TensorRef<const T, 2>&, float, const TensorRef<float, 1>&) {
-  return absl::OkStatus();
+Status scale(const Stream&, const TensorRef<const T, 2>&, float, const TensorRef<float, 1>&) {
+  return OkStatus();
 }
 
 OperationSpec scale_spec() {
@@ -105,12 +106,12 @@ TEST(OperationTest, NumbersFitTheirTypes) {
                        .functions = {std::move(function)},
                        .settings = {{.name = "n", .default_value = text}}};
     const Operation operation(std::move(spec));
-    const absl::StatusOr<BoundCall> call = bind(operation, operation.resolve({}).value(), {});
+    const StatusOr<BoundCall> call = bind(operation, operation.resolve({}).value(), {});
     return call.ok() ? absl::StrCat(call->values[0].bits) : std::string(call.status().message());
   };
-  const auto take_int = [](const Stream&, int) { return absl::OkStatus(); };
-  const auto take_wide = [](const Stream&, uint64_t) { return absl::OkStatus(); };
-  const auto take_double = [](const Stream&, double) { return absl::OkStatus(); };
+  const auto take_int = [](const Stream&, int) { return OkStatus(); };
+  const auto take_wide = [](const Stream&, uint64_t) { return OkStatus(); };
+  const auto take_double = [](const Stream&, double) { return OkStatus(); };
   EXPECT_EQ(bits("i32", host_function(take_int), "-1"), "4294967295");
   EXPECT_EQ(bits("i32", host_function(take_int), "3000000000"),
             "setting 'n' of kernel 'take' cannot be '3000000000': it is a number of type i32");
@@ -164,7 +165,7 @@ TEST(HostFunctionTest, TakesItsArgumentsAsData) {
       [&](const Stream&, const TensorRef<const half, 2>& x, int64_t n, TensorRef<float, 1> y) {
         seen = {absl::StrCat(reinterpret_cast<uintptr_t>(x.data)), absl::StrCat(x.extents[1]),
                 absl::StrCat(x.strides[0]), absl::StrCat(n), absl::StrCat(y.capacity_bytes)};
-        return absl::OkStatus();
+        return OkStatus();
       });
   ASSERT_EQ(function.parameters().size(), 3u);
   EXPECT_EQ(function.parameters()[0].scalar, Scalar::kF16);

@@ -16,7 +16,6 @@
 namespace heddle {
 namespace {
 
-using absl::StatusCode;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -46,11 +45,11 @@ class TypedLaunchTest : public testing::Test {
   Stream stream_ = test_device().create_stream().value();
 
   // Sums the rows of a matrix of ones and checks them.
-  absl::Status sum_ones(int64_t rows, int64_t columns) {
+  Status sum_ones(int64_t rows, int64_t columns) {
     const std::vector<float> ones(rows * columns, 1.0f);
     const Buffer x = device_.upload(absl::MakeConstSpan(ones)).value();
     const Buffer y = device_.allocate(rows * sizeof(float)).value();
-    const absl::Status status =
+    const Status status =
         row_sum.launch(stream_, {.grid = rows, .block = 128},
                        as_tensor<const float>(x, {rows, columns}), as_tensor<float>(y, {rows}));
     if (!status.ok()) return status;
@@ -262,7 +261,7 @@ TEST_F(TypedLaunchTest, ManyThreadsMayLaunchTheSameKernel) {
   const auto fill =
       define_kernel("fill(y, v)", [](Tensor<float, 1> y, Float v) { y(thread_idx.x) = v; });
   std::vector<std::thread> threads;
-  std::vector<absl::Status> results(4);
+  std::vector<Status> results(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       const Stream stream = device_.create_stream().value();
@@ -270,13 +269,13 @@ TEST_F(TypedLaunchTest, ManyThreadsMayLaunchTheSameKernel) {
       for (int i = 0; i < 20 && results[t].ok(); ++i) {
         results[t] = fill.launch(stream, {.block = 32}, as_tensor<float>(y, {32}), 1.0f * t);
         if (results[t].ok() && y.download<float>(stream).value()[31] != 1.0f * t) {
-          results[t] = absl::InternalError("wrong value");
+          results[t] = InternalError("wrong value");
         }
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const absl::Status& result : results) EXPECT_THAT(result, IsOk());
+  for (const Status& result : results) EXPECT_THAT(result, IsOk());
   EXPECT_EQ(runtime::KernelCache::of(fill.source()).size(), 1);
 }
 
@@ -424,7 +423,7 @@ TEST(CompileTest, RefusesSignaturesThatNoArgumentFits) {
   const CompileOptions options{.block = {128, 1, 1}, .stage = Stage::kIr};
   const auto message = [&](const ArgumentSpec& x, const ArgumentSpec& y) {
     const auto compiled = row_sum.compile(Signature{x, y}, options);
-    EXPECT_TRUE(compiled.ok() || absl::IsInvalidArgument(compiled.status())) << compiled.status();
+    EXPECT_TRUE(compiled.ok() || IsInvalidArgument(compiled.status())) << compiled.status();
     return std::string(compiled.status().message());
   };
   const auto refused = [](const std::string& argument, const std::string& problem) {
@@ -488,8 +487,8 @@ TEST(CompileTest, DivisorsOfExtents) {
     return compiled->launch(stream, {}, as_tensor<float>(x, {extent}), as_tensor<float>(y, {1}));
   };
   EXPECT_THAT(launch(8), IsOk());
-  EXPECT_THAT(launch(6), Fails(absl::StatusCode::kInvalidArgument,
-                               "that has an extent in mode 0 that 4 divides"));
+  EXPECT_THAT(launch(6),
+              Fails(StatusCode::kInvalidArgument, "that has an extent in mode 0 that 4 divides"));
 }
 
 TEST(CompileTest, PromisesAreCheckedAtLaunch) {

@@ -3,15 +3,14 @@
 
 #include <string>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "gmock/gmock.h"
+#include "heddle/ir/status.h"
 
 namespace heddle {
 
-inline absl::Status status_of(const absl::Status& status) { return status; }
+inline Status status_of(const Status& status) { return status; }
 template <class T>
-absl::Status status_of(const absl::StatusOr<T>& value) {
+Status status_of(const StatusOr<T>& value) {
   return value.status();
 }
 
@@ -22,7 +21,7 @@ MATCHER(IsOk, "is OK") {
 
 // A status of this code whose message has every one of the texts.
 template <class... Text>
-auto Fails(absl::StatusCode code, const Text&... texts) {
+auto Fails(StatusCode code, const Text&... texts) {
   const auto text_of = [](const auto& s) { return std::string(status_of(s).message()); };
   const auto code_of = [](const auto& s) { return status_of(s).code(); };
   return testing::AllOf(testing::ResultOf("code", code_of, code),

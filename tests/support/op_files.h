@@ -36,7 +36,7 @@ struct OpExample {
   std::vector<const ir::Target*> targets;  // that the case names; none: those that the table says
 
   ir::Kernel parse() const {
-    absl::StatusOr<ir::Kernel> kernel = ir::parse(text, "op.ir", {.text_as_source = true});
+    StatusOr<ir::Kernel> kernel = ir::parse(text, "op.ir", {.text_as_source = true});
     HEDDLE_CHECK(kernel.ok(), absl::StrCat(where, ": ", kernel.status().message()));
     return *std::move(kernel);
   }

@@ -13,9 +13,9 @@
 #include <fstream>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/device.h"
 
 namespace heddle {
@@ -38,7 +38,7 @@ inline const std::string& test_device_name() {
 // Stays open for the whole run, so that tests do not each pay for the context.
 inline const Device& test_device() {
   static const Device& device = *new Device([] {
-    absl::StatusOr<Device> opened = Device::open(test_device_name());
+    StatusOr<Device> opened = Device::open(test_device_name());
     if (!opened.ok()) {
       std::fprintf(stderr, "the test device does not open: %s\n",
                    std::string(opened.status().message()).c_str());

@@ -58,7 +58,7 @@ inline Outcome run_program(const std::string& program, const Arguments& argument
   for (const auto& variables : {environment, inherited_variables()}) {
     command.environment.insert(command.environment.end(), variables.begin(), variables.end());
   }
-  absl::StatusOr<codegen::Finished> done = codegen::run_command(command);
+  StatusOr<codegen::Finished> done = codegen::run_command(command);
   if (!done.ok()) {
     ADD_FAILURE() << done.status();
     return {};
@@ -99,7 +99,7 @@ inline std::string slurp(const std::string& path) {
 template <class Value>
 void make_npy(const std::string& path, ir::Scalar dtype, std::vector<int64_t> extents,
               Value&& value) {
-  absl::StatusOr<HostArray> array = HostArray::allocate({dtype, std::move(extents)});
+  StatusOr<HostArray> array = HostArray::allocate({dtype, std::move(extents)});
   ASSERT_TRUE(array.ok()) << array.status();
   std::vector<double> values(array->byte_count / static_cast<size_t>(ir::bytes_of(dtype)));
   for (size_t i = 0; i < values.size(); ++i) values[i] = value(i);
@@ -108,7 +108,7 @@ void make_npy(const std::string& path, ir::Scalar dtype, std::vector<int64_t> ex
 }
 
 inline std::vector<double> read_doubles(const std::string& path) {
-  const absl::StatusOr<HostArray> array = read_npy(path);
+  const StatusOr<HostArray> array = read_npy(path);
   if (!array.ok()) {
     ADD_FAILURE() << array.status();
     return {};

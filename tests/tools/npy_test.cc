@@ -65,15 +65,15 @@ std::string slurp(const std::string& path) {
 // Reads `contents` from a file called x.npy, and gives the message without the folder.
 class NpyTest : public ::testing::Test {
  protected:
-  absl::StatusOr<HostArray> read(const std::string& contents) {
+  StatusOr<HostArray> read(const std::string& contents) {
     return read_npy(write_file(dir_.file("x.npy"), contents));
   }
   std::string error_of(const std::string& contents) {
-    const absl::StatusOr<HostArray> array = read(contents);
+    const StatusOr<HostArray> array = read(contents);
     if (array.ok()) return "read without an error";
     const std::string prefix = dir_.file("x.npy: ");
     EXPECT_TRUE(absl::StartsWith(array.status().message(), prefix)) << array.status();
-    EXPECT_EQ(array.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(array.status().code(), StatusCode::kInvalidArgument);
     return std::string(array.status().message().substr(prefix.size()));
   }
 
@@ -81,7 +81,7 @@ class NpyTest : public ::testing::Test {
 };
 
 TEST_F(NpyTest, ReadsWhatNumPyWrites) {
-  const absl::StatusOr<HostArray> array =
+  const StatusOr<HostArray> array =
       read(npy(dict("<f4", "(2, 3)"), bytes_of<float>({1, 2, 3, 4, 5, 6})));
   ASSERT_TRUE(array.ok()) << array.status();
   EXPECT_EQ(array->shape.dtype, Scalar::kF32);
@@ -100,7 +100,7 @@ TEST_F(NpyTest, ReadsEveryTypeAndWritesItBack) {
                                  : std::string("0123456789abcdefghijklmn")
                                        .substr(0, static_cast<size_t>(3 * ir::bytes_of(scalar)));
     const std::string file = npy(dict(descr, "(3,)"), data);
-    const absl::StatusOr<HostArray> array = read(file);
+    const StatusOr<HostArray> array = read(file);
     ASSERT_TRUE(array.ok()) << descr << ": " << array.status();
     EXPECT_EQ(array->shape.dtype, scalar) << descr;
     ASSERT_TRUE(write_npy(dir_.file("y.npy"), *array).ok());
@@ -112,7 +112,7 @@ TEST_F(NpyTest, ReadsEveryRank) {
   const std::pair<const char*, std::vector<int64_t>> shapes[] = {
       {"()", {}}, {"(1,)", {1}}, {"(1, 1)", {1, 1}}, {"(1,1,1,1,)", {1, 1, 1, 1}}};
   for (const auto& [text, extents] : shapes) {
-    const absl::StatusOr<HostArray> array = read(npy(dict("<f8", text), bytes_of<double>({7})));
+    const StatusOr<HostArray> array = read(npy(dict("<f8", text), bytes_of<double>({7})));
     ASSERT_TRUE(array.ok()) << text << ": " << array.status();
     EXPECT_EQ(array->shape.extents, extents);
     EXPECT_THAT(values_of<double>(*array), ElementsAre(7));
@@ -123,7 +123,7 @@ TEST_F(NpyTest, ReadsEveryRank) {
 
 TEST_F(NpyTest, ReadsEmptyTensors) {
   for (const char* shape : {"(0,)", "(0, 5)", "(5, 0)", "(9223372036854775807, 9, 0)"}) {
-    const absl::StatusOr<HostArray> array = read(npy(dict("<f4", shape), ""));
+    const StatusOr<HostArray> array = read(npy(dict("<f4", shape), ""));
     ASSERT_TRUE(array.ok()) << shape << ": " << array.status();
     EXPECT_EQ(array->byte_count, 0u);
   }
@@ -131,7 +131,7 @@ TEST_F(NpyTest, ReadsEmptyTensors) {
 
 TEST_F(NpyTest, TurnsFortranOrderAround) {
   // The matrix [[1, 2, 3], [4, 5, 6]], stored column by column.
-  absl::StatusOr<HostArray> array =
+  StatusOr<HostArray> array =
       read(npy(dict("<i4", "(2, 3)", "True"), bytes_of<int32_t>({1, 4, 2, 5, 3, 6})));
   ASSERT_TRUE(array.ok()) << array.status();
   EXPECT_THAT(array->shape.extents, ElementsAre(2, 3));
@@ -168,8 +168,7 @@ TEST_F(NpyTest, ReadsLaterFormatsAndOtherSpellings) {
 }
 
 TEST_F(NpyTest, MakesEveryTrueOne) {
-  const absl::StatusOr<HostArray> array =
-      read(npy(dict("|b1", "(4,)"), std::string("\0\1\2\xFF", 4)));
+  const StatusOr<HostArray> array = read(npy(dict("|b1", "(4,)"), std::string("\0\1\2\xFF", 4)));
   ASSERT_TRUE(array.ok()) << array.status();
   EXPECT_THAT(values_of<uint8_t>(*array), ElementsAre(0, 1, 1, 1));
 }
@@ -177,7 +176,7 @@ TEST_F(NpyTest, MakesEveryTrueOne) {
 TEST_F(NpyTest, ReadsMoreThanItsFirstChunk) {
   std::vector<int32_t> values(100'000);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i * i);
-  const absl::StatusOr<HostArray> array = read(npy(dict("<i4", "(100000,)"), bytes_of(values)));
+  const StatusOr<HostArray> array = read(npy(dict("<i4", "(100000,)"), bytes_of(values)));
   ASSERT_TRUE(array.ok()) << array.status();
   EXPECT_EQ(values_of<int32_t>(*array), values);
 }
@@ -262,7 +261,7 @@ TEST_F(NpyTest, SaysWhyAFileCannotBeRead) {
 }
 
 TEST_F(NpyTest, SaysWhyAFileCannotBeWritten) {
-  const absl::StatusOr<HostArray> array = HostArray::allocate({Scalar::kF32, {16}});
+  const StatusOr<HostArray> array = HostArray::allocate({Scalar::kF32, {16}});
   ASSERT_TRUE(array.ok());
   std::memset(array->data.get(), 0, array->byte_count);
   EXPECT_EQ(write_npy(dir_.file("no/such/y.npy"), *array).message(),
@@ -273,12 +272,12 @@ TEST_F(NpyTest, SaysWhyAFileCannotBeWritten) {
 
 TEST(HostArrayTest, RefusesShapesThatNoMemoryHas) {
   EXPECT_EQ(HostArray::allocate({Scalar::kF32, {-1}}).status().code(),
-            absl::StatusCode::kInvalidArgument);
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(
       HostArray::allocate({Scalar::kF32, {int64_t{1} << 40, int64_t{1} << 40}}).status().code(),
-      absl::StatusCode::kInvalidArgument);
+      StatusCode::kInvalidArgument);
   EXPECT_EQ(HostArray::allocate({Scalar::kF32, {int64_t{1} << 60}}).status().code(),
-            absl::StatusCode::kResourceExhausted);
+            StatusCode::kResourceExhausted);
 }
 
 // Whatever stands in a file, the answer is an array of the file's own size or one line.
@@ -311,7 +310,7 @@ TEST(NpyFuzzTest, SurvivesDamage) {
       }
       if (file.empty()) file = good;
     }
-    const absl::StatusOr<NpyHeader> header = parse_npy_header(file);
+    const StatusOr<NpyHeader> header = parse_npy_header(file);
     if (!header.ok()) {
       ASSERT_FALSE(header.status().message().empty());
       ASSERT_FALSE(absl::StrContains(header.status().message(), '\n')) << header.status();
@@ -334,7 +333,7 @@ TEST(NpyFuzzTest, EveryPrefixIsCutOff) {
   const std::string good =
       npy(dict("<f4", "(3, 5)"), bytes_of<float>(std::vector<float>(15, 1.0f)));
   for (size_t length = 0; length < good.size(); ++length) {
-    const absl::StatusOr<HostArray> array =
+    const StatusOr<HostArray> array =
         read_npy(write_file(dir.file("x.npy"), good.substr(0, length)));
     ASSERT_FALSE(array.ok()) << length;
     ASSERT_THAT(std::string(array.status().message()),

@@ -85,7 +85,7 @@ TEST(Spellings, EveryOpHasOneOrAReason) {
 
 TEST(Examples, EveryOpHasOne) {
   for (const Opcode op : all_ops()) {
-    const absl::StatusOr<OpExample> example = example_of(op);
+    const StatusOr<OpExample> example = example_of(op);
     ASSERT_THAT(example, IsOk());
     EXPECT_NE(example->ir, "") << ir::info(op).mnemonic;
     EXPECT_TRUE(example->why_none.empty() || example->ptx.empty()) << ir::info(op).mnemonic;
@@ -93,7 +93,7 @@ TEST(Examples, EveryOpHasOne) {
 }
 
 TEST(Examples, ShowTheLinesOfTheOp) {
-  const absl::StatusOr<OpExample> example = example_of(Opcode::kAdd);
+  const StatusOr<OpExample> example = example_of(Opcode::kAdd);
   ASSERT_THAT(example, IsOk());
   EXPECT_EQ(example->ir, "%r = add %a, %b : f32");
   ASSERT_EQ(example->ptx.size(), 1u);
@@ -101,7 +101,7 @@ TEST(Examples, ShowTheLinesOfTheOp) {
 }
 
 TEST(Reference, SaysWhatTheTableSays) {
-  const absl::StatusOr<std::string> page = reference_page();
+  const StatusOr<std::string> page = reference_page();
   ASSERT_THAT(page, IsOk());
   for (const char* const line :
        {"\n## Arithmetic\n", "\n### `fma`\n", "\n- C++: `fma(a, b, c)`\n",
@@ -114,7 +114,7 @@ TEST(Reference, SaysWhatTheTableSays) {
 }
 
 TEST(Reference, IsUpToDate) {
-  const absl::StatusOr<std::string> page = reference_page();
+  const StatusOr<std::string> page = reference_page();
   ASSERT_THAT(page, IsOk());
   EXPECT_TRUE(slurp(absl::StrCat(HEDDLE_TEST_DATA_DIR, "/../dsl/REFERENCE.md")) == *page)
       << "dsl/REFERENCE.md is not what the tables say; fix: heddle reference --out "
@@ -122,7 +122,7 @@ TEST(Reference, IsUpToDate) {
 }
 
 TEST(Reference, GoesToAFileOrToTheScreen) {
-  const absl::StatusOr<std::string> page = reference_page();
+  const StatusOr<std::string> page = reference_page();
   ASSERT_THAT(page, IsOk());
   EXPECT_EQ(heddle_command({"reference"}).out, *page);
   const std::string path = testing::TempDir() + "/REFERENCE.md";

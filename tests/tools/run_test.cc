@@ -141,7 +141,7 @@ TEST_F(RunTest, AnswersMisuseWithOneLine) {
   make_npy(dir_.file("x.npy"), Scalar::kF32, {4, 4}, [](size_t i) { return i; });
   make_npy(dir_.file("v.npy"), Scalar::kF32, {4}, [](size_t i) { return i; });
   make_npy(dir_.file("d.npy"), Scalar::kF64, {4, 4}, [](size_t i) { return i; });
-  absl::StatusOr<HostArray> integers = HostArray::allocate({Scalar::kI32, {4, 4}});
+  StatusOr<HostArray> integers = HostArray::allocate({Scalar::kI32, {4, 4}});
   ASSERT_TRUE(integers.ok()) << integers.status();
   std::memset(integers->data.get(), 0, integers->byte_count);
   ASSERT_TRUE(write_npy(dir_.file("i.npy"), *integers).ok());
@@ -295,7 +295,7 @@ TEST_F(RunTest, SizesComeFromTheCommandLineToo) {
 
 // The programs of kernels/learn, on their own examples as far as those have no inputs.
 TEST_F(RunTest, SortsInPlace) {
-  absl::StatusOr<HostArray> array = HostArray::allocate({Scalar::kU32, {2048}});
+  StatusOr<HostArray> array = HostArray::allocate({Scalar::kU32, {2048}});
   ASSERT_TRUE(array.ok());
   for (uint32_t i = 0; i < 2048; ++i) {
     const uint32_t key = i * 1103515245u % 2048;

@@ -51,7 +51,7 @@ L_2: { .reg .b32 t; mov.u32 t, 1; }
 }
 
 TEST(StatisticsTest, CountsOpsInRegionsToo) {
-  const absl::StatusOr<ir::Kernel> kernel =
+  const StatusOr<ir::Kernel> kernel =
       ir::parse(R"(kernel @k(%x: view<i32, global, 1> [?] strides [1], %n: i32) {
   %zero = const 0 : i32
   %one = const 1 : i32

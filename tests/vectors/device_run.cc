@@ -109,8 +109,8 @@ Column from_bytes(Scalar scalar, const std::vector<std::byte>& bytes) {
   return column;
 }
 
-absl::Status run_batch(const Device& device, absl::Span<const Case> cases,
-                       absl::Span<const std::vector<Column>> inputs, std::vector<Column>& results) {
+Status run_batch(const Device& device, absl::Span<const Case> cases,
+                 absl::Span<const std::vector<Column>> inputs, std::vector<Column>& results) {
   const CasesKernel kernel(cases, inputs);
   std::vector<Buffer> buffers;
   std::vector<size_t> outputs;
@@ -118,13 +118,13 @@ absl::Status run_batch(const Device& device, absl::Span<const Case> cases,
   for (size_t n = 0; n < cases.size(); ++n) {
     for (size_t k = 0; k < cases[n].operands.size(); ++k) {
       const std::vector<std::byte> bytes = to_bytes(cases[n].operands[k], inputs[n][k]);
-      absl::StatusOr<Buffer> buffer = device.upload<std::byte>(bytes);
+      StatusOr<Buffer> buffer = device.upload<std::byte>(bytes);
       if (!buffer.ok()) return buffer.status();
       buffers.push_back(*std::move(buffer));
     }
     const size_t count = inputs[n][0].size();
     most = std::max(most, count);
-    absl::StatusOr<Buffer> buffer =
+    StatusOr<Buffer> buffer =
         device.allocate(count * static_cast<size_t>(bytes_of(cases[n].result)));
     if (!buffer.ok()) return buffer.status();
     outputs.push_back(buffers.size());
@@ -138,23 +138,22 @@ absl::Status run_batch(const Device& device, absl::Span<const Case> cases,
   const runtime::LaunchConfig config{.grid = static_cast<int64_t>((most + kThreads - 1) / kThreads),
                                      .block = kThreads,
                                      .stream = &stream};
-  if (absl::Status s = runtime::launch(stream, kernel, config, arguments); !s.ok()) return s;
+  if (Status s = runtime::launch(stream, kernel, config, arguments); !s.ok()) return s;
   for (size_t n = 0; n < cases.size(); ++n) {
-    const absl::StatusOr<std::vector<std::byte>> bytes =
-        buffers[outputs[n]].download<std::byte>(stream);
+    const StatusOr<std::vector<std::byte>> bytes = buffers[outputs[n]].download<std::byte>(stream);
     if (!bytes.ok()) return bytes.status();
     results.push_back(from_bytes(cases[n].result, *bytes));
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<Column>> run_on(const Device& device, absl::Span<const Case> cases,
-                                           absl::Span<const std::vector<Column>> inputs) {
+StatusOr<std::vector<Column>> run_on(const Device& device, absl::Span<const Case> cases,
+                                     absl::Span<const std::vector<Column>> inputs) {
   std::vector<Column> results;
   for (size_t at = 0; at < cases.size(); at += kBatch) {
-    const absl::Status s =
+    const Status s =
         run_batch(device, cases.subspan(at, kBatch), inputs.subspan(at, kBatch), results);
     if (!s.ok()) return s;
   }

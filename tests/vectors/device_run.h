@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/device.h"
 #include "vectors/case.h"
 #include "vectors/inputs.h"
@@ -12,7 +12,7 @@ namespace heddle::vectors {
 
 // What the device makes of each case's inputs. Operands come from memory, so no pass knows them;
 // the kernel is compiled as every kernel is.
-absl::StatusOr<std::vector<Column>> run_on(const Device& device, absl::Span<const Case> cases,
-                                           absl::Span<const std::vector<Column>> inputs);
+StatusOr<std::vector<Column>> run_on(const Device& device, absl::Span<const Case> cases,
+                                     absl::Span<const std::vector<Column>> inputs);
 
 }  // namespace heddle::vectors

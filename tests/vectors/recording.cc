@@ -139,10 +139,10 @@ absl::string_view take_line(absl::string_view& text) {
 }
 
 // Of one case: its line, and its bytes from `text`.
-absl::StatusOr<std::pair<std::string, Recorded>> parse_case(
+StatusOr<std::pair<std::string, Recorded>> parse_case(
     absl::string_view line, absl::string_view& text, const std::map<absl::string_view, int>& bits) {
   const auto wrong = [&](absl::string_view why) {
-    return absl::InvalidArgumentError(absl::StrCat("'", line, "': ", why));
+    return InvalidArgumentError(absl::StrCat("'", line, "': ", why));
   };
   const std::vector<absl::string_view> words =
       absl::StrSplit(line, absl::MaxSplits(' ', 4), absl::SkipEmpty());
@@ -177,21 +177,21 @@ std::string to_text(const Recording& recording, absl::Span<const Case> cases) {
   return text;
 }
 
-absl::StatusOr<Recording> parse_recording(absl::string_view text, absl::Span<const Case> cases) {
+StatusOr<Recording> parse_recording(absl::string_view text, absl::Span<const Case> cases) {
   std::map<absl::string_view, int> bits;
   for (const Case& c : cases) bits[c.name] = ir::info(c.result).bits;
   if (take_line(text) != kTitle) {
-    return absl::InvalidArgumentError("it does not begin with 'heddle result vectors 1'");
+    return InvalidArgumentError("it does not begin with 'heddle result vectors 1'");
   }
   absl::string_view device = take_line(text);
   if (!absl::ConsumePrefix(&device, "device ")) {
-    return absl::InvalidArgumentError("its second line does not name a device");
+    return InvalidArgumentError("its second line does not name a device");
   }
   Recording recording;
   recording.device = std::string(device);
   while (!text.empty()) {
     const absl::string_view line = take_line(text);
-    absl::StatusOr<std::pair<std::string, Recorded>> parsed = parse_case(line, text, bits);
+    StatusOr<std::pair<std::string, Recorded>> parsed = parse_case(line, text, bits);
     if (!parsed.ok()) return parsed.status();
     recording.cases.insert(*std::move(parsed));
   }

@@ -13,9 +13,8 @@
 #include <map>
 #include <string>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 #include "vectors/inputs.h"
 
 namespace heddle::vectors {
@@ -33,6 +32,6 @@ struct Recording {
 std::string to_text(const Recording& recording, absl::Span<const Case> cases);
 // InvalidArgument where it is no recording. Cases are by their names; `cases` tells their types,
 // and what is of no such case is an error, too.
-absl::StatusOr<Recording> parse_recording(absl::string_view text, absl::Span<const Case> cases);
+StatusOr<Recording> parse_recording(absl::string_view text, absl::Span<const Case> cases);
 
 }  // namespace heddle::vectors

@@ -41,10 +41,10 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-const absl::StatusOr<Recording>& recording() {
-  static const auto& read = *new absl::StatusOr<Recording>([]() -> absl::StatusOr<Recording> {
+const StatusOr<Recording>& recording() {
+  static const auto& read = *new StatusOr<Recording>([]() -> StatusOr<Recording> {
     std::ifstream file(path(), std::ios::binary);
-    if (!file) return absl::NotFoundError(absl::StrCat("there is no ", path()));
+    if (!file) return NotFoundError(absl::StrCat("there is no ", path()));
     std::ostringstream text;
     text << file.rdbuf();
     return parse_recording(text.str(), cases());
@@ -131,7 +131,7 @@ TEST_F(Replay, TheDeviceAgrees) {
     const absl::Span<const Case> portion = all.subspan(at, kPortion);
     std::vector<std::vector<Column>> inputs;
     for (const Case& c : portion) inputs.push_back(inputs_for(c));
-    const absl::StatusOr<std::vector<Column>> results = run_on(test_device(), portion, inputs);
+    const StatusOr<std::vector<Column>> results = run_on(test_device(), portion, inputs);
     ASSERT_TRUE(results.ok()) << results.status();
     for (size_t n = 0; n < portion.size(); ++n) {
       const Column* const expected = recorded(portion[n], inputs[n]);
@@ -262,7 +262,7 @@ TEST(Recordings, ReadBackAsWritten) {
       before.device = "a, b";
       before.cases[c.name] = {0xFEDCBA9876543210, results};
       const std::string text = to_text(before, {&c, 1});
-      const absl::StatusOr<Recording> after = parse_recording(text, {&c, 1});
+      const StatusOr<Recording> after = parse_recording(text, {&c, 1});
       ASSERT_TRUE(after.ok()) << after.status();
       EXPECT_EQ(after->device, before.device);
       EXPECT_EQ(after->cases.at(c.name).inputs, 0xFEDCBA9876543210);

@@ -9,13 +9,13 @@
 #include <fstream>
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/device.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle::bench {
 
-inline void check(const absl::Status& status) {
+inline void check(const Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
                std::string(status.message()).c_str());
@@ -23,7 +23,7 @@ inline void check(const absl::Status& status) {
 }
 
 template <class T>
-T take(absl::StatusOr<T> value) {
+T take(StatusOr<T> value) {
   check(value.status());
   return *std::move(value);
 }

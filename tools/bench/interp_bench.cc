@@ -72,7 +72,7 @@ std::vector<std::byte> pack(std::initializer_list<uint64_t> words) {
   return bytes;
 }
 
-bool failed(benchmark::State& state, const absl::Status& status) {
+bool failed(benchmark::State& state, const Status& status) {
   if (status.ok()) return false;
   state.SkipWithError(std::string(status.message()).c_str());
   return true;

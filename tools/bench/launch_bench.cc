@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/status/status.h"
 #include "heddle/heddle.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/cuda/driver.h"
@@ -119,7 +119,7 @@ int run(int argc, char** argv) {
   const auto y = as_tensor<float>(y_memory, {256});
 
   const auto heddle_launch = [&] {
-    const absl::Status s = copy.launch(stream, {.grid = 1, .block = 32}, x, y, 0, 2.0f);
+    const Status s = copy.launch(stream, {.grid = 1, .block = 32}, x, y, 0, 2.0f);
     if (!s.ok()) check(s);
   };
   const auto synchronize = [&] { check(stream.synchronize()); };

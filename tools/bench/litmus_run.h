@@ -11,9 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "heddle/heddle.h"
+#include "heddle/ir/status.h"
 #include "heddle/tools/bench/litmus_tests.h"
 
 namespace heddle::tools {
@@ -53,21 +52,21 @@ class LitmusRunner {
         digits_(registers_ + static_cast<int>(std::string(test.finals).size())) {}
 
   // At least `runs` instances.
-  absl::StatusOr<LitmusCounts> run(const Device& device, const LitmusShape& shape, int64_t runs) {
+  StatusOr<LitmusCounts> run(const Device& device, const LitmusShape& shape, int64_t runs) {
     const int64_t blocks = (shape.blocks + roles_ - 1) / roles_ * roles_;
     const int64_t groups = in_block() ? blocks * groups_in_block() : blocks / roles_;
     const int64_t instances = groups * unit_threads() * shape.rounds;
-    absl::StatusOr<Stream> stream = device.create_stream();
+    StatusOr<Stream> stream = device.create_stream();
     if (!stream.ok()) return stream.status();
     const int64_t words = locations_ * (instances * kStrides[2] + kPad);
-    absl::StatusOr<Buffer> memory = device.allocate(words * 4);
-    absl::StatusOr<Buffer> registers = device.allocate(std::max(registers_, 1) * instances * 4);
-    absl::StatusOr<Buffer> arrivals = device.allocate(groups * 4);
-    absl::StatusOr<Buffer> histogram = device.allocate((int64_t{8} << (2 * digits_)));
+    StatusOr<Buffer> memory = device.allocate(words * 4);
+    StatusOr<Buffer> registers = device.allocate(std::max(registers_, 1) * instances * 4);
+    StatusOr<Buffer> arrivals = device.allocate(groups * 4);
+    StatusOr<Buffer> histogram = device.allocate((int64_t{8} << (2 * digits_)));
     for (const auto* buffer : {&memory, &registers, &arrivals, &histogram}) {
       if (!buffer->ok()) return buffer->status();
     }
-    absl::Status status = histogram->fill(*stream, 0);
+    Status status = histogram->fill(*stream, 0);
     status.Update(registers->fill(*stream, 0));
     const auto play = play_kernel();
     const auto tally = tally_kernel();
@@ -98,7 +97,7 @@ class LitmusRunner {
       counts.runs += instances;
     }
     if (!status.ok()) return status;
-    absl::StatusOr<std::vector<uint64_t>> bins = histogram->download<uint64_t>(*stream);
+    StatusOr<std::vector<uint64_t>> bins = histogram->download<uint64_t>(*stream);
     if (!bins.ok()) return bins.status();
     for (size_t outcome = 0; outcome < bins->size(); ++outcome) {
       if ((*bins)[outcome] == 0) continue;

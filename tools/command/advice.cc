@@ -18,7 +18,7 @@ bool blames_variable(absl::string_view message, Tool tool) {
   const char* const value = std::getenv(variable.c_str());
   // Looking for a tool may run it, so only where the variable is talked about.
   if (value == nullptr || *value == '\0' || !absl::StrContains(message, variable)) return false;
-  const absl::Status why = codegen::find_tool(tool).status();
+  const Status why = codegen::find_tool(tool).status();
   return !why.ok() && absl::StrContains(message, why.message());
 }
 

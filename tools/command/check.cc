@@ -68,13 +68,13 @@ std::string describe(const Comparison& comparison, absl::string_view name,
       element_name(name, shape, i), actual[i], expected.values[i], expected.tolerance[i]);
 }
 
-absl::StatusOr<Verdict> check_results(const ChosenKernel& kernel, const HostArrays& inputs,
-                                      const HostArrays& outputs) {
+StatusOr<Verdict> check_results(const ChosenKernel& kernel, const HostArrays& inputs,
+                                const HostArrays& outputs) {
   std::map<std::string, runtime::HostValues> values;
   for (const auto& [name, array] : inputs) {
     values[name] = {array.shape, to_doubles(array.shape.dtype, array.bytes())};
   }
-  const absl::StatusOr<std::map<std::string, runtime::Expected>> expected =
+  const StatusOr<std::map<std::string, runtime::Expected>> expected =
       kernel.operation->spec().reference(kernel.settings, values);
   if (!expected.ok()) return expected.status();
   Verdict verdict;
@@ -82,17 +82,17 @@ absl::StatusOr<Verdict> check_results(const ChosenKernel& kernel, const HostArra
     const auto output = outputs.find(name);
     const size_t count = reference.values.size();
     if (output == outputs.end() || reference.tolerance.size() != count) {
-      return absl::InternalError(absl::StrCat("the reference of kernel '", kernel.operation->name(),
-                                              "' speaks of '", name,
-                                              "' in a way that does not fit its outputs"));
+      return InternalError(absl::StrCat("the reference of kernel '", kernel.operation->name(),
+                                        "' speaks of '", name,
+                                        "' in a way that does not fit its outputs"));
     }
     const HostArray& array = output->second;
     const std::vector<double> actual = to_doubles(array.shape.dtype, array.bytes());
     if (actual.size() != count) {
-      return absl::InternalError(absl::StrCat("the reference of kernel '", kernel.operation->name(),
-                                              "' has ",
-                                              ir::counted(static_cast<int64_t>(count), "element"),
-                                              " for '", name, "', which has ", actual.size()));
+      return InternalError(absl::StrCat("the reference of kernel '", kernel.operation->name(),
+                                        "' has ",
+                                        ir::counted(static_cast<int64_t>(count), "element"),
+                                        " for '", name, "', which has ", actual.size()));
     }
     const Comparison comparison = compare(actual, reference);
     absl::StrAppend(&verdict.text, describe(comparison, name, array.shape, actual, reference),

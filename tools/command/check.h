@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/operation/registry.h"
 #include "heddle/tools/command/execution.h"
 #include "heddle/tools/command/kernel_choice.h"
@@ -39,7 +39,7 @@ struct Verdict {
   std::string text;
 };
 // Errors: the reference's own; kInternal where it does not fit the outputs.
-absl::StatusOr<Verdict> check_results(const ChosenKernel& kernel, const HostArrays& inputs,
-                                      const HostArrays& outputs);
+StatusOr<Verdict> check_results(const ChosenKernel& kernel, const HostArrays& inputs,
+                                const HostArrays& outputs);
 
 }  // namespace heddle::tools

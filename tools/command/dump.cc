@@ -27,12 +27,12 @@ using runtime::Compilation;
 
 constexpr string_view kStages[] = {"trace", "constants", "ir", "ptx", "cubin", "sass"};
 
-absl::StatusOr<DumpRequest> request_of(const DumpOptions& options) {
+StatusOr<DumpRequest> request_of(const DumpOptions& options) {
   DumpRequest request;
   request.stats = options.stats;
   std::vector<std::string> names;
   for (const std::string& list : options.stages) {
-    const absl::StatusOr<std::vector<std::string>> more = split_list("--stage", "stage", list);
+    const StatusOr<std::vector<std::string>> more = split_list("--stage", "stage", list);
     if (!more.ok()) return more.status();
     names.insert(names.end(), more->begin(), more->end());
   }
@@ -44,9 +44,9 @@ absl::StatusOr<DumpRequest> request_of(const DumpOptions& options) {
     }
     const auto stage = std::find(std::begin(kStages), std::end(kStages), name);
     if (stage == std::end(kStages)) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown stage '", name, "'",
-                                                     ir::suggest(name, kStages), "; there are ",
-                                                     absl::StrJoin(kStages, ", "), " and all"));
+      return InvalidArgumentError(absl::StrCat("unknown stage '", name, "'",
+                                               ir::suggest(name, kStages), "; there are ",
+                                               absl::StrJoin(kStages, ", "), " and all"));
     }
     request.stages.insert(*stage);
     request.by_name.insert(*stage);
@@ -63,11 +63,10 @@ runtime::Stage stage_for(const DumpRequest& request) {
 // went wrong; `failure` then says why.
 std::shared_ptr<const Compilation> compile_far(const ir::KernelSource& source,
                                                const ir::Specialization& specialization,
-                                               runtime::CompileOptions options,
-                                               absl::Status& failure) {
+                                               runtime::CompileOptions options, Status& failure) {
   while (true) {
     std::shared_ptr<const Compilation> partial;
-    absl::StatusOr<std::shared_ptr<const Compilation>> done =
+    StatusOr<std::shared_ptr<const Compilation>> done =
         runtime::compile_source(source, specialization, options, &partial);
     if (done.ok()) return *std::move(done);
     failure.Update(done.status());
@@ -85,10 +84,10 @@ std::shared_ptr<const Compilation> compile_far(const ir::KernelSource& source,
 void tolerate_missing_ptxas(const DumpRequest& request, Findings& found) {
   const bool asked = request.by_name.count("cubin") + request.by_name.count("sass") > 0;
   if (found.compilation == nullptr || !found.compilation->assembly.cubin.empty() || asked ||
-      !absl::IsNotFound(found.failure)) {
+      !IsNotFound(found.failure)) {
     return;
   }
-  found.lack = std::exchange(found.failure, absl::OkStatus());
+  found.lack = std::exchange(found.failure, OkStatus());
 }
 
 // A device of that target, as far as operations ask.
@@ -115,9 +114,9 @@ class Dump {
     if (options.passes.passes) compile_.passes = *options.passes.passes;
   }
 
-  absl::Status add(const DryLaunch& launch) {
-    if (launch.source == nullptr) return absl::OkStatus();  // its author has seen it compiled
-    if (is_shown(launch)) return absl::OkStatus();
+  Status add(const DryLaunch& launch) {
+    if (launch.source == nullptr) return OkStatus();  // its author has seen it compiled
+    if (is_shown(launch)) return OkStatus();
     ir::Specialization specialization =
         runtime::specialize(*launch.source, launch.arguments, target_);
     specialization.block = launch.config.block;
@@ -146,12 +145,12 @@ class Dump {
       show_trace(traced.kernel, request_, found);
     }
     tolerate_missing_ptxas(request_, found);
-    return absl::OkStatus();
+    return OkStatus();
   }
 
   const std::vector<Findings>& found() const { return found_; }
   // What is wrong with the command's options.
-  const absl::Status& misuse() const { return misuse_; }
+  const Status& misuse() const { return misuse_; }
 
  private:
   // Of the kernel of the same place in found_.
@@ -191,7 +190,7 @@ class Dump {
   std::vector<Variant> variants_;
   std::set<std::string> names_;
   std::vector<Findings> found_;
-  absl::Status misuse_;
+  Status misuse_;
 };
 
 // One document for a kernel, a list of them for several.
@@ -205,11 +204,11 @@ void print_json(const std::vector<Findings>& all, const ChosenKernel& kernel,
 }  // namespace
 
 Exit dump_kernel(const DumpOptions& options) {
-  const absl::StatusOr<DumpRequest> request = request_of(options);
+  const StatusOr<DumpRequest> request = request_of(options);
   if (!request.ok()) return misused(request.status());
-  const absl::StatusOr<ChosenKernel> kernel = choose_kernel(options.choice);
+  const StatusOr<ChosenKernel> kernel = choose_kernel(options.choice);
   if (!kernel.ok()) return misused(kernel.status());
-  const absl::StatusOr<runtime::BoundCall> call =
+  const StatusOr<runtime::BoundCall> call =
       runtime::bind(*kernel->operation, kernel->settings, {}, kernel->sizes);
   if (!call.ok()) return misused(call.status());
   const bool alone = request->stages.size() == 1 && !request->stats;
@@ -227,9 +226,9 @@ Exit dump_kernel(const DumpOptions& options) {
   Dump dump(*request, options, *target);
   const Device device = runtime::open_dry_run(
       info_of(*target), [&](const DryLaunch& launch) { return dump.add(launch); });
-  const absl::StatusOr<DeviceArguments> arguments = DeviceArguments::allocate(device, *call);
+  const StatusOr<DeviceArguments> arguments = DeviceArguments::allocate(device, *call);
   if (!arguments.ok()) return misused(arguments.status());
-  const absl::Status done = call->function->call(device.default_stream(), arguments->arguments());
+  const Status done = call->function->call(device.default_stream(), arguments->arguments());
   if (!dump.misuse().ok()) return misused(dump.misuse());
 
   const std::vector<Findings>& all = dump.found();
@@ -238,7 +237,7 @@ Exit dump_kernel(const DumpOptions& options) {
     if (options.json) break;
     if (options.folder.empty()) {
       print_parts(found, *request, alone && all.size() == 1);
-    } else if (absl::Status s = write_files(found, *request, options.folder); !s.ok()) {
+    } else if (Status s = write_files(found, *request, options.folder); !s.ok()) {
       return misused(s);
     }
   }

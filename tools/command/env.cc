@@ -28,8 +28,7 @@ struct Finding {
 std::string one_line(absl::string_view text) { return absl::StrReplaceAll(text, {{"\n", " "}}); }
 
 // `why` may say itself what works all the same.
-Finding missing(absl::string_view name, const absl::Status& why,
-                absl::string_view what_works = {}) {
+Finding missing(absl::string_view name, const Status& why, absl::string_view what_works = {}) {
   const std::string message =
       advise(absl::StrCat(one_line(why.message()), what_works.empty() ? "" : "; ", what_works));
   return {std::string(name), absl::StrCat("missing: ", message), {{"missing", message}}};
@@ -53,7 +52,7 @@ Finding build() {
 }
 
 Finding program(Tool tool, absl::string_view without) {
-  const absl::StatusOr<codegen::ToolLocation> found = codegen::find_tool(tool);
+  const StatusOr<codegen::ToolLocation> found = codegen::find_tool(tool);
   const std::string name(codegen::tool_name(tool));
   if (!found.ok()) return missing(name, found.status(), without);
   Json json = {{"path", found->path}, {"origin", found->origin}};
@@ -80,7 +79,7 @@ Finding cuda_header() {
 
 Finding driver() {
 #ifdef HEDDLE_HAVE_CUDA_H
-  const absl::StatusOr<const runtime::cuda::Driver*> driver = runtime::cuda::Driver::get();
+  const StatusOr<const runtime::cuda::Driver*> driver = runtime::cuda::Driver::get();
   if (!driver.ok()) return missing("driver", driver.status(), "a GPU needs NVIDIA's driver");
   const std::string version = runtime::cuda::version_text((*driver)->version());
   return {"driver",
@@ -94,10 +93,10 @@ Finding driver() {
 // "cuda:0" and on; an entry each.
 std::vector<Finding> devices() {
   std::vector<Finding> findings;
-  const absl::StatusOr<int> count = Device::cuda_device_count();
+  const StatusOr<int> count = Device::cuda_device_count();
   for (int i = 0; i < count.value_or(0); ++i) {
     const std::string name = absl::StrCat("cuda:", i);
-    const absl::StatusOr<Device> device = Device::open(name);
+    const StatusOr<Device> device = Device::open(name);
     if (!device.ok()) {
       findings.push_back(missing(name, device.status()));
       continue;

@@ -31,26 +31,26 @@ std::vector<int64_t> row_major_strides(const std::vector<int64_t>& extents) {
 }
 
 // Host memory for what the call writes: it also says whether the shape has so many bytes.
-absl::Status allocate_outputs(const BoundCall& call, HostArrays& outputs) {
+Status allocate_outputs(const BoundCall& call, HostArrays& outputs) {
   for (const BoundCall::Value& value : call.values) {
     if (!value.argument->is_written()) continue;
-    absl::StatusOr<HostArray> output = HostArray::allocate(value.shape);
+    StatusOr<HostArray> output = HostArray::allocate(value.shape);
     if (!output.ok()) {
-      return absl::Status(output.status().code(), absl::StrCat("output '", value.argument->name,
-                                                               "' ", output.status().message()));
+      return Status(output.status().code(), absl::StrCat("output '", value.argument->name, "' ",
+                                                         output.status().message()));
     }
     outputs[value.argument->name] = *std::move(output);
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
-absl::Status upload(const Stream& stream, const BoundCall& call, const HostArrays& inputs,
-                    DeviceArguments& on_device) {
+Status upload(const Stream& stream, const BoundCall& call, const HostArrays& inputs,
+              DeviceArguments& on_device) {
   for (size_t i = 0; i < call.values.size(); ++i) {
     const auto input = inputs.find(call.values[i].argument->name);
     if (input == inputs.end()) continue;
     const HostArray& array = input->second;
-    if (absl::Status s =
+    if (Status s =
             on_device.buffers()[i].copy_from_host(stream, array.data.get(), array.byte_count);
         !s.ok()) {
       return s;
@@ -59,14 +59,13 @@ absl::Status upload(const Stream& stream, const BoundCall& call, const HostArray
   return stream.synchronize();
 }
 
-absl::Status download(const Stream& stream, const BoundCall& call, DeviceArguments& on_device,
-                      HostArrays& outputs) {
+Status download(const Stream& stream, const BoundCall& call, DeviceArguments& on_device,
+                HostArrays& outputs) {
   for (size_t i = 0; i < call.values.size(); ++i) {
     const auto output = outputs.find(call.values[i].argument->name);
     if (output == outputs.end()) continue;
     HostArray& array = output->second;
-    if (absl::Status s =
-            on_device.buffers()[i].copy_to_host(stream, array.data.get(), array.byte_count);
+    if (Status s = on_device.buffers()[i].copy_to_host(stream, array.data.get(), array.byte_count);
         !s.ok()) {
       return s;
     }
@@ -75,12 +74,12 @@ absl::Status download(const Stream& stream, const BoundCall& call, DeviceArgumen
 }
 
 // Compiles and loads what the call launches, so that timing it times nothing else.
-absl::Status prepare(const Device& device, const BoundCall& call, runtime::Arguments arguments,
-                     Execution& execution) {
-  const Device dry = open_dry_run(device.info(), [&](const DryLaunch& launch) -> absl::Status {
+Status prepare(const Device& device, const BoundCall& call, runtime::Arguments arguments,
+               Execution& execution) {
+  const Device dry = open_dry_run(device.info(), [&](const DryLaunch& launch) -> Status {
     ++execution.launches;
-    if (launch.source == nullptr) return absl::OkStatus();
-    const absl::StatusOr<const runtime::Executable*> executable =
+    if (launch.source == nullptr) return OkStatus();
+    const StatusOr<const runtime::Executable*> executable =
         runtime::KernelCache::of(*launch.source)
             .find_or_compile(*launch.source, device.backend(), launch.config, launch.arguments);
     if (!executable.ok()) return executable.status();
@@ -88,11 +87,11 @@ absl::Status prepare(const Device& device, const BoundCall& call, runtime::Argum
     if (!absl::c_linear_search(execution.compilations, compilation)) {
       execution.compilations.push_back(compilation);
     }
-    return absl::OkStatus();
+    return OkStatus();
   });
-  const absl::Status status = call.function->call(dry.default_stream(), arguments);
+  const Status status = call.function->call(dry.default_stream(), arguments);
   // One that looks at its results compiles as it runs.
-  return absl::IsFailedPrecondition(status) ? absl::OkStatus() : status;
+  return IsFailedPrecondition(status) ? OkStatus() : status;
 }
 
 // A start and a stop for each call: nothing waits between them, so that the device never runs
@@ -101,54 +100,52 @@ struct EventPair {
   Event start, stop;
 };
 
-absl::Status call_timed(const Device& device, const Stream& stream,
-                        const runtime::HostFunction& function, runtime::Arguments arguments,
-                        int count, std::vector<double>& microseconds) {
+Status call_timed(const Device& device, const Stream& stream, const runtime::HostFunction& function,
+                  runtime::Arguments arguments, int count, std::vector<double>& microseconds) {
   // The device's queue is not endless, and neither should the events be.
   constexpr int kBatch = 128;
   std::vector<EventPair> events;
   for (int i = 0; i < std::min(count, kBatch); ++i) {
-    absl::StatusOr<Event> start = device.create_event();
+    StatusOr<Event> start = device.create_event();
     if (!start.ok()) return start.status();
-    absl::StatusOr<Event> stop = device.create_event();
+    StatusOr<Event> stop = device.create_event();
     if (!stop.ok()) return stop.status();
     events.push_back({*std::move(start), *std::move(stop)});
   }
   for (int done = 0; done < count;) {
     const int batch = std::min(count - done, kBatch);
     for (int i = 0; i < batch; ++i) {
-      if (absl::Status s = events[i].start.record(stream); !s.ok()) return s;
-      if (absl::Status s = function.call(stream, arguments); !s.ok()) return s;
-      if (absl::Status s = events[i].stop.record(stream); !s.ok()) return s;
+      if (Status s = events[i].start.record(stream); !s.ok()) return s;
+      if (Status s = function.call(stream, arguments); !s.ok()) return s;
+      if (Status s = events[i].stop.record(stream); !s.ok()) return s;
     }
-    if (absl::Status s = stream.synchronize(); !s.ok()) return s;
+    if (Status s = stream.synchronize(); !s.ok()) return s;
     for (int i = 0; i < batch; ++i) {
-      const absl::StatusOr<double> ms = Event::elapsed_ms(events[i].start, events[i].stop);
+      const StatusOr<double> ms = Event::elapsed_ms(events[i].start, events[i].stop);
       if (!ms.ok()) return ms.status();
       microseconds.push_back(*ms * 1e3);
     }
     done += batch;
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Device> open_device(const std::string& name) {
+StatusOr<Device> open_device(const std::string& name) {
   if (!name.empty()) return Device::open(name);
-  const absl::StatusOr<int> count = Device::cuda_device_count();
+  const StatusOr<int> count = Device::cuda_device_count();
   return Device::open(count.value_or(0) > 0 ? "cuda:0" : "interp");
 }
 
-absl::StatusOr<BoundCall> bind_inputs(const ChosenKernel& kernel, const HostArrays& inputs) {
+StatusOr<BoundCall> bind_inputs(const ChosenKernel& kernel, const HostArrays& inputs) {
   runtime::Shapes shapes;
   for (const auto& [name, array] : inputs) shapes[name] = array.shape;
-  if (absl::Status s = check_inputs(kernel, shapes); !s.ok()) return s;
+  if (Status s = check_inputs(kernel, shapes); !s.ok()) return s;
   return runtime::bind(*kernel.operation, kernel.settings, shapes, kernel.sizes);
 }
 
-absl::StatusOr<DeviceArguments> DeviceArguments::allocate(const Device& device,
-                                                          const BoundCall& call) {
+StatusOr<DeviceArguments> DeviceArguments::allocate(const Device& device, const BoundCall& call) {
   DeviceArguments on_device;
   for (const BoundCall::Value& value : call.values) {
     Buffer& buffer = on_device.buffers_.emplace_back();
@@ -161,10 +158,10 @@ absl::StatusOr<DeviceArguments> DeviceArguments::allocate(const Device& device,
     int64_t bytes = element_bytes;
     for (const int64_t extent : value.shape.extents) {
       if (!__builtin_mul_overflow(bytes, extent, &bytes)) continue;
-      return absl::InvalidArgumentError(absl::StrCat("'", value.argument->name, "' of ",
-                                                     describe(value.shape), " has too many bytes"));
+      return InvalidArgumentError(absl::StrCat("'", value.argument->name, "' of ",
+                                               describe(value.shape), " has too many bytes"));
     }
-    absl::StatusOr<Buffer> allocated = device.allocate(static_cast<size_t>(bytes));
+    StatusOr<Buffer> allocated = device.allocate(static_cast<size_t>(bytes));
     if (!allocated.ok()) return allocated.status();
     buffer = *std::move(allocated);
     strides = row_major_strides(value.shape.extents);
@@ -181,33 +178,33 @@ uint64_t DeviceArguments::tensor_bytes() const {
   return bytes;
 }
 
-absl::StatusOr<Execution> execute(const Device& device, const BoundCall& call,
-                                  const HostArrays& inputs, int repeat) {
+StatusOr<Execution> execute(const Device& device, const BoundCall& call, const HostArrays& inputs,
+                            int repeat) {
   Execution execution;
-  absl::StatusOr<Stream> stream = device.create_stream();
+  StatusOr<Stream> stream = device.create_stream();
   if (!stream.ok()) return stream.status();
 
   Stopwatch stopwatch;
-  if (absl::Status s = allocate_outputs(call, execution.outputs); !s.ok()) return s;
-  absl::StatusOr<DeviceArguments> on_device = DeviceArguments::allocate(device, call);
+  if (Status s = allocate_outputs(call, execution.outputs); !s.ok()) return s;
+  StatusOr<DeviceArguments> on_device = DeviceArguments::allocate(device, call);
   if (!on_device.ok()) return on_device.status();
-  if (absl::Status s = upload(*stream, call, inputs, *on_device); !s.ok()) return s;
+  if (Status s = upload(*stream, call, inputs, *on_device); !s.ok()) return s;
   execution.tensor_bytes = on_device->tensor_bytes();
   execution.upload_us = stopwatch.lap();
 
   const runtime::Arguments arguments = on_device->arguments();
-  if (absl::Status s = prepare(device, call, arguments, execution); !s.ok()) return s;
+  if (Status s = prepare(device, call, arguments, execution); !s.ok()) return s;
   execution.compile_us = stopwatch.lap();
 
   std::vector<double> first;
-  if (absl::Status s = call_timed(device, *stream, *call.function, arguments, 1, first); !s.ok()) {
+  if (Status s = call_timed(device, *stream, *call.function, arguments, 1, first); !s.ok()) {
     return s;
   }
   execution.launch_us = first[0];
   stopwatch.lap();
-  if (absl::Status s = download(*stream, call, *on_device, execution.outputs); !s.ok()) return s;
+  if (Status s = download(*stream, call, *on_device, execution.outputs); !s.ok()) return s;
   execution.download_us = stopwatch.lap();
-  if (absl::Status s =
+  if (Status s =
           call_timed(device, *stream, *call.function, arguments, repeat, execution.repeats_us);
       !s.ok()) {
     return s;

@@ -1,7 +1,7 @@
 // Calls an operation on a device, from host arrays to host arrays, and times every step.
 //
-//   absl::StatusOr<BoundCall> call = bind_inputs(kernel, inputs);
-//   absl::StatusOr<Execution> done = execute(device, *call, inputs, /*repeat=*/20);
+//   StatusOr<BoundCall> call = bind_inputs(kernel, inputs);
+//   StatusOr<Execution> done = execute(device, *call, inputs, /*repeat=*/20);
 //   use(done->outputs.at("y"), done->compilations[0]->times, done->repeats_us);
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/device.h"
 #include "heddle/runtime/operation/bound_call.h"
@@ -22,19 +22,17 @@ namespace heddle::tools {
 using HostArrays = std::map<std::string, HostArray, std::less<>>;
 
 // By name; without one, cuda:0 where there is a GPU, else the interpreter.
-absl::StatusOr<Device> open_device(const std::string& name);
+StatusOr<Device> open_device(const std::string& name);
 
 // The call on these inputs. kInvalidArgument where they are not what the kernel reads, neither more
 // nor less (input_check.h), or do not fit each other.
-absl::StatusOr<runtime::BoundCall> bind_inputs(const ChosenKernel& kernel,
-                                               const HostArrays& inputs);
+StatusOr<runtime::BoundCall> bind_inputs(const ChosenKernel& kernel, const HostArrays& inputs);
 
 // Tensors on a device and numbers, as a host function takes them.
 class DeviceArguments {
  public:
   // Memory for every tensor of the call, with nothing in it. The call must outlive them.
-  static absl::StatusOr<DeviceArguments> allocate(const Device& device,
-                                                  const runtime::BoundCall& call);
+  static StatusOr<DeviceArguments> allocate(const Device& device, const runtime::BoundCall& call);
 
   // Of each argument; a number has none.
   std::vector<Buffer>& buffers() { return buffers_; }
@@ -67,8 +65,8 @@ struct Execution {
 
 // The call must have been bound to these inputs. Its kernels are compiled by a dry run; it runs once,
 // its outputs are fetched, and then it runs `repeat` more times.
-absl::StatusOr<Execution> execute(const Device& device, const runtime::BoundCall& call,
-                                  const HostArrays& inputs, int repeat);
+StatusOr<Execution> execute(const Device& device, const runtime::BoundCall& call,
+                            const HostArrays& inputs, int repeat);
 
 // "20 launches: median 12.50 us (335.1 GB/s of inputs and outputs), least 12.10 us (346.2 GB/s)";
 // there must have been one.

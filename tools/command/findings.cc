@@ -40,9 +40,9 @@ void show_machine_code(const Compilation& compilation, const DumpRequest& reques
     found.parts.push_back({"cubin", "cubin", assembly.cubin, /*binary=*/true});
   }
   if (!request.has("sass") && !request.stats) return;
-  absl::StatusOr<std::string> listing = codegen::disassemble(assembly.cubin);
+  StatusOr<std::string> listing = codegen::disassemble(assembly.cubin);
   if (!listing.ok()) {
-    const bool tolerable = absl::IsNotFound(listing.status()) && request.by_name.count("sass") == 0;
+    const bool tolerable = IsNotFound(listing.status()) && request.by_name.count("sass") == 0;
     (tolerable ? found.lack : found.failure).Update(listing.status());
     return;
   }
@@ -95,7 +95,7 @@ Json to_json(const Findings& found, const ChosenKernel& kernel, const DumpReques
     json["passes"] = std::move(passes);
   }
   Json problems = Json::array();
-  for (const absl::Status& problem : {found.failure, found.lack}) {
+  for (const Status& problem : {found.failure, found.lack}) {
     if (!problem.ok()) problems.push_back(advise(problem.message()));
   }
   json["problems"] = std::move(problems);
@@ -107,12 +107,11 @@ std::string to_string(const Json& json) {
   return absl::StrCat(json.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
 }
 
-absl::Status write_files(const Findings& found, const DumpRequest& request,
-                         const std::string& folder) {
+Status write_files(const Findings& found, const DumpRequest& request, const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    return absl::InvalidArgumentError(absl::StrCat(folder, ": cannot be made: ", error.message()));
+    return InvalidArgumentError(absl::StrCat(folder, ": cannot be made: ", error.message()));
   }
   std::vector<Findings::Part> files = found.parts;
   if (request.stats) {
@@ -122,10 +121,10 @@ absl::Status write_files(const Findings& found, const DumpRequest& request,
   for (const Findings::Part& file : files) {
     const std::string path =
         (std::filesystem::path(folder) / absl::StrCat(found.name, ".", file.suffix)).string();
-    if (absl::Status s = write_file(path, file.text); !s.ok()) return s;
+    if (Status s = write_file(path, file.text); !s.ok()) return s;
     absl::PrintF("%s\n", path);
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 void print_parts(const Findings& found, const DumpRequest& request, bool alone) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/tools/command/kernel_choice.h"
 #include "heddle/tools/command/outcome.h"
@@ -38,8 +38,8 @@ struct Findings {
   std::vector<Part> parts;
   Statistics statistics;
   std::shared_ptr<const runtime::Compilation> compilation;
-  absl::Status failure;  // what keeps it from being shown
-  absl::Status lack;     // what else is not there
+  Status failure;  // what keeps it from being shown
+  Status lack;     // what else is not there
 };
 
 // The trace alone, of a kernel that cannot be compiled.
@@ -53,8 +53,7 @@ nlohmann::ordered_json to_json(const Findings& found, const ChosenKernel& kernel
 std::string to_string(const nlohmann::ordered_json& json);
 
 // A file a stage in a folder, which is made if need be.
-absl::Status write_files(const Findings& found, const DumpRequest& request,
-                         const std::string& folder);
+Status write_files(const Findings& found, const DumpRequest& request, const std::string& folder);
 // One part that is `alone` is printed as it is, so that it can be piped on; others get headings.
 void print_parts(const Findings& found, const DumpRequest& request, bool alone);
 // Says what failed and, if wanted, what is missing.

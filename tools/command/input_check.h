@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "absl/status/status.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/operation/operation.h"
 #include "heddle/tools/command/kernel_choice.h"
 
@@ -15,6 +15,6 @@ std::string describe(const runtime::TensorShape& shape);
 
 // Neither more nor less than the kernel reads, by names, element types and modes. Whether the
 // extents fit each other, bind() says.
-absl::Status check_inputs(const ChosenKernel& kernel, const runtime::Shapes& inputs);
+Status check_inputs(const ChosenKernel& kernel, const runtime::Shapes& inputs);
 
 }  // namespace heddle::tools

@@ -40,28 +40,28 @@ thread_local const char* loading = "";
 
 using runtime::Operation;
 
-absl::StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice) {
+StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice) {
   const Operation* const operation = runtime::find_operation(choice.kernel);
   if (operation == nullptr) {
     std::vector<absl::string_view> names;
     for (const Operation* known : runtime::registered_operations()) names.push_back(known->name());
-    return absl::NotFoundError(absl::StrCat("unknown kernel '", choice.kernel, "'",
-                                            ir::suggest(choice.kernel, names),
-                                            " ('heddle list' shows all)"));
+    return NotFoundError(absl::StrCat("unknown kernel '", choice.kernel, "'",
+                                      ir::suggest(choice.kernel, names),
+                                      " ('heddle list' shows all)"));
   }
   if (!operation->validity().ok()) return operation->validity();
-  const absl::StatusOr<Assignments> given = parse_assignments("--set", choice.settings);
+  const StatusOr<Assignments> given = parse_assignments("--set", choice.settings);
   if (!given.ok()) return given.status();
-  absl::StatusOr<runtime::Settings> settings = operation->resolve(*given);
+  StatusOr<runtime::Settings> settings = operation->resolve(*given);
   if (!settings.ok()) return settings.status();
-  absl::StatusOr<runtime::Sizes> sizes = parse_sizes("--size", choice.sizes);
+  StatusOr<runtime::Sizes> sizes = parse_sizes("--size", choice.sizes);
   if (!sizes.ok()) return sizes.status();
   return ChosenKernel{operation, *std::move(settings), *std::move(sizes)};
 }
 
-absl::Status load_plugin(const std::string& path) {
+Status load_plugin(const std::string& path) {
   const auto refused = [&](absl::string_view why) {
-    return absl::InvalidArgumentError(
+    return InvalidArgumentError(
         absl::StrCat("plug-in ", path, " ", absl::StrReplaceAll(why, {{"\n", " "}})));
   };
   // A bare name would send dlopen to the system's folders.
@@ -76,7 +76,7 @@ absl::Status load_plugin(const std::string& path) {
   if (library == nullptr) return refused(absl::StrCat("cannot be loaded: ", dlerror()));
   // A plug-in may replace a kernel, so names alone do not tell.
   for (const Operation* operation : runtime::registered_operations()) {
-    if (std::find(before.begin(), before.end(), operation) == before.end()) return absl::OkStatus();
+    if (std::find(before.begin(), before.end(), operation) == before.end()) return OkStatus();
   }
   return refused(
       "registers no kernels with this program; does it hold a Registered constant, and "

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "heddle/ir/status.h"
 #include "heddle/runtime/operation/registry.h"
 
 namespace heddle::tools {
@@ -25,10 +24,10 @@ struct ChosenKernel {
 
 // kNotFound for an unknown kernel, with the nearest name; kInvalidArgument for one that is
 // registered wrongly, and for settings and sizes that are none.
-absl::StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice);
+StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice);
 
 // Loads a shared library for the kernels that it registers; it stays until the program ends.
 // kInvalidArgument where it is missing, cannot be loaded or registers none.
-absl::Status load_plugin(const std::string& path);
+Status load_plugin(const std::string& path);
 
 }  // namespace heddle::tools

@@ -34,7 +34,7 @@ Exit refuse(absl::string_view message) {
 Exit write_picture(const std::string& file, const std::string& picture) {
   if (file.empty()) return Exit::kDone;
   if (absl::StartsWith(picture, kError)) return refuse(picture);
-  if (absl::Status s = write_file(file, picture); !s.ok()) return misused(s);
+  if (Status s = write_file(file, picture); !s.ok()) return misused(s);
   return Exit::kDone;
 }
 

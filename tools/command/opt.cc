@@ -18,7 +18,7 @@ namespace {
 // Far more than any kernel's text: what is larger is another file, or a device without an end.
 constexpr size_t kMostBytes = size_t{64} << 20;
 
-absl::StatusOr<std::string> read_text(const std::string& path) {
+StatusOr<std::string> read_text(const std::string& path) {
   const bool from_stdin = path == "-";
   std::FILE* const file = from_stdin ? stdin : std::fopen(path.c_str(), "re");
   std::string text;
@@ -32,24 +32,24 @@ absl::StatusOr<std::string> read_text(const std::string& path) {
   const int error = errno;
   if (file != nullptr && !from_stdin) std::fclose(file);
   if (text.size() > kMostBytes) {
-    return absl::ResourceExhaustedError(
+    return ResourceExhaustedError(
         absl::StrCat(from_stdin ? "stdin" : path, ": is larger than ", kMostBytes >> 20,
                      " MiB, the most that is read; fix: give a kernel's text, such as "
                      "'heddle dump --stage ir' prints"));
   }
   if (good) return text;
-  return absl::ErrnoToStatus(error, absl::StrCat(from_stdin ? "stdin" : path, ": cannot be read"));
+  return ErrnoToStatus(error, absl::StrCat(from_stdin ? "stdin" : path, ": cannot be read"));
 }
 
 std::string describe(const ir::Kernel& kernel) {
   return absl::StrCat("kernel '", kernel.name(), "'");
 }
 
-absl::StatusOr<std::string> assemble(const codegen::PtxModule& ptx, const ir::Kernel& kernel) {
+StatusOr<std::string> assemble(const codegen::PtxModule& ptx, const ir::Kernel& kernel) {
   codegen::AssembleOptions options;
   options.arch = std::string(kernel.target->name);
   options.entries = {ptx.entry};
-  absl::StatusOr<codegen::Assembly> assembly = codegen::assemble(ptx.text, options);
+  StatusOr<codegen::Assembly> assembly = codegen::assemble(ptx.text, options);
   if (!assembly.ok()) return assembly.status();
   for (const codegen::Diagnostic& said : assembly->diagnostics) {
     if (said.is_performance_note()) {
@@ -60,13 +60,13 @@ absl::StatusOr<std::string> assemble(const codegen::PtxModule& ptx, const ir::Ke
 }
 
 // The optimised kernel as what the user asked for.
-absl::StatusOr<std::string> emit(const ir::Kernel& kernel, const OptOptions& options) {
+StatusOr<std::string> emit(const ir::Kernel& kernel, const OptOptions& options) {
   if (options.emit == "ir") return ir::print(kernel, {.locs = options.locs});
-  if (absl::Status s = ir::to_status(describe(kernel), ir::verify(kernel, ir::Stage::kEmittable));
+  if (Status s = ir::to_status(describe(kernel), ir::verify(kernel, ir::Stage::kEmittable));
       !s.ok()) {
     return s;
   }
-  absl::StatusOr<codegen::PtxModule> ptx = codegen::emit_ptx(kernel);
+  StatusOr<codegen::PtxModule> ptx = codegen::emit_ptx(kernel);
   if (!ptx.ok()) return ptx.status();
   if (options.emit == "ptx") return std::move(ptx->text);
   return assemble(*ptx, kernel);
@@ -79,9 +79,9 @@ Exit optimize_file(const OptOptions& options) {
   if (machine_code && options.output.empty() && stdout_is_terminal()) {
     return misused("machine code is no text: name a file with -o, or redirect the output");
   }
-  const absl::StatusOr<std::string> text = read_text(options.file);
+  const StatusOr<std::string> text = read_text(options.file);
   if (!text.ok()) return misused(text.status());
-  absl::StatusOr<ir::Kernel> kernel =
+  StatusOr<ir::Kernel> kernel =
       ir::parse(*text, options.file == "-" ? "stdin" : options.file, {.text_as_source = true});
   if (!kernel.ok()) return misused(kernel.status());
   if (!options.arch.empty()) {
@@ -92,24 +92,24 @@ Exit optimize_file(const OptOptions& options) {
     }
   }
   // Passes keep a right kernel right, and need one.
-  if (absl::Status s = ir::to_status(describe(*kernel), ir::verify(*kernel)); !s.ok()) {
+  if (Status s = ir::to_status(describe(*kernel), ir::verify(*kernel)); !s.ok()) {
     return misused(s);
   }
   const std::string passes = options.passes.passes.value_or(std::string(ir::kDefaultPipeline));
-  if (absl::Status s = check_pipeline(*kernel, passes, options.passes); !s.ok()) return misused(s);
+  if (Status s = check_pipeline(*kernel, passes, options.passes); !s.ok()) return misused(s);
   ir::PipelineReport report;
   ir::PipelineOptions pipeline = pipeline_options(options.passes);
   pipeline.report = &report;
-  if (absl::Status s = ir::run_pipeline(*kernel, passes, pipeline); !s.ok()) return failed(s);
+  if (Status s = ir::run_pipeline(*kernel, passes, pipeline); !s.ok()) return failed(s);
   if (options.passes.time) absl::FPrintF(stderr, "%s", describe(report));
 
-  const absl::StatusOr<std::string> result = emit(*kernel, options);
+  const StatusOr<std::string> result = emit(*kernel, options);
   if (!result.ok()) return failed(result.status());
   if (options.output.empty()) {
     print(*result);
     return Exit::kDone;
   }
-  const absl::Status written = write_file(options.output, *result);
+  const Status written = write_file(options.output, *result);
   return written.ok() ? Exit::kDone : misused(written);
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::tools {
 
@@ -16,18 +16,18 @@ using Assignments = std::map<std::string, std::string>;
 
 // The NAME=VALUE arguments of an option. kInvalidArgument for one without '=' or a name given
 // twice. A VALUE may be empty.
-absl::StatusOr<Assignments> parse_assignments(absl::string_view option,
-                                              const std::vector<std::string>& arguments);
-// NAME=FILE arguments; a file has a name.
-absl::StatusOr<Assignments> parse_files(absl::string_view option,
+StatusOr<Assignments> parse_assignments(absl::string_view option,
                                         const std::vector<std::string>& arguments);
+// NAME=FILE arguments; a file has a name.
+StatusOr<Assignments> parse_files(absl::string_view option,
+                                  const std::vector<std::string>& arguments);
 // NAME=N arguments, whole numbers from 0 up.
-absl::StatusOr<std::map<std::string, int64_t, std::less<>>> parse_sizes(
+StatusOr<std::map<std::string, int64_t, std::less<>>> parse_sizes(
     absl::string_view option, const std::vector<std::string>& arguments);
 
 // The words of "A,B,...", blanks around them removed; none in a blank list. kInvalidArgument where
 // a comma has no word beside it: `noun` says what a word is.
-absl::StatusOr<std::vector<std::string>> split_list(absl::string_view option,
-                                                    absl::string_view noun, absl::string_view list);
+StatusOr<std::vector<std::string>> split_list(absl::string_view option, absl::string_view noun,
+                                              absl::string_view list);
 
 }  // namespace heddle::tools

@@ -19,13 +19,13 @@ Exit failed(absl::string_view message) {
   return Exit::kFailed;
 }
 
-Exit failed(const absl::Status& status) { return failed(status.message()); }
+Exit failed(const Status& status) { return failed(status.message()); }
 
 Exit misused(absl::string_view message) {
   remark(message);
   return Exit::kMisused;
 }
 
-Exit misused(const absl::Status& status) { return misused(status.message()); }
+Exit misused(const Status& status) { return misused(status.message()); }
 
 }  // namespace heddle::tools

@@ -1,8 +1,8 @@
 // How a command ends, and how it says why.
 #pragma once
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::tools {
 
@@ -16,9 +16,9 @@ enum class Exit : int {
 // Both print "heddle: <message>" to stderr, as the command line says it (advice.h), and return the
 // code.
 Exit failed(absl::string_view message);
-Exit failed(const absl::Status& status);
+Exit failed(const Status& status);
 Exit misused(absl::string_view message);
-Exit misused(const absl::Status& status);
+Exit misused(const Status& status);
 
 // The same without a verdict: something that the user should know.
 void remark(absl::string_view message);

@@ -3,16 +3,16 @@
 
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::tools {
 
 // Over whatever was there. The message starts with the path.
-absl::Status write_file(const std::string& path, absl::string_view contents);
+Status write_file(const std::string& path, absl::string_view contents);
 
 // Whether write_file, or anything else, could write there; touches nothing. The same message.
-absl::Status check_writable(const std::string& path);
+Status check_writable(const std::string& path);
 
 // Whether what is printed goes to a person, who cannot read machine code.
 bool stdout_is_terminal();

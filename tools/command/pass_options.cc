@@ -16,8 +16,8 @@ ir::PipelineOptions pipeline_options(const PassOptions& options) {
   return pipeline;
 }
 
-absl::Status check_pipeline(const ir::Kernel& kernel, absl::string_view passes,
-                            const PassOptions& options) {
+Status check_pipeline(const ir::Kernel& kernel, absl::string_view passes,
+                      const PassOptions& options) {
   const std::pair<absl::string_view, absl::string_view> lists[] = {
       {"--passes", passes},
       {"--print-before", options.print_before},

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "absl/status/status.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/passes/pipeline.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::tools {
 
@@ -24,8 +24,8 @@ ir::PipelineOptions pipeline_options(const PassOptions& options);
 
 // Whether the pipeline and the options could work on this kernel; runs nothing. kInvalidArgument
 // for an empty name in a list too.
-absl::Status check_pipeline(const ir::Kernel& kernel, absl::string_view passes,
-                            const PassOptions& options);
+Status check_pipeline(const ir::Kernel& kernel, absl::string_view passes,
+                      const PassOptions& options);
 
 // What each pass did and how long it took, a line each.
 std::string describe(const ir::PipelineReport& report);

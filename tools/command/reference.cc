@@ -6,13 +6,13 @@
 namespace heddle::tools {
 
 Exit write_reference(const ReferenceOptions& options) {
-  const absl::StatusOr<std::string> page = reference_page();
+  const StatusOr<std::string> page = reference_page();
   if (!page.ok()) return failed(page.status());
   if (options.output.empty()) {
     print(*page);
     return Exit::kDone;
   }
-  if (absl::Status s = write_file(options.output, *page); !s.ok()) return misused(s);
+  if (Status s = write_file(options.output, *page); !s.ok()) return misused(s);
   return Exit::kDone;
 }
 

@@ -16,10 +16,10 @@
 namespace heddle::tools {
 namespace {
 
-absl::StatusOr<HostArrays> read_inputs(const Assignments& files) {
+StatusOr<HostArrays> read_inputs(const Assignments& files) {
   HostArrays inputs;
   for (const auto& [name, path] : files) {
-    absl::StatusOr<HostArray> array = read_npy(path);
+    StatusOr<HostArray> array = read_npy(path);
     if (!array.ok()) return array.status();
     absl::PrintF("%-14s %s from %s\n", name, describe(array->shape), path);
     inputs[name] = *std::move(array);
@@ -28,50 +28,49 @@ absl::StatusOr<HostArrays> read_inputs(const Assignments& files) {
 }
 
 // Whether every output that is to be written is one, and its file can be: the run may take long.
-absl::Status check_outputs(const runtime::Operation& operation, const Assignments& files) {
+Status check_outputs(const runtime::Operation& operation, const Assignments& files) {
   std::vector<absl::string_view> written;
   for (const runtime::OperationArgument& argument : operation.arguments()) {
     if (argument.is_written()) written.push_back(argument.name);
   }
   for (const auto& [name, path] : files) {
     if (std::find(written.begin(), written.end(), name) == written.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("kernel '", operation.name(),
-                                                     "' has no output '", name, "'; it writes ",
-                                                     absl::StrJoin(written, ", ")));
+      return InvalidArgumentError(absl::StrCat("kernel '", operation.name(), "' has no output '",
+                                               name, "'; it writes ",
+                                               absl::StrJoin(written, ", ")));
     }
-    if (absl::Status s = check_writable(path); !s.ok()) return s;
+    if (Status s = check_writable(path); !s.ok()) return s;
   }
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 }  // namespace
 
 Exit run_kernel(const RunOptions& options) {
-  const absl::StatusOr<ChosenKernel> kernel = choose_kernel(options.choice);
+  const StatusOr<ChosenKernel> kernel = choose_kernel(options.choice);
   if (!kernel.ok()) return misused(kernel.status());
   const std::string& name = kernel->operation->name();
   if (options.check && kernel->operation->spec().reference == nullptr) {
     return misused(absl::StrCat("kernel '", name, "' has no reference to check against"));
   }
-  const absl::StatusOr<Assignments> input_files = parse_files("--in", options.inputs);
+  const StatusOr<Assignments> input_files = parse_files("--in", options.inputs);
   if (!input_files.ok()) return misused(input_files.status());
-  const absl::StatusOr<Assignments> output_files = parse_files("--out", options.outputs);
+  const StatusOr<Assignments> output_files = parse_files("--out", options.outputs);
   if (!output_files.ok()) return misused(output_files.status());
-  const absl::StatusOr<Device> device = open_device(options.device);
+  const StatusOr<Device> device = open_device(options.device);
   if (!device.ok()) {
-    return absl::IsInvalidArgument(device.status()) ? misused(device.status())
-                                                    : failed(device.status());
+    return IsInvalidArgument(device.status()) ? misused(device.status()) : failed(device.status());
   }
   if (options.max_instructions >= 0) device->set_max_instructions(options.max_instructions);
-  const absl::StatusOr<HostArrays> inputs = read_inputs(*input_files);
+  const StatusOr<HostArrays> inputs = read_inputs(*input_files);
   if (!inputs.ok()) return misused(inputs.status());
-  const absl::StatusOr<runtime::BoundCall> call = bind_inputs(*kernel, *inputs);
+  const StatusOr<runtime::BoundCall> call = bind_inputs(*kernel, *inputs);
   if (!call.ok()) return misused(call.status());
-  if (absl::Status s = check_outputs(*kernel->operation, *output_files); !s.ok()) {
+  if (Status s = check_outputs(*kernel->operation, *output_files); !s.ok()) {
     return misused(s);
   }
 
-  const absl::StatusOr<Execution> done = execute(*device, *call, *inputs, options.repeat);
+  const StatusOr<Execution> done = execute(*device, *call, *inputs, options.repeat);
   if (!done.ok()) return failed(done.status());
   absl::PrintF("%-14s %s (%s)\n", "device", device->name(), device->info().name);
   absl::PrintF("%s", describe_times(*done));
@@ -79,11 +78,11 @@ Exit run_kernel(const RunOptions& options) {
 
   for (const auto& [output, path] : *output_files) {
     const HostArray& array = done->outputs.at(output);
-    if (absl::Status s = write_npy(path, array); !s.ok()) return misused(s);
+    if (Status s = write_npy(path, array); !s.ok()) return misused(s);
     absl::PrintF("%-14s %s to %s\n", output, describe(array.shape), path);
   }
   if (!options.check) return Exit::kDone;
-  const absl::StatusOr<Verdict> verdict = check_results(*kernel, *inputs, done->outputs);
+  const StatusOr<Verdict> verdict = check_results(*kernel, *inputs, done->outputs);
   if (!verdict.ok()) return failed(verdict.status());
   absl::PrintF("%s", verdict->text);
   return verdict->right ? Exit::kDone

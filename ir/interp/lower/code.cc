@@ -89,13 +89,13 @@ void Lowering::unimplemented(absl::string_view what) {
   diagnostic.place = {std::string(line.file), line.line};
   diagnostic.message =
       absl::StrCat("the interpreter does not run ", what, " (kernel '", kernel_.name(), "')");
-  status_ = absl::UnimplementedError(to_string(diagnostic));
+  status_ = UnimplementedError(to_string(diagnostic));
 }
 
-absl::StatusOr<Program> Lowering::finish() {
+StatusOr<Program> Lowering::finish() {
   const uint64_t bytes = registers_.allocate();
   if (bytes > kMostRegisterBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
+    return ResourceExhaustedError(absl::StrCat(
         "kernel '", kernel_.name(), "' needs ", bytes,
         " bytes of registers for each warp; the interpreter has ", kMostRegisterBytes));
   }

@@ -24,7 +24,7 @@ Lowering::Lowering(const Kernel& kernel, const CompileOptions& options)
   code_->dynamic_shared_offset = shared_.dynamic_offset();
 }
 
-absl::StatusOr<Program> Lowering::run() {
+StatusOr<Program> Lowering::run() {
   find_needed(kernel_.body());
   lower_params();
   lower_region(kernel_.body());
@@ -294,7 +294,7 @@ void Lowering::lower_op(OpId id) {
   }
 }
 
-absl::StatusOr<Program> compile(const Kernel& kernel, const CompileOptions& options) {
+StatusOr<Program> compile(const Kernel& kernel, const CompileOptions& options) {
   return Lowering(kernel, options).run();
 }
 

@@ -13,8 +13,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "heddle/ir/interp/code.h"
 #include "heddle/ir/interp/handlers.h"
 #include "heddle/ir/interp/lower/registers.h"
@@ -22,6 +20,7 @@
 #include "heddle/ir/interp/program.h"
 #include "heddle/ir/launch/abi.h"
 #include "heddle/ir/launch/shared_layout.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::ir::interp {
 
@@ -78,7 +77,7 @@ struct PendingBounds {
 class Lowering {
  public:
   Lowering(const Kernel& kernel, const CompileOptions& options);
-  absl::StatusOr<Program> run();
+  StatusOr<Program> run();
 
  private:
   // One element-wise copy between registers.
@@ -161,7 +160,7 @@ class Lowering {
   uint32_t next_index() const { return static_cast<uint32_t>(code_->instrs.size()); }
   // The register of a table entry that the instruction emitted last reads.
   uint32_t table_operand(Operand operand);
-  absl::StatusOr<Program> finish();
+  StatusOr<Program> finish();
 
   // --- poison.cc ---
   // Reports lanes of a value that nobody has written; nothing where that cannot be, or where an
@@ -216,7 +215,7 @@ class Lowering {
   OpId current_ = OpId::kNone;
   uint32_t control_ = kNone;  // the innermost Control around current_
   uint32_t depth_ = 0;        // of frames
-  absl::Status status_;
+  Status status_;
 };
 
 }  // namespace heddle::ir::interp

@@ -5,17 +5,17 @@
 #include <cstring>
 #include <string>
 
-#include "absl/status/status.h"
 #include "codegen/toolchain/tool_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
 
 std::string problem(absl::string_view bytes) {
-  const absl::Status status = read_cubin(bytes).status();
-  EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
+  const Status status = read_cubin(bytes).status();
+  EXPECT_TRUE(status.ok() || IsDataLoss(status)) << status;
   return std::string(status.message());
 }
 
@@ -28,7 +28,7 @@ std::string with_field(std::string bytes, size_t offset, T value) {
 
 TEST(Cubin, ReadsArchitectureAndSections) {
   const std::string bytes = make_cubin(90, {"first", "second$1"});
-  const absl::StatusOr<Cubin> cubin = read_cubin(bytes);
+  const StatusOr<Cubin> cubin = read_cubin(bytes);
   ASSERT_TRUE(cubin.ok()) << cubin.status();
   EXPECT_EQ(cubin->sm, 90);
   EXPECT_TRUE(cubin->has_entry("first"));
@@ -124,7 +124,7 @@ TEST(Cubin, NoFlippedBitDoesHarm) {
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string flipped = bytes;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
-    const absl::StatusOr<Cubin> cubin = read_cubin(flipped);  // sanitizers watch
+    const StatusOr<Cubin> cubin = read_cubin(flipped);  // sanitizers watch
     if (!cubin.ok()) continue;
     for (const CubinSection& section : cubin->sections) {
       EXPECT_GE(section.name.data(), flipped.data());

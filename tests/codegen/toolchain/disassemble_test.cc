@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/toolchain/tool_testing.h"
@@ -14,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/codegen/toolchain/tool_path.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-std::string message(const absl::Status& status) { return std::string(status.message()); }
+std::string message(const Status& status) { return std::string(status.message()); }
 
 // nvdisasm 13.5.37 --print-code --print-line-info, shortened.
 constexpr char kNvdisasm[] = R"(	.target	sm_90a
@@ -131,28 +131,28 @@ class FakeDisassembler : public testing::Test {
 
 TEST_F(FakeDisassembler, GetsTheCubinAsAFile) {
   options_.nvdisasm_path = write_script(temp_.file("nvdisasm"), "echo \"$@\"; cat \"$3\"");
-  const absl::StatusOr<std::string> listing = disassemble(cubin_, options_);
+  const StatusOr<std::string> listing = disassemble(cubin_, options_);
   ASSERT_TRUE(listing.ok()) << listing.status();
   EXPECT_EQ(*listing, absl::StrCat("--print-code --print-line-info /proc/self/fd/0\n", cubin_));
 }
 
 TEST_F(FakeDisassembler, SaysWhatWentWrong) {
   options_.nvdisasm_path = write_script(temp_.file("nvdisasm"), "echo broken >&2; exit 3");
-  absl::Status status = disassemble(cubin_, options_).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnknown);
+  Status status = disassemble(cubin_, options_).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnknown);
   EXPECT_EQ(message(status),
             absl::StrCat(options_.nvdisasm_path, " ended with exit code 3 and printed: broken"));
   write_script(options_.nvdisasm_path, "sleep 100");
   options_.timeout = std::chrono::milliseconds(100);
   status = disassemble(cubin_, options_).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(message(status), absl::StrCat(options_.nvdisasm_path, " did not end within 0.1 s"));
 }
 
 TEST_F(FakeDisassembler, OneAskedForIsNotReplaced) {
   options_.cuobjdump_path = write_script(temp_.file("cuobjdump"), "echo listing");
   options_.nvdisasm_path = temp_.file("missing");
-  EXPECT_EQ(disassemble(cubin_, options_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(disassemble(cubin_, options_).status().code(), StatusCode::kNotFound);
   options_.nvdisasm_path.clear();
   setenv("HEDDLE_NVDISASM", temp_.file("missing").c_str(), 1);
   EXPECT_THAT(message(disassemble(cubin_, options_).status()),
@@ -160,8 +160,8 @@ TEST_F(FakeDisassembler, OneAskedForIsNotReplaced) {
 }
 
 TEST_F(FakeDisassembler, DamagedCubinsAreNotPassedOn) {
-  const absl::Status status = disassemble("text", options_).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  const Status status = disassemble("text", options_).status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_EQ(message(status), "the cubin cannot be disassembled: it has only 4 bytes");
 }
 
@@ -169,7 +169,7 @@ TEST_F(FakeDisassembler, CuobjdumpGetsAFolderOfItsOwn) {
   options_.cuobjdump_path =
       write_script(temp_.file("cuobjdump"),
                    "echo \"$@\" $TMPDIR; touch $TMPDIR/left_behind; stat -c %a $TMPDIR");
-  const absl::StatusOr<std::string> listing = disassemble(cubin_, options_);
+  const StatusOr<std::string> listing = disassemble(cubin_, options_);
   ASSERT_TRUE(listing.ok()) << listing.status();
   EXPECT_TRUE(absl::StartsWith(*listing, "--dump-sass /proc/self/fd/0 /"));
   EXPECT_TRUE(absl::EndsWith(*listing, "\n700\n"));
@@ -199,19 +199,19 @@ class RealDisassembler : public testing::Test {
  protected:
   // Skips without ptxas or the tool.
   void need(Tool tool) {
-    const absl::StatusOr<ToolLocation> found = find_tool(tool);
+    const StatusOr<ToolLocation> found = find_tool(tool);
     if (!found.ok()) GTEST_SKIP() << "SKIPPED: " << found.status().message();
     path_ = found->path;
     HEDDLE_NEEDS_TOOL(kPtxas);
     AssembleOptions options;
     options.arch = "sm_90a";
     options.entries = {"k"};
-    absl::StatusOr<Assembly> assembly = assemble(kPtx, options);
+    StatusOr<Assembly> assembly = assemble(kPtx, options);
     ASSERT_TRUE(assembly.ok()) << assembly.status();
     assembly_ = *std::move(assembly);
   }
   std::vector<SassInstruction> instructions(const DisassembleOptions& options) {
-    const absl::StatusOr<std::string> listing = disassemble(assembly_.cubin, options);
+    const StatusOr<std::string> listing = disassemble(assembly_.cubin, options);
     EXPECT_TRUE(listing.ok()) << listing.status();
     return listing.ok() ? sass_opcodes(*listing) : std::vector<SassInstruction>();
   }

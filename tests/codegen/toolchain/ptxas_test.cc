@@ -6,13 +6,13 @@
 #include <thread>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/codegen/toolchain/cubin.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
@@ -64,7 +64,7 @@ std::string register_hungry() {
 class RealPtxas : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
+    const StatusOr<ToolLocation> ptxas = find_tool(Tool::kPtxas);
     if (!ptxas.ok()) GTEST_SKIP() << "SKIPPED: " << ptxas.status().message();
     version_ = ptxas->version;
     options_.arch = "sm_90a";
@@ -72,7 +72,7 @@ class RealPtxas : public testing::Test {
   }
 
   Assembly must_assemble(const std::string& ptx) {
-    absl::StatusOr<Assembly> assembly = assemble(ptx, options_);
+    StatusOr<Assembly> assembly = assemble(ptx, options_);
     EXPECT_TRUE(assembly.ok()) << assembly.status();
     return assembly.ok() ? *std::move(assembly) : Assembly();
   }
@@ -127,7 +127,7 @@ TEST_F(RealPtxas, CutCubinsAreFound) {
   const std::string cubin = must_assemble(kernel(kStore)).cubin;
   ASSERT_TRUE(read_cubin(cubin).ok());
   for (size_t size = 0; size < cubin.size(); ++size) {
-    EXPECT_TRUE(absl::IsDataLoss(read_cubin(cubin.substr(0, size)).status())) << size;
+    EXPECT_TRUE(IsDataLoss(read_cubin(cubin.substr(0, size)).status())) << size;
   }
 }
 
@@ -141,8 +141,8 @@ TEST_F(RealPtxas, ReportsEveryKernel) {
   EXPECT_GT(assembly.find("k")->constant_bytes, assembly.find("k$2")->constant_bytes);
 
   options_.entries = {"k", "missing"};
-  const absl::Status status = assemble(kernel(kStore), options_).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  const Status status = assemble(kernel(kStore), options_).status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("it holds no code of kernel 'missing'"));
 }
 
@@ -151,8 +151,8 @@ TEST_F(RealPtxas, KnowsTheArchitectureOfEveryTarget) {
     options_.arch = arch;
     const std::string ptx =
         absl::StrReplaceAll(kernel("  st.global.u32 [%rd1], %r1;"), {{"sm_90a", "sm_80"}});
-    const absl::StatusOr<Assembly> assembly = assemble(ptx, options_);
-    if (absl::IsUnimplemented(assembly.status())) continue;  // an older ptxas
+    const StatusOr<Assembly> assembly = assemble(ptx, options_);
+    if (IsUnimplemented(assembly.status())) continue;  // an older ptxas
     ASSERT_TRUE(assembly.ok()) << assembly.status();
     EXPECT_GE(assembly->find("k")->constant_bytes, 12) << arch;
   }
@@ -162,8 +162,8 @@ TEST_F(RealPtxas, ErrorsNameLineAndText) {
   const std::string ptx =
       kernel("  add.rn.f32 %f0, %f1, %f2;\n  add.rn.f32 %f0, %q1, %f2;\n  bar.sync 77;");
   std::vector<Diagnostic> said;
-  const absl::Status status = assemble(ptx, options_, &said).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  const Status status = assemble(ptx, options_, &said).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   const std::string message(status.message());
   EXPECT_THAT(message, HasSubstr("ptxas refused the PTX: PTX line "));
   EXPECT_THAT(message, HasSubstr("PTX line 13: Unknown symbol '%q1' in `add.rn.f32 %f0, %q1, "
@@ -180,22 +180,22 @@ TEST_F(RealPtxas, ErrorsNameLineAndText) {
 TEST_F(RealPtxas, BrokenPtxIsRefused) {
   for (absl::string_view ptx :
        {absl::string_view(""), absl::string_view("hello"), absl::string_view("\0\0", 2)}) {
-    EXPECT_EQ(assemble(ptx, options_).status().code(), absl::StatusCode::kInvalidArgument) << ptx;
+    EXPECT_EQ(assemble(ptx, options_).status().code(), StatusCode::kInvalidArgument) << ptx;
   }
 }
 
 TEST_F(RealPtxas, UnknownTargetsAndVersionsAreToldApart) {
   options_.arch = "sm_91";
-  EXPECT_EQ(assemble(kernel(kStore), options_).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(assemble(kernel(kStore), options_).status().code(), StatusCode::kUnimplemented);
   options_.arch = "sm_90a";
-  const absl::Status status =
+  const Status status =
       assemble(absl::StrReplaceAll(kernel(kStore), {{".version 8.0", ".version 99.0"}}), options_)
           .status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("Unsupported .version 99.0"));
   // Known, but not what the PTX is for.
   options_.arch = "sm_90";
-  EXPECT_EQ(assemble(kernel(kStore), options_).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(assemble(kernel(kStore), options_).status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(RealPtxas, MaxRegistersHoldsForKernelsWithBlockShape) {
@@ -219,7 +219,7 @@ TEST_F(RealPtxas, FlagsReachIt) {
         return said.severity == Severity::kWarning && absl::StrContains(said.text, "spilled");
       }));
   options_.extra_flags.push_back("--warning-as-error");
-  EXPECT_EQ(assemble(ptx, options_).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(assemble(ptx, options_).status().code(), StatusCode::kInvalidArgument);
   // Every flag on the list is one that ptxas has, from 13 on at the latest.
   options_.max_registers = 0;
   for (const std::string& allowed : allowed_ptxas_flags()) {
@@ -227,7 +227,7 @@ TEST_F(RealPtxas, FlagsReachIt) {
     if (absl::EndsWith(flag, "=N")) flag.replace(flag.size() - 1, 1, "1");
     options_.extra_flags = {flag};
     options_.opt_level = flag == "--device-debug" ? 0 : 3;  // refused together with optimisation
-    const absl::Status status = assemble(kernel(kStore), options_).status();
+    const Status status = assemble(kernel(kStore), options_).status();
     const bool too_new =
         version_.major < 13 && absl::StrContains(status.message(), "Unknown option");
     EXPECT_TRUE(status.ok() || too_new) << flag << ": " << status;
@@ -294,7 +294,7 @@ TEST_F(RealPtxas, RunsInManyThreadsAtOnce) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 4; ++i) {
-        const absl::StatusOr<Assembly> assembly = assemble(ptx, options_);
+        const StatusOr<Assembly> assembly = assemble(ptx, options_);
         right[t] += assembly.ok() && assembly->cubin == expected ? 1 : 0;
       }
     });

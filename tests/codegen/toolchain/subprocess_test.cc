@@ -9,7 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +16,7 @@
 #include "codegen/toolchain/tool_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
@@ -32,7 +32,7 @@ Command shell(const std::string& script) {
 }
 
 Finished must_run(const Command& command) {
-  absl::StatusOr<Finished> finished = run_command(command);
+  StatusOr<Finished> finished = run_command(command);
   EXPECT_TRUE(finished.ok()) << finished.status();
   return finished.ok() ? *std::move(finished) : Finished();
 }
@@ -147,16 +147,16 @@ TEST(Subprocess, SaysWhyAProgramCannotBeStarted) {
   TempDir temp;
   Command command;
   command.program = temp.file("missing");
-  EXPECT_EQ(run_command(command).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(run_command(command).status().code(), StatusCode::kNotFound);
   command.program = write_file(temp.file("plain"), "text", 0600);
-  EXPECT_EQ(run_command(command).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(run_command(command).status().code(), StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(run_command(command).status().message()),
               HasSubstr(absl::StrCat("cannot start ", command.program)));
   command.program = "ls";
   EXPECT_EQ(run_command(command).status().message(),
             "a program is run by its absolute path, not as 'ls'");
   command = shell(std::string("exit\0", 5));
-  EXPECT_EQ(run_command(command).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(run_command(command).status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(Subprocess, ReportsSignals) {
@@ -304,7 +304,7 @@ TEST(Subprocess, RunsInManyThreadsAtOnce) {
         Command command = shell(absl::StrCat("cat > ", kOutputFile));
         command.input = text;
         command.wants_output_file = true;
-        absl::StatusOr<Finished> finished = run_command(command);
+        StatusOr<Finished> finished = run_command(command);
         right[t] += finished.ok() && finished->output_file == text ? 1 : 0;
       }
     });
@@ -317,9 +317,9 @@ TEST(Subprocess, SaysWhenTheHostReapsItsChildren) {
   struct sigaction ignore = {}, before = {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGCHLD, &ignore, &before);
-  const absl::Status status = run_command(shell("exit 3")).status();
+  const Status status = run_command(shell("exit 3")).status();
   sigaction(SIGCHLD, &before, nullptr);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the host program ignores SIGCHLD"));
 }
 

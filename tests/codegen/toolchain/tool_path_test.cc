@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/toolchain/tool_testing.h"
@@ -20,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "heddle/codegen/toolchain/subprocess.h"
 #include "heddle/codegen/toolchain/tool_trust.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::codegen {
 namespace {
@@ -27,7 +27,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string message(const absl::Status& status) { return std::string(status.message()); }
+std::string message(const Status& status) { return std::string(status.message()); }
 
 ToolSearch asked_for(const std::string& path) {
   ToolSearch search;
@@ -78,7 +78,7 @@ TEST(ToolVersion, ComparesByNumber) {
 TEST(FindTool, TakesWhatIsAskedFor) {
   TempDir temp;
   const std::string path = write_fake_ptxas(temp.file("ptxas"), "");
-  absl::StatusOr<ToolLocation> found = find_tool(Tool::kPtxas, asked_for(path));
+  StatusOr<ToolLocation> found = find_tool(Tool::kPtxas, asked_for(path));
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->path, path);
   EXPECT_EQ(found->origin, "the given option");
@@ -99,8 +99,8 @@ TEST(FindTool, NeverReplacesWhatIsAskedFor) {
   ToolSearch search = in_path(temp.file("bin"));
   ASSERT_TRUE(find_tool(Tool::kPtxas, search).ok());
   search.explicit_path = temp.file("missing");
-  const absl::Status status = find_tool(Tool::kPtxas, search).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  const Status status = find_tool(Tool::kPtxas, search).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_EQ(message(status),
             absl::StrCat("ptxas from the given option (", temp.file("missing"),
                          ") cannot be used: ", temp.file("missing"), " does not exist"));
@@ -108,8 +108,8 @@ TEST(FindTool, NeverReplacesWhatIsAskedFor) {
 
 TEST(FindTool, RefusesRelativePaths) {
   for (absl::string_view path : {"ptxas", "./ptxas", "bin/ptxas"}) {
-    const absl::Status status = find_tool(Tool::kPtxas, asked_for(std::string(path))).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << path;
+    const Status status = find_tool(Tool::kPtxas, asked_for(std::string(path))).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << path;
     EXPECT_THAT(message(status), HasSubstr(absl::StrCat("'", path, "' is not an absolute path")));
   }
 }
@@ -120,15 +120,15 @@ TEST(FindTool, RefusesWhatIsNoProgram) {
     return find_tool(Tool::kPtxas, asked_for(path)).status();
   };
   std::filesystem::create_directory(temp.file("folder"));
-  EXPECT_EQ(status_of(temp.file("folder")).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status_of(temp.file("folder")).code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(message(status_of(temp.file("folder"))), HasSubstr("/folder is a folder"));
   write_file(temp.file("plain"), "text", 0600);
-  EXPECT_EQ(status_of(temp.file("plain")).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status_of(temp.file("plain")).code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(message(status_of(temp.file("plain"))), HasSubstr("/plain is not executable"));
   EXPECT_THAT(message(status_of("/dev/null")), HasSubstr("/dev/null is not a regular file"));
   EXPECT_THAT(message(status_of(temp.file("plain/ptxas"))), HasSubstr("/plain is not a folder"));
   std::filesystem::create_symlink(temp.file("nowhere"), temp.file("dangling"));
-  EXPECT_EQ(status_of(temp.file("dangling")).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status_of(temp.file("dangling")).code(), StatusCode::kNotFound);
   std::filesystem::create_symlink(temp.file("loop"), temp.file("loop"));
   EXPECT_THAT(message(status_of(temp.file("loop"))), HasSubstr("is a link that leads nowhere"));
 }
@@ -137,8 +137,8 @@ TEST(FindTool, RefusesWhatOthersCanWrite) {
   TempDir temp;
   const std::string path = write_fake_ptxas(temp.file("bin/ptxas"), "");
   chmod(path.c_str(), 0702);
-  const absl::Status status = find_tool(Tool::kPtxas, asked_for(path)).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  const Status status = find_tool(Tool::kPtxas, asked_for(path)).status();
+  EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
   EXPECT_THAT(message(status), HasSubstr(absl::StrCat(path, " can be written by everyone")));
   chmod(path.c_str(), 0755);
   EXPECT_TRUE(find_tool(Tool::kPtxas, asked_for(path)).ok());
@@ -207,8 +207,8 @@ TEST(FindTool, RefusesWrongVersions) {
       {write_file(temp.file("no_program"), "garbage", 0700), "cannot start"},
   };
   for (const Case& wrong : cases) {
-    const absl::Status status = find_tool(Tool::kPtxas, asked_for(wrong.path)).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    const Status status = find_tool(Tool::kPtxas, asked_for(wrong.path)).status();
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status;
     EXPECT_THAT(message(status), HasSubstr(wrong.text));
   }
   EXPECT_TRUE(
@@ -230,7 +230,7 @@ TEST(FindTool, SearchesRootsBeforePathAndTheNewestVersionFirst) {
   write_fake_ptxas(temp.file("path/ptxas"), "", "13.0.88");
   ToolSearch search = in_path(temp.file("path"));
   search.roots = {{"CUDA_HOME", ""}, {"many", temp.file("cuda-*")}};
-  absl::StatusOr<ToolLocation> found = find_tool(Tool::kPtxas, search);
+  StatusOr<ToolLocation> found = find_tool(Tool::kPtxas, search);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->path, temp.file("cuda-12.10/bin/ptxas"));
   EXPECT_EQ(found->origin, "many");
@@ -252,7 +252,7 @@ TEST(FindTool, IgnoresEntriesOfPathThatAShadowCouldUse) {
   chmod(temp.file("open").c_str(), 0777);
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(temp.file("here"));
-  const absl::StatusOr<ToolLocation> found =
+  const StatusOr<ToolLocation> found =
       find_tool(Tool::kPtxas,
                 in_path(absl::StrCat(":.:../here:", temp.file("open"), ":", temp.file("good"))));
   std::filesystem::current_path(before);
@@ -272,8 +272,8 @@ TEST(FindTool, SaysWhyThereIsNoneAndTheCure) {
   ToolSearch search =
       in_path(absl::StrCat("bin:", temp.file("a"), ":", temp.file("b"), ":bin:", temp.file("old")));
   search.roots = {{"CUDA_HOME", temp.file("cuda")}, {"CUDA_PATH", temp.file("cuda")}};
-  const absl::Status status = find_tool(Tool::kPtxas, search).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  const Status status = find_tool(Tool::kPtxas, search).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_EQ(message(status),
             absl::StrCat("ptxas was not found; install the CUDA toolkit, or run 'pip install "
                          "nvidia-cuda-nvcc' and set HEDDLE_PTXAS to the program's absolute path (",
@@ -289,7 +289,7 @@ TEST(FindTool, SaysWhyThereIsNoneAndTheCure) {
 TEST(FindTool, OtherToolsNeedNoVersion) {
   TempDir temp;
   const std::string path = write_script(temp.file("cuobjdump"), "exit 1");
-  const absl::StatusOr<ToolLocation> found = find_tool(Tool::kCuobjdump, in_path(temp.path()));
+  const StatusOr<ToolLocation> found = find_tool(Tool::kCuobjdump, in_path(temp.path()));
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->path, path);
 }
@@ -304,7 +304,7 @@ TEST(FindTool, RemembersUntilTheFileChanges) {
   };
   const auto calls = [&] { return std::filesystem::file_size(counter) / sizeof("call"); };
   install("13.0.88");
-  const absl::StatusOr<ToolLocation> first = find_tool(Tool::kPtxas, asked_for(path));
+  const StatusOr<ToolLocation> first = find_tool(Tool::kPtxas, asked_for(path));
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_TRUE(find_tool(Tool::kPtxas, asked_for(path)).ok());
   EXPECT_EQ(calls(), 1);
@@ -314,7 +314,7 @@ TEST(FindTool, RemembersUntilTheFileChanges) {
 
   install("13.1.10");
   EXPECT_FALSE(first->is_unchanged());
-  const absl::StatusOr<ToolLocation> second = find_tool(Tool::kPtxas, asked_for(path));
+  const StatusOr<ToolLocation> second = find_tool(Tool::kPtxas, asked_for(path));
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->version.to_string(), "13.1.10");
   std::filesystem::remove(path);
@@ -379,7 +379,7 @@ TEST(ToolSearch, NamesTheFolderBesideTheProgramWhereThereIsOne) {
   copy.wants_output_file = true;
   std::filesystem::copy_file("/proc/self/exe", copy.program);
   const auto named = [&] {
-    const absl::StatusOr<Finished> finished = run_command(copy);
+    const StatusOr<Finished> finished = run_command(copy);
     EXPECT_TRUE(finished.ok() && finished->succeeded()) << finished.status();
     return finished.ok() ? finished->output_file : "";
   };
@@ -405,14 +405,14 @@ TEST(ToolSearch, LooksForDisassemblersBesidePtxas) {
 
   write_script(temp.file("real/bin/nvdisasm"), "exit 0");
   search.variable.clear();
-  const absl::StatusOr<ToolLocation> found = find_tool(Tool::kNvdisasm, search);
+  const StatusOr<ToolLocation> found = find_tool(Tool::kNvdisasm, search);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->path, temp.file("real/bin/nvdisasm"));
   EXPECT_EQ(found->origin, "beside ptxas");
 }
 
 TEST(FindTool, FindsTheInstalledPtxas) {
-  const absl::StatusOr<ToolLocation> found = find_tool(Tool::kPtxas);
+  const StatusOr<ToolLocation> found = find_tool(Tool::kPtxas);
   if (!found.ok()) GTEST_SKIP() << "SKIPPED: " << found.status().message();
   EXPECT_TRUE(absl::StartsWith(found->path, "/"));
   EXPECT_GE(found->version.major, kOldestPtxas[0]);

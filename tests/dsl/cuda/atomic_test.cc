@@ -198,12 +198,11 @@ TEST(AtomicMistakesTest, AreLocatedAndSayWhatThereIs) {
   };
   const auto minimum = define_kernel("minimum", [](Tensor<float, 1> y) { atomic_min(y(0), 1.0f); });
   EXPECT_THAT(compile(minimum, "sm_90a"),
-              Fails(absl::StatusCode::kInvalidArgument, "atomic_test.cc:",
+              Fails(StatusCode::kInvalidArgument, "atomic_test.cc:",
                     "atomic min of f32 is not there on sm_90a; it takes i32, u32, i64, u64"));
   const auto brain =
       define_kernel("brain", [](Tensor<bfloat16, 1> y) { atomic_add(y(0), bfloat16(1.0)); });
-  EXPECT_THAT(compile(brain, "sm_80"),
-              Fails(absl::StatusCode::kInvalidArgument, "bf16 (from sm_90 on)"));
+  EXPECT_THAT(compile(brain, "sm_80"), Fails(StatusCode::kInvalidArgument, "bf16 (from sm_90 on)"));
   EXPECT_THAT(compile(brain, "sm_90"), IsOk());
   const auto sequential = define_kernel("sequential", [](Tensor<int, 1> y) {
     atomic_add(y(0), 1, MemoryOrder::seq_cst);
@@ -211,7 +210,7 @@ TEST(AtomicMistakesTest, AreLocatedAndSayWhatThereIs) {
     atomic_add(y(1), 1, MemoryOrder::relaxed, MemoryScope::cluster);
   });
   EXPECT_THAT(compile(sequential, "sm_86"),
-              Fails(absl::StatusCode::kInvalidArgument, "has no order 'seq_cst'",
+              Fails(StatusCode::kInvalidArgument, "has no order 'seq_cst'",
                     "a fence has no order 'acquire'", "sm_86 has no clusters"));
 }
 

@@ -36,8 +36,7 @@ std::vector<T> numbers(int from, int factor) {
 
 // What y becomes where kBlocks blocks reduce x into it.
 template <class T, class Reduce>
-absl::StatusOr<std::vector<T>> reduced(const std::vector<T>& x, const std::vector<T>& y,
-                                       Reduce reduce) {
+StatusOr<std::vector<T>> reduced(const std::vector<T>& x, const std::vector<T>& y, Reduce reduce) {
   const Stream stream = test_device().create_stream().value();
   const auto kernel = local_kernel("reduce", [&](Tensor<const T, 1> in, Tensor<T, 1> out) {
     const Shared<T> tile(kCount);
@@ -53,9 +52,8 @@ absl::StatusOr<std::vector<T>> reduced(const std::vector<T>& x, const std::vecto
   });
   const Buffer in = test_device().upload(absl::MakeConstSpan(x)).value();
   const Buffer out = test_device().upload(absl::MakeConstSpan(y)).value();
-  absl::Status status =
-      kernel.launch(stream, {.grid = kBlocks, .block = kCount}, as_tensor<const T>(in, {kCount}),
-                    as_tensor<T>(out, {kCount}));
+  Status status = kernel.launch(stream, {.grid = kBlocks, .block = kCount},
+                                as_tensor<const T>(in, {kCount}), as_tensor<T>(out, {kCount}));
   if (status.ok()) status = stream.synchronize();
   if (!status.ok()) return status;
   return out.download<T>(stream);

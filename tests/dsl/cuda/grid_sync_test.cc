@@ -79,7 +79,7 @@ TEST(SyncGrid, NeedsAWord) {
       define_kernel("none(arrived)", [](Tensor<uint32_t, 1> arrived) { sync_grid(arrived(0)); });
   const Stream stream = test_device().create_stream().value();
   const Buffer arrived = test_device().allocate(4).value();
-  absl::Status status =
+  Status status =
       kernel.launch(stream, {.block = 32, .cooperative = true}, as_tensor<uint32_t>(arrived, {0}));
   EXPECT_THAT(std::string(status.message()), HasSubstr("grid_sync_test.cc"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("atomically updates arrived(0), outside"));

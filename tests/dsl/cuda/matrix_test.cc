@@ -32,7 +32,7 @@ int place_of(int thread, int i, bool transpose) {
 
 // What body(x, tile, y) makes of bytes from 0 to kBytes, through elements of T.
 template <class T, class Body>
-absl::StatusOr<std::vector<uint8_t>> run_tiles(const char* name, Body body) {
+StatusOr<std::vector<uint8_t>> run_tiles(const char* name, Body body) {
   constexpr int kCount = kBytes / static_cast<int>(sizeof(T));
   const auto kernel = local_kernel(name, [&](Tensor<const T, 1> x, Tensor<T, 1> y) {
     const Shared<T, 2> tile({kThreads, kRowBytes / static_cast<int>(sizeof(T))});
@@ -44,8 +44,8 @@ absl::StatusOr<std::vector<uint8_t>> run_tiles(const char* name, Body body) {
   const Stream stream = device.create_stream().value();
   const Buffer in = device.upload(absl::MakeConstSpan(bytes)).value();
   const Buffer out = device.upload(absl::MakeConstSpan(std::vector<uint8_t>(kBytes))).value();
-  absl::Status status = kernel.launch(stream, {.block = kThreads}, as_tensor<const T>(in, {kCount}),
-                                      as_tensor<T>(out, {kCount}));
+  Status status = kernel.launch(stream, {.block = kThreads}, as_tensor<const T>(in, {kCount}),
+                                as_tensor<T>(out, {kCount}));
   if (status.ok()) status = stream.synchronize();
   if (!status.ok()) return status;
   return out.download<uint8_t>(stream);

@@ -122,7 +122,7 @@ TEST(FromCudaGroups, ShapesOfLaunches) {
   const Buffer out = device.upload<int32_t>({0}).value();
   const auto y = as_tensor<int32_t>(out, {1});
   // <page>
-  absl::Status launched = kernel.launch(stream, {.grid = {4, 2}, .block = {32, 8}}, y);
+  Status launched = kernel.launch(stream, {.grid = {4, 2}, .block = {32, 8}}, y);
   int multiprocessors = device.info().sm_count;
   size_t free_bytes = device.memory_usage().value().free_bytes;
   bool idle = stream.done().value();

@@ -91,36 +91,36 @@ TEST(FromCudaHost, LaunchesAndCopies) {
   const std::vector<float> values = {1, 2, 3, 4};
   std::vector<float> back(4);
   const int64_t n = 4, blocks = 1;
-  const absl::Status all = [&]() -> absl::Status {
+  const Status all = [&]() -> Status {
     // <page>
-    absl::StatusOr<Device> device = Device::open(name);
+    StatusOr<Device> device = Device::open(name);
     if (!device.ok()) return device.status();
     Stream stream = device->create_stream().value();
     Buffer x = device->allocate(n * sizeof(float)).value();
     Buffer y = device->upload<float>({1, 1, 1, 1}).value();
-    absl::Status copied = x.copy_from_host(stream, values.data(), x.size_bytes());
+    Status copied = x.copy_from_host(stream, values.data(), x.size_bytes());
     Event start = device->create_event().value();
     Event stop = device->create_event().value();
-    absl::Status marked = start.record(stream);
-    absl::Status launched = saxpy.launch(stream, {.grid = blocks, .block = 256}, 2.0f,
-                                         as_tensor<const float>(x, {n}), as_tensor<float>(y, {n}));
+    Status marked = start.record(stream);
+    Status launched = saxpy.launch(stream, {.grid = blocks, .block = 256}, 2.0f,
+                                   as_tensor<const float>(x, {n}), as_tensor<float>(y, {n}));
     launched.Update(saxpy.launch(stream, {.grid = blocks, .block = 256, .programmatic = true}, 0.0f,
                                  as_tensor<const float>(x, {n}), as_tensor<float>(y, {n})));
     marked.Update(stop.record(stream));
-    absl::Status fetched = y.copy_to_host(stream, back.data(), y.size_bytes());
-    absl::Status done = stream.synchronize();
+    Status fetched = y.copy_to_host(stream, back.data(), y.size_bytes());
+    Status done = stream.synchronize();
     double milliseconds = Event::elapsed_ms(start, stop).value();
-    absl::Status waits = stream.wait(stop);
-    absl::Status cleared = x.fill(stream, 0);
-    absl::Status moved = x.copy_from(stream, y, y.size_bytes());
+    Status waits = stream.wait(stop);
+    Status cleared = x.fill(stream, 0);
+    Status moved = x.copy_from(stream, y, y.size_bytes());
     PinnedBuffer pinned = device->allocate_pinned(1024).value();
     std::vector<float> result = y.download<float>(stream).value();
-    absl::Status idle = device->synchronize();
-    absl::Status health = device->health();
+    Status idle = device->synchronize();
+    Status health = device->health();
     // </page>
     EXPECT_GE(milliseconds, 0);
     EXPECT_EQ(result, (std::vector<float>{3, 5, 7, 9}));
-    for (const absl::Status& status :
+    for (const Status& status :
          {copied, marked, launched, fetched, done, waits, cleared, moved, idle}) {
       if (!status.ok()) return status;
     }
@@ -137,7 +137,7 @@ TEST(FromCudaHost, TemplatesAndStructs) {
   const auto tensor_of_x = as_tensor<int32_t>(x, {4});
   ASSERT_THAT(double_ints.launch(stream, {.block = 4}, tensor_of_x), IsOk());
   // <page>
-  absl::Status status = rescale.launch(stream, {.block = 4}, tensor_of_x, {2.0f, 1});
+  Status status = rescale.launch(stream, {.block = 4}, tensor_of_x, {2.0f, 1});
   // </page>
   ASSERT_THAT(status, IsOk());
   EXPECT_EQ(x.download<int32_t>(stream).value(), (std::vector<int32_t>{8, 16, 24, 32}));

@@ -392,7 +392,7 @@ TEST(Element, IsReportedAtTheLineThatNamesIt) {
     y(1) = a;
   });
   const Buffer buffer = device.upload(absl::MakeConstSpan(std::vector<float>(8))).value();
-  absl::Status status = kernel.launch(stream, {.block = 1}, as_tensor<float>(buffer, {8}));
+  Status status = kernel.launch(stream, {.block = 1}, as_tensor<float>(buffer, {8}));
   if (status.ok()) status = stream.synchronize();
   EXPECT_THAT(status.ToString(), HasSubstr(absl::StrCat("element_test.cc:", line)));
 }

@@ -13,13 +13,13 @@ using ::testing::HasSubstr;
 
 // What body(zero) leaves in y(0), in one thread; `zero` is 0, but known only at run time.
 template <class Body>
-absl::StatusOr<int32_t> run(const char* name, Body body) {
+StatusOr<int32_t> run(const char* name, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto kernel =
       local_kernel(name, [&](Int zero, Tensor<int32_t, 1> y) { y(0) = body(zero); });
   const Buffer out = device.upload(absl::MakeConstSpan(std::vector<int32_t>{-1})).value();
-  const absl::Status status =
+  const Status status =
       kernel.launch(stream, {.block = 1}, int32_t{0}, as_tensor<int32_t>(out, {1}));
   if (!status.ok()) return status;
   return out.download<int32_t>(stream).value()[0];

@@ -16,7 +16,7 @@ constexpr int kThreads = 64;
 
 // Runs body(x, y), x(i) = i * 7 % 32, in a block of 64 threads; or says what is wrong with it.
 template <class Body>
-absl::StatusOr<std::vector<int32_t>> run(const char* name, Body body) {
+StatusOr<std::vector<int32_t>> run(const char* name, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto kernel =
@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<int32_t>> run(const char* name, Body body) {
   for (int i = 0; i < kThreads; ++i) values.push_back(i * 7 % 32);
   const Buffer in = device.upload(absl::MakeConstSpan(values)).value();
   const Buffer out = device.upload(absl::MakeConstSpan(std::vector<int32_t>(kThreads))).value();
-  const absl::Status status =
+  const Status status =
       kernel.launch(stream, {.block = kThreads}, as_tensor<const int32_t>(in, {kThreads}),
                     as_tensor<int32_t>(out, {kThreads}));
   if (!status.ok()) return status;

@@ -16,10 +16,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 template <class T, class Kernel, class... Args>
-absl::StatusOr<std::vector<T>> launch(const Kernel& kernel, int64_t threads, const Args&... args) {
+StatusOr<std::vector<T>> launch(const Kernel& kernel, int64_t threads, const Args&... args) {
   const Stream stream = test_device().create_stream().value();
   const Buffer out = test_device().upload(absl::MakeConstSpan(std::vector<T>(threads))).value();
-  const absl::Status status =
+  const Status status =
       kernel.launch(stream, {.block = threads}, as_tensor<T>(out, {threads}), args...);
   if (!status.ok()) return status;
   return out.template download<T>(stream);

@@ -14,7 +14,6 @@
 namespace heddle {
 namespace {
 
-using absl::StatusCode;
 using ::testing::HasSubstr;
 
 const auto fill = kernel_family("fill(y)", [](float value, Tensor<float, 1> y) {
@@ -120,7 +119,7 @@ TEST(Captures, ValuesAreBakedIn) {
   EXPECT_EQ(filled_by(three), 3.0f);
 }
 
-absl::Status launch_static(float value) {
+Status launch_static(float value) {
   static const auto kernel = define_kernel(
       "first(y)", [=](Tensor<float, 1> y) { If(thread_idx.x == 0, [&] { y(0) = value; }); });
   const Device& device = test_device();
@@ -139,7 +138,7 @@ TEST(Captures, AStaticKernelCapturesNothing) {
 }
 
 // The same of one that may refer: it would keep what is gone.
-absl::Status launch_static_local(float value) {
+Status launch_static_local(float value) {
   static const auto kernel = local_kernel(
       "first(y)", [=](Tensor<float, 1> y) { If(thread_idx.x == 0, [&] { y(0) = value; }); });
   const Device& device = test_device();

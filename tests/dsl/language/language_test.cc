@@ -257,7 +257,7 @@ TEST(Memory, LocalArraysAreChecked) {
     const Device& device = test_device();
     const Stream stream = device.create_stream().value();
     const Buffer out = device.allocate(4).value();
-    absl::Status status = kernel.launch(stream, {.block = 32}, as_tensor<int32_t>(out, {1}));
+    Status status = kernel.launch(stream, {.block = 32}, as_tensor<int32_t>(out, {1}));
     if (status.ok()) status = stream.synchronize();
     return std::string(status.message());
   };
@@ -311,7 +311,7 @@ TEST(InlinePtx, SaysWhatIsWrong) {
     const Device& device = test_device();
     const Stream stream = device.create_stream().value();
     const Buffer out = device.allocate(4).value();
-    absl::Status status = kernel.launch(stream, {.block = 32}, as_tensor<uint32_t>(out, {1}));
+    Status status = kernel.launch(stream, {.block = 32}, as_tensor<uint32_t>(out, {1}));
     if (status.ok()) status = stream.synchronize();
     return std::string(status.message());
   };

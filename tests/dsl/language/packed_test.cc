@@ -96,14 +96,13 @@ TEST(VectorAtomics, NameWhatLacksThemAtTheLine) {
   const auto quad = define_kernel(
       "quad", [](Tensor<float, 1> y) { atomic_add(y.vec<4>(0), Vec<float, 4>(Float(1.0f))); });
   EXPECT_THAT(compile(quad, "sm_80"),
-              Fails(absl::StatusCode::kInvalidArgument, "packed_test.cc:",
+              Fails(StatusCode::kInvalidArgument, "packed_test.cc:",
                     "sm_80 has no atomic add of vec<f32, 4>; sm_90 is the first that has"));
   EXPECT_THAT(compile(quad, "sm_90"), IsOk());
   const auto doubles = define_kernel(
       "doubles", [](Tensor<double, 1> y) { atomic_add(y.vec<2>(0), Vec<double, 2>(Double(1.0))); });
-  EXPECT_THAT(compile(doubles, "sm_90a"),
-              Fails(absl::StatusCode::kInvalidArgument,
-                    "packed_test.cc:", "no GPU has atomic add of vec<f64, 2>"));
+  EXPECT_THAT(compile(doubles, "sm_90a"), Fails(StatusCode::kInvalidArgument, "packed_test.cc:",
+                                                "no GPU has atomic add of vec<f64, 2>"));
 }
 
 // Blackwell moves 32 bytes at once.
@@ -124,12 +123,11 @@ TEST(WideVectors, AreOneAccessWhereTheTargetHasIt) {
   EXPECT_THAT(wide->ptx(), HasSubstr("st.global.v8.b32"));
   EXPECT_THAT(wide->ptx(), HasSubstr("mul.rn.f32x2"));
   EXPECT_THAT(compile("sm_100", 16).status(),
-              Fails(absl::StatusCode::kInvalidArgument,
+              Fails(StatusCode::kInvalidArgument,
                     "packed_test.cc:", "a multiple of 32 bytes, and only 16 can be proved"));
-  EXPECT_THAT(
-      compile("sm_90a", 32).status(),
-      Fails(absl::StatusCode::kInvalidArgument, "packed_test.cc:", "at most 16 bytes on sm_90a",
-            "compile the kernel for sm_100, the first that moves 32 bytes"));
+  EXPECT_THAT(compile("sm_90a", 32).status(),
+              Fails(StatusCode::kInvalidArgument, "packed_test.cc:", "at most 16 bytes on sm_90a",
+                    "compile the kernel for sm_100, the first that moves 32 bytes"));
   if (on_gpu() && test_device().info().compute_major < 10) return;
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();

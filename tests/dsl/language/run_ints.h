@@ -4,8 +4,8 @@
 #include <numeric>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "heddle/heddle.h"
+#include "heddle/ir/status.h"
 #include "support/test_device.h"
 
 namespace heddle {
@@ -18,8 +18,7 @@ inline std::vector<int32_t> counting(int count) {
 
 // Runs body(x, y), x counting from 0, over as many elements as there are threads.
 template <class Body>
-absl::StatusOr<std::vector<int32_t>> run(const char* name, LaunchShape shape, int count,
-                                         Body body) {
+StatusOr<std::vector<int32_t>> run(const char* name, LaunchShape shape, int count, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto kernel =
@@ -28,8 +27,8 @@ absl::StatusOr<std::vector<int32_t>> run(const char* name, LaunchShape shape, in
   const Buffer in = device.upload(absl::MakeConstSpan(values)).value();
   const Buffer out =
       device.upload(absl::MakeConstSpan(std::vector<int32_t>(values.size()))).value();
-  absl::Status status = kernel.launch(stream, shape, as_tensor<const int32_t>(in, {count}),
-                                      as_tensor<int32_t>(out, {count}));
+  Status status = kernel.launch(stream, shape, as_tensor<const int32_t>(in, {count}),
+                                as_tensor<int32_t>(out, {count}));
   if (status.ok()) status = stream.synchronize();
   if (!status.ok()) return status;
   return out.download<int32_t>(stream);

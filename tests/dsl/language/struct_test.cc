@@ -260,7 +260,7 @@ TEST(Structs, AStrideThat64BitsDoNotHoldIsRefused) {
     TensorRef<Particle, 1> x(reinterpret_cast<Particle*>(buffer.address()), {2}, {stride});
     x.capacity_bytes = static_cast<int64_t>(buffer.size_bytes());
     EXPECT_THAT(kernel.launch(stream, {.block = 1}, x),
-                Fails(absl::StatusCode::kInvalidArgument, "argument 0 ('x')",
+                Fails(StatusCode::kInvalidArgument, "argument 0 ('x')",
                       "reaches further than 64 bits can count"))
         << stride;
   }
@@ -272,7 +272,7 @@ TEST(Structs, OutsideTheTensorIsReported) {
   const Stream stream = device.create_stream().value();
   const auto kernel = define_kernel("outside(x)", [](Tensor<Particle, 1> x) { x(0) = x(3); });
   const Buffer buffer = device.upload(absl::MakeConstSpan(std::vector<HostParticle>(3))).value();
-  absl::Status status = kernel.launch(stream, {.block = 1}, as_tensor<Particle>(buffer, {3}));
+  Status status = kernel.launch(stream, {.block = 1}, as_tensor<Particle>(buffer, {3}));
   if (status.ok()) status = stream.synchronize();
   EXPECT_THAT(status.ToString(), HasSubstr("x(3, 0)"));
 }

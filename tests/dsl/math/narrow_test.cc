@@ -62,7 +62,7 @@ TEST(Narrow, QuantizesBlocks) {
                          as_tensor<float8_e8m0>(scales, {kThreads}), as_tensor<float>(y, {kCount}));
   };
   if (!has_them(device)) {
-    EXPECT_THAT(launch(quantizer()), Fails(absl::StatusCode::kInvalidArgument,
+    EXPECT_THAT(launch(quantizer()), Fails(StatusCode::kInvalidArgument,
                                            "narrow_test.cc:", "sm_100a is the first that has"));
     return;
   }

@@ -12,12 +12,10 @@
 namespace heddle {
 namespace {
 
-using absl::StatusCode;
-
 // The first elements of a matrix's rows, by code for rows that are 2048 elements apart.
 class FixedLayoutTest : public testing::Test {
  protected:
-  absl::Status first_column(int64_t rows, const int64_t (&strides)[2]) {
+  Status first_column(int64_t rows, const int64_t (&strides)[2]) {
     const auto kernel =
         define_kernel("first(x, y)", [](Tensor<const int32_t, 2> x, Tensor<int32_t, 1> y) {
           y(thread_idx.x) = x(thread_idx.x, 0);

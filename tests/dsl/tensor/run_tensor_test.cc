@@ -24,15 +24,15 @@ bool on_interpreter() { return test_device_name() == "interp"; }
 
 // Runs body(x, y) on a matrix that counts from 0 and one of zeros of another shape.
 template <class Body>
-absl::StatusOr<std::vector<int32_t>> run_matrix(LaunchShape shape, int64_t rows, int64_t columns,
-                                                int64_t out_rows, int64_t out_columns, Body body) {
+StatusOr<std::vector<int32_t>> run_matrix(LaunchShape shape, int64_t rows, int64_t columns,
+                                          int64_t out_rows, int64_t out_columns, Body body) {
   const Stream stream = test_device().create_stream().value();
   const auto kernel = local_kernel(
       "matrix(x, y)", [&](Tensor<const int32_t, 2> x, Tensor<int32_t, 2> y) { body(x, y); });
   const Buffer x = on_device(counting(static_cast<int>(rows * columns)));
   const Buffer y = on_device(std::vector<int32_t>(static_cast<size_t>(out_rows * out_columns)));
-  absl::Status status = kernel.launch(stream, shape, as_tensor<const int32_t>(x, {rows, columns}),
-                                      as_tensor<int32_t>(y, {out_rows, out_columns}));
+  Status status = kernel.launch(stream, shape, as_tensor<const int32_t>(x, {rows, columns}),
+                                as_tensor<int32_t>(y, {out_rows, out_columns}));
   if (status.ok()) status = stream.synchronize();
   if (!status.ok()) return status;
   return y.download<int32_t>(stream);

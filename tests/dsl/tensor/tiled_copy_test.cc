@@ -23,7 +23,7 @@ std::vector<T> numbers(int count) {
 
 // Runs body(x, y) on matrices of kRows x kColumns; gives back y.
 template <class T, class Body>
-absl::StatusOr<std::vector<T>> run_tile(int threads, Body body) {
+StatusOr<std::vector<T>> run_tile(int threads, Body body) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto kernel = local_kernel("tile(x, y)", [&](Tensor<const T, 2> x, Tensor<T, 2> y) {
@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<T>> run_tile(int threads, Body body) {
   const std::vector<T> values = numbers<T>(kRows * kColumns);
   const Buffer x = device.upload(absl::MakeConstSpan(values)).value();
   const Buffer y = device.upload(absl::MakeConstSpan(std::vector<T>(values.size()))).value();
-  absl::Status status =
+  Status status =
       kernel.launch(stream, {.block = threads}, as_tensor<const T>(x, {kRows, kColumns}),
                     as_tensor<T>(y, {kRows, kColumns}));
   if (status.ok()) status = stream.synchronize();
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<T>> run_tile(int threads, Body body) {
 }
 
 template <class T>
-void expect_same(const absl::StatusOr<std::vector<T>>& got) {
+void expect_same(const StatusOr<std::vector<T>>& got) {
   ASSERT_THAT(got, IsOk());
   const std::vector<T> want = numbers<T>(kRows * kColumns);
   for (size_t i = 0; i < want.size(); ++i) {

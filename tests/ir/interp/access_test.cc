@@ -206,8 +206,8 @@ TEST(InterpMemory, WithoutChecksWhatOnlyBoundsNeedIsNotRun) {
 
 std::string launch_error(KernelTest& t, const LaunchArgs& args) {
   t.b.yield({});
-  const absl::Status status = interp::run(*compile(t.kernel), args, t.memory);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  const Status status = interp::run(*compile(t.kernel), args, t.memory);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   return std::string(status.message());
 }
 

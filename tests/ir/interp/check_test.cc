@@ -35,7 +35,7 @@ TEST(InterpCheck, ChecksThatPassThroughRegions) {
     t.b.yield({t.op(Opcode::kBounds, {x, far})});
     t.b.end_region();
     t.op(Opcode::kStore, {x, t.f32(1), i, t.kernel.op(branch).result()});
-    const absl::Status status = t.run({.checks = checks});
+    const Status status = t.run({.checks = checks});
     EXPECT_EQ(status.ok(), !checks);
     if (checks) {
       EXPECT_THAT(

@@ -335,7 +335,7 @@ TEST(InterpControl, RegistersAreReusedButNotWhileAlive) {
   for (int lane = 0; lane < 32; ++lane) {
     EXPECT_EQ(got[lane], lane + 200 + 4 * (100 + 3 * lane));
   }
-  const absl::StatusOr<Program> program = compile(t.kernel);
+  const StatusOr<Program> program = compile(t.kernel);
   ASSERT_TRUE(program.ok());
   EXPECT_LT(program->register_bytes(), 4096);
 }

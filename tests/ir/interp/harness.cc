@@ -86,13 +86,12 @@ uint64_t KernelTest::address(int index) {
 }
 
 void KernelTest::fill_bytes(int argument, const void* from, uint64_t bytes) {
-  const absl::Status status = memory.copy_from_host(address(argument), from, bytes);
+  const Status status = memory.copy_from_host(address(argument), from, bytes);
   ASSERT_TRUE(status.ok()) << status.message();
 }
 
 void KernelTest::read_bytes(int argument, void* to) {
-  const absl::Status status =
-      memory.copy_to_host(to, address(argument), bytes_of_argument(argument));
+  const Status status = memory.copy_to_host(to, address(argument), bytes_of_argument(argument));
   ASSERT_TRUE(status.ok()) << status.message();
 }
 
@@ -121,10 +120,10 @@ std::vector<std::byte> KernelTest::params() {
   return bytes;
 }
 
-absl::Status KernelTest::run(const Launch& launch) {
+Status KernelTest::run(const Launch& launch) {
   if (!ended_) b.yield({});
   ended_ = true;
-  const absl::StatusOr<Program> program = compile(kernel, {.checks = launch.checks});
+  const StatusOr<Program> program = compile(kernel, {.checks = launch.checks});
   if (!program.ok()) return program.status();
   const std::vector<std::byte> bytes = params();
   return interp::run(*program,
@@ -137,7 +136,7 @@ absl::Status KernelTest::run(const Launch& launch) {
 }
 
 std::string KernelTest::failure(const Launch& launch) {
-  const absl::Status status = run(launch);
+  const Status status = run(launch);
   EXPECT_FALSE(status.ok()) << "the run was expected to fail";
   return std::string(status.message());
 }
@@ -173,9 +172,9 @@ std::vector<uint64_t> evaluate(Opcode opcode, std::vector<Scalar> types, Scalar 
   for (size_t k = 0; k < types.size(); ++k) {
     t.fill(static_cast<int>(k), pack(types[k], operands[k]));
   }
-  const absl::Status status = t.run({.grid = {static_cast<int>((count + 255) / 256), 1, 1},
-                                     .block = {256, 1, 1},
-                                     .checks = checks});
+  const Status status = t.run({.grid = {static_cast<int>((count + 255) / 256), 1, 1},
+                               .block = {256, 1, 1},
+                               .checks = checks});
   EXPECT_TRUE(status.ok()) << status.message();
   const std::vector<uint8_t> packed = t.read<uint8_t>(static_cast<int>(types.size()));
   const size_t bytes = static_cast<size_t>(heddle::ir::bytes_of(result));

@@ -13,17 +13,17 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/interp/memory.h"
 #include "heddle/ir/interp/program.h"
+#include "heddle/ir/status.h"
 
 #define ASSERT_OK(expression)                       \
   do {                                              \
-    const absl::Status status_ = (expression);      \
+    const Status status_ = (expression);            \
     ASSERT_TRUE(status_.ok()) << status_.message(); \
   } while (false)
 
@@ -92,7 +92,7 @@ class KernelTest {
     Counters* counters = nullptr;
   };
   // Ends the kernel's body (once), compiles and runs it.
-  absl::Status run(const Launch& launch);
+  Status run(const Launch& launch);
   // The message of a run that has to fail.
   std::string failure(const Launch& launch);
   // The parameter block, as run() passes it.

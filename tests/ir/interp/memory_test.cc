@@ -32,13 +32,11 @@ TEST(MemoryTest, RefusesBadSizesAndAlignments) {
   EXPECT_EQ(memory.allocate(0).status().message(), "cannot allocate 0 bytes");
   EXPECT_EQ(memory.allocate(8, 3).status().message(),
             "alignment 3 is not a power of two up to 1073741824");
-  EXPECT_EQ(memory.allocate(8, 0).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(memory.allocate(8, uint64_t{1} << 31).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(memory.allocate(8, 0).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(memory.allocate(8, uint64_t{1} << 31).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(memory.allocate((1 << 20) + 1).status().message(),
             "cannot allocate 1048577 bytes: 0 of 1048576 bytes are in use");
-  EXPECT_EQ(Memory().allocate(Memory::kNoLimit).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Memory().allocate(Memory::kNoLimit).status().code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(memory.allocation_count(), 0u);
 }
 

@@ -66,8 +66,8 @@ TEST(InterpCompile, DeclinesWithTheLine) {
   constants.line(12);
   constants.load(table, constants.i32(0));
   constants.b.yield({});
-  const absl::Status status = compile(constants.kernel).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  const Status status = compile(constants.kernel).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
   EXPECT_EQ(status.message(),
             "kernel.cc:12: error: the interpreter does not run accesses to param memory (kernel "
             "'k')\n");
@@ -88,7 +88,7 @@ TEST(InterpCompile, WhatTheHostComputesIsNoPartOfTheKernel) {
     }
     t.store(out, t.thread(), t.op(Opcode::kAdd, {t.thread(), zero}));
     Counters counted;
-    const absl::Status status = t.run({.counters = &counted});
+    const Status status = t.run({.counters = &counted});
     EXPECT_TRUE(status.ok()) << status.message();
     return counted;
   };

@@ -113,7 +113,7 @@ struct Between {
 };
 
 void expect_ordered(Scene& s, bool ordered, const char* what) {
-  const absl::Status status = s.t.run({.block = {s.threads, 1, 1}});
+  const Status status = s.t.run({.block = {s.threads, 1, 1}});
   EXPECT_EQ(status.ok(), ordered) << what << "\n" << status.message();
   EXPECT_EQ(absl::StrContains(status.message(), kBoth), !ordered) << what;
 }
@@ -204,7 +204,7 @@ TEST(InterpRace, AnyNumberOfBarriersOrdersTwoStores) {
           t.b.yield({});
           t.b.end_region();
           t.store(y, t.op(Opcode::kXor, {t.thread(), t.i32(other)}), number_of_thread(t, scalar));
-          const absl::Status status = t.run({.block = {64, 1, 1}});
+          const Status status = t.run({.block = {64, 1, 1}});
           EXPECT_TRUE(status.ok()) << times << " times " << info(opcode).mnemonic << "\n"
                                    << status.message();
         }

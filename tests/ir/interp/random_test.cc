@@ -29,8 +29,8 @@ class Device {
     }
   }
 
-  absl::Status run(const Kernel& kernel, bool checks) {
-    const absl::StatusOr<Program> program = compile(kernel, {.checks = checks});
+  Status run(const Kernel& kernel, bool checks) {
+    const StatusOr<Program> program = compile(kernel, {.checks = checks});
     if (!program.ok()) return program.status();
     return interp::run(*program, {.block = kernel.block, .params = params_}, memory_,
                        {.max_instructions = 100'000'000});
@@ -45,7 +45,7 @@ class Device {
         if (expected.poison) continue;
         uint64_t bits = 0;
         const size_t bytes = static_cast<size_t>(heddle::ir::bytes_of(scalar));
-        const absl::Status status = memory_.copy_to_host(&bits, addresses_[p] + i * bytes, bytes);
+        const Status status = memory_.copy_to_host(&bits, addresses_[p] + i * bytes, bytes);
         if (!status.ok()) return std::string(status.message());
         const bool nans =
             is_float(scalar) && is_nan(scalar, bits) && is_nan(scalar, expected.elements[0]);
@@ -68,7 +68,7 @@ class Device {
       std::memcpy(&packed[i * bytes], &elements[i], bytes);
     }
     const uint64_t address = memory_.allocate(packed.size()).value();
-    const absl::Status status = memory_.copy_from_host(address, packed.data(), packed.size());
+    const Status status = memory_.copy_from_host(address, packed.data(), packed.size());
     EXPECT_TRUE(status.ok()) << status.message();
     addresses_.resize(kernel_.params().size());
     addresses_[static_cast<size_t>(param)] = address;
@@ -96,7 +96,7 @@ TEST(InterpRandom, ComputesWhatEachThreadComputes) {
     for (const Kernel* const kernel : std::initializer_list<const Kernel*>{&traced, &optimized}) {
       for (const bool checks : {false, true}) {
         Device device(traced, arguments);
-        const absl::Status status = device.run(*kernel, checks);
+        const Status status = device.run(*kernel, checks);
         // The oracle shrugs at a division by zero whose result is not used; the checks do not.
         if (checks && !status.ok()) continue;
         ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.message();

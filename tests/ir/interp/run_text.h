@@ -70,8 +70,8 @@ inline RunResult run_kernel(const Kernel& kernel, std::vector<RunArgument> argum
                                                            : arguments[p].bits;
     std::memcpy(&block[static_cast<size_t>(slot.offset)], &bits, static_cast<size_t>(slot.bytes));
   }
-  const absl::StatusOr<interp::Program> program = interp::compile(kernel, {.checks = true});
-  const absl::Status status =
+  const StatusOr<interp::Program> program = interp::compile(kernel, {.checks = true});
+  const Status status =
       program.ok()
           ? interp::run(*program, {.grid = kernel.cluster, .block = kernel.block, .params = block},
                         memory, {.max_instructions = 10'000'000})

@@ -19,7 +19,7 @@ inline std::string anonymous_text(Kernel kernel) {
 
 // Runs passes on a kernel, verifying after each.
 inline void run_verified(Kernel& kernel, absl::string_view passes) {
-  const absl::Status status = run_pipeline(kernel, passes, {.verify_each = true});
+  const Status status = run_pipeline(kernel, passes, {.verify_each = true});
   EXPECT_TRUE(status.ok()) << status.message();
 }
 

@@ -39,8 +39,8 @@ Kernel sample() {
 std::string refusal(absl::string_view pipeline, const PipelineOptions& options = {}) {
   Kernel kernel = sample();
   const std::string before = print(kernel);
-  const absl::Status status = run_pipeline(kernel, pipeline, options);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  const Status status = run_pipeline(kernel, pipeline, options);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status;
   EXPECT_EQ(print(kernel), before);
   return std::string(status.message());
 }
@@ -48,7 +48,7 @@ std::string refusal(absl::string_view pipeline, const PipelineOptions& options =
 TEST(Pipeline, DefaultPipeline) {
   Kernel kernel = sample();
   PipelineReport report;
-  const absl::Status status =
+  const Status status =
       run_pipeline(kernel, kDefaultPipeline, {.verify_each = true, .report = &report});
   ASSERT_TRUE(status.ok()) << status;
   std::vector<std::string> names;
@@ -170,14 +170,14 @@ TEST(Pipeline, APassThatFailsEndsIt) {
   ASSERT_TRUE(registry
                   .add({.name = "fail",
                         .summary = "Fail",
-                        .run = [](Kernel&) -> absl::StatusOr<bool> {
-                          return absl::ResourceExhaustedError("too much");
+                        .run = [](Kernel&) -> StatusOr<bool> {
+                          return ResourceExhaustedError("too much");
                         }})
                   .ok());
   Kernel kernel = sample();
   PipelineReport report;
   EXPECT_EQ(run_pipeline(kernel, "fold,fail,dce", {.registry = &registry, .report = &report}),
-            absl::ResourceExhaustedError("too much"));
+            ResourceExhaustedError("too much"));
   EXPECT_EQ(report.passes.size(), 1u);
 }
 
@@ -196,15 +196,15 @@ TEST(Pipeline, VerificationNamesThePass) {
                             }})
                   .ok());
   Kernel kernel = sample();
-  const absl::Status status =
+  const Status status =
       run_pipeline(kernel, "fold,break-it,dce", {.registry = &registry, .verify_each = true});
-  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), HasSubstr("kernel 'test' after 'break-it'"));
   // A kernel that was wrong to begin with is nobody's fault but its author's.
   Kernel wrong = sample();
   ASSERT_TRUE(run_pipeline(wrong, "break-it", {.registry = &registry}).ok());
-  const absl::Status before = run_pipeline(wrong, "fold", {.verify_each = true});
-  EXPECT_EQ(before.code(), absl::StatusCode::kInvalidArgument);
+  const Status before = run_pipeline(wrong, "fold", {.verify_each = true});
+  EXPECT_EQ(before.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(before.message()), HasSubstr("kernel 'test' before the first pass"));
 }
 
@@ -221,7 +221,7 @@ TEST(Pipeline, AKernelMayTurnOutToDoNothing) {
     }
 )");
   ASSERT_TRUE(verify(kernel).empty());
-  const absl::Status status =
+  const Status status =
       run_pipeline(kernel, "fold,dce,promote-vars,fold,dce", {.verify_each = true});
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(verify(kernel, Stage::kEmittable).empty());

@@ -12,7 +12,7 @@ namespace heddle::ir {
 
 // A kernel from its whole text. A mistake in the text ends the test program.
 inline Kernel parse_kernel(absl::string_view text) {
-  absl::StatusOr<Kernel> kernel = parse(text, "test.ir");
+  StatusOr<Kernel> kernel = parse(text, "test.ir");
   if (!kernel.ok()) {
     ADD_FAILURE() << kernel.status() << "\n" << text;
     std::abort();

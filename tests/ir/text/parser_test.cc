@@ -16,12 +16,12 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string reprinted(absl::string_view text, PrintOptions options = {}) {
-  const absl::StatusOr<Kernel> kernel = parse(text, "sample.ir");
+  const StatusOr<Kernel> kernel = parse(text, "sample.ir");
   return kernel.ok() ? print(*kernel, options) : std::string(kernel.status().message());
 }
 
 std::string error_of(absl::string_view text) {
-  const absl::StatusOr<Kernel> kernel = parse(text, "k.ir");
+  const StatusOr<Kernel> kernel = parse(text, "k.ir");
   return kernel.ok() ? "no error" : std::string(kernel.status().message());
 }
 
@@ -252,14 +252,14 @@ TEST(Parser, SurvivesMutatedText) {
   int accepted = 0;
   for (int i = 0; i < 20000; ++i) {
     const std::string text = mutated(kSamples[i % std::size(kSamples)], random);
-    const absl::StatusOr<Kernel> kernel = parse(text, "mutant.ir");
+    const StatusOr<Kernel> kernel = parse(text, "mutant.ir");
     if (!kernel.ok()) {
       ASSERT_TRUE(absl::StartsWith(kernel.status().message(), "mutant.ir:")) << kernel.status();
       continue;
     }
     ++accepted;
     const std::string printed = print(*kernel, {.locs = true});
-    const absl::StatusOr<Kernel> again = parse(printed, "printed.ir");
+    const StatusOr<Kernel> again = parse(printed, "printed.ir");
     ASSERT_TRUE(again.ok()) << again.status() << "\n" << printed;
     ASSERT_EQ(print(*again, {.locs = true}), printed);
   }

@@ -20,7 +20,7 @@ inline std::string mistakes_of(const Kernel& kernel, Stage stage = Stage::kTrace
 }
 
 inline std::string mistakes_of(absl::string_view text, Stage stage = Stage::kTraced) {
-  const absl::StatusOr<Kernel> kernel = parse(text, "k.ir", {.text_as_source = true});
+  const StatusOr<Kernel> kernel = parse(text, "k.ir", {.text_as_source = true});
   if (!kernel.ok()) return std::string(kernel.status().message());
   return mistakes_of(*kernel, stage);
 }

@@ -242,7 +242,7 @@ TEST(Verifier, SurvivesMutatedText) {
   std::mt19937 random(7);
   int wrong = 0;
   for (int i = 0; i < 20000; ++i) {
-    const absl::StatusOr<Kernel> kernel =
+    const StatusOr<Kernel> kernel =
         parse(mutated(kSamples[i % std::size(kSamples)], random), "mutant.ir");
     if (kernel.ok() && !verify(*kernel, Stage::kEmittable).empty()) ++wrong;
   }

@@ -20,8 +20,8 @@ class CudaBackendTest : public FakeDriverTest {};
 
 TEST_F(CudaBackendTest, WithoutADriverTheInterpreterIsNamed) {
   setenv("HEDDLE_CUDA_LIBRARY", "libheddle_no_such_library.so.1", 1);
-  const absl::Status status = Device::open("cuda:0").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  const Status status = Device::open("cuda:0").status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_EQ(status.message(),
             "libheddle_no_such_library.so.1 not found; the interpreter still works: "
             "Device::open(\"interp\")");
@@ -31,8 +31,8 @@ TEST_F(CudaBackendTest, WithoutADriverTheInterpreterIsNamed) {
 
 TEST_F(CudaBackendTest, AFileThatIsNoLibraryIsQuoted) {
   setenv("HEDDLE_CUDA_LIBRARY", "/proc/self/cmdline", 1);
-  const absl::Status status = Device::open("cuda:0").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  const Status status = Device::open("cuda:0").status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/proc/self/cmdline cannot be loaded ("));
   EXPECT_THAT(std::string(status.message()), HasSubstr("the interpreter still works"));
 }
@@ -40,8 +40,8 @@ TEST_F(CudaBackendTest, AFileThatIsNoLibraryIsQuoted) {
 TEST_F(CudaBackendTest, AnOldDriverIsToldWhatIsNeeded) {
   setenv("HEDDLE_CUDA_LIBRARY", fresh_name().c_str(), 1);
   fake_->set_version(11040);
-  const absl::Status status = Device::open("cuda:0").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  const Status status = Device::open("cuda:0").status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("speaks CUDA 11.4 < 11.8 needed; update the NVIDIA driver, and until then "
                         "the interpreter still works"));
@@ -52,16 +52,16 @@ TEST_F(CudaBackendTest, AnOldDriverIsToldWhatIsNeeded) {
 
 TEST_F(CudaBackendTest, ALibraryThatLacksAFunctionIsRefused) {
   setenv("HEDDLE_CUDA_LIBRARY", beside_program("libfake_cuda_without_launch.so").c_str(), 1);
-  const absl::Status status = Device::open("cuda:0").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  const Status status = Device::open("cuda:0").status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("lacks cuLaunchKernelEx; the interpreter"));
 }
 
 TEST_F(CudaBackendTest, ADriverThatDoesNotStartIsTriedAgain) {
   setenv("HEDDLE_CUDA_LIBRARY", fresh_name().c_str(), 1);
   fake_->fail("cuInit", 100);
-  const absl::Status none = Device::open("cuda:0").status();
-  EXPECT_EQ(none.code(), absl::StatusCode::kNotFound);
+  const Status none = Device::open("cuda:0").status();
+  EXPECT_EQ(none.code(), StatusCode::kNotFound);
   EXPECT_EQ(none.message(),
             "cuInit failed: CUDA_ERROR_NO_DEVICE (100), the fake's text; no GPU is visible: check "
             "nvidia-smi and CUDA_VISIBLE_DEVICES; the interpreter still works: "
@@ -81,8 +81,8 @@ TEST_F(CudaBackendTest, CountsAndOpensDevices) {
   const Device second = Device::open("cuda:1").value();
   EXPECT_FALSE(first == second);
   EXPECT_EQ(fake_->live().contexts, 2) << "each context is retained once";
-  const absl::Status third = Device::open("cuda:2").status();
-  EXPECT_EQ(third.code(), absl::StatusCode::kNotFound);
+  const Status third = Device::open("cuda:2").status();
+  EXPECT_EQ(third.code(), StatusCode::kNotFound);
   EXPECT_EQ(third.message(),
             "cuda:2 does not exist: the driver sees 2 GPUs (CUDA_VISIBLE_DEVICES may hide some); "
             "the interpreter still works: Device::open(\"interp\")");
@@ -152,7 +152,7 @@ TEST_F(CudaBackendTest, PushesNothingWhereTheContextIsCurrent) {
 
 TEST_F(CudaBackendTest, WorksOnAnyThread) {
   const Device device = Device::open("cuda:0").value();
-  absl::Status status = absl::UnknownError("not run");
+  Status status = UnknownError("not run");
   std::thread([&] {
     const Stream stream = device.create_stream().value();
     Buffer buffer = device.allocate(64).value();
@@ -185,14 +185,14 @@ TEST_F(CudaBackendTest, OutOfMemoryTriesOnceMoreAndSaysHowMuchThereIs) {
   const Device device = Device::open("cuda:0").value();
   Buffer some = device.allocate(1 << 20).value();
   const int before = fake_->call_count();
-  const absl::Status status = device.allocate(size_t{1} << 33).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  const Status status = device.allocate(size_t{1} << 33).status();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(
       status.message(),
       "cuMemAlloc failed on cuda:0: CUDA_ERROR_OUT_OF_MEMORY (2), the fake's text: 8589934592 "
       "bytes requested, 4293918720 of 4294967296 bytes free; free buffers or make them "
       "smaller");
-  EXPECT_EQ(error_code(status), 2);
+  EXPECT_EQ(status.driver_code(), 2);
   std::vector<std::string> calls = fake_->calls();
   calls.erase(calls.begin(), calls.begin() + before);
   EXPECT_THAT(
@@ -206,8 +206,8 @@ TEST_F(CudaBackendTest, OutOfMemoryTriesOnceMoreAndSaysHowMuchThereIs) {
 TEST_F(CudaBackendTest, UnknownCodesAreNamedByTheDriver) {
   const Device device = Device::open("cuda:0").value();
   fake_->fail("cuMemGetInfo_v2", 555);
-  const absl::Status status = device.memory_usage().status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  const Status status = device.memory_usage().status();
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_EQ(status.message(),
             "cuMemGetInfo failed on cuda:0: CUDA_ERROR_FROM_THE_FUTURE (555), the fake's text");
   fake_->fail("cuMemGetInfo_v2", 556);
@@ -226,8 +226,8 @@ TEST_F(CudaBackendTest, FaultsThatComeOutInADestructorAreKept) {
     Buffer buffer = device.allocate(64).value();
     fake_->fault(700);
   }
-  const absl::Status status = device.health();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  const Status status = device.health();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(
       status.message(),
       "cuda:0 is lost since cuMemFree reported CUDA_ERROR_ILLEGAL_ADDRESS (700), no launch of "
@@ -244,15 +244,15 @@ TEST_F(CudaBackendTest, ALostDeviceRefusesEverythingWithoutAskingTheDriver) {
   const Module module = Module::load_ptx(device, "ptx").value();
   const Function function = module.function("row_sum").value();
   fake_->fault(716);
-  const absl::Status first = stream.synchronize();
-  EXPECT_EQ(first.code(), absl::StatusCode::kAborted);
+  const Status first = stream.synchronize();
+  EXPECT_EQ(first.code(), StatusCode::kAborted);
   EXPECT_THAT(std::string(first.message()), HasSubstr("CUDA_ERROR_MISALIGNED_ADDRESS (716)"));
   EXPECT_THAT(std::string(first.message()),
               HasSubstr("run the kernel on Device::open(\"interp\")"));
 
   const int before = fake_->call_count();
   int host = 0;
-  const absl::Status later[] = {
+  const Status later[] = {
       device.health(),
       device.synchronize(),
       device.memory_usage().status(),
@@ -279,8 +279,8 @@ TEST_F(CudaBackendTest, ALostDeviceRefusesEverythingWithoutAskingTheDriver) {
       function.reserve_dynamic_shared(100000),
       launch_raw(function, {.grid = 1, .block = 32}, nullptr, 0, nullptr),
   };
-  for (const absl::Status& status : later) {
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  for (const Status& status : later) {
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     EXPECT_EQ(status, device.health());
   }
   EXPECT_EQ(fake_->call_count(), before);
@@ -303,11 +303,11 @@ TEST(ErrorTableTest, StickyCodesAreThoseThatTheDriverCallsSo) {
   for (const ErrorInfo& info : error_table()) {
     if (info.sticky) sticky.push_back(info.code);
     EXPECT_THAT(std::string(info.hint), Not(testing::EndsWith(".")));
-    EXPECT_NE(info.status, absl::StatusCode::kOk);
+    EXPECT_NE(info.status, StatusCode::kOk);
   }
   EXPECT_THAT(sticky, ElementsAre(226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911));
-  EXPECT_EQ(error_code(absl::OkStatus()), 0);
-  EXPECT_EQ(error_code(absl::InternalError("x")), 0);
+  EXPECT_EQ(OkStatus().driver_code(), 0);
+  EXPECT_EQ(InternalError("x").driver_code(), 0);
 }
 
 TEST(ErrorTableTest, CallNamesLoseTheirVersion) {

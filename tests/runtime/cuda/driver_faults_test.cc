@@ -41,23 +41,23 @@ bool is_silent(const std::string& symbol) {
 }
 
 #define RETURN_IF_FAILED(expression) \
-  if (absl::Status status_ = (expression); !status_.ok()) return status_
+  if (Status status_ = (expression); !status_.ok()) return status_
 
 // Uses everything that a device can do, up to the first failure, and gives everything back.
 // `device` outlives the call, so that its health can be asked.
-absl::Status use_everything(absl::StatusOr<Device>& device) {
+Status use_everything(StatusOr<Device>& device) {
   RETURN_IF_FAILED(Device::cuda_device_count().status());
   device = Device::open("cuda:0");
   RETURN_IF_FAILED(device.status());
   RETURN_IF_FAILED(device->memory_usage().status());
 
-  absl::StatusOr<Stream> stream = device->create_stream();
+  StatusOr<Stream> stream = device->create_stream();
   RETURN_IF_FAILED(stream.status());
-  absl::StatusOr<Event> start = device->create_event();
+  StatusOr<Event> start = device->create_event();
   RETURN_IF_FAILED(start.status());
-  absl::StatusOr<Buffer> x = device->allocate(256);
+  StatusOr<Buffer> x = device->allocate(256);
   RETURN_IF_FAILED(x.status());
-  absl::StatusOr<PinnedBuffer> pinned = device->allocate_pinned(256);
+  StatusOr<PinnedBuffer> pinned = device->allocate_pinned(256);
   RETURN_IF_FAILED(pinned.status());
   RETURN_IF_FAILED(start->record(*stream));
   RETURN_IF_FAILED(x->copy_from_host(*stream, pinned->data(), 256));
@@ -70,9 +70,9 @@ absl::Status use_everything(absl::StatusOr<Device>& device) {
   RETURN_IF_FAILED(Event::elapsed_ms(*start, *start).status());
   RETURN_IF_FAILED(stream->done().status());
 
-  absl::StatusOr<Module> module = Module::load_ptx(*device, "ptx");
+  StatusOr<Module> module = Module::load_ptx(*device, "ptx");
   RETURN_IF_FAILED(module.status());
-  absl::StatusOr<Function> function = module->function("row_sum");
+  StatusOr<Function> function = module->function("row_sum");
   RETURN_IF_FAILED(function.status());
   const LaunchSite site("row_sum", "row_sum.cc", 14);
   const LaunchConfig configs[] = {
@@ -93,9 +93,9 @@ class DriverFaultsTest : public FakeDriverTest {};
 TEST_F(DriverFaultsTest, TheScenarioMakesEveryCall) {
   setenv("HEDDLE_CUDA_LIBRARY", fresh_name().c_str(), 1);
   setenv("HEDDLE_SYNC", "1", 1);
-  absl::StatusOr<Device> device = absl::UnknownError("");
+  StatusOr<Device> device = UnknownError("");
   ASSERT_TRUE(use_everything(device).ok());
-  device = absl::UnknownError("");
+  device = UnknownError("");
   std::set<std::string> called;
   for (const std::string& call : fake_->calls()) called.insert(call.substr(0, call.find(' ')));
   // Made only when memory runs out or something failed.
@@ -117,8 +117,8 @@ TEST_F(DriverFaultsTest, EveryCodeFromEveryCall) {
       setenv("HEDDLE_CUDA_LIBRARY", (at_load ? fresh_name() : library_).c_str(), 1);
       fake_->fail(symbol.c_str(), code);
       const ErrorInfo info = error_info(Result{code});
-      absl::StatusOr<Device> device = absl::UnknownError("");
-      const absl::Status status = use_everything(device);
+      StatusOr<Device> device = UnknownError("");
+      const Status status = use_everything(device);
       ++cases;
 
       ASSERT_FALSE(status.ok());
@@ -130,7 +130,7 @@ TEST_F(DriverFaultsTest, EveryCodeFromEveryCall) {
         EXPECT_TRUE(absl::StrContains(message, "no cluster 16x1x1")) << message;
       } else {
         EXPECT_EQ(status.code(), info.status) << message;
-        EXPECT_EQ(error_code(status), code) << message;
+        EXPECT_EQ(status.driver_code(), code) << message;
         EXPECT_TRUE(absl::StartsWith(message, call_name(symbol))) << message;
         EXPECT_TRUE(absl::StrContains(message, absl::StrCat("(", code, ")"))) << message;
       }
@@ -141,7 +141,7 @@ TEST_F(DriverFaultsTest, EveryCodeFromEveryCall) {
               << device->health();
         }
       }
-      device = absl::UnknownError("");
+      device = UnknownError("");
       fake_->reset();
       expect_nothing_live();
       EXPECT_EQ(fake_->current_context(), nullptr);
@@ -157,11 +157,11 @@ TEST_F(DriverFaultsTest, DestructorsNeverReport) {
     for (int code : kCodes) {
       SCOPED_TRACE(absl::StrCat(symbol, " fails with ", code));
       fake_->fail(symbol, code);
-      absl::StatusOr<Device> device = absl::UnknownError("");
+      StatusOr<Device> device = UnknownError("");
       // A fault that a destructor met may show in a later call; it must not show otherwise.
-      const absl::Status status = use_everything(device);
+      const Status status = use_everything(device);
       EXPECT_TRUE(status.ok() || error_info(Result{code}).sticky) << status;
-      device = absl::UnknownError("");
+      device = UnknownError("");
       fake_->reset();
       if (HasFailure()) return;
     }
@@ -176,11 +176,11 @@ TEST_F(DriverFaultsTest, AFaultAtAnyMomentIsRemembered) {
     if (!error_info(Result{code}).sticky) continue;
     SCOPED_TRACE(code);
     fake_->fault(code);
-    absl::StatusOr<Device> device = absl::UnknownError("");
-    const absl::Status status = use_everything(device);
-    EXPECT_EQ(error_code(status), code);
+    StatusOr<Device> device = UnknownError("");
+    const Status status = use_everything(device);
+    EXPECT_EQ(status.driver_code(), code);
     EXPECT_FALSE(device->health().ok());
-    device = absl::UnknownError("");
+    device = UnknownError("");
     fake_->reset();
     expect_nothing_live();
   }

@@ -2,6 +2,7 @@
 // are reported as promised.
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -114,13 +115,13 @@ class GpuTest : public testing::Test {
   void SetUp() override {
     HEDDLE_SKIP_WITHOUT_GPU();
     if (test_device().info().compute_major < 9) GTEST_SKIP() << "needs a GPU with clusters (sm_90)";
-    const absl::StatusOr<Module> module = Module::load_ptx(test_device(), ptx());
+    const StatusOr<Module> module = Module::load_ptx(test_device(), ptx());
     ASSERT_TRUE(module.ok()) << module.status();
     module_ = *module;
   }
   Function function(const char* name) const { return module_->function(name).value(); }
 
-  absl::optional<Module> module_;
+  std::optional<Module> module_;
 };
 
 struct ScaleParameters {
@@ -152,7 +153,7 @@ TEST_F(GpuTest, SaysWhatAKernelNeeds) {
   EXPECT_GE(attributes.max_threads_per_block, 256);
   EXPECT_EQ(attributes.required_cluster, Dim3());
   EXPECT_EQ(function("rank2").attributes().required_cluster, Dim3(2));
-  EXPECT_EQ(module_->function("nothing").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(module_->function("nothing").status().code(), StatusCode::kNotFound);
 }
 
 TEST_F(GpuTest, AllOfSharedMemoryCanBeUsed) {
@@ -165,14 +166,14 @@ TEST_F(GpuTest, AllOfSharedMemoryCanBeUsed) {
       DeviceAddress p;
       uint32_t bytes;
     } parameters{p.address(), static_cast<uint32_t>(bytes)};
-    const absl::Status status = launch_raw(
+    const Status status = launch_raw(
         function("last"), {.grid = 1, .block = 1, .dynamic_shared_bytes = bytes, .stream = &stream},
         &parameters, 12, nullptr);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(p.download<uint32_t>(stream).value()[0], static_cast<uint32_t>(bytes));
   }
   EXPECT_EQ(function("last").reserve_dynamic_shared(limit + 1).code(),
-            absl::StatusCode::kInvalidArgument);
+            StatusCode::kInvalidArgument);
 }
 
 TEST_F(GpuTest, LaunchesClusters) {
@@ -183,8 +184,7 @@ TEST_F(GpuTest, LaunchesClusters) {
     ASSERT_TRUE(p.fill(stream, 0xFF).ok());
     const DeviceAddress address = p.address();
     const LaunchConfig config{.grid = 32, .block = 64, .cluster = cluster, .stream = &stream};
-    const absl::Status status =
-        launch_raw(function("rank"), config, &address, sizeof(address), nullptr);
+    const Status status = launch_raw(function("rank"), config, &address, sizeof(address), nullptr);
     ASSERT_TRUE(status.ok()) << status;
     const std::vector<uint32_t> ranks = p.download<uint32_t>(stream).value();
     for (uint32_t block = 0; block < 32; ++block) EXPECT_EQ(ranks[block], block % cluster);
@@ -192,8 +192,8 @@ TEST_F(GpuTest, LaunchesClusters) {
   }
   Buffer p = device.allocate(32 * 4).value();
   const DeviceAddress address = p.address();
-  const absl::Status status = launch_raw(
-      function("rank2"), {.grid = 32, .block = 64, .stream = &stream}, &address, 8, nullptr);
+  const Status status = launch_raw(function("rank2"), {.grid = 32, .block = 64, .stream = &stream},
+                                   &address, 8, nullptr);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(p.download<uint32_t>(stream).value()[31], 1u);
 }
@@ -206,11 +206,11 @@ TEST_F(GpuTest, AClusterThatCannotFitIsRefused) {
                             .block = 1024,
                             .cluster = 16,
                             .dynamic_shared_bytes = device.info().limits.max_shared_per_block};
-  const absl::StatusOr<int64_t> resident = function("rank").max_resident_blocks(config);
+  const StatusOr<int64_t> resident = function("rank").max_resident_blocks(config);
   ASSERT_TRUE(resident.ok()) << resident.status();
   Buffer p = device.allocate(64).value();
   const DeviceAddress address = p.address();
-  const absl::Status status = launch_raw(function("rank"), config, &address, 8, nullptr);
+  const Status status = launch_raw(function("rank"), config, &address, 8, nullptr);
   EXPECT_EQ(status.ok(), *resident > 0) << status;
   EXPECT_TRUE(device.synchronize().ok());
 }
@@ -223,7 +223,7 @@ TEST_F(GpuTest, CooperativeGridsAreBounded) {
   const int64_t resident = function("rank").max_resident_blocks(config).value();
   EXPECT_GE(resident, device.info().sm_count);
   config.grid = resident;
-  const absl::Status status = launch_raw(function("rank"), config, &address, 8, nullptr);
+  const Status status = launch_raw(function("rank"), config, &address, 8, nullptr);
   EXPECT_TRUE(status.ok()) << status;
   config.grid = resident + 1;
   EXPECT_THAT(std::string(launch_raw(function("rank"), config, &address, 8, nullptr).message()),
@@ -233,17 +233,17 @@ TEST_F(GpuTest, CooperativeGridsAreBounded) {
 
 TEST_F(GpuTest, BadModulesAreErrors) {
   const Device& device = test_device();
-  const absl::Status syntax =
+  const Status syntax =
       Module::load_ptx(device, absl::StrReplaceAll(ptx(), {{"mul.f32", "mull.f32"}})).status();
-  EXPECT_EQ(syntax.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(syntax.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(syntax.message()), HasSubstr("line "));
   EXPECT_FALSE(Module::load_ptx(device, "").ok());
-  const absl::Status arch =
+  const Status arch =
       Module::load_ptx(device, absl::StrReplaceAll(ptx(), {{".target sm_90", ".target sm_121"},
                                                            {".version 7.8", ".version 8.8"}}))
           .status();
   EXPECT_FALSE(arch.ok());
-  EXPECT_NE(cuda::error_code(arch), 0) << arch;
+  EXPECT_NE(arch.driver_code(), 0) << arch;
   EXPECT_TRUE(device.health().ok());
 }
 
@@ -265,7 +265,7 @@ class GpuFaultDeathTest : public GpuTest {
     const LaunchSite before("before", "before.cc", 1);
     const LaunchSite culprit("culprit", "culprit.cc", 2);
     const LaunchConfig config{.grid = 1, .block = 1, .stream = &stream};
-    absl::Status status = launch_raw(function("store"), config, innocent, 16, &before);
+    Status status = launch_raw(function("store"), config, innocent, 16, &before);
     if (status.ok()) status = stream.synchronize();
     if (status.ok()) {
       const bool plain = std::string(kernel) == "trap";
@@ -276,7 +276,7 @@ class GpuFaultDeathTest : public GpuTest {
     std::fprintf(stderr, "first: %s\nlater: %s\n", std::string(status.message()).c_str(),
                  std::string(device.allocate(16).status().message()).c_str());
     std::fflush(stderr);
-    std::exit(status.code() == absl::StatusCode::kAborted ? 0 : 1);
+    std::exit(status.code() == StatusCode::kAborted ? 0 : 1);
   }
 };
 

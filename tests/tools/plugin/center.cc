@@ -27,20 +27,20 @@ const auto subtract_mean =
                     If(i < x.shape(0), [&] { y(i) = x(i) - total / cast<float>(x.shape(0)); });
                   });
 
-absl::Status center(const Stream& stream, const TensorRef<const float, 1>& x,
-                    const TensorRef<float, 1>& y) {
+Status center(const Stream& stream, const TensorRef<const float, 1>& x,
+              const TensorRef<float, 1>& y) {
   const int64_t n = x.extents[0];
-  if (n == 0) return absl::OkStatus();
-  const absl::StatusOr<Buffer> scratch = stream.device().allocate(kBlocks * sizeof(float));
+  if (n == 0) return OkStatus();
+  const StatusOr<Buffer> scratch = stream.device().allocate(kBlocks * sizeof(float));
   if (!scratch.ok()) return scratch.status();
   const auto sums = as_tensor<float>(*scratch, {kBlocks});
-  absl::Status status = sum_blocks.launch(stream, {.grid = kBlocks, .block = kThreads}, x, sums);
+  Status status = sum_blocks.launch(stream, {.grid = kBlocks, .block = kThreads}, x, sums);
   status.Update(subtract_mean.launch(
       stream, {.grid = (n + kThreads - 1) / kThreads, .block = kThreads}, x, sums, y));
   return status;
 }
 
-absl::StatusOr<std::map<std::string, runtime::Expected>> reference(
+StatusOr<std::map<std::string, runtime::Expected>> reference(
     const Settings&, const std::map<std::string, runtime::HostValues>& inputs) {
   const std::vector<double>& x = inputs.at("x").values;
   const double mean = std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());

@@ -49,7 +49,7 @@ OperationSpec entry(const char* name, const VectorKernel& kernel) {
           .sizes = {{"n", 40}}};
 }
 
-using Outputs = absl::StatusOr<std::map<std::string, Expected>>;
+using Outputs = StatusOr<std::map<std::string, Expected>>;
 using Inputs = std::map<std::string, HostValues>;
 
 OperationSpec with_reference(OperationSpec spec,
@@ -84,19 +84,18 @@ OperationSpec with_arguments(OperationSpec spec, std::vector<std::string> argume
   return spec;
 }
 // Launches nothing, and one that looks at what it has computed.
-absl::Status do_nothing(const Stream&, const TensorRef<const float, 1>&,
-                        const TensorRef<float, 1>&) {
-  return absl::OkStatus();
+Status do_nothing(const Stream&, const TensorRef<const float, 1>&, const TensorRef<float, 1>&) {
+  return OkStatus();
 }
-absl::Status look(const Stream& stream, const TensorRef<const float, 1>& x,
-                  const TensorRef<float, 1>& y) {
+Status look(const Stream& stream, const TensorRef<const float, 1>& x,
+            const TensorRef<float, 1>& y) {
   const int64_t blocks = (x.extents[0] + kThreads - 1) / kThreads;
-  absl::Status launched = copy.launch(stream, {.grid = blocks, .block = kThreads}, x, y);
+  Status launched = copy.launch(stream, {.grid = blocks, .block = kThreads}, x, y);
   if (!launched.ok()) return launched;
   float first = 0;
   const auto address = reinterpret_cast<runtime::DeviceAddress>(y.data);
-  if (absl::Status s = stream.copy_to_host(&first, address, sizeof(first)); !s.ok()) return s;
-  return first == 0 ? absl::OkStatus() : absl::InternalError("y starts with another number");
+  if (Status s = stream.copy_to_host(&first, address, sizeof(first)); !s.ok()) return s;
+  return first == 0 ? OkStatus() : InternalError("y starts with another number");
 }
 OperationSpec calling(OperationSpec spec, HostFunction function) {
   spec.functions = {std::move(function)};

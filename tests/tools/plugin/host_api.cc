@@ -21,11 +21,11 @@ const auto doubled =
       If(i < x.shape(0), [&] { y(i) = 2.0f * x(i); });
     });
 
-absl::Status expect(bool right, absl::string_view what) {
-  return right ? absl::OkStatus() : absl::InternalError(what);
+Status expect(bool right, absl::string_view what) {
+  return right ? OkStatus() : InternalError(what);
 }
 
-absl::Status use_host_api(const std::vector<float>& x, std::vector<float>& y) {
+Status use_host_api(const std::vector<float>& x, std::vector<float>& y) {
   const auto count = static_cast<int64_t>(x.size());
   const Device device = Device::open_private_interp(Device::open("interp")->info());
   const Stream stream = device.create_stream().value();
@@ -33,7 +33,7 @@ absl::Status use_host_api(const std::vector<float>& x, std::vector<float>& y) {
   const runtime::PinnedBuffer pinned = device.allocate_pinned(4 * x.size()).value();
   const Buffer in = device.upload(absl::MakeConstSpan(x)).value();
   Buffer out = device.allocate(4 * x.size()).value();
-  absl::Status status = start.record(stream);
+  Status status = start.record(stream);
   status.Update(out.fill32(stream, 0, x.size()));
   status.Update(
       doubled.launch(stream, {.grid = (count + kThreads - 1) / kThreads, .block = kThreads},
@@ -60,12 +60,12 @@ absl::Status use_host_api(const std::vector<float>& x, std::vector<float>& y) {
   return status;
 }
 
-using Outputs = absl::StatusOr<std::map<std::string, runtime::Expected>>;
+using Outputs = StatusOr<std::map<std::string, runtime::Expected>>;
 
 Outputs reference(const Settings&, const std::map<std::string, runtime::HostValues>& inputs) {
   const std::vector<double>& x = inputs.at("x").values;
   std::vector<float> y;
-  if (absl::Status s = use_host_api({x.begin(), x.end()}, y); !s.ok()) return s;
+  if (Status s = use_host_api({x.begin(), x.end()}, y); !s.ok()) return s;
   return std::map<std::string, runtime::Expected>{
       {"y", {{y.begin(), y.end()}, std::vector<double>(y.size())}}};
 }

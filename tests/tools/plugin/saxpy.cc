@@ -20,17 +20,17 @@ const auto saxpy =
       If(i < x.shape(0), [&] { y(i) = a * x(i) + y(i); });
     });
 
-absl::Status launch_saxpy(const Stream& stream, const TensorRef<const float, 1>& x,
-                          const TensorRef<float, 1>& y, float a) {
+Status launch_saxpy(const Stream& stream, const TensorRef<const float, 1>& x,
+                    const TensorRef<float, 1>& y, float a) {
   const int64_t n = y.extents[0];
-  if (n == 0) return absl::OkStatus();
+  if (n == 0) return OkStatus();
   return saxpy.launch(stream, {.grid = (n + kThreads - 1) / kThreads, .block = kThreads}, x, y, a);
 }
 
-absl::StatusOr<std::map<std::string, runtime::Expected>> reference(
+StatusOr<std::map<std::string, runtime::Expected>> reference(
     const Settings& settings, const std::map<std::string, runtime::HostValues>& inputs) {
   float a = 0;
-  if (!absl::SimpleAtof(settings.at("a"), &a)) return absl::InternalError("a is no number");
+  if (!absl::SimpleAtof(settings.at("a"), &a)) return InternalError("a is no number");
   const std::vector<double>& x = inputs.at("x").values;
   const std::vector<double>& y = inputs.at("y").values;
   runtime::Expected result;

@@ -27,8 +27,8 @@ std::string describe(const Device& device) {
                       info.driver_version % 1000 / 10);
 }
 
-absl::StatusOr<Recording> record(const std::string& device_name, absl::Span<const Case> cases) {
-  const absl::StatusOr<Device> device = Device::open(device_name);
+StatusOr<Recording> record(const std::string& device_name, absl::Span<const Case> cases) {
+  const StatusOr<Device> device = Device::open(device_name);
   if (!device.ok()) return device.status();
   Recording recording;
   recording.device = describe(*device);
@@ -36,7 +36,7 @@ absl::StatusOr<Recording> record(const std::string& device_name, absl::Span<cons
     const absl::Span<const Case> portion = cases.subspan(at, kPortion);
     std::vector<std::vector<Column>> inputs;
     for (const Case& c : portion) inputs.push_back(inputs_for(c));
-    absl::StatusOr<std::vector<Column>> results = run_on(*device, portion, inputs);
+    StatusOr<std::vector<Column>> results = run_on(*device, portion, inputs);
     if (!results.ok()) return results.status();
     for (size_t i = 0; i < portion.size(); ++i) {
       recording.cases[portion[i].name] = {checksum(inputs[i]), std::move((*results)[i])};
@@ -63,7 +63,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   const std::vector<Case> cases = all_cases();
-  const absl::StatusOr<Recording> recording = record(device_name, cases);
+  const StatusOr<Recording> recording = record(device_name, cases);
   if (!recording.ok()) {
     std::fprintf(stderr, "record_vectors: %s\n", recording.status().ToString().c_str());
     return 1;

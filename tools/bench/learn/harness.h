@@ -31,7 +31,7 @@ class Twin {
  private:
   static Module load(const Device& device, const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    if (!file) check(absl::NotFoundError("cannot read " + path));
+    if (!file) check(NotFoundError("cannot read " + path));
     const std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
     return take(
         Module::load_cubin(device, {reinterpret_cast<const uint8_t*>(image.data()), image.size()}));

@@ -49,20 +49,19 @@ std::string line_of(absl::string_view text, absl::string_view mnemonic) {
 
 }  // namespace
 
-absl::StatusOr<OpExample> example_of(ir::Opcode opcode) {
+StatusOr<OpExample> example_of(ir::Opcode opcode) {
   const absl::string_view mnemonic = ir::info(opcode).mnemonic;
   const absl::Span<const OpExampleText> texts = op_example_texts();
   const auto found = std::find_if(texts.begin(), texts.end(), [&](const OpExampleText& example) {
     return example.mnemonic == mnemonic;
   });
   if (found == texts.end()) {
-    return absl::UnimplementedError(
-        absl::StrCat("'", mnemonic, "' has no example; fix: write tests/filetests/ops/", mnemonic,
-                     ".ir and configure again"));
+    return UnimplementedError(absl::StrCat("'", mnemonic,
+                                           "' has no example; fix: write tests/filetests/ops/",
+                                           mnemonic, ".ir and configure again"));
   }
   const auto wrong = [&](absl::string_view why) {
-    return absl::InternalError(
-        absl::StrCat("the example of '", mnemonic, "': ", why, "\n", found->text));
+    return InternalError(absl::StrCat("the example of '", mnemonic, "': ", why, "\n", found->text));
   };
   std::vector<filetest::Fault> faults;
   const std::vector<filetest::Instance> instances =
@@ -72,7 +71,7 @@ absl::StatusOr<OpExample> example_of(ir::Opcode opcode) {
   const filetest::Expectations wanted = filetest::read_expectations(instance->text, faults);
   if (!faults.empty()) return wrong(faults[0].text);
 
-  absl::StatusOr<ir::Kernel> kernel = ir::parse(instance->text, "example.ir");
+  StatusOr<ir::Kernel> kernel = ir::parse(instance->text, "example.ir");
   if (!kernel.ok()) return wrong(kernel.status().message());
   kernel->target = &target_of(wanted);
   OpExample example;
@@ -83,8 +82,7 @@ absl::StatusOr<OpExample> example_of(ir::Opcode opcode) {
   }
   const ir::Diagnostics mistakes = ir::verify(*kernel, ir::Stage::kEmittable);
   if (!mistakes.empty()) return wrong(ir::to_string(mistakes));
-  const absl::StatusOr<codegen::PtxModule> module =
-      codegen::emit_ptx(*kernel, {.line_info = false});
+  const StatusOr<codegen::PtxModule> module = codegen::emit_ptx(*kernel, {.line_info = false});
   if (!module.ok()) return wrong(module.status().message());
 
   std::optional<ir::OpId> shown;

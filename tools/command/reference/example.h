@@ -1,7 +1,7 @@
 // An op in a kernel of a few lines, and the PTX that becomes of it: the first case of the op's filetest,
 // tests/filetests/ops/<mnemonic>.ir, from when this was built.
 //
-//   absl::StatusOr<OpExample> example = example_of(ir::Opcode::kAdd);
+//   StatusOr<OpExample> example = example_of(ir::Opcode::kAdd);
 //   example->ir      // "%r = add %a, %b : f32"
 //   example->ptx     // {"add.rn.f32 %f3, %f1, %f2;"}
 #pragma once
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "heddle/ir/op_info.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::tools {
 
@@ -25,7 +25,7 @@ struct OpExample {
 
 // kInternal, with the text, where the example is not a kernel or lacks the op; kUnimplemented where
 // an op has none.
-absl::StatusOr<OpExample> example_of(ir::Opcode opcode);
+StatusOr<OpExample> example_of(ir::Opcode opcode);
 
 // What the build has found: the first case of each file.
 struct OpExampleText {

@@ -196,10 +196,10 @@ std::string behaviour_of(const ir::OpInfo& row) {
   return absl::StrJoin(words, "; ");
 }
 
-absl::Status append_op(const OpComment& op, std::string& page) {
+Status append_op(const OpComment& op, std::string& page) {
   const std::optional<ir::Opcode> opcode = ir::opcode_from_mnemonic(op.mnemonic);
   if (!opcode) {
-    return absl::InternalError(absl::StrCat("ops.def has no row '", op.mnemonic, "'"));
+    return InternalError(absl::StrCat("ops.def has no row '", op.mnemonic, "'"));
   }
   const ir::OpInfo& row = ir::info(*opcode);
   absl::StrAppend(&page, "\n### `", op.mnemonic, "`\n\n");
@@ -213,7 +213,7 @@ absl::Status append_op(const OpComment& op, std::string& page) {
   } else if (spelling.why_none != nullptr) {
     item("C++", absl::StrCat("- (", spelling.why_none, ")"));
   } else {
-    return absl::InternalError(absl::StrCat("spellings.def has no row for '", op.mnemonic, "'"));
+    return InternalError(absl::StrCat("spellings.def has no row for '", op.mnemonic, "'"));
   }
   item("Signature",
        absl::StrCat("`", signature_of(row), "`", op.elementwise ? ", element by element" : ""));
@@ -221,17 +221,17 @@ absl::Status append_op(const OpComment& op, std::string& page) {
   item("Elements", element_types(*opcode));
   item("Attributes", attributes_of(row));
   item("Behaviour", behaviour_of(row));
-  const absl::StatusOr<OpExample> example = example_of(*opcode);
+  const StatusOr<OpExample> example = example_of(*opcode);
   if (!example.ok()) return example.status();
   if (!example->why_none.empty()) {
     item("PTX", absl::StrCat("- (", example->why_none, ")"));
-    return absl::OkStatus();
+    return OkStatus();
   }
   absl::StrAppend(&page, "\n```\n", example->ir, "\n");
   for (const std::string& line : example->ptx) absl::StrAppend(&page, "    ", line, "\n");
   if (example->ptx.empty()) absl::StrAppend(&page, "    // no instruction of its own\n");
   absl::StrAppend(&page, "```\n");
-  return absl::OkStatus();
+  return OkStatus();
 }
 
 std::string bound(double ulps) { return ulps == detail::kNoFunction ? "-" : absl::StrCat(ulps); }
@@ -261,12 +261,12 @@ computed as f32 and rounded once more; - says that there is no such function of 
 
 }  // namespace
 
-absl::StatusOr<std::string> reference_page() {
+StatusOr<std::string> reference_page() {
   std::string page = kIntroduction;
   for (const OpSection& section : parse_op_comments(ops_def())) {
     absl::StrAppend(&page, "\n## ", section.title, "\n");
     for (const OpComment& op : section.ops) {
-      if (absl::Status s = append_op(op, page); !s.ok()) return s;
+      if (Status s = append_op(op, page); !s.ok()) return s;
     }
   }
   append_math(page);

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "heddle/ir/status.h"
 
 namespace heddle::tools {
 
 // Markdown. The same text in every run.
-absl::StatusOr<std::string> reference_page();
+StatusOr<std::string> reference_page();
 
 }  // namespace heddle::tools
