@@ -74,13 +74,15 @@ void Emitter::emit_regular(const Op& op) {
                                        op);
   Operand* const d = define(op.result());
   const int count = layout_of(t).count;
+  const bool constants = spelling.takes_constants && !instruction.is_video;
   absl::InlinedVector<Spelled, 3> operands(op.operands.size());
+  if (instruction.is_video) operands.push_back({in_register(Operand::b32(0))});
   for (int i = 0; i < count; ++i) {
     for (size_t j = 0; j < op.operands.size(); ++j) {
       const Type operand_type = type(op.operands[j]);
       const Operand& operand = elements(op.operands[j])[operand_type.is_scalar() ? 0 : i];
       operands[j] = as(spelling_of(operand_type.scalar).constants,
-                       spelling.takes_constants ? operand : in_register(operand));
+                       constants ? operand : in_register(operand));
     }
     print(mnemonic, d[i], operands);
   }

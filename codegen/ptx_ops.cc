@@ -39,7 +39,8 @@ static_assert(std::size(kSpellings) == ir::kScalarCount, "an element type has no
 
 // $ is the type (s32, f16, or f16x2 on packed registers), # its width without a type (b32), @ the
 // signed type of that width, % the op's rounding, ^ the place of .ftz. ~ computes in f32. & exists
-// for two f32 in 64 bits too, from sm_100 on. An empty cell is irregular, or not an op.
+// for two f32 in 64 bits too, from sm_100 on. ! is a video instruction: it takes registers alone, and a last
+// one of zeros, from which the bytes come that a mask leaves out; none does. An empty cell is irregular, or not an op.
 //
 // `.rn` stands wherever PTX allows it: without it ptxas fuses a mul and an add on its own.
 struct Row {
@@ -132,6 +133,7 @@ std::string spell(absl::string_view cell, absl::string_view type, const TypeSpel
                                     {"@", spelling.signed_name},
                                     {"~", ""},
                                     {"&", ""},
+                                    {"!", ""},
                                     {"^", ftz}});
 }
 
@@ -141,6 +143,7 @@ Instruction make_instruction(const Row& row, Scalar scalar) {
   Instruction result;
   result.scalar = spell(cell, spelling.name, spelling);
   result.in_float32 = !cell.empty() && cell[0] == '~';
+  result.is_video = !cell.empty() && cell[0] == '!';
   if (absl::StrContains(cell, '^')) {
     result.flushing = spell(cell, spelling.name, spelling, ".ftz");
   }

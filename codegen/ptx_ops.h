@@ -28,6 +28,7 @@ struct Instruction {
   std::string flushing;     // "add.rn.ftz.f32"; empty: the op keeps subnormals
   std::string packed;       // the same for two 16-bit elements; empty: one at a time
   std::string paired;       // the same for two f32 in 64 bits, from sm_100 on; empty: there is none
+  bool is_video = false;    // takes registers alone, and a last one of zeros
   bool in_float32 = false;  // f16 and bf16: widen the operands, `scalar` them, round the result
 };
 

@@ -3,7 +3,7 @@
 // stops, so that who adds an op comes by every table that it belongs in.
 //
 //   constexpr auto kRules = op_table<FoldRule>(
-//       kElementwise, {{Opcode::kAdd, fold_add}, {Opcode::kSub, fold_sub}}, {Opcode::kSqrt});
+//       elementwise, {{Opcode::kAdd, fold_add}, {Opcode::kSub, fold_sub}}, {Opcode::kSqrt});
 //   if (const FoldRule rule = at(kRules, op.opcode)) …
 #pragma once
 
@@ -32,10 +32,13 @@ inline constexpr bool kIsElementwise[] = {
 // Ops whose result's element i follows from the operands' elements i alone.
 consteval bool elementwise(Opcode opcode) { return kIsElementwise[static_cast<size_t>(opcode)]; }
 consteval bool not_elementwise(Opcode opcode) { return !elementwise(opcode); }
-// Elementwise ops that there are for integers.
-consteval bool elementwise_of_integers(Opcode opcode) {
-  const DataClass data_class = rows::kOps[static_cast<size_t>(opcode)].data_class;
-  return elementwise(opcode) && data_class != DataClass::kFloat;
+// Elementwise ops, and those that there are for integers, which a rule of algebra may help.
+consteval bool algebraic(Opcode opcode) {
+  return elementwise(opcode) && !has(rows::kOps[static_cast<size_t>(opcode)], kOpaque);
+}
+consteval bool algebraic_on_integers(Opcode opcode) {
+  return algebraic(opcode) &&
+         rows::kOps[static_cast<size_t>(opcode)].data_class != DataClass::kFloat;
 }
 
 template <class T>

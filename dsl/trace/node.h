@@ -77,19 +77,8 @@ Node host_constant(H value, SourceLoc loc) {
 
 // Ops by the names that ir/ops.def gives them.
 namespace op {
-extern const ir::Opcode kAdd, kSub, kMul, kDiv, kRem, kMin, kMax, kNeg, kAbs, kFma, kSqrt, kRcp,
-    kMulHi, kRsqrt, kLog2, kSinApprox, kCosApprox, kTanhApprox, kFloor, kCeil, kTrunc, kRint, kPopc,
-    kClz, kBrev, kFunnelShl, kFunnelShr, kFunnelShlClamp, kFunnelShrClamp, kPrmt, kDp4a, kDp2aLo,
-    kDp2aHi, kE2m1Pack, kE2m1Unpack, kExp2, kAnd, kOr, kXor, kNot, kShl, kShr, kEq, kNe, kLt, kLe,
-    kGt, kGe, kSelect, kConvert, kBitcast, kPack, kExtract, kSlice, kSplat, kThreadIdx, kBlockIdx,
-    kBlockDim, kGridDim, kLaneId, kWarpId, kBarrier, kWarpSync, kShflIdx, kShflUp, kShflDown,
-    kShflXor, kVoteAny, kVoteAll, kVoteUni, kBallot, kMatchAny, kMatchAll, kElect, kActiveMask,
-    kSaturate, kMinNan, kMaxNan, kAddRounded, kSubRounded, kMulRounded, kDivRounded, kFmaRounded,
-    kSqrtRounded, kRcpRounded, kConvertRounded, kTrap, kClock, kGlobalTimer, kNanoSleep,
-    kClusterRank, kClusterArrive, kClusterWait, kBarrierSync, kBarrierArrive, kCopyCommit,
-    kBulkCommit, kFenceMbarrierInit, kFenceAsync, kGridDependencyWait, kGridDependencyLaunch,
-    kAssumeUniform, kAtLaunch, kUnreachable, kMbarrierInit, kMbarrierArrive, kMbarrierExpectTx,
-    kMbarrierWait, kBulkLoad, kBulkCopy, kBulkStore, kBulkWait, kBulkWaitRead;
+#define HEDDLE_OP(name, ...) extern const ir::Opcode k##name;
+#include "heddle/ir/ops.def"
 }  // namespace op
 
 // Records an op whose result type follows from its operands. Operands come one by one: every

@@ -201,36 +201,34 @@ struct Rule {
   ExactRule exact = nullptr;
   DirectRule direct = nullptr;
 };
-constexpr OpTable<Rule> kRules = op_table<Rule>(
-    elementwise_of_integers,
-    {
-        {Opcode::kAdd, {.exact = exact_add}},
-        {Opcode::kSub, {.exact = exact_sub}},
-        {Opcode::kMul, {.exact = exact_mul}},
-        {Opcode::kNeg, {.exact = exact_neg}},
-        {Opcode::kFma, {.exact = exact_fma}},
-        {Opcode::kAbs, {.exact = exact_abs}},
-        {Opcode::kShl, {.exact = exact_shl}},
-        {Opcode::kDiv, {.direct = ordered<divide>}},
-        {Opcode::kRem, {.direct = ordered<remainder>}},
-        {Opcode::kMin, {.direct = ordered<least>}},
-        {Opcode::kMax, {.direct = ordered<greatest>}},
-        {Opcode::kAnd, {.direct = range_of_and}},
-        {Opcode::kOr, {.direct = range_of_or<true>}},
-        {Opcode::kXor, {.direct = range_of_or<false>}},
-        {Opcode::kNot, {.direct = range_of_not}},
-        {Opcode::kShr, {.direct = range_of_shr}},
-        {Opcode::kEq, {.direct = truth<same_number, apart>}},
-        {Opcode::kNe, {.direct = truth<apart, same_number>}},
-        {Opcode::kLt, {.direct = truth<all_less, all_greater_equal>}},
-        {Opcode::kLe, {.direct = truth<all_less_equal, all_greater>}},
-        {Opcode::kGt, {.direct = truth<all_greater, all_less_equal>}},
-        {Opcode::kGe, {.direct = truth<all_greater_equal, all_less>}},
-        {Opcode::kSelect, {.direct = range_of_select}},
-    },
-    {Opcode::kMulHi, Opcode::kPopc, Opcode::kClz, Opcode::kBrev, Opcode::kFunnelShl,
-     Opcode::kFunnelShr, Opcode::kFunnelShlClamp, Opcode::kFunnelShrClamp, Opcode::kPrmt,
-     Opcode::kDp4a, Opcode::kDp2aLo, Opcode::kDp2aHi, Opcode::kConvert, Opcode::kConvertRounded});
+constexpr OpTable<Rule> kRules =
+    op_table<Rule>(algebraic_on_integers,
+                   {
+                       {Opcode::kAdd, {.exact = exact_add}},
+                       {Opcode::kSub, {.exact = exact_sub}},
+                       {Opcode::kMul, {.exact = exact_mul}},
+                       {Opcode::kNeg, {.exact = exact_neg}},
+                       {Opcode::kFma, {.exact = exact_fma}},
+                       {Opcode::kAbs, {.exact = exact_abs}},
+                       {Opcode::kShl, {.exact = exact_shl}},
+                       {Opcode::kDiv, {.direct = ordered<divide>}},
+                       {Opcode::kRem, {.direct = ordered<remainder>}},
+                       {Opcode::kMin, {.direct = ordered<least>}},
+                       {Opcode::kMax, {.direct = ordered<greatest>}},
+                       {Opcode::kAnd, {.direct = range_of_and}},
+                       {Opcode::kOr, {.direct = range_of_or<true>}},
+                       {Opcode::kXor, {.direct = range_of_or<false>}},
+                       {Opcode::kNot, {.direct = range_of_not}},
+                       {Opcode::kShr, {.direct = range_of_shr}},
+                       {Opcode::kEq, {.direct = truth<same_number, apart>}},
+                       {Opcode::kNe, {.direct = truth<apart, same_number>}},
+                       {Opcode::kLt, {.direct = truth<all_less, all_greater_equal>}},
+                       {Opcode::kLe, {.direct = truth<all_less_equal, all_greater>}},
+                       {Opcode::kGt, {.direct = truth<all_greater, all_less_equal>}},
+                       {Opcode::kGe, {.direct = truth<all_greater_equal, all_less>}},
+                       {Opcode::kSelect, {.direct = range_of_select}},
+                   },
+                   {Opcode::kConvert});
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 // What atomics put in place of an element, as bits.
 #include <bit>
 
+#include "heddle/ir/interp/scalar/arithmetic.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
-#include "heddle/ir/interp/scalar/scalar.h"
 
 namespace heddle::ir::interp {
 namespace {

@@ -7,9 +7,10 @@
 
 namespace heddle::ir::interp {
 
-// --- arithmetic.cc, compare.cc: d = op(a, b, c), elementwise over `count` elements ---
+// --- arithmetic.cc, bits.cc, compare.cc: d = op(a, b, c), elementwise over `count` elements ---
 Handler elementwise_handler(Opcode opcode, Scalar scalar);
 Handler arithmetic_handler(Opcode opcode, Scalar scalar);
+Handler bits_handler(Opcode opcode, Scalar scalar);
 Handler compare_handler(Opcode opcode, Scalar scalar);
 // fma.cc: f32 and f64, with the processor's instruction where it has one. The portable one computes
 // the same bits.

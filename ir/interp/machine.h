@@ -16,7 +16,7 @@
 #include "heddle/ir/interp/code.h"
 #include "heddle/ir/interp/memory.h"
 #include "heddle/ir/interp/races.h"
-#include "heddle/ir/interp/scalar/scalar.h"
+#include "heddle/ir/interp/scalar/lane.h"
 
 namespace heddle::ir::interp {
 

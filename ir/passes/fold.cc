@@ -33,37 +33,24 @@
 namespace heddle::ir {
 namespace {
 
-constexpr OpTable<FoldRule> kRules =
-    op_table<FoldRule>(elementwise,
-                       {
-                           {Opcode::kAdd, fold_add},         {Opcode::kSub, fold_sub},
-                           {Opcode::kMul, fold_mul},         {Opcode::kDiv, fold_div},
-                           {Opcode::kRem, fold_rem},         {Opcode::kMin, fold_min},
-                           {Opcode::kMax, fold_max},         {Opcode::kNeg, fold_neg},
-                           {Opcode::kAbs, fold_abs},         {Opcode::kFma, fold_fma},
-                           {Opcode::kAnd, fold_and},         {Opcode::kOr, fold_or},
-                           {Opcode::kXor, fold_xor},         {Opcode::kNot, fold_not},
-                           {Opcode::kShl, fold_shl},         {Opcode::kShr, fold_shr},
-                           {Opcode::kEq, fold_comparison},   {Opcode::kNe, fold_comparison},
-                           {Opcode::kLt, fold_comparison},   {Opcode::kLe, fold_comparison},
-                           {Opcode::kGt, fold_comparison},   {Opcode::kGe, fold_comparison},
-                           {Opcode::kSelect, fold_select},   {Opcode::kConvert, fold_convert},
-                           {Opcode::kBitcast, fold_bitcast}, {Opcode::kPack, fold_pack},
-                           {Opcode::kExtract, fold_extract}, {Opcode::kSlice, fold_slice},
-                           {Opcode::kSplat, fold_splat},     {Opcode::kAtLaunch, fold_at_launch},
-                       },
-                       {Opcode::kMulHi,       Opcode::kSqrt,           Opcode::kRcp,
-                        Opcode::kExp2,        Opcode::kRsqrt,          Opcode::kLog2,
-                        Opcode::kSinApprox,   Opcode::kCosApprox,      Opcode::kTanhApprox,
-                        Opcode::kFloor,       Opcode::kCeil,           Opcode::kTrunc,
-                        Opcode::kRint,        Opcode::kSaturate,       Opcode::kMinNan,
-                        Opcode::kMaxNan,      Opcode::kAddRounded,     Opcode::kSubRounded,
-                        Opcode::kMulRounded,  Opcode::kDivRounded,     Opcode::kFmaRounded,
-                        Opcode::kSqrtRounded, Opcode::kRcpRounded,     Opcode::kPopc,
-                        Opcode::kClz,         Opcode::kBrev,           Opcode::kFunnelShl,
-                        Opcode::kFunnelShr,   Opcode::kFunnelShlClamp, Opcode::kFunnelShrClamp,
-                        Opcode::kPrmt,        Opcode::kDp4a,           Opcode::kDp2aLo,
-                        Opcode::kDp2aHi,      Opcode::kConvertRounded});
+constexpr OpTable<FoldRule> kRules = op_table<FoldRule>(
+    algebraic, {
+                   {Opcode::kAdd, fold_add},         {Opcode::kSub, fold_sub},
+                   {Opcode::kMul, fold_mul},         {Opcode::kDiv, fold_div},
+                   {Opcode::kRem, fold_rem},         {Opcode::kMin, fold_min},
+                   {Opcode::kMax, fold_max},         {Opcode::kNeg, fold_neg},
+                   {Opcode::kAbs, fold_abs},         {Opcode::kFma, fold_fma},
+                   {Opcode::kAnd, fold_and},         {Opcode::kOr, fold_or},
+                   {Opcode::kXor, fold_xor},         {Opcode::kNot, fold_not},
+                   {Opcode::kShl, fold_shl},         {Opcode::kShr, fold_shr},
+                   {Opcode::kEq, fold_comparison},   {Opcode::kNe, fold_comparison},
+                   {Opcode::kLt, fold_comparison},   {Opcode::kLe, fold_comparison},
+                   {Opcode::kGt, fold_comparison},   {Opcode::kGe, fold_comparison},
+                   {Opcode::kSelect, fold_select},   {Opcode::kConvert, fold_convert},
+                   {Opcode::kBitcast, fold_bitcast}, {Opcode::kPack, fold_pack},
+                   {Opcode::kExtract, fold_extract}, {Opcode::kSlice, fold_slice},
+                   {Opcode::kSplat, fold_splat},     {Opcode::kAtLaunch, fold_at_launch},
+               });
 
 bool is_integer_data(Type type) {
   return type.is_data() && (is_integer(type.scalar) || type.scalar == Scalar::kBool);

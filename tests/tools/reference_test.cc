@@ -1,5 +1,8 @@
 // The language reference: every op of the table has a meaning, a spelling and an example, and
 // dsl/REFERENCE.md is what the command prints.
+#include <filesystem>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -78,8 +81,31 @@ TEST(OpComments, EveryRowHasOne) {
 TEST(Spellings, EveryOpHasOneOrAReason) {
   for (const Opcode op : all_ops()) {
     const Spelling spelling = spelling_of(op);
-    EXPECT_NE(spelling.text == nullptr, spelling.why_none == nullptr)
+    EXPECT_NE(spelling.text.empty(), spelling.why_none.empty())
         << ir::info(op).mnemonic << ": fix: a row in tools/command/reference/spellings.def";
+  }
+}
+
+// Every name before a parenthesis is one of the headers'.
+TEST(Spellings, NameWhatTheHeadersHave) {
+  std::set<std::string> names = {"if", "for"};
+  const std::regex name("[A-Za-z_][A-Za-z_0-9]*");
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(HEDDLE_TEST_DATA_DIR "/../dsl")) {
+    if (file.path().extension() != ".h" && file.path().extension() != ".def") continue;
+    const std::string text = slurp(file.path().string());
+    for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) {
+      names.insert(it->str());
+    }
+  }
+  const std::regex call("([A-Za-z_][A-Za-z_0-9]*)\\(");
+  for (const Opcode op : all_ops()) {
+    const std::string text = spelling_of(op).text;
+    for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {
+      EXPECT_TRUE(names.count((*it)[1]))
+          << ir::info(op).mnemonic << " is said to be " << text << ", and no header in dsl/ has "
+          << (*it)[1] << "; fix: a row in tools/command/reference/spellings.def";
+    }
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/diagnostic.h"
-#include "heddle/ir/interp/scalar/scalar.h"
+#include "heddle/ir/interp/scalar/lane.h"
 #include "heddle/ir/launch/launch_program.h"
 
 namespace heddle::ir::interp {

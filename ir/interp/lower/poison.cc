@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "heddle/ir/interp/lower/lowering.h"
-#include "heddle/ir/interp/scalar/scalar.h"
+#include "heddle/ir/interp/scalar/lane.h"
 
 namespace heddle::ir::interp {
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/lower/lowering.h"
-#include "heddle/ir/interp/scalar/scalar.h"
+#include "heddle/ir/interp/scalar/lane.h"
 
 namespace heddle::ir::interp {
 namespace {

@@ -1,11 +1,12 @@
-// Arithmetic and bit operations.
+// Arithmetic.
+#include "heddle/ir/interp/scalar/arithmetic.h"
+
 #include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {
 namespace {
 
 using NoF64 = ScalarList<Scalar::kF16, Scalar::kBF16, Scalar::kF32>;
-using Words = ScalarList<Scalar::kI32, Scalar::kU32>;
 
 constexpr OpcodeRow kRows[] = {
     {Opcode::kAdd, binary_row<Add>(Numbers{})},
@@ -22,9 +23,6 @@ constexpr OpcodeRow kRows[] = {
     {Opcode::kAnd, binary_row<And>(BitTypes{})},
     {Opcode::kOr, binary_row<Or>(BitTypes{})},
     {Opcode::kXor, binary_row<Xor>(BitTypes{})},
-    {Opcode::kNot, unary_row<Not>(BitTypes{})},
-    {Opcode::kShl, shift_row<Shl>(Integers{})},
-    {Opcode::kShr, shift_row<Shr>(Integers{})},
     {Opcode::kMulHi, binary_row<MulHi>(Integers{})},
     {Opcode::kExp2, unary_row<Exp2>(NoF64{})},
     {Opcode::kRsqrt, unary_row<Rsqrt>(NoF64{})},
@@ -39,17 +37,6 @@ constexpr OpcodeRow kRows[] = {
     {Opcode::kCeil, unary_row<Ceil>(Floats{})},
     {Opcode::kTrunc, unary_row<Trunc>(Floats{})},
     {Opcode::kRint, unary_row<Rint>(Floats{})},
-    {Opcode::kPopc, unary_row<Popc>(Integers{})},
-    {Opcode::kClz, unary_row<Clz>(Integers{})},
-    {Opcode::kBrev, unary_row<Brev>(Integers{})},
-    {Opcode::kFunnelShl, funnel_row<FunnelShl>(Words{})},
-    {Opcode::kFunnelShr, funnel_row<FunnelShr>(Words{})},
-    {Opcode::kFunnelShlClamp, funnel_row<FunnelShlClamp>(Words{})},
-    {Opcode::kFunnelShrClamp, funnel_row<FunnelShrClamp>(Words{})},
-    {Opcode::kPrmt, ternary_row<Prmt>(ScalarList<Scalar::kU32>{})},
-    {Opcode::kDp4a, ternary_row<Dp4a>(Words{})},
-    {Opcode::kDp2aLo, ternary_row<Dp2a<0>>(Words{})},
-    {Opcode::kDp2aHi, ternary_row<Dp2a<16>>(Words{})},
     {Opcode::kFma, ternary_row<Fma>(ScalarList<Scalar::kI32, Scalar::kU32, Scalar::kI64,
                                                Scalar::kU64, Scalar::kF16, Scalar::kBF16>{})},
 };
@@ -57,18 +44,17 @@ constexpr OpcodeRow kRows[] = {
 }  // namespace
 
 Handler arithmetic_handler(Opcode opcode, Scalar scalar) {
-  for (const OpcodeRow& row : kRows) {
-    if (row.opcode == opcode) return row.handlers[static_cast<size_t>(scalar)];
-  }
-  return nullptr;
-}
-
-Handler elementwise_handler(Opcode opcode, Scalar scalar) {
   if (opcode == Opcode::kFma && (scalar == Scalar::kF32 || scalar == Scalar::kF64)) {
     return fma_handler(scalar);
   }
-  const Handler handler = arithmetic_handler(opcode, scalar);
-  return handler != nullptr ? handler : compare_handler(opcode, scalar);
+  return handler_in(kRows, opcode, scalar);
+}
+
+Handler elementwise_handler(Opcode opcode, Scalar scalar) {
+  for (const auto table : {arithmetic_handler, bits_handler, compare_handler}) {
+    if (const Handler handler = table(opcode, scalar)) return handler;
+  }
+  return nullptr;
 }
 
 }  // namespace heddle::ir::interp

@@ -4,6 +4,51 @@
 namespace heddle::ir::interp {
 namespace {
 
+template <class Function>
+struct Compare {
+  static constexpr bool kSignless = false;
+  template <class T>
+  static Bool apply(T a, T b) {
+    return Function{}(widen(a), widen(b)) ? 1 : 0;
+  }
+};
+struct EqualTo {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct NotEqualTo {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a != b;
+  }
+};
+struct Less {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct LessEqual {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Greater {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct GreaterEqual {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+
 constexpr OpcodeRow kRows[] = {
     {Opcode::kEq, compare_row<Compare<EqualTo>>(WordTypes{})},
     {Opcode::kNe, compare_row<Compare<NotEqualTo>>(WordTypes{})},
@@ -28,12 +73,7 @@ const Instr* run_select(const Instr* instr, Warp& warp) {
 
 }  // namespace
 
-Handler compare_handler(Opcode opcode, Scalar scalar) {
-  for (const OpcodeRow& row : kRows) {
-    if (row.opcode == opcode) return row.handlers[static_cast<size_t>(scalar)];
-  }
-  return nullptr;
-}
+Handler compare_handler(Opcode opcode, Scalar scalar) { return handler_in(kRows, opcode, scalar); }
 
 Handler select_handler(int bytes) {
   switch (bytes) {

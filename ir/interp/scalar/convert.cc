@@ -1,8 +1,46 @@
 // Conversions between every two element types.
+#include "heddle/ir/interp/scalar/arithmetic.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {
 namespace {
+
+template <class To>
+struct Convert {
+  static constexpr bool kSignless = false;
+  template <class From>
+  static To apply(From x) {
+    if constexpr (std::is_same_v<To, From>) {
+      return x;
+    } else if constexpr (std::is_same_v<To, Bool>) {
+      if constexpr (std::is_same_v<From, E8M0>) {
+        return 1;  // it has no zero
+      } else if constexpr (kIsHalf<From>) {
+        return (x.bits & (0x7FFFu >> (16 - 8 * sizeof(x)))) != 0 ? 1 : 0;
+      } else {
+        return x != 0 ? 1 : 0;
+      }
+    } else if constexpr (kIsHalf<To>) {
+      if constexpr (kIsHalf<From>) {
+        return half_from<To>(to_float(x));
+      } else if constexpr (std::is_same_v<From, float>) {
+        return half_from<To>(x);
+      } else if constexpr (std::is_same_v<From, double>) {
+        return half_from<To>(odd_float_from(x));
+      } else if constexpr (sizeof(From) < 8) {
+        return half_from<To>(odd_float_from(static_cast<double>(x)));
+      } else {
+        return half_from<To>(odd_float_from(x));
+      }
+    } else if constexpr (kIsFloat<To>) {
+      return static_cast<To>(widen(x));
+    } else if constexpr (kIsFloat<From>) {
+      return saturate<To, (sizeof(From) == 8 || sizeof(To) == 8)>(widen(x));
+    } else {
+      return static_cast<To>(x);
+    }
+  }
+};
 
 template <Scalar kFrom, Scalar... kTo>
 constexpr HandlerRow row_from(ScalarList<kTo...>) {

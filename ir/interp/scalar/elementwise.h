@@ -1,4 +1,4 @@
-// Lane loops over ops of scalar.h, and tables of them by element type. Internal.
+// Lane loops over functions of lanes, and tables of them by element type. Internal.
 #pragma once
 
 #include <array>
@@ -157,5 +157,14 @@ struct OpcodeRow {
   Opcode opcode;
   HandlerRow handlers;
 };
+
+// nullptr where the table has no such row, or the row no such type.
+template <size_t kCount>
+Handler handler_in(const OpcodeRow (&table)[kCount], Opcode opcode, Scalar scalar) {
+  for (const OpcodeRow& row : table) {
+    if (row.opcode == opcode) return row.handlers[static_cast<size_t>(scalar)];
+  }
+  return nullptr;
+}
 
 }  // namespace heddle::ir::interp

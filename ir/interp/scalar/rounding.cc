@@ -4,6 +4,7 @@
 
 #include <cfenv>
 
+#include "heddle/ir/interp/scalar/arithmetic.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {

@@ -208,9 +208,9 @@ Status append_op(const OpComment& op, std::string& page) {
     if (!text.empty()) absl::StrAppend(&page, "- ", name, ": ", text, "\n");
   };
   const Spelling spelling = spelling_of(*opcode);
-  if (spelling.text != nullptr) {
+  if (!spelling.text.empty()) {
     item("C++", absl::StrCat("`", spelling.text, "`"));
-  } else if (spelling.why_none != nullptr) {
+  } else if (!spelling.why_none.empty()) {
     item("C++", absl::StrCat("- (", spelling.why_none, ")"));
   } else {
     return InternalError(absl::StrCat("spellings.def has no row for '", op.mnemonic, "'"));
