@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/scalar/arithmetic.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
 
 namespace heddle::ir::interp {
