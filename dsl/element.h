@@ -173,7 +173,7 @@ class GroupRef : public GroupOperators<Whole, typename Whole::element_type>, pub
 
   Whole get() const {
     const Node& loaded = load_.read(memory_type());
-    return Whole(loaded.type.kind == type_.kind ? loaded : regrouped(loaded, type_, access().loc));
+    return Whole(regrouped(loaded, type_, access().loc));
   }
   operator Whole() const { return get(); }
   int size() const { return type_.count; }

@@ -33,11 +33,6 @@ Value<T> element(const Node& whole, int index, SourceLoc loc) {
   return Value<T>(emit_part(scalar_type<T>(), op::kExtract, whole, index, loc));
 }
 
-// The same elements as a value of another kind; they must be as many.
-inline Node regrouped(const Node& elements, NodeType type, SourceLoc loc) {
-  return elements.type.kind == type.kind ? elements : emit_pack(type, &elements, 1, loc);
-}
-
 // What stands for a vector or fragment without being one: a Var of one, neighbouring elements of a
 // tensor.
 template <class X, class Self>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -105,8 +106,10 @@ Node emit_bitcast(const Node& scalar, ir::Scalar to, SourceLoc loc) {
 }
 
 Node spread(const Node& node, NodeType shape, SourceLoc loc) {
-  if (node.type.count == shape.count) return node;
-  if (node.type.kind == ir::TypeKind::kScalar) {
+  const bool is_scalar = node.type.kind == ir::TypeKind::kScalar;
+  const bool wants_scalar = shape.kind == ir::TypeKind::kScalar;
+  if (node.type.count == shape.count && is_scalar == wants_scalar) return node;
+  if (is_scalar) {
     return emit_as(shape, ir::Opcode::kSplat, node, loc);
   }
   report(loc,
@@ -119,9 +122,13 @@ Node spread(const Node& node, NodeType shape, SourceLoc loc) {
 
 namespace {
 
+// A vector or fragment of one element is wider than a scalar.
 NodeType widest(absl::Span<const Node> nodes) {
+  const auto width = [](const Node& node) {
+    return std::pair(node.type.count, node.type.kind != ir::TypeKind::kScalar);
+  };
   return std::max_element(nodes.begin(), nodes.end(),
-                          [](const Node& a, const Node& b) { return a.type.count < b.type.count; })
+                          [&](const Node& a, const Node& b) { return width(a) < width(b); })
       ->type;
 }
 
@@ -192,6 +199,13 @@ Node emit_count(const Node& count, SourceLoc loc) {
 
 Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc) {
   return record(ir::Opcode::kPack, absl::MakeConstSpan(elements, count), type, {}, loc);
+}
+
+Node regrouped(const Node& elements, NodeType type, SourceLoc loc) {
+  if (elements.type.kind == type.kind) return elements;
+  if (type.kind == ir::TypeKind::kScalar)
+    return emit_part(type, ir::Opcode::kExtract, elements, 0, loc);
+  return emit_pack(type, &elements, 1, loc);
 }
 
 int checked_element(int index, int width, int count, SourceLoc loc) {

@@ -112,6 +112,8 @@ void spread_all(Node* nodes, int count, SourceLoc loc);
 int checked_element(int index, int width, int count, SourceLoc loc);
 // pack: many operands.
 Node emit_pack(NodeType type, const Node* elements, int count, SourceLoc loc);
+// The same elements as a value of another kind, a scalar where it is one; they must be as many.
+Node regrouped(const Node& elements, NodeType type, SourceLoc loc);
 // extract and slice: from element `index` on.
 [[gnu::cold]] Node emit_part(NodeType type, ir::Opcode opcode, Node whole, int index,
                              SourceLoc loc);

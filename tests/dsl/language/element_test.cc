@@ -93,6 +93,19 @@ TEST(Element, FragmentsAreValues) {
               ElementsAre(4, 60, 70, 80, 20, 40, 60, 80));
 }
 
+// As vector_width() gives where nothing is known of an argument's alignment.
+TEST(Element, FragmentsOfOneElementMeetScalarsToo) {
+  EXPECT_THAT(run([](Tensor<float, 1> y) {
+                const Fragment<float> v = y.elements(1, 1);
+                const Float three = y(2) / 10.0f;
+                y.elements(1, 0) = three * v;
+                y.elements(1, 1) = fma(v, three, v);
+                y.elements(1, 2) = select(y(0) > 0.0f, three, v);
+                y.elements(1, 3) = select(v > 0.0f, v, three);
+              }),
+              StartsWith(start({60, 80, 3, 80})));
+}
+
 TEST(Element, CapturesAndParametersOfTemplatesHoldValues) {
   EXPECT_THAT(run([](Tensor<float, 1> y) {
                 auto a = y(0);
