@@ -20,6 +20,9 @@ absl::Span<const Pass> builtin_passes() {
        .run = unroll,
        .needs = kPureSsa},
       {.name = "fold", .summary = "Fold constants and simplify", .run = fold},
+      {.name = "reduce-strength",
+       .summary = "Turn divisions by computed powers of two into shifts and masks",
+       .run = reduce_strength},
       {.name = "dce", .summary = "Eliminate dead code", .run = dce},
       // A variable hides what a loop changes, so before promote-vars nothing would move.
       {.name = "licm", .summary = "Hoist loop-invariant code", .run = licm, .needs = kPureSsa},

@@ -7,12 +7,13 @@
 
 namespace heddle::ir {
 
-bool promote_vars(Kernel& kernel);  // promote_vars.cc
-bool unroll(Kernel& kernel);        // unroll.cc
-bool fold(Kernel& kernel);          // fold.cc
-bool dce(Kernel& kernel);           // dce.cc
-bool licm(Kernel& kernel);          // licm.cc
-bool cse(Kernel& kernel);           // cse.cc
-bool contract(Kernel& kernel);      // contract.cc
+bool promote_vars(Kernel& kernel);     // promote_vars.cc
+bool unroll(Kernel& kernel);           // unroll.cc
+bool fold(Kernel& kernel);             // fold.cc
+bool reduce_strength(Kernel& kernel);  // reduce_strength.cc
+bool dce(Kernel& kernel);              // dce.cc
+bool licm(Kernel& kernel);             // licm.cc
+bool cse(Kernel& kernel);              // cse.cc
+bool contract(Kernel& kernel);         // contract.cc
 
 }  // namespace heddle::ir

@@ -23,10 +23,11 @@ namespace heddle::ir {
 // dce comes before what asks about arguments on behalf of an op: for dead ops it should not be
 // asked.
 inline constexpr absl::string_view kDefaultPipeline =
-    "promote-vars,unroll,fold,dce,licm,cse,contract";
+    "promote-vars,unroll,fold,reduce-strength,dce,licm,cse,contract";
 
 // The same without `contract`: every result rounded as the kernel is written.
-inline constexpr absl::string_view kExactPipeline = "promote-vars,unroll,fold,dce,licm,cse";
+inline constexpr absl::string_view kExactPipeline =
+    "promote-vars,unroll,fold,reduce-strength,dce,licm,cse";
 
 struct PassRun {
   std::string name;
