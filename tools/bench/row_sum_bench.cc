@@ -5,62 +5,29 @@
 // The floor is the matrix's bytes over the memory's bandwidth. Inputs are random, and as many
 // matrices as fill four times the L2 cache take turns, so that none is found there. Each figure is
 // the median of rounds; a round times 20 launches between two events.
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "heddle/kernels/row_sum.h"
-#include "heddle/tools/bench/figures.h"
+#include "heddle/tools/bench/timing.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle {
 namespace {
 
 using bench::check;
+using bench::median_ms;
 using bench::take;
-
-constexpr int kLaunches = 20;
-constexpr int kRounds = 15;
-
-template <class Work>
-double median_ms(const Device& device, const Stream& stream, Work&& work) {
-  Event start = take(device.create_event());
-  Event stop = take(device.create_event());
-  std::vector<double> times;
-  for (int round = -2; round < kRounds; ++round) {
-    check(start.record(stream));
-    for (int i = 0; i < kLaunches; ++i) work(i);
-    check(stop.record(stream));
-    const double ms = take(Event::elapsed_ms(start, stop)) / kLaunches;
-    if (round >= 0) times.push_back(ms);
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
 
 template <class T>
 nlohmann::ordered_json measure(const Device& device, const char* dtype, int64_t rows,
                                int64_t columns) {
   const Stream stream = take(device.create_stream());
   const int64_t bytes = rows * columns * static_cast<int64_t>(sizeof(T));
-  const int matrices = std::max<int>(2, static_cast<int>(4 * device.info().l2_bytes / bytes + 1));
-  // One random block, repeated: what matters is that it is no constant.
-  std::vector<T> block(1 << 20);
-  std::mt19937 random(1);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  for (T& value : block) value = T(uniform(random));
-  std::vector<Buffer> inputs;
-  for (int i = 0; i < matrices; ++i) {
-    Buffer& input = inputs.emplace_back(take(device.allocate(bytes)));
-    for (int64_t at = 0; at < bytes; at += static_cast<int64_t>(block.size() * sizeof(T))) {
-      const int64_t part = std::min<int64_t>(bytes - at, block.size() * sizeof(T));
-      check(input.copy_from_host(stream, block.data(), part, at));
-    }
-  }
+  const std::vector<Buffer> inputs = bench::random_buffers<T>(device, stream, bytes);
+  const int matrices = static_cast<int>(inputs.size());
   const Buffer output = take(device.allocate(rows * sizeof(float)));
   const auto y = as_tensor<float>(output, {rows});
   const double sum_ms = median_ms(device, stream, [&](int i) {
