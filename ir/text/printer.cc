@@ -104,11 +104,12 @@ class Printer {
       absl::StrAppend(&out_, "\n    ", absl::StrJoin(params, ",\n    "), launch);
     }
     if (kernel_.facts().empty()) return;
-    absl::StrAppend(
-        &out_, "\n    facts(",
-        absl::StrJoin(kernel_.facts(), ", ",
-                      [this](std::string* out, const Guard& guard) { append_fact(out, guard); }),
-        ")");
+    absl::StrAppend(&out_, "\n    facts(",
+                    absl::StrJoin(kernel_.facts(), ", ",
+                                  [this](std::string* out, const Guard& guard) {
+                                    absl::StrAppend(out, print_fact(kernel_, guard, names_));
+                                  }),
+                    ")");
   }
 
   std::string param_to_string(const Param& param) const {
@@ -118,15 +119,6 @@ class Printer {
     absl::StrAppend(&text, param.unbounded ? " unbounded " : " ", lengths_to_string(param.extents),
                     " strides ", lengths_to_string(param.strides));
     return text;
-  }
-
-  void append_fact(std::string* out, const Guard& guard) const {
-    const FactInfo& fact = info(guard.fact.kind);
-    const bool known = guard.fact.param < kernel_.params().size();
-    absl::StrAppend(out, known ? names_.of(kernel_.params()[guard.fact.param].value) : "%?", " ",
-                    fact.name, " ");
-    if (fact.per_dim) absl::StrAppend(out, static_cast<int>(guard.fact.dim), " ");
-    absl::StrAppend(out, guard.value);
   }
 
   // Bit patterns stand where other ops have their operands: `const 0.5 : f32`.
@@ -265,6 +257,14 @@ std::string print_op(const Kernel& kernel, OpId op, const ValueNames& names) {
   Printer printer(kernel, names, {});
   printer.print_op_at(op, -1);
   return printer.take();
+}
+
+std::string print_fact(const Kernel& kernel, const Guard& guard, const ValueNames& names) {
+  const FactInfo& fact = info(guard.fact.kind);
+  const bool known = guard.fact.param < kernel.params().size();
+  return absl::StrCat(known ? names.of(kernel.params()[guard.fact.param].value) : "%?", " ",
+                      fact.name, " ", fact.per_dim ? absl::StrCat(guard.fact.dim, " ") : "",
+                      guard.value);
 }
 
 }  // namespace heddle::ir

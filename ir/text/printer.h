@@ -67,4 +67,7 @@ class ValueNames {
 std::string print_op(const Kernel& kernel, OpId op);
 std::string print_op(const Kernel& kernel, OpId op, const ValueNames& names);
 
+// As `facts(…)` has it: "%x extent_div 1 4".
+std::string print_fact(const Kernel& kernel, const Guard& guard, const ValueNames& names);
+
 }  // namespace heddle::ir

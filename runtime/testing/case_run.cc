@@ -6,17 +6,31 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "heddle/codegen/ptx.h"
 #include "heddle/ir/passes/pipeline.h"
 #include "heddle/ir/text/parser.h"
 #include "heddle/ir/text/printer.h"
 #include "heddle/ir/verify/verifier.h"
 #include "heddle/runtime/testing/execution.h"
+#include "heddle/runtime/testing/expression.h"
 #include "heddle/runtime/testing/found.h"
 
 namespace heddle::filetest {
 namespace {
+
+// The ops of a kernel's text, without its header and its last brace.
+std::string body_of(absl::string_view text) {
+  constexpr absl::string_view kOpen = " {\n";
+  std::string body;
+  for (absl::string_view line :
+       absl::StrSplit(text.substr(text.find(kOpen) + kOpen.size()), '\n')) {
+    if (absl::ConsumePrefix(&line, "  ")) absl::StrAppend(&body, line, "\n");
+  }
+  return body;
+}
 
 class CaseRun {
  public:
@@ -70,8 +84,11 @@ class CaseRun {
       const std::string passes = wanted_.passes->text == "default"
                                      ? std::string(ir::kDefaultPipeline)
                                      : wanted_.passes->text;
-      const Status status = ir::run_pipeline(kernel, passes, {.verify_each = true});
+      ir::PipelineReport report;
+      const Status status =
+          ir::run_pipeline(kernel, passes, {.verify_each = true, .report = &report});
       if (!status.ok()) return compare_errors(found(status.message()));
+      if (wanted_.unchanged) check_unchanged(report, written, kernel);
     }
     std::string ptx;
     if (wanted_.emits) {
@@ -88,6 +105,8 @@ class CaseRun {
     const std::string result = ir::print(kernel);
     check_reads_back(result);
     check_output(wanted_.ir, result);
+    if (wanted_.guards) check_guards(kernel);
+    for (const Wanted& wanted : wanted_.stored) check_stored(kernel, wanted);
     if (wanted_.emits) check_output(wanted_.ptx, ptx);
     for (const Execution& execution : wanted_.executions) execute(execution, written, kernel);
   }
@@ -100,6 +119,42 @@ class CaseRun {
     } else if (ir::print(*again) != result) {
       fail(wanted_.kernel_line, absl::StrCat("the result reads back as:\n", ir::print(*again)));
     }
+  }
+
+  void check_unchanged(const ir::PipelineReport& report, const ir::Kernel& written,
+                       const ir::Kernel& kernel) {
+    const std::string text = ir::print(kernel);
+    if (text != ir::print(written)) {
+      return fail(wanted_.unchanged->line, absl::StrCat("the kernel is another:\n", text));
+    }
+    for (const ir::PassRun& pass : report.passes) {
+      if (!pass.changed) continue;
+      fail(wanted_.unchanged->line,
+           absl::StrCat("'", pass.name, "' says that it changed the kernel"));
+    }
+  }
+
+  void check_guards(const ir::Kernel& kernel) {
+    const ir::ValueNames names(kernel);
+    const auto append = [&](std::string* out, const ir::Guard& guard) {
+      absl::StrAppend(out, ir::print_fact(kernel, guard, names));
+    };
+    const std::string read = absl::StrJoin(kernel.facts_read(), ", ", append);
+    const absl::string_view is = read.empty() ? "none" : absl::string_view(read);
+    if (wanted_.guards->text != is) {
+      fail(wanted_.guards->line, absl::StrCat("the facts that were read are: ", is));
+    }
+  }
+
+  void check_stored(const ir::Kernel& kernel, const Wanted& wanted) {
+    bool any = false;
+    kernel.walk([&](ir::OpId id) {
+      if (kernel.op(id).opcode != ir::Opcode::kStore || kernel.loc(id).line != wanted.line) return;
+      any = true;
+      const std::string is = expression(kernel, kernel.op(id).value());
+      if (is != wanted.text) fail(wanted.line, absl::StrCat("stores: ", is));
+    });
+    if (!any) fail(wanted.line, "no store of this line is left");
   }
 
   void check_output(const OutputChecks& checks, const std::string& output) {
@@ -124,25 +179,25 @@ class CaseRun {
     }
     if (!checks.golden) return;
     const Golden& golden = *checks.golden;
-    renewed_.push_back({golden.line, golden.last_line, output});
     // A text's last newline is not counted: each golden line has one.
-    std::string whole = output;
+    std::string whole = golden.body ? body_of(output) : output;
+    renewed_.push_back({golden.line, golden.last_line, whole});
     if (!absl::EndsWith(whole, "\n")) whole += '\n';
     if (golden.text == whole) return;
     fail(golden.line,
          absl::StrCat(golden.text.empty() ? "the golden is missing" : "the golden differs",
-                      "; HEDDLE_BLESS=1 writes this one:\n", output));
+                      "; HEDDLE_BLESS=1 writes this one:\n", whole));
   }
 
   void execute(const Execution& execution, const ir::Kernel& written, const ir::Kernel& optimized) {
     const StatusOr<Launch> plan = read_launch(written, execution.settings);
     if (!plan.ok()) return fail(execution.line, std::string(plan.status().message()));
-    std::vector<ExpectedMemory> expected;
+    std::vector<ExpectedResult> expected;
     for (const Wanted& wanted : execution.results) {
       if (wanted.text == "success") continue;
-      StatusOr<ExpectedMemory> memory = read_expected(written, wanted);
-      if (!memory.ok()) return fail(wanted.line, std::string(memory.status().message()));
-      expected.push_back(*std::move(memory));
+      StatusOr<ExpectedResult> result = read_expected(written, wanted);
+      if (!result.ok()) return fail(wanted.line, std::string(result.status().message()));
+      expected.push_back(*std::move(result));
     }
     const LaunchResult first = run_launch(written, *plan);
     const size_t before = faults_.size();
@@ -154,7 +209,7 @@ class CaseRun {
   }
 
   void judge(const Execution& execution, const ir::Kernel& kernel,
-             const std::vector<ExpectedMemory>& expected, const LaunchResult& result,
+             const std::vector<ExpectedResult>& expected, const LaunchResult& result,
              absl::string_view when) {
     const size_t before = faults_.size();
     if (execution.results.empty()) {
@@ -164,9 +219,9 @@ class CaseRun {
     } else if (!result.report.empty()) {
       fail(execution.line, absl::StrCat("the launch fails: ", result.report));
     } else {
-      for (const ExpectedMemory& memory : expected) {
-        const std::string what = difference(kernel, memory, result.memory[memory.param]);
-        if (!what.empty()) fail(memory.line, what);
+      for (const ExpectedResult& one : expected) {
+        const std::string what = difference(kernel, one, result);
+        if (!what.empty()) fail(one.line, what);
       }
     }
     for (size_t i = before; i < faults_.size(); ++i) {
@@ -177,14 +232,14 @@ class CaseRun {
   // Memory of which nothing is expected is the same before and after passes, bit by bit, but where
   // results may be rounded otherwise.
   void compare_runs(const Execution& execution, const ir::Kernel& kernel,
-                    const std::vector<ExpectedMemory>& expected, const LaunchResult& first,
+                    const std::vector<ExpectedResult>& expected, const LaunchResult& first,
                     const LaunchResult& second) {
-    const bool exact = std::all_of(expected.begin(), expected.end(), [](const ExpectedMemory& m) {
-      return m.bound.unit == Bound::Unit::kExact;
+    const bool exact = std::all_of(expected.begin(), expected.end(), [](const ExpectedResult& one) {
+      return one.bound.unit == Bound::Unit::kExact;
     });
     for (size_t p = 0; exact && p < first.memory.size() && p < second.memory.size(); ++p) {
       const bool told = std::any_of(expected.begin(), expected.end(),
-                                    [&](const ExpectedMemory& m) { return m.param == p; });
+                                    [&](const ExpectedResult& one) { return one.param == p; });
       if (told || first.memory[p] == second.memory[p]) continue;
       fail(execution.line, absl::StrCat(wanted_.passes->text, " changes what ",
                                         name_of_param(kernel, p), " holds"));

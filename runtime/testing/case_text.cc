@@ -88,7 +88,11 @@ std::vector<Values> read_for(const Directive& directive, std::vector<Fault>& fau
         return {};
       }
       Values& one = all.emplace_back();
-      for (size_t i = 0; i < names.size(); ++i) one.emplace_back(names[i], values[i]);
+      for (size_t i = 0; i < names.size(); ++i) {
+        absl::string_view value = values[i];
+        if (absl::ConsumePrefix(&value, "`")) absl::ConsumeSuffix(&value, "`");
+        one.emplace_back(names[i], value);
+      }
     }
   }
   return all;

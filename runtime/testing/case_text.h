@@ -8,6 +8,7 @@
 //
 //   ; for: $T = i32, f32          or a class of ops.def: num int float bits word data
 //   ; for: $T/$U = f32/i32, f64/i64
+//   ; for: $op = barrier, `store %x, %n, %n`          what has commas or slashes of its own
 //
 // makes one instance for each value, the dollar names in the rest of its text replaced; several such
 // lines make one for each combination.

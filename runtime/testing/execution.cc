@@ -13,6 +13,8 @@
 #include "heddle/ir/interp/memory.h"
 #include "heddle/ir/interp/program.h"
 #include "heddle/ir/launch/abi.h"
+#include "heddle/ir/launch/launch_program.h"
+#include "heddle/ir/wording.h"
 
 namespace heddle::filetest {
 namespace {
@@ -49,6 +51,11 @@ StatusOr<std::vector<int64_t>> numbers_from(absl::string_view text) {
       return wrong(text, "is no number, nor several such as (4, 1, 1)");
   }
   return numbers;
+}
+
+ir::Dim3 dims_of(std::vector<int64_t> numbers) {
+  numbers.resize(3, 1);
+  return {numbers[0], numbers[1], numbers[2]};
 }
 
 // What stands behind a word such as " strides ", taken off the end of the text.
@@ -93,6 +100,9 @@ class LaunchReader {
     plan_.arguments.resize(kernel.params().size());
     given_.resize(kernel.params().size());
     plan_.grid = kernel.cluster;
+    kernel.walk([&](ir::OpId id) {
+      if (kernel.op(id).opcode == ir::Opcode::kLaunchGrid) plan_.grid.x = ir::kGridOfKernel;
+    });
     plan_.block = kernel.block;
     plan_.options.max_instructions = kMaxInstructions;
   }
@@ -130,20 +140,17 @@ class LaunchReader {
     }
     const StatusOr<std::vector<int64_t>> numbers = numbers_from(value);
     if (!numbers.ok()) return numbers.status();
-    std::vector<int64_t> three = *numbers;
-    three.resize(3, 1);
-    const ir::Dim3 dims{static_cast<int>(three[0]), static_cast<int>(three[1]),
-                        static_cast<int>(three[2])};
+    const ir::Dim3 dims = dims_of(*numbers);
     if (name == "grid") {
       plan_.grid = dims;
     } else if (name == "block") {
       plan_.block = dims;
     } else if (name == "dynamic_shared") {
-      plan_.dynamic_shared = dims.x;
+      plan_.dynamic_shared = static_cast<int>(dims.x);
     } else if (name == "max_instructions") {
-      plan_.options.max_instructions = three[0];
+      plan_.options.max_instructions = dims.x;
     } else if (name == "max_reports") {
-      plan_.options.max_reports = dims.x;
+      plan_.options.max_reports = static_cast<int>(dims.x);
     } else {
       return wrong(
           name,
@@ -264,14 +271,25 @@ LaunchResult run_launch(const ir::Kernel& kernel, const Launch& plan) {
                                              : argument.bits;
     std::memcpy(&block[static_cast<size_t>(slot.offset)], &bits, static_cast<size_t>(slot.bytes));
   }
+  const ir::LaunchProgram host(kernel, layout);
+  ir::LaunchDims dims{.grid = plan.grid, .block = plan.block};
+  if (!host.run(block.data(), dims)) {
+    result.report = host.refusal(block.data(), {.grid = plan.grid, .block = plan.block});
+    return result;
+  }
+  result.grid = dims.grid;
   const StatusOr<ir::interp::Program> program = ir::interp::compile(kernel);
   if (!program.ok()) return fail(program.status());
-  const ir::interp::LaunchArgs launch{.grid = plan.grid,
+  const ir::interp::LaunchArgs launch{.grid = dims.grid,
                                       .block = plan.block,
                                       .params = block,
                                       .dynamic_shared_bytes = plan.dynamic_shared,
                                       .cooperative = plan.cooperative};
-  result.report = std::string(ir::interp::run(*program, launch, memory, plan.options).message());
+  // A grid of the kernel's may have no blocks.
+  const bool runs = plan.grid.x != ir::kGridOfKernel || dims.grid.count() != 0;
+  if (runs) {
+    result.report = std::string(ir::interp::run(*program, launch, memory, plan.options).message());
+  }
   for (size_t p = 0; p < plan.arguments.size(); ++p) {
     const bool has_memory = plan.arguments[p].kind == Kind::kMemory;
     const size_t bytes = bytes_of_param(kernel, p);
@@ -285,15 +303,21 @@ LaunchResult run_launch(const ir::Kernel& kernel, const Launch& plan) {
   return result;
 }
 
-StatusOr<ExpectedMemory> read_expected(const ir::Kernel& kernel, const Wanted& wanted) {
-  ExpectedMemory expected;
+StatusOr<ExpectedResult> read_expected(const ir::Kernel& kernel, const Wanted& wanted) {
+  ExpectedResult expected;
   expected.line = wanted.line;
   const size_t equals = wanted.text.find('=');
   if (equals == std::string::npos)
-    return wrong(wanted.text, "is no '%name = list', and not 'success'");
+    return wrong(wanted.text, "is no '%name = list' or 'grid = (4, 2, 1)', and not 'success'");
   const absl::string_view text = wanted.text;
-  const StatusOr<size_t> param =
-      find_param(kernel, absl::StripAsciiWhitespace(text.substr(0, equals)));
+  const absl::string_view name = absl::StripAsciiWhitespace(text.substr(0, equals));
+  if (name == "grid") {
+    const auto numbers = numbers_from(absl::StripAsciiWhitespace(text.substr(equals + 1)));
+    if (!numbers.ok()) return numbers.status();
+    expected.grid = dims_of(*numbers);
+    return expected;
+  }
+  const StatusOr<size_t> param = find_param(kernel, name);
   if (!param.ok()) return param.status();
   expected.param = *param;
   const ir::Type type = kernel.type(kernel.params()[*param].value);
@@ -313,10 +337,16 @@ StatusOr<ExpectedMemory> read_expected(const ir::Kernel& kernel, const Wanted& w
   return expected;
 }
 
-std::string difference(const ir::Kernel& kernel, const ExpectedMemory& expected,
-                       const std::vector<uint64_t>& memory) {
-  const ir::Scalar scalar = kernel.type(kernel.params()[expected.param].value).scalar;
-  const std::string name = name_of_param(kernel, expected.param);
+std::string difference(const ir::Kernel& kernel, const ExpectedResult& expected,
+                       const LaunchResult& result) {
+  if (expected.grid) {
+    if (*expected.grid == result.grid) return "";
+    return absl::StrCat("the grid is ", ir::to_string(result.grid), " instead of ",
+                        ir::to_string(*expected.grid));
+  }
+  const ir::Scalar scalar = kernel.type(kernel.params()[*expected.param].value).scalar;
+  const std::string name = name_of_param(kernel, *expected.param);
+  const std::vector<uint64_t>& memory = result.memory[*expected.param];
   if (memory.size() != expected.list.elements.size()) {
     return absl::StrCat(name, " has ", memory.size(), " elements, and ",
                         expected.list.elements.size(), " are expected");

@@ -6,12 +6,15 @@
 //
 // Each parameter is given a value: a scalar a literal; a view memory (values.h), seen with the extents of
 // the list, or as `iota(8) as (2, 3) strides (4, 1)`; `%x`, the same memory as an earlier parameter;
-// `null`; or `freed(8)`, memory that is no longer there. Settings: grid (one cluster by default), block
-// (needed where the kernel leaves it open), dynamic_shared in bytes, cooperative, max_instructions,
-// max_reports.
+// `null`; or `freed(8)`, memory that is no longer there. Settings: grid (by default the kernel's own, or
+// one cluster), block (needed where the kernel leaves it open), dynamic_shared in bytes, cooperative,
+// max_instructions, max_reports.
+//
+// What the kernel requires of its launches is tested first; a refusal is a report, at its `require` or
+// `launch_grid`. `expect: grid = (4, 2, 1)` tells the grid of the launch.
 #pragma once
 
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,32 +39,34 @@ struct LaunchArgument {
 
 struct Launch {
   std::vector<LaunchArgument> arguments;
-  ir::Dim3 grid, block;
+  ir::Dim3 grid, block;  // grid.x may be ir::kGridOfKernel
   int dynamic_shared = 0;
   bool cooperative = false;
   ir::interp::RunOptions options = {};
 };
 StatusOr<Launch> read_launch(const ir::Kernel& kernel, absl::string_view settings);
 
-// What a launch left behind: the interpreter's report, and the bits of each parameter's memory.
+// What a launch left behind: the report, its grid, and the bits of each parameter's memory.
 struct LaunchResult {
   std::string report;
+  ir::Dim3 grid = {};
   std::vector<std::vector<uint64_t>> memory;
 };
 LaunchResult run_launch(const ir::Kernel& kernel, const Launch& plan);
 
-// One line of `expect`: "%y = [1, 2] within 2 ulp".
-struct ExpectedMemory {
+// One line of `expect`: "%y = [1, 2] within 2 ulp" or "grid = (4, 2, 1)".
+struct ExpectedResult {
   int line = 0;
-  size_t param = 0;
+  std::optional<ir::Dim3> grid;
+  std::optional<size_t> param;  // whose memory
   ElementList list;
   Bound bound;
 };
-StatusOr<ExpectedMemory> read_expected(const ir::Kernel& kernel, const Wanted& wanted);
+StatusOr<ExpectedResult> read_expected(const ir::Kernel& kernel, const Wanted& wanted);
 
-// Why the memory is not what is expected: "%y[3] is 7 instead of 6, and 2 more"; empty where it is.
-std::string difference(const ir::Kernel& kernel, const ExpectedMemory& expected,
-                       const std::vector<uint64_t>& memory);
+// Why the result is not what is expected: "%y[3] is 7 instead of 6, and 2 more"; empty where it is.
+std::string difference(const ir::Kernel& kernel, const ExpectedResult& expected,
+                       const LaunchResult& result);
 
 // The parameter's name in the text, with its percent sign.
 std::string name_of_param(const ir::Kernel& kernel, size_t param);

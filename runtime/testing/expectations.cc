@@ -22,6 +22,8 @@ constexpr std::pair<absl::string_view, ir::Stage> kStages[] = {
     {"emittable", ir::Stage::kEmittable},
 };
 
+constexpr absl::string_view kNoOutput = "a kernel with errors has no output to check";
+
 class Reader {
  public:
   Reader(absl::string_view text, std::vector<Fault>& faults) : text_(text), faults_(faults) {}
@@ -47,8 +49,9 @@ class Reader {
     absl::string_view word;
     Place place;
     void (Reader::*read)(const Directive&);
+    bool is_bare = false;  // nothing follows its colon
   };
-  static const std::array<Row, 14> kRows;
+  static const std::array<Row, 18> kRows;
 
   void fail(int line, std::string what) { faults_.push_back({line, std::move(what)}); }
 
@@ -76,8 +79,13 @@ class Reader {
       if (row.place == Place::kOwnLine && !directive.own_line) {
         return fail(directive.line, absl::StrCat("'", row.word, "' stands at the start of a line"));
       }
-      if (directive.rest.empty() && row.word != "check-exact") {
+      if (directive.rest.empty() && !row.is_bare) {
         return fail(directive.line, absl::StrCat("'", row.word, ":' says nothing"));
+      }
+      if (!directive.rest.empty() && row.is_bare) {
+        return fail(directive.line, absl::StrCat("nothing follows '", row.word,
+                                                 ":'; a golden is the lines below, each behind "
+                                                 "'; | '"));
       }
       return (this->*row.read)(directive);
     }
@@ -133,11 +141,21 @@ class Reader {
 
   void read_check(const Directive& d) { output().wanted.push_back({d.line, d.rest}); }
   void read_unwanted(const Directive& d) { output().unwanted.push_back({d.line, d.rest}); }
-  void read_exact(const Directive& d) {
-    if (!d.rest.empty()) fail(d.line, "the golden is the lines below, each behind '; | '");
-    if (output().golden) fail(d.line, "a second 'check-exact' of the same output");
-    output().golden = Golden{d.line, d.line, {}};
+  void read_golden(const Directive& d, bool body) {
+    if (output().golden) fail(d.line, "a second golden of the same output");
+    output().golden = Golden{d.line, d.line, {}, body};
   }
+  void read_exact(const Directive& d) { read_golden(d, false); }
+  void read_body(const Directive& d) {
+    if (all_.emits) fail(d.line, "PTX has no ops; write '; check-exact:'");
+    read_golden(d, true);
+  }
+  void read_unchanged(const Directive& d) { all_.unchanged = Wanted{d.line, d.rest}; }
+  void read_guards(const Directive& d) {
+    if (all_.guards) fail(d.line, "a second 'guards'; one names all, with commas between them");
+    all_.guards = Wanted{d.line, d.rest};
+  }
+  void read_stored(const Directive& d) { all_.stored.push_back({d.line, d.rest}); }
 
   void read_execution(const Directive& d) { all_.executions.push_back({d.line, d.rest, {}}); }
   void read_result(const Directive& d) {
@@ -160,7 +178,7 @@ class Reader {
       }
       const std::optional<absl::string_view> content = golden_line(line);
       if (content && golden == nullptr) {
-        fail(number, "a golden's lines follow '; check-exact:'");
+        fail(number, "a golden's lines follow '; check-exact:' or '; check-body:'");
       } else if (content) {
         absl::StrAppend(&golden->text, *content, "\n");
         golden->last_line = number;
@@ -183,7 +201,11 @@ class Reader {
     }
     if (!all.errors.empty()) {
       for (const OutputChecks* const output : {&all.ir, &all.ptx}) {
-        if (!output->empty()) fail(output->line(), "a kernel with errors has no output to check");
+        if (!output->empty()) fail(output->line(), std::string(kNoOutput));
+      }
+      for (const Wanted& wanted : all.stored) fail(wanted.line, std::string(kNoOutput));
+      for (const std::optional<Wanted>& wanted : {all.unchanged, all.guards}) {
+        if (wanted) fail(wanted->line, std::string(kNoOutput));
       }
       for (const Execution& execution : all.executions) {
         fail(execution.line, "a kernel with errors is not executed");
@@ -192,6 +214,8 @@ class Reader {
     const auto needs = [&](const std::vector<Wanted>& wanted, bool have, absl::string_view what) {
       if (!wanted.empty() && !have) fail(wanted[0].line, std::string(what));
     };
+    if (all.unchanged && !all.passes)
+      fail(all.unchanged->line, "what leaves it so? add '; run: ...'");
     const bool reported = !all.reports.empty();
     needs(all.reports,
           std::any_of(all.executions.begin(), all.executions.end(),
@@ -206,7 +230,7 @@ class Reader {
   Expectations all_;
 };
 
-const std::array<Reader::Row, 14> Reader::kRows = {{
+const std::array<Reader::Row, 18> Reader::kRows = {{
     {"for", Place::kOwnLine, &Reader::read_nothing},  // case_text.h
     {"target", Place::kOwnLine, &Reader::read_target},
     {"run", Place::kOwnLine, &Reader::read_passes},
@@ -214,7 +238,11 @@ const std::array<Reader::Row, 14> Reader::kRows = {{
     {"emit", Place::kOwnLine, &Reader::read_emit},
     {"check", Place::kOwnLine, &Reader::read_check},
     {"check-not", Place::kOwnLine, &Reader::read_unwanted},
-    {"check-exact", Place::kOwnLine, &Reader::read_exact},
+    {"check-exact", Place::kOwnLine, &Reader::read_exact, true},
+    {"check-body", Place::kOwnLine, &Reader::read_body, true},
+    {"check-unchanged", Place::kOwnLine, &Reader::read_unchanged, true},
+    {"guards", Place::kOwnLine, &Reader::read_guards},
+    {"stores", Place::kBehindCode, &Reader::read_stored},
     {"execute", Place::kOwnLine, &Reader::read_execution},
     {"expect", Place::kOwnLine, &Reader::read_result},
     {"error", Place::kBehindCode, &Reader::read_error},
@@ -232,7 +260,8 @@ int OutputChecks::line() const {
 }
 
 bool Expectations::empty() const {
-  return !stage && !emits && ir.empty() && executions.empty() && errors.empty() && reports.empty();
+  return !stage && !emits && ir.empty() && !unchanged && !guards && stored.empty() &&
+         executions.empty() && errors.empty() && reports.empty();
 }
 
 Expectations read_expectations(absl::string_view text, std::vector<Fault>& faults) {

@@ -15,11 +15,12 @@ namespace heddle::filetest {
 // A text that should be somewhere; the fault's line is that of the directive.
 using Wanted = Fault;
 
-// The whole of an output, as the lines below `check-exact` have it.
+// The whole of an output, as the lines below `check-exact` have it, or its ops, below `check-body`.
 struct Golden {
   int line = 0;       // of the directive
   int last_line = 0;  // of the directive's lines
   std::string text;
+  bool body = false;
 };
 
 // What is expected of an output: the kernel's text, or its PTX.
@@ -36,7 +37,7 @@ struct OutputChecks {
 struct Execution {
   int line = 0;
   std::string settings;         // "%x = [1, 2], grid = 2"
-  std::vector<Wanted> results;  // "%y = [2, 4] within 2 ulp", "success"; none: a report
+  std::vector<Wanted> results;  // "%y = [2, 4] within 2 ulp", "grid = 4", "success"; none: a report
 };
 
 struct Expectations {
@@ -46,6 +47,9 @@ struct Expectations {
   std::optional<ir::Stage> stage;  // asked for by `verify`
   bool emits = false;
   OutputChecks ir, ptx;
+  std::optional<Wanted> unchanged;  // the passes leave the kernel as it is
+  std::optional<Wanted> guards;     // the facts that were read
+  std::vector<Wanted> stored;       // what the stores on their lines store
   std::vector<Execution> executions;
   std::vector<Wanted> errors;   // on their lines
   std::vector<Wanted> reports;  // on their lines

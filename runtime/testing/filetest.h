@@ -31,12 +31,16 @@
 //   verify: emittable        the verifier alone, for a stage: traced, rewritten, pure_ssa, emittable
 //   check:, check-not:       lines of the result, or below `emit` of the PTX
 //   check-exact:             the whole of it: the lines below, each behind `; | `
+//   check-body:              the same of the kernel's ops alone, without its header
+//   check-unchanged:         the passes leave the kernel as it is, and say so
+//   guards:                  the facts that the passes read, as `%x align 16, %x extent_div 1 4`, or none
 //   execute:, expect:        a launch and its results (execution.h); `expect: success` where memory says
-//                            nothing; without an `expect` it is one that the interpreter reports
+//                            nothing; without an `expect` it is one that is refused or reported
 // Behind the code of a line:
+//   stores:                  what a store there stores, after `run`: add(%a, 7) (expression.h)
 //   error:                   found there by the parser, the verifier, a pass or the emitter; those of the
 //                            kernel as a whole on the line of `kernel`
-//   report:                  found there by the interpreter
+//   report:                  found there by the interpreter, or what the host refuses the launch for
 //   note:                    another line that an error or report names
 // and on a line of its own
 //   fix:                     what an error or report advises

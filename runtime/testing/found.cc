@@ -14,11 +14,23 @@ namespace heddle::filetest {
 namespace {
 
 // The number in "t.ir:3: …" or "t.ir:3:10: …".
-std::optional<int> line_in(absl::string_view text, absl::string_view file) {
+std::optional<int> line_in(absl::string_view text, absl::string_view file, char end = ':') {
   int line = 0;
   if (!absl::ConsumePrefix(&text, file) || !absl::ConsumePrefix(&text, ":")) return std::nullopt;
-  if (!absl::SimpleAtoi(text.substr(0, text.find(':')), &line)) return std::nullopt;
+  if (!absl::SimpleAtoi(text.substr(0, text.find(end)), &line)) return std::nullopt;
   return line;
+}
+
+// What a launch is refused with has its place behind it: "… (t.ir:3); fix: …".
+std::optional<Found> refusal_in(absl::string_view line, absl::string_view file) {
+  const size_t at = line.find(absl::StrCat(" (", file, ":"));
+  if (at == line.npos) return std::nullopt;
+  const std::optional<int> place = line_in(line.substr(at + 2), file, ')');
+  if (!place) return std::nullopt;
+  Found refusal{*place, std::string(line), {}, {}};
+  const size_t fix = line.find("; fix: ", at);
+  if (fix != line.npos) refusal.fix = std::string(line.substr(fix + 2));
+  return refusal;
 }
 
 }  // namespace
@@ -29,6 +41,10 @@ std::vector<Found> found_in(absl::string_view message, absl::string_view file, i
     const absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
     const bool indented = text.size() < line.size();
     const std::optional<int> place = line_in(text, file);
+    if (const auto refusal = refusal_in(line, file); refusal && !place && all.empty()) {
+      all.push_back(*refusal);
+      continue;
+    }
     if (!indented && (place || all.empty())) {
       // A headline, "kernel 'k' has 2 errors:", says nothing of its own.
       const bool headline = !all.empty() && all.back().line == 0;

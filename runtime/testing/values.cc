@@ -85,8 +85,11 @@ StatusOr<ElementList> iota(ir::Scalar scalar, ElementList list, absl::string_vie
 std::vector<absl::string_view> split_outside(absl::string_view text, char separator) {
   std::vector<absl::string_view> parts;
   int depth = 0;
+  bool quoted = false;
   size_t start = 0;
   for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '`') quoted = !quoted;
+    if (quoted) continue;
     if (absl::StrContains("([<", text[i])) ++depth;
     if (absl::StrContains(")]>", text[i])) --depth;
     if (text[i] != separator || depth != 0) continue;

@@ -32,7 +32,7 @@ struct ElementList {
   bool written = true;
 };
 
-// Parts of a text between commas that stand in no brackets, without spaces around them.
+// Parts of a text between commas that stand in no brackets or backticks, without spaces around them.
 std::vector<absl::string_view> split_outside(absl::string_view text, char separator = ',');
 
 StatusOr<Element> element_from(ir::Scalar scalar, absl::string_view text);

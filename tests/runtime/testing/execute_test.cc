@@ -74,6 +74,36 @@ TEST(Execute, ReportsStandOnTheirLines) {
               ElementsAre(HasSubstr("t.ir:8: the launch fails: t.ir:6: error: writes y(2)")));
 }
 
+TEST(Execute, TheHostTestsWhatIsRequired) {
+  constexpr char kOwnGrid[] =
+      "kernel @k(%n: i32, %y: view<i32, global, 1> [?] strides [1]) block(1, 1, 1) {\n"
+      "  %z = const 0 : i32\n  %one = const 1 : i32\n  %ok = ge %n, %z : bool\n"
+      "  require %ok, %n {message = \"n is %\", fix = \"count up\"} $require\n"
+      "  launch_grid %n, %one, %one $grid\n"
+      "  store %y, %n, %z\n}\n; execute: %y = [7], ";
+  const auto run_it = [&](absl::string_view settings, absl::string_view require = "",
+                          absl::string_view grid = "") {
+    const std::string kernel =
+        absl::StrReplaceAll(kOwnGrid, {{"$require", require}, {"$grid", grid}});
+    return run_filetest_text(absl::StrCat(kernel, settings), "t.ir").failures;
+  };
+  EXPECT_THAT(run_it("%n = 3\n; expect: grid = 3\n; expect: %y = [3]\n"), IsEmpty());
+  EXPECT_THAT(run_it("%n = 3\n; expect: grid = (3, 2, 1)\n"),
+              ElementsAre(HasSubstr("t.ir:10: the grid is 3x1x1 instead of 3x2x1")));
+  EXPECT_THAT(run_it("%n = 3\n; expect: grid = some\n"),
+              ElementsAre(HasSubstr("t.ir:10: 'some' is no number")));
+  // No block runs.
+  EXPECT_THAT(run_it("%n = 0\n; expect: grid = 0\n; expect: %y = [7]\n"), IsEmpty());
+  EXPECT_THAT(run_it("%n = 3, grid = 0\n; expect: success\n"),
+              ElementsAre(HasSubstr("the launch names a grid of 0x1x1 blocks")));
+  EXPECT_THAT(run_it("%n = -1\n; fix: count up\n", "; report: n is -1"), IsEmpty());
+  EXPECT_THAT(run_it("%n = -1\n; fix: count down\n", "; report: n is -1"),
+              ElementsAre(HasSubstr("t.ir:10: expected fix is not there: count down")));
+  EXPECT_THAT(run_it("%n = -1\n; expect: success\n"),
+              ElementsAre(HasSubstr("t.ir:9: the launch fails: n is -1 (t.ir:5); fix: count up")));
+  EXPECT_THAT(run_it("%n = 1, grid = 2\n", "", "; report: the kernel's own is 1x1x1"), IsEmpty());
+}
+
 // `contract` makes one rounding of two: a pass that changes results is found.
 TEST(Execute, PassesMayNotChangeResults) {
   constexpr char kProduct[] =

@@ -165,6 +165,14 @@ TEST(FiletestRunner, MisusedDirectivesFail) {
   EXPECT_THAT(failures_of(absl::StrReplaceAll(absl::StrCat(kKernel, "; check: add\n"),
                                               {{"%n\n", "%n ; error: x\n"}})),
               ElementsAre("t.ir:6: a kernel with errors has no output to check"));
+  for (const absl::string_view check : {"check-unchanged:", "guards: none"}) {
+    EXPECT_THAT(failures_of(absl::StrReplaceAll(absl::StrCat("; run: dce\n", kKernel, "; ", check),
+                                                {{"%n\n", "%n ; error: x\n"}})),
+                ElementsAre("t.ir:7: a kernel with errors has no output to check"));
+  }
+  EXPECT_THAT(failures_of(absl::StrReplaceAll(kKernel, {{"%two : i32", "%two : i32 ; error: x"},
+                                                        {"%n\n", "%n ; stores: 4\n"}})),
+              ElementsAre("t.ir:4: a kernel with errors has no output to check"));
   EXPECT_THAT(with_kernel("; Prose: it may say anything\n; verify: traced\n"), IsEmpty());
   EXPECT_THAT(failures_of(absl::StrCat("; verify: traced\n", kKernel, kKernel)),
               ElementsAre(HasSubstr("t.ir:7: a second kernel")));
@@ -187,6 +195,10 @@ TEST(FiletestRunner, VariablesMakeInstances) {
   EXPECT_THAT(failures_of(absl::StrCat("; for: $A/$B = add/4, sub/0, mul/4\n; run: fold\n",
                                        absl::StrReplaceAll(kKernel, {{"add", "$A"}}),
                                        "; check: const $B\n")),
+              IsEmpty());
+  EXPECT_THAT(failures_of(absl::StrCat(
+                  "; for: $A/$B = `add %two, %two`/`4`, `sub %two, %two`/0\n", "; run: fold\n",
+                  absl::StrReplaceAll(kKernel, {{"add %two, %two", "$A"}}), "; check: const $B\n")),
               IsEmpty());
 }
 
@@ -211,10 +223,66 @@ TEST(FiletestRunner, AMissingOrOldGoldenFailsUntilItIsBlessed) {
   EXPECT_THAT(second.failures, ElementsAre(HasSubstr("t.ir:7: the golden differs"),
                                            HasSubstr("the golden differs")));
   EXPECT_EQ(second.blessed, first.blessed);
-  EXPECT_THAT(with_kernel("; verify: traced\n; | kernel\n"),
-              ElementsAre(HasSubstr("a golden's lines follow '; check-exact:'")));
+  EXPECT_THAT(
+      with_kernel("; verify: traced\n; | kernel\n"),
+      ElementsAre(HasSubstr("a golden's lines follow '; check-exact:' or '; check-body:'")));
   EXPECT_THAT(with_kernel("; target: sm_80+\n; check-exact:\n"),
               ElementsAre(HasSubstr("a golden is that of one kernel for one target")));
+}
+
+TEST(FiletestRunner, AGoldenMayBeOfTheOpsAlone) {
+  const std::string missing = absl::StrCat("; run: fold,dce\n", kKernel, "; check-body:\n");
+  const FiletestResult first = run_filetest_text(missing, "t.ir");
+  EXPECT_THAT(first.failures, ElementsAre(HasSubstr("t.ir:7: the golden is missing")));
+  EXPECT_THAT(first.blessed, ::testing::EndsWith("; check-body:\n; | %four = const 4 : i32\n"
+                                                 "; | store %x, %four, %n\n"));
+  EXPECT_THAT(failures_of(first.blessed), IsEmpty());
+  EXPECT_THAT(failures_of(absl::StrReplaceAll(first.blessed, {{"| store", "| stroe"}})),
+              ElementsAre(HasSubstr("t.ir:7: the golden differs")));
+  EXPECT_THAT(with_kernel("; emit: ptx\n; check-body:\n"),
+              ElementsAre("t.ir:2: PTX has no ops; write '; check-exact:'"));
+  EXPECT_THAT(with_kernel("; check-exact:\n; check-body:\n"),
+              ElementsAre("t.ir:2: a second golden of the same output"));
+  EXPECT_THAT(with_kernel("; verify: traced\n; check-body: store\n"),
+              ElementsAre(HasSubstr("t.ir:2: nothing follows 'check-body:'")));
+}
+
+TEST(FiletestRunner, PassesMayHaveNothingToDo) {
+  EXPECT_THAT(with_kernel("; run: dce,cse\n; check-unchanged:\n"), IsEmpty());
+  EXPECT_THAT(with_kernel("; run: fold\n; check-unchanged:\n"),
+              ElementsAre(HasSubstr("t.ir:2: the kernel is another:\nkernel @k(")));
+  EXPECT_THAT(with_kernel("; check-unchanged:\n"),
+              ElementsAre("t.ir:1: what leaves it so? add '; run: ...'"));
+}
+
+TEST(FiletestRunner, StoresTellWhatTheyStore) {
+  const auto with = [](absl::string_view passes, absl::string_view comment) {
+    return failures_of(absl::StrCat(
+        passes, absl::StrReplaceAll(kKernel, {{"%n\n", absl::StrCat("%n ; ", comment, "\n")}})));
+  };
+  EXPECT_THAT(with("", "stores: add(2, 2)"), IsEmpty());
+  EXPECT_THAT(with("; run: fold\n", "stores: 4"), IsEmpty());
+  EXPECT_THAT(with("; run: fold\n", "stores: add(2, 2)"), ElementsAre("t.ir:5: stores: 4"));
+  EXPECT_THAT(failures_of(absl::StrReplaceAll(kKernel, {{"%two : i32", "%two : i32 ; stores: 4"}})),
+              ElementsAre("t.ir:3: no store of this line is left"));
+}
+
+TEST(FiletestRunner, FactsThatAreReadAreGuards) {
+  constexpr char kRemainder[] =
+      "kernel @k(%x: view<i32, global, 1> [?] strides [1]) facts(%x extent_div 0 8) {\n"
+      "  %n = extent %x {dim = 0} : i32\n  %c = const 4 : i32\n  %r = rem %n, %c : i32\n"
+      "  store %x, %r, %c\n}\n";
+  const auto with = [&](absl::string_view passes, absl::string_view guards) {
+    return failures_of(absl::StrCat("; run: ", passes, "\n", kRemainder, "; guards: ", guards));
+  };
+  EXPECT_THAT(with("fold", "%x extent_div 0 8"), IsEmpty());
+  EXPECT_THAT(with("dce", "none"), IsEmpty());
+  EXPECT_THAT(with("fold", "none"),
+              ElementsAre("t.ir:8: the facts that were read are: %x extent_div 0 8"));
+  EXPECT_THAT(with("dce", "%x extent_div 0 8"),
+              ElementsAre("t.ir:8: the facts that were read are: none"));
+  EXPECT_THAT(with("dce", "none\n; guards: none"),
+              ElementsAre(HasSubstr("t.ir:9: a second 'guards'")));
 }
 
 TEST(FiletestRunner, BlessingRewritesTheFile) {
