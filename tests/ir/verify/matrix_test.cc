@@ -1,12 +1,10 @@
-// What loads and stores of matrices ask for, and what passes make of them.
+// What loads and stores of matrices ask for.
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
-#include "ir/passes/pass_text.h"
 #include "ir/verify/support.h"
 
 namespace heddle::ir {
@@ -119,61 +117,6 @@ store %y, %e, %n
             "6: sm_89 has no 'stmatrix' for f16; sm_90 is the first that has; compile the kernel "
             "for sm_90");
   EXPECT_EQ(on("sm_120", "stmatrix %s, %m, %n {count = 1}\n"), "");
-}
-
-constexpr absl::string_view kParams = "%y: view<i32, global, 1> [?] strides [1], %n: i32, %p: bool";
-constexpr absl::string_view kTile = R"(
-    %z = const 0 : i32
-    %o = const 1 : i32
-    %s = shared {extents = [64]} : view<i32, shared, 1>
-    %t = shared {extents = [64]} : view<i32, shared, 1>
-)";
-
-void expect_unchanged(absl::string_view passes, absl::string_view body) {
-  const std::string text = absl::StrCat(kTile, body);
-  expect_passes(passes, kParams, text, text);
-}
-
-// What other lanes store decides what a load of matrices gives, and all lanes must come to it.
-TEST(Matrix, PassesLeaveItWhereItIs) {
-  expect_unchanged("cse, licm", R"(
-    for %i in %z .. %n step %o {
-      %a = ldmatrix %s, %z {count = 1} : frag<i32, 1>
-      %b = ldmatrix %s, %z {count = 1} : frag<i32, 1>
-      %c = add %a, %b : frag<i32, 1>
-      stmatrix %s, %c, %z {count = 1}
-      %e = extract %c {index = 0} : i32
-      store %y, %e, %i
-      yield
-    }
-)");
-}
-
-TEST(Matrix, AnUnusedLoadGoes) {
-  expect_passes("dce", kParams, R"(
-    %s = shared {extents = [64]} : view<i32, shared, 1>
-    %m = ldmatrix %s, %n {count = 1} : frag<i32, 1>
-    store %y, %n, %n
-)",
-                "store %y, %n, %n\n");
-}
-
-TEST(Matrix, AStoreChangesWhatLoadsOfItsArrayGive) {
-  constexpr char kBody[] = R"(
-    %m = const 7 : frag<i32, 1>
-    %a = load %s, %z : i32
-    %b = load %t, %z : i32
-    stmatrix %s, %m, %z {count = 1}
-    %c = load %s, %z : i32
-    %d = load %t, %z : i32
-    store %y, %a, %n
-    store %y, %b, %n
-    store %y, %c, %n
-    store %y, %d, %n
-)";
-  const std::string merged = absl::StrReplaceAll(
-      kBody, {{"    %d = load %t, %z : i32\n", ""}, {"store %y, %d", "store %y, %b"}});
-  expect_passes("cse", kParams, absl::StrCat(kTile, kBody), absl::StrCat(kTile, merged));
 }
 
 }  // namespace
