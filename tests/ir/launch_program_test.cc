@@ -5,18 +5,14 @@
 #include <thread>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/passes/passes.h"
 #include "heddle/ir/text/printer.h"
 #include "ir/text/parse_text.h"
-#include "ir/verify/support.h"
 
 namespace heddle::ir {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr absl::string_view kParams =
     "%x: view<f32, global, 2> [?, 48] strides [?, 1], %n: i32, %u: u64, %s: i16, %ok: bool, "
@@ -52,29 +48,6 @@ struct Launch {
   ParamLayout layout;
   std::vector<std::byte> block;
 };
-
-TEST(LaunchProgram, ComputesFromScalarsExtentsAndStrides) {
-  Launch launch(R"(%rows = extent %x {dim = 0} : i64
-%columns = extent %x {dim = 1} : i32
-%stride = stride %x {dim = 0} : i64
-%wide = convert %columns : i64
-%size = mul %rows, %wide : i64
-%small = convert %s : i32
-%less = lt %n, %small : bool
-%a = convert %n : i64
-%b = bitcast %u : i64
-%chosen = select %less, %a, %b : i64
-%c = fma %size, %stride, %chosen : i64
-%value = at_launch %c : i64
-)");
-  EXPECT_EQ(launch.run(10, 64, -3, 77, -2), 10u * 48 * 64 - 3);
-  EXPECT_EQ(launch.run(int64_t{1} << 40, 1, -1, uint64_t(-5), -2), (uint64_t{48} << 40) - 5);
-}
-
-TEST(LaunchProgram, ReadsTheLowBitsOfAnExtent) {
-  Launch launch("%rows = extent %x {dim = 0} : i32\n%v = at_launch %rows : i32\n");
-  EXPECT_EQ(launch.run((int64_t{5} << 32) + 9, 0, 0, 0, 0), 9u);
-}
 
 TEST(LaunchProgram, SharesAndChainsValues) {
   Launch launch(R"(%two = const 2 : i32
@@ -213,21 +186,12 @@ std::string refusal(absl::string_view body, int32_t n, LaunchDims& dims) {
   const LaunchDims asked = dims;
   return program.run(launch.block.data(), dims) ? "" : program.refusal(launch.block.data(), asked);
 }
-std::string refusal(absl::string_view body, int32_t n) {
-  LaunchDims dims;
-  return refusal(body, n, dims);
-}
 
-TEST(LaunchProgram, TestsWhatTheKernelRequires) {
-  constexpr absl::string_view kBody = R"(%rows = extent %x {dim = 0} : i32
+TEST(LaunchProgram, RemembersTheNumbersOfTheLastLaunchAlone) {
+  Launch launch(R"(%rows = extent %x {dim = 0} : i32
 %same = eq %rows, %n : bool
-%wide = extent %x {dim = 0} : i64
-require %same, %wide, %n {message = "100%% of % rows, not %", fix = "give % more"}
-)";
-  EXPECT_EQ(refusal(kBody, 9), "");
-  EXPECT_EQ(refusal(kBody, -8), "100% of 9 rows, not -8; fix: give % more");
-  // The numbers of the last launch are remembered, and not those of another.
-  Launch launch(kBody);
+require %same {message = "as many"}
+)");
   const LaunchProgram program(launch.kernel, launch.layout);
   launch.set(SlotKind::kExtent, 0, int64_t{9});
   LaunchDims dims;
@@ -235,21 +199,6 @@ require %same, %wide, %n {message = "100%% of % rows, not %", fix = "give % more
     launch.set(SlotKind::kScalar, 1, n);
     EXPECT_EQ(program.run(launch.block.data(), dims), n == 9);
   }
-}
-
-TEST(LaunchProgram, TheShapeOfTheLaunchIsKnown) {
-  constexpr absl::string_view kBody = R"(%grid = grid_dim {axis = y} : i32
-%block = block_dim {axis = x} : i32
-%threads = mul %grid, %block : i32
-%enough = ge %threads, %n : bool
-require %enough, %threads {message = "% threads"}
-)";
-  LaunchDims dims{.grid = {1, 3, 1}, .block = {32, 1, 1}};
-  EXPECT_EQ(refusal(kBody, 96, dims), "");
-  EXPECT_EQ(refusal(kBody, 97, dims), "96 threads");
-  dims.grid = {kGridOfKernel, 1, 1};
-  EXPECT_EQ(refusal(kBody, 32, dims), "");
-  EXPECT_EQ(dims.grid[0], 1) << "one block where nobody says more";
 }
 
 TEST(LaunchProgram, AnUnnamedGridIsOneBlockOnEachAxis) {
@@ -264,28 +213,6 @@ TEST(LaunchProgram, AnUnnamedGridIsOneBlockOnEachAxis) {
   }
 }
 
-TEST(LaunchProgram, TheKernelsOwnGrid) {
-  constexpr absl::string_view kBody = R"(%one = const 1 : i32
-%rows = extent %x {dim = 0} : i64
-launch_grid %n, %rows, %one
-%grid = grid_dim {axis = x} : i32
-%even = const 2 : i32
-%rest = rem %grid, %even : i32
-%zero = const 0 : i32
-%is_even = eq %rest, %zero : bool
-require %is_even, %grid {message = "a grid of %"}
-)";
-  LaunchDims dims{.grid = {kGridOfKernel, 1, 1}};
-  EXPECT_EQ(refusal(kBody, 4, dims), "");
-  EXPECT_EQ(dims.grid, (Dim3{4, 9, 1}));
-  EXPECT_EQ(refusal(kBody, 4, dims), "") << "the same, named by the launch";
-  EXPECT_EQ(refusal(kBody, 6, dims),
-            "the launch names a grid of 4x9x1 blocks, and the kernel's own is 6x9x1; fix: leave "
-            ".grid out of the launch");
-  dims.grid = {kGridOfKernel, 1, 1};
-  EXPECT_EQ(refusal(kBody, 5, dims), "a grid of 5");
-}
-
 TEST(LaunchProgram, KnowsWhatNoLaunchFulfils) {
   const auto refuses_all = [](absl::string_view body) {
     const Launch launch(
@@ -297,67 +224,6 @@ TEST(LaunchProgram, KnowsWhatNoLaunchFulfils) {
   EXPECT_EQ(refuses_all("%c = eq %n, %three : bool\nrequire %c"), std::nullopt);
   EXPECT_EQ(refuses_all("%c = expect %ok {likely = 1} : bool\nrequire %c"), std::nullopt);
   EXPECT_EQ(refuses_all("require %ok"), std::nullopt);
-}
-
-TEST(LaunchProgram, AnArgumentMayBeWhatIsRequired) {
-  Launch launch("require %ok {message = \"pass true\"}\n");
-  const LaunchProgram program(launch.kernel, launch.layout);
-  for (const bool argument : {false, true, false}) {
-    launch.set(SlotKind::kScalar, 4, argument);
-    LaunchDims dims;
-    EXPECT_EQ(program.run(launch.block.data(), dims), argument);
-  }
-}
-
-TEST(LaunchProgram, WhatHoldsInAnyCaseIsDropped) {
-  Launch launch(R"(%three = const 3 : i32
-%also_three = const 3 : i32
-%c = eq %three, %also_three : bool
-require %c {message = "never said"}
-)");
-  fold(launch.kernel);
-  dce(launch.kernel);
-  EXPECT_THAT(print(launch.kernel), ::testing::Not(HasSubstr("require")));
-}
-
-TEST(LaunchProgram, TheVerifierCountsPlacesForNumbers) {
-  EXPECT_THAT(mistakes_of(with_body("%q = lt %n, %n : bool\nrequire %q {message = \"is %\"}")),
-              HasSubstr("'require' has 0 numbers for a message with 1 places; give the message a "
-                        "'%' for each number"));
-  EXPECT_THAT(mistakes_of(with_body("%t = thread_idx {axis = x} : i32\n%q = lt %t, %n : bool\n"
-                                    "require %q {message = \"\"}")),
-              HasSubstr("'require' of what the host cannot know before a launch: it depends on "
-                        "'thread_idx' at k.ir:2; ask for relations of integer parameters"));
-}
-
-// Whatever makes the grid of itself, by way of other values of the launch too.
-TEST(LaunchProgram, TheVerifierRefusesAGridOfItself) {
-  const auto mistakes = [](absl::string_view of, absl::string_view made) {
-    return mistakes_of(with_body(
-        absl::StrCat("%g = ", of, " {axis = x} : i32\n", made, "\nlaunch_grid %n, %v, %n")));
-  };
-  for (const absl::string_view made :
-       {"%v = add %g, %n : i32", "%v = at_launch %g : i32", "%v = assume_range %g {min = 1} : i32",
-        "%a = at_launch %g : i32\n%v = mul %a, %n : i32",
-        "%a = mul %g, %n : i32\n%b = at_launch %a : i32\n%v = at_launch %b : i32"}) {
-    EXPECT_THAT(mistakes("grid_dim", made),
-                HasSubstr("'launch_grid' of what the host cannot know before a launch: it depends "
-                          "on 'grid_dim' at k.ir:2; make it of integer parameters"));
-    EXPECT_EQ(mistakes("block_dim", made), "") << made;
-  }
-}
-
-TEST(LaunchProgram, TheVerifierNamesWhatIsNotKnown) {
-  EXPECT_EQ(mistakes_of(with_body("%t = thread_idx {axis = x} : i32\n%a = add %t, %n : i32\n"
-                                  "%v = at_launch %a : i32")),
-            "4: 'at_launch' of a value that the host cannot compute: it depends on 'thread_idx' at "
-            "k.ir:2; make it of scalar parameters, extents and strides of parameters, and "
-            "constants, by arithmetic of integers");
-  EXPECT_THAT(mistakes_of(with_body("%zero = const 0 : i32\nfor %i in %zero .. %n step %n {\n"
-                                    "%v = at_launch %i : i32\nyield\n}")),
-              HasSubstr("it depends on a number of 'for' at k.ir:3;"));
-  EXPECT_THAT(mistakes_of(with_body("%a = convert %f : i32\n%v = at_launch %a : i32")),
-              HasSubstr("it depends on %f, which is f32;"));
 }
 
 }  // namespace
