@@ -167,7 +167,7 @@ class ConstantKernel {
     ir::fold(kernel_);
     std::vector<std::optional<uint64_t>> results;
     for (const ir::OpId store : stores_) {
-      results.push_back(kernel_.constant_bits(kernel_.op(store).operands[1]));
+      results.push_back(kernel_.constant_bits(kernel_.op(store).value()));
     }
     return results;
   }

@@ -131,13 +131,13 @@ bool ThreadOracle::run_op(OpId id, uint64_t trip) {
     case Opcode::kIf:
       return run_if(op, trip);
     case Opcode::kVar:
-      values_[index_of(op.result())] = values_[index_of(op.operands[0])];
+      values_[index_of(op.result())] = values_[index_of(op.init())];
       return true;
     case Opcode::kVarLoad:
-      define(op.result(), values_[index_of(op.operands[0])], trip);
+      define(op.result(), values_[index_of(op.slot())], trip);
       return true;
     case Opcode::kVarStore:
-      values_[index_of(op.operands[0])] = values_[index_of(op.operands[1])];
+      values_[index_of(op.slot())] = values_[index_of(op.value())];
       return true;
     case Opcode::kShared: {
       auto& memory = shared_[index_of(op.result())];
@@ -159,14 +159,14 @@ bool ThreadOracle::run_op(OpId id, uint64_t trip) {
 }
 
 bool ThreadOracle::run_for(const Op& op, OpId id, uint64_t trip) {
-  const auto bounds = take(absl::MakeConstSpan(op.operands).first(3));
+  const auto bounds = take({op.start(), op.stop(), op.step()});
   if (bounds[0].poison || bounds[1].poison || bounds[2].poison) return false;
-  const Scalar scalar = kernel_.type(op.operands[0]).scalar;
+  const Scalar scalar = kernel_.type(op.start()).scalar;
   const Wide start = integer(scalar, bounds[0].elements[0]);
   const Wide stop = integer(scalar, bounds[1].elements[0]);
   const Wide step = integer(scalar, bounds[2].elements[0]);
-  if (step == 0 || (step < 0 && !kernel_.constant_bits(op.operands[2]))) return false;
-  auto carried = take(absl::MakeConstSpan(op.operands).subspan(3));
+  if (step == 0 || (step < 0 && !kernel_.constant_bits(op.step()))) return false;
+  auto carried = take(op.inits());
   const RegionId body = op.regions[0];
   uint64_t count = 0;
   for (Wide i = start; step > 0 ? i < stop : i > stop; i += step) {
@@ -182,7 +182,7 @@ bool ThreadOracle::run_for(const Op& op, OpId id, uint64_t trip) {
 }
 
 bool ThreadOracle::run_while(const Op& op, OpId id, uint64_t trip) {
-  auto carried = take(op.operands);
+  auto carried = take(op.inits());
   for (uint64_t count = 0;;) {
     const uint64_t inner = mix(mix(trip, index_of(id)), ++count);
     for (int r = 0; r < 2; ++r) {
@@ -204,7 +204,7 @@ bool ThreadOracle::run_while(const Op& op, OpId id, uint64_t trip) {
 }
 
 bool ThreadOracle::run_if(const Op& op, uint64_t trip) {
-  const OracleValue& condition = values_[index_of(op.operands[0])];
+  const OracleValue& condition = values_[index_of(op.condition())];
   if (condition.poison) return false;
   const RegionId region = op.regions[condition.elements[0] != 0 ? 0 : 1];
   if (!run_region(region, trip)) return false;
@@ -213,12 +213,11 @@ bool ThreadOracle::run_if(const Op& op, uint64_t trip) {
   return true;
 }
 
-bool ThreadOracle::address(const Op& op, size_t offset_operand, int count, View& view,
-                           int64_t& at) {
-  const OracleValue& offset = values_[index_of(op.operands[offset_operand])];
+bool ThreadOracle::address(const Op& op, int count, View& view, int64_t& at) {
+  const OracleValue& offset = values_[index_of(op.offset())];
   if (offset.poison) return false;
-  const Scalar scalar = kernel_.type(op.operands[offset_operand]).scalar;
-  view = views_[index_of(op.operands[0])];
+  const Scalar scalar = kernel_.type(op.offset()).scalar;
+  view = views_[index_of(op.view())];
   const Wide first = view.offset + integer(scalar, offset.elements[0]);
   if (first < 0 || first + count > static_cast<Wide>(view.memory->size())) return false;
   at = static_cast<int64_t>(first);
@@ -229,7 +228,7 @@ bool ThreadOracle::run_load(const Op& op, uint64_t trip) {
   View view;
   int64_t at = 0;
   const int count = kernel_.type(op.result()).count;
-  if (!address(op, 1, count, view, at)) return false;
+  if (!address(op, count, view, at)) return false;
   OracleValue result;
   for (int i = 0; i < count; ++i) {
     const OracleValue& element = (*view.memory)[static_cast<size_t>(at + i)];
@@ -243,8 +242,8 @@ bool ThreadOracle::run_load(const Op& op, uint64_t trip) {
 bool ThreadOracle::run_store(const Op& op) {
   View view;
   int64_t at = 0;
-  const OracleValue& value = values_[index_of(op.operands[1])];
-  if (!address(op, 2, static_cast<int>(value.elements.size()), view, at)) return false;
+  const OracleValue& value = values_[index_of(op.value())];
+  if (!address(op, static_cast<int>(value.elements.size()), view, at)) return false;
   for (size_t i = 0; i < value.elements.size(); ++i) {
     (*view.memory)[static_cast<size_t>(at) + i] = {{value.elements[i]}, value.poison};
   }
@@ -287,7 +286,7 @@ bool ThreadOracle::compute(const Op& op, uint64_t trip) {
       result.elements = {static_cast<uint64_t>(thread_.linear / 32)};
       break;
     case Opcode::kExtent: {
-      const int param = kernel_.param_index(op.operands[0]).value();
+      const int param = kernel_.param_index(op.view()).value();
       const Param& view = kernel_.params()[static_cast<size_t>(param)];
       result.elements = {
           static_cast<uint64_t>(view.extents[static_cast<size_t>(op.attr_or(AttrKey::kDim, 0))])};
@@ -311,13 +310,12 @@ bool ThreadOracle::compute(const Op& op, uint64_t trip) {
       result.elements.assign(type.count, operands[0].elements[0]);
       break;
     default: {
-      const bool select = op.opcode == Opcode::kSelect;
-      const Scalar from = kernel_.type(op.operands[select ? 1 : 0]).scalar;
-      if (select) {  // what is not chosen does not matter
+      if (op.opcode == Opcode::kSelect) {  // what is not chosen does not matter
         const OracleValue& chosen = operands[operands[0].elements[0] != 0 ? 1 : 2];
         result = {chosen.elements, operands[0].poison || chosen.poison};
         break;
       }
+      const Scalar from = kernel_.type(op.a()).scalar;
       for (size_t i = 0; i < type.count; ++i) {
         absl::InlinedVector<uint64_t, 4> bits;
         for (const OracleValue& operand : operands) {

@@ -62,7 +62,7 @@ class ThreadOracle {
   bool run_if(const Op& op, uint64_t trip);
   bool run_load(const Op& op, uint64_t trip);
   bool run_store(const Op& op);
-  bool address(const Op& op, size_t offset_operand, int count, View& view, int64_t& at);
+  bool address(const Op& op, int count, View& view, int64_t& at);
   bool compute(const Op& op, uint64_t trip);
   uint64_t element(const Op& op, Scalar from, Scalar to, absl::Span<const uint64_t> bits,
                    bool& poison);

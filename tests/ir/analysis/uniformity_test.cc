@@ -317,10 +317,10 @@ TEST(Uniformity, CauseIsTheOpThatNarrows) {
   EXPECT_EQ(k.uniformity.control(innermost), Scope::kThread);
   const OpId cause = k.uniformity.cause(innermost);
   ASSERT_TRUE(valid(cause));
-  EXPECT_EQ(k.kernel.op(cause).operands[0], value_named(k.kernel, "q"));
+  EXPECT_EQ(k.kernel.op(cause).condition(), value_named(k.kernel, "q"));
   const RegionId outer = k.kernel.op(k.op(Opcode::kWarpSync)).parent;
   EXPECT_EQ(k.uniformity.control(outer), Scope::kBlock);
-  EXPECT_EQ(k.kernel.op(k.uniformity.cause(outer)).operands[0], value_named(k.kernel, "b"));
+  EXPECT_EQ(k.kernel.op(k.uniformity.cause(outer)).condition(), value_named(k.kernel, "b"));
   EXPECT_EQ(k.uniformity.control(k.kernel.body()), Scope::kGrid);
   EXPECT_FALSE(valid(k.uniformity.cause(k.kernel.body())));
 }
