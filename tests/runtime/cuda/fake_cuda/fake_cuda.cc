@@ -1,3 +1,4 @@
+// The functions that the stand-in for libcuda exports.
 #include "runtime/cuda/fake_cuda/fake_cuda.h"
 
 #include <cstdio>
@@ -5,9 +6,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <set>
 #include <sstream>
-#include <thread>
+
+#include "runtime/cuda/fake_cuda/fake_state.h"
 
 namespace heddle::runtime::cuda {
 namespace {
@@ -18,156 +19,13 @@ constexpr Result kInvalidContext{201};
 constexpr Result kInvalidHandle{400};
 constexpr Result kNotFound{500};
 
-struct Fault {
-  int code;
-  int after;
-};
-
-struct Fake final : FakeCuda {
-  std::mutex mutex;
-  bool initialized = false;
-  int version = 13000;
-  int device_count = 2;
-  size_t total_memory = size_t{1} << 32;
-  int blocks_per_sm = 2;
-  int active_clusters = 4;
-  std::string kernels = "row_sum\ncopy\n";
-  bool capturing = false;
-  bool busy = false;
-  int pending_fault = 0;
-  std::map<std::string, Fault> faults;
-  std::map<FunctionAttribute, int> function_attributes;
-  std::map<DeviceAttribute, int> device_attributes;  // other than the usual ones
-  std::vector<std::string> log;
-  std::vector<FakeLaunch> launched;
-  std::map<DevicePointer, size_t> allocations;
-  std::set<void*> host_allocations;
-  std::set<const void*> streams;
-  std::set<const void*> events;
-  std::set<const void*> modules;
-  std::map<const void*, std::string> functions;
-  std::map<DeviceOrdinal, int> retained;
-  uintptr_t next_handle = 0x1000;
-
-  void forget() {
-    version = 13000;
-    device_count = 2;
-    total_memory = size_t{1} << 32;
-    blocks_per_sm = 2;
-    active_clusters = 4;
-    kernels = "row_sum\ncopy\n";
-    capturing = false;
-    busy = false;
-    pending_fault = 0;
-    faults.clear();
-    log.clear();
-    launched.clear();
-    device_attributes.clear();
-    function_attributes = {{FunctionAttribute::kMaxThreadsPerBlock, 1024},
-                           {FunctionAttribute::kSharedSizeBytes, 1024},
-                           {FunctionAttribute::kLocalSizeBytes, 16},
-                           {FunctionAttribute::kNumRegs, 40},
-                           {FunctionAttribute::kMaxDynamicSharedSizeBytes, 48128},
-                           {FunctionAttribute::kRequiredClusterWidth, 0},
-                           {FunctionAttribute::kRequiredClusterHeight, 0},
-                           {FunctionAttribute::kRequiredClusterDepth, 0},
-                           {FunctionAttribute::kNonPortableClusterSizeAllowed, 0}};
-  }
-  Fake() { forget(); }
-
-  template <class Handle>
-  Handle make_handle() {
-    return reinterpret_cast<Handle>(next_handle += 0x10);
-  }
-  size_t used() const {
-    size_t bytes = 0;
-    for (const auto& [address, size] : allocations) bytes += size;
-    return bytes;
-  }
-
-  void reset() override {
-    std::lock_guard<std::mutex> lock(mutex);
-    forget();
-  }
-  void fail(const char* symbol, int code, int after) override {
-    std::lock_guard<std::mutex> lock(mutex);
-    faults[symbol] = {code, after};
-  }
-  void fault(int code) override {
-    std::lock_guard<std::mutex> lock(mutex);
-    pending_fault = code;
-  }
-  void set_version(int value) override { version = value; }
-  void set_device_count(int count) override { device_count = count; }
-  void set_device_attribute(DeviceAttribute attribute, int value) override {
-    device_attributes[attribute] = value;
-  }
-  void set_memory(size_t total) override { total_memory = total; }
-  void set_blocks_per_sm(int blocks) override { blocks_per_sm = blocks; }
-  void set_active_clusters(int clusters) override { active_clusters = clusters; }
-  void set_kernels(const char* names) override { kernels = names; }
-  void set_function_attribute(FunctionAttribute attribute, int value) override {
-    function_attributes[attribute] = value;
-  }
-  void set_capturing(bool value) override { capturing = value; }
-  void set_busy(bool value) override { busy = value; }
-
-  std::vector<std::string> calls() override {
-    std::lock_guard<std::mutex> lock(mutex);
-    return log;
-  }
-  int call_count() override {
-    std::lock_guard<std::mutex> lock(mutex);
-    return static_cast<int>(log.size());
-  }
-  std::vector<FakeLaunch> launches() override {
-    std::lock_guard<std::mutex> lock(mutex);
-    return launched;
-  }
-  FakeLive live() override {
-    std::lock_guard<std::mutex> lock(mutex);
-    FakeLive live;
-    live.allocations = static_cast<int>(allocations.size());
-    live.host_allocations = static_cast<int>(host_allocations.size());
-    live.streams = static_cast<int>(streams.size());
-    live.events = static_cast<int>(events.size());
-    live.modules = static_cast<int>(modules.size());
-    for (const auto& [device, count] : retained) live.contexts += count;
-    return live;
-  }
-  void drop_live() override {
-    std::lock_guard<std::mutex> lock(mutex);
-    for (const auto& [address, size] : allocations) std::free(reinterpret_cast<void*>(address));
-    for (void* memory : host_allocations) std::free(memory);
-    allocations.clear();
-    host_allocations.clear();
-    streams.clear();
-    events.clear();
-    modules.clear();
-    retained.clear();
-  }
-  ContextHandle current_context() override;
-  void set_current_context(ContextHandle context) override;
-  ContextHandle foreign_context() override { return reinterpret_cast<ContextHandle>(0xF00D); }
-};
-
 Fake& fake() {
   static Fake instance;
   return instance;
 }
 
-// The stack of current contexts of a thread.
-thread_local std::vector<ContextHandle> contexts;
-
 ContextHandle primary_context(DeviceOrdinal device) {
   return reinterpret_cast<ContextHandle>(static_cast<uintptr_t>(0xC000 + device));
-}
-
-ContextHandle Fake::current_context() { return contexts.empty() ? nullptr : contexts.back(); }
-
-void Fake::set_current_context(ContextHandle context) {
-  contexts.clear();
-  if (context != nullptr) contexts.push_back(context);
 }
 
 // What a call needs before it does anything.
