@@ -94,6 +94,10 @@ TEST(Execute, TheHostTestsWhatIsRequired) {
               ElementsAre(HasSubstr("t.ir:10: 'some' is no number")));
   // No block runs.
   EXPECT_THAT(run_it("%n = 0\n; expect: grid = 0\n; expect: %y = [7]\n"), IsEmpty());
+  // A launch that names an empty grid is wrong.
+  EXPECT_THAT(
+      run("; execute: %x = [1], %y = [1], %n = 0, block = 1, grid = 0\n; expect: success\n"),
+      ElementsAre(HasSubstr("t.ir:8: the launch fails: ")));
   EXPECT_THAT(run_it("%n = 3, grid = 0\n; expect: success\n"),
               ElementsAre(HasSubstr("the launch names a grid of 0x1x1 blocks")));
   EXPECT_THAT(run_it("%n = -1\n; fix: count up\n", "; report: n is -1"), IsEmpty());
