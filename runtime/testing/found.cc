@@ -21,16 +21,15 @@ std::optional<int> line_in(absl::string_view text, absl::string_view file, char 
   return line;
 }
 
-// What a launch is refused with has its place behind it: "… (t.ir:3); fix: …".
-std::optional<Found> refusal_in(absl::string_view line, absl::string_view file) {
-  const size_t at = line.find(absl::StrCat(" (", file, ":"));
-  if (at == line.npos) return std::nullopt;
-  const std::optional<int> place = line_in(line.substr(at + 2), file, ')');
-  if (!place) return std::nullopt;
-  Found refusal{*place, std::string(line), {}, {}};
-  const size_t fix = line.find("; fix: ", at);
-  if (fix != line.npos) refusal.fix = std::string(line.substr(fix + 2));
-  return refusal;
+// What a launch is refused with has its place behind it, "… (t.ir:3); fix: …"; 0 where there is none.
+int line_behind(absl::string_view text, absl::string_view file) {
+  const size_t at = text.find(absl::StrCat(" (", file, ":"));
+  return at == text.npos ? 0 : line_in(text.substr(at + 2), file, ')').value_or(0);
+}
+
+std::string fix_behind(absl::string_view text) {
+  const size_t at = text.find("; fix: ");
+  return at == text.npos ? "" : std::string(text.substr(at + 2));
 }
 
 }  // namespace
@@ -41,15 +40,12 @@ std::vector<Found> found_in(absl::string_view message, absl::string_view file, i
     const absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
     const bool indented = text.size() < line.size();
     const std::optional<int> place = line_in(text, file);
-    if (const auto refusal = refusal_in(line, file); refusal && !place && all.empty()) {
-      all.push_back(*refusal);
-      continue;
-    }
     if (!indented && (place || all.empty())) {
       // A headline, "kernel 'k' has 2 errors:", says nothing of its own.
       const bool headline = !all.empty() && all.back().line == 0;
       if (headline) all.pop_back();
-      all.push_back({place.value_or(0), std::string(line), {}, {}});
+      const int number = place ? *place : line_behind(line, file);
+      all.push_back({number, std::string(line), {}, fix_behind(line)});
       continue;
     }
     Found& mistake = all.back();

@@ -17,7 +17,7 @@ struct Found {
 };
 
 // The mistakes in a message: "t.ir:3: error: …" with what is indented below it. One that names no line of
-// `file` is the kernel's.
+// `file`, in front or behind, is the kernel's.
 std::vector<Found> found_in(absl::string_view message, absl::string_view file, int kernel_line);
 
 // Each is expected, and each expectation met. `kind` is what messages call them: "error", "report".

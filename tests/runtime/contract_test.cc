@@ -393,5 +393,17 @@ TEST_F(ContractTest, AnEmptyGridOfTheKernelsRunsNothing) {
               Fails(kInvalid, "grid.x is 0"));
 }
 
+// Only a grid of at least 2x4x3 has that block.
+TEST_F(ContractTest, AGridOfThreeDirections) {
+  const auto far = define_kernel("far(x, y)", [](Tensor<const float, 1> x, Tensor<float, 1> y) {
+    launch_grid(2, x.shape(0), 3);
+    If(block_idx.x == 1 && block_idx.y == 3 && block_idx.z == 2, [&] { y(0) = 1; });
+  });
+  const Buffer x = zeros(4), y = zeros(1);
+  EXPECT_THAT(far.launch(stream_, {}, as_tensor<const float>(x, {4}), as_tensor<float>(y, {1})),
+              IsOk());
+  EXPECT_THAT(y.download<float>(stream_).value(), Each(1.0f));
+}
+
 }  // namespace
 }  // namespace heddle
