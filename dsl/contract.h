@@ -25,21 +25,20 @@ void require_threads(int64_t threads, const char* what, SourceLoc loc);
 
 }  // namespace detail
 
-// Launches of which the condition does not hold are refused: kInvalidArgument has the relation,
-// both numbers, their names and this line. It holds for the whole launch, also where a branch or
-// loop around it is never entered.
+// A precondition of the launch. A launch for which it does not hold is refused with
+// kInvalidArgument; the message has the relation, both numbers, their names and this line. It
+// counts for the whole launch, even inside of a branch or loop that is never entered.
 inline void require(const detail::Arg<bool>& condition) {
   detail::emit_require(condition.node, condition.loc);
 }
 
-// The kernel runs in blocks of this shape: a launch with another one is refused, and what is
-// compiled without a block is compiled for it.
+// Fixes the block: x, y and z threads. A launch with another block is refused; where no block is
+// given, the kernel is compiled for this one.
 void require_block(int x, int y = 1, int z = 1, SourceLoc loc = SourceLoc::current());
 
-// How many blocks the kernel's launches have: a launch that leaves .grid out gets this grid (and
-// runs nothing where it is empty), one that names another is refused. Whatever decides how much a
-// block does, a vector_width() for instance, so decides the grid too. Once, outside branches and
-// loops.
+// The grid of the kernel's launches, in blocks. A launch without .grid gets this one, and runs
+// nothing where it is empty; a launch with another grid is refused. So the grid may follow from
+// what a block does, such as a vector_width(). Called once, outside branches and loops.
 inline void launch_grid(const detail::Index& x, const detail::Index& y = 1,
                         const detail::Index& z = 1) {
   detail::emit_launch_grid(x.node, y.node, z.node, x.loc);

@@ -134,22 +134,27 @@ class Range {
   const detail::Trips& trips() const { return trips_; }
   SourceLoc loc() const { return loc_; }
 
-  // `for (Int i : range(n))`: the body is traced once, between these two.
+  // What `for (Int i : range(n))` calls: the body is traced once, between construction and ++.
   class Iterator {
    public:
+    // Opens the loop.
     explicit Iterator(const Range& range) : loc_(range.loc_) {
       detail::begin_for(range.trips_, nullptr, 0, &index_, loc_);
     }
     Iterator(const Iterator&) = delete;
+    // Reports a loop that was left by the host's break, return or goto.
     ~Iterator() {
       if (!closed_) detail::abandon_for(loc_);
     }
+    // The index.
     Value<T> operator*() const { return Value<T>(index_); }
+    // Closes the loop.
     Iterator& operator++() {
       detail::end_for(nullptr, 0, nullptr, loc_);
       closed_ = true;
       return *this;
     }
+    // The end of the host's loop.
     struct End {};
     bool operator!=(End) const { return !closed_; }
 
@@ -158,6 +163,7 @@ class Range {
     SourceLoc loc_;
     bool closed_ = false;
   };
+  // The iterators of the host's range-based for.
   Iterator begin() const { return Iterator(*this); }
   typename Iterator::End end() const { return {}; }
 
@@ -166,6 +172,8 @@ class Range {
   SourceLoc loc_;
 };
 
+// A loop's range: 0 up to `stop`; or `start`, start + step, … while below `stop` (above it, where
+// the step is a negative host number).
 inline Range<int32_t> range(detail::Arg<int32_t> stop) {
   return {detail::host_node(int32_t{0}), stop.node, detail::host_node(int32_t{1}), stop.loc};
 }
@@ -173,7 +181,7 @@ inline Range<int32_t> range(detail::Arg<int32_t> start, detail::Arg<int32_t> sto
                             detail::Arg<int32_t> step = 1) {
   return {start.node, stop.node, step.node, stop.loc};
 }
-// The same over 64-bit indices, where one of the operands is an Int64.
+// The same with 64-bit indices, where an operand is an Int64.
 template <class Stop>
 requires detail::ReadsAs<Stop, int64_t> Range<int64_t> range(const Stop& stop,
                                                              SourceLoc loc = SourceLoc::current()) {
@@ -239,7 +247,9 @@ auto rotate_apply(F&& f, Tuple&& all, std::index_sequence<First...>, std::index_
 
 }  // namespace detail
 
-// For(range, init…, body): body(index, carried…) returns the carried values for the next trip.
+// A counted loop that carries values: For(range, init…, body). body(index, carried…) returns the
+// carried values for the next trip. Gives the last ones: nothing, one thing, or a std::tuple. Where
+// there is no trip, these are `init`.
 template <class I, class... Args>
 auto For(const Range<I>& range, Args&&... args) {
   static_assert(sizeof...(Args) >= 1, "For(range, init…, body) needs a body");
@@ -249,8 +259,9 @@ auto For(const Range<I>& range, Args&&... args) {
       std::make_index_sequence<1>());
 }
 
-// While(init…, condition, body): condition(carried…) is a Bool, body(carried…) returns the next
-// ones.
+// A loop with a condition: While(init…, condition, body). condition(carried…) is a Bool that is
+// asked before each trip, body(carried…) returns the carried values for the next one. Gives the
+// last ones, as For() does.
 template <class... Args>
 auto While(Args&&... args) {
   static_assert(sizeof...(Args) >= 2, "While(init…, condition, body) needs a condition and a body");
@@ -265,7 +276,10 @@ auto While(Args&&... args) {
 // What `If(condition, then)` leaves, for `.Else(otherwise)`.
 class IfStatement {
  public:
+  // For If().
   IfStatement(uint32_t statement, SourceLoc loc) : statement_(statement), loc_(loc) {}
+  // Runs `otherwise` in the threads for which the If's condition does not hold. It follows the If
+  // at once.
   template <class Otherwise>
   void Else(Otherwise&& otherwise) const {
     const bool open = detail::begin_else(statement_, loc_);
@@ -278,7 +292,7 @@ class IfStatement {
   SourceLoc loc_;
 };
 
-// Runs `then` in the threads for which the condition holds.
+// A branch: runs `then` in the threads for which the condition holds.
 template <class Then>
 requires std::is_void_v<decltype(std::declval<Then>()())> IfStatement
 If(detail::Arg<bool> condition, Then&& then) {
@@ -294,8 +308,8 @@ requires(!std::is_void_v<decltype(std::declval<Then>()())>) HEDDLE_MISTAKE(
     "an If() that returns a value needs one for the other threads, too: If(p, then, otherwise)")
 auto If(detail::Arg<bool> condition, Then&& then) -> decltype(then());
 
-// Runs one of two branches and returns what it returned: anything Traced, the same types on both
-// sides.
+// Runs one of two branches, and returns its result: anything Traced, of the same type on both
+// sides, or nothing on both.
 template <class Then, class Otherwise>
 auto If(detail::Arg<bool> condition, Then&& then, Otherwise&& otherwise) {
   using R = decltype(then());
@@ -321,8 +335,8 @@ auto If(detail::Arg<bool> condition, Then&& then, Otherwise&& otherwise) {
   }
 }
 
-// A condition that mostly holds, or mostly does not: the other branch of an If on it lies out of
-// the way. Changes how fast a kernel is, never what it does.
+// Branch hints: the condition mostly holds (likely), or mostly does not (unlikely). The rare branch
+// of an If is placed out of the way. Hints change how fast a kernel is, never what it does.
 inline Bool likely(const detail::Arg<bool>& condition) {
   return Bool(detail::emit_expect(condition.node, true, condition.loc));
 }
@@ -330,8 +344,9 @@ inline Bool unlikely(const detail::Arg<bool>& condition) {
   return Bool(detail::emit_expect(condition.node, false, condition.loc));
 }
 
-// Promises that no thread comes here, or that a condition holds: branches that the promise rules
-// out are not compiled. The interpreter checks it.
+// Promises of the author: no thread reaches this line (unreachable), or the condition holds
+// (assume). Branches that the promise excludes are not compiled. The interpreter checks the
+// promise; on a GPU breaking it is undefined behaviour.
 inline void unreachable(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kUnreachable, loc);
 }
@@ -339,10 +354,10 @@ inline void assume(const detail::Arg<bool>& condition) {
   If({!Bool(condition.node), condition.loc}, [&] { unreachable(condition.loc); });
 }
 
-// Leaves the innermost traced loop, goes on to its next trip, or ends the thread's part in the
-// kernel: what follows does not run in the threads that come here. The loops and Ifs that are left
-// carry and return no values; keep those in Vars. A barrier that follows is an error unless all
-// threads of the block leave or none.
+// Jumps: Break() leaves the innermost traced loop, Continue() goes on to its next trip, Return()
+// ends the thread's part in the kernel. They apply to the threads that reach them. Loops and Ifs
+// that are left in this way may not carry or return values; keep those in Vars. A barrier that
+// follows is an error unless either all threads of the block leave or none does.
 inline void Break(SourceLoc loc = SourceLoc::current()) {
   detail::emit_exit(detail::ExitKind::kBreak, loc);
 }
@@ -356,11 +371,17 @@ inline void Return(SourceLoc loc = SourceLoc::current()) {
 // One branch of a Switch(): for a host number, for several, or for all others.
 template <class Body>
 struct SwitchCase {
+  // The numbers that it is for; empty for Default().
   std::vector<int64_t> values;
+  // What runs.
   Body body;
+  // The line of the Case().
   SourceLoc loc;
+  // Whether it is Default().
   bool otherwise = false;
 };
+// A branch for one number, or for each of several. A number that comes twice in a Switch() is an
+// error of the kernel.
 template <class Body>
 SwitchCase<Body> Case(int64_t value, Body body, SourceLoc loc = SourceLoc::current()) {
   return {{value}, std::move(body), loc};
@@ -370,6 +391,7 @@ SwitchCase<Body> Case(std::initializer_list<int64_t> values, Body body,
                       SourceLoc loc = SourceLoc::current()) {
   return {values, std::move(body), loc};
 }
+// The branch for all other numbers; the last one of a Switch().
 template <class Body>
 SwitchCase<Body> Default(Body body, SourceLoc loc = SourceLoc::current()) {
   return {{}, std::move(body), loc, true};
@@ -426,8 +448,8 @@ void check_cases(const SwitchCase<Body>&... cases) {
 
 }  // namespace detail
 
-// Runs the branch whose number an integer has, or the Default(), which comes last. Branches that
-// return something return the same types, and there is a Default().
+// Selects a branch by an integer: runs the Case() with its number, else the Default(), which comes
+// last. Where branches return values, all return the same type, and a Default() is needed.
 template <detail::Readable X, class... Body>
 auto Switch(const X& x, const SwitchCase<Body>&... cases) {
   using T = typename X::value_type;

@@ -96,7 +96,8 @@ Node stored_as(const V& value, SourceLoc loc) {
   }
 }
 
-// One element.
+// A reference to one element of a view, such as y(i): read where it is used, stored where it is
+// assigned.
 template <class T>
 class ElementRef : public Operators<T> {
   using Operand = Arg<std::conditional_t<is_promoted<T>, int32_t, T>>;
@@ -146,7 +147,8 @@ class ElementRef : public Operators<T> {
   NamedLoad load_;
 };
 
-// Neighbouring elements in one access, as a Vec or a Fragment.
+// A reference to neighbouring elements, such as y.vec<4>(i): one access that reads or stores a Vec
+// or a Fragment.
 template <class Whole>
 class GroupRef : public GroupOperators<Whole, typename Whole::element_type>, public NoTracedIndex {
   using T = typename Whole::element_type;
@@ -171,19 +173,23 @@ class GroupRef : public GroupOperators<Whole, typename Whole::element_type>, pub
   HEDDLE_UPDATES(HEDDLE_UPDATE)
 #undef HEDDLE_UPDATE
 
+  // The values; read once, at the point where the access was named.
   Whole get() const {
     const Node& loaded = load_.read(memory_type());
     return Whole(regrouped(loaded, type_, access().loc));
   }
   operator Whole() const { return get(); }
+  // Elements.
   int size() const { return type_.count; }
   using NoTracedIndex::operator[];
+  // Element `index`, a host number.
   Value<T> operator[](HostIndex index) const { return get()[index]; }
   // For `auto [a, b] = y.vec<2>(i)`.
   template <std::size_t kIndex>
   Value<T> get() const {
     return get().get(static_cast<int>(kIndex));
   }
+  // Element-by-element conversion, as by cast<To>().
   template <class To>
   auto as(SourceLoc loc = SourceLoc::current()) const {
     return get().template as<To>(loc);

@@ -9,8 +9,9 @@ namespace heddle::detail {
 // them.
 struct Index {
   Node node;
-  SourceLoc loc;
+  SourceLoc loc;  // the line that gave it
 
+  // From an integer of the kernel, or a host number.
   template <class X>
   requires(StandsFor<X, int32_t> || ReadsAs<X, int64_t>)
       Index(const X& x, SourceLoc where = SourceLoc::current())

@@ -28,8 +28,8 @@ namespace ir {
 class KernelSource;
 }
 
-// The grid that the kernel says itself, by launch_grid() (dsl/contract.h); one block where it does
-// not.
+// The grid that the kernel itself gives by launch_grid() (dsl/contract.h); one block where it gives
+// none.
 inline constexpr Dim3 kGridOfKernel = INT64_MIN;
 
 // How a kernel is launched: `{.grid = rows, .block = 512}`.
@@ -48,17 +48,18 @@ namespace detail {
 struct MemoryTag;  // runtime/memory_tag.h
 }
 
-// A tensor argument on the host's side: where it lies on the device, extents and strides in
-// elements. A tensor of structs (dsl/struct_view.h) has a mode more, the parts of a struct, in
-// which strides then count.
+// A tensor argument, as the host passes it: an address on the device, extents and strides.
+// as_tensor() makes one of a Buffer. A tensor of structs (dsl/struct_view.h) has one mode more, for
+// the scalars of a struct; its strides count these.
 template <class T, int Rank>
 struct TensorRef {
+  // Whether T is a struct, and how many modes the arrays below have.
   static constexpr bool kOfStructs = detail::StructElement<std::remove_const_t<T>>;
   static constexpr int kModes = Rank + kOfStructs;
 
-  T* data = nullptr;
-  int64_t extents[kModes] = {};
-  int64_t strides[kModes] = {};
+  T* data = nullptr;             // the address on the device
+  int64_t extents[kModes] = {};  // in elements
+  int64_t strides[kModes] = {};  // in elements
   // Bytes of memory from `data` on that belong to it; -1: not known, and so not checked.
   int64_t capacity_bytes = -1;
   // The allocation that it lies in, where a launch is to make sure that it is alive and the
@@ -312,8 +313,10 @@ concept HoldsValues = !std::is_trivially_copyable_v<F> || requires {
 template <class... P>
 class Kernel {
  public:
+  // Arguments of a launch: one for each parameter, or for each member of a struct.
   static constexpr int kLeaves = (0 + ... + detail::ParamTraits<P>::kLeaves);
 
+  // For define_kernel().
   explicit Kernel(ir::KernelSource* source, detail::Captures captures = {}) : source_(source) {
     if (captures == detail::Captures::kValues) detail::refuse_static(source, this);
   }
@@ -420,8 +423,8 @@ Kernel<std::remove_cvref_t<P>...> make_kernel(const char* name, F&& f, R (C::*)(
 
 }  // namespace detail
 
-// A kernel from a lambda (not a generic one: its parameter types are the kernel's) that captures
-// nothing or values.
+// Defines a kernel by a lambda that captures nothing, or values. Its parameter types, written out,
+// are the kernel's.
 template <class F>
 requires(detail::mistake_of<F>() == detail::KernelMistake::kNone &&
          detail::HoldsValues<F>) auto define_kernel(const detail::KernelName& name, F&& f,
@@ -432,7 +435,7 @@ requires(detail::mistake_of<F>() == detail::KernelMistake::kNone &&
       std::is_empty_v<Lambda> ? detail::Captures::kNothing : detail::Captures::kValues, loc);
 }
 
-// A kernel from a function, such as an instance of a template.
+// Defines a kernel by a function, such as an instance of a template.
 template <class... P>
 Kernel<std::remove_cvref_t<P>...> define_kernel(const detail::KernelName& name, void (*f)(P...),
                                                 SourceLoc loc = SourceLoc::current()) {
@@ -445,6 +448,7 @@ Kernel<std::remove_cvref_t<P>...> define_kernel(const detail::KernelName& name, 
 template <class K>
 class LocalKernel : public K {
  public:
+  // For local_kernel().
   template <class Make>
   explicit LocalKernel(const Make& make) : K(make()) {
     detail::refuse_static(const_cast<ir::KernelSource*>(&K::source()), this);
@@ -453,8 +457,8 @@ class LocalKernel : public K {
   LocalKernel& operator=(const LocalKernel&) = delete;
 };
 
-// The same from a lambda that captures in any way, for kernels that are launched where they are
-// defined: what it refers to has to outlive the kernel.
+// Defines a kernel by a lambda that captures in any way, for kernels that are launched where they
+// are defined. What the lambda refers to has to outlive the kernel.
 //
 //   const auto fill = local_kernel("fill(y)", [&](Tensor<float, 1> y) { body(y); });
 template <class F>

@@ -84,6 +84,8 @@ void check_family_value(const Value& value, int index, SourceLoc loc) {
 template <class F, class Host, class Params>
 class Family;
 
+// A kernel family: a kernel for each set of host values, made when it is first asked for, and kept.
+// Thread-safe.
 template <class F, class... H, class... P>
 class Family<F, std::tuple<H...>, std::tuple<P...>> {
  public:
@@ -150,8 +152,8 @@ auto make_family(const char* name, F&& f, R (C::*)(P...) const, SourceLoc loc) {
 
 }  // namespace detail
 
-// A family from a lambda that captures nothing. Best a constant at namespace scope or in a
-// function: static is right here, since all that may differ is a parameter.
+// Defines a kernel family by a lambda that captures nothing. Best a constant at namespace scope, or
+// a static one in a function.
 template <class F>
 auto kernel_family(const detail::KernelName& name, F&& f, SourceLoc loc = SourceLoc::current()) {
   using Lambda = std::remove_cvref_t<F>;

@@ -43,12 +43,16 @@ struct ScalarOperand {
   SourceLoc loc;
 };
 
-// An operand. The conversion to it captures the user's line, which an operator cannot.
+// A parameter that takes a value of the kernel or a host number, where a T is wanted. The
+// conversion to it captures the user's line, which an operator cannot.
 template <class T>
 struct Arg : ScalarOperand {
+  // A value of type T: a Value, a Var, an element of a tensor, thread_idx.x; or a smaller integer,
+  // where T is int32_t.
   template <class X>
   requires StandsFor<X, T> Arg(const X& x, SourceLoc where = SourceLoc::current())
       : ScalarOperand{read_as<T>(x, where), where} {}
+  // A host number that a T can hold: a constant of the kernel.
   template <class H>
   requires HostConstant<H, T> Arg(H host, SourceLoc where = SourceLoc::current())
       : ScalarOperand{host_constant<T>(host, where), where} {}
@@ -177,9 +181,16 @@ struct NeverChanges {
   friend Self name(const Operand& a, const Operand& b) { return Self(combine(op::opcode, a, b)); }
 #define HEDDLE_COMPARE(name, opcode) \
   friend Bools name(const Operand& a, const Operand& b) { return Bools(combine(op::opcode, a, b)); }
-// Hidden friends of one base, so that Value, Var, elements of tensors and thread_idx.x share them.
+// The operators and functions of values, vectors and fragments are hidden friends of these bases,
+// so that Value, Var, elements of tensors and thread_idx.x share them. In their declarations, Self
+// is the type itself (Value<T>, Vec<T, N> or Fragment<T>), an Operand converts to it, and Bools are
+// conditions of the same shape.
+
+// What every type has.
 template <class Self>
 struct ChoiceOperators : NoHostCondition {
+  // Selects: `a` where the condition holds, else `b`. Both are computed; If() runs only one side.
+  // Of vectors and fragments, element by element.
   friend Self select(const typename Shape<Self>::Condition& condition,
                      const typename Shape<Self>::Operand& a,
                      const typename Shape<Self>::Operand& b) {
@@ -187,6 +198,7 @@ struct ChoiceOperators : NoHostCondition {
   }
 };
 
+// Comparison for equality, which all types but 8-bit floats have.
 template <class Self>
 struct CommonOperators : ChoiceOperators<Self> {
   using Operand = typename Shape<Self>::Operand;
@@ -195,6 +207,7 @@ struct CommonOperators : ChoiceOperators<Self> {
   HEDDLE_COMPARE(operator!=, kNe)
 };
 
+// Arithmetic and comparison of numbers. Integers wrap around on overflow.
 template <class Self>
 struct NumberOperators : CommonOperators<Self> {
   using Operand = typename Shape<Self>::Operand;
@@ -204,9 +217,9 @@ struct NumberOperators : CommonOperators<Self> {
   HEDDLE_BINARY(operator*, kMul)
   HEDDLE_BINARY(operator/, kDiv)
   HEDDLE_UNARY(operator-, kNeg)
-  HEDDLE_BINARY(min, kMin)
-  HEDDLE_BINARY(max, kMax)
-  HEDDLE_UNARY(abs, kAbs)
+  HEDDLE_BINARY(min, kMin)  // the smaller; of floats with one NaN, the other one
+  HEDDLE_BINARY(max, kMax)  // the larger; of floats with one NaN, the other one
+  HEDDLE_UNARY(abs, kAbs)   // the magnitude; that of the least integer is itself
   HEDDLE_COMPARE(operator<, kLt)
   HEDDLE_COMPARE(operator<=, kLe)
   HEDDLE_COMPARE(operator>, kGt)
@@ -217,23 +230,26 @@ struct NumberOperators : CommonOperators<Self> {
   }
 };
 
+// Functions of floats; math/math.h has more.
 template <class Self>
 struct FloatOperators : NumberOperators<Self> {
   using Operand = typename Shape<Self>::Operand;
-  HEDDLE_UNARY(sqrt, kSqrt)
+  HEDDLE_UNARY(sqrt, kSqrt)          // square root, correctly rounded
   HEDDLE_UNARY(rcp, kRcp)            // 1 / a, correctly rounded
   HEDDLE_UNARY(rsqrt, kRsqrt)        // within 2 units in the last place; not for double
   HEDDLE_UNARY(saturate, kSaturate)  // between 0 and 1; a NaN gives 0
-  // A NaN operand gives a NaN, where min and max take the other one; not for double.
+  // Minimum and maximum that give a NaN where an operand is one; not for double.
   HEDDLE_BINARY(min_nan, kMinNan)
   HEDDLE_BINARY(max_nan, kMaxNan)
-  // The integer below, above, toward zero, and nearest (ties to even), as a float.
+  // Rounding to an integer, as a float: down (floor), up (ceil), toward zero (trunc), to the
+  // nearest with ties to even (rint).
   HEDDLE_UNARY(floor, kFloor)
   HEDDLE_UNARY(ceil, kCeil)
   HEDDLE_UNARY(trunc, kTrunc)
   HEDDLE_UNARY(rint, kRint)
 };
 
+// Bit operations and remainders of integers; math/integer.h has more.
 template <class Self>
 struct IntegerOperators : NumberOperators<Self> {
   using Operand = typename Shape<Self>::Operand;
@@ -242,8 +258,8 @@ struct IntegerOperators : NumberOperators<Self> {
   HEDDLE_BINARY(operator%, kRem)
   HEDDLE_BINARY(mulhi, kMulHi)  // the upper half of the product
   HEDDLE_UNARY(brev, kBrev)     // the bits in reverse order
-  // Set bits; zeros above the highest set bit (all of them for 0); the lowest set bit's number,
-  // counted from 1 (0 for 0).
+  // Counts of bits, as Ints. popc: set bits. clz: leading zeros, all bits for 0. ffs: the number of
+  // the lowest set bit, counted from 1; 0 for 0.
   friend Ints popc(const Operand& a) { return Ints(emit_count(combine(op::kPopc, a), a.loc)); }
   friend Ints clz(const Operand& a) { return Ints(emit_count(combine(op::kClz, a), a.loc)); }
   friend Ints ffs(const Operand& a) {
@@ -252,6 +268,7 @@ struct IntegerOperators : NumberOperators<Self> {
     constexpr int32_t kBits = sizeof(typename Shape<Self>::Element) * 8;
     return Ints(emit_spread(op::kSub, host_node(kBits), above, a.loc));
   }
+
   HEDDLE_BINARY(operator&, kAnd)
   HEDDLE_BINARY(operator|, kOr)
   HEDDLE_BINARY(operator^, kXor)
@@ -260,6 +277,7 @@ struct IntegerOperators : NumberOperators<Self> {
   friend Self operator>>(const Operand& a, const Count& n) { return Self(shifted(op::kShr, a, n)); }
 };
 
+// Logic of conditions, without short circuit.
 template <class Self>
 struct BoolOperators : CommonOperators<Self> {
   using Operand = typename Shape<Self>::Operand;

@@ -14,88 +14,108 @@ enum class Scalar : uint8_t;
 
 namespace heddle {
 
-// IEEE binary16 and bfloat16 as storage on the host: bits, and conversion from and to float.
+// A 16-bit float on the host, IEEE binary16: storage, and conversion from and to float.
 struct half {
-  uint16_t bits = 0;
+  uint16_t bits = 0;  // the encoding
   half() = default;
+  // Rounds to nearest even.
   explicit half(double value);
+  // The number with this encoding.
   static half from_bits(uint16_t bits) {
     half h;
     h.bits = bits;
     return h;
   }
+  // The same number; every one is a float.
   float to_float() const;
   explicit operator float() const { return to_float(); }
 };
 
+// A 16-bit float on the host, bfloat16: the upper half of a float.
 struct bfloat16 {
-  uint16_t bits = 0;
+  uint16_t bits = 0;  // the encoding
   bfloat16() = default;
+  // Rounds to nearest even.
   explicit bfloat16(double value);
+  // The number with this encoding.
   static bfloat16 from_bits(uint16_t bits) {
     bfloat16 b;
     b.bits = bits;
     return b;
   }
+  // The same number; every one is a float.
   float to_float() const;
   explicit operator float() const { return to_float(); }
 };
 
-// 8-bit floats as storage: four bits of exponent and three of fraction, without infinity; and the
-// upper half of a half. Numbers beyond the largest, 448 and 57344, become that, as they do on the
-// GPU.
+// An 8-bit float as storage: four bits of exponent, three of fraction, no infinity. Numbers beyond
+// the largest, 448, become that, as they do on the GPU.
 struct float8_e4m3 {
-  uint8_t bits = 0;
+  uint8_t bits = 0;  // the encoding
   float8_e4m3() = default;
+  // Rounds to nearest even.
   explicit float8_e4m3(double value);
+  // The number with this encoding.
   static float8_e4m3 from_bits(uint8_t bits) {
     float8_e4m3 f;
     f.bits = bits;
     return f;
   }
+  // The same number; every one is a float.
   float to_float() const;
   explicit operator float() const { return to_float(); }
 };
 
+// An 8-bit float as storage: the upper half of a half. Numbers beyond the largest, 57344, become
+// that, as they do on the GPU.
 struct float8_e5m2 {
-  uint8_t bits = 0;
+  uint8_t bits = 0;  // the encoding
   float8_e5m2() = default;
+  // Rounds to nearest even.
   explicit float8_e5m2(double value);
+  // The number with this encoding.
   static float8_e5m2 from_bits(uint8_t bits) {
     float8_e5m2 f;
     f.bits = bits;
     return f;
   }
+  // The same number; every one is a float.
   float to_float() const;
   explicit operator float() const { return to_float(); }
 };
 
-// An exponent alone: the powers of two from 2^-127 to 2^127, and a NaN. A number's magnitude is
-// rounded up to one.
+// An 8-bit exponent as storage, for scales: the powers of two from 2^-127 to 2^127, and a NaN. A
+// number's magnitude is rounded up to one of these.
 struct float8_e8m0 {
-  uint8_t bits = 0;
+  uint8_t bits = 0;  // the encoding
   float8_e8m0() = default;
+  // Rounds up in magnitude.
   explicit float8_e8m0(double value);
+  // The number with this encoding.
   static float8_e8m0 from_bits(uint8_t bits) {
     float8_e8m0 f;
     f.bits = bits;
     return f;
   }
+  // The same number; every one is a float.
   float to_float() const;
   explicit operator float() const { return to_float(); }
 };
 
-// Two 4-bit floats in a byte, the first one below: 0, 0.5, 1, 1.5, 2, 3, 4 and 6 of either sign, to
-// which numbers are rounded to nearest even.
+// Two 4-bit floats in a byte, the first one in the lower bits: 0, 0.5, 1, 1.5, 2, 3, 4 and 6 of
+// either sign. Numbers are rounded to nearest even.
 struct float4_e2m1x2 {
-  uint8_t bits = 0;
+  uint8_t bits = 0;  // the encoding
   float4_e2m1x2() = default;
+  // Rounds to nearest even.
   float4_e2m1x2(double first, double second);
+  // The number with this encoding.
   static float4_e2m1x2 from_bits(uint8_t bits) {
     float4_e2m1x2 f;
     f.bits = bits;
     return f;
   }
+  // The two numbers.
   float first() const;
   float second() const;
 };

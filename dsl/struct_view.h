@@ -83,7 +83,8 @@ class StructRef {
   mutable NodeList leaves_;
 };
 
-// A view of T's, which are structs, over one of units with a mode more.
+// A view of structs: what Tensor and Shared are where T is a struct of values. It lies over a view
+// of the members' scalars, which has one mode more.
 template <class T, int kRank>
 class StructView {
   using S = std::remove_const_t<T>;
@@ -91,6 +92,7 @@ class StructView {
 
  public:
   using element_type = T;
+  // How many modes it has.
   static constexpr int rank() { return kRank; }
 
   explicit StructView(Node units) : node_(units) {}
@@ -103,7 +105,7 @@ class StructView {
   }
   auto operator[](const Index& i) const requires(kRank == 1) { return at(i.loc, i); }
 
-  // Structs in a mode.
+  // The extent of a mode, in structs.
   Int shape(int dim, SourceLoc loc = SourceLoc::current()) const {
     return Int(emit_extent(node_, dim, false, loc));
   }

@@ -111,6 +111,8 @@ constexpr bool is_traced() {
 
 }  // namespace detail
 
+// What loops, If, Var, select, shuffles and kernel parameters carry: a value, vector or fragment;
+// or a plain struct, tuple or std::array of such.
 template <class T>
 concept Traced = detail::is_traced<T>();
 

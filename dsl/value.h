@@ -16,6 +16,7 @@
 
 namespace heddle {
 
+// A value of the kernel, by element type.
 using Bool = Value<bool>;
 using Int = Value<int32_t>;
 using UInt = Value<uint32_t>;
@@ -34,6 +35,9 @@ using BFloat16 = Value<bfloat16>;
 using Float = Value<float>;
 using Double = Value<double>;
 
+// A value of the kernel: the result of an operation, which never changes. Copies name the same
+// value. Its operators and functions are those of detail::FloatOperators, detail::IntegerOperators
+// or detail::BoolOperators, by T.
 template <class T>
 class Value : public detail::Operators<T>, public detail::NeverChanges {
   static_assert(detail::is_scalar<T>,
@@ -47,7 +51,7 @@ class Value : public detail::Operators<T>, public detail::NeverChanges {
   template <class H>
   requires detail::HostConstant<H, T> Value(H host, SourceLoc loc = SourceLoc::current())
       : node_(detail::host_constant<T>(host, loc)) {}
-  // What a Var, an element of a tensor or thread_idx.x holds now.
+  // The present value of a Var, an element of a tensor or thread_idx.x.
   template <class X>
   requires detail::StandsFor<X, T> Value(const X& x, SourceLoc loc = SourceLoc::current())
       : node_(detail::read_as<T>(x, loc)) {}
@@ -85,7 +89,8 @@ concept BoolReadable = ReadsAs<X, bool>;
 
 }  // namespace detail
 
-// Both sides are computed: there is no short circuit. Use If() where the right side must not run.
+// Logic of conditions. Both sides are computed: there is no short circuit. Use If() where the right
+// side must not run.
 template <detail::BoolReadable A, class B>
 requires(detail::BoolReadable<B> || std::is_same_v<B, bool>) Bool operator&&(const A& a,
                                                                              const B& b) {
@@ -101,7 +106,8 @@ Bool operator!(const A& a) {
   return Bool(detail::emit(detail::op::kNot, a.read_node({}), {}));
 }
 
-// Converts between scalar types: `cast<float>(i)`. Floats to integers truncate and saturate.
+// Converts between scalar types: `cast<float>(i)`. From float to integer it truncates and
+// saturates.
 template <class To, detail::Readable X>
 Value<To> cast(const X& x, SourceLoc loc = SourceLoc::current()) {
   if constexpr (detail::ReadsAs<X, To>) {

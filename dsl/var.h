@@ -32,6 +32,7 @@ class Var : public detail::Operators<T> {
  public:
   using value_type = T;
 
+  // A variable that starts from a value.
   explicit Var(detail::Arg<T> init) : slot_(detail::new_slot(init.node, init.loc)) {}
   HEDDLE_NOT_COPIED Var(const Var& other);
   HEDDLE_NEEDS_A_VALUE Var();
@@ -55,7 +56,7 @@ class Var : public detail::Operators<T> {
   // What a by-value capture is.
   HEDDLE_NOT_COPIED Var& operator=(const detail::Arg<T>& value) const;
 
-  // The number before (v++) or after.
+  // Increment and decrement: ++v gives the new number, v++ the old one.
   Var& operator++() requires(!std::is_same_v<T, bool>) { return *this += 1; }
   Var& operator--() requires(!std::is_same_v<T, bool>) { return *this -= 1; }
   Value<T> operator++(int) requires(!std::is_same_v<T, bool>) {
@@ -69,7 +70,7 @@ class Var : public detail::Operators<T> {
     return before;
   }
 
-  // The value it holds now.
+  // Its present value.
   Value<T> get(SourceLoc loc = SourceLoc::current()) const { return Value<T>(read_node(loc)); }
   detail::Node read_node(SourceLoc loc) const {
     return detail::read_slot(slot_, detail::scalar_type<T>(), loc);
@@ -120,6 +121,7 @@ class Var<T> : public detail::VarOperators<T>, public detail::NoTracedIndex {
  public:
   using whole_type = T;
 
+  // A variable that starts from a value.
   explicit Var(const T& init, SourceLoc loc = SourceLoc::current()) : slots_(init) {
     types_.append(init);
     detail::for_each_leaf(slots_, [&](detail::Node& node) { node = detail::new_slot(node, loc); });
@@ -127,7 +129,7 @@ class Var<T> : public detail::VarOperators<T>, public detail::NoTracedIndex {
   HEDDLE_NOT_COPIED Var(const Var& other);
   HEDDLE_NEEDS_A_VALUE Var();
 
-  // Has no place for a line, and so takes the value's.
+  // Assigns. assign() also records the caller's line, which an operator cannot.
   Var& operator=(const T& value) { return assign(value, SourceLoc{}); }
   Var& operator=(const Var& other) { return assign(other.get({}), SourceLoc{}); }
   Var& assign(const T& value, SourceLoc loc = SourceLoc::current()) {
@@ -140,7 +142,7 @@ class Var<T> : public detail::VarOperators<T>, public detail::NoTracedIndex {
     return *this;
   }
 
-  // Whatever T's own operators take.
+  // Compound assignment, with whatever T's own operator takes.
 #define HEDDLE_UPDATE(op)                     \
   template <class X>                          \
   requires requires(const T& a, const X& b) { \
@@ -161,7 +163,7 @@ class Var<T> : public detail::VarOperators<T>, public detail::NoTracedIndex {
     return detail::ElementRef<typename Element::type>(Element::access(slots_, index));
   }
 
-  // The value it holds now.
+  // Its present value.
   T get(SourceLoc loc = SourceLoc::current()) const {
     T result = slots_;
     int i = 0;

@@ -20,10 +20,11 @@ class Fragment;
 
 namespace detail {
 
-// An operand of operator[], which takes no second argument for the line.
+// The index of a vector or fragment, a host number, with the caller's line.
 struct HostIndex {
-  int value;
-  SourceLoc loc;
+  int value;      // the index
+  SourceLoc loc;  // the line that gave it
+  // From a host number.
   HostIndex(int index, SourceLoc where = SourceLoc::current()) : value(index), loc(where) {}
 };
 
@@ -105,6 +106,9 @@ struct NoTracedIndex {
 
 }  // namespace detail
 
+// A register vector: 2, 4, 8 or 16 elements of T, at most 16 bytes (32 on sm_100), so that one
+// access moves it. Operators work element by element; a scalar beside a vector counts for all its
+// elements.
 template <class T, int N>
 class Vec : public detail::GroupOperators<Vec<T, N>, T>,
             public detail::NeverChanges,
@@ -115,9 +119,10 @@ class Vec : public detail::GroupOperators<Vec<T, N>, T>,
 
  public:
   using element_type = T;
+  // Elements.
   static constexpr int size() { return N; }
 
-  // Every element is `x`; or one element each.
+  // All elements are `x`; or N elements, one by one.
   explicit Vec(const Value<T>& x, SourceLoc loc = SourceLoc::current())
       : node_(detail::emit_as(type(), detail::op::kSplat, x.node(), loc)) {}
   template <class... X>
@@ -135,6 +140,7 @@ class Vec : public detail::GroupOperators<Vec<T, N>, T>,
   explicit Vec(detail::Node node) : node_(node) {}
 
   using detail::NoTracedIndex::operator[];
+  // Element `index`, a host number; another one than 0 to size() - 1 is an error of the kernel.
   Value<T> operator[](detail::HostIndex index) const { return get(index.value, index.loc); }
   Value<T> get(int index, SourceLoc loc = SourceLoc::current()) const {
     return detail::element<T>(node_, index, loc);
@@ -169,6 +175,9 @@ class Vec : public detail::GroupOperators<Vec<T, N>, T>,
   detail::Node node_;
 };
 
+// A register tile: any number of elements of T, a host number, which the thread keeps in registers.
+// Operators work element by element, between fragments of the same size; a scalar counts for all
+// elements.
 template <class T>
 class Fragment : public detail::GroupOperators<Fragment<T>, T>,
                  public detail::NeverChanges,
@@ -193,8 +202,10 @@ class Fragment : public detail::GroupOperators<Fragment<T>, T>,
   Fragment& operator=(const Fragment&);
   explicit Fragment(detail::Node node) : node_(node) {}
 
+  // Elements.
   int size() const { return node_.type.count; }
   using detail::NoTracedIndex::operator[];
+  // Element `index`, a host number; another one than 0 to size() - 1 is an error of the kernel.
   Value<T> operator[](detail::HostIndex index) const { return get(index.value, index.loc); }
   Value<T> get(int index, SourceLoc loc = SourceLoc::current()) const {
     return detail::element<T>(node_, index, loc);
@@ -204,6 +215,7 @@ class Fragment : public detail::GroupOperators<Fragment<T>, T>,
     return Fragment(detail::emit_part(detail::fragment_type(detail::scalar_of<T>(), count, loc),
                                       detail::op::kSlice, node_, first, loc));
   }
+  // Element-by-element conversion, as by cast<To>().
   template <class To>
   Fragment<To> as(SourceLoc loc = SourceLoc::current()) const {
     return Fragment<To>(detail::emit_as(detail::fragment_type(detail::scalar_of<To>(), size(), loc),
@@ -227,7 +239,7 @@ Fragment<To> cast(const Fragment<T>& v, SourceLoc loc = SourceLoc::current()) {
   return v.template as<To>(loc);
 }
 
-// Conditions of vectors and fragments, element by element.
+// Negation of conditions, element by element.
 template <int N>
 Vec<bool, N> operator!(const Vec<bool, N>& v) {
   return Vec<bool, N>(detail::emit(detail::op::kNot, v.node(), {}));

@@ -17,20 +17,20 @@ struct Underscore;
 template <class T, int Rank = -1>
 class Tensor;
 
-// What accesses to global memory ask of the caches; never what they do.
+// Cache hints of accesses to global memory. They change how fast an access is, never what it does.
 enum class Cache : uint8_t {
-  l2,             // keep it in L2 alone
+  l2,             // cached in L2 alone
   streaming,      // likely used once
   last_use,       // reads: will not be used again
   write_through,  // writes: through L2 to memory
-  evict_first,    // leaves L1 before others, after others, does not enter it
-  evict_last,
-  no_allocate,
+  evict_first,    // leaves L1 before other lines
+  evict_last,     // leaves L1 after other lines
+  no_allocate,    // does not enter L1
 };
-// When the line that an access to global memory brings to L2, or finds there, leaves it again:
-// before others, after others, in its turn, or when it would have anyhow.
+// L2 eviction priority: when the line that an access to global memory uses leaves L2 again. That is
+// before other lines, after them, in the usual order, or as its priority was before.
 enum class L2Evict : uint8_t { first, last, normal, unchanged };
-// Where a prefetch brings a line to.
+// The cache that a prefetch brings a line to.
 enum class PrefetchTo : uint8_t { l1, l2 };
 
 namespace detail {
@@ -55,7 +55,8 @@ bool extent_fits_32(Node view, int dim);
 // The extent of a mode as a host number, which fixes it in the compiled kernel.
 int64_t fixed_extent(Node view, int dim, SourceLoc loc);
 
-// Where an element lies, neither read nor written.
+// The place of an element, which is neither read nor written: what asynchronous copies, atomics and
+// prefetches take. `at()` of a view gives it.
 template <class T>
 struct ElementAddress {
   Access access;
@@ -78,6 +79,7 @@ inline constexpr bool is_no_index = false;
 template <Readable I>
 inline constexpr bool is_no_index<I> = !std::is_convertible_v<const I&, Index>;
 
+// A view of memory: what Tensor, Pointer, Shared, Local and Constant have in common.
 template <class T, int kRank>
 class View {
   static_assert(
@@ -88,12 +90,13 @@ class View {
 
  public:
   using element_type = T;
+  // How many modes it has.
   static constexpr int rank() { return kRank; }
 
   explicit View(Node node) : node_(node) {}
 
-  // The same view, whose accesses give the caches a hint, or happen as they are written: each one,
-  // in order, and again if it stands in a loop.
+  // The same view with a cache hint on its accesses (with); or with volatile accesses, of which
+  // none is merged, moved or left out (as_volatile).
   View with(Cache cache) const {
     View view = *this;
     view.mode_.cache = static_cast<int8_t>(cache);
@@ -105,8 +108,8 @@ class View {
     return view;
   }
 
-  // The same view, which asks that of `percent` in a hundred accesses, picked by the hardware; the
-  // others leave L2's order alone. For asynchronous copies too.
+  // The same view with an L2 eviction priority on `percent` in a hundred of its accesses, which the
+  // hardware picks; the others have none. For asynchronous copies too.
   View with(L2Evict evict, int percent = 100) const {
     View view = *this;
     view.mode_.l2_evict = static_cast<int8_t>(evict);
@@ -114,7 +117,8 @@ class View {
     return view;
   }
 
-  // The element at a coordinate.
+  // The element at a coordinate, one index for each mode: a value where T is const, else a
+  // reference.
   auto operator()(const Index& i) const requires(kRank == 1) {
     return element_at<T>(access(i.loc, i));
   }
@@ -133,10 +137,11 @@ class View {
     return element_at<T>(access(m.loc, i, j, k, l, m));
   }
 
-  // As an array's, where there is one mode.
+  // The element at an index, of a view with one mode.
   auto operator[](const Index& i) const requires(kRank == 1) { return (*this)(i); }
 
-  // With a `_`, the tensor of all elements there (tensor/tensor.h): x(row, _).
+  // A slice: with `_` for a mode, the tensor of all its elements (tensor/tensor.h), as in x(row,
+  // _).
   template <class... C>
   requires(sizeof...(C) == kRank && (std::is_same_v<C, Underscore> || ...)) auto operator()(
       const C&... coord) const {
@@ -156,7 +161,7 @@ class View {
   requires(kRank != 1) HEDDLE_MISTAKE("[] takes one index, and the view has several modes: x(i, j)")
   Value<std::remove_const_t<T>> operator[](const I&) const;
 
-  // A place, for what takes one: an asynchronous copy, for instance.
+  // The place of an element, for asynchronous copies, bulk copies and address_of().
   ElementAddress<T> at(const Index& i) const requires(kRank == 1) { return {access(i.loc, i)}; }
   ElementAddress<T> at(const Index& i, const Index& j) const requires(kRank == 2) {
     return {access(j.loc, i, j)};
@@ -165,7 +170,7 @@ class View {
     return {access(k.loc, i, j, k)};
   }
 
-  // N elements from a coordinate on along the last mode, in one access: a Vec where T is const,
+  // Vector access: N elements along the last mode, from a coordinate on. A Vec where T is const,
   // else a reference to one. The address must be known to be a multiple of the access's size.
   template <int N>
   auto vec(const Index& i) const requires(kRank == 1) {
@@ -180,8 +185,8 @@ class View {
     return vec_at<N>(access(k.loc, i, j, k));
   }
 
-  // The same for a width that is known while tracing, such as vector_width(): a Fragment, or a
-  // reference to one.
+  // Vector access of a width that is a host number, such as vector_width(): 1, 2, 4, 8 or 16
+  // elements, as a Fragment or a reference to one.
   auto elements(int width, const Index& i) const requires(kRank == 1) {
     return elements_at(access(i.loc, i), width);
   }
@@ -193,7 +198,7 @@ class View {
     return elements_at(access(k.loc, i, j, k), width);
   }
 
-  // Brings the line near that holds an element, in global memory; changes nothing.
+  // Prefetch: brings the cache line of an element in global memory to a cache. Has no other effect.
   void prefetch(const Index& i, PrefetchTo level = PrefetchTo::l2) const requires(kRank == 1) {
     emit_prefetch(access(i.loc, i), level);
   }
@@ -206,8 +211,8 @@ class View {
     emit_prefetch(access(k.loc, i, j, k), level);
   }
 
-  // Elements in a mode. shape() is 32-bit: a launch with a larger extent is refused. shape64()
-  // takes any.
+  // The extent of a mode, in elements. shape() is 32-bit: a launch with a larger extent is refused.
+  // shape64() takes any.
   Int shape(int dim, SourceLoc loc = SourceLoc::current()) const {
     return Int(emit_extent(node_, dim, false, loc));
   }
@@ -215,14 +220,15 @@ class View {
     return Int64(emit_extent(node_, dim, true, loc));
   }
 
-  // While tracing: how many elements, a power of two, one aligned access can take (1 where nothing
-  // is known), and whether 32-bit indices reach everything. What they answer becomes a guard of the
-  // compiled kernel.
+  // What is known of the argument, as host numbers while tracing. vector_width: how many elements,
+  // a power of two, one aligned access of at most `max_bytes` can take; 1 where nothing is known.
+  // fits_32, extent_fits_32: whether 32-bit indices reach all elements, or all of a mode. The
+  // answer becomes a guard of the compiled kernel: arguments with another answer compile it anew.
   int vector_width(int max_bytes = 16) const { return detail::vector_width(node_, max_bytes); }
   bool fits_32() const { return detail::fits_32(node_); }
   bool extent_fits_32(int dim) const { return detail::extent_fits_32(node_, dim); }
-  // While tracing: the argument's extent as a host number, to unroll or size arrays by. The kernel
-  // is compiled anew for each value that it meets.
+  // Specialisation: the argument's extent as a host number while tracing, to unroll loops or size
+  // arrays. The kernel is compiled anew for each value that occurs.
   int64_t fixed_shape(int dim, SourceLoc loc = SourceLoc::current()) const {
     return detail::fixed_extent(node_, dim, loc);
   }
@@ -302,17 +308,16 @@ class Pointer : public detail::View<T, 1> {
   using detail::View<T, 1>::View;
 };
 
-// Global memory at an address, from wherever the program has it: a tensor of pointers, say. Of
-// accesses wider than an element it is only known to be aligned where the address is (see
-// assume_divisible).
+// Global memory at an address, such as one from a tensor of pointers. It counts as aligned to its
+// elements; wider accesses need an address that is known to be a multiple (see assume_divisible).
 template <class T>
 Pointer<T> pointer(const detail::Arg<uint64_t>& address) {
   return Pointer<T>(detail::emit_pointer(detail::scalar_of<std::remove_const_t<T>>(),
                                          std::is_const_v<T>, address.node, address.loc));
 }
 
-// The address of an element: of one in global memory as every address is written, of one in shared
-// memory within that (inline PTX takes its lower 32 bits).
+// The address of an element. In global memory it is a generic address; in shared memory it counts
+// from the start of that, and inline PTX takes its lower 32 bits.
 template <class T>
 UInt64 address_of(const detail::ElementAddress<T>& place) {
   return UInt64(detail::emit_address(place.access));
@@ -323,6 +328,7 @@ UInt64 address_of(const detail::ElementAddress<T>& place) {
 template <class T, int Rank = 1>
 class Shared : public detail::AnyView<T, Rank> {
  public:
+  // An array of `count` elements, or of these extents.
   explicit Shared(int64_t count, SourceLoc loc = SourceLoc::current()) requires(Rank == 1)
       : detail::AnyView<T, Rank>(detail::new_array_of<T>(true, &count, 1, loc)) {}
   explicit Shared(const int64_t (&extents)[Rank], SourceLoc loc = SourceLoc::current())
@@ -341,6 +347,7 @@ class Shared : public detail::AnyView<T, Rank> {
 template <class T, int Rank = 1>
 class Local : public detail::AnyView<T, Rank> {
  public:
+  // An array of `count` elements, or of these extents.
   explicit Local(int64_t count, SourceLoc loc = SourceLoc::current()) requires(Rank == 1)
       : detail::AnyView<T, Rank>(detail::new_array_of<T>(false, &count, 1, loc)) {}
   explicit Local(const int64_t (&extents)[Rank], SourceLoc loc = SourceLoc::current())
@@ -361,6 +368,7 @@ class Local : public detail::AnyView<T, Rank> {
 template <class T>
 class Constant : public detail::View<const T, 1> {
  public:
+  // A table with the elements of a std::vector, std::array or the like.
   template <class Array>
   requires requires(const Array& array) {
     { *array.data() } -> std::convertible_to<T>;

@@ -13,18 +13,19 @@ namespace heddle::ir {
 template <class T>
 concept WholeNumber = std::is_convertible_v<T, int64_t> && !std::is_floating_point_v<T>;
 
-// Holds what the caller said, negative and oversized values included: a launch reports them instead
-// of launching something else.
+// Extents in x, y and z, as the caller gave them: a launch reports negative and oversized ones.
 struct Dim3 {
-  int64_t x = 1, y = 1, z = 1;
+  int64_t x = 1, y = 1, z = 1;  // in threads or blocks
 
   constexpr Dim3() = default;
+  // From one to three integers of any type.
   template <WholeNumber X, WholeNumber Y = int, WholeNumber Z = int>
   constexpr Dim3(X x_, Y y_ = 1, Z z_ = 1)  // NOLINT: .grid = rows
       : x(clamp(x_)), y(clamp(y_)), z(clamp(z_)) {}
 
-  // Of extents within a launch's limits, for which 64 bits suffice.
+  // The number of threads or blocks, x * y * z.
   constexpr int64_t count() const { return x * y * z; }
+  // The extent in x (0), y (1) or z (2).
   constexpr int64_t& operator[](size_t axis) { return axis == 0 ? x : axis == 1 ? y : z; }
   constexpr int64_t operator[](size_t axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
 

@@ -55,9 +55,13 @@ class [[nodiscard]] Status {
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
 
+  // Whether it is a success.
   bool ok() const { return failure_ == nullptr; }
+  // The kind of failure; kOk for a success.
   StatusCode code() const { return failure_ ? failure_->code : StatusCode::kOk; }
+  // What happened and how to mend it; empty for a success.
   absl::string_view message() const { return failure_ ? failure_->message : absl::string_view(); }
+  // The CUDA driver's number of the error; 0 where it was not the driver that failed.
   int driver_code() const { return failure_ ? failure_->driver_code : 0; }
 
   // "OK", or "INVALID_ARGUMENT: …".
@@ -83,6 +87,7 @@ class [[nodiscard]] Status {
 bool operator==(const Status& a, const Status& b);
 std::ostream& operator<<(std::ostream& out, const Status& status);
 
+// Success.
 inline Status OkStatus() { return {}; }
 
 // A failure of each kind.
@@ -105,6 +110,7 @@ Status UnknownError(absl::string_view message);
 // What the operating system's error `number` is called, after "message: ", and the code that fits it.
 Status ErrnoToStatus(int number, absl::string_view message);
 
+// Whether it is a failure of this kind.
 inline bool IsDataLoss(const Status& s) { return s.code() == StatusCode::kDataLoss; }
 inline bool IsFailedPrecondition(const Status& s) {
   return s.code() == StatusCode::kFailedPrecondition;
@@ -142,10 +148,13 @@ class [[nodiscard]] StatusOr {
     if (other.ok()) value_.emplace(*std::move(other));
   }
 
+  // Whether there is a value.
   bool ok() const { return value_.has_value(); }
+  // The failure; a success where there is a value.
   const Status& status() const& { return status_; }
   Status status() && { return std::move(status_); }
 
+  // The value; also *result and result->member. For a failure the program ends with its message.
   T& value() & { return checked(), *value_; }
   const T& value() const& { return checked(), *value_; }
   T&& value() && { return checked(), *std::move(value_); }
@@ -157,6 +166,7 @@ class [[nodiscard]] StatusOr {
   T* operator->() { return checked(), &*value_; }
   const T* operator->() const { return checked(), &*value_; }
 
+  // The value, or `otherwise` for a failure.
   template <typename U>
   T value_or(U&& otherwise) const& {
     return value_.value_or(std::forward<U>(otherwise));

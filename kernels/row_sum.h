@@ -12,8 +12,8 @@
 
 namespace heddle::kernels {
 
-// One launch on the stream; none where there are no rows. kInvalidArgument where y's extent is not
-// x's number of rows.
+// Sums each row of x, (rows, columns), into y, (rows). One launch on the stream; none where there
+// are no rows. kInvalidArgument where y's extent is not x's number of rows.
 Status row_sum(const Stream& stream, const TensorRef<const float, 2>& x,
                const TensorRef<float, 1>& y);
 Status row_sum(const Stream& stream, const TensorRef<const half, 2>& x,
@@ -21,8 +21,8 @@ Status row_sum(const Stream& stream, const TensorRef<const half, 2>& x,
 Status row_sum(const Stream& stream, const TensorRef<const bfloat16, 2>& x,
                const TensorRef<float, 1>& y);
 
-// The kernel for an element type (float, half or bfloat16), and how it is best launched on a
-// matrix.
+// The kernel for an element type (float, half or bfloat16), and the best launch for a matrix of
+// these extents.
 template <class T>
 const Kernel<Tensor<const T, 2>, Tensor<float, 1>>& row_sum_kernel();
 LaunchShape row_sum_shape(int64_t rows, int64_t columns, int element_bytes);

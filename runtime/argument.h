@@ -30,7 +30,8 @@ struct MemoryTag;  // memory_tag.h
 
 namespace heddle::runtime {
 
-// Whether a scalar's bits are a number that its parameter's type does not hold, and of which kind.
+// Whether a scalar fits its parameter's type; if not, whether its bits are a signed or an unsigned
+// number.
 enum class Misfit : uint8_t { kFits, kSigned, kUnsigned };
 
 // A scalar, a pointer or a tensor. A tensor comes measured, since every launch asks for the answers
@@ -39,34 +40,40 @@ struct Argument {
   uint64_t bits = 0;  // the scalar, zero-extended, or the address
   const int64_t* extents =
       nullptr;  // `rank` of them, in elements; nullptr for scalars and pointers
-  const int64_t* strides = nullptr;
-  int64_t capacity_bytes = -1;  // memory behind the address; -1: not known
-  // The addresses of the bytes that its coordinates reach, from `begin` to before `end`: equal
-  // where there is no coordinate, all of memory where 64 bits cannot say or nobody knows (a
-  // pointer).
+  const int64_t* strides = nullptr;  // likewise
+  int64_t capacity_bytes = -1;       // memory behind the address; -1: not known
+  // The bytes that its coordinates reach: addresses from `begin` up to, not including, `end`. Equal
+  // where it has no elements; all of memory for a pointer, and where the range needs more than 64
+  // bits.
   uint64_t begin = 0;
   uint64_t end = 0;
-  // The allocation that a tensor lies in; nullptr where nobody knows.
+  // The allocation that a tensor lies in; nullptr: not known.
   const heddle::detail::MemoryTag* memory = nullptr;
   uint64_t allocation = 0;
   int rank = -1;  // -1: a scalar
-  // No coordinate's offset, in elements, is negative or needs more than 31 bits.
+  // Whether the offsets of all coordinates, in elements, are from 0 to 2^31 - 1.
   bool fits32 = true;
-  // A scalar fits its type. Of a tensor no extent is negative, and what the coordinates reach is
-  // memory: not null, not beyond capacity, at a multiple of an element's size, alive and of the
-  // launch's device.
+  // Whether a launch can take it. A scalar fits its type. A tensor has no negative extent, and what
+  // its coordinates reach is memory: not null, within capacity, aligned to its elements, not freed,
+  // of the launch's device.
   bool sound = true;
+  // Of a scalar, why it is not sound.
   Misfit misfit = Misfit::kFits;
 };
 
+// A number: its bits, zero-extended. Where it does not fit its parameter, `misfit` says so, and the
+// launch reports it.
 inline Argument scalar_argument(uint64_t bits, Misfit misfit = Misfit::kFits) {
   return {.bits = bits, .sound = misfit == Misfit::kFits, .misfit = misfit};
 }
 
+// A raw pointer to device memory.
 inline Argument pointer_argument(uint64_t address) {
   return {.bits = address, .end = UINT64_MAX, .rank = 1};
 }
 
+// A tensor: its address on the device, `rank` extents and strides in elements, and the bytes of
+// memory behind the address; -1: not known. The arrays must outlive the launch.
 [[gnu::always_inline]] inline Argument tensor_argument(uint64_t address, const int64_t* extents,
                                                        const int64_t* strides, int rank,
                                                        int element_bytes,
@@ -110,6 +117,7 @@ inline Argument pointer_argument(uint64_t address) {
   return a;
 }
 
+// The arguments of a call, in the order of the parameters.
 using Arguments = absl::Span<const Argument>;
 
 }  // namespace heddle::runtime

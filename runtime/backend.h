@@ -18,46 +18,57 @@ namespace heddle::runtime {
 // An address in the memory of a device.
 using DeviceAddress = uint64_t;
 
-// What a backend knows a stream or an event by. Zero is the device's default stream.
+// A backend's own handle of a stream, a CUstream on cuda devices. Zero is the default stream.
 enum class StreamHandle : uintptr_t { kDefault = 0 };
+// A backend's own handle of an event, a CUevent on cuda devices.
 enum class EventHandle : uintptr_t { kNone = 0 };
 
-// What a copy to the host makes of bytes that nobody has written: an error on the interpreter, or
-// whatever lies there (zeros, on the interpreter). A GPU knows nothing of them.
+// What a copy to the host does with uninitialised bytes, which nothing has written. The interpreter
+// gives an error (kError) or zeros (kAllow). A GPU copies what lies there.
 enum class Unwritten : uint8_t { kError, kAllow };
 
-// Everything is thread-safe. Errors name the call, the device and a cure. What gives something back
-// cannot fail: destructors call it, also after the device was lost.
+// The functions of a device. Thread-safe. Errors name the call, the device and a cure. Functions
+// that free something cannot fail: destructors call them, also after the device was lost.
 class Backend {
  public:
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
   virtual ~Backend() = default;
 
+  // What stands behind the device.
   BackendKind kind() const { return kind_; }
   // "cuda:0", "interp".
   const std::string& name() const { return name_; }
+  // What the device has, and its limits.
   const DeviceInfo& info() const { return info_; }
 
   // OK, or why no call can succeed any more.
   virtual Status health() const = 0;
+  // Free and total memory of the device.
   virtual StatusOr<MemoryUsage> memory_usage() = 0;
   // Waits for everything that was enqueued on any stream.
   virtual Status synchronize() = 0;
 
-  // `bytes` > 0; aligned to 256 bytes or better. kResourceExhausted says requested, free and total.
+  // Allocates `bytes` > 0 of device memory, aligned to 256 bytes or more. kResourceExhausted says
+  // how much was requested, is free, and exists.
   virtual StatusOr<DeviceAddress> allocate(size_t bytes) = 0;
+  // Frees what allocate() gave.
   virtual void deallocate(DeviceAddress address) noexcept = 0;
-  // Host memory that asynchronous copies do not have to stage.
+  // Allocates pinned host memory, which asynchronous copies do not have to stage.
   virtual StatusOr<void*> allocate_host(size_t bytes) = 0;
+  // Frees what allocate_host() gave.
   virtual void deallocate_host(void* memory) noexcept = 0;
 
+  // Makes and frees a stream; waits for it; asks whether its work is complete; lets its further
+  // work wait for an event.
   virtual StatusOr<StreamHandle> create_stream() = 0;
   virtual void destroy_stream(StreamHandle stream) noexcept = 0;
   virtual Status synchronize_stream(StreamHandle stream) = 0;
   virtual StatusOr<bool> stream_done(StreamHandle stream) = 0;
   virtual Status stream_wait(StreamHandle stream, EventHandle event) = 0;
 
+  // Makes and frees an event; records it in a stream; waits for it; asks whether it was reached;
+  // gives the milliseconds between two.
   virtual StatusOr<EventHandle> create_event() = 0;
   virtual void destroy_event(EventHandle event) noexcept = 0;
   virtual Status record_event(EventHandle event, StreamHandle stream) = 0;
@@ -65,14 +76,16 @@ class Backend {
   virtual StatusOr<bool> event_done(EventHandle event) = 0;
   virtual StatusOr<double> elapsed_ms(EventHandle start, EventHandle stop) = 0;
 
-  // OK where every element of a range was written, or nobody can know; kFailedPrecondition says how
-  // many were not, and the first. `padded`: elements have bytes that belong to no member.
+  // OK where every element of a range was written, or the device does not know. kFailedPrecondition
+  // says how many were not, and which is the first. `padded`: elements have bytes that belong to no
+  // member.
   virtual Status check_written(DeviceAddress address, size_t bytes, size_t element_bytes,
                                bool padded) {
     (void)address, (void)bytes, (void)element_bytes, (void)padded;
     return OkStatus();
   }
-  // Asynchronous copies and fills of `bytes` > 0, in stream order.
+  // Asynchronous copies of `bytes` > 0, and fills of `count` > 0 bytes or 32-bit words, in stream
+  // order.
   virtual Status copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
                                 size_t bytes) = 0;
   virtual Status copy_to_host(StreamHandle stream, void* to, DeviceAddress from, size_t bytes) = 0;

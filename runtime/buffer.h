@@ -42,26 +42,29 @@ class Buffer {
   // Null for a default-constructed or moved-from buffer.
   const std::shared_ptr<Backend>& backend() const { return backend_; }
 
-  // By which a launch knows whose memory it is (memory_tag.h); nullptr without memory.
+  // What a launch knows this memory by (memory_tag.h); nullptr without memory.
   const MemoryTag* tag() const { return tag_; }
 
-  // Asynchronous, in stream order; host memory must stay as it is until the stream has got there.
+  // Copies `bytes` from the host to `offset`: asynchronous, in stream order. The host's memory must
+  // stay as it is until the copy is complete.
   Status copy_from_host(const Stream& stream, const void* from, size_t bytes, size_t offset = 0);
-  // Fails on the interpreter where nobody has written some of the bytes, unless that is allowed.
+  // Copies `bytes` from `offset` to the host, likewise. The interpreter gives an error where some
+  // of the bytes are uninitialised, unless kAllow.
   Status copy_to_host(const Stream& stream, void* to, size_t bytes, size_t offset = 0,
                       Unwritten unwritten = Unwritten::kError) const;
-  // From another place of the same device; the two ranges must not overlap.
+  // Copies from another buffer of the same device, or this one. The two ranges must not overlap.
   Status copy_from(const Stream& stream, const Buffer& from, size_t bytes, size_t offset = 0,
                    size_t from_offset = 0);
-  // `count` bytes, or 32-bit words at an offset that is a multiple of 4.
+  // Sets `count` bytes (fill8), or 32-bit words from an offset that is a multiple of 4 (fill32).
   Status fill8(const Stream& stream, uint8_t value, size_t count, size_t offset = 0);
   Status fill32(const Stream& stream, uint32_t value, size_t count, size_t offset = 0);
-  // Every byte.
+  // Sets every byte.
   Status fill(const Stream& stream, uint8_t value) { return fill8(stream, value, size_bytes_); }
 
   // The whole buffer as values of T, of which it must hold a whole number. Waits for the stream.
-  // Fails on the interpreter where nobody has written some of them, unless that is allowed; the
-  // message says how many and which is the first. Of a T with padding, a member is enough.
+  // The interpreter gives an error where some of them are uninitialised, unless kAllow; the message
+  // says how many, and which is the first. A T with padding counts as written when one of its
+  // members was.
   template <class T>
   StatusOr<std::vector<T>> download(const Stream& stream,
                                     Unwritten unwritten = Unwritten::kError) const;

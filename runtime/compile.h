@@ -25,9 +25,9 @@ namespace heddle::runtime {
 
 // Microseconds that each stage took; 0 where it did not run.
 struct StageTimes {
-  double trace = 0;   // the lambda, and the verifier on what it recorded
-  double passes = 0;  // the pipeline
-  double emit = 0;
+  double trace = 0;     // the lambda, and the verifier on what it recorded
+  double passes = 0;    // the pipeline
+  double emit = 0;      // IR to PTX
   double assemble = 0;  // our side and ptxas
   double ptxas = 0;     // ptxas alone
 
@@ -41,22 +41,24 @@ struct StageTimes {
   }
 };
 
+// A compiled kernel with all of its stages.
 struct Compilation {
+  // From a trace.
   explicit Compilation(ir::TraceResult result)
       : traced(std::move(result.kernel)), optimized(traced) {}
 
-  std::string name;
-  ir::SourceLine place;
-  std::vector<ir::ParamInfo> params;
-  ir::Kernel traced;
-  ir::Kernel optimized;
-  ir::PipelineReport report;
+  std::string name;                   // the kernel's
+  ir::SourceLine place;               // where it was defined
+  std::vector<ir::ParamInfo> params;  // a parameter each, or a member of a struct
+  ir::Kernel traced;                  // as its author wrote it
+  ir::Kernel optimized;               // after the passes
+  ir::PipelineReport report;          // what each pass did
   // What the code relies on: facts that tracing or a pass read.
   std::vector<ir::Guard> guards;
-  ir::ParamLayout layout;
-  ir::LaunchProgram at_launch;
-  codegen::PtxModule ptx;      // from Stage::kPtx on
-  codegen::Assembly assembly;  // from Stage::kCubin on
+  ir::ParamLayout layout;       // where each parameter lies in the parameter block
+  ir::LaunchProgram at_launch;  // what the host computes before a launch
+  codegen::PtxModule ptx;       // from Stage::kPtx on
+  codegen::Assembly assembly;   // from Stage::kCubin on
   StageTimes times;
 
   // "kernel 'row_sum' (row_sum.cc:14)"
@@ -66,15 +68,16 @@ struct Compilation {
 // The target that options name, or the default one. kInvalidArgument for an unknown name.
 StatusOr<const ir::Target*> target_of(const CompileOptions& options);
 
-// The kernel as its author wrote it, with everything that is wrong with it: the front end's
-// diagnostics and the verifier's.
+// Traces a kernel. The result has everything that is wrong with it: the diagnostics of tracing and
+// of the verifier.
 ir::TraceResult trace_source(const ir::KernelSource& source,
                              const ir::Specialization& specialization);
 
-// Errors: all mistakes in the kernel at once; an unknown target or pass; an op that the target
-// lacks; ptxas missing or failing, with the PTX line, the op and the C++ line of each of its
-// errors; ptxas giving up the speed of wgmma, likewise (CompileOptions::allow_slow_wgmma). Where it
-// is ptxas that fails, `partial` (if given) still receives the compilation up to its PTX.
+// Compiles a kernel up to `options.stage`. Errors: all mistakes in the kernel at once; an unknown
+// target or pass; an op that the target lacks; ptxas missing or failing, with the PTX line, the op
+// and the C++ line of each of its errors; ptxas giving up the speed of wgmma, likewise
+// (CompileOptions::allow_slow_wgmma). Where it is ptxas that fails, `partial` (if given) still
+// receives the compilation up to its PTX.
 StatusOr<std::shared_ptr<const Compilation>> compile_source(
     const ir::KernelSource& source, ir::Specialization specialization,
     const CompileOptions& options, std::shared_ptr<const Compilation>* partial = nullptr);

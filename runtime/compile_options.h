@@ -16,38 +16,40 @@ struct PipelineOptions;
 
 namespace heddle::runtime {
 
+// How far to compile. Each stage includes those before it.
 enum class Stage : uint8_t {
   kIr,     // traced and optimised: what the interpreter runs
   kPtx,    // and emitted: what the driver's assembler takes
   kCubin,  // and assembled by ptxas
 };
 
-// The pipeline that kernels are usually compiled with.
+// The default pipeline, as a list of passes.
 std::string default_passes();
 
+// How a kernel is compiled: for which block and target, by which passes, with which options of
+// ptxas.
 struct CompileOptions {
-  // The launch's shape where it is known; {0, 0, 0}: a kernel for any block.
+  // The launch's block, in threads; {0, 0, 0}: a dynamic block, so that it runs with any.
   Dim3 block{0, 0, 0};
+  // The launch's cluster, in blocks.
   Dim3 cluster{1, 1, 1};
-  // "sm_90a"; empty: the device's, or sm_90a without one.
+  // The architecture, such as "sm_90a"; empty: the device's, or sm_90a without a device.
   std::string target = {};
   // Passes by name, with commas between them.
   std::string passes = default_passes();
   // How to watch or bisect them (ir/passes/pipeline.h); nullptr: simply run them.
   std::shared_ptr<const ir::PipelineOptions> pipeline = nullptr;
-  // Turns what the interpreter checks of every access into assertions of the kernel.
+  // Checks every access in the kernel as the interpreter does, by assertions.
   bool device_checks = false;
-  // ptxas: 0 to 3; at most so many registers (0: as the block allows); flags of its allow-list;
-  // where it is (empty: look for it).
-  int opt_level = 3;
-  int max_registers = 0;
-  std::vector<std::string> ptxas_flags = {};
-  std::string ptxas_path = {};
-  // What ptxas only notes of a kernel that uses tensor cores by wgmma is an error unless this is
-  // set: that it runs wgmmas one after the other, puts waits of its own between them, drops
-  // set_max_registers, or spills registers to memory. Each costs much of the speed that wgmma is
-  // for.
+  int opt_level = 3;                          // of ptxas: 0 to 3
+  int max_registers = 0;                      // of a thread; 0: as many as the block allows
+  std::vector<std::string> ptxas_flags = {};  // further flags, of an allow-list
+  std::string ptxas_path = {};                // empty: look for it
+  // Accepts a slow kernel with wgmma. Otherwise it is an error where ptxas notes of such a kernel
+  // that it serialises wgmmas, puts waits of its own between them, drops set_max_registers, or
+  // spills registers to memory: each costs much of wgmma's speed.
   bool allow_slow_wgmma = false;
+  // How far to compile.
   Stage stage = Stage::kCubin;
 };
 

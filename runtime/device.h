@@ -29,6 +29,7 @@ namespace cuda {
 class CudaBackend;
 }  // namespace cuda
 
+// A handle of a GPU or an interpreter; see above.
 class Device {
  public:
   // "cuda:N" or "interp"; "cuda" is cuda:0, and "interp:N" are further interpreters with memory of
@@ -36,10 +37,10 @@ class Device {
   // for another name, kNotFound without a driver or without that GPU; the message says what works.
   static StatusOr<Device> open(absl::string_view name);
 
-  // An interpreter that nobody else opens, with limits of the caller's choice.
+  // An interpreter with memory and limits of its own, which open() does not give to others.
   static Device open_private_interp(DeviceInfo info);
 
-  // The GPUs that open() accepts; why none when there is no driver.
+  // How many GPUs open() accepts; the reason where there is no driver.
   static StatusOr<int> cuda_device_count();
 
   // The device behind a stream or a buffer, which must have one.
@@ -47,32 +48,40 @@ class Device {
 
   // "cuda:0", "interp".
   const std::string& name() const { return backend_->name(); }
+  // What the device has, and its limits.
   const DeviceInfo& info() const { return backend_->info(); }
+  // What stands behind it: a GPU, an interpreter, or a dry run.
   BackendKind kind() const { return backend_->kind(); }
 
   // OK, or which launch made the device unusable: after an illegal access and its like the driver
   // refuses every further call, and so does Heddle, at once.
   Status health() const { return backend_->health(); }
+  // Free and total memory, in bytes.
   StatusOr<MemoryUsage> memory_usage() const { return backend_->memory_usage(); }
   // Waits for all streams. Errors of earlier kernels come out here.
   Status synchronize() const { return backend_->synchronize(); }
 
-  // How many instructions the warps of a block, or of the blocks that run together, may execute on
-  // the interpreter before a launch ends with kResourceExhausted, the loop that does not end and
-  // what it waits for; 0: no limit. A thousand million by default, which takes ten seconds or so.
-  // GPUs have no such limit.
+  // The interpreter's limit of instructions, for the warps of a block, or of blocks that run
+  // together. A launch that exceeds it ends with kResourceExhausted; the message names the loop
+  // that does not end and what it waits for. 0: no limit. The default is 10^9, which takes ten
+  // seconds or so. GPUs have no such limit.
   void set_max_instructions(int64_t count) const;
 
-  // 0 bytes are allowed. kResourceExhausted says how much was asked for and how much there is.
+  // Allocates device memory, which is uninitialised. 0 bytes are allowed. kResourceExhausted says
+  // how much was requested and how much there is.
   StatusOr<Buffer> allocate(size_t bytes) const;
+  // Allocates pinned host memory, likewise.
   StatusOr<PinnedBuffer> allocate_pinned(size_t bytes) const;
 
+  // A new stream.
   StatusOr<Stream> create_stream() const;
-  // The stream that launches without one use; it belongs to the device and always exists.
+  // The default stream, which launches without a stream use. It belongs to the device and always
+  // exists.
   Stream default_stream() const;
-  // A stream that somebody else made for this device (a CUstream), such as PyTorch's current one;
-  // it must outlive its uses here.
+  // A stream (CUstream) of this device that was made elsewhere, such as PyTorch's current one. It
+  // must outlive its uses here.
   Stream borrow_stream(StreamHandle handle) const;
+  // A new event.
   StatusOr<Event> create_event() const;
 
   // A new buffer with these values, complete on return.
@@ -83,7 +92,7 @@ class Device {
     return upload(absl::Span<const T>(values.begin(), values.size()));
   }
 
-  // What launches need: at most one of the two is not null.
+  // The implementation; at most one of cuda() and interp() is not null.
   cuda::CudaBackend* cuda() const;
   InterpBackend* interp() const;
   const std::shared_ptr<Backend>& backend() const { return backend_; }

@@ -18,20 +18,21 @@
 
 namespace heddle {
 
-// kF32, kBF16, kI64, …
+// An element type as a value: DType::kF32, kBF16, kI64, ….
 using DType = ir::Scalar;
 
-// A type as a value.
+// A C++ type as a value, which for_dtype() passes.
 template <class T>
 struct TypeTag {
-  using type = T;
+  using type = T;  // the type
 };
 
+// The element type of a host type.
 template <class T>
 DType dtype_of() {
   return detail::scalar_of<T>();
 }
-// "f32", "bf16", "i64", …
+// An element type's name, "f32", "bf16", "i64", …, and back. kInvalidArgument for another name.
 inline absl::string_view name_of(DType dtype) { return ir::info(dtype).name; }
 StatusOr<DType> dtype_from_name(absl::string_view name);
 
@@ -40,8 +41,8 @@ namespace detail {
 Status no_choice(DType dtype, std::initializer_list<DType> choices);
 }  // namespace detail
 
-// Calls f(TypeTag<T>()), which returns a Status, for the T that `dtype` says. InvalidArgument where
-// it is none of them.
+// Dispatch by element type: calls f(TypeTag<T>()), which returns a Status, for the T of the list
+// that is `dtype`. kInvalidArgument where it is none of them.
 template <class... T, class F>
 Status for_dtype(DType dtype, F&& f) {
   Status status;

@@ -42,11 +42,13 @@ struct Compilation;
 // Cheap to copy; thread-safe.
 class CompiledKernel {
  public:
+  // For compile().
   explicit CompiledKernel(std::shared_ptr<const Compilation> compilation);
 
   // The program as traced and as optimised (ir/kernel.h, ir/text/printer.h).
   const ir::Kernel& trace() const;
   const ir::Kernel& ir() const;
+  // The PTX text.
   const std::string& ptx() const;
   // Machine code; empty where CompileOptions::stage stopped before it.
   const std::string& cubin() const;
@@ -64,23 +66,29 @@ class CompiledKernel {
   std::shared_ptr<State> state_;
 };
 
+// Compiles a kernel for a signature, without data and without a GPU. Errors: those of the kernel,
+// an unknown target, ptxas's.
 StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
                                  const CompileOptions& options = {});
+// Launches a kernel with arguments as data; compiles it first where no variant fits them.
 Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchConfig& config,
               Arguments arguments);
 
+// A typed launch's shape and stream as a LaunchConfig.
 LaunchConfig to_config(const LaunchShape& shape, const Stream& stream);
 
 // The arguments of a typed launch, leaf by leaf.
 template <class... P>
 class PackedArguments {
  public:
+  // Measures the arguments for a launch on this stream.
   PackedArguments(const Stream& stream,
                   const typename heddle::detail::ParamTraits<P>::Host&... args) {
     const Backend* const device = stream.backend().get();
     Argument* next = arguments_;
     ((next = pack<heddle::detail::ParamTraits<P>>(args, next, device)), ...);
   }
+  // As data; valid as long as this object.
   operator Arguments() const { return {arguments_, kLeaves}; }
 
  private:
@@ -114,9 +122,11 @@ class PackedArguments {
 template <class... P>
 class TypedCompiledKernel : public CompiledKernel {
  public:
+  // From a compiled kernel of these parameters.
   explicit TypedCompiledKernel(CompiledKernel kernel) : CompiledKernel(std::move(kernel)) {}
 
   using CompiledKernel::launch;
+  // Enqueues it. kInvalidArgument where an argument is not what it was compiled for.
   Status launch(const Stream& stream, const LaunchShape& shape,
                 const typename heddle::detail::ParamTraits<P>::Host&... args) const {
     return CompiledKernel::launch(stream, to_config(shape, stream),
@@ -128,6 +138,7 @@ class TypedCompiledKernel : public CompiledKernel {
 
 namespace heddle {
 
+// What Kernel::launch() calls.
 template <class... P>
 Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& kernel,
                      const LaunchShape& shape,
@@ -137,6 +148,7 @@ Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& kernel,
                          runtime::PackedArguments<P...>(stream, args...));
 }
 
+// What Kernel::compile() calls.
 template <class... P>
 StatusOr<runtime::TypedCompiledKernel<P...>> compile_kernel(
     const Kernel<P...>& kernel, const Signature& signature,

@@ -17,8 +17,10 @@ namespace heddle::runtime {
 
 class Stream;
 
+// How a kernel is launched, with arguments as data. Typed launches take a LaunchShape.
 struct LaunchConfig {
-  // Blocks. Where x is ir::kGridOfKernel, what the kernel says, or one block.
+  // Blocks. Where x is kGridOfKernel, the grid that the kernel gives by launch_grid(), else one
+  // block.
   Dim3 grid = {};
   // Threads of a block.
   Dim3 block = {};
@@ -29,11 +31,11 @@ struct LaunchConfig {
   int64_t dynamic_shared_bytes = 0;
   // All blocks are resident together, so that they can wait for each other.
   bool cooperative = false;
-  // The kernel may start before its predecessor in the stream has ended, once all blocks of that
-  // one have let it (grid_dependency_launch) or ended; it waits for the predecessor's results
-  // itself (grid_dependency_wait). What it reads of them before is undefined, and nothing reports
-  // it. Devices below compute capability 9.0 and the interpreter start it when the predecessor is
-  // complete.
+  // Programmatic dependent launch: the kernel may start before its predecessor in the stream is
+  // complete, as soon as all blocks of that have called grid_dependency_launch() or ended. It waits
+  // for the predecessor's results itself, by grid_dependency_wait(); reading them before that is
+  // undefined, and not reported. Devices below compute capability 9.0 and the interpreter ignore
+  // it.
   bool programmatic = false;
   // Null: the device's default stream.
   const Stream* stream = nullptr;
@@ -58,6 +60,7 @@ class LaunchSite {
   static constexpr size_t kFileWords = 6;
   using Digest = std::array<uint64_t, kNameWords + kFileWords>;
   const Digest& digest() const { return digest_; }
+  // The site of a digest, with a line.
   static LaunchSite from_digest(const Digest& digest, int line);
 
  private:
@@ -70,12 +73,13 @@ class LaunchSite {
 // "grid 8x1x1, block 512x1x1", with cluster and dynamic shared memory where there are any.
 std::string describe(const LaunchConfig& config);
 
-// Grid, block, cluster and dynamic shared memory against the device's limits. kInvalidArgument says
-// the value and the limit.
+// Checks grid, block, cluster and dynamic shared memory against the device's limits.
+// kInvalidArgument says the value and the limit.
 Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
                            const LaunchSite& site);
 
-// A cooperative grid against the blocks that run at once on the device. kInvalidArgument says both.
+// Checks a cooperative grid against the blocks that the device can run at once. kInvalidArgument
+// says both.
 Status check_cooperative(const DeviceInfo& info, const LaunchConfig& config,
                          int64_t resident_blocks, const LaunchSite& site);
 

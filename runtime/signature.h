@@ -17,6 +17,8 @@ namespace heddle::runtime {
 // An extent or stride that the launch decides.
 inline constexpr int64_t kAny = INT64_MIN;
 
+// What is known of an argument that a kernel is compiled for. Functions set a property and return
+// the object.
 struct ArgumentSpec {
   std::vector<int64_t> extents;        // elements, or kAny
   std::vector<int64_t> given_strides;  // elements, or kAny; empty: contiguous in `stride_order`
@@ -27,10 +29,12 @@ struct ArgumentSpec {
   bool may_pass_32_bits = false;       // offsets or extents may pass 2^31
   bool overlaps_none = false;          // shares no memory with an argument that the kernel writes
 
+  // The address is a multiple of so many bytes, a power of two.
   ArgumentSpec& aligned(int64_t bytes) {
     alignment = bytes;
     return *this;
   }
+  // The strides, in elements, or kAny.
   ArgumentSpec& strides(std::vector<int64_t> s) {
     given_strides = std::move(s);
     return *this;
@@ -47,29 +51,34 @@ struct ArgumentSpec {
     extent_divisor = elements;
     return *this;
   }
+  // Contiguous, with modes in this order: 0 for the fastest.
   ArgumentSpec& order(std::vector<int> o) {
     stride_order = std::move(o);
     return *this;
   }
+  // It shares no memory with an argument that the kernel writes.
   ArgumentSpec& no_overlap() {
     overlaps_none = true;
     return *this;
   }
+  // Its offsets or extents may need more than 31 bits.
   ArgumentSpec& beyond_32_bits() {
     may_pass_32_bits = true;
     return *this;
   }
 };
 
+// A tensor with these extents, in elements, or kAny.
 inline ArgumentSpec tensor(std::vector<int64_t> extents) {
   ArgumentSpec spec;
   spec.extents = std::move(extents);
   return spec;
 }
-// A value or a pointer: nothing to say of it but a pointer's alignment.
+// A value, or a pointer, of which at most the alignment is given.
 inline ArgumentSpec scalar() { return {}; }
 inline ArgumentSpec pointer() { return {}; }
 
+// One for each parameter of the kernel, or for each member of a struct.
 using Signature = std::vector<ArgumentSpec>;
 
 }  // namespace heddle::runtime

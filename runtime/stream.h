@@ -24,10 +24,10 @@ namespace heddle::runtime {
 class Device;
 class Stream;
 
-// kFailedPrecondition: what a call on something says that was moved to another variable.
+// The kFailedPrecondition of calls on an object that was moved from; `what` names its kind.
 Status moved_from(absl::string_view what);
 
-// Movable; the destructor frees it, and work that waits for it is unaffected.
+// A point in a stream. Movable; the destructor frees it, and work that waits for it is unaffected.
 class Event {
  public:
   Event(Event&& other) noexcept
@@ -60,9 +60,9 @@ class Event {
   bool recorded_ = false;
 };
 
-// Movable; one that was moved from fails every call. The destructor lets enqueued work finish and
-// does not wait for it. Streams that Heddle makes do not wait for the default stream, nor it for
-// them.
+// A queue of work, which runs in order. Movable; one that was moved from fails every call. The
+// destructor lets enqueued work finish and does not wait for it. Streams that Heddle makes do not
+// wait for the default stream, nor it for them.
 class Stream {
  public:
   Stream(Stream&& other) noexcept
@@ -80,23 +80,23 @@ class Stream {
   // same device.
   Status wait(const Event& event) const;
 
-  // Copies and fills by device address, in stream order; 0 bytes is nothing to do. Host memory must
-  // stay as it is until the copy is complete; from and to pageable memory the call itself waits as
-  // long as that takes. Whether the range belongs to this device is checked by the interpreter
-  // alone. Buffer has the same with bounds.
+  // Copies and fills by device address, in stream order; 0 bytes are nothing to do. Host memory
+  // must stay as it is until the copy is complete; with pageable memory the call itself waits for
+  // that. Only the interpreter checks that the range belongs to this device. Buffer has the same
+  // functions with bounds.
   Status copy_to_device(DeviceAddress to, const void* from, size_t bytes) const;
-  // Fails on the interpreter where nobody has written some of the bytes, unless that is allowed.
+  // The interpreter gives an error where some of the bytes are uninitialised, unless kAllow.
   Status copy_to_host(void* to, DeviceAddress from, size_t bytes,
                       Unwritten unwritten = Unwritten::kError) const;
-  // The ranges must not overlap.
+  // Between two places of the device. The ranges must not overlap.
   Status copy_on_device(DeviceAddress to, DeviceAddress from, size_t bytes) const;
-  // `count` bytes.
+  // Sets `count` bytes.
   Status fill8(DeviceAddress to, uint8_t value, size_t count) const;
-  // `count` 32-bit words at a multiple of 4.
+  // Sets `count` 32-bit words, from an address that is a multiple of 4.
   Status fill32(DeviceAddress to, uint32_t value, size_t count) const;
 
-  // Where an operation gets its scratch memory: `stream.device().allocate(bytes)`. Not of a stream
-  // that was moved from.
+  // The stream's device, where an operation allocates scratch memory:
+  // `stream.device().allocate(bytes)`. The stream may not have been moved from.
   Device device() const;
   // The device's own handle: a CUstream on cuda devices.
   StreamHandle handle() const { return handle_; }

@@ -53,6 +53,7 @@ missing_packages() {
   at_least cmake 3.25 || echo cmake
   have ninja || echo ninja-build
   have ccache || echo ccache
+  have doxygen || echo doxygen
   local libraries=(libabsl-dev libgtest-dev libgmock-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev)
   if have dpkg-query; then
     local installed

@@ -29,38 +29,50 @@ T stays(const R& result) {
 
 }  // namespace detail
 
+// The sum, for the reductions and scans below.
 struct plus {
+  // a + b, in the operands' type.
   template <class T>
   T operator()(const T& a, const T& b) const {
     return detail::stays<T>(a + b);
   }
 };
+// The smaller of two; of floats with one NaN, the other one.
 struct minimum {
+  // min(a, b).
   template <class T>
   T operator()(const T& a, const T& b) const {
     return detail::stays<T>(min(a, b));
   }
 };
+// The larger of two; of floats with one NaN, the other one.
 struct maximum {
+  // max(a, b).
   template <class T>
   T operator()(const T& a, const T& b) const {
     return detail::stays<T>(max(a, b));
   }
 };
 
+// Bitwise and, of integers and bools.
 struct bitwise_and {
+  // a & b.
   template <class T>
   T operator()(const T& a, const T& b) const {
     return detail::stays<T>(a & b);
   }
 };
+// Bitwise or, of integers and bools.
 struct bitwise_or {
+  // a | b.
   template <class T>
   T operator()(const T& a, const T& b) const {
     return detail::stays<T>(a | b);
   }
 };
+// Bitwise exclusive or, of integers and bools.
 struct bitwise_xor {
+  // a ^ b.
   template <class T>
   T operator()(const T& a, const T& b) const {
     return detail::stays<T>(a ^ b);
@@ -122,9 +134,10 @@ auto combine_lanes(const X& value, Combine combine, int width, SourceLoc loc) {
 
 }  // namespace detail
 
-// Combines one value a lane, over segments of `width` lanes (a power of two): every lane of a
-// segment gets the result, that of its first lane. All lanes of the warp take part. Sums, minima,
-// maxima and the bitwise_ functions of Int and UInt over whole warps are one instruction, redux.
+// Warp reduction: combines one value of each lane over segments of `width` lanes (1, 2, 4, 8, 16 or
+// 32). Every lane of a segment gets the same result. All 32 lanes of the warp take part. Over whole
+// warps, sums, minima, maxima and the bitwise_ functions of Int and UInt are one instruction,
+// redux.
 template <class X, class Combine>
 auto warp_reduce(const X& value, Combine combine, int width = kWarpSize,
                  SourceLoc loc = SourceLoc::current()) {
@@ -142,8 +155,8 @@ auto warp_reduce(const X& value, Combine combine, int width = kWarpSize,
   return result;
 }
 
-// The same where only the first `count` lanes of the warp hold a value, 1 to 32 and the same in all
-// lanes: the result is in every lane.
+// Warp reduction over the first `count` lanes: 1 to 32, the same number in all lanes. Every lane of
+// the warp takes part and gets the result.
 template <Traced T, class Combine>
 T warp_reduce_first(const T& value, const Int& count, Combine combine,
                     SourceLoc loc = SourceLoc::current()) {
@@ -197,9 +210,10 @@ class WarpSlots {
 
 }  // namespace detail
 
-// Combines one value a thread over the whole block; every thread gets the result. All threads of
-// the block take part; the block's shape must be known (not dynamic). Leaves are scalars. Costs one
-// barrier (two inside a loop) and the shared memory of one value a warp.
+// Block reduction: combines one value of each thread over the whole block; every thread gets the
+// result. All threads of the block take part. The block's shape must be known when the kernel is
+// compiled (not dynamic), else it is an error of the kernel. Structs may be combined, of scalars
+// alone. Costs one barrier (two inside a loop) and shared memory for one value of each warp.
 template <class X, class Combine>
 auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);

@@ -11,8 +11,8 @@
 
 namespace heddle {
 
-// What the values of all lanes up to and including one's own combine to. All lanes of the warp take
-// part.
+// Inclusive scan: lane i gets the combination of the values of lanes 0 to i. All 32 lanes of the
+// warp take part.
 template <class X, class Combine>
 auto warp_scan(const X& value, Combine combine, SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);

@@ -23,8 +23,8 @@ void emit_named_barrier(ir::Opcode opcode, Node id, int threads, SourceLoc loc);
 
 }  // namespace detail
 
-// Copies N elements, of 4, 8 or 16 bytes together and aligned to that, to a place in shared memory
-// from one in global memory.
+// Asynchronous copy (cp.async) of N elements from global to shared memory. They have 4, 8 or 16
+// bytes together, and both places are aligned to that.
 template <int N = 1, class T>
 void copy_async(const detail::ElementAddress<T>& to, const detail::ElementAddress<const T>& from) {
   detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N);
@@ -33,8 +33,8 @@ template <int N = 1, class T>
 void copy_async(const detail::ElementAddress<T>& to, const detail::ElementAddress<T>& from) {
   detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N);
 }
-// The same where the condition holds. Where it does not, zeros arrive, and the place in global
-// memory, which may then be anywhere, is not read.
+// Likewise where the condition holds. Where it does not, zeros are written to shared memory and
+// global memory is not read, so its index need not be in range.
 template <int N = 1, class T>
 void copy_async_if(const detail::Arg<bool>& condition, const detail::ElementAddress<T>& to,
                    const detail::ElementAddress<const T>& from) {
@@ -45,16 +45,17 @@ void copy_async_if(const detail::Arg<bool>& condition, const detail::ElementAddr
                    const detail::ElementAddress<T>& from) {
   detail::emit_copy_async(to.access, from.access, detail::scalar_of<T>(), N, &condition.node);
 }
+// Closes a group: all copies of the thread since the last commit.
 inline void copy_async_commit(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kCopyCommit, loc);
 }
-// Until at most `groups` of the thread's groups, the latest, are under way: a host number.
+// Waits until at most `groups` of the thread's latest groups, a host number, are still under way.
 inline void copy_async_wait(int groups = 0, SourceLoc loc = SourceLoc::current()) {
   detail::emit_copy_wait(groups, loc);
 }
 
-// The block's barriers 1 to 15, for `threads` of its threads: whole warps, all lanes. Those that
-// sync wait until as many have arrived; those that arrive go on.
+// Named barriers: `id` is 1 to 15, `threads` is how many threads of the block take part, in whole
+// warps. Threads that sync wait until as many have arrived; threads that arrive go on at once.
 inline void named_barrier_sync(detail::Arg<int32_t> id, int threads) {
   detail::emit_named_barrier(detail::op::kBarrierSync, id.node, threads, id.loc);
 }

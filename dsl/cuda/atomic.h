@@ -23,8 +23,9 @@
 
 namespace heddle {
 
-// What else the threads that see the effect are sure to see, and among which threads.
+// Memory order, as std::memory_order has it: which other accesses are ordered with this one.
 enum class MemoryOrder : uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
+// Scope: the threads among which an operation is atomic or ordered.
 enum class MemoryScope : uint8_t { block, cluster, gpu, system };
 
 namespace detail {
@@ -51,6 +52,8 @@ using ArgOf = const Arg<std::type_identity_t<T>>&;
 
 }  // namespace detail
 
+// Read-modify-write: the element becomes a function of its old value and `value`, in one step.
+// Gives the old value. Where the result is not used, a reduction instruction is emitted.
 #define HEDDLE_ATOMIC(name, kind)                                                             \
   template <class T>                                                                          \
   Value<T> atomic_##name(detail::ElementRef<T>&& place, detail::ArgOf<T> value,               \
@@ -65,12 +68,15 @@ HEDDLE_ATOMIC(max, kMax)
 HEDDLE_ATOMIC(and, kAnd)
 HEDDLE_ATOMIC(or, kOr)
 HEDDLE_ATOMIC(xor, kXor)
-HEDDLE_ATOMIC(inc, kInc)  // old >= value ? 0 : old + 1
-HEDDLE_ATOMIC(dec, kDec)  // old == 0 || old > value ? value : old - 1
+HEDDLE_ATOMIC(inc, kInc)  // The element becomes old >= value ? 0 : old + 1. Gives the old value.
+// The element becomes old == 0 || old > value ? value : old - 1. Gives the old value.
+HEDDLE_ATOMIC(dec, kDec)
+
 HEDDLE_ATOMIC(exchange, kExchange)
 #undef HEDDLE_ATOMIC
 
-// `loc` stands for the call's line, which the vector does not bring along.
+// Adds to neighbouring elements, each addition an atomic of its own. Gives the old values. The
+// types and counts are above.
 template <class T, int N>
 Vec<T, N> atomic_add(detail::VecRef<T, N>&& place, const Vec<T, N>& value,
                      MemoryOrder order = MemoryOrder::relaxed, MemoryScope scope = MemoryScope::gpu,
@@ -79,7 +85,8 @@ Vec<T, N> atomic_add(detail::VecRef<T, N>&& place, const Vec<T, N>& value,
                                        {order, scope}, loc));
 }
 
-// `desired` takes the place of `expected`; what else was there stays.
+// Compare and swap: the element becomes `desired` if it was `expected`, else it stays. Gives the
+// old value. Elements of 16, 32 and 64 bits.
 template <class T>
 Value<T> atomic_cas(detail::ElementRef<T>&& place, detail::ArgOf<T> expected,
                     detail::ArgOf<T> desired, MemoryOrder order = MemoryOrder::relaxed,
@@ -88,9 +95,9 @@ Value<T> atomic_cas(detail::ElementRef<T>&& place, detail::ArgOf<T> expected,
                                                 {order, scope}, desired.loc));
 }
 
-// A read of one element that sees what others write to it: relaxed or acquire; and a write: relaxed
-// or release. Of any type but bool. A plain read that races with a write may give, even behind an
-// acquire, what an earlier one gave.
+// An atomic load (relaxed or acquire) and an atomic store (relaxed or release) of one element of
+// any type but bool. A plain read that races with a write may give an old value again, even after
+// an acquire; an atomic load does not.
 template <class T>
 Value<T> atomic_load(detail::ElementRef<T>&& place, MemoryOrder order = MemoryOrder::relaxed,
                      MemoryScope scope = MemoryScope::gpu) {
@@ -125,8 +132,8 @@ HEDDLE_ATOMIC(load)
 HEDDLE_ATOMIC(store)
 #undef HEDDLE_ATOMIC
 
-// Orders the thread's accesses before it against those after it, as the scope's threads see them:
-// acq_rel, or seq_cst together with all other such fences.
+// A fence: orders the thread's accesses before it against those after it, as the threads of the
+// scope see them. acq_rel; or seq_cst, which also orders it with all other seq_cst fences.
 inline void memory_fence(MemoryScope scope = MemoryScope::gpu,
                          MemoryOrder order = MemoryOrder::acq_rel,
                          SourceLoc loc = SourceLoc::current()) {

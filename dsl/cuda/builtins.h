@@ -74,46 +74,52 @@ Node word_of(const Value<T>& value, SourceLoc loc) {
 
 }  // namespace detail
 
-// The thread's coordinates in its block, the block's in the grid, and the extents of block and
-// grid. block_dim is a constant of the kernel unless the kernel asks for a dynamic block.
+// The thread's coordinates in its block, the block's coordinates in the grid, and the extents of
+// block and grid, as Ints: thread_idx.x. block_dim is a constant of the kernel unless it is
+// compiled for a dynamic block.
 inline constexpr detail::Coordinates thread_idx{detail::op::kThreadIdx};
 inline constexpr detail::Coordinates block_idx{detail::op::kBlockIdx};
 inline constexpr detail::Coordinates block_dim{detail::op::kBlockDim};
 inline constexpr detail::Coordinates grid_dim{detail::op::kGridDim};
 
+// Lanes of a warp.
 inline constexpr int kWarpSize = 32;
 
-// The thread's number in its warp, and the warp's in its block: the same in all 32 lanes, and known
-// to the compiler to be.
+// The thread's number in its warp, 0 to 31.
 inline Int lane_id(SourceLoc loc = SourceLoc::current()) {
   return Int(detail::emit(detail::op::kLaneId, loc));
 }
+// The warp's number in its block. The compiler knows that it is uniform: the same in all 32 lanes.
 inline Int warp_id(SourceLoc loc = SourceLoc::current()) {
   return Int(detail::emit(detail::op::kWarpId, loc));
 }
 
-// The block's shape while tracing, as host numbers: 0 where the block is dynamic.
+// The extents of the block that the kernel is compiled for.
 struct BlockShape {
-  int x, y, z;
+  int x, y, z;  // threads in each direction; 0 where the block is dynamic
 };
+// While tracing, as host numbers: the block's extents, its threads and its warps (rounded up). 0
+// where the block is dynamic.
 BlockShape block_shape();
 int threads_per_block();
 int warps_per_block();
 
-// Every thread of the block arrives before any goes on; their memory accesses are then visible to
-// each other. Not under a condition that differs between threads.
+// Block barrier, CUDA's __syncthreads(): no thread goes on before all threads of the block have
+// arrived. Memory accesses before it are then visible to all of them. An error of the kernel under
+// a condition that differs between threads.
 inline void sync_threads(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kBarrier, loc);
 }
-// The same for the lanes of a warp, or those of them that `lanes` names.
+// Warp barrier, CUDA's __syncwarp(): likewise for the lanes of a warp, or those that `lanes` names.
 inline void sync_warp(const detail::LaneMask& lanes = {}, SourceLoc loc = SourceLoc::current()) {
   detail::emit_for_lanes(detail::op::kWarpSync, {}, lanes, loc);
 }
 
-// The value that another lane of the warp passes: lane `lane`, or `delta` below, above, or that
-// number XOR `mask`, within segments of `width` lanes (a power of two). A lane outside the segment
-// gives one's own value. All lanes of the warp take part, or those that `lanes` names, a bit each:
-// code under a condition names the lanes that run it.
+// Warp shuffles: the value of another lane. That is lane `lane` (shfl), the lane `delta` below
+// (shfl_up) or above (shfl_down), or the lane whose number is one's own XOR `mask` (shfl_xor).
+// Lanes are counted within segments of `width` lanes, a power of two; where the other lane is
+// outside of the segment, the result is one's own value. All lanes of the warp take part, or those
+// that `lanes` names, a bit each: code under a condition names the lanes that run it.
 template <class X>
 auto shfl(const X& value, detail::Arg<int32_t> lane, int width = kWarpSize,
           const detail::LaneMask& lanes = {}) {
@@ -139,8 +145,8 @@ auto shfl_xor(const X& value, detail::Arg<int32_t> mask, int width = kWarpSize,
                          mask.loc);
 }
 
-// Whether a condition holds in any lane of the warp, in all, or the same way in all; and the mask
-// of the lanes in which it holds.
+// Warp votes: whether a condition holds in any lane (vote_any), in all (vote_all), or is the same
+// in all (vote_uniform); and the mask of the lanes in which it holds, a bit each (ballot).
 inline Bool vote_any(detail::Arg<bool> p, const detail::LaneMask& lanes = {}) {
   return Bool(detail::emit_vote(detail::op::kVoteAny, p.node, lanes, p.loc));
 }
@@ -154,8 +160,9 @@ inline UInt ballot(detail::Arg<bool> p, const detail::LaneMask& lanes = {}) {
   return UInt(detail::emit_vote(detail::op::kBallot, p.node, lanes, p.loc));
 }
 
-// The lanes whose value has the same bits as one's own; and the mask of all lanes that take part if
-// theirs are all the same, 0 if not. Of 32 or 64 bits.
+// match_any: the mask of the lanes whose value has the same bits as one's own. match_all: the mask
+// of all lanes that take part if all their values have the same bits, else 0. Values of 32 or 64
+// bits.
 template <detail::Readable X>
 UInt match_any(const X& x, const detail::LaneMask& lanes = {},
                SourceLoc loc = SourceLoc::current()) {
@@ -169,8 +176,8 @@ UInt match_all(const X& x, const detail::LaneMask& lanes = {},
   return UInt(detail::emit_vote(detail::op::kMatchAll, detail::word_of(value, loc), lanes, loc));
 }
 
-// A 32-bit integer's sum, least, greatest, and so on over the lanes, in one instruction; each lane
-// gets it. warp_reduce() (reduce.h) does so for any type and operation.
+// Warp reduction of a 32-bit integer in one instruction: sum, minimum, maximum, bitwise and, or,
+// exclusive or. Each lane gets the result. warp_reduce() (reduce.h) takes any type and operation.
 #define HEDDLE_REDUX(name, kind)                                                              \
   inline Int redux_##name(detail::Arg<int32_t> x, const detail::LaneMask& lanes = {}) {       \
     return Int(detail::emit_redux(detail::ReduxOp::kind, x.node, lanes, x.loc));              \
@@ -188,20 +195,20 @@ HEDDLE_REDUX(or, kOr)
 HEDDLE_REDUX(xor, kXor)
 #undef HEDDLE_REDUX
 
-// True in one lane of those that take part, the same one each time (sm_90).
+// Elects a lane: true in one of the lanes that take part, the same one each time (sm_90).
 inline Bool elect_one(const detail::LaneMask& lanes = {}, SourceLoc loc = SourceLoc::current()) {
   return Bool(detail::emit_for_lanes(detail::op::kElect, detail::scalar_type<bool>(), lanes, loc));
 }
-// The lanes that run this together: perhaps fewer than the program has there. Where a mask is
-// needed, the ballot of the condition is the sure one.
+// The mask of the lanes that run this instruction together. That may be fewer lanes than reach this
+// line; where a mask of those is needed, take the ballot() of the condition.
 inline UInt active_mask(SourceLoc loc = SourceLoc::current()) {
   return UInt(
       detail::emit_for_lanes(detail::op::kActiveMask, detail::scalar_type<uint32_t>(), {}, loc));
 }
 
-// A value that the author promises to be the same in all threads of the block, where the compiler
-// cannot see it: barriers may then stand under a condition on it. The interpreter checks the
-// promise.
+// Promises that the value is uniform: the same in all threads of the block, where the compiler
+// cannot see it. Barriers may then stand under a condition on it. Gives the value. The interpreter
+// checks the promise.
 template <detail::Readable X>
 auto assume_uniform(const X& x, SourceLoc loc = SourceLoc::current()) {
   return Value<typename X::value_type>(
@@ -226,9 +233,9 @@ Value<Computable<X>> assumed(const X& x, const Promise& promise, SourceLoc loc) 
 
 }  // namespace detail
 
-// An integer that the author promises to lie between two numbers, both included, or to be a
-// multiple of one: index arithmetic gets by with less, and accesses of several elements are known
-// to be aligned. The interpreter checks the promise.
+// Promises that an integer lies between `min` and `max`, both included (assume_range), or is a
+// multiple of `divisor` (assume_divisible). Gives the integer. Index arithmetic gets cheaper, and
+// accesses of several elements are known to be aligned. The interpreter checks the promise.
 template <detail::IntegerOperand X>
 auto assume_range(const X& x, int64_t min, int64_t max, SourceLoc loc = SourceLoc::current()) {
   return detail::assumed(x, {.min = min, .max = max}, loc);
@@ -238,17 +245,18 @@ auto assume_divisible(const X& x, int64_t divisor, SourceLoc loc = SourceLoc::cu
   return detail::assumed(x, {.divisor = divisor}, loc);
 }
 
-// An integer that the host computes before each launch, so that the kernel only reads it. It has to
-// follow from scalar parameters, shapes and strides of parameters and constants, by arithmetic of
-// integers; what is unspecified in a kernel (a division by zero) is so here, and the interpreter
-// reports it.
+// Hoists an integer to the host: it is computed once before each launch, and the kernel reads the
+// result. It may be computed from scalar parameters, shapes and strides of parameters, and
+// constants, by integer arithmetic; other operands are an error of the kernel. A division by zero
+// is unspecified as in a kernel, and the interpreter reports it.
 template <detail::IntegerOperand X>
 auto at_launch(const X& x, SourceLoc loc = SourceLoc::current()) {
   using T = detail::Computable<X>;
   return Value<T>(detail::emit(detail::op::kAtLaunch, detail::read_as<T>(x, loc), loc));
 }
 
-// Stops the kernel with `message` and the thread's coordinates where the condition does not hold.
+// An assertion: where the condition does not hold, the kernel stops with an error that has
+// `message` and the thread's coordinates.
 inline void device_assert(detail::Arg<bool> condition, const char* message = "assertion failed") {
   detail::emit_assert(condition.node, message, condition.loc);
 }

@@ -27,9 +27,10 @@
 
 namespace heddle {
 
-// Blocks of a cluster, bit r for the one of rank r.
+// The blocks of a cluster that a multicast goes to: a mask, bit r for the block of rank r.
 struct Multicast {
-  detail::Arg<uint32_t> ranks;
+  detail::Arg<uint32_t> ranks;  // the mask
+  // From a mask of ranks.
   explicit Multicast(detail::Arg<uint32_t> ranks_) : ranks(ranks_) {}
 };
 
@@ -53,7 +54,8 @@ void emit_bulk_wait(ir::Opcode opcode, int groups, SourceLoc loc);
 
 }  // namespace detail
 
-// From global memory, where this grid has stored nothing itself, to shared memory.
+// Bulk copy from global to shared memory, of `count` elements. Barrier `index` of `barriers` counts
+// the bytes that have arrived. The grid may not itself have written the source.
 template <class T, class From>
 requires std::same_as<std::remove_const_t<From>, T>
 void bulk_load(const detail::ElementAddress<T>& to, const detail::ElementAddress<From>& from,
@@ -63,8 +65,9 @@ void bulk_load(const detail::ElementAddress<T>& to, const detail::ElementAddress
   detail::emit_bulk(detail::op::kBulkLoad,
                     {to.access, from.access, detail::scalar_of<T>(), count.node}, &told);
 }
-// Likewise to several blocks of the cluster at once: in each, to the same place of its own array,
-// telling its own barrier, of which it has announced the bytes. All must be running.
+// Multicast: likewise to several blocks of the cluster at once. Each gets the elements at the same
+// place of its own array, and its own barrier, which expects the bytes, counts them. All these
+// blocks must be running.
 template <class T, class From>
 requires std::same_as<std::remove_const_t<From>, T>
 void bulk_load(const detail::ElementAddress<T>& to, const detail::ElementAddress<From>& from,
@@ -75,10 +78,13 @@ void bulk_load(const detail::ElementAddress<T>& to, const detail::ElementAddress
                     {to.access, from.access, detail::scalar_of<T>(), count.node}, &told,
                     &blocks.ranks.node);
 }
-// From the block's shared memory to another block's, as map_shared() gives array and barrier:
+// Bulk copy from the block's shared memory to that of another block of the cluster, whose array and
+// barrier map_shared() gives:
+//
 //   const Mbarrier told(map_shared(full.words(), 1));
 //   bulk_copy(map_shared(tile, 1).at(0), tile.at(0), 1024, told, 0);
-// Writers of the source call fence_async() and meet at a barrier before.
+//
+// Before it, the threads that wrote the source call fence_async() and meet at a barrier.
 template <class T>
 void bulk_copy(const detail::ElementAddress<T>& to, const detail::ElementAddress<T>& from,
                const detail::Arg<int32_t>& count, const Mbarrier& barriers,
@@ -87,8 +93,9 @@ void bulk_copy(const detail::ElementAddress<T>& to, const detail::ElementAddress
   detail::emit_bulk(detail::op::kBulkCopy,
                     {to.access, from.access, detail::scalar_of<T>(), count.node}, &told);
 }
-// From shared to global memory. Writers of the tile call fence_async(), then all meet at a barrier,
-// then one thread stores, commits and waits before the tile is written again.
+// Bulk copy from shared to global memory. The threads that wrote the tile call fence_async(), then
+// all meet at a barrier; then one thread stores and commits, and waits before the tile is written
+// again.
 template <class T>
 void bulk_store(const detail::ElementAddress<T>& to, const detail::ElementAddress<T>& from,
                 const detail::Arg<int32_t>& count) {
@@ -96,13 +103,16 @@ void bulk_store(const detail::ElementAddress<T>& to, const detail::ElementAddres
                     {to.access, from.access, detail::scalar_of<T>(), count.node});
 }
 
-// Each element of the destination becomes what the operation makes of it and the tile's, by a
-// relaxed atomic of its own. In global memory, like bulk_store; in another block's shared memory,
-// telling a barrier like bulk_copy. Where / there:
+// Bulk reduction: combines each element of the destination with that of the tile, each by a relaxed
+// atomic of its own. In global memory, used like bulk_store; in the shared memory of another block,
+// with a barrier like bulk_copy. Types in global / shared memory:
+//
 //   add            32- and 64-bit integers, half, bfloat16, float, double / 32- and 64-bit integers
 //   min, max       32- and 64-bit integers, half, bfloat16 / 32-bit integers
 //   and, or, xor   32- and 64-bit integers / 32-bit integers
 //   inc, dec       uint32_t / uint32_t
+//
+// inc: old >= tile ? 0 : old + 1. dec: old == 0 || old > tile ? tile : old - 1.
 #define HEDDLE_BULK_REDUCTION(name, kind)                                                          \
   template <class T>                                                                               \
   void bulk_##name(const detail::ElementAddress<T>& to, const detail::ElementAddress<T>& from,     \
@@ -124,11 +134,11 @@ HEDDLE_BULK_REDUCTION(max, kMax)
 HEDDLE_BULK_REDUCTION(and, kAnd)
 HEDDLE_BULK_REDUCTION(or, kOr)
 HEDDLE_BULK_REDUCTION(xor, kXor)
-HEDDLE_BULK_REDUCTION(inc, kInc)  // old >= tile's ? 0 : old + 1
-HEDDLE_BULK_REDUCTION(dec, kDec)  // old == 0 || old > tile's ? tile's : old - 1
+HEDDLE_BULK_REDUCTION(inc, kInc)
+HEDDLE_BULK_REDUCTION(dec, kDec)
 #undef HEDDLE_BULK_REDUCTION
 
-// Brings elements of global memory to L2; changes nothing.
+// Prefetch: brings `count` elements of global memory to L2. Has no other effect.
 template <class T>
 void bulk_prefetch(const detail::ElementAddress<T>& from, const detail::Arg<int32_t>& count) {
   detail::emit_bulk_prefetch(from.access, detail::scalar_of<std::remove_const_t<T>>(), count.node);
@@ -138,8 +148,9 @@ void bulk_prefetch(const detail::ElementAddress<T>& from, const detail::Arg<int3
 inline void bulk_commit(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kBulkCommit, loc);
 }
-// Until at most `groups` of the thread's groups, the latest, are under way: of the others, all is
-// written; or the tiles have been read, and may be written again. Host numbers.
+// Waits until at most `groups` of the thread's latest groups, a host number, are still under way.
+// The older ones are then complete (bulk_wait), or have at least read their tiles, which may be
+// written again (bulk_wait_read).
 inline void bulk_wait(int groups = 0, SourceLoc loc = SourceLoc::current()) {
   detail::emit_bulk_wait(detail::op::kBulkWait, groups, loc);
 }

@@ -18,14 +18,16 @@ Node emit_map_shared(Node view, int rank, Node block, SourceLoc loc);
 
 }  // namespace detail
 
-// The block's number in its cluster, and how many blocks that has: a host number.
+// The block's number in its cluster.
 inline Int cluster_rank(SourceLoc loc = SourceLoc::current()) {
   return Int(detail::emit(detail::op::kClusterRank, loc));
 }
+// Blocks of the cluster, a host number.
 int cluster_size();
 
-// Every thread of the cluster arrives and waits for the others; accesses before are visible after.
-// In two steps, what does not depend on others goes in between.
+// Cluster barrier: sync_cluster() waits until every thread of the cluster has arrived; accesses
+// before it are visible to all of them after it. cluster_arrive() and cluster_wait() are its two
+// halves, with room between them for work that does not depend on other blocks.
 inline void cluster_arrive(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kClusterArrive, loc);
 }
@@ -37,8 +39,9 @@ inline void sync_cluster(SourceLoc loc = SourceLoc::current()) {
   cluster_wait(loc);
 }
 
-// The same shared array in the cluster's block of that rank: to read, store and update. Blocks must
-// all have started before, and none may end while others reach it.
+// Distributed shared memory: the same shared array in the block of rank `block` of the cluster, to
+// read, store and update. That block must have started, and may not end while others use its
+// memory: a sync_cluster() before and after.
 template <class T, int Rank>
 Shared<T, Rank> map_shared(const Shared<T, Rank>& array, detail::Arg<int32_t> block) {
   return Shared<T, Rank>(detail::emit_map_shared(array.view_node(), Rank, block.node, block.loc));

@@ -37,9 +37,9 @@ Node printed(const X& x, SourceLoc loc) {
 
 }  // namespace detail
 
-// Prints by C's format: d i u x X o c for integers, with l or ll for those of 64 bits, f e g a for
-// floats. A thread's text stays together; nothing orders that of different threads. On a GPU it
-// appears when the stream is synchronised.
+// Prints from the kernel, by C's format: d i u x X o c for integers, with l or ll for those of 64
+// bits, f e g a for floats. A thread's text stays together; nothing orders that of different
+// threads. On a GPU it appears when the stream is synchronised.
 template <detail::Readable... X>
 void device_printf(const detail::Format& format, const X&... values) {
   const detail::Node nodes[] = {detail::printed(values, format.loc)..., detail::Node{}};
@@ -51,8 +51,8 @@ inline void device_trap(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kTrap, loc);
 }
 
-// Cycles of the multiprocessor, and nanoseconds of a clock that all of the GPU shares; for
-// differences.
+// Clocks, for differences: cycles of the multiprocessor (clock64), and nanoseconds of a clock that
+// the whole GPU shares (global_timer).
 inline Int64 clock64(SourceLoc loc = SourceLoc::current()) {
   return Int64(detail::emit(detail::op::kClock, loc));
 }
@@ -60,7 +60,7 @@ inline Int64 global_timer(SourceLoc loc = SourceLoc::current()) {
   return Int64(detail::emit(detail::op::kGlobalTimer, loc));
 }
 
-// The thread rests for about so long, at most twice that: for loops that wait.
+// Suspends the thread for about `nanoseconds`, at most twice that, for loops that wait.
 inline void nanosleep(detail::Arg<uint32_t> nanoseconds) {
   detail::emit(detail::op::kNanoSleep, nanoseconds.node, nanoseconds.loc);
 }

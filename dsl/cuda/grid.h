@@ -17,20 +17,21 @@ void emit_sync_grid(const Access& arrived);
 
 }  // namespace detail
 
-// Every thread of the grid arrives and waits for the others; accesses before are visible after. All
-// threads of a block come here together. `arrived` is a word of global memory that was zero before
-// the first time and is for this alone; it can be used again, also by the next launch, without
-// being cleared. Without `.cooperative` blocks may wait for ever for others that have not started.
+// Grid barrier: waits until every thread of the grid has arrived; accesses before it are visible
+// after it. All threads of a block call it together. `arrived` is a word of global memory for this
+// purpose alone, zero before its first use; later uses and launches need not clear it. The launch
+// must be `.cooperative`: otherwise blocks may wait for ever for others that have not started.
 inline void sync_grid(detail::ElementRef<uint32_t>&& arrived) {
   detail::emit_sync_grid(arrived.access());
 }
 
-// Between kernels of a stream, where the later one is launched with LaunchShape::programmatic: it
-// may start when all blocks of the one before have called grid_dependency_launch() or ended, and
-// sees what that one writes only behind grid_dependency_wait(), which waits until it is complete.
-// Reading that before, or writing what the other still reads, is a mistake that nothing reports.
-// A kernel that is launched as usual starts when those before are complete; both calls then do
-// nothing, and nothing in the interpreter, which runs one kernel after the other.
+// Programmatic dependent launch, of two kernels that follow each other in a stream, where the
+// second is launched with LaunchShape::programmatic. The second may start when all blocks of the
+// first have called grid_dependency_launch() or ended. grid_dependency_wait() waits in the second
+// until the first is complete. Reading the first one's results before that, or writing what it
+// still reads, is an error that nothing reports. Kernels that are launched as usual start when
+// those before them are complete, and both calls do nothing; nor do they in the interpreter, which
+// runs one kernel after the other.
 inline void grid_dependency_wait(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kGridDependencyWait, loc);
 }

@@ -65,22 +65,27 @@ void emit_inline_ptx(const char* text, bool has_effects, ErasedRule rule, const 
 
 }  // namespace detail
 
-// The instructions, what they do besides computing their outputs, and what they compute.
+// A piece of PTX: the instructions, whether they have side effects, and a rule for the interpreter.
 class PtxText {
  public:
+  // The instructions alone; the interpreter stops at them.
   PtxText(const char* text, SourceLoc loc = SourceLoc::current()) : text_(text), loc_(loc) {}
+  // With a rule for the interpreter: a host function of the inputs that returns the output, or a
+  // std::tuple of several.
   template <class Rule>
   PtxText(const char* text, Rule rule, SourceLoc loc = SourceLoc::current())
       : text_(text), rule_(detail::erase(std::function(std::move(rule)))), loc_(loc) {}
 
-  // It reads or writes memory, or has another effect: it is never removed, merged or moved past an
-  // access. More or fewer than one output have the same consequence.
+  // With side effects: it reads or writes memory, or does something else besides computing its
+  // output. It is then never removed, merged or moved past an access. Text with no output, or with
+  // several, always counts as such.
   PtxText has_effects() const {
     PtxText text = *this;
     text.has_effects_ = true;
     return text;
   }
 
+  // What it was made of.
   const char* text() const { return text_; }
   bool effects() const { return has_effects_; }
   const detail::ErasedRule& rule() const { return rule_; }
@@ -93,7 +98,8 @@ class PtxText {
   SourceLoc loc_;
 };
 
-// Gives nothing, the output, or a tuple of them.
+// Inserts PTX instructions. `Out` are the output types; gives nothing, the output, or a std::tuple
+// of several. The placeholders are explained above.
 template <class... Out, detail::Readable... X>
 auto inline_ptx(const PtxText& ptx, const X&... inputs) {
   const detail::Node in[] = {inputs.read_node(ptx.loc())..., detail::Node{}};

@@ -30,8 +30,8 @@ void emit_stmatrix(const Access& row, const Node& matrices, bool transpose);
 
 }  // namespace detail
 
-// 1, 2 or 4 matrices of elements of 1, 2 or 4 bytes; `transpose` is for those of 2. The count and
-// the choice are the host's.
+// ldmatrix: loads 1, 2 or 4 matrices (`count`) of elements of 1, 2 or 4 bytes from shared memory.
+// `transpose` is for elements of 2 bytes. Both are host numbers.
 template <class T>
 Fragment<std::remove_const_t<T>> ldmatrix(const detail::ElementAddress<T>& row, int count,
                                           bool transpose = false) {
@@ -40,8 +40,8 @@ Fragment<std::remove_const_t<T>> ldmatrix(const detail::ElementAddress<T>& row, 
       detail::emit_ldmatrix(row.access, detail::scalar_of<Element>(), count, transpose));
 }
 
-// As many matrices as the fragment has: a quarter of its bytes. Of rows that overlap, which one
-// stays is unspecified.
+// stmatrix: stores a fragment's matrices, of 4 bytes in each lane, to shared memory (sm_90). Where
+// rows overlap, it is unspecified which one stays.
 template <class T>
 void stmatrix(const detail::ElementAddress<T>& row, const Fragment<T>& matrices,
               bool transpose = false) {

@@ -29,19 +29,23 @@ void emit_set_max_registers(int count, bool increase, SourceLoc loc);
 
 }  // namespace detail
 
-// An array of mbarriers. Each goes through phases, whose parities are 0, 1, 0, …: one ends when as
-// many threads have arrived as init() said and the bytes that were announced have come.
+// An array of mbarriers. Each goes through phases, whose parities are 0, 1, 0, …. A phase ends when
+// as many threads have arrived as init() said, and all bytes have come that expect_tx() announced.
 class Mbarrier {
  public:
+  // So many barriers in shared memory of their own.
   explicit Mbarrier(int count, SourceLoc loc = SourceLoc::current())
       : words_(static_cast<int64_t>(count), loc) {}
+  // The barriers in these words, such as those of another block (map_shared()).
   explicit Mbarrier(const Shared<uint64_t>& words) : words_(words) {}
 
-  // By one thread, with fence_mbarrier_init() and a barrier of the block behind it.
+  // Initialises barrier `index` for so many arrivals in each phase. One thread calls it, then
+  // fence_mbarrier_init(), then the block meets at a barrier.
   void init(detail::Arg<int32_t> index, detail::Arg<uint32_t> arrivals) const {
     detail::emit_mbarrier(detail::op::kMbarrierInit, words_.view_node(), index.node, &arrivals.node,
                           index.loc);
   }
+  // Arrives, and does not wait.
   void arrive(detail::Arg<int32_t> index) const {
     detail::emit_mbarrier(detail::op::kMbarrierArrive, words_.view_node(), index.node, nullptr,
                           index.loc);
@@ -51,7 +55,7 @@ class Mbarrier {
     detail::emit_mbarrier(detail::op::kMbarrierExpectTx, words_.view_node(), index.node,
                           &bytes.node, index.loc);
   }
-  // Until the phase of that parity has ended: the current one or the one before.
+  // Waits until the phase of that parity has ended, which is the current one or the one before.
   void wait(detail::Arg<int32_t> index, detail::Arg<uint32_t> parity) const {
     detail::emit_mbarrier(detail::op::kMbarrierWait, words_.view_node(), index.node, &parity.node,
                           index.loc);
@@ -63,16 +67,17 @@ class Mbarrier {
   Shared<uint64_t> words_;
 };
 
-// Makes a thread's writes to shared memory visible to copies and tensor cores; and its inits of
-// mbarriers to the cluster and to copies.
+// Proxy fence: makes the thread's writes to shared memory visible to bulk copies and tensor cores.
 inline void fence_async(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kFenceAsync, loc);
 }
+// Makes the thread's init() of mbarriers visible to the cluster and to bulk copies.
 inline void fence_mbarrier_init(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kFenceMbarrierInit, loc);
 }
 
-// The warp-group's threads give up registers, or ask for more: 24 to 256, a multiple of 8.
+// setmaxnreg: the threads of a warpgroup give up registers, or ask for more. `count` is what each
+// has afterwards: 24 to 256, a multiple of 8.
 inline void decrease_registers(int count, SourceLoc loc = SourceLoc::current()) {
   detail::emit_set_max_registers(count, false, loc);
 }

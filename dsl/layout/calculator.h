@@ -21,21 +21,22 @@ namespace heddle {
 
 // What slice_and_offset() gives; no other function takes it.
 struct SlicedLayout {
-  Layout layout;
-  IntTuple offset;
+  Layout layout;    // the modes that the coordinate leaves whole
+  IntTuple offset;  // the index of what it fixes
 
   std::string to_string() const;  // "((8):(1),16)"
 };
 
+// What an expression can give.
 using LayoutValue = std::variant<IntTuple, Layout, Tiler, Swizzle, SlicedLayout>;
 
-// What an expression is worth; where it is mistaken, an IntTuple that is not ok() and says why.
+// Evaluates an expression. Where it is wrong, an IntTuple that is not ok() and says why.
 LayoutValue evaluate_layout(std::string_view expression);
-// The same as text: "error: …" where it is mistaken.
+// The same as text: "error: …" where it is wrong.
 std::string evaluate(std::string_view expression);
 std::string to_string(const LayoutValue& value);
 
-// A layout, or a tuple, that is written out; not ok() where the text is none.
+// Reads a layout or a tuple that is written out. The result is not ok() where the text is none.
 Layout parse_layout(std::string_view text);
 IntTuple parse_int_tuple(std::string_view text);
 

@@ -19,8 +19,10 @@
 
 namespace heddle {
 
+// The most cells that a picture may have.
 inline constexpr int kMostDrawn = 1 << 14;
 
+// What a picture shows besides the indices.
 struct DrawOptions {
   // The layout is from (thread, value) to the column-major index in a tile of this shape: each of
   // the tile's cells shows which thread has it as which value, in the thread's colour.
@@ -34,9 +36,9 @@ struct DrawOptions {
   std::string caption = {};
 };
 
-// The same as text: the indices as CuTe's print_layout() shows them, with # and = between tiles.
+// A picture in text: the indices as CuTe's print_layout() shows them, with # and = between tiles.
 std::string layout_table(const Layout& layout, const DrawOptions& options = {});
-// A picture, and a page of its own on which pointing at a cell shows its coordinate, index and
+// A picture in SVG, and an HTML page, on which pointing at a cell shows its coordinate, index and
 // bank.
 std::string layout_svg(const Layout& layout, const DrawOptions& options = {});
 std::string layout_html(const Layout& layout, const DrawOptions& options = {});

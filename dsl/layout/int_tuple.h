@@ -60,8 +60,11 @@ class TupleBuilder;
 
 }  // namespace detail
 
+// A shape, a stride or a coordinate: an integer, `_`, or a tuple of such to any depth. A value:
+// cheap to copy, never changed. A mistake gives a tuple that is not ok().
 class IntTuple {
  public:
+  // From an integer, `_`, an integer of the kernel, or nothing, which is ().
   IntTuple() : IntTuple(std::initializer_list<IntTuple>{}) {}  // ()
   IntTuple(int value) { node_.value = value; }                 // NOLINT: an integer is one
   IntTuple(int64_t value) { node_.value = value; }             // NOLINT
@@ -70,8 +73,8 @@ class IntTuple {
   IntTuple(const X& x, SourceLoc loc = SourceLoc::current())  // NOLINT
       : IntTuple(SymInt(x, loc)) {}
   IntTuple(Underscore) { node_.kind = detail::TupleNode::Kind::kUnderscore; }  // NOLINT
-  // Of a single tuple in braces compilers make that tuple itself or one around it (CWG 2137):
-  // repeat_as_tuple(t, 1) and wrap(t) say which.
+  // A tuple of these. One tuple in braces is ambiguous: compilers take it as it is or make a tuple
+  // of it (CWG 2137); repeat_as_tuple(t, 1) and wrap(t) are clear.
   IntTuple(std::initializer_list<IntTuple> elements);
   IntTuple(const IntTuple& other) : node_(other.node_), rep_(other.rep_) {
     if (rep_ != nullptr) keep();
@@ -91,12 +94,14 @@ class IntTuple {
     if (rep_ != nullptr) drop();
   }
 
+  // Which of the three it is.
   bool is_tuple() const { return node().is_tuple(); }
   bool is_underscore() const { return node().kind == detail::TupleNode::Kind::kUnderscore; }
   bool is_int() const { return node().is_int(); }
-  // Of an integer; of a basis stride, its factor.
+  // The integer; of a basis stride, its factor.
   const SymInt& value() const { return node().value; }
 
+  // Whether it was made without a mistake.
   bool ok() const { return rep_ == nullptr || rep_->error == nullptr; }
   // Why it is not ok(): what happened, and how to mend it. Empty where it is.
   const std::string& error() const;
@@ -104,7 +109,7 @@ class IntTuple {
   // In CuTe's notation, without spaces: "(4,(?{div=8},_))".
   std::string to_string() const;
   friend bool operator==(const IntTuple& a, const IntTuple& b);
-  // Of coordinates: a shorter one has zeros behind it.
+  // Adds coordinates mode by mode; the shorter one has zeros behind it.
   friend IntTuple operator+(const IntTuple& a, const IntTuple& b);
 
   const detail::TupleNode& node() const { return rep_ == nullptr ? node_ : *rep_->nodes(); }
@@ -149,32 +154,37 @@ IntTuple joined(const IntTuple& t);
 
 }  // namespace detail
 
+// An IntTuple by what it is used for.
 using Shape = IntTuple;
 using Stride = IntTuple;
 using Coord = IntTuple;
 
-// A stride of a mode, outermost first: E({1, 0}) is 1@0@1.
+// A basis stride: a step of `factor` in the mode that a path names, outermost mode first. E({1, 0})
+// is 1@0@1.
 IntTuple E(std::initializer_list<int> path, const SymInt& factor = 1);
 
 // --- Questions -------------------------------------------------------------------------------
 
-// Elements of a tuple; 1 of an integer.
+// How many elements a tuple has; 1 for an integer.
 int rank(const IntTuple& t);
-// Tuples around the innermost integer.
+// How many tuples lie around the innermost integer.
 int depth(const IntTuple& t);
 // The product of all integers.
 SymInt size(const IntTuple& t, SourceLoc loc = SourceLoc::current());
 inline SymInt product(const IntTuple& t, SourceLoc loc = SourceLoc::current()) {
   return size(t, loc);
 }
-// No unknown integers; no `_`.
+// Whether it has no unknown integers.
 bool is_static(const IntTuple& t);
+// Whether it has a `_`.
 bool has_underscore(const IntTuple& t);
-// What is known to divide each integer, whatever it will be: itself where it is a host number. Of
-// a kernel's arguments the answer may become a condition of the compiled variant.
+// Divisibility: for each integer a number that is known to divide it, which is the integer itself
+// where it is a host number. For a kernel's arguments, the answer may become a guard of the
+// compiled kernel.
 IntTuple get_divisibility(const IntTuple& t);
-// The same profile; the same down to where `a` has integers; and of the same sizes there, so that
-// coordinates of a are coordinates of b.
+// Whether two shapes fit together. is_congruent: they have the same profile, that is the same
+// nesting. is_weakly_congruent: the same nesting down to where `a` has integers. is_compatible: and
+// the same sizes there, so that coordinates of a are coordinates of b.
 bool is_congruent(const IntTuple& a, const IntTuple& b);
 bool is_weakly_congruent(const IntTuple& a, const IntTuple& b);
 bool is_compatible(const IntTuple& a, const IntTuple& b);
@@ -185,20 +195,24 @@ bool is_compatible(const IntTuple& a, const IntTuple& b);
 IntTuple get(const IntTuple& t, int mode, SourceLoc loc = SourceLoc::current());
 IntTuple get(const IntTuple& t, std::initializer_list<int> path,
              SourceLoc loc = SourceLoc::current());
+// The tuple of these modes, in this order.
 IntTuple select(const IntTuple& t, std::initializer_list<int> modes,
                 SourceLoc loc = SourceLoc::current());
-// The first integer.
+// The first integer, at any depth.
 IntTuple front(const IntTuple& t);
-// All integers and _ in a row: flatten() leaves 4 as it is, the others make (4) of it.
+// All integers and _ in one tuple without nesting. flatten() leaves an integer as it is; the others
+// make a tuple of it, (4) of 4.
 IntTuple flatten(const IntTuple& t);
 IntTuple flatten_to_tuple(const IntTuple& t);
 inline IntTuple get_leaves(const IntTuple& t) { return flatten_to_tuple(t); }
-// (4) of 4; 4 of (4).
+// A tuple as it is; (4) for 4.
 IntTuple wrap(const IntTuple& t);
+// Without the tuples around a single element: 4 for (4).
 IntTuple unwrap(const IntTuple& t);
-// Elements [begin, end), which are some, become one.
+// Makes one tuple of the elements [begin, end), of which there must be some.
 IntTuple group_modes(const IntTuple& t, int begin, int end, SourceLoc loc = SourceLoc::current());
-// With x added at an end, up to the rank that is asked for: once where none is.
+// Adds x at the end (append) or in front (prepend), until the rank is `up_to_rank`; once without
+// one.
 IntTuple append(const IntTuple& t, const IntTuple& x, int up_to_rank = -1);
 IntTuple prepend(const IntTuple& t, const IntTuple& x, int up_to_rank = -1);
 inline IntTuple append_ones(const IntTuple& t, int up_to_rank = -1) {
@@ -207,12 +221,13 @@ inline IntTuple append_ones(const IntTuple& t, int up_to_rank = -1) {
 inline IntTuple prepend_ones(const IntTuple& t, int up_to_rank = -1) {
   return prepend(t, 1, up_to_rank);
 }
-// x, `times` times: itself where that is once; as a tuple always; in the place of each integer.
+// A tuple of x, `times` times: repeat() gives x itself for once, repeat_as_tuple() always a tuple.
+// repeat_like() puts x in the place of each integer of t.
 IntTuple repeat(const IntTuple& x, int times);
 IntTuple repeat_as_tuple(const IntTuple& x, int times);
 IntTuple repeat_like(const IntTuple& t, const IntTuple& x);
-// What a function makes of each integer and _, in its place; with two tuples, of each integer of a
-// and of what b has there.
+// Applies a function to each integer and _, and keeps the nesting. With two tuples, it gets each
+// integer of a and what b has there.
 //
 //   transform_leaf(shape, [](const IntTuple& extent) { return round_up(extent, 4); })
 template <class F>
@@ -224,8 +239,8 @@ IntTuple transform_leaf(const IntTuple& a, const IntTuple& b, F f,
                         SourceLoc loc = SourceLoc::current()) {
   return detail::transform_leaf(a, b, detail::of_two(f), loc);
 }
-// What g makes of the tuple of what f makes of each element, or pair of elements. CuTe's g gets
-// these as arguments; here their number is not known to the compiler.
+// Applies f to each element, or pair of elements, and g to the tuple of the results. (CuTe's g gets
+// them as arguments; here the compiler does not know how many there are.)
 //
 //   const auto tiles = [](const IntTuple& of, const IntTuple& by) { return ceil_div(of, by); };
 //   transform_apply(shape, tile, tiles, [](const IntTuple& counts) { return product(counts); })
@@ -238,7 +253,8 @@ auto transform_apply(const IntTuple& a, const IntTuple& b, F f, G g,
                      SourceLoc loc = SourceLoc::current()) {
   return g(detail::transform_elements(a, b, detail::of_two(f), loc));
 }
-// The elements of all that f makes of the elements, or of pairs of them: those of () are none.
+// Applies f, which returns tuples, to each element, or pair of elements, and joins the results.
+// Where f returns (), the element is dropped.
 //
 //   filter_tuple(shape, [](const IntTuple& x) { return repeat_as_tuple(x, size(x) == 1 ? 0 : 1); })
 template <class F>
@@ -250,12 +266,12 @@ IntTuple filter_tuple(const IntTuple& a, const IntTuple& b, F f,
                       SourceLoc loc = SourceLoc::current()) {
   return detail::joined(detail::transform_elements(a, b, detail::of_two(f), loc));
 }
-// The elements of both.
+// Concatenates two tuples.
 inline IntTuple tuple_cat(const IntTuple& a, const IntTuple& b) { return detail::joined({a, b}); }
-// The integers of a flat tuple with the profile of another.
+// Gives the integers of a flat tuple the nesting of another.
 IntTuple unflatten(const IntTuple& flat, const IntTuple& profile,
                    SourceLoc loc = SourceLoc::current());
-// The first element for which a function holds, or that is x; rank(t) where there is none.
+// The number of the first element for which f holds, or that is x; rank(t) where there is none.
 template <class F>
 int find_if(const IntTuple& t, F f) {
   int mode = 0;
@@ -265,28 +281,31 @@ int find_if(const IntTuple& t, F f) {
 inline int find(const IntTuple& t, const IntTuple& x) {
   return find_if(t, [&](const IntTuple& element) { return element == x; });
 }
-// What a coordinate leaves whole (where it has _), and what it fixes, as one row of modes.
+// The modes of t where the coordinate has _ (slice), or where it has a number (dice), in one tuple.
 IntTuple slice(const IntTuple& coord, const IntTuple& t, SourceLoc loc = SourceLoc::current());
 IntTuple dice(const IntTuple& coord, const IntTuple& t, SourceLoc loc = SourceLoc::current());
 
 // --- Arithmetic ------------------------------------------------------------------------------
 
-// The product of each element; of what lies below each integer of a guide.
+// The product of the integers of each element; or of what stands in the place of each integer of a
+// guide.
 IntTuple product_each(const IntTuple& t);
 IntTuple product_like(const IntTuple& t, const IntTuple& guide,
                       SourceLoc loc = SourceLoc::current());
-// Element by element; an integer divides, or is divided into, all of a tuple's in turn.
+// Division, element by element: rounded up (ceil_div); or as a layout's shape is divided
+// (shape_div), where one of the two numbers has to divide the other. An integer beside a tuple
+// divides its elements in turn.
 IntTuple ceil_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
 IntTuple shape_div(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
-// a, made a multiple of b, element by element.
+// Rounds a up to a multiple of b, element by element.
 IntTuple round_up(const IntTuple& a, const IntTuple& b, SourceLoc loc = SourceLoc::current());
-// Whether each integer of a is less than that of b, whatever unknown ones will be. What a shorter
-// a lacks is no obstacle.
+// Whether each integer of a is less than that of b, for all values of unknown ones. Where a has
+// fewer elements, the others of b do not count.
 bool elem_less(const IntTuple& a, const IntTuple& b);
 // Each integer times a factor.
 IntTuple elem_scale(const IntTuple& t, const SymInt& by);
-// The same integers, which the author promises to be multiples of a number: an unknown one is then
-// known to be; in a kernel the interpreter checks it, as it does assume_divisible().
+// Promises that each integer is a multiple of `divisor`, as assume_divisible() does: gives the same
+// integers, of which that is known. In a kernel the interpreter checks the promise.
 IntTuple assume(const IntTuple& t, int64_t divisor, SourceLoc loc = SourceLoc::current());
 
 // --- Coordinates -----------------------------------------------------------------------------
@@ -297,31 +316,32 @@ IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape,
                  SourceLoc loc = SourceLoc::current());
 IntTuple crd2idx(const IntTuple& coord, const IntTuple& shape, const IntTuple& stride,
                  SourceLoc loc = SourceLoc::current());
-// And back: column-major, where the last mode takes what is left and _ stays; or by strides, where
-// a mode has index / stride % extent. These have to be positive and compact, in any order, for the
-// coordinate to be the one that crd2idx() makes the index of; a single stride is that of the first
-// element, column-major from there.
+// The coordinate of an index, the inverse of crd2idx(). Column-major, where the last mode takes
+// what is left and _ stays; or by strides, where a mode has index / stride % extent. It is an
+// inverse where the strides are positive and compact, in any order. A single stride is that of the
+// first element, and the others follow column-major.
 IntTuple idx2crd(const IntTuple& index, const IntTuple& shape,
                  SourceLoc loc = SourceLoc::current());
 IntTuple idx2crd(const IntTuple& index, const IntTuple& shape, const IntTuple& stride,
                  SourceLoc loc = SourceLoc::current());
 
-// A coordinate of one shape as one of another of the same size; and the next coordinate,
-// column-major, which after the last is the first.
+// A coordinate of one shape as a coordinate of another shape of the same size.
 IntTuple crd2crd(const IntTuple& coord, const IntTuple& from, const IntTuple& to,
                  SourceLoc loc = SourceLoc::current());
+// The next coordinate, column-major; the first one after the last.
 IntTuple increment_coord(const IntTuple& coord, const IntTuple& shape,
                          SourceLoc loc = SourceLoc::current());
 
-// Column-major strides, row-major strides, and strides in the order that another tuple's numbers
-// have. Modes of one element get 0.
+// Compact strides of a shape: column-major, row-major, or in an order, where the mode with the
+// least number is contiguous. Modes of one element get stride 0.
 IntTuple compact_col_major(const IntTuple& shape);
 IntTuple compact_row_major(const IntTuple& shape);
 IntTuple compact_order(const IntTuple& shape, const IntTuple& order,
                        SourceLoc loc = SourceLoc::current());
 // The unit stride of each mode.
 IntTuple make_basis_like(const IntTuple& shape);
-// The factor of a basis stride, and the part of a tuple that it names.
+// The factor of a basis stride (basis_value), and the part of a tuple that its path names
+// (basis_get).
 inline IntTuple basis_value(const IntTuple& stride) { return stride.value(); }
 IntTuple basis_get(const IntTuple& stride, const IntTuple& t, SourceLoc loc = SourceLoc::current());
 

@@ -16,8 +16,10 @@ namespace heddle {
 class Swizzle {
  public:
   constexpr Swizzle() = default;  // changes nothing: S<0,4,3>
+  // S<bits,base,shift>.
   Swizzle(int bits, int base, int shift, SourceLoc loc = SourceLoc::current());
 
+  // Whether the numbers are within the limits above.
   bool ok() const {
     // None is large enough for the sums to overflow.
     const bool small = bits_ <= 62 && base_ <= 62 && shift_ <= 62 && shift_ >= -62;
@@ -30,15 +32,16 @@ class Swizzle {
   constexpr int bits() const { return bits_; }
   constexpr int base() const { return base_; }
   constexpr int shift() const { return shift_; }
-  // Indices from one multiple of this to the next are permuted among themselves: 2^(B+M+|S|).
+  // The length of the ranges that are permuted in themselves, which begin at its multiples:
+  // 2^(B+M+|S|) indices.
   int64_t span() const {
     return ok() ? int64_t{1} << (bits_ + base_ + (shift_ < 0 ? -shift_ : shift_)) : 1;
   }
-  // The bits that change, and those that they are combined with.
+  // Masks of the bits that change, and of those that they are combined with.
   int64_t target_mask() const { return mask(shift_ < 0 ? -shift_ : 0); }
   int64_t source_mask() const { return mask(shift_ < 0 ? 0 : shift_); }
 
-  // A swizzle is its own inverse. One that is not ok() changes nothing.
+  // The permuted index. A swizzle is its own inverse; one that is not ok() changes nothing.
   int64_t operator()(int64_t index) const;
   SymInt operator()(const SymInt& index) const;
   std::string to_string() const;  // "S<3,4,3>"
@@ -54,14 +57,15 @@ class Swizzle {
   int shift_ = 3;
 };
 
-// The swizzle that does the same to elements of another width. It is not ok() where there is none.
+// The swizzle that does the same to elements of another width, in bits. Where there is none, it is
+// not ok().
 Swizzle recast_layout(const Swizzle& swizzle, int old_bits, int new_bits,
                       SourceLoc loc = SourceLoc::current());
 inline Swizzle recast(const Swizzle& swizzle, int old_bits, int new_bits,
                       SourceLoc loc = SourceLoc::current()) {
   return recast_layout(swizzle, old_bits, new_bits, loc);
 }
-// n elements as one, and one as n.
+// n elements as one (upcast), and one as n (downcast).
 inline Swizzle upcast(const Swizzle& swizzle, int n, SourceLoc loc = SourceLoc::current()) {
   return recast_layout(swizzle, 1, n, loc);
 }

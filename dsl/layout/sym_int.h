@@ -48,8 +48,11 @@ concept TracedInteger =
 
 }  // namespace detail
 
+// A symbolic integer: a host number, or one that is known only at a launch or in the kernel. A
+// value; see above.
 class SymInt {
  public:
+  // From a host number, or an integer of the kernel.
   constexpr SymInt(int64_t value = 0) : value_(value) {}  // NOLINT: a number is an SymInt
   template <detail::TracedInteger X>
   SymInt(const X& x, SourceLoc loc = SourceLoc::current())  // NOLINT: so is a traced one
@@ -74,23 +77,26 @@ class SymInt {
 
   // A positive number of which nothing but a divisor is known. Each call makes another one.
   static SymInt unknown(int64_t divisor = 1);
-  // What arithmetic gives whose result does not fit 64 bits, and all that is computed from it.
+  // The result of arithmetic that does not fit 64 bits, and of all arithmetic with such a result.
   static SymInt overflow();
 
+  // Whether it is a host number, or this one.
   bool is_constant() const { return polynomial_ == nullptr; }
   bool is_constant(int64_t value) const { return is_constant() && value_ == value; }
+  // Whether it is overflow().
   bool is_overflow() const { return !is_constant() && has_overflowed(); }
-  // Of a constant.
+  // The host number; only where is_constant().
   int64_t value() const { return value_; }
-  // The greatest number that is known to divide it, whatever it will be; 0 for 0.
+  // The greatest number that is known to divide it; 0 for 0.
   int64_t divisor() const;
-  // Likewise, without asking what is known of a kernel's arguments, which may become a guard.
+  // Likewise, without what is known of a kernel's arguments, which might become a guard.
   int64_t divisor_if_known() const;
-  // Of what it can be; INT64_MIN or INT64_MAX where nothing is known.
+  // Bounds: the least and the greatest number that it can be; INT64_MIN, INT64_MAX where nothing is
+  // known.
   int64_t least() const;
   int64_t most() const;
 
-  // Most numbers are host numbers that fit.
+  // Arithmetic. Most numbers are host numbers that fit, which is computed in place.
   friend SymInt operator+(const SymInt& a, const SymInt& b) {
     int64_t sum;
     if (are_constant(a, b) && !__builtin_add_overflow(a.value_, b.value_, &sum)) return sum;
@@ -109,30 +115,31 @@ class SymInt {
     return a.times(b);
   }
   SymInt operator-() const { return 0 - *this; }
-  // Whether they are the same, whatever the symbols will be.
+  // Whether they are equal for all values of the symbols.
   friend bool operator==(const SymInt& a, const SymInt& b) {
     return are_constant(a, b) ? a.value_ == b.value_ : a.same(b);
   }
-  // Friends, so that a kernel's integers keep their own functions of these names. Quotient and rest
-  // are those of a division rounded down; of numbers that are no constants neither may turn out to
-  // be negative, else the result is overflow().
+  // Quotient and remainder of a division that is rounded down; least, greatest and magnitude.
+  // Dividends and divisors that are not constant must be known not to be negative, else the result
+  // is overflow(). (Friends, so that a kernel's integers keep their own functions of these names.)
   friend SymInt floor_div(const SymInt& a, const SymInt& b);
   friend SymInt mod(const SymInt& a, const SymInt& b);
   friend SymInt min(const SymInt& a, const SymInt& b);
   friend SymInt max(const SymInt& a, const SymInt& b);
   friend SymInt abs(const SymInt& a);
 
-  // What is added to all that is unknown: 12 of 4 * ? + 12.
+  // The constant term: 12 of 4 * ? + 12.
   int64_t constant_part() const;
 
-  // In a kernel it stands for an Int; wide() gives all 64 bits.
+  // In a kernel it stands for an Int.
   using value_type = int32_t;
   detail::Node read_node(SourceLoc loc) const { return detail::materialize(*this, false, loc); }
+  // All 64 bits, in a kernel.
   Int64 wide(SourceLoc loc = SourceLoc::current()) const {
     return Int64(detail::materialize(*this, true, loc));
   }
 
-  // The polynomial of a number that is no constant; and the number of one.
+  // The polynomial of a number that is not constant, and the number of a polynomial.
   const detail::Polynomial& polynomial() const { return *polynomial_; }
   static SymInt of(const detail::Polynomial* polynomial);
 
@@ -153,20 +160,21 @@ class SymInt {
   const detail::Polynomial* polynomial_ = nullptr;
 };
 
-// The quotient rounded up, likewise.
+// The quotient, rounded up.
 SymInt ceil_div(const SymInt& a, const SymInt& b);
 template <detail::TracedInteger X>
 SymInt ceil_div(const X& a, const SymInt& b, SourceLoc loc = SourceLoc::current()) {
   return ceil_div(SymInt(a, loc), b);
 }
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
+// The greatest number that is known to divide both.
 SymInt gcd(const SymInt& a, const SymInt& b);
-// -1, 0 or 1; unknown numbers are positive.
+// The sign: -1, 0 or 1; unknown numbers are positive.
 int signum(const SymInt& a);
 
-// a / b where it is known to come out even; false where it is not.
+// Whether b is known to divide a; `quotient` receives a / b then.
 bool divides(const SymInt& b, const SymInt& a, SymInt* quotient = nullptr);
-// Whether a <= b, and a < b, whatever the symbols will be.
+// Whether a <= b, or a < b, for all values of the symbols.
 bool always_at_most(const SymInt& a, const SymInt& b);
 bool always_less(const SymInt& a, const SymInt& b);
 

@@ -14,9 +14,10 @@
 
 namespace heddle {
 
+// A complex number of the kernel.
 template <class T>
 struct Complex {
-  Value<T> re, im;
+  Value<T> re, im;  // the real and the imaginary part
 
   friend Complex operator+(const Complex& a, const Complex& b) {
     return {a.re + b.re, a.im + b.im};
@@ -65,11 +66,12 @@ struct Complex {
   }
 };
 
+// The conjugate.
 template <class T>
 Complex<T> conj(const Complex<T>& z) {
   return {z.re, -z.im};
 }
-// |z|^2, |z| and the angle from -pi to pi.
+// |z|^2 (norm), |z| (abs) and the angle from -pi to pi (arg).
 template <class T>
 Value<T> norm(const Complex<T>& z) {
   return fma(z.re, z.re, z.im * z.im);
@@ -82,7 +84,7 @@ template <class T>
 Value<T> arg(const Complex<T>& z) {
   return atan2(z.im, z.re);
 }
-// length * e^(i angle).
+// length * e^(i angle) (polar), and e^z (exp).
 template <class T>
 Complex<T> polar(const Value<T>& length, const Value<T>& angle) {
   const auto turn = sincos(angle);

@@ -28,26 +28,31 @@ Node quotient(const Node& n, const Divider& divider, SourceLoc loc);
 
 }  // namespace detail
 
+// What a division gives.
 template <class T>
 struct Divmod {
-  Value<T> quotient, remainder;
+  Value<T> quotient, remainder;  // n / divisor, n % divisor
 };
 
-// Divisors and dividends have 32 bits. That a divisor is positive, and an Int that is divided not
-// negative, is a promise, which the interpreter checks.
+// A divisor for many divisions. Divisors and dividends have 32 bits. The author promises that the
+// divisor is positive and that no dividend is negative; the interpreter checks it.
 class FastDivmod {
  public:
-  // Any integer that stands for an Int; the kernel's own that stand for a UInt.
+  // A signed operand: a value of the kernel that is an Int, or a host number.
   using Signed = detail::Arg<int32_t>;
+  // An unsigned operand: a value of the kernel that is a UInt.
   struct Unsigned : detail::Arg<uint32_t> {
+    // From a value of the kernel.
     template <detail::Readable X>
     requires detail::StandsFor<X, uint32_t> Unsigned(const X& x,
                                                      SourceLoc where = SourceLoc::current())
         : Arg(x, where) {}
   };
 
+  // From an integer of the kernel or the host.
   explicit FastDivmod(const Signed& divisor);
 
+  // Quotient and remainder of n by the divisor.
   Divmod<int32_t> divmod(const Signed& n) const;
   Divmod<uint32_t> divmod(const Unsigned& n) const;
 

@@ -33,7 +33,7 @@ namespace fast {
     return S(detail::emit(detail::op::opcode, detail::together<S>(loc, a)[0].node(), loc)); \
   }
 
-// 2^a, log2(a), 1 / sqrt(a): 2 ulps; log2 within 2^-22 absolute between 1/2 and 2.
+// 2^a (exp2), log2(a), 1 / sqrt(a) (rsqrt): 2 ulps; log2 within 2^-22 absolute between 1/2 and 2.
 HEDDLE_ONE_INSTRUCTION(exp2, kExp2)
 HEDDLE_ONE_INSTRUCTION(log2, kLog2)
 HEDDLE_ONE_INSTRUCTION(rsqrt, kRsqrt)

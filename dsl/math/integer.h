@@ -45,8 +45,9 @@ auto bitcast(const X& x, SourceLoc loc = SourceLoc::current()) {
       detail::emit_as(type, detail::op::kBitcast, node, loc));
 }
 
-// The upper 32 bits of high:low shifted left, and the lower 32 of it shifted right, by n % 32; and
-// the same by min(n, 32), where 32 gives low, or high.
+// Funnel shifts of the 64-bit number high:low: its upper 32 bits after a shift left
+// (funnelshift_l), or its lower 32 bits after a shift right (funnelshift_r), by n % 32. The _lc and
+// _rc forms shift by min(n, 32), where 32 gives low, or high.
 #define HEDDLE_FUNNEL(name, opcode)                                                    \
   template <class A, class B, class S = detail::UIntsOf<A, B>>                         \
   requires detail::WordsOf<uint32_t, S, A, B> S name(const A& low, const B& high,      \
@@ -60,8 +61,8 @@ HEDDLE_FUNNEL(funnelshift_lc, kFunnelShlClamp)
 HEDDLE_FUNNEL(funnelshift_rc, kFunnelShrClamp)
 #undef HEDDLE_FUNNEL
 
-// Nibble i of the selector says which of the eight bytes of b:a becomes byte i of the result; a
-// nibble of 8 and up repeats that byte's sign bit.
+// Byte permutation: nibble i of the selector chooses which of the eight bytes of b:a becomes byte i
+// of the result. A nibble of 8 and up repeats the sign bit of the byte with that number less 8.
 template <class A, class B, class C, class S = detail::UIntsOf<A, B, C>>
 requires detail::WordsOf<uint32_t, S, A, B, C> S byte_perm(const A& a, const B& b,
                                                            const C& selector,
@@ -70,8 +71,9 @@ requires detail::WordsOf<uint32_t, S, A, B, C> S byte_perm(const A& a, const B& 
   return S(detail::emit_byte_perm(x.node(), y.node(), z.node(), loc));
 }
 
-// c plus the products of four pairs of bytes; of a's two halves and the lower, or the upper, two
-// bytes of b. Signed ones of Ints, unsigned ones of UInts.
+// Dot products with accumulation: c plus the products of four pairs of bytes (dp4a); or of a's two
+// 16-bit halves with the lower (dp2a_lo) or upper (dp2a_hi) two bytes of b. Signed for Ints,
+// unsigned for UInts.
 #define HEDDLE_DOT(name, opcode)                                                         \
   template <class A, class B, class C, class S = detail::Together<A, B, C>>              \
   requires detail::ShortWords<S, A, B, C> S name(const A& a, const B& b, const C& c,     \
@@ -84,7 +86,7 @@ HEDDLE_DOT(dp2a_lo, kDp2aLo)
 HEDDLE_DOT(dp2a_hi, kDp2aHi)
 #undef HEDDLE_DOT
 
-// The average of two integers, rounded down or up, without overflow.
+// The average of two integers without overflow, rounded down (hadd) or up (rhadd).
 template <class A, class B, class S = detail::Together<A, B>>
 requires detail::Words<S, A, B> S hadd(const A& a, const B& b,
                                        SourceLoc loc = SourceLoc::current()) {
@@ -100,8 +102,8 @@ requires detail::Words<S, A, B> S rhadd(const A& a, const B& b,
   return (x | y) - ((x ^ y) >> 1);
 }
 
-// Any function of three bits, bit by bit: bit 4a + 2b + c of the table is its value. The assembler
-// makes one instruction of it.
+// A logical function of three operands, bit by bit: bit 4a + 2b + c of the table is its value. One
+// instruction after assembling.
 template <uint8_t kTable, class A, class B, class C, class S = detail::UIntsOf<A, B, C>>
 requires detail::WordsOf<uint32_t, S, A, B, C> S lop3(const A& a, const B& b, const C& c,
                                                       SourceLoc loc = SourceLoc::current()) {
@@ -117,8 +119,9 @@ requires detail::WordsOf<uint32_t, S, A, B, C> S lop3(const A& a, const B& b, co
   return result;
 }
 
-// `length` bits of x from bit `start` on, sign-extended for signed types; and x with them replaced.
-// Bits past the top are the sign's, or zero; a length of 0 gives 0.
+// Bit fields: the `length` bits of x from bit `start` on, sign-extended for signed types
+// (bit_extract); and x with these bits replaced by the lowest ones of `bits` (bit_insert). Bits
+// beyond the top of x are its sign, or zero; a length of 0 gives 0.
 template <class X, class S = detail::Together<X>>
 requires detail::Words<S, X> S bit_extract(const X& x, const detail::Arg<uint32_t>& start,
                                            const detail::Arg<uint32_t>& length,
@@ -142,7 +145,7 @@ requires detail::Words<S, X, B> S bit_insert(const X& x, const B& bits,
   return (value & ~mask) | ((inserted << from) & mask);
 }
 
-// The whole product of two 32-bit integers, and that plus a 64-bit one.
+// The 64-bit product of two 32-bit integers (mul_wide), and that plus a 64-bit one (mad_wide).
 template <class A, class B, class S = detail::Together<A, B>>
 requires detail::ShortWords<S, A, B>
 auto mul_wide(const A& a, const B& b, SourceLoc loc = SourceLoc::current()) {
@@ -158,17 +161,18 @@ auto mad_wide(const A& a, const B& b, const C& c, SourceLoc loc = SourceLoc::cur
   return mul_wide(a, b, loc) + c;
 }
 
-// A sum or difference modulo 2^n, and whether it passed the ends of the unsigned range.
-// Of vectors and fragments, for each element.
+// A sum or difference of unsigned integers with its carry; of vectors and fragments, element by
+// element.
 template <class T, class S = Value<T>>
 struct Sum {
-  S value;
-  typename detail::Shape<S>::template With<bool> carry;
+  S value;                                               // modulo 2^32 or 2^64
+  typename detail::Shape<S>::template With<bool> carry;  // whether it passed the end of the range
 };
 namespace detail {
 template <class S, class A, class B>
 concept Carries = Words<S, A, B> && std::is_unsigned_v<typename ShapeElement<S>::type>;
 }
+// a + b + carry, or a - b - borrow, of unsigned integers, with the carry for the next word.
 template <class A, class B, class S = detail::Together<A, B>>
 requires detail::Carries<S, A, B>
 auto add_carry(const A& a, const B& b, const typename detail::Shape<S>::Condition& carry = false,
@@ -188,8 +192,8 @@ auto sub_borrow(const A& a, const B& b, const typename detail::Shape<S>::Conditi
       x - y - select(borrow, one, zero), (x < y) | select(borrow, x == y, one == zero)};
 }
 
-// Division that rounds down, and what is left of it, which has b's sign. Division by zero is
-// unspecified, as that of / is.
+// Division that rounds down (floor_div), and its remainder, which has b's sign (floor_mod).
+// Division by zero is unspecified, as it is for /.
 template <class A, class B, class S = detail::Together<A, B>>
 requires detail::Words<S, A, B> S floor_mod(const A& a, const B& b,
                                             SourceLoc loc = SourceLoc::current()) {

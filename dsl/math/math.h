@@ -94,10 +94,10 @@ Node math_node(const X& x, SourceLoc loc) {
   }
 #include "heddle/dsl/math/math.def"
 
-// Sine and cosine of one angle, and its bounds: see sin and cos.
+// Sine and cosine of one angle in radians. The error bounds are those of sin and cos.
 template <class X>
 struct SinCos {
-  X sin, cos;
+  X sin, cos;  // of the same angle
 };
 template <class X, class S = detail::Together<X>>
 requires detail::Math<S, X> SinCos<S> sincos(const X& x, SourceLoc loc = SourceLoc::current()) {
@@ -105,7 +105,7 @@ requires detail::Math<S, X> SinCos<S> sincos(const X& x, SourceLoc loc = SourceL
   detail::emit_sincos(detail::math_node<S>(x, loc), &sin, &cos, loc);
   return {S(sin), S(cos)};
 }
-// Of pi x: see sinpi and cospi.
+// Sine and cosine of pi x. The error bounds are those of sinpi and cospi.
 template <class X, class S = detail::Together<X>>
 requires detail::Math<S, X> SinCos<S> sincospi(const X& x, SourceLoc loc = SourceLoc::current()) {
   detail::Node sin, cos;
@@ -113,16 +113,17 @@ requires detail::Math<S, X> SinCos<S> sincospi(const X& x, SourceLoc loc = Sourc
   return {S(sin), S(cos)};
 }
 
-// x * 2^n, rounded once; n is one number for all elements.
+// x * 2^n, rounded once. n is one number for all elements of x.
 template <class X, class S = detail::Together<X>>
 requires detail::Math<S, X> S ldexp(const X& x, const detail::Arg<int32_t>& n) {
   return S(detail::emit_ldexp(detail::math_node<S>(x, n.loc), n.node, n.loc));
 }
-// x = fraction * 2^exponent with 1/2 <= |fraction| < 1; 0, infinity and NaN with exponent 0.
+// A float in two parts: x = fraction * 2^exponent with 1/2 <= |fraction| < 1. 0, infinity and NaN
+// are their own fraction, with exponent 0.
 template <class S>
 struct Frexp {
-  S fraction;
-  typename detail::Shape<S>::template With<int32_t> exponent;
+  S fraction;                                                  // in [1/2, 1), with x's sign
+  typename detail::Shape<S>::template With<int32_t> exponent;  // an Int
 };
 template <class X, class S = detail::Together<X>>
 requires detail::Math<S, X> Frexp<S> frexp(const X& x, SourceLoc loc = SourceLoc::current()) {
@@ -132,6 +133,8 @@ requires detail::Math<S, X> Frexp<S> frexp(const X& x, SourceLoc loc = SourceLoc
   return {S(fraction), Ints(exponent)};
 }
 
+// Classification of a float, as C's macros of these names; gives a Bool, of vectors and fragments
+// one for each element.
 #define HEDDLE_CLASS(name, node)                                  \
   template <class X, class S = detail::Together<X>>               \
   requires detail::Math<S, X>                                     \
@@ -142,7 +145,7 @@ requires detail::Math<S, X> Frexp<S> frexp(const X& x, SourceLoc loc = SourceLoc
 HEDDLE_CLASS(isnan, detail::emit_class(detail::math_node<S>(x, loc), detail::op::kGt, loc))
 HEDDLE_CLASS(isinf, detail::emit_class(detail::math_node<S>(x, loc), detail::op::kEq, loc))
 HEDDLE_CLASS(isfinite, detail::emit_class(detail::math_node<S>(x, loc), detail::op::kLt, loc))
-// Whether the sign bit is set, of -0 and NaN too.
+// Whether the sign bit is set, also that of -0 and of a NaN.
 HEDDLE_CLASS(signbit, detail::emit_signbit(detail::math_node<S>(x, loc), loc))
 #undef HEDDLE_CLASS
 

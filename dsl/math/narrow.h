@@ -14,6 +14,7 @@
 
 namespace heddle {
 
+// Converts to 4-bit floats, as the comment above says.
 inline Float4E2M1x2 pack_e2m1(const Vec<float, 2>& v, SourceLoc loc = SourceLoc::current()) {
   return Float4E2M1x2(
       detail::emit_as(detail::scalar_type<float4_e2m1x2>(), detail::op::kE2m1Pack, v.node(), loc));
@@ -32,6 +33,7 @@ inline Fragment<float4_e2m1x2> pack_e2m1(const Fragment<float>& v,
   return Fragment<float4_e2m1x2>(detail::emit_as(pairs, detail::op::kE2m1Pack, v.node(), loc));
 }
 
+// Converts 4-bit floats to half, which is exact.
 inline Vec<half, 2> unpack_e2m1(const Float4E2M1x2& pair, SourceLoc loc = SourceLoc::current()) {
   return Vec<half, 2>(
       detail::emit_as(Vec<half, 2>::type(), detail::op::kE2m1Unpack, pair.node(), loc));

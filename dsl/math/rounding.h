@@ -14,14 +14,17 @@
 
 namespace heddle {
 
-enum class Rounding : uint8_t { nearest, zero, down, up };  // nearest: ties to even
+// A rounding mode: to nearest with ties to even, toward zero, down (toward minus infinity), up.
+enum class Rounding : uint8_t { nearest, zero, down, up };
 
-// While it lives, float arithmetic, comparisons and functions are recorded to take subnormal
-// operands for zeros of their sign and to give such zeros for subnormal results. That saves
-// instructions where the special function unit or a division is behind them. Moves, conversions,
-// negation and |x| keep all bits. In the thread that traces, of the kernel that it traces.
+// Flush to zero, within the scope of this object: arithmetic, comparisons and functions of float
+// take subnormal operands as zeros of their sign, and give such zeros for subnormal results. That
+// saves instructions of divisions and of functions that use the special function unit. Moves,
+// conversions, negation and |x| keep all bits. It applies to the kernel that this host thread
+// traces.
 class FlushSubnormals {
  public:
+  // Begins.
   FlushSubnormals();
   ~FlushSubnormals();
   FlushSubnormals(const FlushSubnormals&) = delete;
@@ -44,6 +47,7 @@ concept WideFloats =
 
 }  // namespace detail
 
+// Arithmetic of float or double in a rounding mode, never fused with other operations.
 #define HEDDLE_ROUNDED(name, opcode)                                                          \
   template <class A, class B, class S = detail::Together<A, B>>                               \
   requires detail::WideFloats<S, A, B> S name(const A& a, const B& b, Rounding rounding,      \
@@ -67,6 +71,7 @@ requires detail::WideFloats<S, A, B, C> S fma(const A& a, const B& b, const C& c
                                 y.node(), z.node()));
 }
 
+// Square root and reciprocal, 1 / a, of float or double in a rounding mode.
 #define HEDDLE_ROUNDED(name, opcode)                                                    \
   template <class X, class S = detail::Together<X>>                                     \
   requires detail::WideFloats<S, X> S name(const X& a, Rounding rounding,               \
@@ -75,11 +80,12 @@ requires detail::WideFloats<S, A, B, C> S fma(const A& a, const B& b, const C& c
     return S(detail::emit_rounded(detail::op::opcode, node.type, rounding, loc, node)); \
   }
 HEDDLE_ROUNDED(sqrt, kSqrtRounded)
-HEDDLE_ROUNDED(rcp, kRcpRounded)  // 1 / a
+HEDDLE_ROUNDED(rcp, kRcpRounded)
 #undef HEDDLE_ROUNDED
 
-// From float or double to an integer of 32 or 64 bits, or from such an integer or double to a
-// float; integers saturate. From float to float8_e8m0: the magnitude, up or toward zero.
+// Conversion in a rounding mode: from float or double to an integer of 32 or 64 bits, which
+// saturates; from such an integer or double to a float. From float to float8_e8m0: the magnitude,
+// up or toward zero.
 template <class To, detail::Readable X>
 Value<To> cast(const X& x, Rounding rounding, SourceLoc loc = SourceLoc::current()) {
   return Value<To>(detail::emit_rounded(detail::op::kConvertRounded, detail::scalar_type<To>(),

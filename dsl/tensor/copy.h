@@ -17,13 +17,14 @@
 
 namespace heddle {
 
-// Which elements are there: those whose coordinate, as an identity tensor says it, lies in a shape.
+// A predicate for copy_if(): elements take part whose coordinate lies within a shape. An identity
+// tensor, partitioned as the elements are, has the coordinates.
 //
 //   Tensor<Coord> where = make_identity_tensor({m, n});      // partitioned as x is
 //   copy_if(within(where_part, {m, n}), x_part, registers);
 struct Within {
   detail::AnyTensor coords;
-  IntTuple shape;
+  IntTuple shape;  // what each coordinate has to be less than
 };
 inline Within within(const Tensor<Coord>& coords, const IntTuple& shape) {
   return {coords.any(), shape};
@@ -57,20 +58,22 @@ concept Writable = TensorLike<X> && !std::is_const_v<typename TensorElement<X>::
 
 }  // namespace detail
 
-// Whether each number of a coordinate is less than that of the shape.
+// Whether a coordinate lies within a shape: each of its numbers is less than the extent.
 inline Bool within(const IntTuple& coord, const IntTuple& shape,
                    SourceLoc loc = SourceLoc::current()) {
   return Bool(detail::within_node(coord, shape, loc));
 }
 
+// Copies all elements. Their number must be the same on both sides; types are converted.
 template <detail::TensorLike From, detail::Writable To>
 void copy(const From& from, const To& to, SourceLoc loc = SourceLoc::current()) {
   detail::copy_tensors({}, detail::as_tensor(from, loc).any(), detail::as_tensor(to, loc).any(),
                        loc);
 }
-// Elements that are not there are not touched, on either side. A predicate has a flag for each
-// element: where its layout has stride 0 along a vector, or a shape cannot end within one, accesses
-// stay wide.
+// Copies the elements for which a predicate holds; the others are not accessed on either side. The
+// predicate is a flag for each element, or a shape that coordinates lie within. Accesses stay wide
+// where all elements of a vector have the same flag (stride 0), or where the shape cannot end
+// within a vector.
 template <detail::TensorLike From, detail::Writable To>
 void copy_if(const Tensor<const bool>& predicate, const From& from, const To& to,
              SourceLoc loc = SourceLoc::current()) {
@@ -84,6 +87,7 @@ void copy_if(const Within& predicate, const From& from, const To& to,
                        detail::as_tensor(to, loc).any(), loc);
 }
 
+// Sets all elements to a value, or to zero (clear).
 template <detail::Writable X>
 void fill(const X& x, detail::Arg<detail::ElementOf<X>> value) {
   detail::fill_tensor(detail::as_tensor(x, value.loc).any(), value.node, value.loc);
@@ -101,15 +105,18 @@ void axpby(detail::Arg<detail::ElementOf<Y>> alpha, const X& x,
                         detail::as_tensor(y, alpha.loc).any(), alpha.loc);
 }
 
-// c(m,n) += the sum over k of a(m,k) * b(n,k), by fused multiply-adds in c's type, k after k. With
-// a third, first mode of the operands, v, each of its coordinates is a product of its own.
+// Matrix product: c(m,n) += the sum over k of a(m,k) * b(n,k), by fused multiply-adds in c's type,
+// in the order of k. With a further mode in front, v, there is a product for each of its
+// coordinates.
 template <detail::TensorLike A, detail::TensorLike B, detail::Writable C>
 void gemm(const A& a, const B& b, const C& c, SourceLoc loc = SourceLoc::current()) {
   detail::gemm_tensors(detail::as_tensor(a, loc).any(), detail::as_tensor(b, loc).any(),
                        detail::as_tensor(c, loc).any(), loc);
 }
 
-// All elements as a value, by their number; and from one. y(i) = f(x(i)) for every i is
+// All elements of a tensor as a Fragment, in the order of their number (load), and back (store).
+// y(i) = f(x(i)) for every i is
+//
 //   store(y, f(load(x)));
 template <detail::TensorLike X>
 auto load(const X& x, SourceLoc loc = SourceLoc::current()) {

@@ -15,28 +15,33 @@
 
 namespace heddle {
 
-// `bits` in one access of each side: 8 to 128, at least an element.
+// Copy by a load and a store of `bits` each, between any kinds of memory.
 struct CopyUniversal {
-  int bits;
+  int bits;  // 8 to 128, at least an element
 };
-// 32, 64 or 128 bits. Copies whose predicate does not hold fill with zeros.
+// Asynchronous copy (cp.async) from global to shared memory. Where a predicate does not hold, it
+// fills with zeros.
 struct CopyAsync {
-  int bits = 128;
+  int bits = 128;  // 32, 64 or 128
 };
-// 1, 2 or 4 matrices of 8 rows of 16 bytes; `transpose` for elements of two bytes.
+// ldmatrix: matrices of 8 rows of 16 bytes from shared memory, by a warp.
 struct LdMatrix {
-  int matrices = 4;
-  bool transpose = false;
+  int matrices = 4;        // 1, 2 or 4
+  bool transpose = false;  // for elements of two bytes
 };
+// stmatrix: the same to shared memory (sm_90).
 struct StMatrix {
-  int matrices = 4;
-  bool transpose = false;
+  int matrices = 4;        // 1, 2 or 4
+  bool transpose = false;  // for elements of two bytes
 };
 
+// A copy atom: an operation for an element type, with its layouts. make_copy_atom() makes one.
 class CopyAtom {
  public:
+  // The operations.
   enum class Kind : uint8_t { kUniversal, kAsync, kLdMatrix, kStMatrix };
 
+  // For make_copy_atom().
   CopyAtom(ir::Scalar scalar, const CopyUniversal& op, SourceLoc loc);
   CopyAtom(ir::Scalar scalar, const CopyAsync& op, SourceLoc loc);
   CopyAtom(ir::Scalar scalar, const LdMatrix& op, SourceLoc loc);
@@ -46,14 +51,16 @@ class CopyAtom {
   ir::Scalar scalar() const { return scalar_; }
   int matrices() const { return matrices_; }
   bool transpose() const { return transpose_; }
-  // (thread, value) to the element.
+  // Layouts from (thread, value) to the element: of the source, of the destination, and the one
+  // that tilings are made by.
   const Layout& source() const { return source_; }
   const Layout& destination() const { return destination_; }
   const Layout& reference() const { return reference_; }
-  // An atom that is none, for the reason that a layout gives.
+  // An atom that is not ok(), for the reason that a layout gives.
   explicit CopyAtom(const Layout& failure) : kind_(Kind::kUniversal), scalar_{}, source_(failure) {}
+  // Why it is not ok().
   const std::string& error() const { return source_.error(); }
-  // Not so where an operation does not go with the element type; that was reported.
+  // False where the operation does not exist for the element type, which was reported.
   bool ok() const { return source_.ok() && destination_.ok() && reference_.ok(); }
 
  private:
@@ -68,6 +75,8 @@ class CopyAtom {
   Layout source_, destination_, reference_;
 };
 
+// Makes a copy atom of an operation, for elements of T. Widths or types that it does not have are
+// an error of the kernel.
 template <class T, class Op>
 CopyAtom make_copy_atom(const Op& op, SourceLoc loc = SourceLoc::current()) {
   return CopyAtom(detail::scalar_of<T>(), op, loc);

@@ -9,13 +9,13 @@
 
 namespace heddle {
 
-// What the atom moves, twice: as its source's threads have it, then as its destination's, each
-// element with thread and value, in the thread's colour. Matrices have a row for each of theirs,
-// one below the other, and a thicker line between them. "error: …" of an atom that is not ok().
+// A picture in SVG of what the atom moves, twice: by the source's threads and by the destination's.
+// Each element shows its thread and value, in the thread's colour. Matrices lie one below the
+// other, with a thicker line between them. "error: …" for an atom that is not ok().
 std::string copy_atom_svg(const CopyAtom& atom);
 
-// The atom of a name: "universal.128", "cp.async.64", "ldmatrix.x4", "stmatrix.x2.trans", for
-// elements of 8, 16, 32 or 64 bits. An atom that is not ok() says what it does not know.
+// The atom of a name, "universal.128", "cp.async.64", "ldmatrix.x4" or "stmatrix.x2.trans", for
+// elements of 8, 16, 32 or 64 bits. For an unknown name it is not ok(), and says why.
 CopyAtom parse_copy_atom(const std::string& name, int element_bits);
 
 }  // namespace heddle

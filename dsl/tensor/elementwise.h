@@ -34,14 +34,15 @@ Value<T> reduced(const Fragment<T>& values, int first, int count, const Op& op) 
 
 }  // namespace detail
 
-// A tensor as one of another shape, whose modes it has or has one element of: these are repeated.
+// Broadcasting: the tensor with another shape, where modes of one element are repeated (stride 0).
 template <detail::TensorLike X>
 auto broadcast(const X& x, const IntTuple& shape, SourceLoc loc = SourceLoc::current()) {
   using Result = Tensor<typename detail::TensorElement<X>::type>;
   return Result(detail::broadcast(detail::as_tensor(x, loc).any(), shape, loc));
 }
 
-// y(c) = f(x(c)…) for each coordinate of y.
+// Applies a function elementwise: y(c) = f(x(c)…) for each coordinate c of y. The operands are
+// broadcast.
 template <detail::Writable Y, class F, detail::TensorLike... X>
 requires(sizeof...(X) > 0) void transform(const Y& y, F&& f, const X&... x) {
   using T = detail::ElementOf<Y>;
@@ -60,7 +61,8 @@ requires(sizeof...(X) > 0) void transform(const Y& y, F&& f, const X&... x) {
   if (out.ok()) apply(load(broadcast(x, out.shape(), loc), loc)...);
 }
 
-// All elements of a fragment, or of a tensor, as one: pairs of halves, in that order.
+// Reduces all elements of a fragment or tensor to one, by a binary tree over halves, whose order is
+// fixed.
 template <class T, class Op>
 Value<T> reduce(const Fragment<T>& values, const Op& op) {
   return detail::reduced(values, 0, values.size(), op);
@@ -69,7 +71,7 @@ template <detail::TensorLike X, class Op>
 auto reduce(const X& x, const Op& op, SourceLoc loc = SourceLoc::current()) {
   return reduce(load(x, loc), op);
 }
-// Over one mode: registers for the others.
+// Reduces over one mode; the result is a tensor in registers with the other modes.
 template <detail::TensorLike X, class Op>
 auto reduce(const X& x, int mode, const Op& op, SourceLoc loc = SourceLoc::current()) {
   using T = detail::ElementOf<X>;

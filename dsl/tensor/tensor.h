@@ -95,12 +95,14 @@ constexpr ir::Scalar element_scalar() {
 
 }  // namespace detail
 
+// A tensor with a layout of any shape: memory, registers, or coordinates (Tensor<Coord>). It refers
+// to its elements; copies of the object name the same ones.
 template <class T>
 class Tensor<T, -1> : public detail::TensorBase {
  public:
   using element_type = T;
 
-  // All of a view.
+  // All of a view: a parameter, or shared memory, with its own extents and strides.
   template <class U, int kRank>
   requires(std::is_same_v<U, T> || std::is_same_v<const U, T>)
       Tensor(const detail::View<U, kRank>& view, SourceLoc loc = SourceLoc::current())
@@ -115,8 +117,8 @@ class Tensor<T, -1> : public detail::TensorBase {
   // Elements are copied by copy() (tensor/copy.h).
   Tensor& operator=(const Tensor&) = delete;
 
-  // The element at a coordinate; with a `_`, the tensor of all elements there. A coordinate is a
-  // number for each mode, a tuple where a mode has modes, or one number for all.
+  // The element at a coordinate; with `_` in it, the tensor of all elements there. A coordinate is
+  // a number for each mode, a tuple for a mode that has modes, or one number for all of them.
   template <detail::CoordinatePart A>
   auto operator()(const A& a, SourceLoc loc = SourceLoc::current()) const {
     return index<detail::has_underscore_type<A>>(IntTuple(a), loc);
@@ -139,16 +141,16 @@ class Tensor<T, -1> : public detail::TensorBase {
                   SourceLoc loc = SourceLoc::current()) const {
     return index<detail::has_underscore_type<A, B, C, D>>({a, b, c, d}, loc);
   }
-  // The tensor that a coordinate with `_` anywhere leaves.
+  // The tensor that a coordinate with `_` at any depth leaves.
   Tensor slice(const IntTuple& coord, SourceLoc loc = SourceLoc::current()) const {
     return Tensor(detail::sliced(any_, coord, loc));
   }
-  // A place, for what takes one: an asynchronous copy, an atomic.
+  // The place of an element, for asynchronous copies and address_of().
   auto at(const IntTuple& coord, SourceLoc loc = SourceLoc::current()) const {
     return detail::ElementAddress<T>{detail::element_access(any_, coord, loc)};
   }
 
-  // The same elements in another order or number: `layout` is made from this tensor's.
+  // The same memory under another layout, which is made from this tensor's.
   Tensor with_layout(Layout layout) const {
     detail::AnyTensor any = any_;
     any.layout = static_cast<Layout&&>(layout);
@@ -200,7 +202,8 @@ Tensor<typename TensorElement<X>::type> as_tensor(const X& x, SourceLoc loc) {
 
 // --- Making ----------------------------------------------------------------------------------
 
-// Registers: the thread's own, their content undefined until written. Coordinates are host numbers.
+// A tensor in the thread's registers. Its content is undefined until written. Coordinates of its
+// elements are host numbers.
 template <class T>
 Tensor<T> make_tensor(const Layout& layout, SourceLoc loc = SourceLoc::current()) {
   return Tensor<T>(detail::new_registers(detail::element_scalar<T>(), layout, loc));
@@ -213,20 +216,20 @@ template <class T>
 Tensor<T> make_tensor(std::initializer_list<IntTuple> shape, SourceLoc loc = SourceLoc::current()) {
   return make_tensor<T>(make_layout(IntTuple(shape)), loc);
 }
-// The block's shared memory, as much as the layout reaches. Under a swizzle it is aligned to what
-// that covers, 2^(B+M+|S|) elements, up to 1024 bytes: so an array that is given one below is too.
+// A tensor in the block's shared memory, of as many elements as the layout reaches. Under a swizzle
+// it is aligned to the swizzle's span, 2^(B+M+|S|) elements, up to 1024 bytes.
 template <class T>
 Tensor<T> make_smem_tensor(const Layout& layout, SourceLoc loc = SourceLoc::current()) {
   return Tensor<T>(detail::new_shared_tensor(detail::element_scalar<T>(), layout, loc));
 }
-// Memory that is there already, by its one index: a Pointer, Shared<T>, Local<T> or Constant<T>.
+// A tensor over memory with one index: a Pointer, Shared<T>, Local<T> or Constant<T>.
 template <class T>
 Tensor<T> make_tensor(const detail::View<T, 1>& view, const Layout& layout,
                       SourceLoc loc = SourceLoc::current()) {
   return Tensor<T>(
       detail::view_as(view.view_node(), detail::element_scalar<T>(), view.mode(), layout, loc));
 }
-// Registers for a tensor's elements, the first mode's next to each other.
+// A tensor in registers with the shape of another, where the first mode is contiguous.
 template <class T, detail::TensorLike X>
 Tensor<T> make_fragment_like(const X& x, SourceLoc loc = SourceLoc::current()) {
   return Tensor<T>(
@@ -237,7 +240,8 @@ auto make_fragment_like(const X& x, SourceLoc loc = SourceLoc::current()) {
   using T = std::remove_const_t<typename detail::TensorElement<X>::type>;
   return make_fragment_like<T>(x, loc);
 }
-// Each coordinate to itself: what a partition of it says where the thread's elements come from.
+// The identity tensor: each element is its own coordinate. Partitioned as a tensor of data is, it
+// has the coordinates of the thread's elements.
 inline Tensor<Coord> make_identity_tensor(const IntTuple& shape) {
   detail::AnyTensor any;
   any.layout = make_identity_layout(shape);
@@ -246,6 +250,7 @@ inline Tensor<Coord> make_identity_tensor(const IntTuple& shape) {
 
 // --- Questions -------------------------------------------------------------------------------
 
+// The shape of a tensor or view, its number of elements, and its rank.
 template <detail::TensorLike X>
 IntTuple shape(const X& x, SourceLoc loc = SourceLoc::current()) {
   return detail::as_tensor(x, loc).shape();
@@ -254,11 +259,12 @@ template <detail::TensorLike X>
 SymInt size(const X& x, SourceLoc loc = SourceLoc::current()) {
   return size(detail::as_tensor(x, loc).shape(), loc);
 }
-// Of one mode.
+// The number of elements of one mode.
 template <int kMode, detail::TensorLike X>
 SymInt size(const X& x, SourceLoc loc = SourceLoc::current()) {
   return size(get(detail::as_tensor(x, loc).shape(), kMode, loc), loc);
 }
+// How many modes it has.
 template <class T>
 int rank(const Tensor<T>& x) {
   return rank(x.shape());
@@ -268,6 +274,8 @@ int rank(const Tensor<T>& x) {
 //
 // As the functions of layout.h by these names do it.
 
+// The tensor under a divided, composed or covered layout: see the function of this name for
+// layouts.
 #define HEDDLE_TENSOR_TILED(name)                                                   \
   template <detail::TensorLike X>                                                   \
   auto name(const X& x, const Tiler& tiler, SourceLoc loc = SourceLoc::current()) { \
@@ -282,6 +290,8 @@ HEDDLE_TENSOR_TILED(flat_divide)
 HEDDLE_TENSOR_TILED(cover)
 #undef HEDDLE_TENSOR_TILED
 
+// The tensor with its modes flattened, coalesced, filtered, grouped or selected: see the function
+// of this name for layouts.
 template <detail::TensorLike X>
 auto flatten(const X& x, SourceLoc loc = SourceLoc::current()) {
   const auto tensor = detail::as_tensor(x, loc);
@@ -307,15 +317,15 @@ auto select(const X& x, std::initializer_list<int> modes, SourceLoc loc = Source
   const auto tensor = detail::as_tensor(x, loc);
   return tensor.with_layout(select(tensor.any().layout, modes, loc));
 }
-// The tensor from a coordinate on.
+// The tensor that begins at a coordinate of this one.
 template <detail::TensorLike X>
 auto domain_offset(const IntTuple& coord, const X& x, SourceLoc loc = SourceLoc::current()) {
   const auto tensor = detail::as_tensor(x, loc);
   return std::remove_const_t<decltype(tensor)>(detail::moved(tensor.any(), coord, loc));
 }
 
-// The tile at a coordinate among the tiles; with `_` there, all of them along those modes. A step
-// leaves out modes of the tiler and the coordinate, as layout.h says:
+// The tile at a coordinate among the tiles; where the coordinate has `_`, all tiles along that
+// mode. A step leaves out modes of the tiler and the coordinate, as layout.h says:
 //
 //   local_tile(a, {128, 128, 8}, {block_m, block_n, _}, {1, _, 1})       // (128,8,k)
 template <detail::TensorLike X>
@@ -329,8 +339,9 @@ auto local_tile(const X& x, const Tiler& tiler, const IntTuple& coord, const Int
                 SourceLoc loc = SourceLoc::current()) {
   return local_tile(x, dice(step, tiler, loc), dice(step, coord, loc), loc);
 }
-// A thread's elements of each tile: `threads` says which thread has which place of it. A step
-// leaves out modes of the threads, whose threads then have the same elements.
+// The elements of a thread, of number or coordinate `index`: `threads` is the layout of the threads
+// over a tile, which is repeated over the tensor. A step leaves out modes of the threads; threads
+// that differ in those have the same elements.
 template <detail::TensorLike X>
 auto local_partition(const X& x, const Layout& threads, const IntTuple& index,
                      SourceLoc loc = SourceLoc::current()) {

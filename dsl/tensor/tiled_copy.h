@@ -20,28 +20,33 @@ namespace heddle {
 
 class ThrCopy;
 
+// A tiled copy: a copy atom, laid over the threads of a block and the values of each.
 class TiledCopy {
  public:
-  // `tv`: (thread, value) to the index in a tile of these extents.
+  // `tv` is the layout from (thread, value) to the index in a tile of these extents.
   TiledCopy(const CopyAtom& atom, const Layout& tv, const IntTuple& tiler,
             SourceLoc loc = SourceLoc::current());
 
   const CopyAtom& atom() const { return atom_; }
+  // Its layout from (thread, value) to the index in the tile, and the tile's extents.
   const Layout& layout_tv() const { return tv_; }
   const IntTuple& tiler() const { return tiler_; }
-  // Threads that take part.
+  // How many threads take part.
   int64_t threads() const { return size(get(tv_, 0)).value(); }
+  // Whether it was made without a mistake.
   bool ok() const { return atom_.ok() && tv_.ok(); }
 
-  // A thread's view of it, by its number. A block of fewer threads than take part is an error.
+  // The part of one thread, by its number. It is an error of the kernel where the block has fewer
+  // threads than take part.
   ThrCopy get_slice(const IntTuple& thread, SourceLoc loc = SourceLoc::current()) const;
 
-  // A layout as (threads,values,rest…), from the source's or the destination's side;
-  // (values,modes…) of registers that were partitioned for another copy, as this one takes them.
+  // A layout as (threads,values,rest…), from the source's side (tidfrg_S) or the destination's
+  // (tidfrg_D). retile: the layout (values,modes…) of registers that were partitioned for another
+  // copy, as this copy takes them.
   Layout tidfrg_S(const Layout& layout, SourceLoc loc = SourceLoc::current()) const;
   Layout tidfrg_D(const Layout& layout, SourceLoc loc = SourceLoc::current()) const;
   Layout retile(const Layout& layout, SourceLoc loc = SourceLoc::current()) const;
-  // The side's (thread, value) to the index in the tile: what a picture shows.
+  // The layout from (thread, value) to the index in the tile, of either side: what a picture shows.
   Layout layout_S_tv(SourceLoc loc = SourceLoc::current()) const;
   Layout layout_D_tv(SourceLoc loc = SourceLoc::current()) const;
 
@@ -54,11 +59,14 @@ class TiledCopy {
   IntTuple tiler_;
 };
 
+// The part of one thread in a tiled copy; get_slice() makes it.
 class ThrCopy {
  public:
+  // For get_slice().
   ThrCopy(const TiledCopy& tiled, const IntTuple& thread) : tiled_(tiled), thread_(thread) {}
 
-  // This thread's elements of a tensor, (values,rest…), as source and as destination.
+  // The thread's elements of a tensor, (values,rest…), as source (partition_S) or destination
+  // (partition_D).
   template <detail::TensorLike X>
   auto partition_S(const X& x, SourceLoc loc = SourceLoc::current()) const {
     const auto tensor = detail::as_tensor(x, loc);
@@ -93,8 +101,8 @@ inline ThrCopy TiledCopy::get_slice(const IntTuple& thread, SourceLoc loc) const
   return {*this, thread};
 }
 
-// Threads in the order of `threads`, each with values in the order of `values`: the tile is the
-// raked product of both.
+// Makes a tiled copy of threads in the order of `threads`, each with values in the order of
+// `values`. The tile is the raked product of the two.
 inline TiledCopy make_tiled_copy(const CopyAtom& atom, const Layout& threads, const Layout& values,
                                  SourceLoc loc = SourceLoc::current()) {
   const auto [tile, tv] = make_layout_tv(threads, values, loc);
@@ -108,8 +116,8 @@ void copy_tiled(const CopyAtom& atom, const Predicate& predicate, const AnyTenso
 
 }  // namespace detail
 
-// Between tensors that were partitioned by the tiled copy, or for one thread's atoms. What an
-// asynchronous copy brings is there behind copy_async_wait() (async.h).
+// Copies between tensors that were partitioned by the tiled copy, or as (values,rest…) of an atom.
+// Data of an asynchronous copy have arrived after copy_async_wait() (async.h).
 template <detail::TensorLike From, detail::Writable To>
 void copy(const CopyAtom& atom, const From& from, const To& to,
           SourceLoc loc = SourceLoc::current()) {
@@ -121,8 +129,9 @@ void copy(const TiledCopy& tiled, const From& from, const To& to,
           SourceLoc loc = SourceLoc::current()) {
   copy(tiled.atom(), from, to, loc);
 }
-// An access happens as a whole or not at all. The predicate is of the source's partition; of an
-// asynchronous copy that does not happen the destination is filled with zeros, else it stays.
+// Copies where a predicate holds, which belongs to the source's partition. An access happens as a
+// whole or not at all. Where it does not happen, an asynchronous copy fills the destination with
+// zeros; other copies leave it as it is.
 template <detail::TensorLike From, detail::Writable To>
 void copy_if(const TiledCopy& tiled, const Tensor<const bool>& predicate, const From& from,
              const To& to, SourceLoc loc = SourceLoc::current()) {

@@ -5,10 +5,12 @@
 
 namespace heddle {
 
+// A line of the user's source: file and line.
 struct SourceLoc {
   const char* file = nullptr;  // nullptr: unknown
-  int line = 0;
+  int line = 0;                // from 1
 
+  // The line of the call, as a default argument: that of the function's caller.
   static constexpr SourceLoc current(const char* file = __builtin_FILE(),
                                      int line = __builtin_LINE()) {
     return {file, line};
@@ -24,6 +26,7 @@ struct SourceLoc {
 //   }
 class CallerLines {
  public:
+  // From the caller's line.
   explicit CallerLines(SourceLoc caller, const char* file = __builtin_FILE());
   ~CallerLines();
   CallerLines(const CallerLines&) = delete;

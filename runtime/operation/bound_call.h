@@ -15,19 +15,21 @@ namespace heddle::runtime {
 
 // One call, with everything that the settings and the shapes of the inputs decide.
 struct BoundCall {
+  // An argument of the call.
   struct Value {
-    const OperationArgument* argument = nullptr;
-    TensorShape shape = {};  // of a tensor
-    uint64_t bits = 0;       // a number
+    const OperationArgument* argument = nullptr;  // its declaration
+    TensorShape shape = {};                       // of a tensor
+    uint64_t bits = 0;                            // of a number, zero-extended
   };
-  const HostFunction* function = nullptr;
-  std::vector<Value> values = {};  // in the function's order
-  Sizes sizes = {};
+  const HostFunction* function = nullptr;  // to call
+  std::vector<Value> values = {};          // its arguments, in order
+  Sizes sizes = {};                        // every named dimension
 };
 
-// Finds the function and every shape. Settings that are not given have their defaults. Dimensions
-// are what the inputs have, or `sizes` say, or the operation's example. kInvalidArgument where these
-// contradict each other or the declarations. An input without a shape gets the one that follows.
+// Binds a call: finds the function and every shape. Settings that are not given have their
+// defaults. Dimensions come from the inputs, then from `sizes`, then from the operation's example.
+// kInvalidArgument where these contradict each other or the declarations. Inputs without a shape
+// get the one that follows.
 StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, const Shapes& inputs,
                          const Sizes& sizes = {});
 

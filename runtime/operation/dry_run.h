@@ -27,20 +27,25 @@ struct Compilation;
 struct DryLaunch {
   const ir::KernelSource* source = nullptr;  // nullptr: a kernel that was compiled before
   const Compilation* compiled = nullptr;     // that one
-  const LaunchConfig& config;
-  Arguments arguments;
+  const LaunchConfig& config;                // grid, block and the like
+  Arguments arguments;                       // as the launch was given them
 };
 
-// Told of each launch in order, on the thread that launches; what it returns, the launch returns.
+// Called for each launch, in order, on the thread that launches. The launch returns what it
+// returns.
 using OnDryLaunch = std::function<Status(const DryLaunch&)>;
 
-// A device that claims to be `info`. Launches outside its limits fail as they would there.
+// Opens a dry run of a device with these properties. Launches outside its limits fail as they would
+// there.
 Device open_dry_run(DeviceInfo info, OnDryLaunch on_launch);
 
+// What stands behind a dry run. open_dry_run() makes one.
 class DryRunBackend final : public Backend {
  public:
+  // For open_dry_run().
   DryRunBackend(DeviceInfo info, OnDryLaunch on_launch);
 
+  // Calls the function for a launch.
   Status launch(const DryLaunch& launch) const;
 
   Status health() const override { return OkStatus(); }

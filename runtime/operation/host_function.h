@@ -19,13 +19,16 @@
 
 namespace heddle::runtime {
 
-// How a parameter of a host function is made from data.
+// Conversion of a parameter of a host function: how it is declared, and how it is made of data.
+// Numbers and TensorRefs have one.
 template <class P>
 struct HostParameter {
   static_assert(std::is_arithmetic_v<P>,
                 "a host function's parameters are const Stream&, then TensorRef<T, Rank> and "
                 "numbers");
+  // The parameter as data.
   static HostFunction::Parameter declare() { return {heddle::detail::scalar_of<P>(), -1, true}; }
+  // The value of an argument.
   static P from(const Argument& argument) {
     P number;
     std::memcpy(&number, &argument.bits, sizeof(P));  // little-endian, as every host of CUDA is
@@ -33,13 +36,16 @@ struct HostParameter {
   }
 };
 
+// A parameter that is a tensor.
 template <class T, int Rank>
 struct HostParameter<TensorRef<T, Rank>> {
+  // The parameter's type.
   using Ref = TensorRef<T, Rank>;
   static_assert(!Ref::kOfStructs, "a host function's tensors have elements of one scalar type");
   static HostFunction::Parameter declare() {
     return {heddle::detail::scalar_of<std::remove_const_t<T>>(), Rank, std::is_const_v<T>};
   }
+  // The tensor of an argument.
   static Ref from(const Argument& argument) {
     Ref ref;
     ref.data = reinterpret_cast<T*>(argument.bits);
@@ -54,6 +60,7 @@ struct HostParameter<TensorRef<T, Rank>> {
   }
 };
 
+// What host_function() calls.
 template <class F, class... P>
 HostFunction erase_host_function(F function, std::type_identity<Status(const Stream&, P...)>) {
   const auto call = [function]<size_t... I>(const Stream& stream, Arguments arguments,
@@ -70,6 +77,8 @@ HostFunction erase_host_function(F function, std::type_identity<Status(const Str
 template <class C, class R, class... P>
 std::type_identity<R(P...)> call_type(R (C::*)(P...) const);
 
+// A HostFunction from a function, or an object with one call operator, of `const Stream&`,
+// TensorRefs and numbers that returns a Status.
 template <class F>
 requires(std::is_function_v<F>) HostFunction host_function(F* function) {
   return erase_host_function(function, std::type_identity<F>());

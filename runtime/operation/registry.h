@@ -14,10 +14,11 @@
 
 namespace heddle::runtime {
 
-// Adds an operation while it lives; made as a constant beside its function. A second one of the same
-// name replaces the first, as a plug-in's does.
+// Registers an operation for as long as this object lives; made as a constant beside the function.
+// A second one of the same name, such as a plug-in's, replaces the first.
 class Registered {
  public:
+  // Adds the operation, and removes it when destroyed.
   explicit Registered(OperationSpec spec);
   ~Registered();
   Registered(const Registered&) = delete;
@@ -27,8 +28,8 @@ class Registered {
   const Operation* operation_;
 };
 
-// All operations by name, and the one of a name (nullptr: none). They stay while their program or
-// plug-in is loaded.
+// All registered operations, sorted by name; and the one of a name, nullptr where there is none.
+// They stay while their program or plug-in is loaded.
 std::vector<const Operation*> registered_operations();
 const Operation* find_operation(absl::string_view name);
 

@@ -59,6 +59,7 @@
 
 namespace heddle::filetest {
 
+// What running a filetest gives.
 struct FiletestResult {
   // "file:line: what is wrong"; empty where the test passes.
   std::vector<std::string> failures;

@@ -18,9 +18,12 @@
 
 namespace heddle::filetest {
 
+// A filetest as a test of GoogleTest.
 class FiletestBody : public ::testing::Test {
  public:
+  // Of a file.
   explicit FiletestBody(std::string path) : path_(std::move(path)) {}
+  // Runs it; every failure is one of the test.
   void TestBody() override {
     for (const std::string& failure : run_filetest(path_, blessing())) ADD_FAILURE() << failure;
   }
@@ -29,7 +32,8 @@ class FiletestBody : public ::testing::Test {
   std::string path_;
 };
 
-// The number of tests; a folder without files is a test that fails.
+// Registers a test for each file of a folder and its subfolders, and returns how many. A folder
+// without files makes a test that fails.
 inline int register_filetests(const char* suite, const std::string& folder) {
   std::vector<std::string> paths = find_filetests(folder);
   if (paths.empty()) paths.push_back(folder + "/*.ir");
