@@ -100,6 +100,7 @@ class Stream {
   Device device() const;
   // The device's own handle: a CUstream on cuda devices.
   StreamHandle handle() const { return handle_; }
+  // The device's implementation; null for a stream that was moved from.
   const std::shared_ptr<Backend>& backend() const { return backend_; }
 
  private:

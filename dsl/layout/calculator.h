@@ -34,6 +34,7 @@ using LayoutValue = std::variant<IntTuple, Layout, Tiler, Swizzle, SlicedLayout>
 LayoutValue evaluate_layout(std::string_view expression);
 // The same as text: "error: …" where it is wrong.
 std::string evaluate(std::string_view expression);
+// A result as text.
 std::string to_string(const LayoutValue& value);
 
 // Reads a layout or a tuple that is written out. The result is not ok() where the text is none.

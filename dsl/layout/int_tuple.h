@@ -211,8 +211,8 @@ IntTuple wrap(const IntTuple& t);
 IntTuple unwrap(const IntTuple& t);
 // Makes one tuple of the elements [begin, end), of which there must be some.
 IntTuple group_modes(const IntTuple& t, int begin, int end, SourceLoc loc = SourceLoc::current());
-// Adds x at the end (append) or in front (prepend), until the rank is `up_to_rank`; once without
-// one.
+// Adds x at the end (append) or in front (prepend), until the rank is `up_to_rank`; once without it.
+// The _ones forms add 1.
 IntTuple append(const IntTuple& t, const IntTuple& x, int up_to_rank = -1);
 IntTuple prepend(const IntTuple& t, const IntTuple& x, int up_to_rank = -1);
 inline IntTuple append_ones(const IntTuple& t, int up_to_rank = -1) {

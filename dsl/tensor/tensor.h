@@ -60,14 +60,16 @@ Access element_access(const AnyTensor& tensor, const IntTuple& coord, SourceLoc 
 IntTuple coordinate_at(const AnyTensor& tensor, const IntTuple& coord, SourceLoc loc);
 std::string to_string(const AnyTensor& tensor);
 
-// What tensors of all elements have.
+// What tensors of all element types have in common.
 class TensorBase {
  public:
   explicit TensorBase(AnyTensor any) : any_(static_cast<AnyTensor&&>(any)) {}
 
-  // In elements of memory: the layout of the first tile above is (128,64):(?,1).
+  // The layout in elements of memory: that of the first tile above is (128,64):(?,1).
   Layout layout() const { return memory_layout(any_); }
+  // The shape.
   const IntTuple& shape() const { return any_.layout.shape(); }
+  // Whether it was made without a mistake.
   bool ok() const { return any_.layout.ok(); }
   // "tensor<ptr<f32, gmem> o (128,64):(?,1)>"
   std::string to_string() const;

@@ -39,7 +39,7 @@ struct HostParameter {
 // A parameter that is a tensor.
 template <class T, int Rank>
 struct HostParameter<TensorRef<T, Rank>> {
-  // The parameter's type.
+  // The type of the parameter, and the parameter as data.
   using Ref = TensorRef<T, Rank>;
   static_assert(!Ref::kOfStructs, "a host function's tensors have elements of one scalar type");
   static HostFunction::Parameter declare() {

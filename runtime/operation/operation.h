@@ -135,7 +135,7 @@ class Operation {
   // Reads the specification; validity() has what is wrong with it.
   explicit Operation(OperationSpec spec);
 
-  // Its name.
+  // Its name, its specification, and its arguments in the function's order.
   const std::string& name() const { return spec_.name; }
   const OperationSpec& spec() const { return spec_; }
   const std::vector<OperationArgument>& arguments() const { return arguments_; }

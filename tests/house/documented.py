@@ -14,6 +14,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
+sys.dont_write_bytecode = True  # the source tree stays as it is
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "doc"))
 import reference  # noqa: E402: found by the line above
 

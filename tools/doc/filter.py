@@ -44,6 +44,9 @@ MACHINERY = re.compile(r"\b(Node|NodeType|NodeList|Access|AccessMode|AnyTensor|T
 ITEM_MACRO = re.compile(r"(HEDDLE_[A-Z0-9_]+)[ \t]*\(")
 MISTAKE = re.compile(r"\bHEDDLE_(MISTAKE|NOT_COPIED|NEEDS_A_VALUE|NAMED_ELEMENT)\b")
 CALLERS_LINE = re.compile(r",?\s*(const )?SourceLoc&? \w+\s*=\s*(SourceLoc::current\(\)|SourceLoc\{\}|\{\})")
+# Destructors, copies, moves and comparisons: a comment above others is not about them.
+SPECIAL = re.compile(
+    r"^(constexpr |explicit |virtual )*(~|(\w+)\((const )?\3 ?&)|operator(=|==|!=)\(|= (delete|default);")
 FORWARD = re.compile(r"(friend |extern template )?(class|struct|enum class)\s+[\w:]+\s*(:\s*[\w:]+\s*)?;$")
 
 
@@ -168,8 +171,15 @@ def markdown(lines):
 
 
 def prose(line):
-    parts = re.split(r"(`[^`]*`)", line)
-    return "".join(p if p.startswith("`") else re.sub(r"([\\@<>&#*_~%$|])", r"\\\1", p) for p in parts)
+    """A line with the characters escaped that are not meant as commands, HTML or Markdown."""
+    out = []
+    for part in re.split(r'(`[^`]*`|"[^"]*")', line):
+        if not part.startswith("`"):
+            part = re.sub(r"([\\@<>&#%$|])", r"\\\1", part)
+            if not part.startswith('"'):  # Markdown leaves what is quoted alone
+                part = re.sub(r"(\*(?!\w+\*)(?<!\w\*)|(?<!\w)_|_(?!\w))", r"\\\1", part)
+        out.append(part)
+    return "".join(out)
 
 
 def one_by_one(declaration):
@@ -193,6 +203,7 @@ class Header:
         self.path, self.root, self.text, self.macros = path, root, text, macros
         self.name = path.relative_to(root).as_posix()
         self.out = []  # (text, line of the header)
+        self.open_namespaces = 0
         self.masked, comments, self.directives = mask(text)
         included = ((line, re.match(r'#\s*include "heddle/([^"]+\.def)"', text)) for line, text in self.directives)
         self.tables = [(line, self.root / match.group(1)) for line, match in included if match]
@@ -261,7 +272,8 @@ class Header:
             if own and not above:
                 shown = own
             else:
-                shown = (above or (doc if kind != "enum" else None) or []) + (own or [])
+                alone = kind == "enum" or SPECIAL.search(self.without_templates(self.clean(at, stop)))
+                shown = (above or (None if alone else doc) or []) + (own or [])
             if access == "public":
                 self.item(at, stop, body, kind if visible else "hidden", shown or general)
             last_line, at = last, stop
@@ -302,6 +314,9 @@ class Header:
                         r"requires\s*$", head):
                     i = closing(self.masked, i)
                     continue
+                if self.initializes(head):
+                    i = closing(self.masked, i)
+                    continue
                 behind = closing(self.masked, i)
                 rest = re.compile(r"\s*(\S?)").match(self.masked, behind)
                 if self.kind_of(head)[0] == "function":
@@ -315,6 +330,13 @@ class Header:
             else:
                 i += 1
         return end, None
+
+    def initializes(self, head):
+        """Whether a brace behind this text is part of an initializer."""
+        head, count = re.sub(r"operator\s*[^\w\s(]+", "", self.without_templates(head)), 1
+        while count:
+            head, count = re.subn(r"\([^()]*\)", "", head)
+        return re.search(r"[\w>\]]\s*=[^=]", head) is not None
 
     def enumerator(self, at, end):
         i = at
@@ -358,10 +380,8 @@ class Header:
         if kind != "function":
             if called.startswith("std::") or (scope == "hidden" and called not in SHOWN):
                 return
-            if scope == "hidden" and re.search(r"\b%s\s*<" % called, self.without_templates(head)):
-                return  # a specialisation
             self.comment(doc, line)
-            self.emit(self.clean(at, body) + " {", line)
+            self.emit(self.clean(at, body).replace("detail::AnyView<", "detail::View<") + " {", line)
             self.scope(body + 1, stop - 2, kind, True)
             self.emit("};", line)
             return
@@ -374,8 +394,8 @@ class Header:
         plain = self.without_templates(re.sub(r"\s+", " ", self.clean(at, stop) if body is None else ""))
         if FORWARD.match(plain) or re.match(r"static_assert|using (namespace |[\w:]+::operator)", plain):
             return
-        if re.match(r"using (Operand|Bools|Count|Ints) =", plain):
-            return  # of the operators' bases, where a comment explains them
+        if re.match(r"using (Operand|Bools|Count|Ints|Base) =", plain):
+            return  # what a class is made of, where a comment explains it
         if MACHINERY.search(self.clean(at, self.initializers(at, stop if body is None else body))):
             return
         shown = self.clean(at, self.initializers(at, stop if body is None else body)).rstrip(";")
@@ -430,15 +450,23 @@ class Header:
         visible = not HIDDEN & set(names)
         mark = len(self.out)
         group, title = self.group()
+        nested = self.open_namespaces > 0
+        if nested:
+            self.emit("/** @} */", line)  # a group has what is in the namespace, and not the namespace
+        self.open_namespaces += 1
         for part in names:
             self.emit("namespace %s {" % part, line)
-        self.emit("/** @addtogroup %s %s\n@{ */" % (group, title), line)
+        opening = f"/** @addtogroup {group} {title}\n@{{ */"
+        self.emit(opening, line)
         before = len(self.out)
         self.scope(body + 1, stop - 1, "namespace", visible)
+        self.open_namespaces -= 1
         if len(self.out) == before:
             del self.out[mark:]
             return
         self.emit("/** @} */\n" + "}" * len(names), self.line(stop - 1))
+        if nested:
+            self.emit(opening, self.line(stop - 1))
 
     def expand(self, line, name, given, doc):
         """Presents what a macro that declares makes of its arguments. A comment above its definition serves

@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-import filter as header_filter
+sys.dont_write_bytecode = True  # the source tree stays as it is
+import filter as header_filter  # noqa: E402
 
 
 def run(root, version, doxygen, wanted, folder):
@@ -26,12 +27,13 @@ def run(root, version, doxygen, wanted, folder):
             environment["HEDDLE_" + kind.upper()] = "YES" if kind == wanted else "NO"
         done = subprocess.run([doxygen, "heddle/tools/doc/Doxyfile"], cwd=work, env=environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        warnings = done.stdout.replace(os.path.realpath(work) + "/", "").splitlines()
         shutil.rmtree(folder / wanted, ignore_errors=True)
-        shutil.copytree(os.path.join(work, wanted), folder / wanted)
-        text = done.stdout.replace(os.path.realpath(work) + "/", "").replace(work + "/", "")
-    if done.returncode and not text:
-        text = f"{doxygen} failed with {done.returncode}"
-    return [source_line(root, warning) for warning in text.splitlines()]
+        if done.returncode == 0:
+            shutil.copytree(os.path.join(work, wanted), folder / wanted)
+        else:
+            warnings.append(f"{doxygen} failed with exit code {done.returncode}")
+    return [source_line(root, warning) for warning in warnings]
 
 
 def source_line(root, text):
