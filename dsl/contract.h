@@ -1,5 +1,5 @@
-// What a kernel asks of its launches: said in the kernel, beside the code that relies on it, and
-// tested before anything runs. Nothing of it is left in the kernel's code.
+// Preconditions of launches, stated in the kernel beside the code that relies on them, and checked
+// by the host before anything runs. They cost nothing in the kernel.
 //
 //   require(a.shape(1) == b.shape(0));       // "… but a.shape(1) is 9 and b.shape(0) is 8 …"
 //   require_block(256);                      // the kernel is written for blocks of 256 threads
@@ -8,9 +8,9 @@
 //   …
 //   kernel.launch(stream, {.block = 256}, a, b, x);       // the grid is the kernel's
 //
-// Conditions and grids are of numbers that the host has before a launch: integer parameters, shapes
-// and strides of parameters, block_dim, grid_dim and constants, by arithmetic of integers,
-// comparisons and &&, || and !. What else they depend on is an error of the kernel.
+// Conditions and grids may be computed from what the host knows before a launch: integer
+// parameters, shapes and strides of parameters, block_dim, grid_dim and constants, by integer
+// arithmetic, comparisons, &&, || and !. Other operands are an error of the kernel.
 #pragma once
 
 #include "heddle/dsl/index.h"

@@ -1,4 +1,5 @@
-// Staged control flow. C++ owns the lower-case words; these are recorded in the kernel.
+// Staged control flow: branches and loops that are recorded in the kernel. C++'s own if and for run
+// on the host while tracing.
 //
 //   Float sum = For(range(thread_idx.x, n, block_dim.x), Float(0),
 //                   [&](Int i, Float acc) { return acc + x(i); });      // carried, returned
@@ -10,9 +11,9 @@
 //   for (Int i : range(n)) { If(x(i) == 0, [] { Break(); }); … }  // Continue, Return
 //   for (Int i : range(n).unroll(4)) { If(unlikely(x(i) < 0), [&] { … }); … }
 //
-// Bodies run once, while tracing. What they carry and return is anything Traced: one thing comes
-// back as itself, several as a std::tuple. A host `for` or `if` around traced code unrolls or
-// specialises.
+// Bodies run once, while tracing. They carry and return anything Traced: one thing is returned as
+// itself, several as a std::tuple. A host `for` or `if` around traced code unrolls or specialises
+// it.
 #pragma once
 
 #include <initializer_list>
@@ -122,9 +123,9 @@ class Range {
   Range(detail::Node start, detail::Node stop, detail::Node step, SourceLoc loc)
       : trips_{start, stop, step}, loc_(loc) {}
 
-  // The same, with so many trips laid side by side, up to 1024; 1: one at a time, where the
-  // assembler would do otherwise. Steps that are host numbers and count up; what is left over
-  // takes a loop of its own, unless the bounds are known.
+  // Loop unrolling: the same range, with the body repeated for `trips` trips, up to 1024. 1 keeps
+  // the assembler from unrolling. The step must be a positive host number. The remaining trips get
+  // a loop of their own, unless the bounds are known.
   Range unroll(int trips) const {
     Range range = *this;
     range.trips_.unroll = trips;

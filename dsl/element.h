@@ -1,11 +1,12 @@
-// What naming an element of a tensor or array gives: y(i), y.vec<4>(i), y.elements(width, i).
+// References to elements: what y(i), y.vec<4>(i) and y.elements(width, i) of a tensor or array
+// give.
 //
 //   y(i) = y(j);                      // stores, and reads nothing of y(i)
 //   y(i) += v;  y.vec<4>(i) *= 2.0f;
 //   auto a = y(0);                    // the value at this point of the program, as in CUDA C++
 //
-// Nothing is recorded where an element is named. Where it is read, however late, the load is
-// recorded at the point where it was named. What is only written is never read.
+// Naming an element records no operation. When it is read, at whatever later line, the load is
+// placed where the element was named. An element that is only written is never read.
 #pragma once
 
 #include "heddle/dsl/index.h"

@@ -11,13 +11,14 @@
 // and plain structs of values. The names in parentheses are optional, one for each parameter and
 // for each member of a struct; messages and dumps use them.
 //
-// The lambda runs each time the kernel is traced, so what it captures has to be there then, and is
-// baked in. define_kernel() therefore takes lambdas that capture nothing, or values: references and
-// pointers do not compile there (beside objects with copy constructors of their own they cannot be
-// seen: write [=]). A kernel that stays in the scope that it is defined in may capture
-// anything: local_kernel(). One that is made for several values, by a function that is called with
-// each of them, say, is a kernel_family() (dsl/kernel_family.h): a static kernel would keep the
-// first ones, and is refused where it captures any.
+// The lambda runs each time the kernel is traced, so its captures must still exist then; they
+// become constants of the kernel. define_kernel() therefore takes lambdas that capture nothing, or
+// values. Captured references and pointers do not compile, except beside objects with copy
+// constructors of their own, where they cannot be detected: write [=]. For kernels that stay in the
+// scope that defines them, local_kernel() allows any capture. For a kernel that is made for several
+// values, such as by a function that is called with each of them, take kernel_family()
+// (dsl/kernel_family.h): a static kernel would keep the first values, and so is refused where it
+// captures any.
 #pragma once
 
 #include "heddle/dsl/view.h"
@@ -285,7 +286,7 @@ class TypedBody final : public KernelBody {
   F f_;
 };
 
-// The kernel's identity, shared by nobody: owns the body and what the runtime attaches to it.
+// The kernel's identity. It has one owner, and owns the body and what the runtime attaches to it.
 ir::KernelSource* new_kernel_source(const char* name, const ParamDecl* params, int count,
                                     KernelBody* body, SourceLoc loc);
 void delete_kernel_source(ir::KernelSource* source);

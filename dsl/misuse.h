@@ -1,5 +1,5 @@
-// What CUDA programmers write first, and what Heddle's form of it is: each of these refuses a
-// mistake at its line, with the cure. Nothing here can be called.
+// Common mistakes of CUDA programmers: each of these functions refuses one at its line, and the
+// message says what to write. None of them can be called.
 #pragma once
 
 #include "heddle/dsl/together.h"

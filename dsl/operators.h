@@ -1,5 +1,5 @@
-// Operators and elementwise functions, once for Values, Vecs and Fragments. Var, elements of
-// tensors and thread_idx.x take part by converting to one of these.
+// Operators and elementwise functions of Values, Vecs and Fragments, each defined once. Var,
+// elements of tensors and thread_idx.x convert to one of these.
 #pragma once
 
 #include "heddle/dsl/mistake.h"
@@ -23,7 +23,7 @@ concept ReadsAs = Readable<X> && std::is_same_v<typename X::value_type, T>;
 
 template <class X>
 concept PromotesToInt = Readable<X> && is_promoted<typename X::value_type>;
-// What may stand for a T unasked: a T, or, for an int32_t, a smaller integer.
+// What converts to a T implicitly: a T, or, for an int32_t, a smaller integer.
 template <class X, class T>
 concept StandsFor = ReadsAs<X, T> ||(std::is_same_v<T, int32_t>&& PromotesToInt<X>);
 
@@ -100,8 +100,8 @@ inline Node combine(ir::Opcode opcode, const GroupOperandBase& a, const GroupOpe
                     const GroupOperandBase& c) {
   return emit_spread(opcode, a.node, b.node, c.node, c.loc);
 }
-// An element where the condition's holds, else that of the other side. Of groups, the condition may
-// be a scalar.
+// Selects element by element: that of a where the condition's holds, else that of b. For groups,
+// the condition may be a scalar.
 inline Node choose(const ScalarOperand& condition, const ScalarOperand& a, const ScalarOperand& b) {
   return emit(op::kSelect, condition.node, a.node, b.node, condition.loc);
 }

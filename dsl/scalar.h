@@ -1,4 +1,4 @@
-// Host types that stand for a kernel's scalars: bool, std::int8_t to std::uint64_t, float8_e4m3,
+// Host types of a kernel's scalars: bool, std::int8_t to std::uint64_t, float8_e4m3,
 // float8_e5m2, float8_e8m0, float4_e2m1x2, half, bfloat16, float, double.
 //
 //   half h(0.5f);            // rounds to nearest even

@@ -199,7 +199,7 @@ class NodeList {
   int size_ = 0;
 };
 
-// The Traced type that stands for an argument: itself, or the Value of what it reads as.
+// The Traced type of an argument: its own, or the Value that it reads as.
 template <class X>
 struct TracedOf {
   using type = X;

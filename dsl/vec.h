@@ -34,7 +34,7 @@ Value<T> element(const Node& whole, int index, SourceLoc loc) {
   return Value<T>(emit_part(scalar_type<T>(), op::kExtract, whole, index, loc));
 }
 
-// What stands for a vector or fragment without being one: a Var of one, neighbouring elements of a
+// What converts to a vector or fragment without being one: a Var of one, neighbouring elements of a
 // tensor.
 template <class X, class Self>
 concept ReadsAsGroup = !std::is_same_v<X, Self> && std::is_convertible_v<const X&, Self>;
@@ -89,7 +89,7 @@ struct Shape<Fragment<T>> {
   using With = Fragment<U>;
 };
 
-// Small integers in vectors and fragments are only kept, as small floats are everywhere.
+// Small integers in vectors and fragments have no arithmetic, as small floats have none anywhere.
 template <class Self, class T>
 using GroupOperators = OperatorFamily<T, Self, ChoiceOperators<Self>>;
 

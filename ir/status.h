@@ -1,5 +1,5 @@
-// What a call that can fail returns: success, or a code and a message that says what happened and how to
-// mend it.
+// Status and StatusOr: what a call that can fail returns. Success, or a code and a message that
+// says what happened and how to mend it.
 //
 // Codes and names are those of absl::Status, so a reader of Abseil knows them. Abseil's own header costs
 // every file that includes <heddle/heddle.h> more compile time than all of Heddle. ir/status_absl.h

@@ -1,6 +1,5 @@
-// Arguments as data: the door for other languages, and for whoever learns types at run time. A
-// kernel is a KernelSource then, a call an array of these, and a signature (signature.h) is data
-// already.
+// Arguments as data: for other languages, and where types are known only at run time. A kernel is
+// then a KernelSource, and a call has an array of these. A signature (signature.h) is data already.
 //
 //   const int64_t extents[] = {rows, columns}, strides[] = {columns, 1};   // outlive the launch
 //   const Argument arguments[] = {
@@ -14,10 +13,9 @@
 //   StatusOr<CompiledKernel> compiled = compile(source, signature, {.block = {128, 1, 1}});
 //   status = compiled->launch(stream, {.grid = rows, .block = 128, .stream = &stream}, arguments);
 //
-// One argument for each of source.params(), whose element types are the caller's promise; the rest
-// is tested as it is for typed launches. An operation of the library is called in the same way
-// (operation.h), and says itself what it takes (find_operation() of registry.h, bind() of
-// bound_call.h).
+// There is one argument for each of source.params(). Element types are not checked; all else is, as
+// it is for typed launches. An operation of the library is called in the same way (operation.h),
+// and says itself what it takes (find_operation() of registry.h, bind() of bound_call.h).
 #pragma once
 
 #include <cstdint>

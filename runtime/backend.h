@@ -1,5 +1,5 @@
-// What a device must do, whatever stands behind it. Programs use Device, Stream and Buffer; this is
-// the seam between them and the two implementations.
+// The interface of a device's implementations: the CUDA driver, the interpreter, dry runs. Programs
+// use Device, Stream and Buffer, which are built on it.
 //
 // Launching is not part of it: the interpreter runs an ir::Kernel and the driver a loaded function.
 // The layer that compiles kernels asks for the concrete backend and calls its own entry point.

@@ -33,7 +33,7 @@ class CudaBackend;
 class Device {
  public:
   // "cuda:N" or "interp"; "cuda" is cuda:0, and "interp:N" are further interpreters with memory of
-  // their own. Opening a name again gives the same device while anybody holds it. kInvalidArgument
+  // their own. Opening a name again gives the same device while it is in use. kInvalidArgument
   // for another name, kNotFound without a driver or without that GPU; the message says what works.
   static StatusOr<Device> open(absl::string_view name);
 
@@ -53,12 +53,12 @@ class Device {
   // What stands behind it: a GPU, an interpreter, or a dry run.
   BackendKind kind() const { return backend_->kind(); }
 
-  // OK, or which launch made the device unusable: after an illegal access and its like the driver
-  // refuses every further call, and so does Heddle, at once.
+  // OK, or which launch made the device unusable. After an illegal access or a similar error, the
+  // driver refuses every further call, and Heddle reports that at once.
   Status health() const { return backend_->health(); }
   // Free and total memory, in bytes.
   StatusOr<MemoryUsage> memory_usage() const { return backend_->memory_usage(); }
-  // Waits for all streams. Errors of earlier kernels come out here.
+  // Waits for all streams. It returns errors of earlier kernels.
   Status synchronize() const { return backend_->synchronize(); }
 
   // The interpreter's limit of instructions, for the warps of a block, or of blocks that run

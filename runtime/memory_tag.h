@@ -1,8 +1,8 @@
 // Which device a buffer's memory belongs to, and whether it is still alive: what a launch asks of
 // each tensor that as_tensor() made, in two comparisons.
 //
-// A tag is handed out with an allocation and outlives it: later allocations use it again, under
-// another number. Whoever remembers tag and number so can always ask.
+// A tag belongs to an allocation and outlives it: later allocations use it again, with another
+// number. So tag and number together can be checked at any time.
 #pragma once
 
 #include <atomic>

@@ -1,11 +1,11 @@
-// What a kernel is compiled for when there are no arguments yet.
+// Signatures: what a kernel is compiled for, without arguments.
 //
 //   Signature signature = {tensor({kAny, 1024}).aligned(16), tensor({kAny}), scalar()};
 //   auto compiled = row_sum.compile(signature, CompileOptions{.block = {512, 1, 1}});
 //
-// Element types come from the kernel's own parameters. What a signature leaves out is assumed as it
-// is for most tensors: row-major, contiguous along the last mode, aligned to its elements, offsets
-// that fit in 31 bits. Arguments that differ are refused at launch, before anything runs.
+// Element types come from the kernel's own parameters. By default, tensors are row-major,
+// contiguous along the last mode, aligned to their elements, with offsets that fit in 31 bits. A
+// launch refuses arguments that differ, before anything runs.
 #pragma once
 
 #include <cstdint>

@@ -72,7 +72,7 @@ class Stream {
   Stream& operator=(Stream&& other) noexcept;
   ~Stream();
 
-  // Waits on the host for everything that was enqueued. Errors of earlier kernels come out here.
+  // Waits on the host for everything that was enqueued. It returns errors of earlier kernels.
   Status synchronize() const;
   // Whether everything that was enqueued is complete.
   StatusOr<bool> done() const;

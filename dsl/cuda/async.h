@@ -1,5 +1,5 @@
-// Copies from global to shared memory that the thread does not wait for at once, and barriers of a
-// part of the block: what software pipelines are made of.
+// Asynchronous copies from global to shared memory, which the thread waits for later, and barriers
+// of a part of the block: for software pipelines.
 //
 //   copy_async<4>(tile.at(i), x.at(4 * i));      // 16 bytes of floats
 //   copy_async_commit();                         // a group: all copies since the last one

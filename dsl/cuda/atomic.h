@@ -13,10 +13,10 @@
 //
 //   Vec<half, 2> before = atomic_add(y.vec<2>(i), v);
 //
-// They are relaxed and atomic among the threads of the GPU unless they say otherwise. add takes all
-// numbers (bfloat16 from sm_90 on); min, max, and, or, xor integers; inc and dec uint32_t; exchange
-// integers, float and double; cas all of 16, 32 and 64 bits. Sums of floats round to nearest even,
-// may flush subnormals, and depend on who comes first.
+// Unless the call says otherwise, they are relaxed and atomic among the threads of the GPU. add
+// takes all numbers (bfloat16 from sm_90 on); min, max, and, or, xor integers; inc and dec
+// uint32_t; exchange integers, float and double; cas all of 16, 32 and 64 bits. Sums of floats
+// round to nearest even, may flush subnormals, and depend on who comes first.
 #pragma once
 
 #include "heddle/dsl/view.h"

@@ -11,7 +11,7 @@
 namespace heddle {
 namespace detail {
 
-// thread_idx.x and its kin: read as an Int.
+// thread_idx.x and the like, which read as an Int.
 template <int kAxis>
 struct Coordinate : Operators<int32_t> {
   using value_type = int32_t;

@@ -1,4 +1,5 @@
-// Bulk copies: one thread has a tile brought, sent or added while all others work on (sm_90).
+// Bulk copies: one thread starts the transfer of a tile, or its addition to memory, and all threads
+// work on meanwhile (sm_90).
 //
 //   If(thread_idx.x == 0, [&] {
 //     full.expect_tx(0, 1024 * 4);                                 // an Mbarrier, see mbarrier.h
@@ -14,9 +15,10 @@
 //     bulk_wait();
 //   });
 //
-// Each takes a number of elements, of a multiple of 16 bytes together as both places are, from
-// there on. Copies to shared memory tell a barrier in the memory of the block that gets them.
-// Copies to global memory belong to groups. Views of global memory may say L2Evict.
+// Each takes `count` elements from the given places on. Their size in bytes and both places are
+// multiples of 16 bytes. Copies to shared memory signal a barrier in the shared memory of the block
+// that receives them. Copies to global memory belong to groups. Views of global memory may have an
+// L2 eviction priority (L2Evict).
 #pragma once
 
 #include <concepts>

@@ -1,4 +1,4 @@
-// What helps to look into a running kernel: text, clocks, and an end.
+// Debugging a running kernel: printing, clocks, and a trap.
 //
 //   device_printf("row %d: %f\\n", row, total);     // on the host's standard output
 //   Int64 begin = clock64();

@@ -1,4 +1,4 @@
-// Grids that wait: for their own blocks, and for the kernel before them.
+// Grid-wide synchronisation: a barrier of all blocks, and waiting for the kernel before.
 //
 //   // y is written by all blocks, then read by all; arrived is one uint32_t, zero at first.
 //   y(i) = f(x(i));

@@ -1,4 +1,4 @@
-// Instructions that the language has no word for.
+// Inline PTX, for instructions that the language has no function for.
 //
 //   UInt r = inline_ptx<uint32_t>("lop3.b32 %0, %1, %2, %3, 0x96;", a, b, c);
 //   UInt s = inline_ptx<uint32_t>({"bfind.u32 %0, %1;", [](uint32_t x) { return top_bit(x); }}, a);

@@ -1,5 +1,5 @@
-// Matrices of 8 rows of 16 bytes that a warp moves between shared memory and fragments at once, in
-// the order that tensor cores have them: ldmatrix and stmatrix.
+// ldmatrix and stmatrix: a warp moves matrices of 8 rows of 16 bytes between shared memory and
+// fragments, in the order that tensor cores use.
 //
 //   const Shared<half, 2> a({16, 16}), b({16, 8});
 //   …
@@ -9,15 +9,15 @@
 //   const Fragment<half> fb = ldmatrix(b.at(lane % 16, 0), 2, true);         // mma's B, 16 x 8
 //   stmatrix(a.at(lane % 16, lane / 16 * 8), fa);                            // sm_90 and up
 //
-// Lane 8 m + r gives the place of row r of matrix m: the first of its elements, at a multiple of 16
-// bytes. The other lanes' places count for nothing, but are computed: give any.
+// Lane 8 m + r gives the place of row r of matrix m: its first element, at a multiple of 16 bytes.
+// The places that other lanes give are not used; any will do.
 //
 // A lane has 4 bytes of each matrix, one matrix after the other. Of halves: elements 2 (l % 4) and
 // 2 (l % 4) + 1 of row l / 4 in lane l; transposed, rows 2 (l % 4) and 2 (l % 4) + 1 of column l
 // / 4.
 //
-// All 32 lanes arrive together. What other lanes have written is there behind a sync_warp(), what
-// other warps have, behind a sync_threads().
+// All 32 lanes call them together. Data that other lanes have written need a sync_warp() before,
+// data of other warps a sync_threads().
 #pragma once
 
 #include "heddle/dsl/view.h"

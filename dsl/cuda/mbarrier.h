@@ -1,5 +1,5 @@
-// Barriers in shared memory that count arrivals, and the bytes that copies bring (bulk.h);
-// registers that change hands (sm_90).
+// Mbarriers: barriers in shared memory that count arrivals and the bytes of bulk copies (bulk.h).
+// And moving registers between warpgroups (sm_90).
 //
 //   const Mbarrier full(2);                                   // two of them
 //   Shared<float, 2> tiles({2, 1024});

@@ -1,4 +1,4 @@
-// Pictures of layouts: people would rather look than read.
+// Pictures of layouts: tables in text, SVG and HTML.
 //
 //   std::cout << layout_table(make_layout({2, {2, 2}}, {4, {2, 1}}));
 //   std::ofstream("tile.svg") << layout_svg(tile, {.bank_bits = 16});
@@ -6,10 +6,9 @@
 //   std::ofstream("copy.html") << layout_html(tv, {.tile = tiler});
 //
 // A picture has a row for each index of mode 0 and a column for each of mode 1; a layout of one
-// mode is one row. Where a mode is itself a tuple it is counted through column-major: coordinates
-// stand beside the numbers, and thicker lines between tiles, which begin where an inner mode starts
-// anew. There may be no unknown number in it, and no more than kMostDrawn cells. What cannot be
-// drawn gives "error: …".
+// mode is one row. A mode that is itself a tuple is counted column-major: coordinates stand beside the
+// numbers, and thicker lines separate the tiles, which begin where an inner mode starts again at 0. A
+// layout with an unknown number, or with more than kMostDrawn cells, gives "error: …".
 #pragma once
 
 #include <optional>

@@ -5,9 +5,9 @@
 //   IntTuple slice = {_, {0, _}};               // _ stands for a whole mode
 //   E({1, 0}, 2)                                // 2@0@1: a stride that counts in a mode
 //
-// Names and meanings are CuTe's. A mistake gives a tuple that is not ok() and says why; what is
-// computed from it is not either, and keeps the first reason. Inside a kernel's lambda the mistake
-// is also one of the kernel's errors, with its line.
+// Names and meanings are CuTe's. A mistake gives a tuple that is not ok() and says why; all that is
+// computed from it is not ok() either, and keeps the first reason. Inside a kernel's lambda, the
+// mistake is also an error of the kernel, with its line.
 //
 // Tuples are values: cheap to copy, never changed.
 #pragma once

@@ -5,17 +5,17 @@
 //   zipped_divide(tile, {2, 2});                             // ((2,2),(4,2)):((4,1),(8,2))
 //   const Layout banked = make_composed_layout(Swizzle(3, 0, 3), 0, make_layout({8, 8}, {8, 1}));
 //
-// A layout has a shape and a stride for each of the shape's integers. A *composed* layout has
-// more behind that: an offset is added to the index, and a swizzle, or another layout, applied to
-// the sum. What takes a layout apart or builds on it does so with the shape and stride; the rest
-// goes along.
+// A layout has a shape, and a stride for each of the shape's integers. A *composed* layout also has
+// an offset, which is added to the index, and a swizzle or another layout, which is applied to the
+// sum. Functions that take a layout apart or build on it work on shape and stride, and keep offset
+// and swizzle as they are.
 //
-// Names and meanings are CuTe's C++ (media/docs/cpp/cute, 01 to 03), with three differences.
-// Numbers of the host count as static. Unknown numbers (SymInt) take part wherever the outcome is
-// sure to be right whatever they will be, so that dynamic layouts coalesce, divide and invert as
-// far as that can be proved. And what CuTe asserts is a layout that is not ok() and says why, see
-// int_tuple.h; so is a composition that would not be a(b(c)) for each c, which CuTe lets pass where
-// a mode is left half used.
+// Names and meanings are CuTe's C++ (media/docs/cpp/cute, 01 to 03), with three differences. Host
+// numbers count as static. Unknown numbers (SymInt) are allowed wherever the result can be proved
+// right for all of their values, so that dynamic layouts coalesce, divide and invert too. And where
+// CuTe asserts, the result is a layout that is not ok() and says why, see int_tuple.h. That
+// includes compositions that would not be a(b(c)) for each c, which CuTe accepts where a mode is
+// left half used.
 #pragma once
 
 #include <concepts>

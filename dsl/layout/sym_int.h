@@ -1,23 +1,23 @@
-// The integers that layouts are made of: host numbers, or numbers that are known only later, with
-// what is known of them now.
+// Symbolic integers, of which layouts are made: host numbers, or numbers that are known only later,
+// with what is known of them now.
 //
 //   SymInt rows = SymInt::unknown(8);         // ?{div=8}: some positive multiple of 8
 //   SymInt tiles = ceil_div(rows, 4);          // ?{div=2}
 //   tiles * 4 == rows                           // true: proved, not computed
 //
-// In a kernel, traced integers are such numbers, and such numbers are traced integers where one is
-// wanted; only what is used is computed:
+// In a kernel, traced integers convert to them, and they convert to traced integers. Only what is
+// used is computed:
 //
 //   SymInt tiles = ceil_div(SymInt(x.shape(0)), 128);
 //   for (Int i : range(tiles)) …
 //
-// What is not a host number is kept as a polynomial over *symbols* with rational coefficients, so
-// that sums and products have one form and equality is comparison. Quotients that need not come out
-// even, remainders and minima become symbols of their own. Unknown numbers are positive; overflow
-// of 64 bits is remembered and reported by the function that met it.
+// A number that is not the host's is a polynomial over *symbols* with rational coefficients. Sums
+// and products so have one form, and comparing two tells whether they are equal. Remainders,
+// minima, and quotients that need not be whole become symbols of their own. Unknown numbers are
+// positive. Overflow of 64 bits is remembered, and reported by the function that finds it.
 //
-// An extent of a kernel's tensor is positive too. Of a tensor without elements, numbers that are
-// made of its extents are those of a tensor with one; within() asks for the extents themselves.
+// Extents of a kernel's tensors count as positive too: where one is 0, numbers that are computed
+// from it are as for 1. within() compares with the extents themselves.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
-// Many divisions by one number.
+// Fast division by one divisor, many times.
 //
 //   const FastDivmod columns(x.shape(1));
 //   const auto [row, column] = columns.divmod(i);      // or: i / columns, i % columns
 //
-// A divisor that follows from the kernel's arguments is turned into a multiplier by the host, anew
-// for each launch: a quotient is then a multiplication and a shift, where a division takes some
-// twenty instructions. Layouts divide by such numbers in the same way. By another divisor it is the
-// division that `/` is.
+// Where the divisor follows from the kernel's arguments, the host computes a multiplier for it
+// before each launch. A quotient is then a multiplication and a shift, where a division takes some
+// twenty instructions. Layouts divide by such numbers in the same way. With any other divisor this
+// is the usual division.
 #pragma once
 
 #include "heddle/dsl/value.h"

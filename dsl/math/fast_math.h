@@ -1,11 +1,11 @@
-// Approximations made of the special function unit's instructions: a few instructions each, with
-// the last bits different from device to device.
+// Fast approximations by the special function unit: a few instructions each. The last bits may
+// differ between devices.
 //
 //   Float p = fast::exp(s - m);        // softmax: two multiplications and ex2
 //   Float q = fast::div(a, b);
 //
-// Each says its error for f32, relative unless it says otherwise; f16 and bf16 go through f32. Not
-// for double. Of vectors and fragments, element by element.
+// The errors stated are for f32, and relative unless it says absolute; f16 and bf16 are computed in
+// f32. Not for double. Vectors and fragments are computed element by element.
 #pragma once
 
 #include "heddle/dsl/together.h"

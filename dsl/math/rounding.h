@@ -1,5 +1,5 @@
-// Arithmetic of float and double in a rounding mode of one's own: interval arithmetic, exact
-// residues, and sums that must not be fused.
+// Rounding modes: arithmetic of float and double in a mode that the call names, for interval
+// arithmetic, exact residues, and sums that must not be fused.
 //
 //   Float low = mul(a, b, Rounding::down), high = mul(a, b, Rounding::up);
 //   Int nearest = cast<int>(x, Rounding::nearest);
@@ -7,7 +7,7 @@
 //
 //   FlushSubnormals flush;                     // to the end of the scope: CUDA's -ftz=true
 //
-// CUDA's __fadd_rz and its kin.
+// These are CUDA's __fadd_rz and the like.
 #pragma once
 
 #include "heddle/dsl/together.h"

@@ -1,4 +1,4 @@
-// What is done with all elements of a tensor at once: copies, fills, sums and products.
+// Operations on all elements of a tensor: copies, fills, sums and matrix products.
 //
 //   copy(x_part, registers);                          // the widest accesses that are known legal
 //   copy_if(within(where_part, {rows, columns}), x_part, registers);      // edges of the matrix
@@ -6,11 +6,11 @@
 //   gemm(a, b, sums);                                  // sums(m,n) += a(m,k) * b(n,k)
 //   axpby(alpha, sums, beta, y_part);                  // y = alpha * sums + beta * y
 //
-// Elements correspond by their number, first mode first, whatever the tensors' shapes; sizes are
-// equal. Of memory, neighbours go in one access of up to 16 bytes where layout and alignment allow
-// it whatever the arguments will be; memory may be of any kind, on either side. Element types are
-// converted as by cast<T>(). All accesses are unrolled: sizes are host numbers, but for copies
-// from memory to memory.
+// Elements correspond by their number, first mode first, whatever the tensors' shapes; the tensors
+// have the same size. Neighbours in memory are moved by one access of up to 16 bytes, where layout
+// and alignment are known to allow it for all arguments. Both sides may be memory of any kind.
+// Element types are converted as by cast<T>(). Accesses are unrolled, so sizes must be host
+// numbers, except for copies from memory to memory.
 #pragma once
 
 #include "heddle/dsl/tensor/tensor.h"

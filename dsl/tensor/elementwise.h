@@ -4,8 +4,8 @@
 //   Float total = reduce(x, plus());                               // over all elements
 //   Tensor<float> sums = reduce(x, 1, plus());                     // over mode 1: one for each row
 //
-// Elements correspond by their coordinates. A mode of one element goes along with any number of
-// them: with x (8,4), a `row` is (1,4) and a `column` (8,1) or (8).
+// Elements correspond by their coordinates. Broadcasting repeats a mode of one element as often as
+// needed: beside x of shape (8,4), a `row` is (1,4) and a `column` (8,1) or (8).
 #pragma once
 
 #include <vector>

@@ -8,12 +8,14 @@
 //   Tensor<Coord> where = make_identity_tensor({x.shape(0), x.shape(1)});
 //   mine(i) = sums(i, 0);                                     // elements, as of any view
 //
-// A tensor is a *view* (a parameter, shared memory, …) and a layout from the tensor's coordinate to
-// the view's. What reshapes a layout reshapes the tensor; nothing is moved. Where an element lies
-// and whether it lies in the view both follow from that coordinate: the interpreter reports what
-// falls outside of the view, or of the tensor, with the tensor's layout and the coordinate.
+// A tensor is a *view* (a parameter, shared memory, …) with a layout from the tensor's coordinate
+// to the view's. Functions that reshape a layout reshape the tensor, and move no data. The view's
+// coordinate says where an element lies and whether it lies within the view: the interpreter
+// reports accesses outside of the view, or of the tensor, with the tensor's layout and the
+// coordinate.
 //
-// A mistake is one of the kernel's errors, with its line; what is made from it is no tensor either.
+// A mistake is an error of the kernel, with its line; tensors that are made from it are not ok()
+// either.
 #pragma once
 
 #include <utility>

@@ -8,8 +8,9 @@
 //   auto to = mine.partition_D(shared_tile);
 //   copy(tiled, from, to);                                 // or copy_if with a predicate in front
 //
-// Names and meanings are CuTe's. An access has just the atom's width, or it is an error that says
-// why it cannot: copy(from, to) without an atom finds the widest by itself.
+// Names and meanings are CuTe's. Each access has exactly the atom's width; where that is not
+// possible, it is an error of the kernel that says why. copy(from, to) without an atom finds the
+// widest access.
 #pragma once
 
 #include "heddle/dsl/contract.h"

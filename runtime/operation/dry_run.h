@@ -7,8 +7,8 @@
 //   });
 //   Status status = row_sum(device.default_stream(), x, y);   // names: {"row_sum"}
 //
-// Memory of it has addresses and no bytes: copies to it and fills do nothing, and a copy to the host
-// is kFailedPrecondition, so that an operation which looks at results cannot be run dry.
+// Its memory has addresses and no bytes: copies to it and fills do nothing, and a copy to the host
+// is kFailedPrecondition. An operation that reads results therefore cannot be run dry.
 #pragma once
 
 #include <atomic>

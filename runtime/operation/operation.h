@@ -1,7 +1,7 @@
 // An operation: what a kernel library offers, and what the heddle command, benchmarks and other
-// languages call. It is a host function of a stream, tensors and numbers, with as many launches and
-// as much scratch memory as its shapes want; and beside it what a caller needs who does not know its
-// C++ types: names, shapes in terms of named dimensions, element types, and what it should compute.
+// languages call. It is a host function of a stream, tensors and numbers, with any number of
+// launches and any scratch memory. Beside it stands what callers need that do not know its C++
+// types: names, shapes in terms of named dimensions, element types, and what it should compute.
 //
 //   Status row_sum(const Stream&, const TensorRef<const float, 2>& x,
 //                        const TensorRef<float, 1>& y);

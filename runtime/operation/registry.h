@@ -1,5 +1,4 @@
-// Operations by name: how the heddle command, or any program with the same flags, finds operations
-// that it was not written for.
+// Operations by name: how the heddle command, or a program with the same command line, finds them.
 //
 // A constant beside the function registers it; operation.h says what of it:
 //
