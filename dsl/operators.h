@@ -181,12 +181,12 @@ struct NeverChanges {
   friend Self name(const Operand& a, const Operand& b) { return Self(combine(op::opcode, a, b)); }
 #define HEDDLE_COMPARE(name, opcode) \
   friend Bools name(const Operand& a, const Operand& b) { return Bools(combine(op::opcode, a, b)); }
-// The operators and functions of values, vectors and fragments are hidden friends of these bases,
-// so that Value, Var, elements of tensors and thread_idx.x share them. In their declarations, Self
-// is the type itself (Value<T>, Vec<T, N> or Fragment<T>), an Operand converts to it, and Bools are
-// conditions of the same shape.
-
-// What every type has.
+// What every type has: select().
+//
+// The operators and functions of values, vectors and fragments are hidden friends of such bases, so
+// that Value, Var, elements of tensors and thread_idx.x share them. In their declarations, Self is
+// the type itself (Value<T>, Vec<T, N> or Fragment<T>), an Operand converts to it, and Bools, Ints
+// are conditions and Ints of the same shape.
 template <class Self>
 struct ChoiceOperators : NoHostCondition {
   // Selects: `a` where the condition holds, else `b`. Both are computed; If() runs only one side.
@@ -198,7 +198,7 @@ struct ChoiceOperators : NoHostCondition {
   }
 };
 
-// Comparison for equality, which all types but 8-bit floats have.
+// Equality. All types have it but 8-bit and 4-bit floats.
 template <class Self>
 struct CommonOperators : ChoiceOperators<Self> {
   using Operand = typename Shape<Self>::Operand;
@@ -207,7 +207,8 @@ struct CommonOperators : ChoiceOperators<Self> {
   HEDDLE_COMPARE(operator!=, kNe)
 };
 
-// Arithmetic and comparison of numbers. Integers wrap around on overflow.
+// Arithmetic and comparison of numbers, beside detail::CommonOperators. Integers wrap around on
+// overflow.
 template <class Self>
 struct NumberOperators : CommonOperators<Self> {
   using Operand = typename Shape<Self>::Operand;
@@ -230,7 +231,7 @@ struct NumberOperators : CommonOperators<Self> {
   }
 };
 
-// Functions of floats; math/math.h has more.
+// Functions of floats, beside detail::NumberOperators; math/math.h has more.
 template <class Self>
 struct FloatOperators : NumberOperators<Self> {
   using Operand = typename Shape<Self>::Operand;
@@ -249,7 +250,8 @@ struct FloatOperators : NumberOperators<Self> {
   HEDDLE_UNARY(rint, kRint)
 };
 
-// Bit operations and remainders of integers; math/integer.h has more.
+// Bit operations and remainders of integers, beside detail::NumberOperators; math/integer.h has
+// more.
 template <class Self>
 struct IntegerOperators : NumberOperators<Self> {
   using Operand = typename Shape<Self>::Operand;
@@ -277,7 +279,7 @@ struct IntegerOperators : NumberOperators<Self> {
   friend Self operator>>(const Operand& a, const Count& n) { return Self(shifted(op::kShr, a, n)); }
 };
 
-// Logic of conditions, without short circuit.
+// Logic of conditions, beside detail::CommonOperators. There is no short circuit.
 template <class Self>
 struct BoolOperators : CommonOperators<Self> {
   using Operand = typename Shape<Self>::Operand;

@@ -29,7 +29,7 @@ namespace cuda {
 class CudaBackend;
 }  // namespace cuda
 
-// A handle of a GPU or an interpreter; see above.
+// A device: a GPU, or an interpreter. A handle that is cheap to copy. Thread-safe.
 class Device {
  public:
   // "cuda:N" or "interp"; "cuda" is cuda:0, and "interp:N" are further interpreters with memory of

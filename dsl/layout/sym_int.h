@@ -49,7 +49,7 @@ concept TracedInteger =
 }  // namespace detail
 
 // A symbolic integer: a host number, or one that is known only at a launch or in the kernel. A
-// value; see above.
+// value.
 class SymInt {
  public:
   // From a host number, or an integer of the kernel.

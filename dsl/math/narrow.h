@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-// Converts to 4-bit floats, as the comment above says.
+// Converts to 4-bit floats, rounded to nearest even.
 inline Float4E2M1x2 pack_e2m1(const Vec<float, 2>& v, SourceLoc loc = SourceLoc::current()) {
   return Float4E2M1x2(
       detail::emit_as(detail::scalar_type<float4_e2m1x2>(), detail::op::kE2m1Pack, v.node(), loc));

@@ -174,10 +174,9 @@ def prose(line):
     """A line with the characters escaped that are not meant as commands, HTML or Markdown."""
     out = []
     for part in re.split(r'(`[^`]*`|"[^"]*")', line):
-        if not part.startswith("`"):
-            part = re.sub(r"([\\@<>&#%$|])", r"\\\1", part)
-            if not part.startswith('"'):  # Markdown leaves what is quoted alone
-                part = re.sub(r"(\*(?!\w+\*)(?<!\w\*)|(?<!\w)_|_(?!\w))", r"\\\1", part)
+        if not part.startswith(("`", '"')):  # Doxygen leaves what is quoted alone
+            part = re.sub(r"([\\@<>&#%$|]|--)", r"\\\1", part)
+            part = re.sub(r"(\*(?!\w+\*)(?<!\w\*)|(?<!\w)_|_(?!\w))", r"\\\1", part)
         out.append(part)
     return "".join(out)
 
