@@ -8,9 +8,9 @@ Headers keep plain `//` comments. Here each becomes a comment of Doxygen's:
     blank line or the next comment;
   - the one behind a declaration is that declaration's;
   - the first of the file is the file's. Lines that are indented by two blanks more are code.
-What is nobody's to call is left out: bodies, private members, namespaces of the implementation but for the
-classes in SHOWN, functions that exist to refuse a mistake, and the parameter for the caller's line. Macros
-that declare are expanded, with the rows of .def files, whose text is their comment.
+Left out is what users do not call: bodies, private members, the implementation's namespaces (except the
+classes in SHOWN), functions that exist to refuse a mistake, and the parameter for the caller's line. Macros
+that declare something are expanded, with the rows of .def files (ROWS says how a row becomes a comment).
 """
 import functools
 import pathlib
@@ -32,18 +32,21 @@ GROUPS = {
     "runtime/testing": ("runtime_testing", "Filetests"),
     "tools": ("tools", "The command line"),
 }
+# The implementation's namespaces.
 HIDDEN = {"detail", "internal", "ir", "codegen", "std"}
-# What users meet of these: what they call members of, or pass without naming it.
+# Their classes that users get objects of, or pass without naming them.
 SHOWN = {
-    "Dim3", "Arg", "Index", "HostIndex", "TensorBase", "View", "StructView", "ElementAddress", "ElementRef", "GroupRef", "Family",
-    "ChoiceOperators", "CommonOperators", "NumberOperators", "FloatOperators", "IntegerOperators",
-    "BoolOperators",
+    "Dim3", "Arg", "Index", "HostIndex", "TensorBase", "View", "StructView", "ElementAddress", "ElementRef",
+    "GroupRef", "Family", "ChoiceOperators", "CommonOperators", "NumberOperators", "FloatOperators",
+    "IntegerOperators", "BoolOperators",
 }
 # Types that only the implementation has values of: a member that takes or returns one is not for users.
 MACHINERY = re.compile(r"\b(Node|NodeType|NodeList|Access|AccessMode|AnyTensor|TupleNode|Trips)\b")
 ITEM_MACRO = re.compile(r"(HEDDLE_[A-Z0-9_]+)[ \t]*\(")
 MISTAKE = re.compile(r"\bHEDDLE_(MISTAKE|NOT_COPIED|NEEDS_A_VALUE|NAMED_ELEMENT)\b")
 CALLERS_LINE = re.compile(r",?\s*(const )?SourceLoc&? \w+\s*=\s*(SourceLoc::current\(\)|SourceLoc\{\}|\{\})")
+# The text in front of the brace of a requires expression, not of one behind a requires clause.
+IN_REQUIRES = re.compile(r"(requires|&&|\|\||=|!)\s*requires\s*(\([^{}]*\))?\s*$|requires\s*$")
 # Destructors, copies, moves and comparisons: a comment above others is not about them.
 SPECIAL = re.compile(
     r"^(constexpr |explicit |virtual )*(~|(\w+)\((const )?\3 ?&)|operator(=|==|!=)\(|= (delete|default);")
@@ -309,11 +312,7 @@ class Header:
                 return i + 1, None
             elif c == "{":
                 head = self.masked[at:i]
-                if re.search(r"(requires|&&|\|\||=|!)\s*requires\s*(\([^{}]*\))?\s*$", head) or re.search(
-                        r"requires\s*$", head):
-                    i = closing(self.masked, i)
-                    continue
-                if self.initializes(head):
+                if IN_REQUIRES.search(head) or self.initializes(head):
                     i = closing(self.masked, i)
                     continue
                 behind = closing(self.masked, i)
