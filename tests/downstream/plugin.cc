@@ -21,6 +21,7 @@ const auto halved = define_kernel("halved(x, y)", [](Tensor<const float, 1> x, T
   y(block_idx.x * kTile + thread_idx.x) = tile(thread_idx.x) * 0.5f;
 });
 
+// <page>
 const Registered registered(
     {.name = "halved",
      .summary = "y = x / 2",
@@ -30,3 +31,4 @@ const Registered registered(
        return halved.launch(stream, {.grid = x.extents[0] / kTile, .block = kTile}, x, y);
      })},
      .sizes = {{"n", 1 << 16}}});
+// </page>

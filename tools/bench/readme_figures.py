@@ -1,20 +1,21 @@
-"""Rewrites the tables of README.md between its <!-- figures --> marks from tools/bench/results/*.json.
+"""Writes the figures of tools/bench/results/*.json as tables: all of them in tools/bench/FIGURES.md, and a glance
+between the <!-- figures --> marks of README.md.
 
-    python3 tools/bench/readme_figures.py
+    python3 tools/bench/readme_figures.py            writes both
+    python3 tools/bench/readme_figures.py --check    fails where one of them says something else
 """
 import json
 import os
 import re
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 README = os.path.join(HERE, "..", "..", "README.md")
+FIGURES = os.path.join(HERE, "FIGURES.md")
 
 
 def load(name):
-    path = os.path.join(HERE, "results", name + ".json")
-    if not os.path.exists(path):
-        return None
-    with open(path) as file:
+    with open(os.path.join(HERE, "results", name + ".json")) as file:
         return json.load(file)
 
 
@@ -30,33 +31,48 @@ def row_sum_table(data):
     return lines
 
 
-def host_table(launch, compile_costs, interp, layout, compile_time):
-    lines = ["| What | Figure | Aim |", "|---|---|---|"]
-    if launch:
-        lines.append(f"| one launch on the host, {launch['arguments']}, bursts of {launch['burst']} "
-                     f"| {launch['heddle_launch_ns'] / 1e3:.2f} µs; {launch['heddle_above_bare_ns'] / 1e3:.2f} µs above "
-                     "`cuLaunchKernelEx` | ≤ 0.3 µs above |")
-        if "instructions_per_launch" in launch:
-            lines.append(f"| instructions of one launch outside the driver | {launch['instructions_per_launch']} | |")
-    if compile_costs:
-        lines.append(f"| `row_sum` traced, optimised and printed as PTX | {compile_costs['to_ptx_us'] / 1e3:.2f} ms | ≤ 0.3 ms |")
-        lines.append(f"| PTX to cubin besides ptxas itself | {compile_costs['above_ptxas_us'] / 1e3:.2f} ms | ≤ 3 ms |")
-    if layout:
-        for f in layout["figures"]:
-            over = "" if 2 * f["call_us"] <= 1 else "; the host's pace decides, next is rows of plain integers"
-            lines.append(f"| 2,000 {layout['what']}, {f['what']} | {2 * f['call_us']:.2f} ms | ≤ 1 ms{over} |")
-    if interp:
-        for f in interp["figures"]:
-            lines.append(f"| interpreter, {f['what']} | {f['lane_ops_per_second'] / 1e9:.2f} billion lane-ops/s | {f['aim']} |")
-    if compile_time:
-        seconds = lambda name: f"{compile_time['seconds'][name]:.2f} s"
-        lines.append(f"| g++ on a file that includes `<heddle/heddle.h>` alone | {seconds('heddle/heddle.h')}; "
-                     f"`absl/status/statusor.h` alone {seconds('absl/status/statusor.h')}, `heddle/dsl/dsl.h` "
-                     f"{seconds('heddle/dsl/dsl.h')} | ≤ 1 s |")
-        lines.append(f"| g++ -O2 on the program above | {seconds('tests/downstream/main.cc')}; with `heddle.h` precompiled "
-                     f"{seconds('tests/downstream/main.cc, heddle.h precompiled')} | ≤ 2 s |")
-        lines.append(f"| g++ -O2 on `kernels/row_sum.cc`, for three element types | {seconds('kernels/row_sum.cc')} | |")
-    return lines
+# Rows of (what, figure, aim). The glance shows some of them.
+def launch_rows(data):
+    above = (f"{data['heddle_launch_ns'] / 1e3:.2f} µs; {data['heddle_above_bare_ns'] / 1e3:.2f} µs above "
+             "`cuLaunchKernelEx`")
+    return [(f"one launch on the host, {data['arguments']}, bursts of {data['burst']}", above, "≤ 0.3 µs above"),
+            ("instructions of one launch outside the driver", str(data["instructions_per_launch"]), "")]
+
+
+def compile_rows(data):
+    return [("`row_sum` traced, optimised and printed as PTX", f"{data['to_ptx_us'] / 1e3:.2f} ms", "≤ 0.3 ms"),
+            ("PTX to cubin, without ptxas itself", f"{data['above_ptxas_us'] / 1e3:.2f} ms", "≤ 3 ms")]
+
+
+def layout_rows(data):
+    return [(f"2,000 {data['what']}, {f['what']}", f"{2 * f['call_us']:.2f} ms", "≤ 1 ms") for f in data["figures"]]
+
+
+def interp_rows(data):
+    return [(f"interpreter, {f['what']}", f"{f['lane_ops_per_second'] / 1e9:.2f} billion lane-ops/s", f["aim"])
+            for f in data["figures"]]
+
+
+def compile_time_rows(data):
+    seconds = lambda name: f"{data['seconds'][name]:.2f} s"
+    return [("g++ on a file that includes `<heddle/heddle.h>` alone",
+             f"{seconds('heddle/heddle.h')}; `heddle/dsl/dsl.h` alone {seconds('heddle/dsl/dsl.h')}, `<string>`, `<vector>` "
+             f"and `<memory>` alone {seconds('string vector memory')}", "≤ 1 s"),
+            ("g++ -O2 on README's program",
+             f"{seconds('tests/downstream/main.cc')}; with `heddle.h` precompiled "
+             f"{seconds('tests/downstream/main.cc, heddle.h precompiled')}", "≤ 2 s"),
+            ("g++ -O2 on `kernels/row_sum.cc`, for three element types", seconds("kernels/row_sum.cc"), "")]
+
+
+def learn_rows(data):
+    """How the programs compare as a whole, for the glance."""
+    ratios = [f["ratio"] for f in data["figures"]]
+    return [(f"{len(ratios)} programs of `kernels/learn`, their time over that of twins in CUDA C++",
+             f"{min(ratios):.2f} to {max(ratios):.2f}", "")]
+
+
+def rows_table(rows):
+    return ["| What | Figure | Aim |", "|---|---|---|"] + [f"| {what} | {figure} | {aim} |".replace("|  |", "| |") for what, figure, aim in rows]
 
 
 def layout_kernels_table(data):
@@ -71,9 +87,9 @@ def layout_kernels_table(data):
 
 
 def learn_table(data):
-    lines = ["The programs of `kernels/learn` beside twins in CUDA C++ by the same method, compiled with "
+    lines = ["The programs of `kernels/learn` beside twins in CUDA C++ that use the same method, compiled with "
              f"`nvcc {data['flags']}`", f"({data['nvcc']}; {data['gpu']}, driver {data['driver']}, {data['date']}). "
-             "Lines are lines of code: of ours, and of the", "kernels of the public program that it follows "
+             "Lines are lines of code: of ours, and of the", "kernels of the public program that ours follows "
              "(`tools/bench/learn/originals.json`).", "",
              "| Program | Size | Lines, ours / original's | Heddle | nvcc | ours / nvcc's time |", "|---|---|---|---|---|---|"]
     for f in data["figures"]:
@@ -82,24 +98,46 @@ def learn_table(data):
     return lines
 
 
+def paragraphs(*tables):
+    return "\n\n".join("\n".join(table) for table in tables)
+
+
+def all_figures():
+    head = ["# Figures", "",
+            "Figures of GPUs are medians; those of compiling C++ are the least processor time of five runs.",
+            "`tools/bench/results` has the data behind the tables, with machine, versions and date.",
+            "`tools/bench/readme_figures.py` wrote this page."]
+    host = (launch_rows(load("launch")) + compile_rows(load("compile")) + layout_rows(load("layout"))
+            + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
+    return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")), ["## The host"], rows_table(host),
+                      ["## Beside CUDA C++"], learn_table(load("learn")), ["## Kernels on layouts"],
+                      layout_kernels_table(load("layout_kernels"))) + "\n"
+
+
+def glance():
+    rows = (launch_rows(load("launch"))[:1] + compile_rows(load("compile"))[:1] + learn_rows(load("learn"))
+            + interp_rows(load("interp"))[-1:] + compile_time_rows(load("compile_time"))[1:2])
+    return paragraphs(row_sum_table(load("row_sum")), rows_table(rows))
+
+
 def main():
-    lines = []
-    row_sum = load("row_sum")
-    if row_sum:
-        lines += row_sum_table(row_sum) + [""]
-    lines += host_table(load("launch"), load("compile"), load("interp"), load("layout"), load("compile_time"))
-    learn = load("learn")
-    if learn:
-        lines += [""] + learn_table(learn)
-    layout_kernels = load("layout_kernels")
-    if layout_kernels:
-        lines += [""] + layout_kernels_table(layout_kernels)
     with open(README) as file:
-        text = file.read()
-    body = "<!-- figures -->\n" + "\n".join(lines) + "\n<!-- /figures -->"
-    text = re.sub(r"<!-- figures -->.*<!-- /figures -->", lambda _: body, text, flags=re.S)
-    with open(README, "w") as file:
-        file.write(text)
+        readme = file.read()
+    body = f"<!-- figures -->\n{glance()}\n<!-- /figures -->"
+    pages = {README: re.sub(r"<!-- figures -->.*<!-- /figures -->", lambda _: body, readme, flags=re.S),
+             FIGURES: all_figures()}
+    if sys.argv[1:] == ["--check"]:
+        for path, text in pages.items():
+            with open(path) as file:
+                if file.read() != text:
+                    print(f"{os.path.relpath(path)} is not what tools/bench/results says; "
+                          "fix: python3 tools/bench/readme_figures.py")
+                    return 1
+        return 0
+    for path, text in pages.items():
+        with open(path, "w") as file:
+            file.write(text)
+    return 0
 
 
-main()
+sys.exit(main())

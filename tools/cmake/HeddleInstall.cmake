@@ -27,7 +27,7 @@ function(heddle_install)
     DESTINATION "${package}")
 
   # Documents lie as they do here, so that their links and pictures hold.
-  set(documents README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md LICENSE)
+  set(documents README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md LICENSE tools/bench/FIGURES.md)
   foreach(folder IN LISTS HEDDLE_FOLDERS)
     file(GLOB_RECURSE found RELATIVE "${PROJECT_SOURCE_DIR}"
       "${PROJECT_SOURCE_DIR}/${folder}/*.md" "${PROJECT_SOURCE_DIR}/${folder}/*.svg")

@@ -1,5 +1,5 @@
 // The kernel side of dsl/FROM_CUDA.md: what stands in its Heddle column stands here, between the
-// marks, where it is traced, verified and assembled. from_cuda_page_test.cc compares the two.
+// marks, where it is traced, verified and assembled. guide/pages_test.cc compares the two.
 #include "dsl/from_cuda/compile.h"
 #include "gtest/gtest.h"
 

@@ -26,4 +26,6 @@ const Registered registered({.name = "doubled",
 
 }  // namespace
 
+// <page>
 int main(int argc, char** argv) { return heddle::tools::run_command_line(argc, argv); }
+// </page>

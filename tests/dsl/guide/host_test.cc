@@ -1,0 +1,82 @@
+// The host's side of dsl/LANGUAGE.md, run on the test device.
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/codegen/toolchain/tool_path.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+#include "support/test_device.h"
+
+namespace heddle {
+namespace {
+
+const auto row_sum =
+    define_kernel("row_sum(x, y)", [](Tensor<const float, 2> x, Tensor<float, 1> y) {
+      Int row = block_idx.x;
+      Float sum = For(range(thread_idx.x, x.shape(1), block_dim.x), Float(0),
+                      [&](Int col, Float acc) { return acc + x(row, col); });
+      Float total = block_reduce(sum, plus());
+      If(thread_idx.x == 0, [&] { y(row) = total; });
+    });
+
+TEST(Guide, Contracts) {
+  const auto kernel =
+      define_kernel("product(a, b, x)",
+                    [](Tensor<const float, 2> a, Tensor<const float, 2> b, Tensor<float, 1> x) {
+                      // <page>
+                      require(a.shape(1) == b.shape(0));
+                      require_block(256);
+                      launch_grid(ceil_div(x.shape(0), threads_per_block()));
+                      // </page>
+                      Int i = block_idx.x * block_dim.x + thread_idx.x;
+                      If(i < x.shape(0), [&] { x(i) = a(0, 0) * b(0, 0); });
+                    });
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer a = device.upload<float>({2}).value(), b = device.upload<float>({3, 4}).value();
+  const Buffer x = device.allocate(300 * sizeof(float)).value();
+  const auto launch = [&](int columns, int rows) {
+    return kernel.launch(stream, {.block = 256}, as_tensor<const float>(a, {1, columns}),
+                         as_tensor<const float>(b, {rows, 1}), as_tensor<float>(x, {300}));
+  };
+  EXPECT_THAT(launch(1, 1), IsOk());
+  EXPECT_THAT(launch(1, 2),
+              Fails(StatusCode::kInvalidArgument, "a.shape(1) is 1 and b.shape(0) is 2"));
+  EXPECT_THAT(x.download<float>(stream).value(), testing::Each(6.0f));
+}
+
+// <page>
+const auto scale = kernel_family("scale(x)", [](float factor, Tensor<float, 1> x) {
+  Int i = block_idx.x * block_dim.x + thread_idx.x;
+  If(i < x.shape(0), [&] { x(i) *= factor; });
+});
+// </page>
+
+TEST(Guide, Families) {
+  const Stream stream = test_device().create_stream().value();
+  const Buffer buffer = test_device().upload<float>({1, 2}).value();
+  const auto x = as_tensor<float>(buffer, {2});
+  // <page>
+  Status status = scale(3.0f).launch(stream, {.block = 256}, x);
+  // </page>
+  EXPECT_THAT(status, IsOk());
+  EXPECT_THAT(buffer.download<float>(stream).value(), testing::ElementsAre(3, 6));
+}
+
+TEST(Guide, CompilingWithoutAGpu) {
+  if (!codegen::find_tool(codegen::Tool::kPtxas).ok()) GTEST_SKIP() << "needs ptxas";
+  std::ostringstream out;
+  // <page>
+  auto compiled = row_sum.compile(Signature{tensor({kAny, 1024}).aligned(16), tensor({kAny})},
+                                  CompileOptions{.block = {128, 1, 1}, .target = "sm_90a"});
+  // </page>
+  ASSERT_THAT(compiled, IsOk());
+  // <page>
+  out << compiled->ptx() << compiled->report()->registers << " registers\n";
+  // </page>
+  EXPECT_THAT(out.str(), testing::HasSubstr(" registers\n"));
+}
+
+}  // namespace
+}  // namespace heddle

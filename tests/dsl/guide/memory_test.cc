@@ -1,0 +1,106 @@
+// The memory and the asynchronous copies of dsl/LANGUAGE.md, as values_test.cc has its values.
+#include <vector>
+
+#include "dsl/from_cuda/compile.h"
+#include "gtest/gtest.h"
+
+namespace heddle {
+namespace {
+
+using Floats = Tensor<float, 1>;
+
+const ArgumentSpec kAligned = tensor({kAny}).aligned(16);
+
+// <page>
+struct Particle {
+  Float x, y, z;
+  Int charge;
+};
+// </page>
+
+TEST(Guide, Memory) {
+  // <page>
+  const auto kernel =
+      define_kernel("memory(x, y, p, q, a)", [](Tensor<const float, 2> x, Tensor<float, 1> y,
+                                                Tensor<Particle, 1> p, Pointer<float> q, Float a) {
+        // </page>
+        const Int i = thread_idx.x, j = lane_id();
+        const int width = x.vector_width();
+        // <page>
+        Float element = x(i, j);
+        Int rows = x.shape(0);
+        Vec<float, 4> quad = x.vec<4>(i, 4 * j);
+        Fragment<float> some = x.elements(width, i, width * j);
+        y(i) = element;
+        y(i) += a;
+        y.vec<4>(4 * i) *= 2;
+        auto before = y(0);
+        Particle one = p(i);
+        p(i) = Particle{one.x, one.y, 0.0f, one.charge};
+        q[i] = a;
+        UInt64 address = address_of(y.at(i));
+        Float there = pointer<float>(address)[0];
+
+        Shared<float> s(32);
+        Shared<float, 2> tile({32, 33});
+        Shared<Particle> particles(64);
+        Shared<float> rest = dynamic_shared<float>(rows);
+        Local<float> mine(16);
+        Constant<float> table(std::vector<float>{0.25f, 0.5f, 0.25f});
+
+        use(x.with(Cache::streaming)(i, j));
+        use(x.with(L2Evict::last)(i, j));
+        use(y.as_volatile()(i));
+        y.prefetch(i);
+        // </page>
+        particles(i) = one;
+        use(particles(j));
+        s(j) = there;
+        rest(j) = before;
+        tile(i % 32, j) = quad[0];
+        mine(j % 16) = table(j % 3);
+        y(i) = mine(j % 8) + some[0] + s(0) + tile(j, j) + rest(0);
+      });
+  expect_compiles(
+      kernel, {tensor({kAny, 1024}).aligned(32), kAligned, tensor({kAny, 4}), pointer(), scalar()});
+}
+
+TEST(Guide, AsynchronousCopies) {
+  const auto kernel = define_kernel("copies(x, y)", [](Tensor<const float, 1> x, Floats y) {
+    Shared<float> s(256);
+    const Int i = thread_idx.x;
+    const Int n = x.shape(0);
+    // <page>
+    copy_async<4>(s.at(4 * i), x.at(4 * i));
+    copy_async_if<4>(i < n, s.at(4 * i), x.at(4 * i));
+    copy_async_commit();
+    copy_async_wait(1);
+
+    Mbarrier full(1);
+    If(i == 0, [&] {
+      full.init(0, 1);
+      fence_mbarrier_init();
+      full.expect_tx(0, 256 * sizeof(float));
+      bulk_load(s.at(0), x.at(0), 256, full, 0);
+    });
+    sync_threads();
+    full.wait(0, 0u);
+    // </page>
+    s(i) *= 2.0f;
+    // <page>
+    fence_async();
+    sync_threads();
+    If(i == 0, [&] {
+      bulk_store(y.at(0), s.at(0), 256);
+      bulk_add(y.at(0), s.at(0), 256);
+      bulk_commit();
+      bulk_wait();
+    });
+    bulk_copy(map_shared(s, 1).at(0), s.at(0), 256, Mbarrier(map_shared(full.words(), 1)), 0);
+    // </page>
+  });
+  expect_compiles(kernel, {kAligned, kAligned});
+}
+
+}  // namespace
+}  // namespace heddle
