@@ -36,7 +36,7 @@ struct Options {
   LayoutOptions layout;
 };
 
-// An empty value stands for nothing given elsewhere, and would be taken for that.
+// Elsewhere an empty value means that the option was not given.
 CLI::Validator given(const std::string& value) {
   return CLI::Validator(
       [value](std::string& text) {
@@ -58,7 +58,7 @@ CLI::Validator whole_number(int most) {
       "");
 }
 
-// One value for each time that the option is given: otherwise it would swallow what follows.
+// One value each time that the option is given: otherwise it would take the arguments after it too.
 void add_each(CLI::App* app, const std::string& name, std::vector<std::string>& values,
               const std::string& value, const std::string& help) {
   app->add_option(name, values, help)
@@ -273,8 +273,8 @@ Exit dispatch(int argc, char** argv) {
   return chosen->run();
 }
 
-// A closed standard stream would give its number to the next file that is opened, which then gets
-// what is printed. Opened the wrong way round, using it fails as it should.
+// Where a standard stream is closed, the next file that is opened would get its number, and then what is
+// printed. /dev/null is opened in its place, in the direction that makes each use fail.
 void occupy_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(number, F_GETFD) == -1 && errno == EBADF) {
@@ -283,7 +283,7 @@ void occupy_standard_streams() {
   }
 }
 
-// Output that got lost is a failure, unless the reader wanted no more of it.
+// Lost output is a failure, unless the reader closed the pipe.
 Exit flush(Exit result) {
   errno = 0;
   std::cout.flush();  // which flushes stdout too, and is then the one that fails

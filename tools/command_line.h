@@ -16,10 +16,9 @@
 
 namespace heddle::tools {
 
-// What main returns: 0; 1 where a kernel, its result or the machine is at fault; 2 where the
-// command line or a file that it names is. Textual IR that breaks a rule, of syntax or of meaning,
-// is such a file; what passes, the emitter or ptxas then make of right IR is 1. Every error is on
-// stderr, and no exception comes out.
+// What main returns: 0 on success; 1 where a kernel, its result or the machine is at fault; 2 where the
+// command line or a file that it names is. Illegal textual IR counts as such a file; errors of passes,
+// the emitter or ptxas on legal IR are 1. Every error is printed to stderr, and no exception is thrown.
 int run_command_line(int argc, char** argv);
 
 }  // namespace heddle::tools

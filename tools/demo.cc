@@ -1,4 +1,4 @@
-// The sum of every row of a matrix on its whole way: a C++ lambda (kernels/row_sum.cc) is traced,
+// The sum of every row of a matrix at every stage: a C++ lambda (kernels/row_sum.cc) is traced,
 // optimised, printed as PTX, assembled and launched, on a GPU where there is one and in the
 // interpreter otherwise; the result is checked against sums in double precision.
 #include <CLI/CLI.hpp>
@@ -40,7 +40,7 @@ struct DemoOptions {
 
 constexpr uint64_t kSeed = 20250101;
 
-// Numbers from -1 to 1, the same on every machine: splitmix64, of which the upper 53 bits count.
+// Numbers from -1 to 1, the same on every machine: the upper 53 bits of splitmix64.
 std::vector<double> make_numbers(size_t count) {
   std::vector<double> numbers(count);
   uint64_t state = kSeed;
@@ -60,7 +60,7 @@ std::string default_path() {
   return (self.parent_path() / "demo_matrix.npy").string();
 }
 
-// Writes the matrix to its file and reads it back, as a user's data would come.
+// Writes the matrix to its file and reads it back, as a user's data would be read.
 StatusOr<HostArray> matrix_from_file(const DemoOptions& options, ir::Scalar dtype) {
   StatusOr<HostArray> matrix = HostArray::allocate({dtype, {options.rows, options.columns}});
   if (!matrix.ok()) return matrix;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds the demo and the heddle command, and shows the sum of every row of a
-# matrix on its whole way from a C++ lambda to a checked result. Arguments go to the demo (--help lists
-# them).
+# Installs what is missing, builds the demo and the heddle command, and runs the demo: the sum of every row
+# of a matrix, from a C++ lambda to a checked result, at every stage. Arguments go to the demo (--help
+# lists them).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,11 +1,11 @@
-// NumPy's .npy files: how tensors come to the tools and leave them.
+// NumPy's .npy files: input and output of the tools.
 //
 //   StatusOr<HostArray> x = read_npy("x.npy");
 //   use(x->shape.dtype, x->shape.extents, x->bytes());
 //   Status status = write_npy("y.npy", *x);
 //
 // Formats 1.0 to 3.0; little-endian bool, int8 to int64, uint8, uint32, uint64, float16, float32,
-// float64. NumPy has no bf16: it travels as uint16 bit patterns, which are read as nothing else.
+// float64. NumPy has no bf16: bf16 is stored as uint16 bit patterns, and uint16 is always read so.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct HostArray {
   static StatusOr<HostArray> allocate(runtime::TensorShape shape);
 };
 
-// What the start of a file says of the rest.
+// The header of a file.
 struct NpyHeader {
   runtime::TensorShape shape;
   bool fortran_order = false;

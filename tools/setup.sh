@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and testing Heddle needs and this Debian machine lacks; with nothing
-# missing it touches nothing. tools/demo.sh and tools/test.sh call it.
+# Installs the packages that building and testing Heddle needs and that this Debian machine lacks. It
+# changes nothing where nothing is missing. tools/demo.sh and tools/test.sh call it.
 #
 #   tools/setup.sh [--clang]     --clang: clang++ as well, even where g++ is enough
 #
@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly cuda_tree=build/cuda
-# A try that failed is not repeated for a day: every later run would wait for the same time-outs.
+# A failed download is not tried again for a day: every run would wait for the same time-outs.
 readonly unreachable=$cuda_tree/.unreachable
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -92,7 +92,7 @@ fetch_wheel() {
   return $status
 }
 
-# Fetches what no toolkit here provides. Nothing of it is needed to build, so failing costs one line.
+# Downloads what no toolkit here provides. The build does not need it, so a failure prints one line.
 fetch_cuda() {
   local wheel file use row missing=() absent=() uses=() try=yes
   local table=(

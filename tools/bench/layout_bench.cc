@@ -1,11 +1,11 @@
 // What the layout algebra costs: the layouts of a GEMM, as a kernel's trace and its host code make
 // them (aim: 2,000 calls in under 1 ms).
 //
-// Instructions say more than time on a shared machine:
+// On a shared machine instruction counts are more reliable than times:
 //   valgrind --tool=callgrind --toggle-collect='heddle::host_*' tools/layout_bench --once
 // 3,683 a call with host numbers, 4,496 with unknown rows. In time that is 0.76 to 0.95 and 0.94 to
-// 1.06 ms on quiet H200 hosts. -O3 and link-time optimisation change nothing; what would is to keep
-// tuples of plain integers in rows of plain integers.
+// 1.06 ms on quiet H200 hosts. -O3 and link-time optimisation change nothing; tuples of plain
+// integers that are stored as rows of plain integers would be faster.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -3,7 +3,7 @@
 // Every thread of a launch plays one thread of the test (its role) in many instances. An instance's
 // roles are played by different warps of a block, blocks of a cluster or blocks of the grid; they
 // meet before each round, so that they run at about the same time, and then differ by a few cycles
-// (jitter). Each instance has locations of its own, which a launch finds zeroed. How far apart they
+// (jitter). Each instance has locations of its own, which are zero before each launch. How far apart they
 // lie, and how many cycles, changes from launch to launch.
 #pragma once
 

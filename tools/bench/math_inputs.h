@@ -14,7 +14,7 @@ namespace heddle::tools {
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
-// Numbers where functions change their ways, of both signs.
+// Numbers at which implementations switch their method, of both signs.
 template <class T>
 std::vector<T> boundary_values() {
   using Limits = std::numeric_limits<T>;

@@ -1,4 +1,4 @@
-// How exact the mathematical functions are: every f32 input, and many of the others, on the device
+// Measures the error of the mathematical functions: every f32 input, and many of the others, on the device
 // against the C library in a wider type on all cores. Prints JSON; exit status 1 if a bound that
 // dsl/math/math.def states is broken.
 //

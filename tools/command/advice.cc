@@ -16,7 +16,7 @@ using codegen::Tool;
 bool blames_variable(absl::string_view message, Tool tool) {
   const std::string variable(codegen::tool_variable(tool));
   const char* const value = std::getenv(variable.c_str());
-  // Looking for a tool may run it, so only where the variable is talked about.
+  // Looking for a tool may run it, so only where the message names the variable.
   if (value == nullptr || *value == '\0' || !absl::StrContains(message, variable)) return false;
   const Status why = codegen::find_tool(tool).status();
   return !why.ok() && absl::StrContains(message, why.message());

@@ -7,8 +7,8 @@
 
 namespace heddle::tools {
 
-// Names what is done here by an option instead of a call, and adds the cure for a variable such as
-// HEDDLE_PTXAS that points to nothing usable.
+// Replaces calls by the command's options, and adds a fix where a variable such as HEDDLE_PTXAS names a
+// program that cannot be used.
 std::string advise(absl::string_view message);
 
 }  // namespace heddle::tools

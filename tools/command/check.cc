@@ -40,7 +40,7 @@ Comparison compare(absl::Span<const double> actual, const runtime::Expected& exp
       result.max_error = error;
       result.max_error_at = i;
     }
-    // A tolerance that is no number allows nothing.
+    // A NaN as tolerance allows no difference.
     if (error == 0 || error <= expected.tolerance[i]) continue;
     ++result.wrong;
     if (!result.first_wrong) result.first_wrong = i;

@@ -1,4 +1,4 @@
-// Compares a kernel's outputs with what they should be.
+// Compares a kernel's outputs with its reference.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ std::string describe(const Comparison& comparison, absl::string_view name,
                      const runtime::TensorShape& shape, absl::Span<const double> actual,
                      const runtime::Expected& expected);
 
-// All outputs that the kernel's reference speaks of, a line each.
+// All outputs that the kernel's reference computes, a line each.
 struct Verdict {
   bool right = true;
   std::string text;

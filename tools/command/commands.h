@@ -1,5 +1,5 @@
 // The subcommands of the heddle command, each with its options as plain data. command_line.cc reads
-// the options; the functions print to stdout and return how it went.
+// the options; the functions print to stdout and return the exit code.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace heddle::tools {
 
-// What there is to run and dump.
+// Lists the registered kernels.
 struct ListOptions {
   bool json = false;
 };
 Exit list_kernels(const ListOptions& options);
 
-// What this machine has: compiler, assembler, disassemblers, driver, GPUs, and the cure for what is
+// What this machine has: compiler, assembler, disassemblers, driver, GPUs; and how to get what is
 // missing.
 struct EnvOptions {
   bool json = false;
@@ -36,7 +36,7 @@ struct RunOptions {
 };
 Exit run_kernel(const RunOptions& options);
 
-// Shows what becomes of a registered kernel.
+// Shows a registered kernel at each stage of its compilation.
 struct DumpOptions {
   KernelChoice choice;
   std::vector<std::string> stages;  // "trace,ir" each; none: all, or with stats none

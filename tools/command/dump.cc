@@ -59,8 +59,8 @@ runtime::Stage stage_for(const DumpRequest& request) {
   return request.has("ptx") ? runtime::Stage::kPtx : runtime::Stage::kIr;
 }
 
-// The furthest stage that can be reached, so that what went right can be looked at where the rest
-// went wrong; `failure` then says why.
+// Compiles to the last stage that can be reached, so that earlier stages are shown where a later one
+// failed; `failure` then says why.
 std::shared_ptr<const Compilation> compile_far(const ir::KernelSource& source,
                                                const ir::Specialization& specialization,
                                                runtime::CompileOptions options, Status& failure) {
@@ -165,7 +165,7 @@ class Dump {
     for (size_t i = 0; i < found_.size(); ++i) {
       const Variant& variant = variants_[i];
       const auto& compilation = found_[i].compilation;
-      // A kernel may have gone, and another one lie in its place.
+      // A kernel may have been destroyed, and another one have its address.
       if (variant.source == launch.source && found_[i].statistics.kernel == launch.source->name() &&
           variant.block == launch.config.block && variant.cluster == launch.config.cluster &&
           (compilation == nullptr ||
@@ -242,7 +242,7 @@ Exit dump_kernel(const DumpOptions& options) {
     }
   }
   Exit exit = Exit::kDone;
-  // A tool that this machine lacks, it lacks for all of them.
+  // A tool that is missing is missing for all of them.
   bool lack_is_said = false;
   for (const Findings& found : all) {
     exit = std::max(exit, report_problems(found, !lack_is_said));

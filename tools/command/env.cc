@@ -125,7 +125,7 @@ Finding cache() {
           {{"memory", true}, {"disk", false}}};
 }
 
-// What of the environment changes what Heddle does.
+// The environment variables that Heddle reads.
 Finding variables() {
   Json json = Json::object();
   std::string text;

@@ -73,7 +73,7 @@ Status download(const Stream& stream, const BoundCall& call, DeviceArguments& on
   return stream.synchronize();
 }
 
-// Compiles and loads what the call launches, so that timing it times nothing else.
+// Compiles and loads what the call launches, so that the timing excludes both.
 Status prepare(const Device& device, const BoundCall& call, runtime::Arguments arguments,
                Execution& execution) {
   const Device dry = open_dry_run(device.info(), [&](const DryLaunch& launch) -> Status {
@@ -90,19 +90,19 @@ Status prepare(const Device& device, const BoundCall& call, runtime::Arguments a
     return OkStatus();
   });
   const Status status = call.function->call(dry.default_stream(), arguments);
-  // One that looks at its results compiles as it runs.
+  // An operation that reads its results compiles while it runs.
   return IsFailedPrecondition(status) ? OkStatus() : status;
 }
 
-// A start and a stop for each call: nothing waits between them, so that the device never runs
-// dry.
+// A start and a stop event for each call. Nothing waits between calls, so that the device stays
+// busy.
 struct EventPair {
   Event start, stop;
 };
 
 Status call_timed(const Device& device, const Stream& stream, const runtime::HostFunction& function,
                   runtime::Arguments arguments, int count, std::vector<double>& microseconds) {
-  // The device's queue is not endless, and neither should the events be.
+  // The device's queue is finite, and so is the number of events.
   constexpr int kBatch = 128;
   std::vector<EventPair> events;
   for (int i = 0; i < std::min(count, kBatch); ++i) {

@@ -24,14 +24,14 @@ using HostArrays = std::map<std::string, HostArray, std::less<>>;
 // By name; without one, cuda:0 where there is a GPU, else the interpreter.
 StatusOr<Device> open_device(const std::string& name);
 
-// The call on these inputs. kInvalidArgument where they are not what the kernel reads, neither more
-// nor less (input_check.h), or do not fit each other.
+// The call on these inputs. kInvalidArgument where they are not exactly what the kernel reads
+// (input_check.h), or do not fit each other.
 StatusOr<runtime::BoundCall> bind_inputs(const ChosenKernel& kernel, const HostArrays& inputs);
 
 // Tensors on a device and numbers, as a host function takes them.
 class DeviceArguments {
  public:
-  // Memory for every tensor of the call, with nothing in it. The call must outlive them.
+  // Uninitialised memory for every tensor of the call. The call must outlive them.
   static StatusOr<DeviceArguments> allocate(const Device& device, const runtime::BoundCall& call);
 
   // Of each argument; a number has none.
@@ -48,8 +48,8 @@ class DeviceArguments {
 struct Execution {
   // The tensors that the kernel may write, inputs changed in place included.
   HostArrays outputs;
-  // What was compiled for the call, each once, and how many launches it is made of. None where the
-  // operation looks at results on its way, so that nobody knows before.
+  // What was compiled for the call, each once, and how many launches the call has. Empty where the
+  // operation reads results between launches, so that a dry run cannot know them.
   std::vector<std::shared_ptr<const runtime::Compilation>> compilations;
   int launches = 0;
   // Microseconds. Compiling includes loading; the launches are those of the first call, by events.

@@ -103,7 +103,7 @@ Json to_json(const Findings& found, const ChosenKernel& kernel, const DumpReques
 }
 
 std::string to_string(const Json& json) {
-  // Text of the user's may be no UTF-8.
+  // The user's text may be invalid UTF-8.
   return absl::StrCat(json.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
 }
 

@@ -1,4 +1,4 @@
-// What `heddle dump` is asked to show of a kernel, and what comes of it.
+// What `heddle dump` is asked to show of a kernel, and what it found.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace heddle::tools {
 
-// What is to be shown. Machine code that nobody asked for by name may be missing.
+// What to show. Machine code that was not asked for by name may be missing.
 struct DumpRequest {
   std::set<absl::string_view> stages;
   std::set<absl::string_view> by_name;
@@ -26,7 +26,7 @@ struct DumpRequest {
   bool needs_machine_code() const { return stats || has("cubin") || has("sass"); }
 };
 
-// What came of it, for one of the kernels that an operation launches.
+// The result for one of the kernels that an operation launches.
 struct Findings {
   struct Part {
     absl::string_view stage;
@@ -52,7 +52,7 @@ nlohmann::ordered_json to_json(const Findings& found, const ChosenKernel& kernel
 // As text that is valid UTF-8, whatever the user's was.
 std::string to_string(const nlohmann::ordered_json& json);
 
-// A file a stage in a folder, which is made if need be.
+// Writes a file for each stage into a folder, which is created if it is missing.
 Status write_files(const Findings& found, const DumpRequest& request, const std::string& folder);
 // One part that is `alone` is printed as it is, so that it can be piped on; others get headings.
 void print_parts(const Findings& found, const DumpRequest& request, bool alone);

@@ -13,8 +13,8 @@ namespace heddle::tools {
 // "f32[1024, 1000]"
 std::string describe(const runtime::TensorShape& shape);
 
-// Neither more nor less than the kernel reads, by names, element types and modes. Whether the
-// extents fit each other, bind() says.
+// Exactly what the kernel reads, by names, element types and modes. bind() checks whether the extents
+// fit each other.
 Status check_inputs(const ChosenKernel& kernel, const runtime::Shapes& inputs);
 
 }  // namespace heddle::tools

@@ -19,8 +19,8 @@ namespace {
 
 thread_local const char* loading = "";
 
-// The loader lets no exception of a library's constructors through, so the program ends here; but
-// with a word about it.
+// An exception of a library's constructors cannot pass through the loader, so the program ends here, with
+// a message.
 [[noreturn]] void give_up_loading() {
   std::string why = "it called std::terminate";
   if (const std::exception_ptr thrown = std::current_exception()) {
@@ -64,7 +64,7 @@ Status load_plugin(const std::string& path) {
     return InvalidArgumentError(
         absl::StrCat("plug-in ", path, " ", absl::StrReplaceAll(why, {{"\n", " "}})));
   };
-  // A bare name would send dlopen to the system's folders.
+  // With a bare name dlopen would search the system's folders.
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path, error);
   if (error) return refused(absl::StrCat("cannot be opened: ", error.message()));
@@ -74,7 +74,7 @@ Status load_plugin(const std::string& path) {
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   std::set_terminate(previous);
   if (library == nullptr) return refused(absl::StrCat("cannot be loaded: ", dlerror()));
-  // A plug-in may replace a kernel, so names alone do not tell.
+  // A plug-in may replace a kernel, so comparing names is not enough.
   for (const Operation* operation : runtime::registered_operations()) {
     if (std::find(before.begin(), before.end(), operation) == before.end()) return OkStatus();
   }

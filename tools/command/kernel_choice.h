@@ -23,7 +23,7 @@ struct ChosenKernel {
 };
 
 // kNotFound for an unknown kernel, with the nearest name; kInvalidArgument for one that is
-// registered wrongly, and for settings and sizes that are none.
+// registered wrongly, and for settings and sizes that it does not have.
 StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice);
 
 // Loads a shared library for the kernels that it registers; it stays until the program ends.

@@ -12,7 +12,7 @@
 namespace heddle::tools {
 namespace {
 
-// A line each; whoever writes them one by one gets each answer at once.
+// A line each, flushed at once, so that a program can ask line by line.
 Exit answer_lines() {
   std::ios::sync_with_stdio(false);
   std::string line;
@@ -30,7 +30,7 @@ Exit refuse(absl::string_view message) {
   return misused(absl::StripSuffix(message.substr(kError.size()), "\n"));
 }
 
-// Into a file, where one is named.
+// Writes the file, where one is named.
 Exit write_picture(const std::string& file, const std::string& picture) {
   if (file.empty()) return Exit::kDone;
   if (absl::StartsWith(picture, kError)) return refuse(picture);

@@ -15,7 +15,7 @@
 namespace heddle::tools {
 namespace {
 
-// Far more than any kernel's text: what is larger is another file, or a device without an end.
+// Far more than any kernel's text: a larger file is something else, or a device without an end.
 constexpr size_t kMostBytes = size_t{64} << 20;
 
 StatusOr<std::string> read_text(const std::string& path) {
@@ -91,7 +91,7 @@ Exit optimize_file(const OptOptions& options) {
           absl::StrCat("unknown target '", options.arch, "'; there are ", ir::target_names()));
     }
   }
-  // Passes keep a right kernel right, and need one.
+  // Passes require a legal kernel.
   if (Status s = ir::to_status(describe(*kernel), ir::verify(*kernel)); !s.ok()) {
     return misused(s);
   }

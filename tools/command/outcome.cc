@@ -9,7 +9,7 @@
 namespace heddle::tools {
 
 void remark(absl::string_view message) {
-  // What was printed so far comes first where both streams are one.
+  // Earlier output comes first where both streams go to the same place.
   std::fflush(stdout);
   absl::FPrintF(stderr, "heddle: %s\n", advise(absl::StripTrailingAsciiWhitespace(message)));
 }

@@ -20,7 +20,7 @@ Exit failed(const Status& status);
 Exit misused(absl::string_view message);
 Exit misused(const Status& status);
 
-// The same without a verdict: something that the user should know.
+// A note for the user, which does not change the exit code.
 void remark(absl::string_view message);
 
 }  // namespace heddle::tools

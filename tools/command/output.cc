@@ -22,7 +22,7 @@ Status write_file(const std::string& path, absl::string_view contents) {
   std::FILE* const file = std::fopen(path.c_str(), "we");
   bool written =
       file != nullptr && std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
-  // A full disk may show only now.
+  // A full disk may be reported only now.
   if (file != nullptr) written = std::fclose(file) == 0 && written;
   if (written) return OkStatus();
   return not_written(path, errno);

@@ -1,4 +1,4 @@
-// Where the text and the machine code that a command makes go.
+// Writes the text and the machine code that a command makes.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace heddle::tools {
 
-// Over whatever was there. The message starts with the path.
+// Overwrites the file. The message starts with the path.
 Status write_file(const std::string& path, absl::string_view contents);
 
 // Whether write_file, or anything else, could write there; touches nothing. The same message.

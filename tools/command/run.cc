@@ -27,7 +27,7 @@ StatusOr<HostArrays> read_inputs(const Assignments& files) {
   return inputs;
 }
 
-// Whether every output that is to be written is one, and its file can be: the run may take long.
+// Checks before a long run that every --out names an output, and that its file can be written.
 Status check_outputs(const runtime::Operation& operation, const Assignments& files) {
   std::vector<absl::string_view> written;
   for (const runtime::OperationArgument& argument : operation.arguments()) {

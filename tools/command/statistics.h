@@ -1,5 +1,5 @@
-// What a kernel is made of at each stage, counted: IR ops, PTX instructions, machine instructions,
-// and what the machine code takes.
+// Counts of a kernel at each stage: IR ops, PTX instructions, machine instructions, and the resources of
+// the machine code.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ struct Statistics {
   std::optional<codegen::EntryReport> resources;
 };
 
-// A table: what it takes, then a column of opcodes for each stage.
+// A table: resources, then a column of opcodes for each stage.
 std::string to_text(const Statistics& statistics);
 nlohmann::ordered_json to_json(const Statistics& statistics);
 

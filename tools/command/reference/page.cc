@@ -20,17 +20,25 @@ using ir::Scalar;
 
 constexpr char kIntroduction[] = R"(# Reference
 
-Every operation of Heddle's IR, which is what traced kernels are made of, in the order of `ir/ops.def`; and
-the mathematical functions. Made by `heddle reference --out dsl/REFERENCE.md`: change the tables, not this page.
+Every operation of Heddle's IR, in the order of `ir/ops.def`, and the mathematical functions. Traced kernels consist
+of these operations. `heddle reference --out dsl/REFERENCE.md` writes this page: change the tables, not the page.
+[The language](LANGUAGE.md) says what one writes for what.
 
-A signature gives operands, each with its name, and results: `?` optional, `*` any number, `!` operands whose
-registers the results take over. `T` is data of the types listed, a scalar, or elementwise a vector or
-fragment; `B` a bool and `U` any data, shaped like `T`; `I` an i32 or i64; `V` a view, `E` an element of it or
-a vector of them, `C` the outcome of a bounds check; `S` a variable; `F` a fragment, `Q` one that the tensor
-cores still write, `D` a matrix descriptor; `X` any value.
+A signature has the operands, each with its name, and the results. `?` is an optional operand, `*` any number of them,
+`!` an operand whose register the result takes over. The letters are types:
 
-The PTX is that of sm_90a, before ptxas. An op without instructions names registers that others fill, or that
-the kernel's entry does (coordinates, extents), or a constant of the instruction that uses it.
+| Letter | Type |
+|---|---|
+| `T` | data of the types listed: a scalar, or elementwise a vector or fragment |
+| `B`, `U` | a bool, and any data, shaped like `T` |
+| `I` | i32 or i64 |
+| `V`, `E`, `C` | a view, an element of it or a vector of them, the result of a bounds check |
+| `S` | a variable |
+| `F`, `Q`, `D` | a fragment, one that the tensor cores still write, a matrix descriptor |
+| `X` | any value |
+
+The PTX is that of sm_90a, before ptxas. An op without an instruction of its own is a constant of the instruction that
+uses it, or stands for registers that other ops or the kernel's entry (coordinates, extents) write.
 )";
 
 struct Phrase {
@@ -240,9 +248,9 @@ void append_math(std::string& page) {
   absl::StrAppend(&page, R"(
 ## Mathematical functions
 
-Of values, vectors and fragments (`heddle/dsl/math/math.h`). The bounds are in units in the last place of the
-exact value, and hold for every argument: 0 is an exact result, or one that is rounded once. f16 and bf16 are
-computed as f32 and rounded once more; - says that there is no such function of that type yet.
+Of values, vectors and fragments (`heddle/dsl/math/math.h`). The bounds are in units in the last place of the exact
+value, and hold for every argument; 0 is exact or correctly rounded. f16 and bf16 are computed as f32 and rounded once
+more. There is no function yet where the bound is -.
 
 | Function | Meaning | f32 | f64 |
 |---|---|---|---|
