@@ -67,7 +67,8 @@ struct Compilation {
 StatusOr<const ir::Target*> target_of(const CompileOptions& options);
 
 // The kernel as its author wrote it, with everything that is wrong with it: the front end's
-// diagnostics and the verifier's.
+// diagnostics and the verifier's. A block or cluster that cannot be launched is all that is said: the
+// author's code, which may loop over its threads, does not run then.
 ir::TraceResult trace_source(const ir::KernelSource& source,
                              const ir::Specialization& specialization);
 
