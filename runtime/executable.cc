@@ -59,13 +59,6 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
   return executable;
 }
 
-const ir::Guard* Executable::broken_guard(Arguments arguments) const {
-  for (const ir::Guard& guard : compilation_->guards) {
-    if (!satisfies(guard, fact_value(guard.fact, compilation_->params, arguments))) return &guard;
-  }
-  return nullptr;
-}
-
 bool Executable::matches_exactly(Arguments arguments) const {
   return match_exactly(compilation_->guards, compilation_->params, arguments);
 }

@@ -28,9 +28,7 @@ class Executable {
   const Backend* backend() const { return backend_.get(); }
   const Compilation& compilation() const { return *compilation_; }
   const std::shared_ptr<const Compilation>& shared_compilation() const { return compilation_; }
-  // Whether the arguments are what the code relies on; the first guard that they break.
-  const ir::Guard* broken_guard(Arguments arguments) const;
-  // The same, with equality: whether a trace of these arguments would come out the same.
+  // Whether a trace of these arguments would come out the same.
   bool matches_exactly(Arguments arguments) const;
 
   // Enqueues it. The arguments must satisfy the guards. On the interpreter it has run on return.

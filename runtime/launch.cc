@@ -77,6 +77,19 @@ std::string describe_guard(const ir::Guard& guard) {
   check_failed(__FILE__, __LINE__, "guard.fact.kind", "unknown fact");
 }
 
+// The facts that tracing or a pass relied on.
+Status check_guards(const Compilation& compilation, Arguments arguments) {
+  for (const ir::Guard& guard : compilation.guards) {
+    if (satisfies(guard, fact_value(guard.fact, compilation.params, arguments))) continue;
+    return InvalidArgumentError(absl::StrCat(
+        compilation.describe(), " was compiled for an ",
+        describe_argument(compilation.params, guard.fact.param), " that ", describe_guard(guard),
+        ", and this one does not; fix: change the signature, or let "
+        "launch() choose the variant"));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 struct CompiledKernel::State {
@@ -109,6 +122,7 @@ Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& config,
   }
   if (Status s = check_fixed(code, arguments); !s.ok()) return s;
   if (Status s = check_block(code, config); !s.ok()) return s;
+  if (Status s = check_guards(code, arguments); !s.ok()) return s;
   if (stream.backend()->kind() == BackendKind::kDryRun) {
     return static_cast<const DryRunBackend&>(*stream.backend())
         .launch({.compiled = &code, .config = config, .arguments = arguments});
@@ -125,13 +139,6 @@ Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& config,
       if (!loaded.ok()) return loaded.status();
       executable = state_->loaded.emplace_back(*std::move(loaded)).get();
     }
-  }
-  if (const ir::Guard* broken = executable->broken_guard(arguments)) {
-    return InvalidArgumentError(absl::StrCat(
-        code.describe(), " was compiled for an ",
-        describe_argument(code.params, broken->fact.param), " that ", describe_guard(*broken),
-        ", and this one does not; fix: change the signature, or let "
-        "launch() choose the variant"));
   }
   return executable->launch(config, arguments);
 }
