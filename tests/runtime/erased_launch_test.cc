@@ -60,9 +60,41 @@ TEST_F(ErasedLaunchTest, WhatDoesNotFitIsRefused) {
   const Argument few[] = {matrix};
   EXPECT_THAT(launch(stream, add_first.source(), config, few),
               Fails(StatusCode::kInvalidArgument, "takes 3 arguments and was given 1"));
-  const Argument wrong[] = {matrix, matrix, scalar_argument(7)};
-  EXPECT_THAT(launch(stream, add_first.source(), config, wrong),
-              Fails(StatusCode::kInvalidArgument, "has 2 modes; the kernel takes 1"));
+  const Argument vector = tensor_argument(y.address(), extents, strides + 1, 1, sizeof(float));
+  const auto refused = [&](const Argument& a, const Argument& b, const Argument& c) {
+    const Argument arguments[] = {a, b, c};
+    return launch(stream, add_first.source(), config, arguments);
+  };
+  const auto says = [](const char* what) { return Fails(StatusCode::kInvalidArgument, what); };
+  EXPECT_THAT(
+      refused(matrix, matrix, scalar_argument(7)),
+      says(
+          "erased_launch_test.cc:19) is a tensor of 2 modes; the kernel takes a tensor of 1 mode"));
+  EXPECT_THAT(refused(matrix, scalar_argument(7), scalar_argument(7)),
+              says("is a number; the kernel takes a tensor of 1 mode"));
+  // Of a pointer nobody knows the extents, by which accesses are checked.
+  EXPECT_THAT(refused(matrix, pointer_argument(y.address()), scalar_argument(7)),
+              says("is a pointer; the kernel takes a tensor of 1 mode"));
+  EXPECT_THAT(refused(matrix, vector, vector),
+              says("is a tensor of 1 mode; the kernel takes a number"));
+  EXPECT_THAT(refused(matrix, vector, scalar_argument(7)), IsOk());
+}
+
+const auto set_first =
+    define_kernel("set_first(y, value)", [](Pointer<float> y, Float value) { y[0] = value; });
+
+TEST_F(ErasedLaunchTest, ForAPointerATensorWillDo) {
+  const int64_t extents[] = {rows}, strides[] = {1};
+  const LaunchConfig config{.grid = 1, .block = 1, .stream = &stream};
+  for (const Argument& argument :
+       {pointer_argument(y.address()), tensor_argument(y.address(), extents, strides, 1, 4)}) {
+    const Argument arguments[] = {argument, scalar_argument(0x3f800000)};
+    EXPECT_THAT(launch(stream, set_first.source(), config, arguments), IsOk());
+  }
+  EXPECT_THAT(y.download<float>(stream).value(), ElementsAre(1, 0, 0));
+  const Argument number[] = {scalar_argument(1), scalar_argument(1)};
+  EXPECT_THAT(launch(stream, set_first.source(), config, number),
+              Fails(StatusCode::kInvalidArgument, "is a number; the kernel takes a pointer"));
 }
 
 Status add_first_rows(const Stream& s, const TensorRef<const float, 2>& matrix, int n,
