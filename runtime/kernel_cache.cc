@@ -50,6 +50,11 @@ KernelCache& KernelCache::of(const ir::KernelSource& source) {
   return static_cast<KernelCache&>(*attached);
 }
 
+uint64_t KernelCache::next_kernel_id() {
+  static std::atomic<uint64_t> next{0};
+  return next.fetch_add(1);
+}
+
 KernelCache::~KernelCache() {
   for (Variant* variant = newest_.load(); variant != nullptr;) {
     delete std::exchange(variant, variant->next);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -31,6 +32,8 @@ class KernelCache final : public ir::KernelSource::Attachment {
   StatusOr<const Executable*> find_or_compile(const ir::KernelSource& source,
                                               const std::shared_ptr<Backend>& backend,
                                               const LaunchConfig& config, Arguments arguments);
+  // The kernel's number: no other one of the process has it or ever gets it, as an address may.
+  uint64_t kernel_id() const { return kernel_id_; }
   // Variants, and how many compilations they share.
   int size() const;
   int compilations() const;
@@ -48,6 +51,9 @@ class KernelCache final : public ir::KernelSource::Attachment {
   // The compilation of a variant that fits but for its device; nullptr: none.
   std::shared_ptr<const Compilation> find_compilation(const Wanted& wanted) const;
 
+  static uint64_t next_kernel_id();
+
+  const uint64_t kernel_id_ = next_kernel_id();
   std::atomic<Variant*> newest_{nullptr};
   std::mutex adding_;
 };

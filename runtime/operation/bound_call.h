@@ -27,7 +27,8 @@ struct BoundCall {
 
 // Finds the function and every shape. Settings that are not given have their defaults. Dimensions
 // are what the inputs have, or `sizes` say, or the operation's example. kInvalidArgument where these
-// contradict each other or the declarations. An input without a shape gets the one that follows.
+// contradict each other or the declarations, in names, element types, modes or extents, or are too
+// large. A tensor without a shape gets the one that follows.
 StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, const Shapes& inputs,
                          const Sizes& sizes = {});
 

@@ -37,11 +37,15 @@ using OnDryLaunch = std::function<Status(const DryLaunch&)>;
 // A device that claims to be `info`. Launches outside its limits fail as they would there.
 Device open_dry_run(DeviceInfo info, OnDryLaunch on_launch);
 
+// Whether anybody has asked a dry run for results, so that what came behind was not seen.
+bool results_were_wanted(const Device& dry_run);
+
 class DryRunBackend final : public Backend {
  public:
   DryRunBackend(DeviceInfo info, OnDryLaunch on_launch);
 
   Status launch(const DryLaunch& launch) const;
+  bool results_were_wanted() const { return results_were_wanted_.load(); }
 
   Status health() const override { return OkStatus(); }
   StatusOr<MemoryUsage> memory_usage() override;
@@ -78,6 +82,7 @@ class DryRunBackend final : public Backend {
  private:
   OnDryLaunch on_launch_;
   std::atomic<DeviceAddress> next_address_;
+  std::atomic<bool> results_were_wanted_{false};
 };
 
 }  // namespace heddle::runtime

@@ -78,6 +78,8 @@ struct TensorShape {
   std::vector<int64_t> extents = {};  // row-major
 };
 using Shapes = std::map<std::string, TensorShape>;
+// "f32[1024, 1000]"
+std::string describe(const TensorShape& shape);
 
 // A host tensor, every element as a double.
 struct HostValues {
@@ -98,9 +100,10 @@ struct OperationSpec {
   std::vector<HostFunction> functions = {};
   std::vector<Setting> settings = {};
   Sizes sizes = {};  // of every named dimension, as an example
-  // Outputs by name, computed in double precision. Empty: nothing to check against.
+  // Outputs by name, computed in double precision from all tensors by name: what is read has its
+  // values, what is only written its shape alone. Empty: nothing to check against.
   std::function<StatusOr<std::map<std::string, Expected>>(
-      const Settings&, const std::map<std::string, HostValues>& inputs)>
+      const Settings&, const std::map<std::string, HostValues>& tensors)>
       reference = {};
 };
 

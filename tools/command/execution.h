@@ -25,7 +25,7 @@ using HostArrays = std::map<std::string, HostArray, std::less<>>;
 StatusOr<Device> open_device(const std::string& name);
 
 // The call on these inputs. kInvalidArgument where they are not what the kernel reads, neither more
-// nor less (input_check.h), or do not fit each other.
+// nor less, or do not fit it or each other (bind()).
 StatusOr<runtime::BoundCall> bind_inputs(const ChosenKernel& kernel, const HostArrays& inputs);
 
 // Tensors on a device and numbers, as a host function takes them.
