@@ -143,7 +143,16 @@ TEST(ClearedOutputTest, IsCheckedBeforeItIsCleared) {
   EXPECT_THAT(call(runtime::tensor_argument(bins.address(), extents, apart, 1, 4, 2048)),
               Fails(StatusCode::kInvalidArgument, "adds to a tensor with stride 2, and only"));
   EXPECT_THAT(bins.download<uint32_t>(stream).value(), testing::Each(9u));
-  EXPECT_THAT(call(runtime::tensor_argument(bins.address(), extents, strides, 1, 4, 2048)), IsOk());
+  const runtime::Argument y =
+      runtime::tensor_argument(bins.address(), extents, strides, 1, sizeof(uint32_t), 2048);
+  EXPECT_THAT(call(y), IsOk());
+  Stream moved = device.create_stream().value();
+  const Stream there = std::move(moved);
+  runtime::Argument short_of_memory =
+      runtime::tensor_argument(bins.address(), extents, strides, 1, sizeof(uint32_t), 512);
+  short_of_memory.memory = bins.tag();
+  EXPECT_THAT(operation_of("histogram").spec().functions[0].call(moved, {x, short_of_memory}),
+              Fails(StatusCode::kFailedPrecondition, "a Stream was used after it was moved from"));
 }
 
 // What the buffer does not hold cannot be cleared, and then nothing is launched.

@@ -236,9 +236,9 @@ TEST(DumpTest, AnswersMisuseWithOneLine) {
                  "'x' of f32[9223372036854775807, 16384] has too many bytes: rows is "
                  "9223372036854775807; fix: choose a smaller size");
   // Without elements there are strides all the same.
-  expect_misused(heddle_command({"dump", "transpose", "--size", "rows=0", "--size",
-                                 "columns=9223372036854775807"}),
-                 "'x' of f32[0, 9223372036854775807] has too many bytes: columns is "
+  expect_misused(heddle_command({"dump", "transpose", "--size", "rows=9223372036854775807",
+                                 "--size", "columns=0"}),
+                 "'x' of f32[9223372036854775807, 0] has too many bytes: rows is "
                  "9223372036854775807; fix: choose a smaller size");
   expect_misused(heddle_command({"dump", "spmv", "--size", "rows=9223372036854775807"}),
                  "dimension 'rows' of kernel 'spmv' is too large: 9223372036854775807, and 'start' "
