@@ -9,10 +9,9 @@
 //       scalar_argument(7),
 //   };
 //   const ir::KernelSource& source = kernel.source();
-//   Status status = launch(stream, source, {.grid = rows, .block = 128, .stream = &stream},
-//                                arguments);
+//   Status status = launch(stream, source, {.grid = rows, .block = 128}, arguments);
 //   StatusOr<CompiledKernel> compiled = compile(source, signature, {.block = {128, 1, 1}});
-//   status = compiled->launch(stream, {.grid = rows, .block = 128, .stream = &stream}, arguments);
+//   status = compiled->launch(stream, {.grid = rows, .block = 128}, arguments);
 //
 // One argument for each of source.params(), whose element types are the caller's promise; the rest
 // is tested as it is for typed launches. An operation of the library is called in the same way

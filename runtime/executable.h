@@ -11,7 +11,7 @@
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/device.h"
-#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/launch_limits.h"
 
 namespace heddle::runtime {
 
@@ -32,12 +32,12 @@ class Executable {
   bool matches_exactly(Arguments arguments) const;
 
   // Enqueues it. The arguments must satisfy the guards. On the interpreter it has run on return.
-  Status launch(const LaunchConfig& config, Arguments arguments) const;
+  Status launch(const Stream& stream, const LaunchShape& shape, Arguments arguments) const;
 
  private:
   Executable(std::shared_ptr<Backend> backend, std::shared_ptr<const Compilation> compilation);
 
-  Status launch_on_interp(const LaunchConfig& config, const std::byte* block) const;
+  Status launch_on_interp(const LaunchShape& shape, const std::byte* block) const;
 
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<const Compilation> compilation_;

@@ -25,13 +25,13 @@ class KernelCache final : public ir::KernelSource::Attachment {
   ~KernelCache() override;
 
   // nullptr where no variant fits.
-  const Executable* find(const Backend* backend, const LaunchConfig& config,
+  const Executable* find(const Backend* backend, const LaunchShape& shape,
                          Arguments arguments) const;
   // The variant for these arguments, loaded and where need be compiled. Kernels of one source are
   // compiled one at a time; a mistake is reported to every caller anew.
   StatusOr<const Executable*> find_or_compile(const ir::KernelSource& source,
                                               const std::shared_ptr<Backend>& backend,
-                                              const LaunchConfig& config, Arguments arguments);
+                                              const LaunchShape& shape, Arguments arguments);
   // The kernel's number: no other one of the process has it or ever gets it, as an address may.
   uint64_t kernel_id() const { return kernel_id_; }
   // Variants, and how many compilations they share.

@@ -33,12 +33,12 @@ DryRunBackend::DryRunBackend(DeviceInfo info, OnDryLaunch on_launch)
 
 Status DryRunBackend::launch(const DryLaunch& launch) const {
   // A grid that the kernel itself gives is known once it is compiled.
-  if (launch.config.grid.x != ir::kGridOfKernel) {
+  if (launch.shape.grid.x != ir::kGridOfKernel) {
     const ir::SourceLine place =
         launch.source != nullptr ? launch.source->place() : launch.compiled->place;
     const LaunchSite site(launch.source != nullptr ? launch.source->name() : launch.compiled->name,
                           place.file, place.line);
-    if (Status s = check_launch_limits(info(), launch.config, site); !s.ok()) return s;
+    if (Status s = check_launch_limits(info(), launch.shape, site); !s.ok()) return s;
   }
   return on_launch_(launch);
 }

@@ -17,7 +17,7 @@
 #include "heddle/ir/kernel_source.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/device.h"
-#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/launch_limits.h"
 
 namespace heddle::runtime {
 
@@ -27,7 +27,7 @@ struct Compilation;
 struct DryLaunch {
   const ir::KernelSource* source = nullptr;  // nullptr: a kernel that was compiled before
   const Compilation* compiled = nullptr;     // that one
-  const LaunchConfig& config;
+  const LaunchShape& shape;
   Arguments arguments;
 };
 

@@ -20,7 +20,7 @@ class DryRunTest : public testing::Test {
  protected:
   const Device device = open_dry_run(Device::open("interp")->info(), [this](const DryLaunch& l) {
     launches.push_back(absl::StrCat(l.source != nullptr ? l.source->name() : "compiled", " ",
-                                    l.config.grid.x, " ", l.config.block.x));
+                                    l.shape.grid.x, " ", l.shape.block.x));
     return answer;
   });
   const Stream stream = device.create_stream().value();

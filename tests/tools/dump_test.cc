@@ -299,7 +299,7 @@ TEST(DumpTest, ADeviceHasTheSharedMemoryOfItsTarget) {
   Arguments smaller = dump;
   smaller.insert(smaller.end(), {"--arch", "sm_86"});
   expect_one_line(heddle_command(smaller), 1,
-                  HasSubstr("dynamic_shared_bytes is 120000, but must be from 0 to 101376"));
+                  HasSubstr("shared_bytes is 120000, but must be from 0 to 101376"));
 }
 
 // As it is registered, without a word about settings or sizes.

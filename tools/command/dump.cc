@@ -121,18 +121,18 @@ class Dump {
     if (is_shown(launch)) return OkStatus();
     ir::Specialization specialization =
         runtime::specialize(*launch.source, launch.arguments, target_);
-    specialization.block = launch.config.block;
-    specialization.cluster = launch.config.cluster;
+    specialization.block = launch.shape.block;
+    specialization.cluster = launch.shape.cluster;
     const ir::TraceResult traced = runtime::trace_source(*launch.source, specialization);
     if (traced.diagnostics.empty()) {
       misuse_ = check_pipeline(traced.kernel, compile_.passes, options_.passes);
       if (!misuse_.ok()) return misuse_;
     }
     runtime::CompileOptions compile = compile_;
-    compile.block = launch.config.block;
-    compile.cluster = launch.config.cluster;
-    variants_.push_back({runtime::KernelCache::of(*launch.source).kernel_id(), launch.config.block,
-                         launch.config.cluster});
+    compile.block = launch.shape.block;
+    compile.cluster = launch.shape.cluster;
+    variants_.push_back({runtime::KernelCache::of(*launch.source).kernel_id(), launch.shape.block,
+                         launch.shape.cluster});
     Findings& found = found_.emplace_back();
     found.name = name_for(codegen::ptx_identifier(launch.source->name()));
     found.statistics.kernel = launch.source->name();
@@ -169,8 +169,8 @@ class Dump {
     for (size_t i = 0; i < found_.size(); ++i) {
       const Variant& variant = variants_[i];
       const auto& compilation = found_[i].compilation;
-      if (variant.kernel_id == kernel_id && variant.block == launch.config.block &&
-          variant.cluster == launch.config.cluster &&
+      if (variant.kernel_id == kernel_id && variant.block == launch.shape.block &&
+          variant.cluster == launch.shape.cluster &&
           (compilation == nullptr ||
            runtime::match_exactly(compilation->guards, compilation->params, launch.arguments))) {
         return true;

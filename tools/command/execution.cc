@@ -113,7 +113,7 @@ Status prepare(const Device& device, const BoundCall& call, runtime::Arguments a
     if (launch.source == nullptr) return OkStatus();
     const StatusOr<const runtime::Executable*> executable =
         runtime::KernelCache::of(*launch.source)
-            .find_or_compile(*launch.source, device.backend(), launch.config, launch.arguments);
+            .find_or_compile(*launch.source, device.backend(), launch.shape, launch.arguments);
     if (!executable.ok()) return executable.status();
     const auto& compilation = (*executable)->shared_compilation();
     if (!absl::c_linear_search(execution.compilations, compilation)) {
