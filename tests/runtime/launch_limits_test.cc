@@ -110,7 +110,7 @@ TEST(LaunchLimitsTest, ClustersNeedADeviceThatHasThem) {
   EXPECT_TRUE(check_launch_limits(info, {.grid = 2, .block = 1}, site()).ok());
 }
 
-TEST(LaunchConfigTest, DescribesWhatMatters) {
+TEST(LaunchShapeTest, DescribesWhatMatters) {
   EXPECT_EQ(describe(LaunchShape{.grid = 8, .block = 256}), "grid 8x1x1, block 256x1x1");
   EXPECT_EQ(describe(LaunchShape{.grid = 8, .block = 256, .cluster = 2, .shared_bytes = 100}),
             "grid 8x1x1, block 256x1x1, cluster 2x1x1, 100 bytes of dynamic shared memory");
