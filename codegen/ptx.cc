@@ -110,7 +110,13 @@ bool Emitter::is_supported(OpId id, const Op& op) {
               absl::StrCat(info(op).mnemonic, has_type ? " of " : "",
                            has_type ? ir::info(*lacking).name : absl::string_view()));
   error(id, std::move(lack.message), std::move(lack.fix));
-  for (const ValueId result : op.results) define(result);
+  for (const ValueId result : op.results) {
+    if (type(result).is_view()) {
+      add_view(result).base = fresh(RegClass::kB32);
+    } else {
+      define(result);
+    }
+  }
   return false;
 }
 

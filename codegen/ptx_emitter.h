@@ -37,6 +37,7 @@
 #include "heddle/codegen/ptx_text.h"
 #include "heddle/codegen/register_plan.h"
 #include "heddle/codegen/registers.h"
+#include "heddle/ir/check.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/launch/abi.h"
@@ -257,7 +258,11 @@ class Emitter {
   std::string cache_modifiers(const Op& op);
   int widest_access(Type view) const;
   bool may_use_read_only_path(const Op& op);
-  const View& view_of(ValueId value) { return views_[view_index_[ir::index_of(value)]]; }
+  const View& view_of(ValueId value) {
+    const int index = view_index_[ir::index_of(value)];
+    HEDDLE_CHECK(index >= 0, "a view has no address yet");
+    return views_[static_cast<size_t>(index)];
+  }
   View& add_view(ValueId value);
   void emit_shared(OpId id, const Op& op);
   void emit_dynamic_shared(const Op& op);

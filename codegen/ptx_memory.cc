@@ -58,7 +58,7 @@ bool Emitter::may_use_read_only_path(const Op& op) {
   if (view.space != Space::kGlobal || !view.read_only || is_volatile(op)) return false;
   // That cache knows no last use.
   if (op.attr(AttrKey::kCache) == static_cast<int64_t>(ir::CacheHint::kLastUse)) return false;
-  const int param = views_[static_cast<size_t>(view_index_[ir::index_of(op.view())])].param;
+  const int param = view_of(op.view()).param;
   if (param < 0 || !type(kernel_.params()[static_cast<size_t>(param)].value).read_only)
     return false;
   const ir::Aliasing& aliasing = analyses_.aliasing();

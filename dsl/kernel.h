@@ -22,28 +22,12 @@
 #pragma once
 
 #include "heddle/dsl/view.h"
-#include "heddle/ir/dim3.h"
+#include "heddle/ir/launch/launch_shape.h"
 
 namespace heddle {
 namespace ir {
 class KernelSource;
 }
-
-// The grid that the kernel itself gives by launch_grid() (dsl/contract.h); one block where it gives
-// none.
-inline constexpr Dim3 kGridOfKernel = INT64_MIN;
-
-// How a kernel is launched: `{.grid = rows, .block = 512}`.
-struct LaunchShape {
-  Dim3 grid = kGridOfKernel;  // blocks
-  Dim3 block = 1;             // threads in a block, at most 1024
-  Dim3 cluster = 1;           // blocks in a cluster (sm_90 and up)
-  int shared_bytes = 0;       // dynamic shared memory, for dynamic_shared<T>()
-  bool cooperative = false;   // all blocks are resident together, or the launch fails
-  // May start before the kernel in front of it in the stream has ended, whose results it sees
-  // behind grid_dependency_wait() (dsl/cuda/grid.h). Devices below sm_90 and the interpreter ignore it.
-  bool programmatic = false;
-};
 
 namespace detail {
 struct MemoryTag;  // runtime/memory_tag.h

@@ -8,10 +8,9 @@
 //       scalar_argument(7),
 //   };
 //   const ir::KernelSource& source = kernel.source();
-//   Status status = launch(stream, source, {.grid = rows, .block = 128, .stream = &stream},
-//                                arguments);
+//   Status status = launch(stream, source, {.grid = rows, .block = 128}, arguments);
 //   StatusOr<CompiledKernel> compiled = compile(source, signature, {.block = {128, 1, 1}});
-//   status = compiled->launch(stream, {.grid = rows, .block = 128, .stream = &stream}, arguments);
+//   status = compiled->launch(stream, {.grid = rows, .block = 128}, arguments);
 //
 // There is one argument for each of source.params(). Element types are not checked; all else is, as
 // it is for typed launches. An operation of the library is called in the same way (operation.h),

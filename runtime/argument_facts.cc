@@ -99,12 +99,29 @@ void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byt
   }
 }
 
+namespace {
+
+// Whether the argument is a number, a pointer or a tensor of as many modes, as the parameter is. A
+// tensor will do for a pointer.
+inline bool is_of_kind(const ir::ParamInfo& param, const Argument& argument) {
+  if (!param.type.is_view()) return argument.rank < 0;
+  if (param.unbounded) return argument.rank >= 0;
+  return argument.rank == param.type.rank && argument.extents != nullptr;
+}
+
+// "a tensor of 2 modes"
+std::string kind_of(int rank, bool has_extents) {
+  if (rank < 0) return "a number";
+  return has_extents ? absl::StrCat("a tensor of ", ir::counted(rank, "mode")) : "a pointer";
+}
+
+}  // namespace
+
 bool arguments_are_sound(absl::Span<const ir::ParamInfo> params, Arguments arguments) {
   if (params.size() != arguments.size()) return false;
   bool sound = true;
   for (size_t i = 0; i < params.size(); ++i) {
-    const bool fits = !params[i].type.is_view() || arguments[i].rank == params[i].type.rank;
-    sound &= arguments[i].sound && fits;
+    sound &= arguments[i].sound && is_of_kind(params[i], arguments[i]);
   }
   return sound;
 }
@@ -155,13 +172,14 @@ Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo>
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
     const Argument& argument = arguments[i];
     if (argument.misfit != Misfit::kFits) return refuse_number(kernel, params, arguments, i);
-    if (!params[i].type.is_view() || params[i].unbounded) continue;
     const std::string what = absl::StrCat(describe_argument(params, i), " of ", kernel);
-    if (argument.rank != params[i].type.rank) {
-      return InvalidArgumentError(absl::StrCat(what, " has ", ir::counted(argument.rank, "mode"),
-                                               "; the kernel takes ",
-                                               static_cast<int>(params[i].type.rank)));
+    if (!is_of_kind(params[i], argument)) {
+      const bool is_view = params[i].type.is_view();
+      return InvalidArgumentError(absl::StrCat(
+          what, " is ", kind_of(argument.rank, argument.extents != nullptr), "; the kernel takes ",
+          kind_of(is_view ? params[i].type.rank : -1, !params[i].unbounded)));
     }
+    if (!params[i].type.is_view() || params[i].unbounded) continue;
     for (int dim = 0; dim < argument.rank; ++dim) {
       if (argument.extents[dim] >= 0) continue;
       return InvalidArgumentError(absl::StrCat(what, " has extent ", argument.extents[dim],

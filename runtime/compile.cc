@@ -133,6 +133,15 @@ StatusOr<const ir::Target*> target_of(const CompileOptions& options) {
 
 ir::TraceResult trace_source(const ir::KernelSource& source,
                              const ir::Specialization& specialization) {
+  ir::Kernel launched(source.name());
+  launched.block = specialization.block;
+  launched.cluster = specialization.cluster;
+  launched.target = specialization.target;
+  const ir::SourceLine place = source.place();
+  if (!place.file.empty()) launched.defined = launched.intern_loc(place.file, place.line);
+  if (ir::Diagnostics wrong = ir::verify_launch(launched); !wrong.empty()) {
+    return {std::move(launched), std::move(wrong), /*abandoned=*/true};
+  }
   ir::TraceResult traced = source.trace(specialization);
   if (traced.abandoned) return traced;
   ir::Diagnostics found = ir::verify(traced.kernel, ir::Stage::kTraced);

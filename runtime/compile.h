@@ -69,7 +69,8 @@ struct Compilation {
 StatusOr<const ir::Target*> target_of(const CompileOptions& options);
 
 // Traces a kernel. The result has everything that is wrong with it: the diagnostics of tracing and
-// of the verifier.
+// of the verifier. For a block or cluster that cannot be launched it has that error alone: the kernel's
+// body, which may loop over its threads, is not traced.
 ir::TraceResult trace_source(const ir::KernelSource& source,
                              const ir::Specialization& specialization);
 

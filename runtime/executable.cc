@@ -59,24 +59,18 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
   return executable;
 }
 
-const ir::Guard* Executable::broken_guard(Arguments arguments) const {
-  for (const ir::Guard& guard : compilation_->guards) {
-    if (!satisfies(guard, fact_value(guard.fact, compilation_->params, arguments))) return &guard;
-  }
-  return nullptr;
-}
-
 bool Executable::matches_exactly(Arguments arguments) const {
   return match_exactly(compilation_->guards, compilation_->params, arguments);
 }
 
-Status Executable::launch(const LaunchConfig& config, Arguments arguments) const {
+Status Executable::launch(const Stream& stream, const LaunchShape& shape,
+                          Arguments arguments) const {
   // Few kernels have more than some tens of arguments: the block then lies on the stack.
   absl::FixedArray<std::byte, 512> block(compilation_->layout.bytes + kPackSlack);
   pack_arguments(compilation_->layout, arguments, block.data());
-  LaunchConfig full = config;
-  if (compilation_->at_launch.concerns(config.grid.x)) {
-    ir::LaunchDims dims{.grid = config.grid, .block = config.block};
+  LaunchShape full = shape;
+  if (compilation_->at_launch.concerns(shape.grid.x)) {
+    ir::LaunchDims dims{.grid = shape.grid, .block = shape.block};
     const ir::LaunchDims asked = dims;
     if (!compilation_->at_launch.run(block.data(), dims)) {
       return InvalidArgumentError(
@@ -89,22 +83,21 @@ Status Executable::launch(const LaunchConfig& config, Arguments arguments) const
     if (empty && dims.grid != asked.grid) return OkStatus();
   }
   if (!function_) return launch_on_interp(full, block.data());
-  full.dynamic_shared_bytes += compilation_->ptx.dynamic_shared_base;
-  return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_);
+  full.shared_bytes += compilation_->ptx.dynamic_shared_base;
+  return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_, &stream);
 }
 
-Status Executable::launch_on_interp(const LaunchConfig& config, const std::byte* block) const {
-  if (Status s = check_launch_limits(backend_->info(), config, site_); !s.ok()) return s;
+Status Executable::launch_on_interp(const LaunchShape& shape, const std::byte* block) const {
+  if (Status s = check_launch_limits(backend_->info(), shape, site_); !s.ok()) return s;
   // What a multiprocessor's threads allow; a GPU's registers and shared memory may allow fewer.
   const DeviceInfo& info = backend_->info();
-  const int64_t resident = info.sm_count * (info.max_threads_per_sm / config.block.count());
-  if (Status s = check_cooperative(info, config, resident, site_); !s.ok()) return s;
-  const ir::interp::LaunchArgs args{
-      .grid = config.grid,
-      .block = config.block,
-      .params = absl::MakeConstSpan(block, program_->param_bytes()),
-      .dynamic_shared_bytes = static_cast<int>(config.dynamic_shared_bytes),
-      .cooperative = config.cooperative};
+  const int64_t resident = info.sm_count * (info.max_threads_per_sm / shape.block.count());
+  if (Status s = check_cooperative(info, shape, resident, site_); !s.ok()) return s;
+  const ir::interp::LaunchArgs args{.grid = shape.grid,
+                                    .block = shape.block,
+                                    .params = absl::MakeConstSpan(block, program_->param_bytes()),
+                                    .dynamic_shared_bytes = static_cast<int>(shape.shared_bytes),
+                                    .cooperative = shape.cooperative};
   auto& device = static_cast<InterpBackend&>(*backend_);
   return ir::interp::run(*program_, args, device.memory(),
                          {.max_instructions = device.max_instructions()});

@@ -11,7 +11,7 @@
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/device.h"
-#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/launch_limits.h"
 
 namespace heddle::runtime {
 
@@ -28,18 +28,16 @@ class Executable {
   const Backend* backend() const { return backend_.get(); }
   const Compilation& compilation() const { return *compilation_; }
   const std::shared_ptr<const Compilation>& shared_compilation() const { return compilation_; }
-  // Whether the arguments are what the code relies on; the first guard that they break.
-  const ir::Guard* broken_guard(Arguments arguments) const;
-  // The same, with equality: whether a trace of these arguments would come out the same.
+  // Whether a trace of these arguments would come out the same.
   bool matches_exactly(Arguments arguments) const;
 
   // Enqueues it. The arguments must satisfy the guards. On the interpreter it has run on return.
-  Status launch(const LaunchConfig& config, Arguments arguments) const;
+  Status launch(const Stream& stream, const LaunchShape& shape, Arguments arguments) const;
 
  private:
   Executable(std::shared_ptr<Backend> backend, std::shared_ptr<const Compilation> compilation);
 
-  Status launch_on_interp(const LaunchConfig& config, const std::byte* block) const;
+  Status launch_on_interp(const LaunchShape& shape, const std::byte* block) const;
 
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<const Compilation> compilation_;

@@ -39,7 +39,7 @@ StatusOr<std::shared_ptr<const Compilation>> compile_for(const ir::KernelSource&
 struct KernelCache::Wanted {
   BackendKind kind;  // the interpreter's compilations hold no machine code
   const ir::Target* target;
-  const LaunchConfig& config;
+  const LaunchShape& shape;
   Arguments arguments;
 };
 
@@ -50,19 +50,24 @@ KernelCache& KernelCache::of(const ir::KernelSource& source) {
   return static_cast<KernelCache&>(*attached);
 }
 
+uint64_t KernelCache::next_kernel_id() {
+  static std::atomic<uint64_t> next{0};
+  return next.fetch_add(1);
+}
+
 KernelCache::~KernelCache() {
   for (Variant* variant = newest_.load(); variant != nullptr;) {
     delete std::exchange(variant, variant->next);
   }
 }
 
-const Executable* KernelCache::find(const Backend* backend, const LaunchConfig& config,
+const Executable* KernelCache::find(const Backend* backend, const LaunchShape& shape,
                                     Arguments arguments) const {
   for (const Variant* variant = newest_.load(std::memory_order_acquire); variant != nullptr;
        variant = variant->next) {
     const Executable& executable = *variant->executable;
-    if (executable.backend() == backend && variant->block == config.block &&
-        variant->cluster == config.cluster && executable.matches_exactly(arguments)) {
+    if (executable.backend() == backend && variant->block == shape.block &&
+        variant->cluster == shape.cluster && executable.matches_exactly(arguments)) {
       return &executable;
     }
   }
@@ -71,32 +76,32 @@ const Executable* KernelCache::find(const Backend* backend, const LaunchConfig& 
 
 StatusOr<const Executable*> KernelCache::find_or_compile(const ir::KernelSource& source,
                                                          const std::shared_ptr<Backend>& backend,
-                                                         const LaunchConfig& config,
+                                                         const LaunchShape& shape,
                                                          Arguments arguments) {
   const std::lock_guard<std::mutex> lock(adding_);
-  if (const Executable* found = find(backend.get(), config, arguments)) return found;
+  if (const Executable* found = find(backend.get(), shape, arguments)) return found;
   CompileOptions options = Executable::options_for(*backend, {});
-  options.block = config.block;
-  options.cluster = config.cluster;
+  options.block = shape.block;
+  options.cluster = shape.cluster;
   const StatusOr<const ir::Target*> target = target_of(options);
   if (!target.ok()) return target.status();
   StatusOr<std::shared_ptr<const Compilation>> compilation =
-      find_compilation({backend->kind(), *target, config, arguments});
+      find_compilation({backend->kind(), *target, shape, arguments});
   if (*compilation == nullptr) compilation = compile_for(source, options, **target, arguments);
   if (!compilation.ok()) return compilation.status();
   StatusOr<std::unique_ptr<Executable>> executable =
       Executable::load(backend, *std::move(compilation));
   if (!executable.ok()) return executable.status();
   auto* const variant =
-      new Variant{*std::move(executable), config.block, config.cluster, *target, newest_.load()};
+      new Variant{*std::move(executable), shape.block, shape.cluster, *target, newest_.load()};
   newest_.store(variant, std::memory_order_release);
   return variant->executable.get();
 }
 
 std::shared_ptr<const Compilation> KernelCache::find_compilation(const Wanted& wanted) const {
   for (const Variant* v = newest_.load(std::memory_order_acquire); v != nullptr; v = v->next) {
-    if (v->target == wanted.target && v->block == wanted.config.block &&
-        v->cluster == wanted.config.cluster && v->executable->backend()->kind() == wanted.kind &&
+    if (v->target == wanted.target && v->block == wanted.shape.block &&
+        v->cluster == wanted.shape.cluster && v->executable->backend()->kind() == wanted.kind &&
         v->executable->matches_exactly(wanted.arguments)) {
       return v->executable->shared_compilation();
     }

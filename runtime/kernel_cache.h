@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -24,13 +25,15 @@ class KernelCache final : public ir::KernelSource::Attachment {
   ~KernelCache() override;
 
   // nullptr where no variant fits.
-  const Executable* find(const Backend* backend, const LaunchConfig& config,
+  const Executable* find(const Backend* backend, const LaunchShape& shape,
                          Arguments arguments) const;
   // The variant for these arguments, loaded and where need be compiled. Kernels of one source are
   // compiled one at a time; a mistake is reported to every caller anew.
   StatusOr<const Executable*> find_or_compile(const ir::KernelSource& source,
                                               const std::shared_ptr<Backend>& backend,
-                                              const LaunchConfig& config, Arguments arguments);
+                                              const LaunchShape& shape, Arguments arguments);
+  // The kernel's number: no other one of the process has it or ever gets it, as an address may.
+  uint64_t kernel_id() const { return kernel_id_; }
   // Variants, and how many compilations they share.
   int size() const;
   int compilations() const;
@@ -48,6 +51,9 @@ class KernelCache final : public ir::KernelSource::Attachment {
   // The compilation of a variant that fits but for its device; nullptr: none.
   std::shared_ptr<const Compilation> find_compilation(const Wanted& wanted) const;
 
+  static uint64_t next_kernel_id();
+
+  const uint64_t kernel_id_ = next_kernel_id();
   std::atomic<Variant*> newest_{nullptr};
   std::mutex adding_;
 };

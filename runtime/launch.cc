@@ -45,12 +45,12 @@ Status check_fixed(const Compilation& compilation, Arguments arguments) {
 }
 
 // The block that the code was compiled for.
-Status check_block(const Compilation& compilation, const LaunchConfig& config) {
+Status check_block(const Compilation& compilation, const LaunchShape& shape) {
   const Dim3 block = compilation.optimized.block;
-  if (config.block == block || compilation.optimized.has_dynamic_block()) return OkStatus();
+  if (shape.block == block || compilation.optimized.has_dynamic_block()) return OkStatus();
   return InvalidArgumentError(absl::StrCat(compilation.describe(), " was compiled for a block of ",
                                            to_string(block), " and launched with ",
-                                           to_string(config.block)));
+                                           to_string(shape.block)));
 }
 
 std::string describe_guard(const ir::Guard& guard) {
@@ -77,6 +77,19 @@ std::string describe_guard(const ir::Guard& guard) {
   check_failed(__FILE__, __LINE__, "guard.fact.kind", "unknown fact");
 }
 
+// The facts that tracing or a pass relied on.
+Status check_guards(const Compilation& compilation, Arguments arguments) {
+  for (const ir::Guard& guard : compilation.guards) {
+    if (satisfies(guard, fact_value(guard.fact, compilation.params, arguments))) continue;
+    return InvalidArgumentError(absl::StrCat(
+        compilation.describe(), " was compiled for an ",
+        describe_argument(compilation.params, guard.fact.param), " that ", describe_guard(guard),
+        ", and this one does not; fix: change the signature, or let "
+        "launch() choose the variant"));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 struct CompiledKernel::State {
@@ -100,7 +113,7 @@ const codegen::EntryReport* CompiledKernel::report() const {
   return compilation().assembly.find(compilation().ptx.entry);
 }
 
-Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& config,
+Status CompiledKernel::launch(const Stream& stream, const LaunchShape& shape,
                               Arguments arguments) const {
   const Compilation& code = compilation();
   if (stream.backend() == nullptr) return moved_from("a Stream");
@@ -108,10 +121,11 @@ Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& config,
     return check_arguments(code.describe(), code.params, arguments, *stream.backend());
   }
   if (Status s = check_fixed(code, arguments); !s.ok()) return s;
-  if (Status s = check_block(code, config); !s.ok()) return s;
+  if (Status s = check_block(code, shape); !s.ok()) return s;
+  if (Status s = check_guards(code, arguments); !s.ok()) return s;
   if (stream.backend()->kind() == BackendKind::kDryRun) {
     return static_cast<const DryRunBackend&>(*stream.backend())
-        .launch({.compiled = &code, .config = config, .arguments = arguments});
+        .launch({.compiled = &code, .shape = shape, .arguments = arguments});
   }
   const Executable* executable = nullptr;
   {
@@ -126,14 +140,7 @@ Status CompiledKernel::launch(const Stream& stream, const LaunchConfig& config,
       executable = state_->loaded.emplace_back(*std::move(loaded)).get();
     }
   }
-  if (const ir::Guard* broken = executable->broken_guard(arguments)) {
-    return InvalidArgumentError(absl::StrCat(
-        code.describe(), " was compiled for an ",
-        describe_argument(code.params, broken->fact.param), " that ", describe_guard(*broken),
-        ", and this one does not; fix: change the signature, or let "
-        "launch() choose the variant"));
-  }
-  return executable->launch(config, arguments);
+  return executable->launch(stream, shape, arguments);
 }
 
 StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
@@ -148,7 +155,7 @@ StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature
   return CompiledKernel(*std::move(compilation));
 }
 
-Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchConfig& config,
+Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
               Arguments arguments) {
   const Backend* const backend = stream.backend().get();
   if (backend == nullptr) return moved_from("a Stream");
@@ -157,29 +164,19 @@ Status launch(const Stream& stream, const ir::KernelSource& source, const Launch
   if (!arguments_are_sound(source.params(), arguments)) {
     return check_arguments(describe(source), source.params(), arguments, *backend);
   }
-  const Executable* executable = cache.find(backend, config, arguments);
+  const Executable* executable = cache.find(backend, shape, arguments);
   if (executable == nullptr) {
     // Has no executables, so the usual launch need not ask.
     if (backend->kind() == BackendKind::kDryRun) {
       return static_cast<const DryRunBackend*>(backend)->launch(
-          {.source = &source, .config = config, .arguments = arguments});
+          {.source = &source, .shape = shape, .arguments = arguments});
     }
     const StatusOr<const Executable*> compiled =
-        cache.find_or_compile(source, stream.backend(), config, arguments);
+        cache.find_or_compile(source, stream.backend(), shape, arguments);
     if (!compiled.ok()) return compiled.status();
     executable = *compiled;
   }
-  return executable->launch(config, arguments);
-}
-
-LaunchConfig to_config(const LaunchShape& shape, const Stream& stream) {
-  return {.grid = shape.grid,
-          .block = shape.block,
-          .cluster = shape.cluster,
-          .dynamic_shared_bytes = shape.shared_bytes,
-          .cooperative = shape.cooperative,
-          .programmatic = shape.programmatic,
-          .stream = &stream};
+  return executable->launch(stream, shape, arguments);
 }
 
 }  // namespace heddle::runtime

@@ -25,7 +25,7 @@
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/compile_options.h"
-#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/launch_limits.h"
 #include "heddle/runtime/signature.h"
 #include "heddle/runtime/stream.h"
 
@@ -59,7 +59,7 @@ class CompiledKernel {
 
   // Enqueues it. kInvalidArgument where an argument is not what it was compiled for: nothing has
   // run then.
-  Status launch(const Stream& stream, const LaunchConfig& config, Arguments arguments) const;
+  Status launch(const Stream& stream, const LaunchShape& shape, Arguments arguments) const;
 
  private:
   struct State;
@@ -71,11 +71,8 @@ class CompiledKernel {
 StatusOr<CompiledKernel> compile(const ir::KernelSource& source, const Signature& signature,
                                  const CompileOptions& options = {});
 // Launches a kernel with arguments as data; compiles it first where no variant fits them.
-Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchConfig& config,
+Status launch(const Stream& stream, const ir::KernelSource& source, const LaunchShape& shape,
               Arguments arguments);
-
-// A typed launch's shape and stream as a LaunchConfig.
-LaunchConfig to_config(const LaunchShape& shape, const Stream& stream);
 
 // The arguments of a typed launch, leaf by leaf.
 template <class... P>
@@ -129,8 +126,7 @@ class TypedCompiledKernel : public CompiledKernel {
   // Enqueues it. kInvalidArgument where an argument is not what it was compiled for.
   Status launch(const Stream& stream, const LaunchShape& shape,
                 const typename heddle::detail::ParamTraits<P>::Host&... args) const {
-    return CompiledKernel::launch(stream, to_config(shape, stream),
-                                  PackedArguments<P...>(stream, args...));
+    return CompiledKernel::launch(stream, shape, PackedArguments<P...>(stream, args...));
   }
 };
 
@@ -144,7 +140,7 @@ Status launch_kernel(const runtime::Stream& stream, const Kernel<P...>& kernel,
                      const LaunchShape& shape,
                      const typename detail::ParamTraits<P>::Host&... args) {
   if (!kernel.valid()) return runtime::moved_from("a Kernel");
-  return runtime::launch(stream, kernel.source(), runtime::to_config(shape, stream),
+  return runtime::launch(stream, kernel.source(), shape,
                          runtime::PackedArguments<P...>(stream, args...));
 }
 

@@ -19,7 +19,6 @@
 #include "heddle/tools/command/advice.h"
 #include "heddle/tools/command/check.h"
 #include "heddle/tools/command/execution.h"
-#include "heddle/tools/command/input_check.h"
 #include "heddle/tools/command/kernel_choice.h"
 #include "heddle/tools/command/outcome.h"
 #include "heddle/tools/command/statistics.h"

@@ -20,6 +20,7 @@
 #include "heddle/ir/dim3.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/launch/abi.h"
+#include "heddle/ir/launch/launch_shape.h"
 
 namespace heddle::ir {
 
@@ -33,9 +34,6 @@ std::optional<ValueId> unknown_at_launch(const Kernel& kernel, ValueId value,
 // The arguments, and behind them the values of the at_launch ops that are needed: one place for
 // ops that compute the same from the same. Of a verified kernel.
 ParamLayout launch_layout(const Kernel& kernel, absl::FunctionRef<bool(OpId)> is_needed);
-
-// A launch that names no grid.
-inline constexpr int64_t kGridOfKernel = INT64_MIN;
 
 // The shape of a launch: blocks of the grid, whose x may be kGridOfKernel, and threads of a block.
 struct LaunchDims {

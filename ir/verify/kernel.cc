@@ -32,13 +32,39 @@ bool has_lasting_effect(const Kernel& kernel, const Op& op) {
   return false;
 }
 
+void check_launch(Verification& v) {
+  const Kernel& kernel = v.kernel();
+  const Dim3 block = kernel.block;
+  const bool dynamic = block == Dim3{0, 0, 0};
+  if (!dynamic &&
+      (std::min({block.x, block.y, block.z}) < 1 || block.x > kMaxBlock.x ||
+       block.y > kMaxBlock.y || block.z > kMaxBlock.z || block.count() > kMaxBlockThreads)) {
+    v.error(
+        absl::StrCat("a block of ", dim3_text(block), " threads cannot be launched: it has 1 to ",
+                     kMaxBlockThreads, " threads, and at most ", kMaxBlock.z, " in z"),
+        std::min({block.x, block.y, block.z}) < 1 ? "give a block at least one thread in x, y and z"
+                                                  : "use a smaller block and more of them");
+  }
+  const Dim3 cluster = kernel.cluster;
+  if (std::min({cluster.x, cluster.y, cluster.z}) < 1 || cluster.x > kMaxClusterBlocks ||
+      cluster.y > kMaxClusterBlocks || cluster.z > kMaxClusterBlocks ||
+      cluster.count() > kMaxClusterBlocks) {
+    v.error(absl::StrCat("a cluster of ", dim3_text(cluster),
+                         " blocks cannot be launched: it has 1 to ", kMaxClusterBlocks),
+            "use a smaller cluster");
+  } else if (cluster.count() > 1 && !has(*kernel.target, Feature::kClusters)) {
+    Lack lack = lack_of(*kernel.target, Feature::kClusters, "use a cluster of one block");
+    v.error(std::move(lack.message), std::move(lack.fix));
+  }
+}
+
 class KernelCheck {
  public:
   explicit KernelCheck(Verification& v) : v_(v), kernel_(v.kernel()) {}
 
   void run() {
     const bool ops_are_right = v_.clean();
-    check_launch();
+    check_launch(v_);
     check_params();
     for (const Guard& guard : kernel_.facts()) check_fact(guard);
     if (ops_are_right) check_shared();
@@ -49,32 +75,6 @@ class KernelCheck {
 
  private:
   std::string kernel_text() const { return absl::StrCat("kernel '", kernel_.name(), "'"); }
-
-  void check_launch() {
-    const Dim3 block = kernel_.block;
-    const bool dynamic = block == Dim3{0, 0, 0};
-    if (!dynamic &&
-        (std::min({block.x, block.y, block.z}) < 1 || block.x > kMaxBlock.x ||
-         block.y > kMaxBlock.y || block.z > kMaxBlock.z || block.count() > kMaxBlockThreads)) {
-      v_.error(
-          absl::StrCat("a block of ", dim3_text(block), " threads cannot be launched: it has 1 to ",
-                       kMaxBlockThreads, " threads, and at most ", kMaxBlock.z, " in z"),
-          std::min({block.x, block.y, block.z}) < 1
-              ? "give a block at least one thread in x, y and z"
-              : "use a smaller block and more of them");
-    }
-    const Dim3 cluster = kernel_.cluster;
-    if (std::min({cluster.x, cluster.y, cluster.z}) < 1 || cluster.x > kMaxClusterBlocks ||
-        cluster.y > kMaxClusterBlocks || cluster.z > kMaxClusterBlocks ||
-        cluster.count() > kMaxClusterBlocks) {
-      v_.error(absl::StrCat("a cluster of ", dim3_text(cluster),
-                            " blocks cannot be launched: it has 1 to ", kMaxClusterBlocks),
-               "use a smaller cluster");
-    } else if (cluster.count() > 1 && !has(*kernel_.target, Feature::kClusters)) {
-      Lack lack = lack_of(*kernel_.target, Feature::kClusters, "use a cluster of one block");
-      v_.error(std::move(lack.message), std::move(lack.fix));
-    }
-  }
 
   void check_params() {
     bool right = true;
@@ -198,5 +198,11 @@ class KernelCheck {
 }  // namespace
 
 void verify_kernel(Verification& v) { KernelCheck(v).run(); }
+
+Diagnostics verify_launch(const Kernel& kernel) {
+  Verification v(kernel, Stage::kTraced);
+  check_launch(v);
+  return v.take();
+}
 
 }  // namespace heddle::ir

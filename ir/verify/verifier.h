@@ -55,5 +55,7 @@ enum class Stage : uint8_t { kTraced, kRewritten, kPureSsa, kEmittable };
 
 // Empty where the kernel is right. Safe on any kernel whose ids are in range.
 Diagnostics verify(const Kernel& kernel, Stage stage = Stage::kTraced);
+// Of these the mistakes in the kernel's block and cluster: what can be known before there are ops.
+Diagnostics verify_launch(const Kernel& kernel);
 
 }  // namespace heddle::ir

@@ -1,4 +1,5 @@
 // The programs of this folder as operations, so that the heddle command runs and shows them.
+#include "absl/strings/str_cat.h"
 #include "heddle/kernels/learn/01_saxpy.h"
 #include "heddle/kernels/learn/02_transpose.h"
 #include "heddle/kernels/learn/03_histogram.h"
@@ -15,7 +16,10 @@
 #include "heddle/kernels/learn/14_tv_add.h"
 #include "heddle/kernels/learn/15_swizzled_transpose.h"
 #include "heddle/kernels/learn/16_permute.h"
+#include "heddle/kernels/learn/references_internal.h"
+#include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/operation/registry.h"
+#include "heddle/runtime/specialize.h"
 
 namespace heddle::learn {
 namespace {
@@ -25,11 +29,31 @@ using In = TensorRef<const T, Rank>;
 template <class T, int Rank = 1>
 using Out = TensorRef<T, Rank>;
 
-template <class T, int Rank>
-Status clear(const Stream& stream, const Out<T, Rank>& tensor) {
-  size_t bytes = sizeof(T);
-  for (const int64_t extent : tensor.extents) bytes *= static_cast<size_t>(extent);
-  return stream.fill8(reinterpret_cast<runtime::DeviceAddress>(tensor.data), 0, bytes);
+// Launches a kernel that adds to `output`, which is cleared before. A fill believes the address that
+// it is given, so the arguments are checked first.
+template <class T, class... P, class... Args>
+Status launch_cleared(const Stream& stream, const Kernel<P...>& kernel, const LaunchShape& shape,
+                      const Out<T>& output, const Args&... args) {
+  if (stream.backend() == nullptr) return runtime::moved_from("a Stream");
+  const ir::KernelSource& source = kernel.source();
+  if (Status s = runtime::check_arguments(runtime::describe(source), source.params(),
+                                          runtime::PackedArguments<P...>(stream, args...),
+                                          *stream.backend());
+      !s.ok()) {
+    return s;
+  }
+  const int64_t count = output.extents[0];
+  if (count > 1 && output.strides[0] != 1) {
+    return InvalidArgumentError(absl::StrCat(runtime::describe(source),
+                                             " adds to a tensor with stride ", output.strides[0],
+                                             ", and only a contiguous one can be cleared before"));
+  }
+  if (Status s = stream.fill8(reinterpret_cast<runtime::DeviceAddress>(output.data), 0,
+                              sizeof(T) * static_cast<size_t>(count));
+      !s.ok()) {
+    return s;
+  }
+  return kernel.launch(stream, shape, args...);
 }
 
 const Registered kSaxpy({
@@ -42,6 +66,7 @@ const Registered kSaxpy({
     })},
     .settings = {{.name = "a", .help = "factor", .default_value = "2"}},
     .sizes = {{"n", 1 << 20}},
+    .reference = reference::saxpy,
 });
 
 const Registered kTranspose({
@@ -53,6 +78,7 @@ const Registered kTranspose({
       return transpose.launch(stream, transpose_shape(x.extents[0], x.extents[1]), x, y);
     })},
     .sizes = {{"rows", 1024}, {"columns", 1024}},
+    .reference = reference::transpose,
 });
 
 constexpr int64_t kHistogramBlocks = 256, kHistogramClusters = 16;
@@ -63,11 +89,11 @@ const Registered kHistogram({
     .arguments = {"words: u32[n]", "bins: u32[256]"},
     .functions = {host_function([](const Stream& stream, const In<uint32_t>& words,
                                    const Out<uint32_t>& bins) {
-      Status status = clear(stream, bins);
-      status.Update(histogram.launch(stream, histogram_shape(kHistogramBlocks), words, bins));
-      return status;
+      return launch_cleared(stream, histogram, histogram_shape(kHistogramBlocks), bins, words,
+                            bins);
     })},
     .sizes = {{"n", 1 << 20}},
+    .reference = reference::histogram,
 });
 
 const Registered kNbody({
@@ -81,6 +107,7 @@ const Registered kNbody({
     })},
     .settings = {{.name = "dt", .help = "time step", .default_value = "0.01"}},
     .sizes = {{"n", 1 << 14}},
+    .reference = reference::nbody,
 });
 
 const Registered kMandelbrot({
@@ -97,6 +124,7 @@ const Registered kMandelbrot({
                  {.name = "step", .help = "between points", .default_value = "0.0025"},
                  {.name = "limit", .help = "of the steps", .default_value = "256"}},
     .sizes = {{"height", 1000}, {"width", 1200}},
+    .reference = reference::mandelbrot,
 });
 
 const Registered kBlackScholes({
@@ -114,6 +142,7 @@ const Registered kBlackScholes({
     .settings = {{.name = "rate", .default_value = "0.02"},
                  {.name = "volatility", .default_value = "0.3"}},
     .sizes = {{"n", 1 << 20}},
+    .reference = reference::black_scholes,
 });
 
 const Registered kBitonicSort({
@@ -122,6 +151,7 @@ const Registered kBitonicSort({
     .arguments = {"keys: inout u32[n]"},
     .functions = {host_function(bitonic_sort)},
     .sizes = {{"n", 1 << 16}},
+    .reference = reference::bitonic_sort,
 });
 
 const Registered kScan({
@@ -133,12 +163,11 @@ const Registered kScan({
       const int64_t n = x.extents[0], words = scan_tiles(n) + 1;
       StatusOr<Buffer> progress = stream.device().allocate(words * sizeof(uint64_t));
       if (!progress.ok()) return progress.status();
-      Status status = progress->fill(stream, 0);
-      status.Update(
-          scan.launch(stream, scan_shape(n), x, y, as_tensor<uint64_t>(*progress, {words})));
-      return status;
+      if (Status s = progress->fill(stream, 0); !s.ok()) return s;
+      return scan.launch(stream, scan_shape(n), x, y, as_tensor<uint64_t>(*progress, {words}));
     })},
     .sizes = {{"n", 1 << 20}},
+    .reference = reference::scan,
 });
 
 const Registered kSpmv({
@@ -152,6 +181,7 @@ const Registered kSpmv({
       return spmv.launch(stream, spmv_shape(y.extents[0]), start, column, value, x, y);
     })},
     .sizes = {{"rows", 1 << 16}, {"columns", 1 << 16}, {"elements", 1 << 20}},
+    .reference = reference::spmv,
 });
 
 constexpr int64_t kPiBlocks = 256;
@@ -162,12 +192,11 @@ const Registered kMonteCarloPi({
     .arguments = {"hits: u64[1]", "n: i32", "seed: u32"},
     .functions = {host_function([](const Stream& stream, const Out<uint64_t>& hits, int n,
                                    uint32_t seed) {
-      Status status = clear(stream, hits);
-      status.Update(monte_carlo_pi.launch(stream, pi_shape(kPiBlocks), hits, n, seed));
-      return status;
+      return launch_cleared(stream, monte_carlo_pi, pi_shape(kPiBlocks), hits, hits, n, seed);
     })},
     .settings = {{.name = "n", .help = "pairs of points", .default_value = "100000"},
                  {.name = "seed", .help = "of the random numbers", .default_value = "42"}},
+    .reference = reference::monte_carlo_pi,
 });
 
 const Registered kStencil({
@@ -179,6 +208,7 @@ const Registered kStencil({
       return stencil.launch(stream, stencil_shape(y.extents[1], y.extents[2]), x, y);
     })},
     .sizes = {{"planes", 256}, {"rows", 256}, {"columns", 256}},
+    .reference = reference::stencil,
 });
 
 const Registered kClusterHistogram({
@@ -187,12 +217,11 @@ const Registered kClusterHistogram({
     .arguments = {"words: u32[n]", "bins: u32[65536]"},
     .functions = {host_function([](const Stream& stream, const In<uint32_t>& words,
                                    const Out<uint32_t>& bins) {
-      Status status = clear(stream, bins);
-      status.Update(cluster_histogram.launch(stream, cluster_histogram_shape(kHistogramClusters),
-                                             words, bins));
-      return status;
+      return launch_cleared(stream, cluster_histogram, cluster_histogram_shape(kHistogramClusters),
+                            bins, words, bins);
     })},
     .sizes = {{"n", 1 << 20}},
+    .reference = reference::cluster_histogram,
 });
 
 const Registered kLayoutRowSum({
@@ -204,6 +233,7 @@ const Registered kLayoutRowSum({
       return layout_row_sum.launch(stream, layout_row_sum_shape(x.extents[0]), x, y);
     })},
     .sizes = {{"rows", 1024}, {"columns", 4096}},
+    .reference = kernels::row_sums,
 });
 
 const Registered kTvAdd({
@@ -215,6 +245,7 @@ const Registered kTvAdd({
       return tv_add.launch(stream, tv_add_shape(x.extents[0], x.extents[1]), x, y, z);
     })},
     .sizes = {{"rows", 1024}, {"columns", 1024}},
+    .reference = reference::tv_add,
 });
 
 const Registered kSwizzledTranspose({
@@ -227,6 +258,7 @@ const Registered kSwizzledTranspose({
       return swizzled_transpose.launch(stream, shape, x, y);
     })},
     .sizes = {{"rows", 1024}, {"columns", 1024}},
+    .reference = reference::transpose,
 });
 
 const Registered kSwapHeads({
@@ -239,6 +271,7 @@ const Registered kSwapHeads({
       return swap_heads.launch(stream, swap_heads_shape(elements), x, y);
     })},
     .sizes = {{"batch", 4}, {"sequence", 1024}, {"heads", 16}, {"width", 64}},
+    .reference = reference::swap_heads,
 });
 
 }  // namespace

@@ -146,7 +146,7 @@ std::string CudaBackend::blame() const {
     return "no launch of this program is unfinished, so a copy or another user of the GPU failed";
   }
   const auto text = [](const LaunchRecord& record) {
-    return absl::StrCat(record.site.describe(), " with ", describe(record.config));
+    return absl::StrCat(record.site.describe(), " with ", describe(record.shape));
   };
   if (records.size() == 1) {
     return absl::StrCat("caused by ", text(records[0]), ", the only unfinished launch");
@@ -174,7 +174,7 @@ Status CudaBackend::fail(const char* symbol, Result result, absl::string_view su
   const std::string cause = culprit == nullptr
                                 ? blame()
                                 : absl::StrCat("caused by ", culprit->site.describe(), " with ",
-                                               describe(culprit->config));
+                                               describe(culprit->shape));
   {
     std::lock_guard<std::mutex> lock(loss_mutex_);
     if (loss_.empty()) {

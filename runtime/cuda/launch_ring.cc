@@ -32,7 +32,7 @@ Dim3 unpack_cluster(uint64_t word) {
 
 }  // namespace
 
-uint64_t LaunchRing::add(const LaunchSite& site, const LaunchConfig& config, StreamHandle stream) {
+uint64_t LaunchRing::add(const LaunchSite& site, const LaunchShape& shape, StreamHandle stream) {
   const uint64_t ticket = next_.fetch_add(1, std::memory_order_acq_rel);
   Slot& slot = slots_[ticket % kSize];
   uint64_t state = slot.state.load(std::memory_order_relaxed);
@@ -44,10 +44,10 @@ uint64_t LaunchRing::add(const LaunchSite& site, const LaunchConfig& config, Str
   }
   size_t word = 0;
   slot.words[word++].store(static_cast<uint64_t>(stream), kWrite);
-  slot.words[word++].store(pack(config.grid), kWrite);
-  slot.words[word++].store(pack(config.block), kWrite);
-  slot.words[word++].store(pack(config.cluster, site.line()), kWrite);
-  slot.words[word++].store(static_cast<uint64_t>(config.dynamic_shared_bytes), kWrite);
+  slot.words[word++].store(pack(shape.grid), kWrite);
+  slot.words[word++].store(pack(shape.block), kWrite);
+  slot.words[word++].store(pack(shape.cluster, site.line()), kWrite);
+  slot.words[word++].store(static_cast<uint64_t>(shape.shared_bytes), kWrite);
   for (uint64_t part : site.digest()) slot.words[word++].store(part, kWrite);
   slot.state.store(ready_state(ticket), std::memory_order_release);
   return ticket;
@@ -86,14 +86,14 @@ std::vector<LaunchRecord> LaunchRing::records() const {
     if (slot.state.load(std::memory_order_relaxed) != state) continue;
     LaunchSite::Digest digest;
     std::copy(words.begin() + 5, words.end(), digest.begin());
-    LaunchConfig config;
-    config.grid = unpack(words[1]);
-    config.block = unpack(words[2]);
-    config.cluster = unpack_cluster(words[3]);
-    config.dynamic_shared_bytes = static_cast<int64_t>(words[4]);
+    LaunchShape shape;
+    shape.grid = unpack(words[1]);
+    shape.block = unpack(words[2]);
+    shape.cluster = unpack_cluster(words[3]);
+    shape.shared_bytes = static_cast<int64_t>(words[4]);
     found.emplace_back(
         state, LaunchRecord{LaunchSite::from_digest(digest, static_cast<int>(words[3] >> 32)),
-                            config, StreamHandle{static_cast<uintptr_t>(words[0])}});
+                            shape, StreamHandle{static_cast<uintptr_t>(words[0])}});
   }
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a.first > b.first; });

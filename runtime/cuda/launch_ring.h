@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "heddle/runtime/backend.h"
-#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/launch_limits.h"
 
 namespace heddle::runtime::cuda {
 
-// One launch as remembered: names cut to LaunchSite::Digest's room, `config.stream` not kept.
+// One launch as remembered: names cut to LaunchSite::Digest's room, `shape.stream` not kept.
 struct LaunchRecord {
   LaunchSite site;
-  LaunchConfig config;
+  LaunchShape shape;
   StreamHandle stream;
 };
 
@@ -27,9 +27,9 @@ class LaunchRing {
  public:
   static constexpr size_t kSize = 16;
 
-  // Remembers a launch, over the oldest one. The config must have passed check_launch_limits.
+  // Remembers a launch, over the oldest one. The shape must have passed check_launch_limits.
   // Returns its ticket; tickets count up from 0.
-  uint64_t add(const LaunchSite& site, const LaunchConfig& config, StreamHandle stream);
+  uint64_t add(const LaunchSite& site, const LaunchShape& shape, StreamHandle stream);
   // Forgets a launch that the driver refused.
   void remove(uint64_t ticket);
 

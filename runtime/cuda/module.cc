@@ -184,8 +184,8 @@ Status Function::reserve_dynamic_shared(int64_t bytes) const {
   return cuda::reserve_dynamic_shared(*state_, bytes, state_->site);
 }
 
-StatusOr<int64_t> Function::max_resident_blocks(const LaunchConfig& config) const {
-  return cuda::max_resident_blocks(*state_, config, state_->site);
+StatusOr<int64_t> Function::max_resident_blocks(const LaunchShape& shape) const {
+  return cuda::max_resident_blocks(*state_, shape, state_->site);
 }
 
 }  // namespace heddle::runtime

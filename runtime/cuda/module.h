@@ -4,8 +4,8 @@
 //   Module module = Module::load_cubin(device, cubin).value();
 //   Function function = module.function("row_sum").value();
 //   LaunchSite site("row_sum", "row_sum.cc", 14);
-//   Status status = launch_raw(function, {.grid = 64, .block = 256, .stream = &stream},
-//                                    &parameters, sizeof(parameters), &site);
+//   Status status = launch_raw(function, {.grid = 64, .block = 256}, &parameters,
+//                              sizeof(parameters), &site, &stream);
 //
 // Both are cheap copyable handles; the code stays loaded while one of them exists. The interpreter
 // runs kernels, not machine code: loading on it is kFailedPrecondition.
@@ -20,7 +20,7 @@
 #include "absl/types/span.h"
 #include "heddle/ir/status.h"
 #include "heddle/runtime/device.h"
-#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/launch_limits.h"
 
 namespace heddle::codegen {
 struct Assembly;
@@ -57,12 +57,12 @@ class Function {
 
   // Blocks that can be resident on the device at once in a launch with this block, cluster and
   // dynamic shared memory; the grid is ignored. Answers are remembered.
-  StatusOr<int64_t> max_resident_blocks(const LaunchConfig& config) const;
+  StatusOr<int64_t> max_resident_blocks(const LaunchShape& shape) const;
 
  private:
   friend class Module;
-  friend Status launch_raw(const Function&, const LaunchConfig&, const void*, size_t,
-                           const LaunchSite*);
+  friend Status launch_raw(const Function&, const LaunchShape&, const void*, size_t,
+                           const LaunchSite*, const Stream*);
   explicit Function(std::shared_ptr<cuda::FunctionState> state) : state_(std::move(state)) {}
 
   std::shared_ptr<cuda::FunctionState> state_;
@@ -107,20 +107,19 @@ class Module {
 // Enqueues one launch of a kernel on its GPU. `parameters` is the kernel's parameter block of
 // `bytes` bytes, laid out as its PTX declares it; it is copied before this returns, and may be null
 // when the kernel has none. `site` says in errors where the kernel comes from; null: by its name
-// alone.
+// alone. Without a stream it is the device's default one.
 //
 // Costs one driver call and no allocation, lock or text unless something is wrong. What the limits
 // of the device or the kernel forbid is kInvalidArgument before the driver is asked, with value and
 // limit. A fault inside the kernel surfaces at a later call on the device.
-Status launch_raw(const Function& function, const LaunchConfig& config, const void* parameters,
-                  size_t bytes, const LaunchSite* site);
+Status launch_raw(const Function& function, const LaunchShape& shape, const void* parameters,
+                  size_t bytes, const LaunchSite* site, const Stream* stream = nullptr);
 
 }  // namespace heddle::runtime
 
 namespace heddle {
 using runtime::Function;
 using runtime::FunctionAttributes;
-using runtime::LaunchConfig;
 using runtime::LaunchSite;
 using runtime::Module;
 }  // namespace heddle

@@ -62,7 +62,7 @@ struct FunctionState {
 
 // Function's operations with a site for their messages.
 Status reserve_dynamic_shared(FunctionState& state, int64_t bytes, const LaunchSite& site);
-StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& config,
+StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchShape& shape,
                                       const LaunchSite& site);
 
 }  // namespace heddle::runtime::cuda

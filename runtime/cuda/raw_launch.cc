@@ -43,15 +43,15 @@ void set_cluster(LaunchAttribute& attribute, const Dim3& cluster) {
                              static_cast<uint32_t>(cluster.z)};
 }
 
-DriverLaunchConfig to_driver(const Dim3& grid, const LaunchConfig& config, StreamHandle stream,
+DriverLaunchConfig to_driver(const Dim3& grid, const LaunchShape& shape, StreamHandle stream,
                              LaunchAttribute* attributes, uint32_t attribute_count) {
   return {static_cast<uint32_t>(grid.x),
           static_cast<uint32_t>(grid.y),
           static_cast<uint32_t>(grid.z),
-          static_cast<uint32_t>(config.block.x),
-          static_cast<uint32_t>(config.block.y),
-          static_cast<uint32_t>(config.block.z),
-          static_cast<uint32_t>(config.dynamic_shared_bytes),
+          static_cast<uint32_t>(shape.block.x),
+          static_cast<uint32_t>(shape.block.y),
+          static_cast<uint32_t>(shape.block.z),
+          static_cast<uint32_t>(shape.shared_bytes),
           cuda::driver_stream(stream),
           attributes,
           attribute_count};
@@ -63,17 +63,17 @@ Status cannot_launch(const LaunchSite& site, const Text&... text) {
 }
 
 // What check_launch_limits cannot know: the kernel's own limits.
-Status check_function_limits(const FunctionState& state, const LaunchConfig& config,
+Status check_function_limits(const FunctionState& state, const LaunchShape& shape,
                              const LaunchSite& site) {
   const FunctionAttributes& attributes = state.attributes;
-  if (config.block.count() > attributes.max_threads_per_block) {
-    return cannot_launch(site, "block ", to_string(config.block), " has ", config.block.count(),
+  if (shape.block.count() > attributes.max_threads_per_block) {
+    return cannot_launch(site, "block ", to_string(shape.block), " has ", shape.block.count(),
                          " threads, but the kernel's ", attributes.registers,
                          " registers a thread allow at most ", attributes.max_threads_per_block);
   }
-  if (config.cluster != kOne && attributes.required_cluster != kOne &&
-      config.cluster != attributes.required_cluster) {
-    return cannot_launch(site, "cluster is ", to_string(config.cluster),
+  if (shape.cluster != kOne && attributes.required_cluster != kOne &&
+      shape.cluster != attributes.required_cluster) {
+    return cannot_launch(site, "cluster is ", to_string(shape.cluster),
                          ", but the kernel was compiled for ",
                          to_string(attributes.required_cluster));
   }
@@ -81,24 +81,24 @@ Status check_function_limits(const FunctionState& state, const LaunchConfig& con
 }
 
 // Clusters of more than the portable size, and grids whose blocks wait for each other.
-Status check_residency(FunctionState& state, const LaunchConfig& config, const LaunchSite& site) {
+Status check_residency(FunctionState& state, const LaunchShape& shape, const LaunchSite& site) {
   const DeviceInfo& info = state.backend().info();
-  if (config.cooperative && !info.cooperative_launch) {
+  if (shape.cooperative && !info.cooperative_launch) {
     return cannot_launch(site, info.name, " has no cooperative launches");
   }
-  const StatusOr<int64_t> resident = cuda::max_resident_blocks(state, config, site);
+  const StatusOr<int64_t> resident = cuda::max_resident_blocks(state, shape, site);
   if (!resident.ok()) return resident.status();
   if (*resident == 0) {
-    return cannot_launch(site, "no cluster ", to_string(config.cluster), " of blocks ",
-                         to_string(config.block), " with ", config.dynamic_shared_bytes,
+    return cannot_launch(site, "no cluster ", to_string(shape.cluster), " of blocks ",
+                         to_string(shape.block), " with ", shape.shared_bytes,
                          " bytes of dynamic shared memory fits ", info.name,
                          "; use a smaller cluster, or less shared memory or fewer threads a block");
   }
-  return check_cooperative(info, config, *resident, site);
+  return check_cooperative(info, shape, *resident, site);
 }
 
 // Only with HEDDLE_SYNC=1: waits for the launch, so that a fault is known to be its own.
-Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const LaunchConfig& config,
+Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const LaunchShape& shape,
                        StreamHandle stream, uint64_t ticket) {
   const cuda::DriverApi& api = gpu.api();
   cuda::CaptureStatus capture = cuda::CaptureStatus::kNone;
@@ -113,7 +113,7 @@ Status wait_for_launch(CudaBackend& gpu, const LaunchSite& site, const LaunchCon
     gpu.ring().complete(stream, ticket + 1);
     return OkStatus();
   }
-  const cuda::LaunchRecord culprit{site, config, stream};
+  const cuda::LaunchRecord culprit{site, shape, stream};
   return gpu.fail(api.stream_synchronize.symbol, result, site.describe(), "", &culprit);
 }
 
@@ -146,23 +146,23 @@ Status reserve_dynamic_shared(FunctionState& state, int64_t bytes, const LaunchS
   return OkStatus();
 }
 
-StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& config,
+StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchShape& shape,
                                       const LaunchSite& site) {
   CudaBackend& gpu = state.backend();
   const DriverApi& api = gpu.api();
-  LaunchConfig shape = config;
-  if (shape.cluster == kOne) shape.cluster = state.attributes.required_cluster;
-  const Dim3 cluster = shape.cluster;
-  shape.grid = cluster;
-  if (Status s = check_launch_limits(gpu.info(), shape, site); !s.ok()) return s;
-  if (Status s = check_function_limits(state, shape, site); !s.ok()) return s;
-  if (Status s = reserve_dynamic_shared(state, shape.dynamic_shared_bytes, site); !s.ok()) {
+  LaunchShape asked = shape;
+  if (asked.cluster == kOne) asked.cluster = state.attributes.required_cluster;
+  const Dim3 cluster = asked.cluster;
+  asked.grid = cluster;
+  if (Status s = check_launch_limits(gpu.info(), asked, site); !s.ok()) return s;
+  if (Status s = check_function_limits(state, asked, site); !s.ok()) return s;
+  if (Status s = reserve_dynamic_shared(state, asked.shared_bytes, site); !s.ok()) {
     return s;
   }
 
-  const int64_t threads = shape.block.count();
+  const int64_t threads = asked.block.count();
   const FunctionState::OccupancyKey key = {cluster.x, cluster.y, cluster.z, threads,
-                                           shape.dynamic_shared_bytes};
+                                           asked.shared_bytes};
   std::lock_guard<std::mutex> lock(state.mutex);
   if (const auto known = state.resident_blocks.find(key); known != state.resident_blocks.end()) {
     return known->second;
@@ -171,9 +171,8 @@ StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& 
   int64_t resident = 0;
   int count = 0;
   if (cluster == kOne) {
-    if (Status s =
-            gpu.call(api.occupancy_max_active_blocks, &count, state.handle,
-                     static_cast<int>(threads), static_cast<size_t>(shape.dynamic_shared_bytes));
+    if (Status s = gpu.call(api.occupancy_max_active_blocks, &count, state.handle,
+                            static_cast<int>(threads), static_cast<size_t>(asked.shared_bytes));
         !s.ok()) {
       return s;
     }
@@ -192,7 +191,7 @@ StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& 
     LaunchAttribute attribute;
     set_cluster(attribute, cluster);
     const DriverLaunchConfig query =
-        to_driver(cluster, shape, StreamHandle::kDefault, &attribute, 1);
+        to_driver(cluster, asked, StreamHandle::kDefault, &attribute, 1);
     Status status = gpu.call(api.occupancy_max_active_clusters, &count, state.handle, &query);
     if (status.driver_code() == static_cast<int>(Result::kInvalidClusterSize)) {
       status = OkStatus();
@@ -214,8 +213,8 @@ StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchConfig& 
 
 }  // namespace cuda
 
-Status launch_raw(const Function& function, const LaunchConfig& config, const void* parameters,
-                  size_t bytes, const LaunchSite* site) {
+Status launch_raw(const Function& function, const LaunchShape& shape, const void* parameters,
+                  size_t bytes, const LaunchSite* site, const Stream* stream) {
   FunctionState& state = *function.state_;
   CudaBackend& gpu = state.backend();
   if (site == nullptr) site = &state.site;
@@ -223,43 +222,42 @@ Status launch_raw(const Function& function, const LaunchConfig& config, const vo
 
   // A kernel that was compiled for a cluster is launched with it, whether the caller says so or
   // not.
-  if (ABSL_PREDICT_FALSE(state.attributes.required_cluster != kOne && config.cluster == kOne)) {
-    LaunchConfig completed = config;
+  if (ABSL_PREDICT_FALSE(state.attributes.required_cluster != kOne && shape.cluster == kOne)) {
+    LaunchShape completed = shape;
     completed.cluster = state.attributes.required_cluster;
-    return launch_raw(function, completed, parameters, bytes, site);
+    return launch_raw(function, completed, parameters, bytes, site, stream);
   }
 
-  if (Status s = check_launch_limits(gpu.info(), config, *site); !s.ok()) return s;
-  if (Status s = check_function_limits(state, config, *site); !s.ok()) return s;
-  if (ABSL_PREDICT_FALSE(config.dynamic_shared_bytes >
+  if (Status s = check_launch_limits(gpu.info(), shape, *site); !s.ok()) return s;
+  if (Status s = check_function_limits(state, shape, *site); !s.ok()) return s;
+  if (ABSL_PREDICT_FALSE(shape.shared_bytes >
                          state.dynamic_shared_allowed.load(std::memory_order_acquire))) {
-    if (Status s = cuda::reserve_dynamic_shared(state, config.dynamic_shared_bytes, *site);
-        !s.ok()) {
+    if (Status s = cuda::reserve_dynamic_shared(state, shape.shared_bytes, *site); !s.ok()) {
       return s;
     }
   }
-  StreamHandle stream = StreamHandle::kDefault;
-  if (config.stream != nullptr) {
-    if (ABSL_PREDICT_FALSE(config.stream->backend().get() != &gpu)) {
+  StreamHandle queue = StreamHandle::kDefault;
+  if (stream != nullptr) {
+    if (ABSL_PREDICT_FALSE(stream->backend().get() != &gpu)) {
       return cannot_launch(*site, "it is loaded on ", gpu.name(), ", but the stream belongs to ",
-                           config.stream->backend()->name());
+                           stream->backend()->name());
     }
-    stream = config.stream->handle();
+    queue = stream->handle();
   }
 
   LaunchAttribute attributes[3];
   uint32_t count = 0;
-  const bool clustered = config.cluster != kOne;
-  if (clustered) set_cluster(attributes[count++], config.cluster);
-  if (config.programmatic && gpu.info().compute_major >= kFirstProgrammatic) {
+  const bool clustered = shape.cluster != kOne;
+  if (clustered) set_cluster(attributes[count++], shape.cluster);
+  if (shape.programmatic && gpu.info().compute_major >= kFirstProgrammatic) {
     set_flag(attributes[count++], LaunchAttributeId::kProgrammaticStreamSerialization);
   }
-  if (config.cooperative) set_flag(attributes[count++], LaunchAttributeId::kCooperative);
-  if (config.cooperative || (clustered && config.cluster.count() > kPortableClusterBlocks)) {
-    if (Status s = check_residency(state, config, *site); !s.ok()) return s;
+  if (shape.cooperative) set_flag(attributes[count++], LaunchAttributeId::kCooperative);
+  if (shape.cooperative || (clustered && shape.cluster.count() > kPortableClusterBlocks)) {
+    if (Status s = check_residency(state, shape, *site); !s.ok()) return s;
   }
 
-  const DriverLaunchConfig launch = to_driver(config.grid, config, stream, attributes, count);
+  const DriverLaunchConfig launch = to_driver(shape.grid, shape, queue, attributes, count);
   void* const extra[] = {reinterpret_cast<void*>(cuda::kLaunchParamBufferPointer),
                          const_cast<void*>(parameters),
                          reinterpret_cast<void*>(cuda::kLaunchParamBufferSize), &bytes,
@@ -270,16 +268,16 @@ Status launch_raw(const Function& function, const LaunchConfig& config, const vo
     return gpu.fail(scope.failed_call(), scope.result(), site->describe());
   }
   // Recorded first: another thread may meet this launch's fault before the call below returns.
-  const uint64_t ticket = gpu.ring().add(*site, config, stream);
+  const uint64_t ticket = gpu.ring().add(*site, shape, queue);
   const Result result = gpu.api().launch_kernel_ex(
       &launch, state.handle, nullptr, bytes == 0 ? nullptr : const_cast<void**>(extra));
   if (ABSL_PREDICT_FALSE(result != Result::kSuccess)) {
     gpu.ring().remove(ticket);
     return gpu.fail(gpu.api().launch_kernel_ex.symbol, result,
-                    absl::StrCat(site->describe(), " with ", describe(config)));
+                    absl::StrCat(site->describe(), " with ", describe(shape)));
   }
   if (ABSL_PREDICT_FALSE(gpu.synchronous())) {
-    return wait_for_launch(gpu, *site, config, stream, ticket);
+    return wait_for_launch(gpu, *site, shape, queue, ticket);
   }
   return OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -70,12 +71,6 @@ class Dimensions {
   }
 
   Status read(const OperationArgument& argument, const TensorShape& shape) {
-    if (shape.extents.size() != argument.dimensions.size()) {
-      return InvalidArgumentError(
-          absl::StrCat("'", argument.name, "' of kernel '", operation_.name(), "' has ",
-                       ir::counted(static_cast<int64_t>(argument.dimensions.size()), "mode"),
-                       ", not ", shape.extents.size()));
-    }
     for (size_t mode = 0; mode < shape.extents.size(); ++mode) {
       const Dimension& dimension = argument.dimensions[mode];
       const int64_t extent = shape.extents[mode];
@@ -87,6 +82,11 @@ class Dimensions {
       if (dimension.name.empty()) {
         if (extent != dimension.number) return differs(dimension.number, "");
         continue;
+      }
+      if (extent < 0) {
+        return InvalidArgumentError(absl::StrCat("'", argument.name, "' of kernel '",
+                                                 operation_.name(), "' cannot have extent ", extent,
+                                                 " in mode ", mode));
       }
       const Known given{extent - dimension.number, argument.name};
       const Known& known = known_.try_emplace(dimension.name, given).first->second;
@@ -121,6 +121,47 @@ class Dimensions {
   std::map<std::string, Known> known_;
 };
 
+// An input whose element type is not that of the argument.
+Status wrong_type(const Operation& operation, const OperationArgument& argument,
+                  const TensorShape& shape, ir::Scalar taken) {
+  const absl::string_view given = ir::info(shape.dtype).name;
+  std::string takes = absl::StrCat(ir::info(taken).name, "; fix: convert it");
+  for (const Setting& setting : operation.spec().settings) {
+    if (setting.name != argument.type) continue;
+    takes = absl::c_linear_search(setting.choices, given)
+                ? absl::StrCat(ir::info(taken).name, "; fix: set ", setting.name, "=", given,
+                               ", or convert it")
+                : absl::StrCat(absl::StrJoin(setting.choices, ", "), "; fix: convert it");
+  }
+  return InvalidArgumentError(absl::StrCat("'", argument.name, "' is ", describe(shape),
+                                           ", and kernel '", operation.name(), "' takes ", takes));
+}
+
+// One input: that there is such an argument, its element type and modes.
+Status check_input(const Operation& operation, const Settings& settings, const std::string& name,
+                   const TensorShape& shape) {
+  const OperationArgument* const argument = operation.find(name);
+  if (argument == nullptr) {
+    return InvalidArgumentError(absl::StrCat(
+        "kernel '", operation.name(), "' has no parameter '", name, "'; it has ",
+        absl::StrJoin(operation.arguments(), ", ",
+                      [](std::string* out, const OperationArgument& a) { out->append(a.name); })));
+  }
+  if (argument->role == Role::kNumber) {
+    return InvalidArgumentError(absl::StrCat("'", name, "' is a number of kernel '",
+                                             operation.name(), "', not an input; fix: set ", name,
+                                             "=..."));
+  }
+  const ir::Scalar taken = operation.element_type(*argument, settings);
+  if (shape.dtype != taken) return wrong_type(operation, *argument, shape, taken);
+  const size_t modes = argument->dimensions.size();
+  if (shape.extents.size() == modes) return OkStatus();
+  return InvalidArgumentError(absl::StrCat("'", name, "' is ", describe(shape), ", and kernel '",
+                                           operation.name(), "' takes a tensor of ",
+                                           ir::counted(static_cast<int64_t>(modes), "mode"),
+                                           ", not of ", shape.extents.size(), "; fix: reshape it"));
+}
+
 const HostFunction* find_function(const Operation& operation, const Settings& settings) {
   for (const HostFunction& function : operation.spec().functions) {
     bool fits = true;
@@ -153,6 +194,9 @@ StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, cons
         absl::StrCat("kernel '", operation.name(), "' does not exist for ",
                      absl::StrJoin(settings, ", ", absl::PairFormatter("="))));
   }
+  for (const auto& [name, shape] : inputs) {
+    if (Status s = check_input(operation, settings, name, shape); !s.ok()) return s;
+  }
   Dimensions dimensions(operation);
   if (Status s = dimensions.give(sizes); !s.ok()) return s;
   for (const OperationArgument& argument : operation.arguments()) {
@@ -179,7 +223,12 @@ StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, cons
     value.shape.dtype = type;
     for (const Dimension& dimension : argument.dimensions) {
       const int64_t named = dimension.name.empty() ? 0 : call.sizes.find(dimension.name)->second;
-      value.shape.extents.push_back(named + dimension.number);
+      int64_t& extent = value.shape.extents.emplace_back();
+      if (!__builtin_add_overflow(named, dimension.number, &extent)) continue;
+      return InvalidArgumentError(absl::StrCat("dimension '", dimension.name, "' of kernel '",
+                                               operation.name(), "' is too large: ", named,
+                                               ", and '", argument.name, "' has ", dimension.number,
+                                               " more than that"));
     }
   }
   return call;

@@ -28,8 +28,8 @@ struct BoundCall {
 
 // Binds a call: finds the function and every shape. Settings that are not given have their
 // defaults. Dimensions come from the inputs, then from `sizes`, then from the operation's example.
-// kInvalidArgument where these contradict each other or the declarations. Inputs without a shape
-// get the one that follows.
+// kInvalidArgument where these contradict each other or the declarations in names, element types,
+// modes or extents, or are too large. Inputs without a shape get the one that follows.
 StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, const Shapes& inputs,
                          const Sizes& sizes = {});
 

@@ -21,6 +21,11 @@ Device open_dry_run(DeviceInfo info, OnDryLaunch on_launch) {
   return Device(std::make_shared<DryRunBackend>(std::move(info), std::move(on_launch)));
 }
 
+bool results_were_wanted(const Device& dry_run) {
+  return dry_run.kind() == BackendKind::kDryRun &&
+         static_cast<const DryRunBackend&>(*dry_run.backend()).results_were_wanted();
+}
+
 DryRunBackend::DryRunBackend(DeviceInfo info, OnDryLaunch on_launch)
     : Backend(BackendKind::kDryRun, "dry run", std::move(info)),
       on_launch_(std::move(on_launch)),
@@ -28,12 +33,12 @@ DryRunBackend::DryRunBackend(DeviceInfo info, OnDryLaunch on_launch)
 
 Status DryRunBackend::launch(const DryLaunch& launch) const {
   // A grid that the kernel itself gives is known once it is compiled.
-  if (launch.config.grid.x != ir::kGridOfKernel) {
+  if (launch.shape.grid.x != ir::kGridOfKernel) {
     const ir::SourceLine place =
         launch.source != nullptr ? launch.source->place() : launch.compiled->place;
     const LaunchSite site(launch.source != nullptr ? launch.source->name() : launch.compiled->name,
                           place.file, place.line);
-    if (Status s = check_launch_limits(info(), launch.config, site); !s.ok()) return s;
+    if (Status s = check_launch_limits(info(), launch.shape, site); !s.ok()) return s;
   }
   return on_launch_(launch);
 }
@@ -60,6 +65,7 @@ StatusOr<void*> DryRunBackend::allocate_host(size_t bytes) {
 void DryRunBackend::deallocate_host(void* memory) noexcept { std::free(memory); }
 
 Status DryRunBackend::copy_to_host(StreamHandle, void*, DeviceAddress, size_t) {
+  results_were_wanted_.store(true);
   return FailedPreconditionError(
       "copy to the host on a dry run: nothing has been computed; an operation that looks at "
       "results "

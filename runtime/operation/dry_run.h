@@ -17,7 +17,7 @@
 #include "heddle/ir/kernel_source.h"
 #include "heddle/runtime/argument.h"
 #include "heddle/runtime/device.h"
-#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/launch_limits.h"
 
 namespace heddle::runtime {
 
@@ -27,7 +27,7 @@ struct Compilation;
 struct DryLaunch {
   const ir::KernelSource* source = nullptr;  // nullptr: a kernel that was compiled before
   const Compilation* compiled = nullptr;     // that one
-  const LaunchConfig& config;                // grid, block and the like
+  const LaunchShape& shape;                  // grid, block and the like
   Arguments arguments;                       // as the launch was given them
 };
 
@@ -39,6 +39,9 @@ using OnDryLaunch = std::function<Status(const DryLaunch&)>;
 // there.
 Device open_dry_run(DeviceInfo info, OnDryLaunch on_launch);
 
+// Whether a dry run was asked for results. What the caller does behind that is not seen.
+bool results_were_wanted(const Device& dry_run);
+
 // What stands behind a dry run. open_dry_run() makes one.
 class DryRunBackend final : public Backend {
  public:
@@ -47,6 +50,7 @@ class DryRunBackend final : public Backend {
 
   // Calls the function for a launch.
   Status launch(const DryLaunch& launch) const;
+  bool results_were_wanted() const { return results_were_wanted_.load(); }
 
   Status health() const override { return OkStatus(); }
   StatusOr<MemoryUsage> memory_usage() override;
@@ -83,6 +87,7 @@ class DryRunBackend final : public Backend {
  private:
   OnDryLaunch on_launch_;
   std::atomic<DeviceAddress> next_address_;
+  std::atomic<bool> results_were_wanted_{false};
 };
 
 }  // namespace heddle::runtime

@@ -71,6 +71,10 @@ bool is_tensor(const OperationArgument& argument) { return argument.role != Role
 
 }  // namespace
 
+std::string describe(const TensorShape& shape) {
+  return absl::StrCat(ir::info(shape.dtype).name, "[", absl::StrJoin(shape.extents, ", "), "]");
+}
+
 Status HostFunction::call(const Stream& stream, Arguments arguments) const {
   if (arguments.size() != parameters_.size()) {
     return InvalidArgumentError(absl::StrCat("the function takes ",

@@ -83,6 +83,8 @@ struct TensorShape {
 };
 // Shapes by argument.
 using Shapes = std::map<std::string, TensorShape>;
+// "f32[1024, 1000]"
+std::string describe(const TensorShape& shape);
 
 // A host tensor, every element as a double.
 struct HostValues {
@@ -103,9 +105,11 @@ struct OperationSpec {
   std::vector<HostFunction> functions = {};  // one for each choice of element types
   std::vector<Setting> settings = {};        // what its caller may choose
   Sizes sizes = {};                          // of every named dimension, as an example
-  // Outputs by name, computed in double precision. Empty: nothing to check against.
+  // Outputs by name, computed in double precision from all tensors by name: of those that are read
+  // the values are given, of those that are only written the shape alone. Empty: nothing to check
+  // against.
   std::function<StatusOr<std::map<std::string, Expected>>(
-      const Settings&, const std::map<std::string, HostValues>& inputs)>
+      const Settings&, const std::map<std::string, HostValues>& tensors)>
       reference = {};
 };
 

@@ -72,7 +72,7 @@ TEST(Differential, FindsAPassThatBreaksPrograms) {
   Differential differential(registry);
   const std::vector<std::string> passes[] = {{"promote-vars", "spoil"}};
   int found = 0;
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < 80; ++seed) {
     const Kernel kernel = random_program(seed);
     if (differential.check(kernel, seed, passes) != Verdict::kDiffers) continue;
     ++found;
@@ -81,7 +81,8 @@ TEST(Differential, FindsAPassThatBreaksPrograms) {
     const Kernel small = reduce(kernel, [&](const Kernel& candidate) {
       return differential.check(candidate, seed, passes) == Verdict::kDiffers;
     });
-    EXPECT_LE(count_ops(small), 12) << print(small);
+    // An offset made of the thread's number in the block takes eight ops for that alone.
+    EXPECT_LE(count_ops(small), 16) << print(small);
   }
   EXPECT_GT(found, 3);
 }

@@ -33,7 +33,7 @@ targets() {
 
 while read -r document; do
   while read -r line target; do
-    [[ $target == *://* ]] && continue
+    [[ $target == *://* || $target == @ref* ]] && continue  # Doxygen checks its own
     links=$((links + 1))
     path=${target%%#*}
     file=$document

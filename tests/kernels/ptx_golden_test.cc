@@ -105,8 +105,8 @@ StatusOr<std::map<std::string, std::string>> ptx_of(const GoldenOperation& golde
     CompileOptions options;
     options.target = std::string(target.name);
     options.stage = Stage::kPtx;
-    options.block = launch.config.block;
-    options.cluster = launch.config.cluster;
+    options.block = launch.shape.block;
+    options.cluster = launch.shape.cluster;
     ir::Specialization arguments = runtime::specialize(*launch.source, launch.arguments, target);
     arguments.block = options.block;
     arguments.cluster = options.cluster;

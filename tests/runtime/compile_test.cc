@@ -154,6 +154,30 @@ TEST(CompileSource, VerifiesWhateverTheSourceIs) {
   EXPECT_THAT(std::string(of_lambda.message()), HasSubstr("differs between threads"));
 }
 
+// A kernel that loops over its threads while it is traced does not begin to for a block that no
+// device has.
+TEST(CompileSource, RefusesABlockBeforeItTraces) {
+  int traces = 0;
+  const auto counted = local_kernel("counted(y)", [&](Tensor<float, 1> y) {
+    ++traces;
+    y(0) = 1.0f;
+  });
+  const Status compiled = compile_source(counted.source(), {}, {.block = 1 << 20}).status();
+  EXPECT_EQ(compiled.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(compiled.message()),
+              HasSubstr("a block of 1048576 x 1 x 1 threads cannot be launched"));
+  EXPECT_THAT(std::string(compiled.message()), HasSubstr("compile_test.cc:"));
+  EXPECT_FALSE(compile_source(counted.source(), {}, {.block = 32, .cluster = 17}).ok());
+  const Device device = Device::open("interp").value();
+  const Buffer y = device.upload<float>({0}).value();
+  const Status launched = counted.launch(device.default_stream(), {.grid = 1, .block = 1 << 20},
+                                         as_tensor<float>(y, {1}));
+  EXPECT_EQ(launched.message(), compiled.message());
+  EXPECT_EQ(traces, 0);
+  EXPECT_TRUE(compile_source(counted.source(), {}, {.block = 32, .stage = Stage::kIr}).ok());
+  EXPECT_EQ(traces, 1);
+}
+
 // The kernel ends where tracing was given up: its author's mistake is all there is to say.
 TEST(CompileSource, DoesNotVerifyWhatWasAbandoned) {
   struct Recursion {

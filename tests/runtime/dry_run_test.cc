@@ -20,7 +20,7 @@ class DryRunTest : public testing::Test {
  protected:
   const Device device = open_dry_run(Device::open("interp")->info(), [this](const DryLaunch& l) {
     launches.push_back(absl::StrCat(l.source != nullptr ? l.source->name() : "compiled", " ",
-                                    l.config.grid.x, " ", l.config.block.x));
+                                    l.shape.grid.x, " ", l.shape.block.x));
     return answer;
   });
   const Stream stream = device.create_stream().value();
@@ -56,6 +56,31 @@ TEST_F(DryRunTest, RefusesWhatEveryDeviceRefuses) {
   EXPECT_THAT(fill.launch(stream, {.grid = 1, .block = 64}, as_tensor<float>(y, {65})),
               Fails(StatusCode::kInvalidArgument, "reaches 260 bytes into a buffer of 256"));
   EXPECT_THAT(launches, IsEmpty());
+}
+
+TEST_F(DryRunTest, RefusesWhatAVariantWasNotCompiledFor) {
+  const auto twice = define_kernel("twice(y)", [](Tensor<float, 1> y) {
+    const auto two = y.vec<2>(2 * thread_idx.x);
+    y.vec<2>(2 * thread_idx.x) = two + two;
+  });
+  const auto compiled = twice.compile(Signature{tensor({kAny}).aligned(8)},
+                                      CompileOptions{.block = {32, 1, 1}, .stage = Stage::kIr});
+  ASSERT_THAT(compiled.status(), IsOk());
+  const Buffer y = device.allocate(65 * sizeof(float)).value();
+  TensorRef<float, 1> odd = as_tensor<float>(y, {64});
+  odd.data += 1;
+  EXPECT_THAT(compiled->launch(stream, {.grid = 1, .block = 32}, odd),
+              Fails(StatusCode::kInvalidArgument, "that starts at a multiple of 8 bytes"));
+  EXPECT_THAT(launches, IsEmpty());
+}
+
+TEST_F(DryRunTest, TellsWhetherResultsWereWanted) {
+  Buffer y = device.allocate(64).value();
+  EXPECT_THAT(y.fill(stream, 0), IsOk());
+  EXPECT_FALSE(results_were_wanted(device));
+  EXPECT_FALSE(y.download<char>(stream).ok());
+  EXPECT_TRUE(results_were_wanted(device));
+  EXPECT_FALSE(results_were_wanted(Device::open("interp").value()));
 }
 
 TEST_F(DryRunTest, PassesAnAnswerOn) {

@@ -37,8 +37,7 @@ TEST_F(ErasedLaunchTest, KernelsAreSourcesAndArgumentsAreData) {
       scalar_argument(7),
   };
   const ir::KernelSource& source = add_first.source();
-  Status status =
-      launch(stream, source, {.grid = rows, .block = 128, .stream = &stream}, arguments);
+  Status status = launch(stream, source, {.grid = rows, .block = 128}, arguments);
   ASSERT_THAT(status, IsOk());
   EXPECT_THAT(y.download<float>(stream).value(), ElementsAre(8, 10, 12));
 
@@ -48,7 +47,7 @@ TEST_F(ErasedLaunchTest, KernelsAreSourcesAndArgumentsAreData) {
   if (!on_gpu()) options.stage = Stage::kIr;
   StatusOr<CompiledKernel> compiled = compile(source, signature, options);
   ASSERT_THAT(compiled.status(), IsOk());
-  status = compiled->launch(stream, {.grid = rows, .block = 128, .stream = &stream}, arguments);
+  status = compiled->launch(stream, {.grid = rows, .block = 128}, arguments);
   ASSERT_THAT(status, IsOk());
   EXPECT_THAT(y.download<float>(stream).value(), ElementsAre(8, 10, 12));
 }
@@ -56,13 +55,45 @@ TEST_F(ErasedLaunchTest, KernelsAreSourcesAndArgumentsAreData) {
 TEST_F(ErasedLaunchTest, WhatDoesNotFitIsRefused) {
   const int64_t extents[] = {rows, columns}, strides[] = {columns, 1};
   const Argument matrix = tensor_argument(x.address(), extents, strides, 2, sizeof(float));
-  const LaunchConfig config{.grid = rows, .block = 128, .stream = &stream};
+  const LaunchShape shape{.grid = rows, .block = 128};
   const Argument few[] = {matrix};
-  EXPECT_THAT(launch(stream, add_first.source(), config, few),
+  EXPECT_THAT(launch(stream, add_first.source(), shape, few),
               Fails(StatusCode::kInvalidArgument, "takes 3 arguments and was given 1"));
-  const Argument wrong[] = {matrix, matrix, scalar_argument(7)};
-  EXPECT_THAT(launch(stream, add_first.source(), config, wrong),
-              Fails(StatusCode::kInvalidArgument, "has 2 modes; the kernel takes 1"));
+  const Argument vector = tensor_argument(y.address(), extents, strides + 1, 1, sizeof(float));
+  const auto refused = [&](const Argument& a, const Argument& b, const Argument& c) {
+    const Argument arguments[] = {a, b, c};
+    return launch(stream, add_first.source(), shape, arguments);
+  };
+  const auto says = [](const char* what) { return Fails(StatusCode::kInvalidArgument, what); };
+  EXPECT_THAT(
+      refused(matrix, matrix, scalar_argument(7)),
+      says(
+          "erased_launch_test.cc:19) is a tensor of 2 modes; the kernel takes a tensor of 1 mode"));
+  EXPECT_THAT(refused(matrix, scalar_argument(7), scalar_argument(7)),
+              says("is a number; the kernel takes a tensor of 1 mode"));
+  // Of a pointer nobody knows the extents, by which accesses are checked.
+  EXPECT_THAT(refused(matrix, pointer_argument(y.address()), scalar_argument(7)),
+              says("is a pointer; the kernel takes a tensor of 1 mode"));
+  EXPECT_THAT(refused(matrix, vector, vector),
+              says("is a tensor of 1 mode; the kernel takes a number"));
+  EXPECT_THAT(refused(matrix, vector, scalar_argument(7)), IsOk());
+}
+
+const auto set_first =
+    define_kernel("set_first(y, value)", [](Pointer<float> y, Float value) { y[0] = value; });
+
+TEST_F(ErasedLaunchTest, ForAPointerATensorWillDo) {
+  const int64_t extents[] = {rows}, strides[] = {1};
+  const LaunchShape shape{.grid = 1, .block = 1};
+  for (const Argument& argument :
+       {pointer_argument(y.address()), tensor_argument(y.address(), extents, strides, 1, 4)}) {
+    const Argument arguments[] = {argument, scalar_argument(0x3f800000)};
+    EXPECT_THAT(launch(stream, set_first.source(), shape, arguments), IsOk());
+  }
+  EXPECT_THAT(y.download<float>(stream).value(), ElementsAre(1, 0, 0));
+  const Argument number[] = {scalar_argument(1), scalar_argument(1)};
+  EXPECT_THAT(launch(stream, set_first.source(), shape, number),
+              Fails(StatusCode::kInvalidArgument, "is a number; the kernel takes a pointer"));
 }
 
 Status add_first_rows(const Stream& s, const TensorRef<const float, 2>& matrix, int n,

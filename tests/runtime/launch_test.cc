@@ -138,11 +138,11 @@ TEST_F(LaunchTest, PassesTheBlockOfParametersAndTheShape) {
   const Stream stream = loaded.device.create_stream().value();
   std::vector<uint8_t> parameters(133);
   for (size_t i = 0; i < parameters.size(); ++i) parameters[i] = static_cast<uint8_t>(i * 7);
-  const LaunchConfig config{
-      .grid = {100, 20, 3}, .block = {32, 4, 2}, .dynamic_shared_bytes = 4096, .stream = &stream};
+  const LaunchShape config{.grid = {100, 20, 3}, .block = {32, 4, 2}, .shared_bytes = 4096};
   new_calls();
   ASSERT_TRUE(
-      launch_raw(loaded.function, config, parameters.data(), parameters.size(), &site_).ok());
+      launch_raw(loaded.function, config, parameters.data(), parameters.size(), &site_, &stream)
+          .ok());
   EXPECT_THAT(new_calls(), ElementsAre("cuLaunchKernelEx row_sum")) << "one call and no other";
   const FakeLaunch launch = fake_->launches().at(0);
   EXPECT_EQ(launch.kernel, "row_sum");
@@ -164,8 +164,8 @@ TEST_F(LaunchTest, PassesTheBlockOfParametersAndTheShape) {
 TEST_F(LaunchTest, SaysValueAndLimitBeforeTheDriverIsAsked) {
   fake_->set_function_attribute(FunctionAttribute::kMaxThreadsPerBlock, 640);
   const Loaded loaded = load();
-  const auto message = [&](const LaunchConfig& config) {
-    const Status status = launch_raw(loaded.function, config, nullptr, 0, &site_);
+  const auto message = [&](const LaunchShape& config, const Stream* stream = nullptr) {
+    const Status status = launch_raw(loaded.function, config, nullptr, 0, &site_, stream);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     return std::string(status.message());
   };
@@ -178,14 +178,14 @@ TEST_F(LaunchTest, SaysValueAndLimitBeforeTheDriverIsAsked) {
             start +
                 "block 641x1x1 has 641 threads, but the kernel's 40 registers a thread allow at "
                 "most 640");
-  EXPECT_EQ(message({.grid = 1, .block = 32, .dynamic_shared_bytes = 232448}),
+  EXPECT_EQ(message({.grid = 1, .block = 32, .shared_bytes = 232448}),
             start +
                 "a block needs 1024 + 232448 bytes of static and dynamic shared memory, but has "
                 "at most 232448 on Fake GPU");
   const Device other = Device::open("cuda:1").value();
   const Stream foreign = other.create_stream().value();
   new_calls();
-  EXPECT_EQ(message({.grid = 1, .block = 32, .stream = &foreign}),
+  EXPECT_EQ(message({.grid = 1, .block = 32}, &foreign),
             start + "it is loaded on cuda:0, but the stream belongs to cuda:1");
   EXPECT_THAT(new_calls(), ElementsAre());
   EXPECT_THAT(
@@ -197,8 +197,8 @@ TEST_F(LaunchTest, SaysValueAndLimitBeforeTheDriverIsAsked) {
 TEST_F(LaunchTest, AllowsMoreDynamicSharedMemoryOnlyOnce) {
   const Loaded loaded = load();
   const auto launch = [&](int64_t bytes) {
-    return launch_raw(loaded.function, {.grid = 1, .block = 32, .dynamic_shared_bytes = bytes},
-                      nullptr, 0, &site_);
+    return launch_raw(loaded.function, {.grid = 1, .block = 32, .shared_bytes = bytes}, nullptr, 0,
+                      &site_);
   };
   ASSERT_TRUE(launch(48128).ok());
   EXPECT_THAT(new_calls(), ElementsAre("cuLaunchKernelEx row_sum"));
@@ -232,7 +232,7 @@ TEST_F(LaunchTest, SmallClustersAreAnAttributeAndNothingElse) {
 
 TEST_F(LaunchTest, LargeClustersAskWhetherOneFits) {
   const Loaded loaded = load();
-  const LaunchConfig config{.grid = 32, .block = 32, .cluster = 16};
+  const LaunchShape config{.grid = 32, .block = 32, .cluster = 16};
   ASSERT_TRUE(launch_raw(loaded.function, config, nullptr, 0, &site_).ok());
   EXPECT_THAT(new_calls(), ElementsAre("cuFuncSetAttribute 14=1", "cuOccupancyMaxActiveClusters",
                                        "cuLaunchKernelEx row_sum"));
@@ -247,7 +247,7 @@ TEST_F(LaunchTest, LargeClustersAskWhetherOneFits) {
 }
 
 TEST_F(LaunchTest, ALargeClusterThatDoesNotFitLeavesNoPermission) {
-  const LaunchConfig config{.grid = 32, .block = 32, .cluster = 16, .dynamic_shared_bytes = 1000};
+  const LaunchShape config{.grid = 32, .block = 32, .cluster = 16, .shared_bytes = 1000};
   const std::string message =
       "kernel 'row_sum' (row_sum.cc:14) cannot launch: no cluster 16x1x1 of blocks 32x1x1 with "
       "1000 "
@@ -289,7 +289,7 @@ TEST_F(LaunchTest, KernelsCompiledForAClusterGetIt) {
 
 TEST_F(LaunchTest, CooperativeGridsMustBeResident) {
   const Loaded loaded = load();
-  LaunchConfig config{.grid = 20, .block = 128, .dynamic_shared_bytes = 64, .cooperative = true};
+  LaunchShape config{.grid = 20, .block = 128, .shared_bytes = 64, .cooperative = true};
   ASSERT_TRUE(launch_raw(loaded.function, config, nullptr, 0, &site_).ok());
   EXPECT_THAT(new_calls(), ElementsAre("cuOccupancyMaxActiveBlocksPerMultiprocessor 128 64",
                                        "cuLaunchKernelEx row_sum"));
@@ -307,7 +307,7 @@ TEST_F(LaunchTest, CooperativeGridsMustBeResident) {
 
 TEST_F(LaunchTest, CooperativeClustersCountInClusters) {
   const Loaded loaded = load();
-  LaunchConfig config{.grid = 8, .block = 32, .cluster = 2, .cooperative = true};
+  LaunchShape config{.grid = 8, .block = 32, .cluster = 2, .cooperative = true};
   ASSERT_TRUE(launch_raw(loaded.function, config, nullptr, 0, &site_).ok());
   EXPECT_THAT(new_calls(), ElementsAre("cuOccupancyMaxActiveClusters", "cuLaunchKernelEx row_sum"));
   EXPECT_EQ(fake_->launches().at(0).attributes.size(), 2u);
@@ -327,13 +327,12 @@ TEST_F(LaunchTest, ProgrammaticLaunchesAreAnAttribute) {
   EXPECT_EQ(fake_->launches().at(0).attributes[0].value.flag, 1);
 }
 
-TEST_F(LaunchTest, ProgrammaticLaunchesOfTypedKernelsAreAsked) {
+TEST_F(LaunchTest, OnlyProgrammaticLaunchesAreAsked) {
   const Loaded loaded = load();
   const Stream stream = loaded.device.create_stream().value();
   for (const bool programmatic : {false, true}) {
-    const LaunchConfig config =
-        to_config({.grid = 1, .block = 32, .programmatic = programmatic}, stream);
-    ASSERT_TRUE(launch_raw(loaded.function, config, nullptr, 0, &site_).ok());
+    const LaunchShape config{.grid = 1, .block = 32, .programmatic = programmatic};
+    ASSERT_TRUE(launch_raw(loaded.function, config, nullptr, 0, &site_, &stream).ok());
     EXPECT_EQ(fake_->launches().back().attributes.size(), programmatic ? 1u : 0u);
   }
 }
@@ -366,12 +365,10 @@ TEST_F(LaunchTest, AFaultIsBlamedOnTheOnlyUnfinishedLaunch) {
   const Stream stream = loaded.device.create_stream().value();
   const LaunchSite innocent("copy", "copy.cc", 3);
   ASSERT_TRUE(
-      launch_raw(loaded.function, {.grid = 1, .block = 1, .stream = &stream}, nullptr, 0, &innocent)
-          .ok());
+      launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &innocent, &stream).ok());
   ASSERT_TRUE(stream.synchronize().ok());
   ASSERT_TRUE(
-      launch_raw(loaded.function, {.grid = 9, .block = 64, .stream = &stream}, nullptr, 0, &site_)
-          .ok());
+      launch_raw(loaded.function, {.grid = 9, .block = 64}, nullptr, 0, &site_, &stream).ok());
   fake_->fault(700);
   const std::string blame =
       "caused by kernel 'row_sum' (row_sum.cc:14) with grid 9x1x1, block 64x1x1, the only "
@@ -415,8 +412,7 @@ TEST_F(LaunchTest, WaitingForTheDeviceClearsAllSuspects) {
   const Loaded loaded = load();
   const Stream stream = loaded.device.create_stream().value();
   ASSERT_TRUE(
-      launch_raw(loaded.function, {.grid = 1, .block = 1, .stream = &stream}, nullptr, 0, &site_)
-          .ok());
+      launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_, &stream).ok());
   ASSERT_TRUE(launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_).ok());
   ASSERT_TRUE(stream.synchronize().ok());
   EXPECT_EQ(loaded.device.cuda()->ring().records().size(), 1u) << "the default stream's is left";
@@ -429,17 +425,16 @@ TEST_F(LaunchTest, EventsAndQueriesClearTheSuspectsThatTheyCover) {
   const LaunchRing& ring = loaded.device.cuda()->ring();
   const Stream stream = loaded.device.create_stream().value();
   const Stream other = loaded.device.create_stream().value();
-  const LaunchConfig here{.grid = 1, .block = 1, .stream = &stream};
   Event event = loaded.device.create_event().value();
-  const auto launch = [&](const LaunchConfig& config) {
-    ASSERT_TRUE(launch_raw(loaded.function, config, nullptr, 0, &site_).ok());
+  const auto launch = [&](const Stream& on) {
+    ASSERT_TRUE(launch_raw(loaded.function, {.grid = 1, .block = 1}, nullptr, 0, &site_, &on).ok());
   };
-  launch(here);
-  launch({.grid = 1, .block = 1, .stream = &other});
+  launch(stream);
+  launch(other);
   EXPECT_TRUE(event.synchronize().ok());
   EXPECT_EQ(ring.records().size(), 2u) << "an event that was never recorded covers nothing";
   ASSERT_TRUE(event.record(stream).ok());
-  launch(here);
+  launch(stream);
   fake_->set_busy(true);
   EXPECT_FALSE(event.done().value());
   EXPECT_FALSE(stream.done().value());
@@ -497,11 +492,11 @@ TEST_F(LaunchTest, SeveralThreadsLaunchOneFunction) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 100; ++i) {
-        const LaunchConfig config{.grid = 16,
-                                  .block = 32,
-                                  .cluster = t == 0 ? 16 : 1,
-                                  .dynamic_shared_bytes = 49000 + 500 * t + i,
-                                  .cooperative = t == 1};
+        const LaunchShape config{.grid = 16,
+                                 .block = 32,
+                                 .cluster = t == 0 ? 16 : 1,
+                                 .shared_bytes = 49000 + 500 * t + i,
+                                 .cooperative = t == 1};
         if (!launch_raw(loaded.function, config, &i, sizeof(i), &site_).ok()) ++failures;
       }
     });

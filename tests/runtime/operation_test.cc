@@ -83,7 +83,10 @@ TEST(OperationTest, ContradictionsAreRefused) {
   };
   EXPECT_THAT(refused({{"x", {Scalar::kF16, {6, 5}}}}),
               Fails(kInvalid, "'x' has extent 5 in mode 1, and kernel 'scale' takes 4 there"));
-  EXPECT_THAT(refused({{"x", {Scalar::kF16, {6}}}}), Fails(kInvalid, "has 2 modes, not 1"));
+  EXPECT_THAT(refused({{"x", {Scalar::kF16, {6}}}}),
+              Fails(kInvalid,
+                    "'x' is f16[6], and kernel 'scale' takes a tensor of 2 modes, not of 1; fix: "
+                    "reshape it"));
   EXPECT_THAT(refused({{"x", {Scalar::kF16, {0, 4}}}}), Fails(kInvalid, "takes 1 there at least"));
   EXPECT_THAT(refused({{"x", {Scalar::kF16, {6, 4}}}, {"y", {Scalar::kF32, {6}}}}),
               Fails(kInvalid,
@@ -97,6 +100,36 @@ TEST(OperationTest, ContradictionsAreRefused) {
               Fails(kInvalid, "dimension 'rows' of kernel 'scale' cannot be -5"));
   EXPECT_THAT(bind(operation, {{"factr", "2"}}, {}).status(), Fails(kInvalid, "factr"));
   EXPECT_THAT(bind(operation, {}, {}), IsOk());
+}
+
+TEST(OperationTest, InputsAreWhatItTakes) {
+  const Operation operation(scale_spec());
+  const auto refused = [&](const Shapes& inputs) { return bind(operation, {}, inputs).status(); };
+  EXPECT_THAT(refused({{"z", {Scalar::kF16, {6, 4}}}}),
+              Fails(kInvalid, "kernel 'scale' has no parameter 'z'; it has x, factor, y"));
+  EXPECT_THAT(
+      refused({{"factor", {Scalar::kF32, {}}}}),
+      Fails(kInvalid, "'factor' is a number of kernel 'scale', not an input; fix: set factor=..."));
+  EXPECT_THAT(refused({{"x", {Scalar::kF32, {6, 4}}}}),
+              Fails(kInvalid,
+                    "'x' is f32[6, 4], and kernel 'scale' takes f16; fix: set dtype=f32, or "
+                    "convert it"));
+  EXPECT_THAT(
+      refused({{"x", {Scalar::kF64, {6, 4}}}}),
+      Fails(kInvalid, "'x' is f64[6, 4], and kernel 'scale' takes f16, f32; fix: convert it"));
+  EXPECT_THAT(refused({{"y", {Scalar::kF16, {5}}}}),
+              Fails(kInvalid, "'y' is f16[5], and kernel 'scale' takes f32; fix: convert it"));
+}
+
+TEST(OperationTest, SizesAreCounted) {
+  const Operation operation(scale_spec());
+  EXPECT_THAT(bind(operation, {}, {}, {{"rows", INT64_MAX}}).status(),
+              Fails(kInvalid,
+                    "dimension 'rows' of kernel 'scale' is too large: 9223372036854775807, and 'x' "
+                    "has 1 more than that"));
+  EXPECT_THAT(
+      bind(operation, {}, {{"x", {Scalar::kF16, {INT64_MIN, 4}}}}).status(),
+      Fails(kInvalid, "'x' of kernel 'scale' cannot have extent -9223372036854775808 in mode 0"));
 }
 
 TEST(OperationTest, NumbersFitTheirTypes) {

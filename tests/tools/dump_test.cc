@@ -233,7 +233,16 @@ TEST(DumpTest, AnswersMisuseWithOneLine) {
   expect_misused(dump({"--size", "rwos=3"}),
                  "kernel 'row_sum' has no dimension 'rwos'; it has columns, rows");
   expect_misused(dump({"--size", "rows=9223372036854775807"}),
-                 HasSubstr("'x' of f32[9223372036854775807, 16384] has too many bytes"));
+                 "'x' of f32[9223372036854775807, 16384] has too many bytes: rows is "
+                 "9223372036854775807; fix: choose a smaller size");
+  // Without elements there are strides all the same.
+  expect_misused(heddle_command({"dump", "transpose", "--size", "rows=9223372036854775807",
+                                 "--size", "columns=0"}),
+                 "'x' of f32[9223372036854775807, 0] has too many bytes: rows is "
+                 "9223372036854775807; fix: choose a smaller size");
+  expect_misused(heddle_command({"dump", "spmv", "--size", "rows=9223372036854775807"}),
+                 "dimension 'rows' of kernel 'spmv' is too large: 9223372036854775807, and 'start' "
+                 "has 1 more than that");
 }
 
 // Two launches with memory between them, none of which happens.
@@ -273,6 +282,24 @@ TEST(DumpTest, ShowsEachVariantOnce) {
   }
   EXPECT_THAT(headings, ::testing::ElementsAre("--- sort_tiles: ir ---", "--- merge_far: ir ---",
                                                "--- merge_near: ir ---"));
+}
+
+// Two kernels may have one name and, one after the other, one address.
+TEST(DumpTest, ShowsEachKernelOfAName) {
+  const Outcome both =
+      heddle_command({"dump", "same_name", "--plugin", HEDDLE_FAULTY_PLUGIN, "--stage", "ir"});
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_THAT(both.out, AllOf(HasSubstr("--- again: ir ---"), HasSubstr("--- again.1: ir ---"),
+                              HasSubstr("--- again.2: ir ---"), HasSubstr("--- again.3: ir ---")));
+}
+
+TEST(DumpTest, ADeviceHasTheSharedMemoryOfItsTarget) {
+  const Arguments dump = {"dump", "much_shared", "--plugin", HEDDLE_FAULTY_PLUGIN, "--stage", "ir"};
+  EXPECT_EQ(heddle_command(dump).exit_code, 0);
+  Arguments smaller = dump;
+  smaller.insert(smaller.end(), {"--arch", "sm_86"});
+  expect_one_line(heddle_command(smaller), 1,
+                  HasSubstr("shared_bytes is 120000, but must be from 0 to 101376"));
 }
 
 // As it is registered, without a word about settings or sizes.

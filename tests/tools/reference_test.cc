@@ -102,9 +102,12 @@ TEST(Spellings, NameWhatTheHeadersHave) {
   for (const Opcode op : all_ops()) {
     const std::string text = spelling_of(op).text;
     for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {
-      EXPECT_TRUE(names.count((*it)[1]))
+      const std::string word = (*it)[1];
+      // As redux_add, which a macro makes of redux_##name.
+      const std::string pasted = word.substr(0, word.find_last_of('_') + 1);
+      EXPECT_TRUE(names.count(word) != 0 || (!pasted.empty() && names.count(pasted) != 0))
           << ir::info(op).mnemonic << " is said to be " << text << ", and no header in dsl/ has "
-          << (*it)[1] << "; fix: a row in tools/command/reference/spellings.def";
+          << word << "; fix: a row in tools/command/reference/spellings.def";
     }
   }
 }

@@ -176,16 +176,16 @@ TEST_F(RunTest, AnswersMisuseWithOneLine) {
   expect_misused(run("row_sum", {}), "kernel 'row_sum' needs the input 'x'; fix: --in x=FILE");
   expect_misused(run("row_sum", {"--in", in("x", "v.npy")}),
                  "'x' is f32[4], and kernel 'row_sum' takes a tensor of 2 modes, not of 1; fix: "
-                 "reshape what is in the file");
+                 "reshape it");
   for (const char* other : {"d.npy", "i.npy"}) {
     expect_misused(run("row_sum", {"--in", in("x", other)}),
                    absl::StrCat("'x' is ", other[0] == 'd' ? "f64" : "i32",
                                 "[4, 4], and kernel 'row_sum' takes f32, f16, bf16; fix: convert "
-                                "the file"));
+                                "it"));
   }
   expect_misused(run("row_sum", {"--in", x, "--set", "dtype=bf16"}),
                  "'x' is f32[4, 4], and kernel 'row_sum' takes bf16; fix: --set dtype=f32, or "
-                 "convert the file");
+                 "convert it");
   expect_misused(run("row_sum", {"--in", in("z", "x.npy")}),
                  "kernel 'row_sum' has no parameter 'z'; it has x, y");
   expect_misused(run("row_sum", {"--in", x, "--in", in("z", "v.npy")}),
@@ -261,6 +261,10 @@ TEST_F(RunTest, AnOperationMayLookAtItsResults) {
   EXPECT_EQ(read_doubles(dir_.file("y.npy"))[39], 19.5);
 }
 
+TEST_F(RunTest, OtherFailuresAreNotTakenForThat) {
+  expect_one_line(run_faulty("gives_up", {}), 1, "the library is not licensed here");
+}
+
 TEST_F(RunTest, ShapesFitEachOther) {
   make_npy(dir_.file("x.npy"), Scalar::kF32, {300}, [](size_t i) { return i; });
   make_npy(dir_.file("y.npy"), Scalar::kF32, {299}, [](size_t) { return 1; });
@@ -288,8 +292,9 @@ TEST_F(RunTest, ShapesFitEachOther) {
 // Outputs without an input that tells their extents.
 TEST_F(RunTest, SizesComeFromTheCommandLineToo) {
   const Outcome done = run("mandelbrot", {"--size", "height=3", "--size", "width=5", "--set",
-                                          "step=0.5", "--out", in("image", "i.npy")});
+                                          "step=0.5", "--out", in("image", "i.npy"), "--check"});
   EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("\nimage: all 15 elements right, max error 0\n"));
   EXPECT_THAT(done.out, HasSubstr("i32[3, 5] to "));
 }
 

@@ -135,9 +135,8 @@ Status run_batch(const Device& device, absl::Span<const Case> cases,
     arguments.push_back(runtime::pointer_argument(buffer.address()));
   }
   const Stream stream = device.default_stream();
-  const runtime::LaunchConfig config{.grid = static_cast<int64_t>((most + kThreads - 1) / kThreads),
-                                     .block = kThreads,
-                                     .stream = &stream};
+  const LaunchShape config{.grid = static_cast<int64_t>((most + kThreads - 1) / kThreads),
+                           .block = kThreads};
   if (Status s = runtime::launch(stream, kernel, config, arguments); !s.ok()) return s;
   for (size_t n = 0; n < cases.size(); ++n) {
     const StatusOr<std::vector<std::byte>> bytes = buffers[outputs[n]].download<std::byte>(stream);

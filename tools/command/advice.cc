@@ -25,8 +25,8 @@ bool blames_variable(absl::string_view message, Tool tool) {
 }  // namespace
 
 std::string advise(absl::string_view message) {
-  std::string text =
-      absl::StrReplaceAll(message, {{"Device::open(\"interp\")", "--device interp"}});
+  std::string text = absl::StrReplaceAll(
+      message, {{"Device::open(\"interp\")", "--device interp"}, {"fix: set ", "fix: --set "}});
   for (const Tool tool : {Tool::kPtxas, Tool::kNvdisasm, Tool::kCuobjdump}) {
     if (!blames_variable(message, tool)) continue;
     absl::StrAppend(&text, "; fix: unset ", codegen::tool_variable(tool),

@@ -71,6 +71,7 @@ std::string describe(const Comparison& comparison, absl::string_view name,
 StatusOr<Verdict> check_results(const ChosenKernel& kernel, const HostArrays& inputs,
                                 const HostArrays& outputs) {
   std::map<std::string, runtime::HostValues> values;
+  for (const auto& [name, array] : outputs) values[name].shape = array.shape;
   for (const auto& [name, array] : inputs) {
     values[name] = {array.shape, to_doubles(array.shape.dtype, array.bytes())};
   }

@@ -10,6 +10,7 @@
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/argument_facts.h"
 #include "heddle/runtime/interp_backend.h"
+#include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/operation/bound_call.h"
 #include "heddle/runtime/operation/dry_run.h"
 #include "heddle/runtime/specialize.h"
@@ -97,6 +98,7 @@ DeviceInfo info_of(const ir::Target& target) {
   info.compute_major = target.sm / 10;
   info.compute_minor = target.sm % 10;
   info.cluster_launch = has(target, ir::Feature::kClusters);
+  info.limits.max_shared_per_block = target.shared_bytes;
   return info;
 }
 
@@ -119,17 +121,18 @@ class Dump {
     if (is_shown(launch)) return OkStatus();
     ir::Specialization specialization =
         runtime::specialize(*launch.source, launch.arguments, target_);
-    specialization.block = launch.config.block;
-    specialization.cluster = launch.config.cluster;
+    specialization.block = launch.shape.block;
+    specialization.cluster = launch.shape.cluster;
     const ir::TraceResult traced = runtime::trace_source(*launch.source, specialization);
     if (traced.diagnostics.empty()) {
       misuse_ = check_pipeline(traced.kernel, compile_.passes, options_.passes);
       if (!misuse_.ok()) return misuse_;
     }
     runtime::CompileOptions compile = compile_;
-    compile.block = launch.config.block;
-    compile.cluster = launch.config.cluster;
-    variants_.push_back({launch.source, launch.config.block, launch.config.cluster});
+    compile.block = launch.shape.block;
+    compile.cluster = launch.shape.cluster;
+    variants_.push_back({runtime::KernelCache::of(*launch.source).kernel_id(), launch.shape.block,
+                         launch.shape.cluster});
     Findings& found = found_.emplace_back();
     found.name = name_for(codegen::ptx_identifier(launch.source->name()));
     found.statistics.kernel = launch.source->name();
@@ -155,19 +158,19 @@ class Dump {
  private:
   // Of the kernel of the same place in found_.
   struct Variant {
-    const ir::KernelSource* source;
+    uint64_t kernel_id;
     Dim3 block, cluster;
   };
 
   // Whether a variant that is shown would run, as KernelCache chooses. One that has mistakes is shown
   // once.
   bool is_shown(const DryLaunch& launch) const {
+    const uint64_t kernel_id = runtime::KernelCache::of(*launch.source).kernel_id();
     for (size_t i = 0; i < found_.size(); ++i) {
       const Variant& variant = variants_[i];
       const auto& compilation = found_[i].compilation;
-      // A kernel may have been destroyed, and another one have its address.
-      if (variant.source == launch.source && found_[i].statistics.kernel == launch.source->name() &&
-          variant.block == launch.config.block && variant.cluster == launch.config.cluster &&
+      if (variant.kernel_id == kernel_id && variant.block == launch.shape.block &&
+          variant.cluster == launch.shape.cluster &&
           (compilation == nullptr ||
            runtime::match_exactly(compilation->guards, compilation->params, launch.arguments))) {
         return true;

@@ -10,7 +10,6 @@
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/operation/dry_run.h"
 #include "heddle/runtime/stream.h"
-#include "heddle/tools/command/input_check.h"
 #include "heddle/tools/command/stopwatch.h"
 
 namespace heddle::tools {
@@ -20,14 +19,47 @@ using runtime::BoundCall;
 using runtime::OperationArgument;
 using runtime::Role;
 
-std::vector<int64_t> row_major_strides(const std::vector<int64_t>& extents) {
-  std::vector<int64_t> strides(extents.size());
-  int64_t stride = 1;
-  for (size_t mode = extents.size(); mode-- > 0;) {
-    strides[mode] = stride;
-    stride *= std::max<int64_t>(1, extents[mode]);
+// Neither more nor less than the kernel reads.
+Status check_inputs(const runtime::Operation& operation, const runtime::Shapes& inputs) {
+  const std::string called = absl::StrCat("kernel '", operation.name(), "'");
+  for (const OperationArgument& argument : operation.arguments()) {
+    const bool given = inputs.count(argument.name) != 0;
+    if (given && !argument.is_read()) {
+      return InvalidArgumentError(
+          absl::StrCat("'", argument.name, "' is an output of ", called, ", not an input"));
+    }
+    if (given || !argument.is_read()) continue;
+    return InvalidArgumentError(absl::StrCat(called, " needs the input '", argument.name,
+                                             "'; fix: --in ", argument.name, "=FILE"));
   }
-  return strides;
+  return OkStatus();
+}
+
+// How a tensor lies in memory, row-major and without gaps.
+struct Placement {
+  std::vector<int64_t> strides;
+  int64_t bytes = 0;
+};
+
+// kInvalidArgument says which size makes it too large. Modes without elements count as one: strides
+// are multiplied from the others all the same.
+StatusOr<Placement> measure(const BoundCall::Value& value) {
+  const std::vector<int64_t>& extents = value.shape.extents;
+  Placement placed{.strides = std::vector<int64_t>(extents.size())};
+  const int64_t element_bytes = ir::bytes_of(value.shape.dtype);
+  int64_t bytes = element_bytes;
+  for (size_t mode = extents.size(); mode-- > 0;) {
+    placed.strides[mode] = bytes / element_bytes;
+    if (!__builtin_mul_overflow(bytes, std::max<int64_t>(1, extents[mode]), &bytes)) continue;
+    const size_t largest = absl::c_max_element(extents) - extents.begin();
+    const std::string& size = value.argument->dimensions[largest].name;
+    return InvalidArgumentError(
+        absl::StrCat("'", value.argument->name, "' of ", describe(value.shape),
+                     " has too many bytes: ", size.empty() ? "an extent" : size, " is ",
+                     extents[largest], "; fix: choose a smaller size"));
+  }
+  placed.bytes = absl::c_linear_search(extents, 0) ? 0 : bytes;
+  return placed;
 }
 
 // Host memory for what the call writes: it also says whether the shape has so many bytes.
@@ -81,7 +113,7 @@ Status prepare(const Device& device, const BoundCall& call, runtime::Arguments a
     if (launch.source == nullptr) return OkStatus();
     const StatusOr<const runtime::Executable*> executable =
         runtime::KernelCache::of(*launch.source)
-            .find_or_compile(*launch.source, device.backend(), launch.config, launch.arguments);
+            .find_or_compile(*launch.source, device.backend(), launch.shape, launch.arguments);
     if (!executable.ok()) return executable.status();
     const auto& compilation = (*executable)->shared_compilation();
     if (!absl::c_linear_search(execution.compilations, compilation)) {
@@ -91,7 +123,7 @@ Status prepare(const Device& device, const BoundCall& call, runtime::Arguments a
   });
   const Status status = call.function->call(dry.default_stream(), arguments);
   // An operation that reads its results compiles while it runs.
-  return IsFailedPrecondition(status) ? OkStatus() : status;
+  return runtime::results_were_wanted(dry) ? OkStatus() : status;
 }
 
 // A start and a stop event for each call. Nothing waits between calls, so that the device stays
@@ -141,8 +173,11 @@ StatusOr<Device> open_device(const std::string& name) {
 StatusOr<BoundCall> bind_inputs(const ChosenKernel& kernel, const HostArrays& inputs) {
   runtime::Shapes shapes;
   for (const auto& [name, array] : inputs) shapes[name] = array.shape;
-  if (Status s = check_inputs(kernel, shapes); !s.ok()) return s;
-  return runtime::bind(*kernel.operation, kernel.settings, shapes, kernel.sizes);
+  StatusOr<BoundCall> call =
+      runtime::bind(*kernel.operation, kernel.settings, shapes, kernel.sizes);
+  if (!call.ok()) return call;
+  if (Status s = check_inputs(*kernel.operation, shapes); !s.ok()) return s;
+  return call;
 }
 
 StatusOr<DeviceArguments> DeviceArguments::allocate(const Device& device, const BoundCall& call) {
@@ -154,20 +189,15 @@ StatusOr<DeviceArguments> DeviceArguments::allocate(const Device& device, const 
       on_device.arguments_.push_back(runtime::scalar_argument(value.bits));
       continue;
     }
-    const int element_bytes = ir::bytes_of(value.shape.dtype);
-    int64_t bytes = element_bytes;
-    for (const int64_t extent : value.shape.extents) {
-      if (!__builtin_mul_overflow(bytes, extent, &bytes)) continue;
-      return InvalidArgumentError(absl::StrCat("'", value.argument->name, "' of ",
-                                               describe(value.shape), " has too many bytes"));
-    }
-    StatusOr<Buffer> allocated = device.allocate(static_cast<size_t>(bytes));
+    StatusOr<Placement> placed = measure(value);
+    if (!placed.ok()) return placed.status();
+    StatusOr<Buffer> allocated = device.allocate(static_cast<size_t>(placed->bytes));
     if (!allocated.ok()) return allocated.status();
     buffer = *std::move(allocated);
-    strides = row_major_strides(value.shape.extents);
-    on_device.arguments_.push_back(
-        runtime::tensor_argument(buffer.address(), value.shape.extents.data(), strides.data(),
-                                 static_cast<int>(strides.size()), element_bytes, bytes));
+    strides = std::move(placed->strides);
+    on_device.arguments_.push_back(runtime::tensor_argument(
+        buffer.address(), value.shape.extents.data(), strides.data(),
+        static_cast<int>(strides.size()), ir::bytes_of(value.shape.dtype), placed->bytes));
   }
   return on_device;
 }

@@ -24,8 +24,8 @@ using HostArrays = std::map<std::string, HostArray, std::less<>>;
 // By name; without one, cuda:0 where there is a GPU, else the interpreter.
 StatusOr<Device> open_device(const std::string& name);
 
-// The call on these inputs. kInvalidArgument where they are not exactly what the kernel reads
-// (input_check.h), or do not fit each other.
+// The call on these inputs. kInvalidArgument where they are not exactly what the kernel reads, or do
+// not fit it or each other (bind()).
 StatusOr<runtime::BoundCall> bind_inputs(const ChosenKernel& kernel, const HostArrays& inputs);
 
 // Tensors on a device and numbers, as a host function takes them.

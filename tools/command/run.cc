@@ -8,7 +8,6 @@
 #include "heddle/tools/command/check.h"
 #include "heddle/tools/command/commands.h"
 #include "heddle/tools/command/execution.h"
-#include "heddle/tools/command/input_check.h"
 #include "heddle/tools/command/option_values.h"
 #include "heddle/tools/command/output.h"
 #include "heddle/tools/npy.h"

@@ -75,14 +75,14 @@ Status use_everything(StatusOr<Device>& device) {
   StatusOr<Function> function = module->function("row_sum");
   RETURN_IF_FAILED(function.status());
   const LaunchSite site("row_sum", "row_sum.cc", 14);
-  const LaunchConfig configs[] = {
-      {.grid = 4, .block = 32, .stream = &*stream},
-      {.grid = 4, .block = 32, .dynamic_shared_bytes = 100000},
+  const LaunchShape configs[] = {
+      {.grid = 4, .block = 32},
+      {.grid = 4, .block = 32, .shared_bytes = 100000},
       {.grid = 4, .block = 32, .cooperative = true},
       {.grid = 16, .block = 32, .cluster = 16},
   };
-  for (const LaunchConfig& config : configs) {
-    RETURN_IF_FAILED(launch_raw(*function, config, pinned->data(), 24, &site));
+  for (const LaunchShape& config : configs) {
+    RETURN_IF_FAILED(launch_raw(*function, config, pinned->data(), 24, &site, &*stream));
   }
   RETURN_IF_FAILED(stream->synchronize());
   return device->synchronize();

@@ -140,8 +140,9 @@ TEST_F(GpuTest, RunsAKernel) {
   const ScaleParameters parameters{y.address(), x.address(), static_cast<uint32_t>(values.size()),
                                    3.0f};
   const LaunchSite site("scale", "gpu_test.cc", 1);
-  const LaunchConfig config{.grid = (values.size() + 255) / 256, .block = 256, .stream = &stream};
-  ASSERT_TRUE(launch_raw(function("scale"), config, &parameters, sizeof(parameters), &site).ok());
+  const LaunchShape config{.grid = (values.size() + 255) / 256, .block = 256};
+  ASSERT_TRUE(
+      launch_raw(function("scale"), config, &parameters, sizeof(parameters), &site, &stream).ok());
   const std::vector<float> result = y.download<float>(stream).value();
   for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(result[i], values[i] * 3.0f) << i;
 }
@@ -166,9 +167,9 @@ TEST_F(GpuTest, AllOfSharedMemoryCanBeUsed) {
       DeviceAddress p;
       uint32_t bytes;
     } parameters{p.address(), static_cast<uint32_t>(bytes)};
-    const Status status = launch_raw(
-        function("last"), {.grid = 1, .block = 1, .dynamic_shared_bytes = bytes, .stream = &stream},
-        &parameters, 12, nullptr);
+    const Status status =
+        launch_raw(function("last"), {.grid = 1, .block = 1, .shared_bytes = bytes}, &parameters,
+                   12, nullptr, &stream);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(p.download<uint32_t>(stream).value()[0], static_cast<uint32_t>(bytes));
   }
@@ -183,8 +184,9 @@ TEST_F(GpuTest, LaunchesClusters) {
     Buffer p = device.allocate(32 * 4).value();
     ASSERT_TRUE(p.fill(stream, 0xFF).ok());
     const DeviceAddress address = p.address();
-    const LaunchConfig config{.grid = 32, .block = 64, .cluster = cluster, .stream = &stream};
-    const Status status = launch_raw(function("rank"), config, &address, sizeof(address), nullptr);
+    const LaunchShape config{.grid = 32, .block = 64, .cluster = cluster};
+    const Status status =
+        launch_raw(function("rank"), config, &address, sizeof(address), nullptr, &stream);
     ASSERT_TRUE(status.ok()) << status;
     const std::vector<uint32_t> ranks = p.download<uint32_t>(stream).value();
     for (uint32_t block = 0; block < 32; ++block) EXPECT_EQ(ranks[block], block % cluster);
@@ -192,8 +194,8 @@ TEST_F(GpuTest, LaunchesClusters) {
   }
   Buffer p = device.allocate(32 * 4).value();
   const DeviceAddress address = p.address();
-  const Status status = launch_raw(function("rank2"), {.grid = 32, .block = 64, .stream = &stream},
-                                   &address, 8, nullptr);
+  const Status status =
+      launch_raw(function("rank2"), {.grid = 32, .block = 64}, &address, 8, nullptr, &stream);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(p.download<uint32_t>(stream).value()[31], 1u);
 }
@@ -202,10 +204,10 @@ TEST_F(GpuTest, AClusterThatCannotFitIsRefused) {
   const Device& device = test_device();
   // One block to a multiprocessor, and no part of the chip has 16 of them to spare... unless it
   // has.
-  const LaunchConfig config{.grid = 16,
-                            .block = 1024,
-                            .cluster = 16,
-                            .dynamic_shared_bytes = device.info().limits.max_shared_per_block};
+  const LaunchShape config{.grid = 16,
+                           .block = 1024,
+                           .cluster = 16,
+                           .shared_bytes = device.info().limits.max_shared_per_block};
   const StatusOr<int64_t> resident = function("rank").max_resident_blocks(config);
   ASSERT_TRUE(resident.ok()) << resident.status();
   Buffer p = device.allocate(64).value();
@@ -219,7 +221,7 @@ TEST_F(GpuTest, CooperativeGridsAreBounded) {
   const Device& device = test_device();
   Buffer p = device.allocate(1 << 20).value();
   const DeviceAddress address = p.address();
-  LaunchConfig config{.grid = 1, .block = 1024, .cooperative = true};
+  LaunchShape config{.grid = 1, .block = 1024, .cooperative = true};
   const int64_t resident = function("rank").max_resident_blocks(config).value();
   EXPECT_GE(resident, device.info().sm_count);
   config.grid = resident;
@@ -264,13 +266,13 @@ class GpuFaultDeathTest : public GpuTest {
     const DeviceAddress guilty[2] = {address == 0 ? good.address() : address, offset};
     const LaunchSite before("before", "before.cc", 1);
     const LaunchSite culprit("culprit", "culprit.cc", 2);
-    const LaunchConfig config{.grid = 1, .block = 1, .stream = &stream};
-    Status status = launch_raw(function("store"), config, innocent, 16, &before);
+    const LaunchShape config{.grid = 1, .block = 1};
+    Status status = launch_raw(function("store"), config, innocent, 16, &before, &stream);
     if (status.ok()) status = stream.synchronize();
     if (status.ok()) {
       const bool plain = std::string(kernel) == "trap";
-      status =
-          launch_raw(function(kernel), config, plain ? nullptr : guilty, plain ? 0 : 16, &culprit);
+      status = launch_raw(function(kernel), config, plain ? nullptr : guilty, plain ? 0 : 16,
+                          &culprit, &stream);
     }
     if (status.ok()) status = stream.synchronize();
     std::fprintf(stderr, "first: %s\nlater: %s\n", std::string(status.message()).c_str(),

@@ -28,18 +28,18 @@ std::string names(const LaunchRing& ring) {
 TEST(LaunchRingTest, KeepsEverythingOfALaunch) {
   LaunchRing ring;
   EXPECT_TRUE(ring.records().empty());
-  const LaunchConfig config{.grid = {2147483647, 65535, 65535},
-                            .block = {1024, 1, 1},
-                            .cluster = {1, 5, 3},
-                            .dynamic_shared_bytes = 232448};
-  EXPECT_EQ(ring.add(LaunchSite("row_sum", "row_sum.cc", 14), config, kB), 0u);
+  const LaunchShape shape{.grid = {2147483647, 65535, 65535},
+                          .block = {1024, 1, 1},
+                          .cluster = {1, 5, 3},
+                          .shared_bytes = 232448};
+  EXPECT_EQ(ring.add(LaunchSite("row_sum", "row_sum.cc", 14), shape, kB), 0u);
   const std::vector<LaunchRecord> records = ring.records();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].site.describe(), "kernel 'row_sum' (row_sum.cc:14)");
-  EXPECT_EQ(records[0].config.grid, config.grid);
-  EXPECT_EQ(records[0].config.block, config.block);
-  EXPECT_EQ(records[0].config.cluster, config.cluster);
-  EXPECT_EQ(records[0].config.dynamic_shared_bytes, 232448);
+  EXPECT_EQ(records[0].shape.grid, shape.grid);
+  EXPECT_EQ(records[0].shape.block, shape.block);
+  EXPECT_EQ(records[0].shape.cluster, shape.cluster);
+  EXPECT_EQ(records[0].shape.shared_bytes, 232448);
   EXPECT_EQ(records[0].stream, kB);
 }
 
@@ -106,7 +106,7 @@ TEST(LaunchRingTest, NeverMixesLaunchesOfSeveralThreads) {
       const bool whole =
           record.site.kernel() == std::string(40, static_cast<char>('a' + number - 1)) &&
           record.site.file() == std::string(40, static_cast<char>('A' + number - 1)) &&
-          record.config.grid.x == number && record.config.block.x == number &&
+          record.shape.grid.x == number && record.shape.block.x == number &&
           record.stream == StreamHandle{static_cast<uintptr_t>(number)};
       if (!whole) ++mixed;
       ++seen;

@@ -97,6 +97,28 @@ Status look(const Stream& stream, const TensorRef<const float, 1>& x,
   if (Status s = stream.copy_to_host(&first, address, sizeof(first)); !s.ok()) return s;
   return first == 0 ? OkStatus() : InternalError("y starts with another number");
 }
+// Launches several kernels of one name, each of which is gone before the next is made.
+Status launch_same_name(const Stream& stream, const TensorRef<const float, 1>& x,
+                        const TensorRef<float, 1>& y) {
+  Status status;
+  for (float factor : {1.0f, 2.0f, 3.0f, 4.0f}) {
+    const auto again =
+        local_kernel("again(x, y)", [&](Tensor<const float, 1> from, Tensor<float, 1> to) {
+          If(thread_idx.x < from.shape(0), [&] { to(thread_idx.x) = factor * from(thread_idx.x); });
+        });
+    status.Update(again.launch(stream, {.grid = 1, .block = kThreads}, x, y));
+  }
+  return status;
+}
+Status launch_with_much_shared(const Stream& stream, const TensorRef<const float, 1>& x,
+                               const TensorRef<float, 1>& y) {
+  return copy.launch(stream, {.grid = 2, .block = kThreads, .shared_bytes = 120000}, x, y);
+}
+// Fails once, with the code of a copy to the host on a device that runs nothing.
+Status give_up(const Stream&, const TensorRef<const float, 1>&, const TensorRef<float, 1>&) {
+  static int calls = 0;
+  return calls++ == 0 ? FailedPreconditionError("the library is not licensed here") : OkStatus();
+}
 OperationSpec calling(OperationSpec spec, HostFunction function) {
   spec.functions = {std::move(function)};
   return spec;
@@ -113,6 +135,9 @@ const Registered entries[] = {
     Registered(with_arguments(entry("short_declaration", copy), {"x: f32[n]"})),
     Registered(calling(entry("does_nothing", copy), host_function(do_nothing))),
     Registered(calling(entry("looks", copy), host_function(look))),
+    Registered(calling(entry("same_name", copy), host_function(launch_same_name))),
+    Registered(calling(entry("much_shared", copy), host_function(launch_with_much_shared))),
+    Registered(calling(entry("gives_up", copy), host_function(give_up))),
 };
 
 }  // namespace

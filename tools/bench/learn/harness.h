@@ -51,7 +51,7 @@ void launch(const Stream& stream, const Function& function, const LaunchShape& s
     bytes += sizeof(arg);
   };
   (append(args), ...);
-  check(runtime::launch_raw(function, runtime::to_config(shape, stream), params, bytes, nullptr));
+  check(runtime::launch_raw(function, shape, params, bytes, nullptr, &stream));
 }
 
 inline uint64_t address(const Buffer& buffer) { return static_cast<uint64_t>(buffer.address()); }

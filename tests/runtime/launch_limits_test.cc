@@ -1,4 +1,4 @@
-#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/launch_limits.h"
 
 #include <cstdint>
 #include <limits>
@@ -17,8 +17,8 @@ const LaunchSite& site() {
   return site;
 }
 
-std::string check(const LaunchConfig& config) {
-  const Status status = check_launch_limits(InterpBackend::default_info(), config, site());
+std::string check(const LaunchShape& shape) {
+  const Status status = check_launch_limits(InterpBackend::default_info(), shape, site());
   if (status.ok()) return "";
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   const std::string message(status.message());
@@ -39,17 +39,17 @@ TEST(Dim3Test, KeepsWhatWasSaid) {
   EXPECT_EQ(Dim3(4, 5, 6)[0], 4);
   EXPECT_EQ(Dim3(4, 5, 6)[2], 6);
   const size_t rows = 5;
-  const LaunchConfig config{.grid = rows, .block = {32, 4}};
-  EXPECT_EQ(config.grid, Dim3(5));
-  EXPECT_EQ(config.block, Dim3(32, 4));
-  EXPECT_EQ(to_string(config.block), "32x4x1");
+  const LaunchShape shape{.grid = rows, .block = {32, 4}};
+  EXPECT_EQ(shape.grid, Dim3(5));
+  EXPECT_EQ(shape.block, Dim3(32, 4));
+  EXPECT_EQ(to_string(shape.block), "32x4x1");
 }
 
 TEST(LaunchLimitsTest, AcceptsTheLargest) {
   EXPECT_EQ(check({.grid = {2147483647, 65535, 65535}, .block = {1024}}), "");
   EXPECT_EQ(check({.grid = 1, .block = {1, 1, 64}}), "");
   EXPECT_EQ(check({.grid = 32, .block = 128, .cluster = 16}), "");
-  EXPECT_EQ(check({.grid = 1, .block = 1, .dynamic_shared_bytes = 232448}), "");
+  EXPECT_EQ(check({.grid = 1, .block = 1, .shared_bytes = 232448}), "");
 }
 
 TEST(LaunchLimitsTest, SaysValueAndLimit) {
@@ -77,13 +77,13 @@ TEST(LaunchLimitsTest, SaysValueAndLimit) {
             "block.z is 65, but must be from 1 to 64; fix: use smaller blocks and more of them");
   EXPECT_EQ(check({.grid = 1, .block = {64, 32}}),
             "block 64x32x1 has 2048 threads, but a block has at most 1024");
-  EXPECT_EQ(check({.grid = 1, .block = 1, .dynamic_shared_bytes = 232449}),
-            "dynamic_shared_bytes is 232449, but must be from 0 to 232448");
-  EXPECT_EQ(check({.grid = 1, .block = 1, .dynamic_shared_bytes = -1}),
-            "dynamic_shared_bytes is -1, but must be from 0 to 232448");
+  EXPECT_EQ(check({.grid = 1, .block = 1, .shared_bytes = 232449}),
+            "shared_bytes is 232449, but must be from 0 to 232448");
+  EXPECT_EQ(check({.grid = 1, .block = 1, .shared_bytes = -1}),
+            "shared_bytes is -1, but must be from 0 to 232448");
   const int64_t huge = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(check({.grid = 1, .block = 1, .dynamic_shared_bytes = huge}),
-            "dynamic_shared_bytes is 9223372036854775807, but must be from 0 to 232448");
+  EXPECT_EQ(check({.grid = 1, .block = 1, .shared_bytes = huge}),
+            "shared_bytes is 9223372036854775807, but must be from 0 to 232448");
   EXPECT_EQ(check({.grid = {1, huge, huge}, .block = {huge, huge, huge}}),
             "grid.y is 9223372036854775807, but must be from 1 to 65535; fix: use fewer blocks "
             "that each do more");
@@ -110,11 +110,10 @@ TEST(LaunchLimitsTest, ClustersNeedADeviceThatHasThem) {
   EXPECT_TRUE(check_launch_limits(info, {.grid = 2, .block = 1}, site()).ok());
 }
 
-TEST(LaunchConfigTest, DescribesWhatMatters) {
-  EXPECT_EQ(describe(LaunchConfig{.grid = 8, .block = 256}), "grid 8x1x1, block 256x1x1");
-  EXPECT_EQ(
-      describe(LaunchConfig{.grid = 8, .block = 256, .cluster = 2, .dynamic_shared_bytes = 100}),
-      "grid 8x1x1, block 256x1x1, cluster 2x1x1, 100 bytes of dynamic shared memory");
+TEST(LaunchShapeTest, DescribesWhatMatters) {
+  EXPECT_EQ(describe(LaunchShape{.grid = 8, .block = 256}), "grid 8x1x1, block 256x1x1");
+  EXPECT_EQ(describe(LaunchShape{.grid = 8, .block = 256, .cluster = 2, .shared_bytes = 100}),
+            "grid 8x1x1, block 256x1x1, cluster 2x1x1, 100 bytes of dynamic shared memory");
 }
 
 TEST(LaunchSiteTest, DigestsKeepWhatFits) {

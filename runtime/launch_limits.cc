@@ -1,4 +1,4 @@
-#include "heddle/runtime/launch_config.h"
+#include "heddle/runtime/launch_limits.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,12 +31,12 @@ bool within(int64_t value, int64_t limit) {
 }
 
 // Every launch comes here, so the usual one, without a cluster, is settled in a few instructions.
-bool fits_without_cluster(const LaunchLimits& limits, const LaunchConfig& config) {
-  return within(config.grid.x, limits.max_grid_x) && within(config.grid.y, limits.max_grid_y) &&
-         within(config.grid.z, limits.max_grid_z) && within(config.block.x, limits.max_block_x) &&
-         within(config.block.y, limits.max_block_y) && within(config.block.z, limits.max_block_z) &&
-         config.block.count() <= limits.max_threads_per_block && config.dynamic_shared_bytes >= 0 &&
-         config.dynamic_shared_bytes <= limits.max_shared_per_block && config.cluster == Dim3();
+bool fits_without_cluster(const LaunchLimits& limits, const LaunchShape& shape) {
+  return within(shape.grid.x, limits.max_grid_x) && within(shape.grid.y, limits.max_grid_y) &&
+         within(shape.grid.z, limits.max_grid_z) && within(shape.block.x, limits.max_block_x) &&
+         within(shape.block.y, limits.max_block_y) && within(shape.block.z, limits.max_block_z) &&
+         shape.block.count() <= limits.max_threads_per_block && shape.shared_bytes >= 0 &&
+         shape.shared_bytes <= limits.max_shared_per_block && shape.cluster == Dim3();
 }
 
 struct Extent {
@@ -78,35 +78,35 @@ std::string LaunchSite::describe() const {
   return absl::StrCat("kernel '", kernel_, "' (", file_, ":", line_, ")");
 }
 
-std::string describe(const LaunchConfig& config) {
+std::string describe(const LaunchShape& shape) {
   std::string text =
-      absl::StrCat("grid ", to_string(config.grid), ", block ", to_string(config.block));
-  if (config.cluster != Dim3()) absl::StrAppend(&text, ", cluster ", to_string(config.cluster));
-  if (config.dynamic_shared_bytes != 0) {
-    absl::StrAppend(&text, ", ", config.dynamic_shared_bytes, " bytes of dynamic shared memory");
+      absl::StrCat("grid ", to_string(shape.grid), ", block ", to_string(shape.block));
+  if (shape.cluster != Dim3()) absl::StrAppend(&text, ", cluster ", to_string(shape.cluster));
+  if (shape.shared_bytes != 0) {
+    absl::StrAppend(&text, ", ", shape.shared_bytes, " bytes of dynamic shared memory");
   }
   return text;
 }
 
-Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
+Status check_launch_limits(const DeviceInfo& info, const LaunchShape& shape,
                            const LaunchSite& site) {
   const LaunchLimits& limits = info.limits;
-  if (fits_without_cluster(limits, config)) return OkStatus();
+  if (fits_without_cluster(limits, shape)) return OkStatus();
 
   const auto error = [&](const auto&... text) {
     return InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: ", text...));
   };
 
   const Extent extents[] = {
-      {"grid.x", config.grid.x, limits.max_grid_x},
-      {"grid.y", config.grid.y, limits.max_grid_y},
-      {"grid.z", config.grid.z, limits.max_grid_z},
-      {"block.x", config.block.x, limits.max_block_x},
-      {"block.y", config.block.y, limits.max_block_y},
-      {"block.z", config.block.z, limits.max_block_z},
-      {"cluster.x", config.cluster.x, kMaxClusterBlocks},
-      {"cluster.y", config.cluster.y, kMaxClusterBlocks},
-      {"cluster.z", config.cluster.z, kMaxClusterBlocks},
+      {"grid.x", shape.grid.x, limits.max_grid_x},
+      {"grid.y", shape.grid.y, limits.max_grid_y},
+      {"grid.z", shape.grid.z, limits.max_grid_z},
+      {"block.x", shape.block.x, limits.max_block_x},
+      {"block.y", shape.block.y, limits.max_block_y},
+      {"block.z", shape.block.z, limits.max_block_z},
+      {"cluster.x", shape.cluster.x, kMaxClusterBlocks},
+      {"cluster.y", shape.cluster.y, kMaxClusterBlocks},
+      {"cluster.z", shape.cluster.z, kMaxClusterBlocks},
   };
   for (const Extent& extent : extents) {
     if (extent.value < 1 || extent.value > extent.limit) {
@@ -114,38 +114,37 @@ Status check_launch_limits(const DeviceInfo& info, const LaunchConfig& config,
                    "; fix: ", fix_for(extent));
     }
   }
-  if (config.block.count() > limits.max_threads_per_block) {
-    return error("block ", to_string(config.block), " has ", config.block.count(),
+  if (shape.block.count() > limits.max_threads_per_block) {
+    return error("block ", to_string(shape.block), " has ", shape.block.count(),
                  " threads, but a block has at most ", limits.max_threads_per_block);
   }
-  if (config.dynamic_shared_bytes < 0 ||
-      config.dynamic_shared_bytes > limits.max_shared_per_block) {
-    return error("dynamic_shared_bytes is ", config.dynamic_shared_bytes,
-                 ", but must be from 0 to ", limits.max_shared_per_block);
+  if (shape.shared_bytes < 0 || shape.shared_bytes > limits.max_shared_per_block) {
+    return error("shared_bytes is ", shape.shared_bytes, ", but must be from 0 to ",
+                 limits.max_shared_per_block);
   }
 
-  if (config.cluster == Dim3()) return OkStatus();
+  if (shape.cluster == Dim3()) return OkStatus();
   if (!info.cluster_launch) {
-    return error("cluster ", to_string(config.cluster), " needs compute capability 9.0, but ",
+    return error("cluster ", to_string(shape.cluster), " needs compute capability 9.0, but ",
                  info.name, " has ", info.compute_major, ".", info.compute_minor);
   }
-  if (config.cluster.count() > kMaxClusterBlocks) {
-    return error("cluster ", to_string(config.cluster), " has ", config.cluster.count(),
+  if (shape.cluster.count() > kMaxClusterBlocks) {
+    return error("cluster ", to_string(shape.cluster), " has ", shape.cluster.count(),
                  " blocks, but a cluster has at most ", kMaxClusterBlocks);
   }
-  if (config.grid.x % config.cluster.x != 0 || config.grid.y % config.cluster.y != 0 ||
-      config.grid.z % config.cluster.z != 0) {
-    return error("grid ", to_string(config.grid), " is not a multiple of cluster ",
-                 to_string(config.cluster), " in every direction");
+  if (shape.grid.x % shape.cluster.x != 0 || shape.grid.y % shape.cluster.y != 0 ||
+      shape.grid.z % shape.cluster.z != 0) {
+    return error("grid ", to_string(shape.grid), " is not a multiple of cluster ",
+                 to_string(shape.cluster), " in every direction");
   }
   return OkStatus();
 }
 
-Status check_cooperative(const DeviceInfo& info, const LaunchConfig& config,
-                         int64_t resident_blocks, const LaunchSite& site) {
-  if (!config.cooperative || config.grid.count() <= resident_blocks) return OkStatus();
+Status check_cooperative(const DeviceInfo& info, const LaunchShape& shape, int64_t resident_blocks,
+                         const LaunchSite& site) {
+  if (!shape.cooperative || shape.grid.count() <= resident_blocks) return OkStatus();
   return InvalidArgumentError(absl::StrCat(site.describe(), " cannot launch: a cooperative grid ",
-                                           to_string(config.grid), " has ", config.grid.count(),
+                                           to_string(shape.grid), " has ", shape.grid.count(),
                                            " blocks, but only ", resident_blocks, " of them fit ",
                                            info.name, " at once"));
 }

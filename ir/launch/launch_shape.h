@@ -1,0 +1,33 @@
+// How a kernel is launched: `{.grid = rows, .block = 512}`. One struct from the caller to the
+// driver, so that what is new in a launch is a field here and what the driver makes of it.
+#pragma once
+
+#include <cstdint>
+
+#include "heddle/ir/dim3.h"
+
+namespace heddle::ir {
+
+// The x of the grid that the kernel says itself, by launch_grid() (dsl/contract.h); one block where
+// it does not.
+inline constexpr int64_t kGridOfKernel = INT64_MIN;
+
+struct LaunchShape {
+  Dim3 grid = kGridOfKernel;  // blocks
+  Dim3 block = 1;             // threads in a block, at most 1024
+  // Blocks in a cluster (sm_90 and up). A kernel that was compiled for one may leave it at 1.
+  Dim3 cluster = 1;
+  int64_t shared_bytes = 0;  // dynamic shared memory, for dynamic_shared<T>()
+  bool cooperative = false;  // all blocks are resident together, or the launch fails
+  // May start before the kernel in front of it in the stream has ended, whose results it sees
+  // behind grid_dependency_wait() (dsl/cuda/grid.h); what it reads of them before is undefined, and
+  // nothing reports it. Devices below sm_90 and the interpreter ignore it.
+  bool programmatic = false;
+};
+
+}  // namespace heddle::ir
+
+namespace heddle {
+using ir::LaunchShape;
+inline constexpr Dim3 kGridOfKernel = ir::kGridOfKernel;
+}  // namespace heddle
