@@ -98,6 +98,7 @@ constexpr Row kRows[] = {
     {Opcode::kDp4a, "", "dp4a.$.$", "", "", ""},
     {Opcode::kDp2aLo, "", "dp2a.lo.$.$", "", "", ""},
     {Opcode::kDp2aHi, "", "dp2a.hi.$.$", "", "", ""},
+    {Opcode::kVabsdiff4, "", "!vabsdiff4.$.$.$", "", "", ""},
     {Opcode::kEq, "", "setp.eq.$", "setp.eq.$", "setp.eq^.$", "setp.eq.$"},
     // A NaN is unequal to everything: `ne` would say false.
     {Opcode::kNe, "xor.#", "setp.ne.$", "setp.neu.$", "setp.neu^.$", "setp.neu.$"},

@@ -86,6 +86,15 @@ HEDDLE_DOT(dp2a_lo, kDp2aLo)
 HEDDLE_DOT(dp2a_hi, kDp2aHi)
 #undef HEDDLE_DOT
 
+// The absolute differences of four pairs of bytes, each an unsigned byte of the result. The bytes are
+// signed ones of Ints, unsigned ones of UInts.
+template <class A, class B, class S = detail::Together<A, B>>
+requires detail::ShortWords<S, A, B> S vabsdiff4(const A& a, const B& b,
+                                                 SourceLoc loc = SourceLoc::current()) {
+  const auto [x, y] = detail::together<S>(loc, a, b);
+  return S(detail::emit(detail::op::kVabsdiff4, x.node(), y.node(), loc));
+}
+
 // The average of two integers without overflow, rounded down (hadd) or up (rhadd).
 template <class A, class B, class S = detail::Together<A, B>>
 requires detail::Words<S, A, B> S hadd(const A& a, const B& b,

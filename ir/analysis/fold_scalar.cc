@@ -257,6 +257,18 @@ Bits dp2a(Scalar scalar, Scalar, Operands o) {
   return from_int(scalar, o[2] + static_cast<uint64_t>(low) + static_cast<uint64_t>(high));
 }
 
+Bits vabsdiff4(Scalar scalar, Scalar, Operands o) {
+  // With their sign bits flipped, signed bytes are as far apart as unsigned ones, and in that order.
+  const uint64_t flipped = is_signed(scalar) ? 0x80 : 0;
+  uint64_t result = 0;
+  for (int i = 0; i < 32; i += 8) {
+    const uint64_t a = (o[0] >> i & 0xFF) ^ flipped;
+    const uint64_t b = (o[1] >> i & 0xFF) ^ flipped;
+    result |= (std::max(a, b) - std::min(a, b)) << i;
+  }
+  return result;
+}
+
 // --- Comparison and choice ---
 
 bool equal(Scalar scalar, Operands o) {
@@ -363,6 +375,7 @@ constexpr OpTable<ScalarRule> kRules = op_table<ScalarRule>(
         {Opcode::kDp4a, dp4a},
         {Opcode::kDp2aLo, dp2a<0>},
         {Opcode::kDp2aHi, dp2a<2>},
+        {Opcode::kVabsdiff4, vabsdiff4},
         {Opcode::kAnd, bit_and},
         {Opcode::kOr, bit_or},
         {Opcode::kXor, bit_xor},

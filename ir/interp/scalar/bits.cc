@@ -136,6 +136,20 @@ struct Dp2a {
   }
 };
 
+struct Vabsdiff4 {
+  static constexpr bool kSignless = false;
+  template <class T>
+  static T apply(T a, T b) {
+    using Byte = std::conditional_t<std::is_signed_v<T>, int8_t, uint8_t>;
+    uint32_t result = 0;
+    for (int i = 0; i < 32; i += 8) {
+      const int difference = static_cast<Byte>(a >> i) - static_cast<Byte>(b >> i);
+      result |= static_cast<uint32_t>(difference < 0 ? -difference : difference) << i;
+    }
+    return static_cast<T>(result);
+  }
+};
+
 using Words = ScalarList<Scalar::kI32, Scalar::kU32>;
 
 constexpr OpcodeRow kRows[] = {
@@ -153,6 +167,7 @@ constexpr OpcodeRow kRows[] = {
     {Opcode::kDp4a, ternary_row<Dp4a>(Words{})},
     {Opcode::kDp2aLo, ternary_row<Dp2a<0>>(Words{})},
     {Opcode::kDp2aHi, ternary_row<Dp2a<16>>(Words{})},
+    {Opcode::kVabsdiff4, binary_row<Vabsdiff4>(Words{})},
 };
 
 }  // namespace

@@ -285,6 +285,31 @@ TEST(WordTest, BytesAndFunnels) {
       });
 }
 
+TEST(WordTest, DifferencesOfBytes) {
+  using U = uint32_t;
+  expect_same<int32_t, int32_t>(
+      "distance", [](Int a, Int b, Int) { return vabsdiff4(a, b); },
+      [](int32_t a, int32_t b, int32_t) {
+        U result = 0;
+        for (int i = 0; i < 32; i += 8) {
+          result |=
+              static_cast<U>(std::abs(static_cast<int8_t>(a >> i) - static_cast<int8_t>(b >> i)))
+              << i;
+        }
+        return static_cast<int32_t>(result);
+      });
+  expect_same<U, U>(
+      "udistance", [](UInt a, UInt b, UInt) { return vabsdiff4(a, b); },
+      [](U a, U b, U) {
+        U result = 0;
+        for (int i = 0; i < 32; i += 8) {
+          const U x = a >> i & 0xFF, y = b >> i & 0xFF;
+          result |= (x < y ? y - x : x - y) << i;
+        }
+        return result;
+      });
+}
+
 TEST(FloatTest, Roundings) {
   const auto bits = [](Float x) { return bitcast<uint32_t>(x); };
   const auto host = [](uint32_t a, float (*f)(float)) {
