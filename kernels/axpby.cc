@@ -10,8 +10,11 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kVectorBytes = 16;
-// Vectors of each thread: their loads are in flight together.
+// Vectors of each thread.
 constexpr int kUnroll = 4;
+// Accesses of each thread whose loads are in flight together: narrow ones, which arguments that are not
+// aligned have, need more of them to keep the memory busy.
+constexpr int kInFlight = 16;
 // Elements of a block whatever the alignment, so that the grid follows from the extent alone.
 template <class T>
 constexpr int kTile = kThreads* kUnroll* kVectorBytes / static_cast<int>(sizeof(T));
@@ -34,11 +37,12 @@ void update_tile(const Float& alpha, const Tensor<const T, 1>& x, const Float& b
   };
   const int width = std::min(x.vector_width(kVectorBytes), y.vector_width(kVectorBytes));
   If(count - start >= kTile<T>, [&] {
-    for (int first = 0; first < kTile<T>; first += kUnroll * kThreads * width) {
+    const int sweep = kThreads * width;  // elements that the threads take with one access each
+    const int together = std::min(kInFlight, kTile<T> / sweep);
+    for (int first = 0; first < kTile<T>; first += together * sweep) {
       std::vector<Index> places;
-      for (int k = 0; k < kUnroll; ++k) {
-        places.push_back(start + (first + k * kThreads * width) + lane * width);
-      }
+      for (int k = 0; k < together; ++k)
+        places.push_back(start + (first + k * sweep) + lane * width);
       update(width, places);
     }
   }).Else([&] {
