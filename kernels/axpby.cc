@@ -60,6 +60,30 @@ void axpby_body(Float alpha, Tensor<const T, 1> x, Float beta, Tensor<T, 1> y) {
   }
 }
 
+// How many elements stand in front of the first whose address is aligned in both tensors; 0 where there is no
+// such element, or where another launch would cost more than alignment gains.
+template <class T>
+int64_t elements_to_peel(const TensorRef<const T, 1>& x, const TensorRef<T, 1>& y) {
+  constexpr int64_t kWorthALaunch = 1 << 16;
+  const auto has_memory = [](const auto& tensor) {
+    const int64_t bytes = tensor.extents[0] * static_cast<int64_t>(sizeof(T));
+    return tensor.strides[0] == 1 && (tensor.capacity_bytes < 0 || tensor.capacity_bytes >= bytes);
+  };
+  if (x.extents[0] < kWorthALaunch || !has_memory(x) || !has_memory(y)) return 0;
+  const auto beyond = reinterpret_cast<uintptr_t>(x.data) % kVectorBytes;
+  if (beyond == 0 || beyond != reinterpret_cast<uintptr_t>(y.data) % kVectorBytes) return 0;
+  return static_cast<int64_t>((kVectorBytes - beyond) / sizeof(T));
+}
+
+// Some neighbouring elements of a tensor whose stride is 1.
+template <class T>
+TensorRef<T, 1> part_of(TensorRef<T, 1> tensor, int64_t first, int64_t count) {
+  tensor.data += first;
+  tensor.extents[0] = count;
+  if (tensor.capacity_bytes >= 0) tensor.capacity_bytes -= first * static_cast<int64_t>(sizeof(T));
+  return tensor;
+}
+
 template <class T>
 Status launch_axpby(const Stream& stream, float alpha, const TensorRef<const T, 1>& x, float beta,
                     const TensorRef<T, 1>& y) {
@@ -71,6 +95,13 @@ Status launch_axpby(const Stream& stream, float alpha, const TensorRef<const T, 
                                              y.extents[0], "; both need the same number"));
   }
   if (count == 0) return OkStatus();
+  if (const int64_t head = elements_to_peel(x, y); head > 0) {
+    const Status status =
+        launch_axpby(stream, alpha, part_of(x, 0, head), beta, part_of(y, 0, head));
+    if (!status.ok()) return status;
+    const int64_t rest = count - head;
+    return launch_axpby(stream, alpha, part_of(x, head, rest), beta, part_of(y, head, rest));
+  }
   const LaunchShape shape = {.grid = (count + kTile<T> - 1) / kTile<T>, .block = kThreads};
   return (beta == 0 ? scale : sum).launch(stream, shape, alpha, x, beta, y);
 }

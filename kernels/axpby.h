@@ -13,7 +13,8 @@
 
 namespace heddle::kernels {
 
-// One launch on the stream; none where there are no elements. kInvalidArgument where the extents differ.
+// One launch on the stream, two where both tensors start equally far from an aligned address; none where there are
+// no elements. kInvalidArgument where the extents differ.
 Status axpby(const Stream& stream, float alpha, const TensorRef<const float, 1>& x, float beta,
              const TensorRef<float, 1>& y);
 Status axpby(const Stream& stream, float alpha, const TensorRef<const half, 1>& x, float beta,

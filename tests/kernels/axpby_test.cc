@@ -101,6 +101,25 @@ TYPED_TEST(Axpby, OffsetsAndStrides) {
   check_axpby<TypeParam>({9000, 0, 0, 3, 2}, 1, 1);
 }
 
+TYPED_TEST(Axpby, LongOnesThatAreEquallyFarFromAnAlignedAddress) {
+  check_axpby<TypeParam>({(1 << 16) + 3, 1, 1}, 1, 1);
+  check_axpby<TypeParam>({1 << 16, 3, 3}, 1, 0);
+  check_axpby<TypeParam>({1 << 16, 1, 3}, 1, 1);
+  check_axpby<TypeParam>({1 << 16, 1, 1, 1, 2}, 1, 1);
+}
+
+TEST(AxpbyTest, ATensorThatIsLongerThanItsMemoryIsRefused) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer x = device.allocate(4 << 16).value();
+  TensorRef<float, 1> y = as_tensor<float>(x, {1 << 16});
+  y.data += 1;
+  y.capacity_bytes -= 4;
+  const Status status = kernels::axpby(stream, 1, y, 1, y);
+  EXPECT_THAT(status, Fails(StatusCode::kInvalidArgument, "x"));
+  EXPECT_THAT(status.ToString(), testing::HasSubstr("65536"));
+}
+
 TEST(AxpbyTest, XAndYMayBeOneTensor) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();

@@ -33,9 +33,7 @@ def row_sum_table(data):
 
 def axpby_table(data):
     lines = [f"`axpby` on an {data['gpu']} (driver {data['driver']}, {data['date']}), beside a device-to-device copy of as many",
-             "bytes in the same run. Arguments that start one element past an aligned address are accessed element by element,",
-             "which takes as many requests as elements; peeling up to the first aligned element would mend it where x and y are",
-             "off by as much.", "",
+             "bytes in the same run. Arguments that are not aligned start one element past an aligned address, both of them:", "",
              "| Elements | beta | Heddle | GB/s | copy GB/s | of copy |",
              "|---|---|---|---|---|---|"]
     for f in data["figures"]:
