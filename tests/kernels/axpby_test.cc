@@ -116,8 +116,8 @@ TEST(AxpbyTest, ATensorThatIsLongerThanItsMemoryIsRefused) {
   y.data += 1;
   y.capacity_bytes -= 4;
   const Status status = kernels::axpby(stream, 1, y, 1, y);
-  EXPECT_THAT(status, Fails(StatusCode::kInvalidArgument, "x"));
-  EXPECT_THAT(status.ToString(), testing::HasSubstr("65536"));
+  EXPECT_THAT(status,
+              Fails(StatusCode::kInvalidArgument, "reaches 262144 bytes into a buffer of 262140"));
 }
 
 TEST(AxpbyTest, XAndYMayBeOneTensor) {
