@@ -1,7 +1,6 @@
 #include "heddle/runtime/compile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -9,23 +8,11 @@
 #include "heddle/ir/text/printer.h"
 #include "heddle/ir/verify/verifier.h"
 #include "heddle/runtime/dump.h"
+#include "heddle/runtime/launch_limits.h"
+#include "heddle/runtime/stopwatch_internal.h"
 
 namespace heddle::runtime {
 namespace {
-
-class Stopwatch {
- public:
-  // Microseconds since the last call.
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const double us = std::chrono::duration<double, std::micro>(now - last_).count();
-    last_ = now;
-    return us;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 Status add_context(const Status& status, const Compilation& compilation) {
   return Status(status.code(), absl::StrCat(compilation.describe(), ": ", status.message()));
@@ -119,8 +106,7 @@ void dump_stages(const Compilation& compilation) {
 std::string default_passes() { return std::string(ir::kDefaultPipeline); }
 
 std::string Compilation::describe() const {
-  if (place.file.empty()) return absl::StrCat("kernel '", name, "'");
-  return absl::StrCat("kernel '", name, "' (", place.file, ":", place.line, ")");
+  return LaunchSite(name, place.file, place.line).describe();
 }
 
 StatusOr<const ir::Target*> target_of(const CompileOptions& options) {

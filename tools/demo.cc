@@ -16,13 +16,13 @@
 #include "heddle/codegen/ptx.h"
 #include "heddle/codegen/toolchain/ptxas.h"
 #include "heddle/ir/text/printer.h"
+#include "heddle/runtime/stopwatch_internal.h"
 #include "heddle/tools/command/advice.h"
 #include "heddle/tools/command/check.h"
 #include "heddle/tools/command/execution.h"
 #include "heddle/tools/command/kernel_choice.h"
 #include "heddle/tools/command/outcome.h"
 #include "heddle/tools/command/statistics.h"
-#include "heddle/tools/command/stopwatch.h"
 #include "heddle/tools/elements.h"
 #include "heddle/tools/npy.h"
 
@@ -95,7 +95,7 @@ Status show_stages(const runtime::Compilation& compilation) {
   absl::PrintF("%s", ir::print(compilation.traced));
   print_heading("optimised IR");
   absl::PrintF("%s", ir::print(compilation.optimized));
-  Stopwatch stopwatch;
+  runtime::Stopwatch stopwatch;
   const StatusOr<codegen::PtxModule> ptx = ptx_of(compilation);
   if (!ptx.ok()) return ptx.status();
   const double emit_us = stopwatch.lap();
@@ -132,7 +132,7 @@ Exit demonstrate(const DemoOptions& options) {
   if (!device.ok()) {
     return IsInvalidArgument(device.status()) ? misused(device.status()) : failed(device.status());
   }
-  Stopwatch stopwatch;
+  runtime::Stopwatch stopwatch;
   StatusOr<HostArray> matrix = matrix_from_file(options, *dtype);
   if (!matrix.ok()) return misused(matrix.status());
   const double file_us = stopwatch.lap();

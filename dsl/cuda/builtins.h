@@ -11,6 +11,9 @@
 namespace heddle {
 namespace detail {
 
+// thread_idx…: `axis` is 0 to 2.
+[[gnu::cold]] Node emit_coordinate(ir::Opcode opcode, int axis, SourceLoc loc);
+
 // thread_idx.x and the like, which read as an Int.
 template <int kAxis>
 struct Coordinate : Operators<int32_t> {
@@ -253,12 +256,6 @@ template <detail::IntegerOperand X>
 auto at_launch(const X& x, SourceLoc loc = SourceLoc::current()) {
   using T = detail::Computable<X>;
   return Value<T>(detail::emit(detail::op::kAtLaunch, detail::read_as<T>(x, loc), loc));
-}
-
-// An assertion: where the condition does not hold, the kernel stops with an error that has
-// `message` and the thread's coordinates.
-inline void device_assert(detail::Arg<bool> condition, const char* message = "assertion failed") {
-  detail::emit_assert(condition.node, message, condition.loc);
 }
 
 }  // namespace heddle

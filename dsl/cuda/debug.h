@@ -3,8 +3,7 @@
 //   device_printf("row %d: %f\\n", row, total);     // on the host's standard output
 //   Int64 begin = clock64();
 //   If(found < 0, [&] { device_trap(); });
-//
-// device_assert() is in builtins.h.
+//   device_assert(n > 0, "there is something to do");
 #pragma once
 
 #include "heddle/dsl/value.h"
@@ -19,6 +18,7 @@ struct Format {
   Format(const char* format, SourceLoc where = SourceLoc::current()) : text(format), loc(where) {}
 };
 
+void emit_assert(Node condition, const char* message, SourceLoc loc);
 void emit_printf(const Format& format, const Node* values, int count);
 
 // A value as printf takes it: floats as doubles, small integers and bools as an int32_t.
@@ -36,6 +36,12 @@ Node printed(const X& x, SourceLoc loc) {
 }
 
 }  // namespace detail
+
+// An assertion: where the condition does not hold, the kernel stops with an error that has
+// `message` and the thread's coordinates.
+inline void device_assert(detail::Arg<bool> condition, const char* message = "assertion failed") {
+  detail::emit_assert(condition.node, message, condition.loc);
+}
 
 // Prints from the kernel, by C's format: d i u x X o c for integers, with l or ll for those of 64
 // bits, f e g a for floats. A thread's text stays together; nothing orders that of different

@@ -117,9 +117,6 @@ Node regrouped(const Node& elements, NodeType type, SourceLoc loc);
 // extract and slice: from element `index` on.
 [[gnu::cold]] Node emit_part(NodeType type, ir::Opcode opcode, Node whole, int index,
                              SourceLoc loc);
-// thread_idx…: `axis` is 0 to 2.
-[[gnu::cold]] Node emit_coordinate(ir::Opcode opcode, int axis, SourceLoc loc);
-void emit_assert(Node condition, const char* message, SourceLoc loc);
 // What is promised of an integer: its bounds, both included, and what divides it.
 struct Promise {
   int64_t min = INT64_MIN, max = INT64_MAX, divisor = 1;

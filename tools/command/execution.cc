@@ -9,8 +9,8 @@
 #include "heddle/runtime/buffer.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/operation/dry_run.h"
+#include "heddle/runtime/stopwatch_internal.h"
 #include "heddle/runtime/stream.h"
-#include "heddle/tools/command/stopwatch.h"
 
 namespace heddle::tools {
 namespace {
@@ -214,7 +214,7 @@ StatusOr<Execution> execute(const Device& device, const BoundCall& call, const H
   StatusOr<Stream> stream = device.create_stream();
   if (!stream.ok()) return stream.status();
 
-  Stopwatch stopwatch;
+  runtime::Stopwatch stopwatch;
   if (Status s = allocate_outputs(call, execution.outputs); !s.ok()) return s;
   StatusOr<DeviceArguments> on_device = DeviceArguments::allocate(device, call);
   if (!on_device.ok()) return on_device.status();
