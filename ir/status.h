@@ -41,7 +41,8 @@ enum class StatusCode : int {
 // "INVALID_ARGUMENT" for kInvalidArgument.
 absl::string_view name_of(StatusCode code);
 
-// Success, or the code and the message of a failure. Success is one null pointer.
+// Success, or the code and the message of a failure. Success is one null pointer, and so is
+// what was moved from.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // success
@@ -56,7 +57,7 @@ class [[nodiscard]] Status {
   Status& operator=(Status&&) noexcept = default;
 
   // Whether it is a success.
-  bool ok() const { return failure_ == nullptr; }
+  [[nodiscard]] bool ok() const { return failure_ == nullptr; }
   // The kind of failure; kOk for a success.
   StatusCode code() const { return failure_ ? failure_->code : StatusCode::kOk; }
   // What happened and how to mend it; empty for a success.
@@ -149,7 +150,7 @@ class [[nodiscard]] StatusOr {
   }
 
   // Whether there is a value.
-  bool ok() const { return value_.has_value(); }
+  [[nodiscard]] bool ok() const { return value_.has_value(); }
   // The failure; a success where there is a value.
   const Status& status() const& { return status_; }
   Status status() && { return std::move(status_); }

@@ -102,7 +102,7 @@ Status launch_axpby(const Stream& stream, float alpha, const TensorRef<const T, 
     const int64_t rest = count - head;
     return launch_axpby(stream, alpha, part_of(x, head, rest), beta, part_of(y, head, rest));
   }
-  const LaunchShape shape = {.grid = (count + kTile<T> - 1) / kTile<T>, .block = kThreads};
+  const LaunchShape shape = {.grid = count / kTile<T> + (count % kTile<T> != 0), .block = kThreads};
   return (beta == 0 ? scale : sum).launch(stream, shape, alpha, x, beta, y);
 }
 

@@ -1,34 +1,38 @@
 // axpby as an operation.
-#include <cmath>
-
 #include "heddle/kernels/axpby.h"
+#include "heddle/kernels/reference_internal.h"
 #include "heddle/runtime/operation/registry.h"
 
 namespace heddle::kernels {
 namespace {
 
-using runtime::Expected;
-using runtime::HostValues;
+// How an element type rounds: half the distance of neighbours, relatively, the least such half, and where
+// numbers become infinite.
+struct Rounding {
+  double relative, least, limit;
+};
+Rounding rounding_of(ir::Scalar scalar) {
+  if (scalar == ir::Scalar::kF16) return {0x1p-11, 0x1p-25, 65520};
+  if (scalar == ir::Scalar::kBF16) return {0x1p-8, 0x1p-134, 0x1.FFp127};
+  return {0x1p-24, 0x1p-150, 0x1.FFFFFFp127};
+}
 
-// Rounded three times: the product in f32, the sum in f32, and to the element's type.
-StatusOr<std::map<std::string, Expected>> axpby_reference(
-    const Settings& settings, const std::map<std::string, HostValues>& inputs) {
-  const HostValues& x = inputs.at("x");
-  const HostValues& y = inputs.at("y");
-  const double alpha = std::stod(settings.find("alpha")->second);
-  const double beta = std::stod(settings.find("beta")->second);
-  const ir::Scalar dtype = y.shape.dtype;
-  const double last = dtype == ir::Scalar::kF32   ? 0x1p-24
-                      : dtype == ir::Scalar::kF16 ? 0x1p-11
-                                                  : 0x1p-8;
-  Expected sum;
-  for (size_t i = 0; i < x.values.size(); ++i) {
-    const double a = alpha * x.values[i];
-    const double b = beta == 0 ? 0 : beta * y.values[i];
-    sum.values.push_back(a + b);
-    sum.tolerance.push_back((std::abs(a) + std::abs(b)) * (0x1p-23 + last));
-  }
-  return std::map<std::string, Expected>{{"y", std::move(sum)}};
+// The product and the sum are rounded in f32, the result to the element's type.
+Outputs axpby_reference(const Settings& settings, const Tensors& tensors) {
+  const std::vector<double>& x = tensors.at("x").values;
+  const std::vector<double>& y = tensors.at("y").values;
+  const double alpha = real(settings, "alpha");
+  const double beta = real(settings, "beta");
+  const Rounding last = rounding_of(tensors.at("y").shape.dtype);
+  return only_output(tensors, "y", [&](int64_t i) {
+    const double a = alpha * x[i];
+    const double b = beta == 0 ? 0 : beta * y[i];
+    const double sum = a + b;
+    const double tolerance =
+        (std::abs(a) + std::abs(b)) * (2 * kRounding + last.relative) + 0x1p-149 + last.least;
+    if (std::abs(sum) >= last.limit) return Close{std::copysign(HUGE_VAL, sum)};
+    return Close{sum, tolerance};
+  });
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "heddle/runtime/operation/operation.h"
 
 namespace heddle::kernels {
@@ -17,6 +18,18 @@ using Outputs = StatusOr<std::map<std::string, runtime::Expected>>;
 
 // The most that one rounding to f32 changes a number, relatively.
 inline constexpr double kRounding = 0x1p-24;
+
+// Settings, which bind() has found to be numbers, as the function is given them.
+inline float real(const runtime::Settings& settings, const char* name) {
+  float number = 0;
+  (void)absl::SimpleAtof(settings.find(name)->second, &number);
+  return number;
+}
+inline int64_t whole(const runtime::Settings& settings, const char* name) {
+  int64_t number = 0;
+  (void)absl::SimpleAtoi(settings.find(name)->second, &number);
+  return number;
+}
 
 // An element of an output; without a tolerance it is exact.
 struct Close {

@@ -102,11 +102,12 @@ void pack_arguments(const ir::ParamLayout& layout, Arguments arguments, std::byt
 namespace {
 
 // Whether the argument is a number, a pointer or a tensor of as many modes, as the parameter is. A
-// tensor will do for a pointer.
+// tensor does not stand for a pointer: of that the kernel knows no bounds, and so a launch may not
+// judge by the tensor's which memory overlaps.
 inline bool is_of_kind(const ir::ParamInfo& param, const Argument& argument) {
   if (!param.type.is_view()) return argument.rank < 0;
-  if (param.unbounded) return argument.rank >= 0;
-  return argument.rank == param.type.rank && argument.extents != nullptr;
+  if (argument.rank != param.type.rank) return false;
+  return (argument.extents == nullptr) == param.unbounded;
 }
 
 // "a tensor of 2 modes"
@@ -177,7 +178,9 @@ Status check_arguments(absl::string_view kernel, absl::Span<const ir::ParamInfo>
       const bool is_view = params[i].type.is_view();
       return InvalidArgumentError(absl::StrCat(
           what, " is ", kind_of(argument.rank, argument.extents != nullptr), "; the kernel takes ",
-          kind_of(is_view ? params[i].type.rank : -1, !params[i].unbounded)));
+          kind_of(is_view ? params[i].type.rank : -1, !params[i].unbounded),
+          params[i].unbounded && argument.rank >= 0 ? "; fix: pass pointer_argument(address)"
+                                                    : ""));
     }
     if (!params[i].type.is_view() || params[i].unbounded) continue;
     for (int dim = 0; dim < argument.rank; ++dim) {

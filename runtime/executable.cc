@@ -83,6 +83,10 @@ Status Executable::launch(const Stream& stream, const LaunchShape& shape,
     if (empty && dims.grid != asked.grid) return OkStatus();
   }
   if (!function_) return launch_on_interp(full, block.data());
+  // What the kernel's own arrays take of the dynamic memory comes on top of what the launch asks for.
+  if (shape.shared_bytes < 0 || shape.shared_bytes > backend_->info().limits.max_shared_per_block) {
+    return check_launch_limits(backend_->info(), full, site_);
+  }
   full.shared_bytes += compilation_->ptx.dynamic_shared_base;
   return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_, &stream);
 }

@@ -1,8 +1,10 @@
 // From a function and a shape to the formula: elements one by one, f16 and bf16 through f32.
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "heddle/dsl/math/formulas_internal.h"
 #include "heddle/dsl/math/math.h"
 #include "heddle/ir/type.h"
@@ -106,13 +108,12 @@ void sine_and_cosine(const Node& x, Node* sin, Node* cos, SourceLoc loc, Both bo
 }  // namespace
 
 Node emit_math(MathFunction function, std::initializer_list<Node> operands, SourceLoc loc) {
-  NodeType type = operands.begin()->type;
-  for (const Node& operand : operands) {
-    if (operand.type.count > type.count) type = operand.type;
-  }
   Node whole[kMostOperands];
-  size_t count = 0;
-  for (const Node& operand : operands) whole[count++] = widened(spread(operand, type, loc), loc);
+  const size_t count = operands.size();
+  std::copy(operands.begin(), operands.end(), whole);
+  spread_all(whole, static_cast<int>(count), loc);
+  const NodeType type = whole[0].type;
+  for (Node& operand : absl::MakeSpan(whole, count)) operand = widened(operand, loc);
   const Formulas& formulas = kFormulas[static_cast<size_t>(function)];
   const Formula formula = type.scalar == ir::Scalar::kF64 ? formulas.f64 : formulas.f32;
   Node results[kMaxFragment];

@@ -3,8 +3,9 @@
 //
 // What: div and rem of integers where the dividend is unsigned or known not to be negative, and the divisor
 // is a power of two by the way it is computed: a constant, one shifted left, a product of two, or one of two
-// by a condition. A shift or a product that drops the only bit gives 0, by which nothing divides. fold does
-// the same for divisors that are constants, where more follows from it.
+// by a condition. A shift or a product that drops the only bit gives 0; dividing by that is unspecified, and
+// the interpreter reports it no more once the division is gone (`--passes` without this one keeps it). fold
+// does the same for divisors that are constants, where more follows from it.
 //
 // Why: a division by a number that only the kernel knows is some twenty instructions, a shift is one.
 //

@@ -4,7 +4,6 @@
 #include <array>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "heddle/kernels/learn/04_nbody.h"
 #include "heddle/kernels/learn/11_stencil.h"
 #include "heddle/kernels/learn/references_internal.h"
@@ -12,20 +11,9 @@
 namespace heddle::learn::reference {
 namespace {
 
-using kernels::Close, kernels::elements, kernels::kRounding, kernels::only_output, kernels::Sum;
+using kernels::Close, kernels::elements, kernels::kRounding, kernels::only_output, kernels::real;
+using kernels::Sum, kernels::whole;
 using runtime::Expected;
-
-// Settings, which bind() has found to be numbers, as the function is given them.
-float real(const Settings& settings, const char* name) {
-  float number = 0;
-  (void)absl::SimpleAtof(settings.find(name)->second, &number);
-  return number;
-}
-int64_t whole(const Settings& settings, const char* name) {
-  int64_t number = 0;
-  (void)absl::SimpleAtoi(settings.find(name)->second, &number);
-  return number;
-}
 
 // How often each value of so many bits occurs in "words".
 Outputs count_values(const Tensors& tensors, int bits) {

@@ -16,7 +16,7 @@
 
 namespace heddle::runtime::cuda {
 
-// One launch as remembered: names cut to LaunchSite::Digest's room, `shape.stream` not kept.
+// One launch as remembered: names cut to LaunchSite::Digest's room, `cooperative` and `programmatic` not kept.
 struct LaunchRecord {
   LaunchSite site;
   LaunchShape shape;

@@ -43,11 +43,11 @@ void set_cluster(LaunchAttribute& attribute, const Dim3& cluster) {
                              static_cast<uint32_t>(cluster.z)};
 }
 
-DriverLaunchConfig to_driver(const Dim3& grid, const LaunchShape& shape, StreamHandle stream,
+DriverLaunchConfig to_driver(const LaunchShape& shape, StreamHandle stream,
                              LaunchAttribute* attributes, uint32_t attribute_count) {
-  return {static_cast<uint32_t>(grid.x),
-          static_cast<uint32_t>(grid.y),
-          static_cast<uint32_t>(grid.z),
+  return {static_cast<uint32_t>(shape.grid.x),
+          static_cast<uint32_t>(shape.grid.y),
+          static_cast<uint32_t>(shape.grid.z),
           static_cast<uint32_t>(shape.block.x),
           static_cast<uint32_t>(shape.block.y),
           static_cast<uint32_t>(shape.block.z),
@@ -190,8 +190,7 @@ StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchShape& s
     }
     LaunchAttribute attribute;
     set_cluster(attribute, cluster);
-    const DriverLaunchConfig query =
-        to_driver(cluster, asked, StreamHandle::kDefault, &attribute, 1);
+    const DriverLaunchConfig query = to_driver(asked, StreamHandle::kDefault, &attribute, 1);
     Status status = gpu.call(api.occupancy_max_active_clusters, &count, state.handle, &query);
     if (status.driver_code() == static_cast<int>(Result::kInvalidClusterSize)) {
       status = OkStatus();
@@ -239,6 +238,7 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
   StreamHandle queue = StreamHandle::kDefault;
   if (stream != nullptr) {
     if (ABSL_PREDICT_FALSE(stream->backend().get() != &gpu)) {
+      if (stream->backend() == nullptr) return moved_from("a Stream");
       return cannot_launch(*site, "it is loaded on ", gpu.name(), ", but the stream belongs to ",
                            stream->backend()->name());
     }
@@ -257,7 +257,7 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
     if (Status s = check_residency(state, shape, *site); !s.ok()) return s;
   }
 
-  const DriverLaunchConfig launch = to_driver(shape.grid, shape, queue, attributes, count);
+  const DriverLaunchConfig launch = to_driver(shape, queue, attributes, count);
   void* const extra[] = {reinterpret_cast<void*>(cuda::kLaunchParamBufferPointer),
                          const_cast<void*>(parameters),
                          reinterpret_cast<void*>(cuda::kLaunchParamBufferSize), &bytes,

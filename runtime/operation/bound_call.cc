@@ -50,6 +50,14 @@ std::optional<uint64_t> number_bits(ir::Scalar type, absl::string_view text) {
   }
 }
 
+// A named dimension to which an argument adds more than 64 bits count.
+Status too_large(const Operation& operation, const OperationArgument& argument,
+                 const Dimension& dimension, int64_t named) {
+  return InvalidArgumentError(absl::StrCat(
+      "dimension '", dimension.name, "' of kernel '", operation.name(), "' is too large: ", named,
+      ", and '", argument.name, "' has ", dimension.number, " more than that"));
+}
+
 // Every named dimension with who says so.
 class Dimensions {
  public:
@@ -91,7 +99,10 @@ class Dimensions {
       const Known given{extent - dimension.number, argument.name};
       const Known& known = known_.try_emplace(dimension.name, given).first->second;
       if (known.size == given.size && known.size >= 0) continue;
-      const int64_t wanted = std::max<int64_t>(known.size, 0) + dimension.number;
+      int64_t wanted;
+      if (__builtin_add_overflow(std::max<int64_t>(known.size, 0), dimension.number, &wanted)) {
+        return too_large(operation_, argument, dimension, known.size);
+      }
       return differs(wanted, known.size < 0 ? " at least" : by(dimension, known));
     }
     return OkStatus();
@@ -225,10 +236,7 @@ StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, cons
       const int64_t named = dimension.name.empty() ? 0 : call.sizes.find(dimension.name)->second;
       int64_t& extent = value.shape.extents.emplace_back();
       if (!__builtin_add_overflow(named, dimension.number, &extent)) continue;
-      return InvalidArgumentError(absl::StrCat("dimension '", dimension.name, "' of kernel '",
-                                               operation.name(), "' is too large: ", named,
-                                               ", and '", argument.name, "' has ", dimension.number,
-                                               " more than that"));
+      return too_large(operation, argument, dimension, named);
     }
   }
   return call;

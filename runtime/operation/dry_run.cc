@@ -32,14 +32,14 @@ DryRunBackend::DryRunBackend(DeviceInfo info, OnDryLaunch on_launch)
       next_address_(kFirstAddress) {}
 
 Status DryRunBackend::launch(const DryLaunch& launch) const {
-  // A grid that the kernel itself gives is known once it is compiled.
-  if (launch.shape.grid.x != ir::kGridOfKernel) {
-    const ir::SourceLine place =
-        launch.source != nullptr ? launch.source->place() : launch.compiled->place;
-    const LaunchSite site(launch.source != nullptr ? launch.source->name() : launch.compiled->name,
-                          place.file, place.line);
-    if (Status s = check_launch_limits(info(), launch.shape, site); !s.ok()) return s;
-  }
+  const ir::SourceLine place =
+      launch.source != nullptr ? launch.source->place() : launch.compiled->place;
+  const LaunchSite site(launch.source != nullptr ? launch.source->name() : launch.compiled->name,
+                        place.file, place.line);
+  // A grid that the kernel itself gives is known once it is compiled; a whole cluster stands for it.
+  LaunchShape shape = launch.shape;
+  if (shape.grid.x == ir::kGridOfKernel) shape.grid = shape.cluster;
+  if (Status s = check_launch_limits(info(), shape, site); !s.ok()) return s;
   return on_launch_(launch);
 }
 

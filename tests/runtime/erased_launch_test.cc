@@ -82,18 +82,24 @@ TEST_F(ErasedLaunchTest, WhatDoesNotFitIsRefused) {
 const auto set_first =
     define_kernel("set_first(y, value)", [](Pointer<float> y, Float value) { y[0] = value; });
 
-TEST_F(ErasedLaunchTest, ForAPointerATensorWillDo) {
+TEST_F(ErasedLaunchTest, APointerIsAPointer) {
   const int64_t extents[] = {rows}, strides[] = {1};
   const LaunchShape shape{.grid = 1, .block = 1};
-  for (const Argument& argument :
-       {pointer_argument(y.address()), tensor_argument(y.address(), extents, strides, 1, 4)}) {
-    const Argument arguments[] = {argument, scalar_argument(0x3f800000)};
-    EXPECT_THAT(launch(stream, set_first.source(), shape, arguments), IsOk());
-  }
+  const auto launched = [&](const Argument& pointer) {
+    const Argument arguments[] = {pointer, scalar_argument(0x3f800000)};
+    return launch(stream, set_first.source(), shape, arguments);
+  };
+  EXPECT_THAT(launched(pointer_argument(y.address())), IsOk());
   EXPECT_THAT(y.download<float>(stream).value(), ElementsAre(1, 0, 0));
-  const Argument number[] = {scalar_argument(1), scalar_argument(1)};
-  EXPECT_THAT(launch(stream, set_first.source(), shape, number),
+  EXPECT_THAT(launched(scalar_argument(1)),
               Fails(StatusCode::kInvalidArgument, "is a number; the kernel takes a pointer"));
+  // Whatever its memory: the kernel has no bounds for it.
+  for (const uint64_t address : {y.address(), y.address() + 1, uint64_t{0}}) {
+    EXPECT_THAT(launched(tensor_argument(address, extents, strides, 1, 4)),
+                Fails(StatusCode::kInvalidArgument,
+                      "is a tensor of 1 mode; the kernel takes a pointer; fix: pass "
+                      "pointer_argument(address)"));
+  }
 }
 
 Status add_first_rows(const Stream& s, const TensorRef<const float, 2>& matrix, int n,

@@ -102,8 +102,10 @@ TEST(Element, FragmentsOfOneElementMeetScalarsToo) {
                 y.elements(1, 1) = fma(v, three, v);
                 y.elements(1, 2) = select(y(0) > 0.0f, three, v);
                 y.elements(1, 3) = select(v > 0.0f, v, three);
+                y.elements(1, 4) = hypot(three, v * 0.0f + 4.0f);
+                y.elements(1, 5) = hypot(v * 0.0f + 4.0f, three);
               }),
-              StartsWith(start({60, 80, 3, 20})));
+              StartsWith(start({60, 80, 3, 20, 5, 5})));
 }
 
 TEST(Element, CapturesAndParametersOfTemplatesHoldValues) {
