@@ -39,8 +39,8 @@ static_assert(std::size(kSpellings) == ir::kScalarCount, "an element type has no
 
 // $ is the type (s32, f16, or f16x2 on packed registers), # its width without a type (b32), @ the
 // signed type of that width, % the op's rounding, ^ the place of .ftz. ~ computes in f32. & exists
-// for two f32 in 64 bits too, from sm_100 on. ! is a video instruction: it takes registers alone, and a last
-// one of zeros, from which the bytes come that a mask leaves out; none does. An empty cell is irregular, or not an op.
+// for two f32 in 64 bits too, from sm_100 on. ! is a SIMD video instruction:
+// its operands are registers, and a register of zeros follows them. An empty cell is irregular, or not an op.
 //
 // `.rn` stands wherever PTX allows it: without it ptxas fuses a mul and an add on its own.
 struct Row {

@@ -111,7 +111,7 @@ Status check_launch_limits(const DeviceInfo& info, const LaunchShape& shape,
   for (const Extent& extent : extents) {
     if (extent.value < 1 || extent.value > extent.limit) {
       if (extent.value == ir::kGridOfKernel) {
-        return error("it is launched without a grid, and launch_raw() knows none; fix: set .grid");
+        return error("no grid is given; fix: set .grid");
       }
       return error(extent.name, " is ", extent.value, ", but must be from 1 to ", extent.limit,
                    "; fix: ", fix_for(extent));

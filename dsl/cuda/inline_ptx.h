@@ -99,7 +99,7 @@ class PtxText {
 };
 
 // Inserts PTX instructions. `Out` are the output types; gives nothing, the output, or a std::tuple
-// of several. The placeholders are explained above.
+// of several. The comment at the top of this file explains %0 and %1.
 template <class... Out, detail::Readable... X>
 auto inline_ptx(const PtxText& ptx, const X&... inputs) {
   const detail::Node in[] = {inputs.read_node(ptx.loc())..., detail::Node{}};

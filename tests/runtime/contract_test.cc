@@ -1,8 +1,8 @@
 // What a kernel asks of its launches, as kernel authors write it: by the text of the refusal. What of it the IR
 // alone decides is tests/filetests/launch/.
 #include "heddle/heddle.h"
-#include "heddle/runtime/interp_backend.h"
 #include "support/matchers.h"
+#include "support/private_interp_test.h"
 
 namespace heddle {
 namespace {
@@ -12,16 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr auto kInvalid = StatusCode::kInvalidArgument;
 
-// A private interpreter: what it runs is nobody else's.
-class ContractTest : public testing::Test {
- protected:
-  Buffer zeros(int64_t count) const {
-    return device_.upload(absl::MakeConstSpan(std::vector<float>(static_cast<size_t>(count))))
-        .value();
-  }
-  const Device device_ = Device::open_private_interp(runtime::InterpBackend::default_info());
-  const Stream stream_ = device_.create_stream().value();
-};
+using ContractTest = PrivateInterpTest;
 
 // --- Relations of arguments ---
 

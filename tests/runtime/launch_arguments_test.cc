@@ -6,22 +6,14 @@
 #include "heddle/runtime/interp_backend.h"
 #include "runtime/cuda/fake_driver_test.h"
 #include "support/matchers.h"
+#include "support/private_interp_test.h"
 
 namespace heddle {
 namespace {
 
 constexpr auto kInvalid = StatusCode::kInvalidArgument;
 
-// A private interpreter: what it runs is nobody else's.
-class LaunchArgumentsTest : public testing::Test {
- protected:
-  Buffer zeros(int64_t count) const {
-    return device_.upload(absl::MakeConstSpan(std::vector<float>(static_cast<size_t>(count))))
-        .value();
-  }
-  const Device device_ = Device::open_private_interp(runtime::InterpBackend::default_info());
-  const Stream stream_ = device_.create_stream().value();
-};
+using LaunchArgumentsTest = PrivateInterpTest;
 
 const auto ones = define_kernel("ones(x)", [](Tensor<float, 1> x) {
   If(thread_idx.x < x.shape(0), [&] { x(thread_idx.x) = 1; });

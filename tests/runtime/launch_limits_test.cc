@@ -53,8 +53,7 @@ TEST(LaunchLimitsTest, AcceptsTheLargest) {
 }
 
 TEST(LaunchLimitsTest, SaysValueAndLimit) {
-  EXPECT_EQ(check({.block = 1}),
-            "it is launched without a grid, and launch_raw() knows none; fix: set .grid");
+  EXPECT_EQ(check({.block = 1}), "no grid is given; fix: set .grid");
   EXPECT_EQ(check({.grid = 0, .block = 1}),
             "grid.x is 0, but must be from 1 to 2147483647; fix: launch nothing where there is "
             "nothing to do");
