@@ -9,9 +9,9 @@ libraries. Test files and libraries that are not built are left out.
 
 mutants.json has a row a bug: the file, the text that stands there once, what stands there instead,
 and the programs (of tests/<folder>; fuzz is the fuzzer of passes) that should notice. A header has
-`sources` in their place: test files that are compiled with the changed header, and whose tests should
-notice. A bug is caught where a program fails, and survives where all pass. The exit code is 1 where one
-survives or cannot be planted.
+`sources`, files that are compiled with the changed header: test files, whose tests should notice, or,
+where `programs` stand beside them, files of the library. A bug is caught where a program fails, and
+survives where all pass. The exit code is 1 where one survives or cannot be planted.
 """
 import argparse
 import datetime
@@ -56,6 +56,10 @@ def compile_as(path, source, made, build, *flags):
     entries = json.loads((build / "compile_commands.json").read_text())
     command = next(shlex.split(entry["command"]) for entry in entries if pathlib.Path(entry["file"]) == path)
     command[command.index("-o") + 1] = str(made)
+    # A precompiled header holds the unchanged headers.
+    at = next((i for i, word in enumerate(command) if word.endswith("cmake_pch.hxx")), None)
+    if at is not None:
+        del command[at - 1 : at + 1]
     command[command.index("-c") + 1] = str(source)
     call(command[:1] + list(flags) + command[1:] + ["-w"], build)
     return made
@@ -125,13 +129,12 @@ def first_failure(name, output):
 
 def find(mutant, build, scratch):
     """The first failure of a program with the bug in it; None where all pass."""
-    if "sources" in mutant:
-        folder = pathlib.Path(mutant["sources"][0]).parent.name
-        made = compile_users(mutant, build, scratch)
+    made = compile_users(mutant, build, scratch) if "sources" in mutant else [compile_mutant(mutant, build, scratch)]
+    if "programs" not in mutant:
+        folder = pathlib.Path(mutant["sources"][0]).parts[1]
         return failure(folder, made, build, suites(mutant["sources"]))
-    made = compile_mutant(mutant, build, scratch)
     for name in mutant["programs"]:
-        found = failure(name, [made], build)
+        found = failure(name, made, build)
         if found:
             return found
     return None
