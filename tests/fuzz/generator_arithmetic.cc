@@ -42,7 +42,14 @@ bool takes(const ir::OpInfo& row, AttrKey key) {
 ValueId ArithmeticGenerator::divisor(Type type) {
   const Scalar scalar = type.scalar;
   if (!ir::is_integer(scalar)) return any(type);
-  const uint64_t ones = ~uint64_t{0} >> (64 - ir::info(scalar).bits);
+  const int bits_of_type = ir::info(scalar).bits;
+  const uint64_t ones = ~uint64_t{0} >> (64 - bits_of_type);
+  if (chance(20)) {
+    // A power of two that no pass knows.
+    const ValueId low = number(ir::kU32Type, bits_of_type / 2 - 1);
+    const ValueId exponent = make(Opcode::kAnd, {any(ir::kU32Type), low});
+    return make(Opcode::kShl, {number(type, 1), exponent});
+  }
   if (chance(50)) {
     const ValueId c = constant(type);
     const uint64_t bits = *kernel_.constant_bits(c);
