@@ -235,6 +235,18 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kBulkStore:
     case Opcode::kBulkReduce:
       return emit_bulk(op);
+    case Opcode::kTensorMap:
+      return emit_tensor_map(id, op);
+    case Opcode::kTmaLoad:
+    case Opcode::kTmaLoadMulticast:
+      return emit_tma_load(op);
+    case Opcode::kTmaStore:
+    case Opcode::kTmaReduce:
+      return emit_tma_store(op);
+    case Opcode::kTmaPrefetch:
+      return emit_tma_prefetch(op);
+    case Opcode::kTensorMapPrefetch:
+      return out_->instruction("prefetch.tensormap [", elements(op.map())[0], "]");
     case Opcode::kBulkPrefetch:
       return emit_bulk_prefetch(op);
     case Opcode::kBulkCommit:

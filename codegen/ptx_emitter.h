@@ -243,6 +243,21 @@ class Emitter {
   void emit_mbarrier_wait(OpId id, const Op& op);
   void emit_mbarrier_fence();
   void emit_bulk(const Op& op);
+  // Where a copy of a box begins in the tensor.
+  struct Box {
+    std::string dimensions;  // "2d"
+    Operand map;
+    absl::InlinedVector<Operand, ir::kMaxTensorMapRank> coordinates;
+
+    Vector place() const {
+      return {coordinates.data(), static_cast<int>(coordinates.size()), /*braced=*/true};
+    }
+  };
+  Box box_at(const Op& op);
+  void emit_tensor_map(OpId id, const Op& op);
+  void emit_tma_load(const Op& op);
+  void emit_tma_store(const Op& op);
+  void emit_tma_prefetch(const Op& op);
   void emit_bulk_prefetch(const Op& op);
   void emit_set_max_registers(const Op& op);
   void emit_fence(const Op& op);
@@ -366,7 +381,7 @@ class Emitter {
   PtxText cold_;  // branches that hardly ever run, behind the kernel's end
   PtxText* out_ = &body_;
   std::array<std::optional<Operand>, kEntryCount> entry_values_;
-  absl::flat_hash_map<int, Operand> slot_values_;
+  absl::flat_hash_map<int, Operand> slot_values_;  // of tensor maps their address
   std::vector<std::optional<Operand>> param_addresses_;
   absl::flat_hash_map<int64_t, Operand> policies_;
   std::vector<absl::string_view> files_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/launch/tensor_map.h"
 
 namespace heddle::codegen {
 namespace {
@@ -106,8 +107,15 @@ std::string Emitter::header() const {
     absl::StrAppend(&text, ".extern .shared .align ", kDynamicAlign, " .b8 heddle_shared[];\n");
   }
   absl::StrAppend(&text, ".visible .entry ", name_, "(");
-  const size_t count = params_.slots.size() + params_.at_launch.size();
+  const size_t numbers = params_.slots.size() + params_.at_launch.size();
+  const size_t count = numbers + params_.tensor_maps.size();
   for (size_t i = 0; i < count; ++i) {
+    if (i >= numbers) {
+      absl::StrAppend(&text, "\n\t.param .align ", ir::kTensorMapAlign, " .b8 ", param_name(i), "[",
+                      ir::kTensorMapBytes, "]", i + 1 == count ? "  // " : ",  // ",
+                      "a tensor map");
+      continue;
+    }
     const bool of_argument = i < params_.slots.size();
     const int bytes =
         of_argument ? params_.slots[i].bytes : params_.at_launch[i - params_.slots.size()].bytes;

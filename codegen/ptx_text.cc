@@ -89,7 +89,7 @@ char* PtxText::put(char* to, const Spelled& spelled) {
 }
 
 char* PtxText::put(char* to, const Vector& vector) {
-  if (vector.count == 1) return put(to, vector.operands[0]);
+  if (vector.count == 1 && !vector.braced) return put(to, vector.operands[0]);
   *to++ = '{';
   for (int i = 0; i < vector.count; ++i) {
     if (i > 0) to = put(to, ", ");

@@ -34,10 +34,11 @@ struct PredicatePrefix {
   std::optional<Operand> predicate = std::nullopt;
 };
 
-// Several operands as a vector: "{%r1, %r2}"; a single one stands alone.
+// Several operands as a vector: "{%r1, %r2}"; a single one stands alone, unless `braced`.
 struct Vector {
   const Operand* operands;
   int count;
+  bool braced = false;
 };
 
 // "[%rd4+16]", or "[heddle_shared+16]" where there is no register.

@@ -83,6 +83,7 @@ constexpr RegLayout layout_of(ir::Type type) {
     case ir::TypeKind::kCheck:
       return {RegClass::kPred, 1};
     case ir::TypeKind::kDescriptor:
+    case ir::TypeKind::kTensorMap:
       return {RegClass::kB64, 1};
     case ir::TypeKind::kScalar:
     case ir::TypeKind::kVector:

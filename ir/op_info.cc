@@ -34,6 +34,13 @@ const OpInfo& info(Opcode opcode) { return kOps[static_cast<size_t>(opcode)]; }
 
 absl::string_view name_of(OperandName name) { return kOperandNames[static_cast<size_t>(name)]; }
 
+absl::string_view name_of(Role role) {
+  for (const rows::RoleName& entry : rows::kRoleNames) {
+    if (entry.role == role) return entry.name;
+  }
+  check_failed(__FILE__, __LINE__, "role", "a role without a word");
+}
+
 absl::string_view name_of(Scope scope) { return kScopeNames[static_cast<size_t>(scope)]; }
 
 std::optional<Opcode> opcode_from_mnemonic(absl::string_view mnemonic) {

@@ -79,12 +79,15 @@ enum class Role : uint8_t {
   kFragment,
   kPending,
   kDescriptor,
+  kTensorMap,
   kAny,
   kI32,
   kU32,
   kI64,
   kBool,
 };
+// The role's word in a signature: "T", "V", "i32".
+absl::string_view name_of(Role role);
 enum class Arity : uint8_t { kOne, kOptional, kMany };
 
 // The names of operands (operands.def).
@@ -153,7 +156,7 @@ struct OpInfo {
   absl::string_view mnemonic;
   Signature signature;
   DataClass data_class = DataClass::kNone;
-  std::array<AttrRule, 4> attrs{};
+  std::array<AttrRule, 5> attrs{};
   uint8_t attr_count = 0;
   uint32_t traits = 0;
   Scope convergence = Scope::kThread;

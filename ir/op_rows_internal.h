@@ -109,9 +109,9 @@ constexpr RoleName kRoleNames[] = {
     {"T", Role::kT},       {"B", Role::kBoolLikeT},  {"U", Role::kDataLikeT},
     {"I", Role::kIndex},   {"E", Role::kElement},    {"V", Role::kView},
     {"S", Role::kSlot},    {"C", Role::kCheck},      {"F", Role::kFragment},
-    {"Q", Role::kPending}, {"D", Role::kDescriptor}, {"X", Role::kAny},
-    {"i32", Role::kI32},   {"u32", Role::kU32},      {"i64", Role::kI64},
-    {"bool", Role::kBool},
+    {"Q", Role::kPending}, {"D", Role::kDescriptor}, {"M", Role::kTensorMap},
+    {"X", Role::kAny},     {"i32", Role::kI32},      {"u32", Role::kU32},
+    {"i64", Role::kI64},   {"bool", Role::kBool},
 };
 
 constexpr absl::string_view kOperandNames[] = {

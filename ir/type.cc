@@ -17,7 +17,7 @@ constexpr std::array<absl::string_view, kSpaceCount> kSpaceNames = {
 
 // Type constructors with arguments, by the word before '<'.
 constexpr std::array<absl::string_view, kTypeKindCount> kKindNames = {
-    "none", "", "vec", "frag", "pending", "view", "check", "smem_desc"};
+    "none", "", "vec", "frag", "pending", "view", "check", "smem_desc", "tensor_map"};
 
 absl::string_view kind_name(TypeKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
 
@@ -37,6 +37,9 @@ std::string content_to_string(Type type) {
                           name_of(type.space), ", ", static_cast<int>(type.rank), ">");
     case TypeKind::kDescriptor:
       return absl::StrCat("smem_desc<", info(type.scalar).name, ">");
+    case TypeKind::kTensorMap:
+      return absl::StrCat("tensor_map<", info(type.scalar).name, ", ", static_cast<int>(type.rank),
+                          ">");
   }
   check_failed(__FILE__, __LINE__, "type.kind", "unknown type kind");
 }
@@ -51,6 +54,15 @@ std::optional<Type> view_from_arguments(const std::vector<absl::string_view>& ar
   if (!scalar || !space || !absl::SimpleAtoi(arguments[2], &rank)) return std::nullopt;
   if (rank < 0 || rank > 8) return std::nullopt;
   return Type::view(*scalar, *space, rank, read_only);
+}
+
+std::optional<Type> tensor_map_from_arguments(const std::vector<absl::string_view>& arguments) {
+  if (arguments.size() != 2) return std::nullopt;
+  const auto scalar = scalar_from_name(arguments[0]);
+  int rank = 0;
+  if (!scalar || !absl::SimpleAtoi(arguments[1], &rank)) return std::nullopt;
+  if (rank < 1 || rank > kMaxTensorMapRank) return std::nullopt;
+  return Type::tensor_map(*scalar, rank);
 }
 
 std::optional<Type> data_from_arguments(TypeKind kind,
@@ -106,6 +118,7 @@ std::optional<Type> type_from_string(absl::string_view text) {
     if (word == kind_name(kind)) return data_from_arguments(kind, arguments);
   }
   if (word == "view") return view_from_arguments(arguments);
+  if (word == "tensor_map") return tensor_map_from_arguments(arguments);
   if (word == "smem_desc" && arguments.size() == 1) {
     if (const auto scalar = scalar_from_name(arguments[0])) {
       return Type::descriptor(*scalar);

@@ -1,6 +1,7 @@
 // The types of IR values.
 //
 //   f32  vec<f32, 4>  frag<f32, 64>  pending<f32, 64>  view<const f32, global, 2>  var<i32>
+//   smem_desc<bf16>  tensor_map<bf16, 2>
 //
 // A Type is eight bytes, compared by value. Scalars, vectors and fragments are *data*: element type
 // and count. A vector is at most one memory access wide; a fragment is a register tile of any size.
@@ -70,14 +71,16 @@ enum class TypeKind : uint8_t {
   kView,        // a window on memory: element type, address space, rank
   kCheck,       // the outcome of a bounds test, consumed by the access that it guards
   kDescriptor,  // a shared-memory matrix descriptor derived from a view
+  kTensorMap,   // how the copy engine finds boxes of a tensor
 };
-inline constexpr int kTypeKindCount = 8;
+inline constexpr int kTypeKindCount = 9;
+inline constexpr int kMaxTensorMapRank = 5;
 
 struct Type {
   TypeKind kind = TypeKind::kNone;
   Scalar scalar = Scalar::kNone;  // element type
   Space space = Space::kNone;     // views only
-  uint8_t rank = 0;               // views only
+  uint8_t rank = 0;               // views and tensor maps
   uint16_t count = 0;             // elements: 1 for a scalar; 0 where there are none
   bool read_only = false;         // views only: no store goes through this name
   bool slot = false;              // a mutable variable that holds a value of the rest of the type
@@ -107,6 +110,10 @@ struct Type {
   static constexpr Type check() { return {.kind = TypeKind::kCheck}; }
   static constexpr Type descriptor(Scalar s) {
     return {.kind = TypeKind::kDescriptor, .scalar = s};
+  }
+
+  static constexpr Type tensor_map(Scalar s, int rank) {
+    return {.kind = TypeKind::kTensorMap, .scalar = s, .rank = static_cast<uint8_t>(rank)};
   }
 
   constexpr bool is_scalar() const { return kind == TypeKind::kScalar && !slot; }

@@ -13,6 +13,10 @@
 #include "heddle/ir/status.h"
 #include "heddle/runtime/device_info.h"
 
+namespace heddle::ir {
+struct TensorMap;
+}
+
 namespace heddle::runtime {
 
 // An address in the memory of a device.
@@ -93,6 +97,12 @@ class Backend {
                                 size_t bytes) = 0;
   virtual Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) = 0;
   virtual Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) = 0;
+
+  // Encodes a tensor map for the device's copy engine, in 128 bytes (ir/launch/tensor_map.h).
+  virtual Status encode_tensor_map(const ir::TensorMap& map, std::byte* to) {
+    (void)map, (void)to;
+    return FailedPreconditionError(name_ + " has no tensor maps");
+  }
 
  protected:
   Backend(BackendKind kind, std::string name, DeviceInfo info)

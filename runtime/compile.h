@@ -17,6 +17,7 @@
 #include "heddle/ir/kernel_source.h"
 #include "heddle/ir/launch/abi.h"
 #include "heddle/ir/launch/launch_program.h"
+#include "heddle/ir/launch/tensor_map.h"
 #include "heddle/ir/passes/pipeline.h"
 #include "heddle/ir/status.h"
 #include "heddle/runtime/compile_options.h"
@@ -57,6 +58,7 @@ struct Compilation {
   std::vector<ir::Guard> guards;
   ir::ParamLayout layout;       // where each parameter lies in the parameter block
   ir::LaunchProgram at_launch;  // what the host computes before a launch
+  ir::TensorMaps tensor_maps;   // and encodes
   codegen::PtxModule ptx;       // from Stage::kPtx on
   codegen::Assembly assembly;   // from Stage::kCubin on
   StageTimes times;

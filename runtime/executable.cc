@@ -82,6 +82,16 @@ Status Executable::launch(const Stream& stream, const LaunchShape& shape,
     const bool empty = full.grid.x == 0 || full.grid.y == 0 || full.grid.z == 0;
     if (empty && dims.grid != asked.grid) return OkStatus();
   }
+  if (!compilation_->tensor_maps.empty()) {
+    const Status encoded = compilation_->tensor_maps.encode(
+        block.data(), [this](const ir::TensorMap& map, std::byte* to) {
+          return backend_->encode_tensor_map(map, to);
+        });
+    if (!encoded.ok()) {
+      return Status(encoded.code(),
+                    absl::StrCat(site_.describe(), " cannot launch: ", encoded.message()));
+    }
+  }
   if (!function_) return launch_on_interp(full, block.data());
   // What the kernel's own arrays take of the dynamic memory comes on top of what the launch asks for.
   if (shape.shared_bytes < 0 || shape.shared_bytes > backend_->info().limits.max_shared_per_block) {

@@ -4,7 +4,7 @@ namespace heddle::ir {
 
 ValueId root_of(const Kernel& kernel, ValueId view) {
   const Op* op = kernel.def(view);
-  while (op != nullptr && has(info(*op), kSameMemory)) {
+  while (op != nullptr && has(info(*op), kSameMemory) && valid(op->view())) {
     view = op->view();
     op = kernel.def(view);
   }

@@ -4,6 +4,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/interp/byte_range.h"
 #include "heddle/ir/interp/handlers.h"
 #include "heddle/ir/interp/mbarrier.h"
 #include "heddle/ir/interp/report.h"
@@ -13,33 +14,9 @@ namespace {
 
 constexpr char kCheckPlaces[] = "check the places and the size, which is in bytes";
 
-// The bytes on one side of a copy: of a block's shared memory, or of an allocation, which is not
-// looked up where nothing is checked.
-struct Range {
-  uint64_t address = 0;
-  uint64_t bytes = 0;
-  Block* block = nullptr;
-  Allocation* allocation = nullptr;
-
-  bool written() const {
-    return block != nullptr ? std::memchr(shadow(), 0, bytes) == nullptr
-                            : allocation->initialized(address, bytes);
-  }
-  void mark_written() const {
-    if (block != nullptr) {
-      std::memset(shadow(), kWritten, bytes);
-    } else {
-      allocation->mark_initialized(address, bytes);
-    }
-  }
-
- private:
-  uint8_t* shadow() const { return block->shared_written + (address - block->shared_address()); }
-};
-
 // Where one block, or global memory, gets the bytes, and the barrier that is told.
 struct Target {
-  Range to;
+  ByteRange to;
   Mbarrier* barrier = nullptr;
 };
 using Targets = absl::InlinedVector<Target, 16>;
@@ -59,7 +36,7 @@ class BulkCopy {
 
   // Whether the run goes on.
   bool run() {
-    Range source;
+    ByteRange source;
     Targets targets;
     if (find_source(&source) && find_targets(&targets)) {
       for (const Target& target : targets) deliver(source, target);
@@ -76,7 +53,7 @@ class BulkCopy {
     return false;
   }
 
-  bool find_range(uint64_t address, bool global, uint32_t array, Range* range) {
+  bool find_range(uint64_t address, bool global, uint32_t array, ByteRange* range) {
     *range = {.address = address, .bytes = bytes_};
     if (!global) {
       range->block = block_of(warp_, address, bytes_);
@@ -90,7 +67,7 @@ class BulkCopy {
     return true;
   }
 
-  bool find_source(Range* source) {
+  bool find_source(ByteRange* source) {
     const uint64_t from = warp_.reg<uint64_t>(instr_->a)[lane_];
     const uint64_t to = warp_.reg<uint64_t>(instr_->b)[lane_];
     if ((from | to | bytes_) % 16 != 0) {
@@ -141,7 +118,7 @@ class BulkCopy {
                  "map the mbarrier to the block that gets the bytes");
   }
 
-  void deliver(const Range& source, const Target& target) {
+  void deliver(const ByteRange& source, const Target& target) {
     auto* const to = reinterpret_cast<std::byte*>(target.to.address);
     const auto* const from = reinterpret_cast<const std::byte*>(source.address);
     const auto size = static_cast<size_t>(bytes_of(access_.scalar));

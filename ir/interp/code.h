@@ -18,6 +18,7 @@
 
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/ir/launch/tensor_map.h"
 #include "heddle/ir/text/format.h"
 #include "heddle/ir/type.h"
 
@@ -170,6 +171,21 @@ struct Wgmma {
   bool poisoned = false;          // the accumulator has poison words
 };
 
+// One copy of a box. Registers: the tensor's address, its extents and strides in elements (i64), the
+// coordinates (i32), dimension 0 first; the mask of a multicast's blocks.
+struct BoxCopy {
+  enum class Kind : uint8_t { kLoad, kStore, kReduce };
+  Kind kind = Kind::kLoad;
+  BoxShape shape;
+  AtomicStep step = nullptr;
+  uint32_t view_name = 0;                                 // index in Code::texts
+  uint32_t access = 0;                                    // index in Code::accesses
+  uint32_t shared_array = kNone, mbarrier_array = kNone;  // in Code::shared_arrays
+  uint32_t address = kNone;
+  uint32_t ranks = kNone;
+  std::array<uint32_t, kMaxTensorMapRank> extents{}, strides{}, coordinates{};
+};
+
 // A register that is filled once for each warp, before the code runs.
 enum class InitKind : uint8_t {
   kConst,        // value
@@ -222,6 +238,7 @@ struct Code {
   };
   std::vector<Promise> promises;
   std::vector<Wgmma> wgmmas;
+  std::vector<BoxCopy> boxes;
   std::vector<Control> controls;
   std::vector<CodeLine> places;
   std::vector<std::string> files;

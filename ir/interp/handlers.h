@@ -90,6 +90,9 @@ Handler mbarrier_handler(Opcode opcode);
 // --- bulk.cc: dst: the mbarrier's address, or kNone; a: source, b: destination, c: bytes; aux:
 // index in Code::accesses: of the global side, or of the destination where both are shared ---
 Handler bulk_handler(bool checked);
+// --- box.cc: a: where the box is in shared memory; b: the mbarrier's address, or kNone; aux: index
+// in Code::boxes ---
+Handler box_handler(bool checked);
 Handler assert_handler();  // a: condition; aux: index in Code::texts
 Handler trap_handler();
 Handler require_nonzero_handler(int bytes);  // a: divisor

@@ -9,10 +9,17 @@ const ParamSlot* ParamLayout::find(SlotKind kind, int param, int dim) const {
   return nullptr;
 }
 
-int ParamLayout::append(int count) {
-  const int offset = (bytes + count - 1) / count * count;
+int ParamLayout::append(int count, int align) {
+  const int offset = (bytes + align - 1) / align * align;
   bytes = offset + count;
   return offset;
+}
+
+int ParamLayout::offset_of_map(OpId tensor_map) const {
+  for (const MapSlot& slot : tensor_maps) {
+    if (slot.op == tensor_map) return slot.offset;
+  }
+  return -1;
 }
 
 ParamLayout param_layout(const Kernel& kernel) {

@@ -5,7 +5,7 @@
 // 64-bit address, then a 64-bit extent for each mode whose extent the launch decides, then a 64-bit
 // stride, in elements, for each mode whose stride the launch decides. A pointer (an unbounded view)
 // is its address alone. Behind them lie the values of the kernel's `at_launch` ops, which the host
-// computes from the arguments (launch_program.h).
+// computes from the arguments (launch_program.h), and its tensor maps (tensor_map.h).
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,23 @@ struct LaunchSlot {
   int bytes;
 };
 
+// A tensor map, which the host encodes for each launch.
+struct MapSlot {
+  OpId op;
+  int offset;
+};
+
 struct ParamLayout {
   std::vector<ParamSlot> slots;
   std::vector<LaunchSlot> at_launch;
+  std::vector<MapSlot> tensor_maps;
   int bytes = 0;
 
-  // A place for so many more bytes, aligned to their number; where it starts.
-  int append(int count);
+  // A place for so many more bytes, aligned to their number or as given; where it starts.
+  int append(int count) { return append(count, count); }
+  int append(int count, int align);
+  // Where the map of a tensor_map op lies; -1 where it has no place.
+  int offset_of_map(OpId tensor_map) const;
   // The slot's offset; nullptr where the parameter has no such slot (a constant extent, say).
   const ParamSlot* find(SlotKind kind, int param, int dim = 0) const;
 };

@@ -14,6 +14,7 @@
 #include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/analysis/views.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/launch/tensor_map.h"
 #include "heddle/ir/wording.h"
 
 namespace heddle::ir {
@@ -163,6 +164,10 @@ ParamLayout launch_layout(const Kernel& kernel, absl::FunctionRef<bool(OpId)> is
       layout.at_launch.push_back({.ops = {}, .offset = layout.append(bytes), .bytes = bytes});
     }
     layout.at_launch[slot->second].ops.push_back(id);
+  });
+  kernel.walk([&](OpId id) {
+    if (kernel.op(id).opcode != Opcode::kTensorMap || !is_needed(id)) return;
+    layout.tensor_maps.push_back({id, layout.append(kTensorMapBytes, kTensorMapAlign)});
   });
   return layout;
 }

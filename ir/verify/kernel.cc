@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/analysis/views.h"
 #include "heddle/ir/launch/abi.h"
 #include "heddle/ir/launch/shared_layout.h"
 #include "heddle/ir/verify/verifier_internal.h"
@@ -22,7 +23,7 @@ std::string dim3_text(Dim3 d) { return absl::StrCat(d.x, " x ", d.y, " x ", d.z)
 bool has_lasting_effect(const Kernel& kernel, const Op& op) {
   if (has(info(op), kTellsHost)) return true;
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    const Type type = kernel.type(op.operands[i]);
+    const Type type = kernel.type(root_of(kernel, op.operands[i]));
     const bool written = i < 8 && (info(op).effects.writes >> i & 1) != 0;
     if (written && type.is_view() && type.space != Space::kShared &&
         type.space != Space::kSharedCluster && type.space != Space::kLocal) {

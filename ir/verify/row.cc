@@ -53,6 +53,8 @@ absl::string_view role_name(Role role, DataClass data_class) {
       return "a pending fragment";
     case Role::kDescriptor:
       return "a shared-memory descriptor";
+    case Role::kTensorMap:
+      return "a tensor map";
     case Role::kAny:
       return "data";
     case Role::kI32:
@@ -87,6 +89,9 @@ Misplaced misplaced(Type type) {
     case TypeKind::kDescriptor:
       return {"is a shared-memory descriptor, which only wgmma can take",
               "make it with smem.desc where it is used, and carry its offset"};
+    case TypeKind::kTensorMap:
+      return {"is a tensor map, which must be known where it is used",
+              "use the map itself, and carry coordinates"};
     case TypeKind::kNone:
     case TypeKind::kScalar:
     case TypeKind::kVector:
@@ -112,9 +117,12 @@ constexpr Range kRanges[] = {
     {AttrKey::kAlign, 16, 1024, 1, true},
     {AttrKey::kWidth, 1, 32, 1, true},
     {AttrKey::kGroups, 0, 7},
+    {AttrKey::kNanFill, 0, 1},
+    {AttrKey::kPromotion, 64, 256, 64, true},
     {AttrKey::kLeading, 0, 0x3FFF0, 16},
     {AttrKey::kStride, 0, 0x3FFF0, 16},
-    {AttrKey::kSwizzle, 0, 128, 32},
+    {AttrKey::kSwizzle, 0, 128, 32, false, Opcode::kSmemDesc},
+    {AttrKey::kSwizzle, 32, 128, 1, true, Opcode::kTensorMap},
     {AttrKey::kVolatile, 0, 1},
     {AttrKey::kCount, 24, 256, 8, false, Opcode::kSetMaxRegisters},
     {AttrKey::kCount, 1, 4, 1, true, Opcode::kLdMatrix},
@@ -271,6 +279,8 @@ class RowCheck {
         return type.is_pending() && !type.slot;
       case Role::kDescriptor:
         return type.kind == TypeKind::kDescriptor && !type.slot;
+      case Role::kTensorMap:
+        return type.kind == TypeKind::kTensorMap && !type.slot;
       case Role::kAny:
         return type.is_data() || type.is_pending();
       case Role::kI32:
@@ -345,6 +355,7 @@ class RowCheck {
       case Role::kIndex:
       case Role::kElement:
       case Role::kView:
+      case Role::kTensorMap:
         break;
     }
     return std::nullopt;

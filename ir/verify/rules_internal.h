@@ -116,6 +116,12 @@ void check_bulk_store(RuleContext& c);
 void check_bulk_reduce(RuleContext& c);
 void check_bulk_prefetch(RuleContext& c);
 
+void check_tensor_map(RuleContext& c);  // rules_tensor_map.cc
+void check_tma_load(RuleContext& c);
+void check_tma_store(RuleContext& c);
+void check_tma_reduce(RuleContext& c);
+void check_tma_prefetch(RuleContext& c);
+
 void check_named_barrier(RuleContext& c);  // rules_collective.cc
 void check_redux(RuleContext& c);
 void check_ldmatrix(RuleContext& c);

@@ -74,6 +74,7 @@ class CudaBackend final : public Backend {
                         size_t bytes) override;
   Status fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) override;
   Status fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) override;
+  Status encode_tensor_map(const ir::TensorMap& map, std::byte* to) override;
 
   // For the code that loads modules and launches.
 

@@ -14,9 +14,9 @@ namespace heddle::runtime::cuda {
 
 class Driver {
  public:
-  // The oldest driver that has every function of the table (cuLaunchKernelEx came with 11.8), as
+  // The oldest driver that has every function of the table (cuTensorMapEncodeTiled came with 12.0), as
   // 1000 × major + 10 × minor.
-  static constexpr int kOldestVersion = 11080;
+  static constexpr int kOldestVersion = 12000;
 
   // The library named by HEDDLE_CUDA_LIBRARY, else libcuda.so.1; loaded and initialised once, and
   // never unloaded. kNotFound without a library or a GPU, kFailedPrecondition for one that is too

@@ -84,6 +84,29 @@ enum class LaunchAttributeId : int32_t {
   kProgrammaticStreamSerialization = 6,
 };
 
+// CUtensorMapDataType
+enum class TensorMapType : int32_t {
+  kUint8 = 0,
+  kUint16 = 1,
+  kUint32 = 2,
+  kInt32 = 3,
+  kUint64 = 4,
+  kInt64 = 5,
+  kFloat16 = 6,
+  kFloat32 = 7,
+  kFloat64 = 8,
+  kBfloat16 = 9,
+};
+// CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill
+enum class TensorMapInterleave : int32_t { kNone = 0 };
+enum class TensorMapSwizzle : int32_t { kNone = 0, k32Bytes = 1, k64Bytes = 2, k128Bytes = 3 };
+enum class TensorMapPromotion : int32_t { kNone = 0, k64Bytes = 1, k128Bytes = 2, k256Bytes = 3 };
+enum class TensorMapFill : int32_t { kZeros = 0, kNan = 1 };
+// CUtensorMap
+struct alignas(128) DriverTensorMap {
+  uint64_t opaque[16];
+};
+
 inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned kEventDefault = 0;       // CU_EVENT_DEFAULT
 inline constexpr unsigned kEventWaitDefault = 0;   // CU_EVENT_WAIT_DEFAULT
@@ -173,7 +196,11 @@ struct DriverLaunchConfig {
   F(occupancy_max_active_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                    \
     Result(int*, FunctionHandle, int, size_t))                                                     \
   F(occupancy_max_active_clusters, "cuOccupancyMaxActiveClusters",                                 \
-    Result(int*, FunctionHandle, const DriverLaunchConfig*))
+    Result(int*, FunctionHandle, const DriverLaunchConfig*))                                       \
+  F(tensor_map_encode_tiled, "cuTensorMapEncodeTiled",                                             \
+    Result(DriverTensorMap*, TensorMapType, uint32_t, void*, const uint64_t*, const uint64_t*,     \
+           const uint32_t*, const uint32_t*, TensorMapInterleave, TensorMapSwizzle,                \
+           TensorMapPromotion, TensorMapFill))
 
 // A function of the loaded library, and the name that errors give it.
 template <class Signature>

@@ -242,7 +242,8 @@ TEST(OpTableRows, AreConsistent) {
       if ((touched >> j & 1) == 0) continue;
       ASSERT_LT(j, s.operand_count);
       const Role role = s.operands[j].role;
-      EXPECT_TRUE(role == Role::kView || role == Role::kSlot || role == Role::kDescriptor);
+      EXPECT_TRUE(role == Role::kView || role == Role::kSlot || role == Role::kDescriptor ||
+                  role == Role::kTensorMap);
     }
   }
 }

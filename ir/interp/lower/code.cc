@@ -126,6 +126,15 @@ StatusOr<Program> Lowering::finish() {
     for (RuleCall::Value& value : call.inputs) place_operand(&value.reg);
     for (RuleCall::Value& value : call.outputs) place_operand(&value.reg);
   }
+  for (BoxCopy& copy : code_->boxes) {
+    place_operand(&copy.address);
+    place_operand(&copy.ranks);
+    for (size_t d = 0; d < static_cast<size_t>(copy.shape.rank); ++d) {
+      for (auto* list : {&copy.extents, &copy.strides, &copy.coordinates}) {
+        place_operand(&(*list)[d]);
+      }
+    }
+  }
   for (Wgmma& wgmma : code_->wgmmas) {
     place_operand(&wgmma.a_format);
     place_operand(&wgmma.b_format);

@@ -58,6 +58,7 @@ Bound Lowering::fresh(ValueId value, ValueId like) {
       break;
     }
     case TypeKind::kNone:
+    case TypeKind::kTensorMap:
       unimplemented("values without a type");
       break;
   }
@@ -102,6 +103,7 @@ void Lowering::append_moves(ValueId to_value, const Bound& to, ValueId from_valu
       break;
     }
     case TypeKind::kNone:
+    case TypeKind::kTensorMap:
       break;
   }
 }

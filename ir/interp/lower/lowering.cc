@@ -188,6 +188,11 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kBulkStore:
     case Opcode::kBulkReduce:
       return lower_bulk(op);
+    case Opcode::kTmaLoad:
+    case Opcode::kTmaLoadMulticast:
+    case Opcode::kTmaStore:
+    case Opcode::kTmaReduce:
+      return lower_box(op);
     case Opcode::kAssumeUniform: {
       bind(op.result(), reg(op.a()));
       if (options_.checks && type(op.result()).is_scalar()) {
@@ -207,6 +212,9 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kBulkWait:
     case Opcode::kBulkWaitRead:
     case Opcode::kBulkPrefetch:
+    case Opcode::kTensorMap:
+    case Opcode::kTmaPrefetch:
+    case Opcode::kTensorMapPrefetch:
     case Opcode::kFenceMbarrierInit:
     case Opcode::kGridDependencyWait:
     case Opcode::kGridDependencyLaunch:

@@ -19,6 +19,7 @@ uint32_t Lowering::poison_stride(ValueId value) const {
       return sizeof(uint64_t);  // of the address
     case TypeKind::kNone:
     case TypeKind::kCheck:
+    case TypeKind::kTensorMap:
       return sizeof(Bool);
   }
   return 0;

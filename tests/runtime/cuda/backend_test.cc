@@ -43,10 +43,10 @@ TEST_F(CudaBackendTest, AnOldDriverIsToldWhatIsNeeded) {
   const Status status = Device::open("cuda:0").status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("speaks CUDA 11.4 < 11.8 needed; update the NVIDIA driver, and until then "
+              HasSubstr("speaks CUDA 11.4 < 12.0 needed; update the NVIDIA driver, and until then "
                         "the interpreter still works"));
   // Nothing is remembered of the failure.
-  fake_->set_version(11080);
+  fake_->set_version(12000);
   EXPECT_TRUE(Device::open("cuda:0").ok());
 }
 

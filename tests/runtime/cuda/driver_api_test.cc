@@ -84,6 +84,32 @@ static_assert(same(kLaunchParamEnd, CU_LAUNCH_PARAM_END_AS_INT));
 static_assert(same(kLaunchParamBufferPointer, CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT));
 static_assert(same(kLaunchParamBufferSize, CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT));
 
+#define SAME_MAP_TYPE(ours, theirs) \
+  static_assert(same(TensorMapType::ours, CU_TENSOR_MAP_DATA_TYPE_##theirs))
+SAME_MAP_TYPE(kUint8, UINT8);
+SAME_MAP_TYPE(kUint16, UINT16);
+SAME_MAP_TYPE(kUint32, UINT32);
+SAME_MAP_TYPE(kInt32, INT32);
+SAME_MAP_TYPE(kUint64, UINT64);
+SAME_MAP_TYPE(kInt64, INT64);
+SAME_MAP_TYPE(kFloat16, FLOAT16);
+SAME_MAP_TYPE(kFloat32, FLOAT32);
+SAME_MAP_TYPE(kFloat64, FLOAT64);
+SAME_MAP_TYPE(kBfloat16, BFLOAT16);
+static_assert(same(TensorMapInterleave::kNone, CU_TENSOR_MAP_INTERLEAVE_NONE));
+static_assert(same(TensorMapSwizzle::kNone, CU_TENSOR_MAP_SWIZZLE_NONE));
+static_assert(same(TensorMapSwizzle::k32Bytes, CU_TENSOR_MAP_SWIZZLE_32B));
+static_assert(same(TensorMapSwizzle::k64Bytes, CU_TENSOR_MAP_SWIZZLE_64B));
+static_assert(same(TensorMapSwizzle::k128Bytes, CU_TENSOR_MAP_SWIZZLE_128B));
+static_assert(same(TensorMapPromotion::kNone, CU_TENSOR_MAP_L2_PROMOTION_NONE));
+static_assert(same(TensorMapPromotion::k64Bytes, CU_TENSOR_MAP_L2_PROMOTION_L2_64B));
+static_assert(same(TensorMapPromotion::k128Bytes, CU_TENSOR_MAP_L2_PROMOTION_L2_128B));
+static_assert(same(TensorMapPromotion::k256Bytes, CU_TENSOR_MAP_L2_PROMOTION_L2_256B));
+static_assert(same(TensorMapFill::kZeros, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+static_assert(same(TensorMapFill::kNan, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA));
+static_assert(sizeof(DriverTensorMap) == sizeof(CUtensorMap));
+static_assert(alignof(DriverTensorMap) % alignof(CUtensorMap) == 0);  // 64 or 128, by version
+
 static_assert(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));
 static_assert(offsetof(LaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
 static_assert(sizeof(LaunchAttribute::Value) == sizeof(CUlaunchAttributeValue));
@@ -181,6 +207,7 @@ TEST(DriverApiTest, FunctionsAreDeclaredAsInCudaH) {
   CHECK_FUNCTION(launch_kernel_ex, cuLaunchKernelEx);
   CHECK_FUNCTION(occupancy_max_active_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor);
   CHECK_FUNCTION(occupancy_max_active_clusters, cuOccupancyMaxActiveClusters);
+  CHECK_FUNCTION(tensor_map_encode_tiled, cuTensorMapEncodeTiled);
   static_assert(
       AlikeFunctions<std::remove_pointer_t<decltype(DriverApi().event_elapsed_time.entry)>,
                      decltype(cuEventElapsedTime)>::value);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/launch/tensor_map.h"
 #include "runtime/cuda/fake_driver_test.h"
 
 namespace heddle::runtime::cuda {
@@ -84,6 +85,9 @@ Status use_everything(StatusOr<Device>& device) {
   for (const LaunchShape& config : configs) {
     RETURN_IF_FAILED(launch_raw(*function, config, pinned->data(), 24, &site, &*stream));
   }
+  ir::TensorMap tensor{.shape = {.scalar = ir::Scalar::kF32, .rank = 1, .box = {4}}};
+  std::byte map[ir::kTensorMapBytes];
+  RETURN_IF_FAILED(device->backend()->encode_tensor_map(tensor, map));
   RETURN_IF_FAILED(stream->synchronize());
   return device->synchronize();
 }

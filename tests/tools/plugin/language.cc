@@ -68,6 +68,19 @@ const Word bulk("dsl/cuda/bulk.h", [](X x, Y y, Int) {
   bulk_commit();
   bulk_wait();
 });
+const Word tensor_map("dsl/cuda/tensor_map.h", [](X x, Y y, Int) {
+  const TensorMap from(x, {32});
+  const TensorMap to(y, {32});
+  const Shared<float> tile(32);
+  const Mbarrier full(1);
+  from.prefetch();
+  tma_load(tile.at(0), from, {0}, full, 0);
+  full.wait(0, 0);
+  tma_store(to, {0}, tile.at(0));
+  tma_add(to, {0}, tile.at(0));
+  bulk_commit();
+  bulk_wait();
+});
 const Word cluster("dsl/cuda/cluster.h", [](X x, Y y, Int n) {
   const Shared<float> all(128);
   all(thread_idx.x) = x(n);

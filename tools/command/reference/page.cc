@@ -58,14 +58,11 @@ std::string escaped(absl::string_view text) {
 template <class Positions>
 void append_positions(const Positions& positions, int count, bool named,
                       std::vector<std::string>& words) {
-  constexpr const char* kRoles[] = {"T", "B", "U", "I", "E",   "V",   "S",   "C",
-                                    "F", "Q", "D", "X", "i32", "u32", "i64", "bool"};
   constexpr const char* kArities[] = {"", "?", "*"};
   for (int i = 0; i < count; ++i) {
     const ir::Position position = positions[static_cast<size_t>(i)];
     words.push_back(absl::StrCat(named ? name_of(position.name) : "", named ? ":" : "",
-                                 kRoles[static_cast<size_t>(position.role)],
-                                 position.tied ? "!" : "",
+                                 name_of(position.role), position.tied ? "!" : "",
                                  kArities[static_cast<size_t>(position.arity)]));
   }
 }

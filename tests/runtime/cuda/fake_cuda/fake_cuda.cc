@@ -485,4 +485,24 @@ Result cuOccupancyMaxActiveClusters(int* clusters, FunctionHandle,
   return Result::kSuccess;
 }
 
+// The fake's map is what it was given: address, extents, strides and box, 32 bits of each.
+Result cuTensorMapEncodeTiled(DriverTensorMap* map, TensorMapType type, uint32_t rank,
+                              void* address, const uint64_t* extents, const uint64_t* strides,
+                              const uint32_t* box, const uint32_t*, TensorMapInterleave,
+                              TensorMapSwizzle swizzle, TensorMapPromotion, TensorMapFill) {
+  Call call("cuTensorMapEncodeTiled", kContext,
+            std::to_string(rank) + " " + std::to_string(static_cast<int>(type)) + " " +
+                std::to_string(static_cast<int>(swizzle)));
+  if (call.faulted()) return call.result();
+  if (reinterpret_cast<uintptr_t>(map) % alignof(DriverTensorMap) != 0) return kInvalidValue;
+  *map = {};
+  map->opaque[0] = reinterpret_cast<uintptr_t>(address);
+  for (uint32_t d = 0; d < rank; ++d) {
+    map->opaque[1 + d] = extents[d];
+    if (d > 0) map->opaque[6 + d] = strides[d - 1];
+    map->opaque[11 + d] = box[d];
+  }
+  return Result::kSuccess;
+}
+
 }  // extern "C"

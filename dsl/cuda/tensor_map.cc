@@ -1,0 +1,149 @@
+#include "heddle/dsl/cuda/tensor_map.h"
+
+#include <algorithm>
+
+#include "heddle/dsl/access_internal.h"
+#include "heddle/ir/analysis/views.h"
+#include "heddle/ir/launch/tensor_map.h"
+
+namespace heddle::detail {
+
+using ir::AttrKey;
+using ir::Opcode;
+
+namespace {
+
+Trace* current(SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) report(loc, "a tensor map outside a kernel", "write it in the lambda");
+  return trace;
+}
+
+// The modes of a parameter as dimensions of its map: the contiguous one, as far as the launch knows,
+// and then the others from the last to the first.
+absl::InlinedVector<int64_t, 5> dimensions(ir::Kernel& kernel, ir::ValueId view, int rank) {
+  const std::optional<int> param = kernel.param_index(view);
+  int contiguous = rank - 1;
+  for (int mode = rank - 1; param && mode >= 0; --mode) {
+    const ir::Fact fact{ir::FactKind::kUnitStride, static_cast<uint16_t>(*param),
+                        static_cast<uint8_t>(mode)};
+    if (kernel.params()[static_cast<size_t>(*param)].strides[static_cast<size_t>(mode)] == 1 ||
+        kernel.fact(fact) == 1) {
+      contiguous = mode;
+      break;
+    }
+  }
+  absl::InlinedVector<int64_t, 5> modes = {contiguous};
+  for (int mode = rank - 1; mode >= 0; --mode) {
+    if (mode != contiguous) modes.push_back(mode);
+  }
+  return modes;
+}
+
+constexpr int64_t kBoxAlignment = 128;
+constexpr int64_t kSwizzleRows = 8;
+
+// Lets a shared array start at a multiple of what boxes of a map need.
+void align_for(ir::Kernel& kernel, ir::ValueId array, ir::ValueId map) {
+  const ir::OpId root = kernel.value(ir::root_of(kernel, array)).def;
+  if (!ir::valid(root) || kernel.op(root).opcode != Opcode::kShared) return;
+  const int64_t swizzle = kernel.def(map)->attr_or(AttrKey::kSwizzle, 0);
+  const int64_t align = std::max(kBoxAlignment, swizzle * kSwizzleRows);
+  for (ir::Attr& attr : kernel.op(root).attrs) {
+    if (attr.key != AttrKey::kAlign) continue;
+    attr.value = std::max(attr.value, align);
+    return;
+  }
+  kernel.op(root).attrs.push_back({AttrKey::kAlign, align});
+}
+
+// The place of a box in shared memory.
+ir::ValueId box_in(Trace& trace, const Access& place, ir::Scalar scalar, ir::ValueId map) {
+  const AccessOperands p = record_access(trace, place, scalar_type(scalar), place.loc);
+  align_for(trace.kernel(), p.view, map);
+  ir::Type view = trace.kernel().type(p.view);
+  view.rank = 1;
+  ir::Builder& b = trace.builder();
+  return b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, 1)}, view);
+}
+
+// The map's coordinates, in its own order of dimensions.
+void append_coordinates(Trace& trace, const BoxPlace& box, SourceLoc loc,
+                        absl::InlinedVector<ir::ValueId, 8>* operands) {
+  const ir::Kernel& kernel = trace.kernel();
+  const ir::Op* const map = kernel.def(trace.use(box.map, loc));
+  if (map == nullptr || map->opcode != Opcode::kTensorMap) return;  // reported
+  for (const int64_t mode : kernel.ints(*map->attr(AttrKey::kModes))) {
+    operands->push_back(trace.use(box.at[mode].node, loc));
+  }
+}
+
+}  // namespace
+
+TensorMapInfo new_tensor_map(const Node& view, const int* box, int rank, const BoxOptions& options,
+                             SourceLoc loc) {
+  Trace* const trace = current(loc);
+  if (trace == nullptr) return {};
+  trace->set_place(loc);
+  ir::Kernel& kernel = trace->kernel();
+  const ir::ValueId value = trace->use(view, loc);
+  const absl::InlinedVector<int64_t, 5> modes = dimensions(kernel, value, rank);
+  absl::InlinedVector<int64_t, 5> extents;
+  const ir::Scalar scalar = kernel.type(value).scalar;
+  int64_t bytes = ir::bytes_of(scalar);
+  for (const int64_t mode : modes) {
+    extents.push_back(box[mode]);
+    bytes *= box[mode];
+  }
+  absl::InlinedVector<ir::Attr, 5> attrs = {{AttrKey::kModes, kernel.intern_ints(modes)},
+                                            {AttrKey::kBox, kernel.intern_ints(extents)}};
+  if (options.swizzle != 0) attrs.push_back({AttrKey::kSwizzle, options.swizzle});
+  if (options.nan_fill) attrs.push_back({AttrKey::kNanFill, 1});
+  if (options.promotion != 0) attrs.push_back({AttrKey::kPromotion, options.promotion});
+  const ir::ValueId map = trace->builder().create(Opcode::kTensorMap, {value},
+                                                  ir::Type::tensor_map(scalar, rank), attrs);
+  return {trace->node(map), bytes};
+}
+
+void emit_tma_load(const Access& to, ir::Scalar scalar, const BoxPlace& box,
+                   const BulkBarrier& barrier, const Node* ranks) {
+  Trace* const trace = current(to.loc);
+  if (trace == nullptr) return;
+  ir::Builder& b = trace->builder();
+  const ir::ValueId map = trace->use(box.map, to.loc);
+  const ir::ValueId dst = box_in(*trace, to, scalar, map);
+  const ir::ValueId words = trace->use(barrier.words, to.loc);
+  const ir::ValueId told = b.create(
+      Opcode::kSubview, {words, trace->use(barrier.index, to.loc), b.constant_int(ir::kI32Type, 1)},
+      trace->kernel().type(words));
+  absl::InlinedVector<ir::ValueId, 8> operands = {dst, map, told};
+  if (ranks != nullptr) operands.push_back(trace->use(*ranks, to.loc));
+  append_coordinates(*trace, box, to.loc, &operands);
+  b.create_op(ranks != nullptr ? Opcode::kTmaLoadMulticast : Opcode::kTmaLoad, operands);
+}
+
+void emit_tma_store(const BoxPlace& box, const Access& from, ir::Scalar scalar,
+                    const AtomicKind* reduction) {
+  Trace* const trace = current(from.loc);
+  if (trace == nullptr) return;
+  const ir::ValueId map = trace->use(box.map, from.loc);
+  const ir::ValueId src = box_in(*trace, from, scalar, map);
+  absl::InlinedVector<ir::ValueId, 8> operands = {map, src};
+  append_coordinates(*trace, box, from.loc, &operands);
+  absl::InlinedVector<ir::Attr, 1> attrs;
+  if (reduction != nullptr) attrs.push_back({AttrKey::kOp, static_cast<int64_t>(*reduction)});
+  trace->builder().create_op(reduction != nullptr ? Opcode::kTmaReduce : Opcode::kTmaStore,
+                             operands, ir::Type::none(), attrs);
+}
+
+void emit_tma_prefetch(const BoxPlace& box) {
+  const SourceLoc loc = box.at[0].loc;
+  Trace* const trace = current(loc);
+  if (trace == nullptr) return;
+  trace->set_place(loc);
+  absl::InlinedVector<ir::ValueId, 8> operands = {trace->use(box.map, loc)};
+  append_coordinates(*trace, box, loc, &operands);
+  trace->builder().create_op(Opcode::kTmaPrefetch, operands);
+}
+
+}  // namespace heddle::detail

@@ -1,0 +1,96 @@
+// Tensor maps in the driver's words.
+#include "heddle/ir/launch/tensor_map.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/ir/check.h"
+#include "heddle/runtime/cuda/cuda_backend.h"
+
+namespace heddle::runtime::cuda {
+namespace {
+
+static_assert(sizeof(DriverTensorMap) == ir::kTensorMapBytes);
+static_assert(alignof(DriverTensorMap) == ir::kTensorMapAlign);
+
+// Copies look at an element's size alone, reductions and NaNs outside of the tensor at its type too.
+TensorMapType type_of(ir::Scalar scalar) {
+  switch (scalar) {
+    case ir::Scalar::kF16:
+      return TensorMapType::kFloat16;
+    case ir::Scalar::kBF16:
+      return TensorMapType::kBfloat16;
+    case ir::Scalar::kF32:
+      return TensorMapType::kFloat32;
+    case ir::Scalar::kF64:
+      return TensorMapType::kFloat64;
+    case ir::Scalar::kI32:
+      return TensorMapType::kInt32;
+    case ir::Scalar::kI64:
+      return TensorMapType::kInt64;
+    default:
+      break;
+  }
+  switch (ir::bytes_of(scalar)) {
+    case 1:
+      return TensorMapType::kUint8;
+    case 2:
+      return TensorMapType::kUint16;
+    case 4:
+      return TensorMapType::kUint32;
+    default:
+      return TensorMapType::kUint64;
+  }
+}
+
+TensorMapSwizzle swizzle_of(int bytes) {
+  switch (bytes) {
+    case 32:
+      return TensorMapSwizzle::k32Bytes;
+    case 64:
+      return TensorMapSwizzle::k64Bytes;
+    case 128:
+      return TensorMapSwizzle::k128Bytes;
+    default:
+      return TensorMapSwizzle::kNone;
+  }
+}
+
+TensorMapPromotion promotion_of(int bytes) {
+  switch (bytes) {
+    case 64:
+      return TensorMapPromotion::k64Bytes;
+    case 128:
+      return TensorMapPromotion::k128Bytes;
+    case 256:
+      return TensorMapPromotion::k256Bytes;
+    default:
+      return TensorMapPromotion::kNone;
+  }
+}
+
+}  // namespace
+
+Status CudaBackend::encode_tensor_map(const ir::TensorMap& map, std::byte* to) {
+  const ir::BoxShape& shape = map.shape;
+  uint64_t extents[ir::kMaxTensorMapRank], strides[ir::kMaxTensorMapRank];
+  uint32_t box[ir::kMaxTensorMapRank], steps[ir::kMaxTensorMapRank];
+  for (size_t d = 0; d < static_cast<size_t>(shape.rank); ++d) {
+    extents[d] = static_cast<uint64_t>(map.extents[d]);
+    // The driver takes no stride of the first dimension.
+    if (d > 0) strides[d - 1] = static_cast<uint64_t>(map.strides[d]);
+    box[d] = static_cast<uint32_t>(shape.box[d]);
+    steps[d] = 1;
+  }
+  DriverTensorMap encoded;
+  const Status status = call(
+      api().tensor_map_encode_tiled, &encoded, type_of(shape.scalar),
+      static_cast<uint32_t>(shape.rank), reinterpret_cast<void*>(map.address), extents, strides,
+      box, steps, TensorMapInterleave::kNone, swizzle_of(shape.swizzle),
+      promotion_of(shape.promotion), shape.nan_fill ? TensorMapFill::kNan : TensorMapFill::kZeros);
+  if (status.ok()) std::memcpy(to, &encoded, sizeof(encoded));
+  return status;
+}
+
+}  // namespace heddle::runtime::cuda
