@@ -333,6 +333,7 @@ void Lowering::lower_mbarrier(const Op& op) {
                                      .a = address,
                                      .b = reg(mbarrier_number(op)),
                                      .aux = bound_[op.view()].array});
+  // Of a test, whatever it gives: races that it hides by that are missed, none is made up.
   const auto order = static_cast<MemoryOrder>(
       op.attr_or(AttrKey::kOrder, static_cast<int64_t>(MemoryOrder::kAcquire)));
   const bool waits = tests || op.opcode == Opcode::kMbarrierWait;
