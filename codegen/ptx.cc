@@ -225,8 +225,12 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kFence:
       return emit_fence(op);
     case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierInval:
     case Opcode::kMbarrierArrive:
     case Opcode::kMbarrierExpectTx:
+    case Opcode::kMbarrierAnnounceTx:
+    case Opcode::kMbarrierTest:
+    case Opcode::kCopyArrive:
       return emit_mbarrier(id, op);
     case Opcode::kMbarrierWait:
       return emit_mbarrier_wait(id, op);

@@ -50,21 +50,53 @@ void Emitter::emit_named_barrier(const Op& op) {
 
 // --- Barriers in shared memory, and bulk copies ---
 
-void Emitter::emit_mbarrier(OpId id, const Op& op) {
-  const Address at = address(id, op.view());
-  if (op.opcode == ir::Opcode::kMbarrierInit) {
-    return out_->instruction("mbarrier.init.shared::cta.b64 ", at, ", ",
-                             in_register(elements(op.count())[0]));
-  }
-  // Other blocks' barriers are arrived at for the whole cluster, and give no state back.
+// ".release.cta.shared::cluster.b64 ": order, scope and place. The default scope has everyone in it who
+// may be at the other end.
+std::string Emitter::mbarrier_order(const Op& op, ir::MemoryOrder strong) {
   const bool remote = type(op.view()).space == ir::Space::kSharedCluster;
-  const absl::string_view where =
-      remote ? ".release.cluster.shared::cluster.b64 _" : ".release.cta.shared::cta.b64 _";
-  if (op.opcode == ir::Opcode::kMbarrierArrive) {
-    return out_->instruction("mbarrier.arrive", where, ", ", at);
+  const bool waits = strong == ir::MemoryOrder::kAcquire;
+  const bool far = remote || (waits && kernel_.cluster.count() > 1);
+  if (op.attr_or(AttrKey::kOrder, -1) == static_cast<int64_t>(ir::MemoryOrder::kRelaxed)) {
+    use(ir::Feature::kRelaxedMbarriers);
   }
-  out_->instruction("mbarrier.arrive.expect_tx", where, ", ", at, ", ",
-                    in_register(elements(op.bytes())[0]));
+  return absl::StrCat(
+      ordering_of(op, strong, far ? ir::MemoryScope::kCluster : ir::MemoryScope::kBlock),
+      remote ? ".shared::cluster.b64 " : ".shared::cta.b64 ");
+}
+
+void Emitter::emit_mbarrier(OpId id, const Op& op) {
+  using ir::MemoryOrder;
+  const Address at = address(id, op.view());
+  const auto number = [&](ValueId value) { return in_register(elements(value)[0]); };
+  switch (op.opcode) {
+    case ir::Opcode::kMbarrierInit:
+      return out_->instruction("mbarrier.init.shared::cta.b64 ", at, ", ", number(op.count()));
+    case ir::Opcode::kMbarrierInval:
+      return out_->instruction("mbarrier.inval.shared::cta.b64 ", at);
+    case ir::Opcode::kCopyArrive:
+      return out_->instruction("cp.async.mbarrier.arrive.noinc.shared::cta.b64 ", at);
+    // Another block's barrier gives no state back, so arrivals ask for none.
+    case ir::Opcode::kMbarrierArrive: {
+      OptionalOperand<Operand> count;
+      if (valid(op.count())) count.part = number(op.count());
+      return out_->instruction("mbarrier.arrive", mbarrier_order(op, MemoryOrder::kRelease), "_, ",
+                               at, count);
+    }
+    case ir::Opcode::kMbarrierExpectTx:
+      return out_->instruction("mbarrier.arrive.expect_tx",
+                               mbarrier_order(op, MemoryOrder::kRelease), "_, ", at, ", ",
+                               number(op.bytes()));
+    case ir::Opcode::kMbarrierAnnounceTx:
+      return out_->instruction("mbarrier.expect_tx", mbarrier_order(op, MemoryOrder::kRelaxed), at,
+                               ", ", number(op.bytes()));
+    default: {
+      const Operand parity = number(op.parity());
+      const Operand& ended = define(op.result())[0];
+      return out_->instruction("mbarrier.test_wait.parity",
+                               mbarrier_order(op, MemoryOrder::kAcquire), ended, ", ", at, ", ",
+                               parity);
+    }
+  }
 }
 
 // PTX may give up after a while: then it is asked again.
@@ -74,10 +106,8 @@ void Emitter::emit_mbarrier_wait(OpId id, const Op& op) {
   const Operand ended = fresh(RegClass::kPred);
   const Label again = new_label();
   put_label(again);
-  // Other blocks of a cluster may arrive as well, and bring data.
-  const bool alone = kernel_.cluster.count() == 1;
-  out_->instruction("mbarrier.try_wait.parity.acquire", alone ? ".cta" : ".cluster",
-                    ".shared::cta.b64 ", ended, ", ", at, ", ", parity);
+  out_->instruction("mbarrier.try_wait.parity", mbarrier_order(op, ir::MemoryOrder::kAcquire),
+                    ended, ", ", at, ", ", parity);
   branch(ended, false, again, false);
 }
 

@@ -20,17 +20,15 @@ namespace {
 constexpr absl::string_view kOrders[] = {".relaxed", ".acquire", ".release", ".acq_rel", ".sc"};
 constexpr absl::string_view kScopes[] = {".cta", ".cluster", ".gpu", ".sys"};
 
-absl::string_view order_of(const ir::Op& op, MemoryOrder otherwise) {
-  return kOrders[op.attr_or(AttrKey::kOrder, static_cast<int64_t>(otherwise))];
-}
-absl::string_view scope_of(const ir::Op& op) {
-  return kScopes[op.attr_or(AttrKey::kScope, static_cast<int64_t>(MemoryScope::kGpu))];
-}
-
 // By how many registers the value takes.
 constexpr absl::string_view kVectors[] = {"", "", ".v2", "", ".v4"};
 
 }  // namespace
+
+std::string ordering_of(const ir::Op& op, MemoryOrder order, MemoryScope scope) {
+  return absl::StrCat(kOrders[op.attr_or(AttrKey::kOrder, static_cast<int64_t>(order))],
+                      kScopes[op.attr_or(AttrKey::kScope, static_cast<int64_t>(scope))]);
+}
 
 // Sums of signed 64-bit integers have only the unsigned name; 16-bit floats say that they keep
 // subnormals, as they must.
@@ -63,8 +61,9 @@ void Emitter::emit_atomic(OpId id, const Op& op) {
   check_bounds(id, op.view(), op.check());
   const Type element = type(op.result());
   const Address at = address(id, op.view());
-  const std::string head = absl::StrCat("atom", order_of(op, MemoryOrder::kRelaxed), scope_of(op),
-                                        ".", state_space(type(op.view())));
+  const std::string head =
+      absl::StrCat("atom", ordering_of(op, MemoryOrder::kRelaxed, MemoryScope::kGpu), ".",
+                   state_space(type(op.view())));
   // The registers of a 16-bit float are halves of 32-bit ones or their own.
   const auto scalar = [&](ValueId value) { return in_register(lane(value, 0)); };
   if (op.opcode == Opcode::kAtomicCas) {
@@ -98,9 +97,9 @@ void Emitter::emit_atomic_access(OpId id, const Op& op) {
   const Address at = address(id, op.view());
   // A byte lies in a wider register, and has no type but an integer's.
   const bool is_byte = bytes_of(type(value).scalar) == 1;
-  const std::string head = absl::StrCat(loads ? "ld" : "st", order_of(op, MemoryOrder::kRelaxed),
-                                        scope_of(op), ".", state_space(type(op.view())), ".",
-                                        is_byte ? "u8" : info(reg.reg_class).type, " ");
+  const std::string head = absl::StrCat(
+      loads ? "ld" : "st", ordering_of(op, MemoryOrder::kRelaxed, MemoryScope::kGpu), ".",
+      state_space(type(op.view())), ".", is_byte ? "u8" : info(reg.reg_class).type, " ");
   if (loads) return out_->instruction(head, reg, ", ", at);
   out_->instruction(head, at, ", ", reg);
 }
@@ -112,7 +111,7 @@ void Emitter::emit_prefetch(OpId id, const Op& op) {
 }
 
 void Emitter::emit_fence(const Op& op) {
-  out_->instruction("fence", order_of(op, MemoryOrder::kAcqRel), scope_of(op));
+  out_->instruction("fence", ordering_of(op, MemoryOrder::kAcqRel, MemoryScope::kGpu));
 }
 
 }  // namespace heddle::codegen

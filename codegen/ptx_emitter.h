@@ -239,6 +239,7 @@ class Emitter {
   void emit_prefetch(OpId id, const Op& op);
   void emit_copy_async(OpId id, const Op& op);
   void emit_named_barrier(const Op& op);
+  std::string mbarrier_order(const Op& op, ir::MemoryOrder strong);
   void emit_mbarrier(OpId id, const Op& op);
   void emit_mbarrier_wait(OpId id, const Op& op);
   void emit_mbarrier_fence();

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "heddle/codegen/ptx_text.h"
+#include "heddle/ir/atomic.h"
+#include "heddle/ir/kernel.h"
 #include "heddle/ir/op_info.h"
 #include "heddle/ir/target.h"
 
@@ -20,6 +22,8 @@ struct TypeSpelling {
 };
 const TypeSpelling& spelling_of(ir::Scalar scalar);
 
+// The order and scope of an op's attributes, or these: ".release.cta".
+std::string ordering_of(const ir::Op& op, ir::MemoryOrder order, ir::MemoryScope scope);
 // How atomics and bulk reductions spell the elements of an operation: ".u64", ".noftz.f16".
 std::string atomic_type(ir::AtomicOp op, ir::Type element);
 

@@ -7,14 +7,19 @@ namespace heddle::detail {
 using ir::AttrKey;
 using ir::Opcode;
 
-void emit_mbarrier(ir::Opcode opcode, Node barriers, Node index, const Node* value, SourceLoc loc) {
-  Trace* const trace = Trace::current();
-  if (trace == nullptr) return report(loc, "an mbarrier outside a kernel", "use it in the lambda");
-  trace->set_place(loc);
-  absl::InlinedVector<ir::ValueId, 3> operands = {trace->use(barriers, loc),
-                                                  trace->use(index, loc)};
-  if (value != nullptr) operands.push_back(trace->use(*value, loc));
-  trace->builder().create_op(opcode, operands);
+Node emit_mbarrier(ir::Opcode opcode, const MbarrierPlace& place, const Node* value,
+                   const MbarrierOrder& order) {
+  if (Trace::current() == nullptr) {
+    report(place.loc, "an mbarrier outside a kernel", "use it in the lambda");
+  }
+  absl::InlinedVector<Node, 3> operands = {place.words, place.index};
+  if (value != nullptr) operands.push_back(*value);
+  absl::InlinedVector<ir::Attr, 2> attrs;
+  if (order.order) attrs.push_back({AttrKey::kOrder, static_cast<int64_t>(*order.order)});
+  if (order.scope) attrs.push_back({AttrKey::kScope, static_cast<int64_t>(*order.scope)});
+  const bool tests = opcode == Opcode::kMbarrierTest;
+  return record(opcode, operands, tests ? scalar_type(ir::Scalar::kBool) : NodeType{}, attrs,
+                place.loc);
 }
 
 void emit_set_max_registers(int count, bool increase, SourceLoc loc) {

@@ -85,7 +85,7 @@ Handler named_arrive_handler();
 Handler cluster_arrive_handler();
 Handler cluster_wait_handler();
 Handler map_shared_handler();  // d, a: addresses; b: rank
-// --- mbarrier.cc: a: address; b: count, bytes or parity ---
+// --- mbarrier.cc: a: address; b: count, bytes or parity, or kNone; dst: what a test gives ---
 Handler mbarrier_handler(Opcode opcode);
 // --- bulk.cc: dst: the mbarrier's address, or kNone; a: source, b: destination, c: bytes; aux:
 // index in Code::accesses: of the global side, or of the destination where both are shared ---

@@ -43,6 +43,7 @@ struct Frame {
 struct Block;
 
 // What is known of a byte of shared memory.
+inline constexpr uint8_t kUnwritten = 0;
 inline constexpr uint8_t kWritten = 1;
 inline constexpr uint8_t kHoldsMbarrier = 2;
 

@@ -64,17 +64,62 @@ Mbarrier* find_mbarrier(const Instr* instr, const Warp& warp, uint64_t address, 
 
 namespace {
 
-void mark_mbarrier(const Warp& warp, uint64_t address) {
+void mark_mbarrier(const Warp& warp, uint64_t address, uint8_t content) {
   if (!warp.block->machine->code->checked) return;
   const Block& block = *block_of(warp, address, sizeof(Mbarrier));
-  std::memset(block.shared_written + (address - block.shared_address()), kHoldsMbarrier,
-              sizeof(Mbarrier));
+  std::memset(block.shared_written + (address - block.shared_address()), content, sizeof(Mbarrier));
+}
+
+// Of arrivals, and of bytes, in a phase.
+constexpr int64_t kMost = (1 << 20) - 1;
+
+struct Mistake {
+  std::string what;
+  const char* fix = nullptr;
+};
+
+// What an op other than a wait does to a barrier.
+template <Opcode kOpcode>
+Mistake change(Mbarrier& barrier, int64_t number) {
+  constexpr bool kAnnounces =
+      kOpcode == Opcode::kMbarrierExpectTx || kOpcode == Opcode::kMbarrierAnnounceTx;
+  if (!kAnnounces && (number < 1 || number > kMost)) {
+    return {absl::StrCat("an mbarrier that counts ", number, " arrivals"),
+            "count from 1 to 1048575 of them"};
+  }
+  if constexpr (kOpcode == Opcode::kMbarrierInit) {
+    barrier = {};
+    barrier.pending = barrier.expected = static_cast<uint64_t>(number) & kMost;
+    barrier.valid = 1;
+    return {};
+  }
+  if constexpr (kAnnounces) {
+    if (barrier.bytes + number > kMost) {
+      return {absl::StrCat("announces ", number, " bytes to an mbarrier whose phase lacks ",
+                           static_cast<int64_t>(barrier.bytes), ", which are too many together"),
+              "let a phase have at most 1048575 bytes"};
+    }
+    if (barrier.pending == 0) {
+      return {"announces bytes to an mbarrier's phase that lacks no arrival",
+              "announce them before the last arrival, or the phase may end without them"};
+    }
+    barrier.bytes += number;
+    if (kOpcode == Opcode::kMbarrierAnnounceTx) return {};
+  }
+  const uint64_t arrivals = kAnnounces ? 1 : static_cast<uint64_t>(number);
+  if (barrier.pending < arrivals) {
+    return {"arrives at an mbarrier more often than its init() says",
+            "let as many threads arrive in each phase as init() was told"};
+  }
+  barrier.pending -= arrivals;
+  barrier.complete();
+  return {};
 }
 
 template <Opcode kOpcode>
 const Instr* run_mbarrier(const Instr* instr, Warp& warp) {
   const uint64_t* addresses = warp.reg<uint64_t>(instr->a);
-  const uint32_t* values = instr->b == kNone ? nullptr : warp.reg<uint32_t>(instr->b);
+  const uint32_t* numbers = instr->b == kNone ? nullptr : warp.reg<uint32_t>(instr->b);
   bool stop = false;
   for_each_lane(warp.mask, [&](int l) {
     Mbarrier* const barrier = stop ? nullptr
@@ -82,39 +127,33 @@ const Instr* run_mbarrier(const Instr* instr, Warp& warp) {
                                                    kOpcode != Opcode::kMbarrierInit, l);
     if (barrier == nullptr) {
       stop = true;
-      return;
-    }
-    if constexpr (kOpcode == Opcode::kMbarrierInit) {
+    } else if (kOpcode == Opcode::kMbarrierInval) {
       *barrier = {};
-      barrier->pending = barrier->expected = values[l] & 0xFFFFF;
-      barrier->valid = 1;
-      mark_mbarrier(warp, addresses[l]);
-      return;
+      mark_mbarrier(warp, addresses[l], kUnwritten);
+    } else if (Mistake wrong = change<kOpcode>(*barrier, numbers == nullptr ? 1 : numbers[l]);
+               wrong.fix != nullptr) {
+      stop = warp.block->machine->reporter->add(warp, instr, Mask{1} << l, std::move(wrong.what),
+                                                wrong.fix);
+    } else if (kOpcode == Opcode::kMbarrierInit) {
+      mark_mbarrier(warp, addresses[l], kHoldsMbarrier);
     }
-    if constexpr (kOpcode == Opcode::kMbarrierExpectTx) {
-      barrier->bytes += static_cast<int64_t>(values[l] & 0xFFFFF);
-    }
-    if (barrier->pending == 0) {
-      stop = warp.block->machine->reporter->add(
-          warp, instr, Mask{1} << l, "arrives at an mbarrier more often than its init() says",
-          "let as many threads arrive in each phase as init() was told");
-      return;
-    }
-    --barrier->pending;
-    barrier->complete();
   });
   return stop ? warp.suspend(WarpState::kStopped, instr) : instr + 1;
 }
 
-bool phase_ended(const Warp& warp) {
-  const uint64_t* addresses = warp.reg<uint64_t>(warp.pc->a);
-  const uint32_t* parity = warp.reg<uint32_t>(warp.pc->b);
-  bool ended = true;
+// The lanes whose phase has ended.
+Mask ended_phases(const Warp& warp, const Instr* instr) {
+  const uint64_t* addresses = warp.reg<uint64_t>(instr->a);
+  const uint32_t* parity = warp.reg<uint32_t>(instr->b);
+  Mask ended = 0;
   for_each_lane(warp.mask, [&](int l) {
-    ended &= reinterpret_cast<const Mbarrier*>(addresses[l])->phase != (parity[l] & 1);
+    const bool is_over = reinterpret_cast<const Mbarrier*>(addresses[l])->phase != (parity[l] & 1);
+    ended |= static_cast<Mask>(is_over) << l;
   });
   return ended;
 }
+
+bool phase_ended(const Warp& warp) { return ended_phases(warp, warp.pc) == warp.mask; }
 
 std::string what_a_phase_lacks(const Warp& warp) {
   const uint64_t* addresses = warp.reg<uint64_t>(warp.pc->a);
@@ -134,6 +173,7 @@ constexpr Wait kPhase = {
     "let as many threads arrive as init() says, and copies bring the bytes that expect_tx() "
     "announces; the first phase has parity 0"};
 
+template <Opcode kOpcode>
 const Instr* run_mbarrier_wait(const Instr* instr, Warp& warp) {
   const uint64_t* addresses = warp.reg<uint64_t>(instr->a);
   bool stop = false;
@@ -142,19 +182,36 @@ const Instr* run_mbarrier_wait(const Instr* instr, Warp& warp) {
                                    /*initialised=*/true, l) == nullptr;
   });
   if (stop) return warp.suspend(WarpState::kStopped, instr);
-  warp.pc = instr;
-  if (!phase_ended(warp)) return warp.wait_for(kPhase, instr);
-  warp.block->machine->races.order(*warp.block);
+  const Mask ended = ended_phases(warp, instr);
+  if constexpr (kOpcode == Opcode::kMbarrierTest) {
+    Bool* const results = warp.reg<Bool>(instr->dst);
+    for_each_lane(warp.mask, [&](int l) { results[l] = Bool{(ended >> l & 1) != 0}; });
+  } else if (ended != warp.mask) {
+    return warp.wait_for(kPhase, instr);
+  }
   return instr + 1;
 }
 
 }  // namespace
 
 Handler mbarrier_handler(Opcode opcode) {
-  if (opcode == Opcode::kMbarrierInit) return &run_mbarrier<Opcode::kMbarrierInit>;
-  if (opcode == Opcode::kMbarrierArrive) return &run_mbarrier<Opcode::kMbarrierArrive>;
-  if (opcode == Opcode::kMbarrierExpectTx) return &run_mbarrier<Opcode::kMbarrierExpectTx>;
-  return &run_mbarrier_wait;
+  switch (opcode) {
+    case Opcode::kMbarrierInit:
+      return &run_mbarrier<Opcode::kMbarrierInit>;
+    case Opcode::kMbarrierInval:
+      return &run_mbarrier<Opcode::kMbarrierInval>;
+    case Opcode::kMbarrierExpectTx:
+      return &run_mbarrier<Opcode::kMbarrierExpectTx>;
+    case Opcode::kMbarrierAnnounceTx:
+      return &run_mbarrier<Opcode::kMbarrierAnnounceTx>;
+    case Opcode::kMbarrierWait:
+      return &run_mbarrier_wait<Opcode::kMbarrierWait>;
+    case Opcode::kMbarrierTest:
+      return &run_mbarrier_wait<Opcode::kMbarrierTest>;
+    // Copies are complete when they are issued.
+    default:
+      return &run_mbarrier<Opcode::kMbarrierArrive>;
+  }
 }
 
 }  // namespace heddle::ir::interp

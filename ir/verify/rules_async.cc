@@ -27,6 +27,23 @@ void check_own(RuleContext& c, ValueId view) {
       "take the block's own array; another block's mbarrier can be arrived at, or told of bytes");
 }
 
+// Relaxed or `strong`, among the threads of a block or of a cluster.
+void check_mbarrier_order(RuleContext& c, MemoryOrder strong) {
+  const auto order = c.enum_attr(AttrKey::kOrder, strong);
+  if (order != MemoryOrder::kRelaxed && order != strong) {
+    c.error(absl::StrCat(c.quoted(), " has no order '",
+                         kMemoryOrderNames[static_cast<size_t>(order)], "'"),
+            absl::StrCat("use relaxed or ", kMemoryOrderNames[static_cast<size_t>(strong)]));
+  }
+  const auto scope = c.enum_attr(AttrKey::kScope, MemoryScope::kBlock);
+  if (scope != MemoryScope::kBlock && scope != MemoryScope::kCluster) {
+    c.error(
+        absl::StrCat(c.quoted(), " has no scope '", kMemoryScopeNames[static_cast<size_t>(scope)],
+                     "': only the threads of a cluster reach an mbarrier"),
+        "use the scope block or cluster, with a memory fence where others must see the data");
+  }
+}
+
 // A copy between global memory and shared memory, in `own` where not of any block.
 void check_bulk(RuleContext& c, Type global, Type shared, Space own = Space::kNone) {
   const bool reaches = own == Space::kNone ? is_shared(shared) : shared.space == own;
@@ -59,7 +76,15 @@ void check_own_mbarrier(RuleContext& c) {
   check_own(c, c.op().view());
 }
 
-void check_any_mbarrier(RuleContext& c) { check_mbarrier(c, c.op().view()); }
+void check_mbarrier_arrival(RuleContext& c) {
+  check_mbarrier(c, c.op().view());
+  check_mbarrier_order(c, MemoryOrder::kRelease);
+}
+
+void check_mbarrier_wait(RuleContext& c) {
+  check_own_mbarrier(c);
+  check_mbarrier_order(c, MemoryOrder::kAcquire);
+}
 
 void check_bulk_load(RuleContext& c) {
   const Op& op = c.op();

@@ -109,7 +109,8 @@ void check_fence(RuleContext& c);
 
 void check_copy_async(RuleContext& c);  // rules_async.cc
 void check_own_mbarrier(RuleContext& c);
-void check_any_mbarrier(RuleContext& c);
+void check_mbarrier_arrival(RuleContext& c);
+void check_mbarrier_wait(RuleContext& c);
 void check_bulk_load(RuleContext& c);
 void check_bulk_copy(RuleContext& c);
 void check_bulk_store(RuleContext& c);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/ptx_kernels.h"
 #include "codegen/ptx_testing.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/codegen/toolchain/disassemble.h"
 #include "heddle/ir/passes/pipeline.h"
@@ -68,6 +69,56 @@ TEST(PtxAssembled, APendingAccumulatorStaysInItsRegisters) {
   for (const std::string& opcode : between) {
     EXPECT_FALSE(absl::StartsWith(opcode, "MOV") || absl::StartsWith(opcode, "IMAD.MOV")) << opcode;
   }
+}
+
+// A stage goes back and forth between two blocks; each trip waits for the block's own mbarrier, and
+// arrives at the other's. `attributes`: of the arrival, and of the wait.
+std::vector<std::string> fences_of_a_handshake(absl::string_view arrival, absl::string_view wait) {
+  const std::string text = absl::StrCat(
+      R"(kernel @k(%n: i32, %y: view<f32, global, 1> [?] strides [1]) block(32, 1, 1) cluster(2, 1, 1) {
+  %z = const 0 : i32
+  %one = const 1 : i32
+  %zero = const 0.0 : f32
+  %t = thread_idx {axis = x} : i32
+  %w = shared {extents = [1]} : view<u64, shared, 1>
+  %s = shared {extents = [32]} : view<f32, shared, 1>
+  %rank = cluster_rank : i32
+  %other = sub %one, %rank : i32
+  %r = map_shared %w, %other : view<u64, shared_cluster, 1>
+  %sum = for %i in %z .. %n step %one carry(%acc = %zero) : f32 {
+    %parity = bitcast %i : u32
+    mbarrier.wait %w, %z, %parity)",
+      wait,
+      "\n    %v = load %s, %t : f32\n    %next = add %acc, %v : f32\n    mbarrier.arrive %r, %z",
+      arrival, "\n    yield %next\n  }\n  store %y, %sum, %t\n}\n");
+  const PtxModule module = ptx_of(kernel_from(text));
+  const auto assembly = assemble_for(module.text, "sm_90a", {module.entry});
+  HEDDLE_CHECK(assembly.ok(), std::string(assembly.status().message()));
+  const StatusOr<std::string> listing = disassemble(assembly->cubin);
+  HEDDLE_CHECK(listing.ok(), std::string(listing.status().message()));
+  std::vector<std::string> fences;
+  bool arrives = false;
+  for (const SassInstruction& instruction : sass_opcodes(*listing)) {
+    arrives |= absl::StartsWith(instruction.opcode, "SYNCS.ARRIVE");
+    for (const absl::string_view fence : {"MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL"}) {
+      if (absl::StartsWith(instruction.opcode, fence)) fences.push_back(instruction.opcode);
+    }
+  }
+  EXPECT_TRUE(arrives) << *listing;
+  return fences;
+}
+
+// A fence of the whole GPU in each trip costs a matrix product a third of its speed.
+TEST(PtxAssembled, AnArrivalOfScopeBlockAtAnotherBlocksMbarrierFencesNothing) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  using testing::Contains;
+  using testing::IsEmpty;
+  using testing::StartsWith;
+  EXPECT_THAT(fences_of_a_handshake(" {scope = block}", " {scope = block}"), IsEmpty());
+  EXPECT_THAT(fences_of_a_handshake(" {order = relaxed}", " {order = relaxed}"), IsEmpty());
+  EXPECT_THAT(fences_of_a_handshake("", " {scope = block}"), Contains(StartsWith("MEMBAR")));
+  EXPECT_THAT(fences_of_a_handshake(" {scope = block}", ""), Contains(StartsWith("CCTL")));
 }
 
 TEST(PtxAssembled, QuotesNamesOfFilesAsPtxCan) {

@@ -179,9 +179,13 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kCopyAsyncIf:
       return lower_copy(op);
     case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierInval:
     case Opcode::kMbarrierArrive:
     case Opcode::kMbarrierExpectTx:
+    case Opcode::kMbarrierAnnounceTx:
     case Opcode::kMbarrierWait:
+    case Opcode::kMbarrierTest:
+    case Opcode::kCopyArrive:
       return lower_mbarrier(op);
     case Opcode::kBulkLoad:
     case Opcode::kBulkCopy:

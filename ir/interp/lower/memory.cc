@@ -14,10 +14,13 @@ namespace {
 ValueId mbarrier_number(const Op& op) {
   switch (op.opcode) {
     case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierArrive:
       return op.count();
     case Opcode::kMbarrierExpectTx:
+    case Opcode::kMbarrierAnnounceTx:
       return op.bytes();
     case Opcode::kMbarrierWait:
+    case Opcode::kMbarrierTest:
       return op.parity();
     default:
       return ValueId::kNone;
@@ -324,8 +327,17 @@ void Lowering::lower_mbarrier(const Op& op) {
   const Operand address = new_reg(Type::of(Scalar::kU64));
   emit(address_handler(type(op.offset()).scalar == Scalar::kI64),
        {.dst = address, .a = reg(op.view()), .b = reg(op.offset()), .aux = 8});
-  emit(mbarrier_handler(op.opcode),
-       {.a = address, .b = reg(mbarrier_number(op)), .aux = bound_[op.view()].array});
+  const bool tests = op.opcode == Opcode::kMbarrierTest;
+  if (tests) bind(op.result(), new_reg(type(op.result())));
+  emit(mbarrier_handler(op.opcode), {.dst = tests ? reg(op.result()) : Operand{},
+                                     .a = address,
+                                     .b = reg(mbarrier_number(op)),
+                                     .aux = bound_[op.view()].array});
+  // Of a test, whatever it gives: races that it hides by that are missed, none is made up.
+  const auto order = static_cast<MemoryOrder>(
+      op.attr_or(AttrKey::kOrder, static_cast<int64_t>(MemoryOrder::kAcquire)));
+  const bool waits = tests || op.opcode == Opcode::kMbarrierWait;
+  if (options_.checks && waits && order != MemoryOrder::kRelaxed) emit(order_handler(), {});
 }
 
 void Lowering::lower_bulk(const Op& op) {

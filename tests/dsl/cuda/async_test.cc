@@ -218,6 +218,124 @@ TEST(Mbarrier, IsArrivedAtFromOtherBlocks) {
   for (int i = 0; i < 128; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], i % 32 + 1);
 }
 
+// Blocks send each other tiles. Arrivals of scope block are enough: bulk copies bring the data.
+TEST(Mbarrier, IsArrivedAtWithOrderScopeAndCount) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";
+  const auto got = run("ring", {.grid = 4, .block = 32, .cluster = 2}, 128,
+                       [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+                         const Mbarrier empty(1), full(1);
+                         const Shared<int32_t> sent(32), tile(32);
+                         const Int t = thread_idx.x, other = 1 - cluster_rank();
+                         If(t == 0, [&] {
+                           empty.init(0, 32);
+                           full.init(0, 1);
+                           fence_mbarrier_init();
+                         });
+                         sync_cluster();
+                         const Mbarrier its_empty(map_shared(empty.words(), other));
+                         const Mbarrier its_full(map_shared(full.words(), other));
+                         Var<int32_t> sum(0);
+                         for (const Int round : range(4)) {
+                           const UInt parity = cast<uint32_t>(round % 2);
+                           If(round > 0, [&] {  // the copy before has read its source
+                             empty.wait(0, 1u - parity, MemoryOrder::acquire, MemoryScope::block);
+                           });
+                           sent(t) = x(t) + round + 100 * cluster_rank();
+                           fence_async();
+                           sync_threads();
+                           If(t == 0, [&] {
+                             its_full.announce_tx(0, 128, MemoryScope::cluster);
+                             bulk_copy(map_shared(tile, other).at(0), sent.at(0), 32, its_full, 0);
+                             its_full.arrive(0, MemoryOrder::release, MemoryScope::block);
+                           });
+                           full.wait(0, parity, MemoryOrder::acquire, MemoryScope::block);
+                           sum += tile(t);
+                           sync_warp();
+                           If(t == 0, [&] {
+                             its_empty.arrive(0, 31, MemoryOrder::release, MemoryScope::block);
+                             its_empty.arrive(0, MemoryOrder::release, MemoryScope::block);
+                           });
+                         }
+                         y(block_idx.x * 32 + t) = sum;
+                         sync_cluster();
+                       });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 128; ++i) {
+    EXPECT_EQ((*got)[static_cast<size_t>(i)], 4 * (i % 32) + 6 + (i / 32 % 2 == 0 ? 400 : 0)) << i;
+  }
+}
+
+// While a phase lasts, threads do something else; behind it the barrier's bytes serve as others do.
+TEST(Mbarrier, IsTestedAndInvalidated) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no mbarriers";
+  const auto got =
+      run("tested", {.block = 64}, 64, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        const Mbarrier bar(1);
+        const Shared<int32_t> box(64);
+        const Int t = thread_idx.x;
+        If(t == 0, [&] {
+          bar.init(0, 32);
+          fence_mbarrier_init();
+        });
+        sync_threads();
+        If(warp_id() == 0, [&] {
+          box(t) = x(t) * 2;
+          bar.arrive(0);
+        });
+        While([&] { return !bar.test(0, 0u); }, [] { nanosleep(20); });
+        const Int seen = box(t % 32);
+        sync_threads();
+        If(t == 0, [&] {
+          bar.inval(0);
+          bar.words()(0) = UInt64(7);
+        });
+        sync_threads();
+        y(t) = seen + cast<int>(bar.words()(0));
+      });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 64; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], i % 32 * 2 + 7);
+}
+
+TEST(Mbarrier, IsArrivedAtWhenCopiesAreComplete) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no mbarriers";
+  const auto got =
+      run("copies", {.block = 32}, 128, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        const Mbarrier full(1);
+        const Shared<int32_t> tile(128);
+        const Int t = thread_idx.x;
+        If(t == 0, [&] {
+          full.init(0, 32);
+          fence_mbarrier_init();
+        });
+        sync_threads();
+        copy_async<4>(tile.at(4 * t), x.at(4 * t));
+        copy_async_arrive(full, 0);
+        full.wait(0, 0u);
+        for (int i = 0; i < 128; i += 32) y(t + i) = tile(127 - t - i);
+      });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 128; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], 127 - i);
+}
+
+TEST(Mbarrier, OrdersThatItHasNotAreReported) {
+  const auto message = [](auto body) {
+    return std::string(run("ordered", {.block = 32}, 32,
+                           [&](Tensor<const int32_t, 1>, Tensor<int32_t, 1> y) {
+                             body(Mbarrier(1));
+                             y(thread_idx.x) = 1;
+                           })
+                           .status()
+                           .message());
+  };
+  const std::string arrival =
+      message([](const Mbarrier& bar) { bar.arrive(0, MemoryOrder::acq_rel); });
+  EXPECT_THAT(arrival, HasSubstr("'mbarrier.arrive' has no order 'acq_rel'"));
+  EXPECT_THAT(arrival, HasSubstr("async_test.cc"));
+  EXPECT_THAT(
+      message([](const Mbarrier& bar) { bar.wait(0, 0u, MemoryOrder::acquire, MemoryScope::gpu); }),
+      HasSubstr("'mbarrier.wait' has no scope 'gpu'"));
+}
+
 TEST(Mbarrier, MistakesAreReported) {
   if (test_device_name() != "interp") GTEST_SKIP() << "checks are the interpreter's";
   const auto message = [](auto body) {

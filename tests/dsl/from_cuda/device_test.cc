@@ -212,6 +212,13 @@ TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
     bar.expect_tx(0, 1024);
     bar.wait(0, 0u);
     fence_mbarrier_init();
+    bar.arrive(0, MemoryOrder::release, MemoryScope::block);
+    bar.arrive(0, 2);
+    bar.wait(0, 0u, MemoryOrder::relaxed, MemoryScope::cluster);
+    Bool ended = bar.test(0, 0u);
+    bar.announce_tx(0, 1024);
+    bar.inval(0);
+    copy_async_arrive(bar, 0);
     bulk_load(s.at(0), x.at(0), 256, bar, 0);
     bulk_load(s.at(0), x.at(0), 256, bar, 0, Multicast(0b11));
     bulk_copy(map_shared(s, 1).at(0), s.at(0), 256, Mbarrier(map_shared(bar.words(), 1)), 0);
@@ -229,7 +236,7 @@ TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
     sync_grid(arrived(0));
     // </page>
     a(thread_idx.x % 8) = table(thread_idx.x % 8);
-    y(0) = a(0);
+    y(0) = select(ended, a(0), 0.0f);
   });
   expect_compiles(kernel, {kAligned, kAligned, tensor({1})});
 }

@@ -69,7 +69,7 @@ TEST(Guide, AsynchronousCopies) {
   const auto kernel = define_kernel("copies(x, y)", [](Tensor<const float, 1> x, Floats y) {
     Shared<float> s(256);
     const Int i = thread_idx.x;
-    const Int n = x.shape(0);
+    Var<int32_t> n(x.shape(0));
     // <page>
     copy_async<4>(s.at(4 * i), x.at(4 * i));
     copy_async_if<4>(i < n, s.at(4 * i), x.at(4 * i));
@@ -85,6 +85,15 @@ TEST(Guide, AsynchronousCopies) {
     });
     sync_threads();
     full.wait(0, 0u);
+
+    full.arrive(0);
+    full.arrive(0, 31);
+    full.announce_tx(0, 128);
+    full.arrive(0, MemoryOrder::relaxed);
+    full.wait(0, 0u, MemoryOrder::acquire, MemoryScope::block);
+    If(!full.test(0, 0u), [&] { n += 1; });
+    copy_async_arrive(full, 0);
+    full.inval(0);
     // </page>
     s(i) *= 2.0f;
     // <page>

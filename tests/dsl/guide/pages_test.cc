@@ -159,6 +159,7 @@ TEST(Pages, ShowCodeThatCompiles) {
         "dsl/guide/layouts_test.cc", "dsl/guide/host_test.cc", "downstream/plugin.cc",
         "downstream/filetests.cc", "downstream/CMakeLists.txt", "tools/host/main.cc"},
        150},
+      {"dsl/SYNCHRONISATION.md", "Write", {"dsl/guide/synchronisation_test.cc"}, 20},
       {"dsl/FROM_CUDA.md",
        "Heddle",
        {"dsl/from_cuda/device_test.cc", "dsl/from_cuda/arithmetic_test.cc",

@@ -153,6 +153,17 @@ TEST(InterpRace, WhatOrdersTwoStores) {
          s.t.op(Opcode::kMbarrierArrive, {s.mbarrier, s.t.i32(0)});
          s.t.op(Opcode::kMbarrierWait, {s.mbarrier, s.t.i32(0), s.t.u32(0)});
        }},
+      {"a relaxed wait for an mbarrier's phase", false, false,
+       [](Scene& s) {
+         s.t.op(Opcode::kMbarrierArrive, {s.mbarrier, s.t.i32(0)});
+         s.t.op(Opcode::kMbarrierWait, {s.mbarrier, s.t.i32(0), s.t.u32(0)}, Type::none(),
+                {{AttrKey::kOrder, static_cast<int64_t>(MemoryOrder::kRelaxed)}});
+       }},
+      {"a test of an mbarrier", true, true,
+       [](Scene& s) {
+         s.t.op(Opcode::kMbarrierArrive, {s.mbarrier, s.t.i32(0)});
+         s.t.op(Opcode::kMbarrierTest, {s.mbarrier, s.t.i32(0), s.t.u32(0)}, kBoolType);
+       }},
       {"an arrival alone", false, false,
        [](Scene& s) {
          s.t.op(Opcode::kMbarrierArrive, {s.mbarrier, s.t.i32(0)});
