@@ -86,7 +86,12 @@ TEST(Guide, AsynchronousCopies) {
     sync_threads();
     full.wait(0, 0u);
     // </page>
-    s(i) *= 2.0f;
+    const Float sum = s(i) * 2.0f, rest = s(i) - sum;
+    // <page>
+    pin(sum);
+    pin({sum, rest});
+    // </page>
+    s(i) = sum + rest;
     // <page>
     fence_async();
     sync_threads();
