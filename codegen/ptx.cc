@@ -334,6 +334,9 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return out_->instruction("mov.u64 ", define(op.result())[0], ", %globaltimer");
     case Opcode::kNanoSleep:
       return out_->instruction("nanosleep.u32 ", elements(op.duration())[0]);
+    case Opcode::kPin:
+      // It raises no event, since the mask names none; ptxas moves nothing past it.
+      return out_->instruction("pmevent.mask 0");
     case Opcode::kSmemDesc:
       return emit_smem_desc(id, op);
     case Opcode::kWgmmaBegin:

@@ -51,11 +51,12 @@ RegisterPlan::RegisterPlan(const Kernel& kernel, Analyses& analyses, bool keep_c
   // Backwards, so that an op's uses are known before the op: needed or not, and for how long.
   position_ = 4 * static_cast<int>(kernel.op_count()) + 8;
   visit_region(kernel.body(), 0);
-  // Loops first: a copy there is made on every trip.
+  // What tensor cores write cannot be copied at all. Loops next: a copy there is made on every trip.
+  for (size_t i = sharing_.size(); i-- > 0;) share_op(kernel.op(sharing_[i]), /*pending=*/true);
   for (const bool loops : {true, false}) {
     for (size_t i = sharing_.size(); i-- > 0;) {
       const Op& op = kernel.op(sharing_[i]);
-      if ((op.opcode != Opcode::kIf) == loops) share_op(op);
+      if ((op.opcode != Opcode::kIf) == loops) share_op(op, /*pending=*/false);
     }
   }
 }
@@ -207,7 +208,8 @@ bool RegisterPlan::interfere(ValueId home_a, ValueId home_b) const {
   return false;
 }
 
-void RegisterPlan::try_share(ValueId a, ValueId b) {
+void RegisterPlan::try_share(ValueId a, ValueId b, bool pending) {
+  if (kernel_.type(a).is_pending() != pending) return;
   if (!has_home(a) || !has_home(b)) return;
   if (layout_of(kernel_.type(a)) != layout_of(kernel_.type(b))) return;
   const ValueId home_a = home(a);
@@ -215,13 +217,14 @@ void RegisterPlan::try_share(ValueId a, ValueId b) {
   if (home_a != home_b && !interfere(home_a, home_b)) share(home_a, home_b);
 }
 
-void RegisterPlan::share_op(const Op& op) {
+void RegisterPlan::share_op(const Op& op, bool pending) {
   if (!is_loop(op) && op.opcode != Opcode::kIf) {
     const ir::Signature& signature = info(op).signature;
     size_t result = 0;
     for (size_t i = 0; i < op.operands.size() && result < op.results.size(); ++i) {
       const size_t position = std::min<size_t>(i, signature.operand_count - size_t{1});
-      if (signature.operands[position].tied) try_share(op.operands[i], op.results[result++]);
+      if (signature.operands[position].tied)
+        try_share(op.operands[i], op.results[result++], pending);
     }
     return;
   }
@@ -230,8 +233,8 @@ void RegisterPlan::share_op(const Op& op) {
     const bool is_condition = op.opcode == Opcode::kWhile && region == op.regions[0];
     if (is_condition) continue;
     for (size_t i = 0; i < op.results.size(); ++i) {
-      if (is_loop(op)) try_share(op.results[i], op.inits()[i]);
-      try_share(op.results[i], kernel_.op(end).operands[i]);
+      if (is_loop(op)) try_share(op.results[i], op.inits()[i], pending);
+      try_share(op.results[i], kernel_.op(end).operands[i], pending);
     }
   }
 }

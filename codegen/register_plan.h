@@ -70,10 +70,11 @@ class RegisterPlan {
   };
   void use(ir::ValueId value, int position, Purpose purpose);
   void share(ir::ValueId a, ir::ValueId b);
-  void try_share(ir::ValueId a, ir::ValueId b);
+  // Where `a` is pending or is not, as `pending` says.
+  void try_share(ir::ValueId a, ir::ValueId b, bool pending);
   bool has_home(ir::ValueId value) const;
   bool interfere(ir::ValueId home_a, ir::ValueId home_b) const;
-  void share_op(const ir::Op& op);
+  void share_op(const ir::Op& op, bool pending);
 
   const ir::Kernel& kernel_;
   Analyses& analyses_;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/text/printer.h"
 #include "heddle/ir/verify/verifier.h"
@@ -47,12 +48,50 @@ bool uses_wgmma(const ir::Kernel& kernel) {
   return found;
 }
 
+// What helps against a note: of the first row whose text stands in it.
+struct Remedy {
+  absl::string_view note;
+  absl::string_view fix;
+};
+constexpr Remedy kRemedies[] = {
+    {"unable to determine register count at entry",
+     "give the kernel a fixed block, CompileOptions{.block = …}"},
+    {"to allow debugging", "compile without --device-debug"},
+    {"'setmaxnreg' ignored", "leave more registers to the threads that give some away"},
+    {"insufficient register resources", "use smaller tiles, or more warp groups for each"},
+    {"non wgmma instructions",
+     "settle the fragment with wgmma.wait before anything else uses its registers"},
+    {"is injected", "settle the fragment with wgmma.wait before anything else uses its registers"},
+    {"ill formed pipeline stage", "close each group with wgmma.commit, on every path"},
+    {"in divergent path", "branch around wgmma and its waits by conditions of whole warp groups"},
+    {"spills", "use smaller tiles, or more warp groups for each"},
+    {"", "mend what it names"},
+};
+
+// The remedies for all notes, each once.
+class Remedies {
+ public:
+  void add(absl::string_view note) {
+    for (const Remedy& remedy : kRemedies) {
+      if (!absl::StrContains(note, remedy.note)) continue;
+      if (!absl::StrContains(text_, remedy.fix)) absl::StrAppend(&text_, remedy.fix, ", or ");
+      return;
+    }
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 // Refuses what ptxas only notes: that it gave up the speed that wgmma is for.
 Status check_speed_of_wgmma(const Compilation& compilation) {
   if (!uses_wgmma(compilation.optimized)) return OkStatus();
   std::string text;
+  Remedies remedies;
   for (const codegen::Diagnostic& said : compilation.assembly.diagnostics) {
     if (!said.is_performance_note()) continue;
+    remedies.add(said.text);
     const std::string code = said.code.empty() ? "" : absl::StrCat("(", said.code, ") ");
     absl::StrAppend(&text, "\n  ", code, said.text, explain_line(compilation, said));
   }
@@ -61,12 +100,12 @@ Status check_speed_of_wgmma(const Compilation& compilation) {
     absl::StrAppend(&text, "\n  it needs more than ", entry->registers,
                     " registers a thread, and spills ", entry->spill_store_bytes,
                     " bytes to memory");
+    remedies.add("spills");
   }
   if (text.empty()) return OkStatus();
   return FailedPreconditionError(
-      absl::StrCat("ptxas gave up the speed of its wgmmas:", text,
-                   "\n  fix: mend what it names, or take the kernel as it is with "
-                   "CompileOptions{.allow_slow_wgmma = true}"));
+      absl::StrCat("ptxas gave up the speed of its wgmmas:", text, "\n  fix: ", remedies.text(),
+                   "take the kernel as it is with CompileOptions{.allow_slow_wgmma = true}"));
 }
 
 Status assemble(Compilation& compilation, const CompileOptions& options) {

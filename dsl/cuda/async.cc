@@ -45,6 +45,10 @@ void emit_copy_wait(int groups, SourceLoc loc) {
   record(Opcode::kCopyWait, {}, {}, absl::MakeConstSpan(&attr, 1), loc);
 }
 
+void emit_pin(const Pinned& values, SourceLoc loc) {
+  record(Opcode::kPin, values.nodes(), {}, {}, loc);
+}
+
 void emit_named_barrier(ir::Opcode opcode, Node id, int threads, SourceLoc loc) {
   const ir::Attr attr{AttrKey::kThreads, threads};
   record(opcode, {id}, {}, absl::MakeConstSpan(&attr, 1), loc);

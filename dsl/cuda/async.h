@@ -10,6 +10,8 @@
 //   copy_async<4>(tile.at(i), x.with(L2Evict::first).at(4 * i));     // what L2 need not keep
 #pragma once
 
+#include <vector>
+
 #include "heddle/dsl/view.h"
 
 namespace heddle {
@@ -20,6 +22,24 @@ void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, in
                      const Node* condition = nullptr);
 void emit_copy_wait(int groups, SourceLoc loc);
 void emit_named_barrier(ir::Opcode opcode, Node id, int threads, SourceLoc loc);
+
+// What a pin lists: the leaves of anything Traced, or of several such in braces.
+class Pinned {
+ public:
+  template <class... X>
+  requires(Traced<traced_t<X>>&&...) Pinned(const X&... values) {
+    (for_each_leaf(static_cast<const traced_t<X>&>(values),
+                   [&](const Node& node) { nodes_.push_back(node); }),
+     ...);
+  }
+  // The leaves, in order of declaration.
+  const std::vector<Node>& nodes() const { return nodes_; }
+
+ private:
+  std::vector<Node> nodes_;
+};
+
+void emit_pin(const Pinned& values, SourceLoc loc);
 
 }  // namespace detail
 
@@ -52,6 +72,13 @@ inline void copy_async_commit(SourceLoc loc = SourceLoc::current()) {
 // Waits until at most `groups` of the thread's latest groups, a host number, are still under way.
 inline void copy_async_wait(int groups = 0, SourceLoc loc = SourceLoc::current()) {
   detail::emit_copy_wait(groups, loc);
+}
+
+// Pins the work that computes the values, pin(a) or pin({a, b}), in front of the next wait, so that
+// it runs while the copies and products that are waited for do: assemblers move it behind the wait
+// where nothing before it needs the results. No instruction moves past a pin, which costs one.
+inline void pin(const detail::Pinned& values, SourceLoc loc = SourceLoc::current()) {
+  detail::emit_pin(values, loc);
 }
 
 // Named barriers: `id` is 1 to 15, `threads` is how many threads of the block take part, in whole

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/verify/verifier_internal.h"
 
@@ -157,6 +158,9 @@ class FragmentCheck {
     while (const Op* const def = kernel_.def(value)) {
       const std::optional<size_t> source = source_of(*def, kernel_.value(value).index);
       if (def->opcode == Opcode::kIf) return;
+      if (def->opcode == Opcode::kWgmmaBegin && def->parent == region) {
+        return check_begun_in_trip(id, position, args[argument], kernel_.value(value).def);
+      }
       if (!source || *source >= def->operands.size()) break;
       value = def->operands[*source];
     }
@@ -166,7 +170,57 @@ class FragmentCheck {
         absl::StrCat("value ", position + 1, " of this yield, ",
                      v_.name(kernel_.op(id).operands[position]), ", is not in the registers of ",
                      v_.name(args[argument]), ", in which the loop carries it"),
-        absl::StrCat("yield in this position what wgmma made of ", v_.name(args[argument])));
+        absl::StrCat("yield in this position what wgmma made of ", v_.name(args[argument]),
+                     ", or settle that and begin what is yielded in the same trip"));
+  }
+
+  // A fragment that is begun inside a trip is in the registers of the argument where nothing that is
+  // in them is used any more.
+  void check_begun_in_trip(OpId yield, size_t position, ValueId argument, OpId begin) {
+    absl::flat_hash_set<ValueId> inside = {argument};
+    bool begun = false;
+    const std::optional<Use> late = use_behind(kernel_.op(yield).parent, begin, begun, inside);
+    if (!late) return;
+    Diagnostic& wrong = v_.error(
+        yield,
+        absl::StrCat("value ", position + 1, " of this yield, ",
+                     v_.name(kernel_.op(yield).operands[position]), ", is begun while ",
+                     v_.name(late->value), " still is in the registers of ", v_.name(argument),
+                     ", in which the loop carries it"),
+        "use it in front of that wgmma.begin, or carry the settled fragment and begin it in the "
+        "loop");
+    wrong.notes.push_back({v_.place(begin), "it is begun here"});
+    wrong.notes.push_back({v_.place(late->op), "it is used here"});
+  }
+
+  struct Use {
+    OpId op;
+    ValueId value;
+  };
+  // The first use behind `begin` of a value that is `inside` the registers: of one that the set
+  // starts with, or that ties and renames make of it.
+  std::optional<Use> use_behind(RegionId region, OpId begin, bool& begun,
+                                absl::flat_hash_set<ValueId>& inside) const {
+    for (const OpId id : kernel_.ops(region)) {
+      const Op& op = kernel_.op(id);
+      for (size_t i = 0; i < op.operands.size(); ++i) {
+        if (!inside.contains(op.operands[i])) continue;
+        if (begun) return Use{id, op.operands[i]};
+        if (id == begin) continue;
+        for (size_t result = 0; result < op.results.size(); ++result) {
+          const bool carried = is_loop(op) && is_pending(op.results[result]);
+          if (has(info(op), kRename) || tied_result(op, i) == result ||
+              (carried && source_of(op, result) == i)) {
+            inside.insert(op.results[result]);
+          }
+        }
+      }
+      for (const RegionId inner : op.regions) {
+        if (const auto use = use_behind(inner, begin, begun, inside)) return use;
+      }
+      begun |= id == begin;
+    }
+    return std::nullopt;
   }
 
   void check_if(OpId id, State& state) {

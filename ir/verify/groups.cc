@@ -102,21 +102,37 @@ class GroupCheck {
   void check(OpId id, const State& state) {
     const Op& wait = kernel_.op(id);
     const int64_t groups = wait.attr_or(AttrKey::kGroups, 0);
+    bool open = false;
     for (const ValueId operand : wait.operands) {
       const Flight flight = find(state, operand);
       if (flight.commits > groups) continue;
-      const bool open = flight.commits == 0;
+      if (flight.commits == 0) {
+        open = true;
+        report_open(id, operand, flight);
+        continue;
+      }
       Diagnostic& wrong = v_.error(
           id,
-          absl::StrCat("this wait does not settle ", v_.name(operand), ": ",
-                       open ? "the wgmma that writes it is in no commit group"
-                            : absl::StrCat("the newest ", groups,
-                                           " commit groups may still be in flight, its own among "
-                                           "them")),
-          open ? "close the group with wgmma.commit before the wait"
-               : absl::StrCat("wait with {groups = ", flight.commits - 1, "} or fewer"));
+          absl::StrCat("this wait does not settle ", v_.name(operand), ": the newest ", groups,
+                       " commit groups may still be in flight, its own among them"),
+          absl::StrCat("wait with {groups = ", flight.commits - 1, "} or fewer"));
       wrong.notes.push_back({v_.place(flight.writer), "it is written here"});
     }
+    if (open) return;
+    // What it does not list: the last of the wgmmas that are in no group.
+    ValueId last = ValueId::kNone;
+    for (const auto& [value, flight] : state) {
+      if (flight.commits == 0 && (!valid(last) || last < value)) last = value;
+    }
+    if (valid(last)) report_open(id, last, find(state, last));
+  }
+
+  void report_open(OpId wait, ValueId value, const Flight& flight) {
+    Diagnostic& wrong = v_.error(wait,
+                                 absl::StrCat("this wait does not settle ", v_.name(value),
+                                              ": the wgmma that writes it is in no commit group"),
+                                 "close the group with wgmma.commit before the wait");
+    wrong.notes.push_back({v_.place(flight.writer), "it is written here"});
   }
 
   Verification& v_;

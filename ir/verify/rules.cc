@@ -77,6 +77,7 @@ constexpr OpTable<Rule> kRules =
                        {Opcode::kSmemDesc, check_smem_desc},
                        {Opcode::kWgmmaBegin, check_wgmma_begin},
                        {Opcode::kWgmma, check_wgmma},
+                       {Opcode::kPin, check_pin},
                        {Opcode::kPrintf, check_printf},
                        {Opcode::kInlinePtx, check_inline_ptx},
                        {Opcode::kInlinePtxVolatile, check_inline_ptx},

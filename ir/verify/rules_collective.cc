@@ -103,4 +103,9 @@ void check_wgmma(RuleContext& c) {
           "use a block of a multiple of 128 threads");
 }
 
+void check_pin(RuleContext& c) {
+  if (!c.op().operands.empty()) return;
+  c.error("this pin has no values", "list those that are to be computed in front of it");
+}
+
 }  // namespace heddle::ir

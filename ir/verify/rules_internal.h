@@ -130,6 +130,7 @@ void check_stmatrix(RuleContext& c);
 void check_smem_desc(RuleContext& c);
 void check_wgmma_begin(RuleContext& c);
 void check_wgmma(RuleContext& c);
+void check_pin(RuleContext& c);
 
 void check_printf(RuleContext& c);  // rules_text.cc
 void check_inline_ptx(RuleContext& c);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/ptx_kernels.h"
 #include "codegen/ptx_testing.h"
 #include "gmock/gmock.h"
@@ -34,17 +35,25 @@ TEST(PtxAssembled, AFullBlockFitsIntoTheRegisterFile) {
   EXPECT_EQ(65536 / 1024, 64);
 }
 
+std::string filetest(absl::string_view name) {
+  std::ostringstream text;
+  text << std::ifstream(absl::StrCat(HEDDLE_TEST_DATA_DIR "/filetests/", name)).rdbuf();
+  return text.str();
+}
+
+PtxModule optimized_ptx_of(absl::string_view text) {
+  StatusOr<ir::Kernel> kernel = ir::parse(text, "kernel.ir");
+  EXPECT_TRUE(kernel.ok()) << kernel.status();
+  const Status optimized = ir::run_pipeline(*kernel, ir::kDefaultPipeline);
+  EXPECT_TRUE(optimized.ok()) << optimized;
+  return ptx_of(*kernel);
+}
+
 // The registers of a pending accumulator are tied from its begin to its wait, through the loop:
 // ptxas serialises nothing, and moves nothing between the products of a block.
 TEST(PtxAssembled, APendingAccumulatorStaysInItsRegisters) {
   HEDDLE_NEEDS_TOOL(kPtxas);
-  std::ostringstream text;
-  text << std::ifstream(HEDDLE_TEST_DATA_DIR "/filetests/wgmma_pipelined.ir").rdbuf();
-  StatusOr<ir::Kernel> kernel = ir::parse(text.str(), "wgmma_pipelined.ir");
-  ASSERT_TRUE(kernel.ok()) << kernel.status();
-  const Status optimized = ir::run_pipeline(*kernel, ir::kDefaultPipeline);
-  ASSERT_TRUE(optimized.ok()) << optimized;
-  const PtxModule module = ptx_of(*kernel);
+  const PtxModule module = optimized_ptx_of(filetest("wgmma_pipelined.ir"));
   const auto assembly = assemble_for(module.text, "sm_90a", {module.entry});
   ASSERT_TRUE(assembly.ok()) << assembly.status();
   for (const Diagnostic& said : assembly->diagnostics) {
@@ -119,6 +128,47 @@ TEST(PtxAssembled, AnArrivalOfScopeBlockAtAnotherBlocksMbarrierFencesNothing) {
   EXPECT_THAT(fences_of_a_handshake(" {order = relaxed}", " {order = relaxed}"), IsEmpty());
   EXPECT_THAT(fences_of_a_handshake("", " {scope = block}"), Contains(StartsWith("MEMBAR")));
   EXPECT_THAT(fences_of_a_handshake(" {scope = block}", ""), Contains(StartsWith("CCTL")));
+
+// What the machine does in a trip of wgmma_rescaled.ir: how many exponentials between the two waits,
+// and how many moves in all.
+struct Trip {
+  int exponentials = 0;
+  int moves = 0;
+};
+Trip trip_of(absl::string_view text) {
+  const PtxModule module = optimized_ptx_of(text);
+  const auto assembly = assemble_for(module.text, "sm_90a", {module.entry});
+  EXPECT_TRUE(assembly.ok()) << assembly.status();
+  for (const Diagnostic& said : assembly->diagnostics) {
+    EXPECT_FALSE(said.is_performance_note()) << said.text;
+  }
+  const StatusOr<std::string> listing = disassemble(assembly->cubin);
+  EXPECT_TRUE(listing.ok()) << listing.status();
+  Trip trip;
+  int waits = 0;
+  bool products = false;
+  for (const SassInstruction& instruction : sass_opcodes(*listing)) {
+    const absl::string_view opcode = instruction.opcode;
+    products |= absl::StartsWith(opcode, "HGMMA");
+    if (absl::StartsWith(opcode, "WARPGROUP.DEPBAR")) ++waits;
+    if (waits == 1 && absl::StartsWith(opcode, "MUFU.EX2")) ++trip.exponentials;
+    const bool moves = absl::StartsWith(opcode, "MOV") || absl::StartsWith(opcode, "IMAD.MOV");
+    if (products && waits < 3 && moves) ++trip.moves;
+  }
+  return trip;
+}
+
+// A rescaled accumulator is carried pending without a move or a note of ptxas. Where a pin lists
+// them, the exponentials are issued in front of the second wait; ptxas moves them behind it otherwise.
+TEST(PtxAssembled, APinKeepsWorkInFrontOfAWait) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  const std::string pinned = filetest("wgmma_rescaled.ir");
+  const Trip with = trip_of(pinned);
+  EXPECT_EQ(with.exponentials, 64);
+  EXPECT_EQ(with.moves, 0);
+  const Trip without = trip_of(absl::StrReplaceAll(pinned, {{"pin %weights", ""}}));
+  EXPECT_LT(without.exponentials, 64);
 }
 
 TEST(PtxAssembled, QuotesNamesOfFilesAsPtxCan) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/toolchain/tool_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -113,6 +114,63 @@ TEST_F(SlowWgmma, NotesWithoutALineAndSpillsCountToo) {
                           "ptxas info    : Used 255 registers, used 1 barriers\n")
                       .message()),
       HasSubstr("it needs more than 255 registers a thread, and spills 24 bytes to memory"));
+}
+
+// Each note has its remedy, and one that several notes share is said once.
+TEST_F(SlowWgmma, SaysWhatHelps) {
+  struct Case {
+    const char* note;
+    const char* fix;
+  };
+  const Case cases[] = {
+      {"Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at "
+       "entry.",
+       "give the kernel a fixed block, CompileOptions{.block = …}"},
+      {"Potential Performance Loss: 'setmaxnreg' ignored to allow debugging.",
+       "compile without --device-debug"},
+      {"Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register "
+       "requirements.",
+       "leave more registers to the threads that give some away"},
+      {"Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+       "insufficient register resources for the wgmma pipeline in the function 'gemm'",
+       "use smaller tiles, or more warp groups for each"},
+      {"Potential Performance Loss: wgmma.mma_async instructions are serialized due to non wgmma "
+       "instructions reading accumulator registers of  a wgmma in the function 'gemm'",
+       "settle the fragment with wgmma.wait before anything else uses its registers"},
+      {"wgmma.wait_group is injected in around line %LINE by compiler to allow use of registers",
+       "settle the fragment with wgmma.wait before anything else uses its registers"},
+      {"Potential Performance Loss: wgmma.mma_async instructions are serialized due to ill formed "
+       "pipeline stage in the function 'gemm'",
+       "close each group with wgmma.commit, on every path"},
+      {"Potential Performance Loss: wgmma.mma_async instructions are serialized due to program "
+       "dependence on compiler-inserted WG.DP in divergent path in the function 'gemm'",
+       "branch around wgmma and its waits by conditions of whole warp groups"},
+      {"Potential Performance Loss: something else", "mend what it names"},
+  };
+  for (const Case& c : cases) {
+    const std::string line = absl::StrCat("ptxas info    : (C7599) ", c.note, "\n");
+    EXPECT_THAT(std::string(compile(kWgmma, absl::StrCat(line, line)).message()),
+                HasSubstr(absl::StrCat("\n  fix: ", c.fix, ", or take the kernel as it is with ")));
+  }
+}
+
+// 128 accumulators do not fit into the 24 registers that the threads keep.
+TEST(SlowWgmmaOfPtxas, IsAnError) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  const TextSource source(absl::StrReplaceAll(
+      absl::StrCat("kernel @gemm(%y: view<f32, global, 1> [?] strides [1]) block(384, 1, 1) "
+                   "target(sm_90a) {\n  %z = const 0 : i32\n  set_max_registers {count = 24}\n",
+                   kWgmma, "}\n"),
+      {{"f32, 4>", "f32, 128>"}, {"[4096]", "[16384]"}}));
+  CompileOptions options{.block = {384, 1, 1}, .target = "sm_90a"};
+  const Status status = compile_source(source, {}, options).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr("ptxas gave up the speed of its wgmmas:"),
+            HasSubstr("fix: leave more registers to the threads that give some away, or take ")));
+  options.allow_slow_wgmma = true;
+  EXPECT_EQ(compile_source(source, {}, options).status(), OkStatus());
 }
 
 TEST_F(SlowWgmma, ConcernsKernelsWithWgmmaAlone) {

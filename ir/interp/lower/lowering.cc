@@ -228,6 +228,7 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kCopyWait:
     case Opcode::kPrefetch:
     case Opcode::kNanoSleep:
+    case Opcode::kPin:
       return;
 
     case Opcode::kBarrierSync:

@@ -1,5 +1,6 @@
 // Asynchronous copies, named barriers and clusters, from lambda to result on whatever device the
 // tests run on.
+#include "absl/strings/str_split.h"
 #include "dsl/language/run_ints.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -424,6 +425,37 @@ TEST(Memory, WarpsThatSpinLetOthersRun) {
       });
   ASSERT_THAT(got, IsOk());
   EXPECT_THAT(*got, ::testing::Each(1));
+}
+
+// Anything that is traced, one thing or several; the values stay what they are.
+TEST(Pin, TakesWhatIsTraced) {
+  const auto body = [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+    const Int t = thread_idx.x;
+    Var<int32_t> sum(x(t));
+    const Vec<int32_t, 2> pair(x(t));
+    pin(sum);
+    pin({sum, pair, std::tuple(t, sum > 0), x(t)});
+    y(t) = sum + pair[1];
+  };
+  const auto got = run("pins", {.block = 32}, 32, body);
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 32; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], 2 * i) << i;
+
+  const auto kernel = local_kernel("pins", body);
+  const auto compiled = kernel.compile(Signature{tensor({32}), tensor({32})},
+                                       CompileOptions{.block = {32, 1, 1}, .stage = Stage::kPtx});
+  ASSERT_THAT(compiled, IsOk());
+  EXPECT_EQ(std::vector<std::string>(absl::StrSplit(compiled->ptx(), "pmevent.mask 0;")).size(),
+            3u);
+}
+
+TEST(Pin, OfNothingIsAMistake) {
+  const auto got =
+      run("nothing", {.block = 32}, 32, [](Tensor<const int32_t, 1>, Tensor<int32_t, 1> y) {
+        pin({});
+        y(thread_idx.x) = 1;
+      });
+  EXPECT_THAT(std::string(got.status().message()), HasSubstr("this pin has no values"));
 }
 
 }  // namespace

@@ -95,7 +95,12 @@ TEST(Guide, AsynchronousCopies) {
     copy_async_arrive(full, 0);
     full.inval(0);
     // </page>
-    s(i) *= 2.0f;
+    const Float sum = s(i) * 2.0f, rest = s(i) - sum;
+    // <page>
+    pin(sum);
+    pin({sum, rest});
+    // </page>
+    s(i) = sum + rest;
     // <page>
     fence_async();
     sync_threads();

@@ -79,8 +79,6 @@ yield
 yield %o
 }
 %s = wgmma.wait %r {groups = 0} : frag<f32, 4>)",
-         "7: value 1 of this yield, %o, is not in the registers of %a, in which the loop carries "
-         "it; yield in this position what wgmma made of %a\n"
          "4: %a is still pending when its region ends: nothing takes it; settle it with "
          "wgmma.wait, or yield it to the loop that carries it"},
         {"JoinedByAnIf", R"(%z = const 0.0 : frag<f32, 4>
@@ -149,9 +147,11 @@ yield %b, %a
 }
 %t, %u = wgmma.wait %r, %s {groups = 0} : frag<f32, 4>, frag<f32, 4>)",
          "7: value 1 of this yield, %b, is not in the registers of %a, in which the loop carries "
-         "it; yield in this position what wgmma made of %a\n"
+         "it; yield in this position what wgmma made of %a, or "
+         "settle that and begin what is yielded in the same trip\n"
          "7: value 2 of this yield, %a, is not in the registers of %b, in which the loop carries "
-         "it; yield in this position what wgmma made of %b"},
+         "it; yield in this position what wgmma made of %b, or "
+         "settle that and begin what is yielded in the same trip"},
         {"WaitsForNoGroup", R"(%s = shared {extents = [64]} : view<f16, shared, 1>
 %a = smem.desc %s, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
 %z = const 0.0 : frag<f32, 4>
@@ -227,6 +227,54 @@ yield %r
 %o = wgmma.wait %r {groups = 0} : frag<f32, 4>)",
          "7: operand 1 of 'extract', %r, is pending: the tensor cores may still write it; settle "
          "it with wgmma.wait first, and use what the wait returns"},
+        {"BegunWhileTheArgumentIsPending", R"(%z = const 0.0 : frag<f32, 4>
+%q = wgmma.begin %z : pending<f32, 4>
+%r = for %i in %n .. %n step %n carry(%a = %q) : pending<f32, 4> {
+%y = const 0.0 : frag<f32, 4>
+%o = wgmma.begin %y : pending<f32, 4>
+%t = wgmma.wait %a {groups = 0} : frag<f32, 4>
+yield %o
+}
+%s = wgmma.wait %r {groups = 0} : frag<f32, 4>)",
+         "8: value 1 of this yield, %o, is begun while %a still is in the registers of %a, in "
+         "which "
+         "the loop carries it; use it in front of that wgmma.begin, or carry the settled fragment "
+         "and begin it in the loop"},
+        {"BegunWhileARenameOfWhatWasSettledIsUsed", R"(%z = const 0.0 : frag<f32, 4>
+%q = wgmma.begin %z : pending<f32, 4>
+%r = for %i in %n .. %n step %n carry(%a = %q) : pending<f32, 4> {
+%t = wgmma.wait %a {groups = 0} : frag<f32, 4>
+%v = slice %t {index = 0} : vec<f32, 2>
+%e = extract %v {index = 1} : f32
+%o = wgmma.begin %t : pending<f32, 4>
+%u = if %p : f32 {
+  yield %e
+} else {
+  %d = const 0.0 : f32
+  yield %d
+}
+yield %o
+}
+%s = wgmma.wait %r {groups = 0} : frag<f32, 4>)",
+         "15: value 1 of this yield, %o, is begun while %e still is in the registers of %a, in "
+         "which the loop carries it; use it in front of that wgmma.begin, or carry the settled "
+         "fragment and begin it in the loop"},
+        {"BegunWhileWhatAnInnerLoopCarriedIsUsed", R"(%z = const 0.0 : frag<f32, 4>
+%q = wgmma.begin %z : pending<f32, 4>
+%r = for %i in %n .. %n step %n carry(%a = %q) : pending<f32, 4> {
+%b = for %j in %n .. %n step %n carry(%d = %a) : pending<f32, 4> {
+  yield %d
+}
+%t = wgmma.wait %b {groups = 0} : frag<f32, 4>
+%m = neg %t : frag<f32, 4>
+%o = wgmma.begin %m : pending<f32, 4>
+%e = extract %t {index = 0} : f32
+yield %o
+}
+%s = wgmma.wait %r {groups = 0} : frag<f32, 4>)",
+         "12: value 1 of this yield, %o, is begun while %t still is in the registers of %a, in "
+         "which the loop carries it; use it in front of that wgmma.begin, or carry the settled "
+         "fragment and begin it in the loop"},
         {"TakenByTheConditionOfAWhile", R"(%z = const 0.0 : frag<f32, 4>
 %q = wgmma.begin %z : pending<f32, 4>
 %r = while carry(%a = %q) : pending<f32, 4> {
@@ -267,10 +315,11 @@ class FragmentAllowed : public ::testing::TestWithParam<Allowed> {};
 
 TEST_P(FragmentAllowed, IsNoMistake) { EXPECT_EQ(mistakes_of(with_body(GetParam().body)), ""); }
 
-INSTANTIATE_TEST_SUITE_P(Fragments, FragmentAllowed,
-                         ::testing::ValuesIn(std::vector<Allowed>{
-                             // Both branches settle it, and the if joins what is settled.
-                             {"SettledInBothBranches", R"(%z = const 0.0 : frag<f32, 4>
+INSTANTIATE_TEST_SUITE_P(
+    Fragments, FragmentAllowed,
+    ::testing::ValuesIn(std::vector<Allowed>{
+        // Both branches settle it, and the if joins what is settled.
+        {"SettledInBothBranches", R"(%z = const 0.0 : frag<f32, 4>
 %q = wgmma.begin %z : pending<f32, 4>
 %s = if %p : frag<f32, 4> {
   %t = wgmma.wait %q {groups = 0} : frag<f32, 4>
@@ -280,8 +329,8 @@ INSTANTIATE_TEST_SUITE_P(Fragments, FragmentAllowed,
   yield %u
 }
 %e = extract %s {index = 0} : f32)"},
-                             // A branch may take a settled fragment that the other branch reads.
-                             {"TakenInOneBranchReadInTheOther", R"(%z = const 0.0 : frag<f32, 4>
+        // A branch may take a settled fragment that the other branch reads.
+        {"TakenInOneBranchReadInTheOther", R"(%z = const 0.0 : frag<f32, 4>
 %e = if %p : f32 {
   %q = wgmma.begin %z : pending<f32, 4>
   %s = wgmma.wait %q {groups = 0} : frag<f32, 4>
@@ -291,14 +340,28 @@ INSTANTIATE_TEST_SUITE_P(Fragments, FragmentAllowed,
   %b = extract %z {index = 0} : f32
   yield %b
 })"},
-                             {"SettledInALoop", R"(%z = const 0.0 : frag<f32, 4>
+        // Between its wait and its begin, a carried fragment is like any other.
+        {"RescaledInALoop", R"(%z = const 0.0 : frag<f32, 4>
+%q = wgmma.begin %z : pending<f32, 4>
+%r = for %i in %n .. %n step %n carry(%a = %q) : pending<f32, 4> {
+%t = wgmma.wait %a {groups = 0} : frag<f32, 4>
+%e = extract %t {index = 0} : f32
+%d = add %e, %e : f32
+%m = neg %t : frag<f32, 4>
+%g = extract %t {index = 1} : f32
+%o = wgmma.begin %m : pending<f32, 4>
+%k = add %d, %d : f32
+yield %o
+}
+%s = wgmma.wait %r {groups = 0} : frag<f32, 4>)"},
+        {"SettledInALoop", R"(%z = const 0.0 : frag<f32, 4>
 %r = for %i in %n .. %n step %n carry(%a = %z) : frag<f32, 4> {
   %q = wgmma.begin %a : pending<f32, 4>
   %s = wgmma.wait %q {groups = 0} : frag<f32, 4>
   yield %s
 }
 %e = extract %z {index = 0} : f32)"},
-                             {"PendingThroughNestedLoops", R"(%z = const 0.0 : frag<f32, 4>
+        {"PendingThroughNestedLoops", R"(%z = const 0.0 : frag<f32, 4>
 %y = const 0.0 : frag<f32, 4>
 %q = wgmma.begin %z : pending<f32, 4>
 %o = wgmma.begin %y : pending<f32, 4>
@@ -316,8 +379,8 @@ INSTANTIATE_TEST_SUITE_P(Fragments, FragmentAllowed,
   yield %e, %inner
 }
 %t, %u = wgmma.wait %r, %s {groups = 0} : frag<f32, 4>, frag<f32, 4>)"},
-                             {"WaitOnTheNextTrip",
-                              R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+        {"WaitOnTheNextTrip",
+         R"(%s = shared {extents = [64]} : view<f16, shared, 1>
 %d = smem.desc %s, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
 %z = const 0.0 : frag<f32, 4>
 %q = wgmma.begin %z : pending<f32, 4>
@@ -329,8 +392,8 @@ INSTANTIATE_TEST_SUITE_P(Fragments, FragmentAllowed,
   yield %r
 }
 %e = wgmma.wait %l {groups = 0} : frag<f32, 4>)"},
-                             {"WaitOneGroupBehind",
-                              R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+        {"WaitOneGroupBehind",
+         R"(%s = shared {extents = [64]} : view<f16, shared, 1>
 %d = smem.desc %s, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
 %z = const 0.0 : frag<f32, 4>
 %y = const 0.0 : frag<f32, 4>
@@ -342,8 +405,8 @@ wgmma.commit
 wgmma.commit
 %a = wgmma.wait %r {groups = 1} : frag<f32, 4>
 %b = wgmma.wait %t {groups = 0} : frag<f32, 4>)"},
-                         }),
-                         [](const auto& test) { return std::string(test.param.name); });
+    }),
+    [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace heddle::ir
