@@ -1,6 +1,7 @@
 #include "heddle/codegen/offsets.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "heddle/ir/analysis/views.h"
@@ -16,21 +17,35 @@ using ir::Scalar;
 using ir::ValueId;
 
 constexpr size_t kMaxTerms = 4;
+// The unit of addresses in a descriptor, in bytes.
+constexpr int64_t kDescriptorUnit = 16;
 
 class Splitter {
  public:
-  Splitter(const Kernel& kernel, const std::vector<int>& depth, Analyses& analyses, ValueId view)
+  Splitter(const Kernel& kernel, const std::vector<int>& depth, Analyses& analyses, const Op& op)
       : kernel_(kernel), depth_(depth), analyses_(analyses) {
-    const ir::Space space = kernel.type(view).space;
-    is_modular_ = space == ir::Space::kShared || space == ir::Space::kSharedCluster;
-    is_bounded_ = kernel.param_index(view).has_value() && !is_unbounded(kernel, view);
+    const ir::Type view = kernel.type(op.view());
+    const bool is_shared =
+        view.space == ir::Space::kShared || view.space == ir::Space::kSharedCluster;
+    if (op.opcode == Opcode::kSmemDesc) unit_ = kDescriptorUnit / bytes_of(view.scalar);
+    is_modular_ = is_shared && unit_ == 1;
+    is_bounded_ = unit_ != 1 ||
+                  (kernel.param_index(op.view()).has_value() && !is_unbounded(kernel, op.view()));
   }
 
   SplitOffset run(ValueId offset) {
     // While only constants have been taken off, the value at hand plus `addend` is the offset.
     add(offset, kernel_.type(offset).scalar == Scalar::kI32);
+    if (unit_ != 1 && !is_in_units()) {
+      unit_ = 1;
+      is_modular_ = true;
+      result_ = {};
+      add(offset, false);
+    }
     std::stable_sort(result_.terms.begin(), result_.terms.end(),
-                     [this](ValueId a, ValueId b) { return depth(a) < depth(b); });
+                     [this](const SplitOffset::Term& a, const SplitOffset::Term& b) {
+                       return depth(a.value) < depth(b.value);
+                     });
     return std::move(result_);
   }
 
@@ -39,6 +54,12 @@ class Splitter {
     const ir::Value& v = kernel_.value(value);
     const ir::RegionId region = valid(v.def) ? kernel_.op(v.def).parent : v.region;
     return depth_[ir::index_of(region)];
+  }
+
+  bool is_in_units() const {
+    return result_.addend % unit_ == 0 &&
+           std::all_of(result_.terms.begin(), result_.terms.end(),
+                       [](const SplitOffset::Term& term) { return term.factor != 0; });
   }
 
   void add(ValueId value, bool from_offset) {
@@ -56,6 +77,9 @@ class Splitter {
     }
     if (op->opcode == Opcode::kAdd) return add_sum(value, *op, from_offset);
     if (op->opcode == Opcode::kSub) return add_difference(value, *op, from_offset);
+    if (op->opcode == Opcode::kMul || op->opcode == Opcode::kFma) {
+      return add_product(value, *op, from_offset);
+    }
     // What at_launch computes its value from is not part of the kernel.
     if (has(info(*op), ir::kForwards) && op->opcode != Opcode::kAtLaunch) {
       return add(op->a(), from_offset);
@@ -63,7 +87,29 @@ class Splitter {
     add_term(value);
   }
 
-  void add_term(ValueId value) { result_.terms.push_back(value); }
+  void add_term(ValueId value) {
+    if (unit_ == 1 || !analyses_.ints().divisible(value, unit_)) {
+      result_.terms.push_back({value});
+    } else {
+      result_.terms.push_back({value, 1, std::countr_zero(static_cast<uint32_t>(unit_))});
+    }
+  }
+
+  // a * b, or a * b + c, of a descriptor: a term that counts units where no product or sum wraps, for
+  // a unit is several elements.
+  void add_product(ValueId value, const Op& op, bool from_offset) {
+    const auto factor = kernel_.constant_int(op.b());
+    if (unit_ == 1 || !factor || *factor % unit_ != 0 || !is_narrow(value)) return add_term(value);
+    const IntRange by[] = {analyses_.ints().range(op.a()), {*factor, *factor}};
+    if (may_wrap(Opcode::kMul, Scalar::kI32, by)) return add_term(value);
+    const IntRange product = *range_of(Opcode::kMul, Scalar::kI32, by);
+    const bool is_sum = op.opcode == Opcode::kFma;
+    if (is_sum && !sum_is_exact(product, analyses_.ints().range(op.c()), from_offset)) {
+      return add_term(value);
+    }
+    result_.terms.push_back({op.a(), static_cast<int32_t>(*factor / unit_), 0});
+    if (is_sum) add(op.c(), false);
+  }
 
   void add_sum(ValueId value, const Op& op, bool from_offset) {
     const ValueId a = op.a();
@@ -75,7 +121,11 @@ class Splitter {
       return add_constant(value, rest, constant_b ? *constant_b : *constant_a, from_offset);
     }
     const bool is_split = depth(a) != depth(b) && result_.terms.size() + 2 <= kMaxTerms;
-    if (!is_split || !sum_is_exact(a, b, from_offset)) return add_term(value);
+    if (!is_split) return add_term(value);
+    if (is_narrow(a) &&
+        !sum_is_exact(analyses_.ints().range(a), analyses_.ints().range(b), from_offset)) {
+      return add_term(value);
+    }
     add(a, false);
     add(b, false);
   }
@@ -98,7 +148,8 @@ class Splitter {
     return !is_modular_ && kernel_.type(value).scalar == Scalar::kI32;
   }
 
-  // An i32 offset into a bounded parameter says that all its offsets fit in 31 bits. Where adding
+  // An i32 offset into a bounded parameter says that all its offsets fit in 31 bits, and a tile that
+  // a descriptor describes lies in its view. Where adding
   // positive constants to i wrapped, it would come out negative, so that an access which is in
   // bounds has not wrapped. Likewise for the sum of two numbers of which one is not negative.
   bool addition_is_exact(ValueId rest, int64_t constant, bool from_offset) {
@@ -108,19 +159,17 @@ class Splitter {
     const IntRange range = analyses_.ints().range(rest);
     return i32.contains({range.min + constant, range.max + constant});
   }
-  bool sum_is_exact(ValueId a, ValueId b, bool from_offset) {
-    if (!is_narrow(a)) return true;
-    const IntRange ra = analyses_.ints().range(a);
-    const IntRange rb = analyses_.ints().range(b);
-    if (from_offset && is_bounded_ && result_.addend == 0 && (ra.min >= 0 || rb.min >= 0)) {
+  bool sum_is_exact(IntRange a, IntRange b, bool from_offset) {
+    if (from_offset && is_bounded_ && result_.addend == 0 && (a.min >= 0 || b.min >= 0)) {
       return true;
     }
-    return ir::type_range(Scalar::kI32).contains({ra.min + rb.min, ra.max + rb.max});
+    return ir::type_range(Scalar::kI32).contains({a.min + b.min, a.max + b.max});
   }
 
   const Kernel& kernel_;
   const std::vector<int>& depth_;
   Analyses& analyses_;
+  int64_t unit_ = 1;         // elements
   bool is_modular_ = false;  // addresses are 32-bit numbers
   bool is_bounded_ = false;
   SplitOffset result_;
@@ -129,8 +178,8 @@ class Splitter {
 }  // namespace
 
 SplitOffset split_offset(const Kernel& kernel, const std::vector<int>& depth, Analyses& analyses,
-                         ValueId view, ValueId offset) {
-  return Splitter(kernel, depth, analyses, view).run(offset);
+                         const Op& op) {
+  return Splitter(kernel, depth, analyses, op).run(op.offset());
 }
 
 }  // namespace heddle::codegen

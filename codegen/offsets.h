@@ -41,15 +41,23 @@ class Analyses {
   std::optional<ir::Aliasing> aliasing_;
 };
 
-// offset = sum of the terms + addend, in the width of the space's addresses. Terms are i32 (to be
-// extended by their sign) or i64; those from outer regions come first.
+// offset = sum of the terms + addend, in elements and in the width of the space's addresses. Values
+// are i32 (to be extended by their sign) or i64; those from outer regions come first.
+//
+// A matrix descriptor counts 16 bytes: where every part of its offset is known to be a multiple of
+// them, each term says how many one of its value is.
 struct SplitOffset {
-  absl::InlinedVector<ir::ValueId, 2> terms;
+  struct Term {
+    ir::ValueId value;
+    int32_t factor = 0;  // 0: `value` elements
+    int32_t shift = 0;   // else (value >> shift) * factor times 16 bytes
+  };
+  absl::InlinedVector<Term, 2> terms;
   int64_t addend = 0;
 };
 
-// `depth`: of each region, 0 for the kernel's body.
+// Of an op that has a view and an offset. `depth`: of each region, 0 for the kernel's body.
 SplitOffset split_offset(const ir::Kernel& kernel, const std::vector<int>& depth,
-                         Analyses& analyses, ir::ValueId view, ir::ValueId offset);
+                         Analyses& analyses, const ir::Op& op);
 
 }  // namespace heddle::codegen

@@ -267,8 +267,8 @@ bool Emitter::can_if_convert(const Op& op) {
       if (static_cast<int>(i) != offset && is_overwritten(inner.operands[i])) return false;
     }
     if (offset < 0) continue;
-    for (const ValueId term : plan_.offset(id).terms) {
-      if (is_overwritten(term) || shares_a_home(term)) return false;
+    for (const SplitOffset::Term& term : plan_.offset(id).terms) {
+      if (is_overwritten(term.value) || shares_a_home(term.value)) return false;
     }
   }
   return accesses > 0;

@@ -110,9 +110,10 @@ class Emitter {
     kWarp,
     kAllLanes,
     kArena,
+    kArenaField,
     kLocals,
   };
-  static constexpr int kEntryCount = 18;
+  static constexpr int kEntryCount = 19;
 
   struct View {
     int param = -1;  // of the parameter behind it
@@ -298,6 +299,8 @@ class Emitter {
   Operand base_of(const View& view);
   Operand scaled(const Operand& base, ValueId index, int size);
   Operand moved_base(Operand base, const SplitOffset& offset, int size);
+  Operand moved(const Operand& base, const SplitOffset::Term& term, int size);
+  Operand advanced(const Operand& field, const SplitOffset::Term& term);
   // Where the op accesses the view.
   Address address(OpId id, ValueId view);
   void emit_bounds(const Op& op);
@@ -349,6 +352,8 @@ class Emitter {
   void fail_unless(OpId id, const Operand& condition, absl::string_view message);
   std::string global_string(absl::string_view text);
   void emit_smem_desc(OpId id, const Op& op);
+  Operand address_field(const Operand& address);
+  Operand field_of(const Operand& address);
   void emit_wgmma_begin(const Op& op);
   bool keeps_registers(OpId id, ValueId before, ValueId after);
   void emit_wgmma(OpId id, const Op& op);

@@ -118,6 +118,8 @@ Operand Emitter::compute_entry(Entry what) {
       out_->instruction("mov.u32 ", d, ", heddle_shared");
       return d;
     }
+    case Entry::kArenaField:
+      return address_field(entry(Entry::kArena));
     case Entry::kLocals: {
       const Operand d = fresh(RegClass::kB64);
       out_->instruction("mov.u64 ", d, ", heddle_local");

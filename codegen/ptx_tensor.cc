@@ -12,13 +12,55 @@ namespace {
 // Bytes of a swizzle row, by the descriptor's code for them.
 constexpr int64_t kSwizzles[] = {0, 128, 64, 32};
 
+// Descriptors count 16 bytes.
+constexpr int64_t kFieldUnit = 16;
+
 // The 14-bit field for an offset of a multiple of 16 bytes.
 uint32_t offset_field(int64_t bytes) { return static_cast<uint32_t>(bytes >> 4) & 0x3FFF; }
 
 }  // namespace
 
+// Of a descriptor: the address in 16 bytes. Bits from 18 on are the block's number in its cluster.
+Operand Emitter::address_field(const Operand& address) {
+  const Operand shifted = fresh(RegClass::kB32);
+  out_->instruction("shr.u32 ", shifted, ", ", address, ", 4");
+  const Operand d = fresh(RegClass::kB32);
+  out_->instruction("and.b32 ", d, ", ", shifted, ", 0x3FFF");
+  return d;
+}
+
+// The same, computed once in a scope.
+Operand Emitter::field_of(const Operand& address) {
+  const ScopedCache::Key key = {uint64_t{1} << 62 | address.payload, 0};
+  if (const ScopedCache::Operands* known = cache_.find(key)) return (*known)[0];
+  const Operand d = address_field(address);
+  cache_.add(key, {d, d});
+  return d;
+}
+
+// field + term, of a term that counts 16 bytes.
+Operand Emitter::advanced(const Operand& field, const SplitOffset::Term& term) {
+  const Operand& value = elements(term.value)[0];
+  const Operand d = fresh(RegClass::kB32);
+  if (term.shift == 0) {
+    out_->instruction("mad.lo.s32 ", d, ", ", as(Spelling::kSigned, value), ", ", term.factor, ", ",
+                      field);
+    return d;
+  }
+  Operand shifted = fresh(value.reg_class);
+  const bool is_narrow = type(term.value).scalar == Scalar::kI32;
+  out_->instruction(is_narrow ? "shr.s32 " : "shr.s64 ", shifted, ", ", value, ", ", term.shift);
+  if (!is_narrow) shifted = converted({shifted, Scalar::kI64}, Scalar::kI32);
+  out_->instruction("add.s32 ", d, ", ", field, ", ", shifted);
+  return d;
+}
+
 // Bits 0-13 the address, 16-29 the leading and 32-45 the stride offset, all in 16 bytes; 62-63 the
-// swizzle. Only the address is not constant, so only the low word is computed.
+// swizzle. Only the address is not constant, so only the low word is computed: the field of the
+// view's start, which all descriptors share, plus the offset's terms and one constant. A tile lies
+// in the block's shared memory, which ends below 2^18 bytes, so the sum is a number of 14 bits:
+// nothing carries into the field above, whatever the parts are on the way. An offset that is not
+// known to be a multiple of 16 bytes is added to the address first.
 void Emitter::emit_smem_desc(OpId id, const Op& op) {
   Operand* const d = define(op.result());
   const int64_t swizzle_bytes = *op.attr(AttrKey::kSwizzle);
@@ -27,25 +69,30 @@ void Emitter::emit_smem_desc(OpId id, const Op& op) {
     return error(id, absl::StrCat("there is no swizzle of ", swizzle_bytes, " bytes"),
                  "use 0, 32, 64 or 128");
   }
-  const Address at = address(id, op.view());
-  Operand start;
-  if (!at.base) {
-    start = fresh(RegClass::kB32);
-    out_->instruction("mov.u32 ", start, ", heddle_shared+", at.bytes);
-  } else if (at.bytes != 0) {
-    start = fresh(RegClass::kB32);
-    out_->instruction("add.s32 ", start, ", ", *at.base, ", ", at.bytes);
-  } else {
-    start = *at.base;
+  const View& view = view_of(op.view());
+  const SplitOffset& offset = plan_.offset(id);
+  const int size = bytes_of(type(op.view()).scalar);
+  const int64_t bytes = view.bytes + offset.addend * size;
+  const bool in_fields =
+      std::all_of(offset.terms.begin(), offset.terms.end(),
+                  [](const SplitOffset::Term& term) { return term.factor != 0; });
+  // What is added before the address is cut to its field: all of it, or what the view's start needs
+  // to be a multiple of 16 bytes.
+  Operand start = in_fields ? base_of(view) : moved_base(base_of(view), offset, size);
+  const int64_t before = !in_fields ? bytes : view.bytes % kFieldUnit == 0 ? 0 : view.bytes;
+  if (before != 0) {
+    const Operand sum = fresh(RegClass::kB32);
+    out_->instruction("add.s32 ", sum, ", ", start, ", ", before);
+    start = sum;
   }
-  const Operand shifted = fresh(RegClass::kB32);
-  out_->instruction("shr.u32 ", shifted, ", ", start, ", 4");
-  Operand low = fresh(RegClass::kB32);
-  out_->instruction("and.b32 ", low, ", ", shifted, ", 0x3FFF");
-  if (const uint32_t leading = offset_field(*op.attr(AttrKey::kLeading)); leading != 0) {
-    const Operand with_leading = fresh(RegClass::kB32);
-    out_->instruction("or.b32 ", with_leading, ", ", low, ", ", Operand::b32(leading << 16));
-    low = with_leading;
+  Operand low = start == entry(Entry::kArena) ? entry(Entry::kArenaField) : field_of(start);
+  if (in_fields) low = moved_base(low, offset, size);
+  const int64_t behind =
+      (bytes - before) / kFieldUnit + (int64_t{offset_field(*op.attr(AttrKey::kLeading))} << 16);
+  if (behind != 0) {
+    const Operand sum = fresh(RegClass::kB32);
+    out_->instruction("add.s32 ", sum, ", ", low, ", ", behind);
+    low = sum;
   }
   const uint32_t stride = offset_field(*op.attr(AttrKey::kStride));
   const auto code = static_cast<uint32_t>(swizzle - std::begin(kSwizzles));

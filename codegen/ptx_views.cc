@@ -233,19 +233,20 @@ Operand Emitter::scaled(const Operand& base, ValueId index, int size) {
 
 // The sum of a base and the scaled terms of an offset; accesses of this scope share it.
 Operand Emitter::moved_base(Operand base, const SplitOffset& offset, int size) {
-  for (const ValueId term : offset.terms) {
-    const ScopedCache::Key key = {uint64_t{1} << 63 | base.payload << 8 |
-                                      static_cast<uint64_t>(base.reg_class) << 4 |
-                                      static_cast<uint64_t>(log2_of(size)),
-                                  ir::index_of(term)};
-    if (const ScopedCache::Operands* known = cache_.find(key)) {
-      base = (*known)[0];
-      continue;
-    }
-    base = scaled(base, term, size);
-    cache_.add(key, {base, base});
-  }
+  for (const SplitOffset::Term& term : offset.terms) base = moved(base, term, size);
   return base;
+}
+
+// base + term, computed once in a scope.
+Operand Emitter::moved(const Operand& base, const SplitOffset::Term& term, int size) {
+  const ScopedCache::Key key = {
+      uint64_t{1} << 63 | base.payload << 8 | static_cast<uint64_t>(base.reg_class) << 4 |
+          static_cast<uint64_t>(term.factor == 0 ? log2_of(size) : 8 + term.shift),
+      uint64_t{static_cast<uint32_t>(term.factor)} << 32 | ir::index_of(term.value)};
+  if (const ScopedCache::Operands* known = cache_.find(key)) return (*known)[0];
+  const Operand d = term.factor == 0 ? scaled(base, term.value, size) : advanced(base, term);
+  cache_.add(key, {d, d});
+  return d;
 }
 
 Address Emitter::address(OpId id, ValueId view_value) {

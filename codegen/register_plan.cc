@@ -133,8 +133,8 @@ void RegisterPlan::use_operands(OpId id, int start, int end) {
     if (kernel_.type(operand).kind == ir::TypeKind::kCheck && !keep_checks_) continue;
     if (static_cast<int>(i) == offset) {
       offset_index_[ir::index_of(id)] = static_cast<uint32_t>(offsets_.size());
-      offsets_.push_back(split_offset(kernel_, depth_, analyses_, op.view(), operand));
-      for (const ValueId term : offsets_.back().terms) use(term, start, {});
+      offsets_.push_back(split_offset(kernel_, depth_, analyses_, op));
+      for (const SplitOffset::Term& term : offsets_.back().terms) use(term.value, start, {});
     } else if (rename) {
       // One step later than the last use of the result, so that nothing computes into registers
       // that it still reads under another name, perhaps in another order.

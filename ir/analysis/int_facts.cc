@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "heddle/ir/analysis/conditions.h"
 #include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/analysis/solver.h"
 #include "heddle/ir/analysis/views.h"
@@ -84,24 +85,31 @@ int64_t multiply_divisors(int64_t a, int64_t b) {
 
 class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
  public:
-  Ranges(const Kernel& kernel, FactUse facts) : Solver(kernel), facts_(facts) {}
+  Ranges(const Kernel& kernel, FactUse facts, BranchUse branches)
+      : Solver(kernel), facts_(facts), branches_(branches), conditions_(kernel) {}
   bool tracks(Type type) const { return holds_integers(type); }
   IntRange unknown(Type type) const {
     return holds_integers(type) ? type_range(type.scalar) : IntRange();
   }
   IntRange argument(ValueId param) const { return unknown(kernel().type(param)); }
   IntRange join(IntRange a, IntRange b) const { return ir::join(a, b); }
-  IntRange widen(IntRange before, IntRange after, Type type) const {
-    const IntRange all = unknown(type);
-    return {after.min < before.min ? all.min : after.min,
-            after.max > before.max ? all.max : after.max};
+  // To where a comparison of the carried value would come out differently, or to 0: a counter that
+  // starts again at 4 stays between 0 and 3.
+  IntRange widen(IntRange before, IntRange after, ValueId carried) {
+    const IntRange all = unknown(kernel().type(carried));
+    if (after.min < before.min) {
+      const int64_t least = after.min >= 0 ? std::max<int64_t>(all.min, 0) : all.min;
+      after.min = conditions_.bound_below(carried, after.min, least);
+    }
+    if (after.max > before.max) after.max = conditions_.bound_above(carried, after.max, all.max);
+    return after;
   }
 
   // i starts at `start`, moves away from it, and stays before `stop`.
-  IntRange induction(const Op& loop) const {
-    const IntRange start = known(loop.start());
-    const IntRange stop = known(loop.stop());
-    const IntRange step = known(loop.step());
+  IntRange induction(const Op& loop) {
+    const IntRange start = seen(loop, loop.start());
+    const IntRange stop = seen(loop, loop.stop());
+    const IntRange step = seen(loop, loop.step());
     const bool down = step.is_constant() && step.min < 0;
     // Where the body cannot run, any range is right; these stay well-formed.
     const IntRange all;
@@ -118,35 +126,51 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
     if (op.opcode == Opcode::kExtent || op.opcode == Opcode::kStride) return layout(op, type);
     if (op.opcode == Opcode::kConvert || op.opcode == Opcode::kBitcast) {
       const Scalar from = kernel().type(op.a()).scalar;
-      return converted_range(from, type.scalar, known(op.a()));
+      return converted_range(from, type.scalar, seen(op, op.a()));
     }
     if (has(info(op), kShuffle)) return known(op.value());
     if (has(info(op), kRearranges)) {
-      IntRange all = known(op.operands.front());
-      for (const ValueId operand : op.operands) all = join(all, known(operand));
+      IntRange all = seen(op, op.operands.front());
+      for (const ValueId operand : op.operands) all = join(all, seen(op, operand));
       return all;
     }
     if (op.opcode == Opcode::kAssumeRange) {
       const IntFacts promised = promised_facts(op);
-      return meet(known(op.a()), {promised.min, promised.max});
+      return meet(seen(op, op.a()), {promised.min, promised.max});
     }
-    if (has(info(op), kForwards)) return known(op.a());
+    if (has(info(op), kForwards)) return seen(op, op.a());
     if (op.operands.empty()) return unknown(type);
     Operands operands;
-    for (const ValueId operand : op.operands) operands.push_back(known(operand));
+    for (const ValueId operand : op.operands) operands.push_back(seen(op, operand));
+    if (op.opcode == Opcode::kSelect) {
+      operands[1] = conditions_.where(op.condition(), true, op.a(), operands[1]);
+      operands[2] = conditions_.where(op.condition(), false, op.b(), operands[2]);
+    }
     const Scalar scalar = scalar_of(op);
     if (is_float(scalar)) return unknown(type);  // floats have no rules
     return range_of(op.opcode, scalar, operands).value_or(unknown(type));
   }
 
+  // The range of a value where an op stands.
+  IntRange at(const Op& op, ValueId value) { return narrowed(op, value, get(value)); }
+
   // Whether an op's exact result may lie outside of its type.
   bool wraps(const Op& op) {
     Operands operands;
-    for (const ValueId operand : op.operands) operands.push_back(get(operand));
+    for (const ValueId operand : op.operands) operands.push_back(at(op, operand));
     return may_wrap(op.opcode, scalar_of(op), operands);
   }
 
  private:
+  // Of an operand of the op that is being evaluated.
+  IntRange seen(const Op& op, ValueId value) { return narrowed(op, value, known(value)); }
+  IntRange narrowed(const Op& op, ValueId value, IntRange range) {
+    // An op that a pass has erased stands nowhere.
+    const bool placed = branches_ == BranchUse::kHeed && valid(op.parent);
+    if (!placed || !holds_integers(kernel().type(value))) return range;
+    return conditions_.inside(op.parent, value, range);
+  }
+
   // The type that an op computes in, which a comparison's result is not of.
   Scalar scalar_of(const Op& op) const {
     return kernel().type(op.operands[typed_operand(op.opcode)]).scalar;
@@ -173,6 +197,8 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
   }
 
   FactUse facts_;
+  BranchUse branches_;
+  Conditions conditions_;
 };
 
 class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
@@ -183,7 +209,7 @@ class IntAnalysis::Divisors : public Solver<Divisors, int64_t> {
   int64_t unknown(Type) const { return 1; }
   int64_t argument(ValueId) const { return 1; }
   int64_t join(int64_t a, int64_t b) const { return std::gcd(a, b); }
-  int64_t widen(int64_t, int64_t after, Type) const { return power_of_two_in(after); }
+  int64_t widen(int64_t, int64_t after, ValueId) const { return power_of_two_in(after); }
   int64_t induction(const Op& loop) const {
     return std::gcd(known(loop.start()), known(loop.step()));
   }
@@ -334,14 +360,16 @@ IntFacts promised_facts(const Op& assume_range) {
           assume_range.attr_or(AttrKey::kMax, all.max), assume_range.attr_or(AttrKey::kDivisor, 1)};
 }
 
-IntAnalysis::IntAnalysis(const Kernel& kernel, FactUse facts)
+IntAnalysis::IntAnalysis(const Kernel& kernel, FactUse facts, BranchUse branches)
     : kernel_(kernel),
-      ranges_(std::make_unique<Ranges>(kernel, facts)),
+      ranges_(std::make_unique<Ranges>(kernel, facts, branches)),
       divisors_(std::make_unique<Divisors>(kernel, *ranges_, facts)) {}
 
 IntAnalysis::~IntAnalysis() = default;
 
 IntRange IntAnalysis::range(ValueId value) { return ranges_->get(value); }
+
+IntRange IntAnalysis::range_at(const Op& op, ValueId operand) { return ranges_->at(op, operand); }
 
 int64_t IntAnalysis::divisor(ValueId value) { return divisors_->get(value); }
 

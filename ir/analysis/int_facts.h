@@ -5,9 +5,9 @@
 //   IntFacts f = ints.of(offset);            // {0, 1023, 4}
 //   if (f.divisible_by(4)) ...               // a 16-byte access of f32 is aligned
 //
-// Answers are remembered. A value's facts hold for every thread, every trip of a loop and every
-// element of a vector, and go on holding while passes rewrite the kernel, for a value keeps its
-// meaning. The kernel may still be under construction: then the carried values of an unfinished
+// Answers are remembered. A value's facts hold for every thread that computes it, every trip of a
+// loop and every element of a vector, and go on holding while passes rewrite the kernel, for a value
+// keeps its meaning. The kernel may still be under construction: then the carried values of an unfinished
 // loop are unknown, its induction variable is not.
 //
 // Arithmetic that may wrap loses its bounds, and its divisor but for the power of two in it.
@@ -48,16 +48,23 @@ constexpr int64_t power_of_two_in(int64_t divisor) { return divisor & -divisor; 
 // Whether divisors may read facts about arguments.
 enum class FactUse : uint8_t { kAsk, kIgnore };
 
+// Whether a value's range counts on the conditions of the ifs around its op. It then holds only where
+// the op stands, so passes that move ops out of ifs must ignore them.
+enum class BranchUse : uint8_t { kHeed, kIgnore };
+
 class IntAnalysis {
  public:
   // `kernel` must outlive the analysis.
-  explicit IntAnalysis(const Kernel& kernel, FactUse facts = FactUse::kAsk);
+  explicit IntAnalysis(const Kernel& kernel, FactUse facts = FactUse::kAsk,
+                       BranchUse branches = BranchUse::kHeed);
   ~IntAnalysis();
   IntAnalysis(const IntAnalysis&) = delete;
   IntAnalysis& operator=(const IntAnalysis&) = delete;
 
   IntFacts of(ValueId value);
   IntRange range(ValueId value);
+  // The range of an op's operand where the op stands, by the conditions of the ifs around it too.
+  IntRange range_at(const Op& op, ValueId operand);
   int64_t divisor(ValueId value);
   // divisor(value) is a multiple of d. Asks cheap questions first, so that a fact is read only
   // where the answer hangs on it.

@@ -8,7 +8,8 @@
 //     Fact argument(ValueId param);                // the kernel's parameters
 //     Fact induction(const Op& loop);              // a for's induction variable
 //     Fact join(Fact a, Fact b);
-//     Fact widen(Fact before, Fact after, Type type);  // must reach a fixed point in few steps
+//     // Of what a loop carries; must reach a fixed point in few steps.
+//     Fact widen(Fact before, Fact after, ValueId carried);
 //   };
 #pragma once
 
@@ -212,9 +213,9 @@ class Solver {
       } else {
         for (size_t i = 0; i < count; ++i) {
           if (after[i] == assumed[i]) continue;
-          const Type type = kernel_.type(nexts[i]);
-          if (attempt >= 1) after[i] = domain().widen(assumed[i], after[i], type);
-          if (attempt >= 4) after[i] = domain().unknown(type);
+          const ValueId carried = kernel_.region(body).args[first_arg + i];
+          if (attempt >= 1) after[i] = domain().widen(assumed[i], after[i], carried);
+          if (attempt >= 4) after[i] = domain().unknown(kernel_.type(carried));
         }
         assumed = after;
       }

@@ -17,8 +17,33 @@ ValueId collect_constants(Folder& f, const Node& n) {
   return f.make(n.opcode, {inner->a(), f.make(n.opcode, {inner->b(), n.b()})});
 }
 
+// x + m, where m is a multiple of 2^width, has the low bits of x: the two terms.
+struct HighSum {
+  ValueId low;   // x
+  ValueId high;  // m
+};
+std::optional<HighSum> sum_above(Folder& f, ValueId value, int width) {
+  const auto sum = f.match(value, Opcode::kAdd);
+  if (!sum || width >= std::min(element_bits(f.type(value)), 62)) return std::nullopt;
+  for (const HighSum& terms : {HighSum{sum->a(), sum->b()}, HighSum{sum->b(), sum->a()}}) {
+    if (f.ints().divisible(terms.high, int64_t{1} << width)) return terms;
+  }
+  return std::nullopt;
+}
+
 ValueId make_shift(Folder& f, Opcode opcode, ValueId value, int64_t count) {
   return f.make(opcode, {value, f.constant_number(kU32Type, count)});
+}
+
+// The low bits of a sum, or some above those that are shifted out, without a term that has none of them.
+ValueId mask_of_sum(Folder& f, const Node& n, int width) {
+  if (const auto sum = sum_above(f, n.a(), width)) return f.make(Opcode::kAnd, {sum->low, n.b()});
+  const auto shift = f.match(n.a(), Opcode::kShr);
+  const auto count = shift ? f.number(shift->count()) : std::nullopt;
+  if (!count || *count >= 62) return kNoChange;
+  const auto sum = sum_above(f, shift->a(), width + static_cast<int>(*count));
+  if (!sum) return kNoChange;
+  return f.make(Opcode::kAnd, {make_shift(f, Opcode::kShr, sum->low, *count), n.b()});
 }
 
 struct Opposite {
@@ -79,6 +104,10 @@ ValueId fold_and(Folder& f, const Node& n) {
     const auto inverse = f.match(swapped ? n.a() : n.b(), Opcode::kNot);
     if (inverse && inverse->a() == (swapped ? n.b() : n.a())) return f.constant(n.type, 0);
   }
+  if (mask) {
+    const ValueId simpler = mask_of_sum(f, n, std::bit_width(*mask));
+    if (valid(simpler)) return simpler;
+  }
   return collect_constants(f, n);
 }
 
@@ -101,6 +130,17 @@ ValueId fold_xor(Folder& f, const Node& n) {
   const auto mask = f.bits(n.b());
   if (mask == 0) return n.a();
   if (mask == all_ones(n.type)) return f.make(Opcode::kNot, {n.a()});
+  for (const bool swapped : {false, true}) {
+    const ValueId by = swapped ? n.a() : n.b();
+    const IntRange range = f.ints().range(by);
+    if (range.min < 0) continue;
+    const int width = std::bit_width(static_cast<uint64_t>(range.max));
+    // A constant goes on to the instruction's address; another term is better added once, before.
+    const auto sum = sum_above(f, swapped ? n.b() : n.a(), width);
+    if (sum && f.number(sum->high)) {
+      return f.make(Opcode::kAdd, {f.make(Opcode::kXor, {sum->low, by}), sum->high});
+    }
+  }
   return collect_constants(f, n);
 }
 

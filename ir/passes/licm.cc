@@ -5,9 +5,10 @@
 // promise) moves only where it is sure to run: from the top of a loop's body, or of a `while`'s
 // condition, when the loop runs at least once and nothing before it may end the kernel or wait; a
 // load, only if nothing in the loop may write that memory or let others' writes through. Shuffles
-// and votes stay. So do register renames of fragments: they cost nothing where they are, and
-// registers outside. The fact that a parameter does not overlap with what is written is read only
-// where a load moves by it.
+// and votes stay. So do register renames of fragments, and descriptors of tiles: they cost nothing
+// where they are, or one addition of a constant to what all descriptors share, and registers
+// outside. The fact that a parameter does not overlap with what is written is read only where a load
+// moves by it.
 //
 // Why: index arithmetic of outer loops ends up inside inner ones, constants everywhere.
 //
@@ -30,7 +31,10 @@ namespace {
 class Motion {
  public:
   explicit Motion(Kernel& kernel)
-      : kernel_(kernel), aliasing_(kernel), ints_(kernel), tied_(tied_values(kernel)) {}
+      : kernel_(kernel),
+        aliasing_(kernel),
+        ints_(kernel, FactUse::kAsk, BranchUse::kIgnore),
+        tied_(tied_values(kernel)) {}
 
   bool run() {
     visit(kernel_.body());
@@ -93,6 +97,7 @@ class Motion {
 
   bool worth_moving(const Op& op) const {
     if (tied_[op.result()] != 0) return false;
+    if (kernel_.type(op.result()).kind == TypeKind::kDescriptor) return false;
     const bool rename = op.opcode == Opcode::kConst || op.opcode == Opcode::kUndef ||
                         op.opcode == Opcode::kSplat || op.opcode == Opcode::kPack ||
                         op.opcode == Opcode::kSlice;
@@ -102,6 +107,9 @@ class Motion {
   bool may_be_speculated(const Op& op) {
     if (has(info(op), kPromise)) return false;
     if (!has(info(op), kNotSpeculatable)) return true;
+    if (op.opcode == Opcode::kMapShared) {
+      return IntRange{0, kernel_.cluster.count() - 1}.contains(ints_.range(op.rank()));
+    }
     // Divisions of floats, and those of integers whose result is specified, are as safe as any op.
     if (op.opcode != Opcode::kDiv && op.opcode != Opcode::kRem) return false;
     const Scalar scalar = kernel_.type(op.a()).scalar;

@@ -40,7 +40,7 @@ class StrengthReduction {
     if (op.opcode != Opcode::kDiv && op.opcode != Opcode::kRem) return false;
     const Type type = kernel_.type(op.result());
     if (!is_integer(type.scalar) || !is_power_of_two(op.b(), kDepth)) return false;
-    if (is_signed(type.scalar) && ints_.range(op.a()).min < 0) return false;
+    if (is_signed(type.scalar) && ints_.range_at(op, op.a()).min < 0) return false;
     const bool divides = op.opcode == Opcode::kDiv;
     const ValueId a = op.a();
     const ValueId divisor = op.b();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
 #include "ir/text/parse_text.h"
@@ -212,6 +213,124 @@ TEST(IntFacts, IfJoinsItsBranches) {
   EXPECT_EQ(facts("%z = const 8 : i32\n%k = const 12 : i32\n"
                   "%r = if %p : i32 {\n  yield %z\n} else {\n  yield %k\n}\n"),
             (IntFacts{8, 12, 4}));
+}
+
+// Of %r, which stands where %p is true, or else where it is false.
+IntFacts inside(absl::string_view condition, absl::string_view body, bool holds = true) {
+  const absl::string_view other = "yield\n";
+  return facts(absl::StrCat(condition, "if %c {\n", holds ? body : "", other, "} else {\n",
+                            holds ? "" : body, other, "}\n"));
+}
+// `value` of type `scalar` where it compares so with a constant; + 0 has the range of its operand.
+IntRange where(absl::string_view comparison, absl::string_view value, absl::string_view scalar,
+               int64_t constant, bool holds) {
+  const IntFacts f =
+      inside(absl::StrCat("%k = const ", constant, " : ", scalar, "\n%z = const 0 : ", scalar,
+                          "\n%c = ", comparison, " ", value, ", %k : bool\n"),
+             absl::StrCat("%r = add ", value, ", %z : ", scalar, "\n"), holds);
+  return {f.min, f.max};
+}
+
+TEST(IntFacts, ConditionsHoldInTheirBranch) {
+  constexpr IntRange kAll{kI32Min, kI32Max};
+  EXPECT_EQ(where("lt", "%a", "i32", 8, true), (IntRange{kI32Min, 7}));
+  EXPECT_EQ(where("lt", "%a", "i32", 8, false), (IntRange{8, kI32Max}));
+  EXPECT_EQ(where("le", "%a", "i32", 8, true), (IntRange{kI32Min, 8}));
+  EXPECT_EQ(where("le", "%a", "i32", 8, false), (IntRange{9, kI32Max}));
+  EXPECT_EQ(where("gt", "%a", "i32", 8, true), (IntRange{9, kI32Max}));
+  EXPECT_EQ(where("gt", "%a", "i32", 8, false), (IntRange{kI32Min, 8}));
+  EXPECT_EQ(where("ge", "%a", "i32", 8, true), (IntRange{8, kI32Max}));
+  EXPECT_EQ(where("ge", "%a", "i32", 8, false), (IntRange{kI32Min, 7}));
+  EXPECT_EQ(where("eq", "%a", "i32", 8, true), (IntRange{8, 8}));
+  EXPECT_EQ(where("eq", "%a", "i32", 8, false), kAll);
+  EXPECT_EQ(where("ne", "%a", "i32", 8, false), (IntRange{8, 8}));
+  EXPECT_EQ(where("ne", "%a", "i32", kI32Max, true), (IntRange{kI32Min, kI32Max - 1}));
+  EXPECT_EQ(where("ne", "%u", "u32", 0, true), (IntRange{1, 4294967295}));
+  // What cannot be, and what is so anyway.
+  EXPECT_EQ(where("lt", "%a", "i32", kI32Min, true), kAll);
+  EXPECT_EQ(where("gt", "%a", "i32", kI32Max, true), kAll);
+  EXPECT_EQ(where("lt", "%u", "u32", 0, true), (IntRange{0, 4294967295}));
+  EXPECT_EQ(where("ge", "%l", "i64", 5, true), (IntRange{5, kI64Max}));
+}
+
+// The numbers of u64 beyond 2^63 - 1 count as negative.
+TEST(IntFacts, ConditionsOfU64AreInItsOwnOrder) {
+  EXPECT_EQ(where("lt", "%w", "u64", 8, true), (IntRange{0, 7}));
+  EXPECT_EQ(where("lt", "%w", "u64", 8, false), (IntRange{kI64Min, kI64Max}));
+  EXPECT_EQ(where("gt", "%w", "u64", 8, true), (IntRange{kI64Min, kI64Max}));
+  EXPECT_EQ(where("eq", "%w", "u64", 8, true), (IntRange{8, 8}));
+}
+
+TEST(IntFacts, ConditionsHoldForSumsWithConstants) {
+  const std::string c = absl::StrCat(kTid,
+                                     "%k = const 128 : i32\n%n = const 100 : i32\n"
+                                     "%early = sub %t, %n : i32\n%c = ge %t, %k : bool\n");
+  EXPECT_EQ(inside(c, "%r = sub %t, %k : i32\n").min, 0);
+  EXPECT_EQ(inside(c, "%r = sub %t, %k : i32\n").max, 127);
+  EXPECT_EQ(inside(c, "%z = const 0 : i32\n%r = add %early, %z : i32\n").min, 28);
+  EXPECT_EQ(inside(c, "%r = sub %t, %k : i32\n", false).max, -1);
+  // The other way round, by the sum; one that wraps around the type is two ranges.
+  const std::string d =
+      "%k = const 100 : u32\n%o = const 10 : u32\n%s = sub %u, %o : u32\n"
+      "%z = const 0 : u32\n%c = $ %s, %k : bool\n";
+  const auto of_u = [&](absl::string_view comparison) {
+    return inside(absl::StrReplaceAll(d, {{"$", comparison}}), "%r = add %u, %z : u32\n");
+  };
+  EXPECT_EQ(of_u("lt"), (IntFacts{10, 109, 1}));
+  EXPECT_EQ(of_u("ge"), (IntFacts{0, 4294967295, 1}));
+}
+
+TEST(IntFacts, ConditionsAreJoined) {
+  const std::string c =
+      "%k = const 3 : i32\n%n = const 9 : i32\n%z = const 0 : i32\n"
+      "%f = ge %a, %k : bool\n%g = gt %n, %a : bool\n";
+  const absl::string_view r = "%r = add %a, %z : i32\n";
+  EXPECT_EQ(inside(c + "%c = and %f, %g : bool\n", r), (IntFacts{3, 8, 1}));
+  EXPECT_EQ(inside(c + "%c = and %f, %g : bool\n", r, false), kAnyI32);
+  EXPECT_EQ(inside(c + "%c = or %f, %g : bool\n", r), kAnyI32);
+  EXPECT_EQ(inside(c + "%d = not %f : bool\n%e = not %g : bool\n%c = or %d, %e : bool\n", r, false),
+            (IntFacts{3, 8, 1}));
+  EXPECT_EQ(inside(c + "%c = expect %f {likely = 1} : bool\n", r).min, 3);
+  // One inside the other, and around a loop.
+  EXPECT_EQ(
+      inside(c + "%c = and %f, %f : bool\n",
+             "if %g {\nfor %i in %z .. %b step %k {\n%r = add %a, %z : i32\nyield\n}\nyield\n}\n"),
+      (IntFacts{3, 8, 1}));
+}
+
+TEST(IntFacts, ConditionsDoNotHoldElsewhere) {
+  const std::string c = "%k = const 3 : i32\n%z = const 0 : i32\n%c = ge %a, %k : bool\n";
+  EXPECT_EQ(facts(c + "if %c {\nyield\n}\n%r = add %a, %z : i32\n"), kAnyI32);
+  EXPECT_EQ(facts(c + "while {\n%d = ge %a, %k : bool\nyield %d\n} do {\n"
+                      "%r = add %a, %z : i32\nyield\n}\n"),
+            kAnyI32);
+  // Where a value may be illegal outside of its branch, who moves it out asks without conditions.
+  const Kernel kernel =
+      parse_body("256, 2, 1", kParams, c + "if %c {\n%r = add %a, %z : i32\nyield\n}\n");
+  IntAnalysis anywhere(kernel, FactUse::kAsk, BranchUse::kIgnore);
+  EXPECT_EQ(anywhere.of(value_named(kernel, "r")), kAnyI32);
+}
+
+TEST(IntFacts, ChoicesHoldWhereTheyAreTaken) {
+  EXPECT_EQ(facts("%k = const 3 : i32\n%c = lt %a, %k : bool\n%r = select %c, %k, %a : i32\n").min,
+            3);
+  EXPECT_EQ(facts("%k = const 3 : i32\n%c = lt %a, %k : bool\n%r = select %c, %a, %k : i32\n").max,
+            3);
+}
+
+// A counter of stages: 0, 1, 2, 3, 0, …
+TEST(IntFacts, CountersThatStartAgainAreBounded) {
+  const auto counter = [](absl::string_view comparison, absl::string_view start) {
+    return facts(absl::StrCat(
+        "%z = const 0 : i32\n%o = const 1 : i32\n%n = const 4 : i32\n%s = const ", start,
+        " : i32\n",
+        "%e = for %i in %z .. %a step %o carry(%r = %s) : i32 {\n"
+        "%up = add %r, %o : i32\n%again = ",
+        comparison, " %up, %n : bool\n%next = select %again, %z, %up : i32\nyield %next\n}\n"));
+  };
+  EXPECT_EQ(counter("eq", "0"), (IntFacts{0, 3, 1}));
+  EXPECT_EQ(counter("ge", "2"), (IntFacts{0, 3, 1}));
+  EXPECT_EQ(counter("eq", "4"), kAnyI32);  // passes 4 by
 }
 
 TEST(IntFacts, Trips) {

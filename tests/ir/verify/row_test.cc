@@ -236,6 +236,29 @@ store %x, %v, %n)",
          R"(%d = smem.desc %x, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f32>)",
          "2: 'smem.desc' describes f16 or bf16 tiles in shared memory, not view<f32, global, 1>; "
          "copy the tile to a shared array first"},
+        {"TileBetweenUnits", R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+%k = const 12 : i32
+%d = smem.desc %s, %k {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>)",
+         "4: this tile starts 8 bytes behind a multiple of 16 bytes, and descriptors count in 16 "
+         "bytes; start it at a multiple of 8 elements"},
+        {"TileBetweenUnitsOfASum", R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+%k = const 16 : i32
+%l = const -3 : i32
+%a = mul %n, %k : i32
+%b = add %a, %l : i32
+%sum = add %b, %a : i32
+%d = smem.desc %s, %sum {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>)",
+         "8: this tile starts 10 bytes behind a multiple of 16 bytes, and descriptors count in 16 "
+         "bytes; start it at a multiple of 8 elements"},
+        {"TileBetweenUnitsOfASubview", R"(%s = shared {extents = [64]} : view<f16, shared, 1>
+%k = const 12 : i32
+%l = const 8 : i32
+%v = subview %s, %k, %l : view<f16, shared, 1>
+%d = smem.desc %v, %l {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
+%e = smem.desc %v, %k {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>
+%g = smem.desc %v, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>)",
+         "6: this tile starts 8 bytes behind a multiple of 16 bytes, and descriptors count in 16 "
+         "bytes; start it at a multiple of 8 elements"},
         {"AccumulatorTooWide", R"(%z = const 0.0 : frag<f32, 132>
 %q = wgmma.begin %z : pending<f32, 132>
 %s = wgmma.wait %q {groups = 0} : frag<f32, 132>)",
