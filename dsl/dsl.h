@@ -31,6 +31,7 @@
 #include "heddle/dsl/tensor/elementwise.h"
 #include "heddle/dsl/tensor/tensor.h"
 #include "heddle/dsl/tensor/tiled_copy.h"
+#include "heddle/dsl/tensor/wgmma.h"
 #include "heddle/dsl/value.h"
 #include "heddle/dsl/var.h"
 #include "heddle/dsl/vec.h"

@@ -222,6 +222,7 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
                                                      : ir::param_layout(compilation->optimized);
   compilation->at_launch = ir::LaunchProgram(compilation->optimized, compilation->layout);
   compilation->tensor_maps = ir::TensorMaps(compilation->optimized, compilation->layout);
+  if (!compilation->tensor_maps.empty()) compilation->places = compilation->layout.places();
   dump_stages(*compilation);
   if (const auto why = compilation->at_launch.refuses_all()) {
     return InvalidArgumentError(absl::StrCat(compilation->describe(), " can never launch: ", *why));

@@ -59,8 +59,11 @@ struct Compilation {
   ir::ParamLayout layout;       // where each parameter lies in the parameter block
   ir::LaunchProgram at_launch;  // what the host computes before a launch
   ir::TensorMaps tensor_maps;   // and encodes
-  codegen::PtxModule ptx;       // from Stage::kPtx on
-  codegen::Assembly assembly;   // from Stage::kCubin on
+  // Of the parameters in the block, where the kernel has tensor maps: assemblers align those by their
+  // address, and so the distances between parameters are theirs to know.
+  std::vector<int> places;
+  codegen::PtxModule ptx;      // from Stage::kPtx on
+  codegen::Assembly assembly;  // from Stage::kCubin on
   StageTimes times;
 
   // "kernel 'row_sum' (row_sum.cc:14)"

@@ -98,7 +98,8 @@ Status Executable::launch(const Stream& stream, const LaunchShape& shape,
     return check_launch_limits(backend_->info(), full, site_);
   }
   full.shared_bytes += compilation_->ptx.dynamic_shared_base;
-  return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_, &stream);
+  return launch_raw(*function_, full, block.data(), compilation_->layout.bytes, &site_, &stream,
+                    compilation_->places);
 }
 
 Status Executable::launch_on_interp(const LaunchShape& shape, const std::byte* block) const {

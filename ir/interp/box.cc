@@ -55,6 +55,7 @@ class BoxRun {
 
   // Whether the run goes on.
   bool run() {
+    if (copy_.kind == BoxCopy::Kind::kPrefetch) return check_prefetch() || !stop_;
     const uint64_t shared = warp_.reg<uint64_t>(instr_->a)[lane_];
     if (copy_.kind != BoxCopy::Kind::kLoad) {
       run_at(shared, *warp_.block);
@@ -97,6 +98,16 @@ class BoxRun {
     std::string text;
     for (size_t d = 0; d < rank(); ++d) absl::StrAppend(&text, d == 0 ? "(" : ", ", at[d]);
     return text + ")";
+  }
+
+  bool check_prefetch() {
+    for (size_t d = 0; d < rank(); ++d) {
+      if (start_[d] >= 0) continue;
+      return wrong(absl::StrCat("is prefetched at ", place_of(start_),
+                                ", and GPUs prefetch no box with a negative coordinate"),
+                   "clamp the coordinates to 0, or leave the prefetch out there");
+    }
+    return true;
   }
 
   void load(uint64_t shared, uint64_t barrier_address, Block& block) {

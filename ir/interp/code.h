@@ -174,7 +174,7 @@ struct Wgmma {
 // One copy of a box. Registers: the tensor's address, its extents and strides in elements (i64), the
 // coordinates (i32), dimension 0 first; the mask of a multicast's blocks.
 struct BoxCopy {
-  enum class Kind : uint8_t { kLoad, kStore, kReduce };
+  enum class Kind : uint8_t { kLoad, kStore, kReduce, kPrefetch };
   Kind kind = Kind::kLoad;
   BoxShape shape;
   AtomicStep step = nullptr;

@@ -15,6 +15,14 @@ int ParamLayout::append(int count, int align) {
   return offset;
 }
 
+std::vector<int> ParamLayout::places() const {
+  std::vector<int> offsets;
+  for (const ParamSlot& slot : slots) offsets.push_back(slot.offset);
+  for (const LaunchSlot& slot : at_launch) offsets.push_back(slot.offset);
+  for (const MapSlot& slot : tensor_maps) offsets.push_back(slot.offset);
+  return offsets;
+}
+
 int ParamLayout::offset_of_map(OpId tensor_map) const {
   for (const MapSlot& slot : tensor_maps) {
     if (slot.op == tensor_map) return slot.offset;

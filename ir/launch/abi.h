@@ -48,6 +48,8 @@ struct ParamLayout {
   // A place for so many more bytes, aligned to their number or as given; where it starts.
   int append(int count) { return append(count, count); }
   int append(int count, int align);
+  // Where each parameter lies, in the order of their declaration: arguments, values, maps.
+  std::vector<int> places() const;
   // Where the map of a tensor_map op lies; -1 where it has no place.
   int offset_of_map(OpId tensor_map) const;
   // The slot's offset; nullptr where the parameter has no such slot (a constant extent, say).

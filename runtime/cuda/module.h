@@ -62,7 +62,7 @@ class Function {
  private:
   friend class Module;
   friend Status launch_raw(const Function&, const LaunchShape&, const void*, size_t,
-                           const LaunchSite*, const Stream*);
+                           const LaunchSite*, const Stream*, absl::Span<const int>);
   explicit Function(std::shared_ptr<cuda::FunctionState> state) : state_(std::move(state)) {}
 
   std::shared_ptr<cuda::FunctionState> state_;
@@ -107,13 +107,16 @@ class Module {
 // Enqueues one launch of a kernel on its GPU. `parameters` is the kernel's parameter block of
 // `bytes` bytes, laid out as its PTX declares it; it is copied before this returns, and may be null
 // when the kernel has none. `site` says in errors where the kernel comes from; null: by its name
-// alone. Without a stream it is the device's default one.
+// alone. Without a stream it is the device's default one. `places` says where in the block each
+// parameter lies, where PTX does not declare them at the same distances: the driver then takes them
+// one by one.
 //
 // Costs one driver call and no allocation, lock or text unless something is wrong. What the limits
 // of the device or the kernel forbid is kInvalidArgument before the driver is asked, with value and
 // limit. A fault inside the kernel surfaces at a later call on the device.
 Status launch_raw(const Function& function, const LaunchShape& shape, const void* parameters,
-                  size_t bytes, const LaunchSite* site, const Stream* stream = nullptr);
+                  size_t bytes, const LaunchSite* site, const Stream* stream = nullptr,
+                  absl::Span<const int> places = {});
 
 }  // namespace heddle::runtime
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "absl/base/optimization.h"
+#include "absl/container/fixed_array.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/cuda/cuda_backend.h"
@@ -213,7 +214,8 @@ StatusOr<int64_t> max_resident_blocks(FunctionState& state, const LaunchShape& s
 }  // namespace cuda
 
 Status launch_raw(const Function& function, const LaunchShape& shape, const void* parameters,
-                  size_t bytes, const LaunchSite* site, const Stream* stream) {
+                  size_t bytes, const LaunchSite* site, const Stream* stream,
+                  absl::Span<const int> places) {
   FunctionState& state = *function.state_;
   CudaBackend& gpu = state.backend();
   if (site == nullptr) site = &state.site;
@@ -224,7 +226,7 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
   if (ABSL_PREDICT_FALSE(state.attributes.required_cluster != kOne && shape.cluster == kOne)) {
     LaunchShape completed = shape;
     completed.cluster = state.attributes.required_cluster;
-    return launch_raw(function, completed, parameters, bytes, site, stream);
+    return launch_raw(function, completed, parameters, bytes, site, stream, places);
   }
 
   if (Status s = check_launch_limits(gpu.info(), shape, *site); !s.ok()) return s;
@@ -262,6 +264,10 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
                          const_cast<void*>(parameters),
                          reinterpret_cast<void*>(cuda::kLaunchParamBufferSize), &bytes,
                          reinterpret_cast<void*>(cuda::kLaunchParamEnd)};
+  absl::FixedArray<void*, 8> pointers(places.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    pointers[i] = static_cast<std::byte*>(const_cast<void*>(parameters)) + places[i];
+  }
 
   const CudaBackend::Scope scope(gpu);
   if (ABSL_PREDICT_FALSE(scope.result() != Result::kSuccess)) {
@@ -269,8 +275,10 @@ Status launch_raw(const Function& function, const LaunchShape& shape, const void
   }
   // Recorded first: another thread may meet this launch's fault before the call below returns.
   const uint64_t ticket = gpu.ring().add(*site, shape, queue);
-  const Result result = gpu.api().launch_kernel_ex(
-      &launch, state.handle, nullptr, bytes == 0 ? nullptr : const_cast<void**>(extra));
+  const bool one_by_one = !places.empty();
+  const Result result =
+      gpu.api().launch_kernel_ex(&launch, state.handle, one_by_one ? pointers.data() : nullptr,
+                                 one_by_one || bytes == 0 ? nullptr : const_cast<void**>(extra));
   if (ABSL_PREDICT_FALSE(result != Result::kSuccess)) {
     gpu.ring().remove(ticket);
     return gpu.fail(gpu.api().launch_kernel_ex.symbol, result,

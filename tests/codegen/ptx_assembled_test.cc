@@ -128,6 +128,7 @@ TEST(PtxAssembled, AnArrivalOfScopeBlockAtAnotherBlocksMbarrierFencesNothing) {
   EXPECT_THAT(fences_of_a_handshake(" {order = relaxed}", " {order = relaxed}"), IsEmpty());
   EXPECT_THAT(fences_of_a_handshake("", " {scope = block}"), Contains(StartsWith("MEMBAR")));
   EXPECT_THAT(fences_of_a_handshake(" {scope = block}", ""), Contains(StartsWith("CCTL")));
+}
 
 // What the machine does in a trip of wgmma_rescaled.ir: how many exponentials between the two waits,
 // and how many moves in all.

@@ -133,6 +133,19 @@ TEST_F(LaunchTest, TheModuleStaysLoadedForItsFunctions) {
   EXPECT_TRUE(launch_raw(*function, {.grid = 1, .block = 1}, nullptr, 0, nullptr).ok());
 }
 
+TEST_F(LaunchTest, PassesParametersOneByOneWhereTheyLieElsewhere) {
+  const Loaded loaded = load();
+  std::vector<uint8_t> parameters(300);
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i] = static_cast<uint8_t>(i * 7);
+  fake_->set_parameter_count(3);
+  const int places[] = {0, 8, 128};
+  ASSERT_TRUE(launch_raw(loaded.function, {.grid = 1, .block = 32}, parameters.data(),
+                         parameters.size(), &site_, nullptr, places)
+                  .ok());
+  EXPECT_THAT(fake_->launches().at(0).parameters,
+              ElementsAre(parameters[0], parameters[8], parameters[128]));
+}
+
 TEST_F(LaunchTest, PassesTheBlockOfParametersAndTheShape) {
   const Loaded loaded = load();
   const Stream stream = loaded.device.create_stream().value();

@@ -7,15 +7,17 @@ void Lowering::lower_box(const Op& op) {
   for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kAddress);
   const bool loads = op.opcode == Opcode::kTmaLoad || op.opcode == Opcode::kTmaLoadMulticast;
   const bool reduces = op.opcode == Opcode::kTmaReduce;
-  const ValueId shared = loads ? op.dst() : op.src();
+  const bool prefetches = op.opcode == Opcode::kTmaPrefetch;
+  const ValueId shared = prefetches ? ValueId::kNone : loads ? op.dst() : op.src();
   const ValueId barrier = loads ? op.barrier() : ValueId::kNone;
   const Op& map = *kernel_.def(op.map());
   const Bound tensor = bound_[map.view()];
   const ViewInfo view = views_[tensor.view];  // a copy: index_operand may add views
   BoxCopy copy;
-  copy.kind = loads     ? BoxCopy::Kind::kLoad
-              : reduces ? BoxCopy::Kind::kReduce
-                        : BoxCopy::Kind::kStore;
+  copy.kind = loads        ? BoxCopy::Kind::kLoad
+              : reduces    ? BoxCopy::Kind::kReduce
+              : prefetches ? BoxCopy::Kind::kPrefetch
+                           : BoxCopy::Kind::kStore;
   copy.shape = box_shape(kernel_, map);
   copy.view_name = view.name;
   copy.shared_array = bound_[shared].array;

@@ -196,6 +196,7 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kTmaLoadMulticast:
     case Opcode::kTmaStore:
     case Opcode::kTmaReduce:
+    case Opcode::kTmaPrefetch:
       return lower_box(op);
     case Opcode::kAssumeUniform: {
       bind(op.result(), reg(op.a()));
@@ -217,7 +218,6 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kBulkWaitRead:
     case Opcode::kBulkPrefetch:
     case Opcode::kTensorMap:
-    case Opcode::kTmaPrefetch:
     case Opcode::kTensorMapPrefetch:
     case Opcode::kFenceMbarrierInit:
     case Opcode::kGridDependencyWait:

@@ -30,7 +30,7 @@ const auto shift = define_kernel("shift(x, y)", [](Tensor<const float, 2> x, Ten
   sync_threads();
   If(leads, [&] {
     full.expect_tx(0, from.bytes());
-    tma_prefetch(from, {row + 1, column - 2});
+    tma_prefetch(from, {row + 1, column});
     tma_load(tile.at(0, 0), from, {row + 1, column - 2}, full, 0);
   });
   full.wait(0, 0u);
@@ -69,6 +69,43 @@ TEST(TensorMap, MovesBoxesAcrossTheEdges) {
       ASSERT_EQ(got[static_cast<size_t>(r * kColumns + c)], wanted) << r << " " << c;
     }
   }
+}
+
+// Prefetches change nothing, wherever the box is.
+void check_prefetch(const char* what, bool map, bool box, int row, int column) {
+  SCOPED_TRACE(what);
+  const auto kernel =
+      define_kernel("prefetch(x, y)", [=](Tensor<const float, 2> x, Tensor<float, 1> y) {
+        const TensorMap from(x, {8, 32});
+        If(thread_idx.x == 0, [&] {
+          if (map) from.prefetch();
+          if (box) tma_prefetch(from, {row, column});
+        });
+        y(thread_idx.x) = x(0, thread_idx.x);
+      });
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer x = device.upload<float>(iota(20 * 44)).value();
+  const Buffer y = device.allocate(32 * sizeof(float)).value();
+  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 32}, as_tensor<const float>(x, {20, 44}),
+                            as_tensor<float>(y, {32})),
+              IsOk());
+  ASSERT_THAT(stream.synchronize(), IsOk());
+  EXPECT_EQ(y.download<float>(stream).value(), iota(32));
+}
+
+TEST(TensorMap, PrefetchesMaps) {
+  if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
+  check_prefetch("of the map", true, false, 0, 0);
+}
+TEST(TensorMap, PrefetchesBoxes) {
+  if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
+  check_prefetch("of a box", false, true, 0, 0);
+}
+TEST(TensorMap, PrefetchesBoxesBeyondTheEnd) {
+  if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
+  check_prefetch("of a box that reaches beyond the end", false, true, 16, 24);
+  check_prefetch("of a box that lies beyond the end", false, true, 20, 44);
 }
 
 // A launch is told what the map cannot take.

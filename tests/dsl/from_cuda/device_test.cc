@@ -241,6 +241,28 @@ TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
   expect_compiles(kernel, {kAligned, kAligned, tensor({1})});
 }
 
+TEST(FromCudaDevice, TensorMapsAndTensorCores) {
+  const auto kernel = define_kernel(
+      "tensor_cores(matrix, y)", [](Tensor<const float, 2> matrix, Tensor<float, 1> y) {
+        const Layout rows = composition(Swizzle(3, 3, 3), make_layout({64, 64}, {64, 1}));
+        const auto a = make_smem_tensor<half>(rows);
+        const auto b = make_smem_tensor<half>(rows);
+        const Shared<float, 2> box({8, 32});
+        const Mbarrier bar(1);
+        const Int row = 8 * block_idx.x;
+        // <page>
+        const TensorMap map(matrix, {8, 32});
+        tma_load(box.at(0, 0), map, {row, 0}, bar, 0);
+        bar.wait(0, 0u);
+        Accumulator<float> sum = wgmma(wgmma_begin<float>(64), a, b, false);
+        wgmma_commit();
+        const Fragment<float> d = wgmma_wait(sum);
+        // </page>
+        y(thread_idx.x) = d[0] + box(0, 0);
+      });
+  expect_compiles(kernel, {tensor({kAny, kAny}), tensor({kAny})});
+}
+
 TEST(FromCudaDevice, Clusters) {
   const auto kernel = define_kernel("clusters(y)", [](Ints y) {
     Shared<int32_t> s(256);

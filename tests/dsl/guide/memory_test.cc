@@ -116,5 +116,51 @@ TEST(Guide, AsynchronousCopies) {
   expect_compiles(kernel, {kAligned, kAligned});
 }
 
+TEST(Guide, TensorCores) {
+  const auto kernel = define_kernel(
+      "product(a, b, d)", [](Tensor<const half, 2> a, Tensor<const half, 2> b, Tensor<float, 2> d) {
+        const Mbarrier full(1);
+        // <page>
+        const TensorMap a_map(a, {64, 64}, {.swizzle = 128});
+        const TensorMap b_map(b, {64, 64}, {.swizzle = 128});
+        const TensorMap d_map(d, {64, 32});
+        const Layout rows = composition(Swizzle(3, 3, 3), make_layout({64, 64}, {64, 1}));
+        const auto a_tile = make_smem_tensor<half>(rows);
+        const auto b_tile = make_smem_tensor<half>(rows);
+        // </page>
+        const Shared<float, 2> sums({64, 32});
+        const Int row = 64 * block_idx.y, column = 64 * block_idx.x;
+        If(thread_idx.x == 0, [&] {
+          full.init(0, 1);
+          fence_mbarrier_init();
+          // <page>
+          full.expect_tx(0, a_map.bytes() + b_map.bytes());
+          tma_load(a_tile.at({0, 0}), a_map, {row, 0}, full, 0);
+          tma_load(b_tile.at({0, 0}), b_map, {column, 0}, full, 0);
+          // </page>
+        });
+        sync_threads();
+        full.wait(0, 0u);
+        // <page>
+        Accumulator<float> sum = wgmma_begin<float>(64);
+        sum = wgmma(sum, a_tile, b_tile, false);
+        wgmma_commit();
+        const Fragment<float> out = wgmma_wait(sum);
+        // </page>
+        sums(thread_idx.x / 2, 0) = out[0];
+        fence_async();
+        sync_threads();
+        If(thread_idx.x == 0, [&] {
+          // <page>
+          tma_store(d_map, {row, column}, sums.at(0, 0));
+          tma_add(d_map, {row, column}, sums.at(0, 0));
+          // </page>
+          bulk_commit();
+          bulk_wait();
+        });
+      });
+  expect_compiles(kernel, {tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny, kAny})});
+}
+
 }  // namespace
 }  // namespace heddle

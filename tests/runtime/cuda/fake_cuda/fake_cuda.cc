@@ -446,7 +446,7 @@ Result cuLaunchKernelEx(const DriverLaunchConfig* config, FunctionHandle functio
                         void** parameters, void** extra) {
   Call call("cuLaunchKernelEx", kContext, fake().functions[function]);
   if (call.faulted()) return call.result();
-  if (parameters != nullptr) return kInvalidValue;
+  if (parameters != nullptr && extra != nullptr) return kInvalidValue;
   FakeLaunch launch;
   launch.config = *config;
   launch.kernel = fake().functions[function];
@@ -459,6 +459,10 @@ Result cuLaunchKernelEx(const DriverLaunchConfig* config, FunctionHandle functio
     if (name == kLaunchParamBufferSize) bytes = *static_cast<size_t*>(key[1]);
   }
   if (block != nullptr) launch.parameters.assign(block, block + bytes);
+  // Of parameters one by one, a byte of each.
+  for (int i = 0; parameters != nullptr && i < fake().parameter_count; ++i) {
+    launch.parameters.push_back(*static_cast<const uint8_t*>(parameters[i]));
+  }
   fake().launched.push_back(std::move(launch));
   return Result::kSuccess;
 }

@@ -28,6 +28,7 @@ struct Fake final : FakeCuda {
   size_t total_memory = size_t{1} << 32;
   int blocks_per_sm = 2;
   int active_clusters = 4;
+  int parameter_count = 0;
   std::string kernels = "row_sum\ncopy\n";
   bool capturing = false;
   bool busy = false;
@@ -52,6 +53,7 @@ struct Fake final : FakeCuda {
     total_memory = size_t{1} << 32;
     blocks_per_sm = 2;
     active_clusters = 4;
+    parameter_count = 0;
     kernels = "row_sum\ncopy\n";
     capturing = false;
     busy = false;
@@ -102,6 +104,7 @@ struct Fake final : FakeCuda {
   void set_memory(size_t total) override { total_memory = total; }
   void set_blocks_per_sm(int blocks) override { blocks_per_sm = blocks; }
   void set_active_clusters(int clusters) override { active_clusters = clusters; }
+  void set_parameter_count(int count) override { parameter_count = count; }
   void set_kernels(const char* names) override { kernels = names; }
   void set_function_attribute(FunctionAttribute attribute, int value) override {
     function_attributes[attribute] = value;

@@ -1,0 +1,193 @@
+// Products by the tensor cores, of tiles whose descriptors come from their layouts.
+#include "heddle/dsl/tensor/wgmma.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dsl/language/run_ints.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/heddle.h"
+#include "support/matchers.h"
+#include "support/test_device.h"
+
+namespace heddle {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kDepth = 128;
+
+bool has_wgmma() {
+  const DeviceInfo& info = test_device().info();
+  return info.cluster_launch && (info.compute_major == 9 || test_device().name() == "interp");
+}
+
+// Rows of a swizzle's width, and as many panels of them as the depth takes.
+Layout panels(int rows, int depth, int swizzle_bytes) {
+  const int width = swizzle_bytes / 2;
+  const int bits = swizzle_bytes == 128 ? 3 : swizzle_bytes == 64 ? 2 : 1;
+  return composition(Swizzle(bits, 3, 3),
+                     make_layout({rows, {width, depth / width}}, {width, {1, rows * width}}));
+}
+
+// d = a * b^T of one warpgroup; a is 64 x 128, b N x 128.
+template <class T>
+void run_product(int columns, int swizzle_bytes) {
+  const int width = swizzle_bytes / 2;
+  const auto kernel = define_kernel(
+      "product(a, b, d)", [=](Tensor<const T, 2> a, Tensor<const T, 2> b, Tensor<float, 2> d) {
+        const TensorMap a_map(a, {64, width}, {.swizzle = swizzle_bytes});
+        const int b_box[] = {columns, width};
+        const TensorMap b_map(b, b_box, {.swizzle = swizzle_bytes});
+        const heddle::Tensor<T> a_tile = make_smem_tensor<T>(panels(64, kDepth, swizzle_bytes));
+        const heddle::Tensor<T> b_tile =
+            make_smem_tensor<T>(panels(columns, kDepth, swizzle_bytes));
+        const Mbarrier full(1);
+        If(thread_idx.x == 0, [&] {
+          full.init(0, 1);
+          fence_mbarrier_init();
+        });
+        sync_threads();
+        If(thread_idx.x == 0, [&] {
+          full.expect_tx(0, static_cast<uint32_t>((64 + columns) * kDepth * 2));
+          for (int k = 0; k < kDepth; k += width) {
+            tma_load(a_tile.at({0, k}), a_map, {0, k}, full, 0);
+            tma_load(b_tile.at({0, k}), b_map, {0, k}, full, 0);
+          }
+        });
+        full.wait(0, 0u);
+        // Two k-blocks, of which the first adds to nothing.
+        Accumulator<float> sum = wgmma_begin<float>(columns);
+        sum = wgmma(sum, local_tile(a_tile, {64, kDepth / 2}, {0, 0}),
+                    local_tile(b_tile, {columns, kDepth / 2}, {0, 0}), false);
+        wgmma_commit();
+        sum = wgmma(sum, local_tile(a_tile, {64, kDepth / 2}, {0, 1}),
+                    local_tile(b_tile, {columns, kDepth / 2}, {0, 1}));
+        wgmma_commit();
+        const Fragment<float> out = wgmma_wait(sum);
+        const Int row = thread_idx.x / 32 * 16 + thread_idx.x % 32 / 4;
+        const Int column = thread_idx.x % 4 * 2;
+        for (int i = 0; i < out.size(); ++i) {
+          d(row + i / 2 % 2 * 8, column + i / 4 * 8 + i % 2) = out[i];
+        }
+      });
+  const auto element = [](int row, int k, int seed) {
+    return static_cast<float>((row * 7 + k * 5 + seed) % 13 - 6);
+  };
+  std::vector<T> a, b;
+  for (int row = 0; row < 64; ++row) {
+    for (int k = 0; k < kDepth; ++k) a.emplace_back(element(row, k, 1));
+  }
+  for (int row = 0; row < columns; ++row) {
+    for (int k = 0; k < kDepth; ++k) b.emplace_back(element(row, k, 2));
+  }
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer a_memory = device.upload<T>(a).value();
+  const Buffer b_memory = device.upload<T>(b).value();
+  const Buffer d_memory =
+      device.allocate(static_cast<size_t>(64 * columns) * sizeof(float)).value();
+  ASSERT_THAT(
+      kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<const T>(a_memory, {64, kDepth}),
+                    as_tensor<const T>(b_memory, {columns, kDepth}),
+                    as_tensor<float>(d_memory, {64, columns})),
+      IsOk());
+  const std::vector<float> d = d_memory.download<float>(stream).value();
+  for (int row = 0; row < 64; ++row) {
+    for (int column = 0; column < columns; ++column) {
+      float wanted = 0;
+      for (int k = 0; k < kDepth; ++k) wanted += element(row, k, 1) * element(column, k, 2);
+      ASSERT_EQ(d[static_cast<size_t>(row * columns + column)], wanted)
+          << row << " " << column << " of " << columns << " under " << swizzle_bytes;
+    }
+  }
+}
+
+TEST(Wgmma, MultipliesUnderEachSwizzle) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  for (const int swizzle : {32, 64, 128}) {
+    run_product<bfloat16>(64, swizzle);
+    run_product<half>(64, swizzle);
+  }
+}
+
+TEST(Wgmma, MultipliesOfEveryWidth) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  for (int columns = 8; columns <= 256; columns += columns < 64 ? 8 : 64) {
+    run_product<bfloat16>(columns, 128);
+  }
+}
+
+// What the threads write needs a fence; tiles without a swizzle.
+TEST(Wgmma, MultipliesWhatThreadsWrote) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  const auto kernel = define_kernel("written(d)", [](Tensor<float, 2> d) {
+    const Layout plain = make_layout({64, {8, 2}}, {8, {1, 512}});
+    const auto a = make_smem_tensor<half>(plain);
+    const auto b = make_smem_tensor<half>(plain);
+    const Int row = thread_idx.x % 64;
+    for (int k = 0; k < 8; ++k) {
+      const Int column = thread_idx.x / 64 * 8 + k;
+      a(row, column) = cast<half>(row + column);
+      b(row, column) = cast<half>(select(row == column, 1, 0));
+    }
+    fence_async();
+    sync_threads();
+    Accumulator<float> sum = wgmma_begin(Fragment<float>(32, 0.5f));
+    sum = wgmma(sum, a, b);
+    wgmma_commit();
+    const Fragment<float> out = wgmma_wait(sum);
+    const Int first = thread_idx.x / 32 * 16 + thread_idx.x % 32 / 4;
+    for (int i = 0; i < out.size(); ++i) {
+      d(first + i / 2 % 2 * 8, thread_idx.x % 4 * 2 + i / 4 * 8 + i % 2) = out[i];
+    }
+  });
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer d = device.allocate(64 * 64 * sizeof(float)).value();
+  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<float>(d, {64, 64})),
+              IsOk());
+  const std::vector<float> got = d.download<float>(stream).value();
+  for (int row = 0; row < 64; ++row) {
+    for (int column = 0; column < 64; ++column) {
+      EXPECT_EQ(got[static_cast<size_t>(row * 64 + column)],
+                column < 16 ? static_cast<float>(row + column) + 0.5f : 0.5f);
+    }
+  }
+}
+
+std::string mistake_of(const Layout& a, const Layout& b, int columns) {
+  const auto kernel = define_kernel("mistake(d)", [=](Tensor<float, 1> d) {
+    const auto a_tile = make_smem_tensor<half>(a);
+    const auto b_tile = make_smem_tensor<half>(b);
+    Accumulator<float> sum = wgmma_begin<float>(columns);
+    sum = wgmma(sum, a_tile, b_tile, false);
+    wgmma_commit();
+    d(0) = wgmma_wait(sum)[0];
+  });
+  CompileOptions options;
+  options.target = "sm_90a";
+  options.block = {128, 1, 1};
+  options.stage = Stage::kPtx;
+  return std::string(kernel.compile(Signature{tensor({kAny})}, options).status().message());
+}
+
+TEST(Wgmma, SaysWhyALayoutIsNotCanonical) {
+  const Layout good = composition(Swizzle(3, 3, 3), make_layout({64, 64}, {64, 1}));
+  EXPECT_EQ(mistake_of(good, good, 64), "");
+  EXPECT_THAT(mistake_of(make_layout({64, 64}, {64, 1}), good, 64),
+              HasSubstr("is not canonical: element (1, 0) is 64 elements behind the first, and a "
+                        "matrix descriptor with no swizzle has it 8 behind"));
+  EXPECT_THAT(mistake_of(composition(Swizzle(2, 3, 3), make_layout({64, 64}, {64, 1})), good, 64),
+              HasSubstr("a matrix descriptor with a swizzle of 64 bytes has it 32 behind"));
+  EXPECT_THAT(mistake_of(composition(Swizzle(3, 4, 3), make_layout({64, 64}, {64, 1})), good, 64),
+              HasSubstr("is swizzled as no matrix descriptor can say"));
+  EXPECT_THAT(mistake_of(composition(Swizzle(3, 3, 3), make_layout({64, 8}, {64, 1})), good, 64),
+              HasSubstr("has 8 columns"));
+  EXPECT_THAT(mistake_of(good, good, 128), HasSubstr("into an accumulator of 64 x 128"));
+}
+
+}  // namespace
+}  // namespace heddle
