@@ -43,6 +43,17 @@ def axpby_table(data):
     return lines
 
 
+def gemm_table(data):
+    lines = [f"`gemm` of {data['figures'][0]['dtype']} on an {data['gpu']} (driver {data['driver']}, {data['date']}), "
+             "in bursts of eight after the GPU has been idle,", "beside cuBLAS "
+             f"(torch {data['figures'][0]['torch']}) in turns with it, as processes of one run:", "",
+             "| M × N × K | Heddle | TFLOP/s | cuBLAS TFLOP/s | of cuBLAS |", "|---|---|---|---|---|"]
+    for f in data["figures"]:
+        lines.append(f"| {f['m']} × {f['n']} × {f['k']} | {f['heddle_us']:.1f} µs | {f['heddle_tflop_per_s']:.0f} "
+                     f"| {f['cublas_tflop_per_s']:.0f} | {f['of_cublas']:.2f} |")
+    return lines
+
+
 # Rows of (what, figure, aim). The glance shows some of them.
 def launch_rows(data):
     above = (f"{data['heddle_launch_ns'] / 1e3:.2f} µs; {data['heddle_above_bare_ns'] / 1e3:.2f} µs above "
@@ -122,7 +133,8 @@ def all_figures():
     host = (launch_rows(load("launch")) + compile_rows(load("compile")) + layout_rows(load("layout"))
             + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
-                      ["## Scaled sums of vectors"], axpby_table(load("axpby")), ["## The host"], rows_table(host),
+                      ["## Scaled sums of vectors"], axpby_table(load("axpby")),
+                      ["## Matrix products"], gemm_table(load("gemm")), ["## The host"], rows_table(host),
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Kernels on layouts"],
                       layout_kernels_table(load("layout_kernels"))) + "\n"
 
