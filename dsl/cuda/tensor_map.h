@@ -19,10 +19,11 @@
 //
 // The host makes the map before each launch, from the address, extents and strides of the argument.
 // The address is a multiple of 16 bytes; one mode has stride 1; the strides of the others are
-// multiples of 16 bytes. A launch with another argument is refused.
+// multiples of 16 bytes. A launch with another argument is refused. The coordinate of the contiguous
+// mode, in bytes, is a multiple of 16 too.
 //
-// Elements of a box outside of the tensor are read as zeros and not written, so that coordinates of
-// loads and stores may be negative or lie beyond the end. In shared memory the box lies densely, the contiguous mode
+// Elements of a box outside of the tensor are read as zeros and not written, so that coordinates
+// may be negative or lie beyond the end. In shared memory the box lies densely, the contiguous mode
 // first and then the other modes, last to first, from a multiple of 128 bytes on: a Shared array that
 // boxes go to or come from is aligned for them.
 #pragma once
@@ -132,7 +133,7 @@ HEDDLE_TMA_REDUCTION(xor, kXor)
 HEDDLE_TMA_REDUCTION(inc, kInc)
 HEDDLE_TMA_REDUCTION(dec, kDec)
 #undef HEDDLE_TMA_REDUCTION
-// Brings a box to L2. Has no other effect. Its coordinates are not negative.
+// Brings a box to L2. Has no other effect.
 template <class T, int Rank>
 void tma_prefetch(const TensorMap<T, Rank>& map, const detail::Arg<int32_t> (&at)[Rank]) {
   detail::emit_tma_prefetch({map.node(), at, Rank});

@@ -55,7 +55,8 @@ class BoxRun {
 
   // Whether the run goes on.
   bool run() {
-    if (copy_.kind == BoxCopy::Kind::kPrefetch) return check_prefetch() || !stop_;
+    if (!check_first_coordinate()) return !stop_;
+    if (copy_.kind == BoxCopy::Kind::kPrefetch) return true;
     const uint64_t shared = warp_.reg<uint64_t>(instr_->a)[lane_];
     if (copy_.kind != BoxCopy::Kind::kLoad) {
       run_at(shared, *warp_.block);
@@ -100,14 +101,12 @@ class BoxRun {
     return text + ")";
   }
 
-  bool check_prefetch() {
-    for (size_t d = 0; d < rank(); ++d) {
-      if (start_[d] >= 0) continue;
-      return wrong(absl::StrCat("is prefetched at ", place_of(start_),
-                                ", and GPUs prefetch no box with a negative coordinate"),
-                   "clamp the coordinates to 0, or leave the prefetch out there");
-    }
-    return true;
+  // Nothing on a GPU says so before it stops the kernel.
+  bool check_first_coordinate() {
+    if (!kChecked || start_[0] * size_ % kChunkBytes == 0) return true;
+    return wrong(absl::StrCat("at ", place_of(start_), " begins ", start_[0] * size_,
+                              " bytes from the start of a row, which is no multiple of 16"),
+                 "let the coordinate of the contiguous mode be a multiple of 16 bytes");
   }
 
   void load(uint64_t shared, uint64_t barrier_address, Block& block) {

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// y[r][c] = x[r + 1][c - 2] + 1 by boxes, with zeros outside of x.
+// y[r][c] = x[r + 4][c - 4] + 1 by boxes, with zeros outside of x.
 const auto shift = define_kernel("shift(x, y)", [](Tensor<const float, 2> x, Tensor<float, 2> y) {
   const TensorMap from(x, {8, 32});
   const TensorMap to(y, {8, 32});
@@ -30,8 +30,8 @@ const auto shift = define_kernel("shift(x, y)", [](Tensor<const float, 2> x, Ten
   sync_threads();
   If(leads, [&] {
     full.expect_tx(0, from.bytes());
-    tma_prefetch(from, {row + 1, column});
-    tma_load(tile.at(0, 0), from, {row + 1, column - 2}, full, 0);
+    tma_prefetch(from, {row + 4, column - 4});
+    tma_load(tile.at(0, 0), from, {row + 4, column - 4}, full, 0);
   });
   full.wait(0, 0u);
   for (int r = 0; r < 8; ++r) tile(r, thread_idx.x) += 1.0f;
@@ -64,8 +64,8 @@ TEST(TensorMap, MovesBoxesAcrossTheEdges) {
   const std::vector<float> got = y.download<float>(stream).value();
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kColumns; ++c) {
-      const bool inside = r + 1 < kRows && c >= 2;
-      const float wanted = inside ? static_cast<float>((r + 1) * kColumns + c - 2) + 1 : 1.0f;
+      const bool inside = r + 4 < kRows && c >= 4;
+      const float wanted = inside ? static_cast<float>((r + 4) * kColumns + c - 4) + 1 : 1.0f;
       ASSERT_EQ(got[static_cast<size_t>(r * kColumns + c)], wanted) << r << " " << c;
     }
   }
@@ -106,6 +106,7 @@ TEST(TensorMap, PrefetchesBoxesBeyondTheEnd) {
   if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
   check_prefetch("of a box that reaches beyond the end", false, true, 16, 24);
   check_prefetch("of a box that lies beyond the end", false, true, 20, 44);
+  check_prefetch("of a box that begins before the tensor", false, true, -1, -4);
 }
 
 // A launch is told what the map cannot take.
