@@ -387,7 +387,7 @@ class Emitter {
   PtxText cold_;  // branches that hardly ever run, behind the kernel's end
   PtxText* out_ = &body_;
   std::array<std::optional<Operand>, kEntryCount> entry_values_;
-  absl::flat_hash_map<int, Operand> slot_values_;  // of tensor maps their address
+  absl::flat_hash_map<int, Operand> slot_values_;
   std::vector<std::optional<Operand>> param_addresses_;
   absl::flat_hash_map<int64_t, Operand> policies_;
   std::vector<absl::string_view> files_;

@@ -90,11 +90,7 @@ TensorMapInfo new_tensor_map(const Node& view, const int* box, int rank, const B
   const absl::InlinedVector<int64_t, 5> modes = dimensions(kernel, value, rank);
   absl::InlinedVector<int64_t, 5> extents;
   const ir::Scalar scalar = kernel.type(value).scalar;
-  int64_t bytes = ir::bytes_of(scalar);
-  for (const int64_t mode : modes) {
-    extents.push_back(box[mode]);
-    bytes *= box[mode];
-  }
+  for (const int64_t mode : modes) extents.push_back(box[mode]);
   absl::InlinedVector<ir::Attr, 5> attrs = {{AttrKey::kModes, kernel.intern_ints(modes)},
                                             {AttrKey::kBox, kernel.intern_ints(extents)}};
   if (options.swizzle != 0) attrs.push_back({AttrKey::kSwizzle, options.swizzle});
@@ -102,7 +98,7 @@ TensorMapInfo new_tensor_map(const Node& view, const int* box, int rank, const B
   if (options.promotion != 0) attrs.push_back({AttrKey::kPromotion, options.promotion});
   const ir::ValueId map = trace->builder().create(Opcode::kTensorMap, {value},
                                                   ir::Type::tensor_map(scalar, rank), attrs);
-  return {trace->node(map), bytes};
+  return {trace->node(map), ir::box_shape(kernel, *kernel.def(map)).box_bytes()};
 }
 
 void emit_tma_load(const Access& to, ir::Scalar scalar, const BoxPlace& box,

@@ -29,10 +29,9 @@ struct TileFormat {
 // The row bytes of a swizzle of elements, 0 for none; nullopt where no descriptor has it.
 std::optional<int64_t> swizzle_bytes(const Swizzle& swizzle, int element_bytes) {
   if (swizzle.bits() == 0) return 0;
-  int base = 4;
-  while (element_bytes > 1 << (4 - base)) --base;
-  if (swizzle.base() != base || swizzle.shift() != 3 || swizzle.bits() > 3) return std::nullopt;
-  return int64_t{kChunkBytes} << swizzle.bits();
+  const Swizzle of_bytes = recast(swizzle, 8 * element_bytes, 8);
+  if (of_bytes.bits() > 3 || of_bytes != Swizzle(of_bytes.bits(), 4, 3)) return std::nullopt;
+  return int64_t{kChunkBytes} << of_bytes.bits();
 }
 
 class Tile {

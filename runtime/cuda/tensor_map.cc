@@ -2,7 +2,7 @@
 #include "heddle/ir/launch/tensor_map.h"
 
 #include <cstring>
-#include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
@@ -44,30 +44,23 @@ TensorMapType type_of(ir::Scalar scalar) {
   }
 }
 
-TensorMapSwizzle swizzle_of(int bytes) {
-  switch (bytes) {
-    case 32:
-      return TensorMapSwizzle::k32Bytes;
-    case 64:
-      return TensorMapSwizzle::k64Bytes;
-    case 128:
-      return TensorMapSwizzle::k128Bytes;
-    default:
-      return TensorMapSwizzle::kNone;
+// The driver's word for a number of bytes.
+template <class Word>
+using Words = std::pair<int, Word>[4];
+constexpr Words<TensorMapSwizzle> kSwizzles = {{0, TensorMapSwizzle::kNone},
+                                               {32, TensorMapSwizzle::k32Bytes},
+                                               {64, TensorMapSwizzle::k64Bytes},
+                                               {128, TensorMapSwizzle::k128Bytes}};
+constexpr Words<TensorMapPromotion> kPromotions = {{0, TensorMapPromotion::kNone},
+                                                   {64, TensorMapPromotion::k64Bytes},
+                                                   {128, TensorMapPromotion::k128Bytes},
+                                                   {256, TensorMapPromotion::k256Bytes}};
+template <class Word>
+Word word_for(int bytes, const Words<Word>& words) {
+  for (const auto& [of, word] : words) {
+    if (of == bytes) return word;
   }
-}
-
-TensorMapPromotion promotion_of(int bytes) {
-  switch (bytes) {
-    case 64:
-      return TensorMapPromotion::k64Bytes;
-    case 128:
-      return TensorMapPromotion::k128Bytes;
-    case 256:
-      return TensorMapPromotion::k256Bytes;
-    default:
-      return TensorMapPromotion::kNone;
-  }
+  check_failed(__FILE__, __LINE__, "bytes", "the verifier lets no other number pass");
 }
 
 }  // namespace
@@ -84,11 +77,12 @@ Status CudaBackend::encode_tensor_map(const ir::TensorMap& map, std::byte* to) {
     steps[d] = 1;
   }
   DriverTensorMap encoded;
-  const Status status = call(
-      api().tensor_map_encode_tiled, &encoded, type_of(shape.scalar),
-      static_cast<uint32_t>(shape.rank), reinterpret_cast<void*>(map.address), extents, strides,
-      box, steps, TensorMapInterleave::kNone, swizzle_of(shape.swizzle),
-      promotion_of(shape.promotion), shape.nan_fill ? TensorMapFill::kNan : TensorMapFill::kZeros);
+  const Status status =
+      call(api().tensor_map_encode_tiled, &encoded, type_of(shape.scalar),
+           static_cast<uint32_t>(shape.rank), reinterpret_cast<void*>(map.address), extents,
+           strides, box, steps, TensorMapInterleave::kNone, word_for(shape.swizzle, kSwizzles),
+           word_for(shape.promotion, kPromotions),
+           shape.nan_fill ? TensorMapFill::kNan : TensorMapFill::kZeros);
   if (status.ok()) std::memcpy(to, &encoded, sizeof(encoded));
   return status;
 }

@@ -411,6 +411,21 @@ TEST(ToolSearch, LooksForDisassemblersBesidePtxas) {
   EXPECT_EQ(found->origin, "beside ptxas");
 }
 
+// Searches of equal folders are remembered, those beside another ptxas are not.
+TEST(ToolSearch, BesideAnotherPtxasIsAnotherSearch) {
+  TempDir temp;
+  for (const char* const folder : {"a", "b"}) {
+    std::filesystem::create_directories(temp.file(folder));
+    write_script(temp.file(absl::StrCat(folder, "/nvdisasm")), "exit 0");
+    ToolSearch search = ToolSearch::from_environment(Tool::kNvdisasm);
+    search.variable.clear();
+    search.beside_ptxas = {temp.file(folder)};
+    const StatusOr<ToolLocation> found = find_tool(Tool::kNvdisasm, search);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->path, temp.file(absl::StrCat(folder, "/nvdisasm")));
+  }
+}
+
 TEST(FindTool, FindsTheInstalledPtxas) {
   const StatusOr<ToolLocation> found = find_tool(Tool::kPtxas);
   if (!found.ok()) GTEST_SKIP() << "SKIPPED: " << found.status().message();
