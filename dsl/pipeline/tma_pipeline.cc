@@ -1,0 +1,57 @@
+#include "heddle/dsl/pipeline/tma_pipeline.h"
+
+namespace heddle {
+namespace {
+
+constexpr int kGroupThreads = 128;
+
+}  // namespace
+
+UInt ClusterGrid::row_mask() const {
+  uint32_t first_row = 0;
+  for (int column = 0; column < columns; ++column) first_row |= 1u << column * rows;
+  return UInt(first_row) << row();
+}
+
+UInt ClusterGrid::column_mask() const {
+  return UInt((1u << rows) - 1) << (column() * rows);
+}
+
+void TmaPipeline::start() const {
+  const ClusterGrid& cluster = options_.cluster;
+  If(thread_idx.x == 0, [&] {
+    for (int stage = 0; stage < options_.stages; ++stage) {
+      full_.init(stage, 1u);
+      empty_.init(stage, options_.consumers * (cluster.rows + cluster.columns - 1));
+    }
+    fence_mbarrier_init();
+  });
+  if (cluster.size() == 1) {
+    sync_threads();
+  } else {
+    sync_cluster();
+  }
+}
+
+// One thread for each block that the stage is shared with: those of this block's row and column.
+void TmaPipeline::release(const Int& index) const {
+  const ClusterGrid& cluster = options_.cluster;
+  const Int thread = thread_idx.x % kGroupThreads;
+  if (cluster.size() == 1) {
+    If(thread == 0, [&] { empty_.arrive(index, MemoryOrder::release, MemoryScope::block); });
+    return;
+  }
+  const auto arrive_at = [&](const Int& rank) {
+    Mbarrier(map_shared(empty_.words(), rank)).arrive(index, MemoryOrder::release,
+                                                      MemoryScope::block);
+  };
+  if (cluster.rows == 1 || cluster.columns == 1) {
+    If(thread < cluster.size(), [&] { arrive_at(thread); });
+    return;
+  }
+  const Bool same_row = thread % cluster.rows == cluster.row();
+  const Bool same_column = thread / cluster.rows == cluster.column();
+  If(thread < cluster.size() && (same_row || same_column), [&] { arrive_at(thread); });
+}
+
+}  // namespace heddle

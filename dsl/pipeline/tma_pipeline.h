@@ -1,0 +1,131 @@
+// Pipelines of stages in shared memory: a producer fills them by TMA copies, consumers use them and
+// give them back, while both run ahead of each other.
+//
+//   const TmaPipeline pipe({.stages = 4, .bytes = load_a.bytes() + load_b.bytes(), .consumers = 2});
+//   …                                                       // all threads: pipe.start()
+//   PipelineState p = pipe.producer();                      // in the producer's warp
+//   p = For(range(blocks), p, [&](Int k, PipelineState p) {
+//     pipe.produce(p, [&](const FullStage& full) {          // one lane
+//       copy(full.load(load_a), gA(_, _, k), sA(_, _, p.index));
+//       copy(full.load(load_b), gB(_, _, k), sB(_, _, p.index));
+//     });
+//     return pipe.next(p);
+//   });
+//
+//   p = For(range(blocks), pipe.consumer(), [&](Int k, PipelineState p) {   // in each consumer
+//     pipe.wait(p);
+//     …                                                     // reads sA(_, _, p.index)
+//     pipe.release(p);                                      // all its threads
+//     return pipe.next(p);
+//   });
+//
+// In a cluster of m x n blocks, blocks with the same row may share tiles and so may blocks with the
+// same column: each loads a slice and multicasts it. A stage is then free once the consumers of all
+// blocks that it is shared with have released it. Waits and arrivals are of scope block: what they
+// order are copies and reads that are complete (dsl/SYNCHRONISATION.md). Consumers that read a stage
+// by ldmatrix or loads, and not by wgmma, call fence_async() before they release it.
+#pragma once
+
+#include "heddle/dsl/contract.h"
+#include "heddle/dsl/control.h"
+#include "heddle/dsl/cuda/builtins.h"
+#include "heddle/dsl/cuda/cluster.h"
+#include "heddle/dsl/cuda/mbarrier.h"
+#include "heddle/dsl/tensor/tma_atom.h"
+
+namespace heddle {
+
+// A place in a pipeline: a stage, and the parity of its phase. Loops carry it.
+struct PipelineState {
+  Int index;
+  UInt phase;
+};
+
+// The blocks of a cluster as rows and columns: block (row, column) has the rank row + rows * column.
+// Blocks of one column share what depends on the column alone, and blocks of one row likewise.
+struct ClusterGrid {
+  int rows = 1, columns = 1;
+
+  // Blocks in all.
+  int size() const { return rows * columns; }
+  // This block's row and column.
+  Int row() const { return columns == 1 ? cluster_rank() : cluster_rank() % rows; }
+  Int column() const { return rows == 1 ? cluster_rank() : cluster_rank() / rows; }
+  // The blocks of this block's row, and of its column, as masks of ranks.
+  UInt row_mask() const;
+  UInt column_mask() const;
+};
+
+// A stage that is being filled: loads into it by these copies.
+struct FullStage {
+  const Mbarrier& barriers;
+  Int index;
+  const ClusterGrid& cluster;
+
+  // A load of this block alone.
+  TmaLoadTo load(const TmaAtom& atom) const { return atom.with(barriers, index); }
+  // A load that all blocks of the cluster's row, or column, share: each loads a slice.
+  TmaLoadTo load_for_row(const TmaAtom& atom) const {
+    if (cluster.columns == 1) return load(atom);
+    return atom.with(barriers, index, Multicast(cluster.row_mask()), cluster.column());
+  }
+  TmaLoadTo load_for_column(const TmaAtom& atom) const {
+    if (cluster.rows == 1) return load(atom);
+    return atom.with(barriers, index, Multicast(cluster.column_mask()), cluster.row());
+  }
+};
+
+// What a TmaPipeline consists of.
+struct TmaPipelineOptions {
+  int stages = 2;
+  uint32_t bytes = 0;       // that the copies of a stage bring to a block
+  int consumers = 1;        // warpgroups of a block, each of which releases every stage
+  ClusterGrid cluster = {};
+};
+
+// A pipeline whose stages TMA copies fill.
+class TmaPipeline {
+ public:
+  // Two mbarriers a stage, in shared memory of their own.
+  explicit TmaPipeline(const TmaPipelineOptions& options, SourceLoc loc = SourceLoc::current())
+      : options_(options), full_(options.stages, loc), empty_(options.stages, loc) {}
+
+  int stages() const { return options_.stages; }
+
+  // Initialises the barriers. All threads of the block (of the cluster, where it has more blocks)
+  // call it, before any of them uses the pipeline.
+  void start() const;
+
+  // Where the producer and each consumer begin, and the place behind one.
+  PipelineState producer() const { return {0, 1u}; }
+  PipelineState consumer() const { return {0, 0u}; }
+  PipelineState next(const PipelineState& p) const {
+    const Bool wraps = p.index == options_.stages - 1;
+    return {select(wraps, 0, p.index + 1), select(wraps, p.phase ^ 1u, p.phase)};
+  }
+
+  // Producer, a whole warp: waits until the stage is free, then one lane runs `loads(full)`, which
+  // starts the copies.
+  template <class Loads>
+  void produce(const PipelineState& p, Loads&& loads) const {
+    empty_.wait(p.index, p.phase, MemoryOrder::acquire, MemoryScope::block);
+    If(elect_one(), [&] {
+      full_.expect_tx(p.index, options_.bytes);
+      loads(FullStage{full_, p.index, options_.cluster});
+    });
+  }
+  // Consumer: waits until the stage is full.
+  void wait(const PipelineState& p) const {
+    full_.wait(p.index, p.phase, MemoryOrder::acquire, MemoryScope::block);
+  }
+  // Consumer: gives a stage back, by its number. All threads of the warpgroup call it, when none of
+  // them reads the stage any more.
+  void release(const Int& index) const;
+  void release(const PipelineState& p) const { release(p.index); }
+
+ private:
+  TmaPipelineOptions options_;
+  Mbarrier full_, empty_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,73 @@
+// Warp specialisation: the warpgroups of a block do different things at the same time.
+//
+//   warp_roles(Role{1, 40, [&](Int thread) { … }},         // the first warpgroup, 40 registers
+//              Role{2, 232, [&](Int thread) { … }});       // the second and third
+//
+// Bodies get the thread's number among those of its role. Each warpgroup first gives up registers or
+// asks for more (setmaxnreg, sm_90a), so that roles that need few leave them to the others; what all
+// ask for must not be more than the block began with. The block has 128 threads for each warpgroup.
+#pragma once
+
+#include "heddle/dsl/contract.h"
+#include "heddle/dsl/control.h"
+#include "heddle/dsl/cuda/builtins.h"
+#include "heddle/dsl/cuda/mbarrier.h"
+
+namespace heddle {
+
+// Threads of a warpgroup.
+inline constexpr int kWarpGroupSize = 128;
+
+// What `groups` warpgroups do, with `registers` for each thread: 24 to 256, a multiple of 8; 0 leaves
+// them as they are.
+template <class Body>
+struct Role {
+  int groups;
+  int registers;
+  Body body;
+};
+template <class Body>
+Role(int, int, Body) -> Role<Body>;
+
+namespace detail {
+
+// Where registers are given up and where asked for: what a thread has at the start, if the block's
+// share of the 64 Ki is given out evenly.
+inline void set_role_registers(int registers, int threads, SourceLoc loc) {
+  constexpr int kRegisters = 65536, kUnit = 8, kMost = 255;
+  if (registers == 0 || threads == 0) return;
+  int even = kRegisters / threads / kUnit * kUnit;
+  if (even > kMost) even = kMost;
+  emit_set_max_registers(registers, registers > even, loc);
+}
+
+template <class First, class... Rest>
+void run_roles(int first_group, int threads, SourceLoc loc, const Role<First>& role,
+               const Role<Rest>&... rest) {
+  const auto run = [&] {
+    set_role_registers(role.registers, threads, loc);
+    role.body(thread_idx.x - first_group * kWarpGroupSize);
+  };
+  if constexpr (sizeof...(Rest) == 0) {
+    run();
+  } else {
+    const int behind = first_group + role.groups;
+    If({warp_id() < behind * (kWarpGroupSize / kWarpSize), loc}, run).Else([&] {
+      run_roles(behind, threads, loc, rest...);
+    });
+  }
+}
+
+}  // namespace detail
+
+// Runs each role in its warpgroups: the first role in the first ones, and so on.
+template <class... Bodies>
+void warp_roles(const Role<Bodies>&... roles) {
+  static_assert(sizeof...(Bodies) > 0, "warp_roles() needs a role");
+  const SourceLoc loc = SourceLoc::current();
+  const int threads = (roles.groups + ...) * kWarpGroupSize;
+  detail::require_threads(threads, "warp_roles()", loc);
+  detail::run_roles(0, threads, loc, roles...);
+}
+
+}  // namespace heddle

@@ -1,0 +1,141 @@
+// TMA copy atoms: the copy engine moves tiles of a kernel's parameter between global and shared
+// memory, by boxes that are found from the layout of the tile.
+//
+//   const auto sA = make_smem_tensor<half>(layout);                  // (128,64,stages)
+//   const TmaAtom load = make_tma_atom(TmaLoad{}, a, sA(_, _, 0));   // a: a parameter of the kernel
+//   const auto gA = local_tile(a, {128, 64}, {block_idx.x, _});      // (128,64,k)
+//   If(elect_one(), [&] {
+//     full.expect_tx(stage, load.bytes());
+//     copy(load.with(full, stage), gA(_, _, k), sA(_, _, stage));
+//   });
+//
+//   const TmaAtom store = make_tma_atom(TmaStore{}, d, sD);
+//   copy(store, sD, local_tile(d, {128, 128}, {m, n}));              // then bulk_commit()
+//
+// A tensor is a view with a layout to the view's coordinate, so a tile of it knows where it lies:
+// that is the coordinate of its first element. The tile in shared memory is swizzled by 32, 64 or
+// 128 bytes or not at all, and consists of boxes that lie densely: each has rows of the swizzle's
+// width, one behind the other. One thread calls copy(). tensor_map.h says what parameters a map
+// takes, and what happens at the tensor's edges; shapes need not be multiples of the tile's.
+#pragma once
+
+#include "heddle/dsl/cuda/tensor_map.h"
+#include "heddle/dsl/tensor/copy.h"
+
+namespace heddle {
+
+// A load from global to shared memory. With `slices`, so many blocks of a cluster share a tile: each
+// loads one of as many equal parts, for all of them.
+struct TmaLoad {
+  int slices = 1;
+};
+// A store from shared to global memory.
+struct TmaStore {};
+
+namespace detail {
+
+// A copy atom's boxes, along the two modes of a tile.
+struct TmaBoxes {
+  Node map = {};
+  int rank = 0;  // of the view; 0: there are none, which was reported
+  int mode[2] = {0, 1};  // of the view, along which a mode of the tile runs
+  int64_t tile[2] = {1, 1}, box[2] = {1, 1};
+  int sliced = 0;  // the mode that slices cut
+  int slices = 1;
+  int64_t bytes = 0;  // of a tile, all slices together
+};
+TmaBoxes make_tma_boxes(const AnyTensor& global, const AnyTensor& shared, int slices,
+                        const BoxOptions& options, SourceLoc loc);
+
+// Who counts the bytes of a load, and which blocks it goes to.
+struct TmaTarget {
+  const Node* words;
+  const Node* index;
+  const Node* ranks = nullptr;
+  SymInt slice = 0;
+};
+void emit_tma_copy(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
+                   const TmaTarget* load, SourceLoc loc);
+
+}  // namespace detail
+
+class TmaAtom;
+
+// A load with the barrier that counts its bytes; TmaAtom::with() makes it.
+struct TmaLoadTo {
+  const TmaAtom& atom;
+  detail::Node words, index;
+  bool is_multicast = false;
+  detail::Node ranks = {};
+  SymInt slice = 0;
+};
+
+// A TMA copy atom of a parameter and the layout of a tile; make_tma_atom() makes it.
+class TmaAtom {
+ public:
+  // For make_tma_atom().
+  explicit TmaAtom(detail::TmaBoxes boxes) : boxes_(static_cast<detail::TmaBoxes&&>(boxes)) {}
+
+  // Bytes of a tile, that a block's barrier counts: also what lies outside of the tensor.
+  uint32_t bytes() const { return static_cast<uint32_t>(boxes_.bytes); }
+  // The extent of a box along a mode of the tile, 0 or 1.
+  int64_t box(int mode) const { return boxes_.box[mode]; }
+
+  // The load whose bytes barrier `index` counts.
+  TmaLoadTo with(const Mbarrier& barriers, const detail::Arg<int32_t>& index) const {
+    return {*this, barriers.words().view_node(), index.node};
+  }
+  // The load of slice number `slice` of the tile, to all blocks of the cluster whose bit is set in
+  // `blocks`: to the same place and barrier of each.
+  TmaLoadTo with(const Mbarrier& barriers, const detail::Arg<int32_t>& index,
+                 const Multicast& blocks, const SymInt& slice) const {
+    return {*this, barriers.words().view_node(), index.node, true, blocks.ranks.node, slice};
+  }
+  // Brings the tensor map near the copy engine, so that the first copy does not wait for it.
+  void prefetch(SourceLoc loc = SourceLoc::current()) const {
+    if (boxes_.rank != 0) detail::emit(detail::op::kTensorMapPrefetch, boxes_.map, loc);
+  }
+
+  const detail::TmaBoxes& boxes() const { return boxes_; }
+
+ private:
+  detail::TmaBoxes boxes_;
+};
+
+// Makes a TMA copy atom of a parameter of the kernel, or of its modes in another order (select()),
+// and a tile in shared memory, (rows,columns), whose modes are the tensor's first two. A layout that
+// boxes cannot fill is an error of the kernel that says why. `options` has what else the map says;
+// its swizzle follows from the layout.
+template <detail::TensorLike Global, detail::TensorLike Shared>
+TmaAtom make_tma_atom(const TmaLoad& load, const Global& global, const Shared& tile,
+                      const BoxOptions& options = {}, SourceLoc loc = SourceLoc::current()) {
+  return TmaAtom(detail::make_tma_boxes(detail::as_tensor(global, loc).any(),
+                                        detail::as_tensor(tile, loc).any(), load.slices, options,
+                                        loc));
+}
+template <detail::TensorLike Global, detail::TensorLike Shared>
+TmaAtom make_tma_atom(TmaStore, const Global& global, const Shared& tile,
+                      const BoxOptions& options = {}, SourceLoc loc = SourceLoc::current()) {
+  return TmaAtom(detail::make_tma_boxes(detail::as_tensor(global, loc).any(),
+                                        detail::as_tensor(tile, loc).any(), 1, options, loc));
+}
+
+// Starts the load of a tile. Its barrier has been told of the bytes.
+template <detail::TensorLike From, detail::Writable To>
+void copy(const TmaLoadTo& load, const From& from, const To& to,
+          SourceLoc loc = SourceLoc::current()) {
+  const detail::TmaTarget target{&load.words, &load.index,
+                                 load.is_multicast ? &load.ranks : nullptr, load.slice};
+  detail::emit_tma_copy(load.atom.boxes(), detail::as_tensor(from, loc).any(),
+                        detail::as_tensor(to, loc).any(), &target, loc);
+}
+// Starts the store of a tile, which belongs to the thread's next bulk_commit(). What lies outside
+// of the tensor is not written.
+template <detail::TensorLike From, detail::Writable To>
+void copy(const TmaAtom& store, const From& from, const To& to,
+          SourceLoc loc = SourceLoc::current()) {
+  detail::emit_tma_copy(store.boxes(), detail::as_tensor(to, loc).any(),
+                        detail::as_tensor(from, loc).any(), nullptr, loc);
+}
+
+}  // namespace heddle
