@@ -173,7 +173,8 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
       "  heddle layout --table 'S<2,0,2> o 0 o (4,4):(4,1)'\n"
       "  heddle layout --svg tile.svg --banks 16 'S<3,3,3> o 0 o (8,64):(64,1)'\n"
       "  heddle layout --html tv.html --tv '(8,16)' 'make_layout_tv((4,8):(8,1), (2,2):(2,1))'\n"
-      "  heddle layout --atom ldmatrix.x4 --svg ldmatrix.svg");
+      "  heddle layout --atom ldmatrix.x4 --svg ldmatrix.svg\n"
+      "  heddle layout --descriptor --type bf16 --rows 64 'S<3,3,3> o 0 o (128,64):(64,1)'");
   layout->add_option("expression", options.layout.expression)->option_text("EXPRESSION");
   layout->add_flag("--batch", options.layout.batch,
                    "one expression a line on stdin, a result or 'error: ...' a line");
@@ -193,6 +194,14 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
       "a copy atom in the place of an expression: universal.128, cp.async.64, ldmatrix.x4.trans");
   layout->add_option("--element", options.layout.element_bits, "bits of the atom's elements")
       ->option_text("BITS");
+  layout->add_flag("--descriptor", options.layout.descriptor,
+                   "the matrix descriptors of a tile (rows,depth) in shared memory");
+  add_text(layout, "--type", options.layout.type, "TYPE", "of the descriptors' elements: bf16");
+  layout
+      ->add_option("--rows", options.layout.rows,
+                   "of one instruction's part of the tile: of A 64, of B the product's columns")
+      ->option_text("N")
+      ->check(CLI::Range(8, 256));
   layout->add_flag("--functions", options.layout.functions, "list what expressions may call");
   return layout;
 }

@@ -91,5 +91,28 @@ TEST(LayoutCommand, ListsItsFunctions) {
   EXPECT_THAT(list.out, HasSubstr("tile_to_shape(layout, shape[, tuple])\n"));
 }
 
+// Seed 003's tile of 64 x 128 x 64, multiplied by m64n128k16.
+TEST(LayoutCommand, PrintsMatrixDescriptors) {
+  const Outcome a = heddle_command({"layout", "--descriptor", "--type", "f16",
+                                    "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"});
+  EXPECT_EQ(a.out,
+            "K-major, a swizzle of 128 bytes\nstart: 0\nLBO: 16 bytes, not used\n"
+            "SBO: 1024 bytes\nk-steps of 16 elements: 0, 32, 64, 96\nparts of 64 rows: 0\n"
+            "bits: 0x4000004000010000\n")
+      << a.err;
+  const Outcome b = heddle_command({"layout", "--descriptor", "--rows", "128",
+                                    "S<3,3,3> o 0 o ((64,4),64):((1,4096),64)"});
+  EXPECT_THAT(b.out, StartsWith("MN-major, a swizzle of 128 bytes\nstart: 0\nLBO: 8192 bytes\n"
+                                "SBO: 1024 bytes\nk-steps of 16 elements: 0, 2048, 4096, 6144\n"
+                                "parts of 128 rows: 0, 16384\n"))
+      << b.err;
+  expect_one_line(heddle_command({"layout", "--descriptor", "(64,64):(64,1)"}), 2,
+                  HasSubstr("the tile is not canonical: element (1, 0) is 64 elements behind"));
+  expect_one_line(heddle_command({"layout", "--descriptor", "--type", "f64", "(64,64):(64,1)"}), 2,
+                  HasSubstr("--type f64: elements of tiles have 8, 16 or 32 bits"));
+  expect_one_line(heddle_command({"layout", "--descriptor"}), 2,
+                  HasSubstr("layout needs an expression"));
+}
+
 }  // namespace
 }  // namespace heddle::tools

@@ -5,6 +5,7 @@
 #include "absl/strings/strip.h"
 #include "heddle/dsl/layout/calculator.h"
 #include "heddle/dsl/layout/draw.h"
+#include "heddle/dsl/mma/descriptor.h"
 #include "heddle/dsl/tensor/draw_atom.h"
 #include "heddle/tools/command/commands.h"
 #include "heddle/tools/command/output.h"
@@ -51,6 +52,23 @@ Exit show_atom(const LayoutOptions& options) {
   return Exit::kDone;
 }
 
+// The matrix descriptors of a tile.
+Exit show_descriptor(const LayoutOptions& options) {
+  const Layout layout = parse_layout(options.expression);
+  if (!layout.ok()) return misused(layout.error());
+  const std::optional<ir::Scalar> scalar = ir::scalar_from_name(options.type);
+  if (!scalar || ir::info(*scalar).bits < 8 || ir::info(*scalar).bits > 32) {
+    return misused("--type " + options.type +
+                   ": elements of tiles have 8, 16 or 32 bits, as e4m3, bf16 or f32");
+  }
+  int64_t rows = options.rows;
+  if (rows == 0 && is_static(layout)) rows = size(get(layout, 0)).value();
+  const std::string text = to_string(SmemDescriptor(layout, *scalar, rows));
+  if (absl::StartsWith(text, kError)) return refuse(text);
+  print(text);
+  return Exit::kDone;
+}
+
 }  // namespace
 
 Exit calculate_layout(const LayoutOptions& options) {
@@ -66,6 +84,7 @@ Exit calculate_layout(const LayoutOptions& options) {
   if (options.expression.empty()) {
     return misused("layout needs an expression, such as 'zipped_divide((8,8):(8,1), (2,4))'");
   }
+  if (options.descriptor) return show_descriptor(options);
   const LayoutValue value = evaluate_layout(options.expression);
   const std::string text = to_string(value);
   if (absl::StartsWith(text, kError)) return misused(text.substr(kError.size()));

@@ -207,7 +207,7 @@ const Word tiled_copy("dsl/tensor/tiled_copy.h", [](X x, Y y, Int) {
   copy(tiled, mine.partition_S(local_tile(x, {128}, {0})),
        mine.partition_D(local_tile(y, {128}, {0})));
 });
-const Word wgmma_word("dsl/tensor/wgmma.h", [](X, Y out, Int n) {
+const Word wgmma_word("dsl/mma/wgmma.h", [](X, Y out, Int n) {
   const Tensor<half> tile =
       make_smem_tensor<half>(composition(Swizzle(3, 3, 3), make_layout({64, 64}, {64, 1})));
   const Accumulator<float> sum = wgmma(wgmma_begin<float>(64), tile, tile, false);
