@@ -10,7 +10,7 @@
 // The lambda captures nothing. Its parameters in front that are plain host types (numbers,
 // enumerations, strings) are the host's: each set of them is a kernel of its own, in which they are
 // constants, made when it is first asked for and kept. The others are the kernel's, as
-// define_kernel() takes them.
+// define_kernel() takes them; a host struct is written Host<Config>.
 #pragma once
 
 #include <tuple>
@@ -151,6 +151,17 @@ auto make_family(const char* name, F&& f, R (C::*)(P...) const, SourceLoc loc) {
 }
 
 }  // namespace detail
+
+// A host struct as a value of a family: Host<Config> in front of the lambda's parameters, where Config
+// alone, a plain struct, would be a parameter of the kernel. Config has ==.
+template <class T>
+struct Host : T {
+  // From the struct.
+  Host(const T& value) : T(value) {}  // NOLINT: it is one
+  friend bool operator==(const Host& a, const Host& b) {
+    return static_cast<const T&>(a) == static_cast<const T&>(b);
+  }
+};
 
 // Defines a kernel family by a lambda that captures nothing. Best a constant at namespace scope, or
 // a static one in a function.

@@ -7,15 +7,23 @@ constexpr int kGroupThreads = 128;
 
 }  // namespace
 
+Int ClusterGrid::row() const {
+  if (rows == 1) return 0;
+  return columns == 1 ? cluster_rank() : cluster_rank() % rows;
+}
+
+Int ClusterGrid::column() const {
+  if (columns == 1) return 0;
+  return rows == 1 ? cluster_rank() : cluster_rank() / rows;
+}
+
 UInt ClusterGrid::row_mask() const {
   uint32_t first_row = 0;
   for (int column = 0; column < columns; ++column) first_row |= 1u << column * rows;
   return UInt(first_row) << row();
 }
 
-UInt ClusterGrid::column_mask() const {
-  return UInt((1u << rows) - 1) << (column() * rows);
-}
+UInt ClusterGrid::column_mask() const { return UInt((1u << rows) - 1) << (column() * rows); }
 
 void TmaPipeline::start() const {
   const ClusterGrid& cluster = options_.cluster;
@@ -42,8 +50,8 @@ void TmaPipeline::release(const Int& index) const {
     return;
   }
   const auto arrive_at = [&](const Int& rank) {
-    Mbarrier(map_shared(empty_.words(), rank)).arrive(index, MemoryOrder::release,
-                                                      MemoryScope::block);
+    Mbarrier(map_shared(empty_.words(), rank))
+        .arrive(index, MemoryOrder::release, MemoryScope::block);
   };
   if (cluster.rows == 1 || cluster.columns == 1) {
     If(thread < cluster.size(), [&] { arrive_at(thread); });

@@ -49,8 +49,8 @@ struct ClusterGrid {
   // Blocks in all.
   int size() const { return rows * columns; }
   // This block's row and column.
-  Int row() const { return columns == 1 ? cluster_rank() : cluster_rank() % rows; }
-  Int column() const { return rows == 1 ? cluster_rank() : cluster_rank() / rows; }
+  Int row() const;
+  Int column() const;
   // The blocks of this block's row, and of its column, as masks of ranks.
   UInt row_mask() const;
   UInt column_mask() const;
@@ -78,8 +78,8 @@ struct FullStage {
 // What a TmaPipeline consists of.
 struct TmaPipelineOptions {
   int stages = 2;
-  uint32_t bytes = 0;       // that the copies of a stage bring to a block
-  int consumers = 1;        // warpgroups of a block, each of which releases every stage
+  uint32_t bytes = 0;  // that the copies of a stage bring to a block
+  int consumers = 1;   // warpgroups of a block, each of which releases every stage
   ClusterGrid cluster = {};
 };
 

@@ -41,12 +41,20 @@ inline void set_role_registers(int registers, int threads, SourceLoc loc) {
   emit_set_max_registers(registers, registers > even, loc);
 }
 
+// The thread's number among those of a role, whose bounds are known.
+inline Int role_thread(int first_group, int groups, SourceLoc loc) {
+  const Int thread = thread_idx.x - first_group * kWarpGroupSize;
+  return Int(emit_assume_range(
+      thread.node(), {.min = 0, .max = groups * kWarpGroupSize - 1, .name = "a role's thread"},
+      loc));
+}
+
 template <class First, class... Rest>
 void run_roles(int first_group, int threads, SourceLoc loc, const Role<First>& role,
                const Role<Rest>&... rest) {
   const auto run = [&] {
     set_role_registers(role.registers, threads, loc);
-    role.body(thread_idx.x - first_group * kWarpGroupSize);
+    role.body(role_thread(first_group, role.groups, loc));
   };
   if constexpr (sizeof...(Rest) == 0) {
     run();

@@ -5,89 +5,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/layout/tuple_builder_internal.h"
+#include "heddle/dsl/mma/smem_layout.h"
 #include "heddle/dsl/tensor/tensor_internal.h"
 
 namespace heddle::detail {
 namespace {
 
-constexpr int64_t kMostBox = 256;  // elements of a box along a mode
-constexpr int kChunkBytes = 16;    // what a swizzle moves about
-
-// Finds the boxes of a tile: the contiguous mode's extent is that of the swizzle's rows, or, of
-// plain rows, of the longest one; the other mode's is the greatest for which rows lie densely.
-class Boxes {
- public:
-  Boxes(const AnyTensor& shared, SourceLoc loc)
-      : layout_(shared.layout), bytes_(ir::bytes_of(shared.scalar)), shared_(shared), loc_(loc) {}
-
-  bool find() {
-    if (!layout_.ok()) return false;  // reported where it was made
-    if (rank(layout_) != 2 || !is_static(layout_.outer())) {
-      return wrong("has no two modes of host numbers", "slice it until (rows,columns) are left");
-    }
-    const Swizzle rows = recast(layout_.swizzle(), 8 * bytes_, 8, loc_);
-    if (layout_.inner() != nullptr || rows.bits() > 3 ||
-        (rows.bits() != 0 && rows != Swizzle(rows.bits(), 4, 3))) {
-      return wrong("is swizzled as no box is",
-                   "swizzle chunks of 16 bytes in rows of 32, 64 or 128 bytes, or not at all");
-    }
-    for (int mode = 1; mode >= 0; --mode) {
-      if (extent(mode) == 1 || index(mode, 1) == 1) contiguous_ = mode;
-    }
-    if (contiguous_ < 0) {
-      return wrong("has no contiguous mode", "let neighbours along one mode be neighbours in memory");
-    }
-    swizzle_ = rows.bits() == 0 ? 0 : kChunkBytes << rows.bits();
-    width_ = swizzle_ != 0 ? swizzle_ / bytes_ : longest_row();
-    height_ = std::min(kMostBox, extent(1 - contiguous_));
-    while (height_ > 0 && !(extent(1 - contiguous_) % height_ == 0 && is_dense())) --height_;
-    if (extent(contiguous_) % width_ != 0 || height_ == 0) {
-      return wrong(absl::StrCat("has no rows of ", width_, " elements one behind the other"),
-                   "let a row of a swizzle's width, or of all elements where there is none, lie "
-                   "behind the other");
-    }
-    return true;
-  }
-
-  int64_t extent(int mode) const { return size(get(layout_.shape(), mode)).value(); }
-  int swizzle() const { return static_cast<int>(swizzle_); }
-  int contiguous() const { return contiguous_; }
-  // Of a box.
-  int64_t box(int mode) const { return mode == contiguous_ ? width_ : height_; }
-
-  bool wrong(std::string what, std::string fix) const {
-    fail(loc_, absl::StrCat("make_tma_atom: the tile ", to_string(shared_), " ", what),
-         std::move(fix));
-    return false;
-  }
-
- private:
-  // Where the element i along a mode lies, before the swizzle, from the first one on.
-  int64_t index(int mode, int64_t i) const {
-    const IntTuple at = mode == 0 ? IntTuple{i, 0} : IntTuple{0, i};
-    return layout_.outer()(at, loc_).value().value();
-  }
-  int64_t longest_row() const {
-    int64_t width = std::min(kMostBox, extent(contiguous_));
-    while (extent(contiguous_) % width != 0 || index(contiguous_, width - 1) != width - 1) --width;
-    return width;
-  }
-  // Whether the first box's elements lie as a box does.
-  bool is_dense() const {
-    const IntTuple box = contiguous_ == 0 ? IntTuple{width_, height_} : IntTuple{height_, width_};
-    const Layout part = composition(layout_.outer(), Tiler(box), loc_);
-    if (!part.ok()) return false;
-    return coalesce(make_layout(get(part, contiguous_), get(part, 1 - contiguous_))) ==
-           make_layout(IntTuple(width_ * height_), IntTuple(1));
-  }
-
-  const Layout& layout_;
-  const int64_t bytes_;
-  const AnyTensor& shared_;
-  const SourceLoc loc_;
-  int contiguous_ = -1;
-  int64_t swizzle_ = 0, width_ = 0, height_ = 0;
-};
+// The mode of a tile whose elements are neighbours in memory.
+int contiguous_mode(const Layout& tile, SourceLoc loc) {
+  return tile.outer()({0, 1}, loc).value().is_constant(1) ? 1 : 0;
+}
 
 // The mode of the view that mode `mode` of a tensor runs along, one by one; -1 where it is none.
 int view_mode(const AnyTensor& tensor, int mode, int view_rank) {
@@ -105,66 +32,63 @@ int view_mode(const AnyTensor& tensor, int mode, int view_rank) {
 
 TmaBoxes make_tma_boxes(const AnyTensor& global, const AnyTensor& shared, int slices,
                         const BoxOptions& options, SourceLoc loc) {
-  Trace* const trace = Trace::current();
   TmaBoxes boxes;
+  Trace* const trace = Trace::current();
   if (trace == nullptr) {
     report(loc, "a TMA atom outside a kernel", "write it in the lambda");
     return boxes;
   }
-  Boxes found(shared, loc);
-  if (!global.layout.ok() || !found.find()) return boxes;
-  const int view_rank = trace->kernel().type(trace->use(global.node, loc)).rank;
-  const auto fail_tensor = [&](const char* what, const char* fix) {
-    fail(loc, absl::StrCat("make_tma_atom: ", to_string(global), " ", what), fix);
+  const auto wrong = [&](const AnyTensor& tensor, const std::string& what, const char* fix) {
+    fail(loc, absl::StrCat("make_tma_atom: ", to_string(tensor), " ", what), fix);
     return boxes;
   };
+  if (!global.layout.ok() || !shared.layout.ok()) return boxes;  // reported where it was made
+  if (rank(shared.layout) != 2) {
+    return wrong(shared, "has other modes than (rows, columns)", "slice it until two are left");
+  }
+  const SmemBox box = box_of(shared.layout, shared.scalar, loc);
+  if (!box.ok()) return boxes;
   if (global.scalar != shared.scalar) {
-    return fail_tensor("has elements of another type than the tile",
-                       "the copy engine converts nothing: make both of one type");
+    return wrong(global, "has elements of another type than the tile",
+                 "the copy engine converts nothing: make both of one type");
   }
-  if (rank(global.layout) < 2 || rank(global.layout) != view_rank) {
-    return fail_tensor("is no parameter of two modes or more",
-                       "pass the parameter, or select() of its modes in another order");
-  }
-  int extents[kMaxRank] = {1, 1, 1, 1, 1};
+  const int view_rank = trace->kernel().type(trace->use(global.node, loc)).rank;
   boxes.bytes = ir::bytes_of(shared.scalar);
   for (int mode = 0; mode < 2; ++mode) {
-    boxes.mode[mode] = view_mode(global, mode, view_rank);
-    boxes.tile[mode] = found.extent(mode);
-    boxes.box[mode] = found.box(mode);
+    boxes.tile[mode] = size(get(shared.layout.shape(), mode)).value();
+    boxes.box[mode] = box.extent(mode);
     boxes.bytes *= boxes.tile[mode];
+    boxes.mode[mode] = rank(global.layout) == view_rank ? view_mode(global, mode, view_rank) : -1;
     if (boxes.mode[mode] < 0) {
-      return fail_tensor("has modes that are none of the parameter's",
-                         "pass the parameter, or select() of its modes in another order");
+      return wrong(global, "has not the modes of a parameter",
+                   "pass the parameter, or select() of its modes in another order");
     }
   }
-  // Slices are cut where boxes lie one behind the other in memory.
-  boxes.sliced = 1 - found.contiguous();
-  if (boxes.box[boxes.sliced] % slices != 0 && boxes.tile[boxes.sliced] % slices == 0) {
-    boxes.sliced = found.contiguous();
-  }
-  const int64_t slice = boxes.tile[boxes.sliced] / slices;
+  // Slices are cut where boxes lie one behind the other.
+  const int contiguous = contiguous_mode(shared.layout, loc);
+  boxes.sliced = 1 - contiguous;
+  int64_t& cut = boxes.box[boxes.sliced];
+  const int64_t slice = boxes.tile[boxes.sliced] / std::max(slices, 1);
   if (slices < 1 || boxes.tile[boxes.sliced] % slices != 0 ||
-      (slice % boxes.box[boxes.sliced] != 0 &&
-       (boxes.sliced == found.contiguous() || boxes.box[boxes.sliced] % slice != 0))) {
-    found.wrong(absl::StrCat("cannot be cut into ", slices, " equal slices of whole boxes"),
-                "let as many blocks share it as divide its rows");
-    return boxes;
+      (slice % cut != 0 && cut % slice != 0)) {
+    return wrong(shared, absl::StrCat("cannot be cut into ", slices, " equal slices of boxes"),
+                 "let as many blocks share it as divide its rows");
   }
   boxes.slices = slices;
-  boxes.box[boxes.sliced] = std::min(boxes.box[boxes.sliced], slice);
+  cut = std::min(cut, slice);
+  int extents[kMaxRank] = {1, 1, 1, 1, 1};
   for (int mode = 0; mode < 2; ++mode) {
     extents[boxes.mode[mode]] = static_cast<int>(boxes.box[mode]);
   }
   BoxOptions with_swizzle = options;
-  with_swizzle.swizzle = found.swizzle();
+  with_swizzle.swizzle = box.swizzle;
   boxes.map = new_tensor_map(global.node, extents, view_rank, with_swizzle, loc).node;
   const ir::Kernel& kernel = trace->kernel();
   const ir::Op* const map = kernel.def(trace->use(boxes.map, loc));
   if (map == nullptr || map->opcode != ir::Opcode::kTensorMap) return boxes;  // reported
-  if (kernel.ints(*map->attr(ir::AttrKey::kModes))[0] != boxes.mode[found.contiguous()]) {
-    return fail_tensor("is not contiguous along the tile's contiguous mode",
-                       "the copy engine transposes nothing: give the tile the tensor's major");
+  if (kernel.ints(*map->attr(ir::AttrKey::kModes))[0] != boxes.mode[contiguous]) {
+    return wrong(global, "is not contiguous along the mode that the tile is contiguous along",
+                 "the copy engine transposes nothing: give the tile the tensor's major");
   }
   boxes.rank = view_rank;
   return boxes;
@@ -196,8 +120,8 @@ void emit_tma_copy(const TmaBoxes& boxes, const AnyTensor& global, const AnyTens
       const IntTuple there = global.layout(place, loc);
       absl::InlinedVector<Arg<int32_t>, 5> coordinates;
       for (int mode = 0; mode < boxes.rank; ++mode) {
-        const SymInt number = number_at(global.origin, mode, boxes.rank) +
-                              number_at(there, mode, boxes.rank);
+        const SymInt number =
+            number_at(global.origin, mode, boxes.rank) + number_at(there, mode, boxes.rank);
         coordinates.emplace_back(Int(materialize(number, /*wide=*/false, loc)), loc);
       }
       const BoxPlace box{boxes.map, coordinates.data(), boxes.rank};

@@ -37,7 +37,7 @@ namespace detail {
 // A copy atom's boxes, along the two modes of a tile.
 struct TmaBoxes {
   Node map = {};
-  int rank = 0;  // of the view; 0: there are none, which was reported
+  int rank = 0;          // of the view; 0: there are none, which was reported
   int mode[2] = {0, 1};  // of the view, along which a mode of the tile runs
   int64_t tile[2] = {1, 1}, box[2] = {1, 1};
   int sliced = 0;  // the mode that slices cut

@@ -1,5 +1,5 @@
 // gemm against double precision: element types, odd shapes, K that ends inside of a block.
-#include "heddle/kernels/gemm.h"
+#include "heddle/kernels/gemm/gemm.h"
 
 #include <cmath>
 #include <random>

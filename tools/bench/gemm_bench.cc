@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "heddle/kernels/gemm.h"
+#include "heddle/kernels/gemm/gemm.h"
 #include "heddle/tools/bench/timing.h"
 
 namespace heddle {

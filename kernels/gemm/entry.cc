@@ -1,5 +1,5 @@
 // gemm as an operation.
-#include "heddle/kernels/gemm.h"
+#include "heddle/kernels/gemm/gemm.h"
 #include "heddle/kernels/reference_internal.h"
 #include "heddle/runtime/operation/registry.h"
 

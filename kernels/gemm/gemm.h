@@ -20,10 +20,4 @@ Status gemm(const Stream& stream, const TensorRef<const half, 2>& a,
 Status gemm(const Stream& stream, const TensorRef<const bfloat16, 2>& a,
             const TensorRef<const bfloat16, 2>& b, const TensorRef<bfloat16, 2>& d);
 
-// The kernel for an element type (half or bfloat16), and the launch on a device of so many
-// multiprocessors.
-template <class T>
-const Kernel<Tensor<const T, 2>, Tensor<const T, 2>, Tensor<T, 2>>& gemm_kernel();
-LaunchShape gemm_shape(int64_t m, int64_t n, int multiprocessors);
-
 }  // namespace heddle::kernels

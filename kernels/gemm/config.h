@@ -1,0 +1,53 @@
+// How a matrix product is cut into tiles on Hopper: what a kernel of the family is compiled for, and
+// the choice for a shape.
+//
+//   const GemmConfig config = choose_gemm(problem, device.info());
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "heddle/runtime/device_info.h"
+#include "heddle/runtime/launch.h"
+
+namespace heddle::kernels {
+
+// A product's extents, and its elements' bytes.
+struct GemmProblem {
+  int64_t m = 0, n = 0, k = 0, batches = 1;
+  int element_bytes = 2;
+  int result_bytes = 2;
+};
+
+// The configuration of a kernel. A block computes tiles of m x n, each warpgroup some of the rows.
+struct GemmConfig {
+  int m = 128, n = 256, k = 64;               // a tile, and the depth of a stage
+  int stages = 4;                             // of a and b in shared memory
+  int groups = 2;                             // warpgroups that multiply
+  int cluster_rows = 2, cluster_columns = 1;  // blocks of a cluster, in tiles
+  int band = 8;                               // tiles below each other before the next column
+  int store_columns = 64;                     // of the results that are stored at once
+  int store_buffers = 2;                      // for them, in shared memory
+
+  friend bool operator==(const GemmConfig&, const GemmConfig&) = default;
+
+  int rows_of_group() const { return m / groups; }
+  int cluster() const { return cluster_rows * cluster_columns; }
+  // Bytes of shared memory of a block.
+  int64_t shared_bytes(const GemmProblem& problem) const;
+  // Tiles of a product.
+  int64_t tiles(const GemmProblem& problem) const;
+};
+
+// All configurations that a device can run, in the order of preference among equals.
+std::vector<GemmConfig> gemm_configs(const GemmProblem& problem, const runtime::DeviceInfo& device);
+// The one that a model of the device expects to be the fastest.
+GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device);
+// The time that the model expects, in cycles of a multiprocessor.
+double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
+                       const runtime::DeviceInfo& device);
+// The launch of a configuration.
+LaunchShape gemm_shape(const GemmConfig& config, const GemmProblem& problem,
+                       const runtime::DeviceInfo& device);
+
+}  // namespace heddle::kernels
