@@ -9,9 +9,12 @@ import os
 import re
 import sys
 
+import gemm_figures
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 README = os.path.join(HERE, "..", "..", "README.md")
 FIGURES = os.path.join(HERE, "FIGURES.md")
+GEMM_PLOT = os.path.join(HERE, "results", "gemm.svg")
 
 
 def load(name):
@@ -40,17 +43,6 @@ def axpby_table(data):
         where = ", not aligned" if f["offset"] else ""
         lines.append(f"| {f['dtype']} {f['n']}{where} | {f['beta']:g} | {f['heddle_us']:.1f} µs "
                      f"| {f['heddle_gb_per_s']:.0f} | {f['copy_gb_per_s']:.0f} | {f['of_copy']:.2f} |")
-    return lines
-
-
-def gemm_table(data):
-    lines = [f"`gemm` of {data['figures'][0]['dtype']} on an {data['gpu']} (driver {data['driver']}, {data['date']}), "
-             "in bursts of eight after the GPU has been idle,", "beside cuBLAS "
-             f"(torch {data['figures'][0]['torch']}) in turns with it, as processes of one run:", "",
-             "| M × N × K | Heddle | TFLOP/s | cuBLAS TFLOP/s | of cuBLAS |", "|---|---|---|---|---|"]
-    for f in data["figures"]:
-        lines.append(f"| {f['m']} × {f['n']} × {f['k']} | {f['heddle_us']:.1f} µs | {f['heddle_tflop_per_s']:.0f} "
-                     f"| {f['cublas_tflop_per_s']:.0f} | {f['of_cublas']:.2f} |")
     return lines
 
 
@@ -134,7 +126,7 @@ def all_figures():
             + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Scaled sums of vectors"], axpby_table(load("axpby")),
-                      ["## Matrix products"], gemm_table(load("gemm")), ["## The host"], rows_table(host),
+                      ["## Matrix products"], gemm_figures.tables(load("gemm")), ["## The host"], rows_table(host),
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Kernels on layouts"],
                       layout_kernels_table(load("layout_kernels"))) + "\n"
 
@@ -150,7 +142,7 @@ def main():
         readme = file.read()
     body = f"<!-- figures -->\n{glance()}\n<!-- /figures -->"
     pages = {README: re.sub(r"<!-- figures -->.*<!-- /figures -->", lambda _: body, readme, flags=re.S),
-             FIGURES: all_figures()}
+             FIGURES: all_figures(), GEMM_PLOT: gemm_figures.plot(load("gemm"))}
     if sys.argv[1:] == ["--check"]:
         for path, text in pages.items():
             with open(path) as file:

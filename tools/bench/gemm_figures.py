@@ -1,0 +1,108 @@
+"""The figures of gemm, which gemm_bench measures: aims with what was reached, a table of products, and a plot."""
+import math
+import statistics
+
+NAMES = {"heddle": "Heddle", "cublas": "cuBLAS", "cutlass": "CUTLASS"}
+COLOURS = {"heddle": "#1a7f37", "cublas": "#6e7781", "cutlass": "#bc4c00"}
+
+
+def microseconds(figure, contender):
+    return figure.get("contenders", {}).get(contender, {}).get("us")
+
+
+def sustained(figure, contender, what):
+    """The median over the runs of seconds, or None."""
+    runs = figure.get("contenders", {}).get(contender, {}).get("sustained", [])
+    values = [run[what] for run in runs if what in run]
+    return statistics.median(values) if values else None
+
+
+def ratio(figure, against, statistic, group):
+    """Theirs over ours, of time or energy: above 1 Heddle is ahead. None where one was not measured."""
+    if statistic == "joules":
+        ours, theirs = (sustained(figure, who, "joules") for who in ("heddle", against))
+    elif group == "sustained":
+        ours, theirs = (sustained(figure, who, "us") for who in ("heddle", against))
+    else:
+        ours, theirs = microseconds(figure, "heddle"), microseconds(figure, against)
+    return theirs / ours if ours and theirs else None
+
+
+def aims_table(data):
+    lines = ["| Case | Aim | Reached | Measured |", "|---|---|---|---|"]
+    for aim in data["aims"]:
+        of_group = [f for f in data["figures"] if aim["group"] in f["groups"]]
+        ratios = [r for f in of_group if (r := ratio(f, aim["against"], aim["statistic"], aim["group"]))]
+        reached = "–"
+        if ratios:
+            value = statistics.geometric_mean(ratios) if aim["statistic"] == "geomean" else min(ratios)
+            reached = f"{value:.2f}×"
+        mean = ", geomean" if aim["statistic"] == "geomean" else ""
+        lines.append(f"| {aim['case']} | ≥ {aim['aim']:.2f}× {NAMES[aim['against']]}{mean} | {reached} "
+                     f"| {len(ratios)} of {aim['products']} |")
+    return lines
+
+
+def shape_name(figure):
+    kind = f", {figure['variant']}" if figure["variant"] else ""
+    return f"{figure['dtype']} {figure['layout']}{kind} {figure['m']} × {figure['n']} × {figure['k']}"
+
+
+def products_table(data):
+    peers = [name for name in data["contenders"] if name != "heddle"]
+    lines = ["| Product | Heddle | TFLOP/s | " + " | ".join(f"{NAMES[p]} TFLOP/s | of {NAMES[p]}" for p in peers) + " |",
+             "|---|---|---|" + "---|---|" * len(peers)]
+    for figure in data["figures"]:
+        results = figure.get("contenders", {})
+        ours = results.get("heddle", {})
+        row = [shape_name(figure)]
+        row += [f"{ours['us']:.1f} µs", f"{ours['tflop_per_s']:.0f}"] if "us" in ours else ["–", "–"]
+        for peer in peers:
+            theirs = results.get(peer, {})
+            of_peer = ratio(figure, peer, "min", "")
+            row += [f"{theirs['tflop_per_s']:.0f}" if "us" in theirs else "–", f"{of_peer:.2f}" if of_peer else "–"]
+        lines.append("| " + " | ".join(row) + " |")
+    return lines
+
+
+def tables(data):
+    beside = " and ".join(f"{NAMES[name]} ({version})" for name, version in data["contenders"].items() if name != "heddle")
+    head = [f"`gemm` on an {data['gpu']} (driver {data['driver']}, {data['date']}), in bursts of {data['burst']} after "
+            f"{data['idle_ms']} ms without work,", f"in turns with {beside}; medians of {data['rounds']} rounds. A ratio "
+            "is their time over ours. `tools/bench/gemm/shapes.def` has", "the products, the aims and the letters of the "
+            "layouts; `tools/bench/results/gemm.json` the rounds, clocks and power.", ""]
+    skipped = sorted({f"{shape_name(f)}: {r['skipped']}" for f in data["figures"]
+                      if "skipped" in (r := f.get("contenders", {}).get("heddle", f))})
+    missing = ["", "Not measured yet:", ""] + [f"- {line}" for line in skipped] if skipped else []
+    return (head + aims_table(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
+
+
+def plot(data):
+    """TFLOP/s of each contender over the products, as bars below each other."""
+    figures = [f for f in data["figures"] if any("us" in r for r in f.get("contenders", {}).values())]
+    names = list(data["contenders"])
+    bar, gap, left, width = 7, 8, 250, 520
+    top = 34
+    step = bar * len(names) + gap
+    rates = [r["tflop_per_s"] for f in figures for r in f["contenders"].values() if "us" in r]
+    most = math.ceil(max(rates, default=100) / 100) * 100
+    height = top + step * len(figures) + 24
+    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 60}" height="{height}" '
+           'font-family="sans-serif" font-size="11">', f'<rect width="100%" height="100%" fill="#ffffff"/>']
+    for i, name in enumerate(names):
+        svg.append(f'<rect x="{left + 110 * i}" y="8" width="10" height="10" fill="{COLOURS[name]}"/>'
+                   f'<text x="{left + 110 * i + 15}" y="17">{NAMES[name]}</text>')
+    for rate in range(0, most + 1, 100):
+        x = left + width * rate / most
+        svg.append(f'<path d="M{x:.1f} {top - 6}V{height - 22}" stroke="#d0d7de"/>'
+                   f'<text x="{x:.1f}" y="{height - 8}" text-anchor="middle">{rate}</text>')
+    svg.append(f'<text x="{left + width + 16}" y="{height - 8}">TFLOP/s</text>')
+    for i, figure in enumerate(figures):
+        y = top + step * i
+        svg.append(f'<text x="{left - 6}" y="{y + bar * len(names) / 2 + 4:.1f}" text-anchor="end">{shape_name(figure)}</text>')
+        for j, name in enumerate(names):
+            rate = figure["contenders"].get(name, {}).get("tflop_per_s")
+            if rate:
+                svg.append(f'<rect x="{left}" y="{y + bar * j}" width="{width * rate / most:.1f}" height="{bar - 1}" '
+                           f'fill="{COLOURS[name]}"/>')
+    return "\n".join(svg + ["</svg>"]) + "\n"
