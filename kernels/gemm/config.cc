@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace heddle::kernels {
 namespace {
 
@@ -10,6 +12,12 @@ constexpr int kGroupThreads = 128;
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
+
+std::string GemmConfig::to_string() const {
+  return absl::StrCat(m, "x", n, "x", k, " ", stages, " stages, ", groups, " warpgroups, cluster ",
+                      cluster_rows, "x", cluster_columns, ", band ", band, ", store ",
+                      store_columns, "x", store_buffers);
+}
 
 int64_t GemmConfig::shared_bytes(const GemmProblem& problem) const {
   constexpr int64_t kBarriers = 1024;
@@ -20,6 +28,35 @@ int64_t GemmConfig::shared_bytes(const GemmProblem& problem) const {
 int64_t GemmConfig::tiles(const GemmProblem& problem) const {
   return ceil_div(problem.m, int64_t{m} * cluster_rows) *
          ceil_div(problem.n, int64_t{n} * cluster_columns) * problem.batches;
+}
+
+std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
+                                     const runtime::DeviceInfo& device) {
+  // Tiles, and the warpgroups that multiply them.
+  constexpr int kTiles[][3] = {{128, 256, 2}, {256, 128, 2}, {256, 192, 2}, {192, 256, 3},
+                               {128, 192, 2}, {128, 128, 2}, {192, 128, 3}, {128, 64, 2},
+                               {64, 256, 1},  {64, 128, 1},  {64, 64, 1}};
+  constexpr int kClusters[][2] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}};
+  constexpr int kStores[][2] = {{64, 2}, {64, 1}};
+  std::vector<GemmConfig> configs;
+  for (const auto& tile : kTiles) {
+    for (const auto& cluster : kClusters) {
+      for (const auto& store : kStores) {
+        GemmConfig config{.m = tile[0],
+                          .n = tile[1],
+                          .k = 128 / problem.element_bytes,
+                          .stages = 8,
+                          .groups = tile[2],
+                          .cluster_rows = cluster[0],
+                          .cluster_columns = cluster[1],
+                          .store_columns = store[0],
+                          .store_buffers = store[1]};
+        while (config.shared_bytes(problem) > device.limits.max_shared_per_block) --config.stages;
+        if (config.stages >= 3) configs.push_back(config);
+      }
+    }
+  }
+  return configs;
 }
 
 GemmConfig choose_gemm(const GemmProblem&, const runtime::DeviceInfo&) { return {}; }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "heddle/runtime/device_info.h"
@@ -31,6 +32,8 @@ struct GemmConfig {
 
   friend bool operator==(const GemmConfig&, const GemmConfig&) = default;
 
+  // "128x256x64 4 stages, 2 warpgroups, cluster 2x1, band 8, store 64x2"
+  std::string to_string() const;
   int rows_of_group() const { return m / groups; }
   int cluster() const { return cluster_rows * cluster_columns; }
   // Bytes of shared memory of a block.
