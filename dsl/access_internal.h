@@ -13,6 +13,8 @@ struct AccessOperands {
 };
 
 using AccessAttrs = absl::InlinedVector<ir::Attr, 4>;
+// Appends the L2 eviction priority, where there is one.
+void add_l2_evict(AccessMode mode, AccessAttrs* attrs);
 // What an asynchronous copy between these places carries of their hints; reports those that no copy
 // takes.
 AccessAttrs copy_attrs(Trace& trace, absl::Span<const Access* const> places);

@@ -68,12 +68,6 @@ void require_alignment(Trace& trace, const ViewInfo& info, ir::ValueId offset, N
 static_assert(static_cast<int>(Cache::no_allocate) == static_cast<int>(ir::CacheHint::kNoAllocate));
 static_assert(static_cast<int>(L2Evict::unchanged) == static_cast<int>(ir::L2Evict::kUnchanged));
 
-void add_l2_evict(AccessMode mode, AccessAttrs* attrs) {
-  if (mode.l2_evict < 0) return;
-  attrs->push_back({AttrKey::kL2Evict, mode.l2_evict});
-  if (mode.percent != 100) attrs->push_back({AttrKey::kPercent, mode.percent});
-}
-
 AccessAttrs attrs_of(AccessMode mode) {
   AccessAttrs attrs;
   if (mode.is_volatile) attrs.push_back({AttrKey::kVolatile, 1});
@@ -83,6 +77,12 @@ AccessAttrs attrs_of(AccessMode mode) {
 }
 
 }  // namespace
+
+void add_l2_evict(AccessMode mode, AccessAttrs* attrs) {
+  if (mode.l2_evict < 0) return;
+  attrs->push_back({AttrKey::kL2Evict, mode.l2_evict});
+  if (mode.percent != 100) attrs->push_back({AttrKey::kPercent, mode.percent});
+}
 
 AccessAttrs copy_attrs(Trace& trace, absl::Span<const Access* const> places) {
   AccessAttrs attrs;

@@ -115,7 +115,10 @@ void emit_tma_load(const Access& to, ir::Scalar scalar, const BoxPlace& box,
   absl::InlinedVector<ir::ValueId, 8> operands = {dst, map, told};
   if (ranks != nullptr) operands.push_back(trace->use(*ranks, to.loc));
   append_coordinates(*trace, box, to.loc, &operands);
-  b.create_op(ranks != nullptr ? Opcode::kTmaLoadMulticast : Opcode::kTmaLoad, operands);
+  AccessAttrs attrs;
+  add_l2_evict(box.mode, &attrs);
+  b.create_op(ranks != nullptr ? Opcode::kTmaLoadMulticast : Opcode::kTmaLoad, operands,
+              ir::Type::none(), attrs);
 }
 
 void emit_tma_store(const BoxPlace& box, const Access& from, ir::Scalar scalar,
@@ -126,7 +129,8 @@ void emit_tma_store(const BoxPlace& box, const Access& from, ir::Scalar scalar,
   const ir::ValueId src = box_in(*trace, from, scalar, map);
   absl::InlinedVector<ir::ValueId, 8> operands = {map, src};
   append_coordinates(*trace, box, from.loc, &operands);
-  absl::InlinedVector<ir::Attr, 1> attrs;
+  AccessAttrs attrs;
+  add_l2_evict(box.mode, &attrs);
   if (reduction != nullptr) attrs.push_back({AttrKey::kOp, static_cast<int64_t>(*reduction)});
   trace->builder().create_op(reduction != nullptr ? Opcode::kTmaReduce : Opcode::kTmaStore,
                              operands, ir::Type::none(), attrs);

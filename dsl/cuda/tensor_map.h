@@ -59,6 +59,7 @@ struct BoxPlace {
   const Node& map;
   const Arg<int32_t>* at;
   int rank;
+  AccessMode mode = {};  // with an L2 eviction priority, or without
 };
 void emit_tma_load(const Access& to, ir::Scalar scalar, const BoxPlace& box,
                    const BulkBarrier& barrier, const Node* ranks);

@@ -124,7 +124,7 @@ void emit_tma_copy(const TmaBoxes& boxes, const AnyTensor& global, const AnyTens
             number_at(global.origin, mode, boxes.rank) + number_at(there, mode, boxes.rank);
         coordinates.emplace_back(Int(materialize(number, /*wide=*/false, loc)), loc);
       }
-      const BoxPlace box{boxes.map, coordinates.data(), boxes.rank};
+      const BoxPlace box{boxes.map, coordinates.data(), boxes.rank, global.mode};
       const Access access = element_access(shared, place, loc);
       if (load != nullptr) {
         emit_tma_load(access, shared.scalar, box, {*load->words, *load->index}, load->ranks);

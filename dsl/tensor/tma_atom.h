@@ -16,7 +16,8 @@
 // that is the coordinate of its first element. The tile in shared memory is swizzled by 32, 64 or
 // 128 bytes or not at all, and consists of boxes that lie densely: each has rows of the swizzle's
 // width, one behind the other. One thread calls copy(). tensor_map.h says what parameters a map
-// takes, and what happens at the tensor's edges; shapes need not be multiples of the tile's.
+// takes, and what happens at the tensor's edges; shapes need not be multiples of the tile's. The
+// tensor's L2 eviction priority, x.with(L2Evict::first), is that of its copies.
 #pragma once
 
 #include "heddle/dsl/cuda/tensor_map.h"

@@ -27,6 +27,7 @@ struct GemmConfig {
   int groups = 2;                             // warpgroups that multiply
   int cluster_rows = 2, cluster_columns = 1;  // blocks of a cluster, in tiles
   int band = 8;                               // tiles below each other before the next column
+  bool keeps_band = false;                    // a's rows of a band in L2, and not b
   int store_columns = 64;                     // of the results that are stored at once
   int store_buffers = 2;                      // for them, in shared memory
 

@@ -8,38 +8,48 @@
 namespace heddle::kernels {
 namespace {
 
-constexpr int kProductRows = 64;  // of one wgmma
-// Registers of a thread that loads, and of one that multiplies, by the number of warpgroups that do.
+constexpr int kProductRows = 64, kWarpRows = 16;  // of one wgmma, and of them each warp's
+// Registers of a thread that loads, and of one that multiplies.
 struct Registers {
   int few, many;
 };
-constexpr Registers kRegisters[] = {{0, 0}, {0, 0}, {40, 232}, {32, 160}};
+// What all have from the start is enough for few columns.
+Registers registers(const GemmConfig& c) {
+  if (c.groups == 3) return {32, 160};
+  const int elements = c.rows_of_group() / kProductRows * c.n / 2;
+  return c.groups == 2 && elements > 64 ? Registers{40, 232} : Registers{0, 0};
+}
 
 // The elements of accumulators, converted, once the tensor cores have written them.
 template <class T, std::size_t... I, class Sums>
 std::array<Fragment<T>, sizeof...(I)> settled(const Sums& sums, std::index_sequence<I...>) {
   return {cast<T>(wgmma_wait(sums[I]))...};
 }
-// Accumulators of 64 x n without a content.
+// Accumulators of 64 x n without a content, and results of no consequence.
 template <std::size_t... I>
 std::array<Accumulator<float>, sizeof...(I)> begun(int n, std::index_sequence<I...>) {
   return {((void)I, wgmma_begin<float>(n))...};
+}
+template <class T, std::size_t... I>
+std::array<Fragment<T>, sizeof...(I)> no_results(int count, std::index_sequence<I...>) {
+  return {((void)I, Fragment<T>(count, Value<T>(T(0.0f))))...};
 }
 
 // kBlocks products of 64 rows lie below each other in a warpgroup's part of the tile.
 template <class T, int kBlocks>
 void gemm_body(const GemmConfig& c, Tensor<const T, 3> a, Tensor<const T, 3> b, Tensor<T, 3> d) {
-  using Sums = std::array<Accumulator<float>, kBlocks>;
   constexpr std::make_index_sequence<kBlocks> kEach;
+  using Sums = std::array<Accumulator<float>, kBlocks>;
+  using Results = std::array<Fragment<T>, kBlocks>;
   const auto sA = make_smem_tensor<T>(make_smem_layout<T>({c.m, c.k, c.stages}));
   const auto sB = make_smem_tensor<T>(make_smem_layout<T>({c.n, c.k, c.stages}));
   const auto sD = make_smem_tensor<T>(make_smem_layout<T>({c.m, c.store_columns, c.store_buffers}));
   const ClusterGrid cluster{c.cluster_rows, c.cluster_columns};
   const BoxOptions whole_lines{.promotion = 256};
+  const IntTuple of_warp = {kWarpRows, c.store_columns};
   const TmaAtom load_a = make_tma_atom(TmaLoad{cluster.columns}, a, sA(_, _, 0), whole_lines);
   const TmaAtom load_b = make_tma_atom(TmaLoad{cluster.rows}, b, sB(_, _, 0), whole_lines);
-  const IntTuple group_rows = {c.rows_of_group(), c.store_columns};
-  const TmaAtom store_d = make_tma_atom(TmaStore{}, d, local_tile(sD(_, _, 0), group_rows, {0, 0}));
+  const TmaAtom store_d = make_tma_atom(TmaStore{}, d, local_tile(sD(_, _, 0), of_warp, {0, 0}));
 
   const TmaPipeline pipe({.stages = c.stages,
                           .bytes = load_a.bytes() + load_b.bytes(),
@@ -50,18 +60,32 @@ void gemm_body(const GemmConfig& c, Tensor<const T, 3> a, Tensor<const T, 3> b, 
                               {.band = c.band, .cluster = cluster.size()});
   const Int blocks = ceil_div(a.shape(1), c.k);
   const Int cluster_row = cluster.row(), cluster_column = cluster.column();
-  const auto place = [&](const Tile& tile) {
+  // This block's tile of a cluster's.
+  const auto mine = [&](const Int& i) {
+    const Tile tile = tiles.at(i);
     return Tile{tile.row * cluster.rows + cluster_row,
                 tile.column * cluster.columns + cluster_column, tile.batch};
   };
+  If(thread_idx.x == 0, [&] {
+    load_a.prefetch();
+    load_b.prefetch();
+    store_d.prefetch();
+  });
   pipe.start();
+  grid_dependency_launch();
 
+  // Bands of a stay in L2 while b passes through.
+  const detail::View<const T, 3>& every_a = a;
+  const detail::View<const T, 3>& every_b = b;
+  const auto again = c.keeps_band ? every_a.with(L2Evict::last) : every_a;
+  const auto once = c.keeps_band ? every_b.with(L2Evict::first) : every_b;
   const auto load = [&](const Int&) {
     If(warp_id() == 0, [&] {
-      For(tiles, pipe.producer(), [&](const Tile& of_cluster, const PipelineState& first) {
-        const Tile tile = place(of_cluster);
-        const auto gA = local_tile(a, {c.m, c.k, 1}, {tile.row, _, tile.batch})(_, _, 0, _);
-        const auto gB = local_tile(b, {c.n, c.k, 1}, {tile.column, _, tile.batch})(_, _, 0, _);
+      grid_dependency_wait();
+      For(tiles.mine(), pipe.producer(), [&](const Int& i, const PipelineState& first) {
+        const Tile tile = mine(i);
+        const auto gA = local_tile(again, {c.m, c.k, 1}, {tile.row, _, tile.batch})(_, _, 0, _);
+        const auto gB = local_tile(once, {c.n, c.k, 1}, {tile.column, _, tile.batch})(_, _, 0, _);
         return For(range(blocks), first, [&](const Int& k, const PipelineState& p) {
           pipe.produce(p, [&](const FullStage& full) {
             copy(full.load_for_row(load_a), gA(_, _, k), sA(_, _, p.index));
@@ -74,69 +98,88 @@ void gemm_body(const GemmConfig& c, Tensor<const T, 3> a, Tensor<const T, 3> b, 
   };
 
   const auto multiply = [&](const Int& thread) {
-    const Int group = warp_id() / 4 - 1, thread_in_group = thread % kWarpGroupSize;
-    const Bool leads = thread_in_group == 0;
-    const auto group_tile = [&](const auto& tile) {
-      return local_tile(tile, group_rows, {group, 0});
-    };
-    const Int store_row = warp_id() % 4 * 16 + lane_id() % 16, store_column = lane_id() / 16 * 8;
+    const Int group = thread / kWarpGroupSize, warp = thread / kWarpSize % 4;
+    const Bool leads = lane_id() == 0;
+    const Int matrix_row = lane_id() % 16, matrix_column = lane_id() / 16 * 8;
 
-    const auto product = [&](Sums sums, const PipelineState& p, bool adds) {
+    const auto product = [&](Sums sums, const PipelineState& p, const Bool& adds) {
       pipe.wait(p);
       for (int i = 0; i < kBlocks; ++i) {
-        sums[i] = wgmma(
-            sums[i], local_tile(sA(_, _, p.index), {kProductRows, c.k}, {group * kBlocks + i, 0}),
-            sB(_, _, p.index), adds);
+        const IntTuple rows = {group * kBlocks + i, 0};
+        sums[i] = wgmma(sums[i], local_tile(sA(_, _, p.index), {kProductRows, c.k}, rows),
+                        sB(_, _, p.index), adds);
       }
       wgmma_commit();
       return sums;
     };
-    For(tiles, pipe.consumer(), [&](const Tile& of_cluster, const PipelineState& at) {
-      const Tile tile = place(of_cluster);
-      // Each product is waited for while the next one runs.
-      const Sums first = product(begun(c.n, kEach), at, false);
-      const auto gD = local_tile(d, {c.rows_of_group(), c.store_columns, 1},
-                                 {tile.row * c.groups + group, _, tile.batch})(_, _, 0, _);
-      const Int first_column = tile.column * (c.n / c.store_columns);
-      const auto [sums, next, last] =
-          For(range(1, blocks), std::tuple(first, pipe.next(at), at.index),
-              [&](const Int&, const std::tuple<Sums, PipelineState, Int>& so_far) {
-                const auto& [sum, p, before] = so_far;
-                const Sums added = product(sum, p, true);
-                wgmma_wait_groups(1);
-                pipe.release(before);
-                return std::tuple(added, pipe.next(p), p.index);
-              });
-      const auto out = settled<T>(sums, kEach);
-      pipe.release(last);
-
+    // Each warp stores its 16 rows of each product, some columns after the others.
+    const auto store = [&](const Results& results, const Int& number) {
+      const Tile tile = mine(number);
       for (int part = 0; part < c.n / c.store_columns; ++part) {
         const int buffer = part % c.store_buffers;
-        // The copy that read this buffer last is done.
         If(leads, [&] { bulk_wait_read(c.store_buffers - 1); });
-        named_barrier_sync(group + 1, kWarpGroupSize);
+        sync_warp();
         for (int i = 0; i < kBlocks; ++i) {
+          const auto tile_of_warp =
+              local_tile(sD(_, _, buffer), of_warp, {(group * kBlocks + i) * 4 + warp, 0});
           for (int column = 0; column < c.store_columns; column += 16) {
-            const int from = (part * c.store_columns + column) / 2;
-            stmatrix(group_tile(sD(_, _, buffer))
-                         .at({i * kProductRows + store_row, column + store_column}),
-                     out[i].slice(from, 8));
+            stmatrix(tile_of_warp.at({matrix_row, column + matrix_column}),
+                     results[i].slice((part * c.store_columns + column) / 2, 8));
           }
         }
         fence_async();
-        named_barrier_sync(group + 1, kWarpGroupSize);
+        sync_warp();
         If(leads, [&] {
-          copy(store_d, group_tile(sD(_, _, buffer)), gD(_, _, first_column + part));
+          for (int i = 0; i < kBlocks; ++i) {
+            const Int rows = (group * kBlocks + i) * 4 + warp;
+            const auto gD = local_tile(d, {kWarpRows, c.store_columns, 1},
+                                       {tile.row * (c.m / kWarpRows) + rows,
+                                        tile.column * (c.n / c.store_columns) + part, tile.batch});
+            copy(store_d, local_tile(sD(_, _, buffer), of_warp, {rows, 0}), gD(_, _, 0));
+          }
           bulk_commit();
         });
       }
-      return next;
-    });
+    };
+
+    // The results of a tile are stored while the first products of the next one run.
+    const Int first_tile = block_idx.x / cluster.size();
+    using Carried = std::tuple<PipelineState, Results, Int>;
+    const Carried none(pipe.consumer(), no_results<T>(c.n / 2, kEach), first_tile);
+    const auto [end, results, number] =
+        For(tiles.mine(), none, [&](const Int& tile, const Carried& carried) {
+          const auto& [at, before, number_before] = carried;
+          const Int ahead = min(blocks, 2);
+          using Loop = std::tuple<Sums, PipelineState, Int>;
+          const Loop started = For(range(ahead), Loop(begun(c.n, kEach), at, at.index),
+                                   [&](const Int& k, const Loop& so_far) {
+                                     const auto& [sums, p, last] = so_far;
+                                     return Loop(product(sums, p, k != 0), pipe.next(p), p.index);
+                                   });
+          If(tile != first_tile, [&] { store(before, number_before); });
+          If(blocks > 1, [&] {
+            wgmma_wait_groups(1);
+            pipe.release(at);
+          });
+          // Each product is waited for while the next one runs.
+          const auto [sums, next, last] =
+              For(range(ahead, blocks), started, [&](const Int&, const Loop& so_far) {
+                const auto& [sum, p, stage] = so_far;
+                const Sums added = product(sum, p, true);
+                wgmma_wait_groups(1);
+                pipe.release(stage);
+                return Loop(added, pipe.next(p), p.index);
+              });
+          const Results now = settled<T>(sums, kEach);
+          pipe.release(last);
+          return Carried(next, now, tile);
+        });
+    If(first_tile < tiles.count(), [&] { store(results, number); });
     If(leads, [&] { bulk_wait(); });
   };
 
-  warp_roles(Role{1, kRegisters[c.groups].few, load},
-             Role{c.groups, kRegisters[c.groups].many, multiply});
+  const auto [few, many] = registers(c);
+  warp_roles(Role{1, few, load}, Role{c.groups, many, multiply});
   // No block ends while another arrives at its barriers or copies to its memory.
   if (cluster.size() > 1) sync_cluster();
 }
