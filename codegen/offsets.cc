@@ -31,6 +31,10 @@ class Splitter {
     is_modular_ = is_shared && unit_ == 1;
     is_bounded_ = unit_ != 1 ||
                   (kernel.param_index(op.view()).has_value() && !is_unbounded(kernel, op.view()));
+    const Op* const array = kernel.def(op.view());
+    if (is_modular_ && array != nullptr && array->opcode == Opcode::kShared) {
+      aligned_ = array->attr_or(ir::AttrKey::kAlign, 0) / bytes_of(view.scalar);
+    }
   }
 
   SplitOffset run(ValueId offset) {
@@ -80,6 +84,13 @@ class Splitter {
     if (op->opcode == Opcode::kMul || op->opcode == Opcode::kFma) {
       return add_product(value, *op, from_offset);
     }
+    if (op->opcode == Opcode::kXor && is_all_) {
+      const auto constant = kernel_.constant_int(op->b());
+      if (constant && *constant > 0 && *constant < aligned_) {
+        result_.exclusive = static_cast<int32_t>(*constant);
+        return add_term(op->a());
+      }
+    }
     // What at_launch computes its value from is not part of the kernel.
     if (has(info(*op), ir::kForwards) && op->opcode != Opcode::kAtLaunch) {
       return add(op->a(), from_offset);
@@ -126,6 +137,7 @@ class Splitter {
         !sum_is_exact(analyses_.ints().range(a), analyses_.ints().range(b), from_offset)) {
       return add_term(value);
     }
+    is_all_ = false;
     add(a, false);
     add(b, false);
   }
@@ -172,6 +184,9 @@ class Splitter {
   int64_t unit_ = 1;         // elements
   bool is_modular_ = false;  // addresses are 32-bit numbers
   bool is_bounded_ = false;
+  bool is_all_ = true;  // but for constants, the value at hand is the offset
+  int64_t aligned_ =
+      0;  // elements: a power of two that the view's address is a multiple of; 0: unknown
   SplitOffset result_;
 };
 

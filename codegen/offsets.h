@@ -54,6 +54,9 @@ struct SplitOffset {
   };
   absl::InlinedVector<Term, 2> terms;
   int64_t addend = 0;
+  // What the sum of the terms is xored with before the addend, as a swizzle's constants are: in an
+  // array of shared memory that is aligned to more, so that the same holds of addresses.
+  int32_t exclusive = 0;
 };
 
 // Of an op that has a view and an offset. `depth`: of each region, 0 for the kernel's body.

@@ -337,6 +337,8 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kPin:
       // It raises no event, since the mask names none; ptxas moves nothing past it.
       return out_->instruction("pmevent.mask 0");
+    case Opcode::kMma:
+      return emit_mma(op);
     case Opcode::kSmemDesc:
       return emit_smem_desc(id, op);
     case Opcode::kWgmmaBegin:

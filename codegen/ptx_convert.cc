@@ -17,6 +17,7 @@ Operand one_of(Scalar scalar) {
       return Operand::constant(RegClass::kB16, 0x3C00);
     case Scalar::kBF16:
       return Operand::constant(RegClass::kB16, 0x3F80);
+    case Scalar::kTF32:
     case Scalar::kF32:
       return Operand::b32(0x3F800000);
     case Scalar::kF64:
@@ -53,8 +54,10 @@ void Emitter::emit_convert(const Op& op) {
   if (is_float8(to)) {
     return define_float8(op.result(), source, to == Scalar::kE8M0 ? "rp" : "rn");
   }
+  if (to == Scalar::kTF32) return define_tf32(op.result(), source);
   // Between f32 and the 16-bit floats, and among these by way of f32, which holds them all exactly.
-  const bool from_single = from == Scalar::kF32 || is_half(from) || is_float8(from);
+  const bool from_single =
+      from == Scalar::kF32 || from == Scalar::kTF32 || is_half(from) || is_float8(from);
   if (is_half(to) && from_single) {
     return define_rounded(op.result(), [&](int i) { return single(source, i); });
   }
@@ -112,6 +115,11 @@ Emitter::Element Emitter::computable(ValueId value, int i) {
       out_->instruction("shl.b32 ", d, ", ", wide, ", 16");
       return {Scalar::kF32, d};
     }
+    case Scalar::kTF32: {
+      const Operand d = fresh(RegClass::kB32);
+      out_->instruction("and.b32 ", d, ", ", lane(value, i), ", 0xFFFFE000");
+      return {Scalar::kF32, d};
+    }
     case Scalar::kBF16:
       // Before sm_90 bf16 converts to nothing but f32.
       return {Scalar::kF32, wide_lane(value, i)};
@@ -129,15 +137,17 @@ Operand Emitter::single(ValueId value, int i) {
   return d;
 }
 
-// Pairs from f32. What f32 does not hold is cut to it in a way that the second rounding does not
+// An element as f32, in a register. What f32 does not hold is cut to it in a way that a second rounding does not
 // notice.
+Operand Emitter::single_or_odd(ValueId value, int i) {
+  const Scalar from = type(value).scalar;
+  const bool fits = is_float(from) ? from != Scalar::kF64 : ir::info(from).bits < 32;
+  return in_register(fits ? single(value, i) : rounded_to_odd(from, in_register(lane(value, i))));
+}
+
+// Pairs from f32.
 void Emitter::define_float8(ValueId result, ValueId source, absl::string_view rounding) {
-  const Scalar from = type(source).scalar;
-  const bool fits = from == Scalar::kF32 || ir::info(from).bits < 32;
-  const auto element = [&](int i) {
-    return in_register(fits ? single(source, i)
-                            : rounded_to_odd(from, in_register(lane(source, i))));
-  };
+  const auto element = [&](int i) { return single_or_odd(source, i); };
   const auto pair = [&](const Operand& low, const Operand& high) {
     const Operand d = fresh(RegClass::kB16);
     out_->instruction("cvt.", rounding, ".satfinite.", spelling_of(type(result).scalar).packed,
@@ -160,6 +170,14 @@ void Emitter::define_float8(ValueId result, ValueId source, absl::string_view ro
       halves[static_cast<size_t>(h)] = pair(low, i + 1 < t.count ? element(i + 1) : low);
     }
     out_->instruction("mov.b32 ", d[k], ", ", Vector{halves.data(), 2});
+  }
+}
+
+// From f32, likewise.
+void Emitter::define_tf32(ValueId result, ValueId source) {
+  Operand* const d = define(result);
+  for (int i = 0; i < type(result).count; ++i) {
+    out_->instruction("cvt.rna.tf32.f32 ", d[i], ", ", single_or_odd(source, i));
   }
 }
 

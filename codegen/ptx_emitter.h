@@ -224,6 +224,9 @@ class Emitter {
   Element computable(ValueId value, int i);
   // The same as an f32, of a type whose numbers f32 holds.
   Operand single(ValueId value, int i);
+  // The same of any type, in a register, so that rounding it once more is exact.
+  Operand single_or_odd(ValueId value, int i);
+  void define_tf32(ValueId result, ValueId source);
   void define_float8(ValueId result, ValueId source, absl::string_view rounding);
   void emit_e2m1_pack(const Op& op);
   void emit_e2m1_unpack(const Op& op);
@@ -357,6 +360,8 @@ class Emitter {
   void emit_wgmma_begin(const Op& op);
   bool keeps_registers(OpId id, ValueId before, ValueId after);
   void emit_wgmma(OpId id, const Op& op);
+  void emit_mma(const Op& op);
+  Vector braced_registers(ValueId value);
   void emit_wgmma_commit();
   void emit_wgmma_wait(OpId id, const Op& op);
 

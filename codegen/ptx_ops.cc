@@ -32,6 +32,7 @@ constexpr TypeSpelling kSpellings[] = {
     {"e2m1x2", "b32", "e2m1x2", "", Spelling::kBits, false},
     {"f16", "b16", "f16", "f16x2", Spelling::kBits, false},
     {"bf16", "b16", "bf16", "bf16x2", Spelling::kBits, false},
+    {"tf32", "b32", "tf32", "", Spelling::kBits, false},
     {"f32", "b32", "f32", "", Spelling::kFloat, true},
     {"f64", "b64", "f64", "", Spelling::kFloat, true},
 };

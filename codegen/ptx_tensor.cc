@@ -1,7 +1,8 @@
-// Hopper's tensor cores: matrix descriptors and wgmma.
+// Tensor cores: mma, matrix descriptors and wgmma.
 #include "absl/strings/str_cat.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/mma_atom.h"
 
 namespace heddle::codegen {
 
@@ -17,6 +18,11 @@ constexpr int64_t kFieldUnit = 16;
 
 // The 14-bit field for an offset of a multiple of 16 bytes.
 uint32_t offset_field(int64_t bytes) { return static_cast<uint32_t>(bytes >> 4) & 0x3FFF; }
+
+// "mma.sync.aligned.m16n8k16": an atom as its instruction begins.
+std::string shape_of(const ir::MmaAtom& atom, int n) {
+  return absl::StrCat(info(atom.kind).ptx, ".m", atom.m, "n", n, "k", atom.k);
+}
 
 }  // namespace
 
@@ -123,24 +129,65 @@ bool Emitter::keeps_registers(OpId id, ValueId before, ValueId after) {
   return false;
 }
 
+// An operand's registers, with braces around a single one too.
+Vector Emitter::braced_registers(ValueId value) {
+  return {elements(value), layout_of(type(value)).count, true};
+}
+
 void Emitter::emit_wgmma(OpId id, const Op& op) {
   const Type accumulator = type(op.result());
+  const ir::MmaTypes types = {ir::MmaKind::kWgmma, type(op.a()).scalar, type(op.b()).scalar,
+                              accumulator.scalar};
   const int n = 2 * accumulator.count;
-  if (accumulator.scalar != Scalar::kF32 || n % 8 != 0 || n < 8 || n > 256) {
-    return error(id,
-                 absl::StrCat("wgmma has no shape for an accumulator of ", to_string(accumulator)),
-                 "use an f32 fragment of 4, 8, 12, … 128 elements: m64nNk16 takes N / 2");
-  }
+  const ir::MmaAtom& atom = *ir::find_mma_atom(types);
+  use(atom.feature);
   if (!keeps_registers(id, op.accumulator(), op.result())) return;
   // Orders what was done to the registers before against the tensor cores, once a commit group.
   if (!wgmma_fenced_) out_->instruction("wgmma.fence.sync.aligned");
   wgmma_fenced_ = true;
   Operand scale = Operand::constant(RegClass::kPred, 1);
   if (valid(op.scale())) scale = elements(op.scale())[0];
-  const absl::string_view ab = spelling_of(type(op.a()).scalar).name;
-  out_->instruction("wgmma.mma_async.sync.aligned.m64n", n, "k16.f32.", ab, '.', ab, ' ',
-                    Vector{elements(op.result()), accumulator.count}, ", ", elements(op.a())[0],
-                    ", ", elements(op.b())[0], ", ", scale, ", 1, 1, 0, 0");
+  const bool in_registers = type(op.a()).is_pending();
+  const auto flag = [&op](AttrKey key) { return op.attr_or(key, 0) != 0; };
+  std::string immediates;
+  if (!is_integer(accumulator.scalar)) {
+    absl::StrAppend(&immediates, flag(AttrKey::kNegateA) ? ", -1" : ", 1",
+                    flag(AttrKey::kNegateB) ? ", -1" : ", 1");
+  }
+  if (atom.majors == ir::MmaMajors::kEitherMajor) {
+    if (!in_registers) absl::StrAppend(&immediates, flag(AttrKey::kTransposeA) ? ", 1" : ", 0");
+    absl::StrAppend(&immediates, flag(AttrKey::kTransposeB) ? ", 1" : ", 0");
+  }
+  const Vector a = in_registers ? braced_registers(op.a()) : Vector{elements(op.a()), 1};
+  out_->instruction(shape_of(atom, n), '.', spelling_of(types.accumulator).name, '.',
+                    spelling_of(types.a).name, '.', spelling_of(types.b).name, ' ',
+                    braced_registers(op.result()), ", ", a, ", ", elements(op.b())[0], ", ", scale,
+                    immediates);
+}
+
+void Emitter::emit_mma(const Op& op) {
+  const ValueId operands[] = {op.a(), op.b(), op.accumulator()};
+  const ir::MmaTypes types = {ir::MmaKind::kMma, type(op.a()).scalar, type(op.b()).scalar,
+                              type(op.accumulator()).scalar};
+  constexpr int kWidth = 8;
+  // A lane of the 32 has its part of 16 x k.
+  const ir::MmaAtom& atom = *ir::find_mma_atom(types, kWidth, 2 * type(op.a()).count);
+  use(atom.feature);
+  absl::InlinedVector<Operand, 4> registers[3];
+  Vector vectors[3];
+  for (int i = 0; i < 3; ++i) {
+    const Operand* const parts = elements(operands[i]);
+    for (int r = 0; r < layout_of(type(operands[i])).count; ++r) {
+      registers[i].push_back(in_register(parts[r]));
+    }
+    vectors[i] = {registers[i].data(), static_cast<int>(registers[i].size()), true};
+  }
+  define(op.result());
+  const absl::string_view accumulator = spelling_of(types.accumulator).name;
+  out_->instruction(shape_of(atom, kWidth), ".row.col.", accumulator, '.',
+                    spelling_of(types.a).name, '.', spelling_of(types.b).name, '.', accumulator,
+                    ' ', braced_registers(op.result()), ", ", vectors[0], ", ", vectors[1], ", ",
+                    vectors[2]);
 }
 
 void Emitter::emit_wgmma_commit() {

@@ -234,7 +234,14 @@ Operand Emitter::scaled(const Operand& base, ValueId index, int size) {
 // The sum of a base and the scaled terms of an offset; accesses of this scope share it.
 Operand Emitter::moved_base(Operand base, const SplitOffset& offset, int size) {
   for (const SplitOffset::Term& term : offset.terms) base = moved(base, term, size);
-  return base;
+  if (offset.exclusive == 0) return base;
+  const int bytes = offset.exclusive * size;
+  const ScopedCache::Key key = {uint64_t{3} << 62 | base.payload, static_cast<uint64_t>(bytes)};
+  if (const ScopedCache::Operands* known = cache_.find(key)) return (*known)[0];
+  const Operand d = fresh(RegClass::kB32);
+  out_->instruction("xor.b32 ", d, ", ", base, ", ", bytes);
+  cache_.add(key, {d, d});
+  return d;
 }
 
 // base + term, computed once in a scope.

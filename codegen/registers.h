@@ -4,7 +4,7 @@
 // without a type, so that i32, u32 and f32 share registers and a bitcast is a rename:
 //
 //   %b  8 bits: what a conversion of pairs of 4-bit floats reads or writes, and nothing else
-//   %p  predicates: bool                  %r   32 bits: i32, u32, f32, four packed bytes, two
+//   %p  predicates: bool                  %r   32 bits: i32, u32, f32, tf32, four packed bytes, two
 //   packed %h  16 bits: i16, u16, f16, bf16           16-bit elements; one of i8, u8, e4m3, …
 //                                         %rd  64 bits: i64, u64, f64, addresses, descriptors
 //

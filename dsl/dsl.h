@@ -16,6 +16,7 @@
 #include "heddle/dsl/cuda/inline_ptx.h"
 #include "heddle/dsl/cuda/matrix.h"
 #include "heddle/dsl/cuda/mbarrier.h"
+#include "heddle/dsl/cuda/mma.h"
 #include "heddle/dsl/cuda/tensor_map.h"
 #include "heddle/dsl/kernel.h"
 #include "heddle/dsl/kernel_family.h"

@@ -22,7 +22,7 @@ concept Mixed = MixedValues<A, B> || MixedHostNumber<A, B> || MixedHostNumber<B,
 // What is only kept: small floats, and small integers in vectors.
 template <class A>
 concept OnlyKept =
-    !std::is_void_v<Together<A>> && (is_float8<typename ShapeElement<Together<A>>::type> ||
+    !std::is_void_v<Together<A>> && (is_stored_float<typename ShapeElement<Together<A>>::type> ||
                                      is_pair<typename ShapeElement<Together<A>>::type> ||
                                      is_promoted<typename ShapeElement<Together<A>>::type>);
 

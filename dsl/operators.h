@@ -298,7 +298,7 @@ using OperatorFamily = std::conditional_t<
     std::is_same_v<T, bool>, BoolOperators<Self>,
     std::conditional_t<
         is_floating<T>, FloatOperators<Self>,
-        std::conditional_t<is_float8<T> || is_pair<T>, ChoiceOperators<Self>,
+        std::conditional_t<is_stored_float<T> || is_pair<T>, ChoiceOperators<Self>,
                            std::conditional_t<is_promoted<T>, AsInt, IntegerOperators<Self>>>>>;
 template <class T>
 using Operators = OperatorFamily<T, Value<T>, IntegerOperators<Value<int32_t>>>;

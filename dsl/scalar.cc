@@ -2,6 +2,7 @@
 
 #include "heddle/ir/float16.h"
 #include "heddle/ir/float8.h"
+#include "heddle/ir/tfloat32.h"
 #include "heddle/ir/type.h"
 
 namespace heddle {
@@ -25,6 +26,9 @@ float4_e2m1x2::float4_e2m1x2(double first, double second)
     : bits(ir::doubles_to_e2m1x2(first, second)) {}
 float float4_e2m1x2::first() const { return ir::e2m1_to_float(bits); }
 float float4_e2m1x2::second() const { return ir::e2m1_to_float(static_cast<uint8_t>(bits >> 4)); }
+
+tfloat32::tfloat32(double value) : bits(ir::double_to_tf32(value)) {}
+float tfloat32::to_float() const { return ir::tf32_to_float(bits); }
 
 namespace detail {
 

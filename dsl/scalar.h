@@ -1,5 +1,5 @@
 // Host types of a kernel's scalars: bool, std::int8_t to std::uint64_t, float8_e4m3,
-// float8_e5m2, float8_e8m0, float4_e2m1x2, half, bfloat16, float, double.
+// float8_e5m2, float8_e8m0, float4_e2m1x2, half, bfloat16, tfloat32, float, double.
 //
 //   half h(0.5f);            // rounds to nearest even
 //   float f = float(h);      // or h.to_float()
@@ -42,6 +42,24 @@ struct bfloat16 {
     bfloat16 b;
     b.bits = bits;
     return b;
+  }
+  // The same number; every one is a float.
+  float to_float() const;
+  explicit operator float() const { return to_float(); }
+};
+
+// A float of which tensor cores read the upper 19 bits alone, ten of them of fraction: storage in 32 bits. The lower 13
+// bits are zeros where it is made here; elsewhere they do not count.
+struct tfloat32 {
+  uint32_t bits = 0;  // the encoding
+  tfloat32() = default;
+  // Rounds to nearest, ties away from zero.
+  explicit tfloat32(double value);
+  // The number with this encoding, which may be that of any float.
+  static tfloat32 from_bits(uint32_t bits) {
+    tfloat32 f;
+    f.bits = bits;
+    return f;
   }
   // The same number; every one is a float.
   float to_float() const;
@@ -131,6 +149,9 @@ inline constexpr bool is_half_like = std::is_same_v<T, half> || std::is_same_v<T
 template <class T>
 inline constexpr bool is_float8 = std::is_same_v<T, float8_e4m3> ||
                                   std::is_same_v<T, float8_e5m2> || std::is_same_v<T, float8_e8m0>;
+// Floats that are stored and converted only.
+template <class T>
+inline constexpr bool is_stored_float = is_float8<T> || std::is_same_v<T, tfloat32>;
 // Two numbers in one element.
 template <class T>
 inline constexpr bool is_pair = std::is_same_v<T, float4_e2m1x2>;
@@ -145,7 +166,8 @@ template <class T>
 inline constexpr bool is_word = std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t> ||
                                 std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t>;
 template <class T>
-inline constexpr bool is_number = is_word<T> || is_promoted<T> || is_floating<T> || is_float8<T>;
+inline constexpr bool is_number =
+    is_word<T> || is_promoted<T> || is_floating<T> || is_stored_float<T>;
 
 template <class T>
 inline constexpr bool is_scalar = is_number<T> || is_pair<T> || std::is_same_v<T, bool>;
@@ -153,7 +175,7 @@ inline constexpr bool is_scalar = is_number<T> || is_pair<T> || std::is_same_v<T
 // The bit pattern of a host scalar, zero-extended.
 template <class T>
 uint64_t bits_of(T value) {
-  if constexpr (is_half_like<T> || is_float8<T> || is_pair<T>) {
+  if constexpr (is_half_like<T> || is_stored_float<T> || is_pair<T>) {
     return value.bits;
   } else if constexpr (std::is_same_v<T, float>) {
     return __builtin_bit_cast(uint32_t, value);

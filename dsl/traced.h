@@ -22,6 +22,12 @@ concept Leaf = requires(T& t, const T& c) {
   { c.node() } -> std::same_as<const Node&>;
 };
 
+// What holds as many Nodes as the host decides.
+template <class T>
+concept LeafRow = requires(T& t) {
+  { *t.nodes().begin() } -> std::same_as<Node&>;
+};
+
 template <class T>
 concept TupleLike = requires {
   std::tuple_size<T>::value;
@@ -98,7 +104,7 @@ constexpr bool members_are_traced(std::index_sequence<I...>) {
 
 template <class T>
 constexpr bool is_traced() {
-  if constexpr (Leaf<T>) {
+  if constexpr (Leaf<T> || LeafRow<T>) {
     return true;
   } else if constexpr (TupleLike<T>) {
     return members_are_traced<T>(std::make_index_sequence<std::tuple_size<T>::value>());
@@ -124,6 +130,8 @@ constexpr void for_each_leaf(T& t, Visit&& visit) {
   using Plain = std::remove_const_t<T>;
   if constexpr (Leaf<Plain>) {
     visit(t.node());
+  } else if constexpr (LeafRow<Plain>) {
+    for (auto& node : t.nodes()) visit(node);
   } else {
     static_assert(TupleLike<Plain> || PlainStruct<Plain>,
                   "only values, vectors, fragments and structs, tuples and arrays of them are "

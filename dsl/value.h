@@ -6,8 +6,8 @@
 //   Float c = select(n > 3, a, b);        // both are computed; If() chooses between computations
 //
 // The types are Bool, Int, UInt, Int64, UInt64, Half, BFloat16, Float and Double; and Int8, UInt8,
-// Int16, UInt16, which become an Int where they are computed with, and Float8E4M3, Float8E5M2 and
-// Float8E8M0, which are only kept and converted (Float4E2M1x2: narrow.h). A Value is never
+// Int16, UInt16, which become an Int where they are computed with, and Float8E4M3, Float8E5M2, Float8E8M0
+// and TFloat32, which are only kept and converted (Float4E2M1x2: narrow.h). A Value is never
 // assigned: it names a result. What changes is a Var<T> (var.h) or carried by For and While
 // (control.h). Meanings (overflow, NaN, shifts) are those of the ops in the language reference.
 #pragma once
@@ -30,6 +30,7 @@ using Float8E4M3 = Value<float8_e4m3>;
 using Float8E5M2 = Value<float8_e5m2>;
 using Float8E8M0 = Value<float8_e8m0>;
 using Float4E2M1x2 = Value<float4_e2m1x2>;
+using TFloat32 = Value<tfloat32>;
 using Half = Value<half>;
 using BFloat16 = Value<bfloat16>;
 using Float = Value<float>;
@@ -42,7 +43,7 @@ template <class T>
 class Value : public detail::Operators<T>, public detail::NeverChanges {
   static_assert(detail::is_scalar<T>,
                 "Value<T> takes bool, an integer of 8 to 64 bits, float8_e4m3, float8_e5m2, "
-                "float8_e8m0, float4_e2m1x2, half, bfloat16, float or double");
+                "float8_e8m0, float4_e2m1x2, half, bfloat16, tfloat32, float or double");
 
  public:
   using value_type = T;

@@ -85,7 +85,7 @@ class View {
   static_assert(
       is_scalar<std::remove_const_t<T>>,
       "elements are bool, integers of 8 to 64 bits, float8_e4m3, float8_e5m2, float8_e8m0, "
-      "float4_e2m1x2, half, bfloat16, float or double");
+      "float4_e2m1x2, half, bfloat16, tfloat32, float or double");
   static_assert(kRank >= 1 && kRank <= kMaxRank, "views have one to five modes");
 
  public:

@@ -75,6 +75,7 @@ absl::InlinedVector<Type, 2> infer_results(const Kernel& kernel, Opcode opcode,
     case Role::kIndex:
     case Role::kElement:
     case Role::kView:
+    case Role::kTile:
     case Role::kTensorMap:
     case Role::kFragment:
       results.push_back(type);

@@ -6,6 +6,7 @@
 #include "heddle/ir/check.h"
 #include "heddle/ir/float16.h"
 #include "heddle/ir/float8.h"
+#include "heddle/ir/tfloat32.h"
 
 namespace heddle::ir {
 namespace {
@@ -26,6 +27,8 @@ constexpr Format kFormats[] = {
      [](double v) { return uint64_t{double_to_f16(v)}; }},
     {Scalar::kBF16, [](uint64_t b) { return double{bf16_to_float(static_cast<uint16_t>(b))}; },
      [](double v) { return uint64_t{double_to_bf16(v)}; }},
+    {Scalar::kTF32, [](uint64_t b) { return double{tf32_to_float(static_cast<uint32_t>(b))}; },
+     [](double v) { return uint64_t{double_to_tf32(v)}; }},
     {Scalar::kF32,
      [](uint64_t b) { return double{std::bit_cast<float>(static_cast<uint32_t>(b))}; },
      [](double v) { return uint64_t{std::bit_cast<uint32_t>(static_cast<float>(v))}; }},

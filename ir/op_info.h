@@ -79,6 +79,7 @@ enum class Role : uint8_t {
   kFragment,
   kPending,
   kDescriptor,
+  kTile,
   kTensorMap,
   kAny,
   kI32,

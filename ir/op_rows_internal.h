@@ -76,9 +76,11 @@ constexpr Targets kNarrowTypes = Targets()
                                      .with(Scalar::kE8M0, kFloat4)
                                      .with(Scalar::kE2M1X2, kNever);
 // With a rounding of their own: integers, wide floats, and e8m0.
-constexpr Targets kRoundedTypes =
-    for_types([](Scalar scalar) { return !is_float(scalar) || info(scalar).bits >= 32; },
-              Targets(kNever).with(Scalar::kE8M0, kFloat4));
+constexpr Targets kRoundedTypes = for_types(
+    [](Scalar scalar) {
+      return !is_float(scalar) || (info(scalar).bits >= 32 && !info(scalar).storage_only);
+    },
+    Targets(kNever).with(Scalar::kE8M0, kFloat4));
 
 // --- Reading a row: what is malformed stops the build, since a constant expression cannot throw ---
 
@@ -110,8 +112,8 @@ constexpr RoleName kRoleNames[] = {
     {"I", Role::kIndex},   {"E", Role::kElement},    {"V", Role::kView},
     {"S", Role::kSlot},    {"C", Role::kCheck},      {"F", Role::kFragment},
     {"Q", Role::kPending}, {"D", Role::kDescriptor}, {"M", Role::kTensorMap},
-    {"X", Role::kAny},     {"i32", Role::kI32},      {"u32", Role::kU32},
-    {"i64", Role::kI64},   {"bool", Role::kBool},
+    {"P", Role::kTile},    {"X", Role::kAny},        {"i32", Role::kI32},
+    {"u32", Role::kU32},   {"i64", Role::kI64},      {"bool", Role::kBool},
 };
 
 constexpr absl::string_view kOperandNames[] = {

@@ -44,6 +44,7 @@ constexpr TypeRow kTypes[] =
         {"u2", Scalar::kBF16},  // NumPy has no bf16 and no 8-bit floats: these are their bits
         {"u2", Scalar::kU16},  {"u1", Scalar::kE4M3},   {"u1", Scalar::kE5M2},
         {"u1", Scalar::kE8M0}, {"u1", Scalar::kE2M1X2}, {"f4", Scalar::kF32},
+        {"f4", Scalar::kTF32},  // of which the lower 13 bits do not count
         {"f8", Scalar::kF64},
 };
 static_assert(std::size(kTypes) == ir::kScalarCount - 1, "an element type has no code in NumPy");

@@ -25,7 +25,7 @@ void emit_printf(const Format& format, const Node* values, int count);
 template <class X>
 Node printed(const X& x, SourceLoc loc) {
   using T = typename X::value_type;
-  if constexpr (is_floating<T> || is_float8<T>) {
+  if constexpr (is_floating<T> || is_stored_float<T>) {
     if constexpr (std::is_same_v<T, double>) return x.read_node(loc);
     return emit_as(scalar_type<double>(), op::kConvert, x.read_node(loc), loc);
   } else if constexpr (is_word<T>) {

@@ -25,7 +25,7 @@ using ErasedRule = std::function<void(const uint64_t* inputs, uint64_t* outputs)
 
 template <class T>
 T from_bits(uint64_t bits) {
-  if constexpr (is_half_like<T> || is_float8<T>) {
+  if constexpr (is_half_like<T> || is_stored_float<T>) {
     return T::from_bits(static_cast<decltype(T::bits)>(bits));
   } else if constexpr (std::is_same_v<T, float>) {
     return __builtin_bit_cast(float, static_cast<uint32_t>(bits));

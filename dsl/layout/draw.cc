@@ -1,6 +1,7 @@
 #include "heddle/dsl/layout/draw.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
@@ -325,15 +326,40 @@ std::string layout_svg(const Layout& layout, const DrawOptions& options) {
 std::string layout_html(const Layout& layout, const DrawOptions& options) {
   const Picture picture = detail::picture_of(layout, options);
   if (!picture.error.empty()) return picture.error + "\n";
+  return detail::page_of(picture.caption, Svg(picture).text());
+}
+
+// --- Several pictures, and pages ------------------------------------------------------------
+
+bool detail::Panels::size_of(const std::string& svg, int* width, int* height) {
+  return std::sscanf(svg.c_str(), "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d'",
+                     width, height) == 2;
+}
+
+void detail::Panels::add(const std::string& svg, int x, int y) {
+  int width = 0, height = 0;
+  size_of(svg, &width, &height);
+  absl::StrAppend(&panels_, "<svg x='", x, "' y='", y, "'", svg.substr(4));
+  width_ = std::max(width_, x + width);
+  height_ = std::max(height_, y + height);
+}
+
+std::string detail::Panels::svg() const {
+  return absl::Substitute(
+      "<svg xmlns='http://www.w3.org/2000/svg' width='$0' height='$1' viewBox='0 0 $0 $1'>\n"
+      "<rect width='$0' height='$1' fill='#fff'/>\n$2</svg>\n",
+      width_, height_, panels_);
+}
+
+std::string detail::page_of(const std::string& title, const std::string& svg) {
   return absl::StrCat(
-      "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>",
-      escaped(picture.caption),
+      "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>", escaped(title),
       "</title>\n<style>\n"
       "body { font-family: ui-monospace, monospace; margin: 1.5em; }\n"
       "#where { position: sticky; top: 0; background: #fff; padding: .4em 0; min-height: 1.2em; }\n"
       ".cell:hover rect { stroke-width: 2.5; stroke: #000; }\n"
       "</style></head><body>\n<div id='where'>point at a cell</div>\n",
-      Svg(picture).text(),
+      svg,
       "<script>\n"
       "const where = document.getElementById('where');\n"
       "for (const cell of document.querySelectorAll('.cell')) {\n"

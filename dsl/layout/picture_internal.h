@@ -57,4 +57,24 @@ inline constexpr int kColours = 8;
 // Where there is none, its error is "error: …".
 Picture picture_of(const Layout& layout, const DrawOptions& options);
 
+// Several pictures in one.
+class Panels {
+ public:
+  // Of a picture in SVG; false for the "error: …" in its place.
+  static bool size_of(const std::string& svg, int* width, int* height);
+
+  // Puts a picture where its left upper corner is to be.
+  void add(const std::string& svg, int x, int y);
+  std::string svg() const;
+  int width() const { return width_; }
+  int height() const { return height_; }
+
+ private:
+  std::string panels_;
+  int width_ = 0, height_ = 0;
+};
+
+// The HTML page of a picture in SVG: pointing at a cell shows its title.
+std::string page_of(const std::string& title, const std::string& svg);
+
 }  // namespace heddle::detail

@@ -313,12 +313,18 @@ SymInt Swizzle::operator()(const SymInt& index) const {
   // neighbouring accesses share the rest.
   const int64_t constant = index.constant_part();
   const SymInt rest = index - constant;
-  if (constant > 0 && (possible_bits(rest) & static_cast<uint64_t>(constant)) == 0) {
+  const uint64_t possible = possible_bits(rest);
+  if (constant > 0 && (possible & static_cast<uint64_t>(constant)) == 0) {
     const SymInt moved = (*this)(rest);
-    const int64_t mask = (*this)(constant);
-    const int64_t top = int64_t{1} << (64 - __builtin_clzll(static_cast<uint64_t>(mask)));
-    const int64_t most = most_after(std::max(moved.most(), mask), top);
-    return operation(SymbolKind::kXor, moved, mask, 0, most);
+    // What the rest has no bits of is added, which costs nothing in an address.
+    const auto mask = static_cast<uint64_t>((*this)(constant));
+    const uint64_t together = mask & (possible | static_cast<uint64_t>(target_mask()));
+    const auto beside = static_cast<int64_t>(mask & ~together);
+    if (together == 0) return moved + beside;
+    const int64_t top = int64_t{1} << (64 - __builtin_clzll(together));
+    const auto by = static_cast<int64_t>(together);
+    const int64_t most = most_after(std::max(moved.most(), by), top);
+    return operation(SymbolKind::kXor, moved, by, 0, most) + beside;
   }
   // It moves nothing above its source.
   const int64_t top = int64_t{1} << (base_ + std::abs(shift_) + bits_);

@@ -1,7 +1,6 @@
 #include "heddle/dsl/tensor/draw_atom.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <vector>
 
@@ -9,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/substitute.h"
 #include "heddle/dsl/layout/draw.h"
 #include "heddle/dsl/layout/modes_internal.h"
+#include "heddle/dsl/layout/picture_internal.h"
 #include "heddle/ir/type.h"
 
 namespace heddle {
@@ -19,12 +18,6 @@ namespace heddle {
 namespace {
 
 constexpr int kRowBits = 128;
-
-// The size that a picture's first line says.
-bool size_of(const std::string& svg, int* width, int* height) {
-  return std::sscanf(svg.c_str(), "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d'",
-                     width, height) == 2;
-}
 
 }  // namespace
 
@@ -38,27 +31,20 @@ std::string copy_atom_svg(const CopyAtom& atom) {
   const IntTuple matrices = atom.matrices() > 1 ? IntTuple{8, atom.matrices()} : IntTuple(rows);
   // Elements are counted along rows, a picture's cells along columns.
   const Layout cells = make_layout({columns, rows}, {rows, 1});
-  int width = 0, height = 0;
-  std::string panels;
+  detail::Panels panels;
   for (const bool source : {true, false}) {
     const Layout& side = source ? atom.source() : atom.destination();
     const std::string panel = layout_svg(
         composition(cells, side),
         {.tile = IntTuple{matrices, columns},
          .caption = absl::StrCat(source ? "source: " : "destination: ", side.to_string())});
-    int w = 0, h = 0;
-    if (!size_of(panel, &w, &h)) return panel;
+    int width = 0, height = 0;
+    if (!detail::Panels::size_of(panel, &width, &height)) return panel;
     // Side by side where they are high, else one below the other.
     const bool beside = rows > 1;
-    absl::StrAppend(&panels, "<svg ", beside ? "x='" : "y='", beside ? width : height, "'",
-                    panel.substr(4));
-    width = beside ? width + w : std::max(width, w);
-    height = beside ? std::max(height, h) : height + h;
+    panels.add(panel, beside ? panels.width() : 0, beside ? 0 : panels.height());
   }
-  return absl::Substitute(
-      "<svg xmlns='http://www.w3.org/2000/svg' width='$0' height='$1' viewBox='0 0 $0 $1'>\n"
-      "<rect width='$0' height='$1' fill='#fff'/>\n$2</svg>\n",
-      width, height, panels);
+  return panels.svg();
 }
 
 CopyAtom parse_copy_atom(const std::string& name, int element_bits) {

@@ -31,6 +31,9 @@ bool admits_other_grids(const Op& op) {
   return order != MemoryOrder::kRelaxed && order != MemoryOrder::kRelease;
 }
 
+// Whether a value stands for memory: no variable, nor a fragment in a place that a descriptor may have too.
+bool is_memory(Type type) { return !type.slot && !type.is_pending(); }
+
 // A block's own memory and the cluster's view of it are one.
 bool same_memory(Space a, Space b) {
   const auto shared = [](Space s) { return s == Space::kShared || s == Space::kSharedCluster; };
@@ -54,7 +57,7 @@ Aliasing::Aliasing(const Kernel& kernel) : kernel_(kernel) {
     if (touched == 0 && effects.admits == Admits::kNothing && !effects.unnamed) return;
     strangers_write_ |= effects.unnamed || admits_other_grids(op);
     for (size_t i = 0; i < op.operands.size() && touched >> i != 0; ++i) {
-      if ((touched >> i & 1) == 0 || kernel.type(op.operands[i]).slot) continue;
+      if ((touched >> i & 1) == 0 || !is_memory(kernel.type(op.operands[i]))) continue;
       note(op.operands[i], (effects.writes >> i & 1) != 0);
     }
   });

@@ -257,6 +257,7 @@ IntRange type_range(Scalar scalar) {
     case Scalar::kE2M1X2:
     case Scalar::kF16:
     case Scalar::kBF16:
+    case Scalar::kTF32:
     case Scalar::kF32:
     case Scalar::kF64:
       return {};

@@ -19,6 +19,7 @@
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/launch/tensor_map.h"
+#include "heddle/ir/mma_atom.h"
 #include "heddle/ir/text/format.h"
 #include "heddle/ir/type.h"
 
@@ -162,13 +163,33 @@ struct Loop {
   uint32_t condition = kNone;  // while: index in Code::conditions
 };
 
+// Where the elements of a fragment are in its matrix, column by column: at the sum of what the thread's number and the
+// element's say.
+struct FragmentPlaces {
+  FragmentPlaces() = default;
+  explicit FragmentPlaces(const MmaFragment& fragment);
+
+  int rows = 0, columns = 0;
+  std::vector<int> of_thread, of_value;
+};
+
 // One wgmma. A descriptor is an address register and a format register, which packs the byte
 // offsets and the swizzle: leading, stride << 24, swizzle << 48.
 struct Wgmma {
-  Scalar scalar = Scalar::kBF16;  // of the tiles in shared memory
-  uint32_t a_format = kNone;      // register
-  uint32_t b_format = kNone;      // register
-  bool poisoned = false;          // the accumulator has poison words
+  MmaTypes types;
+  FragmentPlaces a;  // where a is in registers
+  FragmentPlaces accumulator;
+  uint32_t a_format = kNone;  // register; kNone: a is in registers
+  uint32_t b_format = kNone;  // register
+  bool transpose_a = false, transpose_b = false;
+  bool negates = false;   // the product
+  bool poisoned = false;  // the accumulator has poison words
+};
+
+// One mma.
+struct Mma {
+  MmaTypes types;
+  FragmentPlaces a, b, accumulator;
 };
 
 // One copy of a box. Registers: the tensor's address, its extents and strides in elements (i64), the
@@ -238,6 +259,7 @@ struct Code {
   };
   std::vector<Promise> promises;
   std::vector<Wgmma> wgmmas;
+  std::vector<Mma> mmas;
   std::vector<BoxCopy> boxes;
   std::vector<Control> controls;
   std::vector<CodeLine> places;

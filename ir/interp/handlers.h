@@ -64,6 +64,7 @@ enum class DefinedUse : uint32_t {
   kPrinted,
   kInlinePtx,
   kTakenApart,
+  kMultiplied,
 };
 
 // --- control.cc: `count` is the frame ---
@@ -142,7 +143,10 @@ Handler bounds_handler(bool wide_coordinate, ExtentKind extent);
 // Code::accesses, of a row ---
 Handler matrix_handler(int bytes, bool store, bool transposed);
 
-// --- wgmma.cc: dst: accumulator; a, b: descriptors' addresses; c: scale, or kNone; count: elements
+// --- mma.cc: a, b: fragments; c: accumulator; aux: index in Code::mmas ---
+Handler mma_handler();
+
+// --- wgmma.cc: dst: accumulator; a: fragment, or, as b, a descriptor's address; c: scale, or kNone; count: elements
 // of the accumulator; aux: index in Code::wgmmas ---
 Handler wgmma_handler();
 

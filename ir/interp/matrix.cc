@@ -1,6 +1,6 @@
 // Matrices of a warp: loads and stores of 8 x 16 bytes of shared memory, ldmatrix and stmatrix.
-#include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/legal.h"
+#include "heddle/ir/interp/mma.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -23,32 +23,12 @@ Cell cell_of(int lane, int i) {
   return kTransposed ? Cell{minor, major * kBytes} : Cell{major, minor * kBytes};
 }
 
-// All 32 lanes take part, checks or no checks: those that are not there have no address.
-bool whole_warp_is_here(const Instr* instr, const Warp& warp) {
-  if (warp.mask == kAllLanes) return true;
-  Reporter& reporter = *warp.block->machine->reporter;
-  const Mask missing = ~warp.mask;
-  const Mask left = missing & warp.exists;
-  if (left == 0) {
-    reporter.add_fatal(*warp.block, instr,
-                       absl::StrCat("loads and stores of matrices need a warp of 32 threads, and "
-                                    "the last warp of this block has ",
-                                    std::popcount(warp.exists)),
-                       "launch blocks of a multiple of 32 threads");
-  } else {
-    reporter.add_fatal(*warp.block, instr,
-                       "loads and stores of matrices need all 32 threads of their warp at once",
-                       "move it out of the branch or loop, or make its condition the same for the "
-                       "warp",
-                       {where_lane_is(warp, instr, std::countr_zero(left))});
-  }
-  return false;
-}
-
 // Register `dst` holds what is loaded, register c what is stored.
 template <class T, bool kStore, bool kTransposed>
 const Instr* run_matrices(const Instr* instr, Warp& warp) {
-  if (!whole_warp_is_here(instr, warp)) return warp.suspend(WarpState::kStopped, instr);
+  if (!whole_warp_is_here(instr, warp, "loads and stores of matrices")) {
+    return warp.suspend(WarpState::kStopped, instr);
+  }
   const Machine& machine = *warp.block->machine;
   const int matrices = static_cast<int>(instr->count);
   Addresses rows;

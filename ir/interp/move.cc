@@ -97,6 +97,7 @@ constexpr absl::string_view kUses[] = {
     "this prints a value that nobody has written",
     "this inline PTX is given a value that nobody has written",
     "this conversion of pairs reads a value that nobody has written",
+    "this product of matrices reads a value that nobody has written",
 };
 
 const Instr* run_require_defined(const Instr* instr, Warp& warp) {

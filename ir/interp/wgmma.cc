@@ -1,12 +1,13 @@
-// Tensor-core products of a warp-group: m64nNk16, f32 += bf16 or f16, both tiles K-major in shared
-// memory.
+// Tensor-core products of a warp-group: when they run, and how their tiles lie in shared memory.
 //
 // The first three of the group's warps wait for the last, which computes for all four. Products
 // complete at once; the verifier keeps programs from reading a fragment before it is settled.
 #include <cstring>
-#include <vector>
+#include <string>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/interp/mma.h"
 #include "heddle/ir/interp/report.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
 
@@ -14,51 +15,67 @@ namespace heddle::ir::interp {
 namespace {
 
 constexpr int kGroupWarps = 4;
-constexpr int kRows = 64;        // of the result
-constexpr int kDepth = 16;       // elements of a row of either tile
-constexpr int kChunkBytes = 16;  // what swizzling moves about
-constexpr int kChunkElements = 8;
+constexpr int kRows = 64;         // of the result
+constexpr int kDepthBytes = 32;   // of a row of either tile
+constexpr int kChunkBytes = 16;   // what swizzling moves about
 constexpr int kRowsTogether = 8;  // rows of a core matrix, or of a swizzle pattern
 
+// A tile as its descriptor says. Major are the elements that are contiguous: along k, or with `transposed` along m or n;
+// minor those of the other mode.
 struct Tile {
   uint64_t address;
-  uint64_t leading;  // no swizzle: bytes from a core matrix to the next one along K
-  uint64_t stride;   // bytes from eight rows to the next eight
+  uint64_t leading;
+  uint64_t stride;
   uint64_t swizzle;  // bytes of a row of the pattern; 0: none
+  bool transposed;
 
-  // Where a row's chunk of 8 elements starts.
-  uint64_t chunk(int row, int index) const {
-    const uint64_t base = address + static_cast<uint64_t>(row / kRowsTogether) * stride;
-    const uint64_t within = static_cast<uint64_t>(row % kRowsTogether);
-    if (swizzle == 0) return base + static_cast<uint64_t>(index) * leading + within * kChunkBytes;
-    const uint64_t plain = base + within * swizzle + static_cast<uint64_t>(index) * kChunkBytes;
+  // Where the chunk number `major` of row `minor` starts.
+  uint64_t chunk(int minor, int major) const {
+    const auto group = static_cast<uint64_t>(minor / kRowsTogether);
+    const auto within = static_cast<uint64_t>(minor % kRowsTogether);
+    const auto along = static_cast<uint64_t>(major);
+    if (swizzle == 0) {
+      // From a core matrix, 8 rows of a chunk, to the next one along k by `leading`, and along m or n by `stride`.
+      return address + group * (transposed ? leading : stride) +
+             along * (transposed ? stride : leading) + within * kChunkBytes;
+    }
+    // Eight rows of the pattern's width, and the next eight a stride further on. Tiles whose columns are contiguous go
+    // on behind the pattern's width, a leading offset further on.
+    const uint64_t chunks = swizzle / kChunkBytes;
+    const uint64_t plain = address + group * stride + within * swizzle +
+                           (transposed ? along % chunks * kChunkBytes + along / chunks * leading
+                                       : along * kChunkBytes);
     // Within a row of 128, 64 or 32 bytes the chunk's number is xored with 3, 2 or 1 bits of the
     // address of the 128-byte line.
-    const uint64_t moved = (plain >> 7) & (swizzle / kChunkBytes - 1);
+    const uint64_t moved = (plain >> 7) & (chunks - 1);
     return plain ^ (moved * kChunkBytes);
   }
 };
 
-Tile tile_of(const Warp& warp, uint32_t address, uint32_t format) {
+Tile tile_of(const Warp& warp, uint32_t address, uint32_t format, bool transposed) {
   const uint64_t bits = warp.reg<uint64_t>(format)[0];
   return {.address = warp.reg<uint64_t>(address)[0],
           .leading = bits & 0xFFFFFFu,
           .stride = bits >> 24 & 0xFFFFFFu,
-          .swizzle = bits >> 48};
+          .swizzle = bits >> 48,
+          .transposed = transposed};
 }
 
-// Reads `rows` rows of a tile; a message where that is not possible, empty otherwise.
-std::string read_tile(const Block& block, const Tile& tile, int rows, Scalar scalar, bool checked,
-                      std::vector<float>* out) {
-  out->resize(static_cast<size_t>(rows) * kDepth);
-  for (int row = 0; row < rows; ++row) {
-    for (int index = 0; index < kDepth / kChunkElements; ++index) {
-      const uint64_t address = tile.chunk(row, index);
+// Reads a tile; a message where that is not possible, empty otherwise.
+std::string read_tile(const Block& block, const Tile& tile, Scalar scalar, bool checked,
+                      Matrix* out) {
+  const int elements = kChunkBytes / bytes_of(scalar);  // of a chunk
+  const int minors = tile.transposed ? out->columns : out->rows;
+  const int chunks = (tile.transposed ? out->rows : out->columns) / elements;
+  double numbers[kChunkBytes];
+  for (int minor = 0; minor < minors; ++minor) {
+    for (int index = 0; index < chunks; ++index) {
+      const uint64_t address = tile.chunk(minor, index);
       const uint64_t offset = address - block.shared_address();
       if (checked) {
         const auto which = [&] {
-          return absl::StrCat("row ", row, " of the tile, at byte ", static_cast<int64_t>(offset),
-                              " of shared memory");
+          return absl::StrCat(tile.transposed ? "column " : "row ", minor, " of the tile, at byte ",
+                              static_cast<int64_t>(offset), " of shared memory");
         };
         if (offset % kChunkBytes != 0) {
           return absl::StrCat(which(), ", does not start at a multiple of 16 bytes");
@@ -70,34 +87,14 @@ std::string read_tile(const Block& block, const Tile& tile, int rows, Scalar sca
           return absl::StrCat(which(), ", is read before anybody has written it");
         }
       }
-      uint16_t bits[kChunkElements];
-      std::memcpy(bits, reinterpret_cast<const void*>(address), kChunkBytes);
-      float* to = out->data() + row * kDepth + index * kChunkElements;
-      for (int i = 0; i < kChunkElements; ++i) {
-        to[i] = scalar == Scalar::kF16 ? to_float(F16{bits[i]}) : to_float(BF16{bits[i]});
+      read_numbers(scalar, reinterpret_cast<const void*>(address), elements, numbers);
+      for (int i = 0; i < elements; ++i) {
+        const int major = index * elements + i;
+        out->at(tile.transposed ? major : minor, tile.transposed ? minor : major) = numbers[i];
       }
     }
   }
   return "";
-}
-
-// d += a * b^T for the part of the result that one warp holds.
-void accumulate(const Instr* instr, const Warp& warp, int quarter, const std::vector<float>& a,
-                const std::vector<float>& b, bool keep) {
-  float* d = warp.reg<float>(instr->dst);
-  for (int e = 0; e < static_cast<int>(instr->count); ++e) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const int row = 16 * quarter + lane / 4 + 8 * (e / 2 % 2);
-      const int column = 8 * (e / 4) + 2 * (lane % 4) + e % 2;
-      const float* a_row = a.data() + row * kDepth;
-      const float* b_row = b.data() + column * kDepth;
-      float& element = d[e * kLanes + lane];
-      // A product of two halves is exact in f64, and so nearly is the sum of sixteen.
-      double sum = keep ? double{element} : 0.0;
-      for (int k = 0; k < kDepth; ++k) sum += double{a_row[k]} * double{b_row[k]};
-      element = static_cast<float>(sum);
-    }
-  }
 }
 
 bool unanimous(const Warp& warp, uint32_t reg, uint64_t value) {
@@ -110,13 +107,15 @@ bool unanimous(const Warp& warp, uint32_t reg, uint64_t value) {
 
 // Runs the product of the four warps from `first` on, all of which are at the instruction. True
 // when the run has to stop.
-bool multiply(const Instr* instr, const Warp& warp, const Warp* first) {
+bool run_product(const Instr* instr, const Warp& warp, const Warp* first) {
   const Machine& machine = *warp.block->machine;
   const Wgmma& wgmma = machine.code->wgmmas[instr->aux];
   const bool checked = machine.code->checked;
   const bool keep = instr->c == kNone || (*first->reg<Bool>(instr->c) & 1u) != 0;
+  absl::InlinedVector<uint32_t, 4> descriptors = {instr->b, wgmma.b_format};
+  if (wgmma.a_format != kNone) descriptors.insert(descriptors.end(), {instr->a, wgmma.a_format});
   for (int w = 0; w < kGroupWarps && checked; ++w) {
-    for (const uint32_t reg : {instr->a, instr->b, wgmma.a_format, wgmma.b_format}) {
+    for (const uint32_t reg : descriptors) {
       if (!unanimous(first[w], reg, first->reg<uint64_t>(reg)[0]) &&
           machine.reporter->add(warp, instr, warp.mask,
                                 "the descriptors of this wgmma differ between the threads of the "
@@ -134,12 +133,13 @@ bool multiply(const Instr* instr, const Warp& warp, const Warp* first) {
     }
   }
   if (wgmma.poisoned) {
+    const auto size = static_cast<size_t>(bytes_of(wgmma.types.accumulator));
     for (int w = 0; w < kGroupWarps; ++w) {
       uint32_t* words = first[w].poison(instr->dst);
       Mask bad = 0;
       for (uint32_t e = 0; e < instr->count; ++e) {
-        bad |= words[e * sizeof(float)];
-        words[e * sizeof(float)] = 0;
+        bad |= words[e * size];
+        words[e * size] = 0;
       }
       if (keep && bad != 0 &&
           machine.reporter->add(first[w], instr, bad,
@@ -149,15 +149,20 @@ bool multiply(const Instr* instr, const Warp& warp, const Warp* first) {
       }
     }
   }
-  const int columns = 2 * static_cast<int>(instr->count);
-  std::vector<float> a;
-  std::vector<float> b;
-  std::string fault = read_tile(*warp.block, tile_of(*first, instr->a, wgmma.a_format), kRows,
-                                wgmma.scalar, checked, &a);
+  const auto depth_of = [](Scalar scalar) { return kDepthBytes / bytes_of(scalar); };
+  Matrix a(kRows, depth_of(wgmma.types.a));
+  Matrix b(wgmma.accumulator.columns, depth_of(wgmma.types.b));
+  std::string fault;
   absl::string_view which = "a";
+  if (wgmma.a_format == kNone) {
+    read_fragments(wgmma.a, wgmma.types.a, first, instr->a, &a);
+  } else {
+    fault = read_tile(*warp.block, tile_of(*first, instr->a, wgmma.a_format, wgmma.transpose_a),
+                      wgmma.types.a, checked, &a);
+  }
   if (fault.empty()) {
-    fault = read_tile(*warp.block, tile_of(*first, instr->b, wgmma.b_format), columns, wgmma.scalar,
-                      checked, &b);
+    fault = read_tile(*warp.block, tile_of(*first, instr->b, wgmma.b_format, wgmma.transpose_b),
+                      wgmma.types.b, checked, &b);
     which = "b";
   }
   if (!fault.empty()) {
@@ -165,7 +170,14 @@ bool multiply(const Instr* instr, const Warp& warp, const Warp* first) {
         warp, instr, warp.mask, absl::StrCat("operand ", which, " of this wgmma: ", fault),
         "check the descriptor's offset, leading and stride, and the stores that fill the tile");
   }
-  for (int w = 0; w < kGroupWarps; ++w) accumulate(instr, first[w], w, a, b, keep);
+  if (wgmma.negates) b.negate();
+  multiply(a, b,
+           {.places = &wgmma.accumulator,
+            .scalar = wgmma.types.accumulator,
+            .from = instr->dst,
+            .to = instr->dst,
+            .keep = keep},
+           first);
   return false;
 }
 
@@ -193,7 +205,7 @@ const Instr* run_wgmma(const Instr* instr, Warp& warp) {
         &first[w] == &warp || (first[w].state == WarpState::kAtWarpGroup && first[w].pc == instr);
     if (!here) return warp.suspend(WarpState::kAtWarpGroup, instr);
   }
-  if (multiply(instr, warp, first)) return warp.suspend(WarpState::kStopped, instr);
+  if (run_product(instr, warp, first)) return warp.suspend(WarpState::kStopped, instr);
   for (int w = 0; w < kGroupWarps; ++w) {
     first[w].state = WarpState::kReady;
     first[w].pc = instr + 1;

@@ -109,9 +109,45 @@ class FragmentCheck {
       return;
     }
     if (!is_pending(operand) && !(tied_result(op, i) && is_fragment(operand))) return;
+    if (only_reads(op, i)) return check_read(id, operand);
     check_taken_in_loop(id, operand);
     if (has(info(op), kTerminator)) check_yield(id, i);
     state[operand] = id;
+  }
+
+  // What the tensor cores read is not what they write: settled first, and begun again.
+  void check_read(OpId id, ValueId operand) {
+    absl::flat_hash_set<ValueId> seen;
+    const OpId writer = writer_of(operand, seen);
+    if (!valid(writer)) return;
+    Diagnostic& wrong = v_.error(id,
+                                 absl::StrCat(v_.quoted(id), " reads ", v_.name(operand),
+                                              ", which the tensor cores may still write"),
+                                 "settle it with wgmma.wait, and begin what the wait returns");
+    wrong.notes.push_back({v_.place(writer), "it is written here"});
+  }
+
+  // The wgmma that a pending fragment may come from, round loops too; kNone where there is none.
+  OpId writer_of(ValueId value, absl::flat_hash_set<ValueId>& seen) const {
+    if (!seen.insert(value).second) return OpId::kNone;
+    const Value& v = kernel_.value(value);
+    if (const Op* const def = kernel_.def(value)) {
+      if (def->opcode == Opcode::kWgmma) return v.def;
+      if (!is_loop(*def)) return OpId::kNone;
+      const ValueId init = def->inits()[v.index];
+      const OpId before = writer_of(init, seen);
+      return valid(before) ? before : writer_of(handed_back(*def, v.index), seen);
+    }
+    const OpId owner = kernel_.region(v.region).parent;
+    if (!valid(owner) || !is_loop(kernel_.op(owner))) return OpId::kNone;
+    const Op& loop = kernel_.op(owner);
+    const size_t carried = v.index - first_carried(loop);
+    const OpId before = writer_of(loop.inits()[carried], seen);
+    return valid(before) ? before : writer_of(handed_back(loop, carried), seen);
+  }
+  // What a trip hands to the next one as carried value number i.
+  ValueId handed_back(const Op& loop, size_t i) const {
+    return kernel_.op(kernel_.terminator(loop.regions.back())).operands[i];
   }
 
   // A value from outside a loop would be taken again on every trip.
@@ -248,7 +284,7 @@ class FragmentCheck {
     std::vector<ValueId> values;
     for (const auto& [value, op] : taken) {
       if (is_pending(value) && !before.contains(value) && !left.contains(value) &&
-          !is_inside(value, id)) {
+          !is_inside(kernel_, value, id)) {
         values.push_back(value);
       }
     }
@@ -262,17 +298,6 @@ class FragmentCheck {
                    "settle it before the if, or in both branches");
       wrong.notes.push_back({v_.place(taker), "it is taken here"});
     }
-  }
-
-  // Whether a value is made in one of the op's regions.
-  bool is_inside(ValueId id, OpId op) const {
-    const Value& value = kernel_.value(id);
-    RegionId region = valid(value.def) ? kernel_.op(value.def).parent : value.region;
-    while (valid(kernel_.region(region).parent)) {
-      if (kernel_.region(region).parent == op) return true;
-      region = kernel_.op(kernel_.region(region).parent).parent;
-    }
-    return false;
   }
 
   // At the end of the region in which `maker` made it.
@@ -294,6 +319,16 @@ class FragmentCheck {
 };
 
 }  // namespace
+
+bool is_inside(const Kernel& kernel, ValueId id, OpId op) {
+  const Value& value = kernel.value(id);
+  RegionId region = valid(value.def) ? kernel.op(value.def).parent : value.region;
+  while (valid(kernel.region(region).parent)) {
+    if (kernel.region(region).parent == op) return true;
+    region = kernel.op(kernel.region(region).parent).parent;
+  }
+  return false;
+}
 
 void verify_fragments(Verification& v) { FragmentCheck(v).run(); }
 

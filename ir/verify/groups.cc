@@ -9,7 +9,7 @@
 namespace heddle::ir {
 namespace {
 
-// The wgmma that wrote a fragment last, and how many groups have been closed since, on the way
+// The wgmma that wrote or read a fragment last, and how many groups have been closed since, on the way
 // where that is least: 0 is a wgmma that no commit follows, 1 is one of the newest group.
 struct Flight {
   static constexpr int kLanded = std::numeric_limits<int>::max();
@@ -55,6 +55,7 @@ class GroupCheck {
     const Op& op = kernel_.op(id);
     if (op.opcode == Opcode::kWgmma) {
       state[op.result()] = {0, id};
+      if (kernel_.type(op.a()).is_pending()) state[op.a()] = {0, id};
     } else if (op.opcode == Opcode::kWgmmaCommit) {
       for (auto& [value, flight] : state) {
         if (flight.commits != Flight::kLanded) ++flight.commits;
@@ -71,11 +72,12 @@ class GroupCheck {
         state[value] = worse(find(state, value), flight);
       }
     } else if (!op.regions.empty()) {
-      visit_loop(op, state);
+      visit_loop(id, state);
     }
   }
 
-  void visit_loop(const Op& loop, State& state) {
+  void visit_loop(OpId id, State& state) {
+    const Op& loop = kernel_.op(id);
     const size_t count = loop.results.size();
     const auto inits = loop.inits();
     State inside = state;
@@ -97,6 +99,10 @@ class GroupCheck {
       // There may have been no trip.
       state[loop.results[i]] = worse(find(state, inits[i]), next);
     }
+    // Fragments from outside that wgmmas inside read.
+    for (const auto& [value, flight] : inside) {
+      if (!is_inside(kernel_, value, id)) state[value] = worse(find(state, value), flight);
+    }
   }
 
   void check(OpId id, const State& state) {
@@ -116,7 +122,7 @@ class GroupCheck {
           absl::StrCat("this wait does not settle ", v_.name(operand), ": the newest ", groups,
                        " commit groups may still be in flight, its own among them"),
           absl::StrCat("wait with {groups = ", flight.commits - 1, "} or fewer"));
-      wrong.notes.push_back({v_.place(flight.writer), "it is written here"});
+      wrong.notes.push_back(note(operand, flight));
     }
     if (open) return;
     // What it does not list: the last of the wgmmas that are in no group.
@@ -128,11 +134,21 @@ class GroupCheck {
   }
 
   void report_open(OpId wait, ValueId value, const Flight& flight) {
-    Diagnostic& wrong = v_.error(wait,
-                                 absl::StrCat("this wait does not settle ", v_.name(value),
-                                              ": the wgmma that writes it is in no commit group"),
-                                 "close the group with wgmma.commit before the wait");
-    wrong.notes.push_back({v_.place(flight.writer), "it is written here"});
+    Diagnostic& wrong = v_.error(
+        wait,
+        absl::StrCat("this wait does not settle ", v_.name(value), ": the wgmma that ",
+                     reads(value, flight) ? "reads" : "writes", " it is in no commit group"),
+        "close the group with wgmma.commit before the wait");
+    wrong.notes.push_back(note(value, flight));
+  }
+
+  // Whether the wgmma reads the fragment as operand a.
+  bool reads(ValueId value, const Flight& flight) const {
+    return kernel_.op(flight.writer).a() == value;
+  }
+  Note note(ValueId value, const Flight& flight) const {
+    return {v_.place(flight.writer),
+            reads(value, flight) ? "it is read here" : "it is written here"};
   }
 
   Verification& v_;

@@ -53,6 +53,8 @@ absl::string_view role_name(Role role, DataClass data_class) {
       return "a pending fragment";
     case Role::kDescriptor:
       return "a shared-memory descriptor";
+    case Role::kTile:
+      return "a shared-memory descriptor or a pending fragment";
     case Role::kTensorMap:
       return "a tensor map";
     case Role::kAny:
@@ -128,6 +130,10 @@ constexpr Range kRanges[] = {
     {AttrKey::kCount, 1, 4, 1, true, Opcode::kLdMatrix},
     {AttrKey::kCount, 1, 4, 1, true, Opcode::kStMatrix},
     {AttrKey::kTranspose, 0, 1},
+    {AttrKey::kTransposeA, 0, 1},
+    {AttrKey::kTransposeB, 0, 1},
+    {AttrKey::kNegateA, 0, 1},
+    {AttrKey::kNegateB, 0, 1},
     {AttrKey::kIncrease, 0, 1},
     {AttrKey::kFtz, 1, 1},
     {AttrKey::kUnroll, 1, 1024},
@@ -279,6 +285,8 @@ class RowCheck {
         return type.is_pending() && !type.slot;
       case Role::kDescriptor:
         return type.kind == TypeKind::kDescriptor && !type.slot;
+      case Role::kTile:
+        return (type.kind == TypeKind::kDescriptor || type.is_pending()) && !type.slot;
       case Role::kTensorMap:
         return type.kind == TypeKind::kTensorMap && !type.slot;
       case Role::kAny:
@@ -332,7 +340,7 @@ class RowCheck {
       case Role::kCheck:
         return Type::check();
       case Role::kFragment:
-        // What wgmma.wait settles; what ldmatrix loads is its own rule's to say.
+        // What wgmma.wait settles; of other ops it is their own rules' to say.
         if (position.arity != Arity::kMany) break;
         return with_kind(operand_type(i), TypeKind::kFragment);
       case Role::kPending:
@@ -355,6 +363,7 @@ class RowCheck {
       case Role::kIndex:
       case Role::kElement:
       case Role::kView:
+      case Role::kTile:
       case Role::kTensorMap:
         break;
     }
@@ -480,12 +489,24 @@ class RowCheck {
 
 }  // namespace
 
+namespace {
+
+// The role of an operand; kAny of an op without any.
+Role role_of(const Op& op, size_t operand) {
+  const Signature& s = info(op).signature;
+  if (s.operand_count == 0) return Role::kAny;
+  return s.operands[std::min<size_t>(operand, s.operand_count - size_t{1})].role;
+}
+
+}  // namespace
+
+bool only_reads(const Op& op, size_t operand) { return role_of(op, operand) == Role::kTile; }
+
 bool may_be_pending(const Op& op, size_t operand) {
   const OpInfo& row = info(op);
   if (row.signature.operand_count == 0) return false;
-  const int last = row.signature.operand_count - 1;
-  const Role role = row.signature.operands[std::min(static_cast<int>(operand), last)].role;
-  return role == Role::kPending ||
+  const Role role = role_of(op, operand);
+  return role == Role::kPending || role == Role::kTile ||
          (role == Role::kAny && (has(row, kRegions) || has(row, kTerminator)));
 }
 

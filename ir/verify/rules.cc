@@ -74,6 +74,7 @@ constexpr OpTable<Rule> kRules =
                        {Opcode::kRedux, check_redux},
                        {Opcode::kLdMatrix, check_ldmatrix},
                        {Opcode::kStMatrix, check_stmatrix},
+                       {Opcode::kMma, check_mma},
                        {Opcode::kSmemDesc, check_smem_desc},
                        {Opcode::kWgmmaBegin, check_wgmma_begin},
                        {Opcode::kWgmma, check_wgmma},

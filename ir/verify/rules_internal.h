@@ -127,10 +127,12 @@ void check_named_barrier(RuleContext& c);  // rules_collective.cc
 void check_redux(RuleContext& c);
 void check_ldmatrix(RuleContext& c);
 void check_stmatrix(RuleContext& c);
+void check_pin(RuleContext& c);
+
+void check_mma(RuleContext& c);  // rules_mma.cc
 void check_smem_desc(RuleContext& c);
 void check_wgmma_begin(RuleContext& c);
 void check_wgmma(RuleContext& c);
-void check_pin(RuleContext& c);
 
 void check_printf(RuleContext& c);  // rules_text.cc
 void check_inline_ptx(RuleContext& c);

@@ -61,6 +61,10 @@ void verify_groups(Verification& v);
 // Threads that must arrive together do. Everything else has been verified.
 void verify_convergence(Verification& v);
 
+// Whether an op only reads a pending fragment as this operand: it stays whose it is.
+bool only_reads(const Op& op, size_t operand);
+// Whether a value is made in one of the op's regions.
+bool is_inside(const Kernel& kernel, ValueId value, OpId op);
 // Whether an op may take a pending fragment as this operand. verify_fragments reports those that
 // may not, so the rest of the verifier leaves them alone.
 bool may_be_pending(const Op& op, size_t operand);

@@ -96,6 +96,7 @@ enum class TensorMapType : int32_t {
   kFloat32 = 7,
   kFloat64 = 8,
   kBfloat16 = 9,
+  kTfloat32 = 11,
 };
 // CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill
 enum class TensorMapInterleave : int32_t { kNone = 0 };

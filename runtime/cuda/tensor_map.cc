@@ -14,13 +14,16 @@ namespace {
 static_assert(sizeof(DriverTensorMap) == ir::kTensorMapBytes);
 static_assert(alignof(DriverTensorMap) == ir::kTensorMapAlign);
 
-// Copies look at an element's size alone, reductions and NaNs outside of the tensor at its type too.
+// Copies look at an element's size alone, reductions and NaNs outside of the tensor at its type too. Of tf32 the driver's
+// documents name the type and say nothing of rounding; libraries rely on loads rounding an f32 to it.
 TensorMapType type_of(ir::Scalar scalar) {
   switch (scalar) {
     case ir::Scalar::kF16:
       return TensorMapType::kFloat16;
     case ir::Scalar::kBF16:
       return TensorMapType::kBfloat16;
+    case ir::Scalar::kTF32:
+      return TensorMapType::kTfloat32;
     case ir::Scalar::kF32:
       return TensorMapType::kFloat32;
     case ir::Scalar::kF64:

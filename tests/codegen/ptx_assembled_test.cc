@@ -80,6 +80,29 @@ TEST(PtxAssembled, APendingAccumulatorStaysInItsRegisters) {
   }
 }
 
+// An operand a in registers belongs to the tensor cores from its begin to its wait, round a loop too: ptxas
+// serialises nothing.
+TEST(PtxAssembled, AnOperandInRegistersStaysThere) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  for (const auto& [file, expected] :
+       {std::pair{"wgmma_attention.ir", 9u}, std::pair{"wgmma_registers_carried.ir", 1u}}) {
+    const PtxModule module = optimized_ptx_of(filetest(file));
+    const auto assembly = assemble_for(module.text, "sm_90a", {module.entry});
+    ASSERT_TRUE(assembly.ok()) << assembly.status();
+    for (const Diagnostic& said : assembly->diagnostics) {
+      EXPECT_FALSE(said.is_performance_note()) << file << ": " << said.text;
+    }
+    const StatusOr<std::string> listing = disassemble(assembly->cubin);
+    ASSERT_TRUE(listing.ok()) << listing.status();
+    size_t products = 0;
+    for (const SassInstruction& instruction : sass_opcodes(*listing)) {
+      products += absl::StartsWith(instruction.opcode, "HGMMA") ? 1 : 0;
+    }
+    EXPECT_EQ(products, expected) << file;
+  }
+}
+
 // A stage goes back and forth between two blocks; each trip waits for the block's own mbarrier, and
 // arrives at the other's. `attributes`: of the arrival, and of the wait.
 std::vector<std::string> fences_of_a_handshake(absl::string_view arrival, absl::string_view wait) {

@@ -186,6 +186,27 @@ store %y, %v, %m
   EXPECT_EQ(module.dynamic_shared_base, 16);
 }
 
+// A swizzle's constants move addresses as they move offsets, where the array is aligned to more.
+TEST(Ptx, XorsAddressesOfAlignedArrays) {
+  const auto of = [](int align, absl::string_view offset) {
+    return ptx(
+        absl::StrCat("kernel @k(%y: view<f16, global, 1> [?] strides [1]) block(64, 1, 1) {\n",
+                     "%t = thread_idx {axis = x} : i32\n%first = shared {extents = [8]} : "
+                     "view<f16, shared, 1>\n",
+                     "%s = shared {extents = [512], align = ", align, "} : view<f16, shared, 1>\n",
+                     "%c = const 32 : i32\n%far = const 256 : i32\n%swizzled = xor %t, %c : i32\n",
+                     "%beyond = add %swizzled, %far : i32\n%v = load %s, %", offset,
+                     " : f16\nstore %y, %v, %t\nstore %first, %v, %t\n}"));
+  };
+  const std::string text = of(128, "swizzled");
+  EXPECT_THAT(text, ContainsRegex("mad\\.lo\\.s32 (%r[0-9]+), %r[0-9]+, 2, %r[0-9]+;\n"
+                                  "\txor\\.b32 %r[0-9]+, %r[0-9]+, 64;"));
+  EXPECT_THAT(of(128, "beyond"),
+              ContainsRegex("xor\\.b32 (%r[0-9]+), %r[0-9]+, 64;\n"
+                            "\tld\\.shared\\.b16 %h[0-9]+, \\[%r[0-9]+\\+512\\];"));
+  EXPECT_THAT(of(64, "swizzled"), HasSubstr(", 32;\n\tmad.lo.s32 "));
+}
+
 TEST(Ptx, DropsBoundsUnlessAskedForThem) {
   const ir::Kernel kernel = kernel_from(kRowSum);
   const std::string without = ptx_of(kernel).text;

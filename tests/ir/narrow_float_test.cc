@@ -1,4 +1,4 @@
-// e8m0 and e2m1: the host's formats, the interpreter and the folder against the lists of the
+// e8m0, e2m1 and tf32: the host's formats, the interpreter and the folder against the lists of the
 // numbers that there are.
 #include <cmath>
 
@@ -6,7 +6,9 @@
 #include "gtest/gtest.h"
 #include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/float8.h"
+#include "heddle/ir/float_bits.h"
 #include "heddle/ir/passes/pipeline.h"
+#include "heddle/ir/tfloat32.h"
 #include "ir/interp/harness.h"
 #include "ir/interp/oracle.h"
 #include "ir/verify/support.h"
@@ -127,6 +129,60 @@ TEST(PowersOfTwo, AreRoundedTowardZeroOnRequest) {
           << floats[k];
     }
   }
+}
+
+// To nearest, ties away from zero, in the upper 19 bits of an f32.
+uint64_t nearest_tf32(Exact value) {
+  const Exact magnitude = value < 0 ? -value : value;
+  int exponent = -126;
+  while (exponent < 128 && power_of_two(exponent + 1) <= magnitude) ++exponent;
+  const Exact unit = power_of_two(exponent - 10);
+  const auto steps = static_cast<uint64_t>(exponent == 128 ? 0 : magnitude / unit + Exact(0.5));
+  const Exact rounded = Exact(steps) * unit;
+  const bool overflows = exponent == 128 || rounded >= power_of_two(128);
+  const auto sign = static_cast<uint64_t>(value < 0) << 31;
+  return sign | (overflows ? 0x7F800000u : bits_of_f32(static_cast<float>(rounded)));
+}
+
+TEST(Tfloat32, IsRoundedToNearestWithTiesAwayFromZero) {
+  for (const Scalar from : {Scalar::kF32, Scalar::kF64, Scalar::kF16, Scalar::kBF16, Scalar::kI32,
+                            Scalar::kU32, Scalar::kI64, Scalar::kU64, Scalar::kU8, Scalar::kE5M2}) {
+    std::vector<uint64_t> values = sources_of(from);
+    for (uint64_t i = 0; from == Scalar::kF32 && i < 4000; ++i) {
+      values.push_back((0x3F800000 + (i << 10)) | (i & 1) << 31);  // ties, and numbers beside them
+    }
+    const std::vector<uint64_t> got = evaluate(Opcode::kConvert, {from}, Scalar::kTF32, {values});
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Exact value = value_of(from, values[i]);
+      if (is_nan(value) || value == 0) continue;
+      const uint64_t expected = nearest_tf32(value);
+      ASSERT_EQ(got[i], expected) << info(from).name << " " << text_of(from, values[i]);
+      EXPECT_EQ(
+          fold_scalar(Opcode::kConvert, from, Scalar::kTF32, absl::MakeConstSpan(&values[i], 1)),
+          expected)
+          << info(from).name << " " << text_of(from, values[i]);
+      if (from == Scalar::kF32 || from == Scalar::kF64) {
+        EXPECT_EQ(double_to_tf32(float_value(from, values[i])), expected);
+      }
+    }
+  }
+}
+
+TEST(Tfloat32, HasItsNumberInTheUpperBits) {
+  std::vector<uint64_t> values = interesting_floats(Scalar::kF32, 500, 41);
+  for (const Scalar to : {Scalar::kF32, Scalar::kF64, Scalar::kI32, Scalar::kF16, Scalar::kBool}) {
+    const std::vector<uint64_t> got = evaluate(Opcode::kConvert, {Scalar::kTF32}, to, {values});
+    for (uint64_t& bits : values) bits &= 0xFFFFE000;
+    const std::vector<uint64_t> wanted = evaluate(Opcode::kConvert, {Scalar::kF32}, to, {values});
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (is_nan(value_of(Scalar::kF32, values[i]))) continue;
+      EXPECT_EQ(got[i], wanted[i]) << info(to).name << " " << text_of(Scalar::kF32, values[i]);
+    }
+    for (uint64_t& bits : values) bits |= 0x1234;
+  }
+  EXPECT_TRUE(std::isnan(tf32_to_float(double_to_tf32(std::nan("")))));
+  EXPECT_EQ(double_to_tf32(-INFINITY), 0xFF800000u);
+  EXPECT_EQ(double_to_tf32(-0.0), 0x80000000u);
 }
 
 TEST(PowersOfTwo, DoNotSkipATypeThatLacksThem) {

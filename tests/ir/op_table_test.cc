@@ -243,7 +243,7 @@ TEST(OpTableRows, AreConsistent) {
       ASSERT_LT(j, s.operand_count);
       const Role role = s.operands[j].role;
       EXPECT_TRUE(role == Role::kView || role == Role::kSlot || role == Role::kDescriptor ||
-                  role == Role::kTensorMap);
+                  role == Role::kTile || role == Role::kTensorMap);
     }
   }
 }

@@ -93,15 +93,15 @@ TEST(LayoutCommand, ListsItsFunctions) {
 
 // Seed 003's tile of 64 x 128 x 64, multiplied by m64n128k16.
 TEST(LayoutCommand, PrintsMatrixDescriptors) {
-  const Outcome a = heddle_command({"layout", "--descriptor", "--type", "f16",
-                                    "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"});
+  const Outcome a = heddle_command(
+      {"layout", "--descriptor", "--type", "f16", "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"});
   EXPECT_EQ(a.out,
             "K-major, a swizzle of 128 bytes\nstart: 0\nLBO: 16 bytes, not used\n"
             "SBO: 1024 bytes\nk-steps of 16 elements: 0, 32, 64, 96\nparts of 64 rows: 0\n"
             "bits: 0x4000004000010000\n")
       << a.err;
-  const Outcome b = heddle_command({"layout", "--descriptor", "--rows", "128",
-                                    "S<3,3,3> o 0 o ((64,4),64):((1,4096),64)"});
+  const Outcome b = heddle_command(
+      {"layout", "--descriptor", "--rows", "128", "S<3,3,3> o 0 o ((64,4),64):((1,4096),64)"});
   EXPECT_THAT(b.out, StartsWith("MN-major, a swizzle of 128 bytes\nstart: 0\nLBO: 8192 bytes\n"
                                 "SBO: 1024 bytes\nk-steps of 16 elements: 0, 2048, 4096, 6144\n"
                                 "parts of 128 rows: 0, 16384\n"))

@@ -288,6 +288,8 @@ void Lowering::lower_op(OpId id) {
       emit(clock_handler(), {.dst = reg(op.result())});
       return;
 
+    case Opcode::kMma:
+      return lower_mma(op);
     case Opcode::kSmemDesc:
       return lower_descriptor(op);
     case Opcode::kWgmmaBegin:

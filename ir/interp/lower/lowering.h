@@ -146,6 +146,7 @@ class Lowering {
   void lower_descriptor(const Op& op);
   void lower_wgmma_begin(const Op& op);
   void lower_wgmma(const Op& op);
+  void lower_mma(const Op& op);
 
   // --- code.cc: instructions ---
   struct Fields {

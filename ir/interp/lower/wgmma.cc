@@ -1,5 +1,6 @@
 // Tensor-core ops. A pending fragment keeps its registers until it is settled, as on the GPU.
 #include "heddle/ir/interp/lower/lowering.h"
+#include "heddle/ir/mma_atom.h"
 
 namespace heddle::ir::interp {
 
@@ -31,26 +32,58 @@ void Lowering::lower_wgmma_begin(const Op& op) {
 void Lowering::lower_wgmma(const Op& op) {
   const ValueId a = op.a();
   const ValueId b = op.b();
-  require_defined(a, DefinedUse::kAddress);
+  const bool in_registers = type(a).is_pending();
+  require_defined(a, in_registers ? DefinedUse::kMultiplied : DefinedUse::kAddress);
   require_defined(b, DefinedUse::kAddress);
   require_defined(op.scale(), DefinedUse::kScale);
   bind(op.result(), reg(op.accumulator()));
-  const uint32_t count = type(op.result()).count;
+  const Type accumulator = type(op.result());
+  Wgmma entry;
+  entry.types = {MmaKind::kWgmma, type(a).scalar, type(b).scalar, accumulator.scalar};
+  const MmaAtom& atom = *find_mma_atom(entry.types);
+  const int n = 2 * accumulator.count;
   emit(wgmma_handler(),
        {.dst = reg(op.result()),
         .a = reg(a),
         .b = reg(b),
         .c = reg(op.scale()),
-        .count = count,
+        .count = accumulator.count,
         .aux = static_cast<uint32_t>(code_->wgmmas.size())},
-       // Each element is 16 products and as many sums.
-       {.ops = count * 32});
-  Wgmma entry;
-  entry.scalar = type(a).scalar;
-  entry.a_format = table_operand(bound_[a].format);
+       // Each element is so many products and as many sums.
+       {.ops = accumulator.count * 2u * static_cast<uint32_t>(atom.k)});
+  entry.a = FragmentPlaces(fragment_of(atom, MmaOperand::kA, entry.types.a, n));
+  entry.accumulator =
+      FragmentPlaces(fragment_of(atom, MmaOperand::kAccumulator, accumulator.scalar, n));
+  if (!in_registers) entry.a_format = table_operand(bound_[a].format);
   entry.b_format = table_operand(bound_[b].format);
+  entry.transpose_a = op.attr_or(AttrKey::kTransposeA, 0) != 0;
+  entry.transpose_b = op.attr_or(AttrKey::kTransposeB, 0) != 0;
+  entry.negates = op.attr_or(AttrKey::kNegateA, 0) != op.attr_or(AttrKey::kNegateB, 0);
   entry.poisoned = poisoned(op.result());
   code_->wgmmas.push_back(entry);
+}
+
+void Lowering::lower_mma(const Op& op) {
+  for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kMultiplied);
+  const Type accumulator = type(op.result());
+  Mma entry;
+  entry.types = {MmaKind::kMma, type(op.a()).scalar, type(op.b()).scalar, accumulator.scalar};
+  constexpr int kWidth = 8;
+  const MmaAtom& atom = *find_mma_atom(entry.types, kWidth, 2 * type(op.a()).count);
+  entry.a = FragmentPlaces(fragment_of(atom, MmaOperand::kA, entry.types.a, kWidth));
+  entry.b = FragmentPlaces(fragment_of(atom, MmaOperand::kB, entry.types.b, kWidth));
+  entry.accumulator =
+      FragmentPlaces(fragment_of(atom, MmaOperand::kAccumulator, accumulator.scalar, kWidth));
+  bind(op.result(), new_reg(accumulator));
+  emit(mma_handler(),
+       {.dst = reg(op.result()),
+        .a = reg(op.a()),
+        .b = reg(op.b()),
+        .c = reg(op.accumulator()),
+        .count = accumulator.count,
+        .aux = static_cast<uint32_t>(code_->mmas.size())},
+       {.ops = accumulator.count * 2u * static_cast<uint32_t>(atom.k)});
+  code_->mmas.push_back(entry);
 }
 
 }  // namespace heddle::ir::interp

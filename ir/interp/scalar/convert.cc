@@ -15,6 +15,8 @@ struct Convert {
     } else if constexpr (std::is_same_v<To, Bool>) {
       if constexpr (std::is_same_v<From, E8M0>) {
         return 1;  // it has no zero
+      } else if constexpr (std::is_same_v<From, TF32>) {
+        return to_float(x) != 0 ? 1 : 0;
       } else if constexpr (kIsHalf<From>) {
         return (x.bits & (0x7FFFu >> (16 - 8 * sizeof(x)))) != 0 ? 1 : 0;
       } else {

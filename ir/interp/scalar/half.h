@@ -1,4 +1,4 @@
-// f16 and bf16 on the host, for the interpreter alone: it shares no scalar code with the constant
+// Floats below 32 bits, and tf32, on the host, for the interpreter alone: it shares no scalar code with the constant
 // folder or the rest of Heddle, so that a mistake in one shows as a difference.
 //
 // Everything here is free of branches where a lane loop calls it, so that compilers vectorise it.
@@ -26,6 +26,9 @@ struct E5M2 {
 struct E8M0 {
   uint8_t bits;
 };
+struct TF32 {
+  uint32_t bits;
+};
 struct E2M1x2 {
   uint8_t bits;
 };
@@ -38,6 +41,9 @@ inline double double_of(uint64_t bits) { return std::bit_cast<double>(bits); }
 // --- Exact widening ---
 
 inline float to_float(BF16 x) { return float_of(uint32_t{x.bits} << 16); }
+
+// Its lower 13 bits count as zeros.
+inline float to_float(TF32 x) { return float_of(x.bits & 0xFFFFE000u); }
 
 inline float to_float(F16 x) {
   const uint32_t sign = (uint32_t{x.bits} & 0x8000u) << 16;
@@ -78,6 +84,13 @@ inline BF16 bf16_from(float x) {
   // Rounding would carry a NaN's fraction into the sign; it stays a quiet NaN instead.
   const bool nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
   return {static_cast<uint16_t>(nan ? (bits >> 16) | 0x40u : rounded)};
+}
+
+// To nearest, ties away from zero: a carry out of the largest finite number gives infinity.
+inline TF32 tf32_from(float x) {
+  const uint32_t bits = bits_of(x);
+  const bool finite = (bits & 0x7FFFFFFFu) < 0x7F800000u;
+  return {(bits + (finite ? 0x1000u : 0u)) & 0xFFFFE000u};
 }
 
 inline F16 f16_from(float x) {

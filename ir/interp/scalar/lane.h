@@ -79,6 +79,10 @@ struct LaneOf<Scalar::kBF16> {
   using type = BF16;
 };
 template <>
+struct LaneOf<Scalar::kTF32> {
+  using type = TF32;
+};
+template <>
 struct LaneOf<Scalar::kF32> {
   using type = float;
 };
@@ -95,7 +99,7 @@ inline constexpr bool kIsByteFloat =
 // Floats that the host has no type for.
 template <class T>
 inline constexpr bool kIsHalf =
-    std::is_same_v<T, F16> || std::is_same_v<T, BF16> || kIsByteFloat<T>;
+    std::is_same_v<T, F16> || std::is_same_v<T, BF16> || std::is_same_v<T, TF32> || kIsByteFloat<T>;
 template <class T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsHalf<T>;
 
@@ -125,6 +129,7 @@ using Unsigned = typename UnsignedOf<T>::type;
 
 inline float widen(F16 x) { return to_float(x); }
 inline float widen(BF16 x) { return to_float(x); }
+inline float widen(TF32 x) { return to_float(x); }
 inline float widen(E4M3 x) { return to_float(x); }
 inline float widen(E5M2 x) { return to_float(x); }
 inline float widen(E8M0 x) { return to_float(x); }
@@ -140,6 +145,8 @@ T half_from(float x) {
     return e5m2_from(x);
   } else if constexpr (std::is_same_v<T, E8M0>) {
     return e8m0_from<true>(x);
+  } else if constexpr (std::is_same_v<T, TF32>) {
+    return tf32_from(x);
   } else if constexpr (std::is_same_v<T, F16>) {
     return f16_from(x);
   } else {

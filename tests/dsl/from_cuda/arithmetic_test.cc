@@ -92,6 +92,7 @@ TEST(FromCudaArithmetic, Conversions) {
         Half h = cast<half>(x);
         BFloat16 b = cast<bfloat16>(x);
         Float8E4M3 e = cast<float8_e4m3>(x);
+        TFloat32 t = cast<tfloat32>(x);
         Float wide = cast<float>(h);
         Vec<half, 2> h2(h, cast<half>(d));
         Vec<half, 2> product = fma(h2, h2, h2);
@@ -105,6 +106,7 @@ TEST(FromCudaArithmetic, Conversions) {
         // </page>
         use(b);
         use(e);
+        use(t);
         use(product);
         use(f2);
         use(small + 1);

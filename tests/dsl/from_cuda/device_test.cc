@@ -115,6 +115,7 @@ TEST(FromCudaDevice, Warps) {
     Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);
     use(ldmatrix(h.at(lane_id() % 16, 0), 2, true));
     stmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), f);
+    use(mma(Fragment<float>(4, 0.0f), f, ldmatrix(h.at(lane_id() % 16, 0), 2, true)));
     If(elect_one(), [&] { y(0) = n; });
     // </page>
     y(i) = cast<int>(same);

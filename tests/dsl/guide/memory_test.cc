@@ -124,10 +124,13 @@ TEST(Guide, TensorCores) {
         const TensorMap a_map(a, {64, 64}, {.swizzle = 128});
         const TensorMap b_map(b, {64, 64}, {.swizzle = 128});
         const TensorMap d_map(d, {64, 32});
-        const Layout rows = composition(Swizzle(3, 3, 3), make_layout({64, 64}, {64, 1}));
-        const auto a_tile = make_smem_tensor<half>(rows);
-        const auto b_tile = make_smem_tensor<half>(rows);
+        const Layout rows = make_smem_layout<half>({64, 64, 3});
+        const auto a_tiles = make_smem_tensor<half>(rows);
+        const SmemBox box = box_of(a_tiles(_, _, 0));
         // </page>
+        const auto a_tile = a_tiles(_, _, 0);
+        const auto b_tile = a_tiles(_, _, 1);
+        EXPECT_EQ(box.extent(0), 64);
         const Shared<float, 2> sums({64, 32});
         const Int row = 64 * block_idx.y, column = 64 * block_idx.x;
         If(thread_idx.x == 0, [&] {

@@ -52,6 +52,7 @@ TEST(Guide, ThreadsTogether) {
     use(warp_reduce(v, [](Float a, Float b) { return a * b; }));
     Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);
     stmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), f);
+    use(mma(Fragment<float>(4, 0.0f), f, ldmatrix(h.at(lane_id() % 16, 0), 2, true)));
 
     sync_cluster();
     use(map_shared(bins, cluster_rank() ^ 1)(0));

@@ -186,7 +186,8 @@ TEST(Wgmma, SaysWhyALayoutIsNotCanonical) {
               HasSubstr("is swizzled as no matrix descriptor can say"));
   EXPECT_THAT(mistake_of(composition(Swizzle(3, 3, 3), make_layout({64, 8}, {64, 1})), good, 64),
               HasSubstr("has 8 columns"));
-  EXPECT_THAT(mistake_of(good, good, 128), HasSubstr("has 64 rows\n  fix: an instruction takes 128"));
+  EXPECT_THAT(mistake_of(good, good, 128),
+              HasSubstr("has 64 rows\n  fix: an instruction takes 128"));
   EXPECT_THAT(mistake_of(make_smem_layout<half>({128, 64}), good, 64),
               HasSubstr("into an accumulator of 64 x 64"));
 }

@@ -27,6 +27,8 @@ Format format_of(Scalar scalar) {
       return {11, -14, 15};
     case Scalar::kBF16:
       return {8, -126, 127};
+    case Scalar::kTF32:  // its ties are its own: narrow_float_test.cc
+      return {11, -126, 127};
     case Scalar::kF32:
       return {24, -126, 127};
     case Scalar::kF64:

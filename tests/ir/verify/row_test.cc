@@ -69,7 +69,8 @@ yield
 %r = wgmma %q, %n, %n : pending<f32, 4>
 wgmma.commit
 %s = wgmma.wait %r {groups = 0} : frag<f32, 4>)",
-         "4: operand 2 of 'wgmma' is i32, but must be a shared-memory descriptor\n"
+         "4: operand 2 of 'wgmma' is i32, but must be a shared-memory descriptor or a pending "
+         "fragment\n"
          "4: operand 3 of 'wgmma' is i32, but must be a shared-memory descriptor"},
         {"NotAFragment", R"(%q = wgmma.begin %f : f32)",
          "2: operand 1 of 'wgmma.begin' is f32, but must be a settled fragment"},
@@ -234,8 +235,10 @@ store %x, %v, %n)",
          "Tensor<T> instead of Tensor<const T>"},
         {"DescriptorOfGlobal",
          R"(%d = smem.desc %x, %n {leading = 16, stride = 16, swizzle = 0} : smem_desc<f32>)",
-         "2: 'smem.desc' describes f16 or bf16 tiles in shared memory, not view<f32, global, 1>; "
-         "copy the tile to a shared array first"},
+         "2: 'smem.desc' describes tiles in shared memory, of types that wgmma multiplies, not "
+         "view<f32, global, 1>; copy the tile to a shared array first, of f16, bf16, tf32, e4m3, "
+         "e5m2, i8 "
+         "or u8"},
         {"TileBetweenUnits", R"(%s = shared {extents = [64]} : view<f16, shared, 1>
 %k = const 12 : i32
 %d = smem.desc %s, %k {leading = 16, stride = 16, swizzle = 0} : smem_desc<f16>)",
@@ -262,13 +265,15 @@ store %x, %v, %n)",
         {"AccumulatorTooWide", R"(%z = const 0.0 : frag<f32, 132>
 %q = wgmma.begin %z : pending<f32, 132>
 %s = wgmma.wait %q {groups = 0} : frag<f32, 132>)",
-         "3: wgmma accumulates m64nNk16 in f32 with N = 2 x count a multiple of 8 up to 256; "
-         "pending<f32, 132> is no such accumulator; use a fragment of 4, 8, ... 128 f32 elements"},
-        {"AccumulatorOfAnotherType", R"(%z = const 0.0 : frag<f16, 64>
-%q = wgmma.begin %z : pending<f16, 64>
-%s = wgmma.wait %q {groups = 0} : frag<f16, 64>)",
-         "3: wgmma accumulates m64nNk16 in f32 with N = 2 x count a multiple of 8 up to 256; "
-         "pending<f16, 64> is no such accumulator; use a fragment of 4, 8, ... 128 f32 elements"},
+         "3: no wgmma takes pending<f32, 132>; use an accumulator of f32, f16 or i32 with half as "
+         "many "
+         "elements as its product has columns, or as operand a 16 bytes of elements"},
+        {"AccumulatorOfAnotherType", R"(%z = const 0.0 : frag<bf16, 64>
+%q = wgmma.begin %z : pending<bf16, 64>
+%s = wgmma.wait %q {groups = 0} : frag<bf16, 64>)",
+         "3: no wgmma takes pending<bf16, 64>; use an accumulator of f32, f16 or i32 with half as "
+         "many "
+         "elements as its product has columns, or as operand a 16 bytes of elements"},
         {"WaitDropsAFragment", R"(%z = const 0.0 : frag<f32, 4>
 %q = wgmma.begin %z : pending<f32, 4>
 wgmma.wait %q {groups = 0})",
@@ -283,8 +288,12 @@ wgmma.wait %q {groups = 0})",
 %r = wgmma %q, %a, %b : pending<f32, 4>
 wgmma.commit
 %o = wgmma.wait %r {groups = 0} : frag<f32, 4>)",
-         "8: wgmma multiplies f16 by f16 or bf16 by bf16, not f16 by bf16; bring both tiles to one "
-         "of these types"},
+         "8: 'wgmma' does not multiply f16 by bf16 into f32; bring the operands to the types of an "
+         "atom: f16 x f16 + f32, f16 x f16 + f16, bf16 x bf16 + f32, tf32 x tf32 + f32, e4m3 or "
+         "e5m2 x "
+         "e4m3 or e5m2 + f32, e4m3 or e5m2 x e4m3 or e5m2 + f16, i8 x i8 + i32, u8 x u8 + i32, i8 "
+         "or "
+         "u8 x i8 or u8 + i32"},
     }),
     mistake_name);
 

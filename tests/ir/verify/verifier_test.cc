@@ -207,7 +207,7 @@ wgmma.commit
 %o = wgmma.wait %r {groups = 0} : frag<f32, 4>
 store %x, %f, %n
 })",
-         "6: wgmma is one operation of 128 threads, but the block has 96; use a block of a "
+         "6: 'wgmma' is one operation of 128 threads, but the block has 96; use a block of a "
          "multiple of 128 threads"},
         {"WideAccessBeforeBlackwell",
          R"(kernel @k(%x: view<f32, global, 1> [?] strides [1], %n: i32, %f: f32, %h: bf16, %d: f64) target(sm_90) {

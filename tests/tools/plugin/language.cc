@@ -207,6 +207,16 @@ const Word tiled_copy("dsl/tensor/tiled_copy.h", [](X x, Y y, Int) {
   copy(tiled, mine.partition_S(local_tile(x, {128}, {0})),
        mine.partition_D(local_tile(y, {128}, {0})));
 });
+const Word descriptor("dsl/mma/descriptor.h", [](X x, Y y, Int n) {
+  y(n) = x(n) + static_cast<float>(
+                    make_smem_descriptor<half>(make_smem_layout<half>({64, 64}), 64).stride());
+});
+const Word smem_layout("dsl/mma/smem_layout.h", [](X x, Y y, Int n) {
+  const auto tiles = make_smem_tensor<float>(make_smem_layout<float>({64, 32, 2}));
+  tiles(n, 0, 1) = x(n);
+  sync_threads();
+  y(n) = tiles(n, 0, 1) * static_cast<float>(box_of(tiles(_, _, 0)).extent(1));
+});
 const Word wgmma_word("dsl/mma/wgmma.h", [](X, Y out, Int n) {
   const Tensor<half> tile =
       make_smem_tensor<half>(composition(Swizzle(3, 3, 3), make_layout({64, 64}, {64, 1})));
