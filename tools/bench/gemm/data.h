@@ -83,7 +83,7 @@ const auto& compare_kernel() {
 // Keeps the GPU busy for so many cycles, while the host enqueues what is to be timed.
 inline const auto& spin_kernel() {
   static const auto kernel =
-      define_kernel("spin(cycles, passed)", [](Int64 cycles, Tensor<int64_t, 1> passed) {
+      define_kernel("spin(passed, cycles)", [](Tensor<int64_t, 1> passed, Int64 cycles) {
         const Int64 begin = clock64();
         passed(0) = While(
             Int64(0), [&](const Int64& so_far) { return so_far < cycles; },

@@ -40,8 +40,8 @@ class Timer {
 
   // Milliseconds of a launch, of `launches` that the GPU finds enqueued.
   double burst_ms(const Runner& runner, int launches) {
-    check(spin_kernel().launch(stream_, {.grid = 1, .block = 1}, kSpinCycles,
-                               as_tensor<int64_t>(spun_, {1})));
+    check(spin_kernel().launch(stream_, {.grid = 1, .block = 1}, as_tensor<int64_t>(spun_, {1}),
+                               kSpinCycles));
     check(start_.record(stream_));
     for (int i = 0; i < launches; ++i) check(runner.launch(stream_, next_++));
     check(stop_.record(stream_));
@@ -89,7 +89,7 @@ class Timer {
  private:
   const Stream& stream_;
   Event start_, stop_;
-  Buffer spun_;  // what the spinning kernel writes
+  Buffer spun_;      // what the kernel that spins stores
   size_t next_ = 0;  // the set of buffers
 };
 
