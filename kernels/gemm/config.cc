@@ -8,8 +8,31 @@ namespace heddle::kernels {
 namespace {
 
 constexpr int kGroupThreads = 128;
+constexpr int kLineBytes = 128;  // of a swizzled line: the depth of a stage is one or two
+constexpr int kMostStages = 8;
+constexpr int64_t kBarrierBytes = 1024;
+
+// What the model takes of a multiprocessor of an H200, by measurements.
+constexpr double kMacsPerCycle = 4096;  // of elements of one byte, by the tensor cores
+constexpr double kBytesPerCycle = 64;   // that L2 brings to one multiprocessor
+constexpr double kStageCycles = 330;    // a stage takes at least, from barrier to barrier
+constexpr double kTileCycles = 700;     // between two tiles
+constexpr double kFillCycles = 5000;    // until the first stage is there, and after the last one
+constexpr double kMemoryBytesPerCycle = 2500;  // of the whole device
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// A tile, the warpgroups that multiply it, and lines of a stage's depth.
+struct Shape {
+  int m, n, groups, lines;
+};
+constexpr Shape kShapes[] = {{128, 256, 2, 1}, {256, 128, 2, 1}, {128, 192, 2, 1}, {128, 128, 2, 1},
+                             {128, 64, 2, 1},  {128, 64, 2, 2},  {64, 256, 1, 1},  {64, 128, 1, 1},
+                             {64, 128, 1, 2},  {64, 64, 1, 1},   {64, 64, 1, 2},   {64, 32, 1, 2}};
+struct Cluster {
+  int rows, columns;
+};
+constexpr Cluster kClusters[] = {{2, 1}, {1, 2}, {1, 1}};
 
 }  // namespace
 
@@ -20,9 +43,8 @@ std::string GemmConfig::to_string() const {
 }
 
 int64_t GemmConfig::shared_bytes(const GemmProblem& problem) const {
-  constexpr int64_t kBarriers = 1024;
   return int64_t{stages} * (m + n) * k * problem.element_bytes +
-         int64_t{store_buffers} * m * store_columns * problem.result_bytes + kBarriers;
+         int64_t{store_buffers} * m * store_columns * problem.result_bytes + kBarrierBytes;
 }
 
 int64_t GemmConfig::tiles(const GemmProblem& problem) const {
@@ -32,33 +54,25 @@ int64_t GemmConfig::tiles(const GemmProblem& problem) const {
 
 std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
                                      const runtime::DeviceInfo& device) {
-  // Tiles, and the warpgroups that multiply them.
-  constexpr int kTiles[][3] = {{128, 256, 2}, {256, 128, 2}, {256, 192, 2}, {128, 192, 2},
-                               {128, 128, 2}, {192, 128, 3}, {128, 64, 2},  {64, 256, 1},
-                               {64, 128, 1},  {64, 64, 1}};
-  constexpr int kClusters[][2] = {{2, 1}, {1, 2}, {1, 1}};
-  constexpr int kStores[][2] = {{64, 2}};
   std::vector<GemmConfig> configs;
-  for (const auto& tile : kTiles) {
-    for (const auto& cluster : kClusters) {
-      for (const auto& store : kStores) {
-        GemmConfig config{.m = tile[0],
-                          .n = tile[1],
-                          .k = 128 / problem.element_bytes,
-                          .stages = 8,
-                          .groups = tile[2],
-                          .cluster_rows = cluster[0],
-                          .cluster_columns = cluster[1],
-                          .store_columns = store[0],
-                          .store_buffers = store[1]};
-        while (config.shared_bytes(problem) > device.limits.max_shared_per_block) --config.stages;
-        if (config.stages < 3) continue;
-        for (const int band : {4, 8, 16}) {
-          for (const bool keeps : {false, true}) {
-            config.band = band;
-            config.keeps_band = keeps;
-            if ((band == 8 && !keeps) || tile[0] * tile[1] > 128 * 128) configs.push_back(config);
-          }
+  for (const Shape& shape : kShapes) {
+    for (const Cluster& cluster : kClusters) {
+      GemmConfig config{.m = shape.m,
+                        .n = shape.n,
+                        .k = shape.lines * kLineBytes / problem.element_bytes,
+                        .stages = kMostStages,
+                        .groups = shape.groups,
+                        .cluster_rows = cluster.rows,
+                        .cluster_columns = cluster.columns,
+                        .store_columns = std::min(shape.n, kLineBytes / problem.result_bytes),
+                        .a = problem.a,
+                        .b = problem.b};
+      while (config.shared_bytes(problem) > device.limits.max_shared_per_block) --config.stages;
+      for (const int band : {4, 8, 16}) {
+        for (const bool keeps : {false, true}) {
+          config.band = band;
+          config.keeps_band = keeps;
+          if ((band == 8 && !keeps) || shape.m * shape.n > 128 * 128) configs.push_back(config);
         }
       }
     }
@@ -66,7 +80,39 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
   return configs;
 }
 
-GemmConfig choose_gemm(const GemmProblem&, const runtime::DeviceInfo&) { return {}; }
+double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
+                       const runtime::DeviceInfo& device) {
+  const double multiply =
+      static_cast<double>(config.m) * config.n * config.k * problem.element_bytes / kMacsPerCycle;
+  // What a block loads of a stage itself, and what it gets.
+  const double loaded = (static_cast<double>(config.m) / config.cluster_columns +
+                         static_cast<double>(config.n) / config.cluster_rows) *
+                        config.k * problem.element_bytes;
+  const double stage = std::max({multiply, loaded / kBytesPerCycle, kStageCycles});
+  const int64_t clusters = std::max(device.sm_count / config.cluster(), 1);
+  const double rounds = static_cast<double>(ceil_div(config.tiles(problem), clusters));
+  const double depth = static_cast<double>(ceil_div(problem.k, config.k));
+  const double work = kFillCycles + rounds * (depth * stage + kTileCycles);
+  const double bytes =
+      static_cast<double>(problem.batches) *
+      (static_cast<double>(problem.k) * static_cast<double>(problem.m + problem.n) *
+           problem.element_bytes +
+       static_cast<double>(problem.m) * static_cast<double>(problem.n) * problem.result_bytes);
+  return std::max(work, kFillCycles + bytes / kMemoryBytesPerCycle);
+}
+
+GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device) {
+  GemmConfig best;
+  double least = 0;
+  for (const GemmConfig& config : gemm_configs(problem, device)) {
+    if (config.band != 8 || config.keeps_band) continue;
+    const double cycles = expected_cycles(config, problem, device);
+    if (least != 0 && cycles >= least) continue;
+    least = cycles;
+    best = config;
+  }
+  return best;
+}
 
 LaunchShape gemm_shape(const GemmConfig& config, const GemmProblem& problem,
                        const runtime::DeviceInfo& device) {

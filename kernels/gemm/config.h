@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/dsl/mma/smem_layout.h"
 #include "heddle/runtime/device_info.h"
 #include "heddle/runtime/launch.h"
 
@@ -16,6 +17,7 @@ namespace heddle::kernels {
 // A product's extents, and its elements' bytes.
 struct GemmProblem {
   int64_t m = 0, n = 0, k = 0, batches = 1;
+  Major a = Major::k, b = Major::k;  // along which mode the operands are contiguous
   int element_bytes = 2;
   int result_bytes = 2;
 };
@@ -30,6 +32,7 @@ struct GemmConfig {
   bool keeps_band = false;                    // a's rows of a band in L2, and not b
   int store_columns = 64;                     // of the results that are stored at once
   int store_buffers = 2;                      // for them, in shared memory
+  Major a = Major::k, b = Major::k;           // along which mode the operands are contiguous
 
   friend bool operator==(const GemmConfig&, const GemmConfig&) = default;
 

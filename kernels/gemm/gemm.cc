@@ -1,53 +1,105 @@
 #include "heddle/kernels/gemm/gemm.h"
 
-#include "absl/strings/str_cat.h"
-#include "heddle/kernels/gemm/hopper.h"
+#include "heddle/kernels/gemm/fused.h"
 
 namespace heddle::kernels {
+namespace detail {
 namespace {
 
-// A matrix as a batch of one.
-template <class T>
-TensorRef<T, 3> batch_of(const TensorRef<T, 2>& x) {
-  TensorRef<T, 3> batch(x.data, {x.extents[0], x.extents[1], 1},
-                        {x.strides[0], x.strides[1], x.extents[0] * x.strides[0]});
-  batch.capacity_bytes = x.capacity_bytes;
-  batch.memory = x.memory;
-  batch.allocation = x.allocation;
-  return batch;
+constexpr int kMapAlignment = 16;  // bytes of the strides of what the copy engine reads and writes
+
+std::string extents_of(const OperandShape& x) {
+  return absl::StrCat(x.extents[0], " x ", x.extents[1],
+                      x.extents[2] == 1 ? "" : absl::StrCat(" (", x.extents[2], " of them)"));
 }
 
-template <class T>
-Status launch_gemm(const Stream& stream, const TensorRef<const T, 3>& a,
-                   const TensorRef<const T, 3>& b, const TensorRef<T, 3>& d) {
-  const GemmProblem problem{.m = a.extents[0],
-                            .n = b.extents[0],
-                            .k = a.extents[1],
-                            .batches = d.extents[2],
-                            .element_bytes = sizeof(T),
-                            .result_bytes = sizeof(T)};
-  if (b.extents[1] != problem.k || d.extents[0] != problem.m || d.extents[1] != problem.n ||
-      problem.k == 0) {
+// Which mode an operand is contiguous along; an error says what it takes.
+StatusOr<Major> major_of(const char* name, const OperandShape& x, int element_bytes) {
+  const bool along_k = x.strides[1] == 1 || x.extents[1] == 1;
+  const bool along_rows = element_bytes == 2 && (x.strides[0] == 1 || x.extents[0] == 1);
+  const int64_t other = along_k ? x.strides[0] : x.strides[1];
+  if (!along_k && !along_rows) {
     return InvalidArgumentError(
-        absl::StrCat("gemm: a is ", problem.m, " x ", problem.k, ", b ", problem.n, " x ",
-                     b.extents[1], " and d ", d.extents[0], " x ", d.extents[1],
-                     "; a takes m x k, b n x k and d m x n, with k above 0"));
+        absl::StrCat("gemm: ", name, " has strides ", x.strides[0], " and ", x.strides[1], "; ",
+                     element_bytes == 2 ? "one of them is 1"
+                                        : "the second is 1: only elements of 16 bits may be "
+                                          "contiguous along the other mode"));
   }
-  if (problem.m == 0 || problem.n == 0 || problem.batches == 0) return OkStatus();
-  const runtime::DeviceInfo& device = stream.device().info();
-  const GemmConfig config = choose_gemm(problem, device);
-  return hopper_gemm<T>(config).launch(stream, gemm_shape(config, problem, device), a, b, d);
+  if (x.extents[along_k ? 0 : 1] > 1 && other * element_bytes % kMapAlignment != 0) {
+    return InvalidArgumentError(absl::StrCat(
+        "gemm: ", name, " has lines ", other * element_bytes,
+        " bytes apart; the copy engine takes multiples of 16: pad them with elements"));
+  }
+  return along_k ? Major::k : Major::mn;
 }
 
 }  // namespace
 
-Status gemm(const Stream& stream, const TensorRef<const half, 2>& a,
-            const TensorRef<const half, 2>& b, const TensorRef<half, 2>& d) {
-  return launch_gemm(stream, batch_of(a), batch_of(b), batch_of(d));
+StatusOr<GemmProblem> gemm_problem(const OperandShape& a, const OperandShape& b,
+                                   const OperandShape& d, int element_bytes, int result_bytes) {
+  GemmProblem problem{.m = a.extents[0],
+                      .n = b.extents[0],
+                      .k = a.extents[1],
+                      .batches = d.extents[2],
+                      .element_bytes = element_bytes,
+                      .result_bytes = result_bytes};
+  if (b.extents[1] != problem.k || d.extents[0] != problem.m || d.extents[1] != problem.n ||
+      a.extents[2] != problem.batches || b.extents[2] != problem.batches || problem.k == 0) {
+    return InvalidArgumentError(
+        absl::StrCat("gemm: a is ", extents_of(a), ", b ", extents_of(b), " and d ", extents_of(d),
+                     "; a takes m x k, b n x k and d m x n, with k above 0"));
+  }
+  if (problem.m == 0 || problem.n == 0) return problem;
+  for (const auto& [name, x, major] :
+       {std::tuple("a", &a, &problem.a), std::tuple("b", &b, &problem.b)}) {
+    const StatusOr<Major> found = major_of(name, *x, element_bytes);
+    if (!found.ok()) return found.status();
+    *major = *found;
+  }
+  if ((d.strides[1] != 1 && d.extents[1] > 1) ||
+      (d.extents[0] > 1 && d.strides[0] * result_bytes % kMapAlignment != 0)) {
+    return InvalidArgumentError(absl::StrCat(
+        "gemm: d has strides ", d.strides[0], " and ", d.strides[1],
+        "; its rows are contiguous and a multiple of 16 bytes apart: pad them with elements"));
+  }
+  return problem;
 }
-Status gemm(const Stream& stream, const TensorRef<const bfloat16, 2>& a,
-            const TensorRef<const bfloat16, 2>& b, const TensorRef<bfloat16, 2>& d) {
-  return launch_gemm(stream, batch_of(a), batch_of(b), batch_of(d));
-}
+
+}  // namespace detail
+
+namespace {
+
+struct Scaled {
+  Fragment<float> operator()(const GemmPart&, const Fragment<float>& sums, Float alpha) const {
+    return sums * alpha;
+  }
+};
+template <class D>
+struct Added {
+  Fragment<float> operator()(const GemmPart& part, const Fragment<float>& sums, Float alpha,
+                             Float beta, Tensor<const D, 3> c) const {
+    return sums * alpha + part.of(c) * beta;
+  }
+};
+
+}  // namespace
+
+#define HEDDLE_DEFINE_GEMM(T, D)                                                                   \
+  Status gemm(const Stream& stream, const TensorRef<const T, 2>& a,                                \
+              const TensorRef<const T, 2>& b, const TensorRef<D, 2>& d) {                          \
+    return gemm_with(stream, PlainSums(), a, b, d);                                                \
+  }                                                                                                \
+  Status gemm(const Stream& stream, const TensorRef<const T, 3>& a,                                \
+              const TensorRef<const T, 3>& b, const TensorRef<D, 3>& d) {                          \
+    return gemm_with(stream, PlainSums(), a, b, d);                                                \
+  }                                                                                                \
+  Status gemm(const Stream& stream, const TensorRef<const T, 2>& a,                                \
+              const TensorRef<const T, 2>& b, const TensorRef<D, 2>& d, const GemmScale& scale,    \
+              const TensorRef<const D, 2>& c) {                                                    \
+    if (scale.beta == 0) return gemm_with(stream, Scaled(), a, b, d, scale.alpha);                 \
+    return gemm_with(stream, Added<D>(), a, b, d, scale.alpha, scale.beta, detail::in_batches(c)); \
+  }                                                                                                \
+  static_assert(true)
+HEDDLE_GEMM_TYPES(HEDDLE_DEFINE_GEMM);
 
 }  // namespace heddle::kernels

@@ -1,23 +1,53 @@
-// Matrix multiplication on Hopper's tensor cores: d = a * b^T.
+// Matrix multiplication on Hopper's tensor cores: d = epilogue(a * b^T).
 //
-//   Status s = kernels::gemm(stream, a, b, d);      // a: m × k, b: n × k, d: m × n
+//   Status s = kernels::gemm(stream, a, b, d);               // a: m x k, b: n x k, d: m x n
+//   s = kernels::gemm(stream, a, b, d, {.alpha = 2, .beta = 1}, c);     // 2 a b^T + c
+//   s = kernels::gemm(stream, kernels::epilogue(f), a, b, d, bias);     // fused.h
 //
-// Elements of f16 or bf16 are multiplied exactly, summed in f32, in an order that the shape alone
-// decides, and rounded once. Any m and n; k is a multiple of 8, and so is n, since rows start at
-// multiples of 16 bytes. The floor is 2 m n k operations over the tensor cores' rate (989 TFLOP/s
-// of an H200 at its highest clock, which its power does not allow for long).
+// Element types of a and b, and of d: half, bfloat16 or float8_e4m3 into 16 bits or float; tfloat32
+// into float. Products are exact, sums are f32 in an order that the shape alone decides, and
+// results are rounded once. (Tensor cores add with fewer bits than f32 has; of float8_e4m3 with 13 or
+// so, so that long sums lose more.)
+//
+// Any m, n and k. Matrices of 16-bit elements may be contiguous along either mode, a transposed one
+// is a TensorRef with the extents and strides of what is multiplied; others are contiguous along k.
+// d's rows are contiguous. The other strides are multiples of 16 bytes. With three modes, (batch,
+// m, k) and so on, there is a product for each batch.
+//
+// The floor is 2 m n k operations over the tensor cores' rate (of 16 bits 989 TFLOP/s of an H200 at
+// 1.83 GHz; tfloat32 has half of it, float8_e4m3 twice), which its power does not allow for long.
 #pragma once
 
 #include "heddle/runtime/heddle.h"
 
 namespace heddle::kernels {
 
-// Multiplies a, (m, k), by the transpose of b, (n, k), into d, (m, n). One launch on the stream;
-// none where m or n is 0. kInvalidArgument where the extents do not fit each other, k is 0, or rows
-// do not start at multiples of 16 bytes. Needs sm_90a.
-Status gemm(const Stream& stream, const TensorRef<const half, 2>& a,
-            const TensorRef<const half, 2>& b, const TensorRef<half, 2>& d);
-Status gemm(const Stream& stream, const TensorRef<const bfloat16, 2>& a,
-            const TensorRef<const bfloat16, 2>& b, const TensorRef<bfloat16, 2>& d);
+// The factors of d = alpha * a * b^T + beta * c.
+struct GemmScale {
+  float alpha = 1, beta = 0;
+};
+
+// The products: element types of a and b, and of d. One launch on the stream; none where d is empty.
+// kInvalidArgument where the extents do not fit each other, k is 0, or strides are none of those
+// above. Needs sm_90a.
+#define HEDDLE_GEMM_TYPES(declare) \
+  declare(half, half);             \
+  declare(half, float);            \
+  declare(bfloat16, bfloat16);     \
+  declare(bfloat16, float);        \
+  declare(tfloat32, float);        \
+  declare(float8_e4m3, half);      \
+  declare(float8_e4m3, bfloat16);  \
+  declare(float8_e4m3, float)
+#define HEDDLE_DECLARE_GEMM(T, D)                                                               \
+  Status gemm(const Stream& stream, const TensorRef<const T, 2>& a,                             \
+              const TensorRef<const T, 2>& b, const TensorRef<D, 2>& d);                        \
+  Status gemm(const Stream& stream, const TensorRef<const T, 2>& a,                             \
+              const TensorRef<const T, 2>& b, const TensorRef<D, 2>& d, const GemmScale& scale, \
+              const TensorRef<const D, 2>& c);                                                  \
+  Status gemm(const Stream& stream, const TensorRef<const T, 3>& a,                             \
+              const TensorRef<const T, 3>& b, const TensorRef<D, 3>& d)
+HEDDLE_GEMM_TYPES(HEDDLE_DECLARE_GEMM);
+#undef HEDDLE_DECLARE_GEMM
 
 }  // namespace heddle::kernels

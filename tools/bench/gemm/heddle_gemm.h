@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/gemm/gemm.h"
 #include "heddle/kernels/gemm/hopper.h"
 #include "heddle/tools/bench/contender.h"
 
@@ -18,20 +17,19 @@ class HeddleGemm : public Contender {
   std::string name() const override { return "heddle"; }
   std::string version() const override { return ""; }
   StatusOr<std::unique_ptr<Prepared>> prepare(const PeerProblem& problem) override {
-    const PeerTensor &a = problem.tensor[0], &b = problem.tensor[1], &d = problem.tensor[2];
-    if (*problem.variant != 0)
+    const std::string a = problem.tensor[0].dtype, d = problem.tensor[2].dtype;
+    if (*problem.variant != 0) {
       return UnimplementedError(absl::StrCat("gemm has no variant ", problem.variant));
-    if (a.stride[1] != 1 || b.stride[1] != 1)
-      return UnimplementedError("gemm takes a and b contiguous along k");
-    if (std::strcmp(a.dtype, d.dtype) == 0 && std::strcmp(b.dtype, d.dtype) == 0) {
-      if (std::strcmp(a.dtype, "f16") == 0) return product<half>(d, a.extent[1]);
-      if (std::strcmp(a.dtype, "bf16") == 0) return product<bfloat16>(d, a.extent[1]);
     }
-    return UnimplementedError(absl::StrCat("gemm takes no ", a.dtype));
+    if (a == "f16" && d == "f16") return product<half, half>(problem);
+    if (a == "bf16" && d == "bf16") return product<bfloat16, bfloat16>(problem);
+    if (a == "tf32" && d == "f32") return product<tfloat32, float>(problem);
+    if (a == "e4m3" && d == "bf16") return product<float8_e4m3, bfloat16>(problem);
+    return UnimplementedError(absl::StrCat("gemm takes no ", a, " into ", d));
   }
 
  private:
-  template <class T>
+  template <class T, class D>
   class Product : public Prepared {
    public:
     Product(const kernels::GemmProblem& problem, std::vector<kernels::GemmConfig> configs,
@@ -44,13 +42,17 @@ class HeddleGemm : public Contender {
     }
     size_t workspace() const override { return 0; }
     Status launch(int candidate, void* const* pointers, void*, const Stream& stream) override {
-      const auto [m, n, k, batches, bytes, result_bytes] = problem_;
       const kernels::GemmConfig& config = configs_[static_cast<size_t>(candidate)];
-      return kernels::hopper_gemm<T>(config).launch(
+      const auto operand = [](void* data, int64_t rows, int64_t k, Major major) {
+        const bool along_k = major == Major::k;
+        return TensorRef<const T, 3>(static_cast<const T*>(data), {rows, k, 1},
+                                     {along_k ? k : 1, along_k ? 1 : rows, rows * k});
+      };
+      const int64_t m = problem_.m, n = problem_.n, k = problem_.k;
+      return kernels::hopper_gemm<T, D, kernels::PlainSums>(config).launch(
           stream, kernels::gemm_shape(config, problem_, device_),
-          TensorRef<const T, 3>(static_cast<const T*>(pointers[0]), {m, k, 1}, {k, 1, m * k}),
-          TensorRef<const T, 3>(static_cast<const T*>(pointers[1]), {n, k, 1}, {k, 1, n * k}),
-          TensorRef<T, 3>(static_cast<T*>(pointers[2]), {m, n, 1}, {n, 1, m * n}));
+          operand(pointers[0], m, k, problem_.a), operand(pointers[1], n, k, problem_.b),
+          TensorRef<D, 3>(static_cast<D*>(pointers[2]), {m, n, 1}, {n, 1, m * n}));
     }
 
    private:
@@ -59,12 +61,19 @@ class HeddleGemm : public Contender {
     const runtime::DeviceInfo& device_;
   };
 
-  template <class T>
-  std::unique_ptr<Prepared> product(const PeerTensor& d, int64_t k) const {
+  template <class T, class D>
+  std::unique_ptr<Prepared> product(const PeerProblem& of) const {
     const runtime::DeviceInfo& device = device_.info();
-    const kernels::GemmProblem problem{
-        .m = d.extent[0], .n = d.extent[1], .k = k, .element_bytes = sizeof(T)};
-    return std::make_unique<Product<T>>(
+    const PeerTensor &a = of.tensor[0], &b = of.tensor[1];
+    const auto major = [](const PeerTensor& x) { return x.stride[1] == 1 ? Major::k : Major::mn; };
+    const kernels::GemmProblem problem{.m = a.extent[0],
+                                       .n = b.extent[0],
+                                       .k = a.extent[1],
+                                       .a = major(a),
+                                       .b = major(b),
+                                       .element_bytes = sizeof(T),
+                                       .result_bytes = sizeof(D)};
+    return std::make_unique<Product<T, D>>(
         problem,
         tunes_ ? kernels::gemm_configs(problem, device)
                : std::vector<kernels::GemmConfig>{kernels::choose_gemm(problem, device)},

@@ -1,0 +1,107 @@
+// Epilogues: what becomes of a product's sums before they are rounded and stored. An epilogue is a
+// lambda that is traced into the kernel; it gets the sums that a thread holds, and gives back as many.
+//
+//   const auto bias_gelu = [](const GemmPart& part, const Fragment<float>& sums,
+//                             Tensor<const float, 1> bias, Tensor<const bfloat16, 3> residual) {
+//     return gelu(sums + part.by_column(bias)) + part.of(residual);
+//   };
+//
+// It captures nothing. What it takes behind the sums are parameters of the kernel: values and tensors.
+#pragma once
+
+#include "heddle/dsl/dsl.h"
+
+namespace heddle::kernels {
+
+// The part of a result of (m, n, batches) that one warpgroup has: 64 rows of a tile, of which each
+// thread holds some elements. Functions give the elements of other tensors in the order of the sums.
+class GemmPart {
+  static constexpr int kRows = 64;
+
+  // The values of a thread, by wgmma's layout: element 4 j + 2 h + i is in row 8 h and column 8 j + i.
+  IntTuple values() const { return {2, 2, columns_ / 8}; }
+  Layout thread_values() const {
+    return make_layout({{4, 8, 4}, values()}, {{2 * kRows, 1, 16}, {kRows, 8, 8 * kRows}});
+  }
+  // The thread's elements of a tensor of the result's extents.
+  template <detail::TensorLike X>
+  auto mine(const X& x) const {
+    const auto tile = domain_offset({row_, column_, batch_}, x);
+    const auto part = local_tile(tile, {kRows, columns_, 1}, {0, 0, 0})(_, _, 0);
+    return composition(part, thread_values())(thread_idx.x % kWarpGroupSize, _);
+  }
+  template <class T>
+  Tensor<const T> spread(const Tensor<T, 1>& x, const IntTuple& stride) const {
+    return Tensor<const T>(x).with_layout(make_layout(shape_, stride));
+  }
+  template <class T>
+  Tensor<T> in_batches(const Tensor<T, 2>& x) const {
+    const Tensor<T> matrix(x);
+    return matrix.with_layout(make_layout(append(matrix.shape(), get(shape_, 2)),
+                                          append(matrix.any().layout.stride(), 0)));
+  }
+  template <class T>
+  void stored(const Fragment<float>& elements, const Tensor<T>& part) const {
+    const Tensor<float> registers = make_tensor<float>(values());
+    heddle::store(registers, elements);
+    copy_if(within(places(), shape_), registers, part);
+  }
+  template <class T>
+  Fragment<float> loaded(const Tensor<T>& part) const {
+    const Tensor<float> registers = make_tensor<float>(values());
+    clear(registers);
+    copy_if(within(places(), shape_), part, registers);
+    return load(registers);
+  }
+
+ public:
+  // For the kernel: the first row and column, how many columns, the batch, and the result's extents.
+  GemmPart(const Int& row, const Int& column, int columns, const Int& batch, const IntTuple& shape)
+      : row_(row), column_(column), columns_(columns), batch_(batch), shape_(shape) {}
+
+  // The extents of the result.
+  const IntTuple& shape() const { return shape_; }
+  // The places of the thread's elements: coordinates (m, n, batch).
+  Tensor<Coord> places() const { return mine(make_identity_tensor(shape_)); }
+
+  // The elements of a tensor of the result's extents, or of a matrix for all batches; 0 outside of it.
+  template <class T>
+  Fragment<float> of(const Tensor<T, 3>& x) const {
+    return loaded(mine(x));
+  }
+  template <class T>
+  Fragment<float> of(const Tensor<T, 2>& x) const {
+    return loaded(mine(in_batches(x)));
+  }
+  // The element of a vector for each one's column, or row; 0 outside of it.
+  template <class T>
+  Fragment<float> by_column(const Tensor<T, 1>& x) const {
+    return loaded(mine(spread(x, {0, 1, 0})));
+  }
+  template <class T>
+  Fragment<float> by_row(const Tensor<T, 1>& x) const {
+    return loaded(mine(spread(x, {1, 0, 0})));
+  }
+  // Stores elements to a tensor of the result's extents, converted to its type.
+  template <class T>
+  void store(const Tensor<T, 3>& x, const Fragment<float>& elements) const {
+    stored(elements, mine(x));
+  }
+  template <class T>
+  void store(const Tensor<T, 2>& x, const Fragment<float>& elements) const {
+    stored(elements, mine(in_batches(x)));
+  }
+
+ private:
+  Int row_, column_;
+  int columns_;
+  Int batch_;
+  IntTuple shape_;
+};
+
+// The sums as they are.
+struct PlainSums {
+  Fragment<float> operator()(const GemmPart&, const Fragment<float>& sums) const { return sums; }
+};
+
+}  // namespace heddle::kernels

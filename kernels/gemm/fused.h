@@ -1,0 +1,79 @@
+// Products whose results pass through a function of the caller's, traced into the kernel.
+//
+//   const auto bias_relu = [](const GemmPart& part, const Fragment<float>& sums,
+//                             Tensor<const float, 1> bias) {
+//     return max(sums + part.by_column(bias), 0.0f);
+//   };
+//   Status s = gemm_with(stream, bias_relu, a, b, d, as_tensor<const float>(bias, {n}));
+//
+// epilogue.h says what an epilogue may do. There is no further pass over memory.
+#pragma once
+
+#include "absl/strings/str_cat.h"
+#include "heddle/kernels/gemm/hopper.h"
+
+namespace heddle::kernels {
+namespace detail {
+
+// The parameters of an epilogue behind the part and the sums.
+template <class Call>
+struct EpilogueParameters;
+template <class F, class... Args>
+struct EpilogueParameters<Fragment<float> (F::*)(const GemmPart&, const Fragment<float>&, Args...)
+                              const> {
+  template <class T, class D, class Epilogue>
+  static const auto& kernel(const GemmConfig& config) {
+    return hopper_gemm<T, D, Epilogue, std::remove_cvref_t<Args>...>(config);
+  }
+};
+
+// The problem of operands (rows, columns, batch), or why there is none.
+struct OperandShape {
+  const int64_t *extents, *strides;
+};
+StatusOr<GemmProblem> gemm_problem(const OperandShape& a, const OperandShape& b,
+                                   const OperandShape& d, int element_bytes, int result_bytes);
+
+// A matrix as a batch of one; and (batch, rows, columns) with the batch behind.
+template <class T>
+TensorRef<T, 3> in_batches(const TensorRef<T, 2>& x) {
+  TensorRef<T, 3> batch(x.data, {x.extents[0], x.extents[1], 1},
+                        {x.strides[0], x.strides[1], 16 * x.extents[0] * x.extents[1]});
+  batch.capacity_bytes = x.capacity_bytes;
+  batch.memory = x.memory;
+  batch.allocation = x.allocation;
+  return batch;
+}
+template <class T>
+TensorRef<T, 3> in_batches(const TensorRef<T, 3>& x) {
+  TensorRef<T, 3> batch(x.data, {x.extents[1], x.extents[2], x.extents[0]},
+                        {x.strides[1], x.strides[2], x.strides[0]});
+  batch.capacity_bytes = x.capacity_bytes;
+  batch.memory = x.memory;
+  batch.allocation = x.allocation;
+  return batch;
+}
+
+}  // namespace detail
+
+// d = epilogue(a * b^T), with extents, strides and errors as gemm() has them (gemm.h). `epilogue` is a
+// lambda that captures nothing; `args` are its further arguments.
+template <class Epilogue, class T, class D, int Rank, class... Args>
+Status gemm_with(const Stream& stream, const Epilogue&, const TensorRef<const T, Rank>& a,
+                 const TensorRef<const T, Rank>& b, const TensorRef<D, Rank>& d,
+                 const Args&... args) {
+  const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
+  const TensorRef<D, 3> ds = detail::in_batches(d);
+  const StatusOr<GemmProblem> problem =
+      detail::gemm_problem({as.extents, as.strides}, {bs.extents, bs.strides},
+                           {ds.extents, ds.strides}, sizeof(T), sizeof(D));
+  if (!problem.ok()) return problem.status();
+  if (problem->m == 0 || problem->n == 0 || problem->batches == 0) return OkStatus();
+  const runtime::DeviceInfo& device = stream.device().info();
+  const GemmConfig config = choose_gemm(*problem, device);
+  using Call = detail::EpilogueParameters<decltype(&Epilogue::operator())>;
+  return Call::template kernel<T, D, Epilogue>(config).launch(
+      stream, gemm_shape(config, *problem, device), as, bs, ds, args...);
+}
+
+}  // namespace heddle::kernels
