@@ -29,6 +29,7 @@
 #include "heddle/dsl/math/rounding.h"
 #include "heddle/dsl/misuse.h"
 #include "heddle/dsl/mma/descriptor.h"
+#include "heddle/dsl/mma/gemm.h"
 #include "heddle/dsl/mma/smem_layout.h"
 #include "heddle/dsl/mma/wgmma.h"
 #include "heddle/dsl/pipeline/tile_scheduler.h"

@@ -174,6 +174,7 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
       "  heddle layout --svg tile.svg --banks 16 'S<3,3,3> o 0 o (8,64):(64,1)'\n"
       "  heddle layout --html tv.html --tv '(8,16)' 'make_layout_tv((4,8):(8,1), (2,2):(2,1))'\n"
       "  heddle layout --atom ldmatrix.x4 --svg ldmatrix.svg\n"
+      "  heddle layout --mma mma.m16n8k16.f32.f16.f16 --atoms '(2,2,1)' --html mma.html\n"
       "  heddle layout --descriptor --type bf16 --rows 64 'S<3,3,3> o 0 o (128,64):(64,1)'");
   layout->add_option("expression", options.layout.expression)->option_text("EXPRESSION");
   layout->add_flag("--batch", options.layout.batch,
@@ -194,6 +195,12 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
       "a copy atom in the place of an expression: universal.128, cp.async.64, ldmatrix.x4.trans");
   layout->add_option("--element", options.layout.element_bits, "bits of the atom's elements")
       ->option_text("BITS");
+  add_text(
+      layout, "--mma", options.layout.mma, "NAME",
+      "an atom of matrix products in the place of an expression: wgmma.m64n128k16.f32.bf16.bf16");
+  add_text(layout, "--atoms", options.layout.atoms, "SHAPE",
+           "the atoms of a tiled product along m, n and k: '(2,2,1)'");
+  layout->add_flag("--mmas", options.layout.mmas, "list the atoms of matrix products");
   layout->add_flag("--descriptor", options.layout.descriptor,
                    "the matrix descriptors of a tile (rows,depth) in shared memory");
   add_text(layout, "--type", options.layout.type, "TYPE", "of the descriptors' elements: bf16");

@@ -63,7 +63,7 @@ Layout smem_layout_atom(ir::Scalar scalar, Major major, int swizzle_bytes, Sourc
 }
 
 Layout make_smem_layout(ir::Scalar scalar, const IntTuple& shape, Major major,
-                        const int* swizzle_bytes, SourceLoc loc) {
+                        const SwizzleChoice& choice, SourceLoc loc) {
   if (!shape.ok()) return failed_layout(shape);
   const auto wrong = [&](const std::string& what, const std::string& fix) {
     return fail_layout(
@@ -82,8 +82,9 @@ Layout make_smem_layout(ir::Scalar scalar, const IntTuple& shape, Major major,
   const int64_t line = size(get(shape, contiguous)).value() * ir::bytes_of(scalar);
   const int64_t lines = size(get(shape, 1 - contiguous)).value();
   int widest = kMostSwizzleBytes;
-  while (widest > kChunkBytes && line % widest != 0) widest /= 2;
-  const int bytes = swizzle_bytes != nullptr ? *swizzle_bytes : widest == kChunkBytes ? 0 : widest;
+  const int64_t part = choice.part * ir::bytes_of(scalar);
+  while (widest > kChunkBytes && (line % widest != 0 || part % widest != 0)) widest /= 2;
+  const int bytes = choice.bytes >= 0 ? choice.bytes : widest == kChunkBytes ? 0 : widest;
   const Layout atom = detail::smem_layout_atom(scalar, major, bytes, loc);
   if (!atom.ok()) return atom;
   const int wanted = std::max(bytes, kChunkBytes);

@@ -43,8 +43,14 @@ struct SmemBox {
 namespace detail {
 
 Layout smem_layout_atom(ir::Scalar scalar, Major major, int swizzle_bytes, SourceLoc loc);
+// Which swizzle: so many bytes, or the widest one that divides the contiguous extent and `part` elements
+// of it, which instructions take.
+struct SwizzleChoice {
+  int bytes = -1;  // -1: the widest one
+  int64_t part = 0;
+};
 Layout make_smem_layout(ir::Scalar scalar, const IntTuple& shape, Major major,
-                        const int* swizzle_bytes, SourceLoc loc);
+                        const SwizzleChoice& choice, SourceLoc loc);
 SmemBox box_of(const Layout& tile, ir::Scalar scalar, SourceLoc loc);
 
 }  // namespace detail
@@ -62,12 +68,13 @@ Layout smem_layout_atom(Major major, int swizzle_bytes, SourceLoc loc = SourceLo
 template <class T>
 Layout make_smem_layout(const IntTuple& shape, Major major = Major::k,
                         SourceLoc loc = SourceLoc::current()) {
-  return detail::make_smem_layout(detail::scalar_of<T>(), shape, major, nullptr, loc);
+  return detail::make_smem_layout(detail::scalar_of<T>(), shape, major, {}, loc);
 }
 template <class T>
 Layout make_smem_layout(const IntTuple& shape, Major major, int swizzle_bytes,
                         SourceLoc loc = SourceLoc::current()) {
-  return detail::make_smem_layout(detail::scalar_of<T>(), shape, major, &swizzle_bytes, loc);
+  return detail::make_smem_layout(detail::scalar_of<T>(), shape, major, {.bytes = swizzle_bytes},
+                                  loc);
 }
 
 // The largest box that is one piece of memory under a tile's layout, in a tensor map's order: the

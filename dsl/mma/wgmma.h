@@ -9,10 +9,18 @@
 //   wgmma_commit();
 //   const Fragment<float> d = wgmma_wait(sum);
 //
-// A is 64 x K and B is N x K, of half or bfloat16, with K a multiple of 16 and N one of 8, up to
-// 256. Their layouts are *canonical*: rows of 32, 64 or 128 bytes under the swizzle of so many
-// bytes, S<1,3,3>, S<2,3,3> or S<3,3,3> of 16-bit elements, eight rows side by side; or, without a
-// swizzle, rows of 16 bytes. Another layout is an error that says what is in the way.
+// A is 64 x K and B is N x K, with K a multiple of 32 bytes and N one of 8, up to 256. Sums are of
+// float; of half for half and 8-bit floats; of int32_t for 8-bit integers (ir/mma_atoms.def has all).
+// Layouts are *canonical*, as make_smem_layout() makes them: K-major, and of 16-bit elements MN-major
+// too, which the layout says (descriptor.h). Another layout is an error that says what is in the way.
+//
+// A may also be in registers, as ldmatrix or the sums of another product give it: for each 32 bytes of
+// K the 16 bytes that a thread has of its warp's 16 rows.
+//
+//   const PendingOperand<half> p = wgmma_operand(fragment);
+//   sum = wgmma(sum, p, b);
+//   wgmma_commit();
+//   wgmma_wait(p);                                  // the tensor cores have read it
 //
 // Element 4 j + 2 h + i of thread t is at row 16 (t / 32) + t % 32 / 4 + 8 h and column
 // 8 j + 2 (t % 4) + i.
@@ -21,6 +29,9 @@
 // once, in the next wgmma or the wait, or carried by a loop. Threads that wrote the tiles call
 // fence_async() before the barrier that the warpgroup waits at; what copies brought needs none.
 #pragma once
+
+#include <utility>
+#include <vector>
 
 #include "heddle/dsl/tensor/tensor.h"
 #include "heddle/dsl/vec.h"
@@ -44,12 +55,33 @@ class Accumulator {
   detail::Node node_;
 };
 
+// An operand a in registers, which the tensor cores may still read: it has to be waited for.
+template <class T>
+class PendingOperand {
+ public:
+  using element_type = T;
+
+  explicit PendingOperand(std::vector<detail::Node> nodes) : nodes_(std::move(nodes)) {}
+
+  // What loops carry: the registers of each instruction along the depth.
+  std::vector<detail::Node>& nodes() { return nodes_; }
+  const std::vector<detail::Node>& nodes() const { return nodes_; }
+
+ private:
+  std::vector<detail::Node> nodes_;
+};
+
 namespace detail {
 
 Node emit_wgmma_begin(const Node& fragment, SourceLoc loc);
 Node emit_wgmma_begin(ir::Scalar scalar, int columns, SourceLoc loc);
-Node emit_wgmma(const Node& accumulator, const AnyTensor& a, const AnyTensor& b, const Node& scale,
-                SourceLoc loc);
+struct WgmmaModifiers;
+Node emit_wgmma(const Node& accumulator, const AnyTensor& a, const AnyTensor& b,
+                const WgmmaModifiers& modifiers, SourceLoc loc);
+Node emit_wgmma(const Node& accumulator, const std::vector<Node>& a, const AnyTensor& b,
+                const WgmmaModifiers& modifiers, SourceLoc loc);
+std::vector<Node> emit_wgmma_operand(const Node& fragment, SourceLoc loc);
+Node emit_wgmma_wait(const std::vector<Node>& operand, int groups, SourceLoc loc);
 Node emit_wgmma_wait(const Node& accumulator, int groups, SourceLoc loc);
 
 }  // namespace detail
@@ -64,24 +96,61 @@ template <class T>
 Accumulator<T> wgmma_begin(int columns, SourceLoc loc = SourceLoc::current()) {
   return Accumulator<T>(detail::emit_wgmma_begin(detail::scalar_of<T>(), columns, loc));
 }
+// Operands of floats that count negated.
+struct Negated {
+  bool a = false;  // -a
+  bool b = false;  // -b
+};
+
+namespace detail {
+
+// Whether the first product adds to the accumulator, and what is negated.
+struct WgmmaModifiers {
+  const Node& adds;
+  Negated negated;
+};
+
+}  // namespace detail
+
+// Hands a fragment to the tensor cores as an operand a, which any number of products read.
+template <class T>
+PendingOperand<T> wgmma_operand(const Fragment<T>& fragment, SourceLoc loc = SourceLoc::current()) {
+  return PendingOperand<T>(detail::emit_wgmma_operand(fragment.node(), loc));
+}
+
 // accumulator + a * b^T, or a * b^T alone where `adds` is false, which is the same in all threads of
 // the warpgroup. Asynchronous: the tiles may change again once a wait has settled it.
-template <detail::TensorLike A, detail::TensorLike B>
-Accumulator<float> wgmma(const Accumulator<float>& accumulator, const A& a, const B& b,
-                         const Bool& adds = true, SourceLoc loc = SourceLoc::current()) {
-  return Accumulator<float>(detail::emit_wgmma(accumulator.node(), detail::as_tensor(a, loc).any(),
-                                               detail::as_tensor(b, loc).any(), adds.node(), loc));
+template <class T, detail::TensorLike A, detail::TensorLike B>
+Accumulator<T> wgmma(const Accumulator<T>& accumulator, const A& a, const B& b,
+                     const Bool& adds = true, const Negated& negated = {},
+                     SourceLoc loc = SourceLoc::current()) {
+  return Accumulator<T>(detail::emit_wgmma(accumulator.node(), detail::as_tensor(a, loc).any(),
+                                           detail::as_tensor(b, loc).any(), {adds.node(), negated},
+                                           loc));
+}
+template <class T, class X, detail::TensorLike B>
+Accumulator<T> wgmma(const Accumulator<T>& accumulator, const PendingOperand<X>& a, const B& b,
+                     const Bool& adds = true, const Negated& negated = {},
+                     SourceLoc loc = SourceLoc::current()) {
+  return Accumulator<T>(detail::emit_wgmma(
+      accumulator.node(), a.nodes(), detail::as_tensor(b, loc).any(), {adds.node(), negated}, loc));
 }
 // Closes the group of the products since the last commit.
 inline void wgmma_commit(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kWgmmaCommit, loc);
 }
 // Waits until at most `groups` of the warpgroup's latest groups, a host number, are under way, the
-// accumulator's not among them: its elements. wgmma_wait_groups() waits without settling one.
+// accumulator's, or those that read the operand, not among them: its elements. wgmma_wait_groups()
+// waits without settling one.
 template <class T>
 Fragment<T> wgmma_wait(const Accumulator<T>& accumulator, int groups = 0,
                        SourceLoc loc = SourceLoc::current()) {
   return Fragment<T>(detail::emit_wgmma_wait(accumulator.node(), groups, loc));
+}
+template <class T>
+Fragment<T> wgmma_wait(const PendingOperand<T>& operand, int groups = 0,
+                       SourceLoc loc = SourceLoc::current()) {
+  return Fragment<T>(detail::emit_wgmma_wait(operand.nodes(), groups, loc));
 }
 void wgmma_wait_groups(int groups, SourceLoc loc = SourceLoc::current());
 

@@ -196,7 +196,8 @@ std::string fragment(Scalar scalar, int count, absl::string_view kind = "frag") 
 
 // Loads thread %i's `count` elements of %from to the fragment %to.
 std::string load_fragment(absl::string_view from, absl::string_view to, Scalar scalar, int count) {
-  const int each = std::min(count, 16 / ir::bytes_of(scalar));
+  // A vector is aligned to its size.
+  const int each = std::min(count & -count, 16 / ir::bytes_of(scalar));
   std::string text = absl::StrCat("  %", to, "_n = const ", count, " : i32\n  %", to,
                                   "_at = mul %i, %", to, "_n : i32\n");
   std::vector<std::string> parts;

@@ -114,5 +114,32 @@ TEST(LayoutCommand, PrintsMatrixDescriptors) {
                   HasSubstr("layout needs an expression"));
 }
 
+TEST(LayoutCommand, ShowsAtomsOfProducts) {
+  const Outcome warp = heddle_command({"layout", "--mma", "mma.m16n8k16.f32.f16.f16"});
+  EXPECT_EQ(warp.out,
+            "mma m16n8k16 f16 x f16 + f32, tile (16,8,16)\n"
+            "a: ((4,8),(2,2,2)):((32,1),(16,8,128))\nb: ((4,8),(2,2)):((16,1),(8,64))\n"
+            "c: ((4,8),(2,2)):((32,1),(16,8))\n")
+      << warp.err;
+  const TempDir folder;
+  const std::string svg = folder.file("mma.svg"), html = folder.file("mma.html");
+  const Outcome list = heddle_command({"layout", "--mmas"});
+  const std::vector<std::string> names = absl::StrSplit(list.out, '\n', absl::SkipEmpty());
+  EXPECT_GE(names.size(), 20u);
+  for (const std::string& name : names) {
+    const Outcome drawn = heddle_command(
+        {"layout", "--mma", name, "--atoms", "(2,1,1)", "--svg", svg, "--html", html});
+    EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+    EXPECT_THAT(text_in(svg), StartsWith("<svg")) << name;
+    EXPECT_THAT(text_in(html), HasSubstr("</svg>")) << name;
+  }
+  expect_one_line(heddle_command({"layout", "--mma", "mma.m16n8k16"}), 2,
+                  HasSubstr("no atom of products is named 'mma.m16n8k16'"));
+  expect_one_line(heddle_command({"layout", "--mma", "fma.f32", "--atoms", "(2,2)"}), 2,
+                  HasSubstr("the layout of atoms is (m,n,k)"));
+  expect_one_line(heddle_command({"layout", "--mma", "fma.f32", "4:1"}), 2,
+                  HasSubstr("--mma takes no expression"));
+}
+
 }  // namespace
 }  // namespace heddle::tools

@@ -72,14 +72,17 @@ struct LayoutOptions {
   bool table = false;  // the indices as a grid
   std::string svg;     // files for pictures
   std::string html;
-  std::string tile;           // of a layout of threads and values: the tile's shape
-  std::string atom;           // a copy atom's name, in the place of an expression
-  int element_bits = 16;      // of the atom's elements
-  int bank_bits = 0;          // of shared memory: bits of an element
-  bool descriptor = false;    // the matrix descriptors of the layout
-  std::string type = "bf16";  // of its elements
-  int rows = 0;               // of an instruction's part; 0: of the layout
-  bool functions = false;     // lists what expressions may call
+  std::string tile;               // of a layout of threads and values: the tile's shape
+  std::string atom;               // a copy atom's name, in the place of an expression
+  int element_bits = 16;          // of the atom's elements
+  int bank_bits = 0;              // of shared memory: bits of an element
+  bool descriptor = false;        // the matrix descriptors of the layout
+  std::string type = "bf16";      // of its elements
+  int rows = 0;                   // of an instruction's part; 0: of the layout
+  std::string mma;                // an atom of products, in the place of an expression
+  std::string atoms = "(1,1,1)";  // how often it is repeated along m, n and k
+  bool mmas = false;              // lists atoms of products
+  bool functions = false;         // lists what expressions may call
 };
 Exit calculate_layout(const LayoutOptions& options);
 

@@ -6,6 +6,7 @@
 #include "heddle/dsl/layout/calculator.h"
 #include "heddle/dsl/layout/draw.h"
 #include "heddle/dsl/mma/descriptor.h"
+#include "heddle/dsl/mma/draw_mma.h"
 #include "heddle/dsl/tensor/draw_atom.h"
 #include "heddle/tools/command/commands.h"
 #include "heddle/tools/command/output.h"
@@ -52,6 +53,27 @@ Exit show_atom(const LayoutOptions& options) {
   return Exit::kDone;
 }
 
+// A product's atom, or atoms: the layouts of its operands, or a picture of them.
+Exit show_mma(const LayoutOptions& options) {
+  if (!options.expression.empty() || options.table) {
+    return misused("--mma takes no expression, and is drawn by --svg and --html");
+  }
+  const MmaAtom atom = parse_mma_atom(options.mma);
+  if (!atom.ok()) return misused(atom.error());
+  const IntTuple atoms = parse_int_tuple(options.atoms);
+  if (!atoms.ok()) return misused(atoms.error());
+  const TiledMma mma = make_tiled_mma(atom, atoms);
+  const Layout a = mma.layout_A_tv(), b = mma.layout_B_tv(), c = mma.layout_C_tv();
+  if (!mma.ok()) return misused(a.error());
+  if (!options.svg.empty() || !options.html.empty()) {
+    if (Exit e = write_picture(options.svg, mma_svg(mma)); e != Exit::kDone) return e;
+    return write_picture(options.html, mma_html(mma));
+  }
+  print(atom.to_string() + ", tile " + mma.tile_mnk().to_string() + "\na: " + a.to_string() +
+        "\nb: " + b.to_string() + "\nc: " + c.to_string() + "\n");
+  return Exit::kDone;
+}
+
 // The matrix descriptors of a tile.
 Exit show_descriptor(const LayoutOptions& options) {
   const Layout layout = parse_layout(options.expression);
@@ -81,6 +103,11 @@ Exit calculate_layout(const LayoutOptions& options) {
     return answer_lines();
   }
   if (!options.atom.empty()) return show_atom(options);
+  if (options.mmas) {
+    for (const std::string& name : mma_atom_names()) print(name + "\n");
+    return Exit::kDone;
+  }
+  if (!options.mma.empty()) return show_mma(options);
   if (options.expression.empty()) {
     return misused("layout needs an expression, such as 'zipped_divide((8,8):(8,1), (2,4))'");
   }

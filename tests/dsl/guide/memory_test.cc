@@ -117,51 +117,58 @@ TEST(Guide, AsynchronousCopies) {
 }
 
 TEST(Guide, TensorCores) {
-  const auto kernel = define_kernel(
-      "product(a, b, d)", [](Tensor<const half, 2> a, Tensor<const half, 2> b, Tensor<float, 2> d) {
-        const Mbarrier full(1);
-        // <page>
-        const TensorMap a_map(a, {64, 64}, {.swizzle = 128});
-        const TensorMap b_map(b, {64, 64}, {.swizzle = 128});
-        const TensorMap d_map(d, {64, 32});
-        const Layout rows = make_smem_layout<half>({64, 64, 3});
-        const auto a_tiles = make_smem_tensor<half>(rows);
-        const SmemBox box = box_of(a_tiles(_, _, 0));
-        // </page>
-        const auto a_tile = a_tiles(_, _, 0);
-        const auto b_tile = a_tiles(_, _, 1);
-        EXPECT_EQ(box.extent(0), 64);
-        const Shared<float, 2> sums({64, 32});
-        const Int row = 64 * block_idx.y, column = 64 * block_idx.x;
-        If(thread_idx.x == 0, [&] {
-          full.init(0, 1);
-          fence_mbarrier_init();
-          // <page>
-          full.expect_tx(0, a_map.bytes() + b_map.bytes());
-          tma_load(a_tile.at({0, 0}), a_map, {row, 0}, full, 0);
-          tma_load(b_tile.at({0, 0}), b_map, {column, 0}, full, 0);
-          // </page>
-        });
-        sync_threads();
-        full.wait(0, 0u);
-        // <page>
-        Accumulator<float> sum = wgmma_begin<float>(64);
-        sum = wgmma(sum, a_tile, b_tile, false);
-        wgmma_commit();
-        const Fragment<float> out = wgmma_wait(sum);
-        // </page>
-        sums(thread_idx.x / 2, 0) = out[0];
-        fence_async();
-        sync_threads();
-        If(thread_idx.x == 0, [&] {
-          // <page>
-          tma_store(d_map, {row, column}, sums.at(0, 0));
-          tma_add(d_map, {row, column}, sums.at(0, 0));
-          // </page>
-          bulk_commit();
-          bulk_wait();
-        });
-      });
+  const auto kernel = define_kernel("product(a, b, d)", [](Tensor<const half, 2> a,
+                                                           Tensor<const half, 2> b,
+                                                           Tensor<float, 2> d) {
+    const Mbarrier full(1);
+    // <page>
+    const TensorMap a_map(a, {64, 64}, {.swizzle = 128});
+    const TensorMap b_map(b, {64, 64}, {.swizzle = 128});
+    const TensorMap d_map(d, {64, 32});
+    const Layout rows = make_smem_layout<half>({64, 64, 3});
+    const auto a_tiles = make_smem_tensor<half>(rows);
+    const SmemBox box = box_of(a_tiles(_, _, 0));
+    // </page>
+    const auto a_tile = a_tiles(_, _, 0);
+    const auto b_tile = a_tiles(_, _, 1);
+    EXPECT_EQ(box.extent(0), 64);
+    const Shared<float, 2> sums({64, 32});
+    const Int row = 64 * block_idx.y, column = 64 * block_idx.x;
+    If(thread_idx.x == 0, [&] {
+      full.init(0, 1);
+      fence_mbarrier_init();
+      // <page>
+      full.expect_tx(0, a_map.bytes() + b_map.bytes());
+      tma_load(a_tile.at({0, 0}), a_map, {row, 0}, full, 0);
+      tma_load(b_tile.at({0, 0}), b_map, {column, 0}, full, 0);
+      // </page>
+    });
+    sync_threads();
+    full.wait(0, 0u);
+    // <page>
+    Accumulator<float> sum = wgmma_begin<float>(64);
+    sum = wgmma(sum, a_tile, b_tile, false);
+    wgmma_commit();
+    const Fragment<float> out = wgmma_wait(sum);
+    const TiledMma tiled = make_tiled_mma(make_mma_atom(Wgmma<half, half, float>{64}), {1, 1, 1});
+    const ThrMma mine = tiled.get_slice(thread_idx.x);
+    const auto none = make_accumulator<float>(tiled, {64, 64});
+    const Tensor<float> c = settle(gemm(mine, a_tile, b_tile, none, false));
+    const auto where = mine.partition_C(make_identity_tensor({64, 64}));
+    // </page>
+    EXPECT_EQ(size(c).value(), size(where).value());
+    sums(thread_idx.x / 2, 0) = out[0];
+    fence_async();
+    sync_threads();
+    If(thread_idx.x == 0, [&] {
+      // <page>
+      tma_store(d_map, {row, column}, sums.at(0, 0));
+      tma_add(d_map, {row, column}, sums.at(0, 0));
+      // </page>
+      bulk_commit();
+      bulk_wait();
+    });
+  });
   expect_compiles(kernel, {tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny, kAny})});
 }
 

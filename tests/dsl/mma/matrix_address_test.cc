@@ -43,11 +43,11 @@ std::vector<std::string> loop_with(const std::string& listing, const std::string
 }
 
 template <class Body>
-std::string sass_of(const Body& body) {
+std::string sass_of(const Body& body, int threads = 128) {
   const auto kernel = define_kernel("addresses(d, n)", body);
   CompileOptions options;
   options.target = "sm_90a";
-  options.block = {128, 1, 1};
+  options.block = {threads, 1, 1};
   options.stage = Stage::kCubin;
   const auto compiled = kernel.compile(Signature{tensor({kAny}), scalar()}, options);
   if (!compiled.ok()) return std::string(compiled.status().message());
@@ -125,6 +125,42 @@ TEST(MatrixAddresses, OfStMatrixTakeOneInstruction) {
   const auto loop = loop_with(listing, "STSM");
   EXPECT_EQ(count_of(loop, "STSM"), 16) << listing;
   EXPECT_LE(arithmetic_of(loop), 4 + kLoopOverhead) << absl::StrJoin(loop, "\n");
+}
+
+// A k-block of 128 x 256 x 64 by two warpgroups, of staged tiles of either major: descriptors are sums of a
+// base and constants.
+TEST(MatrixAddresses, OfDescriptorsAreSums) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  for (const Major major : {Major::k, Major::mn}) {
+    const std::string listing = sass_of(
+        [=](Tensor<uint32_t, 1> d, Int n) {
+          const TiledMma mma =
+              make_tiled_mma(make_mma_atom(Wgmma<half, half, float>{256}), {2, 1, 1});
+          const auto a = make_smem_tensor<half>(make_smem_layout_A(mma, {128, 64, 4}, major));
+          const auto b = make_smem_tensor<half>(make_smem_layout_B(mma, {256, 64, 4}, major));
+          const ThrMma mine = mma.get_slice(thread_idx.x);
+          const auto first = make_accumulator<float>(mma, {128, 256});
+          const auto [sums, last] =
+              For(range(n), std::tuple(gemm(mine, a(_, _, 0), b(_, _, 0), first, false), Int(0)),
+                  [&](const Int&, const std::tuple<AccumulatorTile<float>, Int>& so_far) {
+                    const auto& [sum, stage] = so_far;
+                    sync_threads();
+                    const auto next = gemm(mine, a(_, _, stage), b(_, _, stage), sum);
+                    wait(mma, 1);
+                    return std::tuple(next, select(stage == 3, 0, stage + 1));
+                  });
+          const Fragment<float> all = load(settle(sums));
+          Var<uint32_t> bits(0u);
+          for (int i = 0; i < all.size(); ++i) bits += cast<uint32_t>(all[i]);
+          d(thread_idx.x) = bits;
+        },
+        256);
+    const auto loop = loop_with(listing, "HGMMA");
+    EXPECT_EQ(count_of(loop, "HGMMA"), 4) << listing;
+    EXPECT_EQ(count_of(loop, "R2UR"), 0) << absl::StrJoin(loop, "\n");
+    EXPECT_LE(loop.size(), 40u) << absl::StrJoin(loop, "\n");
+  }
 }
 
 }  // namespace

@@ -158,6 +158,52 @@ TEST(Wgmma, MultipliesWhatThreadsWrote) {
   }
 }
 
+// a in registers, by the layout of the sums of another product, and MN-major b; -a * b.
+TEST(Wgmma, MultipliesRegisters) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  const auto kernel = define_kernel("registers(d)", [](Tensor<float, 2> d) {
+    const auto b = make_smem_tensor<half>(make_smem_layout<half>({64, 32}, Major::mn));
+    const Int thread = thread_idx.x;
+    for (int k = 0; k < 16; ++k) {
+      const Int column = thread / 64 * 16 + k;
+      b(thread % 64, column) = cast<half>(thread % 64 + 2 * column);
+    }
+    fence_async();
+    sync_threads();
+    // a(row, k) = row where k is 5, else 0.
+    const Int row = thread / 32 * 16 + thread % 32 / 4;
+    std::vector<Half> a;
+    for (int i = 0; i < 16; ++i) {
+      const Int k = thread % 4 * 2 + i % 2 + i / 4 % 2 * 8 + i / 8 * 16;
+      a.push_back(cast<half>(select(k == 5, row + i / 2 % 2 * 8, 0)));
+    }
+    const auto registers = make_tensor<half>(make_layout({16}));
+    for (int i = 0; i < 16; ++i) registers(i) = a[static_cast<size_t>(i)];
+    Accumulator<half> sum = wgmma_begin<half>(64);
+    const PendingOperand<half> operand = wgmma_operand(load(registers));
+    sum = wgmma(sum, operand, b, false, {.a = true});
+    wgmma_commit();
+    wgmma_wait(operand);
+    const Fragment<half> out = wgmma_wait(sum);
+    for (int i = 0; i < out.size(); ++i) {
+      d(row + i / 2 % 2 * 8, thread % 4 * 2 + i / 4 * 8 + i % 2) = cast<float>(out[i]);
+    }
+  });
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer d = device.allocate(64 * 64 * sizeof(float)).value();
+  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<float>(d, {64, 64})),
+              IsOk());
+  const std::vector<float> got = d.download<float>(stream).value();
+  for (int row = 0; row < 64; ++row) {
+    for (int column = 0; column < 64; ++column) {
+      EXPECT_EQ(got[static_cast<size_t>(row * 64 + column)],
+                half(static_cast<float>(-row * (column + 10))).to_float())
+          << row << " " << column;
+    }
+  }
+}
+
 std::string mistake_of(const Layout& a, const Layout& b, int columns) {
   const auto kernel = define_kernel("mistake(d)", [=](Tensor<float, 1> d) {
     const auto a_tile = make_smem_tensor<half>(a);
@@ -188,6 +234,9 @@ TEST(Wgmma, SaysWhyALayoutIsNotCanonical) {
               HasSubstr("has 8 columns"));
   EXPECT_THAT(mistake_of(good, good, 128),
               HasSubstr("has 64 rows\n  fix: an instruction takes 128"));
+  EXPECT_EQ(mistake_of(make_smem_layout<half>({64, 64}, Major::mn),
+                       make_smem_layout<half>({64, 64}, Major::mn), 64),
+            "");
   EXPECT_THAT(mistake_of(make_smem_layout<half>({128, 64}), good, 64),
               HasSubstr("into an accumulator of 64 x 64"));
 }

@@ -10,6 +10,7 @@
 // Those that the umbrella does not bring.
 #include "heddle/dsl/layout/calculator.h"
 #include "heddle/dsl/layout/draw.h"
+#include "heddle/dsl/mma/draw_mma.h"
 #include "heddle/dsl/tensor/draw_atom.h"
 
 namespace {
@@ -210,6 +211,31 @@ const Word tiled_copy("dsl/tensor/tiled_copy.h", [](X x, Y y, Int) {
 const Word descriptor("dsl/mma/descriptor.h", [](X x, Y y, Int n) {
   y(n) = x(n) + static_cast<float>(
                     make_smem_descriptor<half>(make_smem_layout<half>({64, 64}), 64).stride());
+});
+const Word draw_mma("dsl/mma/draw_mma.h", [](X, Y y, Int n) {
+  y(n) = static_cast<float>(mma_svg(make_tiled_mma(parse_mma_atom("fma.f32"))).size());
+});
+const Word gemm_word("dsl/mma/gemm.h", [](X x, Y y, Int) {
+  const TiledMma mma = make_tiled_mma(make_mma_atom(UniversalFma<float>{}), {16, 8, 1});
+  const ThrMma mine = mma.get_slice(thread_idx.x);
+  const Layout tile = make_layout({16, 8}, {8, 1});
+  const auto a = make_smem_tensor<float>(tile), c = make_smem_tensor<float>(tile);
+  const auto b = make_smem_tensor<float>(make_layout({8, 8}));
+  a(thread_idx.x) = x(thread_idx.x);
+  b(thread_idx.x % 64) = x(thread_idx.x);
+  sync_threads();
+  const auto sums = gemm(mine, a, b, make_accumulator<float>(mma, {16, 8}), false);
+  copy(settle(sums), mine.partition_C(c));
+  y(thread_idx.x) = c(thread_idx.x);
+});
+const Word mma_atom("dsl/mma/mma_atom.h", [](X, Y y, Int n) {
+  y(n) = static_cast<float>(make_mma_atom(MmaSync<half, half, float>{16, 8, 16}).threads());
+});
+const Word tiled_mma("dsl/mma/tiled_mma.h", [](X x, Y y, Int n) {
+  const TiledMma mma =
+      make_tiled_mma(make_mma_atom(MmaSync<half, half, float>{16, 8, 16}), {2, 2, 1});
+  const auto where = mma.get_slice(thread_idx.x).partition_C(make_identity_tensor({32, 16}));
+  If(within(where(0), {8, 8}), [&] { y(n) = x(n); });
 });
 const Word smem_layout("dsl/mma/smem_layout.h", [](X x, Y y, Int n) {
   const auto tiles = make_smem_tensor<float>(make_smem_layout<float>({64, 32, 2}));
