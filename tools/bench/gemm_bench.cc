@@ -232,6 +232,11 @@ class Bench {
     Json faults = Json::object(), times = Json::object();
     for (int i = 0; i < static_cast<int>(names.size()); ++i) {
       runner.candidate = i;
+      // The first launch compiles, loads or prepares whatever it needs.
+      const double before = seconds();
+      if (i == 0 && runner.launch(stream_, 0).ok()) {
+        figure["first_launch_ms"] = (seconds() - before) * 1e3;
+      }
       const std::string why = fault(product, dtype, problem, runner, memory, have_expected);
       if (!why.empty()) {
         faults[names[static_cast<size_t>(i)]] = why;
@@ -421,6 +426,13 @@ int run(int argc, char** argv) {
   }
   if (!bench.logs_power())
     std::fprintf(stderr, "gemm_bench: no NVML: clocks and power are not logged\n");
+  // What a peer's build says of itself: how long it took.
+  Json builds = Json::object();
+  for (const std::string& peer : options.peers) {
+    std::ifstream file(std::filesystem::path(peer).replace_extension(".json"));
+    if (file)
+      builds[std::filesystem::path(peer).stem().string()] = Json::parse(file, nullptr, false);
+  }
   const auto page = [&] {
     return Json{{"gpu", device.info().name},
                 {"driver", driver_version()},
@@ -431,6 +443,7 @@ int run(int argc, char** argv) {
                 {"idle_ms", kIdle.count()},
                 {"rounds", options.rounds},
                 {"contenders", bench.contenders()},
+                {"builds", builds},
                 {"aims", aims()},
                 {"figures", bench.figures()}};
   };

@@ -48,6 +48,17 @@ def shape_name(figure):
     return f"{figure['dtype']} {figure['layout']}{kind} {figure['m']} × {figure['n']} × {figure['k']}"
 
 
+def compile_lines(data):
+    """How long the first launches took, and a compiler of peers."""
+    firsts = [f["contenders"]["heddle"]["first_launch_ms"] for f in data["figures"]
+              if "first_launch_ms" in f.get("contenders", {}).get("heddle", {})]
+    lines = [f"Heddle's slowest first launch, which compiles its kernel: {max(firsts):.0f} ms."] if firsts else []
+    for build in data.get("builds", {}).values():
+        seconds = sorted(build["processor_seconds"].values())
+        lines.append(f"nvcc {build['nvcc']} takes {statistics.median(seconds):.0f} s of processor time for a kernel of CUTLASS.")
+    return ["", *lines] if lines else []
+
+
 def products_table(data):
     peers = [name for name in data["contenders"] if name != "heddle"]
     lines = ["| Product | Heddle | TFLOP/s | " + " | ".join(f"{NAMES[p]} TFLOP/s | of {NAMES[p]}" for p in peers) + " |",
@@ -74,7 +85,7 @@ def tables(data):
     skipped = sorted({f"{shape_name(f)}: {r['skipped']}" for f in data["figures"]
                       if "skipped" in (r := f.get("contenders", {}).get("heddle", f))})
     missing = ["", "Not measured yet:", ""] + [f"- {line}" for line in skipped] if skipped else []
-    return (head + aims_table(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
+    return (head + aims_table(data) + compile_lines(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
 
 
 def plot(data):

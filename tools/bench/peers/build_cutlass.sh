@@ -4,7 +4,7 @@
 #   tools/bench/peers/build_cutlass.sh CUTLASS_FOLDER [OUT_FOLDER [JOBS]]
 #
 # Writes OUT_FOLDER/peer_cutlass.so (by default build/peers), which needs no library of CUDA's, and beside it
-# peer_cutlass.json: the seconds that nvcc took for each kernel. A kernel takes about half a minute.
+# peer_cutlass.json: the seconds of processor time that nvcc took for each kernel. A kernel takes about half a minute.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { sed -n '2,8s/^# \?//p' "$0" >&2; exit 2; }
@@ -17,13 +17,14 @@ mkdir -p "$out/rows"
 export nvcc here cutlass out
 
 row() {
-  local object=$out/rows/$1.o start=$EPOCHREALTIME newest
+  local object=$out/rows/$1.o newest TIMEFORMAT="%U %S"
   newest=$(ls -t "$here"/cutlass_gemm.* "$object" 2>/dev/null | head -1 || true)
   if [ "$newest" = "$object" ]; then return; fi
-  "$nvcc" -std=c++17 -O3 -DNDEBUG --expt-relaxed-constexpr -diag-suppress 20012 -Xcompiler -fPIC \
-    -gencode=arch=compute_90a,code=sm_90a -I"$cutlass/include" -DHEDDLE_ROW="$1" -c "$here/cutlass_gemm.cu" -o "$object.new"
+  { time "$nvcc" -std=c++17 -O3 -DNDEBUG --expt-relaxed-constexpr -diag-suppress 20012 -Xcompiler -fPIC \
+      -gencode=arch=compute_90a,code=sm_90a -I"$cutlass/include" -DHEDDLE_ROW="$1" \
+      -c "$here/cutlass_gemm.cu" -o "$object.new" 2>&3; } 3>&2 2> "$out/rows/$1.times"
   mv "$object.new" "$object"
-  awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f\n", b - a }' > "$out/rows/$1.seconds"
+  awk '{ printf "%.1f\n", $1 + $2 }' "$out/rows/$1.times" > "$out/rows/$1.seconds"
   echo "kernel $1: $(cat "$out/rows/$1.seconds") s" >&2
 }
 export -f row
@@ -35,8 +36,9 @@ echo "$rows" | xargs -P "$jobs" -I{} bash -c 'set -euo pipefail; row {}'
 "$nvcc" -shared -cudart static -gencode=arch=compute_90a,code=sm_90a -Xlinker --exclude-libs=ALL -Xcompiler -static-libgcc \
   -Xcompiler -static-libstdc++ -o "$out/peer_cutlass.so" "$out/rows/peer.o" $(printf "$out/rows/%s.o " $rows)
 {
-  echo "{\"nvcc\": \"$version\", \"seconds\": {"
+  echo "{\"nvcc\": \"$version\", \"processor_seconds\": {"
   for number in $rows; do
+    [ -f "$out/rows/$number.seconds" ] || continue
     name=$(sed -n "s/^\(SM[89]0\)($number, \"\([^\"]*\)\", \([A-Za-z0-9]*\),.*/\1 \3 \2/p" "$here/cutlass_gemm.def")
     echo "  \"$number: $name\": $(cat "$out/rows/$number.seconds"),"
   done | sed '$ s/,$//'

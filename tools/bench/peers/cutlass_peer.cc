@@ -66,7 +66,9 @@ const char* peer_open(const char*) {
 const char* peer_name(void) { return "cutlass"; }
 
 const char* peer_version(void) {
-  static const std::string text = cutlass::getVersionString() + ", nvcc " + HEDDLE_NVCC_VERSION;
+  static const std::string text = std::to_string(CUTLASS_MAJOR) + "." +
+                                  std::to_string(CUTLASS_MINOR) + "." +
+                                  std::to_string(CUTLASS_PATCH) + ", nvcc " + HEDDLE_NVCC_VERSION;
   return text.c_str();
 }
 
