@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/kernels/gemm/fused.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 
@@ -16,70 +17,274 @@ namespace {
 
 using ::testing::HasSubstr;
 
-template <class T>
-constexpr double kUnit = std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8;
-
 bool has_wgmma() {
   const DeviceInfo& info = test_device().info();
   return info.cluster_launch && (info.compute_major == 9 || test_device().name() == "interp");
 }
 
+// Half the distance of neighbours of a type, relatively.
 template <class T>
-void check_gemm(int64_t m, int64_t n, int64_t k) {
-  SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
-  std::mt19937 random(static_cast<unsigned>(m * 31 + n * 7 + k));
+double unit() {
+  if constexpr (std::is_same_v<T, float>) return 0x1p-24;
+  return std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8;
+}
+template <class T>
+double number(const T& x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return x;
+  } else {
+    return x.to_float();
+  }
+}
+
+template <class T>
+std::vector<T> random_numbers(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  const auto numbers = [&](int64_t count) {
-    std::vector<T> values;
-    for (int64_t i = 0; i < count; ++i) values.emplace_back(uniform(random));
-    return values;
-  };
-  const std::vector<T> a = numbers(m * k), b = numbers(n * k);
-  const Device& device = test_device();
-  const Stream stream = device.create_stream().value();
-  const Buffer a_memory = device.upload<T>(a).value();
-  const Buffer b_memory = device.upload<T>(b).value();
-  const Buffer d_memory = device.allocate(static_cast<size_t>(m * n) * sizeof(T)).value();
-  const auto run = [&] {
-    return kernels::gemm(stream, as_tensor<const T>(a_memory, {m, k}),
-                         as_tensor<const T>(b_memory, {n, k}), as_tensor<T>(d_memory, {m, n}));
-  };
-  ASSERT_THAT(run(), IsOk());
-  const std::vector<T> d = d_memory.download<T>(stream).value();
-  for (int64_t row = 0; row < m; ++row) {
-    for (int64_t column = 0; column < n; ++column) {
-      double sum = 0, magnitude = 0;
-      for (int64_t i = 0; i < k; ++i) {
-        const double product = double{a[row * k + i].to_float()} * b[column * k + i].to_float();
-        sum += product;
-        magnitude += std::abs(product);
+  std::vector<T> values;
+  for (int64_t i = 0; i < count; ++i) values.emplace_back(T(uniform(random)));
+  return values;
+}
+
+struct Case {
+  int64_t m, n, k;
+  bool a_along_k = true, b_along_k = true;
+  int64_t batches = 1;
+};
+
+// A batch of matrices (rows, columns), contiguous along either mode, with lines 16 bytes apart.
+template <class T>
+struct Matrices {
+  Matrices(int64_t batches_, int64_t rows_, int64_t columns_, bool along_columns, unsigned seed)
+      : batches(batches_), rows(rows_), columns(columns_) {
+    const int64_t pad = 16 / static_cast<int64_t>(sizeof(T));
+    const auto padded = [&](int64_t line) { return (line + pad - 1) / pad * pad; };
+    const int64_t pitch = padded(along_columns ? columns : rows);
+    row = along_columns ? pitch : 1;
+    column = along_columns ? 1 : pitch;
+    batch = pitch * (along_columns ? rows : columns);
+    host = random_numbers<T>(batches * batch, seed);
+    memory = test_device().template upload<T>(host).value();
+  }
+  TensorRef<T, 3> ref() const {
+    return {reinterpret_cast<T*>(memory.address()), {batches, rows, columns}, {batch, row, column}};
+  }
+  double at(int64_t l, int64_t i, int64_t j) const {
+    return number(host[static_cast<size_t>(l * batch + i * row + j * column)]);
+  }
+
+  int64_t batches, rows, columns;
+  int64_t batch, row, column;
+  std::vector<T> host;
+  Buffer memory;
+};
+
+// Calls launch(stream, a, b, d) and compares d with what wanted(sum, l, row, column) says of the sums in
+// double precision.
+template <class T, class D, class Launch, class Wanted>
+void check(const Case& c, double precision, const Launch& launch, const Wanted& wanted) {
+  SCOPED_TRACE(testing::Message() << c.m << " x " << c.n << " x " << c.k << ", a "
+                                  << (c.a_along_k ? "t" : "n") << ", b "
+                                  << (c.b_along_k ? "n" : "t"));
+  const auto seed = static_cast<unsigned>(c.m * 31 + c.n * 7 + c.k);
+  const Matrices<T> a(c.batches, c.m, c.k, c.a_along_k, seed),
+      b(c.batches, c.n, c.k, c.b_along_k, seed + 1);
+  const Matrices<D> d(c.batches, c.m, c.n, true, seed + 2);
+  const Stream stream = test_device().create_stream().value();
+  ASSERT_THAT(
+      launch(stream, TensorRef<const T, 3>(a.ref()), TensorRef<const T, 3>(b.ref()), d.ref()),
+      IsOk());
+  const std::vector<D> got = d.memory.template download<D>(stream).value();
+  for (int64_t l = 0; l < c.batches; ++l) {
+    for (int64_t row = 0; row < c.m; ++row) {
+      for (int64_t column = 0; column < c.n; ++column) {
+        double sum = 0, magnitude = 0;
+        for (int64_t i = 0; i < c.k; ++i) {
+          const double product = a.at(l, row, i) * b.at(l, column, i);
+          sum += product;
+          magnitude += std::abs(product);
+        }
+        const double expected = wanted(sum, l, row, column);
+        ASSERT_NEAR(number(got[static_cast<size_t>(l * d.batch + row * d.row + column)]), expected,
+                    unit<D>() * std::abs(expected) + magnitude * precision + 1e-30)
+            << l << " " << row << " " << column;
       }
-      const double got = d[row * n + column].to_float();
-      // The tensor cores add with fewer bits than f32 has.
-      ASSERT_NEAR(got, sum, kUnit<T> * std::abs(sum) + magnitude * 0x1p-20 + 1e-30)
+    }
+  }
+  // What lies between the rows is left alone.
+  for (int64_t i = c.n; i < d.row; ++i)
+    EXPECT_EQ(number(got[static_cast<size_t>(i)]), d.at(0, 0, i));
+}
+
+// What the tensor cores, which add with fewer bits than f32 has, lose of the sum of the magnitudes.
+constexpr double kSums = 0x1p-20, kFloat8Sums = 0x1p-11;
+
+template <class T, class D>
+void check_gemm(const Case& c, double precision = kSums) {
+  check<T, D>(
+      c, precision,
+      [](const Stream& stream, const auto& a, const auto& b, const auto& d) {
+        return kernels::gemm(stream, a, b, d);
+      },
+      [](double sum, int64_t, int64_t, int64_t) { return sum; });
+}
+
+TEST(Gemm, MultipliesTilesAndWhatIsLeft) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  check_gemm<bfloat16, bfloat16>({256, 256, 64});
+  check_gemm<half, half>({256, 256, 192});
+  check_gemm<bfloat16, bfloat16>({100, 72, 40});
+  check_gemm<bfloat16, bfloat16>({1, 1, 1});
+  check_gemm<half, half>({300, 520, 136});
+  check_gemm<half, half>({129, 257, 33});
+}
+
+TEST(Gemm, OfEveryTranspose) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  for (const bool a : {true, false}) {
+    for (const bool b : {true, false}) {
+      check_gemm<bfloat16, bfloat16>({200, 264, 200, a, b});
+      check_gemm<half, float>({70, 40, 129, a, b});
+    }
+  }
+}
+
+TEST(Gemm, OfEveryType) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  check_gemm<half, float>({130, 260, 72});
+  check_gemm<bfloat16, float>({300, 100, 200});
+  check_gemm<tfloat32, float>({130, 260, 68});
+  check_gemm<tfloat32, float>({300, 520, 36});
+  check_gemm<float8_e4m3, bfloat16>({130, 260, 144}, kFloat8Sums);
+  check_gemm<float8_e4m3, half>({300, 520, 272}, kFloat8Sums);
+  check_gemm<float8_e4m3, float>({70, 40, 48}, kFloat8Sums);
+}
+
+TEST(Gemm, OfBatches) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  check_gemm<bfloat16, bfloat16>({100, 72, 40, true, true, 3});
+  check_gemm<half, float>({140, 72, 40, false, true, 2});
+}
+
+TEST(Gemm, RunsThroughTheStagesSeveralTimes) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  check_gemm<bfloat16, bfloat16>({130, 264, 64 * 8 + 8});
+  check_gemm<bfloat16, bfloat16>({20, 40, 128 * 20});
+}
+
+TEST(Gemm, OfManyTilesForEachCluster) {
+  if (!has_wgmma() || test_device().name() == "interp") GTEST_SKIP() << "for a GPU of sm_90a";
+  check_gemm<bfloat16, bfloat16>({4096, 8192, 64});
+  check_gemm<half, float>({2304, 4104, 200});
+}
+
+TEST(Gemm, OfEveryConfiguration) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  const kernels::GemmProblem problem{.m = 200, .n = 264, .k = 328};
+  const runtime::DeviceInfo& device = test_device().info();
+  for (const kernels::GemmConfig& config : kernels::gemm_configs(problem, device)) {
+    if (config.band != 8 && config.n != 256) continue;  // the order of tiles alone
+    SCOPED_TRACE(config.to_string());
+    check<half, half>(
+        {problem.m, problem.n, problem.k}, kSums,
+        [&](const Stream& stream, const auto& a, const auto& b, const auto& d) {
+          return kernels::hopper_gemm<half, half, kernels::PlainSums>(config).launch(
+              stream, kernels::gemm_shape(config, problem, device), kernels::detail::in_batches(a),
+              kernels::detail::in_batches(b), kernels::detail::in_batches(d));
+        },
+        [](double sum, int64_t, int64_t, int64_t) { return sum; });
+  }
+}
+
+TEST(Gemm, ScalesAndAdds) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  const Case shape{150, 136, 72};
+  const Matrices<half> c(1, shape.m, shape.n, true, 5);
+  const auto matrix = [](const auto& x) {
+    return TensorRef<std::remove_pointer_t<decltype(x.data)>, 2>(
+        x.data, {x.extents[1], x.extents[2]}, {x.strides[1], x.strides[2]});
+  };
+  for (const kernels::GemmScale scale : {kernels::GemmScale{2, 0}, kernels::GemmScale{-0.5, 3}}) {
+    check<half, half>(
+        shape, 2 * kSums,
+        [&](const Stream& stream, const auto& a, const auto& b, const auto& d) {
+          return kernels::gemm(stream, matrix(a), matrix(b), matrix(d), scale,
+                               TensorRef<const half, 2>(matrix(c.ref())));
+        },
+        [&](double sum, int64_t, int64_t row, int64_t column) {
+          return scale.alpha * sum + scale.beta * c.at(0, row, column);
+        });
+  }
+}
+
+TEST(Gemm, PassesResultsThroughEpilogues) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  const Case shape{150, 140, 72};
+  const Matrices<float> bias(1, 1, shape.n, true, 5), scale(1, 1, shape.m, true, 6);
+  const Matrices<bfloat16> residual(1, shape.m, shape.n, true, 7);
+  const Matrices<float> kept(1, shape.m, shape.n, true, 8);
+  const auto epilogue = [](const kernels::GemmPart& part, const Fragment<float>& sums,
+                           Tensor<const float, 1> b, Tensor<const float, 1> s,
+                           Tensor<const bfloat16, 2> r, Tensor<float, 2> aux) {
+    const Fragment<float> linear = sums * part.by_row(s) + part.by_column(b);
+    part.store(aux, linear);
+    return max(linear, 0.0f) + part.of(r);
+  };
+  const Device& device = test_device();
+  Buffer last;  // a copy of the result
+  const auto vector = [](const Matrices<float>& x) {
+    return TensorRef<const float, 1>(x.ref().data, {x.columns});
+  };
+  const auto linear = [&](double sum, int64_t row, int64_t column) {
+    return sum * scale.at(0, 0, row) + bias.at(0, 0, column);
+  };
+  check<half, bfloat16>(
+      shape, 2 * kSums,
+      [&](const Stream& stream, const auto& a, const auto& b, const auto& d) {
+        const Status launched = kernels::gemm_with(
+            stream, epilogue, a, b, d, vector(bias), vector(scale),
+            TensorRef<const bfloat16, 2>(residual.ref().data, {shape.m, shape.n},
+                                         {residual.row, 1}),
+            TensorRef<float, 2>(kept.ref().data, {shape.m, shape.n}, {kept.row, 1}));
+        last =
+            device.allocate(static_cast<size_t>(shape.m * d.strides[1]) * sizeof(bfloat16)).value();
+        const Status copied = stream.copy_on_device(
+            last.address(), reinterpret_cast<uint64_t>(d.data), last.size_bytes());
+        return launched.ok() ? copied : launched;
+      },
+      [&](double sum, int64_t, int64_t row, int64_t column) {
+        return std::max(linear(sum, row, column), 0.0) + residual.at(0, row, column);
+      });
+  // What the epilogue stored besides is what the result was made of.
+  const Stream stream = test_device().create_stream().value();
+  const std::vector<float> aux = kept.memory.download<float>(stream).value();
+  const std::vector<bfloat16> result = last.download<bfloat16>(stream).value();
+  for (int64_t row = 0; row < shape.m; ++row) {
+    for (int64_t column = 0; column < shape.n; ++column) {
+      const double wanted = std::max(aux[static_cast<size_t>(row * kept.row + column)], 0.0f) +
+                            residual.at(0, row, column);
+      ASSERT_NEAR(number(result[static_cast<size_t>(row * residual.row + column)]), wanted,
+                  std::abs(wanted) * 0x1p-8)
           << row << " " << column;
     }
   }
 }
 
-TEST(Gemm, MultipliesTilesAndWhatIsLeft) {
+TEST(Gemm, ComputesTheSameBitsEachTime) {
   if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
-  check_gemm<bfloat16>(256, 256, 64);
-  check_gemm<half>(256, 256, 192);
-  check_gemm<bfloat16>(100, 72, 40);
-  check_gemm<bfloat16>(1, 8, 8);
-  check_gemm<half>(300, 520, 136);
-}
-
-TEST(Gemm, RunsThroughTheStagesSeveralTimes) {
-  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
-  check_gemm<bfloat16>(130, 264, 64 * 8 + 8);
-}
-
-TEST(Gemm, OfManyTilesForEachCluster) {
-  if (!has_wgmma() || test_device().name() == "interp") GTEST_SKIP() << "for a GPU of sm_90a";
-  check_gemm<bfloat16>(4096, 8192, 64);
-  check_gemm<half>(2304, 4104, 200);
+  const Matrices<half> a(1, 200, 520, true, 1), b(1, 300, 520, true, 2), d(1, 200, 300, true, 3);
+  const Stream stream = test_device().create_stream().value();
+  std::vector<uint16_t> first;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_THAT(kernels::gemm(stream, TensorRef<const half, 3>(a.ref()),
+                              TensorRef<const half, 3>(b.ref()), d.ref()),
+                IsOk());
+    const std::vector<uint16_t> bits = d.memory.download<uint16_t>(stream).value();
+    if (i > 0) {
+      EXPECT_EQ(bits, first);
+    }
+    first = bits;
+  }
 }
 
 TEST(Gemm, SaysWhatDoesNotFit) {
@@ -96,8 +301,12 @@ TEST(Gemm, SaysWhatDoesNotFit) {
   EXPECT_THAT(refusal(8, 16, 8, 8),
               HasSubstr("gemm: a is 8 x 8, b 16 x 8 and d 8 x 8; a takes m x k, "
                         "b n x k and d m x n, with k above 0"));
-  EXPECT_THAT(refusal(8, 8, 9, 8), HasSubstr("the tensor map of 'a' needs strides of a positive "
-                                             "multiple of 16 bytes"));
+  EXPECT_THAT(refusal(8, 8, 9, 8),
+              HasSubstr("gemm: a has lines 18 bytes apart; the copy engine takes "
+                        "multiples of 16: pad them with elements"));
+  EXPECT_THAT(refusal(8, 9, 8, 9),
+              HasSubstr("gemm: d has strides 9 and 1; its rows are contiguous and "
+                        "a multiple of 16 bytes apart: pad them with elements"));
   EXPECT_EQ(refusal(0, 8, 8, 8), "");
 }
 
