@@ -356,6 +356,47 @@ TEST(Gemm, TakesFragmentsThatCopiesLoaded) {
   run_explicit("wgmma.m64n64k16.f32.f16.f16.rs", false);
 }
 
+// The sums of 64 x 64 go to a swizzled tile by stmatrix, from where threads copy rows.
+void run_epilogue(const std::string& atom, const IntTuple& atoms, const Tiler& permutation) {
+  const auto kernel = define_kernel("epilogue(d)", [=](Tensor<half, 2> d) {
+    const TiledMma mma = make_tiled_mma(parse_mma_atom(atom), atoms, permutation);
+    const ThrMma mine = mma.get_slice(thread_idx.x);
+    const auto where = mine.partition_C(make_identity_tensor({64, 64}));
+    const auto sums = make_tensor<half>(make_layout(where.shape()));
+    for (int i = 0; i < size(where).value(); ++i) {
+      const IntTuple at = where(i);
+      sums(i) = cast<half>(Int(get(at, 0).value()) * 16 + Int(get(at, 1).value()) % 16);
+    }
+    const auto tile = make_smem_tensor<half>(make_smem_layout<half>({64, 64}));
+    const TiledCopy stores = make_tiled_copy_C(make_copy_atom<half>(StMatrix{4}), mma);
+    const ThrCopy part = stores.get_slice(thread_idx.x);
+    copy(stores, part.retile(sums), part.partition_D(tile));
+    sync_threads();
+    For(range(thread_idx.x, 64 * 64, 128),
+        [&](const Int& i) { d(i / 64, i % 64) = tile(i / 64, i % 64); });
+  });
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer d_memory = device.allocate(64 * 64 * sizeof(half)).value();
+  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<half>(d_memory, {64, 64})),
+              IsOk());
+  const std::vector<half> d = d_memory.download<half>(stream).value();
+  for (int row = 0; row < 64; ++row) {
+    for (int column = 0; column < 64; ++column) {
+      ASSERT_EQ(d[static_cast<size_t>(row * 64 + column)].to_float(),
+                static_cast<float>(row * 16 + column % 16))
+          << atom << " at " << row << " " << column;
+    }
+  }
+}
+
+TEST(Gemm, StoresSumsByStMatrix) {
+  if (!has("wgmma")) GTEST_SKIP() << "stmatrix came with sm_90";
+  run_epilogue("wgmma.m64n64k16.f32.f16.f16", {1, 1, 1}, {_, _, _});
+  run_epilogue("mma.m16n8k16.f32.f16.f16", {2, 2, 1}, {_, 32, _});
+  run_epilogue("mma.m16n8k16.f32.f16.f16", {4, 1, 1}, {_, 16, _});
+}
+
 // --- What is recorded -----------------------------------------------------------------------------
 
 // Compiles a product of 64 x 64 x 32; what is said where it does not.
