@@ -281,6 +281,14 @@ AnyAccumulator new_accumulator(const TiledMma& mma, ir::Scalar scalar, const Int
       .shape = registers != nullptr ? registers->layout.shape() : partition_shape_C(mma, mn, loc),
       .scalar = scalar,
       .pending = mma.ok() && mma.atom().is_async()};
+  if (mma.ok() && !size(get(mma.thr_layout_vmnk(), 3)).is_constant(1)) {
+    fail(loc,
+         absl::StrCat("make_accumulator: a TiledMma of ", mma.atom().to_string(), " with ",
+                      size(get(mma.thr_layout_vmnk(), 3)).value(), " atoms along k"),
+         "several warps would each hold a part of the same sums: use one atom along k, and more "
+         "along m "
+         "or n");
+  }
   const bool usable = mma.ok() && c.shape.ok() && is_static(c.shape);
   const int64_t values = usable ? count_of(c.shape, 0) : 1;
   const int64_t atoms = usable ? count_of(c.shape, 1) * count_of(c.shape, 2) : 1;

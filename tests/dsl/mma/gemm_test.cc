@@ -30,6 +30,7 @@ struct Product {
   Major major_a = Major::k, major_b = Major::k;
   Tiler permutation = {_, _, _};
   int rows = 1000, columns = 1000;  // of d that are stored
+  int pad = 0;                      // elements behind each row of a, which has no swizzle then
 
   std::string text() const {
     return atom + (major_a == Major::k ? " a K" : " a MN") +
@@ -48,34 +49,36 @@ float element(int row, int k, int seed) {
 template <class T, class C>
 void run_product(const Product& p) {
   if (!has(p.atom)) return;
-  const auto kernel = define_kernel(
-      "product(a, b, d)", [p](Tensor<const T, 2> a, Tensor<const T, 2> b, Tensor<C, 2> d) {
-        const TiledMma mma = make_tiled_mma(parse_mma_atom(p.atom), p.atoms, p.permutation);
-        const auto a_tiles =
-            make_smem_tensor<T>(make_smem_layout_A(mma, {p.m, p.k, kStages}, p.major_a));
-        const auto b_tiles =
-            make_smem_tensor<T>(make_smem_layout_B(mma, {p.n, p.k, kStages}, p.major_b));
-        const int threads = static_cast<int>(mma.threads());
-        const auto fill_tiles = [&](const auto& from, const auto& to, int rows) {
-          For(range(thread_idx.x, rows * p.k * kStages, threads), [&](const Int& i) {
-            const Int row = i / (p.k * kStages), depth = i % (p.k * kStages);
-            to(row, depth % p.k, depth / p.k) = from(row, depth);
-          });
-        };
-        fill_tiles(a, a_tiles, p.m);
-        fill_tiles(b, b_tiles, p.n);
-        if (mma.atom().is_async()) fence_async();
-        sync_threads();
-        const ThrMma mine = mma.get_slice(thread_idx.x);
-        const auto sums =
-            For(range(kStages), make_accumulator<C>(mma, {p.m, p.n}),
-                [&](const Int& stage, const AccumulatorTile<C>& so_far) {
-                  return gemm(mine, a_tiles(_, _, stage), b_tiles(_, _, stage), so_far, stage != 0);
-                });
-        const auto where = mine.partition_C(make_identity_tensor({p.m, p.n}));
-        copy_if(within(where, {p.rows, p.columns}), settle(sums),
-                mine.partition_C(local_tile(d, {p.m, p.n}, {0, 0})));
+  const auto kernel = define_kernel("product(a, b, d)", [p](Tensor<const T, 2> a,
+                                                            Tensor<const T, 2> b, Tensor<C, 2> d) {
+    const TiledMma mma = make_tiled_mma(parse_mma_atom(p.atom), p.atoms, p.permutation);
+    const int pitch = p.k + p.pad;
+    const auto a_tiles =
+        make_smem_tensor<T>(p.pad == 0 ? make_smem_layout_A(mma, {p.m, p.k, kStages}, p.major_a)
+                                       : make_layout({p.m, p.k, kStages}, {pitch, 1, p.m * pitch}));
+    const auto b_tiles =
+        make_smem_tensor<T>(make_smem_layout_B(mma, {p.n, p.k, kStages}, p.major_b));
+    const int threads = static_cast<int>(mma.threads());
+    const auto fill_tiles = [&](const auto& from, const auto& to, int rows) {
+      For(range(thread_idx.x, rows * p.k * kStages, threads), [&](const Int& i) {
+        const Int row = i / (p.k * kStages), depth = i % (p.k * kStages);
+        to(row, depth % p.k, depth / p.k) = from(row, depth);
       });
+    };
+    fill_tiles(a, a_tiles, p.m);
+    fill_tiles(b, b_tiles, p.n);
+    if (mma.atom().is_async()) fence_async();
+    sync_threads();
+    const ThrMma mine = mma.get_slice(thread_idx.x);
+    const auto sums =
+        For(range(kStages), make_accumulator<C>(mma, {p.m, p.n}),
+            [&](const Int& stage, const AccumulatorTile<C>& so_far) {
+              return gemm(mine, a_tiles(_, _, stage), b_tiles(_, _, stage), so_far, stage != 0);
+            });
+    const auto where = mine.partition_C(make_identity_tensor({p.m, p.n}));
+    copy_if(within(where, {p.rows, p.columns}), settle(sums),
+            mine.partition_C(local_tile(d, {p.m, p.n}, {0, 0})));
+  });
   std::vector<T> a, b;
   const int depth = p.k * kStages;
   for (int row = 0; row < p.m; ++row) {
@@ -164,11 +167,131 @@ TEST(Gemm, RepeatsTiles) {
       {.atom = "wgmma.m64n64k16.f32.f16.f16", .atoms = {1, 2, 1}, .m = 64, .n = 128});
 }
 
+// Rows that ldmatrix takes, and rows that do not start at multiples of 16 bytes.
+TEST(Gemm, LoadsPaddedTiles) {
+  for (const int pad : {8, 2, 1}) {
+    run_product<half, float>({.atom = "mma.m16n8k16.f32.f16.f16", .atoms = {2, 2, 1}, .pad = pad});
+    run_product<float, float>({.atom = "fma.f32", .atoms = {16, 8, 1}, .pad = pad});
+  }
+}
+
 // Edges of the matrix: coordinates of the sums say what is stored.
 TEST(Gemm, StoresWithinBounds) {
   run_product<half, float>(
       {.atom = "mma.m16n8k16.f32.f16.f16", .atoms = {2, 2, 1}, .rows = 37, .columns = 51});
   run_product<half, float>({.atom = "wgmma.m64n64k16.f32.f16.f16", .rows = 61, .columns = 3});
+}
+
+// --- One body, whatever copies and multiplies -----------------------------------------------------
+
+struct Body {
+  bool by_tma;  // else by cp.async
+  const char* atom;
+  IntTuple atoms;
+};
+
+// d = a * b^T of 128 x 64 x 3 * 64, K-major a and MN-major b. Which instruction copies is told apart where tiles are
+// loaded, and which multiplies nowhere.
+void run_body(const Body& body) {
+  constexpr int kM = 128, kN = 64, kK = 64;
+  const auto kernel = define_kernel("body(a, b, d)", [=](Tensor<const half, 2> a,
+                                                         Tensor<const half, 2> b,
+                                                         Tensor<float, 2> d) {
+    const TiledMma mma = make_tiled_mma(parse_mma_atom(body.atom), body.atoms);
+    const auto a_tiles = make_smem_tensor<half>(make_smem_layout_A(mma, {kM, kK, 3}));
+    const auto b_tiles = make_smem_tensor<half>(make_smem_layout_B(mma, {kN, kK, 3}, Major::mn));
+    const Mbarrier full(3);
+    if (body.by_tma) {
+      // b is k x n in memory.
+      const SmemBox a_box = box_of(a_tiles(_, _, 0)), b_box = box_of(b_tiles(_, _, 0));
+      const TensorMap a_map(a, {a_box.extent(0), a_box.extent(1)}, {.swizzle = a_box.swizzle});
+      const TensorMap b_map(b, {b_box.extent(1), b_box.extent(0)}, {.swizzle = b_box.swizzle});
+      If(thread_idx.x == 0, [&] {
+        for (int stage = 0; stage < 3; ++stage) full.init(stage, 1);
+        fence_mbarrier_init();
+        for (int stage = 0; stage < 3; ++stage) {
+          full.expect_tx(stage, (kM + kN) * kK * sizeof(half));
+          for (int row = 0; row < kM; row += a_box.extent(0)) {
+            for (int k = 0; k < kK; k += a_box.extent(1)) {
+              tma_load(a_tiles.at({row, k, stage}), a_map, {row, stage * kK + k}, full, stage);
+            }
+          }
+          for (int row = 0; row < kN; row += b_box.extent(0)) {
+            for (int k = 0; k < kK; k += b_box.extent(1)) {
+              tma_load(b_tiles.at({row, k, stage}), b_map, {stage * kK + k, row}, full, stage);
+            }
+          }
+        }
+      });
+      sync_threads();
+    } else {
+      const auto atom = make_copy_atom<half>(CopyAsync{128});
+      const TiledCopy rows =
+          make_tiled_copy(atom, make_layout({16, 8}, {8, 1}), make_layout({1, 8}));
+      const TiledCopy columns = make_tiled_copy(atom, make_layout({8, 16}), make_layout({8, 1}));
+      const ThrCopy own_rows = rows.get_slice(thread_idx.x % 128);
+      const ThrCopy own_columns = columns.get_slice(thread_idx.x % 128);
+      const auto b_columns = select(b, {1, 0});  // (n,k)
+      const auto a_from = own_rows.partition_S(local_tile(a, {kM, kK}, {0, _}));
+      const auto b_from = own_columns.partition_S(local_tile(b_columns, {kN, kK}, {0, _}));
+      const auto a_to = own_rows.partition_D(a_tiles), b_to = own_columns.partition_D(b_tiles);
+      for (int stage = 0; stage < 3; ++stage) {
+        copy(rows, a_from(_, _, _, stage), a_to(_, _, _, stage));
+        copy(columns, b_from(_, _, _, stage), b_to(_, _, _, stage));
+      }
+      copy_async_commit();
+      copy_async_wait(0);
+      fence_async();
+      sync_threads();
+    }
+    const ThrMma mine = mma.get_slice(thread_idx.x);
+    const auto sums =
+        For(range(3), make_accumulator<float>(mma, {kM, kN}),
+            [&](const Int& stage, const AccumulatorTile<float>& sum) {
+              if (body.by_tma) full.wait(stage, 0u);
+              return gemm(mine, a_tiles(_, _, stage), b_tiles(_, _, stage), sum, stage != 0);
+            });
+    copy(settle(sums), mine.partition_C(local_tile(d, {kM, kN}, {0, 0})));
+  });
+  std::vector<half> a, b;
+  constexpr int kDepth = 3 * kK;
+  for (int row = 0; row < kM; ++row) {
+    for (int k = 0; k < kDepth; ++k) a.emplace_back(element<half>(row, k, 1));
+  }
+  for (int k = 0; k < kDepth; ++k) {
+    for (int column = 0; column < kN; ++column) b.emplace_back(element<half>(column, k, 2));
+  }
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer a_memory = device.upload<half>(a).value(), b_memory = device.upload<half>(b).value();
+  const Buffer d_memory = device.allocate(kM * kN * sizeof(float)).value();
+  const TiledMma mma = make_tiled_mma(parse_mma_atom(body.atom), body.atoms);
+  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = static_cast<int>(mma.threads())},
+                            as_tensor<const half>(a_memory, {kM, kDepth}),
+                            as_tensor<const half>(b_memory, {kDepth, kN}),
+                            as_tensor<float>(d_memory, {kM, kN})),
+              IsOk())
+      << body.by_tma << body.atom;
+  const std::vector<float> d = d_memory.download<float>(stream).value();
+  for (int row = 0; row < kM; ++row) {
+    for (int column = 0; column < kN; ++column) {
+      float wanted = 0;
+      for (int k = 0; k < kDepth; ++k) {
+        wanted += element<half>(row, k, 1) * element<half>(column, k, 2);
+      }
+      ASSERT_EQ(d[static_cast<size_t>(row * kN + column)], wanted)
+          << body.by_tma << body.atom << " at " << row << " " << column;
+    }
+  }
+}
+
+TEST(Gemm, IsOneBodyForTheCopyEngineAndForThreads) {
+  if (!has("wgmma")) GTEST_SKIP() << "this device is none of sm_90a";
+  run_body({true, "wgmma.m64n64k16.f32.f16.f16", {1, 1, 1}});
+  run_body({true, "wgmma.m64n64k16.f32.f16.f16", {2, 1, 1}});
+  run_body({false, "wgmma.m64n64k16.f32.f16.f16", {1, 1, 1}});
+  run_body({true, "mma.m16n8k16.f32.f16.f16", {4, 1, 1}});
+  run_body({false, "mma.m16n8k16.f32.f16.f16", {2, 2, 1}});
 }
 
 // --- As CuTe writes it ----------------------------------------------------------------------------
@@ -231,6 +354,47 @@ void run_explicit(const std::string& atom, bool has_b) {
 TEST(Gemm, TakesFragmentsThatCopiesLoaded) {
   run_explicit("mma.m16n8k16.f32.f16.f16", true);
   run_explicit("wgmma.m64n64k16.f32.f16.f16.rs", false);
+}
+
+// The sums of 64 x 64 go to a swizzled tile by stmatrix, from where threads copy rows.
+void run_epilogue(const std::string& atom, const IntTuple& atoms, const Tiler& permutation) {
+  const auto kernel = define_kernel("epilogue(d)", [=](Tensor<half, 2> d) {
+    const TiledMma mma = make_tiled_mma(parse_mma_atom(atom), atoms, permutation);
+    const ThrMma mine = mma.get_slice(thread_idx.x);
+    const auto where = mine.partition_C(make_identity_tensor({64, 64}));
+    const auto sums = make_tensor<half>(make_layout(where.shape()));
+    for (int i = 0; i < size(where).value(); ++i) {
+      const IntTuple at = where(i);
+      sums(i) = cast<half>(Int(get(at, 0).value()) * 16 + Int(get(at, 1).value()) % 16);
+    }
+    const auto tile = make_smem_tensor<half>(make_smem_layout<half>({64, 64}));
+    const TiledCopy stores = make_tiled_copy_C(make_copy_atom<half>(StMatrix{4}), mma);
+    const ThrCopy part = stores.get_slice(thread_idx.x);
+    copy(stores, part.retile(sums), part.partition_D(tile));
+    sync_threads();
+    For(range(thread_idx.x, 64 * 64, 128),
+        [&](const Int& i) { d(i / 64, i % 64) = tile(i / 64, i % 64); });
+  });
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer d_memory = device.allocate(64 * 64 * sizeof(half)).value();
+  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<half>(d_memory, {64, 64})),
+              IsOk());
+  const std::vector<half> d = d_memory.download<half>(stream).value();
+  for (int row = 0; row < 64; ++row) {
+    for (int column = 0; column < 64; ++column) {
+      ASSERT_EQ(d[static_cast<size_t>(row * 64 + column)].to_float(),
+                static_cast<float>(row * 16 + column % 16))
+          << atom << " at " << row << " " << column;
+    }
+  }
+}
+
+TEST(Gemm, StoresSumsByStMatrix) {
+  if (!has("wgmma")) GTEST_SKIP() << "stmatrix came with sm_90";
+  run_epilogue("wgmma.m64n64k16.f32.f16.f16", {1, 1, 1}, {_, _, _});
+  run_epilogue("mma.m16n8k16.f32.f16.f16", {2, 2, 1}, {_, 32, _});
+  run_epilogue("mma.m16n8k16.f32.f16.f16", {4, 1, 1}, {_, 16, _});
 }
 
 // --- What is recorded -----------------------------------------------------------------------------

@@ -12,7 +12,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/codegen/toolchain/disassemble.h"
+#include "heddle/dsl/mma/draw_mma.h"
 #include "heddle/heddle.h"
+#include "heddle/ir/type.h"
 
 namespace heddle {
 namespace {
@@ -160,6 +162,60 @@ TEST(MatrixAddresses, OfDescriptorsAreSums) {
     EXPECT_EQ(count_of(loop, "HGMMA"), 4) << listing;
     EXPECT_EQ(count_of(loop, "R2UR"), 0) << absl::StrJoin(loop, "\n");
     EXPECT_LE(loop.size(), 40u) << absl::StrJoin(loop, "\n");
+  }
+}
+
+// Loops of other shapes and types: ptxas does not serialize their products, which would be an error.
+TEST(MatrixAddresses, LetProductsOverlap) {
+  HEDDLE_NEEDS_TOOL(kPtxas);
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  struct Loop {
+    const char* atom;
+    int m, n, depth;  // of a stage
+    const char* opcode;
+  };
+  constexpr Loop kLoops[] = {{"wgmma.m64n64k16.f32.f16.f16", 128, 128, 64, "HGMMA"},
+                             {"wgmma.m64n128k16.f16.f16.f16", 64, 128, 64, "HGMMA"},
+                             {"wgmma.m64n128k8.f32.tf32.tf32", 64, 128, 32, "HGMMA"},
+                             {"wgmma.m64n128k32.i32.i8.i8", 64, 128, 128, "IGMMA"},
+                             {"wgmma.m64n128k32.f32.e4m3.e4m3", 128, 128, 128, "QGMMA"}};
+  for (const Loop& each : kLoops) {
+    const std::string listing = sass_of([each](Tensor<uint32_t, 1> d, Int n) {
+      const TiledMma mma = make_tiled_mma(parse_mma_atom(each.atom));
+      const auto overlapped = [&]<class T, class C>(T, C) {
+        const auto a = make_smem_tensor<T>(make_smem_layout_A(mma, {each.m, each.depth, 2}));
+        const auto b = make_smem_tensor<T>(make_smem_layout_B(mma, {each.n, each.depth, 2}));
+        const ThrMma mine = mma.get_slice(thread_idx.x);
+        const auto none = make_accumulator<C>(mma, {each.m, each.n});
+        const auto sums = For(range(n), gemm(mine, a(_, _, 0), b(_, _, 0), none, false),
+                              [&](const Int& k, const AccumulatorTile<C>& sum) {
+                                sync_threads();
+                                const auto next = gemm(mine, a(_, _, k % 2), b(_, _, k % 2), sum);
+                                wait(mma, 1);
+                                return next;
+                              });
+        const Fragment<C> all = load(settle(sums));
+        Var<uint32_t> bits(0u);
+        for (int i = 0; i < all.size(); ++i) bits += cast<uint32_t>(all[i]);
+        d(thread_idx.x) = bits;
+      };
+      switch (mma.atom().a()) {
+        case ir::Scalar::kI8:
+          return overlapped(int8_t{}, int32_t{});
+        case ir::Scalar::kTF32:
+          return overlapped(tfloat32{}, float{});
+        case ir::Scalar::kE4M3:
+          return overlapped(float8_e4m3{}, float{});
+        default:
+          return mma.atom().c() == ir::Scalar::kF16 ? overlapped(half{}, half{})
+                                                    : overlapped(half{}, float{});
+      }
+    });
+    EXPECT_EQ(count_of(loop_with(listing, each.opcode), each.opcode),
+              each.m * each.n / 64 / make_tiled_mma(parse_mma_atom(each.atom)).atom().n() *
+                  each.depth / parse_mma_atom(each.atom).k())
+        << each.atom << "\n"
+        << listing.substr(0, 2000);
   }
 }
 
