@@ -28,6 +28,8 @@ std::optional<int> ordinal_of(absl::string_view name, absl::string_view kind) {
 
 StatusOr<Device> Device::open(absl::string_view name) {
   if (const std::optional<int> ordinal = ordinal_of(name, "interp")) {
+    const auto completion = InterpBackend::completion_of_environment();
+    if (!completion.ok()) return completion.status();
     return Device(InterpBackend::open(*ordinal));
   }
   if (const std::optional<int> ordinal = ordinal_of(name, "cuda")) {
@@ -81,6 +83,13 @@ StatusOr<Event> Device::create_event() const {
 
 void Device::set_max_instructions(int64_t count) const {
   if (InterpBackend* const backend = interp()) backend->set_max_instructions(count);
+}
+
+Status Device::set_completion(absl::string_view when) const {
+  const StatusOr<ir::interp::Completion> completion = ir::interp::parse_completion(when);
+  if (!completion.ok()) return completion.status();
+  if (InterpBackend* const backend = interp()) backend->set_completion(*completion);
+  return OkStatus();
 }
 
 cuda::CudaBackend* Device::cuda() const {

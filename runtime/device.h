@@ -66,6 +66,11 @@ class Device {
   // that does not end and what it waits for. 0: no limit. The default is 10^9, which takes ten
   // seconds or so. GPUs have no such limit.
   void set_max_instructions(int64_t count) const;
+  // When the interpreter completes copies and tensor-core products: "early", at once; "late", as
+  // late as the kernel allows; "seed:7", at times that follow from the number. The default is that of the
+  // environment variable HEDDLE_INTERP_COMPLETION, or else late. kInvalidArgument for another text.
+  // GPUs complete them when they do.
+  Status set_completion(absl::string_view when) const;
 
   // Allocates device memory, which is uninitialised. 0 bytes are allowed. kResourceExhausted says
   // how much was requested and how much there is.

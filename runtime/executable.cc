@@ -115,7 +115,8 @@ Status Executable::launch_on_interp(const LaunchShape& shape, const std::byte* b
                                     .cooperative = shape.cooperative};
   auto& device = static_cast<InterpBackend&>(*backend_);
   return ir::interp::run(*program_, args, device.memory(),
-                         {.max_instructions = device.max_instructions()});
+                         {.completion = device.completion(),
+                          .max_instructions = device.max_instructions()});
 }
 
 }  // namespace heddle::runtime

@@ -41,7 +41,19 @@ Status located(const Status& status, absl::string_view what, const std::string& 
 
 InterpBackend::InterpBackend(std::string name, DeviceInfo info)
     : Backend(BackendKind::kInterp, std::move(name), std::move(info)),
-      memory_(static_cast<uint64_t>(this->info().total_memory)) {}
+      memory_(static_cast<uint64_t>(this->info().total_memory)) {
+  const StatusOr<ir::interp::Completion> completion = completion_of_environment();
+  if (completion.ok()) set_completion(*completion);
+}
+
+StatusOr<ir::interp::Completion> InterpBackend::completion_of_environment() {
+  const char* const text = std::getenv("HEDDLE_INTERP_COMPLETION");
+  if (text == nullptr || *text == 0) return ir::interp::Completion{};
+  const StatusOr<ir::interp::Completion> completion = ir::interp::parse_completion(text);
+  if (completion.ok()) return completion;
+  return InvalidArgumentError(
+      absl::StrCat("HEDDLE_INTERP_COMPLETION: ", completion.status().message()));
+}
 
 std::shared_ptr<InterpBackend> InterpBackend::open(int ordinal) {
   static std::mutex& mutex = *new std::mutex;

@@ -27,11 +27,21 @@ class InterpBackend final : public Backend {
 
   static DeviceInfo default_info();
 
+  // What HEDDLE_INTERP_COMPLETION says, or the default where it is not set; kInvalidArgument where it
+  // says something else.
+  static StatusOr<ir::interp::Completion> completion_of_environment();
+
   ir::interp::Memory& memory() { return memory_; }
 
   // See Device::set_max_instructions.
   void set_max_instructions(int64_t count) { max_instructions_.store(count); }
   int64_t max_instructions() const { return max_instructions_.load(); }
+  // See Device::set_completion.
+  void set_completion(const ir::interp::Completion& completion) {
+    when_.store(completion.when);
+    seed_.store(completion.seed);
+  }
+  ir::interp::Completion completion() const { return {.when = when_.load(), .seed = seed_.load()}; }
 
   Status health() const override;
   StatusOr<MemoryUsage> memory_usage() override;
@@ -68,6 +78,8 @@ class InterpBackend final : public Backend {
  private:
   ir::interp::Memory memory_;
   std::atomic<int64_t> max_instructions_{ir::interp::kDefaultMaxInstructions};
+  std::atomic<ir::interp::Completion::When> when_{ir::interp::Completion{}.when};
+  std::atomic<uint64_t> seed_{0};
 };
 
 }  // namespace heddle::runtime

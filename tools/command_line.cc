@@ -118,6 +118,8 @@ CLI::App* add_run(CLI::App& app, Options& options) {
                   "when the interpreter gives up on a block; 0: never")
       ->type_name("N")
       ->check(whole_number(2'000'000'000));
+  add_text(run, "--completion", o.completion, "early|late|seed:N",
+           "when the interpreter completes copies and products");
   return run;
 }
 

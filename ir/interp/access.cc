@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "heddle/ir/interp/legal.h"
+#include "heddle/ir/interp/watch.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -191,7 +192,19 @@ const Instr* run_checked_copy(const Instr* instr, Warp& warp) {
       legal_lanes<SharedMemory>(instr, warp, access[1], warp.mask, to, &writable)) {
     return warp.suspend(WarpState::kStopped, instr);
   }
-  copy_lanes(writable & (readable | ~reading), reading, to.at, from.at, access->bytes);
+  const Mask lanes = writable & (readable | ~reading);
+  Watch* const watch = watch_of(warp);
+  if (watch == nullptr) {
+    copy_lanes(lanes, reading, to.at, from.at, access->bytes);
+    return instr + 1;
+  }
+  uint32_t event = 0;
+  if (watch->access(instr, warp, AccessKind::kCopyWrite, lanes, to.at, access[1].bytes, &event)) {
+    return warp.suspend(WarpState::kStopped, instr);
+  }
+  watch->add_copies(warp, event, lanes, watch->pending().add([=, bytes = access->bytes] {
+    copy_lanes(lanes, reading, to.at, from.at, bytes);
+  }));
   return instr + 1;
 }
 

@@ -1,7 +1,10 @@
-// Copies of boxes between a tensor and shared memory. Each active lane's is complete at once.
+// Copies of boxes between a tensor and shared memory, lane by lane. In programs that are watched they
+// are complete when the model says so, else at once.
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
@@ -9,6 +12,7 @@
 #include "heddle/ir/interp/handlers.h"
 #include "heddle/ir/interp/mbarrier.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/watch.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -33,11 +37,15 @@ struct Chunk {
   uint64_t shared;     // address
   int64_t begin, end;  // bytes of it that the tensor has
   uint64_t global;     // address of the first of these
+  uint64_t row;        // the same of its row, and how many the tensor has of that
+  int64_t row_bytes;
 };
 
 // One lane's copy.
 template <bool kChecked>
 class BoxRun {
+  using Position = std::array<int64_t, kMaxTensorMapRank>;
+
  public:
   BoxRun(const Instr* instr, Warp& warp, int lane)
       : instr_(instr),
@@ -45,7 +53,8 @@ class BoxRun {
         machine_(*warp.block->machine),
         copy_(machine_.code->boxes[instr->aux]),
         lane_(lane),
-        size_(bytes_of(copy_.shape.scalar)) {
+        size_(bytes_of(copy_.shape.scalar)),
+        address_(warp.reg<uint64_t>(copy_.address)[lane]) {
     for (size_t d = 0; d < rank(); ++d) {
       start_[d] = warp.reg<int32_t>(copy_.coordinates[d])[lane];
       extents_[d] = warp.reg<int64_t>(copy_.extents[d])[lane];
@@ -59,7 +68,7 @@ class BoxRun {
     if (copy_.kind == BoxCopy::Kind::kPrefetch) return true;
     const uint64_t shared = warp_.reg<uint64_t>(instr_->a)[lane_];
     if (copy_.kind != BoxCopy::Kind::kLoad) {
-      run_at(shared, *warp_.block);
+      store(shared, *warp_.block);
       return !stop_;
     }
     const uint64_t barrier = warp_.reg<uint64_t>(instr_->b)[lane_];
@@ -95,7 +104,7 @@ class BoxRun {
     return false;
   }
 
-  std::string place_of(const std::array<int64_t, kMaxTensorMapRank>& at) const {
+  std::string place_of(const Position& at) const {
     std::string text;
     for (size_t d = 0; d < rank(); ++d) absl::StrAppend(&text, d == 0 ? "(" : ", ", at[d]);
     return text + ")";
@@ -111,15 +120,57 @@ class BoxRun {
 
   void load(uint64_t shared, uint64_t barrier_address, Block& block) {
     Mbarrier* const barrier = find_mbarrier(instr_, warp_, barrier_address, copy_.mbarrier_array,
-                                            /*initialised=*/true, lane_);
+                                            /*initialised=*/true, lane_, /*copies=*/true);
     stop_ |= barrier == nullptr;
-    if (stop_ || !run_at(shared, block)) return;
-    barrier->bytes -= copy_.shape.box_bytes();
-    barrier->complete();
+    if (stop_ || !check(shared, block)) return;
+    Watch* const watch = watch_of(warp_);
+    if (watch == nullptr) {
+      transfer(shared, reinterpret_cast<std::byte*>(shared), block);
+      barrier->bytes -= copy_.shape.box_bytes();
+      barrier->complete();
+      return;
+    }
+    const uint32_t event = watch->begin(instr_, warp_, lane_, AccessKind::kBulkWrite);
+    watch->counts_for(event, reinterpret_cast<uint64_t>(barrier));
+    stop_ |= watch->touch(event, block, shared, box_bytes());
+    if (stop_) return;
+    std::memset(shadow_of(block, shared), kWritten, box_bytes());
+    watch->pending().add([=, *this, &block]() mutable {
+      transfer(shared, reinterpret_cast<std::byte*>(shared), block);
+      watch->complete_tx({event}, *barrier, copy_.shape.box_bytes());
+    });
   }
 
-  // The box at an address of a block's shared memory.
-  bool run_at(uint64_t shared, Block& block) {
+  void store(uint64_t shared, Block& block) {
+    if (!check(shared, block)) return;
+    auto* const box = reinterpret_cast<std::byte*>(shared);
+    Watch* const watch = watch_of(warp_);
+    if (watch == nullptr) {
+      transfer(shared, box, block);
+      return;
+    }
+    const uint32_t event = watch->begin(instr_, warp_, lane_, AccessKind::kBulkRead);
+    each_chunk(shared, [&](const Chunk& chunk, const Position&) {
+      const auto from = static_cast<uint64_t>(chunk.begin), to = static_cast<uint64_t>(chunk.end);
+      stop_ |= from < to && watch->touch(event, block, chunk.shared + from, to - from);
+      return !stop_;
+    });
+    if (stop_) return;
+    // What has been read may be written elsewhere later.
+    const auto held = std::make_shared<std::vector<std::byte>>();
+    const Pending::Ticket read =
+        watch->pending().add([=, *this] { held->assign(box, box + box_bytes()); });
+    const Pending::Ticket write = watch->pending().add([=, *this, &block]() mutable {
+      watch->pending().finish(read);
+      transfer(shared, held->data(), block);
+    });
+    watch->add_store(warp_, lane_, event, read, write);
+  }
+
+  uint64_t box_bytes() const { return static_cast<uint64_t>(copy_.shape.box_bytes()); }
+
+  // Whether the box at an address of a block's shared memory may be copied.
+  bool check(uint64_t shared, Block& block) {
     const auto bytes = static_cast<uint64_t>(copy_.shape.box_bytes());
     const std::string beyond =
         beyond_array(warp_, block_of(warp_, shared, bytes), copy_.shared_array, shared, bytes);
@@ -135,9 +186,21 @@ class BoxRun {
       return wrong(absl::StrCat("that has no elements: dimension ", d, " has extent 0"),
                    "copy no box of an empty tensor");
     }
-    std::array<int64_t, kMaxTensorMapRank> at = start_;
-    for (int64_t row = 0; !stop_; ++row) {
-      if (!run_row(row, at, shared, block)) return false;
+    if (!kChecked) return true;
+    uint64_t row_end = 0;
+    return each_chunk(shared, [&](const Chunk& chunk, const Position& at) {
+      if (chunk.row_bytes == 0 || chunk.row == row_end) return check_source(chunk, at, block);
+      row_end = chunk.row;
+      return check_row(at, chunk.row, chunk.row_bytes) && check_source(chunk, at, block);
+    });
+  }
+
+  // Each chunk of the box in turn, until visit() says no; whether it never did.
+  template <class Visit>
+  bool each_chunk(uint64_t shared, Visit&& visit) {
+    Position at = start_;
+    for (int64_t row = 0;; ++row) {
+      if (!each_chunk_of_row(row, at, shared, visit)) return false;
       size_t d = 1;
       for (; d < rank(); ++d) {
         if (++at[d] < start_[d] + copy_.shape.box[d]) break;
@@ -145,7 +208,6 @@ class BoxRun {
       }
       if (d == rank() || rank() == 1) return true;
     }
-    return false;
   }
 
   size_t empty_dimension() const {
@@ -154,10 +216,10 @@ class BoxRun {
     return d;
   }
 
-  bool run_row(int64_t row, const std::array<int64_t, kMaxTensorMapRank>& at, uint64_t shared,
-               Block& block) {
+  template <class Visit>
+  bool each_chunk_of_row(int64_t row, const Position& at, uint64_t shared, Visit&& visit) const {
     bool inside = true;
-    uint64_t global = warp_.reg<uint64_t>(copy_.address)[lane_];
+    uint64_t global = address_;
     for (size_t d = 1; d < rank(); ++d) {
       inside &= at[d] >= 0 && at[d] < extents_[d];
       global += static_cast<uint64_t>(at[d] * strides_[d]);
@@ -168,30 +230,30 @@ class BoxRun {
     const int64_t begin = inside ? std::max<int64_t>(0, -first) : row_bytes;
     const int64_t end =
         std::max(begin, inside ? std::min(row_bytes, extents_[0] * size_ - first) : row_bytes);
-    if (!check_row(at, global + static_cast<uint64_t>(first + begin), end - begin)) return false;
     for (int64_t from = 0; from < row_bytes; from += kChunkBytes) {
       const int64_t low = std::clamp<int64_t>(begin - from, 0, kChunkBytes);
       const int64_t high = std::clamp<int64_t>(end - from, low, kChunkBytes);
       const Chunk chunk{.shared = swizzled(shared + static_cast<uint64_t>(row * row_bytes + from)),
                         .begin = low,
                         .end = high,
-                        .global = global + static_cast<uint64_t>(first + from + low)};
-      if (!move(chunk, at, block)) return false;
+                        .global = global + static_cast<uint64_t>(first + from + low),
+                        .row = global + static_cast<uint64_t>(first + begin),
+                        .row_bytes = end - begin};
+      if (!visit(chunk, at)) return false;
     }
     return true;
   }
 
   // A row's bytes in the tensor.
-  bool check_row(const std::array<int64_t, kMaxTensorMapRank>& at, uint64_t address,
-                 int64_t bytes) {
-    if (!kChecked || bytes <= 0) return true;
-    allocation_ = machine_.cursors[copy_.access].find(address, static_cast<uint64_t>(bytes));
-    if (allocation_ == nullptr) {
+  bool check_row(const Position& at, uint64_t address, int64_t bytes) {
+    const Allocation* const allocation =
+        machine_.cursors[copy_.access].find(address, static_cast<uint64_t>(bytes));
+    if (allocation == nullptr) {
       return wrong(absl::StrCat("leaves the tensor's memory in the row at ", place_of(at)),
                    "check the extents and strides that the launch passes");
     }
     if (copy_.kind == BoxCopy::Kind::kStore ||
-        allocation_->initialized(address, static_cast<uint64_t>(bytes))) {
+        allocation->initialized(address, static_cast<uint64_t>(bytes))) {
       return true;
     }
     return wrong(
@@ -205,11 +267,28 @@ class BoxRun {
     return address ^ ((address >> 7 & (rows - 1)) * kChunkBytes);
   }
 
-  bool move(const Chunk& chunk, const std::array<int64_t, kMaxTensorMapRank>& at, Block& block) {
+  // A store reads only what was written.
+  bool check_source(const Chunk& chunk, const Position& at, Block& block) {
+    if (copy_.kind == BoxCopy::Kind::kLoad || chunk.begin == chunk.end) return true;
+    const uint8_t* const source = shadow_of(block, chunk.shared);
+    return std::memchr(source + chunk.begin, 0, static_cast<size_t>(chunk.end - chunk.begin)) ==
+               nullptr ||
+           wrong(absl::StrCat("takes shared memory that nobody has written, for the row at ",
+                              place_of(at)),
+                 "write the tile first, with fence_async() and a barrier behind");
+  }
+
+  // Copies the box: its bytes in shared memory are, or were, those at `box`.
+  void transfer(uint64_t shared, std::byte* box, Block& block) {
+    each_chunk(shared, [&](const Chunk& chunk, const Position&) {
+      move(chunk, box + (chunk.shared - shared), block);
+      return true;
+    });
+  }
+
+  void move(const Chunk& chunk, std::byte* inner, Block& block) {
     const auto bytes = static_cast<size_t>(chunk.end - chunk.begin);
-    auto* const inner = reinterpret_cast<std::byte*>(chunk.shared);
     auto* const outer = reinterpret_cast<std::byte*>(chunk.global);
-    const ByteRange shared{.address = chunk.shared, .bytes = kChunkBytes, .block = &block};
     if (copy_.kind == BoxCopy::Kind::kLoad) {
       const uint64_t fill = copy_.shape.nan_fill ? nans(copy_.shape.scalar) : 0;
       if (bytes < kChunkBytes) {
@@ -217,25 +296,18 @@ class BoxRun {
         std::memcpy(inner + sizeof(fill), &fill, sizeof(fill));
       }
       if (bytes > 0) std::memcpy(inner + chunk.begin, outer, bytes);
-      if (kChecked) shared.mark_written();
-      return true;
+      if (kChecked) std::memset(shadow_of(block, chunk.shared), kWritten, kChunkBytes);
+      return;
     }
-    if (bytes == 0) return true;
-    const ByteRange source{.address = chunk.shared + static_cast<uint64_t>(chunk.begin),
-                           .bytes = bytes,
-                           .block = &block};
-    if (kChecked && !source.written()) {
-      return wrong(absl::StrCat("takes shared memory that nobody has written, for the row at ",
-                                place_of(at)),
-                   "write the tile first, with fence_async() and a barrier behind");
-    }
+    if (bytes == 0) return;
     if (copy_.step == nullptr) {
       std::memcpy(outer, inner + chunk.begin, bytes);
     } else {
       reduce(outer, inner + chunk.begin, bytes);
     }
-    if (kChecked) allocation_->mark_initialized(chunk.global, bytes);
-    return true;
+    if (!kChecked) return;
+    Allocation* const allocation = machine_.cursors[copy_.access].find(chunk.global, bytes);
+    if (allocation != nullptr) allocation->mark_initialized(chunk.global, bytes);
   }
 
   void reduce(std::byte* to, const std::byte* from, size_t bytes) const {
@@ -255,8 +327,8 @@ class BoxRun {
   const BoxCopy& copy_;
   const int lane_;
   const int64_t size_;
-  std::array<int64_t, kMaxTensorMapRank> start_{}, extents_{}, strides_{};
-  Allocation* allocation_ = nullptr;  // of the row at hand
+  const uint64_t address_;
+  Position start_{}, extents_{}, strides_{};
   bool stop_ = false;
 };
 

@@ -1,6 +1,9 @@
-// Bulk copies and reductions. Each active lane's is complete at once.
+// Bulk copies and reductions, lane by lane. In programs that are watched they are complete when the
+// model says so, else at once.
 #include <bit>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
@@ -8,6 +11,7 @@
 #include "heddle/ir/interp/handlers.h"
 #include "heddle/ir/interp/mbarrier.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/watch.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -18,6 +22,7 @@ constexpr char kCheckPlaces[] = "check the places and the size, which is in byte
 struct Target {
   ByteRange to;
   Mbarrier* barrier = nullptr;
+  absl::InlinedVector<uint32_t, 2> events = {};  // of the model: what it touches
 };
 using Targets = absl::InlinedVector<Target, 16>;
 
@@ -38,8 +43,14 @@ class BulkCopy {
   bool run() {
     ByteRange source;
     Targets targets;
-    if (find_source(&source) && find_targets(&targets)) {
-      for (const Target& target : targets) deliver(source, target);
+    if (!find_source(&source) || !find_targets(&targets)) return !stop_;
+    Watch* const watch = watch_of(warp_);
+    for (Target& target : targets) {
+      if (watch == nullptr) {
+        deliver(source.data(), target);
+      } else if (!put_off(*watch, source, target)) {
+        return false;
+      }
     }
     return !stop_;
   }
@@ -110,7 +121,7 @@ class BulkCopy {
     }
     if (!tells_) return true;
     target.barrier = find_mbarrier(instr_, warp_, barrier, access_.mbarrier_array,
-                                   /*initialised=*/true, lane_);
+                                   /*initialised=*/true, lane_, /*copies=*/true);
     stop_ |= target.barrier == nullptr;
     if (stop_) return false;
     return block_of(warp_, barrier, sizeof(Mbarrier)) == target.to.block ||
@@ -118,9 +129,41 @@ class BulkCopy {
                  "map the mbarrier to the block that gets the bytes");
   }
 
-  void deliver(const ByteRange& source, const Target& target) {
+  // Tells the model what it touches, and has it done in time.
+  bool put_off(Watch& watch, const ByteRange& source, Target& target) {
+    const auto touch = [&](const ByteRange& range, AccessKind kind) {
+      if (range.block == nullptr) return true;
+      target.events.push_back(watch.begin(instr_, warp_, lane_, kind));
+      if (target.barrier != nullptr) {
+        watch.counts_for(target.events.back(), reinterpret_cast<uint64_t>(target.barrier));
+      }
+      stop_ |= watch.touch(target.events.back(), *range.block, range.address, range.bytes);
+      return !stop_;
+    };
+    const bool reduces = access_.step != nullptr;
+    if (!touch(source, AccessKind::kBulkRead) ||
+        !touch(target.to, reduces ? AccessKind::kBulkReduce : AccessKind::kBulkWrite)) {
+      return false;
+    }
+    target.to.mark_written();
+    if (target.barrier != nullptr) {
+      watch.pending().add([=, *this] { deliver(source.data(), target); });
+      return true;
+    }
+    // What has been read may be written elsewhere later.
+    const auto held = std::make_shared<std::vector<std::byte>>();
+    const Pending::Ticket read =
+        watch.pending().add([=] { held->assign(source.data(), source.data() + source.bytes); });
+    const Pending::Ticket write = watch.pending().add([=, *this, &watch] {
+      watch.pending().finish(read);
+      deliver(held->data(), target);
+    });
+    watch.add_store(warp_, lane_, target.events.front(), read, write);
+    return true;
+  }
+
+  void deliver(const std::byte* from, const Target& target) const {
     auto* const to = reinterpret_cast<std::byte*>(target.to.address);
-    const auto* const from = reinterpret_cast<const std::byte*>(source.address);
     const auto size = static_cast<size_t>(bytes_of(access_.scalar));
     if (access_.step == nullptr) std::memcpy(to, from, bytes_);
     for (size_t i = 0; access_.step != nullptr && i < bytes_; i += size) {
@@ -132,6 +175,9 @@ class BulkCopy {
     }
     if (kChecked) target.to.mark_written();
     if (target.barrier == nullptr) return;
+    if (Watch* const watch = watch_of(warp_)) {
+      return watch->complete_tx(target.events, *target.barrier, static_cast<int64_t>(bytes_));
+    }
     target.barrier->bytes -= static_cast<int64_t>(bytes_);
     target.barrier->complete();
   }

@@ -9,6 +9,11 @@
 
 namespace heddle::ir::interp {
 
+// The shadow of a byte of a block's shared memory, and of what is behind it.
+inline uint8_t* shadow_of(const Block& block, uint64_t address) {
+  return block.shared_written + (address - block.shared_address());
+}
+
 // The allocation is not looked up where nothing is checked.
 struct ByteRange {
   uint64_t address = 0;
@@ -16,20 +21,18 @@ struct ByteRange {
   Block* block = nullptr;
   Allocation* allocation = nullptr;
 
+  const std::byte* data() const { return reinterpret_cast<const std::byte*>(address); }
   bool written() const {
-    return block != nullptr ? std::memchr(shadow(), 0, bytes) == nullptr
+    return block != nullptr ? std::memchr(shadow_of(*block, address), 0, bytes) == nullptr
                             : allocation->initialized(address, bytes);
   }
   void mark_written() const {
     if (block != nullptr) {
-      std::memset(shadow(), kWritten, bytes);
+      std::memset(shadow_of(*block, address), kWritten, bytes);
     } else {
       allocation->mark_initialized(address, bytes);
     }
   }
-
- private:
-  uint8_t* shadow() const { return block->shared_written + (address - block->shared_address()); }
 };
 
 }  // namespace heddle::ir::interp

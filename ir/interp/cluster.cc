@@ -4,16 +4,20 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/report.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
+#include "heddle/ir/interp/watch.h"
 
 namespace heddle::ir::interp {
 namespace {
 
 // --- Named barriers ---
 
+size_t number_of(const Instr* instr, const Warp& warp) {
+  return static_cast<size_t>(warp.reg<int32_t>(instr->a)[std::countr_zero(warp.mask)]);
+}
+
 // The barrier that the warp names; nullptr, and a report, where there is none.
 NamedBarrier* named(const Instr* instr, const Warp& warp) {
-  const int lane = std::countr_zero(warp.mask);
-  const int32_t id = warp.reg<int32_t>(instr->a)[lane];
+  const int32_t id = warp.reg<int32_t>(instr->a)[std::countr_zero(warp.mask)];
   if (id > 0 && id < kNamedBarriers) return &warp.block->barriers[static_cast<size_t>(id)];
   warp.block->machine->reporter->add(warp, instr, warp.mask,
                                      absl::StrCat("there is no barrier ", id),
@@ -33,6 +37,7 @@ void arrive(NamedBarrier* barrier, uint32_t threads, Block& block) {
 const Instr* run_named_arrive(const Instr* instr, Warp& warp) {
   NamedBarrier* const barrier = named(instr, warp);
   if (barrier == nullptr) return warp.suspend(WarpState::kStopped, instr);
+  if (Watch* const watch = watch_of(warp)) watch->named_arrive(warp, number_of(instr, warp));
   arrive(barrier, instr->aux, *warp.block);
   return instr + 1;
 }
@@ -54,21 +59,28 @@ constexpr Wait kNamedBarrier = {
     "let as many threads call named_barrier_sync() or named_barrier_arrive() as the calls say"};
 
 const Instr* run_named_sync(const Instr* instr, Warp& warp) {
+  Watch* const watch = watch_of(warp);
+  const auto pass = [&] {
+    if (watch != nullptr) watch->named_pass(warp, number_of(instr, warp));
+    return instr + 1;
+  };
   if (warp.wait == &kNamedBarrier) {
     warp.wait = nullptr;
-    return instr + 1;
+    return pass();
   }
   NamedBarrier* const barrier = named(instr, warp);
   if (barrier == nullptr) return warp.suspend(WarpState::kStopped, instr);
   warp.generation = barrier->generation;
+  if (watch != nullptr) watch->named_arrive(warp, number_of(instr, warp));
   arrive(barrier, instr->aux, *warp.block);
-  if (barrier->generation != warp.generation) return instr + 1;
+  if (barrier->generation != warp.generation) return pass();
   return warp.wait_for(kNamedBarrier, instr);
 }
 
 // --- Clusters ---
 
 const Instr* run_cluster_arrive(const Instr* instr, Warp& warp) {
+  if (Watch* const watch = watch_of(warp)) watch->cluster_arrive(warp);
   ++warp.arrivals;
   return instr + 1;
 }
@@ -98,6 +110,7 @@ const Instr* run_cluster_wait(const Instr* instr, Warp& warp) {
     return warp.suspend(WarpState::kStopped, instr);
   }
   if (!cluster_arrived(warp)) return warp.wait_for(kCluster, instr);
+  if (Watch* const watch = watch_of(warp)) watch->cluster_pass(warp);
   ++warp.waits;
   warp.wait = nullptr;
   warp.block->machine->races.order(*warp.block);

@@ -108,6 +108,7 @@ struct Access {
   Space space = Space::kGlobal;
   Scalar scalar = Scalar::kF32;
   bool store = false;
+  bool ordinary = false;    // neither atomic nor volatile
   bool exclusive = false;   // no other thread may store there unless something orders the two
   uint32_t bytes = 0;       // of all elements of a lane
   uint32_t view_name = 0;   // index in Code::texts
@@ -240,6 +241,7 @@ struct Code {
   Dim3 block{0, 0, 0};  // {0, 0, 0}: any
   Dim3 cluster{1, 1, 1};
   bool checked = true;
+  bool watched = false;  // what it does asynchronously is checked (watch.h)
 
   std::vector<Instr> instrs;
   std::vector<Site> sites;  // of each instruction

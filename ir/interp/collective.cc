@@ -6,6 +6,7 @@
 #include "heddle/ir/interp/report.h"
 #include "heddle/ir/interp/scalar/arithmetic.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
+#include "heddle/ir/interp/watch.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -236,6 +237,8 @@ const Instr* run_active_mask(const Instr* instr, Warp& warp) {
 const Instr* run_warp_sync(const Instr* instr, Warp& warp) {
   if (participants_stop(instr, warp, instr->a)) return warp.suspend(WarpState::kStopped, instr);
   warp.block->machine->races.order(warp);
+  Watch* const watch = watch_of(warp);
+  if (watch != nullptr && warp.mask == warp.exists) watch->warp_sync(warp);
   return instr + 1;
 }
 

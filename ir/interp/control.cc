@@ -8,6 +8,7 @@
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/interp/report.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
+#include "heddle/ir/interp/watch.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -238,7 +239,10 @@ const Instr* run_barrier(const Instr* instr, Warp& warp) {
     return warp.suspend(WarpState::kStopped, instr);
   }
   // One warp has nobody to wait for, and its lanes are in step.
-  if (warp.block->warps.size() == 1) return run_order(instr, warp);
+  if (warp.block->warps.size() == 1) {
+    if (Watch* const watch = watch_of(warp)) watch->warp_sync(warp);
+    return run_order(instr, warp);
+  }
   return warp.suspend(WarpState::kAtBarrier, instr);
 }
 

@@ -78,6 +78,14 @@ Handler while_test_handler();  // a: condition; aux: index in Code::loops
 Handler while_next_handler();  // aux: index in Code::loops
 Handler end_handler();
 Handler barrier_handler();
+// --- watched.cc: for programs that are watched (watch.h). a: addresses; b: offset, or kNone; aux:
+// index in Code::accesses; count: rows of matrices, or 0 ---
+Handler watched_access_handler();
+// A pending accumulator moves from register a to dst.
+Handler watched_move_handler();
+// aux: groups that may be under way
+Handler watched_handler(Opcode opcode);
+Handler memory_order_handler();
 // What may order the block's accesses in a way that only the program knows (races.h).
 Handler order_handler();
 // --- cluster.cc; named barriers: a: its number; aux: threads ---

@@ -8,8 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/interp/deadlock.h"
 #include "heddle/ir/interp/machine.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/watch.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -272,29 +274,6 @@ void resume_counting(Warp& warp, Counters& counters) {
   } while (pc != nullptr);
 }
 
-// "warps 0 to 2 wait at a.cc:5"
-std::string who_waits(const Block& block, const Reporter& reporter) {
-  std::string text;
-  const auto describe = [&](const Warp& warp) -> std::string {
-    if (warp.state == WarpState::kDone) return "finished the kernel";
-    const SourceLine place = reporter.place_of(warp.pc);
-    return absl::StrCat(
-        warp.state == WarpState::kAtWarpGroup ? "at the warp-group's op" : "at the barrier",
-        place.file.empty() ? "" : absl::StrCat(" of ", place.file, ":", place.line));
-  };
-  for (size_t i = 0; i < block.warps.size();) {
-    size_t end = i + 1;
-    const std::string what = describe(block.warps[i]);
-    while (end < block.warps.size() && describe(block.warps[end]) == what) ++end;
-    absl::StrAppend(&text, text.empty() ? "" : ", ",
-                    end - i == 1 ? absl::StrCat("warp ", i, " is ")
-                                 : absl::StrCat("warps ", i, " to ", end - 1, " are "),
-                    what == "finished the kernel" ? "at its end" : what);
-    i = end;
-  }
-  return text;
-}
-
 // Lets the block's warps go on if all are at the same barrier.
 bool release_barrier(Block& block) {
   const Warp& first = block.warps.front();
@@ -303,50 +282,12 @@ bool release_barrier(Block& block) {
   };
   if (!std::all_of(block.warps.begin(), block.warps.end(), at_same_barrier)) return false;
   block.machine->races.order(block);
+  if (Watch* const watch = block.cluster->watch.get()) watch->block_barrier(block);
   for (Warp& warp : block.warps) {
     warp.state = WarpState::kReady;
     ++warp.pc;
   }
   return true;
-}
-
-bool is_done(const Block& block) {
-  return std::all_of(block.warps.begin(), block.warps.end(),
-                     [](const Warp& warp) { return warp.state == WarpState::kDone; });
-}
-
-// None of the resident blocks can go on: explains why, by a block that has not ended.
-void report_deadlock(Block& block) {
-  Reporter& reporter = *block.machine->reporter;
-  const Warp& waiting = *std::find_if(block.warps.begin(), block.warps.end(), [](const Warp& warp) {
-    return warp.state != WarpState::kDone;
-  });
-  std::vector<Note> notes;
-  for (const Warp& warp : block.warps) {
-    const bool elsewhere = warp.state == WarpState::kDone || warp.pc != waiting.pc;
-    if (!elsewhere) continue;
-    if (warp.state == WarpState::kDone) {
-      notes.push_back({{}, absl::StrCat(thread_name(warp, 0), " has finished the kernel")});
-    } else {
-      notes.push_back(
-          {reporter.place_of(warp.pc), absl::StrCat(thread_name(warp, 0), " waits here")});
-    }
-    break;
-  }
-  if (waiting.state == WarpState::kWaiting) {
-    return reporter.add_fatal(
-        block, waiting.pc,
-        absl::StrCat(thread_name(waiting, std::countr_zero(waiting.mask)),
-                     " waits here for ever, for ", waiting.wait->lacks(waiting)),
-        waiting.wait->fix, std::move(notes));
-  }
-  reporter.add_fatal(
-      block, waiting.pc,
-      absl::StrCat(waiting.state == WarpState::kAtWarpGroup ? "warp-group op" : "barrier",
-                   " that not every thread reaches: ", thread_name(waiting, 0),
-                   " waits here for ever; ", who_waits(block, reporter)),
-      "move it out of the branch or loop, or make its condition the same for all who must arrive",
-      std::move(notes));
 }
 
 // Of the index-th, x running fastest.
@@ -359,9 +300,16 @@ Dim3 coordinates_of(int64_t index, Dim3 extents) {
 // Runs blocks at the same time, warp by warp in turn, to their end; false when a mistake ends the
 // run.
 bool run_together(const std::vector<Block*>& blocks, Counters* counters) {
+  // Work that was put off is done now; whether there was any.
+  const auto advance = [&] {
+    return std::any_of(blocks.begin(), blocks.end(), [](const Block* block) {
+      Watch* const watch = block->cluster->watch.get();
+      return watch != nullptr && watch->pending().advance();
+    });
+  };
   for (;;) {
     bool progress = false;
-    Block* unfinished = nullptr;
+    bool unfinished = false;
     for (Block* const block : blocks) {
       bool block_runs = false;
       for (Warp& warp : block->warps) {
@@ -370,20 +318,24 @@ bool run_together(const std::vector<Block*>& blocks, Counters* counters) {
         }
         if (warp.state != WarpState::kReady) continue;
         block_runs = true;
+        Watch* const watch = block->cluster->watch.get();
+        if (watch != nullptr) watch->pending().tick();
         if (counters != nullptr) {
           resume_counting(warp, *counters);
         } else {
           resume(warp);
         }
         if (warp.state == WarpState::kStopped) return false;
+        if (watch != nullptr && watch->stopped()) return false;
       }
+      progress |= block_runs;
       if (is_done(*block)) continue;
-      unfinished = block;
-      progress |= block_runs || release_barrier(*block);
+      unfinished = true;
+      progress |= release_barrier(*block);
     }
-    if (unfinished == nullptr) return true;
-    if (!progress) {
-      report_deadlock(*unfinished);
+    if (!unfinished) return true;
+    if (!progress && !advance()) {
+      report_deadlock(blocks);
       return false;
     }
   }
@@ -425,7 +377,16 @@ Status run(const Program& program, const LaunchArgs& args, Memory& memory,
     }
     machine.fuel = machine.max_instructions;
     machine.races.enter(blocks);
+    if (code.watched) {
+      for (Cluster& cluster : running) {
+        cluster.watch = std::make_unique<Watch>(options.completion);
+        cluster.watch->enter(cluster);
+      }
+    }
     if (!run_together(blocks, counters)) return reporter.status();
+    for (Cluster& cluster : running) {
+      if (cluster.watch != nullptr && cluster.watch->leave()) return reporter.status();
+    }
   }
   return reporter.status();
 }

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "heddle/ir/interp/memory.h"
 #include "heddle/ir/interp/program.h"
@@ -32,7 +33,22 @@ struct LaunchArgs {
 // Ten seconds or so: an endless loop ends in a report, and what blocks usually do is far from it.
 inline constexpr int64_t kDefaultMaxInstructions = 1'000'000'000;
 
+// When asynchronous work of a checked program (copies, tensor-core products) is done: at once, as late
+// as the program allows, or at times that follow from a seed. What a correct program computes is the
+// same; what is reported nearly so, because reports follow from what orders accesses and not from
+// when they happen.
+struct Completion {
+  enum class When : uint8_t { kEarly, kLate, kSeeded };
+  When when = When::kLate;
+  uint64_t seed = 0;
+
+  bool operator==(const Completion&) const = default;
+};
+// "early", "late" or "seed:7"; kInvalidArgument for anything else.
+StatusOr<Completion> parse_completion(absl::string_view text);
+
 struct RunOptions {
+  Completion completion = {};
   // Stops a run where a block, or the blocks that run together, executes more instructions than
   // this (a warp's instruction counts once; the count is taken at the end of each loop trip).
   // 0: no limit.

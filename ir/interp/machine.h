@@ -21,6 +21,7 @@
 namespace heddle::ir::interp {
 
 class Reporter;
+class Watch;
 struct LaunchArgs;
 
 enum class WarpState : uint8_t {
@@ -107,7 +108,11 @@ struct Machine {
 
 // Blocks that reach each other's shared memory.
 struct Cluster {
+  Cluster();
+  ~Cluster();
+
   std::vector<Block*> blocks;
+  std::unique_ptr<Watch> watch;  // of programs that work asynchronously (watch.h)
 };
 
 // One of a block's barriers 1 to 15.

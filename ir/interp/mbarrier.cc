@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/handlers.h"
 #include "heddle/ir/interp/report.h"
+#include "heddle/ir/interp/watch.h"
 
 namespace heddle::ir::interp {
 
@@ -31,7 +32,7 @@ std::string beyond_array(const Warp& warp, const Block* block, uint32_t array, u
 }
 
 Mbarrier* find_mbarrier(const Instr* instr, const Warp& warp, uint64_t address, uint32_t array,
-                        bool initialised, int lane) {
+                        bool initialised, int lane, bool copies) {
   const auto wrong = [&](std::string what, const char* fix) {
     warp.block->machine->reporter->add(warp, instr, Mask{1} << lane, std::move(what), fix);
     return nullptr;
@@ -58,6 +59,10 @@ Mbarrier* find_mbarrier(const Instr* instr, const Warp& warp, uint64_t address, 
   if (!initialised && valid && block->machine->code->checked) {
     return wrong("initialises an mbarrier that is initialised already",
                  "let one thread initialise it, once: a phase that ends begins the next");
+  }
+  Watch* const watch = watch_of(warp);
+  if (watch != nullptr && initialised && watch->check_init(instr, warp, lane, address, copies)) {
+    return nullptr;
   }
   return barrier;
 }
@@ -120,6 +125,9 @@ template <Opcode kOpcode>
 const Instr* run_mbarrier(const Instr* instr, Warp& warp) {
   const uint64_t* addresses = warp.reg<uint64_t>(instr->a);
   const uint32_t* numbers = instr->b == kNone ? nullptr : warp.reg<uint32_t>(instr->b);
+  constexpr bool kArrives =
+      kOpcode == Opcode::kMbarrierArrive || kOpcode == Opcode::kMbarrierExpectTx;
+  Watch* const watch = watch_of(warp);
   bool stop = false;
   for_each_lane(warp.mask, [&](int l) {
     Mbarrier* const barrier = stop ? nullptr
@@ -130,12 +138,17 @@ const Instr* run_mbarrier(const Instr* instr, Warp& warp) {
     } else if (kOpcode == Opcode::kMbarrierInval) {
       *barrier = {};
       mark_mbarrier(warp, addresses[l], kUnwritten);
-    } else if (Mistake wrong = change<kOpcode>(*barrier, numbers == nullptr ? 1 : numbers[l]);
-               wrong.fix != nullptr) {
-      stop = warp.block->machine->reporter->add(warp, instr, Mask{1} << l, std::move(wrong.what),
-                                                wrong.fix);
-    } else if (kOpcode == Opcode::kMbarrierInit) {
-      mark_mbarrier(warp, addresses[l], kHoldsMbarrier);
+    } else {
+      if (watch != nullptr && kArrives) watch->arrive(instr, warp, l, addresses[l], instr->count);
+      const Mistake wrong = change<kOpcode>(*barrier, numbers == nullptr ? 1 : numbers[l]);
+      if (wrong.fix != nullptr) {
+        stop = warp.block->machine->reporter->add(warp, instr, Mask{1} << l, wrong.what, wrong.fix);
+      } else if (kOpcode == Opcode::kMbarrierInit) {
+        mark_mbarrier(warp, addresses[l], kHoldsMbarrier);
+        if (watch != nullptr) watch->init(instr, warp, l, addresses[l]);
+      } else if (watch != nullptr) {
+        watch->settle(*barrier);
+      }
     }
   });
   return stop ? warp.suspend(WarpState::kStopped, instr) : instr + 1;
@@ -155,6 +168,7 @@ Mask ended_phases(const Warp& warp, const Instr* instr) {
 
 bool phase_ended(const Warp& warp) { return ended_phases(warp, warp.pc) == warp.mask; }
 
+// "phase 2 (parity 0) of the mbarrier at byte 8 of 'full', which lacks 1 arrival and 512 bytes".
 std::string what_a_phase_lacks(const Warp& warp) {
   const uint64_t* addresses = warp.reg<uint64_t>(warp.pc->a);
   const uint32_t* parity = warp.reg<uint32_t>(warp.pc->b);
@@ -163,9 +177,15 @@ std::string what_a_phase_lacks(const Warp& warp) {
     if (reinterpret_cast<const Mbarrier*>(addresses[l])->phase == (parity[l] & 1)) lane = l;
   });
   const auto& barrier = *reinterpret_cast<const Mbarrier*>(addresses[lane]);
-  return absl::StrCat("an mbarrier's phase of parity ", parity[lane] & 1, ", which lacks ",
-                      barrier.pending, " arrivals and ", static_cast<int64_t>(barrier.bytes),
-                      " bytes");
+  const auto bytes = static_cast<int64_t>(barrier.bytes);
+  const Watch* const watch = watch_of(warp);
+  return absl::StrCat(
+      watch == nullptr ? absl::StrCat("an mbarrier's phase of parity ", parity[lane] & 1)
+                       : watch->describe_phase(addresses[lane], *warp.block),
+      ", which ",
+      bytes < 0 ? absl::StrCat("lacks ", barrier.pending, " arrivals and has got ", -bytes,
+                               " bytes more than were announced")
+                : absl::StrCat("lacks ", barrier.pending, " arrivals and ", bytes, " bytes"));
 }
 
 constexpr Wait kPhase = {
@@ -183,6 +203,12 @@ const Instr* run_mbarrier_wait(const Instr* instr, Warp& warp) {
   });
   if (stop) return warp.suspend(WarpState::kStopped, instr);
   const Mask ended = ended_phases(warp, instr);
+  if (Watch* const watch = watch_of(warp)) {
+    const bool passes = kOpcode == Opcode::kMbarrierTest || ended == warp.mask;
+    for_each_lane(passes ? ended : 0,
+                  [&](int l) { watch->observe(warp, addresses[l], instr->count); });
+    if (kOpcode == Opcode::kMbarrierTest && ended != warp.mask) watch->polled();
+  }
   if constexpr (kOpcode == Opcode::kMbarrierTest) {
     Bool* const results = warp.reg<Bool>(instr->dst);
     for_each_lane(warp.mask, [&](int l) { results[l] = Bool{(ended >> l & 1) != 0}; });

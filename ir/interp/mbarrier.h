@@ -30,8 +30,8 @@ Block* block_of(const Warp& warp, uint64_t address, uint64_t bytes);
 std::string beyond_array(const Warp& warp, const Block* block, uint32_t array, uint64_t address,
                          uint64_t bytes);
 // The barrier at an address; nullptr, and a report, where there is none, or where there is one that
-// should be initialised only now.
+// should be initialised only now. `copies`: a copy is going to tell it.
 Mbarrier* find_mbarrier(const Instr* instr, const Warp& warp, uint64_t address, uint32_t array,
-                        bool initialised, int lane);
+                        bool initialised, int lane, bool copies = false);
 
 }  // namespace heddle::ir::interp

@@ -66,9 +66,9 @@ void multiply_into(const Matrix& a, const Matrix& b, const Accumulators& accumul
   std::array<double, kMostRows * kBlockColumns> d;
   for (int block = 0; block < places.columns / kBlockColumns; ++block) {
     const int start = block * kBlockColumns * rows;
-    const auto for_each_element = [&](uint32_t reg, auto visit) {
+    const auto for_each_element = [&](const std::array<uint32_t, 4>& registers, auto visit) {
       for (int w = 0; w < threads / kLanes; ++w) {
-        T* const fragment = first[w].reg<T>(reg);
+        T* const fragment = first[w].reg<T>(registers[static_cast<size_t>(w)]);
         for (int v = block * values; v < (block + 1) * values; ++v) {
           const int* const lanes = &places.of_thread[static_cast<size_t>(w * kLanes)];
           double* const to = d.data() + places.of_value[static_cast<size_t>(v)] - start;
@@ -114,8 +114,8 @@ const Instr* run_mma(const Instr* instr, Warp& warp) {
   multiply(a, b,
            {.places = &mma.accumulator,
             .scalar = mma.types.accumulator,
-            .from = instr->c,
-            .to = instr->dst},
+            .from = {instr->c},
+            .to = {instr->dst}},
            &warp);
   return instr + 1;
 }

@@ -30,12 +30,12 @@ void read_numbers(Scalar scalar, const void* elements, int count, double* number
 void read_fragments(const FragmentPlaces& places, Scalar scalar, const Warp* first, uint32_t reg,
                     Matrix* matrix);
 
-// Writes accumulator + a * b, or a * b where nothing is kept, to register `to` of consecutive warps; the
-// accumulator is in register `from`. Each element is rounded once.
+// Writes accumulator + a * b, or a * b where nothing is kept, to registers `to` of consecutive warps; the
+// accumulator is in registers `from`, a number a warp. Each element is rounded once.
 struct Accumulators {
   const FragmentPlaces* places = nullptr;
   Scalar scalar{};
-  uint32_t from = 0, to = 0;
+  std::array<uint32_t, 4> from{}, to{};
   bool keep = true;
 };
 void multiply(const Matrix& a, const Matrix& b, const Accumulators& accumulators,

@@ -1,8 +1,10 @@
 // Tensor-core products of a warp-group: when they run, and how their tiles lie in shared memory.
 //
-// The first three of the group's warps wait for the last, which computes for all four. Products
-// complete at once; the verifier keeps programs from reading a fragment before it is settled.
+// The first three of the group's warps wait for the last, which computes for all four: when the model
+// says so (watch.h), or at once where there is none. The verifier keeps programs from reading a
+// fragment before it is settled.
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "absl/container/inlined_vector.h"
@@ -10,6 +12,7 @@
 #include "heddle/ir/interp/mma.h"
 #include "heddle/ir/interp/report.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
+#include "heddle/ir/interp/watch.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -61,40 +64,73 @@ Tile tile_of(const Warp& warp, uint32_t address, uint32_t format, bool transpose
           .transposed = transposed};
 }
 
-// Reads a tile; a message where that is not possible, empty otherwise.
-std::string read_tile(const Block& block, const Tile& tile, Scalar scalar, bool checked,
-                      Matrix* out) {
-  const int elements = kChunkBytes / bytes_of(scalar);  // of a chunk
-  const int minors = tile.transposed ? out->columns : out->rows;
-  const int chunks = (tile.transposed ? out->rows : out->columns) / elements;
-  double numbers[kChunkBytes];
-  for (int minor = 0; minor < minors; ++minor) {
-    for (int index = 0; index < chunks; ++index) {
-      const uint64_t address = tile.chunk(minor, index);
-      const uint64_t offset = address - block.shared_address();
-      if (checked) {
-        const auto which = [&] {
-          return absl::StrCat(tile.transposed ? "column " : "row ", minor, " of the tile, at byte ",
-                              static_cast<int64_t>(offset), " of shared memory");
-        };
-        if (offset % kChunkBytes != 0) {
-          return absl::StrCat(which(), ", does not start at a multiple of 16 bytes");
-        }
-        if (offset > block.shared_bytes || block.shared_bytes - offset < kChunkBytes) {
-          return absl::StrCat(which(), ", lies outside the block's ", block.shared_bytes, " bytes");
-        }
-        if (std::memchr(block.shared_written + offset, 0, kChunkBytes) != nullptr) {
-          return absl::StrCat(which(), ", is read before anybody has written it");
-        }
+// A tile as a matrix.
+struct Operand {
+  Tile tile;
+  Scalar scalar;
+  int rows, columns;
+
+  int elements() const { return kChunkBytes / bytes_of(scalar); }  // of a chunk
+  int minors() const { return tile.transposed ? columns : rows; }
+  int chunks() const { return (tile.transposed ? rows : columns) / elements(); }
+};
+
+// What is wrong with reading an operand; empty if nothing is.
+std::string check_tile(const Block& block, const Operand& operand) {
+  for (int minor = 0; minor < operand.minors(); ++minor) {
+    for (int index = 0; index < operand.chunks(); ++index) {
+      const uint64_t offset = operand.tile.chunk(minor, index) - block.shared_address();
+      const auto which = [&] {
+        return absl::StrCat(operand.tile.transposed ? "column " : "row ", minor,
+                            " of the tile, at byte ", static_cast<int64_t>(offset),
+                            " of shared memory");
+      };
+      if (offset % kChunkBytes != 0) {
+        return absl::StrCat(which(), ", does not start at a multiple of 16 bytes");
       }
-      read_numbers(scalar, reinterpret_cast<const void*>(address), elements, numbers);
-      for (int i = 0; i < elements; ++i) {
-        const int major = index * elements + i;
-        out->at(tile.transposed ? major : minor, tile.transposed ? minor : major) = numbers[i];
+      if (offset > block.shared_bytes || block.shared_bytes - offset < kChunkBytes) {
+        return absl::StrCat(which(), ", lies outside the block's ", block.shared_bytes, " bytes");
+      }
+      if (std::memchr(block.shared_written + offset, 0, kChunkBytes) != nullptr) {
+        return absl::StrCat(which(), ", is read before anybody has written it");
       }
     }
   }
   return "";
+}
+
+Matrix read_tile(const Operand& operand) {
+  Matrix matrix(operand.rows, operand.columns);
+  const int elements = operand.elements();
+  double numbers[kChunkBytes];
+  for (int minor = 0; minor < operand.minors(); ++minor) {
+    for (int index = 0; index < operand.chunks(); ++index) {
+      const uint64_t address = operand.tile.chunk(minor, index);
+      read_numbers(operand.scalar, reinterpret_cast<const void*>(address), elements, numbers);
+      for (int i = 0; i < elements; ++i) {
+        const int major = index * elements + i;
+        matrix.at(operand.tile.transposed ? major : minor,
+                  operand.tile.transposed ? minor : major) = numbers[i];
+      }
+    }
+  }
+  return matrix;
+}
+
+// Tells the model of each chunk that a product reads; true when the run has to stop. Each warp
+// multiplies 16 rows of a by all of b.
+bool touch_tile(Watch& watch, uint32_t event, const Watch::ProductViews& views, const Block& block,
+                const Operand& operand, bool is_a) {
+  for (int minor = 0; minor < operand.minors(); ++minor) {
+    for (int index = 0; index < operand.chunks(); ++index) {
+      const int row = operand.tile.transposed ? index * operand.elements() : minor;
+      if (watch.touch_product(event, views, block, operand.tile.chunk(minor, index),
+                              is_a ? row / (kRows / kGroupWarps) : -1)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 bool unanimous(const Warp& warp, uint32_t reg, uint64_t value) {
@@ -150,34 +186,52 @@ bool run_product(const Instr* instr, const Warp& warp, const Warp* first) {
     }
   }
   const auto depth_of = [](Scalar scalar) { return kDepthBytes / bytes_of(scalar); };
-  Matrix a(kRows, depth_of(wgmma.types.a));
-  Matrix b(wgmma.accumulator.columns, depth_of(wgmma.types.b));
-  std::string fault;
-  absl::string_view which = "a";
-  if (wgmma.a_format == kNone) {
-    read_fragments(wgmma.a, wgmma.types.a, first, instr->a, &a);
+  const Block& block = *warp.block;
+  const MmaTypes& types = wgmma.types;
+  const bool a_is_tile = wgmma.a_format != kNone;
+  const Operand b{tile_of(*first, instr->b, wgmma.b_format, wgmma.transpose_b), types.b,
+                  wgmma.accumulator.columns, depth_of(types.b)};
+  Operand a{{}, types.a, kRows, depth_of(types.a)};
+  // A fragment may be written again once the product is issued.
+  std::shared_ptr<Matrix> fragment;
+  if (a_is_tile) {
+    a.tile = tile_of(*first, instr->a, wgmma.a_format, wgmma.transpose_a);
   } else {
-    fault = read_tile(*warp.block, tile_of(*first, instr->a, wgmma.a_format, wgmma.transpose_a),
-                      wgmma.types.a, checked, &a);
+    fragment = std::make_shared<Matrix>(a.rows, a.columns);
+    read_fragments(wgmma.a, types.a, first, instr->a, fragment.get());
   }
-  if (fault.empty()) {
-    fault = read_tile(*warp.block, tile_of(*first, instr->b, wgmma.b_format, wgmma.transpose_b),
-                      wgmma.types.b, checked, &b);
-    which = "b";
-  }
-  if (!fault.empty()) {
+  for (const Operand* const operand : std::initializer_list<const Operand*>{&a, &b}) {
+    if (!checked || (operand == &a && !a_is_tile)) continue;
+    const std::string fault = check_tile(block, *operand);
+    if (fault.empty()) continue;
     return machine.reporter->add(
-        warp, instr, warp.mask, absl::StrCat("operand ", which, " of this wgmma: ", fault),
+        warp, instr, warp.mask,
+        absl::StrCat("operand ", operand == &a ? "a" : "b", " of this wgmma: ", fault),
         "check the descriptor's offset, leading and stride, and the stores that fill the tile");
   }
-  if (wgmma.negates) b.negate();
-  multiply(a, b,
-           {.places = &wgmma.accumulator,
-            .scalar = wgmma.types.accumulator,
-            .from = instr->dst,
-            .to = instr->dst,
-            .keep = keep},
-           first);
+  const auto compute = [=, &wgmma](const std::array<uint32_t, 4>& destinations) {
+    Matrix b_matrix = read_tile(b);
+    if (wgmma.negates) b_matrix.negate();
+    multiply(fragment != nullptr ? *fragment : read_tile(a), b_matrix,
+             {.places = &wgmma.accumulator,
+              .scalar = wgmma.types.accumulator,
+              .from = destinations,
+              .to = destinations,
+              .keep = keep},
+             first);
+  };
+  std::array<uint32_t, 4> destinations;
+  destinations.fill(instr->dst);
+  Watch* const watch = watch_of(warp);
+  if (watch == nullptr) {
+    compute(destinations);
+    return false;
+  }
+  Watch::ProductViews views;
+  const uint32_t event = watch->begin_product(instr, *first, &views);
+  if (a_is_tile && touch_tile(*watch, event, views, block, a, /*is_a=*/true)) return true;
+  if (touch_tile(*watch, event, views, block, b, /*is_a=*/false)) return true;
+  watch->add_product(*first, event, destinations, compute);
   return false;
 }
 

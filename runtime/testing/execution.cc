@@ -138,6 +138,12 @@ class LaunchReader {
       plan_.cooperative = true;
       return OkStatus();
     }
+    if (name == "completion") {
+      const StatusOr<ir::interp::Completion> completion = ir::interp::parse_completion(value);
+      if (!completion.ok()) return completion.status();
+      plan_.options.completion = *completion;
+      return OkStatus();
+    }
     const StatusOr<std::vector<int64_t>> numbers = numbers_from(value);
     if (!numbers.ok()) return numbers.status();
     const ir::Dim3 dims = dims_of(*numbers);
@@ -155,7 +161,7 @@ class LaunchReader {
       return wrong(
           name,
           "is no parameter, which begin with %, and no setting: grid, block, dynamic_shared, "
-          "cooperative = true, max_instructions, max_reports");
+          "cooperative = true, completion, max_instructions, max_reports");
     }
     return OkStatus();
   }

@@ -8,7 +8,7 @@
 // the list, or as `iota(8) as (2, 3) strides (4, 1)`; `%x`, the same memory as an earlier parameter;
 // `null`; or `freed(8)`, memory that is no longer there. Settings: grid (by default the kernel's own, or
 // one cluster), block (needed where the kernel leaves it open), dynamic_shared in bytes, cooperative,
-// max_instructions, max_reports.
+// completion = late, max_instructions, max_reports.
 //
 // What the kernel requires of its launches is tested first; a refusal is a report, at its `require` or
 // `launch_grid`. `expect: grid = (4, 2, 1)` tells the grid of the launch.

@@ -35,6 +35,25 @@ TEST(InterpBackendTest, ResemblesSm90a) {
   EXPECT_EQ(info.driver_version, 0);
 }
 
+TEST(InterpBackendTest, CompletesWorkWhenTheEnvironmentSays) {
+  ASSERT_EQ(setenv("HEDDLE_INTERP_COMPLETION", "seed:7", 1), 0);
+  const Device seeded = Device::open("interp:71").value();
+  EXPECT_EQ(seeded.interp()->completion(),
+            (ir::interp::Completion{.when = ir::interp::Completion::When::kSeeded, .seed = 7}));
+  ASSERT_EQ(setenv("HEDDLE_INTERP_COMPLETION", "soon", 1), 0);
+  EXPECT_EQ(
+      Device::open("interp:72").status().message(),
+      "HEDDLE_INTERP_COMPLETION: completion 'soon' is none of early, late and seed:N, such as "
+      "seed:7");
+  ASSERT_EQ(unsetenv("HEDDLE_INTERP_COMPLETION"), 0);
+  const Device device = Device::open("interp:73").value();
+  EXPECT_EQ(device.interp()->completion().when, ir::interp::Completion::When::kLate);
+  EXPECT_TRUE(device.set_completion("early").ok());
+  EXPECT_EQ(device.interp()->completion().when, ir::interp::Completion::When::kEarly);
+  EXPECT_EQ(device.set_completion("seed:x").message(),
+            "completion 'seed:x' is none of early, late and seed:N, such as seed:7");
+}
+
 TEST(InterpBackendTest, PretendsToBeAsSmallAsAsked) {
   DeviceInfo info = InterpBackend::default_info();
   info.total_memory = 1000;

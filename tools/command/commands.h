@@ -33,6 +33,7 @@ struct RunOptions {
   bool check = false;
   int repeat = 0;
   int64_t max_instructions = -1;  // of the interpreter; -1: its own limit
+  std::string completion;         // of the interpreter: early, late, seed:N; empty: its own
 };
 Exit run_kernel(const RunOptions& options);
 

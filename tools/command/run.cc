@@ -61,6 +61,9 @@ Exit run_kernel(const RunOptions& options) {
     return IsInvalidArgument(device.status()) ? misused(device.status()) : failed(device.status());
   }
   if (options.max_instructions >= 0) device->set_max_instructions(options.max_instructions);
+  if (!options.completion.empty()) {
+    if (Status s = device->set_completion(options.completion); !s.ok()) return misused(s);
+  }
   const StatusOr<HostArrays> inputs = read_inputs(*input_files);
   if (!inputs.ok()) return misused(inputs.status());
   const StatusOr<runtime::BoundCall> call = bind_inputs(*kernel, *inputs);

@@ -77,7 +77,8 @@ void Lowering::append_moves(ValueId to_value, const Bound& to, ValueId from_valu
     case TypeKind::kVector:
     case TypeKind::kFragment:
     case TypeKind::kPending:
-      moves->push_back({to.reg, from.reg, bytes_of(t.scalar), t.count, to_poison, from_poison});
+      moves->push_back(
+          {to.reg, from.reg, bytes_of(t.scalar), t.count, to_poison, from_poison, t.is_pending()});
       break;
     case TypeKind::kCheck:
       if (!options_.checks) break;  // nothing has computed it
@@ -110,6 +111,7 @@ void Lowering::append_moves(ValueId to_value, const Bound& to, ValueId from_valu
 
 void Lowering::emit_move(const Move& move, bool blended) {
   emit(copy_handler(move.bytes, blended), {.dst = move.to, .a = move.from, .count = move.count});
+  if (watched_ && move.pending) emit(watched_move_handler(), {.dst = move.to, .a = move.from});
   if (!move.to_poison) return;
   const uint32_t size = static_cast<uint32_t>(move.bytes);
   emit(blended ? poison_blend_handler() : poison_union_handler(),

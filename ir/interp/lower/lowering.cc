@@ -9,9 +9,27 @@
 #include "heddle/ir/launch/launch_program.h"
 
 namespace heddle::ir::interp {
+namespace {
+
+// Whether there is asynchronous work, mbarriers or other blocks' memory, whose order can be checked. PTX
+// of the user's own may order and wait in ways that only it knows.
+bool is_watched(const Kernel& kernel) {
+  bool found = false, unknown = false;
+  kernel.walk([&](OpId id) {
+    const Op& op = kernel.op(id);
+    found |= info(op).effects.async || op.opcode == Opcode::kMbarrierInit ||
+             op.opcode == Opcode::kMapShared;
+    unknown |= info(op).effects.unnamed;
+  });
+  return found && !unknown;
+}
+
+}  // namespace
+
 Lowering::Lowering(const Kernel& kernel, const CompileOptions& options)
     : kernel_(kernel),
       options_(options),
+      watched_(options.checks && is_watched(kernel)),
       unwritten_(kernel),
       shared_(shared_layout(kernel)),
       locals_(local_layout(kernel)) {
@@ -19,6 +37,7 @@ Lowering::Lowering(const Kernel& kernel, const CompileOptions& options)
   code_->block = kernel.block;
   code_->cluster = kernel.cluster;
   code_->checked = options.checks;
+  code_->watched = watched_;
   code_->static_shared_bytes = shared_.bytes;
   code_->local_bytes = (locals_.bytes + 15) / 16 * 16;
   code_->dynamic_shared_offset = shared_.dynamic_offset();
@@ -74,6 +93,7 @@ void Lowering::lower_op(OpId id) {
     }
     case Opcode::kFence:  // lanes, warps and blocks take turns
       if (options_.checks) emit(order_handler(), {});
+      if (watched_) emit(memory_order_handler(), {});
       return;
     case Opcode::kUndef: {
       const Type t = type(op.result());
@@ -213,19 +233,21 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kRequire:
     case Opcode::kLaunchGrid:
       return;  // the launch's, before anything runs
+    // Elsewhere, copies and products are complete when they are issued.
     case Opcode::kBulkCommit:
     case Opcode::kBulkWait:
     case Opcode::kBulkWaitRead:
+    case Opcode::kCopyCommit:
+    case Opcode::kCopyWait:
+    case Opcode::kFenceMbarrierInit:
+    case Opcode::kFenceAsync:
+      return watch_op(op);
     case Opcode::kBulkPrefetch:
     case Opcode::kTensorMap:
     case Opcode::kTensorMapPrefetch:
-    case Opcode::kFenceMbarrierInit:
     case Opcode::kGridDependencyWait:
     case Opcode::kGridDependencyLaunch:
     case Opcode::kSetMaxRegisters:
-    // Copies are complete when they are issued.
-    case Opcode::kCopyCommit:
-    case Opcode::kCopyWait:
     case Opcode::kPrefetch:
     case Opcode::kNanoSleep:
     case Opcode::kPin:
@@ -296,16 +318,13 @@ void Lowering::lower_op(OpId id) {
       return lower_wgmma_begin(op);
     case Opcode::kWgmma:
       return lower_wgmma(op);
-    // Products are complete when their wgmma is, so that nothing is left to wait for or to order.
     case Opcode::kWgmmaWait:
       for (size_t i = 0; i < op.results.size(); ++i) bind(op.results[i], reg(op.fragments()[i]));
       emit(warp_sync_handler(), {});
-      return;
+      return watch_op(op);
     case Opcode::kWgmmaCommit:
       emit(warp_sync_handler(), {});
-      return;
-    case Opcode::kFenceAsync:
-      return;
+      return watch_op(op);
   }
 }
 

@@ -88,6 +88,7 @@ class Lowering {
     uint32_t count = 1;
     bool to_poison = false;    // `to` has poison words
     bool from_poison = false;  // `from` does
+    bool pending = false;      // an accumulator that a product may still write
   };
 
   using InitKey = std::tuple<InitKind, Scalar, uint32_t, uint64_t>;
@@ -121,6 +122,11 @@ class Lowering {
                     std::vector<Move>* moves);
   // A Bound of its own for a value, its registers unwritten.
   Bound fresh(ValueId value, ValueId like);
+
+  // What watched programs have in addition (watch.h): behind an access of shared memory, whose
+  // addresses are a, or a and an offset b; and for an op that has groups.
+  void watch_access(ValueId view, Operand a, Operand b, uint32_t rows);
+  void watch_op(const Op& op);
 
   // --- memory.cc ---
   void lower_view(const Op& op);
@@ -201,6 +207,7 @@ class Lowering {
 
   const Kernel& kernel_;
   const CompileOptions options_;
+  const bool watched_;  // Code::watched
   const UnwrittenAnalysis unwritten_;
   const SharedLayout shared_;
   const SharedLayout locals_;

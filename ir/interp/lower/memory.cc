@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/lower/lowering.h"
+#include "heddle/ir/interp/watch.h"
 #include "heddle/ir/launch/abi.h"
 
 namespace heddle::ir::interp {
@@ -27,7 +28,26 @@ ValueId mbarrier_number(const Op& op) {
   }
 }
 
+// How it orders: kRelaxedOrder, kBlockScope.
+uint32_t order_of(const Op& op) {
+  const bool relaxed = op.attr(AttrKey::kOrder) == static_cast<int64_t>(MemoryOrder::kRelaxed);
+  const bool block = op.attr(AttrKey::kScope) == static_cast<int64_t>(MemoryScope::kBlock);
+  return (relaxed ? kRelaxedOrder : 0) | (block ? kBlockScope : 0);
+}
+
 }  // namespace
+
+void Lowering::watch_access(ValueId view, Operand a, Operand b, uint32_t rows) {
+  const Space space = type(view).space;
+  if (!watched_ || (space != Space::kShared && space != Space::kSharedCluster)) return;
+  emit(watched_access_handler(),
+       {.a = a, .b = b, .count = rows, .aux = static_cast<uint32_t>(code_->accesses.size() - 1)});
+}
+
+void Lowering::watch_op(const Op& op) {
+  if (!watched_) return;
+  emit(watched_handler(op.opcode), {.aux = static_cast<uint32_t>(op.attr_or(AttrKey::kGroups, 0))});
+}
 
 uint32_t Lowering::view_name(ValueId value, absl::string_view otherwise) {
   const StringId hint = kernel_.value(value).name;
@@ -329,10 +349,13 @@ void Lowering::lower_mbarrier(const Op& op) {
        {.dst = address, .a = reg(op.view()), .b = reg(op.offset()), .aux = 8});
   const bool tests = op.opcode == Opcode::kMbarrierTest;
   if (tests) bind(op.result(), new_reg(type(op.result())));
-  emit(mbarrier_handler(op.opcode), {.dst = tests ? reg(op.result()) : Operand{},
-                                     .a = address,
-                                     .b = reg(mbarrier_number(op)),
-                                     .aux = bound_[op.view()].array});
+  const bool copies = watched_ && op.opcode == Opcode::kCopyArrive;
+  emit(copies ? watched_handler(op.opcode) : mbarrier_handler(op.opcode),
+       {.dst = tests ? reg(op.result()) : Operand{},
+        .a = address,
+        .b = reg(mbarrier_number(op)),
+        .count = order_of(op),
+        .aux = bound_[op.view()].array});
   // Of a test, whatever it gives: races that it hides by that are missed, none is made up.
   const auto order = static_cast<MemoryOrder>(
       op.attr_or(AttrKey::kOrder, static_cast<int64_t>(MemoryOrder::kAcquire)));
@@ -382,6 +405,7 @@ void Lowering::lower_matrices(const Op& op) {
   access.space = type(view).space;
   access.scalar = fragment.scalar;
   access.store = store;
+  access.ordinary = true;
   access.bytes = 16;
   access.view_name = views_[bound_[view].view].name;
   access.offset.wide = type(offset).scalar == Scalar::kI64;
@@ -399,6 +423,7 @@ void Lowering::lower_matrices(const Op& op) {
   access.offset.reg = table_operand(reg(offset));
   if (options_.checks && valid(check)) attach_check(&access, check);
   code_->accesses.push_back(access);
+  watch_access(view, rows, {}, 8 * static_cast<uint32_t>(*op.attr(AttrKey::kCount)));
 }
 
 void Lowering::lower_access(const Op& op) {
@@ -425,6 +450,8 @@ void Lowering::lower_access(const Op& op) {
   access.store = store;
   access.exclusive = op.opcode == Opcode::kStore && op.attr_or(AttrKey::kVolatile, 0) == 0 &&
                      space != Space::kLocal;
+  access.ordinary = (op.opcode == Opcode::kLoad || op.opcode == Opcode::kStore) &&
+                    op.attr_or(AttrKey::kVolatile, 0) == 0;
   access.atomic = atomic;
   if (atomic && !swap) {
     access.step = atomic_step(static_cast<AtomicOp>(*op.attr(AttrKey::kOp)), element.scalar);
@@ -436,6 +463,7 @@ void Lowering::lower_access(const Op& op) {
   if (!store) bind(op.result(), new_reg(element));
   const auto order = static_cast<MemoryOrder>(op.attr_or(AttrKey::kOrder, 0));
   if (options_.checks && order != MemoryOrder::kRelaxed) emit(order_handler(), {});
+  if (watched_ && order != MemoryOrder::kRelaxed) emit(memory_order_handler(), {});
   emit(access_handler(access, options_.checks),
        {.dst = store ? Operand{} : reg(op.result()),
         .a = bound_[view].reg,
@@ -448,6 +476,10 @@ void Lowering::lower_access(const Op& op) {
   if (swap) access.compare = table_operand(reg(expected));
   if (options_.checks && valid(check)) attach_check(&access, check);
   code_->accesses.push_back(access);
+  // Loads that are atomic or volatile may meet what they wait for.
+  if (store || atomic || access.ordinary) watch_access(view, bound_[view].reg, reg(offset), 0);
+  // An acquire is complete behind the load.
+  if (watched_ && order != MemoryOrder::kRelaxed) emit(memory_order_handler(), {});
 }
 
 }  // namespace heddle::ir::interp

@@ -216,6 +216,7 @@ TEST(BulkCopy, MistakesAreReported) {
                              const Shared<int32_t> tile(64);
                              If(thread_idx.x == 0, [&] {
                                bar.init(0, 1);
+                               fence_mbarrier_init();
                                tile(0) = 1;
                              });
                              sync_cluster();

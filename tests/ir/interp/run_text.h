@@ -42,7 +42,8 @@ inline std::ostream& operator<<(std::ostream& out, const RunResult& result) {
 }
 
 // A grid of one block, or one cluster.
-inline RunResult run_kernel(const Kernel& kernel, std::vector<RunArgument> arguments) {
+inline RunResult run_kernel(const Kernel& kernel, std::vector<RunArgument> arguments,
+                            const interp::RunOptions& options = {.max_instructions = 10'000'000}) {
   RunResult result;
   interp::Memory memory;
   const ParamLayout layout = param_layout(kernel);
@@ -74,7 +75,7 @@ inline RunResult run_kernel(const Kernel& kernel, std::vector<RunArgument> argum
   const Status status =
       program.ok()
           ? interp::run(*program, {.grid = kernel.cluster, .block = kernel.block, .params = block},
-                        memory, {.max_instructions = 10'000'000})
+                        memory, options)
           : program.status();
   result.error = std::string(status.message());
   for (size_t p = 0; p < arguments.size(); ++p) {

@@ -270,8 +270,11 @@ TEST(InterpWgmma, BeginCopiesTheAccumulator) {
   const ValueId out = t.tensor("out", Scalar::kF32, {kThreads, 2});
   const ValueId settled = w.zeros();
   const ValueId before = t.op(Opcode::kExtract, {settled}, kF32Type, {{AttrKey::kIndex, 0}});
+  t.op(Opcode::kFenceAsync, {});
+  t.op(Opcode::kBarrier, {});
   const ValueId d = w.describe(t.i32(0));
   const ValueId pending = t.op(Opcode::kWgmma, {w.begin(settled), d, d});
+  t.op(Opcode::kWgmmaCommit, {});
   const ValueId after = t.op(Opcode::kWgmmaWait, {pending}, Type::none(), {{AttrKey::kGroups, 0}});
   const ValueId row = t.op(Opcode::kMul, {t.thread(), t.i32(2)});
   t.store(out, row, before);
