@@ -153,7 +153,10 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
       const Tile tile = mine(number);
       for (int part = 0; part < c.n / c.store_columns; ++part) {
         const int buffer = part % c.store_buffers;
-        If(leads, [&] { bulk_wait_read(c.store_buffers - 1); });
+        // Copies from this buffer are done: of all buffers, where a tile begins with the one that
+        // the tile before has ended with.
+        const bool turns = (c.n / c.store_columns) % c.store_buffers != 0;
+        If(leads, [&] { bulk_wait_read(part == 0 && turns ? 0 : c.store_buffers - 1); });
         sync_warp();
         for (int i = 0; i < kBlocks; ++i) {
           const auto tile_of_warp =

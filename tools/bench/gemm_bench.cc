@@ -289,6 +289,8 @@ class Bench {
     Json results;
     for (const auto& contender : contenders_) {
       Json& result = results[contender->name()];
+      std::fprintf(stderr, "%6.1f s  %s: %s\r", seconds(), product.name().c_str(),
+                   contender->name().c_str());
       StatusOr<std::unique_ptr<Prepared>> prepared = contender->prepare(problem);
       if (!prepared.ok()) {
         result["skipped"] = std::string(prepared.status().message());
