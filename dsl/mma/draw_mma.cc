@@ -75,6 +75,13 @@ constexpr char kNames[] =
     ".rs behind "
     "a wgmma takes a from registers; heddle layout --mmas lists the types";
 
+std::string name_of(const ir::MmaTypes& types, int m, int n, int k) {
+  const absl::string_view c = ir::info(types.accumulator).name;
+  if (types.kind == ir::MmaKind::kFma) return absl::StrCat("fma.", c);
+  return absl::StrCat(ir::info(ir::info(types.kind).op).mnemonic, ".m", m, "n", n, "k", k, ".", c,
+                      ".", ir::info(types.a).name, ".", ir::info(types.b).name);
+}
+
 MmaAtom no_atom(const std::string& name) {
   return MmaAtom(
       detail::fail_layout({}, absl::StrCat("no atom of products is named '", name, "'"), kNames));
@@ -111,20 +118,22 @@ MmaAtom parse_mma_atom(const std::string& name) {
 
 std::vector<std::string> mma_atom_names() {
   std::vector<std::string> names;
-  const auto first = [](const ir::ScalarSet& set) {
-    int i = 0;
-    while (!set.contains(static_cast<ir::Scalar>(i))) ++i;
-    return ir::info(static_cast<ir::Scalar>(i)).name;
-  };
   for (const ir::MmaAtom& atom : ir::mma_atoms()) {
-    const absl::string_view c = ir::info(atom.accumulator).name;
     int n = 1;
     while (!contains(atom.n, n)) ++n;
-    names.push_back(atom.kind == ir::MmaKind::kFma
-                        ? absl::StrCat("fma.", c)
-                        : absl::StrCat(ir::info(ir::info(atom.kind).op).mnemonic, ".m", atom.m, "n",
-                                       n, "k", atom.k, ".", c, ".", first(atom.a), ".",
-                                       first(atom.b)));
+    // The first types that no earlier row has.
+    const auto name = [&]() -> std::string {
+      for (int i = 0; i < ir::kScalarCount; ++i) {
+        for (int j = 0; j < ir::kScalarCount; ++j) {
+          const ir::MmaTypes types{atom.kind, static_cast<ir::Scalar>(i),
+                                   static_cast<ir::Scalar>(j), atom.accumulator};
+          if (ir::find_mma_atom(types, n, atom.k) == &atom)
+            return name_of(types, atom.m, n, atom.k);
+        }
+      }
+      return "";
+    };
+    names.push_back(name());
   }
   return names;
 }

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/contract.h"
-#include "heddle/dsl/cuda/builtins.h"
 #include "heddle/dsl/layout/modes_internal.h"
 
 namespace heddle {
@@ -123,15 +122,6 @@ IntTuple atom_at(const SymInt& number, const Layout& atoms) {
   return coord;
 }
 
-// The number of the thread's warpgroup, from its first lane: the threads of a warp have it in common,
-// which the assembler would not know.
-SymInt from_first_lane(const SymInt& number, SourceLoc loc) {
-  const detail::Node own = detail::materialize(number, /*wide=*/false, loc);
-  return detail::traced_int(detail::emit_shuffle(detail::op::kShflIdx, own,
-                                                 detail::host_node(int32_t{0}), kWarpSize, {}, loc),
-                            loc);
-}
-
 }  // namespace
 
 ThrMma::ThrMma(const TiledMma& mma, const IntTuple& thread, SourceLoc loc)
@@ -145,10 +135,7 @@ ThrMma::ThrMma(const TiledMma& mma, const IntTuple& thread, SourceLoc loc)
   const int64_t together = mma.atom().threads();
   const bool alone = mma.threads() == together;
   const SymInt lane = alone ? number : mod(number, together);
-  SymInt atom = alone ? SymInt(0) : floor_div(number, together);
-  if (mma.atom().b_in_smem() && !atom.is_constant() && !lane.is_constant()) {
-    atom = from_first_lane(atom, loc);
-  }
+  const SymInt atom = alone ? SymInt(0) : floor_div(number, together);
   vmnk_ = prepend(atom_at(atom, mma.atoms_), lane);
 }
 

@@ -158,6 +158,7 @@ class ThrMma {
 };
 
 // Makes a tiled product of atoms in the order of `atoms`, (m,n,k): {2, 2, 1} is two by two, m first.
+// Several atoms along k would each have a part of the same sums: gemm() takes one.
 TiledMma make_tiled_mma(const MmaAtom& atom, const Layout& atoms,
                         const Tiler& permutation = {_, _, _}, SourceLoc loc = SourceLoc::current());
 inline TiledMma make_tiled_mma(const MmaAtom& atom, const IntTuple& atoms = {1, 1, 1},

@@ -23,9 +23,9 @@ Node multiply(const Node& accumulator, const Left& left, const SmemOperand& colu
   Node result = accumulator;
   const Node always = host_node(true);
   for (int64_t step = 0; step < columns.steps(); ++step) {
-    result = record_wgmma(result, left(step),
-                          {columns.part(0, step), columns.major(), modifiers.negated.b},
-                          step == 0 ? modifiers.adds : always, loc);
+    const WgmmaOperand a = left(step);
+    const WgmmaOperand b{columns.part(0, step), columns.major(), modifiers.negated.b};
+    result = record_wgmma(result, a, b, step == 0 ? modifiers.adds : always, loc);
   }
   return result;
 }

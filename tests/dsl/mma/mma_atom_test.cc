@@ -1,4 +1,5 @@
 // Atoms of products, and their layouts over the threads of a block.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -119,7 +120,11 @@ TEST(TiledMmas, SayWhatIsWrong) {
 
 // All atoms of the table, tiled or not.
 TEST(DrawMma, DrawsEveryAtom) {
-  for (const std::string& name : mma_atom_names()) {
+  std::vector<std::string> names = mma_atom_names();
+  EXPECT_THAT(names, testing::Contains("wgmma.m64n8k32.i32.i8.u8"));
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::unique(names.begin(), names.end()), names.end()) << "a row each";
+  for (const std::string& name : names) {
     const MmaAtom atom = parse_mma_atom(name);
     ASSERT_TRUE(atom.ok()) << name << ": " << atom.error();
     for (const IntTuple& atoms : {IntTuple{1, 1, 1}, IntTuple{2, 1, 1}}) {

@@ -75,6 +75,9 @@ TEST(SmemBox, IsOnePieceOfMemory) {
             "(64,64) x 4 under 128");
   EXPECT_EQ(box(box_of<float>(make_layout({16, 32}, {32, 1}))), "(16,32) x 1 under 0");
   EXPECT_EQ(box(box_of<float>(make_layout({16, 32}, {40, 1}))), "(1,32) x 16 under 0");
+  // Rows that are longer than the swizzle's.
+  EXPECT_EQ(box(box_of<half>(composition(Swizzle(3, 3, 3), make_layout({64, 128}, {128, 1})))),
+            "(1,64) x 128 under 128");
   EXPECT_EQ(box(box_of<float>(make_layout({4, 8, 16}, {128, 16, 1}))), "(4,8,16) x 1 under 0");
   const SmemBox tall = box_of<half>(make_smem_layout<half>({128, 64}));
   EXPECT_EQ(tall.extent(0), 128);

@@ -208,6 +208,12 @@ const Word tiled_copy("dsl/tensor/tiled_copy.h", [](X x, Y y, Int) {
   copy(tiled, mine.partition_S(local_tile(x, {128}, {0})),
        mine.partition_D(local_tile(y, {128}, {0})));
 });
+const Word mma_word("dsl/cuda/mma.h", [](X, Y y, Int n) {
+  const Shared<half, 2> tile({16, 16});
+  const Fragment<half> a = ldmatrix(tile.at(lane_id() % 16, lane_id() / 16 * 8), 4);
+  const Fragment<half> b = ldmatrix(tile.at(lane_id() % 16, 0), 2, true);
+  y(n) = mma(Fragment<float>(4, 0.0f), a, b)[0];
+});
 const Word descriptor("dsl/mma/descriptor.h", [](X x, Y y, Int n) {
   y(n) = x(n) + static_cast<float>(
                     make_smem_descriptor<half>(make_smem_layout<half>({64, 64}), 64).stride());
