@@ -170,7 +170,7 @@ std::string atoms_of(ir::Opcode opcode) {
                     late ? absl::StrCat(" (from ", first->name, " on)") : "",
                     atom.majors == ir::MmaMajors::kEitherMajor ? ", of either major" : "");
   }
-  return lines;
+  return lines.empty() ? "" : absl::StrCat("one of", lines);
 }
 
 std::string attributes_of(const ir::OpInfo& row) {
