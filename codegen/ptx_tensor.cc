@@ -20,8 +20,9 @@ constexpr int64_t kFieldUnit = 16;
 uint32_t offset_field(int64_t bytes) { return static_cast<uint32_t>(bytes >> 4) & 0x3FFF; }
 
 // "mma.sync.aligned.m16n8k16": an atom as its instruction begins.
-std::string shape_of(const ir::MmaAtom& atom, int n) {
-  return absl::StrCat(info(atom.kind).ptx, ".m", atom.m, "n", n, "k", atom.k);
+std::string shape_of(const ir::MmaProduct& product) {
+  const ir::MmaAtom& atom = *product.atom;
+  return absl::StrCat(info(atom.kind).ptx, ".m", atom.m, "n", product.n, "k", atom.k);
 }
 
 }  // namespace
@@ -135,11 +136,9 @@ Vector Emitter::braced_registers(ValueId value) {
 }
 
 void Emitter::emit_wgmma(OpId id, const Op& op) {
-  const Type accumulator = type(op.result());
-  const ir::MmaTypes types = {ir::MmaKind::kWgmma, type(op.a()).scalar, type(op.b()).scalar,
-                              accumulator.scalar};
-  const int n = 2 * accumulator.count;
-  const ir::MmaAtom& atom = *ir::find_mma_atom(types);
+  const ir::MmaProduct product = product_of(kernel_, op);
+  const ir::MmaTypes& types = product.types;
+  const ir::MmaAtom& atom = *product.atom;
   use(atom.feature);
   if (!keeps_registers(id, op.accumulator(), op.result())) return;
   // Orders what was done to the registers before against the tensor cores, once a commit group.
@@ -150,7 +149,7 @@ void Emitter::emit_wgmma(OpId id, const Op& op) {
   const bool in_registers = type(op.a()).is_pending();
   const auto flag = [&op](AttrKey key) { return op.attr_or(key, 0) != 0; };
   std::string immediates;
-  if (!is_integer(accumulator.scalar)) {
+  if (!is_integer(types.accumulator)) {
     absl::StrAppend(&immediates, flag(AttrKey::kNegateA) ? ", -1" : ", 1",
                     flag(AttrKey::kNegateB) ? ", -1" : ", 1");
   }
@@ -159,7 +158,7 @@ void Emitter::emit_wgmma(OpId id, const Op& op) {
     absl::StrAppend(&immediates, flag(AttrKey::kTransposeB) ? ", 1" : ", 0");
   }
   const Vector a = in_registers ? braced_registers(op.a()) : Vector{elements(op.a()), 1};
-  out_->instruction(shape_of(atom, n), '.', spelling_of(types.accumulator).name, '.',
+  out_->instruction(shape_of(product), '.', spelling_of(types.accumulator).name, '.',
                     spelling_of(types.a).name, '.', spelling_of(types.b).name, ' ',
                     braced_registers(op.result()), ", ", a, ", ", elements(op.b())[0], ", ", scale,
                     immediates);
@@ -167,12 +166,9 @@ void Emitter::emit_wgmma(OpId id, const Op& op) {
 
 void Emitter::emit_mma(const Op& op) {
   const ValueId operands[] = {op.a(), op.b(), op.accumulator()};
-  const ir::MmaTypes types = {ir::MmaKind::kMma, type(op.a()).scalar, type(op.b()).scalar,
-                              type(op.accumulator()).scalar};
-  constexpr int kWidth = 8;
-  // A lane of the 32 has its part of 16 x k.
-  const ir::MmaAtom& atom = *ir::find_mma_atom(types, kWidth, 2 * type(op.a()).count);
-  use(atom.feature);
+  const ir::MmaProduct product = product_of(kernel_, op);
+  const ir::MmaTypes& types = product.types;
+  use(product.atom->feature);
   absl::InlinedVector<Operand, 4> registers[3];
   Vector vectors[3];
   for (int i = 0; i < 3; ++i) {
@@ -184,9 +180,9 @@ void Emitter::emit_mma(const Op& op) {
   }
   define(op.result());
   const absl::string_view accumulator = spelling_of(types.accumulator).name;
-  out_->instruction(shape_of(atom, kWidth), ".row.col.", accumulator, '.',
-                    spelling_of(types.a).name, '.', spelling_of(types.b).name, '.', accumulator,
-                    ' ', braced_registers(op.result()), ", ", vectors[0], ", ", vectors[1], ", ",
+  out_->instruction(shape_of(product), ".row.col.", accumulator, '.', spelling_of(types.a).name,
+                    '.', spelling_of(types.b).name, '.', accumulator, ' ',
+                    braced_registers(op.result()), ", ", vectors[0], ", ", vectors[1], ", ",
                     vectors[2]);
 }
 

@@ -33,9 +33,10 @@ constexpr MmaAtom kAtoms[] = {
 #include "heddle/ir/mma_atoms.def"
 };
 
-constexpr int kLanesOfRow = 4;  // lanes that share a row of a fragment
-constexpr int kRowsOfWarp = 8;  // rows that a warp's registers of one number hold
-constexpr int kWarpRows = 16;   // of a, in a warp
+constexpr int kLanesOfRow = 4;   // lanes that share a row of a fragment
+constexpr int kRowsOfWarp = 8;   // rows that a warp's registers of one number hold
+constexpr int kWarpColumns = 8;  // n of all products of a warp
+constexpr int kWarpRows = 16;    // of a, in a warp
 constexpr int kRegisterBits = 32;
 
 bool has_types(const MmaAtom& atom, const MmaTypes& types) {
@@ -49,6 +50,20 @@ std::string name_of_set(ScalarSet set) {
     if (set.contains(static_cast<Scalar>(i))) names.push_back(info(static_cast<Scalar>(i)).name);
   }
   return absl::StrJoin(names, " or ");
+}
+
+// "f16 x f16 + f32".
+std::string types_of(const MmaAtom& atom) {
+  return absl::StrCat(name_of_set(atom.a), " x ", name_of_set(atom.b), " + ",
+                      info(atom.accumulator).name);
+}
+
+bool has_one_width(const MmaAtom& atom) {
+  return atom.n == MmaWidths::kOne || atom.n == MmaWidths::kEight;
+}
+// "m16n8k16", or "m64nNk16".
+std::string shape_of(const MmaAtom& atom) {
+  return absl::StrCat("m", atom.m, "n", has_one_width(atom) ? words_of(atom.n) : "N", "k", atom.k);
 }
 
 int size_of(const std::array<MmaMode, 3>& modes) {
@@ -112,6 +127,29 @@ const MmaAtom* find_mma_atom(const MmaTypes& types) {
   return nullptr;
 }
 
+MmaProduct product_of(const Kernel& kernel, const Op& op) {
+  const Type a = kernel.type(op.a()), b = kernel.type(op.b()), d = kernel.type(op.accumulator());
+  if (op.opcode == Opcode::kWgmma) {
+    MmaProduct product = {{MmaKind::kWgmma, a.scalar, b.scalar, d.scalar}, 2 * d.count, nullptr};
+    const MmaAtom* const atom = find_mma_atom(product.types);
+    if (atom != nullptr && contains(atom->n, product.n)) product.atom = atom;
+    return product;
+  }
+  MmaProduct product = {{MmaKind::kMma, a.scalar, b.scalar, d.scalar}, kWarpColumns, nullptr};
+  for (const MmaAtom& atom : kAtoms) {
+    const auto values = [&](MmaOperand operand, Scalar scalar) {
+      return fragment_of(atom, operand, scalar, kWarpColumns).values();
+    };
+    if (has_types(atom, product.types) && product.atom == nullptr &&
+        values(MmaOperand::kA, a.scalar) == a.count &&
+        values(MmaOperand::kB, b.scalar) == b.count &&
+        values(MmaOperand::kAccumulator, d.scalar) == d.count) {
+      product.atom = &atom;
+    }
+  }
+  return product;
+}
+
 bool is_mma_input(MmaKind kind, Scalar scalar) {
   for (const MmaAtom& atom : kAtoms) {
     if (atom.kind == kind && (atom.a.contains(scalar) || atom.b.contains(scalar))) return true;
@@ -130,8 +168,7 @@ std::string mma_types_text(MmaKind kind) {
   std::vector<std::string> texts;
   for (const MmaAtom& atom : kAtoms) {
     if (atom.kind != kind) continue;
-    const std::string text = absl::StrCat(name_of_set(atom.a), " x ", name_of_set(atom.b), " + ",
-                                          info(atom.accumulator).name);
+    const std::string text = types_of(atom);
     bool known = false;
     for (const std::string& other : texts) known |= other == text;
     if (!known) texts.push_back(text);
@@ -143,15 +180,18 @@ std::string mma_shapes_text(const MmaTypes& types) {
   std::vector<std::string> shapes;
   for (const MmaAtom& atom : kAtoms) {
     if (!has_types(atom, types)) continue;
-    const bool one = atom.n == MmaWidths::kOne || atom.n == MmaWidths::kEight;
-    const std::string text =
-        one ? absl::StrCat("m", atom.m, "n", words_of(atom.n), "k", atom.k)
-            : absl::StrCat("m", atom.m, "nNk", atom.k, " with N ", words_of(atom.n));
+    const std::string text = absl::StrCat(shape_of(atom), has_one_width(atom) ? "" : " with N ",
+                                          has_one_width(atom) ? "" : words_of(atom.n));
     bool known = false;
     for (const std::string& other : shapes) known |= other == text;
     if (!known) shapes.push_back(text);
   }
   return absl::StrJoin(shapes, ", ");
+}
+
+std::string to_string(const MmaAtom& atom) {
+  return absl::StrCat(shape_of(atom), " ", types_of(atom), has_one_width(atom) ? "" : ", N ",
+                      has_one_width(atom) ? "" : words_of(atom.n));
 }
 
 std::string mma_name(const MmaAtom& atom, const MmaTypes& types, int n) {

@@ -13,6 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "heddle/ir/kernel.h"
 #include "heddle/ir/op_info.h"
 #include "heddle/ir/target.h"
 #include "heddle/ir/type.h"
@@ -90,6 +91,14 @@ struct MmaTypes {
 const MmaAtom* find_mma_atom(const MmaTypes& types, int n, int k);
 // The first row for these types; nullptr where there is none. All rows of wgmma with the same types have the same k.
 const MmaAtom* find_mma_atom(const MmaTypes& types);
+// What an op, mma or wgmma, multiplies.
+struct MmaProduct {
+  MmaTypes types;
+  int n = 0;
+  const MmaAtom* atom =
+      nullptr;  // nullptr: there is none of these types, with that n or so many elements
+};
+MmaProduct product_of(const Kernel& kernel, const Op& op);
 // Whether an operand of an atom of that kind may have elements of a type; whether an accumulator may.
 bool is_mma_input(MmaKind kind, Scalar scalar);
 bool is_mma_accumulator(MmaKind kind, Scalar scalar);
@@ -97,7 +106,9 @@ bool is_mma_accumulator(MmaKind kind, Scalar scalar);
 std::string mma_types_text(MmaKind kind);
 // "m16n8k8, m16n8k16": the shapes of a kind for these types, for messages; empty where there is none.
 std::string mma_shapes_text(const MmaTypes& types);
-// "mma m16n8k16 bf16 x bf16 + f32": an atom, for people.
+// "m64nNk16 bf16 x bf16 + f32, N a multiple of 8 up to 256": a row, for people.
+std::string to_string(const MmaAtom& atom);
+// "mma m16n8k16 bf16 x bf16 + f32": one of its instructions.
 std::string mma_name(const MmaAtom& atom, const MmaTypes& types, int n);
 
 // --- Which element a thread holds ---

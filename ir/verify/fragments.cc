@@ -1,5 +1,6 @@
 // Who owns a fragment's registers. A tie takes them from its operand; a pending fragment, whose
-// registers the tensor cores still write, has one owner from wgmma.begin to wgmma.wait.
+// registers the tensor cores still write or read, has one owner from wgmma.begin to wgmma.wait. Ops that only read
+// one do not own it.
 //
 // Why: ptxas serialises wgmma when the registers of an accumulator in flight are moved, on a
 // back-edge or where branches join. Values that are used once, and carried in place, never are.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -75,29 +76,6 @@ void require_threads(RuleContext& c, int threads) {
           absl::StrCat("use a block of a multiple of ", threads, " threads"));
 }
 
-// Of a warp's product: how many elements of each operand a lane has.
-struct Counts {
-  int a = 0, b = 0, accumulator = 0;
-  bool operator==(const Counts&) const = default;
-};
-constexpr int kWarpWidth = 8;  // n
-Counts counts_of(const MmaAtom& atom, const MmaTypes& types) {
-  const auto of = [&](MmaOperand operand, Scalar scalar) {
-    return fragment_of(atom, operand, scalar, kWarpWidth).values();
-  };
-  return {of(MmaOperand::kA, types.a), of(MmaOperand::kB, types.b),
-          of(MmaOperand::kAccumulator, types.accumulator)};
-}
-
-// The k that the fragments' counts choose; nullopt where they fit no shape.
-std::optional<int> depth_of(const MmaTypes& types, const Counts& counts) {
-  for (const MmaAtom& atom : mma_atoms()) {
-    if (find_mma_atom(types, kWarpWidth, atom.k) != &atom) continue;
-    if (counts_of(atom, types) == counts) return atom.k;
-  }
-  return std::nullopt;
-}
-
 // What a warp-group's product takes as a or b beside its types.
 void check_forms(RuleContext& c, const MmaAtom& atom, const MmaTypes& types) {
   const Type a = c.type(c.op().a());
@@ -146,24 +124,27 @@ bool is_wgmma_fragment(Type type) {
 void check_mma(RuleContext& c) {
   const Op& op = c.op();
   const Type a = c.type(op.a()), b = c.type(op.b()), d = c.type(op.accumulator());
-  const MmaTypes types = {MmaKind::kMma, a.scalar, b.scalar, d.scalar};
   if (c.result_type() != d) {
     c.error(absl::StrCat(c.result_text(), ", but its accumulator is ", to_string(d)));
   }
+  const MmaProduct product = product_of(c.kernel(), op);
+  const MmaTypes& types = product.types;
   if (require_types(c, types) == nullptr) return;
   require_threads(c, info(types.kind).threads());
-  const std::optional<int> k = depth_of(types, {a.count, b.count, d.count});
-  if (k) {
-    const MmaAtom& atom = *find_mma_atom(types, kWarpWidth, *k);
-    return c.require(atom.feature, "convert the operands to f16",
-                     mma_name(atom, types, kWarpWidth));
+  if (product.atom != nullptr) {
+    return c.require(product.atom->feature, "convert the operands to f16",
+                     mma_name(*product.atom, types, product.n));
   }
   std::vector<std::string> choices;
   for (const MmaAtom& atom : mma_atoms()) {
-    if (find_mma_atom(types, kWarpWidth, atom.k) != &atom) continue;
-    const Counts counts = counts_of(atom, types);
-    choices.push_back(absl::StrCat(counts.a, ", ", counts.b, " and ", counts.accumulator, " for m",
-                                   atom.m, "n", kWarpWidth, "k", atom.k));
+    if (find_mma_atom(types, product.n, atom.k) != &atom) continue;
+    const auto values = [&](MmaOperand operand, Scalar scalar) {
+      return fragment_of(atom, operand, scalar, product.n).values();
+    };
+    choices.push_back(absl::StrCat(values(MmaOperand::kA, types.a), ", ",
+                                   values(MmaOperand::kB, types.b), " and ",
+                                   values(MmaOperand::kAccumulator, types.accumulator), " for m",
+                                   atom.m, "n", product.n, "k", atom.k));
   }
   c.error(absl::StrCat("there is no mma of ", text_of(types), " whose lanes have ", a.count, ", ",
                        b.count, " and ", d.count, " elements of a, b and the accumulator"),
@@ -190,18 +171,17 @@ void check_wgmma_begin(RuleContext& c) {
 }
 
 void check_wgmma(RuleContext& c) {
-  const Op& op = c.op();
-  const Type d = c.result_type();
-  const MmaTypes types = {MmaKind::kWgmma, c.type(op.a()).scalar, c.type(op.b()).scalar, d.scalar};
+  const MmaProduct product = product_of(c.kernel(), c.op());
+  const MmaTypes& types = product.types;
   require_threads(c, info(types.kind).threads());
   const MmaAtom* const atom = require_types(c, types);
   if (atom == nullptr) return;
-  if (!contains(atom->n, 2 * d.count)) {
-    c.error(absl::StrCat("an accumulator of ", to_string(d), " has ", 2 * d.count,
+  if (product.atom == nullptr) {
+    c.error(absl::StrCat("an accumulator of ", to_string(c.result_type()), " has ", product.n,
                          " columns, and wgmma has ", mma_shapes_text(types)),
             "use an accumulator with half as many elements as one of these widths");
   }
-  c.require(atom->feature, "", mma_name(*atom, types, 2 * d.count));
+  c.require(atom->feature, "", mma_name(*atom, types, product.n));
   check_forms(c, *atom, types);
 }
 

@@ -25,13 +25,13 @@
 //     carried, yielded or kept in a variable. No store goes through a read-only view.
 // Fragments (design: one owner of the registers at a time)
 //   - A pending fragment is used exactly once on every path, by wgmma, wgmma.wait, a loop that
-//     carries it, or the yield that ends the loop's region.
+//     carries it, or the yield that ends the loop's region. wgmmas may read one as operand a before that, any
+//     number of times, unless the tensor cores write it.
 //   - A tied operand, pending or settled, is not used after the tie on any path; a loop does not
 //     consume what was made outside it.
 //   - What a loop yields for a carried pending fragment is in that fragment's registers.
-//   - A wait settles what it lists: the wgmma that wrote it, if it stands in the same region, is in
-//   a
-//     commit group that the wait does not leave in flight.
+//   - A wait settles what it lists: the wgmmas that wrote or read it are in commit groups that the wait does not leave
+//     in flight.
 //   - No `if` hands out a pending fragment, since its branches would be joined by copies.
 // Convergence
 //   - An op that threads must reach together is under conditions that are the same for all of them,

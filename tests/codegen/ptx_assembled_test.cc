@@ -95,11 +95,15 @@ TEST(PtxAssembled, AnOperandInRegistersStaysThere) {
     }
     const StatusOr<std::string> listing = disassemble(assembly->cubin);
     ASSERT_TRUE(listing.ok()) << listing.status();
-    size_t products = 0;
+    size_t products = 0, moves = 0;
     for (const SassInstruction& instruction : sass_opcodes(*listing)) {
-      products += absl::StartsWith(instruction.opcode, "HGMMA") ? 1 : 0;
+      const absl::string_view opcode = instruction.opcode;
+      products += absl::StartsWith(opcode, "HGMMA") ? 1 : 0;
+      const bool moved = absl::StartsWith(opcode, "MOV") || absl::StartsWith(opcode, "IMAD.MOV");
+      moves += products > 0 && products < expected && moved ? 1 : 0;
     }
     EXPECT_EQ(products, expected) << file;
+    EXPECT_EQ(moves, 0u) << file;
   }
 }
 

@@ -64,6 +64,10 @@ TEST(MmaAtom, IsNamedInMessages) {
   EXPECT_EQ(mma_shapes_text(warp(Scalar::kTF32, Scalar::kTF32, Scalar::kF32)), "m16n8k4, m16n8k8");
   EXPECT_EQ(mma_shapes_text(group(Scalar::kI8, Scalar::kU8, Scalar::kI32)),
             "m64nNk32 with N 8, 24, or a multiple of 16 up to 256");
+  EXPECT_EQ(to_string(*find_mma_atom(warp(Scalar::kBF16, Scalar::kBF16, Scalar::kF32), 8, 16)),
+            "m16n8k16 bf16 x bf16 + f32");
+  EXPECT_EQ(to_string(*find_mma_atom(group(Scalar::kTF32, Scalar::kTF32, Scalar::kF32))),
+            "m64nNk8 tf32 x tf32 + f32, N a multiple of 8 up to 256");
   EXPECT_TRUE(is_mma_input(MmaKind::kWgmma, Scalar::kTF32));
   EXPECT_FALSE(is_mma_input(MmaKind::kWgmma, Scalar::kF32));
   EXPECT_TRUE(is_mma_accumulator(MmaKind::kMma, Scalar::kI32));

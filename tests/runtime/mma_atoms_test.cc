@@ -173,7 +173,7 @@ void expect_product(const Elements& got, const Matrix& a, const Matrix& b, const
         continue;
       }
       double bound = (a.columns + 1) * std::ldexp(magnitude, narrow ? -13 : -23);
-      if (c.scalar == Scalar::kF16) bound += std::ldexp(std::fabs(sum) + bound, -11) + 0x1p-25;
+      if (c.scalar == Scalar::kF16) bound += std::ldexp(magnitude, -9) + 0x1p-24;
       const double difference = std::fabs(value_of(c.scalar, bits) - sum);
       if (difference <= bound) continue;
       if (wrong++ == 0) {

@@ -39,9 +39,9 @@ void Lowering::lower_wgmma(const Op& op) {
   bind(op.result(), reg(op.accumulator()));
   const Type accumulator = type(op.result());
   Wgmma entry;
-  entry.types = {MmaKind::kWgmma, type(a).scalar, type(b).scalar, accumulator.scalar};
-  const MmaAtom& atom = *find_mma_atom(entry.types);
-  const int n = 2 * accumulator.count;
+  const MmaProduct product = product_of(kernel_, op);
+  const MmaAtom& atom = *product.atom;
+  entry.types = product.types;
   emit(wgmma_handler(),
        {.dst = reg(op.result()),
         .a = reg(a),
@@ -51,9 +51,9 @@ void Lowering::lower_wgmma(const Op& op) {
         .aux = static_cast<uint32_t>(code_->wgmmas.size())},
        // Each element is so many products and as many sums.
        {.ops = accumulator.count * 2u * static_cast<uint32_t>(atom.k)});
-  entry.a = FragmentPlaces(fragment_of(atom, MmaOperand::kA, entry.types.a, n));
+  entry.a = FragmentPlaces(fragment_of(atom, MmaOperand::kA, entry.types.a, product.n));
   entry.accumulator =
-      FragmentPlaces(fragment_of(atom, MmaOperand::kAccumulator, accumulator.scalar, n));
+      FragmentPlaces(fragment_of(atom, MmaOperand::kAccumulator, accumulator.scalar, product.n));
   if (!in_registers) entry.a_format = table_operand(bound_[a].format);
   entry.b_format = table_operand(bound_[b].format);
   entry.transpose_a = op.attr_or(AttrKey::kTransposeA, 0) != 0;
@@ -67,13 +67,13 @@ void Lowering::lower_mma(const Op& op) {
   for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kMultiplied);
   const Type accumulator = type(op.result());
   Mma entry;
-  entry.types = {MmaKind::kMma, type(op.a()).scalar, type(op.b()).scalar, accumulator.scalar};
-  constexpr int kWidth = 8;
-  const MmaAtom& atom = *find_mma_atom(entry.types, kWidth, 2 * type(op.a()).count);
-  entry.a = FragmentPlaces(fragment_of(atom, MmaOperand::kA, entry.types.a, kWidth));
-  entry.b = FragmentPlaces(fragment_of(atom, MmaOperand::kB, entry.types.b, kWidth));
+  const MmaProduct product = product_of(kernel_, op);
+  const MmaAtom& atom = *product.atom;
+  entry.types = product.types;
+  entry.a = FragmentPlaces(fragment_of(atom, MmaOperand::kA, entry.types.a, product.n));
+  entry.b = FragmentPlaces(fragment_of(atom, MmaOperand::kB, entry.types.b, product.n));
   entry.accumulator =
-      FragmentPlaces(fragment_of(atom, MmaOperand::kAccumulator, accumulator.scalar, kWidth));
+      FragmentPlaces(fragment_of(atom, MmaOperand::kAccumulator, accumulator.scalar, product.n));
   bind(op.result(), new_reg(accumulator));
   emit(mma_handler(),
        {.dst = reg(op.result()),

@@ -53,6 +53,7 @@ TEST(Guide, Values) {
     Int sum = small + medium;
     Float8E4M3 e4 = cast<float8_e4m3>(a);
     Float8E5M2 e5 = cast<float8_e5m2>(a);
+    TFloat32 t19 = cast<tfloat32>(a);
 
     Var<float> v(0.0f);
     v += a;
@@ -70,6 +71,7 @@ TEST(Guide, Values) {
     use(letter);
     use(e4);
     use(e5);
+    use(t19);
     use(word);
     use(halves);
     y(i) = chosen + v + positives[0] + tile[0] + cast<float>(bits) + cast<float>(address) +

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "heddle/dsl/math/math.h"
+#include "heddle/ir/mma_atom.h"
 #include "heddle/tools/command/reference/example.h"
 #include "heddle/tools/command/reference/op_comments.h"
 #include "heddle/tools/command/reference/spelling.h"
@@ -34,7 +35,9 @@ A signature has the operands, each with its name, and the results. `?` is an opt
 | `I` | i32 or i64 |
 | `V`, `E`, `C` | a view, an element of it or a vector of them, the result of a bounds check |
 | `S` | a variable |
-| `F`, `Q`, `D` | a fragment, one that the tensor cores still write, a matrix descriptor |
+| `F`, `Q`, `D` | a fragment, one that the tensor cores still write or read, a matrix descriptor |
+| `P` | `D`, or `Q` that is only read |
+| `M` | a tensor map |
 | `X` | any value |
 
 The PTX is that of sm_90a, before ptxas. An op without an instruction of its own is a constant of the instruction that
@@ -154,6 +157,22 @@ std::string element_types(ir::Opcode opcode) {
   return absl::StrJoin(words, "; ");
 }
 
+// The products of matrices that the op runs, a line each.
+std::string atoms_of(ir::Opcode opcode) {
+  std::string lines;
+  for (const ir::MmaAtom& atom : ir::mma_atoms()) {
+    const ir::MmaKindInfo& kind = info(atom.kind);
+    if (kind.op != opcode || kind.scope == ir::Scope::kThread) continue;
+    const ir::Target* const first = first_with(atom.feature);
+    const bool late = supports(*first, ir::info(opcode).targets, Scalar::kNone) &&
+                      first != ir::first_supporting(ir::info(opcode).targets, Scalar::kNone);
+    absl::StrAppend(&lines, "\n  - ", to_string(atom),
+                    late ? absl::StrCat(" (from ", first->name, " on)") : "",
+                    atom.majors == ir::MmaMajors::kEitherMajor ? ", of either major" : "");
+  }
+  return lines.empty() ? "" : absl::StrCat("one of", lines);
+}
+
 std::string attributes_of(const ir::OpInfo& row) {
   std::vector<std::string> words;
   for (int i = 0; i < row.attr_count; ++i) {
@@ -224,6 +243,7 @@ Status append_op(const OpComment& op, std::string& page) {
        absl::StrCat("`", signature_of(row), "`", op.elementwise ? ", element by element" : ""));
   item("Targets", types_and_targets(row));
   item("Elements", element_types(*opcode));
+  item("Atoms", atoms_of(*opcode));
   item("Attributes", attributes_of(row));
   item("Behaviour", behaviour_of(row));
   const StatusOr<OpExample> example = example_of(*opcode);
