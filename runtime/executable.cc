@@ -114,9 +114,9 @@ Status Executable::launch_on_interp(const LaunchShape& shape, const std::byte* b
                                     .dynamic_shared_bytes = static_cast<int>(shape.shared_bytes),
                                     .cooperative = shape.cooperative};
   auto& device = static_cast<InterpBackend&>(*backend_);
-  return ir::interp::run(*program_, args, device.memory(),
-                         {.completion = device.completion(),
-                          .max_instructions = device.max_instructions()});
+  return ir::interp::run(
+      *program_, args, device.memory(),
+      {.completion = device.completion(), .max_instructions = device.max_instructions()});
 }
 
 }  // namespace heddle::runtime

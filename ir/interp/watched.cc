@@ -53,8 +53,9 @@ const Instr* run_copy_arrive(const Instr* instr, Warp& warp) {
   return stopped_or_next(stop, instr, warp);
 }
 
-// What a watch is told of an op that has no operands but a number of groups.
-template <auto kTell>
+// What the model is told of an op that has no operands but a number of groups.
+using Tell = void (*)(Watch& watch, const Warp& warp, uint32_t groups);
+template <Tell kTell>
 const Instr* run_tell(const Instr* instr, Warp& warp) {
   kTell(*watch_of(warp), warp, instr->aux);
   return instr + 1;

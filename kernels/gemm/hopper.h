@@ -243,14 +243,15 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
 template <class T, class D, class Epilogue, class... Args>
 const auto& hopper_gemm(const GemmConfig& config) {
   static const auto kernels =
-      kernel_family("gemm", [](Host<GemmConfig> c, Tensor<const T, 3> a, Tensor<const T, 3> b,
-                               Tensor<D, 3> d, Args... args) {
-        if (c.rows_of_group() == hopper::kProductRows) {
-          hopper::gemm_body<1>(c, Epilogue(), a, b, d, args...);
-        } else {
-          hopper::gemm_body<2>(c, Epilogue(), a, b, d, args...);
-        }
-      });
+      kernel_family(sizeof...(Args) == 0 ? "gemm(a, b, d)" : "gemm",
+                    [](Host<GemmConfig> c, Tensor<const T, 3> a, Tensor<const T, 3> b,
+                       Tensor<D, 3> d, Args... args) {
+                      if (c.rows_of_group() == hopper::kProductRows) {
+                        hopper::gemm_body<1>(c, Epilogue(), a, b, d, args...);
+                      } else {
+                        hopper::gemm_body<2>(c, Epilogue(), a, b, d, args...);
+                      }
+                    });
   return kernels(config);
 }
 

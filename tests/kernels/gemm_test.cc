@@ -289,6 +289,31 @@ TEST(Gemm, ComputesTheSameBitsEachTime) {
   }
 }
 
+// And the interpreter has nothing to say against it.
+TEST(Gemm, ComputesTheSameWheneverItsCopiesComplete) {
+  const Device device = Device::open_private_interp(Device::open("interp").value().info());
+  const Stream stream = device.create_stream().value();
+  constexpr int64_t kRows = 300, kColumns = 264, kDepth = 64 * 7 + 8;
+  std::vector<half> a, b;
+  for (int64_t i = 0; i < kRows * kDepth; ++i) a.emplace_back(static_cast<float>(i % 13) - 6);
+  for (int64_t i = 0; i < kColumns * kDepth; ++i) b.emplace_back(static_cast<float>(i % 11) - 5);
+  const Buffer a_memory = device.upload<half>(a).value();
+  const Buffer b_memory = device.upload<half>(b).value();
+  const Buffer d_memory = device.allocate(kRows * kColumns * sizeof(half)).value();
+  std::vector<uint16_t> first;
+  for (const char* const when : {"early", "late", "seed:1", "seed:2", "seed:3"}) {
+    SCOPED_TRACE(when);
+    ASSERT_THAT(device.set_completion(when), IsOk());
+    ASSERT_THAT(kernels::gemm(stream, as_tensor<const half>(a_memory, {kRows, kDepth}),
+                              as_tensor<const half>(b_memory, {kColumns, kDepth}),
+                              as_tensor<half>(d_memory, {kRows, kColumns})),
+                IsOk());
+    const std::vector<uint16_t> d = d_memory.download<uint16_t>(stream).value();
+    if (first.empty()) first = d;
+    EXPECT_EQ(d, first);
+  }
+}
+
 TEST(Gemm, SaysWhatDoesNotFit) {
   if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
   const Device& device = test_device();

@@ -173,7 +173,7 @@ TEST_P(AsyncMutation, IsReportedWhereItsTwinIsSilent) {
   }
 }
 
-#include "ir/interp/async_mutations.inc"
+#include "ir/interp/async_mutations.def"
 
 INSTANTIATE_TEST_SUITE_P(All, AsyncMutation, ::testing::ValuesIn(kMutations),
                          [](const auto& row) { return std::string(row.param.name); });
