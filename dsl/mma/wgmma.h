@@ -96,7 +96,7 @@ template <class T>
 Accumulator<T> wgmma_begin(int columns, SourceLoc loc = SourceLoc::current()) {
   return Accumulator<T>(detail::emit_wgmma_begin(detail::scalar_of<T>(), columns, loc));
 }
-// Operands of floats that count negated.
+// Tiles of floats that count negated. Of a in registers it is an error: negate the fragment.
 struct Negated {
   bool a = false;  // -a
   bool b = false;  // -b

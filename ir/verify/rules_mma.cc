@@ -91,6 +91,10 @@ void check_forms(RuleContext& c, const MmaAtom& atom, const MmaTypes& types) {
       c.error("this wgmma transposes a, which is in registers",
               "leave 'transpose_a' out, and put the elements where the fragment has them");
     }
+    if (c.attr_or(AttrKey::kNegateA, 0) != 0) {
+      c.error("this wgmma negates a, which is in registers",
+              "leave 'negate_a' out, and negate the fragment or b");
+    }
   }
   for (const auto& [attr, scalar] :
        {std::pair{AttrKey::kTransposeA, types.a}, std::pair{AttrKey::kTransposeB, types.b}}) {

@@ -137,6 +137,7 @@ TEST(Gemm, MultipliesTilesAndWhatIsLeft) {
   check_gemm<bfloat16, bfloat16>({1, 1, 1});
   check_gemm<half, half>({300, 520, 136});
   check_gemm<half, half>({129, 257, 33});
+  check_gemm<bfloat16, bfloat16>({150, 140, 72});
 }
 
 TEST(Gemm, OfEveryTranspose) {

@@ -459,7 +459,7 @@ TEST(MmaAtoms, OfNegatedOperands) {
     for (const int signs : {1, 2, 3}) {
       run_wgmma({.types = types_of(atom).front(),
                  .k = atom.k,
-                 .in_registers = signs == 1,
+                 .in_registers = signs == 2,
                  .negate_a = (signs & 1) != 0,
                  .negate_b = (signs & 2) != 0});
     }

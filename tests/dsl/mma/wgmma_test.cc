@@ -158,7 +158,7 @@ TEST(Wgmma, MultipliesWhatThreadsWrote) {
   }
 }
 
-// a in registers, by the layout of the sums of another product, and MN-major b; -a * b.
+// a in registers, by the layout of the sums of another product, and MN-major b; a * -b.
 TEST(Wgmma, MultipliesRegisters) {
   if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
   const auto kernel = define_kernel("registers(d)", [](Tensor<float, 2> d) {
@@ -181,7 +181,7 @@ TEST(Wgmma, MultipliesRegisters) {
     for (int i = 0; i < 16; ++i) registers(i) = a[static_cast<size_t>(i)];
     Accumulator<half> sum = wgmma_begin<half>(64);
     const PendingOperand<half> operand = wgmma_operand(load(registers));
-    sum = wgmma(sum, operand, b, false, {.a = true});
+    sum = wgmma(sum, operand, b, false, {.b = true});
     wgmma_commit();
     wgmma_wait(operand);
     const Fragment<half> out = wgmma_wait(sum);
