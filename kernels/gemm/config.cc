@@ -19,9 +19,9 @@ constexpr double kStageCycles = 330;    // a stage takes at least, from barrier 
 constexpr double kTileCycles = 700;     // between two tiles
 constexpr double kFillCycles = 5000;    // until the first stage is there, and after the last one
 constexpr double kMemoryBytesPerCycle = 2500;  // of the whole device
-// What power allows: so many cycles for each that the tensor cores multiply in, and more for each byte
+// What power allows: so many cycles for each that the tensor cores multiply in, and more for each element
 // that is loaded for a multiplication.
-constexpr double kPowerCycles = 0.91, kPowerCyclesOfByte = 22.5;
+constexpr double kPowerCycles = 0.91, kPowerCyclesOfLoad = 22.5;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -98,14 +98,10 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
   const double work = kFillCycles + rounds * (depth * stage + kTileCycles);
   const double macs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                       static_cast<double>(problem.k) * static_cast<double>(problem.batches);
+  const double loads =
+      loaded / problem.element_bytes / (static_cast<double>(config.m) * config.n * config.k);
   const double by_power = macs * problem.element_bytes / kMacsPerCycle / device.sm_count *
-                          (kPowerCycles + kPowerCyclesOfByte * loaded / problem.element_bytes * 2 /
-                                              (2.0 * config.m * config.n * config.k));
-  const double bytes =
-      static_cast<double>(problem.batches) *
-      (static_cast<double>(problem.k) * static_cast<double>(problem.m + problem.n) *
-           problem.element_bytes +
-       static_cast<double>(problem.m) * static_cast<double>(problem.n) * problem.result_bytes);
+                          (kPowerCycles + kPowerCyclesOfLoad * loads);
   return std::max({work, kFillCycles + by_power, kFillCycles + bytes / kMemoryBytesPerCycle});
 }
 
