@@ -1,0 +1,62 @@
+// Warp specialisation of dsl/LANGUAGE.md, as values_test.cc has its values.
+#include "dsl/from_cuda/compile.h"
+#include "gtest/gtest.h"
+
+namespace heddle {
+namespace {
+
+TEST(Guide, WarpSpecialisation) {
+  const auto kernel = define_kernel("roles(a, y)", [](Tensor<const half, 2> a, Tensor<float, 1> y) {
+    // <page>
+    const auto tiles = make_smem_tensor<half>(make_smem_layout<half>({64, 64, 3}));
+    const TmaAtom load = make_tma_atom(TmaLoad{}, a, tiles(_, _, 0));
+    const TmaPipeline pipe({.stages = 3, .bytes = load.bytes(), .consumers = 1});
+    pipe.start();
+    const PersistentTiles walk(ceil_div(a.shape(0), 64), 1, 1, {.band = 4});
+    // </page>
+    const Int blocks = ceil_div(a.shape(1), 64);
+    const auto produce = [&](const Int&) {
+      If(warp_id() == 0, [&] {
+        // <page>
+        For(walk, pipe.producer(), [&](const Tile& tile, const PipelineState& at) {
+          // </page>
+          const auto rows = local_tile(a, {64, 64}, {tile.row, _});
+          return For(range(blocks), at, [&](const Int& k, const PipelineState& p) {
+            // <page>
+            pipe.produce(p, [&](const FullStage& full) {
+              copy(full.load(load), rows(_, _, k), tiles(_, _, p.index));
+            });
+            // </page>
+            return pipe.next(p);
+          });
+          // <page>
+        })
+            // </page>
+            ;
+      });
+    };
+    const auto consume = [&](const Int& thread) {
+      For(walk, pipe.consumer(), [&](const Tile&, const PipelineState& at) {
+        return For(range(blocks), at, [&](const Int&, const PipelineState& p) {
+          // <page>
+          pipe.wait(p);
+          // </page>
+          y(thread) += cast<float>(tiles(thread / 2, 0, p.index));
+          fence_async();
+          named_barrier_sync(1, kWarpGroupSize);
+          // <page>
+          pipe.release(p);
+          return pipe.next(p);
+          // </page>
+        });
+      });
+    };
+    // <page>
+    warp_roles(Role{1, 40, produce}, Role{1, 232, consume});
+    // </page>
+  });
+  expect_compiles(kernel, {tensor({kAny, kAny}), tensor({kAny})});
+}
+
+}  // namespace
+}  // namespace heddle
