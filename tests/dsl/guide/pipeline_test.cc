@@ -18,19 +18,20 @@ TEST(Guide, WarpSpecialisation) {
     const auto produce = [&](const Int&) {
       If(warp_id() == 0, [&] {
         // <page>
-        For(walk, pipe.producer(), [&](const Tile& tile, const PipelineState& at) {
-          // </page>
-          const auto rows = local_tile(a, {64, 64}, {tile.row, _});
-          return For(range(blocks), at, [&](const Int& k, const PipelineState& p) {
-            // <page>
-            pipe.produce(p, [&](const FullStage& full) {
-              copy(full.load(load), rows(_, _, k), tiles(_, _, p.index));
-            });
-            // </page>
-            return pipe.next(p);
-          });
-          // <page>
-        })
+        For(walk, pipe.producer(),
+            [&](const Tile& tile, const PipelineState& at) {
+              // </page>
+              const auto rows = local_tile(a, {64, 64}, {tile.row, _});
+              return For(range(blocks), at, [&](const Int& k, const PipelineState& p) {
+                // <page>
+                pipe.produce(p, [&](const FullStage& full) {
+                  copy(full.load(load), rows(_, _, k), tiles(_, _, p.index));
+                });
+                // </page>
+                return pipe.next(p);
+              });
+              // <page>
+            })
             // </page>
             ;
       });
