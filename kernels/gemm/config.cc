@@ -102,6 +102,11 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
       loaded / problem.element_bytes / (static_cast<double>(config.m) * config.n * config.k);
   const double by_power = macs * problem.element_bytes / kMacsPerCycle / device.sm_count *
                           (kPowerCycles + kPowerCyclesOfLoad * loads);
+  const double bytes =
+      static_cast<double>(problem.batches) *
+      (static_cast<double>(problem.k) * static_cast<double>(problem.m + problem.n) *
+           problem.element_bytes +
+       static_cast<double>(problem.m) * static_cast<double>(problem.n) * problem.result_bytes);
   return std::max({work, kFillCycles + by_power, kFillCycles + bytes / kMemoryBytesPerCycle});
 }
 

@@ -160,6 +160,39 @@ TEST(TensorMap, Reduces) {
   for (size_t i = 0; i < 36; ++i) EXPECT_EQ(got[i], i < 8 ? 5 : 15) << i;
 }
 
+// Rows that end anywhere, in a matrix whose rows go on behind them.
+TEST(TensorMap, StoresNothingBehindTheEnd) {
+  if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
+  const auto kernel = define_kernel("store(y)", [](Tensor<half, 2> y) {
+    const TensorMap map(y, {8, 64});
+    const Shared<half, 2> tile({8, 64});
+    for (int r = 0; r < 8; ++r) tile(r, thread_idx.x) = cast<half>(thread_idx.x + 1);
+    fence_async();
+    sync_threads();
+    If(thread_idx.x == 0, [&] {
+      tma_store(map, {0, 0}, tile.at(0, 0));
+      bulk_commit();
+      bulk_wait();
+    });
+  });
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  constexpr int kPitch = 64;
+  for (int columns = 1; columns <= kPitch; ++columns) {
+    const Buffer y =
+        device.upload<half>(std::vector<half>(size_t{8} * kPitch, half(-1.0f))).value();
+    TensorRef<half, 2> part(reinterpret_cast<half*>(y.address()), {8, columns}, {kPitch, 1});
+    ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 64}, part), IsOk());
+    const std::vector<half> got = y.download<half>(stream).value();
+    for (int i = 0; i < 8 * kPitch; ++i) {
+      const int column = i % kPitch;
+      ASSERT_EQ(static_cast<float>(got[static_cast<size_t>(i)]),
+                column < columns ? static_cast<float>(column + 1) : -1.0f)
+          << columns << " columns, row " << i / kPitch << ", column " << column;
+    }
+  }
+}
+
 // What a swizzled box looks like in shared memory, read through the layout of the same swizzle.
 TEST(TensorMap, SwizzlesAsLayoutsDo) {
   if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";

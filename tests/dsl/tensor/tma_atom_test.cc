@@ -151,11 +151,6 @@ TEST(TmaAtom, SaysWhatNoBoxesCanFill) {
         make_tma_atom(TmaLoad{}, x, tile_of(make_smem_layout<half>({64, 64, 2})));
       }),
       HasSubstr("has other modes than (rows, columns)\n  fix: slice it until two are left"));
-  EXPECT_THAT(mistake([&](const Halves& x, const Floats&) {
-                make_tma_atom(TmaLoad{}, local_tile(x, {64, 64}, {0, 0}),
-                              tile_of(make_smem_layout<half>({64, 64})));
-              }),
-              ::testing::IsEmpty());
   EXPECT_THAT(
       mistake([&](const Halves& x, const Floats&) {
         make_tma_atom(TmaLoad{}, zipped_divide(x, {64, 64}),
