@@ -239,6 +239,10 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kBulkStore:
     case Opcode::kBulkReduce:
       return emit_bulk(op);
+    case Opcode::kStoreAsync:
+      return emit_store_async(id, op);
+    case Opcode::kTensorMapReplace:
+      return emit_tensor_map_replace(op);
     case Opcode::kTensorMap:
       return emit_tensor_map(id, op);
     case Opcode::kTmaLoad:
@@ -348,7 +352,7 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kWgmmaWait:
       return emit_wgmma_wait(id, op);
     case Opcode::kFenceAsync:
-      return out_->instruction("fence.proxy.async.shared::cta");
+      return emit_fence_async(op);
   }
 }
 

@@ -43,12 +43,10 @@ absl::InlinedVector<int64_t, 5> dimensions(ir::Kernel& kernel, ir::ValueId view,
 constexpr int64_t kBoxAlignment = 128;
 constexpr int64_t kSwizzleRows = 8;
 
-// Lets a shared array start at a multiple of what boxes of a map need.
-void align_for(ir::Kernel& kernel, ir::ValueId array, ir::ValueId map) {
+// Lets a shared array start at a multiple of so many bytes.
+void align_to(ir::Kernel& kernel, ir::ValueId array, int64_t align) {
   const ir::OpId root = kernel.value(ir::root_of(kernel, array)).def;
   if (!ir::valid(root) || kernel.op(root).opcode != Opcode::kShared) return;
-  const int64_t swizzle = kernel.def(map)->attr_or(AttrKey::kSwizzle, 0);
-  const int64_t align = std::max(kBoxAlignment, swizzle * kSwizzleRows);
   for (ir::Attr& attr : kernel.op(root).attrs) {
     if (attr.key != AttrKey::kAlign) continue;
     attr.value = std::max(attr.value, align);
@@ -60,7 +58,8 @@ void align_for(ir::Kernel& kernel, ir::ValueId array, ir::ValueId map) {
 // The place of a box in shared memory.
 ir::ValueId box_in(Trace& trace, const Access& place, ir::Scalar scalar, ir::ValueId map) {
   const AccessOperands p = record_access(trace, place, scalar_type(scalar), place.loc);
-  align_for(trace.kernel(), p.view, map);
+  const int64_t swizzle = ir::described_map(trace.kernel(), map).attr_or(AttrKey::kSwizzle, 0);
+  align_to(trace.kernel(), p.view, std::max(kBoxAlignment, swizzle * kSwizzleRows));
   ir::Type view = trace.kernel().type(p.view);
   view.rank = 1;
   ir::Builder& b = trace.builder();
@@ -71,9 +70,9 @@ ir::ValueId box_in(Trace& trace, const Access& place, ir::Scalar scalar, ir::Val
 void append_coordinates(Trace& trace, const BoxPlace& box, SourceLoc loc,
                         absl::InlinedVector<ir::ValueId, 8>* operands) {
   const ir::Kernel& kernel = trace.kernel();
-  const ir::Op* const map = kernel.def(trace.use(box.map, loc));
-  if (map == nullptr || map->opcode != Opcode::kTensorMap) return;  // reported
-  for (const int64_t mode : kernel.ints(*map->attr(AttrKey::kModes))) {
+  const ir::ValueId map = trace.use(box.map, loc);
+  if (kernel.type(map).kind != ir::TypeKind::kTensorMap) return;  // reported
+  for (const int64_t mode : kernel.ints(*ir::described_map(kernel, map).attr(AttrKey::kModes))) {
     operands->push_back(trace.use(box.at[mode].node, loc));
   }
 }
@@ -99,6 +98,35 @@ TensorMapInfo new_tensor_map(const Node& view, const int* box, int rank, const B
   const ir::ValueId map = trace->builder().create(Opcode::kTensorMap, {value},
                                                   ir::Type::tensor_map(scalar, rank), attrs);
   return {trace->node(map), ir::box_shape(kernel, *kernel.def(map)).box_bytes()};
+}
+
+Node emit_map_replace(const MapReplacement& replacement) {
+  const SourceLoc loc = replacement.start.loc;
+  Trace* const trace = current(loc);
+  if (trace == nullptr) return replacement.map;
+  ir::Kernel& kernel = trace->kernel();
+  ir::Builder& b = trace->builder();
+  const auto start_of = [&](const Access& place, ir::Scalar scalar) {
+    const AccessOperands p = record_access(*trace, place, scalar_type(scalar), place.loc);
+    ir::Type view = kernel.type(p.view);
+    view.rank = 1;
+    return b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, 1)}, view);
+  };
+  const ir::ValueId map = trace->use(replacement.map, loc);
+  const ir::ValueId staging = start_of(replacement.staging, ir::Scalar::kU64);
+  align_to(kernel, staging, ir::kTensorMapAlign);
+  absl::InlinedVector<ir::ValueId, 13> operands = {map, staging,
+                                                   start_of(replacement.place, ir::Scalar::kU64),
+                                                   start_of(replacement.start, replacement.scalar)};
+  const absl::Span<const int64_t> modes =
+      kernel.ints(*ir::described_map(kernel, map).attr(AttrKey::kModes));
+  for (const int64_t mode : modes) {
+    operands.push_back(trace->use(replacement.extents[mode].node, loc));
+  }
+  for (const int64_t mode : modes.subspan(1)) {
+    operands.push_back(trace->use(replacement.strides[mode].node, loc));
+  }
+  return trace->node(b.create(Opcode::kTensorMapReplace, operands, kernel.type(map)));
 }
 
 void emit_tma_load(const Access& to, ir::Scalar scalar, const BoxPlace& box,

@@ -54,6 +54,18 @@ struct TensorMapInfo {
 };
 TensorMapInfo new_tensor_map(const Node& view, const int* box, int rank, const BoxOptions& options,
                              SourceLoc loc);
+// Another tensor for a map: where it starts, and its extents and strides in the order of its modes.
+struct MapReplacement {
+  const Node& map;
+  const Access& staging;
+  const Access& place;
+  const Access& start;
+  ir::Scalar scalar;
+  const Arg<int64_t>* extents;
+  const Arg<int64_t>* strides;
+  int rank;
+};
+Node emit_map_replace(const MapReplacement& replacement);
 // A box at a coordinate of the tensor, in its own order of modes.
 struct BoxPlace {
   const Node& map;
@@ -82,6 +94,30 @@ class TensorMap {
   // Brings the map near the copy engine, so that the first copy does not wait for it.
   void prefetch(SourceLoc loc = SourceLoc::current()) const {
     detail::emit(detail::op::kTensorMapPrefetch, info_.node, loc);
+  }
+
+  // A map like this one, which is a parameter's, of another tensor: for kernels that work on a group of
+  // tensors. A whole warp calls it, all lanes with the same arguments, and copies with the new map:
+  //
+  //   const Shared<uint64_t> staging(16);
+  //   const TensorMap map = base.replace(staging.at(0), maps.at(16 * block_idx.x), x.at(first_row, 0),
+  //                                      {rows, columns}, {columns, 1});
+  //
+  // Extents and strides, in elements, are in the order of the tensor's modes; the contiguous one of the
+  // parameter stays contiguous. The address and the other strides are multiples of 16 bytes, and the
+  // extents are at least 1. `staging` is 128 bytes of shared memory, `place` 128 bytes of global memory
+  // at a multiple of 128 bytes, which hold the map: they stay as they are until the copies that take
+  // it are complete. sm_90a, PTX 8.3.
+  TensorMap replace(const detail::ElementAddress<uint64_t>& staging,
+                    const detail::ElementAddress<uint64_t>& place,
+                    const detail::ElementAddress<T>& start,
+                    const detail::Arg<int64_t> (&extents)[Rank],
+                    const detail::Arg<int64_t> (&strides)[Rank]) const {
+    TensorMap made = *this;
+    made.info_.node = detail::emit_map_replace(
+        {info_.node, staging.access, place.access, start.access,
+         detail::scalar_of<std::remove_const_t<T>>(), extents, strides, Rank});
+    return made;
   }
 
   const detail::Node& node() const { return info_.node; }

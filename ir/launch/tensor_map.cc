@@ -9,11 +9,6 @@
 namespace heddle::ir {
 namespace {
 
-// What every tensor map asks of a tensor.
-constexpr int64_t kStrideMultiple = 16;
-constexpr int64_t kMaxExtent = int64_t{1} << 32;
-constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;
-
 std::array<int64_t, kMaxTensorMapRank> list_of(const Kernel& kernel, const Op& op, AttrKey key) {
   std::array<int64_t, kMaxTensorMapRank> list{};
   const absl::Span<const int64_t> numbers = kernel.ints(*op.attr(key));
@@ -38,6 +33,11 @@ BoxShape box_shape(const Kernel& kernel, const Op& op) {
           .swizzle = static_cast<int>(op.attr_or(AttrKey::kSwizzle, 0)),
           .promotion = static_cast<int>(op.attr_or(AttrKey::kPromotion, 0)),
           .nan_fill = op.attr_or(AttrKey::kNanFill, 0) != 0};
+}
+
+const Op& described_map(const Kernel& kernel, ValueId map) {
+  const Op& op = *kernel.def(map);
+  return op.opcode == Opcode::kTensorMapReplace ? *kernel.def(op.map()) : op;
 }
 
 // The maps of the last arguments. Who finds it taken encodes for himself.
@@ -109,7 +109,7 @@ Status TensorMaps::check(const Recipe& recipe, const TensorMap& map) {
     return InvalidArgumentError(
         absl::StrCat("the tensor map of '", recipe.name, "' needs ", what, place, "; fix: ", fix));
   };
-  if (map.address % kStrideMultiple != 0) {
+  if (map.address % kTensorMapMultiple != 0) {
     return wrong(absl::StrCat("an address that is a multiple of 16, and it starts at 0x",
                               absl::Hex(map.address)),
                  "start the tensor at a multiple of 16 bytes");
@@ -118,7 +118,7 @@ Status TensorMaps::check(const Recipe& recipe, const TensorMap& map) {
   for (int d = 0; d < recipe.shape.rank; ++d) {
     const auto at = static_cast<size_t>(d);
     const int64_t mode = recipe.shape.modes[at];
-    if (map.extents[at] > kMaxExtent) {
+    if (map.extents[at] > kTensorMapMaxExtent) {
       return wrong(
           absl::StrCat("extents of at most 2^32, and mode ", mode, " has ", map.extents[at]),
           "pass the tensor in parts");
@@ -131,8 +131,8 @@ Status TensorMaps::check(const Recipe& recipe, const TensorMap& map) {
                    "pass a tensor whose elements along this mode are neighbours in memory");
     }
     if (d == 0) continue;
-    if (map.strides[at] <= 0 || map.strides[at] >= kMaxStrideBytes ||
-        map.strides[at] % kStrideMultiple != 0) {
+    if (map.strides[at] <= 0 || map.strides[at] > kTensorMapMaxStride ||
+        map.strides[at] % kTensorMapMultiple != 0) {
       return wrong(absl::StrCat("strides of a positive multiple of 16 bytes below 2^40, and mode ",
                                 mode, " has ", map.strides[at], " bytes"),
                    "pad the rows, or copy without a tensor map");
@@ -160,7 +160,7 @@ Status TensorMaps::encode(std::byte* block, TensorMapEncoder encoder) const {
     TensorMap encoded = map;
     // The stride of a single element may be anything, but not for an encoder.
     for (size_t d = 1; d < static_cast<size_t>(recipe.shape.rank); ++d) {
-      if (map.extents[d] == 1) encoded.strides[d] = kStrideMultiple;
+      if (map.extents[d] == 1) encoded.strides[d] = kTensorMapMultiple;
     }
     if (recipe.slot >= 0) status = encoder(encoded, block + recipe.slot);
     if (!status.ok() || !remembers) continue;

@@ -25,6 +25,10 @@ namespace heddle::ir {
 
 inline constexpr int kTensorMapBytes = 128;
 inline constexpr int kTensorMapAlign = 128;
+// What every tensor map asks of a tensor: of the address and the strides in bytes, and of the extents.
+inline constexpr int64_t kTensorMapMultiple = 16;
+inline constexpr int64_t kTensorMapMaxStride = (int64_t{1} << 40) - 1;
+inline constexpr int64_t kTensorMapMaxExtent = int64_t{1} << 32;
 
 // What a tensor_map op says of boxes, the same for each launch. Dimension 0 comes first.
 struct BoxShape {
@@ -39,6 +43,9 @@ struct BoxShape {
   int64_t box_bytes() const;
 };
 BoxShape box_shape(const Kernel& kernel, const Op& tensor_map);
+// The tensor_map op that says what boxes of a map are like: the map's own, or that of the parameter's map which it
+// replaces.
+const Op& described_map(const Kernel& kernel, ValueId map);
 
 // A tensor map: boxes, and the tensor that a launch passes.
 struct TensorMap {

@@ -109,6 +109,45 @@ void check_tensor_map(RuleContext& c) {
   }
 }
 
+void check_tensor_map_replace(RuleContext& c) {
+  const Op& op = c.op();
+  const Type map = c.type(op.map());
+  const Op* const base = c.kernel().def(op.map());
+  if (base == nullptr || base->opcode != Opcode::kTensorMap) {
+    return c.error(absl::StrCat(c.name(op.map()), " is no parameter's tensor map"),
+                   "make each map from one of a parameter");
+  }
+  if (c.result_type() != map) {
+    c.error(absl::StrCat(c.result_text(), ", but the map makes it ", to_string(map)));
+  }
+  const Type tensor = c.type(op.view());
+  if (tensor.space != Space::kGlobal || tensor.scalar != map.scalar) {
+    c.error(absl::StrCat("a map of ", info(map.scalar).name,
+                         " in global memory cannot become one of ", to_string(tensor)),
+            "take a map of the same elements");
+  }
+  if (c.type(op.src()).space != Space::kShared || c.type(op.dst()).space != Space::kGlobal) {
+    c.error(
+        absl::StrCat("a map is put together in the block's own shared memory and lies in global "
+                     "memory, not in ",
+                     to_string(c.type(op.src())), " and ", to_string(c.type(op.dst()))),
+        "give it 128 bytes of each");
+  }
+  require_writable(c, op.dst(), "tensor map");
+  const size_t wanted = 2 * static_cast<size_t>(map.rank) - 1;
+  if (op.numbers().size() != wanted) {
+    c.error(absl::StrCat("a map of ", counted(static_cast<size_t>(map.rank), "dimension"),
+                         " takes ", wanted, " numbers, and here are ", op.numbers().size()),
+            "give the extents, and the strides of all dimensions but the first");
+  }
+  for (const ValueId number : op.numbers()) {
+    if (c.type(number) == kI64Type) continue;
+    c.error(absl::StrCat("extents and strides of a map are i64, and ", c.name(number), " is ",
+                         to_string(c.type(number))),
+            "convert it");
+  }
+}
+
 void check_tma_load(RuleContext& c) {
   check_coordinates(c);
   check_box_copy(c, c.op().dst());

@@ -135,6 +135,13 @@ StatusOr<Program> Lowering::finish() {
       }
     }
   }
+  for (MapReplacement& map : code_->map_replacements) {
+    place_operand(&map.address);
+    for (size_t d = 0; d < static_cast<size_t>(map.rank); ++d) {
+      place_operand(&map.extents[d]);
+      if (d > 0) place_operand(&map.strides[d]);
+    }
+  }
   for (Wgmma& wgmma : code_->wgmmas) {
     place_operand(&wgmma.a_format);
     place_operand(&wgmma.b_format);

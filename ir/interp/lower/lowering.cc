@@ -192,6 +192,10 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kBulkStore:
     case Opcode::kBulkReduce:
       return lower_bulk(op);
+    case Opcode::kStoreAsync:
+      return lower_store_async(op);
+    case Opcode::kTensorMapReplace:
+      return lower_map_replace(op);
     case Opcode::kTmaLoad:
     case Opcode::kTmaLoadMulticast:
     case Opcode::kTmaStore:

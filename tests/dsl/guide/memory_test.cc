@@ -111,14 +111,17 @@ TEST(Guide, AsynchronousCopies) {
       bulk_wait();
     });
     bulk_copy(map_shared(s, 1).at(0), s.at(0), 256, Mbarrier(map_shared(full.words(), 1)), 0);
+    store_async(map_shared(s, 1).at(i), sum, Mbarrier(map_shared(full.words(), 1)), 0);
+    fence_async(FenceSpace::global);
     // </page>
   });
   expect_compiles(kernel, {kAligned, kAligned});
 }
 
 TEST(Guide, TensorCores) {
-  const auto kernel = define_kernel(
-      "product(a, b, d)", [](Tensor<const half, 2> a, Tensor<const half, 2> b, Tensor<float, 2> d) {
+  const auto kernel =
+      define_kernel("product(a, b, d, maps)", [](Tensor<const half, 2> a, Tensor<const half, 2> b,
+                                                 Tensor<float, 2> d, Tensor<uint64_t, 1> maps) {
         const Mbarrier full(1);
         // <page>
         const TensorMap a_map(a, {64, 64}, {.swizzle = 128});
@@ -128,6 +131,14 @@ TEST(Guide, TensorCores) {
         const auto a_tile = make_smem_tensor<half>(rows);
         const auto b_tile = make_smem_tensor<half>(rows);
         // </page>
+        const Shared<uint64_t> staging(16);
+        const Int first = 64 * block_idx.z;
+        const Int64 height = a.shape64(0) - cast<int64_t>(first);
+        // <page>
+        const TensorMap part =
+            a_map.replace(staging.at(0), maps.at(0), a.at(first, 0), {height, 64}, {64, 1});
+        // </page>
+        part.prefetch();
         const Shared<float, 2> sums({64, 32});
         const Int row = 64 * block_idx.y, column = 64 * block_idx.x;
         If(thread_idx.x == 0, [&] {
@@ -159,7 +170,8 @@ TEST(Guide, TensorCores) {
           bulk_wait();
         });
       });
-  expect_compiles(kernel, {tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny, kAny})});
+  expect_compiles(
+      kernel, {tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny})});
 }
 
 }  // namespace
