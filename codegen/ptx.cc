@@ -247,6 +247,7 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_tensor_map(id, op);
     case Opcode::kTmaLoad:
     case Opcode::kTmaLoadMulticast:
+    case Opcode::kTmaLoadIm2col:
       return emit_tma_load(op);
     case Opcode::kTmaStore:
     case Opcode::kTmaReduce:

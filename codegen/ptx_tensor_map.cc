@@ -82,7 +82,8 @@ Emitter::Box Emitter::box_at(const Op& op) {
   Box box{.dimensions = absl::StrCat(static_cast<int>(type(op.map()).rank), "d"),
           .map = elements(op.map())[0],
           .coordinates = {}};
-  for (const ValueId coordinate : op.coordinates()) {
+  const auto rank = static_cast<size_t>(type(op.map()).rank);
+  for (const ValueId coordinate : op.coordinates().first(rank)) {
     box.coordinates.push_back(in_register(elements(coordinate)[0]));
   }
   return box;
@@ -95,11 +96,21 @@ void Emitter::emit_tma_load(const Op& op) {
     ranks.part = fresh(RegClass::kB16);
     out_->instruction("cvt.u16.u32 ", *ranks.part, ", ", elements(op.mask())[0]);
   }
-  out_->instruction("cp.async.bulk.tensor.", box.dimensions,
-                    ".shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+  // Offsets of an im2col map.
+  absl::InlinedVector<Operand, 3> offsets;
+  for (const ValueId offset : op.coordinates().subspan(box.coordinates.size())) {
+    offsets.push_back(fresh(RegClass::kB16));
+    out_->instruction("cvt.u16.u32 ", offsets.back(), ", ", in_register(elements(offset)[0]));
+  }
+  OptionalOperand<Vector> away;
+  if (!offsets.empty()) {
+    away.part = Vector{offsets.data(), static_cast<int>(offsets.size()), /*braced=*/true};
+  }
+  out_->instruction("cp.async.bulk.tensor.", box.dimensions, ".shared::cluster.global",
+                    away.part ? ".im2col" : ".tile", ".mbarrier::complete_tx::bytes",
                     ranks.part ? ".multicast::cluster" : "", cache_modifiers(op), ' ',
                     start_of(op.dst()), ", [", box.map, ", ", box.place(), "], ",
-                    start_of(op.barrier()), ranks, policy_of(op));
+                    start_of(op.barrier()), away, ranks, policy_of(op));
 }
 
 void Emitter::emit_tma_store(const Op& op) {

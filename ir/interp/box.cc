@@ -135,6 +135,7 @@ class BoxRun {
       return wrong(absl::StrCat("that has no elements: dimension ", d, " has extent 0"),
                    "copy no box of an empty tensor");
     }
+    if (copy_.shape.im2col) return run_pixels(shared, block);
     std::array<int64_t, kMaxTensorMapRank> at = start_;
     for (int64_t row = 0; !stop_; ++row) {
       if (!run_row(row, at, shared, block)) return false;
@@ -146,6 +147,41 @@ class BoxRun {
       if (d == rank() || rank() == 1) return true;
     }
     return false;
+  }
+
+  // The pixels of an im2col map from the first one on, each read as far away as the offsets say.
+  bool run_pixels(uint64_t shared, Block& block) {
+    const auto image = static_cast<size_t>(copy_.shape.image_rank());
+    const int64_t most = int64_t{1} << (image == 1 ? 16 : image == 2 ? 8 : 5);
+    std::array<int64_t, kMaxTensorMapRank> offsets{}, pixel = start_;
+    const auto last = [&](size_t d) { return extents_[d] - 1 + copy_.shape.upper[d - 1]; };
+    for (size_t d = 1; d <= image; ++d) {
+      offsets[d] = warp_.reg<int32_t>(copy_.offsets[d - 1])[lane_];
+      if (offsets[d] < 0 || offsets[d] >= most) {
+        return wrong(
+            absl::StrCat("has an offset of ", offsets[d], " along dimension ", d,
+                         ", which is not 0 to ", most - 1),
+            "let the map's lower bounds begin before the image, and offsets count from there");
+      }
+      if (pixel[d] < copy_.shape.lower[d - 1] || pixel[d] > last(d)) {
+        return wrong(absl::StrCat("begins at ", place_of(start_),
+                                  ", which is none of the map's pixels: ", copy_.shape.lower[d - 1],
+                                  " to ", last(d), " along dimension ", d),
+                     "begin at one of the pixels between the map's bounds");
+      }
+    }
+    for (int64_t row = 0; row < copy_.shape.box[1]; ++row) {
+      std::array<int64_t, kMaxTensorMapRank> at = pixel;
+      for (size_t d = 1; d <= image; ++d) at[d] += offsets[d];
+      if (!run_row(row, at, shared, block)) return false;
+      size_t d = 1;
+      while (d <= image && ++pixel[d] > last(d)) {
+        pixel[d] = copy_.shape.lower[d - 1];
+        ++d;
+      }
+      if (d > image) ++pixel[image + 1];
+    }
+    return true;
   }
 
   size_t empty_dimension() const {

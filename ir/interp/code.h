@@ -184,6 +184,7 @@ struct BoxCopy {
   uint32_t address = kNone;
   uint32_t ranks = kNone;
   std::array<uint32_t, kMaxTensorMapRank> extents{}, strides{}, coordinates{};
+  std::array<uint32_t, kMaxTensorMapRank> offsets{};  // im2col: image_rank() of them
 };
 
 // A tensor map that the kernel makes: registers of the tensor's place, by dimension, and what messages call it.

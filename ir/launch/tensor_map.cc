@@ -11,6 +11,7 @@ namespace {
 
 std::array<int64_t, kMaxTensorMapRank> list_of(const Kernel& kernel, const Op& op, AttrKey key) {
   std::array<int64_t, kMaxTensorMapRank> list{};
+  if (!op.attr(key)) return list;
   const absl::Span<const int64_t> numbers = kernel.ints(*op.attr(key));
   std::copy(numbers.begin(), numbers.end(), list.begin());
   return list;
@@ -20,7 +21,7 @@ std::array<int64_t, kMaxTensorMapRank> list_of(const Kernel& kernel, const Op& o
 
 int64_t BoxShape::box_bytes() const {
   int64_t bytes = bytes_of(scalar);
-  for (int d = 0; d < rank; ++d) bytes *= box[static_cast<size_t>(d)];
+  for (int d = 0; d < (im2col ? 2 : rank); ++d) bytes *= box[static_cast<size_t>(d)];
   return bytes;
 }
 
@@ -32,7 +33,10 @@ BoxShape box_shape(const Kernel& kernel, const Op& op) {
           .box = list_of(kernel, op, AttrKey::kBox),
           .swizzle = static_cast<int>(op.attr_or(AttrKey::kSwizzle, 0)),
           .promotion = static_cast<int>(op.attr_or(AttrKey::kPromotion, 0)),
-          .nan_fill = op.attr_or(AttrKey::kNanFill, 0) != 0};
+          .nan_fill = op.attr_or(AttrKey::kNanFill, 0) != 0,
+          .im2col = op.attr(AttrKey::kLower).has_value(),
+          .lower = list_of(kernel, op, AttrKey::kLower),
+          .upper = list_of(kernel, op, AttrKey::kUpper)};
 }
 
 const Op& described_map(const Kernel& kernel, ValueId map) {

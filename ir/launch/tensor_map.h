@@ -39,8 +39,14 @@ struct BoxShape {
   int swizzle = 0;                                 // bytes; 0: none
   int promotion = 0;                               // bytes; 0: none
   bool nan_fill = false;
+  // An im2col map: a box is box[1] pixels of box[0] channels; dimension d of an image has those from lower[d - 1] to
+  // its extent - 1 + upper[d - 1].
+  bool im2col = false;
+  std::array<int64_t, kMaxTensorMapRank> lower{}, upper{};
 
   int64_t box_bytes() const;
+  // Dimensions of an image.
+  int image_rank() const { return rank - 2; }
 };
 BoxShape box_shape(const Kernel& kernel, const Op& tensor_map);
 // The tensor_map op that says what boxes of a map are like: the map's own, or that of the parameter's map which it

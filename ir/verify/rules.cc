@@ -68,6 +68,7 @@ constexpr OpTable<Rule> kRules =
                        {Opcode::kTensorMapReplace, check_tensor_map_replace},
                        {Opcode::kTmaLoad, check_tma_load},
                        {Opcode::kTmaLoadMulticast, check_tma_load},
+                       {Opcode::kTmaLoadIm2col, check_tma_load_im2col},
                        {Opcode::kTmaStore, check_tma_store},
                        {Opcode::kTmaReduce, check_tma_reduce},
                        {Opcode::kTmaPrefetch, check_tma_prefetch},

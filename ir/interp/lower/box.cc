@@ -5,7 +5,9 @@ namespace heddle::ir::interp {
 
 void Lowering::lower_box(const Op& op) {
   for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kAddress);
-  const bool loads = op.opcode == Opcode::kTmaLoad || op.opcode == Opcode::kTmaLoadMulticast;
+  const bool im2col = op.opcode == Opcode::kTmaLoadIm2col;
+  const bool loads =
+      im2col || op.opcode == Opcode::kTmaLoad || op.opcode == Opcode::kTmaLoadMulticast;
   const bool reduces = op.opcode == Opcode::kTmaReduce;
   const bool prefetches = op.opcode == Opcode::kTmaPrefetch;
   const ValueId shared = prefetches ? ValueId::kNone : loads ? op.dst() : op.src();
@@ -47,6 +49,9 @@ void Lowering::lower_box(const Op& op) {
     copy.extents[d] = table_operand(extents[d]);
     copy.strides[d] = table_operand(strides[d]);
     copy.coordinates[d] = table_operand(reg(op.coordinates()[d]));
+  }
+  for (size_t i = 0; im2col && i + 2 < extents.size(); ++i) {
+    copy.offsets[i] = table_operand(reg(op.coordinates()[extents.size() + i]));
   }
   Access access;  // for the allocation that the copy finds
   access.offset.reg = table_operand(constant_index(0, /*wide=*/false));

@@ -134,6 +134,9 @@ StatusOr<Program> Lowering::finish() {
         place_operand(&(*list)[d]);
       }
     }
+    for (int i = 0; copy.shape.im2col && i < copy.shape.image_rank(); ++i) {
+      place_operand(&copy.offsets[static_cast<size_t>(i)]);
+    }
   }
   for (MapReplacement& map : code_->map_replacements) {
     place_operand(&map.address);

@@ -198,6 +198,7 @@ void Lowering::lower_op(OpId id) {
       return lower_map_replace(op);
     case Opcode::kTmaLoad:
     case Opcode::kTmaLoadMulticast:
+    case Opcode::kTmaLoadIm2col:
     case Opcode::kTmaStore:
     case Opcode::kTmaReduce:
     case Opcode::kTmaPrefetch:

@@ -174,5 +174,21 @@ TEST(Guide, TensorCores) {
       kernel, {tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny})});
 }
 
+TEST(Guide, Im2col) {
+  const auto kernel =
+      define_kernel("filter(x, y)", [](Tensor<const float, 4> x, Tensor<float, 1> y) {
+        const Mbarrier full(1);
+        const Shared<float, 2> tile({64, 32});
+        const Int row = block_idx.y, column = block_idx.x, r = block_idx.z / 3, s = block_idx.z % 3;
+        // <page>
+        const Im2colMap pixels(x, {.pixels = 64, .channels = 32}, {-1, -1}, {-1, -1});
+        tma_load(tile.at(0, 0), pixels, {0, row, column, 0}, {r, s}, full, 0);
+        // </page>
+        full.wait(0, 0u);
+        y(thread_idx.x) = tile(0, 0);
+      });
+  expect_compiles(kernel, {tensor({kAny, kAny, kAny, kAny}), tensor({1})});
+}
+
 }  // namespace
 }  // namespace heddle
