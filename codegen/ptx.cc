@@ -239,10 +239,15 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kBulkStore:
     case Opcode::kBulkReduce:
       return emit_bulk(op);
+    case Opcode::kStoreAsync:
+      return emit_store_async(id, op);
+    case Opcode::kTensorMapReplace:
+      return emit_tensor_map_replace(op);
     case Opcode::kTensorMap:
       return emit_tensor_map(id, op);
     case Opcode::kTmaLoad:
     case Opcode::kTmaLoadMulticast:
+    case Opcode::kTmaLoadIm2col:
       return emit_tma_load(op);
     case Opcode::kTmaStore:
     case Opcode::kTmaReduce:
@@ -350,7 +355,7 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kWgmmaWait:
       return emit_wgmma_wait(id, op);
     case Opcode::kFenceAsync:
-      return out_->instruction("fence.proxy.async.shared::cta");
+      return emit_fence_async(op);
   }
 }
 

@@ -113,6 +113,30 @@ void Emitter::emit_mbarrier_wait(OpId id, const Op& op) {
 
 void Emitter::emit_mbarrier_fence() { out_->instruction("fence.mbarrier_init.release.cluster"); }
 
+void Emitter::emit_fence_async(const Op& op) {
+  static constexpr absl::string_view kSpaces[] = {".shared::cta", ".global", ""};
+  out_->instruction(
+      "fence.proxy.async",
+      kSpaces[op.attr_or(AttrKey::kSpace, static_cast<int64_t>(ir::FenceSpace::kShared))]);
+}
+
+void Emitter::emit_store_async(OpId id, const Op& op) {
+  check_bounds(id, op.view(), op.check());
+  const Type value = type(op.value());
+  const Address at = address(id, op.view());
+  const Address told = start_of(op.barrier());
+  absl::InlinedVector<Operand, 4> registers;
+  for (int i = 0; i < layout_of(value).count; ++i) {
+    registers.push_back(in_register(elements(op.value())[i]));
+  }
+  for_each_access(type(op.view()), layout_of(value), value.bytes(),
+                  [&](int first, int count, absl::string_view suffix) {
+                    out_->instruction("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes",
+                                      suffix, ' ', at, ", ",
+                                      Vector{registers.data() + first, count}, ", ", told);
+                  });
+}
+
 void Emitter::emit_bulk(const Op& op) {
   const bool reduces = op.opcode == ir::Opcode::kBulkReduce;
   const bool tells = op.opcode != ir::Opcode::kBulkStore && valid(op.barrier());

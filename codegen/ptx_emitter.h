@@ -247,6 +247,8 @@ class Emitter {
   void emit_mbarrier(OpId id, const Op& op);
   void emit_mbarrier_wait(OpId id, const Op& op);
   void emit_mbarrier_fence();
+  void emit_store_async(OpId id, const Op& op);
+  void emit_fence_async(const Op& op);
   void emit_bulk(const Op& op);
   // Where a copy of a box begins in the tensor.
   struct Box {
@@ -260,6 +262,7 @@ class Emitter {
   };
   Box box_at(const Op& op);
   void emit_tensor_map(OpId id, const Op& op);
+  void emit_tensor_map_replace(const Op& op);
   void emit_tma_load(const Op& op);
   void emit_tma_store(const Op& op);
   void emit_tma_prefetch(const Op& op);
@@ -300,6 +303,8 @@ class Emitter {
   Index stride(ValueId view, int dim);
   Operand converted(const Index& index, Scalar to);
   Operand base_of(const View& view);
+  Operand near_address(const Address& at);
+  void generic_address(const Address& at, const Operand& d);
   Operand scaled(const Operand& base, ValueId index, int size);
   Operand moved_base(Operand base, const SplitOffset& offset, int size);
   Operand moved(const Operand& base, const SplitOffset::Term& term, int size);

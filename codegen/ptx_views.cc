@@ -96,14 +96,21 @@ void Emitter::emit_address(OpId id, const Op& op) {
   const Address at = address(id, op.view());
   const Operand d = define(op.result())[0];
   if (type(op.view()).space != ir::Space::kGlobal) {
-    const Operand near = fresh(RegClass::kB32);
-    if (at.base) {
-      out_->instruction("add.s32 ", near, ", ", *at.base, ", ", at.bytes);
-    } else {
-      out_->instruction("add.s32 ", near, ", ", entry(Entry::kArena), ", ", at.bytes);
-    }
-    return out_->instruction("cvt.u64.u32 ", d, ", ", near);
+    return out_->instruction("cvt.u64.u32 ", d, ", ", near_address(at));
   }
+  generic_address(at, d);
+}
+
+// A register with an address in shared memory's window.
+Operand Emitter::near_address(const Address& at) {
+  const Operand near = fresh(RegClass::kB32);
+  out_->instruction("add.s32 ", near, ", ", at.base ? *at.base : entry(Entry::kArena), ", ",
+                    at.bytes);
+  return near;
+}
+
+// The generic address of a place in global memory, in a register.
+void Emitter::generic_address(const Address& at, const Operand& d) {
   const Operand place = fresh(RegClass::kB64);
   out_->instruction("add.s64 ", place, ", ", *at.base, ", ", at.bytes);
   out_->instruction("cvta.global.u64 ", d, ", ", place);

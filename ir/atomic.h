@@ -35,6 +35,10 @@ inline constexpr absl::string_view kMemoryOrderNames[] = {"relaxed", "acquire", 
 enum class MemoryScope : uint8_t { kBlock, kCluster, kGpu, kSystem };
 inline constexpr absl::string_view kMemoryScopeNames[] = {"block", "cluster", "gpu", "system"};
 
+// Which memory a fence between the proxies is about. The attribute `space`; shared where it is not given.
+enum class FenceSpace : uint8_t { kShared, kGlobal, kAll };
+inline constexpr absl::string_view kFenceSpaceNames[] = {"shared", "global", "all"};
+
 // Whether a target has the atomic for elements of a type; and compare-and-swap.
 bool has_atomic(AtomicOp op, Scalar scalar, const Target& target);
 bool has_compare_and_swap(Scalar scalar);

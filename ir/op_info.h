@@ -157,7 +157,7 @@ struct OpInfo {
   absl::string_view mnemonic;
   Signature signature;
   DataClass data_class = DataClass::kNone;
-  std::array<AttrRule, 5> attrs{};
+  std::array<AttrRule, 7> attrs{};
   uint8_t attr_count = 0;
   uint32_t traits = 0;
   Scope convergence = Scope::kThread;

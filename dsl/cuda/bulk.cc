@@ -31,6 +31,15 @@ Trace* current(SourceLoc loc) {
   return trace;
 }
 
+// The barrier that is told, as a view.
+ir::ValueId told_by(Trace& trace, const BulkBarrier& barrier, SourceLoc loc) {
+  ir::Builder& b = trace.builder();
+  const ir::ValueId words = trace.use(barrier.words, loc);
+  return b.create(Opcode::kSubview,
+                  {words, trace.use(barrier.index, loc), b.constant_int(ir::kI32Type, 1)},
+                  trace.kernel().type(words));
+}
+
 void record_copy(Trace& trace, Opcode opcode, const BulkCopy& copy, const BulkBarrier* barrier,
                  const Node* ranks, AccessAttrs attrs) {
   const SourceLoc loc = copy.to.loc;
@@ -38,12 +47,7 @@ void record_copy(Trace& trace, Opcode opcode, const BulkCopy& copy, const BulkBa
                                                   start_of(trace, copy.from, copy.scalar),
                                                   bytes_of(trace, copy.count, copy.scalar, loc)};
   ir::Builder& b = trace.builder();
-  if (barrier != nullptr) {
-    const ir::ValueId words = trace.use(barrier->words, loc);
-    operands.push_back(b.create(
-        Opcode::kSubview, {words, trace.use(barrier->index, loc), b.constant_int(ir::kI32Type, 1)},
-        trace.kernel().type(words)));
-  }
+  if (barrier != nullptr) operands.push_back(told_by(trace, *barrier, loc));
   if (ranks != nullptr) operands.push_back(trace.use(*ranks, loc));
   const AccessAttrs hints = copy_attrs(trace, {&copy.to, &copy.from});
   attrs.insert(attrs.end(), hints.begin(), hints.end());
@@ -56,6 +60,17 @@ void emit_bulk(ir::Opcode opcode, const BulkCopy& copy, const BulkBarrier* barri
                const Node* ranks) {
   if (Trace* const trace = current(copy.to.loc))
     record_copy(*trace, opcode, copy, barrier, ranks, {});
+}
+
+void emit_store_async(const Access& to, const Node& value, const BulkBarrier& barrier,
+                      SourceLoc loc) {
+  Trace* const trace = current(loc);
+  if (trace == nullptr) return;
+  const AccessOperands place = record_access(*trace, to, value.type, loc);
+  absl::InlinedVector<ir::ValueId, 5> operands = {place.view, trace->use(value, loc), place.offset,
+                                                  told_by(*trace, barrier, loc)};
+  if (ir::valid(place.check)) operands.push_back(place.check);
+  trace->builder().create(Opcode::kStoreAsync, operands, ir::Type::none());
 }
 
 void emit_bulk_reduce(AtomicKind kind, const BulkCopy& copy, const BulkBarrier* barrier) {

@@ -50,6 +50,8 @@ struct BulkBarrier {
 };
 void emit_bulk(ir::Opcode opcode, const BulkCopy& copy, const BulkBarrier* barrier = nullptr,
                const Node* ranks = nullptr);
+void emit_store_async(const Access& to, const Node& value, const BulkBarrier& barrier,
+                      SourceLoc loc);
 void emit_bulk_reduce(AtomicKind kind, const BulkCopy& copy, const BulkBarrier* barrier = nullptr);
 void emit_bulk_prefetch(const Access& from, ir::Scalar scalar, const Node& count);
 void emit_bulk_wait(ir::Opcode opcode, int groups, SourceLoc loc);
@@ -57,7 +59,8 @@ void emit_bulk_wait(ir::Opcode opcode, int groups, SourceLoc loc);
 }  // namespace detail
 
 // Bulk copy from global to shared memory, of `count` elements. Barrier `index` of `barriers` counts
-// the bytes that have arrived. The grid may not itself have written the source.
+// the bytes that have arrived. Where the grid itself has written the source, the threads that did call
+// fence_async(FenceSpace::global), before whatever tells the one that copies.
 template <class T, class From>
 requires std::same_as<std::remove_const_t<From>, T>
 void bulk_load(const detail::ElementAddress<T>& to, const detail::ElementAddress<From>& from,
@@ -94,6 +97,28 @@ void bulk_copy(const detail::ElementAddress<T>& to, const detail::ElementAddress
   const detail::BulkBarrier told{barriers.words().view_node(), index.node};
   detail::emit_bulk(detail::op::kBulkCopy,
                     {to.access, from.access, detail::scalar_of<T>(), count.node}, &told);
+}
+// Asynchronous store of an element of 4 or 8 bytes, or of neighbours of 4, 8 or 16 bytes together, to
+// another block's shared memory. That block's barrier, which expects the bytes, counts them, and its
+// threads see the value behind a wait of scope cluster. Nothing else of the thread is ordered.
+//
+//   const Mbarrier told(map_shared(full.words(), 1));
+//   store_async(map_shared(sums, 1).at(cluster_rank()), sum, told, 0);
+template <class T>
+requires(sizeof(T) == 4 || sizeof(T) == 8) void store_async(const detail::ElementAddress<T>& to,
+                                                            detail::ArgOf<T> value,
+                                                            const Mbarrier& barriers,
+                                                            const detail::Arg<int32_t>& index) {
+  detail::emit_store_async(to.access, value.node, {barriers.words().view_node(), index.node},
+                           value.loc);
+}
+template <class T, int N>
+requires(N * sizeof(T) == 4 || N * sizeof(T) == 8 ||
+         N * sizeof(T) == 16) void store_async(const detail::ElementAddress<T>& to,
+                                               const Vec<T, N>& value, const Mbarrier& barriers,
+                                               const detail::Arg<int32_t>& index) {
+  detail::emit_store_async(to.access, value.node(), {barriers.words().view_node(), index.node},
+                           index.loc);
 }
 // Bulk copy from shared to global memory. The threads that wrote the tile call fence_async(), then
 // all meet at a barrier; then one thread stores and commits, and waits before the tile is written

@@ -1,6 +1,7 @@
 #include "heddle/dsl/cuda/mbarrier.h"
 
 #include "heddle/dsl/trace/trace_internal.h"
+#include "heddle/ir/atomic.h"
 
 namespace heddle::detail {
 
@@ -20,6 +21,14 @@ Node emit_mbarrier(ir::Opcode opcode, const MbarrierPlace& place, const Node* va
   const bool tests = opcode == Opcode::kMbarrierTest;
   return record(opcode, operands, tests ? scalar_type(ir::Scalar::kBool) : NodeType{}, attrs,
                 place.loc);
+}
+
+static_assert(static_cast<int>(FenceSpace::all) == static_cast<int>(ir::FenceSpace::kAll));
+
+void emit_fence_async(FenceSpace space, SourceLoc loc) {
+  absl::InlinedVector<ir::Attr, 1> attrs;
+  if (space != FenceSpace::shared) attrs.push_back({AttrKey::kSpace, static_cast<int64_t>(space)});
+  record(Opcode::kFenceAsync, {}, {}, attrs, loc);
 }
 
 void emit_set_max_registers(int count, bool increase, SourceLoc loc) {

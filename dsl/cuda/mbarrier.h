@@ -119,9 +119,18 @@ inline void copy_async_arrive(const Mbarrier& barriers, const detail::Arg<int32_
   detail::emit_mbarrier(detail::op::kCopyArrive,
                         {barriers.words().view_node(), index.node, index.loc});
 }
-// Proxy fence: makes the thread's writes to shared memory visible to bulk copies and tensor cores.
-inline void fence_async(SourceLoc loc = SourceLoc::current()) {
-  detail::emit(detail::op::kFenceAsync, loc);
+// Which memory fence_async() is about: the block's own shared memory, global memory, or all.
+enum class FenceSpace : uint8_t { shared, global, all };
+
+namespace detail {
+void emit_fence_async(FenceSpace space, SourceLoc loc);
+}  // namespace detail
+
+// Proxy fence: makes the thread's accesses to shared memory visible to bulk copies and tensor cores.
+// To global memory, with FenceSpace::global: what the grid itself writes and then copies in bulk.
+inline void fence_async(FenceSpace space = FenceSpace::shared,
+                        SourceLoc loc = SourceLoc::current()) {
+  detail::emit_fence_async(space, loc);
 }
 // Makes the thread's init() of mbarriers visible to the cluster and to bulk copies.
 inline void fence_mbarrier_init(SourceLoc loc = SourceLoc::current()) {

@@ -43,12 +43,10 @@ absl::InlinedVector<int64_t, 5> dimensions(ir::Kernel& kernel, ir::ValueId view,
 constexpr int64_t kBoxAlignment = 128;
 constexpr int64_t kSwizzleRows = 8;
 
-// Lets a shared array start at a multiple of what boxes of a map need.
-void align_for(ir::Kernel& kernel, ir::ValueId array, ir::ValueId map) {
+// Lets a shared array start at a multiple of so many bytes.
+void align_to(ir::Kernel& kernel, ir::ValueId array, int64_t align) {
   const ir::OpId root = kernel.value(ir::root_of(kernel, array)).def;
   if (!ir::valid(root) || kernel.op(root).opcode != Opcode::kShared) return;
-  const int64_t swizzle = kernel.def(map)->attr_or(AttrKey::kSwizzle, 0);
-  const int64_t align = std::max(kBoxAlignment, swizzle * kSwizzleRows);
   for (ir::Attr& attr : kernel.op(root).attrs) {
     if (attr.key != AttrKey::kAlign) continue;
     attr.value = std::max(attr.value, align);
@@ -60,7 +58,8 @@ void align_for(ir::Kernel& kernel, ir::ValueId array, ir::ValueId map) {
 // The place of a box in shared memory.
 ir::ValueId box_in(Trace& trace, const Access& place, ir::Scalar scalar, ir::ValueId map) {
   const AccessOperands p = record_access(trace, place, scalar_type(scalar), place.loc);
-  align_for(trace.kernel(), p.view, map);
+  const int64_t swizzle = ir::described_map(trace.kernel(), map).attr_or(AttrKey::kSwizzle, 0);
+  align_to(trace.kernel(), p.view, std::max(kBoxAlignment, swizzle * kSwizzleRows));
   ir::Type view = trace.kernel().type(p.view);
   view.rank = 1;
   ir::Builder& b = trace.builder();
@@ -69,13 +68,39 @@ ir::ValueId box_in(Trace& trace, const Access& place, ir::Scalar scalar, ir::Val
 
 // The map's coordinates, in its own order of dimensions.
 void append_coordinates(Trace& trace, const BoxPlace& box, SourceLoc loc,
-                        absl::InlinedVector<ir::ValueId, 8>* operands) {
+                        absl::InlinedVector<ir::ValueId, 11>* operands) {
   const ir::Kernel& kernel = trace.kernel();
-  const ir::Op* const map = kernel.def(trace.use(box.map, loc));
-  if (map == nullptr || map->opcode != Opcode::kTensorMap) return;  // reported
-  for (const int64_t mode : kernel.ints(*map->attr(AttrKey::kModes))) {
+  const ir::ValueId map = trace.use(box.map, loc);
+  if (kernel.type(map).kind != ir::TypeKind::kTensorMap) return;  // reported
+  for (const int64_t mode : kernel.ints(*ir::described_map(kernel, map).attr(AttrKey::kModes))) {
     operands->push_back(trace.use(box.at[mode].node, loc));
   }
+}
+
+// A map of a parameter.
+TensorMapInfo record_map(Trace& trace, ir::ValueId view, absl::InlinedVector<ir::Attr, 7> attrs,
+                         const BoxOptions& options) {
+  const ir::Kernel& kernel = trace.kernel();
+  if (options.swizzle != 0) attrs.push_back({AttrKey::kSwizzle, options.swizzle});
+  if (options.nan_fill) attrs.push_back({AttrKey::kNanFill, 1});
+  if (options.promotion != 0) attrs.push_back({AttrKey::kPromotion, options.promotion});
+  const ir::Type type = kernel.type(view);
+  const ir::ValueId map = trace.builder().create(
+      Opcode::kTensorMap, {view}, ir::Type::tensor_map(type.scalar, type.rank), attrs);
+  return {trace.node(map), ir::box_shape(kernel, *kernel.def(map)).box_bytes()};
+}
+
+// The operands of a load up to the coordinates: where to, the map, and the barrier.
+absl::InlinedVector<ir::ValueId, 11> begin_load(Trace& trace, const Access& to, ir::Scalar scalar,
+                                                const Node& map, const BulkBarrier& barrier) {
+  ir::Builder& b = trace.builder();
+  const ir::ValueId from = trace.use(map, to.loc);
+  const ir::ValueId dst = box_in(trace, to, scalar, from);
+  const ir::ValueId words = trace.use(barrier.words, to.loc);
+  const ir::ValueId told = b.create(
+      Opcode::kSubview, {words, trace.use(barrier.index, to.loc), b.constant_int(ir::kI32Type, 1)},
+      trace.kernel().type(words));
+  return {dst, from, told};
 }
 
 }  // namespace
@@ -89,36 +114,87 @@ TensorMapInfo new_tensor_map(const Node& view, const int* box, int rank, const B
   const ir::ValueId value = trace->use(view, loc);
   const absl::InlinedVector<int64_t, 5> modes = dimensions(kernel, value, rank);
   absl::InlinedVector<int64_t, 5> extents;
-  const ir::Scalar scalar = kernel.type(value).scalar;
   for (const int64_t mode : modes) extents.push_back(box[mode]);
-  absl::InlinedVector<ir::Attr, 5> attrs = {{AttrKey::kModes, kernel.intern_ints(modes)},
-                                            {AttrKey::kBox, kernel.intern_ints(extents)}};
-  if (options.swizzle != 0) attrs.push_back({AttrKey::kSwizzle, options.swizzle});
-  if (options.nan_fill) attrs.push_back({AttrKey::kNanFill, 1});
-  if (options.promotion != 0) attrs.push_back({AttrKey::kPromotion, options.promotion});
-  const ir::ValueId map = trace->builder().create(Opcode::kTensorMap, {value},
-                                                  ir::Type::tensor_map(scalar, rank), attrs);
-  return {trace->node(map), ir::box_shape(kernel, *kernel.def(map)).box_bytes()};
+  return record_map(
+      *trace, value,
+      {{AttrKey::kModes, kernel.intern_ints(modes)}, {AttrKey::kBox, kernel.intern_ints(extents)}},
+      options);
+}
+
+TensorMapInfo new_im2col_map(const Node& view, const int* box, const int* lower, const int* upper,
+                             int rank, const BoxOptions& options, SourceLoc loc) {
+  Trace* const trace = current(loc);
+  if (trace == nullptr) return {};
+  trace->set_place(loc);
+  ir::Kernel& kernel = trace->kernel();
+  const ir::ValueId value = trace->use(view, loc);
+  absl::InlinedVector<int64_t, 5> modes, lowest, highest;
+  for (int mode = rank - 1; mode >= 0; --mode) modes.push_back(mode);
+  for (int i = rank - 3; i >= 0; --i) {
+    lowest.push_back(lower[i]);
+    highest.push_back(upper[i]);
+  }
+  const int64_t extents[] = {box[0], box[1]};
+  return record_map(*trace, value,
+                    {{AttrKey::kModes, kernel.intern_ints(modes)},
+                     {AttrKey::kBox, kernel.intern_ints(extents)},
+                     {AttrKey::kLower, kernel.intern_ints(lowest)},
+                     {AttrKey::kUpper, kernel.intern_ints(highest)}},
+                    options);
+}
+
+void emit_tma_load_im2col(const Access& to, ir::Scalar scalar, const Node& map,
+                          const Arg<int32_t>* at, const Arg<int32_t>* offsets, int rank,
+                          const BulkBarrier& barrier) {
+  Trace* const trace = current(to.loc);
+  if (trace == nullptr) return;
+  absl::InlinedVector<ir::ValueId, 11> operands = begin_load(*trace, to, scalar, map, barrier);
+  for (int mode = rank - 1; mode >= 0; --mode)
+    operands.push_back(trace->use(at[mode].node, to.loc));
+  for (int i = rank - 3; i >= 0; --i) operands.push_back(trace->use(offsets[i].node, to.loc));
+  trace->builder().create_op(Opcode::kTmaLoadIm2col, operands);
+}
+
+Node emit_map_replace(const MapReplacement& replacement) {
+  const SourceLoc loc = replacement.start.loc;
+  Trace* const trace = current(loc);
+  if (trace == nullptr) return replacement.map;
+  ir::Kernel& kernel = trace->kernel();
+  ir::Builder& b = trace->builder();
+  const auto start_of = [&](const Access& place, ir::Scalar scalar) {
+    const AccessOperands p = record_access(*trace, place, scalar_type(scalar), place.loc);
+    ir::Type view = kernel.type(p.view);
+    view.rank = 1;
+    return b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, 1)}, view);
+  };
+  const ir::ValueId map = trace->use(replacement.map, loc);
+  const ir::ValueId staging = start_of(replacement.staging, ir::Scalar::kU64);
+  align_to(kernel, staging, ir::kTensorMapAlign);
+  absl::InlinedVector<ir::ValueId, 13> operands = {map, staging,
+                                                   start_of(replacement.place, ir::Scalar::kU64),
+                                                   start_of(replacement.start, replacement.scalar)};
+  const absl::Span<const int64_t> modes =
+      kernel.ints(*ir::described_map(kernel, map).attr(AttrKey::kModes));
+  for (const int64_t mode : modes) {
+    operands.push_back(trace->use(replacement.extents[mode].node, loc));
+  }
+  for (const int64_t mode : modes.subspan(1)) {
+    operands.push_back(trace->use(replacement.strides[mode].node, loc));
+  }
+  return trace->node(b.create(Opcode::kTensorMapReplace, operands, kernel.type(map)));
 }
 
 void emit_tma_load(const Access& to, ir::Scalar scalar, const BoxPlace& box,
                    const BulkBarrier& barrier, const Node* ranks) {
   Trace* const trace = current(to.loc);
   if (trace == nullptr) return;
-  ir::Builder& b = trace->builder();
-  const ir::ValueId map = trace->use(box.map, to.loc);
-  const ir::ValueId dst = box_in(*trace, to, scalar, map);
-  const ir::ValueId words = trace->use(barrier.words, to.loc);
-  const ir::ValueId told = b.create(
-      Opcode::kSubview, {words, trace->use(barrier.index, to.loc), b.constant_int(ir::kI32Type, 1)},
-      trace->kernel().type(words));
-  absl::InlinedVector<ir::ValueId, 8> operands = {dst, map, told};
+  absl::InlinedVector<ir::ValueId, 11> operands = begin_load(*trace, to, scalar, box.map, barrier);
   if (ranks != nullptr) operands.push_back(trace->use(*ranks, to.loc));
   append_coordinates(*trace, box, to.loc, &operands);
   AccessAttrs attrs;
   add_l2_evict(box.mode, &attrs);
-  b.create_op(ranks != nullptr ? Opcode::kTmaLoadMulticast : Opcode::kTmaLoad, operands,
-              ir::Type::none(), attrs);
+  trace->builder().create_op(ranks != nullptr ? Opcode::kTmaLoadMulticast : Opcode::kTmaLoad,
+                             operands, ir::Type::none(), attrs);
 }
 
 void emit_tma_store(const BoxPlace& box, const Access& from, ir::Scalar scalar,
@@ -127,7 +203,7 @@ void emit_tma_store(const BoxPlace& box, const Access& from, ir::Scalar scalar,
   if (trace == nullptr) return;
   const ir::ValueId map = trace->use(box.map, from.loc);
   const ir::ValueId src = box_in(*trace, from, scalar, map);
-  absl::InlinedVector<ir::ValueId, 8> operands = {map, src};
+  absl::InlinedVector<ir::ValueId, 11> operands = {map, src};
   append_coordinates(*trace, box, from.loc, &operands);
   AccessAttrs attrs;
   add_l2_evict(box.mode, &attrs);
@@ -141,7 +217,7 @@ void emit_tma_prefetch(const BoxPlace& box) {
   Trace* const trace = current(loc);
   if (trace == nullptr) return;
   trace->set_place(loc);
-  absl::InlinedVector<ir::ValueId, 8> operands = {trace->use(box.map, loc)};
+  absl::InlinedVector<ir::ValueId, 11> operands = {trace->use(box.map, loc)};
   append_coordinates(*trace, box, loc, &operands);
   trace->builder().create_op(Opcode::kTmaPrefetch, operands);
 }

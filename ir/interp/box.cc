@@ -60,6 +60,9 @@ class BoxRun {
       extents_[d] = warp.reg<int64_t>(copy_.extents[d])[lane];
       strides_[d] = warp.reg<int64_t>(copy_.strides[d])[lane] * size_;
     }
+    for (size_t d = 1; copy_.shape.im2col && d <= image_rank(); ++d) {
+      offsets_[d] = warp.reg<int32_t>(copy_.offsets[d - 1])[lane];
+    }
   }
 
   // Whether the run goes on.
@@ -186,6 +189,7 @@ class BoxRun {
       return wrong(absl::StrCat("that has no elements: dimension ", d, " has extent 0"),
                    "copy no box of an empty tensor");
     }
+    if (copy_.shape.im2col && !check_pixels()) return false;
     if (!kChecked) return true;
     uint64_t row_end = 0;
     return each_chunk(shared, [&](const Chunk& chunk, const Position& at) {
@@ -195,20 +199,63 @@ class BoxRun {
     });
   }
 
+  // Of an im2col map: whether the copy engine takes the offsets, and begins at one of the map's pixels.
+  bool check_pixels() {
+    const size_t image = image_rank();
+    const int64_t most = int64_t{1} << (image == 1 ? 16 : image == 2 ? 8 : 5);
+    for (size_t d = 1; d <= image; ++d) {
+      if (offsets_[d] < 0 || offsets_[d] >= most) {
+        return wrong(
+            absl::StrCat("has an offset of ", offsets_[d], " along dimension ", d,
+                         ", which is not 0 to ", most - 1),
+            "let the map's lower bounds begin before the image, and offsets count from there");
+      }
+      if (start_[d] < first_pixel(d) || start_[d] > last_pixel(d)) {
+        return wrong(absl::StrCat("begins at ", place_of(start_),
+                                  ", which is none of the map's pixels: ", first_pixel(d), " to ",
+                                  last_pixel(d), " along dimension ", d),
+                     "begin at one of the pixels between the map's bounds");
+      }
+    }
+    return true;
+  }
+
   // Each chunk of the box in turn, until visit() says no; whether it never did.
   template <class Visit>
-  bool each_chunk(uint64_t shared, Visit&& visit) {
+  bool each_chunk(uint64_t shared, Visit&& visit) const {
     Position at = start_;
     for (int64_t row = 0;; ++row) {
-      if (!each_chunk_of_row(row, at, shared, visit)) return false;
-      size_t d = 1;
-      for (; d < rank(); ++d) {
-        if (++at[d] < start_[d] + copy_.shape.box[d]) break;
-        at[d] = start_[d];
-      }
-      if (d == rank() || rank() == 1) return true;
+      Position source = at;  // what the offsets of an im2col map make of it
+      for (size_t d = 1; d < rank(); ++d) source[d] += offsets_[d];
+      if (!each_chunk_of_row(row, source, shared, visit)) return false;
+      if (copy_.shape.im2col ? !next_pixel(row, &at) : !next_row(&at)) return true;
     }
   }
+
+  // The row of a tile behind that one; whether there is one.
+  bool next_row(Position* at) const {
+    for (size_t d = 1; d < rank(); ++d) {
+      if (++(*at)[d] < start_[d] + copy_.shape.box[d]) return true;
+      (*at)[d] = start_[d];
+    }
+    return false;
+  }
+
+  // The pixel of an im2col map behind that one, which is `row` of the box; whether the box has it.
+  bool next_pixel(int64_t row, Position* at) const {
+    if (row + 1 == copy_.shape.box[1]) return false;
+    size_t d = 1;
+    while (d <= image_rank() && ++(*at)[d] > last_pixel(d)) {
+      (*at)[d] = first_pixel(d);
+      ++d;
+    }
+    if (d > image_rank()) ++(*at)[d];
+    return true;
+  }
+
+  size_t image_rank() const { return static_cast<size_t>(copy_.shape.image_rank()); }
+  int64_t first_pixel(size_t d) const { return copy_.shape.lower[d - 1]; }
+  int64_t last_pixel(size_t d) const { return extents_[d] - 1 + copy_.shape.upper[d - 1]; }
 
   size_t empty_dimension() const {
     size_t d = 0;
@@ -329,6 +376,7 @@ class BoxRun {
   const int64_t size_;
   const uint64_t address_;
   Position start_{}, extents_{}, strides_{};
+  Position offsets_{};  // of an im2col map's pixels
   bool stop_ = false;
 };
 

@@ -206,6 +206,18 @@ struct BoxCopy {
   uint32_t address = kNone;
   uint32_t ranks = kNone;
   std::array<uint32_t, kMaxTensorMapRank> extents{}, strides{}, coordinates{};
+  std::array<uint32_t, kMaxTensorMapRank> offsets{};  // im2col: image_rank() of them
+};
+
+// A tensor map that the kernel makes: registers of the tensor's place, by dimension, and what messages call it.
+struct MapReplacement {
+  Scalar scalar{};
+  int rank = 0;
+  uint32_t view_name = 0;         // index in Code::texts
+  uint32_t access = 0;            // index in Code::accesses, of where the map lies
+  uint32_t shared_array = kNone;  // in Code::shared_arrays
+  uint32_t address = kNone;
+  std::array<uint32_t, kMaxTensorMapRank> extents{}, strides{};  // strides[0]: none
 };
 
 // A register that is filled once for each warp, before the code runs.
@@ -263,6 +275,7 @@ struct Code {
   std::vector<Wgmma> wgmmas;
   std::vector<Mma> mmas;
   std::vector<BoxCopy> boxes;
+  std::vector<MapReplacement> map_replacements;
   std::vector<Control> controls;
   std::vector<CodeLine> places;
   std::vector<std::string> files;

@@ -99,6 +99,12 @@ Handler mbarrier_handler(Opcode opcode);
 // --- bulk.cc: dst: the mbarrier's address, or kNone; a: source, b: destination, c: bytes; aux:
 // index in Code::accesses: of the global side, or of the destination where both are shared ---
 Handler bulk_handler(bool checked);
+// --- store_async.cc: a: addresses, b: the mbarriers' addresses, c: stored, count: elements; aux: index
+// in Code::accesses ---
+Handler store_async_handler();
+// --- tensor_map.cc: a: where the map is put together in shared memory, b: where it lies in global
+// memory; aux: index in Code::map_replacements ---
+Handler map_replace_handler();
 // --- box.cc: a: where the box is in shared memory; b: the mbarrier's address, or kNone; aux: index
 // in Code::boxes ---
 Handler box_handler(bool checked);

@@ -20,6 +20,7 @@ enum class AccessKind : uint8_t {
   kWrite,        // stores, stmatrix
   kAtomic,       // atomics and volatile accesses
   kCopyWrite,    // copy.async: asynchronous, in the generic proxy
+  kStoreAsync,   // store.async: likewise
   kBulkWrite,    // a bulk copy's or box's destination
   kBulkReduce,   // a bulk reduction's destination: such accesses may meet
   kBulkRead,     // a bulk copy's or box's source

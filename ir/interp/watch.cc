@@ -13,8 +13,8 @@ bool is_asynchronous(AccessKind kind) { return kind >= AccessKind::kCopyWrite; }
 bool is_other_proxy(AccessKind kind) { return kind >= AccessKind::kBulkWrite; }
 bool writes(AccessKind kind) {
   return kind == AccessKind::kWrite || kind == AccessKind::kAtomic ||
-         kind == AccessKind::kCopyWrite || kind == AccessKind::kBulkWrite ||
-         kind == AccessKind::kBulkReduce;
+         kind == AccessKind::kCopyWrite || kind == AccessKind::kStoreAsync ||
+         kind == AccessKind::kBulkWrite || kind == AccessKind::kBulkReduce;
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ bool Watch::is_over(const Event& event, uint32_t lane, const Clock& clock) const
 
 bool Watch::is_fenced(const Event& event, uint32_t lane, const Knowledge& view) const {
   if (event.barrier != kNone && view.fenced.at(event.barrier) >= event.phase) return true;
-  const uint32_t clock = event.kind == AccessKind::kCopyWrite ? event.done[0] : event.clock;
+  const uint32_t clock = is_asynchronous(event.kind) ? event.done[0] : event.clock;
   return clock != 0 &&
          (view.fenced.at(event.actor) >= clock || actors_[event.actor].lane_fenced[lane] >= clock);
 }

@@ -21,6 +21,8 @@ constexpr Words kWords[] = {
     {"updates", "updates", "", "updates it here"},
     {"a copy_async writes", "writes by a copy_async", "a copy_async may still be writing",
      "issues the copy here"},
+    {"a store_async writes", "writes by a store_async", "a store_async may still be writing",
+     "issues the store here"},
     {"a copy writes", "writes by a copy", "a copy may still be writing", "issues the copy here"},
     {"a reduction updates", "updates by a copy", "a reduction may still be updating",
      "issues the reduction here"},
@@ -130,6 +132,7 @@ const char* fix_of(Conflict why, AccessKind earlier, AccessKind later) {
       break;
   }
   switch (earlier) {
+    case AccessKind::kStoreAsync:
     case AccessKind::kBulkWrite:
     case AccessKind::kBulkReduce:
       return "wait for the phase of the mbarrier that counts the copy's bytes, in this thread or "

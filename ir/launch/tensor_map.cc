@@ -9,13 +9,9 @@
 namespace heddle::ir {
 namespace {
 
-// What every tensor map asks of a tensor.
-constexpr int64_t kStrideMultiple = 16;
-constexpr int64_t kMaxExtent = int64_t{1} << 32;
-constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;
-
 std::array<int64_t, kMaxTensorMapRank> list_of(const Kernel& kernel, const Op& op, AttrKey key) {
   std::array<int64_t, kMaxTensorMapRank> list{};
+  if (!op.attr(key)) return list;
   const absl::Span<const int64_t> numbers = kernel.ints(*op.attr(key));
   std::copy(numbers.begin(), numbers.end(), list.begin());
   return list;
@@ -25,7 +21,7 @@ std::array<int64_t, kMaxTensorMapRank> list_of(const Kernel& kernel, const Op& o
 
 int64_t BoxShape::box_bytes() const {
   int64_t bytes = bytes_of(scalar);
-  for (int d = 0; d < rank; ++d) bytes *= box[static_cast<size_t>(d)];
+  for (int d = 0; d < (im2col ? 2 : rank); ++d) bytes *= box[static_cast<size_t>(d)];
   return bytes;
 }
 
@@ -37,7 +33,15 @@ BoxShape box_shape(const Kernel& kernel, const Op& op) {
           .box = list_of(kernel, op, AttrKey::kBox),
           .swizzle = static_cast<int>(op.attr_or(AttrKey::kSwizzle, 0)),
           .promotion = static_cast<int>(op.attr_or(AttrKey::kPromotion, 0)),
-          .nan_fill = op.attr_or(AttrKey::kNanFill, 0) != 0};
+          .nan_fill = op.attr_or(AttrKey::kNanFill, 0) != 0,
+          .im2col = op.attr(AttrKey::kLower).has_value(),
+          .lower = list_of(kernel, op, AttrKey::kLower),
+          .upper = list_of(kernel, op, AttrKey::kUpper)};
+}
+
+const Op& described_map(const Kernel& kernel, ValueId map) {
+  const Op& op = *kernel.def(map);
+  return op.opcode == Opcode::kTensorMapReplace ? *kernel.def(op.map()) : op;
 }
 
 // The maps of the last arguments. Who finds it taken encodes for himself.
@@ -109,7 +113,7 @@ Status TensorMaps::check(const Recipe& recipe, const TensorMap& map) {
     return InvalidArgumentError(
         absl::StrCat("the tensor map of '", recipe.name, "' needs ", what, place, "; fix: ", fix));
   };
-  if (map.address % kStrideMultiple != 0) {
+  if (map.address % kTensorMapMultiple != 0) {
     return wrong(absl::StrCat("an address that is a multiple of 16, and it starts at 0x",
                               absl::Hex(map.address)),
                  "start the tensor at a multiple of 16 bytes");
@@ -118,7 +122,7 @@ Status TensorMaps::check(const Recipe& recipe, const TensorMap& map) {
   for (int d = 0; d < recipe.shape.rank; ++d) {
     const auto at = static_cast<size_t>(d);
     const int64_t mode = recipe.shape.modes[at];
-    if (map.extents[at] > kMaxExtent) {
+    if (map.extents[at] > kTensorMapMaxExtent) {
       return wrong(
           absl::StrCat("extents of at most 2^32, and mode ", mode, " has ", map.extents[at]),
           "pass the tensor in parts");
@@ -131,8 +135,8 @@ Status TensorMaps::check(const Recipe& recipe, const TensorMap& map) {
                    "pass a tensor whose elements along this mode are neighbours in memory");
     }
     if (d == 0) continue;
-    if (map.strides[at] <= 0 || map.strides[at] >= kMaxStrideBytes ||
-        map.strides[at] % kStrideMultiple != 0) {
+    if (map.strides[at] <= 0 || map.strides[at] > kTensorMapMaxStride ||
+        map.strides[at] % kTensorMapMultiple != 0) {
       return wrong(absl::StrCat("strides of a positive multiple of 16 bytes below 2^40, and mode ",
                                 mode, " has ", map.strides[at], " bytes"),
                    "pad the rows, or copy without a tensor map");
@@ -160,7 +164,7 @@ Status TensorMaps::encode(std::byte* block, TensorMapEncoder encoder) const {
     TensorMap encoded = map;
     // The stride of a single element may be anything, but not for an encoder.
     for (size_t d = 1; d < static_cast<size_t>(recipe.shape.rank); ++d) {
-      if (map.extents[d] == 1) encoded.strides[d] = kStrideMultiple;
+      if (map.extents[d] == 1) encoded.strides[d] = kTensorMapMultiple;
     }
     if (recipe.slot >= 0) status = encoder(encoded, block + recipe.slot);
     if (!status.ok() || !remembers) continue;

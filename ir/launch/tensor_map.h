@@ -25,6 +25,10 @@ namespace heddle::ir {
 
 inline constexpr int kTensorMapBytes = 128;
 inline constexpr int kTensorMapAlign = 128;
+// What every tensor map asks of a tensor: of the address and the strides in bytes, and of the extents.
+inline constexpr int64_t kTensorMapMultiple = 16;
+inline constexpr int64_t kTensorMapMaxStride = (int64_t{1} << 40) - 1;
+inline constexpr int64_t kTensorMapMaxExtent = int64_t{1} << 32;
 
 // What a tensor_map op says of boxes, the same for each launch. Dimension 0 comes first.
 struct BoxShape {
@@ -35,10 +39,19 @@ struct BoxShape {
   int swizzle = 0;                                 // bytes; 0: none
   int promotion = 0;                               // bytes; 0: none
   bool nan_fill = false;
+  // An im2col map: a box is box[1] pixels of box[0] channels; dimension d of an image has those from lower[d - 1] to
+  // its extent - 1 + upper[d - 1].
+  bool im2col = false;
+  std::array<int64_t, kMaxTensorMapRank> lower{}, upper{};
 
   int64_t box_bytes() const;
+  // Dimensions of an image.
+  int image_rank() const { return rank - 2; }
 };
 BoxShape box_shape(const Kernel& kernel, const Op& tensor_map);
+// The tensor_map op that says what boxes of a map are like: the map's own, or that of the parameter's map which it
+// replaces.
+const Op& described_map(const Kernel& kernel, ValueId map);
 
 // A tensor map: boxes, and the tensor that a launch passes.
 struct TensorMap {

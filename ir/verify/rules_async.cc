@@ -1,6 +1,7 @@
 // Rules of what runs beside the threads: asynchronous and bulk copies, and mbarriers.
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -25,6 +26,16 @@ void check_own(RuleContext& c, ValueId view) {
       absl::StrCat(c.quoted(), " reaches the block's own shared memory alone, and ", c.name(view),
                    " is in ", name_of(c.type(view).space), " memory"),
       "take the block's own array; another block's mbarrier can be arrived at, or told of bytes");
+}
+
+// Of another block's shared memory.
+void check_elsewhere(RuleContext& c, std::initializer_list<ValueId> views) {
+  for (const ValueId view : views) {
+    if (c.type(view).space == Space::kSharedCluster) continue;
+    c.error(absl::StrCat(c.quoted(), " goes to another block's shared memory, and ", c.name(view),
+                         " is ", to_string(c.type(view))),
+            "map the array and the mbarrier to the other block by map_shared");
+  }
 }
 
 // Relaxed or `strong`, among the threads of a block or of a cluster.
@@ -99,16 +110,21 @@ void check_bulk_load(RuleContext& c) {
 void check_bulk_copy(RuleContext& c) {
   const Op& op = c.op();
   check_mbarrier(c, op.barrier());
-  for (const ValueId view : {op.dst(), op.barrier()}) {
-    if (c.type(view).space == Space::kSharedCluster) continue;
-    c.error(absl::StrCat(c.quoted(), " goes to another block's shared memory, and ", c.name(view),
-                         " is ", to_string(c.type(view))),
-            "map the array and the mbarrier to the other block by map_shared");
-  }
+  check_elsewhere(c, {op.dst(), op.barrier()});
   if (c.type(op.src()).space == Space::kShared) return;
   c.error(absl::StrCat(c.quoted(), " takes the block's own shared memory, and ", c.name(op.src()),
                        " is ", to_string(c.type(op.src()))),
           "copy from the block that has the data");
+}
+
+void check_store_async(RuleContext& c) {
+  check_mbarrier(c, c.op().barrier());
+  check_elsewhere(c, {c.op().view(), c.op().barrier()});
+  const Type value = c.type(c.op().value());
+  const int64_t bytes = value.bytes();
+  if (value.scalar != Scalar::kBool && (bytes == 4 || bytes == 8 || bytes == 16)) return;
+  c.error(absl::StrCat(c.quoted(), " stores 4, 8 or 16 bytes, not ", to_string(value)),
+          "store neighbours together, or store and arrive");
 }
 
 void check_bulk_store(RuleContext& c) {

@@ -113,12 +113,15 @@ void check_mbarrier_arrival(RuleContext& c);
 void check_mbarrier_wait(RuleContext& c);
 void check_bulk_load(RuleContext& c);
 void check_bulk_copy(RuleContext& c);
+void check_store_async(RuleContext& c);
 void check_bulk_store(RuleContext& c);
 void check_bulk_reduce(RuleContext& c);
 void check_bulk_prefetch(RuleContext& c);
 
 void check_tensor_map(RuleContext& c);  // rules_tensor_map.cc
+void check_tensor_map_replace(RuleContext& c);
 void check_tma_load(RuleContext& c);
+void check_tma_load_im2col(RuleContext& c);
 void check_tma_store(RuleContext& c);
 void check_tma_reduce(RuleContext& c);
 void check_tma_prefetch(RuleContext& c);

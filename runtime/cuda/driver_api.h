@@ -201,7 +201,11 @@ struct DriverLaunchConfig {
   F(tensor_map_encode_tiled, "cuTensorMapEncodeTiled",                                             \
     Result(DriverTensorMap*, TensorMapType, uint32_t, void*, const uint64_t*, const uint64_t*,     \
            const uint32_t*, const uint32_t*, TensorMapInterleave, TensorMapSwizzle,                \
-           TensorMapPromotion, TensorMapFill))
+           TensorMapPromotion, TensorMapFill))                                                     \
+  F(tensor_map_encode_im2col, "cuTensorMapEncodeIm2col",                                           \
+    Result(DriverTensorMap*, TensorMapType, uint32_t, void*, const uint64_t*, const uint64_t*,     \
+           const int*, const int*, uint32_t, uint32_t, const uint32_t*, TensorMapInterleave,       \
+           TensorMapSwizzle, TensorMapPromotion, TensorMapFill))
 
 // A function of the loaded library, and the name that errors give it.
 template <class Signature>

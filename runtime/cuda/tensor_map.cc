@@ -80,6 +80,21 @@ Status CudaBackend::encode_tensor_map(const ir::TensorMap& map, std::byte* to) {
     steps[d] = 1;
   }
   DriverTensorMap encoded;
+  if (shape.im2col) {
+    int lower[ir::kMaxTensorMapRank], upper[ir::kMaxTensorMapRank];
+    for (size_t i = 0; i < static_cast<size_t>(shape.image_rank()); ++i) {
+      lower[i] = static_cast<int>(shape.lower[i]);
+      upper[i] = static_cast<int>(shape.upper[i]);
+    }
+    const Status status =
+        call(api().tensor_map_encode_im2col, &encoded, type_of(shape.scalar),
+             static_cast<uint32_t>(shape.rank), reinterpret_cast<void*>(map.address), extents,
+             strides, lower, upper, box[0], box[1], steps, TensorMapInterleave::kNone,
+             word_for(shape.swizzle, kSwizzles), word_for(shape.promotion, kPromotions),
+             shape.nan_fill ? TensorMapFill::kNan : TensorMapFill::kZeros);
+    if (status.ok()) std::memcpy(to, &encoded, sizeof(encoded));
+    return status;
+  }
   const Status status =
       call(api().tensor_map_encode_tiled, &encoded, type_of(shape.scalar),
            static_cast<uint32_t>(shape.rank), reinterpret_cast<void*>(map.address), extents,

@@ -34,8 +34,8 @@ bool has_shape_of_t(Role role) {
 
 Type shaped(Type shape, Type type) { return shape.with_scalar(type.scalar); }
 
-// Parameters, at 8 to 24 bytes, and shared arrays have to fit.
-constexpr size_t kMostMerged = 24;
+// Parameters, at 8 to 24 bytes and 128 for a tensor map, and shared arrays have to fit.
+constexpr size_t kMostMerged = 16;
 
 // Every %name in the text of a kernel, but not in its strings, with an ending.
 std::string renamed(absl::string_view text, absl::string_view ending) {

@@ -134,6 +134,16 @@ StatusOr<Program> Lowering::finish() {
         place_operand(&(*list)[d]);
       }
     }
+    for (int i = 0; copy.shape.im2col && i < copy.shape.image_rank(); ++i) {
+      place_operand(&copy.offsets[static_cast<size_t>(i)]);
+    }
+  }
+  for (MapReplacement& map : code_->map_replacements) {
+    place_operand(&map.address);
+    for (size_t d = 0; d < static_cast<size_t>(map.rank); ++d) {
+      place_operand(&map.extents[d]);
+      if (d > 0) place_operand(&map.strides[d]);
+    }
   }
   for (Wgmma& wgmma : code_->wgmmas) {
     place_operand(&wgmma.a_format);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/atomic.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/interp/scalar/lane.h"
 #include "heddle/ir/launch/launch_program.h"
@@ -212,8 +213,13 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kBulkStore:
     case Opcode::kBulkReduce:
       return lower_bulk(op);
+    case Opcode::kStoreAsync:
+      return lower_store_async(op);
+    case Opcode::kTensorMapReplace:
+      return lower_map_replace(op);
     case Opcode::kTmaLoad:
     case Opcode::kTmaLoadMulticast:
+    case Opcode::kTmaLoadIm2col:
     case Opcode::kTmaStore:
     case Opcode::kTmaReduce:
     case Opcode::kTmaPrefetch:
@@ -240,8 +246,11 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kCopyCommit:
     case Opcode::kCopyWait:
     case Opcode::kFenceMbarrierInit:
-    case Opcode::kFenceAsync:
       return watch_op(op);
+    case Opcode::kFenceAsync:
+      // What is watched is shared memory.
+      if (op.attr(AttrKey::kSpace) != static_cast<int64_t>(FenceSpace::kGlobal)) watch_op(op);
+      return;
     case Opcode::kBulkPrefetch:
     case Opcode::kTensorMap:
     case Opcode::kTensorMapPrefetch:

@@ -136,7 +136,9 @@ class Lowering {
   void lower_copy(const Op& op);
   void lower_mbarrier(const Op& op);
   void lower_bulk(const Op& op);
-  void lower_box(const Op& op);  // box.cc
+  void lower_store_async(const Op& op);
+  void lower_box(const Op& op);          // box.cc
+  void lower_map_replace(const Op& op);  // box.cc
   void lower_matrices(const Op& op);
   // What messages show of a check, kept in its registers up to here.
   void attach_check(Access* access, ValueId check);

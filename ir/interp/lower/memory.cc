@@ -391,6 +391,39 @@ void Lowering::lower_bulk(const Op& op) {
   code_->accesses.push_back(access);
 }
 
+void Lowering::lower_store_async(const Op& op) {
+  require_defined(op.view(), DefinedUse::kAddress);
+  require_defined(op.offset(), DefinedUse::kAddress);
+  require_defined(op.barrier(), DefinedUse::kAddress);
+  require_defined(op.check(), DefinedUse::kBounds);
+  require_defined(op.value(), DefinedUse::kStored);
+  const Type value = type(op.value());
+  const int size = bytes_of(value.scalar);
+  Access access;
+  access.space = type(op.view()).space;
+  access.scalar = value.scalar;
+  access.store = true;
+  access.bytes = static_cast<uint32_t>(value.bytes());
+  access.view_name = views_[bound_[op.view()].view].name;
+  access.mbarrier_array = bound_[op.barrier()].array;
+  access.offset.wide = type(op.offset()).scalar == Scalar::kI64;
+  const Operand places = new_reg(Type::of(Scalar::kU64));
+  emit(address_handler(access.offset.wide), {.dst = places,
+                                             .a = bound_[op.view()].reg,
+                                             .b = reg(op.offset()),
+                                             .aux = static_cast<uint32_t>(size)});
+  emit(store_async_handler(),
+       {.a = places,
+        .b = reg(op.barrier()),
+        .c = reg(op.value()),
+        .count = value.count,
+        .aux = static_cast<uint32_t>(code_->accesses.size())},
+       {.bytes = access.bytes, .store = true});
+  access.offset.reg = table_operand(reg(op.offset()));
+  if (options_.checks && valid(op.check())) attach_check(&access, op.check());
+  code_->accesses.push_back(access);
+}
+
 void Lowering::lower_matrices(const Op& op) {
   const bool store = op.opcode == Opcode::kStMatrix;
   const ValueId view = op.view(), offset = op.offset(), check = op.check();

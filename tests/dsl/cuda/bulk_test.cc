@@ -118,6 +118,66 @@ TEST(BulkCopy, ReachesOnlyTheBlocksOfItsMask) {
   }
 }
 
+// Each thread stores to the next block of its cluster, one value and two together, and no barrier of all
+// threads comes between.
+TEST(StoreAsync, ReachesTheNextBlock) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";
+  const auto got = run("store_async", {.grid = 8, .block = 64, .cluster = 4}, 512,
+                       [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+                         const Shared<int32_t> came(192);
+                         const Mbarrier full(1);
+                         const Int t = thread_idx.x, place = block_idx.x * 64 + t;
+                         If(t == 0, [&] {
+                           full.init(0, 1);
+                           fence_mbarrier_init();
+                           full.expect_tx(0, 192 * 4);
+                         });
+                         sync_cluster();
+                         const Int next = (cluster_rank() + 1) % cluster_size();
+                         const auto theirs = map_shared(came, next);
+                         const Mbarrier told(map_shared(full.words(), next));
+                         const Int mine = x(place);
+                         store_async(theirs.at(t), mine, told, 0);
+                         store_async(theirs.at(64 + 2 * t), Vec<int32_t, 2>(mine, -mine), told, 0);
+                         full.wait(0, 0u);
+                         y(place) = came(t) * 3 + came(64 + 2 * t) + came(65 + 2 * t);
+                         sync_cluster();
+                       });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 512; ++i) {
+    const int cluster = i / 256, block = (i / 64 + 3) % 4;
+    EXPECT_EQ((*got)[static_cast<size_t>(i)], 3 * (cluster * 256 + block * 64 + i % 64)) << i;
+  }
+}
+
+// What a block has written to global memory, a bulk copy of its own brings back.
+TEST(BulkCopy, ReadsWhatTheBlockWrote) {
+  if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
+  const auto got = run("written", {.grid = 4, .block = 64}, 256,
+                       [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+                         const Shared<int32_t> tile(64);
+                         const Mbarrier full(1);
+                         const Int t = thread_idx.x, start = block_idx.x * 64;
+                         y(start + t) = x(start + t) * 2;
+                         fence_async(FenceSpace::global);
+                         If(t == 0, [&] {
+                           full.init(0, 1);
+                           fence_mbarrier_init();
+                         });
+                         sync_threads();
+                         If(t == 0, [&] {
+                           full.expect_tx(0, 64 * 4);
+                           bulk_load(tile.at(0), y.at(start), 64, full, 0);
+                         });
+                         full.wait(0, 0u);
+                         y(start + t) = tile(63 - t);
+                       });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_EQ((*got)[static_cast<size_t>(i)], 2 * (i / 64 * 64 + 63 - i % 64)) << i;
+  }
+}
+
 // Each block of a cluster sends its tile to the next one.
 TEST(BulkCopy, GoesFromBlockToBlock) {
   if (!has_clusters()) GTEST_SKIP() << "this device has no clusters";

@@ -223,6 +223,7 @@ TEST(FromCudaDevice, ArraysBarriersAndBulkCopies) {
     bulk_load(s.at(0), x.at(0), 256, bar, 0);
     bulk_load(s.at(0), x.at(0), 256, bar, 0, Multicast(0b11));
     bulk_copy(map_shared(s, 1).at(0), s.at(0), 256, Mbarrier(map_shared(bar.words(), 1)), 0);
+    store_async(map_shared(s, 1).at(0), 1.0f, Mbarrier(map_shared(bar.words(), 1)), 0);
     bulk_prefetch(x.at(0), 256);
     fence_async();
     bulk_store(y.at(0), s.at(0), 256);

@@ -111,15 +111,18 @@ TEST(Guide, AsynchronousCopies) {
       bulk_wait();
     });
     bulk_copy(map_shared(s, 1).at(0), s.at(0), 256, Mbarrier(map_shared(full.words(), 1)), 0);
+    store_async(map_shared(s, 1).at(i), sum, Mbarrier(map_shared(full.words(), 1)), 0);
+    fence_async(FenceSpace::global);
     // </page>
   });
   expect_compiles(kernel, {kAligned, kAligned});
 }
 
 TEST(Guide, TensorCores) {
-  const auto kernel = define_kernel("product(a, b, d)", [](Tensor<const half, 2> a,
-                                                           Tensor<const half, 2> b,
-                                                           Tensor<float, 2> d) {
+  const auto kernel = define_kernel("product(a, b, d, maps)", [](Tensor<const half, 2> a,
+                                                                 Tensor<const half, 2> b,
+                                                                 Tensor<float, 2> d,
+                                                                 Tensor<uint64_t, 1> maps) {
     const Mbarrier full(1);
     // <page>
     const TensorMap a_map(a, {64, 64}, {.swizzle = 128});
@@ -129,6 +132,14 @@ TEST(Guide, TensorCores) {
     const auto a_tiles = make_smem_tensor<half>(rows);
     const SmemBox box = box_of(a_tiles(_, _, 0));
     // </page>
+    const Shared<uint64_t> staging(16);
+    const Int first = 64 * block_idx.z;
+    const Int64 height = a.shape64(0) - cast<int64_t>(first);
+    // <page>
+    const TensorMap part =
+        a_map.replace(staging.at(0), maps.at(0), a.at(first, 0), {height, 64}, {64, 1});
+    // </page>
+    part.prefetch();
     const auto a_tile = a_tiles(_, _, 0);
     const auto b_tile = a_tiles(_, _, 1);
     EXPECT_EQ(box.extent(0), 64);
@@ -169,7 +180,24 @@ TEST(Guide, TensorCores) {
       bulk_wait();
     });
   });
-  expect_compiles(kernel, {tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny, kAny})});
+  expect_compiles(
+      kernel, {tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny, kAny}), tensor({kAny})});
+}
+
+TEST(Guide, Im2col) {
+  const auto kernel =
+      define_kernel("filter(x, y)", [](Tensor<const float, 4> x, Tensor<float, 1> y) {
+        const Mbarrier full(1);
+        const Shared<float, 2> tile({64, 32});
+        const Int row = block_idx.y, column = block_idx.x, r = block_idx.z / 3, s = block_idx.z % 3;
+        // <page>
+        const Im2colMap pixels(x, {.pixels = 64, .channels = 32}, {-1, -1}, {-1, -1});
+        tma_load(tile.at(0, 0), pixels, {0, row, column, 0}, {r, s}, full, 0);
+        // </page>
+        full.wait(0, 0u);
+        y(thread_idx.x) = tile(0, 0);
+      });
+  expect_compiles(kernel, {tensor({kAny, kAny, kAny, kAny}), tensor({1})});
 }
 
 }  // namespace

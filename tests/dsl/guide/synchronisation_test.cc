@@ -39,6 +39,8 @@ TEST(Guide, Synchronisation) {
                                        bulk_wait();
                                        bulk_wait_read(1);
                                        fence_async();
+                                       fence_async(FenceSpace::global);
+                                       fence_async(FenceSpace::all);
                                        memory_fence();
                                        atomic_add(y(0), 1);
                                        use(atomic_load(y(0), MemoryOrder::acquire));
@@ -52,7 +54,9 @@ TEST(Guide, Synchronisation) {
                                      const Int other = cluster_rank() ^ 1;
                                      const Mbarrier its_empty(map_shared(empty.words(), other));
                                      const Mbarrier its_full(map_shared(full.words(), other));
+                                     const Shared<float> theirs = map_shared(s, other);
                                      // <page>
+                                     store_async(theirs.at(0), 1.0f, its_full, 0);
                                      If(thread_idx.x == 0, [&] {
                                        full.expect_tx(0, 1024);
                                        bulk_load(s.at(0), x.at(0), 256, full, 0);

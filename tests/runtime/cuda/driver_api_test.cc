@@ -208,6 +208,7 @@ TEST(DriverApiTest, FunctionsAreDeclaredAsInCudaH) {
   CHECK_FUNCTION(occupancy_max_active_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor);
   CHECK_FUNCTION(occupancy_max_active_clusters, cuOccupancyMaxActiveClusters);
   CHECK_FUNCTION(tensor_map_encode_tiled, cuTensorMapEncodeTiled);
+  CHECK_FUNCTION(tensor_map_encode_im2col, cuTensorMapEncodeIm2col);
   static_assert(
       AlikeFunctions<std::remove_pointer_t<decltype(DriverApi().event_elapsed_time.entry)>,
                      decltype(cuEventElapsedTime)>::value);

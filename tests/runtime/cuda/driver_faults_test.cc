@@ -88,6 +88,13 @@ Status use_everything(StatusOr<Device>& device) {
   ir::TensorMap tensor{.shape = {.scalar = ir::Scalar::kF32, .rank = 1, .box = {4}}};
   std::byte map[ir::kTensorMapBytes];
   RETURN_IF_FAILED(device->backend()->encode_tensor_map(tensor, map));
+  ir::TensorMap images{.shape = {.scalar = ir::Scalar::kF32,
+                                 .rank = 4,
+                                 .box = {8, 16},
+                                 .im2col = true,
+                                 .lower = {-1, -2},
+                                 .upper = {-3, 4}}};
+  RETURN_IF_FAILED(device->backend()->encode_tensor_map(images, map));
   RETURN_IF_FAILED(stream->synchronize());
   return device->synchronize();
 }
@@ -107,6 +114,7 @@ TEST_F(DriverFaultsTest, TheScenarioMakesEveryCall) {
       {"cuDeviceGetDefaultMemPool", "cuMemPoolTrimTo", "cuGetErrorName", "cuGetErrorString"});
   const std::vector<std::string> symbols = all_symbols();
   EXPECT_EQ(called, std::set<std::string>(symbols.begin(), symbols.end()));
+  EXPECT_THAT(fake_->calls(), testing::Contains("cuTensorMapEncodeIm2col 4 8 16 -1..-3 -2..4"));
 }
 
 TEST_F(DriverFaultsTest, EveryCodeFromEveryCall) {

@@ -19,20 +19,20 @@ constexpr int kAlgorithms = 16;
 constexpr size_t kWorkspace = size_t{64} << 20;
 
 // The functions in use; each is looked up by its name.
-#define CUBLASLT_FUNCTIONS(X)                                          \
-  X(cublasLtCreate)                                                    \
-  X(cublasLtGetVersion)                                                \
-  X(cublasLtMatmul)                                                    \
-  X(cublasLtMatmulAlgoGetHeuristic)                                    \
-  X(cublasLtMatmulAlgoConfigGetAttribute)                              \
-  X(cublasLtMatmulDescCreate)                                          \
-  X(cublasLtMatmulDescDestroy)                                         \
-  X(cublasLtMatmulDescSetAttribute)                                    \
-  X(cublasLtMatrixLayoutCreate)                                        \
-  X(cublasLtMatrixLayoutDestroy)                                       \
-  X(cublasLtMatrixLayoutSetAttribute)                                  \
-  X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) \
-      X(cublasLtMatmulPreferenceSetAttribute)
+#define CUBLASLT_FUNCTIONS(X)             \
+  X(cublasLtCreate)                       \
+  X(cublasLtGetVersion)                   \
+  X(cublasLtMatmul)                       \
+  X(cublasLtMatmulAlgoGetHeuristic)       \
+  X(cublasLtMatmulAlgoConfigGetAttribute) \
+  X(cublasLtMatmulDescCreate)             \
+  X(cublasLtMatmulDescDestroy)            \
+  X(cublasLtMatmulDescSetAttribute)       \
+  X(cublasLtMatrixLayoutCreate)           \
+  X(cublasLtMatrixLayoutDestroy)          \
+  X(cublasLtMatrixLayoutSetAttribute)     \
+  X(cublasLtMatmulPreferenceCreate)       \
+  X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)
 
 struct Library {
 #define DECLARE(name) decltype(&::name) name = nullptr;

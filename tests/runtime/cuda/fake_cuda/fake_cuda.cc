@@ -509,4 +509,22 @@ Result cuTensorMapEncodeTiled(DriverTensorMap* map, TensorMapType type, uint32_t
   return Result::kSuccess;
 }
 
+Result cuTensorMapEncodeIm2col(DriverTensorMap* map, TensorMapType, uint32_t rank, void* address,
+                               const uint64_t*, const uint64_t*, const int* lower, const int* upper,
+                               uint32_t channels, uint32_t pixels, const uint32_t*,
+                               TensorMapInterleave, TensorMapSwizzle, TensorMapPromotion,
+                               TensorMapFill) {
+  std::string bounds;
+  for (uint32_t d = 0; d + 2 < rank; ++d) {
+    bounds += " " + std::to_string(lower[d]) + ".." + std::to_string(upper[d]);
+  }
+  Call call("cuTensorMapEncodeIm2col", kContext,
+            std::to_string(rank) + " " + std::to_string(channels) + " " + std::to_string(pixels) +
+                bounds);
+  if (call.faulted()) return call.result();
+  *map = {};
+  map->opaque[0] = reinterpret_cast<uintptr_t>(address);
+  return Result::kSuccess;
+}
+
 }  // extern "C"
