@@ -23,7 +23,8 @@
 // mode, in bytes, is a multiple of 16 too.
 //
 // Elements of a box outside of the tensor are read as zeros and not written, so that coordinates
-// may be negative or lie beyond the end. In shared memory the box lies densely, the contiguous mode
+// may be negative or lie beyond the end. (Rows of what is stored end at a multiple of 16 bytes: the
+// engine writes whole 16 bytes.) In shared memory the box lies densely, the contiguous mode
 // first and then the other modes, last to first, from a multiple of 128 bytes on: a Shared array that
 // boxes go to or come from is aligned for them.
 #pragma once

@@ -144,8 +144,21 @@ class BoxRun {
     });
   }
 
+  // The copy engine writes whole chunks, with what the box has behind the end of the row.
+  bool check_row_end() {
+    const int64_t end = extents_[0];
+    if (!kChecked || start_[0] + copy_.shape.box[0] <= end || start_[0] >= end ||
+        end * size_ % kChunkBytes == 0) {
+      return true;
+    }
+    return wrong(
+        absl::StrCat("at ", place_of(start_), " is stored over what lies behind the rows, ",
+                     "which have ", end * size_, " bytes: the copy engine writes whole 16"),
+        "let rows end at multiples of 16 bytes, or store them by threads");
+  }
+
   void store(uint64_t shared, Block& block) {
-    if (!check(shared, block)) return;
+    if (!check(shared, block) || !check_row_end()) return;
     auto* const box = reinterpret_cast<std::byte*>(shared);
     Watch* const watch = watch_of(warp_);
     if (watch == nullptr) {

@@ -12,16 +12,20 @@ constexpr int kLineBytes = 128;  // of a swizzled line: the depth of a stage is 
 constexpr int kMostStages = 8;
 constexpr int64_t kBarrierBytes = 1024;
 
-// What the model takes of a multiprocessor of an H200, by measurements.
+// What the model takes of a multiprocessor of an H200, by measurements (gemm_bench --tune).
 constexpr double kMacsPerCycle = 4096;  // of elements of one byte, by the tensor cores
-constexpr double kBytesPerCycle = 64;   // that L2 brings to one multiprocessor
-constexpr double kStageCycles = 330;    // a stage takes at least, from barrier to barrier
-constexpr double kTileCycles = 700;     // between two tiles
-constexpr double kFillCycles = 5000;    // until the first stage is there, and after the last one
+constexpr double kBytesPerCycle = 96;   // that L2 brings to one multiprocessor
+// A stage takes at least so many cycles, and more for each byte of its depth, and more where blocks of a
+// cluster wait for each other.
+constexpr double kStageCycles = 60, kStageCyclesOfByte = 1.5, kClusterCycles = 50;
+constexpr double kTileCycles = 700;   // between two tiles
+constexpr double kFillCycles = 5000;  // until the first stage is there, and after the last one
 constexpr double kMemoryBytesPerCycle = 2500;  // of the whole device
 // What power allows: so many cycles for each that the tensor cores multiply in, and more for each element
 // that is loaded for a multiplication.
 constexpr double kPowerCycles = 0.91, kPowerCyclesOfLoad = 22.5;
+// Of two that memory or power limits, the one with less work for a multiprocessor is the faster.
+constexpr double kHiddenWork = 0.05;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -31,7 +35,7 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{128, 256, 2, 1}, {256, 128, 2, 1}, {128, 192, 2, 1}, {128, 128, 2, 1},
                              {128, 64, 2, 1},  {128, 64, 2, 2},  {64, 256, 1, 1},  {64, 128, 1, 1},
-                             {64, 128, 1, 2},  {64, 64, 1, 1},   {64, 64, 1, 2},   {64, 32, 1, 2}};
+                             {64, 128, 1, 2},  {64, 32, 1, 2},   {64, 64, 1, 2},   {64, 64, 1, 1}};
 struct Cluster {
   int rows, columns;
 };
@@ -60,6 +64,9 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
   std::vector<GemmConfig> configs;
   for (const Shape& shape : kShapes) {
     for (const Cluster& cluster : kClusters) {
+      // No block has a tile outside of the result.
+      if (int64_t{cluster.rows - 1} * shape.m >= problem.m) continue;
+      if (int64_t{cluster.columns - 1} * shape.n >= problem.n) continue;
       GemmConfig config{.m = shape.m,
                         .n = shape.n,
                         .k = shape.lines * kLineBytes / problem.element_bytes,
@@ -68,6 +75,7 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
                         .cluster_rows = cluster.rows,
                         .cluster_columns = cluster.columns,
                         .store_columns = std::min(shape.n, kLineBytes / problem.result_bytes),
+                        .stores_boxes = problem.stores_boxes,
                         .a = problem.a,
                         .b = problem.b};
       while (config.shared_bytes(problem) > device.limits.max_shared_per_block) --config.stages;
@@ -91,7 +99,10 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
   const double loaded = (static_cast<double>(config.m) / config.cluster_columns +
                          static_cast<double>(config.n) / config.cluster_rows) *
                         config.k * problem.element_bytes;
-  const double stage = std::max({multiply, loaded / kBytesPerCycle, kStageCycles});
+  const double stage =
+      std::max({multiply, loaded / kBytesPerCycle,
+                kStageCycles + kStageCyclesOfByte * config.k * problem.element_bytes}) +
+      (config.cluster() > 1 ? kClusterCycles : 0);
   const int64_t clusters = std::max(device.sm_count / config.cluster(), 1);
   const double rounds = static_cast<double>(ceil_div(config.tiles(problem), clusters));
   const double depth = static_cast<double>(ceil_div(problem.k, config.k));
@@ -107,7 +118,8 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
       (static_cast<double>(problem.k) * static_cast<double>(problem.m + problem.n) *
            problem.element_bytes +
        static_cast<double>(problem.m) * static_cast<double>(problem.n) * problem.result_bytes);
-  return std::max({work, kFillCycles + by_power, kFillCycles + bytes / kMemoryBytesPerCycle});
+  return std::max({work, by_power, kFillCycles + bytes / kMemoryBytesPerCycle}) +
+         kHiddenWork * work;
 }
 
 GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device) {

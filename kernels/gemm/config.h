@@ -20,6 +20,7 @@ struct GemmProblem {
   Major a = Major::k, b = Major::k;  // along which mode the operands are contiguous
   int element_bytes = 2;
   int result_bytes = 2;
+  bool stores_boxes = true;  // whether the copy engine can store the result
 };
 
 // The configuration of a kernel. A block computes tiles of m x n, each warpgroup some of the rows.
@@ -32,6 +33,7 @@ struct GemmConfig {
   bool keeps_band = false;                    // a's rows of a band in L2, and not b
   int store_columns = 64;                     // of the results that are stored at once
   int store_buffers = 2;                      // for them, in shared memory
+  bool stores_boxes = true;                   // by the copy engine, else by threads
   Major a = Major::k, b = Major::k;           // along which mode the operands are contiguous
 
   friend bool operator==(const GemmConfig&, const GemmConfig&) = default;

@@ -56,12 +56,14 @@ StatusOr<GemmProblem> gemm_problem(const OperandShape& a, const OperandShape& b,
     if (!found.ok()) return found.status();
     *major = *found;
   }
-  if ((d.strides[1] != 1 && d.extents[1] > 1) ||
-      (d.extents[0] > 1 && d.strides[0] * result_bytes % kMapAlignment != 0)) {
-    return InvalidArgumentError(absl::StrCat(
-        "gemm: d has strides ", d.strides[0], " and ", d.strides[1],
-        "; its rows are contiguous and a multiple of 16 bytes apart: pad them with elements"));
+  if (d.strides[1] != 1 && d.extents[1] > 1) {
+    return InvalidArgumentError(absl::StrCat("gemm: d has strides ", d.strides[0], " and ",
+                                             d.strides[1], "; its rows are contiguous"));
   }
+  // The copy engine writes whole 16 bytes, also where a row ends inside of them.
+  problem.stores_boxes = d.extents[1] * result_bytes % kMapAlignment == 0 &&
+                         d.strides[0] * result_bytes % kMapAlignment == 0 &&
+                         d.strides[2] * result_bytes % kMapAlignment == 0;
   return problem;
 }
 

@@ -74,7 +74,8 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
                const Tensor<const T, 3>& b, const Tensor<D, 3>& d, const Args&... args) {
   constexpr std::make_index_sequence<kBlocks> kEach;
   // Results of 16 bits leave registers for those of the tile before.
-  constexpr bool kStoresLate = sizeof(D) <= 2;
+  constexpr bool kFewBits = sizeof(D) <= 2;
+  const bool stores_late = kFewBits && c.stores_boxes;
   using Sums = std::array<Accumulator<float>, kBlocks>;
   using Results = std::array<Fragment<D>, kBlocks>;
   const auto sA = make_smem_tensor<T>(make_smem_layout<T>({c.m, c.k, c.stages}, c.a));
@@ -106,7 +107,7 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
   If(thread_idx.x == 0, [&] {
     load_a.prefetch();
     load_b.prefetch();
-    store_d.prefetch();
+    if (c.stores_boxes) store_d.prefetch();
   });
   pipe.start();
   grid_dependency_launch();
@@ -180,7 +181,7 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
 
     const Int first_tile = block_idx.x / cluster.size();
     using Carried = std::tuple<PipelineState, Results, Int>;
-    const Carried none(pipe.consumer(), no_results<D>(kStoresLate ? c.n / 2 : 1, kEach),
+    const Carried none(pipe.consumer(), no_results<D>(stores_late ? c.n / 2 : 1, kEach),
                        first_tile);
     const auto [end, results,
                 number] = For(tiles.mine(), none, [&](const Int& tile, const Carried& carried) {
@@ -193,9 +194,7 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
                                  return Loop(product(sums, p, k != 0), pipe.next(p), p.index);
                                });
       // The results of a tile are stored while the first products of the next one run.
-      if constexpr (kStoresLate) {
-        If(tile != first_tile, [&] { store(before, number_before); });
-      }
+      if (stores_late) If(tile != first_tile, [&] { store(before, number_before); });
       If(blocks > 1, [&] {
         wgmma_wait_groups(1);
         pipe.release(at);
@@ -212,21 +211,22 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
       const auto done = settled(sums, kEach);
       pipe.release(last);
       const Tile place = mine(tile);
-      const auto finish = [&](const Fragment<float>& sum, int i) {
+      const auto part = [&](int i) {
         const Int row = place.row * c.m + (group * kBlocks + i) * kProductRows;
-        return epilogue(GemmPart(row, place.column * c.n, c.n, place.batch, extents), sum, args...);
+        return GemmPart(row, place.column * c.n, c.n, place.batch, extents);
       };
-      const Results now = finished<D>(done, finish, kEach);
-      if constexpr (kStoresLate) {
-        return Carried(next, now, tile);
-      } else {
-        store(now, tile);
+      if (!c.stores_boxes) {
+        for (int i = 0; i < kBlocks; ++i) part(i).store(d, epilogue(part(i), done[i], args...));
         return Carried(next, before, tile);
       }
+      const Results now = finished<D>(
+          done, [&](const Fragment<float>& sum, int i) { return epilogue(part(i), sum, args...); },
+          kEach);
+      if (stores_late) return Carried(next, now, tile);
+      store(now, tile);
+      return Carried(next, before, tile);
     });
-    if constexpr (kStoresLate) {
-      If(first_tile < tiles.count(), [&] { store(results, number); });
-    }
+    if (stores_late) If(first_tile < tiles.count(), [&] { store(results, number); });
     If(leads, [&] { bulk_wait(); });
   };
 
