@@ -19,6 +19,7 @@ namespace heddle {
 
 // A tile's place, counted in tiles.
 struct Tile {
+  // The tile's row and column in the result, and the result's number.
   Int row, column, batch;
 };
 

@@ -37,6 +37,7 @@ namespace heddle {
 
 // A place in a pipeline: a stage, and the parity of its phase. Loops carry it.
 struct PipelineState {
+  // The stage's number, and the parity of its phase.
   Int index;
   UInt phase;
 };
@@ -44,6 +45,7 @@ struct PipelineState {
 // The blocks of a cluster as rows and columns: block (row, column) has the rank row + rows * column.
 // Blocks of one column share what depends on the column alone, and blocks of one row likewise.
 struct ClusterGrid {
+  // Blocks below each other, and beside each other.
   int rows = 1, columns = 1;
 
   // Blocks in all.
@@ -58,6 +60,7 @@ struct ClusterGrid {
 
 // A stage that is being filled: loads into it by these copies.
 struct FullStage {
+  // The barriers of all stages, this stage's number, and the blocks that may share its loads.
   const Mbarrier& barriers;
   Int index;
   const ClusterGrid& cluster;
@@ -77,9 +80,11 @@ struct FullStage {
 
 // What a TmaPipeline consists of.
 struct TmaPipelineOptions {
+  // Stages in shared memory.
   int stages = 2;
   uint32_t bytes = 0;  // that the copies of a stage bring to a block
   int consumers = 1;   // warpgroups of a block, each of which releases every stage
+  // The blocks that share stages.
   ClusterGrid cluster = {};
 };
 
@@ -90,6 +95,7 @@ class TmaPipeline {
   explicit TmaPipeline(const TmaPipelineOptions& options, SourceLoc loc = SourceLoc::current())
       : options_(options), full_(options.stages, loc), empty_(options.stages, loc) {}
 
+  // How many stages there are.
   int stages() const { return options_.stages; }
 
   // Initialises the barriers. All threads of the block (of the cluster, where it has more blocks)

@@ -22,6 +22,7 @@ inline constexpr int kWarpGroupSize = 128;
 // them as they are.
 template <class Body>
 struct Role {
+  // Warpgroups, registers of each thread, and what runs: body(thread).
   int groups;
   int registers;
   Body body;

@@ -28,6 +28,7 @@ namespace heddle {
 // A load from global to shared memory. With `slices`, so many blocks of a cluster share a tile: each
 // loads one of as many equal parts, for all of them.
 struct TmaLoad {
+  // Blocks that share a tile.
   int slices = 1;
 };
 // A store from shared to global memory.
@@ -64,8 +65,10 @@ class TmaAtom;
 
 // A load with the barrier that counts its bytes; TmaAtom::with() makes it.
 struct TmaLoadTo {
+  // The load, and the barrier that counts its bytes.
   const TmaAtom& atom;
   detail::Node words, index;
+  // Whether other blocks get it too: which ones, and the slice that this block loads.
   bool is_multicast = false;
   detail::Node ranks = {};
   SymInt slice = 0;

@@ -16,8 +16,10 @@ namespace heddle::kernels {
 
 // A product's extents, and its elements' bytes.
 struct GemmProblem {
+  // a is m x k, b n x k, d m x n, as often as there are batches.
   int64_t m = 0, n = 0, k = 0, batches = 1;
   Major a = Major::k, b = Major::k;  // along which mode the operands are contiguous
+  // Bytes of an element of a and b, and of d.
   int element_bytes = 2;
   int result_bytes = 2;
   bool stores_boxes = true;  // whether the copy engine can store the result

@@ -101,6 +101,7 @@ class GemmPart {
 
 // The sums as they are.
 struct PlainSums {
+  // The sums.
   Fragment<float> operator()(const GemmPart&, const Fragment<float>& sums) const { return sums; }
 };
 

@@ -24,6 +24,7 @@ namespace heddle::kernels {
 
 // The factors of d = alpha * a * b^T + beta * c.
 struct GemmScale {
+  // Of the product, and of c; where beta is 0, c is not read.
   float alpha = 1, beta = 0;
 };
 

@@ -18,6 +18,7 @@ constexpr int kProductRows = 64, kWarpRows = 16;  // of one wgmma, and of them e
 
 // Registers of a thread that loads, and of one that multiplies.
 struct Registers {
+  // Of the warp that loads, and of the warps that multiply.
   int few, many;
 };
 // What all have from the start is enough for few columns.

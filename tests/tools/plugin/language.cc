@@ -256,6 +256,30 @@ const Word wgmma_word("dsl/mma/wgmma.h", [](X, Y out, Int n) {
   wgmma_commit();
   out(n) = wgmma_wait(sum)[0];
 });
+const Word tile_scheduler("dsl/pipeline/tile_scheduler.h", [](X x, Y y, Int n) {
+  For(PersistentTiles(ceil_div(x.shape(0), 128), 1, 1), Int(0),
+      [&](const Tile& tile, const Int& turn) {
+        y(tile.row) = x(n);
+        return turn + 1;
+      });
+});
+const Word tma_pipeline("dsl/pipeline/tma_pipeline.h", [](X x, Y y, Int n) {
+  const TmaPipeline pipe({.stages = 2});
+  pipe.start();
+  If(warp_id() == 0, [&] { pipe.produce(pipe.producer(), [](const FullStage&) {}); });
+  pipe.wait(pipe.consumer());
+  pipe.release(pipe.consumer());
+  y(n) = x(n) + cast<float>(pipe.next(pipe.consumer()).index);
+});
+const Word warp_roles_word("dsl/pipeline/warp_roles.h", [](X x, Y y, Int n) {
+  warp_roles(Role{1, 0, [&](const Int& thread) { y(n + thread) = x(n + thread); }});
+});
+// An atom is made of a matrix; the word has vectors.
+const Word tma_atom("dsl/tensor/tma_atom.h", [](X x, Y y, Int n) {
+  const auto make = reinterpret_cast<uintptr_t>(&detail::make_tma_boxes);
+  const auto copy_boxes = reinterpret_cast<uintptr_t>(&detail::emit_tma_copy);
+  y(n) = x(n) * static_cast<float>(make != copy_boxes);
+});
 const Word traced("dsl/traced.h", [](X x, Y y, Int n) {
   struct Pair {
     Float a, b;
