@@ -2,7 +2,7 @@
 //
 //   Status s = kernels::gemm(stream, a, b, d);               // a: m x k, b: n x k, d: m x n
 //   s = kernels::gemm(stream, a, b, d, {.alpha = 2, .beta = 1}, c);     // 2 a b^T + c
-//   s = kernels::gemm(stream, kernels::epilogue(f), a, b, d, bias);     // fused.h
+//   s = kernels::gemm_with(stream, bias_relu, a, b, d, bias);           // fused.h
 //
 // Element types of a and b, and of d: half, bfloat16 or float8_e4m3 into 16 bits or float; tfloat32
 // into float. Products are exact, sums are f32 in an order that the shape alone decides, and
@@ -11,7 +11,8 @@
 //
 // Any m, n and k. Matrices of 16-bit elements may be contiguous along either mode, a transposed one
 // is a TensorRef with the extents and strides of what is multiplied; others are contiguous along k.
-// d's rows are contiguous. The other strides are multiples of 16 bytes. With three modes, (batch,
+// d's rows are contiguous, and stored fastest where they start and end at multiples of 16 bytes. The
+// other strides of a and b are multiples of 16 bytes. With three modes, (batch,
 // m, k) and so on, there is a product for each batch.
 //
 // The floor is 2 m n k operations over the tensor cores' rate (of 16 bits 989 TFLOP/s of an H200 at

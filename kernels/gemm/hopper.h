@@ -184,9 +184,10 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
     using Carried = std::tuple<PipelineState, Results, Int>;
     const Carried none(pipe.consumer(), no_results<D>(stores_late ? c.n / 2 : 1, kEach),
                        first_tile);
-    const auto [end, results,
-                number] = For(tiles.mine(), none, [&](const Int& tile, const Carried& carried) {
-      const auto& [at, before, number_before] = carried;
+    const Carried last_tile = For(tiles.mine(), none, [&](const Int& tile, const Carried& carried) {
+      const PipelineState& at = std::get<0>(carried);
+      const Results& before = std::get<1>(carried);
+      const Int& number_before = std::get<2>(carried);
       const Int ahead = min(blocks, 2);
       using Loop = std::tuple<Sums, PipelineState, Int>;
       const Loop started = For(range(ahead), Loop(begun(c.n, kEach), at, at.index),
@@ -195,7 +196,9 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
                                  return Loop(product(sums, p, k != 0), pipe.next(p), p.index);
                                });
       // The results of a tile are stored while the first products of the next one run.
-      if (stores_late) If(tile != first_tile, [&] { store(before, number_before); });
+      if (stores_late) {
+        If(tile != first_tile, [&] { store(before, number_before); });
+      }
       If(blocks > 1, [&] {
         wgmma_wait_groups(1);
         pipe.release(at);
@@ -227,7 +230,10 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
       store(now, tile);
       return Carried(next, before, tile);
     });
-    if (stores_late) If(first_tile < tiles.count(), [&] { store(results, number); });
+    if (stores_late) {
+      If(first_tile < tiles.count(),
+         [&] { store(std::get<1>(last_tile), std::get<2>(last_tile)); });
+    }
     If(leads, [&] { bulk_wait(); });
   };
 
