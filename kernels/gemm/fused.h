@@ -34,24 +34,27 @@ struct OperandShape {
 StatusOr<GemmProblem> gemm_problem(const OperandShape& a, const OperandShape& b,
                                    const OperandShape& d, int element_bytes, int result_bytes);
 
-// A matrix as a batch of one; and (batch, rows, columns) with the batch behind.
+// The same memory under other extents and strides.
+template <class T, int Rank>
+TensorRef<T, 3> of_same_memory(TensorRef<T, 3> made, const TensorRef<T, Rank>& x) {
+  made.capacity_bytes = x.capacity_bytes;
+  made.memory = x.memory;
+  made.allocation = x.allocation;
+  return made;
+}
+// A matrix as a batch of one, whose stride nobody uses; and (batch, rows, columns) with the batch behind.
 template <class T>
 TensorRef<T, 3> in_batches(const TensorRef<T, 2>& x) {
-  TensorRef<T, 3> batch(x.data, {x.extents[0], x.extents[1], 1},
-                        {x.strides[0], x.strides[1], 16 * x.extents[0] * x.extents[1]});
-  batch.capacity_bytes = x.capacity_bytes;
-  batch.memory = x.memory;
-  batch.allocation = x.allocation;
-  return batch;
+  const int64_t(&n)[2] = x.extents;
+  return of_same_memory<T, 2>(
+      {x.data, {n[0], n[1], 1}, {x.strides[0], x.strides[1], 16 * n[0] * n[1]}}, x);
 }
 template <class T>
 TensorRef<T, 3> in_batches(const TensorRef<T, 3>& x) {
-  TensorRef<T, 3> batch(x.data, {x.extents[1], x.extents[2], x.extents[0]},
-                        {x.strides[1], x.strides[2], x.strides[0]});
-  batch.capacity_bytes = x.capacity_bytes;
-  batch.memory = x.memory;
-  batch.allocation = x.allocation;
-  return batch;
+  return of_same_memory<T, 3>({x.data,
+                               {x.extents[1], x.extents[2], x.extents[0]},
+                               {x.strides[1], x.strides[2], x.strides[0]}},
+                              x);
 }
 
 }  // namespace detail

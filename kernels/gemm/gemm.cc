@@ -84,6 +84,11 @@ struct Added {
   }
 };
 
+Status wrong_addend(const int64_t* c, const int64_t* d) {
+  return InvalidArgumentError(absl::StrCat("gemm: c is ", c[0], " x ", c[1], " and d ", d[0], " x ",
+                                           d[1], "; both are m x n"));
+}
+
 }  // namespace
 
 #define HEDDLE_DEFINE_GEMM(T, D)                                                                   \
@@ -99,6 +104,9 @@ struct Added {
               const TensorRef<const T, 2>& b, const TensorRef<D, 2>& d, const GemmScale& scale,    \
               const TensorRef<const D, 2>& c) {                                                    \
     if (scale.beta == 0) return gemm_with(stream, Scaled(), a, b, d, scale.alpha);                 \
+    if (c.extents[0] != d.extents[0] || c.extents[1] != d.extents[1]) {                            \
+      return wrong_addend(c.extents, d.extents);                                                   \
+    }                                                                                              \
     return gemm_with(stream, Added<D>(), a, b, d, scale.alpha, scale.beta, detail::in_batches(c)); \
   }                                                                                                \
   static_assert(true)

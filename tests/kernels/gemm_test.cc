@@ -341,6 +341,12 @@ TEST(Gemm, SaysWhatDoesNotFit) {
                               .message()),
               HasSubstr("gemm: d has strides 1 and 8; its rows are contiguous"));
   EXPECT_EQ(refusal(0, 8, 8, 8), "");
+  EXPECT_THAT(std::string(kernels::gemm(stream, as_tensor<const half>(memory, {8, 8}),
+                                        as_tensor<const half>(memory, {16, 8}),
+                                        as_tensor<half>(memory, {8, 16}), {.alpha = 1, .beta = 1},
+                                        as_tensor<const half>(memory, {8, 8}))
+                              .message()),
+              HasSubstr("gemm: c is 8 x 8 and d 8 x 16; both are m x n"));
 }
 
 }  // namespace
