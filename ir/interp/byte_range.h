@@ -14,7 +14,7 @@ inline uint8_t* shadow_of(const Block& block, uint64_t address) {
   return block.shared_written + (address - block.shared_address());
 }
 
-// The allocation is not looked up where nothing is checked.
+// The allocation is not looked up, and nothing is marked in it, where nothing is checked.
 struct ByteRange {
   uint64_t address = 0;
   uint64_t bytes = 0;
@@ -29,7 +29,7 @@ struct ByteRange {
   void mark_written() const {
     if (block != nullptr) {
       std::memset(shadow_of(*block, address), kWritten, bytes);
-    } else {
+    } else if (allocation != nullptr) {
       allocation->mark_initialized(address, bytes);
     }
   }
