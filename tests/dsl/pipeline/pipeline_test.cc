@@ -140,6 +140,52 @@ TEST(PersistentTiles, GivesEachTileToOneBlock) {
   }
 }
 
+// Heights that the device knows alone, of more results than a warp has lanes; some are empty.
+TEST(GroupedTiles, GivesEachTileToOneBlock) {
+  constexpr int kGroups = 70, kWide = 3, kMost = 6, kBlocks = 4, kBand = 2;
+  const auto kernel = define_kernel(
+      "tiles(heights, y, count)",
+      [](Tensor<const int32_t, 1> heights, Tensor<int32_t, 2> y, Tensor<int32_t, 1> count) {
+        const GroupedTiles tiles(heights.shape(0), kWide,
+                                 [&](const Int& group) { return heights(group); }, {.band = kBand});
+        count(0) = tiles.count();
+        For(tiles, Int(0), [&](const Tile& tile, const Int& turn) {
+          y(tile.batch * kWide + tile.column, tile.row) = 1 + turn * kBlocks + block_idx.x;
+          return turn + 1;
+        });
+      });
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  for (const int modulus : {1, 2, kMost + 1}) {
+    std::vector<int32_t> heights;
+    int number = 0, found = 0;
+    for (int group = 0; group < kGroups; ++group) heights.push_back(group * 5 % modulus);
+    const Buffer heights_memory = device.upload<int32_t>(heights).value();
+    const Buffer count = device.allocate(sizeof(int32_t)).value();
+    const Buffer y = device.upload<int32_t>(std::vector<int32_t>(kMost * kWide * kGroups)).value();
+    ASSERT_THAT(kernel.launch(stream, {.grid = kBlocks, .block = 32},
+                              as_tensor<const int32_t>(heights_memory, {kGroups}),
+                              as_tensor<int32_t>(y, {kWide * kGroups, kMost}),
+                              as_tensor<int32_t>(count, {1})),
+                IsOk());
+    const std::vector<int32_t> got = y.download<int32_t>(stream).value();
+    for (const int32_t tile : got) found += tile != 0 ? 1 : 0;
+    for (int group = 0; group < kGroups; ++group) {
+      const int height = heights[static_cast<size_t>(group)];
+      for (int band = 0; band < height; band += kBand) {
+        for (int column = 0; column < kWide; ++column) {
+          for (int row = band; row < std::min(band + kBand, height); ++row) {
+            EXPECT_EQ(got[static_cast<size_t>((group * kWide + column) * kMost + row)], ++number)
+                << group << " " << row << " " << column;
+          }
+        }
+      }
+    }
+    EXPECT_EQ(found, number);
+    EXPECT_EQ(count.download<int32_t>(stream).value()[0], number);
+  }
+}
+
 TEST(WarpRoles, NeedsThreadsForAllOfThem) {
   const auto kernel = define_kernel("roles(y)", [](Tensor<int32_t, 1> y) {
     warp_roles(Role{1, 0, [&](const Int& thread) { y(thread) = 1; }},

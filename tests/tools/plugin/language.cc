@@ -262,6 +262,8 @@ const Word tile_scheduler("dsl/pipeline/tile_scheduler.h", [](X x, Y y, Int n) {
         y(tile.row) = x(n);
         return turn + 1;
       });
+  const GroupedTiles tiles(4, 2, [&](const Int& group) { return group + 1; });
+  For(tiles, [&](const Tile& tile) { y(tile.row) = x(tile.batch); });
 });
 const Word tma_pipeline("dsl/pipeline/tma_pipeline.h", [](X x, Y y, Int n) {
   const TmaPipeline pipe({.stages = 2});

@@ -1,0 +1,109 @@
+// How a tile's results get from registers to memory: each warp lays its rows into shared memory, some
+// columns after the others, and the copy engine stores them. Internal to the kernels.
+#pragma once
+
+#include "heddle/kernels/gemm/epilogue.h"
+#include "heddle/kernels/gemm/tiles.h"
+
+namespace heddle::kernels {
+
+// Of a wgmma, rows of the product, and of them each warp's.
+inline constexpr int kProductRows = 64, kWarpRows = 16;
+
+template <class D>
+class GemmResults {
+ public:
+  // `ends_inside`: whether other results may begin in d where one ends.
+  GemmResults(const GemmConfig& c, const Tensor<D, 3>& d, bool ends_inside)
+      : c_(c),
+        d_(d),
+        ends_inside_(ends_inside),
+        tiles_(make_smem_tensor<D>(make_smem_layout<D>({c.m, c.store_columns, c.store_buffers}))),
+        store_(make_tma_atom(TmaStore{}, d, warp_rows(0, 0))) {}
+
+  void prefetch() const {
+    if (c_.stores_boxes) store_.prefetch();
+  }
+  // The part of a tile that a warpgroup has of its product number i.
+  GemmPart part(const GemmTile& tile, const Int& group, int i) const {
+    return GemmPart(tile.row + rows_before(group, i), tile.column, c_.n, tile.batch,
+                    {tile.end, d_.shape(1), d_.shape(2)});
+  }
+
+  // Stores results (values, product) of a warpgroup. The warps' copies may still run when it returns.
+  void store(const Tensor<D>& results, const GemmTile& tile, const Int& group) const {
+    const Int warp = warp_id() % 4;
+    const Bool leads = lane_id() == 0;
+    const int parts = c_.n / c_.store_columns;
+    const int products = c_.rows_of_group() / kProductRows;
+    const auto row = [&](int i) { return rows_before(group, i) + warp * kWarpRows; };
+    const auto is_whole = [&](int i) { return tile.row + row(i) + kWarpRows <= tile.end; };
+    if (ends_inside_) {
+      for (int i = 0; i < products; ++i) {
+        If(!is_whole(i), [&] { part(tile, group, i).store(d_, cast<float>(load(results(_, i)))); });
+      }
+    }
+    for (int first = 0; first < parts; ++first) {
+      const int buffer = first % c_.store_buffers;
+      // Copies from this buffer are done: of all buffers, where a tile begins with the one that
+      // the tile before has ended with.
+      const bool turns = parts % c_.store_buffers != 0;
+      If(leads, [&] { bulk_wait_read(first == 0 && turns ? 0 : c_.store_buffers - 1); });
+      sync_warp();
+      for (int i = 0; i < products; ++i) {
+        put(warp_rows(row(i) / kWarpRows, buffer), load(results(_, i)), first * c_.store_columns);
+      }
+      fence_async();
+      sync_warp();
+      If(leads, [&] {
+        for (int i = 0; i < products; ++i) {
+          const auto copy_rows = [&] {
+            const auto there = domain_offset(
+                {tile.row + row(i), tile.column + first * c_.store_columns, tile.batch}, d_);
+            copy(store_, warp_rows(row(i) / kWarpRows, buffer),
+                 local_tile(there, {kWarpRows, c_.store_columns, 1}, {0, 0, 0})(_, _, 0));
+          };
+          if (ends_inside_) {
+            If(is_whole(i), copy_rows);
+          } else {
+            copy_rows();
+          }
+        }
+        bulk_commit();
+      });
+    }
+  }
+
+ private:
+  // The rows of a tile in front of those of a warpgroup's product i.
+  Int rows_before(const Int& group, int i) const { return (i * c_.groups + group) * kProductRows; }
+  // A warp's rows in a buffer, by their number.
+  Tensor<D> warp_rows(const Int& number, int buffer) const {
+    return local_tile(tiles_(_, _, buffer), {kWarpRows, c_.store_columns}, {number, 0});
+  }
+  // Puts a warp's rows of a product, columns from `first` on, into its tile of shared memory.
+  void put(const Tensor<D>& tile, const Fragment<D>& results, int first) const {
+    if constexpr (sizeof(D) == 2) {
+      const Int row = lane_id() % 16, column = lane_id() / 16 * 8;
+      for (int i = 0; i < c_.store_columns; i += 16) {
+        stmatrix(tile.at({row, i + column}), results.slice((first + i) / 2, 8));
+      }
+    } else {
+      const Int row = lane_id() / 4, pair = lane_id() % 4;
+      for (int i = 0; i < c_.store_columns; i += 8) {
+        for (int below = 0; below < 2; ++below) {
+          heddle::store(local_tile(tile, {1, 2}, {row + 8 * below, i / 2 + pair}),
+                        results.slice((first + i) / 2 + 2 * below, 2));
+        }
+      }
+    }
+  }
+
+  GemmConfig c_;
+  const Tensor<D, 3>& d_;
+  bool ends_inside_;
+  Tensor<D> tiles_;
+  TmaAtom store_;
+};
+
+}  // namespace heddle::kernels

@@ -1,0 +1,74 @@
+// Which tiles of a product a block computes, and where they lie in its matrices: of one product, of a
+// batch, or of groups whose rows only the device knows. Internal to the kernels.
+#pragma once
+
+#include <utility>
+
+#include "heddle/dsl/dsl.h"
+#include "heddle/kernels/gemm/config.h"
+
+namespace heddle::kernels {
+
+// Where a block's tile of a product lies, in elements: (row, k) of matrix `batch` of a, (column, k) of
+// matrix `factor` of b, and (row, column) of matrix `batch` of d.
+struct GemmTile {
+  Int row, column;  // the first ones
+  Int end;          // the row behind the last one of the product
+  Int batch, factor;
+};
+
+// The blocks of a cluster, and how they walk over the tiles.
+inline ClusterGrid cluster_of(const GemmConfig& c) { return {c.cluster_rows, c.cluster_columns}; }
+inline TileOrder order_of(const GemmConfig& c) { return {.band = c.band, .cluster = c.cluster()}; }
+
+// Tiles as a scheduler gives them out to clusters, and as the blocks of a cluster share them.
+template <class Schedule>
+class ClusterTiles {
+ public:
+  ClusterTiles(const GemmConfig& c, Schedule schedule)
+      : c_(c),
+        schedule_(std::move(schedule)),
+        row_(cluster_of(c).row()),
+        column_(cluster_of(c).column()) {}
+
+  auto mine() const { return schedule_.mine(); }
+  Int count() const { return schedule_.count(); }
+  // The first row and column of this block's tile, and the number of the result.
+  Tile at(const Int& i) const {
+    const Tile tile = schedule_.at(i);
+    return {(tile.row * c_.cluster_rows + row_) * c_.m,
+            (tile.column * c_.cluster_columns + column_) * c_.n, tile.batch};
+  }
+
+ private:
+  GemmConfig c_;
+  Schedule schedule_;
+  Int row_, column_;
+};
+
+// The tiles of a batch of products: a and d have as many matrices as b.
+class BatchTiles {
+ public:
+  // Whether results end inside of d, where others begin.
+  static constexpr bool kEndsInside = false;
+
+  template <class D>
+  BatchTiles(const GemmConfig& c, const Tensor<D, 3>& d)
+      : tiles_(c, PersistentTiles(ceil_div(d.shape(0), c.m * c.cluster_rows),
+                                  ceil_div(d.shape(1), c.n * c.cluster_columns), d.shape(2),
+                                  order_of(c))),
+        rows_(d.shape(0)) {}
+
+  auto mine() const { return tiles_.mine(); }
+  Int count() const { return tiles_.count(); }
+  GemmTile at(const Int& i) const {
+    const Tile tile = tiles_.at(i);
+    return {tile.row, tile.column, rows_, tile.batch, tile.batch};
+  }
+
+ private:
+  ClusterTiles<PersistentTiles> tiles_;
+  Int rows_;
+};
+
+}  // namespace heddle::kernels
