@@ -30,9 +30,13 @@ class GemmPart {
     const auto part = local_tile(tile, {kRows, columns_, 1}, {0, 0, 0})(_, _, 0);
     return composition(part, thread_values())(thread_idx.x % kWarpGroupSize, _);
   }
+  // A vector, or one of a matrix, as a tensor of the result's extents that is the same along two modes.
   template <class T>
-  Tensor<const T> spread(const Tensor<T, 1>& x, const IntTuple& stride) const {
-    return Tensor<const T>(x).with_layout(make_layout(shape_, stride));
+  Fragment<float> along(int mode, const Tensor<const T>& vector) const {
+    IntTuple strides[] = {0, 0, 0};
+    strides[mode] = get(vector.any().layout.stride(), 0);
+    return loaded(
+        mine(vector.with_layout(make_layout(shape_, {strides[0], strides[1], strides[2]}))));
   }
   template <class T>
   Tensor<T> in_batches(const Tensor<T, 2>& x) const {
@@ -55,11 +59,20 @@ class GemmPart {
   }
 
  public:
-  // For the kernel: the first row and column, how many columns, the batch, and the result's extents.
-  GemmPart(const Int& row, const Int& column, int columns, const Int& batch, const IntTuple& shape)
-      : row_(row), column_(column), columns_(columns), batch_(batch), shape_(shape) {}
+  // For the kernel: the first row and column, how many columns, the batch, the matrix of b, and the
+  // result's extents.
+  GemmPart(const Int& row, const Int& column, int columns, const Int& batch, const Int& group,
+           const IntTuple& shape)
+      : row_(row),
+        column_(column),
+        columns_(columns),
+        batch_(batch),
+        group_(group),
+        shape_(shape) {}
 
-  // The extents of the result.
+  // The number of the group, or the batch: of the matrix of b.
+  const Int& group() const { return group_; }
+  // The extents of the result; of groups (grouped.h), the first is the row behind those of this group.
   const IntTuple& shape() const { return shape_; }
   // The places of the thread's elements: coordinates (m, n, batch).
   Tensor<Coord> places() const { return mine(make_identity_tensor(shape_)); }
@@ -73,14 +86,23 @@ class GemmPart {
   Fragment<float> of(const Tensor<T, 2>& x) const {
     return loaded(mine(in_batches(x)));
   }
-  // The element of a vector for each one's column, or row; 0 outside of it.
+  // The element of a vector for each one's column, or row; 0 outside of it. Of a matrix, (groups, n) or
+  // (batches, m), the group's or batch's own vector.
   template <class T>
   Fragment<float> by_column(const Tensor<T, 1>& x) const {
-    return loaded(mine(spread(x, {0, 1, 0})));
+    return along(1, Tensor<const T>(x));
+  }
+  template <class T>
+  Fragment<float> by_column(const Tensor<T, 2>& x) const {
+    return along(1, Tensor<const T>(x)(group_, _));
   }
   template <class T>
   Fragment<float> by_row(const Tensor<T, 1>& x) const {
-    return loaded(mine(spread(x, {1, 0, 0})));
+    return along(0, Tensor<const T>(x));
+  }
+  template <class T>
+  Fragment<float> by_row(const Tensor<T, 2>& x) const {
+    return along(0, Tensor<const T>(x)(batch_, _));
   }
   // Stores elements to a tensor of the result's extents, converted to its type.
   template <class T>
@@ -95,7 +117,7 @@ class GemmPart {
  private:
   Int row_, column_;
   int columns_;
-  Int batch_;
+  Int batch_, group_;
   IntTuple shape_;
 };
 

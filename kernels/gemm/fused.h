@@ -25,14 +25,33 @@ struct EpilogueParameters<Fragment<float> (F::*)(const GemmPart&, const Fragment
   static const auto& kernel(const GemmConfig& config) {
     return hopper_gemm<T, D, Epilogue, std::remove_cvref_t<Args>...>(config);
   }
+  template <class Rows, class T, class D, class Epilogue>
+  static const auto& kernel_of_groups(const GemmConfig& config) {
+    return hopper_gemm_of_groups<Rows, T, D, Epilogue, std::remove_cvref_t<Args>...>(config);
+  }
 };
 
-// The problem of operands (rows, columns, batch), or why there is none.
+// The operands of a product, each (rows, columns, batch).
 struct OperandShape {
   const int64_t *extents, *strides;
 };
-StatusOr<GemmProblem> gemm_problem(const OperandShape& a, const OperandShape& b,
-                                   const OperandShape& d, int element_bytes, int result_bytes);
+struct OperandShapes {
+  OperandShape a, b, d;
+  int element_bytes, result_bytes;
+
+  template <class T, class D>
+  OperandShapes(const TensorRef<const T, 3>& a_, const TensorRef<const T, 3>& b_,
+                const TensorRef<D, 3>& d_)
+      : a{a_.extents, a_.strides},
+        b{b_.extents, b_.strides},
+        d{d_.extents, d_.strides},
+        element_bytes(sizeof(T)),
+        result_bytes(sizeof(D)) {}
+};
+// The problem of operands, or why there is none: of a batch of products, and of groups (grouped.h) whose
+// rows are those of one matrix, or of a matrix each.
+StatusOr<GemmProblem> gemm_problem(const OperandShapes& x);
+StatusOr<GemmProblem> problem_of_groups(const OperandShapes& x, int64_t groups, bool in_one_matrix);
 
 // The same memory under other extents and strides.
 template <class T, int Rank>
@@ -67,9 +86,7 @@ Status gemm_with(const Stream& stream, const Epilogue&, const TensorRef<const T,
                  const Args&... args) {
   const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
   const TensorRef<D, 3> ds = detail::in_batches(d);
-  const StatusOr<GemmProblem> problem =
-      detail::gemm_problem({as.extents, as.strides}, {bs.extents, bs.strides},
-                           {ds.extents, ds.strides}, sizeof(T), sizeof(D));
+  const StatusOr<GemmProblem> problem = detail::gemm_problem({as, bs, ds});
   if (!problem.ok()) return problem.status();
   if (problem->m == 0 || problem->n == 0 || problem->batches == 0) return OkStatus();
   const runtime::DeviceInfo& device = stream.device().info();

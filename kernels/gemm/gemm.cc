@@ -33,38 +33,63 @@ StatusOr<Major> major_of(const char* name, const OperandShape& x, int element_by
   return along_k ? Major::k : Major::mn;
 }
 
-}  // namespace
-
-StatusOr<GemmProblem> gemm_problem(const OperandShape& a, const OperandShape& b,
-                                   const OperandShape& d, int element_bytes, int result_bytes) {
-  GemmProblem problem{.m = a.extents[0],
-                      .n = b.extents[0],
-                      .k = a.extents[1],
-                      .batches = d.extents[2],
-                      .element_bytes = element_bytes,
-                      .result_bytes = result_bytes};
-  if (b.extents[1] != problem.k || d.extents[0] != problem.m || d.extents[1] != problem.n ||
-      a.extents[2] != problem.batches || b.extents[2] != problem.batches || problem.k == 0) {
-    return InvalidArgumentError(
-        absl::StrCat("gemm: a is ", extents_of(a), ", b ", extents_of(b), " and d ", extents_of(d),
-                     "; a takes m x k, b n x k and d m x n, with k above 0"));
-  }
+// What the strides of operands whose extents fit each other say.
+StatusOr<GemmProblem> with_strides(GemmProblem problem, const OperandShapes& x) {
+  problem.element_bytes = x.element_bytes;
+  problem.result_bytes = x.result_bytes;
   if (problem.m == 0 || problem.n == 0) return problem;
-  for (const auto& [name, x, major] :
-       {std::tuple("a", &a, &problem.a), std::tuple("b", &b, &problem.b)}) {
-    const StatusOr<Major> found = major_of(name, *x, element_bytes);
+  for (const auto& [name, operand, major] :
+       {std::tuple("a", &x.a, &problem.a), std::tuple("b", &x.b, &problem.b)}) {
+    const StatusOr<Major> found = major_of(name, *operand, x.element_bytes);
     if (!found.ok()) return found.status();
     *major = *found;
   }
-  if (d.strides[1] != 1 && d.extents[1] > 1) {
-    return InvalidArgumentError(absl::StrCat("gemm: d has strides ", d.strides[0], " and ",
-                                             d.strides[1], "; its rows are contiguous"));
+  if (x.d.strides[1] != 1 && x.d.extents[1] > 1) {
+    return InvalidArgumentError(absl::StrCat("gemm: d has strides ", x.d.strides[0], " and ",
+                                             x.d.strides[1], "; its rows are contiguous"));
   }
   // The copy engine writes whole 16 bytes, also where a row ends inside of them.
-  problem.stores_boxes = d.extents[1] * result_bytes % kMapAlignment == 0 &&
-                         d.strides[0] * result_bytes % kMapAlignment == 0 &&
-                         d.strides[2] * result_bytes % kMapAlignment == 0;
+  const auto whole = [&](int64_t elements) {
+    return elements * x.result_bytes % kMapAlignment == 0;
+  };
+  problem.stores_boxes = whole(x.d.extents[1]) && whole(x.d.strides[0]) && whole(x.d.strides[2]);
   return problem;
+}
+
+// Whether a is m x k, b n x k and d m x n, with k above 0.
+bool fit(const OperandShapes& x) {
+  return x.a.extents[1] != 0 && x.b.extents[1] == x.a.extents[1] &&
+         x.d.extents[0] == x.a.extents[0] && x.d.extents[1] == x.b.extents[0] &&
+         x.d.extents[2] == x.a.extents[2];
+}
+
+}  // namespace
+
+StatusOr<GemmProblem> gemm_problem(const OperandShapes& x) {
+  if (!fit(x) || x.b.extents[2] != x.d.extents[2]) {
+    return InvalidArgumentError(
+        absl::StrCat("gemm: a is ", extents_of(x.a), ", b ", extents_of(x.b), " and d ",
+                     extents_of(x.d), "; a takes m x k, b n x k and d m x n, with k above 0"));
+  }
+  return with_strides(
+      {.m = x.a.extents[0], .n = x.b.extents[0], .k = x.a.extents[1], .batches = x.d.extents[2]},
+      x);
+}
+
+StatusOr<GemmProblem> problem_of_groups(const OperandShapes& x, int64_t groups,
+                                        bool in_one_matrix) {
+  if (!fit(x) || x.b.extents[2] != groups || x.d.extents[2] != (in_one_matrix ? 1 : groups)) {
+    return InvalidArgumentError(absl::StrCat(
+        "gemm of groups: a is ", extents_of(x.a), ", b ", extents_of(x.b), " and d ",
+        extents_of(x.d), ", and ", groups, " groups are told of; b takes n x k for each group, ",
+        in_one_matrix ? "a m x k and d m x n" : "and so does a m x k and d m x n",
+        ", with k above 0"));
+  }
+  // The rows are not known here: the model of the device takes groups to be of equal size.
+  const int64_t rows = x.a.extents[0];
+  const int64_t shared = in_one_matrix && groups > 0 ? (rows + groups - 1) / groups : rows;
+  return with_strides({.m = shared, .n = x.b.extents[0], .k = x.a.extents[1], .batches = groups},
+                      x);
 }
 
 }  // namespace detail

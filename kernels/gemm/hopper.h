@@ -161,4 +161,17 @@ const auto& hopper_gemm(const GemmConfig& config) {
   return kernels(config);
 }
 
+// The same of groups (tiles.h): `Rows` says what the elements of `counts`, one for each, mean.
+template <class Rows, class T, class D, class Epilogue, class... Args>
+const auto& hopper_gemm_of_groups(const GemmConfig& config) {
+  static const auto kernels = kernel_family(
+      sizeof...(Args) == 0 ? "gemm_of_groups(a, b, d, counts)" : "gemm_of_groups",
+      [](Host<GemmConfig> c, Tensor<const T, 3> a, Tensor<const T, 3> b, Tensor<D, 3> d,
+         Tensor<const int32_t, 1> counts, Args... args) {
+        grid_dependency_wait();  // the kernel before may have written the counts
+        hopper::gemm_body(c, GroupTiles(c, Rows{counts}, b, d), Epilogue(), a, b, d, args...);
+      });
+  return kernels(config);
+}
+
 }  // namespace heddle::kernels

@@ -26,7 +26,7 @@ class GemmResults {
   }
   // The part of a tile that a warpgroup has of its product number i.
   GemmPart part(const GemmTile& tile, const Int& group, int i) const {
-    return GemmPart(tile.row + rows_before(group, i), tile.column, c_.n, tile.batch,
+    return GemmPart(tile.row + rows_before(group, i), tile.column, c_.n, tile.batch, tile.factor,
                     {tile.end, d_.shape(1), d_.shape(2)});
   }
 

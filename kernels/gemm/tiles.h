@@ -71,4 +71,65 @@ class BatchTiles {
   Int rows_;
 };
 
+// Groups of rows that follow each other in one matrix a and in one d: ends(g) is the row behind those of
+// group g, which matrix g of b multiplies.
+struct RowsInOneMatrix {
+  Tensor<const int32_t, 1> ends;
+
+  Int first(const Int& group) const {
+    return If(
+        group == 0, [] { return Int(0); }, [&] { return Int(ends(group - 1)); });
+  }
+  Int end(const Int& group) const { return ends(group); }
+  Int batch(const Int&) const { return 0; }
+};
+// Groups that are the first rows(g) rows of matrix g of a, and of d.
+struct RowsOfMatrices {
+  Tensor<const int32_t, 1> rows;
+
+  Int first(const Int&) const { return 0; }
+  Int end(const Int& group) const { return rows(group); }
+  Int batch(const Int& group) const { return group; }
+};
+
+// The tiles of groups, by one of these two.
+template <class Rows>
+class GroupTiles {
+ public:
+  static constexpr bool kEndsInside = true;
+
+  template <class T, class D>
+  GroupTiles(const GemmConfig& c, Rows rows, const Tensor<const T, 3>& b, const Tensor<D, 3>& d)
+      : rows_(rows),
+        most_(d.shape(0)),
+        tiles_(c, Schedule(b.shape(2), ceil_div(d.shape(1), c.n * c.cluster_columns),
+                           Heights{c.m * c.cluster_rows, rows, most_}, order_of(c))) {}
+
+  auto mine() const { return tiles_.mine(); }
+  Int count() const { return tiles_.count(); }
+  GemmTile at(const Int& i) const {
+    const Tile tile = tiles_.at(i);
+    const Int& group = tile.batch;
+    return {tile.row + rows_.first(group), tile.column, min(rows_.end(group), most_),
+            rows_.batch(group), group};
+  }
+
+ private:
+  // How many tiles of a cluster a group has below each other.
+  struct Heights {
+    int tile;
+    Rows rows;
+    Int most;
+    Int operator()(const Int& group) const {
+      const Int height = min(rows.end(group), most) - rows.first(group);
+      return (max(height, 0) + (tile - 1)) / tile;
+    }
+  };
+  using Schedule = GroupedTiles<Heights>;
+
+  Rows rows_;
+  Int most_;
+  ClusterTiles<Schedule> tiles_;
+};
+
 }  // namespace heddle::kernels
