@@ -36,6 +36,12 @@ struct Shape {
 constexpr Shape kShapes[] = {{128, 256, 2, 1}, {256, 128, 2, 1}, {128, 192, 2, 1}, {128, 128, 2, 1},
                              {128, 64, 2, 1},  {128, 64, 2, 2},  {64, 256, 1, 1},  {64, 128, 1, 1},
                              {64, 128, 1, 2},  {64, 32, 1, 2},   {64, 64, 1, 2},   {64, 64, 1, 1}};
+// Whether a tile's columns share the factors of b, and a stage is of one block with factors; and registers
+// are enough for two sums.
+constexpr int kFactorColumns = 128;
+constexpr bool takes_factors(const Shape& x) {
+  return x.n <= kFactorColumns && x.lines == 1 && x.m / x.groups == 64;
+}
 struct Cluster {
   int rows, columns;
 };
@@ -63,6 +69,7 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
                                      const runtime::DeviceInfo& device) {
   std::vector<GemmConfig> configs;
   for (const Shape& shape : kShapes) {
+    if (problem.scaled && !takes_factors(shape)) continue;
     for (const Cluster& cluster : kClusters) {
       // No block has a tile outside of the result.
       if (int64_t{cluster.rows - 1} * shape.m >= problem.m) continue;
@@ -137,8 +144,10 @@ GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& de
 
 LaunchShape gemm_shape(const GemmConfig& config, const GemmProblem& problem,
                        const runtime::DeviceInfo& device) {
+  GemmProblem most = problem;
+  if (problem.unknown_rows) most.m += int64_t{config.m} * config.cluster_rows;
   const int64_t clusters =
-      std::min<int64_t>(config.tiles(problem), std::max(device.sm_count / config.cluster(), 1));
+      std::min<int64_t>(config.tiles(most), std::max(device.sm_count / config.cluster(), 1));
   return {.grid = clusters * config.cluster(),
           .block = (1 + config.groups) * kGroupThreads,
           .cluster = config.cluster(),

@@ -23,6 +23,9 @@ struct GemmProblem {
   int element_bytes = 2;
   int result_bytes = 2;
   bool stores_boxes = true;  // whether the copy engine can store the result
+  bool scaled = false;       // whether blocks along k have factors (scaled.h)
+  bool unknown_rows =
+      false;  // whether the batches' rows, of which m is the mean, lie in one matrix
 };
 
 // The configuration of a kernel. A block computes tiles of m x n, each warpgroup some of the rows.

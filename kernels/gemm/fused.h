@@ -21,13 +21,9 @@ struct EpilogueParameters;
 template <class F, class... Args>
 struct EpilogueParameters<Fragment<float> (F::*)(const GemmPart&, const Fragment<float>&, Args...)
                               const> {
-  template <class T, class D, class Epilogue>
+  template <class Tiles, class Loop, class T, class D, class Epilogue>
   static const auto& kernel(const GemmConfig& config) {
-    return hopper_gemm<T, D, Epilogue, std::remove_cvref_t<Args>...>(config);
-  }
-  template <class Rows, class T, class D, class Epilogue>
-  static const auto& kernel_of_groups(const GemmConfig& config) {
-    return hopper_gemm_of_groups<Rows, T, D, Epilogue, std::remove_cvref_t<Args>...>(config);
+    return hopper_gemm<Tiles, Loop, T, D, Epilogue, std::remove_cvref_t<Args>...>(config);
   }
 };
 
@@ -76,6 +72,21 @@ TensorRef<T, 3> in_batches(const TensorRef<T, 3>& x) {
                               x);
 }
 
+// Launches the kernel that the model chooses for a problem. `args` are what the tiles and the loop take,
+// and the epilogue's.
+template <class Tiles, class Loop, class Epilogue, class T, class D, class... Args>
+Status launch_gemm(const Stream& stream, const StatusOr<GemmProblem>& problem,
+                   const TensorRef<const T, 3>& a, const TensorRef<const T, 3>& b,
+                   const TensorRef<D, 3>& d, const Args&... args) {
+  if (!problem.ok()) return problem.status();
+  if (problem->m == 0 || problem->n == 0 || problem->batches == 0) return OkStatus();
+  const runtime::DeviceInfo& device = stream.device().info();
+  const GemmConfig config = choose_gemm(*problem, device);
+  using Call = EpilogueParameters<decltype(&Epilogue::operator())>;
+  return Call::template kernel<Tiles, Loop, T, D, Epilogue>(config).launch(
+      stream, gemm_shape(config, *problem, device), a, b, d, args...);
+}
+
 }  // namespace detail
 
 // d = epilogue(a * b^T), with extents, strides and errors as gemm() has them (gemm.h). `epilogue` is a
@@ -86,14 +97,8 @@ Status gemm_with(const Stream& stream, const Epilogue&, const TensorRef<const T,
                  const Args&... args) {
   const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
   const TensorRef<D, 3> ds = detail::in_batches(d);
-  const StatusOr<GemmProblem> problem = detail::gemm_problem({as, bs, ds});
-  if (!problem.ok()) return problem.status();
-  if (problem->m == 0 || problem->n == 0 || problem->batches == 0) return OkStatus();
-  const runtime::DeviceInfo& device = stream.device().info();
-  const GemmConfig config = choose_gemm(*problem, device);
-  using Call = detail::EpilogueParameters<decltype(&Epilogue::operator())>;
-  return Call::template kernel<T, D, Epilogue>(config).launch(
-      stream, gemm_shape(config, *problem, device), as, bs, ds, args...);
+  return detail::launch_gemm<BatchTiles, PlainLoop, Epilogue>(
+      stream, detail::gemm_problem({as, bs, ds}), as, bs, ds, args...);
 }
 
 }  // namespace heddle::kernels

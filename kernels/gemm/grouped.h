@@ -18,41 +18,26 @@
 #include "heddle/kernels/gemm/fused.h"
 
 namespace heddle::kernels {
-namespace detail {
-
-template <class Rows, class Epilogue, class T, class D, class... Args>
-Status launch_groups(const Stream& stream, const TensorRef<const T, 3>& a,
-                     const TensorRef<const T, 3>& b, const TensorRef<D, 3>& d,
-                     const TensorRef<const int32_t, 1>& counts, const Args&... args) {
-  const bool in_one_matrix = std::is_same_v<Rows, RowsInOneMatrix>;
-  StatusOr<GemmProblem> problem = problem_of_groups({a, b, d}, counts.extents[0], in_one_matrix);
-  if (!problem.ok()) return problem.status();
-  if (problem->m == 0 || problem->n == 0 || problem->batches == 0) return OkStatus();
-  const runtime::DeviceInfo& device = stream.device().info();
-  const GemmConfig config = choose_gemm(*problem, device);
-  // Each group may begin a tile of its own.
-  if (in_one_matrix) problem->m += config.m;
-  using Call = EpilogueParameters<decltype(&Epilogue::operator())>;
-  return Call::template kernel_of_groups<Rows, T, D, Epilogue>(config).launch(
-      stream, gemm_shape(config, *problem, device), a, b, d, counts, args...);
-}
-
-}  // namespace detail
-
 // The products, with an epilogue as gemm_with() takes it (fused.h).
 template <class Epilogue, class T, class D, class... Args>
 Status gemm_grouped_with(const Stream& stream, const Epilogue&, const TensorRef<const T, 2>& a,
                          const TensorRef<const T, 3>& b, const TensorRef<D, 2>& d,
                          const TensorRef<const int32_t, 1>& ends, const Args&... args) {
-  return detail::launch_groups<RowsInOneMatrix, Epilogue>(
-      stream, detail::in_batches(a), detail::in_batches(b), detail::in_batches(d), ends, args...);
+  const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
+  const TensorRef<D, 3> ds = detail::in_batches(d);
+  return detail::launch_gemm<GroupTiles<RowsInOneMatrix>, PlainLoop, Epilogue>(
+      stream, detail::problem_of_groups({as, bs, ds}, ends.extents[0], true), as, bs, ds, ends,
+      args...);
 }
 template <class Epilogue, class T, class D, class... Args>
 Status gemm_masked_with(const Stream& stream, const Epilogue&, const TensorRef<const T, 3>& a,
                         const TensorRef<const T, 3>& b, const TensorRef<D, 3>& d,
                         const TensorRef<const int32_t, 1>& rows, const Args&... args) {
-  return detail::launch_groups<RowsOfMatrices, Epilogue>(
-      stream, detail::in_batches(a), detail::in_batches(b), detail::in_batches(d), rows, args...);
+  const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
+  const TensorRef<D, 3> ds = detail::in_batches(d);
+  return detail::launch_gemm<GroupTiles<RowsOfMatrices>, PlainLoop, Epilogue>(
+      stream, detail::problem_of_groups({as, bs, ds}, rows.extents[0], false), as, bs, ds, rows,
+      args...);
 }
 
 // The products alone: element types of a and b, and of d. kInvalidArgument where extents or strides do

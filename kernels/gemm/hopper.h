@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "heddle/kernels/gemm/results.h"
+#include "heddle/kernels/gemm/sums.h"
 #include "heddle/runtime/heddle.h"
 
 namespace heddle::kernels {
@@ -17,15 +18,16 @@ struct Registers {
   int few, many;
 };
 // What all have from the start is enough for few columns.
-inline Registers registers(const GemmConfig& c) {
+inline Registers registers(const GemmConfig& c, int accumulators) {
   if (c.groups == 3) return {32, 160};
-  const int elements = c.rows_of_group() / kProductRows * c.n / 2;
+  const int elements = accumulators * c.rows_of_group() / kProductRows * c.n / 2;
   return c.groups == 2 && elements > 64 ? Registers{40, 232} : Registers{0, 0};
 }
 
-// A tile is computed by warpgroups that multiply what one warp loads. `tiles` says which (tiles.h).
-template <class T, class D, class Tiles, class Epilogue, class... Args>
-void gemm_body(const GemmConfig& c, const Tiles& tiles, const Epilogue& epilogue,
+// A tile is computed by warpgroups that multiply what one warp loads. `tiles` says which tiles (tiles.h),
+// and `loop` how their products are summed (sums.h).
+template <class T, class D, class Tiles, class Loop, class Epilogue, class... Args>
+void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const Epilogue& epilogue,
                const Tensor<const T, 3>& a, const Tensor<const T, 3>& b, const Tensor<D, 3>& d,
                const Args&... args) {
   // Results of 16 bits leave registers for those of the tile before.
@@ -77,39 +79,7 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Epilogue& epilogue
 
   const auto multiply_tiles = [&](const Int& thread) {
     const Int group = thread / kWarpGroupSize;
-    const ThrMma mine = mma.get_slice(thread);
-    const auto product = [&](const AccumulatorTile<float>& sums, const PipelineState& p,
-                             const Bool& adds) {
-      pipe.wait(p);
-      return gemm(mine, sA(_, _, p.index), sB(_, _, p.index), sums, adds);
-    };
-    // The sums of a tile. Each product is waited for while the next one runs; meanwhile() runs while
-    // the first ones do.
-    using Loop = std::tuple<AccumulatorTile<float>, PipelineState, Int>;
-    const auto sums_of_tile = [&](const PipelineState& first, const auto& meanwhile) {
-      const Int ahead = min(blocks, 2);
-      const Loop none(make_accumulator<float>(mma, {c.m, c.n}), first, first.index);
-      const Loop started = For(range(ahead), none, [&](const Int& k, const Loop& so_far) {
-        const auto& [sums, p, last] = so_far;
-        return Loop(product(sums, p, k != 0), pipe.next(p), p.index);
-      });
-      meanwhile();
-      If(blocks > 1, [&] {
-        wait(mma, 1);
-        pipe.release(first);
-      });
-      const Loop done = For(range(ahead, blocks), started, [&](const Int&, const Loop& so_far) {
-        const auto& [sums, p, stage] = so_far;
-        const auto added = product(sums, p, true);
-        wait(mma, 1);
-        pipe.release(stage);
-        return Loop(added, pipe.next(p), p.index);
-      });
-      const Tensor<float> sums = settle(std::get<0>(done));
-      pipe.release(std::get<2>(done));
-      return std::pair(sums, std::get<1>(done));
-    };
-
+    const GemmStages<T> stages{c, pipe, mma.get_slice(thread), sA, sB, blocks};
     const int products = c.rows_of_group() / kProductRows;
     const Tensor<D> finished = make_tensor<D>({c.n / 2, products});
     const Int first_tile = block_idx.x / c.cluster();
@@ -117,12 +87,12 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Epilogue& epilogue
     const Carried begin(pipe.consumer(), first_tile);
     const Carried end = For(tiles.mine(), begin, [&](const Int& number, const Carried& before) {
       // The results of a tile are stored while the first products of the next one run.
-      const auto [sums, next] = sums_of_tile(std::get<0>(before), [&] {
+      const GemmTile tile = tiles.at(number);
+      const auto [sums, next] = loop(stages, tile, std::get<0>(before), [&] {
         if (!stores_late) return;
         If(number != first_tile,
            [&] { results.store(finished, tiles.at(std::get<1>(before)), group); });
       });
-      const GemmTile tile = tiles.at(number);
       for (int i = 0; i < products; ++i) {
         const GemmPart part = results.part(tile, group, i);
         const Fragment<float> result = epilogue(part, load(sums(_, i, 0)), args...);
@@ -142,36 +112,43 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Epilogue& epilogue
     If(lane_id() == 0, [&] { bulk_wait(); });
   };
 
-  const auto [few, many] = registers(c);
+  const auto [few, many] = registers(c, Loop::kAccumulators);
   warp_roles(Role{1, few, load_tiles}, Role{c.groups, many, multiply_tiles});
   // No block ends while another arrives at its barriers or copies to its memory.
   if (cluster.size() > 1) sync_cluster();
 }
 
+template <class Tiles, class Loop, class Epilogue, class TileParameters, class LoopParameters,
+          class... Args>
+struct Family;
+template <class Tiles, class Loop, class Epilogue, class... Of, class... By, class... Args>
+struct Family<Tiles, Loop, Epilogue, Parameters<Of...>, Parameters<By...>, Args...> {
+  template <class T, class D>
+  static const auto& kernel(const GemmConfig& config) {
+    constexpr bool kIsPlain = sizeof...(Of) + sizeof...(By) + sizeof...(Args) == 0;
+    static const auto kernels = kernel_family(
+        kIsPlain             ? "gemm(a, b, d)"
+        : sizeof...(Of) != 0 ? Tiles::kName
+                             : Loop::kName,
+        [](Host<GemmConfig> c, Tensor<const T, 3> a, Tensor<const T, 3> b, Tensor<D, 3> d, Of... of,
+           By... by, Args... args) {
+          // The kernel before may have written what says where tiles lie, and how they are summed.
+          if (sizeof...(Of) + sizeof...(By) != 0) grid_dependency_wait();
+          gemm_body(c, Tiles(c, b, d, of...), Loop{by...}, Epilogue(), a, b, d, args...);
+        });
+    return kernels(config);
+  }
+};
+
 }  // namespace hopper
 
 // The kernels of an epilogue: d = epilogue(a * b^T), where a is (m, k, batch), b (n, k, batch) and d
-// (m, n, batch). `Args` are the epilogue's own parameters.
-template <class T, class D, class Epilogue, class... Args>
+// (m, n, batch); then what the tiles and the loop take, and `Args`, the epilogue's own parameters.
+template <class Tiles, class Loop, class T, class D, class Epilogue, class... Args>
 const auto& hopper_gemm(const GemmConfig& config) {
-  static const auto kernels = kernel_family(
-      sizeof...(Args) == 0 ? "gemm(a, b, d)" : "gemm",
-      [](Host<GemmConfig> c, Tensor<const T, 3> a, Tensor<const T, 3> b, Tensor<D, 3> d,
-         Args... args) { hopper::gemm_body(c, BatchTiles(c, d), Epilogue(), a, b, d, args...); });
-  return kernels(config);
-}
-
-// The same of groups (tiles.h): `Rows` says what the elements of `counts`, one for each, mean.
-template <class Rows, class T, class D, class Epilogue, class... Args>
-const auto& hopper_gemm_of_groups(const GemmConfig& config) {
-  static const auto kernels = kernel_family(
-      sizeof...(Args) == 0 ? "gemm_of_groups(a, b, d, counts)" : "gemm_of_groups",
-      [](Host<GemmConfig> c, Tensor<const T, 3> a, Tensor<const T, 3> b, Tensor<D, 3> d,
-         Tensor<const int32_t, 1> counts, Args... args) {
-        grid_dependency_wait();  // the kernel before may have written the counts
-        hopper::gemm_body(c, GroupTiles(c, Rows{counts}, b, d), Epilogue(), a, b, d, args...);
-      });
-  return kernels(config);
+  using Family =
+      hopper::Family<Tiles, Loop, Epilogue, typename Tiles::Takes, typename Loop::Takes, Args...>;
+  return Family::template kernel<T, D>(config);
 }
 
 }  // namespace heddle::kernels

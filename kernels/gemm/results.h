@@ -7,9 +7,6 @@
 
 namespace heddle::kernels {
 
-// Of a wgmma, rows of the product, and of them each warp's.
-inline constexpr int kProductRows = 64, kWarpRows = 16;
-
 template <class D>
 class GemmResults {
  public:

@@ -9,6 +9,13 @@
 
 namespace heddle::kernels {
 
+// The further parameters of a kernel that a part of it takes.
+template <class... P>
+struct Parameters {};
+
+// Of a wgmma, rows of the product, and of them each warp's.
+inline constexpr int kProductRows = 64, kWarpRows = 16;
+
 // Where a block's tile of a product lies, in elements: (row, k) of matrix `batch` of a, (column, k) of
 // matrix `factor` of b, and (row, column) of matrix `batch` of d.
 struct GemmTile {
@@ -49,11 +56,13 @@ class ClusterTiles {
 // The tiles of a batch of products: a and d have as many matrices as b.
 class BatchTiles {
  public:
+  using Takes = Parameters<>;
+  static constexpr const char* kName = "gemm";
   // Whether results end inside of d, where others begin.
   static constexpr bool kEndsInside = false;
 
-  template <class D>
-  BatchTiles(const GemmConfig& c, const Tensor<D, 3>& d)
+  template <class T, class D>
+  BatchTiles(const GemmConfig& c, const Tensor<const T, 3>&, const Tensor<D, 3>& d)
       : tiles_(c, PersistentTiles(ceil_div(d.shape(0), c.m * c.cluster_rows),
                                   ceil_div(d.shape(1), c.n * c.cluster_columns), d.shape(2),
                                   order_of(c))),
@@ -96,14 +105,17 @@ struct RowsOfMatrices {
 template <class Rows>
 class GroupTiles {
  public:
+  using Takes = Parameters<Tensor<const int32_t, 1>>;
+  static constexpr const char* kName = "gemm_of_groups";
   static constexpr bool kEndsInside = true;
 
   template <class T, class D>
-  GroupTiles(const GemmConfig& c, Rows rows, const Tensor<const T, 3>& b, const Tensor<D, 3>& d)
-      : rows_(rows),
+  GroupTiles(const GemmConfig& c, const Tensor<const T, 3>& b, const Tensor<D, 3>& d,
+             const Tensor<const int32_t, 1>& counts)
+      : rows_{counts},
         most_(d.shape(0)),
         tiles_(c, Schedule(b.shape(2), ceil_div(d.shape(1), c.n * c.cluster_columns),
-                           Heights{c.m * c.cluster_rows, rows, most_}, order_of(c))) {}
+                           Heights{c.m * c.cluster_rows, rows_, most_}, order_of(c))) {}
 
   auto mine() const { return tiles_.mine(); }
   Int count() const { return tiles_.count(); }

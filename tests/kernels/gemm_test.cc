@@ -131,9 +131,11 @@ TEST(Gemm, OfEveryConfiguration) {
     check<half, half>(
         {problem.m, problem.n, problem.k}, kSums,
         [&](const Stream& stream, const auto& a, const auto& b, const auto& d) {
-          return kernels::hopper_gemm<half, half, kernels::PlainSums>(config).launch(
-              stream, kernels::gemm_shape(config, problem, device), kernels::detail::in_batches(a),
-              kernels::detail::in_batches(b), kernels::detail::in_batches(d));
+          return kernels::hopper_gemm<kernels::BatchTiles, kernels::PlainLoop, half, half,
+                                      kernels::PlainSums>(config)
+              .launch(stream, kernels::gemm_shape(config, problem, device),
+                      kernels::detail::in_batches(a), kernels::detail::in_batches(b),
+                      kernels::detail::in_batches(d));
         },
         [](double sum, int64_t, int64_t, int64_t) { return sum; });
   }

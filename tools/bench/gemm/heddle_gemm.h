@@ -49,10 +49,11 @@ class HeddleGemm : public Contender {
                                      {along_k ? k : 1, along_k ? 1 : rows, rows * k});
       };
       const int64_t m = problem_.m, n = problem_.n, k = problem_.k;
-      return kernels::hopper_gemm<T, D, kernels::PlainSums>(config).launch(
-          stream, kernels::gemm_shape(config, problem_, device_),
-          operand(pointers[0], m, k, problem_.a), operand(pointers[1], n, k, problem_.b),
-          TensorRef<D, 3>(static_cast<D*>(pointers[2]), {m, n, 1}, {n, 1, m * n}));
+      return kernels::hopper_gemm<kernels::BatchTiles, kernels::PlainLoop, T, D,
+                                  kernels::PlainSums>(config)
+          .launch(stream, kernels::gemm_shape(config, problem_, device_),
+                  operand(pointers[0], m, k, problem_.a), operand(pointers[1], n, k, problem_.b),
+                  TensorRef<D, 3>(static_cast<D*>(pointers[2]), {m, n, 1}, {n, 1, m * n}));
     }
 
    private:

@@ -1,0 +1,137 @@
+// How a warpgroup sums the products along k of a tile. Internal to the kernels.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include "heddle/kernels/gemm/tiles.h"
+
+namespace heddle::kernels {
+
+// What a warpgroup multiplies: stages of tiles that a pipeline fills, one for each block along k.
+template <class T>
+struct GemmStages {
+  const GemmConfig& c;
+  const TmaPipeline& pipe;
+  ThrMma mine;
+  Tensor<T> a, b;
+  Int blocks;
+
+  AccumulatorTile<float> none() const {
+    return make_accumulator<float>(mine.tiled_mma(), {c.m, c.n});
+  }
+  // Waits for a stage, and starts its product.
+  AccumulatorTile<float> product(const AccumulatorTile<float>& sums, const PipelineState& p,
+                                 const Bool& adds) const {
+    pipe.wait(p);
+    return gemm(mine, a(_, _, p.index), b(_, _, p.index), sums, adds);
+  }
+};
+
+// The sums of a tile, (values,m,n) in registers, and the stage of the next one.
+using TileSums = std::pair<Tensor<float>, PipelineState>;
+
+// The tensor cores' own sums. Each product is waited for while the next one runs; meanwhile() runs
+// while the first ones do.
+struct PlainLoop {
+  using Takes = Parameters<>;
+  static constexpr const char* kName = "gemm";
+  static constexpr int kAccumulators = 1;
+
+  template <class T, class Meanwhile>
+  TileSums operator()(const GemmStages<T>& x, const GemmTile&, const PipelineState& first,
+                      const Meanwhile& meanwhile) const {
+    using Loop = std::tuple<AccumulatorTile<float>, PipelineState, Int>;
+    const TiledMma& mma = x.mine.tiled_mma();
+    const Int ahead = min(x.blocks, 2);
+    const Loop none(x.none(), first, first.index);
+    const Loop started = For(range(ahead), none, [&](const Int& k, const Loop& so_far) {
+      const auto& [sums, p, last] = so_far;
+      return Loop(x.product(sums, p, k != 0), x.pipe.next(p), p.index);
+    });
+    meanwhile();
+    If(x.blocks > 1, [&] {
+      wait(mma, 1);
+      x.pipe.release(first);
+    });
+    const Loop done = For(range(ahead, x.blocks), started, [&](const Int&, const Loop& so_far) {
+      const auto& [sums, p, stage] = so_far;
+      const auto added = x.product(sums, p, true);
+      wait(mma, 1);
+      x.pipe.release(stage);
+      return Loop(added, x.pipe.next(p), p.index);
+    });
+    const Tensor<float> sums = settle(std::get<0>(done));
+    x.pipe.release(std::get<2>(done));
+    return {sums, std::get<1>(done)};
+  }
+};
+
+// Sums in f32 outside of the tensor cores: each block along k counts by a factor for each row of a, and
+// one for 128 columns of b, of which a tile has no more. Factors are loaded while the product before
+// runs.
+struct ScaledLoop {
+  using Takes = Parameters<Tensor<const float, 3>, Tensor<const float, 3>>;
+  static constexpr const char* kName = "gemm_scaled";
+  static constexpr int kAccumulators = 2;
+  static constexpr int kColumns = 128, kDepth = 128;  // of a block with one factor of b
+
+  Tensor<const float, 3> a_scale, b_scale;  // (m, blocks, batch), (blocks of n, blocks, batch)
+
+  template <class T, class Meanwhile>
+  TileSums operator()(const GemmStages<T>& x, const GemmTile& tile, const PipelineState& first,
+                      const Meanwhile& meanwhile) const {
+    const GemmConfig& c = x.c;
+    const int products = c.rows_of_group() / kProductRows;
+    // A thread has two rows of each product: its sums are (2 of a row, 2 rows, columns).
+    const auto every = [&](const auto& of_tile) { return x.mine.partition_C(of_tile)(_, _, 0); };
+    const IntTuple one_column = {0, _, 0};
+    const IntTuple extents = {tile.end, c.n};
+    const auto places =
+        local_tile(domain_offset({tile.row, 0}, make_identity_tensor(extents)), {c.m, c.n}, {0, 0});
+    const auto inside = within(every(places)(one_column, _), extents);
+    const auto a_tile = Tensor<const float>(domain_offset({tile.row, 0, tile.batch}, a_scale));
+    const auto b_tile =
+        Tensor<const float>(domain_offset({tile.column / kColumns, 0, tile.factor}, b_scale));
+    using Factors = std::tuple<Fragment<float>, Float>;
+    const auto factors = [&](const Int& k) {
+      const auto of_rows = domain_offset({0, k, 0}, a_tile);
+      const auto spread =
+          of_rows.with_layout(make_layout({c.m, c.n}, {get(of_rows.any().layout.stride(), 0), 0}));
+      const Tensor<float> rows = make_tensor<float>({2, products});
+      clear(rows);
+      copy_if(inside, every(spread)(one_column, _), rows);
+      return Factors(load(rows), Float(b_tile(0, k, 0)));
+    };
+
+    meanwhile();
+    const Tensor<float> sums =
+        make_tensor<float>(partition_shape_C(x.mine.tiled_mma(), {c.m, c.n}));
+    clear(sums);
+    using Loop = std::tuple<PipelineState, Factors>;
+    const Loop begin(first, factors(0));
+    const Loop end = For(range(x.blocks), begin, [&](const Int& k, const Loop& so_far) {
+      const PipelineState& p = std::get<0>(so_far);
+      const auto& [rows, columns] = std::get<1>(so_far);
+      const auto product = x.product(x.none(), p, false);
+      const Factors next = factors(min(k + 1, x.blocks - 1));
+      const Tensor<float> block = settle(product);
+      x.pipe.release(p);
+      for (int i = 0; i < products; ++i) {
+        for (int row = 0; row < 2; ++row) {
+          const Float factor = rows[2 * i + row] * columns;
+          for (int column = 0; column < c.n / 8; ++column) {
+            for (int e = 0; e < 2; ++e) {
+              const IntTuple at = {e, row, column};
+              sums(at, i, 0) = fma(Float(block(at, i, 0)), factor, Float(sums(at, i, 0)));
+            }
+          }
+        }
+      }
+      return Loop(x.pipe.next(p), next);
+    });
+    return {sums, std::get<0>(end)};
+  }
+};
+
+}  // namespace heddle::kernels
