@@ -30,8 +30,8 @@ template <class T, class D, class Tiles, class Loop, class Epilogue, class... Ar
 void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const Epilogue& epilogue,
                const Tensor<const T, 3>& a, const Tensor<const T, 3>& b, const Tensor<D, 3>& d,
                const Args&... args) {
-  // Results of 16 bits leave registers for those of the tile before.
-  const bool stores_late = sizeof(D) <= 2 && c.stores_boxes;
+  // Results of 16 bits leave registers for those of the tile before, but none for stores of single rows.
+  const bool stores_late = sizeof(D) <= 2 && c.stores_boxes && !Tiles::kEndsInside;
   const TiledMma mma = make_tiled_mma(make_mma_atom(Wgmma<T, T, float>{c.n}), {c.groups, 1, 1});
   const auto sA = make_smem_tensor<T>(make_smem_layout_A(mma, {c.m, c.k, c.stages}, c.a));
   const auto sB = make_smem_tensor<T>(make_smem_layout_B(mma, {c.n, c.k, c.stages}, c.b));
