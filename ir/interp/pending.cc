@@ -1,6 +1,5 @@
 #include "heddle/ir/interp/pending.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -46,8 +45,8 @@ Pending::Ticket Pending::add(std::function<void()> work) {
   const bool late = completion_.when == Completion::When::kLate;
   const uint64_t delay = late ? kLateRounds * pace_ : random() % (kSeededRounds * pace_);
   const uint64_t due = now_ + 1 + delay;
-  next_due_ = std::min(next_due_, due);
   jobs_.emplace(++last_, Job{.due = due, .work = std::move(work)});
+  by_time_.emplace(due, last_);
   return last_;
 }
 
@@ -56,28 +55,19 @@ void Pending::finish(Ticket ticket) {
   if (found == jobs_.end()) return;
   // Out of the table first: the work may finish other work.
   const std::function<void()> work = std::move(found->second.work);
+  by_time_.erase({found->second.due, ticket});
   jobs_.erase(found);
   work();
 }
 
 void Pending::tick() {
-  if (++now_ < next_due_) return;
-  for (;;) {
-    const auto due = std::find_if(jobs_.begin(), jobs_.end(),
-                                  [this](const auto& job) { return job.second.due <= now_; });
-    if (due == jobs_.end()) break;
-    finish(due->first);
-  }
-  next_due_ = ~uint64_t{0};
-  for (const auto& [ticket, job] : jobs_) next_due_ = std::min(next_due_, job.due);
+  ++now_;
+  while (!by_time_.empty() && by_time_.begin()->first <= now_) finish(by_time_.begin()->second);
 }
 
 bool Pending::advance() {
-  if (jobs_.empty()) return false;
-  const auto next = std::min_element(jobs_.begin(), jobs_.end(), [](const auto& a, const auto& b) {
-    return a.second.due < b.second.due;
-  });
-  finish(next->first);
+  if (by_time_.empty()) return false;
+  finish(by_time_.begin()->second);
   return true;
 }
 

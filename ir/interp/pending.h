@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "heddle/ir/interp/interpreter.h"
 
@@ -43,9 +45,9 @@ class Pending {
   const uint64_t pace_;
   uint64_t state_;
   uint64_t now_ = 0;
-  uint64_t next_due_ = ~uint64_t{0};
   Ticket last_ = kDone;
   std::map<Ticket, Job> jobs_;
+  std::set<std::pair<uint64_t, Ticket>> by_time_;  // when each is due
 };
 
 }  // namespace heddle::ir::interp

@@ -10,7 +10,7 @@ namespace {
 constexpr int kGroupThreads = 128;
 constexpr int kLineBytes = 128;  // of a swizzled line: the depth of a stage is one or two
 constexpr int kMostStages = 8;
-constexpr int64_t kBarrierBytes = 1024;
+constexpr int64_t kBarrierBytes = 1024, kSumBytes = 4;
 
 // What the model takes of a multiprocessor of an H200, by measurements (gemm_bench --tune).
 constexpr double kMacsPerCycle = 4096;  // of elements of one byte, by the tensor cores
@@ -18,7 +18,9 @@ constexpr double kBytesPerCycle = 96;   // that L2 brings to one multiprocessor
 // A stage takes at least so many cycles, and more for each byte of its depth, and more where blocks of a
 // cluster wait for each other.
 constexpr double kStageCycles = 60, kStageCyclesOfByte = 1.5, kClusterCycles = 50;
-constexpr double kTileCycles = 700;   // between two tiles
+constexpr double kTileCycles = 700;  // between two tiles
+// To add up the parts of a depth: once, and for each sum that comes from another block. Not measured.
+constexpr double kExchangeCycles = 1500, kExchangeCyclesOfSum = 0.1;
 constexpr double kFillCycles = 5000;  // until the first stage is there, and after the last one
 constexpr double kMemoryBytesPerCycle = 2500;  // of the whole device
 // What power allows: so many cycles for each that the tensor cores multiply in, and more for each element
@@ -42,22 +44,43 @@ constexpr int kFactorColumns = 128;
 constexpr bool takes_factors(const Shape& x) {
   return x.n <= kFactorColumns && x.lines == 1 && x.m / x.groups == 64;
 }
+// Blocks of a cluster, by the mode that their tiles share, and of one tile.
 struct Cluster {
-  int rows, columns;
+  int rows, columns, split;
 };
-constexpr Cluster kClusters[] = {{2, 1}, {1, 2}, {1, 1}};
+constexpr Cluster kClusters[] = {{2, 1, 1}, {1, 2, 1}, {1, 1, 1}, {1, 1, 2}, {1, 1, 4}, {1, 1, 8}};
+// Rows of a that a copy loads, in multiples; columns of a result that stmatrix stores at once; and blocks
+// along k of a part of the depth.
+constexpr int kRowsOfCopy = 8, kLeastColumns = 16, kLeastBlocks = 2;
+// Elements of the largest tile whose depth is shared: larger ones are for results of many tiles.
+constexpr int kMostSplit = 128 * 128;
+
+// Whether the blocks of a cluster have tiles inside of the result, and shares of the depth.
+bool fits(const Shape& shape, const Cluster& cluster, int k, const GemmProblem& problem) {
+  return int64_t{cluster.rows - 1} * shape.m < problem.m &&
+         int64_t{cluster.columns - 1} * shape.n < problem.n &&
+         (cluster.split == 1 ||
+          (shape.m * shape.n <= kMostSplit && shape.n / cluster.split >= kLeastColumns &&
+           ceil_div(problem.k, k) >= cluster.split * kLeastBlocks));
+}
+// Columns of a result that are stored at once: of at most a line.
+int store_columns_of(int columns, int result_bytes) {
+  return std::min(columns & -columns, kLineBytes / result_bytes);
+}
 
 }  // namespace
 
 std::string GemmConfig::to_string() const {
   return absl::StrCat(m, "x", n, "x", k, " ", stages, " stages, ", groups, " warpgroups, cluster ",
                       cluster_rows, "x", cluster_columns, ", band ", band,
-                      keeps_band ? " kept" : "", ", store ", store_columns, "x", store_buffers);
+                      keeps_band ? " kept" : "", ", store ", store_columns, "x", store_buffers,
+                      split == 1 ? "" : absl::StrCat(", depth in ", split));
 }
 
 int64_t GemmConfig::shared_bytes(const GemmProblem& problem) const {
   return int64_t{stages} * (m + n) * k * problem.element_bytes +
-         int64_t{store_buffers} * m * store_columns * problem.result_bytes + kBarrierBytes;
+         int64_t{store_buffers} * m * store_columns * problem.result_bytes +
+         int64_t{split - 1} * m * columns() * kSumBytes + kBarrierBytes;
 }
 
 int64_t GemmConfig::tiles(const GemmProblem& problem) const {
@@ -71,26 +94,31 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
   for (const Shape& shape : kShapes) {
     if (problem.scaled && !takes_factors(shape)) continue;
     for (const Cluster& cluster : kClusters) {
-      // No block has a tile outside of the result.
-      if (int64_t{cluster.rows - 1} * shape.m >= problem.m) continue;
-      if (int64_t{cluster.columns - 1} * shape.n >= problem.n) continue;
-      GemmConfig config{.m = shape.m,
-                        .n = shape.n,
-                        .k = shape.lines * kLineBytes / problem.element_bytes,
-                        .stages = kMostStages,
-                        .groups = shape.groups,
-                        .cluster_rows = cluster.rows,
-                        .cluster_columns = cluster.columns,
-                        .store_columns = std::min(shape.n, kLineBytes / problem.result_bytes),
-                        .stores_boxes = problem.stores_boxes,
-                        .a = problem.a,
-                        .b = problem.b};
+      const int k = shape.lines * kLineBytes / problem.element_bytes;
+      if (!fits(shape, cluster, k, problem)) continue;
+      GemmConfig config{
+          .m = shape.m,
+          .n = shape.n,
+          .k = k,
+          .stages = kMostStages,
+          .groups = shape.groups,
+          .cluster_rows = cluster.rows,
+          .cluster_columns = cluster.columns,
+          .split = cluster.split,
+          .store_columns = store_columns_of(shape.n / cluster.split, problem.result_bytes),
+          .stores_boxes = problem.stores_boxes,
+          .a = problem.a,
+          .b = problem.b};
+      if (problem.m < shape.m && problem.a == Major::k && cluster.columns == 1) {
+        config.a_rows = static_cast<int>(ceil_div(problem.m, kRowsOfCopy)) * kRowsOfCopy;
+        if (config.a_rows == shape.m) config.a_rows = 0;
+      }
       while (config.shared_bytes(problem) > device.limits.max_shared_per_block) --config.stages;
       for (const int band : {4, 8, 16}) {
         for (const bool keeps : {false, true}) {
           config.band = band;
           config.keeps_band = keeps;
-          if ((band == 8 && !keeps) || shape.m * shape.n > 128 * 128) configs.push_back(config);
+          if ((band == 8 && !keeps) || shape.m * shape.n > kMostSplit) configs.push_back(config);
         }
       }
     }
@@ -112,8 +140,12 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
       (config.cluster() > 1 ? kClusterCycles : 0);
   const int64_t clusters = std::max(device.sm_count / config.cluster(), 1);
   const double rounds = static_cast<double>(ceil_div(config.tiles(problem), clusters));
-  const double depth = static_cast<double>(ceil_div(problem.k, config.k));
-  const double work = kFillCycles + rounds * (depth * stage + kTileCycles);
+  const double depth = static_cast<double>(ceil_div(ceil_div(problem.k, config.k), config.split));
+  const double exchange = config.split == 1
+                              ? 0
+                              : kExchangeCycles + kExchangeCyclesOfSum * config.m *
+                                                      config.columns() * (config.split - 1);
+  const double work = kFillCycles + rounds * (depth * stage + kTileCycles + exchange);
   const double macs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                       static_cast<double>(problem.k) * static_cast<double>(problem.batches);
   const double loads =
@@ -134,6 +166,7 @@ GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& de
   double least = 0;
   for (const GemmConfig& config : gemm_configs(problem, device)) {
     if (config.band != 8 || config.keeps_band) continue;
+    if (config.split != 1) continue;  // by gemm_bench --tune alone, until it is measured
     const double cycles = expected_cycles(config, problem, device);
     if (least != 0 && cycles >= least) continue;
     least = cycles;

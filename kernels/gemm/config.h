@@ -34,6 +34,8 @@ struct GemmConfig {
   int stages = 4;                             // of a and b in shared memory
   int groups = 2;                             // warpgroups that multiply
   int cluster_rows = 2, cluster_columns = 1;  // blocks of a cluster, in tiles
+  int split = 1;                              // blocks of a cluster that share a tile's depth
+  int a_rows = 0;                             // of a tile that are loaded; 0: all
   int band = 8;                               // tiles below each other before the next column
   bool keeps_band = false;                    // a's rows of a band in L2, and not b
   int store_columns = 64;                     // of the results that are stored at once
@@ -46,7 +48,9 @@ struct GemmConfig {
   // "128x256x64 4 stages, 2 warpgroups, cluster 2x1, band 8, store 64x2"
   std::string to_string() const;
   int rows_of_group() const { return m / groups; }
-  int cluster() const { return cluster_rows * cluster_columns; }
+  int cluster() const { return cluster_rows * cluster_columns * split; }
+  // Columns of a tile whose results a block stores.
+  int columns() const { return n / split; }
   // Bytes of shared memory of a block.
   int64_t shared_bytes(const GemmProblem& problem) const;
   // Tiles of a product.

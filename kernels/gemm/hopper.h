@@ -3,9 +3,11 @@
 // load. There is a kernel for each element type, result type, configuration and epilogue.
 #pragma once
 
+#include <optional>
 #include <tuple>
 
 #include "heddle/kernels/gemm/results.h"
+#include "heddle/kernels/gemm/split.h"
 #include "heddle/kernels/gemm/sums.h"
 #include "heddle/runtime/heddle.h"
 
@@ -24,6 +26,24 @@ inline Registers registers(const GemmConfig& c, int accumulators) {
   return c.groups == 2 && elements > 64 ? Registers{40, 232} : Registers{0, 0};
 }
 
+// Clears the rows of all stages from `first` on, which products read and whose results nobody stores.
+template <class T>
+void clear_rows(const GemmConfig& c, const Tensor<T>& stages, int first, const Int& thread) {
+  const int width = 16 / int{sizeof(T)}, chunks = c.k / width;
+  const int threads = c.groups * kWarpGroupSize, together = threads / chunks;
+  const Int row = thread / chunks, column = thread % chunks;
+  for (int stage = 0; stage < c.stages; ++stage) {
+    for (int above = first; above < c.m; above += together) {
+      If(above + row < c.m, [&] {
+        store(local_tile(stages(_, _, stage), {1, width}, {above + row, column}),
+              Fragment<T>(width, Value<T>(T(0.0f))));
+      });
+    }
+  }
+  fence_async();
+  named_barrier_sync(1, threads);
+}
+
 // A tile is computed by warpgroups that multiply what one warp loads. `tiles` says which tiles (tiles.h),
 // and `loop` how their products are summed (sums.h).
 template <class T, class D, class Tiles, class Loop, class Epilogue, class... Args>
@@ -38,19 +58,30 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
   const GemmResults<D> results(c, d, Tiles::kEndsInside);
   const ClusterGrid cluster = cluster_of(c);
   const BoxOptions whole_lines{.promotion = 256};
-  const TmaAtom load_a = make_tma_atom(TmaLoad{cluster.columns}, a, sA(_, _, 0), whole_lines);
+  const int a_rows = c.a_rows == 0 ? c.m : c.a_rows;
+  const auto rows_of_a = [&](const Int& stage) {
+    return local_tile(sA(_, _, stage), {a_rows, c.k}, {0, 0});
+  };
+  const TmaAtom load_a = make_tma_atom(TmaLoad{cluster.columns}, a, rows_of_a(0), whole_lines);
   const TmaAtom load_b = make_tma_atom(TmaLoad{cluster.rows}, b, sB(_, _, 0), whole_lines);
   const TmaPipeline pipe({.stages = c.stages,
                           .bytes = load_a.bytes() + load_b.bytes(),
                           .consumers = c.groups,
                           .cluster = cluster});
+  // This block's part of k, in blocks.
   const Int blocks = ceil_div(a.shape(1), c.k);
+  const Int first_block = c.split == 1 ? Int(0) : blocks * cluster_rank() / c.split;
+  const Int behind = c.split == 1 ? blocks : blocks * (cluster_rank() + 1) / c.split;
+  const std::optional<SplitSums> split =
+      c.split == 1 ? std::nullopt : std::optional<SplitSums>(std::in_place, c);
   If(thread_idx.x == 0, [&] {
     load_a.prefetch();
     load_b.prefetch();
     results.prefetch();
   });
+  if (split) split->start();
   pipe.start();
+  if (split) sync_cluster();
   grid_dependency_launch();
 
   // Bands of a stay in L2 while b passes through.
@@ -64,11 +95,11 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
       For(tiles, pipe.producer(), [&](const GemmTile& tile, const PipelineState& first) {
         const auto rows = domain_offset({tile.row, 0, tile.batch}, again);
         const auto columns = domain_offset({tile.column, 0, tile.factor}, once);
-        const auto gA = local_tile(rows, {c.m, c.k, 1}, {0, _, 0})(_, _, 0, _);
+        const auto gA = local_tile(rows, {a_rows, c.k, 1}, {0, _, 0})(_, _, 0, _);
         const auto gB = local_tile(columns, {c.n, c.k, 1}, {0, _, 0})(_, _, 0, _);
-        return For(range(blocks), first, [&](const Int& k, const PipelineState& p) {
+        return For(range(first_block, behind), first, [&](const Int& k, const PipelineState& p) {
           pipe.produce(p, [&](const FullStage& full) {
-            copy(full.load_for_row(load_a), gA(_, _, k), sA(_, _, p.index));
+            copy(full.load_for_row(load_a), gA(_, _, k), rows_of_a(p.index));
             copy(full.load_for_column(load_b), gB(_, _, k), sB(_, _, p.index));
           });
           return pipe.next(p);
@@ -79,12 +110,14 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
 
   const auto multiply_tiles = [&](const Int& thread) {
     const Int group = thread / kWarpGroupSize;
-    const GemmStages<T> stages{c, pipe, mma.get_slice(thread), sA, sB, blocks};
+    if (a_rows != c.m) clear_rows(c, sA, a_rows, thread);
+    const GemmStages<T> stages{c,  pipe,        mma.get_slice(thread), sA,
+                               sB, first_block, behind - first_block};
     const int products = c.rows_of_group() / kProductRows;
-    const Tensor<D> finished = make_tensor<D>({c.n / 2, products});
+    const Tensor<D> finished = make_tensor<D>({c.columns() / 2, products});
     const Int first_tile = block_idx.x / c.cluster();
-    using Carried = std::tuple<PipelineState, Int>;
-    const Carried begin(pipe.consumer(), first_tile);
+    using Carried = std::tuple<PipelineState, Int, UInt>;
+    const Carried begin(pipe.consumer(), first_tile, 0u);
     const Carried end = For(tiles.mine(), begin, [&](const Int& number, const Carried& before) {
       // The results of a tile are stored while the first products of the next one run.
       const GemmTile tile = tiles.at(number);
@@ -93,9 +126,11 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
         If(number != first_tile,
            [&] { results.store(finished, tiles.at(std::get<1>(before)), group); });
       });
+      const UInt& phase = std::get<2>(before);
+      const Tensor<float> all = split ? (*split)(sums, phase, thread) : sums(_, _, 0);
       for (int i = 0; i < products; ++i) {
         const GemmPart part = results.part(tile, group, i);
-        const Fragment<float> result = epilogue(part, load(sums(_, i, 0)), args...);
+        const Fragment<float> result = epilogue(part, load(all(_, i)), args...);
         if (c.stores_boxes) {
           store(finished(_, i), cast<D>(result));
         } else {
@@ -103,7 +138,7 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
         }
       }
       if (c.stores_boxes && !stores_late) results.store(finished, tile, group);
-      return Carried(next, number);
+      return Carried(next, number, phase ^ 1u);
     });
     if (stores_late) {
       If(first_tile < tiles.count(),
@@ -115,7 +150,7 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
   const auto [few, many] = registers(c, Loop::kAccumulators);
   warp_roles(Role{1, few, load_tiles}, Role{c.groups, many, multiply_tiles});
   // No block ends while another arrives at its barriers or copies to its memory.
-  if (cluster.size() > 1) sync_cluster();
+  if (c.cluster() > 1) sync_cluster();
 }
 
 template <class Tiles, class Loop, class Epilogue, class TileParameters, class LoopParameters,

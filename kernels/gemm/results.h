@@ -23,15 +23,15 @@ class GemmResults {
   }
   // The part of a tile that a warpgroup has of its product number i.
   GemmPart part(const GemmTile& tile, const Int& group, int i) const {
-    return GemmPart(tile.row + rows_before(group, i), tile.column, c_.n, tile.batch, tile.factor,
-                    {tile.end, d_.shape(1), d_.shape(2)});
+    return GemmPart(tile.row + rows_before(group, i), first_column(tile), c_.columns(), tile.batch,
+                    tile.factor, {tile.end, d_.shape(1), d_.shape(2)});
   }
 
   // Stores results (values, product) of a warpgroup. The warps' copies may still run when it returns.
   void store(const Tensor<D>& results, const GemmTile& tile, const Int& group) const {
     const Int warp = warp_id() % 4;
     const Bool leads = lane_id() == 0;
-    const int parts = c_.n / c_.store_columns;
+    const int parts = c_.columns() / c_.store_columns;
     const int products = c_.rows_of_group() / kProductRows;
     const auto row = [&](int i) { return rows_before(group, i) + warp * kWarpRows; };
     const auto is_whole = [&](int i) { return tile.row + row(i) + kWarpRows <= tile.end; };
@@ -56,7 +56,7 @@ class GemmResults {
         for (int i = 0; i < products; ++i) {
           const auto copy_rows = [&] {
             const auto there = domain_offset(
-                {tile.row + row(i), tile.column + first * c_.store_columns, tile.batch}, d_);
+                {tile.row + row(i), first_column(tile) + first * c_.store_columns, tile.batch}, d_);
             copy(store_, warp_rows(row(i) / kWarpRows, buffer),
                  local_tile(there, {kWarpRows, c_.store_columns, 1}, {0, 0, 0})(_, _, 0));
           };
@@ -74,6 +74,10 @@ class GemmResults {
  private:
   // The rows of a tile in front of those of a warpgroup's product i.
   Int rows_before(const Int& group, int i) const { return (i * c_.groups + group) * kProductRows; }
+  // The first column that this block stores.
+  Int first_column(const GemmTile& tile) const {
+    return c_.split == 1 ? tile.column : tile.column + cluster_rank() * c_.columns();
+  }
   // A warp's rows in a buffer, by their number.
   Tensor<D> warp_rows(const Int& number, int buffer) const {
     return local_tile(tiles_(_, _, buffer), {kWarpRows, c_.store_columns}, {number, 0});

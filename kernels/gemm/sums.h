@@ -15,7 +15,7 @@ struct GemmStages {
   const TmaPipeline& pipe;
   ThrMma mine;
   Tensor<T> a, b;
-  Int blocks;
+  Int first, blocks;  // the first block along k, and how many
 
   AccumulatorTile<float> none() const {
     return make_accumulator<float>(mine.tiled_mma(), {c.m, c.n});
@@ -109,12 +109,12 @@ struct ScaledLoop {
         make_tensor<float>(partition_shape_C(x.mine.tiled_mma(), {c.m, c.n}));
     clear(sums);
     using Loop = std::tuple<PipelineState, Factors>;
-    const Loop begin(first, factors(0));
+    const Loop begin(first, factors(x.first));
     const Loop end = For(range(x.blocks), begin, [&](const Int& k, const Loop& so_far) {
       const PipelineState& p = std::get<0>(so_far);
       const auto& [rows, columns] = std::get<1>(so_far);
       const auto product = x.product(x.none(), p, false);
-      const Factors next = factors(min(k + 1, x.blocks - 1));
+      const Factors next = factors(x.first + min(k + 1, x.blocks - 1));
       const Tensor<float> block = settle(product);
       x.pipe.release(p);
       for (int i = 0; i < products; ++i) {

@@ -119,14 +119,16 @@ TEST(Gemm, OfManyTilesForEachCluster) {
   check_gemm<half, float>({2304, 4104, 200});
 }
 
-TEST(Gemm, OfEveryConfiguration) {
-  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
-  const kernels::GemmProblem problem{.m = 200, .n = 264, .k = 328};
-  // So few multiprocessors that each cluster has several tiles.
+// Runs a problem in the configurations of a device with so few multiprocessors that each cluster has
+// several tiles.
+template <class Wants>
+int check_configurations(const kernels::GemmProblem& problem, const Wants& wants) {
   runtime::DeviceInfo device = test_device().info();
   device.sm_count = 2;
+  int count = 0;
   for (const kernels::GemmConfig& config : kernels::gemm_configs(problem, device)) {
-    if (config.band != 8 && config.n != 256) continue;  // the order of tiles alone
+    if (!wants(config)) continue;
+    ++count;
     SCOPED_TRACE(config.to_string());
     check<half, half>(
         {problem.m, problem.n, problem.k}, kSums,
@@ -139,6 +141,26 @@ TEST(Gemm, OfEveryConfiguration) {
         },
         [](double sum, int64_t, int64_t, int64_t) { return sum; });
   }
+  return count;
+}
+
+TEST(Gemm, OfEveryConfiguration) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  const int count =
+      check_configurations({.m = 200, .n = 264, .k = 328}, [](const kernels::GemmConfig& config) {
+        // Bands are the order of tiles alone.
+        return config.split == 1 && (config.band == 8 || config.n == 256);
+      });
+  EXPECT_GE(count, 40);
+}
+
+// Blocks of a cluster that share the depth of a tile, 17 blocks and a bit, which is not even.
+TEST(Gemm, OfSharedDepths) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  const int count =
+      check_configurations({.m = 140, .n = 136, .k = 17 * 64 + 8},
+                           [](const kernels::GemmConfig& config) { return config.split > 1; });
+  EXPECT_GE(count, 10);
 }
 
 TEST(Gemm, ScalesAndAdds) {
