@@ -49,9 +49,9 @@ struct Cluster {
   int rows, columns, split;
 };
 constexpr Cluster kClusters[] = {{2, 1, 1}, {1, 2, 1}, {1, 1, 1}, {1, 1, 2}, {1, 1, 4}, {1, 1, 8}};
-// Rows of a that a copy loads, in multiples; columns of a result that stmatrix stores at once; and blocks
-// along k of a part of the depth.
-constexpr int kRowsOfCopy = 8, kLeastColumns = 16, kLeastBlocks = 2;
+// Rows of a that a copy loads, in multiples; columns that a block has of a shared tile, which are those of
+// a reduction (reductions.h); and its blocks along k.
+constexpr int kRowsOfCopy = 8, kLeastColumns = 32, kLeastBlocks = 2;
 // Elements of the largest tile whose depth is shared: larger ones are for results of many tiles.
 constexpr int kMostSplit = 128 * 128;
 

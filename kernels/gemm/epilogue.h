@@ -70,6 +70,10 @@ class GemmPart {
         group_(group),
         shape_(shape) {}
 
+  // The first row and column, and how many columns; there are 64 rows.
+  const Int& row() const { return row_; }
+  const Int& column() const { return column_; }
+  int columns() const { return columns_; }
   // The number of the group, or the batch: of the matrix of b.
   const Int& group() const { return group_; }
   // The extents of the result; of groups (grouped.h), the first is the row behind those of this group.
