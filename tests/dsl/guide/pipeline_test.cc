@@ -59,5 +59,18 @@ TEST(Guide, WarpSpecialisation) {
   expect_compiles(kernel, {tensor({kAny, kAny}), tensor({kAny})});
 }
 
+// Tiles of results whose heights the device knows.
+TEST(Guide, GroupedTiles) {
+  const auto kernel =
+      define_kernel("groups(heights, y)", [](Tensor<const int32_t, 1> heights, Tensor<float, 1> y) {
+        // <page>
+        const GroupedTiles walk(heights.shape(0), 4,
+                                [&](const Int& group) { return (heights(group) + 63) / 64; });
+        // </page>
+        For(walk, [&](const Tile& tile) { y(tile.row) = cast<float>(tile.batch); });
+      });
+  expect_compiles(kernel, {tensor({kAny}), tensor({kAny})});
+}
+
 }  // namespace
 }  // namespace heddle
