@@ -160,7 +160,9 @@ class Watch {
     std::vector<Product> products;  // of the warp-group that begins with it
   };
   struct BarrierState {
+    // Of waits of any scope, and of those of scope cluster: of what other blocks' threads store.
     uint32_t component = 0;
+    uint32_t component_of_cluster() const { return component + 1; }
     uint32_t phases = 0;  // ended
     const Instr* init_instr = nullptr;
     uint32_t initialiser = 0, init_clock = 0;

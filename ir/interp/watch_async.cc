@@ -59,7 +59,8 @@ void Watch::counts_for(uint32_t id, uint64_t barrier) {
   Event* const event = shadow_.find(id);
   BarrierState* const state = state_of(barrier);
   if (event == nullptr || state == nullptr) return;
-  event->barrier = state->component;
+  event->barrier =
+      event->kind == AccessKind::kStoreAsync ? state->component_of_cluster() : state->component;
   state->copy_instr = event->instr;
   state->copy_actor = event->actor;
   state->copy_lane = event->lane;

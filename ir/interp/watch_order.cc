@@ -92,7 +92,8 @@ void Watch::init(const Instr* instr, const Warp& warp, int lane, uint64_t addres
   // Of a barrier that is initialised again, the phases go on counting.
   if (state == nullptr) {
     state = std::make_unique<BarrierState>();
-    state->component = components_++;
+    state->component = components_;
+    components_ += 2;
   }
   state->phases += state->phases % 2;
   state->init_instr = instr;
@@ -181,10 +182,13 @@ void Watch::observe(const Warp& warp, uint64_t address, uint32_t order) {
   view.reached.join(state->ended.reached);
   view.fenced.join(state->ended.fenced);
   view.reached.raise(state->component, state->phases);
+  view.reached.raise(state->component_of_cluster(), state->phases);
   if ((order & kRelaxedOrder) != 0) return;
   view.seen.join(state->ended.seen);
   view.seen.raise(state->component, state->phases);
-  if ((order & kBlockScope) == 0) view.seen.join(state->ended_remote);
+  if ((order & kBlockScope) != 0) return;
+  view.seen.join(state->ended_remote);
+  view.seen.raise(state->component_of_cluster(), state->phases);
 }
 
 bool Watch::begins_too_early(const Instr* instr, const Warp& warp, int lane, const Block& block) {

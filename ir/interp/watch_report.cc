@@ -71,7 +71,9 @@ std::string Watch::why_unfinished(const Event& earlier, uint32_t lane,
     uint32_t current = earlier.phase - 1;
     std::string which = "its mbarrier";
     for (const auto& [address, state] : barriers_) {
-      if (state->component != earlier.barrier) continue;
+      if (state->component != earlier.barrier && state->component_of_cluster() != earlier.barrier) {
+        continue;
+      }
       const Place place = place_of(address);
       which = absl::StrCat("the mbarrier at ", describe_place(place, *actor.warp->block));
       if (earlier.phase == Event::kUnknownPhase) current = state->phases;

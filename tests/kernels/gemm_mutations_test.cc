@@ -1,0 +1,148 @@
+// Mistakes in gemm's own kernels, which the interpreter reports: each row of gemm_mutations.def changes one
+// operation of the trace. Its twin, which is no mistake, is silent.
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+#include "heddle/ir/kernel_source.h"
+#include "heddle/ir/text/parser.h"
+#include "heddle/ir/text/printer.h"
+#include "heddle/kernels/gemm/fused.h"
+
+namespace heddle {
+namespace {
+
+using kernels::GemmConfig;
+
+// Two tiles for each cluster, of three blocks along k, through two stages.
+struct Base {
+  GemmConfig config;
+  int64_t m, n, k;
+};
+// Clusters that share tiles of b, and clusters that share the depth of a tile.
+constexpr Base kShared{
+    {.m = 128, .n = 64, .stages = 2, .cluster_rows = 2, .store_columns = 32}, 256, 128, 168};
+constexpr Base kSplit{{.m = 64,
+                       .n = 64,
+                       .stages = 2,
+                       .groups = 1,
+                       .cluster_rows = 1,
+                       .split = 2,
+                       .store_columns = 32},
+                      64,
+                      128,
+                      6 * 64};
+
+constexpr unsigned kAll = ~0u;
+
+// What replaces lines of the trace: a regular expression finds them, `which` has a bit for each that counts,
+// and `$1` and so on stand for its groups.
+struct Mutation {
+  const char* name;
+  const Base* base;
+  const char* pattern;
+  unsigned which;
+  const char* wrong;
+  const char* twin;
+  const char* report;  // what is said of the mistake
+  const char* file;    // and of which file
+};
+std::ostream& operator<<(std::ostream& out, const Mutation& mutation) {
+  return out << mutation.name;
+}
+
+// A kernel whose trace is changed.
+class Mutated : public ir::KernelSource {
+ public:
+  Mutated(const ir::KernelSource& source, const Mutation& mutation, const char* format)
+      : source_(source), mutation_(mutation), format_(format) {}
+  const std::string& name() const override { return source_.name(); }
+  ir::SourceLine place() const override { return source_.place(); }
+  absl::Span<const ir::ParamInfo> params() const override { return source_.params(); }
+  ir::TraceResult trace(const ir::Specialization& specialization) const override {
+    ir::TraceResult traced = source_.trace(specialization);
+    const std::regex pattern(mutation_.pattern);
+    std::vector<std::string> lines = absl::StrSplit(ir::print(traced.kernel, {.locs = true}), '\n');
+    unsigned bit = 1, changed = 0;
+    for (std::string& line : lines) {
+      if (!std::regex_search(line, pattern)) continue;
+      const bool counts = mutation_.which == kAll || (mutation_.which & bit) != 0;
+      bit *= 2;
+      if (!counts) continue;
+      ++changed;
+      line = std::regex_replace(line, pattern, format_);
+    }
+    EXPECT_GT(changed, 0) << "no line has " << mutation_.pattern;
+    StatusOr<ir::Kernel> kernel = ir::parse(absl::StrJoin(lines, "\n"), "gemm.ir");
+    EXPECT_TRUE(kernel.ok()) << kernel.status().message();
+    if (!kernel.ok()) return traced;
+    // It depends on the same facts.
+    for (const ir::Guard& guard : traced.kernel.facts_read()) kernel->fact(guard.fact);
+    traced.kernel = *std::move(kernel);
+    return traced;
+  }
+
+ private:
+  const ir::KernelSource& source_;
+  const Mutation& mutation_;
+  const char* const format_;
+};
+
+// Runs a changed kernel at every time that its asynchronous work may be done: what is reported.
+std::string reports(const Mutation& mutation, const char* format, bool until_reported) {
+  const Base& base = *mutation.base;
+  const Device device = Device::open_private_interp(Device::open("interp").value().info());
+  const Stream stream = device.create_stream().value();
+  runtime::DeviceInfo few = device.info();
+  few.sm_count = base.config.cluster();
+  const auto& kernel =
+      kernels::hopper_gemm<kernels::BatchTiles, kernels::PlainLoop, half, half, kernels::PlainSums>(
+          base.config);
+  const Mutated mutated(kernel.source(), mutation, format);
+  const auto ones = [&](int64_t count) {
+    return device.upload<half>(std::vector<half>(static_cast<size_t>(count), half(1.0f))).value();
+  };
+  const Buffer a = ones(base.m * base.k), b = ones(base.n * base.k), d = ones(base.m * base.n);
+  const auto as = kernels::detail::in_batches(as_tensor<const half>(a, {base.m, base.k}));
+  const auto bs = kernels::detail::in_batches(as_tensor<const half>(b, {base.n, base.k}));
+  const auto ds = kernels::detail::in_batches(as_tensor<half>(d, {base.m, base.n}));
+  std::string all;
+  for (const char* const when : {"early", "late", "seed:1", "seed:2", "seed:3"}) {
+    EXPECT_TRUE(device.set_completion(when).ok());
+    using Operand = Tensor<const half, 3>;
+    const runtime::PackedArguments<Operand, Operand, Tensor<half, 3>> arguments(stream, as, bs, ds);
+    const Status status = runtime::launch(
+        stream, mutated,
+        kernels::gemm_shape(base.config, {.m = base.m, .n = base.n, .k = base.k}, few), arguments);
+    if (status.ok()) continue;
+    absl::StrAppend(&all, when, ": ", status.message(), "\n");
+    if (until_reported && absl::StrContains(all, mutation.report)) break;
+  }
+  return all;
+}
+
+class GemmMutation : public ::testing::TestWithParam<Mutation> {};
+
+TEST_P(GemmMutation, IsReportedWhereItsTwinIsSilent) {
+  const Mutation& mutation = GetParam();
+  EXPECT_EQ(reports(mutation, mutation.twin, false), "") << mutation.twin;
+  const std::string all = reports(mutation, mutation.wrong, true);
+  bool found = false;
+  for (const absl::string_view line : absl::StrSplit(all, '\n')) {
+    found |= absl::StrContains(line, mutation.report) && absl::StrContains(line, mutation.file);
+  }
+  EXPECT_TRUE(found) << mutation.report << "\n" << all;
+}
+
+#include "kernels/gemm_mutations.def"
+
+INSTANTIATE_TEST_SUITE_P(All, GemmMutation, ::testing::ValuesIn(kMutations),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+}  // namespace
+}  // namespace heddle
