@@ -109,7 +109,8 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
           .stores_boxes = problem.stores_boxes,
           .a = problem.a,
           .b = problem.b};
-      if (problem.m < shape.m && problem.a == Major::k && cluster.columns == 1) {
+      if (problem.m < shape.m && !problem.unknown_rows && problem.a == Major::k &&
+          cluster.columns == 1) {
         config.a_rows = static_cast<int>(ceil_div(problem.m, kRowsOfCopy)) * kRowsOfCopy;
         if (config.a_rows == shape.m) config.a_rows = 0;
       }

@@ -88,7 +88,11 @@ StatusOr<GemmProblem> problem_of_groups(const OperandShapes& x, int64_t groups,
   // The rows are not known here: the model of the device takes groups to be of equal size.
   const int64_t rows = x.a.extents[0];
   const int64_t shared = in_one_matrix && groups > 0 ? (rows + groups - 1) / groups : rows;
-  return with_strides({.m = shared, .n = x.b.extents[0], .k = x.a.extents[1], .batches = groups},
+  return with_strides({.m = shared,
+                       .n = x.b.extents[0],
+                       .k = x.a.extents[1],
+                       .batches = groups,
+                       .unknown_rows = in_one_matrix},
                       x);
 }
 

@@ -140,6 +140,29 @@ TEST(GroupedGemm, OfTheFirstRowsOfMatrices) {
   check_masked<float8_e4m3, bfloat16>({{3, 150}, 136, 144}, 160, kFloat8Sums);
 }
 
+// Ends that fall, or lie behind the matrix, leave rows out and touch no other memory.
+TEST(GroupedGemm, OfEndsThatAreWrong) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  constexpr int64_t kGroups = 3, kRows = 95, kColumns = 40, kDepth = 32;
+  const std::vector<int32_t> ends = {50, 30, 200};
+  const Matrices<half> a(1, kRows, kDepth, true, 1), b(kGroups, kColumns, kDepth, true, 2);
+  const Matrices<half> d(1, kRows, kColumns, true, 3);
+  const Stream stream = test_device().create_stream().value();
+  const Buffer ends_memory = test_device().upload<int32_t>(ends).value();
+  ASSERT_THAT(kernels::gemm_grouped(stream, TensorRef<const half, 2>(matrix(a.ref())),
+                                    TensorRef<const half, 3>(b.ref()), matrix(d.ref()),
+                                    as_tensor<const int32_t>(ends_memory, {kGroups})),
+              IsOk());
+  const std::vector<half> got = d.memory.download<half>(stream).value();
+  for (int64_t row = 50; row < kRows; ++row) {
+    for (int64_t column = 0; column < kColumns; ++column) {
+      const Exact wanted = exact(a, 0, row, b, 2, column);
+      ASSERT_NEAR(number(got[static_cast<size_t>(row * d.row + column)]), wanted.sum,
+                  unit<half>() * std::abs(wanted.sum) + wanted.magnitude * kSums);
+    }
+  }
+}
+
 TEST(GroupedGemm, OfNoRowsAtAll) {
   if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
   check_grouped<half, half>({{0, 0, 0}, 16, 16, 5});
