@@ -2,7 +2,7 @@
 //
 //   product_bench --json results/product.json [--size N]… [--rounds N]
 //
-// Each rung's result is compared with double precision at some places, and with the first rung's at
+// Each rung's result is compared with double precision at some places, and with the first right one's at
 // all, by a GPU kernel; a wrong one is reported and not timed. Then, in each round, the rungs take turns in a random
 // order, timed as gemm_bench does it: launches in a burst after the GPU has been idle, on random inputs in [-1, 1] in
 // as many sets of a, b and d as fill four times the L2 cache. A figure is the median of the rounds.
@@ -84,9 +84,9 @@ class Bench {
       }
     }
     std::vector<Entry> entries = contenders(n, pointers);
+    bool have_expected = false;
     for (Entry& entry : entries) {
-      const bool first = &entry == &entries.front();
-      std::string fault = wrong(n, entry.runner, expected.address(), first);
+      std::string fault = wrong(n, entry.runner, expected.address(), have_expected);
       if (!fault.empty()) entry.faults = std::move(fault);
     }
     for (int round = 0; round < options_.rounds; ++round) time(entries);
@@ -120,8 +120,8 @@ class Bench {
     return all;
   }
 
-  // "" or what is wrong with the first set's result; the first entry's is kept for the others.
-  std::string wrong(int64_t n, const Runner& runner, DeviceAddress expected, bool is_first) {
+  // "" or what is wrong with the first set's result; the first right one is kept for the others.
+  std::string wrong(int64_t n, const Runner& runner, DeviceAddress expected, bool& have_expected) {
     const auto d = reinterpret_cast<DeviceAddress>(runner.pointers[0][2]);
     check(stream_.fill8(d, 0xff, static_cast<size_t>(2 * n * n)));  // NaN
     if (const Status status = runner.launch(stream_, 0); !status.ok()) {
@@ -134,16 +134,17 @@ class Bench {
       return std::to_string(samples) + " of " + std::to_string(kSamples) +
              " samples of d are wrong";
     }
-    if (is_first) {
+    if (!have_expected) {
       check(stream_.copy_on_device(expected, d, static_cast<size_t>(2 * n * n)));
       check(stream_.synchronize());
+      have_expected = true;
       return "";
     }
     const int32_t differ =
         count_wrong(device_, stream_, "bf16", expected, d, n * n, 2 * kBf16.relative,
                     2 * kBf16.absolute * static_cast<double>(n));
     return differ == 0 ? ""
-                       : std::to_string(differ) + " elements of d differ from the first rung's";
+                       : std::to_string(differ) + " elements of d differ from the others' result";
   }
 
   // Whether an element of d, at random, is right.
