@@ -124,21 +124,27 @@ TEST_P(ProductLadder, RefusesWhatIsNoMultipleOfItsTile) {
   const Stream stream = device().create_stream().value();
   const Buffer memory =
       device().upload<bfloat16>(std::vector<bfloat16>(1 << 18, bfloat16(1.0f))).value();
-  const auto launch = [&](int64_t m, int64_t n, int64_t k, int64_t k_of_b) {
+  const auto launch = [&](int64_t m, int64_t n, int64_t k, int64_t k_of_b, int64_t m_of_d,
+                          int64_t n_of_d) {
     return rung_of(rung).launch(stream, as_tensor<const bfloat16>(memory, {m, k}),
                                 as_tensor<const bfloat16>(memory, {n, k_of_b}),
-                                as_tensor<bfloat16>(memory, {m, n}));
+                                as_tensor<bfloat16>(memory, {m_of_d, n_of_d}));
   };
   const auto refuses = [&](const Status& status, const char* extent, int multiple) {
     EXPECT_THAT(status, Fails(StatusCode::kInvalidArgument,
                               absl::StrCat("it requires (", extent, " % ", multiple, ") == 0, but ",
                                            extent, " % ", multiple, " is 8 (")));
   };
-  refuses(launch(rung.m + 8, rung.n, rung.k, rung.k), "d.shape(0)", rung.m);
-  refuses(launch(rung.m, rung.n + 8, rung.k, rung.k), "d.shape(1)", rung.n);
-  if (rung.k > 1) refuses(launch(rung.m, rung.n, rung.k + 8, rung.k + 8), "a.shape(1)", rung.k);
-  EXPECT_THAT(launch(rung.m, rung.n, rung.k, 2 * rung.k),
-              Fails(StatusCode::kInvalidArgument, "it requires a.shape(1) == b.shape(1)"));
+  const auto [name, m, n, k, major] = rung;
+  refuses(launch(m + 8, n, k, k, m + 8, n), "d.shape(0)", m);
+  refuses(launch(m, n + 8, k, k, m, n + 8), "d.shape(1)", n);
+  if (k > 1) refuses(launch(m, n, k + 8, k + 8, m, n), "a.shape(1)", k);
+  const auto unlike = [](const char* relation) {
+    return Fails(StatusCode::kInvalidArgument, absl::StrCat("it requires ", relation));
+  };
+  EXPECT_THAT(launch(m, n, k, 2 * k, m, n), unlike("a.shape(1) == b.shape(1)"));
+  EXPECT_THAT(launch(m, n, k, k, 2 * m, n), unlike("a.shape(0) == d.shape(0)"));
+  EXPECT_THAT(launch(m, n, k, k, m, 2 * n), unlike("b.shape(0) == d.shape(1)"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Rungs, ProductLadder, testing::ValuesIn(kRungs),

@@ -56,7 +56,8 @@ inline const auto product_pipeline =
                 gemm(mine, sA(_, _, from.index), sB(_, _, from.index), so_far, k != 0);
             // The product before is complete, and its stage takes the next copies.
             wait(mma, 1);
-            If(k != 0, [&] { pipe.release(select(from.index == 0, kStages - 1, from.index - 1)); });
+            const Int before = select(from.index == 0, kStages - 1, from.index - 1);
+            If(k != 0, [&] { pipe.release(before); });
             return Loop(added, load(k + (kStages - 1), to), pipe.next(from));
           });
       copy(settle(sums), gD);

@@ -53,7 +53,8 @@ inline const auto product_roles =
         const Loop none(make_accumulator<float>(mma, {kM, kN}), pipe.consumer(), 0);
         const auto [sums, behind, last] =
             For(range(blocks), none, [&](const Int& k, const Loop& loop) {
-              const auto& [so_far, p, before] = loop;
+              const auto& [so_far, p, stage] = loop;
+              const Int& before = stage;
               pipe.wait(p);
               const auto added = gemm(mine, sA(_, _, p.index), sB(_, _, p.index), so_far, k != 0);
               wait(mma, 1);
