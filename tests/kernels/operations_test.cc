@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/runtime/argument.h"
@@ -30,11 +31,19 @@ const runtime::Sizes& small_sizes() {
   return sizes;
 }
 
+// Of products that take whole tiles alone.
+const runtime::Sizes& whole_tiles() {
+  static const auto& sizes = *new runtime::Sizes{{"m", 256}, {"n", 256}, {"k", 128}};
+  return sizes;
+}
+bool is_rung(const Operation& operation) { return absl::StartsWith(operation.name(), "product_"); }
+
 ChosenKernel chosen(const Operation& operation) {
   ChosenKernel kernel{&operation, operation.resolve({}).value(), {}};
+  const runtime::Sizes& sizes = is_rung(operation) ? whole_tiles() : small_sizes();
   for (const auto& [name, size] : operation.spec().sizes) {
-    const auto small = small_sizes().find(name);
-    kernel.sizes[name] = small != small_sizes().end() ? small->second : -1;
+    const auto small = sizes.find(name);
+    kernel.sizes[name] = small != sizes.end() ? small->second : -1;
   }
   return kernel;
 }
@@ -62,6 +71,11 @@ HostArray make_input(const OperationArgument& argument, const runtime::TensorSha
     case ir::Scalar::kF16:
       fill<half>(array, [](size_t, size_t, std::mt19937& random) {
         return half(std::uniform_real_distribution<float>(0.25f, 1.25f)(random));
+      });
+      break;
+    case ir::Scalar::kBF16:
+      fill<bfloat16>(array, [](size_t, size_t, std::mt19937& random) {
+        return bfloat16(std::uniform_real_distribution<float>(0.25f, 1.25f)(random));
       });
       break;
     case ir::Scalar::kU32:
@@ -103,7 +117,8 @@ TEST_P(OperationsTest, ComputeWhatTheirReferencesSay) {
   const Operation& operation = *GetParam();
   ASSERT_THAT(operation.validity(), IsOk());
   ASSERT_NE(operation.spec().reference, nullptr);
-  const bool wants_clusters = operation.name() == "cluster_histogram" || operation.name() == "gemm";
+  const bool wants_clusters =
+      operation.name() == "cluster_histogram" || operation.name() == "gemm" || is_rung(operation);
   if (wants_clusters && !test_device().info().cluster_launch) {
     GTEST_SKIP() << "this device has no clusters";
   }

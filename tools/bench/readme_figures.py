@@ -10,6 +10,7 @@ import re
 import sys
 
 import gemm_figures
+import product_figures
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 README = os.path.join(HERE, "..", "..", "README.md")
@@ -113,6 +114,13 @@ def learn_table(data):
     return lines
 
 
+def product_section():
+    """The ladder of products, once it has been measured."""
+    if not os.path.exists(os.path.join(HERE, "results", "product.json")):
+        return []
+    return [["## The ladder of products"], product_figures.table(load("product"))]
+
+
 def paragraphs(*tables):
     return "\n\n".join("\n".join(table) for table in tables)
 
@@ -126,7 +134,7 @@ def all_figures():
             + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Scaled sums of vectors"], axpby_table(load("axpby")),
-                      ["## Matrix products"], gemm_figures.tables(load("gemm")), ["## The host"], rows_table(host),
+                      ["## Matrix products"], gemm_figures.tables(load("gemm")), *product_section(), ["## The host"], rows_table(host),
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Kernels on layouts"],
                       layout_kernels_table(load("layout_kernels"))) + "\n"
 
