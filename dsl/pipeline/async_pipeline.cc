@@ -30,15 +30,17 @@ AsyncPipeline::AsyncPipeline(const AsyncPipelineOptions& options, SourceLoc loc)
 }
 
 // Copies are of the generic proxy, so that nothing but the barrier of the block need publish the inits.
-void AsyncPipeline::start() const {
+void AsyncPipeline::start(SourceLoc loc) const {
   if (!full_) return;
-  If(thread_idx.x == 0, [&] {
+  If({thread_idx.x == 0, loc}, [&] {
+    const auto copies = static_cast<uint32_t>(options_.producers * kWarpSize);
+    const auto releases = static_cast<uint32_t>(options_.consumers * kGroupWarps);
     for (int stage = 0; stage < options_.stages; ++stage) {
-      full_->init(stage, static_cast<uint32_t>(options_.producers * kWarpSize));
-      empty_->init(stage, static_cast<uint32_t>(options_.consumers * kGroupWarps));
+      full_->init({stage, loc}, copies);
+      empty_->init({stage, loc}, releases);
     }
   });
-  sync_threads();
+  sync_threads(loc);
 }
 
 PipelineState AsyncPipeline::ahead(const PipelineState& p) const {
@@ -46,35 +48,37 @@ PipelineState AsyncPipeline::ahead(const PipelineState& p) const {
   return {select(wraps, options_.stages - 1, p.index - 1), select(wraps, p.phase ^ 1u, p.phase)};
 }
 
-void AsyncPipeline::acquire(const PipelineState& p) const {
-  if (empty_) empty_->wait(p.index, p.phase, MemoryOrder::acquire, MemoryScope::block);
+void AsyncPipeline::acquire(const PipelineState& p, SourceLoc loc) const {
+  if (empty_) empty_->wait({p.index, loc}, p.phase, MemoryOrder::acquire, MemoryScope::block);
 }
 
 // The barrier is told by the copies themselves, so that the thread goes on.
-void AsyncPipeline::commit(const PipelineState& p) const {
+void AsyncPipeline::commit(const PipelineState& p, SourceLoc loc) const {
   if (full_) {
-    copy_async_arrive(*full_, p.index);
+    copy_async_arrive(*full_, {p.index, loc});
   } else {
-    copy_async_commit();
+    copy_async_commit(loc);
   }
 }
 
 void AsyncPipeline::wait(const PipelineState& p, SourceLoc loc) const {
   if (full_) {
-    full_->wait(p.index, p.phase, MemoryOrder::acquire, MemoryScope::block);
+    full_->wait({p.index, loc}, p.phase, MemoryOrder::acquire, MemoryScope::block);
     // Who copied goes on before the copies are complete, and cannot fence them.
     if (options_.wgmma) fence_async(FenceSpace::shared, loc);
     return;
   }
   copy_async_wait(options_.stages - 2, loc);
   if (options_.wgmma) fence_async(FenceSpace::shared, loc);
-  sync_threads();
+  sync_threads(loc);
 }
 
-void AsyncPipeline::release(const Int& index) const {
+void AsyncPipeline::release(const Int& index, SourceLoc loc) const {
   if (!empty_) return;
-  sync_warp();
-  If(lane_id() == 0, [&] { empty_->arrive(index, MemoryOrder::release, MemoryScope::block); });
+  sync_warp({}, loc);
+  If({lane_id(loc) == 0, loc}, [&] {
+    empty_->arrive({index, loc}, MemoryOrder::release, MemoryScope::block);
+  });
 }
 
 }  // namespace heddle

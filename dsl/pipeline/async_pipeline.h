@@ -89,7 +89,7 @@ class AsyncPipeline {
 
   // Initialises the barriers, where there are producers. All threads of the block call it, before any of
   // them uses the pipeline.
-  void start() const;
+  void start(SourceLoc loc = SourceLoc::current()) const;
 
   // Where the producer and each consumer begin, the place behind one, and the place that copies go to
   // behind wait(p), where the same threads copy and use the stages: lead() stages further on.
@@ -103,22 +103,24 @@ class AsyncPipeline {
   // Producer, all threads that copy: waits until the stage is free, then `loads(stage)` starts the
   // copies. All of the thread's copies since the last stage belong to this one, and there may be none.
   template <class Loads>
-  void produce(const PipelineState& p, Loads&& loads) const {
-    acquire(p);
+  void produce(const PipelineState& p, Loads&& loads, SourceLoc loc = SourceLoc::current()) const {
+    acquire(p, loc);
     loads(AsyncStage{thread_idx.x - options_.first_producer * kWarpSize});
-    commit(p);
+    commit(p, loc);
   }
   // Consumer, all threads: waits until the stage is full. Where the same threads copy and use the stages,
   // all of the block call it; the stage before this one is then free.
   void wait(const PipelineState& p, SourceLoc loc = SourceLoc::current()) const;
   // Consumer: gives a stage back, by its number. All threads of a warp call it, when none of them reads
   // the stage any more. Where the same threads copy and use the stages it does nothing.
-  void release(const Int& index) const;
-  void release(const PipelineState& p) const { release(p.index); }
+  void release(const Int& index, SourceLoc loc = SourceLoc::current()) const;
+  void release(const PipelineState& p, SourceLoc loc = SourceLoc::current()) const {
+    release(p.index, loc);
+  }
 
  private:
-  void acquire(const PipelineState& p) const;
-  void commit(const PipelineState& p) const;
+  void acquire(const PipelineState& p, SourceLoc loc) const;
+  void commit(const PipelineState& p, SourceLoc loc) const;
 
   AsyncPipelineOptions options_;
   std::optional<Mbarrier> full_, empty_;  // where there are producers

@@ -29,8 +29,7 @@ SharedLayout layout_of(const Kernel& kernel, Opcode kind, bool apart) {
     if (index == units.size()) units.emplace_back();
     Unit& unit = units[index];
     const int align = static_cast<int>(op.attr_or(AttrKey::kAlign, 16));
-    int64_t bytes = bytes_of(kernel.type(op.result()).scalar);
-    for (const int64_t extent : kernel.ints(*op.attr(AttrKey::kExtents))) bytes *= extent;
+    const int64_t bytes = array_bytes(kernel, id);
     int64_t& end = unit.regions[op.attr_or(AttrKey::kRegion, 0)];
     unit.arrays.emplace_back(id, align_up(end, align));
     end = align_up(end, align) + bytes;
@@ -55,6 +54,16 @@ SharedLayout layout_of(const Kernel& kernel, Opcode kind, bool apart) {
 }
 
 }  // namespace
+
+int64_t array_bytes(const Kernel& kernel, OpId array) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  const Op& op = kernel.op(array);
+  int64_t bytes = bytes_of(kernel.type(op.result()).scalar);
+  for (const int64_t extent : kernel.ints(*op.attr(AttrKey::kExtents))) {
+    bytes = extent < 1 ? 0 : bytes > kMost / extent ? kMost : bytes * extent;
+  }
+  return bytes;
+}
 
 SharedLayout shared_layout(const Kernel& kernel) {
   return layout_of(kernel, Opcode::kShared, /*apart=*/false);

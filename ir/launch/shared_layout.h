@@ -16,6 +16,8 @@ struct SharedLayout {
 };
 
 SharedLayout shared_layout(const Kernel& kernel);
+// Bytes of one array; of one that fits nowhere, a great many.
+int64_t array_bytes(const Kernel& kernel, OpId array);
 // With bytes of its own for each array, also in arenas: where the interpreter keeps them, so that an
 // address says through which array it goes.
 SharedLayout apart_layout(const Kernel& kernel);

@@ -29,11 +29,8 @@ class ArenaCheck {
     if (arrays_.empty()) return;
     const SharedLayout layout = shared_layout(kernel_);
     for (Array& array : arrays_) {
-      const Op& op = kernel_.op(array.id);
-      int64_t bytes = bytes_of(kernel_.type(op.result()).scalar);
-      for (const int64_t extent : kernel_.ints(*op.attr(AttrKey::kExtents))) bytes *= extent;
       array.first = layout.offset[array.id] / kUnit;
-      array.last = (layout.offset[array.id] + bytes - 1) / kUnit;
+      array.last = (layout.offset[array.id] + array_bytes(kernel_, array.id) - 1) / kUnit;
     }
     kernel_.walk([&](OpId id) {
       const Op& op = kernel_.op(id);

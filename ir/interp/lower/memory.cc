@@ -190,14 +190,13 @@ void Lowering::lower_view(const Op& op) {
         initial(InitKind::kShared, Scalar::kU64, 1, static_cast<uint64_t>(shared_.offset[id]));
     SharedArray array = {.name = view.name,
                          .offset = static_cast<uint64_t>(shared_.offset[id]),
-                         .bytes = static_cast<uint64_t>(bytes_of(t.scalar)),
+                         .bytes = static_cast<uint64_t>(array_bytes(kernel_, id)),
                          .place = static_cast<uint64_t>(places_.offset[id])};
     if (watched_ && op.attr(AttrKey::kRegion)) {
       array.region = static_cast<uint32_t>(*op.attr(AttrKey::kRegion));
     }
     for (const int64_t extent : kernel_.ints(*op.attr(AttrKey::kExtents))) {
       view.extents.push_back(constant(extent));
-      array.bytes *= static_cast<uint64_t>(extent);
     }
     bound.array = static_cast<uint32_t>(code_->shared_arrays.size());
     code_->shared_arrays.push_back(array);

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
+#include "heddle/runtime/interp_backend.h"
 #include "ir/interp/run_text.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
@@ -214,6 +215,41 @@ TEST(AsyncPipeline, SaysWhatItCannotBe) {
   EXPECT_THAT(mistake({.producers = -1}), HasSubstr("-1 producers"));
   EXPECT_THAT(mistake({.producers = 4, .consumers = 0}), HasSubstr("0 consumers"));
   EXPECT_EQ(mistake({.stages = 9}), "");
+}
+
+// Reports name the line of the kernel, and none of the pipeline's own.
+TEST(AsyncPipeline, WaitsAtTheUsersLine) {
+  int produce = 0, wait = 0;
+  const auto kernel = local_kernel("stuck", [&](Tensor<float, 1> y) {
+    const AsyncPipeline pipe({.stages = 2, .producers = 4});
+    pipe.start();
+    warp_roles(Role{1, 0,
+                    [&](const Int&) {
+                      For(range(4), pipe.producer(), [&](const Int&, const PipelineState& p) {
+                        produce = __LINE__ + 1;
+                        pipe.produce(p, [](const AsyncStage&) {});
+                        return pipe.next(p);
+                      });
+                    }},
+               Role{1, 0, [&](const Int& thread) {
+                      For(range(4), pipe.consumer(), [&](const Int&, const PipelineState& p) {
+                        wait = __LINE__ + 1;
+                        pipe.wait(p);
+                        return pipe.next(p);
+                      });
+                      y(thread) = 1.0f;
+                    }});
+  });
+  const Device device = Device::open_private_interp(runtime::InterpBackend::default_info());
+  const Stream stream = device.create_stream().value();
+  const Buffer y = device.upload<float>(std::vector<float>(128)).value();
+  const Status launched =
+      kernel.launch(stream, {.grid = 1, .block = 256}, as_tensor<float>(y, {128}));
+  const std::string said((launched.ok() ? stream.synchronize() : launched).message());
+  EXPECT_THAT(said, HasSubstr(absl::StrCat("async_pipeline_test.cc:", produce, ": ")));
+  EXPECT_THAT(said, HasSubstr(absl::StrCat("async_pipeline_test.cc:", wait, ": ")));
+  EXPECT_THAT(said, HasSubstr("waits here for ever"));
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("async_pipeline.cc:")));
 }
 
 // --- What is left out -----------------------------------------------------------------------------
