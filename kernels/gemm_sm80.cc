@@ -66,9 +66,7 @@ void gemm_sm80_body(Tensor<const T, 2> a, Tensor<const T, 2> b, Tensor<T, 2> d) 
             pipe.release(p);
             return std::tuple(more, pipe.next(p));
           });
-  const auto where = mine.partition_C(
-      local_tile(make_identity_tensor({d.shape(0), d.shape(1)}), {kM, kN}, {row, column}));
-  copy_if(within(where, {d.shape(0), d.shape(1)}), settle(sums), d_tile);
+  copy_if(within(d_tile), settle(sums), d_tile);
 }
 
 }  // namespace
