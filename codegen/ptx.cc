@@ -224,6 +224,8 @@ void Emitter::emit_op(OpId id, const Op& op) {
       return emit_prefetch(id, op);
     case Opcode::kFence:
       return emit_fence(op);
+    case Opcode::kSharedBegin:
+      return;  // for the interpreter, and for passes
     case Opcode::kMbarrierInit:
     case Opcode::kMbarrierInval:
     case Opcode::kMbarrierArrive:

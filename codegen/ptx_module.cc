@@ -62,9 +62,10 @@ PtxModule Emitter::assemble_module() {
   module.text = std::move(text).take();
   module.params = params_;
   if (shared_is_dynamic_) {
-    module.dynamic_shared_base = has_dynamic_shared_ ? shared_.dynamic_offset() : shared_.bytes;
+    module.dynamic_shared_base =
+        has_dynamic_shared_ ? shared_.dynamic_offset() : static_cast<int>(shared_.bytes);
   } else if (uses_arena_) {
-    module.shared_bytes = shared_.bytes;
+    module.shared_bytes = static_cast<int>(shared_.bytes);
   }
   return module;
 }

@@ -30,50 +30,43 @@ void gemm_sm80_body(Tensor<const T, 2> a, Tensor<const T, 2> b, Tensor<T, 2> d) 
   const Int in_strip = block_idx.x - strip * (columns * kRaster);
   const Int row = strip * kRaster + in_strip % height, column = in_strip / height;
 
-  // Copies the tile of a block along k to a stage. What lies outside of the matrix becomes zeros.
-  const auto loads_of = [&](const auto& x, int extent, const Int& tile, const auto& stages) {
-    const ThrCopy mine = copies.get_slice(thread_idx.x);
-    const IntTuple shape = {x.shape(0), x.shape(1)};
-    const auto from = mine.partition_S(local_tile(x, {extent, kK}, {tile, _}));
-    const auto where =
-        mine.partition_S(local_tile(make_identity_tensor(shape), {extent, kK}, {tile, _}));
-    const auto to = mine.partition_D(stages);
-    return [=](const Int& block, const Int& stage) {
-      copy_if(copies, within(where(_, _, _, block), shape), from(_, _, _, block),
-              to(_, _, _, stage));
-    };
-  };
-  const auto a_tiles = make_smem_tensor<T>(make_smem_layout_A(mma, {kM, kK, kStages}));
-  const auto b_tiles = make_smem_tensor<T>(make_smem_layout_B(mma, {kN, kK, kStages}));
-  const auto load_a = loads_of(a, kM, row, a_tiles), load_b = loads_of(b, kN, column, b_tiles);
+  const auto sA = make_smem_tensor<T>(make_smem_layout_A(mma, {kM, kK, kStages}));
+  const auto sB = make_smem_tensor<T>(make_smem_layout_B(mma, {kN, kK, kStages}));
   const Int blocks = ceil_div(a.shape(1), kK);
-  const auto load = [&](const Int& block, const Int& stage) {
-    If(block < blocks, [&] {
-      load_a(block, stage);
-      load_b(block, stage);
+  const AsyncPipeline pipe({.stages = kStages});
+  const ThrCopy copier = copies.get_slice(thread_idx.x);
+  const auto a_from = copier.partition_S(local_tile(a, {kM, kK}, {row, _}));
+  const auto b_from = copier.partition_S(local_tile(b, {kN, kK}, {column, _}));
+  const auto a_to = copier.partition_D(sA), b_to = copier.partition_D(sB);
+  // What lies outside of the matrices becomes zeros.
+  const auto load = [&](const Int& k, const PipelineState& p) {
+    const auto fill = [&](const auto& from, const auto& to) {
+      copy_if(copies, within(from), from, to);
+    };
+    pipe.produce(p, [&](const AsyncStage&) {
+      If(k < blocks, [&] {
+        fill(a_from(_, _, _, k), a_to(_, _, _, p.index));
+        fill(b_from(_, _, _, k), b_to(_, _, _, p.index));
+      });
     });
-    copy_async_commit();
   };
-  for (int stage = 0; stage < kStages - 1; ++stage) load(stage, stage);
+  for (int k = 0; k < pipe.lead(); ++k) load(k, pipe.producer(k));
 
   const ThrMma mine = mma.get_slice(thread_idx.x);
   const auto d_tile = mine.partition_C(local_tile(d, {kM, kN}, {row, column}));
   const auto none = make_fragment_like<float>(d_tile);
   clear(none);
   const auto [sums, last] =
-      For(range(blocks), std::tuple(make_accumulator(mma, none), Int(0)),
-          [&](const Int& block, const std::tuple<AccumulatorTile<float>, Int>& so_far) {
-            const auto& [sum, stage] = so_far;
-            copy_async_wait(kStages - 2);
-            sync_threads();
-            // The stage of the block before is free.
-            load(block + (kStages - 1), select(stage == 0, kStages - 1, stage - 1));
-            return std::tuple(gemm(mine, a_tiles(_, _, stage), b_tiles(_, _, stage), sum),
-                              select(stage == kStages - 1, 0, stage + 1));
+      For(range(blocks), std::tuple(make_accumulator(mma, none), pipe.consumer()),
+          [&](const Int& k, const std::tuple<AccumulatorTile<float>, PipelineState>& so_far) {
+            const auto& [sum, p] = so_far;
+            pipe.wait(p);
+            load(k + pipe.lead(), pipe.ahead(p));
+            const auto more = gemm(mine, sA(_, _, p.index), sB(_, _, p.index), sum);
+            pipe.release(p);
+            return std::tuple(more, pipe.next(p));
           });
-  const auto where = mine.partition_C(
-      local_tile(make_identity_tensor({d.shape(0), d.shape(1)}), {kM, kN}, {row, column}));
-  copy_if(within(where, {d.shape(0), d.shape(1)}), settle(sums), d_tile);
+  copy_if(within(d_tile), settle(sums), d_tile);
 }
 
 }  // namespace

@@ -31,16 +31,10 @@
 #include "heddle/dsl/cuda/builtins.h"
 #include "heddle/dsl/cuda/cluster.h"
 #include "heddle/dsl/cuda/mbarrier.h"
+#include "heddle/dsl/pipeline/pipeline_state.h"
 #include "heddle/dsl/tensor/tma_atom.h"
 
 namespace heddle {
-
-// A place in a pipeline: a stage, and the parity of its phase. Loops carry it.
-struct PipelineState {
-  // The stage's number, and the parity of its phase.
-  Int index;
-  UInt phase;
-};
 
 // The blocks of a cluster as rows and columns: block (row, column) has the rank row + rows * column.
 // Blocks of one column share what depends on the column alone, and blocks of one row likewise.
@@ -105,10 +99,7 @@ class TmaPipeline {
   // Where the producer and each consumer begin, and the place behind one.
   PipelineState producer() const { return {0, 1u}; }
   PipelineState consumer() const { return {0, 0u}; }
-  PipelineState next(const PipelineState& p) const {
-    const Bool wraps = p.index == options_.stages - 1;
-    return {select(wraps, 0, p.index + 1), select(wraps, p.phase ^ 1u, p.phase)};
-  }
+  PipelineState next(const PipelineState& p) const { return p.next(options_.stages); }
 
   // Producer, a whole warp: waits until the stage is free, then one lane runs `loads(full)`, which
   // starts the copies.

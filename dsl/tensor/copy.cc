@@ -99,6 +99,19 @@ Node within_node(const IntTuple& coord, const IntTuple& shape, SourceLoc loc) {
   return all;
 }
 
+Within within_view(const AnyTensor& tensor, SourceLoc loc) {
+  if (tensor.layout.ok() && tensor.storage != Storage::kView) {
+    fail(loc, absl::StrCat("within(", to_string(tensor), "), which is no part of a view"),
+         "give the coordinates and the shape: within(coordinates, shape)");
+  }
+  Within within{tensor, tensor.layout.shape()};
+  within.coords.storage = Storage::kCoordinates;
+  if (tensor.layout.ok() && tensor.storage == Storage::kView) {
+    within.shape = whole_view(tensor.node, tensor.scalar, tensor.mode, loc).layout.shape();
+  }
+  return within;
+}
+
 void copy_tensors(const Predicate& predicate, const AnyTensor& from, const AnyTensor& to,
                   SourceLoc loc, int exact) {
   if (!same_size(from, to, "copy", loc)) return;

@@ -47,6 +47,7 @@ void axpby_tensors(const Node& alpha, const AnyTensor& x, const Node& beta, cons
                    SourceLoc loc);
 void gemm_tensors(const AnyTensor& a, const AnyTensor& b, const AnyTensor& c, SourceLoc loc);
 Node within_node(const IntTuple& coord, const IntTuple& shape, SourceLoc loc);
+Within within_view(const AnyTensor& tensor, SourceLoc loc);
 // All elements of a tensor by their number, as a fragment; and from one.
 Node gather(const AnyTensor& tensor, SourceLoc loc);
 void scatter(const AnyTensor& tensor, const Node& fragment, SourceLoc loc);
@@ -58,6 +59,12 @@ concept Writable = TensorLike<X> && !std::is_const_v<typename TensorElement<X>::
 
 }  // namespace detail
 
+// Elements take part that lie within the view that the tensor is a part of, as tiles at the edges of a
+// matrix reach beyond it. The tensor has one layout to the view's coordinate, as its tiles and partitions do.
+template <detail::TensorLike X>
+Within within(const X& x, SourceLoc loc = SourceLoc::current()) {
+  return detail::within_view(detail::as_tensor(x, loc).any(), loc);
+}
 // Whether a coordinate lies within a shape: each of its numbers is less than the extent.
 inline Bool within(const IntTuple& coord, const IntTuple& shape,
                    SourceLoc loc = SourceLoc::current()) {

@@ -61,7 +61,13 @@ Aliasing::Aliasing(const Kernel& kernel) : kernel_(kernel) {
       note(op.operands[i], (effects.writes >> i & 1) != 0);
     }
   });
-  for (const Object& object : objects_) {
+  for (Object& object : objects_) {
+    for (int other = 0; other < object_count() && object.arena >= 0; ++other) {
+      const Object& there = objects_[static_cast<size_t>(other)];
+      if (there.arena == object.arena && there.region != object.region) {
+        object.shares.push_back(other);
+      }
+    }
     const auto found = std::find(kinds_.begin(), kinds_.end(), object.kind);
     kind_of_.push_back(static_cast<int>(found - kinds_.begin()));
     if (found == kinds_.end()) kinds_.push_back(object.kind);
@@ -82,7 +88,10 @@ void Aliasing::note(ValueId view, bool written) {
                                  .shared = shared,
                                  .traceable = param >= 0 || shared || dynamic,
                                  .written = false},
-                        .param = param});
+                        .param = param,
+                        .arena = shared ? def->attr_or(AttrKey::kArena, -1) : -1,
+                        .region = shared ? def->attr_or(AttrKey::kRegion, -1) : -1,
+                        .shares = {}});
   }
   objects_[static_cast<size_t>(index)].kind.written |= written;
 }
@@ -109,7 +118,9 @@ void Aliasing::for_each_written(const Op& op, absl::FunctionRef<void(int)> visit
   const Effects& effects = info(op).effects;
   for (size_t i = 0; i < op.operands.size() && i < 8; ++i) {
     if ((effects.writes >> i & 1) == 0 || kernel_.type(op.operands[i]).slot) continue;
-    visit(object_of(op.operands[i]));
+    const int object = object_of(op.operands[i]);
+    visit(object);
+    for (const int other : objects_[static_cast<size_t>(object)].shares) visit(other);
   }
 }
 

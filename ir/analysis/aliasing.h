@@ -4,7 +4,8 @@
 //   const int object = aliasing.object_of(load.view());
 //   if (aliasing.clobber(op, object) == Clobber::kNo) …   // the load may move past op
 //
-// What is known: a parameter's memory is never a shared array's, and two shared arrays are apart.
+// What is known: a parameter's memory is never a shared array's, and two shared arrays are apart, but
+// for those of different regions of one arena.
 // Views of one object, and all views of the dynamic shared memory, may overlap. Two parameters may
 // overlap unless the fact kNoOverlap says otherwise of the one that is read; the fact is not read
 // here, since that would make it a guard of the compiled code, but the answer says where it
@@ -49,7 +50,7 @@ class Aliasing {
   int kind_of(int object) const { return kind_of_[static_cast<size_t>(object)]; }
   int kind_count() const { return static_cast<int>(kinds_.size()); }
   Clobber clobber_of_kind(const Op& op, int kind) const;
-  // The objects that an op itself writes.
+  // The objects that an op itself writes, with what shares their bytes.
   void for_each_written(const Op& op, absl::FunctionRef<void(int)> visit) const;
   // Whether nothing changes the object while the kernel runs, if it is a parameter that does not
   // overlap with what is written.
@@ -69,7 +70,9 @@ class Aliasing {
   };
   struct Object {
     Kind kind;
-    int param;  // its index, or -1
+    int param;                // its index, or -1
+    int64_t arena, region;    // of a shared array; -1: in none
+    std::vector<int> shares;  // the objects that have bytes in common with it, in other regions
   };
 
   static Clobber write_clobbers(const Kind& written, const Kind& read);

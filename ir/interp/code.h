@@ -93,11 +93,14 @@ struct BoundsCheck {
   int width = 1;
 };
 
-// An array in a block's shared memory.
+// An array in a block's shared memory. Where that is watched, arrays of arenas lie apart, and `place` is
+// where they really do.
 struct SharedArray {
   uint32_t name = 0;  // index in Code::texts
   uint64_t offset = 0;
   uint64_t bytes = 0;
+  uint64_t place = 0;
+  uint32_t region = kNone;  // of an arena; kNone: it is in none, or that is not watched
 };
 
 // What an atomic puts in place of an old value, both as bits.

@@ -19,6 +19,7 @@ enum class AccessKind : uint8_t {
   kRead,         // loads, ldmatrix
   kWrite,        // stores, stmatrix
   kAtomic,       // atomics and volatile accesses
+  kTakeOver,     // shared.begin: no access, but what was done before it is over
   kCopyWrite,    // copy.async: asynchronous, in the generic proxy
   kStoreAsync,   // store.async: likewise
   kBulkWrite,    // a bulk copy's or box's destination

@@ -13,8 +13,9 @@ bool is_asynchronous(AccessKind kind) { return kind >= AccessKind::kCopyWrite; }
 bool is_other_proxy(AccessKind kind) { return kind >= AccessKind::kBulkWrite; }
 bool writes(AccessKind kind) {
   return kind == AccessKind::kWrite || kind == AccessKind::kAtomic ||
-         kind == AccessKind::kCopyWrite || kind == AccessKind::kStoreAsync ||
-         kind == AccessKind::kBulkWrite || kind == AccessKind::kBulkReduce;
+         kind == AccessKind::kTakeOver || kind == AccessKind::kCopyWrite ||
+         kind == AccessKind::kStoreAsync || kind == AccessKind::kBulkWrite ||
+         kind == AccessKind::kBulkReduce;
 }
 
 }  // namespace
@@ -28,7 +29,8 @@ void Watch::enter(const Cluster& cluster) {
   warps_ = static_cast<uint32_t>(cluster.blocks.front()->warps.size());
   const size_t blocks = cluster.blocks.size();
   pending_ = std::make_unique<Pending>(completion_, blocks * warps_);
-  shadow_.resize(blocks, cluster.blocks.front()->shared_bytes);
+  arenas_.resize(*machine_->code, blocks, cluster.blocks.front()->shared_bytes);
+  shadow_.resize(blocks, arenas_.shadow_bytes());
   actors_.resize(blocks * warps_);
   components_ = static_cast<uint32_t>(actors_.size());
   named_.resize(blocks);
@@ -90,7 +92,7 @@ Conflict Watch::conflict(const Event& earlier, uint32_t lane, AccessKind later, 
     if (is_over(earlier, lane, data ? view.seen : view.reached)) return after_fence();
     return data && is_over(earlier, lane, view.reached) ? Conflict::kNarrow : Conflict::kUnfinished;
   }
-  if (!is_asynchronous(later)) {
+  if (!is_asynchronous(later) && later != AccessKind::kTakeOver) {
     const bool plain = earlier.kind == AccessKind::kWrite && later == AccessKind::kRead;
     if (!plain || earlier.actor == actor) return Conflict::kFine;
   }
@@ -100,8 +102,10 @@ Conflict Watch::conflict(const Event& earlier, uint32_t lane, AccessKind later, 
   return narrow ? Conflict::kNarrow : Conflict::kUnordered;
 }
 
-bool Watch::meet(Granule& granule, uint16_t bytes, const Event& event, uint32_t lane,
-                 const Knowledge& view, const Place& place) {
+bool Watch::meet(uint16_t bytes, const Event& event, uint32_t lane, const Knowledge& view,
+                 const Place& place) {
+  if (check_owner(event, lane, view, place)) return true;
+  Granule& granule = granule_at(place);
   const bool changes = writes(event.kind);
   for (auto* slots : {&granule.writers, &granule.readers}) {
     if (slots == &granule.readers && !changes) break;
@@ -154,8 +158,7 @@ bool Watch::access(const Instr* instr, const Warp& warp, AccessKind kind, Mask l
     if (known.block != warp.block) {
       stop = touch_remote(instr, warp, run_lane, *known.block);
     }
-    stop = stop || meet(shadow_.at(static_cast<size_t>(known.block->rank), known.offset), run_bytes,
-                        event, static_cast<uint32_t>(run_lane), view, known);
+    stop = stop || meet(run_bytes, event, static_cast<uint32_t>(run_lane), view, known);
   };
   for_each_lane(lanes, [&](int lane) {
     for (uint64_t at = addresses[lane], end = at + bytes; at < end;) {

@@ -16,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "heddle/ir/interp/arenas.h"
 #include "heddle/ir/interp/clock.h"
 #include "heddle/ir/interp/machine.h"
 #include "heddle/ir/interp/pending.h"
@@ -88,6 +89,10 @@ class Watch {
   // --- Accesses by lanes: watch.cc; true when the run has to stop. *event: the access's id ---
   bool access(const Instr* instr, const Warp& warp, AccessKind kind, Mask lanes,
               const uint64_t* addresses, uint32_t bytes, uint32_t* event = nullptr);
+
+  // --- Arrays that share bytes: watch_arena.cc ---
+  // From here on an array of an arena has its bytes. True when the run has to stop.
+  bool begin_array(const Instr* instr, const Warp& warp, uint32_t array);
 
   // --- Asynchronous work: watch_async.cc ---
   // A new access by a lane; its id.
@@ -204,8 +209,16 @@ class Watch {
   bool touch_remote(const Instr* instr, const Warp& warp, int lane, const Block& block);
 
   // Checks an access of bytes of a granule, and records it. True when the run has to stop.
-  bool meet(Granule& granule, uint16_t bytes, const Event& event, uint32_t lane,
-            const Knowledge& view, const Place& place);
+  bool meet(uint16_t bytes, const Event& event, uint32_t lane, const Knowledge& view,
+            const Place& place);
+  Granule& granule_at(const Place& place) {
+    return shadow_.at(static_cast<size_t>(place.block->rank), arenas_.shadow_of(place.offset));
+  }
+  Arenas::Owner& owner_of(const Place& place) {
+    return arenas_.owner(static_cast<size_t>(place.block->rank), place.offset);
+  }
+  // Whether the array has its bytes; reports where another one has. True when the run has to stop.
+  bool check_owner(const Event& event, uint32_t lane, const Knowledge& view, const Place& place);
   Conflict conflict(const Event& earlier, uint32_t lane, AccessKind later, uint32_t actor,
                     const Knowledge& view) const;
   // Whether an asynchronous access is over for whoever has the clock; and fenced after that.
@@ -219,6 +232,9 @@ class Watch {
   bool report(Conflict why, const Event& earlier, uint32_t earlier_lane, const Event& later,
               uint32_t lane, const Place& place, const Knowledge& view);
   std::string describe_place(const Place& place, const Block& from) const;
+  const std::string& array_name(uint32_t array) const;
+  bool report_owner(const Arenas::Owner& owner, const Event& event, uint32_t lane,
+                    const Place& place);
   std::string thread_of(uint32_t actor, uint32_t lane) const;
   // Of an earlier access: why it may not be over; what helps.
   std::string why_unfinished(const Event& earlier, uint32_t lane, const Knowledge& view) const;
@@ -231,6 +247,7 @@ class Watch {
   std::unique_ptr<Pending> pending_;
   bool stopped_ = false;
   uint32_t polls_ = 0;
+  Arenas arenas_;
   Shadow shadow_;
   std::vector<Actor> actors_;
   std::map<uint64_t, std::unique_ptr<BarrierState>> barriers_;

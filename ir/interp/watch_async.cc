@@ -46,10 +46,7 @@ bool Watch::touch(uint32_t id, const Block& block, uint64_t address, uint64_t by
     const uint64_t next = std::min(granule + Granule::kBytes, end);
     const auto covered =
         static_cast<uint16_t>(((uint32_t{1} << (next - at)) - 1) << (at - granule));
-    if (meet(shadow_.at(static_cast<size_t>(block.rank), at), covered, *event, event->lane,
-             actor.view, {&block, at})) {
-      return true;
-    }
+    if (meet(covered, *event, event->lane, actor.view, {&block, at})) return true;
     at = next;
   }
   return false;
@@ -230,8 +227,7 @@ bool Watch::touch_product(uint32_t id, const ProductViews& views, const Block& b
   const Knowledge& view = warp < 0 ? views.all : *views.each[static_cast<size_t>(warp)];
   if (fine_for_ != &view) fine_ = 0;
   fine_for_ = &view;
-  return meet(shadow_.at(static_cast<size_t>(block.rank), at), 0xFFFF, *event, 0, view,
-              {&block, at});
+  return meet(0xFFFF, *event, 0, view, {&block, at});
 }
 
 void Watch::add_product(const Warp& first, uint32_t event,

@@ -19,6 +19,7 @@ constexpr Words kWords[] = {
     {"reads", "reads", "", "reads it here"},
     {"writes", "writes", "", "writes it here"},
     {"updates", "updates", "", "updates it here"},
+    {"takes over", "", "", "takes it over here"},
     {"a copy_async writes", "writes by a copy_async", "a copy_async may still be writing",
      "issues the copy here"},
     {"a store_async writes", "writes by a store_async", "a store_async may still be writing",
@@ -162,7 +163,10 @@ bool Watch::report(Conflict why, const Event& earlier, uint32_t earlier_lane, co
   const std::string other = thread_of(earlier.actor, earlier_lane);
   const Words& before = words_of(earlier.kind);
   std::string what =
-      absl::StrCat(words_of(later.kind).does, " ", describe_place(place, *warp.block), ", which ");
+      absl::StrCat(words_of(later.kind).does, " ", describe_place(place, *warp.block));
+  const uint32_t owner = later.kind == AccessKind::kTakeOver ? owner_of(place).array : kNone;
+  if (owner != kNone) absl::StrAppend(&what, " from '", array_name(owner), "'");
+  absl::StrAppend(&what, ", which ");
   switch (why) {
     case Conflict::kUnfinished:
       absl::StrAppend(&what, before.may_be, ": ", why_unfinished(earlier, earlier_lane, view));
@@ -185,6 +189,48 @@ bool Watch::report(Conflict why, const Event& earlier, uint32_t earlier_lane, co
   return machine_->reporter->add(
       warp, later.instr, Mask{1} << lane, std::move(what), fix_of(why, earlier.kind, later.kind),
       {{machine_->reporter->place_of(earlier.instr), absl::StrCat(other, " ", before.note)}});
+}
+
+const std::string& Watch::array_name(uint32_t array) const {
+  return machine_->code->texts[machine_->code->shared_arrays[array].name];
+}
+
+bool Watch::report_owner(const Arenas::Owner& owner, const Event& event, uint32_t lane,
+                         const Place& place) {
+  const Warp& warp = *actors_[event.actor].warp;
+  const uint32_t array = arenas_.array_at(place.offset);
+  std::string what =
+      absl::StrCat(words_of(event.kind).does, " ", describe_place(place, *warp.block), ", ");
+  std::vector<Note> notes;
+  const auto* const begins =
+      arenas_.begins(static_cast<size_t>(place.block->rank), owner.array, owner.since);
+  const Arenas::Begin* taken = nullptr;
+  for (size_t i = 0; begins != nullptr && i < begins->size(); ++i) {
+    if ((*begins)[i].event == owner.since) taken = &(*begins)[i];
+  }
+  if (taken != nullptr) {
+    notes.push_back({machine_->reporter->place_of(taken->instr),
+                     absl::StrCat(thread_of(taken->actor, taken->lane), " begins '",
+                                  array_name(owner.array), "' here")});
+  }
+  if (owner.array == array) {
+    absl::StrAppend(&what, "which begins with nothing that orders the two");
+    return machine_->reporter->add(
+        warp, event.instr, Mask{1} << lane, std::move(what),
+        "let this thread call begin() too, behind the same barrier, or put a barrier between "
+        "begin() and the access",
+        std::move(notes));
+  }
+  absl::StrAppend(&what, "whose bytes are those of '", array_name(owner.array), "'",
+                  owner.since == 0
+                      ? absl::StrCat(": no begin() of '", array_name(array), "' comes before this")
+                      : absl::StrCat(" from its begin() on"));
+  return machine_->reporter->add(
+      warp, event.instr, Mask{1} << lane, std::move(what),
+      absl::StrCat("call begin() of the region of '", array_name(array),
+                   "' first, behind a barrier behind the last use of '", array_name(owner.array),
+                   "'; or let the two share no bytes"),
+      std::move(notes));
 }
 
 bool Watch::report_exits() {

@@ -42,6 +42,10 @@ const Instr* run_memory_order(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
+const Instr* run_shared_begin(const Instr* instr, Warp& warp) {
+  return stopped_or_next(watch_of(warp)->begin_array(instr, warp, instr->aux), instr, warp);
+}
+
 const Instr* run_copy_arrive(const Instr* instr, Warp& warp) {
   const uint64_t* addresses = warp.reg<uint64_t>(instr->a);
   bool stop = false;
@@ -84,6 +88,7 @@ constexpr Row kRows[] = {
        watch.wait_copies(warp, groups);
      }>},
     {Opcode::kCopyArrive, &run_copy_arrive},
+    {Opcode::kSharedBegin, &run_shared_begin},
     {Opcode::kWgmmaCommit,
      &run_tell<[](Watch& watch, const Warp& warp, uint32_t) { watch.commit_products(warp); }>},
     {Opcode::kWgmmaWait, &run_tell<[](Watch& watch, const Warp& warp, uint32_t groups) {

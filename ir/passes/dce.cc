@@ -3,7 +3,7 @@
 // What: ops that are pure, fresh or load and whose results nothing needs; variables that are never
 // read, with their stores; loops and ifs without an effect; and single carried values of loops and
 // results of ifs, also where they only keep each other alive around the loop. Volatile accesses,
-// barriers and their like, assertions, promises and stores to memory stay. A `while` without an
+// barriers and their like, assertions, promises, stores to memory and arrays of arenas stay. A `while` without an
 // effect is taken to end, as C++ takes it.
 //
 // Why: other passes replace values and leave the ops behind; traces compute what nobody asks for.
@@ -56,6 +56,8 @@ class Elimination {
  private:
   static bool is_root(const Op& op) {
     if (has(info(op), kTerminator)) return false;
+    // An array of an arena says where those behind it lie, which others share bytes with.
+    if (op.attr(AttrKey::kArena)) return true;
     return has_side_effect(info(op)) || has(info(op), kPromise) ||
            op.attr_or(AttrKey::kVolatile, 0) != 0;
   }

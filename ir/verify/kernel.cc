@@ -155,16 +155,7 @@ class KernelCheck {
   }
 
   void check_shared() {
-    int64_t total = 0;
-    kernel_.walk([&](OpId id) {
-      const Op& op = kernel_.op(id);
-      if (op.opcode != Opcode::kShared) return;
-      int64_t bytes = bytes_of(kernel_.type(op.result()).scalar);
-      for (const int64_t extent : kernel_.ints(*op.attr(AttrKey::kExtents))) bytes *= extent;
-      total = std::min(total + bytes, int64_t{1} << 40);
-    });
-    // The layout counts in int; what does not fit in one fits in no GPU either.
-    if (total <= kernel_.target->shared_bytes) total = shared_layout(kernel_).bytes;
+    const int64_t total = shared_layout(kernel_).bytes;
     if (total <= kernel_.target->shared_bytes) return;
     v_.error(absl::StrCat(kernel_text(), " has ", total, " bytes of shared arrays, but a block on ",
                           kernel_.target->name, " has at most ", kernel_.target->shared_bytes),

@@ -117,6 +117,8 @@ constexpr Range kRanges[] = {
     {AttrKey::kDim, 0, 7},
     {AttrKey::kIndex, 0, 0xFFFF},
     {AttrKey::kAlign, 16, 1024, 1, true},
+    {AttrKey::kArena, 0, 0xFFFF},
+    {AttrKey::kRegion, 0, 0xFFFF},
     {AttrKey::kWidth, 1, 32, 1, true},
     {AttrKey::kGroups, 0, 7},
     {AttrKey::kNanFill, 0, 1},

@@ -32,6 +32,7 @@ constexpr OpTable<Rule> kRules =
                        {Opcode::kExtent, check_dim},
                        {Opcode::kStride, check_dim},
                        {Opcode::kShared, check_shared},
+                       {Opcode::kSharedBegin, check_shared_begin},
                        {Opcode::kLocal, check_local},
                        {Opcode::kTable, check_table},
                        {Opcode::kDynamicShared, check_dynamic_shared},

@@ -88,6 +88,7 @@ void check_launch_grid(RuleContext& c);
 
 void check_dim(RuleContext& c);  // rules_view.cc
 void check_shared(RuleContext& c);
+void check_shared_begin(RuleContext& c);
 void check_local(RuleContext& c);
 void check_table(RuleContext& c);
 void check_dynamic_shared(RuleContext& c);

@@ -58,7 +58,20 @@ void check_dim(RuleContext& c) {
           "modes are counted from 0");
 }
 
-void check_shared(RuleContext& c) { check_array(c, Space::kShared, false, kMaxArrayBytes); }
+void check_shared(RuleContext& c) {
+  check_array(c, Space::kShared, false, kMaxArrayBytes);
+  if (c.attr(AttrKey::kArena).has_value() == c.attr(AttrKey::kRegion).has_value()) return;
+  c.error("'shared' has one of 'arena' and 'region' alone",
+          "give an array of an arena both, and others neither");
+}
+
+void check_shared_begin(RuleContext& c) {
+  const Op* const array = c.kernel().def(c.op().view());
+  if (array != nullptr && array->opcode == Opcode::kShared && array->attr(AttrKey::kArena)) return;
+  c.error(absl::StrCat(c.quoted(), " takes an array of an arena, and ", c.name(c.op().view()),
+                       " is none"),
+          "pass the result of a 'shared' with 'arena' and 'region'");
+}
 
 void check_local(RuleContext& c) { check_array(c, Space::kLocal, false, kMaxLocalBytes); }
 

@@ -63,6 +63,7 @@ Diagnostics verify(const Kernel& kernel, Stage stage) {
   const bool ops_are_right = v.clean();
   verify_fragments(v);
   if (v.clean()) verify_groups(v);
+  if (ops_are_right) verify_arenas(v);
   if (ops_are_right) verify_convergence(v);
   return v.take();
 }

@@ -58,6 +58,9 @@ void verify_kernel(Verification& v);
 void verify_fragments(Verification& v);
 // Waits for the tensor cores wait for the right groups. verify_fragments has been content.
 void verify_groups(Verification& v);
+// Arrays of arenas are used while they have their bytes, as far as can be seen. Everything else but
+// convergence has been verified.
+void verify_arenas(Verification& v);
 // Threads that must arrive together do. Everything else has been verified.
 void verify_convergence(Verification& v);
 

@@ -12,14 +12,14 @@
 namespace heddle::ir::interp {
 namespace {
 
-// Whether there is asynchronous work, mbarriers or other blocks' memory, whose order can be checked. PTX
-// of the user's own may order and wait in ways that only it knows.
+// Whether there is asynchronous work, mbarriers, other blocks' memory or arenas, whose order can be checked.
+// PTX of the user's own may order and wait in ways that only it knows.
 bool is_watched(const Kernel& kernel) {
   bool found = false, unknown = false;
   kernel.walk([&](OpId id) {
     const Op& op = kernel.op(id);
     found |= info(op).effects.async || op.opcode == Opcode::kMbarrierInit ||
-             op.opcode == Opcode::kMapShared;
+             op.opcode == Opcode::kMapShared || op.attr(AttrKey::kArena).has_value();
     unknown |= info(op).effects.unnamed;
   });
   return found && !unknown;
@@ -32,15 +32,16 @@ Lowering::Lowering(const Kernel& kernel, const CompileOptions& options)
       options_(options),
       watched_(options.checks && is_watched(kernel)),
       unwritten_(kernel),
-      shared_(shared_layout(kernel)),
+      shared_(watched_ ? apart_layout(kernel) : shared_layout(kernel)),
+      places_(shared_layout(kernel)),
       locals_(local_layout(kernel)) {
   code_->name = kernel.name();
   code_->block = kernel.block;
   code_->cluster = kernel.cluster;
   code_->checked = options.checks;
   code_->watched = watched_;
-  code_->static_shared_bytes = shared_.bytes;
-  code_->local_bytes = (locals_.bytes + 15) / 16 * 16;
+  code_->static_shared_bytes = static_cast<int>(shared_.bytes);
+  code_->local_bytes = locals_.dynamic_offset();
   code_->dynamic_shared_offset = shared_.dynamic_offset();
 }
 
@@ -59,6 +60,8 @@ void Lowering::find_needed(RegionId region) {
   for (OpId id = kernel_.region(region).last; valid(id); id = kernel_.op(id).prev) {
     const Op& op = kernel_.op(id);
     bool needed = (info(op).traits & (kPure | kFresh)) == 0;
+    // Arrays of arenas have their bytes, whether they are used or not.
+    if (watched_ && op.attr(AttrKey::kArena)) needed = needed_.at(op.result()) = true;
     for (const ValueId result : op.results) needed |= needed_[result];
     if (!needed || has(info(op), kHostOnly)) continue;
     for (const ValueId operand : op.operands) {
@@ -199,6 +202,8 @@ void Lowering::lower_op(OpId id) {
     case Opcode::kCopyAsync:
     case Opcode::kCopyAsyncIf:
       return lower_copy(op);
+    case Opcode::kSharedBegin:
+      return lower_shared_begin(op);
     case Opcode::kMbarrierInit:
     case Opcode::kMbarrierInval:
     case Opcode::kMbarrierArrive:

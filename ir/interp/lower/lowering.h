@@ -135,6 +135,7 @@ class Lowering {
   void lower_access(const Op& op);
   void lower_copy(const Op& op);
   void lower_mbarrier(const Op& op);
+  void lower_shared_begin(const Op& op);
   void lower_bulk(const Op& op);
   void lower_store_async(const Op& op);
   void lower_box(const Op& op);          // box.cc
@@ -211,7 +212,7 @@ class Lowering {
   const CompileOptions options_;
   const bool watched_;  // Code::watched
   const UnwrittenAnalysis unwritten_;
-  const SharedLayout shared_;
+  const SharedLayout shared_, places_;  // where arrays are kept; where they really lie
   const SharedLayout locals_;
   std::shared_ptr<Code> code_ = std::make_shared<Code>();
   RegisterPlan registers_;

@@ -190,10 +190,13 @@ void Lowering::lower_view(const Op& op) {
         initial(InitKind::kShared, Scalar::kU64, 1, static_cast<uint64_t>(shared_.offset[id]));
     SharedArray array = {.name = view.name,
                          .offset = static_cast<uint64_t>(shared_.offset[id]),
-                         .bytes = static_cast<uint64_t>(bytes_of(t.scalar))};
+                         .bytes = static_cast<uint64_t>(array_bytes(kernel_, id)),
+                         .place = static_cast<uint64_t>(places_.offset[id])};
+    if (watched_ && op.attr(AttrKey::kRegion)) {
+      array.region = static_cast<uint32_t>(*op.attr(AttrKey::kRegion));
+    }
     for (const int64_t extent : kernel_.ints(*op.attr(AttrKey::kExtents))) {
       view.extents.push_back(constant(extent));
-      array.bytes *= static_cast<uint64_t>(extent);
     }
     bound.array = static_cast<uint32_t>(code_->shared_arrays.size());
     code_->shared_arrays.push_back(array);
@@ -340,6 +343,10 @@ void Lowering::lower_copy(const Op& op) {
     if (options_.checks && check < op.checks().size()) attach_check(&access, op.checks()[check]);
     code_->accesses.push_back(access);
   }
+}
+
+void Lowering::lower_shared_begin(const Op& op) {
+  if (watched_) emit(watched_handler(op.opcode), {.aux = bound_[op.view()].array});
 }
 
 void Lowering::lower_mbarrier(const Op& op) {

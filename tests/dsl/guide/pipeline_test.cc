@@ -72,5 +72,51 @@ TEST(Guide, GroupedTiles) {
   expect_compiles(kernel, {tensor({kAny}), tensor({kAny})});
 }
 
+TEST(Guide, CopiesByWarps) {
+  const auto kernel =
+      define_kernel("copies(a, y)", [](Tensor<const half, 2> a, Tensor<float, 1> y) {
+        const SharedArena arena;
+        // <page>
+        const SharedRegion main = arena.region("main"), epilogue = arena.region("epilogue");
+        // </page>
+        const auto tiles = main.tensor<half>(make_smem_layout<half>({64, 64, 3}));
+        // <page>
+        const auto result = epilogue.tensor<float>(make_smem_layout<float>({64, 64}));
+        const AsyncPipeline copied({.stages = 3, .producers = 4, .wgmma = true});
+        // </page>
+        const TiledCopy by_row = make_tiled_copy(make_copy_atom<half>(CopyAsync{128}),
+                                                 make_layout({16, 8}, {8, 1}), make_layout({1, 8}));
+        const auto rows = local_tile(a, {64, 64}, {block_idx.x, _});
+        copied.start();
+        const auto produce = [&](const Int&) {
+          For(range(3), copied.producer(), [&](const Int& k, const PipelineState& p) {
+            // <page>
+            copied.produce(p, [&](const AsyncStage& stage) {
+              copy(stage.load(by_row), rows(_, _, k), tiles(_, _, p.index));
+            });
+            // </page>
+            return copied.next(p);
+          });
+        };
+        const auto consume = [&](const Int& thread) {
+          For(range(3), copied.consumer(), [&](const Int&, const PipelineState& p) {
+            copied.wait(p);
+            copied.release(p);
+            return copied.next(p);
+          });
+          named_barrier_sync(1, kWarpGroupSize);
+          // <page>
+          epilogue.begin();
+          // </page>
+          result(thread / 2, thread % 2) = 1.0f;
+          y(thread) = result(thread / 2, thread % 2);
+        };
+        warp_roles(Role{1, 40, produce}, Role{1, 232, consume});
+      });
+  expect_compiles(kernel,
+                  {tensor({kAny, kAny}).aligned(16).strides_divisible_by(8).extents_divisible_by(8),
+                   tensor({kAny})});
+}
+
 }  // namespace
 }  // namespace heddle

@@ -79,6 +79,21 @@ TEST(Guide, Synchronisation) {
                                      });
                                      sync_threads();
 
+                                     copy_async_arrive(full, 0);
+                                     full.wait(0, 1u, MemoryOrder::acquire, MemoryScope::block);
+                                     fence_async();
+                                     // </page>
+                                     const SharedArena arena;
+                                     const SharedRegion main = arena.region("main");
+                                     const SharedRegion epilogue = arena.region("epilogue");
+                                     main.array<float>(64)(thread_idx.x % 64) = mine;
+                                     const Shared<float> taken = epilogue.array<float>(64);
+                                     // <page>
+                                     sync_threads();
+                                     epilogue.begin();
+                                     // </page>
+                                     taken(thread_idx.x % 64) = mine;
+                                     // <page>
                                      map_shared(s, other)(thread_idx.x) = mine;
                                      its_full.arrive(0, MemoryOrder::release, MemoryScope::cluster);
                                      full.wait(0, 1u, MemoryOrder::acquire, MemoryScope::cluster);

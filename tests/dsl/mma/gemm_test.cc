@@ -184,77 +184,119 @@ TEST(Gemm, StoresWithinBounds) {
 
 // --- One body, whatever copies and multiplies -----------------------------------------------------
 
+// Who fills stages, and how; the rest multiplies.
+enum class Fill { by_tma, by_warps, by_all };
+
 struct Body {
-  bool by_tma;  // else by cp.async
+  Fill fill;
   const char* atom;
   IntTuple atoms;
+  int stages = 3;
 };
 
-// d = a * b^T of 128 x 64 x 3 * 64, K-major a and MN-major b. Which instruction copies is told apart where tiles are
-// loaded, and which multiplies nowhere.
+constexpr int kM = 128, kN = 64, kK = 64, kBlocks = 5;
+
+// What is the same for all: the sums of the tiles that a pipeline brings, in threads of a role or all.
+template <class Pipe, class Ahead>
+AccumulatorTile<float> multiply(const Pipe& pipe, const TiledMma& mma, const Int& thread,
+                                const Tensor<half>& sA, const Tensor<half>& sB,
+                                const Ahead& ahead) {
+  const ThrMma mine = mma.get_slice(thread);
+  const auto [sums, last] =
+      For(range(kBlocks), std::tuple(make_accumulator<float>(mma, {kM, kN}), pipe.consumer()),
+          [&](const Int& k, const std::tuple<AccumulatorTile<float>, PipelineState>& so_far) {
+            const auto& [sum, p] = so_far;
+            pipe.wait(p);
+            ahead(k, p);
+            const auto more = gemm(mine, sA(_, _, p.index), sB(_, _, p.index), sum, k != 0);
+            wait(mma, 0);
+            if constexpr (std::is_same_v<Pipe, TmaPipeline>) {
+              // What ldmatrix has read, the copy engine may write.
+              if (!mma.atom().is_async()) {
+                fence_async();
+                named_barrier_sync(thread / kWarpGroupSize + 1, kWarpGroupSize);
+              }
+            }
+            pipe.release(p);
+            return std::tuple(more, pipe.next(p));
+          });
+  return sums;
+}
+
+// d = a * b^T of 128 x 64 x 5 * 64, K-major a and MN-major b. Which instruction copies is told apart where
+// the pipeline is made, and which multiplies nowhere.
 void run_body(const Body& body) {
-  constexpr int kM = 128, kN = 64, kK = 64;
+  const TiledMma host_mma = make_tiled_mma(parse_mma_atom(body.atom), body.atoms);
+  const int groups = static_cast<int>(host_mma.threads()) / kWarpGroupSize;
   const auto kernel = define_kernel("body(a, b, d)", [=](Tensor<const half, 2> a,
                                                          Tensor<const half, 2> b,
                                                          Tensor<float, 2> d) {
     const TiledMma mma = make_tiled_mma(parse_mma_atom(body.atom), body.atoms);
-    const auto a_tiles = make_smem_tensor<half>(make_smem_layout_A(mma, {kM, kK, 3}));
-    const auto b_tiles = make_smem_tensor<half>(make_smem_layout_B(mma, {kN, kK, 3}, Major::mn));
-    const Mbarrier full(3);
-    if (body.by_tma) {
-      // b is k x n in memory.
-      const SmemBox a_box = box_of(a_tiles(_, _, 0)), b_box = box_of(b_tiles(_, _, 0));
-      const TensorMap a_map(a, {a_box.extent(0), a_box.extent(1)}, {.swizzle = a_box.swizzle});
-      const TensorMap b_map(b, {b_box.extent(1), b_box.extent(0)}, {.swizzle = b_box.swizzle});
-      If(thread_idx.x == 0, [&] {
-        for (int stage = 0; stage < 3; ++stage) full.init(stage, 1);
-        fence_mbarrier_init();
-        for (int stage = 0; stage < 3; ++stage) {
-          full.expect_tx(stage, (kM + kN) * kK * sizeof(half));
-          for (int row = 0; row < kM; row += a_box.extent(0)) {
-            for (int k = 0; k < kK; k += a_box.extent(1)) {
-              tma_load(a_tiles.at({row, k, stage}), a_map, {row, stage * kK + k}, full, stage);
-            }
-          }
-          for (int row = 0; row < kN; row += b_box.extent(0)) {
-            for (int k = 0; k < kK; k += b_box.extent(1)) {
-              tma_load(b_tiles.at({row, k, stage}), b_map, {stage * kK + k, row}, full, stage);
-            }
-          }
-        }
+    const auto sA = make_smem_tensor<half>(make_smem_layout_A(mma, {kM, kK, body.stages}));
+    const auto sB =
+        make_smem_tensor<half>(make_smem_layout_B(mma, {kN, kK, body.stages}, Major::mn));
+    const auto by_columns = select(b, {1, 0});  // b is k x n in memory
+    const auto gA = local_tile(a, {kM, kK}, {0, _}), gB = local_tile(by_columns, {kN, kK}, {0, _});
+    const auto store = [&](const Int& thread, const AccumulatorTile<float>& sums) {
+      copy(settle(sums), mma.get_slice(thread).partition_C(local_tile(d, {kM, kN}, {0, 0})));
+    };
+    const auto fill = [&](const auto& pipe, const PipelineState& p, const Int& k,
+                          const auto& load_a, const auto& load_b) {
+      pipe.produce(p, [&](const auto& stage) {
+        If(k < kBlocks, [&] {
+          copy(stage.load(load_a), gA(_, _, k), sA(_, _, p.index));
+          copy(stage.load(load_b), gB(_, _, k), sB(_, _, p.index));
+        });
       });
-      sync_threads();
-    } else {
-      const auto atom = make_copy_atom<half>(CopyAsync{128});
-      const TiledCopy rows =
-          make_tiled_copy(atom, make_layout({16, 8}, {8, 1}), make_layout({1, 8}));
-      const TiledCopy columns = make_tiled_copy(atom, make_layout({8, 16}), make_layout({8, 1}));
-      const ThrCopy own_rows = rows.get_slice(thread_idx.x % 128);
-      const ThrCopy own_columns = columns.get_slice(thread_idx.x % 128);
-      const auto b_columns = select(b, {1, 0});  // (n,k)
-      const auto a_from = own_rows.partition_S(local_tile(a, {kM, kK}, {0, _}));
-      const auto b_from = own_columns.partition_S(local_tile(b_columns, {kN, kK}, {0, _}));
-      const auto a_to = own_rows.partition_D(a_tiles), b_to = own_columns.partition_D(b_tiles);
-      for (int stage = 0; stage < 3; ++stage) {
-        copy(rows, a_from(_, _, _, stage), a_to(_, _, _, stage));
-        copy(columns, b_from(_, _, _, stage), b_to(_, _, _, stage));
-      }
-      copy_async_commit();
-      copy_async_wait(0);
-      fence_async();
-      sync_threads();
+    };
+    const auto by_roles = [&](const auto& pipe, int warps, const auto& load_a, const auto& load_b) {
+      pipe.start();
+      warp_roles(Role{1, 0,
+                      [&](const Int&) {
+                        If(warp_id() < warps, [&] {
+                          For(range(kBlocks), pipe.producer(),
+                              [&](const Int& k, const PipelineState& p) {
+                                fill(pipe, p, k, load_a, load_b);
+                                return pipe.next(p);
+                              });
+                        });
+                      }},
+                 Role{groups, 0, [&](const Int& thread) {
+                        store(thread, multiply(pipe, mma, thread, sA, sB,
+                                               [](const Int&, const PipelineState&) {}));
+                      }});
+    };
+    if (body.fill == Fill::by_tma) {
+      const TmaAtom load_a = make_tma_atom(TmaLoad{}, a, sA(_, _, 0));
+      const TmaAtom load_b = make_tma_atom(TmaLoad{}, by_columns, sB(_, _, 0));
+      by_roles(TmaPipeline({.stages = body.stages,
+                            .bytes = load_a.bytes() + load_b.bytes(),
+                            .consumers = groups}),
+               1, load_a, load_b);
+      return;
     }
-    const ThrMma mine = mma.get_slice(thread_idx.x);
-    const auto sums =
-        For(range(3), make_accumulator<float>(mma, {kM, kN}),
-            [&](const Int& stage, const AccumulatorTile<float>& sum) {
-              if (body.by_tma) full.wait(stage, 0u);
-              return gemm(mine, a_tiles(_, _, stage), b_tiles(_, _, stage), sum, stage != 0);
-            });
-    copy(settle(sums), mine.partition_C(local_tile(d, {kM, kN}, {0, 0})));
+    const auto atom = make_copy_atom<half>(CopyAsync{128});
+    const TiledCopy load_a =
+        make_tiled_copy(atom, make_layout({16, 8}, {8, 1}), make_layout({1, 8}));
+    const TiledCopy load_b = make_tiled_copy(atom, make_layout({8, 16}), make_layout({8, 1}));
+    if (body.fill == Fill::by_warps) {
+      by_roles(AsyncPipeline({.stages = body.stages,
+                              .producers = 4,
+                              .consumers = groups,
+                              .wgmma = mma.atom().is_async()}),
+               4, load_a, load_b);
+      return;
+    }
+    const AsyncPipeline pipe({.stages = body.stages, .wgmma = mma.atom().is_async()});
+    pipe.start();
+    for (int k = 0; k < pipe.lead(); ++k) fill(pipe, pipe.producer(k), k, load_a, load_b);
+    store(thread_idx.x,
+          multiply(pipe, mma, thread_idx.x, sA, sB, [&](const Int& k, const PipelineState& p) {
+            fill(pipe, pipe.ahead(p), k + pipe.lead(), load_a, load_b);
+          }));
   });
   std::vector<half> a, b;
-  constexpr int kDepth = 3 * kK;
+  constexpr int kDepth = kBlocks * kK;
   for (int row = 0; row < kM; ++row) {
     for (int k = 0; k < kDepth; ++k) a.emplace_back(element<half>(row, k, 1));
   }
@@ -265,13 +307,13 @@ void run_body(const Body& body) {
   const Stream stream = device.create_stream().value();
   const Buffer a_memory = device.upload<half>(a).value(), b_memory = device.upload<half>(b).value();
   const Buffer d_memory = device.allocate(kM * kN * sizeof(float)).value();
-  const TiledMma mma = make_tiled_mma(parse_mma_atom(body.atom), body.atoms);
-  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = static_cast<int>(mma.threads())},
+  const int producers = body.fill == Fill::by_all ? 0 : kWarpGroupSize;
+  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = groups * kWarpGroupSize + producers},
                             as_tensor<const half>(a_memory, {kM, kDepth}),
                             as_tensor<const half>(b_memory, {kDepth, kN}),
                             as_tensor<float>(d_memory, {kM, kN})),
               IsOk())
-      << body.by_tma << body.atom;
+      << static_cast<int>(body.fill) << body.atom;
   const std::vector<float> d = d_memory.download<float>(stream).value();
   for (int row = 0; row < kM; ++row) {
     for (int column = 0; column < kN; ++column) {
@@ -280,18 +322,20 @@ void run_body(const Body& body) {
         wanted += element<half>(row, k, 1) * element<half>(column, k, 2);
       }
       ASSERT_EQ(d[static_cast<size_t>(row * kN + column)], wanted)
-          << body.by_tma << body.atom << " at " << row << " " << column;
+          << static_cast<int>(body.fill) << body.atom << " at " << row << " " << column;
     }
   }
 }
 
 TEST(Gemm, IsOneBodyForTheCopyEngineAndForThreads) {
   if (!has("wgmma")) GTEST_SKIP() << "this device is none of sm_90a";
-  run_body({true, "wgmma.m64n64k16.f32.f16.f16", {1, 1, 1}});
-  run_body({true, "wgmma.m64n64k16.f32.f16.f16", {2, 1, 1}});
-  run_body({false, "wgmma.m64n64k16.f32.f16.f16", {1, 1, 1}});
-  run_body({true, "mma.m16n8k16.f32.f16.f16", {4, 1, 1}});
-  run_body({false, "mma.m16n8k16.f32.f16.f16", {2, 2, 1}});
+  for (const Fill fill : {Fill::by_tma, Fill::by_warps}) {
+    run_body({fill, "wgmma.m64n64k16.f32.f16.f16", {1, 1, 1}});
+    run_body({fill, "wgmma.m64n64k16.f32.f16.f16", {2, 1, 1}, 2});
+    run_body({fill, "mma.m16n8k16.f32.f16.f16", {4, 1, 1}});
+  }
+  run_body({Fill::by_all, "wgmma.m64n64k16.f32.f16.f16", {1, 1, 1}});
+  run_body({Fill::by_all, "mma.m16n8k16.f32.f16.f16", {2, 2, 1}, 4});
 }
 
 // --- As CuTe writes it ----------------------------------------------------------------------------

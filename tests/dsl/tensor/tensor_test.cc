@@ -468,6 +468,16 @@ TEST(TensorMistakes, ShapesThatDoNotBroadcast) {
               HasSubstr("a tensor of shape (4,4) where one of shape (8,4) is wanted"));
 }
 
+TEST(TensorMistakes, PredicatesOfWhatIsNoPartOfAView) {
+  EXPECT_THAT(mistake([](const In&, const Out& y, const Int&) {
+                const auto registers = make_tensor<float>(4);
+                fill(registers, 0.0f);
+                copy_if(within(registers), registers, y);
+              }),
+              AllOf(HasSubstr("within("), HasSubstr("which is no part of a view"),
+                    HasSubstr("within(coordinates, shape)")));
+}
+
 TEST(TensorMistakes, ProductsOfOtherShapes) {
   EXPECT_THAT(mistake([](const In& x, const Out&, const Int&) {
                 const auto r = make_tensor<float>({8, 4});

@@ -256,6 +256,17 @@ const Word wgmma_word("dsl/mma/wgmma.h", [](X, Y out, Int n) {
   wgmma_commit();
   out(n) = wgmma_wait(sum)[0];
 });
+const Word async_pipeline("dsl/pipeline/async_pipeline.h", [](X x, Y y, Int n) {
+  const AsyncPipeline pipe({.stages = 2});
+  pipe.start();
+  pipe.produce(pipe.producer(), [](const AsyncStage&) {});
+  pipe.wait(pipe.consumer());
+  pipe.release(pipe.ahead(pipe.consumer()));
+  y(n) = x(n);
+});
+const Word pipeline_state("dsl/pipeline/pipeline_state.h", [](X x, Y y, Int n) {
+  y(n) = x(n) + cast<float>(PipelineState{n, 0u}.next(3).index);
+});
 const Word tile_scheduler("dsl/pipeline/tile_scheduler.h", [](X x, Y y, Int n) {
   For(PersistentTiles(ceil_div(x.shape(0), 128), 1, 1), Int(0),
       [&](const Tile& tile, const Int& turn) {
@@ -275,6 +286,16 @@ const Word tma_pipeline("dsl/pipeline/tma_pipeline.h", [](X x, Y y, Int n) {
 });
 const Word warp_roles_word("dsl/pipeline/warp_roles.h", [](X x, Y y, Int n) {
   warp_roles(Role{1, 0, [&](const Int& thread) { y(n + thread) = x(n + thread); }});
+});
+const Word shared_arena("dsl/tensor/shared_arena.h", [](X x, Y y, Int n) {
+  const SharedArena arena;
+  const SharedRegion first = arena.region("first"), second = arena.region("second");
+  const Shared<float> a = first.array<float>(64), b = second.array<float>(64);
+  a(n) = x(n);
+  sync_threads();
+  second.begin();
+  b(n) = x(n);
+  y(n) = b(n);
 });
 // An atom is made of a matrix; the word has vectors.
 const Word tma_atom("dsl/tensor/tma_atom.h", [](X x, Y y, Int n) {
