@@ -7,6 +7,7 @@
 //   };
 //
 // It captures nothing. What it takes behind the sums are parameters of the kernel: values and tensors.
+// A struct of host values with such a call operator and == will do as well: each value is a kernel.
 #pragma once
 
 #include "heddle/dsl/dsl.h"

@@ -22,8 +22,8 @@ template <class F, class... Args>
 struct EpilogueParameters<Fragment<float> (F::*)(const GemmPart&, const Fragment<float>&, Args...)
                               const> {
   template <class T, class D, class Epilogue>
-  static const auto& kernel(const GemmConfig& config) {
-    return hopper_gemm<T, D, Epilogue, std::remove_cvref_t<Args>...>(config);
+  static const auto& kernel(const GemmConfig& config, const Epilogue& epilogue) {
+    return hopper_gemm<T, D, Epilogue, std::remove_cvref_t<Args>...>(config, epilogue);
   }
 };
 
@@ -60,9 +60,10 @@ TensorRef<T, 3> in_batches(const TensorRef<T, 3>& x) {
 }  // namespace detail
 
 // d = epilogue(a * b^T), with extents, strides and errors as gemm() has them (gemm.h). `epilogue` is a
-// lambda that captures nothing; `args` are its further arguments.
+// lambda that captures nothing, or a struct of host values with a call operator and ==, of which each
+// value is a kernel; `args` are its further arguments.
 template <class Epilogue, class T, class D, int Rank, class... Args>
-Status gemm_with(const Stream& stream, const Epilogue&, const TensorRef<const T, Rank>& a,
+Status gemm_with(const Stream& stream, const Epilogue& epilogue, const TensorRef<const T, Rank>& a,
                  const TensorRef<const T, Rank>& b, const TensorRef<D, Rank>& d,
                  const Args&... args) {
   const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
@@ -75,8 +76,8 @@ Status gemm_with(const Stream& stream, const Epilogue&, const TensorRef<const T,
   const runtime::DeviceInfo& device = stream.device().info();
   const GemmConfig config = choose_gemm(*problem, device);
   using Call = detail::EpilogueParameters<decltype(&Epilogue::operator())>;
-  return Call::template kernel<T, D, Epilogue>(config).launch(
-      stream, gemm_shape(config, *problem, device), as, bs, ds, args...);
+  return Call::template kernel<T, D, Epilogue>(config, epilogue)
+      .launch(stream, gemm_shape(config, *problem, device), as, bs, ds, args...);
 }
 
 }  // namespace heddle::kernels

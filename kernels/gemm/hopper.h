@@ -245,21 +245,31 @@ void gemm_body(const GemmConfig& c, const Epilogue& epilogue, const Tensor<const
 
 }  // namespace hopper
 
+// An epilogue as what tells kernels apart: there is one kernel of those without a value.
+template <class Epilogue>
+struct EpilogueValue {
+  Epilogue epilogue;  // the lambda or the struct
+  friend bool operator==(const EpilogueValue& x, const EpilogueValue& y) {
+    if constexpr (std::is_empty_v<Epilogue>) return true;
+    if constexpr (!std::is_empty_v<Epilogue>) return x.epilogue == y.epilogue;
+  }
+};
+
 // The kernels of an epilogue: d = epilogue(a * b^T), where a is (m, k, batch), b (n, k, batch) and d
 // (m, n, batch). `Args` are the epilogue's own parameters.
 template <class T, class D, class Epilogue, class... Args>
-const auto& hopper_gemm(const GemmConfig& config) {
+const auto& hopper_gemm(const GemmConfig& config, const Epilogue& epilogue = Epilogue()) {
   static const auto kernels =
       kernel_family(sizeof...(Args) == 0 ? "gemm(a, b, d)" : "gemm",
-                    [](Host<GemmConfig> c, Tensor<const T, 3> a, Tensor<const T, 3> b,
-                       Tensor<D, 3> d, Args... args) {
+                    [](Host<GemmConfig> c, Host<EpilogueValue<Epilogue>> e, Tensor<const T, 3> a,
+                       Tensor<const T, 3> b, Tensor<D, 3> d, Args... args) {
                       if (c.rows_of_group() == hopper::kProductRows) {
-                        hopper::gemm_body<1>(c, Epilogue(), a, b, d, args...);
+                        hopper::gemm_body<1>(c, e.epilogue, a, b, d, args...);
                       } else {
-                        hopper::gemm_body<2>(c, Epilogue(), a, b, d, args...);
+                        hopper::gemm_body<2>(c, e.epilogue, a, b, d, args...);
                       }
                     });
-  return kernels(config);
+  return kernels(config, EpilogueValue<Epilogue>{epilogue});
 }
 
 }  // namespace heddle::kernels
