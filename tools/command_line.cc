@@ -92,6 +92,9 @@ void add_passes(CLI::App* app, PassOptions& passes) {
 
 CLI::App* add_list(CLI::App& app, Options& options) {
   CLI::App* const list = app.add_subcommand("list", "the kernels that there are");
+  list->add_option("KERNEL", options.list.kernel, "what this one takes, and its settings")
+      ->type_name("")
+      ->check(given("a kernel's name"));
   list->add_flag("--json", options.list.json, "as JSON");
   return list;
 }

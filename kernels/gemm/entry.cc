@@ -11,10 +11,13 @@
 //   nt      [k, m]   [k, n]   a M-major, b N-major
 //
 // (BLAS counts columns first: its T is a k x m matrix, column by column, and that is the same memory.)
+//
+// Lines of any length will do: those that are no multiple of 16 bytes are copied to ones that are.
 #include "absl/strings/str_join.h"
 #include "heddle/kernels/gemm/fused.h"
 #include "heddle/kernels/gemm/gemm.h"
 #include "heddle/kernels/gemm/named_epilogue.h"
+#include "heddle/kernels/gemm/padded_internal.h"
 #include "heddle/kernels/gemm/reference_internal.h"
 #include "heddle/runtime/operation/registry.h"
 
@@ -41,14 +44,17 @@ TensorRef<T, 3> or_empty(const std::optional<TensorRef<T, 2>>& x) {
 
 // The operation of an element type of a and b, and of d.
 template <class T, class D>
-Status run_gemm(const Stream& stream, TensorRef<const T, 2> a, TensorRef<const T, 2> b,
-                const TensorRef<D, 2>& d, LayoutRow layout, float alpha, float beta,
-                const std::optional<TensorRef<const D, 2>>& c, EpilogueRow epilogue,
-                const std::optional<TensorRef<const float, 1>>& bias,
+Status run_gemm(const Stream& stream, const TensorRef<const T, 2>& a_file,
+                const TensorRef<const T, 2>& b_file, const TensorRef<D, 2>& d, LayoutRow layout,
+                float alpha, float beta, const std::optional<TensorRef<const D, 2>>& c,
+                EpilogueRow epilogue, const std::optional<TensorRef<const float, 1>>& bias,
                 const std::optional<TensorRef<const D, 2>>& residual) {
+  const StatusOr<Padded<T>> a_lines = padded(stream, a_file), b_lines = padded(stream, b_file);
+  if (!a_lines.ok()) return a_lines.status();
+  if (!b_lines.ok()) return b_lines.status();
   const GemmFiles& files = gemm_files()[static_cast<size_t>(layout)];
-  if (files.a_along_m) a = transposed(a);
-  if (files.b_along_n) b = transposed(b);
+  const auto a = files.a_along_m ? transposed(a_lines->tensor) : a_lines->tensor;
+  const auto b = files.b_along_n ? transposed(b_lines->tensor) : b_lines->tensor;
   const auto row = static_cast<int>(epilogue);
   if (row == 0 && alpha == 1 && beta == 0) return gemm(stream, a, b, d);
   if (row == 0) {

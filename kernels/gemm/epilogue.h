@@ -60,6 +60,11 @@ class GemmPart {
   GemmPart(const Int& row, const Int& column, int columns, const Int& batch, const IntTuple& shape)
       : row_(row), column_(column), columns_(columns), batch_(batch), shape_(shape) {}
 
+  // How many columns it has, and some of them as a part: the elements from 1/2 first on.
+  int columns() const { return columns_; }
+  GemmPart columns(int first, int count) const {
+    return GemmPart(row_, column_ + first, count, batch_, shape_);
+  }
   // The extents of the result.
   const IntTuple& shape() const { return shape_; }
   // The places of the thread's elements: coordinates (m, n, batch).

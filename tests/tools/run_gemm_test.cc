@@ -265,6 +265,28 @@ TEST_F(RunGemmTest, RefusesWhatDoesNotFit) {
   refused({"--out", in("c", "d.npy")}, "kernel 'gemm' has no output 'c'; it writes d");
 }
 
+// Whose lines are no multiples of 16 bytes.
+TEST_F(RunGemmTest, MultipliesOddExtents) {
+  const auto write = [&](const char* name, std::vector<int64_t> extents) {
+    make_npy(dir_.file(name), Scalar::kF32, std::move(extents),
+             [](size_t i) { return std::sin(static_cast<double>(i)); });
+  };
+  write("a.npy", {21, 13});
+  write("b.npy", {35, 13});
+  write("at.npy", {13, 21});
+  write("bt.npy", {13, 35});
+  for (const char* const dtype : {"bf16", "tf32", "e4m3"}) {
+    const Outcome done =
+        run({"--in", in("a"), "--in", in("b"), "--set", absl::StrCat("dtype=", dtype), "--check"});
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr("\nd: all 735 elements right"));
+  }
+  const Outcome done = run({"--in", in("a", "at.npy"), "--in", in("b", "bt.npy"), "--set",
+                            "layout=nt", "--set", "dtype=bf16", "--check"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("\nd: all 735 elements right"));
+}
+
 TEST_F(RunGemmTest, RefusesProductsWithoutADepth) {
   make_npy(dir_.file("a.npy"), Scalar::kF16, {24, 0}, [](size_t) { return 0; });
   make_npy(dir_.file("b.npy"), Scalar::kF16, {40, 0}, [](size_t) { return 0; });
