@@ -4,6 +4,8 @@
 //   s = kernels::gemm(stream, a, b, d, {.alpha = 2, .beta = 1}, c);     // 2 a b^T + c
 //   s = kernels::gemm_with(stream, bias_relu, a, b, d, bias);           // fused.h
 //
+// `heddle run gemm` multiplies files; `heddle list gemm` and entry.cc say how they lie.
+//
 // Element types of a and b, and of d: half, bfloat16 or float8_e4m3 into 16 bits or float; tfloat32
 // into float. Products are exact, sums are f32 in an order that the shape alone decides, and
 // results are rounded once. (Tensor cores add with fewer bits than f32 has; of float8_e4m3 with 13 or

@@ -86,6 +86,10 @@ TEST_F(RunTest, RoundsFilesToTypesThatNumPyLacks) {
   EXPECT_THAT(done.out, StartsWith(absl::StrCat("x              bf16[1, 2] from ",
                                                 dir_.file("x.npy"), ", rounded from f32\n")));
   EXPECT_THAT(read_doubles(dir_.file("y.npy")), ElementsAre(2));  // the tie goes to the even one
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {1, 3},
+           [](size_t i) { return i == 0 ? 1 : -0x1.ffp127; });
+  EXPECT_THAT(run("row_sum", {"--in", in("x", "x.npy"), "--set", "dtype=bf16"}).out,
+              HasSubstr(", rounded from f32, 2 elements beyond its range\n"));
 }
 
 TEST_F(RunTest, TakesEmptyMatrices) {
