@@ -6,17 +6,6 @@
 namespace heddle::kernels {
 namespace {
 
-// How an element type rounds: half the distance of neighbours, relatively, the least such half, and where
-// numbers become infinite.
-struct Rounding {
-  double relative, least, limit;
-};
-Rounding rounding_of(ir::Scalar scalar) {
-  if (scalar == ir::Scalar::kF16) return {0x1p-11, 0x1p-25, 65520};
-  if (scalar == ir::Scalar::kBF16) return {0x1p-8, 0x1p-134, 0x1.FFp127};
-  return {0x1p-24, 0x1p-150, 0x1.FFFFFFp127};
-}
-
 // The product and the sum are rounded in f32, the result to the element's type.
 Outputs axpby_reference(const Settings& settings, const Tensors& tensors) {
   const std::vector<double>& x = tensors.at("x").values;
@@ -27,11 +16,7 @@ Outputs axpby_reference(const Settings& settings, const Tensors& tensors) {
   return only_output(tensors, "y", [&](int64_t i) {
     const double a = alpha * x[i];
     const double b = beta == 0 ? 0 : beta * y[i];
-    const double sum = a + b;
-    const double tolerance =
-        (std::abs(a) + std::abs(b)) * (2 * kRounding + last.relative) + 0x1p-149 + last.least;
-    if (std::abs(sum) >= last.limit) return Close{std::copysign(HUGE_VAL, sum)};
-    return Close{sum, tolerance};
+    return last.of(a + b, (std::abs(a) + std::abs(b)) * 2 * kRounding + 0x1p-149);
   });
 }
 

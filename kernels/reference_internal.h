@@ -37,6 +37,25 @@ struct Close {
   double tolerance = 0;
 };
 
+// How an element type rounds: half the distance of neighbours, relatively, the least such half, and where
+// numbers become infinite.
+struct Rounding {
+  double relative, least, limit;
+
+  // A number that is within `error` of the exact one, rounded once.
+  Close of(double exact, double error) const {
+    const double magnitude = std::abs(exact);
+    if (magnitude - error >= limit) return {std::copysign(HUGE_VAL, exact)};
+    if (magnitude + error >= limit) return {exact, HUGE_VAL};
+    return {exact, error + (magnitude + error) * relative + least};
+  }
+};
+inline Rounding rounding_of(ir::Scalar scalar) {
+  if (scalar == ir::Scalar::kF16) return {0x1p-11, 0x1p-25, 65520};
+  if (scalar == ir::Scalar::kBF16) return {0x1p-8, 0x1p-134, 0x1.FFp127};
+  return {kRounding, 0x1p-150, 0x1.FFFFFFp127};
+}
+
 // A sum that the kernel forms in f32, in whatever order: with so many roundings on the way of each
 // term it is within that many of the sum of the magnitudes.
 struct Sum {

@@ -92,6 +92,9 @@ void add_passes(CLI::App* app, PassOptions& passes) {
 
 CLI::App* add_list(CLI::App& app, Options& options) {
   CLI::App* const list = app.add_subcommand("list", "the kernels that there are");
+  list->add_option("KERNEL", options.list.kernel, "what this one takes, and its settings")
+      ->type_name("")
+      ->check(given("a kernel's name"));
   list->add_flag("--json", options.list.json, "as JSON");
   return list;
 }
@@ -107,7 +110,8 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   RunOptions& o = options.run;
   CLI::App* const run = app.add_subcommand("run", "run a kernel on .npy files");
   add_kernel(run, o.choice);
-  add_each(run, "--in", o.inputs, "NAME=FILE", "an input; bf16 as uint16 bit patterns");
+  add_each(run, "--in", o.inputs, "NAME=FILE",
+           "an input; types that NumPy lacks as bits, or rounded from float32");
   add_each(run, "--out", o.outputs, "NAME=FILE", "where an output goes");
   add_text(run, "--device", o.device, "interp|cuda:N", "default: cuda:0 if there is one");
   run->add_flag("--check", o.check, "compare with the kernel's reference in double precision");

@@ -52,6 +52,12 @@ static_assert(std::size(kTypes) == ir::kScalarCount - 1, "an element type has no
 // Single bytes have no order; all others are little-endian.
 string_view byte_order(Scalar scalar) { return ir::bytes_of(scalar) == 1 ? "|" : "<"; }
 
+string_view code_of(Scalar scalar) {
+  return std::find_if(std::begin(kTypes), std::end(kTypes),
+                      [&](const TypeRow& type) { return type.scalar == scalar; })
+      ->code;
+}
+
 // What can be read, as NumPy writes it, and as what: "|b1 (bool), |i1 (i8), …". A code's first row
 // says how it is read.
 std::string readable_types() {
@@ -294,10 +300,8 @@ bool write_fully(int file, absl::Span<const std::byte> bytes) {
 }
 
 std::string header_text(const runtime::TensorShape& shape) {
-  const auto row = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                [&](const TypeRow& type) { return type.scalar == shape.dtype; });
   std::string dict =
-      absl::StrCat("{'descr': '", byte_order(shape.dtype), row->code,
+      absl::StrCat("{'descr': '", byte_order(shape.dtype), code_of(shape.dtype),
                    "', 'fortran_order': False, 'shape': ", python_tuple(shape.extents), ", }");
   // The data start at a multiple of 64 bytes.
   constexpr size_t kFixed = kMagic.size() + 4;
@@ -310,6 +314,12 @@ std::string header_text(const runtime::TensorShape& shape) {
 }
 
 }  // namespace
+
+bool numpy_has_float(Scalar float_type) {
+  return code_of(float_type)[0] == 'f' && float_type != Scalar::kTF32;
+}
+
+bool same_in_numpy(Scalar a, Scalar b) { return code_of(a) == code_of(b); }
 
 StatusOr<HostArray> HostArray::allocate(runtime::TensorShape shape) {
   for (const int64_t extent : shape.extents) {

@@ -5,7 +5,8 @@
 //   Status status = write_npy("y.npy", *x);
 //
 // Formats 1.0 to 3.0; little-endian bool, int8 to int64, uint8, uint32, uint64, float16, float32,
-// float64. NumPy has no bf16: bf16 is stored as uint16 bit patterns, and uint16 is always read so.
+// float64. NumPy has no bf16: bf16 is stored as uint16 bit patterns, and uint16 is always read so. Floats
+// of 8 bits are stored as uint8 bit patterns and tf32 as float32, which are read as themselves.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +33,11 @@ struct HostArray {
   // an address can count, kResourceExhausted where there is not enough.
   static StatusOr<HostArray> allocate(runtime::TensorShape shape);
 };
+
+// Whether NumPy has a float type; others are stored as bit patterns, or as float32.
+bool numpy_has_float(ir::Scalar float_type);
+// Whether files of both types are the same, so that one can be read as the other.
+bool same_in_numpy(ir::Scalar a, ir::Scalar b);
 
 // The header of a file.
 struct NpyHeader {

@@ -7,6 +7,7 @@
 //   };
 //
 // It captures nothing. What it takes behind the sums are parameters of the kernel: values and tensors.
+// A struct of host values with such a call operator and == will do as well: each value is a kernel.
 #pragma once
 
 #include "heddle/dsl/dsl.h"
@@ -74,6 +75,10 @@ class GemmPart {
   const Int& row() const { return row_; }
   const Int& column() const { return column_; }
   int columns() const { return columns_; }
+  // Some of the columns as a part: the elements from 1/2 first on.
+  GemmPart columns(int first, int count) const {
+    return GemmPart(row_, column_ + first, count, batch_, group_, shape_);
+  }
   // The number of the group, or the batch: of the matrix of b.
   const Int& group() const { return group_; }
   // The extents of the result; of groups (grouped.h), the first is the row behind those of this group.

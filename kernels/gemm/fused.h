@@ -22,8 +22,8 @@ template <class F, class... Args>
 struct EpilogueParameters<Fragment<float> (F::*)(const GemmPart&, const Fragment<float>&, Args...)
                               const> {
   template <class Tiles, class Loop, class T, class D, class Epilogue>
-  static const auto& kernel(const GemmConfig& config) {
-    return hopper_gemm<Tiles, Loop, T, D, Epilogue, std::remove_cvref_t<Args>...>(config);
+  static const auto& kernel(const GemmConfig& config, const Epilogue& epilogue) {
+    return hopper_gemm<Tiles, Loop, T, D, Epilogue, std::remove_cvref_t<Args>...>(config, epilogue);
   }
 };
 
@@ -75,30 +75,31 @@ TensorRef<T, 3> in_batches(const TensorRef<T, 3>& x) {
 // Launches the kernel that the model chooses for a problem. `args` are what the tiles and the loop take,
 // and the epilogue's.
 template <class Tiles, class Loop, class Epilogue, class T, class D, class... Args>
-Status launch_gemm(const Stream& stream, const StatusOr<GemmProblem>& problem,
-                   const TensorRef<const T, 3>& a, const TensorRef<const T, 3>& b,
-                   const TensorRef<D, 3>& d, const Args&... args) {
+Status launch_gemm(const Stream& stream, const Epilogue& epilogue,
+                   const StatusOr<GemmProblem>& problem, const TensorRef<const T, 3>& a,
+                   const TensorRef<const T, 3>& b, const TensorRef<D, 3>& d, const Args&... args) {
   if (!problem.ok()) return problem.status();
   if (problem->m == 0 || problem->n == 0 || problem->batches == 0) return OkStatus();
   const runtime::DeviceInfo& device = stream.device().info();
   const GemmConfig config = choose_gemm(*problem, device);
   using Call = EpilogueParameters<decltype(&Epilogue::operator())>;
-  return Call::template kernel<Tiles, Loop, T, D, Epilogue>(config).launch(
-      stream, gemm_shape(config, *problem, device), a, b, d, args...);
+  return Call::template kernel<Tiles, Loop, T, D, Epilogue>(config, epilogue)
+      .launch(stream, gemm_shape(config, *problem, device), a, b, d, args...);
 }
 
 }  // namespace detail
 
 // d = epilogue(a * b^T), with extents, strides and errors as gemm() has them (gemm.h). `epilogue` is a
-// lambda that captures nothing; `args` are its further arguments.
+// lambda that captures nothing, or a struct of host values with a call operator and ==, of which each
+// value is a kernel; `args` are its further arguments.
 template <class Epilogue, class T, class D, int Rank, class... Args>
-Status gemm_with(const Stream& stream, const Epilogue&, const TensorRef<const T, Rank>& a,
+Status gemm_with(const Stream& stream, const Epilogue& epilogue, const TensorRef<const T, Rank>& a,
                  const TensorRef<const T, Rank>& b, const TensorRef<D, Rank>& d,
                  const Args&... args) {
   const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
   const TensorRef<D, 3> ds = detail::in_batches(d);
-  return detail::launch_gemm<BatchTiles, PlainLoop, Epilogue>(
-      stream, detail::gemm_problem({as, bs, ds}), as, bs, ds, args...);
+  return detail::launch_gemm<BatchTiles, PlainLoop>(
+      stream, epilogue, detail::gemm_problem({as, bs, ds}), as, bs, ds, args...);
 }
 
 }  // namespace heddle::kernels

@@ -5,6 +5,7 @@
 //   s = kernels::gemm_with(stream, bias_relu, a, b, d, bias);           // fused.h
 //
 // grouped.h has products of groups of rows, scaled.h those of scaled 8-bit floats.
+// `heddle run gemm` multiplies files; `heddle list gemm` and entry.cc say how they lie.
 //
 // Element types of a and b, and of d: half, bfloat16 or float8_e4m3 into 16 bits or float; tfloat32
 // into float. Products are exact, sums are f32 in an order that the shape alone decides, and

@@ -20,24 +20,26 @@
 namespace heddle::kernels {
 // The products, with an epilogue as gemm_with() takes it (fused.h).
 template <class Epilogue, class T, class D, class... Args>
-Status gemm_grouped_with(const Stream& stream, const Epilogue&, const TensorRef<const T, 2>& a,
-                         const TensorRef<const T, 3>& b, const TensorRef<D, 2>& d,
-                         const TensorRef<const int32_t, 1>& ends, const Args&... args) {
+Status gemm_grouped_with(const Stream& stream, const Epilogue& epilogue,
+                         const TensorRef<const T, 2>& a, const TensorRef<const T, 3>& b,
+                         const TensorRef<D, 2>& d, const TensorRef<const int32_t, 1>& ends,
+                         const Args&... args) {
   const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
   const TensorRef<D, 3> ds = detail::in_batches(d);
-  return detail::launch_gemm<GroupTiles<RowsInOneMatrix>, PlainLoop, Epilogue>(
-      stream, detail::problem_of_groups({as, bs, ds}, ends.extents[0], true), as, bs, ds, ends,
-      args...);
+  return detail::launch_gemm<GroupTiles<RowsInOneMatrix>, PlainLoop>(
+      stream, epilogue, detail::problem_of_groups({as, bs, ds}, ends.extents[0], true), as, bs, ds,
+      ends, args...);
 }
 template <class Epilogue, class T, class D, class... Args>
-Status gemm_masked_with(const Stream& stream, const Epilogue&, const TensorRef<const T, 3>& a,
-                        const TensorRef<const T, 3>& b, const TensorRef<D, 3>& d,
-                        const TensorRef<const int32_t, 1>& rows, const Args&... args) {
+Status gemm_masked_with(const Stream& stream, const Epilogue& epilogue,
+                        const TensorRef<const T, 3>& a, const TensorRef<const T, 3>& b,
+                        const TensorRef<D, 3>& d, const TensorRef<const int32_t, 1>& rows,
+                        const Args&... args) {
   const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
   const TensorRef<D, 3> ds = detail::in_batches(d);
-  return detail::launch_gemm<GroupTiles<RowsOfMatrices>, PlainLoop, Epilogue>(
-      stream, detail::problem_of_groups({as, bs, ds}, rows.extents[0], false), as, bs, ds, rows,
-      args...);
+  return detail::launch_gemm<GroupTiles<RowsOfMatrices>, PlainLoop>(
+      stream, epilogue, detail::problem_of_groups({as, bs, ds}, rows.extents[0], false), as, bs, ds,
+      rows, args...);
 }
 
 // The products alone: element types of a and b, and of d. kInvalidArgument where extents or strides do

@@ -153,25 +153,35 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
   if (c.cluster() > 1) sync_cluster();
 }
 
+// An epilogue as what tells kernels apart: there is one kernel of those without a value.
+template <class Epilogue>
+struct EpilogueValue {
+  Epilogue epilogue;  // the lambda or the struct
+  friend bool operator==(const EpilogueValue& x, const EpilogueValue& y) {
+    if constexpr (std::is_empty_v<Epilogue>) return true;
+    if constexpr (!std::is_empty_v<Epilogue>) return x.epilogue == y.epilogue;
+  }
+};
+
 template <class Tiles, class Loop, class Epilogue, class TileParameters, class LoopParameters,
           class... Args>
 struct Family;
 template <class Tiles, class Loop, class Epilogue, class... Of, class... By, class... Args>
 struct Family<Tiles, Loop, Epilogue, Parameters<Of...>, Parameters<By...>, Args...> {
   template <class T, class D>
-  static const auto& kernel(const GemmConfig& config) {
+  static const auto& kernel(const GemmConfig& config, const Epilogue& epilogue) {
     constexpr bool kIsPlain = sizeof...(Of) + sizeof...(By) + sizeof...(Args) == 0;
     static const auto kernels = kernel_family(
         kIsPlain             ? "gemm(a, b, d)"
         : sizeof...(Of) != 0 ? Tiles::kName
                              : Loop::kName,
-        [](Host<GemmConfig> c, Tensor<const T, 3> a, Tensor<const T, 3> b, Tensor<D, 3> d, Of... of,
-           By... by, Args... args) {
+        [](Host<GemmConfig> c, Host<EpilogueValue<Epilogue>> e, Tensor<const T, 3> a,
+           Tensor<const T, 3> b, Tensor<D, 3> d, Of... of, By... by, Args... args) {
           // The kernel before may have written what says where tiles lie, and how they are summed.
           if (sizeof...(Of) + sizeof...(By) != 0) grid_dependency_wait();
-          gemm_body(c, Tiles(c, b, d, of...), Loop{by...}, Epilogue(), a, b, d, args...);
+          gemm_body(c, Tiles(c, b, d, of...), Loop{by...}, e.epilogue, a, b, d, args...);
         });
-    return kernels(config);
+    return kernels(config, EpilogueValue<Epilogue>{epilogue});
   }
 };
 
@@ -180,10 +190,10 @@ struct Family<Tiles, Loop, Epilogue, Parameters<Of...>, Parameters<By...>, Args.
 // The kernels of an epilogue: d = epilogue(a * b^T), where a is (m, k, batch), b (n, k, batch) and d
 // (m, n, batch); then what the tiles and the loop take, and `Args`, the epilogue's own parameters.
 template <class Tiles, class Loop, class T, class D, class Epilogue, class... Args>
-const auto& hopper_gemm(const GemmConfig& config) {
+const auto& hopper_gemm(const GemmConfig& config, const Epilogue& epilogue = Epilogue()) {
   using Family =
       hopper::Family<Tiles, Loop, Epilogue, typename Tiles::Takes, typename Loop::Takes, Args...>;
-  return Family::template kernel<T, D>(config);
+  return Family::template kernel<T, D>(config, epilogue);
 }
 
 }  // namespace heddle::kernels

@@ -33,7 +33,7 @@ StatusOr<GemmProblem> with_factors(const StatusOr<GemmProblem>& problem, const O
 
 // The products with factors for blocks, and an epilogue as gemm_with() takes it (fused.h).
 template <class Epilogue, class D, int Rank, class... Args>
-Status gemm_scaled_with(const Stream& stream, const Epilogue&,
+Status gemm_scaled_with(const Stream& stream, const Epilogue& epilogue,
                         const TensorRef<const float8_e4m3, Rank>& a,
                         const TensorRef<const float8_e4m3, Rank>& b, const TensorRef<D, Rank>& d,
                         const TensorRef<const float, Rank>& a_scale,
@@ -42,13 +42,13 @@ Status gemm_scaled_with(const Stream& stream, const Epilogue&,
   const auto ds = detail::in_batches(d);
   const auto a_factors = detail::in_batches(a_scale), b_factors = detail::in_batches(b_scale);
   const detail::OperandShapes x(as, bs, ds);
-  return detail::launch_gemm<BatchTiles, ScaledLoop, Epilogue>(
-      stream,
+  return detail::launch_gemm<BatchTiles, ScaledLoop>(
+      stream, epilogue,
       detail::with_factors(detail::gemm_problem(x), x, a_factors.extents, b_factors.extents), as,
       bs, ds, a_factors, b_factors, args...);
 }
 template <class Epilogue, class D, class... Args>
-Status gemm_grouped_scaled_with(const Stream& stream, const Epilogue&,
+Status gemm_grouped_scaled_with(const Stream& stream, const Epilogue& epilogue,
                                 const TensorRef<const float8_e4m3, 2>& a,
                                 const TensorRef<const float8_e4m3, 3>& b, const TensorRef<D, 2>& d,
                                 const TensorRef<const int32_t, 1>& ends,
@@ -58,14 +58,14 @@ Status gemm_grouped_scaled_with(const Stream& stream, const Epilogue&,
   const auto ds = detail::in_batches(d);
   const auto a_factors = detail::in_batches(a_scale), b_factors = detail::in_batches(b_scale);
   const detail::OperandShapes x(as, bs, ds);
-  return detail::launch_gemm<GroupTiles<RowsInOneMatrix>, ScaledLoop, Epilogue>(
-      stream,
+  return detail::launch_gemm<GroupTiles<RowsInOneMatrix>, ScaledLoop>(
+      stream, epilogue,
       detail::with_factors(detail::problem_of_groups(x, ends.extents[0], true), x,
                            a_factors.extents, b_factors.extents),
       as, bs, ds, ends, a_factors, b_factors, args...);
 }
 template <class Epilogue, class D, class... Args>
-Status gemm_masked_scaled_with(const Stream& stream, const Epilogue&,
+Status gemm_masked_scaled_with(const Stream& stream, const Epilogue& epilogue,
                                const TensorRef<const float8_e4m3, 3>& a,
                                const TensorRef<const float8_e4m3, 3>& b, const TensorRef<D, 3>& d,
                                const TensorRef<const int32_t, 1>& rows,
@@ -75,8 +75,8 @@ Status gemm_masked_scaled_with(const Stream& stream, const Epilogue&,
   const auto ds = detail::in_batches(d);
   const auto a_factors = detail::in_batches(a_scale), b_factors = detail::in_batches(b_scale);
   const detail::OperandShapes x(as, bs, ds);
-  return detail::launch_gemm<GroupTiles<RowsOfMatrices>, ScaledLoop, Epilogue>(
-      stream,
+  return detail::launch_gemm<GroupTiles<RowsOfMatrices>, ScaledLoop>(
+      stream, epilogue,
       detail::with_factors(detail::problem_of_groups(x, rows.extents[0], false), x,
                            a_factors.extents, b_factors.extents),
       as, bs, ds, rows, a_factors, b_factors, args...);

@@ -7,7 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/operation/declaration_internal.h"
 
 namespace heddle::runtime {
 namespace {
@@ -82,10 +84,11 @@ class Dimensions {
     for (size_t mode = 0; mode < shape.extents.size(); ++mode) {
       const Dimension& dimension = argument.dimensions[mode];
       const int64_t extent = shape.extents[mode];
-      const auto differs = [&](int64_t wanted, absl::string_view by) {
+      const auto differs = [&](int64_t wanted, absl::string_view why, absl::string_view by = "") {
         return InvalidArgumentError(
             absl::StrCat("'", argument.name, "' has extent ", extent, " in mode ", mode,
-                         ", and kernel '", operation_.name(), "' takes ", wanted, " there", by));
+                         ", and kernel '", operation_.name(), "' takes ", wanted, " there", why,
+                         shapes_of(argument.name), by == argument.name ? "" : shapes_of(by)));
       };
       if (dimension.name.empty()) {
         if (extent != dimension.number) return differs(dimension.number, "");
@@ -103,7 +106,7 @@ class Dimensions {
       if (__builtin_add_overflow(std::max<int64_t>(known.size, 0), dimension.number, &wanted)) {
         return too_large(operation_, argument, dimension, known.size);
       }
-      return differs(wanted, known.size < 0 ? " at least" : by(dimension, known));
+      return differs(wanted, known.size < 0 ? " at least" : by(dimension, known), known.by);
     }
     return OkStatus();
   }
@@ -128,9 +131,47 @@ class Dimensions {
                         known.by.empty() ? "" : absl::StrCat(" of '", known.by, "'"));
   }
 
+  // "; 'a' is [k, m] if layout=nn|nt, else [m, k]", of an argument whose shape settings decide.
+  std::string shapes_of(absl::string_view name) const {
+    std::vector<std::string> shapes;
+    for (const OperationArgument& argument : operation_.declared()) {
+      if (argument.name != name || argument.role == Role::kAbsent) continue;
+      const std::string when = describe(argument.condition);
+      shapes.push_back(
+          absl::StrCat(describe_dimensions(argument), when.empty() ? "" : " if ", when));
+    }
+    return shapes.size() > 1 ? absl::StrCat("; '", name, "' is ", absl::StrJoin(shapes, ", else "))
+                             : "";
+  }
+
   const Operation& operation_;
   std::map<std::string, Known> known_;
 };
+
+// The names of arguments, each once.
+std::string argument_names(const Operation& operation) {
+  std::vector<absl::string_view> names;
+  for (const OperationArgument& argument : operation.declared()) {
+    if (!absl::c_linear_search(names, argument.name)) names.push_back(argument.name);
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+// An argument that the settings leave out.
+Status absent(const Operation& operation, const std::string& name) {
+  std::vector<std::string> conditions, fixes;
+  for (const OperationArgument& argument : operation.declared()) {
+    if (argument.name != name || argument.role == Role::kAbsent) continue;
+    conditions.push_back(absl::StrCat("if ", describe(argument.condition)));
+    for (const Condition::Term& term : argument.condition.terms) {
+      const std::string fix = absl::StrCat("set ", term.setting, "=..., or ");
+      if (!absl::c_linear_search(fixes, fix)) fixes.push_back(fix);
+    }
+  }
+  return InvalidArgumentError(absl::StrCat(
+      "kernel '", operation.name(), "' has a '", name, "' only ", absl::StrJoin(conditions, " or "),
+      "; fix: ", absl::StrJoin(fixes, ""), "leave '", name, "' out"));
+}
 
 // An input whose element type is not that of the argument.
 Status wrong_type(const Operation& operation, const OperationArgument& argument,
@@ -151,13 +192,12 @@ Status wrong_type(const Operation& operation, const OperationArgument& argument,
 // One input: that there is such an argument, its element type and modes.
 Status check_input(const Operation& operation, const Settings& settings, const std::string& name,
                    const TensorShape& shape) {
-  const OperationArgument* const argument = operation.find(name);
+  const OperationArgument* const argument = operation.find(name, settings);
   if (argument == nullptr) {
-    return InvalidArgumentError(absl::StrCat(
-        "kernel '", operation.name(), "' has no parameter '", name, "'; it has ",
-        absl::StrJoin(operation.arguments(), ", ",
-                      [](std::string* out, const OperationArgument& a) { out->append(a.name); })));
+    return InvalidArgumentError(absl::StrCat("kernel '", operation.name(), "' has no parameter '",
+                                             name, "'; it has ", argument_names(operation)));
   }
+  if (argument->role == Role::kAbsent) return absent(operation, name);
   if (argument->role == Role::kNumber) {
     return InvalidArgumentError(absl::StrCat("'", name, "' is a number of kernel '",
                                              operation.name(), "', not an input; fix: set ", name,
@@ -173,16 +213,32 @@ Status check_input(const Operation& operation, const Settings& settings, const s
                                            ", not of ", shape.extents.size(), "; fix: reshape it"));
 }
 
-const HostFunction* find_function(const Operation& operation, const Settings& settings) {
+const HostFunction* find_function(const Operation& operation, const Settings& settings,
+                                  absl::Span<const OperationArgument* const> arguments) {
   for (const HostFunction& function : operation.spec().functions) {
     bool fits = true;
-    for (size_t i = 0; i < operation.arguments().size(); ++i) {
-      fits &= function.parameters()[i].scalar ==
-              operation.element_type(operation.arguments()[i], settings);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      fits &= arguments[i]->role == Role::kAbsent ||
+              function.parameters()[i].scalar == operation.element_type(*arguments[i], settings);
     }
     if (fits) return &function;
   }
   return nullptr;
+}
+
+// The bits of a number or a choice.
+StatusOr<uint64_t> setting_bits(const Operation& operation, const OperationArgument& argument,
+                                const std::string& text) {
+  if (argument.type == kChoiceWord) {
+    const auto known = absl::c_find_if(operation.spec().settings,
+                                       [&](const Setting& s) { return s.name == argument.name; });
+    return static_cast<uint64_t>(absl::c_find(known->choices, text) - known->choices.begin());
+  }
+  const std::optional<uint64_t> bits = number_bits(*ir::scalar_from_name(argument.type), text);
+  if (bits) return *bits;
+  return InvalidArgumentError(absl::StrCat("setting '", argument.name, "' of kernel '",
+                                           operation.name(), "' cannot be '", text,
+                                           "': it is a number of type ", argument.type));
 }
 
 }  // namespace
@@ -199,7 +255,8 @@ StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, cons
         absl::StrCat("dimension '", name, "' of kernel '", operation.name(), "' cannot be ", size));
   }
   BoundCall call;
-  call.function = find_function(operation, settings);
+  const std::vector<const OperationArgument*> arguments = operation.arguments(settings);
+  call.function = find_function(operation, settings, arguments);
   if (call.function == nullptr) {
     return InvalidArgumentError(
         absl::StrCat("kernel '", operation.name(), "' does not exist for ",
@@ -210,33 +267,28 @@ StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, cons
   }
   Dimensions dimensions(operation);
   if (Status s = dimensions.give(sizes); !s.ok()) return s;
-  for (const OperationArgument& argument : operation.arguments()) {
-    const auto input = inputs.find(argument.name);
+  for (const OperationArgument* const argument : arguments) {
+    const auto input = inputs.find(argument->name);
     if (input == inputs.end()) continue;
-    if (Status s = dimensions.read(argument, input->second); !s.ok()) return s;
+    if (Status s = dimensions.read(*argument, input->second); !s.ok()) return s;
   }
   call.sizes = dimensions.all();
-  for (const OperationArgument& argument : operation.arguments()) {
+  for (const OperationArgument* const argument : arguments) {
     BoundCall::Value& value = call.values.emplace_back();
-    value.argument = &argument;
-    const ir::Scalar type = operation.element_type(argument, settings);
-    if (argument.role == Role::kNumber) {
-      const std::string& text = settings.find(argument.name)->second;
-      const std::optional<uint64_t> bits = number_bits(type, text);
-      if (!bits) {
-        return InvalidArgumentError(absl::StrCat("setting '", argument.name, "' of kernel '",
-                                                 operation.name(), "' cannot be '", text,
-                                                 "': it is a number of type ", argument.type));
-      }
+    value.argument = argument;
+    if (argument->role == Role::kNumber) {
+      const StatusOr<uint64_t> bits =
+          setting_bits(operation, *argument, settings.find(argument->name)->second);
+      if (!bits.ok()) return bits.status();
       value.bits = *bits;
-      continue;
     }
-    value.shape.dtype = type;
-    for (const Dimension& dimension : argument.dimensions) {
+    if (!argument->is_tensor()) continue;
+    value.shape.dtype = operation.element_type(*argument, settings);
+    for (const Dimension& dimension : argument->dimensions) {
       const int64_t named = dimension.name.empty() ? 0 : call.sizes.find(dimension.name)->second;
       int64_t& extent = value.shape.extents.emplace_back();
       if (!__builtin_add_overflow(named, dimension.number, &extent)) continue;
-      return too_large(operation, argument, dimension, named);
+      return too_large(operation, *argument, dimension, named);
     }
   }
   return call;

@@ -19,7 +19,7 @@ struct BoundCall {
   struct Value {
     const OperationArgument* argument = nullptr;  // its declaration
     TensorShape shape = {};                       // of a tensor
-    uint64_t bits = 0;                            // of a number, zero-extended
+    uint64_t bits = 0;  // of a number, zero-extended, or the place of a choice
   };
   const HostFunction* function = nullptr;  // to call
   std::vector<Value> values = {};          // its arguments, in order

@@ -6,11 +6,13 @@
 //   const Argument arguments[] = {scalar_argument(bits), tensor_argument(address, extents, ...)};
 //   Status status = erased.call(stream, arguments);
 //
+// A tensor that need not be there is a std::optional<TensorRef>, and an enumeration a choice (operation.h).
 // Of an overloaded function the type says which one: host_function<Status(const Stream&, …)>(f).
 // A class with one call operator, such as a lambda, will do as well.
 #pragma once
 
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -20,14 +22,17 @@
 namespace heddle::runtime {
 
 // Conversion of a parameter of a host function: how it is declared, and how it is made of data.
-// Numbers and TensorRefs have one.
+// Numbers, enumerations and TensorRefs have one.
 template <class P>
 struct HostParameter {
-  static_assert(std::is_arithmetic_v<P>,
-                "a host function's parameters are const Stream&, then TensorRef<T, Rank> and "
-                "numbers");
+  static_assert(std::is_arithmetic_v<P> || std::is_enum_v<P>,
+                "a host function's parameters are const Stream&, then TensorRef<T, Rank>, "
+                "std::optional of one, numbers and enumerations");
   // The parameter as data.
-  static HostFunction::Parameter declare() { return {heddle::detail::scalar_of<P>(), -1, true}; }
+  static HostFunction::Parameter declare() {
+    if constexpr (std::is_enum_v<P>) return {};
+    if constexpr (!std::is_enum_v<P>) return {heddle::detail::scalar_of<P>(), -1, true};
+  }
   // The value of an argument.
   static P from(const Argument& argument) {
     P number;
@@ -60,6 +65,23 @@ struct HostParameter<TensorRef<T, Rank>> {
   }
 };
 
+// A parameter that is a tensor or nothing.
+template <class T, int Rank>
+struct HostParameter<std::optional<TensorRef<T, Rank>>> {
+  // The tensor's parameter.
+  using Tensor = HostParameter<TensorRef<T, Rank>>;
+  static HostFunction::Parameter declare() {
+    HostFunction::Parameter parameter = Tensor::declare();
+    parameter.optional = true;
+    return parameter;
+  }
+  // The tensor of an argument, unless it is absent_argument().
+  static std::optional<TensorRef<T, Rank>> from(const Argument& argument) {
+    if (argument.rank < 0) return std::nullopt;
+    return Tensor::from(argument);
+  }
+};
+
 // What host_function() calls.
 template <class F, class... P>
 HostFunction erase_host_function(F function, std::type_identity<Status(const Stream&, P...)>) {
@@ -78,7 +100,7 @@ template <class C, class R, class... P>
 std::type_identity<R(P...)> call_type(R (C::*)(P...) const);
 
 // A HostFunction from a function, or an object with one call operator, of `const Stream&`,
-// TensorRefs and numbers that returns a Status.
+// TensorRefs, numbers and enumerations that returns a Status.
 template <class F>
 requires(std::is_function_v<F>) HostFunction host_function(F* function) {
   return erase_host_function(function, std::type_identity<F>());

@@ -1,76 +1,15 @@
 #include "heddle/runtime/operation/operation.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "heddle/ir/wording.h"
+#include "heddle/runtime/operation/declaration_internal.h"
 
 namespace heddle::runtime {
-namespace {
-
-constexpr absl::string_view kInOutWord = "inout ";
-
-bool is_name(absl::string_view text) {
-  return !text.empty() && !absl::ascii_isdigit(text[0]) &&
-         absl::c_all_of(text, [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
-}
-
-StatusOr<OperationArgument::Dimension> read_dimension(absl::string_view text) {
-  const std::vector<absl::string_view> sum = absl::StrSplit(text, '+');
-  const absl::string_view first = absl::StripAsciiWhitespace(sum[0]);
-  OperationArgument::Dimension dimension;
-  if (is_name(first)) dimension.name = std::string(first);
-  const bool is_number = sum.size() == 1 && !is_name(first);
-  const bool is_sum = sum.size() == 2 && is_name(first);
-  if ((is_number || is_sum) && absl::SimpleAtoi(sum.back(), &dimension.number) &&
-      dimension.number >= 0) {
-    return dimension;
-  }
-  if (sum.size() == 1 && is_name(first)) return dimension;
-  return InvalidArgumentError(
-      absl::StrCat("'", absl::StripAsciiWhitespace(text), "' is no dimension"));
-}
-
-// "x: inout f32[n, 4]"
-StatusOr<OperationArgument> read_argument(absl::string_view text) {
-  OperationArgument argument;
-  const std::pair<absl::string_view, absl::string_view> halves =
-      absl::StrSplit(text, absl::MaxSplits(':', 1));
-  argument.name = std::string(absl::StripAsciiWhitespace(halves.first));
-  absl::string_view type = absl::StripAsciiWhitespace(halves.second);
-  argument.role = absl::ConsumePrefix(&type, kInOutWord) ? Role::kInOut : Role::kInput;
-  const size_t open = type.find('[');
-  argument.type = std::string(absl::StripAsciiWhitespace(type.substr(0, open)));
-  if (!is_name(argument.name) || !is_name(argument.type)) {
-    return InvalidArgumentError("it is written \"name: type[dimension, ...]\"");
-  }
-  if (open == absl::string_view::npos) {
-    argument.role = Role::kNumber;
-    return argument;
-  }
-  absl::string_view inside = type.substr(open + 1);
-  if (!absl::ConsumeSuffix(&inside, "]")) {
-    return InvalidArgumentError("its dimensions do not end with ']'");
-  }
-  for (const absl::string_view part : absl::StrSplit(inside, ',')) {
-    StatusOr<OperationArgument::Dimension> dimension = read_dimension(part);
-    if (!dimension.ok()) return dimension.status();
-    argument.dimensions.push_back(*std::move(dimension));
-  }
-  return argument;
-}
-
-bool is_tensor(const OperationArgument& argument) { return argument.role != Role::kNumber; }
-
-}  // namespace
-
 std::string describe(const TensorShape& shape) {
   return absl::StrCat(ir::info(shape.dtype).name, "[", absl::StrJoin(shape.extents, ", "), "]");
 }
@@ -91,6 +30,7 @@ Status HostFunction::call(const Stream& stream, Arguments arguments) const {
           "argument ", i, " of the function is a pointer, of which nobody knows the extents"));
     }
     if (arguments[i].rank == parameters_[i].rank) continue;
+    if (parameters_[i].optional && arguments[i].rank < 0) continue;
     const auto kind = [](int rank) {
       return rank < 0 ? std::string("a number")
                       : absl::StrCat("a tensor of ", ir::counted(rank, "mode"));
@@ -107,19 +47,35 @@ Operation::Operation(OperationSpec spec) : spec_(std::move(spec)) {
   if (status.ok() && spec_.functions.empty()) {
     status = InvalidArgumentError("it has no function");
   }
+  if (status.ok()) status = add_absent_arguments();
   for (const HostFunction& function : spec_.functions) {
     if (status.ok()) status = check_function(function);
   }
   if (status.ok()) status = complete_settings();
+  if (status.ok()) status = read_refusals();
+  for (const OperationArgument& argument : arguments_) {
+    if (status.ok()) status = check_condition(argument.condition);
+  }
   if (status.ok()) status = check_sizes();
   if (status.ok()) return;
   validity_ = Status(status.code(), absl::StrCat("kernel '", spec_.name,
                                                  "' is registered wrongly: ", status.message()));
 }
 
-const OperationArgument* Operation::find(absl::string_view argument) const {
-  const auto found =
-      absl::c_find_if(arguments_, [&](const OperationArgument& a) { return a.name == argument; });
+std::vector<const OperationArgument*> Operation::arguments(const Settings& settings) const {
+  std::vector<const OperationArgument*> chosen(places_);
+  for (const OperationArgument& argument : arguments_) {
+    const OperationArgument*& at = chosen[argument.place];
+    if (at == nullptr && argument.condition.holds(settings)) at = &argument;
+  }
+  return chosen;
+}
+
+const OperationArgument* Operation::find(absl::string_view argument,
+                                         const Settings& settings) const {
+  const auto found = absl::c_find_if(arguments_, [&](const OperationArgument& a) {
+    return a.name == argument && a.condition.holds(settings);
+  });
   return found != arguments_.end() ? &*found : nullptr;
 }
 
@@ -130,39 +86,71 @@ Status Operation::read_arguments() {
       return InvalidArgumentError(
           absl::StrCat("argument \"", text, "\": ", argument.status().message()));
     }
-    if (find(argument->name) != nullptr) {
-      return InvalidArgumentError(absl::StrCat("two arguments are named '", argument->name, "'"));
+    argument->place = places_;
+    for (const OperationArgument& before : arguments_) {
+      if (before.name != argument->name) continue;
+      if (before.condition.terms.empty()) {
+        return InvalidArgumentError(absl::StrCat("two arguments are named '", argument->name,
+                                                 "', and the first has no condition"));
+      }
+      argument->place = before.place;
     }
+    places_ = std::max(places_, argument->place + 1);
     arguments_.push_back(*std::move(argument));
   }
   // What the function may write and the author does not call changed in place is an output.
   if (spec_.functions.empty()) return OkStatus();
   const std::vector<HostFunction::Parameter>& parameters = spec_.functions[0].parameters();
-  for (size_t i = 0; i < std::min(arguments_.size(), parameters.size()); ++i) {
-    if (arguments_[i].role == Role::kInput && !parameters[i].read_only) {
-      arguments_[i].role = Role::kOutput;
+  for (OperationArgument& argument : arguments_) {
+    if (argument.role == Role::kInput && argument.place < parameters.size() &&
+        !parameters[argument.place].read_only) {
+      argument.role = Role::kOutput;
     }
   }
   return OkStatus();
 }
 
+// Where none of an argument's conditions holds it is absent.
+Status Operation::add_absent_arguments() {
+  std::vector<const OperationArgument*> last(places_);
+  for (const OperationArgument& argument : arguments_) last[argument.place] = &argument;
+  std::vector<OperationArgument> absent;
+  for (const OperationArgument* const argument : last) {
+    if (argument->condition.terms.empty()) continue;
+    if (argument->role == Role::kNumber) {
+      return InvalidArgumentError(
+          absl::StrCat("the number '", argument->name, "' has a condition; it is always there"));
+    }
+    absent.push_back(*argument);
+    absent.back().role = Role::kAbsent;
+    absent.back().condition = {};
+  }
+  arguments_.insert(arguments_.end(), absent.begin(), absent.end());
+  return OkStatus();
+}
+
 Status Operation::check_function(const HostFunction& function) const {
   const std::vector<HostFunction::Parameter>& parameters = function.parameters();
-  if (parameters.size() != arguments_.size()) {
-    return InvalidArgumentError(absl::StrCat(
-        "it declares ", ir::counted(static_cast<int64_t>(arguments_.size()), "argument"),
-        " for a function that takes ", parameters.size()));
+  if (parameters.size() != places_) {
+    return InvalidArgumentError(absl::StrCat("it declares ",
+                                             ir::counted(static_cast<int64_t>(places_), "argument"),
+                                             " for a function that takes ", parameters.size()));
   }
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const OperationArgument& argument = arguments_[i];
-    const HostFunction::Parameter& parameter = parameters[i];
+  for (const OperationArgument& argument : arguments_) {
+    const HostFunction::Parameter& parameter = parameters[argument.place];
     const auto refuse = [&](const auto&... why) {
       return InvalidArgumentError(absl::StrCat("argument '", argument.name, "' is ", why...));
     };
-    const int rank = is_tensor(argument) ? static_cast<int>(argument.dimensions.size()) : -1;
+    const bool is_number = argument.role == Role::kNumber;
+    const int rank = is_number ? -1 : static_cast<int>(argument.dimensions.size());
     if (rank != parameter.rank) {
       return refuse("declared with ", ir::counted(std::max(rank, 0), "dimension"),
                     ", and the function's with ", std::max(parameter.rank, 0));
+    }
+    if (is_number && (argument.type == kChoiceWord) != (parameter.scalar == ir::Scalar::kNone)) {
+      return refuse(argument.type == kChoiceWord
+                        ? "a choice, and the function's a number"
+                        : "a number, and the function's an enumeration, which is a choice");
     }
     const std::optional<ir::Scalar> fixed = ir::scalar_from_name(argument.type);
     if (fixed && *fixed != parameter.scalar) {
@@ -174,23 +162,38 @@ Status Operation::check_function(const HostFunction& function) const {
     if (argument.role == Role::kInput && !parameter.read_only) {
       return refuse("read, and not every function's elements are const");
     }
+    if (argument.role == Role::kAbsent && !parameter.optional) {
+      return refuse("left out by some settings, and the function's is no std::optional");
+    }
   }
   return OkStatus();
 }
 
-Setting& Operation::setting(absl::string_view name) {
+const Setting* Operation::find_setting(absl::string_view name) const {
   const auto known =
       absl::c_find_if(spec_.settings, [&](const Setting& s) { return s.name == name; });
-  if (known != spec_.settings.end()) return *known;
+  return known != spec_.settings.end() ? &*known : nullptr;
+}
+
+Setting& Operation::setting(absl::string_view name) {
+  if (const Setting* known = find_setting(name)) {
+    return spec_.settings[static_cast<size_t>(known - spec_.settings.data())];
+  }
   spec_.settings.push_back({.name = std::string(name)});
   return spec_.settings.back();
 }
 
 Status Operation::complete_settings() {
-  for (size_t i = 0; i < arguments_.size(); ++i) {
-    const OperationArgument& argument = arguments_[i];
-    if (!is_tensor(argument)) {
-      if (!ir::scalar_from_name(argument.type) || setting(argument.name).default_value.empty()) {
+  for (const OperationArgument& argument : arguments_) {
+    if (argument.role == Role::kNumber) {
+      const Setting& value = setting(argument.name);
+      if (argument.type == kChoiceWord) {
+        if (absl::c_linear_search(value.choices, value.default_value)) continue;
+        return InvalidArgumentError(
+            absl::StrCat("the choice '", argument.name,
+                         "' has a setting of its name with choices, one of them the default"));
+      }
+      if (!ir::scalar_from_name(argument.type) || value.default_value.empty()) {
         return InvalidArgumentError(
             absl::StrCat("the number '", argument.name,
                          "' has an element type, and a setting of its name with a default value"));
@@ -199,11 +202,40 @@ Status Operation::complete_settings() {
     }
     if (ir::scalar_from_name(argument.type)) continue;
     Setting& choice = setting(argument.type);
+    types_.emplace(choice.name, choice.default_value);
     for (const HostFunction& function : spec_.functions) {
-      const std::string name(ir::info(function.parameters()[i].scalar).name);
+      const std::string name(ir::info(function.parameters()[argument.place].scalar).name);
       if (!absl::c_linear_search(choice.choices, name)) choice.choices.push_back(name);
     }
     if (choice.default_value.empty()) choice.default_value = choice.choices[0];
+  }
+  return OkStatus();
+}
+
+Status Operation::read_refusals() {
+  for (const Refusal& refusal : spec_.refusals) {
+    StatusOr<Condition> condition = read_condition(refusal.condition);
+    if (!condition.ok()) return condition.status();
+    if (Status s = check_condition(*condition); !s.ok()) return s;
+    refusals_.push_back({*std::move(condition), refusal.why});
+  }
+  return OkStatus();
+}
+
+Status Operation::check_condition(const Condition& condition) const {
+  for (const Condition::Term& term : condition.terms) {
+    const Setting* const known = find_setting(term.setting);
+    if (known == nullptr) {
+      return InvalidArgumentError(absl::StrCat("the condition \"", describe(condition),
+                                               "\" is about '", term.setting,
+                                               "', which is no setting"));
+    }
+    for (const std::string& value : term.values) {
+      if (known->choices.empty() || absl::c_linear_search(known->choices, value)) continue;
+      return InvalidArgumentError(absl::StrCat("the condition \"", describe(condition),
+                                               "\" is about a value that '", term.setting,
+                                               "' cannot have: ", value));
+    }
   }
   return OkStatus();
 }
@@ -219,13 +251,64 @@ Status Operation::check_sizes() const {
   return OkStatus();
 }
 
+// Whether the function has these element types, of those settings that are some.
+bool Operation::has_types(const HostFunction& function, const Settings& types) const {
+  return absl::c_all_of(arguments_, [&](const OperationArgument& argument) {
+    const auto wanted = types.find(argument.type);
+    return wanted == types.end() ||
+           wanted->second == ir::info(function.parameters()[argument.place].scalar).name;
+  });
+}
+
+// The element types that are not given: those of the first function that has the given ones, and
+// the author's defaults where there is such a function.
+Status Operation::choose_types(const std::map<std::string, std::string>& given,
+                               Settings& settings) const {
+  Settings wanted, with_defaults;
+  for (const auto& [name, by_default] : types_) {
+    const auto said = given.find(name);
+    if (said != given.end()) wanted[name] = said->second;
+    if (said != given.end() || !by_default.empty()) {
+      with_defaults[name] = said != given.end() ? said->second : by_default;
+    }
+  }
+  for (const Settings* const types : {&with_defaults, &wanted}) {
+    for (const HostFunction& function : spec_.functions) {
+      if (!has_types(function, *types)) continue;
+      for (const OperationArgument& argument : arguments_) {
+        if (types_.count(argument.type) == 0) continue;
+        settings[argument.type] =
+            std::string(ir::info(function.parameters()[argument.place].scalar).name);
+      }
+      return OkStatus();
+    }
+  }
+  // What each could be beside the others.
+  std::vector<std::string> fixes;
+  for (const auto& [name, value] : wanted) {
+    Settings others = wanted;
+    std::vector<std::string> values;
+    for (const std::string& choice : find_setting(name)->choices) {
+      others[name] = choice;
+      if (absl::c_any_of(spec_.functions,
+                         [&](const HostFunction& f) { return has_types(f, others); })) {
+        values.push_back(choice);
+      }
+    }
+    if (!values.empty()) fixes.push_back(absl::StrCat(name, "=", absl::StrJoin(values, "|")));
+  }
+  return InvalidArgumentError(absl::StrCat(
+      "kernel '", spec_.name, "' does not exist for ",
+      absl::StrJoin(wanted, " with ", absl::PairFormatter("=")),
+      fixes.empty() ? "" : absl::StrCat("; fix: set ", absl::StrJoin(fixes, ", or "))));
+}
+
 StatusOr<Settings> Operation::resolve(const std::map<std::string, std::string>& given) const {
   Settings settings;
   for (const Setting& known : spec_.settings) settings[known.name] = known.default_value;
   for (const auto& [name, value] : given) {
-    const auto known = absl::c_find_if(
-        spec_.settings, [&wanted = name](const Setting& s) { return s.name == wanted; });
-    if (known == spec_.settings.end()) {
+    const Setting* const known = find_setting(name);
+    if (known == nullptr) {
       return InvalidArgumentError(absl::StrCat(
           "kernel '", spec_.name, "' has no setting '", name, "'; it has ",
           spec_.settings.empty()
@@ -239,6 +322,16 @@ StatusOr<Settings> Operation::resolve(const std::map<std::string, std::string>& 
                                                absl::StrJoin(known->choices, ", ")));
     }
     settings[name] = value;
+  }
+  if (Status s = choose_types(given, settings); !s.ok()) return s;
+  for (const Refused& refused : refusals_) {
+    if (!refused.condition.holds(settings)) continue;
+    const auto value = [&](std::string* out, const Condition::Term& term) {
+      absl::StrAppend(out, term.setting, "=", settings.find(term.setting)->second);
+    };
+    return InvalidArgumentError(
+        absl::StrCat("kernel '", spec_.name, "' does not exist for ",
+                     absl::StrJoin(refused.condition.terms, " with ", value), ": ", refused.why));
   }
   return settings;
 }

@@ -17,6 +17,12 @@
 // "x: dtype[n]" with a function for each. Without brackets it is a number, and a setting of the same
 // name has its default. A tensor of const elements is an input and any other one an output, unless
 // "inout" stands before its type: "y: inout f32[n]".
+//
+// Settings decide which arguments there are, and their shapes. "c: f32[m, n] if beta!=0" is an argument
+// under such settings alone, and the function takes a std::optional<TensorRef>. Of several of one name,
+// "a: f32[k, m] if layout=nn|nt" and "a: f32[m, k]", the first whose condition holds is the argument; it
+// has the place of the first. "layout: choice" is no tensor: the function gets an enumeration, the place
+// of the setting's value among its choices.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +46,10 @@ class HostFunction {
  public:
   // A parameter after the stream.
   struct Parameter {
-    ir::Scalar scalar = ir::Scalar::kNone;  // its type, or that of its elements
-    int rank = -1;                          // -1: a number
+    ir::Scalar scalar = ir::Scalar::kNone;  // its type, or that of its elements; kNone: a choice
+    int rank = -1;                          // -1: a number or a choice
     bool read_only = true;                  // a tensor of const elements
+    bool optional = false;                  // a tensor that need not be there: absent_argument()
   };
   // The function with its arguments as data.
   using Body = std::function<Status(const Stream&, Arguments)>;
@@ -62,8 +69,12 @@ class HostFunction {
   Body body_;
 };
 
-// A setting that an operation offers: `--set dtype=bf16`. The choices and the default of an element
-// type need not be given; they follow from the operation's functions and arguments.
+// In the place of an optional tensor that is not there.
+inline Argument absent_argument() { return scalar_argument(0); }
+
+// A setting that an operation offers: `--set dtype=bf16`. The choices of an element type need not be
+// given, they are those of the operation's functions. Without a default it is that of the first function
+// that has the element types which are given.
 struct Setting {
   std::string name = {};                  // as in `--set name=value`
   std::string help = {};                  // a line for `heddle list`
@@ -97,6 +108,13 @@ struct Expected {
   std::vector<double> tolerance = {};  // of each element, absolute
 };
 
+// Settings that an operation does not take together: {"dtype=e4m3 and layout=nn|nt|tt", "8-bit elements
+// are contiguous along k; fix: ..."}.
+struct Refusal {
+  std::string condition = {};  // as behind the "if" of an argument
+  std::string why = {};        // and what to do
+};
+
 // What an author says of an operation.
 struct OperationSpec {
   std::string name = {};                    // what programs find it by
@@ -104,6 +122,7 @@ struct OperationSpec {
   std::vector<std::string> arguments = {};  // "name: type[dimension, ...]", in the function's order
   std::vector<HostFunction> functions = {};  // one for each choice of element types
   std::vector<Setting> settings = {};        // what its caller may choose
+  std::vector<Refusal> refusals = {};        // of what the caller may choose
   Sizes sizes = {};                          // of every named dimension, as an example
   // Outputs by name, computed in double precision from all tensors by name: of those that are read
   // the values are given, of those that are only written the shape alone. Empty: nothing to check
@@ -113,8 +132,25 @@ struct OperationSpec {
       reference = {};
 };
 
-// What a call does with an argument: reads it, writes it, both; or it is a number.
-enum class Role : uint8_t { kInput, kOutput, kInOut, kNumber };
+// What a call does with an argument: reads it, writes it, both; or it is a number or choice, or the
+// settings leave it out.
+enum class Role : uint8_t { kInput, kOutput, kInOut, kNumber, kAbsent };
+
+// What settings are: "layout=nn|nt and beta!=0". Numbers are compared as such.
+struct Condition {
+  // One of them.
+  struct Term {
+    std::string setting;              // its name
+    bool equal = true;                // whether it is one of the values, or none of them
+    std::vector<std::string> values;  // as text
+  };
+  std::vector<Term> terms;  // all of them hold; none: always
+
+  // Whether these settings are so. Every setting that is named must be there.
+  bool holds(const Settings& settings) const;
+};
+// "layout=nn|nt and beta!=0"
+std::string describe(const Condition& condition);
 
 // An argument as its author declared it.
 struct OperationArgument {
@@ -124,14 +160,19 @@ struct OperationArgument {
     int64_t number = 0;  // the dimension, or what is added to the named one
   };
   std::string name;                   // as declared
-  std::string type;                   // an element type or a setting
+  std::string type;                   // an element type, a setting or "choice"
   Role role = Role::kInput;           // what a call does with it
   std::vector<Dimension> dimensions;  // of a tensor
+  Condition condition;                // of the settings, where it is the argument
+  size_t place = 0;                   // among the function's
 
   // Whether a call reads it, or writes it.
   bool is_read() const { return role == Role::kInput || role == Role::kInOut; }
   bool is_written() const { return role == Role::kOutput || role == Role::kInOut; }
+  bool is_tensor() const { return is_read() || is_written(); }
 };
+// "[rows + 1, 4]", of a tensor.
+std::string describe_dimensions(const OperationArgument& argument);
 
 // An operation: its author's specification with declarations parsed and settings completed.
 class Operation {
@@ -139,32 +180,49 @@ class Operation {
   // Reads the specification; validity() has what is wrong with it.
   explicit Operation(OperationSpec spec);
 
-  // Its name, its specification, and its arguments in the function's order.
+  // Its name and its specification.
   const std::string& name() const { return spec_.name; }
   const OperationSpec& spec() const { return spec_; }
-  const std::vector<OperationArgument>& arguments() const { return arguments_; }
-  // The argument of a name; nullptr where there is none.
-  const OperationArgument* find(absl::string_view argument) const;
+  // All arguments that were declared, and for each that may be left out one more, of Role::kAbsent.
+  const std::vector<OperationArgument>& declared() const { return arguments_; }
+  // The arguments under these settings, in the function's order.
+  std::vector<const OperationArgument*> arguments(const Settings& settings) const;
+  // The one of a name; nullptr where there is none.
+  const OperationArgument* find(absl::string_view argument, const Settings& settings) const;
 
   // OK, or kInvalidArgument with what is wrong with the specification. The other functions may not
   // be called then.
   const Status& validity() const { return validity_; }
 
   // Its settings, with those that are given. kInvalidArgument names an unknown setting or value,
-  // and the possible ones.
+  // or values that do not go together, and the possible ones.
   StatusOr<Settings> resolve(const std::map<std::string, std::string>& given) const;
   // An argument's element type under these settings.
   ir::Scalar element_type(const OperationArgument& argument, const Settings& settings) const;
 
  private:
   Status read_arguments();
+  Status add_absent_arguments();
   Status check_function(const HostFunction& function) const;
   Status complete_settings();
+  Status read_refusals();
+  Status check_condition(const Condition& condition) const;
   Status check_sizes() const;
+  const Setting* find_setting(absl::string_view name) const;
   Setting& setting(absl::string_view name);
+  bool has_types(const HostFunction& function, const Settings& types) const;
+  Status choose_types(const std::map<std::string, std::string>& given, Settings& settings) const;
 
+  // A refusal with its condition read.
+  struct Refused {
+    Condition condition;
+    std::string why;
+  };
   OperationSpec spec_;
   std::vector<OperationArgument> arguments_;
+  size_t places_ = 0;  // of the function's arguments
+  Settings types_;     // the settings that are element types, with the author's default or ""
+  std::vector<Refused> refusals_;
   Status validity_;
 };
 
@@ -173,6 +231,7 @@ class Operation {
 namespace heddle {
 using runtime::HostFunction;
 using runtime::OperationSpec;
+using runtime::Refusal;
 using runtime::Settings;
 using runtime::TensorShape;
 }  // namespace heddle

@@ -237,6 +237,26 @@ TEST(Gemm, PassesResultsThroughEpilogues) {
   }
 }
 
+struct Shifted {
+  int by;
+  friend bool operator==(const Shifted&, const Shifted&) = default;
+  Fragment<float> operator()(const kernels::GemmPart&, const Fragment<float>& sums) const {
+    return sums + static_cast<float>(by);
+  }
+};
+
+TEST(Gemm, HasAKernelForEachValueOfAnEpilogue) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  for (const int by : {3, -7, 3}) {
+    check<half, half>(
+        {64, 40, 24}, kSums,
+        [&](const Stream& stream, const auto& a, const auto& b, const auto& d) {
+          return kernels::gemm_with(stream, Shifted{by}, a, b, d);
+        },
+        [&](double sum, int64_t, int64_t, int64_t) { return sum + by; });
+  }
+}
+
 TEST(Gemm, ComputesTheSameBitsEachTime) {
   if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
   const Matrices<half> a(1, 200, 520, true, 1), b(1, 300, 520, true, 2), d(1, 200, 300, true, 3);

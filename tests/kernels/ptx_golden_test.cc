@@ -38,7 +38,7 @@ const std::string& folder() {
   return path;
 }
 
-// An operation with one choice of its settings, and how the names of its files begin.
+// An operation with one choice of its element types, and how the names of its files begin.
 struct GoldenOperation {
   const Operation* operation;
   Settings settings;
@@ -52,12 +52,18 @@ std::vector<GoldenOperation> golden_operations() {
   for (const Operation* const operation : runtime::registered_operations()) {
     std::vector<GoldenOperation> made = {{operation, {}, operation->name()}};
     for (const runtime::Setting& setting : operation->spec().settings) {
+      const bool is_type = absl::c_all_of(setting.choices, [](const std::string& choice) {
+        return ir::scalar_from_name(choice).has_value();
+      });
+      if (!is_type) continue;
       std::vector<GoldenOperation> product;
       for (const GoldenOperation& so_far : made) {
         for (const std::string& choice : setting.choices) {
           GoldenOperation& one = product.emplace_back(so_far);
           one.settings[setting.name] = choice;
           absl::StrAppend(&one.name, "_", choice);
+          const bool exists = operation->resolve({one.settings.begin(), one.settings.end()}).ok();
+          if (!exists) product.pop_back();
         }
       }
       if (!product.empty()) made = std::move(product);

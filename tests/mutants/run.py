@@ -97,8 +97,9 @@ def link(name, made, build):
     replaced = {path.name for path in made}
     present = [word for word in words if not re.search(r"\.(o|a)$", word)
                or ((build / word).exists() and pathlib.Path(word).name not in replaced)]
-    # In front: of inline functions, the first definition is taken.
-    call(present[:1] + [str(path) for path in made] + present[1:], build)
+    # In front: the first definition is taken, of inline functions and of libraries that are linked whole.
+    whole = ["-Wl,--allow-multiple-definition"]
+    call(present[:1] + [str(path) for path in made] + present[1:] + whole, build)
     return linked
 
 

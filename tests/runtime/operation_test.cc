@@ -37,11 +37,11 @@ OperationSpec scale_spec() {
 TEST(OperationTest, FunctionsTellTheRest) {
   const Operation operation(scale_spec());
   ASSERT_THAT(operation.validity(), IsOk());
-  EXPECT_EQ(operation.find("x")->role, Role::kInput);
-  EXPECT_EQ(operation.find("factor")->role, Role::kNumber);
-  EXPECT_EQ(operation.find("y")->role, Role::kOutput);
-  EXPECT_EQ(operation.find("z"), nullptr);
   const Settings settings = operation.resolve({}).value();
+  EXPECT_EQ(operation.find("x", settings)->role, Role::kInput);
+  EXPECT_EQ(operation.find("factor", settings)->role, Role::kNumber);
+  EXPECT_EQ(operation.find("y", settings)->role, Role::kOutput);
+  EXPECT_EQ(operation.find("z", settings), nullptr);
   EXPECT_THAT(settings, ElementsAre(Pair("dtype", "f16"), Pair("factor", "0.5")));
   EXPECT_THAT(operation.resolve({{"dtype", "f64"}}),
               Fails(kInvalid,

@@ -32,6 +32,35 @@ TEST(ListTest, ShowsKernelsWithTheirSettings) {
   EXPECT_EQ(list.err, "");
 }
 
+// What depends on settings is said with them.
+TEST(ListTest, ShowsWhatAKernelTakes) {
+  Outcome list = heddle_command({"list", "gemm"});
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  EXPECT_THAT(list.out, StartsWith("gemm                 d = epilogue(alpha a b + beta c) on "));
+  for (const char* line :
+       {"  --set dtype=f16  element type of a and b (f16, bf16, tf32, e4m3)\n",
+        "  --set layout=tn  of the files of a and b, by CuTe's letters: a is [m, k] for t and [k, "
+        "m] "
+        "for n, b is [n, k] for n and [k, n] for t (tn, tt, nn, nt)\n",
+        "  --in a=FILE  dtype[k, m] if layout=nn|nt\n  --in a=FILE  dtype[m, k] otherwise\n",
+        "  --in b=FILE  dtype[k, n] if layout=tt|nt\n  --in b=FILE  dtype[n, k] otherwise\n",
+        "  --out d=FILE  out[m, n]\n  --in c=FILE  out[m, n] if beta!=0\n",
+        "  --in bias=FILE  f32[n] if epilogue=bias|", "  --size k=4096  where no input tells it\n",
+        "  not dtype=tf32|e4m3 and layout=tt|nn|nt: the tensor cores read operands that are "}) {
+    EXPECT_THAT(list.out, HasSubstr(line));
+  }
+  EXPECT_THAT(list.out, Not(HasSubstr("choice")));
+  list = heddle_command({"list", "axpby"});
+  EXPECT_THAT(list.out,
+              HasSubstr("\n  --in x=FILE  dtype[n]\n  --in --out y=FILE  dtype[n]\n  --size n="));
+  list = heddle_command({"list", "gemm", "--json"});
+  const nlohmann::json json = nlohmann::json::parse(list.out);
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["refusals"][0]["condition"], "dtype=tf32|e4m3 and layout=tt|nn|nt");
+  expect_misused(heddle_command({"list", "gem"}),
+                 "unknown kernel 'gem'; did you mean 'gemm'? ('heddle list' shows all)");
+}
+
 TEST(ListTest, PrintsJson) {
   const Outcome list = heddle_command({"list", "--json", "--plugin", HEDDLE_SAXPY_PLUGIN});
   ASSERT_EQ(list.exit_code, 0) << list.err;
@@ -106,8 +135,8 @@ TEST(CommandLineTest, AnswersMisuseWithOneLine) {
   expect_misused(heddle_command({"list", "--jsn"}),
                  "list: unexpected argument '--jsn'; did you mean '--json'? ('heddle list --help' "
                  "shows all)");
-  expect_misused(heddle_command({"list", "row_sum"}),
-                 "list: unexpected argument 'row_sum' ('heddle list --help' shows all)");
+  expect_misused(heddle_command({"list", "row_sum", "gemm"}),
+                 "list: unexpected argument 'gemm' ('heddle list --help' shows all)");
   expect_misused(heddle_command({"list", "--plugin"}), HasSubstr("--plugin"));
   expect_misused(heddle_command({"run"}), HasSubstr("KERNEL is required"));
   expect_misused(heddle_command({"dump"}), HasSubstr("KERNEL is required"));

@@ -76,6 +76,22 @@ TEST_F(RunTest, TakesTheOtherTypes) {
   }
 }
 
+// NumPy has no bf16.
+TEST_F(RunTest, RoundsFilesToTypesThatNumPyLacks) {
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {1, 2},
+           [](size_t i) { return i == 0 ? 1 : 0x1.01p0; });
+  const Outcome done = run("row_sum", {"--in", in("x", "x.npy"), "--out", in("y", "y.npy"), "--set",
+                                       "dtype=bf16", "--check"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.out, StartsWith(absl::StrCat("x              bf16[1, 2] from ",
+                                                dir_.file("x.npy"), ", rounded from f32\n")));
+  EXPECT_THAT(read_doubles(dir_.file("y.npy")), ElementsAre(2));  // the tie goes to the even one
+  make_npy(dir_.file("x.npy"), Scalar::kF32, {1, 3},
+           [](size_t i) { return i == 0 ? 1 : -0x1.ffp127; });
+  EXPECT_THAT(run("row_sum", {"--in", in("x", "x.npy"), "--set", "dtype=bf16"}).out,
+              HasSubstr(", rounded from f32, 2 elements beyond its range\n"));
+}
+
 TEST_F(RunTest, TakesEmptyMatrices) {
   make_npy(dir_.file("x.npy"), Scalar::kF32, {0, 64}, [](size_t) { return 0; });
   Outcome done = run("row_sum", {"--in", in("x", "x.npy"), "--out", in("y", "y.npy"), "--check"});
@@ -183,8 +199,8 @@ TEST_F(RunTest, AnswersMisuseWithOneLine) {
                                 "[4, 4], and kernel 'row_sum' takes f32, f16, bf16; fix: convert "
                                 "it"));
   }
-  expect_misused(run("row_sum", {"--in", x, "--set", "dtype=bf16"}),
-                 "'x' is f32[4, 4], and kernel 'row_sum' takes bf16; fix: --set dtype=f32, or "
+  expect_misused(run("row_sum", {"--in", x, "--set", "dtype=f16"}),
+                 "'x' is f32[4, 4], and kernel 'row_sum' takes f16; fix: --set dtype=f32, or "
                  "convert it");
   expect_misused(run("row_sum", {"--in", in("z", "x.npy")}),
                  "kernel 'row_sum' has no parameter 'z'; it has x, y");

@@ -11,8 +11,9 @@
 
 namespace heddle::tools {
 
-// Lists the registered kernels.
+// Lists the registered kernels, or says what one takes.
 struct ListOptions {
+  std::string kernel;  // empty: all
   bool json = false;
 };
 Exit list_kernels(const ListOptions& options);

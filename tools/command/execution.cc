@@ -17,20 +17,26 @@ namespace {
 
 using runtime::BoundCall;
 using runtime::OperationArgument;
-using runtime::Role;
 
 // Neither more nor less than the kernel reads.
-Status check_inputs(const runtime::Operation& operation, const runtime::Shapes& inputs) {
-  const std::string called = absl::StrCat("kernel '", operation.name(), "'");
-  for (const OperationArgument& argument : operation.arguments()) {
+Status check_inputs(const ChosenKernel& kernel, const runtime::Shapes& inputs) {
+  const std::string called = absl::StrCat("kernel '", kernel.operation->name(), "'");
+  for (const OperationArgument* const chosen : kernel.operation->arguments(kernel.settings)) {
+    const OperationArgument& argument = *chosen;
     const bool given = inputs.count(argument.name) != 0;
     if (given && !argument.is_read()) {
       return InvalidArgumentError(
           absl::StrCat("'", argument.name, "' is an output of ", called, ", not an input"));
     }
     if (given || !argument.is_read()) continue;
-    return InvalidArgumentError(absl::StrCat(called, " needs the input '", argument.name,
-                                             "'; fix: --in ", argument.name, "=FILE"));
+    const bool optional =
+        absl::c_any_of(kernel.operation->declared(), [&](const OperationArgument& other) {
+          return other.place == argument.place && other.role == runtime::Role::kAbsent;
+        });
+    return InvalidArgumentError(
+        absl::StrCat(called, " needs the input '", argument.name, "'",
+                     optional ? absl::StrCat(" if ", runtime::describe(argument.condition)) : "",
+                     "; fix: --in ", argument.name, "=FILE"));
   }
   return OkStatus();
 }
@@ -176,7 +182,7 @@ StatusOr<BoundCall> bind_inputs(const ChosenKernel& kernel, const HostArrays& in
   StatusOr<BoundCall> call =
       runtime::bind(*kernel.operation, kernel.settings, shapes, kernel.sizes);
   if (!call.ok()) return call;
-  if (Status s = check_inputs(*kernel.operation, shapes); !s.ok()) return s;
+  if (Status s = check_inputs(kernel, shapes); !s.ok()) return s;
   return call;
 }
 
@@ -185,7 +191,7 @@ StatusOr<DeviceArguments> DeviceArguments::allocate(const Device& device, const 
   for (const BoundCall::Value& value : call.values) {
     Buffer& buffer = on_device.buffers_.emplace_back();
     std::vector<int64_t>& strides = on_device.strides_.emplace_back();
-    if (value.argument->role == Role::kNumber) {
+    if (!value.argument->is_tensor()) {  // of an absent one the bits are 0
       on_device.arguments_.push_back(runtime::scalar_argument(value.bits));
       continue;
     }

@@ -40,16 +40,22 @@ thread_local const char* loading = "";
 
 using runtime::Operation;
 
-StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice) {
-  const Operation* const operation = runtime::find_operation(choice.kernel);
+StatusOr<const Operation*> find_kernel(const std::string& name) {
+  const Operation* const operation = runtime::find_operation(name);
   if (operation == nullptr) {
     std::vector<absl::string_view> names;
     for (const Operation* known : runtime::registered_operations()) names.push_back(known->name());
-    return NotFoundError(absl::StrCat("unknown kernel '", choice.kernel, "'",
-                                      ir::suggest(choice.kernel, names),
+    return NotFoundError(absl::StrCat("unknown kernel '", name, "'", ir::suggest(name, names),
                                       " ('heddle list' shows all)"));
   }
   if (!operation->validity().ok()) return operation->validity();
+  return operation;
+}
+
+StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice) {
+  const StatusOr<const Operation*> found = find_kernel(choice.kernel);
+  if (!found.ok()) return found.status();
+  const Operation* const operation = *found;
   const StatusOr<Assignments> given = parse_assignments("--set", choice.settings);
   if (!given.ok()) return given.status();
   StatusOr<runtime::Settings> settings = operation->resolve(*given);

@@ -22,8 +22,10 @@ struct ChosenKernel {
   runtime::Sizes sizes;  // those that were given
 };
 
-// kNotFound for an unknown kernel, with the nearest name; kInvalidArgument for one that is
-// registered wrongly, and for settings and sizes that it does not have.
+// The kernel of a name. kNotFound for an unknown one, with the nearest name; kInvalidArgument for one
+// that is registered wrongly.
+StatusOr<const runtime::Operation*> find_kernel(const std::string& name);
+// And kInvalidArgument for settings and sizes that it does not have.
 StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice);
 
 // Loads a shared library for the kernels that it registers; it stays until the program ends.

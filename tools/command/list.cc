@@ -1,3 +1,5 @@
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "heddle/runtime/operation/registry.h"
@@ -18,10 +20,15 @@ Json to_json(const runtime::Operation& operation) {
                         {"choices", setting.choices}});
   }
   const runtime::OperationSpec& spec = operation.spec();
+  Json refusals = Json::array();
+  for (const Refusal& refusal : spec.refusals) {
+    refusals.push_back({{"condition", refusal.condition}, {"why", refusal.why}});
+  }
   return {{"name", spec.name},
           {"summary", spec.summary},
           {"arguments", spec.arguments},
           {"settings", settings},
+          {"refusals", refusals},
           {"sizes", spec.sizes},
           {"can_run", operation.validity().ok()},
           {"can_check", spec.reference != nullptr}};
@@ -37,10 +44,45 @@ void print(const runtime::Operation& operation) {
   }
 }
 
+// And its tensors, sizes and what it refuses.
+void print_all(const runtime::Operation& operation) {
+  print(operation);
+  for (const runtime::OperationArgument& argument : operation.declared()) {
+    if (!argument.is_tensor()) continue;
+    const char* const how = !argument.is_written() ? "--in"
+                            : !argument.is_read()  ? "--out"
+                                                   : "--in --out";
+    const bool is_other =
+        absl::c_any_of(operation.declared(), [&](const runtime::OperationArgument& before) {
+          return before.place == argument.place && &before < &argument;
+        });
+    std::string when = describe(argument.condition);
+    if (!when.empty()) when = absl::StrCat(" if ", when);
+    if (when.empty() && is_other) when = " otherwise";
+    absl::PrintF("  %s %s=FILE  %s%s%s\n", how, argument.name, argument.type,
+                 describe_dimensions(argument), when);
+  }
+  for (const auto& [name, size] : operation.spec().sizes) {
+    absl::PrintF("  --size %s=%d  where no input tells it\n", name, size);
+  }
+  for (const Refusal& refusal : operation.spec().refusals) {
+    absl::PrintF("  not %s: %s\n", refusal.condition, refusal.why);
+  }
+}
+
 }  // namespace
 
 Exit list_kernels(const ListOptions& options) {
-  const std::vector<const runtime::Operation*> operations = runtime::registered_operations();
+  std::vector<const runtime::Operation*> operations = runtime::registered_operations();
+  if (!options.kernel.empty()) {
+    const StatusOr<const runtime::Operation*> chosen = find_kernel(options.kernel);
+    if (!chosen.ok()) return misused(chosen.status());
+    if (!options.json) {
+      print_all(**chosen);
+      return Exit::kDone;
+    }
+    operations = {*chosen};
+  }
   if (options.json) {
     Json all = Json::array();
     for (const runtime::Operation* operation : operations) all.push_back(to_json(*operation));

@@ -8,6 +8,7 @@
 #include "heddle/tools/command/check.h"
 #include "heddle/tools/command/commands.h"
 #include "heddle/tools/command/execution.h"
+#include "heddle/tools/command/inputs.h"
 #include "heddle/tools/command/option_values.h"
 #include "heddle/tools/command/output.h"
 #include "heddle/tools/npy.h"
@@ -15,27 +16,16 @@
 namespace heddle::tools {
 namespace {
 
-StatusOr<HostArrays> read_inputs(const Assignments& files) {
-  HostArrays inputs;
-  for (const auto& [name, path] : files) {
-    StatusOr<HostArray> array = read_npy(path);
-    if (!array.ok()) return array.status();
-    absl::PrintF("%-14s %s from %s\n", name, describe(array->shape), path);
-    inputs[name] = *std::move(array);
-  }
-  return inputs;
-}
-
 // Checks before a long run that every --out names an output, and that its file can be written.
-Status check_outputs(const runtime::Operation& operation, const Assignments& files) {
+Status check_outputs(const ChosenKernel& kernel, const Assignments& files) {
   std::vector<absl::string_view> written;
-  for (const runtime::OperationArgument& argument : operation.arguments()) {
-    if (argument.is_written()) written.push_back(argument.name);
+  for (const runtime::OperationArgument* argument : kernel.operation->arguments(kernel.settings)) {
+    if (argument->is_written()) written.push_back(argument->name);
   }
   for (const auto& [name, path] : files) {
     if (std::find(written.begin(), written.end(), name) == written.end()) {
-      return InvalidArgumentError(absl::StrCat("kernel '", operation.name(), "' has no output '",
-                                               name, "'; it writes ",
+      return InvalidArgumentError(absl::StrCat("kernel '", kernel.operation->name(),
+                                               "' has no output '", name, "'; it writes ",
                                                absl::StrJoin(written, ", ")));
     }
     if (Status s = check_writable(path); !s.ok()) return s;
@@ -64,11 +54,11 @@ Exit run_kernel(const RunOptions& options) {
   if (!options.completion.empty()) {
     if (Status s = device->set_completion(options.completion); !s.ok()) return misused(s);
   }
-  const StatusOr<HostArrays> inputs = read_inputs(*input_files);
+  const StatusOr<HostArrays> inputs = read_inputs(*kernel, *input_files);
   if (!inputs.ok()) return misused(inputs.status());
   const StatusOr<runtime::BoundCall> call = bind_inputs(*kernel, *inputs);
   if (!call.ok()) return misused(call.status());
-  if (Status s = check_outputs(*kernel->operation, *output_files); !s.ok()) {
+  if (Status s = check_outputs(*kernel, *output_files); !s.ok()) {
     return misused(s);
   }
 
