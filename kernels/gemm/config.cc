@@ -45,6 +45,11 @@ constexpr bool takes_factors(const Shape& x) {
   return x.n <= kFactorColumns && x.lines == 1 && x.m / x.groups == 64;
 }
 // Blocks of a cluster, by the mode that their tiles share, and of one tile.
+// Whether registers are left for an epilogue, beside the sums and its results.
+constexpr bool takes_epilogue(const Shape& x, const GemmProblem& problem) {
+  return x.m / x.groups == 64 &&
+         x.n <= (problem.result_bytes > 2 || problem.ends_inside ? 128 : 256);
+}
 struct Cluster {
   int rows, columns, split;
 };
@@ -93,6 +98,7 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
   std::vector<GemmConfig> configs;
   for (const Shape& shape : kShapes) {
     if (problem.scaled && !takes_factors(shape)) continue;
+    if (problem.fused && !takes_epilogue(shape, problem)) continue;
     for (const Cluster& cluster : kClusters) {
       const int k = shape.lines * kLineBytes / problem.element_bytes;
       if (!fits(shape, cluster, k, problem)) continue;

@@ -22,10 +22,11 @@ struct GemmProblem {
   // Bytes of an element of a and b, and of d.
   int element_bytes = 2;
   int result_bytes = 2;
-  bool stores_boxes = true;  // whether the copy engine can store the result
-  bool scaled = false;       // whether blocks along k have factors (scaled.h)
-  bool unknown_rows =
-      false;  // whether the batches' rows, of which m is the mean, lie in one matrix
+  bool stores_boxes = true;   // whether the copy engine can store the result
+  bool fused = false;         // whether an epilogue follows, which takes registers
+  bool scaled = false;        // whether blocks along k have factors (scaled.h)
+  bool ends_inside = false;   // whether results end inside of d (grouped.h)
+  bool unknown_rows = false;  // whether the device alone knows each batch's rows; m is their mean
 };
 
 // The configuration of a kernel. A block computes tiles of m x n, each warpgroup some of the rows.

@@ -1,5 +1,6 @@
 // Epilogues: what becomes of a product's sums before they are rounded and stored. An epilogue is a
-// lambda that is traced into the kernel; it gets the sums that a thread holds, and gives back as many.
+// lambda that is traced into the kernel; it gets the sums that a thread holds of some columns, a multiple
+// of 32 or all of a tile, and gives back as many.
 //
 //   const auto bias_gelu = [](const GemmPart& part, const Fragment<float>& sums,
 //                             Tensor<const float, 1> bias, Tensor<const bfloat16, 3> residual) {
@@ -53,10 +54,10 @@ class GemmPart {
   }
   template <class T>
   Fragment<float> loaded(const Tensor<T>& part) const {
-    const Tensor<float> registers = make_tensor<float>(values());
+    const auto registers = make_tensor<std::remove_const_t<T>>(values());
     clear(registers);
     copy_if(within(places(), shape_), part, registers);
-    return load(registers);
+    return cast<float>(load(registers));
   }
 
  public:

@@ -81,7 +81,9 @@ Status launch_gemm(const Stream& stream, const Epilogue& epilogue,
   if (!problem.ok()) return problem.status();
   if (problem->m == 0 || problem->n == 0 || problem->batches == 0) return OkStatus();
   const runtime::DeviceInfo& device = stream.device().info();
-  const GemmConfig config = choose_gemm(*problem, device);
+  GemmProblem chosen_for = *problem;
+  chosen_for.fused = !std::is_same_v<Epilogue, PlainSums>;
+  const GemmConfig config = choose_gemm(chosen_for, device);
   using Call = EpilogueParameters<decltype(&Epilogue::operator())>;
   return Call::template kernel<Tiles, Loop, T, D, Epilogue>(config, epilogue)
       .launch(stream, gemm_shape(config, *problem, device), a, b, d, args...);

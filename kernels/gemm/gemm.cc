@@ -92,6 +92,7 @@ StatusOr<GemmProblem> problem_of_groups(const OperandShapes& x, int64_t groups,
                        .n = x.b.extents[0],
                        .k = x.a.extents[1],
                        .batches = groups,
+                       .ends_inside = true,
                        .unknown_rows = in_one_matrix},
                       x);
 }

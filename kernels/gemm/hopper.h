@@ -3,6 +3,7 @@
 // load. There is a kernel for each element type, result type, configuration and epilogue.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <tuple>
 
@@ -19,11 +20,12 @@ struct Registers {
   // Of the warp that loads, and of the warps that multiply.
   int few, many;
 };
-// What all have from the start is enough for few columns.
-inline Registers registers(const GemmConfig& c, int accumulators) {
+// What all have from the start is enough for few columns and no epilogue.
+inline Registers registers(const GemmConfig& c, int accumulators, bool has_epilogue) {
   if (c.groups == 3) return {32, 160};
   const int elements = accumulators * c.rows_of_group() / kProductRows * c.n / 2;
-  return c.groups == 2 && elements > 64 ? Registers{40, 232} : Registers{0, 0};
+  return c.groups == 2 && elements > (has_epilogue ? 32 : 64) ? Registers{40, 232}
+                                                              : Registers{0, 0};
 }
 
 // Clears the rows of all stages from `first` on, which products read and whose results nobody stores.
@@ -44,12 +46,15 @@ void clear_rows(const GemmConfig& c, const Tensor<T>& stages, int first, const I
   named_barrier_sync(1, threads);
 }
 
+constexpr int kEpilogueColumns = 32;  // that an epilogue gets at once
+
 // A tile is computed by warpgroups that multiply what one warp loads. `tiles` says which tiles (tiles.h),
 // and `loop` how their products are summed (sums.h).
 template <class T, class D, class Tiles, class Loop, class Epilogue, class... Args>
 void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const Epilogue& epilogue,
                const Tensor<const T, 3>& a, const Tensor<const T, 3>& b, const Tensor<D, 3>& d,
                const Args&... args) {
+  constexpr bool kHasEpilogue = !std::is_same_v<Epilogue, PlainSums>;
   // Results of 16 bits leave registers for those of the tile before, but none for stores of single rows.
   const bool stores_late = sizeof(D) <= 2 && c.stores_boxes && !Tiles::kEndsInside;
   const TiledMma mma = make_tiled_mma(make_mma_atom(Wgmma<T, T, float>{c.n}), {c.groups, 1, 1});
@@ -114,6 +119,8 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
     const GemmStages<T> stages{c,  pipe,        mma.get_slice(thread), sA,
                                sB, first_block, behind - first_block};
     const int products = c.rows_of_group() / kProductRows;
+    // What an epilogue makes of more columns at once would need registers besides the sums.
+    const int at_once = kHasEpilogue ? std::min(c.columns(), kEpilogueColumns) : c.columns();
     const Tensor<D> finished = make_tensor<D>({c.columns() / 2, products});
     const Int first_tile = block_idx.x / c.cluster();
     using Carried = std::tuple<PipelineState, Int, UInt>;
@@ -130,11 +137,17 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
       const Tensor<float> all = split ? (*split)(sums, phase, thread) : sums(_, _, 0);
       for (int i = 0; i < products; ++i) {
         const GemmPart part = results.part(tile, group, i);
-        const Fragment<float> result = epilogue(part, load(all(_, i)), args...);
-        if (c.stores_boxes) {
-          store(finished(_, i), cast<D>(result));
-        } else {
-          part.store(d, result);
+        for (int first = 0; first < c.columns(); first += at_once) {
+          const GemmPart some = part.columns(first, at_once);
+          const Fragment<float> result =
+              epilogue(some, load(all(_, i)).slice(first / 2, at_once / 2), args...);
+          if (c.stores_boxes) {
+            const Fragment<D> elements = cast<D>(result);
+            store(local_tile(finished(_, i), {at_once / 2}, {first / at_once}), elements);
+            if (at_once != c.columns()) pin(elements);
+          } else {
+            some.store(d, result);
+          }
         }
       }
       if (c.stores_boxes && !stores_late) results.store(finished, tile, group);
@@ -147,7 +160,7 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
     If(lane_id() == 0, [&] { bulk_wait(); });
   };
 
-  const auto [few, many] = registers(c, Loop::kAccumulators);
+  const auto [few, many] = registers(c, Loop::kAccumulators, kHasEpilogue);
   warp_roles(Role{1, few, load_tiles}, Role{c.groups, many, multiply_tiles});
   // No block ends while another arrives at its barriers or copies to its memory.
   if (c.cluster() > 1) sync_cluster();

@@ -45,22 +45,14 @@ struct ChosenEpilogue {
   bool adds = false;    // beta * c
 
   friend bool operator==(const ChosenEpilogue&, const ChosenEpilogue&) = default;
-  // What is stored: some columns after the others, whose numbers on the way need registers.
+  // What is stored.
   Fragment<float> operator()(const GemmPart& part, const Fragment<float>& sums, Float alpha,
                              Float beta, Tensor<const D, 3> c, Tensor<const float, 1> bias,
                              Tensor<const D, 3> residual) const {
-    constexpr int kColumns = 8, kElements = kColumns / 2;  // of a thread
-    const NamedEpilogue& epilogue = named_epilogues()[static_cast<size_t>(row)];
-    const Tensor<float> results = make_tensor<float>({kElements, part.columns() / kColumns});
-    for (int i = 0; i < part.columns() / kColumns; ++i) {
-      const GemmPart some = part.columns(i * kColumns, kColumns);
-      const Fragment<float> sum = sums.slice(i * kElements, kElements);
-      const Fragment<float> scaled = scales ? sum * alpha : sum;
-      store(results(_, i), epilogue.traced(adds ? scaled + some.of(c) * beta : scaled,
-                                           {[&] { return some.by_column(bias); },
-                                            [&] { return some.of(residual); }}));
-    }
-    return load(results);
+    const Fragment<float> scaled = scales ? sums * alpha : sums;
+    return named_epilogues()[static_cast<size_t>(row)].traced(
+        adds ? scaled + part.of(c) * beta : scaled,
+        {[&] { return part.by_column(bias); }, [&] { return part.of(residual); }});
   }
 };
 

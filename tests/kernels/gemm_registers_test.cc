@@ -33,7 +33,7 @@ Status assembled(const Kernel& kernel, const GemmConfig& config, const Signature
 }
 
 TEST(GemmRegisters, AreEnoughForTheLargestTiles) {
-  for (const auto& [m, n, stages] : {std::tuple(128, 256, 4), {256, 128, 4}, {128, 192, 4}}) {
+  for (const auto& [m, n, stages] : {std::tuple(128, 256, 4), {256, 128, 3}, {128, 192, 4}}) {
     const GemmConfig config{.m = m, .n = n, .stages = stages};
     EXPECT_THAT(
         assembled(kernels::hopper_gemm<BatchTiles, PlainLoop, half, half, PlainSums>(config),
@@ -41,6 +41,59 @@ TEST(GemmRegisters, AreEnoughForTheLargestTiles) {
         IsOk())
         << config.to_string();
   }
+}
+
+// An epilogue that takes all there is: alpha, beta, bias, a curved function and a residual.
+template <class D>
+struct Everything {
+  Fragment<float> operator()(const kernels::GemmPart& part, const Fragment<float>& sums,
+                             Float alpha, Float beta, Tensor<const D, 3> c,
+                             Tensor<const float, 1> bias, Tensor<const D, 3> residual) const {
+    const Fragment<float> x = sums * alpha + part.of(c) * beta + part.by_column(bias);
+    return x * 0.5f * (erf(x * 0.707106781f) + 1.0f) + part.of(residual);
+  }
+};
+template <class Tiles, class Loop, class T, class D>
+void expect_everything_fits(const GemmConfig& config, const Signature& more = {}) {
+  using Matrix = Tensor<const D, 3>;
+  using Vector = Tensor<const float, 1>;
+  const auto& kernel =
+      kernels::hopper_gemm<Tiles, Loop, T, D, Everything<D>, Float, Float, Matrix, Vector, Matrix>(
+          config);
+  Signature signature = {matrix(), matrix(), matrix()};
+  signature.insert(signature.end(), more.begin(), more.end());
+  for (const ArgumentSpec& own :
+       {scalar(), scalar(), matrix(), tensor({4096}).aligned(16), matrix()}) {
+    signature.push_back(own);
+  }
+  EXPECT_THAT(assembled(kernel, config, signature), IsOk()) << config.to_string();
+}
+
+TEST(GemmRegisters, AreEnoughForEpilogues) {
+  for (const int result_bytes : {2, 4}) {
+    const kernels::GemmProblem problem{
+        .m = 4096, .n = 4096, .k = 4096, .result_bytes = result_bytes, .fused = true};
+    for (const GemmConfig& config :
+         kernels::gemm_configs(problem, Device::open("interp").value().info())) {
+      if (config.band != 8 || config.keeps_band || config.cluster() > 1 || config.groups == 1) {
+        continue;
+      }
+      if (result_bytes == 2)
+        expect_everything_fits<BatchTiles, PlainLoop, bfloat16, bfloat16>(config);
+      if (result_bytes == 4) expect_everything_fits<BatchTiles, PlainLoop, bfloat16, float>(config);
+    }
+  }
+}
+
+TEST(GemmRegisters, AreEnoughForEpiloguesOfGroupsAndFactors) {
+  const ArgumentSpec counts = tensor({8}), factors = tensor({kAny, 32, 8});
+  expect_everything_fits<GroupTiles<RowsInOneMatrix>, PlainLoop, bfloat16, bfloat16>({.n = 128},
+                                                                                     {counts});
+  const GemmConfig scaled{.m = 128, .n = 128, .k = 128, .stages = 4};
+  expect_everything_fits<GroupTiles<RowsInOneMatrix>, ScaledLoop, float8_e4m3, bfloat16>(
+      scaled, {counts, factors, factors});
+  expect_everything_fits<BatchTiles, ScaledLoop, float8_e4m3, float>(
+      {.m = 128, .n = 128, .k = 128, .stages = 3, .store_columns = 32}, {factors, factors});
 }
 
 TEST(GemmRegisters, AreEnoughForGroups) {
