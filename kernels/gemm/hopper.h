@@ -176,11 +176,15 @@ struct EpilogueValue {
   }
 };
 
+// The kernels of tiles, a loop and an epilogue. Their parameters are a, b and d, then those of the tiles
+// (`Of`), of the loop (`By`) and of the epilogue.
 template <class Tiles, class Loop, class Epilogue, class TileParameters, class LoopParameters,
           class... Args>
 struct Family;
+// With the lists of parameters taken apart.
 template <class Tiles, class Loop, class Epilogue, class... Of, class... By, class... Args>
 struct Family<Tiles, Loop, Epilogue, Parameters<Of...>, Parameters<By...>, Args...> {
+  // The kernel of a configuration, for elements of T into D; made when it is first asked for.
   template <class T, class D>
   static const auto& kernel(const GemmConfig& config, const Epilogue& epilogue) {
     constexpr bool kIsPlain = sizeof...(Of) + sizeof...(By) + sizeof...(Args) == 0;

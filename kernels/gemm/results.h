@@ -7,6 +7,7 @@
 
 namespace heddle::kernels {
 
+// The stores of a kernel's results, with their tiles in shared memory.
 template <class D>
 class GemmResults {
  public:
@@ -18,6 +19,7 @@ class GemmResults {
         tiles_(make_smem_tensor<D>(make_smem_layout<D>({c.m, c.store_columns, c.store_buffers}))),
         store_(make_tma_atom(TmaStore{}, d, warp_rows(0, 0))) {}
 
+  // Brings the tensor map near the copy engine.
   void prefetch() const {
     if (c_.stores_boxes) store_.prefetch();
   }

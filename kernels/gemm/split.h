@@ -9,8 +9,10 @@
 
 namespace heddle::kernels {
 
+// The exchange of sums between the blocks of a cluster.
 class SplitSums {
  public:
+  // With memory for what comes from the other blocks, and two mbarriers for each warpgroup.
   explicit SplitSums(const GemmConfig& c)
       : c_(c),
         came_({(c.split - 1) * quads(c), c.groups * kWarpGroupSize, kQuad}),

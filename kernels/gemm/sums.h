@@ -11,12 +11,13 @@ namespace heddle::kernels {
 // What a warpgroup multiplies: stages of tiles that a pipeline fills, one for each block along k.
 template <class T>
 struct GemmStages {
-  const GemmConfig& c;
-  const TmaPipeline& pipe;
-  ThrMma mine;
-  Tensor<T> a, b;
-  Int first, blocks;  // the first block along k, and how many
+  const GemmConfig& c;      // the kernel's configuration
+  const TmaPipeline& pipe;  // which says when a stage is full, and free
+  ThrMma mine;              // the thread's part of a product
+  Tensor<T> a, b;           // the tiles of all stages, (m,k,stage) and (n,k,stage)
+  Int first, blocks;        // the first block along k, and how many
 
+  // An accumulator without a content.
   AccumulatorTile<float> none() const {
     return make_accumulator<float>(mine.tiled_mma(), {c.m, c.n});
   }
@@ -34,10 +35,12 @@ using TileSums = std::pair<Tensor<float>, PipelineState>;
 // The tensor cores' own sums. Each product is waited for while the next one runs; meanwhile() runs
 // while the first ones do.
 struct PlainLoop {
+  // The kernel's further parameters, its name, and how many numbers a thread has for each sum.
   using Takes = Parameters<>;
   static constexpr const char* kName = "gemm";
   static constexpr int kAccumulators = 1;
 
+  // The sums of a tile whose first block is in stage `first`.
   template <class T, class Meanwhile>
   TileSums operator()(const GemmStages<T>& x, const GemmTile&, const PipelineState& first,
                       const Meanwhile& meanwhile) const {
@@ -71,6 +74,7 @@ struct PlainLoop {
 // one for 128 columns of b, of which a tile has no more. Factors are loaded while the product before
 // runs.
 struct ScaledLoop {
+  // The kernel's further parameters, its name, and how many numbers a thread has for each sum.
   using Takes = Parameters<Tensor<const float, 3>, Tensor<const float, 3>>;
   static constexpr const char* kName = "gemm_scaled";
   static constexpr int kAccumulators = 2;
@@ -78,6 +82,7 @@ struct ScaledLoop {
 
   Tensor<const float, 3> a_scale, b_scale;  // (m, blocks, batch), (blocks of n, blocks, batch)
 
+  // The sums of a tile whose first block is in stage `first`.
   template <class T, class Meanwhile>
   TileSums operator()(const GemmStages<T>& x, const GemmTile& tile, const PipelineState& first,
                       const Meanwhile& meanwhile) const {

@@ -19,9 +19,9 @@ inline constexpr int kProductRows = 64, kWarpRows = 16;
 // Where a block's tile of a product lies, in elements: (row, k) of matrix `batch` of a, (column, k) of
 // matrix `factor` of b, and (row, column) of matrix `batch` of d.
 struct GemmTile {
-  Int row, column;  // the first ones
-  Int end;          // the row behind the last one of the product
-  Int batch, factor;
+  Int row, column;    // the first ones
+  Int end;            // the row behind the last one of the product
+  Int batch, factor;  // matrices of a and d, and of b
 };
 
 // The blocks of a cluster, and how they walk over the tiles.
@@ -32,12 +32,14 @@ inline TileOrder order_of(const GemmConfig& c) { return {.band = c.band, .cluste
 template <class Schedule>
 class ClusterTiles {
  public:
+  // The tiles that a schedule gives to the clusters of a configuration.
   ClusterTiles(const GemmConfig& c, Schedule schedule)
       : c_(c),
         schedule_(std::move(schedule)),
         row_(cluster_of(c).row()),
         column_(cluster_of(c).column()) {}
 
+  // The numbers of the cluster's tiles, and how many there are in all.
   auto mine() const { return schedule_.mine(); }
   Int count() const { return schedule_.count(); }
   // The first row and column of this block's tile, and the number of the result.
@@ -56,11 +58,13 @@ class ClusterTiles {
 // The tiles of a batch of products: a and d have as many matrices as b.
 class BatchTiles {
  public:
+  // The kernel's further parameters, and its name.
   using Takes = Parameters<>;
   static constexpr const char* kName = "gemm";
   // Whether results end inside of d, where others begin.
   static constexpr bool kEndsInside = false;
 
+  // The tiles of d.
   template <class T, class D>
   BatchTiles(const GemmConfig& c, const Tensor<const T, 3>&, const Tensor<D, 3>& d)
       : tiles_(c, PersistentTiles(ceil_div(d.shape(0), c.m * c.cluster_rows),
@@ -68,6 +72,7 @@ class BatchTiles {
                                   order_of(c))),
         rows_(d.shape(0)) {}
 
+  // The numbers of this block's tiles, how many there are in all, and where one lies.
   auto mine() const { return tiles_.mine(); }
   Int count() const { return tiles_.count(); }
   GemmTile at(const Int& i) const {
@@ -83,8 +88,9 @@ class BatchTiles {
 // Groups of rows that follow each other in one matrix a and in one d: ends(g) is the row behind those of
 // group g, which matrix g of b multiplies.
 struct RowsInOneMatrix {
-  Tensor<const int32_t, 1> ends;
+  Tensor<const int32_t, 1> ends;  // of the groups
 
+  // A group's first row, the row behind its last one, and its matrix of a and d.
   Int first(const Int& group) const {
     return If(
         group == 0, [] { return Int(0); }, [&] { return Int(ends(group - 1)); });
@@ -94,8 +100,9 @@ struct RowsInOneMatrix {
 };
 // Groups that are the first rows(g) rows of matrix g of a, and of d.
 struct RowsOfMatrices {
-  Tensor<const int32_t, 1> rows;
+  Tensor<const int32_t, 1> rows;  // of the groups
 
+  // A group's first row, the row behind its last one, and its matrix of a and d.
   Int first(const Int&) const { return 0; }
   Int end(const Int& group) const { return rows(group); }
   Int batch(const Int& group) const { return group; }
@@ -105,10 +112,12 @@ struct RowsOfMatrices {
 template <class Rows>
 class GroupTiles {
  public:
+  // The kernel's further parameters and its name, and what BatchTiles says of results.
   using Takes = Parameters<Tensor<const int32_t, 1>>;
   static constexpr const char* kName = "gemm_of_groups";
   static constexpr bool kEndsInside = true;
 
+  // The tiles of d, of as many groups as b has matrices; `counts` is what Rows is made of.
   template <class T, class D>
   GroupTiles(const GemmConfig& c, const Tensor<const T, 3>& b, const Tensor<D, 3>& d,
              const Tensor<const int32_t, 1>& counts)
@@ -117,6 +126,7 @@ class GroupTiles {
         tiles_(c, Schedule(b.shape(2), ceil_div(d.shape(1), c.n * c.cluster_columns),
                            Heights{c.m * c.cluster_rows, rows_, most_}, order_of(c))) {}
 
+  // The numbers of this block's tiles, how many there are in all, and where one lies.
   auto mine() const { return tiles_.mine(); }
   Int count() const { return tiles_.count(); }
   GemmTile at(const Int& i) const {
