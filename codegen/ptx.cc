@@ -32,6 +32,7 @@ Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
       shared_(shared_layout(kernel)),
       locals_(local_layout(kernel)),
       has_dynamic_shared_(has_op(kernel, Opcode::kDynamicShared)),
+      starts_early_(has_op(kernel, Opcode::kGridDependencyWait)),
       shared_is_dynamic_(shared_.bytes > kMaxStaticShared || has_dynamic_shared_),
       name_(ptx_identifier(kernel.name())),
       first_(kernel.value_count()),

@@ -380,6 +380,7 @@ class Emitter {
   const ir::SharedLayout locals_;
   std::vector<ir::StringId> tables_;  // the data of each
   const bool has_dynamic_shared_;
+  const bool starts_early_;  // while the grid before may still write what this one reads
   const bool shared_is_dynamic_;
   const std::string name_;
 

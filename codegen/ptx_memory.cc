@@ -52,8 +52,9 @@ int Emitter::widest_access(Type view) const {
 }
 
 // Whether the access may go through the cache that nobody keeps coherent: what it reads is written
-// by nobody while the kernel runs.
+// by nobody while the kernel runs, not even by the grid before.
 bool Emitter::may_use_read_only_path(const Op& op) {
+  if (starts_early_) return false;
   const Type view = type(op.view());
   if (view.space != Space::kGlobal || !view.read_only || is_volatile(op)) return false;
   // That cache knows no last use.

@@ -34,6 +34,7 @@ struct OperandShape {
 struct OperandShapes {
   OperandShape a, b, d;
   int element_bytes, result_bytes;
+  bool d_is_aligned;  // to 16 bytes, as the copy engine takes it
 
   template <class T, class D>
   OperandShapes(const TensorRef<const T, 3>& a_, const TensorRef<const T, 3>& b_,
@@ -42,7 +43,8 @@ struct OperandShapes {
         b{b_.extents, b_.strides},
         d{d_.extents, d_.strides},
         element_bytes(sizeof(T)),
-        result_bytes(sizeof(D)) {}
+        result_bytes(sizeof(D)),
+        d_is_aligned(reinterpret_cast<uintptr_t>(d_.data) % 16 == 0) {}
 };
 // The problem of operands, or why there is none: of a batch of products, and of groups (grouped.h) whose
 // rows are those of one matrix, or of a matrix each.

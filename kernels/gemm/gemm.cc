@@ -52,7 +52,8 @@ StatusOr<GemmProblem> with_strides(GemmProblem problem, const OperandShapes& x) 
   const auto whole = [&](int64_t elements) {
     return elements * x.result_bytes % kMapAlignment == 0;
   };
-  problem.stores_boxes = whole(x.d.extents[1]) && whole(x.d.strides[0]) && whole(x.d.strides[2]);
+  problem.stores_boxes =
+      x.d_is_aligned && whole(x.d.extents[1]) && whole(x.d.strides[0]) && whole(x.d.strides[2]);
   return problem;
 }
 

@@ -8,7 +8,7 @@
 //   s = kernels::gemm_masked(stream, a, b, d, rows);           // a: groups x m x k, d: groups x m x n
 //
 // Rows of d that belong to no group, which are those from rows[g] or the last of the ends on, are left as
-// they are. Groups may be empty and begin at any row. Element types, strides and errors are those of
+// they are. Groups may be empty and begin at any row; `ends` never fall. Element types, strides and errors are those of
 // gemm() (gemm.h); matrices of 16-bit elements may be transposed. Epilogues get their group by
 // GemmPart::group(), and by_column() of a matrix (groups, n) is the group's vector.
 //

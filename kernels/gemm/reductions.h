@@ -10,7 +10,8 @@
 // What is stored are parts: of a row the reductions of 32 columns each, and of a column those of 16 rows
 // each. Whoever wants one number reduces the parts, of which there are few. A part does not depend on how
 // the product is cut into tiles, and its order is fixed: results are the same bits each time. Products of
-// groups (grouped.h), which begin anywhere, have no parts of columns.
+// groups (grouped.h), which begin anywhere, have no parts of columns. They are for one matrix: batches would
+// store to the same parts.
 #pragma once
 
 #include "heddle/kernels/gemm/epilogue.h"

@@ -96,8 +96,10 @@ struct ScaledLoop {
         local_tile(domain_offset({tile.row, 0}, make_identity_tensor(extents)), {c.m, c.n}, {0, 0});
     const auto inside = within(every(places)(one_column, _), extents);
     const auto a_tile = Tensor<const float>(domain_offset({tile.row, 0, tile.batch}, a_scale));
-    const auto b_tile =
-        Tensor<const float>(domain_offset({tile.column / kColumns, 0, tile.factor}, b_scale));
+    // A block of a cluster may have a tile behind the last column.
+    const Int last_column = b_scale.shape(0) - 1;
+    const auto b_tile = Tensor<const float>(
+        domain_offset({min(tile.column / kColumns, last_column), 0, tile.factor}, b_scale));
     using Factors = std::tuple<Fragment<float>, Float>;
     const auto factors = [&](const Int& k) {
       const auto of_rows = domain_offset({0, k, 0}, a_tile);

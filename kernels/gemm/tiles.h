@@ -93,7 +93,7 @@ struct RowsInOneMatrix {
   // A group's first row, the row behind its last one, and its matrix of a and d.
   Int first(const Int& group) const {
     return If(
-        group == 0, [] { return Int(0); }, [&] { return Int(ends(group - 1)); });
+        group == 0, [] { return Int(0); }, [&] { return max(Int(ends(group - 1)), 0); });
   }
   Int end(const Int& group) const { return ends(group); }
   Int batch(const Int&) const { return 0; }

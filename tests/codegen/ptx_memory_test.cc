@@ -69,6 +69,8 @@ TEST(Ptx, UsesTheReadOnlyPathOnlyWhereNobodyWritesMeanwhile) {
   };
   EXPECT_TRUE(is_read_only(""));
   EXPECT_TRUE(is_read_only("barrier\n"));
+  // Until the wait, the grid before may write it, and assemblers move these loads across waits.
+  EXPECT_FALSE(is_read_only("grid_dependency.wait\n"));
   // A pointer may be the address of x, and so may an operand of inline PTX.
   EXPECT_FALSE(is_read_only("%p = pointer %far : view<f32, global, 1>\nstore %p, %o, %z\n"));
   EXPECT_TRUE(

@@ -163,6 +163,33 @@ TEST(Gemm, OfSharedDepths) {
   EXPECT_GE(count, 10);
 }
 
+// Rows of d as long as boxes take them, but at an address that they do not.
+TEST(Gemm, StoresToAnyAddress) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  constexpr int64_t kRows = 70, kColumns = 64, kDepth = 64;
+  const Matrices<half> a(1, kRows, kDepth, true, 1), b(1, kColumns, kDepth, true, 2);
+  const Matrices<half> d(1, kRows, kColumns + 8, true, 3);
+  const Stream stream = test_device().create_stream().value();
+  const TensorRef<half, 3> behind_one(d.ref().data + 1, {1, kRows, kColumns}, {d.batch, d.row, 1});
+  ASSERT_THAT(kernels::gemm(stream, TensorRef<const half, 3>(a.ref()),
+                            TensorRef<const half, 3>(b.ref()), behind_one),
+              IsOk());
+  const std::vector<half> got = d.memory.download<half>(stream).value();
+  for (int64_t row = 0; row < kRows; ++row) {
+    EXPECT_EQ(number(got[static_cast<size_t>(row * d.row)]), d.at(0, row, 0));
+    for (int64_t column = 0; column < kColumns; ++column) {
+      double sum = 0, magnitude = 0;
+      for (int64_t k = 0; k < kDepth; ++k) {
+        sum += a.at(0, row, k) * b.at(0, column, k);
+        magnitude += std::abs(a.at(0, row, k) * b.at(0, column, k));
+      }
+      ASSERT_NEAR(number(got[static_cast<size_t>(row * d.row + column + 1)]), sum,
+                  unit<half>() * std::abs(sum) + magnitude * kSums)
+          << row << " " << column;
+    }
+  }
+}
+
 TEST(Gemm, ScalesAndAdds) {
   if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
   const Case shape{150, 136, 72};
