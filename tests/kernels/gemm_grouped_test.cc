@@ -15,11 +15,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-template <class T>
-TensorRef<T, 2> matrix(const TensorRef<T, 3>& x) {
-  return TensorRef<T, 2>(x.data, {x.extents[1], x.extents[2]}, {x.strides[1], x.strides[2]});
-}
-
 // The element of a product in double precision, and the sum of the magnitudes.
 struct Exact {
   double sum = 0, magnitude = 0;

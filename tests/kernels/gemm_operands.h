@@ -70,4 +70,10 @@ struct Matrices {
 // What the tensor cores, which add with fewer bits than f32 has, lose of the sum of the magnitudes.
 inline constexpr double kSums = 0x1p-20, kFloat8Sums = 0x1p-11;
 
+// The first matrix of a batch.
+template <class T>
+TensorRef<T, 2> matrix(const TensorRef<T, 3>& x) {
+  return TensorRef<T, 2>(x.data, {x.extents[1], x.extents[2]}, {x.strides[1], x.strides[2]});
+}
+
 }  // namespace heddle

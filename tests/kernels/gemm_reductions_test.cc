@@ -30,10 +30,6 @@ TEST(GemmReductions, OfRowsAndColumns) {
       kernels::reduce_columns(part, abs(linear), of_columns, maximum(), 0.0f);
       return linear;
     };
-    const auto matrix = [](const auto& x) {
-      return TensorRef<std::remove_pointer_t<decltype(x.data)>, 2>(
-          x.data, {x.extents[1], x.extents[2]}, {x.strides[1], x.strides[2]});
-    };
     const Stream stream = test_device().create_stream().value();
     ASSERT_THAT(kernels::gemm_with(stream, epilogue, TensorRef<const half, 2>(matrix(a.ref())),
                                    TensorRef<const half, 2>(matrix(b.ref())), matrix(d.ref()),

@@ -20,11 +20,6 @@ constexpr int64_t kBlock = 128;
 
 int64_t blocks_of(int64_t extent) { return (extent + kBlock - 1) / kBlock; }
 
-template <class T>
-TensorRef<T, 2> matrix(const TensorRef<T, 3>& x) {
-  return TensorRef<T, 2>(x.data, {x.extents[1], x.extents[2]}, {x.strides[1], x.strides[2]});
-}
-
 // Operands with factors for blocks: `a_along_k` and so on say along which mode factors are contiguous.
 struct Scaled {
   Scaled(int64_t batches, int64_t matrices, int64_t m, int64_t n, int64_t k, bool a_along_k,

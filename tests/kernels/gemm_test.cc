@@ -194,10 +194,6 @@ TEST(Gemm, ScalesAndAdds) {
   if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
   const Case shape{150, 136, 72};
   const Matrices<half> c(1, shape.m, shape.n, true, 5);
-  const auto matrix = [](const auto& x) {
-    return TensorRef<std::remove_pointer_t<decltype(x.data)>, 2>(
-        x.data, {x.extents[1], x.extents[2]}, {x.strides[1], x.strides[2]});
-  };
   for (const kernels::GemmScale scale : {kernels::GemmScale{2, 0}, kernels::GemmScale{-0.5, 3}}) {
     check<half, half>(
         shape, 2 * kSums,
