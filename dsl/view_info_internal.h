@@ -12,16 +12,14 @@ namespace heddle::detail {
 class ViewInfo {
  public:
   ViewInfo(Trace& trace, ir::ValueId view)
-      : kernel_(trace.kernel()), view_(view), param_(kernel_.param_index(view)) {
+      : kernel_(trace.kernel()),
+        ints_(trace.ints()),
+        view_(view),
+        param_(kernel_.param_index(view)) {
     const ir::Op* def = kernel_.def(view);
     if (def != nullptr && def->opcode == ir::Opcode::kMapShared) def = kernel_.def(def->view());
     if (def != nullptr && def->attr(ir::AttrKey::kExtents)) {
       extents_ = kernel_.ints(*def->attr(ir::AttrKey::kExtents));
-      base_align_ = def->attr_or(ir::AttrKey::kAlign, 16);
-    } else if (def != nullptr && def->opcode == ir::Opcode::kPointer) {
-      base_align_ = ir::power_of_two_in(trace.ints().divisor(def->address()));
-    } else if (def != nullptr) {
-      base_align_ = 16;
     }
   }
 
@@ -47,7 +45,7 @@ class ViewInfo {
     return stride;
   }
   bool fits_32() const { return !param_ || fact(ir::FactKind::kFits32) == 1; }
-  int64_t base_align() const { return param_ ? fact(ir::FactKind::kAlignment) : base_align_; }
+  int64_t base_align() const { return ir::alignment_of(kernel_, view_, ints_); }
   int64_t stride_divisor(int dim) const {
     const int64_t known = stride(dim);
     if (known == ir::kDynamic) return fact(ir::FactKind::kStrideDivisor, dim);
@@ -61,10 +59,10 @@ class ViewInfo {
   const ir::Param& param() const { return kernel_.params()[*param_]; }
 
   ir::Kernel& kernel_;
+  ir::IntAnalysis& ints_;
   ir::ValueId view_;
   std::optional<int> param_;
   absl::Span<const int64_t> extents_;
-  int64_t base_align_ = 1;
 };
 
 }  // namespace heddle::detail

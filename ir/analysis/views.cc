@@ -1,6 +1,14 @@
 #include "heddle/ir/analysis/views.h"
 
+#include <algorithm>
+
 namespace heddle::ir {
+namespace {
+
+// Of arrays that say nothing else, and of dynamic shared memory (ops.def).
+constexpr int64_t kUsualAlignment = 16;
+
+}  // namespace
 
 ValueId root_of(const Kernel& kernel, ValueId view) {
   const Op* op = kernel.def(view);
@@ -38,6 +46,33 @@ std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op) {
   int64_t stride = 1;  // row-major
   for (size_t i = dim + 1; i < extents.size(); ++i) stride *= extents[i];
   return stride;
+}
+
+int64_t alignment_of(const Kernel& kernel, ValueId view, IntAnalysis& ints) {
+  if (const auto param = kernel.param_index(view)) {
+    return kernel.fact({FactKind::kAlignment, static_cast<uint16_t>(*param), 0});
+  }
+  const Op* const op = kernel.def(view);
+  if (op == nullptr) return 1;
+  switch (op->opcode) {
+    case Opcode::kShared:
+    case Opcode::kLocal:
+    case Opcode::kTable:
+    case Opcode::kDynamicShared:
+      return op->attr_or(AttrKey::kAlign, kUsualAlignment);
+    case Opcode::kMapShared:
+      return alignment_of(kernel, op->view(), ints);
+    case Opcode::kPointer:
+      return power_of_two_in(ints.divisor(op->address()));
+    case Opcode::kSubview: {
+      const int64_t start =
+          power_of_two_in(ints.divisor(op->offset())) * bytes_of(kernel.type(view).scalar);
+      const int64_t whole = alignment_of(kernel, op->view(), ints);
+      return start == 0 ? whole : std::min(whole, start);
+    }
+    default:
+      return 1;
+  }
 }
 
 }  // namespace heddle::ir

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::ir {
@@ -19,5 +20,9 @@ bool is_unbounded(const Kernel& kernel, ValueId view);
 // What an `extent` or `stride` op gives, where the kernel says it outright: a parameter's fixed
 // layout, or the shape of a shared array.
 std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op);
+
+// Bytes, a power of two, that divide the address at which a view starts. Of a parameter it asks the fact, which
+// makes it a guard.
+int64_t alignment_of(const Kernel& kernel, ValueId view, IntAnalysis& ints);
 
 }  // namespace heddle::ir

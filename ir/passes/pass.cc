@@ -27,6 +27,9 @@ absl::Span<const Pass> builtin_passes() {
       // A variable hides what a loop changes, so before promote-vars nothing would move.
       {.name = "licm", .summary = "Hoist loop-invariant code", .run = licm, .needs = kPureSsa},
       {.name = "cse", .summary = "Eliminate common subexpressions", .run = cse},
+      {.name = "vectorize",
+       .summary = "Merge neighbouring accesses into accesses to vectors",
+       .run = vectorize},
       {.name = "contract",
        .summary = "Contract multiplications and additions to fma (changes roundings)",
        .run = contract},

@@ -1,0 +1,60 @@
+// Integers as sums of multiples: which accesses of a thread are neighbours.
+//
+//   %1 = mul %row, %pitch       1 × %1 + 1 × %col + 3
+//   %2 = add %1, %col      →
+//   %3 = add %2, 3
+//
+// A sum is exact modulo 2^n, where n is the width of the value's type. An i32 that is extended to 64
+// bits is taken apart only where no addition in it can wrap.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "heddle/ir/analysis/int_facts.h"
+#include "heddle/ir/kernel.h"
+
+namespace heddle::ir {
+
+// factor₀ × value₀ + factor₁ × value₁ + … + constant.
+struct LinearSum {
+  struct Term {
+    ValueId value;
+    int64_t factor;
+    friend bool operator==(const Term&, const Term&) = default;
+  };
+  absl::InlinedVector<Term, 3> terms;  // by value, each once, no factor of 0
+  int64_t constant = 0;
+
+  // Whether they differ by a constant.
+  bool is_beside(const LinearSum& other) const { return terms == other.terms; }
+  // How often a value is in it.
+  int64_t factor_of(ValueId value) const;
+};
+
+// Remembers sums. Values keep their meaning while passes rewrite a kernel, so sums stay true.
+class LinearSums {
+ public:
+  // Both must outlive it.
+  LinearSums(const Kernel& kernel, IntAnalysis& ints) : kernel_(kernel), ints_(ints) {}
+
+  // Of an integer. Long sums are cut short: parts of them count as values of their own.
+  LinearSum of(ValueId value) { return sum_of(value, 0); }
+
+ private:
+  LinearSum sum_of(ValueId value, int depth);
+  LinearSum take_apart(ValueId value, int depth);
+  // Of an i32 that is extended by its sign: taken apart as far as no addition wraps.
+  LinearSum extended(ValueId value, int depth);
+  // factor_a * a + factor_b * b, of a value of that width.
+  LinearSum combined(const LinearSum& a, int64_t factor_a, const LinearSum& b, int64_t factor_b,
+                     ValueId value) const;
+
+  const Kernel& kernel_;
+  IntAnalysis& ints_;
+  IdMap<ValueId, int32_t> at_{-1};  // in sums_
+  std::vector<LinearSum> sums_;
+};
+
+}  // namespace heddle::ir
