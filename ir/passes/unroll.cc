@@ -20,11 +20,10 @@
 //                                                      for %k in %mid .. %b step %one { … }
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "heddle/ir/analysis/int_range.h"
 #include "heddle/ir/builder.h"
+#include "heddle/ir/passes/loop_copies.h"
 #include "heddle/ir/passes/passes.h"
-#include "heddle/ir/passes/rewrite.h"
 
 namespace heddle::ir {
 namespace {
@@ -34,7 +33,7 @@ constexpr int64_t kMostOps = 1 << 16;
 
 class Unrolling {
  public:
-  explicit Unrolling(Kernel& kernel) : kernel_(kernel), b_(kernel) {}
+  explicit Unrolling(Kernel& kernel) : kernel_(kernel), b_(kernel), copies_(kernel, b_) {}
 
   bool run() {
     std::vector<OpId> loops;
@@ -48,22 +47,13 @@ class Unrolling {
   }
 
  private:
-  using Map = absl::flat_hash_map<ValueId, ValueId>;
-  using Values = absl::InlinedVector<ValueId, 4>;
+  using Carried = LoopCopies::Carried;
 
   int64_t factor(OpId loop) const { return kernel_.op(loop).attr_or(AttrKey::kUnroll, 1); }
 
   // As many trips as the loop wants side by side and may have.
   int64_t limited_factor(OpId loop) const {
-    int64_t ops = 0;
-    kernel_.walk(kernel_.op(loop).regions[0], [&](OpId) { ++ops; });
-    return std::min(factor(loop), kMostOps / ops);
-  }
-
-  bool makes_arrays(RegionId region) const {
-    bool any = false;
-    kernel_.walk(region, [&](OpId id) { any |= has(info(kernel_.op(id)), kFresh); });
-    return any;
+    return std::min(factor(loop), kMostOps / copies_.body_ops(loop));
   }
 
   ValueId constant(Type type, int64_t value) { return b_.constant_int(type, value); }
@@ -72,17 +62,17 @@ class Unrolling {
   bool visit(OpId id) {
     const Op loop = kernel_.op(id);
     const auto step = kernel_.constant_int(loop.step());
-    if (!step || *step <= 0 || makes_arrays(loop.regions[0])) return false;
+    if (!step || *step <= 0 || copies_.makes_arrays(id)) return false;
     b_.set_insertion_before(id);
     b_.set_loc(loop.loc);
     const ValueId start = loop.start(), stop = loop.stop();
     const int64_t largest_step = type_range(kernel_.type(start).scalar).max;
     const int64_t wanted = limited_factor(id);
     const int64_t n = std::min(wanted, largest_step / *step);
-    Values carried(loop.inits().begin(), loop.inits().end());
+    Carried carried = LoopCopies::inits(loop);
     const std::optional<uint64_t> trips = known_trips(start, stop, *step);
     if (trips && *trips <= static_cast<uint64_t>(wanted)) {
-      carried = copies(loop, start, static_cast<int64_t>(*trips), *step, carried);
+      carried = copies_.trips(loop, start, static_cast<int64_t>(*trips), *step, carried);
     } else if (n <= 1) {
       return false;
     } else if (trips) {
@@ -90,22 +80,18 @@ class Unrolling {
       const uint64_t whole = (*trips - left) * static_cast<uint64_t>(*step);
       // Behind a last full round may lie no number of the type.
       const ValueId mid = left == 0 ? stop : plus(start, whole);
-      carried = copied_loop(loop, start, mid, n, *step, carried);
+      carried = copies_.loop(loop, start, mid, n, *step, carried);
       if (left == 1) {
-        carried = copies(loop, mid, 1, *step, carried);
+        carried = copies_.trips(loop, mid, 1, *step, carried);
       } else if (left != 0) {
-        carried = copied_loop(loop, mid, stop, 1, *step, carried);
+        carried = copies_.loop(loop, mid, stop, 1, *step, carried);
       }
     } else {
       const ValueId mid = middle(start, stop, n, *step);
-      carried = copied_loop(loop, start, mid, n, *step, carried);
-      carried = copied_loop(loop, mid, stop, 1, *step, carried);
+      carried = copies_.loop(loop, start, mid, n, *step, carried);
+      carried = copies_.loop(loop, mid, stop, 1, *step, carried);
     }
-    for (size_t i = 0; i < loop.results.size(); ++i) {
-      inherit_name(kernel_, carried[i], loop.results[i]);
-      kernel_.replace_all_uses(loop.results[i], carried[i]);
-    }
-    kernel_.erase(id);
+    copies_.replace(id, carried);
     return true;
   }
 
@@ -152,82 +138,9 @@ class Unrolling {
     return b_.create(Opcode::kSelect, {none, stop, mid});
   }
 
-  // A loop from start to stop whose trips do what n of the old ones did.
-  Values copied_loop(const Op& loop, ValueId start, ValueId stop, int64_t n, int64_t step,
-                     const Values& init) {
-    const ValueId by = constant(kernel_.type(start), n * step);
-    const OpId id = b_.begin_for(start, stop, by, init);
-    kernel_.op(id).set_attr(AttrKey::kUnroll, 1);  // the assembler adds nothing to it
-    const auto& args = kernel_.region(kernel_.op(id).regions[0]).args;
-    const ValueId i = args[0];
-    const Values inside(args.begin() + 1, args.end());
-    b_.yield(copies(loop, i, n, step, inside));
-    b_.end_region();
-    const auto& results = kernel_.op(id).results;
-    return Values(results.begin(), results.end());
-  }
-
-  // Modulo 2^64: the last trips of a full round may be further from its first than the largest
-  // number.
-  static int64_t product(int64_t a, int64_t b) {
-    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  }
-
-  // n trips from index i on.
-  Values copies(const Op& loop, ValueId i, int64_t n, int64_t step, Values carried) {
-    const RegionId body = loop.regions[0];
-    for (int64_t k = 0; k < n; ++k) {
-      Map map;
-      map[kernel_.region(body).args[0]] =
-          k == 0 ? i : make(Opcode::kAdd, i, constant(kernel_.type(i), product(k, step)));
-      for (size_t c = 0; c < carried.size(); ++c) {
-        map[kernel_.region(body).args[c + 1]] = carried[c];
-      }
-      carried = copy_ops(b_, body, map);
-      b_.set_loc(loop.loc);
-    }
-    return carried;
-  }
-
-  static ValueId mapped(const Map& map, ValueId value) {
-    const auto found = map.find(value);
-    return found == map.end() ? value : found->second;
-  }
-
-  // Copies a region's ops to a builder's place; gives back what it yields.
-  Values copy_ops(Builder& b, RegionId region, Map& map) {
-    for (OpId id = kernel_.region(region).first; valid(id); id = kernel_.op(id).next) {
-      const Op op = kernel_.op(id);  // a copy: what it is made into may move all ops
-      Values operands;
-      for (const ValueId operand : op.operands) operands.push_back(mapped(map, operand));
-      if (op.opcode == Opcode::kYield) return operands;
-      b.set_loc(op.loc);
-      absl::InlinedVector<Type, 2> types;
-      for (const ValueId result : op.results) types.push_back(kernel_.type(result));
-      const OpId copy = b.create_op(op.opcode, operands, types, op.attrs);
-      for (size_t r = 0; r < op.results.size(); ++r) {
-        map[op.results[r]] = kernel_.op(copy).results[r];
-        inherit_name(kernel_, kernel_.op(copy).results[r], op.results[r]);
-      }
-      for (const RegionId inner : op.regions) copy_region(inner, copy, map);
-    }
-    return {};
-  }
-
-  void copy_region(RegionId region, OpId owner, Map& map) {
-    const RegionId copy = kernel_.add_region(owner);
-    const size_t count = kernel_.region(region).args.size();
-    for (size_t a = 0; a < count; ++a) {
-      const ValueId arg = kernel_.region(region).args[a];
-      map[arg] = kernel_.add_region_arg(copy, kernel_.type(arg), kernel_.value(arg).name);
-    }
-    Builder b(kernel_);
-    b.set_insertion_end(copy);
-    b.yield(copy_ops(b, region, map));
-  }
-
   Kernel& kernel_;
   Builder b_;
+  LoopCopies copies_;
 };
 
 }  // namespace

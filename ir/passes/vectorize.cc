@@ -111,18 +111,18 @@ class Vectorization {
     return stands_in_the_way(op) || info(op).effects.touches_memory();
   }
 
+  // Merging makes ops, which may move all others: none is held over it.
   void step(OpId id) {
-    const Op& op = kernel_.op(id);
-    if (!touches(op)) return;
-    if (stands_in_the_way(op)) return close_all();
+    if (!touches(kernel_.op(id))) return;
+    if (stands_in_the_way(kernel_.op(id))) return close_all();
     for (size_t i = 0; i < open_.size();) {
-      if (lets_pass(open_[i], op)) {
+      if (lets_pass(open_[i], kernel_.op(id))) {
         ++i;
       } else {
         close(i);
       }
     }
-    if (is_plain(op)) join_or_open(id);
+    if (is_plain(kernel_.op(id))) join_or_open(id);
   }
 
   static bool is_store(const Op& op) { return op.opcode == Opcode::kStore; }

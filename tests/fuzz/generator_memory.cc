@@ -53,6 +53,10 @@ void MemoryGenerator::declare() {
   for (const size_t param : apart) {
     kernel_.set_fact({ir::FactKind::kNoOverlap, static_cast<uint16_t>(param)}, 1);
   }
+  for (const Array& array : arrays_) {
+    const auto param = static_cast<uint16_t>(*kernel_.param_index(array.view));
+    if (chance(60)) kernel_.set_fact({ir::FactKind::kAlignment, param}, 16);
+  }
   const auto scalar = [&](Scalar s) {
     keep(kernel_.add_param("p" + std::to_string(values_.size()), Type::of(s)), Scope::kGrid);
   };

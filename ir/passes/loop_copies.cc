@@ -1,0 +1,105 @@
+#include "heddle/ir/passes/loop_copies.h"
+
+#include "heddle/ir/passes/rewrite.h"
+
+namespace heddle::ir {
+namespace {
+
+// Modulo 2^64: the last trips of a full round may be further from its first than the largest number.
+int64_t product(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+}  // namespace
+
+int64_t LoopCopies::body_ops(OpId loop) const {
+  int64_t ops = 0;
+  kernel_.walk(kernel_.op(loop).regions[0], [&](OpId) { ++ops; });
+  return ops;
+}
+
+bool LoopCopies::makes_arrays(OpId loop) const {
+  bool any = false;
+  kernel_.walk(kernel_.op(loop).regions[0],
+               [&](OpId id) { any |= has(info(kernel_.op(id)), kFresh); });
+  return any;
+}
+
+LoopCopies::Carried LoopCopies::loop(const Op& loop, ValueId start, ValueId stop, int64_t n,
+                                     int64_t step, const Carried& init, ValueId from) {
+  const ValueId by = b_.constant_int(kernel_.type(start), n * step);
+  const OpId id = b_.begin_for(start, stop, by, init);
+  kernel_.op(id).set_attr(AttrKey::kUnroll, 1);  // the assembler adds nothing to it
+  const auto& args = kernel_.region(kernel_.op(id).regions[0]).args;
+  ValueId i = args[0];
+  const Carried inside(args.begin() + 1, args.end());
+  if (valid(from)) i = b_.create(Opcode::kAdd, {from, i});
+  b_.yield(trips(loop, i, n, step, inside));
+  b_.end_region();
+  const auto& results = kernel_.op(id).results;
+  return {results.begin(), results.end()};
+}
+
+LoopCopies::Carried LoopCopies::trips(const Op& loop, ValueId i, int64_t n, int64_t step,
+                                      Carried carried) {
+  const RegionId body = loop.regions[0];
+  for (int64_t k = 0; k < n; ++k) {
+    Map map;
+    const ValueId by = k == 0 ? ValueId::kNone : b_.constant_int(kernel_.type(i), product(k, step));
+    map[kernel_.region(body).args[0]] = k == 0 ? i : b_.create(Opcode::kAdd, {i, by});
+    for (size_t c = 0; c < carried.size(); ++c) {
+      map[kernel_.region(body).args[c + 1]] = carried[c];
+    }
+    carried = ops(b_, body, map, k);
+    b_.set_loc(loop.loc);
+  }
+  return carried;
+}
+
+void LoopCopies::replace(OpId loop, const Carried& results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const ValueId old = kernel_.op(loop).results[i];
+    inherit_name(kernel_, results[i], old);
+    kernel_.replace_all_uses(old, results[i]);
+  }
+  kernel_.erase(loop);
+}
+
+// Copies a region's ops to a builder's place; gives back what it yields.
+LoopCopies::Carried LoopCopies::ops(Builder& b, RegionId region, Map& map, int64_t trip) {
+  const auto mapped = [&map](ValueId value) {
+    const auto found = map.find(value);
+    return found == map.end() ? value : found->second;
+  };
+  for (OpId id = kernel_.region(region).first; valid(id); id = kernel_.op(id).next) {
+    const Op op = kernel_.op(id);  // a copy: what it is made into may move all ops
+    Carried operands;
+    for (const ValueId operand : op.operands) operands.push_back(mapped(operand));
+    if (op.opcode == Opcode::kYield) return operands;
+    b.set_loc(op.loc);
+    absl::InlinedVector<Type, 2> types;
+    for (const ValueId result : op.results) types.push_back(kernel_.type(result));
+    const OpId copy = b.create_op(op.opcode, operands, types, op.attrs);
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      map[op.results[r]] = kernel_.op(copy).results[r];
+      inherit_name(kernel_, kernel_.op(copy).results[r], op.results[r]);
+    }
+    for (const RegionId inner : op.regions) this->region(inner, copy, map);
+    if (&b == &b_ && on_copy_) on_copy_(id, copy, trip);
+  }
+  return {};
+}
+
+void LoopCopies::region(RegionId from, OpId owner, Map& map) {
+  const RegionId copy = kernel_.add_region(owner);
+  const size_t count = kernel_.region(from).args.size();
+  for (size_t a = 0; a < count; ++a) {
+    const ValueId arg = kernel_.region(from).args[a];
+    map[arg] = kernel_.add_region_arg(copy, kernel_.type(arg), kernel_.value(arg).name);
+  }
+  Builder b(kernel_);
+  b.set_insertion_end(copy);
+  b.yield(ops(b, from, map, 0));
+}
+
+}  // namespace heddle::ir
