@@ -10,6 +10,11 @@ int64_t product(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
+// As many bits, of which none is a sign.
+Type unsigned_of(Type index) {
+  return Type::of(index.scalar == Scalar::kI64 ? Scalar::kU64 : Scalar::kU32);
+}
+
 }  // namespace
 
 int64_t LoopCopies::body_ops(OpId loop) const {
@@ -25,8 +30,8 @@ bool LoopCopies::makes_arrays(OpId loop) const {
   return any;
 }
 
-LoopCopies::Carried LoopCopies::loop(const Op& loop, ValueId start, ValueId stop, int64_t n,
-                                     int64_t step, const Carried& init, ValueId from) {
+LoopCopies::Carried LoopCopies::make_loop(const Op& loop, ValueId start, ValueId stop, int64_t n,
+                                          int64_t step, const Carried& init, ValueId from) {
   const ValueId by = b_.constant_int(kernel_.type(start), n * step);
   const OpId id = b_.begin_for(start, stop, by, init);
   kernel_.op(id).set_attr(AttrKey::kUnroll, 1);  // the assembler adds nothing to it
@@ -34,14 +39,14 @@ LoopCopies::Carried LoopCopies::loop(const Op& loop, ValueId start, ValueId stop
   ValueId i = args[0];
   const Carried inside(args.begin() + 1, args.end());
   if (valid(from)) i = b_.create(Opcode::kAdd, {from, i});
-  b_.yield(trips(loop, i, n, step, inside));
+  b_.yield(make_trips(loop, i, n, step, inside));
   b_.end_region();
   const auto& results = kernel_.op(id).results;
   return {results.begin(), results.end()};
 }
 
-LoopCopies::Carried LoopCopies::trips(const Op& loop, ValueId i, int64_t n, int64_t step,
-                                      Carried carried) {
+LoopCopies::Carried LoopCopies::make_trips(const Op& loop, ValueId i, int64_t n, int64_t step,
+                                           Carried carried) {
   const RegionId body = loop.regions[0];
   for (int64_t k = 0; k < n; ++k) {
     Map map;
@@ -54,6 +59,64 @@ LoopCopies::Carried LoopCopies::trips(const Op& loop, ValueId i, int64_t n, int6
     b_.set_loc(loop.loc);
   }
   return carried;
+}
+
+LoopCopies::Carried LoopCopies::make_rounds(const Op& loop, int64_t n, int64_t step,
+                                            Carried carried) {
+  const ValueId start = loop.start(), stop = loop.stop();
+  const std::optional<uint64_t> known = known_trips(loop);
+  if (!known) {
+    const ValueId mid = middle(start, stop, n, step);
+    carried = make_loop(loop, start, mid, n, step, carried);
+    return make_loop(loop, mid, stop, 1, step, carried);
+  }
+  const uint64_t left = *known % static_cast<uint64_t>(n);
+  const uint64_t whole = (*known - left) * static_cast<uint64_t>(step);
+  const auto first = static_cast<uint64_t>(*kernel_.constant_int(start));
+  // Behind a last full round may lie no number of the type.
+  const ValueId mid =
+      left == 0 ? stop : constant(kernel_.type(start), static_cast<int64_t>(first + whole));
+  carried = make_loop(loop, start, mid, n, step, carried);
+  if (left == 0) return carried;
+  return left == 1 ? make_trips(loop, mid, 1, step, carried)
+                   : make_loop(loop, mid, stop, 1, step, carried);
+}
+
+std::optional<uint64_t> LoopCopies::known_trips(const Op& loop) const {
+  const auto first = kernel_.constant_int(loop.start()), end = kernel_.constant_int(loop.stop());
+  if (!first || !end) return std::nullopt;
+  if (*end <= *first) return 0;
+  const uint64_t between = static_cast<uint64_t>(*end) - static_cast<uint64_t>(*first);
+  return (between - 1) / static_cast<uint64_t>(*kernel_.constant_int(loop.step())) + 1;
+}
+
+ValueId LoopCopies::distance(ValueId start, ValueId stop) {
+  const Type bits = unsigned_of(kernel_.type(start));
+  const ValueId some = make(Opcode::kLt, start, stop);
+  const ValueId between = b_.create(Opcode::kBitcast, {make(Opcode::kSub, stop, start)}, bits);
+  return b_.create(Opcode::kSelect, {some, between, constant(bits, 0)});
+}
+
+ValueId LoopCopies::middle(ValueId start, ValueId stop, int64_t n, int64_t step) {
+  const Type type = kernel_.type(start);
+  const Type bits = unsigned_of(type);
+  const ValueId between = distance(start, stop);
+  ValueId trips = between;
+  if (step > 1) {
+    // The distance less one, so that the rounding up does not wrap; of none, none.
+    const ValueId before = make(Opcode::kSub, between, constant(bits, 1));
+    const ValueId up =
+        make(Opcode::kAdd, make(Opcode::kDiv, before, constant(bits, step)), constant(bits, 1));
+    const ValueId some = make(Opcode::kLt, start, stop);
+    trips = b_.create(Opcode::kSelect, {some, up, constant(bits, 0)});
+  }
+  const ValueId left = make(Opcode::kRem, trips, constant(bits, n));
+  const ValueId whole = make(Opcode::kMul, make(Opcode::kSub, trips, left), constant(bits, step));
+  const ValueId mid = make(Opcode::kAdd, start, b_.create(Opcode::kBitcast, {whole}, type));
+  if (step == 1) return mid;
+  // Behind a last full round may lie no number of the type.
+  const ValueId none = make(Opcode::kEq, left, constant(bits, 0));
+  return b_.create(Opcode::kSelect, {none, stop, mid});
 }
 
 void LoopCopies::replace(OpId loop, const Carried& results) {

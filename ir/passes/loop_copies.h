@@ -2,8 +2,8 @@
 //
 //   LoopCopies copies(kernel, builder);
 //   Carried carried = copies.inits(loop);
-//   carried = copies.loop(loop, start, mid, 4, step, carried);   // each trip does what four did
-//   carried = copies.loop(loop, mid, stop, 1, step, carried);
+//   carried = copies.make_loop(loop, start, mid, 4, step, carried);   // each trip does what four did
+//   carried = copies.make_loop(loop, mid, stop, 1, step, carried);
 //   copies.replace(id, carried);
 //
 // Copies of a body that makes arrays would each have arrays of their own: such a loop is not copied.
@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -36,10 +37,19 @@ class LoopCopies {
 
   // A loop over [start, stop) each of whose trips does what n trips of a `for` do, `step` apart. Gives what
   // it leaves behind. Where `from` is given, a trip's index is that much more than the loop's own.
-  Carried loop(const Op& loop, ValueId start, ValueId stop, int64_t n, int64_t step,
-               const Carried& init, ValueId from = ValueId::kNone);
+  Carried make_loop(const Op& loop, ValueId start, ValueId stop, int64_t n, int64_t step,
+                    const Carried& init, ValueId from = ValueId::kNone);
   // n trips from index i on, without a loop.
-  Carried trips(const Op& loop, ValueId i, int64_t n, int64_t step, Carried carried);
+  Carried make_trips(const Op& loop, ValueId i, int64_t n, int64_t step, Carried carried);
+  // All trips of a loop whose step is a positive constant: rounds of n, and those that are left over, fewer
+  // than n. n steps are a number of the index's type.
+  Carried make_rounds(const Op& loop, int64_t n, int64_t step, Carried carried);
+  // The number of trips between constant bounds: unsigned, since it may be too large for their type.
+  std::optional<uint64_t> known_trips(const Op& loop) const;
+  // How far stop lies past start, 0 where it does not, as an unsigned number of the same width, which holds
+  // it whatever the bounds are.
+  ValueId distance(ValueId start, ValueId stop);
+
   // Hears of each copy of an op of the body itself that is made from here on.
   void on_copy(std::function<void(OpId original, OpId copy, int64_t trip)> visit) {
     on_copy_ = std::move(visit);
@@ -50,6 +60,11 @@ class LoopCopies {
 
  private:
   using Map = absl::flat_hash_map<ValueId, ValueId>;
+
+  ValueId constant(Type type, int64_t value) { return b_.constant_int(type, value); }
+  ValueId make(Opcode opcode, ValueId a, ValueId b) { return b_.create(opcode, {a, b}); }
+  // Where the trips that make no full round of n start; `stop` where there are none.
+  ValueId middle(ValueId start, ValueId stop, int64_t n, int64_t step);
 
   Carried ops(Builder& b, RegionId region, Map& map, int64_t trip);
   void region(RegionId from, OpId owner, Map& map);

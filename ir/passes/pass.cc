@@ -27,6 +27,11 @@ absl::Span<const Pass> builtin_passes() {
       // A variable hides what a loop changes, so before promote-vars nothing would move.
       {.name = "licm", .summary = "Hoist loop-invariant code", .run = licm, .needs = kPureSsa},
       {.name = "cse", .summary = "Eliminate common subexpressions", .run = cse},
+      // Behind licm, so that what the offsets of all trips share stands before the loop.
+      {.name = "widen-loops",
+       .summary = "Split loops along arrays into rounds as wide as an access",
+       .run = widen_loops,
+       .needs = kPureSsa},
       {.name = "vectorize",
        .summary = "Merge neighbouring accesses into accesses to vectors",
        .run = vectorize},

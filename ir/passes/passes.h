@@ -14,6 +14,7 @@ bool reduce_strength(Kernel& kernel);  // reduce_strength.cc
 bool dce(Kernel& kernel);              // dce.cc
 bool licm(Kernel& kernel);             // licm.cc
 bool cse(Kernel& kernel);              // cse.cc
+bool widen_loops(Kernel& kernel);      // widen_loops.cc
 bool vectorize(Kernel& kernel);        // vectorize.cc
 bool contract(Kernel& kernel);         // contract.cc
 

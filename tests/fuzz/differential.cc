@@ -172,6 +172,7 @@ Verdict Differential::check(const Kernel& kernel, uint64_t seed,
         failure_.what = std::string(changed.status().message());
         return Verdict::kDiffers;
       }
+      if (&passes == pipelines.data() && *changed) ++counts_.programs_changed_by[name];
       std::string text = print(current);
       if (!seen_.insert(text).second) continue;
       ++counts_.passes_changed;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -36,6 +37,7 @@ struct Counts {
   int64_t pipelines = 0;
   int64_t passes = 0;  // that ran
   int64_t passes_changed = 0;
+  std::map<std::string, int64_t> programs_changed_by;  // by pass: the default pipeline's runs
 };
 
 class Differential {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fuzz/generator_memory.h"
+#include "fuzz/inputs.h"
 
 namespace heddle::fuzz {
 namespace {
@@ -34,7 +35,8 @@ class Generator : public MemoryGenerator {
     if (nests && kind < 8) return for_loop();
     if (nests && kind < 11) return while_loop();
     if (nests && kind < 19) return if_else();
-    if (kind < 22) return declare_variable();
+    if (nests && kind < 21) return walk_loop();
+    if (kind < 23) return declare_variable();
     if (kind < 30) return use_variable();
     if (kind < 46) return memory();
     if (kind < 49 && control_ >= Scope::kBlock) return exchange();
@@ -178,6 +180,33 @@ class Generator : public MemoryGenerator {
     });
     trips_ /= range.trips;
     unrolled_ /= unroll;
+    b_.end_region();
+    keep_results(loop);
+  }
+
+  // A loop along the elements of an array, in steps of one.
+  void walk_loop() {
+    const int64_t limit = chance(50) ? kSlotsPerThread : kLongWalk;
+    if (trips_ * limit > kMaxTrips || control_ < Scope::kBlock) return;
+    const auto bound = [&](int64_t most) {
+      if (chance(40)) return number(ir::kI32Type, static_cast<int64_t>(below(2)) * most);
+      const ValueId few = make(
+          Opcode::kAnd, {agreed(Scalar::kI32, Scope::kBlock), number(ir::kI32Type, limit - 1)});
+      return most == 0 && chance(50) ? make(Opcode::kMin, {few, number(ir::kI32Type, 2)}) : few;
+    };
+    const ValueId start = bound(0);
+    const ValueId stop = bound(limit);
+    const std::vector<ValueId> init = carried();
+    const OpId loop = b_.begin_for(start, stop, number(ir::kI32Type, 1), init);
+    trips_ *= limit;
+    inside(Scope::kBlock, [&] {
+      const ValueId index = kernel_.region(b_.region()).args[0];
+      level_.at(index) = Scope::kBlock;
+      walk(index, limit);
+      for (size_t i = below(4); i > 0; --i) arithmetic();
+      b_.yield(like(init));
+    });
+    trips_ /= limit;
     b_.end_region();
     keep_results(loop);
   }

@@ -250,6 +250,26 @@ void MemoryGenerator::memory() {
   }
 }
 
+void MemoryGenerator::walk(ValueId index, int64_t limit) {
+  const auto at = [&](ValueId base) {
+    const Type type = kernel_.type(base);
+    const bool same = kernel_.type(index) == type;
+    const ValueId i = same ? index : b_.create(Opcode::kConvert, {index}, type);
+    return chance(50) ? b_.create(Opcode::kAdd, {base, i}) : b_.create(Opcode::kAdd, {i, base});
+  };
+  for (size_t count = 1 + below(2); count > 0; --count) {
+    if (limit > kSlotsPerThread) {
+      load({.view = everywhere_}, ir::kI32Type, at(index_below(kElements - kLongWalk)));
+      continue;
+    }
+    const Array& array = arrays_[below(arrays_.size())];
+    const Type type = Type::of(kernel_.type(array.view).scalar);
+    const ValueId offset = at(slot(array, 0));
+    if (chance(60)) load(array, type, offset);
+    if (!array.read_only) store(array, any(type), offset);
+  }
+}
+
 void MemoryGenerator::exchange() {
   std::vector<size_t> candidates;
   for (size_t i = 0; i < arrays_.size(); ++i) {

@@ -14,6 +14,9 @@ class MemoryGenerator : public ArithmeticGenerator {
   void declare();
   // One access, or a few.
   void memory();
+  // Of a trip of a loop along an array: an access or two at an index below `limit`, kSlotsPerThread for own slots.
+  void walk(ValueId index, int64_t limit);
+  static constexpr int64_t kLongWalk = 32;
   // Ops that a warp runs together; where it does not run whole, of the lanes of `lanes_`.
   void collective();
   bool may_run_collectives() const { return control_ >= Scope::kWarp || valid(lanes_); }

@@ -153,6 +153,7 @@ class Fuzzer {
         {"pipelines", counts.pipelines},
         {"passes_run", counts.passes},
         {"passes_that_changed_something_new", counts.passes_changed},
+        {"changes_by_the_default_pipeline", counts.programs_changed_by},
         {"comparisons", counts.comparisons},
         {"differing_programs", failures_},
         {"seconds", seconds},
