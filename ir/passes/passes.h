@@ -15,6 +15,7 @@ bool dce(Kernel& kernel);              // dce.cc
 bool licm(Kernel& kernel);             // licm.cc
 bool cse(Kernel& kernel);              // cse.cc
 bool widen_loops(Kernel& kernel);      // widen_loops.cc
+bool unroll_loads(Kernel& kernel);     // unroll_loads.cc
 bool vectorize(Kernel& kernel);        // vectorize.cc
 bool contract(Kernel& kernel);         // contract.cc
 

@@ -103,6 +103,12 @@ class Widening {
     std::stable_sort(walks.begin(), walks.end(),
                      [](const Walk& a, const Walk& b) { return a.width > b.width; });
     if (walks.empty()) return false;
+    // Neighbours of the first one at another distance are never aligned where it is.
+    walks.erase(std::remove_if(walks.begin(), walks.end(),
+                               [first = walks[0]](const Walk& walk) {
+                                 return walk.sum.is_beside(first.sum) && !follows(walk, first);
+                               }),
+                walks.end());
     const int64_t n = walks[0].width;
     const Op loop = kernel_.op(id);
     if (copies_.body_ops(id) * n > kMostRoundOps) return false;
