@@ -14,8 +14,11 @@
 //   %j = add %i, %one : i32      →     %a = extract %v {index = 0} : f32
 //   %b = load %x, %j : f32             %b = extract %v {index = 1} : f32
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "heddle/ir/analysis/aliasing.h"
 #include "heddle/ir/analysis/linear.h"
 #include "heddle/ir/analysis/views.h"
@@ -56,6 +59,7 @@ struct Group {
   // Parameters that must not overlap with what is written, or nothing more may join.
   absl::InlinedVector<int, 2> apart{};
 };
+using Groups = std::vector<Group>;
 
 class Vectorization {
  public:
@@ -76,26 +80,27 @@ class Vectorization {
   }
 
  private:
-  void visit(RegionId region) {
+  // Whether anything inside touches memory, or keeps accesses from moving past it.
+  bool visit(RegionId region) {
+    bool touched = false;
     for (const OpId id : kernel_.ops(region)) {
       const size_t regions = kernel_.op(id).regions.size();
       if (regions == 0) {
+        touched |= touches(kernel_.op(id));
         step(id);
         continue;
       }
       // What is inside has groups of its own; the ones here wait where it does not concern them.
-      std::vector<Group> here = std::move(open_);
-      open_.clear();
+      Groups loads = std::exchange(loads_, {}), stores = std::exchange(stores_, {});
       bool concerns = kernel_.op(id).opcode == Opcode::kWhile;
-      for (size_t i = 0; i < regions; ++i) {
-        const RegionId inner = kernel_.op(id).regions[i];
-        visit(inner);
-        kernel_.walk(inner, [&](OpId nested) { concerns |= touches(kernel_.op(nested)); });
-      }
-      open_ = std::move(here);
+      for (size_t i = 0; i < regions; ++i) concerns |= visit(kernel_.op(id).regions[i]);
+      loads_ = std::move(loads);
+      stores_ = std::move(stores);
       if (concerns) close_all();
+      touched |= concerns;
     }
     close_all();
+    return touched;
   }
 
   static bool is_plain(const Op& op) {
@@ -111,17 +116,11 @@ class Vectorization {
     return stands_in_the_way(op) || info(op).effects.touches_memory();
   }
 
-  // Merging makes ops, which may move all others: none is held over it.
   void step(OpId id) {
     if (!touches(kernel_.op(id))) return;
     if (stands_in_the_way(kernel_.op(id))) return close_all();
-    for (size_t i = 0; i < open_.size();) {
-      if (lets_pass(open_[i], kernel_.op(id))) {
-        ++i;
-      } else {
-        close(i);
-      }
-    }
+    keep_stores([&](Group& group) { return lets_pass(group, kernel_.op(id)); });
+    keep_loads([&](Group& group) { return lets_pass(group, kernel_.op(id)); });
     if (is_plain(kernel_.op(id))) join_or_open(id);
   }
 
@@ -185,19 +184,20 @@ class Vectorization {
                  .check_sum = {}};
     if (valid(op.check()) && !take_check(op, access)) return;
     const Member member{id, access.sum.constant};
-    for (size_t i = 0; i < open_.size(); ++i) {
-      Group& group = open_[i];
+    const bool stores = is_store(op);
+    Groups& groups = stores ? stores_ : loads_;
+    for (Group& group : groups) {
       if (!belongs(group, access, op)) continue;
       if (may_join(group, member)) {
         group.members.push_back(member);
         return;
       }
-      close(i);
+      drop(stores, group);
       break;
     }
-    if (open_.size() == kMostGroups) close(0);
+    if (groups.size() == kMostGroups) drop(stores, groups[0]);
     access.members.push_back(member);
-    open_.push_back(std::move(access));
+    groups.push_back(std::move(access));
   }
 
   // The bounds of an access, if they can be widened: false where they cannot.
@@ -258,13 +258,35 @@ class Vectorization {
     return true;
   }
 
+  // Merging makes ops, which may move all others: no reference to one is held over these.
   void close_all() {
-    for (const Group& group : open_) merge(group);
-    open_.clear();
+    for (const Group& group : std::exchange(loads_, {})) merge(group);
+    for (const Group& group : std::exchange(stores_, {})) merge(group);
   }
-  void close(size_t index) {
-    merge(open_[index]);
-    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
+  void drop(bool stores, const Group& group) {
+    const auto others = [&group](Group& other) { return &other != &group; };
+    stores ? keep_stores(others) : keep_loads(others);
+  }
+
+  using Keeps = absl::FunctionRef<bool(Group&)>;
+  static Groups taken_out(Groups& groups, Keeps keeps) {
+    Groups taken, kept;
+    for (Group& group : groups) (keeps(group) ? kept : taken).push_back(std::move(group));
+    groups = std::move(kept);
+    return taken;
+  }
+  void keep_loads(Keeps keeps) {
+    for (const Group& group : taken_out(loads_, keeps)) merge(group);
+  }
+  // Stores that move down to the last of them are made there: loads behind them may not move up past it.
+  void keep_stores(Keeps keeps) {
+    for (const Group& group : taken_out(stores_, keeps)) {
+      merge(group);
+      if (group.members.size() < 2) continue;
+      for (const Member& member : group.members) {
+        keep_loads([&](Group& loads) { return lets_pass(loads, kernel_.op(member.op)); });
+      }
+    }
   }
 
   // Cuts a group into accesses to vectors.
@@ -373,7 +395,7 @@ class Vectorization {
   IntAnalysis quiet_, ints_;  // which asks no facts, and which may
   LinearSums sums_;
   Builder builder_;
-  std::vector<Group> open_;  // of the region at hand
+  Groups loads_, stores_;  // of the region at hand, which more accesses may join
   IdMap<ValueId, ValueId> replaced_{ValueId::kNone};
   std::vector<OpId> merged_;
   bool changed_ = false;

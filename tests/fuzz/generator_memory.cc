@@ -185,6 +185,22 @@ void MemoryGenerator::show() {
   }
 }
 
+// What an optimiser of accesses gets to see: many to few elements, in any order.
+void MemoryGenerator::burst() {
+  const Array& array = arrays_[below(arrays_.size())];
+  const Type type = Type::of(kernel_.type(array.view).scalar);
+  const size_t few = chance(50) ? 2 : 4;
+  const size_t first = few * below(kSlotsPerThread / few);
+  for (size_t i = 4 + below(12); i > 0; --i) {
+    const ValueId at = slot(array, static_cast<int>(first + below(few)));
+    if (array.read_only || chance(50)) {
+      keep(b_.create(Opcode::kLoad, {array.view, at}, type));
+    } else {
+      b_.create(Opcode::kStore, {array.view, any(type), at});
+    }
+  }
+}
+
 void MemoryGenerator::atomic() {
   // The old value hangs on the order of threads, but not in one's own slots.
   const ir::Attr op[] = {{AttrKey::kOp, sum_op_}};
@@ -233,8 +249,10 @@ void MemoryGenerator::memory() {
   const Array& array = arrays_[below(arrays_.size())];
   if (kind < 15) {
     load({.view = everywhere_}, ir::kI32Type, index_below(kElements));
-  } else if (kind < 45) {
+  } else if (kind < 42) {
     load_own(array);
+  } else if (kind < 47) {
+    burst();
   } else if (kind < 80) {
     if (!array.read_only) store_own(array);
   } else if (kind < 86) {

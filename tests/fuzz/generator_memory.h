@@ -42,6 +42,7 @@ class MemoryGenerator : public ArithmeticGenerator {
   void store(const Array& array, ValueId value, ValueId at);
   void load_own(const Array& array);
   void store_own(const Array& array);
+  void burst();
   void atomic();
   void through_pointer();
   void through_subview();

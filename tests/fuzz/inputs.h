@@ -10,7 +10,7 @@
 namespace heddle::fuzz {
 
 // Slots of each thread in every buffer that it writes, and threads in all.
-inline constexpr int kSlotsPerThread = 4;
+inline constexpr int kSlotsPerThread = 8;
 inline constexpr int kMaxThreads = 128;
 inline constexpr int kElements = kSlotsPerThread * kMaxThreads;
 
