@@ -29,7 +29,7 @@ struct Dtype {
 inline constexpr Dtype kDtypes[] = {
     {"bf16", 2, "bf16", 24, 0x1p-8, 0x1p-20}, {"f16", 2, "f16", 24, 0x1p-11, 0x1p-20},
     {"tf32", 4, "f32", 11, 0x1p-23, 0x1p-20}, {"e4m3", 1, "bf16", 24, 0x1p-8, 0x1p-13},
-    {"f32", 4, "f32", 24, 0x1p-23, 0x1p-20},
+    {"f32", 4, "f32", 24, 0x1p-23, 0x1p-20},  {"i32", 4, "i32", 0, 0, 0},
 };
 inline const Dtype* dtype_of(const std::string& name) {
   for (const Dtype& dtype : kDtypes) {

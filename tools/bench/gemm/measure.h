@@ -14,7 +14,8 @@
 namespace heddle::bench {
 
 inline constexpr int kBurst = 8;
-inline constexpr std::chrono::milliseconds kIdle{250};
+inline constexpr std::chrono::milliseconds kIdle{250}, kNoIdle{0};
+inline constexpr double kNear = 1.08;  // of the fastest candidate's time: worth a second look
 inline constexpr std::chrono::seconds kSustained{4};
 inline constexpr int64_t kSpinCycles = 400'000;  // some 0.2 ms: the host enqueues a burst meanwhile
 
@@ -50,9 +51,9 @@ class Timer {
   }
 
   // Microseconds of a launch in a burst after the GPU has been idle.
-  double idle_burst_us(const Runner& runner) {
+  double idle_burst_us(const Runner& runner, std::chrono::milliseconds idle) {
     check(stream_.synchronize());
-    std::this_thread::sleep_for(kIdle);
+    std::this_thread::sleep_for(idle);
     return burst_ms(runner, kBurst) * 1e3;
   }
 
