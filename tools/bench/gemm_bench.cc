@@ -417,6 +417,15 @@ int run(int argc, char** argv) {
     if (file)
       builds[std::filesystem::path(peer).stem().string()] = Json::parse(file, nullptr, false);
   }
+  Json before = Json::array(), others = Json::object();  // of an earlier run
+  if (std::ifstream file(options.json); options.resume && file) {
+    const Json earlier = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (earlier.is_object()) {
+      before = earlier.value("figures", before);
+      others = earlier.value("contenders", others);
+    }
+  }
+  others.update(bench.contenders());
   const auto page = [&] {
     return Json{{"gpu", device.info().name},
                 {"driver", driver_version()},
@@ -426,16 +435,11 @@ int run(int argc, char** argv) {
                 {"burst", kBurst},
                 {"idle_ms", kIdle.count()},
                 {"rounds", options.rounds},
-                {"contenders", bench.contenders()},
+                {"contenders", others},
                 {"builds", builds},
                 {"aims", aims()},
                 {"figures", bench.figures()}};
   };
-  Json before = Json::array();
-  if (std::ifstream file(options.json); options.resume && file) {
-    const Json earlier = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-    if (earlier.is_object()) before = earlier.value("figures", before);
-  }
   bench.run(before, [&] {
     if (options.json.empty()) return;
     std::ofstream(options.json + ".new") << page().dump(2) << "\n";
