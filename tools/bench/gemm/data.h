@@ -80,18 +80,6 @@ const auto& compare_kernel() {
   return kernel;
 }
 
-// Keeps the GPU busy for so many cycles, while the host enqueues what is to be timed.
-inline const auto& spin_kernel() {
-  static const auto kernel =
-      define_kernel("spin(passed, cycles)", [](Tensor<int64_t, 1> passed, Int64 cycles) {
-        const Int64 begin = clock64();
-        passed(0) = While(
-            Int64(0), [&](const Int64& so_far) { return so_far < cycles; },
-            [&](const Int64&) { return clock64() - begin; });
-      });
-  return kernel;
-}
-
 inline constexpr LaunchShape kWide = {.grid = 1024, .block = 256};
 
 template <class T>

@@ -14,7 +14,7 @@ namespace peer {
 // rows of all of them, or those that each has room for, and the batch is the groups.
 struct Problem {
   int m, n, k, batch;
-  bool masked;  // groups have a matrix each
+  bool masked;                        // groups have a matrix each
   int64_t lda, ldb, ldd;              // in elements
   int64_t batch_a, batch_b, batch_d;  // strides between the products of a batch
 };
@@ -43,7 +43,7 @@ struct Row {
   const char* dtype;  // of a and b, as peer.h spells it
   const char* dtype_d;
   bool a_along_k, b_along_k;  // which mode is contiguous
-  int swizzles;  // how many values of bind()'s `swizzle` differ
+  int swizzles;               // how many values of bind()'s `swizzle` differ
   size_t (*workspace)(const Problem&);
   // nullptr with *error where the kernel does not take the problem.
   std::unique_ptr<Bound> (*bind)(const Problem&, const Pointers&, int swizzle, cudaStream_t,

@@ -134,13 +134,13 @@ const char* peer_launch(PeerPlan* plan, int candidate, void* const* pointers, vo
   const auto cuda_stream = static_cast<cudaStream_t>(stream);
   const void* const more[] = {plan->more > 0 ? pointers[3] : nullptr,
                               plan->more > 1 ? pointers[4] : nullptr};
-  auto& bound = plan->bound[{&chosen, pointers[0], pointers[1], pointers[2], workspace, more[0],
-                             more[1]}];
+  auto& bound =
+      plan->bound[{&chosen, pointers[0], pointers[1], pointers[2], workspace, more[0], more[1]}];
   if (bound == nullptr) {
     const char* why = nullptr;
-    bound = chosen.row->bind(
-        plan->problem, {pointers[0], pointers[1], pointers[2], workspace, {more[0], more[1]}},
-        chosen.swizzle, cuda_stream, &why);
+    bound = chosen.row->bind(plan->problem,
+                             {pointers[0], pointers[1], pointers[2], workspace, {more[0], more[1]}},
+                             chosen.swizzle, cuda_stream, &why);
     if (bound == nullptr) return why;
   }
   return bound->run(cuda_stream);
