@@ -57,36 +57,34 @@ class Bench {
   void run(const Json& before, Save&& save) {
     save_ = save;
     const std::regex only(options_.only);
+    std::vector<std::pair<Product, size_t>> wanted;  // and the places of their figures
     for (const Product& row : kProducts) {
       const Product product = row.shrunk(options_.shrink);
+      const bool is_asked_for = std::regex_search(product.name(), only);
       const auto known = std::find_if(before.begin(), before.end(), [&](const Json& figure) {
-        return figure.value("shape", "") == product.name() && !figure.contains("left_out");
+        return figure.value("shape", "") == product.name();
       });
-      if (known != before.end()) {
+      if (known != before.end() && (!is_asked_for || !known->contains("left_out"))) {
         figures_.push_back(*known);
-        continue;
+      } else if (is_asked_for) {
+        wanted.emplace_back(product, figures_.size());
+        figures_.push_back(start(product));
       }
-      if (!std::regex_search(product.name(), only)) continue;
-      Json& figure = figures_.emplace_back(Json{{"shape", product.name()},
-                                                {"dtype", product.dtype},
-                                                {"layout", product.layout},
-                                                {"variant", product.variant},
-                                                {"count", product.count},
-                                                {"m", product.m},
-                                                {"n", product.n},
-                                                {"k", product.k},
-                                                {"groups", words(product.groups)}});
-      if (product.has_groups()) figure["rows"] = product.rows();
+    }
+    for (const auto& [product, place] : wanted) {
+      Json& figure = figures_[place];
       if (seconds() > options_.budget) {
         figure["left_out"] = "the budget of seconds was spent";
-      } else {
-        figure["skipped"] = "the program ended while this was measured";
-        save();
-        measure(product, figure);
-        figure.erase("skipped");
+        continue;
       }
+      figure.erase("left_out");
+      figure["skipped"] = "the program ended while this was measured";
+      save();
+      measure(product, figure);
+      figure.erase("skipped");
       save();
     }
+    save();
   }
 
   const Json& figures() const { return figures_; }
@@ -106,6 +104,22 @@ class Bench {
     std::vector<std::vector<void*>> pointers;
     int64_t bytes_d = 0;
   };
+
+  // A product without figures yet.
+  static Json start(const Product& product) {
+    Json figure = {{"shape", product.name()},
+                   {"dtype", product.dtype},
+                   {"layout", product.layout},
+                   {"variant", product.variant},
+                   {"count", product.count},
+                   {"m", product.m},
+                   {"n", product.n},
+                   {"k", product.k},
+                   {"groups", words(product.groups)},
+                   {"left_out", "the program did not come so far"}};
+    if (product.has_groups()) figure["rows"] = product.rows();
+    return figure;
+  }
 
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
