@@ -22,12 +22,14 @@ namespace heddle::runtime {
 
 // The fastest candidate for a problem, and the one that the model chose.
 struct TunedChoice {
+  // As to_string() gives them.
   std::string problem, choice, model;
   double us = 0, model_us = 0;  // of a call
   std::string date;             // when it was measured, such as "2026-11-23"
 };
 // The choices of an operation on devices of a name.
 struct Tuning {
+  // The device's name, the operation's, and a choice for each problem.
   std::string device, operation;
   std::vector<TunedChoice> choices;
 };

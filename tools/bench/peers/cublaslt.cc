@@ -1,10 +1,7 @@
-// cuBLAS as a peer (peer.h): the algorithms that cublasLt's heuristics name, 16 at most. Scaled products need
-// headers of CUDA 12.9. The library is loaded when
-// the peer is opened: the one that the option "library=PATH" names, or the first of those in the loader's path, below
-// CUDA's usual folders and in Python's wheels of CUDA.
+// cuBLAS as a peer (peer.h): the algorithms that cublasLt's heuristics name, 16 at most, and for groups of rows
+// cuBLAS's call for groups (cublas_groups.h). Scaled products need headers of CUDA 12.9. The libraries are loaded when
+// the peer is opened (cublas_library.h).
 #include <cublasLt.h>
-#include <dlfcn.h>
-#include <glob.h>
 
 #include <array>
 #include <cstring>
@@ -12,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "heddle/tools/bench/peers/cublas_groups.h"
+#include "heddle/tools/bench/peers/cublas_library.h"
 #include "heddle/tools/bench/peers/peer.h"
 
 namespace {
@@ -44,6 +43,7 @@ struct Library {
 };
 
 Library library;
+std::string open_options;
 thread_local std::string error_text;
 
 const char* error(std::string text) {
@@ -55,39 +55,10 @@ const char* failed(const char* what, cublasStatus_t status) {
   return error(std::string(what) + " failed with status " + std::to_string(status));
 }
 
-// Where the library may be, in order.
-std::vector<std::string> places(const char* options) {
-  constexpr char kOption[] = "library=";
-  if (const char* at = std::strstr(options, kOption); at != nullptr) {
-    at += sizeof(kOption) - 1;
-    return {std::string(at, std::strcspn(at, "\n"))};
-  }
-  std::vector<std::string> found = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
-  for (const char* pattern :
-       {"/usr/local/cuda*/lib64/libcublasLt.so*", "/usr/local/cuda*/lib/libcublasLt.so*",
-        "/usr/local/cuda*/targets/*/lib/libcublasLt.so*",
-        "/usr/lib/python3*/*-packages/nvidia/cu*/lib/libcublasLt.so*",
-        "/usr/local/lib/python3*/*-packages/nvidia/cu*/lib/libcublasLt.so*",
-        "/opt/*/lib/python3*/*-packages/nvidia/cu*/lib/libcublasLt.so*"}) {
-    glob_t matches{};
-    if (glob(pattern, 0, nullptr, &matches) == 0) {
-      found.insert(found.end(), matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
-    }
-    globfree(&matches);
-  }
-  return found;
-}
-
 const char* load(const char* options) {
-  void* loaded = nullptr;
   std::string why;
-  for (const std::string& place : places(options)) {
-    loaded = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (loaded != nullptr) break;
-    if (why.empty()) why = dlerror();
-  }
-  if (loaded == nullptr)
-    return error("no libcublasLt was found (" + why + "); name it with --cublaslt PATH");
+  void* const loaded = peer::load_library("libcublasLt", options, &why);
+  if (loaded == nullptr) return error(why);
 #define LOAD(name)                                                          \
   library.name = reinterpret_cast<decltype(&::name)>(dlsym(loaded, #name)); \
   if (library.name == nullptr) return error("libcublasLt has no function " #name);
@@ -189,6 +160,7 @@ bool takes_factors(const PeerTensor& a, const PeerTensor& b) {
 }  // namespace
 
 struct PeerPlan {
+  std::unique_ptr<peer::CublasGroups> groups;  // alone, of groups of rows
   bool scaled = false;
   Desc desc{nullptr, nullptr};
   Matrix a, b, d;
@@ -277,6 +249,7 @@ extern "C" {
 int peer_abi(void) { return HEDDLE_PEER_ABI; }
 
 const char* peer_open(const char* options) {
+  open_options = options;
   if (const char* why = load(options); why != nullptr) return why;
   const size_t version = library.cublasLtGetVersion();
   library.version = std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
@@ -290,8 +263,15 @@ const char* peer_name(void) { return "cublas"; }
 const char* peer_version(void) { return library.version.c_str(); }
 
 const char* peer_prepare(const PeerProblem* problem, PeerPlan** plan) {
-  if (std::strcmp(problem->operation, "gemm") != 0)
-    return error(std::string("no operation ") + problem->operation);
+  if (std::strcmp(problem->operation, "gemm") != 0) {
+    auto of_groups = std::make_unique<PeerPlan>();
+    std::string why;
+    of_groups->groups = peer::CublasGroups::make(*problem, open_options, &why);
+    if (of_groups->groups == nullptr) return error(why);
+    of_groups->names = {"cublasGemmGroupedBatchedEx"};
+    *plan = of_groups.release();
+    return nullptr;
+  }
   if (variant_of(problem->variant) == nullptr)
     return error(std::string("no variant ") + problem->variant);
   auto made = std::make_unique<PeerPlan>();
@@ -306,10 +286,14 @@ const char* peer_candidate(const PeerPlan* plan, int candidate) {
   return plan->names[static_cast<size_t>(candidate)].c_str();
 }
 
-size_t peer_workspace(const PeerPlan*) { return kWorkspace; }
+size_t peer_workspace(const PeerPlan*) { return kWorkspace + peer::CublasGroups::kArrays; }
 
 const char* peer_launch(PeerPlan* plan, int candidate, void* const* pointers, void* workspace,
                         void* stream) {
+  if (plan->groups != nullptr) {
+    std::string why = plan->groups->launch(pointers, workspace, kWorkspace, stream);
+    return why.empty() ? nullptr : error(std::move(why));
+  }
   const float one = 1, zero = 0;
   if (plan->scaled) {
     for (const auto& [attribute, pointer] :
