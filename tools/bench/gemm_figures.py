@@ -124,7 +124,7 @@ def plot(data):
     """TFLOP/s of each contender over the products, as bars below each other."""
     figures = [f for f in data["figures"] if any("us" in r for r in f.get("contenders", {}).values())]
     names = [name for name in data["contenders"] if name != "plain"]
-    bar, gap, left, width = 7, 8, 250, 520
+    bar, gap, left, width = 7, 8, 310, 520
     top = 34
     step = bar * len(names) + gap
     rates = [r["tflop_per_s"] for f in figures for name, r in f["contenders"].items() if name in names and "us" in r]

@@ -7,12 +7,13 @@
 #
 # BUILD_FOLDER has tests/ and tools/, with peers in tools/peers. OUT_FOLDER gets a log of each part, JSON files,
 # PART.done where a part came to its end, and summary.txt. A part that was cut short goes on where it stopped: products
-# that have figures are not measured again. FILTER chooses GPU tests (default: those of matrix products).
+# that have figures are not measured again. FILTER chooses GPU tests (default: those of matrix products), PARTS
+# the parts that are run by default.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-parts=(tests gemm_new gemm_bf16 gemm_rest triton product sanitizer tune tuned)
+parts=(${PARTS:-tests gemm_new gemm_bf16 gemm_rest triton product sanitizer tune tuned})
 [ "${1:-}" = --list ] && { printf '%s\n' "${parts[@]}"; exit 0; }
-[ $# -ge 2 ] || { sed -n '2,11s/^# \?//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,12s/^# \?//p' "$0" >&2; exit 2; }
 bin=$1 out=$2; shift 2
 [ -x "$bin/tests/test_kernels" ] && [ -x "$bin/tools/gemm_bench" ] || { echo "h200.sh: $bin has no tests/test_kernels or tools/gemm_bench" >&2; exit 2; }
 filter=${FILTER:-*Gemm*:*Product*:*Mma*:*Tma*:*Pipeline*:*Tuning*:*Tune*}
@@ -44,8 +45,8 @@ gemm() {
   local end=$((SECONDS + limit)) status=1
   for attempt in 1 2 3 4 5; do
     local left=$((end - SECONDS))
-    ((left > 30)) || break
-    timeout "$left" "$bin/tools/gemm_bench" --device "$device" --json "$out/gemm.json" --resume --only "$1" --budget $((left - 30)) ${GEMM_OPTIONS:-}
+    ((left > 60)) || break
+    timeout "$left" "$bin/tools/gemm_bench" --device "$device" --json "$out/gemm.json" --resume --only "$1" --budget $((left - 60)) ${GEMM_OPTIONS:-}
     status=$?
     ((status == 0)) && break
   done
