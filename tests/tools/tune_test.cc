@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// y = 1, by blocks of so many threads. One of 4 cannot be launched.
+// y = 1, by blocks of so many threads. One of 4 cannot be launched, and one of 512 computes something else.
 struct FillProblem {
   int64_t n;
   std::string to_string() const { return absl::StrCat(n); }
@@ -29,17 +29,18 @@ struct FillConfig {
 const runtime::Tunable<FillProblem, FillConfig> tunable_fill(
     "fill",
     [](const FillProblem&, const DeviceInfo&) {
-      return std::vector<FillConfig>{{32}, {64}, {4}, {128}, {256}};
+      return std::vector<FillConfig>{{32}, {64}, {4}, {128}, {256}, {512}};
     },
     [](const FillProblem&, const DeviceInfo&) { return FillConfig{128}; });
 int last_threads = 0;
 
 Status tuned_fill(const Stream& stream, const TensorRef<float, 1>& y) {
-  static const auto kernel =
-      define_kernel("tuned_fill(x)", [](Tensor<float, 1> x) { x(thread_idx.x) = 1.0f; });
+  static const auto kernel = define_kernel(
+      "tuned_fill(x, value)", [](Tensor<float, 1> x, Float value) { x(thread_idx.x) = value; });
   last_threads = tunable_fill.choose({y.extents[0]}, stream.device().info()).threads;
   if (last_threads == 4) return UnimplementedError("4 threads are too few");
-  return kernel.launch(stream, {.grid = 1, .block = 32}, y);
+  return kernel.launch(stream, {.grid = 1, .block = static_cast<int>(y.extents[0])}, y,
+                       last_threads == 512 ? 1.5f : 1.0f);
 }
 const Registered registered_fill({.name = "tuned_fill",
                                   .summary = "y = 1",
@@ -89,13 +90,14 @@ class TuneTest : public ::testing::Test {
 
 TEST_F(TuneTest, TheFastestIsKeptAndUsedFromThenOn) {
   EXPECT_EQ(threads(33), 128);
-  EXPECT_EQ(tune(of_fill({"33", "n=34"}), {{32, 9}, {64, 2.5}, {128, 3}, {256, 8}}), Exit::kDone)
+  EXPECT_EQ(tune(of_fill({"33", "n=34"}), {{32, 9}, {64, 2.5}, {128, 3}, {256, 8}, {512, 9}}),
+            Exit::kDone)
       << err_;
   EXPECT_EQ(out_,
-            absl::StrCat("fill 33: 4 of 5 candidates measured\n"
+            absl::StrCat("fill 33: 5 of 6 candidates measured\n"
                          "  model          3.00 us  128 threads\n"
                          "  fastest        2.50 us  64 threads  (1.200x)\n"
-                         "fill 34: 4 of 5 candidates measured\n"
+                         "fill 34: 5 of 6 candidates measured\n"
                          "  model          3.00 us  128 threads\n"
                          "  fastest        2.50 us  64 threads  (1.200x)\n"
                          "kept in ",
@@ -107,19 +109,29 @@ TEST_F(TuneTest, TheFastestIsKeptAndUsedFromThenOn) {
   EXPECT_EQ(threads(34), 64);
   EXPECT_EQ(threads(35), 128);
   // Again, with other times.
-  EXPECT_EQ(tune(of_fill({"33"}), {{32, 1}, {64, 2.5}, {128, 3}, {256, 8}}), Exit::kDone);
+  EXPECT_EQ(tune(of_fill({"33"}), {{32, 1}, {64, 2.5}, {128, 3}, {256, 8}, {512, 9}}), Exit::kDone);
   EXPECT_EQ(threads(33), 32);
   EXPECT_EQ(threads(34), 64);
+}
+
+TEST_F(TuneTest, ACandidateWithOtherResultsIsLeftOut) {
+  EXPECT_EQ(tune(of_fill({"39"}), {{32, 9}, {64, 2.5}, {128, 3}, {256, 8}, {512, 2.4}}),
+            Exit::kDone);
+  EXPECT_THAT(out_, HasSubstr("2.50 us  64 threads"));
+  EXPECT_EQ(err_,
+            "heddle: left out: 4 threads: 4 threads are too few\n"
+            "heddle: left out: 512 threads: 39 elements of its results differ from the model's\n");
+  EXPECT_EQ(threads(39), 64);
 }
 
 TEST_F(TuneTest, ABudgetThatIsSpentLeavesCandidatesOut) {
   TuneOptions options = of_fill({"36"});
   options.budget = 0;
   EXPECT_EQ(tune(options, {{128, 3}}), Exit::kDone) << "the model's comes first";
-  EXPECT_THAT(out_, StartsWith("fill 36: 1 of 5 candidates measured\n"));
+  EXPECT_THAT(out_, StartsWith("fill 36: 1 of 6 candidates measured\n"));
   EXPECT_EQ(
       err_,
-      "heddle: the budget of time left out 4 candidates; fix: give more with --budget SECONDS\n");
+      "heddle: the budget of time left out 5 candidates; fix: give more with --budget SECONDS\n");
 }
 
 TEST_F(TuneTest, ListsExportsAndImports) {
@@ -127,7 +139,7 @@ TEST_F(TuneTest, ListsExportsAndImports) {
   options.list = true;
   EXPECT_EQ(tune(options, {}), Exit::kDone);
   EXPECT_EQ(out_, "nothing is tuned; 'heddle tune gemm --shape 4096x4096x4096' tunes\n");
-  EXPECT_EQ(tune(of_fill({"37"}), {{32, 9}, {64, 2}, {128, 3}, {256, 8}}), Exit::kDone);
+  EXPECT_EQ(tune(of_fill({"37"}), {{32, 9}, {64, 2}, {128, 3}, {256, 8}, {512, 9}}), Exit::kDone);
   EXPECT_EQ(tune(options, {}), Exit::kDone);
   EXPECT_THAT(out_, StartsWith("fill on Heddle interpreter\n"
                                "  37: 64 threads, 2.00 us (model 3.00 us, 20"));

@@ -96,10 +96,9 @@ void print(const Tuned& tuned) {
   const size_t all = tuned.problem.candidates.size();
   absl::PrintF("%s %s: %d of %d candidates measured\n", tuned.problem.operation, c.problem,
                tuned.measured, all);
-  const size_t tried = tuned.measured + tuned.failed.size();
-  if (tried < all) {
+  if (tuned.tried < all) {
     remark(absl::StrCat("the budget of time left out ",
-                        ir::counted(static_cast<int64_t>(all - tried), "candidate"),
+                        ir::counted(static_cast<int64_t>(all - tuned.tried), "candidate"),
                         "; fix: give more with --budget SECONDS"));
   }
   for (const std::string& failed : tuned.failed) remark(absl::StrCat("left out: ", failed));

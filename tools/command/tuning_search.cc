@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/wording.h"
 #include "heddle/runtime/heddle.h"
 #include "heddle/tools/elements.h"
 #include "heddle/tools/spin.h"
@@ -22,6 +25,8 @@ constexpr int kGlance = 3, kBurst = 10, kBursts = 5;  // launches at first, then
 constexpr double kNear = 1.08;                    // of the fastest time at a glance: timed again
 constexpr double kMostIdleMs = 100, kSlowMs = 4;  // after which a burst is one of two launches
 constexpr int64_t kRandomElements = 1 << 20;      // repeated: what matters is that they differ
+// How far an element may be from what the model's choice computes, of the largest one: orders of sums differ.
+constexpr double kTolerance = 0.02;
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -72,18 +77,75 @@ class Sets {
     return sets;
   }
   runtime::Arguments arguments(size_t set) const { return all_[set % all_.size()].arguments(); }
+  Buffer& buffer(size_t set, size_t argument) { return all_[set].buffers()[argument]; }
   size_t count() const { return all_.size(); }
 
  private:
   std::vector<DeviceArguments> all_;
 };
 
+// What a call computes: the outputs of the first set of operands, one after the other.
+class Results {
+ public:
+  Results(const Stream& stream, const runtime::BoundCall& call, Sets& sets)
+      : stream_(stream), call_(call), sets_(sets) {}
+
+  // The elements behind a launch that finds NaN or the like there. Without elements where the call reads what it
+  // writes, so that two launches differ.
+  StatusOr<std::vector<double>> of(const Launch& launch) {
+    std::vector<double> all;
+    for (const runtime::BoundCall::Value& value : call_.values) {
+      if (value.argument->role == runtime::Role::kInOut) return all;
+    }
+    for (size_t i = 0; i < call_.values.size(); ++i) {
+      if (!call_.values[i].argument->is_written()) continue;
+      if (Status s = sets_.buffer(0, i).fill(stream_, 0xff); !s.ok()) return s;
+    }
+    if (Status s = launch(0); !s.ok()) return s;
+    for (size_t i = 0; i < call_.values.size(); ++i) {
+      if (!call_.values[i].argument->is_written()) continue;
+      std::vector<std::byte> bytes(sets_.buffer(0, i).size_bytes());
+      Status s = sets_.buffer(0, i).copy_to_host(stream_, bytes.data(), bytes.size());
+      if (s.ok()) s = stream_.synchronize();
+      if (!s.ok()) return s;
+      const std::vector<double> elements = to_doubles(call_.values[i].shape.dtype, bytes);
+      all.insert(all.end(), elements.begin(), elements.end());
+    }
+    return all;
+  }
+
+ private:
+  const Stream& stream_;
+  const runtime::BoundCall& call_;
+  Sets& sets_;
+};
+
+// How many elements are no neighbours.
+int64_t differing(const std::vector<double>& x, const std::vector<double>& y) {
+  double largest = 0;
+  for (const double element : x) {
+    if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
+  }
+  int64_t count = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const bool same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])) ||
+                      std::abs(x[i] - y[i]) <= kTolerance * largest;
+    count += same ? 0 : 1;
+  }
+  return count;
+}
+
 // The candidates of one problem.
 class Search {
  public:
-  Search(TuningProblem problem, const Sets& sets, Launch launch, const SearchOptions& options,
-         const Timer& timer, Clock::time_point until)
-      : sets_(sets), launch_(std::move(launch)), options_(options), timer_(timer), until_(until) {
+  Search(TuningProblem problem, const Sets& sets, Results& results, Launch launch,
+         const SearchOptions& options, const Timer& timer, Clock::time_point until)
+      : sets_(sets),
+        results_(results),
+        launch_(std::move(launch)),
+        options_(options),
+        timer_(timer),
+        until_(until) {
     tuned_.problem = std::move(problem);
   }
 
@@ -95,21 +157,19 @@ class Search {
     for (const std::string& name : order) {
       if (Clock::now() > until_ && !times_.empty()) break;
       glance(name);
+      ++done_;
       if (options_.on_progress) {
-        options_.on_progress(problem, ++done_, times_.empty() ? 0 : best()->us);
+        options_.on_progress(problem, done_, times_.empty() ? 0 : best()->us);
       }
     }
     tuned_.measured = times_.size();
+    tuned_.tried = done_;
     if (times_.empty()) {
       return Status(why_.code(),
                     absl::StrCat("no candidate of ", problem.operation, " ", problem.problem,
                                  " can be launched: ", why_.message()));
     }
-    const double near = kNear * best()->us;
-    for (One& one : times_) {
-      if (one.us > near && one.name != problem.model) continue;
-      if (Status s = time_again(one); !s.ok()) return s;
-    }
+    if (Status s = look_closer(); !s.ok()) return s;
     const auto model = std::find_if(times_.begin(), times_.end(),
                                     [&](const One& one) { return one.name == problem.model; });
     // Of a model's choice that cannot be launched there is no time.
@@ -150,8 +210,31 @@ class Search {
     }
   }
 
+  // Times those near the fastest again, and leaves out the ones with other results than the model's choice, or, where
+  // that cannot be launched, than the first.
+  Status look_closer() {
+    const double near = kNear * best()->us;
+    std::vector<One> good;
+    std::optional<std::vector<double>> expected;
+    for (One& one : times_) {
+      if (one.us > near && one.name != tuned_.problem.model) continue;
+      runtime::TuningScope::current()->use(tuned_.problem, one.name);
+      StatusOr<std::vector<double>> results = results_.of(launch_);
+      if (!results.ok()) return results.status();
+      if (!expected) expected = *results;
+      if (const int64_t count = differing(*expected, *results); count > 0) {
+        tuned_.failed.push_back(absl::StrCat(one.name, ": ", ir::counted(count, "element"),
+                                             " of its results differ from the model's"));
+        continue;
+      }
+      if (Status s = time_again(one); !s.ok()) return s;
+      good.push_back(one);
+    }
+    times_ = std::move(good);
+    return OkStatus();
+  }
+
   Status time_again(One& one) {
-    runtime::TuningScope::current()->use(tuned_.problem, one.name);
     const StatusOr<double> us = timer_(launch_, one.us > kSlowMs * 1e3 ? 2 : kBurst, kBursts);
     if (!us.ok()) return us.status();
     one.us = *us;
@@ -159,6 +242,7 @@ class Search {
   }
 
   const Sets& sets_;
+  Results& results_;
   Launch launch_;
   const SearchOptions& options_;
   const Timer& timer_;
@@ -209,8 +293,9 @@ StatusOr<std::vector<Tuned>> search(const Device& device, const runtime::BoundCa
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(options.budget_s));
   const Stream stream = device.default_stream();
-  const StatusOr<Sets> sets = Sets::allocate(device, stream, call);
+  StatusOr<Sets> sets = Sets::allocate(device, stream, call);
   if (!sets.ok()) return sets.status();
+  Results results(stream, call, *sets);
   const Launch launch = [&](size_t set) {
     return call.function->call(stream, sets->arguments(set));
   };
@@ -220,7 +305,8 @@ StatusOr<std::vector<Tuned>> search(const Device& device, const runtime::BoundCa
   std::vector<Tuned> all;
   // A choice may change which problems come behind it.
   for (size_t i = 0; i < scope.asked().size(); ++i) {
-    StatusOr<Tuned> tuned = Search(scope.asked()[i], *sets, launch, options, timer, until).run();
+    StatusOr<Tuned> tuned =
+        Search(scope.asked()[i], *sets, results, launch, options, timer, until).run();
     if (!tuned.ok()) return tuned.status();
     all.push_back(*std::move(tuned));
   }

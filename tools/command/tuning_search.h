@@ -34,8 +34,9 @@ struct SearchOptions {
 struct Tuned {
   runtime::TuningProblem problem;
   runtime::TunedChoice choice;
-  size_t measured = 0;              // candidates, of those of the problem
-  std::vector<std::string> failed;  // "64x32x128 …: why", of candidates that could not be launched
+  size_t tried = 0;                 // candidates that were launched
+  size_t measured = 0;              // of them those that ran
+  std::vector<std::string> failed;  // "64x32x128 …: why", of those that were left out
 };
 
 // Times by events of a stream of the device, after it has been idle.
@@ -44,8 +45,8 @@ Timer device_timer(const Device& device);
 // Tunes the problems that the call has to solve, one after the other; each by its candidates in the order
 // of the operation, the model's first. All run once; those that are near the fastest are timed again.
 // Inputs of a float type are random in [-1, 1], others zeros, and as many sets of operands take turns as
-// fill four times the L2 cache. Candidates that cannot be launched are left out, and so are those that
-// the budget has no time for, but the model's. Errors: the call itself fails, or all candidates of a
+// fill four times the L2 cache. Candidates that cannot be launched are left out, those near the fastest
+// whose results differ from the model's, and those that the budget has no time for, but the model's. Errors: the call itself fails, or all candidates of a
 // problem do.
 StatusOr<std::vector<Tuned>> search(const Device& device, const runtime::BoundCall& call,
                                     const SearchOptions& options, const Timer& timer);
