@@ -48,6 +48,19 @@ const Registered registered_fill({.name = "tuned_fill",
                                   .functions = {host_function(tuned_fill)},
                                   .sizes = {{"n", 32}}});
 
+// Two problems, of which the second follows from the choice for the first.
+Status tuned_pair(const Stream& stream, const TensorRef<float, 1>& y) {
+  if (Status s = tuned_fill(stream, y); !s.ok()) return s;
+  const int first = last_threads;
+  last_threads = tunable_fill.choose({1000 + first}, stream.device().info()).threads + first;
+  return OkStatus();
+}
+const Registered registered_pair({.name = "tuned_pair",
+                                  .summary = "y = 1",
+                                  .arguments = {"y: f32[n]"},
+                                  .functions = {host_function(tuned_pair)},
+                                  .sizes = {{"n", 32}}});
+
 class TuneTest : public ::testing::Test {
  protected:
   TuneTest() { setenv("HEDDLE_CACHE_DIR", dir_.file("cache").c_str(), 1); }
@@ -124,6 +137,26 @@ TEST_F(TuneTest, ACandidateWithOtherResultsIsLeftOut) {
   EXPECT_EQ(threads(39), 64);
 }
 
+TEST_F(TuneTest, ASecondProblemIsTunedBehindTheFastestOfTheFirst) {
+  TuneOptions options = of_fill({"40"});
+  options.choice.kernel = "tuned_pair";
+  // The first is the fastest with 32 threads, though 256 are near and timed behind them; so is the second.
+  EXPECT_EQ(tune(options, {{32 + 128, 2},
+                           {64 + 128, 9},
+                           {128 + 128, 8},
+                           {256 + 128, 2.1},
+                           {512 + 128, 9},
+                           {32 + 32, 1},
+                           {32 + 64, 3},
+                           {32 + 256, 3},
+                           {32 + 512, 3}}),
+            Exit::kDone)
+      << err_;
+  EXPECT_THAT(out_, HasSubstr("fill 40: 5 of 6 candidates measured\n"));
+  EXPECT_THAT(out_, HasSubstr("fill 1032: "));
+  EXPECT_THAT(out_, HasSubstr("1.00 us  32 threads"));
+}
+
 TEST_F(TuneTest, ABudgetThatIsSpentLeavesCandidatesOut) {
   TuneOptions options = of_fill({"36"});
   options.budget = 0;
@@ -183,6 +216,7 @@ TEST_F(TuneTest, SaysWhatIsWrongWithItsOptions) {
 }
 
 TEST_F(TuneTest, TheCommandRefusesTheInterpreter) {
+  EXPECT_EQ(tune_kernel(of_fill()), Exit::kMisused);
   const Outcome refused =
       heddle_command({"tune", "gemm", "--shape", "64x64x64", "--device", "interp"}, environment());
   EXPECT_EQ(refused.exit_code, 2);
