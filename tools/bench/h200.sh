@@ -16,7 +16,7 @@ parts=(${PARTS:-tests gemm_new gemm_bf16 gemm_rest triton product sanitizer tune
 [ $# -ge 2 ] || { sed -n '2,12s/^# \?//p' "$0" >&2; exit 2; }
 bin=$1 out=$2; shift 2
 [ -x "$bin/tests/test_kernels" ] && [ -x "$bin/tools/gemm_bench" ] || { echo "h200.sh: $bin has no tests/test_kernels or tools/gemm_bench" >&2; exit 2; }
-filter=${FILTER:-*Gemm*:*Product*:*Mma*:*Tma*:*Pipeline*:*Tuning*:*Tune*}
+filter=${FILTER:-*Gemm*:*Product*:*Mma*:*Tma*:*Pipeline*-*Mutation*}
 limit=460 budget=430 shards=${SHARDS:-8} device=${DEVICE:-cuda:0}
 mkdir -p "$out"
 export HEDDLE_CACHE_DIR=$out/cache
@@ -64,7 +64,7 @@ part_sanitizer() {
   [ -n "$sanitizer" ] || { echo "there is no compute-sanitizer"; return 1; }
   for tool in memcheck racecheck synccheck initcheck; do
     timeout "$limit" "$sanitizer" --tool "$tool" --error-exitcode 9 "$bin/tests/test_kernels" "--device=$device" \
-      "--gtest_filter=${SANITIZER_FILTER:-*Gemm*}" > "$out/sanitizer.$tool.log" 2>&1 & jobs+=($!)
+      "--gtest_filter=${SANITIZER_FILTER:-*Gemm*-*Mutation*:GemmRe*}" > "$out/sanitizer.$tool.log" 2>&1 & jobs+=($!)
   done
   for job in "${jobs[@]}"; do wait "$job" || failed=1; done
   grep -H 'ERROR SUMMARY' "$out"/sanitizer.*.log
