@@ -30,6 +30,7 @@ struct Options {
   ListOptions list;
   EnvOptions env;
   RunOptions run;
+  TuneOptions tune;
   DumpOptions dump;
   OptOptions opt;
   ReferenceOptions reference;
@@ -72,8 +73,10 @@ void add_text(CLI::App* app, const std::string& name, std::string& text, const s
   app->add_option(name, text, help)->type_name(value)->check(given(value));
 }
 
-void add_kernel(CLI::App* app, KernelChoice& choice) {
-  app->add_option("KERNEL", choice.kernel, "a name from 'heddle list'")->type_name("")->required();
+void add_kernel(CLI::App* app, KernelChoice& choice, bool required = true) {
+  app->add_option("KERNEL", choice.kernel, "a name from 'heddle list'")
+      ->type_name("")
+      ->required(required);
   add_each(app, "--set", choice.settings, "NAME=VALUE", "a setting of the kernel");
   add_each(app, "--size", choice.sizes, "NAME=N", "a dimension that no input tells");
 }
@@ -125,6 +128,23 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   add_text(run, "--completion", o.completion, "early|late|seed:N",
            "when the interpreter completes copies and products");
   return run;
+}
+
+CLI::App* add_tune(CLI::App& app, Options& options) {
+  TuneOptions& o = options.tune;
+  CLI::App* const tune = app.add_subcommand(
+      "tune", "measure a kernel's configurations on a GPU; launches use the fastest from then on");
+  add_kernel(tune, o.choice, /*required=*/false);
+  add_each(tune, "--shape", o.shapes, "SHAPE",
+           "what to tune for, such as 4096x4096x64 or m=4096,n=4096,k=64");
+  add_text(tune, "--device", o.device, "cuda:N", "default: cuda:0");
+  tune->add_option("--budget", o.budget, "for all shapes together; default: 120")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6));
+  tune->add_flag("--list", o.list, "print what is kept");
+  add_text(tune, "--export", o.export_file, "FILE", "write what is kept to one file");
+  add_text(tune, "--import", o.import_file, "FILE", "keep what such a file has");
+  return tune;
 }
 
 CLI::App* add_dump(CLI::App& app, Options& options) {
@@ -241,7 +261,8 @@ Status check_command(const std::vector<Command>& commands, int argc, char** argv
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, run, dump, opt, reference, layout ('heddle --help' explains them)";
+      "commands: list, env, run, tune, dump, opt, reference, layout ('heddle --help' explains "
+      "them)";
   if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
   const bool option = absl::StartsWith(word, "-");
@@ -262,6 +283,7 @@ Exit dispatch(int argc, char** argv) {
       {add_list(app, options), [&] { return list_kernels(options.list); }},
       {add_env(app, options), [&] { return show_environment(options.env); }},
       {add_run(app, options), [&] { return run_kernel(options.run); }},
+      {add_tune(app, options), [&] { return tune_kernel(options.tune); }},
       {add_dump(app, options), [&] { return dump_kernel(options.dump); }},
       {add_opt(app, options), [&] { return optimize_file(options.opt); }},
       {add_reference(app, options), [&] { return write_reference(options.reference); }},

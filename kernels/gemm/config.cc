@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/runtime/tuning/tunable.h"
 
 namespace heddle::kernels {
 namespace {
@@ -74,6 +75,22 @@ int store_columns_of(int columns, int result_bytes) {
 }
 
 }  // namespace
+
+std::string GemmProblem::to_string() const {
+  std::string text =
+      absl::StrCat(m, "x", n, "x", k, batches == 1 ? "" : absl::StrCat(" x ", batches), " ",
+                   a == Major::k ? "t" : "n", b == Major::k ? "n" : "t", ", ", element_bytes,
+                   " into ", result_bytes, " bytes");
+  const std::pair<bool, const char*> more[] = {{!stores_boxes, ", stored by threads"},
+                                               {fused, ", fused"},
+                                               {scaled, ", scaled"},
+                                               {ends_inside, ", ends inside"},
+                                               {unknown_rows, ", rows unknown"}};
+  for (const auto& [is_so, what] : more) {
+    if (is_so) text += what;
+  }
+  return text;
+}
 
 std::string GemmConfig::to_string() const {
   return absl::StrCat(m, "x", n, "x", k, " ", stages, " stages, ", groups, " warpgroups, cluster ",
@@ -180,6 +197,11 @@ GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& de
     best = config;
   }
   return best;
+}
+
+GemmConfig tuned_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device) {
+  static const runtime::Tunable<GemmProblem, GemmConfig> tunable("gemm", gemm_configs, choose_gemm);
+  return tunable.choose(problem, device);
 }
 
 LaunchShape gemm_shape(const GemmConfig& config, const GemmProblem& problem,

@@ -27,6 +27,9 @@ struct GemmProblem {
   bool scaled = false;        // whether blocks along k have factors (scaled.h)
   bool ends_inside = false;   // whether results end inside of d (grouped.h)
   bool unknown_rows = false;  // whether the device alone knows each batch's rows; m is their mean
+
+  // "4096x4096x512 x 8 tn, 2 into 2 bytes, fused": everything that configurations are chosen by.
+  std::string to_string() const;
 };
 
 // The configuration of a kernel. A block computes tiles of m x n, each warpgroup some of the rows.
@@ -62,6 +65,8 @@ struct GemmConfig {
 std::vector<GemmConfig> gemm_configs(const GemmProblem& problem, const runtime::DeviceInfo& device);
 // The one that a model of the device expects to be the fastest.
 GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device);
+// The same, but for what `heddle tune` found the fastest (runtime/tuning/tunable.h).
+GemmConfig tuned_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device);
 // The time that the model expects, in cycles of a multiprocessor.
 double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
                        const runtime::DeviceInfo& device);

@@ -74,8 +74,8 @@ TensorRef<T, 3> in_batches(const TensorRef<T, 3>& x) {
                               x);
 }
 
-// Launches the kernel that the model chooses for a problem. `args` are what the tiles and the loop take,
-// and the epilogue's.
+// Launches the kernel that was tuned for a problem, or that the model chooses. `args` are what the tiles
+// and the loop take, and the epilogue's.
 template <class Tiles, class Loop, class Epilogue, class T, class D, class... Args>
 Status launch_gemm(const Stream& stream, const Epilogue& epilogue,
                    const StatusOr<GemmProblem>& problem, const TensorRef<const T, 3>& a,
@@ -85,7 +85,7 @@ Status launch_gemm(const Stream& stream, const Epilogue& epilogue,
   const runtime::DeviceInfo& device = stream.device().info();
   GemmProblem chosen_for = *problem;
   chosen_for.fused = !std::is_same_v<Epilogue, PlainSums>;
-  const GemmConfig config = choose_gemm(chosen_for, device);
+  const GemmConfig config = tuned_gemm(chosen_for, device);
   using Call = EpilogueParameters<decltype(&Epilogue::operator())>;
   return Call::template kernel<Tiles, Loop, T, D, Epilogue>(config, epilogue)
       .launch(stream, gemm_shape(config, *problem, device), a, b, d, args...);

@@ -22,7 +22,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kCommands[] =
-    "commands: list, env, run, dump, opt, reference, layout ('heddle --help' explains them)";
+    "commands: list, env, run, tune, dump, opt, reference, layout ('heddle --help' explains them)";
 
 TEST(ListTest, ShowsKernelsWithTheirSettings) {
   const Outcome list = heddle_command({"list"});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,6 +22,8 @@ class Prepared {
   virtual std::vector<std::string> candidates() const = 0;
   // Bytes of device memory that a launch may want.
   virtual size_t workspace() const = 0;
+  // Numbers about it that belong to the results, by name.
+  virtual std::map<std::string, double> notes() const { return {}; }
   // Enqueues it; pointers in the order of the problem's tensors. The workspace stays the same for a prepared problem.
   virtual Status launch(int candidate, void* const* pointers, void* workspace,
                         const Stream& stream) = 0;
@@ -31,6 +34,8 @@ class Contender {
   virtual ~Contender() = default;
   virtual std::string name() const = 0;
   virtual std::string version() const = 0;
+  // Whether it leaves out what a problem's variant adds, so that its results are others.
+  virtual bool is_plain() const { return false; }
   // kUnimplemented, with the reason, where it lacks the problem.
   virtual StatusOr<std::unique_ptr<Prepared>> prepare(const PeerProblem& problem) = 0;
 };

@@ -2,8 +2,13 @@
 import math
 import statistics
 
-NAMES = {"heddle": "Heddle", "cublas": "cuBLAS", "cutlass": "CUTLASS"}
-COLOURS = {"heddle": "#1a7f37", "cublas": "#6e7781", "cutlass": "#bc4c00"}
+NAMES = {"heddle": "Heddle", "cublas": "cuBLAS", "cutlass": "CUTLASS", "triton": "Triton", "plain": "the plain product"}
+COLOURS = {"heddle": "#1a7f37", "cublas": "#6e7781", "cutlass": "#bc4c00", "triton": "#8250df", "plain": "#54aeff"}
+# Aims that compare nothing with a peer: what is taken of Heddle's results, the least or the most of a group, the unit.
+OWN = {"rate": (lambda r: r.get("tflop_per_s"), min, "≥ {:.0f} TFLOP/s", "{:.0f} TFLOP/s"),
+       "to_ptx_ms": (lambda r: r.get("to_ptx_ms"), max, "≤ {:.0f} ms", "{:.1f} ms"),
+       "of_ptxas": (lambda r: r["compile_ms"] / r["ptxas_ms"] if "ptxas_ms" in r else None, max, "≤ {:.2f}×",
+                    "{:.2f}×")}
 
 
 def microseconds(figure, contender):
@@ -18,7 +23,11 @@ def sustained(figure, contender, what):
 
 
 def ratio(figure, against, statistic, group):
-    """Theirs over ours, of time or energy: above 1 Heddle is ahead. None where one was not measured."""
+    """Theirs over ours, of time or energy: above 1 Heddle is ahead. None where one was not measured. Of several peers,
+    "a|b", the fastest counts, and all must be there."""
+    if "|" in against:
+        each = [ratio(figure, one, statistic, group) for one in against.split("|")]
+        return min(each) if None not in each else None
     if statistic == "joules":
         ours, theirs = (sustained(figure, who, "joules") for who in ("heddle", against))
     elif group == "sustained":
@@ -28,31 +37,45 @@ def ratio(figure, against, statistic, group):
     return theirs / ours if ours and theirs else None
 
 
+def own_aim(aim, of_group):
+    """(aim, reached, how many were measured) of an aim without a peer."""
+    take, worst, aim_text, text = OWN[aim["statistic"]]
+    values = [v for f in of_group if (v := take(f.get("contenders", {}).get("heddle", {}))) is not None]
+    return aim_text.format(aim["aim"]), text.format(worst(values)) if values else "–", len(values)
+
+
+def peer_aim(aim, of_group):
+    ratios = [r for f in of_group if (r := ratio(f, aim["against"], aim["statistic"], aim["group"]))]
+    reached = "–"
+    if ratios:
+        value = statistics.geometric_mean(ratios) if aim["statistic"] == "geomean" else min(ratios)
+        reached = f"{value:.2f}×"
+    mean = ", geomean" if aim["statistic"] == "geomean" else ""
+    peers = " and ".join(NAMES[name] for name in aim["against"].split("|"))
+    return f"≥ {aim['aim']:.2f}× {peers}{mean}", reached, len(ratios)
+
+
 def aims_table(data):
     lines = ["| Case | Aim | Reached | Measured |", "|---|---|---|---|"]
     for aim in data["aims"]:
         of_group = [f for f in data["figures"] if aim["group"] in f["groups"]]
-        ratios = [r for f in of_group if (r := ratio(f, aim["against"], aim["statistic"], aim["group"]))]
-        reached = "–"
-        if ratios:
-            value = statistics.geometric_mean(ratios) if aim["statistic"] == "geomean" else min(ratios)
-            reached = f"{value:.2f}×"
-        mean = ", geomean" if aim["statistic"] == "geomean" else ""
-        lines.append(f"| {aim['case']} | ≥ {aim['aim']:.2f}× {NAMES[aim['against']]}{mean} | {reached} "
-                     f"| {len(ratios)} of {aim['products']} |")
+        wanted, reached, measured = (own_aim if aim["statistic"] in OWN else peer_aim)(aim, of_group)
+        lines.append(f"| {aim['case']} | {wanted} | {reached} | {measured} of {aim['products']} |")
     return lines
 
 
 def shape_name(figure):
     kind = f", {figure['variant']}" if figure["variant"] else ""
-    return f"{figure['dtype']} {figure['layout']}{kind} {figure['m']} × {figure['n']} × {figure['k']}"
+    groups = f"{figure['count']} groups of " if "rows" in figure else ""
+    return f"{figure['dtype']} {figure['layout']}{kind} {groups}{figure['m']} × {figure['n']} × {figure['k']}"
 
 
 def compile_lines(data):
-    """How long the first launches took, and a compiler of peers."""
-    firsts = [f["contenders"]["heddle"]["first_launch_ms"] for f in data["figures"]
-              if "first_launch_ms" in f.get("contenders", {}).get("heddle", {})]
-    lines = [f"Heddle's slowest first launch, which compiles its kernel: {max(firsts):.0f} ms."] if firsts else []
+    """How long kernels took to compile, and those of peers."""
+    ours = [r for f in data["figures"] if "ptxas_ms" in (r := f.get("contenders", {}).get("heddle", {}))]
+    slowest = max(ours, key=lambda r: r["compile_ms"], default=None)
+    lines = [f"Heddle's slowest cold compile: {slowest['compile_ms']:.0f} ms, of which ptxas takes {slowest['ptxas_ms']:.0f} ms "
+             f"and all before it {slowest['to_ptx_ms']:.1f} ms."] if slowest else []
     for build in data.get("builds", {}).values():
         seconds = sorted(build["processor_seconds"].values())
         lines.append(f"nvcc {build['nvcc']} takes {statistics.median(seconds):.0f} s of processor time for a kernel of CUTLASS.")
@@ -60,8 +83,8 @@ def compile_lines(data):
 
 
 def products_table(data):
-    peers = [name for name in data["contenders"] if name != "heddle"]
-    lines = ["| Product | Heddle | TFLOP/s | " + " | ".join(f"{NAMES[p]} TFLOP/s | of {NAMES[p]}" for p in peers) + " |",
+    peers = [name for name in data["contenders"] if name not in ("heddle", "plain")]
+    lines = ["| Product | Heddle | TFLOP/s |" + "".join(f" {NAMES[p]} TFLOP/s | of {NAMES[p]} |" for p in peers),
              "|---|---|---|" + "---|---|" * len(peers)]
     for figure in data["figures"]:
         results = figure.get("contenders", {})
@@ -76,14 +99,23 @@ def products_table(data):
     return lines
 
 
+def why_missing(figure):
+    """Why Heddle has no figure of a product; None where it has one."""
+    ours = figure.get("contenders", {}).get("heddle", {})
+    if "us" in ours:
+        return None
+    faults = "; ".join(f"{name}: {why}" for name, why in ours.get("faults", {}).items())
+    return figure.get("skipped") or figure.get("left_out") or ours.get("skipped") or faults or None
+
+
 def tables(data):
-    beside = " and ".join(f"{NAMES[name]} ({version})" for name, version in data["contenders"].items() if name != "heddle")
+    peers = [f"{NAMES[name]} ({version})" for name, version in data["contenders"].items() if name not in ("heddle", "plain")]
+    beside = ", ".join(peers[:-1]) + (" and " if len(peers) > 1 else "") + "".join(peers[-1:])
     head = [f"`gemm` on an {data['gpu']} (driver {data['driver']}, {data['date']}), in bursts of {data['burst']} after "
             f"{data['idle_ms']} ms without work,", f"in turns with {beside}; medians of {data['rounds']} rounds. A ratio "
             "is their time over ours. `tools/bench/gemm/shapes.def` has", "the products, the aims and the letters of the "
             "layouts; `tools/bench/results/gemm.json` the rounds, clocks and power.", ""]
-    skipped = sorted({f"{shape_name(f)}: {r['skipped']}" for f in data["figures"]
-                      if "skipped" in (r := f.get("contenders", {}).get("heddle", f))})
+    skipped = sorted({f"{shape_name(f)}: {why}" for f in data["figures"] if (why := why_missing(f))})
     missing = ["", "Not measured yet:", ""] + [f"- {line}" for line in skipped] if skipped else []
     return (head + aims_table(data) + compile_lines(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
 
@@ -91,11 +123,11 @@ def tables(data):
 def plot(data):
     """TFLOP/s of each contender over the products, as bars below each other."""
     figures = [f for f in data["figures"] if any("us" in r for r in f.get("contenders", {}).values())]
-    names = list(data["contenders"])
-    bar, gap, left, width = 7, 8, 250, 520
+    names = [name for name in data["contenders"] if name != "plain"]
+    bar, gap, left, width = 7, 8, 310, 520
     top = 34
     step = bar * len(names) + gap
-    rates = [r["tflop_per_s"] for f in figures for r in f["contenders"].values() if "us" in r]
+    rates = [r["tflop_per_s"] for f in figures for name, r in f["contenders"].items() if name in names and "us" in r]
     most = math.ceil(max(rates, default=100) / 100) * 100
     height = top + step * len(figures) + 24
     svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 60}" height="{height}" '

@@ -8,6 +8,7 @@
 #include "heddle/tools/command/kernel_choice.h"
 #include "heddle/tools/command/outcome.h"
 #include "heddle/tools/command/pass_options.h"
+#include "heddle/tools/command/tuning_search.h"
 
 namespace heddle::tools {
 
@@ -37,6 +38,18 @@ struct RunOptions {
   std::string completion;         // of the interpreter: early, late, seed:N; empty: its own
 };
 Exit run_kernel(const RunOptions& options);
+
+// Measures the configurations of a kernel and keeps the fastest; or lists, exports or imports what is kept. `timer`
+// takes the place of a GPU's.
+struct TuneOptions {
+  KernelChoice choice;              // without a name: one of the others
+  std::vector<std::string> shapes;  // "4096x4096x64" or "m=4096,n=4096,k=64"; none: the sizes
+  std::string device;               // empty: cuda:0
+  double budget = 120;              // seconds
+  bool list = false;
+  std::string export_file, import_file;
+};
+Exit tune_kernel(const TuneOptions& options, const Timer& timer = {});
 
 // Shows a registered kernel at each stage of its compilation.
 struct DumpOptions {

@@ -29,7 +29,7 @@ struct Dtype {
 inline constexpr Dtype kDtypes[] = {
     {"bf16", 2, "bf16", 24, 0x1p-8, 0x1p-20}, {"f16", 2, "f16", 24, 0x1p-11, 0x1p-20},
     {"tf32", 4, "f32", 11, 0x1p-23, 0x1p-20}, {"e4m3", 1, "bf16", 24, 0x1p-8, 0x1p-13},
-    {"f32", 4, "f32", 24, 0x1p-23, 0x1p-20},
+    {"f32", 4, "f32", 24, 0x1p-23, 0x1p-20},  {"i32", 4, "i32", 0, 0, 0},
 };
 inline const Dtype* dtype_of(const std::string& name) {
   for (const Dtype& dtype : kDtypes) {
@@ -76,18 +76,6 @@ const auto& compare_kernel() {
           const Float off = abs(cast<float>(y(i)) - expected);
           If(!(off <= absolute + relative * abs(expected)), [&] { atomic_add(wrong(0), 1); });
         }
-      });
-  return kernel;
-}
-
-// Keeps the GPU busy for so many cycles, while the host enqueues what is to be timed.
-inline const auto& spin_kernel() {
-  static const auto kernel =
-      define_kernel("spin(passed, cycles)", [](Tensor<int64_t, 1> passed, Int64 cycles) {
-        const Int64 begin = clock64();
-        passed(0) = While(
-            Int64(0), [&](const Int64& so_far) { return so_far < cycles; },
-            [&](const Int64&) { return clock64() - begin; });
       });
   return kernel;
 }

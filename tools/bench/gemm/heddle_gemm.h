@@ -1,88 +1,214 @@
-// Heddle's gemm as a contender: the only place of the benchmark that calls kernels/gemm.h.
+// Heddle's products as contenders: the only place of the benchmark that calls kernels/gemm.
 #pragma once
 
-#include <cstring>
+#include <functional>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/gemm/hopper.h"
+#include "heddle/kernels/gemm/gemm.h"
+#include "heddle/kernels/gemm/grouped.h"
+#include "heddle/kernels/gemm/named_epilogue.h"
+#include "heddle/kernels/gemm/scaled.h"
+#include "heddle/kernels/gemm_sm80.h"
+#include "heddle/runtime/compile.h"
+#include "heddle/runtime/kernel_cache.h"
+#include "heddle/runtime/operation/dry_run.h"
+#include "heddle/runtime/tuning/tuning_scope.h"
 #include "heddle/tools/bench/contender.h"
+#include "heddle/tools/bench/gemm/operands.h"
 
 namespace heddle::bench {
 
-// With `tunes` every configuration is a candidate, else the default choice alone.
-class HeddleGemm : public Contender {
+// A call of a function of kernels/ on pointers to the operands.
+using HeddleCall = std::function<Status(const Stream&, void* const* pointers)>;
+
+// The memory of an operand as a tensor.
+template <class T, int Rank>
+TensorRef<T, Rank> tensor_at(const PeerTensor& t, void* data) {
+  TensorRef<T, Rank> ref;
+  ref.data = static_cast<T*>(data);
+  for (int mode = 0; mode < Rank; ++mode) {
+    ref.extents[mode] = t.extent[mode];
+    ref.strides[mode] = t.stride[mode];
+  }
+  return ref;
+}
+
+// The calls that solve problems of peers/peer.h, by operation and variant; nullptr where there is none.
+class HeddleCalls {
  public:
-  HeddleGemm(const Device& device, bool tunes) : device_(device), tunes_(tunes) {}
-  std::string name() const override { return "heddle"; }
-  std::string version() const override { return ""; }
-  StatusOr<std::unique_ptr<Prepared>> prepare(const PeerProblem& problem) override {
-    const std::string a = problem.tensor[0].dtype, d = problem.tensor[2].dtype;
-    if (*problem.variant != 0) {
-      return UnimplementedError(absl::StrCat("gemm has no variant ", problem.variant));
-    }
-    if (a == "f16" && d == "f16") return product<half, half>(problem);
-    if (a == "bf16" && d == "bf16") return product<bfloat16, bfloat16>(problem);
-    if (a == "tf32" && d == "f32") return product<tfloat32, float>(problem);
-    if (a == "e4m3" && d == "bf16") return product<float8_e4m3, bfloat16>(problem);
-    return UnimplementedError(absl::StrCat("gemm takes no ", a, " into ", d));
+  explicit HeddleCalls(const PeerProblem& problem) : problem_(problem) {}
+
+  HeddleCall find() const {
+    const std::string a = of(kA).dtype, d = of(kD).dtype;
+    if (a == "f16" && d == "f16") return of_16_bits<half>();
+    if (a == "bf16" && d == "bf16") return of_16_bits<bfloat16>();
+    if (a == "tf32" && d == "f32" && is("gemm", "")) return plain<tfloat32, float>();
+    if (a == "e4m3" && d == "bf16") return of_8_bits();
+    return nullptr;
   }
 
  private:
+  bool is(std::string_view operation, std::string_view variant) const {
+    return operation == problem_.operation && variant == problem_.variant;
+  }
+  const PeerTensor& of(int i) const { return problem_.tensor[i]; }
+
+  template <class T>
+  HeddleCall of_16_bits() const {
+    if (is("gemm", "")) return plain<T, T>();
+    if (is("gemm_grouped", "")) {
+      return [p = problem_](const Stream& stream, void* const* at) {
+        return kernels::gemm_grouped(stream, tensor_at<const T, 2>(p.tensor[kA], at[kA]),
+                                     tensor_at<const T, 3>(p.tensor[kB], at[kB]),
+                                     tensor_at<T, 2>(p.tensor[kD], at[kD]),
+                                     tensor_at<const int32_t, 1>(p.tensor[3], at[3]));
+      };
+    }
+    if (is("gemm_masked", "")) {
+      return [p = problem_](const Stream& stream, void* const* at) {
+        return kernels::gemm_masked(stream, tensor_at<const T, 3>(p.tensor[kA], at[kA]),
+                                    tensor_at<const T, 3>(p.tensor[kB], at[kB]),
+                                    tensor_at<T, 3>(p.tensor[kD], at[kD]),
+                                    tensor_at<const int32_t, 1>(p.tensor[3], at[3]));
+      };
+    }
+    if (is("gemm", "mma.sync")) {
+      return [p = problem_](const Stream& stream, void* const* at) {
+        return kernels::gemm_sm80(stream, tensor_at<const T, 2>(p.tensor[kA], at[kA]),
+                                  tensor_at<const T, 2>(p.tensor[kB], at[kB]),
+                                  tensor_at<T, 2>(p.tensor[kD], at[kD]));
+      };
+    }
+    for (int row = 0; row < static_cast<int>(kernels::named_epilogues().size()); ++row) {
+      const kernels::NamedEpilogue& epilogue = kernels::named_epilogues()[static_cast<size_t>(row)];
+      if (!is("gemm", epilogue.name) || !epilogue.bias || !epilogue.residual) continue;
+      return [p = problem_, row](const Stream& stream, void* const* at) {
+        return kernels::gemm_with(
+            stream, kernels::ChosenEpilogue<T>{.row = row},
+            tensor_at<const T, 2>(p.tensor[kA], at[kA]),
+            tensor_at<const T, 2>(p.tensor[kB], at[kB]), tensor_at<T, 2>(p.tensor[kD], at[kD]),
+            1.0f, 0.0f, TensorRef<const T, 3>(), tensor_at<const float, 1>(p.tensor[3], at[3]),
+            kernels::detail::in_batches(tensor_at<const T, 2>(p.tensor[4], at[4])));
+      };
+    }
+    return nullptr;
+  }
+
+  HeddleCall of_8_bits() const {
+    if (is("gemm", "")) return plain<float8_e4m3, bfloat16>();
+    if (is("gemm", "row-scaled")) return scaled<1>();
+    if (is("gemm", "block-scaled")) return scaled<2>();
+    return nullptr;
+  }
+
   template <class T, class D>
-  class Product : public Prepared {
+  HeddleCall plain() const {
+    return [p = problem_](const Stream& stream, void* const* at) {
+      return kernels::gemm(stream, tensor_at<const T, 2>(p.tensor[kA], at[kA]),
+                           tensor_at<const T, 2>(p.tensor[kB], at[kB]),
+                           tensor_at<D, 2>(p.tensor[kD], at[kD]));
+    };
+  }
+
+  template <int kFactorRank>
+  HeddleCall scaled() const {
+    return [p = problem_](const Stream& stream, void* const* at) {
+      return kernels::gemm_scaled(stream, tensor_at<const float8_e4m3, 2>(p.tensor[kA], at[kA]),
+                                  tensor_at<const float8_e4m3, 2>(p.tensor[kB], at[kB]),
+                                  tensor_at<bfloat16, 2>(p.tensor[kD], at[kD]),
+                                  tensor_at<const float, kFactorRank>(p.tensor[3], at[3]),
+                                  tensor_at<const float, kFactorRank>(p.tensor[4], at[4]));
+    };
+  }
+
+  const PeerProblem& problem_;
+};
+
+// With `tunes` every configuration is a candidate, else the default choice alone. A contender for the product
+// without what a variant adds is "plain".
+class HeddleGemm : public Contender {
+ public:
+  HeddleGemm(const Device& device, bool tunes, bool plain)
+      : device_(device), tunes_(tunes), plain_(plain) {}
+  std::string name() const override { return plain_ ? "plain" : "heddle"; }
+  std::string version() const override { return ""; }
+  bool is_plain() const override { return plain_; }
+  StatusOr<std::unique_ptr<Prepared>> prepare(const PeerProblem& problem) override {
+    PeerProblem solved = problem;
+    if (plain_) {
+      if (std::string_view(problem.variant) != "bias_gelu_residual") {
+        return UnimplementedError("a product alone is compared with those of epilogues");
+      }
+      solved.variant = "";
+    }
+    HeddleCall call = HeddleCalls(solved).find();
+    if (call == nullptr) {
+      return UnimplementedError(absl::StrCat(problem.operation, " has no variant '",
+                                             problem.variant, "' of ", problem.tensor[kA].dtype));
+    }
+    auto prepared = std::make_unique<Call>(device_, std::move(call), tunes_);
+    if (Status s = prepared->look(); !s.ok()) return s;
+    return prepared;
+  }
+
+ private:
+  class Call : public Prepared {
    public:
-    Product(const kernels::GemmProblem& problem, std::vector<kernels::GemmConfig> configs,
-            const runtime::DeviceInfo& device)
-        : problem_(problem), configs_(std::move(configs)), device_(device) {}
+    Call(const Device& device, HeddleCall call, bool tunes)
+        : device_(device), call_(std::move(call)), tunes_(tunes) {}
+
+    // Compiles what is launched, and finds out what there is to choose from.
+    Status look() {
+      const runtime::TuningScope scope;
+      const Device dry = open_dry_run(device_.info(), [&](const DryLaunch& launch) -> Status {
+        const StatusOr<const runtime::Executable*> executable =
+            runtime::KernelCache::of(*launch.source)
+                .find_or_compile(*launch.source, device_.backend(), launch.shape, launch.arguments);
+        if (!executable.ok()) return executable.status();
+        times_ += (*executable)->shared_compilation()->times;
+        return OkStatus();
+      });
+      // No address counts but for its alignment, and that no two operands overlap.
+      void* pointers[HEDDLE_PEER_TENSORS];
+      for (uintptr_t i = 0; i < HEDDLE_PEER_TENSORS; ++i) {
+        pointers[i] = reinterpret_cast<void*>((i + 1) << 40);
+      }
+      if (Status s = call_(dry.default_stream(), pointers); !s.ok()) return s;
+      if (!scope.asked().empty()) problem_ = scope.asked()[0];
+      return OkStatus();
+    }
     std::vector<std::string> candidates() const override {
-      std::vector<std::string> names;
-      for (const kernels::GemmConfig& config : configs_) names.push_back(config.to_string());
-      return names;
+      if (problem_.candidates.empty()) return {"its only configuration"};
+      return tunes_ ? problem_.candidates : std::vector<std::string>{problem_.model};
     }
     size_t workspace() const override { return 0; }
+    std::map<std::string, double> notes() const override {
+      if (times_.ptxas == 0) return {};
+      const double to_ptx = times_.trace + times_.passes + times_.emit;
+      return {{"to_ptx_ms", to_ptx * 1e-3},
+              {"ptxas_ms", times_.ptxas * 1e-3},
+              {"compile_ms", (to_ptx + times_.assemble) * 1e-3}};
+    }
+    // In a TuningScope of the program.
     Status launch(int candidate, void* const* pointers, void*, const Stream& stream) override {
-      const kernels::GemmConfig& config = configs_[static_cast<size_t>(candidate)];
-      const auto operand = [](void* data, int64_t rows, int64_t k, Major major) {
-        const bool along_k = major == Major::k;
-        return TensorRef<const T, 3>(static_cast<const T*>(data), {rows, k, 1},
-                                     {along_k ? k : 1, along_k ? 1 : rows, rows * k});
-      };
-      const int64_t m = problem_.m, n = problem_.n, k = problem_.k;
-      return kernels::hopper_gemm<kernels::BatchTiles, kernels::PlainLoop, T, D,
-                                  kernels::PlainSums>(config)
-          .launch(stream, kernels::gemm_shape(config, problem_, device_),
-                  operand(pointers[0], m, k, problem_.a), operand(pointers[1], n, k, problem_.b),
-                  TensorRef<D, 3>(static_cast<D*>(pointers[2]), {m, n, 1}, {n, 1, m * n}));
+      if (tunes_ && !problem_.candidates.empty()) {
+        runtime::TuningScope::current()->use(problem_,
+                                             problem_.candidates[static_cast<size_t>(candidate)]);
+      }
+      return call_(stream, pointers);
     }
 
    private:
-    kernels::GemmProblem problem_;
-    std::vector<kernels::GemmConfig> configs_;
-    const runtime::DeviceInfo& device_;
+    const Device& device_;
+    HeddleCall call_;
+    bool tunes_;
+    runtime::TuningProblem problem_;
+    runtime::StageTimes times_;
   };
 
-  template <class T, class D>
-  std::unique_ptr<Prepared> product(const PeerProblem& of) const {
-    const runtime::DeviceInfo& device = device_.info();
-    const PeerTensor &a = of.tensor[0], &b = of.tensor[1];
-    const auto major = [](const PeerTensor& x) { return x.stride[1] == 1 ? Major::k : Major::mn; };
-    const kernels::GemmProblem problem{.m = a.extent[0],
-                                       .n = b.extent[0],
-                                       .k = a.extent[1],
-                                       .a = major(a),
-                                       .b = major(b),
-                                       .element_bytes = sizeof(T),
-                                       .result_bytes = sizeof(D)};
-    return std::make_unique<Product<T, D>>(
-        problem,
-        tunes_ ? kernels::gemm_configs(problem, device)
-               : std::vector<kernels::GemmConfig>{kernels::choose_gemm(problem, device)},
-        device);
-  }
-
   Device device_;
-  bool tunes_;
+  bool tunes_, plain_;
 };
 
 }  // namespace heddle::bench

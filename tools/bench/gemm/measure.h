@@ -10,13 +10,14 @@
 #include "heddle/tools/bench/contender.h"
 #include "heddle/tools/bench/gemm/data.h"
 #include "heddle/tools/bench/nvml.h"
+#include "heddle/tools/spin.h"
 
 namespace heddle::bench {
 
 inline constexpr int kBurst = 8;
-inline constexpr std::chrono::milliseconds kIdle{250};
+inline constexpr std::chrono::milliseconds kIdle{250}, kNoIdle{0};
+inline constexpr double kNear = 1.08;  // of the fastest candidate's time: worth a second look
 inline constexpr std::chrono::seconds kSustained{4};
-inline constexpr int64_t kSpinCycles = 400'000;  // some 0.2 ms: the host enqueues a burst meanwhile
 
 // A contender that can launch: one candidate of it, on buffers that take turns.
 struct Runner {
@@ -40,8 +41,8 @@ class Timer {
 
   // Milliseconds of a launch, of `launches` that the GPU finds enqueued.
   double burst_ms(const Runner& runner, int launches) {
-    check(spin_kernel().launch(stream_, {.grid = 1, .block = 1}, as_tensor<int64_t>(spun_, {1}),
-                               kSpinCycles));
+    check(tools::spin_kernel().launch(stream_, {.grid = 1, .block = 1},
+                                      as_tensor<int64_t>(spun_, {1}), tools::kSpinCycles));
     check(start_.record(stream_));
     for (int i = 0; i < launches; ++i) check(runner.launch(stream_, next_++));
     check(stop_.record(stream_));
@@ -50,9 +51,9 @@ class Timer {
   }
 
   // Microseconds of a launch in a burst after the GPU has been idle.
-  double idle_burst_us(const Runner& runner) {
+  double idle_burst_us(const Runner& runner, std::chrono::milliseconds idle) {
     check(stream_.synchronize());
-    std::this_thread::sleep_for(kIdle);
+    std::this_thread::sleep_for(idle);
     return burst_ms(runner, kBurst) * 1e3;
   }
 

@@ -29,7 +29,7 @@ row() {
 }
 export -f row
 
-rows=$(sed -n 's/^SM[89]0(\([0-9]*\),.*/\1/p' "$here/cutlass_gemm.def")
+rows=$(sed -n 's/^SM[89]0[A-Z_]*(\([0-9]*\),.*/\1/p' "$here/cutlass_gemm.def")
 echo "$rows" | xargs -P "$jobs" -I{} bash -c 'set -euo pipefail; row {}'
 "$nvcc" -std=c++17 -O2 -DHEDDLE_NVCC_VERSION="\"$version\"" -Xcompiler -fPIC -I"$cutlass/include" \
   -c "$here/cutlass_peer.cc" -o "$out/rows/peer.o"
@@ -39,7 +39,7 @@ echo "$rows" | xargs -P "$jobs" -I{} bash -c 'set -euo pipefail; row {}'
   echo "{\"nvcc\": \"$version\", \"processor_seconds\": {"
   for number in $rows; do
     [ -f "$out/rows/$number.seconds" ] || continue
-    name=$(sed -n "s/^\(SM[89]0\)($number, \"\([^\"]*\)\", \([A-Za-z0-9]*\),.*/\1 \3 \2/p" "$here/cutlass_gemm.def")
+    name=$(sed -n "s/^\(SM[89]0[A-Z_]*\)($number, \"\([^\"]*\)\", \([A-Za-z0-9]*\).*/\1 \3 \2/p" "$here/cutlass_gemm.def")
     echo "  \"$number: $name\": $(cat "$out/rows/$number.seconds"),"
   done | sed '$ s/,$//'
   echo "}}"

@@ -1,9 +1,7 @@
-// cuBLAS as a peer (peer.h): the algorithms that cublasLt's heuristics name, 16 at most. The library is loaded when
-// the peer is opened: the one that the option "library=PATH" names, or the first of those in the loader's path, below
-// CUDA's usual folders and in Python's wheels of CUDA.
+// cuBLAS as a peer (peer.h): the algorithms that cublasLt's heuristics name, 16 at most, and for groups of rows
+// cuBLAS's call for groups (cublas_groups.h). Scaled products need headers of CUDA 12.9. The libraries are loaded when
+// the peer is opened (cublas_library.h).
 #include <cublasLt.h>
-#include <dlfcn.h>
-#include <glob.h>
 
 #include <array>
 #include <cstring>
@@ -11,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "heddle/tools/bench/peers/cublas_groups.h"
+#include "heddle/tools/bench/peers/cublas_library.h"
 #include "heddle/tools/bench/peers/peer.h"
 
 namespace {
@@ -43,6 +43,7 @@ struct Library {
 };
 
 Library library;
+std::string open_options;
 thread_local std::string error_text;
 
 const char* error(std::string text) {
@@ -54,39 +55,10 @@ const char* failed(const char* what, cublasStatus_t status) {
   return error(std::string(what) + " failed with status " + std::to_string(status));
 }
 
-// Where the library may be, in order.
-std::vector<std::string> places(const char* options) {
-  constexpr char kOption[] = "library=";
-  if (const char* at = std::strstr(options, kOption); at != nullptr) {
-    at += sizeof(kOption) - 1;
-    return {std::string(at, std::strcspn(at, "\n"))};
-  }
-  std::vector<std::string> found = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
-  for (const char* pattern :
-       {"/usr/local/cuda*/lib64/libcublasLt.so*", "/usr/local/cuda*/lib/libcublasLt.so*",
-        "/usr/local/cuda*/targets/*/lib/libcublasLt.so*",
-        "/usr/lib/python3*/*-packages/nvidia/cu*/lib/libcublasLt.so*",
-        "/usr/local/lib/python3*/*-packages/nvidia/cu*/lib/libcublasLt.so*",
-        "/opt/*/lib/python3*/*-packages/nvidia/cu*/lib/libcublasLt.so*"}) {
-    glob_t matches{};
-    if (glob(pattern, 0, nullptr, &matches) == 0) {
-      found.insert(found.end(), matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
-    }
-    globfree(&matches);
-  }
-  return found;
-}
-
 const char* load(const char* options) {
-  void* loaded = nullptr;
   std::string why;
-  for (const std::string& place : places(options)) {
-    loaded = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (loaded != nullptr) break;
-    if (why.empty()) why = dlerror();
-  }
-  if (loaded == nullptr)
-    return error("no libcublasLt was found (" + why + "); name it with --cublaslt PATH");
+  void* const loaded = peer::load_library("libcublasLt", options, &why);
+  if (loaded == nullptr) return error(why);
 #define LOAD(name)                                                          \
   library.name = reinterpret_cast<decltype(&::name)>(dlsym(loaded, #name)); \
   if (library.name == nullptr) return error("libcublasLt has no function " #name);
@@ -153,9 +125,43 @@ struct Matrix {
   }
 };
 
+// How a variant of a product is asked for: modes of the factors of a and b, where they are scaled, and of the
+// library's sums. The library's first operand is b.
+struct Variant {
+  const char* name;
+  bool scaled;
+  int32_t a, b;
+  int8_t fast_sums;  // of 8-bit floats
+};
+constexpr Variant kVariants[] = {
+    {"", false, 0, 0, 1},
+#if CUBLAS_VERSION >= 120900
+    {"row-scaled", true, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+     CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F, 1},
+    {"block-scaled", true, CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+     CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F, 0},
+#endif
+};
+
+const Variant* variant_of(const char* name) {
+  for (const Variant& variant : kVariants) {
+    if (std::strcmp(variant.name, name) == 0) return &variant;
+  }
+  return nullptr;
+}
+
+// Factors as the library takes them: a's contiguous along m, b's along k in lines of whole 16 bytes.
+bool takes_factors(const PeerTensor& a, const PeerTensor& b) {
+  if (a.rank == 1) return a.stride[0] == 1 && b.stride[0] == 1;
+  return a.stride[0] == 1 && a.stride[1] == a.extent[0] && b.stride[1] == 1 &&
+         b.stride[0] == (b.extent[1] + 3) / 4 * 4;
+}
+
 }  // namespace
 
 struct PeerPlan {
+  std::unique_ptr<peer::CublasGroups> groups;  // alone, of groups of rows
+  bool scaled = false;
   Desc desc{nullptr, nullptr};
   Matrix a, b, d;
   std::array<cublasLtMatmulHeuristicResult_t, kAlgorithms> results;
@@ -201,8 +207,22 @@ const char* prepare(const PeerProblem& problem, PeerPlan& plan) {
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, plan.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, plan.a.transposed ? CUBLAS_OP_N : CUBLAS_OP_T);
+  const Variant& variant = *variant_of(problem.variant);
   if (a->type == CUDA_R_8F_E4M3 || a->type == CUDA_R_8F_E5M2)
-    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t{1});
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, variant.fast_sums);
+  plan.scaled = variant.scaled;
+#if CUBLAS_VERSION >= 120900
+  if (variant.scaled) {
+    if (!takes_factors(problem.tensor[3], problem.tensor[4]))
+      return error("factors that lie otherwise than cublasLt takes them");
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, variant.b);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, variant.a);
+    // The heuristics look whether there are factors, and not at them.
+    const void* const some = reinterpret_cast<const void*>(uintptr_t{256});
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, some);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, some);
+  }
+#endif
   if (status != CUBLAS_STATUS_SUCCESS) return failed("cublasLtMatmulDescSetAttribute", status);
 
   cublasLtMatmulPreference_t preference = nullptr;
@@ -229,6 +249,7 @@ extern "C" {
 int peer_abi(void) { return HEDDLE_PEER_ABI; }
 
 const char* peer_open(const char* options) {
+  open_options = options;
   if (const char* why = load(options); why != nullptr) return why;
   const size_t version = library.cublasLtGetVersion();
   library.version = std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) +
@@ -242,9 +263,17 @@ const char* peer_name(void) { return "cublas"; }
 const char* peer_version(void) { return library.version.c_str(); }
 
 const char* peer_prepare(const PeerProblem* problem, PeerPlan** plan) {
-  if (std::strcmp(problem->operation, "gemm") != 0)
-    return error(std::string("no operation ") + problem->operation);
-  if (*problem->variant != 0) return error(std::string("no variant ") + problem->variant);
+  if (std::strcmp(problem->operation, "gemm") != 0) {
+    auto of_groups = std::make_unique<PeerPlan>();
+    std::string why;
+    of_groups->groups = peer::CublasGroups::make(*problem, open_options, &why);
+    if (of_groups->groups == nullptr) return error(why);
+    of_groups->names = {"cublasGemmGroupedBatchedEx"};
+    *plan = of_groups.release();
+    return nullptr;
+  }
+  if (variant_of(problem->variant) == nullptr)
+    return error(std::string("no variant ") + problem->variant);
   auto made = std::make_unique<PeerPlan>();
   if (const char* why = prepare(*problem, *made); why != nullptr) return why;
   *plan = made.release();
@@ -257,11 +286,24 @@ const char* peer_candidate(const PeerPlan* plan, int candidate) {
   return plan->names[static_cast<size_t>(candidate)].c_str();
 }
 
-size_t peer_workspace(const PeerPlan*) { return kWorkspace; }
+size_t peer_workspace(const PeerPlan*) { return kWorkspace + peer::CublasGroups::kArrays; }
 
 const char* peer_launch(PeerPlan* plan, int candidate, void* const* pointers, void* workspace,
                         void* stream) {
+  if (plan->groups != nullptr) {
+    std::string why = plan->groups->launch(pointers, workspace, kWorkspace, stream);
+    return why.empty() ? nullptr : error(std::move(why));
+  }
   const float one = 1, zero = 0;
+  if (plan->scaled) {
+    for (const auto& [attribute, pointer] :
+         {std::pair{CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, pointers[4]},
+          {CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, pointers[3]}}) {
+      const cublasStatus_t status = library.cublasLtMatmulDescSetAttribute(
+          plan->desc.get(), attribute, &pointer, sizeof(pointer));
+      if (status != CUBLAS_STATUS_SUCCESS) return failed("cublasLtMatmulDescSetAttribute", status);
+    }
+  }
   const cublasStatus_t status = library.cublasLtMatmul(
       library.handle, plan->desc.get(), &one, pointers[1], plan->b.layout.get(), pointers[0],
       plan->a.layout.get(), &zero, pointers[2], plan->d.layout.get(), pointers[2],

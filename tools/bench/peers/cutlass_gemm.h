@@ -10,9 +10,11 @@
 
 namespace peer {
 
-// d = a * b^T; strides of one mode are 1 and those of the other are the leading dimensions.
+// d = a * b^T; strides of one mode are 1 and those of the other are the leading dimensions. Of groups, m is the
+// rows of all of them, or those that each has room for, and the batch is the groups.
 struct Problem {
   int m, n, k, batch;
+  bool masked;                        // groups have a matrix each
   int64_t lda, ldb, ldd;              // in elements
   int64_t batch_a, batch_b, batch_d;  // strides between the products of a batch
 };
@@ -23,6 +25,7 @@ struct Pointers {
   const void* b;
   void* d;
   void* workspace;
+  const void* more[2];  // what stands behind d: factors of a and b, or the groups' rows
 };
 
 // A kernel with its arguments for one set of pointers: launching it costs no more than a launch.
@@ -35,11 +38,12 @@ class Bound {
 // One row of cutlass_gemm.def.
 struct Row {
   const char* name;
+  const char* operations;  // that it solves, of peer.h, and one variant of them
+  const char* variant;
   const char* dtype;  // of a and b, as peer.h spells it
   const char* dtype_d;
   bool a_along_k, b_along_k;  // which mode is contiguous
-  bool mma_sync;
-  int swizzles;  // how many values of bind()'s `swizzle` differ
+  int swizzles;               // how many values of bind()'s `swizzle` differ
   size_t (*workspace)(const Problem&);
   // nullptr with *error where the kernel does not take the problem.
   std::unique_ptr<Bound> (*bind)(const Problem&, const Pointers&, int swizzle, cudaStream_t,

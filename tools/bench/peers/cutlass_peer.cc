@@ -14,6 +14,8 @@ namespace {
 
 #define SM90(number, ...) made_row<number>(),
 #define SM80(number, ...) made_row<number>(),
+#define SM90_BLOCKS(number, ...) made_row<number>(),
+#define SM90_GROUPS(number, ...) made_row<number>(),
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
 #include "cutlass_gemm.def"
@@ -35,6 +37,13 @@ struct Candidate {
   std::string name;
 };
 
+// Whether a kernel is one of a problem's operation and variant; it has its operations one after the other.
+bool solves(const Row& row, const PeerProblem& problem) {
+  return std::strcmp(row.variant, problem.variant) == 0 &&
+         (" " + std::string(row.operations) + " ")
+                 .find(" " + std::string(problem.operation) + " ") != std::string::npos;
+}
+
 // Where a matrix's rows are contiguous, and how far apart they or its columns are.
 bool along_last(const PeerTensor& t, int64_t* leading) {
   const int rows = t.rank - 2, columns = t.rank - 1;
@@ -49,9 +58,10 @@ bool along_last(const PeerTensor& t, int64_t* leading) {
 struct PeerPlan {
   peer::Problem problem;
   size_t workspace = 0;
+  int more = 0;  // operands behind d
   std::vector<peer::Candidate> candidates;
   // By candidate and pointers: encoding tensor maps is no part of a launch.
-  std::map<std::array<const void*, 5>, std::unique_ptr<peer::Bound>> bound;
+  std::map<std::array<const void*, 7>, std::unique_ptr<peer::Bound>> bound;
 };
 
 extern "C" {
@@ -74,26 +84,23 @@ const char* peer_version(void) {
 
 const char* peer_prepare(const PeerProblem* problem, PeerPlan** plan) {
   using peer::error;
-  if (std::strcmp(problem->operation, "gemm") != 0)
-    return error("no operation " + std::string(problem->operation));
-  const bool mma_sync = std::strcmp(problem->variant, "mma.sync") == 0;
-  if (!mma_sync && *problem->variant != 0)
-    return error("no variant " + std::string(problem->variant));
   const PeerTensor &a = problem->tensor[0], &b = problem->tensor[1], &d = problem->tensor[2];
+  const bool of_groups = b.rank == 3 && std::strcmp(problem->operation, "gemm") != 0;
   const int rank = d.rank;
   auto made = std::make_unique<PeerPlan>();
   peer::Problem& p = made->problem;
   p.m = static_cast<int>(d.extent[rank - 2]);
   p.n = static_cast<int>(d.extent[rank - 1]);
   p.k = static_cast<int>(a.extent[rank - 1]);
-  p.batch = rank == 3 ? static_cast<int>(d.extent[0]) : 1;
+  p.batch = b.rank == 3 ? static_cast<int>(b.extent[0]) : 1;
+  p.masked = of_groups && rank == 3;
   const bool a_along_k = peer::along_last(a, &p.lda), b_along_k = peer::along_last(b, &p.ldb);
   if (!peer::along_last(d, &p.ldd)) return error("d's rows are not contiguous");
   p.batch_a = rank == 3 ? a.stride[0] : 0;
-  p.batch_b = rank == 3 ? b.stride[0] : 0;
+  p.batch_b = b.rank == 3 ? b.stride[0] : 0;
   p.batch_d = rank == 3 ? d.stride[0] : 0;
   for (const peer::Row& row : peer::rows()) {
-    if (row.mma_sync != mma_sync || row.a_along_k != a_along_k || row.b_along_k != b_along_k ||
+    if (!peer::solves(row, *problem) || row.a_along_k != a_along_k || row.b_along_k != b_along_k ||
         std::strcmp(row.dtype, a.dtype) != 0 || std::strcmp(row.dtype, b.dtype) != 0 ||
         std::strcmp(row.dtype_d, d.dtype) != 0) {
       continue;
@@ -106,7 +113,9 @@ const char* peer_prepare(const PeerProblem* problem, PeerPlan** plan) {
     made->workspace = std::max(made->workspace, row.workspace(p));
   }
   if (made->candidates.empty())
-    return error("no kernel of these element types and layouts was built");
+    return error(std::string("no kernel of ") + problem->operation + " '" + problem->variant +
+                 "' of these element types and layouts was built");
+  for (int i = 3; i < problem->tensors; ++i) ++made->more;
   *plan = made.release();
   return nullptr;
 }
@@ -123,10 +132,14 @@ const char* peer_launch(PeerPlan* plan, int candidate, void* const* pointers, vo
                         void* stream) {
   const peer::Candidate& chosen = plan->candidates[candidate];
   const auto cuda_stream = static_cast<cudaStream_t>(stream);
-  auto& bound = plan->bound[{&chosen, pointers[0], pointers[1], pointers[2], workspace}];
+  const void* const more[] = {plan->more > 0 ? pointers[3] : nullptr,
+                              plan->more > 1 ? pointers[4] : nullptr};
+  auto& bound =
+      plan->bound[{&chosen, pointers[0], pointers[1], pointers[2], workspace, more[0], more[1]}];
   if (bound == nullptr) {
     const char* why = nullptr;
-    bound = chosen.row->bind(plan->problem, {pointers[0], pointers[1], pointers[2], workspace},
+    bound = chosen.row->bind(plan->problem,
+                             {pointers[0], pointers[1], pointers[2], workspace, {more[0], more[1]}},
                              chosen.swizzle, cuda_stream, &why);
     if (bound == nullptr) return why;
   }

@@ -11,7 +11,13 @@
  *
  * Operations:
  *   gemm         a (m, k), b (n, k), d (m, n): d = a * b^T, summed in f32; a batch may stand in front. An element
- *                type of tf32 is stored as f32. The variant "mma.sync" asks for a kernel of instructions that sm_80 has.
+ *                type of tf32 is stored as f32. Variants: "mma.sync" asks for a kernel of instructions that sm_80 has;
+ *                "row-scaled" has factors a_scale (m), b_scale (n) behind d; "block-scaled" a_scale (m, k / 128) and
+ *                b_scale (n / 128, k / 128), rounded up, where a product of blocks along k counts by both;
+ *                "bias_gelu_residual" has bias (n) and residual (m, n): d = gelu(a * b^T + bias) + residual.
+ *   gemm_grouped a (m, k), b (groups, n, k), d (m, n), ends (groups): d's rows from ends[g - 1] to ends[g] are those of a
+ *                by b[g]^T. The ends, i32, are the same in all launches of a problem and in device memory.
+ *   gemm_masked  a (groups, m, k), b (groups, n, k), d (groups, m, n), rows (groups): the first rows[g] rows of d[g].
  *
  * Errors are texts that stay valid until the thread's next call. A library has the functions below, and no other
  * symbol of it is used. */

@@ -1,0 +1,55 @@
+// Configurations and problems as text: tuned choices are kept by it.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "heddle/kernels/gemm/config.h"
+
+namespace heddle::kernels {
+namespace {
+
+// Those that differ in one thing each.
+std::vector<GemmProblem> problems() {
+  const GemmProblem first{.m = 512, .n = 768, .k = 1024, .batches = 2};
+  std::vector<GemmProblem> all(13, first);
+  all[1].m = 16;
+  all[2].n = 512;
+  all[3].k = 512;
+  all[4].batches = 1;
+  all[5].a = Major::mn;
+  all[6].b = Major::mn;
+  all[7].element_bytes = 4;
+  all[8].result_bytes = 4;
+  all[9].stores_boxes = false;
+  all[10].fused = true;
+  all[11].ends_inside = true;
+  all[12].unknown_rows = true;
+  GemmProblem scaled = first;
+  scaled.element_bytes = 1;
+  all.push_back(scaled);
+  scaled.scaled = true;
+  all.push_back(scaled);
+  return all;
+}
+
+TEST(GemmConfig, ItsTextTellsTheCandidatesOfAProblemApart) {
+  for (const GemmProblem& problem : problems()) {
+    std::set<std::string> names;
+    const std::vector<GemmConfig> configs = gemm_configs(problem, {});
+    for (const GemmConfig& config : configs) names.insert(config.to_string());
+    EXPECT_EQ(names.size(), configs.size()) << problem.to_string();
+    EXPECT_EQ(names.count(choose_gemm(problem, {}).to_string()), 1u) << problem.to_string();
+  }
+}
+
+TEST(GemmConfig, TheTextOfAProblemHasEverythingThatCounts) {
+  std::set<std::string> names;
+  for (const GemmProblem& problem : problems()) names.insert(problem.to_string());
+  EXPECT_EQ(names.size(), problems().size());
+  EXPECT_EQ(problems()[0].to_string(), "512x768x1024 x 2 tn, 2 into 2 bytes");
+  EXPECT_EQ(problems().back().to_string(), "512x768x1024 x 2 tn, 1 into 2 bytes, scaled");
+}
+
+}  // namespace
+}  // namespace heddle::kernels
