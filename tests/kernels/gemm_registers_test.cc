@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "heddle/kernels/gemm/gemm_stream_k.h"
 #include "heddle/kernels/gemm/grouped.h"
 #include "heddle/kernels/gemm/scaled.h"
 #include "support/matchers.h"
@@ -17,6 +18,7 @@ using kernels::PlainLoop;
 using kernels::PlainSums;
 using kernels::RowsInOneMatrix;
 using kernels::ScaledLoop;
+using kernels::StreamTiles;
 
 ArgumentSpec matrix() {
   constexpr int64_t kExtent = 4096;
@@ -119,6 +121,29 @@ TEST(GemmRegisters, AreEnoughForSharedDepths) {
   EXPECT_THAT(assembled(kernels::hopper_gemm<BatchTiles, PlainLoop, half, half, PlainSums>(config),
                         config, {matrix(), matrix(), matrix()}),
               IsOk());
+}
+
+TEST(GemmRegisters, AreEnoughForStreamK) {
+  for (const auto& [m, n, stages] : {std::tuple(128, 256, 4), {256, 128, 3}}) {
+    const GemmConfig config{.m = m, .n = n, .stages = stages, .stream_k = true};
+    EXPECT_THAT(
+        assembled(kernels::hopper_gemm<StreamTiles, PlainLoop, half, half, PlainSums>(config),
+                  config,
+                  {matrix(), matrix(), matrix(), tensor({132, 32768}).aligned(16), tensor({1056})}),
+        IsOk())
+        << config.to_string();
+  }
+}
+
+TEST(GemmRegisters, AreEnoughForPingPong) {
+  for (const auto& [m, n, stages] : {std::tuple(128, 128, 5), {64, 256, 4}}) {
+    const GemmConfig config{.m = m, .n = n, .stages = stages, .ping_pong = true};
+    EXPECT_THAT(
+        assembled(kernels::hopper_gemm<BatchTiles, PlainLoop, half, half, PlainSums>(config),
+                  config, {matrix(), matrix(), matrix()}),
+        IsOk())
+        << config.to_string();
+  }
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/gemm/hopper.h"
+#include "heddle/kernels/gemm/gemm_stream_k.h"
 #include "heddle/tools/bench/contender.h"
 
 namespace heddle::bench {
@@ -49,17 +49,29 @@ class HeddleGemm : public Contender {
                                      {along_k ? k : 1, along_k ? 1 : rows, rows * k});
       };
       const int64_t m = problem_.m, n = problem_.n, k = problem_.k;
-      return kernels::hopper_gemm<kernels::BatchTiles, kernels::PlainLoop, T, D,
-                                  kernels::PlainSums>(config)
-          .launch(stream, kernels::gemm_shape(config, problem_, device_),
-                  operand(pointers[0], m, k, problem_.a), operand(pointers[1], n, k, problem_.b),
-                  TensorRef<D, 3>(static_cast<D*>(pointers[2]), {m, n, 1}, {n, 1, m * n}));
+      const auto a = operand(pointers[0], m, k, problem_.a);
+      const auto b = operand(pointers[1], n, k, problem_.b);
+      const TensorRef<D, 3> d(static_cast<D*>(pointers[2]), {m, n, 1}, {n, 1, m * n});
+      const LaunchShape shape = kernels::gemm_shape(config, problem_, device_);
+      if (!config.stream_k) {
+        return kernels::detail::launch_config<kernels::BatchTiles, kernels::PlainLoop>(
+            stream, config, shape, kernels::PlainSums(), a, b, d);
+      }
+      // The benchmark has one stream.
+      if (workspace_.blocks == 0) {
+        StatusOr<kernels::GemmWorkspace> made = kernels::gemm_workspace(stream);
+        if (!made.ok()) return made.status();
+        workspace_ = *std::move(made);
+      }
+      return kernels::detail::launch_stream_k(stream, workspace_, config, shape,
+                                              kernels::PlainSums(), a, b, d);
     }
 
    private:
     kernels::GemmProblem problem_;
     std::vector<kernels::GemmConfig> configs_;
     const runtime::DeviceInfo& device_;
+    kernels::GemmWorkspace workspace_;
   };
 
   template <class T, class D>
