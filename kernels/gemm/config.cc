@@ -63,7 +63,7 @@ constexpr bool takes_factors(const Shape& x) {
 // Whether registers are left for an epilogue, beside the sums and its results.
 constexpr bool takes_epilogue(const Shape& x, const GemmProblem& problem) {
   return x.rows_of_group() == kProductRows &&
-         x.n <= (problem.result_bytes > 2 || problem.ends_inside ? 128 : 256);
+         x.n <= (problem.result_bytes > 2 || problem.ends_inside || x.ping_pong ? 128 : 256);
 }
 struct Cluster {
   int rows, columns, split;
@@ -84,24 +84,23 @@ bool fits(const Shape& shape, const Cluster& cluster, int k, const GemmProblem& 
                                  shape.n / cluster.split >= kLeastColumns &&
                                  ceil_div(problem.k, k) >= cluster.split * kLeastBlocks));
 }
+// Of so many clusters, those that have a share where they share the depths of tiles, each of so many blocks.
+int64_t sharers(int64_t tiles, int64_t blocks, int64_t clusters) {
+  const StreamKOrder order;
+  return std::min(clusters,
+                  tiles * std::clamp<int64_t>(blocks / order.least_blocks, 1, order.most_shares));
+}
 // Whether clusters may share the depths of tiles, which then have the same work.
 bool may_share(const GemmConfig& config, const GemmProblem& problem,
                const runtime::DeviceInfo& device) {
+  const int64_t tiles = config.tiles(problem), clusters = clusters_of(config, device);
   return config.split == 1 && !config.ping_pong && config.m * config.n >= kLeastStreamK &&
-         !problem.ends_inside && !problem.scaled &&
-         config.tiles(problem) % clusters_of(config, device) != 0;
+         !problem.ends_inside && !problem.scaled && tiles % clusters != 0 &&
+         sharers(tiles, ceil_div(problem.k, config.k), clusters) > std::min(tiles, clusters - 1);
 }
 // Columns of a result that are stored at once: of at most a line.
 int store_columns_of(int columns, int result_bytes) {
   return std::min(columns & -columns, kLineBytes / result_bytes);
-}
-
-// The stages of a cluster where all share the depths of tiles.
-double stream_k_stages(int64_t tiles, int64_t blocks, int64_t clusters) {
-  const StreamKOrder order;
-  const int64_t shares = std::clamp<int64_t>(blocks / order.least_blocks, 1, order.most_shares);
-  return static_cast<double>(tiles * blocks) /
-         static_cast<double>(std::min(clusters, tiles * shares));
 }
 
 }  // namespace
@@ -201,8 +200,10 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
                                                       config.columns() * (config.split - 1);
   const double work =
       config.stream_k
-          ? kFillCycles + stream_k_stages(tiles, blocks, clusters) * stage + rounds * kTileCycles +
-                kExchangeCycles + kExchangeCyclesOfSum * config.m * config.n
+          ? kFillCycles +
+                static_cast<double>(tiles * blocks) /
+                    static_cast<double>(sharers(tiles, blocks, clusters)) * stage +
+                rounds * kTileCycles + kExchangeCycles + kExchangeCyclesOfSum * config.m * config.n
       : config.ping_pong ? kFillCycles + rounds * depth * stage + kTileCycles
                          : kFillCycles + rounds * (depth * stage + kTileCycles + exchange);
   const double macs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
@@ -290,9 +291,9 @@ LaunchShape gemm_shape(const GemmConfig& config, const GemmProblem& problem,
                        const runtime::DeviceInfo& device) {
   GemmProblem most = problem;
   if (problem.unknown_rows) most.m += int64_t{config.m} * config.cluster_rows;
-  const int64_t fit = clusters_of(config, device);
-  // More clusters than tiles share the depths of tiles, or have nothing to do.
-  const int64_t clusters = config.stream_k ? fit : std::min(config.tiles(most), fit);
+  const int64_t fit = clusters_of(config, device), tiles = config.tiles(most);
+  const int64_t clusters =
+      config.stream_k ? sharers(tiles, ceil_div(problem.k, config.k), fit) : std::min(tiles, fit);
   return {.grid = clusters * config.cluster(),
           .block = (1 + config.groups) * kGroupThreads,
           .cluster = config.cluster(),

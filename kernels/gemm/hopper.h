@@ -1,9 +1,9 @@
 // The kernels of a product on Hopper's tensor cores: persistent and warp-specialised. One warp loads
 // tiles by the copy engine, warpgroups multiply them, and the blocks of a cluster share what they
-// load. There is a kernel for each element type, result type, configuration and epilogue.
+// load. Configurations decide whether warpgroups share tiles or take turns (turns.h), and whether blocks
+// share the depths of tiles: those of a cluster (split.h), or all (stream_k.h).
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <tuple>
 

@@ -103,6 +103,9 @@ TEST(GemmStreamK, OfItsConfigurations) {
   EXPECT_GE(count, 8);
   EXPECT_TRUE(kernels::choose_stream_k(problem, device)->stream_k);
   EXPECT_FALSE(kernels::choose_gemm(problem, device).stream_k);
+  // A depth of seven blocks is too short for two shares of four.
+  EXPECT_FALSE(kernels::choose_stream_k({.m = 128, .n = 256, .k = 64 * 7}, device).has_value());
+  EXPECT_TRUE(kernels::choose_stream_k({.m = 128, .n = 256, .k = 64 * 8}, device).has_value());
   // Tiles that fill whole waves have the same work already.
   EXPECT_FALSE(
       kernels::choose_stream_k({.m = 7 * 256, .n = 768, .k = 512}, with_processors(1)).has_value());
@@ -130,6 +133,32 @@ TEST(GemmStreamK, PassesResultsThroughEpilogues) {
       [&](double sum, int64_t, int64_t, int64_t column) {
         return sum * 0.5 + bias.at(0, 0, column);
       });
+}
+
+// 306 tiles of 128 x 256, which are 2.3 waves of an H200; twice, in one workspace.
+TEST(GemmStreamK, OfManyTilesForEachMultiprocessor) {
+  if (!has_wgmma() || test_device().name() == "interp") GTEST_SKIP() << "for a GPU of sm_90a";
+  const Stream made_on = test_device().create_stream().value();
+  const GemmWorkspace workspace = kernels::gemm_workspace(made_on).value();
+  std::vector<uint16_t> first;
+  check_product<half, half>(
+      {2304, 4104, 200}, kSums,
+      [&](const Stream& stream, const auto& a, const auto& b, const auto& d) {
+        for (int i = 0; i < 2; ++i) {
+          const Status launched =
+              kernels::gemm_stream_k_with(stream, workspace, PlainSums(), a, b, d);
+          if (!launched.ok()) return launched;
+          std::vector<uint16_t> bits(static_cast<size_t>(d.extents[1] * d.extents[2]));
+          const Status copied =
+              stream.copy_to_host(bits.data(), reinterpret_cast<uint64_t>(d.data), 2 * bits.size());
+          if (!copied.ok()) return copied;
+          if (const Status s = stream.synchronize(); !s.ok()) return s;
+          if (first.empty()) first = bits;
+          EXPECT_EQ(bits, first);
+        }
+        return OkStatus();
+      },
+      kSum);
 }
 
 // Whenever copies complete, and clusters one after the other or together: the same bits, and nothing that
