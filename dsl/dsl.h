@@ -33,6 +33,7 @@
 #include "heddle/dsl/mma/smem_layout.h"
 #include "heddle/dsl/mma/wgmma.h"
 #include "heddle/dsl/pipeline/async_pipeline.h"
+#include "heddle/dsl/pipeline/stream_k.h"
 #include "heddle/dsl/pipeline/tile_scheduler.h"
 #include "heddle/dsl/pipeline/tma_pipeline.h"
 #include "heddle/dsl/pipeline/warp_roles.h"

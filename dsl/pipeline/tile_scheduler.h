@@ -14,6 +14,8 @@
 // GroupedTiles are those of a group of results of different heights, which only the device knows:
 //
 //   const GroupedTiles tiles(groups, columns, [&](const Int& g) { return ceil_div(rows(g), 128); });
+//
+// stream_k.h has tiles whose depths blocks share.
 #pragma once
 
 #include <tuple>
@@ -50,9 +52,13 @@ class PersistentTiles {
   Int count() const { return rows_ * columns_ * batches_; }
   Tile at(const Int& i) const;
 
-  // The numbers of this block's tiles.
-  Range<int32_t> mine() const {
-    return range(block_idx.x / order_.cluster, count(), grid_dim.x / order_.cluster);
+  // The numbers of this block's tiles: the first one, how far they are apart, and all of them.
+  Int first() const { return block_idx.x / order_.cluster; }
+  Int step() const { return grid_dim.x / order_.cluster; }
+  Range<int32_t> mine() const { return range(first(), count(), step()); }
+  // Of them those of one of `turns` warpgroups that take turns.
+  Range<int32_t> mine(const Int& turn, int turns) const {
+    return range(first() + turn * step(), count(), step() * turns);
   }
 
  private:
@@ -84,9 +90,13 @@ class GroupedTiles {
     return {tile.row, tile.column, group};
   }
 
-  // The numbers of this block's tiles.
-  Range<int32_t> mine() const {
-    return range(block_idx.x / order_.cluster, count(), grid_dim.x / order_.cluster);
+  // The numbers of this block's tiles: the first one, how far they are apart, and all of them.
+  Int first() const { return block_idx.x / order_.cluster; }
+  Int step() const { return grid_dim.x / order_.cluster; }
+  Range<int32_t> mine() const { return range(first(), count(), step()); }
+  // Of them those of one of `turns` warpgroups that take turns.
+  Range<int32_t> mine(const Int& turn, int turns) const {
+    return range(first() + turn * step(), count(), step() * turns);
   }
 
  private:

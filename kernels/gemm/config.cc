@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/dsl/pipeline/stream_k.h"
 #include "heddle/runtime/tuning/tunable.h"
 
 namespace heddle::kernels {
@@ -32,24 +33,38 @@ constexpr double kHiddenWork = 0.05;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// A tile, the warpgroups that multiply it, and lines of a stage's depth.
+// Blocks of a cluster lie in one GPC, which has 16 or 18 multiprocessors on an H200: clusters of 4 or 8 leave
+// two of 18 idle. (The driver knows how many clusters fit, but by the kernel.)
+constexpr int kProcessorsOfGpc = 16, kSmallCluster = 2;
+int clusters_of(const GemmConfig& config, const runtime::DeviceInfo& device) {
+  const int size = config.cluster(), gpcs = device.sm_count / kProcessorsOfGpc;
+  if (size <= kSmallCluster || gpcs == 0) return std::max(device.sm_count / size, 1);
+  return std::max(gpcs * (kProcessorsOfGpc / size), 1);
+}
+
+// A tile, the warpgroups that multiply, together or (ping-pong) a tile each, and lines of a stage's depth.
 struct Shape {
   int m, n, groups, lines;
+  bool ping_pong = false;
+
+  constexpr int rows_of_group() const { return ping_pong ? m : m / groups; }
 };
-constexpr Shape kShapes[] = {{128, 256, 2, 1}, {256, 128, 2, 1}, {128, 192, 2, 1}, {128, 128, 2, 1},
-                             {128, 64, 2, 1},  {128, 64, 2, 2},  {64, 256, 1, 1},  {64, 128, 1, 1},
-                             {64, 128, 1, 2},  {64, 32, 1, 2},   {64, 64, 1, 2},   {64, 64, 1, 1}};
+constexpr Shape kShapes[] = {{128, 256, 2, 1},       {256, 128, 2, 1},      {128, 192, 2, 1},
+                             {128, 128, 2, 1},       {128, 64, 2, 1},       {128, 64, 2, 2},
+                             {64, 256, 1, 1},        {64, 128, 1, 1},       {64, 128, 1, 2},
+                             {64, 32, 1, 2},         {64, 64, 1, 2},        {64, 64, 1, 1},
+                             {128, 128, 2, 1, true}, {64, 256, 2, 1, true}, {64, 128, 2, 1, true}};
 // Whether a tile's columns share the factors of b, and a stage is of one block with factors; and registers
 // are enough for two sums.
 constexpr int kFactorColumns = 128;
 constexpr bool takes_factors(const Shape& x) {
-  return x.n <= kFactorColumns && x.lines == 1 && x.m / x.groups == 64;
+  return x.n <= kFactorColumns && x.lines == 1 && x.rows_of_group() == kProductRows;
 }
 // Blocks of a cluster, by the mode that their tiles share, and of one tile.
 // Whether registers are left for an epilogue, beside the sums and its results.
 constexpr bool takes_epilogue(const Shape& x, const GemmProblem& problem) {
-  return x.m / x.groups == 64 &&
-         x.n <= (problem.result_bytes > 2 || problem.ends_inside ? 128 : 256);
+  return x.rows_of_group() == kProductRows &&
+         x.n <= (problem.result_bytes > 2 || problem.ends_inside || x.ping_pong ? 128 : 256);
 }
 struct Cluster {
   int rows, columns, split;
@@ -58,16 +73,31 @@ constexpr Cluster kClusters[] = {{2, 1, 1}, {1, 2, 1}, {1, 1, 1}, {1, 1, 2}, {1,
 // Rows of a that a copy loads, in multiples; columns that a block has of a shared tile, which are those of
 // a reduction (reductions.h); and its blocks along k.
 constexpr int kRowsOfCopy = 8, kLeastColumns = 32, kLeastBlocks = 2;
-// Elements of the largest tile whose depth is shared: larger ones are for results of many tiles.
-constexpr int kMostSplit = 128 * 128;
+// Elements of the largest tile whose depth a cluster shares: larger ones are for results of many tiles.
+// And of the smallest one whose depth clusters share.
+constexpr int kMostSplit = 128 * 128, kLeastStreamK = 128 * 128;
 
 // Whether the blocks of a cluster have tiles inside of the result, and shares of the depth.
 bool fits(const Shape& shape, const Cluster& cluster, int k, const GemmProblem& problem) {
   return int64_t{cluster.rows - 1} * shape.m < problem.m &&
          int64_t{cluster.columns - 1} * shape.n < problem.n &&
-         (cluster.split == 1 ||
-          (shape.m * shape.n <= kMostSplit && shape.n / cluster.split >= kLeastColumns &&
-           ceil_div(problem.k, k) >= cluster.split * kLeastBlocks));
+         (cluster.split == 1 || (!shape.ping_pong && shape.m * shape.n <= kMostSplit &&
+                                 shape.n / cluster.split >= kLeastColumns &&
+                                 ceil_div(problem.k, k) >= cluster.split * kLeastBlocks));
+}
+// Of so many clusters, those that have a share where they share the depths of tiles, each of so many blocks.
+int64_t sharers(int64_t tiles, int64_t blocks, int64_t clusters) {
+  const StreamKOrder order;
+  return std::min(clusters,
+                  tiles * std::clamp<int64_t>(blocks / order.least_blocks, 1, order.most_shares));
+}
+// Whether clusters may share the depths of tiles, which then have the same work.
+bool may_share(const GemmConfig& config, const GemmProblem& problem,
+               const runtime::DeviceInfo& device) {
+  const int64_t tiles = config.tiles(problem), clusters = clusters_of(config, device);
+  return config.split == 1 && !config.ping_pong && config.m * config.n >= kLeastStreamK &&
+         !problem.ends_inside && !problem.scaled && tiles % clusters != 0 &&
+         sharers(tiles, ceil_div(problem.k, config.k), clusters) > std::min(tiles, clusters - 1);
 }
 // Columns of a result that are stored at once: of at most a line.
 int store_columns_of(int columns, int result_bytes) {
@@ -96,12 +126,19 @@ std::string GemmConfig::to_string() const {
   return absl::StrCat(m, "x", n, "x", k, " ", stages, " stages, ", groups, " warpgroups, cluster ",
                       cluster_rows, "x", cluster_columns, ", band ", band,
                       keeps_band ? " kept" : "", ", store ", store_columns, "x", store_buffers,
-                      split == 1 ? "" : absl::StrCat(", depth in ", split));
+                      split == 1 ? "" : absl::StrCat(", depth in ", split),
+                      stream_k ? ", stream-k" : "", ping_pong ? ", ping-pong" : "");
+}
+
+GemmConfig::Registers GemmConfig::registers(int accumulators, bool has_epilogue) const {
+  if (groups == 3) return {32, 160};
+  const int elements = accumulators * rows_of_group() / kProductRows * n / 2;
+  return groups == 2 && elements > (has_epilogue ? 32 : 64) ? Registers{40, 232} : Registers{0, 0};
 }
 
 int64_t GemmConfig::shared_bytes(const GemmProblem& problem) const {
   return int64_t{stages} * (m + n) * k * problem.element_bytes +
-         int64_t{store_buffers} * m * store_columns * problem.result_bytes +
+         int64_t{store_buffers} * result_rows() * store_columns * problem.result_bytes +
          int64_t{split - 1} * m * columns() * kSumBytes + kBarrierBytes;
 }
 
@@ -128,6 +165,7 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
           .cluster_rows = cluster.rows,
           .cluster_columns = cluster.columns,
           .split = cluster.split,
+          .ping_pong = shape.ping_pong,
           .store_columns = store_columns_of(shape.n / cluster.split, problem.result_bytes),
           .stores_boxes = problem.stores_boxes,
           .a = problem.a,
@@ -138,6 +176,8 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
         if (config.a_rows == shape.m) config.a_rows = 0;
       }
       while (config.shared_bytes(problem) > device.limits.max_shared_per_block) --config.stages;
+      // Who has one tile has no turns.
+      if (config.ping_pong && config.tiles(problem) <= clusters_of(config, device)) continue;
       for (const int band : {4, 8, 16}) {
         for (const bool keeps : {false, true}) {
           config.band = band;
@@ -145,6 +185,11 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
           if ((band == 8 && !keeps) || shape.m * shape.n > kMostSplit) configs.push_back(config);
         }
       }
+      if (!may_share(config, problem, device)) continue;
+      config.band = 8;
+      config.keeps_band = false;
+      config.stream_k = true;
+      configs.push_back(config);
     }
   }
   return configs;
@@ -162,14 +207,22 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
       std::max({multiply, loaded / kBytesPerCycle,
                 kStageCycles + kStageCyclesOfByte * config.k * problem.element_bytes}) +
       (config.cluster() > 1 ? kClusterCycles : 0);
-  const int64_t clusters = std::max(device.sm_count / config.cluster(), 1);
-  const double rounds = static_cast<double>(ceil_div(config.tiles(problem), clusters));
-  const double depth = static_cast<double>(ceil_div(ceil_div(problem.k, config.k), config.split));
+  const int64_t clusters = clusters_of(config, device), tiles = config.tiles(problem);
+  const int64_t blocks = ceil_div(problem.k, config.k);
+  const double rounds = static_cast<double>(ceil_div(tiles, clusters));
+  const double depth = static_cast<double>(ceil_div(blocks, config.split));
   const double exchange = config.split == 1
                               ? 0
                               : kExchangeCycles + kExchangeCyclesOfSum * config.m *
                                                       config.columns() * (config.split - 1);
-  const double work = kFillCycles + rounds * (depth * stage + kTileCycles + exchange);
+  const double work =
+      config.stream_k
+          ? kFillCycles +
+                static_cast<double>(tiles * blocks) /
+                    static_cast<double>(sharers(tiles, blocks, clusters)) * stage +
+                rounds * kTileCycles + kExchangeCycles + kExchangeCyclesOfSum * config.m * config.n
+      : config.ping_pong ? kFillCycles + rounds * depth * stage + kTileCycles
+                         : kFillCycles + rounds * (depth * stage + kTileCycles + exchange);
   const double macs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                       static_cast<double>(problem.k) * static_cast<double>(problem.batches);
   const double loads =
@@ -185,22 +238,83 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
          kHiddenWork * work;
 }
 
-GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device) {
-  GemmConfig best;
+namespace {
+
+// The one of some configurations that the model expects to be the fastest.
+template <class Counts>
+std::optional<GemmConfig> fastest(const GemmProblem& problem, const runtime::DeviceInfo& device,
+                                  const Counts& counts) {
+  std::optional<GemmConfig> best;
   double least = 0;
   for (const GemmConfig& config : gemm_configs(problem, device)) {
-    if (config.band != 8 || config.keeps_band) continue;
-    if (config.split != 1) continue;  // by gemm_bench --tune alone, until it is measured
+    if (config.band != 8 || config.keeps_band || !counts(config)) continue;
     const double cycles = expected_cycles(config, problem, device);
-    if (least != 0 && cycles >= least) continue;
+    if (best && cycles >= least) continue;
     least = cycles;
     best = config;
   }
   return best;
 }
 
+}  // namespace
+
+GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device) {
+  // The others by gemm_bench --tune alone, until they are measured.
+  return *fastest(problem, device, [](const GemmConfig& config) {
+    return config.split == 1 && !config.stream_k && !config.ping_pong;
+  });
+}
+
+std::optional<GemmConfig> choose_stream_k(const GemmProblem& problem,
+                                          const runtime::DeviceInfo& device) {
+  return fastest(problem, device, [](const GemmConfig& config) { return config.stream_k; });
+}
+
+Status check_config(const GemmConfig& config, const GemmProblem& problem,
+                    const runtime::DeviceInfo& device) {
+  const auto refused = [&](auto... why) {
+    return InvalidArgumentError(absl::StrCat("gemm: the configuration ", config.to_string(),
+                                             " does not fit: ", why...,
+                                             "; gemm_configs() has those that do"));
+  };
+  if (config.groups < 1 || config.rows_of_group() % kProductRows != 0) {
+    return refused("each warpgroup has ", kProductRows, " rows of a tile, or a multiple");
+  }
+  if ((config.split > 1) + int{config.stream_k} + int{config.ping_pong} > 1) {
+    return refused("split, stream_k and ping_pong exclude each other");
+  }
+  if (config.ping_pong && config.groups < 2) {
+    return refused("ping_pong takes two warpgroups or more");
+  }
+  const int64_t blocks = ceil_div(problem.k, config.k);
+  if (config.split > blocks) {
+    return refused("k = ", problem.k, " has ", blocks, blocks == 1 ? " block" : " blocks", " of ",
+                   config.k, " for ", config.split,
+                   " blocks of a cluster that share them, and each takes one at least");
+  }
+  if (config.split > 1 && config.columns() < kLeastColumns) {
+    return refused("blocks that share a depth have ", kLeastColumns,
+                   " columns of the tile each, or more");
+  }
+  const int64_t bytes = config.shared_bytes(problem), most = device.limits.max_shared_per_block;
+  if (bytes > most) {
+    return refused("it takes ", bytes, " bytes of shared memory, and a block has ", most,
+                   " at most");
+  }
+  return OkStatus();
+}
+
 GemmConfig tuned_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device) {
-  static const runtime::Tunable<GemmProblem, GemmConfig> tunable("gemm", gemm_configs, choose_gemm);
+  // gemm() has no workspace for stream-K.
+  const auto without_workspace = [](const GemmProblem& of, const runtime::DeviceInfo& on) {
+    std::vector<GemmConfig> configs = gemm_configs(of, on);
+    configs.erase(std::remove_if(configs.begin(), configs.end(),
+                                 [](const GemmConfig& config) { return config.stream_k; }),
+                  configs.end());
+    return configs;
+  };
+  static const runtime::Tunable<GemmProblem, GemmConfig> tunable("gemm", without_workspace,
+                                                                 choose_gemm);
   return tunable.choose(problem, device);
 }
 
@@ -208,8 +322,9 @@ LaunchShape gemm_shape(const GemmConfig& config, const GemmProblem& problem,
                        const runtime::DeviceInfo& device) {
   GemmProblem most = problem;
   if (problem.unknown_rows) most.m += int64_t{config.m} * config.cluster_rows;
+  const int64_t fit = clusters_of(config, device), tiles = config.tiles(most);
   const int64_t clusters =
-      std::min<int64_t>(config.tiles(most), std::max(device.sm_count / config.cluster(), 1));
+      config.stream_k ? sharers(tiles, ceil_div(problem.k, config.k), fit) : std::min(tiles, fit);
   return {.grid = clusters * config.cluster(),
           .block = (1 + config.groups) * kGroupThreads,
           .cluster = config.cluster(),

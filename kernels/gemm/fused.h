@@ -10,7 +10,7 @@
 #pragma once
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/gemm/hopper.h"
+#include "heddle/kernels/gemm/family.h"
 
 namespace heddle::kernels {
 namespace detail {
@@ -51,6 +51,9 @@ struct OperandShapes {
 StatusOr<GemmProblem> gemm_problem(const OperandShapes& x);
 StatusOr<GemmProblem> problem_of_groups(const OperandShapes& x, int64_t groups, bool in_one_matrix);
 
+// The error of a configuration that takes a workspace, and is given none.
+Status no_workspace(const GemmConfig& config);
+
 // The same memory under other extents and strides.
 template <class T, int Rank>
 TensorRef<T, 3> of_same_memory(TensorRef<T, 3> made, const TensorRef<T, Rank>& x) {
@@ -74,21 +77,29 @@ TensorRef<T, 3> in_batches(const TensorRef<T, 3>& x) {
                               x);
 }
 
-// Launches the kernel that was tuned for a problem, or that the model chooses. `args` are what the tiles
-// and the loop take, and the epilogue's.
+// Launches the kernel of a configuration. `args` are what the tiles and the loop take, and the epilogue's.
+template <class Tiles, class Loop, class Epilogue, class T, class D, class... Args>
+Status launch_config(const Stream& stream, const GemmConfig& config, const LaunchShape& shape,
+                     const Epilogue& epilogue, const TensorRef<const T, 3>& a,
+                     const TensorRef<const T, 3>& b, const TensorRef<D, 3>& d,
+                     const Args&... args) {
+  using Call = EpilogueParameters<decltype(&Epilogue::operator())>;
+  return Call::template kernel<Tiles, Loop, T, D, Epilogue>(config, epilogue)
+      .launch(stream, shape, a, b, d, args...);
+}
+// Likewise of the configuration that was tuned for a problem, or that the model chooses.
 template <class Tiles, class Loop, class Epilogue, class T, class D, class... Args>
 Status launch_gemm(const Stream& stream, const Epilogue& epilogue,
                    const StatusOr<GemmProblem>& problem, const TensorRef<const T, 3>& a,
                    const TensorRef<const T, 3>& b, const TensorRef<D, 3>& d, const Args&... args) {
   if (!problem.ok()) return problem.status();
-  if (problem->m == 0 || problem->n == 0 || problem->batches == 0) return OkStatus();
+  if (problem->is_empty()) return OkStatus();
   const runtime::DeviceInfo& device = stream.device().info();
   GemmProblem chosen_for = *problem;
   chosen_for.fused = !std::is_same_v<Epilogue, PlainSums>;
   const GemmConfig config = tuned_gemm(chosen_for, device);
-  using Call = EpilogueParameters<decltype(&Epilogue::operator())>;
-  return Call::template kernel<Tiles, Loop, T, D, Epilogue>(config, epilogue)
-      .launch(stream, gemm_shape(config, *problem, device), a, b, d, args...);
+  return launch_config<Tiles, Loop>(stream, config, gemm_shape(config, *problem, device), epilogue,
+                                    a, b, d, args...);
 }
 
 }  // namespace detail
@@ -104,6 +115,23 @@ Status gemm_with(const Stream& stream, const Epilogue& epilogue, const TensorRef
   const TensorRef<D, 3> ds = detail::in_batches(d);
   return detail::launch_gemm<BatchTiles, PlainLoop>(
       stream, epilogue, detail::gemm_problem({as, bs, ds}), as, bs, ds, args...);
+}
+// The same by a configuration of the caller's choice (config.h), without stream_k (gemm_stream_k.h).
+// kInvalidArgument also where it does not fit.
+template <class Epilogue, class T, class D, int Rank, class... Args>
+Status gemm_by(const Stream& stream, const GemmConfig& config, const Epilogue& epilogue,
+               const TensorRef<const T, Rank>& a, const TensorRef<const T, Rank>& b,
+               const TensorRef<D, Rank>& d, const Args&... args) {
+  const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
+  const TensorRef<D, 3> ds = detail::in_batches(d);
+  const StatusOr<GemmProblem> problem = detail::gemm_problem({as, bs, ds});
+  if (!problem.ok()) return problem.status();
+  if (problem->is_empty()) return OkStatus();
+  const runtime::DeviceInfo& device = stream.device().info();
+  if (Status s = check_config(config, *problem, device); !s.ok()) return s;
+  if (config.stream_k) return detail::no_workspace(config);
+  return detail::launch_config<BatchTiles, PlainLoop>(
+      stream, config, gemm_shape(config, *problem, device), epilogue, as, bs, ds, args...);
 }
 
 }  // namespace heddle::kernels

@@ -98,6 +98,12 @@ StatusOr<GemmProblem> problem_of_groups(const OperandShapes& x, int64_t groups,
                       x);
 }
 
+Status no_workspace(const GemmConfig& config) {
+  return InvalidArgumentError(
+      absl::StrCat("gemm: the configuration ", config.to_string(),
+                   " brings sums together in a workspace; gemm_stream_k_by() takes one"));
+}
+
 }  // namespace detail
 
 namespace {

@@ -4,7 +4,8 @@
 //   s = kernels::gemm(stream, a, b, d, {.alpha = 2, .beta = 1}, c);     // 2 a b^T + c
 //   s = kernels::gemm_with(stream, bias_relu, a, b, d, bias);           // fused.h
 //
-// grouped.h has products of groups of rows, scaled.h those of scaled 8-bit floats.
+// grouped.h has products of groups of rows, scaled.h those of scaled 8-bit floats, gemm_stream_k.h those
+// whose tiles do not fill the device.
 // `heddle run gemm` multiplies files; `heddle list gemm` and entry.cc say how they lie.
 //
 // Element types of a and b, and of d: half, bfloat16 or float8_e4m3 into 16 bits or float; tfloat32

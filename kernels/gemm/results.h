@@ -2,6 +2,9 @@
 // columns after the others, and the copy engine stores them. Internal to the kernels.
 #pragma once
 
+#include <algorithm>
+#include <type_traits>
+
 #include "heddle/kernels/gemm/epilogue.h"
 #include "heddle/kernels/gemm/tiles.h"
 
@@ -16,7 +19,8 @@ class GemmResults {
       : c_(c),
         d_(d),
         ends_inside_(ends_inside),
-        tiles_(make_smem_tensor<D>(make_smem_layout<D>({c.m, c.store_columns, c.store_buffers}))),
+        tiles_(make_smem_tensor<D>(
+            make_smem_layout<D>({c.result_rows(), c.store_columns, c.store_buffers}))),
         store_(make_tma_atom(TmaStore{}, d, warp_rows(0, 0))) {}
 
   // Brings the tensor map near the copy engine.
@@ -29,6 +33,30 @@ class GemmResults {
                     tile.factor, {tile.end, d_.shape(1), d_.shape(2)});
   }
 
+  // Passes sums (values, product) of a warpgroup through an epilogue: into `finished`, or, where boxes
+  // cannot be stored, into memory.
+  template <class Epilogue, class... Args>
+  void compute(const Epilogue& epilogue, const Tensor<float>& sums, const Tensor<D>& finished,
+               const GemmTile& tile, const Int& group, const Args&... args) const {
+    // What an epilogue makes of more columns at once would need registers besides the sums.
+    constexpr bool kHasEpilogue = !std::is_same_v<Epilogue, PlainSums>;
+    const int at_once = kHasEpilogue ? std::min(c_.columns(), kEpilogueColumns) : c_.columns();
+    for (int i = 0; i < c_.rows_of_group() / kProductRows; ++i) {
+      const GemmPart whole = part(tile, group, i);
+      for (int first = 0; first < c_.columns(); first += at_once) {
+        const GemmPart some = whole.columns(first, at_once);
+        const Fragment<float> result =
+            epilogue(some, load(sums(_, i)).slice(first / 2, at_once / 2), args...);
+        if (c_.stores_boxes) {
+          const Fragment<D> elements = cast<D>(result);
+          heddle::store(local_tile(finished(_, i), {at_once / 2}, {first / at_once}), elements);
+          if (at_once != c_.columns()) pin(elements);
+        } else {
+          some.store(d_, result);
+        }
+      }
+    }
+  }
   // Stores results (values, product) of a warpgroup. The warps' copies may still run when it returns.
   void store(const Tensor<D>& results, const GemmTile& tile, const Int& group) const {
     const Int warp = warp_id() % 4;
@@ -36,6 +64,10 @@ class GemmResults {
     const int parts = c_.columns() / c_.store_columns;
     const int products = c_.rows_of_group() / kProductRows;
     const auto row = [&](int i) { return rows_before(group, i) + warp * kWarpRows; };
+    // Of a warpgroup that has tiles of its own, behind the other one's.
+    const auto place = [&](int i) {
+      return (c_.ping_pong ? row(i) + group * c_.m : row(i)) / kWarpRows;
+    };
     const auto is_whole = [&](int i) { return tile.row + row(i) + kWarpRows <= tile.end; };
     if (ends_inside_) {
       for (int i = 0; i < products; ++i) {
@@ -50,7 +82,7 @@ class GemmResults {
       If(leads, [&] { bulk_wait_read(first == 0 && turns ? 0 : c_.store_buffers - 1); });
       sync_warp();
       for (int i = 0; i < products; ++i) {
-        put(warp_rows(row(i) / kWarpRows, buffer), load(results(_, i)), first * c_.store_columns);
+        put(warp_rows(place(i), buffer), load(results(_, i)), first * c_.store_columns);
       }
       fence_async();
       sync_warp();
@@ -59,7 +91,7 @@ class GemmResults {
           const auto copy_rows = [&] {
             const auto there = domain_offset(
                 {tile.row + row(i), first_column(tile) + first * c_.store_columns, tile.batch}, d_);
-            copy(store_, warp_rows(row(i) / kWarpRows, buffer),
+            copy(store_, warp_rows(place(i), buffer),
                  local_tile(there, {kWarpRows, c_.store_columns, 1}, {0, 0, 0})(_, _, 0));
           };
           if (ends_inside_) {
@@ -74,8 +106,12 @@ class GemmResults {
   }
 
  private:
+  static constexpr int kEpilogueColumns = 32;  // that an epilogue gets at once
+
   // The rows of a tile in front of those of a warpgroup's product i.
-  Int rows_before(const Int& group, int i) const { return (i * c_.groups + group) * kProductRows; }
+  Int rows_before(const Int& group, int i) const {
+    return (c_.ping_pong ? Int(i) : i * c_.groups + group) * kProductRows;
+  }
   // The first column that this block stores.
   Int first_column(const GemmTile& tile) const {
     return c_.split == 1 ? tile.column : tile.column + cluster_rank() * c_.columns();

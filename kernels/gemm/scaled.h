@@ -19,6 +19,8 @@
 //   s = kernels::gemm_masked_scaled(stream, a, b, d, rows, a_blocks, b_blocks);   // both: groups x ...
 #pragma once
 
+#include <tuple>
+
 #include "heddle/kernels/gemm/fused.h"
 
 namespace heddle::kernels {
@@ -29,6 +31,30 @@ namespace detail {
 StatusOr<GemmProblem> with_factors(const StatusOr<GemmProblem>& problem, const OperandShapes& x,
                                    const int64_t* a_scale, const int64_t* b_scale);
 
+// Launches products with factors for blocks: `problem_of` says what the operands' problem is without them,
+// and `of` has what the tiles take.
+template <class Tiles, class Epilogue, class ProblemOf, class D, int RankA, int RankB, int RankD,
+          class... Of, class... Args>
+Status launch_scaled(const Stream& stream, const Epilogue& epilogue, const ProblemOf& problem_of,
+                     const TensorRef<const float8_e4m3, RankA>& a,
+                     const TensorRef<const float8_e4m3, RankB>& b, const TensorRef<D, RankD>& d,
+                     const TensorRef<const float, RankA>& a_scale,
+                     const TensorRef<const float, RankB>& b_scale, const std::tuple<Of...>& of,
+                     const Args&... args) {
+  const auto as = in_batches(a), bs = in_batches(b);
+  const auto ds = in_batches(d);
+  const auto a_factors = in_batches(a_scale), b_factors = in_batches(b_scale);
+  const OperandShapes x(as, bs, ds);
+  const StatusOr<GemmProblem> problem =
+      with_factors(problem_of(x), x, a_factors.extents, b_factors.extents);
+  return std::apply(
+      [&](const Of&... tiles) {
+        return launch_gemm<Tiles, ScaledLoop>(stream, epilogue, problem, as, bs, ds, tiles...,
+                                              a_factors, b_factors, args...);
+      },
+      of);
+}
+
 }  // namespace detail
 
 // The products with factors for blocks, and an epilogue as gemm_with() takes it (fused.h).
@@ -38,14 +64,8 @@ Status gemm_scaled_with(const Stream& stream, const Epilogue& epilogue,
                         const TensorRef<const float8_e4m3, Rank>& b, const TensorRef<D, Rank>& d,
                         const TensorRef<const float, Rank>& a_scale,
                         const TensorRef<const float, Rank>& b_scale, const Args&... args) {
-  const auto as = detail::in_batches(a), bs = detail::in_batches(b);
-  const auto ds = detail::in_batches(d);
-  const auto a_factors = detail::in_batches(a_scale), b_factors = detail::in_batches(b_scale);
-  const detail::OperandShapes x(as, bs, ds);
-  return detail::launch_gemm<BatchTiles, ScaledLoop>(
-      stream, epilogue,
-      detail::with_factors(detail::gemm_problem(x), x, a_factors.extents, b_factors.extents), as,
-      bs, ds, a_factors, b_factors, args...);
+  return detail::launch_scaled<BatchTiles>(stream, epilogue, detail::gemm_problem, a, b, d, a_scale,
+                                           b_scale, std::tuple(), args...);
 }
 template <class Epilogue, class D, class... Args>
 Status gemm_grouped_scaled_with(const Stream& stream, const Epilogue& epilogue,
@@ -54,15 +74,12 @@ Status gemm_grouped_scaled_with(const Stream& stream, const Epilogue& epilogue,
                                 const TensorRef<const int32_t, 1>& ends,
                                 const TensorRef<const float, 2>& a_scale,
                                 const TensorRef<const float, 3>& b_scale, const Args&... args) {
-  const auto as = detail::in_batches(a), bs = detail::in_batches(b);
-  const auto ds = detail::in_batches(d);
-  const auto a_factors = detail::in_batches(a_scale), b_factors = detail::in_batches(b_scale);
-  const detail::OperandShapes x(as, bs, ds);
-  return detail::launch_gemm<GroupTiles<RowsInOneMatrix>, ScaledLoop>(
+  return detail::launch_scaled<GroupTiles<RowsInOneMatrix>>(
       stream, epilogue,
-      detail::with_factors(detail::problem_of_groups(x, ends.extents[0], true), x,
-                           a_factors.extents, b_factors.extents),
-      as, bs, ds, ends, a_factors, b_factors, args...);
+      [&](const detail::OperandShapes& x) {
+        return detail::problem_of_groups(x, ends.extents[0], true);
+      },
+      a, b, d, a_scale, b_scale, std::tuple(ends), args...);
 }
 template <class Epilogue, class D, class... Args>
 Status gemm_masked_scaled_with(const Stream& stream, const Epilogue& epilogue,
@@ -71,15 +88,12 @@ Status gemm_masked_scaled_with(const Stream& stream, const Epilogue& epilogue,
                                const TensorRef<const int32_t, 1>& rows,
                                const TensorRef<const float, 3>& a_scale,
                                const TensorRef<const float, 3>& b_scale, const Args&... args) {
-  const auto as = detail::in_batches(a), bs = detail::in_batches(b);
-  const auto ds = detail::in_batches(d);
-  const auto a_factors = detail::in_batches(a_scale), b_factors = detail::in_batches(b_scale);
-  const detail::OperandShapes x(as, bs, ds);
-  return detail::launch_gemm<GroupTiles<RowsOfMatrices>, ScaledLoop>(
+  return detail::launch_scaled<GroupTiles<RowsOfMatrices>>(
       stream, epilogue,
-      detail::with_factors(detail::problem_of_groups(x, rows.extents[0], false), x,
-                           a_factors.extents, b_factors.extents),
-      as, bs, ds, rows, a_factors, b_factors, args...);
+      [&](const detail::OperandShapes& x) {
+        return detail::problem_of_groups(x, rows.extents[0], false);
+      },
+      a, b, d, a_scale, b_scale, std::tuple(rows), args...);
 }
 
 // The products alone, by the type of d. kInvalidArgument where extents or strides do not fit. Needs

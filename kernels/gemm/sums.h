@@ -4,36 +4,15 @@
 #include <tuple>
 #include <utility>
 
-#include "heddle/kernels/gemm/tiles.h"
+#include "heddle/kernels/gemm/stages.h"
 
 namespace heddle::kernels {
-
-// What a warpgroup multiplies: stages of tiles that a pipeline fills, one for each block along k.
-template <class T>
-struct GemmStages {
-  const GemmConfig& c;      // the kernel's configuration
-  const TmaPipeline& pipe;  // which says when a stage is full, and free
-  ThrMma mine;              // the thread's part of a product
-  Tensor<T> a, b;           // the tiles of all stages, (m,k,stage) and (n,k,stage)
-  Int first, blocks;        // the first block along k, and how many
-
-  // An accumulator without a content.
-  AccumulatorTile<float> none() const {
-    return make_accumulator<float>(mine.tiled_mma(), {c.m, c.n});
-  }
-  // Waits for a stage, and starts its product.
-  AccumulatorTile<float> product(const AccumulatorTile<float>& sums, const PipelineState& p,
-                                 const Bool& adds) const {
-    pipe.wait(p);
-    return gemm(mine, a(_, _, p.index), b(_, _, p.index), sums, adds);
-  }
-};
 
 // The sums of a tile, (values,m,n) in registers, and the stage of the next one.
 using TileSums = std::pair<Tensor<float>, PipelineState>;
 
 // The tensor cores' own sums. Each product is waited for while the next one runs; meanwhile() runs
-// while the first ones do.
+// while the first ones do, and started() when the last one has been started.
 struct PlainLoop {
   // The kernel's further parameters, its name, and how many numbers a thread has for each sum.
   using Takes = Parameters<>;
@@ -41,14 +20,14 @@ struct PlainLoop {
   static constexpr int kAccumulators = 1;
 
   // The sums of a tile whose first block is in stage `first`.
-  template <class T, class Meanwhile>
+  template <class T, class Meanwhile, class Started>
   TileSums operator()(const GemmStages<T>& x, const GemmTile&, const PipelineState& first,
-                      const Meanwhile& meanwhile) const {
+                      const Meanwhile& meanwhile, const Started& started) const {
     using Loop = std::tuple<AccumulatorTile<float>, PipelineState, Int>;
     const TiledMma& mma = x.mine.tiled_mma();
     const Int ahead = min(x.blocks, 2);
     const Loop none(x.none(), first, first.index);
-    const Loop started = For(range(ahead), none, [&](const Int& k, const Loop& so_far) {
+    const Loop begun = For(range(ahead), none, [&](const Int& k, const Loop& so_far) {
       const auto& [sums, p, last] = so_far;
       return Loop(x.product(sums, p, k != 0), x.pipe.next(p), p.index);
     });
@@ -57,13 +36,14 @@ struct PlainLoop {
       wait(mma, 1);
       x.pipe.release(first);
     });
-    const Loop done = For(range(ahead, x.blocks), started, [&](const Int&, const Loop& so_far) {
+    const Loop done = For(range(ahead, x.blocks), begun, [&](const Int&, const Loop& so_far) {
       const auto& [sums, p, stage] = so_far;
       const auto added = x.product(sums, p, true);
       wait(mma, 1);
       x.pipe.release(stage);
       return Loop(added, x.pipe.next(p), p.index);
     });
+    started();
     const Tensor<float> sums = settle(std::get<0>(done));
     x.pipe.release(std::get<2>(done));
     return {sums, std::get<1>(done)};
@@ -83,9 +63,9 @@ struct ScaledLoop {
   Tensor<const float, 3> a_scale, b_scale;  // (m, blocks, batch), (blocks of n, blocks, batch)
 
   // The sums of a tile whose first block is in stage `first`.
-  template <class T, class Meanwhile>
+  template <class T, class Meanwhile, class Started>
   TileSums operator()(const GemmStages<T>& x, const GemmTile& tile, const PipelineState& first,
-                      const Meanwhile& meanwhile) const {
+                      const Meanwhile& meanwhile, const Started& started) const {
     const GemmConfig& c = x.c;
     const int products = c.rows_of_group() / kProductRows;
     // A thread has two rows of each product: its sums are (2 of a row, 2 rows, columns).
@@ -137,6 +117,7 @@ struct ScaledLoop {
       }
       return Loop(x.pipe.next(p), next);
     });
+    started();
     return {sums, std::get<0>(end)};
   }
 };

@@ -13,8 +13,8 @@ namespace heddle::kernels {
 template <class... P>
 struct Parameters {};
 
-// Of a wgmma, rows of the product, and of them each warp's.
-inline constexpr int kProductRows = 64, kWarpRows = 16;
+// Rows of a wgmma's product that each warp has.
+inline constexpr int kWarpRows = 16;
 
 // Where a block's tile of a product lies, in elements: (row, k) of matrix `batch` of a, (column, k) of
 // matrix `factor` of b, and (row, column) of matrix `batch` of d.
@@ -22,6 +22,11 @@ struct GemmTile {
   Int row, column;    // the first ones
   Int end;            // the row behind the last one of the product
   Int batch, factor;  // matrices of a and d, and of b
+};
+
+// Blocks along k, from the first one up to the one behind the last.
+struct Depth {
+  Int first, behind;
 };
 
 // The blocks of a cluster, and how they walk over the tiles.
@@ -39,12 +44,11 @@ class ClusterTiles {
         row_(cluster_of(c).row()),
         column_(cluster_of(c).column()) {}
 
-  // The numbers of the cluster's tiles, and how many there are in all.
-  auto mine() const { return schedule_.mine(); }
-  Int count() const { return schedule_.count(); }
+  // Which tiles the cluster has.
+  const Schedule& schedule() const { return schedule_; }
   // The first row and column of this block's tile, and the number of the result.
-  Tile at(const Int& i) const {
-    const Tile tile = schedule_.at(i);
+  Tile at(const Int& i) const { return of_block(schedule_.at(i)); }
+  Tile of_block(const Tile& tile) const {
     return {(tile.row * c_.cluster_rows + row_) * c_.m,
             (tile.column * c_.cluster_columns + column_) * c_.n, tile.batch};
   }
@@ -61,8 +65,8 @@ class BatchTiles {
   // The kernel's further parameters, and its name.
   using Takes = Parameters<>;
   static constexpr const char* kName = "gemm";
-  // Whether results end inside of d, where others begin.
-  static constexpr bool kEndsInside = false;
+  // Whether results end inside of d, where others begin, and whether blocks share tiles' depths (stream_k.h).
+  static constexpr bool kEndsInside = false, kSharesDepths = false;
 
   // The tiles of d.
   template <class T, class D>
@@ -72,9 +76,9 @@ class BatchTiles {
                                   order_of(c))),
         rows_(d.shape(0)) {}
 
-  // The numbers of this block's tiles, how many there are in all, and where one lies.
-  auto mine() const { return tiles_.mine(); }
-  Int count() const { return tiles_.count(); }
+  // The schedule, the numbers of this block's tiles, and where tile i lies.
+  const auto& schedule() const { return tiles_.schedule(); }
+  auto mine() const { return schedule().mine(); }
   GemmTile at(const Int& i) const {
     const Tile tile = tiles_.at(i);
     return {tile.row, tile.column, rows_, tile.batch, tile.batch};
@@ -115,7 +119,7 @@ class GroupTiles {
   // The kernel's further parameters and its name, and what BatchTiles says of results.
   using Takes = Parameters<Tensor<const int32_t, 1>>;
   static constexpr const char* kName = "gemm_of_groups";
-  static constexpr bool kEndsInside = true;
+  static constexpr bool kEndsInside = true, kSharesDepths = false;
 
   // The tiles of d, of as many groups as b has matrices; `counts` is what Rows is made of.
   template <class T, class D>
@@ -126,9 +130,9 @@ class GroupTiles {
         tiles_(c, Schedule(b.shape(2), ceil_div(d.shape(1), c.n * c.cluster_columns),
                            Heights{c.m * c.cluster_rows, rows_, most_}, order_of(c))) {}
 
-  // The numbers of this block's tiles, how many there are in all, and where one lies.
-  auto mine() const { return tiles_.mine(); }
-  Int count() const { return tiles_.count(); }
+  // The schedule, the numbers of this block's tiles, and where tile i lies.
+  const auto& schedule() const { return tiles_.schedule(); }
+  auto mine() const { return schedule().mine(); }
   GemmTile at(const Int& i) const {
     const Tile tile = tiles_.at(i);
     const Int& group = tile.batch;

@@ -12,7 +12,7 @@
 #include "heddle/ir/kernel_source.h"
 #include "heddle/ir/text/parser.h"
 #include "heddle/ir/text/printer.h"
-#include "heddle/kernels/gemm/fused.h"
+#include "heddle/kernels/gemm/gemm_stream_k.h"
 
 namespace heddle {
 namespace {
@@ -23,8 +23,9 @@ using kernels::GemmConfig;
 struct Base {
   GemmConfig config;
   int64_t m, n, k;
+  int clusters = 1;
 };
-// Clusters that share tiles of b, and clusters that share the depth of a tile.
+// Clusters that share tiles of b, and clusters that share the depth of a tile, of their blocks and with others.
 constexpr Base kShared{
     {.m = 128, .n = 64, .stages = 2, .cluster_rows = 2, .store_columns = 32}, 256, 128, 168};
 constexpr Base kSplit{{.m = 64,
@@ -38,7 +39,39 @@ constexpr Base kSplit{{.m = 64,
                       128,
                       6 * 64};
 
+// The first cluster has three blocks along k of the only tile, and the second one two.
+constexpr Base kStreamK{{.m = 64,
+                         .n = 64,
+                         .stages = 2,
+                         .groups = 1,
+                         .cluster_rows = 1,
+                         .stream_k = true,
+                         .store_columns = 32},
+                        64,
+                        64,
+                        9 * 64,
+                        2};
+// Warpgroups that take tiles in turns.
+constexpr Base kPingPong{
+    {.m = 64, .n = 64, .stages = 2, .cluster_rows = 1, .ping_pong = true, .store_columns = 32},
+    128,
+    128,
+    168};
+
 constexpr unsigned kAll = ~0u;
+
+// Of a block: enough for these, and few for a wait that never ends.
+constexpr int64_t kMostInstructions = 10'000'000;
+
+// The kernel's parameter of a tensor that a launch passes.
+template <class Ref>
+struct ParameterOfRef;
+template <class T, int Rank>
+struct ParameterOfRef<TensorRef<T, Rank>> {
+  using Type = Tensor<T, Rank>;
+};
+template <class Ref>
+using ParameterOf = typename ParameterOfRef<Ref>::Type;
 
 // What replaces lines of the trace: a regular expression finds them, `which` has a bit for each that counts,
 // and `$1` and so on stand for its groups.
@@ -94,15 +127,13 @@ class Mutated : public ir::KernelSource {
 };
 
 // Runs a changed kernel at every time that its asynchronous work may be done: what is reported.
-std::string reports(const Mutation& mutation, const char* format, bool until_reported) {
+template <class Kernel, class... More>
+std::string reports_of(const Kernel& kernel, const Device& device, const Mutation& mutation,
+                       const char* format, bool until_reported, const More&... more) {
   const Base& base = *mutation.base;
-  const Device device = Device::open_private_interp(Device::open("interp").value().info());
   const Stream stream = device.create_stream().value();
   runtime::DeviceInfo few = device.info();
-  few.sm_count = base.config.cluster();
-  const auto& kernel =
-      kernels::hopper_gemm<kernels::BatchTiles, kernels::PlainLoop, half, half, kernels::PlainSums>(
-          base.config);
+  few.sm_count = base.config.cluster() * base.clusters;
   const Mutated mutated(kernel.source(), mutation, format);
   const auto ones = [&](int64_t count) {
     return device.upload<half>(std::vector<half>(static_cast<size_t>(count), half(1.0f))).value();
@@ -111,19 +142,37 @@ std::string reports(const Mutation& mutation, const char* format, bool until_rep
   const auto as = kernels::detail::in_batches(as_tensor<const half>(a, {base.m, base.k}));
   const auto bs = kernels::detail::in_batches(as_tensor<const half>(b, {base.n, base.k}));
   const auto ds = kernels::detail::in_batches(as_tensor<half>(d, {base.m, base.n}));
+  LaunchShape shape =
+      kernels::gemm_shape(base.config, {.m = base.m, .n = base.n, .k = base.k}, few);
+  // Clusters that wait for each other run at the same time.
+  shape.cooperative = base.clusters > 1;
   std::string all;
   for (const char* const when : {"early", "late", "seed:1", "seed:2", "seed:3"}) {
     EXPECT_TRUE(device.set_completion(when).ok());
     using Operand = Tensor<const half, 3>;
-    const runtime::PackedArguments<Operand, Operand, Tensor<half, 3>> arguments(stream, as, bs, ds);
-    const Status status = runtime::launch(
-        stream, mutated,
-        kernels::gemm_shape(base.config, {.m = base.m, .n = base.n, .k = base.k}, few), arguments);
+    const runtime::PackedArguments<Operand, Operand, Tensor<half, 3>, ParameterOf<More>...>
+    arguments(stream, as, bs, ds, more...);
+    const Status status = runtime::launch(stream, mutated, shape, arguments);
     if (status.ok()) continue;
     absl::StrAppend(&all, when, ": ", status.message(), "\n");
     if (until_reported && absl::StrContains(all, mutation.report)) break;
   }
   return all;
+}
+std::string reports(const Mutation& mutation, const char* format, bool until_reported) {
+  const Device device = Device::open_private_interp(Device::open("interp").value().info());
+  device.set_max_instructions(kMostInstructions);
+  const GemmConfig& config = mutation.base->config;
+  using kernels::BatchTiles, kernels::PlainLoop, kernels::PlainSums, kernels::StreamTiles;
+  if (!config.stream_k) {
+    return reports_of(kernels::hopper_gemm<BatchTiles, PlainLoop, half, half, PlainSums>(config),
+                      device, mutation, format, until_reported);
+  }
+  const Stream stream = device.create_stream().value();
+  const kernels::GemmWorkspace workspace = kernels::gemm_workspace(stream).value();
+  return reports_of(kernels::hopper_gemm<StreamTiles, PlainLoop, half, half, PlainSums>(config),
+                    device, mutation, format, until_reported, kernels::detail::sums_of(workspace),
+                    kernels::detail::flags_of(workspace));
 }
 
 class GemmMutation : public ::testing::TestWithParam<Mutation> {};

@@ -1,8 +1,18 @@
 // The kernels of products in registers: what ptxas makes of the largest tiles. It reports wgmmas that it
 // serialises and registers that it spills, which are errors of the kernel.
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "codegen/toolchain/tool_testing.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/codegen/toolchain/disassemble.h"
+#include "heddle/kernels/gemm/gemm_stream_k.h"
 #include "heddle/kernels/gemm/grouped.h"
 #include "heddle/kernels/gemm/scaled.h"
 #include "support/matchers.h"
@@ -10,6 +20,9 @@
 namespace heddle {
 namespace {
 
+using codegen::disassemble;
+using codegen::sass_opcodes;
+using codegen::SassInstruction;
 using kernels::BatchTiles;
 using kernels::GemmConfig;
 using kernels::GroupTiles;
@@ -17,6 +30,12 @@ using kernels::PlainLoop;
 using kernels::PlainSums;
 using kernels::RowsInOneMatrix;
 using kernels::ScaledLoop;
+using kernels::StreamTiles;
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 ArgumentSpec matrix() {
   constexpr int64_t kExtent = 4096;
@@ -24,12 +43,61 @@ ArgumentSpec matrix() {
 }
 
 template <class Kernel>
-Status assembled(const Kernel& kernel, const GemmConfig& config, const Signature& signature) {
+auto compiled(const Kernel& kernel, const GemmConfig& config, const Signature& signature) {
   CompileOptions options;
   options.target = "sm_90a";
   options.block = {(1 + config.groups) * 128, 1, 1};
   options.cluster = {config.cluster(), 1, 1};
-  return kernel.compile(signature, options).status();
+  return kernel.compile(signature, options);
+}
+template <class Kernel>
+Status assembled(const Kernel& kernel, const GemmConfig& config, const Signature& signature) {
+  return compiled(kernel, config, signature).status();
+}
+
+// The instructions of the shortest loops around products, one after the other.
+std::vector<std::string> loops_of_products(const std::string& cubin) {
+  const StatusOr<std::string> listing = disassemble(cubin);
+  if (!listing.ok()) return {};
+  std::vector<std::string> opcodes;
+  std::map<std::string, size_t> labels;
+  std::vector<std::pair<size_t, size_t>> loops;
+  const std::vector<std::string> lines = absl::StrSplit(*listing, '\n');
+  for (const std::string& line : lines) {
+    if (absl::StartsWith(line, ".L") && absl::EndsWith(line, ":")) {
+      labels[line.substr(0, line.size() - 1)] = opcodes.size();
+    }
+    for (const SassInstruction& i : sass_opcodes(line)) opcodes.push_back(i.opcode);
+    const size_t name = line.find("`(");
+    if (name == std::string::npos) continue;
+    const auto label = labels.find(line.substr(name + 2, line.find(')', name) - name - 2));
+    if (label != labels.end()) loops.emplace_back(label->second, opcodes.size());
+  }
+  std::set<size_t> inside;
+  for (size_t i = 0; i < opcodes.size(); ++i) {
+    if (!absl::StartsWith(opcodes[i], "HGMMA")) continue;
+    std::pair<size_t, size_t> shortest(0, opcodes.size());
+    for (const auto& [from, to] : loops) {
+      if (from <= i && i < to && to - from < shortest.second - shortest.first) {
+        shortest = {from, to};
+      }
+    }
+    for (size_t at = shortest.first; at < shortest.second; ++at) inside.insert(at);
+  }
+  std::vector<std::string> all;
+  for (const size_t at : inside) all.push_back(opcodes[at]);
+  return all;
+}
+// They neither wait for the whole GPU nor clear L1.
+template <class Kernel>
+void expect_no_fences(const Kernel& kernel, const GemmConfig& config, const Signature& signature) {
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  const auto made = compiled(kernel, config, signature);
+  ASSERT_THAT(made.status(), IsOk());
+  const std::vector<std::string> loops = loops_of_products(made->cubin());
+  EXPECT_THAT(loops, Contains(StartsWith("HGMMA")));
+  EXPECT_THAT(loops,
+              Not(Contains(AnyOf(StartsWith("MEMBAR"), StartsWith("CCTL"), HasSubstr("ERRBAR")))));
 }
 
 TEST(GemmRegisters, AreEnoughForTheLargestTiles) {
@@ -78,6 +146,16 @@ TEST(GemmRegisters, AreEnoughForEpilogues) {
       if (config.band != 8 || config.keeps_band || config.cluster() > 1 || config.groups == 1) {
         continue;
       }
+      if (config.stream_k) {
+        // The largest tile takes the most.
+        if (config.n != (result_bytes == 2 ? 256 : 128)) continue;
+        const Signature workspace = {tensor({132, 32768}).aligned(16), tensor({1056})};
+        if (result_bytes == 2)
+          expect_everything_fits<StreamTiles, PlainLoop, bfloat16, bfloat16>(config, workspace);
+        if (result_bytes == 4)
+          expect_everything_fits<StreamTiles, PlainLoop, bfloat16, float>(config, workspace);
+        continue;
+      }
       if (result_bytes == 2)
         expect_everything_fits<BatchTiles, PlainLoop, bfloat16, bfloat16>(config);
       if (result_bytes == 4) expect_everything_fits<BatchTiles, PlainLoop, bfloat16, float>(config);
@@ -119,6 +197,28 @@ TEST(GemmRegisters, AreEnoughForSharedDepths) {
   EXPECT_THAT(assembled(kernels::hopper_gemm<BatchTiles, PlainLoop, half, half, PlainSums>(config),
                         config, {matrix(), matrix(), matrix()}),
               IsOk());
+}
+
+TEST(GemmRegisters, AreEnoughForStreamK) {
+  for (const auto& [m, n, stages] : {std::tuple(128, 256, 4), {256, 128, 3}}) {
+    const GemmConfig config{.m = m, .n = n, .stages = stages, .stream_k = true};
+    const auto& kernel =
+        kernels::hopper_gemm<StreamTiles, PlainLoop, half, half, PlainSums>(config);
+    const Signature signature = {matrix(), matrix(), matrix(), tensor({132, 32768}).aligned(16),
+                                 tensor({1056})};
+    EXPECT_THAT(assembled(kernel, config, signature), IsOk()) << config.to_string();
+    if (n == 128) expect_no_fences(kernel, config, signature);
+  }
+}
+
+TEST(GemmRegisters, AreEnoughForPingPong) {
+  for (const auto& [m, n, stages] : {std::tuple(128, 128, 5), {64, 256, 4}}) {
+    const GemmConfig config{.m = m, .n = n, .stages = stages, .ping_pong = true};
+    const auto& kernel = kernels::hopper_gemm<BatchTiles, PlainLoop, half, half, PlainSums>(config);
+    const Signature signature = {matrix(), matrix(), matrix()};
+    EXPECT_THAT(assembled(kernel, config, signature), IsOk()) << config.to_string();
+    if (n == 128) expect_no_fences(kernel, config, signature);
+  }
 }
 
 }  // namespace

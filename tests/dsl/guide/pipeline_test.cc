@@ -72,6 +72,22 @@ TEST(Guide, GroupedTiles) {
   expect_compiles(kernel, {tensor({kAny}), tensor({kAny})});
 }
 
+// Tiles whose depths blocks share.
+TEST(Guide, StreamKTiles) {
+  const auto kernel =
+      define_kernel("shares(a, y)", [](Tensor<const float, 2> a, Tensor<float, 2> y) {
+        // <page>
+        const StreamKTiles walk(ceil_div(a.shape(0), 64), 1, 1, ceil_div(a.shape(1), 64));
+        For(walk, [&](const TileShare& share) {
+          // </page>
+          y(share.row, share.first) = a(share.row, share.behind - 1);
+          // <page>
+        });
+        // </page>
+      });
+  expect_compiles(kernel, {tensor({kAny, kAny}), tensor({kAny, kAny})});
+}
+
 TEST(Guide, CopiesByWarps) {
   const auto kernel =
       define_kernel("copies(a, y)", [](Tensor<const half, 2> a, Tensor<float, 1> y) {

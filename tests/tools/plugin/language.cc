@@ -265,7 +265,11 @@ const Word async_pipeline("dsl/pipeline/async_pipeline.h", [](X x, Y y, Int n) {
   y(n) = x(n);
 });
 const Word pipeline_state("dsl/pipeline/pipeline_state.h", [](X x, Y y, Int n) {
-  y(n) = x(n) + cast<float>(PipelineState{n, 0u}.next(3).index);
+  y(n) = x(n) + cast<float>(PipelineState{n, 0u}.next(3).ahead(n, 3).index);
+});
+const Word stream_k("dsl/pipeline/stream_k.h", [](X x, Y y, Int n) {
+  For(StreamKTiles(ceil_div(x.shape(0), 128), 1, 1, n),
+      [&](const TileShare& share) { y(share.row) = x(share.first); });
 });
 const Word tile_scheduler("dsl/pipeline/tile_scheduler.h", [](X x, Y y, Int n) {
   For(PersistentTiles(ceil_div(x.shape(0), 128), 1, 1), Int(0),
