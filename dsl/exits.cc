@@ -161,6 +161,20 @@ Exits::Flags Exits::lower_loop(OpId loop) {
   return outer;
 }
 
+// Whether a condition may be computed where the program would not come to it, for next to nothing.
+bool Exits::may_always_ask(RegionId condition) const {
+  constexpr int kMostOps = 8;
+  const ir::Kernel& kernel = trace_.kernel();
+  int ops = 0;
+  for (const OpId id : kernel.ops(condition)) {
+    const ir::Op& op = kernel.op(id);
+    if (op.opcode == Opcode::kVarLoad || op.opcode == Opcode::kYield) continue;
+    const ir::OpInfo& row = info(op);
+    if (!has(row, ir::kPure) || has(row, ir::kNotSpeculatable) || ++ops > kMostOps) return false;
+  }
+  return true;
+}
+
 // The condition is not even computed once a flag is set: what it reads may not be there.
 void Exits::stop_while(OpId loop, const Flags& flags) {
   ir::Kernel& kernel = trace_.kernel();
@@ -169,6 +183,11 @@ void Exits::stop_while(OpId loop, const Flags& flags) {
   const OpId yield = kernel.terminator(condition);
   const ValueId goes_on = kernel.op(yield).values()[0];
   ir::Builder& b = trace_.builder();
+  if (may_always_ask(condition)) {
+    b.set_insertion_before(yield);
+    const ValueId both = b.create(Opcode::kAnd, {goes_on, none_set(flags)});
+    return kernel.op(yield).set_operand(ir::OperandName::kValues, both);
+  }
   b.set_insertion_before(first);
   const OpId guarded = b.begin_if(none_set(flags), {ir::kBoolType});
   move_ops(first, yield, b.region());
@@ -179,8 +198,8 @@ void Exits::stop_while(OpId loop, const Flags& flags) {
   kernel.op(yield).set_operand(ir::OperandName::kValues, kernel.op(guarded).result());
 }
 
-// for (i = start; i < stop; i += step) without a wrap at the end: whether there is another trip is
-// decided before i moves on.
+// for (i = start; i < stop; i += step) without a wrap at the end: by steps of one i stops at `stop`;
+// else whether there is another trip is decided before i moves on. Where an exit was taken i stays.
 void Exits::turn_into_while(OpId loop, const Flags& flags) {
   ir::Kernel& kernel = trace_.kernel();
   ir::Builder& b = trace_.builder();
@@ -201,11 +220,15 @@ void Exits::turn_into_while(OpId loop, const Flags& flags) {
     step = b.create(Opcode::kAssumeRange, {step}, ir::Type::none(),
                     {{ir::AttrKey::kMin, 1}, {ir::AttrKey::kName, name}});
   }
+  const bool by_one = known_step == 1 || known_step == -1;
+  const Opcode before = backwards ? Opcode::kGt : Opcode::kLt;
   const ValueId index = b.create(Opcode::kVar, {start});
   const ValueId more =
-      b.create(Opcode::kVar, {b.create(backwards ? Opcode::kGt : Opcode::kLt, {start, stop})});
+      by_one ? ValueId::kNone : b.create(Opcode::kVar, {b.create(before, {start, stop})});
   b.begin_while({});
-  const ValueId goes_on = b.create(Opcode::kVarLoad, {more}, ir::kBoolType);
+  const ValueId goes_on = by_one
+                              ? b.create(before, {b.create(Opcode::kVarLoad, {index}, type), stop})
+                              : b.create(Opcode::kVarLoad, {more}, ir::kBoolType);
   b.yield({b.create(Opcode::kAnd, {goes_on, none_set(flags)})});
   b.next_region();
   const ValueId i = b.create(Opcode::kVarLoad, {index}, type);
@@ -217,11 +240,18 @@ void Exits::turn_into_while(OpId loop, const Flags& flags) {
   const auto distance = [&](ValueId from, ValueId to) {
     return b.create(Opcode::kBitcast, {b.create(Opcode::kSub, {to, from})}, bits);
   };
-  const ValueId left = backwards ? distance(stop, i) : distance(i, stop);
-  const ValueId stride = backwards ? b.create(Opcode::kNeg, {step}) : step;
-  b.create(Opcode::kVarStore,
-           {more, b.create(Opcode::kGt, {left, b.create(Opcode::kBitcast, {stride}, bits)})});
+  b.begin_if(none_set(flags));
+  if (!by_one) {
+    const ValueId left = backwards ? distance(stop, i) : distance(i, stop);
+    const ValueId stride = backwards ? b.create(Opcode::kNeg, {step}) : step;
+    b.create(Opcode::kVarStore,
+             {more, b.create(Opcode::kGt, {left, b.create(Opcode::kBitcast, {stride}, bits)})});
+  }
   b.create(Opcode::kVarStore, {index, b.create(Opcode::kAdd, {i, step})});
+  b.yield({});
+  b.next_region();
+  b.yield({});
+  b.end_region();
   b.yield({});
   b.end_region();
   kernel.erase(loop);
