@@ -52,6 +52,35 @@ TEST(PtxJumps, ThreadsMeetBeforeWhatTheyDoTogether) {
   EXPECT_THAT(text, ContainsRegex("@!%p[0-9]+ bra[^\n]*;\n(\t.loc[^\n]*\n)?\tbar.warp.sync"));
 }
 
+// The same of a loop's next trip.
+TEST(PtxJumps, ThreadsMeetBeforeATripThatTheyMakeTogether) {
+  const std::string text = ptx(kernel_text(absl::StrCat(kThread, R"(
+%zero = const 0.0 : f32
+%yes = const true : bool
+%no = const false : bool
+%p = lt %t, %n : bool
+%r = while carry(%f = %no) : bool {
+  %same = assume_uniform %f : bool
+  %go = not %same : bool
+  yield %go
+} do(%c) {
+  warp.sync
+  %g = if %p : bool {
+    store %y, %zero, %t
+    store %y, %zero, %n
+    store %y, %zero, %t
+    store %y, %zero, %n
+    store %y, %zero, %t
+    yield %yes
+  } else {
+    yield %no
+  }
+  yield %g
+}
+)")));
+  EXPECT_EQ(count_lines(text, "mov.pred"), 3) << text;
+}
+
 // Of integers; of floats neither of two opposites holds where there is a NaN.
 TEST(PtxJumps, OppositesAreKnownOfIntegersAlone) {
   const auto text_of = [](absl::string_view values) {
@@ -80,6 +109,7 @@ if %a {
   };
   const std::string ints = text_of("%u = mul %t, %n : i32\n%v = add %t, %n : i32");
   EXPECT_THAT(ints, Not(HasSubstr("setp.ge")));
+  EXPECT_EQ(count_lines(ints, "st.global"), 7) << ints;  // what it guards is done
   const std::string floats = text_of("%u = load %x, %t : f32\n%v = load %x, %n : f32");
   EXPECT_THAT(floats, HasSubstr("setp.ge.f32"));
 }

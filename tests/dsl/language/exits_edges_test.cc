@@ -146,10 +146,7 @@ TEST(ExitsEdges, AnExitThatComesFirstLeavesItsOwnLoop) {
         Var<int32_t> v(zero);
         While([&] { return v < 10; },
               [&] {
-                If(v + i == 5, [&] {
-                  if (returns) Return();
-                  Break();
-                });
+                If(v + i == 5, [&] { returns ? Return() : Break(); });
                 v += 1;
                 trips += 1;
               });
