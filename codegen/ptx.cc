@@ -27,7 +27,8 @@ Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
       options_(options),
       target_(*kernel.target),
       analyses_(kernel),
-      plan_(kernel, analyses_, options.device_checks),
+      jumps_(kernel, analyses_),
+      plan_(kernel, analyses_, jumps_, options.device_checks),
       params_(launch_layout(kernel, [this](OpId id) { return plan_.needed(id); })),
       shared_(shared_layout(kernel)),
       locals_(local_layout(kernel)),
@@ -127,6 +128,8 @@ void Emitter::emit_region(RegionId region) {
   for (const OpId id : kernel_.ops(region)) {
     if (!plan_.needed(id)) continue;
     const Op& op = kernel_.op(id);
+    // Ways may lead into an `if` that control does not come to.
+    if (!reachable_ && op.opcode != Opcode::kIf && !JumpPlan::prints_nothing(op)) continue;
     set_current_op(id);
     if (is_supported(id, op)) emit_op(id, op);
   }

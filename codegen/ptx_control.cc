@@ -11,18 +11,6 @@ namespace heddle::codegen {
 using ir::IntRange;
 using ir::Opcode;
 
-void Emitter::put_label(Label label) {
-  out_->line(label, ':');
-  // Another path joins: it may come without a fence.
-  wgmma_fenced_ = false;
-}
-
-void Emitter::jump(Label target) { out_->instruction("bra.uni ", target); }
-
-void Emitter::branch(const Operand& condition, bool when, Label target, bool uniform) {
-  out_->instruction(when ? "@" : "@!", condition, uniform ? " bra.uni " : " bra ", target);
-}
-
 bool Emitter::warp_agrees(absl::Span<const ValueId> values) {
   for (const ValueId value : values) {
     if (analyses_.uniformity().of(value) < ir::Scope::kWarp) return false;
@@ -68,8 +56,8 @@ Emitter::Bound Emitter::bound_of(const Op& op) {
 void Emitter::emit_for(OpId id, const Op& op) {
   const ir::Region& body = kernel_.region(op.regions[0]);
   const ValueId induction = body.args[0];
-  for (const ValueId arg : body.args) define(arg);
-  for (const ValueId result : op.results) define(result);
+  define_all(body.args);
+  define_all(op.results);
   const Scalar scalar = type(induction).scalar;
   const RegClass reg_class = class_of(scalar);
   const absl::string_view width = reg_class == RegClass::kB64 ? "64" : "32";
@@ -138,40 +126,32 @@ void Emitter::emit_for(OpId id, const Op& op) {
 
 void Emitter::emit_while(OpId id, const Op& op) {
   const ir::Region& condition = kernel_.region(op.regions[0]);
-  const ir::Region& body = kernel_.region(op.regions[1]);
-  for (const ValueId arg : condition.args) define(arg);
-  for (const ValueId arg : body.args) define(arg);
-  for (const ValueId result : op.results) define(result);
+  define_all(condition.args);
+  define_all(kernel_.region(op.regions[1]).args);
+  define_all(op.results);
   move_values(id, condition.args, op.inits());
   const Label top = new_label();
-  const Label end = new_label();
-  put_label(top);
-  emit_region(op.regions[0]);
-  const ValueId go_on = kernel_.op(kernel_.terminator(op.regions[0])).values()[0];
-  set_current_op(id);
-  branch(in_register(elements(go_on)[0]), false, end, warp_agrees({go_on}));
-  emit_region(op.regions[1]);
-  set_current_op(id);
-  move_values(id, body.args, kernel_.op(kernel_.terminator(op.regions[1])).operands);
-  jump(top);
-  put_label(end);
-}
-
-// Whether a branch of an `if` prints nothing.
-bool Emitter::is_empty(RegionId region, const Op& op) {
-  for (const OpId id : kernel_.ops(region)) {
-    const Op& inner = kernel_.op(id);
-    if (inner.opcode != Opcode::kYield) {
-      if (plan_.needed(id)) return false;
-      continue;
-    }
-    for (size_t i = 0; i < inner.operands.size(); ++i) {
-      const Op* const def = kernel_.def(inner.operands[i]);
-      const bool is_undef = def != nullptr && def->opcode == Opcode::kUndef;
-      if (!is_undef && plan_.home(inner.operands[i]) != plan_.home(op.results[i])) return false;
+  const Label end = behind(id);
+  if (jumps_.is_tested(id)) {
+    if (jumps_.is_asked_again(id)) put_label(top);
+    emit_region(op.regions[0]);
+    const ValueId go_on = kernel_.op(kernel_.terminator(op.regions[0])).values()[0];
+    set_current_op(id);
+    if (reachable_) branch(in_register(elements(go_on)[0]), false, end, warp_agrees({go_on}));
+  } else {
+    for (const JumpPlan::Step& step : jumps_.entry(id)->steps) {
+      if (step.kind == JumpPlan::Step::Kind::kTest) {
+        branch(elements(step.value)[0], !step.holds, end, warp_agrees({step.value}));
+      } else {
+        print_step(step);
+      }
     }
   }
-  return true;
+  if (jumps_.is_entered(op.regions[1])) put_label(start_of_region(op.regions[1]));
+  emit_region(op.regions[1]);
+  set_current_op(id);
+  finish(op.regions[1], top);
+  put_label(end);
 }
 
 bool Emitter::is_unreachable(RegionId region) const {
@@ -192,21 +172,22 @@ ir::RegionId Emitter::cold_branch(const Op& op) const {
   return op.regions[*condition->attr(ir::AttrKey::kLikely) != 0 ? 1 : 0];
 }
 
-void Emitter::emit_branch(OpId id, RegionId region) {
+void Emitter::emit_branch(RegionId region) {
   emit_region(region);
-  const OpId end = kernel_.terminator(region);
-  if (valid(end)) move_values(id, kernel_.op(id).results, kernel_.op(end).operands);
+  if (valid(kernel_.terminator(region))) hand_over(region);
 }
 
 // Behind the kernel's end, where it is in nobody's way.
-void Emitter::emit_out_of_line(OpId id, RegionId region, Label start, Label end) {
+void Emitter::emit_out_of_line(RegionId region, Label start, Label end) {
   PtxText text;
+  const bool reachable = reachable_;
   PtxText* const around = std::exchange(out_, &text);
   loc_ = ir::LocId::kNone;  // each text says its places itself
   put_label(start);
-  emit_branch(id, region);
+  emit_branch(region);
   jump(end);
   out_ = around;
+  reachable_ = reachable;
   loc_ = ir::LocId::kNone;
   cold_.append(text);
 }
@@ -298,12 +279,14 @@ void Emitter::emit_if_converted(OpId id, const Op& op, const Operand& predicate)
 
 void Emitter::emit_if(OpId id, const Op& op) {
   const ValueId condition = op.condition();
-  for (const ValueId result : op.results) define(result);
+  if (has_ways(id, op)) return emit_if_with_ways(id, op);
+  if (!reachable_) return;
+  define_all(op.results);
   for (const size_t i : {size_t{0}, size_t{1}}) {
-    if (is_unreachable(op.regions[i])) return emit_branch(id, op.regions[1 - i]);
+    if (is_unreachable(op.regions[i])) return emit_branch(op.regions[1 - i]);
   }
-  const bool has_then = !is_empty(op.regions[0], op);
-  const bool has_else = !is_empty(op.regions[1], op);
+  const bool has_then = !is_empty(op.regions[0]);
+  const bool has_else = !is_empty(op.regions[1]);
   if (!has_then && !has_else) return;
   const Operand predicate = in_register(elements(condition)[0]);
   const RegionId cold = cold_branch(op);
@@ -315,18 +298,18 @@ void Emitter::emit_if(OpId id, const Op& op) {
   if (cold_then || cold_else) {
     const Label start = new_label();
     branch(predicate, cold_then, start, uniform);
-    if (cold_then ? has_else : has_then) emit_branch(id, op.regions[cold_then ? 1 : 0]);
-    emit_out_of_line(id, cold, start, end);
+    if (cold_then ? has_else : has_then) emit_branch(op.regions[cold_then ? 1 : 0]);
+    emit_out_of_line(cold, start, end);
   } else if (has_then && has_else) {
     const Label otherwise = new_label();
     branch(predicate, false, otherwise, uniform);
-    emit_branch(id, op.regions[0]);
+    emit_branch(op.regions[0]);
     jump(end);
     put_label(otherwise);
-    emit_branch(id, op.regions[1]);
+    emit_branch(op.regions[1]);
   } else {
     branch(predicate, has_else, end, uniform);
-    emit_branch(id, op.regions[has_then ? 0 : 1]);
+    emit_branch(op.regions[has_then ? 0 : 1]);
   }
   put_label(end);
 }

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "heddle/codegen/offsets.h"
@@ -322,8 +323,8 @@ class Emitter {
   void emit_if(OpId id, const Op& op);
   bool can_if_convert(const Op& op);
   void emit_if_converted(OpId id, const Op& op, const Operand& predicate);
-  void emit_branch(OpId id, RegionId region);
-  void emit_out_of_line(OpId id, RegionId region, Label start, Label end);
+  void emit_branch(RegionId region);
+  void emit_out_of_line(RegionId region, Label start, Label end);
   bool is_unreachable(RegionId region) const;
   RegionId cold_branch(const Op& op) const;
   struct Bound {
@@ -332,8 +333,23 @@ class Emitter {
     bool compare_limit;  // stop - step cannot wrap
   };
   Bound bound_of(const Op& op);
-  bool is_empty(RegionId region, const Op& op);
+  bool is_empty(RegionId region);
+  bool hands_nothing(RegionId region);
+  void hand_over(RegionId region);
+  // Ends a region: takes its way, or hands over what it yields and jumps where the IR says.
+  void finish(RegionId region, Label next);
+  void take(const JumpPlan::Way& way);
+  void print_step(const JumpPlan::Step& step);
+  Label target_of(const JumpPlan::Way& way);
+  // Where a branch leads that prints nothing itself.
+  std::optional<Label> shortcut(RegionId region, Label end);
+  bool has_ways(OpId id, const Op& op) const;
+  void emit_if_with_ways(OpId id, const Op& op);
+  void define_all(absl::Span<const ValueId> values);
   Label new_label() { return {++labels_}; }
+  bool is_used(Label label) const { return targets_.contains(label.number); }
+  Label start_of_region(RegionId region);
+  Label behind(OpId op);
   void branch(const Operand& condition, bool when, Label target, bool uniform);
   void jump(Label target);
   void put_label(Label label);
@@ -374,6 +390,7 @@ class Emitter {
   const PtxOptions options_;
   const ir::Target& target_;
   Analyses analyses_;
+  const JumpPlan jumps_;
   RegisterPlan plan_;
   const ir::ParamLayout params_;
   const ir::SharedLayout shared_;
@@ -410,6 +427,10 @@ class Emitter {
   bool wgmma_fenced_ = false;  // since the last commit, on every path to here
   int version_;
   int labels_ = 0;
+  absl::flat_hash_map<RegionId, Label> starts_;  // of regions that ways lead to
+  absl::flat_hash_map<OpId, Label> behinds_;
+  absl::flat_hash_set<int> targets_;  // labels that something jumps to
+  bool reachable_ = true;             // whether control comes to what is printed next
   std::vector<Copy> copies_, moves_;  // scratch
 
   ir::Diagnostics diagnostics_;

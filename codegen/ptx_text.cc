@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
+
 namespace heddle::codegen {
 namespace {
 
@@ -40,6 +42,12 @@ void PtxText::lines(absl::string_view text) {
   add(text);
   ops_.insert(ops_.end(), static_cast<size_t>(std::count(text.begin(), text.end(), '\n')),
               ir::OpId::kNone);
+}
+
+void PtxText::take_back(absl::string_view line) {
+  if (!absl::EndsWith(text(), line)) return;
+  size_ -= line.size();
+  ops_.pop_back();
 }
 
 void PtxText::append(const PtxText& other) {

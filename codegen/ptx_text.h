@@ -86,6 +86,8 @@ class PtxText {
     if (place_is_new_) put_place();
     line('\t', parts..., ';');
   }
+  // Takes the last line back, where it is this one.
+  void take_back(absl::string_view line);
   // Several lines of text that come from no op; another text with its ops.
   void lines(absl::string_view text);
   void append(const PtxText& other);

@@ -164,6 +164,7 @@ void Emitter::move_values(OpId at, absl::Span<const ValueId> to, absl::Span<cons
     // Any content will do for a value that nobody has written.
     const Op* const def = kernel_.def(from[i]);
     if (def != nullptr && def->opcode == Opcode::kUndef) continue;
+    if (jumps_.is_dead(to[i])) continue;
     const Operand* const d = elements(to[i]);
     const Operand* const s = elements(from[i]);
     const int count = layout_of(type(to[i])).count;

@@ -40,9 +40,11 @@ bool is_rename(const Kernel& kernel, const Op& op) {
                         bytes_of(from.scalar) == bytes_of(to.scalar));
 }
 
-RegisterPlan::RegisterPlan(const Kernel& kernel, Analyses& analyses, bool keep_checks)
+RegisterPlan::RegisterPlan(const Kernel& kernel, Analyses& analyses, const JumpPlan& jumps,
+                           bool keep_checks)
     : kernel_(kernel),
       analyses_(analyses),
+      jumps_(jumps),
       keep_checks_(keep_checks),
       live_(kernel.value_count()),
       needed_(kernel.op_count()),
@@ -91,6 +93,10 @@ void RegisterPlan::visit_op(OpId id, int depth) {
     if (is_loop(op)) loops_.push_back({.depth = depth + 1, .end = end});
     for (size_t i = op.regions.size(); i-- > 0;) {
       condition_end = position_;
+      // What ways ask in its place they ask at the condition's end too.
+      if (i == 0) {
+        for (const ValueId value : jumps_.questions(id)) use(value, condition_end, {});
+      }
       visit_region(op.regions[i], depth + 1);
     }
     if (is_loop(op)) loops_.pop_back();
@@ -158,6 +164,7 @@ void RegisterPlan::define(ValueId value, int position) {
 }
 
 void RegisterPlan::use(ValueId value, int position, Purpose purpose) {
+  if (jumps_.is_dead(value)) return;
   const ir::Value& v = kernel_.value(value);
   const RegionId region = valid(v.def) ? kernel_.op(v.def).parent : v.region;
   // A loop reads what comes from outside on every trip.

@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "heddle/codegen/jump_plan.h"
 #include "heddle/codegen/offsets.h"
 #include "heddle/ir/kernel.h"
 
@@ -23,7 +24,8 @@ bool is_rename(const ir::Kernel& kernel, const ir::Op& op);
 class RegisterPlan {
  public:
   // `keep_checks`: bounds count as used by the accesses that they guard.
-  RegisterPlan(const ir::Kernel& kernel, Analyses& analyses, bool keep_checks);
+  RegisterPlan(const ir::Kernel& kernel, Analyses& analyses, const JumpPlan& jumps,
+               bool keep_checks);
 
   // Whether the op is printed: it has an effect, or something printed uses it.
   bool needed(ir::OpId op) const { return needed_[ir::index_of(op)] != 0; }
@@ -78,6 +80,7 @@ class RegisterPlan {
 
   const ir::Kernel& kernel_;
   Analyses& analyses_;
+  const JumpPlan& jumps_;
   bool keep_checks_;
   std::vector<Live> live_;
   std::vector<uint8_t> needed_;

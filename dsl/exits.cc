@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/exits_internal.h"
 #include "heddle/dsl/trace/trace_internal.h"
@@ -11,6 +12,14 @@ using ir::Opcode;
 using ir::OpId;
 using ir::RegionId;
 using ir::ValueId;
+
+constexpr size_t kMostFreeOps = 8;  // that are computed without need
+
+// Whether an op may run where the program would not come to it.
+bool is_free(const ir::Op& op) {
+  const ir::OpInfo& row = info(op);
+  return op.opcode == Opcode::kVarLoad || (has(row, ir::kPure) && !has(row, ir::kNotSpeculatable));
+}
 
 constexpr absl::string_view kNames[] = {"Break()", "Continue()", "Return()"};
 
@@ -136,6 +145,7 @@ Exits::Flags Exits::lower_condition(OpId loop) {
 }
 
 Exits::Flags Exits::lower_loop(OpId loop) {
+  ask_first_break_ahead(loop);
   const auto regions = trace_.kernel().op(loop).regions;
   Flags flags = lower_region(regions.back());
   if (regions.size() > 1) add(&flags, lower_condition(loop));
@@ -161,6 +171,65 @@ Exits::Flags Exits::lower_loop(OpId loop) {
   return outer;
 }
 
+// Whether a condition may be computed once more than the program asks for it.
+bool Exits::may_always_ask(RegionId condition) const {
+  const ir::Kernel& kernel = trace_.kernel();
+  size_t ops = 0;
+  for (const OpId id : kernel.ops(condition)) {
+    const ir::Op& op = kernel.op(id);
+    if (op.opcode != Opcode::kYield && (!is_free(op) || ++ops > kMostFreeOps)) return false;
+  }
+  return true;
+}
+
+// While(C, [&] { If(p, [] { Break(); }); … }): a p that is free is asked together with C, so that a
+// trip has one branch less.
+void Exits::ask_first_break_ahead(OpId loop) {
+  ir::Kernel& kernel = trace_.kernel();
+  const ir::Op& op = kernel.op(loop);
+  if (op.opcode != Opcode::kWhile || !op.results.empty()) return;
+  const RegionId condition = op.regions[0];
+  if (!may_always_ask(condition)) return;
+  std::vector<OpId> before;
+  OpId test = kernel.region(op.regions[1]).first;
+  for (; is_free(kernel.op(test)); test = kernel.op(test).next) before.push_back(test);
+  if (kernel.op(test).opcode != Opcode::kIf || before.size() > kMostFreeOps) return;
+  const auto exit = std::find_if(exits_.begin(), exits_.end(), [&](const Exit& each) {
+    return kernel.op(each.store).parent == kernel.op(test).regions[0];
+  });
+  if (exit == exits_.end()) return;
+  const auto flag = std::find_if(flags_.begin(), flags_.end(),
+                                 [&](const Flag& each) { return each.slot == exit->slot; });
+  if (flag->kind != ExitKind::kBreak || flag->loop != loop) return;
+  for (const RegionId region : kernel.op(test).regions) {
+    for (const OpId id : kernel.ops(region)) {
+      const Opcode opcode = kernel.op(id).opcode;
+      if (id != exit->store && opcode != Opcode::kConst && opcode != Opcode::kYield) return;
+    }
+  }
+  ir::Builder& b = trace_.builder();
+  const OpId yield = kernel.terminator(condition);
+  b.set_insertion_before(yield);
+  absl::flat_hash_map<ValueId, ValueId> copies;
+  const auto copy_of = [&](ValueId value) {
+    const auto copy = copies.find(value);
+    return copy == copies.end() ? value : copy->second;
+  };
+  for (const OpId id : before) {
+    const ir::Op original = kernel.op(id);
+    absl::InlinedVector<ValueId, 4> operands;
+    for (const ValueId operand : original.operands) operands.push_back(copy_of(operand));
+    copies[original.result()] =
+        b.create(original.opcode, operands, kernel.type(original.result()), original.attrs);
+  }
+  const ValueId breaks = copy_of(kernel.op(test).condition());
+  const ValueId goes_on = kernel.op(yield).values()[0];
+  const ValueId both = b.create(Opcode::kAnd, {goes_on, b.create(Opcode::kNot, {breaks})});
+  kernel.op(yield).set_operand(ir::OperandName::kValues, both);
+  exits_.erase(exit);
+  kernel.erase(test);
+}
+
 // The condition is not even computed once a flag is set: what it reads may not be there.
 void Exits::stop_while(OpId loop, const Flags& flags) {
   ir::Kernel& kernel = trace_.kernel();
@@ -169,6 +238,11 @@ void Exits::stop_while(OpId loop, const Flags& flags) {
   const OpId yield = kernel.terminator(condition);
   const ValueId goes_on = kernel.op(yield).values()[0];
   ir::Builder& b = trace_.builder();
+  if (may_always_ask(condition)) {
+    b.set_insertion_before(yield);
+    const ValueId both = b.create(Opcode::kAnd, {goes_on, none_set(flags)});
+    return kernel.op(yield).set_operand(ir::OperandName::kValues, both);
+  }
   b.set_insertion_before(first);
   const OpId guarded = b.begin_if(none_set(flags), {ir::kBoolType});
   move_ops(first, yield, b.region());
@@ -179,8 +253,8 @@ void Exits::stop_while(OpId loop, const Flags& flags) {
   kernel.op(yield).set_operand(ir::OperandName::kValues, kernel.op(guarded).result());
 }
 
-// for (i = start; i < stop; i += step) without a wrap at the end: whether there is another trip is
-// decided before i moves on.
+// for (i = start; i < stop; i += step) without a wrap at the end: by steps of one i stops at `stop`;
+// else whether there is another trip is decided before i moves on. Where an exit was taken i stays.
 void Exits::turn_into_while(OpId loop, const Flags& flags) {
   ir::Kernel& kernel = trace_.kernel();
   ir::Builder& b = trace_.builder();
@@ -201,11 +275,15 @@ void Exits::turn_into_while(OpId loop, const Flags& flags) {
     step = b.create(Opcode::kAssumeRange, {step}, ir::Type::none(),
                     {{ir::AttrKey::kMin, 1}, {ir::AttrKey::kName, name}});
   }
+  const bool by_one = known_step == 1 || known_step == -1;
+  const Opcode before = backwards ? Opcode::kGt : Opcode::kLt;
   const ValueId index = b.create(Opcode::kVar, {start});
   const ValueId more =
-      b.create(Opcode::kVar, {b.create(backwards ? Opcode::kGt : Opcode::kLt, {start, stop})});
+      by_one ? ValueId::kNone : b.create(Opcode::kVar, {b.create(before, {start, stop})});
   b.begin_while({});
-  const ValueId goes_on = b.create(Opcode::kVarLoad, {more}, ir::kBoolType);
+  const ValueId goes_on = by_one
+                              ? b.create(before, {b.create(Opcode::kVarLoad, {index}, type), stop})
+                              : b.create(Opcode::kVarLoad, {more}, ir::kBoolType);
   b.yield({b.create(Opcode::kAnd, {goes_on, none_set(flags)})});
   b.next_region();
   const ValueId i = b.create(Opcode::kVarLoad, {index}, type);
@@ -217,11 +295,18 @@ void Exits::turn_into_while(OpId loop, const Flags& flags) {
   const auto distance = [&](ValueId from, ValueId to) {
     return b.create(Opcode::kBitcast, {b.create(Opcode::kSub, {to, from})}, bits);
   };
-  const ValueId left = backwards ? distance(stop, i) : distance(i, stop);
-  const ValueId stride = backwards ? b.create(Opcode::kNeg, {step}) : step;
-  b.create(Opcode::kVarStore,
-           {more, b.create(Opcode::kGt, {left, b.create(Opcode::kBitcast, {stride}, bits)})});
+  b.begin_if(none_set(flags));
+  if (!by_one) {
+    const ValueId left = backwards ? distance(stop, i) : distance(i, stop);
+    const ValueId stride = backwards ? b.create(Opcode::kNeg, {step}) : step;
+    b.create(Opcode::kVarStore,
+             {more, b.create(Opcode::kGt, {left, b.create(Opcode::kBitcast, {stride}, bits)})});
+  }
   b.create(Opcode::kVarStore, {index, b.create(Opcode::kAdd, {i, step})});
+  b.yield({});
+  b.next_region();
+  b.yield({});
+  b.end_region();
   b.yield({});
   b.end_region();
   kernel.erase(loop);

@@ -44,6 +44,8 @@ class Exits {
   Flags lower_op(ir::OpId id);
   Flags lower_loop(ir::OpId loop);
   Flags lower_condition(ir::OpId loop);
+  void ask_first_break_ahead(ir::OpId loop);
+  bool may_always_ask(ir::RegionId condition) const;
   void stop_while(ir::OpId loop, const Flags& flags);
   void turn_into_while(ir::OpId loop, const Flags& flags);
   ir::RegionId guard_rest(ir::OpId behind, const Flags& flags);

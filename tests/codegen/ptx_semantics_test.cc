@@ -33,7 +33,10 @@ constexpr Scalar kIntegers[] = {Scalar::kI32, Scalar::kU32, Scalar::kI64, Scalar
 
 class Generator {
  public:
-  explicit Generator(uint32_t seed) : random_(seed), kernel_("k"), b_(kernel_) {
+  // `has_exits`: with bools as the language's Break() and Return() leave them, set in branches and
+  // asked behind them, in conditions of loops too.
+  Generator(uint32_t seed, bool has_exits)
+      : random_(seed), has_exits_(has_exits), kernel_("k"), b_(kernel_) {
     kernel_.block = {32, 1, 1};
     for (const Scalar s : {Scalar::kI32, Scalar::kI64}) {
       views_.push_back(
@@ -72,6 +75,18 @@ class Generator {
     static constexpr int64_t kValues[] = {0, 1, -1, 2, 3, 7, 31, 32, 1000, INT32_MAX, INT32_MIN};
     const int64_t value = kValues[pick(11)];
     return b_.constant_int(type, type.scalar == Scalar::kBool ? value & 1 : value);
+  }
+
+  // What an if asks. Where there are exits, mostly for a flag: often the bool that was made last, or
+  // whether none of two is set.
+  ValueId condition() {
+    if (!has_exits_ || chance(25)) return value(ir::kBoolType);
+    ValueId flag = flags_.empty() ? value(ir::kBoolType) : flags_.back();
+    if (flags_.size() > 1 && chance(30)) {
+      const ValueId other = flags_[pick(static_cast<uint32_t>(flags_.size()))];
+      flag = b_.create(chance(50) ? Opcode::kOr : Opcode::kAnd, {flag, other});
+    }
+    return chance(70) ? b_.create(Opcode::kNot, {flag}) : flag;
   }
 
   // A value of that type: mostly one that there is.
@@ -284,6 +299,7 @@ class Generator {
 
   std::vector<Type> carried_types() {
     std::vector<Type> types;
+    if (has_exits_) types.push_back(ir::kBoolType);
     for (uint32_t i = pick(4); i > 0; --i) types.push_back(any_type());
     // Several of one type are what can be swapped.
     if (!types.empty() && chance(60)) types.push_back(types[0]);
@@ -292,18 +308,20 @@ class Generator {
   std::vector<ValueId> values(const std::vector<Type>& types) {
     std::vector<ValueId> result;
     for (const Type type : types) result.push_back(value(type));
+    if (has_exits_ && chance(70)) result[0] = b_.constant(ir::kBoolType, pick(2));
     return result;
   }
 
   // Fills the region at hand and ends it.
   void fill(absl::Span<const ValueId> args, const std::vector<Type>& types) {
-    const size_t outer = visible_.size();
+    const size_t outer = visible_.size(), flags = flags_.size();
     for (const ValueId arg : args) see(arg);
     ++depth_;
     statements(1 + static_cast<int>(pick(6)));
     --depth_;
     b_.yield(yields(args, types));
     visible_.resize(outer);
+    flags_.resize(flags);
   }
   // For arguments that are carried, the last ones of a region.
   std::vector<ValueId> yields(absl::Span<const ValueId> args, const std::vector<Type>& types) {
@@ -313,17 +331,28 @@ class Generator {
     for (size_t i = 0; i < types.size(); ++i) {
       if (chance(50)) next[i] = next_of(carried[i]);
     }
+    if (has_exits_ && !flags_.empty() && chance(60)) next[0] = flags_.back();
     return next;
   }
 
   void make_if() {
     const std::vector<Type> types = carried_types();
-    const OpId op = b_.begin_if(value(ir::kBoolType), types);
+    const OpId op = b_.begin_if(condition(), types);
     fill({}, types);
     b_.next_region();
     fill({}, types);
     b_.end_region();
-    for (const ValueId result : kernel_.op(op).results) see(result);
+    see_results(op);
+    // What is behind an exit.
+    if (has_exits_ && depth_ < 4 && chance(60)) make_if();
+  }
+
+  void see_results(OpId op) {
+    const auto results = kernel_.op(op).results;
+    for (const ValueId result : results) {
+      see(result);
+      if (kernel_.type(result) == ir::kBoolType) flags_.push_back(result);
+    }
   }
 
   void make_for() {
@@ -362,7 +391,7 @@ class Generator {
     const auto args = kernel_.region(b_.region()).args;
     fill(args, types);
     b_.end_region();
-    for (const ValueId result : kernel_.op(op).results) see(result);
+    see_results(op);
   }
 
   void make_while() {
@@ -373,17 +402,21 @@ class Generator {
         b_.create(Opcode::kAnd, {value(ir::kI32Type), b_.constant_int(ir::kI32Type, 3)});
     const OpId op = b_.begin_while(initial);
     const auto before = kernel_.region(b_.region()).args;
-    const size_t outer = visible_.size();
+    const size_t outer = visible_.size(), flags = flags_.size();
     for (const ValueId arg : before) see(arg);
     ++depth_;
-    statements(static_cast<int>(pick(3)));
-    --depth_;
+    if (!has_exits_ || chance(40)) statements(static_cast<int>(pick(3)));
     const ValueId zero = b_.constant_int(ir::kI32Type, 0);
-    b_.yield({b_.create(Opcode::kGt, {before.back(), zero})});
+    ValueId more = b_.create(Opcode::kGt, {before.back(), zero});
+    if (has_exits_ && chance(80)) more = none_set(before[0], more);
+    --depth_;
+    b_.yield({more});
     visible_.resize(outer);
+    flags_.resize(flags);
     b_.next_region();
     const auto inside = kernel_.region(b_.region()).args;
     for (const ValueId arg : inside) see(arg);
+    if (has_exits_) flags_.push_back(inside[0]);
     ++depth_;
     statements(static_cast<int>(pick(5)));
     --depth_;
@@ -391,15 +424,30 @@ class Generator {
     next.back() = b_.create(Opcode::kSub, {inside.back(), b_.constant_int(ir::kI32Type, 1)});
     b_.yield(next);
     visible_.resize(outer);
+    flags_.resize(flags);
     b_.end_region();
-    for (const ValueId result : kernel_.op(op).results) see(result);
+    see_results(op);
+  }
+
+  // `more`, unless the flag is set: either way in which conditions of loops say so.
+  ValueId none_set(ValueId flag, ValueId more) {
+    const ValueId none = b_.create(Opcode::kNot, {flag});
+    if (chance(60)) return b_.create(Opcode::kAnd, {more, none});
+    const OpId op = b_.begin_if(none, {ir::kBoolType});
+    b_.yield({more});
+    b_.next_region();
+    b_.yield({b_.constant(ir::kBoolType, 0)});
+    b_.end_region();
+    return kernel_.op(op).results[0];
   }
 
   std::mt19937 random_;
+  const bool has_exits_;
   Kernel kernel_;
   Builder b_;
   std::vector<ValueId> views_;
   std::vector<ValueId> visible_;
+  std::vector<ValueId> flags_;  // of these, bools that regions hand on
   int depth_ = 0;
 };
 
@@ -424,14 +472,21 @@ void check(const Kernel& kernel, uint64_t n, uint32_t seed) {
   ASSERT_EQ(simulator.memory, expected) << ir::print(kernel) << module.text;
 }
 
-void check_seed(uint32_t seed) {
-  Generator generator(seed);
+void check_seed(uint32_t seed, bool has_exits) {
+  Generator generator(seed, has_exits);
   check(generator.kernel(), seed % 3 == 0 ? 0xFFFFFFF0 : seed % 17, seed);
 }
 
 TEST(PtxSemantics, RandomKernelsDoWhatTheirIrSays) {
   for (uint32_t seed = 0; seed < 3000; ++seed) {
-    check_seed(seed);
+    check_seed(seed, /*has_exits=*/false);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+TEST(PtxSemantics, JumpsOutOfNestsDoWhatTheirFlagsSay) {
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
+    check_seed(seed, /*has_exits=*/true);
     if (HasFailure()) FAIL() << "seed " << seed;
   }
 }

@@ -230,9 +230,8 @@ void PtxSimulator::execute(const Instruction& i) {
                                      : a >= b;
     return write(i.operands[0], holds ? 1 : 0);
   }
-  if (name == "mad" && i.name[1] == "wide") {
-    return write(i.operands[0],
-                 static_cast<uint64_t>(product(operand(1), operand(2))) + read(i.operands[3]));
+  if (name == "mul" && i.name[1] == "wide") {
+    return write(i.operands[0], static_cast<uint64_t>(product(operand(1), operand(2))));
   }
   if (name == "mad") return result(product(operand(1), operand(2)) + operand(3));
   if (name == "mul") return result(product(operand(1), operand(2)));

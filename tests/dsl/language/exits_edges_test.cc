@@ -1,5 +1,8 @@
 // Break, Continue and Return where a loop's end is decided: in conditions, and with steps that are
 // not host numbers.
+#include <cstdlib>
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
@@ -73,6 +76,85 @@ TEST(ExitsEdges, StepsOfTheWrongSignAreReported) {
       EXPECT_THAT(std::string(got.status().message()), HasSubstr("step"))
           << (exits ? "with a Break(), from " : "from ") << start;
     }
+  }
+}
+
+// By steps of one a loop ends at its bound, which may be the greatest or the least number of all.
+TEST(ExitsEdges, LoopsWithExitsGoUpToTheEndsOfInt) {
+  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+  for (const int32_t step : {1, -1, 2, -3}) {
+    const auto got = run("ends_of_int", [&](Int zero) {
+      const int32_t stop = step > 0 ? kMost : -kMost - 1;
+      const int32_t start = step > 0 ? kMost - 5 : -kMost + 4;
+      Var<int32_t> trips(0);
+      for (const Int i : range(start + zero, stop, step)) {
+        trips += 1;
+        If(i == 1000 + zero, [] { Break(); });
+      }
+      return Int(trips);
+    });
+    ASSERT_THAT(got, IsOk());
+    EXPECT_EQ(*got, (5 + std::abs(step) - 1) / std::abs(step)) << step;
+  }
+}
+
+// A Break() that comes first in a trip is asked for together with the loop's condition, where there is
+// nothing else to do.
+TEST(ExitsEdges, ABreakThatComesFirst) {
+  const auto got = run("first", [](Int zero) {
+    Var<int32_t> v(zero), sum(zero);
+    While([&] { return v < 10; },
+          [&] {
+            const Int twice = v * 2;
+            If(twice == 8, [] { Break(); });
+            If(v == 1, [&] {
+              v += 1;
+              Continue();
+            });
+            sum += twice;
+            v += 1;
+          });
+    return Int(v) * 100 + sum;
+  });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_EQ(*got, 410);  // 0 + 4 + 6
+}
+
+TEST(ExitsEdges, WhatABreakThatComesFirstDoesBeforeIsDone) {
+  const auto got = run("first_counts", [](Int zero) {
+    Var<int32_t> v(zero), left(zero);
+    While([&] { return v < 10; },
+          [&] {
+            If(v == 4, [&] {
+              left += 7;
+              Break();
+            });
+            v += 1;
+          });
+    return Int(v) * 100 + left;
+  });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_EQ(*got, 407);
+}
+
+// It leaves the inner loop alone; Return() leaves both.
+TEST(ExitsEdges, AnExitThatComesFirstLeavesItsOwnLoop) {
+  for (const bool returns : {false, true}) {
+    const auto got = run("first_of_two", [&](Int zero) {
+      Var<int32_t> trips(zero);
+      for (const Int i : range(3 + zero)) {
+        Var<int32_t> v(zero);
+        While([&] { return v < 10; },
+              [&] {
+                If(v + i == 5, [&] { returns ? Return() : Break(); });
+                v += 1;
+                trips += 1;
+              });
+      }
+      return Int(trips);
+    });
+    ASSERT_THAT(got, IsOk());
+    EXPECT_EQ(*got, returns ? -1 : 5 + 4 + 3);
   }
 }
 
