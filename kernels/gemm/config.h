@@ -30,6 +30,7 @@ struct GemmProblem {
   bool ends_inside = false;   // whether results end inside of d (grouped.h)
   bool unknown_rows = false;  // whether the device alone knows each batch's rows; m is their mean
 
+  // Whether there is no result.
   bool is_empty() const { return m == 0 || n == 0 || batches == 0; }
 };
 
@@ -66,6 +67,7 @@ struct GemmConfig {
   // Registers of a thread that loads, and of one that multiplies, where each sum is of so many numbers; 0:
   // what all have from the start is enough, as it is for few columns and no epilogue.
   struct Registers {
+    // Of a thread that loads, and of one that multiplies.
     int few, many;
   };
   Registers registers(int accumulators, bool has_epilogue) const;
