@@ -265,6 +265,21 @@ GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& de
   });
 }
 
+GemmConfig tuned_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device) {
+  // Those with stream_k take a workspace, which gemm() has none of.
+  static const runtime::Tunable<GemmProblem, GemmConfig> tunable(
+      "gemm",
+      [](const GemmProblem& x, const runtime::DeviceInfo& on) {
+        std::vector<GemmConfig> configs = gemm_configs(x, on);
+        configs.erase(std::remove_if(configs.begin(), configs.end(),
+                                     [](const GemmConfig& config) { return config.stream_k; }),
+                      configs.end());
+        return configs;
+      },
+      choose_gemm);
+  return tunable.choose(problem, device);
+}
+
 std::optional<GemmConfig> choose_stream_k(const GemmProblem& problem,
                                           const runtime::DeviceInfo& device) {
   return fastest(problem, device, [](const GemmConfig& config) { return config.stream_k; });
@@ -302,20 +317,6 @@ Status check_config(const GemmConfig& config, const GemmProblem& problem,
                    " at most");
   }
   return OkStatus();
-}
-
-GemmConfig tuned_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device) {
-  // gemm() has no workspace for stream-K.
-  const auto without_workspace = [](const GemmProblem& of, const runtime::DeviceInfo& on) {
-    std::vector<GemmConfig> configs = gemm_configs(of, on);
-    configs.erase(std::remove_if(configs.begin(), configs.end(),
-                                 [](const GemmConfig& config) { return config.stream_k; }),
-                  configs.end());
-    return configs;
-  };
-  static const runtime::Tunable<GemmProblem, GemmConfig> tunable("gemm", without_workspace,
-                                                                 choose_gemm);
-  return tunable.choose(problem, device);
 }
 
 LaunchShape gemm_shape(const GemmConfig& config, const GemmProblem& problem,

@@ -32,6 +32,7 @@ struct GemmProblem {
 
   // "4096x4096x512 x 8 tn, 2 into 2 bytes, fused": everything that configurations are chosen by.
   std::string to_string() const;
+  // Whether there is no result.
   bool is_empty() const { return m == 0 || n == 0 || batches == 0; }
 };
 
@@ -68,6 +69,7 @@ struct GemmConfig {
   // Registers of a thread that loads, and of one that multiplies, where each sum is of so many numbers; 0:
   // what all have from the start is enough, as it is for few columns and no epilogue.
   struct Registers {
+    // Of a thread that loads, and of one that multiplies.
     int few, many;
   };
   Registers registers(int accumulators, bool has_epilogue) const;

@@ -26,6 +26,7 @@ struct GemmTile {
 
 // Blocks along k, from the first one up to the one behind the last.
 struct Depth {
+  // The first one, and the one behind the last.
   Int first, behind;
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/gemm/gemm.h"
+#include "heddle/kernels/gemm/gemm_stream_k.h"
 #include "heddle/kernels/gemm/grouped.h"
 #include "heddle/kernels/gemm/named_epilogue.h"
 #include "heddle/kernels/gemm/scaled.h"
@@ -34,6 +35,9 @@ TensorRef<T, Rank> tensor_at(const PeerTensor& t, void* data) {
   return ref;
 }
 
+// Calls by name, besides those of a Tunable.
+using NamedCalls = std::vector<std::pair<std::string, HeddleCall>>;
+
 // The calls that solve problems of peers/peer.h, by operation and variant; nullptr where there is none.
 class HeddleCalls {
  public:
@@ -46,6 +50,16 @@ class HeddleCalls {
     if (a == "tf32" && d == "f32" && is("gemm", "")) return plain<tfloat32, float>();
     if (a == "e4m3" && d == "bf16") return of_8_bits();
     return nullptr;
+  }
+  // The plain product by stream-K, which gemm() has no workspace for.
+  NamedCalls by_stream_k(const runtime::DeviceInfo& device) const {
+    const std::string a = of(kA).dtype, d = of(kD).dtype;
+    if (!is("gemm", "")) return {};
+    if (a == "f16" && d == "f16") return stream_k<half, half>(device);
+    if (a == "bf16" && d == "bf16") return stream_k<bfloat16, bfloat16>(device);
+    if (a == "tf32" && d == "f32") return stream_k<tfloat32, float>(device);
+    if (a == "e4m3" && d == "bf16") return stream_k<float8_e4m3, bfloat16>(device);
+    return {};
   }
 
  private:
@@ -111,6 +125,35 @@ class HeddleCalls {
     };
   }
 
+  template <class T, class D>
+  NamedCalls stream_k(const runtime::DeviceInfo& device) const {
+    const auto batches = [&](auto ref) { return kernels::detail::in_batches(ref); };
+    const auto problem =
+        kernels::detail::gemm_problem({batches(tensor_at<const T, 2>(of(kA), nullptr)),
+                                       batches(tensor_at<const T, 2>(of(kB), nullptr)),
+                                       batches(tensor_at<D, 2>(of(kD), nullptr))});
+    NamedCalls calls;
+    if (!problem.ok()) return calls;
+    const auto workspace =
+        std::make_shared<kernels::GemmWorkspace>();  // of the benchmark's one stream
+    for (const kernels::GemmConfig& config : kernels::gemm_configs(*problem, device)) {
+      if (!config.stream_k) continue;
+      calls.emplace_back(config.to_string(), [p = problem_, config, workspace](const Stream& stream,
+                                                                               void* const* at) {
+        if (workspace->blocks == 0) {
+          StatusOr<kernels::GemmWorkspace> made = kernels::gemm_workspace(stream);
+          if (!made.ok()) return made.status();
+          *workspace = *std::move(made);
+        }
+        return kernels::gemm_stream_k_by(stream, *workspace, config, kernels::PlainSums(),
+                                         tensor_at<const T, 2>(p.tensor[kA], at[kA]),
+                                         tensor_at<const T, 2>(p.tensor[kB], at[kB]),
+                                         tensor_at<D, 2>(p.tensor[kD], at[kD]));
+      });
+    }
+    return calls;
+  }
+
   template <int kFactorRank>
   HeddleCall scaled() const {
     return [p = problem_](const Stream& stream, void* const* at) {
@@ -149,6 +192,7 @@ class HeddleGemm : public Contender {
     }
     auto prepared = std::make_unique<Call>(device_, std::move(call), tunes_);
     if (Status s = prepared->look(); !s.ok()) return s;
+    if (tunes_) prepared->add(HeddleCalls(solved).by_stream_k(device_.info()));
     return prepared;
   }
 
@@ -180,8 +224,13 @@ class HeddleGemm : public Contender {
     }
     std::vector<std::string> candidates() const override {
       if (problem_.candidates.empty()) return {"its only configuration"};
-      return tunes_ ? problem_.candidates : std::vector<std::string>{problem_.model};
+      if (!tunes_) return {problem_.model};
+      std::vector<std::string> names = problem_.candidates;
+      for (const auto& [name, call] : more_) names.push_back(name);
+      return names;
     }
+    // Further candidates.
+    void add(NamedCalls calls) { more_ = std::move(calls); }
     size_t workspace() const override { return 0; }
     std::map<std::string, double> notes() const override {
       if (times_.ptxas == 0) return {};
@@ -192,9 +241,10 @@ class HeddleGemm : public Contender {
     }
     // In a TuningScope of the program.
     Status launch(int candidate, void* const* pointers, void*, const Stream& stream) override {
-      if (tunes_ && !problem_.candidates.empty()) {
-        runtime::TuningScope::current()->use(problem_,
-                                             problem_.candidates[static_cast<size_t>(candidate)]);
+      const size_t tuned = problem_.candidates.size(), i = static_cast<size_t>(candidate);
+      if (tunes_ && tuned > 0 && i >= tuned) return more_[i - tuned].second(stream, pointers);
+      if (tunes_ && tuned > 0) {
+        runtime::TuningScope::current()->use(problem_, problem_.candidates[i]);
       }
       return call_(stream, pointers);
     }
@@ -204,6 +254,7 @@ class HeddleGemm : public Contender {
     HeddleCall call_;
     bool tunes_;
     runtime::TuningProblem problem_;
+    NamedCalls more_;
     runtime::StageTimes times_;
   };
 
