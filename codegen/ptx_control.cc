@@ -174,7 +174,7 @@ ir::RegionId Emitter::cold_branch(const Op& op) const {
 
 void Emitter::emit_branch(RegionId region) {
   emit_region(region);
-  if (valid(kernel_.terminator(region))) hand_over(region);
+  if (reachable_ && valid(kernel_.terminator(region))) hand_over(region);
 }
 
 // Behind the kernel's end, where it is in nobody's way.
@@ -311,7 +311,8 @@ void Emitter::emit_if(OpId id, const Op& op) {
     branch(predicate, has_else, end, uniform);
     emit_branch(op.regions[has_then ? 0 : 1]);
   }
-  put_label(end);
+  // Ways may lead out of both branches.
+  if (is_used(end)) put_label(end);
 }
 
 }  // namespace heddle::codegen

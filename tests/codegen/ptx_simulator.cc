@@ -94,6 +94,14 @@ PtxSimulator::PtxSimulator(absl::string_view text) {
     if (space != line.npos) instruction.operands = split_operands(line.substr(space + 1));
     code_.push_back(std::move(instruction));
   }
+  // What an assembler refuses also where no thread comes.
+  for (const Instruction& instruction : code_) {
+    const bool jumps = instruction.name[0] == "bra";
+    HEDDLE_CHECK(!jumps || labels_.count(instruction.operands[0]) != 0, "a branch goes to a label");
+    const std::string& guard = instruction.guard;
+    HEDDLE_CHECK(guard.empty() || guard.substr(guard[0] == '!' ? 1 : 0, 2) == "%p",
+                 "a guard is a predicate");
+  }
 }
 
 uint64_t PtxSimulator::read(const std::string& operand) const {
