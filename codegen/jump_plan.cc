@@ -55,13 +55,18 @@ JumpPlan::JumpPlan(const ir::Kernel& kernel, Analyses& analyses)
       never_again_(kernel.op_count()),
       collective_(kernel.op_count()),
       facts_(kernel.value_count(), Fact::kUnknown) {
+  bool splits_registers = false;
   kernel.walk([&](OpId id) {
+    splits_registers |= kernel.op(id).opcode == Opcode::kSetMaxRegisters;
     if (!is_convergent(info(kernel.op(id)))) return;
     for (OpId around = id; ir::valid(around) && collective_[ir::index_of(around)] == 0;) {
       collective_[ir::index_of(around)] = 1;
       around = kernel.region(kernel.op(around).parent).parent;
     }
   });
+  // Roles with registers of their own use all that there are: ptxas spilled some where blocks stood in another
+  // order, which costs more than the tests do.
+  if (splits_registers) return;
   visit(kernel.body(), true);
   if (any_) find_live();
 }
