@@ -53,8 +53,9 @@ TEST(Pipeline, DefaultPipeline) {
   ASSERT_TRUE(status.ok()) << status;
   std::vector<std::string> names;
   for (const PassRun& run : report.passes) names.push_back(run.name);
-  EXPECT_THAT(names, ElementsAre("promote-vars", "unroll", "fold", "reduce-strength", "dce", "licm",
-                                 "cse", "widen-loops", "unroll-loads", "fold", "vectorize", "dce", "contract"));
+  EXPECT_THAT(names,
+              ElementsAre("promote-vars", "unroll", "fold", "reduce-strength", "dce", "licm", "cse",
+                          "widen-loops", "unroll-loads", "fold", "vectorize", "dce", "contract"));
   EXPECT_EQ(properties_of(kernel), kPureSsa);
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
