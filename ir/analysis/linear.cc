@@ -48,6 +48,7 @@ LinearSum LinearSums::sum_of(ValueId value, int depth) {
   if (at_[value] >= 0) return sums_[static_cast<size_t>(at_[value])];
   LinearSum sum = depth < kMostDepth ? take_apart(value, depth + 1) : just(value);
   if (sum.terms.size() > kMostTerms) sum = just(value);
+  sum.bits = 8 * bytes_of(kernel_.type(value).scalar);
   at_.at(value) = static_cast<int32_t>(sums_.size());
   sums_.push_back(sum);
   return sum;

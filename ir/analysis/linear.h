@@ -26,9 +26,12 @@ struct LinearSum {
   };
   absl::InlinedVector<Term, 3> terms;  // by value, each once, no factor of 0
   int64_t constant = 0;
+  int bits = 0;  // it is exact modulo 2^bits: the width of the value's type
 
-  // Whether they differ by a constant.
-  bool is_beside(const LinearSum& other) const { return terms == other.terms; }
+  // Whether they differ by a constant: never of sums of different widths, one of which may wrap.
+  bool is_beside(const LinearSum& other) const {
+    return bits == other.bits && terms == other.terms;
+  }
   // How often a value is in it.
   int64_t factor_of(ValueId value) const;
 };
