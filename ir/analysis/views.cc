@@ -48,6 +48,12 @@ std::optional<int64_t> fixed_layout(const Kernel& kernel, const Op& op) {
   return stride;
 }
 
+int most_access_elements(const Kernel& kernel, ValueId view) {
+  const Type type = kernel.type(view);
+  const int bytes = type.space == Space::kGlobal ? kernel.target->max_access_bytes : 16;
+  return std::min(bytes / bytes_of(type.scalar), kMostVectorElements);
+}
+
 int64_t alignment_of(const Kernel& kernel, ValueId view, IntAnalysis& ints) {
   if (const auto param = kernel.param_index(view)) {
     return kernel.fact({FactKind::kAlignment, static_cast<uint16_t>(*param), 0});

@@ -9,6 +9,12 @@
 
 namespace heddle::ir {
 
+// Elements of the longest vector, whatever they are.
+inline constexpr int kMostVectorElements = 16;
+
+// Elements of the widest access to a view's memory that the target has, a power of two. Alignment may allow less.
+int most_access_elements(const Kernel& kernel, ValueId view);
+
 // The view that a view is cut from, through any number of subviews: a parameter, a `shared` or
 // `shared.dynamic` op's result, or whatever hands views on (a region's argument, a result of `if`).
 // For a matrix descriptor, the root of the view that it describes.

@@ -311,11 +311,11 @@ class Vectorization {
   // How many elements from the first one on may be one access.
   size_t width_of(const Group& group, absl::Span<const Member> run) {
     const Op& op = kernel_.op(run[0].op);
-    const Type view = kernel_.type(group.view);
-    const int bytes = bytes_of(view.scalar);
-    const int most = view.space == Space::kGlobal ? kernel_.target->max_access_bytes : 16;
+    const int bytes = bytes_of(kernel_.type(group.view).scalar);
+    const size_t most =
+        std::min(run.size(), static_cast<size_t>(most_access_elements(kernel_, group.view)));
     size_t width = 1;
-    while (2 * width <= run.size() && static_cast<int>(2 * width) * bytes <= most) width *= 2;
+    while (2 * width <= most) width *= 2;
     for (; width > 1; width /= 2) {
       const auto elements = static_cast<int64_t>(width);
       if (ints_.divisible(op.offset(), elements) &&

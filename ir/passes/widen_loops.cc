@@ -199,9 +199,9 @@ class Widening {
 
   // Elements of the widest access that the array's start allows.
   int64_t width_of(const Op& op) {
-    const Type view = kernel_.type(op.view());
-    const int64_t most = view.space == Space::kGlobal ? kernel_.target->max_access_bytes : 16;
-    return std::min(most, alignment_of(kernel_, op.view(), ints_)) / bytes_of(view.scalar);
+    const int64_t aligned =
+        alignment_of(kernel_, op.view(), ints_) / bytes_of(kernel_.type(op.view()).scalar);
+    return std::min<int64_t>(most_access_elements(kernel_, op.view()), aligned);
   }
 
   // Whether the element of the first trip is aligned to a whole access, for all that is known.

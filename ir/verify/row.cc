@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "heddle/ir/analysis/views.h"
 #include "heddle/ir/verify/verifier_internal.h"
 #include "heddle/ir/wording.h"
 
@@ -405,7 +406,7 @@ class RowCheck {
 
   void check_shape(Type type) {
     const bool vector = type.kind == TypeKind::kVector;
-    if (vector && (type.count < 2 || type.count > 16 || type.bytes() > 32)) {
+    if (vector && (type.count < 2 || type.count > kMostVectorElements || type.bytes() > 32)) {
       error(absl::StrCat(to_string(type),
                          " is no vector: they have 2 to 16 elements and at most 32 "
                          "bytes"),
