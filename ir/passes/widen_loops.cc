@@ -7,7 +7,7 @@
 // rounds. Accesses to several arrays whose alignments need not agree: the rounds stand there twice, and a
 // test says at run time whether all are aligned or only those to the first array. Loops with a hint of their
 // author's stay, and so do those in which threads do something together, that are large, or in which nothing
-// could be merged. Facts of alignment and overlap are read for loops that otherwise qualify.
+// could be merged, and those on whose results more threads agree than on where elements are aligned. Facts of alignment and overlap are read for loops that otherwise qualify.
 //
 // Why: a loop over a row's elements, written as one thinks of it, moves 16 bytes an instruction, whatever the
 // row's pitch, and has several loads under way.
@@ -125,7 +125,7 @@ class Widening {
       return true;
     }
     // Numbers of trips are counted in the index's type.
-    if (quiet_.range(loop.start()).min < 0) return false;
+    if (quiet_.range(loop.start()).min < 0 || !keeps_agreement(loop, walks)) return false;
     copies_.replace(id, split(loop, walks, inits));
     return true;
   }
@@ -213,6 +213,22 @@ class Widening {
                                 ints_.divisible(term.value, walk.width);
                        });
   }
+
+  // Whether threads agree on the loop's results as far as they did: how trips are split hangs on offsets of
+  // theirs.
+  bool keeps_agreement(const Op& loop, const Walks& walks) const {
+    const ValueId index = kernel_.region(loop.regions[0]).args[0];
+    Scope scope = Scope::kGrid;
+    for (size_t i = 0; i < walks.size(); ++i) {
+      if (i > 0 && follows(walks[i], walks[0])) continue;
+      for (const LinearSum::Term& term : walks[i].sum.terms) {
+        if (term.value != index) scope = std::min(scope, uniformity_.of(term.value));
+      }
+    }
+    return std::all_of(loop.results.begin(), loop.results.end(),
+                       [&](ValueId result) { return uniformity_.of(result) <= scope; });
+  }
+
   // --- The loops that take its place ---
 
   ValueId make(Opcode opcode, ValueId a, ValueId b) { return b_.create(opcode, {a, b}); }
