@@ -5,7 +5,8 @@
 // aligned to a whole access, rounds of several trips, and single trips for what is left. vectorize then makes
 // one access of each round. Where accesses are aligned from the start, there are no single trips before the
 // rounds. Accesses to several arrays whose alignments need not agree: the rounds stand there twice, and a
-// test says at run time whether all are aligned or only those to the first array. Loops with a hint of their
+// test says at run time whether all are aligned or only those to the first array. Nothing of this is computed for
+// a loop that turns out to have no trip. Loops with a hint of their
 // author's stay, and so do those in which threads do something together, that are large, or in which nothing
 // could be merged, and those on whose results more threads agree than on where elements are aligned. Facts of alignment and overlap are read for loops that otherwise qualify.
 //
@@ -126,7 +127,9 @@ class Widening {
     }
     // Numbers of trips are counted in the index's type.
     if (quiet_.range(loop.start()).min < 0 || !keeps_agreement(loop, walks)) return false;
-    copies_.replace(id, split(loop, walks, inits));
+    // What offsets are computed from may hold nothing where the loop has no trip.
+    const bool runs = quiet_.trips(id).at_least_one;
+    copies_.replace(id, runs ? split(loop, walks, inits) : split_if_it_runs(loop, walks, inits));
     return true;
   }
 
@@ -252,6 +255,11 @@ class Widening {
     return make(Opcode::kAdd, sum, b_.constant_int(type, walk.sum.constant));
   }
 
+  Carried split_if_it_runs(const Op& loop, const Walks& walks, const Carried& inits) {
+    return chosen(make(Opcode::kLt, loop.start(), loop.stop()), inits,
+                  [&](bool runs) { return runs ? split(loop, walks, inits) : inits; });
+  }
+
   Carried split(const Op& loop, const Walks& walks, Carried carried) {
     const ValueId index = kernel_.region(loop.regions[0]).args[0];
     const ValueId start = loop.start(), stop = loop.stop();
@@ -298,13 +306,13 @@ class Widening {
 
   // One way of carrying on or the other.
   Carried chosen(ValueId condition, const Carried& carried,
-                 absl::FunctionRef<Carried(bool all)> rounds) {
+                 absl::FunctionRef<Carried(bool holds)> way) {
     absl::InlinedVector<Type, 4> types;
     for (const ValueId value : carried) types.push_back(kernel_.type(value));
     const OpId branch = b_.begin_if(condition, types);
-    b_.yield(rounds(true));
+    b_.yield(way(true));
     b_.next_region();
-    b_.yield(rounds(false));
+    b_.yield(way(false));
     b_.end_region();
     const auto& results = kernel_.op(branch).results;
     return {results.begin(), results.end()};
