@@ -30,9 +30,11 @@ int64_t wrapped(Scalar scalar, int64_t number) {
   return static_cast<int64_t>(static_cast<uint64_t>(number) << bits) >> bits;
 }
 
-// What at_launch computes its value from is not part of the kernel.
+// What at_launch computes its value from is not part of the kernel; what assume_uniform says of its result must
+// not be lost where an offset is computed anew from the terms.
 bool forwards_inside(const Op& op) {
-  return has(info(op), kForwards) && op.opcode != Opcode::kAtLaunch;
+  return has(info(op), kForwards) && op.opcode != Opcode::kAtLaunch &&
+         op.opcode != Opcode::kAssumeUniform;
 }
 
 }  // namespace
