@@ -1,7 +1,5 @@
 #include "heddle/ir/passes/loop_copies.h"
 
-#include "heddle/ir/passes/rewrite.h"
-
 namespace heddle::ir {
 namespace {
 
@@ -123,14 +121,26 @@ void LoopCopies::replace(OpId loop, const Carried& results) {
   for (size_t i = 0; i < results.size(); ++i) {
     const ValueId old = kernel_.op(loop).results[i];
     inherit_name(kernel_, results[i], old);
-    kernel_.replace_all_uses(old, results[i]);
+    replaced_.add(old, results[i]);
   }
-  kernel_.erase(loop);
+  kernel_.unlink(loop);
+  taken_out_.push_back(loop);
+}
+
+void LoopCopies::finish() {
+  if (taken_out_.empty()) return;
+  replaced_.apply_everywhere(kernel_);
+  for (const OpId loop : taken_out_) {
+    for (const RegionId body : kernel_.op(loop).regions) {
+      for (const OpId inner : kernel_.ops(body)) kernel_.erase(inner);
+    }
+  }
 }
 
 // Copies a region's ops to a builder's place; gives back what it yields.
 LoopCopies::Carried LoopCopies::ops(Builder& b, RegionId region, Map& map, int64_t trip) {
-  const auto mapped = [&map](ValueId value) {
+  const auto mapped = [&](ValueId value) {
+    value = replaced_.resolve(value);
     const auto found = map.find(value);
     return found == map.end() ? value : found->second;
   };

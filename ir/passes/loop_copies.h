@@ -5,6 +5,8 @@
 //   carried = copies.make_loop(loop, start, mid, 4, step, carried);   // each trip does what four did
 //   carried = copies.make_loop(loop, mid, stop, 1, step, carried);
 //   copies.replace(id, carried);
+//   …                                  // other loops
+//   copies.finish();
 //
 // Copies of a body that makes arrays would each have arrays of their own: such a loop is not copied.
 #pragma once
@@ -13,11 +15,13 @@
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/kernel.h"
+#include "heddle/ir/passes/rewrite.h"
 
 namespace heddle::ir {
 
@@ -55,8 +59,11 @@ class LoopCopies {
     on_copy_ = std::move(visit);
   }
 
-  // Puts values in the place of a loop's results, and removes it.
+  // Takes a loop out of the kernel, with values for its results. Until finish(), uses of these stay, but for those
+  // in copies of loops around it, and the loop itself still says what it computed.
   void replace(OpId loop, const Carried& results);
+  // Once behind all: puts the values in the place of the results, in one sweep over the kernel.
+  void finish();
 
  private:
   using Map = absl::flat_hash_map<ValueId, ValueId>;
@@ -72,6 +79,8 @@ class LoopCopies {
   Kernel& kernel_;
   Builder& b_;
   std::function<void(OpId original, OpId copy, int64_t trip)> on_copy_;
+  Replacements replaced_;
+  std::vector<OpId> taken_out_;
 };
 
 }  // namespace heddle::ir

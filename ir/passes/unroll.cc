@@ -43,6 +43,7 @@ class Unrolling {
     // Inner loops first, so that what is copied is finished.
     bool changed = false;
     for (size_t i = loops.size(); i-- > 0;) changed |= visit(loops[i]);
+    copies_.finish();
     return changed;
   }
 

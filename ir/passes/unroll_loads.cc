@@ -62,6 +62,7 @@ class LoadUnrolling {
       const int64_t step = *kernel_.constant_int(loop.step());
       copies_.replace(id, copies_.make_rounds(loop, kTrips, step, LoopCopies::inits(loop)));
     }
+    copies_.finish();
     return !loops.empty();
   }
 

@@ -91,6 +91,7 @@ class Widening {
     }
     bool changed = false;
     for (const OpId id : agreed) changed |= visit(id);
+    copies_.finish();
     return changed;
   }
 
