@@ -5,8 +5,10 @@
 namespace heddle::ir {
 namespace {
 
-// Of arrays that say nothing else, and of dynamic shared memory (ops.def).
+// Bytes, of arrays that say nothing else and of dynamic shared memory.
 constexpr int64_t kUsualAlignment = 16;
+// More than any access asks for, in elements: as bytes it is no number too large.
+constexpr int64_t kMostAlignment = int64_t{1} << 32;
 
 }  // namespace
 
@@ -71,8 +73,9 @@ int64_t alignment_of(const Kernel& kernel, ValueId view, IntAnalysis& ints) {
     case Opcode::kPointer:
       return power_of_two_in(ints.divisor(op->address()));
     case Opcode::kSubview: {
-      const int64_t start =
-          power_of_two_in(ints.divisor(op->offset())) * bytes_of(kernel.type(view).scalar);
+      const int64_t elements =
+          std::min(power_of_two_in(ints.divisor(op->offset())), kMostAlignment);
+      const int64_t start = elements * bytes_of(kernel.type(view).scalar);
       const int64_t whole = alignment_of(kernel, op->view(), ints);
       return start == 0 ? whole : std::min(whole, start);
     }

@@ -5,10 +5,11 @@
 // aligned to a whole access, rounds of several trips, and single trips for what is left. vectorize then makes
 // one access of each round. Where accesses are aligned from the start, there are no single trips before the
 // rounds. Accesses to several arrays whose alignments need not agree: the rounds stand there twice, and a
-// test says at run time whether all are aligned or only those to the first array. Nothing of this is computed for
-// a loop that turns out to have no trip. Loops with a hint of their
-// author's stay, and so do those in which threads do something together, that are large, or in which nothing
-// could be merged, and those on whose results more threads agree than on where elements are aligned. Facts of alignment and overlap are read for loops that otherwise qualify.
+// test says at run time whether all are aligned or only those to the first array. Nothing of this is computed
+// for a loop that turns out to have no trip. Loops with a hint of their author's stay, and so do those in which
+// threads do something together, that are large, or in which nothing could be merged, and those on whose
+// results more threads agree than on where elements are aligned. Facts of alignment and overlap are read of
+// accesses that could be merged for all else, in loops that are not known to have less than two trips.
 //
 // Why: a loop over a row's elements, written as one thinks of it, moves 16 bytes an instruction, whatever the
 // row's pitch, and has several loads under way.
@@ -100,6 +101,8 @@ class Widening {
   using Walks = absl::InlinedVector<Walk, 4>;
 
   bool visit(OpId id) {
+    // No round has less than two trips: of loops that have fewer, no facts are read.
+    if (copies_.known_trips(kernel_.op(id)).value_or(2) < 2) return false;
     Walks walks = walks_of(id);
     // The first is the one that rounds are aligned to: the one that has the most elements in an access.
     std::stable_sort(walks.begin(), walks.end(),
