@@ -34,14 +34,13 @@ TEST(Ptx, DeclaresTheParameterBlockAndTheBlockShape) {
                                      ")\n.reqntid 512, 1, 1\n{\n"));
 }
 
-// Eight instructions a trip: the row's address (which ptxas moves out), the element's, the load,
+// Seven instructions a trip: the row's address (which ptxas moves out), the element's, the load,
 // the sum, and the loop.
 TEST(Ptx, SumsARow) {
   EXPECT_THAT(ptx(kRowSum), ContainsRegex("\n\\$L1:\n"
                                           "\tshl\\.b64 %rd[0-9]+, %rd[0-9]+, 2;\n"
                                           "\tadd\\.s64 %rd[0-9]+, %rd[0-9]+, %rd[0-9]+;\n"
-                                          "\tmul\\.wide\\.s32 %rd[0-9]+, %r[0-9]+, 4;\n"
-                                          "\tadd\\.s64 %rd[0-9]+, %rd[0-9]+, %rd[0-9]+;\n"
+                                          "\tmad\\.wide\\.s32 %rd[0-9]+, %r[0-9]+, 4, %rd[0-9]+;\n"
                                           "\tld\\.global\\.nc\\.b32 %r[0-9]+, \\[%rd[0-9]+\\];\n"
                                           "\tadd\\.rn\\.f32 %r[0-9]+, %r[0-9]+, %r[0-9]+;\n"
                                           "\tsetp\\.lt\\.s32 %p0, %r[0-9]+, %r[0-9]+;\n"
