@@ -179,7 +179,7 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
   IntRange layout(const Op& op, Type type) {
     if (const auto fixed = fixed_layout(kernel(), op)) return {*fixed, *fixed};
     const IntRange all = unknown(type);
-    if (op.opcode == Opcode::kStride) return all;
+    if (op.opcode == Opcode::kStride) return is_unit_stride(op) ? IntRange{1, 1} : all;
     const ValueId extent = subview_extent(kernel(), op);
     if (valid(extent)) {
       const IntRange range = get(extent);
@@ -194,6 +194,15 @@ class IntAnalysis::Ranges : public Solver<Ranges, IntRange> {
       }
     }
     return range;
+  }
+
+  // Whether the code relies on it already that the stride is 1.
+  bool is_unit_stride(const Op& op) const {
+    const auto param = kernel().param_index(op.view());
+    if (!param || facts_ != FactUse::kAsk) return false;
+    const auto dim = static_cast<uint8_t>(op.attr_or(AttrKey::kDim, 0));
+    const Fact unit{FactKind::kUnitStride, static_cast<uint16_t>(*param), dim};
+    return fact_if_read(kernel(), unit) == 1;
   }
 
   FactUse facts_;
