@@ -53,9 +53,8 @@ TEST(Pipeline, DefaultPipeline) {
   ASSERT_TRUE(status.ok()) << status;
   std::vector<std::string> names;
   for (const PassRun& run : report.passes) names.push_back(run.name);
-  EXPECT_THAT(names,
-              ElementsAre("promote-vars", "unroll", "fold", "reduce-strength", "dce", "licm", "cse",
-                          "widen-loops", "unroll-loads", "fold", "vectorize", "dce", "contract"));
+  EXPECT_THAT(names, ElementsAre("promote-vars", "unroll", "fold", "reduce-strength", "dce", "licm",
+                                 "cse", "widen-loops", "fold", "vectorize", "dce", "contract"));
   EXPECT_EQ(properties_of(kernel), kPureSsa);
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
@@ -264,10 +263,10 @@ TEST(Pipeline, LimitsAndStops) {
     EXPECT_TRUE(run_pipeline(kernel, kDefaultPipeline, with_report).ok());
     return report.passes.size();
   };
-  EXPECT_EQ(ran({}), 13u);
+  EXPECT_EQ(ran({}), 12u);
   EXPECT_EQ(ran({.pass_limit = 0}), 0u);
   EXPECT_EQ(ran({.pass_limit = 2}), 2u);
-  EXPECT_EQ(ran({.pass_limit = 100}), 13u);
+  EXPECT_EQ(ran({.pass_limit = 100}), 12u);
   EXPECT_EQ(ran({.stop_after = "dce"}), 5u);
 }
 
