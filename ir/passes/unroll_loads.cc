@@ -26,7 +26,7 @@ constexpr int64_t kMostBodyOps = 40;
 // Values that hang on what a loop carries from trip to trip.
 class FromTripsBefore {
  public:
-  FromTripsBefore(const Kernel& kernel, const Op& loop) : kernel_(kernel) {
+  FromTripsBefore(const Kernel& kernel, const Op& loop) {
     const auto& args = kernel.region(loop.regions[0]).args;
     for (size_t i = first_carried(loop); i < args.size(); ++i) values_.at(args[i]) = 1;
     kernel.walk(loop.regions[0], [&](OpId id) { note(kernel.op(id)); });
@@ -42,7 +42,6 @@ class FromTripsBefore {
     }
   }
 
-  const Kernel& kernel_;
   IdMap<ValueId, uint8_t> values_;
 };
 
