@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "heddle/heddle.h"
 #include "heddle/kernels/gemm/config.h"
 #include "heddle/runtime/tuning/tunable.h"
 #include "heddle/tools/command/commands.h"
