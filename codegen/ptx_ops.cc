@@ -62,6 +62,7 @@ constexpr Row kRows[] = {
     {Opcode::kAbs, "", "", "abs.$", "abs.$", "abs.$"},
     {Opcode::kSqrt, "", "", "~sqrt.rn.f32", "sqrt.rn^.$", "sqrt.rn.$"},
     {Opcode::kRcp, "", "", "~rcp.rn.f32", "rcp.rn^.$", "rcp.rn.$"},
+    {Opcode::kRcpApprox, "", "", "~rcp.approx.f32", "rcp.approx^.$", ""},
     {Opcode::kExp2, "", "", "~ex2.approx.f32", "ex2.approx^.$", ""},
     {Opcode::kRsqrt, "", "", "~rsqrt.approx.f32", "rsqrt.approx^.$", ""},
     {Opcode::kLog2, "", "", "~lg2.approx.f32", "lg2.approx^.$", ""},

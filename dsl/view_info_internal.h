@@ -1,6 +1,7 @@
 // What is known of a view while tracing. Not for users.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "heddle/dsl/trace/trace_internal.h"
@@ -36,9 +37,7 @@ class ViewInfo {
     if (param_) {
       if (unbounded()) return 1;
       if (param().strides[dim] != ir::kDynamic) return param().strides[dim];
-      // Last modes are usually contiguous: worth a guard. The others seldom are.
-      if (dim == rank() - 1 && fact(ir::FactKind::kUnitStride, dim) == 1) return 1;
-      return ir::kDynamic;
+      return is_unit(dim) ? 1 : ir::kDynamic;
     }
     int64_t stride = 1;
     for (int i = dim + 1; i < rank(); ++i) stride *= extents_[i];
@@ -56,6 +55,19 @@ class ViewInfo {
   }
 
  private:
+  // Whether the dynamic stride of a mode is 1. Mostly that of the last mode is, else that of one before, as in a
+  // matrix that is stored by columns, or with its batches behind. Each answer is a guard: only those modes are
+  // asked for that come before the first one with it.
+  bool is_unit(int dim) const {
+    const auto& strides = param().strides;
+    if (std::find(strides.begin(), strides.end(), 1) != strides.end()) return false;
+    int last = rank() - 1;
+    while (last >= 0 &&
+           (strides[last] != ir::kDynamic || fact(ir::FactKind::kUnitStride, last) != 1)) {
+      --last;
+    }
+    return last == dim;
+  }
   const ir::Param& param() const { return kernel_.params()[*param_]; }
 
   ir::Kernel& kernel_;

@@ -45,8 +45,9 @@ void emit_copy_wait(int groups, SourceLoc loc) {
   record(Opcode::kCopyWait, {}, {}, absl::MakeConstSpan(&attr, 1), loc);
 }
 
-void emit_pin(const Pinned& values, SourceLoc loc) {
-  record(Opcode::kPin, values.nodes(), {}, {}, loc);
+void emit_pin(const Pinned& values, bool early_loads, SourceLoc loc) {
+  const ir::Attr attr{AttrKey::kEarlyLoads, 1};
+  record(Opcode::kPin, values.nodes(), {}, absl::MakeConstSpan(&attr, early_loads ? 1 : 0), loc);
 }
 
 void emit_named_barrier(ir::Opcode opcode, Node id, int threads, SourceLoc loc) {

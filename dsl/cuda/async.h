@@ -39,7 +39,7 @@ class Pinned {
   std::vector<Node> nodes_;
 };
 
-void emit_pin(const Pinned& values, SourceLoc loc);
+void emit_pin(const Pinned& values, bool early_loads, SourceLoc loc);
 
 }  // namespace detail
 
@@ -78,7 +78,14 @@ inline void copy_async_wait(int groups = 0, SourceLoc loc = SourceLoc::current()
 // it runs while the copies and products that are waited for do: assemblers move it behind the wait
 // where nothing before it needs the results. No instruction moves past a pin, which costs one.
 inline void pin(const detail::Pinned& values, SourceLoc loc = SourceLoc::current()) {
-  detail::emit_pin(values, loc);
+  detail::emit_pin(values, /*early_loads=*/false, loc);
+}
+// The same, but loads that follow, up to the next pin, start in front of it, with the work that is pinned: as
+// many as 16 registers hold, where nothing in between may write what they load, or end the kernel.
+// What comes to be in registers is used behind the pin. Without values, of what follows a settle().
+inline void pin_with_early_loads(const detail::Pinned& values = {},
+                                 SourceLoc loc = SourceLoc::current()) {
+  detail::emit_pin(values, /*early_loads=*/true, loc);
 }
 
 // Named barriers: `id` is 1 to 15, `threads` is how many threads of the block take part, in whole

@@ -208,13 +208,29 @@ IntTuple coordinate_of(const AnyTensor& tensor, const SymInt& number, SourceLoc 
 
 namespace {
 
-// Whether host numbers name the registers; reports where the kernel computes which.
-bool are_named(const AnyTensor& tensor, SourceLoc loc) {
-  if (tensor.origin.is_int() && tensor.origin.value().is_constant() && is_static(tensor.layout)) {
-    return true;
+// Which registers a tensor's elements are in, by their number; reports where the kernel computes which, and
+// where there are no such registers.
+std::optional<std::vector<int>> registers_of(const AnyTensor& tensor, int64_t size, SourceLoc loc) {
+  if (!tensor.origin.is_int() || !tensor.origin.value().is_constant() ||
+      !is_static(tensor.layout)) {
+    fail_unnamed_registers(tensor, loc);
+    return std::nullopt;
   }
-  fail_unnamed_registers(tensor, loc);
-  return false;
+  const StaticLayout index(tensor.layout);
+  const int64_t first = tensor.origin.value().value(), count = tensor.node.type.count;
+  std::vector<int> numbers(static_cast<size_t>(size));
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t number = first + index(i);
+    if (number < 0 || number >= count) {
+      fail(loc,
+           absl::StrCat("element ", i, " of ", to_string(tensor), " is register ", number, " of ",
+                        count),
+           "cut registers into tiles that divide their extents");
+      return std::nullopt;
+    }
+    numbers[static_cast<size_t>(i)] = static_cast<int>(number);
+  }
+  return numbers;
 }
 
 Node undefined_element(const AnyTensor& tensor) {
@@ -255,13 +271,12 @@ Nodes gather_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
   const auto value = [&](int64_t i) -> Node& { return values[static_cast<size_t>(i)]; };
   const NodeType element = scalar_type(tensor.scalar);
   if (tensor.storage == Storage::kRegisters) {
-    if (!are_named(tensor, loc)) return Nodes(static_cast<size_t>(size), undefined_element(tensor));
+    const auto registers = registers_of(tensor, size, loc);
+    if (!registers) return Nodes(static_cast<size_t>(size), undefined_element(tensor));
     const Node all = read_slot(tensor.node, tensor.node.type, loc);
-    const StaticLayout index(tensor.layout);
-    const auto first = static_cast<int>(tensor.origin.value().value());
     for (int64_t i = 0; i < size; ++i) {
       value(i) =
-          emit_part(element, ir::Opcode::kExtract, all, first + static_cast<int>(index(i)), loc);
+          emit_part(element, ir::Opcode::kExtract, all, (*registers)[static_cast<size_t>(i)], loc);
     }
     return values;
   }
@@ -300,14 +315,13 @@ void scatter_elements(const AnyTensor& tensor, const AccessPlan& plan, const Nod
   const auto value = [&](int64_t i) -> const Node& { return values[static_cast<size_t>(i)]; };
   const NodeType element = scalar_type(tensor.scalar);
   if (tensor.storage == Storage::kRegisters) {
-    if (!are_named(tensor, loc)) return;
+    const auto registers = registers_of(tensor, size, loc);
+    if (!registers) return;
     const NodeType type = tensor.node.type;
     Nodes all(type.count);
-    const StaticLayout index(tensor.layout);
-    const int64_t first = tensor.origin.value().value();
     std::vector<bool> given(type.count);
     for (int64_t i = 0; i < size; ++i) {
-      const auto at = static_cast<size_t>(first + index(i));
+      const auto at = static_cast<size_t>((*registers)[static_cast<size_t>(i)]);
       const auto guard = condition(plan.predicate, i, loc);
       Node next = value(i);
       if (guard) {

@@ -94,27 +94,32 @@ TmaBoxes make_tma_boxes(const AnyTensor& global, const AnyTensor& shared, int sl
   return boxes;
 }
 
-void emit_tma_copy(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
-                   const TmaTarget* load, SourceLoc loc) {
-  if (boxes.rank == 0 || !global.layout.ok() || !shared.layout.ok()) return;  // reported
-  for (const AnyTensor* const tile : {&global, &shared}) {
-    if (rank(tile->layout) == 2 && size(get(tile->layout.shape(), 0)).is_constant(boxes.tile[0]) &&
-        size(get(tile->layout.shape(), 1)).is_constant(boxes.tile[1])) {
-      continue;
-    }
-    fail(loc,
-         absl::StrCat("copy: ", to_string(*tile), " beside a TMA atom of tiles of ", boxes.tile[0],
-                      " x ", boxes.tile[1]),
-         "cut both tensors into tiles of the atom's extents");
-    return;
+namespace {
+
+// Whether a tensor is a tile of an atom's extents; if not, that is reported.
+bool is_tile(const TmaBoxes& boxes, const AnyTensor& tile, const char* what, SourceLoc loc) {
+  if (rank(tile.layout) == 2 && size(get(tile.layout.shape(), 0)).is_constant(boxes.tile[0]) &&
+      size(get(tile.layout.shape(), 1)).is_constant(boxes.tile[1])) {
+    return true;
   }
-  const int64_t slice = boxes.tile[boxes.sliced] / boxes.slices;
+  fail(loc,
+       absl::StrCat(what, ": ", to_string(tile), " beside a TMA atom of tiles of ", boxes.tile[0],
+                    " x ", boxes.tile[1]),
+       "cut tensors into tiles of the atom's extents");
+  return false;
+}
+
+// use(place, box) for each box of a tile, or of its slice, with its place in the tile.
+template <class Use>
+void for_boxes(const TmaBoxes& boxes, const AnyTensor& global, const SymInt& slice, SourceLoc loc,
+               const Use& use) {
+  const int64_t extent = boxes.tile[boxes.sliced] / boxes.slices;
   for (int64_t i = 0; i < boxes.tile[0] / boxes.box[0]; ++i) {
     for (int64_t j = 0; j < boxes.tile[1] / boxes.box[1]; ++j) {
       SymInt at[2] = {i * boxes.box[0], j * boxes.box[1]};
       if (boxes.slices > 1) {
-        if (at[boxes.sliced].value() >= slice) continue;
-        at[boxes.sliced] = at[boxes.sliced] + load->slice * slice;
+        if (at[boxes.sliced].value() >= extent) continue;
+        at[boxes.sliced] = at[boxes.sliced] + slice * extent;
       }
       const IntTuple place = {at[0], at[1]};
       const IntTuple there = global.layout(place, loc);
@@ -124,15 +129,33 @@ void emit_tma_copy(const TmaBoxes& boxes, const AnyTensor& global, const AnyTens
             number_at(global.origin, mode, boxes.rank) + number_at(there, mode, boxes.rank);
         coordinates.emplace_back(Int(materialize(number, /*wide=*/false, loc)), loc);
       }
-      const BoxPlace box{boxes.map, coordinates.data(), boxes.rank, global.mode};
-      const Access access = element_access(shared, place, loc);
-      if (load != nullptr) {
-        emit_tma_load(access, shared.scalar, box, {*load->words, *load->index}, load->ranks);
-      } else {
-        emit_tma_store(box, access, shared.scalar, nullptr);
-      }
+      use(place, BoxPlace{boxes.map, coordinates.data(), boxes.rank, global.mode});
     }
   }
+}
+
+}  // namespace
+
+void emit_tma_copy(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
+                   const TmaTarget* load, SourceLoc loc) {
+  if (boxes.rank == 0 || !global.layout.ok() || !shared.layout.ok()) return;  // reported
+  if (!is_tile(boxes, global, "copy", loc) || !is_tile(boxes, shared, "copy", loc)) return;
+  const SymInt slice = load == nullptr ? SymInt(0) : load->slice;
+  for_boxes(boxes, global, slice, loc, [&](const IntTuple& place, const BoxPlace& box) {
+    const Access access = element_access(shared, place, loc);
+    if (load != nullptr) {
+      emit_tma_load(access, shared.scalar, box, {*load->words, *load->index}, load->ranks);
+    } else {
+      emit_tma_store(box, access, shared.scalar, nullptr);
+    }
+  });
+}
+
+void emit_tile_prefetch(const TmaBoxes& boxes, const AnyTensor& global, const SymInt& slice,
+                        SourceLoc loc) {
+  if (boxes.rank == 0 || !global.layout.ok() || !is_tile(boxes, global, "prefetch", loc)) return;
+  for_boxes(boxes, global, slice, loc,
+            [](const IntTuple&, const BoxPlace& box) { emit_tma_prefetch(box); });
 }
 
 }  // namespace heddle::detail

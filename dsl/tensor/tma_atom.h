@@ -58,6 +58,8 @@ struct TmaTarget {
 };
 void emit_tma_copy(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
                    const TmaTarget* load, SourceLoc loc);
+void emit_tile_prefetch(const TmaBoxes& boxes, const AnyTensor& global, const SymInt& slice,
+                        SourceLoc loc);
 
 }  // namespace detail
 
@@ -98,6 +100,13 @@ class TmaAtom {
   // Brings the tensor map near the copy engine, so that the first copy does not wait for it.
   void prefetch(SourceLoc loc = SourceLoc::current()) const {
     if (boxes_.rank != 0) detail::emit(detail::op::kTensorMapPrefetch, boxes_.map, loc);
+  }
+
+  // Brings a tile, or slice number `slice` of it, from memory to L2, where a load finds it. One thread calls it.
+  template <detail::TensorLike From>
+  void prefetch(const From& tile, const SymInt& slice = 0,
+                SourceLoc loc = SourceLoc::current()) const {
+    detail::emit_tile_prefetch(boxes_, detail::as_tensor(tile, loc).any(), slice, loc);
   }
 
   const detail::TmaBoxes& boxes() const { return boxes_; }

@@ -132,6 +132,14 @@ Clobber Aliasing::clobber(const Op& op, int object) const {
   return result;
 }
 
+// Whether others' writes may show behind an op that did not in front of it. What only releases shows the thread's
+// own to others; behind wgmma.wait there are new registers, but nothing new in memory.
+bool Aliasing::may_show_writes(const Op& op) {
+  constexpr int64_t kReleases = static_cast<int64_t>(MemoryOrder::kRelease);
+  return info(op).effects.orders && op.opcode != Opcode::kWgmmaWait &&
+         op.attr_or(AttrKey::kOrder, -1) != kReleases;
+}
+
 Clobber Aliasing::clobber_of_kind(const Op& op, int kind) const {
   const Kind& read = kinds_[static_cast<size_t>(kind)];
   if (is_constant(read.space)) return Clobber::kNo;
@@ -142,7 +150,7 @@ Clobber Aliasing::clobber_of_kind(const Op& op, int kind) const {
   });
   const OpInfo& row = info(op);
   // The thread's own memory has no address that another could use.
-  if ((!row.effects.orders && !row.effects.unnamed) || read.space == Space::kLocal) return result;
+  if ((!may_show_writes(op) && !row.effects.unnamed) || read.space == Space::kLocal) return result;
   // What orders more than a block may order others' writes as well.
   const bool within_block = row.convergence >= Scope::kWarp && row.convergence <= Scope::kBlock;
   return within_block && !is_written_unseen(read) ? std::max(result, Clobber::kUnlessNoOverlap)

@@ -75,6 +75,7 @@ class Aliasing {
     std::vector<int> shares;  // the objects that have bytes in common with it, in other regions
   };
 
+  static bool may_show_writes(const Op& op);
   static Clobber write_clobbers(const Kind& written, const Kind& read);
   bool is_written_unseen(const Kind& read) const;
   void note(ValueId view, bool written);

@@ -392,10 +392,10 @@ constexpr OpTable<ScalarRule> kRules = op_table<ScalarRule>(
         {Opcode::kConvert, convert},
         {Opcode::kBitcast, bitcast},
     },
-    {Opcode::kExp2, Opcode::kRsqrt, Opcode::kLog2, Opcode::kSinApprox, Opcode::kCosApprox,
-     Opcode::kTanhApprox, Opcode::kAddRounded, Opcode::kSubRounded, Opcode::kMulRounded,
-     Opcode::kDivRounded, Opcode::kFmaRounded, Opcode::kSqrtRounded, Opcode::kRcpRounded,
-     Opcode::kConvertRounded});
+    {Opcode::kRcpApprox, Opcode::kExp2, Opcode::kRsqrt, Opcode::kLog2, Opcode::kSinApprox,
+     Opcode::kCosApprox, Opcode::kTanhApprox, Opcode::kAddRounded, Opcode::kSubRounded,
+     Opcode::kMulRounded, Opcode::kDivRounded, Opcode::kFmaRounded, Opcode::kSqrtRounded,
+     Opcode::kRcpRounded, Opcode::kConvertRounded});
 
 ScalarRule rule_of(Opcode opcode) {
   return has(info(opcode), kForwards) ? bitcast : at(kRules, opcode);

@@ -39,6 +39,11 @@ absl::Span<const Pass> builtin_passes() {
       {.name = "vectorize",
        .summary = "Merge neighbouring accesses into accesses to vectors",
        .run = vectorize},
+      // Behind vectorize, which merges neighbours of one block.
+      {.name = "early-loads",
+       .summary = "Move loads in front of the pins that ask for them",
+       .run = early_loads,
+       .needs = kPureSsa},
       {.name = "contract",
        .summary = "Contract multiplications and additions to fma (changes roundings)",
        .run = contract},

@@ -17,6 +17,7 @@ bool cse(Kernel& kernel);              // cse.cc
 bool widen_loops(Kernel& kernel);      // widen_loops.cc
 bool unroll_loads(Kernel& kernel);     // unroll_loads.cc
 bool vectorize(Kernel& kernel);        // vectorize.cc
+bool early_loads(Kernel& kernel);      // early_loads.cc
 bool contract(Kernel& kernel);         // contract.cc
 
 }  // namespace heddle::ir

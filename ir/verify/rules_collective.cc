@@ -66,7 +66,7 @@ void check_stmatrix(RuleContext& c) {
 }
 
 void check_pin(RuleContext& c) {
-  if (!c.op().operands.empty()) return;
+  if (!c.op().operands.empty() || c.op().attr_or(AttrKey::kEarlyLoads, 0) != 0) return;
   c.error("this pin has no values", "list those that are to be computed in front of it");
 }
 

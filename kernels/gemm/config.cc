@@ -49,30 +49,32 @@ struct Shape {
 
   constexpr int rows_of_group() const { return ping_pong ? m : m / groups; }
 };
-constexpr Shape kShapes[] = {{128, 256, 2, 1},       {256, 128, 2, 1},      {128, 192, 2, 1},
-                             {128, 128, 2, 1},       {128, 64, 2, 1},       {128, 64, 2, 2},
-                             {64, 256, 1, 1},        {64, 128, 1, 1},       {64, 128, 1, 2},
-                             {64, 32, 1, 2},         {64, 64, 1, 2},        {64, 64, 1, 1},
-                             {128, 128, 2, 1, true}, {64, 256, 2, 1, true}, {64, 128, 2, 1, true}};
+constexpr Shape kShapes[] = {{128, 256, 2, 1},      {256, 128, 2, 1},     {128, 192, 2, 1},
+                             {128, 128, 2, 1},      {128, 64, 2, 1},      {128, 64, 2, 2},
+                             {64, 256, 1, 1},       {64, 128, 1, 1},      {64, 128, 1, 2},
+                             {128, 144, 2, 1},      {128, 160, 2, 1},     {64, 32, 1, 2},
+                             {64, 64, 1, 2},        {64, 64, 1, 1},       {128, 128, 2, 1, true},
+                             {64, 256, 2, 1, true}, {64, 128, 2, 1, true}};
+// Columns that a block has of a shared tile, and that an epilogue gets: those of a reduction (reductions.h).
+constexpr int kLeastColumns = 32;
 // Whether a tile's columns share the factors of b, and a stage is of one block with factors; and registers
 // are enough for two sums.
 constexpr int kFactorColumns = 128;
 constexpr bool takes_factors(const Shape& x) {
-  return x.n <= kFactorColumns && x.lines == 1 && x.rows_of_group() == kProductRows;
+  return x.n <= kFactorColumns && x.lines == 1 && x.rows_of_group() == kProductRows && !x.ping_pong;
 }
-// Blocks of a cluster, by the mode that their tiles share, and of one tile.
 // Whether registers are left for an epilogue, beside the sums and its results.
 constexpr bool takes_epilogue(const Shape& x, const GemmProblem& problem) {
-  return x.rows_of_group() == kProductRows &&
+  return x.rows_of_group() == kProductRows && x.n % kLeastColumns == 0 &&
          x.n <= (problem.result_bytes > 2 || problem.ends_inside || x.ping_pong ? 128 : 256);
 }
+// Blocks of a cluster, by the mode that their tiles share, and of one tile.
 struct Cluster {
   int rows, columns, split;
 };
 constexpr Cluster kClusters[] = {{2, 1, 1}, {1, 2, 1}, {1, 1, 1}, {1, 1, 2}, {1, 1, 4}, {1, 1, 8}};
-// Rows of a that a copy loads, in multiples; columns that a block has of a shared tile, which are those of
-// a reduction (reductions.h); and its blocks along k.
-constexpr int kRowsOfCopy = 8, kLeastColumns = 32, kLeastBlocks = 2;
+// Rows of a that a copy loads, in multiples; and blocks along k of a block that shares a tile.
+constexpr int kRowsOfCopy = 8, kLeastBlocks = 2;
 // Elements of the largest tile whose depth a cluster shares: larger ones are for results of many tiles.
 // And of the smallest one whose depth clusters share.
 constexpr int kMostSplit = 128 * 128, kLeastStreamK = 128 * 128;
@@ -96,7 +98,8 @@ bool may_share(const GemmConfig& config, const GemmProblem& problem,
                const runtime::DeviceInfo& device) {
   const int64_t tiles = config.tiles(problem), clusters = clusters_of(config, device);
   return config.split == 1 && !config.ping_pong && config.m * config.n >= kLeastStreamK &&
-         !problem.ends_inside && !problem.scaled && tiles % clusters != 0 &&
+         config.n % kLeastColumns == 0 && !problem.ends_inside && !problem.scaled &&
+         tiles % clusters != 0 &&
          sharers(tiles, ceil_div(problem.k, config.k), clusters) > std::min(tiles, clusters - 1);
 }
 // Columns of a result that are stored at once: of at most a line.
@@ -207,8 +210,13 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
       std::max({multiply, loaded / kBytesPerCycle,
                 kStageCycles + kStageCyclesOfByte * config.k * problem.element_bytes}) +
       (config.cluster() > 1 ? kClusterCycles : 0);
-  const int64_t clusters = clusters_of(config, device), tiles = config.tiles(problem);
-  const int64_t blocks = ceil_div(problem.k, config.k);
+  const int64_t clusters = clusters_of(config, device), blocks = ceil_div(problem.k, config.k);
+  // Of groups whose rows nobody knows, the last tile is half full on average.
+  const int64_t height = int64_t{config.m} * config.cluster_rows;
+  GemmProblem padded = problem;
+  if (problem.unknown_rows) padded.m = padded.batches * problem.m + problem.batches * height / 2;
+  if (problem.unknown_rows) padded.batches = 1;
+  const int64_t tiles = config.tiles(padded);
   const double rounds = static_cast<double>(ceil_div(tiles, clusters));
   const double depth = static_cast<double>(ceil_div(blocks, config.split));
   const double exchange = config.split == 1

@@ -1,6 +1,6 @@
 // Epilogues: what becomes of a product's sums before they are rounded and stored. An epilogue is a
 // lambda that is traced into the kernel; it gets the sums that a thread holds of some columns, a multiple
-// of 32 or all of a tile, and gives back as many.
+// of 16 or all of a tile, and gives back as many.
 //
 //   const auto bias_gelu = [](const GemmPart& part, const Fragment<float>& sums,
 //                             Tensor<const float, 1> bias, Tensor<const bfloat16, 3> residual) {
@@ -25,20 +25,30 @@ class GemmPart {
   Layout thread_values() const {
     return make_layout({{4, 8, 4}, values()}, {{2 * kRows, 1, 16}, {kRows, 8, 8 * kRows}});
   }
-  // The thread's elements of a tensor of the result's extents.
+  // The thread's elements of a tensor of the result's extents, or those of some values.
   template <detail::TensorLike X>
-  auto mine(const X& x) const {
+  auto mine(const X& x, const IntTuple& some = _) const {
     const auto tile = domain_offset({row_, column_, batch_}, x);
     const auto part = local_tile(tile, {kRows, columns_, 1}, {0, 0, 0})(_, _, 0);
-    return composition(part, thread_values())(thread_idx.x % kWarpGroupSize, _);
+    return composition(part, thread_values()).slice({thread_idx.x % kWarpGroupSize, some});
   }
-  // A vector, or one of a matrix, as a tensor of the result's extents that is the same along two modes.
+  // The elements of a vector, or of one of a matrix, for each value's place along a mode. Values that share
+  // one are loaded once.
   template <class T>
   Fragment<float> along(int mode, const Tensor<const T>& vector) const {
-    IntTuple strides[] = {0, 0, 0};
-    strides[mode] = get(vector.any().layout.stride(), 0);
-    return loaded(
-        mine(vector.with_layout(make_layout(shape_, {strides[0], strides[1], strides[2]}))));
+    const auto once = [&](const auto& x) {
+      IntTuple strides[] = {0, 0, 0};
+      strides[mode] = get(x.any().layout.stride(), 0);
+      const auto of_result =
+          x.with_layout(make_layout(shape_, {strides[0], strides[1], strides[2]}));
+      return mine(of_result, mode == 0 ? IntTuple{0, _, 0} : IntTuple{_, 0, _});
+    };
+    const auto inside = within(once(make_identity_tensor(vector.shape())), vector.shape());
+    const auto registers = make_tensor<T>(mode == 0 ? IntTuple{2} : IntTuple{2, columns_ / 8});
+    clear(registers);
+    copy_if(inside, once(vector), registers);
+    const IntTuple strides = mode == 0 ? IntTuple{0, 1, 0} : IntTuple{1, 0, 2};
+    return cast<float>(load(registers.with_layout(make_layout(values(), strides))));
   }
   template <class T>
   Tensor<T> in_batches(const Tensor<T, 2>& x) const {

@@ -116,7 +116,12 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
       };
       turns.wait(number);
       const TileSums done = loop(Tiles::kSharesDepths ? stages.of(depth_of(tile)) : stages, tile,
-                                 std::get<0>(before), store_last, [&] { turns.pass(number); });
+                                 std::get<0>(before), store_last, [&] {
+                                   turns.pass(number);
+                                   if (!kHasEpilogue) return;
+                                   results.prefetch_for_epilogue(tile, thread, args...);
+                                   pin_with_early_loads();
+                                 });
       const UInt& phase = std::get<2>(before);
       const auto finish = [&](const Tensor<float>& all) {
         results.compute(epilogue, all, finished, tile, group, args...);

@@ -17,6 +17,8 @@ namespace heddle::kernels {
 struct TracedAddends {
   // The bias of each element's column, and the residual of each element.
   std::function<Fragment<float>()> bias, residual;
+  // Whether results are rounded to 16 bits, for which faster functions are close enough.
+  bool is_narrow = false;
 };
 // The same of one element.
 struct Addends {
@@ -30,9 +32,9 @@ struct NamedEpilogue {
   bool bias, residual;  // which of the two it takes
   Fragment<float> (*traced)(const Fragment<float>& x, const TracedAddends& with);  // in the kernel
   double (*exact)(double x, const Addends& with);                                  // its reference
-  // For its reference: how much it enlarges an error of x at most, and what its own function is off, of
-  // 1 + |x|.
-  double slope = 1, rounding = 0;
+  // For its reference: how much it enlarges an error of x at most; and what its own function is off, of
+  // 1 + |x|, for results of 32 bits and of 16.
+  double slope = 1, rounding = 0, narrow_rounding = 0;
 };
 // The rows, the first of which leaves x as it is.
 const std::vector<NamedEpilogue>& named_epilogues();
@@ -52,7 +54,7 @@ struct ChosenEpilogue {
     const Fragment<float> scaled = scales ? sums * alpha : sums;
     return named_epilogues()[static_cast<size_t>(row)].traced(
         adds ? scaled + part.of(c) * beta : scaled,
-        {[&] { return part.by_column(bias); }, [&] { return part.of(residual); }});
+        {[&] { return part.by_column(bias); }, [&] { return part.of(residual); }, sizeof(D) <= 2});
   }
 };
 

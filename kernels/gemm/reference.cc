@@ -83,7 +83,9 @@ Outputs gemm_reference(const Settings& settings, const Tensors& tensors) {
   const int64_t depth = in.shape.extents[files.a_along_m ? 0 : 1];
   const int64_t columns = tensors.at("d").shape.extents[1];
   const Adder adder = adder_of(in.shape.dtype);
-  const Rounding last = rounding_of(tensors.at("d").shape.dtype);
+  const ir::Scalar results = tensors.at("d").shape.dtype;
+  const Rounding last = rounding_of(results);
+  const double rounding = ir::bytes_of(results) <= 2 ? epilogue.narrow_rounding : epilogue.rounding;
   const auto element = [&](const char* name, int64_t i) {
     return tensors.at(name).values[static_cast<size_t>(i)];
   };
@@ -99,7 +101,7 @@ Outputs gemm_reference(const Settings& settings, const Tensors& tensors) {
     // Each of what is added is rounded once or twice, and what comes of it at each further step.
     const double terms = std::abs(scaled) + std::abs(added) + std::abs(with.bias);
     const double error = std::abs(alpha) * sum.tolerance + 4 * kRounding * terms;
-    return last.of(value, epilogue.slope * error + epilogue.rounding * (1 + terms) +
+    return last.of(value, epilogue.slope * error + rounding * (1 + terms) +
                               2 * kRounding * std::abs(with.residual));
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <type_traits>
 
 #include "heddle/kernels/gemm/epilogue.h"
@@ -27,6 +28,12 @@ class GemmResults {
   void prefetch() const {
     if (c_.stores_boxes) store_.prefetch();
   }
+  // Brings a tile's elements of what an epilogue reads, tensors of the result's extents, to L2 while the last
+  // products run. All threads that multiply the tile call it, with their number.
+  template <class... Args>
+  void prefetch_for_epilogue(const GemmTile& tile, const Int& thread, const Args&... args) const {
+    (prefetch_tile(tile, thread, args), ...);
+  }
   // The part of a tile that a warpgroup has of its product number i.
   GemmPart part(const GemmTile& tile, const Int& group, int i) const {
     return GemmPart(tile.row + rows_before(group, i), first_column(tile), c_.columns(), tile.batch,
@@ -40,7 +47,7 @@ class GemmResults {
                const GemmTile& tile, const Int& group, const Args&... args) const {
     // What an epilogue makes of more columns at once would need registers besides the sums.
     constexpr bool kHasEpilogue = !std::is_same_v<Epilogue, PlainSums>;
-    const int at_once = kHasEpilogue ? std::min(c_.columns(), kEpilogueColumns) : c_.columns();
+    const int at_once = kHasEpilogue ? std::gcd(c_.columns(), kEpilogueColumns) : c_.columns();
     for (int i = 0; i < c_.rows_of_group() / kProductRows; ++i) {
       const GemmPart whole = part(tile, group, i);
       for (int first = 0; first < c_.columns(); first += at_once) {
@@ -50,7 +57,7 @@ class GemmResults {
         if (c_.stores_boxes) {
           const Fragment<D> elements = cast<D>(result);
           heddle::store(local_tile(finished(_, i), {at_once / 2}, {first / at_once}), elements);
-          if (at_once != c_.columns()) pin(elements);
+          if (at_once != c_.columns()) pin_with_early_loads(elements);
         } else {
           some.store(d_, result);
         }
@@ -108,6 +115,20 @@ class GemmResults {
  private:
   static constexpr int kEpilogueColumns = 32;  // that an epilogue gets at once
 
+  template <class X>
+  void prefetch_tile(const GemmTile&, const Int&, const X&) const {}
+  template <class X>
+  void prefetch_tile(const GemmTile& tile, const Int& thread, const Tensor<const X, 3>& x) const {
+    constexpr int kLine = 128 / sizeof(X);  // elements of a line of L2
+    const int lines = std::max(c_.columns() / kLine, 1);
+    const int threads = c_.groups_of_tile() * kWarpGroupSize;
+    for (int first = 0; first < c_.m * lines; first += threads) {
+      const Int line = thread % threads + first;
+      const Int row = tile.row + line / lines, column = first_column(tile) + line % lines * kLine;
+      If(row < min(tile.end, x.shape(0)) && column < x.shape(1) && tile.batch < x.shape(2),
+         [&] { x.prefetch(row, column, tile.batch); });
+    }
+  }
   // The rows of a tile in front of those of a warpgroup's product i.
   Int rows_before(const Int& group, int i) const {
     return (c_.ping_pong ? Int(i) : i * c_.groups + group) * kProductRows;

@@ -90,33 +90,57 @@ struct ScaledLoop {
       copy_if(inside, every(spread)(one_column, _), rows);
       return Factors(load(rows), Float(b_tile(0, k, 0)));
     };
+    const auto of_rows = [](const Factors& by) { return std::get<0>(by) * std::get<1>(by); };
 
     meanwhile();
     const Tensor<float> sums =
         make_tensor<float>(partition_shape_C(x.mine.tiled_mma(), {c.m, c.n}));
     clear(sums);
-    using Loop = std::tuple<PipelineState, Factors>;
-    const Loop begin(first, factors(x.first));
-    const Loop end = For(range(x.blocks), begin, [&](const Int& k, const Loop& so_far) {
-      const PipelineState& p = std::get<0>(so_far);
-      const auto& [rows, columns] = std::get<1>(so_far);
-      const auto product = x.product(x.none(), p, false);
-      const Factors next = factors(x.first + min(k + 1, x.blocks - 1));
-      const Tensor<float> block = settle(product);
-      x.pipe.release(p);
+    // Adds a product's sums, each by the factor of its row.
+    const auto promote = [&](const Tensor<float>& block, const Fragment<float>& rows) {
       for (int i = 0; i < products; ++i) {
         for (int row = 0; row < 2; ++row) {
-          const Float factor = rows[2 * i + row] * columns;
           for (int column = 0; column < c.n / 8; ++column) {
             for (int e = 0; e < 2; ++e) {
               const IntTuple at = {e, row, column};
-              sums(at, i, 0) = fma(Float(block(at, i, 0)), factor, Float(sums(at, i, 0)));
+              sums(at, i, 0) =
+                  fma(Float(block(at, i, 0)), rows[2 * i + row], Float(sums(at, i, 0)));
             }
           }
         }
       }
-      return Loop(x.pipe.next(p), next);
-    });
+    };
+    // Two products are under way at a time: the sums of one are added while the tensor cores work on the other.
+    // Of an odd number the first one is alone.
+    const Int odd = x.blocks & 1, last = x.blocks - 1;
+    const PipelineState begin = If(
+        odd == 1,
+        [&] {
+          const Factors by = factors(x.first);
+          promote(settle(x.product(x.none(), first, false)), of_rows(by));
+          x.pipe.release(first);
+          return x.pipe.next(first);
+        },
+        [&] { return first; });
+    using Loop = std::tuple<PipelineState, Factors, Factors>;
+    const auto loop = [&](const PipelineState& p, const Int& k) {
+      return Loop(p, factors(x.first + min(k, last)), factors(x.first + min(k + 1, last)));
+    };
+    const Loop end =
+        For(range(odd, x.blocks, 2), loop(begin, odd), [&](const Int& k, const Loop& so_far) {
+          const auto& [p, by_p, by_q] = so_far;
+          const PipelineState q = x.pipe.next(p);
+          const auto at_p = x.product(x.none(), p, false);
+          const auto at_q = x.product(x.none(), q, false);
+          // The registers of factors are free for those of the next two blocks when these are loaded.
+          const Fragment<float> rows_p = of_rows(by_p), rows_q = of_rows(by_q);
+          const Loop next = loop(x.pipe.next(q), k + 2);
+          promote(settle(at_p, 1), rows_p);
+          x.pipe.release(p);
+          promote(settle(at_q), rows_q);
+          x.pipe.release(q);
+          return next;
+        });
     started();
     return {sums, std::get<0>(end)};
   }

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "heddle/kernels/gemm/config.h"
+#include "heddle/runtime/heddle.h"
 
 namespace heddle::kernels {
 namespace {
@@ -49,6 +50,23 @@ TEST(GemmConfig, TheTextOfAProblemHasEverythingThatCounts) {
   EXPECT_EQ(names.size(), problems().size());
   EXPECT_EQ(problems()[0].to_string(), "512x768x1024 x 2 tn, 2 into 2 bytes");
   EXPECT_EQ(problems().back().to_string(), "512x768x1024 x 2 tn, 1 into 2 bytes, scaled");
+}
+
+// Every multiprocessor has a tile, and none has two.
+TEST(GemmConfig, OfAProductThatOneTileEachFits) {
+  const runtime::DeviceInfo h200 = Device::open("interp").value().info();
+  const GemmProblem problem{.m = 1536, .n = 1536, .k = 1536};
+  const GemmConfig config = choose_gemm(problem, h200);
+  EXPECT_EQ(config.tiles(problem), h200.sm_count) << config.to_string();
+}
+
+// Where groups end nobody knows: with few rows each, the tiles of a cluster do not stand below each other.
+TEST(GemmConfig, OfGroupsWhoseLastTilesAreHalfFull) {
+  const runtime::DeviceInfo h200 = Device::open("interp").value().info();
+  GemmProblem problem{.m = 256, .n = 4096, .k = 7168, .batches = 32, .ends_inside = true};
+  EXPECT_EQ(choose_gemm(problem, h200).cluster_rows, 2);
+  problem.unknown_rows = true;
+  EXPECT_EQ(choose_gemm(problem, h200).cluster_rows, 1);
 }
 
 }  // namespace

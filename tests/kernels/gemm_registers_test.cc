@@ -14,7 +14,11 @@
 #include "heddle/codegen/toolchain/disassemble.h"
 #include "heddle/kernels/gemm/gemm_stream_k.h"
 #include "heddle/kernels/gemm/grouped.h"
+#include "heddle/kernels/gemm/named_epilogue.h"
 #include "heddle/kernels/gemm/scaled.h"
+#include "heddle/runtime/compile.h"
+#include "heddle/runtime/operation/dry_run.h"
+#include "heddle/runtime/specialize.h"
 #include "support/matchers.h"
 
 namespace heddle {
@@ -218,6 +222,59 @@ TEST(GemmRegisters, AreEnoughForPingPong) {
     const Signature signature = {matrix(), matrix(), matrix()};
     EXPECT_THAT(assembled(kernel, config, signature), IsOk()) << config.to_string();
     if (n == 128) expect_no_fences(kernel, config, signature);
+  }
+}
+
+// What launches compile: with the facts of their arguments, and the configurations that the model chooses.
+TEST(GemmRegisters, AreEnoughForWhatIsLaunched) {
+  const Device device = Device::open("interp").value();
+  const ir::Target* const target = ir::find_target("sm_90a");
+  const Device dry = open_dry_run(device.info(), [&](const DryLaunch& launch) -> Status {
+    const ir::Specialization facts = runtime::specialize(*launch.source, launch.arguments, *target);
+    CompileOptions options;
+    options.target = "sm_90a";
+    options.block = launch.shape.block;
+    options.cluster = launch.shape.cluster;
+    return runtime::compile_source(*launch.source, facts, options).status();
+  });
+  const Stream stream = dry.default_stream();
+  // Addresses far from each other, which nobody reads.
+  const auto at = [](uint64_t number) { return reinterpret_cast<void*>(number << 40); };
+  constexpr int64_t kRows = 8192, kColumns = 4096, kDepth = 7168, kGroups = 32;
+  const auto matrix_of = [&](auto* type, uint64_t number, int64_t rows, int64_t columns) {
+    return TensorRef<std::remove_pointer_t<decltype(type)>, 2>(
+        static_cast<decltype(type)>(at(number)), {rows, columns}, {columns, 1});
+  };
+  const auto matrices_of = [&](auto* type, uint64_t number, int64_t rows, int64_t columns) {
+    return TensorRef<std::remove_pointer_t<decltype(type)>, 3>(
+        static_cast<decltype(type)>(at(number)), {kGroups, rows, columns},
+        {rows * columns, columns, 1});
+  };
+  const bfloat16* const halves = nullptr;
+  const float8_e4m3* const bytes = nullptr;
+  const float* const floats = nullptr;
+  bfloat16* const results = nullptr;
+  const auto a = matrix_of(halves, 1, kRows, kDepth), b = matrix_of(halves, 2, kColumns, kDepth);
+  const auto d = matrix_of(results, 3, kRows, kColumns);
+  const TensorRef<const int32_t, 1> counts(static_cast<const int32_t*>(at(4)), {kGroups}, {1});
+  const TensorRef<const float, 1> bias(static_cast<const float*>(at(5)), {kColumns}, {1});
+  const auto residual = kernels::detail::in_batches(matrix_of(halves, 6, kRows, kColumns));
+  const auto every_b = matrices_of(halves, 2, kColumns, kDepth);
+  EXPECT_THAT(kernels::gemm_with(stream, PlainSums(), a, b, d), IsOk());
+  EXPECT_THAT(kernels::gemm_grouped_with(stream, PlainSums(), a, every_b, d, counts), IsOk());
+  EXPECT_THAT(kernels::gemm_masked_with(stream, PlainSums(), matrices_of(halves, 1, 512, kDepth),
+                                        every_b, matrices_of(results, 3, 512, kColumns), counts),
+              IsOk());
+  EXPECT_THAT(kernels::gemm_scaled_with(stream, PlainSums(), matrix_of(bytes, 1, kRows, kDepth),
+                                        matrix_of(bytes, 2, kColumns, kDepth), d,
+                                        matrix_of(floats, 5, kRows, kDepth / 128),
+                                        matrix_of(floats, 6, kColumns / 128, kDepth / 128)),
+              IsOk());
+  for (size_t row = 0; row < kernels::named_epilogues().size(); ++row) {
+    if (std::string(kernels::named_epilogues()[row].name) != "bias_gelu_residual") continue;
+    const kernels::ChosenEpilogue<bfloat16> epilogue{static_cast<int>(row), true, true};
+    EXPECT_THAT(kernels::gemm_with(stream, epilogue, a, b, d, 2.0f, 3.0f, residual, bias, residual),
+                IsOk());
   }
 }
 

@@ -17,7 +17,7 @@ std::vector<Scalar> scalars() {
   std::vector<Scalar> all;
   for (int i = 0; i < ir::kScalarCount; ++i) {
     const auto scalar = static_cast<Scalar>(i);
-    if (scalar != Scalar::kNone && is_recorded(scalar)) all.push_back(scalar);
+    if (scalar != Scalar::kNone) all.push_back(scalar);
   }
   return all;
 }

@@ -24,9 +24,6 @@ struct Case {
   std::string name;  // tells it from all others
 };
 
-// Whether an H200's results for an element type are recorded: those for tf32 are not yet.
-inline bool is_recorded(ir::Scalar scalar) { return scalar != ir::Scalar::kTF32; }
-
 // Of these ops.
 std::vector<ir::Opcode> recorded_ops();
 // In the order of ops.def.

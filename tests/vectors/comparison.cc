@@ -31,6 +31,8 @@ struct Approximation {
   double (*error)(double x, double exact);  // how far a result may be from it
 };
 constexpr Approximation kApproximations[] = {
+    {Opcode::kRcpApprox, [](double x) { return 1 / x; },
+     [](double, double exact) { return f32_ulp(exact); }},
     {Opcode::kExp2, [](double x) { return std::exp2(x); },
      [](double, double exact) { return 2 * f32_ulp(exact); }},
     {Opcode::kRsqrt, [](double x) { return 1 / std::sqrt(x); },
@@ -98,6 +100,13 @@ bool passes_bits(const Case& c) {
   }
 }
 
+bool is_unspecified(const Case& c, const Column& operands) {
+  constexpr uint64_t kUpperBits = 0x7fffe000, kInfinity = 0x7f800000;
+  return c.opcode == Opcode::kConvert && c.operands[0] == Scalar::kF32 &&
+         c.result == Scalar::kTF32 && is_nan(Scalar::kF32, operands[0]) &&
+         (operands[0] & kUpperBits) == kInfinity;
+}
+
 bool is_folded(const Case& c) {
   // Approximate results are the GPU's own; ops that name a rounding are left as they are.
   return !has(ir::info(c.opcode), ir::kApproximate) && c.attrs.empty();
@@ -111,7 +120,7 @@ std::string complaint(const Case& c, const Column& operands, uint64_t recorded, 
     const bool flushes = std::any_of(c.attrs.begin(), c.attrs.end(), is_ftz);
     return out_of_bound(*op, c.result, flushes, operands[0], got);
   }
-  if (got == recorded) return "";
+  if (got == recorded || is_unspecified(c, operands)) return "";
   if (!passes_bits(c) && is_nan(c.result, recorded) && is_nan(c.result, got)) return "";
   return absl::StrCat("recorded was ", describe(c.result, recorded));
 }

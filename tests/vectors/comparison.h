@@ -14,6 +14,8 @@ bool is_nan(ir::Scalar scalar, uint64_t bits);
 // Whether the case's result is an operand's bits, also of a NaN: it is compared by them.
 bool passes_bits(const Case& c);
 
+// Whether ops.def leaves the result for these operands open.
+bool is_unspecified(const Case& c, const Column& operands);
 // Whether the folder must compute every result that is specified and no NaN; it must compute none
 // otherwise.
 bool is_folded(const Case& c);

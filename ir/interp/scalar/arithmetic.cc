@@ -24,6 +24,7 @@ constexpr OpcodeRow kRows[] = {
     {Opcode::kOr, binary_row<Or>(BitTypes{})},
     {Opcode::kXor, binary_row<Xor>(BitTypes{})},
     {Opcode::kMulHi, binary_row<MulHi>(Integers{})},
+    {Opcode::kRcpApprox, unary_row<Rcp>(NoF64{})},
     {Opcode::kExp2, unary_row<Exp2>(NoF64{})},
     {Opcode::kRsqrt, unary_row<Rsqrt>(NoF64{})},
     {Opcode::kLog2, unary_row<Log2>(NoF64{})},

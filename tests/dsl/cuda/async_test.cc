@@ -449,6 +449,31 @@ TEST(Pin, TakesWhatIsTraced) {
             3u);
 }
 
+// The second load starts in front of the first pin, and stays behind the second one's.
+TEST(Pin, LetsLoadsStartEarly) {
+  const auto body = [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+    const Int t = thread_idx.x, first = x(t);
+    pin_with_early_loads(first);
+    const Int second = x(t + 32);
+    pin(first);
+    const Int third = x(t + 64);
+    pin_with_early_loads();
+    y(t) = first + second + third;
+  };
+  const auto kernel = local_kernel("early", body);
+  const auto compiled = kernel.compile(Signature{tensor({96}), tensor({32})},
+                                       CompileOptions{.block = {32, 1, 1}, .stage = Stage::kPtx});
+  ASSERT_THAT(compiled, IsOk());
+  const std::vector<std::string> parts = absl::StrSplit(compiled->ptx(), "pmevent.mask 0;");
+  const auto loads_of = [&](size_t part) {
+    return std::vector<std::string>(absl::StrSplit(parts[part], "ld.global")).size() - 1;
+  };
+  ASSERT_EQ(parts.size(), 4u);
+  EXPECT_EQ(loads_of(0), 2u);
+  EXPECT_EQ(loads_of(1), 0u);
+  EXPECT_EQ(loads_of(2), 1u);
+}
+
 TEST(Pin, OfNothingIsAMistake) {
   const auto got =
       run("nothing", {.block = 32}, 32, [](Tensor<const int32_t, 1>, Tensor<int32_t, 1> y) {

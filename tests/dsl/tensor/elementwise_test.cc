@@ -156,6 +156,7 @@ TEST(Elementwise, FastFunctions) {
   HEDDLE_SAME(float, fast::log10(abs(v)));
   HEDDLE_SAME(float, fast::rsqrt(abs(v)));
   HEDDLE_SAME(float, fast::pow(abs(v), w));
+  HEDDLE_SAME(float, fast::normcdf(v));
   HEDDLE_SAME(float, fast::rcp(v));
   HEDDLE_SAME(float, fast::div(v, w));
   HEDDLE_SAME(float, fast::div(1.0f, v));

@@ -260,6 +260,24 @@ TEST(TensorMistakes, RegistersByATracedIndex) {
                     HasSubstr("unroll with a host loop")));
 }
 
+// A tile at the edge of registers has fewer of them than the others.
+TEST(TensorMistakes, ATileBeyondTheRegisters) {
+  const auto edge = [](const Tensor<float>& r) { return local_tile(r, {4}, {1}); };
+  EXPECT_THAT(
+      mistake([&](const In&, const Out&, const Int&) {
+        const auto r = make_tensor<float>({6});
+        store(edge(r), Fragment<float>(4, Float(0)));
+      }),
+      AllOf(HasSubstr("element 2 of tensor<ptr<f32, rmem> o ((4)):((1))> is register 6 of 6"),
+            HasSubstr("cut registers into tiles that divide their extents")));
+  EXPECT_THAT(mistake([&](const In&, const Out& y, const Int&) {
+                const auto r = make_tensor<float>({6});
+                fill(r, 0.0f);
+                y(0) = load(edge(r))[0];
+              }),
+              HasSubstr("is register 6 of 6"));
+}
+
 TEST(TensorMistakes, ATracedSliceOfRegisters) {
   EXPECT_THAT(mistake([](const In& x, const Out& y, const Int& n) {
                 const auto r = make_tensor<float>({4, 4});

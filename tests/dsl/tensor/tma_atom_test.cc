@@ -48,7 +48,9 @@ void check_tiles(const Layout& layout, bool transposed) {
     const IntTuple extents = {tile_rows, tile_columns};
     If(thread_idx.x == 0, [&] {
       full.expect_tx(0, load.bytes());
-      copy(load.with(full, 0), local_tile(from, extents, {block_idx.y, block_idx.x}), tile);
+      const auto there = local_tile(from, extents, {block_idx.y, block_idx.x});
+      load.prefetch(there);
+      copy(load.with(full, 0), there, tile);
     });
     full.wait(0, 0u);
     If(thread_idx.x == 0, [&] {
@@ -103,8 +105,9 @@ TEST(TmaAtom, SharesTilesInACluster) {
     sync_cluster();
     If(thread_idx.x == 0, [&] {
       full.expect_tx(0, load.bytes());
-      copy(load.with(full, 0, Multicast(3u), cluster_rank()), local_tile(x, {32, 64}, {0, 0}),
-           tile);
+      const auto there = local_tile(x, {32, 64}, {0, 0});
+      load.prefetch(there, cluster_rank());
+      copy(load.with(full, 0, Multicast(3u), cluster_rank()), there, tile);
     });
     full.wait(0, 0u);
     for (int r = 0; r < 32; ++r) y(cluster_rank(), r, thread_idx.x) = tile(r, thread_idx.x);
@@ -176,7 +179,7 @@ TEST(TmaAtom, SaysWhatNoBoxesCanFill) {
         const TmaAtom load = make_tma_atom(TmaLoad{}, x, tile);
         copy(load.with(Mbarrier(1), 0), local_tile(x, {32, 64}, {0, 0}), tile);
       }),
-      HasSubstr("beside a TMA atom of tiles of 64 x 64\n  fix: cut both tensors into tiles of the "
+      HasSubstr("beside a TMA atom of tiles of 64 x 64\n  fix: cut tensors into tiles of the "
                 "atom's extents"));
 }
 

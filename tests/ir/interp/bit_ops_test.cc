@@ -250,6 +250,7 @@ TEST(BitOps, ApproximateFunctions) {
     double relative, absolute;  // either will do
   };
   const Case cases[] = {
+      {Opcode::kRcpApprox, [](double x) { return 1 / x; }, 1e-30, 1e30, 0x1p-23, 0},
       {Opcode::kRsqrt, [](double x) { return 1 / std::sqrt(x); }, 1e-30, 1e30, 0x1p-22, 0},
       {Opcode::kLog2, [](double x) { return std::log2(x); }, 1e-30, 1e30, 0x1p-22, 0x1p-22},
       {Opcode::kSinApprox, [](double x) { return std::sin(x); }, -3.14, 3.14, 0, 0x1p-20},
