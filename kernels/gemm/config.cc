@@ -16,7 +16,8 @@ constexpr int64_t kBarrierBytes = 1024, kSumBytes = 4;
 
 // What the model takes of a multiprocessor of an H200, by measurements (gemm_bench --tune).
 constexpr double kMacsPerCycle = 4096;  // of elements of one byte, by the tensor cores
-constexpr double kBytesPerCycle = 96;   // that L2 brings to one multiprocessor
+// Bytes that L2 brings to one multiprocessor, and to all of them.
+constexpr double kBytesPerCycle = 96, kAllBytesPerCycle = 6000;
 // A stage takes at least so many cycles, and more for each byte of its depth, and more where blocks of a
 // cluster wait for each other.
 constexpr double kStageCycles = 60, kStageCyclesOfByte = 1.5, kClusterCycles = 50;
@@ -237,12 +238,16 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
       loaded / problem.element_bytes / (static_cast<double>(config.m) * config.n * config.k);
   const double by_power = macs * problem.element_bytes / kMacsPerCycle / device.sm_count *
                           (kPowerCycles + kPowerCyclesOfLoad * loads);
+  // Where each block has one tile, blocks are not all loading all the time.
+  const double by_l2 = rounds > 1 ? static_cast<double>(tiles * config.cluster() * blocks) *
+                                        loaded / kAllBytesPerCycle
+                                  : 0;
   const double bytes =
       static_cast<double>(problem.batches) *
       (static_cast<double>(problem.k) * static_cast<double>(problem.m + problem.n) *
            problem.element_bytes +
        static_cast<double>(problem.m) * static_cast<double>(problem.n) * problem.result_bytes);
-  return std::max({work, by_power, kFillCycles + bytes / kMemoryBytesPerCycle}) +
+  return std::max({work, by_power, by_l2, kFillCycles + bytes / kMemoryBytesPerCycle}) +
          kHiddenWork * work;
 }
 

@@ -99,6 +99,7 @@ TEST(Guide, AsynchronousCopies) {
     // <page>
     pin(sum);
     pin({sum, rest});
+    pin_with_early_loads(sum);
     // </page>
     s(i) = sum + rest;
     // <page>

@@ -139,6 +139,7 @@ TEST(Guide, Arithmetic) {
     use(fast::tanh(a));
     use(fast::div(a, b));
     use(fast::rcp(a));
+    use(fast::normcdf(a));
 
     use(add(a, b, Rounding::up));
     use(div(a, b, Rounding::zero));
