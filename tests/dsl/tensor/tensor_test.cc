@@ -8,6 +8,7 @@
 #include "dsl/language/trace_kernel.h"
 #include "gmock/gmock.h"
 #include "heddle/dsl/tensor/draw_atom.h"
+#include "support/matchers.h"
 
 namespace heddle {
 namespace {
@@ -258,6 +259,29 @@ TEST(TensorMistakes, RegistersByATracedIndex) {
               AllOf(HasSubstr("the registers of tensor<ptr<f32, rmem> o (4,4):(1,4)> are named by "
                               "an index that the kernel computes"),
                     HasSubstr("unroll with a host loop")));
+}
+
+// A parameter's neighbours lie along whichever mode has a stride of 1.
+TEST(TensorTest, CopiesAreWideAlongTheModeThatIsContiguous) {
+  const auto loads = [](const std::vector<int64_t>& strides, const IntTuple& tile) {
+    const auto kernel = local_kernel("copy", [&](Tensor<const half, 3> x, Tensor<half, 1> y) {
+      const auto registers = make_tensor<half>(8);
+      copy(local_tile(x, tile, {thread_idx.x, 0, 0}), registers);
+      copy(registers, local_tile(y, {8}, {thread_idx.x}));
+    });
+    CompileOptions options;
+    options.block = {8, 1, 1};
+    options.stage = Stage::kPtx;
+    const auto compiled = kernel.compile(
+        Signature{tensor({64, 64, 64}).strides(strides).aligned(16), tensor({64})}, options);
+    EXPECT_THAT(compiled, IsOk());
+    return std::vector<std::string>(absl::StrSplit(compiled->ptx(), "ld.global")).size() - 1;
+  };
+  EXPECT_EQ(loads({4096, 64, 1}, {1, 1, 8}), 1u);
+  EXPECT_EQ(loads({64, 1, 4096}, {1, 8, 1}), 1u);
+  EXPECT_EQ(loads({1, 64, 4096}, {8, 1, 1}), 1u);
+  EXPECT_EQ(loads({4096, 64, 2}, {1, 1, 8}), 8u);
+  EXPECT_EQ(loads({64, 1, 4096}, {8, 1, 1}), 8u);
 }
 
 // A tile at the edge of registers has fewer of them than the others.
