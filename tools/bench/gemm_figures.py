@@ -1,9 +1,12 @@
 """The figures of gemm, which gemm_bench measures: aims with what was reached, a table of products, and a plot."""
+import json
 import math
+import pathlib
 import statistics
 
 NAMES = {"heddle": "Heddle", "cublas": "cuBLAS", "cutlass": "CUTLASS", "triton": "Triton", "plain": "the plain product"}
 COLOURS = {"heddle": "#1a7f37", "cublas": "#6e7781", "cutlass": "#bc4c00", "triton": "#8250df", "plain": "#54aeff"}
+CAUSES = pathlib.Path(__file__).parent / "results" / "gemm_causes.json"
 # Aims that compare nothing with a peer: what is taken of Heddle's results, the least or the most of a group, the unit.
 OWN = {"rate": (lambda r: r.get("tflop_per_s"), min, "≥ {:.0f} TFLOP/s", "{:.0f} TFLOP/s"),
        "to_ptx_ms": (lambda r: r.get("to_ptx_ms"), max, "≤ {:.0f} ms", "{:.1f} ms"),
@@ -70,6 +73,14 @@ def shape_name(figure):
     return f"{figure['dtype']} {figure['layout']}{kind} {groups}{figure['m']} × {figure['n']} × {figure['k']}"
 
 
+def cause_lines():
+    """What is short of its aim, why, and what was tried: written by hand, beside the figures."""
+    lines = ["", "What is short of its aim, and why:", "", "| Cases | Cause | Tried | Next |", "|---|---|---|---|"]
+    for row in json.loads(CAUSES.read_text()):
+        lines.append("| " + " | ".join(row[key] for key in ("cases", "cause", "tried", "next")) + " |")
+    return lines
+
+
 def compile_lines(data):
     """How long kernels took to compile, and those of peers."""
     ours = [r for f in data["figures"] if "ptxas_ms" in (r := f.get("contenders", {}).get("heddle", {}))]
@@ -117,7 +128,7 @@ def tables(data):
             "layouts; `tools/bench/results/gemm.json` the rounds, clocks and power.", ""]
     skipped = sorted({f"{shape_name(f)}: {why}" for f in data["figures"] if (why := why_missing(f))})
     missing = ["", "Not measured yet:", ""] + [f"- {line}" for line in skipped] if skipped else []
-    return (head + aims_table(data) + compile_lines(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
+    return (head + aims_table(data) + cause_lines() + compile_lines(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
 
 
 def plot(data):
