@@ -14,7 +14,7 @@
 // Memory that the kernel writes through no view that can be traced (a pointer, inline PTX) may be
 // any. Other grids may write what this one only reads; their writes are taken to show nowhere in a
 // kernel none of whose ops admits them (Effects::admits), and behind each op that orders accesses
-// where one does: threads hand on what they have seen.
+// where one does: threads hand on what they have seen. An op that only releases hands on, and gets nothing.
 #pragma once
 
 #include <vector>

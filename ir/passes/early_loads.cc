@@ -104,7 +104,7 @@ class EarlyLoads {
       registers += (type.count * info(type.scalar).bits + kRegisterBits - 1) / kRegisterBits;
     }
     std::vector<OpId> with;
-    if (registers_ + registers > kMostRegisters || is_written(id) || !gather(id, &with)) return;
+    if (registers_ + registers > kMostRegisters || !gather(id, &with) || is_written(id)) return;
     for (const OpId op : with) {
       kernel_.unlink(op);
       kernel_.insert_before(pin_, op);
@@ -114,18 +114,24 @@ class EarlyLoads {
     moved_ = true;
   }
 
-  // Whether the memory of loads may be written between the pin and them.
+  // Whether the memory of loads may be written between the pin and them. The fact that it does not overlap
+  // with what is written is asked only where it decides.
   bool is_written(OpId id) {
-    return !all_of(id, [&](const Op& each) {
+    std::vector<int> unless_no_overlap;
+    bool written = false;
+    all_of(id, [&](const Op& each) {
       if (each.opcode != Opcode::kLoad) return true;
       const int object = aliasing_.object_of(each.view());
       Clobber clobber = Clobber::kNo;
       for (const Op* write : writes_) {
         clobber = std::max(clobber, aliasing_.clobber(*write, object));
       }
-      return clobber == Clobber::kNo ||
-             (clobber == Clobber::kUnlessNoOverlap && aliasing_.no_overlap(object));
+      written |= clobber == Clobber::kYes;
+      if (clobber == Clobber::kUnlessNoOverlap) unless_no_overlap.push_back(object);
+      return true;
     });
+    return written || !std::all_of(unless_no_overlap.begin(), unless_no_overlap.end(),
+                                   [&](int object) { return aliasing_.no_overlap(object); });
   }
 
   // An op behind the pin, with those that compute its operands in front of it; whether all can move.

@@ -212,11 +212,13 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
                 kStageCycles + kStageCyclesOfByte * config.k * problem.element_bytes}) +
       (config.cluster() > 1 ? kClusterCycles : 0);
   const int64_t clusters = clusters_of(config, device), blocks = ceil_div(problem.k, config.k);
-  // Of groups whose rows nobody knows, the last tile is half full on average.
+  // Groups end anywhere: the last tile of each is half full on average.
   const int64_t height = int64_t{config.m} * config.cluster_rows;
   GemmProblem padded = problem;
-  if (problem.unknown_rows) padded.m = padded.batches * problem.m + problem.batches * height / 2;
-  if (problem.unknown_rows) padded.batches = 1;
+  if (problem.ends_inside) {
+    padded.m = problem.batches * problem.m + problem.batches * height / 2;
+    padded.batches = 1;
+  }
   const int64_t tiles = config.tiles(padded);
   const double rounds = static_cast<double>(ceil_div(tiles, clusters));
   const double depth = static_cast<double>(ceil_div(blocks, config.split));

@@ -94,7 +94,7 @@ StatusOr<GemmProblem> problem_of_groups(const OperandShapes& x, int64_t groups,
                        .k = x.a.extents[1],
                        .batches = groups,
                        .ends_inside = true,
-                       .unknown_rows = true},
+                       .unknown_rows = in_one_matrix},
                       x);
 }
 

@@ -120,7 +120,7 @@ class GemmResults {
   template <class X>
   void prefetch_tile(const GemmTile& tile, const Int& thread, const Tensor<const X, 3>& x) const {
     constexpr int kLine = 128 / sizeof(X);  // elements of a line of L2
-    const int lines = std::max(c_.columns() / kLine, 1);
+    const int lines = (c_.columns() + kLine - 1) / kLine;
     const int threads = c_.groups_of_tile() * kWarpGroupSize;
     for (int first = 0; first < c_.m * lines; first += threads) {
       const Int line = thread % threads + first;

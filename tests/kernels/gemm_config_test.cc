@@ -63,9 +63,9 @@ TEST(GemmConfig, OfAProductThatOneTileEachFits) {
 // Where groups end nobody knows: with few rows each, the tiles of a cluster do not stand below each other.
 TEST(GemmConfig, OfGroupsWhoseLastTilesAreHalfFull) {
   const runtime::DeviceInfo h200 = Device::open("interp").value().info();
-  GemmProblem problem{.m = 256, .n = 4096, .k = 7168, .batches = 32, .ends_inside = true};
+  GemmProblem problem{.m = 256, .n = 4096, .k = 7168, .batches = 32};
   EXPECT_EQ(choose_gemm(problem, h200).cluster_rows, 2);
-  problem.unknown_rows = true;
+  problem.ends_inside = true;
   EXPECT_EQ(choose_gemm(problem, h200).cluster_rows, 1);
 }
 

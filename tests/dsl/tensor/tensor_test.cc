@@ -8,6 +8,7 @@
 #include "dsl/language/trace_kernel.h"
 #include "gmock/gmock.h"
 #include "heddle/dsl/tensor/draw_atom.h"
+#include "heddle/heddle.h"
 #include "support/matchers.h"
 
 namespace heddle {
