@@ -80,9 +80,10 @@ inline void copy_async_wait(int groups = 0, SourceLoc loc = SourceLoc::current()
 inline void pin(const detail::Pinned& values, SourceLoc loc = SourceLoc::current()) {
   detail::emit_pin(values, /*early_loads=*/false, loc);
 }
-// The same, but loads that follow, up to the next pin, start in front of it, with the work that is pinned: as
-// many as 16 registers hold, where nothing in between may write what they load, or end the kernel.
-// What comes to be in registers is used behind the pin. Without values, of what follows a settle().
+// The same, but loads behind the pin, up to the next one, start in front of it: what comes next is on its way while
+// the pinned work runs. As many as 16 registers hold move, with what their addresses take; none moves past a
+// barrier, a loop, what may end the kernel, or a write of its memory. Without values it stands in front of a
+// settle(), so that loads run while the last products do.
 inline void pin_with_early_loads(const detail::Pinned& values = {},
                                  SourceLoc loc = SourceLoc::current()) {
   detail::emit_pin(values, /*early_loads=*/true, loc);
