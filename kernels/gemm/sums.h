@@ -57,7 +57,7 @@ struct ScaledLoop {
   // The kernel's further parameters, its name, and how many numbers a thread has for each sum.
   using Takes = Parameters<Tensor<const float, 3>, Tensor<const float, 3>>;
   static constexpr const char* kName = "gemm_scaled";
-  static constexpr int kAccumulators = 3;
+  static constexpr int kAccumulators = 2;  // a second product fits beside them, whatever the tile
   static constexpr int kColumns = 128, kDepth = 128;  // of a block with one factor of b
 
   Tensor<const float, 3> a_scale, b_scale;  // (m, blocks, batch), (blocks of n, blocks, batch)
