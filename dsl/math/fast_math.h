@@ -69,7 +69,7 @@ HEDDLE_FAST_2(pow) {
   return fast::exp2(fast::log2(x, loc) * y, loc);
 }
 
-// a / b = a * rcp(b), one ulp more: an infinite one of rcp(b), of |b| below 2^-126, and a NaN of 0 * rcp(0).
+// a / b = a * rcp(b): one ulp more. Where |b| is below 2^-128, rcp(b) is infinite, and a NaN comes of a = 0.
 HEDDLE_FAST_2(div) {
   const CallerLines lines(loc);
   const auto [x, y] = detail::together<S>(loc, a, b);
@@ -77,7 +77,7 @@ HEDDLE_FAST_2(div) {
 }
 
 // The cumulative distribution function of the standard normal distribution: within 2^-12 for a >= -4, and
-// 2^-27 absolute below. That is enough for results of 16 bits: gelu(a) is a * normcdf(a). f32 flushes subnormals.
+// 2^-27 absolute below. That is enough for results of 16 bits: gelu(a) is a * normcdf(a). Subnormals count as zeros.
 HEDDLE_FAST_1(normcdf) {
   const CallerLines lines(loc);
   const FlushSubnormals flush;

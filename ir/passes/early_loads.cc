@@ -59,22 +59,26 @@ class EarlyLoads {
     if (only_loads(id)) {
       move(id);
     } else if (all_of(id, [](const Op& each) { return lets_loads_pass(each); })) {
-      all_of(id, [&](const Op& each) {
+      for_each(id, [&](const Op& each) {
         if (Aliasing::may_clobber(each)) writes_.push_back(&each);
-        return true;
       });
     } else {
       pin_ = OpId::kNone;
     }
   }
 
-  // Whether something holds of an op and of all that are inside.
+  // An op, and all that are inside.
+  template <class Visit>
+  void for_each(OpId id, const Visit& visit) const {
+    visit(kernel_.op(id));
+    for (const RegionId region : kernel_.op(id).regions) {
+      kernel_.walk(region, [&](OpId inside) { visit(kernel_.op(inside)); });
+    }
+  }
   template <class Holds>
   bool all_of(OpId id, const Holds& holds) const {
-    bool all = holds(kernel_.op(id));
-    for (const RegionId region : kernel_.op(id).regions) {
-      kernel_.walk(region, [&](OpId inside) { all = holds(kernel_.op(inside)) && all; });
-    }
+    bool all = true;
+    for_each(id, [&](const Op& each) { all = all && holds(each); });
     return all;
   }
   static bool lets_loads_pass(const Op& op) {
@@ -88,13 +92,11 @@ class EarlyLoads {
   bool only_loads(OpId id) const {
     const Op& op = kernel_.op(id);
     if (op.opcode != Opcode::kIf) return is_load(op);
-    bool loads = false;
     const bool nothing_else = all_of(id, [&](const Op& each) {
-      loads |= is_load(each);
       return &each == &op || is_load(each) || has(info(each), kPure) ||
              each.opcode == Opcode::kYield;
     });
-    return loads && nothing_else;
+    return nothing_else && !all_of(id, [](const Op& each) { return !is_load(each); });
   }
 
   void move(OpId id) {
@@ -119,8 +121,8 @@ class EarlyLoads {
   bool is_written(OpId id) {
     std::vector<int> unless_no_overlap;
     bool written = false;
-    all_of(id, [&](const Op& each) {
-      if (each.opcode != Opcode::kLoad) return true;
+    for_each(id, [&](const Op& each) {
+      if (each.opcode != Opcode::kLoad) return;
       const int object = aliasing_.object_of(each.view());
       Clobber clobber = Clobber::kNo;
       for (const Op* write : writes_) {
@@ -128,7 +130,6 @@ class EarlyLoads {
       }
       written |= clobber == Clobber::kYes;
       if (clobber == Clobber::kUnlessNoOverlap) unless_no_overlap.push_back(object);
-      return true;
     });
     return written || !std::all_of(unless_no_overlap.begin(), unless_no_overlap.end(),
                                    [&](int object) { return aliasing_.no_overlap(object); });
@@ -146,9 +147,8 @@ class EarlyLoads {
         can = before.regions.empty() && (has(info(before), kPure) || has(info(before), kPromise)) &&
               gather(def, with);
       }
-      return true;
     };
-    all_of(id, operands_of);
+    for_each(id, operands_of);
     for (const ValueId result : kernel_.op(id).results) can = can && tied_[result] == 0;
     with->push_back(id);
     return can;
