@@ -12,7 +12,7 @@ constexpr int kGroupWarps = 4;
 }  // namespace
 
 AsyncPipeline::AsyncPipeline(const AsyncPipelineOptions& options, SourceLoc loc)
-    : options_(options) {
+    : PipelineStages(options.stages, options.under_way), options_(options) {
   if (options.stages < 2 || options.stages > kMostStages || options.producers < 0 ||
       options.consumers < 1) {
     detail::fail(
@@ -22,7 +22,13 @@ AsyncPipeline::AsyncPipeline(const AsyncPipelineOptions& options, SourceLoc loc)
         absl::StrCat("take 2 to ", kMostStages,
                      " stages, a number of warps that copy or 0, and at least one "
                      "warpgroup that uses the stages"));
-    options_ = {};
+    *this = AsyncPipeline({}, loc);
+  } else if (options.under_way < 0 || lead() < 1) {
+    detail::fail(loc,
+                 absl::StrCat("an AsyncPipeline of ", options.stages, " stages, ",
+                              options.under_way, " of which products read while one is waited for"),
+                 "at least one stage is in use, and one is filled: under_way is 0 to stages - 2");
+    *this = AsyncPipeline({}, loc);
   }
   if (options_.producers == 0) return;
   full_.emplace(options_.stages, loc);
@@ -41,11 +47,6 @@ void AsyncPipeline::start(SourceLoc loc) const {
     }
   });
   sync_threads(loc);
-}
-
-PipelineState AsyncPipeline::ahead(const PipelineState& p) const {
-  const Bool wraps = p.index == 0;
-  return {select(wraps, options_.stages - 1, p.index - 1), select(wraps, p.phase ^ 1u, p.phase)};
 }
 
 void AsyncPipeline::acquire(const PipelineState& p, SourceLoc loc) const {
@@ -68,7 +69,7 @@ void AsyncPipeline::wait(const PipelineState& p, SourceLoc loc) const {
     if (options_.wgmma) fence_async(FenceSpace::shared, loc);
     return;
   }
-  copy_async_wait(options_.stages - 2, loc);
+  copy_async_wait(lead() - 1, loc);
   if (options_.wgmma) fence_async(FenceSpace::shared, loc);
   sync_threads(loc);
 }

@@ -11,7 +11,7 @@
 //   };
 //   for (int k = 0; k < pipe.lead(); ++k) load(k, pipe.producer(k));
 //   For(range(blocks), pipe.consumer(), [&](Int k, PipelineState p) {
-//     pipe.wait(p);                                          // the stage is full, the one before it free
+//     pipe.wait(p);                                          // the stage is full, that of ahead(p) free
 //     load(k + pipe.lead(), pipe.ahead(p));
 //     …                                                      // reads sA(_, _, p.index)
 //     pipe.release(p);
@@ -75,30 +75,20 @@ struct AsyncPipelineOptions {
   int first_producer = 0;
   int consumers = 1;   // warpgroups that use the stages, where other warps copy
   bool wgmma = false;  // wgmma reads the stages
+  // Products of wgmma that read earlier stages while one is waited for, where the same threads copy and
+  // use them: 0 to stages - 2.
+  int under_way = 0;
 };
 
 // A pipeline whose stages threads fill by asynchronous copies.
-class AsyncPipeline {
+class AsyncPipeline : public PipelineStages {
  public:
   // Where there are producers, two mbarriers a stage in shared memory of their own.
   explicit AsyncPipeline(const AsyncPipelineOptions& options, SourceLoc loc = SourceLoc::current());
 
-  // How many stages there are, and how many of them are filled ahead of the one in use.
-  int stages() const { return options_.stages; }
-  int lead() const { return options_.stages - 1; }
-
   // Initialises the barriers, where there are producers. All threads of the block call it, before any of
   // them uses the pipeline.
   void start(SourceLoc loc = SourceLoc::current()) const;
-
-  // Where the producer and each consumer begin, the place behind one, and the place that copies go to
-  // behind wait(p), where the same threads copy and use the stages: lead() stages further on.
-  PipelineState producer() const { return {0, 1u}; }
-  // The producer's place behind its first `filled` stages, at most lead(): for copies ahead of a loop.
-  PipelineState producer(int filled) const { return {filled, 1u}; }
-  PipelineState consumer() const { return {0, 0u}; }
-  PipelineState next(const PipelineState& p) const { return p.next(options_.stages); }
-  PipelineState ahead(const PipelineState& p) const;
 
   // Producer, all threads that copy: waits until the stage is free, then `loads(stage)` starts the
   // copies. All of the thread's copies since the last stage belong to this one, and there may be none.
@@ -109,7 +99,7 @@ class AsyncPipeline {
     commit(p, loc);
   }
   // Consumer, all threads: waits until the stage is full. Where the same threads copy and use the stages,
-  // all of the block call it; the stage before this one is then free.
+  // all of the block call it; the stage that ahead() says is then free.
   void wait(const PipelineState& p, SourceLoc loc = SourceLoc::current()) const;
   // Consumer: gives a stage back, by its number. All threads of a warp call it, when none of them reads
   // the stage any more. Where the same threads copy and use the stages it does nothing.

@@ -1,4 +1,4 @@
-// A place in a pipeline of stages, which loops carry.
+// A place in a pipeline of stages, which loops carry, and the places of a pipeline.
 #pragma once
 
 #include "heddle/dsl/control.h"
@@ -22,6 +22,35 @@ struct PipelineState {
     const Int place = index + places;
     return {place % stages, phase ^ (bitcast<uint32_t>(place / stages) & 1u)};
   }
+};
+
+// The places of a pipeline, which its producer and its consumers go along. Where the same threads fill
+// and use the stages, they fill lead() stages ahead of the one in use. `under_way` products of the tensor
+// cores may read stages before that one then.
+class PipelineStages {
+ public:
+  // At least two stages more than products are under way.
+  explicit PipelineStages(int stages, int under_way = 0) : stages_(stages), under_way_(under_way) {}
+
+  // How many stages there are, and how many of them are filled ahead of the one in use.
+  int stages() const { return stages_; }
+  int lead() const { return stages_ - 1 - under_way_; }
+
+  // Where each consumer begins, and the producer; or the producer's place behind its first `filled` stages,
+  // at most lead(), for copies ahead of a loop.
+  PipelineState consumer() const { return {0, 0u}; }
+  PipelineState producer(int filled = 0) const { return {filled, 1u}; }
+  // The place behind one.
+  PipelineState next(const PipelineState& p) const { return p.next(stages_); }
+  // The producer's place lead() stages further on than a consumer's.
+  PipelineState ahead(const PipelineState& p) const {
+    const Bool wraps = p.index >= stages_ - lead();
+    return {select(wraps, p.index - (stages_ - lead()), p.index + lead()),
+            select(wraps, p.phase, p.phase ^ 1u)};
+  }
+
+ private:
+  int stages_, under_way_;
 };
 
 }  // namespace heddle

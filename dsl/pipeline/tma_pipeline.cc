@@ -4,6 +4,7 @@ namespace heddle {
 namespace {
 
 constexpr int kGroupThreads = 128;
+constexpr int kGroupWarps = kGroupThreads / kWarpSize;
 
 }  // namespace
 
@@ -27,10 +28,11 @@ UInt ClusterGrid::column_mask() const { return UInt((1u << rows) - 1) << (column
 
 void TmaPipeline::start() const {
   const ClusterGrid& cluster = options_.cluster;
+  const int releases = options_.consumers * (options_.by_warps ? kGroupWarps : 1);
   If(thread_idx.x == 0, [&] {
     for (int stage = 0; stage < options_.stages; ++stage) {
       full_.init(stage, 1u);
-      empty_.init(stage, options_.consumers * (cluster.rows + cluster.columns - 1));
+      empty_.init(stage, releases * (cluster.rows + cluster.columns - 1));
     }
     fence_mbarrier_init();
   });
@@ -44,7 +46,12 @@ void TmaPipeline::start() const {
 // One thread for each block that the stage is shared with: those of this block's row and column.
 void TmaPipeline::release(const Int& index) const {
   const ClusterGrid& cluster = options_.cluster;
-  const Int thread = thread_idx.x % kGroupThreads;
+  const Int thread = thread_idx.x % (options_.by_warps ? kWarpSize : kGroupThreads);
+  if (options_.by_warps) {
+    // What the copy engine writes next comes behind the reads of all lanes.
+    fence_async(FenceSpace::shared);
+    sync_warp();
+  }
   if (cluster.size() == 1) {
     If(thread == 0, [&] { empty_.arrive(index, MemoryOrder::release, MemoryScope::block); });
     return;

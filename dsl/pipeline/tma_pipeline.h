@@ -22,8 +22,12 @@
 // In a cluster of m x n blocks, blocks with the same row may share tiles and so may blocks with the
 // same column: each loads a slice and multicasts it. A stage is then free once the consumers of all
 // blocks that it is shared with have released it. Waits and arrivals are of scope block: what they
-// order are copies and reads that are complete (dsl/SYNCHRONISATION.md). Consumers that read a stage
-// by ldmatrix or loads, and not by wgmma, call fence_async() before they release it.
+// order are copies and reads that are complete (dsl/SYNCHRONISATION.md). Consumers that read stages by
+// ldmatrix or loads, and not by wgmma, say so by `.by_warps`: their reads are fenced, and each warp
+// releases a stage when it is done.
+//
+// The same threads may fill and use the stages, with the words of an AsyncPipeline: a warp fills the
+// stage ahead(p) when all have released it.
 #pragma once
 
 #include "heddle/dsl/contract.h"
@@ -80,26 +84,26 @@ struct TmaPipelineOptions {
   int consumers = 1;   // warpgroups of a block, each of which releases every stage
   // The blocks that share stages.
   ClusterGrid cluster = {};
+  // The warps of a consumer release each stage on their own: they read it by ldmatrix or loads.
+  bool by_warps = false;
+  // Products of wgmma that read earlier stages while one is waited for, where the same threads fill and
+  // use them: 0 to stages - 2.
+  int under_way = 0;
 };
 
 // A pipeline whose stages TMA copies fill.
-class TmaPipeline {
+class TmaPipeline : public PipelineStages {
  public:
   // Two mbarriers a stage, in shared memory of their own.
   explicit TmaPipeline(const TmaPipelineOptions& options, SourceLoc loc = SourceLoc::current())
-      : options_(options), full_(options.stages, loc), empty_(options.stages, loc) {}
-
-  // How many stages there are.
-  int stages() const { return options_.stages; }
+      : PipelineStages(options.stages, options.under_way),
+        options_(options),
+        full_(options.stages, loc),
+        empty_(options.stages, loc) {}
 
   // Initialises the barriers. All threads of the block (of the cluster, where it has more blocks)
   // call it, before any of them uses the pipeline.
   void start() const;
-
-  // Where the producer and each consumer begin, and the place behind one.
-  PipelineState producer() const { return {0, 1u}; }
-  PipelineState consumer() const { return {0, 0u}; }
-  PipelineState next(const PipelineState& p) const { return p.next(options_.stages); }
 
   // Producer, a whole warp: waits until the stage is free, then one lane runs `loads(full)`, which
   // starts the copies.
@@ -116,7 +120,7 @@ class TmaPipeline {
     full_.wait(p.index, p.phase, MemoryOrder::acquire, MemoryScope::block);
   }
   // Consumer: gives a stage back, by its number. All threads of the warpgroup call it, when none of
-  // them reads the stage any more.
+  // them reads the stage any more; or all of a warp, with by_warps, when none of the warp does.
   void release(const Int& index) const;
   void release(const PipelineState& p) const { release(p.index); }
 

@@ -16,16 +16,19 @@ constexpr int64_t kBarrierBytes = 1024, kSumBytes = 4;
 
 // What the model takes of a multiprocessor of an H200, by measurements (gemm_bench --tune).
 constexpr double kMacsPerCycle = 4096;  // of elements of one byte, by the tensor cores
-// Bytes that L2 brings to one multiprocessor, and to all of them.
-constexpr double kBytesPerCycle = 96, kAllBytesPerCycle = 6000;
-// A stage takes at least so many cycles, and more for each byte of its depth, and more where blocks of a
-// cluster wait for each other.
-constexpr double kStageCycles = 60, kStageCyclesOfByte = 1.5, kClusterCycles = 50;
+// Bytes that L2 brings to one multiprocessor, that come to it from its cluster too, and that L2 brings to
+// all of them.
+constexpr double kBytesPerCycle = 80, kBytesToOnePerCycle = 85, kAllBytesPerCycle = 6000;
+// Of the stages that could be loading, the share of one that is not, since it is in use.
+constexpr double kStagesInUse = 0.5;
+// A stage takes more cycles to be waited for; and for each line of its depth where blocks of a cluster wait
+// for each other, those that share rows of b, or rows of a, which many others load at the same time.
+constexpr double kStageCycles = 30, kSharedColumnsCycles = 20, kSharedRowsCycles = 100;
 constexpr double kTileCycles = 700;  // between two tiles
 // To add up the parts of a depth: once, and for each sum that comes from another block. Not measured.
 constexpr double kExchangeCycles = 1500, kExchangeCyclesOfSum = 0.1;
-constexpr double kFillCycles = 5000;  // until the first stage is there, and after the last one
-constexpr double kMemoryBytesPerCycle = 2500;  // of the whole device
+constexpr double kFillCycles = 4000;  // until the first stage is there, and after the last one
+constexpr double kMemoryBytesPerCycle = 2300;  // of the whole device
 // What power allows: so many cycles for each that the tensor cores multiply in, and more for each element
 // that is loaded for a multiplication.
 constexpr double kPowerCycles = 0.91, kPowerCyclesOfLoad = 22.5;
@@ -50,19 +53,20 @@ struct Shape {
 
   constexpr int rows_of_group() const { return ping_pong ? m : m / groups; }
 };
-constexpr Shape kShapes[] = {{128, 256, 2, 1},      {256, 128, 2, 1},     {128, 192, 2, 1},
-                             {128, 128, 2, 1},      {128, 64, 2, 1},      {128, 64, 2, 2},
-                             {64, 256, 1, 1},       {64, 128, 1, 1},      {64, 128, 1, 2},
-                             {128, 144, 2, 1},      {128, 160, 2, 1},     {64, 32, 1, 2},
-                             {64, 64, 1, 2},        {64, 64, 1, 1},       {128, 128, 2, 1, true},
-                             {64, 256, 2, 1, true}, {64, 128, 2, 1, true}};
+constexpr Shape kShapes[] = {
+    {128, 256, 2, 1}, {256, 128, 2, 1},       {128, 192, 2, 1},      {128, 128, 2, 1},
+    {128, 64, 2, 1},  {128, 64, 2, 2},        {64, 256, 1, 1},       {64, 128, 1, 1},
+    {64, 128, 1, 2},  {128, 144, 2, 1},       {128, 160, 2, 1},      {64, 32, 1, 2},
+    {64, 64, 1, 2},   {64, 64, 1, 1},         {128, 224, 2, 1},      {64, 112, 1, 1},
+    {64, 112, 1, 2},  {128, 128, 2, 1, true}, {64, 256, 2, 1, true}, {64, 128, 2, 1, true}};
 // Columns that a block has of a shared tile, and that an epilogue gets: those of a reduction (reductions.h).
 constexpr int kLeastColumns = 32;
 // Whether a tile's columns share the factors of b, and a stage is of one block with factors; and registers
 // are enough for two sums.
 constexpr int kFactorColumns = 128;
 constexpr bool takes_factors(const Shape& x) {
-  return x.n <= kFactorColumns && x.lines == 1 && x.rows_of_group() == kProductRows && !x.ping_pong;
+  return kFactorColumns % x.n == 0 && x.lines == 1 && x.rows_of_group() == kProductRows &&
+         !x.ping_pong;
 }
 // Whether registers are left for an epilogue, beside the sums and its results.
 constexpr bool takes_epilogue(const Shape& x, const GemmProblem& problem) {
@@ -85,7 +89,7 @@ bool fits(const Shape& shape, const Cluster& cluster, int k, const GemmProblem& 
   return int64_t{cluster.rows - 1} * shape.m < problem.m &&
          int64_t{cluster.columns - 1} * shape.n < problem.n &&
          (cluster.split == 1 || (!shape.ping_pong && shape.m * shape.n <= kMostSplit &&
-                                 shape.n / cluster.split >= kLeastColumns &&
+                                 shape.n % (cluster.split * kLeastColumns) == 0 &&
                                  ceil_div(problem.k, k) >= cluster.split * kLeastBlocks));
 }
 // Of so many clusters, those that have a share where they share the depths of tiles, each of so many blocks.
@@ -204,13 +208,18 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
   const double multiply =
       static_cast<double>(config.m) * config.n * config.k * problem.element_bytes / kMacsPerCycle;
   // What a block loads of a stage itself, and what it gets.
+  const double line = static_cast<double>(config.k) * problem.element_bytes;
   const double loaded = (static_cast<double>(config.m) / config.cluster_columns +
                          static_cast<double>(config.n) / config.cluster_rows) *
-                        config.k * problem.element_bytes;
-  const double stage =
-      std::max({multiply, loaded / kBytesPerCycle,
-                kStageCycles + kStageCyclesOfByte * config.k * problem.element_bytes}) +
-      (config.cluster() > 1 ? kClusterCycles : 0);
+                        line;
+  const double received = (config.m + config.n) * line;
+  const double stage = std::max(multiply + kStageCycles,
+                                std::max(loaded / kBytesPerCycle, received / kBytesToOnePerCycle) *
+                                    config.stages / (config.stages - kStagesInUse)) +
+                       (config.cluster_columns > 1 ? kSharedRowsCycles
+                        : config.cluster() > 1     ? kSharedColumnsCycles
+                                                   : 0) *
+                           line / kLineBytes;
   const int64_t clusters = clusters_of(config, device), blocks = ceil_div(problem.k, config.k);
   // Groups end anywhere: the last tile of each is half full on average.
   const int64_t height = int64_t{config.m} * config.cluster_rows;
@@ -322,10 +331,16 @@ Status check_config(const GemmConfig& config, const GemmProblem& problem,
                    config.k, " for ", config.split,
                    " blocks of a cluster that share them, and each takes one at least");
   }
-  if (config.split > 1 && config.columns() < kLeastColumns) {
+  if (config.split > 1 && config.n % (config.split * kLeastColumns) != 0) {
     return refused("blocks that share a depth have ", kLeastColumns,
-                   " columns of the tile each, or more");
+                   " columns of the tile each, or a multiple");
   }
+  if (problem.fused && config.n % kLeastColumns != 0) {
+    return refused("an epilogue gets ", kLeastColumns, " columns of a tile at a time, and it has ",
+                   config.n);
+  }
+  // Of one stage, products would wait for the stage that they have not given back yet.
+  if (config.stages < 2) return refused("products read one stage while another is filled");
   const int64_t bytes = config.shared_bytes(problem), most = device.limits.max_shared_per_block;
   if (bytes > most) {
     return refused("it takes ", bytes, " bytes of shared memory, and a block has ", most,

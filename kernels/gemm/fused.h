@@ -51,6 +51,13 @@ struct OperandShapes {
 StatusOr<GemmProblem> gemm_problem(const OperandShapes& x);
 StatusOr<GemmProblem> problem_of_groups(const OperandShapes& x, int64_t groups, bool in_one_matrix);
 
+// A problem as configurations are chosen for it: with an epilogue, which takes registers, or without.
+template <class Epilogue>
+GemmProblem followed_by(GemmProblem problem) {
+  problem.fused = !std::is_same_v<Epilogue, PlainSums>;
+  return problem;
+}
+
 // The error of a configuration that takes a workspace, and is given none.
 Status no_workspace(const GemmConfig& config);
 
@@ -95,9 +102,7 @@ Status launch_gemm(const Stream& stream, const Epilogue& epilogue,
   if (!problem.ok()) return problem.status();
   if (problem->is_empty()) return OkStatus();
   const runtime::DeviceInfo& device = stream.device().info();
-  GemmProblem chosen_for = *problem;
-  chosen_for.fused = !std::is_same_v<Epilogue, PlainSums>;
-  const GemmConfig config = tuned_gemm(chosen_for, device);
+  const GemmConfig config = tuned_gemm(followed_by<Epilogue>(*problem), device);
   return launch_config<Tiles, Loop>(stream, config, gemm_shape(config, *problem, device), epilogue,
                                     a, b, d, args...);
 }
@@ -128,7 +133,8 @@ Status gemm_by(const Stream& stream, const GemmConfig& config, const Epilogue& e
   if (!problem.ok()) return problem.status();
   if (problem->is_empty()) return OkStatus();
   const runtime::DeviceInfo& device = stream.device().info();
-  if (Status s = check_config(config, *problem, device); !s.ok()) return s;
+  const GemmProblem with_epilogue = detail::followed_by<Epilogue>(*problem);
+  if (Status s = check_config(config, with_epilogue, device); !s.ok()) return s;
   if (config.stream_k) return detail::no_workspace(config);
   return detail::launch_config<BatchTiles, PlainLoop>(
       stream, config, gemm_shape(config, *problem, device), epilogue, as, bs, ds, args...);

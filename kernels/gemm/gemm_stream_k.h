@@ -67,7 +67,8 @@ Status gemm_stream_k_by(const Stream& stream, const GemmWorkspace& workspace,
   if (!problem.ok()) return problem.status();
   if (problem->is_empty()) return OkStatus();
   const runtime::DeviceInfo& device = stream.device().info();
-  if (Status s = check_config(config, *problem, device); !s.ok()) return s;
+  const GemmProblem with_epilogue = detail::followed_by<Epilogue>(*problem);
+  if (Status s = check_config(config, with_epilogue, device); !s.ok()) return s;
   return detail::launch_stream_k(stream, workspace, config, gemm_shape(config, *problem, device),
                                  epilogue, as, bs, ds, args...);
 }
@@ -83,9 +84,8 @@ Status gemm_stream_k_with(const Stream& stream, const GemmWorkspace& workspace,
       detail::gemm_problem({detail::in_batches(a), detail::in_batches(b), detail::in_batches(d)});
   if (!problem.ok()) return problem.status();
   if (problem->is_empty()) return OkStatus();
-  GemmProblem chosen_for = *problem;
-  chosen_for.fused = !std::is_same_v<Epilogue, PlainSums>;
-  const auto config = choose_stream_k(chosen_for, stream.device().info());
+  const auto config =
+      choose_stream_k(detail::followed_by<Epilogue>(*problem), stream.device().info());
   if (!config) return gemm_with(stream, epilogue, a, b, d, args...);
   return gemm_stream_k_by(stream, workspace, *config, epilogue, a, b, d, args...);
 }

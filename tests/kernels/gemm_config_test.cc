@@ -60,6 +60,13 @@ TEST(GemmConfig, OfAProductThatOneTileEachFits) {
   EXPECT_EQ(config.tiles(problem), h200.sm_count) << config.to_string();
 }
 
+// Tiles of 112 and 224 columns divide 14336 so that no multiprocessor is left over.
+TEST(GemmConfig, OfColumnsThatFillTheDevice) {
+  const runtime::DeviceInfo h200 = Device::open("interp").value().info();
+  EXPECT_EQ(choose_gemm({.m = 64, .n = 14336, .k = 4096}, h200).n, 112);
+  EXPECT_EQ(choose_gemm({.m = 256, .n = 14336, .k = 4096}, h200).n, 224);
+}
+
 // Where groups end nobody knows: with few rows each, the tiles of a cluster do not stand below each other.
 TEST(GemmConfig, OfGroupsWhoseLastTilesAreHalfFull) {
   const runtime::DeviceInfo h200 = Device::open("interp").value().info();

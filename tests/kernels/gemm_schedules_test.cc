@@ -296,8 +296,21 @@ TEST(GemmConfigs, AreRefusedWhereTheyDoNotFit) {
       HasSubstr("depth in 2 does not fit: k = 64 has 1 block of 64 for 2 blocks of a cluster "
                 "that share them, and each takes one at least; gemm_configs() has those "
                 "that do"));
-  EXPECT_THAT(refusal(but([](GemmConfig& c) { c.k = 16, c.split = 4; })),
-              HasSubstr("blocks that share a depth have 32 columns of the tile each, or more"));
+  EXPECT_THAT(
+      refusal(but([](GemmConfig& c) { c.k = 16, c.split = 4; })),
+      HasSubstr("blocks that share a depth have 32 columns of the tile each, or a multiple"));
+  EXPECT_THAT(
+      refusal(but([](GemmConfig& c) { c.n = 112, c.k = 16, c.split = 2; })),
+      HasSubstr("blocks that share a depth have 32 columns of the tile each, or a multiple"));
+  const auto fused = kernels::gemm_by(
+      stream, but([](GemmConfig& c) { c.n = 48; }),
+      [](const kernels::GemmPart&, const Fragment<float>& sums) { return sums; },
+      as_tensor<const half>(memory, {64, 64}), as_tensor<const half>(memory, {64, 64}),
+      as_tensor<half>(memory, {64, 64}));
+  EXPECT_THAT(std::string(fused.message()),
+              HasSubstr("an epilogue gets 32 columns of a tile at a time, and it has 48"));
+  EXPECT_THAT(refusal(but([](GemmConfig& c) { c.stages = 1; })),
+              HasSubstr("products read one stage while another is filled"));
   EXPECT_THAT(refusal(but([](GemmConfig& c) { c.groups = 2; })),
               HasSubstr("each warpgroup has 64 rows of a tile, or a multiple"));
   EXPECT_THAT(refusal(but([](GemmConfig& c) { c.ping_pong = true; })),
@@ -311,7 +324,7 @@ TEST(GemmConfigs, AreRefusedWhereTheyDoNotFit) {
       HasSubstr("stream-k brings sums together in a workspace; gemm_stream_k_by() takes one"));
   EXPECT_THAT(refusal(fits, true),
               HasSubstr("shares no depths by stream_k; gemm_by() takes it, without a workspace"));
-  GemmConfig large{.m = 256, .n = 256, .stages = 1, .stream_k = true};
+  GemmConfig large{.m = 256, .n = 256, .stages = 2, .stream_k = true};
   EXPECT_THAT(refusal(large, true),
               HasSubstr("has 65536 sums of 8 warps; a workspace has room for 32768 of 8"));
 }

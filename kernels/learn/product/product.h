@@ -9,7 +9,7 @@
 // the products are summed in f32. A multiply-add takes two elements, so how fast a kernel is
 // follows from how often it uses what it has loaded, in each kind of memory. The first rungs could
 // as well multiply f32, but then no two figures could be compared. To keep the kernels short, m, n
-// and k are multiples of the tile; kernels/gemm_sm80.h and kernels/gemm/gemm.h take any.
+// and k are multiples of the tile; kernels/gemm/multistage.h and kernels/gemm/gemm.h take any.
 #pragma once
 
 #include "heddle/dsl/dsl.h"

@@ -8,9 +8,9 @@
 #include "heddle/kernels/gemm/gemm.h"
 #include "heddle/kernels/gemm/gemm_stream_k.h"
 #include "heddle/kernels/gemm/grouped.h"
+#include "heddle/kernels/gemm/multistage.h"
 #include "heddle/kernels/gemm/named_epilogue.h"
 #include "heddle/kernels/gemm/scaled.h"
-#include "heddle/kernels/gemm_sm80.h"
 #include "heddle/runtime/compile.h"
 #include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/operation/dry_run.h"
@@ -68,6 +68,31 @@ class HeddleCalls {
   }
   const PeerTensor& of(int i) const { return problem_.tensor[i]; }
 
+  // The body whose atoms are swapped, with those that are not the choice for mma.sync.
+  static constexpr kernels::MultistageConfig kSwapped[] = {
+      {},
+      {.wgmma = true, .m = 128, .n = 256, .k = 64, .stages = 4, .rows = 8, .columns = 1},
+      {.tma = true,
+       .wgmma = true,
+       .m = 128,
+       .n = 256,
+       .k = 64,
+       .stages = 4,
+       .rows = 8,
+       .columns = 1},
+  };
+
+  // By a configuration of that body, or the one that it chooses.
+  template <class T>
+  HeddleCall by_atoms(const kernels::MultistageConfig* config) const {
+    return [p = problem_, config](const Stream& stream, void* const* at) {
+      return kernels::gemm_multistage_by(
+          stream, config != nullptr ? *config : kernels::choose_multistage(stream.device().info()),
+          tensor_at<const T, 2>(p.tensor[kA], at[kA]), tensor_at<const T, 2>(p.tensor[kB], at[kB]),
+          tensor_at<T, 2>(p.tensor[kD], at[kD]));
+    };
+  }
+
   template <class T>
   HeddleCall of_16_bits() const {
     if (is("gemm", "")) return plain<T, T>();
@@ -87,12 +112,9 @@ class HeddleCalls {
                                     tensor_at<const int32_t, 1>(p.tensor[3], at[3]));
       };
     }
-    if (is("gemm", "mma.sync")) {
-      return [p = problem_](const Stream& stream, void* const* at) {
-        return kernels::gemm_sm80(stream, tensor_at<const T, 2>(p.tensor[kA], at[kA]),
-                                  tensor_at<const T, 2>(p.tensor[kB], at[kB]),
-                                  tensor_at<T, 2>(p.tensor[kD], at[kD]));
-      };
+    if (is("gemm", "mma.sync")) return by_atoms<T>(nullptr);
+    for (const kernels::MultistageConfig& config : kSwapped) {
+      if (is("gemm", config.atoms())) return by_atoms<T>(&config);
     }
     for (int row = 0; row < static_cast<int>(kernels::named_epilogues().size()); ++row) {
       const kernels::NamedEpilogue& epilogue = kernels::named_epilogues()[static_cast<size_t>(row)];

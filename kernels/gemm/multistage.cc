@@ -1,0 +1,221 @@
+#include "heddle/kernels/gemm/multistage.h"
+
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+
+namespace heddle::kernels {
+namespace {
+
+constexpr int kVector = 8;  // elements of a copy by cp.async
+constexpr int kRows = 16,
+              kColumns = 16;  // of a warp's products: two beside each other by one ldmatrix
+constexpr int64_t kBarrierBytes = 1024;
+
+template <class T>
+TiledMma products_of(const MultistageConfig& c) {
+  if (c.wgmma) {
+    return make_tiled_mma(make_mma_atom(Wgmma<T, T, float>{c.n}), {c.rows / 4, 1, 1});
+  }
+  return make_tiled_mma(make_mma_atom(MmaSync<T, T, float>{kRows, 8, 16}), {c.rows, c.columns, 1},
+                        {_, kColumns * c.columns, _});
+}
+
+template <class T>
+TiledCopy copies_of(const MultistageConfig& c) {
+  const int width = c.k / kVector;
+  return make_tiled_copy(make_copy_atom<T>(CopyAsync{8 * kVector * sizeof(T)}),
+                         make_layout({c.threads() / width, width}, {width, 1}),
+                         make_layout({1, kVector}));
+}
+
+// A tile's row and column, counted in tiles: bands of tiles below each other stay in L2.
+std::tuple<Int, Int> tile_of(const MultistageConfig& c, const Int& rows, const Int& columns) {
+  const Int band = block_idx.x / (columns * c.band);
+  const Int height = min(rows - band * c.band, Int(c.band));
+  const Int in_band = block_idx.x - band * (columns * c.band);
+  return {band * c.band + in_band % height, in_band / height};
+}
+
+template <class T>
+void multistage_body(const MultistageConfig& c, const Tensor<const T, 2>& a,
+                     const Tensor<const T, 2>& b, const Tensor<T, 2>& d) {
+  const TiledMma mma = products_of<T>(c);
+  require_block(c.threads());
+  const Int rows = ceil_div(d.shape(0), c.m), columns = ceil_div(d.shape(1), c.n);
+  launch_grid(rows * columns);
+  const auto [row, column] = tile_of(c, rows, columns);
+  const auto sA = make_smem_tensor<T>(make_smem_layout_A(mma, {c.m, c.k, c.stages}));
+  const auto sB = make_smem_tensor<T>(make_smem_layout_B(mma, {c.n, c.k, c.stages}));
+  const auto gA = local_tile(a, {c.m, c.k}, {row, _}), gB = local_tile(b, {c.n, c.k}, {column, _});
+  const auto d_tile = local_tile(d, {c.m, c.n}, {row, column});
+  const Int blocks = ceil_div(a.shape(1), c.k);
+  const int under_way = c.wgmma ? 1 : 0;
+
+  // What lies outside of the matrices becomes zeros, by either copy.
+  const auto multiply = [&](const auto& pipe, const auto& fill) {
+    pipe.start();
+    for (int k = 0; k < pipe.lead(); ++k) fill(k, pipe.producer(k));
+    const ThrMma mine = mma.get_slice(thread_idx.x);
+    const auto part = mine.partition_C(d_tile);
+    const auto none = make_fragment_like<float>(part);
+    clear(none);
+    using Loop = std::tuple<AccumulatorTile<float>, PipelineState, Int>;
+    const Loop begin(make_accumulator(mma, none), pipe.consumer(), 0);
+    const Loop end = For(range(blocks), begin, [&](const Int& k, const Loop& so_far) {
+      const auto& [sum, p, before] = so_far;
+      pipe.wait(p);
+      fill(k + pipe.lead(), pipe.ahead(p));
+      const auto more = gemm(mine, sA(_, _, p.index), sB(_, _, p.index), sum);
+      wait(mma, under_way);
+      if (under_way == 0) pipe.release(p);
+      if (under_way == 1) If(k > 0, [&] { pipe.release(before); });
+      return Loop(more, pipe.next(p), p.index);
+    });
+    copy_if(within(part), settle(std::get<0>(end)), part);
+  };
+
+  if (c.tma) {
+    const TmaAtom load_a = make_tma_atom(TmaLoad{}, a, sA(_, _, 0));
+    const TmaAtom load_b = make_tma_atom(TmaLoad{}, b, sB(_, _, 0));
+    const TmaPipeline pipe({.stages = c.stages,
+                            .bytes = load_a.bytes() + load_b.bytes(),
+                            .consumers = c.threads() / kWarpGroupSize,
+                            .by_warps = !c.wgmma,
+                            .under_way = under_way});
+    multiply(pipe, [&](const Int& k, const PipelineState& p) {
+      If(warp_id() == 0 && k < blocks, [&] {
+        pipe.produce(p, [&](const FullStage& stage) {
+          copy(stage.load(load_a), gA(_, _, k), sA(_, _, p.index));
+          copy(stage.load(load_b), gB(_, _, k), sB(_, _, p.index));
+        });
+      });
+    });
+    return;
+  }
+  const TiledCopy load = copies_of<T>(c);
+  const AsyncPipeline pipe({.stages = c.stages, .wgmma = c.wgmma, .under_way = under_way});
+  multiply(pipe, [&](const Int& k, const PipelineState& p) {
+    pipe.produce(p, [&](const AsyncStage& stage) {
+      If(k < blocks, [&] {
+        copy(stage.load(load), gA(_, _, k), sA(_, _, p.index));
+        copy(stage.load(load), gB(_, _, k), sB(_, _, p.index));
+      });
+    });
+  });
+}
+
+template <class T>
+const auto& multistage_kernel(const MultistageConfig& config) {
+  static const auto kernels =
+      kernel_family("gemm_multistage(a, b, d)",
+                    [](Host<MultistageConfig> c, Tensor<const T, 2> a, Tensor<const T, 2> b,
+                       Tensor<T, 2> d) { multistage_body<T>(c, a, b, d); });
+  return kernels(config);
+}
+
+// Whether rows of a matrix start at multiples of a copy's bytes, and end at one.
+template <class T>
+bool has_vectors(const TensorRef<const T, 2>& x) {
+  const auto address = reinterpret_cast<uintptr_t>(x.data);
+  return x.strides[1] == 1 && x.strides[0] % kVector == 0 && x.extents[1] % kVector == 0 &&
+         address % (kVector * sizeof(T)) == 0;
+}
+
+template <class T>
+Status launch_gemm(const Stream& stream, const MultistageConfig& config,
+                   const TensorRef<const T, 2>& a, const TensorRef<const T, 2>& b,
+                   const TensorRef<T, 2>& d) {
+  const int64_t m = a.extents[0], n = b.extents[0], k = a.extents[1];
+  if (b.extents[1] != k || d.extents[0] != m || d.extents[1] != n || k == 0) {
+    return InvalidArgumentError(absl::StrCat(
+        "gemm_multistage: a is ", m, " x ", k, ", b ", n, " x ", b.extents[1], " and d ",
+        d.extents[0], " x ", d.extents[1], "; a takes m x k, b n x k and d m x n, with k above 0"));
+  }
+  if (!has_vectors(a) || !has_vectors(b)) {
+    return InvalidArgumentError(absl::StrCat(
+        "gemm_multistage: rows of a and b start at multiples of 16 bytes, and k, which is ", k,
+        ", is a multiple of ", kVector, "; pad the rows with zeros"));
+  }
+  if (Status s = check_multistage(config, stream.device().info()); !s.ok()) return s;
+  if (m == 0 || n == 0) return OkStatus();
+  return multistage_kernel<T>(config).launch(stream, {.block = config.threads()}, a, b, d);
+}
+
+}  // namespace
+
+std::string MultistageConfig::atoms() const {
+  return absl::StrCat(tma ? "tma" : "cp.async", " + ", wgmma ? "wgmma" : "mma.sync");
+}
+
+std::string MultistageConfig::to_string() const {
+  return absl::StrCat(atoms(), ", ", m, "x", n, "x", k, ", ", stages, " stages, ", rows, "x",
+                      columns, " warps");
+}
+
+Status check_multistage(const MultistageConfig& c, const runtime::DeviceInfo& device) {
+  const auto refused = [&](auto... why) {
+    return InvalidArgumentError(absl::StrCat("gemm_multistage: the configuration ", c.to_string(),
+                                             " does not fit: ", why...));
+  };
+  if (c.wgmma && device.compute_major != 9) {
+    return refused("wgmma is an instruction of sm_90a; leave .wgmma out, for mma.sync");
+  }
+  if (c.tma && device.compute_major < 9) {
+    return refused("the copy engine is there from sm_90 on; leave .tma out, for cp.async");
+  }
+  if (c.rows < 1 || c.columns < 1 || c.threads() % kWarpGroupSize != 0 ||
+      c.threads() > device.limits.max_threads_per_block) {
+    return refused("warps are 4 or a multiple, and a block has ",
+                   device.limits.max_threads_per_block, " threads at most");
+  }
+  if (c.wgmma && (c.columns != 1 || c.m != kRows * c.rows || c.n % 8 != 0 || c.n > 256)) {
+    return refused("each warp of wgmma has ", kRows,
+                   " rows of the tile, and all of its columns, a multiple of 8 up to 256");
+  }
+  if (!c.wgmma && (c.m % (kRows * c.rows) != 0 || c.n % (kColumns * c.columns) != 0)) {
+    return refused("each warp of mma.sync has multiples of ", kRows, " rows and ", kColumns,
+                   " columns of the tile");
+  }
+  // Rows of stages are of 64, 128 or multiples of 128 bytes.
+  if (c.k < 32 || (c.k & (c.k - 1)) != 0 || c.threads() % (c.k / kVector) != 0 ||
+      c.m % (c.threads() * kVector / c.k) != 0 || c.n % (c.threads() * kVector / c.k) != 0) {
+    return refused(
+        "k is a power of two from 32 on, and a copy of all threads has whole rows of a tile");
+  }
+  if (c.stages < 3 || c.stages > 9) return refused("stages are 3 to 9");
+  if (c.shared_bytes() + kBarrierBytes > device.limits.max_shared_per_block) {
+    return refused("its stages take ", c.shared_bytes(),
+                   " bytes of shared memory, and a block has ", device.limits.max_shared_per_block,
+                   " at most");
+  }
+  return OkStatus();
+}
+
+MultistageConfig choose_multistage(const runtime::DeviceInfo& device) {
+  // By the time that 8192³ takes on an H200.
+  constexpr MultistageConfig kFastestFirst[] = {
+      {.tma = true, .m = 128, .n = 256, .k = 64, .stages = 4, .rows = 2, .columns = 4},
+      {.tma = true, .m = 128, .n = 128, .k = 64, .stages = 3, .rows = 2, .columns = 2},
+  };
+  for (const MultistageConfig& config : kFastestFirst) {
+    if (check_multistage(config, device).ok()) return config;
+  }
+  return {};
+}
+
+#define HEDDLE_DEFINE_MULTISTAGE(T)                                                         \
+  Status gemm_multistage(const Stream& stream, const TensorRef<const T, 2>& a,              \
+                         const TensorRef<const T, 2>& b, const TensorRef<T, 2>& d) {        \
+    return launch_gemm(stream, choose_multistage(stream.device().info()), a, b, d);         \
+  }                                                                                         \
+  Status gemm_multistage_by(const Stream& stream, const MultistageConfig& config,           \
+                            const TensorRef<const T, 2>& a, const TensorRef<const T, 2>& b, \
+                            const TensorRef<T, 2>& d) {                                     \
+    return launch_gemm(stream, config, a, b, d);                                            \
+  }                                                                                         \
+  static_assert(true)
+HEDDLE_DEFINE_MULTISTAGE(half);
+HEDDLE_DEFINE_MULTISTAGE(bfloat16);
+
+}  // namespace heddle::kernels
