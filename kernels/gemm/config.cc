@@ -23,11 +23,11 @@ constexpr double kBytesPerCycle = 80, kBytesToOnePerCycle = 85, kAllBytesPerCycl
 constexpr double kStagesInUse = 0.5;
 // A stage takes more cycles to be waited for; and for each line of its depth where blocks of a cluster wait
 // for each other, those that share rows of b, or rows of a, which many others load at the same time.
-constexpr double kStageCycles = 30, kSharedColumnsCycles = 20, kSharedRowsCycles = 100;
+constexpr double kStageCycles = 30, kSharedColumnsCycles = 10, kSharedRowsCycles = 100;
 constexpr double kTileCycles = 700;  // between two tiles
 // To add up the parts of a depth: once, and for each sum that comes from another block. Not measured.
 constexpr double kExchangeCycles = 1500, kExchangeCyclesOfSum = 0.1;
-constexpr double kFillCycles = 4000;  // until the first stage is there, and after the last one
+constexpr double kFillCycles = 5000;  // until the first stage is there, and after the last one
 constexpr double kMemoryBytesPerCycle = 2300;  // of the whole device
 // What power allows: so many cycles for each that the tensor cores multiply in, and more for each element
 // that is loaded for a multiplication.
@@ -141,7 +141,8 @@ std::string GemmConfig::to_string() const {
 GemmConfig::Registers GemmConfig::registers(int accumulators, bool has_epilogue) const {
   if (groups == 3) return {32, 160};
   const int elements = accumulators * rows_of_group() / kProductRows * n / 2;
-  return groups == 2 && elements > (has_epilogue ? 32 : 64) ? Registers{40, 232} : Registers{0, 0};
+  if (groups != 2 || elements <= (has_epilogue ? 32 : 64)) return {0, 0};
+  return ping_pong ? Registers{24, 240} : Registers{40, 232};
 }
 
 int64_t GemmConfig::shared_bytes(const GemmProblem& problem) const {
