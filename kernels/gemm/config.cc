@@ -16,15 +16,19 @@ constexpr int64_t kBarrierBytes = 1024, kSumBytes = 4;
 
 // What the model takes of a multiprocessor of an H200, by measurements (gemm_bench --tune).
 constexpr double kMacsPerCycle = 4096;  // of elements of one byte, by the tensor cores
+// How much longer products take by one warpgroup alone: nobody multiplies while it waits.
+constexpr double kAlone = 1.25;
 // Bytes that L2 brings to one multiprocessor, that come to it from its cluster too, and that L2 brings to
 // all of them.
-constexpr double kBytesPerCycle = 80, kBytesToOnePerCycle = 85, kAllBytesPerCycle = 6000;
+constexpr double kBytesPerCycle = 73, kBytesToOnePerCycle = 85, kAllBytesPerCycle = 6000;
 // Of the stages that could be loading, the share of one that is not, since it is in use.
 constexpr double kStagesInUse = 0.5;
 // A stage takes more cycles to be waited for; and for each line of its depth where blocks of a cluster wait
-// for each other, those that share rows of b, or rows of a, which many others load at the same time.
-constexpr double kStageCycles = 30, kSharedColumnsCycles = 10, kSharedRowsCycles = 100;
+// for each other's rows of a, while each of them has columns of b that come from memory.
+constexpr double kStageCycles = 30, kSharedRowsCycles = 100;
 constexpr double kTileCycles = 700;  // between two tiles
+constexpr double kMeetCycles =
+    1200;  // until the blocks of a cluster have met, at its start and end
 // To add up the parts of a depth: once, and for each sum that comes from another block. Not measured.
 constexpr double kExchangeCycles = 1500, kExchangeCyclesOfSum = 0.1;
 constexpr double kFillCycles = 5000;  // until the first stage is there, and after the last one
@@ -32,7 +36,7 @@ constexpr double kMemoryBytesPerCycle = 2300;  // of the whole device
 // What power allows: so many cycles for each that the tensor cores multiply in, and more for each element
 // that is loaded for a multiplication.
 constexpr double kPowerCycles = 0.91, kPowerCyclesOfLoad = 22.5;
-// Of two that memory or power limits, the one with less work for a multiprocessor is the faster.
+// Of two that memory or power limits, the one with less work for multiprocessors and L2 is the faster.
 constexpr double kHiddenWork = 0.05;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -206,8 +210,8 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
 
 double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
                        const runtime::DeviceInfo& device) {
-  const double multiply =
-      static_cast<double>(config.m) * config.n * config.k * problem.element_bytes / kMacsPerCycle;
+  const double multiply = static_cast<double>(config.m) * config.n * config.k *
+                          problem.element_bytes / kMacsPerCycle * (config.groups == 1 ? kAlone : 1);
   // What a block loads of a stage itself, and what it gets.
   const double line = static_cast<double>(config.k) * problem.element_bytes;
   const double loaded = (static_cast<double>(config.m) / config.cluster_columns +
@@ -216,11 +220,7 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
   const double received = (config.m + config.n) * line;
   const double stage = std::max(multiply + kStageCycles,
                                 std::max(loaded / kBytesPerCycle, received / kBytesToOnePerCycle) *
-                                    config.stages / (config.stages - kStagesInUse)) +
-                       (config.cluster_columns > 1 ? kSharedRowsCycles
-                        : config.cluster() > 1     ? kSharedColumnsCycles
-                                                   : 0) *
-                           line / kLineBytes;
+                                    config.stages / (config.stages - kStagesInUse));
   const int64_t clusters = clusters_of(config, device), blocks = ceil_div(problem.k, config.k);
   // Groups end anywhere: the last tile of each is half full on average.
   const int64_t height = int64_t{config.m} * config.cluster_rows;
@@ -236,31 +236,34 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
                               ? 0
                               : kExchangeCycles + kExchangeCyclesOfSum * config.m *
                                                       config.columns() * (config.split - 1);
-  const double work =
-      config.stream_k
-          ? kFillCycles +
-                static_cast<double>(tiles * blocks) /
-                    static_cast<double>(sharers(tiles, blocks, clusters)) * stage +
-                rounds * kTileCycles + kExchangeCycles + kExchangeCyclesOfSum * config.m * config.n
-      : config.ping_pong ? kFillCycles + rounds * depth * stage + kTileCycles
-                         : kFillCycles + rounds * (depth * stage + kTileCycles + exchange);
+  const double work = config.stream_k
+                          ? kFillCycles +
+                                static_cast<double>(tiles * blocks) /
+                                    static_cast<double>(sharers(tiles, blocks, clusters)) * stage +
+                                rounds * kTileCycles + kExchangeCycles +
+                                kExchangeCyclesOfSum * config.m * config.n
+                      : config.ping_pong ? kFillCycles + rounds * depth * stage + kTileCycles
+                                         : kFillCycles + (config.cluster() > 1 ? kMeetCycles : 0) +
+                                               rounds * (depth * stage + kTileCycles + exchange);
   const double macs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                       static_cast<double>(problem.k) * static_cast<double>(problem.batches);
   const double loads =
       loaded / problem.element_bytes / (static_cast<double>(config.m) * config.n * config.k);
   const double by_power = macs * problem.element_bytes / kMacsPerCycle / device.sm_count *
                           (kPowerCycles + kPowerCyclesOfLoad * loads);
-  // Where each block has one tile, blocks are not all loading all the time.
-  const double by_l2 = rounds > 1 ? static_cast<double>(tiles * config.cluster() * blocks) *
-                                        loaded / kAllBytesPerCycle
-                                  : 0;
+  const double by_l2 =
+      static_cast<double>(tiles * config.cluster() * blocks) * loaded / kAllBytesPerCycle;
+  const double waits =
+      config.cluster_columns > 1 ? rounds * depth * kSharedRowsCycles * line / kLineBytes : 0;
   const double bytes =
       static_cast<double>(problem.batches) *
       (static_cast<double>(problem.k) * static_cast<double>(problem.m + problem.n) *
            problem.element_bytes +
        static_cast<double>(problem.m) * static_cast<double>(problem.n) * problem.result_bytes);
-  return std::max({work, by_power, by_l2, kFillCycles + bytes / kMemoryBytesPerCycle}) +
-         kHiddenWork * work;
+  // Where each block has one tile, blocks are not all loading all the time.
+  const double limit = std::max(
+      {work, by_power, rounds > 1 ? by_l2 : 0, kFillCycles + bytes / kMemoryBytesPerCycle});
+  return limit + waits + kHiddenWork * (work + by_l2);
 }
 
 namespace {
