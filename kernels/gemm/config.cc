@@ -25,7 +25,7 @@ constexpr double kBytesPerCycle = 73, kBytesToOnePerCycle = 85, kAllBytesPerCycl
 constexpr double kStagesInUse = 0.5;
 // A stage takes more cycles to be waited for; and for each line of its depth where blocks of a cluster wait
 // for each other's rows of a, while each of them has columns of b that come from memory.
-constexpr double kStageCycles = 30, kSharedRowsCycles = 100;
+constexpr double kStageCycles = 30, kSharedRowsCycles = 50;
 constexpr double kTileCycles = 700;  // between two tiles
 constexpr double kMeetCycles =
     1200;  // until the blocks of a cluster have met, at its start and end

@@ -210,13 +210,6 @@ AccumulatorTile<float> multiply(const Pipe& pipe, const TiledMma& mma, const Int
             ahead(k, p);
             const auto more = gemm(mine, sA(_, _, p.index), sB(_, _, p.index), sum, k != 0);
             wait(mma, 0);
-            if constexpr (std::is_same_v<Pipe, TmaPipeline>) {
-              // What ldmatrix has read, the copy engine may write.
-              if (!mma.atom().is_async()) {
-                fence_async();
-                named_barrier_sync(thread / kWarpGroupSize + 1, kWarpGroupSize);
-              }
-            }
             pipe.release(p);
             return std::tuple(more, pipe.next(p));
           });
@@ -271,7 +264,8 @@ void run_body(const Body& body) {
       const TmaAtom load_b = make_tma_atom(TmaLoad{}, by_columns, sB(_, _, 0));
       by_roles(TmaPipeline({.stages = body.stages,
                             .bytes = load_a.bytes() + load_b.bytes(),
-                            .consumers = groups}),
+                            .consumers = groups,
+                            .by_warps = !mma.atom().is_async()}),
                1, load_a, load_b);
       return;
     }
