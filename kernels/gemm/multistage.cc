@@ -63,7 +63,8 @@ void multistage_body(const MultistageConfig& c, const Tensor<const T, 2>& a,
     using Loop = std::tuple<AccumulatorTile<float>, PipelineState, Int>;
     const Loop begin(make_accumulator(mma, none), pipe.consumer(), 0);
     const Loop end = For(range(blocks), begin, [&](const Int& k, const Loop& so_far) {
-      const auto& [sum, p, before] = so_far;
+      const auto& [sum, p, last] = so_far;
+      const Int& before = last;  // clang 14 captures no structured binding
       pipe.wait(p);
       fill(k + pipe.lead(), pipe.ahead(p));
       const auto more = gemm(mine, sA(_, _, p.index), sB(_, _, p.index), sum);
