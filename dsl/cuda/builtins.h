@@ -87,6 +87,9 @@ inline constexpr detail::Coordinates grid_dim{detail::op::kGridDim};
 
 // Lanes of a warp.
 inline constexpr int kWarpSize = 32;
+// Warps of a warpgroup, and its threads.
+inline constexpr int kWarpsOfGroup = 4;
+inline constexpr int kWarpGroupSize = kWarpsOfGroup * kWarpSize;
 
 // The thread's number in its warp, 0 to 31.
 inline Int lane_id(SourceLoc loc = SourceLoc::current()) {

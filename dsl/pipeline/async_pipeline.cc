@@ -7,12 +7,11 @@ namespace heddle {
 namespace {
 
 constexpr int kMostStages = 9;  // of which a wait leaves seven groups under way
-constexpr int kGroupWarps = 4;
 
 }  // namespace
 
 AsyncPipeline::AsyncPipeline(const AsyncPipelineOptions& options, SourceLoc loc)
-    : PipelineStages(options.stages, options.under_way), options_(options) {
+    : PipelineStages(options.stages, options.under_way, loc), options_(options) {
   if (options.stages < 2 || options.stages > kMostStages || options.producers < 0 ||
       options.consumers < 1) {
     detail::fail(
@@ -23,12 +22,9 @@ AsyncPipeline::AsyncPipeline(const AsyncPipelineOptions& options, SourceLoc loc)
                      " stages, a number of warps that copy or 0, and at least one "
                      "warpgroup that uses the stages"));
     *this = AsyncPipeline({}, loc);
-  } else if (options.under_way < 0 || lead() < 1) {
-    detail::fail(loc,
-                 absl::StrCat("an AsyncPipeline of ", options.stages, " stages, ",
-                              options.under_way, " of which products read while one is waited for"),
-                 "at least one stage is in use, and one is filled: under_way is 0 to stages - 2");
-    *this = AsyncPipeline({}, loc);
+  } else if (options.producers > 0 && options.under_way > 0) {
+    detail::fail(loc, "an AsyncPipeline with producers, and products under way",
+                 "leave under_way out: consumers release stages when products have read them");
   }
   if (options_.producers == 0) return;
   full_.emplace(options_.stages, loc);
@@ -40,7 +36,7 @@ void AsyncPipeline::start(SourceLoc loc) const {
   if (!full_) return;
   If({thread_idx.x == 0, loc}, [&] {
     const auto copies = static_cast<uint32_t>(options_.producers * kWarpSize);
-    const auto releases = static_cast<uint32_t>(options_.consumers * kGroupWarps);
+    const auto releases = static_cast<uint32_t>(options_.consumers * kWarpsOfGroup);
     for (int stage = 0; stage < options_.stages; ++stage) {
       full_->init({stage, loc}, copies);
       empty_->init({stage, loc}, releases);

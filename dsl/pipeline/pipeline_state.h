@@ -29,8 +29,8 @@ struct PipelineState {
 // cores may read stages before that one then.
 class PipelineStages {
  public:
-  // At least two stages more than products are under way.
-  explicit PipelineStages(int stages, int under_way = 0) : stages_(stages), under_way_(under_way) {}
+  // `under_way` is 0 to stages - 2.
+  explicit PipelineStages(int stages, int under_way = 0, SourceLoc loc = SourceLoc::current());
 
   // How many stages there are, and how many of them are filled ahead of the one in use.
   int stages() const { return stages_; }

@@ -1,13 +1,6 @@
 #include "heddle/dsl/pipeline/tma_pipeline.h"
 
 namespace heddle {
-namespace {
-
-constexpr int kGroupThreads = 128;
-constexpr int kGroupWarps = kGroupThreads / kWarpSize;
-
-}  // namespace
-
 Int ClusterGrid::row() const {
   if (rows == 1) return 0;
   return columns == 1 ? cluster_rank() : cluster_rank() % rows;
@@ -28,7 +21,7 @@ UInt ClusterGrid::column_mask() const { return UInt((1u << rows) - 1) << (column
 
 void TmaPipeline::start() const {
   const ClusterGrid& cluster = options_.cluster;
-  const int releases = options_.consumers * (options_.by_warps ? kGroupWarps : 1);
+  const int releases = options_.consumers * (options_.by_warps ? kWarpsOfGroup : 1);
   If(thread_idx.x == 0, [&] {
     for (int stage = 0; stage < options_.stages; ++stage) {
       full_.init(stage, 1u);
@@ -46,7 +39,7 @@ void TmaPipeline::start() const {
 // One thread for each block that the stage is shared with: those of this block's row and column.
 void TmaPipeline::release(const Int& index) const {
   const ClusterGrid& cluster = options_.cluster;
-  const Int thread = thread_idx.x % (options_.by_warps ? kWarpSize : kGroupThreads);
+  const Int thread = thread_idx.x % (options_.by_warps ? kWarpSize : kWarpGroupSize);
   if (options_.by_warps) {
     // What the copy engine writes next comes behind the reads of all lanes.
     fence_async(FenceSpace::shared);

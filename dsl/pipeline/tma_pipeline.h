@@ -96,7 +96,7 @@ class TmaPipeline : public PipelineStages {
  public:
   // Two mbarriers a stage, in shared memory of their own.
   explicit TmaPipeline(const TmaPipelineOptions& options, SourceLoc loc = SourceLoc::current())
-      : PipelineStages(options.stages, options.under_way),
+      : PipelineStages(options.stages, options.under_way, loc),
         options_(options),
         full_(options.stages, loc),
         empty_(options.stages, loc) {}

@@ -15,9 +15,6 @@
 
 namespace heddle {
 
-// Threads of a warpgroup.
-inline constexpr int kWarpGroupSize = 128;
-
 // What `groups` warpgroups do, with `registers` for each thread: 24 to 256, a multiple of 8; 0 leaves
 // them as they are.
 template <class Body>

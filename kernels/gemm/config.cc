@@ -9,7 +9,6 @@
 namespace heddle::kernels {
 namespace {
 
-constexpr int kGroupThreads = 128;
 constexpr int kLineBytes = 128;  // of a swizzled line: the depth of a stage is one or two
 constexpr int kMostStages = 8;
 constexpr int64_t kBarrierBytes = 1024, kSumBytes = 4;
@@ -232,19 +231,18 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
   const int64_t tiles = config.tiles(padded);
   const double rounds = static_cast<double>(ceil_div(tiles, clusters));
   const double depth = static_cast<double>(ceil_div(blocks, config.split));
-  const double exchange = config.split == 1
-                              ? 0
-                              : kExchangeCycles + kExchangeCyclesOfSum * config.m *
-                                                      config.columns() * (config.split - 1);
-  const double work = config.stream_k
-                          ? kFillCycles +
-                                static_cast<double>(tiles * blocks) /
-                                    static_cast<double>(sharers(tiles, blocks, clusters)) * stage +
-                                rounds * kTileCycles + kExchangeCycles +
-                                kExchangeCyclesOfSum * config.m * config.n
-                      : config.ping_pong ? kFillCycles + rounds * depth * stage + kTileCycles
-                                         : kFillCycles + (config.cluster() > 1 ? kMeetCycles : 0) +
-                                               rounds * (depth * stage + kTileCycles + exchange);
+  // Stages of a block, in all of its tiles, and what it takes to bring sums together.
+  const double stages = config.stream_k ? static_cast<double>(tiles * blocks) /
+                                              static_cast<double>(sharers(tiles, blocks, clusters))
+                                        : rounds * depth;
+  const double sums = static_cast<double>(config.m) * config.columns();
+  const double exchange =
+      config.stream_k ? kExchangeCycles + kExchangeCyclesOfSum * sums
+      : config.split == 1
+          ? 0
+          : rounds * (kExchangeCycles + kExchangeCyclesOfSum * sums * (config.split - 1));
+  const double work = kFillCycles + (config.cluster() > 1 ? kMeetCycles : 0) + stages * stage +
+                      (config.ping_pong ? 1 : rounds) * kTileCycles + exchange;
   const double macs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                       static_cast<double>(problem.k) * static_cast<double>(problem.batches);
   const double loads =
@@ -252,9 +250,9 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
   const double by_power = macs * problem.element_bytes / kMacsPerCycle / device.sm_count *
                           (kPowerCycles + kPowerCyclesOfLoad * loads);
   const double by_l2 =
-      static_cast<double>(tiles * config.cluster() * blocks) * loaded / kAllBytesPerCycle;
+      static_cast<double>(tiles * config.cluster()) * depth * loaded / kAllBytesPerCycle;
   const double waits =
-      config.cluster_columns > 1 ? rounds * depth * kSharedRowsCycles * line / kLineBytes : 0;
+      config.cluster_columns > 1 ? stages * kSharedRowsCycles * line / kLineBytes : 0;
   const double bytes =
       static_cast<double>(problem.batches) *
       (static_cast<double>(problem.k) * static_cast<double>(problem.m + problem.n) *
@@ -339,9 +337,9 @@ Status check_config(const GemmConfig& config, const GemmProblem& problem,
     return refused("blocks that share a depth have ", kLeastColumns,
                    " columns of the tile each, or a multiple");
   }
-  if (problem.fused && config.n % kLeastColumns != 0) {
-    return refused("an epilogue gets ", kLeastColumns, " columns of a tile at a time, and it has ",
-                   config.n);
+  if ((problem.fused || config.stream_k) && config.n % kLeastColumns != 0) {
+    return refused(problem.fused ? "an epilogue" : "stream_k", " gets ", kLeastColumns,
+                   " columns of a tile at a time, and it has ", config.n);
   }
   // Of one stage, products would wait for the stage that they have not given back yet.
   if (config.stages < 2) return refused("products read one stage while another is filled");
@@ -361,7 +359,7 @@ LaunchShape gemm_shape(const GemmConfig& config, const GemmProblem& problem,
   const int64_t clusters =
       config.stream_k ? sharers(tiles, ceil_div(problem.k, config.k), fit) : std::min(tiles, fit);
   return {.grid = clusters * config.cluster(),
-          .block = (1 + config.groups) * kGroupThreads,
+          .block = (1 + config.groups) * kWarpGroupSize,
           .cluster = config.cluster(),
           .programmatic = true};
 }

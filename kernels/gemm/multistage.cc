@@ -1,5 +1,6 @@
 #include "heddle/kernels/gemm/multistage.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,9 @@ namespace {
 constexpr int kVector = 8;  // elements of a copy by cp.async
 constexpr int kRows = 16,
               kColumns = 16;  // of a warp's products: two beside each other by one ldmatrix
+constexpr int kMostWarps = 32, kMostExtent = 1024;
+constexpr int kMostRegisters = 255,
+              kOtherRegisters = 40;  // of a thread: all, and those that hold no sums
 constexpr int64_t kBarrierBytes = 1024;
 
 template <class T>
@@ -151,7 +155,7 @@ std::string MultistageConfig::atoms() const {
 
 std::string MultistageConfig::to_string() const {
   return absl::StrCat(atoms(), ", ", m, "x", n, "x", k, ", ", stages, " stages, ", rows, "x",
-                      columns, " warps");
+                      columns, " warps, band ", band);
 }
 
 Status check_multistage(const MultistageConfig& c, const runtime::DeviceInfo& device) {
@@ -165,10 +169,16 @@ Status check_multistage(const MultistageConfig& c, const runtime::DeviceInfo& de
   if (c.tma && device.compute_major < 9) {
     return refused("the copy engine is there from sm_90 on; leave .tma out, for cp.async");
   }
-  if (c.rows < 1 || c.columns < 1 || c.threads() % kWarpGroupSize != 0 ||
-      c.threads() > device.limits.max_threads_per_block) {
+  const auto is_among = [](int number, int most) { return number >= 1 && number <= most; };
+  if (!is_among(c.rows, kMostWarps) || !is_among(c.columns, kMostWarps) ||
+      c.threads() % kWarpGroupSize != 0 || c.threads() > device.limits.max_threads_per_block) {
     return refused("warps are 4 or a multiple, and a block has ",
                    device.limits.max_threads_per_block, " threads at most");
+  }
+  if (!is_among(c.m, kMostExtent) || !is_among(c.n, kMostExtent) ||
+      !is_among(c.band, kMostExtent)) {
+    return refused("tiles are of 1 to ", kMostExtent,
+                   " rows and columns, and a band has as many tiles");
   }
   if (c.wgmma && (c.columns != 1 || c.m != kRows * c.rows || c.n % 8 != 0 || c.n > 256)) {
     return refused("each warp of wgmma has ", kRows,
@@ -178,11 +188,20 @@ Status check_multistage(const MultistageConfig& c, const runtime::DeviceInfo& de
     return refused("each warp of mma.sync has multiples of ", kRows, " rows and ", kColumns,
                    " columns of the tile");
   }
+  const int sums = c.m * c.n / c.threads();
+  const int registers = std::min(kMostRegisters, device.registers_per_sm / c.threads());
+  if (sums + kOtherRegisters > registers) {
+    return refused("a thread has ", registers, " registers, and ", sums,
+                   " of the tile's sums; take more warps or a smaller tile");
+  }
   // Rows of stages are of 64, 128 or multiples of 128 bytes.
-  if (c.k < 32 || (c.k & (c.k - 1)) != 0 || c.threads() % (c.k / kVector) != 0 ||
-      c.m % (c.threads() * kVector / c.k) != 0 || c.n % (c.threads() * kVector / c.k) != 0) {
-    return refused(
-        "k is a power of two from 32 on, and a copy of all threads has whole rows of a tile");
+  if (!is_among(c.k, kMostExtent) || c.k < 32 || (c.k & (c.k - 1)) != 0) {
+    return refused("k is a power of two from 32 to ", kMostExtent);
+  }
+  const int together = c.threads() * kVector / c.k;
+  if (!c.tma && (together == 0 || c.m % together != 0 || c.n % together != 0)) {
+    return refused("the threads of a block copy ", together,
+                   " rows of k elements at a time, and the tile is no multiple of that");
   }
   if (c.stages < 3 || c.stages > 9) return refused("stages are 3 to 9");
   if (c.shared_bytes() + kBarrierBytes > device.limits.max_shared_per_block) {

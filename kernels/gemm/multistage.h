@@ -26,7 +26,7 @@ struct MultistageConfig {
 
   friend bool operator==(const MultistageConfig&, const MultistageConfig&) = default;
 
-  // "tma + mma.sync", and "tma + mma.sync, 128x256x32, 4 stages, 2x4 warps".
+  // "tma + mma.sync", and "tma + mma.sync, 128x256x32, 4 stages, 2x4 warps, band 8".
   std::string atoms() const;
   std::string to_string() const;
   // Threads of a block, and bytes of its stages.
@@ -38,7 +38,7 @@ struct MultistageConfig {
 // memory, or warps and tiles do not divide each other.
 Status check_multistage(const MultistageConfig& config, const runtime::DeviceInfo& device);
 
-// The configuration that is fastest with mma.sync on a device.
+// The configuration with mma.sync, of those that a device has, that is fastest on an H200.
 MultistageConfig choose_multistage(const runtime::DeviceInfo& device);
 
 // Multiplies a, (m, k), by the transpose of b, (n, k), into d, (m, n), by mma.sync, or as a

@@ -8,7 +8,7 @@
 namespace heddle::kernels {
 
 // Floats that are stored at once, and warps of a warpgroup.
-inline constexpr int kQuad = 4, kWarpsOfGroup = 4;
+inline constexpr int kQuad = 4;
 
 // A block's share of a tile of a product.
 struct GemmShare : GemmTile {

@@ -25,6 +25,7 @@ constexpr MultistageConfig kByAtoms[] = {
     {.m = 64, .n = 64, .k = 32, .stages = 3},
     {.tma = true, .m = 64, .n = 64, .k = 32, .stages = 3},
     {.wgmma = true, .m = 64, .n = 64, .k = 64, .stages = 3, .rows = 4, .columns = 1},
+    {.wgmma = true, .m = 128, .n = 64, .k = 64, .stages = 3, .rows = 8, .columns = 1},
     {.tma = true, .wgmma = true, .m = 128, .n = 64, .k = 32, .stages = 4, .rows = 8, .columns = 1},
 };
 
@@ -133,14 +134,25 @@ TEST(GemmMultistage, SaysWhyAConfigurationDoesNotFit) {
   EXPECT_EQ(refusal({}), "");
   EXPECT_THAT(
       refusal({.rows = 3}),
-      HasSubstr("gemm_multistage: the configuration cp.async + mma.sync, 128x128x32, 4 "
-                "stages, 3x2 warps does not fit: warps are 4 or a multiple, and a block has "
-                "1024 threads at most"));
+      HasSubstr(
+          "gemm_multistage: the configuration cp.async + mma.sync, 128x128x32, 4 "
+          "stages, 3x2 warps, band 8 does not fit: warps are 4 or a multiple, and a block has "
+          "1024 threads at most"));
   EXPECT_THAT(refusal({.rows = 8, .columns = 8}), HasSubstr("1024 threads at most"));
   EXPECT_THAT(refusal({.wgmma = true, .rows = 4, .columns = 1}),
               HasSubstr("each warp of wgmma has 16 rows of the tile, and all of its columns"));
   EXPECT_THAT(refusal({.n = 72}), HasSubstr("multiples of 16 rows and 16 columns of the tile"));
-  EXPECT_THAT(refusal({.k = 48}), HasSubstr("k is a power of two from 32 on"));
+  EXPECT_THAT(refusal({.k = 48}), HasSubstr("k is a power of two from 32 to 1024"));
+  EXPECT_THAT(refusal({.k = 2048}), HasSubstr("k is a power of two from 32 to 1024"));
+  EXPECT_THAT(refusal({.band = 0}), HasSubstr("a band has as many tiles"));
+  EXPECT_THAT(refusal({.m = 0}), HasSubstr("tiles are of 1 to 1024 rows and columns"));
+  EXPECT_THAT(refusal({.rows = 65536, .columns = 65536}), HasSubstr("1024 threads at most"));
+  EXPECT_THAT(refusal({.m = 256, .n = 256}),
+              HasSubstr("a thread has 255 registers, and 512 of the tile's sums"));
+  EXPECT_THAT(refusal({.tma = true, .wgmma = true, .m = 256, .n = 256, .rows = 16, .columns = 1}),
+              HasSubstr("a thread has 128 registers, and 128 of the tile's sums"));
+  EXPECT_THAT(refusal({.m = 80, .n = 64, .k = 32, .rows = 5, .columns = 4}),
+              HasSubstr("the threads of a block copy 160 rows of k elements at a time"));
   EXPECT_THAT(refusal({.stages = 2}), HasSubstr("stages are 3 to 9"));
   EXPECT_THAT(refusal({.k = 128}), HasSubstr("its stages take 262144 bytes of shared memory"));
   device.compute_major = 10;

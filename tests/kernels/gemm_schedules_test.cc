@@ -324,6 +324,8 @@ TEST(GemmConfigs, AreRefusedWhereTheyDoNotFit) {
       HasSubstr("stream-k brings sums together in a workspace; gemm_stream_k_by() takes one"));
   EXPECT_THAT(refusal(fits, true),
               HasSubstr("shares no depths by stream_k; gemm_by() takes it, without a workspace"));
+  EXPECT_THAT(refusal(but([](GemmConfig& c) { c.n = 48, c.stream_k = true; }), true),
+              HasSubstr("stream_k gets 32 columns of a tile at a time, and it has 48"));
   GemmConfig large{.m = 256, .n = 256, .stages = 2, .stream_k = true};
   EXPECT_THAT(refusal(large, true),
               HasSubstr("has 65536 sums of 8 warps; a workspace has room for 32768 of 8"));

@@ -214,6 +214,12 @@ TEST(AsyncPipeline, SaysWhatItCannotBe) {
               HasSubstr("take 2 to 9 stages, a number of warps that copy"));
   EXPECT_THAT(mistake({.producers = -1}), HasSubstr("-1 producers"));
   EXPECT_THAT(mistake({.producers = 4, .consumers = 0}), HasSubstr("0 consumers"));
+  EXPECT_THAT(mistake({.stages = 3, .under_way = 2}),
+              HasSubstr("a pipeline of 3 stages, of which products under way read 2"));
+  EXPECT_THAT(mistake({.stages = 3, .under_way = -1}), HasSubstr("under_way is 0 to stages - 2"));
+  EXPECT_THAT(mistake({.stages = 3, .producers = 4, .under_way = 1}),
+              HasSubstr("an AsyncPipeline with producers, and products under way"));
+  EXPECT_EQ(mistake({.stages = 3, .under_way = 1}), "");
   EXPECT_EQ(mistake({.stages = 9}), "");
 }
 

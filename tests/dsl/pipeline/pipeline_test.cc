@@ -18,9 +18,9 @@ using ::testing::HasSubstr;
 constexpr int kTile = 32, kColumns = 64, kTiles = 7, kStages = 3;
 
 // Each block sums all tiles of its cluster row's part of x and of its column's part of y, which blocks of
-// a row, or column, share.
-void check_cluster(int rows, int columns) {
-  SCOPED_TRACE(testing::Message() << rows << " x " << columns);
+// a row, or column, share. Warpgroups release the stages, or their warps.
+void check_cluster(int rows, int columns, bool by_warps = false) {
+  SCOPED_TRACE(testing::Message() << rows << " x " << columns << (by_warps ? " by warps" : ""));
   const auto kernel = local_kernel("sums", [&](Tensor<const half, 2> x, Tensor<const half, 2> y,
                                                Tensor<float, 2> out) {
     const ClusterGrid cluster{rows, columns};
@@ -31,7 +31,8 @@ void check_cluster(int rows, int columns) {
     const TmaPipeline pipe({.stages = kStages,
                             .bytes = load_x.bytes() + load_y.bytes(),
                             .consumers = 2,
-                            .cluster = cluster});
+                            .cluster = cluster,
+                            .by_warps = by_warps});
     const Int row = cluster.row(), column = cluster.column();
     pipe.start();
     warp_roles(
@@ -63,8 +64,10 @@ void check_cluster(int rows, int columns) {
                        more += cast<float>(sX(element / kColumns, element % kColumns, at.index)) +
                                cast<float>(sY(element / kColumns, element % kColumns, at.index));
                      }
-                     fence_async();
-                     named_barrier_sync(thread / kWarpGroupSize + 1, kWarpGroupSize);
+                     if (!by_warps) {
+                       fence_async();
+                       named_barrier_sync(thread / kWarpGroupSize + 1, kWarpGroupSize);
+                     }
                      pipe.release(at);
                      return std::tuple(Float(more), pipe.next(at));
                    });
@@ -107,6 +110,9 @@ TEST(TmaPipeline, SharesTilesInClustersOfAnyShape) {
   check_cluster(2, 1);
   check_cluster(1, 2);
   check_cluster(2, 2);
+  check_cluster(1, 1, true);
+  check_cluster(2, 1, true);
+  check_cluster(2, 2, true);
 }
 
 // Each tile is one block's; bands are walked column by column.
