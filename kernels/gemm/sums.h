@@ -29,7 +29,9 @@ struct PlainLoop {
     const Loop none(x.none(), first, first.index);
     const Loop begun = For(range(ahead), none, [&](const Int& k, const Loop& so_far) {
       const auto& [sums, p, last] = so_far;
-      return Loop(x.product(sums, p, k != 0), x.pipe.next(p), p.index);
+      // The next place is computed behind the product, where this one's registers are free for it.
+      const auto added = x.product(sums, p, k != 0);
+      return Loop(added, x.pipe.next(p), p.index);
     });
     meanwhile();
     If(x.blocks > 1, [&] {
