@@ -30,7 +30,7 @@ struct MultistageConfig {
   std::string atoms() const;
   std::string to_string() const;
   // Threads of a block, and bytes of its stages.
-  int threads() const { return rows * columns * 32; }
+  int threads() const { return rows * columns * kWarpSize; }
   int64_t shared_bytes() const { return int64_t{2} * stages * (m + n) * k; }
 };
 

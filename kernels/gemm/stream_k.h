@@ -7,7 +7,7 @@
 
 namespace heddle::kernels {
 
-// Floats that are stored at once, and warps of a warpgroup.
+// Floats that are stored at once.
 inline constexpr int kQuad = 4;
 
 // A block's share of a tile of a product.
