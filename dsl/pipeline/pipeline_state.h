@@ -20,7 +20,8 @@ struct PipelineState {
   // The place so many places ahead (0 or more): behind what another warpgroup uses.
   PipelineState ahead(const Int& places, int stages) const {
     const Int place = index + places;
-    return {place % stages, phase ^ (bitcast<uint32_t>(place / stages) & 1u)};
+    const Int stage = place % stages;
+    return {stage, phase ^ (bitcast<uint32_t>(place / stages) & 1u)};
   }
 };
 
@@ -44,9 +45,11 @@ class PipelineStages {
   PipelineState next(const PipelineState& p) const { return p.next(stages_); }
   // The producer's place lead() stages further on than a consumer's.
   PipelineState ahead(const PipelineState& p) const {
-    const Bool wraps = p.index >= stages_ - lead();
-    return {select(wraps, p.index - (stages_ - lead()), p.index + lead()),
-            select(wraps, p.phase, p.phase ^ 1u)};
+    const int back = under_way_ + 1;
+    const Bool wraps = p.index >= back;
+    const Int before = p.index - back, behind = p.index + lead();
+    const UInt flipped = p.phase ^ 1u;
+    return {select(wraps, before, behind), select(wraps, p.phase, flipped)};
   }
 
  private:

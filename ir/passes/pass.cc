@@ -47,6 +47,7 @@ absl::Span<const Pass> builtin_passes() {
       {.name = "contract",
        .summary = "Contract multiplications and additions to fma (changes roundings)",
        .run = contract},
+      {.name = "order", .summary = "Put pure ops in the order of their uses", .run = order},
   };
   return *passes;
 }

@@ -19,5 +19,6 @@ bool unroll_loads(Kernel& kernel);     // unroll_loads.cc
 bool vectorize(Kernel& kernel);        // vectorize.cc
 bool early_loads(Kernel& kernel);      // early_loads.cc
 bool contract(Kernel& kernel);         // contract.cc
+bool order(Kernel& kernel);            // order.cc
 
 }  // namespace heddle::ir

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/mma_atom.h"
 #include "heddle/ir/verify/rules_internal.h"
 
@@ -36,12 +35,11 @@ void check_start_of_tile(RuleContext& c) {
   constexpr int64_t kUnit = 16;
   const Kernel& kernel = c.kernel();
   const int64_t size = bytes_of(c.type(c.op().view()).scalar);
-  IntAnalysis ints(kernel, FactUse::kIgnore);
   int64_t bytes = 0;
   for (const Op* op = &c.op(); op == nullptr || op->opcode != Opcode::kShared;
        op = kernel.def(op->view())) {
     if (op == nullptr || (op != &c.op() && op->opcode != Opcode::kSubview)) return;
-    const auto remainder = remainder_of(kernel, ints, op->offset(), kUnit / size);
+    const auto remainder = remainder_of(kernel, c.ints(), op->offset(), kUnit / size);
     if (!remainder) return;
     bytes += *remainder * size;
   }

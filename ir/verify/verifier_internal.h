@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/text/printer.h"
@@ -33,6 +34,9 @@ class Verification {
   // " at row_sum.cc:14", or nothing where the place is unknown.
   std::string at_place(OpId op) const;
 
+  // What all rules share, without facts about arguments.
+  IntAnalysis& ints();
+
  private:
   // Made when the first mistake is found.
   const ValueNames& names();
@@ -40,6 +44,7 @@ class Verification {
   const Kernel& kernel_;
   const Stage stage_;
   std::optional<ValueNames> names_;
+  std::optional<IntAnalysis> ints_;
   Diagnostics diagnostics_;
 };
 

@@ -4,13 +4,13 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/kernels/gemm/tiles.h"
 
 namespace heddle::kernels {
 namespace {
 
-constexpr int kVector = 8;  // elements of a copy by cp.async
-constexpr int kRows = 16,
-              kColumns = 16;  // of a warp's products: two beside each other by one ldmatrix
+constexpr int kVector = 8;    // elements of a copy by cp.async
+constexpr int kColumns = 16;  // of a warp's products: two beside each other by one ldmatrix
 constexpr int kMostWarps = 32, kMostExtent = 1024;
 constexpr int kMostRegisters = 255,
               kOtherRegisters = 40;  // of a thread: all, and those that hold no sums
@@ -21,8 +21,8 @@ TiledMma products_of(const MultistageConfig& c) {
   if (c.wgmma) {
     return make_tiled_mma(make_mma_atom(Wgmma<T, T, float>{c.n}), {c.rows / 4, 1, 1});
   }
-  return make_tiled_mma(make_mma_atom(MmaSync<T, T, float>{kRows, 8, 16}), {c.rows, c.columns, 1},
-                        {_, kColumns * c.columns, _});
+  return make_tiled_mma(make_mma_atom(MmaSync<T, T, float>{kWarpRows, 8, 16}),
+                        {c.rows, c.columns, 1}, {_, kColumns * c.columns, _});
 }
 
 template <class T>
@@ -33,14 +33,6 @@ TiledCopy copies_of(const MultistageConfig& c) {
                          make_layout({1, kVector}));
 }
 
-// A tile's row and column, counted in tiles: bands of tiles below each other stay in L2.
-std::tuple<Int, Int> tile_of(const MultistageConfig& c, const Int& rows, const Int& columns) {
-  const Int band = block_idx.x / (columns * c.band);
-  const Int height = min(rows - band * c.band, Int(c.band));
-  const Int in_band = block_idx.x - band * (columns * c.band);
-  return {band * c.band + in_band % height, in_band / height};
-}
-
 template <class T>
 void multistage_body(const MultistageConfig& c, const Tensor<const T, 2>& a,
                      const Tensor<const T, 2>& b, const Tensor<T, 2>& d) {
@@ -48,11 +40,12 @@ void multistage_body(const MultistageConfig& c, const Tensor<const T, 2>& a,
   require_block(c.threads());
   const Int rows = ceil_div(d.shape(0), c.m), columns = ceil_div(d.shape(1), c.n);
   launch_grid(rows * columns);
-  const auto [row, column] = tile_of(c, rows, columns);
+  const Tile tile = PersistentTiles(rows, columns, 1, {.band = c.band}).at(block_idx.x);
   const auto sA = make_smem_tensor<T>(make_smem_layout_A(mma, {c.m, c.k, c.stages}));
   const auto sB = make_smem_tensor<T>(make_smem_layout_B(mma, {c.n, c.k, c.stages}));
-  const auto gA = local_tile(a, {c.m, c.k}, {row, _}), gB = local_tile(b, {c.n, c.k}, {column, _});
-  const auto d_tile = local_tile(d, {c.m, c.n}, {row, column});
+  const auto gA = local_tile(a, {c.m, c.k}, {tile.row, _});
+  const auto gB = local_tile(b, {c.n, c.k}, {tile.column, _});
+  const auto d_tile = local_tile(d, {c.m, c.n}, {tile.row, tile.column});
   const Int blocks = ceil_div(a.shape(1), c.k);
   const int under_way = c.wgmma ? 1 : 0;
 
@@ -180,12 +173,12 @@ Status check_multistage(const MultistageConfig& c, const runtime::DeviceInfo& de
     return refused("tiles are of 1 to ", kMostExtent,
                    " rows and columns, and a band has as many tiles");
   }
-  if (c.wgmma && (c.columns != 1 || c.m != kRows * c.rows || c.n % 8 != 0 || c.n > 256)) {
-    return refused("each warp of wgmma has ", kRows,
+  if (c.wgmma && (c.columns != 1 || c.m != kWarpRows * c.rows || c.n % 8 != 0 || c.n > 256)) {
+    return refused("each warp of wgmma has ", kWarpRows,
                    " rows of the tile, and all of its columns, a multiple of 8 up to 256");
   }
-  if (!c.wgmma && (c.m % (kRows * c.rows) != 0 || c.n % (kColumns * c.columns) != 0)) {
-    return refused("each warp of mma.sync has multiples of ", kRows, " rows and ", kColumns,
+  if (!c.wgmma && (c.m % (kWarpRows * c.rows) != 0 || c.n % (kColumns * c.columns) != 0)) {
+    return refused("each warp of mma.sync has multiples of ", kWarpRows, " rows and ", kColumns,
                    " columns of the tile");
   }
   const int sums = c.m * c.n / c.threads();

@@ -121,8 +121,11 @@ struct Everything {
   Fragment<float> operator()(const kernels::GemmPart& part, const Fragment<float>& sums,
                              Float alpha, Float beta, Tensor<const D, 3> c,
                              Tensor<const float, 1> bias, Tensor<const D, 3> residual) const {
-    const Fragment<float> x = sums * alpha + part.of(c) * beta + part.by_column(bias);
-    return x * 0.5f * (erf(x * 0.707106781f) + 1.0f) + part.of(residual);
+    // In statements of their own: C++ leaves the order of loads in an expression to the compiler.
+    const Fragment<float> by_column = part.by_column(bias), before = part.of(c);
+    const Fragment<float> x = sums * alpha + before * beta + by_column;
+    const Fragment<float> more = part.of(residual);
+    return x * 0.5f * (erf(x * 0.707106781f) + 1.0f) + more;
   }
 };
 template <class Tiles, class Loop, class T, class D>

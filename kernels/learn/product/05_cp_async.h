@@ -54,8 +54,8 @@ inline const auto product_cp_async =
             sync_threads();
             // All threads have read the stage of the block before: it takes the next copies.
             load(k + (kStages - 1), select(stage == 0, kStages - 1, stage - 1));
-            return Loop(gemm(mine, sA(_, _, stage), sB(_, _, stage), so_far),
-                        select(stage == kStages - 1, 0, stage + 1));
+            const auto more = gemm(mine, sA(_, _, stage), sB(_, _, stage), so_far);
+            return Loop(more, select(stage == kStages - 1, 0, stage + 1));
           });
       copy(settle(sums), gD);
     });
