@@ -44,7 +44,7 @@ bool JumpPlan::prints_nothing(const Op& op) {
   return op.opcode == Opcode::kConst || op.opcode == Opcode::kUndef || has(info(op), ir::kForwards);
 }
 
-JumpPlan::JumpPlan(const ir::Kernel& kernel, Analyses& analyses)
+JumpPlan::JumpPlan(const ir::Kernel& kernel, ir::Analyses& analyses)
     : kernel_(kernel),
       analyses_(analyses),
       entered_(kernel.region_count()),
@@ -232,7 +232,7 @@ void JumpPlan::learn_pairs(absl::Span<const ValueId> to, absl::Span<const ValueI
 }
 
 bool JumpPlan::agrees(ValueId value) {
-  return analyses_.uniformity().of(value) >= ir::Scope::kWarp;
+  return analyses_.get<ir::Uniformity>().of(value) >= ir::Scope::kWarp;
 }
 
 // --- Ways -------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ namespace heddle::codegen {
 
 class JumpPlan {
  public:
-  JumpPlan(const ir::Kernel& kernel, Analyses& analyses);
+  JumpPlan(const ir::Kernel& kernel, ir::Analyses& analyses);
 
   struct Step {
     enum class Kind : uint8_t {
@@ -150,7 +150,7 @@ class JumpPlan {
   void make_live(ir::ValueId value, std::vector<ir::ValueId>& work);
 
   const ir::Kernel& kernel_;
-  Analyses& analyses_;
+  ir::Analyses& analyses_;
   absl::flat_hash_map<ir::RegionId, Way> ways_;
   absl::flat_hash_map<ir::OpId, Way> entries_;
   absl::flat_hash_map<ir::OpId, absl::InlinedVector<ir::ValueId, 2>> questions_;

@@ -22,7 +22,8 @@ constexpr int64_t kDescriptorUnit = 16;
 
 class Splitter {
  public:
-  Splitter(const Kernel& kernel, const std::vector<int>& depth, Analyses& analyses, const Op& op)
+  Splitter(const Kernel& kernel, const std::vector<int>& depth, ir::Analyses& analyses,
+           const Op& op)
       : kernel_(kernel), depth_(depth), analyses_(analyses) {
     const ir::Type view = kernel.type(op.view());
     const bool is_shared =
@@ -99,7 +100,7 @@ class Splitter {
   }
 
   void add_term(ValueId value) {
-    if (unit_ == 1 || !analyses_.ints().divisible(value, unit_)) {
+    if (unit_ == 1 || !analyses_.get<ir::Ints>().divisible(value, unit_)) {
       result_.terms.push_back({value});
     } else {
       result_.terms.push_back({value, 1, std::countr_zero(static_cast<uint32_t>(unit_))});
@@ -111,11 +112,11 @@ class Splitter {
   void add_product(ValueId value, const Op& op, bool from_offset) {
     const auto factor = kernel_.constant_int(op.b());
     if (unit_ == 1 || !factor || *factor % unit_ != 0 || !is_narrow(value)) return add_term(value);
-    const IntRange by[] = {analyses_.ints().range(op.a()), {*factor, *factor}};
+    const IntRange by[] = {analyses_.get<ir::Ints>().range(op.a()), {*factor, *factor}};
     if (may_wrap(Opcode::kMul, Scalar::kI32, by)) return add_term(value);
     const IntRange product = *range_of(Opcode::kMul, Scalar::kI32, by);
     const bool is_sum = op.opcode == Opcode::kFma;
-    if (is_sum && !sum_is_exact(product, analyses_.ints().range(op.c()), from_offset)) {
+    if (is_sum && !sum_is_exact(product, analyses_.get<ir::Ints>().range(op.c()), from_offset)) {
       return add_term(value);
     }
     result_.terms.push_back({op.a(), static_cast<int32_t>(*factor / unit_), 0});
@@ -133,8 +134,8 @@ class Splitter {
     }
     const bool is_split = depth(a) != depth(b) && result_.terms.size() + 2 <= kMaxTerms;
     if (!is_split) return add_term(value);
-    if (is_narrow(a) &&
-        !sum_is_exact(analyses_.ints().range(a), analyses_.ints().range(b), from_offset)) {
+    if (is_narrow(a) && !sum_is_exact(analyses_.get<ir::Ints>().range(a),
+                                      analyses_.get<ir::Ints>().range(b), from_offset)) {
       return add_term(value);
     }
     is_all_ = false;
@@ -168,7 +169,7 @@ class Splitter {
     const int64_t total = result_.addend + constant;
     const IntRange i32 = ir::type_range(Scalar::kI32);
     if (from_offset && is_bounded_ && constant >= 0 && total >= 0 && total <= i32.max) return true;
-    const IntRange range = analyses_.ints().range(rest);
+    const IntRange range = analyses_.get<ir::Ints>().range(rest);
     return i32.contains({range.min + constant, range.max + constant});
   }
   bool sum_is_exact(IntRange a, IntRange b, bool from_offset) {
@@ -180,7 +181,7 @@ class Splitter {
 
   const Kernel& kernel_;
   const std::vector<int>& depth_;
-  Analyses& analyses_;
+  ir::Analyses& analyses_;
   int64_t unit_ = 1;         // elements
   bool is_modular_ = false;  // addresses are 32-bit numbers
   bool is_bounded_ = false;
@@ -192,8 +193,8 @@ class Splitter {
 
 }  // namespace
 
-SplitOffset split_offset(const Kernel& kernel, const std::vector<int>& depth, Analyses& analyses,
-                         const Op& op) {
+SplitOffset split_offset(const Kernel& kernel, const std::vector<int>& depth,
+                         ir::Analyses& analyses, const Op& op) {
   return Splitter(kernel, depth, analyses, op).run(op.offset());
 }
 

@@ -22,32 +22,32 @@ bool has_op(const ir::Kernel& kernel, Opcode opcode) {
 
 }  // namespace
 
-Emitter::Emitter(const Kernel& kernel, const PtxOptions& options)
-    : kernel_(kernel),
+Emitter::Emitter(ir::Analyses& analyses, const PtxOptions& options)
+    : kernel_(analyses.kernel()),
       options_(options),
-      target_(*kernel.target),
-      analyses_(kernel),
-      jumps_(kernel, analyses_),
-      plan_(kernel, analyses_, jumps_, options.device_checks),
-      params_(launch_layout(kernel, [this](OpId id) { return plan_.needed(id); })),
-      shared_(shared_layout(kernel)),
-      locals_(local_layout(kernel)),
-      has_dynamic_shared_(has_op(kernel, Opcode::kDynamicShared)),
-      starts_early_(has_op(kernel, Opcode::kGridDependencyWait)),
+      target_(*kernel_.target),
+      analyses_(analyses),
+      jumps_(kernel_, analyses_),
+      plan_(kernel_, analyses_, jumps_, options.device_checks),
+      params_(launch_layout(kernel_, [this](OpId id) { return plan_.needed(id); })),
+      shared_(shared_layout(kernel_)),
+      locals_(local_layout(kernel_)),
+      has_dynamic_shared_(has_op(kernel_, Opcode::kDynamicShared)),
+      starts_early_(has_op(kernel_, Opcode::kGridDependencyWait)),
       shared_is_dynamic_(shared_.bytes > kMaxStaticShared || has_dynamic_shared_),
-      name_(ptx_identifier(kernel.name())),
-      first_(kernel.value_count()),
-      defined_(kernel.value_count()),
-      view_index_(kernel.value_count(), -1),
-      param_addresses_(kernel.params().size()),
-      version_(kernel.target->ptx_version) {
+      name_(ptx_identifier(kernel_.name())),
+      first_(kernel_.value_count()),
+      defined_(kernel_.value_count()),
+      view_index_(kernel_.value_count(), -1),
+      param_addresses_(kernel_.params().size()),
+      version_(kernel_.target->ptx_version) {
   uint32_t operands = 0;
   for (uint32_t i = 0; i < first_.size(); ++i) {
     first_[i] = operands;
     operands += static_cast<uint32_t>(layout_of(type(ValueId{i})).count);
   }
   pool_.resize(operands);
-  body_.reserve(64 * kernel.op_count());
+  body_.reserve(64 * kernel_.op_count());
 }
 
 StatusOr<PtxModule> Emitter::run() {
@@ -366,7 +366,12 @@ void Emitter::emit_op(OpId id, const Op& op) {
 }
 
 StatusOr<PtxModule> emit_ptx(const ir::Kernel& kernel, const PtxOptions& options) {
-  return Emitter(kernel, options).run();
+  ir::Analyses analyses(kernel);
+  return emit_ptx(analyses, options);
+}
+
+StatusOr<PtxModule> emit_ptx(ir::Analyses& analyses, const PtxOptions& options) {
+  return Emitter(analyses, options).run();
 }
 
 }  // namespace heddle::codegen

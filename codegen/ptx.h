@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "heddle/ir/analysis/analyses.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/launch/abi.h"
 #include "heddle/ir/status.h"
@@ -43,6 +44,8 @@ struct PtxModule {
 // in every run. InvalidArgument, with every place, where it has an op that its target lacks, or
 // that would have to move an accumulator which the tensor cores still write.
 StatusOr<PtxModule> emit_ptx(const ir::Kernel& kernel, const PtxOptions& options = {});
+// The same of the kernel that the analyses are of, which may know something of it already.
+StatusOr<PtxModule> emit_ptx(ir::Analyses& analyses, const PtxOptions& options = {});
 
 // What a kernel of that name is called in PTX: characters that PTX does not take become '_'.
 std::string ptx_identifier(absl::string_view name);

@@ -13,7 +13,7 @@ using ir::Opcode;
 
 bool Emitter::warp_agrees(absl::Span<const ValueId> values) {
   for (const ValueId value : values) {
-    if (analyses_.uniformity().of(value) < ir::Scope::kWarp) return false;
+    if (analyses_.get<ir::Uniformity>().of(value) < ir::Scope::kWarp) return false;
   }
   return true;
 }
@@ -35,9 +35,9 @@ bool difference_fits(int64_t a, int64_t b, IntRange type) {
 Emitter::Bound Emitter::bound_of(const Op& op) {
   const Scalar scalar = type(op.start()).scalar;
   const IntRange all = ir::type_range(scalar);
-  const IntRange start = analyses_.ints().range(op.start());
-  const IntRange stop = analyses_.ints().range(op.stop());
-  const IntRange step = analyses_.ints().range(op.step());
+  const IntRange start = analyses_.get<ir::Ints>().range(op.start());
+  const IntRange stop = analyses_.get<ir::Ints>().range(op.stop());
+  const IntRange step = analyses_.get<ir::Ints>().range(op.step());
   Bound bound{};
   bound.backwards = step.is_constant() && step.max < 0;
   // In the body, i lies between start and the last number before stop.
@@ -69,7 +69,7 @@ void Emitter::emit_for(OpId id, const Op& op) {
   initial.insert(initial.end(), op.inits().begin(), op.inits().end());
   move_values(id, body.args, initial);
 
-  const ir::IntAnalysis::Trips trips = analyses_.ints().trips(id);
+  const ir::IntAnalysis::Trips trips = analyses_.get<ir::Ints>().trips(id);
   if (trips.none) return;
   const Bound bound = bound_of(op);
   const bool uniform = warp_agrees({op.start(), op.stop(), op.step()});

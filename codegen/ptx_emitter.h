@@ -80,7 +80,7 @@ class ScopedCache {
 
 class Emitter {
  public:
-  Emitter(const ir::Kernel& kernel, const PtxOptions& options);
+  Emitter(ir::Analyses& analyses, const PtxOptions& options);
   StatusOr<PtxModule> run();
 
  private:
@@ -389,7 +389,7 @@ class Emitter {
   const Kernel& kernel_;
   const PtxOptions options_;
   const ir::Target& target_;
-  Analyses analyses_;
+  ir::Analyses& analyses_;
   const JumpPlan jumps_;
   RegisterPlan plan_;
   const ir::ParamLayout params_;

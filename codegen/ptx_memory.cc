@@ -62,7 +62,7 @@ bool Emitter::may_use_read_only_path(const Op& op) {
   const int param = view_of(op.view()).param;
   if (param < 0 || !type(kernel_.params()[static_cast<size_t>(param)].value).read_only)
     return false;
-  const ir::Aliasing& aliasing = analyses_.aliasing();
+  const ir::Aliasing& aliasing = analyses_.get<ir::Aliasing>();
   const int object = aliasing.object_of(op.view());
   return aliasing.is_never_written(object) && aliasing.no_overlap(object);
 }

@@ -91,7 +91,7 @@ void Emitter::emit_matrices(OpId id, const Op& op) {
 std::optional<bool> Emitter::source_lane_in_range(const Op& op) {
   const auto constant = kernel_.constant_int(op.lane());
   const ir::IntRange range =
-      constant ? ir::IntRange{*constant, *constant} : analyses_.ints().range(op.lane());
+      constant ? ir::IntRange{*constant, *constant} : analyses_.get<ir::Ints>().range(op.lane());
   const int64_t width = op.attr_or(AttrKey::kWidth, 32);
   // Beyond 31 lanes up or down is nobody. An index or an xor has to stay in the segment: PTX wraps
   // the one and lets the other into the segments before.

@@ -40,7 +40,7 @@ bool is_rename(const Kernel& kernel, const Op& op) {
                         bytes_of(from.scalar) == bytes_of(to.scalar));
 }
 
-RegisterPlan::RegisterPlan(const Kernel& kernel, Analyses& analyses, const JumpPlan& jumps,
+RegisterPlan::RegisterPlan(const Kernel& kernel, ir::Analyses& analyses, const JumpPlan& jumps,
                            bool keep_checks)
     : kernel_(kernel),
       analyses_(analyses),

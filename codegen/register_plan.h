@@ -24,7 +24,7 @@ bool is_rename(const ir::Kernel& kernel, const ir::Op& op);
 class RegisterPlan {
  public:
   // `keep_checks`: bounds count as used by the accesses that they guard.
-  RegisterPlan(const ir::Kernel& kernel, Analyses& analyses, const JumpPlan& jumps,
+  RegisterPlan(const ir::Kernel& kernel, ir::Analyses& analyses, const JumpPlan& jumps,
                bool keep_checks);
 
   // Whether the op is printed: it has an effect, or something printed uses it.
@@ -79,7 +79,7 @@ class RegisterPlan {
   void share_op(const ir::Op& op, bool pending);
 
   const ir::Kernel& kernel_;
-  Analyses& analyses_;
+  ir::Analyses& analyses_;
   const JumpPlan& jumps_;
   bool keep_checks_;
   std::vector<Live> live_;

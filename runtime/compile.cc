@@ -142,7 +142,7 @@ void dump_stages(const Compilation& compilation) {
 
 }  // namespace
 
-std::string default_passes() { return std::string(ir::kDefaultPipeline); }
+std::string default_passes() { return std::string(ir::kDefaultLevel); }
 
 std::string Compilation::describe() const {
   return LaunchSite(name, place.file, place.line).describe();
@@ -203,6 +203,8 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
   ir::PipelineOptions pipeline;
   if (options.pipeline != nullptr) pipeline = *options.pipeline;
   pipeline.report = &compilation->report;
+  ir::Analyses analyses(compilation->optimized);
+  pipeline.analyses = &analyses;
   if (Status s = ir::run_pipeline(compilation->optimized, options.passes, pipeline); !s.ok()) {
     return add_context(s, *compilation);
   }
@@ -210,7 +212,7 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
 
   if (options.stage >= Stage::kPtx) {
     StatusOr<codegen::PtxModule> ptx =
-        codegen::emit_ptx(compilation->optimized, {.device_checks = options.device_checks});
+        codegen::emit_ptx(analyses, {.device_checks = options.device_checks});
     if (!ptx.ok()) return add_context(ptx.status(), *compilation);
     compilation->ptx = *std::move(ptx);
     compilation->times.emit = stopwatch.lap();

@@ -82,13 +82,15 @@ void add_kernel(CLI::App* app, KernelChoice& choice, bool required = true) {
 }
 
 void add_passes(CLI::App* app, PassOptions& passes) {
-  app->add_option("--passes", passes.passes, "passes by name instead of the usual ones")
+  app->add_option("--passes", passes.passes,
+                  "passes by name, such as unroll{factor=4}, or a level, O0 to O3; default: O3")
       ->type_name("A,B,...");
   add_text(app, "--print-before", passes.print_before, "PASS|all", "print the IR before a pass");
   add_text(app, "--print-after", passes.print_after, "PASS|all", "print the IR after a pass");
   app->add_option("--pass-limit", passes.limit, "run so many passes and no more")
       ->type_name("N")
       ->check(whole_number(1'000'000));
+  app->add_flag("--print-changed", passes.print_changed, "print what each pass changes, as a diff");
   app->add_flag("--time-passes", passes.time, "say how long each pass took");
   app->add_flag("--verify", passes.verify, "verify the IR before the passes and after each");
 }
@@ -155,12 +157,21 @@ CLI::App* add_dump(CLI::App& app, Options& options) {
            "trace, constants, ir, ptx, cubin, sass or all; several with commas");
   add_text(dump, "--arch", o.arch, "SM", "the target, such as sm_90a");
   add_passes(dump, o.passes);
+  dump->add_option("--opt", o.levels, "the level of optimisation, 0 to 3; two with --diff")
+      ->type_name("N|N,M")
+      ->check(given("a level"))
+      ->excludes("--passes");
   dump->add_flag("--stats", o.stats, "count ops and instructions; registers, spills, memory");
   dump->add_flag("--json", o.json, "everything as one JSON document");
   dump->add_option("-o,--output", o.folder, "a file for each stage in this folder, made if need be")
       ->type_name("DIR")
       ->check(given("DIR"))
       ->excludes("--json");
+  dump->add_flag("--diff", o.diff, "two levels beside each other: IR, PTX, SASS")
+      ->needs("--opt")
+      ->excludes("--json")
+      ->excludes("--output")
+      ->excludes("--stats");
   return dump;
 }
 

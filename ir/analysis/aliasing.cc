@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "heddle/ir/analysis/views.h"
 #include "heddle/ir/atomic.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/text/printer.h"
 
 namespace heddle::ir {
 namespace {
@@ -181,6 +183,26 @@ bool Aliasing::no_overlap(int object) const {
   const Object& o = objects_[static_cast<size_t>(object)];
   const Fact fact{FactKind::kNoOverlap, static_cast<uint16_t>(o.param), 0};
   return o.param >= 0 && kernel_.fact(fact) == 1;
+}
+
+std::string Aliasing::disagreement(const Aliasing&) const {
+  std::string what;
+  kernel_.walk([&](OpId id) {
+    const Op& op = kernel_.op(id);
+    const Effects& effects = info(op).effects;
+    const uint32_t touched = effects.reads | effects.writes;
+    for (size_t i = 0; i < op.operands.size() && touched >> i != 0 && what.empty(); ++i) {
+      if ((touched >> i & 1) == 0 || !is_memory(kernel_.type(op.operands[i]))) continue;
+      const int object = by_key_[object_key(op.operands[i])];
+      // Whether other memory than a parameter's is written makes no difference.
+      const bool writes = (effects.writes >> i & 1) != 0;
+      const auto known = [&] { return objects_[static_cast<size_t>(object)].kind; };
+      if (object >= 0 && (!writes || !known().param || known().written)) continue;
+      what = absl::StrCat("nobody ", writes ? "writes" : "uses", " the memory of '",
+                          print_op(kernel_, id), "'");
+    }
+  });
+  return what;
 }
 
 }  // namespace heddle::ir

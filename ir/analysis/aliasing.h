@@ -17,6 +17,7 @@
 // where one does: threads hand on what they have seen. An op that only releases hands on, and gets nothing.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -32,6 +33,7 @@ enum class Clobber : uint8_t {
 
 class Aliasing {
  public:
+  static constexpr absl::string_view kName = "aliasing";
   // Looks at every access and view of the kernel. Passes that move or remove accesses, or replace
   // views by equal ones, need not build it anew.
   explicit Aliasing(const Kernel& kernel);
@@ -57,6 +59,9 @@ class Aliasing {
   bool is_never_written(int object) const;
   // Asks the fact, which makes it a guard.
   bool no_overlap(int object) const;
+
+  // An access of the kernel that this does not know of, in words.
+  std::string disagreement(const Aliasing& other) const;
 
  private:
   // Which memory it is, as far as other objects' writes are concerned.

@@ -6,11 +6,13 @@
 #include <numeric>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "heddle/ir/analysis/conditions.h"
 #include "heddle/ir/analysis/fold_scalar.h"
 #include "heddle/ir/analysis/solver.h"
 #include "heddle/ir/analysis/views.h"
 #include "heddle/ir/op_table_internal.h"
+#include "heddle/ir/text/printer.h"
 
 namespace heddle::ir {
 namespace {
@@ -393,6 +395,20 @@ bool IntAnalysis::divisible(ValueId value, int64_t d) {
   if (!r.is_constant()) return divisor(value) % d == 0;
   if (kernel_.type(value).scalar != Scalar::kU64) return r.min % d == 0;
   return static_cast<uint64_t>(r.min) % static_cast<uint64_t>(d) == 0;
+}
+
+std::string IntAnalysis::disagreement(IntAnalysis& other) {
+  // Inside of ifs and loops anything may be said of what never runs.
+  for (const OpId id : kernel_.ops(kernel_.body())) {
+    for (const ValueId value : kernel_.op(id).results) {
+      if (!holds_integers(kernel_.type(value))) continue;
+      const IntRange a = range(value), b = other.range(value);
+      if (std::max(a.min, b.min) <= std::min(a.max, b.max)) continue;
+      return absl::StrCat("'", print_op(kernel_, id), "' gives ", a.min, " to ", a.max,
+                          ", where it gives ", b.min, " to ", b.max);
+    }
+  }
+  return "";
 }
 
 IntAnalysis::Trips IntAnalysis::trips(OpId for_op) {

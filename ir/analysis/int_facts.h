@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "heddle/ir/analysis/int_range.h"
 #include "heddle/ir/kernel.h"
@@ -78,6 +79,10 @@ class IntAnalysis {
     bool none = false;
   };
   Trips trips(OpId for_op);
+
+  // A value of the kernel's body that no number could be, would both this and another analysis of the
+  // kernel be right, in words; empty where there is none.
+  std::string disagreement(IntAnalysis& other);
 
  private:
   class Ranges;

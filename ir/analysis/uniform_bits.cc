@@ -35,9 +35,6 @@ bool can_raise_uniformity(Opcode opcode) {
 
 }  // namespace
 
-UniformBits::UniformBits(const Kernel& kernel, const IdMap<ValueId, Scope>& levels)
-    : kernel_(kernel), levels_(levels), ints_(kernel, FactUse::kIgnore) {}
-
 Scope UniformBits::lifted(Scope level) const {
   if (kernel_.has_dynamic_block() || level >= Scope::kBlock) return level;
   const int64_t threads = kernel_.block.count();

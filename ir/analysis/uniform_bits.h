@@ -15,8 +15,9 @@ namespace heddle::ir {
 
 class UniformBits {
  public:
-  // `levels` is what is known of values so far and may go on changing.
-  UniformBits(const Kernel& kernel, const IdMap<ValueId, Scope>& levels);
+  // `levels` is what is known of values so far and may go on changing. All must outlive this.
+  UniformBits(const Kernel& kernel, const IdMap<ValueId, Scope>& levels, IntAnalysis& ints)
+      : kernel_(kernel), levels_(levels), ints_(ints) {}
 
   // The scope, warp group or warp, throughout which an integer op's result is the same although its
   // operands are not; kThread where none is known.
@@ -57,7 +58,7 @@ class UniformBits {
 
   const Kernel& kernel_;
   const IdMap<ValueId, Scope>& levels_;
-  IntAnalysis ints_;
+  IntAnalysis& ints_;
   int budget_ = 0;
 };
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "heddle/ir/analysis/agreement.h"
+#include "heddle/ir/analysis/analyses.h"
 #include "heddle/ir/analysis/barrier_phases.h"
 #include "heddle/ir/analysis/uniform_bits.h"
+#include "heddle/ir/text/printer.h"
 
 namespace heddle::ir {
 namespace {
@@ -14,12 +17,12 @@ namespace {
 // contradicts, until nothing changes.
 class Propagation {
  public:
-  Propagation(const Kernel& kernel, IdMap<ValueId, Scope>& values)
-      : kernel_(kernel), values_(values), lanes_(kernel, values) {
+  Propagation(Analyses& analyses, IdMap<ValueId, Scope>& values)
+      : kernel_(analyses.kernel()), values_(values), lanes_(kernel_, values, analyses.get<Ints>()) {
     find_private_sync();
     do {
       changed_ = false;
-      sweep(kernel.body());
+      sweep(kernel_.body());
     } while (changed_);
   }
 
@@ -263,16 +266,35 @@ class Propagation {
 
 }  // namespace
 
-Uniformity::Uniformity(const Kernel& kernel) {
-  const Propagation propagation(kernel, values_);
-  kernel.walk([&](OpId id) {
-    for (const RegionId region : kernel.op(id).regions) {
-      Control control = regions_[kernel.op(id).parent];
+Uniformity::Uniformity(const Kernel& kernel) : kernel_(kernel) {
+  Analyses analyses(kernel);
+  propagate(analyses);
+}
+
+Uniformity::Uniformity(Analyses& analyses) : kernel_(analyses.kernel()) { propagate(analyses); }
+
+void Uniformity::propagate(Analyses& analyses) {
+  const Propagation propagation(analyses, values_);
+  kernel_.walk([&](OpId id) {
+    for (const RegionId region : kernel_.op(id).regions) {
+      Control control = regions_[kernel_.op(id).parent];
       const Scope level = propagation.narrowing(region);
       if (level < control.control) control = {level, id};
       regions_.at(region) = control;
     }
   });
+}
+
+std::string Uniformity::disagreement(const Uniformity& other) const {
+  std::string what;
+  kernel_.walk([&](OpId id) {
+    for (const ValueId value : kernel_.op(id).results) {
+      if (!what.empty() || of(value) <= other.of(value)) continue;
+      what = absl::StrCat("threads of one ", name_of(of(value)), " agree on '",
+                          print_op(kernel_, id), "'");
+    }
+  });
+  return what;
 }
 
 }  // namespace heddle::ir

@@ -27,13 +27,20 @@
 // (barrier_phases.h).
 #pragma once
 
+#include <string>
+
+#include "absl/strings/string_view.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::ir {
 
+class Analyses;
+
 class Uniformity {
  public:
+  static constexpr absl::string_view kName = "uniformity";
   // Analyses the kernel as it is now, finished or not.
+  explicit Uniformity(Analyses& analyses);
   explicit Uniformity(const Kernel& kernel);
 
   // The largest scope all of whose threads have the same value. For a slot: of what it holds.
@@ -44,11 +51,17 @@ class Uniformity {
   // control() to what it is; kNone where nothing does.
   OpId cause(RegionId region) const { return regions_[region].cause; }
 
+  // A value on which more threads agree than by another analysis of the kernel, in words.
+  std::string disagreement(const Uniformity& other) const;
+
  private:
   struct Control {
     Scope control = Scope::kGrid;
     OpId cause = OpId::kNone;
   };
+  void propagate(Analyses& analyses);
+
+  const Kernel& kernel_;
   IdMap<ValueId, Scope> values_{Scope::kGrid};
   IdMap<RegionId, Control> regions_;
 };

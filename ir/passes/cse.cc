@@ -32,13 +32,13 @@ uint64_t mix(uint64_t hash, uint64_t value) {
 
 class Elimination {
  public:
-  explicit Elimination(Kernel& kernel)
-      : kernel_(kernel),
-        aliasing_(kernel),
-        tied_(tied_values(kernel)),
+  explicit Elimination(PassContext& context)
+      : kernel_(context.kernel()),
+        aliasing_(context.analysis<Aliasing>()),
+        tied_(tied_values(kernel_)),
         object_changed_(static_cast<size_t>(aliasing_.object_count())),
         kind_changed_(static_cast<size_t>(aliasing_.kind_count())),
-        heads_(std::bit_ceil(kernel.op_count() + 1), -1) {}
+        heads_(std::bit_ceil(kernel_.op_count() + 1), -1) {}
 
   bool run() {
     visit(kernel_.body());
@@ -157,7 +157,7 @@ class Elimination {
   }
 
   Kernel& kernel_;
-  Aliasing aliasing_;
+  const Aliasing& aliasing_;
   IdMap<ValueId, uint8_t> tied_;
   std::vector<uint32_t> object_changed_;  // by a write to it
   std::vector<Changes> kind_changed_;     // by ops that need not name the object
@@ -170,6 +170,6 @@ class Elimination {
 
 }  // namespace
 
-bool cse(Kernel& kernel) { return Elimination(kernel).run(); }
+bool cse(PassContext& context) { return Elimination(context).run(); }
 
 }  // namespace heddle::ir

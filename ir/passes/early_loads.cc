@@ -20,12 +20,15 @@
 namespace heddle::ir {
 namespace {
 
-constexpr int kRegisterBits = 32, kMostRegisters = 16;
+constexpr int kRegisterBits = 32;
 
 class EarlyLoads {
  public:
-  explicit EarlyLoads(Kernel& kernel)
-      : kernel_(kernel), aliasing_(kernel), tied_(tied_values(kernel)) {}
+  explicit EarlyLoads(PassContext& context)
+      : kernel_(context.kernel()),
+        aliasing_(context.analysis<Aliasing>()),
+        tied_(tied_values(kernel_)),
+        most_registers_(static_cast<int>(context.option("registers"))) {}
 
   bool run() {
     visit(kernel_.body());
@@ -106,7 +109,7 @@ class EarlyLoads {
       registers += (type.count * info(type.scalar).bits + kRegisterBits - 1) / kRegisterBits;
     }
     std::vector<OpId> with;
-    if (registers_ + registers > kMostRegisters || !gather(id, &with) || is_written(id)) return;
+    if (registers_ + registers > most_registers_ || !gather(id, &with) || is_written(id)) return;
     for (const OpId op : with) {
       kernel_.unlink(op);
       kernel_.insert_before(pin_, op);
@@ -155,17 +158,18 @@ class EarlyLoads {
   }
 
   Kernel& kernel_;
-  Aliasing aliasing_;
+  const Aliasing& aliasing_;
   IdMap<ValueId, uint8_t> tied_;
   OpId pin_ = OpId::kNone;         // the last one, if it asks for loads
   IdMap<OpId, uint8_t> behind_;    // whether an op of the block stands behind it
   std::vector<const Op*> writes_;  // behind it, which loads may not pass
-  int registers_ = 0;              // of what has been moved
+  int most_registers_;
+  int registers_ = 0;  // of what has been moved
   bool moved_ = false;
 };
 
 }  // namespace
 
-bool early_loads(Kernel& kernel) { return EarlyLoads(kernel).run(); }
+bool early_loads(PassContext& context) { return EarlyLoads(context).run(); }
 
 }  // namespace heddle::ir

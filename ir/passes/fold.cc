@@ -58,10 +58,13 @@ bool is_integer_data(Type type) {
 
 }  // namespace
 
-bool fold(Kernel& kernel) { return Folder(kernel).run(); }
+bool fold(PassContext& context) { return Folder(context).run(); }
 
-Folder::Folder(Kernel& kernel)
-    : kernel_(kernel), ints_(kernel), builder_(kernel), tied_(tied_values(kernel)) {}
+Folder::Folder(PassContext& context)
+    : kernel_(context.kernel()),
+      ints_(context.analysis<GuardedInts>()),
+      builder_(kernel_),
+      tied_(tied_values(kernel_)) {}
 
 bool Folder::run() {
   visit_region(kernel_.body());

@@ -12,6 +12,7 @@
 
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/builder.h"
+#include "heddle/ir/passes/pass.h"
 #include "heddle/ir/passes/rewrite.h"
 
 namespace heddle::ir {
@@ -39,7 +40,7 @@ struct Node {
 
 class Folder {
  public:
-  explicit Folder(Kernel& kernel);
+  explicit Folder(PassContext& context);
 
   bool run();
 
@@ -102,7 +103,7 @@ class Folder {
   }
 
   Kernel& kernel_;
-  IntAnalysis ints_;
+  IntAnalysis& ints_;
   Builder builder_;
   IdMap<ValueId, uint8_t> tied_;
   Replacements replaced_;

@@ -30,11 +30,11 @@ namespace {
 
 class Motion {
  public:
-  explicit Motion(Kernel& kernel)
-      : kernel_(kernel),
-        aliasing_(kernel),
-        ints_(kernel, FactUse::kAsk, BranchUse::kIgnore),
-        tied_(tied_values(kernel)) {}
+  explicit Motion(PassContext& context)
+      : kernel_(context.kernel()),
+        aliasing_(context.analysis<Aliasing>()),
+        ints_(context.analysis<MovableInts>()),
+        tied_(tied_values(kernel_)) {}
 
   bool run() {
     visit(kernel_.body());
@@ -166,8 +166,8 @@ class Motion {
   }
 
   Kernel& kernel_;
-  Aliasing aliasing_;
-  IntAnalysis ints_;
+  const Aliasing& aliasing_;
+  IntAnalysis& ints_;
   IdMap<ValueId, uint8_t> tied_;
   IdMap<RegionId, int> depth_;
   std::vector<Frame> frames_;
@@ -177,6 +177,6 @@ class Motion {
 
 }  // namespace
 
-bool licm(Kernel& kernel) { return Motion(kernel).run(); }
+bool licm(PassContext& context) { return Motion(context).run(); }
 
 }  // namespace heddle::ir

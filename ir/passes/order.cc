@@ -29,6 +29,12 @@ class Order {
     kernel_.walk([&](OpId id) {
       if (!moves(id)) rank_operands(id);
     });
+    // What nothing needs comes last, behind what it is computed from.
+    kernel_.walk([&](OpId id) {
+      if (!moves(id) || rank_[id] != 0) return;
+      rank_operands(id);
+      rank_.at(id) = ++last_rank_;
+    });
     sort(kernel_.body());
     return changed_;
   }
@@ -56,7 +62,7 @@ class Order {
     }
   }
 
-  // Sorts each run of ops that move. Those that nothing needs have rank 0 and come first.
+  // Sorts each run of ops that move.
   void sort(RegionId region) {
     std::vector<OpId> run;
     for (const OpId id : kernel_.ops(region)) {

@@ -1,65 +1,77 @@
 #include "heddle/ir/passes/pass.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <utility>
+#include <variant>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "heddle/ir/passes/passes.h"
+#include "absl/strings/str_join.h"
+#include "heddle/ir/check.h"
+#include "heddle/ir/wording.h"
 
 namespace heddle::ir {
+namespace {
 
-absl::Span<const Pass> builtin_passes() {
-  static const auto* const passes = new std::vector<Pass>{
-      {.name = "promote-vars",
-       .summary = "Turn variables into SSA values that loops and ifs carry",
-       .run = promote_vars,
-       .gives = kPureSsa},
-      {.name = "unroll",
-       .summary = "Unroll loops where the program asks for it",
-       .run = unroll,
-       .needs = kPureSsa},
-      {.name = "fold", .summary = "Fold constants and simplify", .run = fold},
-      {.name = "reduce-strength",
-       .summary = "Turn divisions by computed powers of two into shifts and masks",
-       .run = reduce_strength},
-      {.name = "dce", .summary = "Eliminate dead code", .run = dce},
-      // A variable hides what a loop changes, so before promote-vars nothing would move.
-      {.name = "licm", .summary = "Hoist loop-invariant code", .run = licm, .needs = kPureSsa},
-      {.name = "cse", .summary = "Eliminate common subexpressions", .run = cse},
-      // Behind licm, so that what the offsets of all trips share stands before the loop.
-      {.name = "widen-loops",
-       .summary = "Split loops along arrays into rounds as wide as an access",
-       .run = widen_loops,
-       .needs = kPureSsa},
-      {.name = "unroll-loads",
-       .summary = "Unroll loops so that loads of several trips are under way",
-       .run = unroll_loads,
-       .needs = kPureSsa},
-      {.name = "vectorize",
-       .summary = "Merge neighbouring accesses into accesses to vectors",
-       .run = vectorize},
-      // Behind vectorize, which merges neighbours of one block.
-      {.name = "early-loads",
-       .summary = "Move loads in front of the pins that ask for them",
-       .run = early_loads,
-       .needs = kPureSsa},
-      {.name = "contract",
-       .summary = "Contract multiplications and additions to fma (changes roundings)",
-       .run = contract},
-      {.name = "order", .summary = "Put pure ops in the order of their uses", .run = order},
-  };
-  return *passes;
+bool is_word(absl::string_view name) {
+  return !name.empty() && absl::c_all_of(name, [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_';
+  });
 }
 
-PassRegistry::PassRegistry() : passes_(builtin_passes().begin(), builtin_passes().end()) {}
+template <class T>
+const T* find_in(const std::vector<T>& all, absl::string_view name) {
+  const auto one = absl::c_find_if(all, [&](const T& x) { return x.name == name; });
+  return one == all.end() ? nullptr : &*one;
+}
+
+template <class T>
+Status unknown(absl::string_view what, absl::string_view name, const Pass& pass,
+               const std::vector<T>& all) {
+  std::vector<absl::string_view> known;
+  for (const T& one : all) known.push_back(one.name);
+  const std::string hint = suggest(name, known);
+  return NotFoundError(absl::StrCat(
+      "pass '", pass.name, "' names the ", what, " '", name, "', which nobody has registered",
+      hint.empty() ? absl::StrCat("; there are ", absl::StrJoin(known, ", ")) : hint));
+}
+
+Status check_options(const Pass& pass) {
+  for (const PassOption& option : pass.options) {
+    const auto refused = [&](auto... why) {
+      return InvalidArgumentError(
+          absl::StrCat("option '", option.name, "' of pass '", pass.name, "' ", why...));
+    };
+    if (!is_word(option.name)) {
+      return refused("cannot be called so; use letters, digits, '-' and '_'");
+    }
+    if (option.otherwise < option.least || option.otherwise > option.most) {
+      return refused("is ", option.otherwise, " where a pipeline says nothing, which is not from ",
+                     option.least, " to ", option.most);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+int64_t PassContext::option(absl::string_view name) const {
+  for (size_t i = 0; i < options_.size(); ++i) {
+    if (options_[i].name == name) return values_[i];
+  }
+  HEDDLE_CHECK(false, "the pass declares no option of that name");
+  return 0;
+}
+
+PassRegistry::PassRegistry()
+    : passes_(builtin_passes().begin(), builtin_passes().end()),
+      properties_(builtin_properties().begin(), builtin_properties().end()) {}
 
 Status PassRegistry::add(Pass pass) {
-  const bool word =
-      !pass.name.empty() && std::all_of(pass.name.begin(), pass.name.end(), [](unsigned char c) {
-        return absl::ascii_isalnum(c) || c == '-' || c == '_';
-      });
-  if (!word) {
+  if (!is_word(pass.name)) {
     return InvalidArgumentError(
         absl::StrCat("a pass cannot be called '", pass.name,
                      "', because pipelines are names of letters, digits, '-' and '_' with commas "
@@ -73,15 +85,121 @@ Status PassRegistry::add(Pass pass) {
     return AlreadyExistsError(
         absl::StrCat("there is a pass '", pass.name, "' already; give yours another name"));
   }
+  for (const Pass::Names* const names : {&pass.needs, &pass.gives, &pass.breaks}) {
+    for (const absl::string_view name : *names) {
+      if (find_property(name) == nullptr) return unknown("property", name, pass, properties_);
+    }
+  }
+  for (const absl::string_view anchor : {pass.after, pass.before}) {
+    if (!anchor.empty() && find(anchor) == nullptr) return unknown("pass", anchor, pass, passes_);
+  }
+  if (!pass.after.empty() && !pass.before.empty()) {
+    return InvalidArgumentError(
+        absl::StrCat("pass '", pass.name, "' has both an after and a before; ", "set one of them"));
+  }
+  for (const absl::string_view target : pass.targets) {
+    if (find_target(target) != nullptr) continue;
+    return NotFoundError(absl::StrCat("pass '", pass.name, "' is for the target '", target,
+                                      "', but Heddle knows ", target_names()));
+  }
+  if (Status wrong = check_options(pass); !wrong.ok()) return wrong;
   passes_.push_back(std::move(pass));
   return OkStatus();
 }
 
-const Pass* PassRegistry::find(absl::string_view name) const {
-  for (const Pass& pass : passes_) {
-    if (pass.name == name) return &pass;
+Status PassRegistry::add(Property property) {
+  if (find_property(property.name) != nullptr) {
+    return AlreadyExistsError(
+        absl::StrCat("there is a property '", property.name, "' already; give yours another name"));
   }
-  return nullptr;
+  if (!is_word(property.name)) {
+    return InvalidArgumentError(absl::StrCat("a property cannot be called '", property.name,
+                                             "'; use letters, digits, '-' and '_'"));
+  }
+  if (property.check == nullptr) {
+    return InvalidArgumentError(absl::StrCat(
+        "property '", property.name, "' has no function that checks it; set Property::check"));
+  }
+  properties_.push_back(std::move(property));
+  return OkStatus();
+}
+
+const Pass* PassRegistry::find(absl::string_view name) const { return find_in(passes_, name); }
+
+const Property* PassRegistry::find_property(absl::string_view name) const {
+  return find_in(properties_, name);
+}
+
+// --- The program's ---
+
+namespace {
+
+// Passes register from constructors of several libraries, in any order and from any thread that loads one.
+struct Registered {
+  std::mutex mutex;
+  int last = 0;
+  std::map<int, std::variant<Property, Pass>> all;  // by number, in the order of registration
+  // What they make together; nullptr: to be made.
+  std::shared_ptr<const PassRegistry> registry;
+
+  static Registered& instance() {
+    static Registered* const one = new Registered();
+    return *one;
+  }
+  int add(std::variant<Property, Pass> one) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    registry = nullptr;
+    all.emplace(++last, std::move(one));
+    return last;
+  }
+};
+
+}  // namespace
+
+StatusOr<std::shared_ptr<const PassRegistry>> process_passes() {
+  Registered& r = Registered::instance();
+  const std::lock_guard<std::mutex> lock(r.mutex);
+  if (r.registry != nullptr) return r.registry;
+  auto made = std::make_shared<PassRegistry>();
+  // Properties first, which passes of other libraries may name; then passes as far as their anchors are there.
+  for (const auto& [number, one] : r.all) {
+    if (const auto* const property = std::get_if<Property>(&one)) {
+      if (Status wrong = made->add(*property); !wrong.ok()) return wrong;
+    }
+  }
+  std::vector<const Pass*> left;
+  for (const auto& [number, one] : r.all) {
+    if (const auto* const pass = std::get_if<Pass>(&one)) left.push_back(pass);
+  }
+  while (!left.empty()) {
+    Status wrong;
+    std::vector<const Pass*> waiting;
+    for (const Pass* const pass : left) {
+      Status status = made->add(*pass);
+      if (IsNotFound(status)) {
+        waiting.push_back(pass);
+        wrong.Update(status);
+      } else if (!status.ok()) {
+        return status;
+      }
+    }
+    if (waiting.size() == left.size()) return wrong;
+    left = std::move(waiting);
+  }
+  r.registry = std::move(made);
+  return r.registry;
+}
+
+RegisteredPass::RegisteredPass(Pass pass) : number_(Registered::instance().add(std::move(pass))) {}
+
+RegisteredPass::RegisteredPass(Property property)
+    : number_(Registered::instance().add(std::move(property))) {}
+
+RegisteredPass::~RegisteredPass() {
+  Registered& r = Registered::instance();
+  const std::lock_guard<std::mutex> lock(r.mutex);
+  r.registry = nullptr;
+  r.all.erase(number_);
 }
 
 }  // namespace heddle::ir

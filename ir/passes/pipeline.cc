@@ -2,47 +2,20 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "heddle/ir/diagnostic.h"
+#include "heddle/ir/passes/pipeline_text.h"
 #include "heddle/ir/text/printer.h"
 #include "heddle/ir/verify/verifier.h"
-#include "heddle/ir/wording.h"
 
 namespace heddle::ir {
 namespace {
-
-struct PropertyName {
-  Property property;
-  absl::string_view name;
-};
-constexpr PropertyName kProperties[] = {
-    {kPureSsa, "a kernel without variables"},
-};
-
-std::vector<absl::string_view> split_names(absl::string_view list) {
-  std::vector<absl::string_view> names;
-  if (absl::StripAsciiWhitespace(list).empty()) return names;
-  for (const absl::string_view name : absl::StrSplit(list, ',')) {
-    names.push_back(absl::StripAsciiWhitespace(name));
-  }
-  return names;
-}
-
-StatusOr<const Pass*> find_pass(const PassRegistry& registry, absl::string_view name,
-                                absl::string_view where) {
-  if (const Pass* const pass = registry.find(name)) return pass;
-  std::vector<absl::string_view> known;
-  for (const Pass& pass : registry.passes()) known.push_back(pass.name);
-  const std::string hint = suggest(name, known);
-  return InvalidArgumentError(
-      absl::StrCat("unknown pass '", name, "' in ", where,
-                   hint.empty() ? absl::StrCat("; there are ", absl::StrJoin(known, ", ")) : hint));
-}
 
 // Names in an option: "all" is everything.
 class NameFilter {
@@ -50,7 +23,7 @@ class NameFilter {
   static StatusOr<NameFilter> make(const PassRegistry& registry, absl::string_view list,
                                    absl::string_view option) {
     NameFilter filter;
-    for (const absl::string_view name : split_names(list)) {
+    for (const absl::string_view name : split_pipeline(list)) {
       if (name == "all") {
         filter.all_ = true;
         continue;
@@ -73,44 +46,77 @@ class NameFilter {
   std::vector<absl::string_view> names_;
 };
 
-// Why a need is unmet, and what to do about it.
-Status unmet_need(const PassRegistry& registry, absl::Span<const Pass* const> plan, size_t index,
-                  const PropertyName& need, absl::string_view pipeline) {
-  const Pass* breaker = nullptr;
-  for (const Pass* const pass : plan.subspan(0, index)) {
-    if ((pass->breaks & need.property) != 0) breaker = pass;
-    if ((pass->gives & need.property) != 0) breaker = nullptr;
+bool contains(const Pass::Names& names, absl::string_view name) {
+  return absl::c_linear_search(names, name);
+}
+
+// The properties that hold as a pipeline runs.
+class HeldProperties {
+ public:
+  // Of those that the steps need, those that the kernel has.
+  HeldProperties(const Kernel& kernel, const PassRegistry& registry,
+                 absl::Span<const PipelineStep> steps) {
+    for (const Property& property : registry.properties()) {
+      const bool needed = absl::c_any_of(steps, [&](const PipelineStep& step) {
+        return contains(step.pass->needs, property.name);
+      });
+      if (needed && property.check(kernel).empty()) held_.insert(property.name);
+    }
   }
-  std::string message = absl::StrCat("pass '", plan[index]->name, "' needs ", need.name);
+
+  bool has(absl::string_view name) const { return held_.count(name) > 0; }
+  void pass(const Pass& pass) {
+    for (const absl::string_view name : pass.breaks) held_.erase(name);
+    held_.insert(pass.gives.begin(), pass.gives.end());
+  }
+
+  // What speaks against them.
+  Diagnostics check(const Kernel& kernel, const PassRegistry& registry) const {
+    Diagnostics all;
+    for (const absl::string_view name : held_) {
+      for (Diagnostic& wrong : registry.find_property(name)->check(kernel)) {
+        all.push_back(std::move(wrong));
+      }
+    }
+    return all;
+  }
+
+ private:
+  std::set<absl::string_view> held_;
+};
+
+// Why a need is unmet, and what to do about it.
+Status unmet_need(const PassRegistry& registry, absl::Span<const PipelineStep> steps, size_t index,
+                  absl::string_view need, absl::string_view pipeline) {
+  const Pass* breaker = nullptr;
+  for (const PipelineStep& step : steps.subspan(0, index)) {
+    if (contains(step.pass->breaks, need)) breaker = step.pass;
+    if (contains(step.pass->gives, need)) breaker = nullptr;
+  }
+  std::string message = absl::StrCat("pass '", steps[index].pass->name, "' needs ",
+                                     registry.find_property(need)->says);
   if (breaker != nullptr) {
     absl::StrAppend(&message, ", which '", breaker->name, "' before it undoes");
   } else {
     absl::StrAppend(&message, ", which no pass before it gives");
   }
   for (const Pass& pass : registry.passes()) {
-    if ((pass.gives & need.property) == 0) continue;
+    if (!contains(pass.gives, need)) continue;
     absl::StrAppend(&message, "; put '", pass.name, "' before it");
     break;
   }
   return InvalidArgumentError(absl::StrCat(message, " in pipeline '", pipeline, "'"));
 }
 
-StatusOr<std::vector<const Pass*>> plan_pipeline(const PassRegistry& registry,
-                                                 absl::string_view pipeline, uint32_t properties) {
-  std::vector<const Pass*> plan;
-  for (const absl::string_view name : split_names(pipeline)) {
-    const auto pass = find_pass(registry, name, absl::StrCat("pipeline '", pipeline, "'"));
-    if (!pass.ok()) return pass.status();
-    plan.push_back(*pass);
-  }
-  for (size_t i = 0; i < plan.size(); ++i) {
-    for (const PropertyName& need : kProperties) {
-      if ((plan[i]->needs & ~properties & need.property) == 0) continue;
-      return unmet_need(registry, plan, i, need, pipeline);
+Status check_needs(const PassRegistry& registry, absl::Span<const PipelineStep> steps,
+                   HeldProperties held, absl::string_view pipeline) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (const absl::string_view need : steps[i].pass->needs) {
+      if (!held.has(need)) return unmet_need(registry, steps, i, need, pipeline);
     }
-    properties = (properties & ~plan[i]->breaks) | plan[i]->gives;
+    held.pass(*steps[i].pass);
   }
-  return plan;
+  return OkStatus();
 }
 
 int count_ops(const Kernel& kernel) {
@@ -119,77 +125,152 @@ int count_ops(const Kernel& kernel) {
   return count;
 }
 
-Status check(const Kernel& kernel, uint32_t properties, absl::string_view when) {
-  const Stage stage = (properties & kPureSsa) != 0 ? Stage::kPureSsa : Stage::kRewritten;
-  const Diagnostics wrong = verify(kernel, stage);
-  return to_status(absl::StrCat("kernel '", kernel.name(), "' ", when), wrong);
-}
+// Runs the steps and watches them.
+class PipelineRun {
+ public:
+  PipelineRun(Kernel& kernel, const PassRegistry& registry, const PipelineOptions& options,
+              HeldProperties held)
+      : kernel_(kernel),
+        registry_(registry),
+        options_(options),
+        held_(std::move(held)),
+        own_analyses_(kernel),
+        analyses_(options.analyses != nullptr ? *options.analyses : own_analyses_) {}
 
-}  // namespace
-
-uint32_t properties_of(const Kernel& kernel) {
-  bool slots = false;
-  kernel.walk([&](OpId id) { slots |= kernel.op(id).opcode == Opcode::kVar; });
-  return slots ? kNoProperties : kPureSsa;
-}
-
-Status run_pipeline(Kernel& kernel, absl::string_view passes, const PipelineOptions& options) {
-  static const auto* const builtin = new PassRegistry();
-  const PassRegistry& registry = options.registry != nullptr ? *options.registry : *builtin;
-  uint32_t properties = properties_of(kernel);
-  auto plan = plan_pipeline(registry, passes, properties);
-  if (!plan.ok()) return plan.status();
-  const auto before = NameFilter::make(registry, options.print_before, "print_before");
-  if (!before.ok()) return before.status();
-  const auto after = NameFilter::make(registry, options.print_after, "print_after");
-  if (!after.ok()) return after.status();
-  if (!options.stop_after.empty()) {
-    const auto pass = find_pass(registry, options.stop_after, "stop_after");
-    if (!pass.ok()) return pass.status();
+  Status prepare() {
+    auto before = NameFilter::make(registry_, options_.print_before, "print_before");
+    if (!before.ok()) return before.status();
+    before_ = *std::move(before);
+    auto after = NameFilter::make(registry_, options_.print_after, "print_after");
+    if (!after.ok()) return after.status();
+    after_ = *std::move(after);
+    if (!options_.stop_after.empty()) {
+      const auto pass = find_pass(registry_, options_.stop_after, "stop_after");
+      if (!pass.ok()) return pass.status();
+    }
+    return OkStatus();
   }
-  const auto print_text = [&](absl::string_view text) {
-    if (options.print) {
-      options.print(text);
+
+  Status run(absl::Span<const PipelineStep> steps) {
+    if (options_.verify_each) {
+      if (Status wrong = check("before the first pass"); !wrong.ok()) return wrong;
+    }
+    const auto limit =
+        options_.pass_limit < 0 ? steps.size() : static_cast<size_t>(options_.pass_limit);
+    for (size_t i = 0; i < steps.size() && i < limit; ++i) {
+      if (Status wrong = run(steps[i]); !wrong.ok()) return wrong;
+      if (steps[i].pass->name == options_.stop_after) break;
+    }
+    return OkStatus();
+  }
+
+ private:
+  void print_text(absl::string_view text) const {
+    if (options_.print) {
+      options_.print(text);
     } else {
       std::fwrite(text.data(), 1, text.size(), stderr);
     }
-  };
-
-  if (options.verify_each) {
-    const Status status = check(kernel, properties, "before the first pass");
-    if (!status.ok()) return status;
   }
-  const auto limit =
-      options.pass_limit < 0 ? plan->size() : static_cast<size_t>(options.pass_limit);
-  for (size_t i = 0; i < plan->size() && i < limit; ++i) {
-    const Pass& pass = *(*plan)[i];
-    if (before->matches(pass.name)) {
-      print_text(absl::StrCat("; before ", pass.name, "\n", print(kernel)));
-    }
+
+  Status run(const PipelineStep& step) {
+    const Pass& pass = *step.pass;
     PassRun run{.name = std::string(pass.name)};
-    if (options.report != nullptr) run.ops_before = count_ops(kernel);
+    if (!pass.targets.empty() && !contains(pass.targets, kernel_.target->name)) {
+      run.skipped = true;
+      run.ops_before = run.ops_after = ops();
+      report(std::move(run));
+      return OkStatus();
+    }
+    if (before_.matches(pass.name)) {
+      print_text(absl::StrCat("; before ", pass.name, "\n", print(kernel_)));
+    }
+    const bool compares = options_.verify_each || options_.on_change != nullptr;
+    const std::string text = compares ? print(kernel_, {.by_id = true}) : "";
+    run.ops_before = ops();
+    PassContext context(kernel_, analyses_, pass.options, step.values);
     const auto start = std::chrono::steady_clock::now();
-    const StatusOr<bool> changed = pass.run(kernel);
+    const StatusOr<bool> changed = pass.run(context);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     if (!changed.ok()) return changed.status();
-    properties = (properties & ~pass.breaks) | pass.gives;
-    if (options.report != nullptr) {
-      run.microseconds = took.count();
-      run.changed = *changed;
-      run.ops_after = count_ops(kernel);
-      options.report->passes.push_back(std::move(run));
+    held_.pass(pass);
+    if (*changed) {
+      analyses_.keep(pass.keeps);
+      ops_.reset();
     }
-    if (after->matches(pass.name)) {
-      print_text(*changed ? absl::StrCat("; after ", pass.name, "\n", print(kernel))
+    run.microseconds = took.count();
+    run.changed = *changed;
+    if (*changed && options_.on_change != nullptr) {
+      options_.on_change(run, text, print(kernel_, {.by_id = true}));
+    }
+    run.ops_after = ops();
+    report(std::move(run));
+    if (after_.matches(pass.name)) {
+      print_text(*changed ? absl::StrCat("; after ", pass.name, "\n", print(kernel_))
                           : absl::StrCat("; after ", pass.name, ": unchanged\n"));
     }
-    if (options.verify_each) {
-      const Status status = check(kernel, properties, absl::StrCat("after '", pass.name, "'"));
-      if (!status.ok()) return InternalError(status.message());
-    }
-    if (pass.name == options.stop_after) break;
+    return options_.verify_each ? check_pass(pass, *changed, text) : OkStatus();
   }
-  return OkStatus();
+
+  void report(PassRun run) {
+    if (options_.report != nullptr) options_.report->passes.push_back(std::move(run));
+  }
+  // How many ops there are, for the report.
+  int ops() {
+    if (options_.report == nullptr) return 0;
+    if (!ops_) ops_ = count_ops(kernel_);
+    return *ops_;
+  }
+
+  Status check(absl::string_view when) const {
+    Diagnostics wrong = verify(kernel_, Stage::kRewritten);
+    if (wrong.empty()) wrong = held_.check(kernel_, registry_);
+    return to_status(absl::StrCat("kernel '", kernel_.name(), "' ", when), wrong);
+  }
+
+  // What the pass has declared and done.
+  Status check_pass(const Pass& pass, bool changed, absl::string_view before) const {
+    const std::string when = absl::StrCat("after '", pass.name, "'");
+    if (Status wrong = check(when); !wrong.ok()) return InternalError(wrong.message());
+    if (!changed && print(kernel_, {.by_id = true}) != before) {
+      return InternalError(absl::StrCat("pass '", pass.name, "' changed kernel '", kernel_.name(),
+                                        "' and says that it did not; return true from Pass::run"));
+    }
+    if (const std::string what = analyses_.disagreement(); !what.empty()) {
+      return InternalError(absl::StrCat("pass '", pass.name, "' keeps an analysis of kernel '",
+                                        kernel_.name(), "' that no longer holds: ", what,
+                                        "; leave it out of Pass::keeps"));
+    }
+    return OkStatus();
+  }
+
+  Kernel& kernel_;
+  const PassRegistry& registry_;
+  const PipelineOptions& options_;
+  HeldProperties held_;
+  NameFilter before_, after_;
+  std::optional<int> ops_;  // where they are counted
+  Analyses own_analyses_;
+  Analyses& analyses_;
+};
+
+}  // namespace
+
+Status run_pipeline(Kernel& kernel, absl::string_view passes, const PipelineOptions& options) {
+  std::shared_ptr<const PassRegistry> shared;
+  if (options.registry == nullptr) {
+    auto known = process_passes();
+    if (!known.ok()) return known.status();
+    shared = *std::move(known);
+  }
+  const PassRegistry& registry = options.registry != nullptr ? *options.registry : *shared;
+  const auto steps = parse_pipeline(registry, passes);
+  if (!steps.ok()) return steps.status();
+  HeldProperties held(kernel, registry, *steps);
+  if (Status unmet = check_needs(registry, *steps, held, passes); !unmet.ok()) return unmet;
+  PipelineRun run(kernel, registry, options, std::move(held));
+  if (Status wrong = run.prepare(); !wrong.ok()) return wrong;
+  return run.run(*steps);
 }
 
 }  // namespace heddle::ir

@@ -25,8 +25,8 @@ namespace {
 
 class StrengthReduction {
  public:
-  explicit StrengthReduction(Kernel& kernel)
-      : kernel_(kernel), ints_(kernel, FactUse::kIgnore), builder_(kernel) {}
+  explicit StrengthReduction(PassContext& context)
+      : kernel_(context.kernel()), ints_(context.analysis<Ints>()), builder_(kernel_) {}
 
   bool run() {
     bool changed = false;
@@ -97,12 +97,12 @@ class StrengthReduction {
   static constexpr int kDepth = 5;
 
   Kernel& kernel_;
-  IntAnalysis ints_;
+  IntAnalysis& ints_;
   Builder builder_;
 };
 
 }  // namespace
 
-bool reduce_strength(Kernel& kernel) { return StrengthReduction(kernel).run(); }
+bool reduce_strength(PassContext& context) { return StrengthReduction(context).run(); }
 
 }  // namespace heddle::ir

@@ -5,6 +5,7 @@
 // known, loops that run once or never are none. A step that is not constant, or negative, is left
 // alone, and so is a body that makes arrays, of which every trip would get its own. n is less where
 // a step of n trips is no number of the type, or where the copies would be more than kMostOps ops.
+// `unroll{factor=4}` does the same to loops that say nothing.
 //
 // Why: one comparison and one branch for n trips; loads of n trips under way together; offsets that
 // become parts of addresses.
@@ -33,7 +34,11 @@ constexpr int64_t kMostOps = 1 << 16;
 
 class Unrolling {
  public:
-  explicit Unrolling(Kernel& kernel) : kernel_(kernel), b_(kernel), copies_(kernel, b_) {}
+  explicit Unrolling(PassContext& context)
+      : kernel_(context.kernel()),
+        unasked_(context.option("factor")),
+        b_(kernel_),
+        copies_(kernel_, b_) {}
 
   bool run() {
     std::vector<OpId> loops;
@@ -50,7 +55,7 @@ class Unrolling {
  private:
   using Carried = LoopCopies::Carried;
 
-  int64_t factor(OpId loop) const { return kernel_.op(loop).attr_or(AttrKey::kUnroll, 1); }
+  int64_t factor(OpId loop) const { return kernel_.op(loop).attr_or(AttrKey::kUnroll, unasked_); }
 
   // As many trips as the loop wants side by side and may have.
   int64_t limited_factor(OpId loop) const {
@@ -81,12 +86,13 @@ class Unrolling {
   }
 
   Kernel& kernel_;
+  int64_t unasked_;  // of loops that say nothing
   Builder b_;
   LoopCopies copies_;
 };
 
 }  // namespace
 
-bool unroll(Kernel& kernel) { return Unrolling(kernel).run(); }
+bool unroll(PassContext& context) { return Unrolling(context).run(); }
 
 }  // namespace heddle::ir

@@ -1,7 +1,7 @@
 // unroll-loads: loop unrolling for loads, so that those of several trips are under way together.
 //
 // What: an innermost `for` that loads from global memory, at places that no earlier trip decides, takes
-// kTrips trips at once; what is left over has a loop of its own. Its step is a positive constant. Loops with
+// four trips at once, or as many as the option `trips` says; what is left over has a loop of its own. Its step is a positive constant. Loops with
 // a hint of their author's stay, and so do those in which threads do something together, which are large or
 // run less than two rounds.
 //
@@ -20,7 +20,6 @@
 namespace heddle::ir {
 namespace {
 
-constexpr int64_t kTrips = 4;
 constexpr int64_t kMostBodyOps = 40;
 
 // Values that hang on what a loop carries from trip to trip.
@@ -47,7 +46,11 @@ class FromTripsBefore {
 
 class LoadUnrolling {
  public:
-  explicit LoadUnrolling(Kernel& kernel) : kernel_(kernel), b_(kernel), copies_(kernel, b_) {}
+  explicit LoadUnrolling(PassContext& context)
+      : kernel_(context.kernel()),
+        trips_(context.option("trips")),
+        b_(kernel_),
+        copies_(kernel_, b_) {}
 
   bool run() {
     std::vector<OpId> loops;
@@ -59,7 +62,7 @@ class LoadUnrolling {
       b_.set_insertion_before(id);
       b_.set_loc(loop.loc);
       const int64_t step = *kernel_.constant_int(loop.step());
-      copies_.replace(id, copies_.make_rounds(loop, kTrips, step, LoopCopies::inits(loop)));
+      copies_.replace(id, copies_.make_rounds(loop, trips_, step, LoopCopies::inits(loop)));
     }
     copies_.finish();
     return !loops.empty();
@@ -70,8 +73,8 @@ class LoadUnrolling {
     const Op& loop = kernel_.op(id);
     const auto step = kernel_.constant_int(loop.step());
     if (loop.attr(AttrKey::kUnroll) || !step || *step <= 0 ||
-        *step > type_range(kernel_.type(loop.start()).scalar).max / kTrips ||
-        copies_.known_trips(loop).value_or(2 * kTrips) < 2 * kTrips) {
+        *step > type_range(kernel_.type(loop.start()).scalar).max / trips_ ||
+        copies_.known_trips(loop).value_or(2 * trips_) < static_cast<uint64_t>(2 * trips_)) {
       return false;
     }
     int64_t ops = 0;
@@ -89,12 +92,13 @@ class LoadUnrolling {
   }
 
   Kernel& kernel_;
+  int64_t trips_;
   Builder b_;
   LoopCopies copies_;
 };
 
 }  // namespace
 
-bool unroll_loads(Kernel& kernel) { return LoadUnrolling(kernel).run(); }
+bool unroll_loads(PassContext& context) { return LoadUnrolling(context).run(); }
 
 }  // namespace heddle::ir

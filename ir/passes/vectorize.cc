@@ -63,13 +63,14 @@ using Groups = std::vector<Group>;
 
 class Vectorization {
  public:
-  explicit Vectorization(Kernel& kernel)
-      : kernel_(kernel),
-        aliasing_(kernel),
-        quiet_(kernel, FactUse::kIgnore),
-        ints_(kernel, FactUse::kAsk),
-        sums_(kernel, quiet_),
-        builder_(kernel) {}
+  explicit Vectorization(PassContext& context)
+      : kernel_(context.kernel()),
+        aliasing_(context.analysis<Aliasing>()),
+        quiet_(context.analysis<Ints>()),
+        ints_(context.analysis<GuardedInts>()),
+        sums_(context.analysis<Sums>()),
+        most_bytes_(static_cast<int>(context.option("bytes"))),
+        builder_(kernel_) {}
 
   bool run() {
     visit(kernel_.body());
@@ -313,7 +314,8 @@ class Vectorization {
     const Op& op = kernel_.op(run[0].op);
     const int bytes = bytes_of(kernel_.type(group.view).scalar);
     const size_t most =
-        std::min(run.size(), static_cast<size_t>(most_access_elements(kernel_, group.view)));
+        std::min(run.size(), static_cast<size_t>(std::min(most_access_elements(kernel_, group.view),
+                                                          std::max(most_bytes_ / bytes, 1))));
     size_t width = 1;
     while (2 * width <= most) width *= 2;
     for (; width > 1; width /= 2) {
@@ -391,9 +393,10 @@ class Vectorization {
   }
 
   Kernel& kernel_;
-  Aliasing aliasing_;
-  IntAnalysis quiet_, ints_;  // which asks no facts, and which may
-  LinearSums sums_;
+  const Aliasing& aliasing_;
+  IntAnalysis &quiet_, &ints_;  // which asks no facts, and which may
+  LinearSums& sums_;
+  int most_bytes_;  // of an access
   Builder builder_;
   Groups loads_, stores_;  // of the region at hand, which more accesses may join
   IdMap<ValueId, ValueId> replaced_{ValueId::kNone};
@@ -403,6 +406,6 @@ class Vectorization {
 
 }  // namespace
 
-bool vectorize(Kernel& kernel) { return Vectorization(kernel).run(); }
+bool vectorize(PassContext& context) { return Vectorization(context).run(); }
 
 }  // namespace heddle::ir

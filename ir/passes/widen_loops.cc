@@ -72,15 +72,15 @@ bool may_be_split(const Kernel& kernel, OpId id) {
 
 class Widening {
  public:
-  explicit Widening(Kernel& kernel)
-      : kernel_(kernel),
-        aliasing_(kernel),
-        uniformity_(kernel),
-        quiet_(kernel, FactUse::kIgnore),
-        ints_(kernel, FactUse::kAsk),
-        sums_(kernel, quiet_),
-        b_(kernel),
-        copies_(kernel, b_) {}
+  explicit Widening(PassContext& context)
+      : kernel_(context.kernel()),
+        aliasing_(context.analysis<Aliasing>()),
+        uniformity_(context.analysis<Uniformity>()),
+        quiet_(context.analysis<Ints>()),
+        ints_(context.analysis<GuardedInts>()),
+        sums_(context.analysis<Sums>()),
+        b_(kernel_),
+        copies_(kernel_, b_) {}
 
   bool run(absl::Span<const OpId> loops) {
     // Before anything changes: the analysis is of the kernel as it is.
@@ -352,22 +352,23 @@ class Widening {
   }
 
   Kernel& kernel_;
-  Aliasing aliasing_;
-  Uniformity uniformity_;
-  IntAnalysis quiet_, ints_;  // which asks no facts, and which may
-  LinearSums sums_;
+  const Aliasing& aliasing_;
+  const Uniformity& uniformity_;
+  IntAnalysis &quiet_, &ints_;  // which asks no facts, and which may
+  LinearSums& sums_;
   Builder b_;
   LoopCopies copies_;
 };
 
 }  // namespace
 
-bool widen_loops(Kernel& kernel) {
+bool widen_loops(PassContext& context) {
+  const Kernel& kernel = context.kernel();
   std::vector<OpId> loops;
   kernel.walk([&](OpId id) {
     if (may_be_split(kernel, id)) loops.push_back(id);
   });
-  return !loops.empty() && Widening(kernel).run(loops);
+  return !loops.empty() && Widening(context).run(loops);
 }
 
 }  // namespace heddle::ir

@@ -243,7 +243,7 @@ class Printer {
 }  // namespace
 
 std::string print(const Kernel& kernel, PrintOptions options) {
-  const ValueNames names(kernel);
+  const ValueNames names(kernel, options.by_id);
   Printer printer(kernel, names, options);
   printer.print_kernel();
   return printer.take();

@@ -47,6 +47,9 @@ namespace heddle::ir {
 
 struct PrintOptions {
   bool locs = false;  // each op with its place in the user's source: loc("row_sum.cc":14)
+  // Values by their ids, %acc.57 and %v58, which passes leave alone: for texts that are compared. Such a text reads
+  // back, but not as itself.
+  bool by_id = false;
 };
 
 std::string print(const Kernel& kernel, PrintOptions options = {});
@@ -54,7 +57,7 @@ std::string print(const Kernel& kernel, PrintOptions options = {});
 // How the text calls each value of a kernel, for whoever prints many of them.
 class ValueNames {
  public:
-  explicit ValueNames(const Kernel& kernel);
+  explicit ValueNames(const Kernel& kernel, bool by_id = false);
 
   // With its percent sign. Values that are not part of the kernel's text are "%?7", by their id.
   std::string of(ValueId id) const;

@@ -21,7 +21,8 @@ std::string clean(absl::string_view hint) {
 // Gives names in the order in which the text has the values.
 class Namer {
  public:
-  Namer(const Kernel& kernel, std::vector<std::string>& names) : kernel_(kernel), names_(names) {}
+  Namer(const Kernel& kernel, bool by_id, std::vector<std::string>& names)
+      : kernel_(kernel), by_id_(by_id), names_(names) {}
 
   void name_region(RegionId region) {
     for (const ValueId arg : kernel_.region(region).args) name_value(arg, {});
@@ -39,6 +40,11 @@ class Namer {
   void name_value(ValueId id, absl::string_view otherwise) {
     const Value& value = kernel_.value(id);
     std::string base = clean(valid(value.name) ? kernel_.text(value.name) : otherwise);
+    if (by_id_) {
+      names_[index_of(id)] = base.empty() ? absl::StrCat("%v", index_of(id))
+                                          : absl::StrCat("%", base, ".", index_of(id));
+      return;
+    }
     if (base.empty()) {
       names_[index_of(id)] = absl::StrCat("%", unnamed_++);
       return;
@@ -49,6 +55,7 @@ class Namer {
   }
 
   const Kernel& kernel_;
+  bool by_id_;
   std::vector<std::string>& names_;
   absl::flat_hash_map<std::string, int> taken_;
   int unnamed_ = 0;
@@ -56,8 +63,8 @@ class Namer {
 
 }  // namespace
 
-ValueNames::ValueNames(const Kernel& kernel) : names_(kernel.value_count()) {
-  Namer(kernel, names_).name_region(kernel.body());
+ValueNames::ValueNames(const Kernel& kernel, bool by_id) : names_(kernel.value_count()) {
+  Namer(kernel, by_id, names_).name_region(kernel.body());
 }
 
 std::string ValueNames::of(ValueId id) const {

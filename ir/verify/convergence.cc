@@ -1,7 +1,6 @@
 // Threads that must arrive at an op together do: the conditions around it are the same for all of
 // them.
 
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -73,13 +72,13 @@ void report(Verification& v, const Misplaced& misplaced) {
 void verify_convergence(Verification& v) {
   const Kernel& kernel = v.kernel();
   // Made when an op asks: of what stands under no condition there is nothing to know.
-  std::optional<Uniformity> known;
+  const Uniformity* known = nullptr;
   std::vector<Misplaced> misplaced;
   kernel.walk([&](OpId id) {
     const Op& op = kernel.op(id);
     const OpInfo& row = info(op);
     if (!is_convergent(row) || op.parent == kernel.body() || has_mask(op)) return;
-    if (!known) known.emplace(kernel);
+    if (known == nullptr) known = &v.analyses().get<Uniformity>();
     if (known->control(op.parent) >= row.convergence) return;
     misplaced.push_back({id, known->cause(op.parent)});
   });

@@ -26,7 +26,7 @@ class RuleContext {
   const Kernel& kernel() const { return v_.kernel(); }
   const Target& target() const { return *kernel().target; }
   Stage stage() const { return v_.stage(); }
-  IntAnalysis& ints() { return v_.ints(); }
+  IntAnalysis& ints() { return v_.analyses().get<Ints>(); }
 
   const Op& op() const { return op_; }
   Type type(ValueId value) const { return kernel().type(value); }

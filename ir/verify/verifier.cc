@@ -43,11 +43,6 @@ const ValueNames& Verification::names() {
   return *names_;
 }
 
-IntAnalysis& Verification::ints() {
-  if (!ints_) ints_.emplace(kernel_, FactUse::kIgnore);
-  return *ints_;
-}
-
 std::string one_of(absl::Span<const absl::string_view> words) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "heddle/ir/analysis/int_facts.h"
+#include "heddle/ir/analysis/analyses.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/text/printer.h"
@@ -15,7 +15,8 @@ namespace heddle::ir {
 
 class Verification {
  public:
-  Verification(const Kernel& kernel, Stage stage) : kernel_(kernel), stage_(stage) {}
+  Verification(const Kernel& kernel, Stage stage)
+      : kernel_(kernel), stage_(stage), analyses_(kernel) {}
 
   const Kernel& kernel() const { return kernel_; }
   Stage stage() const { return stage_; }
@@ -34,8 +35,8 @@ class Verification {
   // " at row_sum.cc:14", or nothing where the place is unknown.
   std::string at_place(OpId op) const;
 
-  // What all rules share, without facts about arguments.
-  IntAnalysis& ints();
+  // What the parts share.
+  Analyses& analyses() { return analyses_; }
 
  private:
   // Made when the first mistake is found.
@@ -44,7 +45,7 @@ class Verification {
   const Kernel& kernel_;
   const Stage stage_;
   std::optional<ValueNames> names_;
-  std::optional<IntAnalysis> ints_;
+  Analyses analyses_;
   Diagnostics diagnostics_;
 };
 

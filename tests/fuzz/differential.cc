@@ -1,9 +1,13 @@
 #include "fuzz/differential.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "fuzz/claims.h"
 #include "heddle/ir/diagnostic.h"
@@ -164,24 +168,29 @@ Verdict Differential::check(const Kernel& kernel, uint64_t seed,
     ++counts_.pipelines;
     failure_.passes.clear();
     Kernel current = kernel;
+    ir::Analyses analyses(current);  // which passes hand on, as in one pipeline
     for (const std::string& name : passes) {
       failure_.passes.push_back(name);
       ++counts_.passes;
-      const auto changed = registry_.find(name)->run(current);
-      if (!changed.ok()) {
-        failure_.what = std::string(changed.status().message());
+      ir::PipelineReport report;
+      const Status status = run_pipeline(
+          current, name, {.registry = &registry_, .analyses = &analyses, .report = &report});
+      if (!status.ok()) {
+        failure_.what = std::string(status.message());
         return Verdict::kDiffers;
       }
-      if (&passes == pipelines.data() && *changed) ++counts_.programs_changed_by[name];
+      const bool changed = report.passes.back().changed;
+      if (&passes == pipelines.data() && changed) ++counts_.programs_changed_by[name];
       std::string text = print(current);
       if (!seen_.insert(text).second) continue;
       ++counts_.passes_changed;
-      if (!*changed) {
+      if (!changed) {
         failure_.what = "the pass says that it changed nothing, and did";
         return Verdict::kDiffers;
       }
       const ir::Diagnostics broken = verify(current, ir::Stage::kRewritten);
       failure_.what = broken.empty() ? compare(current) : to_string(broken);
+      if (failure_.what.empty()) failure_.what = analyses.disagreement();
       if (!failure_.what.empty()) return Verdict::kDiffers;
     }
     failure_.what = check_claims(current);
@@ -189,6 +198,17 @@ Verdict Differential::check(const Kernel& kernel, uint64_t seed,
   }
   failure_ = {};
   return Verdict::kSame;
+}
+
+// As the pass is, or with all of its options set.
+std::string with_random_options(const ir::Pass& pass, std::mt19937_64& random) {
+  if (pass.options.empty() || random() % 2 == 0) return std::string(pass.name);
+  const auto append = [&](std::string* out, const ir::PassOption& option) {
+    const auto choices =
+        static_cast<uint64_t>(std::min(option.most - option.least + 1, int64_t{8}));
+    absl::StrAppend(out, option.name, "=", option.least + static_cast<int64_t>(random() % choices));
+  };
+  return absl::StrCat(pass.name, "{", absl::StrJoin(pass.options, ",", append), "}");
 }
 
 std::vector<std::vector<std::string>> pipelines_for(const Kernel& kernel,
@@ -199,12 +219,17 @@ std::vector<std::vector<std::string>> pipelines_for(const Kernel& kernel,
   std::vector<std::vector<std::string>> pipelines = {absl::StrSplit(first, ',')};
   for (int i = 1; i < count; ++i) {
     std::vector<std::string> passes;
-    uint32_t properties = properties_of(kernel);
+    std::set<absl::string_view> properties;
+    for (const ir::Property& property : registry.properties()) {
+      if (property.check(kernel).empty()) properties.insert(property.name);
+    }
+    const auto holds = [&](absl::string_view name) { return properties.count(name) > 0; };
     for (uint64_t length = 2 + random() % 8; passes.size() < length;) {
       const ir::Pass& pass = registry.passes()[random() % registry.passes().size()];
-      if ((pass.needs & ~properties) != 0 || (exact && pass.name == "contract")) continue;
-      properties = (properties & ~pass.breaks) | pass.gives;
-      passes.emplace_back(pass.name);
+      if (!absl::c_all_of(pass.needs, holds) || (exact && pass.name == "contract")) continue;
+      for (const absl::string_view name : pass.breaks) properties.erase(name);
+      properties.insert(pass.gives.begin(), pass.gives.end());
+      passes.push_back(with_random_options(pass, random));
     }
     pipelines.push_back(std::move(passes));
   }

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
-#include "heddle/ir/passes/passes.h"
+#include "heddle/ir/passes/pipeline.h"
 #include "heddle/ir/text/printer.h"
 #include "ir/text/parse_text.h"
 
@@ -168,8 +168,7 @@ TEST(LaunchProgram, WhatTheLaunchPassesNeedsNoPlace) {
 %zero = const 0 : i32
 store %x, %f, %abc, %zero
 )");
-  fold(launch.kernel);
-  dce(launch.kernel);
+  ASSERT_TRUE(run_pipeline(launch.kernel, "fold,dce").ok());
   EXPECT_TRUE(launch_layout(launch.kernel, [](OpId) { return true; }).at_launch.empty())
       << print(launch.kernel);
 }

@@ -164,7 +164,9 @@ class ConstantKernel {
 
   // After the pass: what the fold left of each, where it is a constant.
   std::vector<std::optional<uint64_t>> folded() {
-    ir::fold(kernel_);
+    ir::Analyses analyses(kernel_);
+    ir::PassContext context(kernel_, analyses);
+    ir::fold(context);
     std::vector<std::optional<uint64_t>> results;
     for (const ir::OpId store : stores_) {
       results.push_back(kernel_.constant_bits(kernel_.op(store).value()));

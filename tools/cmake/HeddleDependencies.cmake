@@ -44,6 +44,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 if(HEDDLE_BUILD_TOOLS)
   find_package(CLI11 2.1 REQUIRED)
   find_package(benchmark 1.7 REQUIRED)
+  find_path(HEDDLE_DTL_INCLUDE_DIR dtl/dtl.hpp REQUIRED)  # differences of texts
 endif()
 if(HEDDLE_BUILD_TESTS)
   find_package(GTest 1.12 REQUIRED)

@@ -57,6 +57,8 @@ struct DumpOptions {
   std::vector<std::string> stages;  // "trace,ir" each; none: all, or with stats none
   std::string arch;                 // empty: sm_90a
   PassOptions passes;
+  std::string levels;  // "3", or with `diff` two, as "0,3"; empty: by `passes`
+  bool diff = false;   // two levels beside each other
   bool stats = false;
   bool json = false;
   std::string folder;  // empty: stdout

@@ -3,9 +3,11 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "heddle/ir/passes/pipeline_text.h"
 #include "heddle/ir/target.h"
 #include "heddle/ir/wording.h"
 #include "heddle/runtime/argument_facts.h"
@@ -77,6 +79,7 @@ std::shared_ptr<const Compilation> compile_far(const ir::KernelSource& source,
     auto quiet = std::make_shared<ir::PipelineOptions>(*options.pipeline);
     quiet->print_before.clear();
     quiet->print_after.clear();
+    quiet->on_change = nullptr;
     options.pipeline = std::move(quiet);
   }
 }
@@ -204,11 +207,86 @@ void print_json(const std::vector<Findings>& all, const ChosenKernel& kernel,
   print(to_string(documents.size() == 1 ? documents[0] : documents));
 }
 
+// What became of all kernels that an operation launches, and of the operation itself.
+struct Dumped {
+  std::vector<Findings> found;
+  Status done;
+};
+
+// An error where the command's options are wrong.
+StatusOr<Dumped> dump_all(const DumpRequest& request, const DumpOptions& options,
+                          const ir::Target& target, const runtime::BoundCall& call) {
+  Dump dump(request, options, target);
+  const Device device = runtime::open_dry_run(
+      info_of(target), [&](const DryLaunch& launch) { return dump.add(launch); });
+  const StatusOr<DeviceArguments> arguments = DeviceArguments::allocate(device, call);
+  if (!arguments.ok()) return arguments.status();
+  Status done = call.function->call(device.default_stream(), arguments->arguments());
+  if (!dump.misuse().ok()) return dump.misuse();
+  return Dumped{dump.found(), std::move(done)};
+}
+
+// The pipelines that `--opt` names: one, or with `--diff` two.
+StatusOr<std::vector<std::string>> levels_of(const DumpOptions& options) {
+  const StatusOr<std::vector<std::string>> numbers = split_list("--opt", "level", options.levels);
+  if (!numbers.ok()) return numbers.status();
+  std::vector<std::string> names;
+  for (const std::string& number : *numbers) {
+    const std::string& name = names.emplace_back(absl::StrCat("O", number));
+    const auto is_it = [&](const ir::PipelineLevel& level) { return level.name == name; };
+    if (absl::c_any_of(ir::pipeline_levels(), is_it)) continue;
+    return InvalidArgumentError(absl::StrCat(
+        "there is no level '", number, "' of optimisation; --opt takes 0 to ",
+        ir::pipeline_levels().size() - 1, options.diff ? ", two with a comma between" : ""));
+  }
+  const size_t wanted = options.diff ? 2 : 1;
+  if (names.size() == wanted) return names;
+  return InvalidArgumentError(absl::StrCat(
+      "--opt names ", ir::counted(static_cast<int64_t>(names.size()), "level"), ", and ",
+      options.diff ? "--diff compares two; write --opt 0,3"
+                   : "one at a time is shown; add --diff to compare two"));
+}
+
+// The kernels of two pipelines beside each other.
+Exit show_difference(const DumpRequest& request, const DumpOptions& options,
+                     const ir::Target& target, const runtime::BoundCall& call,
+                     const std::vector<std::string>& levels) {
+  std::vector<Dumped> dumped;
+  for (const std::string& level : levels) {
+    DumpOptions one = options;
+    one.passes.passes = level;
+    StatusOr<Dumped> dump = dump_all(request, one, target, call);
+    if (!dump.ok()) return misused(dump.status());
+    dumped.push_back(*std::move(dump));
+  }
+  Exit exit = Exit::kDone;
+  for (const Dumped& one : dumped) {
+    if (!one.done.ok()) return failed(one.done);
+    for (const Findings& found : one.found)
+      exit = std::max(exit, report_problems(found, &one == &dumped[0]));
+  }
+  // Facts that passes ask for may make more variants of one kernel than of the other.
+  const size_t both = std::min(dumped[0].found.size(), dumped[1].found.size());
+  for (size_t i = 0; i < both; ++i) {
+    print_beside(levels[0], dumped[0].found[i], levels[1], dumped[1].found[i]);
+  }
+  return exit;
+}
+
 }  // namespace
 
-Exit dump_kernel(const DumpOptions& options) {
-  const StatusOr<DumpRequest> request = request_of(options);
+Exit dump_kernel(const DumpOptions& given) {
+  StatusOr<DumpRequest> request = request_of(given);
   if (!request.ok()) return misused(request.status());
+  request->compares = given.diff;
+  DumpOptions options = given;
+  std::vector<std::string> levels;
+  if (!given.levels.empty()) {
+    StatusOr<std::vector<std::string>> named = levels_of(given);
+    if (!named.ok()) return misused(named.status());
+    levels = *std::move(named);
+    if (!given.diff) options.passes.passes = levels[0];
+  }
   const StatusOr<ChosenKernel> kernel = choose_kernel(options.choice);
   if (!kernel.ok()) return misused(kernel.status());
   const StatusOr<runtime::BoundCall> call =
@@ -226,15 +304,11 @@ Exit dump_kernel(const DumpOptions& options) {
         absl::StrCat("unknown target '", options.arch, "'; there are ", ir::target_names()));
   }
 
-  Dump dump(*request, options, *target);
-  const Device device = runtime::open_dry_run(
-      info_of(*target), [&](const DryLaunch& launch) { return dump.add(launch); });
-  const StatusOr<DeviceArguments> arguments = DeviceArguments::allocate(device, *call);
-  if (!arguments.ok()) return misused(arguments.status());
-  const Status done = call->function->call(device.default_stream(), arguments->arguments());
-  if (!dump.misuse().ok()) return misused(dump.misuse());
+  if (given.diff) return show_difference(*request, options, *target, *call, levels);
 
-  const std::vector<Findings>& all = dump.found();
+  const StatusOr<Dumped> dumped = dump_all(*request, options, *target, *call);
+  if (!dumped.ok()) return misused(dumped.status());
+  const std::vector<Findings>& all = dumped->found;
   if (options.json) print_json(all, *kernel, *request);
   for (const Findings& found : all) {
     if (options.json) break;
@@ -251,7 +325,7 @@ Exit dump_kernel(const DumpOptions& options) {
     exit = std::max(exit, report_problems(found, !lack_is_said));
     lack_is_said |= !found.lack.ok();
   }
-  if (!done.ok()) return failed(done);
+  if (!dumped->done.ok()) return failed(dumped->done);
   if (!all.empty()) return exit;
   return failed(
       absl::StrCat("kernel '", kernel->operation->name(), "' launches nothing for these sizes"));

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,6 +13,7 @@
 #include "heddle/runtime/dump.h"
 #include "heddle/tools/command/advice.h"
 #include "heddle/tools/command/output.h"
+#include "heddle/tools/command/text_diff.h"
 
 namespace heddle::tools {
 
@@ -56,7 +58,9 @@ void show_machine_code(const Compilation& compilation, const DumpRequest& reques
 void show(const Compilation& compilation, const DumpRequest& request, Findings& found) {
   show_trace(compilation.traced, request, found);
   if (request.has("ir")) {
-    found.parts.push_back({"ir", "ir", ir::print(compilation.optimized, {.locs = true})});
+    found.parts.push_back(
+        {"ir", "ir",
+         ir::print(compilation.optimized, {.locs = !request.compares, .by_id = request.compares})});
   }
   if (request.stats) found.statistics.ir = count_ops(compilation.optimized);
   const std::string& ptx = compilation.ptx.text;
@@ -141,6 +145,19 @@ void print_parts(const Findings& found, const DumpRequest& request, bool alone) 
   if (!request.stats) return;
   if (!request.stages.empty()) absl::PrintF("--- %s: stats ---\n", found.name);
   print(to_text(found.statistics));
+}
+
+void print_beside(absl::string_view left_title, const Findings& left, absl::string_view right_title,
+                  const Findings& right) {
+  constexpr int kColumn = 78;
+  for (const Findings::Part& part : left.parts) {
+    const auto other = absl::c_find_if(
+        right.parts, [&](const Findings::Part& p) { return p.suffix == part.suffix; });
+    if (part.binary || other == right.parts.end()) continue;
+    absl::PrintF("--- %s: %s, %s and %s ---\n", left.name, part.suffix, left_title, right_title);
+    print(side_by_side(part.text, other->text, kColumn));
+    absl::PrintF("\n");
+  }
 }
 
 Exit report_problems(const Findings& found, bool with_lack) {

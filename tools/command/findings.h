@@ -21,6 +21,8 @@ struct DumpRequest {
   std::set<absl::string_view> stages;
   std::set<absl::string_view> by_name;
   bool stats = false;
+  bool compares =
+      false;  // two of these stand beside each other: IR by the ids of values, without places
 
   bool has(absl::string_view stage) const { return stages.count(stage) != 0; }
   bool needs_machine_code() const { return stats || has("cubin") || has("sass"); }
@@ -56,6 +58,9 @@ std::string to_string(const nlohmann::ordered_json& json);
 Status write_files(const Findings& found, const DumpRequest& request, const std::string& folder);
 // One part that is `alone` is printed as it is, so that it can be piped on; others get headings.
 void print_parts(const Findings& found, const DumpRequest& request, bool alone);
+// The parts of two that are text, beside each other.
+void print_beside(absl::string_view left_title, const Findings& left, absl::string_view right_title,
+                  const Findings& right);
 // Says what failed and, if wanted, what is missing.
 Exit report_problems(const Findings& found, bool with_lack);
 

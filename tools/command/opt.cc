@@ -95,7 +95,7 @@ Exit optimize_file(const OptOptions& options) {
   if (Status s = ir::to_status(describe(*kernel), ir::verify(*kernel)); !s.ok()) {
     return misused(s);
   }
-  const std::string passes = options.passes.passes.value_or(std::string(ir::kDefaultPipeline));
+  const std::string passes = options.passes.passes.value_or(std::string(ir::kDefaultLevel));
   if (Status s = check_pipeline(*kernel, passes, options.passes); !s.ok()) return misused(s);
   ir::PipelineReport report;
   ir::PipelineOptions pipeline = pipeline_options(options.passes);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "heddle/tools/command/option_values.h"
+#include "heddle/tools/command/text_diff.h"
 
 namespace heddle::tools {
 
@@ -13,6 +14,12 @@ ir::PipelineOptions pipeline_options(const PassOptions& options) {
   pipeline.print_before = options.print_before;
   pipeline.print_after = options.print_after;
   pipeline.pass_limit = options.limit;
+  if (options.print_changed) {
+    pipeline.on_change = [](const ir::PassRun& run, absl::string_view before,
+                            absl::string_view after) {
+      absl::FPrintF(stderr, "; %s changed\n%s", run.name, unified_diff(before, after));
+    };
+  }
   return pipeline;
 }
 
@@ -28,6 +35,7 @@ Status check_pipeline(const ir::Kernel& kernel, absl::string_view passes,
   ir::PipelineOptions dry = pipeline_options(options);
   dry.verify_each = false;
   dry.pass_limit = 0;
+  dry.on_change = nullptr;
   ir::Kernel copy = kernel;
   return ir::run_pipeline(copy, passes, dry);
 }
@@ -39,7 +47,10 @@ std::string describe(const ir::PipelineReport& report) {
     absl::StrAppendFormat(&text, "%-14s %9.1f us  %d ops", run.name, run.microseconds,
                           run.ops_before);
     if (run.ops_after != run.ops_before) absl::StrAppendFormat(&text, " -> %d", run.ops_after);
-    absl::StrAppendFormat(&text, "%s\n", run.changed ? "" : ", unchanged");
+    absl::StrAppendFormat(&text, "%s\n",
+                          run.skipped   ? ", left out for this target"
+                          : run.changed ? ""
+                                        : ", unchanged");
     total += run.microseconds;
   }
   absl::StrAppendFormat(&text, "%-14s %9.1f us\n", "all passes", total);

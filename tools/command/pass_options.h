@@ -18,6 +18,7 @@ struct PassOptions {
   int limit = -1;  // so many passes run; -1: all
   bool time = false;
   bool verify = false;
+  bool print_changed = false;  // what each pass changes, as a diff
 };
 
 ir::PipelineOptions pipeline_options(const PassOptions& options);

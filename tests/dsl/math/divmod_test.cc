@@ -1,10 +1,12 @@
 // Division by numbers that the launch knows, and what else the host computes for a launch.
 #include "heddle/dsl/math/divmod.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "dsl/language/run_ints.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -87,14 +89,22 @@ TEST(FastDivmods, AMultiplierForEveryDivisor) {
                 static_cast<size_t>(layout.at_launch[slot].bytes));
     return value;
   };
+  // In any order: the addend has 64 bits, and of the others the shift is below 32.
+  const auto addend = static_cast<size_t>(
+      absl::c_find_if(layout.at_launch, [](const auto& slot) { return slot.bytes == 8; }) -
+      layout.at_launch.begin());
+  ASSERT_LT(addend, 3u);
   const std::vector<uint32_t> dividends = edges(32, 50);
   for (const uint32_t d : edges(31, 3000)) {
     if (d == 0) continue;
     std::memcpy(&block[static_cast<size_t>(layout.find(ir::SlotKind::kScalar, 1)->offset)], &d, 4);
     ir::LaunchDims dims;
     ASSERT_TRUE(compiled->compilation().at_launch.run(block.data(), dims));
-    const auto quotient = [&](uint32_t n) {
-      return static_cast<uint32_t>((n * number(0) + number(1)) >> 32) >> number(2);
+    const auto [shift, multiplier] =
+        std::minmax({number((addend + 1) % 3), number((addend + 2) % 3)});
+    ASSERT_LT(shift, 32u);
+    const auto quotient = [&, by = multiplier, places = shift](uint32_t n) {
+      return static_cast<uint32_t>((n * by + number(addend)) >> 32) >> places;
     };
     for (const uint32_t n : dividends) ASSERT_EQ(quotient(n), n / d) << n << " / " << d;
     // Around multiples, where rounding shows first.

@@ -1,0 +1,113 @@
+#include "heddle/ir/analysis/aliasing.h"
+#include "heddle/ir/analysis/uniformity.h"
+#include "heddle/ir/passes/passes.h"
+
+namespace heddle::ir {
+namespace {
+
+// The first variable that is left.
+Diagnostics variables_of(const Kernel& kernel) {
+  OpId found = OpId::kNone;
+  kernel.walk([&](OpId id) {
+    if (!valid(found) && kernel.op(id).opcode == Opcode::kVar) found = id;
+  });
+  if (!valid(found)) return {};
+  const Loc loc = kernel.loc(found);
+  return {{.place = {std::string(loc.file), loc.line},
+           .message = "a variable is left, but from here on values are immutable",
+           .notes = {},
+           .fix = "run the pass promote-vars first",
+           .op = {}}};
+}
+
+}  // namespace
+
+absl::Span<const Pass> builtin_passes() {
+  // Analyses that speak of values alone, which keep their meaning while passes rewrite a kernel; those that
+  // do not mind where an op stands; and all, which hold where no op is new either.
+  static const Pass::Names kOfValues = {Aliasing::kName, Ints::kName, GuardedInts::kName,
+                                        MovableInts::kName, Sums::kName};
+  static const Pass::Names kOfPlaces = {Aliasing::kName, MovableInts::kName};
+  static const Pass::Names kAll = {Aliasing::kName,    Ints::kName, GuardedInts::kName,
+                                   MovableInts::kName, Sums::kName, Uniformity::kName};
+  static const auto* const passes = new std::vector<Pass>{
+      {.name = "promote-vars",
+       .summary = "Turn variables into SSA values that loops and ifs carry",
+       .run = promote_vars,
+       .gives = {kNoVariables}},
+      {.name = "unroll",
+       .summary = "Unroll loops where the program asks for it",
+       .run = unroll,
+       .needs = {kNoVariables},
+       .options = {{.name = "factor",
+                    .otherwise = 1,
+                    .least = 1,
+                    .most = 64,
+                    .says = "trips side by side in loops that do not ask"}}},
+      {.name = "fold", .summary = "Fold constants and simplify", .run = fold},
+      {.name = "reduce-strength",
+       .summary = "Turn divisions by computed powers of two into shifts and masks",
+       .run = reduce_strength,
+       .keeps = kOfValues},
+      {.name = "dce", .summary = "Eliminate dead code", .run = dce, .keeps = kAll},
+      // A variable hides what a loop changes, so before promote-vars nothing would move.
+      {.name = "licm",
+       .summary = "Hoist loop-invariant code",
+       .run = licm,
+       .needs = {kNoVariables},
+       .keeps = kOfPlaces},
+      {.name = "cse", .summary = "Eliminate common subexpressions", .run = cse, .keeps = kAll},
+      // Behind licm, so that what the offsets of all trips share stands before the loop.
+      {.name = "widen-loops",
+       .summary = "Split loops along arrays into rounds as wide as an access",
+       .run = widen_loops,
+       .needs = {kNoVariables}},
+      {.name = "unroll-loads",
+       .summary = "Unroll loops so that loads of several trips are under way",
+       .run = unroll_loads,
+       .needs = {kNoVariables},
+       .options = {{.name = "trips",
+                    .otherwise = 4,
+                    .least = 2,
+                    .most = 16,
+                    .says = "trips whose loads are under way together"}}},
+      {.name = "vectorize",
+       .summary = "Merge neighbouring accesses into accesses to vectors",
+       .run = vectorize,
+       .keeps = kOfValues,
+       .options = {{.name = "bytes",
+                    .otherwise = 32,
+                    .least = 2,
+                    .most = 32,
+                    .says = "the most of an access, where the target has as many"}}},
+      // Behind vectorize, which merges neighbours of one block.
+      {.name = "early-loads",
+       .summary = "Move loads in front of the pins that ask for them",
+       .run = early_loads,
+       .needs = {kNoVariables},
+       .keeps = kOfPlaces,
+       .options = {{.name = "registers",
+                    .otherwise = 16,
+                    .least = 0,
+                    .most = 255,
+                    .says = "the most of a thread that wait for loads at a pin"}}},
+      {.name = "contract",
+       .summary = "Contract multiplications and additions to fma (changes roundings)",
+       .run = contract,
+       .keeps = kOfValues},
+      {.name = "order",
+       .summary = "Put pure ops in the order of their uses",
+       .run = order,
+       .keeps = kAll},
+  };
+  return *passes;
+}
+
+absl::Span<const Property> builtin_properties() {
+  static const auto* const properties = new std::vector<Property>{
+      {.name = kNoVariables, .says = "a kernel without variables", .check = variables_of},
+  };
+  return *properties;
+}
+
+}  // namespace heddle::ir

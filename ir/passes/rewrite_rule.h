@@ -1,0 +1,69 @@
+// Rewrite rules in a few lines, and passes of them: what some ops compute is computed by others.
+//
+//   const RegisteredPass reciprocals(rewrite_pass(
+//       {.name = "reciprocals", .summary = "Divide by square roots with rsqrt", .after = "fold"},
+//       {{.match = "(div a (sqrt b))",
+//         .when = [](const RuleMatch& m) { return m.type("a") == Type::of(Scalar::kF32); },
+//         .replace = "(mul a (rsqrt b))"}}));
+//
+// A pattern is an op with its operands in the order of its signature: `(add a (mul b 2))`. A name stands for any
+// value, and where it stands twice for the same one; a number for a constant of it. `(convert:f32 a)` wants, or makes,
+// a result of that type. Only ops without attributes match, that are pure and have one result. Where an op is commutative,
+// its first two operands match in either order.
+//
+// Replacements are made of the same: their ops get types by their signatures or behind ':', and a number
+// the type of the first operand of its op that is none, else that of what is replaced. Each op of the kernel is looked at
+// once, in the order of the program, and the first rule that matches is taken; ops that rules have made are
+// not looked at again. What rules promise is theirs to keep: nothing checks that both sides are equal, but an
+// interpreter that runs the kernel before and after (filetests: `; execute:`).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "heddle/ir/analysis/int_facts.h"
+#include "heddle/ir/kernel.h"
+#include "heddle/ir/passes/pass.h"
+
+namespace heddle::ir {
+
+// What a rule's pattern has met.
+class RuleMatch {
+ public:
+  RuleMatch(const PassContext& context, OpId root) : context_(context), root_(root) {}
+
+  const Kernel& kernel() const { return context_.kernel(); }
+  // The op that is to be replaced.
+  OpId root() const { return root_; }
+  // The value that a name of the pattern stands for; kNone for a name that it has not.
+  ValueId operator[](absl::string_view name) const;
+  Type type(absl::string_view name) const { return kernel().type((*this)[name]); }
+  // What is known of an integer.
+  IntFacts facts(absl::string_view name) const;
+  // An analysis of the kernel as it was before the pass.
+  template <class A>
+  A& analysis() const {
+    return context_.analysis<A>();
+  }
+
+ private:
+  friend class RuleMatcher;
+  const PassContext& context_;
+  OpId root_;
+  absl::flat_hash_map<std::string, ValueId> values_;
+};
+
+struct RewriteRule {
+  std::string match;
+  std::function<bool(const RuleMatch&)> when{};  // whether it is done; always where there is none
+  std::string replace;
+};
+
+// The pass of some rules: `pass` without Pass::run. A rule that cannot be read, or makes another type than what it
+// replaces, is an error of the pipeline that runs the pass.
+Pass rewrite_pass(Pass pass, std::vector<RewriteRule> rules);
+
+}  // namespace heddle::ir

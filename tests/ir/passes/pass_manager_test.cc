@@ -1,0 +1,344 @@
+// What passes declare and what the manager makes of it: options, levels, places, targets, properties, analyses.
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heddle/ir/analysis/aliasing.h"
+#include "heddle/ir/analysis/uniformity.h"
+#include "heddle/ir/builder.h"
+#include "heddle/ir/passes/pipeline.h"
+#include "heddle/ir/passes/pipeline_text.h"
+#include "heddle/ir/text/printer.h"
+#include "heddle/ir/verify/verifier.h"
+#include "ir/text/parse_text.h"
+
+namespace heddle::ir {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Kernel loop() {
+  return parse_body("32, 1, 1", "%x: view<f32, global, 1> [?] strides [1], %n: i32", R"(
+    %zero = const 0 : i32
+    %one = const 1 : i32
+    %two = const 2.0 : f32
+    for %i in %zero .. %n step %one {
+      %v = load %x, %i : f32
+      %w = mul %v, %two : f32
+      store %x, %w, %i
+      yield
+    }
+)");
+}
+
+std::vector<std::string> names_of(const PassRegistry& registry, absl::string_view text) {
+  std::vector<std::string> names;
+  const auto steps = parse_pipeline(registry, text);
+  EXPECT_TRUE(steps.ok()) << steps.status().message();
+  for (const PipelineStep& step : *steps) names.emplace_back(step.pass->name);
+  return names;
+}
+
+std::string refusal(absl::string_view text) {
+  Kernel kernel = loop();
+  const Status status = run_pipeline(kernel, text);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+int count(const Kernel& kernel, Opcode opcode) {
+  int found = 0;
+  kernel.walk([&](OpId id) { found += kernel.op(id).opcode == opcode; });
+  return found;
+}
+
+TEST(PassOptions, AreNumbersBetweenBraces) {
+  Kernel kernel = loop();
+  ASSERT_TRUE(run_pipeline(kernel, " unroll{ factor = 3 } ,dce", {.verify_each = true}).ok());
+  EXPECT_EQ(count(kernel, Opcode::kLoad), 4);  // three in a round, and one of those that are left
+  Kernel plain = loop();
+  ASSERT_TRUE(run_pipeline(plain, "unroll,unroll{}").ok());
+  EXPECT_EQ(print(plain), print(loop()));
+}
+
+TEST(PassOptions, EachIsRefusedByName) {
+  EXPECT_EQ(refusal("unroll{factr=4}"),
+            "pass 'unroll' has no option 'factr'; did you mean 'factor'? in pipeline "
+            "'unroll{factr=4}'");
+  EXPECT_EQ(
+      refusal("unroll{factor=65}"),
+      "option 'factor' of pass 'unroll' takes a number from 1 to 64, and 'factor=65' has none "
+      "in pipeline 'unroll{factor=65}'");
+  EXPECT_THAT(refusal("unroll{factor}"), HasSubstr("'factor' has none"));
+  EXPECT_THAT(refusal("unroll{factor=0}"), HasSubstr("'factor=0' has none"));
+  EXPECT_EQ(refusal("fold{x=1}"), "pass 'fold' takes no options in pipeline 'fold{x=1}'");
+  EXPECT_EQ(refusal("unroll{factor=4"),
+            "'unroll{factor=4' lacks a '}' at its end in pipeline 'unroll{factor=4'");
+  EXPECT_EQ(refusal("O2{x=1}"), "the level O2 takes no options in pipeline 'O2{x=1}'");
+}
+
+TEST(Levels, StandForTheirPasses) {
+  const PassRegistry registry;
+  for (const PipelineLevel& level : pipeline_levels()) {
+    EXPECT_EQ(names_of(registry, level.name), names_of(registry, level.passes)) << level.name;
+    Kernel kernel = loop();
+    EXPECT_TRUE(run_pipeline(kernel, level.name, {.verify_each = true}).ok()) << level.name;
+    EXPECT_TRUE(verify(kernel, Stage::kEmittable).empty()) << level.name;
+  }
+  EXPECT_THAT(names_of(registry, "O0,dce"), ElementsAre("promote-vars", "dce"));
+}
+
+TEST(PlacedPasses, StandBesideTheirAnchorsInLevels) {
+  PassRegistry registry;
+  const auto nothing = [](Kernel&) { return false; };
+  ASSERT_TRUE(registry.add({.name = "behind", .summary = "", .run = nothing, .after = "dce"}).ok());
+  ASSERT_TRUE(registry.add({.name = "front", .summary = "", .run = nothing, .before = "dce"}).ok());
+  EXPECT_THAT(names_of(registry, "O1"), ElementsAre("promote-vars", "unroll", "fold", "front",
+                                                    "dce", "cse", "dce", "behind"));
+  EXPECT_THAT(names_of(registry, "O0"), ElementsAre("promote-vars"));
+  EXPECT_THAT(names_of(registry, "fold,dce"), ElementsAre("fold", "dce"));
+  EXPECT_EQ(
+      registry.add({.name = "lost", .summary = "", .run = nothing, .after = "dcee"}).message(),
+      "pass 'lost' names the pass 'dcee', which nobody has registered; did you mean 'dce'?");
+  EXPECT_THAT(
+      std::string(
+          registry
+              .add({.name = "two", .summary = "", .run = nothing, .after = "dce", .before = "fold"})
+              .message()),
+      HasSubstr("both an after and a before"));
+}
+
+TEST(PassTargets, OthersLeaveItOut) {
+  PassRegistry registry;
+  int runs = 0;
+  const auto note = [&](Kernel&) { return ++runs < 0; };
+  ASSERT_TRUE(
+      registry.add({.name = "hopper", .summary = "", .run = note, .targets = {"sm_90a"}}).ok());
+  PipelineReport report;
+  Kernel kernel = loop();
+  kernel.target = find_target("sm_80");
+  ASSERT_TRUE(run_pipeline(kernel, "hopper", {.registry = &registry, .report = &report}).ok());
+  EXPECT_EQ(runs, 0);
+  EXPECT_TRUE(report.passes[0].skipped);
+  kernel.target = find_target("sm_90a");
+  ASSERT_TRUE(run_pipeline(kernel, "hopper", {.registry = &registry}).ok());
+  EXPECT_EQ(runs, 1);
+  EXPECT_THAT(
+      std::string(registry.add({.name = "odd", .summary = "", .run = note, .targets = {"sm_91"}})
+                      .message()),
+      HasSubstr("pass 'odd' is for the target 'sm_91', but Heddle knows sm_80"));
+}
+
+TEST(Properties, OfAProgramsOwnAreCheckedWhereTheyShouldHold) {
+  PassRegistry registry;
+  const auto stores = [](const Kernel& kernel) -> Diagnostics {
+    if (count(kernel, Opcode::kStore) == 0) return {};
+    return {{.place = {}, .message = "there is a store", .notes = {}, .fix = "", .op = ""}};
+  };
+  ASSERT_TRUE(
+      registry
+          .add(Property{.name = "silent", .says = "a kernel that stores nothing", .check = stores})
+          .ok());
+  const auto nothing = [](Kernel&) { return false; };
+  ASSERT_TRUE(
+      registry.add({.name = "wants", .summary = "", .run = nothing, .needs = {"silent"}}).ok());
+  ASSERT_TRUE(
+      registry.add({.name = "boasts", .summary = "", .run = nothing, .gives = {"silent"}}).ok());
+  Kernel kernel = loop();
+  EXPECT_EQ(run_pipeline(kernel, "wants", {.registry = &registry}).message(),
+            "pass 'wants' needs a kernel that stores nothing, which no pass before it gives; put "
+            "'boasts' before it in pipeline 'wants'");
+  const Status lie =
+      run_pipeline(kernel, "boasts,wants", {.registry = &registry, .verify_each = true});
+  EXPECT_EQ(lie.code(), StatusCode::kInternal);
+  EXPECT_THAT(std::string(lie.message()), HasSubstr("after 'boasts'"));
+  EXPECT_THAT(std::string(lie.message()), HasSubstr("there is a store"));
+  EXPECT_EQ(
+      registry.add({.name = "typo", .summary = "", .run = nothing, .needs = {"silnt"}}).message(),
+      "pass 'typo' names the property 'silnt', which nobody has registered; did you mean "
+      "'silent'?");
+  EXPECT_THAT(
+      std::string(registry.add(Property{.name = "idle", .says = "", .check = nullptr}).message()),
+      HasSubstr("set Property::check"));
+}
+
+// Counts how often it is made.
+struct Counted {
+  static constexpr absl::string_view kName = "counted";
+  static inline int made = 0;
+  explicit Counted(Analyses& analyses) : ints(analyses.get<Ints>()) { ++made; }
+  IntAnalysis& ints;
+};
+
+TEST(Analyses, AreSharedUntilAPassThatDoesNotKeepThemChangesTheKernel) {
+  PassRegistry registry;
+  const auto ask = [](PassContext& context) {
+    context.analysis<Counted>();
+    return false;
+  };
+  const auto ask_and_change = [](PassContext& context) {
+    context.analysis<Counted>();
+    Builder builder(context.kernel());
+    builder.set_insertion_before(*context.kernel().ops(context.kernel().body()).begin());
+    builder.constant(Type::of(Scalar::kI32), 7);
+    return true;
+  };
+  ASSERT_TRUE(registry.add({.name = "ask", .summary = "", .run = ask}).ok());
+  ASSERT_TRUE(registry.add({.name = "change", .summary = "", .run = ask_and_change}).ok());
+  ASSERT_TRUE(registry
+                  .add({.name = "keep",
+                        .summary = "",
+                        .run = ask_and_change,
+                        .keeps = {Counted::kName, Ints::kName}})
+                  .ok());
+  // Without what it builds on it goes too.
+  ASSERT_TRUE(
+      registry
+          .add({.name = "half", .summary = "", .run = ask_and_change, .keeps = {Counted::kName}})
+          .ok());
+  const auto made_by = [&](absl::string_view passes) {
+    Kernel kernel = loop();
+    Counted::made = 0;
+    EXPECT_TRUE(run_pipeline(kernel, passes, {.registry = &registry}).ok());
+    return Counted::made;
+  };
+  EXPECT_EQ(made_by("ask,ask,ask"), 1);
+  EXPECT_EQ(made_by("ask,change,ask"), 2);
+  EXPECT_EQ(made_by("ask,keep,ask"), 1);
+  EXPECT_EQ(made_by("ask,half,ask"), 2);
+}
+
+TEST(Analyses, ServeWhoComesBehindThePipeline) {
+  Kernel kernel = loop();
+  Analyses analyses(kernel);
+  ASSERT_TRUE(run_pipeline(kernel, "licm,cse", {.analyses = &analyses}).ok());
+  EXPECT_TRUE(analyses.has(Aliasing::kName));
+  EXPECT_FALSE(analyses.has(Uniformity::kName));
+  ASSERT_TRUE(run_pipeline(kernel, "unroll{factor=2}", {.analyses = &analyses}).ok());
+  EXPECT_FALSE(analyses.has(Aliasing::kName));
+}
+
+Status run_liar(absl::string_view name, std::function<StatusOr<bool>(PassContext&)> run) {
+  PassRegistry registry;
+  EXPECT_TRUE(registry
+                  .add({.name = name,
+                        .summary = "",
+                        .run = std::move(run),
+                        .keeps = {Aliasing::kName, Uniformity::kName, Ints::kName}})
+                  .ok());
+  Kernel kernel = parse_body("64, 1, 1",
+                             "%x: view<i32, global, 1> [?] strides [1], "
+                             "%y: view<i32, global, 1> [?] strides [1]",
+                             R"(
+    %t = thread_idx {axis = x} : i32
+    %two = const 2 : i32
+    %s = shared {extents = [64]} : view<i32, shared, 1>
+    %a = add %two, %two : i32
+    %b = add %two, %a : i32
+    %v = load %s, %b : i32
+    store %x, %v, %t
+)");
+  return run_pipeline(kernel, name, {.registry = &registry, .verify_each = true});
+}
+OpId first(const Kernel& kernel, Opcode opcode) {
+  OpId found = OpId::kNone;
+  kernel.walk([&](OpId id) {
+    if (!valid(found) && kernel.op(id).opcode == opcode) found = id;
+  });
+  return found;
+}
+
+TEST(Verification, FindsPassesThatDeclareWhatIsNot) {
+  const Status silent = run_liar("silent", [](Kernel& kernel) {
+    Op& add = kernel.op(first(kernel, Opcode::kAdd));
+    add.operands[0] = kernel.op(first(kernel, Opcode::kThreadIdx)).result();
+    return false;
+  });
+  EXPECT_EQ(silent.code(), StatusCode::kInternal);
+  EXPECT_EQ(
+      silent.message(),
+      "pass 'silent' changed kernel 'test' and says that it did not; return true from Pass::run");
+  const Status ints = run_liar("ints", [](PassContext& context) {
+    Kernel& kernel = context.kernel();
+    Op& add = kernel.op(first(kernel, Opcode::kAdd));
+    context.analysis<Ints>().range(add.result());
+    add.opcode = Opcode::kSub;
+    return true;
+  });
+  EXPECT_EQ(ints.code(), StatusCode::kInternal);
+  EXPECT_THAT(
+      std::string(ints.message()),
+      HasSubstr("pass 'ints' keeps an analysis of kernel 'test' that no longer holds: ints "
+                "says that '%a = sub %two, %two : i32' gives 4 to 4, where it gives 0 to 0"));
+  const Status uniform = run_liar("uniform", [](PassContext& context) {
+    Kernel& kernel = context.kernel();
+    context.analysis<Uniformity>();
+    kernel.op(first(kernel, Opcode::kAdd)).operands[0] =
+        kernel.op(first(kernel, Opcode::kThreadIdx)).result();
+    return true;
+  });
+  EXPECT_THAT(std::string(uniform.message()),
+              HasSubstr("uniformity says that threads of one grid agree on '%a = add %t, %two"));
+  const Status aliasing = run_liar("aliasing", [](PassContext& context) {
+    Kernel& kernel = context.kernel();
+    context.analysis<Aliasing>();
+    kernel.op(first(kernel, Opcode::kStore))
+        .set_operand(OperandName::kView, kernel.params()[1].value);
+    return true;
+  });
+  EXPECT_THAT(std::string(aliasing.message()),
+              HasSubstr("aliasing says that nobody writes the memory of 'store %y"));
+}
+
+TEST(RegisteredPasses, RunInWhateverIsCompiledWhileTheyLive) {
+  int runs = 0;
+  const auto run = [&] {
+    Kernel kernel = loop();
+    EXPECT_TRUE(run_pipeline(kernel, kDefaultLevel).ok());
+    return runs;
+  };
+  EXPECT_EQ(run(), 0);
+  {
+    // Each before what it names is there.
+    const RegisteredPass second({.name = "second",
+                                 .summary = "",
+                                 .run = [&](Kernel&) { return ++runs < 0; },
+                                 .needs = {"told"},
+                                 .after = "first"});
+    const RegisteredPass pass({.name = "first",
+                               .summary = "",
+                               .run = [](Kernel&) { return false; },
+                               .gives = {"told"},
+                               .after = "vectorize"});
+    const RegisteredPass property(Property{.name = "told",
+                                           .says = "a kernel of which it is told",
+                                           .check = [](const Kernel&) { return Diagnostics{}; }});
+    EXPECT_EQ(run(), 1);
+  }
+  EXPECT_EQ(run(), 1);
+  const RegisteredPass wrong(
+      {.name = "lost", .summary = "", .run = [](Kernel&) { return false; }, .after = "nothing"});
+  Kernel kernel = loop();
+  const Status status = run_pipeline(kernel, "fold");
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("pass 'lost' names the pass 'nothing'"));
+}
+
+TEST(Changes, AreTold) {
+  std::vector<std::string> told;
+  const auto note = [&](const PassRun& run, absl::string_view before, absl::string_view after) {
+    told.push_back(run.name);
+    EXPECT_NE(before, after);
+    EXPECT_THAT(std::string(before), HasSubstr("%zero."));  // by its id
+  };
+  Kernel kernel = loop();
+  ASSERT_TRUE(run_pipeline(kernel, "unroll{factor=2},contract,cse", {.on_change = note}).ok());
+  EXPECT_THAT(told, ElementsAre("unroll", "cse"));
+}
+
+}  // namespace
+}  // namespace heddle::ir
