@@ -33,6 +33,7 @@ struct Options {
   TuneOptions tune;
   DumpOptions dump;
   OptOptions opt;
+  PassesOptions passes;
   ReferenceOptions reference;
   LayoutOptions layout;
 };
@@ -192,6 +193,12 @@ CLI::App* add_opt(CLI::App& app, Options& options) {
   return opt;
 }
 
+CLI::App* add_passes_command(CLI::App& app, Options& options) {
+  CLI::App* const passes = app.add_subcommand("passes", "the passes that there are, and levels");
+  passes->add_flag("--json", options.passes.json, "as one JSON document");
+  return passes;
+}
+
 CLI::App* add_reference(CLI::App& app, Options& options) {
   CLI::App* const reference =
       app.add_subcommand("reference", "every operation and function, as Markdown");
@@ -272,8 +279,8 @@ Status check_command(const std::vector<Command>& commands, int argc, char** argv
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, run, tune, dump, opt, reference, layout ('heddle --help' explains "
-      "them)";
+      "commands: list, env, run, tune, dump, opt, passes, reference, layout ('heddle --help' "
+      "explains them)";
   if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
   const bool option = absl::StartsWith(word, "-");
@@ -297,11 +304,13 @@ Exit dispatch(int argc, char** argv) {
       {add_tune(app, options), [&] { return tune_kernel(options.tune); }},
       {add_dump(app, options), [&] { return dump_kernel(options.dump); }},
       {add_opt(app, options), [&] { return optimize_file(options.opt); }},
+      {add_passes_command(app, options), [&] { return list_passes(options.passes); }},
       {add_reference(app, options), [&] { return write_reference(options.reference); }},
       {add_layout(app, options), [&] { return calculate_layout(options.layout); }},
   };
   for (const Command& command : commands) {
-    add_each(command.app, "--plugin", options.plugins, "LIBRARY", "load kernels from a library");
+    add_each(command.app, "--plugin", options.plugins, "LIBRARY",
+             "load kernels and passes from a library");
     command.app->allow_extras();
   }
   if (Status s = check_command(commands, argc, argv); !s.ok()) return misused(s);

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "heddle/codegen/toolchain/cubin.h"
+#include "heddle/tools/command/text_diff.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_testing.h"
 
@@ -84,6 +85,47 @@ TEST(DumpTest, RunsThePassesThatItIsTold) {
                                  Not(HasSubstr("; after promote-vars")),
                                  ::testing::ContainsRegex("\nfold +[0-9.]+ us  [0-9]+ ops"),
                                  ::testing::ContainsRegex("\nall passes +[0-9.]+ us\n")));
+}
+
+TEST(DumpTest, ShowsALevelAndTwoBesideEachOther) {
+  const Outcome plain = dump({"--opt", "0", "--stage", "ir"});
+  EXPECT_EQ(plain.out, dump({"--passes", "O0", "--stage", "ir"}).out);
+  EXPECT_NE(plain.out, dump({"--stage", "ir"}).out);
+  EXPECT_EQ(dump({"--opt", "3", "--stage", "ptx"}).out, dump({"--stage", "ptx"}).out);
+  const Outcome both = dump({"--opt", "0,3", "--diff", "--stage", "ir,ptx"});
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_THAT(both.out, AllOf(StartsWith("--- row_sum: ir, O0 and O3 ---\nkernel @row_sum("),
+                              HasSubstr("--- row_sum: ptx, O0 and O3 ---")));
+  const auto misuse = [](const Arguments& more) { return dump(more); };
+  expect_misused(misuse({"--opt", "4"}),
+                 "there is no level '4' of optimisation; --opt takes 0 to 3");
+  expect_misused(misuse({"--opt", "0,3"}),
+                 "--opt names 2 levels, and one at a time is shown; add --diff to compare two");
+  expect_misused(misuse({"--opt", "0", "--diff"}),
+                 "--opt names 1 level, and --diff compares two; write --opt 0,3");
+}
+
+TEST(DumpTest, ShowsWhatEachPassChanges) {
+  const Outcome changes = dump({"--stage", "ir", "--print-changed"});
+  EXPECT_EQ(changes.exit_code, 0) << changes.err;
+  EXPECT_THAT(changes.err,
+              AllOf(StartsWith("; fold changed\n@@ -"), HasSubstr("\n; licm changed\n"),
+                    Not(HasSubstr("; unroll changed"))));
+}
+
+TEST(TextDiffTest, OfLines) {
+  EXPECT_EQ(unified_diff("a\nb\nc\n", "a\nx\nc\n"), "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
+  EXPECT_EQ(unified_diff("a\n", "a\n"), "");
+  EXPECT_EQ(side_by_side("a\nlong long line\nc\n", "a\nx\nc\nd\n", 8),
+            "a          a\nlong lo~ | x\nc          c\n         > d\n");
+  EXPECT_EQ(side_by_side("b\n", "", 8), "b        <\n");
+  // Numbers of registers make no difference; those of types and values do.
+  EXPECT_EQ(side_by_side("add %r1, R7\n", "add %r12, R8\n", 16),
+            "add %r1, R7        add %r12, R8\n");
+  EXPECT_EQ(side_by_side("\t/*0010*/ RET ;\n", "\t/*0020*/ RET ;\n", 20),
+            "    /*0010*/ RET ;         /*0020*/ RET ;\n");
+  EXPECT_EQ(side_by_side("add.s32 %v1\n", "add.s64 %v1\n", 16), "add.s32 %v1      | add.s64 %v1\n");
+  EXPECT_EQ(side_by_side("%v1\n", "%v2\n", 8), "%v1      | %v2\n");
 }
 
 TEST(DumpTest, CountsWhatItMade) {

@@ -13,8 +13,11 @@
 namespace heddle::tools {
 namespace {
 
+using codegen::TempDir;
+using codegen::write_file;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // The public headers of the kernel language: "dsl/tensor/copy.h".
 std::vector<std::string> language_headers() {
@@ -68,6 +71,41 @@ TEST(PluginTest, AProgramOfOnesOwnLoadsThemToo) {
                             "sm_90a", "--stage", "ptx"});
   EXPECT_EQ(dump.exit_code, 0) << dump.err;
   EXPECT_THAT(dump.out, HasSubstr("cp.async.bulk"));
+}
+
+TEST(PluginTest, BringsPasses) {
+  const TempDir dir;
+  const std::string file = write_file(dir.file("k.ir"), R"(kernel @k(
+    %x: view<f32, global, 1> [?] strides [1]) block(32, 1, 1) target(sm_90a) {
+  %t = thread_idx {axis = x} : i32
+  %v = load %x, %t : f32
+  %s = sqrt %v : f32
+  %d = div %v, %s : f32
+  store %x, %d, %t
+}
+)");
+  const auto opt = [&](const std::string& passes, const std::string& arch) {
+    const Outcome done = heddle_command({"opt", file, "--plugin", HEDDLE_PASSES_PLUGIN, "--passes",
+                                         passes, "--arch", arch, "--verify", "--time-passes"});
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    return done;
+  };
+  const Outcome hopper = opt("O3", "sm_90a");
+  EXPECT_THAT(hopper.out, HasSubstr("rsqrt"));
+  EXPECT_THAT(hopper.err, HasSubstr("loads 4 bytes"));
+  const Outcome ampere = opt("O3", "sm_80");
+  EXPECT_THAT(ampere.out, HasSubstr("= div"));
+  EXPECT_THAT(ampere.err, HasSubstr("left out for this target"));
+  const Outcome none = opt("O0", "sm_90a");
+  EXPECT_THAT(none.out, HasSubstr("= div"));
+  EXPECT_THAT(none.err, Not(HasSubstr("traffic")));
+  EXPECT_THAT(opt("normalise,dce", "sm_90a").out, HasSubstr("rsqrt"));
+  const Outcome list = heddle_command({"passes", "--plugin", HEDDLE_PASSES_PLUGIN});
+  EXPECT_THAT(list.out, HasSubstr("(after fold, on sm_90a alone)"));
+  EXPECT_THAT(list.out,
+              HasSubstr("  {factor=1}  trips side by side in loops that do not ask (1 to 64)"));
+  EXPECT_THAT(heddle_command({"passes"}).out, Not(HasSubstr("traffic")));
+  EXPECT_THAT(heddle_command({"passes", "--json"}).out, HasSubstr("\"keeps\""));
 }
 
 // What `nm` lists of a file: the names of its definitions, as a linker sees them.

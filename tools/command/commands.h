@@ -76,6 +76,12 @@ struct OptOptions {
 };
 Exit optimize_file(const OptOptions& options);
 
+// Lists passes with their options, and levels.
+struct PassesOptions {
+  bool json = false;
+};
+Exit list_passes(const PassesOptions& options);
+
 // The language reference, as Markdown.
 struct ReferenceOptions {
   std::string output;  // empty: stdout

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "heddle/ir/passes/pass.h"
 #include "heddle/ir/wording.h"
 #include "heddle/tools/command/option_values.h"
 #include "heddle/tools/command/outcome.h"
@@ -75,6 +76,7 @@ Status load_plugin(const std::string& path) {
   const std::filesystem::path file = std::filesystem::canonical(path, error);
   if (error) return refused(absl::StrCat("cannot be opened: ", error.message()));
   const std::vector<const Operation*> before = runtime::registered_operations();
+  const auto passes_before = ir::process_passes();
   loading = path.c_str();
   const std::terminate_handler previous = std::set_terminate(give_up_loading);
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -84,9 +86,14 @@ Status load_plugin(const std::string& path) {
   for (const Operation* operation : runtime::registered_operations()) {
     if (std::find(before.begin(), before.end(), operation) == before.end()) return OkStatus();
   }
+  const auto passes = ir::process_passes();
+  if (!passes.ok()) return refused(absl::StrCat("has a mistake: ", passes.status().message()));
+  // The registry is made anew where something has been registered.
+  if (passes_before.ok() && *passes != *passes_before) return OkStatus();
   return refused(
-      "registers no kernels with this program; does it hold a Registered constant, and "
-      "was this program linked with ENABLE_EXPORTS?");
+      "registers no kernels and no passes with this program; does it hold a Registered or "
+      "RegisteredPass "
+      "constant, and was this program linked with ENABLE_EXPORTS?");
 }
 
 }  // namespace heddle::tools

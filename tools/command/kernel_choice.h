@@ -28,7 +28,7 @@ StatusOr<const runtime::Operation*> find_kernel(const std::string& name);
 // And kInvalidArgument for settings and sizes that it does not have.
 StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice);
 
-// Loads a shared library for the kernels that it registers; it stays until the program ends.
+// Loads a shared library for the kernels and passes that it registers; it stays until the program ends.
 // kInvalidArgument where it is missing, cannot be loaded or registers none.
 Status load_plugin(const std::string& path);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "dtl/dtl.hpp"
 
 namespace heddle::tools {
@@ -34,8 +35,10 @@ bool is_register(absl::string_view name) {
   return name == "R" || name == "UR" || name == "P" || name == "UP";
 }
 
-// A line without the numbers of its registers.
+// A line without the numbers of its registers, and without its address: /*0a40*/.
 std::string without_numbers(absl::string_view line) {
+  line = absl::StripLeadingAsciiWhitespace(line);
+  if (absl::ConsumePrefix(&line, "/*")) line.remove_prefix(std::min(line.find("*/"), line.size()));
   std::string text;
   size_t word = 0;  // where the name began that is being read
   for (size_t i = 0; i < line.size(); ++i) {
@@ -67,7 +70,18 @@ std::vector<CodeLine> code_lines_of(absl::string_view text) {
   return lines;
 }
 
+// With blanks up to every fourth column in their place.
+std::string without_tabs(absl::string_view line) {
+  std::string text;
+  for (const char c : line) {
+    text += c == '\t' ? ' ' : c;
+    while (c == '\t' && text.size() % 4 != 0) text += ' ';
+  }
+  return text;
+}
+
 std::string cut(const std::string& line, size_t width) {
+  if (line.find('\t') != std::string::npos) return cut(without_tabs(line), width);
   return line.size() <= width ? line : absl::StrCat(line.substr(0, width - 1), "~");
 }
 

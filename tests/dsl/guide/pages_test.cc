@@ -160,6 +160,7 @@ TEST(Pages, ShowCodeThatCompiles) {
         "downstream/plugin.cc", "downstream/filetests.cc", "downstream/CMakeLists.txt",
         "tools/host/main.cc"},
        150},
+      {"ir/EXTENDING.md", "", {"downstream/passes.cc", "downstream/CMakeLists.txt"}, 4},
       {"dsl/SYNCHRONISATION.md", "Write", {"dsl/guide/synchronisation_test.cc"}, 20},
       {"dsl/FROM_CUDA.md",
        "Heddle",
