@@ -80,8 +80,8 @@ class IntAnalysis {
   };
   Trips trips(OpId for_op);
 
-  // A value of the kernel's body that no number could be, would both this and another analysis of the
-  // kernel be right, in words; empty where there is none.
+  // A value of the kernel's body for which the ranges of this and another analysis do not overlap, in words; empty
+  // where there is none.
   std::string disagreement(IntAnalysis& other);
 
  private:

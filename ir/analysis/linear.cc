@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "heddle/ir/analysis/int_range.h"
 
 namespace heddle::ir {
@@ -138,6 +139,18 @@ LinearSum LinearSums::combined(const LinearSum& a, int64_t factor_a, const Linea
   }
   sum.constant = wrapped(scalar, plus(times(factor_a, a.constant), times(factor_b, b.constant)));
   return sum;
+}
+
+std::string LinearSums::disagreement(const LinearSums&) const {
+  for (const LinearSum& sum : sums_) {
+    for (const LinearSum::Term& term : sum.terms) {
+      const OpId def = kernel_.value(term.value).def;
+      if (valid(def) && !kernel_.linked(def)) {
+        return absl::StrCat("value ", index_of(term.value), ", which is gone, is part of a sum");
+      }
+    }
+  }
+  return "";
 }
 
 }  // namespace heddle::ir

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -36,7 +37,7 @@ struct LinearSum {
   int64_t factor_of(ValueId value) const;
 };
 
-// Remembers sums. Values keep their meaning while passes rewrite a kernel, so sums stay true.
+// Remembers sums. They stay true as long as the values in them are part of the kernel.
 class LinearSums {
  public:
   // Both must outlive it.
@@ -44,6 +45,9 @@ class LinearSums {
 
   // Of an integer. Long sums are cut short: parts of them count as values of their own.
   LinearSum of(ValueId value) { return sum_of(value, 0); }
+
+  // A sum that names a value which the kernel has no longer, in words; empty where there is none.
+  std::string disagreement(const LinearSums& fresh) const;
 
  private:
   LinearSum sum_of(ValueId value, int depth);

@@ -274,6 +274,8 @@ Uniformity::Uniformity(const Kernel& kernel) : kernel_(kernel) {
 Uniformity::Uniformity(Analyses& analyses) : kernel_(analyses.kernel()) { propagate(analyses); }
 
 void Uniformity::propagate(Analyses& analyses) {
+  known_values_ = kernel_.value_count();
+  known_regions_ = kernel_.region_count();
   const Propagation propagation(analyses, values_);
   kernel_.walk([&](OpId id) {
     for (const RegionId region : kernel_.op(id).regions) {

@@ -44,9 +44,12 @@ class Uniformity {
   explicit Uniformity(const Kernel& kernel);
 
   // The largest scope all of whose threads have the same value. For a slot: of what it holds.
-  Scope of(ValueId value) const { return values_[value]; }
+  // Nothing is known of values and regions that are newer than this.
+  Scope of(ValueId value) const { return is_known(value) ? values_[value] : Scope::kThread; }
   // The largest scope whose threads run the region together, or not at all.
-  Scope control(RegionId region) const { return regions_[region].control; }
+  Scope control(RegionId region) const {
+    return index_of(region) < known_regions_ ? regions_[region].control : Scope::kThread;
+  }
   // The innermost op around (or owning) the region whose condition or number of trips narrows
   // control() to what it is; kNone where nothing does.
   OpId cause(RegionId region) const { return regions_[region].cause; }
@@ -60,8 +63,10 @@ class Uniformity {
     OpId cause = OpId::kNone;
   };
   void propagate(Analyses& analyses);
+  bool is_known(ValueId value) const { return index_of(value) < known_values_; }
 
   const Kernel& kernel_;
+  size_t known_values_ = 0, known_regions_ = 0;
   IdMap<ValueId, Scope> values_{Scope::kGrid};
   IdMap<RegionId, Control> regions_;
 };

@@ -23,11 +23,15 @@ Diagnostics variables_of(const Kernel& kernel) {
 }  // namespace
 
 absl::Span<const Pass> builtin_passes() {
-  // Analyses that speak of values alone, which keep their meaning while passes rewrite a kernel; those that
-  // do not mind where an op stands; and all, which hold where no op is new either.
-  static const Pass::Names kOfValues = {Aliasing::kName, Ints::kName, GuardedInts::kName,
-                                        MovableInts::kName, Sums::kName};
-  static const Pass::Names kOfPlaces = {Aliasing::kName, MovableInts::kName};
+  // Ints and GuardedInts count on the conditions around an op, MovableInts and the memory behind views do not. Sums
+  // name values, which must go on existing. Uniformity is of the values that there were.
+  static const Pass::Names kWhereOpsMove = {Aliasing::kName, MovableInts::kName};
+  static const Pass::Names kWhereOpsAreMade = {Aliasing::kName, Ints::kName, GuardedInts::kName,
+                                               MovableInts::kName};
+  // A quotient that becomes a shift is another number where a condition around it does not hold.
+  static const Pass::Names kByConditions = {Aliasing::kName, Ints::kName, GuardedInts::kName};
+  static const Pass::Names kWhereOpsGo = {Aliasing::kName, Ints::kName, GuardedInts::kName,
+                                          MovableInts::kName, Uniformity::kName};
   static const Pass::Names kAll = {Aliasing::kName,    Ints::kName, GuardedInts::kName,
                                    MovableInts::kName, Sums::kName, Uniformity::kName};
   static const auto* const passes = new std::vector<Pass>{
@@ -48,15 +52,18 @@ absl::Span<const Pass> builtin_passes() {
       {.name = "reduce-strength",
        .summary = "Turn divisions by computed powers of two into shifts and masks",
        .run = reduce_strength,
-       .keeps = kOfValues},
-      {.name = "dce", .summary = "Eliminate dead code", .run = dce, .keeps = kAll},
+       .keeps = kByConditions},
+      {.name = "dce", .summary = "Eliminate dead code", .run = dce, .keeps = kWhereOpsGo},
       // A variable hides what a loop changes, so before promote-vars nothing would move.
       {.name = "licm",
        .summary = "Hoist loop-invariant code",
        .run = licm,
        .needs = {kNoVariables},
-       .keeps = kOfPlaces},
-      {.name = "cse", .summary = "Eliminate common subexpressions", .run = cse, .keeps = kAll},
+       .keeps = kWhereOpsMove},
+      {.name = "cse",
+       .summary = "Eliminate common subexpressions",
+       .run = cse,
+       .keeps = kWhereOpsGo},
       // Behind licm, so that what the offsets of all trips share stands before the loop.
       {.name = "widen-loops",
        .summary = "Split loops along arrays into rounds as wide as an access",
@@ -74,7 +81,7 @@ absl::Span<const Pass> builtin_passes() {
       {.name = "vectorize",
        .summary = "Merge neighbouring accesses into accesses to vectors",
        .run = vectorize,
-       .keeps = kOfValues,
+       .keeps = kWhereOpsAreMade,
        .options = {{.name = "bytes",
                     .otherwise = 32,
                     .least = 2,
@@ -85,7 +92,7 @@ absl::Span<const Pass> builtin_passes() {
        .summary = "Move loads in front of the pins that ask for them",
        .run = early_loads,
        .needs = {kNoVariables},
-       .keeps = kOfPlaces,
+       .keeps = kWhereOpsMove,
        .options = {{.name = "registers",
                     .otherwise = 16,
                     .least = 0,
@@ -94,7 +101,7 @@ absl::Span<const Pass> builtin_passes() {
       {.name = "contract",
        .summary = "Contract multiplications and additions to fma (changes roundings)",
        .run = contract,
-       .keeps = kOfValues},
+       .keeps = kWhereOpsAreMade},
       {.name = "order",
        .summary = "Put pure ops in the order of their uses",
        .run = order,

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/passes/pipeline_text.h"
 #include "heddle/ir/wording.h"
 
 namespace heddle::ir {
@@ -80,6 +81,12 @@ Status PassRegistry::add(Pass pass) {
   if (pass.run == nullptr) {
     return InvalidArgumentError(
         absl::StrCat("pass '", pass.name, "' has no function to run; set Pass::run"));
+  }
+  const bool is_level = absl::c_any_of(
+      pipeline_levels(), [&](const PipelineLevel& level) { return level.name == pass.name; });
+  if (pass.name == "all" || is_level) {
+    return InvalidArgumentError(absl::StrCat("a pass cannot be called '", pass.name,
+                                             "', which has a meaning of its own in pipelines"));
   }
   if (find(pass.name) != nullptr) {
     return AlreadyExistsError(

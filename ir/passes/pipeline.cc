@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/check.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/passes/pipeline_text.h"
 #include "heddle/ir/text/printer.h"
@@ -48,6 +50,11 @@ class NameFilter {
 
 bool contains(const Pass::Names& names, absl::string_view name) {
   return absl::c_linear_search(names, name);
+}
+
+// Whether a pass is for the architecture of a kernel.
+bool is_for(const Pass& pass, const Kernel& kernel) {
+  return pass.targets.empty() || contains(pass.targets, kernel.target->name);
 }
 
 // The properties that hold as a pipeline runs.
@@ -135,7 +142,9 @@ class PipelineRun {
         options_(options),
         held_(std::move(held)),
         own_analyses_(kernel),
-        analyses_(options.analyses != nullptr ? *options.analyses : own_analyses_) {}
+        analyses_(options.analyses != nullptr ? *options.analyses : own_analyses_) {
+    HEDDLE_CHECK(&analyses_.kernel() == &kernel, "the analyses are of another kernel");
+  }
 
   Status prepare() {
     auto before = NameFilter::make(registry_, options_.print_before, "print_before");
@@ -176,7 +185,7 @@ class PipelineRun {
   Status run(const PipelineStep& step) {
     const Pass& pass = *step.pass;
     PassRun run{.name = std::string(pass.name)};
-    if (!pass.targets.empty() && !contains(pass.targets, kernel_.target->name)) {
+    if (!is_for(pass, kernel_)) {
       run.skipped = true;
       run.ops_before = run.ops_after = ops();
       report(std::move(run));
@@ -192,7 +201,10 @@ class PipelineRun {
     const auto start = std::chrono::steady_clock::now();
     const StatusOr<bool> changed = pass.run(context);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-    if (!changed.ok()) return changed.status();
+    if (!changed.ok()) {
+      analyses_.keep({});
+      return changed.status();
+    }
     held_.pass(pass);
     if (*changed) {
       analyses_.keep(pass.keeps);
@@ -266,8 +278,11 @@ Status run_pipeline(Kernel& kernel, absl::string_view passes, const PipelineOpti
   const PassRegistry& registry = options.registry != nullptr ? *options.registry : *shared;
   const auto steps = parse_pipeline(registry, passes);
   if (!steps.ok()) return steps.status();
-  HeldProperties held(kernel, registry, *steps);
-  if (Status unmet = check_needs(registry, *steps, held, passes); !unmet.ok()) return unmet;
+  std::vector<PipelineStep> used;
+  absl::c_copy_if(*steps, std::back_inserter(used),
+                  [&](const PipelineStep& step) { return is_for(*step.pass, kernel); });
+  HeldProperties held(kernel, registry, used);
+  if (Status unmet = check_needs(registry, used, held, passes); !unmet.ok()) return unmet;
   PipelineRun run(kernel, registry, options, std::move(held));
   if (Status wrong = run.prepare(); !wrong.ok()) return wrong;
   return run.run(*steps);

@@ -84,7 +84,11 @@ class Parser {
       const auto is_anchor = [&](const PipelineStep& step) { return step.pass->name == anchor; };
       if (behind) {
         const auto last = std::find_if(steps_.rbegin(), steps_.rend(), is_anchor);
-        if (last != steps_.rend()) steps_.insert(last.base(), plain(pass));
+        if (last == steps_.rend()) continue;
+        // Behind those that stand there already: in the order of registration.
+        auto place = last.base();
+        while (place != steps_.end() && place->pass->after == anchor) ++place;
+        steps_.insert(place, plain(pass));
       } else if (!anchor.empty()) {
         const auto first = absl::c_find_if(steps_, is_anchor);
         if (first != steps_.end()) steps_.insert(first, plain(pass));

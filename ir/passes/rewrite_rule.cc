@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/builder.h"
+#include "heddle/ir/check.h"
 #include "heddle/ir/passes/rewrite.h"
 #include "heddle/ir/text/literal.h"
 #include "heddle/ir/text/printer.h"
@@ -87,6 +88,11 @@ class PatternParser {
     if (!has(row, kPure) || has(row, kRegions) || row.signature.result_count != 1) {
       return wrong("'", name, "' is no pure op with one result");
     }
+    for (int i = 0; i < row.attr_count; ++i) {
+      if (row.attrs[static_cast<size_t>(i)].required) {
+        return wrong("'", name, "' needs attributes, which patterns have none of");
+      }
+    }
     for (skip_blanks(); !rest_.empty() && rest_[0] != ')'; skip_blanks()) {
       StatusOr<Pattern> operand = one();
       if (!operand.ok()) return operand;
@@ -159,11 +165,16 @@ StatusOr<std::vector<ReadRule>> read(const std::vector<RewriteRule>& rules) {
 
 ValueId RuleMatch::operator[](absl::string_view name) const {
   const auto found = values_.find(name);
-  return found == values_.end() ? ValueId::kNone : found->second;
+  HEDDLE_CHECK(found != values_.end(), "the pattern has no such name");
+  return found->second;
 }
 
-IntFacts RuleMatch::facts(absl::string_view name) const {
-  return analysis<GuardedInts>().of((*this)[name]);
+IntRange RuleMatch::range(absl::string_view name) const {
+  return analysis<GuardedInts>().range((*this)[name]);
+}
+
+bool RuleMatch::divisible(absl::string_view name, int64_t by) const {
+  return analysis<GuardedInts>().divisible((*this)[name], by);
 }
 
 // Tries a pattern on a value, and remembers what its names stand for.
@@ -247,6 +258,8 @@ class Rewriting {
   Status visit(OpId id) {
     for (const ReadRule& rule : rules_) {
       if (kernel_.op(id).opcode != rule.match.opcode) continue;
+      // The registers of a fragment that is handed on are the op's own.
+      if (tied_[kernel_.op(id).result()] != 0) continue;
       RuleMatch match(context_, id);
       if (!RuleMatcher(match, tied_).matches(rule.match, id)) continue;
       if (rule.when != nullptr && !rule.when(match)) continue;
@@ -273,6 +286,32 @@ class Rewriting {
     return OkStatus();
   }
 
+  static Role role_of(Opcode opcode, size_t operand) {
+    const Signature& signature = info(opcode).signature;
+    const size_t last = static_cast<size_t>(signature.operand_count) - 1;
+    return signature.operands[std::min(operand, last)].role;
+  }
+  // The type of a number as an operand of an op whose data is of a type.
+  static Type number_type(Opcode opcode, size_t operand, Type data) {
+    const auto as = [&](Scalar scalar) {
+      return Type{.kind = data.kind, .scalar = scalar, .count = data.count};
+    };
+    switch (role_of(opcode, operand)) {
+      case Role::kBool:
+        return Type::of(Scalar::kBool);
+      case Role::kBoolLikeT:
+        return as(Scalar::kBool);
+      case Role::kI32:
+        return Type::of(Scalar::kI32);
+      case Role::kU32:
+        return Type::of(Scalar::kU32);
+      case Role::kI64:
+        return Type::of(Scalar::kI64);
+      default:
+        return data;
+    }
+  }
+
   // `like`: the type of a number.
   StatusOr<ValueId> make(const Pattern& pattern, const RuleMatch& match, Type like) {
     if (pattern.kind == Pattern::Kind::kName) return match[pattern.text];
@@ -287,10 +326,11 @@ class Rewriting {
       for (size_t i = operands.size(); i-- > 0;) {
         const Pattern& operand = pattern.operands[i];
         if ((operand.kind == Pattern::Kind::kNumber) != numbers) continue;
-        const StatusOr<ValueId> made = make(operand, match, numbers ? first : like);
+        const Type wanted = numbers ? number_type(pattern.opcode, i, first) : like;
+        const StatusOr<ValueId> made = make(operand, match, wanted);
         if (!made.ok()) return made;
         operands[i] = *made;
-        if (!numbers) first = kernel_.type(*made);
+        if (role_of(pattern.opcode, i) == Role::kT) first = kernel_.type(*made);
       }
     }
     return builder_.create(pattern.opcode, operands, pattern.type);

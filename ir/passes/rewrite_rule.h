@@ -8,11 +8,12 @@
 //
 // A pattern is an op with its operands in the order of its signature: `(add a (mul b 2))`. A name stands for any
 // value, and where it stands twice for the same one; a number for a constant of it. `(convert:f32 a)` wants, or makes,
-// a result of that type. Only ops without attributes match, that are pure and have one result. Where an op is commutative,
+// a result of that type. Only ops without attributes match, that are pure and have one result, and need no attributes. Where an op is commutative,
 // its first two operands match in either order.
 //
-// Replacements are made of the same: their ops get types by their signatures or behind ':', and a number
-// the type of the first operand of its op that is none, else that of what is replaced. Each op of the kernel is looked at
+// Replacements are made of the same: their ops get types by their signatures or behind ':', and a number the type that
+// the signature gives its operand: that of the op's other operands, or of what is replaced, or the
+// signature's own (a shift's count is u32, a condition bool). Each op of the kernel is looked at
 // once, in the order of the program, and the first rule that matches is taken; ops that rules have made are
 // not looked at again. What rules promise is theirs to keep: nothing checks that both sides are equal, but an
 // interpreter that runs the kernel before and after (filetests: `; execute:`).
@@ -38,12 +39,14 @@ class RuleMatch {
   const Kernel& kernel() const { return context_.kernel(); }
   // The op that is to be replaced.
   OpId root() const { return root_; }
-  // The value that a name of the pattern stands for; kNone for a name that it has not.
+  // The value that a name of the pattern stands for. A name that it has not is a bug.
   ValueId operator[](absl::string_view name) const;
   Type type(absl::string_view name) const { return kernel().type((*this)[name]); }
-  // What is known of an integer.
-  IntFacts facts(absl::string_view name) const;
-  // An analysis of the kernel as it was before the pass.
+  // The range of an integer, and whether a number divides it. To answer the latter, facts about arguments may be asked
+  // for, which makes them guards of the compiled code.
+  IntRange range(absl::string_view name) const;
+  bool divisible(absl::string_view name, int64_t by) const;
+  // An analysis of the kernel as it was when it was first asked for.
   template <class A>
   A& analysis() const {
     return context_.analysis<A>();

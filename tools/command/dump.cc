@@ -265,10 +265,16 @@ Exit show_difference(const DumpRequest& request, const DumpOptions& options,
     for (const Findings& found : one.found)
       exit = std::max(exit, report_problems(found, &one == &dumped[0]));
   }
+  if (dumped[0].found.empty()) return failed("the operation launches nothing for these sizes");
   // Facts that passes ask for may make more variants of one kernel than of the other.
-  const size_t both = std::min(dumped[0].found.size(), dumped[1].found.size());
-  for (size_t i = 0; i < both; ++i) {
-    print_beside(levels[0], dumped[0].found[i], levels[1], dumped[1].found[i]);
+  for (const Findings& left : dumped[0].found) {
+    const auto right = absl::c_find_if(
+        dumped[1].found, [&](const Findings& found) { return found.name == left.name; });
+    if (right == dumped[1].found.end()) {
+      remark(absl::StrCat(levels[1], " makes no ", left.name));
+    } else {
+      print_beside(levels[0], left, levels[1], *right);
+    }
   }
   return exit;
 }

@@ -101,6 +101,14 @@ TEST(PlacedPasses, StandBesideTheirAnchorsInLevels) {
                                                     "dce", "cse", "dce", "behind"));
   EXPECT_THAT(names_of(registry, "O0"), ElementsAre("promote-vars"));
   EXPECT_THAT(names_of(registry, "fold,dce"), ElementsAre("fold", "dce"));
+  // Several beside one pass stand in the order of registration.
+  ASSERT_TRUE(registry.add({.name = "more", .summary = "", .run = nothing, .after = "dce"}).ok());
+  EXPECT_THAT(names_of(registry, "O1"), ElementsAre("promote-vars", "unroll", "fold", "front",
+                                                    "dce", "cse", "dce", "behind", "more"));
+  for (const absl::string_view taken : {"O2", "all"}) {
+    EXPECT_THAT(std::string(registry.add({.name = taken, .summary = "", .run = nothing}).message()),
+                HasSubstr("which has a meaning of its own in pipelines"));
+  }
   EXPECT_EQ(
       registry.add({.name = "lost", .summary = "", .run = nothing, .after = "dcee"}).message(),
       "pass 'lost' names the pass 'dcee', which nobody has registered; did you mean 'dce'?");
@@ -127,6 +135,22 @@ TEST(PassTargets, OthersLeaveItOut) {
   kernel.target = find_target("sm_90a");
   ASSERT_TRUE(run_pipeline(kernel, "hopper", {.registry = &registry}).ok());
   EXPECT_EQ(runs, 1);
+  // What it gives, it does not give where it is left out.
+  ASSERT_TRUE(registry
+                  .add({.name = "promote",
+                        .summary = "",
+                        .run = note,
+                        .gives = {kNoVariables},
+                        .targets = {"sm_90a"}})
+                  .ok());
+  Kernel slots = parse_body("32, 1, 1", "%x: view<i32, global, 1> [?] strides [1], %n: i32", R"(
+    %s = var %n : var<i32>
+    %v = var.load %s : i32
+    store %x, %v, %n
+)");
+  slots.target = find_target("sm_80");
+  EXPECT_THAT(std::string(run_pipeline(slots, "promote,licm", {.registry = &registry}).message()),
+              HasSubstr("pass 'licm' needs a kernel without variables"));
   EXPECT_THAT(
       std::string(registry.add({.name = "odd", .summary = "", .run = note, .targets = {"sm_91"}})
                       .message()),
@@ -222,6 +246,40 @@ TEST(Analyses, ServeWhoComesBehindThePipeline) {
   EXPECT_FALSE(analyses.has(Aliasing::kName));
 }
 
+TEST(Analyses, KnowNothingOfWhatIsNewer) {
+  Kernel kernel = loop();
+  const Uniformity uniformity(kernel);
+  Builder builder(kernel);
+  builder.set_insertion_before(*kernel.ops(kernel.body()).begin());
+  const ValueId lane = builder.create(Opcode::kLaneId, {});
+  EXPECT_EQ(uniformity.of(lane), Scope::kThread);
+  EXPECT_EQ(uniformity.of(kernel.params()[1].value), Scope::kGrid);
+}
+
+// What vectorize found out of sums is about ops that contract makes others of.
+TEST(Analyses, OfSumsGoWithTheValuesInThem) {
+  constexpr absl::string_view kBody = R"(
+    %zero = const 0 : i32
+    %one = const 1 : i32
+    for %i in %zero .. %n step %one {
+      %m = mul %n, %n : i32
+      %o = add %m, %i : i32
+      %v = load %x, %o : f32
+      %w = mul %v, %v : f32
+      store %x, %w, %o
+      yield
+    }
+)";
+  for (const absl::string_view passes :
+       {"vectorize,contract,widen-loops", "vectorize,cse,widen-loops",
+        "vectorize,licm,widen-loops"}) {
+    Kernel kernel =
+        parse_body("32, 1, 1", "%x: view<f32, global, 1> [?] strides [1], %n: i32", kBody);
+    const Status status = run_pipeline(kernel, passes, {.verify_each = true});
+    EXPECT_TRUE(status.ok()) << passes << ": " << status.message();
+  }
+}
+
 Status run_liar(absl::string_view name, std::function<StatusOr<bool>(PassContext&)> run) {
   PassRegistry registry;
   EXPECT_TRUE(registry
@@ -254,8 +312,8 @@ OpId first(const Kernel& kernel, Opcode opcode) {
 
 TEST(Verification, FindsPassesThatDeclareWhatIsNot) {
   const Status silent = run_liar("silent", [](Kernel& kernel) {
-    Op& add = kernel.op(first(kernel, Opcode::kAdd));
-    add.operands[0] = kernel.op(first(kernel, Opcode::kThreadIdx)).result();
+    kernel.op(first(kernel, Opcode::kAdd))
+        .set_operand(OperandName::kA, kernel.op(first(kernel, Opcode::kThreadIdx)).result());
     return false;
   });
   EXPECT_EQ(silent.code(), StatusCode::kInternal);
@@ -277,8 +335,8 @@ TEST(Verification, FindsPassesThatDeclareWhatIsNot) {
   const Status uniform = run_liar("uniform", [](PassContext& context) {
     Kernel& kernel = context.kernel();
     context.analysis<Uniformity>();
-    kernel.op(first(kernel, Opcode::kAdd)).operands[0] =
-        kernel.op(first(kernel, Opcode::kThreadIdx)).result();
+    kernel.op(first(kernel, Opcode::kAdd))
+        .set_operand(OperandName::kA, kernel.op(first(kernel, Opcode::kThreadIdx)).result());
     return true;
   });
   EXPECT_THAT(std::string(uniform.message()),

@@ -72,8 +72,8 @@ TEST(RewriteRules, AskAConditionAndFacts) {
 )";
   const std::string text =
       after(kBody, {{.match = "(div a 2)",
-                     .when = [](const RuleMatch& m) { return m.facts("a").min >= 0; },
-                     .replace = "(shr a (bitcast:u32 1))"}});
+                     .when = [](const RuleMatch& m) { return m.range("a").min >= 0; },
+                     .replace = "(shr a 1)"}});
   EXPECT_THAT(text, HasSubstr("%a = shr %t, "));
   EXPECT_THAT(text, HasSubstr("%b = div %n, %c"));
   // The first rule that matches is taken; what rules have made is left alone.
@@ -82,6 +82,29 @@ TEST(RewriteRules, AskAConditionAndFacts) {
   EXPECT_THAT(first, HasSubstr("%a = div %1, "));
   const std::string gone = after(kBody, {{.match = "(div a 2)", .replace = "a"}});
   EXPECT_THAT(gone, HasSubstr("%s = add %t, %n"));
+}
+
+TEST(RewriteRules, NumbersHaveTheTypesOfTheirPlaces) {
+  const std::string text =
+      after(R"(
+    %t = thread_idx {axis = x} : i32
+    %two = const 2 : i32
+    %d = mul %t, %two : i32
+    store %x, %d, %t
+)",
+            {{.match = "(mul a 2)", .replace = "(select true (shl a 1) 7)"},
+             {.match = "(mul a 2)", .replace = "(select (lt a 9) (shl a 1) 7)"}});
+  EXPECT_THAT(text, HasSubstr("'true' of"));
+  const std::string right =
+      after(R"(
+    %t = thread_idx {axis = x} : i32
+    %two = const 2 : i32
+    %d = mul %t, %two : i32
+    store %x, %d, %t
+)",
+            {{.match = "(mul a 2)", .replace = "(select (lt a 9) (shl a 1) 7)"}});
+  EXPECT_THAT(right, HasSubstr("const 1 : u32"));
+  EXPECT_THAT(right, HasSubstr("const 7 : i32"));
 }
 
 TEST(RewriteRules, LeaveAttributesAlone) {
@@ -113,6 +136,9 @@ TEST(RewriteRules, MistakesAreNamed) {
             "pass 'mine': 'c' stands behind its end in the pattern '(add a b) c'");
   EXPECT_EQ(wrong("(store a b c)", "a"),
             "pass 'mine': 'store' is no pure op with one result in the pattern '(store a b c)'");
+  EXPECT_EQ(wrong("(add a b)", "(extract a)"),
+            "pass 'mine': 'extract' needs attributes, which patterns have none of in the pattern "
+            "'(extract a)'");
   EXPECT_EQ(wrong("(add a b)", "(sub a c)"),
             "pass 'mine': 'c' of '(sub a c)' is no name of the pattern '(add a b)'");
   EXPECT_EQ(wrong("(add a b)", "(convert:f31 a)"),
