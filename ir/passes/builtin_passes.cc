@@ -23,8 +23,8 @@ Diagnostics variables_of(const Kernel& kernel) {
 }  // namespace
 
 absl::Span<const Pass> builtin_passes() {
-  // Ints and GuardedInts count on the conditions around an op, MovableInts and the memory behind views do not. Sums
-  // name values, which must go on existing. Uniformity is of the values that there were.
+  // What survives a pass that moves, makes or removes ops. Ints and GuardedInts count on the conditions around an op;
+  // Sums name values, which must go on existing; Uniformity is of the values that there were.
   static const Pass::Names kWhereOpsMove = {Aliasing::kName, MovableInts::kName};
   static const Pass::Names kWhereOpsAreMade = {Aliasing::kName, Ints::kName, GuardedInts::kName,
                                                MovableInts::kName};

@@ -85,24 +85,17 @@ TEST(RewriteRules, AskAConditionAndFacts) {
 }
 
 TEST(RewriteRules, NumbersHaveTheTypesOfTheirPlaces) {
-  const std::string text =
-      after(R"(
+  constexpr absl::string_view kBody = R"(
     %t = thread_idx {axis = x} : i32
     %two = const 2 : i32
     %d = mul %t, %two : i32
     store %x, %d, %t
-)",
-            {{.match = "(mul a 2)", .replace = "(select true (shl a 1) 7)"},
-             {.match = "(mul a 2)", .replace = "(select (lt a 9) (shl a 1) 7)"}});
-  EXPECT_THAT(text, HasSubstr("'true' of"));
+)";
+  const std::string wrong =
+      after(kBody, {{.match = "(mul a 2)", .replace = "(select true (shl a 1) 7)"}});
+  EXPECT_THAT(wrong, HasSubstr("'true' of"));
   const std::string right =
-      after(R"(
-    %t = thread_idx {axis = x} : i32
-    %two = const 2 : i32
-    %d = mul %t, %two : i32
-    store %x, %d, %t
-)",
-            {{.match = "(mul a 2)", .replace = "(select (lt a 9) (shl a 1) 7)"}});
+      after(kBody, {{.match = "(mul a 2)", .replace = "(select (lt a 9) (shl a 1) 7)"}});
   EXPECT_THAT(right, HasSubstr("const 1 : u32"));
   EXPECT_THAT(right, HasSubstr("const 7 : i32"));
 }
