@@ -363,6 +363,7 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kFenceAsync:
       return emit_fence_async(op);
   }
+  emit_custom(id, op);
 }
 
 StatusOr<PtxModule> emit_ptx(const ir::Kernel& kernel, const PtxOptions& options) {

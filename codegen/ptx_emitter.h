@@ -372,7 +372,10 @@ class Emitter {
   void emit_matrices(OpId id, const Op& op);
   void emit_assert(OpId id, const Op& op);
   void emit_printf(const Op& op);
+  absl::InlinedVector<Operand, 2> emit_text(const Op& op, absl::string_view ptx, int element);
+  void emit_texts(const Op& op, absl::string_view ptx);
   void emit_inline_ptx(const Op& op);
+  void emit_custom(OpId id, const Op& op);
   void fail_unless(OpId id, const Operand& condition, absl::string_view message);
   std::string global_string(absl::string_view text);
   void emit_smem_desc(OpId id, const Op& op);

@@ -1,26 +1,29 @@
-// PTX of the user's own.
+// PTX of the user's own: inline PTX, and operations from outside.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/custom_op.h"
 #include "heddle/ir/text/format.h"
 
 namespace heddle::codegen {
 
-// Results are written into registers of their own first: the text may write one before it has read
-// all operands, with which the result may share its register.
-void Emitter::emit_inline_ptx(const Op& op) {
-  absl::InlinedVector<Operand, 8> values;
-  for (const ValueId result : op.results)
-    values.push_back(fresh(layout_of(type(result)).reg_class));
-  for (const ValueId operand : op.operands) values.push_back(in_register(elements(operand)[0]));
+// The PTX of one element. Results come in registers of their own: the text may write one before it has read all
+// operands, with which the result may share its register.
+absl::InlinedVector<Operand, 2> Emitter::emit_text(const Op& op, absl::string_view ptx,
+                                                   int element) {
+  absl::InlinedVector<Operand, 2> results;
+  for (const ValueId result : op.results) results.push_back(fresh(class_of(type(result).scalar)));
   std::string text;
   const Status status = ir::for_each_ptx_part(
-      kernel_.text(static_cast<ir::StringId>(*op.attr(ir::AttrKey::kMessage))),
-      [&](absl::string_view part) { text.append(part.data(), part.size()); },
-      [&](int64_t number) {
-        const Operand& value = values[static_cast<size_t>(number)];
-        absl::StrAppend(&text, info(value.reg_class).prefix, value.payload);
+      ptx, [&](absl::string_view part) { text.append(part.data(), part.size()); },
+      [&](ir::PtxValue value) {
+        const auto number = static_cast<size_t>(value.number);
+        Operand named = number < results.size()
+                            ? results[number]
+                            : lane(op.operands[number - results.size()], element);
+        if (!value.constant) named = in_register(named);
+        absl::StrAppend(&text, value.constant ? "" : info(named.reg_class).prefix, named.payload);
         return OkStatus();
       });
   HEDDLE_CHECK(status.ok(), "the verifier lets no wrong inline PTX pass");
@@ -29,15 +32,47 @@ void Emitter::emit_inline_ptx(const Op& op) {
     out_->line('\t', line);
   }
   out_->line("\t}");
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    const Operand d = define(op.results[i])[0];
-    const Type t = type(op.results[i]);
-    if (t.scalar != Scalar::kBool && bytes_of(t.scalar) == 1) {
-      out_->instruction("and.b32 ", d, ", ", values[i], ", 0xFF");
+  return results;
+}
+
+// Of vectors and fragments, element by element.
+void Emitter::emit_texts(const Op& op, absl::string_view ptx) {
+  const int count = op.results.empty() ? 1 : std::max<int>(type(op.result()).count, 1);
+  std::vector<absl::InlinedVector<Operand, 16>> lanes(op.results.size());
+  for (int element = 0; element < count; ++element) {
+    const auto results = emit_text(op, ptx, element);
+    for (size_t i = 0; i < results.size(); ++i) lanes[i].push_back(results[i]);
+  }
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    if (class_of(type(op.results[i]).scalar) == RegClass::kB32 &&
+        bytes_of(type(op.results[i]).scalar) == 1) {
+      define_bytes(op.results[i],
+                   [&](int element) { return lanes[i][static_cast<size_t>(element)]; });
+    } else if (ir::info(type(op.results[i]).scalar).bits == 16) {
+      define_halves(op.results[i], [&](int element, const Operand& half) {
+        move(half, lanes[i][static_cast<size_t>(element)]);
+      });
     } else {
-      move(d, values[i]);
+      Operand* const d = define(op.results[i]);
+      for (size_t element = 0; element < lanes[i].size(); ++element) {
+        move(d[element], lanes[i][element]);
+      }
     }
   }
+}
+
+void Emitter::emit_inline_ptx(const Op& op) {
+  emit_texts(op, kernel_.text(static_cast<ir::StringId>(*op.attr(ir::AttrKey::kMessage))));
+}
+
+void Emitter::emit_custom(OpId id, const Op& op) {
+  const ir::PtxForm* const form = ir::form_for(kernel_, op);
+  if (form == nullptr) {
+    return error(id, absl::StrCat("the op '", info(op).mnemonic, "' has no PTX"),
+                 "run the pass that replaces it before the kernel is printed as PTX");
+  }
+  version_ = std::max(version_, form->needs.ptx_version);
+  emit_texts(op, form->text);
 }
 
 }  // namespace heddle::codegen

@@ -2,6 +2,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/custom_op.h"
 #include "heddle/ir/op_rows_internal.h"
 
 namespace heddle::ir {
@@ -30,7 +31,18 @@ constinit const detail::OperandIndices detail::kOperandIndices = [] {
   return table;
 }();
 
-const OpInfo& info(Opcode opcode) { return kOps[static_cast<size_t>(opcode)]; }
+const OpInfo& info(Opcode opcode) {
+  const auto index = static_cast<size_t>(opcode);
+  return index < kOpcodeCount ? kOps[index] : custom_op(opcode)->row;
+}
+
+int detail::custom_operand_index(Opcode opcode, OperandName name) {
+  const Signature& signature = info(opcode).signature;
+  for (int i = 0; i < signature.operand_count; ++i) {
+    if (signature.operands[i].name == name) return i;
+  }
+  return -1;
+}
 
 absl::string_view name_of(OperandName name) { return kOperandNames[static_cast<size_t>(name)]; }
 
@@ -50,8 +62,7 @@ std::optional<Opcode> opcode_from_mnemonic(absl::string_view mnemonic) {
     return map;
   }();
   const auto it = by_mnemonic->find(mnemonic);
-  if (it == by_mnemonic->end()) return std::nullopt;
-  return it->second;
+  return it == by_mnemonic->end() ? detail::custom_opcode(mnemonic) : it->second;
 }
 
 }  // namespace heddle::ir

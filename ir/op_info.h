@@ -16,7 +16,8 @@
 
 namespace heddle::ir {
 
-enum class Opcode : uint8_t {
+// Behind these come ops that programs and plug-ins add (custom_op.h).
+enum class Opcode : uint16_t {
 #define HEDDLE_OP(name, ...) k##name,
 #include "heddle/ir/ops.def"
 };
@@ -182,6 +183,13 @@ constexpr bool has_side_effect(const OpInfo& info) {
          info.effects.orders || info.effects.unnamed;
 }
 constexpr bool is_convergent(const OpInfo& info) { return info.convergence != Scope::kThread; }
+// A warp op whose last operand, if it is given, is the mask of the lanes that take part.
+constexpr bool takes_mask(const OpInfo& info) {
+  const Signature& signature = info.signature;
+  if (info.convergence != Scope::kWarp || signature.operand_count == 0) return false;
+  const Position& last = signature.operands[signature.operand_count - 1];
+  return last.role == Role::kU32 && last.arity == Arity::kOptional;
+}
 
 const OpInfo& info(Opcode opcode);
 // Which operand of an op has that name: an index, or -1 where its signature has no such name.
@@ -191,9 +199,14 @@ std::optional<Opcode> opcode_from_mnemonic(absl::string_view mnemonic);
 namespace detail {
 using OperandIndices = std::array<std::array<int8_t, kOperandNameCount>, kOpcodeCount>;
 extern const OperandIndices kOperandIndices;
+int custom_operand_index(Opcode opcode, OperandName name);
+std::optional<Opcode> custom_opcode(absl::string_view mnemonic);
 }  // namespace detail
 
 inline int operand_index(Opcode opcode, OperandName name) {
+  if (static_cast<size_t>(opcode) >= kOpcodeCount) {
+    return detail::custom_operand_index(opcode, name);
+  }
   return detail::kOperandIndices[static_cast<size_t>(opcode)][static_cast<size_t>(name)];
 }
 

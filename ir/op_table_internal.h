@@ -64,9 +64,13 @@ consteval OpTable<T> op_table(OpClass is_about, std::initializer_list<OpTableRow
   return table;
 }
 
+// Ops from outside are in no table.
+template <class T>
+inline constexpr T kNotInTable{};
 template <class T>
 constexpr const T& at(const OpTable<T>& table, Opcode opcode) {
-  return table[static_cast<size_t>(opcode)];
+  const auto index = static_cast<size_t>(opcode);
+  return index < kOpcodeCount ? table[index] : kNotInTable<T>;
 }
 
 }  // namespace heddle::ir

@@ -45,8 +45,10 @@ const FeatureInfo& info(Feature feature) {
 }
 
 bool has(const Target& target, Feature feature) {
-  if (feature == Feature::kNever) return false;
-  const FeatureInfo& row = info(feature);
+  return feature != Feature::kNever && has(target, info(feature));
+}
+
+bool has(const Target& target, const FeatureInfo& row) {
   switch (row.extent) {
     case FeatureInfo::Extent::kOnwards:
       return target.sm >= row.sm;

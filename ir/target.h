@@ -63,6 +63,7 @@ struct FeatureInfo {
 const FeatureInfo& info(Feature feature);
 
 bool has(const Target& target, Feature feature);
+bool has(const Target& target, const FeatureInfo& feature);
 // The first target that has it; nullptr where none does.
 const Target* first_with(Feature feature);
 

@@ -32,6 +32,7 @@ struct Options {
   RunOptions run;
   TuneOptions tune;
   DumpOptions dump;
+  ExplainOptions explain;
   OptOptions opt;
   PassesOptions passes;
   ReferenceOptions reference;
@@ -176,6 +177,21 @@ CLI::App* add_dump(CLI::App& app, Options& options) {
   return dump;
 }
 
+CLI::App* add_explain(CLI::App& app, Options& options) {
+  ExplainOptions& o = options.explain;
+  CLI::App* const explain =
+      app.add_subcommand("explain", "show what became of each source line of a kernel");
+  add_kernel(explain, o.choice);
+  add_text(explain, "--arch", o.arch, "SM", "the target, such as sm_90a");
+  add_passes(explain, o.passes);
+  explain->add_flag("--json", o.json, "everything as one JSON document");
+  explain->add_option("--html", o.html, "a page to look at, with IR, PTX and machine code by line")
+      ->type_name("FILE")
+      ->check(given("FILE"))
+      ->excludes("--json");
+  return explain;
+}
+
 CLI::App* add_opt(CLI::App& app, Options& options) {
   OptOptions& o = options.opt;
   CLI::App* const opt = app.add_subcommand("opt", "run passes on a kernel in textual IR");
@@ -279,7 +295,8 @@ Status check_command(const std::vector<Command>& commands, int argc, char** argv
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, run, tune, dump, opt, passes, reference, layout ('heddle --help' "
+      "commands: list, env, run, tune, dump, explain, opt, passes, reference, layout ('heddle "
+      "--help' "
       "explains them)";
   if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
@@ -303,6 +320,7 @@ Exit dispatch(int argc, char** argv) {
       {add_run(app, options), [&] { return run_kernel(options.run); }},
       {add_tune(app, options), [&] { return tune_kernel(options.tune); }},
       {add_dump(app, options), [&] { return dump_kernel(options.dump); }},
+      {add_explain(app, options), [&] { return explain_kernel(options.explain); }},
       {add_opt(app, options), [&] { return optimize_file(options.opt); }},
       {add_passes_command(app, options), [&] { return list_passes(options.passes); }},
       {add_reference(app, options), [&] { return write_reference(options.reference); }},

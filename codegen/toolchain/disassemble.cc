@@ -99,6 +99,7 @@ bool read_instruction(string_view line, SassInstruction* here) {
     return false;
   }
   line = absl::StripLeadingAsciiWhitespace(line.substr(end + 2));
+  here->text = std::string(absl::StripTrailingAsciiWhitespace(line.substr(0, line.find(';'))));
   if (absl::StartsWith(line, "@")) {
     line.remove_prefix(std::min(line.find(' '), line.size()));
     line = absl::StripLeadingAsciiWhitespace(line);

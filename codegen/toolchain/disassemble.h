@@ -33,8 +33,7 @@ struct SassInstruction {
   std::string opcode;   // with modifiers, without its predicate: "LDG.E.128"
   std::string file;     // of the source; empty = not known
   int line = 0;         // 0 = not known
-
-  bool operator==(const SassInstruction&) const = default;
+  std::string text{};   // all of it: "@P0 LDG.E R0, desc[UR6][R2.64]"
 };
 
 // Every instruction of a listing of nvdisasm or cuobjdump, in order.

@@ -11,7 +11,7 @@
 #include "heddle/dsl/trace/source_loc.h"
 
 namespace heddle::ir {
-enum class Opcode : uint8_t;
+enum class Opcode : uint16_t;
 enum class TypeKind : uint8_t;
 }  // namespace heddle::ir
 

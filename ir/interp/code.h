@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "heddle/ir/analysis/int_facts.h"
+#include "heddle/ir/custom_op.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/launch/tensor_map.h"
 #include "heddle/ir/mma_atom.h"
@@ -138,13 +139,14 @@ struct Print {
   std::vector<Value> values;
 };
 
-// One inline_ptx with a rule.
+// One element of an inline_ptx with a rule, or of an op from outside.
 struct RuleCall {
   struct Value {
     uint32_t reg = kNone;
     uint32_t bytes = 0;
   };
   PtxRule rule;
+  WarpRule warp_rule;  // instead of it
   std::vector<Value> inputs, outputs;
 };
 

@@ -63,6 +63,7 @@ enum class DefinedUse : uint32_t {
   kScale,
   kPrinted,
   kInlinePtx,
+  kCustomOp,
   kTakenApart,
   kMultiplied,
 };
@@ -133,6 +134,7 @@ Handler active_mask_handler();
 Handler clock_handler();
 Handler printf_handler();
 Handler rule_handler();
+Handler warp_rule_handler();  // b: the mask of the lanes that take part, or none
 Handler no_rule_handler();
 
 Handler e2m1_handler(Opcode opcode);  // convert.cc; count: pairs

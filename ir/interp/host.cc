@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/interp/report.h"
 #include "heddle/ir/interp/scalar/elementwise.h"
@@ -61,37 +62,69 @@ const Instr* run_printf(const Instr* instr, Warp& warp) {
   return instr + 1;
 }
 
+// Values of a lane as bits.
+uint64_t read_bits(const Warp& warp, const RuleCall::Value& value, int lane) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, warp.reg<char>(value.reg) + static_cast<size_t>(lane) * value.bytes,
+              value.bytes);
+  return bits;
+}
+void write_bits(Warp& warp, const RuleCall::Value& value, int lane, uint64_t bits) {
+  std::memcpy(warp.reg<char>(value.reg) + static_cast<size_t>(lane) * value.bytes, &bits,
+              value.bytes);
+}
+
 const Instr* run_rule(const Instr* instr, Warp& warp) {
   const RuleCall& call = warp.block->machine->code->rules[instr->aux];
   std::vector<uint64_t> inputs(call.inputs.size()), outputs(call.outputs.size());
   for_each_lane(warp.mask, [&](int lane) {
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const RuleCall::Value& value = call.inputs[i];
-      inputs[i] = 0;
-      std::memcpy(&inputs[i], warp.reg<char>(value.reg) + static_cast<size_t>(lane) * value.bytes,
-                  value.bytes);
-    }
+    for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = read_bits(warp, call.inputs[i], lane);
     std::fill(outputs.begin(), outputs.end(), uint64_t{0});
     call.rule(inputs, absl::MakeSpan(outputs));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const RuleCall::Value& value = call.outputs[i];
-      std::memcpy(warp.reg<char>(value.reg) + static_cast<size_t>(lane) * value.bytes, &outputs[i],
-                  value.bytes);
+    for (size_t i = 0; i < outputs.size(); ++i) write_bits(warp, call.outputs[i], lane, outputs[i]);
+  });
+  return instr + 1;
+}
+
+const Instr* run_warp_rule(const Instr* instr, Warp& warp) {
+  const RuleCall& call = warp.block->machine->code->rules[instr->aux];
+  std::vector<uint64_t> inputs(call.inputs.size() * kLanes), outputs(call.outputs.size() * kLanes);
+  for_each_lane(warp.mask, [&](int lane) {
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      inputs[i * kLanes + static_cast<size_t>(lane)] = read_bits(warp, call.inputs[i], lane);
+    }
+  });
+  // Groups of lanes, each by its mask, whether they come together or not.
+  for (Mask left = warp.mask; left != 0;) {
+    const int first = std::countr_zero(left);
+    const Mask group = instr->b == kNone ? left : left & warp.reg<Mask>(instr->b)[first];
+    call.warp_rule(group, inputs, absl::MakeSpan(outputs));
+    left &= ~(group | Mask{1} << first);
+  }
+  for_each_lane(warp.mask, [&](int lane) {
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      write_bits(warp, call.outputs[i], lane, outputs[i * kLanes + static_cast<size_t>(lane)]);
     }
   });
   return instr + 1;
 }
 
 const Instr* run_no_rule(const Instr* instr, Warp& warp) {
+  const std::string& mnemonic = warp.block->machine->code->texts[instr->aux];
+  const bool is_inline = absl::StartsWith(mnemonic, "inline_ptx");
   warp.block->machine->reporter->add(
-      warp, instr, warp.mask, "this inline PTX has no rule that says what it computes",
-      "give inline_ptx one, a function of the inputs, or run the kernel on a GPU");
+      warp, instr, warp.mask,
+      is_inline ? "this inline PTX has no rule that says what it computes"
+                : absl::StrCat("'", mnemonic, "' has no meaning that says what it computes"),
+      is_inline ? "give inline_ptx one, a function of the inputs, or run the kernel on a GPU"
+                : "give its CustomOp one, or run the kernel on a GPU");
   return warp.suspend(WarpState::kStopped, instr);
 }
 
 }  // namespace
 
 Handler rule_handler() { return &run_rule; }
+Handler warp_rule_handler() { return &run_warp_rule; }
 Handler no_rule_handler() { return &run_no_rule; }
 Handler clock_handler() { return &run_clock; }
 Handler printf_handler() { return &run_printf; }

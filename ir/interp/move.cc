@@ -96,6 +96,7 @@ constexpr absl::string_view kUses[] = {
     "the scale of this wgmma depends on a value that nobody has written",
     "this prints a value that nobody has written",
     "this inline PTX is given a value that nobody has written",
+    "this op from outside is given a value that nobody has written",
     "this conversion of pairs reads a value that nobody has written",
     "this product of matrices reads a value that nobody has written",
 };

@@ -25,6 +25,7 @@
 #include <cmath>
 
 #include "heddle/ir/analysis/fold_scalar.h"
+#include "heddle/ir/custom_op.h"
 #include "heddle/ir/float_bits.h"
 #include "heddle/ir/op_table_internal.h"
 #include "heddle/ir/passes/folder.h"
@@ -281,6 +282,12 @@ ValueId Folder::fold_constants(const Node& node) {
     operands.push_back(*constant);
   }
   if (operands.empty()) return ValueId::kNone;
+  if (const CustomOp* const custom = custom_op(node.opcode)) {
+    if (!custom->meaning || has(custom->row, kApproximate)) return ValueId::kNone;
+    uint64_t result = 0;
+    custom->meaning(operands, absl::MakeSpan(&result, 1));
+    return constant(node.type, result);
+  }
   const ValueId typed = node.operands[typed_operand(node.opcode)];
   const auto result =
       fold_scalar(node.opcode, kernel_.type(typed).scalar, node.type.scalar, operands);

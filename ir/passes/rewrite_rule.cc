@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/custom_op.h"
 #include "heddle/ir/passes/rewrite.h"
 #include "heddle/ir/text/literal.h"
 #include "heddle/ir/text/printer.h"
@@ -113,7 +114,7 @@ class PatternParser {
 
   static std::vector<absl::string_view> mnemonics() {
     std::vector<absl::string_view> all;
-    for (int i = 0; i < kOpcodeCount; ++i) all.push_back(info(static_cast<Opcode>(i)).mnemonic);
+    for (const Opcode each : all_opcodes()) all.push_back(info(each).mnemonic);
     return all;
   }
 

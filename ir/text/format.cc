@@ -94,19 +94,21 @@ Status check_format(absl::string_view format, absl::Span<const Type> types) {
 }
 
 Status for_each_ptx_part(absl::string_view ptx, absl::FunctionRef<void(absl::string_view)> text,
-                         absl::FunctionRef<Status(int64_t)> value) {
+                         absl::FunctionRef<Status(PtxValue)> value) {
   while (!ptx.empty()) {
     const size_t percent = std::min(ptx.find('%'), ptx.size());
     if (percent > 0) text(ptx.substr(0, percent));
     ptx.remove_prefix(percent);
     if (ptx.empty()) break;
-    const size_t end = std::min(ptx.find_first_not_of("0123456789", 1), ptx.size());
+    const bool constant = ptx.size() > 1 && ptx[1] == '#';
+    const size_t begin = constant ? 2 : 1;
+    const size_t end = std::min(ptx.find_first_not_of("0123456789", begin), ptx.size());
     int64_t number = 0;
     if (ptx.size() > 1 && ptx[1] == '%') {
       text("%");
       ptx.remove_prefix(2);
-    } else if (absl::SimpleAtoi(ptx.substr(1, end - 1), &number)) {
-      if (Status status = value(number); !status.ok()) return status;
+    } else if (absl::SimpleAtoi(ptx.substr(begin, end - begin), &number)) {
+      if (Status status = value({number, constant}); !status.ok()) return status;
       ptx.remove_prefix(end);
     } else {
       return InvalidArgumentError(

@@ -26,9 +26,14 @@ Status split_format(absl::string_view format, std::vector<FormatPart>* parts);
 // Whether values of these types fit, one conversion each: i32, u32, i64, u64 and f64.
 Status check_format(absl::string_view format, absl::Span<const Type> types);
 
-// Takes inline PTX apart: text as it is, with %% as %, and the numbers behind single percent signs.
+// A value that inline PTX names: %1, or %#1 where it wants its number.
+struct PtxValue {
+  int64_t number = 0;
+  bool constant = false;
+};
+// Takes inline PTX apart: text as it is, with %% as %, and what stands behind single percent signs.
 // kInvalidArgument for a % before anything else, or as `value` says.
 Status for_each_ptx_part(absl::string_view ptx, absl::FunctionRef<void(absl::string_view)> text,
-                         absl::FunctionRef<Status(int64_t)> value);
+                         absl::FunctionRef<Status(PtxValue)> value);
 
 }  // namespace heddle::ir

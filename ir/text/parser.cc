@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "heddle/ir/custom_op.h"
 #include "heddle/ir/text/literal.h"
 #include "heddle/ir/text/parser_scope.h"
 #include "heddle/ir/text/token_reader.h"
@@ -266,10 +267,13 @@ class Parser : private TokenReader {
     if (!expect_kind(TokenKind::kWord, "an op", text.mnemonic)) return false;
     const std::optional<Opcode> opcode = opcode_from_mnemonic(text.mnemonic.text);
     if (!opcode) {
-      std::vector<absl::string_view> mnemonics;
-      for (int i = 0; i < kOpcodeCount; ++i) {
-        mnemonics.push_back(info(static_cast<Opcode>(i)).mnemonic);
+      for (const RefusedOp& refused : refused_ops()) {
+        if (refused.mnemonic == text.mnemonic.text) {
+          return fail(text.mnemonic, std::string(refused.why.message()));
+        }
       }
+      std::vector<absl::string_view> mnemonics;
+      for (const Opcode each : all_opcodes()) mnemonics.push_back(info(each).mnemonic);
       return fail(text.mnemonic, absl::StrCat("unknown op '", text.mnemonic.text, "'",
                                               suggest(text.mnemonic.text, mnemonics)));
     }

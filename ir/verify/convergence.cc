@@ -25,13 +25,6 @@ static_assert(std::size(kThreadsOf) == kScopeCount);
 
 absl::string_view threads_of(Scope scope) { return kThreadsOf[static_cast<size_t>(scope)]; }
 
-// A warp op whose last operand, the mask of the lanes that take part, is given.
-bool takes_mask(const OpInfo& row) {
-  const Signature& signature = row.signature;
-  return row.convergence == Scope::kWarp && signature.operand_count > 0 &&
-         signature.operands[signature.operand_count - 1].role == Role::kU32 &&
-         signature.operands[signature.operand_count - 1].arity == Arity::kOptional;
-}
 bool has_mask(const Op& op) {
   return takes_mask(info(op)) && op.operands.size() == info(op).signature.operand_count;
 }

@@ -1,6 +1,7 @@
 // What single ops ask for beyond their row of the op table: which op has which rule.
 
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/custom_op.h"
 #include "heddle/ir/op_table_internal.h"
 #include "heddle/ir/verify/rules_internal.h"
 
@@ -139,7 +140,8 @@ constexpr OpTable<Rule> kRules =
 
 void verify_rules(Verification& v, OpId op) {
   RuleContext c(v, op);
-  if (const Rule rule = at(kRules, c.op().opcode)) rule(c);
+  const bool is_custom = custom_op(c.op().opcode) != nullptr;
+  if (const Rule rule = is_custom ? check_custom : at(kRules, c.op().opcode)) rule(c);
 }
 
 std::string RuleContext::result_text() const {

@@ -141,6 +141,7 @@ void check_wgmma(RuleContext& c);
 
 void check_printf(RuleContext& c);  // rules_text.cc
 void check_inline_ptx(RuleContext& c);
+void check_custom(RuleContext& c);
 
 // What rules of several files ask.
 constexpr bool is_shared(Type view) {

@@ -22,7 +22,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kCommands[] =
-    "commands: list, env, run, tune, dump, opt, passes, reference, layout ('heddle --help' "
+    "commands: list, env, run, tune, dump, explain, opt, passes, reference, layout ('heddle "
+    "--help' "
     "explains "
     "them)";
 
@@ -164,9 +165,9 @@ TEST(PluginTest, SaysWhyOneCannotBeUsed) {
   expect_misused(with(text), StartsWith(absl::StrCat("plug-in ", text, " cannot be loaded: ")));
   expect_misused(with(HEDDLE_EMPTY_PLUGIN),
                  absl::StrCat("plug-in ", HEDDLE_EMPTY_PLUGIN,
-                              " registers no kernels and no passes with this program; does it "
-                              "hold a Registered or RegisteredPass constant, and was this program "
-                              "linked with ENABLE_EXPORTS?"));
+                              " registers no kernels, passes or ops with this program; does it "
+                              "hold a Registered, RegisteredPass or RegisteredOp constant, and was "
+                              "this program linked with ENABLE_EXPORTS?"));
   expect_misused(with(HEDDLE_THROWING_PLUGIN),
                  absl::StrCat("plug-in ", HEDDLE_THROWING_PLUGIN,
                               " failed while it was loaded: no luck today"));

@@ -1,5 +1,7 @@
 // Plug-ins reach all of Heddle, whatever the program that loads them uses of it.
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -106,6 +108,57 @@ TEST(PluginTest, BringsPasses) {
               HasSubstr("  {factor=1}  trips side by side in loops that do not ask (1 to 64)"));
   EXPECT_THAT(heddle_command({"passes"}).out, Not(HasSubstr("traffic")));
   EXPECT_THAT(heddle_command({"passes", "--json"}).out, HasSubstr("\"keeps\""));
+}
+
+// Operations of its own, and passes that know them.
+TEST(PluginTest, BringsOperations) {
+  const auto command = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--plugin", HEDDLE_OPERATIONS_PLUGIN});
+    const Outcome done = heddle_command(arguments);
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    return done.out;
+  };
+  const TempDir dir;
+  const auto floats = [&](const std::string& name, std::vector<int64_t> extents) {
+    make_npy(dir.file(name), ir::Scalar::kF32, std::move(extents),
+             [](size_t i) { return std::sin(static_cast<double>(i)); });
+    return dir.file(name);
+  };
+  const auto words = [&](const std::string& name, uint32_t factor) {
+    HostArray array = HostArray::allocate({ir::Scalar::kU32, {1000}}).value();
+    for (uint32_t i = 0; i < 1000; ++i) {
+      const uint32_t word = i * factor;
+      std::memcpy(array.data.get() + 4 * i, &word, 4);
+    }
+    EXPECT_TRUE(write_npy(dir.file(name), array).ok());
+    return dir.file(name);
+  };
+  const auto check = [&](const std::string& kernel, std::vector<std::string> inputs) {
+    std::vector<std::string> arguments = {"run", kernel, "--device", "interp", "--check"};
+    for (const std::string& input : inputs) {
+      arguments.push_back(absl::StartsWith(input, "cluster") ? "--set" : "--in");
+      arguments.push_back(input);
+    }
+    EXPECT_THAT(command(arguments), HasSubstr("elements right"));
+  };
+  check("byte_dots", {"a=" + words("a.npy", 0x9E3779B9), "b=" + words("b.npy", 0x85EBCA6B)});
+  const std::string row = floats("row.npy", {1000}), rows = floats("rows.npy", {3, 1000});
+  check("norms", {"x=" + rows});
+  check("norms", {"x=" + rows, "cluster=4"});
+  check("activated", {"x=" + row, "bias=" + row});
+  const auto ptx = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "dump");
+    arguments.insert(arguments.end(), {"--arch", "sm_90a", "--stage", "ptx"});
+    return command(arguments);
+  };
+  EXPECT_THAT(ptx({"byte_dots"}), HasSubstr("dp4a.s32.s32 %r"));
+  EXPECT_THAT(ptx({"norms"}), Not(HasSubstr("shared::cluster")));
+  EXPECT_THAT(ptx({"norms", "--set", "cluster=2"}),
+              testing::AllOf(HasSubstr("shfl.sync"), HasSubstr("ld.shared::cluster")));
+  // What is stored to scratch memory stays in registers.
+  const std::string fused = ptx({"activated"});
+  EXPECT_EQ(std::vector<std::string>(absl::StrSplit(fused, "st.global")).size(), 2u) << fused;
+  EXPECT_EQ(std::vector<std::string>(absl::StrSplit(fused, "ld.global")).size(), 3u) << fused;
 }
 
 // What `nm` lists of a file: the names of its definitions, as a linker sees them.

@@ -65,6 +65,16 @@ struct DumpOptions {
 };
 Exit dump_kernel(const DumpOptions& options);
 
+// What became of each source line of a registered kernel.
+struct ExplainOptions {
+  KernelChoice choice;
+  std::string arch;  // empty: sm_90a
+  PassOptions passes;
+  bool json = false;
+  std::string html;  // a file for the page; empty: text
+};
+Exit explain_kernel(const ExplainOptions& options);
+
 // Runs passes on a kernel in textual IR.
 struct OptOptions {
   std::string file;  // "-": stdin

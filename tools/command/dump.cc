@@ -8,17 +8,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "heddle/ir/passes/pipeline_text.h"
-#include "heddle/ir/target.h"
 #include "heddle/ir/wording.h"
-#include "heddle/runtime/argument_facts.h"
-#include "heddle/runtime/interp_backend.h"
-#include "heddle/runtime/kernel_cache.h"
 #include "heddle/runtime/operation/bound_call.h"
-#include "heddle/runtime/operation/dry_run.h"
-#include "heddle/runtime/specialize.h"
 #include "heddle/tools/command/commands.h"
-#include "heddle/tools/command/execution.h"
 #include "heddle/tools/command/findings.h"
+#include "heddle/tools/command/launched_kernels.h"
 #include "heddle/tools/command/option_values.h"
 #include "heddle/tools/command/output.h"
 
@@ -62,28 +56,6 @@ runtime::Stage stage_for(const DumpRequest& request) {
   return request.has("ptx") ? runtime::Stage::kPtx : runtime::Stage::kIr;
 }
 
-// Compiles to the last stage that can be reached, so that earlier stages are shown where a later one
-// failed; `failure` then says why.
-std::shared_ptr<const Compilation> compile_far(const ir::KernelSource& source,
-                                               const ir::Specialization& specialization,
-                                               runtime::CompileOptions options, Status& failure) {
-  while (true) {
-    std::shared_ptr<const Compilation> partial;
-    StatusOr<std::shared_ptr<const Compilation>> done =
-        runtime::compile_source(source, specialization, options, &partial);
-    if (done.ok()) return *std::move(done);
-    failure.Update(done.status());
-    if (partial != nullptr || options.stage == runtime::Stage::kIr) return partial;
-    options.stage = runtime::Stage::kIr;
-    // The passes were watched the first time.
-    auto quiet = std::make_shared<ir::PipelineOptions>(*options.pipeline);
-    quiet->print_before.clear();
-    quiet->print_after.clear();
-    quiet->on_change = nullptr;
-    options.pipeline = std::move(quiet);
-  }
-}
-
 // Without ptxas the text is there all the same.
 void tolerate_missing_ptxas(const DumpRequest& request, Findings& found) {
   const bool asked = request.by_name.count("cubin") + request.by_name.count("sass") > 0;
@@ -93,111 +65,6 @@ void tolerate_missing_ptxas(const DumpRequest& request, Findings& found) {
   }
   found.lack = std::exchange(found.failure, OkStatus());
 }
-
-// A device of that target, as far as operations ask.
-DeviceInfo info_of(const ir::Target& target) {
-  DeviceInfo info = runtime::InterpBackend::default_info();
-  info.name = std::string(target.name);
-  info.compute_major = target.sm / 10;
-  info.compute_minor = target.sm % 10;
-  info.cluster_launch = has(target, ir::Feature::kClusters);
-  info.limits.max_shared_per_block = target.shared_bytes;
-  return info;
-}
-
-// Compiles what an operation launches, each variant of a kernel once, and keeps what is to be shown
-// of it.
-class Dump {
- public:
-  Dump(const DumpRequest& request, const DumpOptions& options, const ir::Target& target)
-      : request_(request), options_(options), target_(target) {
-    compile_.target = std::string(target.name);
-    compile_.stage = stage_for(request);
-    compile_.allow_slow_wgmma = true;  // what ptxas notes is shown, not refused
-    compile_.pipeline =
-        std::make_shared<const ir::PipelineOptions>(pipeline_options(options.passes));
-    if (options.passes.passes) compile_.passes = *options.passes.passes;
-  }
-
-  Status add(const DryLaunch& launch) {
-    if (launch.source == nullptr) return OkStatus();  // its author has seen it compiled
-    if (is_shown(launch)) return OkStatus();
-    ir::Specialization specialization =
-        runtime::specialize(*launch.source, launch.arguments, target_);
-    specialization.block = launch.shape.block;
-    specialization.cluster = launch.shape.cluster;
-    const ir::TraceResult traced = runtime::trace_source(*launch.source, specialization);
-    if (traced.diagnostics.empty()) {
-      misuse_ = check_pipeline(traced.kernel, compile_.passes, options_.passes);
-      if (!misuse_.ok()) return misuse_;
-    }
-    runtime::CompileOptions compile = compile_;
-    compile.block = launch.shape.block;
-    compile.cluster = launch.shape.cluster;
-    variants_.push_back({runtime::KernelCache::of(*launch.source).kernel_id(), launch.shape.block,
-                         launch.shape.cluster});
-    Findings& found = found_.emplace_back();
-    found.name = name_for(codegen::ptx_identifier(launch.source->name()));
-    found.statistics.kernel = launch.source->name();
-    found.statistics.target = compile.target;
-    found.compilation =
-        compile_far(*launch.source, specialization, std::move(compile), found.failure);
-    if (found.compilation != nullptr) {
-      show(*found.compilation, request_, found);
-      if (options_.passes.time) {
-        absl::FPrintF(stderr, "%s", tools::describe(found.compilation->report));
-      }
-    } else {
-      show_trace(traced.kernel, request_, found);
-    }
-    tolerate_missing_ptxas(request_, found);
-    return OkStatus();
-  }
-
-  const std::vector<Findings>& found() const { return found_; }
-  // What is wrong with the command's options.
-  const Status& misuse() const { return misuse_; }
-
- private:
-  // Of the kernel of the same place in found_.
-  struct Variant {
-    uint64_t kernel_id;
-    Dim3 block, cluster;
-  };
-
-  // Whether a variant that is shown would run, as KernelCache chooses. One that has mistakes is shown
-  // once.
-  bool is_shown(const DryLaunch& launch) const {
-    const uint64_t kernel_id = runtime::KernelCache::of(*launch.source).kernel_id();
-    for (size_t i = 0; i < found_.size(); ++i) {
-      const Variant& variant = variants_[i];
-      const auto& compilation = found_[i].compilation;
-      if (variant.kernel_id == kernel_id && variant.block == launch.shape.block &&
-          variant.cluster == launch.shape.cluster &&
-          (compilation == nullptr ||
-           runtime::match_exactly(compilation->guards, compilation->params, launch.arguments))) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  // "k", "k.1", … for the variants of one name.
-  std::string name_for(const std::string& kernel) {
-    std::string name = kernel;
-    for (int i = 1; !names_.insert(name).second; ++i) name = absl::StrCat(kernel, ".", i);
-    return name;
-  }
-
-  const DumpRequest& request_;
-  const DumpOptions& options_;
-  const ir::Target& target_;
-  runtime::CompileOptions compile_;
-  std::vector<Variant> variants_;
-  std::set<std::string> names_;
-  std::vector<Findings> found_;
-  Status misuse_;
-};
 
 // One document for a kernel, a list of them for several.
 void print_json(const std::vector<Findings>& all, const ChosenKernel& kernel,
@@ -216,14 +83,30 @@ struct Dumped {
 // An error where the command's options are wrong.
 StatusOr<Dumped> dump_all(const DumpRequest& request, const DumpOptions& options,
                           const ir::Target& target, const runtime::BoundCall& call) {
-  Dump dump(request, options, target);
-  const Device device = runtime::open_dry_run(
-      info_of(target), [&](const DryLaunch& launch) { return dump.add(launch); });
-  const StatusOr<DeviceArguments> arguments = DeviceArguments::allocate(device, call);
-  if (!arguments.ok()) return arguments.status();
-  Status done = call.function->call(device.default_stream(), arguments->arguments());
-  if (!dump.misuse().ok()) return dump.misuse();
-  return Dumped{dump.found(), std::move(done)};
+  runtime::CompileOptions compile;
+  compile.stage = stage_for(request);
+  const StatusOr<LaunchedKernels> launched =
+      compile_launches(call, target, std::move(compile), options.passes);
+  if (!launched.ok()) return launched.status();
+  Dumped dumped{{}, launched->done};
+  for (const LaunchedKernel& kernel : launched->kernels) {
+    Findings& found = dumped.found.emplace_back();
+    found.name = kernel.name;
+    found.statistics.kernel = kernel.traced.name();
+    found.statistics.target = std::string(target.name);
+    found.compilation = kernel.compilation;
+    found.failure = kernel.failure;
+    if (kernel.compilation == nullptr) {
+      show_trace(kernel.traced, request, found);
+    } else {
+      show(*kernel.compilation, request, found);
+      if (options.passes.time) {
+        absl::FPrintF(stderr, "%s", tools::describe(kernel.compilation->report));
+      }
+    }
+    tolerate_missing_ptxas(request, found);
+  }
+  return dumped;
 }
 
 // The pipelines that `--opt` names: one, or with `--diff` two.
@@ -303,16 +186,12 @@ Exit dump_kernel(const DumpOptions& given) {
       stdout_is_terminal()) {
     return misused("machine code is no text: name a folder with -o, or redirect the output");
   }
-  const ir::Target* const target =
-      options.arch.empty() ? &ir::default_target() : ir::find_target(options.arch);
-  if (target == nullptr) {
-    return misused(
-        absl::StrCat("unknown target '", options.arch, "'; there are ", ir::target_names()));
-  }
+  const StatusOr<const ir::Target*> target = target_named(options.arch);
+  if (!target.ok()) return misused(target.status());
 
-  if (given.diff) return show_difference(*request, options, *target, *call, levels);
+  if (given.diff) return show_difference(*request, options, **target, *call, levels);
 
-  const StatusOr<Dumped> dumped = dump_all(*request, options, *target, *call);
+  const StatusOr<Dumped> dumped = dump_all(*request, options, **target, *call);
   if (!dumped.ok()) return misused(dumped.status());
   const std::vector<Findings>& all = dumped->found;
   if (options.json) print_json(all, *kernel, *request);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "heddle/ir/custom_op.h"
 #include "heddle/ir/passes/pass.h"
 #include "heddle/ir/wording.h"
 #include "heddle/tools/command/option_values.h"
@@ -66,6 +67,17 @@ StatusOr<ChosenKernel> choose_kernel(const KernelChoice& choice) {
   return ChosenKernel{operation, *std::move(settings), *std::move(sizes)};
 }
 
+namespace {
+
+// An exception of a library's constants ends here, in the terminate handler. The header says that dlopen throws
+// none, so that compilers would leave the check out.
+void* open_library(const char* file) noexcept {
+  void* (*volatile open)(const char*, int) = &dlopen;
+  return open(file, RTLD_NOW | RTLD_LOCAL);
+}
+
+}  // namespace
+
 Status load_plugin(const std::string& path) {
   const auto refused = [&](absl::string_view why) {
     return InvalidArgumentError(
@@ -77,11 +89,17 @@ Status load_plugin(const std::string& path) {
   if (error) return refused(absl::StrCat("cannot be opened: ", error.message()));
   const std::vector<const Operation*> before = runtime::registered_operations();
   const auto passes_before = ir::process_passes();
+  const size_t ops_before = ir::all_opcodes().size();
+  const size_t refused_before = ir::refused_ops().size();
   loading = path.c_str();
   const std::terminate_handler previous = std::set_terminate(give_up_loading);
-  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const library = open_library(file.c_str());
   std::set_terminate(previous);
   if (library == nullptr) return refused(absl::StrCat("cannot be loaded: ", dlerror()));
+  const std::vector<ir::RefusedOp> refused_ops = ir::refused_ops();
+  if (refused_ops.size() > refused_before) {
+    return refused(absl::StrCat("has a mistake: ", refused_ops.back().why.message()));
+  }
   // A plug-in may replace a kernel, so comparing names is not enough.
   for (const Operation* operation : runtime::registered_operations()) {
     if (std::find(before.begin(), before.end(), operation) == before.end()) return OkStatus();
@@ -90,10 +108,10 @@ Status load_plugin(const std::string& path) {
   if (!passes.ok()) return refused(absl::StrCat("has a mistake: ", passes.status().message()));
   // The registry is made anew where something has been registered.
   if (passes_before.ok() && *passes != *passes_before) return OkStatus();
+  if (ir::all_opcodes().size() != ops_before) return OkStatus();
   return refused(
-      "registers no kernels and no passes with this program; does it hold a Registered or "
-      "RegisteredPass "
-      "constant, and was this program linked with ENABLE_EXPORTS?");
+      "registers no kernels, passes or ops with this program; does it hold a Registered, "
+      "RegisteredPass or RegisteredOp constant, and was this program linked with ENABLE_EXPORTS?");
 }
 
 }  // namespace heddle::tools

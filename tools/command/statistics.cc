@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "heddle/ir/analysis/liveness.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle::tools {
@@ -155,6 +156,14 @@ std::string describe(const codegen::Assembly& assembly, string_view entry) {
   return text;
 }
 
+Statistics::Pressure pressure_of(const ir::Kernel& kernel) {
+  const ir::Liveness liveness(kernel);
+  if (!ir::valid(liveness.peak_op())) return {};
+  const ir::Loc loc = kernel.loc(liveness.peak_op());
+  return {liveness.peak(),
+          loc.file.empty() ? "a line that is not known" : absl::StrCat(loc.file, ":", loc.line)};
+}
+
 std::string to_text(const Statistics& statistics) {
   std::string text = absl::StrCat("kernel ", statistics.kernel, " for ", statistics.target, "\n");
   if (statistics.resources) {
@@ -165,6 +174,10 @@ std::string to_text(const Statistics& statistics) {
                           "%d bytes of shared memory a block; %d bytes of constants, %d of code\n",
                           r.registers, r.spill_store_bytes, r.spill_load_bytes, r.stack_frame_bytes,
                           r.shared_bytes, r.constant_bytes, r.code_bytes);
+  }
+  if (statistics.live) {
+    absl::StrAppendFormat(&text, "values live at once: %d times 32 bits at most, at %s\n",
+                          statistics.live->registers, statistics.live->place);
   }
   for (const Column& column : columns(statistics)) {
     if (!column.counts) continue;
@@ -184,6 +197,9 @@ nlohmann::ordered_json to_json(const Statistics& statistics) {
                                       {"by_opcode", *column.counts}};
   }
   if (statistics.resources) json["resources"] = to_json(*statistics.resources);
+  if (statistics.live) {
+    json["live"] = {{"registers", statistics.live->registers}, {"place", statistics.live->place}};
+  }
   return json;
 }
 

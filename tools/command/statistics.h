@@ -30,7 +30,16 @@ struct Statistics {
   std::string target;
   std::optional<Counts> trace, ir, ptx, sass;
   std::optional<codegen::EntryReport> resources;
+  // The most registers that hold values at once, as ir/analysis/liveness.h counts them, and the source line where.
+  struct Pressure {
+    int registers = 0;
+    std::string place;
+  };
+  std::optional<Pressure> live;
 };
+
+// Of the kernel behind the passes.
+Statistics::Pressure pressure_of(const ir::Kernel& kernel);
 
 // A table: resources, then a column of opcodes for each stage.
 std::string to_text(const Statistics& statistics);

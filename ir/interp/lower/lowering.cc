@@ -82,6 +82,7 @@ void Lowering::lower_region(RegionId region) {
   }
 }
 
+// Of an op from outside, no case is there.
 void Lowering::lower_op(OpId id) {
   const Op& op = kernel_.op(id);
   const auto axis = [&op] { return static_cast<uint64_t>(op.attr_or(AttrKey::kAxis, 0)); };
@@ -340,6 +341,7 @@ void Lowering::lower_op(OpId id) {
       emit(warp_sync_handler(), {});
       return watch_op(op);
   }
+  lower_custom(op);
 }
 
 StatusOr<Program> compile(const Kernel& kernel, const CompileOptions& options) {

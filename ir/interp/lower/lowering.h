@@ -106,6 +106,9 @@ class Lowering {
   void lower_printf(const Op& op);
   void lower_assume_range(const Op& op);
   void lower_inline_ptx(const Op& op);
+  void lower_custom(const Op& op);
+  Operand mask_of(const Op& op);
+  void call_rule(const Op& op, const PtxRule& rule, const WarpRule& warp_rule);
 
   // --- control.cc ---
   void lower_params();

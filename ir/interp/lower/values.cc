@@ -181,22 +181,54 @@ void Lowering::lower_printf(const Op& op) {
 
 void Lowering::lower_inline_ptx(const Op& op) {
   for (const ValueId operand : op.operands) require_defined(operand, DefinedUse::kInlinePtx);
-  for (const ValueId result : op.results) bind(result, new_reg(type(result)));
+  if (options_.checks && op.opcode == Opcode::kInlinePtxVolatile) emit(order_handler(), {});
   const PtxRule* const rule = kernel_.rule(op.attr_or(AttrKey::kRule, -1));
-  if (rule == nullptr) {
-    emit(no_rule_handler(), {});
+  call_rule(op, rule == nullptr ? nullptr : *rule, nullptr);
+}
+
+void Lowering::lower_custom(const Op& op) {
+  const CustomOp& custom = *custom_op(op.opcode);
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (!passes_poison(custom.row, i)) require_defined(op.operands[i], DefinedUse::kCustomOp);
+  }
+  if (options_.checks && (custom.row.effects.orders || custom.row.effects.unnamed)) {
+    emit(order_handler(), {});
+  }
+  if (options_.checks && is_convergent(custom.row)) {
+    emit(warp_sync_handler(), {.a = mask_of(op)});
+  }
+  call_rule(op, custom.meaning, custom.warp_meaning);
+  for (const ValueId result : op.results) emit_poison(result, op.operands);
+}
+
+// Of the lanes that run a warp op together, where it has one.
+Operand Lowering::mask_of(const Op& op) {
+  const OpInfo& row = info(op);
+  const bool given = takes_mask(row) && op.operands.size() == row.signature.operand_count;
+  return given ? reg(op.operands.back()) : Operand();
+}
+
+// A rule for each element of the results, or for none where there is no rule.
+void Lowering::call_rule(const Op& op, const PtxRule& rule, const WarpRule& warp_rule) {
+  for (const ValueId result : op.results) bind(result, new_reg(type(result)));
+  if (!rule && !warp_rule) {
+    emit(no_rule_handler(), {.aux = text(info(op).mnemonic)});
     return;
   }
-  if (options_.checks && op.opcode == Opcode::kInlinePtxVolatile) emit(order_handler(), {});
-  RuleCall call;
-  call.rule = *rule;
-  emit(rule_handler(), {.aux = static_cast<uint32_t>(code_->rules.size())});
-  const auto value = [&](ValueId id) {
-    return RuleCall::Value{table_operand(reg(id)), element_bytes(type(id))};
-  };
-  for (const ValueId operand : op.operands) call.inputs.push_back(value(operand));
-  for (const ValueId result : op.results) call.outputs.push_back(value(result));
-  code_->rules.push_back(std::move(call));
+  const uint32_t count = op.results.empty() ? 1 : std::max<uint32_t>(type(op.result()).count, 1);
+  for (uint32_t element = 0; element < count; ++element) {
+    const auto value = [&](ValueId id) {
+      Operand part = reg(id);
+      if (!type(id).is_scalar()) part.delta += element * bytes_for(type(id).scalar, 1);
+      return RuleCall::Value{table_operand(part), static_cast<uint32_t>(bytes_of(type(id).scalar))};
+    };
+    RuleCall call{.rule = rule, .warp_rule = warp_rule, .inputs = {}, .outputs = {}};
+    for (const ValueId operand : op.operands) call.inputs.push_back(value(operand));
+    for (const ValueId result : op.results) call.outputs.push_back(value(result));
+    emit(warp_rule ? warp_rule_handler() : rule_handler(),
+         {.b = mask_of(op), .aux = static_cast<uint32_t>(code_->rules.size())});
+    code_->rules.push_back(std::move(call));
+  }
 }
 
 }  // namespace heddle::ir::interp

@@ -74,22 +74,35 @@ constexpr char kCuobjdump[] = R"sass(
 		..........
 )sass";
 
+// All but the text.
+auto instruction(const std::string& kernel, uint64_t offset, const std::string& opcode,
+                 const std::string& file, int line) {
+  return testing::AllOf(testing::Field(&SassInstruction::kernel, kernel),
+                        testing::Field(&SassInstruction::offset, offset),
+                        testing::Field(&SassInstruction::opcode, opcode),
+                        testing::Field(&SassInstruction::file, file),
+                        testing::Field(&SassInstruction::line, line));
+}
+
 TEST(SassOpcodes, ReadsNvdisasm) {
   const std::string first = "/src/my \"odd\" kernel.cc", second = "/src/other.h";
   EXPECT_THAT(sass_opcodes(kNvdisasm),
-              ElementsAre(SassInstruction{"k", 0x00, "LDC", first, 42},
-                          SassInstruction{"k", 0x10, "LDG.E.128", first, 42},
-                          SassInstruction{"k", 0x40, "ISETP.GT.U32.AND", second, 43},
-                          SassInstruction{"k", 0x50, "EXIT", second, 43},
-                          SassInstruction{"k", 0x90, "HGMMA.64x8x16.F32.BF16", second, 43},
-                          SassInstruction{"k", 0xd0, "BRA", second, 43},
-                          SassInstruction{"k", 0xe0, "NOP", second, 43},
-                          SassInstruction{"k$2", 0x00, "NOP", "", 0}));
+              ElementsAre(instruction("k", 0x00, "LDC", first, 42),
+                          instruction("k", 0x10, "LDG.E.128", first, 42),
+                          instruction("k", 0x40, "ISETP.GT.U32.AND", second, 43),
+                          instruction("k", 0x50, "EXIT", second, 43),
+                          instruction("k", 0x90, "HGMMA.64x8x16.F32.BF16", second, 43),
+                          instruction("k", 0xd0, "BRA", second, 43),
+                          instruction("k", 0xe0, "NOP", second, 43),
+                          instruction("k$2", 0x00, "NOP", "", 0)));
 }
 
 TEST(SassOpcodes, ReadsCuobjdump) {
-  EXPECT_THAT(sass_opcodes(kCuobjdump), ElementsAre(SassInstruction{"k", 0x00, "LDC", "", 0},
-                                                    SassInstruction{"k", 0x10, "BRA", "", 0}));
+  const auto all = sass_opcodes(kCuobjdump);
+  EXPECT_THAT(
+      all, ElementsAre(instruction("k", 0x00, "LDC", "", 0), instruction("k", 0x10, "BRA", "", 0)));
+  EXPECT_EQ(all[0].text, "LDC R1, c[0x0][0x28]");
+  EXPECT_EQ(all[1].text, "@!P0 BRA 0xf0");
 }
 
 TEST(SassOpcodes, Counts) {

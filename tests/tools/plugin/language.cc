@@ -8,6 +8,8 @@
 #include "heddle/heddle.h"
 #include "heddle/runtime/operation/registry.h"
 // Those that the umbrella does not bring.
+#include "heddle/dsl/extend/custom_function.h"
+#include "heddle/dsl/extend/replace_op.h"
 #include "heddle/dsl/layout/calculator.h"
 #include "heddle/dsl/layout/draw.h"
 #include "heddle/dsl/mma/draw_mma.h"
@@ -120,6 +122,26 @@ const Word index("dsl/index.h", [](X x, Y y, Int n) { y(cast<uint32_t>(n)) = x(i
 const Word inline_ptx_word("dsl/cuda/inline_ptx.h", [](X, Y y, Int n) {
   y(n) = cast<float>(inline_ptx<uint32_t>("bfind.u32 %0, %1;", cast<uint32_t>(n)));
 });
+const CustomFunction<float(float)> twice({.row = ir::op_row("word.twice", "a:T -> T",
+                                                            ir::DataClass::kFloat, ir::kPure),
+                                          .summary = "2 a",
+                                          .ptx = {{"add.rn.f32 %0, %1, %1;", ir::Scalar::kF32}}},
+                                         [](float a) { return a + a; });
+const Word custom_function("dsl/extend/custom_function.h",
+                           [](X x, Y y, Int n) { y(n) = twice(x(n)); });
+const CustomFunction<float(float)> half_of({.row = ir::op_row("word.half_of", "a:T -> T",
+                                                              ir::DataClass::kFloat, ir::kPure),
+                                            .summary = "a / 2"});
+const ir::RegisteredPass halve({.name = "word-halve",
+                                .summary = "Halve",
+                                .run =
+                                    [](ir::PassContext& context) {
+                                      return replace_ops(
+                                          context, half_of.op().opcode(),
+                                          [](const Float& x) -> Float { return x * 0.5f; });
+                                    },
+                                .before = "promote-vars"});
+const Word replace_op("dsl/extend/replace_op.h", [](X x, Y y, Int n) { y(n) = half_of(x(n)); });
 const Word integer("dsl/math/integer.h", [](X, Y y, Int n) {
   y(n) = cast<float>(byte_perm(cast<uint32_t>(n), 0u, 0x5140u)) + cast<float>(mul_wide(n, n));
 });
