@@ -5,7 +5,8 @@
 // known, loops that run once or never are none. A step that is not constant, or negative, is left
 // alone, and so is a body that makes arrays, of which every trip would get its own. n is less where
 // a step of n trips is no number of the type, or where the copies would be more than kMostOps ops.
-// `unroll{factor=4}` does the same to loops that say nothing.
+// `unroll{factor=4}` does the same to loops that say nothing. Of these, loops of a known number of trips, at most eight
+// (`unroll{full=8}`) and with few ops in all, stand side by side in full.
 //
 // Why: one comparison and one branch for n trips; loads of n trips under way together; offsets that
 // become parts of addresses.
@@ -31,19 +32,22 @@ namespace {
 
 // Of a loop's copies together, those of loops inside it included: factors of nested loops multiply.
 constexpr int64_t kMostOps = 1 << 16;
+// Of the copies of a loop that did not ask for them.
+constexpr int64_t kMostUnaskedOps = 128;
 
 class Unrolling {
  public:
   explicit Unrolling(PassContext& context)
       : kernel_(context.kernel()),
         unasked_(context.option("factor")),
+        full_(context.option("full")),
         b_(kernel_),
         copies_(kernel_, b_) {}
 
   bool run() {
     std::vector<OpId> loops;
     kernel_.walk([&](OpId id) {
-      if (kernel_.op(id).opcode == Opcode::kFor && factor(id) > 1) loops.push_back(id);
+      if (kernel_.op(id).opcode == Opcode::kFor) loops.push_back(id);
     });
     // Inner loops first, so that what is copied is finished.
     bool changed = false;
@@ -55,7 +59,14 @@ class Unrolling {
  private:
   using Carried = LoopCopies::Carried;
 
-  int64_t factor(OpId loop) const { return kernel_.op(loop).attr_or(AttrKey::kUnroll, unasked_); }
+  int64_t factor(OpId id) const {
+    const Op& loop = kernel_.op(id);
+    if (const auto asked = loop.attr(AttrKey::kUnroll)) return *asked;
+    const auto trips = static_cast<int64_t>(
+        std::min<uint64_t>(copies_.known_trips(loop).value_or(kMostOps), kMostOps));
+    const bool is_short = trips <= full_ && trips * copies_.body_ops(id) <= kMostUnaskedOps;
+    return is_short ? std::max<int64_t>(trips, 1) : unasked_;
+  }
 
   // As many trips as the loop wants side by side and may have.
   int64_t limited_factor(OpId loop) const {
@@ -71,6 +82,7 @@ class Unrolling {
     const ValueId start = loop.start();
     const int64_t largest_step = type_range(kernel_.type(start).scalar).max;
     const int64_t wanted = limited_factor(id);
+    if (wanted <= 1) return false;
     const int64_t n = std::min(wanted, largest_step / *step);
     Carried carried = LoopCopies::inits(loop);
     const std::optional<uint64_t> trips = copies_.known_trips(loop);
@@ -87,6 +99,7 @@ class Unrolling {
 
   Kernel& kernel_;
   int64_t unasked_;  // of loops that say nothing
+  int64_t full_;     // the most trips of those that stand side by side in full
   Builder b_;
   LoopCopies copies_;
 };

@@ -427,6 +427,16 @@ uint64_t ThreadOracle::element(const Op& op, Scalar from, Scalar to,
     case Opcode::kBitcast:
       poison |= x_nan;  // which NaN it is has no meaning
       return at(0);
+    case Opcode::kAtLaunch:
+      return at(0);
+    case Opcode::kClz: {
+      uint64_t zeros = 0;
+      while (zeros < static_cast<uint64_t>(width(from)) &&
+             (at(0) >> (static_cast<uint64_t>(width(from)) - 1 - zeros) & 1) == 0) {
+        ++zeros;
+      }
+      return zeros;
+    }
     default:
       ADD_FAILURE() << "the oracle has no account of " << info(op).mnemonic;
       poison = true;
