@@ -1,5 +1,6 @@
 // PTX of the user's own: inline PTX, and operations from outside.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
@@ -7,6 +8,19 @@
 #include "heddle/ir/text/format.h"
 
 namespace heddle::codegen {
+
+namespace {
+
+// A constant as PTX spells numbers of its type.
+std::string number_text(ir::Scalar scalar, uint64_t bits) {
+  if (scalar == ir::Scalar::kF32) return absl::StrFormat("0f%08X", bits);
+  if (scalar == ir::Scalar::kF64) return absl::StrFormat("0d%016X", bits);
+  if (!ir::is_signed(scalar)) return absl::StrCat(bits);
+  const int unused = 64 - ir::info(scalar).bits;
+  return absl::StrCat(static_cast<int64_t>(bits << unused) >> unused);
+}
+
+}  // namespace
 
 // The PTX of one element. Results come in registers of their own: the text may write one before it has read all
 // operands, with which the result may share its register.
@@ -19,11 +33,19 @@ absl::InlinedVector<Operand, 2> Emitter::emit_text(const Op& op, absl::string_vi
       ptx, [&](absl::string_view part) { text.append(part.data(), part.size()); },
       [&](ir::PtxValue value) {
         const auto number = static_cast<size_t>(value.number);
-        Operand named = number < results.size()
-                            ? results[number]
-                            : lane(op.operands[number - results.size()], element);
-        if (!value.constant) named = in_register(named);
-        absl::StrAppend(&text, value.constant ? "" : info(named.reg_class).prefix, named.payload);
+        if (value.constant) {
+          const ValueId operand = op.operands[number - results.size()];
+          absl::StrAppend(&text, number_text(type(operand).scalar, lane(operand, element).payload));
+          return OkStatus();
+        }
+        Operand named = Operand::b32(0xFFFFFFFF);  // a mask that is not given
+        if (number < results.size()) {
+          named = results[number];
+        } else if (number - results.size() < op.operands.size()) {
+          named = lane(op.operands[number - results.size()], element);
+        }
+        named = in_register(named);
+        absl::StrAppend(&text, info(named.reg_class).prefix, named.payload);
         return OkStatus();
       });
   HEDDLE_CHECK(status.ok(), "the verifier lets no wrong inline PTX pass");
@@ -37,7 +59,7 @@ absl::InlinedVector<Operand, 2> Emitter::emit_text(const Op& op, absl::string_vi
 
 // Of vectors and fragments, element by element.
 void Emitter::emit_texts(const Op& op, absl::string_view ptx) {
-  const int count = op.results.empty() ? 1 : std::max<int>(type(op.result()).count, 1);
+  const int count = ir::elements_of(kernel_, op);
   std::vector<absl::InlinedVector<Operand, 16>> lanes(op.results.size());
   for (int element = 0; element < count; ++element) {
     const auto results = emit_text(op, ptx, element);

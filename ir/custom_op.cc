@@ -1,5 +1,6 @@
 #include "heddle/ir/custom_op.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -72,7 +73,7 @@ bool is_mnemonic(absl::string_view name) {
   return absl::StrContains(name, '.') && absl::ascii_islower(static_cast<unsigned char>(name[0]));
 }
 
-Status check_position(const Position& position) {
+Status check_position(const Position& position, bool may_be_mask) {
   if (!holds_data(position.role) || position.tied) {
     return InvalidArgumentError(
         absl::StrCat("it takes or gives a '", name_of(position.role), position.tied ? "!" : "",
@@ -80,6 +81,66 @@ Status check_position(const Position& position) {
   }
   if (position.arity == Arity::kMany) {
     return InvalidArgumentError("it takes any number of values, which its PTX cannot name");
+  }
+  if (position.arity == Arity::kOptional && !may_be_mask) {
+    return InvalidArgumentError(
+        "only the mask of a warp's op need not be given, the last operand: mask:u32?");
+  }
+  if (position.name == OperandName::kOffset) {
+    return InvalidArgumentError("an operand called offset is part of an access; call it otherwise");
+  }
+  return OkStatus();
+}
+
+Status check_signature(const OpInfo& row) {
+  const Signature& s = row.signature;
+  bool has_t = false, is_shaped = false;
+  const auto visit = [&](const Position& position, bool may_be_mask) {
+    has_t |= position.role == Role::kT;
+    is_shaped |= position.role == Role::kBoolLikeT || position.role == Role::kDataLikeT;
+    return check_position(position, may_be_mask);
+  };
+  for (int i = 0; i < s.operand_count; ++i) {
+    const bool may_be_mask = takes_mask(row) && i + 1 == s.operand_count;
+    if (Status wrong = visit(s.operands[i], may_be_mask); !wrong.ok()) return wrong;
+  }
+  for (int i = 0; i < s.result_count; ++i) {
+    if (Status wrong = visit(s.results[i], false); !wrong.ok()) return wrong;
+  }
+  if (is_shaped && !has_t) {
+    return InvalidArgumentError("B and U are shaped like T, and its signature has no T");
+  }
+  return OkStatus();
+}
+
+// Passes take a row at its word: what it says has to go together.
+Status check_traits(const OpInfo& row) {
+  const Signature& s = row.signature;
+  if ((row.traits & ~kAllowedTraits) != 0 || row.attr_count != 0 || row.effects.reads != 0 ||
+      row.effects.writes != 0 || row.effects.async) {
+    return InvalidArgumentError(
+        "its row has attributes, effects on operands or traits that need code inside Heddle");
+  }
+  if (has(row, kPure)) {
+    if (has_side_effect(row)) return InvalidArgumentError("it is pure and has a side effect");
+    if (is_convergent(row)) {
+      return InvalidArgumentError(
+          "it is pure, and what threads do together depends on who is there; leave kPure out");
+    }
+    if (s.result_count != 1) return InvalidArgumentError("it is pure and has not one result");
+  }
+  if (has(row, kCheap) && (!has(row, kPure) || has(row, kNotSpeculatable) || has(row, kMayStop))) {
+    return InvalidArgumentError(
+        "it is cheap, which is for ops that may run where the program does not reach them: pure "
+        "ones "
+        "that are legal with any operands");
+  }
+  const bool swaps = s.operand_count >= 2 && s.operands[0].name == OperandName::kA &&
+                     s.operands[1].name == OperandName::kB &&
+                     s.operands[0].role == s.operands[1].role;
+  if (has(row, kCommutative) && !swaps) {
+    return InvalidArgumentError(
+        "it is commutative, and its first two operands are not a and b of one kind");
   }
   return OkStatus();
 }
@@ -89,22 +150,8 @@ Status check_row(const OpInfo& row) {
     return InvalidArgumentError(
         "its name is not that of whose op it is, a dot and small letters, as acme.dot4");
   }
-  const Signature& s = row.signature;
-  for (int i = 0; i < s.operand_count; ++i) {
-    if (Status wrong = check_position(s.operands[i]); !wrong.ok()) return wrong;
-  }
-  for (int i = 0; i < s.result_count; ++i) {
-    if (Status wrong = check_position(s.results[i]); !wrong.ok()) return wrong;
-  }
-  if ((row.traits & ~kAllowedTraits) != 0 || row.attr_count != 0 || row.effects.reads != 0 ||
-      row.effects.writes != 0 || row.effects.async) {
-    return InvalidArgumentError(
-        "its row has attributes, effects on operands or traits that need code inside Heddle");
-  }
-  if (has(row, kPure) && has_side_effect(row)) {
-    return InvalidArgumentError("it is pure and has a side effect");
-  }
-  return OkStatus();
+  if (Status wrong = check_signature(row); !wrong.ok()) return wrong;
+  return check_traits(row);
 }
 
 Status check_forms(const CustomOp& op) {
@@ -115,10 +162,13 @@ Status check_forms(const CustomOp& op) {
         "more than a warp's threads run it together, and it is more than a mark for a pass");
   }
   for (const PtxForm& form : op.ptx) {
-    const auto values = static_cast<int64_t>(s.result_count + s.operand_count);
+    const int64_t values = s.result_count + s.operand_count;
     const Status wrong = for_each_ptx_part(
         form.text, [](absl::string_view) {},
         [&](PtxValue value) {
+          if (value.constant && has(op.row, kCommutative)) {
+            return InvalidArgumentError("a constant operand of its PTX may be swapped away");
+          }
           if (value.number < values && (!value.constant || value.number >= s.result_count)) {
             return OkStatus();
           }
@@ -136,11 +186,18 @@ Status check_forms(const CustomOp& op) {
   return OkStatus();
 }
 
+bool is_builtin(absl::string_view mnemonic) {
+  for (int i = 0; i < kOpcodeCount; ++i) {
+    if (info(static_cast<Opcode>(i)).mnemonic == mnemonic) return true;
+  }
+  return false;
+}
+
 // Adds an op to a registry that is locked.
 StatusOr<Opcode> add(Registry& registry, CustomOp op) {
   if (Status wrong = check_row(op.row); !wrong.ok()) return wrong;
   if (Status wrong = check_forms(op); !wrong.ok()) return wrong;
-  if (registry.by_mnemonic.contains(op.row.mnemonic)) {
+  if (is_builtin(op.row.mnemonic) || registry.by_mnemonic.contains(op.row.mnemonic)) {
     return AlreadyExistsError("there is an op of that name");
   }
   const size_t number = registry.count;
@@ -163,15 +220,32 @@ const CustomOp* custom_op(Opcode opcode) {
   return Registry::instance().ops[index - kOpcodeCount];
 }
 
-Scalar type_of_t(const Kernel& kernel, const Op& op) {
+namespace {
+
+// T of the op's row; none where it has no T.
+Type t_of(const Kernel& kernel, const Op& op) {
   const Signature& signature = info(op).signature;
-  for (size_t i = 0; i < op.operands.size(); ++i) {
-    if (signature.operands[i].role == Role::kT) return kernel.type(op.operands[i]).scalar;
+  for (size_t i = 0; i < op.operands.size() && i < signature.operand_count; ++i) {
+    if (signature.operands[i].role == Role::kT) return kernel.type(op.operands[i]);
   }
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    if (signature.results[i].role == Role::kT) return kernel.type(op.results[i]).scalar;
+  for (size_t i = 0; i < op.results.size() && i < signature.result_count; ++i) {
+    if (signature.results[i].role == Role::kT) return kernel.type(op.results[i]);
   }
-  return Scalar::kNone;
+  return Type::none();
+}
+
+}  // namespace
+
+Scalar type_of_t(const Kernel& kernel, const Op& op) { return t_of(kernel, op).scalar; }
+
+int elements_of(const Kernel& kernel, const Op& op) {
+  return std::max<int>(t_of(kernel, op).count, 1);
+}
+
+uint64_t bits_mask(Scalar scalar) {
+  if (scalar == Scalar::kBool) return 1;
+  const int bits = info(scalar).bits;
+  return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
 }
 
 const PtxForm* form_for(const Kernel& kernel, const Op& op) {

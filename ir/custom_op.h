@@ -10,9 +10,9 @@
 // Kernels call them as functions: dsl/extend/custom_function.h.
 //
 // An op may take and give scalars, and where its row says T, B or U also vectors and fragments: PTX and meaning are then
-// those of an element. The passes treat it as its traits say: an op that is kPure and has a meaning is folded where its
-// operands are constants; one that is neither kPure nor kVolatile is removed where nothing uses its results, and never
-// merged or moved. An op with neither PTX nor meaning is a mark: a pass replaces it (dsl/extend/replace_op.h).
+// those of an element. The passes treat it as its traits say: an op that is kPure, which has one result, is merged, moved, and
+// where it has a meaning folded; one that is neither kPure nor kVolatile is removed where nothing uses its results, and
+// never merged or moved. An op with neither PTX nor meaning is a mark: a pass replaces it (dsl/extend/replace_op.h).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@
 namespace heddle::ir {
 
 // An op as PTX: %0, %1, … are registers of the results and then of the operands, as in inline PTX (ops.def); %#1 is the
-// number of an operand that has to be a constant.
+// number of an operand that has to be a constant. A mask that is not given is one of all lanes.
 struct PtxForm {
   std::string text;
   // The type of T that it is for; kNone: whatever T is.
@@ -67,6 +67,10 @@ struct CustomOp {
 
 // The op behind an opcode; nullptr for one of ops.def.
 const CustomOp* custom_op(Opcode opcode);
+// How many elements an op computes one by one: those of its T, or 1.
+int elements_of(const Kernel& kernel, const Op& op);
+// The bits that a value of a type may have; of a bool the lowest.
+uint64_t bits_mask(Scalar scalar);
 // The type that T of the op's row is; kNone where it has no T.
 Scalar type_of_t(const Kernel& kernel, const Op& op);
 // The form that an op of the kernel takes; nullptr where there is none.

@@ -8,7 +8,8 @@
 //   …
 //   Int sum = dot4(x, y, 0);
 //
-// ir/custom_op.h says what there is to say of an op. The program and the plug-ins that it loads share the ops, by name.
+// ir/custom_op.h says what there is to say of an op. Names are the process's: a second op of one name, of a plug-in too, is
+// refused.
 // This header is not part of heddle/heddle.h.
 #pragma once
 

@@ -37,7 +37,7 @@ class Intervals {
       for (const RegionId region : op.regions) {
         for (const ValueId arg : kernel_.region(region).args) count(arg, static_cast<int>(at) + 1);
       }
-      if (has(info(op), kRename)) continue;
+      if (renames(op)) continue;
       for (size_t i = 0; i < op.results.size(); ++i) {
         if (!is_tied(op, i)) count(op.results[i], last_[order_[at]] + 1);
       }
@@ -64,8 +64,12 @@ class Intervals {
     }
     return false;
   }
+  // A part of a vector counts as registers of its own, so that it does not keep the whole.
+  static bool renames(const Op& op) {
+    return has(info(op), kRename) && op.opcode != Opcode::kExtract && op.opcode != Opcode::kSlice;
+  }
   static bool shares_registers(const Op& op, size_t operand, size_t result) {
-    return has(info(op), kRename) || ties(op, operand, result);
+    return renames(op) || ties(op, operand, result);
   }
 
   void number(RegionId region) {
@@ -77,12 +81,18 @@ class Intervals {
     }
   }
 
+  ValueId index_of_loop(const Op& loop) const { return kernel_.region(loop.regions[0]).args[0]; }
   void extend(ValueId value, int to) { end_.at(value) = std::max(end_[value], to); }
 
   void uses(RegionId region) {
     for (const OpId id : kernel_.ops(region)) {
       const Op& op = kernel_.op(id);
       for (const ValueId operand : op.operands) extend(operand, last_use(operand, id));
+      if (op.opcode == Opcode::kFor) {
+        // Each trip compares and adds.
+        for (const ValueId value : {op.stop(), op.step(), index_of_loop(op)})
+          extend(value, last_[id]);
+      }
       for (const RegionId inner : op.regions) uses(inner);
     }
   }

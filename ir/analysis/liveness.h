@@ -5,7 +5,7 @@
 //   liveness.peak_op()              // where there are most
 //
 // Ops stand in the order of the text. A value lives from its op to its last use, one that a loop uses but does not make to
-// the loop's end; what a trip hands on from where it is computed. Registers are counted as the emitter has them: none for constants, conditions, views of arrays and
+// the loop's end, as do a for's index, stop and step; what a trip hands on from where it is computed. Registers are counted as the emitter has them: none for constants, conditions, views of arrays and
 // parameters, and what renames its operands. Assemblers add addresses and move ops, so that their number is another one;
 // where this one grows, theirs does.
 #pragma once

@@ -1,7 +1,6 @@
 #include "heddle/ir/analysis/warp_accesses.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <vector>
 
@@ -36,40 +35,33 @@ int64_t coordinate(const Dim3& block, int64_t axis, int lane) {
   return lane / (block.x * block.y);
 }
 
-int sectors(const std::array<int64_t, kLanes>& addresses, int bytes) {
-  std::set<int64_t> touched;
-  for (const int64_t address : addresses) {
-    for (int64_t at = address; at < address + bytes; ++at) touched.insert(at >> 5);
+// What lanes touch, in units of that many bytes.
+std::set<int64_t> touched(const std::array<int64_t, kLanes>& addresses, uint32_t lanes, int bytes,
+                          int unit) {
+  std::set<int64_t> units;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if ((lanes >> lane & 1) == 0) continue;
+    const int64_t address = addresses[static_cast<size_t>(lane)];
+    for (int64_t at = address; at < address + bytes; ++at) {
+      units.insert((at - ((at % unit) + unit) % unit) / unit);
+    }
   }
-  return static_cast<int>(touched.size());
+  return units;
 }
-
-int fewest_sectors(const std::array<int64_t, kLanes>& addresses, int bytes) {
-  std::set<int64_t> touched;
-  for (const int64_t address : addresses) {
-    for (int64_t at = address; at < address + bytes; ++at) touched.insert(at);
-  }
-  return static_cast<int>((touched.size() + 31) / 32);
-}
+int rounded_up(size_t n, int unit) { return (static_cast<int>(n) + unit - 1) / unit; }
 
 // 128 bytes of lanes at a time: in each such part, the bank with the most words decides.
-WarpAccess rounds(const std::array<int64_t, kLanes>& addresses, int bytes, int lanes) {
+WarpAccess rounds(const std::array<int64_t, kLanes>& addresses, uint32_t lanes, int bytes) {
+  constexpr int kBanks = 32, kWord = 4;
   WarpAccess access;
-  const int together = std::min(lanes, std::max(1, 128 / bytes));
-  for (int first = 0; first < lanes; first += together) {
-    std::map<int64_t, std::set<int64_t>> words_of_bank;
-    std::set<int64_t> words;
-    for (int lane = first; lane < first + together; ++lane) {
-      const int64_t address = addresses[static_cast<size_t>(lane)];
-      for (int64_t word = address >> 2; word <= (address + bytes - 1) >> 2; ++word) {
-        words_of_bank[word & 31].insert(word);
-        words.insert(word);
-      }
-    }
-    size_t most = 0;
-    for (const auto& [bank, held] : words_of_bank) most = std::max(most, held.size());
-    access.transactions += static_cast<int>(most);
-    access.fewest += static_cast<int>((words.size() + 31) / 32);
+  const int together = std::min(kLanes, std::max(1, kBanks * kWord / bytes));
+  for (int first = 0; first < kLanes; first += together) {
+    const uint32_t part = together == kLanes ? ~0u : ((1u << together) - 1) << first;
+    const std::set<int64_t> words = touched(addresses, lanes & part, bytes, kWord);
+    std::array<int, kBanks> held{};
+    for (const int64_t word : words) ++held[static_cast<size_t>(word & (kBanks - 1))];
+    access.transactions += *std::max_element(held.begin(), held.end());
+    access.fewest += rounded_up(words.size(), kBanks);
   }
   return access;
 }
@@ -174,32 +166,65 @@ std::optional<WarpAccesses::Lanes> WarpAccesses::bytes_into_root(ValueId view, i
   });
 }
 
+std::optional<uint32_t> WarpAccesses::lanes_of(RegionId region) {
+  const OpId owner = kernel_.region(region).parent;
+  if (!valid(owner)) {
+    const int64_t threads = kernel_.block.count();
+    return threads == 0 || threads >= kLanes ? ~0u : (1u << threads) - 1;
+  }
+  const Op& op = kernel_.op(owner);
+  const std::optional<uint32_t> outside = lanes_of(op.parent);
+  if (!outside || op.opcode == Opcode::kWhile) return outside;
+  // Of numbers that all lanes share, none may be known well enough to decide.
+  const auto narrowed = [&](uint32_t inside) {
+    return inside == 0 ? outside : std::optional(inside);
+  };
+  uint32_t inside = 0;
+  if (op.opcode == Opcode::kIf) {
+    const auto holds = lanes(op.condition());
+    if (!holds) return std::nullopt;
+    const bool wanted = region == op.regions[0];
+    for (int lane = 0; lane < kLanes; ++lane) {
+      inside |= static_cast<uint32_t>(((*holds)[static_cast<size_t>(lane)] != 0) == wanted) << lane;
+    }
+    return narrowed(*outside & inside);
+  }
+  const auto start = lanes(op.start()), stop = lanes(op.stop());
+  if (!start || !stop) return std::nullopt;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const auto l = static_cast<size_t>(lane);
+    inside |= static_cast<uint32_t>((*start)[l] < (*stop)[l]) << lane;
+  }
+  return narrowed(*outside & inside);
+}
+
 std::optional<WarpAccess> WarpAccesses::of(const Op& op) {
   if (!is_lane_access(op)) return std::nullopt;
-  const bool matrices = op.opcode == Opcode::kLdMatrix || op.opcode == Opcode::kStMatrix;
   const Space space = kernel_.type(op.view()).space;
   const bool is_shared = space == Space::kShared;
   if (!is_shared && space != Space::kGlobal) return std::nullopt;
   const auto offsets = lanes(op.offset());
   const auto begins = bytes_into_root(op.view(), 0);
-  if (!offsets || !begins) return std::nullopt;
+  std::optional<uint32_t> there = lanes_of(op.parent);
+  if (!offsets || !begins || !there) return std::nullopt;
   const Type element = kernel_.type(op.view());
-  const bool loads = !op.results.empty();
-  const Type moved = loads ? kernel_.type(op.result()) : kernel_.type(op.value());
+  const Type moved = kernel_.type(op.results.empty() ? op.value() : op.result());
   // A lane names one row of a matrix.
+  const bool matrices = op.opcode == Opcode::kLdMatrix || op.opcode == Opcode::kStMatrix;
   const int bytes = matrices ? 16 : moved.bytes();
-  const int named = matrices ? 8 * static_cast<int>(*op.attr(AttrKey::kCount)) : kLanes;
+  if (bytes == 0) return std::nullopt;
+  if (matrices && *op.attr(AttrKey::kCount) < 4)
+    *there &= (1u << 8 * *op.attr(AttrKey::kCount)) - 1;
   const Lanes addresses = each_lane([&](int lane) {
     const auto l = static_cast<size_t>(lane);
     return (*begins)[l] + (*offsets)[l] * bytes_of(element.scalar);
   });
-  if (bytes == 0) return std::nullopt;
   WarpAccess access;
   if (is_shared) {
-    access = rounds(addresses, bytes, named);
+    access = rounds(addresses, *there, bytes);
   } else {
-    access.transactions = sectors(addresses, bytes);
-    access.fewest = fewest_sectors(addresses, bytes);
+    access.transactions = static_cast<int>(touched(addresses, *there, bytes, 32).size());
+    access.fewest = rounded_up(touched(addresses, *there, bytes, 1).size(), 32);
   }
   access.space = space;
   access.lane_bytes = bytes;

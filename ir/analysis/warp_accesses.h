@@ -5,7 +5,8 @@
 //
 // Offsets are computed for the 32 lanes of the block's first warp, in the first trip of the loops around the access.
 // Numbers that all lanes share and only the launch knows, such as a row's pitch, are taken to be a multiple of 4096;
-// arrays and tensors begin at multiples of 128 bytes. So what depends on the data, or on each lane's branch, is not known.
+// arrays and tensors begin at multiples of 128 bytes. Lanes that a branch leaves out touch nothing. What depends on data, in
+// memory or by such a branch, is not known.
 #pragma once
 
 #include <array>
@@ -44,6 +45,8 @@ class WarpAccesses {
   std::optional<Lanes> lanes(ValueId value, int depth = 0);
   std::optional<Lanes> compute(ValueId value, int depth);
   std::optional<Lanes> bytes_into_root(ValueId view, int depth);
+  // The lanes that come to a region, a bit each; nullopt where that depends on data.
+  std::optional<uint32_t> lanes_of(RegionId region);
 
   const Kernel& kernel_;
   Uniformity uniformity_;

@@ -142,8 +142,9 @@ struct Print {
 // One element of an inline_ptx with a rule, or of an op from outside.
 struct RuleCall {
   struct Value {
-    uint32_t reg = kNone;
+    uint32_t reg = kNone;  // kNone: a mask that is not given, of all lanes
     uint32_t bytes = 0;
+    uint64_t mask = 0;  // of its bits
   };
   PtxRule rule;
   WarpRule warp_rule;  // instead of it

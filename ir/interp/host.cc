@@ -64,12 +64,14 @@ const Instr* run_printf(const Instr* instr, Warp& warp) {
 
 // Values of a lane as bits.
 uint64_t read_bits(const Warp& warp, const RuleCall::Value& value, int lane) {
+  if (value.reg == kNone) return kAllLanes;
   uint64_t bits = 0;
   std::memcpy(&bits, warp.reg<char>(value.reg) + static_cast<size_t>(lane) * value.bytes,
               value.bytes);
   return bits;
 }
 void write_bits(Warp& warp, const RuleCall::Value& value, int lane, uint64_t bits) {
+  bits &= value.mask;
   std::memcpy(warp.reg<char>(value.reg) + static_cast<size_t>(lane) * value.bytes, &bits,
               value.bytes);
 }

@@ -136,7 +136,7 @@ void Folder::simplify_op(OpId id) {
 // Ranges take it that a division is by no zero; to compute one on the strength of that would hide
 // it from the interpreter, which reports it.
 bool Folder::is_specified(const Node& node) {
-  if (!has(info(node.opcode), kNotSpeculatable)) return true;
+  if (node.opcode != Opcode::kDiv && node.opcode != Opcode::kRem) return true;
   const IntRange by = ints_.range(node.b());
   return !by.contains(0) && !(is_signed(node.type.scalar) && by.contains(-1));
 }
@@ -283,10 +283,12 @@ ValueId Folder::fold_constants(const Node& node) {
   }
   if (operands.empty()) return ValueId::kNone;
   if (const CustomOp* const custom = custom_op(node.opcode)) {
-    if (!custom->meaning || has(custom->row, kApproximate)) return ValueId::kNone;
+    if (!custom->meaning || (custom->row.traits & (kApproximate | kNotSpeculatable)) != 0) {
+      return ValueId::kNone;
+    }
     uint64_t result = 0;
     custom->meaning(operands, absl::MakeSpan(&result, 1));
-    return constant(node.type, result);
+    return constant(node.type, result & bits_mask(node.type.scalar));
   }
   const ValueId typed = node.operands[typed_operand(node.opcode)];
   const auto result =

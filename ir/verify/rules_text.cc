@@ -27,12 +27,19 @@ Status check_number(RuleContext& c, PtxValue value) {
   const size_t results = c.op().results.size();
   const auto number = static_cast<size_t>(value.number);
   if (!value.constant) return OkStatus();
-  if (number >= results && number - results < c.op().operands.size() &&
-      c.kernel().constant_bits(c.op().operands[number - results])) {
-    return OkStatus();
+  const auto refused = [&](absl::string_view why) {
+    return InvalidArgumentError(
+        absl::StrCat("%#", number, " of the PTX of ", c.quoted(), " is ", why));
+  };
+  if (number < results || number - results >= c.op().operands.size()) {
+    return refused("no constant operand");
   }
-  return InvalidArgumentError(
-      absl::StrCat("%#", number, " of the PTX of ", c.quoted(), " is no constant operand"));
+  const ValueId operand = c.op().operands[number - results];
+  if (!c.kernel().constant_bits(operand)) return refused("no constant operand");
+  const Scalar scalar = c.kernel().type(operand).scalar;
+  const bool has_number = is_integer(scalar) || scalar == Scalar::kF32 || scalar == Scalar::kF64;
+  return has_number ? OkStatus()
+                    : refused(absl::StrCat(info(scalar).name, ", of which PTX has no numbers"));
 }
 
 }  // namespace
@@ -93,6 +100,15 @@ void check_custom(RuleContext& c) {
   }
   for (size_t i = 0; i < c.op().results.size(); ++i) {
     if (signature.results[i].role == Role::kAny) require_scalar(c, c.op().results[i]);
+  }
+  if (elements_of(c.kernel(), c.op()) > 1) {
+    for (size_t i = 0; i < c.op().results.size(); ++i) {
+      const Role role = signature.results[i].role;
+      if (role == Role::kT || role == Role::kBoolLikeT || role == Role::kDataLikeT) continue;
+      return c.error(absl::StrCat(c.quoted(), " works element by element, and its result ", i + 1,
+                                  " is ", to_string(c.kernel().type(c.op().results[i]))),
+                     "pass elements one by one");
+    }
   }
   if (!custom.check) return;
   if (std::optional<OpFault> fault = custom.check(c.kernel(), c.op())) {

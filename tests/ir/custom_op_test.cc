@@ -12,6 +12,7 @@
 #include "heddle/ir/text/parser.h"
 #include "heddle/ir/text/printer.h"
 #include "heddle/ir/verify/verifier.h"
+#include "ir/interp/run_text.h"
 #include "ir/text/parse_text.h"
 
 namespace heddle::ir {
@@ -65,6 +66,124 @@ TEST(CustomOps, ComeAndGoAsText) {
 )"));
   EXPECT_THAT(text, HasSubstr("%m = test.monus %n, %t : i32"));
   EXPECT_EQ(print(parse_kernel(text)), text);
+}
+
+// What has no bits beyond its type: a meaning may give more.
+const RegisteredOp is_odd(
+    {.row = op_row("test.is_odd", "a:i32 -> bool", kPure),
+     .summary = "the lowest bit",
+     .ptx = {{"{ .reg .b32 x;\n and.b32 x, %1, 1;\n setp.ne.b32 %0, x, 0; }"}},
+     .meaning = [](absl::Span<const uint64_t> in, absl::Span<uint64_t> out) { out[0] = in[0]; }});
+const RegisteredOp minus({.row = op_row("test.minus", "a:i32 -> i32", kPure),
+                          .summary = "-a",
+                          .ptx = {{"neg.s32 %0, %1;"}},
+                          .meaning = [](absl::Span<const uint64_t> in, absl::Span<uint64_t> out) {
+                            out[0] = -in[0];
+                          }});
+// Illegal for 0: nothing may run it where the program does not.
+const RegisteredOp quotient({.row = op_row("test.quotient", "value:i32 count:i32 -> i32", kPure,
+                                           kNotSpeculatable),
+                             .summary = "x / y",
+                             .ptx = {{"div.s32 %0, %1, %2;"}},
+                             .meaning = [](absl::Span<const uint64_t> in,
+                                           absl::Span<uint64_t> out) { out[0] = in[0] / in[1]; }});
+const RegisteredOp parts({.row = op_row("test.parts", "a:T -> T u32", DataClass::kInteger),
+                          .summary = "a, and something",
+                          .ptx = {{"mov.b32 %0, %2;\n mov.b32 %1, %2;"}}});
+const RegisteredOp real({.row = op_row("test.real", "a:T b:T -> T", DataClass::kFloat, kPure),
+                         .summary = "a + b, a constant",
+                         .ptx = {{"add.rn.f32 %0, %1, %#2;", Scalar::kF32},
+                                 {"add.rn.f16 %0, %1, %#2;", Scalar::kF16}}});
+
+// The sum over the lanes of a warp.
+const RegisteredOp total(
+    {.row = op_row("test.total", "value:i32 mask:u32? -> i32", Scope::kWarp, rows::poison("value")),
+     .summary = "the sum over the lanes that take part",
+     .ptx = {{"redux.sync.add.s32 %0, %1, %2;"}},
+     .warp_meaning = [](uint32_t lanes, absl::Span<const uint64_t> in, absl::Span<uint64_t> out) {
+       uint64_t sum = 0;
+       for (int i = 0; i < 32; ++i) sum += (lanes >> i & 1) * in[i];
+       for (int i = 0; i < 32; ++i) out[i] = sum + (in[32 + i] == 0xFFFFFFFF);
+     }});
+
+std::string kernel_of(absl::string_view body) {
+  return absl::StrCat("kernel @k(", kParams, ") block(32, 1, 1) target(sm_90a) {\n", body, "}\n");
+}
+
+TEST(CustomOps, MayBeAKernelsFirst) {
+  const RunResult result = run_text(kernel_of(R"(
+    %a = test.minus %n : i32
+    %zero = const 0 : i32
+    %one = const 1 : i32
+    %s = add %n, %one : i32
+    store %y, %s, %zero
+    store %y, %a, %one
+)"),
+                                    "", {memory(2), number(5)});
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.memory[0], (std::vector<uint64_t>{6, 0xFFFFFFFB}));
+}
+
+// A mask that is not given is one of all lanes; and a warp's result depends on each lane's value.
+TEST(CustomOps, OfWarpsDependOnAllLanes) {
+  const RunResult sum = run_text(kernel_of(R"(
+    %t = thread_idx {axis = x} : i32
+    %zero = const 0 : i32
+    %s = test.total %t : i32
+    store %y, %s, %zero
+)"),
+                                 "O3", {memory(1), number(0)});
+  EXPECT_EQ(sum.error, "");
+  EXPECT_EQ(sum.memory[0], (std::vector<uint64_t>{31 * 16 + 1}));
+  EXPECT_THAT(run_text(kernel_of(R"(
+    %t = thread_idx {axis = x} : i32
+    %zero = const 0 : i32
+    %three = const 3 : i32
+    %nothing = undef : i32
+    %c = eq %t, %three : bool
+    %v = select %c, %nothing, %t : i32
+    %s = test.total %v : i32
+    store %y, %s, %zero
+)"),
+                       "", {memory(1), number(0)})
+                  .error,
+              HasSubstr("this op from outside is given a value that nobody has written"));
+}
+
+TEST(CustomOps, FoldToBitsOfTheirType) {
+  Kernel kernel = parse_body("32, 1, 1", kParams, R"(
+    %t = thread_idx {axis = x} : i32
+    %seven = const 7 : i32
+    %zero = const 0 : i32
+    %o = test.is_odd %seven : bool
+    %m = test.minus %seven : i32
+    %s = select %o, %m, %t : i32
+    %c = eq %t, %n : bool
+    if %c {
+      %q = test.quotient %seven, %zero : i32
+      store %y, %q, %t
+      yield
+    }
+    store %y, %s, %t
+)");
+  ASSERT_TRUE(run_pipeline(kernel, "fold,dce", {.verify_each = true}).ok());
+  const std::string text = print(kernel);
+  EXPECT_THAT(text, HasSubstr("const -7 : i32"));
+  EXPECT_THAT(text, HasSubstr("store %y, %s, %t"));
+  EXPECT_THAT(text, HasSubstr("test.quotient"));
+}
+
+TEST(CustomOps, WorkOnElementsOfOneShape) {
+  EXPECT_EQ(wrong("%u = bitcast %n : u32\n%a, %b = test.parts %u : u32, u32\nstore %y, %n, %n\n"),
+            "");
+  EXPECT_THAT(wrong("%u = const 1 : vec<u32, 4>\n%a, %b = test.parts %u : vec<u32, 4>, u32\n"),
+              HasSubstr("works element by element, and its result 2 is u32"));
+}
+
+TEST(CustomOps, HaveNumbersOfSomeTypes) {
+  EXPECT_EQ(wrong("%f = const 1.5 : f32\n%g = test.real %f, %f : f32\nstore %y, %n, %n\n"), "");
+  EXPECT_THAT(wrong("%f = const 1.5 : f16\n%g = test.real %f, %f : f16\n"),
+              HasSubstr("%#2 of the PTX of 'test.real' is f16, of which PTX has no numbers"));
 }
 
 TEST(CustomOps, AreHeldAgainstTheirRows) {
@@ -150,6 +269,24 @@ TEST(CustomOps, AreRefusedWithTheReason) {
                        .ptx = {form},
                        .meaning = [](absl::Span<const uint64_t>, absl::Span<uint64_t>) {}}),
               HasSubstr("it has a warp_meaning"));
+  const auto says = [&](OpInfo row, absl::string_view why) {
+    EXPECT_THAT(refusal({.row = row, .ptx = {form}}), HasSubstr(std::string(why))) << row.mnemonic;
+  };
+  says(op_row("rcp.approx", "a:u32 -> u32", kPure), "there is an op of that name");
+  says(op_row("test.j", "a:i32 -> i32 i32", kPure), "it is pure and has not one result");
+  says(op_row("test.k", "a:i32 ->", kPure), "it is pure and has not one result");
+  says(op_row("test.l", "a:i32 b:i32? -> i32"), "only the mask of a warp's op need not be given");
+  says(op_row("test.m", "a:i32 mask:u32? -> i32"), "only the mask of a warp's op");
+  says(op_row("test.n", "a:i32 -> i32", kPure, Scope::kWarp), "leave kPure out");
+  says(op_row("test.o", "a:i32 -> i32", kCheap, kVolatile), "it is cheap");
+  says(op_row("test.p", "a:i32 -> i32", kCheap, kPure, kNotSpeculatable), "it is cheap");
+  says(op_row("test.q", "a:i32 -> i32", kCommutative, kPure), "it is commutative");
+  says(op_row("test.r", "a:i32 b:u32 -> i32", kCommutative, kPure), "it is commutative");
+  says(op_row("test.s", "address:i64 offset:i32 -> i32"), "an operand called offset");
+  says(op_row("test.t", "a:u32 -> B", kPure), "shaped like T, and its signature has no T");
+  EXPECT_THAT(refusal({.row = op_row("test.u", "a:i32 b:i32 -> i32", kCommutative, kPure),
+                       .ptx = {{"add.s32 %0, %1, %#2;"}}}),
+              HasSubstr("may be swapped away"));
   // The parser knows them.
   EXPECT_THAT(wrong("%m = test.a %n : i32\n"),
               HasSubstr("the op 'test.a' is refused: it takes or gives"));

@@ -188,15 +188,17 @@ void Lowering::lower_inline_ptx(const Op& op) {
 
 void Lowering::lower_custom(const Op& op) {
   const CustomOp& custom = *custom_op(op.opcode);
+  const bool together = is_convergent(custom.row);
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    if (!passes_poison(custom.row, i)) require_defined(op.operands[i], DefinedUse::kCustomOp);
+    // What a warp computes depends on all of its lanes.
+    if (together || !passes_poison(custom.row, i)) {
+      require_defined(op.operands[i], DefinedUse::kCustomOp);
+    }
   }
   if (options_.checks && (custom.row.effects.orders || custom.row.effects.unnamed)) {
     emit(order_handler(), {});
   }
-  if (options_.checks && is_convergent(custom.row)) {
-    emit(warp_sync_handler(), {.a = mask_of(op)});
-  }
+  if (options_.checks && together) emit(warp_sync_handler(), {.a = mask_of(op)});
   call_rule(op, custom.meaning, custom.warp_meaning);
   for (const ValueId result : op.results) emit_poison(result, op.operands);
 }
@@ -208,25 +210,29 @@ Operand Lowering::mask_of(const Op& op) {
   return given ? reg(op.operands.back()) : Operand();
 }
 
-// A rule for each element of the results, or for none where there is no rule.
+// A rule for each element, or for none where there is no rule.
 void Lowering::call_rule(const Op& op, const PtxRule& rule, const WarpRule& warp_rule) {
   for (const ValueId result : op.results) bind(result, new_reg(type(result)));
   if (!rule && !warp_rule) {
     emit(no_rule_handler(), {.aux = text(info(op).mnemonic)});
     return;
   }
-  const uint32_t count = op.results.empty() ? 1 : std::max<uint32_t>(type(op.result()).count, 1);
+  const auto count = static_cast<uint32_t>(elements_of(kernel_, op));
   for (uint32_t element = 0; element < count; ++element) {
+    // Registers are looked up behind the instruction that touches them.
+    emit(warp_rule ? warp_rule_handler() : rule_handler(),
+         {.b = mask_of(op), .aux = static_cast<uint32_t>(code_->rules.size())});
     const auto value = [&](ValueId id) {
+      const Scalar scalar = type(id).scalar;
       Operand part = reg(id);
-      if (!type(id).is_scalar()) part.delta += element * bytes_for(type(id).scalar, 1);
-      return RuleCall::Value{table_operand(part), static_cast<uint32_t>(bytes_of(type(id).scalar))};
+      if (!type(id).is_scalar()) part.delta += element * bytes_for(scalar, 1);
+      return RuleCall::Value{table_operand(part), static_cast<uint32_t>(bytes_of(scalar)),
+                             bits_mask(scalar)};
     };
     RuleCall call{.rule = rule, .warp_rule = warp_rule, .inputs = {}, .outputs = {}};
     for (const ValueId operand : op.operands) call.inputs.push_back(value(operand));
     for (const ValueId result : op.results) call.outputs.push_back(value(result));
-    emit(warp_rule ? warp_rule_handler() : rule_handler(),
-         {.b = mask_of(op), .aux = static_cast<uint32_t>(code_->rules.size())});
+    if (takes_mask(info(op)) && !mask_of(op).used()) call.inputs.emplace_back();
     code_->rules.push_back(std::move(call));
   }
 }

@@ -173,6 +173,47 @@ TEST(CustomFunctions, WithoutAMeaningRunOnGpusAlone) {
                     HasSubstr("custom_function_test.cc")));
 }
 
+// A call that is the kernel's first instruction, and results that nobody uses.
+TEST(CustomFunctions, MayComeFirst) {
+  const CustomFunction<std::tuple<uint32_t, uint32_t>(uint32_t)> twice(
+      {.row = ir::op_row("test.twice", "a:u32 -> u32 u32"),
+       .summary = "a, and 2 a",
+       .ptx = {{"mov.b32 %0, %2;\n add.u32 %1, %2, %2;"}}},
+      [](uint32_t a) { return std::tuple(a, 2 * a); });
+  const auto kernel = local_kernel("first", [&](Tensor<uint32_t, 1> y, UInt n) {
+    const auto [once, doubled] = twice(n);
+    const auto [again, unused] = twice(n + 5u);
+    y(0) = n + 1u;
+    y(1) = once;
+    y(2) = doubled;
+    y(3) = again;
+  });
+  const Stream stream = test_device().create_stream().value();
+  const Buffer out = test_device().upload(absl::MakeConstSpan(std::vector<uint32_t>(4))).value();
+  ASSERT_THAT(kernel.launch(stream, {.block = 1}, as_tensor<uint32_t>(out, {4}), 7u), IsOk());
+  EXPECT_THAT(out.download<uint32_t>(stream).value(), ::testing::ElementsAre(8, 7, 14, 12));
+}
+
+// Numbers as the assembler reads them.
+TEST(CustomFunctions, PrintNumbersByType) {
+  const CustomFunction<int32_t(int32_t, int32_t)> shifted(
+      {.row = ir::op_row("test.shifted", "a:i32 b:i32 -> i32", ir::kPure),
+       .summary = "a + b",
+       .ptx = {{"add.s32 %0, %1, %#2;"}}},
+      [](int32_t a, int32_t b) { return a + b; });
+  const CustomFunction<float(float, float)> grown(
+      {.row = ir::op_row("test.grown", "a:T b:T -> T", ir::DataClass::kFloat, ir::kPure),
+       .summary = "a + b",
+       .ptx = {{"add.rn.f32 %0, %1, %#2;", ir::Scalar::kF32}}},
+      [](float a, float b) { return a + b; });
+  const auto all =
+      results_of<float>(32, [&] { return grown(cast<float>(shifted(thread_idx.x, -4)), 1.5f); });
+  ASSERT_THAT(all.status(), IsOk());
+  for (int t = 0; t < 32; ++t) {
+    EXPECT_EQ((*all)[static_cast<size_t>(t)], static_cast<float>(t) - 2.5f);
+  }
+}
+
 // Where the op is refused, whoever calls it is told.
 TEST(CustomFunctions, ReportRefusedOpsWhereTheyAreCalled) {
   const CustomFunction<uint32_t(uint32_t)> nameless(

@@ -64,10 +64,29 @@ TEST(Liveness, LastsThroughLoopsThatUseIt) {
     store %x, %s, %t
 )");
   EXPECT_EQ(at(kernel, "s"), 2);  // f and g
-  EXPECT_EQ(at(kernel, "v"), 3);  // f, the index and the sum so far
-  EXPECT_EQ(at(kernel, "p"), 3);  // v in the place of the index
-  EXPECT_EQ(at(kernel, "r"), 2);  // f stays for the next trip, acc does not
+  EXPECT_EQ(at(kernel, "v"),
+            3);  // f, the index and the sum so far; stop is a parameter, step a constant
+  EXPECT_EQ(at(kernel, "p"), 4);
+  EXPECT_EQ(at(kernel, "r"), 3);  // f and the index are for the next trip, acc is not
   EXPECT_EQ(at_store(kernel), 1);
+}
+
+// A bound that is computed is compared with at the end of each trip; a part of a vector does not keep the rest.
+TEST(Liveness, OfBoundsAndParts) {
+  const Kernel kernel = parse_body("32, 1, 1", kParams, R"(
+    %t = thread_idx {axis = x} : i32
+    %zero = const 0 : i32
+    %one = const 1 : i32
+    %m = add %n, %t : i32
+    %v = load %x, %zero : vec<f32, 4>
+    %e = extract %v {index = 2} : f32
+    for %i in %zero .. %m step %one {
+      store %x, %e, %t
+      yield
+    }
+)");
+  EXPECT_EQ(at(kernel, "e"), 5);   // m and the vector
+  EXPECT_EQ(at_store(kernel), 3);  // m, e and the index
 }
 
 // Names of registers that there are already, constants and conditions need none.

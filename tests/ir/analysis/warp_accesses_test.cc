@@ -14,7 +14,8 @@ namespace {
 
 // "4 of 4": transactions of the kernel's first store, and the fewest; "?" where they are not known.
 std::string of_store(absl::string_view ops, absl::string_view view = "%x",
-                     absl::string_view type = "f32", absl::string_view block = "256, 1, 1") {
+                     absl::string_view type = "f32", absl::string_view block = "256, 1, 1",
+                     absl::string_view behind = "") {
   const Kernel kernel = parse_body(
       block,
       "%x: view<f32, global, 1> [?] strides [1], %g: view<f32, global, 2> [?, 100] strides [?, 1], "
@@ -22,7 +23,7 @@ std::string of_store(absl::string_view ops, absl::string_view view = "%x",
       absl::StrCat(
           "    %t = thread_idx {axis = x} : i32\n    %ty = thread_idx {axis = y} : i32\n"
           "    %s = shared {extents = [4096]} : view<f32, shared, 1>\n    %v = const 1.0 : ",
-          type, "\n", ops, "    store ", view, ", %v, %i\n"));
+          type, "\n", ops, "    store ", view, ", %v, %i\n", behind));
   std::optional<WarpAccess> found;
   WarpAccesses accesses(kernel);
   kernel.walk([&](OpId id) {
@@ -100,6 +101,23 @@ TEST(WarpAccesses, SeesThroughLoopsBlocksAndFacts) {
     ASSERT_TRUE(access.has_value());
     EXPECT_EQ(*access, (WarpAccess{Space::kGlobal, 4, 4, 4}));
   });
+}
+
+TEST(WarpAccesses, LeaveOutLanesThatAreNotThere) {
+  const auto guarded = [](absl::string_view condition) {
+    return of_store(absl::StrCat("    %k = const 2 : i32\n    %four = const 4 : i32\n", condition,
+                                 "    %i = mul %t, %k : i32\n    if %c {\n"),
+                    "%x", "f32", "32, 1, 1", "      yield\n    }\n");
+  };
+  EXPECT_EQ(guarded("    %c = lt %t, %four : bool\n"), "1 of 1");
+  EXPECT_EQ(guarded("    %c = lt %t, %n : bool\n"), "8 of 4");  // n is large
+  EXPECT_EQ(guarded("    %c = eq %n, %four : bool\n"), "8 of 4");
+  EXPECT_EQ(guarded("    %f = load %x, %t : f32\n    %z = const 0.0 : f32\n"
+                    "    %c = lt %f, %z : bool\n"),
+            "?");
+  EXPECT_EQ(of_store("    %k = const 4 : i32\n    %i = mul %t, %k : i32\n", "%s", "vec<f32, 4>",
+                     "16, 1, 1"),
+            "2 of 2");
 }
 
 TEST(WarpAccesses, DoNotGuess) {
