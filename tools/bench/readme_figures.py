@@ -121,24 +121,6 @@ def product_section():
     return [["## The ladder of products"], product_figures.table(load("product"))]
 
 
-def passes_table(data):
-    """What each pass is worth (pass_value.py)."""
-    named = lambda kernels: ", ".join(f"`{kernel}` {ratio:.2f}" for kernel, ratio in kernels.items()) or "none"
-    lines = [f"The machine code of the kernel library for {data['arch']} without each pass of O3, beside that with all "
-             f"(ptxas -O3 {data['ptxas']}, {data['date']};", "`tools/bench/pass_value.py`). A kernel's cost is its instructions, "
-             "those in loops counted eight times for each loop. This count does not see that an unrolled or widened loop makes "
-             "fewer trips,", "so that `unroll` and `widen-loops` look dear; what they gain is time (axpby and row sums above).", "",
-             "| Pass | Kernels that cost more without it | Cost without it, geomean | Most | Kernels that cost less |",
-             "|---|---|---|---|---|"]
-    for row in data["passes"]:
-        most = named(row["most"])
-        if row["not_compiled"]:
-            most += "; without it do not compile: " + ", ".join(f"`{kernel}`" for kernel in row["not_compiled"])
-        lines.append(f"| `{row['pass']}` | {row['larger']} of {row['kernels']} | {row['geomean']:.3f} | {most} "
-                     f"| {named(row['least'])} |")
-    return lines
-
-
 def paragraphs(*tables):
     return "\n\n".join("\n".join(table) for table in tables)
 
@@ -154,7 +136,7 @@ def all_figures():
                       ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm")), *product_section(), ["## The host"], rows_table(host),
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Kernels on layouts"],
-                      layout_kernels_table(load("layout_kernels")), ["## Passes"], passes_table(load("passes"))) + "\n"
+                      layout_kernels_table(load("layout_kernels"))) + "\n"
 
 
 def glance():
