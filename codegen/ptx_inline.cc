@@ -16,8 +16,7 @@ std::string number_text(ir::Scalar scalar, uint64_t bits) {
   if (scalar == ir::Scalar::kF32) return absl::StrFormat("0f%08X", bits);
   if (scalar == ir::Scalar::kF64) return absl::StrFormat("0d%016X", bits);
   if (!ir::is_signed(scalar)) return absl::StrCat(bits);
-  const int unused = 64 - ir::info(scalar).bits;
-  return absl::StrCat(static_cast<int64_t>(bits << unused) >> unused);
+  return absl::StrCat(ir::number_of(scalar, bits));
 }
 
 }  // namespace

@@ -186,18 +186,11 @@ Status check_forms(const CustomOp& op) {
   return OkStatus();
 }
 
-bool is_builtin(absl::string_view mnemonic) {
-  for (int i = 0; i < kOpcodeCount; ++i) {
-    if (info(static_cast<Opcode>(i)).mnemonic == mnemonic) return true;
-  }
-  return false;
-}
-
 // Adds an op to a registry that is locked.
 StatusOr<Opcode> add(Registry& registry, CustomOp op) {
   if (Status wrong = check_row(op.row); !wrong.ok()) return wrong;
   if (Status wrong = check_forms(op); !wrong.ok()) return wrong;
-  if (is_builtin(op.row.mnemonic) || registry.by_mnemonic.contains(op.row.mnemonic)) {
+  if (detail::builtin_opcode(op.row.mnemonic) || registry.by_mnemonic.contains(op.row.mnemonic)) {
     return AlreadyExistsError("there is an op of that name");
   }
   const size_t number = registry.count;
@@ -240,12 +233,6 @@ Scalar type_of_t(const Kernel& kernel, const Op& op) { return t_of(kernel, op).s
 
 int elements_of(const Kernel& kernel, const Op& op) {
   return std::max<int>(t_of(kernel, op).count, 1);
-}
-
-uint64_t bits_mask(Scalar scalar) {
-  if (scalar == Scalar::kBool) return 1;
-  const int bits = info(scalar).bits;
-  return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
 }
 
 const PtxForm* form_for(const Kernel& kernel, const Op& op) {

@@ -69,8 +69,6 @@ struct CustomOp {
 const CustomOp* custom_op(Opcode opcode);
 // How many elements an op computes one by one: those of its T, or 1.
 int elements_of(const Kernel& kernel, const Op& op);
-// The bits that a value of a type may have; of a bool the lowest.
-uint64_t bits_mask(Scalar scalar);
 // The type that T of the op's row is; kNone where it has no T.
 Scalar type_of_t(const Kernel& kernel, const Op& op);
 // The form that an op of the kernel takes; nullptr where there is none.

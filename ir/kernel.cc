@@ -37,9 +37,8 @@ std::optional<int64_t> Kernel::constant_int(ValueId id) const {
   const Scalar scalar = type(id).scalar;
   if (is_float(scalar)) return std::nullopt;
   const std::optional<uint64_t> bits = constant_bits(id);
-  if (!bits || !is_signed(scalar)) return bits;
-  const int unused = 64 - info(scalar).bits;
-  return static_cast<int64_t>(*bits << unused) >> unused;
+  if (!bits) return std::nullopt;
+  return number_of(scalar, *bits);
 }
 
 ValueId Kernel::add_param(absl::string_view name, Type type, absl::Span<const int64_t> extents,
@@ -253,6 +252,21 @@ std::optional<Scalar> lacking_type(const Kernel& kernel, const Op& op) {
   };
   for (const ValueId value : {first_of(op.operands), first_of(op.results)}) {
     if (valid(value) && lacks(kernel.type(value).scalar)) return kernel.type(value).scalar;
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> tied_result(const Op& op, size_t operand) {
+  const Signature& signature = info(op).signature;
+  size_t result = 0;
+  for (int i = 0; i < signature.operand_count; ++i) {
+    const Position& position = signature.operands[i];
+    const auto at = static_cast<size_t>(i);
+    if (position.tied && position.arity == Arity::kMany && operand >= at) {
+      return result + operand - at;
+    }
+    if (position.tied && operand == at) return result;
+    result += position.tied ? 1 : 0;
   }
   return std::nullopt;
 }

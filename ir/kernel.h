@@ -275,6 +275,13 @@ inline size_t first_carried(const Op& loop) { return loop.opcode == Opcode::kFor
 // The row of ops.def for an op.
 inline const OpInfo& info(const Op& op) { return info(op.opcode); }
 
+// Whether a warp op is given the mask of the lanes that take part: its last operand.
+inline bool has_mask(const Op& op) {
+  return takes_mask(info(op)) && op.operands.size() == info(op).signature.operand_count;
+}
+// The result that keeps an operand's registers by the op's row; nullopt where none does.
+std::optional<size_t> tied_result(const Op& op, size_t operand);
+
 // The element type, of the op's first operand or result, for which the kernel's target lacks the
 // op; kNone where it is for no type in particular; nullopt where the target has it.
 std::optional<Scalar> lacking_type(const Kernel& kernel, const Op& op);

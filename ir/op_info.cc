@@ -55,14 +55,20 @@ absl::string_view name_of(Role role) {
 
 absl::string_view name_of(Scope scope) { return kScopeNames[static_cast<size_t>(scope)]; }
 
-std::optional<Opcode> opcode_from_mnemonic(absl::string_view mnemonic) {
+std::optional<Opcode> detail::builtin_opcode(absl::string_view mnemonic) {
   static const auto* const by_mnemonic = [] {
     auto* map = new absl::flat_hash_map<absl::string_view, Opcode>();
     for (int i = 0; i < kOpcodeCount; ++i) map->emplace(kOps[i].mnemonic, static_cast<Opcode>(i));
     return map;
   }();
   const auto it = by_mnemonic->find(mnemonic);
-  return it == by_mnemonic->end() ? detail::custom_opcode(mnemonic) : it->second;
+  if (it == by_mnemonic->end()) return std::nullopt;
+  return it->second;
+}
+
+std::optional<Opcode> opcode_from_mnemonic(absl::string_view mnemonic) {
+  const std::optional<Opcode> builtin = detail::builtin_opcode(mnemonic);
+  return builtin ? builtin : detail::custom_opcode(mnemonic);
 }
 
 }  // namespace heddle::ir

@@ -200,6 +200,7 @@ namespace detail {
 using OperandIndices = std::array<std::array<int8_t, kOperandNameCount>, kOpcodeCount>;
 extern const OperandIndices kOperandIndices;
 int custom_operand_index(Opcode opcode, OperandName name);
+std::optional<Opcode> builtin_opcode(absl::string_view mnemonic);
 std::optional<Opcode> custom_opcode(absl::string_view mnemonic);
 }  // namespace detail
 

@@ -54,6 +54,16 @@ constexpr bool is_signed(Scalar scalar) {
 constexpr bool is_integer(Scalar scalar) {
   return is_signed(scalar) || info(scalar).scalar_class == ScalarClass::kUnsigned;
 }
+// The bits that a value of a type may have; of a bool the lowest.
+constexpr uint64_t bits_mask(Scalar scalar) {
+  return scalar == Scalar::kBool ? 1 : ~uint64_t{0} >> (64 - info(scalar).bits);
+}
+// The number that an integer's or a bool's bits stand for; those of u64 as they are.
+constexpr int64_t number_of(Scalar scalar, uint64_t bits) {
+  const int unused = 64 - info(scalar).bits;
+  return is_signed(scalar) ? static_cast<int64_t>(bits << unused) >> unused
+                           : static_cast<int64_t>(bits & bits_mask(scalar));
+}
 std::optional<Scalar> scalar_from_name(absl::string_view name);
 
 // Where the memory behind a view lives.

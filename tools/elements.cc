@@ -12,7 +12,7 @@ namespace {
 using ir::Scalar;
 
 // An element's number; of a pair of numbers, its bits. Little-endian, as GPUs and their hosts are.
-double number_of(Scalar scalar, uint64_t bits) {
+double real_of(Scalar scalar, uint64_t bits) {
   if (ir::is_float(scalar)) return ir::float_value(scalar, bits);
   if (!ir::is_signed(scalar)) return static_cast<double>(bits);
   const int unused = 64 - ir::info(scalar).bits;
@@ -28,7 +28,7 @@ std::vector<double> to_doubles(Scalar dtype, absl::Span<const std::byte> bytes) 
   for (size_t i = 0; i < out.size(); ++i) {
     uint64_t bits = 0;
     std::memcpy(&bits, bytes.data() + i * size, size);
-    out[i] = number_of(dtype, bits);
+    out[i] = real_of(dtype, bits);
   }
   return out;
 }

@@ -14,7 +14,6 @@ void emit_inline_ptx(const char* text, bool has_effects, ErasedRule rule, const 
     if (output_count == 0) report(loc, "inline PTX outside a kernel", "write it in the lambda");
     return;
   }
-  trace->set_place(loc);
   absl::InlinedVector<ir::Attr, 2> attrs = {{ir::AttrKey::kMessage, text_attr(text)}};
   if (rule) {
     attrs.push_back({ir::AttrKey::kRule, trace->kernel().add_rule(
@@ -23,17 +22,11 @@ void emit_inline_ptx(const char* text, bool has_effects, ErasedRule rule, const 
                                                rule(in.data(), out.data());
                                              })});
   }
-  absl::InlinedVector<ir::Type, 2> results;
-  for (int i = 0; i < output_count; ++i) results.push_back(to_type(types[i]));
   // A special register, %%laneid or %%clock, is another one in each thread and at each time.
   const bool is_pure = output_count == 1 && !has_effects && !absl::StrContains(text, "%%");
-  const ir::OpId op = trace->builder().create_op(
-      is_pure ? ir::Opcode::kInlinePtx : ir::Opcode::kInlinePtxVolatile,
-      trace->use(absl::MakeConstSpan(inputs, static_cast<size_t>(input_count)), loc), results,
-      attrs);
-  for (size_t i = 0; i < results.size(); ++i) {
-    outputs[i] = trace->node(trace->kernel().op(op).results[i]);
-  }
+  trace->record(is_pure ? ir::Opcode::kInlinePtx : ir::Opcode::kInlinePtxVolatile,
+                absl::MakeConstSpan(inputs, static_cast<size_t>(input_count)),
+                absl::MakeConstSpan(types, static_cast<size_t>(output_count)), attrs, outputs, loc);
 }
 
 }  // namespace heddle::detail

@@ -6,9 +6,10 @@
 //   inline_ptx(PtxText("griddepcontrol.wait;").has_effects());
 //
 // %0, %1, … are the outputs and then the inputs, by type: 32-bit values are .b32 registers, 64-bit
-// ones .b64, 16-bit ones .b16, 8-bit ones the low byte of a .b32, a bool a predicate. %#4 is the number
-// of an input that the host knows, for instructions that want one. %% is a percent sign, as in %%clock. The text has a scope of its own, so that it may declare registers. A
-// wrong instruction is reported by ptxas at this line.
+// ones .b64, 16-bit ones .b16, 8-bit ones the low byte of a .b32, a bool a predicate. %#4 is the
+// number of an input that the host knows, for instructions that want one. %% is a percent sign, as in
+// %%clock. The text has a scope of its own, so that it may declare registers. A wrong instruction is
+// reported by ptxas at this line.
 //
 // An interpreter has no assembler: it runs the rule, a host function of the inputs that returns the
 // output (a std::tuple of several), and stops at a line that has none.

@@ -16,19 +16,12 @@ void emit_custom(const ir::RegisteredOp& op, absl::Span<const Node> inputs,
     }
     return;
   }
-  trace->set_place(loc, inputs);
   if (!op.status().ok()) {
     trace->report(loc, std::string(op.status().message()), "mend its CustomOp");
     for (size_t i = 0; i < types.size(); ++i) outputs[i] = {.type = types[i]};
     return;
   }
-  absl::InlinedVector<ir::Type, 2> results;
-  for (const NodeType& type : types) results.push_back(to_type(type));
-  const ir::OpId recorded =
-      trace->builder().create_op(op.opcode(), trace->use(inputs, loc), results, {});
-  for (size_t i = 0; i < results.size(); ++i) {
-    outputs[i] = trace->node(trace->kernel().op(recorded).results[i]);
-  }
+  trace->record(op.opcode(), inputs, types, {}, outputs.data(), loc);
 }
 
 }  // namespace heddle::detail

@@ -60,15 +60,13 @@ class CustomFunction<R(A...)> {
 
   // Of scalars.
   auto operator()(const detail::Arg<A>&... arguments, SourceLoc loc = SourceLoc::current()) const {
-    return call([]<class T>(std::type_identity<T>) { return std::type_identity<Value<T>>(); }, loc,
-                arguments.node...);
+    return call<Value>(loc, arguments.node...);
   }
   // Of vectors, element by element.
   template <int N>
   requires(sizeof...(A) > 0) auto operator()(const Vec<A, N>&... arguments,
                                              SourceLoc loc = SourceLoc::current()) const {
-    return call([]<class T>(std::type_identity<T>) { return std::type_identity<Vec<T, N>>(); }, loc,
-                arguments.node()...);
+    return call<VecsOf<N>::template Of>(loc, arguments.node()...);
   }
 
  private:
@@ -77,17 +75,23 @@ class CustomFunction<R(A...)> {
     return op;
   }
 
-  // `shaped` gives the type that holds results of an element's type.
-  template <class Shaped, class... Nodes>
-  auto call(Shaped shaped, SourceLoc loc, const Nodes&... nodes) const {
+  template <int N>
+  struct VecsOf {
+    template <class T>
+    using Of = Vec<T, N>;
+  };
+
+  // Held<T> is the type of a result whose element is a T.
+  template <template <class> class Held, class... Nodes>
+  auto call(SourceLoc loc, const Nodes&... nodes) const {
     const detail::Node inputs[] = {nodes..., detail::Node{}};
     const auto record = [&]<class... T>(std::type_identity<std::tuple<T...>>) {
-      const detail::NodeType types[] = {type_in<T>(shaped)..., detail::NodeType{}};
+      const detail::NodeType types[] = {Held<T>::blank().type..., detail::NodeType{}};
       detail::Node outputs[sizeof...(T) + 1];
       detail::emit_custom(op_, {inputs, sizeof...(A)}, {types, sizeof...(T)},
                           {outputs, sizeof...(T)}, loc);
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return std::tuple(typename decltype(shaped(std::type_identity<T>()))::type(outputs[I])...);
+        return std::tuple(Held<T>(outputs[I])...);
       }
       (std::index_sequence_for<T...>());
     };
@@ -97,15 +101,6 @@ class CustomFunction<R(A...)> {
       return std::get<0>(record(std::type_identity<std::tuple<R>>()));
     } else {
       return record(std::type_identity<R>());
-    }
-  }
-  template <class T, class Shaped>
-  static detail::NodeType type_in(Shaped shaped) {
-    using Held = typename decltype(shaped(std::type_identity<T>()))::type;
-    if constexpr (std::is_same_v<Held, Value<T>>) {
-      return detail::scalar_type<T>();
-    } else {
-      return Held::type();
     }
   }
 

@@ -26,21 +26,11 @@ StatusOr<bool> replace_ops(ir::PassContext& context, ir::Opcode opcode,
                            absl::Span<const NodeType> inputs, NodeType output,
                            absl::FunctionRef<Node(const Node* inputs)> body);
 
-// The type of a Value's or Vec's node.
-template <class T>
-NodeType type_of_traced() {
-  if constexpr (requires { T::type(); }) {
-    return T::type();
-  } else {
-    return scalar_type<typename T::value_type>();
-  }
-}
-
 template <class R, class... A>
 StatusOr<bool> replace_ops(ir::PassContext& context, ir::Opcode opcode,
                            const std::function<R(A...)>& function) {
-  const NodeType inputs[] = {type_of_traced<std::decay_t<A>>()..., NodeType{}};
-  return replace_ops(context, opcode, {inputs, sizeof...(A)}, type_of_traced<R>(),
+  const NodeType inputs[] = {std::decay_t<A>::blank().type..., NodeType{}};
+  return replace_ops(context, opcode, {inputs, sizeof...(A)}, R::blank().type,
                      [&](const Node* nodes) {
                        return [&]<std::size_t... I>(std::index_sequence<I...>) {
                          return R(function(std::decay_t<A>(nodes[I])...)).node();

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/cuda/builtins.h"
 #include "heddle/dsl/trace/trace_internal.h"
+#include "heddle/ir/launch/divider.h"
 #include "heddle/ir/launch/launch_program.h"
 
 namespace heddle {
@@ -14,27 +15,16 @@ bool is_known_at_launch(const Node& node, SourceLoc loc) {
          !ir::unknown_at_launch(trace->kernel(), trace->use(node, loc));
 }
 
-// A. D. Robison, "N-bit unsigned division via N-bit multiply-add" (ARITH 2005). With 2^k <= d <
-// 2^(k+1) and m = floor(2^(32+k) / d): one of m + 1, and m with m added once, errs by no more than
-// 2^k over all n, which rounding down forgives. A power of two takes the largest m there is.
 Divider make_divider(const Node& divisor, SourceLoc loc) {
   Divider result;
   result.divisor = emit_bitcast(divisor, ir::Scalar::kU32, loc);
   if (!is_known_at_launch(result.divisor, loc)) return result;
-  const CallerLines lines(loc);
-  const UInt d(result.divisor);
-  const UInt64 wide = cast<uint64_t>(d);
-  const UInt k = 31u - cast<uint32_t>(clz(d));
-  const UInt64 power = UInt64(1) << (k + 32u);
-  const UInt64 down = power / wide;
-  const UInt64 rest = power - down * wide;
-  const Bool is_power = rest == 0u;
-  const Bool rounds_up = (rest != 0u) & (wide - rest <= UInt64(1) << k);
-  const UInt64 multiplier =
-      select(is_power, UInt64(0xFFFFFFFFu), select(rounds_up, down + 1u, down));
-  result.multiplier = at_launch(cast<uint32_t>(multiplier)).node();
-  result.addend = at_launch(select(rounds_up, UInt64(0), multiplier)).node();
-  result.shift = at_launch(k).node();
+  Trace* const trace = Trace::current();
+  trace->set_place(loc);
+  const ir::Divider made = ir::make_divider(trace->builder(), trace->use(result.divisor, loc));
+  result.multiplier = trace->node(made.multiplier);
+  result.addend = trace->node(made.addend);
+  result.shift = trace->node(made.shift);
   result.at_launch = true;
   return result;
 }
@@ -43,9 +33,12 @@ Node quotient(const Node& n, const Divider& divider, SourceLoc loc) {
   const CallerLines lines(loc);
   const UInt dividend(emit_bitcast(n, ir::Scalar::kU32, loc));
   if (!divider.at_launch) return (dividend / UInt(divider.divisor)).node();
-  const UInt64 product = fma(cast<uint64_t>(dividend), cast<uint64_t>(UInt(divider.multiplier)),
-                             UInt64(divider.addend));
-  return (cast<uint32_t>(product >> 32u) >> UInt(divider.shift)).node();
+  Trace* const trace = Trace::current();
+  trace->set_place(loc);
+  const auto use = [&](const Node& node) { return trace->use(node, loc); };
+  return trace->node(
+      ir::quotient(trace->builder(), use(dividend.node()),
+                   {use(divider.multiplier), use(divider.addend), use(divider.shift)}));
 }
 
 }  // namespace detail

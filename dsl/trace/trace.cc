@@ -125,6 +125,16 @@ absl::InlinedVector<ir::ValueId, 4> Trace::use(absl::Span<const Node> nodes, Sou
   return values;
 }
 
+void Trace::record(ir::Opcode opcode, absl::Span<const Node> inputs,
+                   absl::Span<const NodeType> types, absl::Span<const ir::Attr> attrs,
+                   Node* outputs, SourceLoc loc) {
+  set_place(loc, inputs);
+  absl::InlinedVector<ir::Type, 2> results;
+  for (const NodeType& type : types) results.push_back(to_type(type));
+  const ir::OpId op = builder_.create_op(opcode, use(inputs, loc), results, attrs);
+  for (size_t i = 0; i < results.size(); ++i) outputs[i] = node(kernel().op(op).results[i]);
+}
+
 Node Trace::node(ir::ValueId value) const {
   return {.type = to_node_type(builder_.kernel().type(value).content()),
           .id = ir::index_of(value),

@@ -41,6 +41,10 @@ class Trace {
   // The node that stands for an IR value.
   Node node(ir::ValueId value) const;
 
+  // Records an op with results of these types, which `outputs` receives, at that place.
+  void record(ir::Opcode opcode, absl::Span<const Node> inputs, absl::Span<const NodeType> types,
+              absl::Span<const ir::Attr> attrs, Node* outputs, SourceLoc loc);
+
   // Sets the place of the ops that follow. An unknown one falls back on the place of `fallback`'s
   // op, then on the last place.
   void set_place(SourceLoc loc, absl::Span<const Node> fallback = {});

@@ -18,18 +18,15 @@ using Operands = absl::Span<const uint64_t>;
 // --- Elements and their bits ---
 
 int width(Scalar scalar) { return scalar == Scalar::kBool ? 1 : info(scalar).bits; }
-
-uint64_t mask(Scalar scalar) { return ~uint64_t{0} >> (64 - width(scalar)); }
-
 uint64_t sign_bit(Scalar scalar) { return uint64_t{1} << (width(scalar) - 1); }
 
 // Sign-extended where the type has a sign.
 int64_t to_signed(Scalar scalar, uint64_t bits) {
-  if (is_signed(scalar) && (bits & sign_bit(scalar)) != 0) bits |= ~mask(scalar);
+  if (is_signed(scalar) && (bits & sign_bit(scalar)) != 0) bits |= ~bits_mask(scalar);
   return static_cast<int64_t>(bits);
 }
 
-Bits from_int(Scalar scalar, uint64_t value) { return value & mask(scalar); }
+Bits from_int(Scalar scalar, uint64_t value) { return value & bits_mask(scalar); }
 
 // Rounds once. A NaN here is one that the op made up.
 Bits from_double(Scalar scalar, double value) {
@@ -299,7 +296,7 @@ Bits float_to_int(Scalar from, Scalar to, double value) {
     if (number < -limit) return sign_bit(to);
     return from_int(to, static_cast<uint64_t>(static_cast<int64_t>(number)));
   }
-  if (number >= std::ldexp(1.0, width(to))) return mask(to);
+  if (number >= std::ldexp(1.0, width(to))) return bits_mask(to);
   return number <= 0 ? 0 : static_cast<uint64_t>(number);
 }
 
@@ -407,7 +404,7 @@ bool is_specified(Opcode opcode, Scalar operand, absl::Span<const uint64_t> bits
   const bool divides = opcode == Opcode::kDiv || opcode == Opcode::kRem;
   if (!divides || !is_integer(operand)) return true;
   if (bits[1] == 0) return false;
-  return !is_signed(operand) || bits[0] != sign_bit(operand) || bits[1] != mask(operand);
+  return !is_signed(operand) || bits[0] != sign_bit(operand) || bits[1] != bits_mask(operand);
 }
 
 bool can_fold_scalar(Opcode opcode) { return rule_of(opcode) != nullptr; }

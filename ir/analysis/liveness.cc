@@ -46,21 +46,9 @@ class Intervals {
   }
 
  private:
-  // Whether a result takes over a tied operand's registers: the first result those of the first that is tied.
   static bool is_tied(const Op& op, size_t result) {
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      if (ties(op, i, result)) return true;
-    }
-    return false;
-  }
-  static bool ties(const Op& op, size_t operand, size_t result) {
-    const Signature& signature = info(op).signature;
-    size_t before = 0;
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      const size_t position = std::min<size_t>(i, std::max<size_t>(signature.operand_count, 1) - 1);
-      if (!signature.operands[position].tied) continue;
-      if (i == operand) return before == result;
-      ++before;
+      if (tied_result(op, i) == result) return true;
     }
     return false;
   }
@@ -69,7 +57,7 @@ class Intervals {
     return has(info(op), kRename) && op.opcode != Opcode::kExtract && op.opcode != Opcode::kSlice;
   }
   static bool shares_registers(const Op& op, size_t operand, size_t result) {
-    return renames(op) || ties(op, operand, result);
+    return renames(op) || tied_result(op, operand) == result;
   }
 
   void number(RegionId region) {

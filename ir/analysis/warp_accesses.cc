@@ -22,12 +22,6 @@ std::array<int64_t, kLanes> each_lane(Function function) {
   return lanes;
 }
 
-int64_t extended(Scalar scalar, uint64_t bits) {
-  const int unused = 64 - std::max<int>(info(scalar).bits, 1);
-  if (is_signed(scalar)) return static_cast<int64_t>(bits << unused) >> unused;
-  return static_cast<int64_t>(bits << unused >> unused);
-}
-
 int64_t coordinate(const Dim3& block, int64_t axis, int lane) {
   if (block.x == 0) return axis == 0 ? lane : 0;  // dynamic: rows of a warp at least
   if (axis == 0) return lane % block.x;
@@ -138,13 +132,12 @@ std::optional<WarpAccesses::Lanes> WarpAccesses::compute(ValueId value, int dept
   const Lanes result = each_lane([&](int lane) -> int64_t {
     std::vector<uint64_t> bits;
     for (size_t i = 0; i < operands.size(); ++i) {
-      const int unused = 64 - std::max<int>(info(kernel_.type(op->operands[i]).scalar).bits, 1);
-      bits.push_back(static_cast<uint64_t>(operands[i][static_cast<size_t>(lane)]) << unused >>
-                     unused);
+      bits.push_back(static_cast<uint64_t>(operands[i][static_cast<size_t>(lane)]) &
+                     bits_mask(kernel_.type(op->operands[i]).scalar));
     }
     const auto folded = fold_scalar(op->opcode, from, type.scalar, bits);
     folds = folds && folded.has_value();
-    return extended(type.scalar, folded.value_or(0));
+    return number_of(type.scalar, folded.value_or(0));
   });
   return folds ? std::optional(result) : shared();
 }

@@ -12,24 +12,19 @@
 //   %q = div %i, %n : u32        →     %m, %a, %s = at_launch …, once for each divisor
 //                                      %p = fma (u64)%i, (u64)%m, %a : u64
 //                                      %q = (u32)(%p >> 32) >> %s : u32
-//
-// A. D. Robison, "N-bit unsigned division via N-bit multiply-add" (ARITH 2005). With 2^k <= d < 2^(k+1) and
-// m = floor(2^(32+k) / d): one of m + 1, and m with m added once, errs by no more than 2^k over all n, which rounding down
-// forgives. A power of two takes the largest m that there is.
 #include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "heddle/ir/analysis/int_facts.h"
 #include "heddle/ir/builder.h"
+#include "heddle/ir/launch/divider.h"
 #include "heddle/ir/launch/launch_program.h"
 #include "heddle/ir/passes/passes.h"
 #include "heddle/ir/passes/rewrite.h"
 
 namespace heddle::ir {
 namespace {
-
-constexpr Type kU64Type = Type::of(Scalar::kU64);
 
 class DivisionAtLaunch {
  public:
@@ -49,11 +44,6 @@ class DivisionAtLaunch {
   }
 
  private:
-  // Of a divisor d, n / d is (n * multiplier + addend) >> 32 >> shift for all n.
-  struct Divider {
-    ValueId multiplier, addend, shift;  // u32, u64, u32
-  };
-
   bool is_known(ValueId value) const { return !unknown_at_launch(kernel_, value).has_value(); }
 
   bool can_replace(const Op& op) const {
@@ -77,9 +67,9 @@ class DivisionAtLaunch {
     b_.set_insertion_before(id);
     b_.set_loc(op.loc);
     const ValueId n = as(kU32Type, op.a());
-    const ValueId quotient = quotient_of(op, n, divider);
-    if (op.opcode == Opcode::kDiv) return put(id, as(type, quotient));
-    const ValueId product = b_.create(Opcode::kMul, {quotient, as(kU32Type, op.b())});
+    const ValueId divided = quotient_of(op, n, divider);
+    if (op.opcode == Opcode::kDiv) return put(id, as(type, divided));
+    const ValueId product = b_.create(Opcode::kMul, {divided, as(kU32Type, op.b())});
     put(id, as(type, b_.create(Opcode::kSub, {n, product})));
   }
 
@@ -94,11 +84,7 @@ class DivisionAtLaunch {
     ValueId& known =
         quotients_.try_emplace({op.parent, op.a(), op.b()}, ValueId::kNone).first->second;
     if (valid(known)) return known;
-    const ValueId product =
-        b_.create(Opcode::kFma, {convert(n), convert(divider.multiplier), divider.addend});
-    const ValueId upper = b_.create(Opcode::kShr, {product, number(kU32Type, 32)});
-    const ValueId low = b_.create(Opcode::kConvert, {upper}, kU32Type);
-    return known = b_.create(Opcode::kShr, {low, divider.shift});
+    return known = quotient(b_, n, divider);
   }
 
   // Behind the divisor, so that all divisions by it find it there.
@@ -108,38 +94,12 @@ class DivisionAtLaunch {
     const OpId def = kernel_.value(divisor).def;
     const OpId first = valid(def) ? kernel_.op(def).next : kernel_.region(kernel_.body()).first;
     b_.set_insertion_before(first);
-    const auto make = [&](Opcode opcode, ValueId a, ValueId b) {
-      return b_.create(opcode, {a, b});
-    };
-    const auto select = [&](ValueId condition, ValueId a, ValueId b) {
-      return b_.create(Opcode::kSelect, {condition, a, b});
-    };
-    const ValueId d = as(kU32Type, divisor), wide = convert(d);
-    const ValueId zeros = b_.create(Opcode::kClz, {d});
-    const ValueId k = make(Opcode::kSub, number(kU32Type, 31), as(kU32Type, zeros));
-    const ValueId one = number(kU64Type, 1), none = number(kU64Type, 0);
-    const ValueId bits = make(Opcode::kAdd, k, number(kU32Type, 32));
-    const ValueId power = make(Opcode::kShl, one, bits);
-    const ValueId down = make(Opcode::kDiv, power, wide);
-    const ValueId rest = make(Opcode::kSub, power, make(Opcode::kMul, down, wide));
-    const ValueId is_power = make(Opcode::kEq, rest, none);
-    const ValueId lacking = make(Opcode::kSub, wide, rest);
-    const ValueId is_little = make(Opcode::kLe, lacking, make(Opcode::kShl, one, k));
-    const ValueId rounds_up = make(Opcode::kAnd, make(Opcode::kNe, rest, none), is_little);
-    const ValueId rounded = select(rounds_up, make(Opcode::kAdd, down, one), down);
-    const ValueId multiplier = select(is_power, number(kU64Type, 0xFFFFFFFF), rounded);
-    const ValueId narrow = b_.create(Opcode::kConvert, {multiplier}, kU32Type);
-    const auto at_launch = [&](ValueId value) { return b_.create(Opcode::kAtLaunch, {value}); };
-    const Divider made = {at_launch(narrow), at_launch(select(rounds_up, none, multiplier)),
-                          at_launch(k)};
-    return dividers_[divisor] = made;
+    return it->second = make_divider(b_, as(kU32Type, divisor));
   }
 
   ValueId as(Type type, ValueId value) {
     return kernel_.type(value) == type ? value : b_.create(Opcode::kBitcast, {value}, type);
   }
-  ValueId convert(ValueId value) { return b_.create(Opcode::kConvert, {value}, kU64Type); }
-  ValueId number(Type type, int64_t n) { return b_.constant_int(type, n); }
 
   Kernel& kernel_;
   IntAnalysis& ints_;

@@ -25,10 +25,6 @@ static_assert(std::size(kThreadsOf) == kScopeCount);
 
 absl::string_view threads_of(Scope scope) { return kThreadsOf[static_cast<size_t>(scope)]; }
 
-bool has_mask(const Op& op) {
-  return takes_mask(info(op)) && op.operands.size() == info(op).signature.operand_count;
-}
-
 struct Misplaced {
   OpId op;
   OpId cause;  // kNone: unknown

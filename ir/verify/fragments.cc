@@ -15,22 +15,6 @@
 namespace heddle::ir {
 namespace {
 
-// The result that keeps an operand's registers by the op's row; nullopt where none does.
-std::optional<size_t> tied_result(const Op& op, size_t operand) {
-  const Signature& signature = info(op).signature;
-  size_t result = 0;
-  for (int i = 0; i < signature.operand_count; ++i) {
-    const Position& position = signature.operands[i];
-    const auto at = static_cast<size_t>(i);
-    if (position.tied && position.arity == Arity::kMany && operand >= at) {
-      return result + operand - at;
-    }
-    if (position.tied && operand == at) return result;
-    result += position.tied ? 1 : 0;
-  }
-  return std::nullopt;
-}
-
 // The operand whose registers a result keeps: by a tie, or round a loop.
 std::optional<size_t> source_of(const Op& op, size_t result) {
   if (is_loop(op)) return op.index_of(OperandName::kInits) + result;

@@ -205,9 +205,7 @@ void Lowering::lower_custom(const Op& op) {
 
 // Of the lanes that run a warp op together, where it has one.
 Operand Lowering::mask_of(const Op& op) {
-  const OpInfo& row = info(op);
-  const bool given = takes_mask(row) && op.operands.size() == row.signature.operand_count;
-  return given ? reg(op.operands.back()) : Operand();
+  return has_mask(op) ? reg(op.operands.back()) : Operand();
 }
 
 // A rule for each element, or for none where there is no rule.
@@ -232,7 +230,7 @@ void Lowering::call_rule(const Op& op, const PtxRule& rule, const WarpRule& warp
     RuleCall call{.rule = rule, .warp_rule = warp_rule, .inputs = {}, .outputs = {}};
     for (const ValueId operand : op.operands) call.inputs.push_back(value(operand));
     for (const ValueId result : op.results) call.outputs.push_back(value(result));
-    if (takes_mask(info(op)) && !mask_of(op).used()) call.inputs.emplace_back();
+    if (takes_mask(info(op)) && !has_mask(op)) call.inputs.emplace_back();
     code_->rules.push_back(std::move(call));
   }
 }

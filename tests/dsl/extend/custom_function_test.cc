@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/extend/results_of.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
@@ -78,18 +79,6 @@ const CustomFunction<uint32_t(uint32_t)> unexplained({.row = ir::op_row("test.un
                                                                         "a:u32 -> u32", ir::kPure),
                                                       .summary = "a",
                                                       .ptx = {{"mov.b32 %0, %1;"}}});
-
-template <class T, class Body>
-StatusOr<std::vector<T>> results_of(int64_t threads, const Body& body) {
-  const auto kernel = local_kernel("custom", [&](Tensor<T, 1> y) { y(thread_idx.x) = body(); });
-  const Stream stream = test_device().create_stream().value();
-  const Buffer out = test_device().upload(absl::MakeConstSpan(std::vector<T>(threads))).value();
-  Status status = kernel.launch(stream, {.block = threads}, as_tensor<T>(out, {threads}));
-  if (!status.ok()) return status;
-  status = stream.synchronize();
-  if (!status.ok()) return status;
-  return out.template download<T>(stream);
-}
 
 TEST(CustomFunctions, ComputeWhatTheirMeaningSays) {
   const auto dots = results_of<int32_t>(64, [] {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/extend/results_of.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/dsl/extend/custom_function.h"
@@ -57,18 +58,6 @@ const ir::RegisteredPass bend_pass({.name = "test-bend",
                                     .summary = "Compute curves that are marked",
                                     .run = bend,
                                     .before = "promote-vars"});
-
-template <class T, class Body>
-StatusOr<std::vector<T>> results_of(int64_t threads, const Body& body) {
-  const auto kernel = local_kernel("replaced", [&](Tensor<T, 1> y) { y(thread_idx.x) = body(); });
-  const Stream stream = test_device().create_stream().value();
-  const Buffer out = test_device().upload(absl::MakeConstSpan(std::vector<T>(threads))).value();
-  Status status = kernel.launch(stream, {.block = threads}, as_tensor<T>(out, {threads}));
-  if (!status.ok()) return status;
-  status = stream.synchronize();
-  if (!status.ok()) return status;
-  return out.template download<T>(stream);
-}
 
 TEST(ReplaceOps, PutsWhatAFunctionComputesInTheirPlace) {
   const auto sums = results_of<int32_t>(256, [] {

@@ -8,7 +8,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -272,33 +271,17 @@ class Explainer {
   }
 
   void add_ptx() {
-    std::map<int, std::string> files;
-    for (const string_view text : absl::StrSplit(compilation_.ptx.text, '\n')) {
-      const std::vector<string_view> words =
-          absl::StrSplit(text, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-      int number = 0;
-      if (words.size() > 2 && words[0] == ".file" && absl::SimpleAtoi(words[1], &number)) {
-        const size_t quote = text.find('"');
-        files[number] = std::string(text.substr(quote + 1, text.rfind('"') - quote - 1));
-      }
-    }
-    int line = -1;
-    for (const string_view text : absl::StrSplit(compilation_.ptx.text, '\n')) {
-      const std::vector<string_view> words =
-          absl::StrSplit(text, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-      if (words.empty()) continue;
-      int file = 0, number = 0;
-      if (words[0] == ".loc" && words.size() > 2 && absl::SimpleAtoi(words[1], &file) &&
-          absl::SimpleAtoi(words[2], &number)) {
-        line = line_of(files[file], number);
-        continue;
-      }
-      const bool is_instruction = absl::StartsWith(text, "\t") && words[0][0] != '.' &&
-                                  words[0][0] != '{' && words[0][0] != '}' && words[0][0] != '/';
+    const std::vector<ir::OpId>& ops = compilation_.ptx.line_ops;
+    const std::vector<string_view> lines = absl::StrSplit(compilation_.ptx.text, '\n');
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const string_view words = absl::StripLeadingAsciiWhitespace(lines[i]);
+      if (words.empty() || absl::StartsWith(words, ".loc")) continue;
       Explanation::Row& row = result_.ptx.emplace_back();
-      row.text = std::string(text);
-      if (is_instruction) row.line = line;
-      if (is_instruction && line >= 0) ++result_.lines[static_cast<size_t>(line)].ptx;
+      row.text = std::string(lines[i]);
+      const ir::OpId op = i + 1 < ops.size() ? ops[i + 1] : ir::OpId::kNone;
+      if (!ir::valid(op) || absl::StrContains("{}./$", words[0])) continue;
+      row.line = line_of(op);
+      if (row.line >= 0) ++result_.lines[static_cast<size_t>(row.line)].ptx;
     }
   }
 
