@@ -1,6 +1,7 @@
 #include "heddle/runtime/compile.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -17,6 +18,15 @@ namespace {
 
 Status add_context(const Status& status, const Compilation& compilation) {
   return Status(status.code(), absl::StrCat(compilation.describe(), ": ", status.message()));
+}
+
+constexpr char kPassesVariable[] = "HEDDLE_PASSES";
+
+// Says where passes come from that nobody wrote into the program.
+Status blame_environment(const Status& status, const std::string& passes) {
+  const char* const wanted = std::getenv(kPassesVariable);
+  if (wanted == nullptr || passes != wanted) return status;
+  return Status(status.code(), absl::StrCat(kPassesVariable, ": ", status.message()));
 }
 
 // ptxas speaks of PTX lines; the user wrote C++ ones. Empty where it names none, or one of
@@ -142,7 +152,10 @@ void dump_stages(const Compilation& compilation) {
 
 }  // namespace
 
-std::string default_passes() { return std::string(ir::kDefaultLevel); }
+std::string default_passes() {
+  const char* const wanted = std::getenv(kPassesVariable);
+  return wanted != nullptr ? std::string(wanted) : std::string(ir::kDefaultLevel);
+}
 
 std::string Compilation::describe() const {
   return LaunchSite(name, place.file, place.line).describe();
@@ -206,7 +219,7 @@ StatusOr<std::shared_ptr<const Compilation>> compile_source(
   ir::Analyses analyses(compilation->optimized);
   pipeline.analyses = &analyses;
   if (Status s = ir::run_pipeline(compilation->optimized, options.passes, pipeline); !s.ok()) {
-    return add_context(s, *compilation);
+    return add_context(blame_environment(s, options.passes), *compilation);
   }
   compilation->times.passes = stopwatch.lap();
 

@@ -23,7 +23,8 @@ enum class Stage : uint8_t {
   kCubin,  // and assembled by ptxas
 };
 
-// The passes that run where nothing else is asked for: the level O3.
+// The passes that run where nothing else is asked for: those of the environment variable HEDDLE_PASSES, such as
+// "O3,-vectorize", or else the level O3.
 std::string default_passes();
 
 // How a kernel is compiled: for which block and target, by which passes, with which options of
@@ -35,7 +36,8 @@ struct CompileOptions {
   Dim3 cluster{1, 1, 1};
   // The architecture, such as "sm_90a"; empty: the device's, or sm_90a without a device.
   std::string target = {};
-  // Passes by name, with commas between them, or a level, O0 to O3 (ir/passes/pipeline_text.h).
+  // Passes by name, with commas between them, or a level, O0 to O3; "O3,-licm" leaves one out
+  // (ir/passes/pipeline_text.h).
   std::string passes = default_passes();
   // How to watch or bisect them (ir/passes/pipeline.h); nullptr: simply run them.
   std::shared_ptr<const ir::PipelineOptions> pipeline = nullptr;

@@ -85,7 +85,8 @@ void add_kernel(CLI::App* app, KernelChoice& choice, bool required = true) {
 
 void add_passes(CLI::App* app, PassOptions& passes) {
   app->add_option("--passes", passes.passes,
-                  "passes by name, such as unroll{factor=4}, or a level, O0 to O3; default: O3")
+                  "passes by name, such as unroll{factor=4}, or a level, O0 to O3; "
+                  "O3,-licm leaves one out; default: O3")
       ->type_name("A,B,...");
   add_text(app, "--print-before", passes.print_before, "PASS|all", "print the IR before a pass");
   add_text(app, "--print-after", passes.print_after, "PASS|all", "print the IR after a pass");

@@ -84,7 +84,7 @@ Status PassRegistry::add(Pass pass) {
   }
   const bool is_level = absl::c_any_of(
       pipeline_levels(), [&](const PipelineLevel& level) { return level.name == pass.name; });
-  if (pass.name == "all" || is_level) {
+  if (pass.name == "all" || is_level || pass.name[0] == '-') {
     return InvalidArgumentError(absl::StrCat("a pass cannot be called '", pass.name,
                                              "', which has a meaning of its own in pipelines"));
   }

@@ -53,6 +53,7 @@ class Parser {
   }
 
   Status append(const Element& element) {
+    if (absl::StartsWith(element.name, "-")) return leave_out(element);
     const auto levels = pipeline_levels();
     const auto level =
         absl::c_find_if(levels, [&](const PipelineLevel& l) { return l.name == element.name; });
@@ -66,6 +67,17 @@ class Parser {
     if (Status status = set_options(element.options, step); !status.ok()) return status;
     steps_.push_back(std::move(step));
     return OkStatus();
+  }
+
+  Status leave_out(const Element& element) {
+    const absl::string_view name = absl::StripAsciiWhitespace(element.name.substr(1));
+    if (element.braces) return wrong("'-", name, "' takes no options");
+    const auto pass = find_pass(registry_, name, absl::StrCat("pipeline '", text_, "'"));
+    if (!pass.ok()) return pass.status();
+    const size_t before = steps_.size();
+    std::erase_if(steps_, [&](const PipelineStep& step) { return step.pass == *pass; });
+    if (steps_.size() < before) return OkStatus();
+    return wrong("nothing in front of '-", name, "' runs pass '", name, "'");
   }
 
   static PipelineStep plain(const Pass& pass) {

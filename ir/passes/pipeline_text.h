@@ -2,6 +2,7 @@
 //
 //   promote-vars,unroll{factor=4},fold,dce      passes by name, and their options
 //   O2,unroll-loads{trips=2}                    a level stands for its passes
+//   O3,-licm                                    without a pass that stands in front
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace {
 // Where the header breaks into one parameter a line.
 constexpr size_t kColumns = 100;
 
-std::string quoted(absl::string_view text) {
+std::string in_quotes(absl::string_view text) {
   return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
 }
 
@@ -76,7 +76,7 @@ class Printer {
     }
     if (options_.locs && valid(op.loc)) {
       const Loc loc = kernel_.loc(op.loc);
-      absl::StrAppend(&out_, " loc(", quoted(loc.file), ":", loc.line, ")");
+      absl::StrAppend(&out_, " loc(", in_quotes(loc.file), ":", loc.line, ")");
     }
   }
 
@@ -92,7 +92,7 @@ class Printer {
     std::vector<std::string> params;
     for (const Param& param : kernel_.params()) params.push_back(param_to_string(param));
     const std::string name =
-        is_identifier(kernel_.name()) ? kernel_.name() : quoted(kernel_.name());
+        is_identifier(kernel_.name()) ? kernel_.name() : in_quotes(kernel_.name());
     absl::StrAppend(&out_, "kernel @", name, "(");
     const std::string launch = absl::StrCat(
         ") block", kernel_.has_dynamic_block() ? "(?)" : dim3_to_string(kernel_.block), " cluster",
@@ -159,7 +159,7 @@ class Printer {
         }
         return std::string(row.enumerators[static_cast<size_t>(attr.value)]);
       case AttrKind::kString:
-        return quoted(kernel_.text(StringId{static_cast<uint32_t>(attr.value)}));
+        return in_quotes(kernel_.text(StringId{static_cast<uint32_t>(attr.value)}));
       case AttrKind::kInts:
         return absl::StrCat("[", absl::StrJoin(kernel_.ints(attr.value), ", "), "]");
       case AttrKind::kInt:

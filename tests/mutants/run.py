@@ -2,6 +2,7 @@
 """Plants bugs, one at a time, and says which test finds each.
 
     python3 tests/mutants/run.py BUILD [--only NAME...] [--programs NAME...] [--record FILE] [--commit ID]
+    python3 tests/mutants/run.py --check        whether every bug can still be planted
 
 BUILD is a build folder of this source tree, configured for Ninja, in which the test programs are
 built. The tree stays as it is: the changed file is compiled beside it and linked in front of the
@@ -49,6 +50,25 @@ def planted(mutant):
     if right.count(mutant["old"]) != 1:
         raise Planting(f"the text stands there {right.count(mutant['old'])} times")
     return right.replace(mutant["old"], mutant["new"])
+
+
+def check(mutants):
+    """Says which rows no longer fit the source tree."""
+    faults = []
+    for mutant in mutants:
+        try:
+            planted(mutant)
+            absent = [name for name in mutant.get("sources", []) if not (ROOT / name).exists()]
+            if absent:
+                raise Planting(f"there is no {absent[0]}")
+            if mutant["file"].endswith(".h") and "sources" not in mutant:
+                raise Planting("a header needs `sources`")
+        except (OSError, Planting) as why:
+            faults.append(f"{mutant['name']}: {mutant['file']}: {why}")
+    names = [mutant["name"] for mutant in mutants]
+    faults += [f"{name}: twice" for name in sorted(set(names)) if names.count(name) > 1]
+    print("\n".join(faults + [f"{len(mutants)} bugs to plant, {len(faults)} faults"]))
+    return 1 if faults else 0
 
 
 def compile_as(path, source, made, build, *flags):
@@ -153,7 +173,8 @@ def run(mutant, build):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("build", type=pathlib.Path, nargs="?")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--programs", nargs="*", default=[], help="run these alone, and the bugs that they should notice")
     parser.add_argument("--list", type=pathlib.Path, default=ROOT / "tests/mutants/mutants.json")
@@ -161,6 +182,10 @@ def main():
     parser.add_argument("--commit", default="")
     options = parser.parse_args()
     mutants = json.loads(options.list.read_text())
+    if options.check:
+        return check(mutants)
+    if not options.build:
+        parser.error("say which build, or --check")
     mutants = [m for m in mutants if not options.only or m["name"] in options.only]
     if options.programs:
         for mutant in mutants:

@@ -1,7 +1,9 @@
 // What compiling says: of any source, and of ptxas, for which a stand-in prints what is to be said.
 #include "heddle/runtime/compile.h"
 
+#include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -234,6 +236,26 @@ TEST(CompileSource, RefusesABlockBeforeItTraces) {
   EXPECT_EQ(traces, 0);
   EXPECT_TRUE(compile_source(counted.source(), {}, {.block = 32, .stage = Stage::kIr}).ok());
   EXPECT_EQ(traces, 1);
+}
+
+TEST(CompileSource, RunsThePassesOfTheEnvironment) {
+  const auto twice = define_kernel("twice(y)", [](Tensor<int, 1> y) { y[0] = Int(2) * 21; });
+  const auto passes = [&] {
+    const auto compiled = compile_source(twice.source(), {}, {.block = 32, .stage = Stage::kIr});
+    std::vector<std::string> names;
+    if (!compiled.ok()) return std::vector{std::string(compiled.status().message())};
+    for (const ir::PassRun& run : (*compiled)->report.passes) names.push_back(run.name);
+    return names;
+  };
+  ASSERT_EQ(setenv("HEDDLE_PASSES", "O1,-dce", 1), 0);
+  EXPECT_THAT(passes(), testing::ElementsAre("promote-vars", "unroll", "fold", "cse"));
+  const CompileOptions written{.block = 32, .passes = "O0", .stage = Stage::kIr};
+  EXPECT_EQ((*compile_source(twice.source(), {}, written))->report.passes.size(), 1u);
+  ASSERT_EQ(setenv("HEDDLE_PASSES", "O9", 1), 0);
+  EXPECT_THAT(passes()[0], testing::MatchesRegex("kernel 'twice' .*: HEDDLE_PASSES: unknown pass "
+                                                 "'O9' in pipeline 'O9'.*"));
+  ASSERT_EQ(unsetenv("HEDDLE_PASSES"), 0);
+  EXPECT_GT(passes().size(), 5u);
 }
 
 // The kernel ends where tracing was given up: its author's mistake is all there is to say.

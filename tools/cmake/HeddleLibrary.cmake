@@ -33,6 +33,7 @@ function(heddle_library folder)
     endif()
     # JSON is read and written inside .cc files only; it is header-only, so nobody who links us needs it.
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+    heddle_precompile(${target} LIBRARY)
   else()
     set(scope INTERFACE)
     add_library(${target} INTERFACE)

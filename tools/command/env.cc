@@ -131,7 +131,8 @@ Finding variables() {
   std::string text;
   for (const char* name :
        {"HEDDLE_PTXAS", "HEDDLE_NVDISASM", "HEDDLE_CUOBJDUMP", "HEDDLE_CUDA_LIBRARY", "CUDA_HOME",
-        "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "HEDDLE_DUMP", "HEDDLE_DUMP_DIR"}) {
+        "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "HEDDLE_DUMP", "HEDDLE_DUMP_DIR", "HEDDLE_PASSES",
+        "HEDDLE_INTERP_COMPLETION", "HEDDLE_SYNC", "HEDDLE_TUNE", "HEDDLE_CACHE_DIR"}) {
     const char* const value = std::getenv(name);
     if (value == nullptr) continue;
     json[name] = value;

@@ -92,6 +92,18 @@ TEST(Levels, StandForTheirPasses) {
   EXPECT_THAT(names_of(registry, "O0,dce"), ElementsAre("promote-vars", "dce"));
 }
 
+TEST(Levels, LeaveOutPasses) {
+  const PassRegistry registry;
+  EXPECT_THAT(names_of(registry, "O1,-dce"), ElementsAre("promote-vars", "unroll", "fold", "cse"));
+  EXPECT_THAT(names_of(registry, "O1,- fold,-dce,fold"),
+              ElementsAre("promote-vars", "unroll", "cse", "fold"));
+  EXPECT_EQ(refusal("O0,-dce"), "nothing in front of '-dce' runs pass 'dce' in pipeline 'O0,-dce'");
+  EXPECT_EQ(refusal("-dce,O1"), "nothing in front of '-dce' runs pass 'dce' in pipeline '-dce,O1'");
+  EXPECT_EQ(refusal("O1,-unroll{factor=2}"),
+            "'-unroll' takes no options in pipeline 'O1,-unroll{factor=2}'");
+  EXPECT_THAT(refusal("O1,-unrol"), HasSubstr("unknown pass 'unrol' in pipeline 'O1,-unrol'"));
+}
+
 TEST(PlacedPasses, StandBesideTheirAnchorsInLevels) {
   PassRegistry registry;
   const auto nothing = [](Kernel&) { return false; };
@@ -105,7 +117,7 @@ TEST(PlacedPasses, StandBesideTheirAnchorsInLevels) {
   ASSERT_TRUE(registry.add({.name = "more", .summary = "", .run = nothing, .after = "dce"}).ok());
   EXPECT_THAT(names_of(registry, "O1"), ElementsAre("promote-vars", "unroll", "fold", "front",
                                                     "dce", "cse", "dce", "behind", "more"));
-  for (const absl::string_view taken : {"O2", "all"}) {
+  for (const absl::string_view taken : {"O2", "all", "-dce"}) {
     EXPECT_THAT(std::string(registry.add({.name = taken, .summary = "", .run = nothing}).message()),
                 HasSubstr("which has a meaning of its own in pipelines"));
   }
