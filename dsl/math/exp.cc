@@ -1,5 +1,8 @@
-// Exponentials: the argument is n * log(2) + r with |r| <= log(2) / 2, e^r a polynomial, 2^n exact.
+// Exponentials. The argument is n * log(2) + r with |r| <= log(2) / 2, e^r a polynomial, 2^n exact. exp, exp2 and exp10 of f32
+// have the special function unit instead: the argument is (n + f) * log(2) with f between 0 and 1.
+#include "heddle/dsl/math/fast_math.h"
 #include "heddle/dsl/math/formulas_internal.h"
+#include "heddle/dsl/math/rounding.h"
 
 namespace heddle::detail::math {
 namespace {
@@ -37,11 +40,6 @@ Double exp_polynomial(const Double& r) {
                     0.1666666666666639928795490277479984797537326812744140625,
                     0.50000000000000122124532708767219446599483489990234375, 1, 1});
 }
-Float exp2_polynomial(const Float& r) {
-  return horner(r, {1.52412845636717975139617919921875e-4, 1.339130220003426074981689453125e-3,
-                    9.61883366107940673828125e-3, 5.55035881698131561279296875e-2,
-                    0.240226447582244873046875, 0.693147182464599609375, 1});
-}
 Double exp2_polynomial(const Double& r) {
   return horner(r, {2.718754908925929793524817652404008570463100902259157010121271e-11,
                     4.46553946101159033684314441167576351099377518494293326511979e-10,
@@ -57,7 +55,38 @@ Double exp2_polynomial(const Double& r) {
                     0.69314718055994528622676398299518041312694549560546875, 1});
 }
 
+template <class T>
+bool is_zero(const Value<T>& x) {
+  return x.node().is_host() && x.node().bits == 0;
+}
+
+// A number as a sum of two floats.
+struct Sum {
+  float hi, lo;
+};
+
+// 2^(x log2_base + lo / log(2)). n is rounded down and kept between -126 and 126, where 2^n is a
+// normal number: a fraction of 252 saturates. Beyond, and where results are subnormal, 2^f takes what is left.
+Float two_to(const Float& x, Sum log2_base, const Float& lo = 0.0f) {
+  constexpr float kLeast = -126, kSteps = 252, kFirst = kShifter<float> + 1;
+  const Float part = saturate(fma(x, log2_base.hi / kSteps, 0.5f));
+  const Float shifted = fma(part, Float(kSteps), Float(kFirst), Rounding::down);
+  const Float n = shifted - (kFirst - kLeast);
+  Float f = fma(x, log2_base.lo, fma(x, log2_base.hi, -n));
+  if (!is_zero(lo)) f.node() = fma(lo, log2_base.hi, f).node();
+  return flushed_exp2(f) * from_bits<float>(bits(shifted) << Format<float>::kMantissa);
+}
+
 }  // namespace
+
+Float flushed_exp2(const Float& x) {
+  const FlushSubnormals flush;
+  return fast::exp2(x);
+}
+Float flushed_rcp(const Float& x) {
+  const FlushSubnormals flush;
+  return fast::rcp(x);
+}
 
 // The constants' first parts have zeros at their ends, so that their products with n are exact.
 template <class T>
@@ -86,49 +115,49 @@ Value<T> exp_sum(const Value<T>& x, const Value<T>& lo, int shift) {
 template Float exp_sum(const Float&, const Float&, int);
 template Double exp_sum(const Double&, const Double&, int);
 
+template <>
+Float near_exp_sum(const Float& x, const Float& lo) {
+  return two_to(x, {0x1.715476p0f, 0x1.4ae0cp-26f}, lo);
+}
+template <>
+Double near_exp_sum(const Double& x, const Double& lo) {
+  return exp_sum(x, lo);
+}
+
 template <class T>
 Value<T> exp(const Value<T>& x) {
-  return exp_sum(x, Value<T>(T{0}));
+  return near_exp_sum(x, Value<T>(T{0}));
 }
 template Float exp(const Float&);
 template Double exp(const Double&);
 
-template <class T>
-Value<T> exp2(const Value<T>& x) {
-  const Value<T> u = not_below(x, Limits<T>::kLow);
-  const Rounded<T> n = round_product(min(u, static_cast<T>(Limits<T>::kHigh)), T{1});
+template <>
+Float exp2(const Float& x) {
+  return fast::exp2(x);
+}
+template <>
+Double exp2(const Double& x) {
+  using L = Limits<double>;
+  const Double u = not_below(x, L::kLow);
+  const Rounded<double> n = round_product(min(u, L::kHigh), 1.0);
   return scale(exp2_polynomial(u - n.value), n.integer);
 }
-template Float exp2(const Float&);
-template Double exp2(const Double&);
 
-// 10^x = 2^n e^r: what x is off a multiple of log10(2), times log(10), in two steps.
-template <class T>
-struct Log10;
 template <>
-struct Log10<float> {
-  static constexpr double k2High = 0x1.344p-2, k2Low = 0x1.3509f8p-18, k2Rest = -0x1.80433cp-43;
-  static constexpr double kHigh = 0x1.26bb1cp1, kLow = -0x1.12aabap-25;
-};
-template <>
-struct Log10<double> {
-  static constexpr double k2High = 0x1.34413509f79ffp-2, k2Low = -0x1.9dc1da994fd21p-59, k2Rest = 0;
-  static constexpr double kHigh = 0x1.26bb1bbb55516p1, kLow = -0x1.f48ad494ea3e9p-53;
-};
-template <class T>
-Value<T> exp10(const Value<T>& x) {
-  using L = Limits<T>;
-  constexpr double kLg2 = Log10<double>::k2High;
-  const Value<T> high = static_cast<T>(L::kHigh * kLg2);
-  const Value<T> u = select(x > high, high, not_below(x, L::kLow * kLg2));
-  const Rounded<T> n = round_product(u, static_cast<T>(1 / kLg2));
-  const Value<T> r = fma(n.value, static_cast<T>(-Log10<T>::k2Low),
-                         fma(n.value, static_cast<T>(-Log10<T>::k2High), u));
-  const Value<T> e = fma(r, static_cast<T>(Log10<T>::kHigh), r * static_cast<T>(Log10<T>::kLow));
-  return scale(exp_polynomial(e), n.integer);
+Float exp10(const Float& x) {
+  return two_to(x, {0x1.a934fp1f, 0x1.2f346ep-24f});
 }
-template Float exp10(const Float&);
-template Double exp10(const Double&);
+// 10^x = 2^n e^r: what x is off a multiple of log10(2), times log(10), in two steps.
+template <>
+Double exp10(const Double& x) {
+  constexpr double kLg2 = 0x1.34413509f79ffp-2, kLg2Low = -0x1.9dc1da994fd21p-59;
+  constexpr double kLn10 = 0x1.26bb1bbb55516p1, kLn10Low = -0x1.f48ad494ea3e9p-53;
+  const Double high = Limits<double>::kHigh * kLg2;
+  const Double u = select(x > high, high, not_below(x, Limits<double>::kLow * kLg2));
+  const Rounded<double> n = round_product(u, 1 / kLg2);
+  const Double r = fma(n.value, -kLg2Low, fma(n.value, -kLg2, u));
+  return scale(exp_polynomial(fma(r, kLn10, r * kLn10Low)), n.integer);
+}
 
 namespace {
 

@@ -69,11 +69,16 @@ HEDDLE_FAST_2(pow) {
   return fast::exp2(fast::log2(x, loc) * y, loc);
 }
 
-// a / b = a * rcp(b): one ulp more. Where |b| is below 2^-128, rcp(b) is infinite, and a NaN comes of a = 0.
+// a / b = a * rcp(b) in two instructions: 2 ulps for |b| between 2^-126 and 2^126. Beyond, rcp(b) is 0; of smaller numbers it is
+// infinite, and a NaN comes of a = 0.
 HEDDLE_FAST_2(div) {
   const CallerLines lines(loc);
   const auto [x, y] = detail::together<S>(loc, a, b);
-  return x * fast::rcp(y, loc);
+  const auto inverse = [&, &y = y] {
+    const FlushSubnormals flush;
+    return fast::rcp(y, loc);
+  }();
+  return x * inverse;
 }
 
 // The cumulative distribution function of the standard normal distribution: within 2^-12 for a >= -4, and

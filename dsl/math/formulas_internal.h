@@ -140,9 +140,16 @@ Fraction<T> frexp(const Value<T>& x);
 
 // What formulas share.
 
+// The special function unit's, in one instruction each, for results that need not be subnormal: such count as zeros.
+Float flushed_exp2(const Float& x);
+Float flushed_rcp(const Float& x);
+
 // e^(x + lo) * 2^shift, where lo is below an ulp of x and 0 beyond the range of e^x.
 template <class T>
 Value<T> exp_sum(const Value<T>& x, const Value<T>& lo, int shift = 0);
+// e^(x + lo), of f32 by the special function unit: 1.9 ulps.
+template <class T>
+Value<T> near_exp_sum(const Value<T>& x, const Value<T>& lo);
 
 // e^x as a number from 0.7 to 1.42 times 2^exponent, of x within the range of finite e^x / 2.
 template <class T>

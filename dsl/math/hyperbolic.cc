@@ -51,13 +51,22 @@ Value<T> cosh(const Value<T>& x) {
 template Float cosh(const Float&);
 template Double cosh(const Double&);
 
-// Beyond the polynomial, 1 - 2 / (e^2x + 1).
+namespace {
+
+// 1 - 2 / (e^2a + 1) of a beyond the polynomial.
+Float far_tanh(const Float& a) {
+  const Float e = flushed_exp2(a * 0x1.715476p1f);
+  return fma(flushed_rcp(e + 1), -2.0f, 1.0f);
+}
+Double far_tanh(const Double& a) { return 1.0 - 2.0 / (exp(a + a) + 1.0); }
+
 template <class T>
 Value<T> tanh_from(const Value<T>& x, const Value<T>& tail) {
   const Value<T> a = abs(x);
-  const Value<T> far = T{1} - T{2} / (exp(a + a) + T{1});
-  return with_sign(select(a < static_cast<T>(0.7), fma(tail, a, a), far), x);
+  return with_sign(select(a < static_cast<T>(0.7), fma(tail, a, a), far_tanh(a)), x);
 }
+
+}  // namespace
 
 template <>
 Float tanh(const Float& x) {

@@ -8,8 +8,10 @@
 //   Float rough = fast::exp(x);                // the special function unit's (fast_math.h)
 //
 // math.def lists the functions with their bounds, which tools/bench/math_ulp measures. Infinities,
-// NaN, signed zeros and subnormals are treated as C's Annex F says. The functions are made of
-// exactly defined arithmetic alone: every device gives the same bits.
+// NaN, signed zeros and subnormals are treated as C's Annex F says. Those of f64, and most of f32, are
+// made of exactly defined arithmetic alone: every device gives the same bits. exp, exp2, exp10, tanh, erf and pow of
+// f32 use the special function unit, and may differ in the last bits between
+// devices; the bounds hold on all.
 #pragma once
 
 #include <initializer_list>

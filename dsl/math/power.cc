@@ -33,41 +33,74 @@ Double atanh_tail(const Double& z) {
                     0.200000000000000011102230246251565404236316680908203125});
 }
 
-}  // namespace
+// 1 / d within a few ulps.
+Float near_rcp(const Float& d) { return flushed_rcp(d); }
+Double near_rcp(const Double& d) { return rcp(d); }
 
 // x = 2^n m, log(m) = 2 atanh(u) with u = (m - 1) / (m + 1).
 template <class T>
-Pair<T> log_pair(const Value<T>& x) {
-  using C = Constants<T>;
+struct Argument {
+  Value<T> n;
+  Pair<T> u;
+};
+template <class T>
+Argument<T> atanh_argument(const Value<T>& x) {
   const Reduced<T> reduced = reduce_log(x, 0.70710678118654752);
   const Value<T>& f = reduced.f;
   const Value<T> d = f + T{2};
-  const Value<T> inverse = rcp(d);
+  const Value<T> inverse = near_rcp(d);
   const Value<T> hi = f * inverse;
   const Value<T> left = fma(-hi, f - (d - T{2}), fma(-hi, d, f));
-  const Pair<T> u = {hi, left * inverse};
+  return {reduced.n, {hi, left * inverse}};
+}
+
+// n log(2) + m.hi + m.lo
+template <class T>
+Pair<T> with_exponent(const Value<T>& n, const Pair<T>& m) {
+  using C = Constants<T>;
+  const Pair<T> whole = sum(n * static_cast<T>(C::kLn2), m.hi);
+  return sum(whole.hi, m.lo + fma(n, static_cast<T>(C::kLn2Low), whole.lo));
+}
+
+}  // namespace
+
+template <class T>
+Pair<T> log_pair(const Value<T>& x) {
+  using C = Constants<T>;
+  const auto [n, u] = atanh_argument(x);
   const Pair<T> z = product(u, u);
   const Pair<T> series = sum(Value<T>(static_cast<T>(C::kThird)),
                              fma(z.hi, atanh_tail(z.hi), static_cast<T>(C::kThirdLow)));
   const Pair<T> twice = {u.hi + u.hi, u.lo + u.lo};
   const Pair<T> more = product(twice, product(z, series));
   const Pair<T> log_m = sum(twice.hi, more.hi);
-  const Pair<T> whole = sum(reduced.n * static_cast<T>(C::kLn2), log_m.hi);
-  const Value<T> small =
-      (log_m.lo + (more.lo + twice.lo)) + fma(reduced.n, static_cast<T>(C::kLn2Low), whole.lo);
-  return sum(whole.hi, small);
+  return with_exponent<T>(n, {log_m.hi, log_m.lo + (more.lo + twice.lo)});
 }
 template Pair<float> log_pair(const Float&);
 template Pair<double> log_pair(const Double&);
+
+namespace {
+
+// The logarithm as powers need it. Of f32 within 2^-30: what the series adds is a hundredth, and a float enough for it.
+Pair<double> log_for_power(const Double& x) { return log_pair(x); }
+Pair<float> log_for_power(const Float& x) {
+  const auto [n, u] = atanh_argument(x);
+  const Float z = u.hi * u.hi;
+  const Float series = z * fma(z, atanh_tail(z), static_cast<float>(Constants<float>::kThird));
+  const Float twice = u.hi + u.hi;
+  return with_exponent<float>(n, sum(twice, fma(twice, series, u.lo + u.lo)));
+}
+
+}  // namespace
 
 template <class T>
 Value<T> pow(const Value<T>& x, const Value<T>& y) {
   const Value<T> inf = kInfinity<T>, one = T{1}, zero = T{0};
   const Value<T> a = abs(x);
-  const Pair<T> log_a = log_pair(a);
+  const Pair<T> log_a = log_for_power(a);
   const Pair<T> p = product(y, log_a.hi);
   const Value<T> rest = fma(y, log_a.lo, p.lo);
-  const Value<T> finite = exp_sum(p.hi, select(abs(p.hi) < static_cast<T>(2048), rest, zero));
+  const Value<T> finite = near_exp_sum(p.hi, select(abs(p.hi) < static_cast<T>(2048), rest, zero));
   // Zero and infinity, by which way y turns them; then what is 1 or NaN whatever the other is.
   const Value<T> extreme = select((a == 0) == (y < 0), inf, zero);
   const Value<T> magnitude = select((a == 0) | (a == inf), extreme, finite);

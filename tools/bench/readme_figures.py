@@ -114,6 +114,33 @@ def learn_table(data):
     return lines
 
 
+def passes_table(data):
+    kernels = len(data["us"])
+    lines = [f"The time of {kernels} kernels without one pass of the optimiser over their time with all "
+             f"({data['gpu']}, driver {data['driver']}, {data['date']}, median of {data['rounds']} rounds). Only ratios that are "
+             "further than 2 % from 1 are shown, the largest first; for a pass that O3 does not run, the time with it.", "",
+             "| Pass | kernels that it changes | time without it |", "|---|---|---|"]
+    for f in data["figures"]:
+        ratios = sorted(f["ratios"].items(), key=lambda item: -abs(item[1] - 1))
+        told = [f"{kernel} {ratio:.2f}" for kernel, ratio in ratios[:5]] + (["…"] if len(ratios) > 5 else [])
+        if f["left_out"]:
+            told.append("cannot run: " + ", ".join(f["left_out"]))
+        with_it = "" if f["in_O3"] else " (time with it)"
+        lines.append(f"| `{f['pass']}`{with_it} | {len(ratios) + len(f['left_out'])} | {'; '.join(told) or 'none told apart'} |")
+    return lines
+
+
+def math_cost_table(data):
+    lines = ["Functions of float beside CUDA's of the same precision "
+             f"(`nvcc -O3`; {data['gpu']}, driver {data['driver']}, {data['date']}): time of a loop that sums their values, and "
+             "instructions that a value takes, where the profiler counted them. The aim is at most CUDA's.", "",
+             "| Function | ours / CUDA's time | instructions | CUDA's |", "|---|---|---|---|"]
+    for f in data["figures"]:
+        counts = [f"{f[side]:g}" if side in f else "" for side in ("heddle_instructions", "cuda_instructions")]
+        lines.append(f"| `{f['program']}` | {f['ratio']:.2f} | {counts[0]} | {counts[1]} |".replace("|  |", "| |"))
+    return lines
+
+
 def product_section():
     """The ladder of products, once it has been measured."""
     if not os.path.exists(os.path.join(HERE, "results", "product.json")):
@@ -136,7 +163,8 @@ def all_figures():
                       ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm")), *product_section(), ["## The host"], rows_table(host),
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Kernels on layouts"],
-                      layout_kernels_table(load("layout_kernels"))) + "\n"
+                      layout_kernels_table(load("layout_kernels")), ["## What the passes are worth"],
+                      passes_table(load("passes")), ["## Mathematical functions"], math_cost_table(load("math_cost"))) + "\n"
 
 
 def glance():

@@ -19,9 +19,15 @@ endif()
 
 # heddle_precompile(<target> PROGRAM|LIBRARY <header>...): builds the target with these headers and
 # the usual ones precompiled, if HEDDLE_PRECOMPILE says so.
+# heddle_precompile(<target> PROGRAM AS <other target>): with that one's, which is built with the same flags.
 function(heddle_precompile target kind)
-  if(HEDDLE_PRECOMPILED_HEADERS AND (kind STREQUAL "PROGRAM" OR HEDDLE_PRECOMPILE STREQUAL "ALL"))
-    target_compile_options(${target} PRIVATE ${HEDDLE_PRECOMPILE_OPTIONS})
+  if(NOT HEDDLE_PRECOMPILED_HEADERS OR (kind STREQUAL "LIBRARY" AND NOT HEDDLE_PRECOMPILE STREQUAL "ALL"))
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE ${HEDDLE_PRECOMPILE_OPTIONS})
+  if(ARGV2 STREQUAL "AS")
+    target_precompile_headers(${target} REUSE_FROM ${ARGV3})
+  else()
     target_precompile_headers(${target} PRIVATE ${HEDDLE_PRECOMPILED_HEADERS} ${ARGN})
   endif()
 endfunction()

@@ -1,0 +1,54 @@
+"""What the functions of float cost beside CUDA's, as JSON.
+
+    math_cost_figures.py PROGRAMS OUT      PROGRAMS: folder with math_cost_bench; OUT: folder for math_cost.json
+
+Compiles tools/bench/math/functions.cu with `nvcc -O3 -arch=sm_90`. A figure is the ratio of our time to CUDA's and, where ncu
+is at hand, how many instructions a value takes: those that warps execute, less those of a kernel that only multiplies.
+"""
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VALUES = 132 * 8 * 4 * 256 // 32 * 64  # that the warps of a kernel compute
+
+
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def instructions(program, cubins):
+    """Executed warp instructions by kernel; none without ncu."""
+    if not shutil.which("ncu"):
+        return {}
+    text = output("ncu", "--csv", "--metrics", "smsp__inst_executed.sum", program, cubins, "--once")
+    rows = csv.DictReader(io.StringIO(text[text.index('"ID"'):]))
+    return {row["Kernel Name"].split("(")[0]: float(row["Metric Value"].replace(",", "")) for row in rows}
+
+
+def main():
+    programs, out = sys.argv[1], sys.argv[2]
+    program = os.path.join(programs, "math_cost_bench")
+    with tempfile.TemporaryDirectory() as cubins:
+        output("nvcc", "-O3", "-arch=sm_90", "-cubin", os.path.join(HERE, "math", "functions.cu"),
+               "-o", os.path.join(cubins, "functions.cubin"))
+        figures = json.loads(output(program, cubins))
+        executed = instructions(program, cubins)
+    for figure in figures["figures"]:
+        for side in ("heddle", "cuda"):
+            count = executed.get(f"{side}_{figure['program']}")
+            if count:
+                figure[f"{side}_instructions"] = round((count - executed[f"{side}_nothing"]) / VALUES, 1)
+        print(json.dumps(figure))
+    figures["command"] = "python3 tools/bench/math_cost_figures.py PROGRAMS OUT"
+    with open(os.path.join(out, "math_cost.json"), "w") as file:
+        json.dump(figures, file, indent=1)
+        file.write("\n")
+
+
+main()

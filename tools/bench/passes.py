@@ -1,0 +1,147 @@
+"""Times kernels without one pass of the optimiser after the other, and says what each pass is worth.
+
+    passes.py PROGRAMS OUT [--rounds N] [--budget SECONDS]
+        PROGRAMS: folder with learn_bench, row_sum_bench, layout_kernels_bench and gemm_bench
+        OUT: folder for passes.json
+
+Every program runs with HEDDLE_PASSES=O3 and with "O3,-PASS" for each pass of O3 but promote-vars, which code generation needs,
+in an order that changes each round; passes that O3 does not run are added to it instead. A figure is the median over the rounds of a
+kernel's time without the pass over its time with all; above 1 the pass pays.
+"""
+import argparse
+import datetime
+import glob
+import json
+import os
+import random
+import statistics
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# A ratio further from 1 than this is told from noise.
+TOLD_APART = 0.02
+
+
+def output(*command, env=None):
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
+
+
+def machine(options):
+    name, driver = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").strip().split(", ")
+    ptxas = [line for line in output("ptxas", "--version").splitlines() if "release" in line]
+    return {"gpu": name, "driver": driver, "ptxas": ptxas[0].split("release ")[1] if ptxas else "",
+            "date": datetime.date.today().isoformat(),
+            "command": f"python3 tools/bench/passes.py PROGRAMS OUT --rounds {options.rounds}"}
+
+
+def figures_of(text):
+    found = json.loads(text)
+    return found["figures"] if isinstance(found, dict) and "figures" in found else found
+
+
+class Programs:
+    """What is timed: each program gives, by kernel, microseconds and those of a yardstick that no pass changes, or 1."""
+
+    def __init__(self, folder, cubins):
+        self.folder, self.cubins = folder, cubins
+
+    def run(self, name, env, *arguments):
+        return output(os.path.join(self.folder, name), *arguments, env=env)
+
+    def learn(self, env):
+        return {f["program"]: (f["heddle_us"], f["nvcc_us"]) for f in figures_of(self.run("learn_bench", env, self.cubins))}
+
+    def layouts(self, env):
+        return {f"{f['program']} {f['size']}": (f["heddle_us"], 1)
+                for f in figures_of(self.run("layout_kernels_bench", env))}
+
+    def row_sum(self, env):
+        times = {}
+        for dtype, rows, columns in [("f32", 16384, 8192), ("bf16", 8192, 8192), ("bf16", 65536, 1025)]:
+            text = self.run("row_sum_bench", env, "--dtype", dtype, "--rows", str(rows), "--columns", str(columns))
+            figure = json.loads(text)
+            times[f"row_sum {dtype} {rows} × {columns}"] = (figure["heddle_us"], figure["copy_us"])
+        return times
+
+    def gemm(self, env):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "gemm.json")
+            self.run("gemm_bench", env, "--json", path, "--rounds", "8", "--no-sustained", "--only",
+                     "^bf16 tn (4096x4096x4096|mma.sync|bias_gelu_residual 4096x4096x4096)")
+            with open(path) as file:
+                return {f"gemm {f['shape']}": (f["contenders"]["heddle"]["us"], 1) for f in figures_of(file.read())}
+
+    def all(self, env):
+        """Microseconds by kernel, and the programs that cannot run."""
+        times, left_out = {}, {}
+        for program in (self.learn, self.layouts, self.row_sum, self.gemm):
+            try:
+                times.update(program(env))
+            except (subprocess.CalledProcessError, KeyError) as why:
+                left_out[program.__name__] = str(getattr(why, "stderr", why)).strip().splitlines()[-1:]
+        return times, left_out
+
+
+def pipelines(folder):
+    """By pass: O3 without it, or with it for passes that O3 does not run."""
+    text = output(os.path.join(folder, "heddle"), "passes", "--json")
+    listing = json.loads(text)
+    level = next(level["passes"] for level in listing["levels"] if level["name"] == "O3").split(",")
+    passes = {}
+    for one in (p["name"] for p in listing["passes"]):
+        if one not in level:
+            passes[one] = ",".join(level[:level.index("vectorize")] + [one] + level[level.index("vectorize"):])
+        elif one != "promote-vars":
+            passes[one] = f"O3,-{one}"
+    return passes, level
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs")
+    parser.add_argument("out")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds after which nothing further begins")
+    options = parser.parse_args()
+    passes, level = pipelines(options.programs)
+    variants = {"": "O3", **passes}
+    times = {name: [] for name in variants}
+    left_out = {name: {} for name in variants}
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as cubins:
+        for source in glob.glob(os.path.join(HERE, "learn", "*.cu")):
+            name = os.path.splitext(os.path.basename(source))[0]
+            output("nvcc", "-O3", "-arch=sm_90", "-cubin", source, "-o", os.path.join(cubins, name + ".cubin"))
+        programs = Programs(options.programs, cubins)
+        turns = []
+        for number in range(options.rounds):
+            order = [name for name in variants if name]
+            random.Random(number).shuffle(order)
+            turns += ["", *order]
+        for name in turns:
+            if time.monotonic() - began > options.budget:
+                break
+            run, failed = programs.all({**os.environ, "HEDDLE_PASSES": variants[name]})
+            times[name].append(run)
+            left_out[name].update(failed)
+            print(f"{variants[name]}: {time.monotonic() - began:.0f} s", flush=True)
+    figures = []
+    for name in (name for name in passes if times[name]):
+        ratios = {}
+        for kernel in times[""][0]:
+            pairs = [(a[kernel], b[kernel]) for a, b in zip(times[name], times[""]) if kernel in a and kernel in b]
+            if pairs:
+                ratios[kernel] = statistics.median(a[0] / a[1] / (b[0] / b[1]) for a, b in pairs)
+        told = {kernel: round(ratio, 3) for kernel, ratio in ratios.items() if abs(ratio - 1) > TOLD_APART}
+        figures.append({"pass": name, "passes": passes[name], "in_O3": name in level, "ratios": told, "left_out": left_out[name]})
+        print(json.dumps(figures[-1], ensure_ascii=False), flush=True)
+    record = {**machine(options), "benchmark": "passes", "rounds": len(times[""]),
+              "us": {kernel: statistics.median(run[kernel][0] for run in times[""] if kernel in run) for kernel in times[""][0]}, "figures": figures}
+    with open(os.path.join(options.out, "passes.json"), "w") as file:
+        json.dump(record, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+main()
