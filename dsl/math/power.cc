@@ -85,9 +85,9 @@ namespace {
 Pair<double> log_for_power(const Double& x) { return log_pair(x); }
 Pair<float> log_for_power(const Float& x) {
   const auto [n, u] = atanh_argument(x);
-  const Float z = u.hi * u.hi;
-  const Float series = z * fma(z, atanh_tail(z), static_cast<float>(Constants<float>::kThird));
   const Float twice = u.hi + u.hi;
+  const Float z = fma(u.hi, u.hi, twice * u.lo);
+  const Float series = z * fma(z, atanh_tail(z), static_cast<float>(Constants<float>::kThird));
   return with_exponent<float>(n, sum(twice, fma(twice, series, u.lo + u.lo)));
 }
 

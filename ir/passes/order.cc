@@ -3,11 +3,13 @@
 // What: between two ops of a block that are not pure, the pure ones that later ops need first come
 // first, each behind what it is computed from. The last operand comes first: sums in C++ lean to the
 // left, so their short terms do not wait for the long ones. No op moves past one that is not pure, so
-// what stands in front of a wait stays there. Needs nothing, and keeps everything else.
+// what stands in front of a wait stays there. The halves of a product, mul and mulhi of the same numbers, stand side by side. Needs
+// nothing, and keeps everything else.
 //
 // Why: C++ does not say in which order operands are evaluated, so GCC and Clang trace one source in
 // different orders. Assemblers answer with different registers: with Clang the largest tile of gemm
-// spilled. And one element's arithmetic ends before the next one's begins.
+// spilled. And one element's arithmetic ends before the next one's begins. Of two halves that stand apart ptxas makes two
+// multiplications, where one gives both.
 //
 //   %0 = neg %a : f32                %0 = mul %b, %b : f32
 //   %1 = mul %b, %b : f32      →     %1 = neg %a : f32
@@ -16,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "heddle/ir/passes/passes.h"
 
 namespace heddle::ir {
@@ -27,13 +31,16 @@ class Order {
 
   bool run() {
     kernel_.walk([&](OpId id) {
+      if (is_half(id)) halves_[factors(id)].push_back(id);
+    });
+    kernel_.walk([&](OpId id) {
       if (!moves(id)) rank_operands(id);
     });
     // What nothing needs comes last, behind what it is computed from.
     kernel_.walk([&](OpId id) {
       if (!moves(id) || rank_[id] != 0) return;
       rank_operands(id);
-      rank_.at(id) = ++last_rank_;
+      rank(id);
     });
     sort(kernel_.body());
     return changed_;
@@ -45,13 +52,33 @@ class Order {
     return has(info(op), kPure) && op.regions.empty();
   }
 
+  // mul or mulhi of a scalar integer.
+  bool is_half(OpId id) const {
+    const Op& op = kernel_.op(id);
+    return (op.opcode == Opcode::kMul || op.opcode == Opcode::kMulHi) &&
+           is_integer(kernel_.type(op.result()).scalar);
+  }
+  std::pair<ValueId, ValueId> factors(OpId id) const {
+    const Op& op = kernel_.op(id);
+    return std::minmax(op.a(), op.b());
+  }
+
+  // Numbers an op, and behind it the other half of a product that is needed too.
+  void rank(OpId id) {
+    rank_.at(id) = ++last_rank_;
+    if (!is_half(id)) return;
+    for (const OpId half : halves_[factors(id)]) {
+      if (rank_[half] == 0) rank_.at(half) = ++last_rank_;
+    }
+  }
+
   // Numbers what an op is computed from, depth first, in the order in which it is needed.
   void rank_operands(OpId id) {
     pending_.assign(1, {id, kernel_.op(id).operands.size()});
     while (!pending_.empty()) {
       auto& [op, left] = pending_.back();
       if (left == 0) {
-        if (op != id) rank_.at(op) = ++last_rank_;
+        if (op != id) rank(op);
         pending_.pop_back();
         continue;
       }
@@ -88,6 +115,7 @@ class Order {
   }
 
   Kernel& kernel_;
+  absl::flat_hash_map<std::pair<ValueId, ValueId>, absl::InlinedVector<OpId, 2>> halves_;  // by factors
   IdMap<OpId, uint32_t> rank_;
   uint32_t last_rank_ = 0;
   std::vector<std::pair<OpId, size_t>> pending_;

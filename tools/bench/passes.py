@@ -1,8 +1,8 @@
 """Times kernels without one pass of the optimiser after the other, and says what each pass is worth.
 
-    passes.py PROGRAMS OUT [--rounds N] [--budget SECONDS]
+    passes.py PROGRAMS OUT [--rounds N] [--budget SECONDS] [--only PASS...]
         PROGRAMS: folder with learn_bench, row_sum_bench, layout_kernels_bench and gemm_bench
-        OUT: folder for passes.json
+        OUT: folder for passes.json; what it says of passes that are not measured stays
 
 Every program runs with HEDDLE_PASSES=O3 and with "O3,-PASS" for each pass of O3 but promote-vars, which code generation needs,
 in an order that changes each round; passes that O3 does not run are added to it instead. A figure is the median over the rounds of a
@@ -104,8 +104,15 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds after which nothing further begins")
+    parser.add_argument("--only", nargs="*", default=[], help="these passes alone")
     options = parser.parse_args()
     passes, level = pipelines(options.programs)
+    passes = {name: text for name, text in passes.items() if not options.only or name in options.only}
+    path = os.path.join(options.out, "passes.json")
+    kept = []
+    if os.path.exists(path):
+        with open(path) as file:
+            kept = json.load(file)["figures"]
     variants = {"": "O3", **passes}
     times = {name: [] for name in variants}
     left_out = {name: {} for name in variants}
@@ -137,9 +144,11 @@ def main():
         told = {kernel: round(ratio, 3) for kernel, ratio in ratios.items() if abs(ratio - 1) > TOLD_APART}
         figures.append({"pass": name, "passes": passes[name], "in_O3": name in level, "ratios": told, "left_out": left_out[name]})
         print(json.dumps(figures[-1], ensure_ascii=False), flush=True)
+    measured = [figure["pass"] for figure in figures]
+    figures += [figure for figure in kept if figure["pass"] not in measured]
     record = {**machine(options), "benchmark": "passes", "rounds": len(times[""]),
               "us": {kernel: statistics.median(run[kernel][0] for run in times[""] if kernel in run) for kernel in times[""][0]}, "figures": figures}
-    with open(os.path.join(options.out, "passes.json"), "w") as file:
+    with open(path, "w") as file:
         json.dump(record, file, indent=1, ensure_ascii=False)
         file.write("\n")
 
