@@ -115,7 +115,8 @@ class Order {
   }
 
   Kernel& kernel_;
-  absl::flat_hash_map<std::pair<ValueId, ValueId>, absl::InlinedVector<OpId, 2>> halves_;  // by factors
+  absl::flat_hash_map<std::pair<ValueId, ValueId>, absl::InlinedVector<OpId, 2>>
+      halves_;  // by factors
   IdMap<OpId, uint32_t> rank_;
   uint32_t last_rank_ = 0;
   std::vector<std::pair<OpId, size_t>> pending_;

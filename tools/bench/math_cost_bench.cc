@@ -20,7 +20,7 @@ auto sums_of(const char* name, F f) {
   return define_kernel(name, [f](Tensor<const float, 1> first, Tensor<float, 1> sums) {
     const Int i = block_idx.x * kThreads + thread_idx.x;
     Var<float> x(first[i]), sum(0.0f);
-    for ([[maybe_unused]] const Int& k : range(kValues).unroll(4)) {
+    for ([[maybe_unused]] Int k : range(kValues).unroll(4)) {
       const Float y = fma(Float(x), 0.125f, 0.75f);
       sum += f(Float(x), y);
       x += 0.0625f;
