@@ -68,7 +68,10 @@ class Order {
     rank_.at(id) = ++last_rank_;
     if (!is_half(id)) return;
     for (const OpId half : halves_[factors(id)]) {
-      if (rank_[half] == 0) rank_.at(half) = ++last_rank_;
+      const Op &one = kernel_.op(id), &other = kernel_.op(half);
+      if (rank_[half] == 0 && one.opcode != other.opcode && one.parent == other.parent) {
+        rank_.at(half) = ++last_rank_;
+      }
     }
   }
 
