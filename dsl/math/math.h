@@ -1,6 +1,6 @@
 // Mathematical functions with stated error bounds.
 //
-//   Float y = exp(x);                          // within 1 ulp, for every x
+//   Float y = exp(x);                          // within 2 ulps, for every x
 //   Vec<float, 4> w = log(x.vec<4>(i));        // element by element; Fragments too
 //   Half h = tanh(cast<half>(y));              // through f32
 //   auto [s, c] = sincos(y);                   // one reduction of the argument for both

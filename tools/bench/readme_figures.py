@@ -116,8 +116,9 @@ def learn_table(data):
 
 def passes_table(data):
     kernels = len(data["us"])
+    rounds = "one round" if data["rounds"] == 1 else f"median of {data['rounds']} rounds"
     lines = [f"The time of {kernels} kernels without one pass of the optimiser over their time with all "
-             f"({data['gpu']}, driver {data['driver']}, {data['date']}, median of {data['rounds']} rounds). Only ratios that are "
+             f"({data['gpu']}, driver {data['driver']}, {data['date']}, {rounds}). Only ratios that are "
              "further than 2 % from 1 are shown, the largest first; for a pass that O3 does not run, the time with it.", "",
              "| Pass | kernels that it changes | time without it |", "|---|---|---|"]
     for f in data["figures"]:
