@@ -21,10 +21,11 @@ Status add_context(const Status& status, const Compilation& compilation) {
 }
 
 constexpr char kPassesVariable[] = "HEDDLE_PASSES";
+const char* passes_of_environment() { return std::getenv(kPassesVariable); }
 
 // Says where passes come from that nobody wrote into the program.
 Status blame_environment(const Status& status, const std::string& passes) {
-  const char* const wanted = std::getenv(kPassesVariable);
+  const char* const wanted = passes_of_environment();
   if (wanted == nullptr || passes != wanted) return status;
   return Status(status.code(), absl::StrCat(kPassesVariable, ": ", status.message()));
 }
@@ -153,7 +154,7 @@ void dump_stages(const Compilation& compilation) {
 }  // namespace
 
 std::string default_passes() {
-  const char* const wanted = std::getenv(kPassesVariable);
+  const char* const wanted = passes_of_environment();
   return wanted != nullptr ? std::string(wanted) : std::string(ir::kDefaultLevel);
 }
 

@@ -15,8 +15,7 @@ using ir::Scalar;
 double real_of(Scalar scalar, uint64_t bits) {
   if (ir::is_float(scalar)) return ir::float_value(scalar, bits);
   if (!ir::is_signed(scalar)) return static_cast<double>(bits);
-  const int unused = 64 - ir::info(scalar).bits;
-  return static_cast<double>(static_cast<int64_t>(bits << unused) >> unused);
+  return static_cast<double>(ir::number_of(scalar, bits));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ struct Sum {
   float hi, lo;
 };
 
-// 2^(x log2_base + lo / log(2)). n is rounded down and kept between -126 and 126, where 2^n is a
+// 2^(x log2_base + lo / log(2)) = 2^n 2^f. n is rounded down and kept between -126 and 126, where 2^n is a
 // normal number: a fraction of 252 saturates. Beyond, and where results are subnormal, 2^f takes what is left.
 Float two_to(const Float& x, Sum log2_base, const Float& lo = 0.0f) {
   constexpr float kLeast = -126, kSteps = 252, kFirst = kShifter<float> + 1;
@@ -109,8 +109,8 @@ Value<T> exp_sum(const Value<T>& x, const Value<T>& lo, int shift) {
       round_product(min(u, static_cast<T>(L::kHigh * kLn2)), static_cast<T>(1 / kLn2));
   const Value<T> above = fma(n.value, static_cast<T>(-Log2<T>::kHigh), u);
   const Value<T> r = fma(n.value, static_cast<T>(-Log2<T>::kLow), above);
-  const bool alone = lo.node().is_host() && lo.node().bits == 0;
-  return scale(exp_polynomial(alone ? r : r + lo), shift == 0 ? n.integer : n.integer + shift);
+  return scale(exp_polynomial(is_zero(lo) ? r : r + lo),
+               shift == 0 ? n.integer : n.integer + shift);
 }
 template Float exp_sum(const Float&, const Float&, int);
 template Double exp_sum(const Double&, const Double&, int);

@@ -5,28 +5,16 @@
 Heddle, the copy and torch are measured in turn, three times each, in processes of their own on the
 same GPU; a figure is the median of the three.
 """
-import datetime
 import json
 import os
 import statistics
-import subprocess
 import sys
+
+from gpu_machine import machine, output
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHAPES = [(dtype, n, n) for n in (16384, 8192) for dtype in ("f32", "bf16")]
 REPEATS = 3
-
-
-def output(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def machine():
-    name, driver = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").strip().split(", ")
-    ptxas = [line for line in output("ptxas", "--version").splitlines() if "release" in line]
-    return {"gpu": name, "driver": driver, "ptxas": ptxas[0].split("release ")[1] if ptxas else "",
-            "date": datetime.date.today().isoformat(),
-            "command": "python3 tools/bench/gpu_figures.py PROGRAMS OUT"}
 
 
 def medians(rows):
@@ -53,7 +41,7 @@ def row_sum(programs):
 
 def main():
     programs, out = sys.argv[1], sys.argv[2]
-    about = machine()
+    about = machine("python3 tools/bench/gpu_figures.py PROGRAMS OUT")
     launch = json.loads(output(os.path.join(programs, "launch_bench")))
     print(json.dumps(launch), flush=True)
     files = {"launch": {**about, **launch}, "row_sum": {**about, "benchmark": "row_sum", "figures": row_sum(programs)}}

@@ -14,12 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+from gpu_machine import compile_twins, output
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
-
-
-def output(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def machine():
@@ -41,9 +39,7 @@ def main():
     with open(os.path.join(HERE, "learn", "originals.json")) as file:
         originals = json.load(file)
     with tempfile.TemporaryDirectory() as cubins:
-        for source in sorted(glob.glob(os.path.join(HERE, "learn", "*.cu"))):
-            name = os.path.splitext(os.path.basename(source))[0]
-            output("nvcc", "-O3", "-arch=sm_90", "-cubin", source, "-o", os.path.join(cubins, name + ".cubin"))
+        compile_twins(glob.glob(os.path.join(HERE, "learn", "*.cu")), cubins)
         run = subprocess.run([os.path.join(programs, "learn_bench"), cubins], stdout=subprocess.PIPE, text=True)
     figures = json.loads(run.stdout)
     for figure in figures:

@@ -10,16 +10,13 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
+from gpu_machine import compile_twins, output
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 VALUES = 132 * 8 * 4 * 256 // 32 * 64  # that the warps of a kernel compute
-
-
-def output(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def instructions(program, cubins):
@@ -35,8 +32,7 @@ def main():
     programs, out = sys.argv[1], sys.argv[2]
     program = os.path.join(programs, "math_cost_bench")
     with tempfile.TemporaryDirectory() as cubins:
-        output("nvcc", "-O3", "-arch=sm_90", "-cubin", os.path.join(HERE, "math", "functions.cu"),
-               "-o", os.path.join(cubins, "functions.cubin"))
+        compile_twins([os.path.join(HERE, "math", "functions.cu")], cubins)
         figures = json.loads(output(program, cubins))
         executed = instructions(program, cubins)
     for figure in figures["figures"]:

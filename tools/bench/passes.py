@@ -9,7 +9,6 @@ in an order that changes each round; passes that O3 does not run are added to it
 kernel's time without the pass over its time with all; above 1 the pass pays.
 """
 import argparse
-import datetime
 import glob
 import json
 import os
@@ -19,21 +18,11 @@ import subprocess
 import tempfile
 import time
 
+from gpu_machine import compile_twins, machine, output
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 # A ratio further from 1 than this is told from noise.
 TOLD_APART = 0.02
-
-
-def output(*command, env=None):
-    return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
-
-
-def machine(options):
-    name, driver = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").strip().split(", ")
-    ptxas = [line for line in output("ptxas", "--version").splitlines() if "release" in line]
-    return {"gpu": name, "driver": driver, "ptxas": ptxas[0].split("release ")[1] if ptxas else "",
-            "date": datetime.date.today().isoformat(),
-            "command": f"python3 tools/bench/passes.py PROGRAMS OUT --rounds {options.rounds}"}
 
 
 def figures_of(text):
@@ -118,9 +107,7 @@ def main():
     left_out = {name: {} for name in variants}
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as cubins:
-        for source in glob.glob(os.path.join(HERE, "learn", "*.cu")):
-            name = os.path.splitext(os.path.basename(source))[0]
-            output("nvcc", "-O3", "-arch=sm_90", "-cubin", source, "-o", os.path.join(cubins, name + ".cubin"))
+        compile_twins(glob.glob(os.path.join(HERE, "learn", "*.cu")), cubins)
         programs = Programs(options.programs, cubins)
         turns = []
         for number in range(options.rounds):
@@ -146,7 +133,7 @@ def main():
         print(json.dumps(figures[-1], ensure_ascii=False), flush=True)
     measured = [figure["pass"] for figure in figures]
     figures += [figure for figure in kept if figure["pass"] not in measured]
-    record = {**machine(options), "benchmark": "passes", "rounds": len(times[""]),
+    record = {**machine(f"python3 tools/bench/passes.py PROGRAMS OUT --rounds {options.rounds}"), "benchmark": "passes", "rounds": len(times[""]),
               "us": {kernel: statistics.median(run[kernel][0] for run in times[""] if kernel in run) for kernel in times[""][0]}, "figures": figures}
     with open(path, "w") as file:
         json.dump(record, file, indent=1, ensure_ascii=False)
