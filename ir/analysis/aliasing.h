@@ -59,6 +59,11 @@ class Aliasing {
   bool is_never_written(int object) const;
   // Asks the fact, which makes it a guard.
   bool no_overlap(int object) const;
+  // clobber(), and the fact where it decides.
+  bool may_change(const Op& op, int object) const {
+    const Clobber by = clobber(op, object);
+    return by == Clobber::kYes || (by == Clobber::kUnlessNoOverlap && !no_overlap(object));
+  }
 
   // An access of the kernel that this does not know of, in words.
   std::string disagreement(const Aliasing& other) const;

@@ -1,5 +1,7 @@
 #include "heddle/ir/launch/divider.h"
 
+#include <bit>
+
 namespace heddle::ir {
 namespace {
 
@@ -36,9 +38,20 @@ Divider make_divider(Builder& b, ValueId divisor) {
   return {at_launch(narrow), at_launch(addend), at_launch(k)};
 }
 
+Divider make_divider(Builder& b, uint32_t divisor) {
+  const int k = 31 - std::countl_zero(divisor);
+  const uint64_t power = uint64_t{1} << (32 + k), down = power / divisor, rest = power % divisor;
+  const bool is_power = rest == 0, rounds_up = !is_power && divisor - rest <= uint64_t{1} << k;
+  const uint64_t multiplier = is_power ? 0xFFFFFFFF : down + (rounds_up ? 1 : 0);
+  return {b.constant(kU32Type, multiplier), b.constant(kU64Type, rounds_up ? 0 : multiplier),
+          b.constant_int(kU32Type, k)};
+}
+
 ValueId quotient(Builder& b, ValueId n, const Divider& divider) {
-  const ValueId product =
-      b.create(Opcode::kFma, {widened(b, n), widened(b, divider.multiplier), divider.addend});
+  const ValueId factor = widened(b, divider.multiplier);
+  const ValueId product = b.kernel().constant_int(divider.addend) == 0
+                              ? b.create(Opcode::kMul, {widened(b, n), factor})
+                              : b.create(Opcode::kFma, {widened(b, n), factor, divider.addend});
   const ValueId upper = b.create(Opcode::kShr, {product, b.constant_int(kU32Type, 32)});
   const ValueId low = b.create(Opcode::kConvert, {upper}, kU32Type);
   return b.create(Opcode::kShr, {low, divider.shift});

@@ -31,6 +31,12 @@ bool LoopCopies::makes_arrays(OpId loop) const {
 LoopCopies::Carried LoopCopies::make_loop(const Op& loop, ValueId start, ValueId stop, int64_t n,
                                           int64_t step, const Carried& init, ValueId from) {
   const ValueId by = b_.constant_int(kernel_.type(start), n * step);
+  return make_loop_by(by, loop, start, stop, n, step, init, from);
+}
+
+LoopCopies::Carried LoopCopies::make_loop_by(ValueId by, const Op& loop, ValueId start,
+                                             ValueId stop, int64_t n, int64_t step,
+                                             const Carried& init, ValueId from) {
   const OpId id = b_.begin_for(start, stop, by, init);
   kernel_.op(id).set_attr(AttrKey::kUnroll, 1);  // the assembler adds nothing to it
   const auto& args = kernel_.region(kernel_.op(id).regions[0]).args;

@@ -43,6 +43,9 @@ class LoopCopies {
   // it leaves behind. Where `from` is given, a trip's index is that much more than the loop's own.
   Carried make_loop(const Op& loop, ValueId start, ValueId stop, int64_t n, int64_t step,
                     const Carried& init, ValueId from = ValueId::kNone);
+  // The same with steps of `by` from one such trip to the next.
+  Carried make_loop_by(ValueId by, const Op& loop, ValueId start, ValueId stop, int64_t n,
+                       int64_t step, const Carried& init, ValueId from = ValueId::kNone);
   // n trips from index i on, without a loop.
   Carried make_trips(const Op& loop, ValueId i, int64_t n, int64_t step, Carried carried);
   // All trips of a loop whose step is a positive constant: rounds of n, and those that are left over, fewer

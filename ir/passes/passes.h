@@ -8,19 +8,20 @@
 
 namespace heddle::ir {
 
-bool promote_vars(Kernel& kernel);            // promote_vars.cc
-bool unroll(PassContext& context);            // unroll.cc
-bool fold(PassContext& context);              // fold.cc
-bool reduce_strength(PassContext& context);   // reduce_strength.cc
-bool dce(Kernel& kernel);                     // dce.cc
-bool licm(PassContext& context);              // licm.cc
-bool cse(PassContext& context);               // cse.cc
-bool widen_loops(PassContext& context);       // widen_loops.cc
-bool unroll_loads(PassContext& context);      // unroll_loads.cc
-bool vectorize(PassContext& context);         // vectorize.cc
-bool divide_at_launch(PassContext& context);  // divide_at_launch.cc
-bool early_loads(PassContext& context);       // early_loads.cc
-bool contract(Kernel& kernel);                // contract.cc
-bool order(Kernel& kernel);                   // order.cc
+bool promote_vars(Kernel& kernel);           // promote_vars.cc
+bool unroll(PassContext& context);           // unroll.cc
+bool fold(PassContext& context);             // fold.cc
+bool if_convert(Kernel& kernel);             // if_convert.cc
+bool reduce_strength(PassContext& context);  // reduce_strength.cc
+bool dce(Kernel& kernel);                    // dce.cc
+bool licm(PassContext& context);             // licm.cc
+bool cse(PassContext& context);              // cse.cc
+bool widen_loops(PassContext& context);      // widen_loops.cc
+bool unroll_loads(PassContext& context);     // unroll_loads.cc
+bool vectorize(PassContext& context);        // vectorize.cc
+bool lower_division(PassContext& context);   // lower_division.cc
+bool early_loads(PassContext& context);      // early_loads.cc
+bool contract(Kernel& kernel);               // contract.cc
+bool order(Kernel& kernel);                  // order.cc
 
 }  // namespace heddle::ir

@@ -1,12 +1,15 @@
 // unroll-loads: loop unrolling for loads, so that those of several trips are under way together.
 //
-// What: an innermost `for` that loads from global memory, at places that no earlier trip decides, takes
-// four trips at once, or as many as the option `trips` says; what is left over has a loop of its own. Its step is a positive constant. Loops with
-// a hint of their author's stay, and so do those in which threads do something together, which are large or
-// run less than two rounds.
+// What: an innermost `for` that carries something from trip to trip, and loads from global memory at places that
+// no earlier trip decides, takes four trips at once, or as many as the option `trips` says; what is left over has
+// a loop of its own. Its step is a positive constant. Loops with a hint of their author's stay, and so do those in
+// which threads do something together, which are large, which run less than two rounds, or whose bounds hang on what
+// the kernel loads: such loops are mostly short. So do loops inside others, where each run pays for the split, and
+// those that load vectors: their author has thought of it.
 //
 // Why: a load takes some 600 cycles; a thread that waits for each before it asks for the next gets one
-// element in that time. The assembler does not unroll loops whose number of trips it does not know.
+// element in that time. The assembler does not unroll loops whose number of trips it does not know. Without
+// anything carried, trips wait for each other only as far as the loop's own index goes, and other threads fill in.
 //
 //   for %i in %t .. %n step %b {      for %i in %t .. %m step %b4 { … four trips … }
 //     %v = load %x, %i           →    for %i in %m .. %n step %b { … }
@@ -21,6 +24,7 @@ namespace heddle::ir {
 namespace {
 
 constexpr int64_t kMostBodyOps = 40;
+constexpr int kMostDepth = 8;  // of ops that compute a bound
 
 // Values that hang on what a loop carries from trip to trip.
 class FromTripsBefore {
@@ -55,7 +59,9 @@ class LoadUnrolling {
   bool run() {
     std::vector<OpId> loops;
     kernel_.walk([&](OpId id) {
-      if (kernel_.op(id).opcode == Opcode::kFor && pays(id)) loops.push_back(id);
+      if (kernel_.op(id).opcode == Opcode::kFor && !is_inside_a_loop(id) && pays(id)) {
+        loops.push_back(id);
+      }
     });
     for (const OpId id : loops) {
       const Op loop = kernel_.op(id);
@@ -72,7 +78,8 @@ class LoadUnrolling {
   bool pays(OpId id) const {
     const Op& loop = kernel_.op(id);
     const auto step = kernel_.constant_int(loop.step());
-    if (loop.attr(AttrKey::kUnroll) || !step || *step <= 0 ||
+    if (loop.attr(AttrKey::kUnroll) || loop.results.empty() || !step || *step <= 0 ||
+        !is_of_the_launch(loop.start()) || !is_of_the_launch(loop.stop()) ||
         *step > type_range(kernel_.type(loop.start()).scalar).max / trips_ ||
         copies_.known_trips(loop).value_or(2 * trips_) < static_cast<uint64_t>(2 * trips_)) {
       return false;
@@ -85,10 +92,28 @@ class LoadUnrolling {
       ++ops;
       stays |= is_loop(op) || is_convergent(info(op)) || has(info(op), kFresh) ||
                has(info(op), kBlocking) || has(info(op), kVolatile);
-      loads |= op.opcode == Opcode::kLoad && op.attr_or(AttrKey::kVolatile, 0) == 0 &&
-               kernel_.type(op.view()).space == Space::kGlobal && !late.contains(op.offset());
+      if (op.opcode != Opcode::kLoad || kernel_.type(op.view()).space != Space::kGlobal) return;
+      stays |= !kernel_.type(op.result()).is_scalar();
+      loads |= op.attr_or(AttrKey::kVolatile, 0) == 0 && !late.contains(op.offset());
     });
     return loads && !stays && ops <= kMostBodyOps;
+  }
+
+  bool is_inside_a_loop(OpId id) const {
+    for (OpId at = kernel_.region(kernel_.op(id).parent).parent; valid(at);
+         at = kernel_.region(kernel_.op(at).parent).parent) {
+      if (is_loop(kernel_.op(at))) return true;
+    }
+    return false;
+  }
+
+  // Whether a bound follows from the arguments and from where the thread is.
+  bool is_of_the_launch(ValueId value, int depth = 0) const {
+    const Op* const def = kernel_.def(value);
+    return def == nullptr ||
+           (depth < kMostDepth && has(info(*def), kPure) &&
+            std::all_of(def->operands.begin(), def->operands.end(),
+                        [&](ValueId operand) { return is_of_the_launch(operand, depth + 1); }));
   }
 
   Kernel& kernel_;

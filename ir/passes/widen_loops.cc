@@ -10,6 +10,10 @@
 // threads do something together, that are large, or in which nothing could be merged, and those on whose
 // results more threads agree than on where elements are aligned. Facts of alignment and overlap are read of
 // accesses that could be merged for all else, in loops that are not known to have less than two trips.
+// A loop whose trips are dealt out one by one to the threads of a warp, a block or the grid, and may be dealt
+// anew (dealt_loops.h), is split likewise: of its rounds each thread has one after the other, of the single trips one
+// at most. Where rounds would leave more than half of the threads without any, or the alignments of what is stored
+// do not agree, the loop runs as it was.
 //
 // Why: a loop over a row's elements, written as one thinks of it, moves 16 bytes an instruction, whatever the
 // row's pitch, and has several loads under way.
@@ -18,31 +22,26 @@
 //     %a = load %x, %i            →     for %j in %z .. %whole step %four { … }   rounds of four from %p on
 //     …                                 for %i in %m .. %n step %one { … }        up to 3 trips
 //   }
+//
+//   for %i in %tid .. %n step %256 { … }   →   if %tid < %left { … }                           one of the single trips
+//                                              for %j in %tid * 4 .. %whole step %1024 { … }   rounds from %p on
 #include <algorithm>
+#include <bit>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
-#include "heddle/ir/analysis/aliasing.h"
-#include "heddle/ir/analysis/linear.h"
-#include "heddle/ir/analysis/uniformity.h"
-#include "heddle/ir/analysis/views.h"
 #include "heddle/ir/builder.h"
+#include "heddle/ir/passes/dealt_loops.h"
 #include "heddle/ir/passes/loop_copies.h"
+#include "heddle/ir/passes/loop_walks.h"
 #include "heddle/ir/passes/passes.h"
 
 namespace heddle::ir {
 namespace {
 
 // Ops of a body that is split, and of a round's: what lies beyond gains little and grows much.
-constexpr int64_t kMostBodyOps = 48;
+constexpr int64_t kMostBodyOps = 80;
 constexpr int64_t kMostRoundOps = 320;
-
-// An access whose elements in trips beside each other lie beside each other.
-struct Walk {
-  OpId op;
-  LinearSum sum;  // of the offset
-  int64_t width;  // elements of the widest access
-};
 
 bool keeps_loop(const Op& op) {
   const OpInfo& row = info(op);
@@ -55,10 +54,7 @@ bool keeps_loop(const Op& op) {
 // Whether a loop could be split, for all that its ops say.
 bool may_be_split(const Kernel& kernel, OpId id) {
   const Op& loop = kernel.op(id);
-  if (loop.opcode != Opcode::kFor || loop.attr(AttrKey::kUnroll) ||
-      kernel.constant_int(loop.step()) != 1) {
-    return false;
-  }
+  if (loop.opcode != Opcode::kFor || loop.attr(AttrKey::kUnroll)) return false;
   int64_t ops = 0, accesses = 0;
   bool stays = false;
   kernel.walk(loop.regions[0], [&](OpId inner) {
@@ -74,151 +70,147 @@ class Widening {
  public:
   explicit Widening(PassContext& context)
       : kernel_(context.kernel()),
-        aliasing_(context.analysis<Aliasing>()),
         uniformity_(context.analysis<Uniformity>()),
         quiet_(context.analysis<Ints>()),
         ints_(context.analysis<GuardedInts>()),
-        sums_(context.analysis<Sums>()),
+        walks_(kernel_, context.analysis<Aliasing>(), context.analysis<Sums>(), ints_),
+        dealt_(kernel_, context.analysis<Aliasing>(), uniformity_, context.analysis<Sums>()),
         b_(kernel_),
         copies_(kernel_, b_) {}
 
   bool run(absl::Span<const OpId> loops) {
     // Before anything changes: the analysis is of the kernel as it is.
-    std::vector<OpId> agreed;
+    std::vector<std::pair<OpId, std::optional<Dealing>>> agreed;
     for (const OpId id : loops) {
       const Op& loop = kernel_.op(id);
       const Scope scope = std::min(uniformity_.of(loop.start()), uniformity_.of(loop.stop()));
-      if (scope >= Scope::kBlock) agreed.push_back(id);
+      if (const auto dealing = dealt_.of(id)) {
+        agreed.emplace_back(id, dealing);
+      } else if (scope >= Scope::kBlock && kernel_.constant_int(loop.step()) == 1) {
+        agreed.emplace_back(id, std::nullopt);
+      }
     }
     bool changed = false;
-    for (const OpId id : agreed) changed |= visit(id);
+    for (const auto& [id, dealing] : agreed) {
+      changed |= dealing ? visit_dealt(id, *dealing) : visit(id);
+    }
     copies_.finish();
     return changed;
   }
 
  private:
   using Carried = LoopCopies::Carried;
-  using Walks = absl::InlinedVector<Walk, 4>;
+
+  // The walks of a loop that may be split, no wider than a round may be; none of another.
+  Walks walks_of(OpId id) {
+    Walks walks = walks_.of(id);
+    const int64_t most = static_cast<int64_t>(
+        std::bit_floor(static_cast<uint64_t>(kMostRoundOps / copies_.body_ops(id))));
+    if (most < 2) walks.clear();
+    for (Walk& walk : walks) walk.width = std::min(walk.width, most);
+    return walks;
+  }
+  bool are_aligned(OpId id, const Walks& walks) {
+    const ValueId index = kernel_.region(kernel_.op(id).regions[0]).args[0];
+    return std::all_of(walks.begin(), walks.end(),
+                       [&](const Walk& walk) { return walks_.is_aligned(walk, index); });
+  }
 
   bool visit(OpId id) {
     // No round has less than two trips: of loops that have fewer, no facts are read.
-    if (copies_.known_trips(kernel_.op(id)).value_or(2) < 2) return false;
-    Walks walks = walks_of(id);
-    // The first is the one that rounds are aligned to: the one that has the most elements in an access.
-    std::stable_sort(walks.begin(), walks.end(),
-                     [](const Walk& a, const Walk& b) { return a.width > b.width; });
+    const std::optional<uint64_t> trips = copies_.known_trips(kernel_.op(id));
+    if (trips.value_or(2) < 2) return false;
+    const Walks walks = walks_of(id);
     if (walks.empty()) return false;
-    // Neighbours of the first one at another distance are never aligned where it is.
-    walks.erase(std::remove_if(walks.begin(), walks.end(),
-                               [first = walks[0]](const Walk& walk) {
-                                 return walk.sum.is_beside(first.sum) && !follows(walk, first);
-                               }),
-                walks.end());
     const int64_t n = walks[0].width;
     const Op loop = kernel_.op(id);
-    if (copies_.body_ops(id) * n > kMostRoundOps) return false;
-    if (copies_.known_trips(loop).value_or(n) < static_cast<uint64_t>(n)) return false;
-    const ValueId index = kernel_.region(loop.regions[0]).args[0];
+    if (trips.value_or(n) < static_cast<uint64_t>(n)) return false;
     b_.set_insertion_before(id);
     b_.set_loc(loop.loc);
-    const bool aligned = std::all_of(walks.begin(), walks.end(), [&](const Walk& walk) {
-      return is_aligned(walk, index, loop.start());
-    });
     const Carried inits = LoopCopies::inits(loop);
-    if (aligned) {
+    if (ints_.divisible(loop.start(), n) && are_aligned(id, walks)) {
       copies_.replace(id, copies_.make_rounds(loop, n, 1, inits));
       return true;
     }
     // Numbers of trips are counted in the index's type.
     if (quiet_.range(loop.start()).min < 0 || !keeps_agreement(loop, walks)) return false;
     // What offsets are computed from may hold nothing where the loop has no trip.
+    const Trips all{loop.start(), loop.stop(), ValueId::kNone, ValueId::kNone};
     const bool runs = quiet_.trips(id).at_least_one;
-    copies_.replace(id, runs ? split(loop, walks, inits) : split_if_it_runs(loop, walks, inits));
+    copies_.replace(
+        id, runs ? split(loop, walks, all, false, inits)
+                 : chosen(make(Opcode::kLt, loop.start(), loop.stop()), inits, [&](bool any) {
+                     return any ? split(loop, walks, all, false, inits) : inits;
+                   }));
     return true;
   }
 
-  // --- What may be merged ---
-
-  Walks walks_of(OpId id) {
-    const RegionId body = kernel_.op(id).regions[0];
-    IdMap<ValueId, uint8_t> inside;
-    kernel_.walk(body, [&](OpId inner) {
-      for (const ValueId result : kernel_.op(inner).results) inside.at(result) = 1;
-    });
-    for (const ValueId arg : kernel_.region(body).args) inside.at(arg) = 1;
-    const ValueId index = kernel_.region(body).args[0];
-    Walks walks;
-    for (const OpId inner : kernel_.ops(body)) {
-      const Op& op = kernel_.op(inner);
-      if (op.opcode != Opcode::kLoad && op.opcode != Opcode::kStore) continue;
-      Walk walk{inner, sums_.of(op.offset()), 1};
-      if (inside[op.view()] != 0 || !walks_by_one(walk.sum, index, inside)) continue;
-      if (!is_simple(op) || stands_alone(id, inner)) continue;
-      walk.width = width_of(op);
-      if (walk.width > 1) walks.push_back(std::move(walk));
+  bool visit_dealt(OpId id, const Dealing& dealing) {
+    Walks walks = walks_of(id);
+    if (walks.empty() || 2 * walks[0].width > dealing.least_lanes ||
+        !dealt_.may_be_dealt_anew(id)) {
+      return false;
     }
-    return walks;
-  }
-
-  static bool walks_by_one(const LinearSum& sum, ValueId index,
-                           const IdMap<ValueId, uint8_t>& inside) {
-    return sum.factor_of(index) == 1 &&
-           std::all_of(sum.terms.begin(), sum.terms.end(), [&](const LinearSum::Term& term) {
-             return term.value == index || inside[term.value] == 0;
-           });
-  }
-
-  // Whether vectorize takes such an access.
-  bool is_simple(const Op& op) const {
-    const ValueId value = op.opcode == Opcode::kLoad ? op.result() : op.value();
-    const Type type = kernel_.type(value);
-    if (!type.is_scalar() || type.scalar == Scalar::kBool) return false;
-    if (is_unbounded(kernel_, op.view())) return false;
-    if (!valid(op.check())) return true;
-    const Op* const check = kernel_.def(op.check());
-    return check != nullptr && check->opcode == Opcode::kBounds && !check->attr(AttrKey::kTensor) &&
-           !check->attr(AttrKey::kDim);
-  }
-
-  // Whether another access of the body keeps the ones of different trips apart.
-  bool stands_alone(OpId loop, OpId id) {
-    const Op& op = kernel_.op(id);
-    const int object = aliasing_.object_of(op.view());
-    const bool stores = op.opcode == Opcode::kStore;
-    bool alone = false;
-    kernel_.walk(kernel_.op(loop).regions[0], [&](OpId other_id) {
-      const Op& other = kernel_.op(other_id);
-      if (alone || other_id == id || !info(other).effects.touches_memory()) return;
-      const bool other_stores = other.opcode == Opcode::kStore;
-      if (!stores && !other_stores) return;
-      const int theirs = aliasing_.object_of(other.view());
-      if (theirs == object) {
-        alone = other.view() != op.view() || other.offset() != op.offset();
-        return;
-      }
-      const int read = other_stores ? object : theirs;
-      const Clobber clobber = aliasing_.clobber(other_stores ? other : op, read);
-      alone = clobber == Clobber::kYes ||
-              (clobber == Clobber::kUnlessNoOverlap && !aliasing_.no_overlap(read));
+    // Rounds are aligned to what is stored: loads of single elements find those beside them in the cache.
+    std::stable_partition(walks.begin(), walks.end(), [&](const Walk& walk) {
+      return is_store(walk) && walk.width == walks[0].width;
     });
-    return alone;
+    const int64_t n = walks[0].width;
+    const bool aligned = dealing.base % n == 0 && are_aligned(id, walks);
+    const Op loop = kernel_.op(id);
+    b_.set_insertion_before(id);
+    b_.set_loc(loop.loc);
+    const ValueId base = number(loop.start(), dealing.base);
+    const ValueId lane = dealing.base == 0 ? loop.start() : make(Opcode::kSub, loop.start(), base);
+    const Trips all{base, loop.stop(), lane, loop.step()};
+    // Rounds for at least half of the threads.
+    const auto shifted = [&](ValueId value, int by) {
+      return make(Opcode::kShr, value, b_.constant_int(Type::of(Scalar::kU32), by));
+    };
+    const ValueId rounds = shifted(count_of(all), std::countr_zero(static_cast<uint64_t>(n)));
+    ValueId pays = make(Opcode::kGe, rounds, shifted(loop.step(), 1));
+    Walks stored;
+    for (const Walk& walk : walks) {
+      if (is_store(walk)) stored.push_back(walk);
+    }
+    if (!aligned && needs_agreement(stored, walks[0])) {
+      // What offsets are computed from may hold nothing where the loop has no trip.
+      const auto agreed = [&](bool runs) {
+        return Carried{runs ? agreement(loop, stored, walks[0], base) : no()};
+      };
+      pays = chosen(pays, {no()}, agreed)[0];
+    }
+    copies_.replace(id, chosen(pays, {}, [&](bool holds) {
+                      return holds ? split(loop, walks, all, aligned, {})
+                                   : copies_.make_loop_by(loop.step(), loop, loop.start(),
+                                                          loop.stop(), 1, 1, {});
+                    }));
+    return true;
   }
 
-  // Elements of the widest access that the array's start allows.
-  int64_t width_of(const Op& op) {
-    const int64_t aligned =
-        alignment_of(kernel_, op.view(), ints_) / bytes_of(kernel_.type(op.view()).scalar);
-    return std::min<int64_t>(most_access_elements(kernel_, op.view()), aligned);
+  bool is_store(const Walk& walk) const { return kernel_.op(walk.op).opcode == Opcode::kStore; }
+  ValueId no() { return b_.constant(Type::of(Scalar::kBool), 0); }
+  static bool needs_agreement(const Walks& walks, const Walk& first) {
+    return !std::all_of(walks.begin(), walks.end(),
+                        [&](const Walk& walk) { return walk.follows(first); });
   }
-
-  // Whether the element of the first trip is aligned to a whole access, for all that is known.
-  bool is_aligned(const Walk& walk, ValueId index, ValueId start) {
-    if (walk.sum.constant % walk.width != 0 || !ints_.divisible(start, walk.width)) return false;
-    return std::all_of(walk.sum.terms.begin(), walk.sum.terms.end(),
-                       [&](const LinearSum::Term& term) {
-                         return term.factor % walk.width == 0 || term.value == index ||
-                                ints_.divisible(term.value, walk.width);
-                       });
+  // Whether accesses, not all of which are so for sure, are aligned in the trips in which the first one is.
+  ValueId agreement(const Op& loop, const Walks& walks, const Walk& first, ValueId start) {
+    const ValueId index = kernel_.region(loop.regions[0]).args[0];
+    const auto past = [&](const Walk& walk, int64_t width) {
+      const ValueId offset = offset_at(walk, index, start);
+      const ValueId low =
+          make(Opcode::kAnd, offset, b_.constant_int(kernel_.type(offset), width - 1));
+      const Type small = Type::of(Scalar::kI32);
+      return kernel_.type(low) == small ? low : b_.create(Opcode::kConvert, {low}, small);
+    };
+    ValueId agree = ValueId::kNone;
+    for (const Walk& walk : walks) {
+      if (walk.follows(first)) continue;
+      const ValueId is = make(Opcode::kEq, past(walk, walk.width), past(first, walk.width));
+      agree = valid(agree) ? make(Opcode::kAnd, agree, is) : is;
+    }
+    return agree;
   }
 
   // Whether threads agree on the loop's results as far as they did: how trips are split hangs on offsets of
@@ -227,7 +219,7 @@ class Widening {
     const ValueId index = kernel_.region(loop.regions[0]).args[0];
     Scope scope = Scope::kGrid;
     for (size_t i = 0; i < walks.size(); ++i) {
-      if (i > 0 && follows(walks[i], walks[0])) continue;
+      if (i > 0 && walks[i].follows(walks[0])) continue;
       for (const LinearSum::Term& term : walks[i].sum.terms) {
         if (term.value != index) scope = std::min(scope, uniformity_.of(term.value));
       }
@@ -259,53 +251,68 @@ class Widening {
     return make(Opcode::kAdd, sum, b_.constant_int(type, walk.sum.constant));
   }
 
-  Carried split_if_it_runs(const Op& loop, const Walks& walks, const Carried& inits) {
-    return chosen(make(Opcode::kLt, loop.start(), loop.stop()), inits,
-                  [&](bool runs) { return runs ? split(loop, walks, inits) : inits; });
+  // Trips by a step of one from `start` up to `stop`: the thread's own, or where there is a lane, of these every
+  // lanes-th.
+  struct Trips {
+    ValueId start, stop, lane, lanes;
+    bool dealt() const { return valid(lane); }
+  };
+
+  ValueId count_of(const Trips& trips) {
+    return b_.create(Opcode::kBitcast, {copies_.distance(trips.start, trips.stop)},
+                     kernel_.type(trips.start));
   }
 
-  Carried split(const Op& loop, const Walks& walks, Carried carried) {
+  Carried split(const Op& loop, const Walks& walks, const Trips& all, bool aligned,
+                Carried carried) {
     const ValueId index = kernel_.region(loop.regions[0]).args[0];
-    const ValueId start = loop.start(), stop = loop.stop();
-    const Type type = kernel_.type(start);
+    const Type type = kernel_.type(all.start);
     const int64_t n = walks[0].width;
+    const ValueId between = count_of(all);
     // As many trips as there are elements up to one that is aligned.
-    const ValueId first = offset_at(walks[0], index, start);
-    const ValueId short_of = make(Opcode::kAnd, b_.create(Opcode::kNeg, {first}),
-                                  b_.constant_int(kernel_.type(first), n - 1));
-    const ValueId wanted =
-        kernel_.type(first) == type ? short_of : b_.create(Opcode::kConvert, {short_of}, type);
-    const ValueId between = b_.create(Opcode::kBitcast, {copies_.distance(start, stop)}, type);
-    const ValueId before = make(Opcode::kMin, wanted, between);
-    const ValueId begin = make(Opcode::kAdd, start, before);
-    const ValueId rest = make(Opcode::kSub, between, before);
-    const ValueId whole = make(Opcode::kAnd, rest, number(start, -n));
-    const ValueId end = make(Opcode::kAdd, begin, whole);
-    carried = copies_.make_loop(loop, start, begin, 1, 1, carried);
+    ValueId before = number(all.start, 0), begin = all.start, rest = between;
+    if (!aligned) {
+      const ValueId first = offset_at(walks[0], index, all.start);
+      const ValueId short_of = make(Opcode::kAnd, b_.create(Opcode::kNeg, {first}),
+                                    b_.constant_int(kernel_.type(first), n - 1));
+      const ValueId wanted =
+          kernel_.type(first) == type ? short_of : b_.create(Opcode::kConvert, {short_of}, type);
+      before = make(Opcode::kMin, wanted, between);
+      begin = make(Opcode::kAdd, all.start, before);
+      rest = make(Opcode::kSub, between, before);
+    }
+    const ValueId whole = make(Opcode::kAnd, rest, number(begin, -n));
+    if (all.dealt()) {
+      dealt_singles(loop, all, before, whole, make(Opcode::kSub, between, whole));
+    } else if (!aligned) {
+      carried = copies_.make_loop(loop, all.start, begin, 1, 1, carried);
+    }
 
     // Offsets of the first round. Behind less than a round's trips there is none, and nothing is aligned.
     absl::InlinedVector<ValueId, 4> offsets;
-    ValueId agree = ValueId::kNone;
-    for (const Walk& walk : walks) {
-      const ValueId offset = offset_at(walk, index, begin);
-      offsets.push_back(offset);
-      if (follows(walk, walks[0])) continue;
-      const Type wide = kernel_.type(offset);
-      const ValueId past = make(Opcode::kAnd, offset, b_.constant_int(wide, walk.width - 1));
-      const ValueId is = make(Opcode::kEq, past, b_.constant_int(wide, 0));
-      agree = valid(agree) ? make(Opcode::kAnd, agree, is) : is;
-    }
-    const auto rounds = [&](bool all) {
-      return make_rounds(loop, walks, offsets, all, begin, whole, n, carried);
+    for (const Walk& walk : walks) offsets.push_back(offset_at(walk, index, begin));
+    const Trips rounds_of{begin, whole, all.lane, all.lanes};
+    const auto rounds = [&](bool agreed) {
+      return make_rounds(loop, walks, offsets, agreed, rounds_of, n, carried);
     };
-    carried = valid(agree) ? chosen(agree, carried, rounds) : rounds(true);
-    return copies_.make_loop(loop, end, stop, 1, 1, carried);
+    carried = aligned || !needs_agreement(walks, walks[0])
+                  ? rounds(true)
+                  : chosen(agreement(loop, walks, walks[0], all.start), carried, rounds);
+    if (all.dealt()) return carried;
+    const ValueId end = make(Opcode::kAdd, begin, whole);
+    return copies_.make_loop(loop, end, all.stop, 1, 1, carried);
   }
 
-  // Whether an access is aligned where another, at least as wide, is.
-  static bool follows(const Walk& walk, const Walk& other) {
-    return walk.sum.is_beside(other.sum) &&
-           (walk.sum.constant - other.sum.constant) % walk.width == 0;
+  // The trips before the rounds and behind them, `count` in all, each by a thread of its own: they wait together.
+  void dealt_singles(const Op& loop, const Trips& all, ValueId before, ValueId whole,
+                     ValueId count) {
+    chosen(make(Opcode::kLt, all.lane, count), {}, [&](bool has_one) {
+      if (!has_one) return Carried{};
+      const ValueId is_before = make(Opcode::kLt, all.lane, before);
+      const ValueId skipped = b_.create(Opcode::kSelect, {is_before, number(all.start, 0), whole});
+      const ValueId at = make(Opcode::kAdd, make(Opcode::kAdd, all.start, all.lane), skipped);
+      return copies_.make_trips(loop, at, 1, 1, {});
+    });
   }
 
   // One way of carrying on or the other.
@@ -322,16 +329,30 @@ class Widening {
     return {results.begin(), results.end()};
   }
 
-  // Rounds of n trips; of the accesses, all are aligned there or those that follow the first one.
+  // Rounds of n of the trips from trips.start on, trips.stop of them; of the accesses, all are aligned there or
+  // those that follow the first one, and where trips are dealt out, what is stored.
   Carried make_rounds(const Op& loop, const Walks& walks, absl::Span<const ValueId> offsets,
-                      bool all, ValueId begin, ValueId whole, int64_t n, const Carried& carried) {
+                      bool all, const Trips& trips, int64_t n, const Carried& carried) {
     copies_.on_copy([&](OpId original, OpId copy, int64_t trip) {
       for (size_t i = 0; i < walks.size(); ++i) {
-        if (walks[i].op != original || (!all && !follows(walks[i], walks[0]))) continue;
+        if (walks[i].op != original) continue;
+        if (!all && !walks[i].follows(walks[0]) && !(trips.dealt() && is_store(walks[i]))) continue;
         say_aligned(copy, offsets[i], walks[i].width, trip);
       }
     });
-    const Carried result = copies_.make_loop(loop, number(begin, 0), whole, n, 1, carried, begin);
+    ValueId first = number(trips.start, 0), by = number(trips.start, n);
+    if (trips.dealt()) {
+      // Of as many lanes as nobody knows, the product goes up to the end, so that it does not wrap.
+      const bool known = kernel_.constant_int(trips.lanes).has_value();
+      const auto rounds = [&](ValueId lanes) {
+        return known ? lanes : make(Opcode::kMin, lanes, make(Opcode::kDiv, trips.stop, by));
+      };
+      first = make(Opcode::kMul, rounds(trips.lane), by);
+      by = known ? make(Opcode::kMul, trips.lanes, by)
+                 : make(Opcode::kMax, make(Opcode::kMul, rounds(trips.lanes), by), by);
+    }
+    const Carried result =
+        copies_.make_loop_by(by, loop, first, trips.stop, n, 1, carried, trips.start);
     copies_.on_copy(nullptr);
     return result;
   }
@@ -352,10 +373,10 @@ class Widening {
   }
 
   Kernel& kernel_;
-  const Aliasing& aliasing_;
   const Uniformity& uniformity_;
   IntAnalysis &quiet_, &ints_;  // which asks no facts, and which may
-  LinearSums& sums_;
+  LoopWalks walks_;
+  DealtLoops dealt_;
   Builder b_;
   LoopCopies copies_;
 };

@@ -2,7 +2,7 @@
 // by index (learn/layout_twins.h): times in turn, and how many machine instructions both have where
 // a disassembler is at hand. Prints JSON.
 #include "absl/strings/str_cat.h"
-#include "bench/learn/harness.h"
+#include "bench/twins.h"
 #include "heddle/codegen/toolchain/disassemble.h"
 #include "heddle/kernels/learn/13_layout_row_sum.h"
 #include "heddle/kernels/learn/14_tv_add.h"

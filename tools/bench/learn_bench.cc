@@ -6,7 +6,7 @@
 // the median of 21 rounds of 10 runs between two events, the two sides taking turns. Clearing and
 // copying what a run starts from counts where each run needs it, on both sides.
 #include "CLI/CLI.hpp"
-#include "bench/learn/harness.h"
+#include "bench/twins.h"
 #include "heddle/kernels/learn/01_saxpy.h"
 #include "heddle/kernels/learn/02_transpose.h"
 #include "heddle/kernels/learn/03_histogram.h"
@@ -23,10 +23,9 @@
 namespace heddle::bench {
 namespace {
 
-class Bench {
+class Bench : Twins {
  public:
-  Bench(const Device& device, std::string folder)
-      : device_(device), stream_(take(device.create_stream())), folder_(std::move(folder)) {}
+  using Twins::Twins;
 
   nlohmann::ordered_json all() {
     return {saxpy(),      transpose(),      histogram(),    nbody(),
@@ -35,47 +34,14 @@ class Bench {
   }
 
  private:
-  // One side, with `count` outputs of so many bytes. make_run(outputs) returns what runs it.
-  template <class MakeRun>
-  Side side(std::vector<int64_t> bytes, MakeRun make_run) {
-    Side s;
-    for (const int64_t n : bytes) s.outputs.push_back(take(device_.allocate(n)));
-    s.run = make_run(s.outputs);
-    s.reset = [this, outputs = s.outputs.data(), count = s.outputs.size()] {
-      for (size_t i = 0; i < count; ++i) check(outputs[i].fill(stream_, 0));
-    };
-    return s;
-  }
-  // Both sides, from f(side's outputs, is it Heddle's).
-  template <class Run>
-  nlohmann::ordered_json compare(const std::string& name, const std::string& size,
-                                 std::vector<int64_t> bytes, double tolerance, Run run) {
-    const auto make = [&](bool ours) {
-      return side(bytes, [&](std::vector<Buffer>& out) {
-        return [&run, out = out.data(), ours] { run(out, ours); };
-      });
-    };
-    const Side heddle = make(true), nvcc = make(false);
-    const nlohmann::ordered_json figures =
-        measure(device_, stream_, name, size, heddle, nvcc, tolerance);
-    std::fprintf(stderr, "%s\n", figures.dump().c_str());
-    return figures;
-  }
-  Function function(const std::string& file, const char* name) const {
-    return Twin(device_, folder_, file).function(name);
-  }
-  Buffer floats(int64_t count, float low, float high) {
-    return random_floats(device_, stream_, count, low, high);
-  }
-
   nlohmann::ordered_json saxpy() {
     const int n = (1 << 26) + 5;
     const Buffer x = floats(n, -1, 1);
     const Function twin = function("saxpy", "saxpy");
     const LaunchShape shape = learn::saxpy_shape(n);
     return compare("saxpy", std::to_string(n), {4l * n}, 0, [&](Buffer* out, bool ours) {
-      if (!ours) return launch(stream_, twin, shape, 2.5f, address(x), address(out[0]), n);
-      check(learn::saxpy.launch(stream_, shape, 2.5f, as_tensor<const float>(x, {n}),
+      if (!ours) return launch(stream(), twin, shape, 2.5f, address(x), address(out[0]), n);
+      check(learn::saxpy.launch(stream(), shape, 2.5f, as_tensor<const float>(x, {n}),
                                 as_tensor<float>(out[0], {n})));
     });
   }
@@ -88,25 +54,25 @@ class Bench {
     return compare(
         "transpose", "8200 × 8190", {4l * rows * columns}, 0, [&](Buffer* out, bool ours) {
           if (!ours) {
-            return launch(stream_, twin, shape, address(x), address(out[0]), rows, columns);
+            return launch(stream(), twin, shape, address(x), address(out[0]), rows, columns);
           }
-          check(learn::transpose.launch(stream_, shape, as_tensor<const float>(x, {rows, columns}),
+          check(learn::transpose.launch(stream(), shape, as_tensor<const float>(x, {rows, columns}),
                                         as_tensor<float>(out[0], {columns, rows})));
         });
   }
 
   nlohmann::ordered_json histogram() {
     const int n = (1 << 26) + 5;
-    const Buffer words = random_words(device_, stream_, n);
+    const Buffer words = random_words(device(), stream(), n);
     const Function twin = function("histogram", "histogram");
-    const LaunchShape shape = learn::histogram_shape(8 * device_.info().sm_count);
+    const LaunchShape shape = learn::histogram_shape(8 * device().info().sm_count);
     return compare(
         "histogram", std::to_string(n) + " words", {4l * learn::kBins}, 0,
         [&](Buffer* out, bool ours) {
           if (!ours) {
-            return launch(stream_, twin, shape, address(words), address(out[0]), n);
+            return launch(stream(), twin, shape, address(words), address(out[0]), n);
           }
-          check(learn::histogram.launch(stream_, shape, as_tensor<const uint32_t>(words, {n}),
+          check(learn::histogram.launch(stream(), shape, as_tensor<const uint32_t>(words, {n}),
                                         as_tensor<uint32_t>(out[0], {learn::kBins})));
         });
   }
@@ -116,16 +82,16 @@ class Bench {
     const Buffer body = floats(4l * n, 0.1f, 1);
     const Function twin = function("nbody", "nbody");
     const LaunchShape shape = learn::nbody_shape(n);
-    return compare("nbody", std::to_string(n), {16l * n, 16l * n}, 1e-4,
-                   [&](Buffer* out, bool ours) {
-                     if (!ours) {
-                       return launch(stream_, twin, shape, address(body), address(out[0]),
-                                     address(out[1]), n, 1e-3f);
-                     }
-                     check(learn::nbody.launch(stream_, shape, as_tensor<const float>(body, {n, 4}),
-                                               as_tensor<float>(out[0], {n, 4}),
-                                               as_tensor<float>(out[1], {n, 4}), 1e-3f));
-                   });
+    return compare(
+        "nbody", std::to_string(n), {16l * n, 16l * n}, 1e-4, [&](Buffer* out, bool ours) {
+          if (!ours) {
+            return launch(stream(), twin, shape, address(body), address(out[0]), address(out[1]), n,
+                          1e-3f);
+          }
+          check(learn::nbody.launch(stream(), shape, as_tensor<const float>(body, {n, 4}),
+                                    as_tensor<float>(out[0], {n, 4}),
+                                    as_tensor<float>(out[1], {n, 4}), 1e-3f));
+        });
   }
 
   nlohmann::ordered_json mandelbrot() {
@@ -136,10 +102,10 @@ class Bench {
     return compare("mandelbrot", "4096 × 4096, 512 steps", {4l * height * width}, 0,
                    [&](Buffer* out, bool ours) {
                      if (!ours) {
-                       return launch(stream_, twin, shape, address(out[0]), height, width, left,
+                       return launch(stream(), twin, shape, address(out[0]), height, width, left,
                                      top, step, limit);
                      }
-                     check(learn::mandelbrot.launch(stream_, shape,
+                     check(learn::mandelbrot.launch(stream(), shape,
                                                     as_tensor<int32_t>(out[0], {height, width}),
                                                     learn::Window{left, top, step}, limit));
                    });
@@ -158,11 +124,11 @@ class Bench {
     return compare(
         "black_scholes", std::to_string(n), {4l * n, 4l * n}, 2.8e-6, [&](Buffer* out, bool ours) {
           if (!ours) {
-            return launch(stream_, twin, shape, 0.02f, 0.3f, address(price), address(strike),
+            return launch(stream(), twin, shape, 0.02f, 0.3f, address(price), address(strike),
                           address(years), address(out[0]), address(out[1]), n);
           }
           check(learn::black_scholes.launch(
-              stream_, shape, learn::Market{0.02f, 0.3f}, as_tensor<const float>(price, {n}),
+              stream(), shape, learn::Market{0.02f, 0.3f}, as_tensor<const float>(price, {n}),
               as_tensor<const float>(strike, {n}), as_tensor<const float>(years, {n}),
               as_tensor<float>(out[0], {n}), as_tensor<float>(out[1], {n})));
         });
@@ -170,37 +136,37 @@ class Bench {
 
   nlohmann::ordered_json bitonic_sort() {
     const int n = 1 << 22;
-    const Buffer keys = random_words(device_, stream_, n);
-    const Twin twin(device_, folder_, "bitonic_sort");
-    const Function tiles = twin.function("sort_tiles"), far = twin.function("merge_far"),
-                   near = twin.function("merge_near");
+    const Buffer keys = random_words(device(), stream(), n);
+    const Function tiles = function("bitonic_sort", "sort_tiles"),
+                   far = function("bitonic_sort", "merge_far"),
+                   near = function("bitonic_sort", "merge_near");
     const LaunchShape shape{.grid = n / learn::kSortTile, .block = learn::kSortThreads};
     return compare("bitonic_sort", std::to_string(n), {4l * n}, 0, [&](Buffer* out, bool ours) {
-      check(out[0].copy_from(stream_, keys, 4l * n));
-      if (ours) return check(learn::bitonic_sort(stream_, as_tensor<uint32_t>(out[0], {n})));
-      launch(stream_, tiles, shape, address(out[0]));
+      check(out[0].copy_from(stream(), keys, 4l * n));
+      if (ours) return check(learn::bitonic_sort(stream(), as_tensor<uint32_t>(out[0], {n})));
+      launch(stream(), tiles, shape, address(out[0]));
       for (int size = 2 * learn::kSortTile; size <= n; size *= 2) {
         for (int stride = size / 2; stride >= learn::kSortTile; stride /= 2) {
-          launch(stream_, far, shape, address(out[0]), size, stride);
+          launch(stream(), far, shape, address(out[0]), size, stride);
         }
-        launch(stream_, near, shape, address(out[0]), size);
+        launch(stream(), near, shape, address(out[0]), size);
       }
     });
   }
 
   nlohmann::ordered_json scan() {
     const int n = (1 << 26) + 4;
-    const Buffer x = random_words(device_, stream_, n);
+    const Buffer x = random_words(device(), stream(), n);
     const int64_t words = learn::scan_tiles(n) + 1;
-    Buffer progress = take(device_.allocate(8 * words));
+    Buffer progress = take(device().allocate(8 * words));
     const Function twin = function("scan", "scan");
     const LaunchShape shape = learn::scan_shape(n);
     return compare("scan", std::to_string(n), {4l * n}, 0, [&](Buffer* out, bool ours) {
-      check(progress.fill(stream_, 0));
+      check(progress.fill(stream(), 0));
       if (!ours) {
-        return launch(stream_, twin, shape, address(x), address(out[0]), address(progress), n);
+        return launch(stream(), twin, shape, address(x), address(out[0]), address(progress), n);
       }
-      check(learn::scan.launch(stream_, shape, as_tensor<const uint32_t>(x, {n}),
+      check(learn::scan.launch(stream(), shape, as_tensor<const uint32_t>(x, {n}),
                                as_tensor<uint32_t>(out[0], {n}),
                                as_tensor<uint64_t>(progress, {words})));
     });
@@ -219,8 +185,8 @@ class Bench {
       start.push_back(static_cast<int32_t>(column.size()));
     }
     const int64_t count = static_cast<int64_t>(column.size());
-    const Buffer starts = take(device_.upload(absl::MakeConstSpan(start)));
-    const Buffer columns = take(device_.upload(absl::MakeConstSpan(column)));
+    const Buffer starts = take(device().upload(absl::MakeConstSpan(start)));
+    const Buffer columns = take(device().upload(absl::MakeConstSpan(column)));
     const Buffer values = floats(count, -1, 1), x = floats(rows, -1, 1);
     const Function twin = function("spmv", "spmv");
     const LaunchShape shape = learn::spmv_shape(rows);
@@ -228,11 +194,11 @@ class Bench {
         "spmv", std::to_string(rows) + " rows, " + std::to_string(count) + " elements", {4l * rows},
         1e-6, [&](Buffer* out, bool ours) {
           if (!ours) {
-            return launch(stream_, twin, shape, address(starts), address(columns), address(values),
+            return launch(stream(), twin, shape, address(starts), address(columns), address(values),
                           address(x), address(out[0]), rows);
           }
           check(learn::spmv.launch(
-              stream_, shape, as_tensor<const int32_t>(starts, {rows + 1}),
+              stream(), shape, as_tensor<const int32_t>(starts, {rows + 1}),
               as_tensor<const int32_t>(columns, {count}), as_tensor<const float>(values, {count}),
               as_tensor<const float>(x, {rows}), as_tensor<float>(out[0], {rows})));
         });
@@ -241,11 +207,11 @@ class Bench {
   nlohmann::ordered_json monte_carlo_pi() {
     const int n = 1 << 28;
     const Function twin = function("monte_carlo_pi", "monte_carlo_pi");
-    const LaunchShape shape = learn::pi_shape(8 * device_.info().sm_count);
+    const LaunchShape shape = learn::pi_shape(8 * device().info().sm_count);
     return compare("monte_carlo_pi", std::to_string(n) + " hashes", {8}, 0,
                    [&](Buffer* out, bool ours) {
-                     if (!ours) return launch(stream_, twin, shape, address(out[0]), n, 42u);
-                     check(learn::monte_carlo_pi.launch(stream_, shape,
+                     if (!ours) return launch(stream(), twin, shape, address(out[0]), n, 42u);
+                     check(learn::monte_carlo_pi.launch(stream(), shape,
                                                         as_tensor<uint64_t>(out[0], {1}), n, 42u));
                    });
   }
@@ -256,8 +222,8 @@ class Bench {
     const Function twin = function("stencil", "stencil");
     const LaunchShape shape = learn::stencil_shape(n, n);
     return compare("stencil", "512 × 512 × 512", {4l * n * n * n}, 0, [&](Buffer* out, bool ours) {
-      if (!ours) return launch(stream_, twin, shape, address(x), address(out[0]), n, n, n);
-      check(learn::stencil.launch(stream_, shape,
+      if (!ours) return launch(stream(), twin, shape, address(x), address(out[0]), n, n, n);
+      check(learn::stencil.launch(stream(), shape,
                                   as_tensor<const float>(x, {framed, framed, framed}),
                                   as_tensor<float>(out[0], {n, n, n})));
     });
@@ -265,23 +231,19 @@ class Bench {
 
   nlohmann::ordered_json cluster_histogram() {
     const int n = (1 << 26) + 5;
-    const Buffer words = random_words(device_, stream_, n);
+    const Buffer words = random_words(device(), stream(), n);
     const Function twin = function("cluster_histogram", "cluster_histogram");
-    const LaunchShape shape = learn::cluster_histogram_shape(device_.info().sm_count / 2);
+    const LaunchShape shape = learn::cluster_histogram_shape(device().info().sm_count / 2);
     return compare("cluster_histogram", std::to_string(n) + " words", {4l * learn::kValues}, 0,
                    [&](Buffer* out, bool ours) {
                      if (!ours) {
-                       return launch(stream_, twin, shape, address(words), address(out[0]), n);
+                       return launch(stream(), twin, shape, address(words), address(out[0]), n);
                      }
                      check(learn::cluster_histogram.launch(
-                         stream_, shape, as_tensor<const uint32_t>(words, {n}),
+                         stream(), shape, as_tensor<const uint32_t>(words, {n}),
                          as_tensor<uint32_t>(out[0], {learn::kValues})));
                    });
   }
-
-  const Device device_;
-  const Stream stream_;
-  const std::string folder_;
 };
 
 int run(int argc, char** argv) {

@@ -6,7 +6,6 @@ Compiles tools/bench/learn/*.cu with `nvcc -O3 -arch=sm_90`. Beside the times st
 (without comments and blanks) of our file and of the kernels and device functions of the public
 original that the program follows.
 """
-import datetime
 import glob
 import json
 import os
@@ -14,18 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-from gpu_machine import compile_twins, output
+from gpu_machine import compile_twins, machine
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
-
-
-def machine():
-    name, driver = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").strip().split(", ")
-    nvcc = [line for line in output("nvcc", "--version").splitlines() if "release" in line]
-    return {"gpu": name, "driver": driver, "nvcc": nvcc[0].split("release ")[1],
-            "flags": "-O3 -arch=sm_90", "date": datetime.date.today().isoformat(),
-            "command": "python3 tools/bench/learn_figures.py PROGRAMS OUT"}
 
 
 def code_lines(path):
@@ -48,7 +39,7 @@ def main():
         figure["original_lines"] = original["lines"]
         figure["original"] = original["source"]
     with open(os.path.join(out, "learn.json"), "w") as file:
-        json.dump({**machine(), "benchmark": "learn", "figures": figures}, file, indent=2, ensure_ascii=False)
+        json.dump({**machine("python3 tools/bench/learn_figures.py PROGRAMS OUT", "nvcc"), "benchmark": "learn", "figures": figures}, file, indent=2, ensure_ascii=False)
         file.write("\n")
     sys.exit(run.returncode)
 

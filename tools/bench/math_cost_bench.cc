@@ -7,7 +7,7 @@
 // shape; results are compared first. A time is the median of 21 rounds of 10 runs between two events, the two sides
 // taking turns.
 #include "CLI/CLI.hpp"
-#include "bench/learn/harness.h"
+#include "bench/twins.h"
 
 namespace heddle::bench {
 namespace {

@@ -5,27 +5,16 @@
 Compiles tools/bench/math/functions.cu with `nvcc -O3 -arch=sm_90`. A figure is the ratio of our time to CUDA's and, where ncu
 is at hand, how many instructions a value takes: those that warps execute, less those of a kernel that only multiplies.
 """
-import csv
-import io
 import json
 import os
-import shutil
 import sys
 import tempfile
 
-from gpu_machine import compile_twins, output
+from gpu_machine import compile_twins, output, profile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+EXECUTED = "smsp__inst_executed.sum"
 VALUES = 132 * 8 * 4 * 256 // 32 * 64  # that the warps of a kernel compute
-
-
-def instructions(program, cubins):
-    """Executed warp instructions by kernel; none without ncu."""
-    if not shutil.which("ncu"):
-        return {}
-    text = output("ncu", "--csv", "--metrics", "smsp__inst_executed.sum", program, cubins, "--once")
-    rows = csv.DictReader(io.StringIO(text[text.index('"ID"'):]))
-    return {row["Kernel Name"].split("(")[0]: float(row["Metric Value"].replace(",", "")) for row in rows}
 
 
 def main():
@@ -34,7 +23,7 @@ def main():
     with tempfile.TemporaryDirectory() as cubins:
         compile_twins([os.path.join(HERE, "math", "functions.cu")], cubins)
         figures = json.loads(output(program, cubins))
-        executed = instructions(program, cubins)
+        executed = {name: metrics[EXECUTED] for name, metrics in profile([EXECUTED], program, cubins, "--once")}
     for figure in figures["figures"]:
         for side in ("heddle", "cuda"):
             count = executed.get(f"{side}_{figure['program']}")

@@ -1,7 +1,7 @@
 """Times kernels without one pass of the optimiser after the other, and says what each pass is worth.
 
     passes.py PROGRAMS OUT [--rounds N] [--budget SECONDS] [--only PASS...]
-        PROGRAMS: folder with learn_bench, row_sum_bench, layout_kernels_bench and gemm_bench
+        PROGRAMS: folder with learn_bench, plain_bench, row_sum_bench, layout_kernels_bench and gemm_bench
         OUT: folder for passes.json; what it says of passes that are not measured stays
 
 Every program runs with HEDDLE_PASSES=O3 and with "O3,-PASS" for each pass of O3 but promote-vars, which code generation needs,
@@ -42,6 +42,10 @@ class Programs:
     def learn(self, env):
         return {f["program"]: (f["heddle_us"], f["nvcc_us"]) for f in figures_of(self.run("learn_bench", env, self.cubins))}
 
+    def plain(self, env):
+        return {f"{f['program']} {f['size']}": (f["heddle_us"], f.get("nvcc_us") or f["copy_us"])
+                for f in figures_of(self.run("plain_bench", env, self.cubins))}
+
     def layouts(self, env):
         return {f"{f['program']} {f['size']}": (f["heddle_us"], 1)
                 for f in figures_of(self.run("layout_kernels_bench", env))}
@@ -65,7 +69,7 @@ class Programs:
     def all(self, env):
         """Microseconds by kernel, and the programs that cannot run."""
         times, left_out = {}, {}
-        for program in (self.learn, self.layouts, self.row_sum, self.gemm):
+        for program in (self.learn, self.plain, self.layouts, self.row_sum, self.gemm):
             try:
                 times.update(program(env))
             except (subprocess.CalledProcessError, KeyError) as why:
@@ -107,7 +111,7 @@ def main():
     left_out = {name: {} for name in variants}
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as cubins:
-        compile_twins(glob.glob(os.path.join(HERE, "learn", "*.cu")), cubins)
+        compile_twins(glob.glob(os.path.join(HERE, "learn", "*.cu")) + glob.glob(os.path.join(HERE, "plain", "*.cu")), cubins)
         programs = Programs(options.programs, cubins)
         turns = []
         for number in range(options.rounds):

@@ -367,6 +367,8 @@ uint64_t ThreadOracle::element(const Op& op, Scalar from, Scalar to,
       return floats ? real(x * y) : number(multiply_add(a, b, 0));
     case Opcode::kFma:
       return floats ? real(x * y + z) : number(multiply_add(a, b, c));
+    case Opcode::kMulHi:
+      return number(multiply_add(a, b, 0) >> width(from));
     case Opcode::kDiv:
       if (floats) return real(x / y);
       [[fallthrough]];

@@ -53,14 +53,15 @@ TEST(Pipeline, DefaultPipeline) {
   ASSERT_TRUE(status.ok()) << status;
   std::vector<std::string> names;
   for (const PassRun& run : report.passes) names.push_back(run.name);
-  EXPECT_THAT(names, ElementsAre("promote-vars", "unroll", "fold", "reduce-strength", "dce", "licm",
-                                 "cse", "widen-loops", "fold", "vectorize", "divide-at-launch",
-                                 "dce", "early-loads", "contract", "order"));
+  EXPECT_THAT(names,
+              ElementsAre("promote-vars", "unroll", "fold", "if-convert", "reduce-strength", "dce",
+                          "licm", "cse", "widen-loops", "fold", "unroll-loads", "vectorize",
+                          "lower-division", "dce", "early-loads", "contract", "order"));
   EXPECT_TRUE(verify(kernel, Stage::kPureSsa).empty());
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
   EXPECT_EQ(report.passes[0].ops_after, 8);
-  EXPECT_FALSE(report.passes[6].changed);
+  EXPECT_FALSE(report.passes[7].changed);
   EXPECT_GT(report.passes[0].microseconds, 0);
   // Nothing is left for another round.
   const std::string once = print(kernel);
@@ -110,16 +111,16 @@ TEST(Pipeline, EveryBuiltinPassSaysWhatItDoes) {
 TEST(Pipeline, RefusesByNameBeforeItRuns) {
   EXPECT_EQ(refusal("promote-vars,foldd,dce"),
             "unknown pass 'foldd' in pipeline 'promote-vars,foldd,dce'; did you mean 'fold'?");
-  EXPECT_EQ(
-      refusal("xyzzy"),
-      "unknown pass 'xyzzy' in pipeline 'xyzzy'; there are promote-vars, unroll, fold, "
-      "reduce-strength, dce, licm, cse, widen-loops, unroll-loads, vectorize, divide-at-launch, "
-      "early-loads, contract, order");
-  EXPECT_EQ(
-      refusal("fold,,dce"),
-      "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, unroll, fold, "
-      "reduce-strength, dce, licm, cse, widen-loops, unroll-loads, vectorize, divide-at-launch, "
-      "early-loads, contract, order");
+  EXPECT_EQ(refusal("xyzzy"),
+            "unknown pass 'xyzzy' in pipeline 'xyzzy'; there are promote-vars, unroll, fold, "
+            "if-convert, reduce-strength, dce, licm, cse, widen-loops, unroll-loads, vectorize, "
+            "lower-division, "
+            "early-loads, contract, order");
+  EXPECT_EQ(refusal("fold,,dce"),
+            "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, unroll, fold, "
+            "if-convert, reduce-strength, dce, licm, cse, widen-loops, unroll-loads, vectorize, "
+            "lower-division, "
+            "early-loads, contract, order");
   EXPECT_EQ(refusal("fold,licm"),
             "pass 'licm' needs a kernel without variables, which no pass before it gives; put "
             "'promote-vars' before it in pipeline 'fold,licm'");
@@ -268,11 +269,11 @@ TEST(Pipeline, LimitsAndStops) {
     EXPECT_TRUE(run_pipeline(kernel, kDefaultPipeline, with_report).ok());
     return report.passes.size();
   };
-  EXPECT_EQ(ran({}), 15u);
+  EXPECT_EQ(ran({}), 17u);
   EXPECT_EQ(ran({.pass_limit = 0}), 0u);
   EXPECT_EQ(ran({.pass_limit = 2}), 2u);
-  EXPECT_EQ(ran({.pass_limit = 100}), 15u);
-  EXPECT_EQ(ran({.stop_after = "dce"}), 5u);
+  EXPECT_EQ(ran({.pass_limit = 100}), 17u);
+  EXPECT_EQ(ran({.stop_after = "dce"}), 6u);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Runs one program of kernels/learn beside its CUDA C++ twin: both on memory of their own, with the
-// same inputs, compared and then timed in turn.
+// Runs kernels beside their CUDA C++ twins: both on memory of their own, with the same inputs,
+// compared and then timed in turn.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -46,7 +47,7 @@ void launch(const Stream& stream, const Function& function, const LaunchShape& s
   alignas(8) std::byte params[128];
   size_t bytes = 0;
   const auto append = [&](const auto& arg) {
-    bytes = (bytes + sizeof(arg) - 1) / sizeof(arg) * sizeof(arg);
+    bytes = (bytes + alignof(decltype(arg)) - 1) / alignof(decltype(arg)) * alignof(decltype(arg));
     std::memcpy(params + bytes, &arg, sizeof(arg));
     bytes += sizeof(arg);
   };
@@ -63,24 +64,44 @@ struct Side {
   std::function<void()> run;
 };
 
+// What outputs hold.
+enum class Held { kWords, kFloats, kHalves, kBFloats };
+
+// The number in a word, or the one of its lower or upper half.
+inline double number_in(uint32_t word, Held held, bool upper) {
+  const auto bits = static_cast<uint16_t>(upper ? word >> 16 : word);
+  switch (held) {
+    case Held::kWords:
+      return word;
+    case Held::kFloats:
+      return std::bit_cast<float>(word);
+    case Held::kHalves:
+      return static_cast<float>(std::bit_cast<half>(bits));
+    case Held::kBFloats:
+      return static_cast<float>(std::bit_cast<bfloat16>(bits));
+  }
+  return 0;
+}
+
 // The greatest difference of two outputs of floats over the greatest magnitude; of words, how many
 // differ.
 inline double difference(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b,
-                         bool floats) {
+                         Held held) {
   double worst = 0, magnitude = 1e-30;
+  const int per_word = held == Held::kHalves || held == Held::kBFloats ? 2 : 1;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!floats) {
+    if (held == Held::kWords) {
       worst += a[i] != b[i] ? 1 : 0;
       continue;
     }
-    float x, y;
-    std::memcpy(&x, &a[i], sizeof(x));
-    std::memcpy(&y, &b[i], sizeof(y));
-    const double d = std::abs(double{x} - y);
-    worst = d <= worst ? worst : d;  // NaN counts
-    magnitude = std::max<double>(magnitude, std::abs(y));
+    for (int k = 0; k < per_word; ++k) {
+      const double x = number_in(a[i], held, k == 1), y = number_in(b[i], held, k == 1);
+      const double d = a[i] == b[i] ? 0 : std::abs(x - y);
+      worst = d <= worst ? worst : d;  // NaN counts
+      magnitude = std::max(magnitude, std::abs(y));
+    }
   }
-  return floats ? worst / magnitude : worst;
+  return held == Held::kWords ? worst : worst / magnitude;
 }
 
 inline double median(std::vector<double> values) {
@@ -88,10 +109,18 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// `tolerance` 0: the outputs are integers, and equal.
+// What outputs may differ by, and what they hold; those of 0 are compared as words.
+struct Tolerance {
+  Tolerance(double most, Held outputs = Held::kFloats)  // NOLINT: a number says it
+      : difference(most), held(most == 0 ? Held::kWords : outputs) {}
+  double difference;
+  Held held;
+};
+
 inline nlohmann::ordered_json measure(const Device& device, const Stream& stream,
                                       const std::string& program, const std::string& size,
-                                      const Side& heddle, const Side& nvcc, double tolerance,
+                                      const Side& heddle, const Side& nvcc,
+                                      const Tolerance& tolerance,
                                       const std::string& other = "nvcc") {
   constexpr int kRounds = 21, kLaunches = 10;
   for (const Side* side : {&heddle, &nvcc}) {
@@ -102,7 +131,7 @@ inline nlohmann::ordered_json measure(const Device& device, const Stream& stream
   double worst = 0;
   for (size_t i = 0; i < heddle.outputs.size(); ++i) {
     const double d = difference(take(heddle.outputs[i].download<uint32_t>(stream)),
-                                take(nvcc.outputs[i].download<uint32_t>(stream)), tolerance > 0);
+                                take(nvcc.outputs[i].download<uint32_t>(stream)), tolerance.held);
     worst = d <= worst ? worst : d;
   }
   Event start = take(device.create_event()), stop = take(device.create_event());
@@ -119,9 +148,13 @@ inline nlohmann::ordered_json measure(const Device& device, const Stream& stream
     }
   }
   const double ours = median(times[0]), theirs = median(times[1]);
-  return {{"program", program},         {"size", size},           {"heddle_us", ours},
-          {other + "_us", theirs},      {"ratio", ours / theirs}, {"difference", worst},
-          {"agree", worst <= tolerance}};
+  return {{"program", program},
+          {"size", size},
+          {"heddle_us", ours},
+          {other + "_us", theirs},
+          {"ratio", ours / theirs},
+          {"difference", worst},
+          {"agree", worst <= tolerance.difference}};
 }
 
 // A buffer of random words, or floats from `low` to `high`: a block of them, repeated.
@@ -148,5 +181,52 @@ inline Buffer random_floats(const Device& device, const Stream& stream, int64_t 
   check(stream.synchronize());
   return buffer;
 }
+
+// Pairs of programs on one device, and what was found of them.
+class Twins {
+ public:
+  // `folder` has the twins' cubins.
+  Twins(const Device& device, std::string folder)
+      : device_(device), stream_(take(device.create_stream())), folder_(std::move(folder)) {}
+
+  const Device& device() const { return device_; }
+  const Stream& stream() const { return stream_; }
+  Function function(const std::string& file, const std::string& name) const {
+    return Twin(device_, folder_, file).function(name.c_str());
+  }
+  Buffer floats(int64_t count, float low, float high) const {
+    return random_floats(device_, stream_, count, low, high);
+  }
+
+  // Both sides, from run(side's outputs, is it Heddle's); each output has so many bytes.
+  template <class Run>
+  nlohmann::ordered_json compare(const std::string& name, const std::string& size,
+                                 const std::vector<int64_t>& bytes, const Tolerance& tolerance,
+                                 Run run, const std::string& other = "nvcc") const {
+    const auto make = [&](bool ours) {
+      Side side;
+      for (const int64_t n : bytes) {  // which are compared word by word
+        side.outputs.push_back(take(device_.allocate((n + 3) / 4 * 4)));
+      }
+      // Moving the vector leaves its elements where they are.
+      Buffer* out = side.outputs.data();
+      side.run = [&run, out, ours] { run(out, ours); };
+      side.reset = [this, out, count = bytes.size()] {
+        for (size_t i = 0; i < count; ++i) check(out[i].fill(stream_, 0));
+      };
+      return side;
+    };
+    const Side heddle = make(true), nvcc = make(false);
+    nlohmann::ordered_json figures =
+        measure(device_, stream_, name, size, heddle, nvcc, tolerance, other);
+    std::fprintf(stderr, "%s\n", figures.dump().c_str());
+    return figures;
+  }
+
+ private:
+  const Device device_;
+  const Stream stream_;
+  const std::string folder_;
+};
 
 }  // namespace heddle::bench

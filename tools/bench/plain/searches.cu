@@ -1,0 +1,88 @@
+// Twins of searches.h.
+extern "C" __global__ __launch_bounds__(256) void cuda_linear_search(const int* __restrict__ keys,
+                                                                     const int* __restrict__ wanted,
+                                                                     int* __restrict__ at,
+                                                                     int count, int length) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const int key = wanted[i];
+  int found = -1;
+  for (int k = 0; k < length; ++k) {
+    if (keys[k * count + i] == key) {
+      found = k;
+      break;
+    }
+  }
+  at[i] = found;
+}
+
+extern "C" __global__ __launch_bounds__(256) void cuda_sum_of_roots(const float* __restrict__ x,
+                                                                    float* __restrict__ y,
+                                                                    int count, int length) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  float sum = 0;
+  for (int k = 0; k < length; ++k) {
+    const float v = x[k * count + i];
+    if (v <= 0) continue;
+    sum += sqrtf(v);
+  }
+  y[i] = sum;
+}
+
+extern "C" __global__ __launch_bounds__(256) void cuda_collatz(int* __restrict__ steps, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  unsigned n = i + 1;
+  int taken = 0;
+  while (n != 1) {
+    n = n % 2 == 0 ? n / 2 : 3 * n + 1;
+    ++taken;
+  }
+  steps[i] = taken;
+}
+
+extern "C" __global__ __launch_bounds__(256) void cuda_grid_search(const float* __restrict__ grid,
+                                                                   const float* __restrict__ values,
+                                                                   int* __restrict__ at, int count,
+                                                                   int length_of_grid) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const float value = values[i];
+  int lower = 0, upper = length_of_grid - 1, length = upper;
+  while (length > 1) {
+    const int middle = lower + length / 2;
+    if (grid[middle] > value) {
+      upper = middle;
+    } else {
+      lower = middle;
+    }
+    length = upper - lower;
+  }
+  at[i] = lower;
+}
+
+__device__ unsigned hash_of(unsigned key) {
+  const unsigned mixed = (key ^ (key >> 16)) * 0x85ebca6bu;
+  return mixed ^ (mixed >> 13);
+}
+extern "C" __global__ __launch_bounds__(256) void cuda_hash_find(const unsigned* __restrict__ table,
+                                                                 const unsigned* __restrict__ keys,
+                                                                 int* __restrict__ at, int count,
+                                                                 int places) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const unsigned key = keys[i], mask = places - 1;
+  unsigned place = hash_of(key) & mask;
+  int found = -1;
+  while (true) {
+    const unsigned there = table[place];
+    if (there == key) {
+      found = place;
+      break;
+    }
+    if (there == 0) break;
+    place = (place + 1) & mask;
+  }
+  at[i] = found;
+}

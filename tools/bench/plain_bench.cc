@@ -1,0 +1,417 @@
+// Kernels written without any word of speed (plain/*.h) on a GPU beside their CUDA C++ twins. Prints JSON.
+//
+//   plain_bench FOLDER           FOLDER: tools/bench/plain/*.cu as cubins (plain_figures.py makes them)
+//   plain_bench FOLDER --once    runs each kernel once, ours before its twin, for a profiler
+//
+// Each pair has the same algorithm, inputs and launch shape; outputs are compared first. A time is the median of
+// 21 rounds of 10 runs between two events, the two sides taking turns. scale_rows stands beside a copy of as many
+// bytes as well.
+#include <bit>
+
+#include "CLI/CLI.hpp"
+#include "bench/plain/images.h"
+#include "bench/plain/matrices.h"
+#include "bench/plain/rows.h"
+#include "bench/plain/searches.h"
+#include "bench/plain/streams.h"
+#include "bench/twins.h"
+
+namespace heddle::bench {
+namespace {
+
+class Bench : Twins {
+ public:
+  Bench(const Device& device, const std::string& folder, bool once)
+      : Twins(device, folder), once_(once) {}
+
+  nlohmann::ordered_json all() {
+    for (const int columns : {8192, 8191, 1023, 65537}) rows(columns);
+    images();
+    matrices();
+    searches();
+    streams();
+    return std::move(figures_);
+  }
+
+ private:
+  static int64_t blocks(int64_t threads, int64_t per_block = 256) {
+    return (threads + per_block - 1) / per_block;
+  }
+  static std::string by(int64_t a, int64_t b) {
+    return std::to_string(a) + " × " + std::to_string(b);
+  }
+
+  // `elements`: what instructions are counted by. The twin is cuda_<name> of <file>.cubin.
+  template <class Ours, class Theirs>
+  void compare(const std::string& file, const std::string& name, const std::string& size,
+               double elements, const std::vector<int64_t>& bytes, const Tolerance& tolerance,
+               Ours ours, Theirs theirs) {
+    const Function twin = function(file, "cuda_" + name);
+    const auto run = [&](Buffer* out, bool heddle) {
+      if (heddle) {
+        check(ours(out));
+      } else {
+        theirs(twin, out);
+      }
+    };
+    if (once_) {
+      std::vector<Buffer> out;
+      for (const int64_t n : bytes) out.push_back(take(device().allocate((n + 3) / 4 * 4)));
+      for (Buffer& buffer : out) check(buffer.fill(stream(), 0));
+      run(out.data(), true);
+      run(out.data(), false);
+      return check(stream().synchronize());
+    }
+    nlohmann::ordered_json figure = Twins::compare(name, size, bytes, tolerance, run);
+    figure["elements"] = elements;
+    figures_.push_back(std::move(figure));
+  }
+
+  // Kernels of a matrix of about 2^26 elements, rows to blocks.
+  void rows(int columns) {
+    const int rows = (1 << 26) / columns;
+    const int64_t n = int64_t{rows} * columns;
+    const std::string size = by(rows, columns);
+    const LaunchShape shape{.grid = rows, .block = 256};
+    const Buffer x = floats(n, -4, 4), weight = floats(columns, 0.5f, 2),
+                 bias = floats(columns, -1, 1);
+    const auto in = as_tensor<const float>(x, {rows, columns});
+    const auto matrix = [&](Buffer& out) { return as_tensor<float>(out, {rows, columns}); };
+    compare(
+        "rows", "scale_rows", size, n, {4 * n}, 1e-7,
+        [&](Buffer* out) {
+          return plain::scale_rows.launch(stream(), shape, in, matrix(out[0]), 2.5f);
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, shape, address(x), address(out[0]), 2.5f, columns);
+        });
+    if (!once_) {
+      nlohmann::ordered_json beside_copy = Twins::compare(
+          "scale_rows by 1", size, {4 * n}, 1e-7,
+          [&](Buffer* out, bool ours) {
+            check(ours ? plain::scale_rows.launch(stream(), shape, in, matrix(out[0]), 1.0f)
+                       : out[0].copy_from(stream(), x, 4 * n));
+          },
+          "copy");
+      figures_.push_back(std::move(beside_copy));
+    }
+    compare(
+        "rows", "softmax", size, n, {4 * n}, 1e-5,
+        [&](Buffer* out) { return plain::softmax.launch(stream(), shape, in, matrix(out[0])); },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, shape, address(x), address(out[0]), columns);
+        });
+    compare(
+        "rows", "layer_norm", size, n, {4 * n}, 1e-4,
+        [&](Buffer* out) {
+          return plain::layer_norm.launch(stream(), shape, in,
+                                          as_tensor<const float>(weight, {columns}),
+                                          as_tensor<const float>(bias, {columns}), matrix(out[0]));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, shape, address(x), address(weight), address(bias), address(out[0]),
+                 columns);
+        });
+    // Half of the words' bytes serve as numbers of 16 bits; small exponents, so that none is NaN.
+    const Buffer words = random_words(device(), stream(), n / 2 + 1, 0xbfffbfff);
+    compare(
+        "rows", "softmax_bf16", size, n, {2 * n}, {1e-2, Held::kBFloats},
+        [&](Buffer* out) {
+          return plain::softmax_bf16.launch(stream(), shape,
+                                            as_tensor<const bfloat16>(words, {rows, columns}),
+                                            as_tensor<bfloat16>(out[0], {rows, columns}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, shape, address(words), address(out[0]), columns);
+        });
+    compare(
+        "streams", "bias_gelu", size, n, {2 * n}, {1e-3, Held::kHalves},
+        [&](Buffer* out) {
+          return plain::bias_gelu.launch(
+              stream(), shape, as_tensor<const half>(words, {rows, columns}),
+              as_tensor<const half>(words, {columns}), as_tensor<half>(out[0], {rows, columns}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, shape, address(words), address(words), address(out[0]), columns);
+        });
+  }
+
+  void images() {
+    const int pixels = (1 << 26) + 5;
+    const Buffer rgb = random_words(device(), stream(), 3l * pixels / 4 + 1);
+    const LaunchShape one_each{.grid = blocks(pixels), .block = 256};
+    compare(
+        "images", "grey", std::to_string(pixels), pixels, {pixels / 4 * 4 + 4}, 0,
+        [&](Buffer* out) {
+          return plain::grey.launch(stream(), one_each, as_tensor<const uint8_t>(rgb, {pixels, 3}),
+                                    as_tensor<uint8_t>(out[0], {pixels}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, one_each, address(rgb), address(out[0]), pixels);
+        });
+
+    const int rows = 8190, columns = 8200;
+    const int64_t n = int64_t{rows} * columns;
+    const LaunchShape tiles{.grid = {blocks(columns, 32), blocks(rows, 8)}, .block = {32, 8}};
+    const Buffer x = floats(n, 70, 90), power = floats(n, 0, 1);
+    const auto in = as_tensor<const float>(x, {rows, columns});
+    compare(
+        "images", "convolution", by(rows, columns), n, {4 * n}, 1e-6,
+        [&](Buffer* out) {
+          return plain::convolution.launch(stream(), tiles, in,
+                                           as_tensor<float>(out[0], {rows, columns}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, tiles, address(x), address(out[0]), rows, columns);
+        });
+    struct Numbers {
+      float across, down, up, step;
+    };
+    compare(
+        "images", "hotspot", by(rows, columns), n, {4 * n}, 1e-6,
+        [&](Buffer* out) {
+          return plain::hotspot.launch(
+              stream(), tiles, as_tensor<const float>(power, {rows, columns}), in,
+              as_tensor<float>(out[0], {rows, columns}), plain::Heat{0.1f, 0.2f, 0.05f, 0.3f});
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, tiles, address(power), address(x), address(out[0]),
+                 Numbers{0.1f, 0.2f, 0.05f, 0.3f}, rows, columns);
+        });
+
+    const int channels = 64, height = 514, width = 510, size = 3, out_height = 514, out_width = 510;
+    const int64_t count = int64_t{channels} * out_height * out_width, all = count * size * size;
+    const Buffer image = floats(int64_t{channels} * height * width, -1, 1);
+    struct Window {
+      int height, width, size, pad, stride, out_height, out_width;
+    };
+    const LaunchShape columns_each{.grid = blocks(count), .block = 256};
+    compare(
+        "images", "im2col", "64 × 514 × 510, 3 × 3", static_cast<double>(all), {4 * all}, 1e-7,
+        [&](Buffer* out) {
+          return plain::im2col.launch(
+              stream(), columns_each,
+              as_tensor<const float>(image, {int64_t{channels} * height * width}),
+              as_tensor<float>(out[0], {all}),
+              plain::Window{height, width, size, 1, 1, out_height, out_width});
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, columns_each, address(image), address(out[0]),
+                 Window{height, width, size, 1, 1, out_height, out_width}, static_cast<int>(count));
+        });
+  }
+
+  void matrices() {
+    const int n = 1024, large = 4096;
+    const Buffer a = floats(int64_t{large} * large, -1, 1),
+                 b = floats(int64_t{large} * large, 0, 1);
+    const LaunchShape each{.grid = {n / 32, n / 8}, .block = {32, 8}};
+    compare(
+        "matrices", "product", by(n, n), double{n} * n * n, {4l * n * n}, 1e-6,
+        [&](Buffer* out) {
+          return plain::product.launch(stream(), each, as_tensor<const float>(a, {n, n}),
+                                       as_tensor<const float>(b, {n, n}),
+                                       as_tensor<float>(out[0], {n, n}), 1.5f, 0.0f);
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, each, address(a), address(b), address(out[0]), 1.5f, 0.0f, n, n,
+                 n);
+        });
+    const LaunchShape tiles{.grid = {large / plain::kTile, large / plain::kTile}, .block = 256};
+    compare(
+        "matrices", "tiled_product", by(large, large), double{large} * large * large,
+        {4l * large * large}, 1e-6,
+        [&](Buffer* out) {
+          return plain::tiled_product.launch(
+              stream(), tiles, as_tensor<const float>(a, {large, large}),
+              as_tensor<const float>(b, {large, large}), as_tensor<float>(out[0], {large, large}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, tiles, address(a), address(b), address(out[0]), large, large);
+        });
+    const int count = 1 << 20, clusters = 16, features = 15;
+    const LaunchShape points{.grid = blocks(count), .block = 256};
+    compare(
+        "matrices", "nearest", "1048576 points, 15 features, 16 centres",
+        double{count} * clusters * features, {4l * count}, 0,
+        [&](Buffer* out) {
+          return plain::nearest.launch(
+              stream(), points, as_tensor<const float>(a, {features, count}),
+              as_tensor<const float>(b, {clusters, features}), as_tensor<int32_t>(out[0], {count}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, points, address(a), address(b), address(out[0]), count, clusters,
+                 features);
+        });
+    const LaunchShape steps{.grid = {large / 32, large / 8}, .block = {32, 8}};
+    compare(
+        "matrices", "shortest_paths", by(large, large), double{large} * large, {4l * large * large},
+        0,
+        [&](Buffer* out) {
+          return plain::shortest_paths.launch(stream(), steps,
+                                              as_tensor<int32_t>(out[0], {large, large}), 77);
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, steps, address(out[0]), 77, large);
+        });
+  }
+
+  void searches() {
+    const int count = 1 << 20, length = 64;
+    const LaunchShape each{.grid = blocks(count), .block = 256};
+    const Buffer keys = random_words(device(), stream(), int64_t{count} * length, 63),
+                 wanted = random_words(device(), stream(), count + 7, 63);
+    const Buffer x = floats(int64_t{count} * length, -1, 1);
+    compare(
+        "searches", "linear_search", by(length, count), double{count} * length, {4l * count}, 0,
+        [&](Buffer* out) {
+          return plain::linear_search.launch(
+              stream(), each, as_tensor<const int32_t>(keys, {length, count}),
+              as_tensor<const int32_t>(wanted, {count}), as_tensor<int32_t>(out[0], {count}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, each, address(keys), address(wanted), address(out[0]), count,
+                 length);
+        });
+    compare(
+        "searches", "sum_of_roots", by(length, count), double{count} * length, {4l * count}, 1e-6,
+        [&](Buffer* out) {
+          return plain::sum_of_roots.launch(stream(), each,
+                                            as_tensor<const float>(x, {length, count}),
+                                            as_tensor<float>(out[0], {count}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, each, address(x), address(out[0]), count, length);
+        });
+    compare(
+        "searches", "collatz", std::to_string(count), count, {4l * count}, 0,
+        [&](Buffer* out) {
+          return plain::collatz.launch(stream(), each, as_tensor<int32_t>(out[0], {count}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, each, address(out[0]), count);
+        });
+
+    const int points = 1 << 22;
+    std::vector<float> grid(11303);
+    for (size_t i = 0; i < grid.size(); ++i) grid[i] = static_cast<float>(i) / 11303.0f;
+    const Buffer grid_buffer = take(device().upload(absl::MakeConstSpan(grid))),
+                 values = floats(points, 0, 1);
+    const int energies = static_cast<int>(grid.size());
+    const LaunchShape lookups{.grid = blocks(points), .block = 256};
+    compare(
+        "searches", "grid_search", by(points, energies), points, {4l * points}, 0,
+        [&](Buffer* out) {
+          return plain::grid_search.launch(
+              stream(), lookups, as_tensor<const float>(grid_buffer, {energies}),
+              as_tensor<const float>(values, {points}), as_tensor<int32_t>(out[0], {points}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, lookups, address(grid_buffer), address(values), address(out[0]),
+                 points, energies);
+        });
+
+    // A table three quarters full; every second key is in it.
+    const int places = 1 << 20;
+    std::vector<uint32_t> table(places), wanted_keys(points);
+    std::mt19937 random(5);
+    std::vector<uint32_t> stored;
+    for (int i = 0; i < places / 4 * 3; ++i) {
+      const uint32_t key = random() | 1;
+      const uint32_t mixed = (key ^ (key >> 16)) * 0x85ebca6bu;
+      uint32_t place = (mixed ^ (mixed >> 13)) & (places - 1);
+      while (table[place] != 0) place = (place + 1) & (places - 1);
+      table[place] = key;
+      stored.push_back(key);
+    }
+    for (size_t i = 0; i < wanted_keys.size(); ++i) {
+      wanted_keys[i] = i % 2 == 0 ? stored[random() % stored.size()] : random() | 1;
+    }
+    const Buffer table_buffer = take(device().upload(absl::MakeConstSpan(table))),
+                 key_buffer = take(device().upload(absl::MakeConstSpan(wanted_keys)));
+    compare(
+        "searches", "hash_find", by(points, places), points, {4l * points}, 0,
+        [&](Buffer* out) {
+          return plain::hash_find.launch(stream(), lookups,
+                                         as_tensor<const uint32_t>(table_buffer, {places}),
+                                         as_tensor<const uint32_t>(key_buffer, {points}),
+                                         as_tensor<int32_t>(out[0], {points}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, lookups, address(table_buffer), address(key_buffer),
+                 address(out[0]), points, places);
+        });
+  }
+
+  void streams() {
+    const int n = (1 << 26) + 4;
+    const std::string size = std::to_string(n);
+    const Buffer a = floats(n, -1, 1), b = floats(n, 0, 1);
+    const auto left = as_tensor<const float>(a, {n}), right = as_tensor<const float>(b, {n});
+    const LaunchShape each{.grid = blocks(n), .block = 256};
+    const LaunchShape resident{.grid = 8 * device().info().sm_count, .block = 256};
+    compare(
+        "streams", "triad", size, n, {4l * n}, 1e-6,
+        [&](Buffer* out) {
+          return plain::triad.launch(stream(), each, as_tensor<float>(out[0], {n}), left, right,
+                                     0.4f);
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, each, address(out[0]), address(a), address(b), 0.4f, n);
+        });
+    const int64_t sums = resident.grid.x;
+    compare(
+        "streams", "dot", size, n, {4 * sums}, 1e-4,
+        [&](Buffer* out) {
+          return plain::dot.launch(stream(), resident, left, right,
+                                   as_tensor<float>(out[0], {sums}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, resident, address(a), address(b), address(out[0]), n);
+        });
+    const Buffer halves = random_words(device(), stream(), n / 2, 0xb3ffb3ff);
+    const half factor(0.5f);
+    compare(
+        "streams", "half_axpy", size, n, {2l * n}, 0,
+        [&](Buffer* out) {
+          return plain::half_axpy.launch(stream(), resident, as_tensor<const half>(halves, {n}),
+                                         as_tensor<half>(out[0], {n}), factor);
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, resident, address(halves), address(out[0]),
+                 std::bit_cast<uint16_t>(factor), n);
+        });
+    const LaunchShape fours{.grid = blocks(n / 4), .block = 256};
+    compare(
+        "streams", "walsh", size, n / 4, {4l * n}, 1e-6,
+        [&](Buffer* out) {
+          return plain::walsh.launch(stream(), fours, left, as_tensor<float>(out[0], {n}), 1);
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, fours, address(a), address(out[0]), 1, n);
+        });
+  }
+
+  const bool once_;
+  nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
+};
+
+int run(int argc, char** argv) {
+  CLI::App app("Plain kernels beside their CUDA C++ twins.");
+  std::string folder;
+  bool once = false;
+  app.add_option("folder", folder, "where the twins' cubins are")->required();
+  app.add_flag("--once", once, "run each kernel once");
+  CLI11_PARSE(app, argc, argv);
+  const nlohmann::ordered_json figures = Bench(take(Device::open("cuda:0")), folder, once).all();
+  if (!once) std::printf("%s\n", figures.dump(2).c_str());
+  for (const auto& figure : figures) {
+    if (!figure["agree"].get<bool>()) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace heddle::bench
+
+int main(int argc, char** argv) { return heddle::bench::run(argc, argv); }
