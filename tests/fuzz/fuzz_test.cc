@@ -1,6 +1,7 @@
 // The fuzzer itself: its programs are right, what breaks one is found, and made small.
 #include "fuzz/differential.h"
 #include "fuzz/generator.h"
+#include "fuzz/pipelines.h"
 #include "fuzz/reducer.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
@@ -92,7 +93,7 @@ TEST(Pipelines, HaveTheirNeedsMet) {
   std::mt19937_64 random(1);
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Kernel kernel = random_program(seed);
-    for (const auto& passes : pipelines_for(kernel, registry, random, 6)) {
+    for (const auto& passes : pipelines_for({kernel, registry, random})) {
       Kernel copy = kernel;
       std::string names;
       for (const std::string& name : passes) names += (names.empty() ? "" : ",") + name;
