@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <memory>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "fuzz/claims.h"
@@ -161,42 +160,70 @@ Verdict Differential::check(const Kernel& kernel, uint64_t seed,
   failure_.what = check_meaning(kernel);
   if (failure_.what.empty()) failure_.what = check_claims(kernel);
   if (!failure_.what.empty()) return Verdict::kDiffers;
-  std::set<std::string> changed_it;
+  changed_it_.clear();
+  Step root;
   for (const std::vector<std::string>& passes : pipelines) {
     ++counts_.pipelines;
-    failure_.passes.clear();
-    Kernel current = kernel;
-    ir::Analyses analyses(current);  // which passes hand on, as in one pipeline
-    for (const std::string& name : passes) {
-      failure_.passes.push_back(name);
-      ++counts_.passes;
-      ir::PipelineReport report;
-      const Status status = run_pipeline(
-          current, name, {.registry = &registry_, .analyses = &analyses, .report = &report});
-      if (!status.ok()) {
-        failure_.what = std::string(status.message());
-        return Verdict::kDiffers;
-      }
-      const bool changed = report.passes.back().changed;
-      if (changed) changed_it.insert(report.passes.back().name);
-      std::string text = print(current);
-      if (!seen_.insert(text).second) continue;
-      ++counts_.passes_changed;
-      if (!changed) {
-        failure_.what = "the pass says that it changed nothing, and did";
-        return Verdict::kDiffers;
-      }
-      const ir::Diagnostics broken = verify(current, ir::Stage::kRewritten);
-      failure_.what = broken.empty() ? compare(current) : to_string(broken);
-      if (failure_.what.empty()) failure_.what = analyses.disagreement();
-      if (!failure_.what.empty()) return Verdict::kDiffers;
-    }
-    failure_.what = check_claims(current);
-    if (!failure_.what.empty()) return Verdict::kDiffers;
+    Step* step = &root;
+    for (const std::string& name : passes) step = &step->next[name];
+    step->ends = true;
   }
-  for (const std::string& name : changed_it) ++counts_.programs_changed_by[name];
-  failure_ = {};
+  Kernel current = kernel;
+  ir::Analyses analyses(current);
+  if (!follow(root, current, analyses)) return Verdict::kDiffers;
+  for (const std::string& name : changed_it_) ++counts_.programs_changed_by[name];
   return Verdict::kSame;
+}
+
+bool Differential::follow(const Step& step, Kernel& kernel, ir::Analyses& analyses) {
+  size_t left = step.next.size();
+  for (const auto& [name, next] : step.next) {
+    failure_.passes.push_back(name);
+    bool same = false;
+    if (--left == 0) {
+      same = run_pass(name, kernel, analyses) && finish(next, kernel, analyses);
+    } else {
+      Kernel copy = kernel;
+      ir::Analyses fresh(copy);
+      same = run_pass(name, copy, fresh) && finish(next, copy, fresh);
+    }
+    if (!same) return false;
+    failure_.passes.pop_back();
+  }
+  return true;
+}
+
+bool Differential::finish(const Step& step, Kernel& kernel, ir::Analyses& analyses) {
+  // Of what a single pass leaves behind, analyses have little new to say.
+  constexpr size_t kFewPasses = 2;
+  if (step.ends && failure_.passes.size() > kFewPasses) {
+    failure_.what = check_claims(kernel);
+    if (!failure_.what.empty()) return false;
+  }
+  return follow(step, kernel, analyses);
+}
+
+bool Differential::run_pass(const std::string& name, Kernel& kernel, ir::Analyses& analyses) {
+  ++counts_.passes;
+  ir::PipelineReport report;
+  const Status status = run_pipeline(
+      kernel, name, {.registry = &registry_, .analyses = &analyses, .report = &report});
+  if (!status.ok()) {
+    failure_.what = std::string(status.message());
+    return false;
+  }
+  const bool changed = report.passes.back().changed;
+  if (changed) changed_it_.insert(report.passes.back().name);
+  if (!seen_.insert(print(kernel)).second) return true;
+  ++counts_.passes_changed;
+  if (!changed) {
+    failure_.what = "the pass says that it changed nothing, and did";
+    return false;
+  }
+  const ir::Diagnostics broken = verify(kernel, ir::Stage::kRewritten);
+  failure_.what = broken.empty() ? compare(kernel) : to_string(broken);
+  if (failure_.what.empty()) failure_.what = analyses.disagreement();
+  return failure_.what.empty();
 }
 
 }  // namespace heddle::fuzz

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +52,7 @@ class Differential {
   explicit Differential(const ir::PassRegistry& registry, Oracle oracle = consult_oracle)
       : registry_(registry), oracle_(std::move(oracle)) {}
 
-  // Runs the pipelines, lists of names whose needs are met.
+  // Runs the pipelines, lists of names whose needs are met; passes with which several begin run once.
   Verdict check(const ir::Kernel& kernel, uint64_t seed,
                 absl::Span<const std::vector<std::string>> pipelines);
 
@@ -65,6 +66,16 @@ class Differential {
   std::string difference(const ir::Kernel& kernel, const Outcome& before,
                          const Outcome& after) const;
   std::string compare(const ir::Kernel& kernel);
+  // Pipelines as a tree: those that begin with the same passes run these once.
+  struct Step {
+    std::map<std::string, Step> next{};  // by the pass that comes then
+    bool ends = false;                   // a pipeline
+  };
+  // Each runs passes and is false where something differs. What passes find out is handed on, as in
+  // one pipeline.
+  bool follow(const Step& step, ir::Kernel& kernel, ir::Analyses& analyses);
+  bool finish(const Step& step, ir::Kernel& kernel, ir::Analyses& analyses);
+  bool run_pass(const std::string& name, ir::Kernel& kernel, ir::Analyses& analyses);
   // Whether the oracle takes the kernel to mean what the interpreter made of it.
   std::string check_meaning(const ir::Kernel& kernel);
   std::string check_claims(const ir::Kernel& kernel);
@@ -76,6 +87,7 @@ class Differential {
   std::unique_ptr<ir::interp::Memory> memory_;
   std::vector<uint64_t> addresses_;
   Outcome expected_;
+  std::set<std::string> changed_it_;       // passes, the kernel
   absl::flat_hash_set<std::string> seen_;  // texts of kernels that were compared already
   Failure failure_;
   Counts counts_;
