@@ -29,8 +29,7 @@ std::string type_of(const Kernel& kernel, const Op& op) {
       return name_of(kernel.type(op.operands[i]).scalar);
     }
   }
-  for (const ir::ValueId result : op.results) return name_of(kernel.type(result).scalar);
-  return name_of(Scalar::kNone);
+  return name_of(op.results.empty() ? Scalar::kNone : kernel.type(op.result()).scalar);
 }
 
 constexpr ir::Opcode kElementwise[] = {

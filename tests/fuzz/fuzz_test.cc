@@ -100,10 +100,11 @@ TEST(Differential, FindsWhatTheInterpreterMakesOfAnOpByTheOracle) {
       {Opcode::kLt, Opcode::kLe},      {Opcode::kShr, Opcode::kShl},
       {Opcode::kFloor, Opcode::kCeil}, {Opcode::kShflUp, Opcode::kShflDown},
   };
-  for (const auto& [from, to] : kMistakes) {
+  for (const auto& mistake : kMistakes) {
+    const Opcode from = mistake.first;
     Differential differential(registry, [&](const Kernel& kernel, const Inputs& inputs) {
       Kernel mistaken = kernel;
-      (void)spoil(mistaken, from, to);
+      (void)spoil(mistaken, mistake.first, mistake.second);
       return consult_oracle(mistaken, inputs);
     });
     int found = 0;

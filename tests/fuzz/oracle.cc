@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "fuzz/oracle_state.h"
 
@@ -15,7 +14,6 @@ using ir::Op;
 using ir::Opcode;
 using ir::OpId;
 using ir::RegionId;
-using ir::Type;
 using ir::ValueId;
 using oracle::Handler;
 using oracle::Int128;

@@ -233,10 +233,7 @@ constexpr std::pair<Opcode, Rule> kRules[] = {
 
 Rule float_rule(const ScalarOp& op) {
   if (!ir::is_float(op.from) || find_format(op.from) == nullptr) return nullptr;
-  for (const auto& [opcode, rule] : kRules) {
-    if (opcode == op.opcode) return rule;
-  }
-  return nullptr;
+  return find_in<Rule>(kRules, op.opcode);
 }
 
 }  // namespace heddle::fuzz::oracle

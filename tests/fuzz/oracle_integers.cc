@@ -184,10 +184,7 @@ constexpr std::pair<Opcode, Rule> kRules[] = {
 
 Rule integer_rule(const ScalarOp& op) {
   if (!ir::is_integer(op.from) && op.from != ir::Scalar::kBool) return nullptr;
-  for (const auto& [opcode, rule] : kRules) {
-    if (opcode == op.opcode) return rule;
-  }
-  return nullptr;
+  return find_in<Rule>(kRules, op.opcode);
 }
 
 }  // namespace heddle::fuzz::oracle

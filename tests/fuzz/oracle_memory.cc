@@ -10,9 +10,12 @@ using ir::Opcode;
 using ir::Scalar;
 using ir::ValueId;
 
+uint64_t bytes_of_element(State& state, ValueId value) {
+  return static_cast<uint64_t>(ir::info(state.kernel().type(value).scalar).bits) / 8;
+}
+
 uint64_t bytes_of_array(State& state, const Op& op) {
-  uint64_t bytes =
-      static_cast<uint64_t>(ir::info(state.kernel().type(op.result()).scalar).bits) / 8;
+  uint64_t bytes = bytes_of_element(state, op.result());
   for (const int64_t extent : state.kernel().ints(op.attr_or(AttrKey::kExtents, 0))) {
     bytes *= static_cast<uint64_t>(extent);
   }
@@ -53,9 +56,9 @@ bool table(State& state, const Op& op, const Threads& threads) {
 
 // The address of the element at the op's offset.
 uint64_t address_of(State& state, const Op& op, uint32_t thread) {
-  const int64_t bytes = ir::info(state.kernel().type(op.view()).scalar).bits / 8;
   return state.at(op.view(), thread, ViewPart::kAddress) +
-         static_cast<uint64_t>(state.number_at(op.offset(), thread) * bytes);
+         static_cast<uint64_t>(state.number_at(op.offset(), thread)) *
+             bytes_of_element(state, op.view());
 }
 
 // Where the op's access of so many bytes goes; nullptr, and a failure, where it must not.
@@ -72,8 +75,7 @@ uint8_t* access(State& state, const Op& op, uint32_t thread, size_t bytes) {
 // The elements of `value`, of which the op's access is.
 struct Shape {
   Shape(State& state, ValueId value)
-      : element(static_cast<size_t>(ir::info(state.kernel().type(value).scalar).bits) / 8),
-        count(state.count_of(value)) {}
+      : element(bytes_of_element(state, value)), count(state.count_of(value)) {}
   size_t bytes() const { return element * static_cast<size_t>(count); }
   uint64_t get(const uint8_t* from, int index) const {
     uint64_t bits = 0;
@@ -165,11 +167,7 @@ bool bounds(State& state, const Op& op, const Threads& threads) {
   return true;
 }
 
-struct Row {
-  Opcode opcode;
-  Handler handler;
-};
-constexpr Row kRows[] = {
+constexpr std::pair<Opcode, Handler> kHandlers[] = {
     {Opcode::kShared, shared},   {Opcode::kLocal, local},     {Opcode::kTable, table},
     {Opcode::kLoad, load},       {Opcode::kStore, store},     {Opcode::kAtomic, atomic},
     {Opcode::kPointer, pointer}, {Opcode::kAddress, address}, {Opcode::kSubview, subview},
@@ -204,11 +202,6 @@ std::optional<uint64_t> reduced(int64_t atomic_op, Scalar scalar, uint64_t x, ui
   return std::nullopt;
 }
 
-Handler memory_handler(Opcode opcode) {
-  for (const Row& row : kRows) {
-    if (row.opcode == opcode) return row.handler;
-  }
-  return nullptr;
-}
+Handler memory_handler(Opcode opcode) { return find_in<Handler>(kHandlers, opcode); }
 
 }  // namespace heddle::fuzz::oracle

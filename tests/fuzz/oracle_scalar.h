@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
+#include "absl/types/span.h"
 #include "heddle/ir/op_info.h"
 #include "heddle/ir/rounding.h"
 
@@ -25,6 +27,15 @@ struct ScalarOp {
 // The result's bits from the operands' bits, zero-extended; nullopt where ops.def leaves the result
 // unspecified, or where a host's approximation is not as near as ops.def wants.
 using Rule = std::optional<uint64_t> (*)(const ScalarOp& op, const uint64_t* operands);
+
+// The function that a table of opcodes has for one; nullptr where it has none.
+template <class Function>
+Function find_in(absl::Span<const std::pair<ir::Opcode, Function>> rows, ir::Opcode opcode) {
+  for (const auto& [of, function] : rows) {
+    if (of == opcode) return function;
+  }
+  return nullptr;
+}
 
 // nullptr where the oracle does not know the op for these types.
 Rule find_rule(const ScalarOp& op);

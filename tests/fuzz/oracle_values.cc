@@ -1,7 +1,4 @@
 // Ops of values: constants, variables, elements, promises, and where a thread is.
-#include <array>
-
-#include "absl/strings/str_cat.h"
 #include "fuzz/oracle_state.h"
 
 namespace heddle::fuzz::oracle {
@@ -99,11 +96,7 @@ bool assertion(State& state, const Op& op, const Threads& threads) {
   return true;
 }
 
-struct Row {
-  Opcode opcode;
-  Handler handler;
-};
-constexpr Row kRows[] = {
+constexpr std::pair<Opcode, Handler> kHandlers[] = {
     {Opcode::kConst, constant},
     {Opcode::kVar, variable},
     {Opcode::kVarLoad, load_variable},
@@ -136,11 +129,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-Handler value_handler(Opcode opcode) {
-  for (const Row& row : kRows) {
-    if (row.opcode == opcode) return row.handler;
-  }
-  return nullptr;
-}
+Handler value_handler(Opcode opcode) { return find_in<Handler>(kHandlers, opcode); }
 
 }  // namespace heddle::fuzz::oracle

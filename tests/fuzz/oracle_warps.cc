@@ -109,11 +109,7 @@ bool shuffle(State& state, const Op& op, const Threads& threads) {
   });
 }
 
-struct Row {
-  Opcode opcode;
-  Handler handler;
-};
-constexpr Row kRows[] = {
+constexpr std::pair<Opcode, Handler> kHandlers[] = {
     {Opcode::kBarrier, barrier},
     {Opcode::kVoteAny, gather<[](uint32_t, uint32_t set, uint32_t) { return set != 0 ? 1 : 0; }>},
     {Opcode::kVoteAll,
@@ -133,11 +129,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-Handler warp_handler(Opcode opcode) {
-  for (const Row& row : kRows) {
-    if (row.opcode == opcode) return row.handler;
-  }
-  return nullptr;
-}
+Handler warp_handler(Opcode opcode) { return find_in<Handler>(kHandlers, opcode); }
 
 }  // namespace heddle::fuzz::oracle
