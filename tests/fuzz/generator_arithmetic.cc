@@ -90,8 +90,7 @@ void ArithmeticGenerator::table_op(Opcode opcode) {
   if (opcode == Opcode::kConvertRounded) return convert();
   const ir::OpInfo& row = ir::info(opcode);
   Type type = any_type();
-  if (row.data_class == ir::DataClass::kIntOrBool && chance(30))
-    type = type.with_scalar(Scalar::kBool);
+  if (admits(row.data_class, Scalar::kBool) && chance(30)) type = type.with_scalar(Scalar::kBool);
   const bool fits =
       row.data_class == ir::DataClass::kNone ||
       (admits(row.data_class, type.scalar) && supports(*kernel_.target, row.targets, type.scalar));

@@ -244,6 +244,14 @@ void MemoryGenerator::through_subview() {
   load_own(own);
 }
 
+// Of a value that is at hand, and mostly with loads behind it that may move in front.
+void MemoryGenerator::pin() {
+  const ir::Attr attrs[] = {{AttrKey::kEarlyLoads, 1}};
+  b_.create_op(Opcode::kPin, {any(any_type())}, Type::none(),
+               absl::MakeConstSpan(attrs).first(chance(80) ? 1 : 0));
+  for (size_t i = below(4); i > 0; --i) load_own(arrays_[below(arrays_.size())]);
+}
+
 void MemoryGenerator::memory() {
   const size_t kind = below(100);
   const Array& array = arrays_[below(arrays_.size())];
@@ -263,6 +271,8 @@ void MemoryGenerator::memory() {
     through_subview();
   } else if (kind < 97 && valid(table_)) {
     load({.view = table_}, ir::kI32Type, index_below(8));
+  } else if (chance(50)) {
+    pin();
   } else {
     make(Opcode::kExtent, {array.view}, ir::kI32Type, {{AttrKey::kDim, 0}});
   }

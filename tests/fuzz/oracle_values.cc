@@ -125,6 +125,7 @@ constexpr std::pair<Opcode, Handler> kHandlers[] = {
        return state.fail("a thread reaches what is unreachable");
      }},
     {Opcode::kAssert, assertion},
+    {Opcode::kPin, [](State&, const Op&, const Threads&) { return true; }},
 };
 
 }  // namespace
