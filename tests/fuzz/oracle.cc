@@ -23,7 +23,7 @@ using oracle::State;
 using oracle::Threads;
 
 // Ops of threads after which a program is endless.
-constexpr int64_t kMaxSteps = 500'000'000;
+constexpr int64_t kMaxSteps = 100'000'000;
 
 class Evaluator {
  public:

@@ -168,15 +168,17 @@ constexpr Approximation kApproximations[] = {
 };
 
 bool is_near(const Approximation& row, double x, double value) {
-  const double error = row.error(x, 0);
-  if (error == kUnbounded) return std::isnan(value) == std::isinf(x) || std::isnan(x);
+  if (std::isnan(x)) return std::isnan(value);
+  if (row.error(x, 0) == kUnbounded) return std::isnan(value) == std::isinf(x);
   const double exact = nearest(row.exact, x);
   if (std::isnan(exact)) return std::isnan(value);
-  constexpr double kLargest = std::numeric_limits<float>::max();
+  if (std::isinf(exact)) return value == exact;
+  const double error = row.error(x, exact);
   // Beyond the largest number lies infinity.
-  if (std::isinf(value))
-    return std::fabs(exact) + row.error(x, exact) > kLargest && value * exact > 0;
-  return std::fabs(value - exact) <= row.error(x, exact);
+  if (std::isinf(value)) {
+    return std::fabs(exact) + error > std::numeric_limits<float>::max() && value * exact > 0;
+  }
+  return std::fabs(value - exact) <= error;
 }
 
 template <size_t kIndex>
@@ -230,6 +232,13 @@ constexpr std::pair<Opcode, Rule> kRules[] = {
 };
 
 }  // namespace
+
+bool keeps_bound(Opcode opcode, double x, double value) {
+  for (const Approximation& row : kApproximations) {
+    if (row.opcode == opcode) return is_near(row, x, value);
+  }
+  return false;
+}
 
 Rule float_rule(const ScalarOp& op) {
   if (!ir::is_float(op.from) || find_format(op.from) == nullptr) return nullptr;

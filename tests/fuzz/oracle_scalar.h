@@ -45,6 +45,9 @@ Rule integer_rule(const ScalarOp& op);
 Rule float_rule(const ScalarOp& op);
 Rule conversion_rule(const ScalarOp& op);
 
+// Whether a value of f32 is as near an approximate op's exact result of x as ops.def wants it.
+bool keeps_bound(ir::Opcode opcode, double x, double value);
+
 // --- Integers and bools -----------------------------------------------------------------------
 
 __extension__ using Int128 = __int128;

@@ -2,7 +2,9 @@
 // is an error.
 #include "fuzz/oracle.h"
 
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -110,6 +112,33 @@ TEST_F(Vectors, TellOpsApart) {
   }
 }
 
+TEST(Oracle, WantsApproximationsWithinTheirBounds) {
+  constexpr double kUnit = 0x1p-23, kInfinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  using ir::Opcode;
+  using oracle::keeps_bound;
+  EXPECT_TRUE(keeps_bound(Opcode::kExp2, 0, 1 + 2 * kUnit));
+  EXPECT_FALSE(keeps_bound(Opcode::kExp2, 0, 1 + 3 * kUnit));
+  EXPECT_TRUE(keeps_bound(Opcode::kExp2, 128, kInfinity));
+  EXPECT_FALSE(keeps_bound(Opcode::kExp2, 127, kInfinity));
+  EXPECT_TRUE(keeps_bound(Opcode::kRcpApprox, 1, 1 + kUnit));
+  EXPECT_FALSE(keeps_bound(Opcode::kRcpApprox, 1, 1 + 2 * kUnit));
+  EXPECT_TRUE(keeps_bound(Opcode::kRcpApprox, -0.0, -kInfinity));
+  EXPECT_FALSE(keeps_bound(Opcode::kRcpApprox, -0.0, kInfinity));
+  EXPECT_FALSE(keeps_bound(Opcode::kRcpApprox, 0, 0x1p127));
+  EXPECT_TRUE(keeps_bound(Opcode::kRsqrt, -1, nan));
+  EXPECT_FALSE(keeps_bound(Opcode::kRsqrt, -1, 1));
+  EXPECT_TRUE(keeps_bound(Opcode::kLog2, 1, 0x1p-22));
+  EXPECT_FALSE(keeps_bound(Opcode::kLog2, 1, 0x1p-21));
+  EXPECT_TRUE(keeps_bound(Opcode::kSinApprox, 3, std::sin(3) + 0x1p-21));
+  EXPECT_FALSE(keeps_bound(Opcode::kSinApprox, 3, std::sin(3) + 0x1p-19));
+  EXPECT_TRUE(keeps_bound(Opcode::kCosApprox, 100, 7));  // no bound is known there
+  EXPECT_FALSE(keeps_bound(Opcode::kCosApprox, 100, nan));
+  EXPECT_TRUE(keeps_bound(Opcode::kTanhApprox, 1, std::tanh(1) * (1 + 0x1p-11)));
+  EXPECT_FALSE(keeps_bound(Opcode::kTanhApprox, 1, std::tanh(1) * (1 + 0x1p-9)));
+  EXPECT_FALSE(keeps_bound(Opcode::kAdd, 0, 0));
+}
+
 std::string error_of(absl::string_view text) {
   const ir::Kernel kernel = ir::parse(text, "test.ir").value();
   return consult_oracle(kernel, inputs_for(kernel, 0)).error;
@@ -174,6 +203,15 @@ TEST(Oracle, SaysWhatIsWrongWithAProgram) {
   %s = redux %i, %m {op = add} : i32
 })",
        "lanes of a mask"},
+      {R"(kernel @k() block(32, 1, 1) {
+  %t = const true : bool
+  while {
+    yield %t
+  } do {
+    yield
+  }
+})",
+       "too long"},
   };
   for (const auto& [text, what] : kPrograms) {
     EXPECT_TRUE(absl::StrContains(error_of(text), what)) << error_of(text) << " of\n" << text;
