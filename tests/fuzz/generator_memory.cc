@@ -1,5 +1,6 @@
 #include "fuzz/generator_memory.h"
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
@@ -95,6 +96,9 @@ void MemoryGenerator::declare() {
       store(arrays_.back(), any(Type::of(s)), slot(arrays_.back(), i));
     }
   }
+  if (chance(50)) {
+    witness_ = b_.create(Opcode::kVar, {number(Type::of(Scalar::kU64), 0)});
+  }
   if (chance(40)) local_array();
   if (chance(30)) {
     const int64_t length[] = {8};
@@ -178,6 +182,13 @@ void MemoryGenerator::store_own(const Array& array) {
 }
 
 void MemoryGenerator::show() {
+  if (valid(witness_)) {
+    const auto is_wide = [&](const Array& array) {
+      return kernel_.type(array.view).scalar == Scalar::kU64 && !array.by_block && !array.by_thread;
+    };
+    const Array& array = *std::find_if(arrays_.begin(), arrays_.end(), is_wide);
+    store(array, b_.create(Opcode::kVarLoad, {witness_}), slot(array, 0));
+  }
   for (const Array& array : arrays_) {
     if (array.read_only || array.by_block || array.by_thread) continue;
     const Scalar scalar = kernel_.type(array.view).scalar;
