@@ -138,6 +138,8 @@ class Fuzzer {
     const Counts& counts = differential_.counts();
     std::vector<absl::string_view> names;
     for (const NamedPipeline& pipeline : pipelines()) names.push_back(pipeline.name);
+    const std::string limit =
+        options_.seconds > 0 ? absl::StrCat(" --seconds ", options_.seconds) : "";
     const nlohmann::ordered_json json = {
         {"command",
          absl::StrCat("fuzz_passes --seed ", options_.seed, " --count ", options_.count)},
