@@ -142,7 +142,7 @@ class Fuzzer {
         options_.seconds > 0 ? absl::StrCat(" --seconds ", options_.seconds) : "";
     const nlohmann::ordered_json json = {
         {"command",
-         absl::StrCat("fuzz_passes --seed ", options_.seed, " --count ", options_.count)},
+         absl::StrCat("fuzz_passes --seed ", options_.seed, " --count ", options_.count, limit)},
         {"date", date()},
         {"commit", options_.commit},
         {"first_seed", options_.seed},
