@@ -1,14 +1,9 @@
 #include "fuzz/differential.h"
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
-#include <set>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "fuzz/claims.h"
 #include "heddle/ir/diagnostic.h"
 #include "heddle/ir/interp/interpreter.h"
@@ -22,9 +17,7 @@ namespace heddle::fuzz {
 namespace {
 
 using ir::Kernel;
-using ir::Opcode;
 using ir::Scalar;
-using ir::Type;
 
 constexpr int64_t kMaxInstructions = 2'000'000;
 
@@ -72,18 +65,9 @@ std::vector<std::byte> parameter_block(const Kernel& kernel, const Inputs& input
   return block;
 }
 
-bool rounds_products(const Kernel& kernel) {
-  bool found = false;
-  kernel.walk([&](ir::OpId id) {
-    const ir::Op& op = kernel.op(id);
-    found |= op.opcode == Opcode::kMul && ir::is_float(kernel.type(op.result()).scalar);
-  });
-  return found;
-}
-
 }  // namespace
 
-Differential::Outcome Differential::run(const Kernel& kernel) {
+Outcome Differential::run(const Kernel& kernel) {
   Outcome outcome;
   const auto program = ir::interp::compile(kernel, {.checks = true});
   if (!program.ok()) {
@@ -113,7 +97,6 @@ Differential::Outcome Differential::run(const Kernel& kernel) {
 
 std::string Differential::difference(const Kernel& kernel, const Outcome& before,
                                      const Outcome& after) const {
-  if (!after.error.empty()) return absl::StrCat("the interpreter says: ", after.error);
   for (size_t p = 0; p < kernel.params().size(); ++p) {
     const ir::Value& value = kernel.value(kernel.params()[p].value);
     if (!value.type.is_view()) continue;
@@ -136,7 +119,9 @@ std::string Differential::difference(const Kernel& kernel, const Outcome& before
 
 std::string Differential::compare(const Kernel& kernel) {
   ++counts_.comparisons;
-  return difference(kernel, expected_, run(kernel));
+  const Outcome outcome = run(kernel);
+  if (!outcome.error.empty()) return absl::StrCat("the interpreter says: ", outcome.error);
+  return difference(kernel, expected_, outcome);
 }
 
 std::string Differential::check_claims(const Kernel& kernel) {
@@ -144,6 +129,16 @@ std::string Differential::check_claims(const Kernel& kernel) {
   const std::string wrong = compare(claiming);
   if (wrong.empty()) return "";
   return absl::StrCat("an analysis claims what does not hold: ", wrong, "\n", print(claiming));
+}
+
+std::string Differential::check_meaning(const Kernel& kernel) {
+  ++counts_.consulted;
+  Outcome meant = oracle_(kernel, inputs_);
+  if (!meant.error.empty()) return absl::StrCat("the oracle says: ", meant.error);
+  const std::string wrong = difference(kernel, meant, expected_);
+  if (!wrong.empty()) return absl::StrCat("by the oracle, and then the interpreter, ", wrong);
+  expected_ = std::move(meant);
+  return "";
 }
 
 Verdict Differential::check(const Kernel& kernel, uint64_t seed,
@@ -162,78 +157,73 @@ Verdict Differential::check(const Kernel& kernel, uint64_t seed,
     failure_.what = expected_.error;
     return Verdict::kDiscarded;
   }
-  failure_.what = check_claims(kernel);
+  failure_.what = check_meaning(kernel);
+  if (failure_.what.empty()) failure_.what = check_claims(kernel);
   if (!failure_.what.empty()) return Verdict::kDiffers;
+  changed_it_.clear();
+  Step root;
   for (const std::vector<std::string>& passes : pipelines) {
     ++counts_.pipelines;
-    failure_.passes.clear();
-    Kernel current = kernel;
-    ir::Analyses analyses(current);  // which passes hand on, as in one pipeline
-    for (const std::string& name : passes) {
-      failure_.passes.push_back(name);
-      ++counts_.passes;
-      ir::PipelineReport report;
-      const Status status = run_pipeline(
-          current, name, {.registry = &registry_, .analyses = &analyses, .report = &report});
-      if (!status.ok()) {
-        failure_.what = std::string(status.message());
-        return Verdict::kDiffers;
-      }
-      const bool changed = report.passes.back().changed;
-      if (&passes == pipelines.data() && changed) ++counts_.programs_changed_by[name];
-      std::string text = print(current);
-      if (!seen_.insert(text).second) continue;
-      ++counts_.passes_changed;
-      if (!changed) {
-        failure_.what = "the pass says that it changed nothing, and did";
-        return Verdict::kDiffers;
-      }
-      const ir::Diagnostics broken = verify(current, ir::Stage::kRewritten);
-      failure_.what = broken.empty() ? compare(current) : to_string(broken);
-      if (failure_.what.empty()) failure_.what = analyses.disagreement();
-      if (!failure_.what.empty()) return Verdict::kDiffers;
-    }
-    failure_.what = check_claims(current);
-    if (!failure_.what.empty()) return Verdict::kDiffers;
+    Step* step = &root;
+    for (const std::string& name : passes) step = &step->next[name];
+    step->ends = true;
   }
-  failure_ = {};
+  Kernel current = kernel;
+  ir::Analyses analyses(current);
+  if (!follow(root, current, analyses)) return Verdict::kDiffers;
+  for (const std::string& name : changed_it_) ++counts_.programs_changed_by[name];
   return Verdict::kSame;
 }
 
-// As the pass is, or with all of its options set.
-std::string with_random_options(const ir::Pass& pass, std::mt19937_64& random) {
-  if (pass.options.empty() || random() % 2 == 0) return std::string(pass.name);
-  const auto append = [&](std::string* out, const ir::PassOption& option) {
-    const auto choices =
-        static_cast<uint64_t>(std::min(option.most - option.least + 1, int64_t{8}));
-    absl::StrAppend(out, option.name, "=", option.least + static_cast<int64_t>(random() % choices));
-  };
-  return absl::StrCat(pass.name, "{", absl::StrJoin(pass.options, ",", append), "}");
+bool Differential::follow(const Step& step, Kernel& kernel, ir::Analyses& analyses) {
+  size_t left = step.next.size();
+  for (const auto& [name, next] : step.next) {
+    failure_.passes.push_back(name);
+    bool same = false;
+    if (--left == 0) {
+      same = run_pass(name, kernel, analyses) && finish(next, kernel, analyses);
+    } else {
+      Kernel copy = kernel;
+      ir::Analyses fresh(copy);
+      same = run_pass(name, copy, fresh) && finish(next, copy, fresh);
+    }
+    if (!same) return false;
+    failure_.passes.pop_back();
+  }
+  return true;
 }
 
-std::vector<std::vector<std::string>> pipelines_for(const Kernel& kernel,
-                                                    const ir::PassRegistry& registry,
-                                                    std::mt19937_64& random, int count) {
-  const bool exact = rounds_products(kernel);
-  const absl::string_view first = exact ? ir::kExactPipeline : ir::kDefaultPipeline;
-  std::vector<std::vector<std::string>> pipelines = {absl::StrSplit(first, ',')};
-  for (int i = 1; i < count; ++i) {
-    std::vector<std::string> passes;
-    std::set<absl::string_view> properties;
-    for (const ir::Property& property : registry.properties()) {
-      if (property.check(kernel).empty()) properties.insert(property.name);
-    }
-    const auto holds = [&](absl::string_view name) { return properties.count(name) > 0; };
-    for (uint64_t length = 2 + random() % 8; passes.size() < length;) {
-      const ir::Pass& pass = registry.passes()[random() % registry.passes().size()];
-      if (!absl::c_all_of(pass.needs, holds) || (exact && pass.name == "contract")) continue;
-      for (const absl::string_view name : pass.breaks) properties.erase(name);
-      properties.insert(pass.gives.begin(), pass.gives.end());
-      passes.push_back(with_random_options(pass, random));
-    }
-    pipelines.push_back(std::move(passes));
+bool Differential::finish(const Step& step, Kernel& kernel, ir::Analyses& analyses) {
+  // Of what a single pass leaves behind, analyses have little new to say.
+  constexpr size_t kFewPasses = 2;
+  if (step.ends && failure_.passes.size() > kFewPasses) {
+    failure_.what = check_claims(kernel);
+    if (!failure_.what.empty()) return false;
   }
-  return pipelines;
+  return follow(step, kernel, analyses);
+}
+
+bool Differential::run_pass(const std::string& name, Kernel& kernel, ir::Analyses& analyses) {
+  ++counts_.passes;
+  ir::PipelineReport report;
+  const Status status = run_pipeline(
+      kernel, name, {.registry = &registry_, .analyses = &analyses, .report = &report});
+  if (!status.ok()) {
+    failure_.what = std::string(status.message());
+    return false;
+  }
+  const bool changed = report.passes.back().changed;
+  if (changed) changed_it_.insert(report.passes.back().name);
+  if (!seen_.insert(print(kernel)).second) return true;
+  ++counts_.passes_changed;
+  if (!changed) {
+    failure_.what = "the pass says that it changed nothing, and did";
+    return false;
+  }
+  const ir::Diagnostics broken = verify(kernel, ir::Stage::kRewritten);
+  failure_.what = broken.empty() ? compare(kernel) : to_string(broken);
+  if (failure_.what.empty()) failure_.what = analyses.disagreement();
+  return failure_.what.empty();
 }
 
 }  // namespace heddle::fuzz

@@ -42,6 +42,7 @@ class Generator : public MemoryGenerator {
     if (kind < 49 && control_ >= Scope::kBlock) return exchange();
     if (kind < 53 && may_run_collectives()) return collective();
     arithmetic();
+    witness();
   }
 
   void statements(size_t most) {

@@ -89,13 +89,16 @@ ValueId ArithmeticGenerator::operand_of(const ir::Position& position, Opcode opc
 void ArithmeticGenerator::table_op(Opcode opcode) {
   if (opcode == Opcode::kConvertRounded) return convert();
   const ir::OpInfo& row = ir::info(opcode);
+  const auto fits = [&](Type type) {
+    return row.data_class == ir::DataClass::kNone ||
+           (admits(row.data_class, type.scalar) &&
+            supports(*kernel_.target, row.targets, type.scalar));
+  };
   Type type = any_type();
-  if (row.data_class == ir::DataClass::kIntOrBool && chance(30))
-    type = type.with_scalar(Scalar::kBool);
-  const bool fits =
-      row.data_class == ir::DataClass::kNone ||
-      (admits(row.data_class, type.scalar) && supports(*kernel_.target, row.targets, type.scalar));
-  if (!fits) return;
+  // Most types are those of integers, and ops of floats shall not be rare.
+  for (int attempt = 0; attempt < 6 && !fits(type); ++attempt) type = any_type();
+  if (admits(row.data_class, Scalar::kBool) && chance(30)) type = type.with_scalar(Scalar::kBool);
+  if (!fits(type)) return;
   std::vector<ValueId> operands;
   for (size_t i = 0; i < row.signature.operand_count; ++i) {
     const bool by = (opcode == Opcode::kDiv || opcode == Opcode::kRem) && i == 1;
@@ -248,6 +251,29 @@ void ArithmeticGenerator::arithmetic() {
   if (kind < 88) return again();
   if (kind < 94) return elements();
   promise();
+}
+
+void ArithmeticGenerator::witness() {
+  if (!valid(witness_) || values_.empty() || chance(60)) return;
+  ValueId value = values_.back();
+  const Type type = kernel_.type(value);
+  if (!type.is_scalar()) {
+    const ir::Attr index{AttrKey::kIndex, static_cast<int64_t>(below(type.count))};
+    value = b_.create(Opcode::kExtract, {value}, type.element(), {index});
+  }
+  if (ir::is_float(type.scalar)) {
+    // Which NaN a float is has no meaning.
+    value = b_.create(Opcode::kConvert, {value}, Type::of(Scalar::kF64));
+    const ValueId is_number = b_.create(Opcode::kEq, {value, value});
+    value = b_.create(Opcode::kBitcast, {value}, Type::of(Scalar::kU64));
+    value = b_.create(Opcode::kSelect, {is_number, value, number(Type::of(Scalar::kU64), 1)});
+  } else if (type.scalar != Scalar::kU64) {
+    value = b_.create(Opcode::kConvert, {value}, Type::of(Scalar::kU64));
+  }
+  const ValueId factor = number(Type::of(Scalar::kU64), 0x9E37'79B1);
+  const ValueId before = b_.create(Opcode::kVarLoad, {witness_});
+  const ValueId mixed = b_.create(Opcode::kFma, {before, factor, value});
+  b_.create(Opcode::kVarStore, {witness_, mixed});
 }
 
 ValueId ArithmeticGenerator::condition() {

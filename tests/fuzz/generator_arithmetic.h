@@ -12,8 +12,13 @@ class ArithmeticGenerator : public GeneratorBase {
 
   // One op, or a few that belong together; nothing but values comes of them.
   void arithmetic();
+  // Some of what was made last goes into the witness, where the program has one.
+  void witness();
   // A bool that may differ between threads.
   ValueId condition();
+
+  // A variable that many results are mixed into. What nothing uses is what no mistake shows in.
+  ValueId witness_ = ValueId::kNone;
 
  private:
   void table_op(Opcode opcode);

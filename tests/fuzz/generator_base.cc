@@ -11,7 +11,8 @@ ValueId GeneratorBase::make(Opcode opcode, absl::Span<const ValueId> operands, T
                             absl::Span<const ir::Attr> attrs) {
   const ValueId result = b_.create(opcode, operands, type, attrs);
   if (!valid(result)) return result;
-  Scope level = has(ir::info(opcode), ir::kPure) ? Scope::kGrid : Scope::kThread;
+  const ir::OpInfo& row = ir::info(opcode);
+  Scope level = has(row, ir::kPure) ? row.uniform : Scope::kThread;
   for (const ValueId operand : operands) level = std::min(level, level_[operand]);
   return keep(result, level);
 }

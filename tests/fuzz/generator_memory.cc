@@ -1,5 +1,6 @@
 #include "fuzz/generator_memory.h"
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
@@ -95,6 +96,9 @@ void MemoryGenerator::declare() {
       store(arrays_.back(), any(Type::of(s)), slot(arrays_.back(), i));
     }
   }
+  if (chance(50)) {
+    witness_ = b_.create(Opcode::kVar, {number(Type::of(Scalar::kU64), 0)});
+  }
   if (chance(40)) local_array();
   if (chance(30)) {
     const int64_t length[] = {8};
@@ -178,6 +182,13 @@ void MemoryGenerator::store_own(const Array& array) {
 }
 
 void MemoryGenerator::show() {
+  if (valid(witness_)) {
+    const auto is_wide = [&](const Array& array) {
+      return kernel_.type(array.view).scalar == Scalar::kU64 && !array.by_block && !array.by_thread;
+    };
+    const Array& array = *std::find_if(arrays_.begin(), arrays_.end(), is_wide);
+    store(array, b_.create(Opcode::kVarLoad, {witness_}), slot(array, 0));
+  }
   for (const Array& array : arrays_) {
     if (array.read_only || array.by_block || array.by_thread) continue;
     const Scalar scalar = kernel_.type(array.view).scalar;
@@ -244,6 +255,14 @@ void MemoryGenerator::through_subview() {
   load_own(own);
 }
 
+// Of a value that is at hand, and mostly with loads behind it that may move in front.
+void MemoryGenerator::pin() {
+  const ir::Attr attrs[] = {{AttrKey::kEarlyLoads, 1}};
+  b_.create_op(Opcode::kPin, {any(any_type())}, Type::none(),
+               absl::MakeConstSpan(attrs).first(chance(80) ? 1 : 0));
+  for (size_t i = below(4); i > 0; --i) load_own(arrays_[below(arrays_.size())]);
+}
+
 void MemoryGenerator::memory() {
   const size_t kind = below(100);
   const Array& array = arrays_[below(arrays_.size())];
@@ -263,6 +282,8 @@ void MemoryGenerator::memory() {
     through_subview();
   } else if (kind < 97 && valid(table_)) {
     load({.view = table_}, ir::kI32Type, index_below(8));
+  } else if (chance(50)) {
+    pin();
   } else {
     make(Opcode::kExtent, {array.view}, ir::kI32Type, {{AttrKey::kDim, 0}});
   }

@@ -47,6 +47,7 @@ class MemoryGenerator : public ArithmeticGenerator {
   void through_pointer();
   void through_subview();
   void local_array();
+  void pin();
   int threads() const {
     return kernel_.has_dynamic_block() ? 64 : static_cast<int>(kernel_.block.count());
   }

@@ -1,7 +1,8 @@
 // Fuzzes the passes and analyses: random kernels run on the interpreter before and after every pass
-// of several pipelines, and may not change what they write.
+// of eight pipelines, and each time must write what they write by the oracle.
 //
 //   fuzz_passes --seed 0 --count 250000 --record tests/fuzz/recorded.json
+//   fuzz_passes --seed 0 --count 5000 --json     # counts, ops by type, what passes changed
 //   fuzz_passes --seed 106262                    # that program alone
 //   fuzz_passes --file reduced.ir --seed 106262  # a kernel as text, with that program's arguments
 //
@@ -12,15 +13,16 @@
 #include <ctime>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <sstream>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "fuzz/coverage.h"
 #include "fuzz/differential.h"
 #include "fuzz/generator.h"
+#include "fuzz/pipelines.h"
 #include "fuzz/reducer.h"
 #include "fuzz/stopped.h"
 #include "heddle/ir/text/parser.h"
@@ -31,7 +33,6 @@ namespace heddle::fuzz {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Pipelines = std::vector<std::vector<std::string>>;
 
 constexpr unsigned kSecondsPerProgram = 60;
 
@@ -39,11 +40,11 @@ struct Options {
   uint64_t seed = 0;
   uint64_t count = 1;
   double seconds = 0;  // 0: no limit
-  int pipelines = 4;
   int max_failures = 3;
   std::string file;
   std::string record;
   std::string commit;
+  bool json = false;
   bool print = false;
   bool reduce = true;
 };
@@ -97,11 +98,10 @@ class Fuzzer {
     }
     if (options_.print) std::cout << ir::print(kernel);
     std::mt19937_64 random(seed ^ 0xABCD);
-    const Pipelines pipelines = pipelines_for(kernel, registry_, random, options_.pipelines);
+    const auto all = pipelines_for({kernel, registry_, random});
     ++programs_;
-    ops_ += count_ops(kernel);
-    kernel.walk([&](ir::OpId id) { ++by_opcode_[kernel.op(id).opcode]; });
-    switch (differential_.check(kernel, seed, pipelines)) {
+    coverage_.add(kernel);
+    switch (differential_.check(kernel, seed, all)) {
       case Verdict::kSame:
         break;
       case Verdict::kDiscarded:
@@ -122,7 +122,7 @@ class Fuzzer {
     if (!failure.passes.empty()) std::cout << " after " << absl::StrJoin(failure.passes, ",");
     std::cout << ": " << failure.what << std::endl;
     if (!options_.reduce) return;
-    const Pipelines only = {failure.passes};
+    const std::vector<std::vector<std::string>> only = {failure.passes};
     Differential again(registry_);
     const ir::Kernel small = reduce(kernel, [&](const ir::Kernel& candidate) {
       begin_seed(seed, kSecondsPerProgram);
@@ -136,36 +136,39 @@ class Fuzzer {
 
   int report(uint64_t end, double seconds) {
     const Counts& counts = differential_.counts();
-    std::vector<std::string> missing;
-    for (int i = 0; i < ir::kOpcodeCount; ++i) {
-      const auto opcode = static_cast<ir::Opcode>(i);
-      if (by_opcode_.count(opcode) == 0) missing.emplace_back(ir::info(opcode).mnemonic);
-    }
+    std::vector<absl::string_view> names;
+    for (const NamedPipeline& pipeline : pipelines()) names.push_back(pipeline.name);
+    const std::string limit =
+        options_.seconds > 0 ? absl::StrCat(" --seconds ", options_.seconds) : "";
     const nlohmann::ordered_json json = {
-        {"command", absl::StrCat("fuzz_passes --seed ", options_.seed, " --count ", options_.count,
-                                 " --pipelines ", options_.pipelines)},
+        {"command",
+         absl::StrCat("fuzz_passes --seed ", options_.seed, " --count ", options_.count, limit)},
         {"date", date()},
         {"commit", options_.commit},
         {"first_seed", options_.seed},
         {"programs", programs_},
-        {"ops", ops_},
+        {"ops", coverage_.ops()},
         {"discarded", discarded_},
-        {"pipelines", counts.pipelines},
+        {"held_against_the_oracle", counts.consulted},
+        {"named_pipelines", names},
+        {"lists_of_passes_run", counts.pipelines},
         {"passes_run", counts.passes},
         {"passes_that_changed_something_new", counts.passes_changed},
-        {"changes_by_the_default_pipeline", counts.programs_changed_by},
+        {"programs_changed_by_pass", counts.programs_changed_by},
         {"comparisons", counts.comparisons},
         {"differing_programs", failures_},
         {"seconds", seconds},
-        {"ops_of_the_table_used", by_opcode_.size()},
-        {"ops_of_the_table_never_used", missing},
+        {"ops_of_the_table_used", coverage_.made().size()},
+        {"ops_of_the_table_never_used", coverage_.never_made()},
+        {"elementwise_ops_never_used_of_type", coverage_.never_made_of_type()},
+        {"ops_by_type", coverage_.made()},
     };
-    if (options_.record.empty()) {
+    if (options_.json) std::cout << json.dump(2) << "\n";
+    if (!options_.record.empty()) std::ofstream(options_.record) << json.dump(2) << "\n";
+    if (!options_.json && options_.record.empty()) {
       std::cout << programs_ << " programs from seed " << options_.seed << " to " << end - 1 << ", "
                 << discarded_ << " discarded, " << counts.comparisons << " comparisons, "
                 << failures_ << " differ, " << static_cast<int64_t>(seconds) << " s\n";
-    } else {
-      std::ofstream(options_.record) << json.dump(2) << "\n";
     }
     return failures_ == 0 ? 0 : 1;
   }
@@ -180,9 +183,8 @@ class Fuzzer {
   const Options options_;
   ir::PassRegistry registry_;
   Differential differential_;
-  std::map<ir::Opcode, int64_t> by_opcode_;
+  Coverage coverage_;
   int64_t programs_ = 0;
-  int64_t ops_ = 0;
   int64_t discarded_ = 0;
   int failures_ = 0;
 };
@@ -192,15 +194,15 @@ class Fuzzer {
 
 int main(int argc, char** argv) {
   heddle::fuzz::Options options;
-  CLI::App app("Fuzzes Heddle's passes: random kernels may not change what they write.");
+  CLI::App app("Fuzzes Heddle's passes: random kernels must write what they do by the oracle.");
   app.add_option("--seed", options.seed, "the first program's seed");
   app.add_option("--count", options.count, "how many programs, of following seeds");
   app.add_option("--seconds", options.seconds, "start no program after so many seconds");
-  app.add_option("--pipelines", options.pipelines, "pipelines for each program");
   app.add_option("--max-failures", options.max_failures, "stop after so many programs that differ");
   app.add_option("--file", options.file, "a kernel's text in place of a random program");
   app.add_option("--record", options.record, "write counts to this file, as JSON");
   app.add_option("--commit", options.commit, "what the record says of the source's version");
+  app.add_flag("--json", options.json, "print counts as JSON, ops by type among them");
   app.add_flag("--reduce,!--no-reduce", options.reduce, "do not make programs that differ smaller");
   app.add_flag("--print", options.print, "print each program");
   CLI11_PARSE(app, argc, argv);

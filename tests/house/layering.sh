@@ -47,6 +47,15 @@ while IFS= read -r file; do
     fi
   done < <(grep -nE '^[[:space:]]*#[[:space:]]*include' "$file")
 
+  # The oracle judges the folder and the interpreter, so it shares no code with them: of the compiler it may
+  # have the kernel's storage and what rows of ops.def say, and nothing that computes.
+  if [[ $file == tests/fuzz/oracle* && $file != *_test.cc ]]; then
+    while IFS= read -r line; do
+      fail "$file: the oracle may share no code with what it judges: $line"
+    done < <(grep -nE '#include "heddle/|(number_of|bits_mask|constant_int|value_bits|float_bits|literal_to)[(]' "$file" |
+      grep -vE '"heddle/ir/(kernel|op_info|rounding)[.]h"')
+  fi
+
   # Operands are asked for by their names in ops.def, op.view(), not by their numbers.
   while IFS=: read -r number line; do
     fail "$file:$number: write the operand's name, as in op.view(), not its number:$line"

@@ -48,4 +48,5 @@ if(HEDDLE_BUILD_TOOLS)
 endif()
 if(HEDDLE_BUILD_TESTS)
   find_package(GTest 1.12 REQUIRED)
+  find_library(HEDDLE_MPFR_LIBRARY mpfr REQUIRED)  # exact floats, for the fuzzer's oracle
 endif()
