@@ -5,6 +5,7 @@ between the <!-- figures --> marks of README.md.
     python3 tools/bench/readme_figures.py --check    fails where one of them says something else
 """
 import json
+import math
 import os
 import re
 import sys
@@ -114,6 +115,29 @@ def learn_table(data):
     return lines
 
 
+def plain_rows(data):
+    """How plain kernels compare as a whole, for the glance."""
+    ratios = [f["ratio"] for f in data["figures"] if "nvcc_us" in f]
+    return [(f"{len(ratios)} kernels without a word of speed, their time over that of twins by nvcc -O3 (geometric mean; least to most)",
+             f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}; {min(ratios):.2f} to {max(ratios):.2f}", "≤ 0.97; ≤ 1.03")]
+
+
+def plain_table(data):
+    lines = ["Kernels written without any word of speed (`tools/bench/plain`: no vectors, no unrolling, no launch-time arithmetic), "
+             f"beside twins in CUDA C++ of the same algorithm, compiled with `nvcc {data['flags']}` "
+             f"({data['nvcc']}; {data['gpu']}, driver {data['driver']}, {data['date']}). The aim is at most 1.03 each. "
+             "Instructions are those that a thread executes for an element, by the profiler.", "",
+             "| Kernel | Size | Heddle | peer | ours / peer's time | instructions | nvcc's | registers | nvcc's |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    for f in data["figures"]:
+        peer = f"{f['copy_us']:.1f} µs (copy)" if "copy_us" in f else f"{f['nvcc_us']:.1f} µs"
+        counts = [f"{f[key]:g}" if key in f else "" for key in
+                  ("heddle_instructions", "nvcc_instructions", "heddle_registers", "nvcc_registers")]
+        lines.append(f"| `{f['program']}` | {f['size']} | {f['heddle_us']:.1f} µs | {peer} | {f['ratio']:.2f} | {' | '.join(counts)} |"
+                     .replace("|  |", "| |").replace("|  |", "| |"))
+    return lines
+
+
 def passes_table(data):
     kernels = len(data["us"])
     rounds = "one round" if data["rounds"] == 1 else f"median of {data['rounds']} rounds"
@@ -163,13 +187,14 @@ def all_figures():
     return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm")), *product_section(), ["## The host"], rows_table(host),
-                      ["## Beside CUDA C++"], learn_table(load("learn")), ["## Kernels on layouts"],
+                      ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")), ["## Kernels on layouts"],
                       layout_kernels_table(load("layout_kernels")), ["## What the passes are worth"],
                       passes_table(load("passes")), ["## Mathematical functions"], math_cost_table(load("math_cost"))) + "\n"
 
 
 def glance():
     rows = (launch_rows(load("launch"))[:1] + compile_rows(load("compile"))[:1] + learn_rows(load("learn"))
+            + plain_rows(load("plain"))
             + interp_rows(load("interp"))[-1:] + compile_time_rows(load("compile_time"))[1:2])
     return paragraphs(row_sum_table(load("row_sum")), rows_table(rows))
 
