@@ -42,6 +42,7 @@ namespace {
 // Ops of a body that is split, and of a round's: what lies beyond gains little and grows much.
 constexpr int64_t kMostBodyOps = 80;
 constexpr int64_t kMostRoundOps = 320;
+constexpr int64_t kLineBytes = 128;
 
 bool keeps_loop(const Op& op) {
   const OpInfo& row = info(op);
@@ -135,7 +136,7 @@ class Widening {
     // Numbers of trips are counted in the index's type.
     if (quiet_.range(loop.start()).min < 0 || !keeps_agreement(loop, walks)) return false;
     // What offsets are computed from may hold nothing where the loop has no trip.
-    const Trips all{loop.start(), loop.stop(), ValueId::kNone, ValueId::kNone};
+    const Trips all{loop.start(), loop.stop(), n};
     const bool runs = quiet_.trips(id).at_least_one;
     copies_.replace(
         id, runs ? split(loop, walks, all, false, inits)
@@ -162,7 +163,7 @@ class Widening {
     b_.set_loc(loop.loc);
     const ValueId base = number(loop.start(), dealing.base);
     const ValueId lane = dealing.base == 0 ? loop.start() : make(Opcode::kSub, loop.start(), base);
-    const Trips all{base, loop.stop(), lane, loop.step()};
+    const Trips all{base, loop.stop(), whole_lines(walks[0], dealing), lane, loop.step()};
     // Rounds for at least half of the threads.
     const auto shifted = [&](ValueId value, int by) {
       return make(Opcode::kShr, value, b_.constant_int(Type::of(Scalar::kU32), by));
@@ -186,6 +187,13 @@ class Widening {
                                                           loop.stop(), 1, 1, {});
                     }));
     return true;
+  }
+
+  // Elements of a cache line, so that a warp's round begins with one; of a round, where lanes are too few to have a
+  // single trip each before that.
+  int64_t whole_lines(const Walk& walk, const Dealing& dealing) const {
+    const int64_t line = kLineBytes / bytes_of(kernel_.type(kernel_.op(walk.op).view()).scalar);
+    return line + walk.width <= dealing.least_lanes ? std::max(line, walk.width) : walk.width;
   }
 
   bool is_store(const Walk& walk) const { return kernel_.op(walk.op).opcode == Opcode::kStore; }
@@ -252,9 +260,11 @@ class Widening {
   }
 
   // Trips by a step of one from `start` up to `stop`: the thread's own, or where there is a lane, of these every
-  // lanes-th.
+  // lanes-th. Rounds begin where the first walk's element is a multiple of `multiple`.
   struct Trips {
-    ValueId start, stop, lane, lanes;
+    ValueId start, stop;
+    int64_t multiple = 1;
+    ValueId lane = ValueId::kNone, lanes = ValueId::kNone;
     bool dealt() const { return valid(lane); }
   };
 
@@ -274,7 +284,7 @@ class Widening {
     if (!aligned) {
       const ValueId first = offset_at(walks[0], index, all.start);
       const ValueId short_of = make(Opcode::kAnd, b_.create(Opcode::kNeg, {first}),
-                                    b_.constant_int(kernel_.type(first), n - 1));
+                                    b_.constant_int(kernel_.type(first), all.multiple - 1));
       const ValueId wanted =
           kernel_.type(first) == type ? short_of : b_.create(Opcode::kConvert, {short_of}, type);
       before = make(Opcode::kMin, wanted, between);
@@ -291,7 +301,7 @@ class Widening {
     // Offsets of the first round. Behind less than a round's trips there is none, and nothing is aligned.
     absl::InlinedVector<ValueId, 4> offsets;
     for (const Walk& walk : walks) offsets.push_back(offset_at(walk, index, begin));
-    const Trips rounds_of{begin, whole, all.lane, all.lanes};
+    const Trips rounds_of{begin, whole, n, all.lane, all.lanes};
     const auto rounds = [&](bool agreed) {
       return make_rounds(loop, walks, offsets, agreed, rounds_of, n, carried);
     };
