@@ -13,6 +13,12 @@ bool is_plain_access(const Op& op) {
          op.attr_or(AttrKey::kVolatile, 0) == 0;
 }
 
+// Of one element.
+bool is_single(const Kernel& kernel, const Op& access) {
+  const bool loads = access.opcode == Opcode::kLoad;
+  return kernel.type(loads ? access.result() : access.value()).is_scalar();
+}
+
 // Of memory that a block's threads share by one address.
 bool is_shared(const Kernel& kernel, const Op& access) {
   const Space space = kernel.type(access.view()).space;
@@ -79,7 +85,7 @@ bool DealtLoops::is_the_same_for_all(OpId id, Scope scope) const {
   kernel_.walk(kernel_.op(id).regions[0], [&](OpId inner) {
     const Op& op = kernel_.op(inner);
     const OpInfo& row = info(op);
-    const bool computes = has(row, kPure) && (!op.operands.empty() || row.uniform >= scope);
+    const bool computes = has(row, kPure) && row.uniform >= scope;
     same &= computes || op.opcode == Opcode::kIf || op.opcode == Opcode::kYield ||
             (is_plain_access(op) && is_shared(kernel_, op));
     for (const ValueId operand : op.operands) {
@@ -137,7 +143,8 @@ bool DealtLoops::may_be_dealt_anew(OpId id) {
       return aliasing_.may_change(a_stores ? a : b, a_stores ? b_object : a_object);
     // The same element in the same trip alone.
     if (own[b_id] == 0 || a.view() != b.view() || a.offset() != b.offset()) return true;
-    return !walks_by_one(sums_.of(a.offset()), index, inside);
+    return inside[a.view()] != 0 || !is_single(kernel_, a) || !is_single(kernel_, b) ||
+           !walks_by_one(sums_.of(a.offset()), index, inside);
   };
   bool apart = true;
   kernel_.walk([&](OpId other) {

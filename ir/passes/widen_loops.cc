@@ -80,20 +80,27 @@ class Widening {
         copies_(kernel_, b_) {}
 
   bool run(absl::Span<const OpId> loops) {
-    // Before anything changes: the analysis is of the kernel as it is.
-    std::vector<std::pair<OpId, std::optional<Dealing>>> agreed;
+    // Before anything changes: the analyses are of the kernel as it is.
+    struct Chosen {
+      OpId loop;
+      std::optional<Dealing> dealing;
+      Walks walks;  // where its trips are dealt out
+    };
+    std::vector<Chosen> all;
     for (const OpId id : loops) {
       const Op& loop = kernel_.op(id);
       const Scope scope = std::min(uniformity_.of(loop.start()), uniformity_.of(loop.stop()));
       if (const auto dealing = dealt_.of(id)) {
-        agreed.emplace_back(id, dealing);
+        Walks walks = dealt_walks(id, *dealing);
+        if (!walks.empty()) all.push_back({id, dealing, std::move(walks)});
       } else if (scope >= Scope::kBlock && kernel_.constant_int(loop.step()) == 1) {
-        agreed.emplace_back(id, std::nullopt);
+        all.push_back({id, std::nullopt, {}});
       }
     }
     bool changed = false;
-    for (const auto& [id, dealing] : agreed) {
-      changed |= dealing ? visit_dealt(id, *dealing) : visit(id);
+    for (const Chosen& one : all) {
+      if (one.dealing) split_dealt(one.loop, *one.dealing, one.walks);
+      changed |= one.dealing || visit(one.loop);
     }
     copies_.finish();
     return changed;
@@ -146,16 +153,21 @@ class Widening {
     return true;
   }
 
-  bool visit_dealt(OpId id, const Dealing& dealing) {
+  // The walks of a loop whose trips may be dealt anew; none of another.
+  Walks dealt_walks(OpId id, const Dealing& dealing) {
     Walks walks = walks_of(id);
     if (walks.empty() || 2 * walks[0].width > dealing.least_lanes ||
         !dealt_.may_be_dealt_anew(id)) {
-      return false;
+      return {};
     }
     // Rounds are aligned to what is stored: loads of single elements find those beside them in the cache.
-    std::stable_partition(walks.begin(), walks.end(), [&](const Walk& walk) {
-      return is_store(walk) && walk.width == walks[0].width;
+    std::stable_partition(walks.begin(), walks.end(), [this, n = walks[0].width](const Walk& walk) {
+      return is_store(walk) && walk.width == n;
     });
+    return walks;
+  }
+
+  void split_dealt(OpId id, const Dealing& dealing, const Walks& walks) {
     const int64_t n = walks[0].width;
     const bool aligned = dealing.base % n == 0 && are_aligned(id, walks);
     const Op loop = kernel_.op(id);
@@ -186,7 +198,6 @@ class Widening {
                                    : copies_.make_loop_by(loop.step(), loop, loop.start(),
                                                           loop.stop(), 1, 1, {});
                     }));
-    return true;
   }
 
   // Elements of a cache line, so that a warp's round begins with one; of a round, where lanes are too few to have a
