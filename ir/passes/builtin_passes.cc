@@ -28,7 +28,7 @@ absl::Span<const Pass> builtin_passes() {
   static const Pass::Names kWhereOpsMove = {Aliasing::kName, MovableInts::kName};
   static const Pass::Names kWhereOpsAreMade = {Aliasing::kName, Ints::kName, GuardedInts::kName,
                                                MovableInts::kName};
-  // A quotient that becomes a shift is another number where a condition around it does not hold.
+  // A quotient that becomes a shift or a product is another number where a condition around it does not hold.
   static const Pass::Names kByConditions = {Aliasing::kName, Ints::kName, GuardedInts::kName};
   static const Pass::Names kWhereOpsGo = {Aliasing::kName, Ints::kName, GuardedInts::kName,
                                           MovableInts::kName, Uniformity::kName};
@@ -101,7 +101,7 @@ absl::Span<const Pass> builtin_passes() {
       {.name = "lower-division",
        .summary = "Multiply by what the host computes of divisors that the launch knows",
        .run = lower_division,
-       .keeps = kWhereOpsAreMade},
+       .keeps = kByConditions},
       // Behind vectorize, which merges neighbours of one block.
       {.name = "early-loads",
        .summary = "Move loads in front of the pins that ask for them",

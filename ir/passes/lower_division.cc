@@ -27,6 +27,8 @@
 namespace heddle::ir {
 namespace {
 
+constexpr Type kU64Type = Type::of(Scalar::kU64);
+
 class DivisionLowering {
  public:
   explicit DivisionLowering(PassContext& context)
@@ -94,7 +96,7 @@ class DivisionLowering {
     if (negative || !is_negative_nowhere(op, op.a())) return by_signed_constant(op.a(), *divisor);
     const auto d = static_cast<uint64_t>(*divisor);
     if (std::has_single_bit(d)) return shifted(Opcode::kShr, op.a(), std::countr_zero(d));
-    if (bits_of(type) == 64) return by_large_constant(op.a(), d);
+    if (bits_of(type) == 64) return as(type, by_large_constant(as(kU64Type, op.a()), d));
     const Divider by = make_divider(b_, static_cast<uint32_t>(d));
     return as(type, quotient(b_, as(kU32Type, op.a()), by));
   }
