@@ -14,11 +14,6 @@ using ir::Opcode;
 
 // ptxas takes no more static shared memory than this.
 constexpr int kMaxStaticShared = 48 * 1024;
-bool has_op(const ir::Kernel& kernel, Opcode opcode) {
-  bool found = false;
-  kernel.walk([&](ir::OpId id) { found |= kernel.op(id).opcode == opcode; });
-  return found;
-}
 
 }  // namespace
 

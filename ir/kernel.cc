@@ -243,6 +243,12 @@ void Kernel::replace_uses(const IdMap<ValueId, ValueId>& replacement) {
   });
 }
 
+bool has_op(const Kernel& kernel, Opcode opcode) {
+  bool found = false;
+  kernel.walk([&](OpId id) { found |= kernel.op(id).opcode == opcode; });
+  return found;
+}
+
 std::optional<Scalar> lacking_type(const Kernel& kernel, const Op& op) {
   const Targets& targets = info(op).targets;
   const auto lacks = [&](Scalar scalar) { return !supports(*kernel.target, targets, scalar); };

@@ -275,6 +275,9 @@ inline size_t first_carried(const Op& loop) { return loop.opcode == Opcode::kFor
 // The row of ops.def for an op.
 inline const OpInfo& info(const Op& op) { return info(op.opcode); }
 
+// Whether an op of this opcode is anywhere in the kernel.
+bool has_op(const Kernel& kernel, Opcode opcode);
+
 // Whether a warp op is given the mask of the lanes that take part: its last operand.
 inline bool has_mask(const Op& op) {
   return takes_mask(info(op)) && op.operands.size() == info(op).signature.operand_count;

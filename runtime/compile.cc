@@ -53,12 +53,6 @@ std::string explain_errors(const Compilation& compilation,
   return text;
 }
 
-bool uses_wgmma(const ir::Kernel& kernel) {
-  bool found = false;
-  kernel.walk([&](ir::OpId id) { found |= kernel.op(id).opcode == ir::Opcode::kWgmma; });
-  return found;
-}
-
 // What helps against a note: of the first row whose text stands in it.
 struct Remedy {
   absl::string_view note;
@@ -97,7 +91,7 @@ class Remedies {
 
 // Refuses what ptxas only notes: that it gave up the speed that wgmma is for.
 Status check_speed_of_wgmma(const Compilation& compilation) {
-  if (!uses_wgmma(compilation.optimized)) return OkStatus();
+  if (!ir::has_op(compilation.optimized, ir::Opcode::kWgmma)) return OkStatus();
   std::string text;
   Remedies remedies;
   for (const codegen::Diagnostic& said : compilation.assembly.diagnostics) {

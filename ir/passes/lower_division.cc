@@ -2,7 +2,8 @@
 //
 // What: div and rem by a constant, of 32 or 64 bits, and by what follows from the kernel's arguments, extents and strides,
 // of 32 bits: of these the host computes multipliers before each launch, and where it knows the dividend too, it divides.
-// A division by 0 is unspecified; the interpreter reports it no more once the division is gone.
+// A division by 0 is unspecified; the interpreter reports it no more once the division is gone. Kernels with wgmma keep
+// their divisions by launch values: multipliers take registers that accumulators need, and such kernels divide once a tile.
 //
 // Why: a division is some twenty instructions, of 64 bits more than seventy, and ptxas does no better where the divisor is
 // a constant; a multiplication and a shift are two, a few more where the dividend may be negative. It stands behind all
@@ -32,7 +33,10 @@ constexpr Type kU64Type = Type::of(Scalar::kU64);
 class DivisionLowering {
  public:
   explicit DivisionLowering(PassContext& context)
-      : kernel_(context.kernel()), ints_(context.analysis<Ints>()), b_(kernel_) {}
+      : kernel_(context.kernel()),
+        by_launch_values_(!has_op(kernel_, Opcode::kWgmma)),
+        ints_(context.analysis<Ints>()),
+        b_(kernel_) {}
 
   bool run() {
     std::vector<OpId> divisions;
@@ -60,7 +64,7 @@ class DivisionLowering {
       return *divisor != 0 && *divisor != 1 &&
              !(is_signed(type.scalar) && *divisor == type_range(type.scalar).min);
     }
-    return bits_of(type) == 32 && is_known(op.b());
+    return by_launch_values_ && bits_of(type) == 32 && is_known(op.b());
   }
 
   void replace(OpId id) {
@@ -147,11 +151,13 @@ class DivisionLowering {
         divisor < 0 ? 0 - static_cast<uint64_t>(divisor) : static_cast<uint64_t>(divisor);
     ValueId divided;
     if (std::has_single_bit(d)) {
-      // Rounded up where n is negative: d - 1 more, of which the shift drops what is left over.
+      // Rounded up where n is negative: d - 1 more, of which the shift drops what is left over. Of n's signs, shifted as
+      // an unsigned number; the assembler adds that in one instruction.
       const int places = std::countr_zero(d);
-      const ValueId sign = shifted(Opcode::kShr, n, bits - 1);
-      divided = make(Opcode::kAdd, n,
-                     make(Opcode::kAnd, sign, b_.constant_int(type, static_cast<int64_t>(d - 1))));
+      const Type magnitudes = bits == 64 ? kU64Type : kU32Type;
+      const ValueId sign = places == 1 ? n : shifted(Opcode::kShr, n, bits - 1);
+      const ValueId more = shifted(Opcode::kShr, as(magnitudes, sign), bits - places);
+      divided = make(Opcode::kAdd, n, as(type, more));
       divided = shifted(Opcode::kShr, divided, places);
     } else {
       const absl::uint128 one = 1, half = one << (bits - 1), largest = half - 1 - half % d;
@@ -190,6 +196,7 @@ class DivisionLowering {
   }
 
   Kernel& kernel_;
+  const bool by_launch_values_;
   IntAnalysis& ints_;
   Builder b_;
   absl::flat_hash_map<std::pair<ValueId, bool>, Known> known_;

@@ -12,6 +12,7 @@
 namespace heddle {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -230,9 +231,9 @@ TEST(Assume, RangesAndDivisorsMakeCheaperArithmetic) {
   const auto without = define_kernel(
       "without", [](Tensor<int32_t, 1> y, Int n) { y(thread_idx.x) = n / 8 + n % 4; });
   const Signature signature{tensor({kAny}), scalar()};
-  EXPECT_THAT(ptx_of(with, signature), Not(HasSubstr("div")));
-  EXPECT_THAT(ptx_of(with, signature), HasSubstr("shr"));
-  EXPECT_THAT(ptx_of(without, signature), HasSubstr("div"));
+  // A negative number's quotient is rounded up, which asks for its sign.
+  EXPECT_THAT(ptx_of(with, signature), Not(AnyOf(HasSubstr("div"), HasSubstr(", 31;"))));
+  EXPECT_THAT(ptx_of(without, signature), HasSubstr(", 31;"));
   const auto got = launch<int32_t>(with, 1, 999);
   ASSERT_THAT(got, IsOk());
   EXPECT_EQ((*got)[0], 999 / 8 + 999 % 4);
