@@ -22,9 +22,10 @@ constexpr int64_t kDescriptorUnit = 16;
 
 class Splitter {
  public:
-  Splitter(const Kernel& kernel, const std::vector<int>& depth, ir::Analyses& analyses,
-           const Op& op)
-      : kernel_(kernel), depth_(depth), analyses_(analyses) {
+  Splitter(const Kernel& kernel, const std::vector<int>& depth, const AccessedOffsets& accessed,
+           ir::Analyses& analyses, ir::OpId id)
+      : kernel_(kernel), depth_(depth), accessed_(accessed), analyses_(analyses), id_(id) {
+    const Op& op = kernel.op(id);
     const ir::Type view = kernel.type(op.view());
     const bool is_shared =
         view.space == ir::Space::kShared || view.space == ir::Space::kSharedCluster;
@@ -39,7 +40,7 @@ class Splitter {
   }
 
   SplitOffset run(ValueId offset) {
-    // While only constants have been taken off, the value at hand plus `addend` is the offset.
+    // While only constants have been taken off, the value at hand plus `addend`, less `origin_`, is an offset in bounds.
     add(offset, kernel_.type(offset).scalar == Scalar::kI32);
     if (unit_ != 1 && !is_in_units()) {
       unit_ = 1;
@@ -153,6 +154,7 @@ class Splitter {
     if (is_narrow(rest) && !addition_is_exact(rest, constant, from_offset)) return add_term(value);
     result_.addend = static_cast<int64_t>(static_cast<uint64_t>(result_.addend) +
                                           static_cast<uint64_t>(constant));
+    if (from_offset && accessed_.before(id_, rest)) origin_ = result_.addend;
     add(rest, from_offset);
   }
 
@@ -161,31 +163,33 @@ class Splitter {
     return !is_modular_ && kernel_.type(value).scalar == Scalar::kI32;
   }
 
-  // An i32 offset into a bounded parameter says that all its offsets fit in 31 bits, and a tile that
-  // a descriptor describes lies in its view. Where adding
-  // positive constants to i wrapped, it would come out negative, so that an access which is in
-  // bounds has not wrapped. Likewise for the sum of two numbers of which one is not negative.
+  // An i32 offset into a bounded parameter says that no offset is beyond kLargestOffset32, and a tile that a descriptor
+  // describes lies in its view. So the value at hand, an offset in bounds less a constant, is known to lie near those
+  // bounds: a constant that takes it out of i32 is too large, or not negative enough. Likewise for the sum of two
+  // numbers of which one is not negative, where the sum is not negative either.
   bool addition_is_exact(ValueId rest, int64_t constant, bool from_offset) {
-    const int64_t total = result_.addend + constant;
+    const int64_t less = result_.addend + constant - origin_;
     const IntRange i32 = ir::type_range(Scalar::kI32);
-    if (from_offset && is_bounded_ && constant >= 0 && total >= 0 && total <= i32.max) return true;
+    if (from_offset && is_bounded_ && less >= -ir::kSpareOffsets && less <= i32.max) return true;
     const IntRange range = analyses_.get<ir::Ints>().range(rest);
     return i32.contains({range.min + constant, range.max + constant});
   }
   bool sum_is_exact(IntRange a, IntRange b, bool from_offset) {
-    if (from_offset && is_bounded_ && result_.addend == 0 && (a.min >= 0 || b.min >= 0)) {
-      return true;
-    }
+    const bool in_bounds = from_offset && is_bounded_ && result_.addend <= origin_;
+    if (in_bounds && (a.min >= 0 || b.min >= 0)) return true;
     return ir::type_range(Scalar::kI32).contains({a.min + b.min, a.max + b.max});
   }
 
   const Kernel& kernel_;
   const std::vector<int>& depth_;
+  const AccessedOffsets& accessed_;
   ir::Analyses& analyses_;
+  ir::OpId id_;
   int64_t unit_ = 1;         // elements
   bool is_modular_ = false;  // addresses are 32-bit numbers
   bool is_bounded_ = false;
   bool is_all_ = true;  // but for constants, the value at hand is the offset
+  int64_t origin_ = 0;  // what `addend` was at a value that is an offset in bounds itself
   int64_t aligned_ =
       0;  // elements: a power of two that the view's address is a multiple of; 0: unknown
   SplitOffset result_;
@@ -193,9 +197,28 @@ class Splitter {
 
 }  // namespace
 
+AccessedOffsets::AccessedOffsets(const Kernel& kernel) : kernel_(kernel) {
+  int position = 0;
+  kernel.walk([&](ir::OpId id) {
+    const Op& op = kernel.op(id);
+    positions_.at(id) = ++position;
+    if (op.opcode != Opcode::kLoad && op.opcode != Opcode::kStore) return;
+    first_.try_emplace({op.view(), op.offset()}, First{op.parent, position});
+  });
+}
+
+bool AccessedOffsets::before(ir::OpId op, ValueId offset) const {
+  const auto it = first_.find({kernel_.op(op).view(), offset});
+  if (it == first_.end() || it->second.position >= positions_[op]) return false;
+  while (valid(op) && kernel_.op(op).parent != it->second.region) {
+    op = kernel_.region(kernel_.op(op).parent).parent;
+  }
+  return valid(op);
+}
+
 SplitOffset split_offset(const Kernel& kernel, const std::vector<int>& depth,
-                         ir::Analyses& analyses, const Op& op) {
-  return Splitter(kernel, depth, analyses, op).run(op.offset());
+                         const AccessedOffsets& accessed, ir::Analyses& analyses, ir::OpId op) {
+  return Splitter(kernel, depth, accessed, analyses, op).run(kernel.op(op).offset());
 }
 
 }  // namespace heddle::codegen

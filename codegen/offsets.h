@@ -7,8 +7,10 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "heddle/ir/analysis/aliasing.h"
 #include "heddle/ir/analysis/analyses.h"
@@ -35,8 +37,25 @@ struct SplitOffset {
   int32_t exclusive = 0;
 };
 
+// Where offsets are first used to access a view: from there on they are known to be in bounds.
+class AccessedOffsets {
+ public:
+  explicit AccessedOffsets(const ir::Kernel& kernel);
+  // Whether every thread that comes to `op` has accessed its view at `offset`.
+  bool before(ir::OpId op, ir::ValueId offset) const;
+
+ private:
+  struct First {
+    ir::RegionId region;
+    int position;
+  };
+  const ir::Kernel& kernel_;
+  absl::flat_hash_map<std::pair<ir::ValueId, ir::ValueId>, First> first_;  // by view and offset
+  ir::IdMap<ir::OpId, int> positions_;
+};
+
 // Of an op that has a view and an offset. `depth`: of each region, 0 for the kernel's body.
 SplitOffset split_offset(const ir::Kernel& kernel, const std::vector<int>& depth,
-                         ir::Analyses& analyses, const ir::Op& op);
+                         const AccessedOffsets& accessed, ir::Analyses& analyses, ir::OpId op);
 
 }  // namespace heddle::codegen

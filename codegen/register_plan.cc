@@ -49,7 +49,8 @@ RegisterPlan::RegisterPlan(const Kernel& kernel, ir::Analyses& analyses, const J
       live_(kernel.value_count()),
       needed_(kernel.op_count()),
       offset_index_(kernel.op_count()),
-      depth_(kernel.region_count()) {
+      depth_(kernel.region_count()),
+      accessed_(kernel) {
   // Backwards, so that an op's uses are known before the op: needed or not, and for how long.
   position_ = 4 * static_cast<int>(kernel.op_count()) + 8;
   visit_region(kernel.body(), 0);
@@ -139,7 +140,7 @@ void RegisterPlan::use_operands(OpId id, int start, int end) {
     if (kernel_.type(operand).kind == ir::TypeKind::kCheck && !keep_checks_) continue;
     if (static_cast<int>(i) == offset) {
       offset_index_[ir::index_of(id)] = static_cast<uint32_t>(offsets_.size());
-      offsets_.push_back(split_offset(kernel_, depth_, analyses_, op));
+      offsets_.push_back(split_offset(kernel_, depth_, accessed_, analyses_, id));
       for (const SplitOffset::Term& term : offsets_.back().terms) use(term.value, start, {});
     } else if (rename) {
       // One step later than the last use of the result, so that nothing computes into registers

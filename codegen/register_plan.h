@@ -86,7 +86,8 @@ class RegisterPlan {
   std::vector<uint8_t> needed_;
   std::vector<uint32_t> offset_index_;
   std::vector<SplitOffset> offsets_;
-  std::vector<int> depth_;         // of regions
+  std::vector<int> depth_;  // of regions
+  AccessedOffsets accessed_;
   std::vector<Loop> loops_;        // around the op being visited, outermost first
   std::vector<ir::OpId> sharing_;  // ops that connect values, innermost and last first
   int position_ = 0;

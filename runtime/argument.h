@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "heddle/ir/launch/fact.h"
 
 namespace heddle::detail {
 struct MemoryTag;  // memory_tag.h
@@ -96,8 +97,7 @@ inline Argument pointer_argument(uint64_t address) {
     a.sound = !negative;
     return a;
   }
-  constexpr int64_t kMax31 = INT32_MAX;
-  a.fits32 = !huge && low == 0 && high <= kMax31;
+  a.fits32 = !huge && low == 0 && high <= ir::kLargestOffset32;
   int64_t before = 0, behind = 0;  // bytes
   huge |= __builtin_mul_overflow(low, element_bytes, &before);
   huge |= __builtin_mul_overflow(high, element_bytes, &behind);

@@ -17,11 +17,16 @@ enum class FactKind : uint8_t {
   kExtentDivisor,  // power of two up to 16 that divides the extent of mode `dim`; unknown: 1
   kStrideDivisor,  // power of two up to 16 that divides the stride of mode `dim`; unknown: 1
   kUnitStride,     // 1 where the stride of mode `dim` is 1; unknown: 0
-  kFits32,         // 1 where each element's offset is not negative and fits in 31 bits; unknown: 0
+  kFits32,         // 1 where each element's offset is from 0 to kLargestOffset32; unknown: 0
   kExtentFits32,   // 1 where the extent of mode `dim` fits in 31 bits; unknown: 0
   kNoOverlap,  // 1 where no argument that the kernel writes shares memory with this one; unknown: 0
   kExtent,     // the extent of mode `dim` itself, where an author fixes it; unknown: -1
 };
+
+// Offsets that may be i32. Above the largest one so much of i32 is left that code may subtract constants up to
+// kSpareOffsets from an index before it adds the rest, and nothing wraps.
+inline constexpr int64_t kSpareOffsets = 1 << 16;
+inline constexpr int64_t kLargestOffset32 = INT32_MAX - kSpareOffsets;
 
 // The values that a fact may have.
 enum class FactValue : uint8_t { kPowerOfTwo, kFlag, kExtent };

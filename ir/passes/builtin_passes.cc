@@ -98,6 +98,12 @@ absl::Span<const Pass> builtin_passes() {
                     .least = 2,
                     .most = 32,
                     .says = "the most of an access, where the target has as many"}}},
+      // Behind vectorize, which leaves one access of several.
+      {.name = "share-addresses",
+       .summary = "Compute offsets that differ by constants from each other",
+       .run = share_addresses,
+       .needs = {kNoVariables},
+       .keeps = kWhereOpsAreMade},
       {.name = "lower-division",
        .summary = "Multiply by what the host computes of divisors that the launch knows",
        .run = lower_division,

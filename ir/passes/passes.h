@@ -19,6 +19,7 @@ bool cse(PassContext& context);              // cse.cc
 bool widen_loops(PassContext& context);      // widen_loops.cc
 bool unroll_loads(PassContext& context);     // unroll_loads.cc
 bool vectorize(PassContext& context);        // vectorize.cc
+bool share_addresses(PassContext& context);  // share_addresses.cc
 bool lower_division(PassContext& context);   // lower_division.cc
 bool early_loads(PassContext& context);      // early_loads.cc
 bool contract(Kernel& kernel);               // contract.cc

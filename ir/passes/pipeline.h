@@ -27,7 +27,7 @@ namespace heddle::ir {
 // halves 9 % faster, and sums of rows of 128 halves 15 % slower.
 inline constexpr absl::string_view kDefaultPipeline =
     "promote-vars,unroll,fold,if-convert,reduce-strength,dce,licm,cse,widen-loops,fold,"
-    "unroll-loads,vectorize,lower-division,dce,early-loads,contract,order";
+    "unroll-loads,vectorize,share-addresses,lower-division,dce,early-loads,contract,order";
 
 // The level of that pipeline, with what a program has registered to run in it.
 inline constexpr absl::string_view kDefaultLevel = "O3";
@@ -35,7 +35,7 @@ inline constexpr absl::string_view kDefaultLevel = "O3";
 // The same without `contract`: every result rounded as the kernel is written.
 inline constexpr absl::string_view kExactPipeline =
     "promote-vars,unroll,fold,if-convert,reduce-strength,dce,licm,cse,widen-loops,fold,"
-    "unroll-loads,vectorize,lower-division,dce,early-loads,order";
+    "unroll-loads,vectorize,share-addresses,lower-division,dce,early-loads,order";
 
 struct PassRun {
   std::string name;

@@ -122,15 +122,39 @@ store %y, %abde, %n
 }
 
 TEST(Ptx, LeavesSumsThatMayWrapAlone) {
-  // n - 1 may wrap, and then its extension to 64 bits is not that of n, minus 1.
-  const std::string text = ptx(kernel_text(R"(
-%one = const 1 : i32
-%last = sub %n, %one : i32
-%v = load %x, %last : f32
-store %y, %v, %n
-)"));
-  EXPECT_THAT(text, HasSubstr("sub.s32"));
-  EXPECT_THAT(text, Not(HasSubstr("+-4]")));
+  // n - 1 does not wrap where it is an offset: so much is left of i32 above the largest offset. n - 65537 may, and
+  // then its extension to 64 bits is not that of n, minus 65537.
+  const auto behind = [](int distance) {
+    return ptx(kernel_text(absl::StrCat("%c = const ", distance,
+                                        " : i32\n%before = sub %n, %c : i32\n"
+                                        "%v = load %x, %before : f32\nstore %y, %v, %n")));
+  };
+  EXPECT_THAT(behind(1), AllOf(HasSubstr("+-4]"), Not(HasSubstr("sub.s32"))));
+  EXPECT_THAT(behind(65536), AllOf(HasSubstr("+-262144]"), Not(HasSubstr("sub.s32"))));
+  EXPECT_THAT(behind(65537), AllOf(HasSubstr("sub.s32"), Not(HasSubstr("+-"))));
+}
+
+// A sum that was an offset before is in bounds: behind it, constants and loops are told apart anew.
+TEST(Ptx, SplitsSumsThatWereOffsetsBefore) {
+  const auto of = [](absl::string_view first) {
+    return ptx(
+        kernel_text(absl::StrCat(kThread, "%o = const 1 : i32\n%big = const 100000 : i32\n",
+                                 "%row = mul %n, %n : i32\nfor %i in %t .. %n step %o {\n",
+                                 "%at = add %row, %i : i32\n%next = add %at, %big : i32\n", first,
+                                 "%b = load %x, %next : f32\nstore %y, %b, %i\n", "yield\n}\n")));
+  };
+  // Before the loop the row is added to the view's address, in it the index.
+  EXPECT_EQ(count_lines(of("%a = load %x, %at : f32\nstore %y, %a, %i\n"), "add.s32"), 1);
+  EXPECT_EQ(count_lines(of(""), "add.s32"), 2);
+  // An access that comes later, or that not every thread comes by, says nothing.
+  EXPECT_EQ(count_lines(of("%v = load %x, %next : f32\n%a = load %x, %at : f32\n"
+                           "%w = add %v, %a : f32\nstore %y, %w, %i\n"),
+                        "add.s32"),
+            2);
+  EXPECT_EQ(count_lines(of("%p = lt %i, %o : bool\nif %p {\n%a = load %x, %at : f32\n"
+                           "store %y, %a, %i\nyield\n} else {\nyield\n}\n"),
+                        "add.s32"),
+            2);
 }
 
 // So that what does not change with the loop's index can leave the loop.

@@ -98,6 +98,19 @@ TEST(ArgumentFacts, HaveTheseValues) {
   EXPECT_EQ(value(FactKind::kExtent, 0, 1), 48);
 }
 
+// So much of i32 is left above the largest offset that constants may be taken off.
+TEST(ArgumentFacts, OffsetsOf32BitsLeaveSomeToSpare) {
+  const auto fits = [](int64_t last) {
+    Call call;
+    call.extents[0][0] = 2;
+    call.extents[0][1] = 1;
+    call.strides[0][0] = last;
+    return fact_value({FactKind::kFits32, 0, 0}, params(), call.arguments());
+  };
+  EXPECT_EQ(fits(INT32_MAX - 65536), 1);
+  EXPECT_EQ(fits(INT32_MAX - 65535), 0);
+}
+
 // All of them are asked, of each mode, and each is a value that a fact may have.
 TEST(ArgumentFacts, AllFactsAreAllFacts) {
   const Call call;

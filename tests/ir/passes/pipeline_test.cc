@@ -53,10 +53,10 @@ TEST(Pipeline, DefaultPipeline) {
   ASSERT_TRUE(status.ok()) << status;
   std::vector<std::string> names;
   for (const PassRun& run : report.passes) names.push_back(run.name);
-  EXPECT_THAT(names,
-              ElementsAre("promote-vars", "unroll", "fold", "if-convert", "reduce-strength", "dce",
-                          "licm", "cse", "widen-loops", "fold", "unroll-loads", "vectorize",
-                          "lower-division", "dce", "early-loads", "contract", "order"));
+  EXPECT_THAT(names, ElementsAre("promote-vars", "unroll", "fold", "if-convert", "reduce-strength",
+                                 "dce", "licm", "cse", "widen-loops", "fold", "unroll-loads",
+                                 "vectorize", "share-addresses", "lower-division", "dce",
+                                 "early-loads", "contract", "order"));
   EXPECT_TRUE(verify(kernel, Stage::kPureSsa).empty());
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
@@ -114,12 +114,12 @@ TEST(Pipeline, RefusesByNameBeforeItRuns) {
   EXPECT_EQ(refusal("xyzzy"),
             "unknown pass 'xyzzy' in pipeline 'xyzzy'; there are promote-vars, unroll, fold, "
             "if-convert, reduce-strength, dce, licm, cse, widen-loops, unroll-loads, vectorize, "
-            "lower-division, "
+            "share-addresses, lower-division, "
             "early-loads, contract, order");
   EXPECT_EQ(refusal("fold,,dce"),
             "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, unroll, fold, "
             "if-convert, reduce-strength, dce, licm, cse, widen-loops, unroll-loads, vectorize, "
-            "lower-division, "
+            "share-addresses, lower-division, "
             "early-loads, contract, order");
   EXPECT_EQ(refusal("fold,licm"),
             "pass 'licm' needs a kernel without variables, which no pass before it gives; put "
@@ -269,10 +269,10 @@ TEST(Pipeline, LimitsAndStops) {
     EXPECT_TRUE(run_pipeline(kernel, kDefaultPipeline, with_report).ok());
     return report.passes.size();
   };
-  EXPECT_EQ(ran({}), 17u);
+  EXPECT_EQ(ran({}), 18u);
   EXPECT_EQ(ran({.pass_limit = 0}), 0u);
   EXPECT_EQ(ran({.pass_limit = 2}), 2u);
-  EXPECT_EQ(ran({.pass_limit = 100}), 17u);
+  EXPECT_EQ(ran({.pass_limit = 100}), 18u);
   EXPECT_EQ(ran({.stop_after = "dce"}), 6u);
 }
 
