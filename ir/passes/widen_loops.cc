@@ -80,34 +80,42 @@ class Widening {
         copies_(kernel_, b_) {}
 
   bool run(absl::Span<const OpId> loops) {
-    // Before anything changes: the analyses are of the kernel as it is.
-    struct Chosen {
-      OpId loop;
-      std::optional<Dealing> dealing;
-      Walks walks;  // where its trips are dealt out
-    };
+    // Before anything changes: the analyses are of the kernel as it is, in which offsets may follow from what a loop
+    // that is split leaves behind.
     std::vector<Chosen> all;
     for (const OpId id : loops) {
       const Op& loop = kernel_.op(id);
       const Scope scope = std::min(uniformity_.of(loop.start()), uniformity_.of(loop.stop()));
+      std::optional<Chosen> one;
       if (const auto dealing = dealt_.of(id)) {
-        Walks walks = dealt_walks(id, *dealing);
-        if (!walks.empty()) all.push_back({id, dealing, std::move(walks)});
+        one = chosen_dealt(id, *dealing);
       } else if (scope >= Scope::kBlock && kernel_.constant_int(loop.step()) == 1) {
-        all.push_back({id, std::nullopt, {}});
+        one = chosen_own(id);
+      }
+      if (one) all.push_back(*std::move(one));
+    }
+    for (const Chosen& one : all) {
+      if (one.dealing) {
+        split_dealt(one, *one.dealing);
+      } else {
+        split_own(one);
       }
     }
-    bool changed = false;
-    for (const Chosen& one : all) {
-      if (one.dealing) split_dealt(one.loop, *one.dealing, one.walks);
-      changed |= one.dealing || visit(one.loop);
-    }
     copies_.finish();
-    return changed;
+    return !all.empty();
   }
 
  private:
   using Carried = LoopCopies::Carried;
+
+  // A loop that is split.
+  struct Chosen {
+    OpId loop;
+    Walks walks;
+    bool aligned = false;  // where its rounds begin if no single trips stand before them
+    bool runs = false;     // a trip or more, for sure
+    std::optional<Dealing> dealing = std::nullopt;  // where its trips are dealt out
+  };
 
   // The walks of a loop that may be split, no wider than a round may be; none of another.
   Walks walks_of(OpId id) {
@@ -124,54 +132,60 @@ class Widening {
                        [&](const Walk& walk) { return walks_.is_aligned(walk, index); });
   }
 
-  bool visit(OpId id) {
+  std::optional<Chosen> chosen_own(OpId id) {
     // No round has less than two trips: of loops that have fewer, no facts are read.
     const std::optional<uint64_t> trips = copies_.known_trips(kernel_.op(id));
-    if (trips.value_or(2) < 2) return false;
+    if (trips.value_or(2) < 2) return std::nullopt;
     const Walks walks = walks_of(id);
-    if (walks.empty()) return false;
+    if (walks.empty()) return std::nullopt;
     const int64_t n = walks[0].width;
-    const Op loop = kernel_.op(id);
-    if (trips.value_or(n) < static_cast<uint64_t>(n)) return false;
-    b_.set_insertion_before(id);
-    b_.set_loc(loop.loc);
-    const Carried inits = LoopCopies::inits(loop);
-    if (ints_.divisible(loop.start(), n) && are_aligned(id, walks)) {
-      copies_.replace(id, copies_.make_rounds(loop, n, 1, inits));
-      return true;
-    }
+    const Op& loop = kernel_.op(id);
+    if (trips.value_or(n) < static_cast<uint64_t>(n)) return std::nullopt;
+    const bool aligned = ints_.divisible(loop.start(), n) && are_aligned(id, walks);
     // Numbers of trips are counted in the index's type.
-    if (quiet_.range(loop.start()).min < 0 || !keeps_agreement(loop, walks)) return false;
-    // What offsets are computed from may hold nothing where the loop has no trip.
-    const Trips all{loop.start(), loop.stop(), n};
-    const bool runs = quiet_.trips(id).at_least_one;
-    copies_.replace(
-        id, runs ? split(loop, walks, all, false, inits)
-                 : chosen(make(Opcode::kLt, loop.start(), loop.stop()), inits, [&](bool any) {
-                     return any ? split(loop, walks, all, false, inits) : inits;
-                   }));
-    return true;
+    if (!aligned && (quiet_.range(loop.start()).min < 0 || !keeps_agreement(loop, walks))) {
+      return std::nullopt;
+    }
+    return Chosen{id, walks, aligned, quiet_.trips(id).at_least_one};
   }
 
-  // The walks of a loop whose trips may be dealt anew; none of another.
-  Walks dealt_walks(OpId id, const Dealing& dealing) {
+  void split_own(const Chosen& one) {
+    const Op loop = kernel_.op(one.loop);
+    const int64_t n = one.walks[0].width;
+    b_.set_insertion_before(one.loop);
+    b_.set_loc(loop.loc);
+    const Carried inits = LoopCopies::inits(loop);
+    if (one.aligned) return copies_.replace(one.loop, copies_.make_rounds(loop, n, 1, inits));
+    // What offsets are computed from may hold nothing where the loop has no trip.
+    const Trips all{loop.start(), loop.stop(), n};
+    const auto way = [&](bool any) {
+      return any ? split(loop, one.walks, all, false, inits) : inits;
+    };
+    copies_.replace(
+        one.loop,
+        one.runs ? way(true) : chosen(make(Opcode::kLt, loop.start(), loop.stop()), inits, way));
+  }
+
+  // A loop whose trips may be dealt anew.
+  std::optional<Chosen> chosen_dealt(OpId id, const Dealing& dealing) {
     Walks walks = walks_of(id);
     if (walks.empty() || 2 * walks[0].width > dealing.least_lanes ||
         !dealt_.may_be_dealt_anew(id)) {
-      return {};
+      return std::nullopt;
     }
     // Rounds are aligned to what is stored: loads of single elements find those beside them in the cache.
     std::stable_partition(walks.begin(), walks.end(), [this, n = walks[0].width](const Walk& walk) {
       return is_store(walk) && walk.width == n;
     });
-    return walks;
+    const bool aligned = dealing.base % walks[0].width == 0 && are_aligned(id, walks);
+    return Chosen{id, std::move(walks), aligned, false, dealing};
   }
 
-  void split_dealt(OpId id, const Dealing& dealing, const Walks& walks) {
+  void split_dealt(const Chosen& one, const Dealing& dealing) {
+    const Walks& walks = one.walks;
     const int64_t n = walks[0].width;
-    const bool aligned = dealing.base % n == 0 && are_aligned(id, walks);
-    const Op loop = kernel_.op(id);
-    b_.set_insertion_before(id);
+    const Op loop = kernel_.op(one.loop);
+    b_.set_insertion_before(one.loop);
     b_.set_loc(loop.loc);
     const ValueId base = number(loop.start(), dealing.base);
     const ValueId lane = dealing.base == 0 ? loop.start() : make(Opcode::kSub, loop.start(), base);
@@ -186,15 +200,15 @@ class Widening {
     for (const Walk& walk : walks) {
       if (is_store(walk)) stored.push_back(walk);
     }
-    if (!aligned && needs_agreement(stored, walks[0])) {
+    if (!one.aligned && needs_agreement(stored, walks[0])) {
       // What offsets are computed from may hold nothing where the loop has no trip.
       const auto agreed = [&](bool runs) {
         return Carried{runs ? agreement(loop, stored, walks[0], base) : no()};
       };
       pays = chosen(pays, {no()}, agreed)[0];
     }
-    copies_.replace(id, chosen(pays, {}, [&](bool holds) {
-                      return holds ? split(loop, walks, all, aligned, {})
+    copies_.replace(one.loop, chosen(pays, {}, [&](bool holds) {
+                      return holds ? split(loop, walks, all, one.aligned, {})
                                    : copies_.make_loop_by(loop.step(), loop, loop.start(),
                                                           loop.stop(), 1, 1, {});
                     }));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "fuzz/shapes.h"
 
 namespace heddle::fuzz {
 namespace {
@@ -46,6 +47,8 @@ void Coverage::add(const Kernel& kernel) {
     ++ops_;
     ++made_[std::string(info(op).mnemonic)][type_of(kernel, op)];
   });
+  for (const std::string& shape : known_shapes()) programs_with_.try_emplace(shape, 0);
+  for (const std::string& shape : shapes_of(kernel)) ++programs_with_.at(shape);
 }
 
 std::vector<std::string> Coverage::never_made() const {

@@ -51,7 +51,7 @@ std::vector<std::byte> parameter_block(const Kernel& kernel, const Inputs& input
         bits = argument.scalar;
         break;
       case ir::SlotKind::kAddress:
-        bits = addresses[argument.buffer];
+        bits = addresses[argument.buffer] + argument.start;
         break;
       case ir::SlotKind::kExtent:
         bits = kElements;
@@ -104,12 +104,13 @@ std::string Differential::difference(const Kernel& kernel, const Outcome& before
     const std::vector<uint8_t>& a = before.buffers[inputs_.arguments[p].buffer];
     const std::vector<uint8_t>& b = after.buffers[inputs_.arguments[p].buffer];
     if (a == b) continue;
+    const size_t first = inputs_.arguments[p].start / static_cast<size_t>(ir::bytes_of(scalar));
     for (size_t i = 0; i < a.size() / static_cast<size_t>(ir::bytes_of(scalar)); ++i) {
       const uint64_t was = element(a, i, scalar);
       const uint64_t is = element(b, i, scalar);
       if (was == is) continue;
       if (ir::is_float(scalar) && is_nan(scalar, was) && is_nan(scalar, is)) continue;
-      return absl::StrCat("%", kernel.text(value.name), "[", i, "] was ",
+      return absl::StrCat("%", kernel.text(value.name), "[", i - first, "] was ",
                           ir::literal_to_string(scalar, was), " and became ",
                           ir::literal_to_string(scalar, is));
     }

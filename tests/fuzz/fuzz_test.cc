@@ -1,12 +1,15 @@
 // The fuzzer itself: its programs are right, what breaks one is found, and made small.
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "absl/strings/str_split.h"
 #include "fuzz/coverage.h"
 #include "fuzz/differential.h"
 #include "fuzz/generator.h"
 #include "fuzz/pipelines.h"
 #include "fuzz/reducer.h"
+#include "fuzz/shapes.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/passes/pipeline.h"
@@ -44,6 +47,27 @@ TEST(Generator, PromisesWhatHolds) {
     const Kernel kernel = random_program(seed);
     ASSERT_EQ(consult_oracle(kernel, inputs_for(kernel, seed)).error, "") << "seed " << seed;
   }
+}
+
+// A mistake in what few programs have shows late.
+TEST(Generator, MakesWhatPassesLookFor) {
+  const ir::PassRegistry registry;
+  Coverage coverage;
+  Differential differential(registry);
+  const std::vector<std::string> passes[] = {absl::StrSplit(ir::kExactPipeline, ',')};
+  constexpr uint64_t kPrograms = 400;
+  // unroll-loads and early-loads change more in other pipelines: here others come before.
+  constexpr int64_t kFew = kPrograms / 100;
+  for (uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const Kernel kernel = random_program(seed);
+    coverage.add(kernel);
+    EXPECT_EQ(differential.check(kernel, seed, passes), Verdict::kSame) << seed;
+  }
+  for (const std::string& shape : known_shapes()) {
+    EXPECT_GE(coverage.programs_with().at(shape), 3 * kFew) << shape;
+  }
+  std::map<std::string, int64_t> changed = differential.counts().programs_changed_by;
+  for (const std::string& pass : passes[0]) EXPECT_GE(changed[pass], kFew) << pass;
 }
 
 TEST(Generator, TheSameSeedGivesTheSameProgram) {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "fuzz/generator_memory.h"
+#include "fuzz/generator_rows.h"
 #include "fuzz/inputs.h"
 
 namespace heddle::fuzz {
@@ -14,14 +14,14 @@ using ir::Kernel;
 using ir::OpId;
 
 constexpr int kMaxDepth = 4;
-constexpr int64_t kMaxTrips = 300;  // of a nest
 constexpr int64_t kMaxUnrolled = 64;
 
-class Generator : public MemoryGenerator {
+class Generator : public RowGenerator {
  public:
-  explicit Generator(uint64_t seed) : MemoryGenerator(seed) { floats_ = chance(55); }
+  explicit Generator(uint64_t seed) : RowGenerator(seed) { floats_ = chance(55); }
 
   Kernel generate() {
+    declare_rows();
     declare();
     for (size_t i = 3 + below(16); i > 0; --i) statement();
     show();
@@ -32,15 +32,17 @@ class Generator : public MemoryGenerator {
   void statement() {
     const size_t kind = below(100);
     const bool nests = depth_ < kMaxDepth;
+    if (has_rows() && nests && chance(13)) return chance(60) ? dealt_loop() : row_loop();
     if (nests && kind < 8) return for_loop();
     if (nests && kind < 11) return while_loop();
     if (nests && kind < 19) return if_else();
     if (nests && kind < 21) return walk_loop();
-    if (kind < 23) return declare_variable();
-    if (kind < 30) return use_variable();
-    if (kind < 46) return memory();
-    if (kind < 49 && control_ >= Scope::kBlock) return exchange();
-    if (kind < 53 && may_run_collectives()) return collective();
+    if (nests && kind < 23) return choice();
+    if (kind < 25) return declare_variable();
+    if (kind < 32) return use_variable();
+    if (kind < 48) return memory();
+    if (kind < 51 && control_ >= Scope::kBlock) return exchange();
+    if (kind < 55 && may_run_collectives()) return collective();
     arithmetic();
     witness();
   }
@@ -59,42 +61,6 @@ class Generator : public MemoryGenerator {
     } else {
       b_.create(Opcode::kVarStore, {slot, any(kernel_.type(slot).content())});
     }
-  }
-
-  // --- Regions ---
-
-  std::vector<ValueId> carried() {
-    std::vector<ValueId> values;
-    for (size_t i = below(4); i > 0; --i) values.push_back(any(any_type()));
-    // Of two of one type, which is which shows.
-    if (!values.empty() && chance(40)) values.push_back(any(kernel_.type(values[0])));
-    return values;
-  }
-  std::vector<ValueId> like(const std::vector<ValueId>& values) {
-    std::vector<ValueId> list;
-    for (const ValueId value : values) list.push_back(any(kernel_.type(value)));
-    return list;
-  }
-
-  // Runs `body` for the region at hand, of which threads come that agree on `level`.
-  template <class Body>
-  void inside(Scope level, Body body) {
-    const Scope outer = control_;
-    const ValueId lanes = lanes_;
-    if (level < Scope::kWarp || level < control_) lanes_ = ValueId::kNone;
-    control_ = std::min(control_, level);
-    ++depth_;
-    scope([&] {
-      for (const ValueId arg : kernel_.region(b_.region()).args) keep(arg);
-      body();
-    });
-    --depth_;
-    control_ = outer;
-    lanes_ = lanes;
-  }
-  void keep_results(OpId op) {
-    const auto results = kernel_.op(op).results;
-    for (const ValueId result : results) keep(result);
   }
 
   // --- For ---
@@ -263,7 +229,7 @@ class Generator : public MemoryGenerator {
           lanes_ = lanes;
           collective();
         }
-        if (region == 0 && chance(4)) impossible();
+        if (region == 0 && !plain_ && chance(4)) impossible();
         if (region == 0 || chance(70)) statements(6);
         std::vector<ValueId> results = like(shapes);
         for (size_t i = 0; i < results.size(); ++i) {
@@ -275,6 +241,25 @@ class Generator : public MemoryGenerator {
     }
     b_.end_region();
     keep_results(choice);
+  }
+
+  // One that only chooses between values: little is computed in its branches.
+  void choice() {
+    const std::vector<ValueId> shapes = carried();
+    std::vector<Type> types;
+    for (const ValueId value : shapes) types.push_back(kernel_.type(value));
+    const ValueId asked = chance(70) ? condition() : any(ir::kBoolType);
+    const OpId choice = b_.begin_if(asked, types);
+    for (const int region : {0, 1}) {
+      inside(level_[asked], [&] {
+        for (size_t i = below(3); i > 0; --i) cheap();
+        b_.yield(chance(30) ? shapes : like(shapes));
+      });
+      if (region == 0) b_.next_region();
+    }
+    b_.end_region();
+    keep_results(choice);
+    witness();
   }
 
   // A branch that nobody takes, and an assertion that holds.
@@ -293,8 +278,6 @@ class Generator : public MemoryGenerator {
               {{AttrKey::kMessage, static_cast<int64_t>(kernel_.intern("few"))}});
   }
 
-  int depth_ = 0;
-  int64_t trips_ = 1;
   int64_t unrolled_ = 1;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
+#include "heddle/ir/analysis/int_range.h"
 #include "heddle/ir/rounding.h"
 
 namespace heddle::fuzz {
@@ -37,6 +38,30 @@ bool takes(const ir::OpInfo& row, AttrKey key) {
 
 }  // namespace
 
+// A power of two, one less, or one more, of either sign, or the least number of all.
+ValueId ArithmeticGenerator::special_divisor(Type type) {
+  const auto bits = static_cast<uint64_t>(ir::info(type.scalar).bits);
+  if (ir::is_signed(type.scalar) && chance(60)) {
+    return number(type, static_cast<int64_t>(~uint64_t{0} << (bits - 1)));
+  }
+  const auto power = static_cast<int64_t>(uint64_t{1} << (2 + below(bits - 3)));
+  const int64_t near = chance(60) ? power : power + (chance(50) ? 1 : -1);
+  return number(type, ir::is_signed(type.scalar) && chance(40) ? -near : near);
+}
+
+// One that follows from the kernel's arguments: 1 or more, or -2 or less.
+ValueId ArithmeticGenerator::launch_divisor(Type type) {
+  const ValueId value = agreed(type.scalar, Scope::kGrid);
+  const int bits = ir::info(type.scalar).bits;
+  const auto most = static_cast<int64_t>(~uint64_t{0} >> (65 - bits));
+  const bool is_small = chance(50);
+  const ValueId kept = make(Opcode::kAnd, {value, number(type, is_small ? 127 : most)});
+  if (!ir::is_signed(type.scalar))
+    return make(Opcode::kOr, {chance(50) ? value : kept, number(type, 1)});
+  if (chance(50)) return make(Opcode::kOr, {kept, number(type, 1)});
+  return make(Opcode::kNeg, {make(Opcode::kOr, {kept, number(type, 2)})});
+}
+
 // A divisor for which ops.def says what comes out: not zero, and not -1, which the least number has
 // no quotient by.
 ValueId ArithmeticGenerator::divisor(Type type) {
@@ -50,7 +75,9 @@ ValueId ArithmeticGenerator::divisor(Type type) {
     const ValueId exponent = make(Opcode::kAnd, {any(ir::kU32Type), low});
     return make(Opcode::kShl, {number(type, 1), exponent});
   }
-  if (chance(50)) {
+  if (type.is_scalar() && chance(20)) return launch_divisor(type);
+  if (chance(25)) return special_divisor(type);
+  if (chance(60)) {
     const ValueId c = constant(type);
     const uint64_t bits = *kernel_.constant_bits(c);
     if (bits != 0 && !(ir::is_signed(scalar) && bits == ones)) return c;
@@ -241,6 +268,21 @@ void ArithmeticGenerator::promise() {
   }
 }
 
+void ArithmeticGenerator::divide() {
+  const Type type = Type::of(one_of(kIntegers));
+  ValueId n = any(type);
+  if (chance(30)) n = make(Opcode::kAnd, {n, number(type, ir::type_range(type.scalar).max)});
+  const ValueId d = divisor(type);
+  const ValueId quotient = make(Opcode::kDiv, {n, d});
+  if (chance(50)) make(Opcode::kAdd, {quotient, make(Opcode::kRem, {n, d})});
+}
+
+void ArithmeticGenerator::cheap() {
+  const Opcode opcode = one_of(kCommon);
+  const ir::OpInfo& row = ir::info(opcode);
+  if (has(row, ir::kCheap) && !has(row, ir::kNotSpeculatable)) table_op(opcode);
+}
+
 void ArithmeticGenerator::arithmetic() {
   const size_t kind = below(100);
   if (kind < 45) return table_op(one_of(kCommon));
@@ -249,12 +291,13 @@ void ArithmeticGenerator::arithmetic() {
   if (kind < 73) return bitcast();
   if (kind < 83) return chain();
   if (kind < 88) return again();
-  if (kind < 94) return elements();
+  if (kind < 90) return elements();
+  if (kind < 97) return divide();
   promise();
 }
 
 void ArithmeticGenerator::witness() {
-  if (!valid(witness_) || values_.empty() || chance(60)) return;
+  if (!valid(witness_) || values_.empty() || chance(30)) return;
   ValueId value = values_.back();
   const Type type = kernel_.type(value);
   if (!type.is_scalar()) {

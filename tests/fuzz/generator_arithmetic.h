@@ -12,6 +12,8 @@ class ArithmeticGenerator : public GeneratorBase {
 
   // One op, or a few that belong together; nothing but values comes of them.
   void arithmetic();
+  // One of at most two instructions, which may run where the program would not come.
+  void cheap();
   // Some of what was made last goes into the witness, where the program has one.
   void witness();
   // A bool that may differ between threads.
@@ -24,6 +26,9 @@ class ArithmeticGenerator : public GeneratorBase {
   void table_op(Opcode opcode);
   ValueId operand_of(const ir::Position& position, Opcode opcode, size_t index, Type type);
   ValueId divisor(Type type);
+  ValueId launch_divisor(Type type);
+  ValueId special_divisor(Type type);
+  void divide();  // quotient and remainder of two integers
   void convert();
   void bitcast();
   void chain();     // the same op twice, with constants

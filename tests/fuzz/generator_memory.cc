@@ -30,8 +30,8 @@ constexpr Tensor kTensors[] = {
     {"b", Scalar::kBF16, false},
 };
 
-constexpr ir::Dim3 kBlocks[] = {{32, 1, 1}, {64, 1, 1}, {32, 2, 1}, {16, 4, 1},
-                                {8, 4, 2},  {48, 1, 1}, {5, 1, 1},  {0, 0, 0}};
+constexpr ir::Dim3 kBlocks[] = {{32, 1, 1}, {64, 1, 1}, {32, 2, 1}, {16, 4, 1},  {8, 4, 2},
+                                {48, 1, 1}, {5, 1, 1},  {0, 0, 0},  {128, 1, 1}, {32, 3, 1}};
 
 }  // namespace
 
@@ -42,13 +42,14 @@ void MemoryGenerator::declare() {
     const int64_t extent[] = {chance(50) ? int64_t{kElements} : ir::kDynamic};
     return kernel_.add_param(name, Type::view(scalar, Space::kGlobal, 1, read_only), extent, one);
   };
+  std::vector<size_t> apart = {kernel_.params().size(),
+                               kernel_.params().size() + 1};  // nobody else may name these
   everywhere_ = tensor("x", Scalar::kI32, true);
   sums_ = tensor("a", Scalar::kU32, false);
   sum_op_ = static_cast<int64_t>(one_of(kOrderless));
-  std::vector<size_t> apart = {0, 1};  // nobody else may name these
   for (const Tensor& t : kTensors) {
     if (!floats_ && ir::is_float(t.scalar)) continue;
-    if (chance(20)) apart.push_back(kernel_.params().size());
+    if (plain_ || chance(20)) apart.push_back(kernel_.params().size());
     arrays_.push_back({tensor(t.name, t.scalar, t.read_only), t.read_only});
   }
   for (const size_t param : apart) {
@@ -96,7 +97,7 @@ void MemoryGenerator::declare() {
       store(arrays_.back(), any(Type::of(s)), slot(arrays_.back(), i));
     }
   }
-  if (chance(50)) {
+  if (chance(75)) {
     witness_ = b_.create(Opcode::kVar, {number(Type::of(Scalar::kU64), 0)});
   }
   if (chance(40)) local_array();
@@ -151,13 +152,13 @@ ValueId MemoryGenerator::load(const Array& array, Type type, ValueId at) {
   if (type.is_scalar() && !is_table && chance(20)) {
     operands.push_back(b_.create(Opcode::kBounds, {array.view, at}));
   }
-  const bool is_volatile = !array.by_thread && !is_table && chance(4);
+  const bool is_volatile = !plain_ && !array.by_thread && !is_table && chance(4);
   const ir::Attr attrs[] = {{AttrKey::kVolatile, 1}};
   return make(Opcode::kLoad, operands, type, absl::MakeConstSpan(attrs).first(is_volatile ? 1 : 0));
 }
 
 void MemoryGenerator::store(const Array& array, ValueId value, ValueId at) {
-  const bool is_volatile = !array.by_thread && chance(4);
+  const bool is_volatile = !plain_ && !array.by_thread && chance(4);
   const ir::Attr attrs[] = {{AttrKey::kVolatile, 1}};
   b_.create_op(Opcode::kStore, {array.view, value, at}, Type::none(),
                absl::MakeConstSpan(attrs).first(is_volatile ? 1 : 0));
@@ -275,14 +276,14 @@ void MemoryGenerator::memory() {
   } else if (kind < 80) {
     if (!array.read_only) store_own(array);
   } else if (kind < 86) {
-    atomic();
+    if (!plain_) atomic();
   } else if (kind < 89) {
-    through_pointer();
+    if (!plain_) through_pointer();
   } else if (kind < 93) {
     through_subview();
-  } else if (kind < 97 && valid(table_)) {
+  } else if (kind < 95 && valid(table_)) {
     load({.view = table_}, ir::kI32Type, index_below(8));
-  } else if (chance(50)) {
+  } else if (chance(70)) {
     pin();
   } else {
     make(Opcode::kExtent, {array.view}, ir::kI32Type, {{AttrKey::kDim, 0}});

@@ -25,21 +25,27 @@ class MemoryGenerator : public ArithmeticGenerator {
   // Stores of values in scope, so that something depends on them.
   void show();
 
-  Scope control_ = Scope::kGrid;    // the threads that come here together
-  ValueId lanes_ = ValueId::kNone;  // the mask of those of the warp that do, where not all
-
- private:
   struct Array {
     ValueId view;
     bool read_only = false;
     bool by_block = false;   // each block has its own
     bool by_thread = false;  // each thread has its own
   };
+  ValueId load(const Array& array, Type type, ValueId at);
+  void store(const Array& array, ValueId value, ValueId at);
+  int threads() const {
+    return kernel_.has_dynamic_block() ? 64 : static_cast<int>(kernel_.block.count());
+  }
+
+  bool plain_ = false;  // arrays lie apart, and are loaded from and stored to, and no more
+  ValueId thread_, block_thread_;   // linear, in the grid and in the block
+  Scope control_ = Scope::kGrid;    // the threads that come here together
+  ValueId lanes_ = ValueId::kNone;  // the mask of those of the warp that do, where not all
+
+ private:
   ValueId slot(const Array& array, int index);
   // A vector or an element of own slots: its type, and the first slot.
   std::pair<Type, int> own_access(const Array& array);
-  ValueId load(const Array& array, Type type, ValueId at);
-  void store(const Array& array, ValueId value, ValueId at);
   void load_own(const Array& array);
   void store_own(const Array& array);
   void burst();
@@ -48,16 +54,12 @@ class MemoryGenerator : public ArithmeticGenerator {
   void through_subview();
   void local_array();
   void pin();
-  int threads() const {
-    return kernel_.has_dynamic_block() ? 64 : static_cast<int>(kernel_.block.count());
-  }
 
   ValueId everywhere_;  // a tensor that nobody writes
   ValueId table_;
   ValueId sums_;  // only ever added to
   int64_t sum_op_ = 0;
-  std::vector<Array> arrays_;      // of slots
-  ValueId thread_, block_thread_;  // linear, in the grid and in the block
+  std::vector<Array> arrays_;  // of slots
 };
 
 }  // namespace heddle::fuzz

@@ -1,5 +1,6 @@
 #include "fuzz/inputs.h"
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -27,6 +28,36 @@ int fraction_digits(Scalar scalar) {
     default:
       return 10;
   }
+}
+
+constexpr size_t kMostAlignment = 16;  // of what memory a view may want
+
+size_t alignment_of(const ir::Kernel& kernel, size_t param) {
+  for (const ir::Guard& guard : kernel.facts()) {
+    if (guard.fact.kind != ir::FactKind::kAlignment || guard.fact.param != param) continue;
+    return static_cast<size_t>(guard.value);
+  }
+  return kMostAlignment;
+}
+
+// Where facts say that views of a buffer are aligned to less, some buffers' begin at a place that is aligned to no more.
+void move_starts(const ir::Kernel& kernel, Inputs& inputs, std::mt19937_64& random) {
+  std::vector<size_t> alignments(inputs.buffers.size(), 1);
+  const auto for_views = [&](auto visit) {
+    for (size_t p = 0; p < kernel.params().size(); ++p) {
+      if (kernel.type(kernel.params()[p].value).is_view()) visit(p, inputs.arguments[p]);
+    }
+  };
+  for_views([&](size_t p, const Inputs::Argument& argument) {
+    size_t& alignment = alignments[argument.buffer];
+    alignment = std::max(alignment, alignment_of(kernel, p));
+  });
+  std::vector<size_t> starts;
+  for (const size_t alignment : alignments) {
+    const size_t places = kMostAlignment / alignment;
+    starts.push_back(random() % 4 == 0 ? 0 : random() % places * alignment);
+  }
+  for_views([&](size_t, Inputs::Argument& argument) { argument.start = starts[argument.buffer]; });
 }
 
 }  // namespace
@@ -91,7 +122,8 @@ Inputs inputs_for(const ir::Kernel& kernel, uint64_t seed) {
       argument.buffer = apart ? inputs.buffers.size() : it->second;
       if (apart || fresh) {
         std::vector<uint8_t> bytes;
-        while (bytes.size() < kElements * 8) {
+        const auto size = static_cast<size_t>(kElements * ir::bytes_of(type.scalar));
+        while (bytes.size() < size + kMostAlignment) {
           const uint64_t word = random() % 2 == 0 ? edge_bits(type.scalar, random()) : random();
           for (int b = 0; b < ir::bytes_of(type.scalar); ++b) {
             bytes.push_back(static_cast<uint8_t>(word >> (8 * b)));
@@ -104,6 +136,7 @@ Inputs inputs_for(const ir::Kernel& kernel, uint64_t seed) {
     }
     inputs.arguments.push_back(argument);
   }
+  move_starts(kernel, inputs, random);
   return inputs;
 }
 

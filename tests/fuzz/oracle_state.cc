@@ -45,7 +45,7 @@ void State::begin_block(int64_t block) {
       return;
     }
     const bool dynamic = param.extents[0] == ir::kDynamic;
-    fill(param.value, all, buffers_[argument.buffer], ViewPart::kAddress);
+    fill(param.value, all, buffers_[argument.buffer] + argument.start, ViewPart::kAddress);
     fill(param.value, all, static_cast<uint64_t>(dynamic ? kElements : param.extents[0]),
          ViewPart::kExtent);
   }

@@ -155,6 +155,7 @@ class Fuzzer {
         {"passes_run", counts.passes},
         {"passes_that_changed_something_new", counts.passes_changed},
         {"programs_changed_by_pass", counts.programs_changed_by},
+        {"programs_with", coverage_.programs_with()},
         {"comparisons", counts.comparisons},
         {"differing_programs", failures_},
         {"seconds", seconds},
