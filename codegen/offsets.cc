@@ -163,10 +163,10 @@ class Splitter {
     return !is_modular_ && kernel_.type(value).scalar == Scalar::kI32;
   }
 
-  // An i32 offset into a bounded parameter says that no offset is beyond kLargestOffset32, and a tile that a descriptor
-  // describes lies in its view. So the value at hand, an offset in bounds less a constant, is known to lie near those
-  // bounds: a constant that takes it out of i32 is too large, or not negative enough. Likewise for the sum of two
-  // numbers of which one is not negative, where the sum is not negative either.
+  // An offset in bounds is from 0 to kLargestOffset32: of a bounded parameter where it is i32, and in the tile that a
+  // descriptor describes. The value at hand is such an offset minus `less`. That fits in i32, so nothing has wrapped, where
+  // `less` is at least -kSpareOffsets. A sum that is not negative has not wrapped where one of its two numbers is not
+  // negative either.
   bool addition_is_exact(ValueId rest, int64_t constant, bool from_offset) {
     const int64_t less = result_.addend + constant - origin_;
     const IntRange i32 = ir::type_range(Scalar::kI32);

@@ -151,8 +151,8 @@ class DivisionLowering {
         divisor < 0 ? 0 - static_cast<uint64_t>(divisor) : static_cast<uint64_t>(divisor);
     ValueId divided;
     if (std::has_single_bit(d)) {
-      // Rounded up where n is negative: d - 1 more, of which the shift drops what is left over. Of n's signs, shifted as
-      // an unsigned number; the assembler adds that in one instruction.
+      // Rounded up where n is negative: d - 1 is added before the shift. The sign, copied to all bits and then shifted
+      // right as an unsigned number, leaves d - 1 of a negative n and 0 of another one.
       const int places = std::countr_zero(d);
       const Type magnitudes = bits == 64 ? kU64Type : kU32Type;
       const ValueId sign = places == 1 ? n : shifted(Opcode::kShr, n, bits - 1);

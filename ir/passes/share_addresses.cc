@@ -10,7 +10,6 @@
 //   %a = load %x, %1 : f32             %a = load %x, %1 : f32
 //   %2 = add %row, %right        →     %2 = add %1, 2            where %left is %i - 1 and %right is %i + 1
 //   %b = load %x, %2 : f32             %b = load %x, %2 : f32
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -19,7 +18,6 @@
 #include "heddle/ir/builder.h"
 #include "heddle/ir/launch/fact.h"
 #include "heddle/ir/passes/passes.h"
-#include "heddle/ir/passes/rewrite.h"
 
 namespace heddle::ir {
 namespace {
@@ -43,7 +41,8 @@ class AddressSharing {
   };
 
   void visit(RegionId region) {
-    std::vector<Key> added;  // which nothing behind this region may use
+    std::vector<Key>
+        added;  // their offsets are computed in this region: code behind it may not use them
     for (const OpId id : kernel_.ops(region)) {
       const Op& op = kernel_.op(id);
       if (op.opcode == Opcode::kLoad || op.opcode == Opcode::kStore) share(id, added);
@@ -63,8 +62,8 @@ class AddressSharing {
     const Base& base = it->second;
     const int64_t more = static_cast<int64_t>(static_cast<uint64_t>(sum.constant) -
                                               static_cast<uint64_t>(base.constant));
-    if (offset == base.offset || std::abs(more) > kSpareOffsets) return;
-    if (is_sum_of(offset, base.offset)) return;
+    if (more < -kSpareOffsets || more > kSpareOffsets) return;
+    if (offset == base.offset || is_sum_of(offset, base.offset)) return;
     b_.set_insertion_before(id);
     b_.set_loc(kernel_.op(id).loc);
     ValueId moved = base.offset;
