@@ -64,6 +64,10 @@ absl::Span<const Pass> builtin_passes() {
        .summary = "Turn divisions by computed powers of two into shifts and masks",
        .run = reduce_strength,
        .keeps = kByConditions},
+      {.name = "warp-index",
+       .summary = "Compute what a warp has in common from its number",
+       .run = warp_index,
+       .keeps = kByConditions},
       {.name = "dce", .summary = "Eliminate dead code", .run = dce, .keeps = kWhereOpsGo},
       // A variable hides what a loop changes, so before promote-vars nothing would move.
       {.name = "licm",

@@ -31,6 +31,39 @@ std::optional<HighSum> sum_above(Folder& f, ValueId value, int width) {
   return std::nullopt;
 }
 
+// A sum of two numbers that have no bit in common: a multiple of 2^width, and one below it.
+std::optional<HighSum> sum_of_parts(Folder& f, ValueId value, int width) {
+  const auto sum = sum_above(f, value, width);
+  const IntRange below{0, (int64_t{1} << width) - 1};
+  return sum && below.contains(f.ints().range(sum->low)) ? sum : std::nullopt;
+}
+
+// A sum that is its terms' exclusive or, of which one is a constant: l + c, or m + (l + c) where m is a multiple of
+// more.
+struct ExclusiveSum {
+  ValueId rest;      // l, or m + l
+  ValueId constant;  // c
+};
+std::optional<ExclusiveSum> exclusive_sum(Folder& f, ValueId value) {
+  const auto is_above = [&](ValueId constant, ValueId rest) {
+    const auto c = f.number(constant);
+    if (!c || *c <= 0) return false;
+    return IntRange{0, (*c & -*c) - 1}.contains(f.ints().range(rest));
+  };
+  const auto sum = f.match(value, Opcode::kAdd);
+  if (!sum) return std::nullopt;
+  if (is_above(sum->b(), sum->a())) return ExclusiveSum{sum->a(), sum->b()};
+  for (const bool swapped : {false, true}) {
+    const ValueId high = swapped ? sum->b() : sum->a();
+    const auto low = f.match(swapped ? sum->a() : sum->b(), Opcode::kAdd);
+    if (!low || !is_above(low->b(), low->a())) continue;
+    const int width = std::bit_width(static_cast<uint64_t>(*f.number(low->b())));
+    if (width >= 62 || !f.ints().divisible(high, int64_t{1} << width)) continue;
+    return ExclusiveSum{f.make(Opcode::kAdd, {high, low->a()}), low->b()};
+  }
+  return std::nullopt;
+}
+
 ValueId make_shift(Folder& f, Opcode opcode, ValueId value, int64_t count) {
   return f.make(opcode, {value, f.constant_number(kU32Type, count)});
 }
@@ -105,8 +138,12 @@ ValueId fold_and(Folder& f, const Node& n) {
     if (inverse && inverse->a() == (swapped ? n.b() : n.a())) return f.constant(n.type, 0);
   }
   if (mask) {
-    const ValueId simpler = mask_of_sum(f, n, std::bit_width(*mask));
+    const int width = std::bit_width(*mask);
+    if (width < 62 && f.ints().divisible(n.a(), int64_t{1} << width)) return f.constant(n.type, 0);
+    const ValueId simpler = mask_of_sum(f, n, width);
     if (valid(simpler)) return simpler;
+    const auto parts = sum_of_parts(f, n.a(), std::countr_zero(*mask));
+    if (parts) return f.make(Opcode::kAnd, {parts->high, n.b()});
   }
   return collect_constants(f, n);
 }
@@ -139,6 +176,15 @@ ValueId fold_xor(Folder& f, const Node& n) {
     const auto sum = sum_above(f, swapped ? n.b() : n.a(), width);
     if (sum && f.number(sum->high)) {
       return f.make(Opcode::kAdd, {f.make(Opcode::kXor, {sum->low, by}), sum->high});
+    }
+  }
+  // Steps within a swizzle's bits share the exclusive or that is not constant.
+  if (!mask) {
+    for (const bool swapped : {false, true}) {
+      const auto sum = exclusive_sum(f, swapped ? n.b() : n.a());
+      if (!sum) continue;
+      const ValueId by = swapped ? n.a() : n.b();
+      return f.make(Opcode::kXor, {f.make(Opcode::kXor, {sum->rest, by}), sum->constant});
     }
   }
   return collect_constants(f, n);

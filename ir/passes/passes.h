@@ -13,6 +13,7 @@ bool unroll(PassContext& context);           // unroll.cc
 bool fold(PassContext& context);             // fold.cc
 bool if_convert(Kernel& kernel);             // if_convert.cc
 bool reduce_strength(PassContext& context);  // reduce_strength.cc
+bool warp_index(PassContext& context);       // warp_index.cc
 bool dce(Kernel& kernel);                    // dce.cc
 bool licm(PassContext& context);             // licm.cc
 bool cse(PassContext& context);              // cse.cc

@@ -26,16 +26,17 @@ namespace heddle::ir {
 // uses. unroll-loads is for those who know their loops: on an H200 it makes axpby of unaligned
 // halves 9 % faster, and sums of rows of 128 halves 15 % slower.
 inline constexpr absl::string_view kDefaultPipeline =
-    "promote-vars,unroll,fold,if-convert,reduce-strength,dce,licm,cse,widen-loops,fold,"
-    "unroll-loads,vectorize,share-addresses,lower-division,dce,early-loads,contract,order";
+    "promote-vars,unroll,fold,if-convert,reduce-strength,warp-index,dce,licm,cse,"
+    "widen-loops,fold,unroll-loads,vectorize,share-addresses,lower-division,dce,early-loads,"
+    "contract,order";
 
 // The level of that pipeline, with what a program has registered to run in it.
 inline constexpr absl::string_view kDefaultLevel = "O3";
 
 // The same without `contract`: every result rounded as the kernel is written.
 inline constexpr absl::string_view kExactPipeline =
-    "promote-vars,unroll,fold,if-convert,reduce-strength,dce,licm,cse,widen-loops,fold,"
-    "unroll-loads,vectorize,share-addresses,lower-division,dce,early-loads,order";
+    "promote-vars,unroll,fold,if-convert,reduce-strength,warp-index,dce,licm,cse,"
+    "widen-loops,fold,unroll-loads,vectorize,share-addresses,lower-division,dce,early-loads,order";
 
 struct PassRun {
   std::string name;

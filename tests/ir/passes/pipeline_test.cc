@@ -54,14 +54,14 @@ TEST(Pipeline, DefaultPipeline) {
   std::vector<std::string> names;
   for (const PassRun& run : report.passes) names.push_back(run.name);
   EXPECT_THAT(names, ElementsAre("promote-vars", "unroll", "fold", "if-convert", "reduce-strength",
-                                 "dce", "licm", "cse", "widen-loops", "fold", "unroll-loads",
-                                 "vectorize", "share-addresses", "lower-division", "dce",
-                                 "early-loads", "contract", "order"));
+                                 "warp-index", "dce", "licm", "cse", "widen-loops", "fold",
+                                 "unroll-loads", "vectorize", "share-addresses", "lower-division",
+                                 "dce", "early-loads", "contract", "order"));
   EXPECT_TRUE(verify(kernel, Stage::kPureSsa).empty());
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
   EXPECT_EQ(report.passes[0].ops_after, 8);
-  EXPECT_FALSE(report.passes[7].changed);
+  EXPECT_FALSE(report.passes[8].changed);
   EXPECT_GT(report.passes[0].microseconds, 0);
   // Nothing is left for another round.
   const std::string once = print(kernel);
@@ -113,12 +113,14 @@ TEST(Pipeline, RefusesByNameBeforeItRuns) {
             "unknown pass 'foldd' in pipeline 'promote-vars,foldd,dce'; did you mean 'fold'?");
   EXPECT_EQ(refusal("xyzzy"),
             "unknown pass 'xyzzy' in pipeline 'xyzzy'; there are promote-vars, unroll, fold, "
-            "if-convert, reduce-strength, dce, licm, cse, widen-loops, unroll-loads, vectorize, "
+            "if-convert, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
+            "vectorize, "
             "share-addresses, lower-division, "
             "early-loads, contract, order");
   EXPECT_EQ(refusal("fold,,dce"),
             "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, unroll, fold, "
-            "if-convert, reduce-strength, dce, licm, cse, widen-loops, unroll-loads, vectorize, "
+            "if-convert, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
+            "vectorize, "
             "share-addresses, lower-division, "
             "early-loads, contract, order");
   EXPECT_EQ(refusal("fold,licm"),
@@ -269,11 +271,11 @@ TEST(Pipeline, LimitsAndStops) {
     EXPECT_TRUE(run_pipeline(kernel, kDefaultPipeline, with_report).ok());
     return report.passes.size();
   };
-  EXPECT_EQ(ran({}), 18u);
+  EXPECT_EQ(ran({}), 19u);
   EXPECT_EQ(ran({.pass_limit = 0}), 0u);
   EXPECT_EQ(ran({.pass_limit = 2}), 2u);
-  EXPECT_EQ(ran({.pass_limit = 100}), 18u);
-  EXPECT_EQ(ran({.stop_after = "dce"}), 6u);
+  EXPECT_EQ(ran({.pass_limit = 100}), 19u);
+  EXPECT_EQ(ran({.stop_after = "dce"}), 7u);
 }
 
 }  // namespace
