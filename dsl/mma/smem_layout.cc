@@ -134,7 +134,7 @@ SmemBox box_of(const Layout& tile, ir::Scalar scalar, SourceLoc loc) {
   }
   IntTuple box;
   for (int mode = 0; mode < modes; ++mode) box = append(box, extents[mode]);
-  return {.extents = box, .swizzle = *swizzle, .count = count};
+  return {.extents = box, .swizzle = *swizzle, .contiguous = contiguous, .count = count};
 }
 
 }  // namespace heddle::detail

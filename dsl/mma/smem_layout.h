@@ -27,9 +27,10 @@ enum class Major : uint8_t { k, mn };
 
 // A box of a tensor map that fills a part of a tile.
 struct SmemBox {
-  IntTuple extents;   // elements along each mode of the tile
-  int swizzle = 0;    // bytes of its swizzle, as BoxOptions takes them
-  int64_t count = 0;  // boxes that fill the tile; 0 where it is not ok()
+  IntTuple extents;    // elements along each mode of the tile
+  int swizzle = 0;     // bytes of its swizzle, as BoxOptions takes them
+  int contiguous = 0;  // the mode whose elements are neighbours
+  int64_t count = 0;   // boxes that fill the tile; 0 where it is not ok()
 
   // The extent along a mode; 1 where the box is not ok().
   int extent(int mode) const {

@@ -1,9 +1,12 @@
 #include "heddle/dsl/tensor/tma_atom.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "heddle/dsl/layout/tuple_builder_internal.h"
 #include "heddle/dsl/mma/smem_layout.h"
 #include "heddle/dsl/tensor/tensor_internal.h"
@@ -11,21 +14,34 @@
 namespace heddle::detail {
 namespace {
 
-// The mode of a tile whose elements are neighbours in memory.
-int contiguous_mode(const Layout& tile, SourceLoc loc) {
-  return tile.outer()({0, 1}, loc).value().is_constant(1) ? 1 : 0;
-}
-
 // The mode of the view that mode `mode` of a tensor runs along, one by one; -1 where it is none.
 int view_mode(const AnyTensor& tensor, int mode, int view_rank) {
-  const IntTuple& stride = tensor.layout.stride();
-  if (!stride.is_tuple()) return -1;
-  const IntTuple step = get(stride, mode);
+  if (rank(tensor.layout) != view_rank) return -1;
+  const IntTuple step = get(tensor.layout.stride(), mode);
   if (!step.ok() || step.is_tuple()) return -1;
   for (int i = 0; i < view_rank; ++i) {
     if (number_at(step, i, view_rank).is_constant(1)) return i;
   }
   return -1;
+}
+
+// A tile's modes in another order.
+Layout in_order(const Layout& tile, absl::Span<const int> order) {
+  IntTuple shape, stride;
+  for (const int mode : order) {
+    shape = append(shape, get(tile.shape(), mode));
+    stride = append(stride, get(tile.stride(), mode));
+  }
+  return tile.with_outer(Layout(shape, stride));
+}
+
+// Whether all boxes begin at multiples of 128 bytes, if the tile does.
+bool are_aligned(const Layout& tile, const SmemBox& box, int64_t element_bytes) {
+  const Layout firsts = get(zipped_divide(tile.outer(), box.extents), 1);
+  for (int64_t number = 0; number < box.count; ++number) {
+    if (firsts(number).value().value() * element_bytes % 128 != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -43,30 +59,52 @@ TmaBoxes make_tma_boxes(const AnyTensor& global, const AnyTensor& shared, int sl
     return boxes;
   };
   if (!global.layout.ok() || !shared.layout.ok()) return boxes;  // reported where it was made
-  if (rank(shared.layout) != 2) {
-    return wrong(shared, "has other modes than (rows, columns)", "slice it until two are left");
+  boxes.modes = rank(shared.layout);
+  const int view_rank = trace->kernel().type(trace->use(global.node, loc)).rank;
+  if (boxes.modes > view_rank) {
+    return wrong(shared, absl::StrCat("has more modes than the tensor's ", view_rank),
+                 "slice it until as many are left");
   }
-  const SmemBox box = box_of(shared.layout, shared.scalar, loc);
-  if (!box.ok()) return boxes;
   if (global.scalar != shared.scalar) {
     return wrong(global, "has elements of another type than the tile",
                  "the copy engine converts nothing: make both of one type");
   }
-  const int view_rank = trace->kernel().type(trace->use(global.node, loc)).rank;
-  boxes.bytes = ir::bytes_of(shared.scalar);
-  for (int mode = 0; mode < 2; ++mode) {
-    boxes.tile[mode] = size(get(shared.layout.shape(), mode)).value();
-    boxes.box[mode] = box.extent(mode);
-    boxes.bytes *= boxes.tile[mode];
-    boxes.mode[mode] = rank(global.layout) == view_rank ? view_mode(global, mode, view_rank) : -1;
+  int of_view[kMaxRank];
+  std::fill(std::begin(of_view), std::end(of_view), -1);
+  for (int mode = 0; mode < boxes.modes; ++mode) {
+    boxes.mode[mode] = view_mode(global, mode, view_rank);
     if (boxes.mode[mode] < 0) {
       return wrong(global, "has not the modes of a parameter",
                    "pass the parameter, or select() of its modes in another order");
     }
+    of_view[boxes.mode[mode]] = mode;
+  }
+  // The tile's modes as the view has them, from the slowest to the fastest but for the contiguous one.
+  std::vector<int> order;
+  std::copy_if(std::begin(of_view), std::end(of_view), std::back_inserter(order),
+               [](int mode) { return mode >= 0; });
+  const Layout tile = in_order(shared.layout, order);
+  const SmemBox box = box_of(tile, shared.scalar, loc);
+  if (!box.ok()) return boxes;
+  if (box.count > 1 && !are_aligned(tile, box, ir::bytes_of(shared.scalar))) {
+    return wrong(shared, "has boxes at places that are no multiples of 128 bytes",
+                 "make_smem_layout() makes layouts for the copy engine");
+  }
+  boxes.bytes = ir::bytes_of(shared.scalar);
+  int contiguous = 0, slowest = -1;
+  for (size_t at = 0; at < order.size(); ++at) {
+    const int mode = order[at];
+    boxes.tile[mode] = size(get(shared.layout.shape(), mode)).value();
+    boxes.box[mode] = box.extent(static_cast<int>(at));
+    boxes.bytes *= boxes.tile[mode];
+    if (box.contiguous == static_cast<int>(at)) {
+      contiguous = mode;
+    } else if (slowest < 0 && boxes.tile[mode] > 1) {
+      slowest = mode;
+    }
   }
   // Slices are cut where boxes lie one behind the other.
-  const int contiguous = contiguous_mode(shared.layout, loc);
-  boxes.sliced = 1 - contiguous;
+  boxes.sliced = slowest < 0 ? contiguous : slowest;
   int64_t& cut = boxes.box[boxes.sliced];
   const int64_t slice = boxes.tile[boxes.sliced] / std::max(slices, 1);
   if (slices < 1 || boxes.tile[boxes.sliced] % slices != 0 ||
@@ -77,7 +115,7 @@ TmaBoxes make_tma_boxes(const AnyTensor& global, const AnyTensor& shared, int sl
   boxes.slices = slices;
   cut = std::min(cut, slice);
   int extents[kMaxRank] = {1, 1, 1, 1, 1};
-  for (int mode = 0; mode < 2; ++mode) {
+  for (int mode = 0; mode < boxes.modes; ++mode) {
     extents[boxes.mode[mode]] = static_cast<int>(boxes.box[mode]);
   }
   BoxOptions with_swizzle = options;
@@ -98,15 +136,18 @@ namespace {
 
 // Whether a tensor is a tile of an atom's extents; if not, that is reported.
 bool is_tile(const TmaBoxes& boxes, const AnyTensor& tile, const char* what, SourceLoc loc) {
-  if (rank(tile.layout) == 2 && size(get(tile.layout.shape(), 0)).is_constant(boxes.tile[0]) &&
-      size(get(tile.layout.shape(), 1)).is_constant(boxes.tile[1])) {
-    return true;
+  const absl::Span<const int64_t> extents(boxes.tile, static_cast<size_t>(boxes.modes));
+  bool same = rank(tile.layout) == boxes.modes;
+  for (int mode = 0; same && mode < boxes.modes; ++mode) {
+    same = size(get(tile.layout.shape(), mode)).is_constant(boxes.tile[mode]);
   }
-  fail(loc,
-       absl::StrCat(what, ": ", to_string(tile), " beside a TMA atom of tiles of ", boxes.tile[0],
-                    " x ", boxes.tile[1]),
-       "cut tensors into tiles of the atom's extents");
-  return false;
+  if (!same) {
+    fail(loc,
+         absl::StrCat(what, ": ", to_string(tile), " beside a TMA atom of tiles of ",
+                      absl::StrJoin(extents, " x ")),
+         "cut tensors into tiles of the atom's extents");
+  }
+  return same;
 }
 
 // use(place, box) for each box of a tile, or of its slice, with its place in the tile.
@@ -114,40 +155,61 @@ template <class Use>
 void for_boxes(const TmaBoxes& boxes, const AnyTensor& global, const SymInt& slice, SourceLoc loc,
                const Use& use) {
   const int64_t extent = boxes.tile[boxes.sliced] / boxes.slices;
-  for (int64_t i = 0; i < boxes.tile[0] / boxes.box[0]; ++i) {
-    for (int64_t j = 0; j < boxes.tile[1] / boxes.box[1]; ++j) {
-      SymInt at[2] = {i * boxes.box[0], j * boxes.box[1]};
-      if (boxes.slices > 1) {
-        if (at[boxes.sliced].value() >= extent) continue;
-        at[boxes.sliced] = at[boxes.sliced] + slice * extent;
-      }
-      const IntTuple place = {at[0], at[1]};
-      const IntTuple there = global.layout(place, loc);
-      absl::InlinedVector<Arg<int32_t>, 5> coordinates;
-      for (int mode = 0; mode < boxes.rank; ++mode) {
-        const SymInt number =
-            number_at(global.origin, mode, boxes.rank) + number_at(there, mode, boxes.rank);
-        coordinates.emplace_back(Int(materialize(number, /*wide=*/false, loc)), loc);
-      }
-      use(place, BoxPlace{boxes.map, coordinates.data(), boxes.rank, global.mode});
+  int64_t count = 1;
+  for (int mode = 0; mode < boxes.modes; ++mode) {
+    count *= (mode == boxes.sliced ? extent : boxes.tile[mode]) / boxes.box[mode];
+  }
+  for (int64_t number = 0; number < count; ++number) {
+    IntTuple place;
+    int64_t rest = number, beside = count;
+    for (int mode = 0; mode < boxes.modes; ++mode) {
+      const bool is_sliced = mode == boxes.sliced && boxes.slices > 1;
+      beside /= (is_sliced ? extent : boxes.tile[mode]) / boxes.box[mode];
+      const SymInt at = rest / beside * boxes.box[mode];
+      place = append(place, is_sliced ? at + slice * extent : at);
+      rest %= beside;
     }
+    if (boxes.modes == 1) place = get(place, 0);
+    const IntTuple there = global.layout(place, loc);
+    absl::InlinedVector<Arg<int32_t>, 5> coordinates;
+    for (int mode = 0; mode < boxes.rank; ++mode) {
+      const SymInt at =
+          number_at(global.origin, mode, boxes.rank) + number_at(there, mode, boxes.rank);
+      coordinates.emplace_back(Int(materialize(at, /*wide=*/false, loc)), loc);
+    }
+    use(place, BoxPlace{boxes.map, coordinates.data(), boxes.rank, global.mode});
   }
 }
 
+// Whether a tile's copy can be emitted; if not, that is or was reported.
+bool is_right(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
+              SourceLoc loc) {
+  if (boxes.rank == 0 || !global.layout.ok() || !shared.layout.ok()) return false;
+  return is_tile(boxes, global, "copy", loc) && is_tile(boxes, shared, "copy", loc);
+}
+
+constexpr AtomicKind kReductions[] = {AtomicKind::kAdd, AtomicKind::kMin, AtomicKind::kMax,
+                                      AtomicKind::kAnd, AtomicKind::kOr,  AtomicKind::kXor,
+                                      AtomicKind::kInc, AtomicKind::kDec};
+
 }  // namespace
 
-void emit_tma_copy(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
-                   const TmaTarget* load, SourceLoc loc) {
-  if (boxes.rank == 0 || !global.layout.ok() || !shared.layout.ok()) return;  // reported
-  if (!is_tile(boxes, global, "copy", loc) || !is_tile(boxes, shared, "copy", loc)) return;
-  const SymInt slice = load == nullptr ? SymInt(0) : load->slice;
-  for_boxes(boxes, global, slice, loc, [&](const IntTuple& place, const BoxPlace& box) {
-    const Access access = element_access(shared, place, loc);
-    if (load != nullptr) {
-      emit_tma_load(access, shared.scalar, box, {*load->words, *load->index}, load->ranks);
-    } else {
-      emit_tma_store(box, access, shared.scalar, nullptr);
-    }
+void emit_tma_load(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
+                   const TmaTarget& target, SourceLoc loc) {
+  if (!is_right(boxes, global, shared, loc)) return;
+  for_boxes(boxes, global, target.slice, loc, [&](const IntTuple& place, const BoxPlace& box) {
+    emit_tma_load(element_access(shared, place, loc), shared.scalar, box,
+                  {*target.words, *target.index}, target.ranks);
+  });
+}
+
+void emit_tma_store(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
+                    const TmaReduction* reduction, SourceLoc loc) {
+  if (!is_right(boxes, global, shared, loc)) return;
+  const AtomicKind* const op =
+      reduction == nullptr ? nullptr : &kReductions[static_cast<size_t>(*reduction)];
+  for_boxes(boxes, global, 0, loc, [&](const IntTuple& place, const BoxPlace& box) {
+    emit_tma_store(box, element_access(shared, place, loc), shared.scalar, op);
   });
 }
 

@@ -12,12 +12,15 @@
 //   const TmaAtom store = make_tma_atom(TmaStore{}, d, sD);
 //   copy(store, sD, local_tile(d, {128, 128}, {m, n}));              // then bulk_commit()
 //
+//   const TmaAtom add = make_tma_atom(TmaReduce{TmaReduction::add}, d, sD);   // d += sD, likewise
+//
 // A tensor is a view with a layout to the view's coordinate, so a tile of it knows where it lies:
-// that is the coordinate of its first element. The tile in shared memory is swizzled by 32, 64 or
-// 128 bytes or not at all, and consists of boxes that lie densely: each has rows of the swizzle's
-// width, one behind the other. One thread calls copy(). tensor_map.h says what parameters a map
-// takes, and what happens at the tensor's edges; shapes need not be multiples of the tile's. The
-// tensor's L2 eviction priority, x.with(L2Evict::first), is that of its copies.
+// that is the coordinate of its first element. Tiles have one to five modes. The tile in shared memory
+// is swizzled by 32, 64 or 128 bytes or not at all, and consists of boxes that lie densely (box_of()):
+// each has lines of the swizzle's width, one behind the other. One thread calls copy(). tensor_map.h
+// says what parameters a map takes, and what happens at the tensor's edges; shapes need not be
+// multiples of the tile's. The tensor's L2 eviction priority, x.with(L2Evict::first), is that of its
+// copies.
 #pragma once
 
 #include "heddle/dsl/cuda/tensor_map.h"
@@ -33,15 +36,22 @@ struct TmaLoad {
 };
 // A store from shared to global memory.
 struct TmaStore {};
+// What a reduction does with an element in memory and the tile's. Which element types have it: bulk.h.
+enum class TmaReduction : uint8_t { add, min, max, bit_and, bit_or, bit_xor, inc, dec };
+// A store that combines each element in memory with the tile's.
+struct TmaReduce {
+  TmaReduction op;
+};
 
 namespace detail {
 
-// A copy atom's boxes, along the two modes of a tile.
+// A copy atom's boxes, along the modes of a tile.
 struct TmaBoxes {
   Node map = {};
-  int rank = 0;          // of the view; 0: there are none, which was reported
-  int mode[2] = {0, 1};  // of the view, along which a mode of the tile runs
-  int64_t tile[2] = {1, 1}, box[2] = {1, 1};
+  int rank = 0;             // of the view; 0: there are none, which was reported
+  int modes = 0;            // of a tile
+  int mode[kMaxRank] = {};  // of the view, along which a mode of the tile runs
+  int64_t tile[kMaxRank] = {}, box[kMaxRank] = {};
   int sliced = 0;  // the mode that slices cut
   int slices = 1;
   int64_t bytes = 0;  // of a tile, all slices together
@@ -56,8 +66,10 @@ struct TmaTarget {
   const Node* ranks = nullptr;
   SymInt slice = 0;
 };
-void emit_tma_copy(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
-                   const TmaTarget* load, SourceLoc loc);
+void emit_tma_load(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
+                   const TmaTarget& target, SourceLoc loc);
+void emit_tma_store(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
+                    const TmaReduction* reduction, SourceLoc loc);
 void emit_tile_prefetch(const TmaBoxes& boxes, const AnyTensor& global, const SymInt& slice,
                         SourceLoc loc);
 
@@ -80,11 +92,13 @@ struct TmaLoadTo {
 class TmaAtom {
  public:
   // For make_tma_atom().
-  explicit TmaAtom(detail::TmaBoxes boxes) : boxes_(static_cast<detail::TmaBoxes&&>(boxes)) {}
+  explicit TmaAtom(const detail::TmaBoxes& boxes) : boxes_(boxes) {}
+  TmaAtom(const detail::TmaBoxes& boxes, TmaReduction reduction)
+      : boxes_(boxes), reduces_(true), reduction_(reduction) {}
 
   // Bytes of a tile, that a block's barrier counts: also what lies outside of the tensor.
   uint32_t bytes() const { return static_cast<uint32_t>(boxes_.bytes); }
-  // The extent of a box along a mode of the tile, 0 or 1.
+  // The extent of a box along a mode of the tile.
   int64_t box(int mode) const { return boxes_.box[mode]; }
 
   // The load whose bytes barrier `index` counts.
@@ -110,13 +124,17 @@ class TmaAtom {
   }
 
   const detail::TmaBoxes& boxes() const { return boxes_; }
+  // What a store does with the elements in memory; null: it overwrites them.
+  const TmaReduction* reduction() const { return reduces_ ? &reduction_ : nullptr; }
 
  private:
   detail::TmaBoxes boxes_;
+  bool reduces_ = false;
+  TmaReduction reduction_ = TmaReduction::add;
 };
 
 // Makes a TMA copy atom of a parameter of the kernel, or of its modes in another order (select()),
-// and a tile in shared memory, (rows,columns), whose modes are the tensor's first two. A layout that
+// and a tile in shared memory of one to five modes, which are the tensor's first ones. A layout that
 // boxes cannot fill is an error of the kernel that says why. `options` has what else the map says;
 // its swizzle follows from the layout.
 template <detail::TensorLike Global, detail::TensorLike Shared>
@@ -129,8 +147,12 @@ TmaAtom make_tma_atom(const TmaLoad& load, const Global& global, const Shared& t
 template <detail::TensorLike Global, detail::TensorLike Shared>
 TmaAtom make_tma_atom(TmaStore, const Global& global, const Shared& tile,
                       const BoxOptions& options = {}, SourceLoc loc = SourceLoc::current()) {
-  return TmaAtom(detail::make_tma_boxes(detail::as_tensor(global, loc).any(),
-                                        detail::as_tensor(tile, loc).any(), 1, options, loc));
+  return make_tma_atom(TmaLoad{}, global, tile, options, loc);
+}
+template <detail::TensorLike Global, detail::TensorLike Shared>
+TmaAtom make_tma_atom(TmaReduce reduce, const Global& global, const Shared& tile,
+                      const BoxOptions& options = {}, SourceLoc loc = SourceLoc::current()) {
+  return {make_tma_atom(TmaLoad{}, global, tile, options, loc).boxes(), reduce.op};
 }
 
 // Starts the load of a tile. Its barrier has been told of the bytes.
@@ -139,16 +161,16 @@ void copy(const TmaLoadTo& load, const From& from, const To& to,
           SourceLoc loc = SourceLoc::current()) {
   const detail::TmaTarget target{&load.words, &load.index,
                                  load.is_multicast ? &load.ranks : nullptr, load.slice};
-  detail::emit_tma_copy(load.atom.boxes(), detail::as_tensor(from, loc).any(),
-                        detail::as_tensor(to, loc).any(), &target, loc);
+  detail::emit_tma_load(load.atom.boxes(), detail::as_tensor(from, loc).any(),
+                        detail::as_tensor(to, loc).any(), target, loc);
 }
-// Starts the store of a tile, which belongs to the thread's next bulk_commit(). What lies outside
-// of the tensor is not written.
+// Starts the store or the reduction of a tile, which belongs to the thread's next bulk_commit(). What lies
+// outside of the tensor is not written.
 template <detail::TensorLike From, detail::Writable To>
 void copy(const TmaAtom& store, const From& from, const To& to,
           SourceLoc loc = SourceLoc::current()) {
-  detail::emit_tma_copy(store.boxes(), detail::as_tensor(to, loc).any(),
-                        detail::as_tensor(from, loc).any(), nullptr, loc);
+  detail::emit_tma_store(store.boxes(), detail::as_tensor(to, loc).any(),
+                         detail::as_tensor(from, loc).any(), store.reduction(), loc);
 }
 
 }  // namespace heddle

@@ -127,6 +127,96 @@ TEST(TmaAtom, SharesTilesInACluster) {
   }
 }
 
+// z is x, and y twice x, each tile through shared memory of a layout, by a store and by two reductions.
+template <int Rank>
+void check_modes(const int (&extents)[Rank], const IntTuple& tile_shape, const Layout& layout,
+                 int64_t boxes) {
+  SCOPED_TRACE(layout.to_string());
+  int64_t shape[Rank], count = 1;
+  for (int mode = 0; mode < Rank; ++mode) count *= shape[mode] = extents[mode];
+  using In = Tensor<const float, Rank>;
+  using Out = Tensor<float, Rank>;
+  const auto kernel = local_kernel("modes", [&](In x, Out y, Out z) {
+    const auto tile = make_smem_tensor<float>(layout);
+    const TmaAtom load = make_tma_atom(TmaLoad{}, x, tile);
+    const TmaAtom store = make_tma_atom(TmaStore{}, z, tile);
+    const TmaAtom add = make_tma_atom(TmaReduce{TmaReduction::add}, y, tile);
+    int64_t box = 4;
+    for (int mode = 0; mode < rank(layout); ++mode) box *= load.box(mode);
+    EXPECT_EQ(load.bytes() / box, boxes);
+    const Mbarrier full(1);
+    If(thread_idx.x == 0, [&] {
+      full.init(0, 1u);
+      fence_mbarrier_init();
+    });
+    sync_threads();
+    // Tiles by their number; modes that the tile has not are gone through one by one.
+    IntTuple whole = tile_shape;
+    for (int mode = rank(layout); mode < Rank; ++mode) whole = append(whole, 1);
+    const auto tile_of = [&](const auto& tensor) {
+      IntTuple at;
+      SymInt number(block_idx.x);
+      for (int mode = Rank - 1; mode >= 0; --mode) {
+        const int size = static_cast<int>(get(whole, mode).value().value());
+        const int tiles = (extents[mode] + size - 1) / size;
+        at = prepend(at, mod(number, tiles));
+        number = floor_div(number, tiles);
+      }
+      return local_tile(tensor, whole, Rank == 1 ? get(at, 0) : at);
+    };
+    If(thread_idx.x == 0, [&] {
+      full.expect_tx(0, load.bytes());
+      copy(load.with(full, 0), tile_of(x), tile);
+    });
+    full.wait(0, 0u);
+    If(thread_idx.x == 0, [&] {
+      copy(store, tile, tile_of(z));
+      copy(add, tile, tile_of(y));
+      copy(add, tile, tile_of(y));
+      bulk_commit();
+      bulk_wait();
+    });
+  });
+  int64_t tiles = 1;
+  for (int mode = 0; mode < Rank; ++mode) {
+    const int64_t size =
+        mode < rank(tile_shape) ? get(tile_shape, mode).value().value() : int64_t{1};
+    tiles *= (extents[mode] + size - 1) / size;
+  }
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  std::vector<float> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i));
+  const Buffer x = device.upload<float>(values).value();
+  const Buffer y = device.upload<float>(std::vector<float>(values.size(), 0.0f)).value();
+  const Buffer z = device.upload<float>(std::vector<float>(values.size(), -1.0f)).value();
+  const auto of = [&](auto* type, const Buffer& buffer) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    return as_tensor<T>(buffer, shape);
+  };
+  const float* const in = nullptr;
+  float* const out = nullptr;
+  ASSERT_THAT(
+      kernel.launch(stream, {.grid = tiles, .block = 32}, of(in, x), of(out, y), of(out, z)),
+      IsOk());
+  const std::vector<float> sums = y.download<float>(stream).value();
+  const std::vector<float> copies = z.download<float>(stream).value();
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(copies[i], values[i]) << i;
+    ASSERT_EQ(sums[i], 2 * values[i]) << i;
+  }
+}
+
+TEST(TmaAtom, HasOneToFiveModes) {
+  if (!has_clusters()) GTEST_SKIP() << "this device is none of sm_90";
+  check_modes({1000}, 128, make_layout(128), 1);
+  check_modes({1000}, 512, make_layout(512), 2);
+  // Images of rows of pixels of channels: one box; and, where a row of all images lies behind the other, a box each.
+  check_modes({3, 9, 10, 20}, {2, 4, 5, 8}, make_layout({2, 4, 5, 8}, GenRowMajor{}), 1);
+  check_modes({3, 9, 10, 20}, {2, 4, 4, 8}, make_layout({2, 4, 4, 8}, {32, 64, 8, 1}), 4);
+  check_modes({2, 3, 5, 6, 8}, {1, 2, 3, 2, 8}, make_layout({1, 2, 3, 2, 8}, GenRowMajor{}), 1);
+}
+
 // The error of a kernel that makes an atom and copies a tile with it.
 template <class Make>
 std::string mistake(const Make& make) {
@@ -153,7 +243,12 @@ TEST(TmaAtom, SaysWhatNoBoxesCanFill) {
       mistake([&](const Halves& x, const Floats&) {
         make_tma_atom(TmaLoad{}, x, tile_of(make_smem_layout<half>({64, 64, 2})));
       }),
-      HasSubstr("has other modes than (rows, columns)\n  fix: slice it until two are left"));
+      HasSubstr("has more modes than the tensor's 2\n  fix: slice it until as many are left"));
+  EXPECT_THAT(mistake([&](const Halves& x, const Floats&) {
+                make_tma_atom(TmaLoad{}, x, tile_of(make_layout({8, 16}, {24, 1})));
+              }),
+              HasSubstr("has boxes at places that are no multiples of 128 bytes\n  fix: "
+                        "make_smem_layout() makes layouts for the copy engine"));
   EXPECT_THAT(
       mistake([&](const Halves& x, const Floats&) {
         make_tma_atom(TmaLoad{}, zipped_divide(x, {64, 64}),
