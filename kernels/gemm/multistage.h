@@ -17,6 +17,10 @@ namespace heddle::kernels {
 // The atoms of a kernel and how it cuts a product into tiles. A block computes one tile of m x n; its
 // warps fill the stages, and multiply what they filled.
 struct MultistageConfig {
+  // Elements of a copy by cp.async; and columns of a warp's products by mma.sync, two beside each other by one
+  // ldmatrix.
+  static constexpr int kVector = 8, kColumns = 16;
+
   bool tma = false;              // the copy engine fills the stages (sm_90), else cp.async
   bool wgmma = false;            // by wgmma (sm_90a), else by mma.sync
   int m = 128, n = 128, k = 32;  // a tile, and the depth of a stage
