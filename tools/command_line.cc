@@ -236,7 +236,8 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
       "  heddle layout --html tv.html --tv '(8,16)' 'make_layout_tv((4,8):(8,1), (2,2):(2,1))'\n"
       "  heddle layout --atom ldmatrix.x4 --svg ldmatrix.svg\n"
       "  heddle layout --mma mma.m16n8k16.f32.f16.f16 --atoms '(2,2,1)' --html mma.html\n"
-      "  heddle layout --descriptor --type bf16 --rows 64 'S<3,3,3> o 0 o (128,64):(64,1)'");
+      "  heddle layout --descriptor --type bf16 --rows 64 'S<3,3,3> o 0 o (128,64):(64,1)'\n"
+      "  heddle layout --boxes --html boxes.html 'S<3,3,3> o 0 o (64,(64,2)):(64,(1,4096))'");
   layout->add_option("expression", options.layout.expression)->option_text("EXPRESSION");
   layout->add_flag("--batch", options.layout.batch,
                    "one expression a line on stdin, a result or 'error: ...' a line");
@@ -262,9 +263,13 @@ CLI::App* add_layout(CLI::App& app, Options& options) {
   add_text(layout, "--atoms", options.layout.atoms, "SHAPE",
            "the atoms of a tiled product along m, n and k: '(2,2,1)'");
   layout->add_flag("--mmas", options.layout.mmas, "list the atoms of matrix products");
-  layout->add_flag("--descriptor", options.layout.descriptor,
-                   "the matrix descriptors of a tile (rows,depth) in shared memory");
-  add_text(layout, "--type", options.layout.type, "TYPE", "of the descriptors' elements: bf16");
+  layout
+      ->add_flag("--descriptor", options.layout.descriptor,
+                 "the matrix descriptors of a tile (rows,depth) in shared memory")
+      ->excludes(
+          layout->add_flag("--boxes", options.layout.boxes,
+                           "the boxes by which the copy engine fills a tile in shared memory"));
+  add_text(layout, "--type", options.layout.type, "TYPE", "of the tile's elements: bf16");
   layout
       ->add_option("--rows", options.layout.rows,
                    "of one instruction's part of the tile: of A 64, of B the product's columns")

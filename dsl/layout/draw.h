@@ -26,6 +26,8 @@ struct DrawOptions {
   // The layout is from (thread, value) to the column-major index in a tile of this shape: each of
   // the tile's cells shows which thread has it as which value, in the thread's colour.
   std::optional<IntTuple> tile = {};
+  // What has the tile's values, where it is no thread; its first letter stands in the cells.
+  std::string owner = "thread";
   // The layout is of shared memory, with elements of so many bits: cells have the number and the
   // colour of their (first) bank, and the margins say how many turns a warp takes to read the first
   // 32 elements of a row or column at once: green where these are as few as so many words need,

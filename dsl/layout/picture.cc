@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/dsl/layout/picture_internal.h"
 #include "heddle/dsl/layout/tuple_builder_internal.h"
@@ -137,7 +138,9 @@ Picture picture_of_indices(const Layout& layout, const DrawOptions& options) {
   return picture;
 }
 
-Picture picture_of_threads(const Layout& tv, const IntTuple& tile) {
+Picture picture_of_owners(const Layout& tv, const DrawOptions& options) {
+  const IntTuple& tile = *options.tile;
+  const std::string letter(1, absl::ascii_toupper(options.owner[0]));
   if (const std::string why = why_no_grid(tv); !why.empty()) return refused(why);
   const std::string why = why_no_grid(absl::StrCat("the tile ", tile.to_string()), tile);
   if (!why.empty()) return refused(why);
@@ -153,22 +156,23 @@ Picture picture_of_threads(const Layout& tv, const IntTuple& tile) {
       const IntTuple index = rank(tv) == 1 ? tv(v) : tv({t, v});
       const int64_t value = index.is_int() ? index.value().value() : -1;
       if (value < 0 || value >= rows * picture.columns.count) {
-        return refused(absl::StrCat("thread ", t, "'s value ", v, " is at ", index.to_string(),
-                                    ", outside the tile ", tile.to_string()));
+        return refused(absl::StrCat(options.owner, " ", t, "'s value ", v, " is at ",
+                                    index.to_string(), ", outside the tile ", tile.to_string()));
       }
       const int m = static_cast<int>(value % rows), n = static_cast<int>(value / rows);
       Cell& cell = picture.at(m, n);
       // Where several have it, the first is shown and the title names all.
       if (cell.colour >= 0) {
-        absl::StrAppend(&cell.title, ", thread ", t, " value ", v);
+        absl::StrAppend(&cell.title, ", ", options.owner, " ", t, " value ", v);
         continue;
       }
       cell.colour = t % kColours;
-      cell.text = absl::StrCat("T", t);
+      cell.text = absl::StrCat(
+          std::string(1, absl::ascii_toupper(static_cast<unsigned char>(options.owner[0]))), t);
       cell.second_line = absl::StrCat("V", v);
       const IntTuple coord = rank(tile) == 1 ? IntTuple(n) : IntTuple{m, n};
       cell.title = absl::StrCat("coordinate ", idx2crd(coord, tile).to_string(), ", index ", value,
-                                ", thread ", t, " value ", v);
+                                ", ", options.owner, " ", t, " value ", v);
     }
   }
   return picture;
@@ -182,8 +186,8 @@ Picture picture_of(const Layout& layout, const DrawOptions& options) {
   if (options.bank_bits < 0 || options.bank_bits > 1024) {
     return refused(absl::StrCat("elements of ", options.bank_bits, " bits"));
   }
-  Picture picture = options.tile ? picture_of_threads(layout, *options.tile)
-                                 : picture_of_indices(layout, options);
+  Picture picture =
+      options.tile ? picture_of_owners(layout, options) : picture_of_indices(layout, options);
   if (!options.caption.empty()) picture.caption = options.caption;
   return picture;
 }

@@ -11,6 +11,7 @@
 #include "heddle/dsl/layout/draw.h"
 #include "heddle/dsl/layout/modes_internal.h"
 #include "heddle/dsl/layout/picture_internal.h"
+#include "heddle/dsl/mma/smem_layout.h"
 #include "heddle/ir/type.h"
 
 namespace heddle {
@@ -18,6 +19,58 @@ namespace heddle {
 namespace {
 
 constexpr int kRowBits = 128;
+constexpr char kError[] = "error: ";
+
+std::string page_unless_wrong(const std::string& title, const std::string& svg) {
+  return svg.rfind(kError, 0) == 0 ? svg : detail::page_of(title, svg);
+}
+
+// The boxes of a tile, counted along its first mode first.
+class Boxes {
+ public:
+  Boxes(const Layout& tile, ir::Scalar scalar) : box_(detail::box_of(tile, scalar, {})) {
+    if (!box_.ok()) return;
+    for (int mode = 0; mode < rank(tile); ++mode) {
+      extents_.push_back(size(get(tile.shape(), mode)).value());
+      counts_.push_back(extents_.back() / box_.extent(mode));
+    }
+  }
+
+  const SmemBox& box() const { return box_; }
+  // Where box number `number` begins in the tile.
+  IntTuple first(int64_t number) const {
+    IntTuple place;
+    for (size_t mode = 0; mode < counts_.size(); ++mode) {
+      place = append(place, number % counts_[mode] * box_.extent(static_cast<int>(mode)));
+      number /= counts_[mode];
+    }
+    return place;
+  }
+  // From (box, place in it) to the column-major index in a tile of one or two modes.
+  Layout cells() const {
+    IntTuple counts, steps, extents, strides;
+    for (size_t mode = 0; mode < counts_.size(); ++mode) {
+      const int64_t stride = mode == 0 ? 1 : extents_[0];
+      const int extent = box_.extent(static_cast<int>(mode));
+      counts = append(counts, counts_[mode]);
+      steps = append(steps, extent * stride);
+      // The contiguous mode is counted first.
+      const bool is_first = static_cast<int>(mode) == box_.contiguous;
+      extents = is_first ? prepend(extents, extent) : append(extents, extent);
+      strides = is_first ? prepend(strides, stride) : append(strides, stride);
+    }
+    return make_layout(make_layout(counts, steps), make_layout(extents, strides));
+  }
+  IntTuple shape() const {
+    IntTuple shape;
+    for (const int64_t extent : extents_) shape = append(shape, extent);
+    return shape;
+  }
+
+ private:
+  SmemBox box_;
+  std::vector<int64_t> extents_, counts_;
+};
 
 }  // namespace
 
@@ -45,6 +98,40 @@ std::string copy_atom_svg(const CopyAtom& atom) {
     panels.add(panel, beside ? panels.width() : 0, beside ? 0 : panels.height());
   }
   return panels.svg();
+}
+
+std::string copy_atom_html(const CopyAtom& atom) {
+  return page_unless_wrong("a copy atom", copy_atom_svg(atom));
+}
+
+std::string boxes_text(const Layout& tile, ir::Scalar scalar) {
+  const Boxes boxes(tile, scalar);
+  const SmemBox& box = boxes.box();
+  if (!box.ok()) return absl::StrCat(kError, box.error(), "\n");
+  const int64_t bytes = ir::bytes_of(scalar);
+  std::string text = absl::StrCat(
+      "boxes of ", box.extents.to_string(), ", ", size(box.extents).value() * bytes, " bytes, ",
+      box.swizzle == 0 ? "no swizzle" : absl::StrCat("a swizzle of ", box.swizzle, " bytes"), "\n");
+  for (int64_t number = 0; number < box.count; ++number) {
+    const IntTuple first = boxes.first(number);
+    const IntTuple place = rank(tile) == 1 ? get(first, 0) : first;
+    absl::StrAppend(&text, place.to_string(), ": byte ",
+                    tile.outer()(place).value().value() * bytes, "\n");
+  }
+  return text;
+}
+
+std::string boxes_svg(const Layout& tile, ir::Scalar scalar) {
+  const Boxes boxes(tile, scalar);
+  if (!boxes.box().ok()) return absl::StrCat(kError, boxes.box().error(), "\n");
+  if (rank(tile) > 2) return absl::StrCat(kError, "a picture shows two modes; slice the tile\n");
+  return layout_svg(boxes.cells(), {.tile = boxes.shape(),
+                                    .owner = "box",
+                                    .caption = absl::StrCat("boxes of ", tile.to_string())});
+}
+
+std::string boxes_html(const Layout& tile, ir::Scalar scalar) {
+  return page_unless_wrong("boxes of the copy engine", boxes_svg(tile, scalar));
 }
 
 CopyAtom parse_copy_atom(const std::string& name, int element_bits) {

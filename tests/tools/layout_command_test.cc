@@ -6,6 +6,7 @@ namespace heddle::tools {
 namespace {
 
 using codegen::TempDir;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -68,8 +69,11 @@ TEST(LayoutCommand, ShowsCopyAtoms) {
   EXPECT_EQ(heddle_command({"layout", "--atom", "cp.async.128", "--element", "32"}).out,
             "source: (1,4):(0,1)\ndestination: (1,4):(0,1)\n");
   const TempDir folder;
-  const std::string svg = folder.file("atom.svg");
-  EXPECT_EQ(heddle_command({"layout", "--atom", "ldmatrix.x2", "--svg", svg}).exit_code, 0);
+  const std::string svg = folder.file("atom.svg"), html = folder.file("atom.html");
+  EXPECT_EQ(
+      heddle_command({"layout", "--atom", "ldmatrix.x2", "--svg", svg, "--html", html}).exit_code,
+      0);
+  EXPECT_THAT(text_in(html), HasSubstr("</svg>"));
   EXPECT_THAT(text_in(svg), HasSubstr("source: "));
   EXPECT_THAT(text_in(svg), HasSubstr("destination: "));
   expect_one_line(heddle_command({"layout", "--atom", "ldmatrix.x3"}), 2,
@@ -112,6 +116,32 @@ TEST(LayoutCommand, PrintsMatrixDescriptors) {
                   HasSubstr("--type f64: elements of tiles have 8, 16 or 32 bits"));
   expect_one_line(heddle_command({"layout", "--descriptor"}), 2,
                   HasSubstr("layout needs an expression"));
+}
+
+// Boxes of the copy engine: by value, and drawn.
+TEST(LayoutCommand, ShowsTheBoxesOfATile) {
+  const std::string tile = "S<3,3,3> o 0 o (64,(64,2)):(64,(1,4096))";
+  const Outcome text = heddle_command({"layout", "--boxes", tile});
+  EXPECT_EQ(text.out,
+            "boxes of (64,64), 8192 bytes, a swizzle of 128 bytes\n(0,0): byte 0\n(0,64): byte "
+            "8192\n")
+      << text.err;
+  const Outcome words = heddle_command({"layout", "--boxes", "--type", "f32", "(2,3,8):(64,16,1)"});
+  EXPECT_EQ(words.out,
+            "boxes of (1,1,8), 32 bytes, no swizzle\n(0,0,0): byte 0\n(1,0,0): byte 256\n(0,1,0): "
+            "byte 64\n(1,1,0): byte 320\n(0,2,0): byte 128\n(1,2,0): byte 384\n")
+      << words.err;
+  const TempDir folder;
+  const std::string svg = folder.file("boxes.svg"), html = folder.file("boxes.html");
+  ASSERT_EQ(heddle_command({"layout", "--boxes", "--svg", svg, "--html", html, "(8,16):(16,1)"})
+                .exit_code,
+            0);
+  EXPECT_THAT(text_in(svg),
+              AllOf(StartsWith("<svg"), HasSubstr("boxes of (8,16):(16,1)"),
+                    HasSubstr("coordinate (1,2), index 17, box 0 value 18"), HasSubstr(">B0<")));
+  EXPECT_THAT(text_in(html), HasSubstr("boxes of the copy engine"));
+  expect_one_line(heddle_command({"layout", "--boxes", "(8,8):(8,2)"}), 2,
+                  HasSubstr("(8,8):(8,2) is contiguous along no mode"));
 }
 
 TEST(LayoutCommand, ShowsAtomsOfProducts) {

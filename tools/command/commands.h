@@ -110,6 +110,7 @@ struct LayoutOptions {
   int element_bits = 16;          // of the atom's elements
   int bank_bits = 0;              // of shared memory: bits of an element
   bool descriptor = false;        // the matrix descriptors of the layout
+  bool boxes = false;             // the copy engine's boxes of the layout
   std::string type = "bf16";      // of its elements
   int rows = 0;                   // of an instruction's part; 0: of the layout
   std::string mma;                // an atom of products, in the place of an expression

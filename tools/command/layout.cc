@@ -42,12 +42,15 @@ Exit write_picture(const std::string& file, const std::string& picture) {
 
 // A copy atom: both sides' layouts, or a picture of them.
 Exit show_atom(const LayoutOptions& options) {
-  if (!options.expression.empty() || options.table || !options.html.empty()) {
-    return misused("--atom takes no expression, and is drawn by --svg");
+  if (!options.expression.empty() || options.table) {
+    return misused("--atom takes no expression, and is drawn by --svg and --html");
   }
   const CopyAtom atom = parse_copy_atom(options.atom, options.element_bits);
   if (!atom.ok()) return misused(atom.error());
-  if (!options.svg.empty()) return write_picture(options.svg, copy_atom_svg(atom));
+  if (!options.svg.empty() || !options.html.empty()) {
+    if (Exit e = write_picture(options.svg, copy_atom_svg(atom)); e != Exit::kDone) return e;
+    return write_picture(options.html, copy_atom_html(atom));
+  }
   print("source: " + atom.source().to_string() +
         "\ndestination: " + atom.destination().to_string() + "\n");
   return Exit::kDone;
@@ -74,14 +77,25 @@ Exit show_mma(const LayoutOptions& options) {
   return Exit::kDone;
 }
 
-// The matrix descriptors of a tile.
-Exit show_descriptor(const LayoutOptions& options) {
+// The matrix descriptors of a tile, or the copy engine's boxes, which a picture may show.
+Exit show_tile(const LayoutOptions& options) {
   const Layout layout = parse_layout(options.expression);
   if (!layout.ok()) return misused(layout.error());
   const std::optional<ir::Scalar> scalar = ir::scalar_from_name(options.type);
   if (!scalar || ir::info(*scalar).bits < 8 || ir::info(*scalar).bits > 32) {
     return misused("--type " + options.type +
                    ": elements of tiles have 8, 16 or 32 bits, as e4m3, bf16 or f32");
+  }
+  if (options.boxes) {
+    const std::string text = boxes_text(layout, *scalar);
+    if (absl::StartsWith(text, kError)) return refuse(text);
+    print(text);
+    if (!options.svg.empty()) {
+      if (Exit e = write_picture(options.svg, boxes_svg(layout, *scalar)); e != Exit::kDone)
+        return e;
+    }
+    return options.html.empty() ? Exit::kDone
+                                : write_picture(options.html, boxes_html(layout, *scalar));
   }
   int64_t rows = options.rows;
   if (rows == 0 && is_static(layout)) rows = size(get(layout, 0)).value();
@@ -111,7 +125,7 @@ Exit calculate_layout(const LayoutOptions& options) {
   if (options.expression.empty()) {
     return misused("layout needs an expression, such as 'zipped_divide((8,8):(8,1), (2,4))'");
   }
-  if (options.descriptor) return show_descriptor(options);
+  if (options.descriptor || options.boxes) return show_tile(options);
   const LayoutValue value = evaluate_layout(options.expression);
   const std::string text = to_string(value);
   if (absl::StartsWith(text, kError)) return misused(text.substr(kError.size()));

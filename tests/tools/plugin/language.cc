@@ -326,8 +326,8 @@ const Word shared_arena("dsl/tensor/shared_arena.h", [](X x, Y y, Int n) {
 // An atom is made of a matrix; the word has vectors.
 const Word tma_atom("dsl/tensor/tma_atom.h", [](X x, Y y, Int n) {
   const auto make = reinterpret_cast<uintptr_t>(&detail::make_tma_boxes);
-  const auto copy_boxes = reinterpret_cast<uintptr_t>(&detail::emit_tma_copy);
-  y(n) = x(n) * static_cast<float>(make != copy_boxes);
+  const auto bring = reinterpret_cast<uintptr_t>(&detail::emit_tile_prefetch);
+  y(n) = x(n) * static_cast<float>(make != bring);
 });
 const Word traced("dsl/traced.h", [](X x, Y y, Int n) {
   struct Pair {
