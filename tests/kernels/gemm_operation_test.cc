@@ -60,6 +60,13 @@ void check(const Given& given, const runtime::Sizes& sizes, double least = -1) {
   const StatusOr<Verdict> verdict = check_results(kernel, inputs, done->outputs);
   ASSERT_THAT(verdict.status(), IsOk());
   EXPECT_TRUE(verdict->right) << verdict->text;
+  // And the same bits again.
+  const StatusOr<Execution> again = execute(test_device(), call, inputs, /*repeat=*/0);
+  ASSERT_THAT(again.status(), IsOk());
+  for (const auto& [name, array] : done->outputs) {
+    const HostArray& other = again->outputs.at(name);
+    EXPECT_EQ(array.bytes(), other.bytes()) << name;
+  }
 }
 
 // Of every combination that there is.

@@ -2,7 +2,8 @@
 //
 //   interp_bench --benchmark_filter=Arithmetic
 //
-// A lane-op is one arithmetic result of one thread. Each benchmark comes with checks on and off.
+// A lane-op is one arithmetic result of one thread. Each benchmark comes with checks on and off; a product of
+// matrices by gemm's kernel for Hopper has all checks.
 #include <cstring>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "heddle/ir/builder.h"
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/launch/abi.h"
+#include "heddle/kernels/gemm/gemm.h"
 
 namespace heddle::ir::interp {
 namespace {
@@ -202,6 +204,23 @@ void BM_CompileLong(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0) * 2);
 }
 BENCHMARK(BM_CompileLong)->Arg(1000)->Arg(10000);
+
+// The kernel is compiled by the first launch, which is not measured.
+void BM_Gemm(benchmark::State& state) {
+  const int64_t n = state.range(0);
+  const Device device = Device::open("interp").value();
+  const Stream stream = device.create_stream().value();
+  const std::vector<half> ones(static_cast<size_t>(n * n), half(1.0f));
+  const Buffer a = device.upload<half>(ones).value(), b = device.upload<half>(ones).value();
+  const Buffer d = device.allocate(n * n * int64_t{sizeof(half)}).value();
+  const auto run = [&] {
+    return kernels::gemm(stream, as_tensor<const half>(a, {n, n}), as_tensor<const half>(b, {n, n}),
+                         as_tensor<half>(d, {n, n}));
+  };
+  if (Status s = run(); !s.ok()) return state.SkipWithError(std::string(s.message()).c_str());
+  for (auto _ : state) benchmark::DoNotOptimize(run());
+}
+BENCHMARK(BM_Gemm)->Arg(1024)->Unit(benchmark::kSecond);
 
 }  // namespace
 }  // namespace heddle::ir::interp
