@@ -40,6 +40,7 @@ struct TmaStore {};
 enum class TmaReduction : uint8_t { add, min, max, bit_and, bit_or, bit_xor, inc, dec };
 // A store that combines each element in memory with the tile's.
 struct TmaReduce {
+  // What it does with the two elements.
   TmaReduction op;
 };
 

@@ -85,6 +85,16 @@ void MemoryGenerator::declare() {
   thread_ = make(Opcode::kFma, {block, count, block_thread_});
   keep(b_.create(Opcode::kLaneId, {}));
   keep(b_.create(Opcode::kWarpId, {}), Scope::kWarp);
+  // The number of several warps among those of a role, which begins at a warp or, for once, inside of one.
+  if (chance(50)) {
+    const int64_t first = -16 * static_cast<int64_t>(chance(80) ? 2 * below(4) : below(8));
+    ValueId role = make(Opcode::kAdd, {coordinate[0], number(ir::kI32Type, first)});
+    if (!kernel_.has_dynamic_block() && chance(50)) {
+      role = make(Opcode::kAssumeRange, {role}, Type::none(),
+                  {{AttrKey::kMin, first}, {AttrKey::kMax, first + kernel_.block.x - 1}});
+    }
+    make(Opcode::kShr, {role, number(ir::kU32Type, static_cast<int64_t>(4 + below(4)))});
+  }
 
   const int64_t extents[] = {int64_t{kSlotsPerThread} * threads()};
   for (const Scalar s : {Scalar::kI32, Scalar::kF32, Scalar::kU64}) {
