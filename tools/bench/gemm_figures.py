@@ -58,12 +58,20 @@ def peer_aim(aim, of_group):
     return f"≥ {aim['aim']:.2f}× {peers}{mean}", reached, len(ratios)
 
 
-def aims_table(data):
-    lines = ["| Case | Aim | Reached | Measured |", "|---|---|---|---|"]
+def aim_of(data, aim):
+    """What is wanted, what was reached, and of how many products that is."""
+    of_group = [f for f in data["figures"] if aim["group"] in f["groups"]]
+    return (own_aim if aim["statistic"] in OWN else peer_aim)(aim, of_group)
+
+
+def aims_table(data, other=None):
+    """The aims; beside what was reached on one GPU, what was on another one."""
+    also = f" {other['gpu']} |" if other else ""
+    lines = [f"| Case | Aim | Reached |{also} Measured |", "|---|---|---|---|" + ("---|" if other else "")]
     for aim in data["aims"]:
-        of_group = [f for f in data["figures"] if aim["group"] in f["groups"]]
-        wanted, reached, measured = (own_aim if aim["statistic"] in OWN else peer_aim)(aim, of_group)
-        lines.append(f"| {aim['case']} | {wanted} | {reached} | {measured} of {aim['products']} |")
+        wanted, reached, measured = aim_of(data, aim)
+        there = f" {aim_of(other, aim)[1]} |" if other else ""
+        lines.append(f"| {aim['case']} | {wanted} | {reached} |{there} {measured} of {aim['products']} |")
     return lines
 
 
@@ -119,16 +127,20 @@ def why_missing(figure):
     return figure.get("skipped") or figure.get("left_out") or ours.get("skipped") or faults or None
 
 
-def tables(data):
+def tables(data, other=None):
     peers = [f"{NAMES[name]} ({version})" for name, version in data["contenders"].items() if name not in ("heddle", "plain")]
     beside = ", ".join(peers[:-1]) + (" and " if len(peers) > 1 else "") + "".join(peers[-1:])
     head = [f"`gemm` on an {data['gpu']} (driver {data['driver']}, {data['date']}), in bursts of {data['burst']} after "
             f"{data['idle_ms']} ms without work,", f"in turns with {beside}; medians of {data['rounds']} rounds. A ratio "
             "is their time over ours. `tools/bench/gemm/shapes.def` has", "the products, the aims and the letters of the "
-            "layouts; `tools/bench/results/gemm.json` the rounds, clocks and power.", ""]
+            "layouts; `tools/bench/results/gemm.json` the rounds, clocks and power."]
+    if other:
+        head.append(f"They are of several builds, as products were measured again where their configuration changed; those of the "
+                    f"{other['gpu']} ({other['date']}, `gemm_h100.json`) are all of one.")
+    head.append("")
     skipped = sorted({f"{shape_name(f)}: {why}" for f in data["figures"] if (why := why_missing(f))})
     missing = ["", "Not measured yet:", ""] + [f"- {line}" for line in skipped] if skipped else []
-    return (head + aims_table(data) + cause_lines() + compile_lines(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
+    return (head + aims_table(data, other) + cause_lines() + compile_lines(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
 
 
 def plot(data):

@@ -187,10 +187,10 @@ def all_figures():
             + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Scaled sums of vectors"], axpby_table(load("axpby")),
-                      ["## Matrix products"], gemm_figures.tables(load("gemm")), *product_section(), ["## The host"], rows_table(host),
+                      ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host),
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")), ["## Kernels on layouts"],
                       layout_kernels_table(load("layout_kernels")), ["## What the passes are worth"],
-                      passes_table(load("passes")), ["## Mathematical functions"], math_cost_table(load("math_cost"))) + "\n"
+                      passes_table(load("passes")), passes_table(load("passes_h100")), ["## Mathematical functions"], math_cost_table(load("math_cost"))) + "\n"
 
 
 def glance():
