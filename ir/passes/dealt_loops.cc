@@ -1,5 +1,6 @@
 #include "heddle/ir/passes/dealt_loops.h"
 
+#include "absl/container/flat_hash_set.h"
 #include "heddle/ir/passes/loop_walks.h"
 
 namespace heddle::ir {
@@ -80,7 +81,7 @@ std::optional<Dealing> DealtLoops::bounds_of(const Op& loop) {
 
 // Whether a trip hangs on its index alone: what else it takes is the same for the threads.
 bool DealtLoops::is_the_same_for_all(OpId id, Scope scope) const {
-  const IdMap<ValueId, uint8_t> inside = values_inside(kernel_, id);
+  const absl::flat_hash_set<ValueId> inside = values_inside(kernel_, id);
   bool same = true;
   kernel_.walk(kernel_.op(id).regions[0], [&](OpId inner) {
     const Op& op = kernel_.op(inner);
@@ -89,7 +90,7 @@ bool DealtLoops::is_the_same_for_all(OpId id, Scope scope) const {
     same &= computes || op.opcode == Opcode::kIf || op.opcode == Opcode::kYield ||
             (is_plain_access(op) && is_shared(kernel_, op));
     for (const ValueId operand : op.operands) {
-      same &= inside[operand] != 0 || uniformity_.of(operand) >= scope;
+      same &= inside.contains(operand) || uniformity_.of(operand) >= scope;
     }
   });
   return same;
@@ -124,14 +125,14 @@ bool DealtLoops::keeps_dealing() const {
 
 bool DealtLoops::may_be_dealt_anew(OpId id) {
   const Op& loop = kernel_.op(id);
-  const IdMap<ValueId, uint8_t> inside = values_inside(kernel_, id);
+  const absl::flat_hash_set<ValueId> inside = values_inside(kernel_, id);
   const ValueId index = kernel_.region(loop.regions[0]).args[0];
   absl::InlinedVector<OpId, 8> accesses;
-  IdMap<OpId, uint8_t> own;
+  absl::flat_hash_set<OpId> own;
   kernel_.walk(loop.regions[0], [&](OpId inner) {
     if (!is_plain_access(kernel_.op(inner))) return;
     accesses.push_back(inner);
-    own.at(inner) = 1;
+    own.insert(inner);
   });
   // Whether accesses of different threads, of which one stores, could be to the same element.
   const auto may_meet = [&](OpId a_id, OpId b_id) {
@@ -142,8 +143,8 @@ bool DealtLoops::may_be_dealt_anew(OpId id) {
     if (a_object != b_object)
       return aliasing_.may_change(a_stores ? a : b, a_stores ? b_object : a_object);
     // The same element in the same trip alone.
-    if (own[b_id] == 0 || a.view() != b.view() || a.offset() != b.offset()) return true;
-    return inside[a.view()] != 0 || !is_single(kernel_, a) || !is_single(kernel_, b) ||
+    if (!own.contains(b_id) || a.view() != b.view() || a.offset() != b.offset()) return true;
+    return inside.contains(a.view()) || !is_single(kernel_, a) || !is_single(kernel_, b) ||
            !walks_by_one(sums_.of(a.offset()), index, inside);
   };
   bool apart = true;

@@ -6,33 +6,33 @@
 
 namespace heddle::ir {
 
-IdMap<ValueId, uint8_t> values_inside(const Kernel& kernel, OpId loop) {
+absl::flat_hash_set<ValueId> values_inside(const Kernel& kernel, OpId loop) {
   const RegionId body = kernel.op(loop).regions[0];
-  IdMap<ValueId, uint8_t> inside;
+  absl::flat_hash_set<ValueId> inside;
   kernel.walk(body, [&](OpId inner) {
-    for (const ValueId result : kernel.op(inner).results) inside.at(result) = 1;
+    for (const ValueId result : kernel.op(inner).results) inside.insert(result);
   });
-  for (const ValueId arg : kernel.region(body).args) inside.at(arg) = 1;
+  for (const ValueId arg : kernel.region(body).args) inside.insert(arg);
   return inside;
 }
 
-bool walks_by_one(const LinearSum& sum, ValueId index, const IdMap<ValueId, uint8_t>& inside) {
+bool walks_by_one(const LinearSum& sum, ValueId index, const absl::flat_hash_set<ValueId>& inside) {
   return sum.factor_of(index) == 1 &&
          std::all_of(sum.terms.begin(), sum.terms.end(), [&](const LinearSum::Term& term) {
-           return term.value == index || inside[term.value] == 0;
+           return term.value == index || !inside.contains(term.value);
          });
 }
 
 Walks LoopWalks::of(OpId id) {
   const RegionId body = kernel_.op(id).regions[0];
-  const IdMap<ValueId, uint8_t> inside = values_inside(kernel_, id);
+  const absl::flat_hash_set<ValueId> inside = values_inside(kernel_, id);
   const ValueId index = kernel_.region(body).args[0];
   Walks walks;
   for (const OpId inner : kernel_.ops(body)) {
     const Op& op = kernel_.op(inner);
     if (op.opcode != Opcode::kLoad && op.opcode != Opcode::kStore) continue;
     Walk walk{inner, sums_.of(op.offset()), 1};
-    if (inside[op.view()] != 0 || !walks_by_one(walk.sum, index, inside)) continue;
+    if (inside.contains(op.view()) || !walks_by_one(walk.sum, index, inside)) continue;
     if (!is_simple(op) || stands_alone(id, inner)) continue;
     walk.width = width_of(op);
     if (walk.width > 1) walks.push_back(std::move(walk));

@@ -2,6 +2,7 @@
 // such trips stand side by side.
 #pragma once
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "heddle/ir/analysis/aliasing.h"
 #include "heddle/ir/analysis/linear.h"
@@ -46,8 +47,8 @@ class LoopWalks {
 };
 
 // The values that a loop's body computes, with its arguments.
-IdMap<ValueId, uint8_t> values_inside(const Kernel& kernel, OpId loop);
+absl::flat_hash_set<ValueId> values_inside(const Kernel& kernel, OpId loop);
 // Whether an offset is the index and something from outside of the loop.
-bool walks_by_one(const LinearSum& sum, ValueId index, const IdMap<ValueId, uint8_t>& inside);
+bool walks_by_one(const LinearSum& sum, ValueId index, const absl::flat_hash_set<ValueId>& inside);
 
 }  // namespace heddle::ir

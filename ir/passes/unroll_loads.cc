@@ -15,6 +15,7 @@
 //     %v = load %x, %i           →    for %i in %m .. %n step %b { … }
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "heddle/ir/analysis/int_range.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/passes/loop_copies.h"
@@ -31,21 +32,21 @@ class FromTripsBefore {
  public:
   FromTripsBefore(const Kernel& kernel, const Op& loop) {
     const auto& args = kernel.region(loop.regions[0]).args;
-    for (size_t i = first_carried(loop); i < args.size(); ++i) values_.at(args[i]) = 1;
+    for (size_t i = first_carried(loop); i < args.size(); ++i) values_.insert(args[i]);
     kernel.walk(loop.regions[0], [&](OpId id) { note(kernel.op(id)); });
   }
-  bool contains(ValueId value) const { return values_[value] != 0; }
+  bool contains(ValueId value) const { return values_.contains(value); }
 
  private:
   void note(const Op& op) {
     const bool any = std::any_of(op.operands.begin(), op.operands.end(),
                                  [this](ValueId operand) { return contains(operand); });
     if (any || !op.regions.empty()) {
-      for (const ValueId result : op.results) values_.at(result) = 1;
+      for (const ValueId result : op.results) values_.insert(result);
     }
   }
 
-  IdMap<ValueId, uint8_t> values_;
+  absl::flat_hash_set<ValueId> values_;
 };
 
 class LoadUnrolling {

@@ -1,7 +1,7 @@
 """Runs the host benchmarks and writes their figures as JSON. For a machine with nothing else to do.
 
-    host_figures.py PROGRAMS OUT      PROGRAMS: folder with compile_bench, interp_bench and
-                                     layout_bench, or some of them; OUT: for files
+    host_figures.py PROGRAMS OUT      PROGRAMS: folder with compile_bench, pipeline_bench,
+                                     interp_bench and layout_bench, or some of them; OUT: for files
 """
 import datetime
 import json
@@ -32,7 +32,16 @@ def layout_figures(benchmarks):
         for name, what in (("numbers", "host numbers"), ("unknown_rows", "unknown numbers of rows"))]}
 
 
-FIGURES = {"compile": compile_figures, "interp": interp_figures, "layout": layout_figures}
+def pipeline_figures(benchmarks):
+    """Microseconds for each op of kernels of 1,000, 10,000 and 100,000."""
+    kinds = (("BM_StraightLine", "a straight line"), ("BM_Nested", "nested loops and ifs"),
+             ("BM_Accesses", "accesses to one array"))
+    us = lambda b: b["cpu_time"] * 1e3 / b["ops"]
+    return {"figures": [{"what": what, "us_per_op": [us(benchmarks[f"{name}/{ops}"]) for ops in (1000, 10000, 100000)]}
+                        for name, what in kinds]}
+
+
+FIGURES = {"compile": compile_figures, "pipeline": pipeline_figures, "interp": interp_figures, "layout": layout_figures}
 
 
 def machine():

@@ -71,6 +71,11 @@ def interp_rows(data):
                 ("interpreter, `gemm` of f16, 1024³, all checks", f"{data['gemm_seconds']:.2f} s", "≤ 3 s")]
 
 
+def pipeline_rows(data):
+    return [(f"all passes, for each op of 1,000, 10,000 and 100,000: {f['what']}",
+             ", ".join(f"{us:.2f}" for us in f["us_per_op"]) + " µs", "≤ 1 µs") for f in data["figures"]]
+
+
 def compile_time_rows(data):
     seconds = lambda name: f"{data['seconds'][name]:.2f} s"
     return [("g++ on a file that includes `<heddle/heddle.h>` alone",
@@ -184,7 +189,7 @@ def all_figures():
             "`tools/bench/results` has the data behind the tables, with machine, versions and date.",
             "`tools/bench/readme_figures.py` wrote this page."]
     host = (launch_rows(load("launch")) + compile_rows(load("compile")) + layout_rows(load("layout"))
-            + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
+            + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host),
