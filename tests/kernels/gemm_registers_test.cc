@@ -100,14 +100,14 @@ std::vector<Opcodes> loops_of_products(const std::string& cubin) {
     shortest_ones.insert(shortest);
   }
   std::vector<Opcodes> found;
-  for (const auto& [from, to] : shortest_ones) {
+  for (const std::pair<size_t, size_t>& loop : shortest_ones) {
     const bool is_outer =
         std::any_of(shortest_ones.begin(), shortest_ones.end(), [&](const auto& other) {
-          return other != std::pair(from, to) && from <= other.first && other.second <= to;
+          return other != loop && loop.first <= other.first && other.second <= loop.second;
         });
     if (is_outer) continue;
-    found.emplace_back(opcodes.begin() + static_cast<ptrdiff_t>(from),
-                       opcodes.begin() + static_cast<ptrdiff_t>(to));
+    found.emplace_back(opcodes.begin() + static_cast<ptrdiff_t>(loop.first),
+                       opcodes.begin() + static_cast<ptrdiff_t>(loop.second));
   }
   return found;
 }
