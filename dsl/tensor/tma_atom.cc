@@ -35,13 +35,32 @@ Layout in_order(const Layout& tile, absl::Span<const int> order) {
   return tile.with_outer(Layout(shape, stride));
 }
 
-// Whether all boxes begin at multiples of 128 bytes, if the tile does.
-bool are_aligned(const Layout& tile, const SmemBox& box, int64_t element_bytes) {
-  const Layout firsts = get(zipped_divide(tile.outer(), box.extents), 1);
-  for (int64_t number = 0; number < box.count; ++number) {
-    if (firsts(number).value().value() * element_bytes % 128 != 0) return false;
+// Calls use(place) with where each box of a part of a tile, of so many elements along each mode, begins.
+template <class Use>
+void for_places(const TmaBoxes& boxes, const int64_t (&part)[kMaxRank], const Use& use) {
+  int64_t count = 1;
+  for (int mode = 0; mode < boxes.modes; ++mode) count *= part[mode] / boxes.box[mode];
+  for (int64_t number = 0; number < count; ++number) {
+    int64_t place[kMaxRank] = {}, rest = number, beside = count;
+    for (int mode = 0; mode < boxes.modes; ++mode) {
+      beside /= part[mode] / boxes.box[mode];
+      place[mode] = rest / beside * boxes.box[mode];
+      rest %= beside;
+    }
+    use(place);
   }
-  return true;
+}
+
+// Whether all boxes begin at multiples of 128 bytes, if the tile does.
+bool are_aligned(const Layout& tile, const TmaBoxes& boxes, int64_t element_bytes) {
+  bool all = true;
+  for_places(boxes, boxes.tile, [&](const int64_t(&place)[kMaxRank]) {
+    IntTuple coord;
+    for (int mode = 0; mode < boxes.modes; ++mode) coord = append(coord, place[mode]);
+    const IntTuple at = tile(boxes.modes == 1 ? get(coord, 0) : coord);
+    all &= at.is_int() && at.value().is_constant() && at.value().value() * element_bytes % 128 == 0;
+  });
+  return all;
 }
 
 }  // namespace
@@ -86,10 +105,6 @@ TmaBoxes make_tma_boxes(const AnyTensor& global, const AnyTensor& shared, int sl
   const Layout tile = in_order(shared.layout, order);
   const SmemBox box = box_of(tile, shared.scalar, loc);
   if (!box.ok()) return boxes;
-  if (box.count > 1 && !are_aligned(tile, box, ir::bytes_of(shared.scalar))) {
-    return wrong(shared, "has boxes at places that are no multiples of 128 bytes",
-                 "make_smem_layout() makes layouts for the copy engine");
-  }
   boxes.bytes = ir::bytes_of(shared.scalar);
   int contiguous = 0, slowest = -1;
   for (size_t at = 0; at < order.size(); ++at) {
@@ -114,6 +129,12 @@ TmaBoxes make_tma_boxes(const AnyTensor& global, const AnyTensor& shared, int sl
   }
   boxes.slices = slices;
   cut = std::min(cut, slice);
+  if (!are_aligned(shared.layout, boxes, ir::bytes_of(shared.scalar))) {
+    return wrong(
+        shared, "has boxes at places that are no multiples of 128 bytes",
+        "make_smem_layout() makes layouts for the copy engine; slices of less than 8 lines "
+        "are too few");
+  }
   int extents[kMaxRank] = {1, 1, 1, 1, 1};
   for (int mode = 0; mode < boxes.modes; ++mode) {
     extents[boxes.mode[mode]] = static_cast<int>(boxes.box[mode]);
@@ -154,20 +175,14 @@ bool is_tile(const TmaBoxes& boxes, const AnyTensor& tile, const char* what, Sou
 template <class Use>
 void for_boxes(const TmaBoxes& boxes, const AnyTensor& global, const SymInt& slice, SourceLoc loc,
                const Use& use) {
-  const int64_t extent = boxes.tile[boxes.sliced] / boxes.slices;
-  int64_t count = 1;
-  for (int mode = 0; mode < boxes.modes; ++mode) {
-    count *= (mode == boxes.sliced ? extent : boxes.tile[mode]) / boxes.box[mode];
-  }
-  for (int64_t number = 0; number < count; ++number) {
+  int64_t part[kMaxRank];
+  std::copy(std::begin(boxes.tile), std::end(boxes.tile), std::begin(part));
+  part[boxes.sliced] /= boxes.slices;
+  for_places(boxes, part, [&](const int64_t(&first)[kMaxRank]) {
     IntTuple place;
-    int64_t rest = number, beside = count;
     for (int mode = 0; mode < boxes.modes; ++mode) {
       const bool is_sliced = mode == boxes.sliced && boxes.slices > 1;
-      beside /= (is_sliced ? extent : boxes.tile[mode]) / boxes.box[mode];
-      const SymInt at = rest / beside * boxes.box[mode];
-      place = append(place, is_sliced ? at + slice * extent : at);
-      rest %= beside;
+      place = append(place, is_sliced ? first[mode] + slice * part[mode] : SymInt(first[mode]));
     }
     if (boxes.modes == 1) place = get(place, 0);
     const IntTuple there = global.layout(place, loc);
@@ -178,14 +193,45 @@ void for_boxes(const TmaBoxes& boxes, const AnyTensor& global, const SymInt& sli
       coordinates.emplace_back(Int(materialize(at, /*wide=*/false, loc)), loc);
     }
     use(place, BoxPlace{boxes.map, coordinates.data(), boxes.rank, global.mode});
+  });
+}
+
+// Whether a tile is of the tensor that the atom was made of, its modes along the same ones; if not, that is
+// reported.
+bool is_of_tensor(const TmaBoxes& boxes, const AnyTensor& tile, const char* what, SourceLoc loc) {
+  Trace* const trace = Trace::current();
+  const ir::Op* const map = trace->kernel().def(trace->use(boxes.map, loc));
+  bool same = map->view() == trace->use(tile.node, loc);
+  for (int mode = 0; same && mode < boxes.modes; ++mode) {
+    if (boxes.tile[mode] == 1) continue;
+    const IntTuple& stride = tile.layout.stride();
+    const IntTuple step = boxes.modes == 1 && !stride.is_tuple() ? stride : get(stride, mode);
+    // Modes of modes are those of a tensor that was cut otherwise.
+    same = step.is_tuple() || number_at(step, boxes.mode[mode], boxes.rank).is_constant(1);
   }
+  if (!same) {
+    fail(loc,
+         absl::StrCat(what, ": ", to_string(tile),
+                      " is no tile of the tensor that its TMA atom is made of"),
+         "cut tiles from that tensor, with its modes in the same order");
+  }
+  return same;
 }
 
 // Whether a tile's copy can be emitted; if not, that is or was reported.
 bool is_right(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
-              SourceLoc loc) {
+              bool is_for_cluster, SourceLoc loc) {
   if (boxes.rank == 0 || !global.layout.ok() || !shared.layout.ok()) return false;
-  return is_tile(boxes, global, "copy", loc) && is_tile(boxes, shared, "copy", loc);
+  if (!is_tile(boxes, global, "copy", loc) || !is_tile(boxes, shared, "copy", loc)) return false;
+  if (!is_of_tensor(boxes, global, "copy", loc)) return false;
+  if (boxes.slices > 1 && !is_for_cluster) {
+    fail(loc,
+         absl::StrCat("copy: a TMA atom of ", boxes.slices,
+                      " slices without the blocks that share them"),
+         "give with() the blocks and the slice, or make an atom without slices");
+    return false;
+  }
+  return true;
 }
 
 constexpr AtomicKind kReductions[] = {AtomicKind::kAdd, AtomicKind::kMin, AtomicKind::kMax,
@@ -196,7 +242,7 @@ constexpr AtomicKind kReductions[] = {AtomicKind::kAdd, AtomicKind::kMin, Atomic
 
 void emit_tma_load(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
                    const TmaTarget& target, SourceLoc loc) {
-  if (!is_right(boxes, global, shared, loc)) return;
+  if (!is_right(boxes, global, shared, target.ranks != nullptr, loc)) return;
   for_boxes(boxes, global, target.slice, loc, [&](const IntTuple& place, const BoxPlace& box) {
     emit_tma_load(element_access(shared, place, loc), shared.scalar, box,
                   {*target.words, *target.index}, target.ranks);
@@ -205,7 +251,7 @@ void emit_tma_load(const TmaBoxes& boxes, const AnyTensor& global, const AnyTens
 
 void emit_tma_store(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& shared,
                     const TmaReduction* reduction, SourceLoc loc) {
-  if (!is_right(boxes, global, shared, loc)) return;
+  if (!is_right(boxes, global, shared, false, loc)) return;
   const AtomicKind* const op =
       reduction == nullptr ? nullptr : &kReductions[static_cast<size_t>(*reduction)];
   for_boxes(boxes, global, 0, loc, [&](const IntTuple& place, const BoxPlace& box) {
@@ -215,7 +261,10 @@ void emit_tma_store(const TmaBoxes& boxes, const AnyTensor& global, const AnyTen
 
 void emit_tile_prefetch(const TmaBoxes& boxes, const AnyTensor& global, const SymInt& slice,
                         SourceLoc loc) {
-  if (boxes.rank == 0 || !global.layout.ok() || !is_tile(boxes, global, "prefetch", loc)) return;
+  if (boxes.rank == 0 || !global.layout.ok() || !is_tile(boxes, global, "prefetch", loc) ||
+      !is_of_tensor(boxes, global, "prefetch", loc)) {
+    return;
+  }
   for_boxes(boxes, global, slice, loc,
             [](const IntTuple&, const BoxPlace& box) { emit_tma_prefetch(box); });
 }

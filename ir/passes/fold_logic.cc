@@ -34,8 +34,9 @@ std::optional<HighSum> sum_above(Folder& f, ValueId value, int width) {
 // A sum of two numbers that have no bit in common: a multiple of 2^width, and one below it.
 std::optional<HighSum> sum_of_parts(Folder& f, ValueId value, int width) {
   const auto sum = sum_above(f, value, width);
+  if (!sum) return std::nullopt;  // so that the width is below 62
   const IntRange below{0, (int64_t{1} << width) - 1};
-  return sum && below.contains(f.ints().range(sum->low)) ? sum : std::nullopt;
+  return below.contains(f.ints().range(sum->low)) ? sum : std::nullopt;
 }
 
 // A sum that is its terms' exclusive or, of which one is a constant: l + c, or m + (l + c) where m is a multiple of

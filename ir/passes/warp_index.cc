@@ -44,6 +44,7 @@ class WarpIndex {
     const std::optional<int64_t> first = behind_thread(op.a());
     if (!first || *first % kLanes != 0) return false;
     const IntRange range = ints_.range(op.a());
+    const bool is_promised = kernel_.def(op.a())->opcode == Opcode::kAssumeRange;
 
     builder_.set_loc(op.loc);
     // In front of loops, where the thread's number is: licm moves no promise out of a loop that may not run.
@@ -52,7 +53,9 @@ class WarpIndex {
     if (*first != 0) {
       warp =
           builder_.create(Opcode::kAdd, {warp, builder_.constant_int(kI32Type, *first / kLanes)});
-      // What a role promises of its threads' numbers.
+    }
+    // What a role promises of its threads' numbers.
+    if (is_promised) {
       warp = builder_.create(
           Opcode::kAssumeRange, {warp}, Type::none(),
           {{AttrKey::kMin, range.min >> kLaneBits}, {AttrKey::kMax, range.max >> kLaneBits}});

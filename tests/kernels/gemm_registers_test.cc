@@ -325,7 +325,12 @@ TEST(GemmRegisters, AreEnoughForWhatIsLaunched) {
 
 TEST(GemmRegisters, LoopsOfWhatIsLaunchedAreLean) {
   HEDDLE_NEEDS_TOOL(kNvdisasm);
-  for_each_launched([](const auto& made) { expect_lean_loops(made->assembly.cubin); });
+  int count = 0;
+  for_each_launched([&](const auto& made) {
+    ++count;
+    expect_lean_loops(made->assembly.cubin);
+  });
+  EXPECT_EQ(count, 5);
 }
 
 }  // namespace

@@ -244,6 +244,34 @@ TEST(TmaAtom, SaysWhatNoBoxesCanFill) {
         make_tma_atom(TmaLoad{}, x, tile_of(make_smem_layout<half>({64, 64, 2})));
       }),
       HasSubstr("has more modes than the tensor's 2\n  fix: slice it until as many are left"));
+  // A line of 16 bytes under a slice of 4 rows, and one of a swizzle under 4 lines.
+  for (const Layout& layout : {make_layout({16, 8}, {8, 1}), make_smem_layout<half>({16, 64})}) {
+    EXPECT_THAT(mistake([&](const Halves& x, const Floats&) {
+                  make_tma_atom(TmaLoad{.slices = 4}, x, tile_of(layout));
+                }),
+                HasSubstr("has boxes at places that are no multiples of 128 bytes"));
+  }
+  const auto copied = [&](const TmaLoad& load, const auto& there) {
+    return mistake([&](const Halves& x, const Floats&) {
+      const auto tile = tile_of(make_smem_layout<half>({64, 64}));
+      const Mbarrier full(1);
+      copy(make_tma_atom(load, x, tile).with(full, 0), there(x), tile);
+    });
+  };
+  EXPECT_THAT(
+      copied({},
+             [](const Halves& x) {
+               return local_tile(select(x, {1, 0}), {64, 64}, {0, 0});
+             }),
+      HasSubstr("is no tile of the tensor that its TMA atom is made of\n  fix: cut tiles from "
+                "that tensor, with its modes in the same order"));
+  EXPECT_THAT(
+      copied({.slices = 2},
+             [](const Halves& x) {
+               return local_tile(x, {64, 64}, {0, 0});
+             }),
+      HasSubstr("a TMA atom of 2 slices without the blocks that share them\n  fix: give with() the "
+                "blocks and the slice, or make an atom without slices"));
   EXPECT_THAT(mistake([&](const Halves& x, const Floats&) {
                 make_tma_atom(TmaLoad{}, x, tile_of(make_layout({8, 16}, {24, 1})));
               }),
