@@ -140,7 +140,7 @@ Picture picture_of_indices(const Layout& layout, const DrawOptions& options) {
 
 Picture picture_of_owners(const Layout& tv, const DrawOptions& options) {
   const IntTuple& tile = *options.tile;
-  const std::string letter(1, absl::ascii_toupper(options.owner[0]));
+  const std::string letter(1, absl::ascii_toupper(static_cast<unsigned char>(options.owner[0])));
   if (const std::string why = why_no_grid(tv); !why.empty()) return refused(why);
   const std::string why = why_no_grid(absl::StrCat("the tile ", tile.to_string()), tile);
   if (!why.empty()) return refused(why);
@@ -167,8 +167,7 @@ Picture picture_of_owners(const Layout& tv, const DrawOptions& options) {
         continue;
       }
       cell.colour = t % kColours;
-      cell.text = absl::StrCat(
-          std::string(1, absl::ascii_toupper(static_cast<unsigned char>(options.owner[0]))), t);
+      cell.text = absl::StrCat(letter, t);
       cell.second_line = absl::StrCat("V", v);
       const IntTuple coord = rank(tile) == 1 ? IntTuple(n) : IntTuple{m, n};
       cell.title = absl::StrCat("coordinate ", idx2crd(coord, tile).to_string(), ", index ", value,

@@ -234,6 +234,7 @@ bool is_right(const TmaBoxes& boxes, const AnyTensor& global, const AnyTensor& s
   return true;
 }
 
+// In the order of TmaReduction.
 constexpr AtomicKind kReductions[] = {AtomicKind::kAdd, AtomicKind::kMin, AtomicKind::kMax,
                                       AtomicKind::kAnd, AtomicKind::kOr,  AtomicKind::kXor,
                                       AtomicKind::kInc, AtomicKind::kDec};

@@ -10,11 +10,11 @@ namespace heddle::kernels {
 
 using gemm_model::ceil_div;
 using gemm_model::clusters_of;
+using gemm_model::kLineBytes;
 using gemm_model::sharers;
 
 namespace {
 
-constexpr int kLineBytes = 128;  // of a swizzled line: the depth of a stage is one or two
 constexpr int kMostStages = 8;
 constexpr int64_t kBarrierBytes = 1024, kSumBytes = 4;
 

@@ -8,8 +8,6 @@
 namespace heddle::kernels {
 namespace {
 
-constexpr int kLineBytes = 128;  // of a swizzled line
-
 // What the model takes of a multiprocessor of an H200, by measurements (gemm_bench --tune).
 constexpr double kMacsPerCycle = 4096;  // of elements of one byte, by the tensor cores
 // How much longer products take by one warpgroup alone: nobody multiplies while it waits.
@@ -58,6 +56,7 @@ int64_t sharers(int64_t tiles, int64_t blocks, int64_t clusters) {
 
 using gemm_model::ceil_div;
 using gemm_model::clusters_of;
+using gemm_model::kLineBytes;
 using gemm_model::sharers;
 
 double expected_cycles(const GemmConfig& config, const GemmProblem& problem,

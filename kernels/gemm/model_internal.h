@@ -7,6 +7,8 @@
 
 namespace heddle::kernels::gemm_model {
 
+constexpr int kLineBytes = 128;  // of a swizzled line: the depth of a stage is one or two
+
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Clusters that run at the same time.
 int clusters_of(const GemmConfig& config, const runtime::DeviceInfo& device);

@@ -16,13 +16,13 @@ namespace {
 // A kernel with an array, and numbers that nobody knows to compute with.
 class Sample {
  public:
-  explicit Sample(int64_t ops) : kernel("sample"), builder(kernel), left_(ops) {
+  explicit Sample(int64_t ops) : kernel_("sample"), builder_(kernel_), left_(ops) {
     const int64_t extents[] = {kDynamic}, strides[] = {1};
-    array = kernel.add_param("x", Type::view(Scalar::kI32, Space::kGlobal, 1), extents, strides);
+    array_ = kernel_.add_param("x", Type::view(Scalar::kI32, Space::kGlobal, 1), extents, strides);
     for (int i = 0; i < kValues; ++i) {
-      values.push_back(kernel.add_param("p" + std::to_string(i), kI32Type));
+      values_.push_back(kernel_.add_param("p" + std::to_string(i), kI32Type));
     }
-    thread_ = builder.create(Opcode::kThreadIdx, {}, kI32Type, {{AttrKey::kAxis, 0}});
+    thread_ = builder_.create(Opcode::kThreadIdx, {}, kI32Type, {{AttrKey::kAxis, 0}});
   }
 
   // One more op on numbers that were computed last. False: there are as many as were asked for.
@@ -31,65 +31,66 @@ class Sample {
     constexpr Opcode kOps[] = {Opcode::kAdd, Opcode::kMul, Opcode::kXor, Opcode::kSub,
                                Opcode::kMax};
     const auto at = static_cast<size_t>(left_);
-    values[at % kValues] = builder.create(kOps[at % std::size(kOps)],
-                                          {values[(at + 1) % kValues], values[(at + 3) % kValues]});
+    values_[at % kValues] = builder_.create(
+        kOps[at % std::size(kOps)], {values_[(at + 1) % kValues], values_[(at + 3) % kValues]});
     --left_;
     return true;
   }
-  // x[i + c] += a number: four ops.
+  // x[i + c] += a number: five ops, with the constant.
   bool access() {
     if (left_ <= 0) return false;
     const ValueId place =
-        builder.create(Opcode::kAdd, {thread_, builder.constant_int(kI32Type, left_)});
-    const ValueId old = builder.create(Opcode::kLoad, {array, place}, kI32Type);
-    builder.create(Opcode::kStore, {array, builder.create(Opcode::kAdd, {old, values[0]}), place});
+        builder_.create(Opcode::kAdd, {thread_, builder_.constant_int(kI32Type, left_)});
+    const ValueId old = builder_.create(Opcode::kLoad, {array_, place}, kI32Type);
+    builder_.create(Opcode::kStore,
+                    {array_, builder_.create(Opcode::kAdd, {old, values_[0]}), place});
     left_ -= 5;
     return true;
   }
   // Loops in loops with an if in the innermost, of some ops each.
   void nest(int depth) {
     if (depth == 0) {
-      builder.begin_if(builder.create(Opcode::kLt, {values[0], values[1]}));
-      const std::vector<ValueId> outside = values;
+      builder_.begin_if(builder_.create(Opcode::kLt, {values_[0], values_[1]}));
+      const std::vector<ValueId> outside = values_;
       for (int i = 0; i < 16 && compute();) ++i;
-      builder.create(Opcode::kStore,
-                     {array, values[static_cast<size_t>(left_ + 1) % kValues], thread_});
-      builder.yield({});
-      builder.next_region();
-      builder.yield({});
-      builder.end_region();
-      values = outside;
+      builder_.create(Opcode::kStore,
+                      {array_, values_[static_cast<size_t>(left_ + 1) % kValues], thread_});
+      builder_.yield({});
+      builder_.next_region();
+      builder_.yield({});
+      builder_.end_region();
+      values_ = outside;
       left_ -= 3;
       return;
     }
-    const ValueId init[] = {values[0]};
-    const OpId loop = builder.begin_for(builder.constant_int(kI32Type, 0), values[2],
-                                        builder.constant_int(kI32Type, 1), init);
-    const std::vector<ValueId> outside = values;
-    values[0] = kernel.region(builder.region()).args[1];
+    const ValueId init[] = {values_[0]};
+    const OpId loop = builder_.begin_for(builder_.constant_int(kI32Type, 0), values_[2],
+                                         builder_.constant_int(kI32Type, 1), init);
+    const std::vector<ValueId> outside = values_;
+    values_[0] = kernel_.region(builder_.region()).args[1];
     for (int i = 0; i < 8 && compute();) ++i;
     nest(depth - 1);
-    const ValueId next[] = {values[static_cast<size_t>(left_ + 1) % kValues]};
-    builder.yield(next);
-    builder.end_region();
-    values = outside;
-    values[0] = kernel.op(loop).results[0];
+    const ValueId next[] = {values_[static_cast<size_t>(left_ + 1) % kValues]};
+    builder_.yield(next);
+    builder_.end_region();
+    values_ = outside;
+    values_[0] = kernel_.op(loop).results[0];
     left_ -= 3;
   }
   bool done() const { return left_ <= 0; }
-  // Stores what was computed, and ends the kernel.
+  // Stores what was computed, and ends the kernel_.
   Kernel end() {
-    for (const ValueId value : values) builder.create(Opcode::kStore, {array, value, thread_});
-    builder.yield({});
-    return std::move(kernel);
+    for (const ValueId value : values_) builder_.create(Opcode::kStore, {array_, value, thread_});
+    builder_.yield({});
+    return std::move(kernel_);
   }
 
  private:
   static constexpr int kValues = 8;
-  Kernel kernel;
-  Builder builder;
-  ValueId array = ValueId::kNone, thread_ = ValueId::kNone;
-  std::vector<ValueId> values;
+  Kernel kernel_;
+  Builder builder_;
+  ValueId array_ = ValueId::kNone, thread_ = ValueId::kNone;
+  std::vector<ValueId> values_;
   int64_t left_;
 };
 

@@ -77,7 +77,18 @@ Exit show_mma(const LayoutOptions& options) {
   return Exit::kDone;
 }
 
-// The matrix descriptors of a tile, or the copy engine's boxes, which a picture may show.
+// The copy engine's boxes of a tile, and pictures of them.
+Exit show_boxes(const LayoutOptions& options, const Layout& tile, ir::Scalar scalar) {
+  const std::string text = boxes_text(tile, scalar);
+  if (absl::StartsWith(text, kError)) return refuse(text);
+  print(text);
+  // Tiles of more than two modes have no picture.
+  if (options.svg.empty() && options.html.empty()) return Exit::kDone;
+  if (Exit e = write_picture(options.svg, boxes_svg(tile, scalar)); e != Exit::kDone) return e;
+  return write_picture(options.html, boxes_html(tile, scalar));
+}
+
+// A tile as the copy engine or the tensor cores read it.
 Exit show_tile(const LayoutOptions& options) {
   const Layout layout = parse_layout(options.expression);
   if (!layout.ok()) return misused(layout.error());
@@ -86,17 +97,7 @@ Exit show_tile(const LayoutOptions& options) {
     return misused("--type " + options.type +
                    ": elements of tiles have 8, 16 or 32 bits, as e4m3, bf16 or f32");
   }
-  if (options.boxes) {
-    const std::string text = boxes_text(layout, *scalar);
-    if (absl::StartsWith(text, kError)) return refuse(text);
-    print(text);
-    if (!options.svg.empty()) {
-      if (Exit e = write_picture(options.svg, boxes_svg(layout, *scalar)); e != Exit::kDone)
-        return e;
-    }
-    return options.html.empty() ? Exit::kDone
-                                : write_picture(options.html, boxes_html(layout, *scalar));
-  }
+  if (options.boxes) return show_boxes(options, layout, *scalar);
   int64_t rows = options.rows;
   if (rows == 0 && is_static(layout)) rows = size(get(layout, 0)).value();
   const std::string text = to_string(SmemDescriptor(layout, *scalar, rows));
