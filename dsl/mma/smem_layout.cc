@@ -11,27 +11,9 @@ namespace heddle::detail {
 
 namespace {
 
-constexpr int64_t kMostBox = 256;  // elements of a box along one mode
-
 int bits_of(ir::Scalar scalar) { return 8 * ir::bytes_of(scalar); }
 
 const char* name_of(Major major) { return major == Major::k ? "K-major" : "MN-major"; }
-
-SmemBox no_box(const IntTuple& failure) { return {.extents = failure}; }
-
-// How many elements of a mode lie side by side from the first on, `pitch` apart.
-int64_t run_of(const Layout& mode, int64_t pitch) {
-  const Modes parts = coalesced(mode);
-  return parts[0].stride.value.is_constant(pitch) ? parts[0].shape.value() : 1;
-}
-
-// The greatest divisor of a number up to a limit.
-int64_t divisor_below(int64_t number, int64_t limit) {
-  for (int64_t d = std::min(number, limit); d > 1; --d) {
-    if (number % d == 0) return d;
-  }
-  return 1;
-}
 
 }  // namespace
 
@@ -98,43 +80,6 @@ Layout make_smem_layout(ir::Scalar scalar, const IntTuple& shape, Major major,
   IntTuple order = major == Major::k ? IntTuple{0, 1} : IntTuple{1, 0};
   for (int mode = 2; mode < modes; ++mode) order = append(order, mode);
   return tile_to_shape(atom, shape, order, loc);
-}
-
-SmemBox box_of(const Layout& tile, ir::Scalar scalar, SourceLoc loc) {
-  if (!tile.ok()) return no_box(tile.shape());
-  const auto wrong = [&](const char* what, const char* fix) {
-    return no_box(fail(loc, absl::StrCat("box_of: ", tile.to_string(), what), fix));
-  };
-  const int modes = rank(tile);
-  const std::optional<int> swizzle = line_bytes_of(tile.swizzle(), bits_of(scalar));
-  if (!tile.shape().is_tuple() || modes > kMaxRank || !is_static(tile.outer())) {
-    return wrong(" has not one to five modes of host numbers",
-                 "slice it until the modes of a box are left");
-  }
-  if (!swizzle || tile.inner() != nullptr) {
-    return wrong(" is swizzled as the copy engine cannot",
-                 "make_smem_layout() makes layouts for it");
-  }
-  const Layout outer = tile.outer();
-  int contiguous = 0;
-  while (contiguous < modes && run_of(get(outer, contiguous), 1) == 1) ++contiguous;
-  if (contiguous == modes) {
-    return wrong(" is contiguous along no mode", "make_smem_layout() makes layouts for it");
-  }
-  int64_t extents[kMaxRank] = {1, 1, 1, 1, 1}, pitch = 1, count = size(outer).value();
-  const auto extend = [&](int mode, int64_t most) {
-    extents[mode] = divisor_below(run_of(get(outer, mode), pitch), most);
-    pitch *= extents[mode];
-    count /= extents[mode];
-  };
-  const int64_t width = *swizzle == 0 ? kMostBox : *swizzle / ir::bytes_of(scalar);
-  extend(contiguous, std::min(kMostBox, width));
-  for (int mode = modes - 1; mode >= 0; --mode) {
-    if (mode != contiguous) extend(mode, kMostBox);
-  }
-  IntTuple box;
-  for (int mode = 0; mode < modes; ++mode) box = append(box, extents[mode]);
-  return {.extents = box, .swizzle = *swizzle, .contiguous = contiguous, .count = count};
 }
 
 }  // namespace heddle::detail

@@ -11,7 +11,7 @@
 #include "heddle/dsl/layout/draw.h"
 #include "heddle/dsl/layout/modes_internal.h"
 #include "heddle/dsl/layout/picture_internal.h"
-#include "heddle/dsl/mma/smem_layout.h"
+#include "heddle/dsl/mma/smem_box.h"
 #include "heddle/ir/type.h"
 
 namespace heddle {
@@ -25,52 +25,20 @@ std::string page_unless_wrong(const std::string& title, const std::string& svg) 
   return svg.rfind(kError, 0) == 0 ? svg : detail::page_of(title, svg);
 }
 
-// The boxes of a tile, counted along its first mode first.
-class Boxes {
- public:
-  Boxes(const Layout& tile, ir::Scalar scalar) : box_(detail::box_of(tile, scalar, {})) {
-    if (!box_.ok()) return;
-    for (int mode = 0; mode < rank(tile); ++mode) {
-      extents_.push_back(size(get(tile.shape(), mode)).value());
-      counts_.push_back(extents_.back() / box_.extent(mode));
-    }
+// From (box, place in it) to the column-major index in a tile of one or two modes.
+Layout cells_of(const detail::BoxGrid& grid, int contiguous) {
+  IntTuple counts, steps, extents, strides;
+  for (int mode = 0; mode < grid.modes; ++mode) {
+    const int64_t stride = mode == 0 ? 1 : grid.extent(0);
+    counts = append(counts, grid.counts[mode]);
+    steps = append(steps, grid.box[mode] * stride);
+    // The contiguous mode is counted first.
+    const bool is_first = mode == contiguous;
+    extents = is_first ? prepend(extents, grid.box[mode]) : append(extents, grid.box[mode]);
+    strides = is_first ? prepend(strides, stride) : append(strides, stride);
   }
-
-  const SmemBox& box() const { return box_; }
-  // Where box number `number` begins in the tile.
-  IntTuple first(int64_t number) const {
-    IntTuple place;
-    for (size_t mode = 0; mode < counts_.size(); ++mode) {
-      place = append(place, number % counts_[mode] * box_.extent(static_cast<int>(mode)));
-      number /= counts_[mode];
-    }
-    return place;
-  }
-  // From (box, place in it) to the column-major index in a tile of one or two modes.
-  Layout cells() const {
-    IntTuple counts, steps, extents, strides;
-    for (size_t mode = 0; mode < counts_.size(); ++mode) {
-      const int64_t stride = mode == 0 ? 1 : extents_[0];
-      const int extent = box_.extent(static_cast<int>(mode));
-      counts = append(counts, counts_[mode]);
-      steps = append(steps, extent * stride);
-      // The contiguous mode is counted first.
-      const bool is_first = static_cast<int>(mode) == box_.contiguous;
-      extents = is_first ? prepend(extents, extent) : append(extents, extent);
-      strides = is_first ? prepend(strides, stride) : append(strides, stride);
-    }
-    return make_layout(make_layout(counts, steps), make_layout(extents, strides));
-  }
-  IntTuple shape() const {
-    IntTuple shape;
-    for (const int64_t extent : extents_) shape = append(shape, extent);
-    return shape;
-  }
-
- private:
-  SmemBox box_;
-  std::vector<int64_t> extents_, counts_;
-};
+  return make_layout(make_layout(counts, steps), make_layout(extents, strides));
+}
 
 }  // namespace
 
@@ -105,29 +73,31 @@ std::string copy_atom_html(const CopyAtom& atom) {
 }
 
 std::string boxes_text(const Layout& tile, ir::Scalar scalar) {
-  const Boxes boxes(tile, scalar);
-  const SmemBox& box = boxes.box();
+  const SmemBox box = detail::box_of(tile, scalar, {});
   if (!box.ok()) return absl::StrCat(kError, box.error(), "\n");
+  const detail::BoxGrid grid(tile, box);
   const int64_t bytes = ir::bytes_of(scalar);
   std::string text = absl::StrCat(
       "boxes of ", box.extents.to_string(), ", ", size(box.extents).value() * bytes, " bytes, ",
       box.swizzle == 0 ? "no swizzle" : absl::StrCat("a swizzle of ", box.swizzle, " bytes"), "\n");
   for (int64_t number = 0; number < box.count; ++number) {
-    const IntTuple first = boxes.first(number);
-    const IntTuple place = rank(tile) == 1 ? get(first, 0) : first;
-    absl::StrAppend(&text, place.to_string(), ": byte ",
-                    tile.outer()(place).value().value() * bytes, "\n");
+    const IntTuple first = grid.first(number);
+    absl::StrAppend(&text, first.to_string(), ": byte ",
+                    tile.outer()(first).value().value() * bytes, "\n");
   }
   return text;
 }
 
 std::string boxes_svg(const Layout& tile, ir::Scalar scalar) {
-  const Boxes boxes(tile, scalar);
-  if (!boxes.box().ok()) return absl::StrCat(kError, boxes.box().error(), "\n");
-  if (rank(tile) > 2) return absl::StrCat(kError, "a picture shows two modes; slice the tile\n");
-  return layout_svg(boxes.cells(), {.tile = boxes.shape(),
-                                    .owner = "box",
-                                    .caption = absl::StrCat("boxes of ", tile.to_string())});
+  const SmemBox box = detail::box_of(tile, scalar, {});
+  if (!box.ok()) return absl::StrCat(kError, box.error(), "\n");
+  const detail::BoxGrid grid(tile, box);
+  if (grid.modes > 2) return absl::StrCat(kError, "a picture shows two modes; slice the tile\n");
+  IntTuple shape;
+  for (int mode = 0; mode < grid.modes; ++mode) shape = append(shape, grid.extent(mode));
+  return layout_svg(
+      cells_of(grid, box.contiguous),
+      {.tile = shape, .owner = "box", .caption = absl::StrCat("boxes of ", tile.to_string())});
 }
 
 std::string boxes_html(const Layout& tile, ir::Scalar scalar) {

@@ -17,8 +17,7 @@ std::string copy_atom_svg(const CopyAtom& atom);
 std::string copy_atom_html(const CopyAtom& atom);
 
 // The boxes of a tile in shared memory, one to five modes of host numbers, as box_of() makes them: their extents,
-// swizzle and bytes, and at which byte of the tile each begins. "error: …" where no boxes fill it. TmaAtom refuses
-// boxes that do not begin at multiples of 128 bytes.
+// swizzle and bytes, and at which byte of the tile each begins. "error: …" where no boxes fill it.
 std::string boxes_text(const Layout& tile, ir::Scalar scalar);
 // A picture of them, and an HTML page, for tiles of one or two modes: each element shows the number of its box and its
 // place in the box, in the box's colour. A swizzle moves elements within the box, which shows nowhere here.

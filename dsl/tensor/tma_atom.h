@@ -24,6 +24,7 @@
 #pragma once
 
 #include "heddle/dsl/cuda/tensor_map.h"
+#include "heddle/dsl/mma/smem_box.h"
 #include "heddle/dsl/tensor/copy.h"
 
 namespace heddle {
@@ -46,17 +47,25 @@ struct TmaReduce {
 
 namespace detail {
 
-// A copy atom's boxes, along the modes of a tile.
-struct TmaBoxes {
+// The boxes that fill a tile in shared memory, along its modes.
+struct TileBoxes {
+  Layout tile;  // as it was when they were found
+  ir::Scalar scalar = {};
+  BoxGrid grid;  // of the whole tile
+  int swizzle = 0;
+  int contiguous = 0;  // the mode whose elements are neighbours
+  int sliced = 0;      // the mode that slices cut
+  int slices = 1;
+
+  int64_t bytes() const;  // of a tile, all slices together
+};
+// A copy atom: boxes, and the map that they are of.
+struct TmaBoxes : TileBoxes {
   Node map = {};
   int rank = 0;             // of the view; 0: there are none, which was reported
-  int modes = 0;            // of a tile
   int mode[kMaxRank] = {};  // of the view, along which a mode of the tile runs
-  int64_t tile[kMaxRank] = {}, box[kMaxRank] = {};
-  int sliced = 0;  // the mode that slices cut
-  int slices = 1;
-  int64_t bytes = 0;  // of a tile, all slices together
 };
+AtomicKind atomic_kind(TmaReduction op);
 TmaBoxes make_tma_boxes(const AnyTensor& global, const AnyTensor& shared, int slices,
                         const BoxOptions& options, SourceLoc loc);
 
@@ -98,9 +107,9 @@ class TmaAtom {
       : boxes_(boxes), reduces_(true), reduction_(reduction) {}
 
   // Bytes of a tile, that a block's barrier counts: also what lies outside of the tensor.
-  uint32_t bytes() const { return static_cast<uint32_t>(boxes_.bytes); }
+  uint32_t bytes() const { return static_cast<uint32_t>(boxes_.bytes()); }
   // The extent of a box along a mode of the tile.
-  int64_t box(int mode) const { return boxes_.box[mode]; }
+  int64_t box(int mode) const { return boxes_.grid.box[mode]; }
 
   // The load whose bytes barrier `index` counts.
   TmaLoadTo with(const Mbarrier& barriers, const detail::Arg<int32_t>& index) const {

@@ -1,9 +1,9 @@
 // dce: what nothing depends on goes away.
 //
-// What: ops that are pure, fresh or load and whose results nothing needs; variables that are never
-// read, with their stores; loops and ifs without an effect; and single carried values of loops and
+// What: ops that are pure, fresh or load and whose results nothing needs; variables, local arrays and shared arrays
+// that are never read, with their stores; loops and ifs without an effect; and single carried values of loops and
 // results of ifs, also where they only keep each other alive around the loop. Volatile accesses,
-// barriers and their like, assertions, promises, stores to memory and arrays of arenas stay. A `while` without an
+// barriers and their like, assertions, promises, stores to other memory and arrays of arenas stay. A `while` without an
 // effect is taken to end, as C++ takes it.
 //
 // Why: other passes replace values and leave the ops behind; traces compute what nobody asks for.
@@ -14,6 +14,7 @@
 //     yield %c, %d                                 }
 //   }                                              store %y, %s, %i
 //   store %y, %s, %i
+#include "heddle/ir/analysis/views.h"
 #include "heddle/ir/passes/passes.h"
 #include "heddle/ir/passes/rewrite.h"
 
@@ -29,21 +30,21 @@ class Elimination {
   bool run() {
     live_ops_.assign(kernel_.op_count(), false);
     live_values_.assign(kernel_.value_count(), false);
-    std::vector<OpId> stores;
+    std::vector<std::pair<OpId, ValueId>> stores;
     kernel_.walk([&](OpId id) {
       const Op& op = kernel_.op(id);
-      if (op.opcode == Opcode::kVarStore) {
-        stores.push_back(id);
+      if (const ValueId written = written_alone(op); valid(written)) {
+        stores.emplace_back(id, written);
       } else if (is_root(op)) {
         need_op(id);
       }
     });
     drain();
-    // A store to a variable is needed once the variable is read; what it stores may read others.
+    // A store to a variable or array is needed once that is read; what it stores may read others.
     for (bool found = true; found;) {
       found = false;
-      for (const OpId store : stores) {
-        if (is_live(store) || !is_live(kernel_.op(store).slot())) continue;
+      for (const auto& [store, written] : stores) {
+        if (is_live(store) || !is_live(written)) continue;
         need_op(store);
         found = true;
       }
@@ -60,6 +61,20 @@ class Elimination {
     if (op.attr(AttrKey::kArena)) return true;
     return has_side_effect(info(op)) || has(info(op), kPromise) ||
            op.attr_or(AttrKey::kVolatile, 0) != 0;
+  }
+
+  // The variable or array that a store writes, if nothing else can be read of what it stores; else none.
+  ValueId written_alone(const Op& op) const {
+    if (op.opcode == Opcode::kVarStore) return op.slot();
+    if (op.opcode != Opcode::kStore || op.attr_or(AttrKey::kVolatile, 0) != 0) {
+      return ValueId::kNone;
+    }
+    const ValueId array = root_of(kernel_, op.view());
+    const Op* const def = kernel_.def(array);
+    const bool is_own =
+        def != nullptr && (def->opcode == Opcode::kLocal ||
+                           (def->opcode == Opcode::kShared && !def->attr(AttrKey::kArena)));
+    return is_own ? array : ValueId::kNone;
   }
 
   bool is_live(OpId id) const { return live_ops_[index_of(id)]; }

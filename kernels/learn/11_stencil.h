@@ -49,7 +49,8 @@ inline void stencil_body(Tensor<const float, 3> x, Tensor<float, 3> y) {
       Var<float> sum(kWeights[0] * c[kReach]);
       for (int k = 1; k <= kReach; ++k) {
         const auto at = [&](const Int& r, const Int& s) { return Float(tiles(z & 1, r, s)); };
-        Float across = (at(i - k, j) + at(i + k, j)) + (at(i, j - k) + at(i, j + k));
+        Float above = at(i - k, j), below = at(i + k, j), left = at(i, j - k), right = at(i, j + k);
+        Float across = (above + below) + (left + right);
         sum = fma(kWeights[k], across + (c[kReach - k] + c[kReach + k]), sum);
       }
       y(z, row + thread_idx.y, column + thread_idx.x) = sum;

@@ -126,11 +126,14 @@ TEST(LayoutCommand, ShowsTheBoxesOfATile) {
             "boxes of (64,64), 8192 bytes, a swizzle of 128 bytes\n(0,0): byte 0\n(0,64): byte "
             "8192\n")
       << text.err;
-  const Outcome words = heddle_command({"layout", "--boxes", "--type", "f32", "(2,3,8):(64,16,1)"});
+  const Outcome words =
+      heddle_command({"layout", "--boxes", "--type", "f32", "(2,3,8):(128,32,1)"});
   EXPECT_EQ(words.out,
-            "boxes of (1,1,8), 32 bytes, no swizzle\n(0,0,0): byte 0\n(1,0,0): byte 256\n(0,1,0): "
-            "byte 64\n(1,1,0): byte 320\n(0,2,0): byte 128\n(1,2,0): byte 384\n")
+            "boxes of (1,1,8), 32 bytes, no swizzle\n(0,0,0): byte 0\n(1,0,0): byte 512\n(0,1,0): "
+            "byte 128\n(1,1,0): byte 640\n(0,2,0): byte 256\n(1,2,0): byte 768\n")
       << words.err;
+  EXPECT_EQ(heddle_command({"layout", "--boxes", "64:1"}).out,
+            "boxes of (64), 128 bytes, no swizzle\n0: byte 0\n");
   const TempDir folder;
   const std::string svg = folder.file("boxes.svg"), html = folder.file("boxes.html");
   ASSERT_EQ(heddle_command({"layout", "--boxes", "--svg", svg, "--html", html, "(8,16):(16,1)"})

@@ -195,10 +195,16 @@ TEST(Guide, Im2col) {
         const Im2colMap pixels(x, {.pixels = 64, .channels = 32}, {-1, -1}, {-1, -1});
         tma_load(tile.at(0, 0), pixels, {0, row, column, 0}, {r, s}, full, 0);
         // </page>
+        const auto a_tile = make_smem_tensor<float>(make_smem_layout<float>({64, 32}));
+        // <page>
+        const auto images = make_im2col_atom(x, a_tile, {-1, -1}, {-1, -1});
+        copy(images.with(full, 0), images.at({0, row, column, 0}, {r, s}), a_tile);
+        copy(BulkStore{}, make_smem_tensor<float>(make_layout(256)), local_tile(y, 256, row));
+        // </page>
         full.wait(0, 0u);
         y(thread_idx.x) = tile(0, 0);
       });
-  expect_compiles(kernel, {tensor({kAny, kAny, kAny, kAny}), tensor({1})});
+  expect_compiles(kernel, {tensor({kAny, kAny, kAny, kAny}), tensor({kAny})});
 }
 
 }  // namespace

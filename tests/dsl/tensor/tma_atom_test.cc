@@ -15,6 +15,7 @@ namespace heddle {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<half> numbers(int count) {
   std::vector<half> values;
@@ -265,6 +266,28 @@ TEST(TmaAtom, SaysWhatNoBoxesCanFill) {
              }),
       HasSubstr("is no tile of the tensor that its TMA atom is made of\n  fix: cut tiles from "
                 "that tensor, with its modes in the same order"));
+  // A tile of another parameter, with the same modes.
+  using Same = Tensor<const half, 2>;
+  const auto other = [&](const auto& use) {
+    const auto kernel = local_kernel("other", [&](Same x, Same y) {
+      const auto tile = tile_of(make_smem_layout<half>({64, 64}));
+      use(make_tma_atom(TmaLoad{}, x, tile), local_tile(y, {64, 64}, {0, 0}), tile);
+    });
+    CompileOptions options;
+    options.target = "sm_90a";
+    options.block = {128, 1, 1};
+    options.stage = Stage::kPtx;
+    const Signature signature{tensor({kAny, kAny}), tensor({kAny, kAny})};
+    return std::string(kernel.compile(signature, options).status().message());
+  };
+  EXPECT_THAT(other([](const TmaAtom& load, const auto& there, const auto& tile) {
+                const Mbarrier full(1);
+                copy(load.with(full, 0), there, tile);
+              }),
+              HasSubstr("copy: tensor<ptr<f16, gmem> o (64,64):(?,1)> is no tile of the tensor"));
+  EXPECT_THAT(
+      other([](const TmaAtom& load, const auto& there, const auto&) { load.prefetch(there); }),
+      HasSubstr("prefetch: tensor<ptr<f16, gmem> o (64,64):(?,1)> is no tile of the tensor"));
   EXPECT_THAT(
       copied({.slices = 2},
              [](const Halves& x) {
@@ -277,6 +300,36 @@ TEST(TmaAtom, SaysWhatNoBoxesCanFill) {
               }),
               HasSubstr("has boxes at places that are no multiples of 128 bytes\n  fix: "
                         "make_smem_layout() makes layouts for the copy engine"));
+  EXPECT_THAT(
+      mistake([&](const Halves& x, const Floats&) {
+        make_tma_atom(TmaLoad{}, select(x, {0, 0}), tile_of(make_smem_layout<half>({64, 64})));
+      }),
+      HasSubstr("has two modes along one of a parameter"));
+  // Tiles that the boxes of another layout fill, or none.
+  const auto beside = [&](const Layout& layout) {
+    return mistake([&](const Halves& x, const Floats&) {
+      const TmaAtom load = make_tma_atom(TmaLoad{}, x, tile_of(make_smem_layout<half>({64, 64})));
+      copy(load.with(Mbarrier(1), 0), local_tile(x, {64, 64}, {0, 0}), tile_of(layout));
+    });
+  };
+  for (const Layout& layout :
+       {make_smem_layout<half>({64, 64}, Major::k, 64), make_smem_layout<half>({64, 64}, Major::mn),
+        make_layout({64, 64}, {64, 1})}) {
+    EXPECT_THAT(
+        beside(layout),
+        HasSubstr("of f16, whose boxes lie otherwise\n  fix: make the atom of the tile that "
+                  "it copies, or of one with the same layout"));
+  }
+  EXPECT_THAT(beside(make_layout({64, 64}, {2, 128})), HasSubstr("is contiguous along no mode"));
+  EXPECT_THAT(beside(slice({_, _, 1}, make_smem_layout<half>({64, 64, 2}))),
+              Not(HasSubstr("boxes")));
+  EXPECT_THAT(
+      mistake([&](const Halves& x, const Floats&) {
+        const TmaAtom load = make_tma_atom(TmaLoad{}, x, tile_of(make_layout({64, 64}, {64, 1})));
+        copy(load.with(Mbarrier(1), 0), local_tile(x, {64, 64}, {0, 0}),
+             make_smem_tensor<int16_t>(make_layout({64, 64}, {64, 1})));
+      }),
+      HasSubstr("beside a TMA atom of tiles of (64,64):(64,1) of f16"));
   EXPECT_THAT(
       mistake([&](const Halves& x, const Floats&) {
         make_tma_atom(TmaLoad{}, zipped_divide(x, {64, 64}),

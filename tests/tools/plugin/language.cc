@@ -265,11 +265,14 @@ const Word tiled_mma("dsl/mma/tiled_mma.h", [](X x, Y y, Int n) {
   const auto where = mma.get_slice(thread_idx.x).partition_C(make_identity_tensor({32, 16}));
   If(within(where(0), {8, 8}), [&] { y(n) = x(n); });
 });
+const Word smem_box("dsl/mma/smem_box.h", [](X x, Y y, Int n) {
+  y(n) = x(n) * static_cast<float>(box_of<float>(make_layout(64)).extent(0));
+});
 const Word smem_layout("dsl/mma/smem_layout.h", [](X x, Y y, Int n) {
   const auto tiles = make_smem_tensor<float>(make_smem_layout<float>({64, 32, 2}));
   tiles(n, 0, 1) = x(n);
   sync_threads();
-  y(n) = tiles(n, 0, 1) * static_cast<float>(box_of(tiles(_, _, 0)).extent(1));
+  y(n) = tiles(n, 0, 1);
 });
 const Word wgmma_word("dsl/mma/wgmma.h", [](X, Y out, Int n) {
   const Tensor<half> tile =
@@ -323,7 +326,17 @@ const Word shared_arena("dsl/tensor/shared_arena.h", [](X x, Y y, Int n) {
   b(n) = x(n);
   y(n) = b(n);
 });
-// An atom is made of a matrix; the word has vectors.
+// These atoms are made of matrices; the word has vectors.
+const Word bulk_atom("dsl/tensor/bulk_atom.h", [](X x, Y y, Int n) {
+  const auto load = reinterpret_cast<uintptr_t>(&detail::emit_bulk_tile);
+  const auto reduce = reinterpret_cast<uintptr_t>(&detail::emit_bulk_tile_reduce);
+  y(n) = x(n) * static_cast<float>(load != reduce);
+});
+const Word im2col_atom("dsl/tensor/im2col_atom.h", [](X x, Y y, Int n) {
+  const auto make = reinterpret_cast<uintptr_t>(&detail::make_im2col_boxes);
+  const auto load = reinterpret_cast<uintptr_t>(&detail::emit_im2col_tile);
+  y(n) = x(n) * static_cast<float>(make != load);
+});
 const Word tma_atom("dsl/tensor/tma_atom.h", [](X x, Y y, Int n) {
   const auto make = reinterpret_cast<uintptr_t>(&detail::make_tma_boxes);
   const auto bring = reinterpret_cast<uintptr_t>(&detail::emit_tile_prefetch);
