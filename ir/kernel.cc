@@ -6,15 +6,6 @@
 
 namespace heddle::ir {
 
-std::optional<int64_t> Op::attr(AttrKey key) const {
-  for (const Attr& a : attrs) {
-    if (a.key == key) return a.value;
-  }
-  return std::nullopt;
-}
-
-int64_t Op::attr_or(AttrKey key, int64_t otherwise) const { return attr(key).value_or(otherwise); }
-
 void Op::set_attr(AttrKey key, int64_t value) {
   for (Attr& a : attrs) {
     if (a.key == key) {
@@ -25,7 +16,11 @@ void Op::set_attr(AttrKey key, int64_t value) {
   attrs.push_back({key, value});
 }
 
-Kernel::Kernel(absl::string_view name) : name_(name), regions_(1) {}
+Kernel::Kernel(absl::string_view name) : name_(name), regions_(1) {
+  constexpr size_t kUsual = 256;
+  ops_.reserve(kUsual);
+  values_.reserve(kUsual);
+}
 
 std::optional<uint64_t> Kernel::constant_bits(ValueId id) const {
   const Op* const op = def(id);

@@ -81,8 +81,18 @@ struct Op {
   absl::Span<const ValueId> name() const { return operands_named(OperandName::enumerator); }
 #include "heddle/ir/operands.def"
 
-  std::optional<int64_t> attr(AttrKey key) const;
-  int64_t attr_or(AttrKey key, int64_t otherwise) const;
+  std::optional<int64_t> attr(AttrKey key) const {
+    for (const Attr& a : attrs) {
+      if (a.key == key) return a.value;
+    }
+    return std::nullopt;
+  }
+  int64_t attr_or(AttrKey key, int64_t otherwise) const {
+    for (const Attr& a : attrs) {
+      if (a.key == key) return a.value;
+    }
+    return otherwise;
+  }
   void set_attr(AttrKey key, int64_t value);
 };
 

@@ -31,10 +31,9 @@ constinit const detail::OperandIndices detail::kOperandIndices = [] {
   return table;
 }();
 
-const OpInfo& info(Opcode opcode) {
-  const auto index = static_cast<size_t>(opcode);
-  return index < kOpcodeCount ? kOps[index] : custom_op(opcode)->row;
-}
+constinit const std::array<OpInfo, kOpcodeCount> detail::kOpInfos = std::to_array(kOps);
+
+const OpInfo& detail::custom_info(Opcode opcode) { return custom_op(opcode)->row; }
 
 int detail::custom_operand_index(Opcode opcode, OperandName name) {
   const Signature& signature = info(opcode).signature;

@@ -191,7 +191,7 @@ constexpr bool takes_mask(const OpInfo& info) {
   return last.role == Role::kU32 && last.arity == Arity::kOptional;
 }
 
-const OpInfo& info(Opcode opcode);
+inline const OpInfo& info(Opcode opcode);
 // Which operand of an op has that name: an index, or -1 where its signature has no such name.
 inline int operand_index(Opcode opcode, OperandName name);
 std::optional<Opcode> opcode_from_mnemonic(absl::string_view mnemonic);
@@ -199,10 +199,17 @@ std::optional<Opcode> opcode_from_mnemonic(absl::string_view mnemonic);
 namespace detail {
 using OperandIndices = std::array<std::array<int8_t, kOperandNameCount>, kOpcodeCount>;
 extern const OperandIndices kOperandIndices;
+extern const std::array<OpInfo, kOpcodeCount> kOpInfos;
+const OpInfo& custom_info(Opcode opcode);
 int custom_operand_index(Opcode opcode, OperandName name);
 std::optional<Opcode> builtin_opcode(absl::string_view mnemonic);
 std::optional<Opcode> custom_opcode(absl::string_view mnemonic);
 }  // namespace detail
+
+inline const OpInfo& info(Opcode opcode) {
+  const auto index = static_cast<size_t>(opcode);
+  return index < kOpcodeCount ? detail::kOpInfos[index] : detail::custom_info(opcode);
+}
 
 inline int operand_index(Opcode opcode, OperandName name) {
   if (static_cast<size_t>(opcode) >= kOpcodeCount) {

@@ -13,17 +13,19 @@
 namespace heddle::ir {
 namespace {
 
+constexpr Agreement kNothing(Scope::kThread);
+
 // Starts from the belief that everything agrees throughout the grid and takes back what an op
-// contradicts, until nothing changes.
+// contradicts, until nothing changes: for what a loop carries, of its body; for what variables hold, of the kernel.
 class Propagation {
  public:
   Propagation(Analyses& analyses, IdMap<ValueId, Scope>& values)
       : kernel_(analyses.kernel()), values_(values), lanes_(kernel_, values, analyses.get<Ints>()) {
     find_private_sync();
     do {
-      changed_ = false;
+      slots_changed_ = false;
       sweep(kernel_.body());
-    } while (changed_);
+    } while (slots_changed_);
   }
 
   // How far the threads that reach a region's owner agree on running the region.
@@ -38,20 +40,20 @@ class Propagation {
   }
   Agreement lifted(Agreement level) const { return {lanes_.lifted(level.scope), level.moves}; }
 
-  // Levels only fall. A change of what is read before it is computed asks for another sweep.
-  void lower(ValueId value, Agreement level, bool read_earlier = false) {
+  // Levels only fall. True where this one did.
+  bool lower(ValueId value, Agreement level) {
     const Agreement before = of(value);
     level = lifted(both(level, before));
-    if (level == before) return;
+    if (level == before) return false;
     values_.at(value) = level.scope;
     moves_.at(value) = level.moves;
-    changed_ |= read_earlier;
+    return true;
   }
-  void narrow(RegionId region, Agreement level, bool read_earlier = false) {
+  bool narrow(RegionId region, Agreement level) {
     level = lifted(both(level, narrowing_[region]));
-    if (level == narrowing_[region]) return;
+    if (level == narrowing_[region]) return false;
     narrowing_.at(region) = level;
-    changed_ |= read_earlier;
+    return true;
   }
 
   // Whether an op lets one thread wait for another, alone: see uniformity.h on loads.
@@ -112,9 +114,11 @@ class Propagation {
     if (op.opcode == Opcode::kIf) return visit_if(op);
     if (op.opcode == Opcode::kVarStore) {
       const Agreement level = both(of(op.value()), relative_control(id, op.slot()));
-      return lower(op.slot(), level, true);
+      slots_changed_ |= lower(op.slot(), level);
+      return;
     }
-    if (op.results.empty()) return;
+    const auto is_known = [&](ValueId result) { return of(result) == kNothing; };
+    if (std::all_of(op.results.begin(), op.results.end(), is_known)) return;
     const Agreement level = level_of(id);
     for (const ValueId result : op.results) lower(result, level);
   }
@@ -217,8 +221,9 @@ class Propagation {
     lower(args[0], both(of(op.start()), of(op.step())));
     const auto init = op.inits();
     for (size_t i = 0; i < init.size(); ++i) lower(args[1 + i], of(init[i]));
-    sweep(body);
-    carry(op, init, trips);
+    do {
+      sweep(body);
+    } while (carry(op, init, trips));
   }
 
   void visit_while(const Op& op) {
@@ -227,32 +232,37 @@ class Propagation {
       const auto& args = kernel_.region(region).args;
       for (size_t i = 0; i < init.size(); ++i) lower(args[i], of(init[i]));
     }
-    sweep(op.regions[0]);
-    const Agreement condition = of_all(yielded(op.regions[0]));
-    for (const RegionId region : op.regions) narrow(region, condition, true);
-    sweep(op.regions[1]);
-    carry(op, init, condition);
+    for (bool again = true; again;) {
+      sweep(op.regions[0]);
+      const Agreement condition = of_all(yielded(op.regions[0]));
+      again = false;
+      for (const RegionId region : op.regions) again |= narrow(region, condition);
+      sweep(op.regions[1]);
+      again |= carry(op, init, condition);
+    }
   }
 
-  // What the body hands to the next trip, and what leaves the loop.
-  void carry(const Op& op, absl::Span<const ValueId> init, Agreement trips) {
+  // What the body hands to the next trip, and what leaves the loop. True where the next trip finds less agreement.
+  bool carry(const Op& op, absl::Span<const ValueId> init, Agreement trips) {
     const auto next = yielded(op.regions.back());
+    bool changed = false;
     for (size_t i = 0; i < init.size(); ++i) {
       const auto arg = [&](RegionId region) {
         const auto& args = kernel_.region(region).args;
         return args[args.size() - init.size() + i];
       };
       if (i >= next.size()) {  // under construction
-        for (const RegionId region : op.regions) lower(arg(region), Scope::kThread, true);
+        for (const RegionId region : op.regions) changed |= lower(arg(region), Scope::kThread);
         lower(op.results[i], Scope::kThread);
         continue;
       }
-      for (const RegionId region : op.regions) lower(arg(region), of(next[i]), true);
+      for (const RegionId region : op.regions) changed |= lower(arg(region), of(next[i]));
       // What every trip hands on unchanged does not depend on how many trips there are.
       const bool unchanged = next[i] == arg(op.regions.back());
       const Agreement level = both(of(init[i]), of(next[i]));
       lower(op.results[i], unchanged ? level : both(level, trips));
     }
+    return changed;
   }
 
   const Kernel& kernel_;
@@ -261,7 +271,7 @@ class Propagation {
   IdMap<RegionId, Agreement> narrowing_;
   UniformBits lanes_;
   IdMap<OpId, uint8_t> behind_sync_{0};  // loads
-  bool changed_ = false;
+  bool slots_changed_ = false;
 };
 
 }  // namespace

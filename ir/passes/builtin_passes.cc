@@ -127,6 +127,11 @@ absl::Span<const Pass> builtin_passes() {
        .summary = "Contract multiplications and additions to fma (changes roundings)",
        .run = contract,
        .keeps = kWhereOpsAreMade},
+      // Behind contract, which fuses single elements.
+      {.name = "pack-arithmetic",
+       .summary = "Compute neighbours of a vector of few bits together",
+       .run = pack_arithmetic,
+       .keeps = kWhereOpsAreMade},
       {.name = "order",
        .summary = "Put pure ops in the order of their uses",
        .run = order,

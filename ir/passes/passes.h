@@ -24,6 +24,7 @@ bool share_addresses(PassContext& context);  // share_addresses.cc
 bool lower_division(PassContext& context);   // lower_division.cc
 bool early_loads(PassContext& context);      // early_loads.cc
 bool contract(Kernel& kernel);               // contract.cc
+bool pack_arithmetic(Kernel& kernel);        // pack_arithmetic.cc
 bool order(Kernel& kernel);                  // order.cc
 
 }  // namespace heddle::ir

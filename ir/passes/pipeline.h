@@ -28,7 +28,7 @@ namespace heddle::ir {
 inline constexpr absl::string_view kDefaultPipeline =
     "promote-vars,unroll,fold,if-convert,reduce-strength,warp-index,dce,licm,cse,"
     "widen-loops,fold,unroll-loads,vectorize,share-addresses,lower-division,dce,early-loads,"
-    "contract,order";
+    "contract,pack-arithmetic,order";
 
 // The level of that pipeline, with what a program has registered to run in it.
 inline constexpr absl::string_view kDefaultLevel = "O3";
@@ -36,7 +36,8 @@ inline constexpr absl::string_view kDefaultLevel = "O3";
 // The same without `contract`: every result rounded as the kernel is written.
 inline constexpr absl::string_view kExactPipeline =
     "promote-vars,unroll,fold,if-convert,reduce-strength,warp-index,dce,licm,cse,"
-    "widen-loops,fold,unroll-loads,vectorize,share-addresses,lower-division,dce,early-loads,order";
+    "widen-loops,fold,unroll-loads,vectorize,share-addresses,lower-division,dce,early-loads,"
+    "pack-arithmetic,order";
 
 struct PassRun {
   std::string name;

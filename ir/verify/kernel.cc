@@ -97,25 +97,25 @@ class KernelCheck {
   bool check_param(size_t index) {
     const Param& param = kernel_.params()[index];
     const Type type = kernel_.type(param.value);
-    const std::string which = absl::StrCat("parameter ", v_.name(param.value));
     if (type.is_scalar()) return true;
+    const auto which = [&] { return absl::StrCat("parameter ", v_.name(param.value)); };
     const bool view = type.is_view() && !type.slot &&
                       (type.space == Space::kGlobal || type.space == Space::kConst ||
                        type.space == Space::kParam);
     if (!view) {
-      v_.error(absl::StrCat(which, " is ", to_string(type),
+      v_.error(absl::StrCat(which(), " is ", to_string(type),
                             ", but a launch passes scalars and views of global memory"));
       return false;
     }
     if (param.extents.size() != type.rank || param.strides.size() != type.rank) {
-      v_.error(absl::StrCat(which, " has ", counted(type.rank, "mode"), ", but ",
+      v_.error(absl::StrCat(which(), " has ", counted(type.rank, "mode"), ", but ",
                             counted(param.extents.size(), "extent"), " and ",
                             counted(param.strides.size(), "stride")));
       return false;
     }
     for (const int64_t extent : param.extents) {
       if (extent >= 0 || extent == kDynamic) continue;
-      v_.error(absl::StrCat(which, " has an extent of ", extent));
+      v_.error(absl::StrCat(which(), " has an extent of ", extent));
       return false;
     }
     return true;

@@ -25,12 +25,13 @@ struct Shape {
 
   constexpr int rows_of_group() const { return ping_pong ? m : m / groups; }
 };
-constexpr Shape kShapes[] = {
-    {128, 256, 2, 1}, {256, 128, 2, 1},       {128, 192, 2, 1},      {128, 128, 2, 1},
-    {128, 64, 2, 1},  {128, 64, 2, 2},        {64, 256, 1, 1},       {64, 128, 1, 1},
-    {64, 128, 1, 2},  {128, 144, 2, 1},       {128, 160, 2, 1},      {64, 32, 1, 2},
-    {64, 64, 1, 2},   {64, 64, 1, 1},         {128, 224, 2, 1},      {64, 112, 1, 1},
-    {64, 112, 1, 2},  {128, 128, 2, 1, true}, {64, 256, 2, 1, true}, {64, 128, 2, 1, true}};
+constexpr Shape kShapes[] = {{128, 256, 2, 1},      {256, 128, 2, 1},      {128, 192, 2, 1},
+                             {128, 128, 2, 1},      {128, 64, 2, 1},       {128, 64, 2, 2},
+                             {64, 256, 1, 1},       {64, 128, 1, 1},       {64, 128, 1, 2},
+                             {128, 144, 2, 1},      {128, 160, 2, 1},      {64, 32, 1, 2},
+                             {64, 64, 1, 2},        {64, 64, 1, 1},        {128, 224, 2, 1},
+                             {64, 112, 1, 1},       {64, 112, 1, 2},       {128, 128, 2, 1, true},
+                             {64, 256, 2, 1, true}, {64, 128, 2, 1, true}, {128, 192, 2, 1, true}};
 // Columns that a block has of a shared tile, and that an epilogue gets: those of a reduction (reductions.h).
 constexpr int kLeastColumns = 32;
 // Whether a tile's columns share the factors of b, and a stage is of one block with factors; and registers
@@ -40,9 +41,12 @@ constexpr bool takes_factors(const Shape& x) {
   return kFactorColumns % x.n == 0 && x.lines == 1 && x.rows_of_group() == kProductRows &&
          !x.ping_pong;
 }
-// Whether registers are left for an epilogue, beside the sums and its results.
+// Whether registers are left for an epilogue, beside the sums and its results; those of a warpgroup's own tile leave
+// as they are computed.
 constexpr bool takes_epilogue(const Shape& x, const GemmProblem& problem) {
-  return x.rows_of_group() == kProductRows && x.n % kLeastColumns == 0 &&
+  if (x.n % kLeastColumns != 0) return false;
+  const bool leaves_at_once = x.ping_pong && problem.stores_boxes && !problem.ends_inside;
+  return (x.rows_of_group() == kProductRows || leaves_at_once) &&
          x.n <= (problem.result_bytes > 2 || problem.ends_inside || x.ping_pong ? 128 : 256);
 }
 // Blocks of a cluster, by the mode that their tiles share, and of one tile.
@@ -73,9 +77,10 @@ bool may_share(const GemmConfig& config, const GemmProblem& problem,
          tiles % clusters != 0 &&
          sharers(tiles, ceil_div(problem.k, config.k), clusters) > std::min(tiles, clusters - 1);
 }
-// Columns of a result that are stored at once: of at most a line.
-int store_columns_of(int columns, int result_bytes) {
-  return std::min(columns & -columns, kLineBytes / result_bytes);
+// Columns of a result that are stored at once: of at most a line; of two tiles at one time, few, so that more stages
+// fit beside them.
+int store_columns_of(int columns, const Shape& shape, int result_bytes) {
+  return std::min(columns & -columns, shape.ping_pong ? kLeastColumns : kLineBytes / result_bytes);
 }
 
 }  // namespace
@@ -141,7 +146,8 @@ std::vector<GemmConfig> gemm_configs(const GemmProblem& problem,
           .cluster_columns = cluster.columns,
           .split = cluster.split,
           .ping_pong = shape.ping_pong,
-          .store_columns = store_columns_of(shape.n / cluster.split, problem.result_bytes),
+          .store_columns = store_columns_of(shape.n / cluster.split, shape, problem.result_bytes),
+          .store_buffers = shape.ping_pong ? 1 : 2,
           .stores_boxes = problem.stores_boxes,
           .a = problem.a,
           .b = problem.b};

@@ -84,8 +84,8 @@ struct GemmConfig {
 // All configurations that a device can run, in the order of preference among equals.
 std::vector<GemmConfig> gemm_configs(const GemmProblem& problem, const runtime::DeviceInfo& device);
 // The one that a model of the device expects to be the fastest: of those that have been measured, which
-// are the ones without split, stream_k and ping_pong; and of those with stream_k, whose kernels take a
-// workspace (gemm_stream_k.h), if there are any.
+// are the ones without split and stream_k, and with ping_pong those without clusters; and of those with
+// stream_k, whose kernels take a workspace (gemm_stream_k.h), if there are any.
 GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device);
 // The same, but for what `heddle tune` found the fastest (runtime/tuning/tunable.h).
 GemmConfig tuned_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device);

@@ -25,6 +25,8 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
   constexpr bool kHasEpilogue = !std::is_same_v<Epilogue, PlainSums>;
   // Results of 16 bits leave registers for those of the tile before, but none for stores of single rows.
   const bool stores_late = sizeof(D) <= 2 && c.stores_boxes && !Tiles::kEndsInside && !c.ping_pong;
+  // What no product of the same warpgroup hides leaves as it is computed.
+  const bool stores_parts = c.ping_pong && c.stores_boxes && !Tiles::kEndsInside;
   const TiledMma mma =
       make_tiled_mma(make_mma_atom(Wgmma<T, T, float>{c.n}), {c.groups_of_tile(), 1, 1});
   const auto sA = make_smem_tensor<T>(make_smem_layout_A(mma, {c.m, c.k, c.stages}, c.a));
@@ -124,6 +126,7 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
                                  });
       const UInt& phase = std::get<2>(before);
       const auto finish = [&](const Tensor<float>& all) {
+        if (stores_parts) return results.compute_and_store(epilogue, all, tile, group, args...);
         results.compute(epilogue, all, finished, tile, group, args...);
         if (c.stores_boxes && !stores_late) results.store(finished, tile, group);
       };

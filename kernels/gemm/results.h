@@ -48,7 +48,7 @@ class GemmResults {
     // What an epilogue makes of more columns at once would need registers besides the sums.
     constexpr bool kHasEpilogue = !std::is_same_v<Epilogue, PlainSums>;
     const int at_once = kHasEpilogue ? std::gcd(c_.columns(), kEpilogueColumns) : c_.columns();
-    for (int i = 0; i < c_.rows_of_group() / kProductRows; ++i) {
+    for (int i = 0; i < products(); ++i) {
       const GemmPart whole = part(tile, group, i);
       for (int first = 0; first < c_.columns(); first += at_once) {
         const GemmPart some = whole.columns(first, at_once);
@@ -66,43 +66,60 @@ class GemmResults {
   }
   // Stores results (values, product) of a warpgroup. The warps' copies may still run when it returns.
   void store(const Tensor<D>& results, const GemmTile& tile, const Int& group) const {
-    const Int warp = warp_id() % 4;
-    const Bool leads = lane_id() == 0;
-    const int parts = c_.columns() / c_.store_columns;
-    const int products = c_.rows_of_group() / kProductRows;
-    const auto row = [&](int i) { return rows_before(group, i) + warp * kWarpRows; };
-    // Of a warpgroup that has tiles of its own, behind the other one's.
-    const auto place = [&](int i) {
-      return (c_.ping_pong ? row(i) + group * c_.m : row(i)) / kWarpRows;
-    };
-    const auto is_whole = [&](int i) { return tile.row + row(i) + kWarpRows <= tile.end; };
     if (ends_inside_) {
-      for (int i = 0; i < products; ++i) {
-        If(!is_whole(i), [&] { part(tile, group, i).store(d_, cast<float>(load(results(_, i)))); });
+      for (int i = 0; i < products(); ++i) {
+        If(!is_whole(tile, group, i),
+           [&] { part(tile, group, i).store(d_, cast<float>(load(results(_, i)))); });
       }
     }
-    for (int first = 0; first < parts; ++first) {
-      const int buffer = first % c_.store_buffers;
+    store_parts(tile, group, [&](int i, int first) {
+      return load(results(_, i)).slice(first / 2, c_.store_columns / 2);
+    });
+  }
+  // Passes sums through an epilogue and stores what it makes, some columns after the others, which takes fewer
+  // registers. The result ends nowhere inside of d.
+  template <class Epilogue, class... Args>
+  void compute_and_store(const Epilogue& epilogue, const Tensor<float>& sums, const GemmTile& tile,
+                         const Int& group, const Args&... args) const {
+    store_parts(tile, group, [&](int i, int first) {
+      const GemmPart some = part(tile, group, i).columns(first, c_.store_columns);
+      return cast<D>(
+          epilogue(some, load(sums(_, i)).slice(first / 2, c_.store_columns / 2), args...));
+    });
+  }
+
+ private:
+  static constexpr int kEpilogueColumns = 32;  // that an epilogue gets at once
+
+  // Stores a warpgroup's results, store_columns of them at a time: results(product, first column).
+  template <class Results>
+  void store_parts(const GemmTile& tile, const Int& group, const Results& results) const {
+    const Bool leads = lane_id() == 0;
+    const int parts = c_.columns() / c_.store_columns;
+    // Of a warpgroup that has tiles of its own, behind the other one's.
+    const auto place = [&](int i) {
+      return (c_.ping_pong ? warp_row(group, i) + group * c_.m : warp_row(group, i)) / kWarpRows;
+    };
+    for (int part = 0; part < parts; ++part) {
+      const int buffer = part % c_.store_buffers, first = part * c_.store_columns;
       // Copies from this buffer are done: of all buffers, where a tile begins with the one that
       // the tile before has ended with.
       const bool turns = parts % c_.store_buffers != 0;
-      If(leads, [&] { bulk_wait_read(first == 0 && turns ? 0 : c_.store_buffers - 1); });
+      If(leads, [&] { bulk_wait_read(part == 0 && turns ? 0 : c_.store_buffers - 1); });
       sync_warp();
-      for (int i = 0; i < products; ++i) {
-        put(warp_rows(place(i), buffer), load(results(_, i)), first * c_.store_columns);
-      }
+      for (int i = 0; i < products(); ++i) put(warp_rows(place(i), buffer), results(i, first));
       fence_async();
       sync_warp();
       If(leads, [&] {
-        for (int i = 0; i < products; ++i) {
+        for (int i = 0; i < products(); ++i) {
           const auto copy_rows = [&] {
             const auto there = domain_offset(
-                {tile.row + row(i), first_column(tile) + first * c_.store_columns, tile.batch}, d_);
+                {tile.row + warp_row(group, i), first_column(tile) + first, tile.batch}, d_);
             copy(store_, warp_rows(place(i), buffer),
                  local_tile(there, {kWarpRows, c_.store_columns, 1}, {0, 0, 0})(_, _, 0));
           };
           if (ends_inside_) {
-            If(is_whole(i), copy_rows);
+            If(is_whole(tile, group, i), copy_rows);
           } else {
             copy_rows();
           }
@@ -112,9 +129,8 @@ class GemmResults {
     }
   }
 
- private:
-  static constexpr int kEpilogueColumns = 32;  // that an epilogue gets at once
-
+  // How many products a warpgroup has of a tile, each of 64 rows.
+  int products() const { return c_.rows_of_group() / kProductRows; }
   template <class X>
   void prefetch_tile(const GemmTile&, const Int&, const X&) const {}
   template <class X>
@@ -133,6 +149,13 @@ class GemmResults {
   Int rows_before(const Int& group, int i) const {
     return (c_.ping_pong ? Int(i) : i * c_.groups + group) * kProductRows;
   }
+  // The first row of a warp's in product i, in the tile, and whether all of them are rows of the result.
+  Int warp_row(const Int& group, int i) const {
+    return rows_before(group, i) + warp_id() % 4 * kWarpRows;
+  }
+  Bool is_whole(const GemmTile& tile, const Int& group, int i) const {
+    return tile.row + warp_row(group, i) + kWarpRows <= tile.end;
+  }
   // The first column that this block stores.
   Int first_column(const GemmTile& tile) const {
     return c_.split == 1 ? tile.column : tile.column + cluster_rank() * c_.columns();
@@ -141,19 +164,19 @@ class GemmResults {
   Tensor<D> warp_rows(const Int& number, int buffer) const {
     return local_tile(tiles_(_, _, buffer), {kWarpRows, c_.store_columns}, {number, 0});
   }
-  // Puts a warp's rows of a product, columns from `first` on, into its tile of shared memory.
-  void put(const Tensor<D>& tile, const Fragment<D>& results, int first) const {
+  // Puts a warp's rows of a product into its tile of shared memory.
+  void put(const Tensor<D>& tile, const Fragment<D>& results) const {
     if constexpr (sizeof(D) == 2) {
       const Int row = lane_id() % 16, column = lane_id() / 16 * 8;
       for (int i = 0; i < c_.store_columns; i += 16) {
-        stmatrix(tile.at({row, i + column}), results.slice((first + i) / 2, 8));
+        stmatrix(tile.at({row, i + column}), results.slice(i / 2, 8));
       }
     } else {
       const Int row = lane_id() / 4, pair = lane_id() % 4;
       for (int i = 0; i < c_.store_columns; i += 8) {
         for (int below = 0; below < 2; ++below) {
           heddle::store(local_tile(tile, {1, 2}, {row + 8 * below, i / 2 + pair}),
-                        results.slice((first + i) / 2 + 2 * below, 2));
+                        results.slice(i / 2 + 2 * below, 2));
         }
       }
     }

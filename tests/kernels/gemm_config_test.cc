@@ -67,6 +67,20 @@ TEST(GemmConfig, OfColumnsThatFillTheDevice) {
   EXPECT_EQ(choose_gemm({.m = 256, .n = 14336, .k = 4096}, h200).n, 224);
 }
 
+// Results leave while the other warpgroup multiplies, unless one round of larger tiles fewer weighs more.
+TEST(GemmConfig, OfProductsOfManyTiles) {
+  const runtime::DeviceInfo h200 = Device::open("interp").value().info();
+  for (const int64_t k : {1024, 8192}) {
+    const GemmConfig config = choose_gemm({.m = 8192, .n = 8192, .k = k}, h200);
+    EXPECT_TRUE(config.ping_pong) << config.to_string();
+    EXPECT_EQ(config.cluster(), 1);
+  }
+  EXPECT_FALSE(choose_gemm({.m = 4096, .n = 4096, .k = 4096}, h200).ping_pong);
+  EXPECT_FALSE(
+      choose_gemm({.m = 1024, .n = 8192, .k = 1024, .batches = 8, .ends_inside = true}, h200)
+          .ping_pong);
+}
+
 // Where groups end nobody knows: with few rows each, the tiles of a cluster do not stand below each other.
 TEST(GemmConfig, OfGroupsWhoseLastTilesAreHalfFull) {
   const runtime::DeviceInfo h200 = Device::open("interp").value().info();

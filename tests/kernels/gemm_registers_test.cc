@@ -254,8 +254,13 @@ TEST(GemmRegisters, AreEnoughForStreamK) {
 }
 
 TEST(GemmRegisters, AreEnoughForPingPong) {
-  for (const auto& [m, n, stages] : {std::tuple(128, 128, 5), {64, 256, 4}}) {
-    const GemmConfig config{.m = m, .n = n, .stages = stages, .ping_pong = true};
+  for (const auto& [m, n, stages] : {std::tuple(128, 128, 5), {64, 256, 4}, {128, 192, 5}}) {
+    const GemmConfig config{.m = m,
+                            .n = n,
+                            .stages = stages,
+                            .ping_pong = true,
+                            .store_columns = 32,
+                            .store_buffers = 1};
     const auto& kernel = kernels::hopper_gemm<BatchTiles, PlainLoop, half, half, PlainSums>(config);
     const Signature signature = {matrix(), matrix(), matrix()};
     EXPECT_THAT(assembled(kernel, config, signature), IsOk()) << config.to_string();

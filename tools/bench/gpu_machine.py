@@ -31,11 +31,13 @@ def compile_twins(sources, folder):
         output("nvcc", *TWIN_FLAGS, "-cubin", source, "-o", os.path.join(folder, name + ".cubin"))
 
 
-def profile(metrics, *command):
-    """By kernel, in the order of the launches: its name and its metrics, by ncu; nothing without it."""
+def profile(metrics, *command, options=()):
+    """By kernel, in the order of the launches: its name and its metrics, by ncu; nothing without it. Clocks stay as they
+    are."""
     if not shutil.which("ncu"):
         return []
-    text = output("ncu", "--csv", "--metrics", ",".join(metrics), *command)
+    text = output("ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--metrics", ",".join(metrics), *options,
+                  *command)
     kernels = {}
     for row in csv.DictReader(io.StringIO(text[text.index('"ID"'):])):
         _, values = kernels.setdefault(row["ID"], (row["Kernel Name"].split("(")[0], {}))
