@@ -112,7 +112,7 @@ std::string GemmConfig::to_string() const {
 GemmConfig::Registers GemmConfig::registers(int accumulators, bool has_epilogue) const {
   if (groups == 3) return {32, 160};
   const int elements = accumulators * rows_of_group() / kProductRows * n / 2;
-  if (groups != 2 || elements <= (has_epilogue ? 32 : 64)) return {0, 0};
+  if (groups != 2 || elements <= (has_epilogue && !ping_pong ? 32 : 64)) return {0, 0};
   return ping_pong ? Registers{24, 240} : Registers{40, 232};
 }
 

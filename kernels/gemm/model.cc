@@ -20,7 +20,8 @@ constexpr double kStagesInUse = 0.5;
 // A stage takes more cycles to be waited for; and for each line of its depth where blocks of a cluster wait
 // for each other's rows of a, while each of them has columns of b that come from memory.
 constexpr double kStageCycles = 30, kSharedRowsCycles = 50;
-constexpr double kTileCycles = 700;  // between two tiles
+// Between two tiles of a warpgroup, and for each sum that an epilogue takes, unless the other warpgroup multiplies.
+constexpr double kTileCycles = 1100, kEpilogueCyclesOfSum = 0.1;
 constexpr double kMeetCycles =
     1200;  // until the blocks of a cluster have met, at its start and end
 // To add up the parts of a depth: once, and for each sum that comes from another block. Not measured.
@@ -96,7 +97,9 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
           ? 0
           : rounds * (kExchangeCycles + kExchangeCyclesOfSum * sums * (config.split - 1));
   const double work = kFillCycles + (config.cluster() > 1 ? kMeetCycles : 0) + stages * stage +
-                      (config.ping_pong ? 1 : rounds) * kTileCycles + exchange;
+                      (config.ping_pong ? 1 : rounds) *
+                          (kTileCycles + (problem.fused ? kEpilogueCyclesOfSum * sums : 0)) +
+                      exchange;
   const double macs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                       static_cast<double>(problem.k) * static_cast<double>(problem.batches);
   const double loads =

@@ -6,7 +6,9 @@ import statistics
 
 NAMES = {"heddle": "Heddle", "cublas": "cuBLAS", "cutlass": "CUTLASS", "triton": "Triton", "plain": "the plain product"}
 COLOURS = {"heddle": "#1a7f37", "cublas": "#6e7781", "cutlass": "#bc4c00", "triton": "#8250df", "plain": "#54aeff"}
-CAUSES = pathlib.Path(__file__).parent / "results" / "gemm_causes.json"
+RESULTS = pathlib.Path(__file__).parent / "results"
+CAUSES = RESULTS / "gemm_causes.json"
+PROFILE = RESULTS / "gemm_profile.json"
 # Aims that compare nothing with a peer: what is taken of Heddle's results, the least or the most of a group, the unit.
 OWN = {"rate": (lambda r: r.get("tflop_per_s"), min, "≥ {:.0f} TFLOP/s", "{:.0f} TFLOP/s"),
        "to_ptx_ms": (lambda r: r.get("to_ptx_ms"), max, "≤ {:.0f} ms", "{:.1f} ms"),
@@ -89,6 +91,22 @@ def cause_lines():
     return lines
 
 
+def profile_lines():
+    """What ncu counts of products, ours beside cuBLAS's: gemm_profile.py writes it."""
+    data = json.loads(PROFILE.read_text())
+    lines = ["", f"What ncu counts on an {data['gpu']} ({data['date']}, `tools/bench/gemm_profile.py`), where each kernel runs alone on empty "
+             "caches: the share of the time that the tensor cores work, the throughput of L2 and of memory in % of what they can, and the clock:",
+             "", "| Product | Kernel of | Time | Tensor cores | L2 | Memory | Clock |", "|---|---|---|---|---|---|---|"]
+    for product in data["products"]:
+        for contender in ("heddle", "cublas"):
+            if contender not in product:
+                continue
+            figure = product[contender]
+            lines.append(f"| {product['product']} | {NAMES[contender]} | {figure['us']:.0f} µs | {figure['tensor_percent']:.0f} % | "
+                         f"{figure['l2_percent']:.0f} % | {figure['memory_percent']:.0f} % | {figure['mhz']:.0f} MHz |")
+    return lines
+
+
 def compile_lines(data):
     """How long kernels took to compile, and those of peers."""
     ours = [r for f in data["figures"] if "ptxas_ms" in (r := f.get("contenders", {}).get("heddle", {}))]
@@ -140,7 +158,7 @@ def tables(data, other=None):
     head.append("")
     skipped = sorted({f"{shape_name(f)}: {why}" for f in data["figures"] if (why := why_missing(f))})
     missing = ["", "Not measured yet:", ""] + [f"- {line}" for line in skipped] if skipped else []
-    return (head + aims_table(data, other) + cause_lines() + compile_lines(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
+    return (head + aims_table(data, other) + cause_lines() + profile_lines() + compile_lines(data) + ["", "![TFLOP/s by product](results/gemm.svg)", ""] + products_table(data) + missing)
 
 
 def plot(data):
