@@ -90,11 +90,10 @@ std::string GemmProblem::to_string() const {
       absl::StrCat(m, "x", n, "x", k, batches == 1 ? "" : absl::StrCat(" x ", batches), " ",
                    a == Major::k ? "t" : "n", b == Major::k ? "n" : "t", ", ", element_bytes,
                    " into ", result_bytes, " bytes");
-  const std::pair<bool, const char*> more[] = {{!stores_boxes, ", stored by threads"},
-                                               {fused, ", fused"},
-                                               {scaled, ", scaled"},
-                                               {ends_inside, ", ends inside"},
-                                               {unknown_rows, ", rows unknown"}};
+  const std::pair<bool, const char*> more[] = {
+      {!stores_boxes, ", stored by threads"}, {fused, ", fused"},
+      {reads_matrices, ", with matrices"},    {scaled, ", scaled"},
+      {ends_inside, ", ends inside"},         {unknown_rows, ", rows unknown"}};
   for (const auto& [is_so, what] : more) {
     if (is_so) text += what;
   }

@@ -24,11 +24,12 @@ struct GemmProblem {
   // Bytes of an element of a and b, and of d.
   int element_bytes = 2;
   int result_bytes = 2;
-  bool stores_boxes = true;   // whether the copy engine can store the result
-  bool fused = false;         // whether an epilogue follows, which takes registers
-  bool scaled = false;        // whether blocks along k have factors (scaled.h)
-  bool ends_inside = false;   // whether results end inside of d (grouped.h)
-  bool unknown_rows = false;  // whether the device alone knows each batch's rows; m is their mean
+  bool stores_boxes = true;     // whether the copy engine can store the result
+  bool fused = false;           // whether an epilogue follows, which takes registers
+  bool reads_matrices = false;  // and whether it reads or writes others of the result's extents
+  bool scaled = false;          // whether blocks along k have factors (scaled.h)
+  bool ends_inside = false;     // whether results end inside of d (grouped.h)
+  bool unknown_rows = false;    // whether the device alone knows each batch's rows; m is their mean
 
   // "4096x4096x512 x 8 tn, 2 into 2 bytes, fused": everything that configurations are chosen by.
   std::string to_string() const;

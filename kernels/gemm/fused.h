@@ -21,6 +21,10 @@ struct EpilogueParameters;
 template <class F, class... Args>
 struct EpilogueParameters<Fragment<float> (F::*)(const GemmPart&, const Fragment<float>&, Args...)
                               const> {
+  // Whether one is a tensor of more than one mode, of which each element of the result has its own.
+  static constexpr bool kHasMatrices =
+      (requires(const std::remove_cvref_t<Args>& x) { x.shape(1); } || ...);
+
   template <class Tiles, class Loop, class T, class D, class Epilogue>
   static const auto& kernel(const GemmConfig& config, const Epilogue& epilogue) {
     return hopper_gemm<Tiles, Loop, T, D, Epilogue, std::remove_cvref_t<Args>...>(config, epilogue);
@@ -55,6 +59,7 @@ StatusOr<GemmProblem> problem_of_groups(const OperandShapes& x, int64_t groups, 
 template <class Epilogue>
 GemmProblem followed_by(GemmProblem problem) {
   problem.fused = !std::is_same_v<Epilogue, PlainSums>;
+  problem.reads_matrices = EpilogueParameters<decltype(&Epilogue::operator())>::kHasMatrices;
   return problem;
 }
 

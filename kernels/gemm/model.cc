@@ -21,7 +21,7 @@ constexpr double kStagesInUse = 0.5;
 // for each other's rows of a, while each of them has columns of b that come from memory.
 constexpr double kStageCycles = 30, kSharedRowsCycles = 50;
 // Between two tiles of a warpgroup, and for each sum that an epilogue takes, unless the other warpgroup multiplies.
-constexpr double kTileCycles = 1100, kEpilogueCyclesOfSum = 0.1;
+constexpr double kTileCycles = 700, kEpilogueCyclesOfSum = 0.1;
 constexpr double kMeetCycles =
     1200;  // until the blocks of a cluster have met, at its start and end
 // To add up the parts of a depth: once, and for each sum that comes from another block. Not measured.
@@ -144,8 +144,10 @@ std::optional<GemmConfig> fastest(const GemmProblem& problem, const runtime::Dev
 
 GemmConfig choose_gemm(const GemmProblem& problem, const runtime::DeviceInfo& device) {
   // The others by gemm_bench --tune alone, until they are measured. Blocks of a cluster whose warpgroups take turns
-  // wait for each other's: without clusters they are 1 to 3 % faster.
-  const bool may_take_turns = problem.stores_boxes && !problem.ends_inside;
+  // wait for each other's: without clusters they are 1 to 3 % faster. An epilogue that reads a matrix waits for each
+  // part of it (20 % slower).
+  const bool may_take_turns =
+      problem.stores_boxes && !problem.ends_inside && !problem.reads_matrices;
   return *fastest(problem, device, [&](const GemmConfig& config) {
     return config.split == 1 && !config.stream_k &&
            (!config.ping_pong || (may_take_turns && config.cluster() == 1));

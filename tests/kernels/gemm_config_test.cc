@@ -13,7 +13,7 @@ namespace {
 // Those that differ in one thing each.
 std::vector<GemmProblem> problems() {
   const GemmProblem first{.m = 512, .n = 768, .k = 1024, .batches = 2};
-  std::vector<GemmProblem> all(13, first);
+  std::vector<GemmProblem> all(14, first);
   all[1].m = 16;
   all[2].n = 512;
   all[3].k = 512;
@@ -26,6 +26,7 @@ std::vector<GemmProblem> problems() {
   all[10].fused = true;
   all[11].ends_inside = true;
   all[12].unknown_rows = true;
+  all[13].fused = all[13].reads_matrices = true;
   GemmProblem scaled = first;
   scaled.element_bytes = 1;
   all.push_back(scaled);
@@ -76,6 +77,11 @@ TEST(GemmConfig, OfProductsOfManyTiles) {
     EXPECT_EQ(config.cluster(), 1);
   }
   EXPECT_FALSE(choose_gemm({.m = 4096, .n = 4096, .k = 4096}, h200).ping_pong);
+  // Rows and columns have factors; or there is a residual too.
+  GemmProblem scaled{.m = 4096, .n = 4096, .k = 4096, .element_bytes = 1, .fused = true};
+  EXPECT_TRUE(choose_gemm(scaled, h200).ping_pong);
+  scaled.reads_matrices = true;
+  EXPECT_FALSE(choose_gemm(scaled, h200).ping_pong);
   EXPECT_FALSE(
       choose_gemm({.m = 1024, .n = 8192, .k = 1024, .batches = 8, .ends_inside = true}, h200)
           .ping_pong);
