@@ -15,6 +15,11 @@
 namespace heddle::kernels {
 namespace detail {
 
+template <class X>
+struct IsMatrix : std::false_type {};
+template <class T, int Rank>
+struct IsMatrix<Tensor<T, Rank>> : std::bool_constant<(Rank > 1)> {};
+
 // The parameters of an epilogue behind the part and the sums.
 template <class Call>
 struct EpilogueParameters;
@@ -22,8 +27,7 @@ template <class F, class... Args>
 struct EpilogueParameters<Fragment<float> (F::*)(const GemmPart&, const Fragment<float>&, Args...)
                               const> {
   // Whether one is a tensor of more than one mode, of which each element of the result has its own.
-  static constexpr bool kHasMatrices =
-      (requires(const std::remove_cvref_t<Args>& x) { x.shape(1); } || ...);
+  static constexpr bool kHasMatrices = (IsMatrix<std::remove_cvref_t<Args>>::value || ...);
 
   template <class Tiles, class Loop, class T, class D, class Epilogue>
   static const auto& kernel(const GemmConfig& config, const Epilogue& epilogue) {
