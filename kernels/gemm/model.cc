@@ -14,7 +14,7 @@ constexpr double kMacsPerCycle = 4096;  // of elements of one byte, by the tenso
 constexpr double kAlone = 1.25;
 // Bytes that L2 brings to one multiprocessor, that come to it from its cluster too, and that L2 brings to
 // all of them.
-constexpr double kBytesPerCycle = 73, kBytesToOnePerCycle = 85, kAllBytesPerCycle = 7500;
+constexpr double kBytesPerCycle = 73, kBytesToOnePerCycle = 85, kAllBytesPerCycle = 6000;
 // Of the stages that could be loading, the share of one that is not, since it is in use.
 constexpr double kStagesInUse = 0.5;
 // A stage takes more cycles to be waited for; and for each line of its depth where blocks of a cluster wait
@@ -31,8 +31,9 @@ constexpr double kMemoryBytesPerCycle = 2300;  // of the whole device
 // What power allows: so many cycles for each that the tensor cores multiply in, and more for each element
 // that is loaded for a multiplication.
 constexpr double kPowerCycles = 0.91, kPowerCyclesOfLoad = 22.5;
-// The share of these that products take whose results leave while others run: no time is idle, which takes power too.
-constexpr double kPowerOfTurns = 0.86;
+// The share of these, and of L2's time, that products take whose results leave while others run: nothing is idle. They
+// are the faster ones where work decides. Where power does, in products of seconds, they take 3 % more energy.
+constexpr double kShareOfTurns = 0.9;
 // Of two that memory or power limits, the one with less work for multiprocessors and L2 is the faster.
 constexpr double kHiddenWork = 0.05;
 
@@ -102,13 +103,13 @@ double expected_cycles(const GemmConfig& config, const GemmProblem& problem,
                       exchange;
   const double macs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                       static_cast<double>(problem.k) * static_cast<double>(problem.batches);
+  const double share = config.ping_pong ? kShareOfTurns : 1;
   const double loads =
       loaded / problem.element_bytes / (static_cast<double>(config.m) * config.n * config.k);
   const double by_power = macs * problem.element_bytes / kMacsPerCycle / device.sm_count *
-                          (kPowerCycles + kPowerCyclesOfLoad * loads) *
-                          (config.ping_pong ? kPowerOfTurns : 1);
+                          (kPowerCycles + kPowerCyclesOfLoad * loads) * share;
   const double by_l2 =
-      static_cast<double>(tiles * config.cluster()) * depth * loaded / kAllBytesPerCycle;
+      static_cast<double>(tiles * config.cluster()) * depth * loaded / kAllBytesPerCycle * share;
   const double waits =
       config.cluster_columns > 1 ? stages * kSharedRowsCycles * line / kLineBytes : 0;
   const double bytes =

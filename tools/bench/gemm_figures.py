@@ -153,8 +153,10 @@ def tables(data, other=None):
             "is their time over ours. `tools/bench/gemm/shapes.def` has", "the products, the aims and the letters of the "
             "layouts; `tools/bench/results/gemm.json` the rounds, clocks and power."]
     if other:
+        earlier = sum("date" in f for f in other["figures"])
         head.append(f"They are of several builds, as products were measured again where their configuration changed; those of the "
-                    f"{other['gpu']} ({other['date']}, `gemm_h100.json`) are all of one.")
+                    f"{other['gpu']} ({other['date']}, `gemm_h100.json`) are of one"
+                    + (f", but for {earlier} of an earlier run by the configuration that is chosen now." if earlier else "."))
     head.append("")
     skipped = sorted({f"{shape_name(f)}: {why}" for f in data["figures"] if (why := why_missing(f))})
     missing = ["", "Not measured yet:", ""] + [f"- {line}" for line in skipped] if skipped else []
