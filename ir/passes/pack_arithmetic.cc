@@ -68,7 +68,7 @@ class Packing {
   bool makes_vector(const Op& op) const {
     return op.opcode == Opcode::kPack && op.operands.size() > 1 &&
            kernel_.type(op.result()).kind == TypeKind::kVector &&
-           kernel_.type(op.operands[0]).is_scalar();
+           kernel_.type(op.elements()[0]).is_scalar();
   }
 
   // Erases the op that makes a value which nothing uses, and what was there for it alone.

@@ -212,6 +212,30 @@ void ArithmeticGenerator::again() {
   make(def->opcode, operands, kernel_.type(before), attrs);
 }
 
+void ArithmeticGenerator::neighbours() {
+  static constexpr Opcode kAlike[] = {Opcode::kAdd, Opcode::kMul, Opcode::kMax, Opcode::kSub};
+  if (!floats_) return;
+  const Type half = Type::of(chance(50) ? Scalar::kF16 : Scalar::kBF16);
+  const int count = chance(50) ? 2 : 4;
+  const ValueId vector = any(Type::vector(half.scalar, count)), shared = any(half);
+  const Opcode first = one_of(kAlike), second = one_of(kAlike);
+  const bool negates = chance(40), converts = chance(30), differs = chance(15), turns = chance(15);
+  std::vector<ValueId> made;
+  for (int i = 0; i < count; ++i) {
+    const ir::Attr index{AttrKey::kIndex, turns ? count - 1 - i : i};
+    const ValueId element = b_.create(Opcode::kExtract, {vector}, half, {index});
+    ValueId value = b_.create(i == 0 && differs ? second : first, {element, shared}, half);
+    if (negates) value = b_.create(Opcode::kNeg, {value}, half);
+    // Floats of 32 bits come from anywhere.
+    if (converts) value = b_.create(Opcode::kConvert, {any(ir::kF32Type)}, half);
+    made.push_back(b_.create(second, {value, element}, half));
+  }
+  if (chance(15)) keep(made[0]);
+  // What is taken out of a vector again needs no vector.
+  const Type type = Type::vector(half.scalar, count);
+  make(Opcode::kMax, {b_.create(Opcode::kPack, made, type), any(type)}, type);
+}
+
 void ArithmeticGenerator::elements() {
   const Scalar scalar = any_scalar();
   const Type fragment = Type::fragment(scalar, 4);
@@ -285,6 +309,7 @@ void ArithmeticGenerator::cheap() {
 
 void ArithmeticGenerator::arithmetic() {
   const size_t kind = below(100);
+  if (kind < 3) return neighbours();
   if (kind < 45) return table_op(one_of(kCommon));
   if (kind < 58) return table_op(one_of(kElementwise));
   if (kind < 68) return convert();

@@ -31,9 +31,10 @@ class ArithmeticGenerator : public GeneratorBase {
   void divide();  // quotient and remainder of two integers
   void convert();
   void bitcast();
-  void chain();     // the same op twice, with constants
-  void again();     // what was computed before once more
-  void elements();  // pack, slice, extract, splat
+  void chain();       // the same op twice, with constants
+  void again();       // what was computed before once more
+  void elements();    // pack, slice, extract, splat
+  void neighbours();  // a vector from what the same ops make of each element
   void promise();
 };
 
