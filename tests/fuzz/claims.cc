@@ -35,7 +35,12 @@ std::vector<Claim> claims_of(const Kernel& kernel) {
     const bool number = ir::is_integer(type.scalar) && !ir::info(type.scalar).storage_only;
     if (!type.is_data() || !number || kernel.constant_bits(value)) return;
     Claim claim{value, ints.of(value), false};
-    claim.uniform = type.is_scalar() && uniformity.of(value) >= ir::Scope::kWarp;
+    // Which NaN a float is has no meaning: the interpreter's lanes may have others.
+    const ir::Op* const def = kernel.def(value);
+    const bool is_bits_of_float = def != nullptr && def->opcode == Opcode::kBitcast &&
+                                  ir::is_float(kernel.type(def->a()).scalar);
+    claim.uniform =
+        type.is_scalar() && !is_bits_of_float && uniformity.of(value) >= ir::Scope::kWarp;
     // assume_range takes 0 for no divisor: that every value is 0, its bounds say as well.
     if (claim.facts.divisor == 0) claim.facts = {0, 0, 1};
     if (says_anything(claim)) claims.push_back(claim);
