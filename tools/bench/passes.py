@@ -101,6 +101,7 @@ def main():
     options = parser.parse_args()
     passes, level = pipelines(options.programs)
     passes = {name: text for name, text in passes.items() if not options.only or name in options.only}
+    os.makedirs(options.out, exist_ok=True)
     path = os.path.join(options.out, "passes.json")
     kept = []
     if os.path.exists(path):
