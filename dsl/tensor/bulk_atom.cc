@@ -1,9 +1,13 @@
 #include "heddle/dsl/tensor/bulk_atom.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/dsl/layout/modes_internal.h"
 #include "heddle/dsl/layout/tuple_builder_internal.h"
 #include "heddle/dsl/tensor/tensor_internal.h"
 #include "heddle/dsl/tensor/tile_boxes_internal.h"
@@ -15,10 +19,23 @@ namespace {
 
 constexpr int64_t kBulkBytes = 16;  // copies are multiples of it
 
-// Whether a layout puts all elements one behind the other, in some order.
+// Whether a coalesced layout puts all elements one behind the other, in some order: each stride is the product of the
+// extents of smaller ones.
 bool is_dense(const Layout& layout) {
-  return !layout.is_composed() && is_static(layout) &&
-         size(layout).value() == cosize(layout).value();
+  if (layout.is_composed() || !is_static(layout)) return false;
+  std::vector<std::pair<int64_t, int64_t>> modes;  // strides and extents
+  for (const Mode& mode : coalesced(layout)) {
+    if (!mode.stride.is_tuple()) {
+      modes.emplace_back(mode.stride.value.value(), mode.shape.value());
+    }
+  }
+  std::sort(modes.begin(), modes.end());
+  int64_t next = 1;
+  for (const auto& [stride, extent] : modes) {
+    if (stride != next && extent != 1) return false;
+    next *= extent;
+  }
+  return next == size(layout).value();
 }
 
 // The elements of a tile that one bulk copy moves; nullopt where none does, which is reported.

@@ -141,8 +141,10 @@ void for_boxes(const TmaBoxes& boxes, const AnyTensor& global, const SymInt& sli
 // reported.
 bool is_of_tensor(const TmaBoxes& boxes, const AnyTensor& tile, const char* what, SourceLoc loc) {
   Trace* const trace = Trace::current();
-  const ir::Op* const map = trace->kernel().def(trace->use(boxes.map, loc));
-  bool same = map->view() == trace->use(tile.node, loc);
+  const ir::ValueId view = trace->use(tile.node, loc), value = trace->use(boxes.map, loc);
+  const ir::Op* const map = trace->kernel().def(value);
+  if (map == nullptr || map->opcode != ir::Opcode::kTensorMap) return false;  // reported
+  bool same = map->view() == view;
   for (int mode = 0; same && mode < boxes.grid.modes; ++mode) {
     if (boxes.grid.extent(mode) == 1) continue;
     const IntTuple& stride = tile.layout.stride();

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/passes/passes.h"
@@ -27,6 +28,8 @@ namespace {
 
 // Ops that are looked at for one vector, which bounds the time.
 constexpr size_t kMostNodes = 256;
+// A vector has no more; what is converted may be wider than its results.
+constexpr int kMostVectorBytes = 32;
 
 bool is_half(Scalar scalar) { return scalar == Scalar::kF16 || scalar == Scalar::kBF16; }
 
@@ -144,6 +147,11 @@ class Packing {
   bool are_alike(const Elements& elements) const {
     const Op* const first = kernel_.def(elements[0]);
     if (first == nullptr || !has_packed_form(*first)) return false;
+    const auto fits = [&](ValueId operand) {
+      return static_cast<int>(elements.size()) * bytes_of(kernel_.type(operand).scalar) <=
+             kMostVectorBytes;
+    };
+    if (!std::all_of(first->operands.begin(), first->operands.end(), fits)) return false;
     return std::all_of(elements.begin(), elements.end(), [&](ValueId element) {
       const Op* const op = kernel_.def(element);
       if (op == nullptr || op->opcode != first->opcode || op->parent != region_) return false;
@@ -188,6 +196,7 @@ class Packing {
       again = false;
       absl::flat_hash_map<ValueId, uint32_t> inside;
       std::vector<bool> reached(nodes_.size(), false);
+      counted_.clear();
       count_inside(0, reached, inside);
       for (const ValueId element : nodes_[0].elements) ++inside[element];
       for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -201,12 +210,13 @@ class Packing {
     }
   }
   void count_inside(size_t number, std::vector<bool>& reached,
-                    absl::flat_hash_map<ValueId, uint32_t>& inside) const {
+                    absl::flat_hash_map<ValueId, uint32_t>& inside) {
     if (reached[number]) return;
     reached[number] = true;
     const Node& node = nodes_[number];
     if (node.kind != Kind::kOp) return;
     for (const ValueId element : node.elements) {
+      if (!counted_.insert(element).second) continue;  // it stands in several places
       for (const ValueId operand : kernel_.def(element)->operands) ++inside[operand];
     }
     for (const size_t operand : node.operands) count_inside(operand, reached, inside);
@@ -271,6 +281,7 @@ class Packing {
   RegionId region_ = {};  // of the vector at hand
   std::vector<Node> nodes_;
   absl::flat_hash_map<Elements, size_t> numbers_;
+  absl::flat_hash_set<ValueId> counted_;               // elements whose operands are
   std::vector<std::pair<ValueId, ValueId>> replaced_;  // vectors, and what has their elements now
 };
 

@@ -100,6 +100,13 @@ TEST(BulkAtom, SaysWhatOneCopyCannotMove) {
         HasSubstr("whose elements do not lie one behind the other in the same order\n  fix: "
                   "copy a part that does, or by a TMA atom, which knows strides"));
   }
+  // As many elements as they reach over, with a gap and one place twice.
+  const auto gaps = [](const auto& global, const auto&) {
+    const auto some = make_smem_tensor<float>(make_layout({2, 2}, {0, 3}));
+    copy(BulkStore{}, some, global.with_layout(make_layout({2, 2}, {0, 3})));
+  };
+  EXPECT_THAT(mistake<float>(make_layout(4), {1, 4}, gaps),
+              HasSubstr("do not lie one behind the other"));
   EXPECT_THAT(mistake<float>(make_layout({1, 2}, {2, 1}), {1, 2}, store),
               HasSubstr("of 8 bytes\n  fix: bulk copies are multiples of 16 bytes"));
 }
