@@ -61,12 +61,11 @@ SmemBox box_of(const Layout& tile, ir::Scalar scalar, SourceLoc loc) {
   if (contiguous == modes) {
     return wrong(" is contiguous along no mode", "make_smem_layout() makes layouts for it");
   }
-  int64_t extents[kMaxRank] = {1, 1, 1, 1, 1}, pitch = 1, count = size(outer).value();
+  int64_t extents[kMaxRank] = {1, 1, 1, 1, 1}, pitch = 1;
   const int64_t align = std::max<int64_t>(kBoxAlignment, *swizzle * kSwizzleLines) / bytes;
   const auto extend = [&](int mode, int64_t run) {
     extents[mode] = cut(run, pitch, align);
     pitch *= extents[mode];
-    count /= extents[mode];
   };
   const int64_t run = run_of(get(outer, contiguous), 1);
   extend(contiguous, *swizzle == 0 ? run : std::gcd(run, *swizzle / bytes));
@@ -80,9 +79,12 @@ SmemBox box_of(const Layout& tile, ir::Scalar scalar, SourceLoc loc) {
   for (int mode = modes - 1; mode >= 0; --mode) {
     if (mode != contiguous) extend(mode, run_of(get(outer, mode), pitch));
   }
-  SmemBox box{.extents = {}, .swizzle = *swizzle, .contiguous = contiguous, .count = count};
-  for (int mode = 0; mode < modes; ++mode) box.extents = append(box.extents, extents[mode]);
-  if (!BoxGrid(tile, box).are_aligned(tile, scalar)) {
+  IntTuple shape;
+  for (int mode = 0; mode < modes; ++mode) shape = append(shape, extents[mode]);
+  SmemBox box{.extents = shape, .swizzle = *swizzle, .contiguous = contiguous, .count = 1};
+  const BoxGrid grid(tile, box);
+  box.count = grid.count();
+  if (!grid.are_aligned(tile, scalar)) {
     return wrong(" has boxes at places that are no multiples of 128 bytes",
                  "make_smem_layout() makes layouts for the copy engine");
   }

@@ -10,7 +10,6 @@
 #include "heddle/dsl/layout/modes_internal.h"
 #include "heddle/dsl/layout/tuple_builder_internal.h"
 #include "heddle/dsl/tensor/tensor_internal.h"
-#include "heddle/dsl/tensor/tile_boxes_internal.h"
 #include "heddle/ir/type.h"
 
 namespace heddle::detail {

@@ -129,7 +129,7 @@ absl::Span<const Pass> builtin_passes() {
        .keeps = kWhereOpsAreMade},
       // Behind contract, which fuses single elements.
       {.name = "pack-arithmetic",
-       .summary = "Compute neighbours of a vector of few bits together",
+       .summary = "Compute two neighbours of 16 bits by one instruction",
        .run = pack_arithmetic,
        .keeps = kWhereOpsAreMade},
       {.name = "order",

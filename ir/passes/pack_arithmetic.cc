@@ -281,7 +281,7 @@ class Packing {
   RegionId region_ = {};  // of the vector at hand
   std::vector<Node> nodes_;
   absl::flat_hash_map<Elements, size_t> numbers_;
-  absl::flat_hash_set<ValueId> counted_;               // elements whose operands are
+  absl::flat_hash_set<ValueId> counted_;  // elements whose operands count_inside() has counted
   std::vector<std::pair<ValueId, ValueId>> replaced_;  // vectors, and what has their elements now
 };
 

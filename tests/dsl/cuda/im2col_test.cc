@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/language/compile_error.h"
 #include "dsl/language/run_ints.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -144,12 +145,7 @@ std::string mistake(const Layout& layout) {
   const auto kernel = local_kernel("mistake", [&](Tensor<const half, 4> x) {
     make_im2col_atom(x, make_smem_tensor<T>(layout), {0, 0}, {0, 0});
   });
-  CompileOptions options;
-  options.target = "sm_90a";
-  options.block = {32, 1, 1};
-  options.stage = Stage::kPtx;
-  const Signature signature{tensor({kAny, kAny, kAny, kAny})};
-  return std::string(kernel.compile(signature, options).status().message());
+  return compile_error(kernel, {tensor({kAny, kAny, kAny, kAny})});
 }
 
 TEST(Im2col, SaysWhatNoBoxesFill) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/language/compile_error.h"
 #include "dsl/language/run_ints.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -223,12 +224,7 @@ template <class Make>
 std::string mistake(const Make& make) {
   const auto kernel = local_kernel(
       "mistake", [&](Tensor<const half, 2> x, Tensor<const float, 2> f) { make(x, f); });
-  CompileOptions options;
-  options.target = "sm_90a";
-  options.block = {128, 1, 1};
-  options.stage = Stage::kPtx;
-  const Signature signature{tensor({kAny, kAny}), tensor({kAny, kAny})};
-  return std::string(kernel.compile(signature, options).status().message());
+  return compile_error(kernel, {tensor({kAny, kAny}), tensor({kAny, kAny})});
 }
 
 TEST(TmaAtom, SaysWhatNoBoxesCanFill) {
@@ -273,12 +269,7 @@ TEST(TmaAtom, SaysWhatNoBoxesCanFill) {
       const auto tile = tile_of(make_smem_layout<half>({64, 64}));
       use(make_tma_atom(TmaLoad{}, x, tile), local_tile(y, {64, 64}, {0, 0}), tile);
     });
-    CompileOptions options;
-    options.target = "sm_90a";
-    options.block = {128, 1, 1};
-    options.stage = Stage::kPtx;
-    const Signature signature{tensor({kAny, kAny}), tensor({kAny, kAny})};
-    return std::string(kernel.compile(signature, options).status().message());
+    return compile_error(kernel, {tensor({kAny, kAny}), tensor({kAny, kAny})});
   };
   EXPECT_THAT(other([](const TmaAtom& load, const auto& there, const auto& tile) {
                 const Mbarrier full(1);
