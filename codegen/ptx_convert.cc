@@ -7,7 +7,6 @@ namespace {
 
 using ir::Scalar;
 
-bool is_half(Scalar scalar) { return is_float(scalar) && ir::info(scalar).bits == 16; }
 bool is_float8(Scalar scalar) { return is_float(scalar) && ir::info(scalar).bits == 8; }
 
 // What `true` is as a number of that type.

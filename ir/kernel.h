@@ -87,12 +87,7 @@ struct Op {
     }
     return std::nullopt;
   }
-  int64_t attr_or(AttrKey key, int64_t otherwise) const {
-    for (const Attr& a : attrs) {
-      if (a.key == key) return a.value;
-    }
-    return otherwise;
-  }
+  int64_t attr_or(AttrKey key, int64_t otherwise) const { return attr(key).value_or(otherwise); }
   void set_attr(AttrKey key, int64_t value);
 };
 

@@ -48,6 +48,7 @@ inline constexpr std::array<ScalarInfo, kScalarCount> kScalars = {{
 constexpr const ScalarInfo& info(Scalar scalar) { return kScalars[static_cast<size_t>(scalar)]; }
 constexpr int bytes_of(Scalar scalar) { return info(scalar).bits / 8; }
 constexpr bool is_float(Scalar scalar) { return info(scalar).scalar_class == ScalarClass::kFloat; }
+constexpr bool is_half(Scalar scalar) { return is_float(scalar) && info(scalar).bits == 16; }
 constexpr bool is_signed(Scalar scalar) {
   return info(scalar).scalar_class == ScalarClass::kSigned;
 }

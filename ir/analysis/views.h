@@ -9,8 +9,9 @@
 
 namespace heddle::ir {
 
-// Elements of the longest vector, whatever they are.
+// Elements of the longest vector, whatever they are, and bytes of the largest one.
 inline constexpr int kMostVectorElements = 16;
+inline constexpr int kMostVectorBytes = 32;
 
 // Elements of the widest access to a view's memory that the target has, a power of two. Alignment may allow less.
 int most_access_elements(const Kernel& kernel, ValueId view);

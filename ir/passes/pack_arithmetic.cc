@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "heddle/ir/analysis/views.h"
 #include "heddle/ir/builder.h"
 #include "heddle/ir/passes/passes.h"
 #include "heddle/ir/passes/rewrite.h"
@@ -28,10 +29,6 @@ namespace {
 
 // Ops that are looked at for one vector, which bounds the time.
 constexpr size_t kMostNodes = 256;
-// A vector has no more; what is converted may be wider than its results.
-constexpr int kMostVectorBytes = 32;
-
-bool is_half(Scalar scalar) { return scalar == Scalar::kF16 || scalar == Scalar::kBF16; }
 
 class Packing {
  public:
@@ -147,6 +144,7 @@ class Packing {
   bool are_alike(const Elements& elements) const {
     const Op* const first = kernel_.def(elements[0]);
     if (first == nullptr || !has_packed_form(*first)) return false;
+    // What is converted may be wider than its results.
     const auto fits = [&](ValueId operand) {
       return static_cast<int>(elements.size()) * bytes_of(kernel_.type(operand).scalar) <=
              kMostVectorBytes;

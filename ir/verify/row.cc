@@ -406,7 +406,8 @@ class RowCheck {
 
   void check_shape(Type type) {
     const bool vector = type.kind == TypeKind::kVector;
-    if (vector && (type.count < 2 || type.count > kMostVectorElements || type.bytes() > 32)) {
+    if (vector &&
+        (type.count < 2 || type.count > kMostVectorElements || type.bytes() > kMostVectorBytes)) {
       error(absl::StrCat(to_string(type),
                          " is no vector: they have 2 to 16 elements and at most 32 "
                          "bytes"),
