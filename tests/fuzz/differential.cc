@@ -9,7 +9,6 @@
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/launch/abi.h"
 #include "heddle/ir/passes/pipeline.h"
-#include "heddle/ir/text/literal.h"
 #include "heddle/ir/text/printer.h"
 #include "heddle/ir/verify/verifier.h"
 
@@ -17,26 +16,8 @@ namespace heddle::fuzz {
 namespace {
 
 using ir::Kernel;
-using ir::Scalar;
 
 constexpr int64_t kMaxInstructions = 2'000'000;
-
-bool is_nan(Scalar scalar, uint64_t bits) {
-  const int width = ir::info(scalar).bits;
-  const int fraction = scalar == Scalar::kF64    ? 52
-                       : scalar == Scalar::kF32  ? 23
-                       : scalar == Scalar::kBF16 ? 7
-                                                 : 10;
-  const uint64_t infinity = ((uint64_t{1} << (width - 1 - fraction)) - 1) << fraction;
-  return (bits & ~(uint64_t{1} << (width - 1))) > infinity;
-}
-
-uint64_t element(const std::vector<uint8_t>& bytes, size_t index, Scalar scalar) {
-  uint64_t bits = 0;
-  const auto size = static_cast<size_t>(ir::bytes_of(scalar));
-  std::memcpy(&bits, &bytes[index * size], size);
-  return bits;
-}
 
 // The arguments as the kernel's parameter block.
 std::vector<std::byte> parameter_block(const Kernel& kernel, const Inputs& inputs,
@@ -95,34 +76,11 @@ Outcome Differential::run(const Kernel& kernel) {
   return outcome;
 }
 
-std::string Differential::difference(const Kernel& kernel, const Outcome& before,
-                                     const Outcome& after) const {
-  for (size_t p = 0; p < kernel.params().size(); ++p) {
-    const ir::Value& value = kernel.value(kernel.params()[p].value);
-    if (!value.type.is_view()) continue;
-    const Scalar scalar = value.type.scalar;
-    const std::vector<uint8_t>& a = before.buffers[inputs_.arguments[p].buffer];
-    const std::vector<uint8_t>& b = after.buffers[inputs_.arguments[p].buffer];
-    if (a == b) continue;
-    const size_t first = inputs_.arguments[p].start / static_cast<size_t>(ir::bytes_of(scalar));
-    for (size_t i = 0; i < a.size() / static_cast<size_t>(ir::bytes_of(scalar)); ++i) {
-      const uint64_t was = element(a, i, scalar);
-      const uint64_t is = element(b, i, scalar);
-      if (was == is) continue;
-      if (ir::is_float(scalar) && is_nan(scalar, was) && is_nan(scalar, is)) continue;
-      return absl::StrCat("%", kernel.text(value.name), "[", i - first, "] was ",
-                          ir::literal_to_string(scalar, was), " and became ",
-                          ir::literal_to_string(scalar, is));
-    }
-  }
-  return "";
-}
-
 std::string Differential::compare(const Kernel& kernel) {
   ++counts_.comparisons;
   const Outcome outcome = run(kernel);
   if (!outcome.error.empty()) return absl::StrCat("the interpreter says: ", outcome.error);
-  return difference(kernel, expected_, outcome);
+  return difference(kernel, inputs_, expected_, outcome);
 }
 
 std::string Differential::check_claims(const Kernel& kernel) {
@@ -136,7 +94,7 @@ std::string Differential::check_meaning(const Kernel& kernel) {
   ++counts_.consulted;
   Outcome meant = oracle_(kernel, inputs_);
   if (!meant.error.empty()) return absl::StrCat("the oracle says: ", meant.error);
-  const std::string wrong = difference(kernel, meant, expected_);
+  const std::string wrong = difference(kernel, inputs_, meant, expected_);
   if (!wrong.empty()) return absl::StrCat("by the oracle, and then the interpreter, ", wrong);
   expected_ = std::move(meant);
   return "";

@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "fuzz/inputs.h"
 #include "fuzz/oracle.h"
+#include "fuzz/outcome.h"
 #include "heddle/ir/interp/memory.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/passes/pass.h"
@@ -62,9 +63,6 @@ class Differential {
 
  private:
   Outcome run(const ir::Kernel& kernel);
-  // Empty where both are alike.
-  std::string difference(const ir::Kernel& kernel, const Outcome& before,
-                         const Outcome& after) const;
   std::string compare(const ir::Kernel& kernel);
   // Pipelines as a tree: those that begin with the same passes run these once.
   struct Step {

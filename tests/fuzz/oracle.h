@@ -8,20 +8,11 @@
 // It knows the ops that the generator makes. Any other is an error that names it.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "fuzz/inputs.h"
+#include "fuzz/outcome.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::fuzz {
-
-// What a run left behind.
-struct Outcome {
-  std::string error{};  // empty where all is well
-  std::vector<std::vector<uint8_t>> buffers{};
-};
 
 // Runs a kernel on its inputs. The error says what is wrong with the program, or what the oracle
 // does not know.

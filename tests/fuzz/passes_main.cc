@@ -10,7 +10,6 @@
 // The exit code is 1 then, and 3 where a program crashed or hung.
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -23,6 +22,7 @@
 #include "fuzz/differential.h"
 #include "fuzz/generator.h"
 #include "fuzz/pipelines.h"
+#include "fuzz/record.h"
 #include "fuzz/reducer.h"
 #include "fuzz/stopped.h"
 #include "heddle/ir/text/parser.h"
@@ -143,7 +143,7 @@ class Fuzzer {
     const nlohmann::ordered_json json = {
         {"command",
          absl::StrCat("fuzz_passes --seed ", options_.seed, " --count ", options_.count, limit)},
-        {"date", date()},
+        {"date", today()},
         {"commit", options_.commit},
         {"first_seed", options_.seed},
         {"programs", programs_},
@@ -164,21 +164,13 @@ class Fuzzer {
         {"elementwise_ops_never_used_of_type", coverage_.never_made_of_type()},
         {"ops_by_type", coverage_.made()},
     };
-    if (options_.json) std::cout << json.dump(2) << "\n";
-    if (!options_.record.empty()) std::ofstream(options_.record) << json.dump(2) << "\n";
+    fuzz::report(json, options_.json, options_.record);
     if (!options_.json && options_.record.empty()) {
       std::cout << programs_ << " programs from seed " << options_.seed << " to " << end - 1 << ", "
                 << discarded_ << " discarded, " << counts.comparisons << " comparisons, "
                 << failures_ << " differ, " << static_cast<int64_t>(seconds) << " s\n";
     }
     return failures_ == 0 ? 0 : 1;
-  }
-
-  static std::string date() {
-    const std::time_t now = std::time(nullptr);
-    char text[16];
-    std::strftime(text, sizeof(text), "%Y-%m-%d", std::gmtime(&now));
-    return text;
   }
 
   const Options options_;
