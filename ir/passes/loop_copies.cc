@@ -70,7 +70,10 @@ LoopCopies::Carried LoopCopies::make_rounds(const Op& loop, int64_t n, int64_t s
   const ValueId start = loop.start(), stop = loop.stop();
   const std::optional<uint64_t> known = known_trips(loop);
   if (!known) {
+    const OpId id = kernel_.region(loop.regions[0]).parent;
+    b_.set_insertion_before(outermost_that_sees(id, start, stop));
     const ValueId mid = middle(start, stop, n, step);
+    b_.set_insertion_before(id);
     carried = make_loop(loop, start, mid, n, step, carried);
     return make_loop(loop, mid, stop, 1, step, carried);
   }
@@ -99,6 +102,27 @@ ValueId LoopCopies::distance(ValueId start, ValueId stop) {
   const ValueId some = make(Opcode::kLt, start, stop);
   const ValueId between = b_.create(Opcode::kBitcast, {make(Opcode::kSub, stop, start)}, bits);
   return b_.create(Opcode::kSelect, {some, between, constant(bits, 0)});
+}
+
+OpId LoopCopies::outermost_that_sees(OpId loop, ValueId start, ValueId stop) const {
+  const auto is_inside = [&](ValueId value, OpId around) {
+    const OpId def = kernel_.value(value).def;
+    RegionId region = valid(def) ? kernel_.op(def).parent : kernel_.value(value).region;
+    while (valid(region)) {
+      const OpId owner = kernel_.region(region).parent;
+      if (!valid(owner)) return false;
+      if (owner == around) return true;
+      region = kernel_.op(owner).parent;
+    }
+    return false;
+  };
+  for (OpId up = loop;;) {
+    up = kernel_.region(kernel_.op(up).parent).parent;
+    if (!valid(up) || !is_loop(kernel_.op(up)) || is_inside(start, up) || is_inside(stop, up)) {
+      return loop;
+    }
+    loop = up;
+  }
 }
 
 ValueId LoopCopies::middle(ValueId start, ValueId stop, int64_t n, int64_t step) {

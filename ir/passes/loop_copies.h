@@ -49,7 +49,8 @@ class LoopCopies {
   // n trips from index i on, without a loop.
   Carried make_trips(const Op& loop, ValueId i, int64_t n, int64_t step, Carried carried);
   // All trips of a loop whose step is a positive constant: rounds of n, and those that are left over, fewer
-  // than n. n steps are a number of the index's type.
+  // than n. n steps are a number of the index's type. The builder stands in front of the loop; where the trips left over
+  // start is computed in front of the loops around it that do not change that.
   Carried make_rounds(const Op& loop, int64_t n, int64_t step, Carried carried);
   // The number of trips between constant bounds: unsigned, since it may be too large for their type.
   std::optional<uint64_t> known_trips(const Op& loop) const;
@@ -73,6 +74,8 @@ class LoopCopies {
 
   ValueId constant(Type type, int64_t value) { return b_.constant_int(type, value); }
   ValueId make(Opcode opcode, ValueId a, ValueId b) { return b_.create(opcode, {a, b}); }
+  // The loop itself, or the outermost of the loops right around it in front of which both values exist.
+  OpId outermost_that_sees(OpId loop, ValueId start, ValueId stop) const;
   // Where the trips that make no full round of n start; `stop` where there are none.
   ValueId middle(ValueId start, ValueId stop, int64_t n, int64_t step);
 

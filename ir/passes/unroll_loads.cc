@@ -4,8 +4,8 @@
 // no earlier trip decides, takes four trips at once, or as many as the option `trips` says; what is left over has
 // a loop of its own. Its step is a positive constant. Loops with a hint of their author's stay, and so do those in
 // which threads do something together, which are large, which run less than two rounds, or whose bounds hang on what
-// the kernel loads: such loops are mostly short. So do loops inside others, where each run pays for the split, and
-// those that load vectors: their author has thought of it.
+// the kernel loads or on a loop around them: such loops are mostly short, and each run pays for the split. So do those
+// that load vectors: their author has thought of it.
 //
 // Why: a load takes some 600 cycles; a thread that waits for each before it asks for the next gets one
 // element in that time. The assembler does not unroll loops whose number of trips it does not know. Without
@@ -60,9 +60,7 @@ class LoadUnrolling {
   bool run() {
     std::vector<OpId> loops;
     kernel_.walk([&](OpId id) {
-      if (kernel_.op(id).opcode == Opcode::kFor && !is_inside_a_loop(id) && pays(id)) {
-        loops.push_back(id);
-      }
+      if (kernel_.op(id).opcode == Opcode::kFor && pays(id)) loops.push_back(id);
     });
     for (const OpId id : loops) {
       const Op loop = kernel_.op(id);
@@ -100,21 +98,13 @@ class LoadUnrolling {
     return loads && !stays && ops <= kMostBodyOps;
   }
 
-  bool is_inside_a_loop(OpId id) const {
-    for (OpId at = kernel_.region(kernel_.op(id).parent).parent; valid(at);
-         at = kernel_.region(kernel_.op(at).parent).parent) {
-      if (is_loop(kernel_.op(at))) return true;
-    }
-    return false;
-  }
-
   // Whether a bound follows from the arguments and from where the thread is.
   bool is_of_the_launch(ValueId value, int depth = 0) const {
     const Op* const def = kernel_.def(value);
-    return def == nullptr ||
-           (depth < kMostDepth && has(info(*def), kPure) &&
-            std::all_of(def->operands.begin(), def->operands.end(),
-                        [&](ValueId operand) { return is_of_the_launch(operand, depth + 1); }));
+    if (def == nullptr) return kernel_.param_index(value).has_value();
+    return depth < kMostDepth && has(info(*def), kPure) &&
+           std::all_of(def->operands.begin(), def->operands.end(),
+                       [&](ValueId operand) { return is_of_the_launch(operand, depth + 1); });
   }
 
   Kernel& kernel_;

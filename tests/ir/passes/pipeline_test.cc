@@ -54,9 +54,9 @@ TEST(Pipeline, DefaultPipeline) {
   std::vector<std::string> names;
   for (const PassRun& run : report.passes) names.push_back(run.name);
   EXPECT_THAT(names, ElementsAre("promote-vars", "unroll", "fold", "if-convert", "reduce-strength",
-                                 "warp-index", "dce", "licm", "cse", "widen-loops", "fold",
-                                 "unroll-loads", "vectorize", "share-addresses", "lower-division",
-                                 "dce", "early-loads", "contract", "pack-arithmetic", "order"));
+                                 "warp-index", "dce", "licm", "cse", "widen-loops", "unroll-loads",
+                                 "fold", "vectorize", "share-addresses", "lower-division", "dce",
+                                 "early-loads", "contract", "pack-arithmetic", "order"));
   EXPECT_TRUE(verify(kernel, Stage::kPureSsa).empty());
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
