@@ -8,32 +8,32 @@ namespace {
 template <class T>
 Value<T> exp_minus_square(const Value<T>& x) {
   const Value<T> square = x * x;
-  return exp_sum(-square, -fma(x, x, -square));
+  return near_exp_sum(-square, -fma(x, x, -square));
 }
 
-// erf(x) - x, near 0.
+// erf(x) / x - 1, near 0.
 Float erf_near(const Float& x) {
   const Float z = x * x;
-  return x * horner(z, {8.16904357634484767913818359375e-5, -8.0892373807728290557861328125e-4,
-                        5.1956214010715484619140625e-3, -2.68568210303783416748046875e-2,
-                        0.112836383283138275146484375, -0.37612628936767578125,
-                        0.128379166126251220703125});
+  return horner(
+      z, {8.16904357634484767913818359375e-5, -8.0892373807728290557861328125e-4,
+          5.1956214010715484619140625e-3, -2.68568210303783416748046875e-2,
+          0.112836383283138275146484375, -0.37612628936767578125, 0.128379166126251220703125});
 }
 Double erf_near(const Double& x) {
   const Double z = x * x;
-  return x * horner(z, {5.67500304015005921651800648722801601389620351767462125280872e-11,
-                        -1.119215072781058093604886072704000798960777274260181002318859e-9,
-                        1.460867979739339258216414410085706720998643959319451823830605e-8,
-                        -1.634191750667257238035498306469306406540908940938040956854820251e-7,
-                        1.646011306975821057252493823108707715618947986513376235961914e-6,
-                        -1.492553215017806625278598553485664979234570637345314025878906e-5,
-                        1.2055328042601747245803067709601918977568857371807098388671875e-4,
-                        -8.54832687923602987413451703702094164327718317508697509765625e-4,
-                        5.223977622580405939800574088849316467531025409698486328125e-3,
-                        -2.68661706447637267658468118725068052699320697784423828125e-2,
-                        0.11283791670952315888687422784641967155039310455322265625,
-                        -0.376126389031836427800925548581290058791637420654296875,
-                        0.1283791670955125585606992899556644260883331298828125});
+  return horner(z, {5.67500304015005921651800648722801601389620351767462125280872e-11,
+                    -1.119215072781058093604886072704000798960777274260181002318859e-9,
+                    1.460867979739339258216414410085706720998643959319451823830605e-8,
+                    -1.634191750667257238035498306469306406540908940938040956854820251e-7,
+                    1.646011306975821057252493823108707715618947986513376235961914e-6,
+                    -1.492553215017806625278598553485664979234570637345314025878906e-5,
+                    1.2055328042601747245803067709601918977568857371807098388671875e-4,
+                    -8.54832687923602987413451703702094164327718317508697509765625e-4,
+                    5.223977622580405939800574088849316467531025409698486328125e-3,
+                    -2.68661706447637267658468118725068052699320697784423828125e-2,
+                    0.11283791670952315888687422784641967155039310455322265625,
+                    -0.376126389031836427800925548581290058791637420654296875,
+                    0.1283791670955125585606992899556644260883331298828125});
 }
 
 // erfc(a) for a from 0.9 to 4: 2 to a polynomial, since an error in it counts a fifth at most.
@@ -50,7 +50,7 @@ template <>
 Float erf(const Float& x) {
   const Float a = abs(x);
   const Float far = with_sign(1 - erfc_middle(min(a, 4)), x);
-  return select(a > 0.93f, far, x + erf_near(x));
+  return select(a > 0.93f, far, fma(erf_near(x), x, x));
 }
 
 // Beyond 1: 1 - e^(-x^2) times a polynomial in (x - 2) / (x + 2).
@@ -77,7 +77,7 @@ Double erf(const Double& x) {
                               -0.427185847413958430518476916404324583709239959716796875,
                               0.25539567631050574814111087107448838651180267333984375});
   const Double far = with_sign(1 - exp_minus_square(b) * g, x);
-  return select(a > 1, far, x + erf_near(x));
+  return select(a > 1, far, fma(erf_near(x), x, x));
 }
 
 namespace {
@@ -86,7 +86,7 @@ namespace {
 template <class T>
 Value<T> erfc_of(const Value<T>& x, const Value<T>& tail, T near_end) {
   const Value<T> a = abs(x), one = T{1}, two = T{2};
-  const Value<T> near = (one - x) - erf_near(x);
+  const Value<T> near = fma(-erf_near(x), x, one - x);
   const Value<T> far = select(x < 0, two - tail, tail);
   const Value<T> number = select(a > near_end, far, select(x > static_cast<T>(0.47), tail, near));
   return select(x == x, number, x);
@@ -94,12 +94,12 @@ Value<T> erfc_of(const Value<T>& x, const Value<T>& tail, T near_end) {
 
 }  // namespace
 
-// Beyond 0.47: e^(-x^2) times a polynomial in (x - 2) / (x + 2) over 1 + 2 x.
+// Beyond 0.47: e^(-x^2) times a polynomial in (x - 2) / (x + 2) over 1 + 2 x, all of these of moderate size.
 template <>
 Float erfc(const Float& x) {
   const Float a = abs(x);
   const Float b = min(a, 10.5f);
-  const Float t = (b - 2) / (b + 2);
+  const Float t = (b - 2) * flushed_rcp(b + 2);
   const Float g =
       horner(t, {2.38280437770299613475799560546875e-4, -3.007710329256951808929443359375e-4,
                  -1.503789913840591907501220703125e-3, 1.20688159950077533721923828125e-3,
@@ -107,7 +107,7 @@ Float erfc(const Float& x) {
                  -5.42245097458362579345703125e-2, 0.16405029594898223876953125,
                  -0.16603003442287445068359375, -9.2763803899288177490234375e-2,
                  1.27697837352752685546875});
-  return erfc_of(x, exp_minus_square(b) * (g / fma(b, 2, 1)), 0.93f);
+  return erfc_of(x, exp_minus_square(b) * near_quotient(g, fma(b, 2, 1)), 0.93f);
 }
 
 // Beyond 0.47: the same with (x - 3) / (x + 3).
@@ -127,20 +127,18 @@ Double erfc(const Double& x) {
   return erfc_of(x, exp_minus_square(b) * (g / fma(b, 2, 1)), 1.0);
 }
 
-// A polynomial in (x - 2) / (x + 2) over 1 + 2 x, halved lest that overflow.
-Float positive_erfcx(const Float& x) {
+// A polynomial in (x - 2) / (x + 2).
+Float erfcx_numerator(const Float& x) {
   const Float b = min(x, 0x1p30f);
-  const Float t = (b - 2) / (b + 2);
-  const Float g =
-      horner(t, {-0x1.7e44f4p-17, 0x1.088ca8p-15, 0x1.e2172ap-14, -0x1.7672eap-13, -0x1.828bfp-11,
-                 0x1.3eebaep-11, 0x1.1e1884p-8, -0x1.06c0dep-8, -0x1.bc3008p-6, 0x1.4ff92p-4,
-                 -0x1.54079ep-4, -0x1.7bf5dap-5, 0x1.46e80ep-1});
-  return g / (x + 0.5f);
+  const Float t = (b - 2) * flushed_rcp(b + 2);
+  return horner(t, {-0x1.7e44f4p-17, 0x1.088ca8p-15, 0x1.e2172ap-14, -0x1.7672eap-13,
+                    -0x1.828bfp-11, 0x1.3eebaep-11, 0x1.1e1884p-8, -0x1.06c0dep-8, -0x1.bc3008p-6,
+                    0x1.4ff92p-4, -0x1.54079ep-4, -0x1.7bf5dap-5, 0x1.46e80ep-1});
 }
 
 template <>
 Float erfcx(const Float& x) {
-  const Float a = abs(x), y = positive_erfcx(a);
+  const Float a = abs(x), y = erfcx_numerator(a) / (a + 0.5f);
   const Float b = min(a, 10), square = b * b;
   const Float twice = exp_sum(square, fma(b, b, -square), 1);
   return select(x < 0, twice - y, y);

@@ -66,15 +66,18 @@ struct Sum {
 };
 
 // 2^(x log2_base + lo / log(2)) = 2^n 2^f. n is rounded down and kept between -126 and 126, where 2^n is a
-// normal number: a fraction of 252 saturates. Beyond, and where results are subnormal, 2^f takes what is left.
-Float two_to(const Float& x, Sum log2_base, const Float& lo = 0.0f) {
+// normal number: a fraction of 252 saturates. Beyond, and where results are subnormal, 2^f takes what is left. All times
+// 2^shift, of n + shift within the same bounds.
+Float two_to(const Float& x, Sum log2_base, const Float& lo = 0.0f, int shift = 0) {
   constexpr float kLeast = -126, kSteps = 252, kFirst = kShifter<float> + 1;
   const Float part = saturate(fma(x, log2_base.hi / kSteps, 0.5f));
   const Float shifted = fma(part, Float(kSteps), Float(kFirst), Rounding::down);
   const Float n = shifted - (kFirst - kLeast);
   Float f = fma(x, log2_base.lo, fma(x, log2_base.hi, -n));
   if (!is_zero(lo)) f.node() = fma(lo, log2_base.hi, f).node();
-  return flushed_exp2(f) * from_bits<float>(bits(shifted) << Format<float>::kMantissa);
+  Int scale = bits(shifted) << Format<float>::kMantissa;
+  if (shift != 0) scale.node() = (scale + shift * (1 << Format<float>::kMantissa)).node();
+  return flushed_exp2(f) * from_bits<float>(scale);
 }
 
 }  // namespace
@@ -86,6 +89,10 @@ Float flushed_exp2(const Float& x) {
 Float flushed_rcp(const Float& x) {
   const FlushSubnormals flush;
   return fast::rcp(x);
+}
+Float near_quotient(const Float& x, const Float& y) {
+  const Float inverse = flushed_rcp(y), near = x * inverse;
+  return fma(fma(-near, y, x), inverse, near);
 }
 
 // The constants' first parts have zeros at their ends, so that their products with n are exact.
@@ -116,12 +123,12 @@ template Float exp_sum(const Float&, const Float&, int);
 template Double exp_sum(const Double&, const Double&, int);
 
 template <>
-Float near_exp_sum(const Float& x, const Float& lo) {
-  return two_to(x, {0x1.715476p0f, 0x1.4ae0cp-26f}, lo);
+Float near_exp_sum(const Float& x, const Float& lo, int shift) {
+  return two_to(x, {0x1.715476p0f, 0x1.4ae0cp-26f}, lo, shift);
 }
 template <>
-Double near_exp_sum(const Double& x, const Double& lo) {
-  return exp_sum(x, lo);
+Double near_exp_sum(const Double& x, const Double& lo, int shift) {
+  return exp_sum(x, lo, shift);
 }
 
 template <class T>

@@ -143,13 +143,15 @@ Fraction<T> frexp(const Value<T>& x);
 // The special function unit's, in one instruction each, for results that need not be subnormal: such count as zeros.
 Float flushed_exp2(const Float& x);
 Float flushed_rcp(const Float& x);
+// x / y within an ulp, of numbers of moderate size.
+Float near_quotient(const Float& x, const Float& y);
 
 // e^(x + lo) * 2^shift, where lo is below an ulp of x and 0 beyond the range of e^x.
 template <class T>
 Value<T> exp_sum(const Value<T>& x, const Value<T>& lo, int shift = 0);
-// e^(x + lo), of f32 by the special function unit: 1.9 ulps.
+// The same, of f32 by the special function unit: 1.9 ulps. e^x * 2^shift is a normal number then where shift is not 0.
 template <class T>
-Value<T> near_exp_sum(const Value<T>& x, const Value<T>& lo);
+Value<T> near_exp_sum(const Value<T>& x, const Value<T>& lo, int shift = 0);
 
 // e^x as a number from 0.7 to 1.42 times 2^exponent, of x within the range of finite e^x / 2.
 template <class T>
@@ -164,8 +166,8 @@ Power<T> exp_parts(const Value<T>& x);
 template <class T>
 Pair<T> log_pair(const Value<T>& x);
 
-// e^(x^2) erfc(x) of x >= 0.
-Float positive_erfcx(const Float& x);
+// e^(x^2) erfc(x) (x + 1/2) of x >= 0.
+Float erfcx_numerator(const Float& x);
 
 // A positive number as 2^n (1 + f) with 1 + f in [least, 2 least).
 template <class T>

@@ -16,20 +16,21 @@ Double sinh_tail(const Double& z) {
                         0x1.5555555555556p-3});
 }
 
-// Past this sinh and cosh are infinite; e^a / 4 is not.
-template <class T>
-inline constexpr T kMost = static_cast<T>(sizeof(T) == 4 ? 89.5 : 710.6);
-
-// (e^a + sign e^-a) / 2 for a >= 0, halved once more on the way lest e^a overflow.
-template <class T>
-Value<T> half_sum(const Value<T>& a, double sign) {
-  const Power<T> e = exp_parts(select(a > kMost<T>, Value<T>(kMost<T>), a));
-  const Value<T> scale = power_of_two<T>(e.exponent - 2);
+// (e^a + sign e^-a) / 2 for a >= 0, from e^a / 4 lest that overflow.
+Float half_sum(const Float& a, double sign) {
+  const Float quarter = near_exp_sum(a, Float(0), -2);
+  return fma(quarter, 2.0f, flushed_rcp(quarter) * static_cast<float>(sign / 8));
+}
+Double half_sum(const Double& a, double sign) {
+  // Past this sinh and cosh are infinite; e^a / 4 is not.
+  constexpr double kMost = 710.6;
+  const Power<double> e = exp_parts(select(a > kMost, Double(kMost), a));
+  const Double scale = power_of_two<double>(e.exponent - 2);
   // Below 2^-100 of the other the inverse is nothing.
-  const Value<T> inverse_scale = power_of_two<T>(-2 - min(e.exponent, 100));
-  const Value<T> inverse = rcp(e.number.hi) * static_cast<T>(sign);
-  const Value<T> low = fma(inverse, inverse_scale, e.number.lo * scale);
-  const Value<T> y = fma(e.number.hi, scale, low);
+  const Double inverse_scale = power_of_two<double>(-2 - min(e.exponent, 100));
+  const Double inverse = rcp(e.number.hi) * sign;
+  const Double low = fma(inverse, inverse_scale, e.number.lo * scale);
+  const Double y = fma(e.number.hi, scale, low);
   return y + y;
 }
 
@@ -61,9 +62,9 @@ Float far_tanh(const Float& a) {
 Double far_tanh(const Double& a) { return 1.0 - 2.0 / (exp(a + a) + 1.0); }
 
 template <class T>
-Value<T> tanh_from(const Value<T>& x, const Value<T>& tail) {
+Value<T> tanh_from(const Value<T>& x, const Value<T>& tail, T near_end) {
   const Value<T> a = abs(x);
-  return with_sign(select(a < static_cast<T>(0.7), fma(tail, a, a), far_tanh(a)), x);
+  return with_sign(select(a < near_end, fma(tail, a, a), far_tanh(a)), x);
 }
 
 }  // namespace
@@ -71,27 +72,30 @@ Value<T> tanh_from(const Value<T>& x, const Value<T>& tail) {
 template <>
 Float tanh(const Float& x) {
   const Float z = x * x;
-  return tanh_from(
-      x, z * horner(z, {1.90098746679723262786865234375e-3, -7.891555316746234893798828125e-3,
-                        2.15759091079235076904296875e-2, -5.3922288119792938232421875e-2,
-                        0.13333000242710113525390625, -0.3333332538604736328125}));
+  return tanh_from(x,
+                   z * horner(z, {-5.514836870133876800537109375e-3, 2.04690992832183837890625e-2,
+                                  -5.36879189312458038330078125e-2, 0.13330829143524169921875,
+                                  -0.333332598209381103515625}),
+                   0.65f);
 }
 template <>
 Double tanh(const Double& x) {
   const Double z = x * x;
   return tanh_from(
-      x, z * horner(z, {4.800541282184394483172236445245317781882476992905139923095703e-6,
-                        -2.706815917298123177125654392760623068170389160513877868652344e-5,
-                        8.81256255437098495698552969024319736490724608302116394042969e-5,
-                        -2.34838814933732817520628533003446136717684566974639892578125e-4,
-                        5.885790782374816960953456401739458669908344745635986328125e-4,
-                        -1.45549451352344088629620078023663154453970491886138916015625e-3,
-                        3.59207312706334713769962263540946878492832183837890625e-3,
-                        -8.8632295788931454716408353533552144654095172882080078125e-3,
-                        2.18694881237949216579163902451909962110221385955810546875e-2,
-                        -5.39682539514567405358747009813669135656688690185546875e-2,
-                        0.1333333333329893566343571364996023476123809814453125,
-                        -0.333333333333330872338962080903002060949802398681640625}));
+      x,
+      z * horner(z, {4.800541282184394483172236445245317781882476992905139923095703e-6,
+                     -2.706815917298123177125654392760623068170389160513877868652344e-5,
+                     8.81256255437098495698552969024319736490724608302116394042969e-5,
+                     -2.34838814933732817520628533003446136717684566974639892578125e-4,
+                     5.885790782374816960953456401739458669908344745635986328125e-4,
+                     -1.45549451352344088629620078023663154453970491886138916015625e-3,
+                     3.59207312706334713769962263540946878492832183837890625e-3,
+                     -8.8632295788931454716408353533552144654095172882080078125e-3,
+                     2.18694881237949216579163902451909962110221385955810546875e-2,
+                     -5.39682539514567405358747009813669135656688690185546875e-2,
+                     0.1333333333329893566343571364996023476123809814453125,
+                     -0.333333333333330872338962080903002060949802398681640625}),
+      0.7);
 }
 
 namespace {

@@ -57,11 +57,10 @@ Half<T> half_asin(const Value<T>& a) {
 
 // (atan(a) - a) / a for a^2 = z up to 1.
 Float atan_tail(const Float& z) {
-  return z * horner(z, {-1.791501999832689762115478515625e-3, 1.0904536582529544830322265625e-2,
-                        -3.11577655375003814697265625e-2, 5.79358004033565521240234375e-2,
-                        -8.4020562469959259033203125e-2, 0.10951654613018035888671875,
-                        -0.14264126121997833251953125, 0.1999853551387786865234375,
-                        -0.3333329856395721435546875});
+  return z * horner(z, {2.9202033765614032745361328125e-3, -1.636600308120250701904296875e-2,
+                        4.32087592780590057373046875e-2, -7.551951706409454345703125e-2,
+                        0.10665880143642425537109375, -0.14211022853851318359375,
+                        0.19993768632411956787109375, -0.333331525325775146484375});
 }
 Double atan_tail(const Double& z) {
   return z * horner(z, {0x1.c4a44b27ac691p-17, -0x1.44a4add8ff527p-13, 0x1.ba3da1bd88a38p-11,
@@ -76,6 +75,10 @@ template <class T>
 Value<T> atan_near(const Value<T>& a) {
   return fma(atan_tail(a * a), a, a);
 }
+
+// 1 / a of a beyond 1.
+Float inverse(const Float& a) { return flushed_rcp(a); }
+Double inverse(const Double& a) { return rcp(a); }
 
 }  // namespace
 
@@ -101,7 +104,7 @@ template <class T>
 Value<T> atan(const Value<T>& x) {
   const Value<T> a = abs(x);
   const Bool far = a > 1;
-  const Value<T> near = atan_near(select(far, rcp(a), a));
+  const Value<T> near = atan_near(select(far, inverse(a), a));
   return with_sign(select(far, half_pi_less(near), near), x);
 }
 template Float atan(const Float&);

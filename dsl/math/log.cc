@@ -25,14 +25,15 @@ Reduced<T> reduce(const Value<T>& x) {
   return reduce_log(x, 0.70710678118654752);
 }
 
-// log(1 + f) - f
-Float tail(const Float& f) {
-  const Float q = horner(
+// (log(1 + f) - f) / f^2
+Float tail_quotient(const Float& f) {
+  return horner(
       f, {-7.6243341620452880859375e-2, 0.12909315526485443115234375, -0.13244615495204925537109375,
           0.141811192035675048828125, -0.16608761250972747802734375, 0.20002003014087677001953125,
           -0.2500160038471221923828125, 0.3333332538604736328125, -0.49999988079071044921875});
-  return f * f * q;
 }
+// log(1 + f) - f
+Float tail(const Float& f) { return f * f * tail_quotient(f); }
 // With s = f / (2 + f): log(1 + f) = 2 s + s^3 (…), and 2 s = f - s f.
 Double tail(const Double& f) {
   const Double s = f / (f + 2.0);
@@ -103,23 +104,38 @@ Double log10(const Double& x) {
                              0x1.95355baaafad3p-57);
 }
 
-// log(1 + x) = log(u) + (1 + x - u) / u, of u = 1 + x as rounded.
+namespace {
+
+// The result for infinity, NaN, -1 and below, and for x so near 0 that it is its own.
 template <class T>
-Value<T> log1p(const Value<T>& x) {
-  const Value<T> one = T{1};
-  const Value<T> u = one + x, large = max(x, one), small = min(x, one);
-  const Value<T> lost = small - (u - large);
-  const Reduced<T> r = reduce(u);
-  const BitsValue<T> n = bits(r.n + kShifter<T>) - host_bits(kShifter<T>);
-  const Value<T> rest = lost * power_of_two<T>(-min(n, Format<T>::kBias - 1));
-  const Value<T> low = tail(r.f) + fma(-rest, r.f, rest);
-  const Value<T> y = fma(r.n, ln2_high(x), r.f + fma(r.n, ln2_low(x), low));
+Value<T> finish_log1p(const Value<T>& x, const Value<T>& y) {
   const Value<T> inf = kInfinity<T>;
   const Value<T> special = select(x == T{-1}, -inf, fma(x, inf, inf));
   const Bool tiny = abs(x) < std::numeric_limits<T>::epsilon() / 4;
   return select(tiny, x, select((x > T{-1}) & (x < inf), y, special));
 }
-template Float log1p(const Float&);
-template Double log1p(const Double&);
+
+}  // namespace
+
+// 1 + x = 2^n (1 + f), of n by the rounded sum: f = x 2^-n + (2^-n - 1) is rounded once.
+template <>
+Float log1p(const Float& x) {
+  const Int exponent = (bits(x + 1) - host_bits(0.70710678f)) & -(1 << Format<float>::kMantissa);
+  const Float scale = from_bits<float>(host_bits(4.0f) - exponent);  // 2^(2 - n) is no subnormal
+  const Float f = fma(x * 0.25f, scale, fma(scale, 0.25f, -1));
+  const Float n = cast<float>(exponent) * (1.0f / (1 << Format<float>::kMantissa));
+  return finish_log1p(x, fma(n, 0x1.62e43p-1f, fma(f * f, tail_quotient(f), f)));
+}
+// log(1 + x) = log(u) + (1 + x - u) / u, of u = 1 + x as rounded.
+template <>
+Double log1p(const Double& x) {
+  const Double u = 1 + x, large = max(x, 1), small = min(x, 1);
+  const Double lost = small - (u - large);
+  const Reduced<double> r = reduce(u);
+  const Int64 n = bits(r.n + kShifter<double>) - host_bits(kShifter<double>);
+  const Double rest = lost * power_of_two<double>(-min(n, Format<double>::kBias - 1));
+  const Double low = tail(r.f) + fma(-rest, r.f, rest);
+  return finish_log1p(x, fma(r.n, ln2_high(x), r.f + fma(r.n, ln2_low(x), low)));
+}
 
 }  // namespace heddle::detail::math

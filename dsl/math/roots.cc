@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "heddle/dsl/math/fast_math.h"
 #include "heddle/dsl/math/formulas_internal.h"
 
 namespace heddle::detail::math {
@@ -56,21 +57,27 @@ Bool is_special(const Value<T>& a) {
 
 }  // namespace
 
-template <class T>
-Value<T> cbrt(const Value<T>& x) {
-  const Value<T> a = abs(x);
-  const Cubed<T> c = split(a);
-  const Value<T> r = rcbrt_near(c.y);
-  const Value<T> root = c.y * r * r;
-  // One step from the root, by how far its cube is off.
-  const Value<T> square = root * root;
-  const Value<T> left = fma(-square, root, c.y) - fma(root, root, -square) * root;
-  const Value<T> y =
-      fma(left, static_cast<T>(1.0 / 3) * r * r, root) * power_of_two<T>(cast<Bits<T>>(c.third));
+// One step of Newton's from 2^(log2(a) / 3), which is good to 2^-18.
+template <>
+Float cbrt(const Float& x) {
+  const Float a = abs(x);
+  const Float guess = flushed_exp2(fast::log2(a) * (1.0f / 3));
+  const Float off = fma(a, flushed_rcp(guess * guess), -guess);
+  const Float y = fma(off, 1.0f / 3, guess);
   return select(is_special(a), x, with_sign(y, x));
 }
-template Float cbrt(const Float&);
-template Double cbrt(const Double&);
+template <>
+Double cbrt(const Double& x) {
+  const Double a = abs(x);
+  const Cubed<double> c = split(a);
+  const Double r = rcbrt_near(c.y);
+  const Double root = c.y * r * r;
+  // One step from the root, by how far its cube is off.
+  const Double square = root * root;
+  const Double left = fma(-square, root, c.y) - fma(root, root, -square) * root;
+  const Double y = fma(left, 1.0 / 3 * r * r, root) * power_of_two<double>(cast<int64_t>(c.third));
+  return select(is_special(a), x, with_sign(y, x));
+}
 
 template <class T>
 Value<T> rcbrt(const Value<T>& x) {
