@@ -45,10 +45,12 @@ Emitter::Bound Emitter::bound_of(const Op& op) {
     const int64_t before_start = std::max(start.max, all.min + 1) - 1;
     bound.compare_next = sum_fits(stop.min, step.min + 1, all);
     bound.compare_limit = difference_fits(std::min(stop.max, before_start), step.min, all);
+    bound.distance_fits = difference_fits(start.max, stop.min, all);
   } else {
     const int64_t behind_start = std::min(start.min, all.max - 1) + 1;
     bound.compare_next = sum_fits(stop.max, std::max<int64_t>(step.max, 1) - 1, all);
     bound.compare_limit = difference_fits(std::max(stop.min, behind_start), step.max, all);
+    bound.distance_fits = difference_fits(stop.max, start.min, all);
   }
   return bound;
 }
@@ -94,7 +96,10 @@ void Emitter::emit_for(OpId id, const Op& op) {
                       bound.backwards ? stop : first);
   }
   if (!trips.exactly_one) put_label(top);
-  if (op.attr_or(ir::AttrKey::kUnroll, 0) == 1) out_->instruction(".pragma \"nounroll\"");
+  // Where stop - start wraps, ptxas 13.0 loses trips of loops that it unrolls.
+  if (op.attr_or(ir::AttrKey::kUnroll, 0) == 1 || !bound.distance_fits) {
+    out_->instruction(".pragma \"nounroll\"");
+  }
   emit_region(op.regions[0]);
   const Op& yield = kernel_.op(kernel_.terminator(op.regions[0]));
   set_current_op(id);

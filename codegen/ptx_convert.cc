@@ -233,9 +233,13 @@ void Emitter::convert(Scalar from, Scalar to, const Operand& source, const Opera
   }
   const absl::string_view a = spelling_of(from).name;
   if (is_integer(to)) {
-    // Widening extends by the source's sign; narrowing takes the low half.
+    // Widening extends by the source's sign; narrowing takes the low half. The result is spelled with the source's
+    // sign, which changes no bit: ptxas 13.0 takes cvt.s64.u32 before a shl for cvt.s64.s32.
     const bool whole = is_integer(from);
-    out_->instruction(whole ? "cvt." : "cvt.rzi.", spelling.name, '.', a, ' ', d, ", ", source);
+    const bool other_sign = whole && ir::is_signed(from) != ir::is_signed(to);
+    out_->instruction(whole ? "cvt." : "cvt.rzi.",
+                      other_sign ? a.substr(0, 1) : spelling.name.substr(0, 1),
+                      spelling.name.substr(1), '.', a, ' ', d, ", ", source);
     return;
   }
   if (to == Scalar::kBF16 && !target_has(ir::Feature::kBf16Arithmetic)) {

@@ -212,6 +212,7 @@ class Emitter {
   void emit_convert_rounded(const Op& op);
   void emit_neg(const Op& op);
   void emit_abs(const Op& op);
+  void emit_shl(const Op& op);
   void emit_bit_count(const Op& op);
   void emit_equal(const Op& op);
   void emit_select(const Op& op);
@@ -331,6 +332,7 @@ class Emitter {
     bool backwards;      // the step is negative
     bool compare_next;   // i + step cannot wrap
     bool compare_limit;  // stop - step cannot wrap
+    bool distance_fits;  // stop - start cannot wrap
   };
   Bound bound_of(const Op& op);
   bool is_empty(RegionId region);

@@ -32,8 +32,8 @@ inline void require(const detail::Arg<bool>& condition) {
   detail::emit_require(condition.node, condition.loc);
 }
 
-// Fixes the block: x, y and z threads. A launch with another block is refused; where no block is
-// given, the kernel is compiled for this one.
+// Fixes the block: x, y and z threads. A launch with another block is refused, also one that names none: that is a block
+// of one thread. compile() without a block takes this one.
 void require_block(int x, int y = 1, int z = 1, SourceLoc loc = SourceLoc::current());
 
 // The grid of the kernel's launches, in blocks. A launch without .grid gets this one, and runs

@@ -22,6 +22,7 @@ namespace {
 struct Declaration {
   std::string name;
   std::vector<std::string> params;
+  bool names_all = true;  // "(x, ...)" leaves those behind x without
   std::string mistake;
 };
 
@@ -61,6 +62,10 @@ Declaration parse_declaration(absl::string_view text) {
       for (const absl::string_view param : absl::StrSplit(inside, ',')) {
         declaration.params.emplace_back(absl::StripAsciiWhitespace(param));
       }
+      if (declaration.params.back() == "...") {
+        declaration.names_all = false;
+        declaration.params.pop_back();
+      }
     }
   }
   declaration.mistake = find_mistake(declaration, text);
@@ -80,14 +85,17 @@ class LambdaSource final : public ir::KernelSource {
     Declaration parsed = parse_declaration(declaration == nullptr ? "" : declaration);
     name_ = std::move(parsed.name);
     mistake_ = std::move(parsed.mistake);
-    if (mistake_.empty() && !parsed.params.empty() && parsed.params.size() != params.size()) {
+    const bool fits = parsed.names_all
+                          ? parsed.params.empty() || parsed.params.size() == params.size()
+                          : parsed.params.size() <= params.size();
+    if (mistake_.empty() && !fits) {
       mistake_ = absl::StrCat(
           ir::counted(static_cast<int64_t>(parsed.params.size()), "parameter name"),
           " for a lambda that takes ", params.size(), " (each member of a struct is one)");
     }
     for (size_t i = 0; i < params.size(); ++i) {
-      params_.push_back({.name = parsed.params.size() == params.size() ? parsed.params[i]
-                                                                       : absl::StrCat("arg", i),
+      const bool has_name = fits && i < parsed.params.size();
+      params_.push_back({.name = has_name ? parsed.params[i] : absl::StrCat("arg", i),
                          .type = param_type(params[i]),
                          .unbounded = params[i].unbounded});
     }

@@ -156,16 +156,33 @@ StatusOr<runtime::TypedCompiledKernel<P...>> compile_kernel(
   return runtime::TypedCompiledKernel<P...>(*std::move(compiled));
 }
 
+namespace runtime {
+
+// A tensor that lies in a buffer's memory.
+template <class T, int Rank>
+TensorRef<T, Rank> in_buffer(TensorRef<T, Rank> tensor, const Buffer& buffer) {
+  tensor.capacity_bytes = static_cast<int64_t>(buffer.size_bytes());
+  tensor.memory = buffer.tag();
+  if (tensor.memory != nullptr) tensor.allocation = tensor.memory->allocation.load();
+  return tensor;
+}
+
+}  // namespace runtime
+
 // A buffer as a row-major tensor argument: `as_tensor<float>(buffer, {rows, columns})`. A launch is
 // refused where the extents need more than the buffer holds, and where the buffer is another
 // device's or was freed.
 template <class T, int Rank>
 TensorRef<T, Rank> as_tensor(const runtime::Buffer& buffer, const int64_t (&extents)[Rank]) {
-  TensorRef<T, Rank> tensor(reinterpret_cast<T*>(buffer.address()), extents);
-  tensor.capacity_bytes = static_cast<int64_t>(buffer.size_bytes());
-  tensor.memory = buffer.tag();
-  if (tensor.memory != nullptr) tensor.allocation = tensor.memory->allocation.load();
-  return tensor;
+  return runtime::in_buffer(TensorRef<T, Rank>(reinterpret_cast<T*>(buffer.address()), extents),
+                            buffer);
+}
+// The same with strides, in elements: `as_tensor<float>(buffer, {columns, rows}, {1, columns})` is the transposed one.
+template <class T, int Rank>
+TensorRef<T, Rank> as_tensor(const runtime::Buffer& buffer, const int64_t (&extents)[Rank],
+                             const int64_t (&strides)[Rank]) {
+  return runtime::in_buffer(
+      TensorRef<T, Rank>(reinterpret_cast<T*>(buffer.address()), extents, strides), buffer);
 }
 
 using runtime::CompiledKernel;

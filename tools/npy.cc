@@ -145,7 +145,10 @@ class HeaderParser {
       if (at('[') || at('(')) return invalid("holds records; Heddle reads plain elements");
       return malformed("an element type");
     }
-    const string_view code = descr->substr(std::min<size_t>(1, descr->size()));
+    string_view code = descr->substr(std::min<size_t>(1, descr->size()));
+    // The names of bytes without a meaning, as which ml_dtypes saves bf16 and 8-bit floats.
+    const bool has_no_meaning = code == "V2" || code == "V1";
+    if (has_no_meaning) code = code == "V2" ? "u2" : "u1";
     const auto row = std::find_if(std::begin(kTypes), std::end(kTypes),
                                   [&](const TypeRow& type) { return type.code == code; });
     if (row == std::end(kTypes)) {
@@ -159,7 +162,7 @@ class HeaderParser {
     }
     // Single bytes have no order.
     const bool one_byte = ir::bytes_of(row->scalar) == 1;
-    if (order != '<' && order != '=' && !(order == '|' && one_byte)) {
+    if (order != '<' && order != '=' && !(order == '|' && (one_byte || has_no_meaning))) {
       return invalid(absl::StrCat("holds elements of the unknown byte order ", quoted(*descr)));
     }
     header.shape.dtype = row->scalar;

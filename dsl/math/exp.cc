@@ -90,9 +90,9 @@ Float flushed_rcp(const Float& x) {
   const FlushSubnormals flush;
   return fast::rcp(x);
 }
-Float near_quotient(const Float& x, const Float& y) {
+Pair<float> near_quotient(const Float& x, const Float& y) {
   const Float inverse = flushed_rcp(y), near = x * inverse;
-  return fma(fma(-near, y, x), inverse, near);
+  return {near, fma(-near, y, x) * inverse};
 }
 
 // The constants' first parts have zeros at their ends, so that their products with n are exact.

@@ -143,8 +143,6 @@ Fraction<T> frexp(const Value<T>& x);
 // The special function unit's, in one instruction each, for results that need not be subnormal: such count as zeros.
 Float flushed_exp2(const Float& x);
 Float flushed_rcp(const Float& x);
-// x / y within an ulp, of numbers of moderate size.
-Float near_quotient(const Float& x, const Float& y);
 
 // e^(x + lo) * 2^shift, where lo is below an ulp of x and 0 beyond the range of e^x.
 template <class T>
@@ -161,6 +159,14 @@ struct Power {
 };
 template <class T>
 Power<T> exp_parts(const Value<T>& x);
+
+// x / y of numbers of moderate size, the first part within two ulps.
+Pair<float> near_quotient(const Float& x, const Float& y);
+// The product with a number, rounded once but for what the second part's loses.
+template <class T>
+Value<T> times(const Value<T>& a, const Pair<T>& b) {
+  return fma(a, b.hi, a * b.lo);
+}
 
 // The logarithm of a positive number, within 2^-10 ulps.
 template <class T>

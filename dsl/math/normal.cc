@@ -45,8 +45,8 @@ Float normcdf(const Float& x) {
   const Float half_square = b * b * 0.5f;
   const Float rest = fma(b * 0.5f, b, -half_square);
   const Float z = b * 0x1.6a09e6p-1f;
-  const Float half_erfcx = near_quotient(erfcx_numerator(z), z + 0.5f) * 0.5f;
-  const Float tail = near_exp_sum(-half_square, -rest) * half_erfcx;
+  const Float tail =
+      times(near_exp_sum(-half_square, -rest) * 0.5f, near_quotient(erfcx_numerator(z), z + 0.5f));
   const Float number = select(x < 0, tail, 1 - tail);
   return select(x == x, number, x);
 }

@@ -40,7 +40,10 @@ bool has_types(const TiledMma& mma, const AnyTensor& a, const AnyTensor& b, cons
                SourceLoc loc) {
   const MmaAtom& atom = mma.atom();
   if (a.scalar == atom.a() && b.scalar == atom.b() && c.scalar == atom.c()) return true;
-  return wrong(mma, a, b, c, "element types are the atom's", loc);
+  const std::string takes =
+      absl::StrCat("the atom takes a of ", ir::info(atom.a()).name, ", b of ",
+                   ir::info(atom.b()).name, " and sums of ", ir::info(atom.c()).name);
+  return wrong(mma, a, b, c, takes.c_str(), loc);
 }
 
 // --- Sums of products that are complete at once -------------------------------------------------

@@ -1,6 +1,7 @@
 #include "heddle/dsl/mma/smem_box.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -53,7 +54,10 @@ SmemBox box_of(const Layout& tile, ir::Scalar scalar, SourceLoc loc) {
   }
   if (!swizzle || tile.inner() != nullptr) {
     return wrong(" is swizzled as the copy engine cannot",
-                 "make_smem_layout() makes layouts for it");
+                 absl::StrCat("make_smem_layout() makes layouts for it: a swizzle counts elements, "
+                              "so that one of 128 bytes "
+                              "is S<3,",
+                              std::countr_zero(static_cast<unsigned>(16 / bytes)), ",3>"));
   }
   const Layout outer = tile.outer();
   int contiguous = 0;

@@ -70,11 +70,15 @@ Layout make_smem_layout(ir::Scalar scalar, const IntTuple& shape, Major major,
   const Layout atom = detail::smem_layout_atom(scalar, major, bytes, loc);
   if (!atom.ok()) return atom;
   const int wanted = std::max(bytes, kChunkBytes);
-  if (line <= 0 || lines <= 0 || line % wanted != 0 || lines % kSwizzleLines != 0) {
+  if (line <= 0 || line % wanted != 0) {
     return wrong(absl::StrCat(" has ", line, " contiguous bytes in ", lines, " lines"),
                  absl::StrCat("take a multiple of ", wanted, " bytes",
-                              bytes == 0 ? "" : ", or a narrower swizzle,", " and one of ",
-                              kSwizzleLines, " lines"));
+                              bytes == 0 ? "" : ", or a narrower swizzle"));
+  }
+  if (lines <= 0 || lines % kSwizzleLines != 0) {
+    return wrong(absl::StrCat(" has ", lines, " lines"),
+                 absl::StrCat("take a multiple of ", kSwizzleLines,
+                              " lines, and guard what is beyond the data"));
   }
   // The lines' mode first, then the contiguous one, then the stages.
   IntTuple order = major == Major::k ? IntTuple{0, 1} : IntTuple{1, 0};

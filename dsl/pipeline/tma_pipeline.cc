@@ -19,47 +19,49 @@ UInt ClusterGrid::row_mask() const {
 
 UInt ClusterGrid::column_mask() const { return UInt((1u << rows) - 1) << (column() * rows); }
 
-void TmaPipeline::start() const {
+void TmaPipeline::start(SourceLoc loc) const {
   const ClusterGrid& cluster = options_.cluster;
   const int releases = options_.consumers * (options_.by_warps ? kWarpsOfGroup : 1);
-  If(thread_idx.x == 0, [&] {
+  If({thread_idx.x == 0, loc}, [&] {
     for (int stage = 0; stage < options_.stages; ++stage) {
-      full_.init(stage, 1u);
-      empty_.init(stage, releases * (cluster.rows + cluster.columns - 1));
+      full_.init({stage, loc}, 1u);
+      empty_.init({stage, loc}, releases * (cluster.rows + cluster.columns - 1));
     }
-    fence_mbarrier_init();
+    fence_mbarrier_init(loc);
   });
   if (cluster.size() == 1) {
-    sync_threads();
+    sync_threads(loc);
   } else {
-    sync_cluster();
+    sync_cluster(loc);
   }
 }
 
 // One thread for each block that the stage is shared with: those of this block's row and column.
-void TmaPipeline::release(const Int& index) const {
+void TmaPipeline::release(const Int& index, SourceLoc loc) const {
   const ClusterGrid& cluster = options_.cluster;
   const Int thread = thread_idx.x % (options_.by_warps ? kWarpSize : kWarpGroupSize);
   if (options_.by_warps) {
     // What the copy engine writes next comes behind the reads of all lanes.
-    fence_async(FenceSpace::shared);
-    sync_warp();
+    fence_async(FenceSpace::shared, loc);
+    sync_warp({}, loc);
   }
   if (cluster.size() == 1) {
-    If(thread == 0, [&] { empty_.arrive(index, MemoryOrder::release, MemoryScope::block); });
+    If({thread == 0, loc}, [&] {
+      empty_.arrive({index, loc}, MemoryOrder::release, MemoryScope::block);
+    });
     return;
   }
   const auto arrive_at = [&](const Int& rank) {
     Mbarrier(map_shared(empty_.words(), rank))
-        .arrive(index, MemoryOrder::release, MemoryScope::block);
+        .arrive({index, loc}, MemoryOrder::release, MemoryScope::block);
   };
   if (cluster.rows == 1 || cluster.columns == 1) {
-    If(thread < cluster.size(), [&] { arrive_at(thread); });
+    If({thread < cluster.size(), loc}, [&] { arrive_at(thread); });
     return;
   }
   const Bool same_row = thread % cluster.rows == cluster.row();
   const Bool same_column = thread / cluster.rows == cluster.column();
-  If(thread < cluster.size() && (same_row || same_column), [&] { arrive_at(thread); });
+  If({thread < cluster.size() && (same_row || same_column), loc}, [&] { arrive_at(thread); });
 }
 
 }  // namespace heddle

@@ -103,26 +103,28 @@ class TmaPipeline : public PipelineStages {
 
   // Initialises the barriers. All threads of the block (of the cluster, where it has more blocks)
   // call it, before any of them uses the pipeline.
-  void start() const;
+  void start(SourceLoc loc = SourceLoc::current()) const;
 
   // Producer, a whole warp: waits until the stage is free, then one lane runs `loads(full)`, which
   // starts the copies.
   template <class Loads>
-  void produce(const PipelineState& p, Loads&& loads) const {
-    empty_.wait(p.index, p.phase, MemoryOrder::acquire, MemoryScope::block);
-    If(elect_one(), [&] {
-      full_.expect_tx(p.index, options_.bytes);
+  void produce(const PipelineState& p, Loads&& loads, SourceLoc loc = SourceLoc::current()) const {
+    empty_.wait({p.index, loc}, p.phase, MemoryOrder::acquire, MemoryScope::block);
+    If({elect_one({}, loc), loc}, [&] {
+      full_.expect_tx({p.index, loc}, options_.bytes);
       loads(FullStage{full_, p.index, options_.cluster});
     });
   }
   // Consumer: waits until the stage is full.
-  void wait(const PipelineState& p) const {
-    full_.wait(p.index, p.phase, MemoryOrder::acquire, MemoryScope::block);
+  void wait(const PipelineState& p, SourceLoc loc = SourceLoc::current()) const {
+    full_.wait({p.index, loc}, p.phase, MemoryOrder::acquire, MemoryScope::block);
   }
   // Consumer: gives a stage back, by its number. All threads of the warpgroup call it, when none of
   // them reads the stage any more; or all of a warp, with by_warps, when none of the warp does.
-  void release(const Int& index) const;
-  void release(const PipelineState& p) const { release(p.index); }
+  void release(const Int& index, SourceLoc loc = SourceLoc::current()) const;
+  void release(const PipelineState& p, SourceLoc loc = SourceLoc::current()) const {
+    release(p.index, loc);
+  }
 
  private:
   TmaPipelineOptions options_;

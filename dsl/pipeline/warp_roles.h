@@ -23,6 +23,7 @@ struct Role {
   int groups;
   int registers;
   Body body;
+  SourceLoc loc = SourceLoc::current();  // of the role
 };
 template <class Body>
 Role(int, int, Body) -> Role<Body>;
@@ -48,18 +49,17 @@ inline Int role_thread(int first_group, int groups, SourceLoc loc) {
 }
 
 template <class First, class... Rest>
-void run_roles(int first_group, int threads, SourceLoc loc, const Role<First>& role,
-               const Role<Rest>&... rest) {
+void run_roles(int first_group, int threads, const Role<First>& role, const Role<Rest>&... rest) {
   const auto run = [&] {
-    set_role_registers(role.registers, threads, loc);
-    role.body(role_thread(first_group, role.groups, loc));
+    set_role_registers(role.registers, threads, role.loc);
+    role.body(role_thread(first_group, role.groups, role.loc));
   };
   if constexpr (sizeof...(Rest) == 0) {
     run();
   } else {
     const int behind = first_group + role.groups;
-    If({warp_id() < behind * (kWarpGroupSize / kWarpSize), loc}, run).Else([&] {
-      run_roles(behind, threads, loc, rest...);
+    If({warp_id() < behind * (kWarpGroupSize / kWarpSize), role.loc}, run).Else([&] {
+      run_roles(behind, threads, rest...);
     });
   }
 }
@@ -70,10 +70,10 @@ void run_roles(int first_group, int threads, SourceLoc loc, const Role<First>& r
 template <class... Bodies>
 void warp_roles(const Role<Bodies>&... roles) {
   static_assert(sizeof...(Bodies) > 0, "warp_roles() needs a role");
-  const SourceLoc loc = SourceLoc::current();
   const int threads = (roles.groups + ...) * kWarpGroupSize;
-  detail::require_threads(threads, "warp_roles()", loc);
-  detail::run_roles(0, threads, loc, roles...);
+  const SourceLoc locs[] = {roles.loc...};
+  detail::require_threads(threads, "warp_roles()", locs[0]);
+  detail::run_roles(0, threads, roles...);
 }
 
 }  // namespace heddle

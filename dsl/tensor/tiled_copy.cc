@@ -110,8 +110,8 @@ bool match(const CopyAtom& atom, const AnyTensor& memory, const AnyTensor& regis
   }
   fail(loc,
        absl::StrCat("copy: ", name, " between ", to_string(memory), " and ", to_string(registers)),
-       "it moves its own element type between shared memory and registers, both partitioned by "
-       "the tiled copy");
+       absl::StrCat("it moves elements of ", ir::info(atom.scalar()).name,
+                    " between shared memory and registers, both partitioned by the tiled copy"));
   return false;
 }
 

@@ -47,7 +47,8 @@ std::string describe(const Access& access, const Warp& warp, int lane) {
 
 bool report_bounds(const Instr* instr, const Warp& warp, const Access& access, Mask bad) {
   constexpr char kFix[] =
-      "guard the access with an If, or check the extents that the launch passes";
+      "guard the access with an If, a copy by copy_if(within(tile), …), or check the extents that "
+      "the launch passes";
   const Machine& machine = *warp.block->machine;
   const int lane = std::countr_zero(bad);
   const std::string& name = machine.code->texts[access.view_name];
@@ -69,12 +70,12 @@ bool report_bounds(const Instr* instr, const Warp& warp, const Access& access, M
     }
   }
   if (guilty >= bounds.view_modes && guilty < bounds.extents.size()) {
-    return machine.reporter->add(
-        warp, instr, bad,
-        absl::StrCat(what, ", outside the tensor's shape: ",
-                     index_at(warp, bounds.coordinates[guilty], lane), " is not in [0, ",
-                     extents[guilty], ")"),
-        "guard the access with an If, or check the tile that the tensor was cut into");
+    return machine.reporter->add(warp, instr, bad,
+                                 absl::StrCat(what, ", outside the tensor's shape: ",
+                                              index_at(warp, bounds.coordinates[guilty], lane),
+                                              " is not in [0, ", extents[guilty], ")"),
+                                 "guard the access with an If, a copy by copy_if(within(tile), …), "
+                                 "or check the tile that the tensor was cut into");
   }
   std::string why;
   if (guilty < bounds.view_modes) {

@@ -80,11 +80,12 @@ std::string Watch::why_unfinished(const Event& earlier, uint32_t lane,
       if (earlier.phase == Event::kUnknownPhase) current = state->phases;
     }
     const uint32_t known = view.reached.at(earlier.barrier);
-    return absl::StrCat("it counts for ", phase_name(current), " of ", which, ", and ",
-                        known == 0 ? "no wait for that barrier"
-                                   : absl::StrCat("the latest wait that is known here, for ",
-                                                  phase_name(known - 1), ","),
-                        known == 0 ? " comes before this" : " does not cover it");
+    return absl::StrCat(
+        "it counts for ", phase_name(current), " of ", which, ", and ",
+        known == 0
+            ? "no wait for it, or only one for the parity before its first phase,"
+            : absl::StrCat("the latest wait that is known here, for ", phase_name(known - 1), ","),
+        known == 0 ? " comes before this" : " does not cover it");
   }
   const bool waited = earlier.kind == AccessKind::kProductRead
                           ? earlier.done != std::array<uint32_t, 4>{}
@@ -138,9 +139,9 @@ const char* fix_of(Conflict why, AccessKind earlier, AccessKind later) {
     case AccessKind::kStoreAsync:
     case AccessKind::kBulkWrite:
     case AccessKind::kBulkReduce:
-      return "wait for the phase of the mbarrier that counts the copy's bytes, in this thread or "
-             "in "
-             "one that a barrier orders before it";
+      return "announce the bytes of all copies of a phase by expect_tx(), and wait for the phase "
+             "that counts them, in this "
+             "thread or in one that a barrier orders before it";
     case AccessKind::kBulkRead:
       return "call bulk_commit() and bulk_wait_read() in the thread that issues the copy, with a "
              "barrier behind it; for a copy to another block, wait for its mbarrier";
@@ -227,9 +228,11 @@ bool Watch::report_owner(const Arenas::Owner& owner, const Event& event, uint32_
                       : absl::StrCat(" from its begin() on"));
   return machine_->reporter->add(
       warp, event.instr, Mask{1} << lane, std::move(what),
-      absl::StrCat("call begin() of the region of '", array_name(array),
-                   "' first, behind a barrier behind the last use of '", array_name(owner.array),
-                   "'; or let the two share no bytes"),
+      taken != nullptr ? absl::StrCat("put a barrier between this use of '", array_name(array),
+                                      "' and begin(); or let the two share no bytes")
+                       : absl::StrCat("call begin() of the region of '", array_name(array),
+                                      "' first, behind a barrier behind the last use of '",
+                                      array_name(owner.array), "'; or let the two share no bytes"),
       std::move(notes));
 }
 
@@ -238,16 +241,17 @@ bool Watch::report_exits() {
   for (const Actor& actor : actors_) {
     for (const Store& store : actor.stores) {
       if (store.read) continue;
-      const uint32_t commits = actor.store_commits[static_cast<size_t>(store.lane)];
+      const bool is_open = store.group >= actor.store_commits[static_cast<size_t>(store.lane)];
       if (reporter.add(
               *actor.warp, store.instr, Mask{1} << store.lane,
               absl::StrCat("the block ends while a copy may still be reading its shared memory: ",
-                           store.group >= commits
-                               ? "no bulk_commit() has closed its group"
-                               : "no bulk_wait_read() or bulk_wait() for its group follows"),
-              "call bulk_wait_read(), or bulk_wait(), in the thread that issues the copy, before "
-              "it "
-              "ends")) {
+                           is_open ? "no bulk_commit() has closed its group"
+                                   : "no bulk_wait_read() or bulk_wait() for its group follows"),
+              is_open ? "call bulk_commit() behind the copy, in the thread that issues it, and "
+                        "bulk_wait_read() or "
+                        "bulk_wait() before it ends"
+                      : "call bulk_wait_read(), or bulk_wait(), in the thread that issues the "
+                        "copy, before it ends")) {
         return true;
       }
     }

@@ -178,9 +178,9 @@ bool run_product(const Instr* instr, const Warp& warp, const Warp* first) {
         words[e * size] = 0;
       }
       if (keep && bad != 0 &&
-          machine.reporter->add(first[w], instr, bad,
-                                "this wgmma adds to an accumulator that nobody has written",
-                                "start from zero, or pass scale = false for the first product")) {
+          machine.reporter->add(
+              first[w], instr, bad, "this wgmma adds to an accumulator that nobody has written",
+              "start from zero, or pass adds = false to gemm() for the first product")) {
         return true;
       }
     }

@@ -30,11 +30,8 @@ struct Family<Tiles, Loop, Epilogue, Parameters<Of...>, Parameters<By...>, Args.
   // The kernel of a configuration, for elements of T into D; made when it is first asked for.
   template <class T, class D>
   static const auto& kernel(const GemmConfig& config, const Epilogue& epilogue) {
-    constexpr bool kIsPlain = sizeof...(Of) + sizeof...(By) + sizeof...(Args) == 0;
     static const auto kernels = kernel_family(
-        kIsPlain             ? "gemm(a, b, d)"
-        : sizeof...(Of) != 0 ? Tiles::kName
-                             : Loop::kName,
+        sizeof...(Of) != 0 ? Tiles::kName : Loop::kName,
         [](Host<GemmConfig> c, Host<EpilogueValue<Epilogue>> e, Tensor<const T, 3> a,
            Tensor<const T, 3> b, Tensor<D, 3> d, Of... of, By... by, Args... args) {
           // The kernel before may have written what says where tiles lie, and how they are summed.

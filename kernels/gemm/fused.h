@@ -9,8 +9,11 @@
 // epilogue.h says what an epilogue may do. There is no further pass over memory.
 #pragma once
 
+#include <concepts>
+
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/gemm/family.h"
+#include "heddle/kernels/gemm/gemm.h"
 
 namespace heddle::kernels {
 namespace detail {
@@ -22,7 +25,17 @@ struct IsMatrix<Tensor<T, Rank>> : std::bool_constant<(Rank > 1)> {};
 
 // The parameters of an epilogue behind the part and the sums.
 template <class Call>
-struct EpilogueParameters;
+struct EpilogueParameters {
+  static_assert(sizeof(Call) == 0,
+                "an epilogue is called with (const GemmPart& part, const Fragment<float>& sums, "
+                "...), and what follows are "
+                "parameters of a kernel, by value; it is const, and returns a Fragment<float>");
+};
+// Whether an object has one call operator, whose parameters have their types written out.
+template <class Epilogue>
+concept HasOneCall = requires {
+  &Epilogue::operator();
+};
 template <class F, class... Args>
 struct EpilogueParameters<Fragment<float> (F::*)(const GemmPart&, const Fragment<float>&, Args...)
                               const> {
@@ -38,21 +51,20 @@ struct EpilogueParameters<Fragment<float> (F::*)(const GemmPart&, const Fragment
 // The operands of a product, each (rows, columns, batch).
 struct OperandShape {
   const int64_t *extents, *strides;
+  uint64_t address;
 };
 struct OperandShapes {
   OperandShape a, b, d;
   int element_bytes, result_bytes;
-  bool d_is_aligned;  // to 16 bytes, as the copy engine takes it
 
   template <class T, class D>
   OperandShapes(const TensorRef<const T, 3>& a_, const TensorRef<const T, 3>& b_,
                 const TensorRef<D, 3>& d_)
-      : a{a_.extents, a_.strides},
-        b{b_.extents, b_.strides},
-        d{d_.extents, d_.strides},
+      : a{a_.extents, a_.strides, reinterpret_cast<uintptr_t>(a_.data)},
+        b{b_.extents, b_.strides, reinterpret_cast<uintptr_t>(b_.data)},
+        d{d_.extents, d_.strides, reinterpret_cast<uintptr_t>(d_.data)},
         element_bytes(sizeof(T)),
-        result_bytes(sizeof(D)),
-        d_is_aligned(reinterpret_cast<uintptr_t>(d_.data) % 16 == 0) {}
+        result_bytes(sizeof(D)) {}
 };
 // The problem of operands, or why there is none: of a batch of products, and of groups (grouped.h) whose
 // rows are those of one matrix, or of a matrix each.
@@ -125,6 +137,18 @@ template <class Epilogue, class T, class D, int Rank, class... Args>
 Status gemm_with(const Stream& stream, const Epilogue& epilogue, const TensorRef<const T, Rank>& a,
                  const TensorRef<const T, Rank>& b, const TensorRef<D, Rank>& d,
                  const Args&... args) {
+  static_assert(detail::HasOneCall<Epilogue>,
+                "an epilogue is a lambda, or a struct with a call operator, whose parameters have "
+                "their types written out "
+                "(not auto)");
+  static_assert(std::is_empty_v<Epilogue> || std::equality_comparable<Epilogue>,
+                "an epilogue that captures has no ==, by which kernels are told apart: pass the "
+                "value as an argument of "
+                "gemm_with(), or take a struct of host values with ==");
+  static_assert(kMultiplies<T, D>,
+                "a and b are of half, bfloat16, tfloat32 or float8_e4m3, and d is of float, or but "
+                "for tfloat32 of half "
+                "or bfloat16");
   const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
   const TensorRef<D, 3> ds = detail::in_batches(d);
   return detail::launch_gemm<BatchTiles, PlainLoop>(

@@ -33,6 +33,30 @@ StatusOr<Major> major_of(const char* name, const OperandShape& x, int element_by
   return along_k ? Major::k : Major::mn;
 }
 
+// The bytes from an operand's first to behind its last; strides are not negative.
+struct Bytes {
+  uint64_t begin, end;
+  Bytes(const OperandShape& x, int element_bytes) : begin(x.address), end(x.address) {
+    int64_t last = 1;
+    for (int mode = 0; mode < 3; ++mode) last += (x.extents[mode] - 1) * x.strides[mode];
+    end += static_cast<uint64_t>(last * element_bytes);
+  }
+};
+
+// Whether d shares memory with an operand. Matrices side by side, in rows of the same memory, do not.
+bool shares_memory(const OperandShape& d, int d_bytes, const OperandShape& x, int x_bytes) {
+  const Bytes of_d(d, d_bytes), of_x(x, x_bytes);
+  if (of_d.end <= of_x.begin || of_x.end <= of_d.begin) return false;
+  const int lines = x.strides[1] == 1 ? 0 : 1;  // the mode that is not contiguous
+  const int64_t pitch = d.strides[0] * d_bytes;
+  if (pitch <= 0 || x.strides[lines] * x_bytes != pitch || d.extents[2] != 1) return true;
+  const auto column = [&](uint64_t address) {
+    return static_cast<int64_t>(address % static_cast<uint64_t>(pitch));
+  };
+  const int64_t from_d = column(of_x.begin - of_d.begin), from_x = column(of_d.begin - of_x.begin);
+  return from_d < d.extents[1] * d_bytes || from_x < x.extents[1 - lines] * x_bytes;
+}
+
 // What the strides of operands whose extents fit each other say.
 StatusOr<GemmProblem> with_strides(GemmProblem problem, const OperandShapes& x) {
   problem.element_bytes = x.element_bytes;
@@ -44,6 +68,12 @@ StatusOr<GemmProblem> with_strides(GemmProblem problem, const OperandShapes& x) 
     if (!found.ok()) return found.status();
     *major = *found;
   }
+  for (const auto& [name, operand] : {std::pair("a", &x.a), std::pair("b", &x.b)}) {
+    if (!shares_memory(x.d, x.result_bytes, *operand, x.element_bytes)) continue;
+    return InvalidArgumentError(
+        absl::StrCat("gemm: d shares memory with ", name,
+                     ", which is read while d is written; give d memory of its own"));
+  }
   if (x.d.strides[1] != 1 && x.d.extents[1] > 1) {
     return InvalidArgumentError(absl::StrCat("gemm: d has strides ", x.d.strides[0], " and ",
                                              x.d.strides[1], "; its rows are contiguous"));
@@ -52,8 +82,8 @@ StatusOr<GemmProblem> with_strides(GemmProblem problem, const OperandShapes& x) 
   const auto whole = [&](int64_t elements) {
     return elements * x.result_bytes % kMapAlignment == 0;
   };
-  problem.stores_boxes =
-      x.d_is_aligned && whole(x.d.extents[1]) && whole(x.d.strides[0]) && whole(x.d.strides[2]);
+  problem.stores_boxes = x.d.address % kMapAlignment == 0 && whole(x.d.extents[1]) &&
+                         whole(x.d.strides[0]) && whole(x.d.strides[2]);
   return problem;
 }
 
@@ -68,9 +98,12 @@ bool fit(const OperandShapes& x) {
 
 StatusOr<GemmProblem> gemm_problem(const OperandShapes& x) {
   if (!fit(x) || x.b.extents[2] != x.d.extents[2]) {
-    return InvalidArgumentError(
-        absl::StrCat("gemm: a is ", extents_of(x.a), ", b ", extents_of(x.b), " and d ",
-                     extents_of(x.d), "; a takes m x k, b n x k and d m x n, with k above 0"));
+    const bool b_is_transposed =
+        x.b.extents[0] == x.a.extents[1] && x.b.extents[1] == x.d.extents[1];
+    return InvalidArgumentError(absl::StrCat(
+        "gemm: a is ", extents_of(x.a), ", b ", extents_of(x.b), " and d ", extents_of(x.d),
+        "; a takes m x k, b n x k and d m x n, with k above 0",
+        b_is_transposed ? ": b looks transposed, swap its extents and its strides" : ""));
   }
   return with_strides(
       {.m = x.a.extents[0], .n = x.b.extents[0], .k = x.a.extents[1], .batches = x.d.extents[2]},

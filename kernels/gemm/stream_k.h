@@ -23,7 +23,7 @@ class StreamTiles {
   // The kernel's further parameters: memory for the sums of each block, (block, element), and a flag for
   // each of its warps, 0 before the launch and behind it. The others are BatchTiles'.
   using Takes = Parameters<Tensor<float, 2>, Tensor<uint32_t, 1>>;
-  static constexpr const char* kName = "gemm_stream_k";
+  static constexpr const char* kName = "gemm_stream_k(a, b, d, ...)";
   static constexpr bool kEndsInside = false, kSharesDepths = true;
 
   // The tiles of d, of the depth of b.

@@ -16,7 +16,7 @@ using TileSums = std::pair<Tensor<float>, PipelineState>;
 struct PlainLoop {
   // The kernel's further parameters, its name, and how many numbers a thread has for each sum.
   using Takes = Parameters<>;
-  static constexpr const char* kName = "gemm";
+  static constexpr const char* kName = "gemm(a, b, d, ...)";
   static constexpr int kAccumulators = 1;
 
   // The sums of a tile whose first block is in stage `first`.
@@ -58,7 +58,7 @@ struct PlainLoop {
 struct ScaledLoop {
   // The kernel's further parameters, its name, and how many numbers a thread has for each sum.
   using Takes = Parameters<Tensor<const float, 3>, Tensor<const float, 3>>;
-  static constexpr const char* kName = "gemm_scaled";
+  static constexpr const char* kName = "gemm_scaled(a, b, d, ...)";
   static constexpr int kAccumulators = 2;  // a second product fits beside them, whatever the tile
   static constexpr int kColumns = 128, kDepth = 128;  // of a block with one factor of b
 

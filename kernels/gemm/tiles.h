@@ -65,7 +65,7 @@ class BatchTiles {
  public:
   // The kernel's further parameters, and its name.
   using Takes = Parameters<>;
-  static constexpr const char* kName = "gemm";
+  static constexpr const char* kName = "gemm(a, b, d, ...)";
   // Whether results end inside of d, where others begin, and whether blocks share tiles' depths (stream_k.h).
   static constexpr bool kEndsInside = false, kSharesDepths = false;
 
@@ -119,7 +119,7 @@ class GroupTiles {
  public:
   // The kernel's further parameters and its name, and what BatchTiles says of results.
   using Takes = Parameters<Tensor<const int32_t, 1>>;
-  static constexpr const char* kName = "gemm_of_groups";
+  static constexpr const char* kName = "gemm_of_groups(a, b, d, ...)";
   static constexpr bool kEndsInside = true, kSharesDepths = false;
 
   // The tiles of d, of as many groups as b has matrices; `counts` is what Rows is made of.

@@ -3,9 +3,11 @@
 //
 //   fuzz_device --device cuda:0 --seed 0 --count 20000 --record tests/fuzz/recorded_device.json
 //   fuzz_device --device cuda:0 --seed 4711 --print     # that program alone: IR and PTX
+//   fuzz_device --device cuda:0 --seed 4711 --reduce    # and as small as it still differs
 //
 // Programs that differ are named with what differs, the passes and ptxas's level. The exit code is 1
-// then, and 3 where a program crashed or hung. --device interp tries the program itself.
+// then, and 3 where a program crashed or hung. --device interp tries the program itself. In the place of
+// approximate ops, whose results are a GPU's own, stand square roots.
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -17,11 +19,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "fuzz/coverage.h"
+#include "fuzz/differential.h"
 #include "fuzz/generator.h"
 #include "fuzz/oracle.h"
 #include "fuzz/outcome.h"
 #include "fuzz/pipelines.h"
 #include "fuzz/record.h"
+#include "fuzz/reducer.h"
 #include "fuzz/stopped.h"
 #include "heddle/heddle.h"
 #include "heddle/ir/kernel_source.h"
@@ -45,7 +49,17 @@ struct Options {
   std::string commit;
   bool json = false;
   bool print = false;
+  bool reduce = false;
 };
+
+ir::Kernel exact_program(uint64_t seed) {
+  ir::Kernel kernel = random_program(seed);
+  kernel.walk([&](ir::OpId id) {
+    ir::Op& op = kernel.op(id);
+    if (has(info(op), ir::kApproximate)) op.opcode = ir::Opcode::kSqrt;
+  });
+  return kernel;
+}
 
 // A kernel as its own trace.
 class Program : public ir::KernelSource {
@@ -87,26 +101,46 @@ class Fuzzer {
 
  private:
   void one(uint64_t seed) {
-    const Program program(random_program(seed));
-    const Inputs inputs = inputs_for(program.kernel(), seed);
-    const Outcome meant = consult_oracle(program.kernel(), inputs);
+    const ir::Kernel kernel = exact_program(seed);
     ++programs_;
-    coverage_.add(program.kernel());
-    if (options_.print) std::cout << ir::print(program.kernel());
-    const std::string passes = passes_for(program.kernel(), seed);
+    coverage_.add(kernel);
+    if (options_.print) std::cout << ir::print(kernel);
+    const std::string passes = passes_for(kernel, seed);
     for (const int level : kPtxasLevels) {
-      std::string wrong = meant.error;
-      if (wrong.empty()) {
-        const Outcome outcome = launch(program, inputs, passes, level);
-        wrong = outcome.error.empty() ? difference(program.kernel(), inputs, meant, outcome)
-                                      : outcome.error;
-      }
+      const std::string wrong = what_differs(kernel, seed, passes, level);
       if (wrong.empty()) continue;
       ++failures_;
       std::cout << "seed " << seed << " differs after " << passes << " and ptxas -O" << level
                 << ": " << wrong << std::endl;
+      if (options_.reduce) show_reduced(kernel, seed, passes, level);
       return;
     }
+  }
+
+  // Empty where the device writes what the oracle does.
+  std::string what_differs(const ir::Kernel& kernel, uint64_t seed, const std::string& passes,
+                           int level) {
+    const Inputs inputs = inputs_for(kernel, seed);
+    const Outcome meant = consult_oracle(kernel, inputs);
+    if (!meant.error.empty()) return meant.error;
+    const Outcome outcome = launch(Program(kernel), inputs, passes, level);
+    return outcome.error.empty() ? difference(kernel, inputs, meant, outcome) : outcome.error;
+  }
+
+  // The program as small as it is still right, and differs at that level alone.
+  void show_reduced(const ir::Kernel& kernel, uint64_t seed, const std::string& passes, int level) {
+    Differential interpreted(registry_);
+    const ir::Kernel small = reduce(kernel, [&](const ir::Kernel& candidate) {
+      begin_seed(seed, kSecondsPerProgram);
+      if (interpreted.check(candidate, seed, {}) != Verdict::kSame) return false;
+      for (const int other : kPtxasLevels) {
+        if (what_differs(candidate, seed, passes, other).empty() == (other == level)) return false;
+      }
+      return true;
+    });
+    std::cout << "reduced to " << count_ops(small) << " ops ("
+              << what_differs(small, seed, passes, level) << "):\n"
+              << ir::print(small) << std::flush;
   }
 
   // One of the pipelines' lists; at its end what the emitter needs.
@@ -220,6 +254,7 @@ int main(int argc, char** argv) {
   app.add_option("--commit", options.commit, "what the record says of the source's version");
   app.add_flag("--json", options.json, "print counts as JSON, ops by type among them");
   app.add_flag("--print", options.print, "print each program and its PTX");
+  app.add_flag("--reduce", options.reduce, "make programs that differ smaller");
   CLI11_PARSE(app, argc, argv);
   heddle::StatusOr<heddle::Device> device = heddle::Device::open(options.device);
   if (!device.ok()) {

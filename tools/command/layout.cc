@@ -95,7 +95,9 @@ Exit show_tile(const LayoutOptions& options) {
   const std::optional<ir::Scalar> scalar = ir::scalar_from_name(options.type);
   if (!scalar || ir::info(*scalar).bits < 8 || ir::info(*scalar).bits > 32) {
     return misused("--type " + options.type +
-                   ": elements of tiles have 8, 16 or 32 bits, as e4m3, bf16 or f32");
+                   (scalar ? ": elements of tiles have 8, 16 or 32 bits, as e4m3, bf16 or f32"
+                           : " is no element type; those of tiles are e4m3, bf16, f32 and others "
+                             "of 8, 16 or 32 bits"));
   }
   if (options.boxes) return show_boxes(options, layout, *scalar);
   int64_t rows = options.rows;

@@ -39,8 +39,7 @@ TEST(SmemLayout, SaysWhatNoAtomDivides) {
   EXPECT_THAT(make_smem_layout<half>({128, 12}).error(),
               HasSubstr("a K-major tile of (128,12) elements of f16 has 24 contiguous bytes in 128 "
                         "lines; take a multiple of 16 bytes and one of 8 lines"));
-  EXPECT_THAT(make_smem_layout<half>({12, 64}).error(),
-              HasSubstr("has 128 contiguous bytes in 12 lines"));
+  EXPECT_THAT(make_smem_layout<half>({12, 64}).error(), HasSubstr("has 12 lines"));
   EXPECT_THAT(make_smem_layout<half>({128, 32}, Major::k, 128).error(),
               HasSubstr("take a multiple of 128 bytes, or a narrower swizzle, and one of 8 lines"));
   EXPECT_THAT(make_smem_layout<half>({128, 64}, Major::k, 48).error(),
