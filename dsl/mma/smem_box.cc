@@ -42,7 +42,7 @@ int64_t cut(int64_t run, int64_t pitch, int64_t align) {
 
 SmemBox box_of(const Layout& tile, ir::Scalar scalar, SourceLoc loc) {
   if (!tile.ok()) return no_box(tile.shape());
-  const auto wrong = [&](const std::string& what, const char* fix) {
+  const auto wrong = [&](const std::string& what, const std::string& fix) {
     return no_box(fail(loc, absl::StrCat("box_of: ", tile.to_string(), what), fix));
   };
   const int modes = rank(tile);

@@ -68,15 +68,15 @@ StatusOr<GemmProblem> with_strides(GemmProblem problem, const OperandShapes& x) 
     if (!found.ok()) return found.status();
     *major = *found;
   }
+  if (x.d.strides[1] != 1 && x.d.extents[1] > 1) {
+    return InvalidArgumentError(absl::StrCat("gemm: d has strides ", x.d.strides[0], " and ",
+                                             x.d.strides[1], "; its rows are contiguous"));
+  }
   for (const auto& [name, operand] : {std::pair("a", &x.a), std::pair("b", &x.b)}) {
     if (!shares_memory(x.d, x.result_bytes, *operand, x.element_bytes)) continue;
     return InvalidArgumentError(
         absl::StrCat("gemm: d shares memory with ", name,
                      ", which is read while d is written; give d memory of its own"));
-  }
-  if (x.d.strides[1] != 1 && x.d.extents[1] > 1) {
-    return InvalidArgumentError(absl::StrCat("gemm: d has strides ", x.d.strides[0], " and ",
-                                             x.d.strides[1], "; its rows are contiguous"));
   }
   // The copy engine writes whole 16 bytes, also where a row ends inside of them.
   const auto whole = [&](int64_t elements) {

@@ -31,6 +31,30 @@ TEST(Ptx, FlipsSignsAsBitsWhereTheBitsShow) {
   EXPECT_THAT(compared, ContainsRegex("xor\\.b32 %r[0-9]+, %r[0-9]+, 0x80000000;"));
 }
 
+// ptxas 13.0 sign-extends the number of cvt.s64.u32 where a shl follows.
+TEST(Ptx, SpellsWideningWithTheSignOfTheSource) {
+  const std::string text = ptx(kernel_text(absl::StrCat(
+      kThread,
+      "%u = convert %t : u32\n%w = convert %u : i64\n%s = convert %t : u64\n%b = bitcast %s : i64\n"
+      "%sum = add %w, %b : i64\n%f = convert %sum : f32\nstore %y, %f, %t")));
+  EXPECT_THAT(text, HasSubstr("cvt.u64.u32"));
+  EXPECT_THAT(text, HasSubstr("cvt.s64.s32"));
+  EXPECT_THAT(text, Not(HasSubstr("cvt.s64.u32")));
+  EXPECT_THAT(text, Not(HasSubstr("cvt.u64.s32")));
+}
+
+// ptxas 13.0 leaves a bit of a bool's number that is shifted out.
+TEST(Ptx, ShiftsOutOfAllBitsAreZero) {
+  const auto shifted = [](int by) {
+    return ptx(kernel_text(absl::StrCat(
+        kThread, "%z = const 0 : i32\n%p = lt %z, %t : bool\n%w = convert %p : u64\n%by = const ",
+        by, " : u32\n%s = shl %w, %by : u64\n%f = convert %s : f32\nstore %y, %f, %t")));
+  };
+  EXPECT_THAT(shifted(63), ContainsRegex("shl\\.b64 %rd[0-9]+, %rd[0-9]+, 63;"));
+  EXPECT_THAT(shifted(64), Not(HasSubstr("shl.b64")));
+  EXPECT_THAT(shifted(64), ContainsRegex("mov\\.b64 %rd[0-9]+, 0;"));
+}
+
 TEST(Ptx, PacksHalves) {
   const std::string text =
       ptx("kernel @k(%h: view<f16, global, 1> [?] strides [1]) block(64, 1, 1) {\n"

@@ -1,6 +1,7 @@
 // Loops and branches in PTX: tests, guards, jumps, and where their values are.
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "codegen/ptx_kernels.h"
@@ -51,6 +52,19 @@ TEST(PtxLoop, CountsTheDistanceWhereEitherMightWrap) {
   EXPECT_THAT(down, ContainsRegex("setp\\.gt\\.s32 %p0, .*\n\t@!%p0 bra"));
   EXPECT_THAT(down, ContainsRegex("setp\\.gt\\.u32 %p0, %r[0-9]+, 3;\n\tsub\\.u32 %r[0-9]+, "
                                   "%r[0-9]+, 3;\n\tadd\\.s32 %r[0-9]+, %r[0-9]+, -3;"));
+}
+
+// ptxas 13.0 loses trips of loops that it unrolls where stop - start wraps.
+TEST(PtxLoop, IsNotUnrolledByTheAssemblerWhereTheDistanceMightWrap) {
+  const auto unrolls = [](const char* start, const char* stop, const char* step) {
+    return !absl::StrContains(ptx(loop_text(start, stop, step)), ".pragma \"nounroll\";");
+  };
+  EXPECT_TRUE(unrolls("const 0 : i32", "sub %n, %t : i32", "const 512 : i32"));
+  EXPECT_TRUE(unrolls("const -1 : i32", "const 2147483646 : i32", "const 512 : i32"));
+  EXPECT_FALSE(unrolls("const -1 : i32", "const 2147483647 : i32", "const 512 : i32"));
+  EXPECT_FALSE(unrolls("sub %t, %n : i32", "const 1 : i32", "const 512 : i32"));
+  EXPECT_TRUE(unrolls("const 5 : i32", "const -2147483642 : i32", "const -512 : i32"));
+  EXPECT_FALSE(unrolls("const 5 : i32", "const -2147483643 : i32", "const -512 : i32"));
 }
 
 TEST(PtxLoop, NeedsNoGuardWhereItIsSureToRun) {

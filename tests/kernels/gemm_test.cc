@@ -312,6 +312,58 @@ TEST(Gemm, SaysWhatDoesNotFit) {
                                         as_tensor<const half>(memory, {8, 8}))
                               .message()),
               HasSubstr("gemm: c is 8 x 8 and d 8 x 16; both are m x n"));
+  EXPECT_THAT(std::string(kernels::gemm(stream, as_tensor<const half>(memory, {8, 16}),
+                                        as_tensor<const half>(memory, {16, 24}),
+                                        as_tensor<half>(memory, {8, 24}))
+                              .message()),
+              HasSubstr("with k above 0: b looks transposed, swap its extents and its strides"));
+}
+
+// d may be no part of a or b, but lie beside them in the same rows of memory.
+TEST(Gemm, RefusesResultsInTheMemoryOfAnOperand) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer memory = device.upload<half>(std::vector<half>(8 * 32, half(1.0f))).value();
+  const Buffer other = device.upload<half>(std::vector<half>(8 * 32, half(1.0f))).value();
+  half* const first = as_tensor<half>(memory, {8, 32}).data;
+  const auto columns = [&](int64_t from) {
+    return TensorRef<half, 2>(first + from, {8, 8}, {32, 1});
+  };
+  const TensorRef<const half, 2> apart = as_tensor<const half>(other, {8, 8});
+  const auto said = [&](const TensorRef<half, 2>& a, const TensorRef<half, 2>& d) {
+    return std::string(kernels::gemm(stream, TensorRef<const half, 2>(a), apart, d).message());
+  };
+  EXPECT_EQ(said(columns(0), columns(8)), "");
+  EXPECT_EQ(said(columns(24), columns(16)), "");
+  EXPECT_THAT(said(columns(0), columns(0)),
+              HasSubstr("gemm: d shares memory with a, which is read"));
+  EXPECT_THAT(said(columns(8), columns(4)), HasSubstr("gemm: d shares memory with a"));
+  EXPECT_THAT(said(columns(8), columns(12)), HasSubstr("gemm: d shares memory with a"));
+  EXPECT_THAT(
+      std::string(
+          kernels::gemm(stream, apart, TensorRef<const half, 2>(columns(8)), columns(8)).message()),
+      HasSubstr("gemm: d shares memory with b"));
+}
+
+TEST(Gemm, TakesARowMajorMatrixAsTheTransposedOne) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  // a picks rows of b, which is k x n, row-major.
+  std::vector<half> a(16 * 16, half(0.0f)), b(16 * 8);
+  for (size_t i = 0; i < 16; ++i) a[i * 16 + (15 - i)] = half(1.0f);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = half(static_cast<float>(i));
+  const Buffer as = device.upload<half>(a).value(), bs = device.upload<half>(b).value();
+  const Buffer ds = device.allocate(16 * 8 * sizeof(float)).value();
+  ASSERT_THAT(
+      kernels::gemm(stream, as_tensor<const half>(as, {16, 16}),
+                    as_tensor<const half>(bs, {8, 16}, {1, 8}), as_tensor<float>(ds, {16, 8})),
+      IsOk());
+  const std::vector<float> d = ds.download<float>(stream).value();
+  for (size_t i = 0; i < d.size(); ++i) {
+    ASSERT_EQ(d[i], static_cast<float>((15 - i / 8) * 8 + i % 8)) << i;
+  }
 }
 
 }  // namespace

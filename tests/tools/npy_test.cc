@@ -108,6 +108,19 @@ TEST_F(NpyTest, ReadsEveryTypeAndWritesItBack) {
   }
 }
 
+// ml_dtypes names its types by their bytes alone.
+TEST_F(NpyTest, ReadsBytesWithoutAMeaningAsTheirTypes) {
+  for (const char* descr : {"<V2", "|V2"}) {
+    const StatusOr<HostArray> halves = read(npy(dict(descr, "(2,)"), "abcd"));
+    ASSERT_TRUE(halves.ok()) << halves.status();
+    EXPECT_EQ(halves->shape.dtype, Scalar::kBF16);
+  }
+  const StatusOr<HostArray> bytes = read(npy(dict("|V1", "(2,)"), "ab"));
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_TRUE(same_in_numpy(bytes->shape.dtype, Scalar::kE4M3));
+  EXPECT_FALSE(read(npy(dict("|V4", "(2,)"), "abcdefgh")).ok());
+}
+
 TEST_F(NpyTest, ReadsEveryRank) {
   const std::pair<const char*, std::vector<int64_t>> shapes[] = {
       {"()", {}}, {"(1,)", {1}}, {"(1, 1)", {1, 1}}, {"(1,1,1,1,)", {1, 1, 1, 1}}};

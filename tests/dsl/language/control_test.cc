@@ -363,6 +363,16 @@ TEST(MistakesTest, NamesAreIdentifiersAndAsManyAsParameters) {
   EXPECT_THAT(found("k(1a, y)"), HasSubstr("'1a' is none"));
   EXPECT_THAT(found("k(x, y"), HasSubstr("do not end with ')'"));
   EXPECT_THAT(found("k(x)"), HasSubstr("1 parameter name for a lambda that takes 2"));
+  EXPECT_THAT(found("k(x, y, z, ...)"), HasSubstr("3 parameter names for a lambda that takes 2"));
+  const auto names = [&](const char* name) {
+    const auto kernel = define_kernel(name, body);
+    const auto params = kernel.source().params();
+    return absl::StrCat(params[0].name, " ", params[1].name);
+  };
+  EXPECT_EQ(names("k(x, y)"), "x y");
+  EXPECT_EQ(names("k(x, ...)"), "x arg1");
+  EXPECT_EQ(names("k(...)"), "arg0 arg1");
+  EXPECT_EQ(names("k"), "arg0 arg1");
 }
 
 TEST(MistakesTest, ViewsOfAnotherKernel) {

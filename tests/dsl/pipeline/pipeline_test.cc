@@ -3,10 +3,13 @@
 #include <set>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "dsl/language/run_ints.h"
+#include "dsl/language/trace_kernel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
+#include "heddle/runtime/interp_backend.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 
@@ -116,6 +119,57 @@ TEST(TmaPipeline, SharesTilesInClustersOfAnyShape) {
 }
 
 // Each tile is one block's; bands are walked column by column.
+// Reports name the line of the kernel, and none of the pipeline's own.
+TEST(TmaPipeline, WaitsAtTheUsersLine) {
+  int produce = 0, wait = 0;
+  const auto kernel = local_kernel("stuck", [&](Tensor<float, 1> y) {
+    const TmaPipeline pipe({.stages = 2, .bytes = 16, .consumers = 1});
+    pipe.start();
+    warp_roles(Role{1, 0,
+                    [&](const Int&) {
+                      If(warp_id() == 0, [&] {
+                        For(range(4), pipe.producer(), [&](const Int&, const PipelineState& p) {
+                          produce = __LINE__ + 1;
+                          pipe.produce(p, [](const FullStage&) {});
+                          return pipe.next(p);
+                        });
+                      });
+                    }},
+               Role{1, 0, [&](const Int& thread) {
+                      For(range(4), pipe.consumer(), [&](const Int&, const PipelineState& p) {
+                        wait = __LINE__ + 1;
+                        pipe.wait(p);
+                        return pipe.next(p);
+                      });
+                      y(thread) = 1.0f;
+                    }});
+  });
+  const Device device = Device::open_private_interp(runtime::InterpBackend::default_info());
+  const Stream stream = device.create_stream().value();
+  const Buffer y = device.upload<float>(std::vector<float>(128)).value();
+  const Status launched =
+      kernel.launch(stream, {.grid = 1, .block = 256}, as_tensor<float>(y, {128}));
+  const std::string said((launched.ok() ? stream.synchronize() : launched).message());
+  EXPECT_THAT(said, HasSubstr(absl::StrCat("pipeline_test.cc:", produce, ": ")));
+  EXPECT_THAT(said, HasSubstr(absl::StrCat("pipeline_test.cc:", wait, ": ")));
+  EXPECT_THAT(said, HasSubstr("waits here for ever"));
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("tma_pipeline.")));
+}
+
+TEST(WarpRoles, AreWrongAtTheirOwnLines) {
+  int line = 0;
+  const auto kernel = local_kernel("roles(y)", [&](Tensor<int32_t, 1> y) {
+    line = __LINE__ + 1;
+    const auto first = Role{1, 500, [&](const Int& thread) { y(thread) = 1; }};
+    warp_roles(first, Role{1, 0, [&](const Int& thread) { y(128 + thread) = 2; }});
+  });
+  const StatusOr<CompiledKernel> compiled = kernel.compile(
+      Signature{tensor({kAny})},
+      CompileOptions{.block = {256, 1, 1}, .target = "sm_90a", .stage = Stage::kPtx});
+  EXPECT_THAT(std::string(compiled.status().message()),
+              HasSubstr(absl::StrCat("pipeline_test.cc:", line, ": ")));
+}
+
 TEST(PersistentTiles, GivesEachTileToOneBlock) {
   constexpr int kRows = 7, kWide = 5, kBatches = 2, kBlocks = 4;
   const auto kernel = define_kernel("tiles(y)", [](Tensor<int32_t, 2> y) {
