@@ -6,6 +6,7 @@
 // Each pair has the same algorithm, inputs and launch shape; outputs are compared first. A time is the median of
 // 21 rounds of 10 runs between two events, the two sides taking turns. scale_rows stands beside a copy of as many
 // bytes as well.
+#include <algorithm>
 #include <bit>
 
 #include "CLI/CLI.hpp"
@@ -340,6 +341,42 @@ class Bench : Twins {
         [&](const Function& twin, Buffer* out) {
           launch(stream(), twin, lookups, address(table_buffer), address(key_buffer),
                  address(out[0]), points, places);
+        });
+
+    // All of the stored keys, each once, into an empty table, which both sides clear first.
+    std::sort(stored.begin(), stored.end());
+    stored.erase(std::unique(stored.begin(), stored.end()), stored.end());
+    std::shuffle(stored.begin(), stored.end(), random);
+    const int fresh = static_cast<int>(stored.size());
+    const Buffer stored_buffer = take(device().upload(absl::MakeConstSpan(stored)));
+    const LaunchShape inserts{.grid = blocks(fresh), .block = 256};
+    Buffer filled = take(device().allocate(int64_t{4} * places));
+    compare(
+        "searches", "hash_insert", by(fresh, places), fresh, {4l * fresh}, 0,
+        [&](Buffer* out) {
+          check(filled.fill(stream(), 0));
+          return plain::hash_insert.launch(stream(), inserts, as_tensor<uint32_t>(filled, {places}),
+                                           as_tensor<const uint32_t>(stored_buffer, {fresh}),
+                                           as_tensor<int32_t>(out[0], {fresh}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          check(filled.fill(stream(), 0));
+          launch(stream(), twin, inserts, address(filled), address(stored_buffer), address(out[0]),
+                 fresh, places);
+        });
+
+    const int rows = 8192, columns = 8192;
+    const Buffer scores = floats(int64_t{rows} * columns, -1, 1);
+    const LaunchShape each_row{.grid = rows, .block = 256};
+    compare(
+        "searches", "top_k", by(rows, columns), double{rows} * columns, {4l * rows * 8}, 0,
+        [&](Buffer* out) {
+          return plain::top_k.launch(stream(), each_row,
+                                     as_tensor<const float>(scores, {rows, columns}),
+                                     as_tensor<float>(out[0], {rows, 8}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, each_row, address(scores), address(out[0]), columns);
         });
   }
 

@@ -1,4 +1,7 @@
 // Twins of searches.h.
+#include <cfloat>
+#include <climits>
+
 extern "C" __global__ __launch_bounds__(256) void cuda_linear_search(const int* __restrict__ keys,
                                                                      const int* __restrict__ wanted,
                                                                      int* __restrict__ at,
@@ -85,4 +88,66 @@ extern "C" __global__ __launch_bounds__(256) void cuda_hash_find(const unsigned*
     place = (place + 1) & mask;
   }
   at[i] = found;
+}
+
+extern "C" __global__ __launch_bounds__(256) void cuda_hash_insert(unsigned* __restrict__ table,
+                                                                   const unsigned* __restrict__ keys,
+                                                                   int* __restrict__ is_new,
+                                                                   int count, int places) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const unsigned key = keys[i], mask = places - 1;
+  unsigned place = hash_of(key) & mask;
+  int inserted = 0;
+  while (true) {
+    const unsigned there = atomicCAS(&table[place], 0u, key);
+    if (there == 0) {
+      inserted = 1;
+      break;
+    }
+    if (there == key) break;
+    place = (place + 1) & mask;
+  }
+  is_new[i] = inserted;
+}
+
+// What the whole block makes of its values, in every thread; the threads of a block meet at the end.
+template <class T, class Merge>
+__device__ T block_merge(T v, T* of_warps, Merge merge) {
+  for (int mask = 16; mask > 0; mask /= 2) v = merge(v, __shfl_xor_sync(~0u, v, mask));
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = of_warps[threadIdx.x % 8];
+  for (int mask = 4; mask > 0; mask /= 2) v = merge(v, __shfl_xor_sync(~0u, v, mask));
+  return v;
+}
+
+extern "C" __global__ __launch_bounds__(256) void cuda_top_k(const float* __restrict__ x,
+                                                             float* __restrict__ y, int columns) {
+  __shared__ float tops[8];
+  __shared__ int owners[8];
+  x += static_cast<long long>(blockIdx.x) * columns;
+  float best[8];
+  for (int j = 0; j < 8; ++j) best[j] = -FLT_MAX;
+  for (int i = threadIdx.x; i < columns; i += blockDim.x) {
+    float rest = x[i];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const float larger = fmaxf(best[j], rest);
+      rest = fminf(best[j], rest);
+      best[j] = larger;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const float top = block_merge(best[0], tops, [](float a, float b) { return fmaxf(a, b); });
+    const int mine = best[0] == top ? threadIdx.x : INT_MAX;
+    const int owner = block_merge(mine, owners, [](int a, int b) { return min(a, b); });
+    if (threadIdx.x == owner) {
+#pragma unroll
+      for (int j = 0; j < 7; ++j) best[j] = best[j + 1];
+      best[7] = -FLT_MAX;
+      y[blockIdx.x * 8 + k] = top;
+    }
+  }
 }

@@ -1,6 +1,9 @@
 // Loops that end early, and branches within them.
 #pragma once
 
+#include <limits>
+#include <vector>
+
 #include "heddle/dsl/dsl.h"
 
 namespace heddle::plain {
@@ -98,5 +101,55 @@ inline const auto hash_find = define_kernel(
         at(i) = found;
       });
     });
+
+// The same table filled: each key is put into the first empty place from its own on, or found there.
+inline const auto hash_insert = define_kernel(
+    "hash_insert(table, keys, is_new)",
+    [](Tensor<uint32_t, 1> table, Tensor<const uint32_t, 1> keys, Tensor<int32_t, 1> is_new) {
+      const Int i = block_idx.x * block_dim.x + thread_idx.x;
+      If(i < keys.shape(0), [&] {
+        const UInt key = keys(i), mask = cast<uint32_t>(table.shape(0)) - 1u;
+        Var<uint32_t> place(hash_of(key) & mask);
+        Var<int32_t> inserted(0);
+        While([] { return Bool(true); },
+              [&] {
+                const UInt there = atomic_cas(table(cast<int32_t>(place)), 0u, key);
+                If(there == 0u, [&] {
+                  inserted = 1;
+                  Break();
+                });
+                If(there == key, [] { Break(); });
+                place = (place + 1u) & mask;
+              });
+        is_new(i) = inserted;
+      });
+    });
+
+// The eight largest elements of each row, the largest first, one block a row: each thread keeps the eight largest of its
+// own in order, then the block takes the largest of all first elements eight times.
+inline const auto top_k = define_kernel("top_k(x, y)", [](Tensor<const float, 2> x,
+                                                          Tensor<float, 2> y) {
+  const Int row = block_idx.x;
+  std::array<Var<float>, 8> best;
+  for (Var<float>& b : best) b = std::numeric_limits<float>::lowest();
+  for (Int i : range(thread_idx.x, x.shape(1), block_dim.x)) {
+    Var<float> rest(x(row, i));
+    for (Var<float>& b : best) {
+      const Float larger = max(b, rest);
+      rest = min(b, rest);
+      b = larger;
+    }
+  }
+  for (int k = 0; k < 8; ++k) {
+    const Float top = block_reduce(Float(best[0]), maximum());
+    const Int owner = block_reduce(
+        select(best[0] == top, Int(thread_idx.x), std::numeric_limits<int32_t>::max()), minimum());
+    If(thread_idx.x == owner, [&] {
+      for (size_t j = 0; j + 1 < best.size(); ++j) best[j] = best[j + 1];
+      best.back() = std::numeric_limits<float>::lowest();
+      y(row, k) = top;
+    });
+  }
+});
 
 }  // namespace heddle::plain
