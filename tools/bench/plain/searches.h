@@ -130,8 +130,8 @@ inline const auto hash_insert = define_kernel(
 inline const auto top_k = define_kernel("top_k(x, y)", [](Tensor<const float, 2> x,
                                                           Tensor<float, 2> y) {
   const Int row = block_idx.x;
-  std::array<Var<float>, 8> best;
-  for (Var<float>& b : best) b = std::numeric_limits<float>::lowest();
+  std::vector<Var<float>> best;
+  for (int k = 0; k < 8; ++k) best.emplace_back(std::numeric_limits<float>::lowest());
   for (Int i : range(thread_idx.x, x.shape(1), block_dim.x)) {
     Var<float> rest(x(row, i));
     for (Var<float>& b : best) {
