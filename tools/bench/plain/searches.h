@@ -1,8 +1,8 @@
 // Loops that end early, and branches within them.
 #pragma once
 
+#include <deque>
 #include <limits>
-#include <vector>
 
 #include "heddle/dsl/dsl.h"
 
@@ -130,7 +130,7 @@ inline const auto hash_insert = define_kernel(
 inline const auto top_k = define_kernel("top_k(x, y)", [](Tensor<const float, 2> x,
                                                           Tensor<float, 2> y) {
   const Int row = block_idx.x;
-  std::vector<Var<float>> best;
+  std::deque<Var<float>> best;  // variables do not move
   for (int k = 0; k < 8; ++k) best.emplace_back(std::numeric_limits<float>::lowest());
   for (Int i : range(thread_idx.x, x.shape(1), block_dim.x)) {
     Var<float> rest(x(row, i));
