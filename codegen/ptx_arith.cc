@@ -62,7 +62,7 @@ void Emitter::emit_elementwise(const Op& op) {
 // Shifted out of all its bits a number is 0: ptxas 13.0 keeps the bit of a `selp` of 1 and 0.
 void Emitter::emit_shl(const Op& op) {
   const Type t = type(op.result());
-  const std::optional<int64_t> by = kernel_.constant_int(op.b());
+  const std::optional<int64_t> by = kernel_.constant_int(op.count());
   if (!by || *by < ir::info(t.scalar).bits) return emit_regular(op);
   Operand* const d = define(op.result());
   for (int i = 0; i < layout_of(t).count; ++i) {

@@ -1,5 +1,6 @@
 // Loops and branches.
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -40,17 +41,19 @@ Emitter::Bound Emitter::bound_of(const Op& op) {
   const IntRange step = analyses_.get<ir::Ints>().range(op.step());
   Bound bound{};
   bound.backwards = step.is_constant() && step.max < 0;
+  constexpr int64_t kMillion = 1 << 20;
+  const bool few_trips_fit = !step.is_constant() || std::abs(step.max) < all.max / kMillion;
   // In the body, i lies between start and the last number before stop.
   if (bound.backwards) {
     const int64_t before_start = std::max(start.max, all.min + 1) - 1;
     bound.compare_next = sum_fits(stop.min, step.min + 1, all);
     bound.compare_limit = difference_fits(std::min(stop.max, before_start), step.min, all);
-    bound.distance_fits = difference_fits(start.max, stop.min, all);
+    bound.distance_fits = few_trips_fit || difference_fits(start.max, stop.min, all);
   } else {
     const int64_t behind_start = std::min(start.min, all.max - 1) + 1;
     bound.compare_next = sum_fits(stop.max, std::max<int64_t>(step.max, 1) - 1, all);
     bound.compare_limit = difference_fits(std::max(stop.min, behind_start), step.max, all);
-    bound.distance_fits = difference_fits(stop.max, start.min, all);
+    bound.distance_fits = few_trips_fit || difference_fits(stop.max, start.min, all);
   }
   return bound;
 }
@@ -96,7 +99,7 @@ void Emitter::emit_for(OpId id, const Op& op) {
                       bound.backwards ? stop : first);
   }
   if (!trips.exactly_one) put_label(top);
-  // Where stop - start wraps, ptxas 13.0 loses trips of loops that it unrolls.
+  // Where stop - start wraps, ptxas 13.0 loses trips of the loops that it unrolls: those with constant steps.
   if (op.attr_or(ir::AttrKey::kUnroll, 0) == 1 || !bound.distance_fits) {
     out_->instruction(".pragma \"nounroll\"");
   }

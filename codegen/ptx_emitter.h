@@ -332,7 +332,7 @@ class Emitter {
     bool backwards;      // the step is negative
     bool compare_next;   // i + step cannot wrap
     bool compare_limit;  // stop - step cannot wrap
-    bool distance_fits;  // stop - start cannot wrap
+    bool distance_fits;  // stop - start cannot wrap within a million trips by a constant step
   };
   Bound bound_of(const Op& op);
   bool is_empty(RegionId region);

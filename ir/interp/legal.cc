@@ -47,8 +47,7 @@ std::string describe(const Access& access, const Warp& warp, int lane) {
 
 bool report_bounds(const Instr* instr, const Warp& warp, const Access& access, Mask bad) {
   constexpr char kFix[] =
-      "guard the access with an If, a copy by copy_if(within(tile), …), or check the extents that "
-      "the launch passes";
+      "guard the access with an If, or check the extents that the launch passes";
   const Machine& machine = *warp.block->machine;
   const int lane = std::countr_zero(bad);
   const std::string& name = machine.code->texts[access.view_name];

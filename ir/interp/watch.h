@@ -234,7 +234,7 @@ class Watch {
   std::string describe_place(const Place& place, const Block& from) const;
   const std::string& array_name(uint32_t array) const;
   bool report_owner(const Arenas::Owner& owner, const Event& event, uint32_t lane,
-                    const Place& place);
+                    const Place& place, const Knowledge& view);
   std::string thread_of(uint32_t actor, uint32_t lane) const;
   // Of an earlier access: why it may not be over; what helps.
   std::string why_unfinished(const Event& earlier, uint32_t lane, const Knowledge& view) const;

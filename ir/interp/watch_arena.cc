@@ -66,7 +66,7 @@ bool Watch::check_owner(const Event& event, uint32_t lane, const Knowledge& view
       if (begin.event >= owner.since && view.reached.at(begin.actor) >= begin.clock) return false;
     }
   }
-  return report_owner(owner, event, lane, place);
+  return report_owner(owner, event, lane, place, view);
 }
 
 }  // namespace heddle::ir::interp

@@ -197,7 +197,7 @@ const std::string& Watch::array_name(uint32_t array) const {
 }
 
 bool Watch::report_owner(const Arenas::Owner& owner, const Event& event, uint32_t lane,
-                         const Place& place) {
+                         const Place& place, const Knowledge& view) {
   const Warp& warp = *actors_[event.actor].warp;
   const uint32_t array = arenas_.array_at(place.offset);
   std::string what =
@@ -222,17 +222,18 @@ bool Watch::report_owner(const Arenas::Owner& owner, const Event& event, uint32_
         "begin() and the access",
         std::move(notes));
   }
+  const bool is_unordered = taken != nullptr && view.reached.at(taken->actor) < taken->clock;
   absl::StrAppend(&what, "whose bytes are those of '", array_name(owner.array), "'",
                   owner.since == 0
                       ? absl::StrCat(": no begin() of '", array_name(array), "' comes before this")
                       : absl::StrCat(" from its begin() on"));
   return machine_->reporter->add(
       warp, event.instr, Mask{1} << lane, std::move(what),
-      taken != nullptr ? absl::StrCat("put a barrier between this use of '", array_name(array),
-                                      "' and begin(); or let the two share no bytes")
-                       : absl::StrCat("call begin() of the region of '", array_name(array),
-                                      "' first, behind a barrier behind the last use of '",
-                                      array_name(owner.array), "'; or let the two share no bytes"),
+      is_unordered ? absl::StrCat("put a barrier between this use of '", array_name(array),
+                                  "' and begin(); or let the two share no bytes")
+                   : absl::StrCat("call begin() of the region of '", array_name(array),
+                                  "' first, behind a barrier behind the last use of '",
+                                  array_name(owner.array), "'; or let the two share no bytes"),
       std::move(notes));
 }
 

@@ -78,7 +78,7 @@ class FragmentCheck {
           id,
           absl::StrCat("operand ", i + 1, " of ", v_.quoted(id), ", ", v_.name(operand),
                        ", is used after ", v_.quoted(taken->second), " took its registers"),
-          "use what that op returned, or settle() in C++: a sum is settled once");
+          "use what that op returned");
       wrong.notes.push_back({v_.place(taken->second), "its registers were taken here"});
       return;
     }

@@ -289,10 +289,11 @@ TEST(GemmConfigs, AreRefusedWhereTheyDoNotFit) {
   const Device device = Device::open_private_interp(Device::open("interp").value().info());
   const Stream stream = device.create_stream().value();
   const Buffer memory = device.upload<half>(std::vector<half>(8192, half(1.0f))).value();
+  const Buffer results = device.allocate(8192 * sizeof(half)).value();
   const GemmWorkspace workspace = kernels::gemm_workspace(stream).value();
   const auto refusal = [&](const GemmConfig& config, bool stream_k = false) {
     const auto a = as_tensor<const half>(memory, {64, 64});
-    const auto d = as_tensor<half>(memory, {64, 64});
+    const auto d = as_tensor<half>(results, {64, 64});
     const Status s =
         stream_k ? kernels::gemm_stream_k_by(stream, workspace, config, PlainSums(), a, a, d)
                  : kernels::gemm_by(stream, config, PlainSums(), a, a, d);
@@ -319,7 +320,7 @@ TEST(GemmConfigs, AreRefusedWhereTheyDoNotFit) {
       stream, but([](GemmConfig& c) { c.n = 48; }),
       [](const kernels::GemmPart&, const Fragment<float>& sums) { return sums; },
       as_tensor<const half>(memory, {64, 64}), as_tensor<const half>(memory, {64, 64}),
-      as_tensor<half>(memory, {64, 64}));
+      as_tensor<half>(results, {64, 64}));
   EXPECT_THAT(std::string(fused.message()),
               HasSubstr("an epilogue gets 32 columns of a tile at a time, and it has 48"));
   EXPECT_THAT(refusal(but([](GemmConfig& c) { c.stages = 1; })),
