@@ -210,7 +210,8 @@ TEST(ScaledGemm, SaysWhatDoesNotFit) {
   const Stream stream = device.create_stream().value();
   const Buffer memory = device.allocate(1 << 16).value();
   const auto a = as_tensor<const float8_e4m3>(memory, {8, 144});
-  const auto d = as_tensor<bfloat16>(memory, {8, 8});
+  const Buffer results = device.allocate(1 << 10).value();
+  const auto d = as_tensor<bfloat16>(results, {8, 8});
   const auto factors = [&](int64_t rows, int64_t columns) {
     return as_tensor<const float>(memory, {rows, columns});
   };

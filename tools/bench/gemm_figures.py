@@ -154,8 +154,7 @@ def tables(data, other=None):
             "layouts; `tools/bench/results/gemm.json` the rounds, clocks and power."]
     if other:
         earlier = sum("date" in f for f in other["figures"])
-        head.append(f"They are of several builds, as products were measured again where their configuration changed; those of the "
-                    f"{other['gpu']} ({other['date']}, `gemm_h100.json`) are of one"
+        head.append(f"They are of one build; those of the {other['gpu']} ({other['date']}, `gemm_h100.json`) are of an earlier one"
                     + (f", but for {earlier} of an earlier run by the configuration that is chosen now." if earlier else "."))
     head.append("")
     skipped = sorted({f"{shape_name(f)}: {why}" for f in data["figures"] if (why := why_missing(f))})

@@ -38,10 +38,12 @@ TEST(SmemLayout, RepeatsTilesOverStages) {
 TEST(SmemLayout, SaysWhatNoAtomDivides) {
   EXPECT_THAT(make_smem_layout<half>({128, 12}).error(),
               HasSubstr("a K-major tile of (128,12) elements of f16 has 24 contiguous bytes in 128 "
-                        "lines; take a multiple of 16 bytes and one of 8 lines"));
-  EXPECT_THAT(make_smem_layout<half>({12, 64}).error(), HasSubstr("has 12 lines"));
+                        "lines; take a multiple of 16 bytes"));
+  EXPECT_THAT(
+      make_smem_layout<half>({12, 64}).error(),
+      HasSubstr("has 12 lines; take a multiple of 8 lines, and guard what is beyond the data"));
   EXPECT_THAT(make_smem_layout<half>({128, 32}, Major::k, 128).error(),
-              HasSubstr("take a multiple of 128 bytes, or a narrower swizzle, and one of 8 lines"));
+              HasSubstr("take a multiple of 128 bytes, or a narrower swizzle"));
   EXPECT_THAT(make_smem_layout<half>({128, 64}, Major::k, 48).error(),
               HasSubstr("a swizzle of 48 bytes; there are those of 32, 64 and 128"));
   EXPECT_THAT(make_smem_layout<half>({128, SymInt::unknown()}).error(),
