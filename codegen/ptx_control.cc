@@ -1,6 +1,5 @@
 // Loops and branches.
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -41,8 +40,8 @@ Emitter::Bound Emitter::bound_of(const Op& op) {
   const IntRange step = analyses_.get<ir::Ints>().range(op.step());
   Bound bound{};
   bound.backwards = step.is_constant() && step.max < 0;
-  constexpr int64_t kMillion = 1 << 20;
-  const bool few_trips_fit = !step.is_constant() || std::abs(step.max) < all.max / kMillion;
+  const int64_t few = all.max >> 20;  // steps by less take a million trips to wrap
+  const bool few_trips_fit = !step.is_constant() || (step.max > -few && step.max < few);
   // In the body, i lies between start and the last number before stop.
   if (bound.backwards) {
     const int64_t before_start = std::max(start.max, all.min + 1) - 1;

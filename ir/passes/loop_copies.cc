@@ -71,7 +71,8 @@ LoopCopies::Carried LoopCopies::make_rounds(const Op& loop, int64_t n, int64_t s
   const std::optional<uint64_t> known = known_trips(loop);
   if (!known) {
     const OpId id = kernel_.region(loop.regions[0]).parent;
-    b_.set_insertion_before(outermost_that_sees(id, start, stop));
+    b_.set_insertion_before(
+        outermost_that_sees(id, replaced_.resolve(start), replaced_.resolve(stop)));
     const ValueId mid = middle(start, stop, n, step);
     b_.set_insertion_before(id);
     carried = make_loop(loop, start, mid, n, step, carried);

@@ -33,35 +33,43 @@ StatusOr<Major> major_of(const char* name, const OperandShape& x, int element_by
   return along_k ? Major::k : Major::mn;
 }
 
-// The bytes from an operand's first to behind its last; strides are not negative.
+// The bytes from a matrix's first to behind its last; strides are not negative.
 struct Bytes {
   uint64_t begin, end;
   Bytes(const OperandShape& x, int element_bytes) : begin(x.address), end(x.address) {
-    int64_t last = 1;
-    for (int mode = 0; mode < 3; ++mode) last += (x.extents[mode] - 1) * x.strides[mode];
-    end += static_cast<uint64_t>(last * element_bytes);
+    const int64_t last = (x.extents[0] - 1) * x.strides[0] + (x.extents[1] - 1) * x.strides[1];
+    end += static_cast<uint64_t>((last + 1) * element_bytes);
   }
 };
 
-// Whether d shares memory with an operand. Matrices side by side, in rows of the same memory, do not.
+// Whether d is sure to share memory with an operand, both with elements. Matrices side by side, in rows of the same memory,
+// do not; of several matrices only the first elements are looked at. Problems of no memory are asked for while tuning.
 bool shares_memory(const OperandShape& d, int d_bytes, const OperandShape& x, int x_bytes) {
+  if (d.address == 0 || x.address == 0) return false;
+  if (d.address == x.address) return true;
+  if (d.extents[2] != 1 || x.extents[2] != 1) return false;
   const Bytes of_d(d, d_bytes), of_x(x, x_bytes);
   if (of_d.end <= of_x.begin || of_x.end <= of_d.begin) return false;
   const int lines = x.strides[1] == 1 ? 0 : 1;  // the mode that is not contiguous
-  const int64_t pitch = d.strides[0] * d_bytes;
-  if (pitch <= 0 || x.strides[lines] * x_bytes != pitch || d.extents[2] != 1) return true;
-  const auto column = [&](uint64_t address) {
-    return static_cast<int64_t>(address % static_cast<uint64_t>(pitch));
-  };
-  const int64_t from_d = column(of_x.begin - of_d.begin), from_x = column(of_d.begin - of_x.begin);
-  return from_d < d.extents[1] * d_bytes || from_x < x.extents[1 - lines] * x_bytes;
+  const int64_t pitch_of_x = x.extents[lines] > 1 ? x.strides[lines] * x_bytes : 0;
+  const int64_t pitch_of_d = d.extents[0] > 1 ? d.strides[0] * d_bytes : 0;
+  const int64_t pitch = std::max(pitch_of_x, pitch_of_d);
+  if (pitch == 0) return true;
+  if (pitch_of_x != 0 && pitch_of_d != 0 && pitch_of_x != pitch_of_d) return false;
+  // Where a line of the one begins within the lines of the other.
+  const bool d_is_first = of_d.begin < of_x.begin;
+  const auto apart =
+      static_cast<int64_t>(d_is_first ? of_x.begin - of_d.begin : of_d.begin - of_x.begin) % pitch;
+  const int64_t other = apart == 0 ? 0 : pitch - apart;
+  const int64_t in_d = d_is_first ? apart : other, in_x = d_is_first ? other : apart;
+  return in_d < d.extents[1] * d_bytes || in_x < x.extents[1 - lines] * x_bytes;
 }
 
 // What the strides of operands whose extents fit each other say.
 StatusOr<GemmProblem> with_strides(GemmProblem problem, const OperandShapes& x) {
   problem.element_bytes = x.element_bytes;
   problem.result_bytes = x.result_bytes;
-  if (problem.m == 0 || problem.n == 0) return problem;
+  if (problem.is_empty()) return problem;
   for (const auto& [name, operand, major] :
        {std::tuple("a", &x.a, &problem.a), std::tuple("b", &x.b, &problem.b)}) {
     const StatusOr<Major> found = major_of(name, *operand, x.element_bytes);

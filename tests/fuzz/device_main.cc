@@ -9,6 +9,7 @@
 // then, and 3 where a program crashed or hung. --device interp tries the program itself. In the place of
 // approximate ops, whose results are a GPU's own, stand square roots.
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <random>
@@ -101,6 +102,7 @@ class Fuzzer {
 
  private:
   void one(uint64_t seed) {
+    at_ = seed;
     const ir::Kernel kernel = exact_program(seed);
     ++programs_;
     coverage_.add(kernel);
@@ -191,14 +193,20 @@ class Fuzzer {
     const Status status =
         CompiledKernel(*compilation)
             .launch(stream, {.grid = inputs.grid, .block = inputs.block}, arguments);
-    if (!status.ok()) return status;
+    if (!status.ok()) give_up(status);
     ++launches_;
     for (size_t i = 0; i < buffers.size(); ++i) {
       StatusOr<std::vector<uint8_t>> bytes = buffers[i].download<uint8_t>(stream);
-      if (!bytes.ok()) return bytes.status();
+      if (!bytes.ok()) give_up(bytes.status());
       outcome.buffers[i] = *std::move(bytes);
     }
     return OkStatus();
+  }
+
+  // A fault of the device stays: what is launched after it fails as well.
+  [[noreturn]] void give_up(const Status& status) {
+    std::cout << "the device fails at --seed " << at_ << ": " << status.message() << std::endl;
+    std::_Exit(3);
   }
 
   int report(double seconds) {
@@ -235,6 +243,7 @@ class Fuzzer {
   Coverage coverage_;
   std::map<std::string, int64_t> programs_by_pipeline_;
   std::string ptxas_;  // its version
+  uint64_t at_ = 0;    // the seed at hand
   int64_t programs_ = 0;
   int64_t launches_ = 0;
   int failures_ = 0;

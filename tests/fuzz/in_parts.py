@@ -33,7 +33,7 @@ def run_part(program, arguments, seed, count):
         report = json.loads(done.stdout[at:])
     except json.JSONDecodeError:
         return None, done.stdout + done.stderr
-    return report, done.stdout[:at] if done.returncode else ""
+    return report, (done.stdout[:at] + done.stderr or f"exit code {done.returncode}") if done.returncode else ""
 
 
 def main():
