@@ -512,7 +512,7 @@ TEST(Gemm, SaysWhatDoesNotFit) {
         const auto a = make_smem_tensor<bfloat16>(make_layout({16, 16}, {16, 1}));
         gemm(mma.get_slice(thread_idx.x), a, a, make_accumulator<float>(mma, {16, 16}));
       }),
-      HasSubstr("element types are the atom's"));
+      HasSubstr("the atom takes a of f16, b of f16 and sums of f32"));
   EXPECT_THAT(mistake_of([] {
                 make_tiled_mma(make_mma_atom(MmaSync<half, half, float>{16, 8, 16}), {4, 2, 1})
                     .get_slice(thread_idx.x);
