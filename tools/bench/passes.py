@@ -91,6 +91,32 @@ def pipelines(folder):
     return passes, level
 
 
+def figure_of(name, text, in_level, times, left_out):
+    """What a pass is worth, of what was timed without it and with all."""
+    ratios = {}
+    for kernel in times[""][0]:
+        pairs = [(a[kernel], b[kernel]) for a, b in zip(times[name], times[""]) if kernel in a and kernel in b]
+        if pairs:
+            ratios[kernel] = statistics.median(a[0] / a[1] / (b[0] / b[1]) for a, b in pairs)
+    told = {kernel: round(ratio, 3) for kernel, ratio in ratios.items() if abs(ratio - 1) > TOLD_APART}
+    return {"pass": name, "passes": text, "in_O3": in_level, "ratios": told, "left_out": left_out[name]}
+
+
+def record_of(passes, level, times, left_out, kept, rounds):
+    """What was measured so far, and of other passes what is known from before."""
+    figures = [figure_of(name, text, name in level, times, left_out) for name, text in passes.items() if times[name]]
+    measured = [figure["pass"] for figure in figures]
+    figures += [figure for figure in kept if figure["pass"] not in measured]
+    return {**machine(f"python3 tools/bench/passes.py PROGRAMS OUT --rounds {rounds}"), "benchmark": "passes", "rounds": len(times[""]),
+            "us": {kernel: statistics.median(run[kernel][0] for run in times[""] if kernel in run) for kernel in times[""][0]}, "figures": figures}
+
+
+def write(path, record):
+    with open(path, "w") as file:
+        json.dump(record, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs")
@@ -126,23 +152,8 @@ def main():
             times[name].append(run)
             left_out[name].update(failed)
             print(f"{variants[name]}: {time.monotonic() - began:.0f} s", flush=True)
-    figures = []
-    for name in (name for name in passes if times[name]):
-        ratios = {}
-        for kernel in times[""][0]:
-            pairs = [(a[kernel], b[kernel]) for a, b in zip(times[name], times[""]) if kernel in a and kernel in b]
-            if pairs:
-                ratios[kernel] = statistics.median(a[0] / a[1] / (b[0] / b[1]) for a, b in pairs)
-        told = {kernel: round(ratio, 3) for kernel, ratio in ratios.items() if abs(ratio - 1) > TOLD_APART}
-        figures.append({"pass": name, "passes": passes[name], "in_O3": name in level, "ratios": told, "left_out": left_out[name]})
-        print(json.dumps(figures[-1], ensure_ascii=False), flush=True)
-    measured = [figure["pass"] for figure in figures]
-    figures += [figure for figure in kept if figure["pass"] not in measured]
-    record = {**machine(f"python3 tools/bench/passes.py PROGRAMS OUT --rounds {options.rounds}"), "benchmark": "passes", "rounds": len(times[""]),
-              "us": {kernel: statistics.median(run[kernel][0] for run in times[""] if kernel in run) for kernel in times[""][0]}, "figures": figures}
-    with open(path, "w") as file:
-        json.dump(record, file, indent=1, ensure_ascii=False)
-        file.write("\n")
+            # At once, as a machine may be taken back before the end.
+            write(path, record_of(passes, level, times, left_out, kept, options.rounds))
 
 
 main()
