@@ -41,18 +41,18 @@ Emitter::Bound Emitter::bound_of(const Op& op) {
   Bound bound{};
   bound.backwards = step.is_constant() && step.max < 0;
   const int64_t few = all.max >> 20;  // steps by less take a million trips to wrap
-  const bool few_trips_fit = !step.is_constant() || (step.max > -few && step.max < few);
+  bound.distance_fits = !step.is_constant() || (step.max > -few && step.max < few) ||
+                        difference_fits(bound.backwards ? start.max : stop.max,
+                                        bound.backwards ? stop.min : start.min, all);
   // In the body, i lies between start and the last number before stop.
   if (bound.backwards) {
     const int64_t before_start = std::max(start.max, all.min + 1) - 1;
     bound.compare_next = sum_fits(stop.min, step.min + 1, all);
     bound.compare_limit = difference_fits(std::min(stop.max, before_start), step.min, all);
-    bound.distance_fits = few_trips_fit || difference_fits(start.max, stop.min, all);
   } else {
     const int64_t behind_start = std::min(start.min, all.max - 1) + 1;
     bound.compare_next = sum_fits(stop.max, std::max<int64_t>(step.max, 1) - 1, all);
     bound.compare_limit = difference_fits(std::max(stop.min, behind_start), step.max, all);
-    bound.distance_fits = few_trips_fit || difference_fits(stop.max, start.min, all);
   }
   return bound;
 }

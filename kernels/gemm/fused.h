@@ -10,13 +10,22 @@
 #pragma once
 
 #include <concepts>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/gemm/family.h"
-#include "heddle/kernels/gemm/gemm.h"
 
 namespace heddle::kernels {
 namespace detail {
+
+template <class T, class... Types>
+inline constexpr bool kIsOneOf = (std::is_same_v<T, Types> || ...);
+// Whether there is a product of T that gives D (HEDDLE_GEMM_TYPES).
+template <class T, class D>
+inline constexpr bool kMultiplies =
+    kIsOneOf<T, tfloat32>
+        ? kIsOneOf<D, float>
+        : kIsOneOf<T, half, bfloat16, float8_e4m3>&& kIsOneOf<D, half, bfloat16, float>;
 
 template <class X>
 struct IsMatrix : std::false_type {};
@@ -139,16 +148,13 @@ Status gemm_with(const Stream& stream, const Epilogue& epilogue, const TensorRef
                  const Args&... args) {
   static_assert(detail::HasOneCall<Epilogue>,
                 "an epilogue is a lambda, or a struct with a call operator, whose parameters have "
-                "their types written out "
-                "(not auto)");
+                "their types written out (not auto)");
   static_assert(std::is_empty_v<Epilogue> || std::equality_comparable<Epilogue>,
                 "an epilogue that captures has no ==, by which kernels are told apart: pass the "
-                "value as an argument of "
-                "gemm_with(), or take a struct of host values with ==");
-  static_assert(kMultiplies<T, D>,
-                "a and b are of half, bfloat16, tfloat32 or float8_e4m3, and d is of float, or but "
-                "for tfloat32 of half "
-                "or bfloat16");
+                "value as an argument of gemm_with(), or take a struct of host values with ==");
+  static_assert(detail::kMultiplies<T, D>,
+                "a and b are of half, bfloat16, tfloat32 or float8_e4m3, and d is of float, or "
+                "but for tfloat32 of half or bfloat16");
   const TensorRef<const T, 3> as = detail::in_batches(a), bs = detail::in_batches(b);
   const TensorRef<D, 3> ds = detail::in_batches(d);
   return detail::launch_gemm<BatchTiles, PlainLoop>(

@@ -13,17 +13,16 @@
 // results are rounded once. (Tensor cores add with fewer bits than f32 has; of float8_e4m3 with 13 or
 // so, so that long sums lose more.)
 //
-// Any m, n and k. Matrices of 16-bit elements may be contiguous along either mode: a row-major k x n matrix is
-// the b of as_tensor<const half>(buffer, {n, k}, {1, n}), with the extents and strides of what is multiplied. Others are
-// contiguous along k. a and b start at multiples of 16 bytes, and so do their other strides. d's rows are contiguous, and
-// stored fastest where they start and end at multiples of 16 bytes; d shares no memory with a and b, and may be c. With three modes, (batch,
-// m, k) and so on, there is a product for each batch.
+// Any m, n and k. Matrices of 16-bit elements may be contiguous along either mode: a row-major k x n
+// matrix is the b of as_tensor<const half>(buffer, {n, k}, {1, n}), with the extents and strides of
+// what is multiplied. Others are contiguous along k. a and b start at multiples of 16 bytes, and so do
+// their lines. d's rows are contiguous, and stored fastest where they start and end at multiples of 16
+// bytes; d shares no memory with a and b, and may be c. With three modes, (batch, m, k) and so on,
+// there is a product for each batch.
 //
 // The floor is 2 m n k operations over the tensor cores' rate (of 16 bits 989 TFLOP/s of an H200 at
 // 1.83 GHz; tfloat32 has half of it, float8_e4m3 twice), which its power does not allow for long.
 #pragma once
-
-#include <type_traits>
 
 #include "heddle/runtime/heddle.h"
 
@@ -34,14 +33,6 @@ struct GemmScale {
   // Of the product, and of c; where beta is 0, c is not read.
   float alpha = 1, beta = 0;
 };
-
-// Whether there is a product of T that gives D.
-template <class T, class D>
-inline constexpr bool kMultiplies =
-    (std::is_same_v<D, float> && std::is_same_v<T, tfloat32>) ||
-    ((std::is_same_v<D, float> || std::is_same_v<D, half> ||
-      std::is_same_v<D, bfloat16>)&&(std::is_same_v<T, half> || std::is_same_v<T, bfloat16> ||
-                                     std::is_same_v<T, float8_e4m3>));
 
 // The products: element types of a and b, and of d. One launch on the stream; none where d is empty.
 // kInvalidArgument where the extents do not fit each other, k is 0, or strides are none of those

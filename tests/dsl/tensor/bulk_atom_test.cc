@@ -104,6 +104,12 @@ TEST(BulkAtom, SaysWhatOneCopyCannotMove) {
   };
   EXPECT_THAT(mistake<float>(make_layout(4), {1, 4}, gaps),
               HasSubstr("do not lie one behind the other"));
+  // Rows with gaps between them, alike on both sides.
+  const auto rows = [](const auto& global, const auto& tile) {
+    copy(BulkStore{}, tile, global.with_layout(make_layout({2, 4}, {8, 1})));
+  };
+  EXPECT_THAT(mistake<float>(make_layout({2, 4}, {8, 1}), {2, 4}, rows),
+              HasSubstr("do not lie one behind the other"));
   EXPECT_THAT(mistake<float>(make_layout({1, 2}, {2, 1}), {1, 2}, store),
               HasSubstr("of 8 bytes\n  fix: bulk copies are multiples of 16 bytes"));
 }
