@@ -97,19 +97,14 @@ TEST(BulkAtom, SaysWhatOneCopyCannotMove) {
         HasSubstr("whose elements do not lie one behind the other in the same order\n  fix: "
                   "copy a part that does, or by a TMA atom, which knows strides"));
   }
-  // As many elements as they reach over, with a gap and one place twice.
-  const auto gaps = [](const auto& global, const auto&) {
-    const auto some = make_smem_tensor<float>(make_layout({2, 2}, {0, 3}));
-    copy(BulkStore{}, some, global.with_layout(make_layout({2, 2}, {0, 3})));
-  };
-  EXPECT_THAT(mistake<float>(make_layout(4), {1, 4}, gaps),
-              HasSubstr("do not lie one behind the other"));
-  // Rows with gaps between them, alike on both sides.
-  const auto rows = [](const auto& global, const auto& tile) {
-    copy(BulkStore{}, tile, global.with_layout(make_layout({2, 4}, {8, 1})));
-  };
-  EXPECT_THAT(mistake<float>(make_layout({2, 4}, {8, 1}), {2, 4}, rows),
-              HasSubstr("do not lie one behind the other"));
+  // Alike on both sides: rows with gaps between them; a gap and one place twice, which reach over as many as they are.
+  for (const Layout& layout : {make_layout({2, 4}, {8, 1}), make_layout({2, 2}, {0, 3})}) {
+    const auto kernel = local_kernel("mistake", [&](Tensor<float, 1> x) {
+      copy(BulkStore{}, make_smem_tensor<float>(layout), local_tile(x, 32, 0).with_layout(layout));
+    });
+    EXPECT_THAT(compile_error(kernel, {tensor({kAny})}),
+                HasSubstr("do not lie one behind the other"));
+  }
   EXPECT_THAT(mistake<float>(make_layout({1, 2}, {2, 1}), {1, 2}, store),
               HasSubstr("of 8 bytes\n  fix: bulk copies are multiples of 16 bytes"));
 }
