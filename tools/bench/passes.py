@@ -1,6 +1,6 @@
 """Times kernels without one pass of the optimiser after the other, and says what each pass is worth.
 
-    passes.py PROGRAMS OUT [--rounds N] [--budget SECONDS] [--only PASS...]
+    passes.py PROGRAMS OUT [--rounds N] [--budget SECONDS] [--only PASS...] [--kernels learn|plain|layouts|row_sum|gemm...]
         PROGRAMS: folder with learn_bench, plain_bench, row_sum_bench, layout_kernels_bench and gemm_bench
         OUT: folder for passes.json; what it says of passes that are not measured stays
 
@@ -66,14 +66,16 @@ class Programs:
             with open(path) as file:
                 return {f"gemm {f['shape']}": (f["contenders"]["heddle"]["us"], 1) for f in figures_of(file.read())}
 
-    def all(self, env):
+    ALL = {"learn": learn, "plain": plain, "layouts": layouts, "row_sum": row_sum, "gemm": gemm}
+
+    def time(self, kernels, env):
         """Microseconds by kernel, and the programs that cannot run."""
         times, left_out = {}, {}
-        for program in (self.learn, self.plain, self.layouts, self.row_sum, self.gemm):
+        for name in kernels:
             try:
-                times.update(program(env))
+                times.update(self.ALL[name](self, env))
             except (subprocess.CalledProcessError, KeyError) as why:
-                left_out[program.__name__] = str(getattr(why, "stderr", why)).strip().splitlines()[-1:]
+                left_out[name] = str(getattr(why, "stderr", why)).strip().splitlines()[-1:]
         return times, left_out
 
 
@@ -102,13 +104,14 @@ def figure_of(name, text, in_level, times, left_out):
     return {"pass": name, "passes": text, "in_O3": in_level, "ratios": told, "left_out": left_out[name]}
 
 
-def record_of(passes, level, times, left_out, kept, rounds):
-    """What was measured so far, and of other passes what is known from before."""
+def record_of(passes, level, times, left_out, kept, command):
+    """What was measured so far, and of other passes and kernels what is known from before."""
     figures = [figure_of(name, text, name in level, times, left_out) for name, text in passes.items() if times[name]]
     measured = [figure["pass"] for figure in figures]
-    figures += [figure for figure in kept if figure["pass"] not in measured]
-    return {**machine(f"python3 tools/bench/passes.py PROGRAMS OUT --rounds {rounds}"), "benchmark": "passes", "rounds": len(times[""]),
-            "us": {kernel: statistics.median(run[kernel][0] for run in times[""] if kernel in run) for kernel in times[""][0]}, "figures": figures}
+    figures += [figure for figure in kept.get("figures", []) if figure["pass"] not in measured]
+    us = {kernel: statistics.median(run[kernel][0] for run in times[""] if kernel in run) for kernel in times[""][0]}
+    return {**machine(command), "benchmark": "passes", "rounds": len(times[""]), "us": {**kept.get("us", {}), **us},
+            "figures": figures}
 
 
 def write(path, record):
@@ -124,15 +127,17 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds after which nothing further begins")
     parser.add_argument("--only", nargs="*", default=[], help="these passes alone")
+    parser.add_argument("--kernels", nargs="*", default=list(Programs.ALL), choices=list(Programs.ALL), help="of these programs")
     options = parser.parse_args()
     passes, level = pipelines(options.programs)
     passes = {name: text for name, text in passes.items() if not options.only or name in options.only}
     os.makedirs(options.out, exist_ok=True)
     path = os.path.join(options.out, "passes.json")
-    kept = []
+    kept = {}
     if os.path.exists(path):
         with open(path) as file:
-            kept = json.load(file)["figures"]
+            kept = json.load(file)
+    command = f"python3 tools/bench/passes.py PROGRAMS OUT --rounds {options.rounds}"
     variants = {"": "O3", **passes}
     times = {name: [] for name in variants}
     left_out = {name: {} for name in variants}
@@ -148,12 +153,12 @@ def main():
         for name in turns:
             if time.monotonic() - began > options.budget:
                 break
-            run, failed = programs.all({**os.environ, "HEDDLE_PASSES": variants[name]})
+            run, failed = programs.time(options.kernels, {**os.environ, "HEDDLE_PASSES": variants[name]})
             times[name].append(run)
             left_out[name].update(failed)
             print(f"{variants[name]}: {time.monotonic() - began:.0f} s", flush=True)
             # At once, as a machine may be taken back before the end.
-            write(path, record_of(passes, level, times, left_out, kept, options.rounds))
+            write(path, record_of(passes, level, times, left_out, kept, command))
 
 
 main()
