@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds Heddle with warnings as errors, and runs every test.
 #
-#   tools/test.sh [--preset release|debug|asan|tsan|portable|clang-warnings] [--compiler g++|clang] [--no-run] [-- CTEST-ARGUMENTS]
+#   tools/test.sh [--preset release|debug|asan|tsan|portable] [--compiler g++|clang] [--no-run] [-- CTEST-ARGUMENTS]
 #
 #   --no-run     build only
 set -euo pipefail
