@@ -1,4 +1,4 @@
-// Reductions over the lanes of a warp and the threads of a block.
+// Reductions over the lanes of a warp, the threads of a block, and the blocks of a cluster.
 //
 //   Float total = block_reduce(sum, plus());                    // in every thread
 //   Float peak = warp_reduce(value, maximum());
@@ -11,6 +11,7 @@
 
 #include "heddle/dsl/control.h"
 #include "heddle/dsl/cuda/builtins.h"
+#include "heddle/dsl/cuda/cluster.h"
 #include "heddle/dsl/view.h"
 
 namespace heddle {
@@ -184,6 +185,14 @@ class WarpSlots {
       arrays_[count_++] = new_shared(node.type.scalar, &extent, 1, SourceLoc::current());
     });
   }
+  // The slots of another block of the cluster.
+  WarpSlots in_block(const Int& rank, SourceLoc loc) const {
+    WarpSlots there(*this);
+    for (int i = 0; i < count_; ++i) {
+      there.arrays_[i] = emit_map_shared(arrays_[i], 1, rank.node(), loc);
+    }
+    return there;
+  }
   void store(const T& value, const Int& slot) const {
     int i = 0;
     for_each_leaf(value, [&](const Node& node) {
@@ -191,12 +200,14 @@ class WarpSlots {
       emit_store(to, node, to.loc);
     });
   }
-  void load(T& value, const Int& slot) const {
+  T load(const T& prototype, const Int& slot) const {
+    T value(prototype);
     int i = 0;
     for_each_leaf(value, [&](Node& node) {
       const Access from = access(i++, slot);
       node = emit_load(from, node.type, from.loc);
     });
+    return value;
   }
 
  private:
@@ -208,6 +219,46 @@ class WarpSlots {
   int count_ = 0;
 };
 
+// What the threads of a warp have, combined; the first lane is sure to have it. The last warp may have fewer lanes.
+template <class T, class Combine>
+T combine_warp(const T& value, Combine combine, int threads, int warps, SourceLoc loc) {
+  if (threads % kWarpSize == 0) return combine_lanes(value, combine, kWarpSize, loc);
+  if (warps == 1) return warp_reduce_first(value, Int(threads), combine);
+  return warp_reduce_first(value, min(Int(threads) - warp_id() * kWarpSize, kWarpSize), combine);
+}
+
+// The values of `count` slots, combined by every warp of the block, which saves a second barrier to hand the
+// result round.
+template <class T, class Combine>
+T combine_slots(const WarpSlots<T>& slots, const T& prototype, int count, Combine combine,
+                int threads) {
+  const int in_last_warp = threads % kWarpSize == 0 ? kWarpSize : threads % kWarpSize;
+  // The slots repeat over the lanes where their number is a power of two, so that no lane idles.
+  if (in_last_warp == kWarpSize && count <= kWarpSize && (count & (count - 1)) == 0) {
+    return warp_reduce(slots.load(prototype, lane_id() & (count - 1)), combine, count);
+  }
+  // More slots than the last warp has lanes: lanes take several.
+  const int lanes = in_last_warp < count ? in_last_warp : count;
+  const Int first = min(lane_id(), lanes - 1);
+  T result = slots.load(prototype, first);
+  for (int passed = lanes; passed < count; passed += lanes) {
+    const T next = slots.load(prototype, min(first + passed, count - 1));
+    const T both = combine(result, next);
+    replace_leaves(result, passed + lanes <= count
+                               ? both
+                               : stays<T>(select(first + passed < count, both, result)));
+  }
+  return warp_reduce_first(result, Int(lanes), combine);
+}
+
+// Whether the block's shape is known; else reports what cannot be done.
+inline bool has_fixed_block(const char* message, SourceLoc loc) {
+  if (threads_per_block() != 0) return true;
+  report(loc, message,
+         "give the launch, or CompileOptions::block, a fixed block, or reduce with warp_reduce()");
+  return false;
+}
+
 }  // namespace detail
 
 // Block reduction: combines one value of each thread over the whole block; every thread gets the
@@ -218,46 +269,50 @@ template <class X, class Combine>
 auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
   using T = detail::traced_t<X>;
-  T result(x);
-  const int threads = threads_per_block();
-  if (threads == 0) {
-    detail::report(
-        loc, "block_reduce() in a kernel whose block is dynamic",
-        "give the launch, or CompileOptions::block, a fixed block, or reduce with warp_reduce()");
-    return result;
-  }
-  const int warps = warps_per_block();
-  const auto in_warp = [&] {
-    if (threads % kWarpSize == 0 && warps == 1) return warp_reduce(result, combine);
-    if (threads % kWarpSize == 0) return detail::combine_lanes(result, combine, kWarpSize, loc);
-    if (warps == 1) return warp_reduce_first(result, Int(threads), combine);
-    return warp_reduce_first(result, min(Int(threads) - warp_id() * kWarpSize, kWarpSize), combine);
-  };
-  const T warp_result = in_warp();
-  if (warps == 1) return warp_result;
+  const T value(x);
+  if (!detail::has_fixed_block("block_reduce() in a kernel whose block is dynamic", loc))
+    return value;
+  const int threads = threads_per_block(), warps = warps_per_block();
+  if (threads == kWarpSize) return warp_reduce(value, combine);
+  const T of_warp = detail::combine_warp(value, combine, threads, warps, loc);
+  if (warps == 1) return of_warp;
 
-  const detail::WarpSlots<T> slots(warp_result, warps);
+  const detail::WarpSlots<T> slots(of_warp, warps);
   if (detail::in_loop()) sync_threads();  // the last trip's readers are done with the slots
-  If(lane_id() == 0, [&] { slots.store(warp_result, warp_id()); });
+  If(lane_id() == 0, [&] { slots.store(of_warp, warp_id()); });
   sync_threads();
-  // Every warp combines all slots, which saves a second barrier to hand the result round. The slots
-  // repeat over the lanes where their number is a power of two, so that no lane idles.
-  const int in_last_warp = threads % kWarpSize == 0 ? kWarpSize : threads % kWarpSize;
-  if (in_last_warp == kWarpSize && (warps & (warps - 1)) == 0) {
-    slots.load(result, lane_id() & (warps - 1));
-    return warp_reduce(result, combine, warps);
+  return detail::combine_slots(slots, of_warp, warps, combine, threads);
+}
+
+// Cluster reduction: combines one value of each thread over all blocks of the cluster, as block_reduce() does over
+// one; every thread of the cluster gets the result, with the same bits. All of its threads take part. Each warp
+// writes what it has to every block's shared memory, so that two cluster barriers are all it costs, the
+// first of which overlaps with the work of the warps. In a cluster of one block it is block_reduce().
+template <class X, class Combine>
+auto cluster_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
+  using T = detail::traced_t<X>;
+  const T value(x);
+  const int blocks = cluster_size();
+  if (blocks == 1) return block_reduce(value, combine, loc);
+  if (!detail::has_fixed_block("cluster_reduce() in a kernel whose block is dynamic", loc))
+    return value;
+  const int threads = threads_per_block(), warps = warps_per_block();
+
+  cluster_arrive();  // this block runs, and is done with the slots of a trip before
+  const T of_warp = detail::combine_warp(value, combine, threads, warps, loc);
+  const detail::WarpSlots<T> slots(of_warp, blocks * warps);
+  const Int slot = cluster_rank() * warps + warp_id();
+  cluster_wait();
+  // A lane for each block; fewer lanes than that a last warp may have.
+  const T first = shfl(of_warp, 0);
+  const int lanes = threads % kWarpSize == 0 ? kWarpSize : threads % kWarpSize;
+  for (int passed = 0; passed < blocks; passed += lanes) {
+    const Int block = lane_id() + passed;
+    If(lane_id() < lanes && block < blocks, [&] { slots.in_block(block, loc).store(first, slot); });
   }
-  // A last warp of fewer lanes than there are slots: lanes take several.
-  const int lanes = in_last_warp < warps ? in_last_warp : warps;
-  const Int first = min(lane_id(), lanes - 1);
-  slots.load(result, first);
-  for (int passed = lanes; passed < warps; passed += lanes) {
-    T next = result;
-    slots.load(next, min(first + passed, warps - 1));
-    detail::replace_leaves(
-        result, detail::stays<T>(select(first + passed < warps, combine(result, next), result)));
-  }
-  return warp_reduce_first(result, Int(lanes), combine);
+  sync_cluster();
+  return detail::combine_slots(slots, of_warp, blocks * warps, combine, threads);
 }
 
 }  // namespace heddle

@@ -48,6 +48,7 @@ TEST(Guide, ThreadsTogether) {
     If(elect_one(), [&] { y(0) = n; });
     use(warp_reduce(v, plus()));
     use(block_reduce(v, maximum()));
+    use(cluster_reduce(v, minimum()));
     use(warp_scan(v, plus()));
     use(warp_reduce(v, [](Float a, Float b) { return a * b; }));
     Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);

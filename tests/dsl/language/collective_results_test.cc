@@ -140,5 +140,42 @@ TEST(CollectiveResults, TiesAreBrokenAlike) {
   for (int i = 0; i < 32; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], i / 8);
 }
 
+// A value, and where it was.
+struct At {
+  Int value, index;
+};
+
+TEST(CollectiveResults, AClusterReduces) {
+  if (!has_clusters()) GTEST_SKIP() << "the device has no clusters";
+  for (const int blocks : {1, 2, 3, 8}) {
+    for (const int threads : {32, 64, 256, 20, 40, 100}) {
+      SCOPED_TRACE(testing::Message() << blocks << " blocks of " << threads);
+      const int each = blocks * threads, clusters = 2;
+      const LaunchShape shape{.grid = clusters * blocks, .block = threads, .cluster = blocks};
+      // Trip after trip into the same slots; the index of the largest, the first of equals.
+      const auto got = run("cluster", shape, clusters * each, [&](auto x, auto y) {
+        const Int i = block_idx.x * threads + thread_idx.x;
+        const Int sum = For(range(3), Int(0), [&](Int k, Int so_far) {
+          return so_far + cluster_reduce(x(i) * (k + 1), plus());
+        });
+        const At last = cluster_reduce(At{x(i) / 2, i}, [](const At& a, const At& b) {
+          return select(b.value > a.value || (b.value == a.value && b.index < a.index), b, a);
+        });
+        // What it gives is known to be the same for the block.
+        If(sum > 5, [&] {
+          sync_threads();
+          y(i) = sum + last.index;
+        });
+      });
+      ASSERT_THAT(got, IsOk());
+      for (int c = 0; c < clusters; ++c) {
+        const int first = c * each, end = first + each;
+        const int sum = (end * (end - 1) - first * (first - 1)) / 2;
+        for (int i = first; i < end; ++i) ASSERT_EQ((*got)[i], 6 * sum + (end - 1) / 2 * 2) << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heddle
