@@ -23,6 +23,7 @@ struct AccessMode {
   int8_t l2_evict = -1;  // an L2Evict; -1: as usual
   int16_t percent = 100;
   bool is_volatile = false;
+  bool is_aligned = false;  // to all that is accessed, as the author promises
 };
 
 // A place in a view, ready to be read or written: a coordinate; or, of a tensor with a layout of

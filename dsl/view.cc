@@ -62,7 +62,7 @@ void require_alignment(Trace& trace, const ViewInfo& info, ir::ValueId offset, N
                    needed, " bytes, and only ", proved, " can be proved (",
                    info.base_align() < needed ? "the array's start" : "the offset", ")"),
       "choose the width by vector_width(), index in multiples of it, or promise the alignment in "
-      "the signature");
+      "the signature or by assume_aligned()");
 }
 
 static_assert(static_cast<int>(Cache::no_allocate) == static_cast<int>(ir::CacheHint::kNoAllocate));
@@ -141,7 +141,8 @@ AccessOperands record_access(Trace& trace, const Access& access, NodeType type, 
   const ir::ValueId view = trace.use(access.view, loc);
   const ViewInfo info(trace, view);
   AccessOperands p{view, offset_of(trace, access, view), ir::ValueId::kNone};
-  if (!access.aligned) require_alignment(trace, info, p.offset, type, loc);
+  if (!access.aligned && !access.mode.is_aligned)
+    require_alignment(trace, info, p.offset, type, loc);
   if (access.rank == 0) {
     if (access.has_check) p.check = trace.use(access.check, loc);
     return p;

@@ -108,6 +108,14 @@ class View {
     return view;
   }
 
+  // The same view, of which the author promises that vector accesses begin at multiples of their bytes. The
+  // interpreter checks it; on a GPU another address is an error of the launch.
+  View assume_aligned() const {
+    View view = *this;
+    view.mode_.is_aligned = true;
+    return view;
+  }
+
   // The same view with an L2 eviction priority on `percent` in a hundred of its accesses, which the
   // hardware picks; the others have none. For asynchronous copies too.
   View with(L2Evict evict, int percent = 100) const {

@@ -126,7 +126,8 @@ TEST(OneMistake, UnalignedVectorsOfOneLine) {
                          ": error: an access to 4 elements needs an address that is a multiple of "
                          "16 bytes, and only 4 can be proved (the offset)\n"
                          "  fix: choose the width by vector_width(), index in multiples of it, or "
-                         "promise the alignment in the signature\n"));
+                         "promise the alignment in the signature or by "
+                         "assume_aligned()\n"));
 }
 
 }  // namespace

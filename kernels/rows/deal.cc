@@ -1,0 +1,69 @@
+#include "heddle/kernels/rows/deal.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace heddle::kernels {
+namespace {
+
+constexpr int kVectorBytes = 16;
+// Vectors of a thread before a row gets more threads: so many loads are under way together.
+constexpr int kFewVectors = 4;
+// Vectors that a thread holds in its registers at most, with room for what is computed from them.
+constexpr int kMostVectors = 8;
+// Threads of a block before a row gets more blocks: at least two blocks are resident, so that one loads while
+// another computes or stores.
+constexpr int kBlockThreads = 512;
+// The most blocks of a cluster on every device that has clusters.
+constexpr int kClusterBlocks = 8;
+constexpr int kMostThreads = 1024;
+// Threads of a block that has several rows.
+constexpr int kSharedThreads = 128;
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int power_of_two(int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(n))); }
+
+}  // namespace
+
+RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
+  RowDeal deal;
+  const bool wide = rows.aligned || rows.alike;
+  deal.width = wide ? kVectorBytes / rows.element_bytes : 1;
+  // Rows too short to have a vector behind their first elements.
+  if (!rows.aligned && rows.columns < 4 * deal.width) deal.width = 1;
+  while (rows.aligned && rows.columns % deal.width != 0) deal.width /= 2;
+  deal.peeled = !rows.aligned && deal.width > 1;
+  const int64_t vectors = std::max<int64_t>(divide_up(rows.columns, deal.width), 1);
+
+  if (vectors <= kWarpSize * kFewVectors) {
+    deal.threads = std::min(power_of_two(divide_up(vectors, kFewVectors)), kWarpSize);
+    // Of the elements at the edges, fewer than two vectors, each has a thread.
+    if (deal.peeled) deal.threads = std::max(deal.threads, 2 * deal.width);
+    deal.rows = kSharedThreads / deal.threads;
+  } else {
+    const int most_blocks = device.cluster_launch ? kClusterBlocks : 1;
+    const int64_t wanted = divide_up(vectors, int64_t{kBlockThreads} * kMostVectors);
+    deal.blocks = std::min(power_of_two(wanted), most_blocks);
+    const int64_t of_block = divide_up(vectors, deal.blocks);
+    const int most_threads = wanted > most_blocks ? kMostThreads : kBlockThreads;
+    const int64_t threads =
+        divide_up(of_block, of_block <= kBlockThreads * kFewVectors ? kFewVectors : kMostVectors);
+    deal.threads = static_cast<int>(
+        std::min<int64_t>(divide_up(threads, kWarpSize) * kWarpSize, most_threads));
+  }
+  const int64_t together = int64_t{deal.threads} * deal.blocks;
+  const int64_t each = divide_up(vectors, together);
+  deal.vectors = static_cast<int>(std::min<int64_t>(each, kMostVectors));
+  deal.in_parts = each > kMostVectors;
+  deal.whole = !deal.peeled && vectors == together * deal.vectors;
+  return deal;
+}
+
+LaunchShape row_shape(const RowDeal& deal, int64_t rows) {
+  return {.grid = divide_up(rows, deal.rows) * deal.blocks,
+          .block = {deal.threads, deal.rows},
+          .cluster = deal.blocks};
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,70 @@
+// How the rows of a matrix are dealt out to threads: kernels that read each row once and keep it in registers.
+//
+//   const RowDeal deal = deal_rows(matrix, device);
+//   kernel(deal).launch(stream, row_shape(deal, rows), x, y);
+//
+// A row belongs to a few lanes of a warp, to a block, or to a cluster of blocks, the fewest that hold it in registers
+// with enough loads under way to keep the memory busy. Rows that not even a cluster holds are taken in parts, and
+// read once for each pass over them.
+#pragma once
+
+#include <cstdint>
+
+#include "heddle/runtime/heddle.h"
+
+namespace heddle::kernels {
+
+// What a thread, a block and a cluster have of the rows of a matrix.
+struct RowDeal {
+  int threads = 32;       // of a block that share a row: 1, 2, 4, … 32, or a multiple of 32
+  int rows = 1;           // of a block; more than one where a warp or less shares a row
+  int blocks = 1;         // of a cluster that share a row
+  int vectors = 1;        // of a row that a thread holds at once
+  int width = 1;          // elements of a vector
+  bool peeled = false;    // vectors begin where memory is aligned, behind the row's first elements
+  bool whole = false;     // every thread's vectors lie in the row
+  bool in_parts = false;  // a row is more than its threads hold at once
+  friend bool operator==(const RowDeal&, const RowDeal&) = default;
+};
+
+// Rows of a matrix in memory.
+struct RowsOf {
+  int64_t columns;
+  int element_bytes;
+  bool aligned;  // every row begins at a multiple of 16 bytes
+  bool alike;    // in all matrices rows begin equally far behind such multiples
+};
+
+// The rows of matrices that are read and written together: all of as many columns, and of one element type.
+template <class... T>
+RowsOf rows_of(const TensorRef<T, 2>&... matrices);
+
+// How rows of this kind are best dealt out on a device.
+RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device);
+
+// The launch for so many rows.
+LaunchShape row_shape(const RowDeal& deal, int64_t rows);
+
+// --- implementation ---
+
+template <class... T>
+RowsOf rows_of(const TensorRef<T, 2>&... matrices) {
+  constexpr uint64_t kVectorBytes = 16;
+  RowsOf all{.columns = 0, .element_bytes = 1, .aligned = true, .alike = true};
+  uint64_t first[2] = {0, 0};
+  bool any = false;
+  const auto add = [&](const auto& matrix, uint64_t bytes) {
+    const uint64_t start = reinterpret_cast<uint64_t>(matrix.data) % kVectorBytes,
+                   pitch = static_cast<uint64_t>(matrix.strides[0]) * bytes % kVectorBytes;
+    const bool dense = matrix.strides[1] == 1;
+    all.columns = matrix.extents[1];
+    all.element_bytes = static_cast<int>(bytes);
+    all.aligned = all.aligned && dense && start == 0 && (pitch == 0 || matrix.extents[0] <= 1);
+    all.alike = all.alike && dense && (!any || (start == first[0] && pitch == first[1]));
+    first[0] = start, first[1] = pitch, any = true;
+  };
+  (add(matrices, sizeof(T)), ...);
+  return all;
+}
+
+}  // namespace heddle::kernels

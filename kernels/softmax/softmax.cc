@@ -1,0 +1,105 @@
+#include "heddle/kernels/softmax/softmax.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/kernels/rows/row.h"
+
+namespace heddle::kernels {
+namespace {
+
+// The largest element so far, and the sum of e^(element - largest).
+struct SoftmaxSum {
+  Float largest, sum;
+};
+
+// e^(x - largest), rounded as finely as T needs it.
+template <class T, class X>
+X weight(const X& x, const Float& largest) {
+  if constexpr (std::is_same_v<T, float>) return exp(x - largest);
+  const FlushSubnormals flush;  // weights of 16 bits are none
+  if constexpr (!std::is_same_v<T, float>) return fast::exp(x - largest);
+}
+
+// One value for two parts of a row.
+template <class T>
+SoftmaxSum merge(const SoftmaxSum& a, const SoftmaxSum& b) {
+  const Float largest = max(a.largest, b.largest);
+  return {largest, a.sum * weight<T>(a.largest, largest) + b.sum * weight<T>(b.largest, largest)};
+}
+
+// The largest number is finite at least, so that nothing is subtracted from -∞: where all elements are -∞ their
+// weights are 0, and NaN stays.
+template <class T>
+SoftmaxSum sum_of(const RowPart<T>& part) {
+  const auto wide = [](const Fragment<T>& v) { return v.template as<float>(); };
+  const Float largest =
+      max(part.template fold<float>(wide, maximum()), std::numeric_limits<float>::lowest());
+  return {largest, part.template fold<float>(
+                       [&](const Fragment<T>& v) { return weight<T>(wide(v), largest); }, plus())};
+}
+
+template <class T, bool kLog>
+void softmax_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<T, 2>& y) {
+  const RowThreads threads(deal, x.shape(0));
+  const Row<const T> in(threads, x);
+  const Row<T> out(threads, y);
+  const T outside(-std::numeric_limits<float>::infinity());
+  const auto merged = [](const SoftmaxSum& a, const SoftmaxSum& b) { return merge<T>(a, b); };
+
+  const RowPart<T> first = in.load(0, outside);
+  SoftmaxSum mine = For(range(1, in.parts()), sum_of(first), [&](Int part, const SoftmaxSum& sum) {
+    return merged(sum, sum_of(in.load(part, outside)));
+  });
+  const SoftmaxSum all = threads.reduce(mine, merged);
+  const Float scale = kLog ? log(all.sum) : fast::rcp(all.sum);
+  const auto finish = [&](const RowPart<T>& part) {
+    return part.template map<T>([&](const Fragment<T>& v) {
+      const auto wide = v.template as<float>();
+      if constexpr (kLog) return (wide - all.largest - scale).template as<T>();
+      if constexpr (!kLog) return (weight<T>(wide, all.largest) * scale).template as<T>();
+    });
+  };
+  out.store(0, finish(first));
+  For(range(1, in.parts()), [&](Int part) { out.store(part, finish(in.load(part, outside))); });
+}
+
+template <class T, bool kLog>
+Status launch(const Stream& stream, const TensorRef<const T, 2>& in, const TensorRef<T, 2>& out) {
+  constexpr const char* kName = kLog ? "log_softmax(x, y)" : "softmax(x, y)";
+  static const auto kernels =
+      kernel_family(kName, [](Host<RowDeal> deal, Tensor<const T, 2> x, Tensor<T, 2> y) {
+        softmax_body<T, kLog>(deal, x, y);
+      });
+  const int64_t rows = in.extents[0], columns = in.extents[1];
+  if (out.extents[0] != rows || out.extents[1] != columns) {
+    return InvalidArgumentError(absl::StrCat(kName, ": x is ", rows, " × ", columns, " and y ",
+                                             out.extents[0], " × ", out.extents[1],
+                                             "; both need the same extents"));
+  }
+  if (rows == 0 || columns == 0) return OkStatus();
+  const RowDeal deal = deal_rows(rows_of(in, out), stream.device().info());
+  return kernels(deal).launch(stream, row_shape(deal, rows), in, out);
+}
+
+}  // namespace
+
+template <class T>
+Status softmax(const Stream& stream, const TensorRef<const T, 2>& x, const TensorRef<T, 2>& y) {
+  return launch<T, false>(stream, x, y);
+}
+template <class T>
+Status log_softmax(const Stream& stream, const TensorRef<const T, 2>& x, const TensorRef<T, 2>& y) {
+  return launch<T, true>(stream, x, y);
+}
+
+#define HEDDLE_FOR(T)                                                                              \
+  template Status softmax<T>(const Stream&, const TensorRef<const T, 2>&, const TensorRef<T, 2>&); \
+  template Status log_softmax<T>(const Stream&, const TensorRef<const T, 2>&,                      \
+                                 const TensorRef<T, 2>&);
+HEDDLE_FOR(float)
+HEDDLE_FOR(half)
+HEDDLE_FOR(bfloat16)
+#undef HEDDLE_FOR
+
+}  // namespace heddle::kernels

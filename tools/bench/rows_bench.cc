@@ -1,0 +1,114 @@
+// Kernels of rows (softmax and others) on a GPU beside a device-to-device copy of the same bytes. Prints JSON.
+//
+//   rows_bench [--only REGEX]      of "softmax bf16 8192", …
+//
+// The matrix has 256 MiB, so that no cache holds it; it is read once and written once, which is the copy's work too.
+// Each figure is the median of rounds, of 20 launches between two events; kernel and copy take turns round by
+// round, and which begins is drawn anew each time.
+#include <functional>
+#include <random>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "heddle/kernels/softmax/softmax.h"
+#include "heddle/tools/bench/timing.h"
+#include "nlohmann/json.hpp"
+
+namespace heddle::bench {
+namespace {
+
+constexpr int64_t kBytes = int64_t{1} << 28;
+constexpr int64_t kColumns[] = {256,   1024,   2048,   4096, 8192, 16384, 32768,
+                                65536, 131072, 262144, 1023, 8191, 32771, 131071};
+
+template <class T>
+using OfRows = Status (*)(const Stream&, const TensorRef<const T, 2>&, const TensorRef<T, 2>&);
+
+class Bench {
+ public:
+  Bench(const Device& device, const std::string& only)
+      : device_(device), stream_(take(device.create_stream())), only_(only) {}
+
+  template <class T>
+  void type(const char* dtype) {
+    const std::vector<Buffer> inputs = random_buffers<T>(device_, stream_, kBytes);
+    std::vector<Buffer> outputs;
+    for (size_t i = 0; i < inputs.size(); ++i) outputs.push_back(take(device_.allocate(kBytes)));
+    const std::pair<const char*, OfRows<T>> kernels[] = {{"softmax", kernels::softmax<T>},
+                                                         {"log_softmax", kernels::log_softmax<T>}};
+    for (const auto& [name, kernel] : kernels) {
+      for (const int64_t columns : kColumns) {
+        const std::string title = name + std::string(" ") + dtype + " " + std::to_string(columns);
+        if (!std::regex_search(title, only_)) continue;
+        const int64_t rows = kBytes / static_cast<int64_t>(sizeof(T)) / columns;
+        const int64_t bytes = rows * columns * static_cast<int64_t>(sizeof(T));
+        const auto run = [&, kernel = kernel](int i) {
+          const size_t at = static_cast<size_t>(i) % inputs.size();
+          check(kernel(stream_, as_tensor<const T>(inputs[at], {rows, columns}),
+                       as_tensor<T>(outputs[at], {rows, columns})));
+        };
+        const auto copy = [&](int i) {
+          const size_t at = static_cast<size_t>(i) % inputs.size();
+          check(outputs[at].copy_from(stream_, inputs[at], bytes));
+        };
+        const auto [ours, theirs] = in_turns(run, copy);
+        figures_.push_back({{"kernel", name},
+                            {"dtype", dtype},
+                            {"rows", rows},
+                            {"columns", columns},
+                            {"heddle_us", ours * 1e3},
+                            {"copy_us", theirs * 1e3},
+                            {"of_copy", theirs / ours}});
+        std::fprintf(stderr, "%s: %.1f us, %.3f of copy\n", title.c_str(), ours * 1e3,
+                     theirs / ours);
+      }
+    }
+  }
+  nlohmann::ordered_json figures() { return std::move(figures_); }
+
+ private:
+  // Milliseconds of a call of each.
+  std::pair<double, double> in_turns(const std::function<void(int)>& a,
+                                     const std::function<void(int)>& b) {
+    Event start = take(device_.create_event()), stop = take(device_.create_event());
+    std::vector<double> times[2];
+    for (int round = -2; round < kRounds; ++round) {
+      const bool a_first = (random_() & 1) != 0;
+      for (const bool is_a : {a_first, !a_first}) {
+        check(start.record(stream_));
+        for (int i = 0; i < kLaunches; ++i) (is_a ? a : b)(i);
+        check(stop.record(stream_));
+        const double ms = take(Event::elapsed_ms(start, stop)) / kLaunches;
+        if (round >= 0) times[is_a ? 0 : 1].push_back(ms);
+      }
+    }
+    for (auto& one : times) std::sort(one.begin(), one.end());
+    return {times[0][kRounds / 2], times[1][kRounds / 2]};
+  }
+
+  const Device device_;
+  const Stream stream_;
+  const std::regex only_;
+  std::mt19937 random_{1};
+  nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
+};
+
+int run(int argc, char** argv) {
+  CLI::App app("Kernels of rows beside a copy.");
+  std::string only;
+  app.add_option("--only", only, "regular expression of what is measured");
+  CLI11_PARSE(app, argc, argv);
+  const Device device = take(Device::open("cuda:0"));
+  Bench bench(device, only);
+  bench.type<float>("f32");
+  bench.type<bfloat16>("bf16");
+  print_figures("rows_bench", argc, argv, device, bench.figures());
+  return 0;
+}
+
+}  // namespace
+}  // namespace heddle::bench
+
+int main(int argc, char** argv) { return heddle::bench::run(argc, argv); }
