@@ -123,6 +123,22 @@ class Propagation {
     for (const ValueId result : op.results) lower(result, level);
   }
 
+  // A coordinate of the block, counted in whole clusters, is that of its cluster.
+  bool is_of_cluster(const Op& op) const {
+    const auto extent = [&](const Op& index) {
+      return kernel_.cluster[static_cast<size_t>(index.attr_or(AttrKey::kAxis, 0))];
+    };
+    if (op.opcode == Opcode::kBlockIdx) return extent(op) == 1 && kernel_.cluster.count() > 1;
+    const bool shifts = op.opcode == Opcode::kShr;
+    if (!shifts && op.opcode != Opcode::kDiv) return false;
+    const OpId index = kernel_.value(op.a()).def;
+    if (!valid(index) || kernel_.op(index).opcode != Opcode::kBlockIdx) return false;
+    const std::optional<int64_t> by = kernel_.constant_int(shifts ? op.count() : op.b());
+    if (!by || *by < 0 || (shifts && *by > 31)) return false;
+    const int64_t blocks = shifts ? int64_t{1} << *by : *by;
+    return blocks != 0 && blocks % extent(kernel_.op(index)) == 0;
+  }
+
   Agreement level_of(OpId id) {
     const Op& op = kernel_.op(id);
     const OpInfo& row = info(op);
@@ -133,6 +149,7 @@ class Propagation {
     if (has(row, kShuffle)) return level_of_shuffle(op);
     if (has(row, kGathers)) return level_of_gathering(op);
     if (is(Opcode::kAssumeUniform)) return either(Scope::kBlock, of(op.a()));
+    if (is_of_cluster(op)) return Agreement(Scope::kCluster);
     const Agreement level = both(row.uniform, of_all(op.operands));
     if (!has(row, kPure) || has(row, kForwards) || level.scope >= Scope::kWarpGroup) return level;
     return either(level, {lanes_.agreement(op.result()), moves_by_form(kernel_, op)});

@@ -24,6 +24,16 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int power_of_two(int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(n))); }
 
+// Clusters that are resident at once for sure: those of each group of multiprocessors, of which some are not there.
+int64_t resident_clusters(const RowDeal& deal, const DeviceInfo& device) {
+  constexpr int kProcessorsOfGroup = 18, kRegisters = 65536, kOtherRegisters = 32;
+  // Elements in f32, and what else a thread needs.
+  const int registers = deal.threads * (deal.vectors * deal.width + kOtherRegisters);
+  const int per_processor = std::max(kRegisters / registers, 1);
+  const int64_t groups = std::max(device.sm_count / kProcessorsOfGroup, 1);
+  return groups * (kProcessorsOfGroup / deal.blocks) * per_processor;
+}
+
 }  // namespace
 
 RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
@@ -57,13 +67,16 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   deal.vectors = static_cast<int>(std::min<int64_t>(each, kMostVectors));
   deal.in_parts = each > kMostVectors;
   deal.whole = !deal.peeled && vectors == together * deal.vectors;
+  // As many vectors as few blocks have at once on a multiprocessor.
+  const bool is_long = vectors >= kBlockThreads * kMostVectors && !deal.in_parts && deal.width > 1;
+  if (is_long && device.cluster_launch) deal.copied = true;
   return deal;
 }
 
-LaunchShape row_shape(const RowDeal& deal, int64_t rows) {
-  return {.grid = divide_up(rows, deal.rows) * deal.blocks,
-          .block = {deal.threads, deal.rows},
-          .cluster = deal.blocks};
+LaunchShape row_shape(const RowDeal& deal, int64_t rows, const DeviceInfo& device) {
+  int64_t owners = divide_up(rows, deal.rows);
+  if (deal.copied) owners = std::min(owners, resident_clusters(deal, device));
+  return {.grid = owners * deal.blocks, .block = {deal.threads, deal.rows}, .cluster = deal.blocks};
 }
 
 }  // namespace heddle::kernels

@@ -1,11 +1,12 @@
 // How the rows of a matrix are dealt out to threads: kernels that read each row once and keep it in registers.
 //
 //   const RowDeal deal = deal_rows(matrix, device);
-//   kernel(deal).launch(stream, row_shape(deal, rows), x, y);
+//   kernel(deal).launch(stream, row_shape(deal, rows, device), x, y);
 //
 // A row belongs to a few lanes of a warp, to a block, or to a cluster of blocks, the fewest that hold it in registers
-// with enough loads under way to keep the memory busy. Rows that not even a cluster holds are taken in parts, and
-// read once for each pass over them.
+// with enough loads under way to keep the memory busy. Where few blocks fit on a multiprocessor, each has many rows
+// one after the other, and the copy engine brings the next one while they work on a row. Rows that not even a
+// cluster holds are taken in parts, and read once for each pass over them.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,8 @@ struct RowDeal {
   bool peeled = false;    // vectors begin where memory is aligned, behind the row's first elements
   bool whole = false;     // every thread's vectors lie in the row
   bool in_parts = false;  // a row is more than its threads hold at once
+  bool copied =
+      false;  // a cluster has many rows, and the next one's vectors are copied to shared memory meanwhile
   friend bool operator==(const RowDeal&, const RowDeal&) = default;
 };
 
@@ -43,7 +46,7 @@ RowsOf rows_of(const TensorRef<T, 2>&... matrices);
 RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device);
 
 // The launch for so many rows.
-LaunchShape row_shape(const RowDeal& deal, int64_t rows);
+LaunchShape row_shape(const RowDeal& deal, int64_t rows, const DeviceInfo& device);
 
 // --- implementation ---
 

@@ -1,10 +1,10 @@
 // A row of a matrix as the threads that share it see it (deal.h). Internal to the kernels.
 //
-//   const RowThreads threads(deal, x.shape(0));
-//   const Row<const T> in(threads, x);
-//   const RowPart<T> mine = in.load(0, T(0));
-//   const Float total = threads.reduce(mine.fold(…), plus());
-//   Row<T>(threads, y).store(0, mine.map<T>(…));
+//   each_row(deal, x, [&](const RowThreads& threads, const auto& row) {
+//     const RowPart<T> mine = row.load(0, T(0));
+//     const Float total = threads.reduce(mine.template fold<float>(…), plus());
+//     Row<T>(threads, y).store(0, mine.template map<T>(…));
+//   });
 #pragma once
 
 #include <optional>
@@ -55,21 +55,18 @@ struct RowPart {
 // Which row this thread has a share of, and which share.
 class RowThreads {
  public:
-  RowThreads(const RowDeal& deal, const Int& rows)
-      : deal_(deal),
-        own_(deal.blocks > 1 ? block_idx.x / deal.blocks : block_idx.x * deal.rows + thread_idx.y),
-        row_(deal.rows > 1 ? min(own_, rows - 1) : own_),
-        exists_(own_ < rows),
-        share_(deal.blocks > 1 ? cluster_rank() * deal.threads + thread_idx.x : Int(thread_idx.x)) {
-  }
+  // Rows past the end repeat the last one, so that whole warps stay together.
+  RowThreads(const RowDeal& deal, const Int& row, const Int& rows)
+      : deal_(deal), row_(deal.rows > 1 ? min(row, rows - 1) : row), exists_(row < rows) {}
 
   const RowDeal& deal() const { return deal_; }
-  // Rows past the end repeat the last one, so that whole warps stay together.
   const Int& row() const { return row_; }
   const Bool& exists() const { return exists_; }
-  // The thread's number among those that share the row, and how many these are.
-  const Int& share() const { return share_; }
-  int count() const { return deal_.threads * deal_.blocks; }
+  // Vectors that a block has at once, and the thread's number in it.
+  int of_block() const { return deal_.threads * deal_.vectors; }
+  const Int& thread() const { return thread_; }
+  // The block's number among those that share the row.
+  Int block() const { return deal_.blocks > 1 ? cluster_rank() : Int(0); }
 
   // A value of each thread, combined over the row; all of them get the result.
   template <class X, class Combine>
@@ -80,9 +77,9 @@ class RowThreads {
 
  private:
   const RowDeal deal_;
-  const Int own_, row_;
+  const Int row_;
   const Bool exists_;
-  const Int share_;
+  const Int thread_ = thread_idx.x;
 };
 
 // A row of a matrix, in vectors.
@@ -90,7 +87,6 @@ template <class T>
 class Row {
  public:
   using Element = std::remove_const_t<T>;
-
   Row(const RowThreads& threads, const Tensor<T, 2>& x)
       : threads_(threads),
         x_(x.assume_aligned()),  // by which the host has dealt out the row
@@ -98,68 +94,108 @@ class Row {
         before_(threads.deal().peeled ? unaligned(x, threads.row(), columns_) : Int(0)),
         whole_((columns_ - before_) / threads.deal().width) {}
 
-  // How many parts a row has.
-  Int parts() const {
-    const int each = threads_.count() * threads_.deal().vectors;
-    return threads_.deal().in_parts ? (max(whole_, 1) + (each - 1)) / each : Int(1);
+  // The block's vectors of a part: where they begin, and how many there are.
+  Int begin(const Int& part) const {
+    return (part * threads_.deal().blocks + threads_.block()) * threads_.of_block();
   }
+  Int count(const Int& part) const {
+    return max(min(whole_ - begin(part), threads_.of_block()), 0);
+  }
+  // The place of a vector in the row.
+  Int column(const Int& vector) const { return before_ + vector * threads_.deal().width; }
 
   // What this thread has of a part; `outside` where that is not in the row.
   RowPart<Element> load(const Int& part, const Element& outside) const {
-    RowPart<Element> out;
-    const int width = threads_.deal().width;
-    const Fragment<Element> none(width, outside);
-    for (int v = 0; v < threads_.deal().vectors; ++v) {
-      const Int k = vector(part, v);
-      const auto read = [&] {
-        return Fragment<Element>(x_.elements(width, threads_.row(), before_ + k * width));
-      };
-      out.vectors.push_back(threads_.deal().whole ? read()
-                                                  : If(k < whole_, read, [&] { return none; }));
-    }
-    if (threads_.deal().peeled) {
-      const Fragment<Element> one(1, outside);
-      out.vectors.push_back(If(
-          has_edge(part), [&] { return Fragment<Element>(x_.elements(1, threads_.row(), edge())); },
-          [&] { return one; }));
-    }
+    const Int first = begin(part);
+    RowPart<Element> out = vectors(count(part), outside, [&](const Int& at) {
+      return Fragment<Element>(
+          x_.elements(threads_.deal().width, threads_.row(), column(first + at)));
+    });
+    load_edge(part, outside, out);
+    return out;
+  }
+  // The parts behind the first one, where rows are taken in parts: next(so far, part) of each, beginning with `first`;
+  // or each(number, part).
+  template <class State, class Next>
+  State others(const State& first, const Element& outside, Next next) const {
+    if (!threads_.deal().in_parts) return first;
+    return For(range(1, parts()), first, [&](const Int& part, const State& so_far) {
+      return next(so_far, load(part, outside));
+    });
+  }
+  template <class Each>
+  void each_other(const Element& outside, Each each) const {
+    if (!threads_.deal().in_parts) return;
+    For(range(1, parts()), [&](const Int& part) { each(part, load(part, outside)); });
+  }
+  // What it has of the only part, of which the block's vectors lie in shared memory.
+  RowPart<Element> load(const Shared<Element>& copied, const Element& outside) const {
+    RowPart<Element> out = vectors(count(0), outside, [&](const Int& at) {
+      return Fragment<Element>(copied.elements(threads_.deal().width, at * threads_.deal().width));
+    });
+    load_edge(0, outside, out);
     return out;
   }
 
   // Stores what this thread has of a part.
   void store(const Int& part, const RowPart<Element>& from) const requires(!std::is_const_v<T>) {
-    const int width = threads_.deal().width, vectors = threads_.deal().vectors;
+    const RowDeal& deal = threads_.deal();
+    const Int first = begin(part), here = count(part);
     If(threads_.exists(), [&] {
-      for (int v = 0; v < vectors; ++v) {
-        const Int k = vector(part, v);
+      for (int v = 0; v < deal.vectors; ++v) {
+        const Int at = threads_.thread() + v * deal.threads;
         const auto write = [&] {
-          x_.elements(width, threads_.row(), before_ + k * width) = from.vectors[v];
+          x_.elements(deal.width, threads_.row(), column(first + at)) = from.vectors[v];
         };
-        if (threads_.deal().whole) {
+        if (deal.whole) {
           write();
         } else {
-          If(k < whole_, write);
+          If(at < here, write);
         }
       }
-      if (threads_.deal().peeled) {
-        If(has_edge(part), [&] { x_.elements(1, threads_.row(), edge()) = from.vectors[vectors]; });
+      if (deal.peeled) {
+        If(has_edge(part),
+           [&] { x_.elements(1, threads_.row(), edge()) = from.vectors[deal.vectors]; });
       }
     });
   }
 
  private:
-  Int vector(const Int& part, int v) const {
-    const int vectors = threads_.deal().vectors;
-    return (part * vectors + v) * threads_.count() + threads_.share();
+  Int parts() const {
+    const int each = threads_.of_block() * threads_.deal().blocks;
+    return (max(whole_, 1) + (each - 1)) / each;
   }
-  // The elements in front of the first vector and behind the last one, an element for a thread; fewer than two
-  // vectors.
+  template <class Read>
+  RowPart<Element> vectors(const Int& here, const Element& outside, Read read) const {
+    const RowDeal& deal = threads_.deal();
+    const Fragment<Element> none(deal.width, outside);
+    RowPart<Element> out;
+    for (int v = 0; v < deal.vectors; ++v) {
+      const Int at = threads_.thread() + v * deal.threads;
+      out.vectors.push_back(deal.whole
+                                ? read(at)
+                                : If(
+                                      at < here, [&] { return read(at); }, [&] { return none; }));
+    }
+    return out;
+  }
+  void load_edge(const Int& part, const Element& outside, RowPart<Element>& out) const {
+    if (!threads_.deal().peeled) return;
+    const Fragment<Element> none(1, outside);
+    out.vectors.push_back(If(
+        has_edge(part), [&] { return Fragment<Element>(x_.elements(1, threads_.row(), edge())); },
+        [&] { return none; }));
+  }
+
+  // The elements in front of the first vector and behind the last one, fewer than two vectors: one for each of the
+  // first block's threads.
   Int edge() const {
-    const Int& share = threads_.share();
-    return select(share < before_, share, share + whole_ * threads_.deal().width);
+    const Int& thread = threads_.thread();
+    return select(thread < before_, thread, thread + whole_ * threads_.deal().width);
   }
   Bool has_edge(const Int& part) const {
-    return part == 0 && threads_.share() < columns_ - whole_ * threads_.deal().width;
+    const Bool is_first = part == 0 && threads_.block() == 0;
+    return is_first && threads_.thread() < columns_ - whole_ * threads_.deal().width;
   }
   // The row's elements in front of an aligned one.
   static Int unaligned(const Tensor<T, 2>& x, const Int& row, const Int& columns) {
@@ -172,5 +208,78 @@ class Row {
   const detail::View<T, 2> x_;
   const Int columns_, before_, whole_;
 };
+
+// The rows that a block has a share of, one after the other: while it works on one, the copy engine brings its
+// vectors of the next.
+template <class T>
+class CopiedRows {
+ public:
+  CopiedRows(const RowDeal& deal, const Tensor<const T, 2>& x)
+      : deal_(deal), x_(x), vectors_(int64_t{deal.threads} * deal.vectors * deal.width), full_(1) {
+    If(thread_idx.x == 0, [&] {
+      full_.init(0, 1);
+      fence_mbarrier_init();
+    });
+    sync_threads();
+  }
+
+  // Begins to copy a row, if there is one.
+  void start(const Int& row) const {
+    If(thread_idx.x == 0 && row < x_.shape(0), [&] {
+      const RowThreads threads(deal_, row, x_.shape(0));
+      const Row<const T> in(threads, x_);
+      const Int count = in.count(0) * deal_.width;
+      full_.expect_tx(0, cast<uint32_t>(count * static_cast<int>(sizeof(T))));
+      If(count > 0, [&] {
+        const auto from = x_.assume_aligned().at(row, in.column(in.begin(0)));
+        bulk_load(vectors_.at(0), from, count, full_, 0);
+      });
+    });
+  }
+
+  // A row that is being copied, as the trip's number says which. Once it is loaded the next one is begun.
+  class Copied : public Row<const T> {
+   public:
+    Copied(const CopiedRows& rows, const RowThreads& threads, const Int& trip, const Int& next)
+        : Row<const T>(threads, rows.x_), rows_(rows), trip_(trip), next_(next) {}
+    RowPart<T> load(const Int&, const T& outside) const {
+      rows_.full_.wait(0, cast<uint32_t>(trip_ & 1));
+      const RowPart<T> part = Row<const T>::load(rows_.vectors_, outside);
+      sync_threads();
+      rows_.start(next_);
+      return part;
+    }
+
+   private:
+    const CopiedRows& rows_;
+    const Int trip_, next_;
+  };
+
+ private:
+  const RowDeal deal_;
+  const Tensor<const T, 2> x_;
+  const Shared<T> vectors_;
+  const Mbarrier full_;
+};
+
+// body(threads, row) for each row that this thread has a share of. Of a row it loads part 0 once, and other parts as
+// often as it likes.
+template <class T, class Body>
+void each_row(const RowDeal& deal, const Tensor<const T, 2>& x, Body body) {
+  const Int rows = x.shape(0);
+  const Int first = deal.blocks > 1 ? block_idx.x / deal.blocks : Int(block_idx.x);
+  if (!deal.copied) {
+    const RowThreads threads(deal, deal.rows > 1 ? first * deal.rows + thread_idx.y : first, rows);
+    return body(threads, Row<const T>(threads, x));
+  }
+  const CopiedRows<T> copied(deal, x);
+  const Int clusters = grid_dim.x / deal.blocks;
+  copied.start(first);
+  For(range(first, rows, clusters), Int(0), [&](const Int& row, const Int& trip) {
+    const RowThreads threads(deal, row, rows);
+    body(threads, typename CopiedRows<T>::Copied(copied, threads, trip, row + clusters));
+    return trip + 1;
+  });
+}
 
 }  // namespace heddle::kernels

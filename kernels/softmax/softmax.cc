@@ -41,27 +41,28 @@ SoftmaxSum sum_of(const RowPart<T>& part) {
 
 template <class T, bool kLog>
 void softmax_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<T, 2>& y) {
-  const RowThreads threads(deal, x.shape(0));
-  const Row<const T> in(threads, x);
-  const Row<T> out(threads, y);
   const T outside(-std::numeric_limits<float>::infinity());
   const auto merged = [](const SoftmaxSum& a, const SoftmaxSum& b) { return merge<T>(a, b); };
-
-  const RowPart<T> first = in.load(0, outside);
-  SoftmaxSum mine = For(range(1, in.parts()), sum_of(first), [&](Int part, const SoftmaxSum& sum) {
-    return merged(sum, sum_of(in.load(part, outside)));
-  });
-  const SoftmaxSum all = threads.reduce(mine, merged);
-  const Float scale = kLog ? log(all.sum) : fast::rcp(all.sum);
-  const auto finish = [&](const RowPart<T>& part) {
-    return part.template map<T>([&](const Fragment<T>& v) {
-      const auto wide = v.template as<float>();
-      if constexpr (kLog) return (wide - all.largest - scale).template as<T>();
-      if constexpr (!kLog) return (weight<T>(wide, all.largest) * scale).template as<T>();
+  each_row(deal, x, [&](const RowThreads& threads, const auto& in) {
+    const Row<T> out(threads, y);
+    const RowPart<T> first = in.load(0, outside);
+    const SoftmaxSum mine = in.others(
+        sum_of(first), outside,
+        [&](const SoftmaxSum& sum, const RowPart<T>& part) { return merged(sum, sum_of(part)); });
+    const SoftmaxSum all = threads.reduce(mine, merged);
+    const Float scale = kLog ? log(all.sum) : fast::rcp(all.sum);
+    const auto finish = [&](const RowPart<T>& part) {
+      return part.template map<T>([&](const Fragment<T>& v) {
+        const auto wide = v.template as<float>();
+        if constexpr (kLog) return (wide - all.largest - scale).template as<T>();
+        if constexpr (!kLog) return (weight<T>(wide, all.largest) * scale).template as<T>();
+      });
+    };
+    out.store(0, finish(first));
+    in.each_other(outside, [&](const Int& number, const RowPart<T>& part) {
+      out.store(number, finish(part));
     });
-  };
-  out.store(0, finish(first));
-  For(range(1, in.parts()), [&](Int part) { out.store(part, finish(in.load(part, outside))); });
+  });
 }
 
 template <class T, bool kLog>
@@ -78,8 +79,9 @@ Status launch(const Stream& stream, const TensorRef<const T, 2>& in, const Tenso
                                              "; both need the same extents"));
   }
   if (rows == 0 || columns == 0) return OkStatus();
-  const RowDeal deal = deal_rows(rows_of(in, out), stream.device().info());
-  return kernels(deal).launch(stream, row_shape(deal, rows), in, out);
+  const DeviceInfo& device = stream.device().info();
+  const RowDeal deal = deal_rows(rows_of(in, out), device);
+  return kernels(deal).launch(stream, row_shape(deal, rows, device), in, out);
 }
 
 }  // namespace

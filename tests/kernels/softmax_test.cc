@@ -138,6 +138,21 @@ TYPED_TEST(Softmax, OfRowsThatAClusterHas) {
   check_softmax<TypeParam>({2, 70001});
 }
 
+// More rows than clusters are resident: each has several, one after the other.
+TYPED_TEST(Softmax, OfRowsThatAreCopiedAhead) {
+  const DeviceInfo& device = test_device().info();
+  const int bytes = sizeof(TypeParam);
+  const int64_t columns = (int64_t{1} << 17) / bytes;
+  for (const int64_t odd : {0, 5}) {
+    const kernels::RowsOf rows{
+        .columns = columns + odd, .element_bytes = bytes, .aligned = odd == 0, .alike = true};
+    const kernels::RowDeal deal = kernels::deal_rows(rows, device);
+    const int64_t clusters = kernels::row_shape(deal, 1 << 30, device).grid.x / deal.blocks;
+    if (device.cluster_launch) ASSERT_TRUE(deal.copied);
+    check_softmax<TypeParam>({std::min<int64_t>(2 * clusters, 64) + 1, columns + odd});
+  }
+}
+
 TYPED_TEST(Softmax, OfRowsInParts) {
   check_softmax<TypeParam>({1, 600000});
   check_softmax<TypeParam>({1, 524389});

@@ -58,6 +58,32 @@ Scope level(absl::string_view block, absl::string_view body) {
   return Analysed(block, body).of("r");
 }
 
+// Of blocks of a cluster along x and y.
+TEST(Uniformity, WholeClusters) {
+  const auto level = [](absl::string_view cluster, absl::string_view ops) {
+    const Kernel kernel = parse_kernel(absl::StrCat(
+        "kernel @test() block(64, 1, 1) cluster(", cluster,
+        ") target(sm_90a) {\n  %x = block_idx {axis = x} : i32\n",
+        "  %y = block_idx {axis = y} : i32\n  %c2 = const 2 : i32\n  %c4 = const 4 : i32\n  %c6 = "
+        "const 6 : i32\n",
+        "  %s1 = const 1 : u32\n  %s2 = const 2 : u32\n  %t = thread_idx {axis = x} : i32\n  %r = ",
+        ops, "\n}\n"));
+    return Uniformity(kernel).of(value_named(kernel, "r"));
+  };
+  EXPECT_EQ(level("4, 1, 1", "div %x, %c4 : i32"), Scope::kCluster);
+  EXPECT_EQ(level("4, 1, 1", "shr %x, %s2 : i32"), Scope::kCluster);
+  EXPECT_EQ(level("2, 1, 1", "div %x, %c6 : i32"), Scope::kCluster);
+  EXPECT_EQ(level("4, 1, 1", "add %y, %c2 : i32"), Scope::kCluster);
+  EXPECT_EQ(level("2, 2, 1", "div %y, %c2 : i32"), Scope::kCluster);
+  // Parts of clusters, and of threads.
+  EXPECT_EQ(level("4, 1, 1", "div %x, %c2 : i32"), Scope::kBlock);
+  EXPECT_EQ(level("4, 1, 1", "div %x, %c6 : i32"), Scope::kBlock);
+  EXPECT_EQ(level("4, 1, 1", "shr %x, %s1 : i32"), Scope::kBlock);
+  EXPECT_EQ(level("4, 1, 1", "div %c4, %x : i32"), Scope::kBlock);
+  EXPECT_EQ(level("2, 2, 1", "add %y, %c2 : i32"), Scope::kBlock);
+  EXPECT_EQ(level("4, 1, 1", "div %t, %c4 : i32"), Scope::kThread);
+}
+
 TEST(Uniformity, Sources) {
   const Analysed flat("256, 1, 1", "");
   EXPECT_EQ(flat.of("tx"), Scope::kThread);
