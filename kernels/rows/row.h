@@ -245,6 +245,7 @@ class CopiedRows {
     RowPart<T> load(const Int&, const T& outside) const {
       rows_.full_.wait(0, cast<uint32_t>(trip_ & 1));
       const RowPart<T> part = Row<const T>::load(rows_.vectors_, outside);
+      fence_async();
       sync_threads();
       rows_.start(next_);
       return part;

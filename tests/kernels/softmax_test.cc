@@ -148,7 +148,7 @@ TYPED_TEST(Softmax, OfRowsThatAreCopiedAhead) {
         .columns = columns + odd, .element_bytes = bytes, .aligned = odd == 0, .alike = true};
     const kernels::RowDeal deal = kernels::deal_rows(rows, device);
     const int64_t clusters = kernels::row_shape(deal, 1 << 30, device).grid.x / deal.blocks;
-    if (device.cluster_launch) ASSERT_TRUE(deal.copied);
+    ASSERT_EQ(deal.copied, device.cluster_launch);
     check_softmax<TypeParam>({std::min<int64_t>(2 * clusters, 64) + 1, columns + odd});
   }
 }
