@@ -17,6 +17,8 @@ constexpr int kBlockThreads = 512;
 // The most blocks of a cluster on every device that has clusters.
 constexpr int kClusterBlocks = 8;
 constexpr int kMostThreads = 1024;
+// What a block has in shared memory besides: sums of its warps, a barrier.
+constexpr int kOtherSharedBytes = 8192;
 // Threads of a block that has several rows.
 constexpr int kSharedThreads = 128;
 
@@ -26,10 +28,10 @@ int power_of_two(int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<
 
 // Clusters that are resident at once for sure: those of each group of multiprocessors, of which some are not there.
 int64_t resident_clusters(const RowDeal& deal, const DeviceInfo& device) {
-  constexpr int kProcessorsOfGroup = 18, kRegisters = 65536, kOtherRegisters = 32;
+  constexpr int kProcessorsOfGroup = 18, kOtherRegisters = 32;
   // Elements in f32, and what else a thread needs.
   const int registers = deal.threads * (deal.vectors * deal.width + kOtherRegisters);
-  const int per_processor = std::max(kRegisters / registers, 1);
+  const int per_processor = std::max(device.registers_per_sm / registers, 1);
   const int64_t groups = std::max(device.sm_count / kProcessorsOfGroup, 1);
   return groups * (kProcessorsOfGroup / deal.blocks) * per_processor;
 }
@@ -67,9 +69,10 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   deal.vectors = static_cast<int>(std::min<int64_t>(each, kMostVectors));
   deal.in_parts = each > kMostVectors;
   deal.whole = !deal.peeled && vectors == together * deal.vectors;
-  // As many vectors as few blocks have at once on a multiprocessor.
-  const bool is_long = vectors >= kBlockThreads * kMostVectors && !deal.in_parts && deal.width > 1;
-  if (is_long && device.cluster_launch) deal.copied = true;
+  // Where few blocks are resident, one at work leaves the memory idle.
+  const int64_t copied_bytes = int64_t{deal.threads} * deal.vectors * kVectorBytes;
+  deal.copied = deal.blocks > 1 && deal.width > 1 && !deal.in_parts &&
+                copied_bytes + kOtherSharedBytes <= device.limits.max_shared_per_block;
   return deal;
 }
 

@@ -7,9 +7,10 @@
 //   });
 #pragma once
 
-#include <optional>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "heddle/kernels/rows/deal.h"
 
 namespace heddle::kernels {
@@ -18,37 +19,60 @@ namespace heddle::kernels {
 template <class T>
 struct RowPart {
   std::vector<Fragment<T>> vectors;
+  std::vector<Bool> in_row;  // whether each of them lies in the row; none: all do
 
-  // f(Fragment) of each.
-  template <class To, class F>
-  RowPart<To> map(F f) const {
-    RowPart<To> out;
-    for (const Fragment<T>& v : vectors) out.vectors.push_back(f(v));
+  // f(Fragment, the others' Fragments) of each; the others are parts of as many vectors.
+  template <class To, class F, class... U>
+  RowPart<To> map(F f, const RowPart<U>&... others) const {
+    RowPart<To> out{{}, in_row};
+    for (size_t i = 0; i < vectors.size(); ++i)
+      out.vectors.push_back(f(vectors[i], others.vectors[i]...));
     return out;
+  }
+  // How many elements lie in the row.
+  Float count() const {
+    std::vector<Float> counts;
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      const auto size = static_cast<float>(vectors[i].size());
+      counts.push_back(in_row.empty() ? Float(size) : select(in_row[i], size, 0.0f));
+    }
+    return combined(std::move(counts), plus());
   }
   // All elements of f(Fragment), combined in a tree.
   template <class To, class F, class Combine>
   Value<To> fold(F f, Combine combine) const {
-    std::vector<Value<To>> sums;
-    for (const Fragment<T>& v : vectors) {
-      const Fragment<To> all = f(v);
-      sums.push_back(tree(all, 0, all.size(), combine));
+    std::vector<Value<To>> all;
+    for (const Fragment<T>& v : vectors) all.push_back(elements(f(v), combine));
+    return combined(std::move(all), combine);
+  }
+  // Of those in the row; `nothing` is what changes no result.
+  template <class To, class F, class Combine>
+  Value<To> fold_row(F f, Combine combine, const Value<To>& nothing) const {
+    std::vector<Value<To>> all;
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      const Value<To> one = elements(f(vectors[i]), combine);
+      all.push_back(in_row.empty() ? one : select(in_row[i], one, nothing));
     }
-    while (sums.size() > 1) {
-      std::vector<Value<To>> next;
-      for (size_t i = 0; i + 1 < sums.size(); i += 2) next.push_back(combine(sums[i], sums[i + 1]));
-      if (sums.size() % 2 != 0) next.push_back(sums.back());
-      sums = std::move(next);
-    }
-    return sums[0];
+    return combined(std::move(all), combine);
   }
 
  private:
   template <class To, class Combine>
-  static Value<To> tree(const Fragment<To>& v, int first, int count, Combine combine) {
-    if (count == 1) return v[first];
-    return combine(tree(v, first, count / 2, combine),
-                   tree(v, first + count / 2, count / 2, combine));
+  static Value<To> elements(const Fragment<To>& v, Combine combine) {
+    std::vector<Value<To>> all;
+    for (int i = 0; i < v.size(); ++i) all.push_back(v[i]);
+    return combined(std::move(all), combine);
+  }
+  // Neighbours first, then neighbours of what these gave.
+  template <class To, class Combine>
+  static Value<To> combined(std::vector<Value<To>> all, Combine combine) {
+    while (all.size() > 1) {
+      std::vector<Value<To>> next;
+      for (size_t i = 0; i + 1 < all.size(); i += 2) next.push_back(combine(all[i], all[i + 1]));
+      if (all.size() % 2 != 0) next.push_back(all.back());
+      all = std::move(next);
+    }
+    return all[0];
   }
 };
 
@@ -94,6 +118,7 @@ class Row {
         before_(threads.deal().peeled ? unaligned(x, threads.row(), columns_) : Int(0)),
         whole_((columns_ - before_) / threads.deal().width) {}
 
+  const Int& columns() const { return columns_; }
   // The block's vectors of a part: where they begin, and how many there are.
   Int begin(const Int& part) const {
     return (part * threads_.deal().blocks + threads_.block()) * threads_.of_block();
@@ -137,6 +162,26 @@ class Row {
     return out;
   }
 
+  // The elements of a vector of as many columns that stand beside those of a part.
+  RowPart<Element> beside(const Tensor<const Element, 1>& w, const Int& part) const {
+    const int width = threads_.deal().width;
+    const bool wide = !threads_.deal().peeled && w.vector_width() >= width;
+    const Int first = begin(part);
+    const auto at = [&](int count, const Int& place) {
+      return Fragment<Element>(w.elements(count, place));
+    };
+    RowPart<Element> out = vectors(count(part), Element(0.0f), [&](const Int& vector) {
+      const Int place = column(first + vector);
+      if (wide) return at(width, place);
+      Var<Fragment<Element>> all(Fragment<Element>(width, Element(0.0f)));
+      for (int i = 0; i < width; ++i) all[i] = at(1, place + i)[0];
+      return Fragment<Element>(all);
+    });
+    add_edge(
+        part, Element(0.0f), [&](const Int& place) { return at(1, place); }, out);
+    return out;
+  }
+
   // Stores what this thread has of a part.
   void store(const Int& part, const RowPart<Element>& from) const requires(!std::is_const_v<T>) {
     const RowDeal& deal = threads_.deal();
@@ -161,6 +206,7 @@ class Row {
   }
 
  private:
+  // How many parts a row has.
   Int parts() const {
     const int each = threads_.of_block() * threads_.deal().blocks;
     return (max(whole_, 1) + (each - 1)) / each;
@@ -172,19 +218,32 @@ class Row {
     RowPart<Element> out;
     for (int v = 0; v < deal.vectors; ++v) {
       const Int at = threads_.thread() + v * deal.threads;
-      out.vectors.push_back(deal.whole
-                                ? read(at)
-                                : If(
-                                      at < here, [&] { return read(at); }, [&] { return none; }));
+      if (deal.whole) {
+        out.vectors.push_back(read(at));
+        continue;
+      }
+      out.in_row.push_back(at < here);
+      out.vectors.push_back(If(
+          out.in_row.back(), [&] { return read(at); }, [&] { return none; }));
     }
     return out;
   }
-  void load_edge(const Int& part, const Element& outside, RowPart<Element>& out) const {
+  // Adds the element of the edges that a thread has, of what read(column) gives.
+  template <class Read>
+  void add_edge(const Int& part, const Element& outside, Read read, RowPart<Element>& out) const {
     if (!threads_.deal().peeled) return;
     const Fragment<Element> none(1, outside);
+    out.in_row.push_back(has_edge(part));
     out.vectors.push_back(If(
-        has_edge(part), [&] { return Fragment<Element>(x_.elements(1, threads_.row(), edge())); },
-        [&] { return none; }));
+        out.in_row.back(), [&] { return read(edge()); }, [&] { return none; }));
+  }
+  void load_edge(const Int& part, const Element& outside, RowPart<Element>& out) const {
+    add_edge(
+        part, outside,
+        [&](const Int& column) {
+          return Fragment<Element>(x_.elements(1, threads_.row(), column));
+        },
+        out);
   }
 
   // The elements in front of the first vector and behind the last one, fewer than two vectors: one for each of the
@@ -281,6 +340,27 @@ void each_row(const RowDeal& deal, const Tensor<const T, 2>& x, Body body) {
     body(threads, typename CopiedRows<T>::Copied(copied, threads, trip, row + clusters));
     return trip + 1;
   });
+}
+
+// kInvalidArgument where two matrices, x and y, have not the same extents.
+template <class T, class U>
+Status check_same_extents(const char* kernel, const TensorRef<T, 2>& x, const TensorRef<U, 2>& y) {
+  if (x.extents[0] == y.extents[0] && x.extents[1] == y.extents[1]) return OkStatus();
+  const auto text = [](const auto& a) { return absl::StrCat(a.extents[0], " × ", a.extents[1]); };
+  return InvalidArgumentError(
+      absl::StrCat(kernel, ": x is ", text(x), " and y ", text(y), "; both need the same extents"));
+}
+
+// Launches the family's kernel for how the rows of x and y are best dealt out, with x and `rest` as its arguments; nothing
+// where there are no elements.
+template <class Family, class T, class U, class... Rest>
+Status launch_rows(const Stream& stream, const Family& family, const TensorRef<T, 2>& x,
+                   const TensorRef<U, 2>& y, const Rest&... rest) {
+  const int64_t rows = x.extents[0];
+  if (rows == 0 || x.extents[1] == 0) return OkStatus();
+  const DeviceInfo& device = stream.device().info();
+  const RowDeal deal = deal_rows(rows_of(x, y), device);
+  return family(deal).launch(stream, row_shape(deal, rows, device), x, rest...);
 }
 
 }  // namespace heddle::kernels

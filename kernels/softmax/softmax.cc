@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "absl/strings/str_cat.h"
 #include "heddle/kernels/rows/row.h"
 
 namespace heddle::kernels {
@@ -67,21 +66,13 @@ void softmax_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor
 
 template <class T, bool kLog>
 Status launch(const Stream& stream, const TensorRef<const T, 2>& in, const TensorRef<T, 2>& out) {
-  constexpr const char* kName = kLog ? "log_softmax(x, y)" : "softmax(x, y)";
   static const auto kernels =
-      kernel_family(kName, [](Host<RowDeal> deal, Tensor<const T, 2> x, Tensor<T, 2> y) {
-        softmax_body<T, kLog>(deal, x, y);
-      });
-  const int64_t rows = in.extents[0], columns = in.extents[1];
-  if (out.extents[0] != rows || out.extents[1] != columns) {
-    return InvalidArgumentError(absl::StrCat(kName, ": x is ", rows, " × ", columns, " and y ",
-                                             out.extents[0], " × ", out.extents[1],
-                                             "; both need the same extents"));
-  }
-  if (rows == 0 || columns == 0) return OkStatus();
-  const DeviceInfo& device = stream.device().info();
-  const RowDeal deal = deal_rows(rows_of(in, out), device);
-  return kernels(deal).launch(stream, row_shape(deal, rows, device), in, out);
+      kernel_family(kLog ? "log_softmax(x, y)" : "softmax(x, y)",
+                    [](Host<RowDeal> deal, Tensor<const T, 2> x, Tensor<T, 2> y) {
+                      softmax_body<T, kLog>(deal, x, y);
+                    });
+  if (Status s = check_same_extents(kLog ? "log_softmax" : "softmax", in, out); !s.ok()) return s;
+  return launch_rows(stream, kernels, in, out, out);
 }
 
 }  // namespace

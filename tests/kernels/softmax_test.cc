@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/kernels/rows/deal.h"
+#include "kernels/matrix_rows.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 
@@ -23,31 +24,10 @@ using ::testing::HasSubstr;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// A matrix in memory: elements before the first, and from row to row.
-struct Place {
-  int64_t pitch = 0;  // 0: as many as columns
-  int64_t offset = 0;
-};
-struct Shape {
-  int64_t rows, columns;
-  Place in = {}, out = {};
-};
-
-template <class T>
-double wide(T value) {
-  return static_cast<double>(static_cast<float>(value));
-}
-
-// The most that rounding to T changes a number, relatively.
-template <class T>
-constexpr double kStep = std::is_same_v<T, float>  ? 0x1p-24
-                         : std::is_same_v<T, half> ? 0x1p-11
-                                                   : 0x1p-8;
-
 // What a row becomes, and how far off it may be: a weight e^d by (4 + 2.5 |d|) 2^-23, as in the operation's
 // reference, a sum of weights by the largest of these that counts and its roundings, and the last rounding.
-void check_row(bool is_log, const std::vector<double>& x, const std::vector<double>& y,
-               double step) {
+template <class T>
+void check_row(bool is_log, const std::vector<double>& x, const std::vector<double>& y) {
   const double largest = *std::max_element(x.begin(), x.end());
   double sum = 0, error = 0;
   for (const double v : x) {
@@ -60,56 +40,20 @@ void check_row(bool is_log, const std::vector<double>& x, const std::vector<doub
     const double exact = is_log ? d - std::log(sum) : std::exp(d) / sum;
     const double computed = is_log ? error + (std::abs(d) + 4 * std::log(sum)) * 0x1p-23
                                    : exact * ((8 + 2.5 * std::abs(d)) * 0x1p-23 + error);
-    const double least = step == 0x1p-11 ? 0x1p-25 : 0x1p-126;  // half of f16's smallest number
-    ASSERT_NEAR(y[c], exact, computed + (std::abs(exact) + computed) * step + least)
+    ASSERT_NEAR(y[c], exact, computed + (std::abs(exact) + computed) * kStep<T> + kLeast<T>)
         << "column " << c;
   }
 }
 
 template <class T>
-void check_softmax(const Shape& shape, float spread = 4) {
-  SCOPED_TRACE(testing::Message() << shape.rows << "x" << shape.columns << " pitches "
-                                  << shape.in.pitch << ", " << shape.out.pitch << " offsets "
-                                  << shape.in.offset << ", " << shape.out.offset);
-  const auto pitch = [&](const Place& place) {
-    return place.pitch == 0 ? shape.columns : place.pitch;
-  };
-  const auto size = [&](const Place& place) {
-    return static_cast<size_t>(place.offset + shape.rows * pitch(place) + 1);
-  };
-  std::mt19937 random(static_cast<unsigned>(shape.rows * 31 + shape.columns));
-  std::normal_distribution<float> normal(0, spread);
-  // What lies outside the rows is NaN: reading it shows; and so does writing it.
-  std::vector<T> host(size(shape.in), T(kNan)), clean(size(shape.out), T(-2.0f));
-  for (int64_t row = 0; row < shape.rows; ++row) {
-    for (int64_t c = 0; c < shape.columns; ++c)
-      host[shape.in.offset + row * pitch(shape.in) + c] = T(normal(random));
-  }
-  const Device& device = test_device();
-  const Stream stream = device.create_stream().value();
-  const Buffer in = device.upload(absl::MakeConstSpan(host)).value();
-  const TensorRef<const T, 2> x(reinterpret_cast<const T*>(in.address()) + shape.in.offset,
-                                {shape.rows, shape.columns}, {pitch(shape.in), 1});
+void check_softmax(const RowsAt& shape, float spread = 4) {
   for (const bool is_log : {false, true}) {
-    const Buffer out = device.upload(absl::MakeConstSpan(clean)).value();
-    const TensorRef<T, 2> y(reinterpret_cast<T*>(out.address()) + shape.out.offset,
-                            {shape.rows, shape.columns}, {pitch(shape.out), 1});
-    ASSERT_THAT(is_log ? kernels::log_softmax(stream, x, y) : kernels::softmax(stream, x, y),
-                IsOk());
-    std::vector<T> got = out.download<T>(stream).value();
-    for (int64_t row = 0; row < shape.rows; ++row) {
-      std::vector<double> from, to;
-      for (int64_t c = 0; c < shape.columns; ++c) {
-        from.push_back(wide(host[shape.in.offset + row * pitch(shape.in) + c]));
-        T& place = got[shape.out.offset + row * pitch(shape.out) + c];
-        to.push_back(wide(place));
-        place = T(-2.0f);
-      }
-      if (shape.columns == 0) continue;
-
-      ASSERT_NO_FATAL_FAILURE(check_row(is_log, from, to, kStep<T>)) << "row " << row;
-    }
-    for (const T& value : got) ASSERT_EQ(wide(value), -2) << "written outside the rows";
+    check_rows<T>(
+        shape, 0, spread,
+        [&](const Stream& stream, const auto& x, const auto& y) {
+          return is_log ? kernels::log_softmax(stream, x, y) : kernels::softmax(stream, x, y);
+        },
+        [&](const auto& x, const auto& y) { check_row<T>(is_log, x, y); });
   }
 }
 
@@ -119,16 +63,16 @@ using Types = testing::Types<float, half, bfloat16>;
 TYPED_TEST_SUITE(Softmax, Types);
 
 TYPED_TEST(Softmax, OfRowsThatLanesShare) {
-  for (const Shape& shape :
-       {Shape{0, 5}, Shape{5, 0}, Shape{1, 1}, Shape{300, 1}, Shape{129, 3}, Shape{3, 31},
-        Shape{65, 32}, Shape{7, 33}, Shape{9, 127}, Shape{2, 512}}) {
+  for (const RowsAt& shape :
+       {RowsAt{0, 5}, RowsAt{5, 0}, RowsAt{1, 1}, RowsAt{300, 1}, RowsAt{129, 3}, RowsAt{3, 31},
+        RowsAt{65, 32}, RowsAt{7, 33}, RowsAt{9, 127}, RowsAt{2, 512}}) {
     check_softmax<TypeParam>(shape);
   }
 }
 
 TYPED_TEST(Softmax, OfRowsThatABlockHas) {
-  for (const Shape& shape :
-       {Shape{2, 1000}, Shape{3, 1023}, Shape{2, 4096}, Shape{1, 5001}, Shape{1, 16384}}) {
+  for (const RowsAt& shape :
+       {RowsAt{2, 1000}, RowsAt{3, 1023}, RowsAt{2, 4096}, RowsAt{1, 5001}, RowsAt{1, 16384}}) {
     check_softmax<TypeParam>(shape);
   }
 }
@@ -139,18 +83,19 @@ TYPED_TEST(Softmax, OfRowsThatAClusterHas) {
 }
 
 // More rows than clusters are resident: each has several, one after the other.
-TYPED_TEST(Softmax, OfRowsThatAreCopiedAhead) {
+template <class T>
+void check_copied_ahead(int64_t columns, bool aligned) {
   const DeviceInfo& device = test_device().info();
-  const int bytes = sizeof(TypeParam);
-  const int64_t columns = (int64_t{1} << 17) / bytes;
-  for (const int64_t odd : {0, 5}) {
-    const kernels::RowsOf rows{
-        .columns = columns + odd, .element_bytes = bytes, .aligned = odd == 0, .alike = true};
-    const kernels::RowDeal deal = kernels::deal_rows(rows, device);
-    const int64_t clusters = kernels::row_shape(deal, 1 << 30, device).grid.x / deal.blocks;
-    ASSERT_EQ(deal.copied, device.cluster_launch);
-    check_softmax<TypeParam>({std::min<int64_t>(2 * clusters, 64) + 1, columns + odd});
-  }
+  const kernels::RowsOf rows{
+      .columns = columns, .element_bytes = sizeof(T), .aligned = aligned, .alike = true};
+  const kernels::RowDeal deal = kernels::deal_rows(rows, device);
+  ASSERT_EQ(deal.copied, device.cluster_launch);
+  const int64_t clusters = kernels::row_shape(deal, 1 << 30, device).grid.x / deal.blocks;
+  check_softmax<T>({std::min<int64_t>(clusters, 300) + 1, columns});
+}
+TEST(SoftmaxTest, OfRowsThatAreCopiedAhead) {
+  check_copied_ahead<bfloat16>(65536, true);
+  check_copied_ahead<float>(32773, false);
 }
 
 TYPED_TEST(Softmax, OfRowsInParts) {
@@ -242,7 +187,7 @@ TEST(SoftmaxTest, RefusesOtherExtents) {
   const Status status =
       kernels::softmax(stream, as_tensor<const float>(x, {2, 8}), as_tensor<float>(y, {8, 2}));
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("softmax(x, y): x is 2 × 8 and y 8 × 2; both need the same extents"));
+              HasSubstr("softmax: x is 2 × 8 and y 8 × 2; both need the same extents"));
 }
 
 // Every element has a thread, and no limit of a device is passed.

@@ -1,0 +1,106 @@
+// rms_norm and layer_norm as operations.
+#include <cmath>
+
+#include "heddle/kernels/norm/norm.h"
+#include "heddle/kernels/reference_internal.h"
+#include "heddle/runtime/operation/registry.h"
+
+namespace heddle::kernels {
+namespace {
+
+// What a row is normalised by, and how far from it the computed numbers may be.
+struct RowStatistics {
+  double mean = 0, scale = 0;
+  double mean_error = 0;   // absolute
+  double scale_error = 0;  // relative
+};
+
+// Roundings of a sum on the way of each term: within a thread, a warp, a block and a cluster, and in parts of rows;
+// merging moments rounds a few times at each step.
+double roundings(int64_t columns) { return 128 + static_cast<double>(columns) / 8192; }
+
+RowStatistics statistics(const double* row, int64_t columns, bool centred, double eps) {
+  const auto n = static_cast<double>(columns);
+  const double steps = roundings(columns) * kRounding;
+  RowStatistics all;
+  double magnitude = 0, squares = 0;
+  for (int64_t c = 0; c < columns; ++c) {
+    all.mean += row[c] / n;
+    magnitude += std::abs(row[c]) / n;
+  }
+  if (!centred) all.mean = 0;
+  if (centred) all.mean_error = steps * magnitude;
+  for (int64_t c = 0; c < columns; ++c) squares += (row[c] - all.mean) * (row[c] - all.mean) / n;
+  all.scale = 1 / std::sqrt(squares + eps);
+  // Differences of means and elements from a mean are off by its error.
+  const double apart = all.mean_error * (2 * std::sqrt(squares) + all.mean_error);
+  all.scale_error = (steps * squares + apart) / (squares + eps) + 6 * kRounding;
+  return all;
+}
+
+// y = (x - mean) scale w + b, without b where there is none.
+Outputs normalised(const Settings& settings, const Tensors& tensors, bool centred) {
+  const runtime::HostValues& x = tensors.at("x");
+  const std::vector<double>& w = tensors.at("w").values;
+  const int64_t columns = x.shape.extents[1];
+  const double eps = real(settings, "eps");
+  const Rounding last = rounding_of(tensors.at("y").shape.dtype);
+  RowStatistics row;
+  return only_output(tensors, "y", [&](int64_t i) {
+    const int64_t c = i % columns;
+    if (c == 0) row = statistics(&x.values[i], columns, centred, eps);
+    const double factor = row.scale * w[c], product = (x.values[i] - row.mean) * factor;
+    const double b = centred ? tensors.at("b").values[c] : 0;
+    const double error = row.mean_error * std::abs(factor) +
+                         std::abs(product) * (row.scale_error + 4 * kRounding) +
+                         std::abs(product + b) * kRounding;
+    return last.of(product + b, error + 0x1p-126);
+  });
+}
+
+Outputs rms_norm_reference(const Settings& settings, const Tensors& tensors) {
+  return normalised(settings, tensors, false);
+}
+Outputs layer_norm_reference(const Settings& settings, const Tensors& tensors) {
+  return normalised(settings, tensors, true);
+}
+
+template <class T>
+using RmsNorm = Status(const Stream&, const TensorRef<const T, 2>&, const TensorRef<const T, 1>&,
+                       const TensorRef<T, 2>&, float);
+template <class T>
+using LayerNorm = Status(const Stream&, const TensorRef<const T, 2>&, const TensorRef<const T, 1>&,
+                         const TensorRef<const T, 1>&, const TensorRef<T, 2>&, float);
+
+const Registered registered_rms_norm({
+    .name = "rms_norm",
+    .summary =
+        "y(r, c) = x(r, c) w(c) over the square root of eps + the mean of the squares of row r",
+    .arguments = {"x: dtype[rows, columns]", "w: dtype[columns]", "y: dtype[rows, columns]",
+                  "eps: f32"},
+    .functions = {host_function<RmsNorm<float>>(rms_norm<float>),
+                  host_function<RmsNorm<half>>(rms_norm<half>),
+                  host_function<RmsNorm<bfloat16>>(rms_norm<bfloat16>)},
+    .settings = {{.name = "dtype", .help = "element type of x, w and y"},
+                 {.name = "eps", .help = "what is added under the root", .default_value = "1e-6"}},
+    .sizes = {{"rows", 8192}, {"columns", 8192}},
+    .reference = rms_norm_reference,
+});
+
+const Registered registered_layer_norm({
+    .name = "layer_norm",
+    .summary = "y(r, c) = (x(r, c) - mean of row r) w(c) over the square root of eps + its "
+               "variance, + b(c)",
+    .arguments = {"x: dtype[rows, columns]", "w: dtype[columns]", "b: dtype[columns]",
+                  "y: dtype[rows, columns]", "eps: f32"},
+    .functions = {host_function<LayerNorm<float>>(layer_norm<float>),
+                  host_function<LayerNorm<half>>(layer_norm<half>),
+                  host_function<LayerNorm<bfloat16>>(layer_norm<bfloat16>)},
+    .settings = {{.name = "dtype", .help = "element type of x, w, b and y"},
+                 {.name = "eps", .help = "what is added under the root", .default_value = "1e-5"}},
+    .sizes = {{"rows", 8192}, {"columns", 8192}},
+    .reference = layer_norm_reference,
+});
+
+}  // namespace
+}  // namespace heddle::kernels

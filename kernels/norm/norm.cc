@@ -1,0 +1,135 @@
+#include "heddle/kernels/norm/norm.h"
+
+#include "absl/strings/str_cat.h"
+#include "heddle/kernels/rows/row.h"
+
+namespace heddle::kernels {
+namespace {
+
+template <class T>
+Fragment<float> wide(const Fragment<T>& v) {
+  return v.template as<float>();
+}
+
+template <class T>
+void rms_norm_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
+                   const Tensor<T, 2>& y, const Float& eps) {
+  const T zero(0.0f);
+  const auto squares = [](const RowPart<T>& part) {
+    return part.template fold<float>([](const Fragment<T>& v) { return wide(v) * wide(v); },
+                                     plus());
+  };
+  each_row(deal, x, [&](const RowThreads& threads, const auto& in) {
+    const Row<T> out(threads, y);
+    const RowPart<T> first = in.load(0, zero);
+    const Float mine =
+        in.others(squares(first), zero,
+                  [&](const Float& sum, const RowPart<T>& part) { return sum + squares(part); });
+    const Float mean = threads.reduce(mine, plus()) / cast<float>(in.columns());
+    const Float scale = fast::rsqrt(mean + eps);
+    const auto finish = [&](const Int& number, const RowPart<T>& part) {
+      const auto scaled = [&](const Fragment<T>& v, const Fragment<T>& weight) {
+        return (wide(v) * scale * wide(weight)).template as<T>();
+      };
+      out.store(number, part.template map<T>(scaled, in.beside(w, number)));
+    };
+    finish(0, first);
+    in.each_other(zero, finish);
+  });
+}
+
+// Of some elements: how many, their mean, and the sum of the squares of what they differ from it.
+struct Moments {
+  Float count, mean, squares;
+};
+Moments merge(const Moments& a, const Moments& b) {
+  const Float count = a.count + b.count;
+  const Float part = b.count * fast::rcp(max(count, 1.0f)), apart = b.mean - a.mean;
+  return {count, a.mean + apart * part, a.squares + b.squares + apart * apart * a.count * part};
+}
+template <class T>
+Moments moments(const RowPart<T>& part) {
+  const Float count = part.count();
+  // Elements outside the row are zero.
+  const Float mean =
+      part.template fold<float>([](const Fragment<T>& v) { return wide(v); }, plus()) *
+      fast::rcp(max(count, 1.0f));
+  const auto square = [&](const Fragment<T>& v) { return (wide(v) - mean) * (wide(v) - mean); };
+  return {count, mean, part.template fold_row<float>(square, plus(), Float(0))};
+}
+
+template <class T>
+void layer_norm_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
+                     const Tensor<const T, 1>& b, const Tensor<T, 2>& y, const Float& eps) {
+  const T zero(0.0f);
+  each_row(deal, x, [&](const RowThreads& threads, const auto& in) {
+    const Row<T> out(threads, y);
+    const RowPart<T> first = in.load(0, zero);
+    const Moments mine =
+        in.others(moments(first), zero, [&](const Moments& so_far, const RowPart<T>& part) {
+          return merge(so_far, moments(part));
+        });
+    const Moments all = threads.reduce(mine, merge);
+    const Float scale = fast::rsqrt(all.squares / cast<float>(in.columns()) + eps);
+    const auto finish = [&](const Int& number, const RowPart<T>& part) {
+      const auto scaled = [&](const Fragment<T>& v, const Fragment<T>& weight,
+                              const Fragment<T>& bias) {
+        return ((wide(v) - all.mean) * scale * wide(weight) + wide(bias)).template as<T>();
+      };
+      out.store(number, part.template map<T>(scaled, in.beside(w, number), in.beside(b, number)));
+    };
+    finish(0, first);
+    in.each_other(zero, finish);
+  });
+}
+
+// What is wrong with a vector of columns.
+Status check_columns(const char* kernel, const char* name, int64_t elements, int64_t columns) {
+  if (elements == columns) return OkStatus();
+  return InvalidArgumentError(absl::StrCat(kernel, ": ", name, " has ", elements,
+                                           " elements and x ", columns, " columns; ", name,
+                                           " takes one element a column"));
+}
+
+}  // namespace
+
+template <class T>
+Status rms_norm(const Stream& stream, const TensorRef<const T, 2>& x,
+                const TensorRef<const T, 1>& w, const TensorRef<T, 2>& y, float eps) {
+  static const auto kernels = kernel_family(
+      "rms_norm(x, w, y, eps)",
+      [](Host<RowDeal> deal, Tensor<const T, 2> in, Tensor<const T, 1> weight, Tensor<T, 2> out,
+         Float epsilon) { rms_norm_body<T>(deal, in, weight, out, epsilon); });
+  if (Status s = check_same_extents("rms_norm", x, y); !s.ok()) return s;
+  if (Status s = check_columns("rms_norm", "w", w.extents[0], x.extents[1]); !s.ok()) return s;
+  return launch_rows(stream, kernels, x, y, w, y, eps);
+}
+
+template <class T>
+Status layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
+                  const TensorRef<const T, 1>& w, const TensorRef<const T, 1>& b,
+                  const TensorRef<T, 2>& y, float eps) {
+  static const auto kernels =
+      kernel_family("layer_norm(x, w, b, y, eps)",
+                    [](Host<RowDeal> deal, Tensor<const T, 2> in, Tensor<const T, 1> weight,
+                       Tensor<const T, 1> bias, Tensor<T, 2> out, Float epsilon) {
+                      layer_norm_body<T>(deal, in, weight, bias, out, epsilon);
+                    });
+  if (Status s = check_same_extents("layer_norm", x, y); !s.ok()) return s;
+  if (Status s = check_columns("layer_norm", "w", w.extents[0], x.extents[1]); !s.ok()) return s;
+  if (Status s = check_columns("layer_norm", "b", b.extents[0], x.extents[1]); !s.ok()) return s;
+  return launch_rows(stream, kernels, x, y, w, b, y, eps);
+}
+
+#define HEDDLE_FOR(T)                                                                       \
+  template Status rms_norm<T>(const Stream&, const TensorRef<const T, 2>&,                  \
+                              const TensorRef<const T, 1>&, const TensorRef<T, 2>&, float); \
+  template Status layer_norm<T>(const Stream&, const TensorRef<const T, 2>&,                \
+                                const TensorRef<const T, 1>&, const TensorRef<const T, 1>&, \
+                                const TensorRef<T, 2>&, float);
+HEDDLE_FOR(float)
+HEDDLE_FOR(half)
+HEDDLE_FOR(bfloat16)
+#undef HEDDLE_FOR
+
+}  // namespace heddle::kernels

@@ -1,0 +1,26 @@
+// Normalisation of each row of a matrix, with a weight for each column.
+//
+//   Status s = kernels::rms_norm(stream, x, w, y, 1e-6f);       // y = x / sqrt(mean(x²) + eps) · w
+//   Status s = kernels::layer_norm(stream, x, w, b, y, 1e-5f);  // y = (x - mean) / sqrt(variance + eps) · w + b
+//
+// x, y: rows × columns; w, b: columns; all of f32, f16 or bf16, computed in f32 and rounded once, in an order that the
+// shape alone decides. The variance is that of the row itself, over its number of elements. Rows stay in registers as
+// those of softmax do (softmax.h), so that the floor is twice the matrix's bytes over the memory's bandwidth;
+// mean and variance are found in one pass, by the method of Chan, Golub and LeVeque (1979). y may be x's memory.
+#pragma once
+
+#include "heddle/runtime/heddle.h"
+
+namespace heddle::kernels {
+
+// One launch on the stream; none where there are no elements. kInvalidArgument where y's extents are not x's, or w or b
+// has not as many elements as x has columns.
+template <class T>
+Status rms_norm(const Stream& stream, const TensorRef<const T, 2>& x,
+                const TensorRef<const T, 1>& w, const TensorRef<T, 2>& y, float eps);
+template <class T>
+Status layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
+                  const TensorRef<const T, 1>& w, const TensorRef<const T, 1>& b,
+                  const TensorRef<T, 2>& y, float eps);
+
+}  // namespace heddle::kernels
