@@ -42,10 +42,10 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   RowDeal deal;
   const bool wide = rows.aligned || rows.alike;
   deal.width = wide ? kVectorBytes / rows.element_bytes : 1;
-  // Rows too short to have a vector behind their first elements.
-  if (!rows.aligned && rows.columns < 4 * deal.width) deal.width = 1;
-  while (rows.aligned && rows.columns % deal.width != 0) deal.width /= 2;
-  deal.peeled = !rows.aligned && deal.width > 1;
+  // Rows that are not vectors alone have elements at their edges; where they are short, nothing else.
+  const bool exact = rows.aligned && rows.columns % deal.width == 0;
+  if (!exact && rows.columns < 4 * deal.width) deal.width = 1;
+  deal.peeled = !exact && deal.width > 1;
   const int64_t vectors = std::max<int64_t>(divide_up(rows.columns, deal.width), 1);
 
   if (vectors <= kWarpSize * kFewVectors) {
@@ -58,7 +58,9 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
     const int64_t wanted = divide_up(vectors, int64_t{kBlockThreads} * kMostVectors);
     deal.blocks = std::min(power_of_two(wanted), most_blocks);
     const int64_t of_block = divide_up(vectors, deal.blocks);
-    const int most_threads = wanted > most_blocks ? kMostThreads : kBlockThreads;
+    // More threads where each has registers for what it holds, in f32.
+    const bool has_room = deal.width * kMostVectors * kMostThreads <= device.registers_per_sm / 2;
+    const int most_threads = wanted > most_blocks && has_room ? kMostThreads : kBlockThreads;
     const int64_t threads =
         divide_up(of_block, of_block <= kBlockThreads * kFewVectors ? kFewVectors : kMostVectors);
     deal.threads = static_cast<int>(

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "heddle/kernels/rows/row.h"
+#include "heddle/kernels/rows/each_row.h"
 
 namespace heddle::kernels {
 namespace {

@@ -107,6 +107,7 @@ TYPED_TEST(Softmax, OfRowsThatAreNotAligned) {
   check_softmax<TypeParam>({4, 1000, {1001}, {1001}});
   check_softmax<TypeParam>({4, 1000, {1008, 1}, {1016, 1}});
   check_softmax<TypeParam>({3, 100, {101, 3}, {117, 3}});
+  check_softmax<TypeParam>({3, 1001, {1008}, {1024}});
   // Apart from each other: no vector is aligned in both.
   check_softmax<TypeParam>({4, 1000, {1001}, {1000}});
   check_softmax<TypeParam>({2, 5000, {5008, 1}, {5008, 2}});

@@ -51,9 +51,11 @@ TEST(Guide, Memory) {
         use(x.with(Cache::streaming)(i, j));
         use(x.with(L2Evict::last)(i, j));
         use(y.as_volatile()(i));
+        Fragment<float> four = x.assume_aligned().elements(4, i, 4 * j);
         y.prefetch(i);
         // </page>
         particles(i) = one;
+        use(four[0]);
         use(particles(j));
         s(j) = there;
         rest(j) = before;

@@ -1,0 +1,72 @@
+// What a thread holds of a row in registers. Internal to the kernels.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "heddle/dsl/dsl.h"
+
+namespace heddle::kernels {
+
+// What a thread holds of a row: vectors, and where vectors do not begin with the row, an element of its edges.
+template <class T>
+struct RowPart {
+  std::vector<Fragment<T>> vectors;
+  std::vector<Bool> in_row;  // whether each of them lies in the row; none: all do
+
+  // f(Fragment, the others' Fragments) of each; the others are parts of as many vectors.
+  template <class To, class F, class... U>
+  RowPart<To> map(F f, const RowPart<U>&... others) const {
+    RowPart<To> out{{}, in_row};
+    for (size_t i = 0; i < vectors.size(); ++i)
+      out.vectors.push_back(f(vectors[i], others.vectors[i]...));
+    return out;
+  }
+  // How many elements lie in the row.
+  Float count() const {
+    std::vector<Float> counts;
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      const auto size = static_cast<float>(vectors[i].size());
+      counts.push_back(in_row.empty() ? Float(size) : select(in_row[i], size, 0.0f));
+    }
+    return combined(std::move(counts), plus());
+  }
+  // All elements of f(Fragment), combined in a tree.
+  template <class To, class F, class Combine>
+  Value<To> fold(F f, Combine combine) const {
+    std::vector<Value<To>> all;
+    for (const Fragment<T>& v : vectors) all.push_back(elements(f(v), combine));
+    return combined(std::move(all), combine);
+  }
+  // Of those in the row; `nothing` is what changes no result.
+  template <class To, class F, class Combine>
+  Value<To> fold_row(F f, Combine combine, const Value<To>& nothing) const {
+    std::vector<Value<To>> all;
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      const Value<To> one = elements(f(vectors[i]), combine);
+      all.push_back(in_row.empty() ? one : select(in_row[i], one, nothing));
+    }
+    return combined(std::move(all), combine);
+  }
+
+ private:
+  template <class To, class Combine>
+  static Value<To> elements(const Fragment<To>& v, Combine combine) {
+    std::vector<Value<To>> all;
+    for (int i = 0; i < v.size(); ++i) all.push_back(v[i]);
+    return combined(std::move(all), combine);
+  }
+  // Neighbours first, then neighbours of what these gave.
+  template <class To, class Combine>
+  static Value<To> combined(std::vector<Value<To>> all, Combine combine) {
+    while (all.size() > 1) {
+      std::vector<Value<To>> next;
+      for (size_t i = 0; i + 1 < all.size(); i += 2) next.push_back(combine(all[i], all[i + 1]));
+      if (all.size() % 2 != 0) next.push_back(all.back());
+      all = std::move(next);
+    }
+    return all[0];
+  }
+};
+
+}  // namespace heddle::kernels
