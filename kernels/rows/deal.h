@@ -32,10 +32,10 @@ struct RowDeal {
 
 // Rows of a matrix in memory.
 struct RowsOf {
-  int64_t columns;
-  int element_bytes;
-  bool aligned;  // every row begins at a multiple of 16 bytes
-  bool alike;    // in all matrices rows begin equally far behind such multiples
+  int64_t columns;    // elements of a row
+  int element_bytes;  // bytes of an element
+  bool aligned;       // every row begins at a multiple of 16 bytes
+  bool alike;         // in all matrices rows begin equally far behind such multiples
 };
 
 // The rows of matrices that are read and written together: all of as many columns, and of one element type.

@@ -19,6 +19,7 @@ namespace heddle::kernels {
 template <class T>
 class CopiedRows {
  public:
+  // With the block's copy and its barrier in shared memory; all threads of the block.
   CopiedRows(const RowDeal& deal, const Tensor<const T, 2>& x)
       : deal_(deal), x_(x), vectors_(int64_t{deal.threads} * deal.vectors * deal.width), full_(1) {
     If(thread_idx.x == 0, [&] {
@@ -45,8 +46,10 @@ class CopiedRows {
   // A row that is being copied, as the trip's number says which. Once it is loaded the next one is begun.
   class Copied : public Row<const T> {
    public:
+    // The row of `threads`, and the one that follows.
     Copied(const CopiedRows& rows, const RowThreads& threads, const Int& trip, const Int& next)
         : Row<const T>(threads, rows.x_), rows_(rows), trip_(trip), next_(next) {}
+    // What this thread has of it; once.
     RowPart<T> load(const Int&, const T& outside) const {
       rows_.full_.wait(0, cast<uint32_t>(trip_ & 1));
       const RowPart<T> part = Row<const T>::load(rows_.vectors_, outside);

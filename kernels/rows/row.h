@@ -40,7 +40,8 @@ class RowThreads {
 template <class T>
 class Row {
  public:
-  using Element = std::remove_const_t<T>;
+  using Element = std::remove_const_t<T>;  // of the matrix
+  // The row of `threads`, which outlive it.
   Row(const RowThreads& threads, const Tensor<T, 2>& x)
       : threads_(threads),
         x_(x.assume_aligned()),  // by which the host has dealt out the row

@@ -11,8 +11,8 @@ namespace heddle::kernels {
 // What a thread holds of a row: vectors, and where vectors do not begin with the row, an element of its edges.
 template <class T>
 struct RowPart {
-  std::vector<Fragment<T>> vectors;
-  std::vector<Bool> in_row;  // whether each of them lies in the row; none: all do
+  std::vector<Fragment<T>> vectors;  // the last one is the edges' element, where there are edges
+  std::vector<Bool> in_row;          // whether each of them lies in the row; none: all do
 
   // f(Fragment, the others' Fragments) of each; the others are parts of as many vectors.
   template <class To, class F, class... U>
