@@ -1,4 +1,4 @@
-// Kernels of rows (softmax and others) on a GPU beside a device-to-device copy of the same bytes. Prints JSON.
+// Kernels of rows (softmax, norms) on a GPU beside a device-to-device copy of the same bytes. Prints JSON.
 //
 //   rows_bench [--only REGEX]      of "softmax bf16 8192", …
 //
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "heddle/kernels/norm/norm.h"
 #include "heddle/kernels/softmax/softmax.h"
 #include "heddle/tools/bench/timing.h"
 #include "nlohmann/json.hpp"
@@ -23,9 +24,6 @@ constexpr int64_t kBytes = int64_t{1} << 28;
 constexpr int64_t kColumns[] = {256,   1024,   2048,   4096, 8192, 16384, 32768,
                                 65536, 131072, 262144, 1023, 8191, 32771, 131071};
 
-template <class T>
-using OfRows = Status (*)(const Stream&, const TensorRef<const T, 2>&, const TensorRef<T, 2>&);
-
 class Bench {
  public:
   Bench(const Device& device, const std::string& only)
@@ -36,8 +34,22 @@ class Bench {
     const std::vector<Buffer> inputs = random_buffers<T>(device_, stream_, kBytes);
     std::vector<Buffer> outputs;
     for (size_t i = 0; i < inputs.size(); ++i) outputs.push_back(take(device_.allocate(kBytes)));
-    const std::pair<const char*, OfRows<T>> kernels[] = {{"softmax", kernels::softmax<T>},
-                                                         {"log_softmax", kernels::log_softmax<T>}};
+    using In = TensorRef<const T, 2>;
+    using Out = TensorRef<T, 2>;
+    using Kernel = std::function<Status(const In&, const Out&)>;
+    // Weights are the first matrix's first elements.
+    const auto along = [&](const In& x) { return as_tensor<const T>(inputs[0], {x.extents[1]}); };
+    const std::pair<const char*, Kernel> kernels[] = {
+        {"softmax", [&](const In& x, const Out& y) { return kernels::softmax(stream_, x, y); }},
+        {"log_softmax",
+         [&](const In& x, const Out& y) { return kernels::log_softmax(stream_, x, y); }},
+        {"rms_norm",
+         [&](const In& x, const Out& y) {
+           return kernels::rms_norm(stream_, x, along(x), y, 1e-6f);
+         }},
+        {"layer_norm", [&](const In& x, const Out& y) {
+           return kernels::layer_norm(stream_, x, along(x), along(x), y, 1e-5f);
+         }}};
     for (const auto& [name, kernel] : kernels) {
       for (const int64_t columns : kColumns) {
         const std::string title = name + std::string(" ") + dtype + " " + std::to_string(columns);
@@ -46,7 +58,7 @@ class Bench {
         const int64_t bytes = rows * columns * static_cast<int64_t>(sizeof(T));
         const auto run = [&, kernel = kernel](int i) {
           const size_t at = static_cast<size_t>(i) % inputs.size();
-          check(kernel(stream_, as_tensor<const T>(inputs[at], {rows, columns}),
+          check(kernel(as_tensor<const T>(inputs[at], {rows, columns}),
                        as_tensor<T>(outputs[at], {rows, columns})));
         };
         const auto copy = [&](int i) {
