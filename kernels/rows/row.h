@@ -22,6 +22,9 @@ class RowThreads {
   // The block's number among those that share the row.
   Int block() const { return deal_.blocks > 1 ? cluster_rank() : Int(0); }
 
+  // One of the threads that share an existing row.
+  Bool is_first() const { return exists_ && thread_ == 0 && block() == 0; }
+
   // A value of each thread, combined over the row; all of them get the result.
   template <class X, class Combine>
   auto reduce(const X& x, Combine combine) const {

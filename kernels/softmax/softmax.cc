@@ -3,52 +3,18 @@
 #include <limits>
 
 #include "heddle/kernels/rows/each_row.h"
+#include "heddle/kernels/softmax/softmax_sum.h"
 
 namespace heddle::kernels {
 namespace {
 
-// The largest element so far, and the sum of e^(element - largest).
-struct SoftmaxSum {
-  Float largest, sum;
-};
-
-// e^(x - largest), rounded as finely as T needs it.
-template <class T, class X>
-X weight(const X& x, const Float& largest) {
-  if constexpr (std::is_same_v<T, float>) return exp(x - largest);
-  const FlushSubnormals flush;  // weights of 16 bits are none
-  if constexpr (!std::is_same_v<T, float>) return fast::exp(x - largest);
-}
-
-// One value for two parts of a row.
-template <class T>
-SoftmaxSum merge(const SoftmaxSum& a, const SoftmaxSum& b) {
-  const Float largest = max(a.largest, b.largest);
-  return {largest, a.sum * weight<T>(a.largest, largest) + b.sum * weight<T>(b.largest, largest)};
-}
-
-// The largest number is finite at least, so that nothing is subtracted from -∞: where all elements are -∞ their
-// weights are 0, and NaN stays.
-template <class T>
-SoftmaxSum sum_of(const RowPart<T>& part) {
-  const auto wide = [](const Fragment<T>& v) { return v.template as<float>(); };
-  const Float largest =
-      max(part.template fold<float>(wide, maximum()), std::numeric_limits<float>::lowest());
-  return {largest, part.template fold<float>(
-                       [&](const Fragment<T>& v) { return weight<T>(wide(v), largest); }, plus())};
-}
-
 template <class T, bool kLog>
 void softmax_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<T, 2>& y) {
   const T outside(-std::numeric_limits<float>::infinity());
-  const auto merged = [](const SoftmaxSum& a, const SoftmaxSum& b) { return merge<T>(a, b); };
   each_row(deal, x, [&](const RowThreads& threads, const auto& in) {
     const Row<T> out(threads, y);
     const RowPart<T> first = in.load(0, outside);
-    const SoftmaxSum mine = in.others(
-        sum_of(first), outside,
-        [&](const SoftmaxSum& sum, const RowPart<T>& part) { return merged(sum, sum_of(part)); });
-    const SoftmaxSum all = threads.reduce(mine, merged);
+    const SoftmaxSum all = sum_of_row(threads, in, first, outside);
     const Float scale = kLog ? log(all.sum) : fast::rcp(all.sum);
     const auto finish = [&](const RowPart<T>& part) {
       return part.template map<T>([&](const Fragment<T>& v) {
