@@ -109,7 +109,7 @@ class View {
   }
 
   // The same view, of which the author promises that vector accesses begin at multiples of their bytes. The
-  // interpreter checks it; on a GPU another address is an error of the launch.
+  // interpreter checks it; on a GPU another address is a fault of the running kernel.
   View assume_aligned() const {
     View view = *this;
     view.mode_.is_aligned = true;

@@ -128,7 +128,8 @@ class Propagation {
     const auto extent = [&](const Op& index) {
       return kernel_.cluster[static_cast<size_t>(index.attr_or(AttrKey::kAxis, 0))];
     };
-    if (op.opcode == Opcode::kBlockIdx) return extent(op) == 1 && kernel_.cluster.count() > 1;
+    if (kernel_.cluster.count() == 1) return false;
+    if (op.opcode == Opcode::kBlockIdx) return extent(op) == 1;
     const bool shifts = op.opcode == Opcode::kShr;
     if (!shifts && op.opcode != Opcode::kDiv) return false;
     const OpId index = kernel_.value(op.a()).def;

@@ -46,7 +46,7 @@ Status cross_entropy(const Stream& stream, const TensorRef<const T, 2>& x,
     return InvalidArgumentError(
         "cross_entropy: x has rows and no columns, so that no class is right");
   }
-  return launch_rows(stream, kernels, x, x, target, loss);
+  return launch_rows(stream, kernels, rows_of(x), x, target, loss);
 }
 
 #define HEDDLE_FOR(T, Index)                                                           \

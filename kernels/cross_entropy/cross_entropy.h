@@ -3,8 +3,8 @@
 //   Status s = kernels::cross_entropy(stream, x, target, loss);   // x: rows × classes; target, loss: rows
 //
 // x of f32, f16 or bf16, targets of int32 or int64, losses in f32. A row with a negative target has no part in the sum that
-// is trained on: its loss is 0. Other targets are less than the number of classes. Each element is read once, in an
-// order that the shape alone decides, so that the floor is the matrix's bytes over the memory's bandwidth.
+// is trained on: its loss is 0. Other targets are less than the number of classes. Each element is read once, and
+// the same launch gives the same bits; the floor is the matrix's bytes over the memory's bandwidth.
 #pragma once
 
 #include "heddle/runtime/heddle.h"

@@ -45,7 +45,8 @@ struct Moments {
 Moments merge(const Moments& a, const Moments& b) {
   const Float count = a.count + b.count;
   const Float part = b.count * fast::rcp(max(count, 1.0f)), apart = b.mean - a.mean;
-  return {count, a.mean + apart * part, a.squares + b.squares + apart * apart * a.count * part};
+  // Nothing counts before what may be infinite.
+  return {count, a.mean + apart * part, a.squares + b.squares + apart * part * a.count * apart};
 }
 template <class T>
 Moments moments(const RowPart<T>& part) {
@@ -102,7 +103,7 @@ Status rms_norm(const Stream& stream, const TensorRef<const T, 2>& x,
          Float epsilon) { rms_norm_body<T>(deal, in, weight, out, epsilon); });
   if (Status s = check_same_extents("rms_norm", x, y); !s.ok()) return s;
   if (Status s = check_columns("rms_norm", "w", w.extents[0], x.extents[1]); !s.ok()) return s;
-  return launch_rows(stream, kernels, x, y, w, y, eps);
+  return launch_rows(stream, kernels, rows_of(x, y), x, w, y, eps);
 }
 
 template <class T>
@@ -118,7 +119,7 @@ Status layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
   if (Status s = check_same_extents("layer_norm", x, y); !s.ok()) return s;
   if (Status s = check_columns("layer_norm", "w", w.extents[0], x.extents[1]); !s.ok()) return s;
   if (Status s = check_columns("layer_norm", "b", b.extents[0], x.extents[1]); !s.ok()) return s;
-  return launch_rows(stream, kernels, x, y, w, b, y, eps);
+  return launch_rows(stream, kernels, rows_of(x, y), x, w, b, y, eps);
 }
 
 #define HEDDLE_FOR(T)                                                                       \

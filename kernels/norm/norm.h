@@ -3,8 +3,8 @@
 //   Status s = kernels::rms_norm(stream, x, w, y, 1e-6f);       // y = x / sqrt(mean(x²) + eps) · w
 //   Status s = kernels::layer_norm(stream, x, w, b, y, 1e-5f);  // y = (x - mean) / sqrt(variance + eps) · w + b
 //
-// x, y: rows × columns; w, b: columns; all of f32, f16 or bf16, computed in f32 and rounded once, in an order that the
-// shape alone decides. The variance is that of the row itself, over its number of elements. Rows stay in registers as
+// x, y: rows × columns; w, b: columns; all of f32, f16 or bf16, computed in f32 and rounded once; the same
+// launch gives the same bits. The variance is that of the row itself, over its number of elements. Rows stay in registers as
 // those of softmax do (softmax.h), so that the floor is twice the matrix's bytes over the memory's bandwidth;
 // mean and variance are found in one pass, by the method of Chan, Golub and LeVeque (1979). y may be x's memory.
 #pragma once

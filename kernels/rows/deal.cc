@@ -26,14 +26,22 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int power_of_two(int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(n))); }
 
+// A block's vectors of a row.
+int64_t copied_bytes(const RowDeal& deal) {
+  return int64_t{deal.threads} * deal.vectors * kVectorBytes;
+}
+
 // Clusters that are resident at once for sure: those of each group of multiprocessors, of which some are not there.
 int64_t resident_clusters(const RowDeal& deal, const DeviceInfo& device) {
   constexpr int kProcessorsOfGroup = 18, kOtherRegisters = 32;
   // Elements in f32, and what else a thread needs.
   const int registers = deal.threads * (deal.vectors * deal.width + kOtherRegisters);
-  const int per_processor = std::max(device.registers_per_sm / registers, 1);
+  const int per_processor =
+      static_cast<int>(std::min({int64_t{device.registers_per_sm / registers},
+                                 int64_t{device.max_threads_per_sm / deal.threads},
+                                 device.shared_per_sm / (copied_bytes(deal) + kOtherSharedBytes)}));
   const int64_t groups = std::max(device.sm_count / kProcessorsOfGroup, 1);
-  return groups * (kProcessorsOfGroup / deal.blocks) * per_processor;
+  return groups * (kProcessorsOfGroup / deal.blocks) * std::max(per_processor, 1);
 }
 
 }  // namespace
@@ -72,9 +80,8 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   deal.in_parts = each > kMostVectors;
   deal.whole = !deal.peeled && vectors == together * deal.vectors;
   // Where few blocks are resident, one at work leaves the memory idle.
-  const int64_t copied_bytes = int64_t{deal.threads} * deal.vectors * kVectorBytes;
   deal.copied = deal.blocks > 1 && deal.width > 1 && !deal.in_parts &&
-                copied_bytes + kOtherSharedBytes <= device.limits.max_shared_per_block;
+                copied_bytes(deal) + kOtherSharedBytes <= device.limits.max_shared_per_block;
   return deal;
 }
 

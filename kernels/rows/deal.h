@@ -1,6 +1,6 @@
 // How the rows of a matrix are dealt out to threads: kernels that read each row once and keep it in registers.
 //
-//   const RowDeal deal = deal_rows(matrix, device);
+//   const RowDeal deal = deal_rows(rows_of(x, y), device);
 //   kernel(deal).launch(stream, row_shape(deal, rows, device), x, y);
 //
 // A row belongs to a few lanes of a warp, to a block, or to a cluster of blocks, the fewest that hold it in registers

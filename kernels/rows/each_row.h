@@ -37,7 +37,7 @@ class CopiedRows {
       const Int count = in.count(0) * deal_.width;
       full_.expect_tx(0, cast<uint32_t>(count * static_cast<int>(sizeof(T))));
       If(count > 0, [&] {
-        const auto from = x_.assume_aligned().at(row, in.column(in.begin(0)));
+        const auto from = x_.at(row, in.column(in.begin(0)));
         bulk_load(vectors_.at(0), from, count, full_, 0);
       });
     });
@@ -100,15 +100,21 @@ Status check_same_extents(const char* kernel, const TensorRef<T, 2>& x, const Te
       absl::StrCat(kernel, ": x is ", text(x), " and y ", text(y), "; both need the same extents"));
 }
 
-// Launches the family's kernel for how the rows of x and y are best dealt out, with x and `rest` as its arguments; nothing
-// where there are no elements.
-template <class Family, class T, class U, class... Rest>
-Status launch_rows(const Stream& stream, const Family& family, const TensorRef<T, 2>& x,
-                   const TensorRef<U, 2>& y, const Rest&... rest) {
+// Launches the family's kernel for how rows are best dealt out, x being the first of its arguments; nothing where there are no
+// elements. kInvalidArgument for rows of more than 2^31 - 65536 elements.
+template <class Family, class T, class... Rest>
+Status launch_rows(const Stream& stream, const Family& family, const RowsOf& of,
+                   const TensorRef<T, 2>& x, const Rest&... rest) {
+  constexpr int64_t kMostColumns =
+      (int64_t{1} << 31) - 65536;  // vectors of the last part are counted in 32 bits
   const int64_t rows = x.extents[0];
-  if (rows == 0 || x.extents[1] == 0) return OkStatus();
+  if (rows == 0 || of.columns == 0) return OkStatus();
+  if (of.columns > kMostColumns) {
+    return InvalidArgumentError(absl::StrCat(
+        "rows of ", of.columns, " elements; kernels of rows take at most ", kMostColumns));
+  }
   const DeviceInfo& device = stream.device().info();
-  const RowDeal deal = deal_rows(rows_of(x, y), device);
+  const RowDeal deal = deal_rows(of, device);
   return family(deal).launch(stream, row_shape(deal, rows, device), x, rest...);
 }
 

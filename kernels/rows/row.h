@@ -9,7 +9,8 @@ namespace heddle::kernels {
 // Which row this thread has a share of, and which share.
 class RowThreads {
  public:
-  // Rows past the end repeat the last one, so that whole warps stay together.
+  // Rows past the end repeat the last one, so that whole warps stay together: its elements are loaded again, maybe
+  // while its owners store them in the same place, and what they are is not used.
   RowThreads(const RowDeal& deal, const Int& row, const Int& rows)
       : deal_(deal), row_(deal.rows > 1 ? min(row, rows - 1) : row), exists_(row < rows) {}
 
@@ -99,7 +100,7 @@ class Row {
   // The elements of a vector of as many columns that stand beside those of a part.
   RowPart<Element> beside(const Tensor<const Element, 1>& w, const Int& part) const {
     const int width = threads_.deal().width;
-    const bool wide = !threads_.deal().peeled && w.vector_width() >= width;
+    const bool wide = width == 1 || (!threads_.deal().peeled && w.vector_width() >= width);
     const Int first = begin(part);
     const auto at = [&](int count, const Int& place) {
       return Fragment<Element>(w.elements(count, place));
@@ -143,7 +144,7 @@ class Row {
   // How many parts a row has.
   Int parts() const {
     const int each = threads_.of_block() * threads_.deal().blocks;
-    return (max(whole_, 1) + (each - 1)) / each;
+    return (max(whole_, 1) - 1) / each + 1;
   }
   template <class Read>
   RowPart<Element> vectors(const Int& here, const Element& outside, Read read) const {

@@ -38,7 +38,7 @@ Status launch(const Stream& stream, const TensorRef<const T, 2>& in, const Tenso
                       softmax_body<T, kLog>(deal, x, y);
                     });
   if (Status s = check_same_extents(kLog ? "log_softmax" : "softmax", in, out); !s.ok()) return s;
-  return launch_rows(stream, kernels, in, out, out);
+  return launch_rows(stream, kernels, rows_of(in, out), in, out);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 //   Status s = kernels::softmax(stream, x, y);         // x, y: rows × columns
 //   Status s = kernels::log_softmax(stream, x, y);     // y(r, c) = x(r, c) - m - log(sum)
 //
-// Elements of f32, f16 or bf16, computed in f32 and rounded once, in an order that the shape alone decides. Rows stay
+// Elements of f32, f16 or bf16, computed in f32 and rounded once; the same launch gives the same bits. Rows stay
 // in registers between the passes over them, up to those of a cluster of blocks: each element is read and
 // written once, so that the floor is twice the matrix's bytes over the memory's bandwidth. Rows of more
 // than that are read twice. y may be x's memory. A row with NaN or with +∞, or of -∞ alone, becomes NaN.

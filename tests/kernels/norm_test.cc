@@ -47,16 +47,23 @@ void check_row(const Norm& norm, const std::vector<double>& x, const std::vector
   }
 }
 
+// `offset`: elements in front of w and b.
 template <class T>
-void check_norms(const RowsAt& shape, float mean = 0.5f, float spread = 2, float eps = 1e-5f) {
+void check_norms(const RowsAt& shape, float mean = 0.5f, float spread = 2, float eps = 1e-5f,
+                 int offset = 0) {
   const auto w = random_elements<T>(shape.columns + 1, 1, 0.5f, 3),
              b = random_elements<T>(shape.columns + 1, 0, 1, 4);
   const Device& device = test_device();
   const Buffer weight = device.upload(absl::MakeConstSpan(w)).value(),
                bias = device.upload(absl::MakeConstSpan(b)).value();
-  const auto of = as_tensor<const T>(weight, {shape.columns}),
-             behind = as_tensor<const T>(bias, {shape.columns});
+  const auto columns_of = [&](const Buffer& buffer) {
+    return TensorRef<const T, 1>(reinterpret_cast<const T*>(buffer.address()) + offset,
+                                 {shape.columns}, {1});
+  };
+  const auto of = columns_of(weight), behind = columns_of(bias);
+  const std::vector<T> by(w.begin() + offset, w.end()), plus(b.begin() + offset, b.end());
   for (const bool centred : {false, true}) {
+    if (!centred && mean > 1e18f) continue;  // squares that f32 does not hold
     check_rows<T>(
         shape, mean, spread,
         [&](const Stream& stream, const auto& x, const auto& y) {
@@ -64,7 +71,7 @@ void check_norms(const RowsAt& shape, float mean = 0.5f, float spread = 2, float
                          : kernels::rms_norm(stream, x, of, y, eps);
         },
         [&](const auto& x, const auto& y) {
-          check_row<T>({centred, eps}, x, w, b, y);
+          check_row<T>({centred, eps}, x, by, plus, y);
         });
   }
 }
@@ -89,6 +96,25 @@ TYPED_TEST(Norms, OfRowsThatAreNotAligned) {
   check_norms<TypeParam>({4, 1000, {1008, 1}, {1016, 1}});
   check_norms<TypeParam>({4, 1000, {1001}, {1000}});
   check_norms<TypeParam>({5, 17, {17}, {32, 1}});
+}
+
+TYPED_TEST(Norms, OfColumnsThatAreNotAligned) {
+  check_norms<TypeParam>({3, 1024}, 0.5f, 2, 1e-5f, 1);
+  check_norms<TypeParam>({3, 40}, 0.5f, 2, 1e-5f, 1);
+}
+
+// Threads without elements must not make the variance of equal ones infinite.
+TYPED_TEST(Norms, OfHugeEqualElements) {
+  const float huge = std::is_same_v<TypeParam, half> ? 6e4f : 1e20f;
+  check_norms<TypeParam>({3, 40, {41}, {41}}, huge, 0);
+  check_norms<TypeParam>({1, 65540}, huge, 0);
+}
+
+TEST(NormTest, OfRowsThatAreCopiedAhead) {
+  for (const bool aligned : {true, false}) {
+    const int64_t columns = aligned ? 65536 : 65541;
+    check_norms<bfloat16>({rows_of_three_trips<bfloat16>(columns, aligned), columns});
+  }
 }
 
 // A mean that is many standard deviations away: the squares' sums would lose the variance.

@@ -83,24 +83,17 @@ TYPED_TEST(Softmax, OfRowsThatAClusterHas) {
 }
 
 // More rows than clusters are resident: each has several, one after the other.
-template <class T>
-void check_copied_ahead(int64_t columns, bool aligned) {
-  const DeviceInfo& device = test_device().info();
-  const kernels::RowsOf rows{
-      .columns = columns, .element_bytes = sizeof(T), .aligned = aligned, .alike = true};
-  const kernels::RowDeal deal = kernels::deal_rows(rows, device);
-  ASSERT_EQ(deal.copied, device.cluster_launch);
-  const int64_t clusters = kernels::row_shape(deal, 1 << 30, device).grid.x / deal.blocks;
-  check_softmax<T>({std::min<int64_t>(clusters, 300) + 1, columns});
-}
 TEST(SoftmaxTest, OfRowsThatAreCopiedAhead) {
-  check_copied_ahead<bfloat16>(65536, true);
-  check_copied_ahead<float>(32773, false);
+  for (const bool aligned : {true, false}) {
+    const int64_t columns = aligned ? 65536 : 65541;
+    check_softmax<bfloat16>({rows_of_three_trips<bfloat16>(columns, aligned), columns});
+  }
 }
 
 TYPED_TEST(Softmax, OfRowsInParts) {
   check_softmax<TypeParam>({1, 600000});
   check_softmax<TypeParam>({1, 524389});
+  check_softmax<TypeParam>({1, 70001, {70001, 1}, {70001}});  // single elements
 }
 
 TYPED_TEST(Softmax, OfRowsThatAreNotAligned) {
@@ -191,30 +184,55 @@ TEST(SoftmaxTest, RefusesOtherExtents) {
               HasSubstr("softmax: x is 2 × 8 and y 8 × 2; both need the same extents"));
 }
 
-// Every element has a thread, and no limit of a device is passed.
+// Every element has a thread, and no limit of a device is passed: of sm_90, of one without clusters, of one with less
+// shared memory.
 TEST(RowDeal, HoldsEveryRow) {
-  const DeviceInfo& device = test_device().info();
-  for (const int bytes : {1, 2, 4}) {
-    for (const bool aligned : {false, true}) {
-      for (int64_t columns = 1; columns < int64_t{1} << 31; columns += columns / 7 + 1) {
-        for (const int64_t n : {columns, columns / 16 * 16 + 16}) {
-          const kernels::RowsOf rows{
-              .columns = n, .element_bytes = bytes, .aligned = aligned, .alike = true};
-          const kernels::RowDeal deal = kernels::deal_rows(rows, device);
-          SCOPED_TRACE(testing::Message() << n << " of " << bytes << " bytes, aligned " << aligned);
-          const int64_t held = int64_t{deal.threads} * deal.blocks * deal.vectors * deal.width;
-          ASSERT_TRUE(deal.in_parts || held >= n);
-          ASSERT_EQ(deal.whole && !deal.in_parts, !deal.peeled && held == n);
-          ASSERT_LE(deal.threads * deal.rows, 1024);
-          ASSERT_LE(deal.blocks, 8);
-          ASSERT_TRUE(deal.threads % 32 == 0 || 32 % deal.threads == 0);
-          ASSERT_TRUE(!deal.peeled || deal.threads >= 2 * deal.width - 2);
-          ASSERT_TRUE(deal.rows == 1 || deal.threads <= 32);
-          ASSERT_EQ(n % deal.width == 0 || deal.peeled, true);
+  DeviceInfo devices[3];
+  devices[1].cluster_launch = false;
+  devices[2].limits.max_shared_per_block = 101376;
+  devices[2].shared_per_sm = 102400;
+  for (const DeviceInfo& device : devices) {
+    for (const int bytes : {1, 2, 4}) {
+      for (const auto& [aligned, alike] : {std::pair(true, true), {false, true}, {false, false}}) {
+        for (int64_t columns = 1; columns < int64_t{1} << 31; columns += columns / 7 + 1) {
+          for (const int64_t n : {columns, columns / 16 * 16 + 16}) {
+            const kernels::RowsOf rows{
+                .columns = n, .element_bytes = bytes, .aligned = aligned, .alike = alike};
+            const kernels::RowDeal deal = kernels::deal_rows(rows, device);
+            SCOPED_TRACE(testing::Message()
+                         << n << " of " << bytes << " bytes, aligned " << aligned << ", alike "
+                         << alike << ", clusters " << device.cluster_launch);
+            const int64_t vectors = int64_t{deal.threads} * deal.vectors,
+                          held = vectors * deal.blocks * deal.width;
+            ASSERT_TRUE(deal.in_parts || held >= n);
+            ASSERT_EQ(deal.whole && !deal.in_parts, !deal.peeled && held == n);
+            ASSERT_LE(deal.threads * deal.rows, 1024);
+            ASSERT_LE(deal.blocks, device.cluster_launch ? 8 : 1);
+            ASSERT_TRUE(deal.threads % 32 == 0 || 32 % deal.threads == 0);
+            ASSERT_TRUE(!deal.peeled || deal.threads >= 2 * deal.width - 2);
+            ASSERT_TRUE(deal.rows == 1 || deal.threads <= 32);
+            ASSERT_TRUE(alike || aligned || deal.width == 1);
+            ASSERT_TRUE(n % deal.width == 0 || deal.peeled);
+            ASSERT_TRUE(!deal.copied || vectors * 16 < device.limits.max_shared_per_block);
+            const int64_t terabytes = std::min<int64_t>(int64_t{1} << 30, (int64_t{1} << 40) / n);
+            ASSERT_LE(kernels::row_shape(deal, terabytes, device).grid.x, device.limits.max_grid_x);
+          }
         }
       }
     }
   }
+}
+
+// Of clusters with many rows as many as fit, and no more.
+TEST(RowDeal, FillsADevice) {
+  DeviceInfo device;
+  const kernels::RowsOf rows{.columns = 32768, .element_bytes = 4, .aligned = true, .alike = true};
+  const auto grid = [&] {
+    return kernels::row_shape(kernels::deal_rows(rows, device), 5000, device).grid.x;
+  };
+  EXPECT_EQ(grid(), 2 * 2 * 63);  // two blocks on each of 126 multiprocessors
+  device.shared_per_sm = 102400;  // one copy of 64 KiB on each
+  EXPECT_EQ(grid(), 2 * 63);
 }
 
 }  // namespace
