@@ -111,10 +111,7 @@ TYPED_TEST(Norms, OfHugeEqualElements) {
 }
 
 TEST(NormTest, OfRowsThatAreCopiedAhead) {
-  for (const bool aligned : {true, false}) {
-    const int64_t columns = aligned ? 65536 : 65541;
-    check_norms<bfloat16>({rows_of_three_trips<bfloat16>(columns, aligned), columns});
-  }
+  check_norms<bfloat16>({rows_of_three_trips<bfloat16>(65536, true), 65536});
 }
 
 // A mean that is many standard deviations away: the squares' sums would lose the variance.

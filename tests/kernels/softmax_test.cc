@@ -84,10 +84,7 @@ TYPED_TEST(Softmax, OfRowsThatAClusterHas) {
 
 // More rows than clusters are resident: each has several, one after the other.
 TEST(SoftmaxTest, OfRowsThatAreCopiedAhead) {
-  for (const bool aligned : {true, false}) {
-    const int64_t columns = aligned ? 65536 : 65541;
-    check_softmax<bfloat16>({rows_of_three_trips<bfloat16>(columns, aligned), columns});
-  }
+  check_softmax<bfloat16>({rows_of_three_trips<bfloat16>(65541, false), 65541});
 }
 
 TYPED_TEST(Softmax, OfRowsInParts) {
