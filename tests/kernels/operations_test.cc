@@ -94,6 +94,11 @@ HostArray make_input(const OperationArgument& argument, const runtime::TensorSha
         });
       }
       break;
+    case ir::Scalar::kI64:
+      fill<int64_t>(array, [](size_t, size_t, std::mt19937& random) {
+        return static_cast<int64_t>(random() % 76);
+      });
+      break;
     default:
       ADD_FAILURE() << "no values for '" << argument.name << "'";
   }
