@@ -10,7 +10,8 @@ namespace heddle::kernels {
 
 // The largest element so far, and the sum of e^(element - largest).
 struct SoftmaxSum {
-  Float largest, sum;
+  Float largest;  // finite at least
+  Float sum;      // of the weights
 };
 
 // e^(x - largest), rounded as finely as T needs it.
