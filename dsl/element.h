@@ -23,7 +23,7 @@ struct AccessMode {
   int8_t l2_evict = -1;  // an L2Evict; -1: as usual
   int16_t percent = 100;
   bool is_volatile = false;
-  bool is_aligned = false;  // to all that is accessed, as the author promises
+  bool is_aligned = false;  // known or promised: the address, to the bytes of one access
 };
 
 // A place in a view, ready to be read or written: a coordinate; or, of a tensor with a layout of
@@ -37,8 +37,7 @@ struct Access {
   Node offset = {};
   Node check = {};  // if has_check
   bool has_check = false;
-  bool aligned = false;  // known to be, for as many elements as are accessed
-  int element = -1;      // in registers: which; `view` is their variable
+  int element = -1;  // in registers: which; `view` is their variable
 };
 
 // The extent of a mode; `wide`: as an i64, of any size.

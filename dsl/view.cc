@@ -141,8 +141,7 @@ AccessOperands record_access(Trace& trace, const Access& access, NodeType type, 
   const ir::ValueId view = trace.use(access.view, loc);
   const ViewInfo info(trace, view);
   AccessOperands p{view, offset_of(trace, access, view), ir::ValueId::kNone};
-  if (!access.aligned && !access.mode.is_aligned)
-    require_alignment(trace, info, p.offset, type, loc);
+  if (!access.mode.is_aligned) require_alignment(trace, info, p.offset, type, loc);
   if (access.rank == 0) {
     if (access.has_check) p.check = trace.use(access.check, loc);
     return p;

@@ -260,7 +260,7 @@ std::optional<Node> condition(const Predicate& predicate, const SymInt& number, 
 Access access_to(const AnyTensor& tensor, const Runs& runs, int64_t run, SourceLoc loc) {
   Access access = run_access(
       tensor, {coordinate_of(tensor, runs.number(run, 0), loc), runs.width(), runs.mode()}, loc);
-  access.aligned = true;
+  access.mode.is_aligned = true;
   return access;
 }
 

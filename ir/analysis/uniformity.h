@@ -11,8 +11,8 @@
 // What is known of the launch is used: with a block of {256, 1, 1}, thread_idx.x / 32 and
 // thread_idx.x < 64 are the same throughout a warp and thread_idx.x / 128 throughout a warp group;
 // with {64, 4, 1} thread_idx.y is. Where a block is but one warp, a warp's agreement is the
-// block's. With a cluster of {4, 1, 1}, block_idx.x / 4 is the cluster's. Facts about arguments are never read: whether a kernel is legal does not depend on its
-// data.
+// block's. With a cluster of {4, 1, 1}, block_idx.x / 4 is the cluster's. Facts about arguments are
+// never read: whether a kernel is legal does not depend on its data.
 //
 // What warps and blocks do together gives what they share: one lane's value, a vote, redux, a value
 // that lanes exchange and combine with a commutative op; and a value of each warp that all warps

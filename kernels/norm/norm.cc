@@ -7,11 +7,6 @@ namespace heddle::kernels {
 namespace {
 
 template <class T>
-Fragment<float> wide(const Fragment<T>& v) {
-  return v.template as<float>();
-}
-
-template <class T>
 void rms_norm_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
                    const Tensor<T, 2>& y, const Float& eps) {
   const T zero(0.0f);

@@ -6,7 +6,6 @@
 namespace heddle::kernels {
 namespace {
 
-constexpr int kVectorBytes = 16;
 // Vectors of a thread before a row gets more threads: so many loads are under way together.
 constexpr int kFewVectors = 4;
 // Vectors that a thread holds in its registers at most, with room for what is computed from them.

@@ -15,6 +15,9 @@
 
 namespace heddle::kernels {
 
+// The widest access of a thread.
+inline constexpr int kVectorBytes = 16;
+
 // What a thread, a block and a cluster have of the rows of a matrix.
 struct RowDeal {
   int threads = 32;       // of a block that share a row: 1, 2, 4, … 32, or a multiple of 32
@@ -52,7 +55,6 @@ LaunchShape row_shape(const RowDeal& deal, int64_t rows, const DeviceInfo& devic
 
 template <class... T>
 RowsOf rows_of(const TensorRef<T, 2>&... matrices) {
-  constexpr uint64_t kVectorBytes = 16;
   RowsOf all{.columns = 0, .element_bytes = 1, .aligned = true, .alike = true};
   uint64_t first[2] = {0, 0};
   bool any = false;

@@ -193,7 +193,7 @@ class Row {
   }
   // The row's elements in front of an aligned one.
   static Int unaligned(const Tensor<T, 2>& x, const Int& row, const Int& columns) {
-    constexpr int kVectorBytes = 16, kBytes = sizeof(Element);
+    constexpr int kBytes = sizeof(Element);
     const Int beyond = cast<int32_t>(address_of(x.at(row, 0))) & (kVectorBytes - 1);
     return min(((kVectorBytes - beyond) & (kVectorBytes - 1)) / kBytes, columns);
   }

@@ -8,6 +8,12 @@
 
 namespace heddle::kernels {
 
+// In f32, in which kernels of rows compute.
+template <class T>
+Fragment<float> wide(const Fragment<T>& v) {
+  return v.template as<float>();
+}
+
 // What a thread holds of a row: vectors, and where vectors do not begin with the row, an element of its edges.
 template <class T>
 struct RowPart {

@@ -18,9 +18,8 @@ void softmax_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor
     const Float scale = kLog ? log(all.sum) : fast::rcp(all.sum);
     const auto finish = [&](const RowPart<T>& part) {
       return part.template map<T>([&](const Fragment<T>& v) {
-        const auto wide = v.template as<float>();
-        if constexpr (kLog) return (wide - all.largest - scale).template as<T>();
-        if constexpr (!kLog) return (weight<T>(wide, all.largest) * scale).template as<T>();
+        if constexpr (kLog) return (wide(v) - all.largest - scale).template as<T>();
+        if constexpr (!kLog) return (weight<T>(wide(v), all.largest) * scale).template as<T>();
       });
     };
     out.store(0, finish(first));

@@ -18,7 +18,7 @@ struct SoftmaxSum {
 template <class T, class X>
 X weight(const X& x, const Float& largest) {
   if constexpr (std::is_same_v<T, float>) return exp(x - largest);
-  const FlushSubnormals flush;  // weights of 16 bits are none
+  const FlushSubnormals flush;  // for results of 16 bits, weights below 2^-126 may be zero
   if constexpr (!std::is_same_v<T, float>) return fast::exp(x - largest);
 }
 
@@ -33,9 +33,8 @@ SoftmaxSum merge(const SoftmaxSum& a, const SoftmaxSum& b) {
 // weights are 0, and NaN stays.
 template <class T>
 SoftmaxSum sum_of(const RowPart<T>& part) {
-  const auto wide = [](const Fragment<T>& v) { return v.template as<float>(); };
   const Float largest =
-      max(part.template fold<float>(wide, maximum()), std::numeric_limits<float>::lowest());
+      max(part.template fold<float>(wide<T>, maximum()), std::numeric_limits<float>::lowest());
   return {largest, part.template fold<float>(
                        [&](const Fragment<T>& v) { return weight<T>(wide(v), largest); }, plus())};
 }

@@ -181,6 +181,15 @@ TEST(SoftmaxTest, RefusesOtherExtents) {
               HasSubstr("softmax: x is 2 × 8 and y 8 × 2; both need the same extents"));
 }
 
+TEST(SoftmaxTest, RefusesRowsThatAreTooLong) {
+  const Stream stream = test_device().create_stream().value();
+  const int64_t columns = (int64_t{1} << 31) - 65535;
+  const TensorRef<const float, 2> x(nullptr, {1, columns}, {columns, 1});
+  const TensorRef<float, 2> y(nullptr, {1, columns}, {columns, 1});
+  EXPECT_THAT(std::string(kernels::softmax(stream, x, y).message()),
+              HasSubstr("rows of 2147418113 elements; kernels of rows take at most 2147418112"));
+}
+
 // Every element has a thread, and no limit of a device is passed: of sm_90, of one without clusters, of one with less
 // shared memory.
 TEST(RowDeal, HoldsEveryRow) {
