@@ -5,12 +5,28 @@
 //   MaxAt best = block_reduce(mine, [](MaxAt a, MaxAt b) {      // any associative, commutative
 //     return select(b.value > a.value, b, a); });               // function of anything Traced
 //
+// A functor may say how the values of a whole group of threads are combined at once, where that costs less than
+// pair by pair:
+//
+//   struct Scaled { Float exponent, sum; };
+//   struct Merge {
+//     Scaled operator()(const Scaled& a, const Scaled& b) const;      // of two, as above
+//     template <class Group>
+//     Scaled together(const Scaled& mine, const Group& group) const { // of a group: group(x, combine)
+//       const Float e = group(mine.exponent, maximum());              // reduces any value over it
+//       return {e, group(mine.sum * exp2(mine.exponent - e), plus())};
+//     }
+//   };
+//
 // The result is the same in every thread that takes part. Sums of floats are taken in a tree, whose
 // order is fixed by the block's shape: the same launch gives the same bits.
 #pragma once
 
+#include <optional>
+
 #include "heddle/dsl/control.h"
 #include "heddle/dsl/cuda/builtins.h"
+#include "heddle/dsl/cuda/bulk.h"
 #include "heddle/dsl/cuda/cluster.h"
 #include "heddle/dsl/view.h"
 
@@ -117,10 +133,20 @@ void replace_leaves(T& result, const T& next) {
   leaves.write_to(result);
 }
 
+// Whether a functor combines the values of a group in a way of its own: together(), above.
+template <class Combine, class T, class Group>
+concept CombinesTogether = requires(const Combine& combine, const T& mine, const Group& group) {
+  combine.together(mine, group);
+};
+
 // warp_reduce(), where the first lane alone is sure to have the result.
 template <class X, class Combine>
 auto combine_lanes(const X& value, Combine combine, int width, SourceLoc loc) {
   detail::traced_t<X> result(value);
+  const auto group = [&](const auto& x, auto by) { return warp_reduce(x, by, width, loc); };
+  if constexpr (CombinesTogether<Combine, detail::traced_t<X>, decltype(group)>) {
+    return combine.together(result, group);
+  }
   if constexpr (detail::kHasRedux<detail::traced_t<X>, Combine>) {
     if (width == kWarpSize) {
       const auto kind = static_cast<detail::ReduxOp>(detail::kReduxOf<Combine>);
@@ -162,6 +188,10 @@ template <Traced T, class Combine>
 T warp_reduce_first(const T& value, const Int& count, Combine combine,
                     SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
+  const auto group = [&](const auto& x, auto by) { return warp_reduce_first(x, count, by, loc); };
+  if constexpr (detail::CombinesTogether<Combine, T, decltype(group)>) {
+    return combine.together(value, group);
+  }
   const Int lane = lane_id();
   T result = value;
   for (int delta = kWarpSize / 2; delta > 0; delta /= 2) {
@@ -199,6 +229,27 @@ class WarpSlots {
       const Access to = access(i++, slot);
       emit_store(to, node, to.loc);
     });
+  }
+  // Tells a barrier of the block that gets it.
+  void store_async(const T& value, const Int& slot, const Mbarrier& told) const {
+    int i = 0;
+    const Int first = 0;
+    for_each_leaf(value, [&](const Node& node) {
+      const Access to = access(i++, slot);
+      emit_store_async(to, node, {told.words().view_node(), first.node()}, to.loc);
+    });
+  }
+  // Whether such stores take all leaves.
+  static bool is_of_words(const T& prototype) {
+    bool all = true;
+    for_each_leaf(prototype, [&](const Node& node) { all = all && bytes_of(node) >= 4; });
+    return all;
+  }
+  // Of one value.
+  static int64_t bytes(const T& prototype) {
+    int64_t sum = 0;
+    for_each_leaf(prototype, [&](const Node& node) { sum += bytes_of(node); });
+    return sum;
   }
   T load(const T& prototype, const Int& slot) const {
     T value(prototype);
@@ -248,6 +299,7 @@ T combine_slots(const WarpSlots<T>& slots, const T& prototype, int count, Combin
                                ? both
                                : stays<T>(select(first + passed < count, both, result)));
   }
+  if (lanes == kWarpSize) return warp_reduce(result, combine);
   return warp_reduce_first(result, Int(lanes), combine);
 }
 
@@ -284,10 +336,58 @@ auto block_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curren
   return detail::combine_slots(slots, of_warp, warps, combine, threads);
 }
 
+namespace detail {
+
+// How the blocks of a cluster learn that what the others store has come: by a barrier of their own that counts the
+// bytes, which asynchronous stores tell; where a leaf is too small for these, by a barrier of the cluster.
+template <class T>
+class ClusterSlots {
+ public:
+  // Before cluster_arrive(); for so many values.
+  ClusterSlots(const T& prototype, int count) : slots_(prototype, count) {
+    if (!WarpSlots<T>::is_of_words(prototype)) return;
+    told_.emplace(1);
+    If(is_first(), [&] {
+      told_->init(0, 1u);
+      fence_mbarrier_init();
+      told_->expect_tx(0, static_cast<uint32_t>(count * WarpSlots<T>::bytes(prototype)));
+    });
+  }
+  void store(const T& value, const Int& slot, const Int& block, SourceLoc loc) const {
+    const WarpSlots<T> there = slots_.in_block(block, loc);
+    if (told_) {
+      there.store_async(value, slot, Mbarrier(map_shared(told_->words(), block)));
+    } else {
+      there.store(value, slot);
+    }
+  }
+  // What has come.
+  const WarpSlots<T>& wait() const {
+    if (told_) {
+      told_->wait(0, 0u);
+      if (in_loop()) {
+        sync_threads();  // all have seen it; the next trip has a barrier anew
+        If(is_first(), [&] { told_->inval(0); });
+      }
+    } else {
+      sync_cluster();
+    }
+    return slots_;
+  }
+
+ private:
+  static Bool is_first() { return warp_id() == 0 && lane_id() == 0; }
+  const WarpSlots<T> slots_;
+  std::optional<Mbarrier> told_;
+};
+
+}  // namespace detail
+
 // Cluster reduction: combines one value of each thread over all blocks of the cluster, as block_reduce() does over
 // one; every thread of the cluster gets the result, with the same bits. All of its threads take part. Each warp
-// writes what it has to every block's shared memory, so that two cluster barriers are all it costs, the
-// first of which overlaps with the work of the warps. In a cluster of one block it is block_reduce().
+// stores what it has to every block's shared memory, asynchronously where T's scalars have 4 or 8 bytes. Costs a cluster
+// barrier that overlaps with the work of the warps, and the way to another block's memory. In a cluster of one block
+// it is block_reduce().
 template <class X, class Combine>
 auto cluster_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
@@ -299,9 +399,9 @@ auto cluster_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curr
     return value;
   const int threads = threads_per_block(), warps = warps_per_block();
 
-  cluster_arrive();  // this block runs, and is done with the slots of a trip before
+  const detail::ClusterSlots<T> slots(value, blocks * warps);
+  cluster_arrive();  // this block runs and can be told, and is done with the slots of a trip before
   const T of_warp = detail::combine_warp(value, combine, threads, warps, loc);
-  const detail::WarpSlots<T> slots(of_warp, blocks * warps);
   const Int slot = cluster_rank() * warps + warp_id();
   cluster_wait();
   // A lane for each block; fewer lanes than that a last warp may have.
@@ -309,10 +409,14 @@ auto cluster_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curr
   const int lanes = threads % kWarpSize == 0 ? kWarpSize : threads % kWarpSize;
   for (int passed = 0; passed < blocks; passed += lanes) {
     const Int block = lane_id() + passed;
-    If(lane_id() < lanes && block < blocks, [&] { slots.in_block(block, loc).store(first, slot); });
+    If(lane_id() < lanes && block < blocks, [&] { slots.store(first, slot, block, loc); });
   }
-  sync_cluster();
-  return detail::combine_slots(slots, of_warp, blocks * warps, combine, threads);
+  T result = detail::combine_slots(slots.wait(), of_warp, blocks * warps, combine, threads);
+  // All warps have combined the same slots in the same way.
+  detail::for_each_leaf(result, [&](detail::Node& node) {
+    node = detail::emit(detail::op::kAssumeUniform, node, loc);
+  });
+  return result;
 }
 
 }  // namespace heddle

@@ -62,6 +62,8 @@ void emit_bulk(ir::Opcode opcode, const BulkCopy& copy, const BulkBarrier* barri
     record_copy(*trace, opcode, copy, barrier, ranks, {});
 }
 
+int bytes_of(const Node& value) { return ir::bytes_of(value.type.scalar); }
+
 void emit_store_async(const Access& to, const Node& value, const BulkBarrier& barrier,
                       SourceLoc loc) {
   Trace* const trace = current(loc);

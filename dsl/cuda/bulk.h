@@ -52,6 +52,8 @@ void emit_bulk(ir::Opcode opcode, const BulkCopy& copy, const BulkBarrier* barri
                const Node* ranks = nullptr);
 void emit_store_async(const Access& to, const Node& value, const BulkBarrier& barrier,
                       SourceLoc loc);
+// Bytes of an element of the value.
+int bytes_of(const Node& value);
 void emit_bulk_reduce(AtomicKind kind, const BulkCopy& copy, const BulkBarrier* barrier = nullptr);
 void emit_bulk_prefetch(const Access& from, ir::Scalar scalar, const Node& count);
 void emit_bulk_wait(ir::Opcode opcode, int groups, SourceLoc loc);

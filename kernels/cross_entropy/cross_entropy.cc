@@ -13,8 +13,8 @@ template <class T, class Index>
 void cross_entropy_body(const RowDeal& deal, const Tensor<const T, 2>& x,
                         const Tensor<const Index, 1>& target, const Tensor<float, 1>& loss) {
   const T outside(-std::numeric_limits<float>::infinity());
-  each_row(deal, x, [&](const RowThreads& threads, const auto& in) {
-    const SoftmaxSum all = sum_of_row(threads, in, in.load(0, outside), outside);
+  of_row(deal, x, outside, [&](const RowThreads& threads, const InputRow<T>& in) {
+    const SoftmaxSum all = sum_of_row(threads, in);
     If(threads.is_first(), [&] {
       const Value<Index> which = target(threads.row());
       loss(threads.row()) = If(

@@ -9,27 +9,23 @@ namespace {
 template <class T>
 void rms_norm_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
                    const Tensor<T, 2>& y, const Float& eps) {
-  const T zero(0.0f);
-  const auto squares = [](const RowPart<T>& part) {
-    return part.template fold<float>([](const Fragment<T>& v) { return wide(v) * wide(v); },
-                                     plus());
-  };
-  each_row(deal, x, [&](const RowThreads& threads, const auto& in) {
-    const Row<T> out(threads, y);
-    const RowPart<T> first = in.load(0, zero);
-    const Float mine =
-        in.others(squares(first), zero,
-                  [&](const Float& sum, const RowPart<T>& part) { return sum + squares(part); });
+  of_row(deal, x, T(0.0f), [&](const RowThreads& threads, const InputRow<T>& in) {
+    const Float mine = in.fold(
+        Float(0),
+        [](const RowPart<T>& part) {
+          return part.template fold<float>([](const Fragment<T>& v) { return wide(v) * wide(v); },
+                                           plus());
+        },
+        plus());
     const Float mean = threads.reduce(mine, plus()) / cast<float>(in.columns());
     const Float scale = fast::rsqrt(mean + eps);
-    const auto finish = [&](const Int& number, const RowPart<T>& part) {
+    const Row<T> out(threads, y);
+    in.each([&](const Int& number, const RowPart<T>& part) {
       const auto scaled = [&](const Fragment<T>& v, const Fragment<T>& weight) {
         return (wide(v) * scale * wide(weight)).template as<T>();
       };
-      out.store(number, part.template map<T>(scaled, in.beside(w, number)));
-    };
-    finish(0, first);
-    in.each_other(zero, finish);
+      out.store(number, part.template map<T>(scaled, out.beside(w, number)));
+    });
   });
 }
 
@@ -37,12 +33,21 @@ void rms_norm_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tenso
 struct Moments {
   Float count, mean, squares;
 };
-Moments merge(const Moments& a, const Moments& b) {
-  const Float count = a.count + b.count;
-  const Float part = b.count * fast::rcp(max(count, 1.0f)), apart = b.mean - a.mean;
-  // Nothing counts before what may be infinite.
-  return {count, a.mean + apart * part, a.squares + b.squares + apart * part * a.count * apart};
-}
+struct MergeMoments {
+  Moments operator()(const Moments& a, const Moments& b) const {
+    const Float count = a.count + b.count;
+    const Float part = b.count * fast::rcp(max(count, 1.0f)), apart = b.mean - a.mean;
+    // Nothing counts before what may be infinite.
+    return {count, a.mean + apart * part, a.squares + b.squares + apart * part * a.count * apart};
+  }
+  template <class Group>
+  Moments together(const Moments& mine, const Group& group) const {
+    const Float count = group(mine.count, plus());
+    const Float mean = group(mine.mean * (mine.count * fast::rcp(max(count, 1.0f))), plus());
+    const Float apart = mine.mean - mean;
+    return {count, mean, group(mine.squares + apart * mine.count * apart, plus())};
+  }
+};
 template <class T>
 Moments moments(const RowPart<T>& part) {
   const Float count = part.count();
@@ -57,25 +62,18 @@ Moments moments(const RowPart<T>& part) {
 template <class T>
 void layer_norm_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
                      const Tensor<const T, 1>& b, const Tensor<T, 2>& y, const Float& eps) {
-  const T zero(0.0f);
-  each_row(deal, x, [&](const RowThreads& threads, const auto& in) {
-    const Row<T> out(threads, y);
-    const RowPart<T> first = in.load(0, zero);
-    const Moments mine =
-        in.others(moments(first), zero, [&](const Moments& so_far, const RowPart<T>& part) {
-          return merge(so_far, moments(part));
-        });
-    const Moments all = threads.reduce(mine, merge);
+  of_row(deal, x, T(0.0f), [&](const RowThreads& threads, const InputRow<T>& in) {
+    const Moments all =
+        threads.reduce(in.fold(Moments{0, 0, 0}, moments<T>, MergeMoments()), MergeMoments());
     const Float scale = fast::rsqrt(all.squares / cast<float>(in.columns()) + eps);
-    const auto finish = [&](const Int& number, const RowPart<T>& part) {
+    const Row<T> out(threads, y);
+    in.each([&](const Int& number, const RowPart<T>& part) {
       const auto scaled = [&](const Fragment<T>& v, const Fragment<T>& weight,
                               const Fragment<T>& bias) {
         return ((wide(v) - all.mean) * scale * wide(weight) + wide(bias)).template as<T>();
       };
-      out.store(number, part.template map<T>(scaled, in.beside(w, number), in.beside(b, number)));
-    };
-    finish(0, first);
-    in.each_other(zero, finish);
+      out.store(number, part.template map<T>(scaled, out.beside(w, number), out.beside(b, number)));
+    });
   });
 }
 

@@ -1,12 +1,11 @@
 // How the rows of a matrix are dealt out to threads: kernels that read each row once and keep it in registers.
 //
 //   const RowDeal deal = deal_rows(rows_of(x, y), device);
-//   kernel(deal).launch(stream, row_shape(deal, rows, device), x, y);
+//   kernel(deal).launch(stream, row_shape(deal, rows), x, y);
 //
-// A row belongs to a few lanes of a warp, to a block, or to a cluster of blocks, the fewest that hold it in registers
-// with enough loads under way to keep the memory busy. Where few blocks fit on a multiprocessor, each has many rows
-// one after the other, and the copy engine brings the next one while they work on a row. Rows that not even a
-// cluster holds are taken in parts, and read once for each pass over them.
+// A row belongs to a few lanes of a warp, to a block, or to a cluster of blocks. Short rows are held in registers;
+// longer ones in shared memory, which is loaded without registers, so that more loads are under way; rows that not
+// even a cluster's holds are read once for each pass over them.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +19,15 @@ inline constexpr int kVectorBytes = 16;
 
 // What a thread, a block and a cluster have of the rows of a matrix.
 struct RowDeal {
-  int threads = 32;       // of a block that share a row: 1, 2, 4, … 32, or a multiple of 32
-  int rows = 1;           // of a block; more than one where a warp or less shares a row
-  int blocks = 1;         // of a cluster that share a row
-  int vectors = 1;        // of a row that a thread holds at once
-  int width = 1;          // elements of a vector
-  bool peeled = false;    // vectors begin where memory is aligned, behind the row's first elements
-  bool whole = false;     // every thread's vectors lie in the row
-  bool in_parts = false;  // a row is more than its threads hold at once
-  bool copied =
-      false;  // a cluster has many rows, and the next one's vectors are copied to shared memory meanwhile
+  int threads = 32;     // of a block that share a row: 1, 2, 4, … 32, or a multiple of 32
+  int rows = 1;         // of a block; more than one where a warp or less shares a row
+  int blocks = 1;       // of a cluster that share a row
+  int vectors = 1;      // of a row that a thread has in registers at once: a part
+  int width = 1;        // elements of a vector
+  bool peeled = false;  // vectors begin where memory is aligned, behind the row's first elements
+  bool whole = false;   // every thread's vectors lie in the row
+  int kept = 0;  // parts of a thread that wait in shared memory; 0: its only one in registers
+  bool in_parts = false;  // a row is more than either holds
   friend bool operator==(const RowDeal&, const RowDeal&) = default;
 };
 
@@ -49,7 +47,7 @@ RowsOf rows_of(const TensorRef<T, 2>&... matrices);
 RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device);
 
 // The launch for so many rows.
-LaunchShape row_shape(const RowDeal& deal, int64_t rows, const DeviceInfo& device);
+LaunchShape row_shape(const RowDeal& deal, int64_t rows);
 
 // --- implementation ---
 

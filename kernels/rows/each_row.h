@@ -1,94 +1,26 @@
 // What kernels of rows are written with. Internal to the kernels.
 //
-//   each_row(deal, x, [&](const RowThreads& threads, const auto& row) {
-//     const RowPart<T> mine = row.load(0, T(0));
-//     const Float total = threads.reduce(mine.template fold<float>(…), plus());
-//     Row<T>(threads, y).store(0, mine.template map<T>(…));
+//   of_row(deal, x, T(0), [&](const RowThreads& threads, const InputRow<T>& in) {
+//     const Float total = threads.reduce(in.fold(Float(0), [](const RowPart<T>& part) { … }, plus()), plus());
+//     const Row<T> out(threads, y);
+//     in.each([&](const Int& number, const RowPart<T>& part) { out.store(number, part.map<T>(…)); });
 //   });
 //
 // and launched by launch_rows(). softmax/softmax.cc and norm/norm.cc are examples.
 #pragma once
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/rows/row.h"
+#include "heddle/kernels/rows/input_row.h"
 
 namespace heddle::kernels {
 
-// The rows that a block has a share of, one after the other: while it works on one, the copy engine brings its
-// vectors of the next.
-template <class T>
-class CopiedRows {
- public:
-  // With the block's copy and its barrier in shared memory; all threads of the block.
-  CopiedRows(const RowDeal& deal, const Tensor<const T, 2>& x)
-      : deal_(deal), x_(x), vectors_(int64_t{deal.threads} * deal.vectors * deal.width), full_(1) {
-    If(thread_idx.x == 0, [&] {
-      full_.init(0, 1);
-      fence_mbarrier_init();
-    });
-    sync_threads();
-  }
-
-  // Begins to copy a row, if there is one.
-  void start(const Int& row) const {
-    If(thread_idx.x == 0 && row < x_.shape(0), [&] {
-      const RowThreads threads(deal_, row, x_.shape(0));
-      const Row<const T> in(threads, x_);
-      const Int count = in.count(0) * deal_.width;
-      full_.expect_tx(0, cast<uint32_t>(count * static_cast<int>(sizeof(T))));
-      If(count > 0, [&] {
-        const auto from = x_.at(row, in.column(in.begin(0)));
-        bulk_load(vectors_.at(0), from, count, full_, 0);
-      });
-    });
-  }
-
-  // A row that is being copied, as the trip's number says which. Once it is loaded the next one is begun.
-  class Copied : public Row<const T> {
-   public:
-    // The row of `threads`, and the one that follows.
-    Copied(const CopiedRows& rows, const RowThreads& threads, const Int& trip, const Int& next)
-        : Row<const T>(threads, rows.x_), rows_(rows), trip_(trip), next_(next) {}
-    // What this thread has of it; once.
-    RowPart<T> load(const Int&, const T& outside) const {
-      rows_.full_.wait(0, cast<uint32_t>(trip_ & 1));
-      const RowPart<T> part = Row<const T>::load(rows_.vectors_, outside);
-      fence_async();
-      sync_threads();
-      rows_.start(next_);
-      return part;
-    }
-
-   private:
-    const CopiedRows& rows_;
-    const Int trip_, next_;
-  };
-
- private:
-  const RowDeal deal_;
-  const Tensor<const T, 2> x_;
-  const Shared<T> vectors_;
-  const Mbarrier full_;
-};
-
-// body(threads, row) for each row that this thread has a share of. Of a row it loads part 0 once, and other parts as
-// often as it likes.
+// body(threads, row) of the row that this thread has a share of; `outside` stands for what is not in the row.
 template <class T, class Body>
-void each_row(const RowDeal& deal, const Tensor<const T, 2>& x, Body body) {
-  const Int rows = x.shape(0);
+void of_row(const RowDeal& deal, const Tensor<const T, 2>& x, const T& outside, Body body) {
   const Int first = deal.blocks > 1 ? block_idx.x / deal.blocks : Int(block_idx.x);
-  if (!deal.copied) {
-    const RowThreads threads(deal, deal.rows > 1 ? first * deal.rows + thread_idx.y : first, rows);
-    return body(threads, Row<const T>(threads, x));
-  }
-  const CopiedRows<T> copied(deal, x);
-  const Int clusters = grid_dim.x / deal.blocks;
-  copied.start(first);
-  For(range(first, rows, clusters), Int(0), [&](const Int& row, const Int& trip) {
-    const RowThreads threads(deal, row, rows);
-    body(threads, typename CopiedRows<T>::Copied(copied, threads, trip, row + clusters));
-    return trip + 1;
-  });
+  const RowThreads threads(deal, deal.rows > 1 ? first * deal.rows + thread_idx.y : first,
+                           x.shape(0));
+  body(threads, InputRow<T>(threads, x, outside));
 }
 
 // kInvalidArgument where two matrices, x and y, have not the same extents.
@@ -113,9 +45,8 @@ Status launch_rows(const Stream& stream, const Family& family, const RowsOf& of,
     return InvalidArgumentError(absl::StrCat(
         "rows of ", of.columns, " elements; kernels of rows take at most ", kMostColumns));
   }
-  const DeviceInfo& device = stream.device().info();
-  const RowDeal deal = deal_rows(of, device);
-  return family(deal).launch(stream, row_shape(deal, rows, device), x, rest...);
+  const RowDeal deal = deal_rows(of, stream.device().info());
+  return family(deal).launch(stream, row_shape(deal, rows), x, rest...);
 }
 
 }  // namespace heddle::kernels

@@ -40,7 +40,7 @@ class RowThreads {
   const Int thread_ = thread_idx.x;
 };
 
-// A row of a matrix, in vectors.
+// A row of a matrix, in vectors: which a thread has, in parts that it holds at once.
 template <class T>
 class Row {
  public:
@@ -54,79 +54,114 @@ class Row {
         whole_((columns_ - before_) / threads.deal().width) {}
 
   const Int& columns() const { return columns_; }
-  // The block's vectors of a part: where they begin, and how many there are.
-  Int begin(const Int& part) const {
-    return (part * threads_.deal().blocks + threads_.block()) * threads_.of_block();
+  // How many parts a row has, where it is taken in parts.
+  Int parts() const {
+    const int each = threads_.of_block() * threads_.deal().blocks;
+    return (max(whole_, 1) - 1) / each + 1;
   }
-  Int count(const Int& part) const {
-    return max(min(whole_ - begin(part), threads_.of_block()), 0);
-  }
-  // The place of a vector in the row.
-  Int column(const Int& vector) const { return before_ + vector * threads_.deal().width; }
 
-  // What this thread has of a part; `outside` where that is not in the row.
+  // The vectors that this thread has of a part: read(at) of each, `at` being the number among the block's.
+  template <class Read>
+  RowPart<Element> vectors(const Int& part, Read read) const {
+    const Int here = count(part);
+    RowPart<Element> out;
+    for (int v = 0; v < threads_.deal().vectors; ++v) {
+      const Int at = vector(v);
+      if (!threads_.deal().whole) out.in_row.push_back(at < here);
+      out.vectors.push_back(read(at));
+    }
+    return out;
+  }
+  // Likewise, of those in the row; the others are `outside`.
+  template <class Read>
+  RowPart<Element> vectors_in_row(const Int& part, const Element& outside, Read read) const {
+    if (threads_.deal().whole) return vectors(part, read);
+    const Fragment<Element> none(threads_.deal().width, outside);
+    const Int here = count(part);
+    return vectors(part, [&](const Int& at) {
+      return If(
+          at < here, [&] { return read(at); }, [&] { return none; });
+    });
+  }
+  // Behind them the element of the row's edges that it has, all of which belong to part 0.
+  void add_edge(const Int& part, const Fragment<Element>& edge, const Element& outside,
+                RowPart<Element>& out) const {
+    const Fragment<Element> none(1, outside);
+    out.in_row.push_back(has_edge(part));
+    out.vectors.push_back(select(part == 0, edge, none));
+  }
+  // That element, by read(column), or `outside`.
+  template <class Read>
+  Fragment<Element> edge(const Element& outside, Read read) const {
+    const Fragment<Element> none(1, outside);
+    return If(
+        has_edge(0), [&] { return read(edge_column()); }, [&] { return none; });
+  }
+
+  // What this thread has of the matrix's elements.
   RowPart<Element> load(const Int& part, const Element& outside) const {
-    const Int first = begin(part);
-    RowPart<Element> out = vectors(count(part), outside, [&](const Int& at) {
-      return Fragment<Element>(
-          x_.elements(threads_.deal().width, threads_.row(), column(first + at)));
-    });
-    load_edge(part, outside, out);
+    RowPart<Element> out = vectors_in_row(
+        part, outside, [&](const Int& at) { return Fragment<Element>(at_vector(part, at)); });
+    if (threads_.deal().peeled) add_edge(part, load_edge(outside), outside, out);
     return out;
   }
-  // The parts behind the first one, where rows are taken in parts: next(so far, part) of each, beginning with `first`;
-  // or each(number, part).
-  template <class State, class Next>
-  State others(const State& first, const Element& outside, Next next) const {
-    if (!threads_.deal().in_parts) return first;
-    return For(range(1, parts()), first, [&](const Int& part, const State& so_far) {
-      return next(so_far, load(part, outside));
+  Fragment<Element> load_edge(const Element& outside) const {
+    return edge(outside, [&](const Int& column) {
+      return Fragment<Element>(x_.elements(1, threads_.row(), column));
     });
   }
-  template <class Each>
-  void each_other(const Element& outside, Each each) const {
-    if (!threads_.deal().in_parts) return;
-    For(range(1, parts()), [&](const Int& part) { each(part, load(part, outside)); });
+  // Begins to copy them to where copied() reads them.
+  void copy_async(const Int& part, const Shared<Element>& to, const Element& outside) const {
+    constexpr int kWidth = kVectorBytes / int{sizeof(Element)};
+    const Int here = count(part);
+    for (int v = 0; v < threads_.deal().vectors; ++v) {
+      const Int at = vector(v);
+      const auto copy = [&] {
+        heddle::copy_async<kWidth>(to.at(place(part, at)),
+                                   x_.at(threads_.row(), column(begin(part) + at)));
+      };
+      if (threads_.deal().whole) {
+        copy();
+      } else {
+        If(at < here, copy,
+           [&] { to.elements(kWidth, place(part, at)) = Fragment<Element>(kWidth, outside); });
+      }
+    }
   }
-  // What it has of the only part, of which the block's vectors lie in shared memory.
-  RowPart<Element> load(const Shared<Element>& copied, const Element& outside) const {
-    RowPart<Element> out = vectors(count(0), outside, [&](const Int& at) {
-      return Fragment<Element>(copied.elements(threads_.deal().width, at * threads_.deal().width));
+  RowPart<Element> copied(const Int& part, const Shared<Element>& from) const {
+    return vectors(part, [&](const Int& at) {
+      return Fragment<Element>(from.elements(threads_.deal().width, place(part, at)));
     });
-    load_edge(0, outside, out);
-    return out;
   }
 
-  // The elements of a vector of as many columns that stand beside those of a part.
+  // The elements of a vector of as many columns that stand beside those of a part; any where a vector is not in the
+  // row.
   RowPart<Element> beside(const Tensor<const Element, 1>& w, const Int& part) const {
-    const int width = threads_.deal().width;
-    const bool wide = width == 1 || (!threads_.deal().peeled && w.vector_width() >= width);
-    const Int first = begin(part);
-    const auto at = [&](int count, const Int& place) {
-      return Fragment<Element>(w.elements(count, place));
-    };
-    RowPart<Element> out = vectors(count(part), Element(0.0f), [&](const Int& vector) {
-      const Int place = column(first + vector);
-      if (wide) return at(width, place);
-      Var<Fragment<Element>> all(Fragment<Element>(width, Element(0.0f)));
-      for (int i = 0; i < width; ++i) all[i] = at(1, place + i)[0];
+    const RowDeal& deal = threads_.deal();
+    const bool wide = !deal.peeled && w.vector_width() >= deal.width;
+    RowPart<Element> out = vectors(part, [&](const Int& at) {
+      // Those that are not in the row get what the last one gets.
+      const Int first = column(min(begin(part) + at, whole_ - 1));
+      if (wide) return Fragment<Element>(w.elements(deal.width, first));
+      Var<Fragment<Element>> all(Fragment<Element>(deal.width, Element(0.0f)));
+      for (int i = 0; i < deal.width; ++i) all[i] = w(first + i);
       return Fragment<Element>(all);
     });
-    add_edge(
-        part, Element(0.0f), [&](const Int& place) { return at(1, place); }, out);
+    if (!deal.peeled) return out;
+    const Element zero(0.0f);
+    const auto one = [&](const Int& column) { return Fragment<Element>(w.elements(1, column)); };
+    add_edge(part, edge(zero, one), zero, out);
     return out;
   }
 
   // Stores what this thread has of a part.
   void store(const Int& part, const RowPart<Element>& from) const requires(!std::is_const_v<T>) {
     const RowDeal& deal = threads_.deal();
-    const Int first = begin(part), here = count(part);
+    const Int here = count(part);
     If(threads_.exists(), [&] {
       for (int v = 0; v < deal.vectors; ++v) {
-        const Int at = threads_.thread() + v * deal.threads;
-        const auto write = [&] {
-          x_.elements(deal.width, threads_.row(), column(first + at)) = from.vectors[v];
-        };
+        const Int at = vector(v);
+        const auto write = [&] { at_vector(part, at) = from.vectors[v]; };
         if (deal.whole) {
           write();
         } else {
@@ -135,55 +170,33 @@ class Row {
       }
       if (deal.peeled) {
         If(has_edge(part),
-           [&] { x_.elements(1, threads_.row(), edge()) = from.vectors[deal.vectors]; });
+           [&] { x_.elements(1, threads_.row(), edge_column()) = from.vectors[deal.vectors]; });
       }
     });
   }
 
  private:
-  // How many parts a row has.
-  Int parts() const {
-    const int each = threads_.of_block() * threads_.deal().blocks;
-    return (max(whole_, 1) - 1) / each + 1;
+  // The block's vectors of a part: where they begin in the row, and how many there are; which this thread has, and
+  // where it copies one to.
+  Int begin(const Int& part) const {
+    return (part * threads_.deal().blocks + threads_.block()) * threads_.of_block();
   }
-  template <class Read>
-  RowPart<Element> vectors(const Int& here, const Element& outside, Read read) const {
-    const RowDeal& deal = threads_.deal();
-    const Fragment<Element> none(deal.width, outside);
-    RowPart<Element> out;
-    for (int v = 0; v < deal.vectors; ++v) {
-      const Int at = threads_.thread() + v * deal.threads;
-      if (deal.whole) {
-        out.vectors.push_back(read(at));
-        continue;
-      }
-      out.in_row.push_back(at < here);
-      out.vectors.push_back(If(
-          out.in_row.back(), [&] { return read(at); }, [&] { return none; }));
-    }
-    return out;
+  Int count(const Int& part) const {
+    return max(min(whole_ - begin(part), threads_.of_block()), 0);
   }
-  // Adds the element of the edges that a thread has, of what read(column) gives.
-  template <class Read>
-  void add_edge(const Int& part, const Element& outside, Read read, RowPart<Element>& out) const {
-    if (!threads_.deal().peeled) return;
-    const Fragment<Element> none(1, outside);
-    out.in_row.push_back(has_edge(part));
-    out.vectors.push_back(If(
-        out.in_row.back(), [&] { return read(edge()); }, [&] { return none; }));
+  Int vector(int v) const { return threads_.thread() + v * threads_.deal().threads; }
+  Int place(const Int& part, const Int& at) const {
+    return (part * threads_.of_block() + at) * threads_.deal().width;
   }
-  void load_edge(const Int& part, const Element& outside, RowPart<Element>& out) const {
-    add_edge(
-        part, outside,
-        [&](const Int& column) {
-          return Fragment<Element>(x_.elements(1, threads_.row(), column));
-        },
-        out);
+  // The place of a vector in the row.
+  Int column(const Int& vector) const { return before_ + vector * threads_.deal().width; }
+  auto at_vector(const Int& part, const Int& at) const {
+    return x_.elements(threads_.deal().width, threads_.row(), column(begin(part) + at));
   }
 
   // The elements in front of the first vector and behind the last one, fewer than two vectors: one for each of the
   // first block's threads.
-  Int edge() const {
+  Int edge_column() const {
     const Int& thread = threads_.thread();
     return select(thread < before_, thread, thread + whole_ * threads_.deal().width);
   }

@@ -11,20 +11,15 @@ namespace {
 template <class T, bool kLog>
 void softmax_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<T, 2>& y) {
   const T outside(-std::numeric_limits<float>::infinity());
-  each_row(deal, x, [&](const RowThreads& threads, const auto& in) {
-    const Row<T> out(threads, y);
-    const RowPart<T> first = in.load(0, outside);
-    const SoftmaxSum all = sum_of_row(threads, in, first, outside);
+  of_row(deal, x, outside, [&](const RowThreads& threads, const InputRow<T>& in) {
+    const SoftmaxSum all = sum_of_row(threads, in);
     const Float scale = kLog ? log(all.sum) : fast::rcp(all.sum);
-    const auto finish = [&](const RowPart<T>& part) {
-      return part.template map<T>([&](const Fragment<T>& v) {
+    const Row<T> out(threads, y);
+    in.each([&](const Int& number, const RowPart<T>& part) {
+      out.store(number, part.template map<T>([&](const Fragment<T>& v) {
         if constexpr (kLog) return (wide(v) - all.largest - scale).template as<T>();
         if constexpr (!kLog) return (weight<T>(wide(v), all.largest) * scale).template as<T>();
-      });
-    };
-    out.store(0, finish(first));
-    in.each_other(outside, [&](const Int& number, const RowPart<T>& part) {
-      out.store(number, finish(part));
+      }));
     });
   });
 }

@@ -4,7 +4,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "heddle/kernels/rows/row.h"
+#include "heddle/kernels/rows/input_row.h"
 
 namespace heddle::kernels {
 
@@ -22,32 +22,36 @@ X weight(const X& x, const Float& largest) {
   if constexpr (!std::is_same_v<T, float>) return fast::exp(x - largest);
 }
 
-// One value for two parts of a row.
+// Two sums as one, and those of a group of threads, where one weight for each is enough.
 template <class T>
-SoftmaxSum merge(const SoftmaxSum& a, const SoftmaxSum& b) {
-  const Float largest = max(a.largest, b.largest);
-  return {largest, a.sum * weight<T>(a.largest, largest) + b.sum * weight<T>(b.largest, largest)};
-}
+struct MergeSums {
+  SoftmaxSum operator()(const SoftmaxSum& a, const SoftmaxSum& b) const {
+    const Float largest = max(a.largest, b.largest);
+    return {largest, a.sum * weight<T>(a.largest, largest) + b.sum * weight<T>(b.largest, largest)};
+  }
+  template <class Group>
+  SoftmaxSum together(const SoftmaxSum& mine, const Group& group) const {
+    const Float largest = group(mine.largest, maximum());
+    return {largest, group(mine.sum * weight<T>(mine.largest, largest), plus())};
+  }
+};
 
 // The largest number is finite at least, so that nothing is subtracted from -∞: where all elements are -∞ their
 // weights are 0, and NaN stays.
 template <class T>
 SoftmaxSum sum_of(const RowPart<T>& part) {
-  const Float largest =
-      max(part.template fold<float>(wide<T>, maximum()), std::numeric_limits<float>::lowest());
+  const auto same = [](const Fragment<T>& v) { return v; };
+  const Float largest = max(cast<float>(part.template fold<T>(same, maximum())),
+                            std::numeric_limits<float>::lowest());
   return {largest, part.template fold<float>(
                        [&](const Fragment<T>& v) { return weight<T>(wide(v), largest); }, plus())};
 }
 
-// Of a row, of which `first` is the first part; `outside` is -∞.
-template <class T, class In>
-SoftmaxSum sum_of_row(const RowThreads& threads, const In& in, const RowPart<T>& first,
-                      const T& outside) {
-  const auto merged = [](const SoftmaxSum& a, const SoftmaxSum& b) { return merge<T>(a, b); };
-  const SoftmaxSum mine = in.others(
-      sum_of(first), outside,
-      [&](const SoftmaxSum& sum, const RowPart<T>& part) { return merged(sum, sum_of(part)); });
-  return threads.reduce(mine, merged);
+// Of a row; what is outside it is -∞.
+template <class T>
+SoftmaxSum sum_of_row(const RowThreads& threads, const InputRow<T>& in) {
+  const SoftmaxSum nothing{std::numeric_limits<float>::lowest(), 0};
+  return threads.reduce(in.fold(nothing, sum_of<T>, MergeSums<T>()), MergeSums<T>());
 }
 
 }  // namespace heddle::kernels

@@ -100,15 +100,4 @@ void check_rows(const RowsAt& shape, float mean, float spread, Call call, Check 
   for (const T& value : got) ASSERT_EQ(wide(value), wide(marker)) << "written outside the rows";
 }
 
-// More rows of so many columns than clusters are resident, so that each has two or three; of every matrix alike.
-template <class T>
-int64_t rows_of_three_trips(int64_t columns, bool aligned) {
-  const DeviceInfo& device = test_device().info();
-  const kernels::RowDeal deal = kernels::deal_rows(
-      {.columns = columns, .element_bytes = sizeof(T), .aligned = aligned, .alike = true}, device);
-  EXPECT_EQ(deal.copied, device.cluster_launch);
-  if (!deal.copied) return 3;
-  return 2 * kernels::row_shape(deal, 1 << 30, device).grid.x / deal.blocks + 1;
-}
-
 }  // namespace heddle

@@ -110,10 +110,6 @@ TYPED_TEST(Norms, OfHugeEqualElements) {
   check_norms<TypeParam>({1, 65540}, huge, 0);
 }
 
-TEST(NormTest, OfRowsThatAreCopiedAhead) {
-  check_norms<bfloat16>({rows_of_three_trips<bfloat16>(65536, true), 65536});
-}
-
 // A mean that is many standard deviations away: the squares' sums would lose the variance.
 TYPED_TEST(Norms, OfMeansFarFromZero) {
   check_norms<TypeParam>({3, 777}, 1000, 3);

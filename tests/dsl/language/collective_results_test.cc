@@ -177,5 +177,74 @@ TEST(CollectiveResults, AClusterReduces) {
   }
 }
 
+// Values below 4 bytes go to the other blocks by stores and a barrier of the cluster.
+TEST(CollectiveResults, AClusterReducesSmallValues) {
+  if (!has_clusters()) GTEST_SKIP() << "the device has no clusters";
+  const auto got = run("small", {.grid = 8, .block = 64, .cluster = 4}, 512, [](auto x, auto y) {
+    const Int i = block_idx.x * 64 + thread_idx.x;
+    y(i) = For(range(3), Int(0), [&](Int k, Int so_far) {
+      const Bool any = cluster_reduce(x(i) == 300 + k, bitwise_or());
+      const Int8 most = cluster_reduce(cast<int8_t>(x(i) % 100 + k), maximum());
+      return so_far + select(any, 1000, 0) + cast<int32_t>(most);
+    });
+  });
+  ASSERT_THAT(got, IsOk());
+  for (int i = 0; i < 512; ++i) EXPECT_EQ((*got)[i], 3 * 99 + 3 + (i < 256 ? 0 : 3000)) << i;
+}
+
+// The largest, and how many there are.
+struct Most {
+  Int value, count;
+};
+struct MergeMost {
+  int* together_calls;
+  Most operator()(const Most& a, const Most& b) const {
+    const Int most = max(a.value, b.value);
+    return {most, select(a.value == most, a.count, 0) + select(b.value == most, b.count, 0)};
+  }
+  template <class Group>
+  Most together(const Most& mine, const Group& group) const {
+    ++*together_calls;
+    const Int most = group(mine.value, maximum());
+    return {most, group(select(mine.value == most, mine.count, 0), plus())};
+  }
+};
+
+TEST(CollectiveResults, AFunctorMayCombineAGroupAtOnce) {
+  int calls = 0;
+  const MergeMost merge{&calls};
+  const auto last_digit = [](const Int& i) { return Most{i % 10, 1}; };
+  const auto got = run("warp", {.block = 64}, 64, [&](auto, auto y) {
+    const Most all = warp_reduce(last_digit(thread_idx.x), merge);
+    const Most few = warp_reduce(last_digit(thread_idx.x), merge, 8);
+    y(thread_idx.x) = all.value * 1000 + all.count * 100 + few.value * 10 + few.count;
+  });
+  ASSERT_THAT(got, IsOk());
+  EXPECT_EQ(calls, 2);
+  for (int i = 0; i < 64; ++i) {  // of each warp three end with 9
+    const int first = i / 8 * 8, most = first % 10 > 2 ? 9 : first % 10 + 7;
+    EXPECT_EQ((*got)[i], 9000 + 3 * 100 + most * 10 + 1) << i;
+  }
+  for (const int threads : kBlocks) {
+    const auto of_block = run("block", {.block = threads}, threads, [&](auto, auto y) {
+      const Most all = block_reduce(last_digit(thread_idx.x), merge);
+      y(thread_idx.x) = all.value * 1000 + all.count;
+    });
+    ASSERT_THAT(of_block, IsOk()) << threads;
+    EXPECT_THAT(*of_block, Each(9000 + threads / 10)) << threads;
+  }
+  if (!has_clusters()) return;
+  for (const int threads : {32, 96, 256, 40}) {
+    const LaunchShape shape{.grid = 8, .block = threads, .cluster = 8};
+    const auto of_cluster = run("cluster", shape, 8 * threads, [&](auto, auto y) {
+      const Int i = block_idx.x * threads + thread_idx.x;
+      const Most all = cluster_reduce(last_digit(i), merge);
+      y(i) = all.value * 1000 + all.count;
+    });
+    ASSERT_THAT(of_cluster, IsOk()) << threads;
+    EXPECT_THAT(*of_cluster, Each(9000 + 8 * threads / 10)) << threads;
+  }
+}
+
 }  // namespace
 }  // namespace heddle
