@@ -8,6 +8,7 @@
 
 namespace heddle::kernels {
 
+// A row that is read more than once.
 template <class T>
 class InputRow {
  public:
@@ -28,6 +29,7 @@ class InputRow {
     copy_async_wait();
   }
 
+  // Elements of the row.
   const Int& columns() const { return row_.columns(); }
 
   // of(part) of this thread's parts, merged, beginning with `nothing`; of the only one where there are no others.

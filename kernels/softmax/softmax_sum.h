@@ -25,10 +25,12 @@ X weight(const X& x, const Float& largest) {
 // Two sums as one, and those of a group of threads, where one weight for each is enough.
 template <class T>
 struct MergeSums {
+  // Of two.
   SoftmaxSum operator()(const SoftmaxSum& a, const SoftmaxSum& b) const {
     const Float largest = max(a.largest, b.largest);
     return {largest, a.sum * weight<T>(a.largest, largest) + b.sum * weight<T>(b.largest, largest)};
   }
+  // Of a group's threads.
   template <class Group>
   SoftmaxSum together(const SoftmaxSum& mine, const Group& group) const {
     const Float largest = group(mine.largest, maximum());
