@@ -295,7 +295,8 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kBarrierArrive:
       return emit_named_barrier(op);
     case Opcode::kClusterArrive:
-      return out_->instruction("barrier.cluster.arrive.aligned");
+      return out_->instruction("barrier.cluster.arrive", is_relaxed(op) ? ".relaxed" : "",
+                               ".aligned");
     case Opcode::kClusterWait:
       return out_->instruction("barrier.cluster.wait.aligned");
     case Opcode::kBarrier:

@@ -56,7 +56,7 @@ std::string Emitter::mbarrier_order(const Op& op, ir::MemoryOrder strong) {
   const bool remote = type(op.view()).space == ir::Space::kSharedCluster;
   const bool waits = strong == ir::MemoryOrder::kAcquire;
   const bool far = remote || (waits && kernel_.cluster.count() > 1);
-  if (op.attr_or(AttrKey::kOrder, -1) == static_cast<int64_t>(ir::MemoryOrder::kRelaxed)) {
+  if (is_relaxed(op)) {
     use(ir::Feature::kRelaxedMbarriers);
   }
   return absl::StrCat(

@@ -353,6 +353,7 @@ class ClusterSlots {
       told_->expect_tx(0, static_cast<uint32_t>(count * WarpSlots<T>::bytes(prototype)));
     });
   }
+  bool are_told() const { return told_.has_value(); }
   void store(const T& value, const Int& slot, const Int& block, SourceLoc loc) const {
     const WarpSlots<T> there = slots_.in_block(block, loc);
     if (told_) {
@@ -400,7 +401,9 @@ auto cluster_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curr
   const int threads = threads_per_block(), warps = warps_per_block();
 
   const detail::ClusterSlots<T> slots(value, blocks * warps);
-  cluster_arrive();  // this block runs and can be told, and is done with the slots of a trip before
+  // This block runs and can be told, and in a loop is done with the slots of a trip before.
+  cluster_arrive(detail::in_loop() || !slots.are_told() ? MemoryOrder::release
+                                                        : MemoryOrder::relaxed);
   const T of_warp = detail::combine_warp(value, combine, threads, warps, loc);
   const Int slot = cluster_rank() * warps + warp_id();
   cluster_wait();

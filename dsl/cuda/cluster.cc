@@ -19,6 +19,11 @@ Node emit_map_shared(Node view, int rank, Node block, SourceLoc loc) {
 
 }  // namespace detail
 
+void cluster_arrive(MemoryOrder order, SourceLoc loc) {
+  const ir::Attr attr{ir::AttrKey::kOrder, static_cast<int64_t>(order)};
+  detail::record(ir::Opcode::kClusterArrive, {}, {}, {attr}, loc);
+}
+
 int cluster_size() {
   detail::Trace* const trace = detail::Trace::current();
   return trace == nullptr ? 1 : static_cast<int>(trace->kernel().cluster.count());

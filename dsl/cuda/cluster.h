@@ -9,6 +9,7 @@
 // The launch says how many blocks a cluster has: {.grid = 64, .block = 256, .cluster = 2}.
 #pragma once
 
+#include "heddle/dsl/cuda/atomic.h"
 #include "heddle/dsl/view.h"
 
 namespace heddle {
@@ -27,10 +28,14 @@ int cluster_size();
 
 // Cluster barrier: sync_cluster() waits until every thread of the cluster has arrived; accesses
 // before it are visible to all of them after it. cluster_arrive() and cluster_wait() are its two
-// halves, with room between them for work that does not depend on other blocks.
+// halves, with room between them for work that does not depend on other blocks. An arrival that is relaxed makes no
+// access visible and waits for none: it says that the block runs, and, behind fence_mbarrier_init(), has barriers that
+// others may use.
 inline void cluster_arrive(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kClusterArrive, loc);
 }
+// With an order, MemoryOrder::release or MemoryOrder::relaxed.
+void cluster_arrive(MemoryOrder order, SourceLoc loc = SourceLoc::current());
 inline void cluster_wait(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kClusterWait, loc);
 }

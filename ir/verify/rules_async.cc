@@ -38,14 +38,18 @@ void check_elsewhere(RuleContext& c, std::initializer_list<ValueId> views) {
   }
 }
 
-// Relaxed or `strong`, among the threads of a block or of a cluster.
-void check_mbarrier_order(RuleContext& c, MemoryOrder strong) {
+// Relaxed or `strong`.
+void check_order(RuleContext& c, MemoryOrder strong) {
   const auto order = c.enum_attr(AttrKey::kOrder, strong);
-  if (order != MemoryOrder::kRelaxed && order != strong) {
-    c.error(absl::StrCat(c.quoted(), " has no order '",
-                         kMemoryOrderNames[static_cast<size_t>(order)], "'"),
-            absl::StrCat("use relaxed or ", kMemoryOrderNames[static_cast<size_t>(strong)]));
-  }
+  if (order == MemoryOrder::kRelaxed || order == strong) return;
+  c.error(absl::StrCat(c.quoted(), " has no order '", kMemoryOrderNames[static_cast<size_t>(order)],
+                       "'"),
+          absl::StrCat("use relaxed or ", kMemoryOrderNames[static_cast<size_t>(strong)]));
+}
+
+// Likewise, among the threads of a block or of a cluster.
+void check_mbarrier_order(RuleContext& c, MemoryOrder strong) {
+  check_order(c, strong);
   const auto scope = c.enum_attr(AttrKey::kScope, MemoryScope::kBlock);
   if (scope != MemoryScope::kBlock && scope != MemoryScope::kCluster) {
     c.error(
@@ -66,6 +70,8 @@ void check_bulk(RuleContext& c, Type global, Type shared, Space own = Space::kNo
 }
 
 }  // namespace
+
+void check_cluster_arrive(RuleContext& c) { check_order(c, MemoryOrder::kRelease); }
 
 void check_copy_async(RuleContext& c) {
   const Type to = c.type(c.op().dst());

@@ -112,6 +112,7 @@ void check_fence(RuleContext& c);
 void check_copy_async(RuleContext& c);  // rules_async.cc
 void check_own_mbarrier(RuleContext& c);
 void check_mbarrier_arrival(RuleContext& c);
+void check_cluster_arrive(RuleContext& c);
 void check_mbarrier_wait(RuleContext& c);
 void check_bulk_load(RuleContext& c);
 void check_bulk_copy(RuleContext& c);

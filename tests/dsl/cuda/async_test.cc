@@ -335,6 +335,11 @@ TEST(Mbarrier, OrdersThatItHasNotAreReported) {
   EXPECT_THAT(
       message([](const Mbarrier& bar) { bar.wait(0, 0u, MemoryOrder::acquire, MemoryScope::gpu); }),
       HasSubstr("'mbarrier.wait' has no scope 'gpu'"));
+  EXPECT_THAT(message([](const Mbarrier&) {
+                cluster_arrive(MemoryOrder::acquire);
+                cluster_wait();
+              }),
+              HasSubstr("'cluster.arrive' has no order 'acquire'"));
 }
 
 TEST(Mbarrier, MistakesAreReported) {

@@ -24,6 +24,8 @@ TEST(Guide, Synchronisation) {
                                        sync_warp();
                                        cluster_arrive();
                                        cluster_wait();
+                                       cluster_arrive(MemoryOrder::relaxed);
+                                       cluster_wait();
                                        full.init(0, 1);
                                        fence_mbarrier_init();
                                        full.arrive(0);

@@ -1,0 +1,71 @@
+"""torch's kernels of rows beside what rows_bench measured, in the same sizes, with the same rotation of inputs.
+
+    rows_torch.py ROWS_JSON [--compile] [--budget SECONDS]
+
+Adds "torch_us" to each figure of the file, and "compiled_us" (torch.compile) with --compile; written after each.
+"""
+import argparse
+import json
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+
+LAUNCHES, ROUNDS = 20, 9
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+KERNELS = {
+    "softmax": lambda x, w, t: torch.softmax(x, -1),
+    "log_softmax": lambda x, w, t: torch.log_softmax(x, -1),
+    "rms_norm": lambda x, w, t: F.rms_norm(x, w.shape, w, 1e-6),
+    "layer_norm": lambda x, w, t: F.layer_norm(x, w.shape, w, w, 1e-5),
+    "cross_entropy": lambda x, w, t: F.cross_entropy(x, t, reduction="none"),
+}
+
+
+def microseconds(call, sets):
+    times = []
+    for index in range(-2, ROUNDS):
+        start, stop = torch.cuda.Event(True), torch.cuda.Event(True)
+        start.record()
+        for i in range(LAUNCHES):
+            call(*sets[i % len(sets)])
+        stop.record()
+        stop.synchronize()
+        if index >= 0:
+            times.append(start.elapsed_time(stop) / LAUNCHES * 1e3)
+    return statistics.median(times)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--budget", type=float, default=1e9)
+    args = parser.parse_args()
+    with open(args.file) as file:
+        data = json.load(file)
+    data["torch"] = torch.__version__
+    began = time.time()
+    for figure in data["figures"]:
+        if time.time() - began > args.budget:
+            break
+        dtype, rows, columns = DTYPES[figure["dtype"]], figure["rows"], figure["columns"]
+        sets = [((torch.rand(rows, columns, device="cuda") * 2 - 1).to(dtype), torch.rand(columns, device="cuda").to(dtype),
+                 torch.randint(columns, (rows,), device="cuda")) for _ in range(2)]
+        kernel = KERNELS[figure["kernel"]]
+        figure["torch_us"] = microseconds(kernel, sets)
+        if args.compile:
+            torch._dynamo.reset()
+            try:
+                compiled = torch.compile(kernel, dynamic=False)
+                compiled(*sets[0])
+                figure["compiled_us"] = microseconds(compiled, sets)
+            except Exception as error:  # what the compiler makes of a size it does not take
+                figure["compiled_error"] = str(error)[:200]
+        with open(args.file, "w") as file:
+            json.dump(data, file, indent=1)
+            file.write("\n")
+
+
+main()
