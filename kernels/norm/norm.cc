@@ -94,7 +94,7 @@ Status rms_norm(const Stream& stream, const TensorRef<const T, 2>& x,
       "rms_norm(x, w, y, eps)",
       [](Host<RowDeal> deal, Tensor<const T, 2> in, Tensor<const T, 1> weight, Tensor<T, 2> out,
          Float epsilon) { rms_norm_body<T>(deal, in, weight, out, epsilon); });
-  if (Status s = check_same_extents("rms_norm", x, y); !s.ok()) return s;
+  if (Status s = check_same_extents("rms_norm", {"x", x}, {"y", y}); !s.ok()) return s;
   if (Status s = check_columns("rms_norm", "w", w.extents[0], x.extents[1]); !s.ok()) return s;
   return launch_rows(stream, kernels, rows_of(x, y), x, w, y, eps);
 }
@@ -109,7 +109,7 @@ Status layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
                        Tensor<const T, 1> bias, Tensor<T, 2> out, Float epsilon) {
                       layer_norm_body<T>(deal, in, weight, bias, out, epsilon);
                     });
-  if (Status s = check_same_extents("layer_norm", x, y); !s.ok()) return s;
+  if (Status s = check_same_extents("layer_norm", {"x", x}, {"y", y}); !s.ok()) return s;
   if (Status s = check_columns("layer_norm", "w", w.extents[0], x.extents[1]); !s.ok()) return s;
   if (Status s = check_columns("layer_norm", "b", b.extents[0], x.extents[1]); !s.ok()) return s;
   return launch_rows(stream, kernels, rows_of(x, y), x, w, b, y, eps);

@@ -56,10 +56,11 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   deal.peeled = !exact && deal.width > 1;
 
   const int64_t vectors = std::max<int64_t>(divide_up(rows.columns, deal.width), 1);
-  const int part =
-      std::clamp(kPartElements / deal.width, 1, deal.peeled ? kFewVectors : kMostVectors);
-  const int few = std::min(part, kFewVectors);
-  const int64_t most_kept = (device.limits.max_shared_per_block - kOtherSharedBytes) / kVectorBytes;
+  const int part = std::clamp(kPartElements / deal.width / rows.inputs, 1,
+                              deal.peeled ? kFewVectors : kMostVectors);
+  const int few = std::clamp(kFewVectors / rows.inputs, 1, part);
+  const int64_t most_kept =
+      (device.limits.max_shared_per_block - kOtherSharedBytes) / kVectorBytes / rows.inputs;
   if (vectors <= kWarpSize * kFewVectors) {
     deal.threads = std::min(power_of_two(divide_up(vectors, kFewVectors)), kWarpSize);
     // Of the elements at the edges, fewer than two vectors, each has a thread.
@@ -69,7 +70,7 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   } else if (vectors <= kHeldThreads * few) {
     deal.threads = whole_warps(divide_up(vectors, few));
     deal.vectors = few;
-  } else if (deal.blocks = blocks_for(vectors, kKeptBytes / kVectorBytes, device);
+  } else if (deal.blocks = blocks_for(vectors, kKeptBytes / kVectorBytes / rows.inputs, device);
              deal.width > 1 && divide_up(vectors, deal.blocks) <= most_kept) {
     const int64_t of_block = divide_up(vectors, deal.blocks);
     deal.threads = whole_warps(divide_up(of_block, kKeptVectors));

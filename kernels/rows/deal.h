@@ -37,9 +37,11 @@ struct RowsOf {
   int element_bytes;  // bytes of an element
   bool aligned;       // every row begins at a multiple of 16 bytes
   bool alike;         // in all matrices rows begin equally far behind such multiples
+  int inputs = 1;     // matrices that are read
 };
 
-// The rows of matrices that are read and written together: all of as many columns, and of one element type.
+// The rows of matrices that are read and written together, of which one is read: all of as many columns, and of one
+// element type.
 template <class... T>
 RowsOf rows_of(const TensorRef<T, 2>&... matrices);
 

@@ -23,13 +23,21 @@ void of_row(const RowDeal& deal, const Tensor<const T, 2>& x, const T& outside, 
   body(threads, InputRow<T>(threads, x, outside));
 }
 
-// kInvalidArgument where two matrices, x and y, have not the same extents.
-template <class T, class U>
-Status check_same_extents(const char* kernel, const TensorRef<T, 2>& x, const TensorRef<U, 2>& y) {
-  if (x.extents[0] == y.extents[0] && x.extents[1] == y.extents[1]) return OkStatus();
-  const auto text = [](const auto& a) { return absl::StrCat(a.extents[0], " × ", a.extents[1]); };
-  return InvalidArgumentError(
-      absl::StrCat(kernel, ": x is ", text(x), " and y ", text(y), "; both need the same extents"));
+// An argument's name and extents.
+struct NamedMatrix {
+  const char* name;
+  int64_t rows, columns;
+  // Of a matrix.
+  template <class T>
+  NamedMatrix(const char* name_, const TensorRef<T, 2>& matrix)
+      : name(name_), rows(matrix.extents[0]), columns(matrix.extents[1]) {}
+};
+// kInvalidArgument where two matrices have not the same extents.
+inline Status check_same_extents(const char* kernel, const NamedMatrix& x, const NamedMatrix& y) {
+  if (x.rows == y.rows && x.columns == y.columns) return OkStatus();
+  return InvalidArgumentError(absl::StrCat(kernel, ": ", x.name, " is ", x.rows, " × ", x.columns,
+                                           " and ", y.name, " ", y.rows, " × ", y.columns,
+                                           "; both need the same extents"));
 }
 
 // Launches the family's kernel for how rows are best dealt out, x being the first of its arguments; nothing where there are no

@@ -32,21 +32,25 @@ class InputRow {
   // Elements of the row.
   const Int& columns() const { return row_.columns(); }
 
-  // of(part) of this thread's parts, merged, beginning with `nothing`; of the only one where there are no others.
-  template <class X, class Of, class Merge>
-  X fold(const X& nothing, Of of, Merge merge) const {
-    if (only_) return of(*only_);
-    return For(parts(), nothing,
-               [&](const Int& number, const X& so_far) { return merge(so_far, of(part(number))); });
+  // of(part) of this thread's parts, merged, beginning with `nothing`; of the only one where there are no others. With
+  // other rows of the same threads: of(part, their parts…).
+  template <class X, class Of, class Merge, class... Other>
+  X fold(const X& nothing, Of of, Merge merge, const InputRow<Other>&... others) const {
+    if (only_) return of(*only_, *others.only_...);
+    return For(parts(), nothing, [&](const Int& number, const X& so_far) {
+      return merge(so_far, of(part(number), others.part(number)...));
+    });
   }
-  // body(number, part) of each.
-  template <class Body>
-  void each(Body body) const {
-    if (only_) return body(Int(0), *only_);
-    For(parts(), [&](const Int& number) { body(number, part(number)); });
+  // body(number, part, the others' parts…) of each.
+  template <class Body, class... Other>
+  void each(Body body, const InputRow<Other>&... others) const {
+    if (only_) return body(Int(0), *only_, *others.only_...);
+    For(parts(), [&](const Int& number) { body(number, part(number), others.part(number)...); });
   }
 
  private:
+  template <class>
+  friend class InputRow;
   auto parts() const {
     return deal_.kept > 0 ? range(deal_.kept).unroll(1) : range(0, row_.parts());
   }

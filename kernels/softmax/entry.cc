@@ -62,5 +62,77 @@ const Registered registered_log_softmax(
              host_function<OfRows<bfloat16>>(log_softmax<bfloat16>)},
             log_softmax_reference));
 
+// dx from rows of y and dy: of(y, dy, Σ of the row) and how far off it may be, the sum being by weight(y) of dy.
+template <class Weight, class Of>
+Outputs backward_reference(const Tensors& tensors, Weight weight, Of of) {
+  const runtime::HostValues &y = tensors.at("y"), &dy = tensors.at("dy");
+  const int64_t columns = y.shape.extents[1];
+  const Rounding last = rounding_of(tensors.at("dx").shape.dtype);
+  double sum = 0, error = 0;
+  return only_output(tensors, "dx", [&, last, columns](int64_t i) {
+    if (i % columns == 0) {
+      double terms = 0;
+      sum = 0;
+      for (int64_t c = i; c < i + columns; ++c) {
+        const double term = weight(y.values[c]) * dy.values[c];
+        sum += term, terms += std::abs(term);
+      }
+      // Each term is rounded, and added up within a thread, a warp, a block, a cluster and the parts of long rows.
+      error = terms * (64 + static_cast<double>(columns) / 32768) * kRounding;
+    }
+    return of(y.values[i], dy.values[i], sum, error, last);
+  });
+}
+
+Outputs softmax_backward_reference(const Settings&, const Tensors& tensors) {
+  return backward_reference(
+      tensors, [](double y) { return y; },
+      [](double y, double dy, double sum, double error, const Rounding& last) {
+        const double dx = y * (dy - sum);
+        return last.of(
+            dx, std::abs(y) * (error + 4 * kRounding * (std::abs(dy) + std::abs(sum))) + 0x1p-126);
+      });
+}
+
+Outputs log_softmax_backward_reference(const Settings&, const Tensors& tensors) {
+  return backward_reference(
+      tensors, [](double) { return 1; },
+      [](double y, double dy, double sum, double error, const Rounding& last) {
+        const double weight = std::exp(y);
+        return last.of(dy - weight * sum,
+                       weight * (error + std::abs(sum) * weight_error(y)) +
+                           4 * kRounding * (std::abs(dy) + std::abs(weight * sum)) + 0x1p-126);
+      });
+}
+
+template <class T>
+using OfTwo = Status(const Stream&, const TensorRef<const T, 2>&, const TensorRef<const T, 2>&,
+                     const TensorRef<T, 2>&);
+
+OperationSpec backward(const char* name, const char* summary, std::vector<HostFunction> functions,
+                       Outputs (*reference)(const Settings&, const Tensors&)) {
+  return {.name = name,
+          .summary = summary,
+          .arguments = {"y: dtype[rows, columns]", "dy: dtype[rows, columns]",
+                        "dx: dtype[rows, columns]"},
+          .functions = std::move(functions),
+          .settings = {{.name = "dtype", .help = "element type of y, dy and dx"}},
+          .sizes = {{"rows", 8192}, {"columns", 8192}},
+          .reference = reference};
+}
+
+const Registered registered_softmax_backward(
+    backward("softmax_backward", "dx(r, c) = y(r, c) (dy(r, c) - the sum of y(r, ·) dy(r, ·))",
+             {host_function<OfTwo<float>>(softmax_backward<float>),
+              host_function<OfTwo<half>>(softmax_backward<half>),
+              host_function<OfTwo<bfloat16>>(softmax_backward<bfloat16>)},
+             softmax_backward_reference));
+const Registered registered_log_softmax_backward(
+    backward("log_softmax_backward", "dx(r, c) = dy(r, c) - exp(y(r, c)) times the sum of dy(r, ·)",
+             {host_function<OfTwo<float>>(log_softmax_backward<float>),
+              host_function<OfTwo<half>>(log_softmax_backward<half>),
+              host_function<OfTwo<bfloat16>>(log_softmax_backward<bfloat16>)},
+             log_softmax_backward_reference));
+
 }  // namespace
 }  // namespace heddle::kernels

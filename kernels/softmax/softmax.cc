@@ -31,7 +31,9 @@ Status launch(const Stream& stream, const TensorRef<const T, 2>& in, const Tenso
                     [](Host<RowDeal> deal, Tensor<const T, 2> x, Tensor<T, 2> y) {
                       softmax_body<T, kLog>(deal, x, y);
                     });
-  if (Status s = check_same_extents(kLog ? "log_softmax" : "softmax", in, out); !s.ok()) return s;
+  if (Status s = check_same_extents(kLog ? "log_softmax" : "softmax", {"x", in}, {"y", out});
+      !s.ok())
+    return s;
   return launch_rows(stream, kernels, rows_of(in, out), in, out);
 }
 

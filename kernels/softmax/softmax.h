@@ -4,10 +4,14 @@
 //   Status s = kernels::softmax(stream, x, y);         // x, y: rows × columns
 //   Status s = kernels::log_softmax(stream, x, y);     // y(r, c) = x(r, c) - m - log(sum)
 //
+//   s = kernels::softmax_backward(stream, y, dy, dx);      // dx(r, c) = y(r, c) (dy(r, c) - Σ y(r, ·) dy(r, ·))
+//   s = kernels::log_softmax_backward(stream, y, dy, dx);  // dx(r, c) = dy(r, c) - exp(y(r, c)) Σ dy(r, ·)
+//
 // Elements of f32, f16 or bf16, computed in f32 and rounded once; the same launch gives the same bits. Rows stay
-// in registers between the passes over them, up to those of a cluster of blocks: each element is read and
-// written once, so that the floor is twice the matrix's bytes over the memory's bandwidth. Rows of more
-// than that are read twice. y may be x's memory. A row with NaN or with +∞, or of -∞ alone, becomes NaN.
+// in registers or shared memory between the passes over them, up to those of a cluster of blocks: each element is read
+// and written once, so that the floor is the matrices' bytes over the memory's bandwidth. Rows of more
+// than that are read twice. What is written may be the memory of what is read. A row of x with NaN or with +∞, or of -∞
+// alone, becomes NaN.
 #pragma once
 
 #include "heddle/runtime/heddle.h"
@@ -19,5 +23,13 @@ template <class T>
 Status softmax(const Stream& stream, const TensorRef<const T, 2>& x, const TensorRef<T, 2>& y);
 template <class T>
 Status log_softmax(const Stream& stream, const TensorRef<const T, 2>& x, const TensorRef<T, 2>& y);
+
+// The gradient of the loss by x, from y and the loss's gradient dy by it. One launch, likewise.
+template <class T>
+Status softmax_backward(const Stream& stream, const TensorRef<const T, 2>& y,
+                        const TensorRef<const T, 2>& dy, const TensorRef<T, 2>& dx);
+template <class T>
+Status log_softmax_backward(const Stream& stream, const TensorRef<const T, 2>& y,
+                            const TensorRef<const T, 2>& dy, const TensorRef<T, 2>& dx);
 
 }  // namespace heddle::kernels
