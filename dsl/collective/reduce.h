@@ -344,16 +344,19 @@ template <class T>
 class ClusterSlots {
  public:
   // Before cluster_arrive(); for so many values.
-  ClusterSlots(const T& prototype, int count) : slots_(prototype, count) {
+  ClusterSlots(const T& prototype, int count)
+      : slots_(prototype, count),
+        bytes_(static_cast<uint32_t>(count * WarpSlots<T>::bytes(prototype))) {
     if (!WarpSlots<T>::is_of_words(prototype)) return;
     told_.emplace(1);
     If(is_first(), [&] {
       told_->init(0, 1u);
       fence_mbarrier_init();
-      told_->expect_tx(0, static_cast<uint32_t>(count * WarpSlots<T>::bytes(prototype)));
     });
   }
+  // Whether it is by a barrier of their own.
   bool are_told() const { return told_.has_value(); }
+  // Stores a value in a block's slots, behind cluster_wait().
   void store(const T& value, const Int& slot, const Int& block, SourceLoc loc) const {
     const WarpSlots<T> there = slots_.in_block(block, loc);
     if (told_) {
@@ -365,6 +368,8 @@ class ClusterSlots {
   // What has come.
   const WarpSlots<T>& wait() const {
     if (told_) {
+      // Bytes may have come before; the phase lacks this arrival.
+      If(is_first(), [&] { told_->expect_tx(0, bytes_); });
       told_->wait(0, 0u);
       if (in_loop()) {
         sync_threads();  // all have seen it; the next trip has a barrier anew
@@ -379,6 +384,7 @@ class ClusterSlots {
  private:
   static Bool is_first() { return warp_id() == 0 && lane_id() == 0; }
   const WarpSlots<T> slots_;
+  const uint32_t bytes_;
   std::optional<Mbarrier> told_;
 };
 
