@@ -3,7 +3,8 @@
 //   rows_bench [--only REGEX]      of "softmax bf16 8192", …
 //
 // The matrix has 256 MiB, so that no cache holds it; it is read once and written once, which is the copy's work too,
-// but by cross_entropy, which only reads: of the copy's speed it takes what its bytes would.
+// but by cross_entropy, which only reads, and the backward passes, which read two: of the copy's speed they take what
+// their bytes would.
 // Each figure is the median of rounds, of 20 launches between two events; kernel and copy take turns round by
 // round, and which begins is drawn anew each time.
 #include <functional>
@@ -44,6 +45,8 @@ class Bench {
     const int64_t most_rows = kBytes / static_cast<int64_t>(sizeof(T)) / kColumns[0];
     const Buffer targets = take(device_.upload<int64_t>(std::vector<int64_t>(most_rows, 200)));
     const Buffer losses = take(device_.allocate(most_rows * sizeof(float)));
+    const std::vector<Buffer> gradients = random_buffers<T>(device_, stream_, kBytes);
+    const auto gradient = [&](const In& y) { return as_tensor<const T>(gradients[0], y.extents); };
     struct Measured {
       const char* name;
       double passes;  // over the matrix's bytes
@@ -62,6 +65,14 @@ class Bench {
            const int64_t rows = x.extents[0];
            return kernels::cross_entropy(stream_, x, as_tensor<const int64_t>(targets, {rows}),
                                          as_tensor<float>(losses, {rows}));
+         }},
+        {"softmax_backward", 3,
+         [&](const In& y, const Out& dx) {
+           return kernels::softmax_backward(stream_, y, gradient(y), dx);
+         }},
+        {"log_softmax_backward", 3,
+         [&](const In& y, const Out& dx) {
+           return kernels::log_softmax_backward(stream_, y, gradient(y), dx);
          }},
         {"layer_norm", 2, [&](const In& x, const Out& y) {
            return kernels::layer_norm(stream_, x, along(x), along(x), y, 1e-5f);

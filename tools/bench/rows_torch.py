@@ -15,11 +15,13 @@ import torch.nn.functional as F
 LAUNCHES, ROUNDS = 20, 9
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 KERNELS = {
-    "softmax": lambda x, w, t: torch.softmax(x, -1),
-    "log_softmax": lambda x, w, t: torch.log_softmax(x, -1),
-    "rms_norm": lambda x, w, t: F.rms_norm(x, w.shape, w, 1e-6),
-    "layer_norm": lambda x, w, t: F.layer_norm(x, w.shape, w, w, 1e-5),
-    "cross_entropy": lambda x, w, t: F.cross_entropy(x, t, reduction="none"),
+    "softmax": lambda x, w, t, g: torch.softmax(x, -1),
+    "log_softmax": lambda x, w, t, g: torch.log_softmax(x, -1),
+    "softmax_backward": lambda x, w, t, g: torch._softmax_backward_data(g, x, -1, x.dtype),
+    "log_softmax_backward": lambda x, w, t, g: torch._log_softmax_backward_data(g, x, -1, x.dtype),
+    "rms_norm": lambda x, w, t, g: F.rms_norm(x, w.shape, w, 1e-6),
+    "layer_norm": lambda x, w, t, g: F.layer_norm(x, w.shape, w, w, 1e-5),
+    "cross_entropy": lambda x, w, t, g: F.cross_entropy(x, t, reduction="none"),
 }
 
 
@@ -51,8 +53,9 @@ def main():
         if time.time() - began > args.budget:
             break
         dtype, rows, columns = DTYPES[figure["dtype"]], figure["rows"], figure["columns"]
+        gradient = torch.rand(rows, columns, device="cuda").to(dtype)
         sets = [((torch.rand(rows, columns, device="cuda") * 2 - 1).to(dtype), torch.rand(columns, device="cuda").to(dtype),
-                 torch.randint(columns, (rows,), device="cuda")) for _ in range(2)]
+                 torch.randint(columns, (rows,), device="cuda"), gradient) for _ in range(2)]
         kernel = KERNELS[figure["kernel"]]
         figure["torch_us"] = microseconds(kernel, sets)
         if args.compile:
