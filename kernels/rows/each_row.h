@@ -25,8 +25,8 @@ void of_row(const RowDeal& deal, const Tensor<const T, 2>& x, const T& outside, 
 
 // An argument's name and extents.
 struct NamedMatrix {
-  const char* name;
-  int64_t rows, columns;
+  const char* name;       // of the argument
+  int64_t rows, columns;  // its extents
   // Of a matrix.
   template <class T>
   NamedMatrix(const char* name_, const TensorRef<T, 2>& matrix)
