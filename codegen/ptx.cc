@@ -295,6 +295,7 @@ void Emitter::emit_op(OpId id, const Op& op) {
     case Opcode::kBarrierArrive:
       return emit_named_barrier(op);
     case Opcode::kClusterArrive:
+      if (is_relaxed(op)) use(ir::Feature::kRelaxedClusterArrivals);
       return out_->instruction("barrier.cluster.arrive", is_relaxed(op) ? ".relaxed" : "",
                                ".aligned");
     case Opcode::kClusterWait:

@@ -25,10 +25,6 @@ constexpr absl::string_view kVectors[] = {"", "", ".v2", "", ".v4"};
 
 }  // namespace
 
-bool is_relaxed(const ir::Op& op) {
-  return op.attr_or(AttrKey::kOrder, -1) == static_cast<int64_t>(MemoryOrder::kRelaxed);
-}
-
 std::string ordering_of(const ir::Op& op, MemoryOrder order, MemoryScope scope) {
   return absl::StrCat(kOrders[op.attr_or(AttrKey::kOrder, static_cast<int64_t>(order))],
                       kScopes[op.attr_or(AttrKey::kScope, static_cast<int64_t>(scope))]);

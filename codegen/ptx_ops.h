@@ -22,8 +22,6 @@ struct TypeSpelling {
 };
 const TypeSpelling& spelling_of(ir::Scalar scalar);
 
-// Whether its order is relaxed, where it may have another one.
-bool is_relaxed(const ir::Op& op);
 // The order and scope of an op's attributes, or these: ".release.cta".
 std::string ordering_of(const ir::Op& op, ir::MemoryOrder order, ir::MemoryScope scope);
 // How atomics and bulk reductions spell the elements of an operation: ".u64", ".noftz.f16".

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/kernel.h"
 #include "heddle/ir/op_info.h"
 
 namespace heddle::ir {
@@ -86,6 +87,10 @@ std::string atomic_types(AtomicOp op) {
                     scalar == Scalar::kBF16 ? " (from sm_90 on)" : "");
   }
   return text;
+}
+
+bool is_relaxed(const Op& op) {
+  return op.attr(AttrKey::kOrder) == static_cast<int64_t>(MemoryOrder::kRelaxed);
 }
 
 std::string bulk_reduction_types(AtomicOp op, Space space) {

@@ -28,6 +28,9 @@ inline constexpr absl::string_view kAtomicOpNames[] = {"add", "min", "max", "and
 // What else the threads that see an atomic's or a fence's effect are sure to see. The attribute
 // `order`; relaxed where it is not given.
 enum class MemoryOrder : uint8_t { kRelaxed, kAcquire, kRelease, kAcqRel, kSeqCst };
+// Whether an op that may have another order says that its is relaxed.
+struct Op;
+bool is_relaxed(const Op& op);
 inline constexpr absl::string_view kMemoryOrderNames[] = {"relaxed", "acquire", "release",
                                                           "acq_rel", "seq_cst"};
 

@@ -18,7 +18,8 @@
 //     }
 //   };
 //
-// The result is the same in every thread that takes part. Sums of floats are taken in a tree, whose
+// What it returns is computed from what group() gives, which all have alike, and from nothing that a thread has of its
+// own. The result is the same in every thread that takes part. Sums of floats are taken in a tree, whose
 // order is fixed by the block's shape: the same launch gives the same bits.
 #pragma once
 

@@ -80,7 +80,8 @@ const Instr* run_named_sync(const Instr* instr, Warp& warp) {
 // --- Clusters ---
 
 const Instr* run_cluster_arrive(const Instr* instr, Warp& warp) {
-  if (Watch* const watch = watch_of(warp)) watch->cluster_arrive(warp);
+  warp.arrived_relaxed = instr->aux != 0;
+  if (Watch* const watch = watch_of(warp)) watch->cluster_arrive(warp, warp.arrived_relaxed);
   ++warp.arrivals;
   return instr + 1;
 }
@@ -113,7 +114,7 @@ const Instr* run_cluster_wait(const Instr* instr, Warp& warp) {
   if (Watch* const watch = watch_of(warp)) watch->cluster_pass(warp);
   ++warp.waits;
   warp.wait = nullptr;
-  warp.block->machine->races.order(*warp.block);
+  if (!warp.arrived_relaxed) warp.block->machine->races.order(*warp.block);
   return instr + 1;
 }
 

@@ -73,6 +73,7 @@ struct Warp {
   uint32_t phase = 0;       // how often its lanes were ordered (races.h)
   uint32_t arrivals = 0;    // at the cluster's barrier, and waits there
   uint32_t waits = 0;
+  bool arrived_relaxed = false;  // the last time
 
   template <class T>
   T* reg(uint32_t offset) const {

@@ -67,7 +67,7 @@ class Watch {
   void fence_async(const Warp& warp);
   void named_arrive(const Warp& warp, size_t barrier);
   void named_pass(const Warp& warp, size_t barrier);
-  void cluster_arrive(const Warp& warp);
+  void cluster_arrive(const Warp& warp, bool relaxed);
   void cluster_pass(const Warp& warp);
 
   // --- Mbarriers: watch_order.cc ---

@@ -65,9 +65,14 @@ void Watch::named_pass(const Warp& warp, size_t barrier) {
 }
 
 // Who arrives for the next round has passed this one.
-void Watch::cluster_arrive(const Warp& warp) {
+void Watch::cluster_arrive(const Warp& warp, bool relaxed) {
+  Knowledge& round = cluster_rounds_[warp.arrivals % 2];
   warp_sync(warp);
-  release(warp, &cluster_rounds_[warp.arrivals % 2]);
+  if (!relaxed) return release(warp, &round);
+  const Knowledge& view = of(warp).view;
+  round.reached.join(view.reached);
+  round.fenced.join(view.fenced);
+  advance(actor_of(warp));
 }
 
 void Watch::cluster_pass(const Warp& warp) {
@@ -119,7 +124,9 @@ bool Watch::check_init(const Instr* instr, const Warp& warp, int lane, uint64_t 
       machine_->reporter->place_of(state->init_instr),
       absl::StrCat(thread_of(state->initialiser, static_cast<uint32_t>(state->init_lane)),
                    " initialises it here")};
-  if (view.seen.at(state->initialiser) < state->init_clock) {
+  // A fence of inits is enough for what is ordered without being seen.
+  const Clock& known = state->published ? view.reached : view.seen;
+  if (known.at(state->initialiser) < state->init_clock) {
     return machine_->reporter->add(
         warp, instr, Mask{1} << lane,
         absl::StrCat("an mbarrier at ", describe_place(place, *warp.block),

@@ -44,6 +44,17 @@ int blocks_for(int64_t vectors, int64_t of_block, const DeviceInfo& device) {
   return std::min(power_of_two(divide_up(vectors, of_block)), most_blocks(device));
 }
 
+// The deal of rows that wait in shared memory, however much that takes.
+RowDeal kept_deal(RowDeal deal, int64_t vectors, int part, const RowsOf& rows,
+                  const DeviceInfo& device) {
+  deal.blocks = blocks_for(vectors, kKeptBytes / kVectorBytes / rows.inputs, device);
+  const int64_t of_block = divide_up(vectors, deal.blocks);
+  deal.threads = whole_warps(divide_up(of_block, kKeptVectors));
+  deal.vectors = part;
+  deal.kept = static_cast<int>(divide_up(of_block, int64_t{deal.threads} * part));
+  return deal;
+}
+
 }  // namespace
 
 RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
@@ -59,8 +70,6 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   const int part = std::clamp(kPartElements / deal.width / rows.inputs, 1,
                               deal.peeled ? kFewVectors : kMostVectors);
   const int few = std::clamp(kFewVectors / rows.inputs, 1, part);
-  const int64_t most_kept =
-      (device.limits.max_shared_per_block - kOtherSharedBytes) / kVectorBytes / rows.inputs;
   if (vectors <= kWarpSize * kFewVectors) {
     deal.threads = std::min(power_of_two(divide_up(vectors, kFewVectors)), kWarpSize);
     // Of the elements at the edges, fewer than two vectors, each has a thread.
@@ -70,12 +79,10 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   } else if (vectors <= kHeldThreads * few) {
     deal.threads = whole_warps(divide_up(vectors, few));
     deal.vectors = few;
-  } else if (deal.blocks = blocks_for(vectors, kKeptBytes / kVectorBytes / rows.inputs, device);
-             deal.width > 1 && divide_up(vectors, deal.blocks) <= most_kept) {
-    const int64_t of_block = divide_up(vectors, deal.blocks);
-    deal.threads = whole_warps(divide_up(of_block, kKeptVectors));
-    deal.vectors = part;
-    deal.kept = static_cast<int>(divide_up(of_block, int64_t{deal.threads} * part));
+  } else if (const RowDeal kept = kept_deal(deal, vectors, part, rows, device);
+             kept.width > 1 &&
+             shared_bytes(kept, rows.inputs) <= device.limits.max_shared_per_block) {
+    deal = kept;
   } else {
     deal.blocks = blocks_for(vectors, kHeldThreads * kMostVectors, device);
     deal.vectors = part;
@@ -86,6 +93,11 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   const int64_t held = int64_t{deal.blocks} * deal.threads * deal.vectors * std::max(deal.kept, 1);
   deal.whole = !deal.peeled && vectors == held;
   return deal;
+}
+
+int64_t shared_bytes(const RowDeal& deal, int inputs) {
+  return int64_t{deal.threads} * deal.vectors * deal.kept * kVectorBytes * inputs +
+         kOtherSharedBytes;
 }
 
 LaunchShape row_shape(const RowDeal& deal, int64_t rows) {

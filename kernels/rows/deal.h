@@ -48,6 +48,9 @@ RowsOf rows_of(const TensorRef<T, 2>&... matrices);
 // How rows of this kind are best dealt out on a device.
 RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device);
 
+// Shared memory of a block that keeps rows of so many matrices there, at most.
+int64_t shared_bytes(const RowDeal& deal, int inputs);
+
 // The launch for so many rows.
 LaunchShape row_shape(const RowDeal& deal, int64_t rows);
 

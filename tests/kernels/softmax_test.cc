@@ -80,6 +80,8 @@ TYPED_TEST(Softmax, OfRowsThatABlockHas) {
 TYPED_TEST(Softmax, OfRowsThatAClusterHas) {
   check_softmax<TypeParam>({1, 65536});
   check_softmax<TypeParam>({2, 70001});
+  // Almost all shared memory of a cluster of 16.
+  check_softmax<TypeParam>({1, std::is_same_v<TypeParam, float> ? 890000 : 1790000});
 }
 
 TYPED_TEST(Softmax, OfRowsInParts) {
@@ -209,9 +211,14 @@ TEST(RowDeal, HoldsEveryRow) {
     for (const int bytes : {1, 2, 4}) {
       for (const auto& [aligned, alike] : {std::pair(true, true), {false, true}, {false, false}}) {
         for (int64_t columns = 1; columns < int64_t{1} << 31; columns += columns / 7 + 1) {
-          for (const int64_t n : {columns, columns / 16 * 16 + 16}) {
-            const kernels::RowsOf rows{
-                .columns = n, .element_bytes = bytes, .aligned = aligned, .alike = alike};
+          // The last ones need almost all shared memory that a cluster of 16 has.
+          for (const int64_t n :
+               {columns, columns / 16 * 16 + 16, int64_t{890000}, int64_t{1790001}}) {
+            const kernels::RowsOf rows{.columns = n,
+                                       .element_bytes = bytes,
+                                       .aligned = aligned,
+                                       .alike = alike,
+                                       .inputs = 1 + static_cast<int>(columns % 2)};
             const kernels::RowDeal deal = kernels::deal_rows(rows, device);
             SCOPED_TRACE(testing::Message()
                          << n << " of " << bytes << " bytes, aligned " << aligned << ", alike "
@@ -227,7 +234,12 @@ TEST(RowDeal, HoldsEveryRow) {
             ASSERT_TRUE(deal.rows == 1 || deal.threads <= 32);
             ASSERT_TRUE(alike || aligned || deal.width == 1);
             ASSERT_TRUE(n % deal.width == 0 || deal.peeled);
-            ASSERT_TRUE(deal.kept == 0 || vectors * 16 < device.limits.max_shared_per_block);
+            if (deal.kept > 0) {
+              ASSERT_LE(kernels::shared_bytes(deal, rows.inputs),
+                        device.limits.max_shared_per_block);
+              // A block's sums of the cluster's warps, of up to 16 bytes.
+              ASSERT_LE(deal.blocks * deal.threads / 32 * 16 + 8, 8192);
+            }
             const int64_t terabytes = std::min<int64_t>(int64_t{1} << 30, (int64_t{1} << 40) / n);
             ASSERT_LE(kernels::row_shape(deal, terabytes).grid.x, device.limits.max_grid_x);
           }

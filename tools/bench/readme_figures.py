@@ -176,9 +176,10 @@ def row_kernels_table(data):
              "| Kernel | Type | " + " | ".join(f"{n}" for n in columns) + " |", "|---|---|" + "---|" * len(columns)]
     for (kernel, dtype), figures in kernels.items():
         lines.append(f"| `{kernel}` | {dtype} | " + " | ".join(f"{f['of_copy']:.2f}" for f in figures) + " |")
-    lines += ["", "Misses, with causes that no profile has confirmed: rows of 262,144 of f32 have three blocks of 64 KiB a multiprocessor, so that a block's way "
-              "through the reduction is hidden less; norms then read their weights from L2 once a row, and those of rows that begin at odd "
-              "places element by element. Next: weights in shared memory, for two rows at a time.", "",
+    lines += ["", "Misses, with causes that no profile has confirmed: rows of 262,144 of f32 have two or three blocks of 64 KiB a multiprocessor, so that a "
+              "block's way through the reduction is hidden less; norms then read their weights from L2 once a row, and those of rows that begin at "
+              "odd places element by element (loading them as pairs of vectors and shifting was slower, for its registers). Next: weights in "
+              "shared memory, for two rows at a time.", "",
               f"How many times as fast as torch {data['torch']}, and as what `torch.compile` makes of it, over these rows (geometric mean; least):",
               "", "| Kernel | Type | torch | torch.compile |", "|---|---|---|---|"]
     for (kernel, dtype), figures in kernels.items():

@@ -275,7 +275,7 @@ void Lowering::lower_op(OpId id) {
            {.a = reg(op.id()), .aux = static_cast<uint32_t>(op.attr_or(AttrKey::kThreads, 0))});
       return;
     case Opcode::kClusterArrive:
-      emit(cluster_arrive_handler(), {});
+      emit(cluster_arrive_handler(), {.aux = is_relaxed(op) ? 1u : 0u});
       return;
     case Opcode::kClusterWait:
       emit(cluster_wait_handler(), {});

@@ -30,9 +30,8 @@ ValueId mbarrier_number(const Op& op) {
 
 // How it orders: kRelaxedOrder, kBlockScope.
 uint32_t order_of(const Op& op) {
-  const bool relaxed = op.attr(AttrKey::kOrder) == static_cast<int64_t>(MemoryOrder::kRelaxed);
   const bool block = op.attr(AttrKey::kScope) == static_cast<int64_t>(MemoryScope::kBlock);
-  return (relaxed ? kRelaxedOrder : 0) | (block ? kBlockScope : 0);
+  return (is_relaxed(op) ? kRelaxedOrder : 0) | (block ? kBlockScope : 0);
 }
 
 }  // namespace

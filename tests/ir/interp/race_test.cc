@@ -148,6 +148,12 @@ TEST(InterpRace, WhatOrdersTwoStores) {
          s.t.op(Opcode::kClusterArrive, {});
          s.t.op(Opcode::kClusterWait, {});
        }},
+      {"a relaxed arrival at a cluster's barrier", false, false,
+       [](Scene& s) {
+         s.t.op(Opcode::kClusterArrive, {}, Type::none(),
+                {{AttrKey::kOrder, static_cast<int64_t>(MemoryOrder::kRelaxed)}});
+         s.t.op(Opcode::kClusterWait, {});
+       }},
       {"an mbarrier's phase", true, true,
        [](Scene& s) {
          s.t.op(Opcode::kMbarrierArrive, {s.mbarrier, s.t.i32(0)});
