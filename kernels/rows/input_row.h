@@ -25,7 +25,7 @@ class InputRow {
     For(range(deal_.kept).unroll(1),
         [&](const Int& part) { row_.copy_async(part, *kept_, outside); });
     copy_async_commit();
-    if (deal_.peeled) edge_.emplace(row_.load_edge(outside));
+    if (deal_.peeled) edge_.emplace(row_.load_edge(0, outside));
     copy_async_wait();
   }
 
@@ -57,7 +57,8 @@ class InputRow {
   RowPart<T> part(const Int& number) const {
     if (!kept_) return row_.load(number, outside_);
     RowPart<T> out = row_.copied(number, *kept_);
-    if (edge_) row_.add_edge(number, *edge_, outside_, out);
+    const Fragment<T> none(1, outside_);
+    if (edge_) row_.add_edge(number, select(number == 0, *edge_, none), out);
     return out;
   }
 

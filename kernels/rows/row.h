@@ -84,29 +84,27 @@ class Row {
     });
   }
   // Behind them the element of the row's edges that it has, all of which belong to part 0.
-  void add_edge(const Int& part, const Fragment<Element>& edge, const Element& outside,
-                RowPart<Element>& out) const {
-    const Fragment<Element> none(1, outside);
+  void add_edge(const Int& part, const Fragment<Element>& edge, RowPart<Element>& out) const {
     out.in_row.push_back(has_edge(part));
-    out.vectors.push_back(select(part == 0, edge, none));
+    out.vectors.push_back(edge);
   }
   // That element, by read(column), or `outside`.
   template <class Read>
-  Fragment<Element> edge(const Element& outside, Read read) const {
+  Fragment<Element> edge(const Int& part, const Element& outside, Read read) const {
     const Fragment<Element> none(1, outside);
     return If(
-        has_edge(0), [&] { return read(edge_column()); }, [&] { return none; });
+        has_edge(part), [&] { return read(edge_column()); }, [&] { return none; });
   }
 
   // What this thread has of the matrix's elements.
   RowPart<Element> load(const Int& part, const Element& outside) const {
     RowPart<Element> out = vectors_in_row(
         part, outside, [&](const Int& at) { return Fragment<Element>(at_vector(part, at)); });
-    if (threads_.deal().peeled) add_edge(part, load_edge(outside), outside, out);
+    if (threads_.deal().peeled) add_edge(part, load_edge(part, outside), out);
     return out;
   }
-  Fragment<Element> load_edge(const Element& outside) const {
-    return edge(outside, [&](const Int& column) {
+  Fragment<Element> load_edge(const Int& part, const Element& outside) const {
+    return edge(part, outside, [&](const Int& column) {
       return Fragment<Element>(x_.elements(1, threads_.row(), column));
     });
   }
@@ -150,7 +148,7 @@ class Row {
     if (!deal.peeled) return out;
     const Element zero(0.0f);
     const auto one = [&](const Int& column) { return Fragment<Element>(w.elements(1, column)); };
-    add_edge(part, edge(zero, one), zero, out);
+    add_edge(part, edge(part, zero, one), out);
     return out;
   }
 
