@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/rows/each_row.h"
+#include "heddle/kernels/rows/row_kernel.h"
 #include "heddle/kernels/softmax/softmax_sum.h"
 
 namespace heddle::kernels {

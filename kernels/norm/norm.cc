@@ -1,7 +1,7 @@
 #include "heddle/kernels/norm/norm.h"
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/rows/each_row.h"
+#include "heddle/kernels/rows/row_kernel.h"
 
 namespace heddle::kernels {
 namespace {

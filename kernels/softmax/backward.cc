@@ -1,4 +1,4 @@
-#include "heddle/kernels/rows/each_row.h"
+#include "heddle/kernels/rows/row_kernel.h"
 #include "heddle/kernels/softmax/softmax.h"
 
 namespace heddle::kernels {

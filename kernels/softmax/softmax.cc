@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "heddle/kernels/rows/each_row.h"
+#include "heddle/kernels/rows/row_kernel.h"
 #include "heddle/kernels/softmax/softmax_sum.h"
 
 namespace heddle::kernels {
