@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "heddle/kernels/gemm/epilogue.h"
+#include "heddle/kernels/gemm/prefetch.h"
 #include "heddle/kernels/gemm/tiles.h"
 
 namespace heddle::kernels {
@@ -32,7 +33,7 @@ class GemmResults {
   // products run. All threads that multiply the tile call it, with their number.
   template <class... Args>
   void prefetch_for_epilogue(const GemmTile& tile, const Int& thread, const Args&... args) const {
-    (prefetch_tile(tile, thread, args), ...);
+    (prefetch_tile(c_, tile, first_column(tile), thread, args), ...);
   }
   // The part of a tile that a warpgroup has of its product number i.
   GemmPart part(const GemmTile& tile, const Int& group, int i) const {
@@ -131,20 +132,6 @@ class GemmResults {
 
   // How many products a warpgroup has of a tile, each of 64 rows.
   int products() const { return c_.rows_of_group() / kProductRows; }
-  template <class X>
-  void prefetch_tile(const GemmTile&, const Int&, const X&) const {}
-  template <class X>
-  void prefetch_tile(const GemmTile& tile, const Int& thread, const Tensor<const X, 3>& x) const {
-    constexpr int kLine = 128 / sizeof(X);  // elements of a line of L2
-    const int lines = (c_.columns() + kLine - 1) / kLine;
-    const int threads = c_.groups_of_tile() * kWarpGroupSize;
-    for (int first = 0; first < c_.m * lines; first += threads) {
-      const Int line = thread % threads + first;
-      const Int row = tile.row + line / lines, column = first_column(tile) + line % lines * kLine;
-      If(row < min(tile.end, x.shape(0)) && column < x.shape(1) && tile.batch < x.shape(2),
-         [&] { x.prefetch(row, column, tile.batch); });
-    }
-  }
   // The rows of a tile in front of those of a warpgroup's product i.
   Int rows_before(const Int& group, int i) const {
     return (c_.ping_pong ? Int(i) : i * c_.groups + group) * kProductRows;

@@ -2,11 +2,17 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "codegen/toolchain/tool_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/codegen/toolchain/disassemble.h"
 #include "heddle/kernels/gemm/multistage.h"
+#include "heddle/runtime/compile.h"
+#include "heddle/runtime/operation/dry_run.h"
+#include "heddle/runtime/specialize.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
 
@@ -124,6 +130,42 @@ TEST(GemmMultistage, TakesAtomsThatADeviceHas) {
   EXPECT_EQ(kernels::choose_multistage(device).n, 128);
   device.compute_major = 8;
   EXPECT_EQ(kernels::choose_multistage(device), MultistageConfig());
+}
+
+// On GPUs that have no wgmma and no copy engine: in the loop over k copies, ldmatrix and mma, and nothing spilled,
+// which would be an error.
+TEST(GemmMultistage, IsAssembledForGpusBeforeHopper) {
+  HEDDLE_NEEDS_TOOL(kNvdisasm);
+  for (const auto& [target, minor] : {std::pair("sm_80", 0), {"sm_86", 6}, {"sm_89", 9}}) {
+    runtime::DeviceInfo info = Device::open("interp")->info();
+    info.compute_major = 8, info.compute_minor = minor;
+    info.cluster_launch = false;
+    info.limits.max_shared_per_block = 101376;
+    int launches = 0;
+    const Device dry = open_dry_run(info, [&, name = target](const DryLaunch& launch) -> Status {
+      const auto facts =
+          runtime::specialize(*launch.source, launch.arguments, *ir::find_target(name));
+      CompileOptions options;
+      options.target = name;
+      options.block = launch.shape.block;
+      const auto made = runtime::compile_source(*launch.source, facts, options);
+      if (!made.ok()) return made.status();
+      EXPECT_EQ((*made)->assembly.entries.at(0).spill_store_bytes, 0);
+      const std::string sass = codegen::disassemble((*made)->assembly.cubin).value();
+      for (const char* const opcode : {"LDGSTS.E.BYPASS.128", "LDSM.16.M88.4", "HMMA.16816.F32"}) {
+        EXPECT_THAT(sass, HasSubstr(opcode)) << name;
+      }
+      ++launches;
+      return OkStatus();
+    });
+    const auto at = [](uint64_t number) { return reinterpret_cast<half*>(number << 40); };
+    constexpr int64_t kExtent = 4096;
+    const TensorRef<const half, 2> a(at(1), {kExtent, kExtent}, {kExtent, 1}),
+        b(at(2), {kExtent, kExtent}, {kExtent, 1});
+    const TensorRef<half, 2> d(at(3), {kExtent, kExtent}, {kExtent, 1});
+    EXPECT_THAT(kernels::gemm_multistage(dry.default_stream(), a, b, d), IsOk()) << target;
+    EXPECT_EQ(launches, 1);
+  }
 }
 
 TEST(GemmMultistage, SaysWhyAConfigurationDoesNotFit) {

@@ -1,4 +1,4 @@
-// The PTX of every kernel that the library ships, for the arguments that are usual for it, held against
+// The PTX of every operation of the library, for the arguments that are usual for it, held against
 // tests/filetests/kernels/. HEDDLE_BLESS=1 in the environment (tools/bless.sh) rewrites the files.
 #include <filesystem>
 #include <fstream>

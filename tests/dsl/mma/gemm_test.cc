@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/dsl/mma/draw_mma.h"
@@ -40,24 +42,26 @@ struct Product {
 
 constexpr int kStages = 2;
 
+// Small integers, which every type has; none below zero for types without a sign.
 template <class T>
 float element(int row, int k, int seed) {
-  return static_cast<float>((row * 7 + k * 5 + seed) % 7 - 3);
+  const int least = std::is_unsigned_v<T> ? 0 : -3;
+  return static_cast<float>((row * 7 + k * 5 + seed) % 7 + least);
 }
 
 // d = a * b^T, of stages in shared memory that the threads fill. It is the same for all atoms.
-template <class T, class C>
+template <class A, class C, class B = A>
 void run_product(const Product& p) {
   if (!has(p.atom)) return;
-  const auto kernel = define_kernel("product(a, b, d)", [p](Tensor<const T, 2> a,
-                                                            Tensor<const T, 2> b, Tensor<C, 2> d) {
+  const auto kernel = define_kernel("product(a, b, d)", [p](Tensor<const A, 2> a,
+                                                            Tensor<const B, 2> b, Tensor<C, 2> d) {
     const TiledMma mma = make_tiled_mma(parse_mma_atom(p.atom), p.atoms, p.permutation);
     const int pitch = p.k + p.pad;
     const auto a_tiles =
-        make_smem_tensor<T>(p.pad == 0 ? make_smem_layout_A(mma, {p.m, p.k, kStages}, p.major_a)
+        make_smem_tensor<A>(p.pad == 0 ? make_smem_layout_A(mma, {p.m, p.k, kStages}, p.major_a)
                                        : make_layout({p.m, p.k, kStages}, {pitch, 1, p.m * pitch}));
     const auto b_tiles =
-        make_smem_tensor<T>(make_smem_layout_B(mma, {p.n, p.k, kStages}, p.major_b));
+        make_smem_tensor<B>(make_smem_layout_B(mma, {p.n, p.k, kStages}, p.major_b));
     const int threads = static_cast<int>(mma.threads());
     const auto fill_tiles = [&](const auto& from, const auto& to, int rows) {
       For(range(thread_idx.x, rows * p.k * kStages, threads), [&](const Int& i) {
@@ -79,32 +83,33 @@ void run_product(const Product& p) {
     copy_if(within(where, {p.rows, p.columns}), settle(sums),
             mine.partition_C(local_tile(d, {p.m, p.n}, {0, 0})));
   });
-  std::vector<T> a, b;
+  std::vector<A> a;
+  std::vector<B> b;
   const int depth = p.k * kStages;
   for (int row = 0; row < p.m; ++row) {
-    for (int k = 0; k < depth; ++k) a.push_back(T(element<T>(row, k, 1)));
+    for (int k = 0; k < depth; ++k) a.push_back(A(element<A>(row, k, 1)));
   }
   for (int row = 0; row < p.n; ++row) {
-    for (int k = 0; k < depth; ++k) b.push_back(T(element<T>(row, k, 2)));
+    for (int k = 0; k < depth; ++k) b.push_back(B(element<B>(row, k, 2)));
   }
   const Device device = test_device();
   const Stream stream = device.create_stream().value();
-  const Buffer a_memory = device.upload<T>(a).value(), b_memory = device.upload<T>(b).value();
+  const Buffer a_memory = device.upload<A>(a).value(), b_memory = device.upload<B>(b).value();
   const Buffer d_memory =
       device.upload<C>(std::vector<C>(static_cast<size_t>(p.m * p.n), C(77))).value();
   const TiledMma mma = make_tiled_mma(parse_mma_atom(p.atom), p.atoms, p.permutation);
   ASSERT_TRUE(mma.ok()) << p.text();
   ASSERT_THAT(
       kernel.launch(stream, {.grid = 1, .block = static_cast<int>(mma.threads())},
-                    as_tensor<const T>(a_memory, {p.m, depth}),
-                    as_tensor<const T>(b_memory, {p.n, depth}), as_tensor<C>(d_memory, {p.m, p.n})),
+                    as_tensor<const A>(a_memory, {p.m, depth}),
+                    as_tensor<const B>(b_memory, {p.n, depth}), as_tensor<C>(d_memory, {p.m, p.n})),
       IsOk())
       << p.text();
   const std::vector<C> d = d_memory.template download<C>(stream).value();
   for (int row = 0; row < p.m; ++row) {
     for (int column = 0; column < p.n; ++column) {
       float wanted = 0;
-      for (int k = 0; k < depth; ++k) wanted += element<T>(row, k, 1) * element<T>(column, k, 2);
+      for (int k = 0; k < depth; ++k) wanted += element<A>(row, k, 1) * element<B>(column, k, 2);
       if (row >= p.rows || column >= p.columns) wanted = 77;
       ASSERT_EQ(static_cast<float>(d[static_cast<size_t>(row * p.n + column)]), wanted)
           << p.text() << " at " << row << " " << column;
@@ -153,6 +158,51 @@ TEST(Gemm, MultipliesOtherTypes) {
                                 .atoms = {2, 2, 1},
                                 .major_a = Major::mn,
                                 .major_b = Major::mn});
+}
+
+// Every pair of types of 8 bits, for both sums where there are two, and every depth.
+template <class A, class B>
+void run_float8_products(const std::string& types) {
+  for (const char* const depth : {"16", "32"}) {
+    const std::string warps = absl::StrCat("mma.m16n8k", depth);
+    run_product<A, float, B>({.atom = warps + ".f32." + types, .atoms = {2, 2, 1}, .k = 64});
+    run_product<A, half, B>({.atom = warps + ".f16." + types, .atoms = {2, 2, 1}, .k = 64});
+  }
+  run_product<A, float, B>({.atom = "wgmma.m64n40k32.f32." + types, .n = 80, .k = 64});
+  run_product<A, half, B>({.atom = "wgmma.m64n64k32.f16." + types, .k = 64});
+}
+TEST(Gemm, MultipliesEveryPairOfFloatsOf8Bits) {
+  run_float8_products<float8_e4m3, float8_e4m3>("e4m3.e4m3");
+  run_float8_products<float8_e4m3, float8_e5m2>("e4m3.e5m2");
+  run_float8_products<float8_e5m2, float8_e4m3>("e5m2.e4m3");
+  run_float8_products<float8_e5m2, float8_e5m2>("e5m2.e5m2");
+}
+template <class A, class B>
+void run_byte_products(const std::string& types) {
+  for (const char* const depth : {"16", "32"}) {
+    run_product<A, int32_t, B>(
+        {.atom = absl::StrCat("mma.m16n8k", depth, ".i32.", types), .atoms = {2, 2, 1}, .k = 64});
+  }
+  run_product<A, int32_t, B>({.atom = "wgmma.m64n96k32.i32." + types, .n = 96, .k = 64});
+}
+TEST(Gemm, MultipliesEveryPairOfBytes) {
+  run_byte_products<int8_t, int8_t>("i8.i8");
+  run_byte_products<int8_t, uint8_t>("i8.u8");
+  run_byte_products<uint8_t, int8_t>("u8.i8");
+  run_byte_products<uint8_t, uint8_t>("u8.u8");
+}
+
+// The other depths of types that have two.
+TEST(Gemm, MultipliesEveryDepth) {
+  run_product<half, float>({.atom = "mma.m16n8k8.f32.f16.f16", .atoms = {2, 2, 1}});
+  run_product<half, half>({.atom = "mma.m16n8k8.f16.f16.f16", .atoms = {2, 2, 1}});
+  run_product<bfloat16, float>({.atom = "mma.m16n8k16.f32.bf16.bf16", .atoms = {2, 2, 1}});
+  run_product<tfloat32, float>({.atom = "mma.m16n8k4.f32.tf32.tf32", .atoms = {2, 2, 1}});
+}
+TEST(Gemm, MultipliesByEveryArithmeticOfThreads) {
+  run_product<double, double>({.atom = "fma.f64", .atoms = {16, 8, 1}});
+  run_product<half, half>({.atom = "fma.f16", .atoms = {16, 8, 1}});
+  run_product<bfloat16, bfloat16>({.atom = "fma.bf16", .atoms = {16, 8, 1}, .k = 8});
 }
 
 // Several atoms of a warp or warpgroup along each mode, in each order of warps.

@@ -115,7 +115,7 @@ TEST(Wgmma, MultipliesUnderEachSwizzle) {
 
 TEST(Wgmma, MultipliesOfEveryWidth) {
   if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
-  for (int columns = 8; columns <= 256; columns += columns < 64 ? 8 : 64) {
+  for (int columns = 8; columns <= 256; columns += 8) {
     run_product<bfloat16>(columns, 128);
   }
 }
@@ -200,6 +200,51 @@ TEST(Wgmma, MultipliesRegisters) {
       EXPECT_EQ(got[static_cast<size_t>(row * 64 + column)],
                 half(static_cast<float>(-row * (column + 10))).to_float())
           << row << " " << column;
+    }
+  }
+}
+
+// Sums that a loop takes from the tensor cores, scales, and gives back.
+TEST(Wgmma, AddsToSumsThatALoopRescales) {
+  if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
+  constexpr int kTrips = 4;
+  const auto kernel = define_kernel("rescaled(d)", [](Tensor<float, 2> d) {
+    const Layout plain = make_layout({64, {8, 2}}, {8, {1, 512}});
+    const auto a = make_smem_tensor<half>(plain);
+    const auto b = make_smem_tensor<half>(plain);
+    const Int row = thread_idx.x % 64;
+    for (int k = 0; k < 8; ++k) {
+      const Int column = thread_idx.x / 64 * 8 + k;
+      a(row, column) = cast<half>(row);
+      b(row, column) = cast<half>(select(column == 3, row - 20, 0));
+    }
+    fence_async();
+    sync_threads();
+    const Fragment<float> out = For(range(kTrips), Fragment<float>(32, 8.0f),
+                                    [&](const Int&, const Fragment<float>& so_far) {
+                                      Accumulator<float> sum = wgmma_begin(so_far * 0.5f);
+                                      sum = wgmma(sum, a, b);
+                                      wgmma_commit();
+                                      return wgmma_wait(sum);
+                                    });
+    const Int first = thread_idx.x / 32 * 16 + thread_idx.x % 32 / 4;
+    for (int i = 0; i < out.size(); ++i) {
+      d(first + i / 2 % 2 * 8, thread_idx.x % 4 * 2 + i / 4 * 8 + i % 2) = out[i];
+    }
+  });
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer d = device.allocate(64 * 64 * sizeof(float)).value();
+  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<float>(d, {64, 64})),
+              IsOk());
+  const std::vector<float> got = d.download<float>(stream).value();
+  for (int row = 0; row < 64; ++row) {
+    for (int column = 0; column < 64; ++column) {
+      float wanted = 8;
+      for (int trip = 0; trip < kTrips; ++trip) {
+        wanted = wanted / 2 + static_cast<float>(row * (column - 20));
+      }
+      EXPECT_EQ(got[static_cast<size_t>(row * 64 + column)], wanted) << row << " " << column;
     }
   }
 }

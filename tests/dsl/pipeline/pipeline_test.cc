@@ -118,7 +118,6 @@ TEST(TmaPipeline, SharesTilesInClustersOfAnyShape) {
   check_cluster(2, 2, true);
 }
 
-// Each tile is one block's; bands are walked column by column.
 // Reports name the line of the kernel, and none of the pipeline's own.
 TEST(TmaPipeline, WaitsAtTheUsersLine) {
   int produce = 0, wait = 0;
@@ -170,6 +169,7 @@ TEST(WarpRoles, AreWrongAtTheirOwnLines) {
               HasSubstr(absl::StrCat("pipeline_test.cc:", line, ": ")));
 }
 
+// Each tile is one block's; bands are walked column by column.
 TEST(PersistentTiles, GivesEachTileToOneBlock) {
   constexpr int kRows = 7, kWide = 5, kBatches = 2, kBlocks = 4;
   const auto kernel = define_kernel("tiles(y)", [](Tensor<int32_t, 2> y) {
