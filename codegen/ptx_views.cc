@@ -227,7 +227,10 @@ Operand Emitter::scaled(const Operand& base, ValueId index, int size) {
   }
   const Operand d = fresh(RegClass::kB64);
   if (is_narrow) {
-    out_->instruction("mad.wide.s32 ", d, ", ", as(Spelling::kSigned, i), ", ", size, ", ", base);
+    // ptxas makes one multiply-add of these two, but two shifted sums of mad.wide.
+    const Operand bytes = fresh(RegClass::kB64);
+    out_->instruction("mul.wide.s32 ", bytes, ", ", as(Spelling::kSigned, i), ", ", size);
+    out_->instruction("add.s64 ", d, ", ", base, ", ", bytes);
   } else if (size == 1) {
     out_->instruction("add.s64 ", d, ", ", base, ", ", as(Spelling::kSigned, i));
   } else {

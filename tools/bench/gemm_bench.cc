@@ -424,13 +424,6 @@ int run(int argc, char** argv) {
   }
   if (!bench.logs_power())
     std::fprintf(stderr, "gemm_bench: no NVML: clocks and power are not logged\n");
-  // What a peer's build says of itself: how long it took.
-  Json builds = Json::object();
-  for (const std::string& peer : options.peers) {
-    std::ifstream file(std::filesystem::path(peer).replace_extension(".json"));
-    if (file)
-      builds[std::filesystem::path(peer).stem().string()] = Json::parse(file, nullptr, false);
-  }
   Json before = Json::array(), others = Json::object();  // of an earlier run
   if (std::ifstream file(options.json); options.resume && file) {
     const Json earlier = Json::parse(file, nullptr, /*allow_exceptions=*/false);
@@ -441,17 +434,11 @@ int run(int argc, char** argv) {
   }
   others.update(bench.contenders());
   const auto page = [&] {
-    return Json{{"gpu", device.info().name},
-                {"driver", driver_version()},
-                {"date", today()},
-                {"command", "gemm_bench"},
-                {"benchmark", "gemm_bench"},
-                {"burst", kBurst},
-                {"idle_ms", kIdle.count()},
-                {"rounds", options.rounds},
-                {"contenders", others},
-                {"builds", builds},
-                {"aims", aims()},
+    return Json{{"gpu", device.info().name}, {"driver", driver_version()},
+                {"date", today()},           {"command", "gemm_bench"},
+                {"benchmark", "gemm_bench"}, {"burst", kBurst},
+                {"idle_ms", kIdle.count()},  {"rounds", options.rounds},
+                {"contenders", others},      {"aims", aims()},
                 {"figures", bench.figures()}};
   };
   bench.run(before, [&] {

@@ -36,7 +36,9 @@ echo "$rows" | xargs -P "$jobs" -I{} bash -c 'set -euo pipefail; row {}'
 "$nvcc" -shared -cudart static -gencode=arch=compute_90a,code=sm_90a -Xlinker --exclude-libs=ALL -Xcompiler -static-libgcc \
   -Xcompiler -static-libstdc++ -o "$out/peer_cutlass.so" "$out/rows/peer.o" $(printf "$out/rows/%s.o " $rows)
 {
-  echo "{\"nvcc\": \"$version\", \"processor_seconds\": {"
+  processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
+  echo "{\"processor\": \"$processor\", \"date\": \"$(date +%F)\","
+  echo "\"command\": \"tools/bench/peers/build_cutlass.sh CUTLASS_FOLDER\", \"nvcc\": \"$version\", \"processor_seconds\": {"
   for number in $rows; do
     [ -f "$out/rows/$number.seconds" ] || continue
     name=$(sed -n "s/^\(SM[89]0[A-Z_]*\)($number, \"\([^\"]*\)\", \([A-Za-z0-9]*\).*/\1 \3 \2/p" "$here/cutlass_gemm.def")
