@@ -163,13 +163,12 @@ TEST(Ptx, AddsTheLoopsOwnTermLast) {
   std::smatch match;
   ASSERT_TRUE(std::regex_search(text, match,
                                 std::regex("add\\.s64 (%rd[0-9]+), %rd[0-9]+, %rd[0-9]+;\n"
-                                           "\tmul\\.wide\\.s32 (%rd[0-9]+), %r[0-9]+, 4;\n"
-                                           "\tadd\\.s64 (%rd[0-9]+), (%rd[0-9]+), (%rd[0-9]+);\n"
+                                           "\tmad\\.wide\\.s32 (%rd[0-9]+), %r[0-9]+, 4, "
+                                           "(%rd[0-9]+);\n"
                                            "\tld\\.global\\.nc\\.b32 %r[0-9]+, \\[(%rd[0-9]+)\\]")))
       << text;
-  EXPECT_EQ(match[1], match[4]);
-  EXPECT_EQ(match[2], match[5]);
-  EXPECT_EQ(match[3], match[6]);
+  EXPECT_EQ(match[1], match[3]);
+  EXPECT_EQ(match[2], match[4]);
 }
 
 TEST(Ptx, LaysSharedMemoryOutInOneArena) {
