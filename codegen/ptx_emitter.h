@@ -307,7 +307,6 @@ class Emitter {
   Operand base_of(const View& view);
   Operand near_address(const Address& at);
   void generic_address(const Address& at, const Operand& d);
-  bool changes_in_loop(ValueId id) const;
   Operand scaled(const Operand& base, ValueId index, int size);
   Operand moved_base(Operand base, const SplitOffset& offset, int size);
   Operand moved(const Operand& base, const SplitOffset::Term& term, int size);

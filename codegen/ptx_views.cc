@@ -215,21 +215,7 @@ Operand Emitter::base_of(const View& view) {
   return address_of_param(view.param);
 }
 
-// Whether a value is computed again in each trip of a loop.
-bool Emitter::changes_in_loop(ValueId id) const {
-  const ir::Value& value = kernel_.value(id);
-  ir::RegionId region = valid(value.def) ? kernel_.op(value.def).parent : value.region;
-  while (region != kernel_.body()) {
-    const OpId parent = kernel_.region(region).parent;
-    if (is_loop(kernel_.op(parent))) return true;
-    region = kernel_.op(parent).parent;
-  }
-  return false;
-}
-
-// base + index * size, in the width of the space's addresses. ptxas makes two shifted sums of mad.wide, and of a
-// product and a sum one multiply-add. That is one instruction less, but on the pipe of floats, and later: where
-// loops compute products, the two are up to 20 % faster.
+// base + index * size, in the width of the space's addresses.
 Operand Emitter::scaled(const Operand& base, ValueId index, int size) {
   const Operand& i = elements(index)[0];
   const bool is_narrow = type(index).scalar == Scalar::kI32;
@@ -240,12 +226,8 @@ Operand Emitter::scaled(const Operand& base, ValueId index, int size) {
     return d;
   }
   const Operand d = fresh(RegClass::kB64);
-  if (is_narrow && changes_in_loop(index)) {
+  if (is_narrow) {
     out_->instruction("mad.wide.s32 ", d, ", ", as(Spelling::kSigned, i), ", ", size, ", ", base);
-  } else if (is_narrow) {
-    const Operand bytes = fresh(RegClass::kB64);
-    out_->instruction("mul.wide.s32 ", bytes, ", ", as(Spelling::kSigned, i), ", ", size);
-    out_->instruction("add.s64 ", d, ", ", base, ", ", bytes);
   } else if (size == 1) {
     out_->instruction("add.s64 ", d, ", ", base, ", ", as(Spelling::kSigned, i));
   } else {

@@ -111,7 +111,7 @@ TEST(Ptx, SharesAddressesThatDifferByAConstant) {
 %abde = add %abd, %e : f32
 store %y, %abde, %n
 )")));
-  EXPECT_EQ(count_lines(text, "mul.wide.s32"), 2) << text;  // one for x, one for y
+  EXPECT_EQ(count_lines(text, "mad.wide.s32"), 2) << text;  // one for x, one for y
   EXPECT_THAT(text, ContainsRegex("ld.global.b32 %r[0-9]+, \\[%rd2\\];"));
   EXPECT_THAT(text, HasSubstr(", [%rd2+1024];"));
   EXPECT_THAT(text, HasSubstr(", [%rd2+2048];"));

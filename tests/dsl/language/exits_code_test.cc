@@ -1,7 +1,6 @@
 // What Break(), Continue() and Return() cost: the instructions of a loop's trip, against those that
-// nvcc 13.0 -O3 -arch=sm_90 makes of the same loop (exits_twins.cu). One more is that of an address: in loops it is
-// printed as mad.wide, of which ptxas makes two shifted sums, and not as mul.wide and add.s64, of which it makes one
-// multiply-add: that takes longer where loops compute products.
+// nvcc 13.0 -O3 -arch=sm_90 makes of the same loop (exits_twins.cu). One more is that of an address: ptxas makes
+// two shifted sums of mad.wide, and one multiply-add of mul.wide and add.s64, which take registers elsewhere.
 #include <algorithm>
 #include <map>
 #include <string>
