@@ -49,6 +49,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::load(
     StatusOr<ir::interp::Program> program = ir::interp::compile(code.optimized);
     if (!program.ok()) return program.status();
     executable->program_ = *std::move(program);
+    executable->may_wait_ = may_wait_for_launch_before(code.optimized);
     return executable;
   }
   StatusOr<Module> module = load_module(backend, code);
@@ -92,7 +93,7 @@ Status Executable::launch(const Stream& stream, const LaunchShape& shape,
                     absl::StrCat(site_.describe(), " cannot launch: ", encoded.message()));
     }
   }
-  if (!function_) return launch_on_interp(full, block.data());
+  if (!function_) return launch_on_interp(stream, full, arguments, block.data());
   // What the kernel's own arrays take of the dynamic memory comes on top of what the launch asks for.
   if (shape.shared_bytes < 0 || shape.shared_bytes > backend_->info().limits.max_shared_per_block) {
     return check_launch_limits(backend_->info(), full, site_);
@@ -102,7 +103,8 @@ Status Executable::launch(const Stream& stream, const LaunchShape& shape,
                     compilation_->places);
 }
 
-Status Executable::launch_on_interp(const LaunchShape& shape, const std::byte* block) const {
+Status Executable::launch_on_interp(const Stream& stream, const LaunchShape& shape,
+                                    Arguments arguments, const std::byte* block) const {
   if (Status s = check_launch_limits(backend_->info(), shape, site_); !s.ok()) return s;
   // What a multiprocessor's threads allow; a GPU's registers and shared memory may allow fewer.
   const DeviceInfo& info = backend_->info();
@@ -114,6 +116,9 @@ Status Executable::launch_on_interp(const LaunchShape& shape, const std::byte* b
                                     .dynamic_shared_bytes = static_cast<int>(shape.shared_bytes),
                                     .cooperative = shape.cooperative};
   auto& device = static_cast<InterpBackend&>(*backend_);
+  Status beside = device.launches().note(stream.handle(), site_, shape.programmatic, may_wait_,
+                                         compilation_->params, arguments);
+  if (!beside.ok()) return beside;
   return ir::interp::run(
       *program_, args, device.memory(),
       {.completion = device.completion(), .max_instructions = device.max_instructions()});

@@ -37,13 +37,15 @@ class Executable {
  private:
   Executable(std::shared_ptr<Backend> backend, std::shared_ptr<const Compilation> compilation);
 
-  Status launch_on_interp(const LaunchShape& shape, const std::byte* block) const;
+  Status launch_on_interp(const Stream& stream, const LaunchShape& shape, Arguments arguments,
+                          const std::byte* block) const;
 
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<const Compilation> compilation_;
   LaunchSite site_;
   std::optional<Function> function_;            // cuda
   std::optional<ir::interp::Program> program_;  // interp
+  bool may_wait_ = false;                       // for the launch before, likewise
 };
 
 }  // namespace heddle::runtime

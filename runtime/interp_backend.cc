@@ -81,7 +81,10 @@ StatusOr<MemoryUsage> InterpBackend::memory_usage() {
   return MemoryUsage{total - memory_.allocated_bytes(), total};
 }
 
-Status InterpBackend::synchronize() { return OkStatus(); }
+Status InterpBackend::synchronize() {
+  launches_.forget_all();
+  return OkStatus();
+}
 
 StatusOr<DeviceAddress> InterpBackend::allocate(size_t bytes) {
   StatusOr<uint64_t> address = memory_.allocate(bytes);
@@ -89,7 +92,11 @@ StatusOr<DeviceAddress> InterpBackend::allocate(size_t bytes) {
   return address;
 }
 
-void InterpBackend::deallocate(DeviceAddress address) noexcept { (void)memory_.free(address); }
+// As a GPU's, it waits for all launches.
+void InterpBackend::deallocate(DeviceAddress address) noexcept {
+  launches_.forget_all();
+  (void)memory_.free(address);
+}
 
 StatusOr<void*> InterpBackend::allocate_host(size_t bytes) {
   const size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
@@ -108,9 +115,12 @@ StatusOr<StreamHandle> InterpBackend::create_stream() {
   return StreamHandle{next.fetch_add(1)};
 }
 
-void InterpBackend::destroy_stream(StreamHandle) noexcept {}
+void InterpBackend::destroy_stream(StreamHandle stream) noexcept { launches_.forget(stream); }
 
-Status InterpBackend::synchronize_stream(StreamHandle) { return OkStatus(); }
+Status InterpBackend::synchronize_stream(StreamHandle stream) {
+  launches_.forget(stream);
+  return OkStatus();
+}
 
 StatusOr<bool> InterpBackend::stream_done(StreamHandle) { return true; }
 
@@ -149,25 +159,31 @@ Status InterpBackend::check_written(DeviceAddress address, size_t bytes, size_t 
                    "pass Unwritten::kAllow where it does not matter"));
 }
 
-Status InterpBackend::copy_to_device(StreamHandle, DeviceAddress to, const void* from,
+Status InterpBackend::copy_to_device(StreamHandle stream, DeviceAddress to, const void* from,
                                      size_t bytes) {
+  launches_.forget(stream);
   return located(memory_.copy_from_host(to, from, bytes), "copy to the device", name());
 }
 
-Status InterpBackend::copy_to_host(StreamHandle, void* to, DeviceAddress from, size_t bytes) {
+Status InterpBackend::copy_to_host(StreamHandle stream, void* to, DeviceAddress from,
+                                   size_t bytes) {
+  launches_.forget(stream);
   return located(memory_.copy_to_host(to, from, bytes), "copy to the host", name());
 }
 
-Status InterpBackend::copy_on_device(StreamHandle, DeviceAddress to, DeviceAddress from,
+Status InterpBackend::copy_on_device(StreamHandle stream, DeviceAddress to, DeviceAddress from,
                                      size_t bytes) {
+  launches_.forget(stream);
   return located(memory_.copy(to, from, bytes), "copy", name());
 }
 
-Status InterpBackend::fill8(StreamHandle, DeviceAddress to, uint8_t value, size_t count) {
+Status InterpBackend::fill8(StreamHandle stream, DeviceAddress to, uint8_t value, size_t count) {
+  launches_.forget(stream);
   return located(memory_.fill(to, value, 1, count), "fill", name());
 }
 
-Status InterpBackend::fill32(StreamHandle, DeviceAddress to, uint32_t value, size_t count) {
+Status InterpBackend::fill32(StreamHandle stream, DeviceAddress to, uint32_t value, size_t count) {
+  launches_.forget(stream);
   return located(memory_.fill(to, value, 4, count), "fill", name());
 }
 

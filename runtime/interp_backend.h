@@ -13,6 +13,7 @@
 #include "heddle/ir/interp/interpreter.h"
 #include "heddle/ir/interp/memory.h"
 #include "heddle/runtime/backend.h"
+#include "heddle/runtime/programmatic_launches.h"
 
 namespace heddle::runtime {
 
@@ -32,6 +33,8 @@ class InterpBackend final : public Backend {
   static StatusOr<ir::interp::Completion> completion_of_environment();
 
   ir::interp::Memory& memory() { return memory_; }
+  // Executables note their launches here.
+  ProgrammaticLaunches& launches() { return launches_; }
 
   // See Device::set_max_instructions.
   void set_max_instructions(int64_t count) { max_instructions_.store(count); }
@@ -77,6 +80,7 @@ class InterpBackend final : public Backend {
 
  private:
   ir::interp::Memory memory_;
+  ProgrammaticLaunches launches_;
   std::atomic<int64_t> max_instructions_{ir::interp::kDefaultMaxInstructions};
   std::atomic<ir::interp::Completion::When> when_{ir::interp::Completion{}.when};
   std::atomic<uint64_t> seed_{0};

@@ -29,9 +29,10 @@ inline void sync_grid(detail::ElementRef<uint32_t>&& arrived) {
 // second is launched with LaunchShape::programmatic. The second may start when all blocks of the
 // first have called grid_dependency_launch() or ended. grid_dependency_wait() waits in the second
 // until the first is complete. Reading the first one's results before that, or writing what it
-// still reads, is an error that nothing reports. Kernels that are launched as usual start when
-// those before them are complete, and both calls do nothing; nor do they in the interpreter, which
-// runs one kernel after the other.
+// still reads, is an error. Kernels that are launched as usual start when those before them are
+// complete, and both calls do nothing; nor do they in the interpreter, which runs one kernel after
+// the other: it reports a kernel that never waits and reaches memory that the first one writes, and
+// not one that waits too late.
 inline void grid_dependency_wait(SourceLoc loc = SourceLoc::current()) {
   detail::emit(detail::op::kGridDependencyWait, loc);
 }

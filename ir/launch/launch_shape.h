@@ -20,8 +20,8 @@ struct LaunchShape {
   int64_t shared_bytes = 0;  // dynamic shared memory, for dynamic_shared<T>()
   bool cooperative = false;  // all blocks are resident together, or the launch fails
   // May start before the kernel in front of it in the stream has ended, whose results it sees
-  // behind grid_dependency_wait() (dsl/cuda/grid.h); what it reads of them before is undefined, and
-  // nothing reports it. Devices below sm_90 and the interpreter ignore it.
+  // behind grid_dependency_wait() (dsl/cuda/grid.h); what it reads of them before is undefined.
+  // Devices below sm_90 ignore it; the interpreter runs one after the other, and reports a kernel that never waits.
   bool programmatic = false;
 };
 

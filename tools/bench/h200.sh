@@ -58,18 +58,7 @@ part_gemm_rest() { gemm '.'; }
 part_triton() { timeout "$limit" python3 "$here/gemm_groups_triton.py" "$out/gemm.json" --budget "$budget"; }
 part_product() { timeout "$limit" "$bin/tools/product_bench" --device "$device" --json "$out/product.json" ${PRODUCT_OPTIONS:-}; }
 
-part_sanitizer() {
-  local sanitizer failed=0 jobs=()
-  sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | sort -V | tail -1)
-  [ -n "$sanitizer" ] || { echo "there is no compute-sanitizer"; return 1; }
-  for tool in memcheck racecheck synccheck initcheck; do
-    timeout "$limit" "$sanitizer" --tool "$tool" --error-exitcode 9 "$bin/tests/test_kernels" "--device=$device" \
-      "--gtest_filter=${SANITIZER_FILTER:-*Gemm*-*Mutation*:GemmRe*}" > "$out/sanitizer.$tool.log" 2>&1 & jobs+=($!)
-  done
-  for job in "${jobs[@]}"; do wait "$job" || failed=1; done
-  grep -H 'ERROR SUMMARY' "$out"/sanitizer.*.log
-  return $failed
-}
+part_sanitizer() { timeout "$limit" python3 "$here/sanitizers.py" "$bin/tests" "$out" --only "matrix products"; }
 
 # Tunes, and runs what was tuned.
 part_tune() {

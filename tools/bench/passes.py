@@ -1,7 +1,7 @@
 """Times kernels without one pass of the optimiser after the other, and says what each pass is worth.
 
-    passes.py PROGRAMS OUT [--rounds N] [--budget SECONDS] [--only PASS...] [--kernels learn|plain|layouts|row_sum|gemm...]
-        PROGRAMS: folder with learn_bench, plain_bench, row_sum_bench, layout_kernels_bench and gemm_bench
+    passes.py PROGRAMS OUT [--rounds N] [--budget SECONDS] [--only PASS...] [--kernels learn|plain|layouts|row_sum|rows|gemm...]
+        PROGRAMS: folder with learn_bench, plain_bench, row_sum_bench, rows_bench, layout_kernels_bench and gemm_bench
         OUT: folder for passes.json; what it says of passes that are not measured stays
 
 Every program runs with HEDDLE_PASSES=O3 and with "O3,-PASS" for each pass of O3 but promote-vars, which code generation needs,
@@ -23,6 +23,8 @@ from gpu_machine import compile_twins, machine, output
 HERE = os.path.dirname(os.path.abspath(__file__))
 # A ratio further from 1 than this is told from noise.
 TOLD_APART = 0.02
+# Nor is one of kernels that take less, in microseconds.
+SHORTEST = 20
 
 
 def figures_of(text):
@@ -66,7 +68,11 @@ class Programs:
             with open(path) as file:
                 return {f"gemm {f['shape']}": (f["contenders"]["heddle"]["us"], 1) for f in figures_of(file.read())}
 
-    ALL = {"learn": learn, "plain": plain, "layouts": layouts, "row_sum": row_sum, "gemm": gemm}
+    def rows(self, env):
+        text = self.run("rows_bench", env, "--only", "^(softmax|layer_norm|softmax_backward) (f32|bf16) (1023|8192|131071)$")
+        return {f"{f['kernel']} {f['dtype']} {f['columns']}": (f["heddle_us"], f["copy_us"]) for f in figures_of(text)}
+
+    ALL = {"learn": learn, "plain": plain, "layouts": layouts, "row_sum": row_sum, "rows": rows, "gemm": gemm}
 
     def time(self, kernels, env):
         """Microseconds by kernel, and the programs that cannot run."""
@@ -79,9 +85,9 @@ class Programs:
         return times, left_out
 
 
-def pipelines(folder):
+def pipelines(heddle):
     """By pass: O3 without it, or with it for passes that O3 does not run."""
-    text = output(os.path.join(folder, "heddle"), "passes", "--json")
+    text = output(heddle, "passes", "--json")
     listing = json.loads(text)
     level = next(level["passes"] for level in listing["levels"] if level["name"] == "O3").split(",")
     passes = {}
@@ -98,7 +104,7 @@ def figure_of(name, text, in_level, times, left_out):
     ratios = {}
     for kernel in times[""][0]:
         pairs = [(a[kernel], b[kernel]) for a, b in zip(times[name], times[""]) if kernel in a and kernel in b]
-        if pairs:
+        if pairs and pairs[0][1][0] >= SHORTEST:
             ratios[kernel] = statistics.median(a[0] / a[1] / (b[0] / b[1]) for a, b in pairs)
     told = {kernel: round(ratio, 3) for kernel, ratio in ratios.items() if abs(ratio - 1) > TOLD_APART}
     return {"pass": name, "passes": text, "in_O3": in_level, "ratios": told, "left_out": left_out[name]}
@@ -129,7 +135,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=[], help="these passes alone")
     parser.add_argument("--kernels", nargs="*", default=list(Programs.ALL), choices=list(Programs.ALL), help="of these programs")
     options = parser.parse_args()
-    passes, level = pipelines(options.programs)
+    passes, level = pipelines(os.path.join(options.programs, "heddle"))
     passes = {name: text for name, text in passes.items() if not options.only or name in options.only}
     os.makedirs(options.out, exist_ok=True)
     path = os.path.join(options.out, "passes.json")
@@ -137,7 +143,7 @@ def main():
     if os.path.exists(path):
         with open(path) as file:
             kept = json.load(file)
-    command = f"python3 tools/bench/passes.py PROGRAMS OUT --rounds {options.rounds}"
+    command = f"python3 tools/bench/passes.py PROGRAMS OUT --rounds {options.rounds} --kernels {' '.join(options.kernels)}"
     variants = {"": "O3", **passes}
     times = {name: [] for name in variants}
     left_out = {name: {} for name in variants}
@@ -161,4 +167,5 @@ def main():
             write(path, record_of(passes, level, times, left_out, kept, command))
 
 
-main()
+if __name__ == "__main__":
+    main()

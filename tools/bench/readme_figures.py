@@ -197,7 +197,7 @@ def passes_table(data):
     lines = [f"The time of {kernels} kernels without one pass of the optimiser over their time with all "
              f"({data['gpu']}, driver {data['driver']}, {data['date']}, {rounds}). Only ratios that are "
              "further than 2 % from 1 are shown, the largest first; for a pass that O3 does not run, the time with it.", "",
-             "| Pass | kernels that it changes | time without it |", "|---|---|---|"]
+             "| Pass | kernels whose time it changes | time without it |", "|---|---|---|"]
     for f in data["figures"]:
         ratios = sorted(f["ratios"].items(), key=lambda item: -abs(item[1] - 1))
         told = [f"{kernel} {ratio:.2f}" for kernel, ratio in ratios[:5]] + (["…"] if len(ratios) > 5 else [])
@@ -206,6 +206,38 @@ def passes_table(data):
         with_it = "" if f["in_O3"] else " (time with it)"
         lines.append(f"| `{f['pass']}`{with_it} | {len(ratios) + len(f['left_out'])} | {'; '.join(told) or 'none told apart'} |")
     return lines
+
+
+def pass_sizes_table(data):
+    lines = [f"The instructions of {data['kernels']} of the library's kernels without one pass over those with all, as they stand in the program "
+             f"(`tools/bench/pass_sizes.py`, {data['date']}). Only ratios further than 2 % from 1 are counted: a pass that copies loops makes "
+             "programs larger.", "",
+             "| Pass | kernels that are larger without it | smaller | the most and the least |", "|---|---|---|---|"]
+    for f in data["figures"]:
+        ratios = sorted(f["ratios"].items(), key=lambda item: -item[1])
+        larger = [ratio for _, ratio in ratios if ratio > 1]
+        ends = dict([ratios[0], ratios[-1]]) if ratios else {}
+        told = [f"{kernel.replace('dtype=', '')} {ratio:.2f}" for kernel, ratio in ends.items()]
+        if f["cannot_be_compiled"]:
+            told.append("cannot be compiled: " + ", ".join(f["cannot_be_compiled"]))
+        lines.append(f"| `{f['pass']}` | {len(larger)} | {len(ratios) - len(larger)} | {'; '.join(told) or 'none'} |")
+    return lines
+
+
+def passes_without_evidence(times, sizes):
+    """A sentence on passes that make no kernel faster or smaller in either table."""
+    shown = {f["pass"] for data in (times, sizes) for f in data["figures"] if any(ratio > 1 for ratio in f["ratios"].values())}
+    missing = [f"`{f['pass']}`" for f in sizes["figures"] if f["pass"] not in shown]
+    return ["Neither table shows a kernel that is slower or larger without " + ", ".join(missing[:-1]) + f" or {missing[-1]}. (The kernels of "
+            "`kernels/learn` and `gemm` are in the second table alone.)"] if len(missing) > 1 else []
+
+
+def sanitizers_table(data):
+    lines = [f"Tests of the GPU that ran under the tools of compute-sanitizer ({data['gpu']}, driver {data['driver']}, {data['date']}, "
+             "`tools/bench/sanitizers.py`), and how many of them have findings: faults, or what CONTRIBUTING.md explains.", "",
+             "| Tests | Tool | passed | with faults | with explained findings |", "|---|---|---|---|---|"]
+    return lines + [f"| {f['suite']} | `{f['tool']}` | {f['tests']} | {len(f['faults'])} | {len(f['explained'])} |"
+                    + ("" if f["ended"] and not f["failed"] else " not all ended |") for f in data["figures"]]
 
 
 def math_cost_table(data):
@@ -242,7 +274,9 @@ def all_figures():
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host),
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")), ["## Kernels on layouts"],
                       layout_kernels_table(load("layout_kernels")), ["## What the passes are worth"],
-                      passes_table(load("passes")), passes_table(load("passes_h100")), ["## Mathematical functions"], math_cost_table(load("math_cost"))) + "\n"
+                      passes_table(load("passes")), pass_sizes_table(load("pass_sizes")),
+                      passes_without_evidence(load("passes"), load("pass_sizes")), ["## Mathematical functions"],
+                      math_cost_table(load("math_cost")), ["## Sanitizers"], sanitizers_table(load("sanitizers"))) + "\n"
 
 
 def glance():

@@ -300,22 +300,93 @@ TEST(Mbarrier, IsTestedAndInvalidated) {
 TEST(Mbarrier, IsArrivedAtWhenCopiesAreComplete) {
   if (!has_clusters()) GTEST_SKIP() << "this device has no mbarriers";
   const auto got =
-      run("copies", {.block = 32}, 128, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+      run("copies", {.block = 64}, 256, [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
         const Mbarrier full(1);
-        const Shared<int32_t> tile(128);
+        const Shared<int32_t> tile(256);
         const Int t = thread_idx.x;
         If(t == 0, [&] {
-          full.init(0, 32);
+          full.init(0, 64);
           fence_mbarrier_init();
         });
         sync_threads();
         copy_async<4>(tile.at(4 * t), x.at(4 * t));
         copy_async_arrive(full, 0);
         full.wait(0, 0u);
-        for (int i = 0; i < 128; i += 32) y(t + i) = tile(127 - t - i);
+        // What the other warp copied.
+        for (int i = 0; i < 256; i += 64) y(t + i) = tile(255 - t - i);
       });
   ASSERT_THAT(got, IsOk());
-  for (int i = 0; i < 128; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], 127 - i);
+  for (int i = 0; i < 256; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], 255 - i);
+}
+
+// Warps that only copy, and warps that only read.
+TEST(Mbarrier, TellsOthersOfCopies) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no mbarriers";
+  for (const bool asynchronously : {true, false}) {
+    const auto got =
+        run("copies", {.block = 64}, 128, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+          const Mbarrier full(1);
+          const Shared<int32_t> tile(128);
+          const Int t = thread_idx.x % 32;
+          If(thread_idx.x == 0, [&] {
+            full.init(0, 32);
+            fence_mbarrier_init();
+          });
+          sync_threads();
+          If(thread_idx.x < 32, [&] {
+            copy_async<4>(tile.at(4 * t), x.at(4 * t));
+            if (asynchronously) {
+              copy_async_arrive(full, 0);
+            } else {
+              copy_async_commit();
+              copy_async_wait(0);
+              full.arrive(0);
+            }
+          }).Else([&] {
+            full.wait(0, 0u);
+            for (int i = 0; i < 128; i += 32) y(t + i) = tile(127 - t - i);
+          });
+        });
+    ASSERT_THAT(got, IsOk());
+    for (int i = 0; i < 128; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], 127 - i);
+  }
+}
+
+// That a warp has read a tile, by each lane or by one for all of them.
+TEST(Mbarrier, TellsOthersOfReads) {
+  if (!has_clusters()) GTEST_SKIP() << "this device has no mbarriers";
+  for (const int arrivals : {32, 1}) {
+    const auto got =
+        run("reads", {.block = 64}, 128, [&](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+          const Mbarrier empty(1);
+          const Shared<int32_t> tile(128);
+          const Int t = thread_idx.x % 32;
+          If(thread_idx.x == 0, [&] {
+            empty.init(0, static_cast<uint32_t>(arrivals));
+            fence_mbarrier_init();
+          });
+          If(thread_idx.x < 32, [&] {
+            copy_async<4>(tile.at(4 * t), x.at(4 * t));
+            copy_async_commit();
+            copy_async_wait(0);
+          });
+          sync_threads();
+          If(thread_idx.x < 32, [&] {
+            empty.wait(0, 0u);
+            for (int i = 0; i < 128; i += 32) tile(t + i) = -1;
+          }).Else([&] {
+            for (int i = 0; i < 128; i += 32) y(t + i) = tile(127 - t - i);
+            sync_warp();
+            if (arrivals > 1) {
+              empty.arrive(0);
+            } else {
+              If(t == 0, [&] { empty.arrive(0); });
+            }
+          });
+        });
+    ASSERT_THAT(got, IsOk());
+    for (int i = 0; i < 128; ++i) EXPECT_EQ((*got)[static_cast<size_t>(i)], 127 - i);
+  }
 }
 
 TEST(Mbarrier, OrdersThatItHasNotAreReported) {

@@ -40,6 +40,50 @@ TEST(ProgrammaticLaunch, ConsumersSeeWhatTheyWaitedFor) {
   }
 }
 
+// The interpreter, which runs one after the other, says what a GPU might get wrong.
+TEST(ProgrammaticLaunch, KernelsThatNeverWaitAreReported) {
+  const Device device = Device::open("interp").value();
+  const Stream stream = device.create_stream().value(), other = device.create_stream().value();
+  Buffer buffers[3];
+  for (Buffer& buffer : buffers) buffer = device.upload<int32_t>({1, 2, 3, 4}).value();
+  const auto step = [](bool waits) {
+    return local_kernel(waits ? "patient" : "hasty",
+                        [=](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+                          if (waits) grid_dependency_wait();
+                          y(thread_idx.x) = x(thread_idx.x) + 1;
+                        });
+  };
+  const auto hasty = step(false), patient = step(true);
+  const auto launch = [&](const auto& kernel, int from, int to, bool programmatic,
+                          const Stream& on) {
+    return std::string(kernel
+                           .launch(on, {.grid = 1, .block = 4, .programmatic = programmatic},
+                                   as_tensor<const int32_t>(buffers[from], {4}),
+                                   as_tensor<int32_t>(buffers[to], {4}))
+                           .message());
+  };
+  EXPECT_EQ(launch(hasty, 0, 1, true, stream), "") << "nothing is before it";
+  EXPECT_THAT(launch(hasty, 1, 2, true, stream),
+              AllOf(HasSubstr("programmatic_test.cc:"),
+                    HasSubstr("is launched with .programmatic and never waits for kernel 'hasty'"),
+                    HasSubstr("its 'arg0' reads memory that 'arg1' there may write\n  fix: call "
+                              "grid_dependency_wait() in front of the first access")));
+  // What the one before only reads.
+  EXPECT_EQ(launch(patient, 0, 1, true, stream), "");
+  EXPECT_THAT(launch(hasty, 2, 0, true, stream),
+              HasSubstr("its 'arg1' may write memory that 'arg0' there reads"));
+  // Others' memory, both reading, a wait, another stream, a launch as usual, a copy or a wait of the host between.
+  EXPECT_EQ(launch(patient, 0, 1, true, stream), "");
+  EXPECT_EQ(launch(hasty, 0, 2, true, stream), "");
+  EXPECT_EQ(launch(patient, 2, 1, true, stream), "");
+  EXPECT_EQ(launch(hasty, 1, 0, true, other), "");
+  EXPECT_EQ(launch(hasty, 1, 0, false, stream), "");
+  ASSERT_THAT(buffers[2].fill(stream, 0), IsOk());
+  EXPECT_EQ(launch(hasty, 0, 1, true, stream), "");
+  ASSERT_THAT(stream.synchronize(), IsOk());
+  EXPECT_EQ(launch(hasty, 1, 0, true, stream), "");
+}
+
 template <class Body>
 std::string ptx_of(Body body) {
   const auto kernel =

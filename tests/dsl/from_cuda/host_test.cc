@@ -102,9 +102,9 @@ TEST(FromCudaHost, LaunchesAndCopies) {
     Event start = device->create_event().value();
     Event stop = device->create_event().value();
     Status marked = start.record(stream);
-    Status launched = saxpy.launch(stream, {.grid = blocks, .block = 256}, 2.0f,
-                                   as_tensor<const float>(x, {n}), as_tensor<float>(y, {n}));
-    launched.Update(saxpy.launch(stream, {.grid = blocks, .block = 256, .programmatic = true}, 0.0f,
+    Status launched = saxpy.launch(stream, {.grid = blocks, .block = 256, .programmatic = true},
+                                   0.0f, as_tensor<const float>(x, {n}), as_tensor<float>(y, {n}));
+    launched.Update(saxpy.launch(stream, {.grid = blocks, .block = 256}, 2.0f,
                                  as_tensor<const float>(x, {n}), as_tensor<float>(y, {n})));
     marked.Update(stop.record(stream));
     Status fetched = y.copy_to_host(stream, back.data(), y.size_bytes());

@@ -1,0 +1,113 @@
+"""Runs compute-sanitizer's tools over GPU tests, and says what they find.
+
+    sanitizers.py TESTS OUT [--only NAME...] [--limit SECONDS] [--jobs N]
+        TESTS: folder with test_kernels and test_dsl; OUT: folder for sanitizers.json
+
+Every suite below runs under every tool, in shards beside each other. What CONTRIBUTING.md explains is counted apart from faults:
+initcheck does not see what the copy engine writes, and racecheck warns of the inits of mbarriers.
+"""
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from gpu_machine import machine
+
+TOOLS = {"memcheck": [], "racecheck": [], "synccheck": ["--num-cuda-barriers", "65536"],
+         "initcheck": ["--print-limit", "1000000", "--show-backtrace", "no"]}
+# The first line of a finding.
+FINDING = r"^========= (Invalid|Misaligned|Out-of-range|Program hit|Error:|Warning:|Barrier error|Divergent|Uninitialized __|Host API memory access error)"
+# Tests that a tool reports something of that is no fault; CONTRIBUTING.md says why.
+EXPLAINED = {
+    "racecheck": ["AsyncPipeline.CopiesInWarpsOfTheirOwn", "Gemm.IsOneBodyForTheCopyEngineAndForThreads",
+                  "BulkCopy.GoesFromBlockToBlock", "BulkCopy.ReachesSeveralBlocksAtOnce", "BulkAtom.ReachesSeveralBlocks"],
+    "initcheck": ["GemmOperation.OfEveryTypeAndLayout", "GemmOperation.OfLongSums", "Gemm.TakesARowMajorMatrixAsTheTransposedOne",
+                  "GemmOperation.OfEveryEpilogue", "GemmOperation.OfFactors"],
+}
+# What runs under them: a program of tests and which of its tests.
+SUITES = {
+    "matrix products": ("test_kernels", "*Gemm*-*Mutation*:GemmRe*"),
+    "kernels of rows": ("test_kernels", "*Softmax*:*Norm*:*CrossEntropy*"),
+    "other kernels": ("test_kernels", "*Axpby*:*RowSum*:*Learn*:*LayoutKernels*-AxpbyOfMany*:*MoreThan2To31*:*FurtherApart*"),
+    "copies, products, pipelines, collectives": ("test_dsl", "*Tma*:*Bulk*:*Im2col*:*Wgmma*:Gemm.*:*Pipeline*:*Mma*:CollectiveResults*"),
+}
+
+
+def sanitizer():
+    found = shutil.which("compute-sanitizer") or next(iter(sorted(glob.glob("/usr/local/cuda*/bin/compute-sanitizer"))[-1:]), None)
+    if not found:
+        raise SystemExit("sanitizers.py: there is no compute-sanitizer in PATH or below /usr/local")
+    return found
+
+
+def run(tests, tool, suite, shard, shards, limit):
+    """The text of one shard, and whether it ended in time."""
+    program, chosen = SUITES[suite]
+    command = [sanitizer(), "--tool", tool, *TOOLS[tool], os.path.join(tests, program), "--device=cuda:0", f"--gtest_filter={chosen}"]
+    env = {**os.environ, "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as process:
+        try:
+            return process.communicate(timeout=limit)[0], True
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.communicate()[0], False
+
+
+def count(pattern, text):
+    return len(re.findall(pattern, text, re.MULTILINE))
+
+
+def findings(text):
+    """How many there are, by test."""
+    found, test = {}, "before the tests"
+    for line in text.splitlines():
+        if line.startswith("[ RUN"):
+            test = line.split("] ")[1]
+        elif re.search(FINDING, line):
+            found[test] = found.get(test, 0) + 1
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tests")
+    parser.add_argument("out")
+    parser.add_argument("--only", nargs="*", default=list(SUITES), choices=list(SUITES), help="these suites alone")
+    parser.add_argument("--limit", type=int, default=400, help="seconds of a shard")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="shards that run beside each other")
+    parser.add_argument("--shards", type=int, default=4, help="of a suite under a tool")
+    options = parser.parse_args()
+    os.makedirs(options.out, exist_ok=True)
+    path = os.path.join(options.out, "sanitizers.json")
+    kept = []
+    if os.path.exists(path):
+        with open(path) as file:
+            kept = [row for row in json.load(file)["figures"] if row["suite"] not in options.only]
+    figures = kept
+    for suite in options.only:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            jobs = [(tool, shard) for tool in TOOLS for shard in range(options.shards)]
+            texts = dict(zip(jobs, pool.map(lambda job: run(options.tests, job[0], suite, job[1], options.shards, options.limit), jobs)))
+        for tool in TOOLS:
+            parts = [texts[tool, shard] for shard in range(options.shards)]
+            whole = "\n".join(text for text, _ in parts)
+            found, known = findings(whole), EXPLAINED.get(tool, [])
+            figures.append({"suite": suite, "tool": tool, "tests": count(r"^\[       OK", whole),
+                            "failed": count(r"^\[  FAILED  \] .*ms\)", whole), "ended": all(ended for _, ended in parts),
+                            "faults": {test: n for test, n in found.items() if test not in known},
+                            "explained": {test: n for test, n in found.items() if test in known}})
+            print(figures[-1], flush=True)
+            with open(os.path.join(options.out, f"{tool} {suite}.log"), "w") as file:
+                file.write(whole)
+        # At once, as a machine may be taken back before the end.
+        with open(path, "w") as file:
+            json.dump({**machine("python3 tools/bench/sanitizers.py TESTS OUT"), "benchmark": "sanitizers", "figures": figures}, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
