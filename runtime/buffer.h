@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,8 +21,8 @@
 
 namespace heddle::runtime {
 
-// A range of device memory, freed by the destructor, which waits for kernels that may still use it;
-// of Stream::allocate(), in the stream's order. Movable. A buffer of 0 bytes has address 0. The interpreter considers its bytes uninitialised
+// A range of device memory, freed by the destructor, which waits for kernels that may still use it.
+// Movable. A buffer of 0 bytes has address 0. The interpreter considers its bytes uninitialised
 // until a copy, a fill or a kernel has written them.
 class Buffer {
  public:
@@ -33,7 +32,6 @@ class Buffer {
       : backend_(std::move(other.backend_)),
         address_(std::exchange(other.address_, 0)),
         size_bytes_(std::exchange(other.size_bytes_, 0)),
-        stream_(other.stream_),
         tag_(std::exchange(other.tag_, nullptr)) {}
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
@@ -73,10 +71,7 @@ class Buffer {
 
  private:
   friend class Device;
-  friend class Stream;
-  // In the order of a stream, where there is one.
-  static StatusOr<Buffer> allocate(const std::shared_ptr<Backend>& backend, size_t bytes,
-                                   std::optional<StreamHandle> stream);
+  Buffer(std::shared_ptr<Backend> backend, DeviceAddress address, size_t size_bytes);
 
   Status check(const Stream& stream, size_t offset, size_t bytes) const;
   Status check_written(const Stream& stream, size_t element_bytes, bool padded) const;
@@ -84,7 +79,6 @@ class Buffer {
   std::shared_ptr<Backend> backend_;
   DeviceAddress address_ = 0;
   size_t size_bytes_ = 0;
-  std::optional<StreamHandle> stream_;
   MemoryTag* tag_ = nullptr;
 };
 

@@ -48,7 +48,11 @@ Device Device::open_private_interp(DeviceInfo info) {
 StatusOr<int> Device::cuda_device_count() { return cuda::CudaBackend::device_count(); }
 
 StatusOr<Buffer> Device::allocate(size_t bytes) const {
-  return Buffer::allocate(backend_, bytes, std::nullopt);
+  if (Status s = backend_->health(); !s.ok()) return s;
+  if (bytes == 0) return Buffer(backend_, 0, 0);
+  const StatusOr<DeviceAddress> address = backend_->allocate(bytes);
+  if (!address.ok()) return address.status();
+  return Buffer(backend_, *address, bytes);
 }
 
 StatusOr<PinnedBuffer> Device::allocate_pinned(size_t bytes) const {

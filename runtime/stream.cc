@@ -1,7 +1,6 @@
 #include "heddle/runtime/stream.h"
 
 #include "absl/strings/str_cat.h"
-#include "heddle/runtime/buffer.h"
 
 namespace heddle::runtime {
 namespace {
@@ -99,11 +98,6 @@ Status Stream::wait(const Event& event) const {
     return s;
   }
   return backend_->stream_wait(handle_, event.handle_);
-}
-
-StatusOr<Buffer> Stream::allocate(size_t bytes) const {
-  if (backend_ == nullptr) return moved_from("a Stream");
-  return Buffer::allocate(backend_, bytes, handle_);
 }
 
 Status Stream::copy_to_device(DeviceAddress to, const void* from, size_t bytes) const {

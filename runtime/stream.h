@@ -21,7 +21,6 @@
 
 namespace heddle::runtime {
 
-class Buffer;
 class Device;
 class Stream;
 
@@ -96,14 +95,8 @@ class Stream {
   // Sets `count` 32-bit words, from an address that is a multiple of 4.
   Status fill32(DeviceAddress to, uint32_t value, size_t count) const;
 
-  // Device memory for work that is enqueued on this stream from now on: scratch of an operation of
-  // several launches. The buffer may go as soon as they are enqueued; its memory is used again for
-  // what this stream does later, and stays with the device for the next such call. Neither waits,
-  // and both can be captured in a graph. Other streams that use the buffer have to be waited for, and the
-  // stream has to outlive it. Uninitialised; errors are those of Device::allocate.
-  StatusOr<Buffer> allocate(size_t bytes) const;
-
-  // The stream's device. The stream may not have been moved from.
+  // The stream's device, where an operation allocates scratch memory:
+  // `stream.device().allocate(bytes)`. The stream may not have been moved from.
   Device device() const;
   // The device's own handle: a CUstream on cuda devices.
   StreamHandle handle() const { return handle_; }

@@ -132,10 +132,7 @@ CudaBackend::CudaBackend(const Driver& driver, DeviceOrdinal device, ContextHand
       context_(context),
       synchronous_(sync_requested()) {}
 
-CudaBackend::~CudaBackend() {
-  if (pool_ != nullptr) release(api().mem_pool_destroy, pool_);
-  api().primary_ctx_release(device_);
-}
+CudaBackend::~CudaBackend() { api().primary_ctx_release(device_); }
 
 Status CudaBackend::health() const {
   if (!lost()) return OkStatus();
@@ -219,32 +216,13 @@ Status CudaBackend::synchronize() {
   return status;
 }
 
-// Memory that streams, or other users of the context (PyTorch's asynchronous allocator, say), have
-// given back but that the driver still keeps in its pools.
-void CudaBackend::trim_memory_pools() {
+// Memory that other users of the context (PyTorch's asynchronous allocator, say) have given back
+// but that the driver still keeps in its pool.
+void CudaBackend::trim_memory_pool() {
   MemoryPoolHandle pool = nullptr;
   if (api().device_get_default_mem_pool(&pool, device_) == Result::kSuccess) {
     api().mem_pool_trim_to(pool, 0);
   }
-  std::lock_guard<std::mutex> lock(pool_mutex_);
-  if (pool_ != nullptr) api().mem_pool_trim_to(pool_, 0);
-}
-
-// A pool of its own, as how much the default one keeps is for the whole process to say.
-StatusOr<MemoryPoolHandle> CudaBackend::memory_pool() {
-  std::lock_guard<std::mutex> lock(pool_mutex_);
-  if (pool_ != nullptr) return pool_;
-  const PoolProperties properties{.device = device_};
-  MemoryPoolHandle made = nullptr;
-  if (Status s = call(api().mem_pool_create, &made, &properties); !s.ok()) return s;
-  // Without it, what is given back leaves the pool whenever somebody waits for a stream.
-  uint64_t keep = ~uint64_t{0};
-  if (Status s = call(api().mem_pool_set_attribute, made, PoolAttribute::kReleaseThreshold, &keep);
-      !s.ok()) {
-    release(api().mem_pool_destroy, made);
-    return s;
-  }
-  return pool_ = made;
 }
 
 Status CudaBackend::out_of_memory(const char* symbol, size_t bytes) {
@@ -257,39 +235,22 @@ Status CudaBackend::out_of_memory(const char* symbol, size_t bytes) {
   return fail(symbol, Result::kOutOfMemory, "", detail);
 }
 
-template <class... Args, class... Rest>
-StatusOr<DeviceAddress> CudaBackend::allocate_by(
-    const DriverFunction<Result(DevicePointer*, size_t, Args...)>& function, size_t bytes,
-    Rest... rest) {
+StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
   if (lost()) return health();
   const Scope scope(*this);
   if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
   DevicePointer address = 0;
-  Result result = function(&address, bytes, rest...);
+  Result result = api().mem_alloc(&address, bytes);
   if (result == Result::kOutOfMemory) {
-    trim_memory_pools();
-    result = function(&address, bytes, rest...);
+    trim_memory_pool();
+    result = api().mem_alloc(&address, bytes);
   }
   if (result == Result::kSuccess) return address;
-  if (result == Result::kOutOfMemory) return out_of_memory(function.symbol, bytes);
-  return fail(function.symbol, result, to_text({bytes, "bytes"}));
-}
-
-StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
-  return allocate_by(api().mem_alloc, bytes);
+  if (result == Result::kOutOfMemory) return out_of_memory(api().mem_alloc.symbol, bytes);
+  return fail(api().mem_alloc.symbol, result, to_text({bytes, "bytes"}));
 }
 
 void CudaBackend::deallocate(DeviceAddress address) noexcept { release(api().mem_free, address); }
-
-StatusOr<DeviceAddress> CudaBackend::allocate_in(StreamHandle stream, size_t bytes) {
-  const StatusOr<MemoryPoolHandle> pool = memory_pool();
-  if (!pool.ok()) return pool.status();
-  return allocate_by(api().mem_alloc_from_pool_async, bytes, *pool, driver_stream(stream));
-}
-
-void CudaBackend::deallocate_in(StreamHandle stream, DeviceAddress address) noexcept {
-  release(api().mem_free_async, address, driver_stream(stream));
-}
 
 StatusOr<void*> CudaBackend::allocate_host(size_t bytes) {
   void* memory = nullptr;

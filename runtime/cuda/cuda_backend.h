@@ -51,8 +51,6 @@ class CudaBackend final : public Backend {
 
   StatusOr<DeviceAddress> allocate(size_t bytes) override;
   void deallocate(DeviceAddress address) noexcept override;
-  StatusOr<DeviceAddress> allocate_in(StreamHandle stream, size_t bytes) override;
-  void deallocate_in(StreamHandle stream, DeviceAddress address) noexcept override;
   StatusOr<void*> allocate_host(size_t bytes) override;
   void deallocate_host(void* memory) noexcept override;
 
@@ -154,13 +152,8 @@ class CudaBackend final : public Backend {
   template <class... Args, class... Actual>
   void release(const DriverFunction<Result(Args...)>& function, Actual... arguments) noexcept;
   StatusOr<bool> query(const char* symbol, Result result);
-  template <class... Args, class... Rest>
-  StatusOr<DeviceAddress> allocate_by(
-      const DriverFunction<Result(DevicePointer*, size_t, Args...)>& function, size_t bytes,
-      Rest... rest);
   Status out_of_memory(const char* symbol, size_t bytes);
-  void trim_memory_pools();
-  StatusOr<MemoryPoolHandle> memory_pool();
+  void trim_memory_pool();
   void event_reached(EventHandle event);
   std::string blame() const;
 
@@ -169,10 +162,6 @@ class CudaBackend final : public Backend {
   const ContextHandle context_;
   const bool synchronous_;
   LaunchRing ring_;
-
-  std::mutex pool_mutex_;
-  // What Stream::allocate() takes memory from, and gives it back to; made when first asked for.
-  MemoryPoolHandle pool_ = nullptr;
 
   std::atomic<bool> lost_{false};
   mutable std::mutex loss_mutex_;

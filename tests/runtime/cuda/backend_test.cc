@@ -203,44 +203,6 @@ TEST_F(CudaBackendTest, OutOfMemoryTriesOnceMoreAndSaysHowMuchThereIs) {
   EXPECT_TRUE(device.allocate(1 << 20).ok());
 }
 
-TEST_F(CudaBackendTest, MemoryInAStreamsOrderComesFromOnePoolThatKeepsIt) {
-  const Device device = Device::open("cuda:0").value();
-  const Stream stream = device.create_stream().value();
-  const auto calls_of = [&](auto body) {
-    const int before = fake_->call_count();
-    body();
-    std::vector<std::string> calls = fake_->calls();
-    calls.erase(calls.begin(), calls.begin() + before);
-    calls.erase(std::remove_if(calls.begin(), calls.end(),
-                               [](const std::string& call) { return call.rfind("cuCtx", 0) == 0; }),
-                calls.end());
-    return calls;
-  };
-  const auto use = [&] {
-    Buffer scratch = stream.allocate(1000).value();
-    EXPECT_EQ(scratch.size_bytes(), 1000);
-    const Buffer moved = std::move(scratch);
-    EXPECT_EQ(scratch.address(), 0);
-  };
-  EXPECT_THAT(calls_of(use), ElementsAre("cuMemPoolCreate 0", "cuMemPoolSetAttribute",
-                                         "cuMemAllocFromPoolAsync 1000", "cuMemFreeAsync"));
-  EXPECT_THAT(calls_of(use), ElementsAre("cuMemAllocFromPoolAsync 1000", "cuMemFreeAsync"));
-  EXPECT_THAT(calls_of([&] { EXPECT_EQ(stream.allocate(0)->address(), 0); }), ElementsAre());
-  // Memory that the pool keeps is given back before memory is said to run out.
-  EXPECT_THAT(
-      calls_of([&] {
-        EXPECT_EQ(stream.allocate(size_t{1} << 33).status().code(), StatusCode::kResourceExhausted);
-      }),
-      ElementsAre("cuMemAllocFromPoolAsync 8589934592", "cuDeviceGetDefaultMemPool",
-                  "cuMemPoolTrimTo", "cuMemPoolTrimTo", "cuMemAllocFromPoolAsync 8589934592",
-                  "cuMemGetInfo_v2", "cuGetErrorString"));
-  // A pool that keeps nothing would be slow, and is none.
-  fake_->fail("cuMemPoolSetAttribute", 1);
-  const Device other = Device::open("cuda:1").value();
-  EXPECT_FALSE(other.default_stream().allocate(1).ok());
-  EXPECT_EQ(fake_->live().pools, 1);
-}
-
 TEST_F(CudaBackendTest, UnknownCodesAreNamedByTheDriver) {
   const Device device = Device::open("cuda:0").value();
   fake_->fail("cuMemGetInfo_v2", 555);

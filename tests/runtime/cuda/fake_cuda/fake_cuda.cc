@@ -75,24 +75,6 @@ Result copy(Call& call, void* to, const void* from, size_t bytes) {
   return Result::kSuccess;
 }
 
-Result allocate(Call& call, DevicePointer* address, size_t bytes) {
-  if (call.faulted()) return call.result();
-  if (bytes == 0) return kInvalidValue;
-  if (bytes > fake().total_memory - fake().used()) return Result::kOutOfMemory;
-  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  *address = reinterpret_cast<DevicePointer>(memory);
-  fake().allocations[*address] = bytes;
-  return Result::kSuccess;
-}
-
-Result deallocate(Call& call, DevicePointer address) {
-  if (call.failed()) return call.result();
-  if (fake().allocations.erase(address) == 0) return kInvalidValue;
-  std::free(reinterpret_cast<void*>(address));
-  call.faulted();
-  return call.result();
-}
-
 }  // namespace
 }  // namespace heddle::runtime::cuda
 
@@ -195,26 +177,6 @@ Result cuDeviceGetDefaultMemPool(MemoryPoolHandle* pool, DeviceOrdinal) {
   return Result::kSuccess;
 }
 
-Result cuMemPoolCreate(MemoryPoolHandle* pool, const PoolProperties* properties) {
-  Call call("cuMemPoolCreate", kContext, text(static_cast<uint64_t>(properties->device)));
-  if (call.failed()) return call.result();
-  *pool = fake().make_handle<MemoryPoolHandle>();
-  fake().pools.insert(*pool);
-  return Result::kSuccess;
-}
-
-Result cuMemPoolSetAttribute(MemoryPoolHandle pool, PoolAttribute, void*) {
-  Call call("cuMemPoolSetAttribute", kInit);
-  if (call.failed()) return call.result();
-  return fake().pools.count(pool) != 0 ? Result::kSuccess : kInvalidValue;
-}
-
-Result cuMemPoolDestroy(MemoryPoolHandle pool) {
-  Call call("cuMemPoolDestroy", kInit);
-  if (call.failed()) return call.result();
-  return fake().pools.erase(pool) != 0 ? Result::kSuccess : kInvalidValue;
-}
-
 Result cuMemPoolTrimTo(MemoryPoolHandle, size_t) {
   Call call("cuMemPoolTrimTo", kInit);
   return call.result();
@@ -274,24 +236,22 @@ Result cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 Result cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
   Call call("cuMemAlloc_v2", kContext, text(bytes));
-  return allocate(call, address, bytes);
+  if (call.faulted()) return call.result();
+  if (bytes == 0) return kInvalidValue;
+  if (bytes > fake().total_memory - fake().used()) return Result::kOutOfMemory;
+  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *address = reinterpret_cast<DevicePointer>(memory);
+  fake().allocations[*address] = bytes;
+  return Result::kSuccess;
 }
 
 Result cuMemFree_v2(DevicePointer address) {
   Call call("cuMemFree_v2", kContext);
-  return deallocate(call, address);
-}
-
-Result cuMemAllocFromPoolAsync(DevicePointer* address, size_t bytes, MemoryPoolHandle pool,
-                               DriverStream) {
-  Call call("cuMemAllocFromPoolAsync", kContext, text(bytes));
-  if (fake().pools.count(pool) == 0) return kInvalidValue;
-  return allocate(call, address, bytes);
-}
-
-Result cuMemFreeAsync(DevicePointer address, DriverStream) {
-  Call call("cuMemFreeAsync", kContext);
-  return deallocate(call, address);
+  if (call.failed()) return call.result();
+  if (fake().allocations.erase(address) == 0) return kInvalidValue;
+  std::free(reinterpret_cast<void*>(address));
+  call.faulted();
+  return call.result();
 }
 
 Result cuMemHostAlloc(void** memory, size_t bytes, unsigned) {

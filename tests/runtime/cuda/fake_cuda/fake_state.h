@@ -40,7 +40,6 @@ struct Fake final : FakeCuda {
   std::vector<FakeLaunch> launched;
   std::map<DevicePointer, size_t> allocations;
   std::set<void*> host_allocations;
-  std::set<const void*> pools;
   std::set<const void*> streams;
   std::set<const void*> events;
   std::set<const void*> modules;
@@ -130,7 +129,6 @@ struct Fake final : FakeCuda {
     FakeLive live;
     live.allocations = static_cast<int>(allocations.size());
     live.host_allocations = static_cast<int>(host_allocations.size());
-    live.pools = static_cast<int>(pools.size());
     live.streams = static_cast<int>(streams.size());
     live.events = static_cast<int>(events.size());
     live.modules = static_cast<int>(modules.size());
@@ -143,7 +141,6 @@ struct Fake final : FakeCuda {
     for (void* memory : host_allocations) std::free(memory);
     allocations.clear();
     host_allocations.clear();
-    pools.clear();
     streams.clear();
     events.clear();
     modules.clear();
