@@ -27,25 +27,22 @@ Status ProgrammaticLaunches::note(StreamHandle stream, const LaunchSite& site, b
   }
   std::lock_guard<std::mutex> lock(mutex_);
   Launched& before = last_[stream];
-  Status status = OkStatus();
-  if (runs_beside && !waits) {
-    for (const Reach& ours : launched.reaches) {
-      for (const Reach& theirs : before.reaches) {
-        const bool apart = ours.end <= theirs.begin || theirs.end <= ours.begin;
-        if (apart || !(ours.written || theirs.written) || !status.ok()) continue;
-        status = FailedPreconditionError(
-            absl::StrCat(launched.kernel, " is launched with .programmatic and never waits for ",
-                         before.kernel, ", the launch before it, beside which it may run: its '",
-                         ours.name, "' ", ours.written ? "may write" : "reads", " memory that '",
-                         theirs.name, "' there ", theirs.written ? "may write" : "reads",
-                         "\n  fix: call grid_dependency_wait() in front of the first access, or "
-                         "launch it without "
-                         ".programmatic"));
-      }
+  for (const Reach& ours : launched.reaches) {
+    for (const Reach& theirs : before.reaches) {
+      const bool apart = ours.end <= theirs.begin || theirs.end <= ours.begin;
+      const bool read_only = !ours.written && !theirs.written;
+      if (!runs_beside || waits || apart || read_only) continue;
+      return FailedPreconditionError(
+          absl::StrCat(launched.kernel, " is launched with .programmatic and never waits for ",
+                       before.kernel, ", the launch before it, beside which it may run: its '",
+                       ours.name, "' ", ours.written ? "may write" : "reads", " memory that '",
+                       theirs.name, "' there ", theirs.written ? "may write" : "reads",
+                       "\n  fix: call grid_dependency_wait() in front of the first access, or "
+                       "launch it without .programmatic"));
     }
   }
   before = std::move(launched);
-  return status;
+  return OkStatus();
 }
 
 void ProgrammaticLaunches::forget(StreamHandle stream) {

@@ -58,7 +58,7 @@ part_gemm_rest() { gemm '.'; }
 part_triton() { timeout "$limit" python3 "$here/gemm_groups_triton.py" "$out/gemm.json" --budget "$budget"; }
 part_product() { timeout "$limit" "$bin/tools/product_bench" --device "$device" --json "$out/product.json" ${PRODUCT_OPTIONS:-}; }
 
-part_sanitizer() { timeout "$limit" python3 "$here/sanitizers.py" "$bin/tests" "$out" --only "matrix products"; }
+part_sanitizer() { timeout "$limit" python3 "$here/sanitizers.py" "$bin/tests" "$out" --device "$device" --only "matrix products"; }
 
 # Tunes, and runs what was tuned.
 part_tune() {

@@ -15,17 +15,14 @@ import os
 import subprocess
 
 from gpu_machine import output
-from passes import pipelines, write
-
-# A ratio further from 1 than this is worth a line.
-TOLD_APART = 0.02
+from passes import TOLD_APART, pipelines, write
 
 
 def variants_of(kernel):
     """A kernel's settings to look at: the default, each type of elements, and an epilogue that does everything."""
     choices = {setting["name"]: setting["choices"] for setting in kernel["settings"]}
-    settings = [[]] + [[f"dtype={dtype}"] for dtype in choices.get("dtype", [])[1:]]
-    return settings + [[f"epilogue={name}"] for name in choices.get("epilogue", [])[-1:]]
+    settings = [()] + [(f"dtype={dtype}",) for dtype in choices.get("dtype", [])[1:]]
+    return settings + [(f"epilogue={name}",) for name in choices.get("epilogue", [])[-1:]]
 
 
 def instructions(heddle, kernel, settings, passes):
@@ -53,13 +50,12 @@ def main():
                for settings in variants_of(kernel)]
     jobs = [(name, settings, text) for name, settings in kernels for text in ["O3", *passes.values()]]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        counts = dict(zip([(name, tuple(settings), text) for name, settings, text in jobs],
-                          pool.map(lambda job: instructions(options.heddle, *job), jobs)))
+        counts = dict(zip(jobs, pool.map(lambda job: instructions(options.heddle, *job), jobs)))
     figures = []
     for name, text in passes.items():
         ratios, cannot = {}, []
         for kernel, settings in kernels:
-            whole, without = counts[kernel, tuple(settings), "O3"], counts[kernel, tuple(settings), text]
+            whole, without = counts[kernel, settings, "O3"], counts[kernel, settings, text]
             label = " ".join([kernel, *settings])
             if whole and not without:
                 cannot.append(label)

@@ -120,6 +120,24 @@ TEST(Wgmma, MultipliesOfEveryWidth) {
   }
 }
 
+// Stores a product's sums to where each thread has them.
+void store_sums(const Tensor<float, 2>& d, const Fragment<float>& sums) {
+  const Int row = thread_idx.x / 32 * 16 + thread_idx.x % 32 / 4;
+  for (int i = 0; i < sums.size(); ++i) {
+    d(row + i / 2 % 2 * 8, thread_idx.x % 4 * 2 + i / 4 * 8 + i % 2) = sums[i];
+  }
+}
+// What a kernel of one warpgroup writes to 64 x 64 elements; nothing and a failure where it cannot be launched.
+std::vector<float> results_of(const Kernel<Tensor<float, 2>>& kernel) {
+  const Device device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer d = device.allocate(64 * 64 * sizeof(float)).value();
+  const Status launched =
+      kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<float>(d, {64, 64}));
+  EXPECT_THAT(launched, IsOk());
+  return launched.ok() ? d.download<float>(stream).value() : std::vector<float>();
+}
+
 // What the threads write needs a fence; tiles without a swizzle.
 TEST(Wgmma, MultipliesWhatThreadsWrote) {
   if (!has_wgmma()) GTEST_SKIP() << "this device is none of sm_90a";
@@ -139,17 +157,10 @@ TEST(Wgmma, MultipliesWhatThreadsWrote) {
     sum = wgmma(sum, a, b);
     wgmma_commit();
     const Fragment<float> out = wgmma_wait(sum);
-    const Int first = thread_idx.x / 32 * 16 + thread_idx.x % 32 / 4;
-    for (int i = 0; i < out.size(); ++i) {
-      d(first + i / 2 % 2 * 8, thread_idx.x % 4 * 2 + i / 4 * 8 + i % 2) = out[i];
-    }
+    store_sums(d, out);
   });
-  const Device device = test_device();
-  const Stream stream = device.create_stream().value();
-  const Buffer d = device.allocate(64 * 64 * sizeof(float)).value();
-  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<float>(d, {64, 64})),
-              IsOk());
-  const std::vector<float> got = d.download<float>(stream).value();
+  const std::vector<float> got = results_of(kernel);
+  ASSERT_EQ(got.size(), 64 * 64);
   for (int row = 0; row < 64; ++row) {
     for (int column = 0; column < 64; ++column) {
       EXPECT_EQ(got[static_cast<size_t>(row * 64 + column)],
@@ -185,16 +196,10 @@ TEST(Wgmma, MultipliesRegisters) {
     wgmma_commit();
     wgmma_wait(operand);
     const Fragment<half> out = wgmma_wait(sum);
-    for (int i = 0; i < out.size(); ++i) {
-      d(row + i / 2 % 2 * 8, thread % 4 * 2 + i / 4 * 8 + i % 2) = cast<float>(out[i]);
-    }
+    store_sums(d, cast<float>(out));
   });
-  const Device device = test_device();
-  const Stream stream = device.create_stream().value();
-  const Buffer d = device.allocate(64 * 64 * sizeof(float)).value();
-  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<float>(d, {64, 64})),
-              IsOk());
-  const std::vector<float> got = d.download<float>(stream).value();
+  const std::vector<float> got = results_of(kernel);
+  ASSERT_EQ(got.size(), 64 * 64);
   for (int row = 0; row < 64; ++row) {
     for (int column = 0; column < 64; ++column) {
       EXPECT_EQ(got[static_cast<size_t>(row * 64 + column)],
@@ -227,17 +232,10 @@ TEST(Wgmma, AddsToSumsThatALoopRescales) {
                                       wgmma_commit();
                                       return wgmma_wait(sum);
                                     });
-    const Int first = thread_idx.x / 32 * 16 + thread_idx.x % 32 / 4;
-    for (int i = 0; i < out.size(); ++i) {
-      d(first + i / 2 % 2 * 8, thread_idx.x % 4 * 2 + i / 4 * 8 + i % 2) = out[i];
-    }
+    store_sums(d, out);
   });
-  const Device device = test_device();
-  const Stream stream = device.create_stream().value();
-  const Buffer d = device.allocate(64 * 64 * sizeof(float)).value();
-  ASSERT_THAT(kernel.launch(stream, {.grid = 1, .block = 128}, as_tensor<float>(d, {64, 64})),
-              IsOk());
-  const std::vector<float> got = d.download<float>(stream).value();
+  const std::vector<float> got = results_of(kernel);
+  ASSERT_EQ(got.size(), 64 * 64);
   for (int row = 0; row < 64; ++row) {
     for (int column = 0; column < 64; ++column) {
       float wanted = 8;
