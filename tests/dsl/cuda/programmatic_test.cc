@@ -1,4 +1,8 @@
 // Kernels that start before the one in front of them has ended; and evictions from L2.
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "dsl/language/run_ints.h"
 #include "gmock/gmock.h"
@@ -82,6 +86,24 @@ TEST(ProgrammaticLaunch, KernelsThatNeverWaitAreReported) {
   EXPECT_EQ(launch(hasty, 0, 1, true, stream), "");
   ASSERT_THAT(stream.synchronize(), IsOk());
   EXPECT_EQ(launch(hasty, 1, 0, true, stream), "");
+  // Whatever else is enqueued or frees memory; a launch that was refused is not the last one.
+  const std::vector<int32_t> values = {1, 2, 3, 4};
+  std::vector<int32_t> back(4);
+  const std::function<Status()> betweens[] = {
+      [&] { return buffers[2].copy_from_host(stream, values.data(), 16); },
+      [&] { return buffers[2].copy_to_host(stream, back.data(), 16); },
+      [&] { return buffers[2].copy_from(stream, buffers[0], 16); },
+      [&] { return buffers[2].fill32(stream, 0, 4); },
+      [&] { return device.synchronize(); },
+      [&] { return device.allocate(16).status(); },
+  };
+  for (const auto& between : betweens) {
+    EXPECT_EQ(launch(patient, 0, 1, true, stream), "");
+    EXPECT_NE(launch(hasty, 1, 2, true, stream), "");
+    EXPECT_NE(launch(hasty, 1, 2, true, stream), "");
+    ASSERT_THAT(between(), IsOk());
+    EXPECT_EQ(launch(hasty, 1, 2, true, stream), "");
+  }
 }
 
 template <class Body>
