@@ -21,7 +21,7 @@ Status ProgrammaticLaunches::note(StreamHandle stream, const LaunchSite& site, b
   Launched launched{site.describe(), {}};
   for (size_t i = 0; i < params.size(); ++i) {
     // A pointer reaches all of memory: nothing is known of it.
-    if (arguments[i].extents == nullptr || arguments[i].begin == arguments[i].end) continue;
+    if (arguments[i].extents == nullptr) continue;
     launched.reaches.push_back(
         {params[i].name, arguments[i].begin, arguments[i].end, !params[i].type.read_only});
   }

@@ -106,6 +106,31 @@ TEST(ProgrammaticLaunch, KernelsThatNeverWaitAreReported) {
   }
 }
 
+// Of inline PTX and of pointers nothing is known, so that nothing is said.
+TEST(ProgrammaticLaunch, WhatIsNotKnownIsNotReported) {
+  const Device device = Device::open("interp").value();
+  const Stream stream = device.create_stream().value();
+  Buffer buffers[2];
+  for (Buffer& buffer : buffers) buffer = device.upload<int32_t>({1, 2, 3, 4}).value();
+  const auto inline_wait =
+      local_kernel("by_text", [](Tensor<const int32_t, 1> x, Tensor<int32_t, 1> y) {
+        inline_ptx(PtxText("griddepcontrol.wait;", [] {}).has_effects());
+        y(thread_idx.x) = x(thread_idx.x) + 1;
+      });
+  const auto by_pointer = local_kernel(
+      "by_pointer",
+      [](Pointer<const int32_t> x, Pointer<int32_t> y) { y[thread_idx.x] = x[thread_idx.x] + 1; });
+  const LaunchShape shape{.grid = 1, .block = 4, .programmatic = true};
+  for (const int i : {0, 1}) {
+    EXPECT_THAT(inline_wait.launch(stream, shape, as_tensor<const int32_t>(buffers[i], {4}),
+                                   as_tensor<int32_t>(buffers[1 - i], {4})),
+                IsOk());
+  }
+  EXPECT_THAT(by_pointer.launch(stream, shape, as_tensor<const int32_t>(buffers[0], {4}).data,
+                                as_tensor<int32_t>(buffers[1], {4}).data),
+              IsOk());
+}
+
 template <class Body>
 std::string ptx_of(Body body) {
   const auto kernel =
