@@ -42,10 +42,10 @@ struct Product {
 
 constexpr int kStages = 2;
 
-// Small integers, which every type has; none below zero for types without a sign.
+// Small integers, which every type has; for bytes without a sign, those with the top bit.
 template <class T>
 float element(int row, int k, int seed) {
-  const int least = std::is_unsigned_v<T> ? 0 : -3;
+  const int least = std::is_unsigned_v<T> ? 249 : -3;
   return static_cast<float>((row * 7 + k * 5 + seed) % 7 + least);
 }
 
