@@ -1,11 +1,13 @@
 // pack-arithmetic: what neighbours of a vector are computed from becomes arithmetic of vectors.
 //
 // What: from each vector that is put together from single elements, backwards: elements that the same op makes of
-// neighbours' elements become one op on vectors, as long as that takes fewer instructions. For f16 and bf16, of which
-// PTX computes two at once; for conversions to 16 and 8 bits, which take two numbers; and for f32 where the target
-// has arithmetic of pairs. Every element must be needed by these vectors alone.
+// neighbours' elements become one op on vectors, as long as that takes fewer instructions. Where that cannot be one
+// vector, halves of it are tried. For f16 and bf16, of which PTX computes two at once; for conversions to 16 and 8 bits,
+// which take two numbers; and for f32 where the target has arithmetic of pairs. Every element must be needed by these
+// vectors alone. Needs no property, and keeps everything but uniformity and sums.
 //
-// Why: half the instructions, and no instructions that join halves of registers.
+// Why: half the instructions, and none that join parts of registers. Of f16 and f32 ptxas finds most pairs itself, of
+// 8-bit floats none.
 //
 //   %a = extract %v {index = 0} : f16
 //   %b = extract %v {index = 1} : f16
@@ -29,6 +31,7 @@ namespace {
 
 // Ops that are looked at for one vector, which bounds the time.
 constexpr size_t kMostNodes = 256;
+constexpr size_t kRegisterBytes = 4;
 
 class Packing {
  public:
@@ -84,19 +87,48 @@ class Packing {
   }
 
   void look_at(OpId pack) {
-    nodes_.clear();
-    numbers_.clear();
-    region_ = kernel_.op(pack).parent;
-    const auto& operands = kernel_.op(pack).operands;
-    const size_t root = node_of(Elements(operands.begin(), operands.end()));
-    if (nodes_[root].kind != Kind::kOp) return;
-    take_back_what_others_need();
-    if (nodes_[root].kind != Kind::kOp || gain(root) <= 0) return;
+    const Op op = kernel_.op(pack);  // a copy: new ops may move all others
+    region_ = op.parent;
     builder_.set_insertion_before(pack);
-    const ValueId old = kernel_.op(pack).result();
-    const ValueId made = make(root);
+    Elements parts;
+    if (!make_parts(op.elements(), parts)) return;
+    builder_.set_loc(op.loc);
+    const ValueId old = op.result();
+    const ValueId made = parts.size() == 1
+                             ? parts[0]
+                             : builder_.create(Opcode::kPack, parts, kernel_.type(old), op.attrs);
     inherit_name(kernel_, made, old);
     replaced_.emplace_back(old, made);
+  }
+
+  // Appends what a vector is put together from: vectors that arithmetic makes of as many neighbours as it can, in whole
+  // registers, and single elements. Whether there is any such vector.
+  bool make_parts(absl::Span<const ValueId> elements, Elements& parts) {
+    if (const ValueId made = make_vector(elements); valid(made)) {
+      parts.push_back(made);
+      return true;
+    }
+    const size_t half = elements.size() / 2;
+    const bool is_whole =
+        elements.size() % 2 == 0 && half >= 2 &&
+        half * static_cast<size_t>(bytes_of(kernel_.type(elements[0]).scalar)) >= kRegisterBytes;
+    if (!is_whole) {
+      parts.insert(parts.end(), elements.begin(), elements.end());
+      return false;
+    }
+    const bool first = make_parts(elements.first(half), parts);
+    return make_parts(elements.subspan(half), parts) || first;
+  }
+
+  // A vector of these elements by arithmetic of vectors; kNone where that takes no fewer instructions.
+  ValueId make_vector(absl::Span<const ValueId> elements) {
+    nodes_.clear();
+    numbers_.clear();
+    const size_t root = node_of(Elements(elements.begin(), elements.end()));
+    if (nodes_[root].kind != Kind::kOp) return ValueId::kNone;
+    take_back_what_others_need();
+    if (nodes_[root].kind != Kind::kOp || gain(root) <= 0) return ValueId::kNone;
+    return make(root);
   }
 
   size_t node_of(Elements elements) {

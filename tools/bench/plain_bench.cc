@@ -2,12 +2,15 @@
 //
 //   plain_bench FOLDER           FOLDER: tools/bench/plain/*.cu as cubins (plain_figures.py makes them)
 //   plain_bench FOLDER --once    runs each kernel once, ours before its twin, for a profiler
+//   plain_bench --sizes          counts our kernels' instructions as they stand in the program, without a GPU
 //
 // Each pair has the same algorithm, inputs and launch shape; outputs are compared first. A time is the median of
 // 21 rounds of 10 runs between two events, the two sides taking turns. scale_rows stands beside a copy of as many
 // bytes as well.
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <numbers>
 
 #include "CLI/CLI.hpp"
 #include "bench/plain/images.h"
@@ -16,14 +19,43 @@
 #include "bench/plain/searches.h"
 #include "bench/plain/streams.h"
 #include "bench/twins.h"
+#include "heddle/codegen/toolchain/disassemble.h"
+#include "heddle/runtime/compile.h"
+#include "heddle/runtime/interp_backend.h"
+#include "heddle/runtime/operation/dry_run.h"
+#include "heddle/runtime/specialize.h"
 
 namespace heddle::bench {
 namespace {
 
+// A device that runs nothing: it compiles what is launched, and says of how many instructions it is.
+Device open_counting(int* instructions) {
+  runtime::DeviceInfo info = runtime::InterpBackend::default_info();
+  const ir::Target& target = *ir::find_target("sm_90a");
+  return runtime::open_dry_run(info, [=](const DryLaunch& launch) -> Status {
+    CompileOptions options;
+    options.target = std::string(target.name);
+    options.block = launch.shape.block;
+    const auto made = runtime::compile_source(
+        *launch.source, runtime::specialize(*launch.source, launch.arguments, target), options);
+    if (!made.ok()) return made.status();
+    const StatusOr<std::string> listing = codegen::disassemble((*made)->assembly.cubin);
+    if (!listing.ok()) return listing.status();
+    *instructions = 0;
+    for (const auto& [opcode, count] : codegen::count_opcodes(codegen::sass_opcodes(*listing))) {
+      if (opcode != "NOP") *instructions += count;
+    }
+    return OkStatus();
+  });
+}
+
+enum class Mode { kTime, kOnce, kSizes };
+
 class Bench : Twins {
  public:
-  Bench(const Device& device, const std::string& folder, bool once)
-      : Twins(device, folder), once_(once) {}
+  // `instructions`: of the last launch, where mode is kSizes.
+  Bench(const Device& device, const std::string& folder, Mode mode, const int* instructions)
+      : Twins(device, folder), mode_(mode), instructions_(instructions) {}
 
   nlohmann::ordered_json all() {
     for (const int columns : {8192, 8191, 1023, 65537}) rows(columns);
@@ -47,6 +79,12 @@ class Bench : Twins {
   void compare(const std::string& file, const std::string& name, const std::string& size,
                double elements, const std::vector<int64_t>& bytes, const Tolerance& tolerance,
                Ours ours, Theirs theirs) {
+    if (mode_ == Mode::kSizes) {
+      std::vector<Buffer> out = outputs(bytes);
+      check(ours(out.data()));
+      return figures_.push_back(
+          {{"program", name}, {"size", size}, {"instructions", *instructions_}});
+    }
     const Function twin = function(file, "cuda_" + name);
     const auto run = [&](Buffer* out, bool heddle) {
       if (heddle) {
@@ -55,9 +93,8 @@ class Bench : Twins {
         theirs(twin, out);
       }
     };
-    if (once_) {
-      std::vector<Buffer> out;
-      for (const int64_t n : bytes) out.push_back(take(device().allocate((n + 3) / 4 * 4)));
+    if (mode_ == Mode::kOnce) {
+      std::vector<Buffer> out = outputs(bytes);
       for (Buffer& buffer : out) check(buffer.fill(stream(), 0));
       run(out.data(), true);
       run(out.data(), false);
@@ -86,7 +123,7 @@ class Bench : Twins {
         [&](const Function& twin, Buffer* out) {
           launch(stream(), twin, shape, address(x), address(out[0]), 2.5f, columns);
         });
-    if (!once_) {
+    if (mode_ == Mode::kTime) {
       nlohmann::ordered_json beside_copy = Twins::compare(
           "scale_rows by 1", size, {4 * n}, 1e-7,
           [&](Buffer* out, bool ours) {
@@ -418,6 +455,51 @@ class Bench : Twins {
           launch(stream(), twin, resident, address(halves), address(out[0]),
                  std::bit_cast<uint16_t>(factor), n);
         });
+    compare(
+        "streams", "quantise", size, n, {n}, 0,
+        [&](Buffer* out) {
+          return plain::quantise.launch(stream(), resident, left,
+                                        as_tensor<float8_e4m3>(out[0], {n}), 300.0f);
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, resident, address(a), address(out[0]), 300.0f, n);
+        });
+    // Bytes of which none is NaN.
+    const Buffer bytes = random_words(device(), stream(), n / 4, 0xbfbfbfbf);
+    compare(
+        "streams", "dequantise", size, n, {2l * n}, 0,
+        [&](Buffer* out) {
+          return plain::dequantise.launch(stream(), resident,
+                                          as_tensor<const float8_e4m3>(bytes, {n}),
+                                          as_tensor<half>(out[0], {n}), factor);
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, resident, address(bytes), address(out[0]),
+                 std::bit_cast<uint16_t>(factor), n);
+        });
+    constexpr int kPoints = 512;
+    const int transforms = n / kPoints / 2;
+    std::vector<float> turns;
+    for (int k = 0; k < kPoints / 2; ++k) {
+      const double angle = -std::numbers::pi * k / (kPoints / 2);
+      for (const double part : {std::cos(angle), std::sin(angle)}) {
+        turns.push_back(static_cast<float>(part));
+      }
+    }
+    const Buffer roots = take(device().upload(absl::MakeConstSpan(turns)));
+    const LaunchShape each_transform{.grid = transforms, .block = kPoints / 2};
+    compare(
+        "streams", "fft", by(transforms, kPoints), double{kPoints} * transforms,
+        {8l * kPoints * transforms}, 1e-6,
+        [&](Buffer* out) {
+          return plain::fft.launch(stream(), each_transform,
+                                   as_tensor<const float>(a, {transforms, kPoints, 2}),
+                                   as_tensor<const float>(roots, {kPoints / 2, 2}),
+                                   as_tensor<float>(out[0], {transforms, kPoints, 2}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, each_transform, address(a), address(roots), address(out[0]));
+        });
     const LaunchShape fours{.grid = blocks(n / 4), .block = 256};
     compare(
         "streams", "walsh", size, n / 4, {4l * n}, 1e-6,
@@ -429,21 +511,27 @@ class Bench : Twins {
         });
   }
 
-  const bool once_;
+  const Mode mode_;
+  const int* const instructions_;
   nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
 };
 
 int run(int argc, char** argv) {
   CLI::App app("Plain kernels beside their CUDA C++ twins.");
   std::string folder;
-  bool once = false;
-  app.add_option("folder", folder, "where the twins' cubins are")->required();
-  app.add_flag("--once", once, "run each kernel once");
+  bool once = false, sizes = false;
+  CLI::Option* const where = app.add_option("folder", folder, "where the twins' cubins are");
+  CLI::Option* const counts =
+      app.add_flag("--sizes", sizes, "count our kernels' instructions")->excludes(where);
+  app.add_flag("--once", once, "run each kernel once")->excludes(counts);
   CLI11_PARSE(app, argc, argv);
-  const nlohmann::ordered_json figures = Bench(take(Device::open("cuda:0")), folder, once).all();
+  int instructions = 0;
+  const Device device = sizes ? open_counting(&instructions) : take(Device::open("cuda:0"));
+  const Mode mode = sizes ? Mode::kSizes : once ? Mode::kOnce : Mode::kTime;
+  const nlohmann::ordered_json figures = Bench(device, folder, mode, &instructions).all();
   if (!once) std::printf("%s\n", figures.dump(2).c_str());
   for (const auto& figure : figures) {
-    if (!figure["agree"].get<bool>()) return 1;
+    if (!figure.value("agree", true)) return 1;
   }
   return 0;
 }

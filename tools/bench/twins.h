@@ -198,6 +198,13 @@ class Twins {
     return random_floats(device_, stream_, count, low, high);
   }
 
+  // A side's outputs of so many bytes, of whole words, which are compared.
+  std::vector<Buffer> outputs(const std::vector<int64_t>& bytes) const {
+    std::vector<Buffer> made;
+    for (const int64_t n : bytes) made.push_back(take(device_.allocate((n + 3) / 4 * 4)));
+    return made;
+  }
+
   // Both sides, from run(side's outputs, is it Heddle's); each output has so many bytes.
   template <class Run>
   nlohmann::ordered_json compare(const std::string& name, const std::string& size,
@@ -205,9 +212,7 @@ class Twins {
                                  Run run, const std::string& other = "nvcc") const {
     const auto make = [&](bool ours) {
       Side side;
-      for (const int64_t n : bytes) {  // which are compared word by word
-        side.outputs.push_back(take(device_.allocate((n + 3) / 4 * 4)));
-      }
+      side.outputs = outputs(bytes);
       // Moving the vector leaves its elements where they are.
       Buffer* out = side.outputs.data();
       side.run = [&run, out, ours] { run(out, ours); };

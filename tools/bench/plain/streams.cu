@@ -1,5 +1,6 @@
 // Twins of streams.h.
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
@@ -33,6 +34,56 @@ extern "C" __global__ __launch_bounds__(kThreads) void cuda_half_axpy(const __ha
   const __half factor = __ushort_as_half(a);
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
     y[i] = __hfma(factor, x[i], y[i]);
+  }
+}
+
+extern "C" __global__ __launch_bounds__(kThreads) void cuda_quantise(const float* __restrict__ x,
+                                                                     __nv_fp8_e4m3* __restrict__ y,
+                                                                     float scale, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+    y[i] = __nv_fp8_e4m3(x[i] * scale);
+  }
+}
+
+extern "C" __global__ __launch_bounds__(kThreads) void cuda_dequantise(
+    const __nv_fp8_e4m3* __restrict__ x, __half* __restrict__ y, unsigned short scale, int n) {
+  const __half factor = __ushort_as_half(scale);
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+    y[i] = static_cast<__half>(x[i]) * factor;
+  }
+}
+
+extern "C" __global__ __launch_bounds__(kThreads) void cuda_fft(const float* __restrict__ x,
+                                                                const float* __restrict__ roots,
+                                                                float* __restrict__ y) {
+  constexpr int kHalf = 256, kSteps = 9;
+  __shared__ float numbers[2][2 * kHalf][2];
+  x += blockIdx.x * 4ll * kHalf;
+  y += blockIdx.x * 4ll * kHalf;
+  const unsigned thread = threadIdx.x;
+  for (int part = 0; part < 2; ++part) {
+    numbers[0][thread][part] = x[thread * 2 + part];
+    numbers[0][thread + kHalf][part] = x[(thread + kHalf) * 2 + part];
+  }
+  for (int step = 0; step < kSteps; ++step) {
+    __syncthreads();
+    const unsigned width = 1u << step, k = thread % width, group = thread / width;
+    const int from = step % 2, to = 1 - from;
+    const float re = numbers[from][thread + kHalf][0], im = numbers[from][thread + kHalf][1];
+    const unsigned root = k * (kHalf / width);
+    const float c = roots[root * 2], s = roots[root * 2 + 1];
+    const float product_re = re * c - im * s, product_im = re * s + im * c;
+    const float a_re = numbers[from][thread][0], a_im = numbers[from][thread][1];
+    const unsigned first = group * width * 2 + k, second = first + width;
+    numbers[to][first][0] = a_re + product_re;
+    numbers[to][first][1] = a_im + product_im;
+    numbers[to][second][0] = a_re - product_re;
+    numbers[to][second][1] = a_im - product_im;
+  }
+  __syncthreads();
+  for (int part = 0; part < 2; ++part) {
+    y[thread * 2 + part] = numbers[kSteps % 2][thread][part];
+    y[(thread + kHalf) * 2 + part] = numbers[kSteps % 2][thread + kHalf][part];
   }
 }
 
