@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "fuzz/generator_rows.h"
+#include "fuzz/generator_exits.h"
 #include "fuzz/inputs.h"
 
 namespace heddle::fuzz {
@@ -16,22 +16,24 @@ using ir::OpId;
 constexpr int kMaxDepth = 4;
 constexpr int64_t kMaxUnrolled = 64;
 
-class Generator : public RowGenerator {
+class Generator final : public ExitGenerator {
  public:
-  explicit Generator(uint64_t seed) : RowGenerator(seed) { floats_ = chance(55); }
+  explicit Generator(uint64_t seed) : ExitGenerator(seed) { floats_ = chance(55); }
 
   Kernel generate() {
     declare_rows();
     declare();
-    for (size_t i = 3 + below(16); i > 0; --i) statement();
+    program(3 + below(16), /*returns=*/chance(20));
     show();
     return std::move(kernel_);
   }
 
  private:
-  void statement() {
+  void statement() override {
     const size_t kind = below(100);
     const bool nests = depth_ < kMaxDepth;
+    if (may_leave() && chance(12)) return leave();
+    if (nests && chance(4)) return exit_loop();
     if (has_rows() && nests && chance(13)) return chance(60) ? dealt_loop() : row_loop();
     if (nests && kind < 8) return for_loop();
     if (nests && kind < 11) return while_loop();
@@ -47,9 +49,7 @@ class Generator : public RowGenerator {
     witness();
   }
 
-  void statements(size_t most) {
-    for (size_t i = 1 + below(most); i > 0; --i) statement();
-  }
+  void few_statements(size_t most) { statements(1 + below(most)); }
 
   void declare_variable() { slots_.push_back(b_.create(Opcode::kVar, {any(any_type())})); }
 
@@ -138,7 +138,7 @@ class Generator : public RowGenerator {
     inside(together, [&] {
       const auto args = kernel_.region(b_.region()).args;
       level_.at(args[0]) = together;
-      statements(7);
+      without_exits([&] { few_statements(7); });
       std::vector<ValueId> next = like(init);
       for (size_t i = 0; i < next.size(); ++i) {
         if (chance(15)) next[i] = chance(50) ? args[1 + i] : init[i];
@@ -189,7 +189,7 @@ class Generator : public RowGenerator {
     trips_ *= kTrips;
     inside(Scope::kThread, [&] {
       const ValueId count = kernel_.region(b_.region()).args.back();
-      if (chance(60)) statements(4);
+      if (chance(60)) without_exits([&] { few_statements(4); });
       const ValueId most = number(ir::kI32Type, static_cast<int64_t>(below(kTrips)));
       const ValueId more = b_.create(Opcode::kLt, {count, most});
       b_.yield({chance(40) ? more : b_.create(Opcode::kAnd, {more, condition()})});
@@ -197,7 +197,7 @@ class Generator : public RowGenerator {
     b_.next_region();
     inside(Scope::kThread, [&] {
       const ValueId count = kernel_.region(b_.region()).args.back();
-      statements(6);
+      without_exits([&] { few_statements(6); });
       std::vector<ValueId> next = like(init);
       next.back() = b_.create(Opcode::kAdd, {count, number(ir::kI32Type, 1)});
       b_.yield(next);
@@ -230,7 +230,7 @@ class Generator : public RowGenerator {
           collective();
         }
         if (region == 0 && !plain_ && chance(4)) impossible();
-        if (region == 0 || chance(70)) statements(6);
+        if (region == 0 || chance(70)) few_statements(6);
         std::vector<ValueId> results = like(shapes);
         for (size_t i = 0; i < results.size(); ++i) {
           if (chance(20)) results[i] = shapes[i];

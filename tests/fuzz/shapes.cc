@@ -1,5 +1,6 @@
 #include "fuzz/shapes.h"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 
@@ -53,6 +54,8 @@ std::string bytes_shape(int bytes) {
 constexpr absl::string_view kDealt = "loop dealt out that is split";
 constexpr absl::string_view kSeveral = "loop dealt out of several arrays that is split";
 constexpr absl::string_view kLeftAlone = "loop dealt out that is left alone";
+constexpr absl::string_view kLeftEarly = "loop that an exit leaves";
+constexpr absl::string_view kSkipped = "rest of a region that an exit skips";
 
 void add_divisions(const Kernel& kernel, const Op& op, std::set<std::string>& shapes) {
   const ir::Type type = kernel.type(op.result());
@@ -86,6 +89,27 @@ void add_accesses(const Kernel& kernel, OpId loop, std::set<std::string>& shapes
   if (views.size() > 1) shapes.emplace(kSeveral);
 }
 
+// Whether a condition asks a variable of the program.
+bool asks_flag(const Kernel& kernel, ir::ValueId condition) {
+  const Op* const op = kernel.def(condition);
+  if (op == nullptr) return false;
+  if (op->opcode == Opcode::kVarLoad) return true;
+  const bool combines =
+      op->opcode == Opcode::kNot || op->opcode == Opcode::kOr || op->opcode == Opcode::kAnd;
+  return combines && std::any_of(op->operands.begin(), op->operands.end(),
+                                 [&](ir::ValueId asked) { return asks_flag(kernel, asked); });
+}
+
+void add_exits(const Kernel& kernel, std::set<std::string>& shapes) {
+  kernel.walk([&](OpId id) {
+    const Op& op = kernel.op(id);
+    if (op.opcode == Opcode::kIf && asks_flag(kernel, op.condition())) shapes.emplace(kSkipped);
+    if (op.opcode != Opcode::kWhile) return;
+    const OpId yield = kernel.terminator(op.regions[0]);
+    if (asks_flag(kernel, kernel.op(yield).values()[0])) shapes.emplace(kLeftEarly);
+  });
+}
+
 void run(Kernel& kernel, absl::string_view passes, std::string stop_after) {
   const Status status = run_pipeline(kernel, passes, {.stop_after = std::move(stop_after)});
   HEDDLE_CHECK(status.ok(), std::string(status.message()));
@@ -103,13 +127,15 @@ std::vector<std::string> known_shapes() {
     all.push_back(dealt_shape(scope));
   }
   for (const int bytes : kBytes) all.push_back(bytes_shape(bytes));
-  for (const absl::string_view shape : {kDealt, kSeveral, kLeftAlone, kOwn})
+  for (const absl::string_view shape : {kDealt, kSeveral, kLeftAlone, kOwn, kLeftEarly, kSkipped}) {
     all.emplace_back(shape);
+  }
   return all;
 }
 
 std::set<std::string> shapes_of(const Kernel& kernel) {
   std::set<std::string> shapes;
+  add_exits(kernel, shapes);
   // As they are written, and with uses: of what nothing uses, no mistake shows.
   Kernel live = kernel;
   run(live, "promote-vars,dce", "");

@@ -44,22 +44,22 @@ def plain_instructions(programs, passes):
     return {(f["program"], f["size"]): f["instructions"] for f in json.loads(text)}
 
 
-def count_all(programs, pool, pipelines):
+def count_all(programs, pool, texts):
     """By pipeline, the instructions of each kernel by its label."""
     heddle = os.path.join(programs, "heddle")
     kernels = [(kernel["name"], settings) for kernel in json.loads(output(heddle, "list", "--json"))
                for settings in variants_of(kernel)]
-    jobs = [(text, *kernel) for text in pipelines for kernel in kernels]
+    jobs = [(text, *kernel) for text in texts for kernel in kernels]
     of_library = pool.map(lambda job: instructions(heddle, job[1], job[2], job[0]), jobs)
-    of_plain = dict(zip(pipelines, pool.map(lambda text: plain_instructions(programs, text), pipelines)))
-    counts = {text: {} for text in pipelines}
+    of_plain = dict(zip(texts, pool.map(lambda text: plain_instructions(programs, text), texts)))
+    counts = {text: {} for text in texts}
     for (text, name, settings), count in zip(jobs, of_library):
         counts[text][" ".join([name, *settings])] = count
     # Sizes that make the same program are counted once.
     programs_by_size = {}
     for kernel in of_plain["O3"]:
-        programs_by_size.setdefault((kernel[0], tuple(of_plain[text][kernel] for text in pipelines)), kernel)
-    for text in pipelines:
+        programs_by_size.setdefault((kernel[0], tuple(of_plain[text][kernel] for text in texts)), kernel)
+    for text in texts:
         for kernel in programs_by_size.values():
             counts[text]["plain " + " ".join(kernel)] = of_plain[text][kernel]
     return counts
