@@ -112,6 +112,12 @@ absl::Span<const Pass> builtin_passes() {
        .summary = "Multiply by what the host computes of divisors that the launch knows",
        .run = lower_division,
        .keeps = kByConditions},
+      // Behind cse and share-addresses, which find equal values in front of an if.
+      {.name = "sink",
+       .summary = "Move what one branch alone uses into it",
+       .run = sink,
+       .needs = {kNoVariables},
+       .keeps = kWhereOpsMove},
       // Behind vectorize, which merges neighbours of one block.
       {.name = "early-loads",
        .summary = "Move loads in front of the pins that ask for them",

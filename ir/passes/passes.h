@@ -22,6 +22,7 @@ bool unroll_loads(PassContext& context);     // unroll_loads.cc
 bool vectorize(PassContext& context);        // vectorize.cc
 bool share_addresses(PassContext& context);  // share_addresses.cc
 bool lower_division(PassContext& context);   // lower_division.cc
+bool sink(PassContext& context);             // sink.cc
 bool early_loads(PassContext& context);      // early_loads.cc
 bool contract(Kernel& kernel);               // contract.cc
 bool pack_arithmetic(Kernel& kernel);        // pack_arithmetic.cc

@@ -402,6 +402,34 @@ class Bench : Twins {
                  fresh, places);
         });
 
+    // Small integers, so that all but roots and quotients is exact and both sides hit the same spheres.
+    const int rays = 1 << 20, spheres = 256;
+    const auto whole_numbers = [&](int64_t size, int least, int most) {
+      std::uniform_int_distribution<int> uniform(least, most);
+      std::vector<float> numbers(static_cast<size_t>(size));
+      for (float& number : numbers) number = static_cast<float>(uniform(random));
+      return numbers;
+    };
+    std::vector<float> world = whole_numbers(4 * spheres, -40, 40);
+    for (size_t i = 3; i < world.size(); i += 4) world[i] = 1.0f + static_cast<float>(i % 3);
+    const Buffer direction_buffer =
+                     take(device().upload(absl::MakeConstSpan(whole_numbers(3 * rays, -15, 15)))),
+                 sphere_buffer = take(device().upload(absl::MakeConstSpan(world)));
+    const LaunchShape each_ray{.grid = blocks(rays), .block = 256};
+    compare(
+        "searches", "hits", by(rays, spheres), double{rays} * spheres, {4l * rays, 12l * rays},
+        1e-5,
+        [&](Buffer* out) {
+          return plain::hits.launch(
+              stream(), each_ray, as_tensor<const float>(direction_buffer, {rays, 3}),
+              as_tensor<const float>(sphere_buffer, {spheres, 4}), as_tensor<float>(out[0], {rays}),
+              as_tensor<float>(out[1], {rays, 3}));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, each_ray, address(direction_buffer), address(sphere_buffer),
+                 address(out[0]), address(out[1]), rays, spheres);
+        });
+
     const int rows = 8192, columns = 8192;
     const Buffer scores = floats(int64_t{rows} * columns, -1, 1);
     const LaunchShape each_row{.grid = rows, .block = 256};

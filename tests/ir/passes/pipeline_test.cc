@@ -56,7 +56,7 @@ TEST(Pipeline, DefaultPipeline) {
   EXPECT_THAT(names, ElementsAre("promote-vars", "unroll", "fold", "if-convert", "reduce-strength",
                                  "warp-index", "dce", "licm", "cse", "widen-loops", "unroll-loads",
                                  "fold", "vectorize", "share-addresses", "lower-division", "dce",
-                                 "early-loads", "contract", "pack-arithmetic", "order"));
+                                 "sink", "early-loads", "contract", "pack-arithmetic", "order"));
   EXPECT_TRUE(verify(kernel, Stage::kPureSsa).empty());
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
@@ -116,13 +116,13 @@ TEST(Pipeline, RefusesByNameBeforeItRuns) {
             "if-convert, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
             "vectorize, "
             "share-addresses, lower-division, "
-            "early-loads, contract, pack-arithmetic, order");
+            "sink, early-loads, contract, pack-arithmetic, order");
   EXPECT_EQ(refusal("fold,,dce"),
             "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, unroll, fold, "
             "if-convert, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
             "vectorize, "
             "share-addresses, lower-division, "
-            "early-loads, contract, pack-arithmetic, order");
+            "sink, early-loads, contract, pack-arithmetic, order");
   EXPECT_EQ(refusal("fold,licm"),
             "pass 'licm' needs a kernel without variables, which no pass before it gives; put "
             "'promote-vars' before it in pipeline 'fold,licm'");
@@ -271,10 +271,10 @@ TEST(Pipeline, LimitsAndStops) {
     EXPECT_TRUE(run_pipeline(kernel, kDefaultPipeline, with_report).ok());
     return report.passes.size();
   };
-  EXPECT_EQ(ran({}), 20u);
+  EXPECT_EQ(ran({}), 21u);
   EXPECT_EQ(ran({.pass_limit = 0}), 0u);
   EXPECT_EQ(ran({.pass_limit = 2}), 2u);
-  EXPECT_EQ(ran({.pass_limit = 100}), 20u);
+  EXPECT_EQ(ran({.pass_limit = 100}), 21u);
   EXPECT_EQ(ran({.stop_after = "dce"}), 7u);
 }
 

@@ -151,3 +151,33 @@ extern "C" __global__ __launch_bounds__(256) void cuda_top_k(const float* __rest
     }
   }
 }
+
+extern "C" __global__ __launch_bounds__(256) void cuda_hits(const float* __restrict__ directions,
+                                                            const float* __restrict__ spheres,
+                                                            float* __restrict__ distances,
+                                                            float* __restrict__ normals, int rays,
+                                                            int count) {
+  const int ray = blockIdx.x * blockDim.x + threadIdx.x;
+  if (ray >= rays) return;
+  const float dx = directions[3 * ray], dy = directions[3 * ray + 1], dz = directions[3 * ray + 2];
+  const float length2 = dx * dx + dy * dy + dz * dz;
+  float nearest = INFINITY;
+  for (int i = 0; i < count; ++i) {
+    const float x = spheres[4 * i], y = spheres[4 * i + 1], z = spheres[4 * i + 2];
+    const float radius = spheres[4 * i + 3];
+    const float along = x * dx + y * dy + z * dz;
+    const float outside = x * x + y * y + z * z - radius * radius;
+    const float under_root = along * along - length2 * outside;
+    const float distance = (along - sqrtf(under_root)) / length2;
+    const float normal_x = (distance * dx - x) / radius;
+    const float normal_y = (distance * dy - y) / radius;
+    const float normal_z = (distance * dz - z) / radius;
+    if (under_root > 0 && along > 0 && distance < nearest) {
+      nearest = distance;
+      distances[ray] = distance;
+      normals[3 * ray] = normal_x;
+      normals[3 * ray + 1] = normal_y;
+      normals[3 * ray + 2] = normal_z;
+    }
+  }
+}

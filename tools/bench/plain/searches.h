@@ -152,4 +152,36 @@ inline const auto top_k = define_kernel("top_k(x, y)", [](Tensor<const float, 2>
   }
 });
 
+// After "Ray Tracing in One Weekend" (Shirley): where rays from the origin hit the nearest of some spheres, and the
+// direction away from it. A sphere has a centre and a radius.
+inline const auto hits = define_kernel(
+    "hits(directions, spheres, distances, normals)",
+    [](Tensor<const float, 2> directions, Tensor<const float, 2> spheres,
+       Tensor<float, 1> distances, Tensor<float, 2> normals) {
+      const Int ray = block_idx.x * block_dim.x + thread_idx.x;
+      If(ray < distances.shape(0), [&] {
+        const Float dx = directions(ray, 0), dy = directions(ray, 1), dz = directions(ray, 2);
+        const Float length2 = dx * dx + dy * dy + dz * dz;
+        Var<float> closest(std::numeric_limits<float>::infinity());
+        for (Int sphere : range(spheres.shape(0))) {
+          const Float x = spheres(sphere, 0), y = spheres(sphere, 1), z = spheres(sphere, 2);
+          const Float radius = spheres(sphere, 3);
+          const Float along = x * dx + y * dy + z * dz;
+          const Float outside = x * x + y * y + z * z - radius * radius;
+          const Float under_root = along * along - length2 * outside;
+          const Float distance = (along - sqrt(under_root)) / length2;
+          const Float normal_x = (distance * dx - x) / radius;
+          const Float normal_y = (distance * dy - y) / radius;
+          const Float normal_z = (distance * dz - z) / radius;
+          If(under_root > 0 && along > 0 && distance < closest, [&] {
+            closest = distance;
+            distances(ray) = distance;
+            normals(ray, 0) = normal_x;
+            normals(ray, 1) = normal_y;
+            normals(ray, 2) = normal_z;
+          });
+        }
+      });
+    });
+
 }  // namespace heddle::plain
