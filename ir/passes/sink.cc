@@ -4,7 +4,7 @@
 // inside of that one, and what only the moved op needs moves with it. Loads stay where they were asked for, so that
 // they are under way early; loops are never entered. So stay constants, parts of vectors and fragments, whose whole would
 // live on, views, what an op ties to its result, and integers that a warp agrees on: outside of branches they have an
-// arithmetic of their own. Nor do less than four instructions move, or any into a branch of certain lanes, which every
+// arithmetic of their own. Nor do less than eight instructions move, or any into a branch of certain lanes, which every
 // warp takes. Needs no variables, and keeps what holds of values wherever they are computed.
 //
 // Why: C++ computes arguments before a lambda is called, so a trace computes in front of an `if` what its branch alone
@@ -26,10 +26,11 @@
 namespace heddle::ir {
 namespace {
 
-// A few instructions do not pay for a branch that ptxas would have no need of.
-constexpr int kFewestInstructions = 4;
+// Where an if only keeps accesses in bounds, nearly all warps enter it, and a few instructions less do not pay for a
+// branch in place of a predicate.
+constexpr int kFewestInstructions = 8;
 // Of an op that is not cheap, such as a division.
-constexpr int kSlowInstructions = 4;
+constexpr int kSlowInstructions = 8;
 
 class Sinking {
  public:
