@@ -64,16 +64,14 @@ Float ln2_low(const Float&) { return -0x1.05c61p-29f; }
 Double ln2_high(const Double&) { return 0x1.62e42fefa38p-1; }
 Double ln2_low(const Double&) { return 0x1.ef35793c7673p-45; }
 
-// (n + log2(1 + f)) / log2(base): 1 / log2(base) and 1 / log(base), each as a sum.
+// (n + log2(1 + f)) / log2(base): 1 / log2(base) and 1 / log(base), each as a sum. Where n is not 0, what it gives is the
+// greater part, so that the other's last rounding counts half an ulp at most.
 template <class T>
 Value<T> log_to_base(const Value<T>& x, T n_hi, T n_lo, T hi, T lo) {
   const Reduced<T> r = reduce(x);
-  const Value<T> leading = r.f * hi;
-  const Value<T> rest = fma(r.f, hi, -leading);
-  const Value<T> small = fma(tail(r.f), hi, fma(r.f, lo, rest));
-  const Value<T> whole = r.n * n_hi;  // exact; above `leading`, or 0
-  const Value<T> sum = whole + leading;
-  return finish(x, sum + (fma(r.n, n_lo, small) + (leading - (sum - whole))));
+  const Value<T> low = fma(r.f, lo, tail(r.f) * hi);
+  const Value<T> of_f = fma(r.f, hi, n_lo == 0 ? low : fma(r.n, n_lo, low));
+  return finish(x, n_hi == 1 ? r.n + of_f : fma(r.n, n_hi, of_f));
 }
 
 }  // namespace
