@@ -142,6 +142,13 @@ TEST(DumpTest, CountsWhatItMade) {
   EXPECT_EQ(json["kernel"], "row_sum");
   EXPECT_EQ(json["stats"]["ptx"]["by_opcode"]["ret"], 1);
   EXPECT_NE(json["stats"]["trace"]["total"], json["stats"]["ir"]["total"]);
+  // Lines by what lives there: of the text, those with most.
+  const auto& live = json["stats"]["live"];
+  ASSERT_GT(live.size(), 8u);
+  EXPECT_GT(live[0]["registers"], live[8]["registers"]);
+  EXPECT_THAT(text.out, AllOf(HasSubstr("values of 32 bits live at once, by line:\n"),
+                              HasSubstr(live[0]["place"].get<std::string>()),
+                              HasSubstr(live[7]["place"].get<std::string>() + "\n")));
   EXPECT_EQ(json["problems"].size(), 1u);
   EXPECT_EQ(json["settings"]["dtype"], "f32");
   EXPECT_FALSE(json["passes"].empty());

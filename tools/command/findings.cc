@@ -57,7 +57,7 @@ void show_machine_code(const Compilation& compilation, const DumpRequest& reques
 
 void show(const Compilation& compilation, const DumpRequest& request, Findings& found) {
   show_trace(compilation.traced, request, found);
-  if (request.stats) found.statistics.live = pressure_of(compilation.optimized);
+  if (request.stats) found.statistics.live = pressures_of(compilation.optimized);
   if (request.has("ir")) {
     found.parts.push_back(
         {"ir", "ir",

@@ -1,6 +1,7 @@
 #include "heddle/tools/command/statistics.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "heddle/ir/analysis/liveness.h"
 #include "nlohmann/json.hpp"
 
@@ -16,6 +18,9 @@ namespace {
 
 using absl::string_view;
 using Json = nlohmann::ordered_json;
+
+// Of those with the most live values.
+constexpr size_t kLinesShown = 8;
 
 // PTX as statements: what ends with ';', opens or closes a block, or is a label.
 class PtxStatements {
@@ -156,12 +161,22 @@ std::string describe(const codegen::Assembly& assembly, string_view entry) {
   return text;
 }
 
-Statistics::Pressure pressure_of(const ir::Kernel& kernel) {
+std::vector<Statistics::Pressure> pressures_of(const ir::Kernel& kernel) {
   const ir::Liveness liveness(kernel);
-  if (!ir::valid(liveness.peak_op())) return {};
-  const ir::Loc loc = kernel.loc(liveness.peak_op());
-  return {liveness.peak(),
-          loc.file.empty() ? "a line that is not known" : absl::StrCat(loc.file, ":", loc.line)};
+  std::vector<Statistics::Pressure> lines;
+  std::map<std::string, size_t> index_of;
+  kernel.walk([&](ir::OpId id) {
+    const ir::Loc loc = kernel.loc(id);
+    std::string place =
+        loc.file.empty() ? "a line that is not known" : absl::StrCat(loc.file, ":", loc.line);
+    const auto [at, is_new] = index_of.try_emplace(place, lines.size());
+    if (is_new) lines.push_back({std::move(place), 0});
+    int& registers = lines[at->second].registers;
+    registers = std::max(registers, liveness.registers_at(id));
+  });
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.registers > b.registers; });
+  return lines;
 }
 
 std::string to_text(const Statistics& statistics) {
@@ -176,8 +191,11 @@ std::string to_text(const Statistics& statistics) {
                           r.shared_bytes, r.constant_bytes, r.code_bytes);
   }
   if (statistics.live) {
-    absl::StrAppendFormat(&text, "values live at once: %d times 32 bits at most, at %s\n",
-                          statistics.live->registers, statistics.live->place);
+    absl::StrAppend(&text, "values of 32 bits live at once, by line:\n");
+    const auto lines = absl::MakeConstSpan(*statistics.live);
+    for (const Statistics::Pressure& line : lines.first(std::min(lines.size(), kLinesShown))) {
+      absl::StrAppendFormat(&text, "%7d   %s\n", line.registers, line.place);
+    }
   }
   for (const Column& column : columns(statistics)) {
     if (!column.counts) continue;
@@ -198,7 +216,10 @@ nlohmann::ordered_json to_json(const Statistics& statistics) {
   }
   if (statistics.resources) json["resources"] = to_json(*statistics.resources);
   if (statistics.live) {
-    json["live"] = {{"registers", statistics.live->registers}, {"place", statistics.live->place}};
+    json["live"] = Json::array();
+    for (const Statistics::Pressure& line : *statistics.live) {
+      json["live"].push_back({{"place", line.place}, {"registers", line.registers}});
+    }
   }
   return json;
 }

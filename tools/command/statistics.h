@@ -30,16 +30,17 @@ struct Statistics {
   std::string target;
   std::optional<Counts> trace, ir, ptx, sass;
   std::optional<codegen::EntryReport> resources;
-  // The most registers that hold values at once, as ir/analysis/liveness.h counts them, and the source line where.
+  // The most registers that hold values at once in a source line, as ir/analysis/liveness.h counts them.
   struct Pressure {
-    int registers = 0;
     std::string place;
+    int registers = 0;
   };
-  std::optional<Pressure> live;
+  // By line, those with most first.
+  std::optional<std::vector<Pressure>> live;
 };
 
 // Of the kernel behind the passes.
-Statistics::Pressure pressure_of(const ir::Kernel& kernel);
+std::vector<Statistics::Pressure> pressures_of(const ir::Kernel& kernel);
 
 // A table: resources, then a column of opcodes for each stage.
 std::string to_text(const Statistics& statistics);
