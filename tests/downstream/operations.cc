@@ -16,22 +16,22 @@ using namespace heddle;
 
 // <page>
 // An op that Heddle lacks: its row, its PTX, and what it computes.
-const CustomFunction<int32_t(uint32_t, uint32_t, int32_t)> dot4(
-    {.row = ir::op_row("acme.dot4", "a:u32 b:u32 c:i32 -> i32", ir::kPure),
-     .summary = "c and the products of four signed bytes of a and b, added up",
-     .ptx = {{"dp4a.s32.s32 %0, %1, %2, %3;"}}},
-    [](uint32_t a, uint32_t b, int32_t c) {
-      for (int i = 0; i < 32; i += 8) {
-        c += static_cast<int8_t>(a >> i) * static_cast<int8_t>(b >> i);
-      }
-      return c;
-    });
+const CustomFunction<uint32_t(uint32_t, uint32_t, uint32_t)> add_distance(
+    {.row = ir::op_row("acme.sad", "a:u32 b:u32 c:u32 -> u32", ir::kPure),
+     .summary = "c and the distance of a and b, added up",
+     .ptx = {{"sad.u32 %0, %1, %2, %3;"}}},
+    [](uint32_t a, uint32_t b, uint32_t c) { return c + (a < b ? b - a : a - b); });
 
-const auto byte_dots = define_kernel(
-    "byte_dots(a, b, y)",
-    [](Tensor<const uint32_t, 1> a, Tensor<const uint32_t, 1> b, Tensor<int32_t, 1> y) {
-      const Int i = block_idx.x * block_dim.x + thread_idx.x;
-      If(i < y.shape(0), [&] { y(i) = dot4(a(i), b(i), 0); });
+// How far the rows of two matrices are apart, by the sum of their elements' distances.
+const auto distances = define_kernel(
+    "distances(a, b, y)",
+    [](Tensor<const uint32_t, 2> a, Tensor<const uint32_t, 2> b, Tensor<uint32_t, 1> y) {
+      const Int row = block_idx.x * block_dim.x + thread_idx.x;
+      If(row < y.shape(0), [&] {
+        y(row) = For(range(a.shape(1)), UInt(0), [&](const Int& i, const UInt& sum) {
+          return add_distance(a(row, i), b(row, i), sum);
+        });
+      });
     });
 // </page>
 
@@ -165,26 +165,26 @@ Outputs expected(size_t n, double tolerance, const Value& value) {
   return {{"y", y}};
 }
 
-const Registered dots_registered(
-    {.name = "byte_dots",
-     .summary = "y = dot products of four bytes each",
-     .arguments = {"a: u32[n]", "b: u32[n]", "y: i32[n]"},
-     .functions = {host_function([](const Stream& stream, const TensorRef<const uint32_t, 1>& a,
-                                    const TensorRef<const uint32_t, 1>& b,
-                                    const TensorRef<int32_t, 1>& y) {
-       return byte_dots.launch(stream, {.grid = (y.extents[0] + 127) / 128, .block = 128}, a, b, y);
+const Registered distances_registered(
+    {.name = "distances",
+     .summary = "y = the sums of the distances of two matrices' rows",
+     .arguments = {"a: u32[rows, columns]", "b: u32[rows, columns]", "y: u32[rows]"},
+     .functions = {host_function([](const Stream& stream, const TensorRef<const uint32_t, 2>& a,
+                                    const TensorRef<const uint32_t, 2>& b,
+                                    const TensorRef<uint32_t, 1>& y) {
+       return distances.launch(stream, {.grid = (y.extents[0] + 127) / 128, .block = 128}, a, b, y);
      })},
-     .sizes = {{"n", 1000}},
+     .sizes = {{"rows", 200}, {"columns", 50}},
      .reference = [](const runtime::Settings&, const Inputs& in) -> StatusOr<Outputs> {
        const auto& a = in.at("a").values;
        const auto& b = in.at("b").values;
-       return expected(a.size(), 0, [&](size_t i) {
-         double sum = 0;
-         for (int byte = 0; byte < 32; byte += 8) {
-           sum += static_cast<int8_t>(static_cast<uint32_t>(a[i]) >> byte) *
-                  static_cast<int8_t>(static_cast<uint32_t>(b[i]) >> byte);
+       const auto columns = static_cast<size_t>(in.at("a").shape.extents[1]);
+       return expected(a.size() / columns, 0, [&](size_t row) {
+         uint32_t sum = 0;
+         for (size_t i = row * columns; i < (row + 1) * columns; ++i) {
+           sum += static_cast<uint32_t>(std::abs(a[i] - b[i]));
          }
-         return sum;
+         return static_cast<double>(sum);
        });
      }});
 

@@ -125,7 +125,7 @@ TEST(PluginTest, BringsOperations) {
     return dir.file(name);
   };
   const auto words = [&](const std::string& name, uint32_t factor) {
-    HostArray array = HostArray::allocate({ir::Scalar::kU32, {1000}}).value();
+    HostArray array = HostArray::allocate({ir::Scalar::kU32, {20, 50}}).value();
     for (uint32_t i = 0; i < 1000; ++i) {
       const uint32_t word = i * factor;
       std::memcpy(array.data.get() + 4 * i, &word, 4);
@@ -141,7 +141,7 @@ TEST(PluginTest, BringsOperations) {
     }
     EXPECT_THAT(command(arguments), HasSubstr("elements right"));
   };
-  check("byte_dots", {"a=" + words("a.npy", 0x9E3779B9), "b=" + words("b.npy", 0x85EBCA6B)});
+  check("distances", {"a=" + words("a.npy", 0x9E3779B9), "b=" + words("b.npy", 0x85EBCA6B)});
   const std::string row = floats("row.npy", {1000}), rows = floats("rows.npy", {3, 1000});
   check("norms", {"x=" + rows});
   check("norms", {"x=" + rows, "cluster=4"});
@@ -151,7 +151,7 @@ TEST(PluginTest, BringsOperations) {
     arguments.insert(arguments.end(), {"--arch", "sm_90a", "--stage", "ptx"});
     return command(arguments);
   };
-  EXPECT_THAT(ptx({"byte_dots"}), HasSubstr("dp4a.s32.s32 %r"));
+  EXPECT_THAT(ptx({"distances"}), HasSubstr("sad.u32 %r"));
   EXPECT_THAT(ptx({"norms"}), Not(HasSubstr("shared::cluster")));
   EXPECT_THAT(ptx({"norms", "--set", "cluster=2"}),
               testing::AllOf(HasSubstr("shfl.sync"), HasSubstr("ld.shared::cluster")));
