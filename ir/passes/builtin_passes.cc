@@ -40,7 +40,7 @@ absl::Span<const Pass> builtin_passes() {
        .run = promote_vars,
        .gives = {kNoVariables}},
       {.name = "unroll",
-       .summary = "Unroll loops where the program asks for it",
+       .summary = "Unroll short loops in full, and others where the program asks for it",
        .run = unroll,
        .needs = {kNoVariables},
        .options =
@@ -109,7 +109,7 @@ absl::Span<const Pass> builtin_passes() {
        .needs = {kNoVariables},
        .keeps = kWhereOpsAreMade},
       {.name = "lower-division",
-       .summary = "Multiply by what the host computes of divisors that the launch knows",
+       .summary = "Divide by constants and by what the launch knows through multiplications",
        .run = lower_division,
        .keeps = kByConditions},
       // Behind cse and share-addresses, which find equal values in front of an if.
@@ -135,7 +135,7 @@ absl::Span<const Pass> builtin_passes() {
        .keeps = kWhereOpsAreMade},
       // Behind contract, which fuses single elements.
       {.name = "pack-arithmetic",
-       .summary = "Compute two neighbours of 16 bits by one instruction",
+       .summary = "Compute neighbours of a vector by one instruction",
        .run = pack_arithmetic,
        .keeps = kWhereOpsAreMade},
       {.name = "order",

@@ -4,6 +4,8 @@
 // only where nothing else uses the product and both stand in the same region. Integers: add alone,
 // where the target multiplies and adds in one instruction either way and the result is the same.
 //
+// Needs: nothing. Keeps: aliasing, ints, guarded-ints, movable-ints.
+//
 // Why: one instruction instead of two, and it is the only place where that happens: PTX is printed
 // so that ptxas fuses nothing by itself. A fused float is rounded once instead of twice, so results
 // change, mostly for the better; leave the pass out (kExactPipeline) to have what is written.

@@ -7,6 +7,8 @@
 // and so does a fragment whose registers an op takes over. The fact that a parameter does not
 // overlap with what is written is read only where two loads become one by it.
 //
+// Needs: nothing. Keeps: aliasing, ints, guarded-ints, movable-ints, uniformity.
+//
 // Why: traces name the same index arithmetic and bounds again at every access.
 //
 //   %0 = mul %row, %pitch : i32             %0 = mul %row, %pitch : i32

@@ -6,6 +6,8 @@
 // barriers and their like, assertions, promises, stores to other memory and arrays of arenas stay. A `while` without an
 // effect is taken to end, as C++ takes it.
 //
+// Needs: nothing. Keeps: aliasing, ints, guarded-ints, movable-ints, uniformity.
+//
 // Why: other passes replace values and leave the ops behind; traces compute what nobody asks for.
 //
 //   %s, %n = for %i … carry(%a = %z, %b = %z) {    %s = for %i … carry(%a = %z) {

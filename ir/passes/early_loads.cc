@@ -5,6 +5,8 @@
 // but load counts as a load. One whose memory may be written between the two stays, and so do loads of more
 // than 16 registers a pin.
 //
+// Needs: no-variables. Keeps: aliasing, movable-ints.
+//
 // Why: assemblers move nothing past a pin, so what is pinned would run first, and loads be waited for
 // after it. A wgmma.wait does not hold loads up: they are under way while the tensor cores finish.
 //

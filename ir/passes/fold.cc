@@ -8,6 +8,8 @@
 // that were put together just before. An `if` whose condition is known gives way to its branch, a
 // loop that never runs to its first values, one that runs once to its body.
 //
+// Needs: nothing. Keeps: nothing.
+//
 // Why: traces are written with the general case in mind and compiled for a special one.
 //
 //   %0 = block_dim {axis = x} : i32         %1 = thread_idx {axis = x} : i32

@@ -5,6 +5,8 @@
 // is a flag that tells of an exit (the emitter makes jumps of these), where a result is no scalar, and where a
 // value may be uninitialised in the branch that is not taken: a select reads both.
 //
+// Needs: no-variables. Keeps: aliasing, movable-ints.
+//
 // Why: a branch is a compare, a jump and, where lanes part, both ways one after the other; a select is one instruction.
 //
 //   %r = if %p : i32 {            %a = add %x, %one : i32

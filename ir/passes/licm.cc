@@ -10,6 +10,8 @@
 // outside. The fact that a parameter does not overlap with what is written is read only where a load
 // moves by it.
 //
+// Needs: no-variables. Keeps: aliasing, movable-ints.
+//
 // Why: index arithmetic of outer loops ends up inside inner ones, constants everywhere.
 //
 //   for %i in %a .. %n step %k {              %two = const 2 : i32

@@ -5,6 +5,8 @@
 // A division by 0 is unspecified; the interpreter reports it no more once the division is gone. Kernels with wgmma keep
 // their divisions by launch values: multipliers take registers that accumulators need, and such kernels divide once a tile.
 //
+// Needs: nothing. Keeps: aliasing, ints, guarded-ints.
+//
 // Why: a division is some twenty instructions, of 64 bits more than seventy, and ptxas does no better where the divisor is
 // a constant; a multiplication and a shift are two, a few more where the dividend may be negative. It stands behind all
 // that asks for ranges and divisors, which know more of a quotient than of a shifted product.

@@ -3,8 +3,9 @@
 // What: between two ops of a block that are not pure, the pure ones that later ops need first come
 // first, each behind what it is computed from. The last operand comes first: sums in C++ lean to the
 // left, so their short terms do not wait for the long ones. No op moves past one that is not pure, so
-// what stands in front of a wait stays there. The halves of a product, mul and mulhi of the same numbers, stand side by side. Needs
-// nothing, and keeps everything else.
+// what stands in front of a wait stays there. The halves of a product, mul and mulhi of the same numbers, stand side by side.
+//
+// Needs: nothing. Keeps: aliasing, ints, guarded-ints, movable-ints, sums, uniformity.
 //
 // Why: C++ does not say in which order operands are evaluated, so GCC and Clang trace one source in
 // different orders. Assemblers answer with different registers: with Clang the largest tile of gemm

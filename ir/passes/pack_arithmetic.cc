@@ -4,7 +4,9 @@
 // neighbours' elements become one op on vectors, as long as that takes fewer instructions. Where that cannot be one
 // vector, halves of it are tried. For f16 and bf16, of which PTX computes two at once; for conversions to 16 and 8 bits,
 // which take two numbers; and for f32 where the target has arithmetic of pairs. Every element must be needed by these
-// vectors alone. Needs no property, and keeps everything but uniformity and sums.
+// vectors alone.
+//
+// Needs: nothing. Keeps: aliasing, ints, guarded-ints, movable-ints.
 //
 // Why: half the instructions, and none that join parts of registers. Of f16 and f32 ptxas finds most pairs itself, of
 // 8-bit floats none.

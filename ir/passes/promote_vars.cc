@@ -5,6 +5,8 @@
 // carries it. Only what a region writes is handed on. A variable that is read before it is written
 // gives what it was initialised with: undef, where the author gave nothing.
 //
+// Needs: nothing. Gives: no-variables. Keeps: nothing.
+//
 // Why: every later pass and the emitter see values, not places.
 //
 //   %s = var %zero : var<f32>                    %0 = for %i in %a .. %n step %k carry(%s = %zero)

@@ -7,6 +7,8 @@
 // the interpreter reports it no more once the division is gone (`--passes` without this one keeps it). fold
 // does the same for divisors that are constants, where more follows from it.
 //
+// Needs: nothing. Keeps: aliasing, ints, guarded-ints.
+//
 // Why: a division by a number that only the kernel knows is some twenty instructions, a shift is one.
 //
 //   %one = const 1 : u32                    %one = const 1 : u32

@@ -3,6 +3,8 @@
 // What: of loads and stores whose offsets are the same sum of values but for a constant, the first in the program computes
 // its offset, and those that it dominates add a constant to that. Whether they are of one view does not matter.
 //
+// Needs: no-variables. Keeps: aliasing, ints, guarded-ints, movable-ints.
+//
 // Why: the constant goes into the instruction, and the address that is left is one for all of them. A window of
 // 3 x 3 takes three addresses instead of nine.
 //

@@ -5,7 +5,9 @@
 // they are under way early; loops are never entered. So stay constants, parts of vectors and fragments, whose whole would
 // live on, views, what an op ties to its result, and integers that a warp agrees on: outside of branches they have an
 // arithmetic of their own. Nor do less than eight instructions move, or any into a branch of certain lanes, which every
-// warp takes. Needs no variables, and keeps what holds of values wherever they are computed.
+// warp takes.
+//
+// Needs: no-variables. Keeps: aliasing, movable-ints.
 //
 // Why: C++ computes arguments before a lambda is called, so a trace computes in front of an `if` what its branch alone
 // uses. Threads that do not take the branch pay for it too, and its registers are taken while the condition is

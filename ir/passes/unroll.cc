@@ -8,6 +8,8 @@
 // `unroll{factor=4}` does the same to loops that say nothing. Of these, loops of a known number of trips, at most eight
 // (`unroll{full=8}`) and with few ops in all, stand side by side in full.
 //
+// Needs: no-variables. Keeps: nothing.
+//
 // Why: one comparison and one branch for n trips; loads of n trips under way together; offsets that
 // become parts of addresses.
 //

@@ -7,6 +7,8 @@
 // the kernel loads or on a loop around them: such loops are mostly short, and each run pays for the split. So do those
 // that load vectors: their author has thought of it.
 //
+// Needs: no-variables. Keeps: nothing.
+//
 // Why: a load takes some 600 cycles; a thread that waits for each before it asks for the next gets one
 // element in that time. The assembler does not unroll loops whose number of trips it does not know. Without
 // anything carried, trips wait for each other only as far as the loop's own index goes, and other threads fill in.

@@ -3,6 +3,8 @@
 // What: in a kernel that asks for warp_id, a shift right by 5 or more of the thread's number, or of the number plus
 // a multiple of 32, where the block is a row of threads.
 //
+// Needs: nothing. Keeps: aliasing, ints, guarded-ints.
+//
 // Why: the result is the same in all lanes either way, but ptxas sees it of warp_id alone, which comes from a shuffle,
 // and keeps only then what follows from it in uniform registers. Tensor cores and the copy engine read their
 // operands there: a descriptor that a warpgroup's number is part of is otherwise moved for each instruction.

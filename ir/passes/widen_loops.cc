@@ -15,6 +15,8 @@
 // at most. Where rounds would leave more than half of the threads without any, or the alignments of what is stored
 // do not agree, the loop runs as it was.
 //
+// Needs: no-variables. Keeps: nothing.
+//
 // Why: a loop over a row's elements, written as one thinks of it, moves 16 bytes an instruction, whatever the
 // row's pitch, and has several loads under way.
 //

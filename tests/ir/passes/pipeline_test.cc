@@ -1,8 +1,13 @@
 #include "heddle/ir/passes/pipeline.h"
 
 #include <ctime>
+#include <fstream>
+#include <iterator>
 #include <set>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/ir/builder.h"
@@ -106,6 +111,25 @@ TEST(Pipeline, EveryBuiltinPassSaysWhatItDoes) {
   }
   Kernel kernel = sample();
   EXPECT_TRUE(run_pipeline(kernel, kExactPipeline).ok());
+}
+
+// Each pass's file says what the pass declares.
+TEST(PassFiles, SayWhatPassesNeedAndKeep) {
+  const auto list = [](const Pass::Names& names) {
+    return names.empty() ? "nothing" : absl::StrJoin(names, ", ");
+  };
+  for (const Pass& pass : builtin_passes()) {
+    const std::string path = absl::StrCat(HEDDLE_TEST_DATA_DIR "/../ir/passes/",
+                                          absl::StrReplaceAll(pass.name, {{"-", "_"}}), ".cc");
+    std::ifstream file(path);
+    ASSERT_TRUE(file) << path;
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string gives =
+        pass.gives.empty() ? "" : absl::StrCat("Gives: ", list(pass.gives), ". ");
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("// Needs: ", list(pass.needs), ". ", gives,
+                                             "Keeps: ", list(pass.keeps), ".\n")))
+        << path;
+  }
 }
 
 TEST(Pipeline, RefusesByNameBeforeItRuns) {
