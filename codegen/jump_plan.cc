@@ -231,8 +231,10 @@ void JumpPlan::learn_pairs(absl::Span<const ValueId> to, absl::Span<const ValueI
   }
 }
 
-bool JumpPlan::agrees(ValueId value) {
-  return analyses_.get<ir::Uniformity>().of(value) >= ir::Scope::kWarp;
+bool JumpPlan::agrees(const Search& search) {
+  return std::all_of(search.asked.begin(), search.asked.end(), [&](ValueId value) {
+    return analyses_.get<ir::Uniformity>().of(value) >= ir::Scope::kWarp;
+  });
 }
 
 // --- Ways -------------------------------------------------------------------------------------
@@ -349,7 +351,7 @@ OpId JumpPlan::decide(Search& search, OpId id) {
   const auto holds = known(op.condition());
   if (!holds || is_unreachable(op.regions[0]) || is_unreachable(op.regions[1])) return OpId::kNone;
   // What the threads of a warp do together they would no longer do together.
-  if (!search.agrees && flag(collective_, id)) return OpId::kNone;
+  if (flag(collective_, id) && !agrees(search)) return OpId::kNone;
   search.decided = id;
   const RegionId branch = op.regions[*holds ? 0 : 1];
   commit(search, branch, OpId::kNone);
@@ -367,7 +369,7 @@ OpId JumpPlan::leave(Search& search, RegionId region) {
   if (op.opcode == Opcode::kIf) {
     learn_pairs(op.results, yielded);
     // What decided ifs skip, they skip for all threads that come this way.
-    if (search.decided != owner) search.agrees &= agrees(op.condition());
+    if (search.decided != owner) search.asked.push_back(op.condition());
     if (search.decided == owner) commit(search, RegionId::kNone, owner);
     return op.next;
   }
@@ -397,7 +399,7 @@ OpId JumpPlan::answer(Search& search, OpId loop) {
   const Op& op = kernel_.op(loop);
   const RegionId condition = op.regions[0];
   const ValueId asked = kernel_.op(kernel_.terminator(condition)).values()[0];
-  if (!search.agrees && flag(collective_, loop)) return OpId::kNone;
+  if (flag(collective_, loop) && !agrees(search)) return OpId::kNone;
   const auto& args = kernel_.region(condition).args;
   auto goes_on = known(asked);
   if (goes_on) {
@@ -411,7 +413,7 @@ OpId JumpPlan::answer(Search& search, OpId loop) {
                                 .holds = question.goes_on,
                                 .op = loop,
                                 .value = question.value});
-    search.agrees &= agrees(question.value);
+    search.asked.push_back(question.value);
     learn(question.value, !question.goes_on);
     goes_on = false;
   }

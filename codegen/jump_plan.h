@@ -91,10 +91,10 @@ class JumpPlan {
     size_t decided_steps = 0;  // of the steps, those that lead to where the way leads so far
     ir::RegionId start = ir::RegionId::kNone;
     ir::OpId behind = ir::OpId::kNone;
-    ir::OpId decided = ir::OpId::kNone;  // the last `if` whose answer was known
-    size_t condition_steps = 0;          // before the condition at hand
-    bool agrees = true;                  // all threads of a warp go this way, or none
-    int budget = 0;                      // ops that may still be looked at
+    ir::OpId decided = ir::OpId::kNone;           // the last `if` whose answer was known
+    size_t condition_steps = 0;                   // before the condition at hand
+    absl::InlinedVector<ir::ValueId, 4> asked{};  // on whose answers it depends who goes this way
+    int budget = 0;                               // ops that may still be looked at
   };
 
   template <class Id>
@@ -142,7 +142,8 @@ class JumpPlan {
   Question unknown_part(ir::ValueId condition);
   void keep_what_decides(std::vector<Step>& steps, size_t first, ir::ValueId value) const;
   bool is_repeatable(const ir::Op& op) const;
-  bool agrees(ir::ValueId value);
+  // Whether all threads of a warp go this way, or none.
+  bool agrees(const Search& search);
   bool is_unreachable(ir::RegionId region) const;
   bool is_condition(ir::RegionId region) const;
 

@@ -37,9 +37,7 @@ constexpr int kSlowInstructions = 8;
 class Sinking {
  public:
   explicit Sinking(PassContext& context)
-      : kernel_(context.kernel()),
-        uniformity_(context.analysis<Uniformity>()),
-        tied_(tied_values(kernel_)) {}
+      : context_(context), kernel_(context.kernel()), tied_(tied_values(kernel_)) {}
 
   bool run() {
     kernel_.walk([&](OpId id) {
@@ -55,7 +53,7 @@ class Sinking {
     std::vector<OpId> movable;
     for (OpId id = kernel_.region(region).last; valid(id); id = kernel_.op(id).prev) {
       const RegionId branch = may_move(kernel_.op(id)) ? branch_of_users(id) : RegionId::kNone;
-      if (!valid(branch)) continue;
+      if (!valid(branch) || is_integer_of_warp(kernel_.op(id).result())) continue;
       goes_to_.at(id) = branch;
       instructions_.at(branch) += has(info(kernel_.op(id)), kCheap) ? 1 : kSlowInstructions;
       movable.push_back(id);
@@ -76,9 +74,14 @@ class Sinking {
     if (!has(info(op), kPure) || op.results.size() != 1 || op.operands.empty()) return false;
     if (op.opcode == Opcode::kExtract || op.opcode == Opcode::kSlice) return false;
     if (tied_[op.result()] != 0) return false;
-    const Type type = kernel_.type(op.result());
-    if (type.kind != TypeKind::kScalar && type.kind != TypeKind::kVector) return false;
-    return is_float(type.scalar) || uniformity_.of(op.result()) < Scope::kWarp;
+    const TypeKind kind = kernel_.type(op.result()).kind;
+    return kind == TypeKind::kScalar || kind == TypeKind::kVector;
+  }
+  // Only now and then is the analysis needed.
+  bool is_integer_of_warp(ValueId value) {
+    if (is_float(kernel_.type(value).scalar)) return false;
+    if (uniformity_ == nullptr) uniformity_ = &context_.analysis<Uniformity>();
+    return uniformity_->of(value) >= Scope::kWarp;
   }
 
   // The branch of an `if` beside the op in which all its users are; kNone where there is no such one.
@@ -116,8 +119,9 @@ class Sinking {
            });
   }
 
+  PassContext& context_;
   Kernel& kernel_;
-  const Uniformity& uniformity_;
+  const Uniformity* uniformity_ = nullptr;
   const IdMap<ValueId, uint8_t> tied_;
   IdMap<ValueId, absl::InlinedVector<OpId, 2>> users_{{}};
   IdMap<OpId, RegionId> goes_to_{RegionId::kNone};  // of the region at hand
