@@ -88,6 +88,8 @@ class Analyses {
   };
   void* find_or_make(absl::string_view name, Make make, Compare compare);
   const Entry* find(absl::string_view name) const;
+  // Takes an analysis of the same kernel in place of its own.
+  void put(const Entry& entry);
 
   const Kernel& kernel_;
   std::vector<Entry> entries_;  // each behind those that it builds on

@@ -364,6 +364,24 @@ TEST(Verification, FindsPassesThatDeclareWhatIsNot) {
               HasSubstr("aliasing says that nobody writes the memory of 'store %y"));
 }
 
+// Ranges that are kept may say more than new ones do, of an op that was another; and so may what follows from them.
+TEST(Verification, BelievesWhatFollowsFromAnalysesThatAreKept) {
+  const Status status = run_liar("keeper", [](PassContext& context) {
+    Kernel& kernel = context.kernel();
+    Builder b(kernel);
+    b.set_insertion_before(first(kernel, Opcode::kStore));
+    const ValueId thread = kernel.op(first(kernel, Opcode::kThreadIdx)).result();
+    const ValueId bit =
+        b.create(Opcode::kAnd, {thread, kernel.op(first(kernel, Opcode::kConst)).result()});
+    const ValueId zero = b.create(Opcode::kShr, {bit, b.constant_int(Type::of(Scalar::kU32), 2)});
+    EXPECT_TRUE(context.analysis<Ints>().range(zero).is_constant());
+    kernel.op(kernel.value(bit).def).opcode = Opcode::kXor;
+    EXPECT_EQ(context.analysis<Uniformity>().of(zero), Scope::kGrid);
+    return true;
+  });
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 TEST(RegisteredPasses, RunInWhateverIsCompiledWhileTheyLive) {
   int runs = 0;
   const auto run = [&] {
