@@ -60,6 +60,11 @@ absl::Span<const Pass> builtin_passes() {
        .run = if_convert,
        .needs = {kNoVariables},
        .keeps = kWhereOpsMove},
+      // In front of what lowers divisions.
+      {.name = "narrow",
+       .summary = "Do arithmetic of 64 bits in 32 where that is enough",
+       .run = narrow,
+       .keeps = {Aliasing::kName}},
       {.name = "reduce-strength",
        .summary = "Turn divisions by computed powers of two into shifts and masks",
        .run = reduce_strength,

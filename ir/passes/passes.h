@@ -12,6 +12,7 @@ bool promote_vars(Kernel& kernel);           // promote_vars.cc
 bool unroll(PassContext& context);           // unroll.cc
 bool fold(PassContext& context);             // fold.cc
 bool if_convert(Kernel& kernel);             // if_convert.cc
+bool narrow(PassContext& context);           // narrow.cc
 bool reduce_strength(PassContext& context);  // reduce_strength.cc
 bool warp_index(PassContext& context);       // warp_index.cc
 bool dce(Kernel& kernel);                    // dce.cc

@@ -150,6 +150,18 @@ class Bench : Twins {
           launch(stream(), twin, shape, address(x), address(weight), address(bias), address(out[0]),
                  columns);
         });
+    const int groups = columns % 64 == 0 ? columns / 64 : columns % 31 == 0 ? columns / 31 : 1;
+    const Buffer scales = floats(int64_t{rows} * groups, 0.5f, 2);
+    compare(
+        "rows", "group_scale", size, n, {4 * n}, 1e-7,
+        [&](Buffer* out) {
+          return plain::group_scale.launch(
+              stream(), shape, in, as_tensor<const float>(scales, {rows, groups}), matrix(out[0]));
+        },
+        [&](const Function& twin, Buffer* out) {
+          launch(stream(), twin, shape, address(x), address(scales), address(out[0]),
+                 int64_t{columns}, int64_t{groups});
+        });
     // Half of the words' bytes serve as numbers of 16 bits; small exponents, so that none is NaN.
     const Buffer words = random_words(device(), stream(), n / 2 + 1, 0xbfffbfff);
     compare(

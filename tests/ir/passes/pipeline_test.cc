@@ -58,15 +58,16 @@ TEST(Pipeline, DefaultPipeline) {
   ASSERT_TRUE(status.ok()) << status;
   std::vector<std::string> names;
   for (const PassRun& run : report.passes) names.push_back(run.name);
-  EXPECT_THAT(names, ElementsAre("promote-vars", "unroll", "fold", "if-convert", "reduce-strength",
-                                 "warp-index", "dce", "licm", "cse", "widen-loops", "unroll-loads",
-                                 "fold", "vectorize", "share-addresses", "lower-division", "dce",
-                                 "sink", "early-loads", "contract", "pack-arithmetic", "order"));
+  EXPECT_THAT(names,
+              ElementsAre("promote-vars", "unroll", "fold", "if-convert", "narrow",
+                          "reduce-strength", "warp-index", "dce", "licm", "cse", "widen-loops",
+                          "unroll-loads", "fold", "vectorize", "share-addresses", "lower-division",
+                          "dce", "sink", "early-loads", "contract", "pack-arithmetic", "order"));
   EXPECT_TRUE(verify(kernel, Stage::kPureSsa).empty());
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
   EXPECT_EQ(report.passes[0].ops_after, 8);
-  EXPECT_FALSE(report.passes[8].changed);
+  EXPECT_FALSE(report.passes[9].changed);
   EXPECT_GT(report.passes[0].microseconds, 0);
   // Nothing is left for another round.
   const std::string once = print(kernel);
@@ -135,18 +136,20 @@ TEST(PassFiles, SayWhatPassesNeedAndKeep) {
 TEST(Pipeline, RefusesByNameBeforeItRuns) {
   EXPECT_EQ(refusal("promote-vars,foldd,dce"),
             "unknown pass 'foldd' in pipeline 'promote-vars,foldd,dce'; did you mean 'fold'?");
-  EXPECT_EQ(refusal("xyzzy"),
-            "unknown pass 'xyzzy' in pipeline 'xyzzy'; there are promote-vars, unroll, fold, "
-            "if-convert, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
-            "vectorize, "
-            "share-addresses, lower-division, "
-            "sink, early-loads, contract, pack-arithmetic, order");
-  EXPECT_EQ(refusal("fold,,dce"),
-            "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, unroll, fold, "
-            "if-convert, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
-            "vectorize, "
-            "share-addresses, lower-division, "
-            "sink, early-loads, contract, pack-arithmetic, order");
+  EXPECT_EQ(
+      refusal("xyzzy"),
+      "unknown pass 'xyzzy' in pipeline 'xyzzy'; there are promote-vars, unroll, fold, "
+      "if-convert, narrow, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
+      "vectorize, "
+      "share-addresses, lower-division, "
+      "sink, early-loads, contract, pack-arithmetic, order");
+  EXPECT_EQ(
+      refusal("fold,,dce"),
+      "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, unroll, fold, "
+      "if-convert, narrow, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
+      "vectorize, "
+      "share-addresses, lower-division, "
+      "sink, early-loads, contract, pack-arithmetic, order");
   EXPECT_EQ(refusal("fold,licm"),
             "pass 'licm' needs a kernel without variables, which no pass before it gives; put "
             "'promote-vars' before it in pipeline 'fold,licm'");
@@ -295,11 +298,11 @@ TEST(Pipeline, LimitsAndStops) {
     EXPECT_TRUE(run_pipeline(kernel, kDefaultPipeline, with_report).ok());
     return report.passes.size();
   };
-  EXPECT_EQ(ran({}), 21u);
+  EXPECT_EQ(ran({}), 22u);
   EXPECT_EQ(ran({.pass_limit = 0}), 0u);
   EXPECT_EQ(ran({.pass_limit = 2}), 2u);
-  EXPECT_EQ(ran({.pass_limit = 100}), 21u);
-  EXPECT_EQ(ran({.stop_after = "dce"}), 7u);
+  EXPECT_EQ(ran({.pass_limit = 100}), 22u);
+  EXPECT_EQ(ran({.stop_after = "dce"}), 8u);
 }
 
 }  // namespace

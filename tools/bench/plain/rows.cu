@@ -90,3 +90,13 @@ extern "C" __global__ __launch_bounds__(kThreads) void cuda_layer_norm(
     y[i] = (x[i] - all.mean) * scale * weight[i] + bias[i];
   }
 }
+
+extern "C" __global__ __launch_bounds__(256) void cuda_group_scale(
+    const float* __restrict__ x, const float* __restrict__ scales, float* __restrict__ y,
+    long long columns, long long groups) {
+  x += blockIdx.x * columns;
+  y += blockIdx.x * columns;
+  scales += blockIdx.x * groups;
+  const long long group = columns / groups;
+  for (long long i = threadIdx.x; i < columns; i += blockDim.x) y[i] = x[i] * scales[i / group];
+}

@@ -71,4 +71,16 @@ inline const auto layer_norm = define_kernel(
       }
     });
 
+// What was quantised by groups of a row, each with a scale of its own. Indices have 64 bits, as frameworks have them.
+inline const auto group_scale =
+    define_kernel("group_scale(x, scales, y)",
+                  [](Tensor<const float, 2> x, Tensor<const float, 2> scales, Tensor<float, 2> y) {
+                    const Int row = block_idx.x;
+                    const Int64 columns = cast<int64_t>(x.shape(1));
+                    const Int64 group = columns / cast<int64_t>(scales.shape(1));
+                    for (Int64 i : range(cast<int64_t>(Int(thread_idx.x)), columns,
+                                         cast<int64_t>(Int(block_dim.x))))
+                      y(row, i) = x(row, i) * scales(row, i / group);
+                  });
+
 }  // namespace heddle::plain
