@@ -50,7 +50,7 @@ template <>
 Float erf(const Float& x) {
   const Float a = abs(x);
   const Float far = with_sign(1 - erfc_beyond_near(a), x);
-  return select(a > 0.93f, far, fma(erf_near(x), x, x));
+  return select(a <= 0.93f, fma(erf_near(x), x, x), far);
 }
 
 // Beyond 1: 1 - e^(-x^2) times a polynomial in (x - 2) / (x + 2).
