@@ -4,8 +4,8 @@
 // inside of that one, and what only the moved op needs moves with it. Loads stay where they were asked for, so that
 // they are under way early; loops are never entered. So stay constants, parts of vectors and fragments, whose whole would
 // live on, views, what an op ties to its result, and integers that a warp agrees on: outside of branches they have an
-// arithmetic of their own. Nor do less than eight instructions move, or any into a branch of certain lanes, which every
-// warp takes.
+// arithmetic of their own. Fewer than eight instructions stay too, and so does what would go into a branch that lanes
+// take by their number: every warp takes it.
 //
 // Needs: no-variables. Keeps: aliasing, movable-ints.
 //

@@ -58,18 +58,18 @@ bool keeps_loop(const Op& op) {
 bool may_be_split(const Kernel& kernel, OpId id) {
   const Op& loop = kernel.op(id);
   if (loop.opcode != Opcode::kFor || loop.attr(AttrKey::kUnroll)) return false;
-  int64_t ops = 0, narrow = 0;  // accesses to single elements
+  int64_t ops = 0, singles = 0;  // accesses to single elements
   bool stays = false;
   kernel.walk(loop.regions[0], [&](OpId inner) {
     const Op& op = kernel.op(inner);
     ++ops;
     if (op.opcode == Opcode::kLoad || op.opcode == Opcode::kStore) {
       const ValueId moved = op.opcode == Opcode::kLoad ? op.result() : op.value();
-      narrow += kernel.type(moved).is_scalar() ? 1 : 0;
+      singles += kernel.type(moved).is_scalar() ? 1 : 0;
     }
     stays |= keeps_loop(op);
   });
-  return !stays && narrow > 0 && ops <= kMostBodyOps;
+  return !stays && singles > 0 && ops <= kMostBodyOps;
 }
 
 class Widening {

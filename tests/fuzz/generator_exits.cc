@@ -13,6 +13,10 @@ ValueId ExitGenerator::new_flag() {
 
 void ExitGenerator::set(ValueId flag) {
   b_.create(Opcode::kVarStore, {flag, b_.constant(ir::kBoolType, 1)});
+  note_set(flag);
+}
+
+void ExitGenerator::note_set(ValueId flag) {
   if (std::find(may_be_set_.begin(), may_be_set_.end(), flag) == may_be_set_.end()) {
     may_be_set_.push_back(flag);
   }
@@ -43,11 +47,7 @@ void ExitGenerator::statements(size_t count) {
   const std::vector<ValueId> earlier = std::exchange(may_be_set_, {});
   for (; count > 0 && may_be_set_.empty(); --count) statement();
   if (count > 0) when(none_of(may_be_set_), [&] { statements(count); });
-  for (const ValueId flag : earlier) {
-    if (std::find(may_be_set_.begin(), may_be_set_.end(), flag) == may_be_set_.end()) {
-      may_be_set_.push_back(flag);
-    }
-  }
+  for (const ValueId flag : earlier) note_set(flag);
 }
 
 void ExitGenerator::program(size_t count, bool returns) {

@@ -21,7 +21,7 @@ class ExitGenerator : public RowGenerator {
   void statements(size_t count);
   // The whole program, which threads may leave.
   void program(size_t count, bool returns);
-  // What runs `body` cannot be left from inside.
+  // Runs `body`, whose statements may not leave.
   template <class Body>
   void without_exits(Body body) {
     const std::vector<ValueId> flags = std::exchange(flags_, {});
@@ -38,6 +38,7 @@ class ExitGenerator : public RowGenerator {
  private:
   ValueId new_flag();
   void set(ValueId flag);
+  void note_set(ValueId flag);
   ValueId none_of(const std::vector<ValueId>& flags);
   // Opens an `if` without an else.
   template <class Body>
