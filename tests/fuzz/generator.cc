@@ -23,7 +23,8 @@ class Generator final : public ExitGenerator {
   Kernel generate() {
     declare_rows();
     declare();
-    program(3 + below(16), /*returns=*/chance(20));
+    const size_t statements = 3 + below(16);
+    program(statements, /*returns=*/chance(20));
     show();
     return std::move(kernel_);
   }

@@ -150,13 +150,15 @@ void ArithmeticGenerator::convert() {
     return ir::is_float(stored) && !floats_ ? Scalar::kI8 : stored;
   };
   const Type type = shaped(scalar());
-  const ValueId converted = make(Opcode::kConvert, {any(type)}, type.with_scalar(scalar()));
+  const Scalar to = scalar();
+  const ValueId converted = make(Opcode::kConvert, {any(type)}, type.with_scalar(to));
   // There and back.
   if (chance(40)) make(Opcode::kConvert, {converted}, type);
   if (!floats_ || !chance(15)) return;
   const Scalar wide = chance(50) ? Scalar::kF32 : Scalar::kF64;
+  const Scalar integer = one_of(kIntegers);
   const ir::Attr rounding{AttrKey::kRounding, static_cast<int64_t>(below(ir::kRoundingCount))};
-  make(Opcode::kConvertRounded, {any(Type::of(wide))}, Type::of(one_of(kIntegers)), {rounding});
+  make(Opcode::kConvertRounded, {any(Type::of(wide))}, Type::of(integer), {rounding});
   make(Opcode::kConvertRounded, {any(Type::of(Scalar::kF64))}, ir::kF32Type, {rounding});
   make(Opcode::kConvertRounded, {any(Type::of(one_of(kIntegers)))}, ir::kF32Type, {rounding});
 }
@@ -240,24 +242,23 @@ void ArithmeticGenerator::elements() {
   const Scalar scalar = any_scalar();
   const Type fragment = Type::fragment(scalar, 4);
   const Type pair = Type::vector(scalar, 2);
+  const auto take = [&](Opcode opcode, Type from, Type type, size_t places) {
+    const ValueId whole = any(from);
+    make(opcode, {whole}, type, {{AttrKey::kIndex, static_cast<int64_t>(below(places))}});
+  };
   switch (below(5)) {
     case 0:
       make(Opcode::kPack, {any(pair), any(Type::of(scalar)), any(Type::of(scalar))}, fragment);
       return;
     case 1:
-      make(Opcode::kExtract, {any(fragment)}, Type::of(scalar),
-           {{AttrKey::kIndex, static_cast<int64_t>(below(4))}});
-      return;
+      return take(Opcode::kExtract, fragment, Type::of(scalar), 4);
     case 2:
-      make(Opcode::kSlice, {any(fragment)}, pair,
-           {{AttrKey::kIndex, static_cast<int64_t>(below(3))}});
-      return;
+      return take(Opcode::kSlice, fragment, pair, 3);
     case 3:
       make(Opcode::kSplat, {any(Type::of(scalar))}, fragment);
       return;
     default:
-      make(Opcode::kExtract, {any(pair)}, Type::of(scalar),
-           {{AttrKey::kIndex, static_cast<int64_t>(below(2))}});
+      return take(Opcode::kExtract, pair, Type::of(scalar), 2);
   }
 }
 
@@ -286,9 +287,11 @@ void ArithmeticGenerator::promise() {
       keep(b_.create(Opcode::kAssumeUniform, {value}), level_[value]);
       return;
     }
-    default:
-      make(Opcode::kExpect, {any(ir::kBoolType)}, Type::none(),
+    default: {
+      const ValueId expected = any(ir::kBoolType);
+      make(Opcode::kExpect, {expected}, Type::none(),
            {{AttrKey::kLikely, static_cast<int64_t>(below(2))}});
+    }
   }
 }
 
@@ -350,7 +353,8 @@ ValueId ArithmeticGenerator::condition() {
   if (chance(8)) return constant(ir::kBoolType);
   if (chance(40)) return any(ir::kBoolType);
   const Type type = Type::of(any_scalar());
-  return make(one_of(kComparisons), {any(type), any(type)});
+  const Opcode comparison = one_of(kComparisons);
+  return make(comparison, {any(type), any(type)});
 }
 
 }  // namespace heddle::fuzz

@@ -28,6 +28,9 @@ class GeneratorBase {
   explicit GeneratorBase(uint64_t seed) : random_(seed), kernel_("fuzz"), b_(kernel_) {}
 
   // --- Chance ---
+  // A seed means the same program whatever compiler built this. The order in which a call's arguments are
+  // computed is the compiler's, so at most one of them may draw a number or make an op; a list in braces has
+  // an order.
   size_t below(size_t n) { return static_cast<size_t>(random_() % n); }
   bool chance(int percent) { return static_cast<int>(below(100)) < percent; }
   template <class T, size_t kCount>

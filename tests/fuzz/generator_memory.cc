@@ -102,10 +102,7 @@ void MemoryGenerator::declare() {
     const ValueId view = b_.create(Opcode::kShared, {}, Type::view(s, Space::kShared, 1),
                                    {{AttrKey::kExtents, kernel_.intern_ints(extents)}});
     arrays_.push_back({.view = view, .by_block = true});
-    // What nobody has written may not be read.
-    for (int i = 0; i < kSlotsPerThread; ++i) {
-      store(arrays_.back(), any(Type::of(s)), slot(arrays_.back(), i));
-    }
+    fill(arrays_.back());
   }
   if (chance(75)) {
     witness_ = b_.create(Opcode::kVar, {number(Type::of(Scalar::kU64), 0)});
@@ -133,8 +130,13 @@ void MemoryGenerator::local_array() {
   const ValueId view = b_.create(Opcode::kLocal, {}, Type::view(s, Space::kLocal, 1),
                                  {{AttrKey::kExtents, kernel_.intern_ints(extents)}});
   arrays_.push_back({.view = view, .by_thread = true});
+  fill(arrays_.back());
+}
+
+void MemoryGenerator::fill(const Array& array) {
   for (int i = 0; i < kSlotsPerThread; ++i) {
-    store(arrays_.back(), any(Type::of(s)), slot(arrays_.back(), i));
+    const ValueId value = any(Type::of(kernel_.type(array.view).scalar));
+    store(array, value, slot(array, i));
   }
 }
 
@@ -185,10 +187,11 @@ void MemoryGenerator::load_own(const Array& array) {
 
 void MemoryGenerator::store_own(const Array& array) {
   const auto [type, first] = own_access(array);
+  const ValueId value = any(type);
   if (array.by_thread && type.is_scalar()) {
-    store(array, any(type), index_below(kSlotsPerThread));
+    store(array, value, index_below(kSlotsPerThread));
   } else {
-    store(array, any(type), slot(array, first));
+    store(array, value, slot(array, first));
   }
 }
 
@@ -198,12 +201,13 @@ void MemoryGenerator::show() {
       return kernel_.type(array.view).scalar == Scalar::kU64 && !array.by_block && !array.by_thread;
     };
     const Array& array = *std::find_if(arrays_.begin(), arrays_.end(), is_wide);
-    store(array, b_.create(Opcode::kVarLoad, {witness_}), slot(array, 0));
+    const ValueId mixed = b_.create(Opcode::kVarLoad, {witness_});
+    store(array, mixed, slot(array, 0));
   }
   for (const Array& array : arrays_) {
     if (array.read_only || array.by_block || array.by_thread) continue;
-    const Scalar scalar = kernel_.type(array.view).scalar;
-    store(array, any(Type::of(scalar)), slot(array, static_cast<int>(below(kSlotsPerThread))));
+    const ValueId value = any(Type::of(kernel_.type(array.view).scalar));
+    store(array, value, slot(array, static_cast<int>(below(kSlotsPerThread))));
   }
 }
 
@@ -269,7 +273,8 @@ void MemoryGenerator::through_subview() {
 // Of a value that is at hand, and mostly with loads behind it that may move in front.
 void MemoryGenerator::pin() {
   const ir::Attr attrs[] = {{AttrKey::kEarlyLoads, 1}};
-  b_.create_op(Opcode::kPin, {any(any_type())}, Type::none(),
+  const ValueId pinned = any(any_type());
+  b_.create_op(Opcode::kPin, {pinned}, Type::none(),
                absl::MakeConstSpan(attrs).first(chance(80) ? 1 : 0));
   for (size_t i = below(4); i > 0; --i) load_own(arrays_[below(arrays_.size())]);
 }
@@ -346,31 +351,36 @@ void MemoryGenerator::exchange() {
 void MemoryGenerator::collective() {
   const bool whole = threads() % 32 == 0;
   const Scope level = valid(lanes_) ? Scope::kThread : Scope::kWarp;
-  const auto run = [&](Opcode opcode, std::vector<ValueId> operands, Type type,
-                       absl::Span<const ir::Attr> attrs, Scope result) {
+  const auto run = [&](Opcode opcode, std::vector<ValueId> operands, Scope result,
+                       absl::Span<const ir::Attr> attrs = {}) {
     if (valid(lanes_)) operands.push_back(lanes_);
-    keep(b_.create(opcode, operands, type, attrs), result);
+    keep(b_.create(opcode, operands, Type::none(), attrs), result);
   };
   const ValueId predicate = condition();
   const Scalar narrow = chance(50) ? Scalar::kI32 : Scalar::kU32;
   switch (below(whole && !valid(lanes_) ? 6 : 4)) {
     case 0:
       return run(one_of({Opcode::kVoteAny, Opcode::kVoteAll, Opcode::kVoteUni}), {predicate},
-                 Type::none(), {}, level);
+                 level);
     case 1:
-      return run(Opcode::kBallot, {predicate}, Type::none(), {}, level);
-    case 2:
-      return run(Opcode::kRedux, {any(Type::of(narrow))}, Type::none(),
-                 {{AttrKey::kOp, static_cast<int64_t>(one_of(kOrderless))}}, level);
-    case 3:
-      return run(chance(50) ? Opcode::kMatchAny : Opcode::kMatchAll,
-                 {any(Type::of(one_of(kIntegers)))}, Type::none(), {}, Scope::kThread);
+      return run(Opcode::kBallot, {predicate}, level);
+    case 2: {
+      const ValueId value = any(Type::of(narrow));
+      return run(Opcode::kRedux, {value}, level,
+                 {{AttrKey::kOp, static_cast<int64_t>(one_of(kOrderless))}});
+    }
+    case 3: {
+      const ValueId value = any(Type::of(one_of(kIntegers)));
+      return run(chance(50) ? Opcode::kMatchAny : Opcode::kMatchAll, {value}, Scope::kThread);
+    }
     default: {
       static constexpr Opcode kShuffles[] = {Opcode::kShflIdx, Opcode::kShflUp, Opcode::kShflDown,
                                              Opcode::kShflXor};
       static constexpr int64_t kWidths[] = {32, 16, 8, 2};
-      return run(one_of(kShuffles), {any(Type::of(any_scalar())), masked(Scalar::kI32, 31)},
-                 Type::none(), {{AttrKey::kWidth, one_of(kWidths)}}, Scope::kThread);
+      const ValueId value = any(Type::of(any_scalar()));
+      const ValueId lane = masked(Scalar::kI32, 31);
+      const ir::Attr width{AttrKey::kWidth, one_of(kWidths)};
+      return run(one_of(kShuffles), {value, lane}, Scope::kThread, {width});
     }
   }
 }

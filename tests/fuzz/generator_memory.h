@@ -53,6 +53,8 @@ class MemoryGenerator : public ArithmeticGenerator {
   void through_pointer();
   void through_subview();
   void local_array();
+  // Stores to all slots: what nobody has written may not be read.
+  void fill(const Array& array);
   void pin();
 
   ValueId everywhere_;  // a tensor that nobody writes
