@@ -21,13 +21,12 @@ constexpr char kOutsideFix[] = "copy the buffer to the host and read it there";
 
 ir::ValueId as_index(Trace& trace, ir::ValueId value, ir::Type type) {
   if (trace.kernel().type(value) == type) return value;
-  return trace.builder().create(Opcode::kConvert, {value}, type);
+  return trace.create(Opcode::kConvert, {value}, type);
 }
 
 // The element offset of a coordinate.
 ir::ValueId linear_offset(Trace& trace, const ViewInfo& info, ir::ValueId view,
                           absl::Span<const ir::ValueId> coordinates) {
-  ir::Builder& b = trace.builder();
   if (info.unbounded()) return coordinates[0];
   const ir::Type type = info.fits_32() ? ir::kI32Type : ir::kI64Type;
   ir::ValueId offset = ir::ValueId::kNone;
@@ -36,12 +35,13 @@ ir::ValueId linear_offset(Trace& trace, const ViewInfo& info, ir::ValueId view,
     const int64_t stride = info.stride(static_cast<int>(dim));
     if (stride == ir::kDynamic) {
       const ir::ValueId factor =
-          b.create(Opcode::kStride, {view}, type, {{AttrKey::kDim, static_cast<int64_t>(dim)}});
-      term = b.create(Opcode::kMul, {term, factor});
+          trace.create(Opcode::kStride, {view}, type, {{AttrKey::kDim, static_cast<int64_t>(dim)}});
+      term = trace.create(Opcode::kMul, {term, factor});
     } else if (stride != 1) {
-      term = b.create(Opcode::kMul, {term, b.constant_int(type, stride)});
+      term =
+          trace.create(Opcode::kMul, {term, trace.constant(type, static_cast<uint64_t>(stride))});
     }
-    offset = ir::valid(offset) ? b.create(Opcode::kAdd, {offset, term}) : term;
+    offset = ir::valid(offset) ? trace.create(Opcode::kAdd, {offset, term}) : term;
   }
   return offset;
 }
@@ -137,7 +137,7 @@ ir::ValueId offset_of(Trace& trace, const Access& access, ir::ValueId view) {
 }  // namespace
 
 AccessOperands record_access(Trace& trace, const Access& access, NodeType type, SourceLoc loc) {
-  trace.set_place(loc, absl::MakeConstSpan(access.coordinates, access.rank));
+  trace.set_place(loc);
   const ir::ValueId view = trace.use(access.view, loc);
   const ViewInfo info(trace, view);
   AccessOperands p{view, offset_of(trace, access, view), ir::ValueId::kNone};
@@ -150,8 +150,8 @@ AccessOperands record_access(Trace& trace, const Access& access, NodeType type, 
   absl::InlinedVector<ir::ValueId, 6> operands = {view};
   for (int i = 0; i < access.rank; ++i) operands.push_back(trace.use(access.coordinates[i], loc));
   const ir::Attr width{AttrKey::kWidth, type.count};
-  p.check = trace.builder().create(Opcode::kBounds, operands, ir::Type::none(),
-                                   absl::MakeConstSpan(&width, type.count > 1 ? 1 : 0));
+  p.check = trace.create(Opcode::kBounds, operands, ir::Type::none(),
+                         absl::MakeConstSpan(&width, type.count > 1 ? 1 : 0));
   return p;
 }
 
@@ -162,8 +162,7 @@ Node emit_load(const Access& access, NodeType type, SourceLoc loc) {
   const AccessOperands p = record_access(*trace, access, type, loc);
   absl::InlinedVector<ir::ValueId, 3> operands = {p.view, p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
-  return trace->node(
-      trace->builder().create(Opcode::kLoad, operands, to_type(type), attrs_of(access.mode)));
+  return trace->node(trace->create(Opcode::kLoad, operands, to_type(type), attrs_of(access.mode)));
 }
 
 NodeType elements_type(ir::Scalar scalar, int width, SourceLoc loc) {
@@ -194,39 +193,38 @@ void emit_store(const Access& access, const Node& value, SourceLoc loc) {
   const AccessOperands p = record_access(*trace, access, value.type, loc);
   absl::InlinedVector<ir::ValueId, 4> operands = {p.view, trace->use(value, loc), p.offset};
   if (ir::valid(p.check)) operands.push_back(p.check);
-  trace->builder().create(Opcode::kStore, operands, ir::Type::none(), attrs_of(access.mode));
+  trace->create(Opcode::kStore, operands, ir::Type::none(), attrs_of(access.mode));
 }
 
 void emit_prefetch(const Access& access, PrefetchTo level) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return report(access.loc, kOutsideMessage, kOutsideFix);
-  trace->set_place(access.loc, absl::MakeConstSpan(access.coordinates, access.rank));
+  trace->set_place(access.loc);
   const ir::ValueId view = trace->use(access.view, access.loc);
   const ir::ValueId offset = offset_of(*trace, access, view);
-  trace->builder().create(Opcode::kPrefetch, {view, offset}, ir::Type::none(),
-                          {{AttrKey::kLevel, static_cast<int64_t>(level)}});
+  trace->create(Opcode::kPrefetch, {view, offset}, ir::Type::none(),
+                {{AttrKey::kLevel, static_cast<int64_t>(level)}});
 }
 
 Node emit_pointer(ir::Scalar scalar, bool read_only, const Node& address, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return made_outside(scalar_type(scalar), "pointer", loc);
-  trace->set_place(loc, absl::MakeConstSpan(&address, 1));
+  trace->set_place(loc);
   const ir::ValueId bits =
-      trace->builder().create(Opcode::kBitcast, {trace->use(address, loc)}, ir::kI64Type);
-  return trace->node(trace->builder().create(
-      Opcode::kPointer, {bits}, ir::Type::view(scalar, ir::Space::kGlobal, 1, read_only)));
+      trace->create(Opcode::kBitcast, {trace->use(address, loc)}, ir::kI64Type);
+  return trace->node(trace->create(Opcode::kPointer, {bits},
+                                   ir::Type::view(scalar, ir::Space::kGlobal, 1, read_only)));
 }
 
 Node emit_address(const Access& access) {
   Trace* const trace = Trace::current();
   const NodeType type = scalar_type<uint64_t>();
   if (trace == nullptr) return made_outside(type, "address", access.loc);
-  trace->set_place(access.loc, absl::MakeConstSpan(access.coordinates, access.rank));
+  trace->set_place(access.loc);
   const ir::ValueId view = trace->use(access.view, access.loc);
   const ir::ValueId offset = offset_of(*trace, access, view);
-  const ir::ValueId address = trace->builder().create(Opcode::kAddress, {view, offset});
-  return trace->node(
-      trace->builder().create(Opcode::kBitcast, {address}, ir::Type::of(ir::Scalar::kU64)));
+  const ir::ValueId address = trace->create(Opcode::kAddress, {view, offset});
+  return trace->node(trace->create(Opcode::kBitcast, {address}, ir::Type::of(ir::Scalar::kU64)));
 }
 
 Node emit_extent(Node view, int dim, bool wide, SourceLoc loc) {
@@ -253,7 +251,7 @@ Node emit_extent(Node view, int dim, bool wide, SourceLoc loc) {
                   "use shape64(), or promise the extent in the signature");
   }
   return trace->node(
-      trace->builder().create(Opcode::kExtent, {value}, to_type(type), {{AttrKey::kDim, dim}}));
+      trace->create(Opcode::kExtent, {value}, to_type(type), {{AttrKey::kDim, dim}}));
 }
 
 namespace {
@@ -274,9 +272,8 @@ Node new_array(Opcode opcode, ir::Space space, ir::Scalar scalar, const int64_t*
                   "extents are positive host numbers");
     size = 1;
   }
-  return trace->node(
-      trace->builder().create(opcode, {}, ir::Type::view(scalar, space, rank),
-                              {{AttrKey::kExtents, trace->kernel().intern_ints(sizes)}}));
+  return trace->node(trace->create(opcode, {}, ir::Type::view(scalar, space, rank),
+                                   {{AttrKey::kExtents, trace->kernel().intern_ints(sizes)}}));
 }
 
 }  // namespace
@@ -303,7 +300,7 @@ Node new_table(ir::Scalar scalar, const void* data, int64_t count, SourceLoc loc
   ir::Kernel& kernel = trace->kernel();
   const int64_t extents[] = {std::max<int64_t>(count, 1)};
   trace->set_place(loc);
-  return trace->node(trace->builder().create(
+  return trace->node(trace->create(
       Opcode::kTable, {}, ir::Type::view(scalar, ir::Space::kConst, 1, /*read_only=*/true),
       {{AttrKey::kExtents, kernel.intern_ints(extents)},
        {AttrKey::kData, static_cast<int64_t>(ir::index_of(kernel.intern(digits)))}}));
@@ -316,8 +313,8 @@ Node new_dynamic_shared(ir::Scalar scalar, Node count, SourceLoc loc) {
     return {};
   }
   trace->set_place(loc);
-  return trace->node(trace->builder().create(Opcode::kDynamicShared, {trace->use(count, loc)},
-                                             ir::Type::view(scalar, ir::Space::kShared, 1)));
+  return trace->node(trace->create(Opcode::kDynamicShared, {trace->use(count, loc)},
+                                   ir::Type::view(scalar, ir::Space::kShared, 1)));
 }
 
 int vector_width(Node view, int max_bytes) {

@@ -21,23 +21,23 @@ void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, in
                                       ir::info(scalar).name, ", which is ", bytes, " bytes"),
                          "it takes 4, 8 or 16 bytes: choose N so, or load and store instead");
   }
-  ir::Builder& b = trace->builder();
   const NodeType type = width == 1 ? scalar_type(scalar) : vector_type(scalar, width);
   absl::InlinedVector<ir::ValueId, 5> operands, checks;
   for (const Access* side : {&to, &from}) {
     const AccessOperands p = record_access(*trace, *side, type, side->loc);
     ir::Type view = trace->kernel().type(p.view);
     view.rank = 1;
-    operands.push_back(
-        b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, width)}, view));
+    operands.push_back(trace->create(
+        Opcode::kSubview,
+        {p.view, p.offset, trace->constant(ir::kI32Type, static_cast<uint64_t>(width))}, view));
     if (ir::valid(p.check)) checks.push_back(p.check);
   }
   if (condition != nullptr) operands.push_back(trace->use(*condition, to.loc));
   operands.insert(operands.end(), checks.begin(), checks.end());
   AccessAttrs attrs = copy_attrs(*trace, {&to, &from});
   attrs.push_back({AttrKey::kWidth, width});
-  b.create(condition == nullptr ? Opcode::kCopyAsync : Opcode::kCopyAsyncIf, operands,
-           ir::Type::none(), attrs);
+  trace->create(condition == nullptr ? Opcode::kCopyAsync : Opcode::kCopyAsyncIf, operands,
+                ir::Type::none(), attrs);
 }
 
 void emit_copy_wait(int groups, SourceLoc loc) {

@@ -30,7 +30,7 @@ Node emit(Opcode opcode, const Access& place, NodeType type, absl::Span<const No
   for (const Node& value : values) operands.push_back(trace->use(value, loc));
   operands.push_back(p.offset);
   if (ir::valid(p.check)) operands.push_back(p.check);
-  const ir::ValueId result = trace->builder().create(opcode, operands, to_type(type), attrs);
+  const ir::ValueId result = trace->create(opcode, operands, to_type(type), attrs);
   return ir::valid(result) ? trace->node(result) : Node{};
 }
 
@@ -66,8 +66,8 @@ void emit_fence(Atomicity atomicity, SourceLoc loc) {
     return report(loc, "a memory fence outside a kernel", "write it in the kernel's lambda");
   }
   trace->set_place(loc);
-  trace->builder().create(Opcode::kFence, {}, ir::Type::none(),
-                          {order_attr(atomicity), scope_attr(atomicity)});
+  trace->create(Opcode::kFence, {}, ir::Type::none(),
+                {order_attr(atomicity), scope_attr(atomicity)});
 }
 
 }  // namespace heddle::detail

@@ -14,15 +14,14 @@ ir::ValueId start_of(Trace& trace, const Access& place, ir::Scalar scalar) {
   const AccessOperands p = record_access(trace, place, scalar_type(scalar), place.loc);
   ir::Type view = trace.kernel().type(p.view);
   view.rank = 1;
-  ir::Builder& b = trace.builder();
-  return b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, 1)}, view);
+  return trace.create(Opcode::kSubview, {p.view, p.offset, trace.constant(ir::kI32Type, 1)}, view);
 }
 
 ir::ValueId bytes_of(Trace& trace, const Node& elements, ir::Scalar scalar, SourceLoc loc) {
-  ir::Builder& b = trace.builder();
-  const ir::ValueId size = b.constant_int(ir::kI32Type, ir::bytes_of(scalar));
-  return b.create(Opcode::kBitcast, {b.create(Opcode::kMul, {trace.use(elements, loc), size})},
-                  ir::kU32Type);
+  const ir::ValueId size =
+      trace.constant(ir::kI32Type, static_cast<uint64_t>(ir::bytes_of(scalar)));
+  return trace.create(Opcode::kBitcast,
+                      {trace.create(Opcode::kMul, {trace.use(elements, loc), size})}, ir::kU32Type);
 }
 
 Trace* current(SourceLoc loc) {
@@ -33,11 +32,10 @@ Trace* current(SourceLoc loc) {
 
 // The barrier that is told, as a view.
 ir::ValueId told_by(Trace& trace, const BulkBarrier& barrier, SourceLoc loc) {
-  ir::Builder& b = trace.builder();
   const ir::ValueId words = trace.use(barrier.words, loc);
-  return b.create(Opcode::kSubview,
-                  {words, trace.use(barrier.index, loc), b.constant_int(ir::kI32Type, 1)},
-                  trace.kernel().type(words));
+  return trace.create(Opcode::kSubview,
+                      {words, trace.use(barrier.index, loc), trace.constant(ir::kI32Type, 1)},
+                      trace.kernel().type(words));
 }
 
 void record_copy(Trace& trace, Opcode opcode, const BulkCopy& copy, const BulkBarrier* barrier,
@@ -46,12 +44,11 @@ void record_copy(Trace& trace, Opcode opcode, const BulkCopy& copy, const BulkBa
   absl::InlinedVector<ir::ValueId, 5> operands = {start_of(trace, copy.to, copy.scalar),
                                                   start_of(trace, copy.from, copy.scalar),
                                                   bytes_of(trace, copy.count, copy.scalar, loc)};
-  ir::Builder& b = trace.builder();
   if (barrier != nullptr) operands.push_back(told_by(trace, *barrier, loc));
   if (ranks != nullptr) operands.push_back(trace.use(*ranks, loc));
   const AccessAttrs hints = copy_attrs(trace, {&copy.to, &copy.from});
   attrs.insert(attrs.end(), hints.begin(), hints.end());
-  b.create(opcode, operands, ir::Type::none(), attrs);
+  trace.create(opcode, operands, ir::Type::none(), attrs);
 }
 
 }  // namespace
@@ -72,7 +69,7 @@ void emit_store_async(const Access& to, const Node& value, const BulkBarrier& ba
   absl::InlinedVector<ir::ValueId, 5> operands = {place.view, trace->use(value, loc), place.offset,
                                                   told_by(*trace, barrier, loc)};
   if (ir::valid(place.check)) operands.push_back(place.check);
-  trace->builder().create(Opcode::kStoreAsync, operands, ir::Type::none());
+  trace->create(Opcode::kStoreAsync, operands, ir::Type::none());
 }
 
 void emit_bulk_reduce(AtomicKind kind, const BulkCopy& copy, const BulkBarrier* barrier) {
@@ -86,9 +83,8 @@ void emit_bulk_prefetch(const Access& from, ir::Scalar scalar, const Node& count
   Trace* const trace = current(from.loc);
   if (trace == nullptr) return;
   const ir::ValueId source = start_of(*trace, from, scalar);
-  trace->builder().create(Opcode::kBulkPrefetch,
-                          {source, bytes_of(*trace, count, scalar, from.loc)}, ir::Type::none(),
-                          copy_attrs(*trace, {&from}));
+  trace->create(Opcode::kBulkPrefetch, {source, bytes_of(*trace, count, scalar, from.loc)},
+                ir::Type::none(), copy_attrs(*trace, {&from}));
 }
 
 void emit_bulk_wait(ir::Opcode opcode, int groups, SourceLoc loc) {

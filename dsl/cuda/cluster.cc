@@ -14,7 +14,7 @@ Node emit_map_shared(Node view, int rank, Node block, SourceLoc loc) {
   const ir::Type mapped =
       ir::Type::view(own.scalar, ir::Space::kSharedCluster, rank, own.read_only);
   return trace->node(
-      trace->builder().create(ir::Opcode::kMapShared, {array, trace->use(block, loc)}, mapped));
+      trace->create(ir::Opcode::kMapShared, {array, trace->use(block, loc)}, mapped));
 }
 
 }  // namespace detail

@@ -81,8 +81,8 @@ Node emit_ldmatrix(const Access& row, ir::Scalar scalar, int count, bool transpo
       record_access(*trace, row, vector_type(scalar, kRowBytes / size), row.loc);
   absl::InlinedVector<ir::ValueId, 4> operands = {p.view};
   append_row(p, &operands);
-  return trace->node(trace->builder().create(Opcode::kLdMatrix, operands, to_type(type),
-                                             attrs_of(count, transpose)));
+  return trace->node(
+      trace->create(Opcode::kLdMatrix, operands, to_type(type), attrs_of(count, transpose)));
 }
 
 void emit_stmatrix(const Access& row, const Node& matrices, bool transpose) {
@@ -107,8 +107,7 @@ void emit_stmatrix(const Access& row, const Node& matrices, bool transpose) {
       record_access(*trace, row, vector_type(scalar, kRowBytes / size), row.loc);
   absl::InlinedVector<ir::ValueId, 4> operands = {p.view, trace->use(matrices, row.loc)};
   append_row(p, &operands);
-  trace->builder().create(Opcode::kStMatrix, operands, ir::Type::none(),
-                          attrs_of(count, transpose));
+  trace->create(Opcode::kStMatrix, operands, ir::Type::none(), attrs_of(count, transpose));
 }
 
 }  // namespace heddle::detail

@@ -62,8 +62,7 @@ ir::ValueId box_in(Trace& trace, const Access& place, ir::Scalar scalar, ir::Val
   align_to(trace.kernel(), p.view, std::max(kBoxAlignment, swizzle * kSwizzleRows));
   ir::Type view = trace.kernel().type(p.view);
   view.rank = 1;
-  ir::Builder& b = trace.builder();
-  return b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, 1)}, view);
+  return trace.create(Opcode::kSubview, {p.view, p.offset, trace.constant(ir::kI32Type, 1)}, view);
 }
 
 // The map's coordinates, in its own order of dimensions.
@@ -85,20 +84,19 @@ TensorMapInfo record_map(Trace& trace, ir::ValueId view, absl::InlinedVector<ir:
   if (options.nan_fill) attrs.push_back({AttrKey::kNanFill, 1});
   if (options.promotion != 0) attrs.push_back({AttrKey::kPromotion, options.promotion});
   const ir::Type type = kernel.type(view);
-  const ir::ValueId map = trace.builder().create(
-      Opcode::kTensorMap, {view}, ir::Type::tensor_map(type.scalar, type.rank), attrs);
+  const ir::ValueId map =
+      trace.create(Opcode::kTensorMap, {view}, ir::Type::tensor_map(type.scalar, type.rank), attrs);
   return {trace.node(map), ir::box_shape(kernel, *kernel.def(map)).box_bytes()};
 }
 
 // The operands of a load up to the coordinates: where to, the map, and the barrier.
 absl::InlinedVector<ir::ValueId, 11> begin_load(Trace& trace, const Access& to, ir::Scalar scalar,
                                                 const Node& map, const BulkBarrier& barrier) {
-  ir::Builder& b = trace.builder();
   const ir::ValueId from = trace.use(map, to.loc);
   const ir::ValueId dst = box_in(trace, to, scalar, from);
   const ir::ValueId words = trace.use(barrier.words, to.loc);
-  const ir::ValueId told = b.create(
-      Opcode::kSubview, {words, trace.use(barrier.index, to.loc), b.constant_int(ir::kI32Type, 1)},
+  const ir::ValueId told = trace.create(
+      Opcode::kSubview, {words, trace.use(barrier.index, to.loc), trace.constant(ir::kI32Type, 1)},
       trace.kernel().type(words));
   return {dst, from, told};
 }
@@ -160,12 +158,12 @@ Node emit_map_replace(const MapReplacement& replacement) {
   Trace* const trace = current(loc);
   if (trace == nullptr) return replacement.map;
   ir::Kernel& kernel = trace->kernel();
-  ir::Builder& b = trace->builder();
   const auto start_of = [&](const Access& place, ir::Scalar scalar) {
     const AccessOperands p = record_access(*trace, place, scalar_type(scalar), place.loc);
     ir::Type view = kernel.type(p.view);
     view.rank = 1;
-    return b.create(Opcode::kSubview, {p.view, p.offset, b.constant_int(ir::kI32Type, 1)}, view);
+    return trace->create(Opcode::kSubview, {p.view, p.offset, trace->constant(ir::kI32Type, 1)},
+                         view);
   };
   const ir::ValueId map = trace->use(replacement.map, loc);
   const ir::ValueId staging = start_of(replacement.staging, ir::Scalar::kU64);
@@ -181,7 +179,7 @@ Node emit_map_replace(const MapReplacement& replacement) {
   for (const int64_t mode : modes.subspan(1)) {
     operands.push_back(trace->use(replacement.strides[mode].node, loc));
   }
-  return trace->node(b.create(Opcode::kTensorMapReplace, operands, kernel.type(map)));
+  return trace->node(trace->create(Opcode::kTensorMapReplace, operands, kernel.type(map)));
 }
 
 void emit_tma_load(const Access& to, ir::Scalar scalar, const BoxPlace& box,

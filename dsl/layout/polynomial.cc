@@ -112,6 +112,16 @@ Wide bound(const Term& term, bool most) {
   return most && down * term.denominator != value ? down + 1 : down;
 }
 
+// Whether each term is an integer that grows with its symbols: then the terms' bounds are the sum's.
+bool all_grow(TermSpan terms) {
+  return std::all_of(terms.begin(), terms.end(), [](const Term& term) {
+    if (term.symbols.empty()) return term.denominator == 1;
+    return term.numerator > 0 && term.denominator == 1 &&
+           std::all_of(term.symbols.begin(), term.symbols.end(),
+                       [](const SymbolRef& symbol) { return symbol->least >= 0; });
+  });
+}
+
 // The polynomial in how much more than its least each symbol is. Where that has no negative
 // coefficient but the constant one, the constant is the least value; where it has no positive one,
 // the most. This sees that x * y >= y, which no bounds of the terms show.
@@ -210,6 +220,21 @@ int compare(const SymInt& a, const SymInt& b) {
     if (x[i].denominator != y[i].denominator) return x[i].denominator < y[i].denominator ? -1 : 1;
   }
   return 0;
+}
+
+uint64_t hash_of(const SymInt& number) {
+  if (number.is_constant()) return static_cast<uint64_t>(number.value());
+  uint64_t hash = 0;
+  const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15; };
+  for (const Term& term : number.polynomial().terms) {
+    mix(static_cast<uint64_t>(term.numerator));
+    for (const SymbolRef& symbol : term.symbols) {
+      mix(symbol->serial + static_cast<uint64_t>(symbol->kind));
+      mix(hash_of(symbol->a));
+      mix(hash_of(symbol->b));
+    }
+  }
+  return hash >> 32;
 }
 
 SymInt symbol_number(const Symbol* symbol) {
@@ -337,7 +362,7 @@ int64_t divisor_of(const Term& term, bool ask) {
 }
 
 int64_t bound(TermSpan a, bool most) {
-  if (a.size() > 1) {
+  if (a.size() > 1 && !all_grow(a)) {
     if (const auto exact = bound_of_excess(a, most)) return *exact;
   }
   Wide total = 0;

@@ -127,5 +127,7 @@ int64_t bound(absl::Span<const Term> a, bool most);
 // Less than, equal to or greater than 0, by an order that depends on nothing but their making.
 int compare(const SymInt& a, const SymInt& b);
 int compare(const Symbol& a, const Symbol& b);
+// The same for equal numbers.
+uint64_t hash_of(const SymInt& number);
 
 }  // namespace heddle::detail

@@ -215,8 +215,10 @@ class Materializer {
   // --- Sums and products ---
 
   Part sum(Products products) {
+    // Of those of one depth, the greatest stride changes least.
     std::stable_sort(products.begin(), products.end(), [this](const Product& a, const Product& b) {
-      return depth_of(a) < depth_of(b);
+      return std::pair(depth_of(a), -std::abs(a.coefficient)) <
+             std::pair(depth_of(b), -std::abs(b.coefficient));
     });
     Part total = constant(0);
     int64_t addend = 0;

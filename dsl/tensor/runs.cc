@@ -136,7 +136,7 @@ bool is_constant_over(const AnyTensor& flags, const Layout& neighbours, SourceLo
 
 Runs::Runs(const AnyTensor& tensor, int64_t size, const Predicate& predicate, int exact,
            SourceLoc loc)
-    : size_(size), tiles_(numbers(size)) {
+    : tensor_(to_string(tensor)), size_(size), tiles_(numbers(size)) {
   if (tensor.storage != Storage::kView || exact == 1) return;
   const Layout memory = memory_layout(tensor);
   if (exact != 0) {
@@ -258,8 +258,12 @@ std::optional<Node> condition(const Predicate& predicate, const SymInt& number, 
 }
 
 Access access_to(const AnyTensor& tensor, const Runs& runs, int64_t run, SourceLoc loc) {
-  Access access = run_access(
-      tensor, {coordinate_of(tensor, runs.number(run, 0), loc), runs.width(), runs.mode()}, loc);
+  Access access = run_access(tensor,
+                             {.coord = coordinate_of(tensor, runs.number(run, 0), loc),
+                              .width = runs.width(),
+                              .mode = runs.mode(),
+                              .tensor = &runs.tensor()},
+                             loc);
   access.mode.is_aligned = true;
   return access;
 }

@@ -35,12 +35,15 @@ class Runs {
   int64_t number(int64_t run, int64_t element) const { return tiles_(element + run * width_); }
   // Of the view, along which a run lies.
   int mode() const { return mode_; }
+  // The tensor's text.
+  const std::string& tensor() const { return tensor_; }
 
  private:
   // Takes the width; or says what is in its way.
   const char* try_width(const AnyTensor& tensor, const Layout& memory, const Layout& neighbours,
                         const Predicate& predicate, SourceLoc loc);
 
+  std::string tensor_;
   int64_t size_;
   int width_ = 1;
   int mode_ = 0;

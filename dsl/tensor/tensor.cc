@@ -470,7 +470,8 @@ Node record_bounds(Trace& trace, const AnyTensor& tensor, const Run& run,
   append(run.coord.node(), tensor.layout.shape().node(), &at);
   absl::InlinedVector<Node, 8> operands = {tensor.node};
   operands.insert(operands.end(), coordinates.begin(), coordinates.end());
-  std::string message = absl::StrCat(to_string(tensor), " at ", at.text);
+  std::string message =
+      absl::StrCat(run.tensor == nullptr ? to_string(tensor) : *run.tensor, " at ", at.text);
   for (const auto& one : tensor.fixed) {
     at.traced.push_back(one);
     absl::StrAppend(&message, ", sliced at %");
@@ -489,7 +490,7 @@ Node record_bounds(Trace& trace, const AnyTensor& tensor, const Run& run,
   }
   attrs.push_back({AttrKey::kTensor, text_attr(message.c_str())});
   const ir::ValueId check =
-      trace.builder().create(Opcode::kBounds, trace.use(operands, loc), ir::Type::none(), attrs);
+      trace.create(Opcode::kBounds, trace.use(operands, loc), ir::Type::none(), attrs);
   return trace.node(check);
 }
 

@@ -12,6 +12,7 @@ struct Run {
   IntTuple coord;
   int width = 1;
   int mode = 0;
+  const std::string* tensor = nullptr;  // its text, where it is known
 };
 Access run_access(const AnyTensor& tensor, const Run& run, SourceLoc loc);
 

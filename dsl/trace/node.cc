@@ -34,15 +34,14 @@ Node record(ir::Opcode opcode, absl::Span<const Node> operands, NodeType type,
   Trace* const trace = Trace::current();
   if (trace == nullptr) return made_outside(type, ir::info(opcode).mnemonic, loc);
   trace->check_stack(loc);
-  trace->set_place(loc, operands);
+  trace->set_place(loc);
   absl::InlinedVector<ir::Attr, 4> flushing;
   if (trace->flushing > 0 && can_flush(opcode, operands)) {
     flushing.assign(attrs.begin(), attrs.end());
     flushing.push_back({ir::AttrKey::kFtz, 1});
     attrs = flushing;
   }
-  const ir::ValueId result =
-      trace->builder().create(opcode, trace->use(operands, loc), to_type(type), attrs);
+  const ir::ValueId result = trace->create(opcode, trace->use(operands, loc), to_type(type), attrs);
   return ir::valid(result) ? trace->node(result) : Node{};
 }
 

@@ -5,6 +5,8 @@
 #include "heddle/dsl/trace/stack_guard_internal.h"
 #include "heddle/dsl/trace/trace_internal.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/op_key.h"
+#include "heddle/ir/text/literal.h"
 
 namespace heddle::detail {
 namespace {
@@ -61,6 +63,7 @@ Trace::Trace(ir::Kernel& kernel, ir::Diagnostics& diagnostics)
       diagnostics_(diagnostics),
       serial_(next_serial()),
       outer_(std::exchange(t_current, this)) {
+  numbered_.fill(ir::OpId::kNone);
   t_names[serial_ % kRemembered] = {serial_, kernel.name()};
   diagnostics_ = std::exchange(t_stray, {});
 }
@@ -69,7 +72,9 @@ Trace::~Trace() { t_current = outer_; }
 
 ir::ValueId Trace::use(const Node& node, SourceLoc loc) {
   if (node.is_host()) {
-    if (node.misfit() == Misfit::kFits) return builder_.constant(to_type(node.type), node.bits);
+    if (node.misfit() == Misfit::kFits) {
+      return constant(to_type(node.type), node.bits);
+    }
     report_misfit(node, loc);
     return undefined(node.type);
   }
@@ -125,10 +130,32 @@ absl::InlinedVector<ir::ValueId, 4> Trace::use(absl::Span<const Node> nodes, Sou
   return values;
 }
 
+ir::ValueId Trace::create(ir::Opcode opcode, absl::Span<const ir::ValueId> operands, ir::Type type,
+                          absl::Span<const ir::Attr> attrs) {
+  const auto results = ir::infer_results(kernel(), opcode, operands, type);
+  const auto append = [&] { return builder_.create_op(opcode, operands, results, attrs); };
+  // Of two fragments each may be accumulated into.
+  const bool is_numbered = has(ir::info(opcode), ir::kPure) && results.size() == 1 &&
+                           results[0].kind != ir::TypeKind::kFragment && elsewhere_ == 0;
+  if (!is_numbered) return kernel().op(append()).result();
+  const ir::OpKey key{opcode, results[0], operands, attrs};
+  ir::OpId& op = numbered_[hash_of(key) % numbered_.size()];
+  const bool repeats = ir::valid(op) && kernel().op(op).parent == builder_.region() &&
+                       ir::key_of(kernel(), kernel().op(op)) == key;
+  if (!repeats) op = append();
+  return kernel().op(op).result();
+}
+
+ir::ValueId Trace::constant(ir::Type type, uint64_t bits) {
+  const uint64_t mask = ~uint64_t{0} >> (64 - ir::value_bits(type.scalar));
+  return create(ir::Opcode::kConst, {}, type,
+                {{ir::AttrKey::kBits, static_cast<int64_t>(bits & mask)}});
+}
+
 void Trace::record(ir::Opcode opcode, absl::Span<const Node> inputs,
                    absl::Span<const NodeType> types, absl::Span<const ir::Attr> attrs,
                    Node* outputs, SourceLoc loc) {
-  set_place(loc, inputs);
+  set_place(loc);
   absl::InlinedVector<ir::Type, 2> results;
   for (const NodeType& type : types) results.push_back(to_type(type));
   const ir::OpId op = builder_.create_op(opcode, use(inputs, loc), results, attrs);
@@ -141,17 +168,14 @@ Node Trace::node(ir::ValueId value) const {
           .bits = serial_};
 }
 
-void Trace::set_place(SourceLoc loc, absl::Span<const Node> fallback) {
+void Trace::set_place(SourceLoc loc) {
   loc = CallerLines::resolve(loc);
-  if (loc.file != nullptr) {
-    builder_.set_loc(kernel().intern_loc(loc.file, loc.line));
-    return;
+  if (loc.file == nullptr) return;
+  if (loc.file != last_place_.file || loc.line != last_place_.line) {
+    last_place_ = loc;
+    last_loc_ = kernel().intern_loc(loc.file, loc.line);
   }
-  for (const Node& node : fallback) {
-    if (node.is_host() || node.bits != serial_) continue;
-    const ir::Op* const def = kernel().def(ir::ValueId{node.id});
-    if (def != nullptr) builder_.set_loc(def->loc);
-  }
+  builder_.set_loc(last_loc_);
 }
 
 Point Trace::here() const {
@@ -162,24 +186,27 @@ Point Trace::here() const {
 }
 
 Trace::At::At(Trace& trace, const Point& point)
-    : builder_(trace.builder_), region_(builder_.region()), loc_(builder_.loc()) {
-  const ir::Kernel& kernel = builder_.kernel();
+    : trace_(trace), region_(trace.builder_.region()), loc_(trace.builder_.loc()) {
+  ir::Builder& builder = trace.builder_;
+  const ir::Kernel& kernel = builder.kernel();
   const ir::RegionId region{point.region};
   const ir::OpId behind{point.behind};
   elsewhere_ = region != region_ || behind != kernel.region(region).last;
   if (!elsewhere_) return;
+  ++trace_.elsewhere_;
   const ir::OpId next = ir::valid(behind) ? kernel.op(behind).next : kernel.region(region).first;
   if (ir::valid(next)) {
-    builder_.set_insertion_before(next);
+    builder.set_insertion_before(next);
   } else {
-    builder_.set_insertion_end(region);
+    builder.set_insertion_end(region);
   }
 }
 
 Trace::At::~At() {
   if (!elsewhere_) return;
-  builder_.set_insertion_end(region_);
-  builder_.set_loc(loc_);
+  --trace_.elsewhere_;
+  trace_.builder_.set_insertion_end(region_);
+  trace_.builder_.set_loc(loc_);
 }
 
 void Trace::check_stack(SourceLoc loc) {
@@ -248,19 +275,14 @@ bool Trace::reachable(ir::ValueId value) const {
 }
 
 const Node* Trace::find_computed(const SymInt& number, Width width) const {
-  for (const Computed& one : computed_) {
-    if (one.width == width && !one.number.is_constant() && one.number == number &&
-        reachable(ir::ValueId{one.node.id})) {
-      return &one.node;
-    }
-  }
-  return nullptr;
+  const Computed& one = computed_[hash_of(number) % computed_.size()];
+  const bool is_same = one.width == width && !one.number.is_constant() && one.number == number;
+  return is_same && reachable(ir::ValueId{one.node.id}) ? &one.node : nullptr;
 }
 
 void Trace::remember_computed(const SymInt& number, Width width, const Node& node) {
   if (node.is_host()) return;
-  computed_[next_computed_] = {number, width, node};
-  next_computed_ = (next_computed_ + 1) % computed_.size();
+  computed_[hash_of(number) % computed_.size()] = {number, width, node};
 }
 
 const Divider* Trace::find_divider(const SymInt& number) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heddle/dsl/exits_internal.h"
+#include "heddle/dsl/layout/polynomial_internal.h"
 #include "heddle/dsl/layout/sym_int.h"
 #include "heddle/dsl/math/divmod.h"
 #include "heddle/dsl/trace/node.h"
@@ -41,13 +42,18 @@ class Trace {
   // The node that stands for an IR value.
   Node node(ir::ValueId value) const;
 
+  // Records an op with at most one result and returns that, or what the region has of it already (value
+  // numbering): lambdas name the same index arithmetic at every access.
+  ir::ValueId create(ir::Opcode opcode, absl::Span<const ir::ValueId> operands,
+                     ir::Type type = ir::Type::none(), absl::Span<const ir::Attr> attrs = {});
+  // Of `bits` those that the type has.
+  ir::ValueId constant(ir::Type type, uint64_t bits);
   // Records an op with results of these types, which `outputs` receives, at that place.
   void record(ir::Opcode opcode, absl::Span<const Node> inputs, absl::Span<const NodeType> types,
               absl::Span<const ir::Attr> attrs, Node* outputs, SourceLoc loc);
 
-  // Sets the place of the ops that follow. An unknown one falls back on the place of `fallback`'s
-  // op, then on the last place.
-  void set_place(SourceLoc loc, absl::Span<const Node> fallback = {});
+  // Sets the place of the ops that follow: an unknown one is the last one.
+  void set_place(SourceLoc loc);
 
   // `mistake`: see ir::Diagnostic.
   void report(SourceLoc loc, std::string message, std::string fix, std::vector<ir::Note> notes = {},
@@ -65,7 +71,7 @@ class Trace {
     At& operator=(const At&) = delete;
 
    private:
-    ir::Builder& builder_;
+    Trace& trace_;
     ir::RegionId region_;
     ir::LocId loc_;
     bool elsewhere_;  // than at the end of what is recorded
@@ -93,7 +99,6 @@ class Trace {
   // What is known of the integers recorded so far.
   ir::IntAnalysis& ints();
 
-  // Numbers of layouts that were computed last: accesses to one tensor compute the same ones again.
   // Extents and strides of views, as numbers of layouts: each is asked for once. `make` records it.
   template <class Make>
   SymInt view_number(uint64_t key, Make make) {
@@ -104,6 +109,7 @@ class Trace {
     return view_numbers_.back().second;
   }
 
+  // Numbers of layouts that were computed last: accesses to one tensor compute the same ones again.
   enum class Width : uint8_t { kNarrow, kExact, kWide };
   struct Computed {
     SymInt number;
@@ -128,11 +134,14 @@ class Trace {
   ir::Diagnostics& diagnostics_;
   std::optional<ir::IntAnalysis> ints_;
   bool abandoned_ = false;
+  SourceLoc last_place_;
+  ir::LocId last_loc_ = ir::LocId::kNone;  // of that place
+  int elsewhere_ = 0;                      // open At that record before something
+  std::array<ir::OpId, 1024> numbered_;    // by hash: the op recorded last
   Exits exits_{*this};
   uint64_t serial_;
   Trace* outer_;
-  std::array<Computed, 16> computed_{};
-  size_t next_computed_ = 0;
+  std::array<Computed, 64> computed_{};  // by the number's hash
   std::vector<std::pair<uint64_t, SymInt>> view_numbers_;
   std::vector<std::pair<SymInt, Divider>> dividers_;
 };

@@ -21,16 +21,12 @@
 #include <bit>
 
 #include "heddle/ir/analysis/aliasing.h"
+#include "heddle/ir/op_key.h"
 #include "heddle/ir/passes/passes.h"
 #include "heddle/ir/passes/rewrite.h"
 
 namespace heddle::ir {
 namespace {
-
-uint64_t mix(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15;
-  return hash ^ hash >> 32;
-}
 
 class Elimination {
  public:
@@ -104,11 +100,12 @@ class Elimination {
 
   void merge_or_enter(OpId id) {
     const Op& op = kernel_.op(id);
-    const uint64_t hash = hash_of(op);
+    const OpKey key = key_of(kernel_, op);
+    const uint64_t hash = hash_of(key);
     int& head = heads_[bucket_of(hash)];
     for (int at = head; at >= 0; at = entries_[static_cast<size_t>(at)].next) {
       const Entry& entry = entries_[static_cast<size_t>(at)];
-      if (entry.hash != hash || !same(kernel_.op(entry.op), op)) continue;
+      if (entry.hash != hash || key_of(kernel_, kernel_.op(entry.op)) != key) continue;
       if (op.opcode == Opcode::kLoad && !still_holds(entry)) continue;
       const ValueId twin = kernel_.op(entry.op).result();
       inherit_name(kernel_, twin, op.result());
@@ -130,33 +127,6 @@ class Elimination {
   }
 
   size_t bucket_of(uint64_t hash) const { return hash & (heads_.size() - 1); }
-
-  uint64_t hash_of(const Op& op) const {
-    const Type type = kernel_.type(op.result());
-    uint64_t hash = mix(static_cast<uint64_t>(op.opcode), static_cast<uint64_t>(type.scalar));
-    hash = mix(hash, type.count);
-    size_t first = 0;
-    if (has(info(op), kCommutative)) {
-      const uint32_t a = ir::index_of(op.a());
-      const uint32_t b = ir::index_of(op.b());
-      hash = mix(mix(hash, std::min(a, b)), std::max(a, b));
-      first = 2;
-    }
-    for (size_t i = first; i < op.operands.size(); ++i) {
-      hash = mix(hash, ir::index_of(op.operands[i]));
-    }
-    for (const Attr& attr : op.attrs) hash = mix(hash, static_cast<uint64_t>(attr.value));
-    return hash;
-  }
-
-  bool same(const Op& a, const Op& b) const {
-    if (a.opcode != b.opcode || kernel_.type(a.result()) != kernel_.type(b.result())) return false;
-    if (a.attrs != b.attrs) return false;
-    if (a.operands == b.operands) return true;
-    return has(info(a), kCommutative) && a.operands.size() == b.operands.size() && a.a() == b.b() &&
-           a.b() == b.a() &&
-           std::equal(a.operands.begin() + 2, a.operands.end(), b.operands.begin() + 2);
-  }
 
   Kernel& kernel_;
   const Aliasing& aliasing_;

@@ -143,7 +143,7 @@ void gemm_body(const GemmConfig& c, const Tiles& tiles, const Loop& loop, const 
       If(first_tile < schedule.count(),
          [&] { results.store(finished, tiles.at(std::get<1>(end)), group); });
     }
-    If(lane_id() == 0, [&] { bulk_wait(); });
+    results.wait();
   };
 
   const auto [few, many] = c.registers(Loop::kAccumulators, kHasEpilogue);

@@ -88,14 +88,19 @@ class GemmResults {
           epilogue(some, load(sums(_, i)).slice(first / 2, c_.store_columns / 2), args...));
     });
   }
+  // Waits until the copies of this warp's results are done.
+  void wait() const {
+    If(elect_one(), [&] { bulk_wait(); });
+  }
 
  private:
   static constexpr int kEpilogueColumns = 32;  // that an epilogue gets at once
 
   // Stores a warpgroup's results, store_columns of them at a time: results(product, first column).
+  // Of a warp one lane copies, always the same one: a lane waits for what it has started itself. To be elected takes
+  // no register that a tile's sums need.
   template <class Results>
   void store_parts(const GemmTile& tile, const Int& group, const Results& results) const {
-    const Bool leads = lane_id() == 0;
     const int parts = c_.columns() / c_.store_columns;
     // Of a warpgroup that has tiles of its own, behind the other one's.
     const auto place = [&](int i) {
@@ -106,12 +111,12 @@ class GemmResults {
       // Copies from this buffer are done: of all buffers, where a tile begins with the one that
       // the tile before has ended with.
       const bool turns = parts % c_.store_buffers != 0;
-      If(leads, [&] { bulk_wait_read(part == 0 && turns ? 0 : c_.store_buffers - 1); });
+      If(elect_one(), [&] { bulk_wait_read(part == 0 && turns ? 0 : c_.store_buffers - 1); });
       sync_warp();
       for (int i = 0; i < products(); ++i) put(warp_rows(place(i), buffer), results(i, first));
       fence_async();
       sync_warp();
-      If(leads, [&] {
+      If(elect_one(), [&] {
         for (int i = 0; i < products(); ++i) {
           const auto copy_rows = [&] {
             const auto there = domain_offset(

@@ -2,6 +2,7 @@
 #include "heddle/dsl/layout/layout.h"
 
 #include <chrono>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -386,6 +387,16 @@ TEST(IntTuple, ElementsAreFound) {
   EXPECT_EQ(find_if({4, {2, 3}, 8}, large), 1);
   EXPECT_EQ(find_if({4, 2}, large), 2);
   EXPECT_EQ(find_if(8, large), 0);
+}
+
+// Not by the bounds of their terms alone: x y is no less than y.
+TEST(IntTuple, SumsHaveBounds) {
+  const SymInt x = SymInt::unknown(), y = SymInt::unknown();
+  EXPECT_EQ((x * y + 3 * y + 2).least(), 6);
+  EXPECT_EQ((x * y - y).least(), 0);
+  EXPECT_EQ((y - x * y + 5).most(), 5);
+  EXPECT_EQ((x - y).least(), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ((x + y).most(), std::numeric_limits<int64_t>::max());
 }
 
 TEST(IntTuple, PromisesOfDivisorsKeepTheNumber) {
