@@ -17,7 +17,7 @@ void rms_norm_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tenso
                                            plus());
         },
         plus());
-    const Float mean = threads.reduce(mine, plus()) / cast<float>(in.columns());
+    const Float mean = fast::div(threads.reduce(mine, plus()), cast<float>(in.columns()));
     const Float scale = fast::rsqrt(mean + eps);
     const Row<T> out(threads, y);
     in.each([&](const Int& number, const RowPart<T>& part) {
@@ -65,7 +65,7 @@ void layer_norm_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Ten
   of_row(deal, x, T(0.0f), [&](const RowThreads& threads, const InputRow<T>& in) {
     const Moments all =
         threads.reduce(in.fold(Moments{0, 0, 0}, moments<T>, MergeMoments()), MergeMoments());
-    const Float scale = fast::rsqrt(all.squares / cast<float>(in.columns()) + eps);
+    const Float scale = fast::rsqrt(fast::div(all.squares, cast<float>(in.columns())) + eps);
     const Row<T> out(threads, y);
     in.each([&](const Int& number, const RowPart<T>& part) {
       const auto scaled = [&](const Fragment<T>& v, const Fragment<T>& weight,

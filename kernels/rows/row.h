@@ -12,7 +12,9 @@ class RowThreads {
   // Rows past the end repeat the last one, so that whole warps stay together: its elements are loaded again, maybe
   // while its owners store them in the same place, and what they are is not used.
   RowThreads(const RowDeal& deal, const Int& row, const Int& rows)
-      : deal_(deal), row_(deal.rows > 1 ? min(row, rows - 1) : row), exists_(row < rows) {}
+      : deal_(deal),
+        row_(deal.rows > 1 ? min(row, rows - 1) : row),
+        exists_(deal.rows > 1 ? row < rows : Bool(true)) {}
 
   const RowDeal& deal() const { return deal_; }
   const Int& row() const { return row_; }
@@ -139,7 +141,8 @@ class Row {
     const bool wide = !deal.peeled && w.vector_width() >= deal.width;
     RowPart<Element> out = vectors(part, [&](const Int& at) {
       // Those that are not in the row get what the last one gets.
-      const Int first = column(min(begin(part) + at, whole_ - 1));
+      const Int vector = begin(part) + at;
+      const Int first = column(deal.whole ? vector : min(vector, whole_ - 1));
       if (wide) return Fragment<Element>(w.elements(deal.width, first));
       Var<Fragment<Element>> all(Fragment<Element>(deal.width, Element(0.0f)));
       for (int i = 0; i < deal.width; ++i) all[i] = w(first + i);

@@ -1,61 +1,23 @@
-// Kernels written without any word of speed (plain/*.h) on a GPU beside their CUDA C++ twins. Prints JSON.
-//
-//   plain_bench FOLDER           FOLDER: tools/bench/plain/*.cu as cubins (plain_figures.py makes them)
-//   plain_bench FOLDER --once    runs each kernel once, ours before its twin, for a profiler
-//   plain_bench --sizes          counts our kernels' instructions as they stand in the program, without a GPU
-//
-// Each pair has the same algorithm, inputs and launch shape; outputs are compared first. A time is the median of
-// 21 rounds of 10 runs between two events, the two sides taking turns. scale_rows stands beside a copy of as many
-// bytes as well.
+// Kernels written without any word of speed (plain/*.h) on a GPU beside their CUDA C++ twins (plain/*.cu): pairs.h.
+// scale_rows stands beside a copy of as many bytes as well.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numbers>
 
-#include "CLI/CLI.hpp"
+#include "bench/pairs.h"
 #include "bench/plain/images.h"
 #include "bench/plain/matrices.h"
 #include "bench/plain/rows.h"
 #include "bench/plain/searches.h"
 #include "bench/plain/streams.h"
-#include "bench/twins.h"
-#include "heddle/codegen/toolchain/disassemble.h"
-#include "heddle/runtime/compile.h"
-#include "heddle/runtime/interp_backend.h"
-#include "heddle/runtime/operation/dry_run.h"
-#include "heddle/runtime/specialize.h"
 
 namespace heddle::bench {
 namespace {
 
-// A device that runs nothing: it compiles what is launched, and says of how many instructions it is.
-Device open_counting(int* instructions) {
-  runtime::DeviceInfo info = runtime::InterpBackend::default_info();
-  const ir::Target& target = *ir::find_target("sm_90a");
-  return runtime::open_dry_run(info, [=](const DryLaunch& launch) -> Status {
-    CompileOptions options;
-    options.target = std::string(target.name);
-    options.block = launch.shape.block;
-    const auto made = runtime::compile_source(
-        *launch.source, runtime::specialize(*launch.source, launch.arguments, target), options);
-    if (!made.ok()) return made.status();
-    const StatusOr<std::string> listing = codegen::disassemble((*made)->assembly.cubin);
-    if (!listing.ok()) return listing.status();
-    *instructions = 0;
-    for (const auto& [opcode, count] : codegen::count_opcodes(codegen::sass_opcodes(*listing))) {
-      if (opcode != "NOP") *instructions += count;
-    }
-    return OkStatus();
-  });
-}
-
-enum class Mode { kTime, kOnce, kSizes };
-
-class Bench : Twins {
+class Bench : public Pairs {
  public:
-  // `instructions`: of the last launch, where mode is kSizes.
-  Bench(const Device& device, const std::string& folder, Mode mode, const int* instructions)
-      : Twins(device, folder), mode_(mode), instructions_(instructions) {}
+  using Pairs::Pairs;
 
   nlohmann::ordered_json all() {
     for (const int columns : {8192, 8191, 1023, 65537}) rows(columns);
@@ -63,48 +25,10 @@ class Bench : Twins {
     matrices();
     searches();
     streams();
-    return std::move(figures_);
+    return figures();
   }
 
  private:
-  static int64_t blocks(int64_t threads, int64_t per_block = 256) {
-    return (threads + per_block - 1) / per_block;
-  }
-  static std::string by(int64_t a, int64_t b) {
-    return std::to_string(a) + " × " + std::to_string(b);
-  }
-
-  // `elements`: what instructions are counted by. The twin is cuda_<name> of <file>.cubin.
-  template <class Ours, class Theirs>
-  void compare(const std::string& file, const std::string& name, const std::string& size,
-               double elements, const std::vector<int64_t>& bytes, const Tolerance& tolerance,
-               Ours ours, Theirs theirs) {
-    if (mode_ == Mode::kSizes) {
-      std::vector<Buffer> out = outputs(bytes);
-      check(ours(out.data()));
-      return figures_.push_back(
-          {{"program", name}, {"size", size}, {"instructions", *instructions_}});
-    }
-    const Function twin = function(file, "cuda_" + name);
-    const auto run = [&](Buffer* out, bool heddle) {
-      if (heddle) {
-        check(ours(out));
-      } else {
-        theirs(twin, out);
-      }
-    };
-    if (mode_ == Mode::kOnce) {
-      std::vector<Buffer> out = outputs(bytes);
-      for (Buffer& buffer : out) check(buffer.fill(stream(), 0));
-      run(out.data(), true);
-      run(out.data(), false);
-      return check(stream().synchronize());
-    }
-    nlohmann::ordered_json figure = Twins::compare(name, size, bytes, tolerance, run);
-    figure["elements"] = elements;
-    figures_.push_back(std::move(figure));
-  }
-
   // Kernels of a matrix of about 2^26 elements, rows to blocks.
   void rows(int columns) {
     const int rows = (1 << 26) / columns;
@@ -123,7 +47,7 @@ class Bench : Twins {
         [&](const Function& twin, Buffer* out) {
           launch(stream(), twin, shape, address(x), address(out[0]), 2.5f, columns);
         });
-    if (mode_ == Mode::kTime) {
+    if (mode() == PairMode::kTime) {
       nlohmann::ordered_json beside_copy = Twins::compare(
           "scale_rows by 1", size, {4 * n}, 1e-7,
           [&](Buffer* out, bool ours) {
@@ -131,7 +55,7 @@ class Bench : Twins {
                        : out[0].copy_from(stream(), x, 4 * n));
           },
           "copy");
-      figures_.push_back(std::move(beside_copy));
+      add(std::move(beside_copy));
     }
     compare(
         "rows", "softmax", size, n, {4 * n}, 1e-5,
@@ -550,33 +474,12 @@ class Bench : Twins {
           launch(stream(), twin, fours, address(a), address(out[0]), 1, n);
         });
   }
-
-  const Mode mode_;
-  const int* const instructions_;
-  nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
 };
-
-int run(int argc, char** argv) {
-  CLI::App app("Plain kernels beside their CUDA C++ twins.");
-  std::string folder;
-  bool once = false, sizes = false;
-  CLI::Option* const where = app.add_option("folder", folder, "where the twins' cubins are");
-  CLI::Option* const counts =
-      app.add_flag("--sizes", sizes, "count our kernels' instructions")->excludes(where);
-  app.add_flag("--once", once, "run each kernel once")->excludes(counts);
-  CLI11_PARSE(app, argc, argv);
-  int instructions = 0;
-  const Device device = sizes ? open_counting(&instructions) : take(Device::open("cuda:0"));
-  const Mode mode = sizes ? Mode::kSizes : once ? Mode::kOnce : Mode::kTime;
-  const nlohmann::ordered_json figures = Bench(device, folder, mode, &instructions).all();
-  if (!once) std::printf("%s\n", figures.dump(2).c_str());
-  for (const auto& figure : figures) {
-    if (!figure.value("agree", true)) return 1;
-  }
-  return 0;
-}
 
 }  // namespace
 }  // namespace heddle::bench
 
-int main(int argc, char** argv) { return heddle::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  return heddle::bench::run_pairs<heddle::bench::Bench>(
+      "Plain kernels beside their CUDA C++ twins.", argc, argv);
+}

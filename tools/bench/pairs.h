@@ -1,0 +1,121 @@
+// Benchmarks of kernels beside CUDA C++ twins: each pair has the same algorithm, inputs and launch shape. Prints JSON.
+//
+//   BENCH FOLDER           FOLDER: the twins as cubins (pair_figures.py makes them)
+//   BENCH FOLDER --once    runs each kernel once, ours before its twin, for a profiler
+//   BENCH --sizes          counts our kernels' instructions as they stand in the program, without a GPU
+//
+// Outputs are compared first. A time is the median of 21 rounds of 10 runs between two events, the two sides
+// taking turns.
+#pragma once
+
+#include "CLI/CLI.hpp"
+#include "bench/twins.h"
+#include "heddle/codegen/toolchain/disassemble.h"
+#include "heddle/runtime/compile.h"
+#include "heddle/runtime/interp_backend.h"
+#include "heddle/runtime/operation/dry_run.h"
+#include "heddle/runtime/specialize.h"
+
+namespace heddle::bench {
+
+// A device that runs nothing: it compiles what is launched, and says of how many instructions it is.
+inline Device open_counting(int* instructions) {
+  runtime::DeviceInfo info = runtime::InterpBackend::default_info();
+  const ir::Target& target = *ir::find_target("sm_90a");
+  return runtime::open_dry_run(info, [=](const DryLaunch& launch) -> Status {
+    CompileOptions options;
+    options.target = std::string(target.name);
+    options.block = launch.shape.block;
+    const auto made = runtime::compile_source(
+        *launch.source, runtime::specialize(*launch.source, launch.arguments, target), options);
+    if (!made.ok()) return made.status();
+    const StatusOr<std::string> listing = codegen::disassemble((*made)->assembly.cubin);
+    if (!listing.ok()) return listing.status();
+    *instructions = 0;
+    for (const auto& [opcode, count] : codegen::count_opcodes(codegen::sass_opcodes(*listing))) {
+      if (opcode != "NOP") *instructions += count;
+    }
+    return OkStatus();
+  });
+}
+
+enum class PairMode { kTime, kOnce, kSizes };
+
+// The pairs of one program, and what is found of them.
+class Pairs : public Twins {
+ public:
+  // `instructions`: of the last launch, where mode is kSizes.
+  Pairs(const Device& device, const std::string& folder, PairMode mode, const int* instructions)
+      : Twins(device, folder), mode_(mode), instructions_(instructions) {}
+
+  PairMode mode() const { return mode_; }
+  void add(nlohmann::ordered_json figure) { figures_.push_back(std::move(figure)); }
+  nlohmann::ordered_json figures() { return std::move(figures_); }
+
+  static int64_t blocks(int64_t threads, int64_t per_block = 256) {
+    return (threads + per_block - 1) / per_block;
+  }
+  static std::string by(int64_t a, int64_t b) {
+    return std::to_string(a) + " × " + std::to_string(b);
+  }
+
+  // `elements`: what instructions are counted by. The twin is cuda_<name> of <file>.cubin.
+  template <class Ours, class Theirs>
+  void compare(const std::string& file, const std::string& name, const std::string& size,
+               double elements, const std::vector<int64_t>& bytes, const Tolerance& tolerance,
+               Ours ours, Theirs theirs) {
+    if (mode_ == PairMode::kSizes) {
+      std::vector<Buffer> out = outputs(bytes);
+      check(ours(out.data()));
+      return figures_.push_back(
+          {{"program", name}, {"size", size}, {"instructions", *instructions_}});
+    }
+    const Function twin = function(file, "cuda_" + name);
+    const auto run = [&](Buffer* out, bool heddle) {
+      if (heddle) {
+        check(ours(out));
+      } else {
+        theirs(twin, out);
+      }
+    };
+    if (mode_ == PairMode::kOnce) {
+      std::vector<Buffer> out = outputs(bytes);
+      for (Buffer& buffer : out) check(buffer.fill(stream(), 0));
+      run(out.data(), true);
+      run(out.data(), false);
+      return check(stream().synchronize());
+    }
+    nlohmann::ordered_json figure = Twins::compare(name, size, bytes, tolerance, run);
+    figure["elements"] = elements;
+    figures_.push_back(std::move(figure));
+  }
+
+ private:
+  const PairMode mode_;
+  const int* const instructions_;
+  nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
+};
+
+// A benchmark's main(): Bench is a Pairs with all(), which compares all of its pairs and returns the figures.
+template <class Bench>
+int run_pairs(const char* title, int argc, char** argv) {
+  CLI::App app(title);
+  std::string folder;
+  bool once = false, sizes = false;
+  CLI::Option* const where = app.add_option("folder", folder, "where the twins' cubins are");
+  CLI::Option* const counts =
+      app.add_flag("--sizes", sizes, "count our kernels' instructions")->excludes(where);
+  app.add_flag("--once", once, "run each kernel once")->excludes(counts);
+  CLI11_PARSE(app, argc, argv);
+  int instructions = 0;
+  const Device device = sizes ? open_counting(&instructions) : take(Device::open("cuda:0"));
+  const PairMode mode = sizes ? PairMode::kSizes : once ? PairMode::kOnce : PairMode::kTime;
+  const nlohmann::ordered_json figures = Bench(device, folder, mode, &instructions).all();
+  if (!once) std::printf("%s\n", figures.dump(2).c_str());
+  for (const auto& figure : figures) {
+    if (!figure.value("agree", true)) return 1;
+  }
+  return 0;
+}
+
+}  // namespace heddle::bench
