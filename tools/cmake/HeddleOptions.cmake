@@ -48,6 +48,11 @@ endif()
 if(HEDDLE_SANITIZE)
   add_compile_options(-fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HEDDLE_SANITIZE})
+  # UndefinedBehaviorSanitizer describes every check in data of its own: two thirds of them describe inline functions
+  # of which the linker keeps another copy. Without these, and with addresses that are known when a program is
+  # linked, programs are a third as large and start four times as fast, and a test is a program's start.
+  add_compile_options(-ffunction-sections -fdata-sections)
+  add_link_options(-Wl,--gc-sections "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>")
 endif()
 add_compile_options($<$<CONFIG:Debug>:-D_GLIBCXX_ASSERTIONS>)
 
