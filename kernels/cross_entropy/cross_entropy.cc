@@ -2,8 +2,7 @@
 
 #include <limits>
 
-#include "absl/strings/str_cat.h"
-#include "heddle/kernels/rows/row_kernel.h"
+#include "heddle/kernels/cross_entropy/arguments_internal.h"
 #include "heddle/kernels/softmax/softmax_sum.h"
 
 namespace heddle::kernels {
@@ -34,17 +33,10 @@ Status cross_entropy(const Stream& stream, const TensorRef<const T, 2>& x,
       kernel_family("cross_entropy(x, target, loss)",
                     [](Host<RowDeal> deal, Tensor<const T, 2> in, Tensor<const Index, 1> of,
                        Tensor<float, 1> out) { cross_entropy_body<T, Index>(deal, in, of, out); });
-  const int64_t rows = x.extents[0];
-  for (const auto& [name, elements] :
-       {std::pair("target", target.extents[0]), {"loss", loss.extents[0]}}) {
-    if (elements == rows) continue;
-    return InvalidArgumentError(absl::StrCat("cross_entropy: x has ", rows, " rows and ", name, " ",
-                                             elements, " elements; ", name,
-                                             " takes one element a row"));
-  }
-  if (rows != 0 && x.extents[1] == 0) {
-    return InvalidArgumentError(
-        "cross_entropy: x has rows and no columns, so that no class is right");
+  if (Status s = check_rows_and_classes("cross_entropy", x,
+                                        {{"target", target.extents[0]}, {"loss", loss.extents[0]}});
+      !s.ok()) {
+    return s;
   }
   return launch_rows(stream, kernels, rows_of(x), x, target, loss);
 }

@@ -2,9 +2,13 @@
 //
 //   Status s = kernels::cross_entropy(stream, x, target, loss);   // x: rows × classes; target, loss: rows
 //
-// x of f32, f16 or bf16, targets of int32 or int64, losses in f32. A row with a negative target has no part in the sum that
-// is trained on: its loss is 0. Other targets are less than the number of classes. Each element is read once, and
-// the same launch gives the same bits; the floor is the matrix's bytes over the memory's bandwidth.
+//   // dx(r, c) = dloss(r) p(c), where p is the softmax of row r, at the target less 1
+//   s = kernels::cross_entropy_backward(stream, x, target, dloss, dx);
+//
+// x and dx of f32, f16 or bf16, targets of int32 or int64, losses and their gradients in f32. A row with a negative
+// target has no part in the sum that is trained on: its loss is 0, and so is its gradient. Other targets are less than
+// the number of classes. Each element is read once and its gradient written once, and the same launch gives the same
+// bits; the floor is the matrices' bytes over the memory's bandwidth. dx may be the memory of x.
 #pragma once
 
 #include "heddle/runtime/heddle.h"
@@ -16,5 +20,12 @@ namespace heddle::kernels {
 template <class T, class Index>
 Status cross_entropy(const Stream& stream, const TensorRef<const T, 2>& x,
                      const TensorRef<const Index, 1>& target, const TensorRef<float, 1>& loss);
+
+// The gradient by x of a number whose gradient by loss(r) is dloss(r): 1 where it is the sum of the losses, 1 / rows
+// where it is their mean. One launch, likewise.
+template <class T, class Index>
+Status cross_entropy_backward(const Stream& stream, const TensorRef<const T, 2>& x,
+                              const TensorRef<const Index, 1>& target,
+                              const TensorRef<const float, 1>& dloss, const TensorRef<T, 2>& dx);
 
 }  // namespace heddle::kernels

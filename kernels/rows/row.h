@@ -63,10 +63,10 @@ class Row {
   }
 
   // The vectors that this thread has of a part: read(at) of each, `at` being the number among the block's.
-  template <class Read>
-  RowPart<Element> vectors(const Int& part, Read read) const {
+  template <class To = Element, class Read>
+  RowPart<To> vectors(const Int& part, Read read) const {
     const Int here = count(part);
-    RowPart<Element> out;
+    RowPart<To> out;
     for (int v = 0; v < threads_.deal().vectors; ++v) {
       const Int at = vector(v);
       if (!threads_.deal().whole) out.in_row.push_back(at < here);
@@ -86,7 +86,8 @@ class Row {
     });
   }
   // Behind them the element of the row's edges that it has, all of which belong to part 0.
-  void add_edge(const Int& part, const Fragment<Element>& edge, RowPart<Element>& out) const {
+  template <class To>
+  void add_edge(const Int& part, const Fragment<To>& edge, RowPart<To>& out) const {
     out.in_row.push_back(has_edge(part));
     out.vectors.push_back(edge);
   }
@@ -152,6 +153,19 @@ class Row {
     const Element zero(0.0f);
     const auto one = [&](const Int& column) { return Fragment<Element>(w.elements(1, column)); };
     add_edge(part, edge(part, zero, one), out);
+    return out;
+  }
+
+  // The columns of a part's elements, counted on behind the row's end where a vector is not in the row.
+  RowPart<int32_t> columns_of(const Int& part) const {
+    const RowDeal& deal = threads_.deal();
+    RowPart<int32_t> out = vectors<int32_t>(part, [&](const Int& at) {
+      const Int first = column(begin(part) + at);
+      Var<Fragment<int32_t>> all(Fragment<int32_t>(deal.width, first));
+      for (int i = 1; i < deal.width; ++i) all[i] = first + i;
+      return Fragment<int32_t>(all);
+    });
+    if (deal.peeled) add_edge(part, Fragment<int32_t>(1, edge_column()), out);
     return out;
   }
 

@@ -44,7 +44,8 @@ class Bench {
     const auto along = [&](const In& x) { return as_tensor<const T>(inputs[0], {x.extents[1]}); };
     const int64_t most_rows = kBytes / static_cast<int64_t>(sizeof(T)) / kColumns[0];
     const Buffer targets = take(device_.upload<int64_t>(std::vector<int64_t>(most_rows, 200)));
-    const Buffer losses = take(device_.allocate(most_rows * sizeof(float)));
+    const Buffer losses = take(device_.allocate(most_rows * sizeof(float))),
+                 ones = take(device_.upload<float>(std::vector<float>(most_rows, 1)));
     const std::vector<Buffer> gradients = random_buffers<T>(device_, stream_, kBytes);
     const auto gradient = [&](const In& y) { return as_tensor<const T>(gradients[0], y.extents); };
     struct Measured {
@@ -65,6 +66,13 @@ class Bench {
            const int64_t rows = x.extents[0];
            return kernels::cross_entropy(stream_, x, as_tensor<const int64_t>(targets, {rows}),
                                          as_tensor<float>(losses, {rows}));
+         }},
+        {"cross_entropy_backward", 2,
+         [&](const In& x, const Out& dx) {
+           const int64_t rows = x.extents[0];
+           return kernels::cross_entropy_backward(stream_, x,
+                                                  as_tensor<const int64_t>(targets, {rows}),
+                                                  as_tensor<const float>(ones, {rows}), dx);
          }},
         {"softmax_backward", 3,
          [&](const In& y, const Out& dx) {
