@@ -1,4 +1,4 @@
-// rms_norm and layer_norm as operations.
+// Norms as operations.
 #include <cmath>
 
 #include "heddle/kernels/norm/norm.h"
@@ -38,24 +38,46 @@ RowStatistics statistics(const double* row, int64_t columns, bool centred, doubl
   return all;
 }
 
-// y = (x - mean) scale w + b, without b where there is none.
-Outputs normalised(const Settings& settings, const Tensors& tensors, bool centred) {
-  const runtime::HostValues& x = tensors.at("x");
+// y = (x - mean) scale w + b, without b where there is none; of these x.
+runtime::Expected normalised(const Settings& settings, const Tensors& tensors,
+                             const std::vector<double>& x, bool centred) {
   const std::vector<double>& w = tensors.at("w").values;
-  const int64_t columns = x.shape.extents[1];
+  const auto columns = static_cast<int64_t>(w.size());
   const double eps = real(settings, "eps");
   const Rounding last = rounding_of(tensors.at("y").shape.dtype);
   RowStatistics row;
-  return only_output(tensors, "y", [&](int64_t i) {
+  return elements(tensors.at("y"), [&](int64_t i) {
     const int64_t c = i % columns;
-    if (c == 0) row = statistics(&x.values[i], columns, centred, eps);
-    const double factor = row.scale * w[c], product = (x.values[i] - row.mean) * factor;
+    if (c == 0) row = statistics(&x[i], columns, centred, eps);
+    const double factor = row.scale * w[c], product = (x[i] - row.mean) * factor;
     const double b = centred ? tensors.at("b").values[c] : 0;
     const double error = row.mean_error * std::abs(factor) +
                          std::abs(product) * (row.scale_error + 4 * kRounding) +
                          std::abs(product + b) * kRounding;
     return last.of(product + b, error + 0x1p-126);
   });
+}
+Outputs normalised(const Settings& settings, const Tensors& tensors, bool centred) {
+  return std::map<std::string, runtime::Expected>{
+      {"y", normalised(settings, tensors, tensors.at("x").values, centred)}};
+}
+
+// The nearest number of a type; halves go to even ones.
+double rounded(double x, ir::Scalar dtype) {
+  const auto f = static_cast<float>(x);  // sums of two are exact in double precision
+  if (dtype == ir::Scalar::kF16) return static_cast<float>(half(f));
+  if (dtype == ir::Scalar::kBF16) return static_cast<float>(bfloat16(f));
+  return f;
+}
+// The same of the sums with a residual, which are exact but for their rounding.
+Outputs normalised_sums(const Settings& settings, const Tensors& tensors, bool centred) {
+  std::vector<double> sums = tensors.at("x").values;
+  const std::vector<double>& residual = tensors.at("residual").values;
+  const ir::Scalar dtype = tensors.at("sum").shape.dtype;
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = rounded(sums[i] + residual[i], dtype);
+  return std::map<std::string, runtime::Expected>{
+      {"y", normalised(settings, tensors, sums, centred)},
+      {"sum", elements(tensors.at("sum"), [&](int64_t i) { return Close{sums[i]}; })}};
 }
 
 Outputs rms_norm_reference(const Settings& settings, const Tensors& tensors) {
@@ -64,6 +86,12 @@ Outputs rms_norm_reference(const Settings& settings, const Tensors& tensors) {
 Outputs layer_norm_reference(const Settings& settings, const Tensors& tensors) {
   return normalised(settings, tensors, true);
 }
+Outputs add_rms_norm_reference(const Settings& settings, const Tensors& tensors) {
+  return normalised_sums(settings, tensors, false);
+}
+Outputs add_layer_norm_reference(const Settings& settings, const Tensors& tensors) {
+  return normalised_sums(settings, tensors, true);
+}
 
 template <class T>
 using RmsNorm = Status(const Stream&, const TensorRef<const T, 2>&, const TensorRef<const T, 1>&,
@@ -71,6 +99,16 @@ using RmsNorm = Status(const Stream&, const TensorRef<const T, 2>&, const Tensor
 template <class T>
 using LayerNorm = Status(const Stream&, const TensorRef<const T, 2>&, const TensorRef<const T, 1>&,
                          const TensorRef<const T, 1>&, const TensorRef<T, 2>&, float);
+
+template <class T>
+using AddRmsNorm = Status(const Stream&, const TensorRef<const T, 2>&, const TensorRef<const T, 2>&,
+                          const TensorRef<const T, 1>&, const TensorRef<T, 2>&,
+                          const TensorRef<T, 2>&, float);
+template <class T>
+using AddLayerNorm = Status(const Stream&, const TensorRef<const T, 2>&,
+                            const TensorRef<const T, 2>&, const TensorRef<const T, 1>&,
+                            const TensorRef<const T, 1>&, const TensorRef<T, 2>&,
+                            const TensorRef<T, 2>&, float);
 
 const Registered registered_rms_norm({
     .name = "rms_norm",
@@ -100,6 +138,35 @@ const Registered registered_layer_norm({
                  {.name = "eps", .help = "what is added under the root", .default_value = "1e-5"}},
     .sizes = {{"rows", 8192}, {"columns", 8192}},
     .reference = layer_norm_reference,
+});
+
+const Registered registered_add_rms_norm({
+    .name = "add_rms_norm",
+    .summary = "sum = x + residual; y is the rms_norm of sum",
+    .arguments = {"x: dtype[rows, columns]", "residual: dtype[rows, columns]", "w: dtype[columns]",
+                  "y: dtype[rows, columns]", "sum: dtype[rows, columns]", "eps: f32"},
+    .functions = {host_function<AddRmsNorm<float>>(add_rms_norm<float>),
+                  host_function<AddRmsNorm<half>>(add_rms_norm<half>),
+                  host_function<AddRmsNorm<bfloat16>>(add_rms_norm<bfloat16>)},
+    .settings = {{.name = "dtype", .help = "element type of all matrices and w"},
+                 {.name = "eps", .help = "what is added under the root", .default_value = "1e-6"}},
+    .sizes = {{"rows", 8192}, {"columns", 8192}},
+    .reference = add_rms_norm_reference,
+});
+
+const Registered registered_add_layer_norm({
+    .name = "add_layer_norm",
+    .summary = "sum = x + residual; y is the layer_norm of sum",
+    .arguments = {"x: dtype[rows, columns]", "residual: dtype[rows, columns]", "w: dtype[columns]",
+                  "b: dtype[columns]", "y: dtype[rows, columns]", "sum: dtype[rows, columns]",
+                  "eps: f32"},
+    .functions = {host_function<AddLayerNorm<float>>(add_layer_norm<float>),
+                  host_function<AddLayerNorm<half>>(add_layer_norm<half>),
+                  host_function<AddLayerNorm<bfloat16>>(add_layer_norm<bfloat16>)},
+    .settings = {{.name = "dtype", .help = "element type of all matrices, w and b"},
+                 {.name = "eps", .help = "what is added under the root", .default_value = "1e-5"}},
+    .sizes = {{"rows", 8192}, {"columns", 8192}},
+    .reference = add_layer_norm_reference,
 });
 
 }  // namespace

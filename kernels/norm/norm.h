@@ -3,10 +3,15 @@
 //   Status s = kernels::rms_norm(stream, x, w, y, 1e-6f);       // y = x / sqrt(mean(x²) + eps) · w
 //   Status s = kernels::layer_norm(stream, x, w, b, y, 1e-5f);  // y = (x - mean) / sqrt(variance + eps) · w + b
 //
+//   // sum = x + residual, rounded to their type; y is the norm of the sum
+//   s = kernels::add_rms_norm(stream, x, residual, w, y, sum, 1e-6f);
+//   s = kernels::add_layer_norm(stream, x, residual, w, b, y, sum, 1e-5f);
+//
 // x, y: rows × columns; w, b: columns; all of f32, f16 or bf16, computed in f32 and rounded once; the same
 // launch gives the same bits. The variance is that of the row itself, over its number of elements. Rows stay in registers as
 // those of softmax do (softmax.h), so that the floor is twice the matrix's bytes over the memory's bandwidth;
-// mean and variance are found in one pass, by the method of Chan, Golub and LeVeque (1979). y may be x's memory.
+// mean and variance are found in one pass, by the method of Chan, Golub and LeVeque (1979). y and sum may each be the
+// memory of x or of the residual.
 #pragma once
 
 #include "heddle/runtime/heddle.h"
@@ -22,5 +27,17 @@ template <class T>
 Status layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
                   const TensorRef<const T, 1>& w, const TensorRef<const T, 1>& b,
                   const TensorRef<T, 2>& y, float eps);
+
+// Of x + residual, whose sums are a result too: as transformers add each layer's result to what goes around it. One
+// launch, likewise; all matrices have x's extents.
+template <class T>
+Status add_rms_norm(const Stream& stream, const TensorRef<const T, 2>& x,
+                    const TensorRef<const T, 2>& residual, const TensorRef<const T, 1>& w,
+                    const TensorRef<T, 2>& y, const TensorRef<T, 2>& sum, float eps);
+template <class T>
+Status add_layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
+                      const TensorRef<const T, 2>& residual, const TensorRef<const T, 1>& w,
+                      const TensorRef<const T, 1>& b, const TensorRef<T, 2>& y,
+                      const TensorRef<T, 2>& sum, float eps);
 
 }  // namespace heddle::kernels

@@ -103,6 +103,109 @@ TYPED_TEST(Norms, OfColumnsThatAreNotAligned) {
   check_norms<TypeParam>({3, 40}, 0.5f, 2, 1e-5f, 1);
 }
 
+// Of x + residual, all four matrices in places of their own: the sums to the bit, and the norms of these.
+template <class T>
+void check_sums(const RowsAt& shape, bool centred) {
+  SCOPED_TRACE(testing::Message() << shape << (centred ? " centred" : ""));
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const auto pitch = [&](const Place& place) {
+    return place.pitch == 0 ? shape.columns : place.pitch;
+  };
+  const auto size = [&](const Place& place) {
+    return place.offset + shape.rows * pitch(place) + 1;
+  };
+  const auto x = random_elements<T>(size(shape.in), 0.5f, 2, 5),
+             residual = random_elements<T>(size(shape.in), -1, 3, 6);
+  const std::vector<T> clean(static_cast<size_t>(size(shape.out)), T(-2.0f));
+  const auto w = random_elements<T>(shape.columns, 1, 0.5f, 3),
+             b = random_elements<T>(shape.columns, 0, 1, 4);
+  const auto upload = [&](const std::vector<T>& values) {
+    return device.upload(absl::MakeConstSpan(values)).value();
+  };
+  const Buffer xs = upload(x), residuals = upload(residual), ys = upload(clean),
+               sums = upload(clean), ws = upload(w), bs = upload(b);
+  const auto matrix = [&]<class E>(const Buffer& buffer, const Place& place, E*) {
+    return TensorRef<E, 2>(reinterpret_cast<E*>(buffer.address()) + place.offset,
+                           {shape.rows, shape.columns}, {pitch(place), 1});
+  };
+  const T* const in = nullptr;
+  T* const out = nullptr;
+  const auto of = matrix(xs, shape.in, in), more = matrix(residuals, shape.in, in);
+  const auto y = matrix(ys, shape.out, out), sum = matrix(sums, shape.out, out);
+  const auto weight = as_tensor<const T>(ws, {shape.columns}),
+             bias = as_tensor<const T>(bs, {shape.columns});
+  ASSERT_THAT(centred ? kernels::add_layer_norm(stream, of, more, weight, bias, y, sum, 1e-5f)
+                      : kernels::add_rms_norm(stream, of, more, weight, y, sum, 1e-5f),
+              IsOk());
+  const std::vector<T> got = ys.template download<T>(stream).value(),
+                       added = sums.template download<T>(stream).value();
+  std::vector<bool> written(clean.size());
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    std::vector<double> total, norm;
+    for (int64_t c = 0; c < shape.columns; ++c) {
+      const int64_t from = shape.in.offset + row * pitch(shape.in) + c,
+                    to = shape.out.offset + row * pitch(shape.out) + c;
+      const T exact(static_cast<float>(x[from]) + static_cast<float>(residual[from]));
+      ASSERT_EQ(wide(added[to]), wide(exact)) << "row " << row << ", column " << c;
+      total.push_back(wide(exact));
+      norm.push_back(wide(got[to]));
+      written[to] = true;
+    }
+    check_row<T>({centred, 1e-5f}, total, w, b, norm);
+  }
+  for (size_t i = 0; i < clean.size(); ++i) {
+    if (written[i]) continue;
+    ASSERT_EQ(wide(got[i]), -2) << i;
+    ASSERT_EQ(wide(added[i]), -2) << i;
+  }
+}
+
+TYPED_TEST(Norms, OfSumsWithAResidual) {
+  for (const bool centred : {false, true}) {
+    for (const RowsAt& shape :
+         {RowsAt{0, 5}, RowsAt{300, 1}, RowsAt{129, 3}, RowsAt{9, 127}, RowsAt{2, 1000},
+          RowsAt{4, 1000, {1001}, {1001}}, RowsAt{4, 1000, {1001}, {1000}}, RowsAt{3, 1023},
+          RowsAt{2, 4096}, RowsAt{2, 9001}, RowsAt{1, 65536}, RowsAt{1, 300007}}) {
+      check_sums<TypeParam>(shape, centred);
+    }
+  }
+}
+
+// As transformers call it: the sum takes the residual's place and the norm that of x.
+TYPED_TEST(Norms, OfSumsInPlace) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  constexpr int64_t kRows = 2, kColumns = 1000003;
+  const auto x = random_elements<TypeParam>(kRows * kColumns, 0, 1, 7),
+             residual = random_elements<TypeParam>(kRows * kColumns, 0, 1, 8),
+             w = random_elements<TypeParam>(kColumns, 1, 0.5f, 9);
+  const auto upload = [&](const auto& values) {
+    return device.upload(absl::MakeConstSpan(values)).value();
+  };
+  const Buffer weight = upload(w), xs = upload(x), residuals = upload(residual), y = upload(x),
+               sum = upload(x);
+  const auto read = [&](const Buffer& buffer) {
+    return as_tensor<const TypeParam>(buffer, {kRows, kColumns});
+  };
+  const auto write = [&](const Buffer& buffer) {
+    return as_tensor<TypeParam>(buffer, {kRows, kColumns});
+  };
+  const auto ws = as_tensor<const TypeParam>(weight, {kColumns});
+  EXPECT_THAT(
+      kernels::add_rms_norm(stream, read(xs), read(residuals), ws, write(y), write(sum), 1e-6f),
+      IsOk());
+  EXPECT_THAT(kernels::add_rms_norm(stream, read(xs), read(residuals), ws, write(xs),
+                                    write(residuals), 1e-6f),
+              IsOk());
+  const auto same = [&](const Buffer& a, const Buffer& b) {
+    return a.template download<uint8_t>(stream).value() ==
+           b.template download<uint8_t>(stream).value();
+  };
+  EXPECT_TRUE(same(y, xs));
+  EXPECT_TRUE(same(sum, residuals));
+}
+
 // Threads without elements must not make the variance of equal ones infinite.
 TYPED_TEST(Norms, OfHugeEqualElements) {
   const float huge = std::is_same_v<TypeParam, half> ? 6e4f : 1e20f;
@@ -138,6 +241,18 @@ TEST(NormTest, RefusesOtherExtents) {
   EXPECT_THAT(
       message(right, wrong, as_tensor<float>(y, {2, 8})),
       HasSubstr("layer_norm: b has 7 elements and x 8 columns; b takes one element a column"));
+  const auto of_sums = [&](int64_t residuals, int64_t sums,
+                           const TensorRef<const float, 1>& weight) {
+    return std::string(kernels::add_rms_norm(stream, in, as_tensor<const float>(x, {2, residuals}),
+                                             weight, as_tensor<float>(y, {2, 8}),
+                                             as_tensor<float>(y, {2, sums}), 1e-6f)
+                           .message());
+  };
+  EXPECT_THAT(of_sums(7, 8, right),
+              HasSubstr("add_rms_norm: x is 2 × 8 and residual 2 × 7; both need the same extents"));
+  EXPECT_THAT(of_sums(8, 7, right),
+              HasSubstr("add_rms_norm: x is 2 × 8 and sum 2 × 7; both need the same extents"));
+  EXPECT_THAT(of_sums(8, 8, wrong), HasSubstr("add_rms_norm: w has 7 elements"));
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ class Bench {
     const Buffer targets = take(device_.upload<int64_t>(std::vector<int64_t>(most_rows, 200)));
     const Buffer losses = take(device_.allocate(most_rows * sizeof(float))),
                  ones = take(device_.upload<float>(std::vector<float>(most_rows, 1)));
+    const Buffer sums = take(device_.allocate(kBytes));
     const std::vector<Buffer> gradients = random_buffers<T>(device_, stream_, kBytes);
     const auto gradient = [&](const In& y) { return as_tensor<const T>(gradients[0], y.extents); };
     struct Measured {
@@ -73,6 +74,11 @@ class Bench {
            return kernels::cross_entropy_backward(stream_, x,
                                                   as_tensor<const int64_t>(targets, {rows}),
                                                   as_tensor<const float>(ones, {rows}), dx);
+         }},
+        {"add_rms_norm", 4,
+         [&](const In& x, const Out& y) {
+           return kernels::add_rms_norm(stream_, x, gradient(x), along(x), y,
+                                        as_tensor<T>(sums, x.extents), 1e-6f);
          }},
         {"softmax_backward", 3,
          [&](const In& y, const Out& dx) {
