@@ -106,7 +106,7 @@ void begin_while(const Node* init, int count, Node* args, SourceLoc loc) {
 void begin_while_body(Node condition, Node* args, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return;
-  trace->set_place(loc);
+  trace->set_place(loc, absl::MakeConstSpan(&condition, 1));
   const ir::ValueId value = trace->use(condition, loc);
   // While() has no place for a line: the loop takes its condition's.
   if (loc.file == nullptr) trace->kernel().op(trace->open_op()).loc = trace->builder().loc();
@@ -125,7 +125,7 @@ uint32_t begin_if(Node condition, SourceLoc loc) {
     report(loc, kOutsideMessage, kOutsideFix);
     return 0;
   }
-  trace->set_place(loc);
+  trace->set_place(loc, absl::MakeConstSpan(&condition, 1));
   return ir::index_of(trace->builder().begin_if(trace->use(condition, loc)));
 }
 

@@ -38,8 +38,9 @@ ir::ValueId linear_offset(Trace& trace, const ViewInfo& info, ir::ValueId view,
           trace.create(Opcode::kStride, {view}, type, {{AttrKey::kDim, static_cast<int64_t>(dim)}});
       term = trace.create(Opcode::kMul, {term, factor});
     } else if (stride != 1) {
-      term =
-          trace.create(Opcode::kMul, {term, trace.constant(type, static_cast<uint64_t>(stride))});
+      const uint64_t bits =
+          info.fits_32() ? static_cast<uint32_t>(stride) : static_cast<uint64_t>(stride);
+      term = trace.create(Opcode::kMul, {term, trace.constant(type, bits)});
     }
     offset = ir::valid(offset) ? trace.create(Opcode::kAdd, {offset, term}) : term;
   }
@@ -137,7 +138,7 @@ ir::ValueId offset_of(Trace& trace, const Access& access, ir::ValueId view) {
 }  // namespace
 
 AccessOperands record_access(Trace& trace, const Access& access, NodeType type, SourceLoc loc) {
-  trace.set_place(loc);
+  trace.set_place(loc, absl::MakeConstSpan(access.coordinates, access.rank));
   const ir::ValueId view = trace.use(access.view, loc);
   const ViewInfo info(trace, view);
   AccessOperands p{view, offset_of(trace, access, view), ir::ValueId::kNone};
@@ -199,7 +200,7 @@ void emit_store(const Access& access, const Node& value, SourceLoc loc) {
 void emit_prefetch(const Access& access, PrefetchTo level) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return report(access.loc, kOutsideMessage, kOutsideFix);
-  trace->set_place(access.loc);
+  trace->set_place(access.loc, absl::MakeConstSpan(access.coordinates, access.rank));
   const ir::ValueId view = trace->use(access.view, access.loc);
   const ir::ValueId offset = offset_of(*trace, access, view);
   trace->create(Opcode::kPrefetch, {view, offset}, ir::Type::none(),
@@ -209,7 +210,7 @@ void emit_prefetch(const Access& access, PrefetchTo level) {
 Node emit_pointer(ir::Scalar scalar, bool read_only, const Node& address, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return made_outside(scalar_type(scalar), "pointer", loc);
-  trace->set_place(loc);
+  trace->set_place(loc, absl::MakeConstSpan(&address, 1));
   const ir::ValueId bits =
       trace->create(Opcode::kBitcast, {trace->use(address, loc)}, ir::kI64Type);
   return trace->node(trace->create(Opcode::kPointer, {bits},
@@ -220,7 +221,7 @@ Node emit_address(const Access& access) {
   Trace* const trace = Trace::current();
   const NodeType type = scalar_type<uint64_t>();
   if (trace == nullptr) return made_outside(type, "address", access.loc);
-  trace->set_place(access.loc);
+  trace->set_place(access.loc, absl::MakeConstSpan(access.coordinates, access.rank));
   const ir::ValueId view = trace->use(access.view, access.loc);
   const ir::ValueId offset = offset_of(*trace, access, view);
   const ir::ValueId address = trace->create(Opcode::kAddress, {view, offset});

@@ -222,7 +222,7 @@ int compare(const SymInt& a, const SymInt& b) {
   return 0;
 }
 
-uint64_t hash_of(const SymInt& number) {
+uint64_t hash_of(const SymInt& number, int depth) {
   if (number.is_constant()) return static_cast<uint64_t>(number.value());
   uint64_t hash = 0;
   const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15; };
@@ -230,8 +230,9 @@ uint64_t hash_of(const SymInt& number) {
     mix(static_cast<uint64_t>(term.numerator));
     for (const SymbolRef& symbol : term.symbols) {
       mix(symbol->serial + static_cast<uint64_t>(symbol->kind));
-      mix(hash_of(symbol->a));
-      mix(hash_of(symbol->b));
+      if (depth == 0) continue;
+      mix(hash_of(symbol->a, depth - 1));
+      mix(hash_of(symbol->b, depth - 1));
     }
   }
   return hash >> 32;

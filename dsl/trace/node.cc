@@ -34,7 +34,7 @@ Node record(ir::Opcode opcode, absl::Span<const Node> operands, NodeType type,
   Trace* const trace = Trace::current();
   if (trace == nullptr) return made_outside(type, ir::info(opcode).mnemonic, loc);
   trace->check_stack(loc);
-  trace->set_place(loc);
+  trace->set_place(loc, operands);
   absl::InlinedVector<ir::Attr, 4> flushing;
   if (trace->flushing > 0 && can_flush(opcode, operands)) {
     flushing.assign(attrs.begin(), attrs.end());

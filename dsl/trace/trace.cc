@@ -6,7 +6,6 @@
 #include "heddle/dsl/trace/trace_internal.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/op_key.h"
-#include "heddle/ir/text/literal.h"
 
 namespace heddle::detail {
 namespace {
@@ -143,19 +142,19 @@ ir::ValueId Trace::create(ir::Opcode opcode, absl::Span<const ir::ValueId> opera
   const bool repeats = ir::valid(op) && kernel().op(op).parent == builder_.region() &&
                        ir::key_of(kernel(), kernel().op(op)) == key;
   if (!repeats) op = append();
-  return kernel().op(op).result();
+  const ir::ValueId result = kernel().op(op).result();
+  if (repeats) again_.at(result) = builder_.loc();
+  return result;
 }
 
 ir::ValueId Trace::constant(ir::Type type, uint64_t bits) {
-  const uint64_t mask = ~uint64_t{0} >> (64 - ir::value_bits(type.scalar));
-  return create(ir::Opcode::kConst, {}, type,
-                {{ir::AttrKey::kBits, static_cast<int64_t>(bits & mask)}});
+  return create(ir::Opcode::kConst, {}, type, {{ir::AttrKey::kBits, static_cast<int64_t>(bits)}});
 }
 
 void Trace::record(ir::Opcode opcode, absl::Span<const Node> inputs,
                    absl::Span<const NodeType> types, absl::Span<const ir::Attr> attrs,
                    Node* outputs, SourceLoc loc) {
-  set_place(loc);
+  set_place(loc, inputs);
   absl::InlinedVector<ir::Type, 2> results;
   for (const NodeType& type : types) results.push_back(to_type(type));
   const ir::OpId op = builder_.create_op(opcode, use(inputs, loc), results, attrs);
@@ -168,14 +167,26 @@ Node Trace::node(ir::ValueId value) const {
           .bits = serial_};
 }
 
-void Trace::set_place(SourceLoc loc) {
+void Trace::set_place(SourceLoc loc, absl::Span<const Node> operands) {
   loc = CallerLines::resolve(loc);
-  if (loc.file == nullptr) return;
-  if (loc.file != last_place_.file || loc.line != last_place_.line) {
-    last_place_ = loc;
-    last_loc_ = kernel().intern_loc(loc.file, loc.line);
+  if (loc.file != nullptr) {
+    if (loc.file != last_place_.file || loc.line != last_place_.line) {
+      last_place_ = loc;
+      last_loc_ = kernel().intern_loc(loc.file, loc.line);
+    }
+    return builder_.set_loc(last_loc_);
   }
-  builder_.set_loc(last_loc_);
+  for (const Node& node : operands) {
+    if (node.is_host() || node.bits != serial_) continue;
+    const ir::LocId place = loc_of(ir::ValueId{node.id});
+    if (ir::valid(place)) builder_.set_loc(place);
+  }
+}
+
+ir::LocId Trace::loc_of(ir::ValueId value) const {
+  if (ir::valid(again_[value])) return again_[value];
+  const ir::Op* const def = builder_.kernel().def(value);
+  return def == nullptr ? ir::LocId::kNone : def->loc;
 }
 
 Point Trace::here() const {
@@ -240,9 +251,13 @@ ir::SourceLine Trace::place(SourceLoc loc) const {
 ir::SourceLine Trace::place(ir::ValueId value) const {
   const ir::Kernel& kernel = builder_.kernel();
   const ir::Value& info = kernel.value(value);
-  const ir::OpId op = ir::valid(info.def) ? info.def : kernel.region(info.region).parent;
-  if (!ir::valid(op)) return {};
-  const ir::Loc loc = kernel.loc(op);
+  ir::LocId place = loc_of(value);
+  if (!ir::valid(info.def)) {
+    const ir::OpId owner = kernel.region(info.region).parent;
+    if (!ir::valid(owner)) return {};
+    place = kernel.op(owner).loc;
+  }
+  const ir::Loc loc = kernel.loc(place);
   return {std::string(loc.file), loc.line};
 }
 

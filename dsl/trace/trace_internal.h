@@ -46,14 +46,14 @@ class Trace {
   // numbering): lambdas name the same index arithmetic at every access.
   ir::ValueId create(ir::Opcode opcode, absl::Span<const ir::ValueId> operands,
                      ir::Type type = ir::Type::none(), absl::Span<const ir::Attr> attrs = {});
-  // Of `bits` those that the type has.
+  // By the bits of an element.
   ir::ValueId constant(ir::Type type, uint64_t bits);
   // Records an op with results of these types, which `outputs` receives, at that place.
   void record(ir::Opcode opcode, absl::Span<const Node> inputs, absl::Span<const NodeType> types,
               absl::Span<const ir::Attr> attrs, Node* outputs, SourceLoc loc);
 
-  // Sets the place of the ops that follow: an unknown one is the last one.
-  void set_place(SourceLoc loc);
+  // Sets the place of the ops that follow. An unknown one is where an operand was computed last, or the last place.
+  void set_place(SourceLoc loc, absl::Span<const Node> operands = {});
 
   // `mistake`: see ir::Diagnostic.
   void report(SourceLoc loc, std::string message, std::string fix, std::vector<ir::Note> notes = {},
@@ -127,6 +127,8 @@ class Trace {
 
  private:
   bool reachable(ir::ValueId value) const;
+  // Where it was computed last; kNone for arguments of regions.
+  ir::LocId loc_of(ir::ValueId value) const;
   ir::ValueId undefined(const NodeType& type);
   void report_outside(const Node& node, SourceLoc loc);
 
@@ -136,8 +138,10 @@ class Trace {
   bool abandoned_ = false;
   SourceLoc last_place_;
   ir::LocId last_loc_ = ir::LocId::kNone;  // of that place
-  int elsewhere_ = 0;                      // open At that record before something
-  std::array<ir::OpId, 1024> numbered_;    // by hash: the op recorded last
+  ir::IdMap<ir::ValueId, ir::LocId> again_{
+      ir::LocId::kNone};                 // where a value was computed again last
+  int elsewhere_ = 0;                    // open At that record before something
+  std::array<ir::OpId, 1024> numbered_;  // by hash: the op recorded last
   Exits exits_{*this};
   uint64_t serial_;
   Trace* outer_;

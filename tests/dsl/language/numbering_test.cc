@@ -1,4 +1,7 @@
 // What a lambda computes again is recorded once, where the first time has always run before.
+#include <optional>
+
+#include "absl/strings/str_cat.h"
 #include "dsl/language/trace_kernel.h"
 #include "gmock/gmock.h"
 
@@ -80,8 +83,7 @@ struct Two {
   Int first, second;
 };
 
-// A structure's assignment does not tell its line: it is the last one, though a value of it was computed on an
-// earlier one.
+// A structure's assignment does not tell its line: it is that of its values, where they were computed last.
 TEST(Numbering, LinesAreThoseOfTheUse) {
   const int line = __LINE__ + 4;
   const auto kernel = define_kernel("lines(y, a, b)", [](Tensor<int, 1> y, Int a, Int b) {
@@ -98,6 +100,31 @@ TEST(Numbering, LinesAreThoseOfTheUse) {
     ++checked;
   });
   EXPECT_EQ(checked, 2);
+}
+
+// What leaves a branch was made where the branch computed it last.
+TEST(Numbering, MistakesNameTheLastPlace) {
+  const int line = __LINE__ + 5;
+  const auto kernel = define_kernel("leaves(y, a, b)", [](Tensor<int, 1> y, Int a, Int b) {
+    std::optional<Int> leaked;
+    If(a < b, [&] {
+      y(0) = a * b;
+      leaked.emplace(b * a);
+    });
+    y(1) = *leaked;
+  });
+  EXPECT_THAT(mistakes(kernel),
+              testing::HasSubstr(absl::StrCat("numbering_test.cc:", line, ": made here")));
+}
+
+// Each number names the one before twice, so that the last one, written out, has 2^40 of the first.
+TEST(Numbering, NumbersMadeOfEachOtherTakeNoTime) {
+  const auto kernel = define_kernel("nested(y)", [](Tensor<int, 1> y) {
+    SymInt x = thread_idx.x;
+    for (int i = 0; i < 40; ++i) x = mod(floor_div(x, 3) * 5 + mod(x, 7) * 11, 1000);
+    y(0) = Int(x);
+  });
+  EXPECT_GT(recorded(kernel, ir::Opcode::kAdd), 0);
 }
 
 }  // namespace
