@@ -23,4 +23,7 @@ AccessAttrs copy_attrs(Trace& trace, absl::Span<const Access* const> places);
 // not be aligned.
 AccessOperands record_access(Trace& trace, const Access& access, NodeType type, SourceLoc loc);
 
+// Some neighbours of a view from an offset on, as a view of one mode.
+ir::ValueId part_of(Trace& trace, ir::ValueId view, ir::ValueId offset, int count = 1);
+
 }  // namespace heddle::detail

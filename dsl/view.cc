@@ -156,6 +156,13 @@ AccessOperands record_access(Trace& trace, const Access& access, NodeType type, 
   return p;
 }
 
+ir::ValueId part_of(Trace& trace, ir::ValueId view, ir::ValueId offset, int count) {
+  ir::Type type = trace.kernel().type(view);
+  type.rank = 1;
+  const ir::ValueId extent = trace.constant(ir::kI32Type, static_cast<uint64_t>(count));
+  return trace.create(Opcode::kSubview, {view, offset, extent}, type);
+}
+
 Node emit_load(const Access& access, NodeType type, SourceLoc loc) {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return made_outside(type, "load", loc);

@@ -25,11 +25,7 @@ void emit_copy_async(const Access& to, const Access& from, ir::Scalar scalar, in
   absl::InlinedVector<ir::ValueId, 5> operands, checks;
   for (const Access* side : {&to, &from}) {
     const AccessOperands p = record_access(*trace, *side, type, side->loc);
-    ir::Type view = trace->kernel().type(p.view);
-    view.rank = 1;
-    operands.push_back(trace->create(
-        Opcode::kSubview,
-        {p.view, p.offset, trace->constant(ir::kI32Type, static_cast<uint64_t>(width))}, view));
+    operands.push_back(part_of(*trace, p.view, p.offset, width));
     if (ir::valid(p.check)) checks.push_back(p.check);
   }
   if (condition != nullptr) operands.push_back(trace->use(*condition, to.loc));

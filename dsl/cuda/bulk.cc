@@ -12,9 +12,7 @@ namespace {
 // The view that starts at a place, of one element: the copy says how far it goes.
 ir::ValueId start_of(Trace& trace, const Access& place, ir::Scalar scalar) {
   const AccessOperands p = record_access(trace, place, scalar_type(scalar), place.loc);
-  ir::Type view = trace.kernel().type(p.view);
-  view.rank = 1;
-  return trace.create(Opcode::kSubview, {p.view, p.offset, trace.constant(ir::kI32Type, 1)}, view);
+  return part_of(trace, p.view, p.offset);
 }
 
 ir::ValueId bytes_of(Trace& trace, const Node& elements, ir::Scalar scalar, SourceLoc loc) {
@@ -33,9 +31,7 @@ Trace* current(SourceLoc loc) {
 // The barrier that is told, as a view.
 ir::ValueId told_by(Trace& trace, const BulkBarrier& barrier, SourceLoc loc) {
   const ir::ValueId words = trace.use(barrier.words, loc);
-  return trace.create(Opcode::kSubview,
-                      {words, trace.use(barrier.index, loc), trace.constant(ir::kI32Type, 1)},
-                      trace.kernel().type(words));
+  return part_of(trace, words, trace.use(barrier.index, loc));
 }
 
 void record_copy(Trace& trace, Opcode opcode, const BulkCopy& copy, const BulkBarrier* barrier,

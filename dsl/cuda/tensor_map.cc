@@ -60,9 +60,7 @@ ir::ValueId box_in(Trace& trace, const Access& place, ir::Scalar scalar, ir::Val
   const AccessOperands p = record_access(trace, place, scalar_type(scalar), place.loc);
   const int64_t swizzle = ir::described_map(trace.kernel(), map).attr_or(AttrKey::kSwizzle, 0);
   align_to(trace.kernel(), p.view, std::max(kBoxAlignment, swizzle * kSwizzleRows));
-  ir::Type view = trace.kernel().type(p.view);
-  view.rank = 1;
-  return trace.create(Opcode::kSubview, {p.view, p.offset, trace.constant(ir::kI32Type, 1)}, view);
+  return part_of(trace, p.view, p.offset);
 }
 
 // The map's coordinates, in its own order of dimensions.
@@ -95,10 +93,7 @@ absl::InlinedVector<ir::ValueId, 11> begin_load(Trace& trace, const Access& to, 
   const ir::ValueId from = trace.use(map, to.loc);
   const ir::ValueId dst = box_in(trace, to, scalar, from);
   const ir::ValueId words = trace.use(barrier.words, to.loc);
-  const ir::ValueId told = trace.create(
-      Opcode::kSubview, {words, trace.use(barrier.index, to.loc), trace.constant(ir::kI32Type, 1)},
-      trace.kernel().type(words));
-  return {dst, from, told};
+  return {dst, from, part_of(trace, words, trace.use(barrier.index, to.loc))};
 }
 
 }  // namespace
@@ -160,10 +155,7 @@ Node emit_map_replace(const MapReplacement& replacement) {
   ir::Kernel& kernel = trace->kernel();
   const auto start_of = [&](const Access& place, ir::Scalar scalar) {
     const AccessOperands p = record_access(*trace, place, scalar_type(scalar), place.loc);
-    ir::Type view = kernel.type(p.view);
-    view.rank = 1;
-    return trace->create(Opcode::kSubview, {p.view, p.offset, trace->constant(ir::kI32Type, 1)},
-                         view);
+    return part_of(*trace, p.view, p.offset);
   };
   const ir::ValueId map = trace->use(replacement.map, loc);
   const ir::ValueId staging = start_of(replacement.staging, ir::Scalar::kU64);

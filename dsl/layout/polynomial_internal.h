@@ -127,8 +127,8 @@ int64_t bound(absl::Span<const Term> a, bool most);
 // Less than, equal to or greater than 0, by an order that depends on nothing but their making.
 int compare(const SymInt& a, const SymInt& b);
 int compare(const Symbol& a, const Symbol& b);
-// The same for equal numbers. What symbols are made of counts to a depth: numbers that are made of each other
-// repeatedly are small, but not what they say when written out.
+// The same for equal numbers. Symbols inside of symbols count to this depth only: a number may name another one several
+// times, which may do so again, and to visit each occurrence would take exponential time.
 uint64_t hash_of(const SymInt& number, int depth = 2);
 
 }  // namespace heddle::detail

@@ -133,7 +133,7 @@ ir::ValueId Trace::create(ir::Opcode opcode, absl::Span<const ir::ValueId> opera
                           absl::Span<const ir::Attr> attrs) {
   const auto results = ir::infer_results(kernel(), opcode, operands, type);
   const auto append = [&] { return builder_.create_op(opcode, operands, results, attrs); };
-  // Of two fragments each may be accumulated into.
+  // Fragments stay apart: each may be an accumulator, whose registers an op takes over.
   const bool is_numbered = has(ir::info(opcode), ir::kPure) && results.size() == 1 &&
                            results[0].kind != ir::TypeKind::kFragment && elsewhere_ == 0;
   if (!is_numbered) return kernel().op(append()).result();

@@ -22,7 +22,7 @@ void backward_body(const RowDeal& deal, const Tensor<const T, 2>& x,
       const auto finish = [&](const Fragment<T>& v, const Fragment<int32_t>& column) {
         const Fragment<float> weights = weight<T>(wide(v), all.largest) * scale;
         const Fragment<float> distance = select(column == which, weights - 1.0f, weights);
-        // Nothing else counts in a row that has no part in the sum.
+        // A row with a negative target has no gradient, whatever its elements are: NaN, too.
         return select(which >= 0, distance * gradient, 0.0f).template as<T>();
       };
       out.store(number, part.template map<T>(finish, out.columns_of(number)));

@@ -145,6 +145,24 @@ Status check_columns(const char* kernel, const char* name, int64_t elements, int
                                            " takes one element a column"));
 }
 
+// What is wrong with the matrices of a norm of sums.
+template <class T>
+Status check_sums(const char* kernel, const TensorRef<const T, 2>& x,
+                  const TensorRef<const T, 2>& residual, const TensorRef<T, 2>& y,
+                  const TensorRef<T, 2>& sum) {
+  if (Status s = check_same_extents(kernel, {"x", x}, {"residual", residual}); !s.ok()) return s;
+  if (Status s = check_same_extents(kernel, {"x", x}, {"y", y}); !s.ok()) return s;
+  return check_same_extents(kernel, {"x", x}, {"sum", sum});
+}
+// Their rows, of which two are read.
+template <class T>
+RowsOf rows_of_sums(const TensorRef<const T, 2>& x, const TensorRef<const T, 2>& residual,
+                    const TensorRef<T, 2>& y, const TensorRef<T, 2>& sum) {
+  RowsOf of = rows_of(x, residual, y, sum);
+  of.inputs = 2;
+  return of;
+}
+
 }  // namespace
 
 template <class T>
@@ -174,27 +192,6 @@ Status layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
   if (Status s = check_columns("layer_norm", "b", b.extents[0], x.extents[1]); !s.ok()) return s;
   return launch_rows(stream, kernels, rows_of(x, y), x, w, b, y, eps);
 }
-
-namespace {
-
-// What is wrong with the arguments of a norm of sums, but for w and b; and how their rows are dealt out.
-template <class T>
-Status check_sums(const char* kernel, const TensorRef<const T, 2>& x,
-                  const TensorRef<const T, 2>& residual, const TensorRef<T, 2>& y,
-                  const TensorRef<T, 2>& sum) {
-  if (Status s = check_same_extents(kernel, {"x", x}, {"residual", residual}); !s.ok()) return s;
-  if (Status s = check_same_extents(kernel, {"x", x}, {"y", y}); !s.ok()) return s;
-  return check_same_extents(kernel, {"x", x}, {"sum", sum});
-}
-template <class T>
-RowsOf rows_of_sums(const TensorRef<const T, 2>& x, const TensorRef<const T, 2>& residual,
-                    const TensorRef<T, 2>& y, const TensorRef<T, 2>& sum) {
-  RowsOf of = rows_of(x, residual, y, sum);
-  of.inputs = 2;
-  return of;
-}
-
-}  // namespace
 
 template <class T>
 Status add_rms_norm(const Stream& stream, const TensorRef<const T, 2>& x,

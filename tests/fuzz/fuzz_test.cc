@@ -75,7 +75,7 @@ TEST(Generator, TheSameSeedGivesTheSameProgram) {
   EXPECT_NE(print(random_program(7)), print(random_program(8)));
 }
 
-// A seed that differs is looked into with another compiler too. The number changes with the generator.
+// So that a failing seed can be reproduced with any compiler. A change of the generator changes the number.
 TEST(Generator, ASeedMeansTheSameProgramToEveryCompiler) {
   uint64_t hash = 0;
   for (uint64_t seed = 0; seed < 500; ++seed) {

@@ -48,9 +48,9 @@ endif()
 if(HEDDLE_SANITIZE)
   add_compile_options(-fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HEDDLE_SANITIZE})
-  # UndefinedBehaviorSanitizer describes every check in data of its own: two thirds of them describe inline functions
-  # of which the linker keeps another copy. Without these, and with addresses that are known when a program is
-  # linked, programs are a third as large and start four times as fast, and a test is a program's start.
+  # UndefinedBehaviorSanitizer keeps data for each check, also for those of inline functions whose other copies the
+  # linker drops: two thirds of a program. With sections the linker drops the data too, and without -pie nothing is
+  # relocated at the start, which is most of the time of a short test: 0.07 s instead of 0.35.
   add_compile_options(-ffunction-sections -fdata-sections)
   add_link_options(-Wl,--gc-sections "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>")
 endif()
