@@ -137,9 +137,9 @@ def plain_rows(data):
              f"{geometric_mean(ratios):.2f}; {min(ratios):.2f} to {max(ratios):.2f}", "≤ 0.97; ≤ 1.03")]
 
 
-def plain_table(data):
-    lines = ["Kernels written without any word of speed (`tools/bench/plain`: no vectors, no unrolling, no launch-time arithmetic), "
-             f"beside twins in CUDA C++ of the same algorithm, compiled with `nvcc {data['flags']}` "
+def pairs_table(data, what):
+    """Kernels beside their twins by nvcc: what pair_figures.py writes."""
+    lines = [f"{what}, beside twins in CUDA C++ of the same algorithm, compiled with `nvcc {data['flags']}` "
              f"({data['nvcc']}; {data['gpu']}, driver {data['driver']}, {data['date']}). The aim is at most 1.03 each. "
              "Instructions are those that a thread executes for an element, by the profiler.", "",
              "| Kernel | Size | Heddle | peer | ours / peer's time | instructions | nvcc's | registers | nvcc's |",
@@ -151,6 +151,14 @@ def plain_table(data):
         lines.append(f"| `{f['program']}` | {f['size']} | {f['heddle_us']:.1f} µs | {peer} | {f['ratio']:.2f} | {' | '.join(counts)} |"
                      .replace("|  |", "| |").replace("|  |", "| |"))
     return lines
+
+
+def plain_table(data):
+    return pairs_table(data, "Kernels written without any word of speed (`tools/bench/plain`: no vectors, no unrolling, no launch-time arithmetic)")
+
+
+def library_table(data):
+    return pairs_table(data, "Kernels of the library (`tools/bench/library`; `gemm`'s twins are CUTLASS's, below)")
 
 
 def geometric_mean(ratios):
@@ -205,11 +213,14 @@ def passes_table(data):
     rounds = "one round" if data["rounds"] == 1 else f"median of {data['rounds']} rounds"
     lines = [f"The time of {kernels} kernels without one pass of the optimiser over their time with all "
              f"({data['gpu']}, driver {data['driver']}, {data['date']}, {rounds}). Only ratios that are "
-             "further than 2 % from 1 are shown, the largest first; for a pass that O3 does not run, the time with it.", "",
+             "further than 2 % from 1 are shown, or than three rounds differ by, the largest first; for a pass that O3 does not run, the "
+             "time with it.", "",
              "| Pass | kernels whose time it changes | time without it |", "|---|---|---|"]
     for f in data["figures"]:
         ratios = sorted(f["ratios"].items(), key=lambda item: -abs(item[1] - 1))
-        told = [f"{kernel} {ratio:.2f}" for kernel, ratio in ratios[:5]] + (["…"] if len(ratios) > 5 else [])
+        told = [f"{kernel} {ratio:.{2 if abs(ratio - 1) > 0.02 else 3}f}" for kernel, ratio in ratios[:5]] + (["…"] if len(ratios) > 5 else [])
+        if "rounds" in f:
+            told[-1] += f" (median of {f['rounds']} rounds)"
         if f["left_out"]:
             told.append("cannot run: " + ", ".join(f["left_out"]))
         with_it = "" if f["in_O3"] else " (time with it)"
@@ -238,8 +249,7 @@ def passes_without_evidence(times, sizes):
     shown = {f["pass"] for data in (times, sizes) for f in data["figures"] if any(ratio > 1 for ratio in f["ratios"].values())}
     missing = [f"`{f['pass']}`" for f in sizes["figures"] if f["pass"] not in shown]
     return ["Neither table shows a kernel that is slower or larger without " + " or ".join(missing) + ". `order` stays, for with it programs "
-            "that g++ and clang have built trace kernels alike; `early-loads` does what `pin_with_early_loads` asks for, in the epilogues "
-            "of `gemm` that this run does not have."] if missing else []
+            "that g++ and clang have built trace kernels alike."] if missing else []
 
 
 def sanitizers_table(data):
@@ -282,7 +292,8 @@ def all_figures():
     return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host), COMPILE_CAUSES,
-                      ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")), ["## Kernels on layouts"],
+                      ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")),
+                      ["## The library's kernels"], library_table(load("library")), ["## Kernels on layouts"],
                       layout_kernels_table(load("layout_kernels")), ["## What the passes are worth"],
                       passes_table(load("passes")), pass_sizes_table(load("pass_sizes")),
                       passes_without_evidence(load("passes"), load("pass_sizes")), ["## Mathematical functions"],
