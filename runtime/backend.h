@@ -58,6 +58,16 @@ class Backend {
   virtual StatusOr<DeviceAddress> allocate(size_t bytes) = 0;
   // Frees what allocate() gave.
   virtual void deallocate(DeviceAddress address) noexcept = 0;
+  // Likewise in a stream's order: for work that is enqueued after it, and until what was enqueued
+  // before it is freed is complete. Neither waits.
+  virtual StatusOr<DeviceAddress> allocate_in(StreamHandle stream, size_t bytes) {
+    (void)stream;
+    return allocate(bytes);
+  }
+  virtual void deallocate_in(StreamHandle stream, DeviceAddress address) noexcept {
+    (void)stream;
+    deallocate(address);
+  }
   // Allocates pinned host memory, which asynchronous copies do not have to stage.
   virtual StatusOr<void*> allocate_host(size_t bytes) = 0;
   // Frees what allocate_host() gave.

@@ -4,9 +4,20 @@
 
 namespace heddle::runtime {
 
-Buffer::Buffer(std::shared_ptr<Backend> backend, DeviceAddress address, size_t size_bytes)
-    : backend_(std::move(backend)), address_(address), size_bytes_(size_bytes) {
-  if (address != 0) tag_ = tag_memory(backend_.get());
+StatusOr<Buffer> Buffer::allocate(const std::shared_ptr<Backend>& backend, size_t bytes,
+                                  std::optional<FreedIn> order) {
+  if (Status s = backend->health(); !s.ok()) return s;
+  Buffer made;
+  made.backend_ = backend;
+  if (bytes == 0) return made;
+  const StatusOr<DeviceAddress> address =
+      order ? backend->allocate_in(order->stream, bytes) : backend->allocate(bytes);
+  if (!address.ok()) return address.status();
+  made.address_ = *address;
+  made.size_bytes_ = bytes;
+  made.order_ = std::move(order);
+  made.tag_ = tag_memory(backend.get());
+  return made;
 }
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
@@ -14,13 +25,19 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   backend_ = std::move(other.backend_);
   address_ = std::exchange(other.address_, 0);
   size_bytes_ = std::exchange(other.size_bytes_, 0);
+  order_ = std::exchange(other.order_, std::nullopt);
   tag_ = std::exchange(other.tag_, nullptr);
   return *this;
 }
 
 Buffer::~Buffer() {
   if (tag_ != nullptr) untag_memory(tag_);
-  if (address_ != 0) backend_->deallocate(address_);
+  if (address_ == 0) return;
+  if (order_) {
+    backend_->deallocate_in(order_->stream, address_);
+  } else {
+    backend_->deallocate(address_);
+  }
 }
 
 Status Buffer::check(const Stream& stream, size_t offset, size_t bytes) const {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -21,9 +22,9 @@
 
 namespace heddle::runtime {
 
-// A range of device memory, freed by the destructor, which waits for kernels that may still use it.
-// Movable. A buffer of 0 bytes has address 0. The interpreter considers its bytes uninitialised
-// until a copy, a fill or a kernel has written them.
+// A range of device memory, freed by the destructor, which waits for kernels that may still use it;
+// of Stream::allocate(), in the stream's order. Movable. A buffer of 0 bytes has address 0. The
+// interpreter considers its bytes uninitialised until a copy, a fill or a kernel has written them.
 class Buffer {
  public:
   // A buffer of 0 bytes that belongs to no device.
@@ -32,6 +33,7 @@ class Buffer {
       : backend_(std::move(other.backend_)),
         address_(std::exchange(other.address_, 0)),
         size_bytes_(std::exchange(other.size_bytes_, 0)),
+        order_(std::exchange(other.order_, std::nullopt)),
         tag_(std::exchange(other.tag_, nullptr)) {}
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
@@ -71,7 +73,14 @@ class Buffer {
 
  private:
   friend class Device;
-  Buffer(std::shared_ptr<Backend> backend, DeviceAddress address, size_t size_bytes);
+  friend class Stream;
+  // The stream in whose order memory is allocated and freed, which lives until then.
+  struct FreedIn {
+    StreamHandle stream;
+    std::shared_ptr<const OwnedStream> owned;
+  };
+  static StatusOr<Buffer> allocate(const std::shared_ptr<Backend>& backend, size_t bytes,
+                                   std::optional<FreedIn> order);
 
   Status check(const Stream& stream, size_t offset, size_t bytes) const;
   Status check_written(const Stream& stream, size_t element_bytes, bool padded) const;
@@ -79,6 +88,7 @@ class Buffer {
   std::shared_ptr<Backend> backend_;
   DeviceAddress address_ = 0;
   size_t size_bytes_ = 0;
+  std::optional<FreedIn> order_;
   MemoryTag* tag_ = nullptr;
 };
 

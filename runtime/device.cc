@@ -48,11 +48,7 @@ Device Device::open_private_interp(DeviceInfo info) {
 StatusOr<int> Device::cuda_device_count() { return cuda::CudaBackend::device_count(); }
 
 StatusOr<Buffer> Device::allocate(size_t bytes) const {
-  if (Status s = backend_->health(); !s.ok()) return s;
-  if (bytes == 0) return Buffer(backend_, 0, 0);
-  const StatusOr<DeviceAddress> address = backend_->allocate(bytes);
-  if (!address.ok()) return address.status();
-  return Buffer(backend_, *address, bytes);
+  return Buffer::allocate(backend_, bytes, std::nullopt);
 }
 
 StatusOr<PinnedBuffer> Device::allocate_pinned(size_t bytes) const {
@@ -66,13 +62,13 @@ StatusOr<PinnedBuffer> Device::allocate_pinned(size_t bytes) const {
 StatusOr<Stream> Device::create_stream() const {
   const StatusOr<StreamHandle> handle = backend_->create_stream();
   if (!handle.ok()) return handle.status();
-  return Stream(backend_, *handle, /*owned=*/true);
+  return Stream(backend_, *handle, std::make_shared<const OwnedStream>(backend_, *handle));
 }
 
 Stream Device::default_stream() const { return borrow_stream(StreamHandle::kDefault); }
 
 Stream Device::borrow_stream(StreamHandle handle) const {
-  return Stream(backend_, handle, /*owned=*/false);
+  return Stream(backend_, handle, /*owned=*/nullptr);
 }
 
 StatusOr<Event> Device::create_event() const {

@@ -1,6 +1,7 @@
 #include "heddle/runtime/stream.h"
 
 #include "absl/strings/str_cat.h"
+#include "heddle/runtime/buffer.h"
 
 namespace heddle::runtime {
 namespace {
@@ -70,18 +71,6 @@ StatusOr<double> Event::elapsed_ms(const Event& start, const Event& stop) {
   return stop.backend_->elapsed_ms(start.handle_, stop.handle_);
 }
 
-Stream& Stream::operator=(Stream&& other) noexcept {
-  Stream old(std::move(*this));
-  backend_ = std::move(other.backend_);
-  handle_ = other.handle_;
-  owned_ = std::exchange(other.owned_, false);
-  return *this;
-}
-
-Stream::~Stream() {
-  if (owned_) backend_->destroy_stream(handle_);
-}
-
 Status Stream::synchronize() const {
   if (backend_ == nullptr) return moved_from("a Stream");
   return backend_->synchronize_stream(handle_);
@@ -98,6 +87,11 @@ Status Stream::wait(const Event& event) const {
     return s;
   }
   return backend_->stream_wait(handle_, event.handle_);
+}
+
+StatusOr<Buffer> Stream::allocate(size_t bytes) const {
+  if (backend_ == nullptr) return moved_from("a Stream");
+  return Buffer::allocate(backend_, bytes, Buffer::FreedIn{handle_, owned_});
 }
 
 Status Stream::copy_to_device(DeviceAddress to, const void* from, size_t bytes) const {

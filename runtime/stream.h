@@ -21,6 +21,7 @@
 
 namespace heddle::runtime {
 
+class Buffer;
 class Device;
 class Stream;
 
@@ -60,17 +61,28 @@ class Event {
   bool recorded_ = false;
 };
 
+// The device's stream, destroyed with the last Stream and Buffer that refer to it.
+class OwnedStream {
+ public:
+  OwnedStream(std::shared_ptr<Backend> backend, StreamHandle handle)
+      : backend_(std::move(backend)), handle_(handle) {}
+  OwnedStream(const OwnedStream&) = delete;
+  OwnedStream& operator=(const OwnedStream&) = delete;
+  ~OwnedStream() { backend_->destroy_stream(handle_); }
+
+ private:
+  const std::shared_ptr<Backend> backend_;
+  const StreamHandle handle_;
+};
+
 // A queue of work, which runs in order. Movable; one that was moved from fails every call. The
 // destructor lets enqueued work finish and does not wait for it. Streams that Heddle makes do not
 // wait for the default stream, nor it for them.
 class Stream {
  public:
-  Stream(Stream&& other) noexcept
-      : backend_(std::move(other.backend_)),
-        handle_(other.handle_),
-        owned_(std::exchange(other.owned_, false)) {}
-  Stream& operator=(Stream&& other) noexcept;
-  ~Stream();
+  Stream(Stream&&) = default;
+  Stream& operator=(Stream&&) = default;
+  ~Stream() = default;
 
   // Waits on the host for everything that was enqueued. It returns errors of earlier kernels.
   Status synchronize() const;
@@ -95,8 +107,16 @@ class Stream {
   // Sets `count` 32-bit words, from an address that is a multiple of 4.
   Status fill32(DeviceAddress to, uint32_t value, size_t count) const;
 
-  // The stream's device, where an operation allocates scratch memory:
-  // `stream.device().allocate(bytes)`. The stream may not have been moved from.
+  // Device memory for work that is enqueued on this stream from now on: scratch of an operation of
+  // several launches. The buffer may go as soon as they are enqueued: its memory is freed after
+  // them, in the stream's order, and stays with the device for the next such call. Neither waits,
+  // and both can be captured in a graph. Other streams that use the buffer have to be waited for
+  // before it goes, and a borrowed stream's handle (Device::borrow_stream) has to outlive it.
+  // Uninitialised; errors are those of Device::allocate. Devices without memory pools allocate as
+  // Device::allocate does.
+  StatusOr<Buffer> allocate(size_t bytes) const;
+
+  // The stream's device. The stream may not have been moved from.
   Device device() const;
   // The device's own handle: a CUstream on cuda devices.
   StreamHandle handle() const { return handle_; }
@@ -105,12 +125,13 @@ class Stream {
 
  private:
   friend class Device;
-  Stream(std::shared_ptr<Backend> backend, StreamHandle handle, bool owned)
-      : backend_(std::move(backend)), handle_(handle), owned_(owned) {}
+  Stream(std::shared_ptr<Backend> backend, StreamHandle handle,
+         std::shared_ptr<const OwnedStream> owned)
+      : backend_(std::move(backend)), handle_(handle), owned_(std::move(owned)) {}
 
   std::shared_ptr<Backend> backend_;
   StreamHandle handle_;
-  bool owned_;
+  std::shared_ptr<const OwnedStream> owned_;  // nothing where the handle is somebody else's
 };
 
 }  // namespace heddle::runtime

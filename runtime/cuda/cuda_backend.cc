@@ -132,7 +132,10 @@ CudaBackend::CudaBackend(const Driver& driver, DeviceOrdinal device, ContextHand
       context_(context),
       synchronous_(sync_requested()) {}
 
-CudaBackend::~CudaBackend() { api().primary_ctx_release(device_); }
+CudaBackend::~CudaBackend() {
+  if (pool_.value_or(nullptr) != nullptr) release(api().mem_pool_destroy, *pool_);
+  api().primary_ctx_release(device_);
+}
 
 Status CudaBackend::health() const {
   if (!lost()) return OkStatus();
@@ -216,13 +219,43 @@ Status CudaBackend::synchronize() {
   return status;
 }
 
-// Memory that other users of the context (PyTorch's asynchronous allocator, say) have given back
-// but that the driver still keeps in its pool.
-void CudaBackend::trim_memory_pool() {
+// Memory that streams, or other users of the context (PyTorch's asynchronous allocator, say), have
+// given back but that the driver still keeps in its pools.
+void CudaBackend::trim_memory_pools() {
   MemoryPoolHandle pool = nullptr;
   if (api().device_get_default_mem_pool(&pool, device_) == Result::kSuccess) {
     api().mem_pool_trim_to(pool, 0);
   }
+  const std::lock_guard<std::mutex> lock(pool_mutex_);
+  if (pool_.value_or(nullptr) != nullptr) api().mem_pool_trim_to(*pool_, 0);
+}
+
+// A pool of its own, as how much the default one keeps is for the whole process to say.
+StatusOr<MemoryPoolHandle> CudaBackend::memory_pool() {
+  const std::lock_guard<std::mutex> lock(pool_mutex_);
+  if (pool_) return *pool_;
+  int supported = 0;
+  if (Status s =
+          call(api().device_get_attribute, &supported, DeviceAttribute::kMemoryPools, device_);
+      !s.ok()) {
+    return s;
+  }
+  if (supported == 0) return *(pool_ = nullptr);
+  // A stream of this thread's may be being captured: of that, the pool is no part.
+  CaptureMode mode = CaptureMode::kRelaxed;
+  if (Status s = call(api().thread_exchange_capture_mode, &mode); !s.ok()) return s;
+  MemoryPoolHandle made = nullptr;
+  const PoolProperties properties{.device = device_};
+  Status status = call(api().mem_pool_create, &made, &properties);
+  if (status.ok()) {
+    // Without it, what is given back leaves the pool whenever somebody waits for a stream.
+    uint64_t keep = ~uint64_t{0};
+    status = call(api().mem_pool_set_attribute, made, PoolAttribute::kReleaseThreshold, &keep);
+    if (!status.ok()) release(api().mem_pool_destroy, made);
+  }
+  (void)call(api().thread_exchange_capture_mode, &mode);
+  if (!status.ok()) return status;
+  return *(pool_ = made);
 }
 
 Status CudaBackend::out_of_memory(const char* symbol, size_t bytes) {
@@ -235,22 +268,45 @@ Status CudaBackend::out_of_memory(const char* symbol, size_t bytes) {
   return fail(symbol, Result::kOutOfMemory, "", detail);
 }
 
-StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
+template <class... Args, class... Rest>
+StatusOr<DeviceAddress> CudaBackend::allocate_by(
+    const DriverFunction<Result(DevicePointer*, size_t, Args...)>& function, size_t bytes,
+    Rest... rest) {
   if (lost()) return health();
   const Scope scope(*this);
   if (scope.result() != Result::kSuccess) return fail(scope.failed_call(), scope.result());
   DevicePointer address = 0;
-  Result result = api().mem_alloc(&address, bytes);
-  if (result == Result::kOutOfMemory) {
-    trim_memory_pool();
-    result = api().mem_alloc(&address, bytes);
+  Result result = function(&address, bytes, rest...);
+  // What pools keep is given back, and once more after what is still to be freed in streams' order.
+  for (const bool wait : {false, true}) {
+    if (result != Result::kOutOfMemory) break;
+    if (wait && api().ctx_synchronize() != Result::kSuccess) break;
+    trim_memory_pools();
+    result = function(&address, bytes, rest...);
   }
   if (result == Result::kSuccess) return address;
-  if (result == Result::kOutOfMemory) return out_of_memory(api().mem_alloc.symbol, bytes);
-  return fail(api().mem_alloc.symbol, result, to_text({bytes, "bytes"}));
+  if (result == Result::kOutOfMemory) return out_of_memory(function.symbol, bytes);
+  return fail(function.symbol, result, to_text({bytes, "bytes"}));
+}
+
+StatusOr<DeviceAddress> CudaBackend::allocate(size_t bytes) {
+  return allocate_by(api().mem_alloc, bytes);
 }
 
 void CudaBackend::deallocate(DeviceAddress address) noexcept { release(api().mem_free, address); }
+
+StatusOr<DeviceAddress> CudaBackend::allocate_in(StreamHandle stream, size_t bytes) {
+  const StatusOr<MemoryPoolHandle> pool = memory_pool();
+  if (!pool.ok()) return pool.status();
+  if (*pool == nullptr) return allocate(bytes);
+  return allocate_by(api().mem_alloc_from_pool_async, bytes, *pool, driver_stream(stream));
+}
+
+void CudaBackend::deallocate_in(StreamHandle stream, DeviceAddress address) noexcept {
+  const StatusOr<MemoryPoolHandle> pool = memory_pool();
+  if (!pool.ok() || *pool == nullptr) return deallocate(address);
+  release(api().mem_free_async, address, driver_stream(stream));
+}
 
 StatusOr<void*> CudaBackend::allocate_host(size_t bytes) {
   void* memory = nullptr;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "heddle/runtime/backend.h"
@@ -51,6 +52,8 @@ class CudaBackend final : public Backend {
 
   StatusOr<DeviceAddress> allocate(size_t bytes) override;
   void deallocate(DeviceAddress address) noexcept override;
+  StatusOr<DeviceAddress> allocate_in(StreamHandle stream, size_t bytes) override;
+  void deallocate_in(StreamHandle stream, DeviceAddress address) noexcept override;
   StatusOr<void*> allocate_host(size_t bytes) override;
   void deallocate_host(void* memory) noexcept override;
 
@@ -152,8 +155,13 @@ class CudaBackend final : public Backend {
   template <class... Args, class... Actual>
   void release(const DriverFunction<Result(Args...)>& function, Actual... arguments) noexcept;
   StatusOr<bool> query(const char* symbol, Result result);
+  template <class... Args, class... Rest>
+  StatusOr<DeviceAddress> allocate_by(
+      const DriverFunction<Result(DevicePointer*, size_t, Args...)>& function, size_t bytes,
+      Rest... rest);
   Status out_of_memory(const char* symbol, size_t bytes);
-  void trim_memory_pool();
+  void trim_memory_pools();
+  StatusOr<MemoryPoolHandle> memory_pool();
   void event_reached(EventHandle event);
   std::string blame() const;
 
@@ -162,6 +170,11 @@ class CudaBackend final : public Backend {
   const ContextHandle context_;
   const bool synchronous_;
   LaunchRing ring_;
+
+  std::mutex pool_mutex_;
+  // What Stream::allocate() takes memory from, and gives it back to; nothing before it is first asked
+  // for, nullptr on devices without pools.
+  std::optional<MemoryPoolHandle> pool_;
 
   std::atomic<bool> lost_{false};
   mutable std::mutex loss_mutex_;

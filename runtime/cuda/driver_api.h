@@ -47,6 +47,7 @@ enum class DeviceAttribute : int32_t {
   kMaxRegistersPerMultiprocessor = 82,
   kCooperativeLaunch = 95,
   kMaxSharedMemoryPerBlockOptin = 97,
+  kMemoryPools = 115,
   kClusterLaunch = 120,
 };
 
@@ -108,6 +109,24 @@ struct alignas(128) DriverTensorMap {
   uint64_t opaque[16];
 };
 
+// CUstreamCaptureMode
+enum class CaptureMode : int32_t { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
+
+// CUmemAllocationType, CUmemLocationType, CUmemPool_attribute
+enum class AllocationType : int32_t { kPinned = 1 };
+enum class LocationType : int32_t { kDevice = 1 };
+enum class PoolAttribute : int32_t { kReleaseThreshold = 4 };
+// CUmemPoolProps
+struct PoolProperties {
+  AllocationType allocation = AllocationType::kPinned;
+  int32_t handle_types = 0;
+  LocationType location = LocationType::kDevice;
+  DeviceOrdinal device = 0;
+  void* security_attributes = nullptr;
+  size_t most_bytes = 0;  // 0: as many as there are
+  uint8_t reserved[56] = {};
+};
+
 inline constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned kEventDefault = 0;       // CU_EVENT_DEFAULT
 inline constexpr unsigned kEventWaitDefault = 0;   // CU_EVENT_WAIT_DEFAULT
@@ -154,7 +173,11 @@ struct DriverLaunchConfig {
   F(device_total_mem, "cuDeviceTotalMem_v2", Result(size_t*, DeviceOrdinal))                       \
   F(device_get_default_mem_pool, "cuDeviceGetDefaultMemPool",                                      \
     Result(MemoryPoolHandle*, DeviceOrdinal))                                                      \
+  F(mem_pool_create, "cuMemPoolCreate", Result(MemoryPoolHandle*, const PoolProperties*))          \
+  F(mem_pool_set_attribute, "cuMemPoolSetAttribute",                                               \
+    Result(MemoryPoolHandle, PoolAttribute, void*))                                                \
   F(mem_pool_trim_to, "cuMemPoolTrimTo", Result(MemoryPoolHandle, size_t))                         \
+  F(mem_pool_destroy, "cuMemPoolDestroy", Result(MemoryPoolHandle))                                \
   F(primary_ctx_retain, "cuDevicePrimaryCtxRetain", Result(ContextHandle*, DeviceOrdinal))         \
   F(primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", Result(DeviceOrdinal))                    \
   F(ctx_get_current, "cuCtxGetCurrent", Result(ContextHandle*))                                    \
@@ -164,6 +187,9 @@ struct DriverLaunchConfig {
   F(mem_get_info, "cuMemGetInfo_v2", Result(size_t*, size_t*))                                     \
   F(mem_alloc, "cuMemAlloc_v2", Result(DevicePointer*, size_t))                                    \
   F(mem_free, "cuMemFree_v2", Result(DevicePointer))                                               \
+  F(mem_alloc_from_pool_async, "cuMemAllocFromPoolAsync",                                          \
+    Result(DevicePointer*, size_t, MemoryPoolHandle, DriverStream))                                \
+  F(mem_free_async, "cuMemFreeAsync", Result(DevicePointer, DriverStream))                         \
   F(mem_host_alloc, "cuMemHostAlloc", Result(void**, size_t, unsigned))                            \
   F(mem_free_host, "cuMemFreeHost", Result(void*))                                                 \
   F(memcpy_htod_async, "cuMemcpyHtoDAsync_v2",                                                     \
@@ -178,6 +204,7 @@ struct DriverLaunchConfig {
   F(stream_synchronize, "cuStreamSynchronize", Result(DriverStream))                               \
   F(stream_query, "cuStreamQuery", Result(DriverStream))                                           \
   F(stream_wait_event, "cuStreamWaitEvent", Result(DriverStream, DriverEvent, unsigned))           \
+  F(thread_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", Result(CaptureMode*))       \
   F(stream_is_capturing, "cuStreamIsCapturing", Result(DriverStream, CaptureStatus*))              \
   F(event_create, "cuEventCreate", Result(DriverEvent*, unsigned))                                 \
   F(event_destroy, "cuEventDestroy_v2", Result(DriverEvent))                                       \

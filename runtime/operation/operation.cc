@@ -51,6 +51,7 @@ Operation::Operation(OperationSpec spec) : spec_(std::move(spec)) {
   for (const HostFunction& function : spec_.functions) {
     if (status.ok()) status = check_function(function);
   }
+  if (status.ok()) status = check_types();
   if (status.ok()) status = complete_settings();
   if (status.ok()) status = read_refusals();
   for (const OperationArgument& argument : arguments_) {
@@ -129,6 +130,17 @@ Status Operation::add_absent_arguments() {
   return OkStatus();
 }
 
+// The element types of the arguments at a place, where settings decide between them; none where a setting is the type.
+std::vector<std::string> Operation::fixed_types(size_t place) const {
+  std::vector<std::string> types;
+  for (const OperationArgument& argument : arguments_) {
+    if (argument.place != place || absl::c_linear_search(types, argument.type)) continue;
+    if (!ir::scalar_from_name(argument.type)) return {};
+    types.push_back(argument.type);
+  }
+  return types;
+}
+
 Status Operation::check_function(const HostFunction& function) const {
   const std::vector<HostFunction::Parameter>& parameters = function.parameters();
   if (parameters.size() != places_) {
@@ -152,9 +164,10 @@ Status Operation::check_function(const HostFunction& function) const {
                         ? "a choice, and the function's a number"
                         : "a number, and the function's an enumeration, which is a choice");
     }
-    const std::optional<ir::Scalar> fixed = ir::scalar_from_name(argument.type);
-    if (fixed && *fixed != parameter.scalar) {
-      return refuse(argument.type, ", and the function's ", ir::info(parameter.scalar).name);
+    const std::vector<std::string> fixed = fixed_types(argument.place);
+    const absl::string_view type = ir::info(parameter.scalar).name;
+    if (!fixed.empty() && !absl::c_linear_search(fixed, type)) {
+      return refuse(absl::StrJoin(fixed, " or "), ", and the function's ", type);
     }
     if (argument.is_written() && parameter.read_only) {
       return refuse("written, and the function's elements are const");
@@ -165,6 +178,20 @@ Status Operation::check_function(const HostFunction& function) const {
     if (argument.role == Role::kAbsent && !parameter.optional) {
       return refuse("left out by some settings, and the function's is no std::optional");
     }
+  }
+  return OkStatus();
+}
+
+// Every element type that an argument is declared with has a function.
+Status Operation::check_types() const {
+  for (const OperationArgument& argument : arguments_) {
+    if (!ir::scalar_from_name(argument.type)) continue;
+    const bool has_one = absl::c_any_of(spec_.functions, [&](const HostFunction& function) {
+      return ir::info(function.parameters()[argument.place].scalar).name == argument.type;
+    });
+    if (has_one) continue;
+    return InvalidArgumentError(
+        absl::StrCat("no function has '", argument.name, "' as ", argument.type));
   }
   return OkStatus();
 }

@@ -73,6 +73,30 @@ TEST(OperationSettingsTest, DecideTheShapesOfArguments) {
   EXPECT_THAT(extents("columns", "2.00"), ElementsAre(3, 5));
 }
 
+template <class T>
+Status find(const Stream&, Order, const TensorRef<const float, 1>&, const TensorRef<T, 1>&) {
+  return OkStatus();
+}
+
+TEST(OperationSettingsTest, DecideTheTypesOfArguments) {
+  const Operation operation(
+      {.name = "find",
+       .arguments = {"order: choice", "x: f32[n]", "y: i64[1] if order=both", "y: f32[n]"},
+       .functions = {host_function(find<float>), host_function(find<int64_t>)},
+       .settings = pack_spec().settings,
+       .sizes = {{"n", 3}}});
+  ASSERT_THAT(operation.validity(), IsOk());
+  const auto bound = [&](const char* order) {
+    return bind(operation, operation.resolve({{"order", order}}).value(), {}).value();
+  };
+  for (const auto& [order, type] :
+       {std::pair("rows", ir::Scalar::kF32), {"both", ir::Scalar::kI64}}) {
+    const BoundCall call = bound(order);
+    EXPECT_EQ(call.values[2].shape.dtype, type);
+    EXPECT_EQ(call.function->parameters()[2].scalar, type);
+  }
+}
+
 TEST(OperationSettingsTest, LeaveArgumentsOut) {
   const Operation operation(pack_spec());
   const auto role = [&](const char* weight) {

@@ -183,6 +183,8 @@ TEST(OperationTest, WrongDeclarationsAreSaid) {
   EXPECT_THAT(wrong({x, factor, "x: f32[rows]"}), Fails(kInvalid, "two arguments are named 'x'"));
   EXPECT_THAT(wrong({x, factor, "y: f32[lines]"}),
               Fails(kInvalid, "its sizes say nothing of the dimension 'lines'"));
+  EXPECT_THAT(wrong({x, factor, "y: f32[rows] if dtype=f16", "y: f64[rows]"}),
+              Fails(kInvalid, "no function has 'y' as f64"));
   OperationSpec spec = scale_spec();
   spec.settings.clear();
   EXPECT_THAT(Operation(spec).validity(),

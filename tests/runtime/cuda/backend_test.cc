@@ -181,7 +181,7 @@ TEST_F(CudaBackendTest, UnfinishedWorkIsNoError) {
   EXPECT_EQ(Event::elapsed_ms(event, event).value(), 1.5);
 }
 
-TEST_F(CudaBackendTest, OutOfMemoryTriesOnceMoreAndSaysHowMuchThereIs) {
+TEST_F(CudaBackendTest, OutOfMemoryGivesBackWhatPoolsKeepAndSaysHowMuchThereIs) {
   const Device device = Device::open("cuda:0").value();
   Buffer some = device.allocate(1 << 20).value();
   const int before = fake_->call_count();
@@ -198,9 +198,96 @@ TEST_F(CudaBackendTest, OutOfMemoryTriesOnceMoreAndSaysHowMuchThereIs) {
   EXPECT_THAT(
       calls, ElementsAre("cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuMemAlloc_v2 8589934592",
                          "cuDeviceGetDefaultMemPool", "cuMemPoolTrimTo", "cuMemAlloc_v2 8589934592",
-                         "cuMemGetInfo_v2", "cuGetErrorString", "cuCtxPopCurrent_v2"));
+                         "cuCtxSynchronize", "cuDeviceGetDefaultMemPool", "cuMemPoolTrimTo",
+                         "cuMemAlloc_v2 8589934592", "cuMemGetInfo_v2", "cuGetErrorString",
+                         "cuCtxPopCurrent_v2"));
   EXPECT_TRUE(device.health().ok());
   EXPECT_TRUE(device.allocate(1 << 20).ok());
+}
+
+class StreamMemoryTest : public CudaBackendTest {
+ protected:
+  // What the driver was asked to do with memory.
+  template <class Body>
+  std::vector<std::string> calls_of(Body body) {
+    const int before = fake_->call_count();
+    body();
+    std::vector<std::string> calls = fake_->calls();
+    calls.erase(calls.begin(), calls.begin() + before);
+    calls.erase(std::remove_if(calls.begin(), calls.end(),
+                               [](const std::string& call) {
+                                 return call.rfind("cuCtx", 0) == 0 && call != "cuCtxSynchronize";
+                               }),
+                calls.end());
+    return calls;
+  }
+  const std::string asked_ =
+      absl::StrCat("cuDeviceGetAttribute ", static_cast<int>(DeviceAttribute::kMemoryPools));
+};
+
+TEST_F(StreamMemoryTest, ComesFromOnePoolThatKeepsIt) {
+  const Device device = Device::open("cuda:0").value();
+  const Stream stream = device.create_stream().value();
+  const auto use = [&] {
+    Buffer scratch = stream.allocate(1000).value();
+    EXPECT_EQ(scratch.size_bytes(), 1000);
+    const Buffer moved = std::move(scratch);
+    EXPECT_EQ(scratch.address(), 0);
+  };
+  EXPECT_THAT(calls_of(use),
+              ElementsAre(asked_, "cuThreadExchangeStreamCaptureMode 2", "cuMemPoolCreate 0",
+                          "cuMemPoolSetAttribute", "cuThreadExchangeStreamCaptureMode 0",
+                          "cuMemAllocFromPoolAsync 1000", "cuMemFreeAsync"));
+  EXPECT_THAT(calls_of(use), ElementsAre("cuMemAllocFromPoolAsync 1000", "cuMemFreeAsync"));
+  EXPECT_THAT(calls_of([&] { EXPECT_EQ(stream.allocate(0)->address(), 0); }), ElementsAre());
+}
+
+TEST_F(StreamMemoryTest, IsAllocatedWhileAStreamIsCaptured) {
+  fake_->set_capturing(true);
+  EXPECT_TRUE(Device::open("cuda:0")->create_stream()->allocate(1000).ok());
+}
+
+TEST_F(StreamMemoryTest, RunsOutWhenNothingCanBeGivenBack) {
+  const Stream stream = Device::open("cuda:0")->create_stream().value();
+  (void)stream.allocate(1);
+  EXPECT_THAT(
+      calls_of([&] {
+        EXPECT_EQ(stream.allocate(size_t{1} << 33).status().code(), StatusCode::kResourceExhausted);
+      }),
+      ElementsAre("cuMemAllocFromPoolAsync 8589934592", "cuDeviceGetDefaultMemPool",
+                  "cuMemPoolTrimTo", "cuMemPoolTrimTo", "cuMemAllocFromPoolAsync 8589934592",
+                  "cuCtxSynchronize", "cuDeviceGetDefaultMemPool", "cuMemPoolTrimTo",
+                  "cuMemPoolTrimTo", "cuMemAllocFromPoolAsync 8589934592", "cuMemGetInfo_v2",
+                  "cuGetErrorString"));
+}
+
+TEST_F(StreamMemoryTest, MayOutliveItsStream) {
+  Buffer scratch;
+  {
+    const Stream stream = Device::open("cuda:0")->create_stream().value();
+    scratch = stream.allocate(1000).value();
+  }
+  EXPECT_EQ(fake_->live().streams, 1);
+  EXPECT_THAT(calls_of([&] { scratch = Buffer(); }),
+              ElementsAre("cuMemFreeAsync", "cuStreamDestroy_v2", "cuMemPoolDestroy",
+                          "cuDevicePrimaryCtxRelease_v2"));
+}
+
+TEST_F(StreamMemoryTest, IsPlainMemoryWhereADeviceHasNoPools) {
+  fake_->set_device_attribute(DeviceAttribute::kMemoryPools, 0);
+  const Device device = Device::open("cuda:0").value();
+  const Stream stream = device.create_stream().value();
+  const auto use = [&] { (void)stream.allocate(1000).value(); };
+  EXPECT_THAT(calls_of(use), ElementsAre(asked_, "cuMemAlloc_v2 1000", "cuMemFree_v2"));
+  EXPECT_THAT(calls_of(use), ElementsAre("cuMemAlloc_v2 1000", "cuMemFree_v2"));
+}
+
+TEST_F(StreamMemoryTest, NeedsAPoolThatKeepsIt) {
+  fake_->fail("cuMemPoolSetAttribute", 1);
+  const Device device = Device::open("cuda:0").value();
+  EXPECT_FALSE(device.default_stream().allocate(1).ok());
+  EXPECT_EQ(fake_->live().pools, 0);
+  EXPECT_THAT(fake_->calls(), Contains("cuThreadExchangeStreamCaptureMode 0"));
 }
 
 TEST_F(CudaBackendTest, UnknownCodesAreNamedByTheDriver) {

@@ -110,6 +110,19 @@ static_assert(same(TensorMapFill::kNan, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST
 static_assert(sizeof(DriverTensorMap) == sizeof(CUtensorMap));
 static_assert(alignof(DriverTensorMap) % alignof(CUtensorMap) == 0);  // 64 or 128, by version
 
+static_assert(same(CaptureMode::kRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED));
+static_assert(same(AllocationType::kPinned, CU_MEM_ALLOCATION_TYPE_PINNED));
+static_assert(same(LocationType::kDevice, CU_MEM_LOCATION_TYPE_DEVICE));
+static_assert(same(PoolAttribute::kReleaseThreshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD));
+static_assert(sizeof(PoolProperties) == sizeof(CUmemPoolProps));
+#define SAME_POOL_FIELD(ours, theirs) \
+  static_assert(offsetof(PoolProperties, ours) == offsetof(CUmemPoolProps, theirs))
+SAME_POOL_FIELD(allocation, allocType);
+SAME_POOL_FIELD(handle_types, handleTypes);
+SAME_POOL_FIELD(location, location.type);
+SAME_POOL_FIELD(device, location.id);
+SAME_POOL_FIELD(security_attributes, win32SecurityAttributes);
+
 static_assert(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));
 static_assert(offsetof(LaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
 static_assert(sizeof(LaunchAttribute::Value) == sizeof(CUlaunchAttributeValue));
@@ -171,7 +184,11 @@ TEST(DriverApiTest, FunctionsAreDeclaredAsInCudaH) {
   CHECK_FUNCTION(device_get_attribute, cuDeviceGetAttribute);
   CHECK_FUNCTION(device_total_mem, cuDeviceTotalMem);
   CHECK_FUNCTION(device_get_default_mem_pool, cuDeviceGetDefaultMemPool);
+  CHECK_FUNCTION(thread_exchange_capture_mode, cuThreadExchangeStreamCaptureMode);
+  CHECK_FUNCTION(mem_pool_create, cuMemPoolCreate);
+  CHECK_FUNCTION(mem_pool_set_attribute, cuMemPoolSetAttribute);
   CHECK_FUNCTION(mem_pool_trim_to, cuMemPoolTrimTo);
+  CHECK_FUNCTION(mem_pool_destroy, cuMemPoolDestroy);
   CHECK_FUNCTION(primary_ctx_retain, cuDevicePrimaryCtxRetain);
   CHECK_FUNCTION(primary_ctx_release, cuDevicePrimaryCtxRelease);
   CHECK_FUNCTION(ctx_get_current, cuCtxGetCurrent);
@@ -181,6 +198,8 @@ TEST(DriverApiTest, FunctionsAreDeclaredAsInCudaH) {
   CHECK_FUNCTION(mem_get_info, cuMemGetInfo);
   CHECK_FUNCTION(mem_alloc, cuMemAlloc);
   CHECK_FUNCTION(mem_free, cuMemFree);
+  CHECK_FUNCTION(mem_alloc_from_pool_async, cuMemAllocFromPoolAsync);
+  CHECK_FUNCTION(mem_free_async, cuMemFreeAsync);
   CHECK_FUNCTION(mem_host_alloc, cuMemHostAlloc);
   CHECK_FUNCTION(mem_free_host, cuMemFreeHost);
   CHECK_FUNCTION(memcpy_htod_async, cuMemcpyHtoDAsync);

@@ -24,7 +24,9 @@ constexpr const char* kSilent[] = {"cuCtxPopCurrent_v2",
                                    "cuGetErrorName",
                                    "cuGetErrorString",
                                    "cuMemFreeHost",
+                                   "cuMemFreeAsync",
                                    "cuMemFree_v2",
+                                   "cuMemPoolDestroy",
                                    "cuMemPoolTrimTo",
                                    "cuModuleUnload",
                                    "cuStreamDestroy_v2"};
@@ -60,6 +62,7 @@ Status use_everything(StatusOr<Device>& device) {
   RETURN_IF_FAILED(x.status());
   StatusOr<PinnedBuffer> pinned = device->allocate_pinned(256);
   RETURN_IF_FAILED(pinned.status());
+  RETURN_IF_FAILED(stream->allocate(256).status());
   RETURN_IF_FAILED(start->record(*stream));
   RETURN_IF_FAILED(x->copy_from_host(*stream, pinned->data(), 256));
   RETURN_IF_FAILED(x->copy_from(*stream, *x, 64, 128));

@@ -57,6 +57,7 @@ class FakeDriverTest : public testing::Test {
     const FakeLive live = fake_->live();
     EXPECT_EQ(live.allocations, 0);
     EXPECT_EQ(live.host_allocations, 0);
+    EXPECT_EQ(live.pools, 0);
     EXPECT_EQ(live.streams, 0);
     EXPECT_EQ(live.events, 0);
     EXPECT_EQ(live.modules, 0);

@@ -17,6 +17,7 @@ constexpr Result kInvalidValue{1};
 constexpr Result kNotInitialized{3};
 constexpr Result kInvalidContext{201};
 constexpr Result kInvalidHandle{400};
+constexpr Result kCaptureUnsupported{900};
 constexpr Result kNotFound{500};
 
 Fake& fake() {
@@ -73,6 +74,24 @@ Result copy(Call& call, void* to, const void* from, size_t bytes) {
   if (call.faulted()) return call.result();
   std::memcpy(to, from, bytes);
   return Result::kSuccess;
+}
+
+Result allocate(Call& call, DevicePointer* address, size_t bytes) {
+  if (call.faulted()) return call.result();
+  if (bytes == 0) return kInvalidValue;
+  if (bytes > fake().total_memory - fake().used()) return Result::kOutOfMemory;
+  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *address = reinterpret_cast<DevicePointer>(memory);
+  fake().allocations[*address] = bytes;
+  return Result::kSuccess;
+}
+
+Result deallocate(Call& call, DevicePointer address) {
+  if (call.failed()) return call.result();
+  if (fake().allocations.erase(address) == 0) return kInvalidValue;
+  std::free(reinterpret_cast<void*>(address));
+  call.faulted();
+  return call.result();
 }
 
 }  // namespace
@@ -154,6 +173,7 @@ Result cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceOrdinal
       {DeviceAttribute::kMaxRegistersPerMultiprocessor, 65536},
       {DeviceAttribute::kCooperativeLaunch, 1},
       {DeviceAttribute::kMaxSharedMemoryPerBlockOptin, 232448},
+      {DeviceAttribute::kMemoryPools, 1},
       {DeviceAttribute::kClusterLaunch, 1},
   };
   const auto found = values.find(attribute);
@@ -175,6 +195,38 @@ Result cuDeviceGetDefaultMemPool(MemoryPoolHandle* pool, DeviceOrdinal) {
   if (call.failed()) return call.result();
   *pool = reinterpret_cast<MemoryPoolHandle>(0x900);
   return Result::kSuccess;
+}
+
+Result cuMemPoolCreate(MemoryPoolHandle* pool, const PoolProperties* properties) {
+  Call call("cuMemPoolCreate", kContext, text(static_cast<uint64_t>(properties->device)));
+  if (call.failed()) return call.result();
+  *pool = fake().make_handle<MemoryPoolHandle>();
+  if (fake().capturing && fake().capture_mode != CaptureMode::kRelaxed) return kCaptureUnsupported;
+  fake().pools[*pool] = 0;
+  return Result::kSuccess;
+}
+
+Result cuMemPoolSetAttribute(MemoryPoolHandle pool, PoolAttribute attribute, void* value) {
+  Call call("cuMemPoolSetAttribute", kInit);
+  if (call.failed()) return call.result();
+  const auto found = fake().pools.find(pool);
+  if (found == fake().pools.end() || attribute != PoolAttribute::kReleaseThreshold)
+    return kInvalidValue;
+  found->second = *static_cast<const uint64_t*>(value);
+  return Result::kSuccess;
+}
+
+Result cuThreadExchangeStreamCaptureMode(CaptureMode* mode) {
+  Call call("cuThreadExchangeStreamCaptureMode", kInit, text(static_cast<uint64_t>(*mode)));
+  if (call.failed()) return call.result();
+  std::swap(*mode, fake().capture_mode);
+  return Result::kSuccess;
+}
+
+Result cuMemPoolDestroy(MemoryPoolHandle pool) {
+  Call call("cuMemPoolDestroy", kInit);
+  if (call.failed()) return call.result();
+  return fake().pools.erase(pool) != 0 ? Result::kSuccess : kInvalidValue;
 }
 
 Result cuMemPoolTrimTo(MemoryPoolHandle, size_t) {
@@ -236,22 +288,26 @@ Result cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 Result cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
   Call call("cuMemAlloc_v2", kContext, text(bytes));
-  if (call.faulted()) return call.result();
-  if (bytes == 0) return kInvalidValue;
-  if (bytes > fake().total_memory - fake().used()) return Result::kOutOfMemory;
-  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  *address = reinterpret_cast<DevicePointer>(memory);
-  fake().allocations[*address] = bytes;
-  return Result::kSuccess;
+  return allocate(call, address, bytes);
 }
 
 Result cuMemFree_v2(DevicePointer address) {
   Call call("cuMemFree_v2", kContext);
-  if (call.failed()) return call.result();
-  if (fake().allocations.erase(address) == 0) return kInvalidValue;
-  std::free(reinterpret_cast<void*>(address));
-  call.faulted();
-  return call.result();
+  return deallocate(call, address);
+}
+
+// A pool that keeps less than everything gives memory back whenever somebody waits.
+Result cuMemAllocFromPoolAsync(DevicePointer* address, size_t bytes, MemoryPoolHandle pool,
+                               DriverStream stream) {
+  Call call("cuMemAllocFromPoolAsync", kContext, text(bytes));
+  const auto found = fake().pools.find(pool);
+  if (found == fake().pools.end() || found->second != ~uint64_t{0}) return kInvalidValue;
+  return fake().is_stream(stream) ? allocate(call, address, bytes) : kInvalidHandle;
+}
+
+Result cuMemFreeAsync(DevicePointer address, DriverStream stream) {
+  Call call("cuMemFreeAsync", kContext);
+  return fake().is_stream(stream) ? deallocate(call, address) : kInvalidHandle;
 }
 
 Result cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
@@ -321,7 +377,7 @@ Result cuStreamDestroy_v2(DriverStream stream) {
 Result cuStreamSynchronize(DriverStream stream) {
   Call call("cuStreamSynchronize", kContext);
   if (call.faulted()) return call.result();
-  return stream == nullptr || fake().streams.count(stream) != 0 ? Result::kSuccess : kInvalidHandle;
+  return fake().is_stream(stream) ? Result::kSuccess : kInvalidHandle;
 }
 
 Result cuStreamQuery(DriverStream) {

@@ -26,6 +26,7 @@ struct FakeLaunch {
 struct FakeLive {
   int allocations = 0;
   int host_allocations = 0;
+  int pools = 0;
   int streams = 0;
   int events = 0;
   int modules = 0;

@@ -40,6 +40,8 @@ struct Fake final : FakeCuda {
   std::vector<FakeLaunch> launched;
   std::map<DevicePointer, size_t> allocations;
   std::set<void*> host_allocations;
+  std::map<const void*, uint64_t> pools;  // and what each keeps
+  CaptureMode capture_mode = CaptureMode::kGlobal;
   std::set<const void*> streams;
   std::set<const void*> events;
   std::set<const void*> modules;
@@ -56,6 +58,7 @@ struct Fake final : FakeCuda {
     parameter_count = 0;
     kernels = "row_sum\ncopy\n";
     capturing = false;
+    capture_mode = CaptureMode::kGlobal;
     busy = false;
     pending_fault = 0;
     faults.clear();
@@ -73,6 +76,10 @@ struct Fake final : FakeCuda {
                            {FunctionAttribute::kNonPortableClusterSizeAllowed, 0}};
   }
   Fake() { forget(); }
+
+  bool is_stream(const void* stream) const {
+    return stream == nullptr || streams.count(stream) != 0;
+  }
 
   template <class Handle>
   Handle make_handle() {
@@ -129,6 +136,7 @@ struct Fake final : FakeCuda {
     FakeLive live;
     live.allocations = static_cast<int>(allocations.size());
     live.host_allocations = static_cast<int>(host_allocations.size());
+    live.pools = static_cast<int>(pools.size());
     live.streams = static_cast<int>(streams.size());
     live.events = static_cast<int>(events.size());
     live.modules = static_cast<int>(modules.size());
@@ -141,6 +149,7 @@ struct Fake final : FakeCuda {
     for (void* memory : host_allocations) std::free(memory);
     allocations.clear();
     host_allocations.clear();
+    pools.clear();
     streams.clear();
     events.clear();
     modules.clear();
