@@ -21,6 +21,10 @@ constexpr int64_t kKeptBytes = 36864;
 constexpr int kKeptVectors = 16;
 // What a block has in shared memory besides: sums of its warps.
 constexpr int64_t kOtherSharedBytes = 8192;
+// Of rows that are read once a block has at least so many bytes where it shares one, and a multiprocessor so many blocks
+// one after the other.
+constexpr int64_t kOnceBytes = 65536;
+constexpr int kBlocksInTurn = 8;
 // Threads of a block that has several rows.
 constexpr int kSharedThreads = 128;
 
@@ -49,10 +53,33 @@ RowDeal kept_deal(RowDeal deal, int64_t vectors, int part, const RowsOf& rows,
                   const DeviceInfo& device) {
   deal.blocks = blocks_for(vectors, kKeptBytes / kVectorBytes / rows.inputs, device);
   const int64_t of_block = divide_up(vectors, deal.blocks);
-  deal.threads = whole_warps(divide_up(of_block, kKeptVectors));
+  deal.threads = whole_warps(divide_up(of_block * rows.inputs, kKeptVectors));
   deal.vectors = part;
   deal.kept = static_cast<int>(divide_up(of_block, int64_t{deal.threads} * part));
   return deal;
+}
+
+// The deal of rows that are read once, and are longer than a warp's.
+void deal_once(int64_t vectors, int part, const RowsOf& rows, const DeviceInfo& device,
+               RowDeal& deal) {
+  // So many blocks that the last ones to end leave few multiprocessors idle, but none with a short way to go.
+  const int64_t resident = int64_t{device.sm_count} * device.max_threads_per_sm / kHeldThreads,
+                wanted = std::min(divide_up(kBlocksInTurn * resident, rows.rows),
+                                  divide_up(vectors, kOnceBytes / kVectorBytes));
+  deal.blocks = power_of_two(std::max<int64_t>(wanted, 1));
+  if (deal.blocks > 1) {
+    // Where all blocks run at once, the time is that of a thread's way: a cluster needs no second launch.
+    const int few = blocks_for(vectors, kHeldThreads * kFewVectors / 2, device);
+    if (rows.rows * few <= resident && int64_t{few} * kHeldThreads * part >= vectors) {
+      deal.blocks = few;
+    } else {
+      deal.apart = true;
+    }
+  }
+  const int64_t of_block = divide_up(vectors, deal.blocks);
+  deal.vectors = static_cast<int>(std::clamp<int64_t>(divide_up(of_block, kHeldThreads), 1, part));
+  deal.threads = whole_warps(std::min<int64_t>(divide_up(of_block, deal.vectors), kHeldThreads));
+  deal.in_parts = vectors > int64_t{deal.blocks} * deal.threads * deal.vectors;
 }
 
 }  // namespace
@@ -70,7 +97,9 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   const int part = std::clamp(kPartElements / deal.width / rows.inputs, 1,
                               deal.peeled ? kFewVectors : kMostVectors);
   const int few = std::clamp(kFewVectors / rows.inputs, 1, part);
-  if (vectors <= kWarpSize * kFewVectors) {
+  if (rows.rows > 0 && vectors > kWarpSize * kFewVectors) {
+    deal_once(vectors, part, rows, device, deal);
+  } else if (vectors <= kWarpSize * kFewVectors) {
     deal.threads = std::min(power_of_two(divide_up(vectors, kFewVectors)), kWarpSize);
     // Of the elements at the edges, fewer than two vectors, each has a thread.
     if (deal.peeled) deal.threads = std::max(deal.threads, 2 * deal.width);
@@ -91,7 +120,7 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
     deal.in_parts = vectors > int64_t{deal.blocks} * deal.threads * part;
   }
   const int64_t held = int64_t{deal.blocks} * deal.threads * deal.vectors * std::max(deal.kept, 1);
-  deal.whole = !deal.peeled && vectors == held;
+  deal.whole = !deal.peeled && vectors % held == 0;
   return deal;
 }
 
@@ -103,7 +132,7 @@ int64_t shared_bytes(const RowDeal& deal, int inputs) {
 LaunchShape row_shape(const RowDeal& deal, int64_t rows) {
   return {.grid = divide_up(rows, deal.rows) * deal.blocks,
           .block = {deal.threads, deal.rows},
-          .cluster = deal.blocks};
+          .cluster = deal.apart ? 1 : deal.blocks};
 }
 
 }  // namespace heddle::kernels

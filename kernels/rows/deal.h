@@ -5,7 +5,8 @@
 //
 // A row belongs to a few lanes of a warp, to a block, or to a cluster of blocks. Short rows are held in registers;
 // longer ones in shared memory, which is loaded without registers, so that more loads are under way; rows that not
-// even a cluster's holds are read once for each pass over them.
+// even a cluster's holds are read once for each pass over them. Kernels that read a row once, and write little, hold
+// none, and deal long rows out to as many blocks as the device needs.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ inline constexpr int kVectorBytes = 16;
 struct RowDeal {
   int threads = 32;     // of a block that share a row: 1, 2, 4, … 32, or a multiple of 32
   int rows = 1;         // of a block; more than one where a warp or less shares a row
-  int blocks = 1;       // of a cluster that share a row
+  int blocks = 1;       // that share a row: of a cluster, or
+  bool apart = false;   // of none, and each has a result of its own
   int vectors = 1;      // of a row that a thread has in registers at once: a part
   int width = 1;        // elements of a vector
   bool peeled = false;  // vectors begin where memory is aligned, behind the row's first elements
@@ -38,6 +40,7 @@ struct RowsOf {
   bool aligned;       // every row begins at a multiple of 16 bytes
   bool alike;         // in all matrices rows begin equally far behind such multiples
   int inputs = 1;     // matrices that are read
+  int64_t rows = 0;   // of elements that are read once; 0: they are read more often
 };
 
 // The rows of matrices that are read and written together, of which one is read: all of as many columns, and of one

@@ -23,16 +23,22 @@ class RowThreads {
   int of_block() const { return deal_.threads * deal_.vectors; }
   const Int& thread() const { return thread_; }
   // The block's number among those that share the row.
-  Int block() const { return deal_.blocks > 1 ? cluster_rank() : Int(0); }
+  Int block() const {
+    if (deal_.blocks == 1) return 0;
+    return deal_.apart ? block_idx.x % deal_.blocks : cluster_rank();
+  }
 
-  // One of the threads that share an existing row.
-  Bool is_first() const { return exists_ && thread_ == 0 && block() == 0; }
+  // One of the threads that share an existing row, or have a result of their own.
+  Bool is_first() const {
+    const Bool first = exists_ && thread_ == 0;
+    return deal_.apart ? first : first && block() == 0;
+  }
 
-  // A value of each thread, combined over the row; all of them get the result.
+  // A value of each thread, combined over those that have a result together; all of them get it.
   template <class X, class Combine>
   auto reduce(const X& x, Combine combine) const {
     if (deal_.threads < kWarpSize || deal_.rows > 1) return warp_reduce(x, combine, deal_.threads);
-    return cluster_reduce(x, combine);
+    return deal_.apart ? block_reduce(x, combine) : cluster_reduce(x, combine);
   }
 
  private:

@@ -14,12 +14,16 @@
 
 namespace heddle::kernels {
 
+// This thread among those that share one of so many rows.
+inline RowThreads row_threads(const RowDeal& deal, const Int& rows) {
+  const Int first = deal.blocks > 1 ? block_idx.x / deal.blocks : Int(block_idx.x);
+  return RowThreads(deal, deal.rows > 1 ? first * deal.rows + thread_idx.y : first, rows);
+}
+
 // body(threads, row) of the row that this thread has a share of; `outside` stands for what is not in the row.
 template <class T, class Body>
 void of_row(const RowDeal& deal, const Tensor<const T, 2>& x, const T& outside, Body body) {
-  const Int first = deal.blocks > 1 ? block_idx.x / deal.blocks : Int(block_idx.x);
-  const RowThreads threads(deal, deal.rows > 1 ? first * deal.rows + thread_idx.y : first,
-                           x.shape(0));
+  const RowThreads threads = row_threads(deal, x.shape(0));
   body(threads, InputRow<T>(threads, x, outside));
 }
 

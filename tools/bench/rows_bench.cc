@@ -106,7 +106,8 @@ class Bench {
           const size_t at = static_cast<size_t>(i) % inputs.size();
           check(outputs[at].copy_from(stream_, inputs[at], bytes));
         };
-        const auto [ours, theirs] = in_turns(run, copy);
+        const std::vector<double> ms = in_turns_ms(device_, stream_, random_, {run, copy});
+        const double ours = ms[0], theirs = ms[1];
         const double of_copy = theirs * passes / 2 / ours;
         figures_.push_back({{"kernel", name},
                             {"dtype", dtype},
@@ -122,25 +123,6 @@ class Bench {
   nlohmann::ordered_json figures() { return std::move(figures_); }
 
  private:
-  // Milliseconds of a call of each.
-  std::pair<double, double> in_turns(const std::function<void(int)>& a,
-                                     const std::function<void(int)>& b) {
-    Event start = take(device_.create_event()), stop = take(device_.create_event());
-    std::vector<double> times[2];
-    for (int round = -2; round < kRounds; ++round) {
-      const bool a_first = (random_() & 1) != 0;
-      for (const bool is_a : {a_first, !a_first}) {
-        check(start.record(stream_));
-        for (int i = 0; i < kLaunches; ++i) (is_a ? a : b)(i);
-        check(stop.record(stream_));
-        const double ms = take(Event::elapsed_ms(start, stop)) / kLaunches;
-        if (round >= 0) times[is_a ? 0 : 1].push_back(ms);
-      }
-    }
-    for (auto& one : times) std::sort(one.begin(), one.end());
-    return {times[0][kRounds / 2], times[1][kRounds / 2]};
-  }
-
   const Device device_;
   const Stream stream_;
   const std::regex only_;

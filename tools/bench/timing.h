@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -29,6 +30,34 @@ double median_ms(const Device& device, const Stream& stream, Work&& work) {
   }
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];
+}
+
+// Milliseconds of a call of each work(i): medians of rounds, in an order that is drawn anew each time. One that is empty
+// takes 0.
+inline std::vector<double> in_turns_ms(const Device& device, const Stream& stream,
+                                       std::mt19937& random,
+                                       const std::vector<std::function<void(int)>>& works) {
+  Event start = take(device.create_event()), stop = take(device.create_event());
+  std::vector<std::vector<double>> times(works.size());
+  std::vector<size_t> order(works.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  for (int round = -2; round < kRounds; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const size_t which : order) {
+      if (!works[which]) continue;
+      check(start.record(stream));
+      for (int i = 0; i < kLaunches; ++i) works[which](i);
+      check(stop.record(stream));
+      const double ms = take(Event::elapsed_ms(start, stop)) / kLaunches;
+      if (round >= 0) times[which].push_back(ms);
+    }
+  }
+  std::vector<double> medians;
+  for (std::vector<double>& one : times) {
+    std::sort(one.begin(), one.end());
+    medians.push_back(one.empty() ? 0 : one[one.size() / 2]);
+  }
+  return medians;
 }
 
 // Buffers of `bytes` random numbers in [-1, 1], as many as fill four times the L2 cache and at least two.

@@ -1,0 +1,138 @@
+// Combining elements that lie apart: a thread has neighbouring columns, and takes some rows of them. Internal to the kernels.
+#pragma once
+
+#include <algorithm>
+
+#include "heddle/kernels/reduce/combine.h"
+#include "heddle/kernels/rows/deal.h"
+
+namespace heddle::kernels {
+
+// How columns are dealt out: blocks have `lanes` × `width` columns, and a stretch of the rows.
+struct ColumnDeal {
+  int width = 1;   // columns of a thread, one access
+  int lanes = 1;   // threads beside each other
+  int rows = 1;    // threads below each other, a power of two
+  int unroll = 1;  // loads of a thread under way
+  friend bool operator==(const ColumnDeal&, const ColumnDeal&) = default;
+};
+
+// The extents of (outer, rows, columns), whose rows are combined.
+struct ColumnsOf {
+  int64_t outer, rows, columns;
+  int width = 1;  // columns that are one access
+};
+ColumnDeal deal_columns(const ColumnsOf& of);
+// Stretches that the rows are split into, so that a device is busy, and the launch.
+int64_t stretches(const ColumnsOf& of, const ColumnDeal& deal, const DeviceInfo& device);
+LaunchShape column_shape(const ColumnsOf& of, const ColumnDeal& deal, int64_t stretches);
+
+// The columns of the widest access that begins at a multiple of its bytes everywhere.
+template <class T>
+int columns_at_once(const TensorRef<const T, 3>& x) {
+  int64_t width = x.strides[2] == 1 || x.extents[2] == 1 ? kVectorBytes / int64_t{sizeof(T)} : 1;
+  const auto fits = [&](int64_t distance, bool matters) {
+    return !matters || distance % width == 0;
+  };
+  while (width > 1 &&
+         !(reinterpret_cast<uintptr_t>(x.data) % (static_cast<uintptr_t>(width) * sizeof(T)) == 0 &&
+           fits(x.strides[0], x.extents[0] > 1) && fits(x.strides[1], x.extents[1] > 1) &&
+           fits(x.extents[2], true))) {
+    width /= 2;
+  }
+  return static_cast<int>(width);
+}
+
+// States of neighbouring columns, carried through loops as one thing.
+template <class State>
+class StateRow {
+ public:
+  StateRow(int count, const State& all) {
+    for (int i = 0; i < count; ++i) push(all);
+  }
+  StateRow() = default;
+  void push(const State& state) {
+    detail::for_each_leaf(state, [&](const detail::Node& node) { nodes_.push_back(node); });
+    ++count_;
+  }
+  State operator[](int i) const {
+    State out = detail::blank<State>();
+    size_t at = nodes_.size() / count_ * static_cast<size_t>(i);
+    detail::for_each_leaf(out, [&](detail::Node& node) { node = nodes_[at++]; });
+    return out;
+  }
+  int size() const { return static_cast<int>(count_); }
+
+  std::vector<detail::Node>& nodes() { return nodes_; }
+  const std::vector<detail::Node>& nodes() const { return nodes_; }
+
+ private:
+  std::vector<detail::Node> nodes_;
+  size_t count_ = 0;
+};
+
+// Combines the rows of each column that the block has a stretch of: load(outer, row, column, loads) gives the states of
+// `width` columns, of as many rows as there are loads, deal.rows apart; store(outer, stretch, column, state).
+template <class Op, class Load, class Store>
+void reduce_columns_body(const ColumnDeal& deal, const Op& op, const Int& rows, const Int& columns,
+                         const Int& stretches, Load load, Store store) {
+  using State = typename Op::State;
+  const int block_columns = deal.lanes * deal.width;
+  const Int tiles = (columns + (block_columns - 1)) / block_columns;
+  const Int tile = block_idx.x % tiles, above = block_idx.x / tiles;
+  const Int stretch = above % stretches, outer = above / stretches;
+  const Int lane = thread_idx.x, below = thread_idx.y;
+  const Int column = (tile * deal.lanes + lane) * deal.width;
+  // Lanes behind the last column load it again.
+  const Int loaded = min(column, columns - deal.width);
+
+  const Int each = (rows + stretches - 1) / stretches;
+  const Int begin = stretch * each, end = min(begin + each, rows);
+  const Int first = begin + below;
+  const Int count = max(end - first + (deal.rows - 1), 0) / deal.rows;
+  const Int batches = count / deal.unroll;
+  const auto merged = [&](const StateRow<State>& so_far, const Int& row, int loads) {
+    const StateRow<State> more = load(outer, row, loaded, loads);
+    StateRow<State> out;
+    for (int i = 0; i < deal.width; ++i) out.push(op.merge(so_far[i], more[i]));
+    return out;
+  };
+  StateRow<State> mine =
+      For(range(batches), StateRow<State>(deal.width, op.nothing()),
+          [&](const Int& batch, const StateRow<State>& so_far) {
+            return merged(so_far, first + batch * (deal.unroll * deal.rows), deal.unroll);
+          });
+  if (deal.unroll > 1) {
+    mine = For(range(batches * deal.unroll, count), mine,
+               [&](const Int& at, const StateRow<State>& so_far) {
+                 return merged(so_far, first + at * deal.rows, 1);
+               });
+  }
+
+  // Threads below each other combine what they have, half of them with the other half.
+  if (deal.rows > 1) {
+    const Shared<typename Op::Stored, 2> states({deal.rows, block_columns});
+    const auto place = [&](const Int& row, int i) { return states(row, lane * deal.width + i); };
+    for (int half = deal.rows / 2; half >= 1; half /= 2) {
+      If(below >= half && below < 2 * half, [&] {
+        for (int i = 0; i < deal.width; ++i) place(below, i) = mine[i];
+      });
+      sync_threads();
+      mine = If(
+          below < half,
+          [&] {
+            StateRow<State> out;
+            for (int i = 0; i < deal.width; ++i) {
+              out.push(op.merge(mine[i], State(place(below + half, i))));
+            }
+            return out;
+          },
+          [&] { return mine; });
+    }
+  }
+  If(below == 0 && column < columns, [&] {
+    for (int i = 0; i < deal.width; ++i) store(outer, stretch, column + i, mine[i]);
+  });
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,195 @@
+// What the reductions carry from element to element: a float, the place of an extremum, moments. Internal to the kernels.
+//
+// Each is a struct with
+//   State                      what is carried, in registers
+//   Stored, kStoredBytes       the same in memory
+//   float outside              an element that changes no result
+//   State nothing()            of no elements
+//   State of(Elements)         of some
+//   State merge(State, State)
+//   State over(group, State)   of a group of threads; group(state, combine) reduces over it
+//   Value<Result> result(State, n)   where n elements were combined
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "heddle/kernels/reduce/reduce.h"
+#include "heddle/kernels/rows/moments.h"
+
+namespace heddle::kernels {
+
+// Elements of a thread, in f32.
+struct Elements {
+  std::vector<Float> values;
+  std::vector<Int> places;    // along the mode that is reduced
+  std::vector<Bool> present;  // the others are `outside`; none: all are
+};
+
+// Combined in a tree: neighbours first.
+template <class State, class Merge>
+State in_tree(std::vector<State> all, Merge merge) {
+  while (all.size() > 1) {
+    std::vector<State> next;
+    for (size_t i = 0; i + 1 < all.size(); i += 2) next.push_back(merge(all[i], all[i + 1]));
+    if (all.size() % 2 != 0) next.push_back(all.back());
+    all = std::move(next);
+  }
+  return all[0];
+}
+
+// The functors that dsl/collective/reduce.h does not have.
+struct Times {
+  Float operator()(const Float& a, const Float& b) const { return a * b; }
+};
+struct MaxNan {
+  Float operator()(const Float& a, const Float& b) const { return max_nan(a, b); }
+};
+struct MinNan {
+  Float operator()(const Float& a, const Float& b) const { return min_nan(a, b); }
+};
+
+// Sums, products and extrema.
+struct Values {
+  using State = Float;
+  using Stored = float;
+  using Result = float;
+  static constexpr int kStoredBytes = sizeof(float);
+
+  Reduction reduction;
+  friend bool operator==(const Values&, const Values&) = default;
+
+  float outside() const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    switch (reduction) {
+      case Reduction::kProduct:
+        return 1;
+      case Reduction::kMax:
+        return -kInfinity;
+      case Reduction::kMin:
+        return kInfinity;
+      default:
+        return 0;
+    }
+  }
+  State nothing() const { return outside(); }
+  State of(const Elements& elements) const {
+    std::vector<Float> all = elements.values;
+    if (reduction == Reduction::kNorm2) {
+      for (Float& x : all) detail::replace_leaves(x, x * x);
+    }
+    return in_tree(std::move(all), [&](const State& a, const State& b) { return merge(a, b); });
+  }
+  State merge(const State& a, const State& b) const {
+    return by([&](auto combine) -> Float { return combine(a, b); });
+  }
+  template <class Group>
+  State over(const Group& group, const State& state) const {
+    return by([&](auto combine) -> Float { return group(state, combine); });
+  }
+  Float result(const State& state, const Float& n) const {
+    switch (reduction) {
+      case Reduction::kMean:
+        return state / n;
+      case Reduction::kNorm2:
+        return sqrt(state);
+      default:
+        return state;
+    }
+  }
+
+ private:
+  template <class F>
+  Float by(F f) const {
+    switch (reduction) {
+      case Reduction::kProduct:
+        return f(Times());
+      case Reduction::kMax:
+        return f(MaxNan());
+      case Reduction::kMin:
+        return f(MinNan());
+      default:
+        return f(plus());
+    }
+  }
+};
+
+// Variances.
+struct Spread {
+  using State = Moments;
+  using Stored = Moments;
+  using Result = float;
+  static constexpr int kStoredBytes = 3 * sizeof(float);
+
+  Reduction reduction;
+  friend bool operator==(const Spread&, const Spread&) = default;
+
+  float outside() const { return 0; }
+  State nothing() const { return {0, 0, 0}; }
+  State of(const Elements& elements) const {
+    std::vector<Float> counts;
+    for (const Bool& present : elements.present) counts.push_back(select(present, 1.0f, 0.0f));
+    const Float count = counts.empty() ? Float(static_cast<float>(elements.values.size()))
+                                       : in_tree(std::move(counts), plus());
+    const Float mean = in_tree(elements.values, plus()) * fast::rcp(max(count, 1.0f));
+    std::vector<Float> squares;
+    for (size_t i = 0; i < elements.values.size(); ++i) {
+      const Float apart = elements.values[i] - mean, square = apart * apart;
+      squares.push_back(elements.present.empty() ? square
+                                                 : select(elements.present[i], square, 0.0f));
+    }
+    return {count, mean, in_tree(std::move(squares), plus())};
+  }
+  State merge(const State& a, const State& b) const { return MergeMoments()(a, b); }
+  template <class Group>
+  State over(const Group& group, const State& state) const {
+    return group(state, MergeMoments());
+  }
+  Float result(const State& state, const Float& n) const { return state.squares / (n - 1.0f); }
+};
+
+// The place of an extremum: the upper half orders elements as the floats are, the lower half the places backwards, so
+// that the first of several is the largest.
+struct Places {
+  using State = UInt64;
+  using Stored = uint64_t;
+  using Result = int64_t;
+  static constexpr int kStoredBytes = sizeof(uint64_t);
+
+  Reduction reduction;
+  friend bool operator==(const Places&, const Places&) = default;
+
+  float outside() const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return reduction == Reduction::kArgmin ? kInfinity : -kInfinity;
+  }
+  State nothing() const { return uint64_t{0}; }
+  State of(const Elements& elements) const {
+    std::vector<State> all;
+    for (size_t i = 0; i < elements.values.size(); ++i) {
+      const UInt place = ~cast<uint32_t>(elements.places[i]);
+      const UInt64 key = cast<uint64_t>(order_of(elements.values[i])) << 32u;
+      all.push_back(key | cast<uint64_t>(place));
+    }
+    return in_tree(std::move(all), [&](const State& a, const State& b) { return merge(a, b); });
+  }
+  State merge(const State& a, const State& b) const { return max(a, b); }
+  template <class Group>
+  State over(const Group& group, const State& state) const {
+    return group(state, maximum());
+  }
+  Int64 result(const State& state, const Float&) const {
+    return cast<int64_t>(~cast<uint32_t>(state));
+  }
+
+ private:
+  // Numbers that are ordered as the floats are, or the other way round for the smallest; NaN is above all.
+  UInt order_of(const Float& x) const {
+    // Both zeros are the positive one.
+    const UInt bits = bitcast<uint32_t>(reduction == Reduction::kArgmin ? 0.0f - x : x + 0.0f);
+    const Bool negative = bitcast<int32_t>(bits) < 0;
+    return select(x == x, bits ^ select(negative, 0xFFFFFFFFu, 0x80000000u), 0xFFFFFFFFu);
+  }
+};
+
+}  // namespace heddle::kernels

@@ -1,0 +1,8 @@
+// Places of extrema.
+#include "heddle/kernels/reduce/reducer_internal.h"
+
+namespace heddle::kernels {
+
+HEDDLE_REDUCE(Places)
+
+}  // namespace heddle::kernels

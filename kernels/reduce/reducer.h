@@ -1,0 +1,64 @@
+// The launches of one kind of reductions. Internal to the kernels.
+#pragma once
+
+#include "heddle/kernels/reduce/columns.h"
+#include "heddle/kernels/rows/row_kernel.h"
+
+namespace heddle::kernels {
+
+// The same memory by other modes.
+template <int kModes, class T, int kRank>
+TensorRef<T, kModes> seen_as(const TensorRef<T, kRank>& tensor, const int64_t (&extents)[kModes],
+                             const int64_t (&strides)[kModes]) {
+  TensorRef<T, kModes> seen(tensor.data, extents, strides);
+  seen.capacity_bytes = tensor.capacity_bytes;
+  seen.memory = tensor.memory, seen.allocation = tensor.allocation;
+  return seen;
+}
+
+// Op is what is carried (combine.h). The member functions are defined in reducer_internal.h, and made for each Op in a
+// file of its own.
+template <class Op>
+class Reducer {
+ public:
+  using Stored = typename Op::Stored;
+  using Result = typename Op::Result;
+
+  Reducer(const Stream& stream, Reduction reduction) : stream_(stream), op_{reduction} {}
+
+  // y(o, i) of x(o, ·, i).
+  template <class T>
+  Status middle(TensorRef<const T, 3> x, TensorRef<Result, 2> y) const;
+  // y(0, 0) of all elements of x, whose places count row by row.
+  template <class T>
+  Status all(const TensorRef<const T, 2>& x, const TensorRef<Result, 2>& y) const;
+
+ private:
+  // Of rows, whose elements lie side by side: y(0, i) of x(i, ·).
+  template <class T>
+  Status lines(const TensorRef<const T, 2>& x, const TensorRef<Result, 2>& y) const;
+  // The same of rows that are so short that accesses take several, and of rows that are too long for a kernel.
+  template <class T>
+  Status short_lines(const TensorRef<const T, 2>& x, const TensorRef<Result, 2>& y) const;
+  template <class T>
+  Status long_lines(const TensorRef<const T, 2>& x, const TensorRef<Result, 2>& y) const;
+  // The states of the blocks that share a row, of each row, whose places begin `first` behind those of the row before.
+  template <class T>
+  Status store_states(const RowDeal& deal, const TensorRef<const T, 2>& x, int64_t first,
+                      const TensorRef<Stored, 3>& states) const;
+  template <class T>
+  RowDeal dealt(const TensorRef<const T, 2>& x) const;
+
+  // y(o, i) of x(o, ·, i), which are elements or states, where n elements are behind each.
+  template <bool kStates, class T>
+  Status columns(const TensorRef<const T, 3>& x, const TensorRef<Result, 2>& y, int64_t n) const;
+
+  StatusOr<Buffer> memory(int64_t states) const;
+  static TensorRef<Stored, 3> in(const Buffer& memory, const int64_t (&extents)[3],
+                                 int64_t first = 0);
+
+  const Stream& stream_;
+  const Op op_;
+};
+
+}  // namespace heddle::kernels

@@ -1,0 +1,58 @@
+// Combining rows of a few elements that lie one behind the other: a thread takes as many rows as an access has elements,
+// which are as many accesses as a row has elements. Internal to the kernels.
+#pragma once
+
+#include "heddle/kernels/reduce/combine.h"
+#include "heddle/kernels/rows/deal.h"
+
+namespace heddle::kernels {
+
+inline constexpr int kMostShortColumns = 16;
+
+// How they are dealt out.
+struct ShortDeal {
+  int columns = 1;  // of a row
+  int width = 1;    // elements of an access
+  friend bool operator==(const ShortDeal&, const ShortDeal&) = default;
+};
+
+// Whether rows are so short and dense that whole accesses are rows.
+template <class T>
+bool are_short(const TensorRef<const T, 2>& x) {
+  return x.extents[1] <= kMostShortColumns && x.strides[0] == x.extents[1] && x.strides[1] == 1 &&
+         reinterpret_cast<uintptr_t>(x.data) % kVectorBytes == 0;
+}
+
+// store(0, 0, row, state) of each row. `x` has them all, `groups` as many of them in a row as an access has elements.
+template <class Op, class T, class Store>
+void reduce_short_rows_body(const Op& op, const ShortDeal& deal, const Tensor<const T, 2>& x,
+                            const Tensor<const T, 2>& groups, Store store) {
+  const auto row_of = [&](auto element) {
+    Elements elements;
+    for (int i = 0; i < deal.columns; ++i) {
+      elements.values.push_back(cast<float>(element(i)));
+      elements.places.push_back(i);
+    }
+    return op.of(elements);
+  };
+  const Int group = block_idx.x * block_dim.x + thread_idx.x;
+  If(group < groups.shape(0), [&] {
+    const detail::View<const T, 2> in = groups.assume_aligned();
+    std::vector<Fragment<T>> loaded;
+    for (int v = 0; v < deal.columns; ++v) {
+      loaded.push_back(Fragment<T>(in.elements(deal.width, group, v * deal.width)));
+    }
+    for (int r = 0; r < deal.width; ++r) {
+      store(Int(0), Int(0), group * deal.width + r, row_of([&](int i) {
+              const int at = r * deal.columns + i;
+              return loaded[at / deal.width][at % deal.width];
+            }));
+    }
+  });
+  // The rows that are left are fewer than an access has elements: one for each of the first threads.
+  const Int row = groups.shape(0) * deal.width + group;
+  If(row < x.shape(0),
+     [&] { store(Int(0), Int(0), row, row_of([&](int i) { return x(row, i); })); });
+}
+
+}  // namespace heddle::kernels

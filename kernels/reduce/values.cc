@@ -1,0 +1,8 @@
+// Sums, products, extrema.
+#include "heddle/kernels/reduce/reducer_internal.h"
+
+namespace heddle::kernels {
+
+HEDDLE_REDUCE(Values)
+
+}  // namespace heddle::kernels
