@@ -32,7 +32,7 @@ EXPLAINED = {
 # What runs under them: a program of tests and which of its tests.
 SUITES = {
     "matrix products": ("test_kernels", "*Gemm*-*Mutation*:GemmRe*"),
-    "kernels of rows": ("test_kernels", "*Softmax*:*Norm*:*CrossEntropy*"),
+    "kernels of rows": ("test_kernels", "*Softmax*:*Norm*:*CrossEntropy*:*Reduce*"),
     "other kernels": ("test_kernels", "*Axpby*:*RowSum*:*Learn*:*LayoutKernels*-AxpbyOfMany*:*MoreThan2To31*:*FurtherApart*"),
     "copies, products, pipelines, collectives": ("test_dsl", "*Tma*:*Bulk*:*Im2col*:*Wgmma*:Gemm.*:*Pipeline*:*Mma*:CollectiveResults*"),
 }
