@@ -13,6 +13,7 @@
 #include "heddle/kernels/reduce/columns.h"
 #include "heddle/kernels/reduce/reference_internal.h"
 #include "heddle/kernels/rows/deal.h"
+#include "heddle/tools/bench/graph.h"
 #include "kernels/matrix_rows.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
@@ -301,6 +302,30 @@ TEST(ReduceTest, TheSameInputGivesTheSameBits) {
     results.insert(out.download<float>(stream).value()[0]);
   }
   EXPECT_EQ(results.size(), 1u);
+}
+
+// The states' memory, and the pool that it comes from, are made while the stream is captured.
+TEST(ReduceTest, CanBeCapturedInAGraph) {
+  const Device& device = test_device();
+  if (device.kind() != runtime::BackendKind::kCuda) GTEST_SKIP() << "needs a GPU";
+  const Stream stream = device.create_stream().value();
+  const int64_t n = int64_t{1} << 22;
+  std::vector<float> values(static_cast<size_t>(n), 1.0f);
+  Buffer in = device.upload(absl::MakeConstSpan(values)).value();
+  const Buffer out = device.allocate(sizeof(float)).value();
+  const auto sum = [&] {
+    return kernels::reduce(stream, Reduction::kSum, Along::kAll, as_tensor<const float>(in, {1, n}),
+                           as_tensor<float>(out, {1}));
+  };
+  ASSERT_THAT(sum(), IsOk());  // loads the kernels, which a capture does not allow
+  ASSERT_THAT(stream.synchronize(), IsOk());
+  const bench::Graph graph(stream, [&] { ASSERT_THAT(sum(), IsOk()); });
+  for (const float each : {1.0f, 2.0f, 3.0f}) {
+    std::fill(values.begin(), values.end(), each);
+    ASSERT_THAT(in.copy_from_host(stream, values.data(), in.size_bytes()), IsOk());
+    graph.launch();
+    EXPECT_EQ(out.download<float>(stream).value()[0], each * static_cast<float>(n));
+  }
 }
 
 TEST(ReduceTest, SaysWhatIsWrong) {

@@ -13,6 +13,7 @@
 
 #include "CLI/CLI.hpp"
 #include "heddle/kernels/reduce/reduce.h"
+#include "heddle/tools/bench/graph.h"
 #include "heddle/tools/bench/timing.h"
 #include "nlohmann/json.hpp"
 
@@ -78,13 +79,39 @@ class Bench {
       }
       cases.push_back({reduction, name, Along::kFirst, "first", 8192, n / 8192});
     }
-    cases.push_back({Reduction::kSum, "sum", Along::kAll, "all", 1, 65536});
-    cases.push_back({Reduction::kSum, "sum", Along::kAll, "all", 1, 1 << 20});
     for (const Case& one : cases) measure<T>(one, dtype, inputs, results);
+    for (const int64_t columns : {1 << 10, 1 << 16, 1 << 20})
+      in_graph<T>(columns, dtype, inputs[0], results);
   }
   nlohmann::ordered_json figures() { return std::move(figures_); }
 
  private:
+  // A sum of a few elements, a thousand times in a graph.
+  template <class T>
+  void in_graph(int64_t columns, const char* dtype, const Buffer& input, const Buffer& results) {
+    const std::string title = std::string("sum graph ") + dtype + " " + std::to_string(columns);
+    if (!std::regex_search(title, only_)) return;
+    const auto sum = [&] {
+      check(kernels::reduce(stream_, Reduction::kSum, Along::kAll,
+                            as_tensor<const T>(input, {1, columns}),
+                            as_tensor<float>(results, {1})));
+    };
+    sum();
+    check(stream_.synchronize());
+    constexpr int kNodes = 1000;
+    const Graph graph(stream_, [&] {
+      for (int i = 0; i < kNodes; ++i) sum();
+    });
+    const double us = median_ms(device_, stream_, [&](int) { graph.launch(); }) * 1e3 / kNodes;
+    figures_.push_back({{"reduction", "sum"},
+                        {"along", "graph"},
+                        {"dtype", dtype},
+                        {"rows", 1},
+                        {"columns", columns},
+                        {"heddle_us", us}});
+    std::fprintf(stderr, "%s: %.2f us a node\n", title.c_str(), us);
+  }
+
   template <class T>
   void measure(const Case& c, const char* dtype, const std::vector<Buffer>& inputs,
                const Buffer& results) {
