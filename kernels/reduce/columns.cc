@@ -6,11 +6,13 @@ namespace heddle::kernels {
 namespace {
 
 constexpr int kThreads = 256;
-// Loads of a thread under way.
-constexpr int kLoads = 8;
+// Loads of a thread under way, more of narrow ones.
+constexpr int kLoads = 8, kNarrowLoads = 16;
+// Threads beside each other, at most where there are rows enough for others below them.
+constexpr int kLanes = 64;
 // Rows that a thread has at least where rows are split, in loads, and blocks that a multiprocessor has one after the other.
 constexpr int kLeastLoads = 2 * kLoads;
-constexpr int kBlocksInTurn = 4;
+constexpr int kBlocksInTurn = 2;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -25,8 +27,9 @@ int power_of_two(int64_t n, int most) {
 ColumnDeal deal_columns(const ColumnsOf& of) {
   ColumnDeal deal{.width = of.width};
   const int64_t vectors = divide_up(of.columns, deal.width);
-  deal.unroll = static_cast<int>(std::clamp<int64_t>(of.rows, 1, kLoads));
-  const int below = power_of_two(divide_up(of.rows, deal.unroll), kThreads / kWarpSize);
+  deal.unroll =
+      static_cast<int>(std::clamp<int64_t>(of.rows, 1, deal.width == 1 ? kNarrowLoads : kLoads));
+  const int below = power_of_two(divide_up(of.rows, deal.unroll), kThreads / kLanes);
   deal.lanes = power_of_two(vectors, kThreads / below);
   deal.rows = power_of_two(divide_up(of.rows, deal.unroll), kThreads / deal.lanes);
   return deal;

@@ -14,6 +14,7 @@ struct ColumnDeal {
   int lanes = 1;   // threads beside each other
   int rows = 1;    // threads below each other, a power of two
   int unroll = 1;  // loads of a thread under way
+  int fold = 1;    // rows that lie one behind the other and are taken as one
   friend bool operator==(const ColumnDeal&, const ColumnDeal&) = default;
 };
 
@@ -41,6 +42,15 @@ int columns_at_once(const TensorRef<const T, 3>& x) {
     width /= 2;
   }
   return static_cast<int>(width);
+}
+
+// Whether rows lie one behind the other, and are so many that their states are few beside them.
+template <class T>
+bool can_be_folded(const TensorRef<const T, 3>& x) {
+  constexpr int64_t kFold = kVectorBytes / int64_t{sizeof(T)}, kLeastFolds = 64;
+  return x.extents[0] == 1 && x.strides[2] == 1 && x.strides[1] == x.extents[2] &&
+         x.extents[1] >= kLeastFolds * kFold &&
+         reinterpret_cast<uintptr_t>(x.data) % kVectorBytes == 0;
 }
 
 // States of neighbouring columns, carried through loops as one thing.

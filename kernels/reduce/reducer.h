@@ -53,6 +53,15 @@ class Reducer {
   template <bool kStates, class T>
   Status columns(const TensorRef<const T, 3>& x, const TensorRef<Result, 2>& y, int64_t n) const;
 
+  // The same of elements whose rows begin at odd places, but lie one behind the other: several rows are taken as one,
+  // which begins at an even place.
+  template <class T>
+  Status folded(const TensorRef<const T, 3>& x, const TensorRef<Result, 2>& y) const;
+  // The states of stretches of rows, whose places begin with `first`.
+  template <bool kStates, class T>
+  Status store_stretches(const ColumnDeal& deal, const TensorRef<const T, 3>& x, int64_t first,
+                         const TensorRef<Stored, 3>& states) const;
+
   StatusOr<Buffer> memory(int64_t states) const;
   static TensorRef<Stored, 3> in(const Buffer& memory, const int64_t (&extents)[3],
                                  int64_t first = 0);

@@ -46,10 +46,10 @@ void reduce_rows_body(const Reducing<Op, RowDeal>& how, const Tensor<const T, 2>
   If(threads.is_first(), [&] { store(Int(0), threads.block(), threads.row(), all); });
 }
 
-// Columns of elements.
+// Columns of elements, whose places begin with `first`.
 template <class Op, class T, class Store>
 void reduce_elements_body(const Reducing<Op, ColumnDeal>& how, const Tensor<const T, 3>& x,
-                          const Int& stretches, Store store) {
+                          const Int& first, const Int& stretches, Store store) {
   const detail::View<const T, 3> in = x.assume_aligned();  // by which the host has chosen the width
   const ColumnDeal& deal = how.deal;
   reduce_columns_body(
@@ -62,10 +62,13 @@ void reduce_elements_body(const Reducing<Op, ColumnDeal>& how, const Tensor<cons
         }
         StateRow<typename Op::State> out;
         for (int i = 0; i < deal.width; ++i) {
+          const Int place = deal.fold == 1
+                                ? row + first
+                                : row * deal.fold + (column + i) / (x.shape(2) / deal.fold);
           Elements elements;
           for (int u = 0; u < loads; ++u) {
             elements.values.push_back(cast<float>(loaded[u][i]));
-            elements.places.push_back(row + u * deal.rows);
+            elements.places.push_back(place + u * deal.rows * deal.fold);
           }
           out.push(how.op.of(elements));
         }
@@ -107,13 +110,14 @@ auto to_results(const Op& op, const Tensor<typename Op::Result, 2>& out, const F
   };
 }
 
+// Columns of either; places begin with `first`.
 template <bool kStates, class Op, class T, class Store>
-void reduce_body(const Reducing<Op, ColumnDeal>& how, const Tensor<const T, 3>& x,
+void reduce_body(const Reducing<Op, ColumnDeal>& how, const Tensor<const T, 3>& x, const Int& first,
                  const Int& stretches, Store store) {
   if constexpr (kStates) {
     reduce_states_body(how, x, stretches, store);
   } else {
-    reduce_elements_body(how, x, stretches, store);
+    reduce_elements_body(how, x, first, stretches, store);
   }
 }
 
@@ -251,31 +255,72 @@ template <bool kStates, class T>
 Status Reducer<Op>::columns(const TensorRef<const T, 3>& x, const TensorRef<Result, 2>& y,
                             int64_t n) const {
   ColumnsOf of{x.extents[0], x.extents[1], x.extents[2]};
-  if constexpr (!kStates) of.width = columns_at_once(x);
+  if constexpr (!kStates) {
+    of.width = columns_at_once(x);
+    if (of.width == 1 && can_be_folded(x)) return folded(x, y);
+  }
   const ColumnDeal deal = deal_columns(of);
   const int64_t split = stretches(of, deal, stream_.device().info());
-  const Reducing<Op, ColumnDeal> how{op_, deal};
-  LaunchShape shape = column_shape(of, deal, split);
-  shape.programmatic = kStates;  // behind the launch that stores them
-  if (split == 1) {
-    static const auto kernels = kernel_family(
-        "reduce_columns(x, y, n)", [](Host<Reducing<Op, ColumnDeal>> how_, Tensor<const T, 3> from,
-                                      Tensor<Result, 2> to, Float count) {
-          reduce_body<kStates>(how_, from, Int(1), to_results(how_.op, to, count));
-        });
-    return kernels(how).launch(stream_, shape, x, y, static_cast<float>(n));
+  if (split > 1) {
+    const StatusOr<Buffer> states = memory(of.outer * split * of.columns);
+    if (!states.ok()) return states.status();
+    const TensorRef<Stored, 3> of_stretches = in(*states, {of.outer, split, of.columns});
+    if (Status s = store_stretches<kStates>(deal, x, 0, of_stretches); !s.ok()) return s;
+    return columns<true, Stored>(of_stretches, y, n);
   }
-  const StatusOr<Buffer> states = memory(of.outer * split * of.columns);
-  if (!states.ok()) return states.status();
-  const TensorRef<Stored, 3> of_stretches = in(*states, {of.outer, split, of.columns});
   static const auto kernels = kernel_family(
-      "reduce_stretches(x, states)",
-      [](Host<Reducing<Op, ColumnDeal>> how_, Tensor<const T, 3> from, Tensor<Stored, 3> to) {
-        grid_dependency_launch();
-        reduce_body<kStates>(how_, from, to.shape(1), to_states<Op>(to));
+      "reduce_columns(x, y, n)", [](Host<Reducing<Op, ColumnDeal>> how, Tensor<const T, 3> from,
+                                    Tensor<Result, 2> to, Float count) {
+        reduce_body<kStates>(how, from, 0, Int(1), to_results(how.op, to, count));
       });
-  if (Status s = kernels(how).launch(stream_, shape, x, of_stretches); !s.ok()) return s;
-  return columns<true, Stored>(of_stretches, y, n);
+  LaunchShape shape = column_shape(of, deal, 1);
+  shape.programmatic = kStates;  // behind the launch that stores them
+  return kernels(Reducing<Op, ColumnDeal>{op_, deal})
+      .launch(stream_, shape, x, y, static_cast<float>(n));
+}
+
+template <class Op>
+template <class T>
+Status Reducer<Op>::folded(const TensorRef<const T, 3>& x, const TensorRef<Result, 2>& y) const {
+  const int64_t rows = x.extents[1], columns = x.extents[2];
+  constexpr int64_t kFold = kVectorBytes / int64_t{sizeof(T)};
+  const int64_t folds = rows / kFold, folded = folds * kFold, length = kFold * columns;
+  const ColumnsOf of{1, folds, length, static_cast<int>(kFold)};
+  ColumnDeal deal = deal_columns(of);
+  deal.fold = static_cast<int>(kFold);
+  const int64_t split = stretches(of, deal, stream_.device().info());
+  const int64_t count = split * kFold + (folded < rows);
+  const StatusOr<Buffer> states = memory(count * columns);
+  if (!states.ok()) return states.status();
+  Status status = store_stretches<false>(deal, seen_as<3>(x, {1, folds, length}, {0, length, 1}), 0,
+                                         in(*states, {1, split, length}));
+  if (status.ok() && folded < rows) {
+    TensorRef<const T, 3> left = seen_as<3>(x, {1, rows - folded, columns}, {0, columns, 1});
+    left.data += folded * columns;
+    left.capacity_bytes = -1;
+    status = store_stretches<false>(deal_columns({1, rows - folded, columns}), left, folded,
+                                    in(*states, {1, 1, columns}, split * length));
+  }
+  if (!status.ok()) return status;
+  return this->columns<true, Stored>(in(*states, {1, count, columns}), y, rows);
+}
+
+template <class Op>
+template <bool kStates, class T>
+Status Reducer<Op>::store_stretches(const ColumnDeal& deal, const TensorRef<const T, 3>& x,
+                                    int64_t first, const TensorRef<Stored, 3>& states) const {
+  static const auto kernels =
+      kernel_family("reduce_stretches(x, first, states)",
+                    [](Host<Reducing<Op, ColumnDeal>> how, Tensor<const T, 3> from, Int before,
+                       Tensor<Stored, 3> to) {
+                      grid_dependency_launch();
+                      reduce_body<kStates>(how, from, before, to.shape(1), to_states<Op>(to));
+                    });
+  LaunchShape shape =
+      column_shape({x.extents[0], x.extents[1], x.extents[2]}, deal, states.extents[1]);
+  shape.programmatic = kStates;
+  return kernels(Reducing<Op, ColumnDeal>{op_, deal})
+      .launch(stream_, shape, x, static_cast<int32_t>(first), states);
 }
 
 template <class Op>

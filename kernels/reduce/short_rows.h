@@ -7,7 +7,7 @@
 
 namespace heddle::kernels {
 
-inline constexpr int kMostShortColumns = 16;
+inline constexpr int kMostShortColumns = 7;
 
 // How they are dealt out.
 struct ShortDeal {

@@ -24,7 +24,9 @@ constexpr int64_t kOtherSharedBytes = 8192;
 // Of rows that are read once a block has at least so many bytes where it shares one, and a multiprocessor so many blocks
 // one after the other.
 constexpr int64_t kOnceBytes = 65536;
-constexpr int kBlocksInTurn = 8;
+constexpr int kBlocksInTurn = 4;
+// Vectors of a thread of rows that a warp, or less, reads once.
+constexpr int kOnceVectors = 2;
 // Threads of a block that has several rows.
 constexpr int kSharedThreads = 128;
 
@@ -100,7 +102,9 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   if (rows.rows > 0 && vectors > kWarpSize * kFewVectors) {
     deal_once(vectors, part, rows, device, deal);
   } else if (vectors <= kWarpSize * kFewVectors) {
-    deal.threads = std::min(power_of_two(divide_up(vectors, kFewVectors)), kWarpSize);
+    // What is read once needs no more loads under way than make neighbours of a warp's lanes neighbours in memory.
+    const int64_t each = rows.rows > 0 ? kOnceVectors : kFewVectors;
+    deal.threads = std::min(power_of_two(divide_up(vectors, each)), kWarpSize);
     // Of the elements at the edges, fewer than two vectors, each has a thread.
     if (deal.peeled) deal.threads = std::max(deal.threads, 2 * deal.width);
     deal.rows = kSharedThreads / deal.threads;

@@ -189,6 +189,9 @@ TYPED_TEST(Reduce, OfColumns) {
 
 TYPED_TEST(Reduce, OfColumnsWhoseRowsAreSplit) {
   check_all<TypeParam>({{1, 20000, 8}}, kEachKind);
+  check_all<TypeParam>({{1, 20005, 7}}, kEachKind);
+  check_all<TypeParam>({{1, 1024, 33}}, kEachKind);
+  check_all<TypeParam>({{1, 1023, 65}}, kEachKind);
   check_all<TypeParam>({{2, 9000, 6}}, kEachKind);
 }
 

@@ -11,12 +11,15 @@
 
 namespace heddle::bench {
 
-// What body() enqueues on a stream of a CUDA device, captured: launch() enqueues it again.
+// What body() enqueues on a stream of the first CUDA device, captured: launch() enqueues it again. The device's context
+// stays current on the thread.
 class Graph {
  public:
   template <class Body>
   Graph(const Stream& stream, Body body) : stream_(handle(stream)) {
     constexpr int kGlobalMode = 0;
+    call<int(void**, int)>("cuDevicePrimaryCtxRetain", &context_, 0);
+    call<int(void*)>("cuCtxSetCurrent", context_);
     call<int(void*, int)>("cuStreamBeginCapture_v2", stream_, kGlobalMode);
     body();
     call<int(void*, void**)>("cuStreamEndCapture", stream_, &graph_);
@@ -27,6 +30,7 @@ class Graph {
   ~Graph() {
     call<int(void*)>("cuGraphExecDestroy", exec_);
     call<int(void*)>("cuGraphDestroy", graph_);
+    call<int(int)>("cuDevicePrimaryCtxRelease_v2", 0);
   }
 
   void launch() const { call<int(void*, void*)>("cuGraphLaunch", exec_, stream_); }
@@ -46,6 +50,7 @@ class Graph {
   }
 
   void* const stream_;
+  void* context_ = nullptr;
   void* graph_ = nullptr;
   void* exec_ = nullptr;
 };
