@@ -22,8 +22,9 @@ namespace heddle::kernels {
 // Elements of a thread, in f32.
 struct Elements {
   std::vector<Float> values;
-  std::vector<Int> places;    // along the mode that is reduced
-  std::vector<Bool> present;  // the others are `outside`; none: all are
+  std::vector<Int> places;  // along the mode that is reduced
+  // Of so many after each other: whether they are there, or `outside`; none: all are.
+  std::vector<std::pair<int, Bool>> present;
 };
 
 // Combined in a tree: neighbours first.
@@ -127,16 +128,23 @@ struct Spread {
   float outside() const { return 0; }
   State nothing() const { return {0, 0, 0}; }
   State of(const Elements& elements) const {
+    const auto all = static_cast<int>(elements.values.size());
+    const std::vector<std::pair<int, Bool>> whole = {{all, Bool(true)}};
+    const auto& groups = elements.present.empty() ? whole : elements.present;
     std::vector<Float> counts;
-    for (const Bool& present : elements.present) counts.push_back(select(present, 1.0f, 0.0f));
-    const Float count = counts.empty() ? Float(static_cast<float>(elements.values.size()))
-                                       : in_tree(std::move(counts), plus());
+    for (const auto& [size, present] : groups) {
+      counts.push_back(select(present, static_cast<float>(size), 0.0f));
+    }
+    const Float count = in_tree(std::move(counts), plus());
     const Float mean = in_tree(elements.values, plus()) * fast::rcp(max(count, 1.0f));
     std::vector<Float> squares;
-    for (size_t i = 0; i < elements.values.size(); ++i) {
-      const Float apart = elements.values[i] - mean, square = apart * apart;
-      squares.push_back(elements.present.empty() ? square
-                                                 : select(elements.present[i], square, 0.0f));
+    auto next = elements.values.begin();
+    for (const auto& [size, present] : groups) {
+      std::vector<Float> of_group;
+      for (const auto end = next + size; next != end; ++next) {
+        of_group.push_back((*next - mean) * (*next - mean));
+      }
+      squares.push_back(select(present, in_tree(std::move(of_group), plus()), 0.0f));
     }
     return {count, mean, in_tree(std::move(squares), plus())};
   }
@@ -165,13 +173,18 @@ struct Places {
   }
   State nothing() const { return uint64_t{0}; }
   State of(const Elements& elements) const {
-    std::vector<State> all;
+    const bool largest = reduction == Reduction::kArgmax;
+    const Float best = in_tree(elements.values, [&](const Float& a, const Float& b) {
+      return largest ? max_nan(a, b) : min_nan(a, b);
+    });
+    // Where one is NaN, `best` is, and equals none.
+    std::vector<Int> places;
     for (size_t i = 0; i < elements.values.size(); ++i) {
-      const UInt place = ~cast<uint32_t>(elements.places[i]);
-      const UInt64 key = cast<uint64_t>(order_of(elements.values[i])) << 32u;
-      all.push_back(key | cast<uint64_t>(place));
+      const Float& x = elements.values[i];
+      places.push_back(select(x == best || x != x, elements.places[i], kBehind));
     }
-    return in_tree(std::move(all), [&](const State& a, const State& b) { return merge(a, b); });
+    const UInt place = ~cast<uint32_t>(in_tree(std::move(places), minimum()));
+    return cast<uint64_t>(order_of(best)) << 32u | cast<uint64_t>(place);
   }
   State merge(const State& a, const State& b) const { return max(a, b); }
   template <class Group>
@@ -183,6 +196,8 @@ struct Places {
   }
 
  private:
+  static constexpr int32_t kBehind = std::numeric_limits<int32_t>::max();  // all places
+
   // Numbers that are ordered as the floats are, or the other way round for the smallest; NaN is above all.
   UInt order_of(const Float& x) const {
     // Both zeros are the positive one.

@@ -31,7 +31,9 @@ void reduce_rows_body(const Reducing<Op, RowDeal>& how, const Tensor<const T, 2>
       for (int i = 0; i < loaded.vectors[v].size(); ++i) {
         elements.values.push_back(cast<float>(loaded.vectors[v][i]));
         elements.places.push_back(columns.vectors[v][i] + threads.row() * first);
-        if (!loaded.in_row.empty()) elements.present.push_back(loaded.in_row[v]);
+      }
+      if (!loaded.in_row.empty()) {
+        elements.present.push_back({loaded.vectors[v].size(), loaded.in_row[v]});
       }
     }
     return op.of(elements);

@@ -22,9 +22,9 @@ constexpr int kKeptVectors = 16;
 // What a block has in shared memory besides: sums of its warps.
 constexpr int64_t kOtherSharedBytes = 8192;
 // Of rows that are read once a block has at least so many bytes where it shares one, and a multiprocessor so many blocks
-// one after the other.
+// one after the other: few of a single row, whose states are combined by one block.
 constexpr int64_t kOnceBytes = 65536;
-constexpr int kBlocksInTurn = 4;
+constexpr int kBlocksInTurn = 4, kSharedBlocksInTurn = 16;
 // Vectors of a thread of rows that a warp, or less, reads once.
 constexpr int kOnceVectors = 2;
 // Threads of a block that has several rows.
@@ -66,7 +66,8 @@ void deal_once(int64_t vectors, int part, const RowsOf& rows, const DeviceInfo& 
                RowDeal& deal) {
   // So many blocks that the last ones to end leave few multiprocessors idle, but none with a short way to go.
   const int64_t resident = int64_t{device.sm_count} * device.max_threads_per_sm / kHeldThreads,
-                wanted = std::min(divide_up(kBlocksInTurn * resident, rows.rows),
+                turns = rows.rows == 1 ? kBlocksInTurn : kSharedBlocksInTurn,
+                wanted = std::min(divide_up(turns * resident, rows.rows),
                                   divide_up(vectors, kOnceBytes / kVectorBytes));
   deal.blocks = power_of_two(std::max<int64_t>(wanted, 1));
   if (deal.blocks > 1) {
@@ -90,9 +91,9 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   RowDeal deal;
   const bool wide = rows.aligned || rows.alike;
   deal.width = wide ? kVectorBytes / rows.element_bytes : 1;
-  // Rows that are not vectors alone have elements at their edges; where they are short, nothing else.
+  // Rows that are not vectors alone have elements at their edges; vectors are so short that most elements are not.
   const bool exact = rows.aligned && rows.columns % deal.width == 0;
-  if (!exact && rows.columns < 4 * deal.width) deal.width = 1;
+  while (!exact && deal.width > 1 && rows.columns < 4 * deal.width) deal.width /= 2;
   deal.peeled = !exact && deal.width > 1;
 
   const int64_t vectors = std::max<int64_t>(divide_up(rows.columns, deal.width), 1);

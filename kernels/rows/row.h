@@ -58,7 +58,7 @@ class Row {
       : threads_(threads),
         x_(x.assume_aligned()),  // by which the host has dealt out the row
         columns_(x.shape(1)),
-        before_(threads.deal().peeled ? unaligned(x, threads.row(), columns_) : Int(0)),
+        before_(threads.deal().peeled ? unaligned(x, threads, columns_) : Int(0)),
         whole_((columns_ - before_) / threads.deal().width) {}
 
   const Int& columns() const { return columns_; }
@@ -226,10 +226,10 @@ class Row {
     return is_first && threads_.thread() < columns_ - whole_ * threads_.deal().width;
   }
   // The row's elements in front of an aligned one.
-  static Int unaligned(const Tensor<T, 2>& x, const Int& row, const Int& columns) {
-    constexpr int kBytes = sizeof(Element);
-    const Int beyond = cast<int32_t>(address_of(x.at(row, 0))) & (kVectorBytes - 1);
-    return min(((kVectorBytes - beyond) & (kVectorBytes - 1)) / kBytes, columns);
+  static Int unaligned(const Tensor<T, 2>& x, const RowThreads& threads, const Int& columns) {
+    const int bytes = sizeof(Element), vector = threads.deal().width * bytes;
+    const Int beyond = cast<int32_t>(address_of(x.at(threads.row(), 0))) & (vector - 1);
+    return min(((vector - beyond) & (vector - 1)) / bytes, columns);
   }
 
   const RowThreads& threads_;
