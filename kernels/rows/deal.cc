@@ -21,9 +21,8 @@ constexpr int64_t kKeptBytes = 36864;
 constexpr int kKeptVectors = 16;
 // What a block has in shared memory besides: sums of its warps.
 constexpr int64_t kOtherSharedBytes = 8192;
-// Of rows that are read once a block has at least so many bytes where it shares one, and a multiprocessor so many blocks
-// one after the other: few of a single row, whose states are combined by one block.
-constexpr int64_t kOnceBytes = 65536;
+// Blocks that a multiprocessor has one after the other of rows that are read once: few of a single row, whose states one
+// block combines.
 constexpr int kBlocksInTurn = 4, kSharedBlocksInTurn = 16;
 // Vectors of a thread of rows that a warp, or less, reads once.
 constexpr int kOnceVectors = 2;
@@ -68,7 +67,7 @@ void deal_once(int64_t vectors, int part, const RowsOf& rows, const DeviceInfo& 
   const int64_t resident = int64_t{device.sm_count} * device.max_threads_per_sm / kHeldThreads,
                 turns = rows.rows == 1 ? kBlocksInTurn : kSharedBlocksInTurn,
                 wanted = std::min(divide_up(turns * resident, rows.rows),
-                                  divide_up(vectors, kOnceBytes / kVectorBytes));
+                                  divide_up(vectors, int64_t{kHeldThreads} * part));
   deal.blocks = power_of_two(std::max<int64_t>(wanted, 1));
   if (deal.blocks > 1) {
     // Where all blocks run at once, the time is that of a thread's way: a cluster needs no second launch.
