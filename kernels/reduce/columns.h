@@ -21,7 +21,8 @@ struct ColumnDeal {
 // The extents of (outer, rows, columns), whose rows are combined.
 struct ColumnsOf {
   int64_t outer, rows, columns;
-  int width = 1;  // columns that are one access
+  int width = 1;        // columns that are one access
+  bool states = false;  // they are states, which an earlier launch has just stored
 };
 ColumnDeal deal_columns(const ColumnsOf& of);
 // Stretches that the rows are split into, so that a device is busy, and the launch.

@@ -256,7 +256,7 @@ template <class Op>
 template <bool kStates, class T>
 Status Reducer<Op>::columns(const TensorRef<const T, 3>& x, const TensorRef<Result, 2>& y,
                             int64_t n) const {
-  ColumnsOf of{x.extents[0], x.extents[1], x.extents[2]};
+  ColumnsOf of{x.extents[0], x.extents[1], x.extents[2], 1, kStates};
   if constexpr (!kStates) {
     of.width = columns_at_once(x);
     if (of.width == 1 && can_be_folded(x)) return folded(x, y);
