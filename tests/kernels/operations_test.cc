@@ -116,18 +116,8 @@ HostArrays make_inputs(const ChosenKernel& kernel) {
   return inputs;
 }
 
-class OperationsTest : public testing::TestWithParam<const Operation*> {};
-
-TEST_P(OperationsTest, ComputeWhatTheirReferencesSay) {
-  const Operation& operation = *GetParam();
-  ASSERT_THAT(operation.validity(), IsOk());
-  ASSERT_NE(operation.spec().reference, nullptr);
-  const bool wants_clusters =
-      operation.name() == "cluster_histogram" || operation.name() == "gemm" || is_rung(operation);
-  if (wants_clusters && !test_device().info().cluster_launch) {
-    GTEST_SKIP() << "this device has no clusters";
-  }
-  const ChosenKernel kernel = chosen(operation);
+// Runs an operation and compares it with its reference.
+void check_operation(const ChosenKernel& kernel) {
   const HostArrays inputs = make_inputs(kernel);
   const runtime::BoundCall call = bind_inputs(kernel, inputs).value();
   StatusOr<Execution> done = execute(test_device(), call, inputs, /*repeat=*/0);
@@ -147,11 +137,42 @@ TEST_P(OperationsTest, ComputeWhatTheirReferencesSay) {
   }
 }
 
+class OperationsTest : public testing::TestWithParam<const Operation*> {};
+
+TEST_P(OperationsTest, ComputeWhatTheirReferencesSay) {
+  const Operation& operation = *GetParam();
+  ASSERT_THAT(operation.validity(), IsOk());
+  ASSERT_NE(operation.spec().reference, nullptr);
+  const bool wants_clusters =
+      operation.name() == "cluster_histogram" || operation.name() == "gemm" || is_rung(operation);
+  if (wants_clusters && !test_device().info().cluster_launch) {
+    GTEST_SKIP() << "this device has no clusters";
+  }
+  check_operation(chosen(operation));
+}
+
 INSTANTIATE_TEST_SUITE_P(Library, OperationsTest,
                          testing::ValuesIn(runtime::registered_operations()),
                          [](const auto& test) { return test.param->name(); });
 
 const Operation& operation_of(const char* name) { return *runtime::find_operation(name); }
+
+TEST(ReduceOperationTest, OfEachReductionAlongEachMode) {
+  const Operation& reduce = operation_of("reduce");
+  for (const runtime::Setting& setting : reduce.spec().settings) {
+    if (setting.name != "op") continue;
+    for (const std::string& op : setting.choices) {
+      for (const char* dim : {"last", "first", "all"}) {
+        SCOPED_TRACE(op + " " + dim);
+        ChosenKernel kernel = chosen(reduce);
+        kernel.settings["op"] = op;
+        kernel.settings["dim"] = dim;
+        kernel.sizes["rows"] = op == "product" && std::string(dim) == "all" ? 2 : 33;
+        check_operation(kernel);
+      }
+    }
+  }
+}
 
 // A tensor that a launch refuses is not written to either.
 TEST(ClearedOutputTest, IsCheckedBeforeItIsCleared) {

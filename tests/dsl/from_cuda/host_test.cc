@@ -114,6 +114,7 @@ TEST(FromCudaHost, LaunchesAndCopies) {
     Status cleared = x.fill(stream, 0);
     Status moved = x.copy_from(stream, y, y.size_bytes());
     PinnedBuffer pinned = device->allocate_pinned(1024).value();
+    Buffer scratch = stream.allocate(n * sizeof(float)).value();
     std::vector<float> result = y.download<float>(stream).value();
     Status idle = device->synchronize();
     Status health = device->health();
