@@ -110,7 +110,7 @@ class Stream {
   // Device memory for work that is enqueued on this stream from now on: scratch of an operation of
   // several launches. The buffer may go as soon as they are enqueued: its memory is freed after
   // them, in the stream's order, and stays with the device for the next such call. Neither waits,
-  // and both can be captured in a graph. Other streams that use the buffer have to be waited for
+  // and both can be captured in a graph, the one with the other. Other streams that use the buffer have to be waited for
   // before it goes, and a borrowed stream's handle (Device::borrow_stream) has to outlive it.
   // Uninitialised; errors are those of Device::allocate. Devices without memory pools allocate as
   // Device::allocate does.

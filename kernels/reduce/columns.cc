@@ -1,6 +1,6 @@
-#include "heddle/kernels/reduce/columns.h"
-
 #include <bit>
+
+#include "heddle/kernels/reduce/columns_internal.h"
 
 namespace heddle::kernels {
 namespace {

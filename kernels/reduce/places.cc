@@ -1,5 +1,5 @@
 // Places of extrema.
-#include "heddle/kernels/reduce/reducer_internal.h"
+#include "heddle/kernels/reduce/reducer_kernels_internal.h"
 
 namespace heddle::kernels {
 

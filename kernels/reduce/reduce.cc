@@ -1,7 +1,7 @@
 #include "heddle/kernels/reduce/reduce.h"
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/reduce/reducer.h"
+#include "heddle/kernels/reduce/reducer_internal.h"
 
 namespace heddle::kernels {
 namespace {
@@ -22,10 +22,9 @@ Status check(Reduction reduction, int64_t count, bool any) {
   if (any && count == 0 && is_extremum(reduction)) {
     return InvalidArgumentError("reduce: of no elements none is the largest or smallest");
   }
-  constexpr int64_t kMostPlaces = (int64_t{1} << 31) - 65536;
-  if (is_place(reduction) && count > kMostPlaces) {
+  if (is_place(reduction) && count > kMostCounted) {
     return InvalidArgumentError(
-        absl::StrCat("reduce: ", count, " elements; places are counted up to ", kMostPlaces));
+        absl::StrCat("reduce: ", count, " elements; places are counted up to ", kMostCounted));
   }
   return OkStatus();
 }

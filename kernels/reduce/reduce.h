@@ -36,12 +36,13 @@ enum class Along : uint8_t {
 
 // y(o, i) = the reduction of x(o, ·, i). T is float, half or bfloat16. Of no elements the sum is 0, the product 1, norm2
 // 0, mean and var NaN.
-// kInvalidArgument where y's extents are not x's first and last one, where elements have none of which one is the
-// largest, and for kArgmax and kArgmin, whose results are integers.
+// kInvalidArgument where y's extents are not x's first and last one, where there is no element to be the largest, for
+// kArgmax and kArgmin, whose results are integers, and where a mode, or the first and the last together, have more than
+// 2^31 - 65536 elements: a mode that is reduced and whose elements lie side by side may have more.
 template <class T>
 Status reduce(const Stream& stream, Reduction reduction, const TensorRef<const T, 3>& x,
               const TensorRef<float, 2>& y);
-// Likewise for kArgmax and kArgmin alone: y is a place along the mode, which has fewer than 2^32.
+// Likewise for kArgmax and kArgmin alone: y is a place along the mode, which has at most 2^31 - 65536 elements.
 template <class T>
 Status reduce(const Stream& stream, Reduction reduction, const TensorRef<const T, 3>& x,
               const TensorRef<int64_t, 2>& y);

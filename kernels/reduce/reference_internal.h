@@ -1,6 +1,7 @@
 // What reductions are in double precision, and how far from it they may be.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -51,7 +52,7 @@ inline Close reduced_by_reference(Reduction reduction, const std::vector<double>
     }
     // The mean is off by so many roundings, which a variance takes twice.
     case Reduction::kVar:
-      return {apart / (n - 1),
+      return {apart / std::max(n - 1, 0.0),
               (apart + 2 * std::sqrt(apart * squares.value)) / (n - 1) * 2 * roundings * kRounding};
     case Reduction::kArgmax:
       return {static_cast<double>(place_of(values, 1))};

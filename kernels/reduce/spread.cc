@@ -1,5 +1,5 @@
 // Variances.
-#include "heddle/kernels/reduce/reducer_internal.h"
+#include "heddle/kernels/reduce/reducer_kernels_internal.h"
 
 namespace heddle::kernels {
 

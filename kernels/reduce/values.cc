@@ -1,5 +1,5 @@
 // Sums, products, extrema.
-#include "heddle/kernels/reduce/reducer_internal.h"
+#include "heddle/kernels/reduce/reducer_kernels_internal.h"
 
 namespace heddle::kernels {
 

@@ -54,6 +54,9 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device);
 // Shared memory of a block that keeps rows of so many matrices there, at most.
 int64_t shared_bytes(const RowDeal& deal, int inputs);
 
+// Results that a row has: one, or one of each block.
+inline int results_of_row(const RowDeal& deal) { return deal.apart ? deal.blocks : 1; }
+
 // The launch for so many rows.
 LaunchShape row_shape(const RowDeal& deal, int64_t rows);
 

@@ -253,7 +253,7 @@ StatusOr<MemoryPoolHandle> CudaBackend::memory_pool() {
     status = call(api().mem_pool_set_attribute, made, PoolAttribute::kReleaseThreshold, &keep);
     if (!status.ok()) release(api().mem_pool_destroy, made);
   }
-  (void)call(api().thread_exchange_capture_mode, &mode);
+  api().thread_exchange_capture_mode(&mode);  // also where the device was lost meanwhile
   if (!status.ok()) return status;
   return *(pool_ = made);
 }
@@ -280,7 +280,11 @@ StatusOr<DeviceAddress> CudaBackend::allocate_by(
   // What pools keep is given back, and once more after what is still to be freed in streams' order.
   for (const bool wait : {false, true}) {
     if (result != Result::kOutOfMemory) break;
-    if (wait && api().ctx_synchronize() != Result::kSuccess) break;
+    if (wait) {
+      const Result waited = api().ctx_synchronize();
+      if (error_info(waited).sticky) return fail(api().ctx_synchronize.symbol, waited);
+      if (waited != Result::kSuccess) break;
+    }
     trim_memory_pools();
     result = function(&address, bytes, rest...);
   }

@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "heddle/kernels/reduce/columns.h"
+#include "heddle/kernels/reduce/columns_internal.h"
 #include "heddle/kernels/reduce/reference_internal.h"
 #include "heddle/kernels/rows/deal.h"
 #include "heddle/tools/bench/graph.h"
@@ -258,12 +258,46 @@ TEST(ReduceTest, PlacesAreTheFirst) {
   }
 }
 
-// A matrix as a whole, dense and not.
+// Whole numbers add up exactly, so that no element is lost or counted twice.
+TEST(ReduceTest, SumsOfWholeNumbersAreExact) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  for (const Modes& modes :
+       {Modes{{1, 600001, 1}}, Modes{{1, 40001, 1}, {40001, 1, 1}, 3},
+        Modes{{2, 300003, 1}, {300005, 1, 1}, 1}, Modes{{33, 1031, 1}}, Modes{{1001, 5, 1}},
+        Modes{{1, 4099, 37}}, Modes{{1, 999, 260}}, Modes{{5, 1000, 12}}, Modes{{777, 31, 1}}}) {
+    SCOPED_TRACE(testing::Message() << modes);
+    const int64_t outer = modes.extents[0], rows = modes.extents[1], columns = modes.extents[2];
+    std::mt19937 random(3);
+    std::vector<float> values(static_cast<size_t>(outer * rows * columns));
+    for (float& value : values) value = static_cast<float>(random() % 7) - 2;
+    const Input<float> in(stream, modes, values);
+    const Buffer out = device.allocate(outer * columns * sizeof(float)).value();
+    ASSERT_THAT(
+        kernels::reduce(stream, Reduction::kSum, in.x, as_tensor<float>(out, {outer, columns})),
+        IsOk());
+    const std::vector<float> sums = out.download<float>(stream).value();
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < columns; ++i) {
+        float sum = 0;
+        for (int64_t r = 0; r < rows; ++r) sum += values[(o * rows + r) * columns + i];
+        ASSERT_EQ(sums[o * columns + i], sum) << o << ", " << i;
+      }
+    }
+  }
+}
+
+// A matrix as a whole, dense and not: of rows that lanes, a block, a cluster or several blocks share, and of so many that
+// their states are combined by two launches.
 TEST(ReduceTest, OfAllOfAMatrix) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  for (const int64_t pitch : {300, 301}) {
-    const int64_t rows = 50, columns = 300;
+  struct Matrix {
+    int64_t rows, columns, pitch;
+  };
+  for (const auto& [rows, columns, pitch] :
+       {Matrix{50, 300, 300}, Matrix{50, 300, 301}, Matrix{2, 40000, 40004},
+        Matrix{3, 20000, 20001}, Matrix{2, 300000, 300002}, Matrix{40000, 3, 4}}) {
     const std::vector<float> values = random_elements<float>(rows * pitch, 0, 1, 5);
     const Buffer in = device.upload(absl::MakeConstSpan(values)).value();
     const TensorRef<const float, 2> x(reinterpret_cast<const float*>(in.address()), {rows, columns},
@@ -273,6 +307,7 @@ TEST(ReduceTest, OfAllOfAMatrix) {
       if (i % pitch < columns) all.push_back(values[i]);
     }
     for (const Reduction r : kAll) {
+      if (r == Reduction::kProduct) continue;  // of so many it is 0
       const kernels::Close expected = kernels::reduced_by_reference(r, all);
       const Buffer out = device.allocate(is_place(r) ? sizeof(int64_t) : sizeof(float)).value();
       double result = 0;

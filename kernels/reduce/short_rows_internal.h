@@ -2,7 +2,7 @@
 // which are as many accesses as a row has elements. Internal to the kernels.
 #pragma once
 
-#include "heddle/kernels/reduce/combine.h"
+#include "heddle/kernels/reduce/combine_internal.h"
 #include "heddle/kernels/rows/deal.h"
 
 namespace heddle::kernels {
@@ -50,9 +50,11 @@ void reduce_short_rows_body(const Op& op, const ShortDeal& deal, const Tensor<co
     }
   });
   // The rows that are left are fewer than an access has elements: one for each of the first threads.
-  const Int row = groups.shape(0) * deal.width + group;
-  If(row < x.shape(0),
-     [&] { store(Int(0), Int(0), row, row_of([&](int i) { return x(row, i); })); });
+  const Int whole = groups.shape(0) * deal.width;
+  If(group < x.shape(0) - whole, [&] {
+    const Int row = whole + group;
+    store(Int(0), Int(0), row, row_of([&](int i) { return x(row, i); }));
+  });
 }
 
 }  // namespace heddle::kernels

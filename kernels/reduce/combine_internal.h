@@ -153,7 +153,9 @@ struct Spread {
   State over(const Group& group, const State& state) const {
     return group(state, MergeMoments());
   }
-  Float result(const State& state, const Float& n) const { return state.squares / (n - 1.0f); }
+  Float result(const State& state, const Float& n) const {
+    return state.squares / max(n - 1.0f, 0.0f);
+  }
 };
 
 // The place of an extremum: the upper half orders elements as the floats are, the lower half the places backwards, so

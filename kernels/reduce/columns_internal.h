@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "heddle/kernels/reduce/combine.h"
+#include "heddle/kernels/reduce/combine_internal.h"
 #include "heddle/kernels/rows/deal.h"
 
 namespace heddle::kernels {
