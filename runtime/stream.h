@@ -64,6 +64,7 @@ class Event {
 // The device's stream, destroyed with the last Stream and Buffer that refer to it.
 class OwnedStream {
  public:
+  // Owns the backend's stream from now on.
   OwnedStream(std::shared_ptr<Backend> backend, StreamHandle handle)
       : backend_(std::move(backend)), handle_(handle) {}
   OwnedStream(const OwnedStream&) = delete;

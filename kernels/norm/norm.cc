@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/rows/moments.h"
+#include "heddle/kernels/rows/moments_internal.h"
 #include "heddle/kernels/rows/row_kernel.h"
 
 namespace heddle::kernels {

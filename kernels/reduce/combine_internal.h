@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "heddle/kernels/reduce/reduce.h"
-#include "heddle/kernels/rows/moments.h"
+#include "heddle/kernels/rows/moments_internal.h"
 
 namespace heddle::kernels {
 
