@@ -27,18 +27,6 @@ struct Elements {
   std::vector<std::pair<int, Bool>> present;
 };
 
-// Combined in a tree: neighbours first.
-template <class State, class Merge>
-State in_tree(std::vector<State> all, Merge merge) {
-  while (all.size() > 1) {
-    std::vector<State> next;
-    for (size_t i = 0; i + 1 < all.size(); i += 2) next.push_back(merge(all[i], all[i + 1]));
-    if (all.size() % 2 != 0) next.push_back(all.back());
-    all = std::move(next);
-  }
-  return all[0];
-}
-
 // The functors that dsl/collective/reduce.h does not have.
 struct Times {
   Float operator()(const Float& a, const Float& b) const { return a * b; }

@@ -14,6 +14,18 @@ Fragment<float> wide(const Fragment<T>& v) {
   return v.template as<float>();
 }
 
+// Combined in a tree: neighbours first, then neighbours of what these gave.
+template <class X, class Combine>
+X in_tree(std::vector<X> all, Combine combine) {
+  while (all.size() > 1) {
+    std::vector<X> next;
+    for (size_t i = 0; i + 1 < all.size(); i += 2) next.push_back(combine(all[i], all[i + 1]));
+    if (all.size() % 2 != 0) next.push_back(all.back());
+    all = std::move(next);
+  }
+  return all[0];
+}
+
 // What a thread holds of a row: vectors, and where vectors do not begin with the row, an element of its edges.
 template <class T>
 struct RowPart {
@@ -35,14 +47,14 @@ struct RowPart {
       const auto size = static_cast<float>(vectors[i].size());
       counts.push_back(in_row.empty() ? Float(size) : select(in_row[i], size, 0.0f));
     }
-    return combined(std::move(counts), plus());
+    return in_tree(std::move(counts), plus());
   }
   // All elements of f(Fragment), combined in a tree.
   template <class To, class F, class Combine>
   Value<To> fold(F f, Combine combine) const {
     std::vector<Value<To>> all;
     for (const Fragment<T>& v : vectors) all.push_back(elements(f(v), combine));
-    return combined(std::move(all), combine);
+    return in_tree(std::move(all), combine);
   }
   // Of those in the row; `nothing` is what changes no result.
   template <class To, class F, class Combine>
@@ -52,7 +64,7 @@ struct RowPart {
       const Value<To> one = elements(f(vectors[i]), combine);
       all.push_back(in_row.empty() ? one : select(in_row[i], one, nothing));
     }
-    return combined(std::move(all), combine);
+    return in_tree(std::move(all), combine);
   }
 
  private:
@@ -60,18 +72,7 @@ struct RowPart {
   static Value<To> elements(const Fragment<To>& v, Combine combine) {
     std::vector<Value<To>> all;
     for (int i = 0; i < v.size(); ++i) all.push_back(v[i]);
-    return combined(std::move(all), combine);
-  }
-  // Neighbours first, then neighbours of what these gave.
-  template <class To, class Combine>
-  static Value<To> combined(std::vector<Value<To>> all, Combine combine) {
-    while (all.size() > 1) {
-      std::vector<Value<To>> next;
-      for (size_t i = 0; i + 1 < all.size(); i += 2) next.push_back(combine(all[i], all[i + 1]));
-      if (all.size() % 2 != 0) next.push_back(all.back());
-      all = std::move(next);
-    }
-    return all[0];
+    return in_tree(std::move(all), combine);
   }
 };
 
