@@ -196,10 +196,10 @@ TYPED_TEST(Reduce, OfColumnsWhoseRowsAreSplit) {
 }
 
 TYPED_TEST(Reduce, OfTheMiddle) {
-  for (const Modes& modes :
-       {Modes{{3, 50, 40}}, Modes{{7, 5, 33}}, Modes{{2, 64, 16}, {2000, 24, 1}, 8},
-        Modes{{3, 20, 30}, {600, 1, 20}}, Modes{{3, 20, 30}, {1, 90, 3}},
-        Modes{{3, 20, 30}, {7, 700, 50}}, Modes{{4, 20, 6}, {200, 1, 30}}}) {
+  for (const Modes& modes : {Modes{{3, 50, 40}}, Modes{{1, 50, 64}, {0, 67, 1}}, Modes{{7, 5, 33}},
+                             Modes{{2, 64, 16}, {2000, 24, 1}, 8}, Modes{{3, 20, 30}, {600, 1, 20}},
+                             Modes{{3, 20, 30}, {1, 90, 3}}, Modes{{3, 20, 30}, {7, 700, 50}},
+                             Modes{{4, 20, 6}, {200, 1, 30}}}) {
     check_all<TypeParam>(modes, kEachKind);
   }
 }
@@ -255,6 +255,16 @@ TEST(ReduceTest, PlacesAreTheFirst) {
       check_results<float, int64_t>({{1, n, 1}, {n + 1, 1, 1}, 1}, Reduction::kArgmax, values);
       if (n < 2000) check_results<float, int64_t>({{n, 1, 1}}, Reduction::kArgmax, values);
     }
+  }
+}
+
+// Zeros of either sign are equal, also where different threads have them.
+TEST(ReduceTest, PlacesOfZerosAreTheFirst) {
+  for (const float first : {0.0f, -0.0f}) {
+    std::vector<float> values(1000, first);
+    for (size_t i = 500; i < values.size(); ++i) values[i] = -first;
+    check_results<float, int64_t>({{1, 1000, 1}}, Reduction::kArgmax, values);
+    check_results<float, int64_t>({{1, 1000, 1}}, Reduction::kArgmin, values);
   }
 }
 
