@@ -177,6 +177,14 @@ class View {
   ElementAddress<T> at(const Index& i, const Index& j, const Index& k) const requires(kRank == 3) {
     return {access(k.loc, i, j, k)};
   }
+  ElementAddress<T> at(const Index& i, const Index& j, const Index& k, const Index& l) const
+      requires(kRank == 4) {
+    return {access(l.loc, i, j, k, l)};
+  }
+  ElementAddress<T> at(const Index& i, const Index& j, const Index& k, const Index& l,
+                       const Index& m) const requires(kRank == 5) {
+    return {access(m.loc, i, j, k, l, m)};
+  }
 
   // Vector access: N elements along the last mode, from a coordinate on. A Vec where T is const,
   // else a reference to one. The address must be known to be a multiple of the access's size.
@@ -192,6 +200,16 @@ class View {
   auto vec(const Index& i, const Index& j, const Index& k) const requires(kRank == 3) {
     return vec_at<N>(access(k.loc, i, j, k));
   }
+  template <int N>
+  auto vec(const Index& i, const Index& j, const Index& k, const Index& l) const
+      requires(kRank == 4) {
+    return vec_at<N>(access(l.loc, i, j, k, l));
+  }
+  template <int N>
+  auto vec(const Index& i, const Index& j, const Index& k, const Index& l, const Index& m) const
+      requires(kRank == 5) {
+    return vec_at<N>(access(m.loc, i, j, k, l, m));
+  }
 
   // Vector access of a width that is a host number, such as vector_width(): 1, 2, 4, 8 or 16
   // elements, as a Fragment or a reference to one.
@@ -205,6 +223,14 @@ class View {
       requires(kRank == 3) {
     return elements_at(access(k.loc, i, j, k), width);
   }
+  auto elements(int width, const Index& i, const Index& j, const Index& k, const Index& l) const
+      requires(kRank == 4) {
+    return elements_at(access(l.loc, i, j, k, l), width);
+  }
+  auto elements(int width, const Index& i, const Index& j, const Index& k, const Index& l,
+                const Index& m) const requires(kRank == 5) {
+    return elements_at(access(m.loc, i, j, k, l, m), width);
+  }
 
   // Prefetch: brings the cache line of an element in global memory to a cache. Has no other effect.
   void prefetch(const Index& i, PrefetchTo level = PrefetchTo::l2) const requires(kRank == 1) {
@@ -217,6 +243,14 @@ class View {
   void prefetch(const Index& i, const Index& j, const Index& k,
                 PrefetchTo level = PrefetchTo::l2) const requires(kRank == 3) {
     emit_prefetch(access(k.loc, i, j, k), level);
+  }
+  void prefetch(const Index& i, const Index& j, const Index& k, const Index& l,
+                PrefetchTo level = PrefetchTo::l2) const requires(kRank == 4) {
+    emit_prefetch(access(l.loc, i, j, k, l), level);
+  }
+  void prefetch(const Index& i, const Index& j, const Index& k, const Index& l, const Index& m,
+                PrefetchTo level = PrefetchTo::l2) const requires(kRank == 5) {
+    emit_prefetch(access(m.loc, i, j, k, l, m), level);
   }
 
   // The extent of a mode, in elements. shape() is 32-bit: a launch with a larger extent is refused.

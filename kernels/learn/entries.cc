@@ -70,7 +70,7 @@ const Registered kSaxpy({
 });
 
 const Registered kTranspose({
-    .name = "transpose",
+    .name = "padded_transpose",
     .summary = "y = the transpose of x",
     .arguments = {"x: f32[rows, columns]", "y: f32[columns, rows]"},
     .functions = {host_function([](const Stream& stream, const In<float, 2>& x,

@@ -18,7 +18,7 @@ using testing::Not;
 
 const Outcome& transpose_as_text() {
   static const auto* const outcome =
-      new Outcome(heddle_command({"explain", "transpose", "--arch", "sm_90a"}));
+      new Outcome(heddle_command({"explain", "padded_transpose", "--arch", "sm_90a"}));
   return *outcome;
 }
 nlohmann::json explained(std::vector<std::string> arguments) {
@@ -82,7 +82,7 @@ TEST(ExplainTest, NamesThePassesThatChangedALine) {
 TEST(ExplainTest, WritesAPage) {
   const TempDir dir;
   const std::string file = dir.file("page.html");
-  const Outcome outcome = heddle_command({"explain", "transpose", "--html", file});
+  const Outcome outcome = heddle_command({"explain", "padded_transpose", "--html", file});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   const std::string page = slurp(file);
@@ -96,11 +96,12 @@ TEST(ExplainTest, WritesAPage) {
 
 TEST(ExplainTest, SaysWhatIsWrong) {
   expect_misused(heddle_command({"explain", "transpoes"}), HasSubstr("transpose"));
-  expect_misused(heddle_command({"explain", "transpose", "--arch", "sm_1"}),
+  expect_misused(heddle_command({"explain", "padded_transpose", "--arch", "sm_1"}),
                  HasSubstr("unknown target 'sm_1'"));
-  expect_misused(heddle_command({"explain", "transpose", "--html", "/nowhere/page.html"}),
+  expect_misused(heddle_command({"explain", "padded_transpose", "--html", "/nowhere/page.html"}),
                  HasSubstr("/nowhere/page.html"));
-  expect_misused(heddle_command({"explain", "transpose", "--passes", "flod"}), HasSubstr("fold"));
+  expect_misused(heddle_command({"explain", "padded_transpose", "--passes", "flod"}),
+                 HasSubstr("fold"));
 }
 
 TEST(ExplainTest, KnowsKindsOfInstructions) {
