@@ -24,7 +24,7 @@
 #include "heddle/runtime/heddle.h"
 
 namespace heddle::kernels {
-namespace detail {
+namespace maps {
 
 // What a map makes of an argument that is a number.
 template <class A>
@@ -91,7 +91,7 @@ struct MapArgument<TensorRef<T, kRank>> {
   }
 };
 
-}  // namespace detail
+}  // namespace maps
 
 // A map: what define_map() makes.
 template <class F>
@@ -117,32 +117,32 @@ class Map {
              std::index_sequence<i...>) const {
     const auto& output = std::get<sizeof...(i)>(all);
     using Output = std::remove_cvref_t<decltype(output)>;
-    using Y = typename detail::MapArgument<Output>::Element;
+    using Y = typename maps::MapArgument<Output>::Element;
     using Arguments = std::tuple<A...>;
     using Taken = typename kernels::Taken<
-        F, typename detail::MapArgument<std::tuple_element_t<i, Arguments>>::Element...>::Types;
+        F, typename maps::MapArgument<std::tuple_element_t<i, Arguments>>::Element...>::Types;
     static_assert(std::tuple_size_v<Taken> == sizeof...(i),
                   "a map's lambda takes an element of each input");
     absl::InlinedVector<MapTensor, kMapInputs> inputs;
-    (detail::MapArgument<std::tuple_element_t<i, Arguments>>::add(std::get<i>(all), inputs), ...);
-    StatusOr<MapModes> modes = common_modes(name_, inputs, detail::without_type(output));
+    (maps::MapArgument<std::tuple_element_t<i, Arguments>>::add(std::get<i>(all), inputs), ...);
+    StatusOr<MapModes> modes = common_modes(name_, inputs, maps::without_type(output));
     if (!modes.ok()) return modes.status();
     return in_slabs(*modes, [&](const MapModes& slab) {
       const MapPlan plan = plan_map(slab);
-      return kernels_of<Y, typename detail::MapArgument<std::tuple_element_t<i, Arguments>>::
+      return kernels_of<Y, typename maps::MapArgument<std::tuple_element_t<i, Arguments>>::
                                template In<std::tuple_element_t<i, Taken>>...>(plan.deal)
           .launch(stream, map_shape(plan),
-                  detail::MapArgument<std::tuple_element_t<i, Arguments>>::template seen<
+                  maps::MapArgument<std::tuple_element_t<i, Arguments>>::template seen<
                       std::tuple_element_t<i, Taken>>(std::get<i>(all), plan,
                                                       tensors_before<A...>(i))...,
-                  detail::with_modes(output, plan.modes, plan.modes.output, false));
+                  maps::with_modes(output, plan.modes, plan.modes.output, false));
     });
   }
 
   // How many of the first arguments are tensors.
   template <class... A>
   static constexpr size_t tensors_before(size_t count) {
-    constexpr bool are_tensors[] = {detail::MapArgument<A>::kIsTensor...};
+    constexpr bool are_tensors[] = {maps::MapArgument<A>::kIsTensor...};
     size_t tensors = 0;
     for (size_t i = 0; i < count; ++i) tensors += are_tensors[i];
     return tensors;

@@ -13,8 +13,11 @@ namespace {
 
 // Elements of a launch, at most.
 constexpr int64_t kMostElements = int64_t{1} << 30;
-// Vectors of a thread that are under way together.
-constexpr int kVectors = 4;
+// Vectors of a thread that are under way together, at most: narrow ones, of which more are needed to keep memory busy.
+constexpr int kMostVectors = 8;
+// What a tile has side by side of an input's elements: as much as of the output's where both are read and written in
+// vectors. Else less, since what is stored at odd places is better stored in longer runs.
+constexpr int kRunBytes = 256, kOddRunBytes = 128;
 // Rows of fewer vectors than this are not worth elements at their edges.
 constexpr int64_t kVectorsOfRow = 4;
 
@@ -192,13 +195,15 @@ MapPlan tiled_plan(MapModes modes, int dense) {
       deal.in_width /= 2;
     }
   }
-  // As many threads along each mode as it has elements for.
-  const int64_t down = power_of_two(divide_up(modes.extents[inner], kMapBytes / bytes)),
-                across = power_of_two(divide_up(modes.extents[along], kMapAcross));
-  deal.across = static_cast<int>(
-      std::clamp<int64_t>(kMapThreads / std::min<int64_t>(down, kMapThreads), 1, kMapThreads));
-  deal.across = std::max<int>(deal.across, static_cast<int>(std::min<int64_t>(across, kWarpSize)));
-  deal.group = kMapBytes / bytes;
+  deal.group =
+      static_cast<int>(std::min<int64_t>(kMapBytes / bytes, power_of_two(modes.extents[inner])));
+  // Threads along each mode, but no more than it has elements for.
+  const int run = deal.in_width == 1 || deal.width == 1 ? kOddRunBytes : kRunBytes;
+  const int64_t across = power_of_two(divide_up(modes.extents[along], kMapAcross)),
+                down = power_of_two(divide_up(modes.extents[inner], deal.group)),
+                wanted = std::min<int64_t>(across, run / bytes / kMapAcross);
+  deal.across =
+      static_cast<int>(std::clamp<int64_t>(wanted, divide_up(kMapThreads, down), kMapThreads));
   return {deal, std::move(modes)};
 }
 
@@ -243,10 +248,11 @@ StatusOr<MapModes> common_modes(const char* name, absl::Span<const MapTensor> in
 MapPlan plan_map(MapModes modes) {
   if (const int dense = dense_mode(modes); dense >= 0) return tiled_plan(std::move(modes), dense);
   const Accesses best = best_accesses(modes, true);
+  const int bytes = best.width * modes.output.element_bytes;
   return {{.modes = modes.count,
            .width = best.width,
            .peeled = best.peeled,
-           .vectors = kVectors,
+           .vectors = std::clamp(kMapBytes / bytes, 1, kMostVectors),
            .reads = best.reads},
           std::move(modes)};
 }

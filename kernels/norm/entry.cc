@@ -2,41 +2,12 @@
 #include <cmath>
 
 #include "heddle/kernels/norm/norm.h"
+#include "heddle/kernels/norm/reference_internal.h"
 #include "heddle/kernels/reference_internal.h"
 #include "heddle/runtime/operation/registry.h"
 
 namespace heddle::kernels {
 namespace {
-
-// What a row is normalised by, and how far from it the computed numbers may be.
-struct RowStatistics {
-  double mean = 0, scale = 0;
-  double mean_error = 0;   // absolute
-  double scale_error = 0;  // relative
-};
-
-// Roundings of a sum on the way of each term: within a thread, a warp, a block and a cluster, and in parts of rows;
-// merging moments rounds a few times at each step.
-double roundings(int64_t columns) { return 128 + static_cast<double>(columns) / 8192; }
-
-RowStatistics statistics(const double* row, int64_t columns, bool centred, double eps) {
-  const auto n = static_cast<double>(columns);
-  const double steps = roundings(columns) * kRounding;
-  RowStatistics all;
-  double magnitude = 0, squares = 0;
-  for (int64_t c = 0; c < columns; ++c) {
-    all.mean += row[c] / n;
-    magnitude += std::abs(row[c]) / n;
-  }
-  if (!centred) all.mean = 0;
-  if (centred) all.mean_error = steps * magnitude;
-  for (int64_t c = 0; c < columns; ++c) squares += (row[c] - all.mean) * (row[c] - all.mean) / n;
-  all.scale = 1 / std::sqrt(squares + eps);
-  // Differences of means and elements from a mean are off by its error.
-  const double apart = all.mean_error * (2 * std::sqrt(squares) + all.mean_error);
-  all.scale_error = (steps * squares + apart) / (squares + eps) + 6 * kRounding;
-  return all;
-}
 
 // y = (x - mean) scale w + b, without b where there is none; of these x.
 runtime::Expected normalised(const Settings& settings, const Tensors& tensors,
@@ -168,6 +139,65 @@ const Registered registered_add_layer_norm({
                  {.name = "eps", .help = "what is added under the root", .default_value = "1e-5"}},
     .sizes = {{"rows", 8192}, {"columns", 8192}},
     .reference = add_layer_norm_reference,
+});
+
+Outputs backward_reference(const Settings& settings, const Tensors& tensors, bool centred) {
+  const NormGradients all = norm_gradients(tensors.at("x").values, tensors.at("w").values,
+                                           tensors.at("dy").values, centred, real(settings, "eps"));
+  const Rounding last = rounding_of(tensors.at("dx").shape.dtype);
+  const auto output = [&](const char* name, const std::vector<double>& values,
+                          const std::vector<double>& errors) {
+    return std::pair<const std::string, runtime::Expected>(
+        name, elements(tensors.at(name),
+                       [&](int64_t i) { return last.of(values[i], errors[i] + 0x1p-126); }));
+  };
+  std::map<std::string, runtime::Expected> outputs = {output("dx", all.dx, all.dx_error),
+                                                      output("dw", all.dw, all.dw_error)};
+  if (centred) outputs.insert(output("db", all.db, all.db_error));
+  return outputs;
+}
+
+template <class T>
+using RmsNormBackward = Status(const Stream&, const TensorRef<const T, 2>&,
+                               const TensorRef<const T, 1>&, const TensorRef<const T, 2>&,
+                               const TensorRef<T, 2>&, const TensorRef<T, 1>&, float);
+template <class T>
+using LayerNormBackward = Status(const Stream&, const TensorRef<const T, 2>&,
+                                 const TensorRef<const T, 1>&, const TensorRef<const T, 2>&,
+                                 const TensorRef<T, 2>&, const TensorRef<T, 1>&,
+                                 const TensorRef<T, 1>&, float);
+
+const Registered registered_rms_norm_backward({
+    .name = "rms_norm_backward",
+    .summary = "gradients of x and w from that of y = rms_norm(x, w)",
+    .arguments = {"x: dtype[rows, columns]", "w: dtype[columns]", "dy: dtype[rows, columns]",
+                  "dx: dtype[rows, columns]", "dw: dtype[columns]", "eps: f32"},
+    .functions = {host_function<RmsNormBackward<float>>(rms_norm_backward<float>),
+                  host_function<RmsNormBackward<half>>(rms_norm_backward<half>),
+                  host_function<RmsNormBackward<bfloat16>>(rms_norm_backward<bfloat16>)},
+    .settings = {{.name = "dtype", .help = "element type of all tensors"},
+                 {.name = "eps", .help = "what is added under the root", .default_value = "1e-6"}},
+    .sizes = {{"rows", 8192}, {"columns", 8192}},
+    .reference =
+        [](const Settings& settings, const Tensors& tensors) {
+          return backward_reference(settings, tensors, false);
+        },
+});
+
+const Registered registered_layer_norm_backward({
+    .name = "layer_norm_backward",
+    .summary = "gradients of x, w and b from that of y = layer_norm(x, w, b)",
+    .arguments = {"x: dtype[rows, columns]", "w: dtype[columns]", "dy: dtype[rows, columns]",
+                  "dx: dtype[rows, columns]", "dw: dtype[columns]", "db: dtype[columns]",
+                  "eps: f32"},
+    .functions = {host_function<LayerNormBackward<float>>(layer_norm_backward<float>),
+                  host_function<LayerNormBackward<half>>(layer_norm_backward<half>),
+                  host_function<LayerNormBackward<bfloat16>>(layer_norm_backward<bfloat16>)},
+    .settings = {{.name = "dtype", .help = "element type of all tensors"},
+                 {.name = "eps", .help = "what is added under the root", .default_value = "1e-5"}},
+    .sizes = {{"rows", 8192}, {"columns", 8192}},
+    .reference = [](const Settings& settings,
+                    const Tensors& tensors) { return backward_reference(settings, tensors, true); },
 });
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "absl/strings/str_cat.h"
+#include "heddle/kernels/norm/arguments_internal.h"
 #include "heddle/kernels/rows/moments_internal.h"
 #include "heddle/kernels/rows/row_kernel.h"
 
@@ -106,14 +106,6 @@ void layer_norm_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Res
       out.store(number, part.template map<T>(scaled, out.beside(w, number), out.beside(b, number)));
     });
   });
-}
-
-// What is wrong with a vector of columns.
-Status check_columns(const char* kernel, const char* name, int64_t elements, int64_t columns) {
-  if (elements == columns) return OkStatus();
-  return InvalidArgumentError(absl::StrCat(kernel, ": ", name, " has ", elements,
-                                           " elements and x ", columns, " columns; ", name,
-                                           " takes one element a column"));
 }
 
 // What is wrong with the matrices of a norm of sums.

@@ -40,4 +40,20 @@ Status add_layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
                       const TensorRef<const T, 1>& b, const TensorRef<T, 2>& y,
                       const TensorRef<T, 2>& sum, float eps);
 
+// Of the norms of x, the gradients of x and of the weights from those of y: dw(c) sums over all rows. What rows are
+// normalised by is found again. The floor is three times the matrix's bytes where a block holds a row of x and of dy in
+// registers: rows of 16 KiB, and of twice as many bytes where they begin at multiples of 16 bytes; five times beyond, where
+// a second launch reads x and dy for the weights' sums. These are formed in f32, in an order that the shape and the
+// device decide, in memory of the stream's (Stream::allocate), and two or three short launches end them. dx may be the
+// memory of dy or x where a block holds the rows.
+template <class T>
+Status rms_norm_backward(const Stream& stream, const TensorRef<const T, 2>& x,
+                         const TensorRef<const T, 1>& w, const TensorRef<const T, 2>& dy,
+                         const TensorRef<T, 2>& dx, const TensorRef<T, 1>& dw, float eps);
+template <class T>
+Status layer_norm_backward(const Stream& stream, const TensorRef<const T, 2>& x,
+                           const TensorRef<const T, 1>& w, const TensorRef<const T, 2>& dy,
+                           const TensorRef<T, 2>& dx, const TensorRef<T, 1>& dw,
+                           const TensorRef<T, 1>& db, float eps);
+
 }  // namespace heddle::kernels

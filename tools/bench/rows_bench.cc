@@ -80,6 +80,18 @@ class Bench {
            return kernels::add_rms_norm(stream_, x, gradient(x), along(x), y,
                                         as_tensor<T>(sums, x.extents), 1e-6f);
          }},
+        {"rms_norm_backward", 3,
+         [&](const In& x, const Out& dx) {
+           return kernels::rms_norm_backward(stream_, x, along(x), gradient(x), dx,
+                                             as_tensor<T>(sums, {x.extents[1]}), 1e-6f);
+         }},
+        {"layer_norm_backward", 3,
+         [&](const In& x, const Out& dx) {
+           const auto dw = as_tensor<T>(sums, {x.extents[1]});
+           return kernels::layer_norm_backward(
+               stream_, x, along(x), gradient(x), dx, dw,
+               TensorRef<T, 1>(dw.data + dw.extents[0], {dw.extents[0]}), 1e-5f);
+         }},
         {"softmax_backward", 3,
          [&](const In& y, const Out& dx) {
            return kernels::softmax_backward(stream_, y, gradient(y), dx);

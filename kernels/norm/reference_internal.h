@@ -1,0 +1,91 @@
+// The norms in double precision, and how far off f32 may be. Internal to the kernels, and to their tests.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "heddle/kernels/reference_internal.h"
+
+namespace heddle::kernels {
+
+// What a row is normalised by, and how far from it the computed numbers may be.
+struct RowStatistics {
+  double mean = 0, scale = 0;
+  double mean_error = 0;   // absolute
+  double scale_error = 0;  // relative
+};
+
+// Roundings of a sum on the way of each term: within a thread, a warp, a block and a cluster, and in parts of rows;
+// merging moments rounds a few times at each step.
+inline double roundings(int64_t columns) { return 128 + static_cast<double>(columns) / 8192; }
+
+inline RowStatistics statistics(const double* row, int64_t columns, bool centred, double eps) {
+  const auto n = static_cast<double>(columns);
+  const double steps = roundings(columns) * kRounding;
+  RowStatistics all;
+  double magnitude = 0, squares = 0;
+  for (int64_t c = 0; c < columns; ++c) {
+    all.mean += row[c] / n;
+    magnitude += std::abs(row[c]) / n;
+  }
+  if (!centred) all.mean = 0;
+  if (centred) all.mean_error = steps * magnitude;
+  for (int64_t c = 0; c < columns; ++c) squares += (row[c] - all.mean) * (row[c] - all.mean) / n;
+  all.scale = 1 / std::sqrt(squares + eps);
+  // Differences of means and elements from a mean are off by its error.
+  const double apart = all.mean_error * (2 * std::sqrt(squares) + all.mean_error);
+  all.scale_error = (steps * squares + apart) / (squares + eps) + 6 * kRounding;
+  return all;
+}
+
+// The gradients of x and of the weights from those of y, in double precision, and how far off they may be.
+struct NormGradients {
+  std::vector<double> dx, dx_error;
+  std::vector<double> dw, dw_error, db, db_error;
+};
+
+// Of x and dy, rows of as many columns as w has elements.
+inline NormGradients norm_gradients(const std::vector<double>& x, const std::vector<double>& w,
+                                    const std::vector<double>& dy, bool centred, double eps) {
+  const auto columns = static_cast<int64_t>(w.size());
+  const int64_t rows = columns == 0 ? 0 : static_cast<int64_t>(x.size()) / columns;
+  const auto n = static_cast<double>(columns);
+  NormGradients all;
+  for (auto* of : {&all.dw, &all.dw_error, &all.db, &all.db_error}) of->resize(w.size());
+  const double steps = roundings(columns) * kRounding;
+  // A column's terms meet one after the other.
+  const double column_steps = (static_cast<double>(rows) + 128) * kRounding;
+  for (int64_t r = 0; r < rows; ++r) {
+    const double *const from = &x[r * columns], *const by = &dy[r * columns];
+    const RowStatistics row = statistics(from, columns, centred, eps);
+    // Means of s = w dy and of s (x - mean), and of their magnitudes.
+    double of_s = 0, of_product = 0, s_magnitude = 0, product_magnitude = 0;
+    for (int64_t c = 0; c < columns; ++c) {
+      const double s = w[c] * by[c], product = s * (from[c] - row.mean);
+      of_s += s / n, s_magnitude += std::abs(s) / n;
+      of_product += product / n, product_magnitude += std::abs(product) / n;
+    }
+    if (!centred) of_s = 0;
+    const double slope = row.scale * row.scale * of_product,
+                 slope_magnitude = row.scale * row.scale * product_magnitude;
+    // How far (x - mean) scale may be off because of the mean.
+    const double off = row.mean_error * row.scale;
+    for (int64_t c = 0; c < columns; ++c) {
+      const double apart = from[c] - row.mean, s = w[c] * by[c];
+      const double magnitude = row.scale * (std::abs(s) + (centred ? s_magnitude : 0) +
+                                            std::abs(apart) * slope_magnitude);
+      all.dx.push_back(row.scale * (s - of_s - apart * slope));
+      all.dx_error.push_back(magnitude * (3 * row.scale_error + 4 * steps + 8 * kRounding) +
+                             row.scale * s_magnitude * off * 2 * (1 + std::abs(apart) * row.scale));
+      const double term = by[c] * apart * row.scale;
+      all.dw[c] += term;
+      all.dw_error[c] +=
+          std::abs(term) * (row.scale_error + column_steps + 4 * kRounding) + std::abs(by[c]) * off;
+      all.db[c] += by[c];
+      all.db_error[c] += std::abs(by[c]) * column_steps;
+    }
+  }
+  return all;
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,146 @@
+// Gradients of rms_norm and layer_norm against double precision: rows that a block holds, in vectors and one by one, several
+// rows of a block, rows that no block holds; alignments.
+#include <algorithm>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "heddle/kernels/norm/norm.h"
+#include "heddle/kernels/norm/reference_internal.h"
+#include "kernels/matrix_rows.h"
+#include "support/matchers.h"
+#include "support/test_device.h"
+
+namespace heddle {
+namespace {
+
+std::vector<double> doubles(const auto& values, const RowsAt& shape, const Place& place) {
+  const int64_t pitch = place.pitch == 0 ? shape.columns : place.pitch;
+  std::vector<double> out;
+  for (int64_t r = 0; r < shape.rows; ++r) {
+    for (int64_t c = 0; c < shape.columns; ++c)
+      out.push_back(wide(values[place.offset + r * pitch + c]));
+  }
+  return out;
+}
+
+// Both norms' gradients of rows at places of their own; `in` is x's and dy's, `out` dx's. Nothing else may be written.
+template <class T>
+void check_backward(const RowsAt& shape, float mean = 0.5f, float spread = 2, float eps = 1e-5f) {
+  SCOPED_TRACE(testing::Message() << shape);
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const auto pitch = [&](const Place& place) {
+    return place.pitch == 0 ? shape.columns : place.pitch;
+  };
+  const auto size = [&](const Place& place) {
+    return place.offset + shape.rows * pitch(place) + 1;
+  };
+  const auto x = random_elements<T>(size(shape.in), mean, spread, 1),
+             dy = random_elements<T>(size(shape.in), 0.25f, 1, 2),
+             w = random_elements<T>(shape.columns, 1, 0.5f, 3);
+  const std::vector<T> clean(static_cast<size_t>(size(shape.out)), T(-2.0f)),
+      clean_row(static_cast<size_t>(shape.columns + 1), T(-2.0f));
+  const auto upload = [&](const std::vector<T>& values) {
+    return device.upload(absl::MakeConstSpan(values)).value();
+  };
+  const Buffer xs = upload(x), dys = upload(dy), ws = upload(w), dxs = upload(clean),
+               dws = upload(clean_row), dbs = upload(clean_row);
+  const auto matrix = [&]<class E>(const Buffer& buffer, const Place& place, E*) {
+    return TensorRef<E, 2>(reinterpret_cast<E*>(buffer.address()) + place.offset,
+                           {shape.rows, shape.columns}, {pitch(place), 1});
+  };
+  const T* const in = nullptr;
+  T* const out = nullptr;
+  const auto of_x = matrix(xs, shape.in, in), of_dy = matrix(dys, shape.in, in);
+  const auto of_dx = matrix(dxs, shape.out, out);
+  const auto of_w = as_tensor<const T>(ws, {shape.columns});
+  const auto of_dw = as_tensor<T>(dws, {shape.columns}), of_db = as_tensor<T>(dbs, {shape.columns});
+  for (const bool centred : {false, true}) {
+    SCOPED_TRACE(centred ? "layer_norm" : "rms_norm");
+    ASSERT_THAT(
+        centred ? kernels::layer_norm_backward(stream, of_x, of_w, of_dy, of_dx, of_dw, of_db, eps)
+                : kernels::rms_norm_backward(stream, of_x, of_w, of_dy, of_dx, of_dw, eps),
+        IsOk());
+    const auto want =
+        kernels::norm_gradients(doubles(x, shape, shape.in), doubles(w, {1, shape.columns}, {}),
+                                doubles(dy, shape, shape.in), centred, eps);
+    const auto check = [](const std::vector<double>& got, const std::vector<double>& exact,
+                          const std::vector<double>& error) {
+      ASSERT_EQ(got.size(), exact.size());
+      for (size_t i = 0; i < got.size(); ++i) {
+        ASSERT_NEAR(got[i], exact[i],
+                    error[i] + (std::abs(exact[i]) + error[i]) * kStep<T> + kLeast<T>)
+            << i;
+      }
+    };
+    std::vector<T> dx = dxs.download<T>(stream).value();
+    ASSERT_NO_FATAL_FAILURE(check(doubles(dx, shape, shape.out), want.dx, want.dx_error));
+    for (int64_t r = 0; r < shape.rows; ++r) {
+      std::fill_n(dx.begin() + shape.out.offset + r * pitch(shape.out), shape.columns, T(-2.0f));
+    }
+    for (const T& value : dx) ASSERT_EQ(wide(value), -2) << "written outside the rows";
+    std::vector<T> dw = dws.download<T>(stream).value(), db = dbs.download<T>(stream).value();
+    ASSERT_EQ(wide(dw.back()), -2);
+    ASSERT_EQ(wide(db.back()), -2);
+    dw.pop_back(), db.pop_back();
+    ASSERT_NO_FATAL_FAILURE(check(doubles(dw, {1, shape.columns}, {}), want.dw, want.dw_error));
+    if (!centred) continue;
+    ASSERT_NO_FATAL_FAILURE(check(doubles(db, {1, shape.columns}, {}), want.db, want.db_error));
+  }
+}
+
+template <class T>
+class NormsBackward : public testing::Test {};
+using Types = testing::Types<float, half, bfloat16>;
+TYPED_TEST_SUITE(NormsBackward, Types);
+
+TYPED_TEST(NormsBackward, OfRowsOfEveryLength) {
+  for (const RowsAt& shape :
+       {RowsAt{0, 5}, RowsAt{5, 0}, RowsAt{1, 1}, RowsAt{300, 1}, RowsAt{129, 3}, RowsAt{3, 31},
+        RowsAt{65, 32}, RowsAt{7, 33}, RowsAt{700, 64}, RowsAt{9, 256}, RowsAt{2, 1000},
+        RowsAt{3, 1023}, RowsAt{5, 2048}, RowsAt{2, 4096}, RowsAt{3, 8192}, RowsAt{2, 16384},
+        RowsAt{2, 12344}, RowsAt{3, 4099}, RowsAt{2, 40000}}) {
+    check_backward<TypeParam>(shape);
+  }
+}
+
+TYPED_TEST(NormsBackward, OfRowsThatAreNotAligned) {
+  check_backward<TypeParam>({4, 1000, {1001}, {1001}});
+  check_backward<TypeParam>({4, 1000, {1008, 1}, {1016, 1}});
+  check_backward<TypeParam>({4, 1000, {1001}, {1000}});
+  check_backward<TypeParam>({3, 20000, {20001}, {20008}});
+  check_backward<TypeParam>({5, 17, {17}, {32, 1}});
+}
+
+// More rows than a device has blocks at once, so that blocks take several.
+TYPED_TEST(NormsBackward, OfManyRows) {
+  check_backward<TypeParam>({5000, 24});
+  check_backward<TypeParam>({1100, 520});
+}
+
+TEST(NormBackward, OfRowsFarFromZero) {
+  check_backward<float>({7, 1000}, 100, 1);
+  check_backward<float>({7, 1000}, 0, 1e-4f);
+}
+
+TEST(NormBackward, SaysWhatDoesNotFit) {
+  const Stream stream = test_device().create_stream().value();
+  const Buffer memory = test_device().allocate(4096).value();
+  const auto matrix = as_tensor<float>(memory, {4, 8}), other = as_tensor<float>(memory, {4, 7});
+  const auto eight = as_tensor<float>(memory, {8}), seven = as_tensor<float>(memory, {7});
+  const auto backward = [&](const auto& x, const auto& w, const auto& dy, const auto& dx,
+                            const auto& dw, const auto& db) {
+    return kernels::layer_norm_backward<float>(stream, x, w, dy, dx, dw, db, 1e-5f);
+  };
+  const auto code = StatusCode::kInvalidArgument;
+  EXPECT_THAT(backward(matrix, eight, other, matrix, eight, eight),
+              Fails(code, "layer_norm_backward: x is 4 × 8 and dy 4 × 7"));
+  EXPECT_THAT(backward(matrix, eight, matrix, other, eight, eight), Fails(code, "dx 4 × 7"));
+  EXPECT_THAT(backward(matrix, seven, matrix, matrix, eight, eight),
+              Fails(code, "w has 7 elements and x 8 columns"));
+  EXPECT_THAT(backward(matrix, eight, matrix, matrix, seven, eight), Fails(code, "dw has 7"));
+  EXPECT_THAT(backward(matrix, eight, matrix, matrix, eight, seven), Fails(code, "db has 7"));
+}
+
+}  // namespace
+}  // namespace heddle
