@@ -6,6 +6,8 @@
 // warp instead of one. A block therefore reads a square tile along x's rows into its shared memory
 // and, once all of it is there, writes it along y's rows. Shared memory has 32 banks, one word
 // wide; the odd row length puts the words of a column into different ones.
+//
+// The library's own (kernels/map/copy.h) takes any strides.
 #pragma once
 
 #include "heddle/dsl/dsl.h"

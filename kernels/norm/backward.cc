@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -15,9 +16,10 @@
 namespace heddle::kernels {
 namespace {
 
-// Rows that a block holds in registers: of so many threads, with so many vectors of x and of dy each; and the threads that
-// a multiprocessor has at once, for their registers.
-constexpr int kHeldThreads = 512, kHeldVectors = 4, kResidentThreads = 1024;
+// Rows that a block holds in registers: so many elements of x and of dy a thread, besides those of the next row and the sums
+// of their columns, of so many threads at most. Those that a multiprocessor has at once, for their registers; and those of
+// a block that has several rows.
+constexpr int kHeldElements = 8, kMostThreads = 1024, kResidentThreads = 1024, kSharedThreads = 128;
 
 // Two sums that are formed together.
 struct TwoSums {
@@ -106,10 +108,34 @@ void held_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<co
     of_w.emplace_back(Fragment<float>(deal.width, 0.0f));
     of_b.emplace_back(Fragment<float>(deal.width, 0.0f));
   }
-  const Int rows = x.shape(0);
-  For(range(block_idx.x, (rows + (deal.rows - 1)) / deal.rows, grid_dim.x), [&](const Int& at) {
-    const RowThreads threads(deal, deal.rows > 1 ? at * deal.rows + thread_idx.y : at, rows);
-    const InputRow<T> in(threads, x, zero), gradient(threads, dy, zero);
+  const Int rows = x.shape(0), groups = (rows + (deal.rows - 1)) / deal.rows;
+  // The elements of the row, or rows, that come next are loaded while these are worked on.
+  const auto threads_of = [&](const Int& group) {
+    return RowThreads(deal, deal.rows > 1 ? group * deal.rows + thread_idx.y : group, rows);
+  };
+  const auto load = [&](const Tensor<const T, 2>& matrix, const Int& group) {
+    const RowThreads threads = threads_of(min(group, groups - 1));
+    return Row<const T>(threads, matrix).load(0, zero);
+  };
+  const RowPart<T> first_x = load(x, block_idx.x), first_dy = load(dy, block_idx.x);
+  std::deque<Var<Fragment<T>>> next_x, next_dy;
+  for (int v = 0; v < deal.vectors; ++v) {
+    next_x.emplace_back(first_x.vectors[v]);
+    next_dy.emplace_back(first_dy.vectors[v]);
+  }
+  For(range(block_idx.x, groups, grid_dim.x), [&](const Int& at) {
+    const RowThreads threads = threads_of(at);
+    RowPart<T> this_x{{}, first_x.in_row}, this_dy{{}, first_dy.in_row};
+    for (int v = 0; v < deal.vectors; ++v) {
+      this_x.vectors.push_back(next_x[v]);
+      this_dy.vectors.push_back(next_dy[v]);
+    }
+    const RowPart<T> after_x = load(x, at + grid_dim.x), after_dy = load(dy, at + grid_dim.x);
+    for (int v = 0; v < deal.vectors; ++v) {
+      next_x[v] = after_x.vectors[v];
+      next_dy[v] = after_dy.vectors[v];
+    }
+    const InputRow<T> in(threads, x, this_x), gradient(threads, dy, this_dy);
     const RowScale row =
         store_gradient<T, kCentred>(threads, in, gradient, w, Row<T>(threads, dx), eps);
     in.each(
@@ -203,18 +229,23 @@ void column_body(const ColumnDeal& deal, const Tensor<const T, 2>& x, const Tens
 }
 
 // How a block holds rows of x and dy, if it can. In all rows a thread has the same columns, so that vectors begin with
-// the rows, or are single elements.
-std::optional<RowDeal> held_deal(RowsOf of, const DeviceInfo& device) {
-  of.alike = false;
-  of.aligned = of.aligned && of.columns % (kVectorBytes / of.element_bytes) == 0;
-  RowDeal deal = deal_rows(of, device);
-  if (deal.blocks == 1 && deal.kept == 0 && !deal.in_parts) return deal;
+// the rows, or are single elements; of longer rows of 16 bits these would be too many accesses.
+std::optional<RowDeal> held_deal(const RowsOf& of) {
+  RowDeal deal;
+  const int widest = kVectorBytes / of.element_bytes;
+  deal.width = of.aligned && of.columns % widest == 0 ? widest : 1;
+  if (deal.width == 1 && of.element_bytes < 4 && of.columns > kSharedThreads) return std::nullopt;
   const int64_t vectors = of.columns / deal.width;
-  if (deal.width == 1 || vectors > kHeldThreads * kHeldVectors) return std::nullopt;
-  return RowDeal{.threads = kHeldThreads,
-                 .vectors = static_cast<int>((vectors + kHeldThreads - 1) / kHeldThreads),
-                 .width = deal.width,
-                 .whole = vectors % kHeldThreads == 0};
+  const auto needed = [](int64_t n, int64_t each) { return (n + each - 1) / each; };
+  const int64_t threads = needed(vectors, needed(kHeldElements, deal.width));
+  if (threads > kMostThreads) return std::nullopt;
+  deal.threads =
+      static_cast<int>(threads <= kWarpSize ? std::bit_ceil(static_cast<uint64_t>(threads))
+                                            : needed(threads, kWarpSize) * kWarpSize);
+  deal.rows = threads <= kWarpSize ? kSharedThreads / deal.threads : 1;
+  deal.vectors = static_cast<int>(needed(vectors, deal.threads));
+  deal.whole = vectors == int64_t{deal.threads} * deal.vectors;
+  return deal;
 }
 
 template <class T, bool kCentred>
@@ -238,7 +269,7 @@ class Backward {
     if (columns() == 0) return OkStatus();
     RowsOf of = rows_of(x_, dy_, dx_);
     of.inputs = 2;
-    const auto held = held_deal(of, stream_.device().info());
+    const auto held = held_deal(of);
     return held ? run_held(*held) : run_apart(of);
   }
 
@@ -255,7 +286,8 @@ class Backward {
                          Tensor<const T, 2> dy, Tensor<T, 2> dx, Tensor<float, 3> sums,
                          Float eps) { held_body<T, kCentred>(how, x, w, dy, dx, sums, eps); });
     const int64_t threads = deal.threads * deal.rows,
-                  resident = stream_.device().info().sm_count * (kResidentThreads / threads),
+                  resident = stream_.device().info().sm_count *
+                             std::max<int64_t>(kResidentThreads / threads, 1),
                   blocks = std::min((rows() + deal.rows - 1) / deal.rows, resident);
     return with_sums(std::max<int64_t>(blocks, 1), [&](const TensorRef<float, 3>& sums) {
       return kernels(deal).launch(stream_, {.grid = blocks, .block = {deal.threads, deal.rows}}, x_,

@@ -28,6 +28,9 @@ class InputRow {
     if (deal_.peeled) edge_.emplace(row_.load_edge(0, outside));
     copy_async_wait();
   }
+  // The row of which this thread's only part is loaded already.
+  InputRow(const RowThreads& threads, const Tensor<const T, 2>& x, const RowPart<T>& loaded)
+      : deal_(threads.deal()), row_(threads, x), outside_(0.0f), only_(loaded) {}
 
   // Elements of the row.
   const Int& columns() const { return row_.columns(); }
