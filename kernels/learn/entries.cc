@@ -155,7 +155,7 @@ const Registered kBitonicSort({
 });
 
 const Registered kScan({
-    .name = "scan",
+    .name = "lookback_scan",
     .summary = "prefix sums in one pass, of a multiple of 4 numbers",
     .arguments = {"x: u32[n]", "y: u32[n]"},
     .functions = {host_function([](const Stream& stream, const In<uint32_t>& x,

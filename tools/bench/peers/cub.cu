@@ -1,4 +1,4 @@
-// CUB's reductions, and a kernel that only reads: peers of reduce_bench, as a shared library.
+// CUB's reductions and scans, and a kernel that only reads: peers of reduce_bench and scan_bench, as a shared library.
 //
 //   nvcc -O3 -std=c++17 -arch=sm_90 --extended-lambda -shared -Xcompiler -fPIC tools/bench/peers/cub.cu -o peers/peer_cub.so
 #include <cuda_bf16.h>
@@ -37,6 +37,14 @@ int sum(Iterator x, float* y, long long rows, long long columns, void* memory, s
   return cub::DeviceSegmentedReduce::Sum(memory, *bytes, x, y, rows, first, first + 1, stream);
 }
 
+template <class T>
+int prefix_sums(const T* x, T* y, long long rows, long long columns, void* memory, size_t* bytes, cudaStream_t stream) {
+  if (rows == 1) return cub::DeviceScan::InclusiveSum(memory, *bytes, x, y, columns, stream);
+  const auto row = thrust::make_transform_iterator(
+      thrust::counting_iterator<long long>(0), [columns] __host__ __device__(long long i) { return i / columns; });
+  return cub::DeviceScan::InclusiveSumByKey(memory, *bytes, row, x, y, rows * columns, cuda::std::equal_to<>(), stream);
+}
+
 }  // namespace
 
 // y(r) = Σ x(r, ·), of f32 or bf16. Without memory, how many bytes of it are needed.
@@ -45,6 +53,13 @@ extern "C" int cub_sum(int is_bf16, const void* x, float* y, long long rows, lon
   if (!is_bf16) return sum(static_cast<const float*>(x), y, rows, columns, memory, bytes, stream);
   return sum(thrust::make_transform_iterator(static_cast<const __nv_bfloat16*>(x), ToFloat()), y, rows, columns, memory,
              bytes, stream);
+}
+
+// y(r, c) = x(r, 0) + … + x(r, c), of f32 or i32; likewise. Rows are keys.
+extern "C" int cub_scan(int is_int, const void* x, void* y, long long rows, long long columns, void* memory, size_t* bytes,
+                        cudaStream_t stream) {
+  if (is_int) return prefix_sums(static_cast<const int*>(x), static_cast<int*>(y), rows, columns, memory, bytes, stream);
+  return prefix_sums(static_cast<const float*>(x), static_cast<float*>(y), rows, columns, memory, bytes, stream);
 }
 
 extern "C" int read_bytes(const void* x, long long bytes, void* y, int blocks, cudaStream_t stream) {

@@ -1,0 +1,341 @@
+#include "heddle/kernels/scan/scan.h"
+
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/kernels/rows/row_kernel.h"
+
+namespace heddle::kernels {
+namespace {
+
+constexpr int kThreads = 512, kSharedThreads = 128;
+// Elements of a thread.
+constexpr int kVectors = 4, kSingles = 16;
+// Tiles of a row whose sums are added up together before those of other such groups count.
+constexpr int kGroup = kWarpSize;
+
+// How rows are dealt out.
+struct ScanDeal {
+  int threads = 32;    // that share a row, or a tile of it
+  int rows = 1;        // of a block
+  int width = 1;       // elements of an access
+  int vectors = 1;     // of a thread
+  bool tiles = false;  // a row is many blocks'
+  Prefix prefix = Prefix::kInclusive;
+  friend bool operator==(const ScanDeal&, const ScanDeal&) = default;
+
+  int tile() const { return threads * vectors * width; }
+  int lanes() const { return std::min(threads, kWarpSize); }
+  int warps() const { return threads / lanes(); }
+};
+
+template <class T>
+using Sum = std::conditional_t<std::is_integral_v<T>, int32_t, float>;
+
+// Over the first `lanes` of each so many lanes.
+template <class X>
+X scan_lanes(const X& value, int lanes) {
+  Var<typename X::value_type> sum(value);
+  const Int lane = lane_id() % lanes;
+  for (int delta = 1; delta < lanes; delta *= 2) {
+    const X below = shfl_up(X(sum), delta);
+    sum = select(lane >= delta, below + sum, sum);
+  }
+  return sum;
+}
+
+// How far tiles and groups of tiles have come: a word each, whose upper half says what the lower half, a sum, is of.
+constexpr uint64_t kOwn = uint64_t{1} << 32, kToEnd = uint64_t{2} << 32;
+template <class S>
+class Progress {
+ public:
+  // `tiles` of a row. The first word is the ticket, which begins tiles in their order.
+  Progress(const Tensor<uint64_t, 1>& words, const Int& rows, const Int& tiles)
+      : words_(words),
+        tiles_(tiles),
+        groups_((tiles + (kGroup - 1)) / kGroup),
+        first_group_(1 + rows * tiles) {}
+
+  // The next tile: its number among all of them.
+  Int take() const { return cast<int32_t>(atomic_add(words_(0), 1)); }
+
+  // The sum of what is in front of a tile of its row; a warp together. `own` is the tile's sum.
+  Value<S> before(const Int& row, const Int& tile, const Value<S>& own) const {
+    const Int lane = lane_id(), group = tile / kGroup, member = tile % kGroup;
+    const Int place = 1 + row * tiles_ + tile;
+    If(lane == 0, [&] { atomic_store(words_(place), word(kOwn, own)); });
+    // Of the tiles of the group, in their order: this one's lane has its sum already.
+    Var<uint64_t> seen(select(lane < member, UInt64(0), word(kOwn, own)));
+    const auto waits = [&] { return ballot(UInt64(seen) < kOwn) != 0; };
+    While(waits, [&] {
+      If(UInt64(seen) < kOwn, [&] { seen = atomic_load(words_(place - member + lane)); });
+    });
+    const Value<S> sums = scan_lanes(select(lane <= member, sum(seen), S(0)), kGroup);
+    const Value<S> of_group = shfl(sums, kGroup - 1),
+                   in_group = select(member > 0, shfl(sums, max(member - 1, 0)), S(0));
+    const Int group_place = first_group_ + row * groups_ + group;
+    const Bool ends = member == kGroup - 1 && lane == 0;
+    If(ends, [&] { atomic_store(words_(group_place), word(kOwn, of_group)); });
+    const Value<S> front = If(
+        group > 0, [&] { return before_group(group_place, group); },
+        [&] { return Value<S>(S(0)); });
+    If(ends, [&] { atomic_store(words_(group_place), word(kToEnd, front + of_group)); });
+    return front + in_group;
+  }
+
+ private:
+  static UInt64 word(uint64_t what, const Value<S>& sum) {
+    return what | cast<uint64_t>(bitcast<uint32_t>(sum));
+  }
+  static Value<S> sum(const UInt64& word) { return bitcast<S>(cast<uint32_t>(word)); }
+
+  // The sum of the groups in front of one, which has some. Lane i looks at the group i + 1 in front of it; from the nearest
+  // one whose sum reaches from the row's beginning to its end the others' are added one by one, so that the order of the
+  // additions does not depend on who comes first.
+  Value<S> before_group(const Int& place, const Int& group) const {
+    const Int lane = lane_id();
+    const auto look = [&] {
+      return If(
+          lane < group, [&] { return atomic_load(words_(place - 1 - lane)); },
+          [&] { return UInt64(kToEnd); });
+    };
+    Var<uint64_t> seen(look());
+    // Bits of the lanes up to the nearest such sum, all of which count.
+    const auto ends = [&] { return ballot(UInt64(seen) >= kToEnd); };
+    const auto counting = [&] { return ends() ^ (ends() - 1); };
+    const auto waits = [&] {
+      const UInt reach = ends(), missing = ballot(UInt64(seen) < kOwn);
+      return reach == 0 || (missing & (reach ^ (reach - 1))) != 0;
+    };
+    While(waits, [&] { seen = look(); });
+    const Int nearest = popc(counting()) - 1;
+    const Value<S> mine = sum(seen);
+    Var<S> all(shfl(mine, nearest));
+    For(range(0, nearest), [&](const Int& i) { all = all + shfl(mine, nearest - 1 - i); });
+    return all;
+  }
+
+  const Tensor<uint64_t, 1>& words_;
+  const Int tiles_, groups_, first_group_;
+};
+
+template <class T>
+class ScanKernel {
+ public:
+  ScanKernel(const ScanDeal& deal, const Tensor<const T, 2>& x, const Tensor<T, 2>& y)
+      : deal_(deal), x_(x.assume_aligned()), y_(y.assume_aligned()), columns_(x.shape(1)) {}
+
+  // Of whole rows.
+  void rows() const {
+    const Int row = block_idx.x * deal_.rows + (deal_.rows > 1 ? Int(thread_idx.y) : Int(0));
+    const Int rows = x_.shape(0), last = min(row, rows - 1);
+    const Parts parts = load(last, 0);
+    const Sums sums = scan_parts(parts);
+    const Value<S> front = S(0);
+    If(row < rows, [&] { store(last, 0, parts, sums, front); });
+  }
+  // Of tiles, in the order of tickets.
+  void tiles(const Tensor<uint64_t, 1>& words) const {
+    const Int of_row = at_launch((columns_ + (deal_.tile() - 1)) / deal_.tile());
+    const Progress<S> progress(words, x_.shape(0), of_row);
+    Shared<int32_t> ticket(1);
+    Shared<S> in_front(1);
+    If(thread_idx.x == 0, [&] { ticket(0) = progress.take(); });
+    sync_threads();
+    const Int number = ticket(0), row = number / of_row, tile = number % of_row;
+    const Parts parts = load(row, tile);
+    const Sums sums = scan_parts(parts);
+    If(warp_id() == 0, [&] {
+      const Value<S> front = progress.before(row, tile, sums.all);
+      If(lane_id() == 0, [&] { in_front(0) = front; });
+    });
+    sync_threads();
+    store(row, tile, parts, sums, in_front(0));
+  }
+
+ private:
+  using S = Sum<T>;
+  using Parts = std::vector<Fragment<S>>;
+  struct Sums {
+    std::vector<Value<S>>
+        front;     // of each of the thread's vectors: the sum of the tile in front of it
+    Value<S> all;  // of the tile
+  };
+
+  Int column(const Int& tile, int v) const {
+    return tile * deal_.tile() + (thread_idx.x + v * deal_.threads) * deal_.width;
+  }
+  Parts load(const Int& row, const Int& tile) const {
+    Parts parts;
+    for (int v = 0; v < deal_.vectors; ++v) {
+      const Int first = column(tile, v);
+      const auto none = [&] { return Fragment<T>(deal_.width, Value<T>(T(0))); };
+      parts.push_back(If(
+                          first + deal_.width <= columns_,
+                          [&] { return Fragment<T>(x_.elements(deal_.width, row, first)); },
+                          [&] { return deal_.width == 1 ? none() : last_elements(row, first); })
+                          .template as<S>());
+    }
+    return parts;
+  }
+  // A vector of which a row has a part at most.
+  Fragment<T> last_elements(const Int& row, const Int& first) const {
+    Var<Fragment<T>> all(Fragment<T>(deal_.width, Value<T>(T(0))));
+    for (int e = 0; e < deal_.width; ++e) {
+      If(first + e < columns_, [&] { all[e] = x_(row, first + e); });
+    }
+    return all;
+  }
+
+  // The sum of a vector, from its beginning on.
+  static Value<S> total(const Fragment<S>& part) {
+    std::vector<Value<S>> all = {part[0]};
+    for (int e = 1; e < part.size(); ++e) all.push_back(all.back() + part[e]);
+    return all.back();
+  }
+  Sums scan_parts(const Parts& parts) const {
+    std::vector<Value<S>> to_lane, own;
+    for (const Fragment<S>& part : parts) {
+      own.push_back(total(part));
+      to_lane.push_back(scan_lanes(own.back(), deal_.lanes()));
+    }
+    // In front of a lane is what its neighbour's sum reaches to.
+    const Int lane = lane_id() % deal_.lanes();
+    const auto in_front = [&](const Value<S>& sum) {
+      return deal_.lanes() == 1 ? Value<S>(S(0)) : select(lane > 0, shfl_up(sum, 1), S(0));
+    };
+    const auto of_lanes = [&](const Value<S>& sum) {
+      return shfl(sum, lane_id() / deal_.lanes() * deal_.lanes() + (deal_.lanes() - 1));
+    };
+    std::vector<Value<S>> front;
+    if (deal_.warps() == 1) {
+      std::vector<Value<S>> so_far = {Value<S>(S(0))};
+      for (const Value<S>& sum : to_lane) {
+        front.push_back(so_far.back() + in_front(sum));
+        so_far.push_back(so_far.back() + of_lanes(sum));
+      }
+      return {std::move(front), so_far.back()};
+    }
+    // Warps' sums, in the order of the tile; the first warp finds what is in front of each.
+    const int count = deal_.vectors * deal_.warps(), each = (count + kWarpSize - 1) / kWarpSize;
+    Shared<S> of_warps(each * kWarpSize), all(1);
+    for (int v = 0; v < deal_.vectors; ++v) {
+      If(lane_id() == kWarpSize - 1, [&] { of_warps(v * deal_.warps() + warp_id()) = to_lane[v]; });
+    }
+    sync_threads();
+    If(warp_id() == 0, [&] {
+      std::vector<Value<S>> sums;
+      Var<S> own_sum(S(0));
+      for (int i = 0; i < each; ++i) {
+        const Int at = lane_id() * each + i;
+        sums.push_back(own_sum);
+        own_sum = own_sum + If(
+                                at < count, [&] { return Value<S>(of_warps(at)); },
+                                [&] { return Value<S>(S(0)); });
+      }
+      const Value<S> reached = scan_lanes(Value<S>(own_sum), kWarpSize);
+      const Value<S> before = select(lane_id() > 0, shfl_up(reached, 1), S(0));
+      for (int i = 0; i < each; ++i) of_warps(lane_id() * each + i) = before + sums[i];
+      If(lane_id() == kWarpSize - 1, [&] { all(0) = reached; });
+    });
+    sync_threads();
+    for (int v = 0; v < deal_.vectors; ++v) {
+      front.push_back(of_warps(v * deal_.warps() + warp_id()) + in_front(to_lane[v]));
+    }
+    return {std::move(front), all(0)};
+  }
+
+  void store(const Int& row, const Int& tile, const Parts& parts, const Sums& sums,
+             const Value<S>& front) const {
+    for (int v = 0; v < deal_.vectors; ++v) {
+      std::vector<Value<S>> reached = {front + sums.front[v]};
+      for (int e = 0; e < deal_.width; ++e) reached.push_back(reached.back() + parts[v][e]);
+      const size_t skipped = deal_.prefix == Prefix::kInclusive ? 1 : 0;
+      Var<Fragment<S>> out(Fragment<S>(deal_.width, reached[skipped]));
+      for (int e = 1; e < deal_.width; ++e) out[e] = reached[skipped + static_cast<size_t>(e)];
+      const Fragment<T> rounded = Fragment<S>(out).template as<T>();
+      const Int first = column(tile, v);
+      If(first + deal_.width <= columns_, [&] {
+        y_.elements(deal_.width, row, first) = rounded;
+      }).Else([&] {
+        for (int e = 0; e < deal_.width - 1; ++e) {
+          If(first + e < columns_, [&] { y_(row, first + e) = rounded[e]; });
+        }
+      });
+    }
+  }
+
+  const ScanDeal& deal_;
+  const heddle::detail::View<const T, 2> x_;
+  const heddle::detail::View<T, 2> y_;
+  const Int columns_;
+};
+
+ScanDeal deal_scan(const RowsOf& of, Prefix prefix) {
+  ScanDeal deal{.prefix = prefix};
+  deal.width = of.aligned ? kVectorBytes / of.element_bytes : 1;
+  const int most = deal.width > 1 ? kVectors : kSingles;
+  const int64_t vectors = (of.columns + deal.width - 1) / deal.width,
+                threads = (vectors + most - 1) / most;
+  if (threads <= kWarpSize) {
+    deal.threads = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(threads)));
+    deal.rows = kSharedThreads / deal.threads;
+  } else {
+    deal.threads = static_cast<int>(
+        std::min<int64_t>((threads + kWarpSize - 1) / kWarpSize * kWarpSize, kThreads));
+  }
+  deal.tiles = threads > kThreads;
+  deal.vectors =
+      static_cast<int>(std::min<int64_t>((vectors + deal.threads - 1) / deal.threads, most));
+  return deal;
+}
+
+}  // namespace
+
+template <class T>
+Status scan(const Stream& stream, Prefix prefix, const TensorRef<const T, 2>& x,
+            const TensorRef<T, 2>& y) {
+  static const auto of_rows =
+      kernel_family("scan(x, y)", [](Host<ScanDeal> deal, Tensor<const T, 2> from,
+                                     Tensor<T, 2> to) { ScanKernel<T>(deal, from, to).rows(); });
+  static const auto of_tiles = kernel_family(
+      "scan_tiles(x, y, progress)",
+      [](Host<ScanDeal> deal, Tensor<const T, 2> from, Tensor<T, 2> to,
+         Tensor<uint64_t, 1> progress) { ScanKernel<T>(deal, from, to).tiles(progress); });
+  constexpr int64_t kMostColumns = (int64_t{1} << 31) - 65536;
+  if (Status s = check_same_extents("scan", {"x", x}, {"y", y}); !s.ok()) return s;
+  const int64_t rows = x.extents[0], columns = x.extents[1];
+  if (rows == 0 || columns == 0) return OkStatus();
+  if (columns >= kMostColumns) {
+    return InvalidArgumentError(
+        absl::StrCat("scan: rows of ", columns, " elements; they have fewer than ", kMostColumns));
+  }
+  const ScanDeal deal = deal_scan(rows_of(x, y), prefix);
+  if (!deal.tiles) {
+    return of_rows(deal).launch(
+        stream, {.grid = (rows + deal.rows - 1) / deal.rows, .block = {deal.threads, deal.rows}}, x,
+        y);
+  }
+  const int64_t tiles = (columns + deal.tile() - 1) / deal.tile(),
+                words = 1 + rows * (tiles + (tiles + kGroup - 1) / kGroup);
+  StatusOr<Buffer> progress = stream.allocate(static_cast<size_t>(words) * sizeof(uint64_t));
+  if (!progress.ok()) return progress.status();
+  if (Status s = progress->fill(stream, 0); !s.ok()) return s;
+  return of_tiles(deal).launch(stream, {.grid = rows * tiles, .block = deal.threads}, x, y,
+                               as_tensor<uint64_t>(*progress, {words}));
+}
+
+#define HEDDLE_FOR(T)                                                          \
+  template Status scan<T>(const Stream&, Prefix, const TensorRef<const T, 2>&, \
+                          const TensorRef<T, 2>&);
+HEDDLE_FOR(float)
+HEDDLE_FOR(half)
+HEDDLE_FOR(bfloat16)
+HEDDLE_FOR(int32_t)
+#undef HEDDLE_FOR
+
+}  // namespace heddle::kernels
