@@ -35,7 +35,8 @@ inline constexpr auto silu = define_map("silu(x, y)", [](Float x) { return maps:
 inline constexpr auto swiglu =
     define_map("swiglu(gate, up, y)", [](Float gate, Float up) { return maps::silu(gate) * up; });
 
-// x times the normal distribution function of x, which is that of erf.
+// x times the normal distribution function of x, by 1 + erf(x / sqrt(2)): within 2^-22 |x| of it, so that a small result of
+// a large negative x has few right digits; of 16 bits within 2^-12 of its own and 2^-27 |x|.
 template <class X, int kFrom, class Y, int kTo>
 Status gelu(const Stream& stream, const TensorRef<X, kFrom>& x, const TensorRef<Y, kTo>& y) {
   if constexpr (sizeof(Y) <= 2) return maps::kNarrowGelu(stream, x, y);

@@ -210,9 +210,9 @@ class MapKernel {
     return bytes / int{sizeof(Y)} & (deal_.width - 1);
   }
 
-  // Tiles of the two innermost modes. A thread loads so many elements along inputs' innermost mode as a tile has groups,
-  // each of which it stores to shared memory at once, where groups of a row change places so that threads beside each
-  // other use different banks.
+  // Tiles of the two innermost modes. A thread loads kMapAcross elements along inputs' innermost mode from as many rows as
+  // a group has elements, and stores each group to shared memory at once, where groups of a row change places so that
+  // threads beside each other use different banks.
   void tiles() const {
     const Int across = y_.shape(kAlong);
     const Int tiles_down = at_launch((columns_ - 1) / deal_.tile_down() + 1),

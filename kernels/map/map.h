@@ -1,4 +1,4 @@
-// Maps: a function of elements, applied to all of one to four tensors.
+// Maps: a function of elements, applied to all of up to four tensors.
 //
 //   inline const auto scaled_sum = define_map("scaled_sum", [](Float a, Float b, Float by) { return (a + b) * by; });
 //   Status s = scaled_sum(stream, a, b, 0.5f, y);   // y(i, j) = (a(i, j) + b(j)) · 0.5
@@ -12,10 +12,9 @@
 // where it has one element that stands for all. Modes that can be walked through as one are one, accesses are as wide as
 // alignment lets them be, and an input that is dense along another mode than the output (a transposed one) goes
 // through shared memory; so the floor is the bytes of all tensors over the memory's bandwidth. The output may be an
-// input's memory where both have the same strides and the input is not broadcast.
+// input's memory where both begin at the same address with the same strides and elements of as many bytes.
 #pragma once
 
-#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -34,16 +33,19 @@ struct MapArgument {
   template <class Taken>
   using In = Value<Taken>;
   template <class Taken>
-  static Taken seen(const A& number, const MapPlan&, size_t) {
-    return static_cast<Taken>(number);
+  static const A& seen(const A& number, const MapPlan&, size_t) {
+    static_assert(std::is_floating_point_v<Taken> || !std::is_floating_point_v<A>,
+                  "the map's lambda takes an integer here: give it one");
+    return number;
   }
-  static void add(const A&, absl::InlinedVector<MapTensor, kMapInputs>&) {}
+  static void add(const A&, int, absl::InlinedVector<MapTensor, kMapInputs>&) {}
 };
 
 template <class T, int kRank>
-MapTensor without_type(const TensorRef<T, kRank>& tensor) {
+MapTensor without_type(const TensorRef<T, kRank>& tensor, int argument) {
   static_assert(kRank <= kMapModes, "a map's tensors have one to five modes");
-  return {reinterpret_cast<uintptr_t>(tensor.data),
+  return {argument,
+          reinterpret_cast<uintptr_t>(tensor.data),
           int{sizeof(T)},
           {std::begin(tensor.extents), std::end(tensor.extents)},
           {std::begin(tensor.strides), std::end(tensor.strides)}};
@@ -85,9 +87,9 @@ struct MapArgument<TensorRef<T, kRank>> {
     return with_modes(TensorRef<const Element, kRank>(tensor), plan.modes,
                       plan.modes.inputs[number], plan.deal.reads[number] == MapRead::kThrough);
   }
-  static void add(const TensorRef<T, kRank>& tensor,
+  static void add(const TensorRef<T, kRank>& tensor, int argument,
                   absl::InlinedVector<MapTensor, kMapInputs>& tensors) {
-    tensors.push_back(without_type(tensor));
+    tensors.push_back(without_type(tensor, argument));
   }
 };
 
@@ -99,15 +101,17 @@ class Map {
   static_assert(std::is_empty_v<F>, "a map's lambda captures nothing: its values are arguments");
 
  public:
-  // The name is a literal: a kernel's, as define_kernel() takes it.
-  constexpr explicit Map(const char* name) : name_(name) {}
+  // The name is a literal: a kernel's, as define_kernel() takes it. Maps of one and the same lambda share their kernels.
+  constexpr Map(const char* name, SourceLoc loc) : name_(name), loc_(loc) {}
 
   // Inputs and the output, which is the last: one launch on the stream for each 2^30 elements; none where there are no
-  // elements. kInvalidArgument where an input cannot be broadcast to the output, or several of the output's elements share
-  // a place by a stride of 0.
+  // elements. kInvalidArgument where an input cannot be broadcast to the output, has other strides or elements than an
+  // output that begins where it does, or several of the output's elements share a place by a stride of 0.
   template <class... A>
   Status operator()(const Stream& stream, const A&... arguments) const {
     static_assert(sizeof...(A) >= 2, "a map takes inputs and, behind them, the output");
+    static_assert(tensors_before<A...>(sizeof...(A) - 1) <= kMapInputs,
+                  "a map takes at most four tensors besides its output");
     return run(stream, std::tie(arguments...), std::make_index_sequence<sizeof...(A) - 1>());
   }
 
@@ -124,8 +128,11 @@ class Map {
     static_assert(std::tuple_size_v<Taken> == sizeof...(i),
                   "a map's lambda takes an element of each input");
     absl::InlinedVector<MapTensor, kMapInputs> inputs;
-    (maps::MapArgument<std::tuple_element_t<i, Arguments>>::add(std::get<i>(all), inputs), ...);
-    StatusOr<MapModes> modes = common_modes(name_, inputs, maps::without_type(output));
+    (maps::MapArgument<std::tuple_element_t<i, Arguments>>::add(std::get<i>(all),
+                                                                static_cast<int>(i), inputs),
+     ...);
+    StatusOr<MapModes> modes =
+        common_modes(name_, inputs, maps::without_type(output, int{sizeof...(i)}));
     if (!modes.ok()) return modes.status();
     return in_slabs(*modes, [&](const MapModes& slab) {
       const MapPlan plan = plan_map(slab);
@@ -150,20 +157,23 @@ class Map {
 
   template <class Y, class... In>
   const auto& kernels_of(const MapDeal& deal) const {
-    static const auto family =
-        kernel_family(name_, [](Host<MapDeal> how, In... in, Tensor<Y, kMapModes> y) {
+    static const auto family = kernel_family(
+        name_,
+        [](Host<MapDeal> how, In... in, Tensor<Y, kMapModes> y) {
           MapKernel<F, Y, In...>(how, {in...}, y).run();
-        });
+        },
+        loc_);
     return family(deal);
   }
 
   const char* name_;
+  SourceLoc loc_;
 };
 
 // Defines a map. Best a constant at namespace scope.
 template <class F>
-constexpr Map<F> define_map(const char* name, F) {
-  return Map<F>(name);
+constexpr Map<F> define_map(const char* name, F, SourceLoc loc = SourceLoc::current()) {
+  return Map<F>(name, loc);
 }
 
 }  // namespace heddle::kernels

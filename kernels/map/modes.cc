@@ -216,15 +216,25 @@ StatusOr<MapModes> common_modes(const char* name, absl::Span<const MapTensor> in
   std::copy(output.extents.begin(), output.extents.end(), modes.extents.begin());
   modes.output = {output.address, output.element_bytes, {}};
   std::copy(output.strides.begin(), output.strides.end(), modes.output.of.begin());
+  int64_t elements = 1;
+  bool too_many = false;
   for (int mode = 0; mode < modes.count; ++mode) {
+    if (modes.extents[mode] < 0) {
+      return InvalidArgumentError(absl::StrCat(name, ": the output ", extents_text(output),
+                                               " has a negative extent in mode ", mode));
+    }
+    too_many |= __builtin_mul_overflow(elements, modes.extents[mode], &elements);
     if (modes.extents[mode] > 1 && modes.output.of[mode] == 0) {
       return InvalidArgumentError(absl::StrCat(
           name, ": the output ", extents_text(output), " has stride 0 along mode ", mode,
           ", so that several elements would be stored in one place; give it memory for each"));
     }
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const MapTensor& input = inputs[i];
+  if (too_many) {
+    return InvalidArgumentError(absl::StrCat(name, ": the output ", extents_text(output),
+                                             " has more than 2^63 - 1 elements"));
+  }
+  for (const MapTensor& input : inputs) {
     const auto modes_of = static_cast<int>(input.extents.size());
     const int missing = modes.count - modes_of;
     bool fits = missing >= 0;
@@ -235,10 +245,22 @@ StatusOr<MapModes> common_modes(const char* name, absl::Span<const MapTensor> in
       strides.of[missing + mode] = extent == 1 ? 0 : input.strides[mode];
     }
     if (!fits) {
-      return InvalidArgumentError(absl::StrCat(name, ": input ", i, " is ", extents_text(input),
-                                               " and the output ", extents_text(output),
+      return InvalidArgumentError(absl::StrCat(name, ": argument ", input.argument, " is ",
+                                               extents_text(input), " and the output ",
+                                               extents_text(output),
                                                "; an input's modes are the output's last ones, "
                                                "each as long as there or of one element"));
+    }
+    bool same = input.element_bytes == output.element_bytes;
+    for (int mode = 0; mode < modes.count; ++mode) {
+      same = same && (modes.extents[mode] == 1 || strides.of[mode] == modes.output.of[mode]);
+    }
+    if (input.address == output.address && !same && elements > 0) {
+      return InvalidArgumentError(
+          absl::StrCat(name, ": argument ", input.argument,
+                       " begins where the output does, with other strides or elements, so that "
+                       "elements would be overwritten before they are read; give the output memory "
+                       "of its own"));
     }
     modes.inputs.push_back(strides);
   }

@@ -17,8 +17,9 @@ inline constexpr int kMapModes = 5, kMapInputs = 4;
 // The widest access of a thread.
 inline constexpr int kMapBytes = 16;
 
-// A tensor without its type.
+// A tensor without its type, and its number among the map's arguments.
 struct MapTensor {
+  int argument = 0;
   uint64_t address = 0;
   int element_bytes = 1;
   absl::InlinedVector<int64_t, kMapModes> extents, strides;  // the last mode is the innermost
@@ -40,8 +41,9 @@ struct MapModes {
 
 // The modes of an output and of inputs that are broadcast to it, as numpy does: an input's modes are the output's last
 // ones, of the same extents or of one element. The output's strides do not increase from one mode to the next, modes
-// that can be one are one, and none has one element alone; a tensor of one element has one mode.
-// kInvalidArgument for other extents, and for outputs of which several elements share a place by a stride of 0.
+// that can be one are one, and none has one element alone, but where there is no other.
+// kInvalidArgument for other extents, negative ones and more than 2^63 - 1 elements, for outputs of which several elements
+// share a place by a stride of 0, and for inputs that begin where the output does but have other strides or elements.
 StatusOr<MapModes> common_modes(const char* name, absl::Span<const MapTensor> inputs,
                                 const MapTensor& output);
 
@@ -93,7 +95,7 @@ struct MapPlan {
 };
 MapPlan plan_map(MapModes modes);
 
-// The launch. Elements along the innermost mode, or tiles, are counted in 32 bits: slabs() are few enough.
+// The launch. Elements along the innermost mode, or tiles, are counted in 32 bits: of what in_slabs() gives they are few enough.
 LaunchShape map_shape(const MapPlan& plan);
 
 // Calls launch(modes) of parts that kernels can count: along one mode, so that each part's strides are the whole's.

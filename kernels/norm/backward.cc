@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "heddle/kernels/map/copy.h"
 #include "heddle/kernels/norm/arguments_internal.h"
 #include "heddle/kernels/norm/norm.h"
@@ -169,7 +170,7 @@ void held_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<co
           for (int r = 0; r < deal.rows; ++r) of_rows.push_back(all(r, column));
           sums(which, block_idx.x, column) = in_tree(of_rows, plus());
         });
-    sync_threads();
+    if (kCentred && which == 0) sync_threads();
   }
 }
 
@@ -266,15 +267,37 @@ class Backward {
     if (db_ != nullptr) {
       if (Status s = check_columns(kName, "db", db_->extents[0], columns()); !s.ok()) return s;
     }
+    if (Status s = check_rows_counted(kName, rows()); !s.ok()) return s;
+    if (columns() < 0) {
+      return InvalidArgumentError(absl::StrCat(kName, ": rows of ", columns(), " elements"));
+    }
+    if (Status s = check_memory(kName, "dw", dw_.data); !s.ok()) return s;
+    if (db_ != nullptr) {
+      if (Status s = check_memory(kName, "db", db_->data); !s.ok()) return s;
+    }
     if (columns() == 0) return OkStatus();
     RowsOf of = rows_of(x_, dy_, dx_);
     of.inputs = 2;
     const auto held = held_deal(of);
-    return held ? run_held(*held) : run_apart(of);
+    if (held) return run_held(*held);
+    for (const auto& [name, matrix] : {std::pair("x", x_.data), std::pair("dy", dy_.data)}) {
+      if (matrix != dx_.data || rows() == 0) continue;
+      return InvalidArgumentError(
+          absl::StrCat(kName, ": dx is the memory of ", name,
+                       ", which is read again for the weights of rows of ", columns(),
+                       " elements that begin where they do; give dx memory of its own"));
+    }
+    return run_apart(of);
   }
 
  private:
   static constexpr int kWeights = kCentred ? 2 : 1;
+  // Vectors of columns, which are written last.
+  Status check_memory(const char* kernel, const char* name, const T* data) const {
+    if (data != nullptr || columns() <= 0) return OkStatus();
+    return InvalidArgumentError(absl::StrCat(kernel, ": ", name, " is a null pointer"));
+  }
+
   int64_t rows() const { return x_.extents[0]; }
   int64_t columns() const { return x_.extents[1]; }
 

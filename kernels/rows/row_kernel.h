@@ -44,6 +44,13 @@ inline Status check_same_extents(const char* kernel, const NamedMatrix& x, const
                                            "; both need the same extents"));
 }
 
+// kInvalidArgument for rows that kernels do not count in 32 bits, those of a block behind the last included.
+inline Status check_rows_counted(const char* kernel, int64_t rows) {
+  constexpr int64_t kMostRows = (int64_t{1} << 31) - 65536;
+  if (rows >= 0 && rows <= kMostRows) return OkStatus();
+  return InvalidArgumentError(absl::StrCat(kernel, ": ", rows, " rows; it takes 0 to ", kMostRows));
+}
+
 // Launches the family's kernel for how rows are best dealt out, x being the first of its arguments; nothing where there are no
 // elements. kInvalidArgument for rows of more than 2^31 - 65536 elements.
 template <class Family, class T, class... Rest>
@@ -53,6 +60,7 @@ Status launch_rows(const Stream& stream, const Family& family, const RowsOf& of,
       (int64_t{1} << 31) - 65536;  // vectors of the last part are counted in 32 bits
   const int64_t rows = x.extents[0];
   if (rows == 0 || of.columns == 0) return OkStatus();
+  if (Status s = check_rows_counted("kernels of rows", rows); !s.ok()) return s;
   if (of.columns > kMostColumns) {
     return InvalidArgumentError(absl::StrCat(
         "rows of ", of.columns, " elements; kernels of rows take at most ", kMostColumns));

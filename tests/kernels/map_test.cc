@@ -18,7 +18,7 @@ namespace {
 
 using Extents = std::vector<int64_t>;
 
-// A tensor in memory of its own: rank, strides in elements, elements in front.
+// Where a tensor lies in memory of its own: strides in elements, elements in front.
 struct Layout {
   Extents strides;
   int64_t offset = 0;
@@ -229,6 +229,88 @@ TEST(Maps, BroadcastTheirInputs) {
   });
 }
 
+// Several inputs through shared memory, of elements of other sizes than the output's, and a third that does not fit there.
+TEST(Maps, TurnSeveralInputs) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  constexpr int64_t kRows = 70, kColumns = 133;
+  std::vector<half> a;
+  std::vector<uint8_t> b;
+  std::vector<float> c;
+  for (int i = 0; i < kRows * kColumns; ++i) {
+    a.push_back(half(static_cast<float>(i % 500)));
+    b.push_back(static_cast<uint8_t>(i % 251));
+    c.push_back(static_cast<float>(i));
+  }
+  const Buffer as = device.upload(absl::MakeConstSpan(a)).value(),
+               bs = device.upload(absl::MakeConstSpan(b)).value(),
+               cs = device.upload(absl::MakeConstSpan(c)).value(),
+               y = device.allocate(kRows * kColumns * sizeof(float)).value();
+  const auto turned = [&]<class T>(const Buffer& buffer, const std::vector<T>&) {
+    return kernels::permuted(as_tensor<const T>(buffer, {kColumns, kRows}), {1, 0});
+  };
+  static constexpr auto kSum = kernels::define_map(
+      "sum(a, b, c, y)", [](Float p, Float q, Float r) { return p + 2.0f * q + r; });
+  ASSERT_THAT(kSum(stream, turned(as, a), turned(bs, b), turned(cs, c),
+                   as_tensor<float>(y, {kRows, kColumns})),
+              IsOk());
+  const std::vector<float> got = y.download<float>(stream).value();
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kColumns; ++j) {
+      const int at = static_cast<int>(j * kRows + i);
+      ASSERT_EQ(got[i * kColumns + j], static_cast<float>(at % 500 + 2 * (at % 251) + at));
+    }
+  }
+}
+
+TEST(Maps, MayStoreWhereTheyRead) {
+  const Stream stream = test_device().create_stream().value();
+  std::vector<float> x(1003, 3.0f);
+  const Buffer memory = test_device().upload(absl::MakeConstSpan(x)).value();
+  const auto all = as_tensor<float>(memory, {int64_t{1003}});
+  ASSERT_THAT(kernels::multiply(stream, all, 2.0f, all), IsOk());
+  EXPECT_EQ(memory.download<float>(stream).value(), std::vector<float>(1003, 6.0f));
+  const auto code = StatusCode::kInvalidArgument;
+  const TensorRef<float, 2> square(all.data, {10, 10});
+  EXPECT_THAT(kernels::copy(stream, kernels::permuted(square, {1, 0}), square),
+              Fails(code, "copy(x, y): argument 0 begins where the output does"));
+  EXPECT_THAT(kernels::cast(
+                  stream, TensorRef<const half, 1>(reinterpret_cast<const half*>(all.data), {100}),
+                  TensorRef<float, 1>(all.data, {100})),
+              Fails(code, "argument 0 begins where the output does"));
+}
+
+// Parts that are launched one after the other: each element once, and no more than a launch counts.
+TEST(Maps, AreCutIntoSlabs) {
+  for (const Extents& extents : {Extents{int64_t{5} << 30, 1, 1},
+                                 {7, int64_t{3} << 28, 2},
+                                 {3, 4, (int64_t{1} << 31) + 5},
+                                 {100000, 10, 3000}}) {
+    kernels::MapTensor tensor;
+    tensor.element_bytes = 2;
+    for (size_t i = 0; i < 3; ++i) tensor.extents.push_back(extents[i]);
+    // Apart, so that modes stay as they are.
+    tensor.strides = {(extents[1] + 1) * (extents[2] + 1), extents[2] + 1, 1};
+    const kernels::MapModes all = kernels::common_modes("map", {tensor}, tensor).value();
+    int64_t elements = 0, next = 0;
+    ASSERT_THAT(kernels::in_slabs(all,
+                                  [&](const kernels::MapModes& part) {
+                                    int64_t count = 1;
+                                    for (int m = 0; m < part.count; ++m) count *= part.extents[m];
+                                    EXPECT_LE(count, int64_t{1} << 30);
+                                    EXPECT_GE(static_cast<int64_t>(part.output.address), next);
+                                    next = static_cast<int64_t>(part.output.address) + 1;
+                                    EXPECT_EQ(part.inputs[0].address, part.output.address);
+                                    EXPECT_LT(kernels::map_shape(kernels::plan_map(part)).grid.x,
+                                              int64_t{1} << 31);
+                                    elements += count;
+                                    return OkStatus();
+                                  }),
+                IsOk());
+    EXPECT_EQ(elements, extents[0] * extents[1] * extents[2]);
+  }
+}
+
 constexpr auto kFourOf = kernels::define_map(
     "four(a, b, c, d, y)",
     [](Float a, Int b, Float c, Float d) { return fma(a, cast<float>(b), c) - d; });
@@ -263,13 +345,22 @@ TEST(Maps, SayWhatDoesNotFit) {
   const Stream stream = test_device().create_stream().value();
   const Buffer memory = test_device().allocate(4096).value();
   const auto y = as_tensor<float>(memory, {4, 8});
-  EXPECT_THAT(
-      kernels::add(stream, as_tensor<const float>(memory, {4, 7}), 1.0f, y),
-      Fails(StatusCode::kInvalidArgument, "add(a, b, y): input 0 is [4, 7] and the output [4, 8]"));
+  EXPECT_THAT(kernels::add(stream, as_tensor<const float>(memory, {4, 7}), 1.0f, y),
+              Fails(StatusCode::kInvalidArgument,
+                    "add(a, b, y): argument 0 is [4, 7] and the output [4, 8]"));
   EXPECT_THAT(kernels::add(stream, 1.0f, as_tensor<const float>(memory, {2, 4, 8}), y),
-              Fails(StatusCode::kInvalidArgument, "input 0 is [2, 4, 8]"));
+              Fails(StatusCode::kInvalidArgument, "argument 1 is [2, 4, 8]"));
   EXPECT_THAT(kernels::fill(stream, 1.0f, TensorRef<float, 2>(y.data, {4, 8}, {0, 1})),
               Fails(StatusCode::kInvalidArgument, "stride 0 along mode 0"));
+  EXPECT_THAT(kernels::fill(stream, 1.0f, TensorRef<float, 2>(y.data, {-4, -3})),
+              Fails(StatusCode::kInvalidArgument, "[-4, -3] has a negative extent in mode 0"));
+  EXPECT_THAT(kernels::fill(stream, 1.0f,
+                            TensorRef<float, 2>(y.data, {int64_t{1} << 32, int64_t{1} << 32})),
+              Fails(StatusCode::kInvalidArgument, "has more than 2^63 - 1 elements"));
+  // A launch that fails names the map's line.
+  EXPECT_THAT(
+      kernels::relu(stream, TensorRef<const float, 1>(nullptr, {4}), as_tensor<float>(memory, {4})),
+      Fails(StatusCode::kInvalidArgument, "elementwise.h", "null pointer"));
 }
 
 }  // namespace

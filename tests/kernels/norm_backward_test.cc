@@ -43,8 +43,7 @@ void check_backward(const RowsAt& shape, float mean = 0.5f, float spread = 2, fl
   const auto upload = [&](const std::vector<T>& values) {
     return device.upload(absl::MakeConstSpan(values)).value();
   };
-  const Buffer xs = upload(x), dys = upload(dy), ws = upload(w), dxs = upload(clean),
-               dws = upload(clean_row), dbs = upload(clean_row);
+  const Buffer xs = upload(x), dys = upload(dy), ws = upload(w);
   const auto matrix = [&]<class E>(const Buffer& buffer, const Place& place, E*) {
     return TensorRef<E, 2>(reinterpret_cast<E*>(buffer.address()) + place.offset,
                            {shape.rows, shape.columns}, {pitch(place), 1});
@@ -52,11 +51,13 @@ void check_backward(const RowsAt& shape, float mean = 0.5f, float spread = 2, fl
   const T* const in = nullptr;
   T* const out = nullptr;
   const auto of_x = matrix(xs, shape.in, in), of_dy = matrix(dys, shape.in, in);
-  const auto of_dx = matrix(dxs, shape.out, out);
   const auto of_w = as_tensor<const T>(ws, {shape.columns});
-  const auto of_dw = as_tensor<T>(dws, {shape.columns}), of_db = as_tensor<T>(dbs, {shape.columns});
   for (const bool centred : {false, true}) {
     SCOPED_TRACE(centred ? "layer_norm" : "rms_norm");
+    const Buffer dxs = upload(clean), dws = upload(clean_row), dbs = upload(clean_row);
+    const auto of_dx = matrix(dxs, shape.out, out);
+    const auto of_dw = as_tensor<T>(dws, {shape.columns}),
+               of_db = as_tensor<T>(dbs, {shape.columns});
     ASSERT_THAT(
         centred ? kernels::layer_norm_backward(stream, of_x, of_w, of_dy, of_dx, of_dw, of_db, eps)
                 : kernels::rms_norm_backward(stream, of_x, of_w, of_dy, of_dx, of_dw, eps),
@@ -123,6 +124,81 @@ TEST(NormBackward, OfRowsFarFromZero) {
   check_backward<float>({7, 1000}, 0, 1e-4f);
 }
 
+// Of gradients that are small integers the sums for b are exact: each row counts once.
+TEST(NormBackward, CountsEachRowOnce) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  for (const auto& [rows, columns] :
+       {std::pair<int64_t, int64_t>{5003, 24}, {1500, 1000}, {300, 9000}}) {
+    const auto x = random_elements<float>(rows * columns, 0, 1, 1);
+    std::vector<float> dy, want(columns);
+    for (int64_t i = 0; i < rows * columns; ++i) {
+      dy.push_back(static_cast<float>(i * 7 % 11 - 5));
+      want[i % columns] += dy.back();
+    }
+    const Buffer xs = device.upload(absl::MakeConstSpan(x)).value(),
+                 dys = device.upload(absl::MakeConstSpan(dy)).value(),
+                 dxs = device.allocate(dy.size() * sizeof(float)).value(),
+                 dws = device.allocate(columns * sizeof(float)).value(),
+                 dbs = device.allocate(columns * sizeof(float)).value();
+    const int64_t r = rows, c = columns;
+    ASSERT_THAT(kernels::layer_norm_backward<float>(
+                    stream, as_tensor<const float>(xs, {r, c}), as_tensor<const float>(xs, {c}),
+                    as_tensor<const float>(dys, {r, c}), as_tensor<float>(dxs, {r, c}),
+                    as_tensor<float>(dws, {c}), as_tensor<float>(dbs, {c}), 1e-5f),
+                IsOk());
+    ASSERT_EQ(dbs.download<float>(stream).value(), want);
+  }
+}
+
+// dx may be dy or x where a block holds the rows, and is refused where they are read again.
+template <class T>
+void check_in_place(int64_t columns, bool held) {
+  SCOPED_TRACE(testing::Message() << columns << " of " << sizeof(T) << " bytes");
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  constexpr int64_t kRows = 5;
+  const auto x = random_elements<T>(kRows * columns, 0.5f, 2, 1),
+             dy = random_elements<T>(kRows * columns, 0, 1, 2),
+             w = random_elements<T>(columns, 1, 1, 3);
+  std::vector<std::vector<T>> found[3];
+  for (const int where : {0, 1, 2}) {  // of its own, x, dy
+    const auto upload = [&](const std::vector<T>& values) {
+      return device.upload(absl::MakeConstSpan(values)).value();
+    };
+    const Buffer xs = upload(x), dys = upload(dy), ws = upload(w), own = upload(x), dws = upload(w),
+                 dbs = upload(w);
+    const Buffer& dxs = where == 0 ? own : where == 1 ? xs : dys;
+    const Status status = kernels::layer_norm_backward<T>(
+        stream, as_tensor<const T>(xs, {kRows, columns}), as_tensor<const T>(ws, {columns}),
+        as_tensor<const T>(dys, {kRows, columns}), as_tensor<T>(dxs, {kRows, columns}),
+        as_tensor<T>(dws, {columns}), as_tensor<T>(dbs, {columns}), 1e-5f);
+    if (where > 0 && !held) {
+      EXPECT_THAT(status,
+                  Fails(StatusCode::kInvalidArgument, "layer_norm_backward: dx is the memory of ",
+                        where == 1 ? " x," : " dy,"));
+      continue;
+    }
+    ASSERT_THAT(status, IsOk());
+    for (const Buffer* const buffer : {&dxs, &dws, &dbs})
+      found[where].push_back(buffer->template download<T>(stream).value());
+    for (size_t i = 0; i < 3; ++i) {
+      for (size_t e = 0; e < found[0][i].size(); ++e)
+        ASSERT_EQ(wide(found[where][i][e]), wide(found[0][i][e]));
+    }
+  }
+}
+TEST(NormBackward, StoresInPlaceWhereRowsAreHeld) {
+  for (const int64_t columns : {24, 264, 1000, 8192}) {
+    check_in_place<float>(columns, true);
+    check_in_place<bfloat16>(columns, true);
+  }
+  check_in_place<float>(1001, true);
+  check_in_place<bfloat16>(101, true);
+  check_in_place<bfloat16>(1001, false);
+  check_in_place<float>(8200, false);
+}
+
 TEST(NormBackward, SaysWhatDoesNotFit) {
   const Stream stream = test_device().create_stream().value();
   const Buffer memory = test_device().allocate(4096).value();
@@ -140,6 +216,13 @@ TEST(NormBackward, SaysWhatDoesNotFit) {
               Fails(code, "w has 7 elements and x 8 columns"));
   EXPECT_THAT(backward(matrix, eight, matrix, matrix, seven, eight), Fails(code, "dw has 7"));
   EXPECT_THAT(backward(matrix, eight, matrix, matrix, eight, seven), Fails(code, "db has 7"));
+  const TensorRef<float, 1> nowhere(nullptr, {8});
+  EXPECT_THAT(backward(matrix, eight, matrix, matrix, nowhere, eight),
+              Fails(code, "layer_norm_backward: dw is a null pointer"));
+  EXPECT_THAT(backward(matrix, eight, matrix, matrix, eight, nowhere), Fails(code, "db is a null"));
+  const TensorRef<float, 2> many(matrix.data, {(int64_t{1} << 31) - 1, 8});
+  EXPECT_THAT(backward(many, eight, many, many, eight, eight),
+              Fails(code, "layer_norm_backward: 2147483647 rows; it takes 0 to 2147418112"));
 }
 
 }  // namespace
