@@ -21,6 +21,8 @@ namespace {
 // of their columns, of so many threads at most. Those that a multiprocessor has at once, for their registers; and those of
 // a block that has several rows.
 constexpr int kHeldElements = 8, kMostThreads = 1024, kResidentThreads = 1024, kSharedThreads = 128;
+// Elements of a row that are loaded one by one, at most: of 32 bits and of 16.
+constexpr int kMostSingles = 1024, kMostNarrowSingles = 128;
 
 // Two sums that are formed together.
 struct TwoSums {
@@ -97,6 +99,30 @@ Fragment<float> of_weight(const Fragment<T>& v, const Fragment<T>& d, const RowS
   return wide(d) * (apart * row.scale);
 }
 
+// What a thread has of the rows that come next.
+template <class T>
+class NextRows {
+ public:
+  // Of none where rows are not loaded ahead.
+  NextRows(bool ahead, const RowPart<T>& first) : in_row_(first.in_row) {
+    if (!ahead) return;
+    for (const Fragment<T>& v : first.vectors) vectors_.emplace_back(v);
+  }
+  // These; `after` comes next.
+  RowPart<T> take(const RowPart<T>& after) {
+    RowPart<T> out{{}, in_row_};
+    for (size_t v = 0; v < vectors_.size(); ++v) {
+      out.vectors.push_back(vectors_[v]);
+      vectors_[v] = after.vectors[v];
+    }
+    return out;
+  }
+
+ private:
+  std::deque<Var<Fragment<T>>> vectors_;
+  const std::vector<Bool> in_row_;
+};
+
 // Blocks that take one row, or some short ones, after the other, and keep the sums of their columns in registers: dx, and
 // of each block the sums for w and, where rows are centred, for b.
 template <class T, bool kCentred>
@@ -110,7 +136,6 @@ void held_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<co
     of_b.emplace_back(Fragment<float>(deal.width, 0.0f));
   }
   const Int rows = x.shape(0), groups = (rows + (deal.rows - 1)) / deal.rows;
-  // The elements of the row, or rows, that come next are loaded while these are worked on.
   const auto threads_of = [&](const Int& group) {
     return RowThreads(deal, deal.rows > 1 ? group * deal.rows + thread_idx.y : group, rows);
   };
@@ -118,24 +143,15 @@ void held_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<co
     const RowThreads threads = threads_of(min(group, groups - 1));
     return Row<const T>(threads, matrix).load(0, zero);
   };
-  const RowPart<T> first_x = load(x, block_idx.x), first_dy = load(dy, block_idx.x);
-  std::deque<Var<Fragment<T>>> next_x, next_dy;
-  for (int v = 0; v < deal.vectors; ++v) {
-    next_x.emplace_back(first_x.vectors[v]);
-    next_dy.emplace_back(first_dy.vectors[v]);
-  }
+  // The elements of the row, or rows, that come next are loaded while these are worked on, where they take few registers.
+  constexpr bool kAhead = sizeof(T) == 2;
+  NextRows<T> next_x(kAhead, load(x, block_idx.x)), next_dy(kAhead, load(dy, block_idx.x));
   For(range(block_idx.x, groups, grid_dim.x), [&](const Int& at) {
     const RowThreads threads = threads_of(at);
-    RowPart<T> this_x{{}, first_x.in_row}, this_dy{{}, first_dy.in_row};
-    for (int v = 0; v < deal.vectors; ++v) {
-      this_x.vectors.push_back(next_x[v]);
-      this_dy.vectors.push_back(next_dy[v]);
-    }
-    const RowPart<T> after_x = load(x, at + grid_dim.x), after_dy = load(dy, at + grid_dim.x);
-    for (int v = 0; v < deal.vectors; ++v) {
-      next_x[v] = after_x.vectors[v];
-      next_dy[v] = after_dy.vectors[v];
-    }
+    const auto take = [&](const Tensor<const T, 2>& matrix, NextRows<T>& next) {
+      return kAhead ? next.take(load(matrix, at + grid_dim.x)) : load(matrix, at);
+    };
+    const RowPart<T> this_x = take(x, next_x), this_dy = take(dy, next_dy);
     const InputRow<T> in(threads, x, this_x), gradient(threads, dy, this_dy);
     const RowScale row =
         store_gradient<T, kCentred>(threads, in, gradient, w, Row<T>(threads, dx), eps);
@@ -230,12 +246,13 @@ void column_body(const ColumnDeal& deal, const Tensor<const T, 2>& x, const Tens
 }
 
 // How a block holds rows of x and dy, if it can. In all rows a thread has the same columns, so that vectors begin with
-// the rows, or are single elements; of longer rows of 16 bits these would be too many accesses.
+// the rows, or are single elements, of short rows: of longer ones these would be too many accesses.
 std::optional<RowDeal> held_deal(const RowsOf& of) {
   RowDeal deal;
   const int widest = kVectorBytes / of.element_bytes;
   deal.width = of.aligned && of.columns % widest == 0 ? widest : 1;
-  if (deal.width == 1 && of.element_bytes < 4 && of.columns > kSharedThreads) return std::nullopt;
+  const int singles = of.element_bytes < 4 ? kMostNarrowSingles : kMostSingles;
+  if (deal.width == 1 && of.columns > singles) return std::nullopt;
   const int64_t vectors = of.columns / deal.width;
   const auto needed = [](int64_t n, int64_t each) { return (n + each - 1) / each; };
   const int64_t threads = needed(vectors, needed(kHeldElements, deal.width));

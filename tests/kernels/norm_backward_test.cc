@@ -194,6 +194,7 @@ TEST(NormBackward, StoresInPlaceWhereRowsAreHeld) {
     check_in_place<bfloat16>(columns, true);
   }
   check_in_place<float>(1001, true);
+  check_in_place<float>(1025, false);
   check_in_place<bfloat16>(101, true);
   check_in_place<bfloat16>(1001, false);
   check_in_place<float>(8200, false);
