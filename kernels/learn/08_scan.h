@@ -9,6 +9,8 @@
 // their sums until it meets one up to an end: so each element is read once and written once. Tiles
 // are handed out by a ticket, so that whoever is waited for has begun. Sum and state share a word
 // of 64 bits: one relaxed atomic passes both, and no fence is needed.
+//
+// The library's own (kernels/scan/scan.h) scans rows, of floats too, with the same bits each time.
 #pragma once
 
 #include <vector>

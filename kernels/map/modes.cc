@@ -280,7 +280,8 @@ MapPlan plan_map(MapModes modes) {
 }
 
 LaunchShape map_shape(const MapPlan& plan) {
-  const auto& [deal, modes] = plan;
+  const MapDeal& deal = plan.deal;
+  const MapModes& modes = plan.modes;
   const auto extent_behind = [&](int modes_left) {
     return std::accumulate(modes.extents.begin(), modes.extents.begin() + modes.count - modes_left,
                            int64_t{1}, std::multiplies<>());

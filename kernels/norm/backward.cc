@@ -143,13 +143,14 @@ void held_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<co
     const RowThreads threads = threads_of(min(group, groups - 1));
     return Row<const T>(threads, matrix).load(0, zero);
   };
-  // The elements of the row, or rows, that come next are loaded while these are worked on, where they take few registers.
-  constexpr bool kAhead = sizeof(T) == 2;
-  NextRows<T> next_x(kAhead, load(x, block_idx.x)), next_dy(kAhead, load(dy, block_idx.x));
+  // The elements of the row, or rows, that come next are loaded while these are worked on, where they take few registers,
+  // or no other block of the multiprocessor works meanwhile.
+  const bool ahead = sizeof(T) == 2 || deal.threads > kResidentThreads / 2;
+  NextRows<T> next_x(ahead, load(x, block_idx.x)), next_dy(ahead, load(dy, block_idx.x));
   For(range(block_idx.x, groups, grid_dim.x), [&](const Int& at) {
     const RowThreads threads = threads_of(at);
     const auto take = [&](const Tensor<const T, 2>& matrix, NextRows<T>& next) {
-      return kAhead ? next.take(load(matrix, at + grid_dim.x)) : load(matrix, at);
+      return ahead ? next.take(load(matrix, at + grid_dim.x)) : load(matrix, at);
     };
     const RowPart<T> this_x = take(x, next_x), this_dy = take(dy, next_dy);
     const InputRow<T> in(threads, x, this_x), gradient(threads, dy, this_dy);

@@ -85,7 +85,7 @@ def main():
                 times.append(start.elapsed_time(stop) / LAUNCHES * 1e3)
         figure["torch_us"] = statistics.median(times)
     with open(sys.argv[1], "w") as file:
-        json.dump(data, file, indent=1)
+        json.dump(data, file, indent=2)
         file.write("\n")
 
 

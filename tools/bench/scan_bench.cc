@@ -82,7 +82,7 @@ class Bench {
                           {"heddle_us", ms[0] * 1e3},
                           {"copy_us", ms[1] * 1e3},
                           {"of_copy", ms[1] / ms[0]}});
-      if (ms[2] > 0) figures_.back()["cub_us"] = ms[2] * 1e3;
+      if (ms[2] > 0) figures_.back()["of_cub"] = ms[2] / ms[0];
       std::fprintf(stderr, "%-24s %8.1f us, %.3f of copy, %.2f of CUB\n", title.c_str(),
                    ms[0] * 1e3, ms[1] / ms[0], ms[2] / ms[0]);
     }
