@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "heddle/kernels/map/copy.h"
 #include "heddle/kernels/map/elementwise.h"
+#include "heddle/tools/bench/run_bench.h"
 #include "heddle/tools/bench/timing.h"
 #include "nlohmann/json.hpp"
 
@@ -172,21 +172,15 @@ class Bench {
   nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
 };
 
-int run(int argc, char** argv) {
-  CLI::App app("Maps and copies beside a copy by the driver.");
-  std::string only;
-  app.add_option("--only", only, "regular expression of what is measured");
-  CLI11_PARSE(app, argc, argv);
-  const Device device = take(Device::open("cuda:0"));
-  Bench bench(device, only);
-  bench.type<float>("f32");
-  bench.type<bfloat16>("bf16");
-  bench.type<uint8_t>("u8");
-  print_figures("maps_bench", argc, argv, device, bench.figures());
-  return 0;
-}
-
 }  // namespace
 }  // namespace heddle::bench
 
-int main(int argc, char** argv) { return heddle::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  return heddle::bench::run_bench<heddle::bench::Bench>(
+      "maps_bench", "Maps and copies beside a copy by the driver.", argc, argv, [](auto& bench) {
+        using heddle::bfloat16;
+        bench.template type<float>("f32");
+        bench.template type<bfloat16>("bf16");
+        bench.template type<uint8_t>("u8");
+      });
+}

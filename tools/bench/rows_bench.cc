@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "heddle/kernels/cross_entropy/cross_entropy.h"
 #include "heddle/kernels/norm/norm.h"
 #include "heddle/kernels/softmax/softmax.h"
+#include "heddle/tools/bench/run_bench.h"
 #include "heddle/tools/bench/timing.h"
 #include "nlohmann/json.hpp"
 
@@ -142,20 +142,14 @@ class Bench {
   nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
 };
 
-int run(int argc, char** argv) {
-  CLI::App app("Kernels of rows beside a copy.");
-  std::string only;
-  app.add_option("--only", only, "regular expression of what is measured");
-  CLI11_PARSE(app, argc, argv);
-  const Device device = take(Device::open("cuda:0"));
-  Bench bench(device, only);
-  bench.type<float>("f32");
-  bench.type<bfloat16>("bf16");
-  print_figures("rows_bench", argc, argv, device, bench.figures());
-  return 0;
-}
-
 }  // namespace
 }  // namespace heddle::bench
 
-int main(int argc, char** argv) { return heddle::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  return heddle::bench::run_bench<heddle::bench::Bench>(
+      "rows_bench", "Kernels of rows beside a copy.", argc, argv, [](auto& bench) {
+        using heddle::bfloat16;
+        bench.template type<float>("f32");
+        bench.template type<bfloat16>("bf16");
+      });
+}

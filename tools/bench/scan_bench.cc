@@ -12,8 +12,8 @@
 #include <regex>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "heddle/kernels/scan/scan.h"
+#include "heddle/tools/bench/run_bench.h"
 #include "heddle/tools/bench/timing.h"
 #include "nlohmann/json.hpp"
 
@@ -100,21 +100,15 @@ class Bench {
   nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
 };
 
-int run(int argc, char** argv) {
-  CLI::App app("Prefix sums beside a copy and CUB.");
-  std::string only;
-  app.add_option("--only", only, "regular expression of what is measured");
-  CLI11_PARSE(app, argc, argv);
-  const Device device = take(Device::open("cuda:0"));
-  Bench bench(device, only);
-  bench.type<float>("f32", 0);
-  bench.type<int32_t>("i32", 1);
-  bench.type<bfloat16>("bf16", -1);
-  print_figures("scan_bench", argc, argv, device, bench.figures());
-  return 0;
-}
-
 }  // namespace
 }  // namespace heddle::bench
 
-int main(int argc, char** argv) { return heddle::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  return heddle::bench::run_bench<heddle::bench::Bench>(
+      "scan_bench", "Prefix sums beside a copy and CUB.", argc, argv, [](auto& bench) {
+        using heddle::bfloat16;
+        bench.template type<float>("f32", 0);
+        bench.template type<int32_t>("i32", 1);
+        bench.template type<bfloat16>("bf16", -1);
+      });
+}
