@@ -25,7 +25,7 @@ TensorRef<T, kRank> permuted(const TensorRef<T, kRank>& x, const int (&order)[kR
   return y;
 }
 
-namespace maps {
+namespace detail {
 
 template <size_t kBytes>
 struct BitsOf;
@@ -60,26 +60,26 @@ inline constexpr auto kCopy = define_map("copy(x, y)", [](auto x) { return x; })
 inline constexpr auto kCast = define_map("cast(x, y)", [](auto x) { return x; });
 inline constexpr auto kFill = define_map("fill(value, y)", [](auto value) { return value; });
 
-}  // namespace maps
+}  // namespace detail
 
 // y = x. Elements of 1, 2, 4 or 8 bytes.
 template <class From, int kFrom, class T, int kTo>
 requires std::is_same_v<std::remove_const_t<From>, T> Status copy(const Stream& stream,
                                                                   const TensorRef<From, kFrom>& x,
                                                                   const TensorRef<T, kTo>& y) {
-  return maps::kCopy(stream, maps::as_bits(x), maps::as_bits(y));
+  return detail::kCopy(stream, detail::as_bits(x), detail::as_bits(y));
 }
 
 // y = x, each element converted as by cast<>(): floats rounded to the nearest, integers from floats cut off.
 template <class From, int kFrom, class To, int kTo>
 Status cast(const Stream& stream, const TensorRef<From, kFrom>& x, const TensorRef<To, kTo>& y) {
-  return maps::kCast(stream, x, y);
+  return detail::kCast(stream, x, y);
 }
 
 // Every element of y is `value`.
 template <class T, int kRank>
 Status fill(const Stream& stream, T value, const TensorRef<T, kRank>& y) {
-  return maps::kFill(stream, value, y);
+  return detail::kFill(stream, value, y);
 }
 
 }  // namespace heddle::kernels

@@ -10,7 +10,7 @@
 #include "heddle/kernels/map/map.h"
 
 namespace heddle::kernels {
-namespace maps {
+namespace detail {
 
 // x / (1 + exp(-x)), which is 0 where the exponential is infinite.
 inline Float silu(const Float& x) { return x * fast::rcp(fast::exp(-x) + 1.0f); }
@@ -21,7 +21,7 @@ inline constexpr auto kGelu =
 inline constexpr auto kNarrowGelu =
     define_map("narrow_gelu(x, y)", [](Float x) { return x * fast::normcdf(x); });
 
-}  // namespace maps
+}  // namespace detail
 
 // a + b and a b; tensors or numbers.
 inline constexpr auto add = define_map("add(a, b, y)", [](Float a, Float b) { return a + b; });
@@ -30,17 +30,17 @@ inline constexpr auto multiply =
 // x, or 0 where it is negative; a NaN stays one.
 inline constexpr auto relu = define_map("relu(x, y)", [](Float x) { return max_nan(x, 0.0f); });
 // x times the logistic function of x.
-inline constexpr auto silu = define_map("silu(x, y)", [](Float x) { return maps::silu(x); });
+inline constexpr auto silu = define_map("silu(x, y)", [](Float x) { return detail::silu(x); });
 // silu(gate) up.
 inline constexpr auto swiglu =
-    define_map("swiglu(gate, up, y)", [](Float gate, Float up) { return maps::silu(gate) * up; });
+    define_map("swiglu(gate, up, y)", [](Float gate, Float up) { return detail::silu(gate) * up; });
 
 // x times the normal distribution function of x, by 1 + erf(x / sqrt(2)): within 2^-22 |x| of it, so that a small result of
 // a large negative x has few right digits; of 16 bits within 2^-12 of its own and 2^-27 |x|.
 template <class X, int kFrom, class Y, int kTo>
 Status gelu(const Stream& stream, const TensorRef<X, kFrom>& x, const TensorRef<Y, kTo>& y) {
-  if constexpr (sizeof(Y) <= 2) return maps::kNarrowGelu(stream, x, y);
-  if constexpr (sizeof(Y) > 2) return maps::kGelu(stream, x, y);
+  if constexpr (sizeof(Y) <= 2) return detail::kNarrowGelu(stream, x, y);
+  if constexpr (sizeof(Y) > 2) return detail::kGelu(stream, x, y);
 }
 
 }  // namespace heddle::kernels

@@ -19,11 +19,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "heddle/kernels/map/kernel_internal.h"
+#include "heddle/kernels/map/map_kernel.h"
 #include "heddle/runtime/heddle.h"
 
 namespace heddle::kernels {
-namespace maps {
+namespace detail {
 
 // What a map makes of an argument that is a number.
 template <class A>
@@ -93,7 +93,7 @@ struct MapArgument<TensorRef<T, kRank>> {
   }
 };
 
-}  // namespace maps
+}  // namespace detail
 
 // A map: what define_map() makes.
 template <class F>
@@ -110,7 +110,7 @@ class Map {
   template <class... A>
   Status operator()(const Stream& stream, const A&... arguments) const {
     static_assert(sizeof...(A) >= 2, "a map takes inputs and, behind them, the output");
-    static_assert(tensors_before<A...>(sizeof...(A) - 1) <= kMapInputs,
+    static_assert(tensors_before<A...>(sizeof...(A) - 1) <= detail::kMapInputs,
                   "a map takes at most four tensors besides its output");
     return run(stream, std::tie(arguments...), std::make_index_sequence<sizeof...(A) - 1>());
   }
@@ -121,46 +121,46 @@ class Map {
              std::index_sequence<i...>) const {
     const auto& output = std::get<sizeof...(i)>(all);
     using Output = std::remove_cvref_t<decltype(output)>;
-    using Y = typename maps::MapArgument<Output>::Element;
+    using Y = typename detail::MapArgument<Output>::Element;
     using Arguments = std::tuple<A...>;
-    using Taken = typename kernels::Taken<
-        F, typename maps::MapArgument<std::tuple_element_t<i, Arguments>>::Element...>::Types;
+    using Taken = typename detail::Taken<
+        F, typename detail::MapArgument<std::tuple_element_t<i, Arguments>>::Element...>::Types;
     static_assert(std::tuple_size_v<Taken> == sizeof...(i),
                   "a map's lambda takes an element of each input");
-    absl::InlinedVector<MapTensor, kMapInputs> inputs;
-    (maps::MapArgument<std::tuple_element_t<i, Arguments>>::add(std::get<i>(all),
-                                                                static_cast<int>(i), inputs),
+    absl::InlinedVector<detail::MapTensor, detail::kMapInputs> inputs;
+    (detail::MapArgument<std::tuple_element_t<i, Arguments>>::add(std::get<i>(all),
+                                                                  static_cast<int>(i), inputs),
      ...);
-    StatusOr<MapModes> modes =
-        common_modes(name_, inputs, maps::without_type(output, int{sizeof...(i)}));
+    StatusOr<detail::MapModes> modes =
+        detail::common_modes(name_, inputs, detail::without_type(output, int{sizeof...(i)}));
     if (!modes.ok()) return modes.status();
-    return in_slabs(*modes, [&](const MapModes& slab) {
-      const MapPlan plan = plan_map(slab);
-      return kernels_of<Y, typename maps::MapArgument<std::tuple_element_t<i, Arguments>>::
+    return detail::in_slabs(*modes, [&](const detail::MapModes& slab) {
+      const detail::MapPlan plan = detail::plan_map(slab);
+      return kernels_of<Y, typename detail::MapArgument<std::tuple_element_t<i, Arguments>>::
                                template In<std::tuple_element_t<i, Taken>>...>(plan.deal)
-          .launch(stream, map_shape(plan),
-                  maps::MapArgument<std::tuple_element_t<i, Arguments>>::template seen<
+          .launch(stream, detail::map_shape(plan),
+                  detail::MapArgument<std::tuple_element_t<i, Arguments>>::template seen<
                       std::tuple_element_t<i, Taken>>(std::get<i>(all), plan,
                                                       tensors_before<A...>(i))...,
-                  maps::with_modes(output, plan.modes, plan.modes.output, false));
+                  detail::with_modes(output, plan.modes, plan.modes.output, false));
     });
   }
 
   // How many of the first arguments are tensors.
   template <class... A>
   static constexpr size_t tensors_before(size_t count) {
-    constexpr bool are_tensors[] = {maps::MapArgument<A>::kIsTensor...};
+    constexpr bool are_tensors[] = {detail::MapArgument<A>::kIsTensor...};
     size_t tensors = 0;
     for (size_t i = 0; i < count; ++i) tensors += are_tensors[i];
     return tensors;
   }
 
   template <class Y, class... In>
-  const auto& kernels_of(const MapDeal& deal) const {
+  const auto& kernels_of(const detail::MapDeal& deal) const {
     static const auto family = kernel_family(
         name_,
-        [](Host<MapDeal> how, In... in, Tensor<Y, kMapModes> y) {
-          MapKernel<F, Y, In...>(how, {in...}, y).run();
+        [](Host<detail::MapDeal> how, In... in, Tensor<Y, detail::kMapModes> y) {
+          detail::MapKernel<F, Y, In...>(how, {in...}, y).run();
         },
         loc_);
     return family(deal);

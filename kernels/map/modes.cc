@@ -1,3 +1,5 @@
+#include "heddle/kernels/map/modes.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -6,9 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "heddle/kernels/map/modes_internal.h"
 
-namespace heddle::kernels {
+namespace heddle::kernels::detail {
 namespace {
 
 // Elements of a launch, at most.
@@ -316,4 +317,4 @@ Status in_slabs(const MapModes& modes, absl::FunctionRef<Status(const MapModes&)
   return OkStatus();
 }
 
-}  // namespace heddle::kernels
+}  // namespace heddle::kernels::detail

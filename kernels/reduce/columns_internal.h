@@ -63,22 +63,23 @@ class StateRow {
   }
   StateRow() = default;
   void push(const State& state) {
-    detail::for_each_leaf(state, [&](const detail::Node& node) { nodes_.push_back(node); });
+    heddle::detail::for_each_leaf(
+        state, [&](const heddle::detail::Node& node) { nodes_.push_back(node); });
     ++count_;
   }
   State operator[](int i) const {
-    State out = detail::blank<State>();
+    State out = heddle::detail::blank<State>();
     size_t at = nodes_.size() / count_ * static_cast<size_t>(i);
-    detail::for_each_leaf(out, [&](detail::Node& node) { node = nodes_[at++]; });
+    heddle::detail::for_each_leaf(out, [&](heddle::detail::Node& node) { node = nodes_[at++]; });
     return out;
   }
   int size() const { return static_cast<int>(count_); }
 
-  std::vector<detail::Node>& nodes() { return nodes_; }
-  const std::vector<detail::Node>& nodes() const { return nodes_; }
+  std::vector<heddle::detail::Node>& nodes() { return nodes_; }
+  const std::vector<heddle::detail::Node>& nodes() const { return nodes_; }
 
  private:
-  std::vector<detail::Node> nodes_;
+  std::vector<heddle::detail::Node> nodes_;
   size_t count_ = 0;
 };
 

@@ -65,7 +65,7 @@ struct Values {
   State of(const Elements& elements) const {
     std::vector<Float> all = elements.values;
     if (reduction == Reduction::kNorm2) {
-      for (Float& x : all) detail::replace_leaves(x, x * x);
+      for (Float& x : all) heddle::detail::replace_leaves(x, x * x);
     }
     return in_tree(std::move(all), [&](const State& a, const State& b) { return merge(a, b); });
   }

@@ -53,7 +53,8 @@ void reduce_rows_body(const Reducing<Op, RowDeal>& how, const Tensor<const T, 2>
 template <class Op, class T, class Store>
 void reduce_elements_body(const Reducing<Op, ColumnDeal>& how, const Tensor<const T, 3>& x,
                           const Int& first, const Int& stretches, Store store) {
-  const detail::View<const T, 3> in = x.assume_aligned();  // by which the host has chosen the width
+  const heddle::detail::View<const T, 3> in =
+      x.assume_aligned();  // by which the host has chosen the width
   const ColumnDeal& deal = how.deal;
   reduce_columns_body(
       deal, how.op, x.shape(1), x.shape(2), stretches,

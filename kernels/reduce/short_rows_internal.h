@@ -37,7 +37,7 @@ void reduce_short_rows_body(const Op& op, const ShortDeal& deal, const Tensor<co
   };
   const Int group = block_idx.x * block_dim.x + thread_idx.x;
   If(group < groups.shape(0), [&] {
-    const detail::View<const T, 2> in = groups.assume_aligned();
+    const heddle::detail::View<const T, 2> in = groups.assume_aligned();
     std::vector<Fragment<T>> loaded;
     for (int v = 0; v < deal.columns; ++v) {
       loaded.push_back(Fragment<T>(in.elements(deal.width, group, v * deal.width)));

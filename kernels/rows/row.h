@@ -233,7 +233,7 @@ class Row {
   }
 
   const RowThreads& threads_;
-  const detail::View<T, 2> x_;
+  const heddle::detail::View<T, 2> x_;
   const Int columns_, before_, whole_;
 };
 

@@ -286,26 +286,28 @@ TEST(Maps, AreCutIntoSlabs) {
                                  {7, int64_t{3} << 28, 2},
                                  {3, 4, (int64_t{1} << 31) + 5},
                                  {100000, 10, 3000}}) {
-    kernels::MapTensor tensor;
+    kernels::detail::MapTensor tensor;
     tensor.element_bytes = 2;
     for (size_t i = 0; i < 3; ++i) tensor.extents.push_back(extents[i]);
     // Apart, so that modes stay as they are.
     tensor.strides = {(extents[1] + 1) * (extents[2] + 1), extents[2] + 1, 1};
-    const kernels::MapModes all = kernels::common_modes("map", {tensor}, tensor).value();
+    const kernels::detail::MapModes all =
+        kernels::detail::common_modes("map", {tensor}, tensor).value();
     int64_t elements = 0, next = 0;
-    ASSERT_THAT(kernels::in_slabs(all,
-                                  [&](const kernels::MapModes& part) {
-                                    int64_t count = 1;
-                                    for (int m = 0; m < part.count; ++m) count *= part.extents[m];
-                                    EXPECT_LE(count, int64_t{1} << 30);
-                                    EXPECT_GE(static_cast<int64_t>(part.output.address), next);
-                                    next = static_cast<int64_t>(part.output.address) + 1;
-                                    EXPECT_EQ(part.inputs[0].address, part.output.address);
-                                    EXPECT_LT(kernels::map_shape(kernels::plan_map(part)).grid.x,
-                                              int64_t{1} << 31);
-                                    elements += count;
-                                    return OkStatus();
-                                  }),
+    ASSERT_THAT(kernels::detail::in_slabs(
+                    all,
+                    [&](const kernels::detail::MapModes& part) {
+                      int64_t count = 1;
+                      for (int m = 0; m < part.count; ++m) count *= part.extents[m];
+                      EXPECT_LE(count, int64_t{1} << 30);
+                      EXPECT_GE(static_cast<int64_t>(part.output.address), next);
+                      next = static_cast<int64_t>(part.output.address) + 1;
+                      EXPECT_EQ(part.inputs[0].address, part.output.address);
+                      EXPECT_LT(kernels::detail::map_shape(kernels::detail::plan_map(part)).grid.x,
+                                int64_t{1} << 31);
+                      elements += count;
+                      return OkStatus();
+                    }),
                 IsOk());
     EXPECT_EQ(elements, extents[0] * extents[1] * extents[2]);
   }

@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "heddle/runtime/heddle.h"
 
-namespace heddle::kernels {
+namespace heddle::kernels::detail {
 
 // Modes that a tensor of a map has, and inputs of a map, at most.
 inline constexpr int kMapModes = 5, kMapInputs = 4;
@@ -101,4 +101,4 @@ LaunchShape map_shape(const MapPlan& plan);
 // Calls launch(modes) of parts that kernels can count: along one mode, so that each part's strides are the whole's.
 Status in_slabs(const MapModes& modes, absl::FunctionRef<Status(const MapModes&)> launch);
 
-}  // namespace heddle::kernels
+}  // namespace heddle::kernels::detail

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "heddle/kernels/map/modes_internal.h"
+#include "heddle/kernels/map/modes.h"
 #include "heddle/kernels/rows/row_part.h"
 
-namespace heddle::kernels {
+namespace heddle::kernels::detail {
 
 // The element types that a map's function takes of elements of types T...: what its parameters say, or T... where they
 // say nothing.
@@ -333,4 +333,4 @@ class MapKernel {
   const Int columns_;
 };
 
-}  // namespace heddle::kernels
+}  // namespace heddle::kernels::detail
