@@ -215,6 +215,10 @@ TEST(Maps, BroadcastTheirInputs) {
   check([&](int64_t, int64_t p, int64_t, int64_t c) { return p * kColumns + c; });
   ASSERT_THAT(kernels::multiply(stream, all, 2, result), IsOk());
   check([](int64_t i, int64_t, int64_t, int64_t) { return 2 * i; });
+  // A number in front counts among the arguments, and not among the tensors.
+  ASSERT_THAT(kernels::multiply(stream, 3, as_tensor<const float>(x, {kRows, int64_t{1}}), result),
+              IsOk());
+  check([](int64_t, int64_t, int64_t r, int64_t) { return 3 * r; });
   // One input goes through shared memory, the other does not.
   const TensorRef<const float, 3> turned(all.data, {kPlanes, kRows, kColumns},
                                          {kRows * kColumns, 1, kRows});
