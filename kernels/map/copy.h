@@ -27,28 +27,13 @@ TensorRef<T, kRank> permuted(const TensorRef<T, kRank>& x, const int (&order)[kR
 
 namespace detail {
 
-template <size_t kBytes>
-struct BitsOf;
-template <>
-struct BitsOf<1> {
-  using type = uint8_t;
-};
-template <>
-struct BitsOf<2> {
-  using type = uint16_t;
-};
-template <>
-struct BitsOf<4> {
-  using type = uint32_t;
-};
-template <>
-struct BitsOf<8> {
-  using type = uint64_t;
-};
-
+// Elements as integers of as many bytes, which keep every bit.
 template <class T, int kRank>
 auto as_bits(const TensorRef<T, kRank>& x) {
-  using Bits = typename BitsOf<sizeof(T)>::type;
+  static_assert(sizeof(T) <= 8, "copies are of elements of 1, 2, 4 or 8 bytes");
+  using Narrow = std::conditional_t<sizeof(T) == 1, uint8_t, uint16_t>;
+  using Wide = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  using Bits = std::conditional_t<(sizeof(T) < 4), Narrow, Wide>;
   using B = std::conditional_t<std::is_const_v<T>, const Bits, Bits>;
   TensorRef<B, kRank> bits(reinterpret_cast<B*>(x.data), x.extents, x.strides);
   bits.capacity_bytes = x.capacity_bytes;

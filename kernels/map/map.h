@@ -122,26 +122,23 @@ class Map {
     const auto& output = std::get<sizeof...(i)>(all);
     using Output = std::remove_cvref_t<decltype(output)>;
     using Y = typename detail::MapArgument<Output>::Element;
-    using Arguments = std::tuple<A...>;
-    using Taken = typename detail::Taken<
-        F, typename detail::MapArgument<std::tuple_element_t<i, Arguments>>::Element...>::Types;
+    using Arguments = std::tuple<detail::MapArgument<A>...>;
+    using Taken =
+        typename detail::Taken<F, typename std::tuple_element_t<i, Arguments>::Element...>::Types;
     static_assert(std::tuple_size_v<Taken> == sizeof...(i),
                   "a map's lambda takes an element of each input");
     absl::InlinedVector<detail::MapTensor, detail::kMapInputs> inputs;
-    (detail::MapArgument<std::tuple_element_t<i, Arguments>>::add(std::get<i>(all),
-                                                                  static_cast<int>(i), inputs),
-     ...);
+    (std::tuple_element_t<i, Arguments>::add(std::get<i>(all), static_cast<int>(i), inputs), ...);
     StatusOr<detail::MapModes> modes =
         detail::common_modes(name_, inputs, detail::without_type(output, int{sizeof...(i)}));
     if (!modes.ok()) return modes.status();
     return detail::in_slabs(*modes, [&](const detail::MapModes& slab) {
       const detail::MapPlan plan = detail::plan_map(slab);
-      return kernels_of<Y, typename detail::MapArgument<std::tuple_element_t<i, Arguments>>::
-                               template In<std::tuple_element_t<i, Taken>>...>(plan.deal)
+      return kernels_of<Y, typename std::tuple_element_t<i, Arguments>::template In<
+                               std::tuple_element_t<i, Taken>>...>(plan.deal)
           .launch(stream, detail::map_shape(plan),
-                  detail::MapArgument<std::tuple_element_t<i, Arguments>>::template seen<
-                      std::tuple_element_t<i, Taken>>(std::get<i>(all), plan,
-                                                      tensors_before<A...>(i))...,
+                  std::tuple_element_t<i, Arguments>::template seen<std::tuple_element_t<i, Taken>>(
+                      std::get<i>(all), plan, tensors_before<A...>(i))...,
                   detail::with_modes(output, plan.modes, plan.modes.output, false));
     });
   }

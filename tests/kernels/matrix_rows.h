@@ -25,6 +25,20 @@ struct RowsAt {
   Place in = {}, out = {};
 };
 
+inline int64_t pitch_of(const RowsAt& shape, const Place& place) {
+  return place.pitch == 0 ? shape.columns : place.pitch;
+}
+// Elements of memory up to the matrix's end, and one that nothing may touch.
+inline int64_t size_of(const RowsAt& shape, const Place& place) {
+  return place.offset + shape.rows * pitch_of(shape, place) + 1;
+}
+template <class T>
+TensorRef<T, 2> matrix_in(const Buffer& buffer, const RowsAt& shape, const Place& place) {
+  return {reinterpret_cast<T*>(static_cast<uintptr_t>(buffer.address())) + place.offset,
+          {shape.rows, shape.columns},
+          {pitch_of(shape, place), 1}};
+}
+
 inline std::ostream& operator<<(std::ostream& out, const RowsAt& shape) {
   return out << shape.rows << "x" << shape.columns << " pitches " << shape.in.pitch << ", "
              << shape.out.pitch << " offsets " << shape.in.offset << ", " << shape.out.offset;
@@ -58,19 +72,14 @@ std::vector<T> random_elements(int64_t count, float mean, float spread, unsigned
 template <class T, class Call, class Check>
 void check_rows(const RowsAt& shape, float mean, float spread, Call call, Check check) {
   SCOPED_TRACE(testing::Message() << shape);
-  const auto pitch = [&](const Place& place) {
-    return place.pitch == 0 ? shape.columns : place.pitch;
-  };
-  const auto size = [&](const Place& place) {
-    return static_cast<size_t>(place.offset + shape.rows * pitch(place) + 1);
-  };
   const auto values = random_elements<T>(shape.rows * shape.columns, mean, spread,
                                          static_cast<unsigned>(shape.rows * 31 + shape.columns));
   const T marker(-2.0f);
-  std::vector<T> host(size(shape.in), T(std::numeric_limits<float>::quiet_NaN())),
-      clean(size(shape.out), marker);
+  std::vector<T> host(static_cast<size_t>(size_of(shape, shape.in)),
+                      T(std::numeric_limits<float>::quiet_NaN())),
+      clean(static_cast<size_t>(size_of(shape, shape.out)), marker);
   const auto at = [&](const Place& place, int64_t row) {
-    return static_cast<size_t>(place.offset + row * pitch(place));
+    return static_cast<size_t>(place.offset + row * pitch_of(shape, place));
   };
   for (int64_t row = 0; row < shape.rows; ++row) {
     std::copy_n(values.begin() + row * shape.columns, shape.columns,
@@ -80,10 +89,8 @@ void check_rows(const RowsAt& shape, float mean, float spread, Call call, Check 
   const Stream stream = device.create_stream().value();
   const Buffer in = device.upload(absl::MakeConstSpan(host)).value();
   const Buffer out = device.upload(absl::MakeConstSpan(clean)).value();
-  const TensorRef<const T, 2> x(reinterpret_cast<const T*>(in.address()) + shape.in.offset,
-                                {shape.rows, shape.columns}, {pitch(shape.in), 1});
-  const TensorRef<T, 2> y(reinterpret_cast<T*>(out.address()) + shape.out.offset,
-                          {shape.rows, shape.columns}, {pitch(shape.out), 1});
+  const auto x = matrix_in<const T>(in, shape, shape.in);
+  const auto y = matrix_in<T>(out, shape, shape.out);
   ASSERT_THAT(call(stream, x, y), IsOk());
   std::vector<T> got = out.download<T>(stream).value();
   for (int64_t row = 0; row < shape.rows; ++row) {

@@ -29,33 +29,22 @@ void check_backward(const RowsAt& shape, float mean = 0.5f, float spread = 2, fl
   SCOPED_TRACE(testing::Message() << shape);
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  const auto pitch = [&](const Place& place) {
-    return place.pitch == 0 ? shape.columns : place.pitch;
-  };
-  const auto size = [&](const Place& place) {
-    return place.offset + shape.rows * pitch(place) + 1;
-  };
-  const auto x = random_elements<T>(size(shape.in), mean, spread, 1),
-             dy = random_elements<T>(size(shape.in), 0.25f, 1, 2),
+  const auto x = random_elements<T>(size_of(shape, shape.in), mean, spread, 1),
+             dy = random_elements<T>(size_of(shape, shape.in), 0.25f, 1, 2),
              w = random_elements<T>(shape.columns, 1, 0.5f, 3);
-  const std::vector<T> clean(static_cast<size_t>(size(shape.out)), T(-2.0f)),
+  const std::vector<T> clean(static_cast<size_t>(size_of(shape, shape.out)), T(-2.0f)),
       clean_row(static_cast<size_t>(shape.columns + 1), T(-2.0f));
   const auto upload = [&](const std::vector<T>& values) {
     return device.upload(absl::MakeConstSpan(values)).value();
   };
   const Buffer xs = upload(x), dys = upload(dy), ws = upload(w);
-  const auto matrix = [&]<class E>(const Buffer& buffer, const Place& place, E*) {
-    return TensorRef<E, 2>(reinterpret_cast<E*>(buffer.address()) + place.offset,
-                           {shape.rows, shape.columns}, {pitch(place), 1});
-  };
-  const T* const in = nullptr;
-  T* const out = nullptr;
-  const auto of_x = matrix(xs, shape.in, in), of_dy = matrix(dys, shape.in, in);
+  const auto of_x = matrix_in<const T>(xs, shape, shape.in),
+             of_dy = matrix_in<const T>(dys, shape, shape.in);
   const auto of_w = as_tensor<const T>(ws, {shape.columns});
   for (const bool centred : {false, true}) {
     SCOPED_TRACE(centred ? "layer_norm" : "rms_norm");
     const Buffer dxs = upload(clean), dws = upload(clean_row), dbs = upload(clean_row);
-    const auto of_dx = matrix(dxs, shape.out, out);
+    const auto of_dx = matrix_in<T>(dxs, shape, shape.out);
     const auto of_dw = as_tensor<T>(dws, {shape.columns}),
                of_db = as_tensor<T>(dbs, {shape.columns});
     ASSERT_THAT(
@@ -77,7 +66,8 @@ void check_backward(const RowsAt& shape, float mean = 0.5f, float spread = 2, fl
     std::vector<T> dx = dxs.download<T>(stream).value();
     ASSERT_NO_FATAL_FAILURE(check(doubles(dx, shape, shape.out), want.dx, want.dx_error));
     for (int64_t r = 0; r < shape.rows; ++r) {
-      std::fill_n(dx.begin() + shape.out.offset + r * pitch(shape.out), shape.columns, T(-2.0f));
+      std::fill_n(dx.begin() + shape.out.offset + r * pitch_of(shape, shape.out), shape.columns,
+                  T(-2.0f));
     }
     for (const T& value : dx) ASSERT_EQ(wide(value), -2) << "written outside the rows";
     std::vector<T> dw = dws.download<T>(stream).value(), db = dbs.download<T>(stream).value();

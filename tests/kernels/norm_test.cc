@@ -109,15 +109,9 @@ void check_sums(const RowsAt& shape, bool centred) {
   SCOPED_TRACE(testing::Message() << shape << (centred ? " centred" : ""));
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  const auto pitch = [&](const Place& place) {
-    return place.pitch == 0 ? shape.columns : place.pitch;
-  };
-  const auto size = [&](const Place& place) {
-    return place.offset + shape.rows * pitch(place) + 1;
-  };
-  const auto x = random_elements<T>(size(shape.in), 0.5f, 2, 5),
-             residual = random_elements<T>(size(shape.in), -1, 3, 6);
-  const std::vector<T> clean(static_cast<size_t>(size(shape.out)), T(-2.0f));
+  const auto x = random_elements<T>(size_of(shape, shape.in), 0.5f, 2, 5),
+             residual = random_elements<T>(size_of(shape, shape.in), -1, 3, 6);
+  const std::vector<T> clean(static_cast<size_t>(size_of(shape, shape.out)), T(-2.0f));
   const auto w = random_elements<T>(shape.columns, 1, 0.5f, 3),
              b = random_elements<T>(shape.columns, 0, 1, 4);
   const auto upload = [&](const std::vector<T>& values) {
@@ -125,14 +119,9 @@ void check_sums(const RowsAt& shape, bool centred) {
   };
   const Buffer xs = upload(x), residuals = upload(residual), ys = upload(clean),
                sums = upload(clean), ws = upload(w), bs = upload(b);
-  const auto matrix = [&]<class E>(const Buffer& buffer, const Place& place, E*) {
-    return TensorRef<E, 2>(reinterpret_cast<E*>(buffer.address()) + place.offset,
-                           {shape.rows, shape.columns}, {pitch(place), 1});
-  };
-  const T* const in = nullptr;
-  T* const out = nullptr;
-  const auto of = matrix(xs, shape.in, in), more = matrix(residuals, shape.in, in);
-  const auto y = matrix(ys, shape.out, out), sum = matrix(sums, shape.out, out);
+  const auto of = matrix_in<const T>(xs, shape, shape.in),
+             more = matrix_in<const T>(residuals, shape, shape.in);
+  const auto y = matrix_in<T>(ys, shape, shape.out), sum = matrix_in<T>(sums, shape, shape.out);
   const auto weight = as_tensor<const T>(ws, {shape.columns}),
              bias = as_tensor<const T>(bs, {shape.columns});
   ASSERT_THAT(centred ? kernels::add_layer_norm(stream, of, more, weight, bias, y, sum, 1e-5f)
@@ -144,8 +133,8 @@ void check_sums(const RowsAt& shape, bool centred) {
   for (int64_t row = 0; row < shape.rows; ++row) {
     std::vector<double> total, norm;
     for (int64_t c = 0; c < shape.columns; ++c) {
-      const int64_t from = shape.in.offset + row * pitch(shape.in) + c,
-                    to = shape.out.offset + row * pitch(shape.out) + c;
+      const int64_t from = shape.in.offset + row * pitch_of(shape, shape.in) + c,
+                    to = shape.out.offset + row * pitch_of(shape, shape.out) + c;
       const T exact(static_cast<float>(x[from]) + static_cast<float>(residual[from]));
       ASSERT_EQ(wide(added[to]), wide(exact)) << "row " << row << ", column " << c;
       total.push_back(wide(exact));
