@@ -1,18 +1,22 @@
 // narrow: arithmetic of 64 bits of which 32 bits are enough.
 //
 // What: divisions and remainders of 64 bits whose operands fit 32 bits, signed or not, by what is known of them, under
-// the conditions around too, are done in 32 bits and their results widened. And where only the lower 32 bits of sums,
-// products and bitwise operations are taken and nothing else needs them, their operands lose the upper ones first.
+// the conditions around too, are done in 32 bits and their results widened. Loops whose bounds and step fit 32 signed
+// bits count in these, and widen their index. And where only the lower 32 bits of sums, products and bitwise
+// operations are taken and nothing else needs them, their operands lose the upper ones first.
 //
 // Needs: nothing. Keeps: aliasing.
 //
 // Why: a division of 64 bits is more than seventy instructions, and the host computes multipliers for those of 32 alone
-// (lower-division); a product of 64 bits is four, a sum two. Indices of 64 bits are often numbers of 32.
+// (lower-division); a product of 64 bits is four, a sum two. Indices of 64 bits are often numbers of 32, and of a loop
+// that counts in these, passes see what its offsets, which mostly have 32, follow from.
 //
 //   %q = div %a, %b : i64     (both in 0 .. 2^32 - 1)       %0 = convert %a : u32
 //                                                     →     %1 = convert %b : u32
 //                                                           %2 = div %0, %1 : u32
 //                                                           %q = convert %2 : i64
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -60,12 +64,13 @@ class Narrowing {
     uses_ = count_uses(kernel_);
     kernel_.walk([&](OpId id) {
       const Opcode opcode = kernel_.op(id).opcode;
+      if (opcode == Opcode::kFor) narrow_loop(id);
       if (opcode == Opcode::kDiv || opcode == Opcode::kRem) narrow_division(id);
       if (opcode == Opcode::kConvert) narrow_operand(id);
     });
     replaced_.apply_everywhere(kernel_);
     for (const OpId id : dead_) kernel_.erase(id);
-    return !dead_.empty();
+    return changed_ || !dead_.empty();
   }
 
  private:
@@ -82,6 +87,36 @@ class Narrowing {
       if (!overflows) return type;
     }
     return std::nullopt;
+  }
+
+  // The number of trips is fixed before a loop, so its index wraps in 32 bits no more than in 64.
+  void narrow_loop(OpId id) {
+    const Op loop = kernel_.op(id);
+    const ValueId index = kernel_.region(loop.regions[0]).args[0];
+    const Type wide = kernel_.type(index);
+    const std::array<ValueId, 3> bounds = {loop.start(), loop.stop(), loop.step()};
+    const IntRange all = type_range(kI32Type.scalar);
+    const bool fit = std::all_of(bounds.begin(), bounds.end(), [&](ValueId bound) {
+      const IntRange range = ints_.range_at(loop, bound);
+      return range.min >= all.min && range.max <= all.max;
+    });
+    if (!has_64_bits(wide) || !fit) return;
+    builder_.set_insertion_before(id);
+    builder_.set_loc(loop.loc);
+    for (size_t i = 0; i < bounds.size(); ++i) {
+      const ValueId bound = narrowed(bounds[i], kI32Type, kDepth);
+      kernel_.op(id).operands[i] = bound;
+    }
+    kernel_.value(index).type = kI32Type;
+    builder_.set_insertion_before(kernel_.region(loop.regions[0]).first);
+    const ValueId widened = builder_.create(Opcode::kConvert, {index}, wide);
+    const OpId conversion = kernel_.value(widened).def;
+    kernel_.walk(loop.regions[0], [&](OpId inner) {
+      if (inner == conversion) return;
+      auto& operands = kernel_.op(inner).operands;
+      std::replace(operands.begin(), operands.end(), index, widened);
+    });
+    changed_ = true;
   }
 
   void narrow_division(OpId id) {
@@ -103,11 +138,15 @@ class Narrowing {
     dead_.push_back(id);
   }
 
-  // A number's lower 32 bits: where it was widened, what it was.
-  ValueId lower_half(ValueId value, Type type) {
+  // What a number was before it was widened from 32 bits; kNone for another.
+  ValueId before_widening(ValueId value) const {
     const Op* const def = kernel_.def(value);
-    if (def != nullptr && def->opcode == Opcode::kConvert && has_32_bits(kernel_.type(def->a()))) {
-      const ValueId before = def->a();
+    const bool widened =
+        def != nullptr && def->opcode == Opcode::kConvert && has_32_bits(kernel_.type(def->a()));
+    return widened ? def->a() : ValueId::kNone;
+  }
+  ValueId lower_half(ValueId value, Type type) {
+    if (const ValueId before = before_widening(value); valid(before)) {
       return kernel_.type(before) == type ? before
                                           : builder_.create(Opcode::kConvert, {before}, type);
     }
@@ -121,7 +160,8 @@ class Narrowing {
   void narrow_operand(OpId id) {
     const Op op = kernel_.op(id);
     const Type type = kernel_.type(op.result());
-    if (!has_32_bits(type) || !has_64_bits(kernel_.type(op.a())) || !may_narrow(op.a())) return;
+    if (!has_32_bits(type) || !has_64_bits(kernel_.type(op.a()))) return;
+    if (!may_narrow(op.a()) && !valid(before_widening(op.a()))) return;
     builder_.set_insertion_before(id);
     replace(id, narrowed(op.a(), type, kDepth));
   }
@@ -148,6 +188,7 @@ class Narrowing {
   IdMap<ValueId, uint32_t> uses_;
   Replacements replaced_;
   std::vector<OpId> dead_;  // what has been replaced
+  bool changed_ = false;    // loops
 };
 
 }  // namespace
