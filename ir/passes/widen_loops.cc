@@ -7,8 +7,9 @@
 // rounds. Accesses to several arrays whose alignments need not agree: the rounds stand there twice, and a
 // test says at run time whether all are aligned or only those to the first array. Nothing of this is computed
 // for a loop that turns out to have no trip. Loops with a hint of their author's stay, and so do those in which
-// threads do something together, that are large, or in which nothing could be merged, and those on whose
-// results more threads agree than on where elements are aligned. Facts of alignment and overlap are read of
+// threads do something together, that are large, or in which nothing could be merged, those on whose
+// results more threads agree than on where elements are aligned, and those in another loop that begin elsewhere in each of
+// its trips and read what is one element for a warp. Facts of alignment and overlap are read of
 // accesses that could be merged for all else, in loops that are not known to have less than two trips.
 // A loop whose trips are dealt out one by one to the threads of a warp, a block or the grid, and may be dealt
 // anew (dealt_loops.h), is split likewise: of its rounds each thread has one after the other, of the single trips one
@@ -148,7 +149,8 @@ class Widening {
     if (trips.value_or(n) < static_cast<uint64_t>(n)) return std::nullopt;
     const bool aligned = ints_.divisible(loop.start(), n) && are_aligned(id, walks);
     // Numbers of trips are counted in the index's type.
-    if (!aligned && (quiet_.range(loop.start()).min < 0 || !keeps_agreement(loop, walks))) {
+    if (!aligned && (quiet_.range(loop.start()).min < 0 || !keeps_agreement(loop, walks) ||
+                     !is_worth_splitting(loop, walks))) {
       return std::nullopt;
     }
     return Chosen{id, walks, aligned, quiet_.trips(id).at_least_one};
@@ -264,6 +266,31 @@ class Widening {
     }
     return std::all_of(loop.results.begin(), loop.results.end(),
                        [&](ValueId result) { return uniformity_.of(result) <= scope; });
+  }
+
+  // A loop in another one is split anew in each of its runs where rounds begin elsewhere each time. Loads of what is
+  // one element for the warp, and one transaction as they are, do not make up for that.
+  bool is_worth_splitting(const Op& loop, const Walks& walks) const {
+    const ValueId index = kernel_.region(loop.regions[0]).args[0];
+    const auto is_one_for_the_warp = [this](const Walk& walk) {
+      return !is_store(walk) && std::all_of(walk.sum.terms.begin(), walk.sum.terms.end(),
+                                            [this](const LinearSum::Term& term) {
+                                              return uniformity_.of(term.value) >= Scope::kWarp;
+                                            });
+    };
+    const auto& begin = walks[0].sum.terms;
+    const bool moves = std::any_of(begin.begin(), begin.end(), [&](const LinearSum::Term& term) {
+      return term.value != index && is_made_in_loop(term.value);
+    });
+    return !moves || !std::all_of(walks.begin(), walks.end(), is_one_for_the_warp);
+  }
+  bool is_made_in_loop(ValueId value) const {
+    const Op* const def = kernel_.def(value);
+    OpId around = kernel_.region(def != nullptr ? def->parent : kernel_.value(value).region).parent;
+    while (valid(around) && !is_loop(kernel_.op(around))) {
+      around = kernel_.region(kernel_.op(around).parent).parent;
+    }
+    return valid(around);
   }
 
   // --- The loops that take its place ---
