@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/kernels/vectors.h"
 
 namespace heddle::kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kVectorBytes = 16;
 // Vectors of each thread.
 constexpr int kUnroll = 4;
 // Accesses of each thread whose loads are in flight together: narrow ones, which arguments that are not

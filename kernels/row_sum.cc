@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "heddle/kernels/vectors.h"
 
 namespace heddle::kernels {
 namespace {
@@ -12,7 +13,6 @@ namespace {
 // Loads in flight for each thread before their sums are needed: 64 bytes, enough to cover the
 // latency of memory with half of an SM's threads resident.
 constexpr int kUnroll = 4;
-constexpr int kVectorBytes = 16;
 // Rows up to this many vectors a lane are a warp's work; longer ones a block's.
 constexpr int kWarpRowVectors = 2 * kUnroll;
 constexpr int kWarpsPerBlock = 8;

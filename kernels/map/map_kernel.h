@@ -206,7 +206,7 @@ class MapKernel {
   }
   // How many elements a row of the output begins behind the beginning of a vector.
   Int beyond(const MapPlace& row) const {
-    const Int bytes = cast<int32_t>(address_of(row.address_in(y_)) & (kMapBytes - 1));
+    const Int bytes = cast<int32_t>(address_of(row.address_in(y_)) & (kVectorBytes - 1));
     return bytes / int{sizeof(Y)} & (deal_.width - 1);
   }
 

@@ -22,7 +22,6 @@ constexpr int kRunBytes = 256, kOddRunBytes = 128;
 // Rows of fewer vectors than this are not worth elements at their edges.
 constexpr int64_t kVectorsOfRow = 4;
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t power_of_two(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
 }
@@ -149,7 +148,7 @@ Accesses best_accesses(const MapModes& modes, bool may_peel) {
   int bytes = 1;
   each_tensor(modes, [&](const auto& tensor) { bytes = std::max(bytes, tensor.element_bytes); });
   Accesses best = accesses(modes, 1, false);
-  for (int width = 2; width <= kMapBytes / bytes; width *= 2) {
+  for (int width = 2; width <= kVectorBytes / bytes; width *= 2) {
     const bool exact = output.begin_at(width) && modes.extents[inner] % width == 0;
     const bool peeled =
         may_peel && output.is_dense() && modes.extents[inner] >= kVectorsOfRow * width;
@@ -192,12 +191,12 @@ MapPlan tiled_plan(MapModes modes, int dense) {
     bytes = std::max(bytes, input.element_bytes);
     const Rows rows(modes, input, along);
     while (!rows.begin_at(deal.in_width) || modes.extents[along] % deal.in_width != 0 ||
-           deal.in_width * input.element_bytes > kMapBytes) {
+           deal.in_width * input.element_bytes > kVectorBytes) {
       deal.in_width /= 2;
     }
   }
   deal.group =
-      static_cast<int>(std::min<int64_t>(kMapBytes / bytes, power_of_two(modes.extents[inner])));
+      static_cast<int>(std::min<int64_t>(kVectorBytes / bytes, power_of_two(modes.extents[inner])));
   // Threads along each mode, but no more than it has elements for.
   const int run = deal.in_width == 1 || deal.width == 1 ? kOddRunBytes : kRunBytes;
   const int64_t across = power_of_two(divide_up(modes.extents[along], kMapAcross)),
@@ -275,7 +274,7 @@ MapPlan plan_map(MapModes modes) {
   return {{.modes = modes.count,
            .width = best.width,
            .peeled = best.peeled,
-           .vectors = std::clamp(kMapBytes / bytes, 1, kMostVectors),
+           .vectors = std::clamp(kVectorBytes / bytes, 1, kMostVectors),
            .reads = best.reads},
           std::move(modes)};
 }

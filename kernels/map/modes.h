@@ -8,14 +8,13 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "heddle/kernels/vectors.h"
 #include "heddle/runtime/heddle.h"
 
 namespace heddle::kernels::detail {
 
 // Modes that a tensor of a map has, and inputs of a map, at most.
 inline constexpr int kMapModes = 5, kMapInputs = 4;
-// The widest access of a thread.
-inline constexpr int kMapBytes = 16;
 
 // A tensor without its type, and its number among the map's arguments.
 struct MapTensor {

@@ -18,8 +18,6 @@ constexpr int kBelow = 16;
 // Blocks that a multiprocessor has one after the other.
 constexpr int kBlocksInTurn = 4;
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // The largest power of two up to n, between 1 and `most`, which is one.
 int power_of_two(int64_t n, int64_t most) {
   return static_cast<int>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(n, 1, most))));

@@ -29,8 +29,6 @@ constexpr int kOnceVectors = 2;
 // Threads of a block that has several rows.
 constexpr int kSharedThreads = 128;
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 int power_of_two(int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(n))); }
 
 int whole_warps(int64_t threads) {

@@ -11,12 +11,10 @@
 
 #include <cstdint>
 
+#include "heddle/kernels/vectors.h"
 #include "heddle/runtime/heddle.h"
 
 namespace heddle::kernels {
-
-// The widest access of a thread.
-inline constexpr int kVectorBytes = 16;
 
 // What a thread, a block and a cluster have of the rows of a matrix.
 struct RowDeal {

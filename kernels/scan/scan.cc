@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,23 +13,33 @@
 namespace heddle::kernels {
 namespace {
 
-constexpr int kThreads = 512, kSharedThreads = 128;
-// Elements of a thread.
-constexpr int kVectors = 4, kSingles = 16;
+// Threads of a block that has a row, rows, or a tile of one, and the vectors, or elements, of each.
+constexpr int kThreads = 512, kSharedThreads = 128, kTileThreads = 256;
+constexpr int kVectors = 4, kSingles = 16, kTileVectors = 12, kTileSingles = 32;
 // Tiles of a row whose sums are added up together before those of other such groups count.
 constexpr int kGroup = kWarpSize;
 
 // How rows are dealt out.
 struct ScanDeal {
-  int threads = 32;    // that share a row, or a tile of it
-  int rows = 1;        // of a block
-  int width = 1;       // elements of an access
-  int vectors = 1;     // of a thread
-  bool tiles = false;  // a row is many blocks'
+  int threads = 32;     // that share a row, or a tile of it
+  int rows = 1;         // of a block
+  int width = 1;        // elements of an access
+  int vectors = 1;      // of a thread
+  bool peeled = false;  // vectors begin where memory is aligned, the first one in front of the row
+  bool tiles = false;   // a row is many blocks'
   Prefix prefix = Prefix::kInclusive;
   friend bool operator==(const ScanDeal&, const ScanDeal&) = default;
 
   int tile() const { return threads * vectors * width; }
+  // Of rows of so many elements, wherever they begin.
+  template <class X>
+  X vectors_of(const X& columns) const {
+    return (columns + ((peeled ? width - 1 : 0) + width - 1)) / width;
+  }
+  template <class X>
+  X tiles_of(const X& columns) const {
+    return (vectors_of(columns) + (threads * vectors - 1)) / (threads * vectors);
+  }
   int lanes() const { return std::min(threads, kWarpSize); }
   int warps() const { return threads / lanes(); }
 };
@@ -53,20 +64,17 @@ constexpr uint64_t kOwn = uint64_t{1} << 32, kToEnd = uint64_t{2} << 32;
 template <class S>
 class Progress {
  public:
-  // `tiles` of a row. The first word is the ticket, which begins tiles in their order.
+  // `tiles` of a row.
   Progress(const Tensor<uint64_t, 1>& words, const Int& rows, const Int& tiles)
       : words_(words),
         tiles_(tiles),
         groups_((tiles + (kGroup - 1)) / kGroup),
-        first_group_(1 + rows * tiles) {}
-
-  // The next tile: its number among all of them.
-  Int take() const { return cast<int32_t>(atomic_add(words_(0), 1)); }
+        first_group_(rows * tiles) {}
 
   // The sum of what is in front of a tile of its row; a warp together. `own` is the tile's sum.
   Value<S> before(const Int& row, const Int& tile, const Value<S>& own) const {
     const Int lane = lane_id(), group = tile / kGroup, member = tile % kGroup;
-    const Int place = 1 + row * tiles_ + tile;
+    const Int place = row * tiles_ + tile;
     If(lane == 0, [&] { atomic_store(words_(place), word(kOwn, own)); });
     // Of the tiles of the group, in their order: this one's lane has its sum already.
     Var<uint64_t> seen(select(lane < member, UInt64(0), word(kOwn, own)));
@@ -127,34 +135,37 @@ template <class T>
 class ScanKernel {
  public:
   ScanKernel(const ScanDeal& deal, const Tensor<const T, 2>& x, const Tensor<T, 2>& y)
-      : deal_(deal), x_(x.assume_aligned()), y_(y.assume_aligned()), columns_(x.shape(1)) {}
+      : deal_(deal),
+        from_(x),
+        x_(x.assume_aligned()),  // by which the host has dealt out the rows
+        y_(y.assume_aligned()),
+        columns_(x.shape(1)) {}
 
   // Of whole rows.
   void rows() const {
     const Int row = block_idx.x * deal_.rows + (deal_.rows > 1 ? Int(thread_idx.y) : Int(0));
     const Int rows = x_.shape(0), last = min(row, rows - 1);
-    const Parts parts = load(last, 0);
+    const Tile tile = tile_of(last, 0);
+    const Parts parts = load(tile);
     const Sums sums = scan_parts(parts);
     const Value<S> front = S(0);
-    If(row < rows, [&] { store(last, 0, parts, sums, front); });
+    If(row < rows, [&] { store(tile, parts, sums, front); });
   }
-  // Of tiles, in the order of tickets.
+  // Of tiles, a block each.
   void tiles(const Tensor<uint64_t, 1>& words) const {
-    const Int of_row = at_launch((columns_ + (deal_.tile() - 1)) / deal_.tile());
+    const Int of_row = at_launch(deal_.tiles_of(columns_));
     const Progress<S> progress(words, x_.shape(0), of_row);
-    Shared<int32_t> ticket(1);
     Shared<S> in_front(1);
-    If(thread_idx.x == 0, [&] { ticket(0) = progress.take(); });
-    sync_threads();
-    const Int number = ticket(0), row = number / of_row, tile = number % of_row;
-    const Parts parts = load(row, tile);
+    const Int row = block_idx.x / of_row, number = block_idx.x % of_row;
+    const Tile tile = tile_of(row, number);
+    const Parts parts = load(tile);
     const Sums sums = scan_parts(parts);
     If(warp_id() == 0, [&] {
-      const Value<S> front = progress.before(row, tile, sums.all);
+      const Value<S> front = progress.before(row, number, sums.all);
       If(lane_id() == 0, [&] { in_front(0) = front; });
     });
     sync_threads();
-    store(row, tile, parts, sums, in_front(0));
+    store(tile, parts, sums, in_front(0));
   }
 
  private:
@@ -166,27 +177,52 @@ class ScanKernel {
     Value<S> all;  // of the tile
   };
 
-  Int column(const Int& tile, int v) const {
-    return tile * deal_.tile() + (thread_idx.x + v * deal_.threads) * deal_.width;
+  // A row's elements from a column on: of the first one, up to a vector in front of the row.
+  struct Tile {
+    Int row, begin;
+  };
+  Tile tile_of(const Int& row, const Int& number) const {
+    const Int begin = number * deal_.tile();
+    if (!deal_.peeled) return {row, begin};
+    const Int beyond = cast<int32_t>(address_of(from_.at(row, 0))) & (kVectorBytes - 1);
+    return {row, begin - beyond / static_cast<int>(sizeof(T))};
   }
-  Parts load(const Int& row, const Int& tile) const {
+  Int column(const Tile& tile, int v) const {
+    return tile.begin + (thread_idx.x + v * deal_.threads) * deal_.width;
+  }
+  // Whether a row has so many elements from a column on.
+  Bool has(const Int& first, int elements) const {
+    const Bool ends = first + elements <= columns_;
+    return deal_.peeled ? first >= 0 && ends : ends;
+  }
+  Parts load(const Tile& tile) const {
+    std::deque<Var<Fragment<T>>> all;
+    for (int v = 0; v < deal_.vectors; ++v) all.emplace_back(no_elements());
+    const auto whole = [&](int v) {
+      return Fragment<T>(x_.elements(deal_.width, tile.row, column(tile, v)));
+    };
+    If(has(tile.begin, deal_.tile()), [&] {
+      for (int v = 0; v < deal_.vectors; ++v) all[v] = whole(v);
+    }).Else([&] {
+      for (int v = 0; v < deal_.vectors; ++v) {
+        const Int first = column(tile, v);
+        all[v] = If(
+            has(first, deal_.width), [&] { return whole(v); },
+            [&] { return deal_.width == 1 ? no_elements() : elements_of_row(tile.row, first); });
+      }
+    });
     Parts parts;
-    for (int v = 0; v < deal_.vectors; ++v) {
-      const Int first = column(tile, v);
-      const auto none = [&] { return Fragment<T>(deal_.width, Value<T>(T(0))); };
-      parts.push_back(If(
-                          first + deal_.width <= columns_,
-                          [&] { return Fragment<T>(x_.elements(deal_.width, row, first)); },
-                          [&] { return deal_.width == 1 ? none() : last_elements(row, first); })
-                          .template as<S>());
+    for (const Var<Fragment<T>>& part : all) {
+      parts.push_back(Fragment<T>(part).template as<S>());
     }
     return parts;
   }
+  Fragment<T> no_elements() const { return Fragment<T>(deal_.width, Value<T>(T(0))); }
   // A vector of which a row has a part at most.
-  Fragment<T> last_elements(const Int& row, const Int& first) const {
-    Var<Fragment<T>> all(Fragment<T>(deal_.width, Value<T>(T(0))));
+  Fragment<T> elements_of_row(const Int& row, const Int& first) const {
+    Var<Fragment<T>> all(no_elements());
     for (int e = 0; e < deal_.width; ++e) {
-      If(first + e < columns_, [&] { all[e] = x_(row, first + e); });
+      If(has(first + e, 1), [&] { all[e] = x_(row, first + e); });
     }
     return all;
   }
@@ -249,48 +285,62 @@ class ScanKernel {
     return {std::move(front), all(0)};
   }
 
-  void store(const Int& row, const Int& tile, const Parts& parts, const Sums& sums,
-             const Value<S>& front) const {
+  void store(const Tile& tile, const Parts& parts, const Sums& sums, const Value<S>& front) const {
+    std::vector<Fragment<T>> rounded;
     for (int v = 0; v < deal_.vectors; ++v) {
       std::vector<Value<S>> reached = {front + sums.front[v]};
       for (int e = 0; e < deal_.width; ++e) reached.push_back(reached.back() + parts[v][e]);
       const size_t skipped = deal_.prefix == Prefix::kInclusive ? 1 : 0;
       Var<Fragment<S>> out(Fragment<S>(deal_.width, reached[skipped]));
       for (int e = 1; e < deal_.width; ++e) out[e] = reached[skipped + static_cast<size_t>(e)];
-      const Fragment<T> rounded = Fragment<S>(out).template as<T>();
-      const Int first = column(tile, v);
-      If(first + deal_.width <= columns_, [&] {
-        y_.elements(deal_.width, row, first) = rounded;
-      }).Else([&] {
-        for (int e = 0; e < deal_.width - 1; ++e) {
-          If(first + e < columns_, [&] { y_(row, first + e) = rounded[e]; });
-        }
-      });
+      rounded.push_back(Fragment<S>(out).template as<T>());
     }
+    const auto whole = [&](int v) {
+      y_.elements(deal_.width, tile.row, column(tile, v)) = rounded[v];
+    };
+    If(has(tile.begin, deal_.tile()), [&] {
+      for (int v = 0; v < deal_.vectors; ++v) whole(v);
+    }).Else([&] {
+      for (int v = 0; v < deal_.vectors; ++v) {
+        const Int first = column(tile, v);
+        If(has(first, deal_.width), [&] { whole(v); }).Else([&] {
+          for (int e = 0; deal_.width > 1 && e < deal_.width; ++e) {
+            If(has(first + e, 1), [&] { y_(tile.row, first + e) = rounded[v][e]; });
+          }
+        });
+      }
+    });
   }
 
   const ScanDeal& deal_;
+  const Tensor<const T, 2>& from_;
   const heddle::detail::View<const T, 2> x_;
   const heddle::detail::View<T, 2> y_;
   const Int columns_;
 };
 
-ScanDeal deal_scan(const RowsOf& of, Prefix prefix) {
+ScanDeal deal_scan(const RowsOf& of, int64_t rows, Prefix prefix, int sm_count) {
   ScanDeal deal{.prefix = prefix};
-  deal.width = of.aligned ? kVectorBytes / of.element_bytes : 1;
-  const int most = deal.width > 1 ? kVectors : kSingles;
-  const int64_t vectors = (of.columns + deal.width - 1) / deal.width,
-                threads = (vectors + most - 1) / most;
+  deal.width = of.aligned || of.alike ? kVectorBytes / of.element_bytes : 1;
+  deal.peeled = deal.width > 1 && !of.aligned;
+  const bool wide = deal.width > 1;
+  const int most = wide ? kVectors : kSingles;
+  const int64_t vectors = deal.vectors_of(of.columns), threads = divide_up(vectors, most);
+  deal.tiles = threads > kThreads;
+  if (deal.tiles) {
+    // Large tiles wait less for each other; small ones keep all multiprocessors busy.
+    deal.threads = kTileThreads;
+    deal.vectors = wide ? kTileVectors : kTileSingles;
+    if (rows * deal.tiles_of(of.columns) < 4 * sm_count) deal.vectors = most;
+    return deal;
+  }
   if (threads <= kWarpSize) {
     deal.threads = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(threads)));
     deal.rows = kSharedThreads / deal.threads;
   } else {
-    deal.threads = static_cast<int>(
-        std::min<int64_t>((threads + kWarpSize - 1) / kWarpSize * kWarpSize, kThreads));
+    deal.threads = static_cast<int>(divide_up(threads, kWarpSize) * kWarpSize);
   }
-  deal.tiles = threads > kThreads;
-  deal.vectors =
-      static_cast<int>(std::min<int64_t>((vectors + deal.threads - 1) / deal.threads, most));
+  deal.vectors = static_cast<int>(divide_up(vectors, deal.threads));
   return deal;
 }
 
@@ -314,14 +364,14 @@ Status scan(const Stream& stream, Prefix prefix, const TensorRef<const T, 2>& x,
     return InvalidArgumentError(
         absl::StrCat("scan: rows of ", columns, " elements; they have fewer than ", kMostColumns));
   }
-  const ScanDeal deal = deal_scan(rows_of(x, y), prefix);
+  const ScanDeal deal = deal_scan(rows_of(x, y), rows, prefix, stream.device().info().sm_count);
   if (!deal.tiles) {
     return of_rows(deal).launch(
         stream, {.grid = (rows + deal.rows - 1) / deal.rows, .block = {deal.threads, deal.rows}}, x,
         y);
   }
-  const int64_t tiles = (columns + deal.tile() - 1) / deal.tile(),
-                words = 1 + rows * (tiles + (tiles + kGroup - 1) / kGroup);
+  const int64_t tiles = deal.tiles_of(columns),
+                words = rows * (tiles + (tiles + kGroup - 1) / kGroup);
   StatusOr<Buffer> progress = stream.allocate(static_cast<size_t>(words) * sizeof(uint64_t));
   if (!progress.ok()) return progress.status();
   if (Status s = progress->fill(stream, 0); !s.ok()) return s;
