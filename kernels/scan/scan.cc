@@ -15,7 +15,8 @@ namespace {
 
 // Threads of a block that has a row, rows, or a tile of one, and the vectors, or elements, of each.
 constexpr int kThreads = 512, kSharedThreads = 128, kTileThreads = 256;
-constexpr int kVectors = 4, kSingles = 16, kTileVectors = 12, kTileSingles = 32;
+constexpr int kVectors = 4, kSingles = 16, kTileVectors = 10, kTileShortVectors = 12,
+              kTileSingles = 32;
 // Tiles of a row whose sums are added up together before those of other such groups count.
 constexpr int kGroup = kWarpSize;
 
@@ -325,12 +326,14 @@ ScanDeal deal_scan(const RowsOf& of, int64_t rows, Prefix prefix, int sm_count) 
   deal.peeled = deal.width > 1 && !of.aligned;
   const bool wide = deal.width > 1;
   const int most = wide ? kVectors : kSingles;
-  const int64_t vectors = deal.vectors_of(of.columns), threads = divide_up(vectors, most);
+  const int64_t of_row = deal.vectors_of(of.columns), threads = divide_up(of_row, most);
   deal.tiles = threads > kThreads;
   if (deal.tiles) {
-    // Large tiles wait less for each other; small ones keep all multiprocessors busy.
+    // Large tiles wait less for each other: as large as leaves registers for three blocks, two of 16-bit elements. Small
+    // ones keep all multiprocessors busy.
     deal.threads = kTileThreads;
-    deal.vectors = wide ? kTileVectors : kTileSingles;
+    const int vectors = of.element_bytes < 4 ? kTileShortVectors : kTileVectors;
+    deal.vectors = wide ? vectors : kTileSingles;
     if (rows * deal.tiles_of(of.columns) < 4 * sm_count) deal.vectors = most;
     return deal;
   }
@@ -340,7 +343,7 @@ ScanDeal deal_scan(const RowsOf& of, int64_t rows, Prefix prefix, int sm_count) 
   } else {
     deal.threads = static_cast<int>(divide_up(threads, kWarpSize) * kWarpSize);
   }
-  deal.vectors = static_cast<int>(divide_up(vectors, deal.threads));
+  deal.vectors = static_cast<int>(divide_up(of_row, deal.threads));
   return deal;
 }
 

@@ -4,9 +4,11 @@
 //   s = kernels::scan(stream, Prefix::kExclusive, x, y);          // y(r, c) = x(r, 0) + … + x(r, c - 1), 0 for c = 0
 //
 // Elements of f32, f16 and bf16 are added up in f32, and each sum is rounded to their type; those of i32 modulo 2^32. The
-// order of the additions follows from the shape alone, so that equal inputs give equal bits. Each element is read once
-// and written once, the floor, also of rows that are many blocks' (a chained scan: Merrill and Garland, Single-pass
-// Parallel Prefix Scan with Decoupled Look-back, 2016). y may be the memory of x, with the same strides.
+// order of the additions follows from the shape, from where rows begin and from the number of multiprocessors alone, so
+// that equal inputs give equal bits. Each element is read once and written once, the floor, also of rows that are many
+// blocks' (a chained scan: Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016). Such
+// blocks wait for those in front of them, and count, as CUB does, on a GPU's beginning blocks in the order of their
+// numbers. y may be the memory of x, with the same strides.
 #pragma once
 
 #include <cstdint>
