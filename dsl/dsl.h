@@ -4,6 +4,7 @@
 
 #include "heddle/dsl/collective/reduce.h"
 #include "heddle/dsl/collective/scan.h"
+#include "heddle/dsl/collective/sort.h"
 #include "heddle/dsl/contract.h"
 #include "heddle/dsl/control.h"
 #include "heddle/dsl/cuda/async.h"

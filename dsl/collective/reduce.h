@@ -140,6 +140,11 @@ concept CombinesTogether = requires(const Combine& combine, const T& mine, const
   combine.together(mine, group);
 };
 
+// Whether a warp has segments of so many lanes.
+constexpr bool is_width(int width) {
+  return width >= 1 && width <= kWarpSize && (width & (width - 1)) == 0;
+}
+
 // warp_reduce(), where the first lane alone is sure to have the result.
 template <class X, class Combine>
 auto combine_lanes(const X& value, Combine combine, int width, SourceLoc loc) {
@@ -171,7 +176,7 @@ auto warp_reduce(const X& value, Combine combine, int width = kWarpSize,
                  SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
   using T = detail::traced_t<X>;
-  if (width < 1 || width > kWarpSize || (width & (width - 1)) != 0) {
+  if (!detail::is_width(width)) {
     detail::report(loc, "warp_reduce() over a width that is no power of two from 1 to 32",
                    "reduce over 1, 2, 4, 8, 16 or 32 lanes");
     return T(value);

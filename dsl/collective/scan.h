@@ -11,14 +11,20 @@
 
 namespace heddle {
 
-// Inclusive scan: lane i gets the combination of the values of lanes 0 to i. All 32 lanes of the
-// warp take part.
+// Inclusive scan over segments of `width` lanes (1, 2, 4, 8, 16 or 32): a lane gets the combination of the values of its
+// segment's lanes up to itself. All 32 lanes of the warp take part.
 template <class X, class Combine>
-auto warp_scan(const X& value, Combine combine, SourceLoc loc = SourceLoc::current()) {
+auto warp_scan(const X& value, Combine combine, int width = kWarpSize,
+               SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
   detail::traced_t<X> result(value);
-  const Int lane = lane_id();
-  for (int delta = 1; delta < kWarpSize; delta *= 2) {
+  if (!detail::is_width(width)) {
+    detail::report(loc, "warp_scan() over a width that is no power of two from 1 to 32",
+                   "scan over 1, 2, 4, 8, 16 or 32 lanes");
+    return result;
+  }
+  const Int lane = width == kWarpSize ? Int(lane_id()) : lane_id() % width;
+  for (int delta = 1; delta < width; delta *= 2) {
     const auto below = shfl_up(result, delta);
     detail::replace_leaves(result, select(lane >= delta, combine(below, result), result));
   }

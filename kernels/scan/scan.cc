@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <deque>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/rows/row_kernel.h"
+#include "heddle/kernels/rows/row_tiles.h"
 
 namespace heddle::kernels {
 namespace {
@@ -22,43 +22,18 @@ constexpr int kGroup = kWarpSize;
 
 // How rows are dealt out.
 struct ScanDeal {
-  int threads = 32;     // that share a row, or a tile of it
-  int rows = 1;         // of a block
-  int width = 1;        // elements of an access
-  int vectors = 1;      // of a thread
-  bool peeled = false;  // vectors begin where memory is aligned, the first one in front of the row
-  bool tiles = false;   // a row is many blocks'
+  TileDeal tile;       // of a row, or all of it
+  int rows = 1;        // of a block
+  bool tiles = false;  // a row is many blocks'
   Prefix prefix = Prefix::kInclusive;
   friend bool operator==(const ScanDeal&, const ScanDeal&) = default;
 
-  int tile() const { return threads * vectors * width; }
-  // Of rows of so many elements, wherever they begin.
-  template <class X>
-  X vectors_of(const X& columns) const {
-    return (columns + ((peeled ? width - 1 : 0) + width - 1)) / width;
-  }
-  template <class X>
-  X tiles_of(const X& columns) const {
-    return (vectors_of(columns) + (threads * vectors - 1)) / (threads * vectors);
-  }
-  int lanes() const { return std::min(threads, kWarpSize); }
-  int warps() const { return threads / lanes(); }
+  int lanes() const { return std::min(tile.threads, kWarpSize); }
+  int warps() const { return tile.threads / lanes(); }
 };
 
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, int32_t, float>;
-
-// Over the first `lanes` of each so many lanes.
-template <class X>
-X scan_lanes(const X& value, int lanes) {
-  Var<typename X::value_type> sum(value);
-  const Int lane = lane_id() % lanes;
-  for (int delta = 1; delta < lanes; delta *= 2) {
-    const X below = shfl_up(X(sum), delta);
-    sum = select(lane >= delta, below + sum, sum);
-  }
-  return sum;
-}
 
 // How far tiles and groups of tiles have come: a word each, whose upper half says what the lower half, a sum, is of.
 constexpr uint64_t kOwn = uint64_t{1} << 32, kToEnd = uint64_t{2} << 32;
@@ -83,7 +58,7 @@ class Progress {
     While(waits, [&] {
       If(UInt64(seen) < kOwn, [&] { seen = atomic_load(words_(place - member + lane)); });
     });
-    const Value<S> sums = scan_lanes(select(lane <= member, sum(seen), S(0)), kGroup);
+    const Value<S> sums = warp_scan(select(lane <= member, sum(seen), S(0)), plus());
     const Value<S> of_group = shfl(sums, kGroup - 1),
                    in_group = select(member > 0, shfl(sums, max(member - 1, 0)), S(0));
     const Int group_place = first_group_ + row * groups_ + group;
@@ -136,29 +111,24 @@ template <class T>
 class ScanKernel {
  public:
   ScanKernel(const ScanDeal& deal, const Tensor<const T, 2>& x, const Tensor<T, 2>& y)
-      : deal_(deal),
-        from_(x),
-        x_(x.assume_aligned()),  // by which the host has dealt out the rows
-        y_(y.assume_aligned()),
-        columns_(x.shape(1)) {}
+      : deal_(deal), rows_(x.shape(0)), columns_(x.shape(1)), x_(deal.tile, x), y_(deal.tile, y) {}
 
   // Of whole rows.
   void rows() const {
     const Int row = block_idx.x * deal_.rows + (deal_.rows > 1 ? Int(thread_idx.y) : Int(0));
-    const Int rows = x_.shape(0), last = min(row, rows - 1);
-    const Tile tile = tile_of(last, 0);
+    const RowTile tile = x_.at(min(row, rows_ - 1), 0);
     const Parts parts = load(tile);
     const Sums sums = scan_parts(parts);
     const Value<S> front = S(0);
-    If(row < rows, [&] { store(tile, parts, sums, front); });
+    If(row < rows_, [&] { store(tile, parts, sums, front); });
   }
   // Of tiles, a block each.
   void tiles(const Tensor<uint64_t, 1>& words) const {
-    const Int of_row = at_launch(deal_.tiles_of(columns_));
-    const Progress<S> progress(words, x_.shape(0), of_row);
+    const Int of_row = at_launch(deal_.tile.tiles_of(columns_));
+    const Progress<S> progress(words, rows_, of_row);
     Shared<S> in_front(1);
     const Int row = block_idx.x / of_row, number = block_idx.x % of_row;
-    const Tile tile = tile_of(row, number);
+    const RowTile tile = x_.at(row, number);
     const Parts parts = load(tile);
     const Sums sums = scan_parts(parts);
     If(warp_id() == 0, [&] {
@@ -178,54 +148,10 @@ class ScanKernel {
     Value<S> all;  // of the tile
   };
 
-  // A row's elements from a column on: of the first one, up to a vector in front of the row.
-  struct Tile {
-    Int row, begin;
-  };
-  Tile tile_of(const Int& row, const Int& number) const {
-    const Int begin = number * deal_.tile();
-    if (!deal_.peeled) return {row, begin};
-    const Int beyond = cast<int32_t>(address_of(from_.at(row, 0))) & (kVectorBytes - 1);
-    return {row, begin - beyond / static_cast<int>(sizeof(T))};
-  }
-  Int column(const Tile& tile, int v) const {
-    return tile.begin + (thread_idx.x + v * deal_.threads) * deal_.width;
-  }
-  // Whether a row has so many elements from a column on.
-  Bool has(const Int& first, int elements) const {
-    const Bool ends = first + elements <= columns_;
-    return deal_.peeled ? first >= 0 && ends : ends;
-  }
-  Parts load(const Tile& tile) const {
-    std::deque<Var<Fragment<T>>> all;
-    for (int v = 0; v < deal_.vectors; ++v) all.emplace_back(no_elements());
-    const auto whole = [&](int v) {
-      return Fragment<T>(x_.elements(deal_.width, tile.row, column(tile, v)));
-    };
-    If(has(tile.begin, deal_.tile()), [&] {
-      for (int v = 0; v < deal_.vectors; ++v) all[v] = whole(v);
-    }).Else([&] {
-      for (int v = 0; v < deal_.vectors; ++v) {
-        const Int first = column(tile, v);
-        all[v] = If(
-            has(first, deal_.width), [&] { return whole(v); },
-            [&] { return deal_.width == 1 ? no_elements() : elements_of_row(tile.row, first); });
-      }
-    });
+  Parts load(const RowTile& tile) const {
     Parts parts;
-    for (const Var<Fragment<T>>& part : all) {
-      parts.push_back(Fragment<T>(part).template as<S>());
-    }
+    for (const Fragment<T>& part : x_.load(tile)) parts.push_back(part.template as<S>());
     return parts;
-  }
-  Fragment<T> no_elements() const { return Fragment<T>(deal_.width, Value<T>(T(0))); }
-  // A vector of which a row has a part at most.
-  Fragment<T> elements_of_row(const Int& row, const Int& first) const {
-    Var<Fragment<T>> all(no_elements());
-    for (int e = 0; e < deal_.width; ++e) {
-      If(has(first + e, 1), [&] { all[e] = x_(row, first + e); });
-    }
-    return all;
   }
 
   // The sum of a vector, from its beginning on.
@@ -238,7 +164,7 @@ class ScanKernel {
     std::vector<Value<S>> to_lane, own;
     for (const Fragment<S>& part : parts) {
       own.push_back(total(part));
-      to_lane.push_back(scan_lanes(own.back(), deal_.lanes()));
+      to_lane.push_back(warp_scan(own.back(), plus(), deal_.lanes()));
     }
     // In front of a lane is what its neighbour's sum reaches to.
     const Int lane = lane_id() % deal_.lanes();
@@ -258,9 +184,10 @@ class ScanKernel {
       return {std::move(front), so_far.back()};
     }
     // Warps' sums, in the order of the tile; the first warp finds what is in front of each.
-    const int count = deal_.vectors * deal_.warps(), each = (count + kWarpSize - 1) / kWarpSize;
+    const int count = deal_.tile.vectors * deal_.warps(),
+              each = (count + kWarpSize - 1) / kWarpSize;
     Shared<S> of_warps(each * kWarpSize), all(1);
-    for (int v = 0; v < deal_.vectors; ++v) {
+    for (int v = 0; v < deal_.tile.vectors; ++v) {
       If(lane_id() == kWarpSize - 1, [&] { of_warps(v * deal_.warps() + warp_id()) = to_lane[v]; });
     }
     sync_threads();
@@ -274,76 +201,61 @@ class ScanKernel {
                                 at < count, [&] { return Value<S>(of_warps(at)); },
                                 [&] { return Value<S>(S(0)); });
       }
-      const Value<S> reached = scan_lanes(Value<S>(own_sum), kWarpSize);
+      const Value<S> reached = warp_scan(own_sum, plus());
       const Value<S> before = select(lane_id() > 0, shfl_up(reached, 1), S(0));
       for (int i = 0; i < each; ++i) of_warps(lane_id() * each + i) = before + sums[i];
       If(lane_id() == kWarpSize - 1, [&] { all(0) = reached; });
     });
     sync_threads();
-    for (int v = 0; v < deal_.vectors; ++v) {
+    for (int v = 0; v < deal_.tile.vectors; ++v) {
       front.push_back(of_warps(v * deal_.warps() + warp_id()) + in_front(to_lane[v]));
     }
     return {std::move(front), all(0)};
   }
 
-  void store(const Tile& tile, const Parts& parts, const Sums& sums, const Value<S>& front) const {
+  void store(const RowTile& tile, const Parts& parts, const Sums& sums,
+             const Value<S>& front) const {
+    const int width = deal_.tile.width;
     std::vector<Fragment<T>> rounded;
-    for (int v = 0; v < deal_.vectors; ++v) {
+    for (size_t v = 0; v < parts.size(); ++v) {
       std::vector<Value<S>> reached = {front + sums.front[v]};
-      for (int e = 0; e < deal_.width; ++e) reached.push_back(reached.back() + parts[v][e]);
+      for (int e = 0; e < width; ++e) reached.push_back(reached.back() + parts[v][e]);
       const size_t skipped = deal_.prefix == Prefix::kInclusive ? 1 : 0;
-      Var<Fragment<S>> out(Fragment<S>(deal_.width, reached[skipped]));
-      for (int e = 1; e < deal_.width; ++e) out[e] = reached[skipped + static_cast<size_t>(e)];
+      Var<Fragment<S>> out(Fragment<S>(width, reached[skipped]));
+      for (int e = 1; e < width; ++e) out[e] = reached[skipped + static_cast<size_t>(e)];
       rounded.push_back(Fragment<S>(out).template as<T>());
     }
-    const auto whole = [&](int v) {
-      y_.elements(deal_.width, tile.row, column(tile, v)) = rounded[v];
-    };
-    If(has(tile.begin, deal_.tile()), [&] {
-      for (int v = 0; v < deal_.vectors; ++v) whole(v);
-    }).Else([&] {
-      for (int v = 0; v < deal_.vectors; ++v) {
-        const Int first = column(tile, v);
-        If(has(first, deal_.width), [&] { whole(v); }).Else([&] {
-          for (int e = 0; deal_.width > 1 && e < deal_.width; ++e) {
-            If(has(first + e, 1), [&] { y_(tile.row, first + e) = rounded[v][e]; });
-          }
-        });
-      }
-    });
+    y_.store(tile, rounded);
   }
 
   const ScanDeal& deal_;
-  const Tensor<const T, 2>& from_;
-  const heddle::detail::View<const T, 2> x_;
-  const heddle::detail::View<T, 2> y_;
-  const Int columns_;
+  const Int rows_, columns_;
+  const RowTiles<const T> x_;
+  const RowTiles<T> y_;
 };
 
 ScanDeal deal_scan(const RowsOf& of, int64_t rows, Prefix prefix, int sm_count) {
-  ScanDeal deal{.prefix = prefix};
-  deal.width = of.aligned || of.alike ? kVectorBytes / of.element_bytes : 1;
-  deal.peeled = deal.width > 1 && !of.aligned;
-  const bool wide = deal.width > 1;
+  ScanDeal deal{.tile = TileDeal::of(of), .prefix = prefix};
+  TileDeal& tile = deal.tile;
+  const bool wide = tile.width > 1;
   const int most = wide ? kVectors : kSingles;
-  const int64_t of_row = deal.vectors_of(of.columns), threads = divide_up(of_row, most);
+  const int64_t vectors = tile.vectors_of(of.columns), threads = divide_up(vectors, most);
   deal.tiles = threads > kThreads;
   if (deal.tiles) {
     // Large tiles wait less for each other: as large as leaves registers for three blocks, two of 16-bit elements. Small
     // ones keep all multiprocessors busy.
-    deal.threads = kTileThreads;
-    const int vectors = of.element_bytes < 4 ? kTileShortVectors : kTileVectors;
-    deal.vectors = wide ? vectors : kTileSingles;
-    if (rows * deal.tiles_of(of.columns) < 4 * sm_count) deal.vectors = most;
+    tile.threads = kTileThreads;
+    tile.vectors = !wide ? kTileSingles : of.element_bytes < 4 ? kTileShortVectors : kTileVectors;
+    if (rows * tile.tiles_of(of.columns) < 4 * sm_count) tile.vectors = most;
     return deal;
   }
   if (threads <= kWarpSize) {
-    deal.threads = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(threads)));
-    deal.rows = kSharedThreads / deal.threads;
+    tile.threads = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(threads)));
+    deal.rows = kSharedThreads / tile.threads;
   } else {
-    deal.threads = static_cast<int>(divide_up(threads, kWarpSize) * kWarpSize);
+    tile.threads = static_cast<int>(divide_up(threads, kWarpSize) * kWarpSize);
   }
-  deal.vectors = static_cast<int>(divide_up(of_row, deal.threads));
+  tile.vectors = static_cast<int>(divide_up(vectors, tile.threads));
   return deal;
 }
 
@@ -370,15 +282,16 @@ Status scan(const Stream& stream, Prefix prefix, const TensorRef<const T, 2>& x,
   const ScanDeal deal = deal_scan(rows_of(x, y), rows, prefix, stream.device().info().sm_count);
   if (!deal.tiles) {
     return of_rows(deal).launch(
-        stream, {.grid = (rows + deal.rows - 1) / deal.rows, .block = {deal.threads, deal.rows}}, x,
+        stream,
+        {.grid = (rows + deal.rows - 1) / deal.rows, .block = {deal.tile.threads, deal.rows}}, x,
         y);
   }
-  const int64_t tiles = deal.tiles_of(columns),
+  const int64_t tiles = deal.tile.tiles_of(columns),
                 words = rows * (tiles + (tiles + kGroup - 1) / kGroup);
   StatusOr<Buffer> progress = stream.allocate(static_cast<size_t>(words) * sizeof(uint64_t));
   if (!progress.ok()) return progress.status();
   if (Status s = progress->fill(stream, 0); !s.ok()) return s;
-  return of_tiles(deal).launch(stream, {.grid = rows * tiles, .block = deal.threads}, x, y,
+  return of_tiles(deal).launch(stream, {.grid = rows * tiles, .block = deal.tile.threads}, x, y,
                                as_tensor<uint64_t>(*progress, {words}));
 }
 

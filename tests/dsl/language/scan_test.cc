@@ -58,5 +58,31 @@ TEST(ScanTest, SumsMaximaAndPairsInTheOrderOfTheLanes) {
   }
 }
 
+TEST(ScanTest, OfSegments) {
+  const auto kernel =
+      define_kernel("scans(x, y)", [](Tensor<const int32_t, 1> x, Tensor<int32_t, 2> y) {
+        const Int i = thread_idx.x;
+        for (int k = 0, width = 1; width <= 32; ++k, width *= 2) {
+          y(k, i) = warp_scan(x(i), plus(), width);
+        }
+      });
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  std::vector<int32_t> x(64);
+  for (int i = 0; i < 64; ++i) x[i] = i * i + 1;
+  const Buffer in = device.upload(absl::MakeConstSpan(x)).value(),
+               out = device.allocate(6 * 64 * sizeof(int32_t)).value();
+  ASSERT_THAT(kernel.launch(stream, {.block = 64}, as_tensor<const int32_t>(in, {64}),
+                            as_tensor<int32_t>(out, {6, 64})),
+              IsOk());
+  const std::vector<int32_t> y = out.download<int32_t>(stream).value();
+  for (int k = 0, width = 1; width <= 32; ++k, width *= 2) {
+    for (int i = 0, sum = 0; i < 64; ++i) {
+      sum = i % width == 0 ? x[i] : sum + x[i];
+      EXPECT_EQ(y[k * 64 + i], sum) << "lane " << i << " of segments of " << width;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heddle
