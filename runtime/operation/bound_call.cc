@@ -241,6 +241,21 @@ StatusOr<uint64_t> setting_bits(const Operation& operation, const OperationArgum
                                            "': it is a number of type ", argument.type));
 }
 
+// The sizes that are given, and of the other dimensions those that have a setting's name.
+StatusOr<Sizes> sizes_with_settings(const Operation& operation, const Settings& settings,
+                                    Sizes sizes) {
+  for (const auto& [name, text] : settings) {
+    if (operation.spec().sizes.count(name) == 0) continue;
+    int64_t size;
+    if (!absl::SimpleAtoi(text, &size) || size < 0) {
+      return InvalidArgumentError(absl::StrCat("setting '", name, "' of kernel '", operation.name(),
+                                               "' cannot be '", text, "': it is a dimension"));
+    }
+    sizes.try_emplace(name, size);
+  }
+  return sizes;
+}
+
 }  // namespace
 
 StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, const Shapes& inputs,
@@ -265,8 +280,10 @@ StatusOr<BoundCall> bind(const Operation& operation, const Settings& given, cons
   for (const auto& [name, shape] : inputs) {
     if (Status s = check_input(operation, settings, name, shape); !s.ok()) return s;
   }
+  const StatusOr<Sizes> known = sizes_with_settings(operation, settings, sizes);
+  if (!known.ok()) return known.status();
   Dimensions dimensions(operation);
-  if (Status s = dimensions.give(sizes); !s.ok()) return s;
+  if (Status s = dimensions.give(*known); !s.ok()) return s;
   for (const OperationArgument* const argument : arguments) {
     const auto input = inputs.find(argument->name);
     if (input == inputs.end()) continue;

@@ -21,7 +21,8 @@
 // Settings decide which arguments there are, and their shapes. "c: f32[m, n] if beta!=0" is an argument
 // under such settings alone, and the function takes a std::optional<TensorRef>. Of several of one name,
 // "a: f32[k, m] if layout=nn|nt" and "a: f32[m, k]", the first whose condition holds is the argument; it
-// has the place of the first. Their types may differ where there is a function for each. "layout: choice" is no tensor: the function gets an enumeration, the place
+// has the place of the first. A setting of a dimension's name
+// is its size where none is given. Their types may differ where there is a function for each. "layout: choice" is no tensor: the function gets an enumeration, the place
 // of the setting's value among its choices.
 #pragma once
 

@@ -73,6 +73,26 @@ TEST(OperationSettingsTest, DecideTheShapesOfArguments) {
   EXPECT_THAT(extents("columns", "2.00"), ElementsAre(3, 5));
 }
 
+Status copy(const Stream&, const TensorRef<const float, 1>&, const TensorRef<float, 1>&) {
+  return OkStatus();
+}
+TEST(OperationSettingsTest, AreSizes) {
+  const Operation operation({.name = "first",
+                             .arguments = {"x: f32[n]", "y: f32[k]"},
+                             .functions = {host_function(copy)},
+                             .settings = {{.name = "k", .default_value = "2"}},
+                             .sizes = {{"n", 9}, {"k", 2}}});
+  ASSERT_THAT(operation.validity(), IsOk());
+  const auto extent = [&](const char* k, const Sizes& sizes) {
+    return bind(operation, {{"k", k}}, {}, sizes).value().values[1].shape.extents[0];
+  };
+  EXPECT_EQ(extent("2", {}), 2);
+  EXPECT_EQ(extent("5", {}), 5);
+  EXPECT_EQ(extent("5", {{"k", 7}}), 7);
+  EXPECT_THAT(bind(operation, {{"k", "some"}}, {}).status(),
+              Fails(kInvalid, "setting 'k' of kernel 'first' cannot be 'some': it is a dimension"));
+}
+
 template <class T>
 Status find(const Stream&, Order, const TensorRef<const float, 1>&, const TensorRef<T, 1>&) {
   return OkStatus();
