@@ -49,7 +49,7 @@ class Bench {
     for (int64_t i = 0; i < n; ++i) {
       rising[static_cast<size_t>(i)] = T(static_cast<float>(i % kColumns));
     }
-    for (const Buffer& input : inputs) check(input.copy_from_host(stream_, rising.data(), kBytes));
+    for (Buffer& input : inputs) check(input.copy_from_host(stream_, rising.data(), kBytes));
     check(stream_.synchronize());
     for (const int64_t k : {8, 256})
       measure<T>(dtype, " rising", n / kColumns, kColumns, k, inputs);
@@ -99,7 +99,7 @@ class Bench {
   const std::regex only_;
   std::mt19937 random_{1};
   Read* const reader_ = find_reader();
-  const Buffer spare_ = take(device_.allocate(kBytes));
+  Buffer spare_ = take(device_.allocate(kBytes));
   nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
 };
 
