@@ -61,6 +61,13 @@ class Parser {
       if (element.braces) return wrong("the level ", level->name, " takes no options");
       return append_level(*level);
     }
+    if (element.name.size() > 1 && element.name[0] == 'O' &&
+        absl::c_all_of(element.name.substr(1), absl::ascii_isdigit)) {
+      return wrong("there is no level ", element.name, "; there are ",
+                   absl::StrJoin(levels, ", ", [](std::string* out, const PipelineLevel& l) {
+                     absl::StrAppend(out, l.name);
+                   }));
+    }
     const auto pass = find_pass(registry_, element.name, absl::StrCat("pipeline '", text_, "'"));
     if (!pass.ok()) return pass.status();
     PipelineStep step = plain(**pass);

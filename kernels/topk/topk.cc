@@ -113,47 +113,61 @@ class Top {
         tiles_(deal.tile, x),
         entries_(2 * deal.tile.elements()),
         bests_(deal.groups),
-        count_(1) {}
+        count_(1),
+        beating_(3) {}
 
   // Finds those of tiles `first` to `last` of a row, and gives their number, fewer than k where there are no more elements.
   Int find(const Int& row, const Int& first, const Int& last) {
-    const int size = deal_.tile.elements();
-    If(thread_idx.x == 0, [&] { count_(0) = 0; });
+    const int size = deal_.tile.elements(), own = size / deal_.tile.threads;
+    const Bool leads = thread_idx.x == 0;
+    If(leads, [&] {
+      count_(0) = 0;
+      for (int i = 0; i < 3; ++i) beating_(i) = 0;
+    });
     sync_threads();
     Var<uint64_t> bound(uint64_t{0});  // all that is to be found is beyond it
+    Var<int32_t> most(0);              // that are kept, at most
     for (const Int number : range(first, last)) {
       const RowTile tile = tiles_.at(row, number);
       const std::vector<Fragment<T>> vectors = tiles_.load(tile);
       const Bar<T> bar(deal_.which, bound);
       Var<uint32_t> beating(
           mask(tile, vectors, [&](const Value<T>& x, const Int&) { return bar.may_beat(x); }));
-      // Where many do, as in the first tile, the least of the k best groups' best ones is a higher bound.
-      const Int beat = block_reduce(cast<int32_t>(popc(beating)), plus());
-      If(beat > size / 4, [&] {
-        bound = max(bound.get(), bound_of(tile, vectors) - 1);
-        beating = mask(tile, vectors, [&](const Value<T>& x, const Int& column) {
-          return entry_of(deal_.which, x, column) > bound;
+      const Int threads = threads_that(beating != 0, number);
+      If(threads > 0, [&] {
+        most = most + threads * own;
+        // Where many do, as in the first tile, the least of the k best groups' best ones is a higher bound.
+        If(threads > deal_.tile.threads / 4, [&] {
+          bound = max(bound.get(), bound_of(tile, vectors) - 1);
+          beating = mask(tile, vectors, [&](const Value<T>& x, const Int& column) {
+            return entry_of(deal_.which, x, column) > bound;
+          });
+          most = size + 1;
+        });
+        While([&] { return beating != 0; },
+              [&] {
+                const Int element = cast<int32_t>(popc((beating & (0 - beating)) - 1));
+                const Int column =
+                    tiles_.column(tile, element / deal_.tile.width) + element % deal_.tile.width;
+                const UInt64 entry = entry_of(deal_.which, Value<T>(x_(row, column)), column);
+                If(entry > bound, [&] { entries_(atomic_add(count_(0), 1)) = entry; });
+                beating = beating & (beating - 1);
+              });
+        If(most > size, [&] {
+          sync_threads();
+          most = assume_uniform(count_(0));
+          If(most > size / 2, [&] {
+            sort(most);
+            bound = max(bound.get(), entries_(k_ - 1));
+            most = k_;
+            sync_threads();
+            If(leads, [&] { count_(0) = k_; });
+          });
+          sync_threads();
         });
       });
-      While([&] { return beating != 0; },
-            [&] {
-              const Int element = cast<int32_t>(popc((beating & (0 - beating)) - 1));
-              const Int column =
-                  tiles_.column(tile, element / deal_.tile.width) + element % deal_.tile.width;
-              const UInt64 entry = entry_of(deal_.which, Value<T>(x_(row, column)), column);
-              If(entry > bound, [&] { entries_(atomic_add(count_(0), 1)) = entry; });
-              beating = beating & (beating - 1);
-            });
-      sync_threads();
-      const Int found = assume_uniform(count_(0));
-      If(found > size, [&] {
-        sort(found);
-        bound = max(bound.get(), entries_(k_ - 1));
-        sync_threads();
-        If(thread_idx.x == 0, [&] { count_(0) = k_; });
-      });
-      sync_threads();
     }
+    sync_threads();
     const Int found = assume_uniform(count_(0));
     sort(found);
     return found;
@@ -164,6 +178,14 @@ class Top {
  private:
   void sort(const Int& count) const {
     block_sort(entries_, count, [](const UInt64& a, const UInt64& b) { return a > b; });
+  }
+  // How many threads' elements are, in the tile of a number; of tiles one behind the other, with a barrier each.
+  Int threads_that(const Bool& are, const Int& number) const {
+    const Int those = cast<int32_t>(popc(ballot(are))), place = number % 3;
+    If(lane_id() == 0 && those > 0, [&] { atomic_add(beating_(place), those); });
+    If(thread_idx.x == 0, [&] { beating_((number + 1) % 3) = 0; });  // all have read it
+    sync_threads();
+    return assume_uniform(beating_(place));
   }
   // A bit for each of the thread's elements of which is(x, column) says so, that lie in the row.
   template <class Is>
@@ -211,7 +233,7 @@ class Top {
   const Tensor<const T, 2>& x_;
   const RowTiles<const T> tiles_;
   const Shared<uint64_t> entries_, bests_;
-  const Shared<int32_t> count_;
+  const Shared<int32_t> count_, beating_;
 };
 
 // What stands at a result's place.
