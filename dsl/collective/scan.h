@@ -1,10 +1,10 @@
-// Prefix sums over the lanes of a warp.
+// Prefix sums over the lanes of a warp and the threads of a block.
 //
-//   Int up_to_me = warp_scan(count, plus());                    // inclusive
-//   Int before_me = up_to_me - count;
+//   Int up_to_me = warp_scan(count, plus());                       // of lanes 0 to this one
+//   Int place = block_scan_exclusive(count, Int(0), plus());       // of the threads in front of this one
 //
-// Combines in the order of the lanes, so any associative function of anything Traced will do:
-// maximum(), or a lambda on a struct.
+// Combines in the order of the lanes or threads, so any associative function of anything Traced will do:
+// maximum(), or a lambda on a struct. The order is fixed by the block's shape: the same launch gives the same bits.
 #pragma once
 
 #include "heddle/dsl/collective/reduce.h"
@@ -29,6 +29,83 @@ auto warp_scan(const X& value, Combine combine, int width = kWarpSize,
     detail::replace_leaves(result, select(lane >= delta, combine(below, result), result));
   }
   return result;
+}
+
+// The same of the lanes in front of a lane: what `first` and their values combine to; `first` for a segment's first lane.
+template <class X, class Combine>
+auto warp_scan_exclusive(const X& value, const detail::traced_t<X>& first, Combine combine,
+                         int width = kWarpSize, SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
+  using T = detail::traced_t<X>;
+  const T below = shfl_up(warp_scan(value, combine, width, loc), 1);
+  const Int lane = width == kWarpSize ? Int(lane_id()) : lane_id() % width;
+  return detail::stays<T>(select(lane > 0, combine(first, below), first));
+}
+
+namespace detail {
+
+// What the values of the warps in front of this one combine to, from what those of each do, which its last lane has;
+// nothing of use in the first warp.
+template <class T, class Combine>
+T combine_warps_in_front(const T& up_to_lane, Combine combine, int threads, int warps) {
+  const WarpSlots<T> slots(up_to_lane, warps);
+  if (in_loop()) sync_threads();  // the last trip's readers are done with the slots
+  If(lane_id() == kWarpSize - 1, [&] { slots.store(up_to_lane, warp_id()); });
+  sync_threads();
+  if (threads % kWarpSize == 0) {
+    const T up_to = warp_scan(slots.load(up_to_lane, min(lane_id(), warps - 1)), combine);
+    return shfl(up_to, max(warp_id() - 1, 0));
+  }
+  // The last warp may have fewer lanes than there are warps, and nothing stored.
+  T all = slots.load(up_to_lane, Int(0));
+  for (int warp = 1; warp < warps - 1; ++warp) {
+    const T next = combine(all, slots.load(up_to_lane, Int(warp)));
+    replace_leaves(all, stays<T>(select(warp_id() > warp, next, all)));
+  }
+  return all;
+}
+
+}  // namespace detail
+
+// Inclusive scan over a block: each thread gets the combination of the values of the threads up to itself, in the order
+// of their numbers, x first. All threads of the block take part. The block's shape must be known when the kernel is
+// compiled (not dynamic), else it is an error of the kernel. Costs one barrier (two inside a loop) and shared memory for
+// one value of each warp.
+template <class X, class Combine>
+auto block_scan(const X& x, Combine combine, SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
+  using T = detail::traced_t<X>;
+  const T value(x);
+  if (!detail::has_fixed_block("block_scan() in a kernel whose block is dynamic", loc))
+    return value;
+  const T up_to_lane = warp_scan(value, combine, kWarpSize, loc);
+  const int threads = threads_per_block(), warps = warps_per_block();
+  if (warps == 1) return up_to_lane;
+  const T in_front = detail::combine_warps_in_front(up_to_lane, combine, threads, warps);
+  return detail::stays<T>(select(warp_id() > 0, combine(in_front, up_to_lane), up_to_lane));
+}
+
+// The same of the threads in front of a thread: what `first` and their values combine to; `first` for the first thread.
+template <class X, class Combine>
+auto block_scan_exclusive(const X& x, const detail::traced_t<X>& first, Combine combine,
+                          SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
+  using T = detail::traced_t<X>;
+  const T value(x);
+  if (!detail::has_fixed_block("block_scan_exclusive() in a kernel whose block is dynamic", loc)) {
+    return value;
+  }
+  const T up_to_lane = warp_scan(value, combine, kWarpSize, loc);
+  const T below = shfl_up(up_to_lane, 1);
+  const int threads = threads_per_block(), warps = warps_per_block();
+  const T before_warp =
+      warps == 1
+          ? first
+          : detail::stays<T>(select(
+                warp_id() > 0,
+                combine(first, detail::combine_warps_in_front(up_to_lane, combine, threads, warps)),
+                first));
+  return detail::stays<T>(select(lane_id() > 0, combine(before_warp, below), before_warp));
 }
 
 }  // namespace heddle

@@ -1,7 +1,7 @@
 // Rows of a matrix in tiles, of which each thread of a block has vectors, wherever rows begin in memory. Internal to the
 // kernels.
 //
-//   const RowTiles<const T> tiles(deal, x);
+//   const RowTiles<const T> tiles(deal, x, x.shape(1));
 //   const RowTile tile = tiles.at(row, number);
 //   std::vector<Fragment<T>> vectors = tiles.load(tile);    // 0 for what is not in the row
 #pragma once
@@ -50,12 +50,12 @@ template <class T>
 class RowTiles {
  public:
   using Element = std::remove_const_t<T>;
-  // Both must outlive it.
-  RowTiles(const TileDeal& deal, const Tensor<T, 2>& x)
+  // Deal and matrix must outlive it. Of `columns` columns, which all matrices of a kernel have.
+  RowTiles(const TileDeal& deal, const Tensor<T, 2>& x, const Int& columns)
       : deal_(deal),
         x_(x),
         view_(x.assume_aligned()),  // by which the host has dealt out the rows
-        columns_(x.shape(1)) {}
+        columns_(columns) {}
 
   RowTile at(const Int& row, const Int& number) const {
     const Int begin = number * deal_.elements();

@@ -111,7 +111,11 @@ template <class T>
 class ScanKernel {
  public:
   ScanKernel(const ScanDeal& deal, const Tensor<const T, 2>& x, const Tensor<T, 2>& y)
-      : deal_(deal), rows_(x.shape(0)), columns_(x.shape(1)), x_(deal.tile, x), y_(deal.tile, y) {}
+      : deal_(deal),
+        rows_(x.shape(0)),
+        columns_(x.shape(1)),
+        x_(deal.tile, x, columns_),
+        y_(deal.tile, y, columns_) {}
 
   // Of whole rows.
   void rows() const {

@@ -17,14 +17,16 @@ namespace {
 constexpr int kElements = 8, kLeastTiles = 4;
 // Blocks of a multiprocessor that stretches of rows are made for.
 constexpr int kBlocks = 6;
-constexpr int kLeastGroups = 16;
+constexpr int kLeastGroups = 16, kMostGroups = 256;
+// Bits of a digit of entries, and entries that are sorted as they are.
+constexpr int kDigitBits = 10, kFewEntries = 128;
 // Rows that a warp takes: their elements of a lane, at most, k, and the warps of a block.
 constexpr int kLaneElements = 16, kMostOfWarp = 32, kWarps = 4;
 
 // How rows are dealt out.
 struct TopDeal {
   TileDeal tile;
-  int groups = kLeastGroups;  // of a tile's threads, whose best elements tell a bound; at least k
+  int groups = 0;  // of a tile's threads, whose best elements tell a bound; at least k, or none
   Extreme which = Extreme::kGreatest;
   friend bool operator==(const TopDeal&, const TopDeal&) = default;
 };
@@ -110,11 +112,13 @@ class Top {
       : deal_(deal),
         k_(k),
         x_(x),
-        tiles_(deal.tile, x),
+        tiles_(deal.tile, x, x.shape(1)),
         entries_(2 * deal.tile.elements()),
-        bests_(deal.groups),
+        bests_(std::max(deal.groups, 1)),
         count_(1),
-        beating_(3) {}
+        beating_(3),
+        digits_(1 << kDigitBits),
+        chosen_(3) {}
 
   // Finds those of tiles `first` to `last` of a row, and gives their number, fewer than k where there are no more elements.
   Int find(const Int& row, const Int& first, const Int& last) {
@@ -138,7 +142,7 @@ class Top {
         most = most + threads * own;
         // Where many do, as in the first tile, the least of the k best groups' best ones is a higher bound.
         If(threads > deal_.tile.threads / 4, [&] {
-          bound = max(bound.get(), bound_of(tile, vectors) - 1);
+          if (deal_.groups > 0) bound = max(bound.get(), bound_of(tile, vectors) - 1);
           beating = mask(tile, vectors, [&](const Value<T>& x, const Int& column) {
             return entry_of(deal_.which, x, column) > bound;
           });
@@ -157,20 +161,23 @@ class Top {
           sync_threads();
           most = assume_uniform(count_(0));
           If(most > size / 2, [&] {
-            sort(most);
-            bound = max(bound.get(), entries_(k_ - 1));
+            bound = max(bound.get(), keep_best(most) - 1);
             most = k_;
-            sync_threads();
-            If(leads, [&] { count_(0) = k_; });
           });
-          sync_threads();
         });
       });
     }
     sync_threads();
     const Int found = assume_uniform(count_(0));
-    sort(found);
-    return found;
+    const Int kept = If(
+        found > max(2 * k_, kFewEntries),
+        [&] {
+          keep_best(found);
+          return k_;
+        },
+        [&] { return found; });
+    sort(kept);
+    return kept;
   }
   // The i-th best of those that were found.
   UInt64 entry(const Int& i) const { return entries_(i); }
@@ -178,6 +185,61 @@ class Top {
  private:
   void sort(const Int& count) const {
     block_sort(entries_, count, [](const UInt64& a, const UInt64& b) { return a > b; });
+  }
+  // Keeps the k best of more entries, in any order, and gives the last of them: by their digits, from the first one on.
+  UInt64 keep_best(const Int& count) const {
+    constexpr int kDigits = 1 << kDigitBits;
+    const int threads = deal_.tile.threads, each = kDigits / threads;
+    Var<uint64_t> prefix(uint64_t{0});  // of the last one
+    Var<int32_t> shift(64), wanted(k_), with_prefix(count);
+    While([&] { return with_prefix > wanted; },
+          [&] {
+            const Int bits = min(shift, kDigitBits), before = shift;
+            shift = shift - bits;
+            for (int i = 0; i < each; ++i) digits_(thread_idx.x + i * threads) = 0;
+            sync_threads();
+            for (const Int i : range(thread_idx.x, count, threads)) {
+              const UInt64 entry = entries_(i);
+              // All 64 bits of a number are not shifted out.
+              If(before == 64 || (entry >> min(before, 63)) == prefix, [&] {
+                atomic_add(digits_(cast<int32_t>(entry >> shift) & ((1 << bits) - 1)), 1);
+              });
+            }
+            sync_threads();
+            // From the greatest digit on; a thread has neighbours.
+            const Int first = kDigits - 1 - thread_idx.x * each;
+            Var<int32_t> own(0);
+            for (int i = 0; i < each; ++i) own = own + digits_(first - i);
+            const Int in_front = block_scan_exclusive(own.get(), Int(0), plus());
+            If(in_front < wanted && wanted <= in_front + own, [&] {
+              Var<int32_t> so_far(in_front);
+              for (int i = 0; i < each; ++i) {
+                const Int here = digits_(first - i);
+                If(so_far < wanted && wanted <= so_far + here, [&] {
+                  chosen_(0) = first - i;
+                  chosen_(1) = wanted - so_far;
+                  chosen_(2) = here;
+                });
+                so_far = so_far + here;
+              }
+            });
+            sync_threads();
+            prefix = prefix << bits | cast<uint64_t>(Int(chosen_(0)));
+            wanted = assume_uniform(chosen_(1));
+            with_prefix = assume_uniform(chosen_(2));
+          });
+    // Entries move to places whose own have been read.
+    const UInt64 last = prefix << min(shift, 63);
+    If(thread_idx.x == 0, [&] { count_(0) = 0; });
+    For(range((count + threads - 1) / threads), [&](const Int& round) {
+      const Int i = round * threads + thread_idx.x;
+      const UInt64 entry = If(
+          i < count, [&] { return UInt64(entries_(i)); }, [&] { return UInt64(0); });
+      sync_threads();
+      If(entry >= max(last, UInt64(1)), [&] { entries_(atomic_add(count_(0), 1)) = entry; });
+    });
+    sync_threads();
+    return last;
   }
   // How many threads' elements are, in the tile of a number; of tiles one behind the other, with a barrier each.
   Int threads_that(const Bool& are, const Int& number) const {
@@ -233,7 +295,7 @@ class Top {
   const Tensor<const T, 2>& x_;
   const RowTiles<const T> tiles_;
   const Shared<uint64_t> entries_, bests_;
-  const Shared<int32_t> count_, beating_;
+  const Shared<int32_t> count_, beating_, digits_, chosen_;
 };
 
 // What stands at a result's place.
@@ -319,11 +381,13 @@ void find_in_short_rows(const ShortDeal& deal, const Tensor<const T, 2>& x,
 
 TopDeal deal_top(const RowsOf& of, int64_t k, Extreme which) {
   TopDeal deal{.tile = TileDeal::of(of), .which = which};
-  deal.tile.threads = k <= 128 ? 256 : k <= 256 ? 512 : 1024;
+  const bool few = k <= 64 && of.columns <= 1024;
+  deal.tile.threads = few ? 128 : k <= 128 ? 256 : k <= 256 ? 512 : 1024;
   deal.tile.vectors = std::max(kElements / deal.tile.width, 1);
   // Twice as many groups as the k best elements lie in: the bound is then near the k-th.
-  deal.groups = static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(static_cast<uint64_t>(2 * k)),
-                                                      kLeastGroups, deal.tile.threads));
+  const int groups =
+      std::max(static_cast<int>(std::bit_ceil(static_cast<uint64_t>(2 * k))), kLeastGroups);
+  if (groups <= std::min(deal.tile.threads, kMostGroups)) deal.groups = groups;
   return deal;
 }
 

@@ -122,6 +122,29 @@ def scan_table(data):
     return lines
 
 
+def topk_rows(data):
+    """Top-k as a whole, for the glance."""
+    faster = [f["torch_us"] / f["heddle_us"] for f in data["figures"]]
+    small = [f["of_read"] for f in data["figures"] if f["k"] <= 8 and f["columns"] >= 8191 and f["input"] == "random"]
+    return [(f"`topk` of matrices of 256 MiB, {data['gpu']}: times as fast as `torch.topk` (geometric mean; least); k ≤ 8 of rows ≥ 8191, of the "
+             "speed of reading alone (geometric mean)", f"{geometric_mean(faster):.1f}, {min(faster):.1f}; {geometric_mean(small):.2f}", "≥ 1")]
+
+
+def topk_table(data):
+    lines = [f"`topk` of the rows of matrices of 256 MiB ({data['gpu']}, driver {data['driver']}, {data['date']}; torch {data['torch']}): the share of "
+             "the speed of a kernel that only reads, and how many times as fast as `torch.topk` it is (aim 1; the CUB of CUDA 13.0 has none). `rising` "
+             "rows are sorted so that each tile has new ones.", "",
+             "| Type | Matrix | k | Heddle | of reading | of torch |", "|---|---|---|---|---|---|"]
+    for f in data["figures"]:
+        rising = " rising" if f["input"] == "rising" else ""
+        lines.append(f"| {f['dtype']} | {f['rows']} × {f['columns']}{rising} | {f['k']} | {f['heddle_us']:.1f} µs | {f['of_read']:.2f} | "
+                     f"{f['torch_us'] / f['heddle_us']:.1f} |")
+    return lines + ["", TOPK_CAUSES, ""]
+
+
+TOPK_CAUSES = ""
+
+
 def axpby_table(data):
     lines = [f"`axpby` on an {data['gpu']} (driver {data['driver']}, {data['date']}), beside a device-to-device copy of as many",
              "bytes in the same run. Arguments that are not aligned start one element past an aligned address, both of them:", "",
@@ -243,11 +266,16 @@ def plain_table(data):
     lines = pairs_table(data, "Kernels written without any word of speed (`tools/bench/plain`: no vectors, no unrolling, no launch-time arithmetic)")
     return lines + ["", "`scale_rows by 1` misses the aim by its blocks, each of which has a row: written by hand in CUDA C++, with vectors and four loads "
                     "at once, the same takes 207.9, 193.6 and 185.7 µs of 1023 × 65537, 8193 × 8191 and 8192 × 8192 where the driver copies in "
-                    "183.3, 182.7 and 181.0 (`tools/bench/peers/row_copies.cu`, H100, 2026-11-27)."]
+                    "183.3, 182.7 and 181.0 (`tools/bench/peers/row_copies.cu`, H100, 2026-11-27); eight loads at once and 512 threads were tried there. "
+                    "Next: a pass that deals out rows anew, which changes the grid.", "",
+                    "Where a kernel has more instructions than nvcc's, and is as fast, they are those of addresses (`codegen/PTXAS.md`): `walsh` computes eight "
+                    "of them from four offsets by three instructions each. Those of `fft`, which is faster, and of `hash_insert` were not looked into."]
 
 
 def library_table(data):
-    return pairs_table(data, "Kernels of the library (`tools/bench/library`; `gemm`'s twins are CUTLASS's, below)")
+    mean = geometric_mean([f["ratio"] for f in data["figures"]])
+    return pairs_table(data, "Kernels of the library (`tools/bench/library`; `gemm`'s twins are CUTLASS's, below)") + [
+        "", f"The geometric mean of the times is {mean:.3f}: both move bytes as fast as memory does, so that neither can be ahead."]
 
 
 def geometric_mean(ratios):

@@ -84,5 +84,58 @@ TEST(ScanTest, OfSegments) {
   }
 }
 
+// Sums, and what is associative and not commutative, over blocks with and without whole warps, twice in a loop.
+TEST(ScanTest, OfBlocks) {
+  const auto kernel = define_kernel("scans(x, y)", [](Tensor<const int32_t, 1> x,
+                                                      Tensor<int32_t, 3> y) {
+    const Int i = thread_idx.x + thread_idx.y * block_dim.x;
+    For(range(2), [&](const Int& trip) {
+      const Int value = x(i) + trip;
+      const auto ends = [](const Pair& a, const Pair& b) { return Pair{a.first, b.last}; };
+      const Pair up_to = block_scan(Pair{value, value}, ends);
+      const Pair before = block_scan_exclusive(Pair{value, value}, Pair{Int(-7), Int(-7)}, ends);
+      const Int results[] = {block_scan(value, plus()),
+                             block_scan_exclusive(value, Int(100), plus()),
+                             up_to.first,
+                             up_to.last,
+                             before.first,
+                             before.last,
+                             warp_scan_exclusive(value, Int(5), plus(), 8)};
+      for (int k = 0; k < 7; ++k) y(trip, k, i) = results[k];
+    });
+  });
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  for (const Dim3& block : {Dim3{1, 1, 1}, Dim3{31, 1, 1}, Dim3{32, 1, 1}, Dim3{33, 1, 1},
+                            Dim3{64, 1, 1}, Dim3{20, 5, 1}, Dim3{48, 4, 1}, Dim3{1024, 1, 1}}) {
+    const auto threads = static_cast<int64_t>(block.count());
+    std::vector<int32_t> x(static_cast<size_t>(threads));
+    for (int i = 0; i < threads; ++i) x[i] = i * i % 97 + 1;
+    const Buffer in = device.upload(absl::MakeConstSpan(x)).value(),
+                 out = device.allocate(static_cast<size_t>(2 * 7 * threads) * sizeof(int32_t))
+                           .value();
+    ASSERT_THAT(kernel.launch(stream, {.block = block}, as_tensor<const int32_t>(in, {threads}),
+                              as_tensor<int32_t>(out, {2, 7, threads})),
+                IsOk());
+    const std::vector<int32_t> y = out.download<int32_t>(stream).value();
+    for (int trip = 0; trip < 2; ++trip) {
+      int32_t sum = 0, of_eight = 0;
+      for (int i = 0; i < threads; ++i) {
+        const int32_t value = x[i] + trip;
+        if (i % 8 == 0) of_eight = 5;
+        const int32_t expected[] = {sum + value, sum + 100, x[0] + trip,
+                                    value,       -7,        i == 0 ? -7 : x[i - 1] + trip,
+                                    of_eight};
+        for (int k = 0; k < 7; ++k) {
+          ASSERT_EQ(y[(trip * 7 + k) * threads + i], expected[k])
+              << "result " << k << " of thread " << i << " of " << threads << ", trip " << trip;
+        }
+        sum += value;
+        of_eight += value;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heddle
