@@ -68,7 +68,7 @@ using EmbeddingBackward = Status(const Stream&, const TensorRef<const Id, 1>&,
 const Registered registered_embedding({
     .name = "embedding",
     .summary = "y(i, ·) = table(ids(i), ·)",
-    .arguments = {"table: dtype[rows, columns]", "ids: index[n]", "y: dtype[n, columns]"},
+    .arguments = {"table: dtype[vocabulary, columns]", "ids: index[n]", "y: dtype[n, columns]"},
     .functions = {host_function<Embedding<float, int64_t>>(embedding<float, int64_t>),
                   host_function<Embedding<float, int32_t>>(embedding<float, int32_t>),
                   host_function<Embedding<half, int64_t>>(embedding<half, int64_t>),
@@ -77,14 +77,15 @@ const Registered registered_embedding({
                   host_function<Embedding<bfloat16, int32_t>>(embedding<bfloat16, int32_t>)},
     .settings = {{.name = "dtype", .help = "element type of table and y"},
                  {.name = "index", .help = "element type of ids, which are rows of the table"}},
-    .sizes = {{"rows", 32768}, {"columns", 4096}, {"n", 8192}},
+    .sizes = {{"vocabulary", 32768}, {"columns", 4096}, {"n", 8192}},
     .reference = embedding_reference,
 });
 
 const Registered registered_embedding_backward({
     .name = "embedding_backward",
     .summary = "dtable(ids(i), ·) += dy(i, ·)",
-    .arguments = {"ids: index[n]", "dy: dtype[n, columns]", "dtable: inout f32[rows, columns]"},
+    .arguments = {"ids: index[n]", "dy: dtype[n, columns]",
+                  "dtable: inout f32[vocabulary, columns]"},
     .functions =
         {host_function<EmbeddingBackward<float, int64_t>>(embedding_backward<float, int64_t>),
          host_function<EmbeddingBackward<float, int32_t>>(embedding_backward<float, int32_t>),
@@ -95,7 +96,7 @@ const Registered registered_embedding_backward({
              embedding_backward<bfloat16, int32_t>)},
     .settings = {{.name = "dtype", .help = "element type of dy"},
                  {.name = "index", .help = "element type of ids, which are rows of the table"}},
-    .sizes = {{"rows", 32768}, {"columns", 4096}, {"n", 8192}},
+    .sizes = {{"vocabulary", 32768}, {"columns", 4096}, {"n", 8192}},
     .reference = embedding_backward_reference,
 });
 

@@ -93,6 +93,7 @@ TEST(FromCudaDevice, Warps) {
     const Float v = x(i);
     const Int n = y(i);
     Shared<half, 2> h({16, 16});
+    Shared<int32_t> bins(256);
     // <page>
     use(shfl(v, 0));
     use(shfl(v, 0, 16));
@@ -112,6 +113,9 @@ TEST(FromCudaDevice, Warps) {
     use(warp_reduce(v, plus()));
     use(warp_scan(v, plus()));
     use(block_reduce(v, maximum()));
+    use(block_scan(v, plus()));
+    use(block_scan_exclusive(n, Int(0), plus()));
+    block_sort(bins, 256, [](const Int& a, const Int& b) { return a < b; });
     Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);
     use(ldmatrix(h.at(lane_id() % 16, 0), 2, true));
     stmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), f);

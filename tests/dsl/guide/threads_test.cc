@@ -50,6 +50,10 @@ TEST(Guide, ThreadsTogether) {
     use(block_reduce(v, maximum()));
     use(cluster_reduce(v, minimum()));
     use(warp_scan(v, plus()));
+    use(warp_scan_exclusive(n, Int(0), plus(), 8));
+    use(block_scan(v, maximum()));
+    use(block_scan_exclusive(n, Int(0), plus()));
+    block_sort(bins, 256, [](const Int& a, const Int& b) { return a < b; });
     use(warp_reduce(v, [](Float a, Float b) { return a * b; }));
     Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);
     stmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), f);
