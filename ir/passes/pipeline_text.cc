@@ -63,7 +63,7 @@ class Parser {
     }
     if (element.name.size() > 1 && element.name[0] == 'O' &&
         absl::c_all_of(element.name.substr(1), absl::ascii_isdigit)) {
-      return wrong("there is no level ", element.name, "; there are ",
+      return wrong("level ", element.name, " is none of ",
                    absl::StrJoin(levels, ", ", [](std::string* out, const PipelineLevel& l) {
                      absl::StrAppend(out, l.name);
                    }));

@@ -43,12 +43,15 @@ struct TileDeal {
 
 // A row's elements from a column on: of the first tile, up to a vector in front of the row.
 struct RowTile {
-  Int row, begin;
+  Int row;    // its number
+  Int begin;  // the column of the first element
 };
 
+// A matrix whose rows are taken in tiles.
 template <class T>
 class RowTiles {
  public:
+  // Of the matrix.
   using Element = std::remove_const_t<T>;
   // Deal and matrix must outlive it. Of `columns` columns, which all matrices of a kernel have.
   RowTiles(const TileDeal& deal, const Tensor<T, 2>& x, const Int& columns)
@@ -57,6 +60,7 @@ class RowTiles {
         view_(x.assume_aligned()),  // by which the host has dealt out the rows
         columns_(columns) {}
 
+  // A row's tile of a number, from 0 on.
   RowTile at(const Int& row, const Int& number) const {
     const Int begin = number * deal_.elements();
     if (!deal_.peeled) return {row, begin};
@@ -94,6 +98,7 @@ class RowTiles {
     });
     return {all.begin(), all.end()};
   }
+  // Writes this thread's vectors, as far as they lie in the row.
   void store(const RowTile& tile, const std::vector<Fragment<Element>>& vectors) const {
     const auto whole = [&](int v) {
       view_.elements(deal_.width, tile.row, column(tile, v)) = vectors[v];

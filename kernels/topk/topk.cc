@@ -19,7 +19,7 @@ constexpr int kElements = 8, kLeastTiles = 4;
 constexpr int kBlocks = 6;
 constexpr int kLeastGroups = 16, kMostGroups = 256;
 // Bits of a digit of entries, and entries that are sorted as they are.
-constexpr int kDigitBits = 10, kFewEntries = 128;
+constexpr int kDigitBits = 10, kFewEntries = 512;
 // Rows that a warp takes: their elements of a lane, at most, k, and the warps of a block.
 constexpr int kLaneElements = 16, kMostOfWarp = 32, kWarps = 4;
 
@@ -111,7 +111,6 @@ class Top {
   Top(const TopDeal& deal, const Tensor<const T, 2>& x, const Int& k)
       : deal_(deal),
         k_(k),
-        x_(x),
         tiles_(deal.tile, x, x.shape(1)),
         entries_(2 * deal.tile.elements()),
         bests_(std::max(deal.groups, 1)),
@@ -141,22 +140,14 @@ class Top {
       If(threads > 0, [&] {
         most = most + threads * own;
         // Where many do, as in the first tile, the least of the k best groups' best ones is a higher bound.
-        If(threads > deal_.tile.threads / 4, [&] {
+        If(threads > deal_.tile.threads * 3 / 4, [&] {
           if (deal_.groups > 0) bound = max(bound.get(), bound_of(tile, vectors) - 1);
           beating = mask(tile, vectors, [&](const Value<T>& x, const Int& column) {
             return entry_of(deal_.which, x, column) > bound;
           });
           most = size + 1;
         });
-        While([&] { return beating != 0; },
-              [&] {
-                const Int element = cast<int32_t>(popc((beating & (0 - beating)) - 1));
-                const Int column =
-                    tiles_.column(tile, element / deal_.tile.width) + element % deal_.tile.width;
-                const UInt64 entry = entry_of(deal_.which, Value<T>(x_(row, column)), column);
-                If(entry > bound, [&] { entries_(atomic_add(count_(0), 1)) = entry; });
-                beating = beating & (beating - 1);
-              });
+        keep(tile, vectors, beating, bound);
         If(most > size, [&] {
           sync_threads();
           most = assume_uniform(count_(0));
@@ -173,7 +164,7 @@ class Top {
         found > max(2 * k_, kFewEntries),
         [&] {
           keep_best(found);
-          return k_;
+          return Int(assume_uniform(count_(0)));
         },
         [&] { return found; });
     sort(kept);
@@ -186,7 +177,27 @@ class Top {
   void sort(const Int& count) const {
     block_sort(entries_, count, [](const UInt64& a, const UInt64& b) { return a > b; });
   }
-  // Keeps the k best of more entries, in any order, and gives the last of them: by their digits, from the first one on.
+  // Keeps those of the thread's elements whose bits are set; in the places of those that are not beyond the bound, none.
+  void keep(const RowTile& tile, const std::vector<Fragment<T>>& vectors, const UInt& bits,
+            const UInt64& bound) const {
+    const Int own = cast<int32_t>(popc(bits)), up_to = warp_scan(own, plus());
+    Var<int32_t> first(0);
+    If(lane_id() == kWarpSize - 1, [&] { first = atomic_add(count_(0), up_to); });
+    const Int place = shfl(first.get(), kWarpSize - 1) + up_to - own;
+    for (int v = 0; v < deal_.tile.vectors; ++v) {
+      for (int e = 0; e < deal_.tile.width; ++e) {
+        const uint32_t bit = 1u << (v * deal_.tile.width + e);
+        If((bits & bit) != 0, [&] {
+          const UInt64 entry =
+              entry_of(deal_.which, Value<T>(vectors[v][e]), tiles_.column(tile, v) + e);
+          entries_(place + cast<int32_t>(popc(bits & (bit - 1)))) =
+              select(entry > bound, entry, UInt64(0));
+        });
+      }
+    }
+  }
+  // Keeps the k best of more entries, in any order, and gives the last of them: by their digits, from the first one on. Of
+  // fewer that there are, all.
   UInt64 keep_best(const Int& count) const {
     constexpr int kDigits = 1 << kDigitBits;
     const int threads = deal_.tile.threads, each = kDigits / threads;
@@ -229,14 +240,14 @@ class Top {
             with_prefix = assume_uniform(chosen_(2));
           });
     // Entries move to places whose own have been read.
-    const UInt64 last = prefix << min(shift, 63);
+    const UInt64 last = max(prefix << min(shift, 63), UInt64(1));
     If(thread_idx.x == 0, [&] { count_(0) = 0; });
     For(range((count + threads - 1) / threads), [&](const Int& round) {
       const Int i = round * threads + thread_idx.x;
       const UInt64 entry = If(
           i < count, [&] { return UInt64(entries_(i)); }, [&] { return UInt64(0); });
       sync_threads();
-      If(entry >= max(last, UInt64(1)), [&] { entries_(atomic_add(count_(0), 1)) = entry; });
+      If(entry >= last, [&] { entries_(atomic_add(count_(0), 1)) = entry; });
     });
     sync_threads();
     return last;
@@ -292,7 +303,6 @@ class Top {
 
   const TopDeal& deal_;
   const Int k_;
-  const Tensor<const T, 2>& x_;
   const RowTiles<const T> tiles_;
   const Shared<uint64_t> entries_, bests_;
   const Shared<int32_t> count_, beating_, digits_, chosen_;

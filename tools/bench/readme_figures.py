@@ -114,11 +114,11 @@ def scan_table(data):
     for f in data["figures"]:
         cub = f"{f['of_cub']:.2f}" if "of_cub" in f else "–"
         lines.append(f"| {f['dtype']} | {f['rows']} × {f['columns']} | {f['heddle_us']:.1f} µs | {f['of_copy']:.2f} | {cub} |")
-    lines += ["", "What is missed: rows of many blocks, 0.94 of CUB where a row is all. A multiprocessor has two blocks of 512 threads for their registers, and "
-              "none of a block's loads are under way while it waits for the sums in front of its tile. Next: tiles of 256 threads, and of fewer "
-              "elements of 16 bits a thread (no device time was left to time them). Rows that begin at odd places are loaded element by element, "
-              "whose scans take five shuffles each: 0.70 to 0.80 of bf16, 0.30 where they are many blocks'. Next: vectors behind a row's first "
-              "aligned element, as `rows` has them.", ""]
+    lines += ["", "Rows of many blocks are as fast as a copy only up to 0.67 to 0.87: blocks wait for the sums in front of their tile. Timed on an H200, of one row of "
+              "2^26 f32: tiles of 512 threads and 4 vectors 198 µs; without the ticket that began tiles in order, and with one test for a whole tile, 178; "
+              "256 threads and 10 vectors 167, 12 vectors 170, 512 threads and 8 vectors 172. Persistent blocks that load their next tile before they wait "
+              "take 214 to 288: a tile's sum is then told only when the block is done with the tile before. Next: 16-bit elements that stay "
+              "packed (128 registers a thread hold them as floats), so that three blocks fit instead of two.", ""]
     return lines
 
 
@@ -142,7 +142,13 @@ def topk_table(data):
     return lines + ["", TOPK_CAUSES, ""]
 
 
-TOPK_CAUSES = ""
+TOPK_CAUSES = (
+    "What is missed: k = 1024 of rows of 8192, and `rising` rows of bf16. There a tile of 1024 threads is kept whole, its k best are found by digits "
+    "of ten bits, some six barriers each, and sorted in 55 steps with a barrier each; a block alone fills a multiprocessor. Tried: a sort of all that is "
+    "kept instead of digits (2 to 3 times as long), bounds by groups of threads for these k too, sixteen elements a thread (half as fast: "
+    "shared memory leaves half of the blocks). bf16 takes as many instructions an element as f32, and is half as fast by bytes. Short rows: a "
+    "warp finds one after the other by a reduction of 64 bits each. Next: compare pairs of 16-bit elements at once; "
+    "sort by warps' shuffles; radix by key before the column, which 16-bit keys leave no digits for.")
 
 
 def axpby_table(data):
@@ -269,7 +275,8 @@ def plain_table(data):
                     "183.3, 182.7 and 181.0 (`tools/bench/peers/row_copies.cu`, H100, 2026-11-27); eight loads at once and 512 threads were tried there. "
                     "Next: a pass that deals out rows anew, which changes the grid.", "",
                     "Where a kernel has more instructions than nvcc's, and is as fast, they are those of addresses (`codegen/PTXAS.md`): `walsh` computes eight "
-                    "of them from four offsets by three instructions each. Those of `fft`, which is faster, and of `hash_insert` were not looked into."]
+                    "of them from four offsets by three instructions each. Those of `fft`, which is faster, and of `hash_insert` were not looked into. "
+                    "`linear_search`, of 5 µs, differs from run to run: 0.98 and 1.06 in two of one day."]
 
 
 def library_table(data):
@@ -343,6 +350,8 @@ def passes_table(data):
             told[-1] += f" (median of {f['rounds']} rounds)"
         if f["left_out"]:
             told.append("cannot run: " + ", ".join(f["left_out"]))
+        if "gpu" in f:
+            told[-1] += f" ({f['gpu']})"
         with_it = "" if f["in_O3"] else " (time with it)"
         lines.append(f"| `{f['pass']}`{with_it} | {len(ratios) + len(f['left_out'])} | {'; '.join(told) or 'none told apart'} |")
     return lines
@@ -410,7 +419,7 @@ def all_figures():
     host = (launch_rows(load("launch")) + compile_rows(load("compile")) + layout_rows(load("layout"))
             + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
-                      ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
+                      ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host), COMPILE_CAUSES,
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")),
                       ["## The library's kernels"], library_table(load("library")), ["## Kernels on layouts"],
@@ -422,7 +431,7 @@ def all_figures():
 
 def glance():
     rows = (launch_rows(load("launch"))[:1] + compile_rows(load("compile"))[:1] + learn_rows(load("learn"))
-            + plain_rows(load("plain")) + reduce_rows(load("reduce")) + scan_rows(load("scan")) + maps_rows(load("maps")) + row_kernels_rows(load("rows"))
+            + plain_rows(load("plain")) + reduce_rows(load("reduce")) + scan_rows(load("scan")) + topk_rows(load("topk")) + maps_rows(load("maps")) + row_kernels_rows(load("rows"))
             + interp_rows(load("interp"))[-2:-1] + compile_time_rows(load("compile_time"))[1:2])
     return paragraphs(row_sum_table(load("row_sum")), rows_table(rows))
 

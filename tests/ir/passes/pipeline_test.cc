@@ -143,7 +143,7 @@ TEST(Pipeline, RefusesByNameBeforeItRuns) {
       "vectorize, "
       "share-addresses, lower-division, "
       "sink, early-loads, contract, pack-arithmetic, order");
-  EXPECT_THAT(refusal("O4,-licm"), HasSubstr("there is no level O4; there are O0, O1, O2, O3"));
+  EXPECT_THAT(refusal("O4,-licm"), HasSubstr("level O4 is none of O0, O1, O2, O3 in pipeline"));
   EXPECT_EQ(
       refusal("fold,,dce"),
       "unknown pass '' in pipeline 'fold,,dce'; there are promote-vars, unroll, fold, "

@@ -201,6 +201,12 @@ const Word scalar_word("dsl/scalar.h",
                        [](X x, Y y, Int n) { y(n) = cast<float>(cast<half>(Float(x(n)))); });
 const Word scan("dsl/collective/scan.h",
                 [](X x, Y y, Int n) { y(n) = warp_scan(Float(x(n)), plus()); });
+const Word sort("dsl/collective/sort.h", [](X, Y y, Int n) {
+  Shared<int32_t> keys(64);
+  keys(thread_idx.x) = -thread_idx.x;
+  block_sort(keys, block_dim.x, [](const Int& a, const Int& b) { return a < b; });
+  y(n) = cast<float>(Int(keys(thread_idx.x)));
+});
 const Word source_loc("dsl/trace/source_loc.h", [](X, Y y, Int n) {
   const SourceLoc loc = SourceLoc::current();
   const CallerLines lines(loc);
