@@ -476,9 +476,9 @@ Status topk(const Stream& stream, Extreme which, const TensorRef<const T, 2>& x,
   }
   if (Status s = check_rows_counted("topk", rows); !s.ok()) return s;
   if (k > std::min(columns, kMostTop)) {
-    return InvalidArgumentError(
-        absl::StrCat("topk: ", k, " of rows of ", columns,
-                     " elements; it finds all of them at most, and no more than ", kMostTop));
+    return InvalidArgumentError(absl::StrCat("topk: k is ", k, " and rows have ", columns,
+                                             " elements; fix: a k of at most ",
+                                             std::min(columns, kMostTop)));
   }
   if (columns >= kMostColumns) {
     return InvalidArgumentError(

@@ -178,10 +178,10 @@ TEST(TopKTest, SaysWhatDoesNotFit) {
       Fails(kInvalid, "topk: values is 3 × 2 and indices 3 × 3; both need the same extents"));
   EXPECT_THAT(call(3, 10, 2, 4, 2), Fails(kInvalid, "topk: x has 3 rows and values 4"));
   EXPECT_THAT(call(3, 10, 11, 3, 11),
-              Fails(kInvalid,
-                    "topk: 11 of rows of 10 elements; it finds all of them at most, and no "
-                    "more than 1024"));
-  EXPECT_THAT(call(3, 9000, 1025, 3, 1025), Fails(kInvalid, "topk: 1025 of rows of 9000 elements"));
+              Fails(kInvalid, "topk: k is 11 and rows have 10 elements; fix: a k of at most 10"));
+  EXPECT_THAT(
+      call(3, 9000, 1025, 3, 1025),
+      Fails(kInvalid, "topk: k is 1025 and rows have 9000 elements; fix: a k of at most 1024"));
   EXPECT_THAT(call(1, int64_t{1} << 31, 4, 1, 4), Fails(kInvalid, "topk: rows of 2147483648"));
   EXPECT_THAT(call(0, 10, 2, 0, 2), IsOk());
   EXPECT_THAT(call(3, 10, 0, 3, 0), IsOk());

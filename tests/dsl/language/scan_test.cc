@@ -137,5 +137,23 @@ TEST(ScanTest, OfBlocks) {
   }
 }
 
+// Trips have no barrier but the scan's own.
+TEST(ScanTest, OfBlocksInLoops) {
+  constexpr int kThreads = 256, kTrips = 3;
+  const auto kernel = define_kernel("scans(y)", [](Tensor<int32_t, 1> y) {
+    const Int i = thread_idx.x;
+    y(i) = For(range(kTrips), Int(0), [&](const Int& trip, const Int& sum) {
+      return sum + block_scan(i * (trip + 1), plus());
+    });
+  });
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer out = device.allocate(kThreads * sizeof(int32_t)).value();
+  ASSERT_THAT(kernel.launch(stream, {.block = kThreads}, as_tensor<int32_t>(out, {kThreads})),
+              IsOk());
+  const std::vector<int32_t> y = out.download<int32_t>(stream).value();
+  for (int i = 0; i < kThreads; ++i) EXPECT_EQ(y[i], (1 + 2 + 3) * i * (i + 1) / 2) << i;
+}
+
 }  // namespace
 }  // namespace heddle
