@@ -27,7 +27,9 @@ void each_tile(const GatherDeal& deal, const Tensor<const Id, 1>& ids, const Int
                Body body) {
   const Int row = block_idx.x * deal.rows + thread_idx.y;
   If(row < ids.shape(0), [&] {
-    const Int id = cast<int32_t>(Value<Id>(ids(row)));
+    // One that 32 bits do not hold is no row either.
+    const Value<Id> given = ids(row);
+    const Int lower = cast<int32_t>(given), id = select(cast<Id>(lower) == given, lower, Int(-1));
     for (const Int number : range(deal.tile.tiles_of(columns))) body(row, id, number);
   });
 }

@@ -278,6 +278,7 @@ Status scan(const Stream& stream, Prefix prefix, const TensorRef<const T, 2>& x,
   constexpr int64_t kMostColumns = (int64_t{1} << 31) - 65536;
   if (Status s = check_same_extents("scan", {"x", x}, {"y", y}); !s.ok()) return s;
   const int64_t rows = x.extents[0], columns = x.extents[1];
+  if (Status s = check_rows_counted("scan", rows); !s.ok()) return s;
   if (rows == 0 || columns == 0) return OkStatus();
   if (columns >= kMostColumns) {
     return InvalidArgumentError(

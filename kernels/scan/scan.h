@@ -21,8 +21,8 @@ namespace heddle::kernels {
 enum class Prefix : uint8_t { kInclusive, kExclusive };
 
 // One launch, and where rows are longer than a block's tile one that clears their progress, in memory of the stream's
-// (Stream::allocate); none where there are no elements. kInvalidArgument where y's extents are not x's, and for rows of
-// 2^31 - 65536 elements or more.
+// (Stream::allocate); none where there are no elements. kInvalidArgument where y's extents are not x's, for rows of
+// 2^31 - 65536 elements or more, and for more than 2^31 - 65536 rows.
 template <class T>
 Status scan(const Stream& stream, Prefix prefix, const TensorRef<const T, 2>& x,
             const TensorRef<T, 2>& y);

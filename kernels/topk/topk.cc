@@ -119,7 +119,8 @@ class Top {
         digits_(1 << kDigitBits),
         chosen_(3) {}
 
-  // Finds those of tiles `first` to `last` of a row, and gives their number, fewer than k where there are no more elements.
+  // Finds those of tiles `first` to `last` of a row, and gives how many entries it has, in order: at least k, or as many as
+  // there are elements.
   Int find(const Int& row, const Int& first, const Int& last) {
     const int size = deal_.tile.elements(), own = size / deal_.tile.threads;
     const Bool leads = thread_idx.x == 0;
@@ -389,10 +390,12 @@ void find_in_short_rows(const ShortDeal& deal, const Tensor<const T, 2>& x,
 
 // --- The host ---
 
-TopDeal deal_top(const RowsOf& of, int64_t k, Extreme which) {
+TopDeal deal_top(const RowsOf& of, int64_t k, Extreme which, int64_t shared_bytes) {
   TopDeal deal{.tile = TileDeal::of(of), .which = which};
   const bool few = k <= 64 && of.columns <= 1024;
-  deal.tile.threads = few ? 128 : k <= 128 ? 256 : k <= 256 ? 512 : 1024;
+  // Entries of two tiles lie in shared memory, with what else a block has there.
+  const bool has_room = shared_bytes >= int64_t{2 * 1024 * kElements} * 8 + 8192;
+  deal.tile.threads = few ? 128 : k <= 128 ? 256 : k <= 256 || !has_room ? 512 : 1024;
   deal.tile.vectors = std::max(kElements / deal.tile.width, 1);
   // Twice as many groups as the k best elements lie in: the bound is then near the k-th.
   const int groups =
@@ -435,7 +438,8 @@ class Launches {
         kernel_family("topk_stretches(in, entries, k)",
                       [](Host<TopDeal> deal, Tensor<const Of, 2> from, Tensor<uint64_t, 2> entries,
                          Int count) { find_in_stretches<Of>(deal, from, entries, count); });
-    const TopDeal deal = deal_top(rows_of(in), k(), which_);
+    const TopDeal deal =
+        deal_top(rows_of(in), k(), which_, stream_.device().info().limits.max_shared_per_block);
     const int64_t columns = in.extents[1], tiles = deal.tile.tiles_of(columns);
     const int64_t wanted = kBlocks * stream_.device().info().sm_count / rows(),
                   stretches = std::min(wanted, tiles / kLeastTiles);

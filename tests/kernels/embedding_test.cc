@@ -139,5 +139,19 @@ TEST(EmbeddingTest, ReportsRowsThatAreNotThere) {
                             "4 elements of table(5, 0), outside its extents (5, 8)"));
 }
 
+TEST(EmbeddingTest, ReportsRowsBeyond32Bits) {
+  if (on_gpu()) GTEST_SKIP() << "a GPU checks no access";
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer table = device.upload<float>(std::vector<float>(40)).value(),
+               ids = device.upload<int64_t>({1, (int64_t{1} << 32) + 2}).value(),
+               y = device.allocate(64).value();
+  Status status = kernels::embedding<float, int64_t>(stream, as_tensor<const float>(table, {5, 8}),
+                                                     as_tensor<const int64_t>(ids, {2}),
+                                                     as_tensor<float>(y, {2, 8}));
+  if (status.ok()) status = stream.synchronize();
+  EXPECT_THAT(status, Fails(StatusCode::kFailedPrecondition, "elements of table(-1, 0)"));
+}
+
 }  // namespace
 }  // namespace heddle

@@ -158,6 +158,10 @@ TEST(Scan, SaysWhatDoesNotFit) {
       kernels::scan<float>(stream, Prefix::kInclusive, as_tensor<const float>(memory, {4, 8}),
                            as_tensor<float>(memory, {4, 7})),
       Fails(StatusCode::kInvalidArgument, "scan: x is 4 × 8 and y 4 × 7"));
+  constexpr int64_t kRows = int64_t{1} << 31;
+  EXPECT_THAT(kernels::scan<float>(stream, Prefix::kInclusive, {nullptr, {kRows, 1}, {1, 1}},
+                                   {nullptr, {kRows, 1}, {1, 1}}),
+              Fails(StatusCode::kInvalidArgument, "scan: 2147483648 rows; it takes 0 to"));
 }
 
 }  // namespace
