@@ -94,13 +94,14 @@ class Narrowing {
     const Op loop = kernel_.op(id);
     const ValueId index = kernel_.region(loop.regions[0]).args[0];
     const Type wide = kernel_.type(index);
+    if (!has_64_bits(wide)) return;
     const std::array<ValueId, 3> bounds = {loop.start(), loop.stop(), loop.step()};
     const IntRange all = type_range(kI32Type.scalar);
     const bool fit = std::all_of(bounds.begin(), bounds.end(), [&](ValueId bound) {
       const IntRange range = ints_.range_at(loop, bound);
       return range.min >= all.min && range.max <= all.max;
     });
-    if (!has_64_bits(wide) || !fit) return;
+    if (!fit) return;
     builder_.set_insertion_before(id);
     builder_.set_loc(loop.loc);
     for (size_t i = 0; i < bounds.size(); ++i) {

@@ -97,11 +97,7 @@ Status check_rows_fit(const char* kernel, const NamedMatrix& table, const NamedM
                                              table.columns, " elements, and those of ", y.name, " ",
                                              y.columns));
   }
-  constexpr int64_t kMostColumns = (int64_t{1} << 31) - 65536;
-  if (y.columns >= kMostColumns) {
-    return InvalidArgumentError(absl::StrCat(kernel, ": rows of ", y.columns,
-                                             " elements; they have fewer than ", kMostColumns));
-  }
+  if (Status s = check_columns_counted(kernel, y.columns); !s.ok()) return s;
   if (Status s = check_rows_counted(kernel, table.rows); !s.ok()) return s;
   return check_rows_counted(kernel, ids);
 }

@@ -51,6 +51,14 @@ inline Status check_rows_counted(const char* kernel, int64_t rows) {
   return InvalidArgumentError(absl::StrCat(kernel, ": ", rows, " rows; it takes 0 to ", kMostRows));
 }
 
+// kInvalidArgument for rows whose elements, a tile beyond the end included, kernels do not count in 32 bits.
+inline Status check_columns_counted(const char* kernel, int64_t columns) {
+  constexpr int64_t kMostColumns = (int64_t{1} << 31) - 65536;
+  if (columns < kMostColumns) return OkStatus();
+  return InvalidArgumentError(absl::StrCat(kernel, ": rows of ", columns,
+                                           " elements; they have fewer than ", kMostColumns));
+}
+
 // Launches the family's kernel for how rows are best dealt out, x being the first of its arguments; nothing where there are no
 // elements. kInvalidArgument for rows of more than 2^31 - 65536 elements.
 template <class Family, class T, class... Rest>

@@ -275,15 +275,11 @@ Status scan(const Stream& stream, Prefix prefix, const TensorRef<const T, 2>& x,
       "scan_tiles(x, y, progress)",
       [](Host<ScanDeal> deal, Tensor<const T, 2> from, Tensor<T, 2> to,
          Tensor<uint64_t, 1> progress) { ScanKernel<T>(deal, from, to).tiles(progress); });
-  constexpr int64_t kMostColumns = (int64_t{1} << 31) - 65536;
   if (Status s = check_same_extents("scan", {"x", x}, {"y", y}); !s.ok()) return s;
   const int64_t rows = x.extents[0], columns = x.extents[1];
   if (Status s = check_rows_counted("scan", rows); !s.ok()) return s;
   if (rows == 0 || columns == 0) return OkStatus();
-  if (columns >= kMostColumns) {
-    return InvalidArgumentError(
-        absl::StrCat("scan: rows of ", columns, " elements; they have fewer than ", kMostColumns));
-  }
+  if (Status s = check_columns_counted("scan", columns); !s.ok()) return s;
   const ScanDeal deal = deal_scan(rows_of(x, y), rows, prefix, stream.device().info().sm_count);
   if (!deal.tiles) {
     return of_rows(deal).launch(

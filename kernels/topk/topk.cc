@@ -165,7 +165,7 @@ class Top {
         found > max(2 * k_, kFewEntries),
         [&] {
           keep_best(found);
-          return Int(assume_uniform(count_(0)));
+          return k_;
         },
         [&] { return found; });
     sort(kept);
@@ -197,8 +197,8 @@ class Top {
       }
     }
   }
-  // Keeps the k best of more entries, in any order, and gives the last of them: by their digits, from the first one on. Of
-  // fewer that there are, all.
+  // Keeps the k best of more entries, in any order, and gives the last of them: by their digits, from the first one on. At
+  // least k of them are elements'.
   UInt64 keep_best(const Int& count) const {
     constexpr int kDigits = 1 << kDigitBits;
     const int threads = deal_.tile.threads, each = kDigits / threads;
@@ -469,7 +469,6 @@ class Launches {
 template <class T>
 Status topk(const Stream& stream, Extreme which, const TensorRef<const T, 2>& x,
             const TensorRef<T, 2>& values, const TensorRef<int64_t, 2>& indices) {
-  constexpr int64_t kMostColumns = (int64_t{1} << 31) - 65536;
   if (Status s = check_same_extents("topk", {"values", values}, {"indices", indices}); !s.ok()) {
     return s;
   }
@@ -484,10 +483,7 @@ Status topk(const Stream& stream, Extreme which, const TensorRef<const T, 2>& x,
                                              " elements; fix: a k of at most ",
                                              std::min(columns, kMostTop)));
   }
-  if (columns >= kMostColumns) {
-    return InvalidArgumentError(
-        absl::StrCat("topk: rows of ", columns, " elements; they have fewer than ", kMostColumns));
-  }
+  if (Status s = check_columns_counted("topk", columns); !s.ok()) return s;
   if (rows == 0 || k == 0) return OkStatus();
   return Launches<T>(stream, which, x, values, indices).run();
 }

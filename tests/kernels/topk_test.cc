@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "heddle/runtime/interp_backend.h"
+#include "heddle/runtime/operation/dry_run.h"
 #include "kernels/matrix_rows.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
@@ -160,6 +162,30 @@ TEST(TopKTest, OfNaNsInfinitiesAndZeros) {
          {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
       check_topk<int32_t>(std::vector<int32_t>(columns, end), 1, static_cast<int64_t>(columns), 9);
     }
+  }
+}
+
+// A block's entries fit what a GPU has of shared memory.
+TEST(TopKTest, TakesFewerThreadsWhereMemoryIsShort) {
+  for (const auto& [bytes, threads] : {std::pair(int64_t{232448}, 1024), {int64_t{101376}, 512}}) {
+    runtime::DeviceInfo info = runtime::InterpBackend::default_info();
+    info.limits.max_shared_per_block = bytes;
+    int64_t launched = 0;
+    const Device device = runtime::open_dry_run(info, [&](const runtime::DryLaunch& launch) {
+      launched = launch.shape.block.x;
+      return OkStatus();
+    });
+    const Stream stream = device.create_stream().value();
+    constexpr int64_t kRows = 2000, kColumns = 9000, kTop = 1024;
+    const Buffer x = device.allocate(kRows * kColumns * sizeof(float)).value(),
+                 values = device.allocate(kRows * kTop * sizeof(float)).value(),
+                 indices = device.allocate(kRows * kTop * sizeof(int64_t)).value();
+    ASSERT_THAT(kernels::topk<float>(stream, Extreme::kGreatest,
+                                     as_tensor<const float>(x, {kRows, kColumns}),
+                                     as_tensor<float>(values, {kRows, kTop}),
+                                     as_tensor<int64_t>(indices, {kRows, kTop})),
+                IsOk());
+    EXPECT_EQ(launched, threads);
   }
 }
 

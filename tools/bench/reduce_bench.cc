@@ -5,9 +5,6 @@
 // The peers are peers/peer_cub.so beside this program (bench/peers/cub.cu); without it a copy stands in for the read.
 // Matrices have 256 MiB, so that no cache holds them, and are read once. Each figure is the median of rounds, of 20 calls
 // between two events; all take turns, in an order that is drawn anew each round.
-#include <dlfcn.h>
-
-#include <filesystem>
 #include <regex>
 #include <string>
 
@@ -32,17 +29,8 @@ struct Peers {
   using Sum = int(int is_bf16, const void* x, float* y, long long rows, long long columns,
                   void* memory, size_t* bytes, void* stream);
   using Read = int(const void* x, long long bytes, void* y, int blocks, void* stream);
-  Sum* sum = nullptr;
-  Read* read = nullptr;
-
-  Peers() {
-    const auto path =
-        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "peers/peer_cub.so";
-    void* const library = dlopen(path.c_str(), RTLD_NOW);
-    if (library == nullptr) return;
-    sum = reinterpret_cast<Sum*>(dlsym(library, "cub_sum"));
-    read = reinterpret_cast<Read*>(dlsym(library, "read_bytes"));
-  }
+  Sum* const sum = find_peer<Sum>("cub_sum");
+  Read* const read = find_peer<Read>("read_bytes");
 };
 
 struct Case {

@@ -1,6 +1,9 @@
 // The main() of benchmarks of kernels on a GPU: `NAME [--only REGEX]`, which prints its figures as JSON.
 #pragma once
 
+#include <dlfcn.h>
+
+#include <filesystem>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -8,6 +11,15 @@
 #include "heddle/tools/bench/figures.h"
 
 namespace heddle::bench {
+
+// A function of peers/peer_cub.so beside the program (bench/peers/cub.cu); nullptr where it is not there.
+template <class Function>
+Function* find_peer(const char* name) {
+  const auto path =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "peers/peer_cub.so";
+  void* const library = dlopen(path.c_str(), RTLD_NOW);
+  return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
+}
 
 // Bench(device, only) of what the expression matches; measure(bench), and then bench.figures().
 template <class Bench, class Measure>

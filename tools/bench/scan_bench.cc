@@ -5,9 +5,6 @@
 // The peer is peers/peer_cub.so beside this program (bench/peers/cub.cu): DeviceScan, of several rows by key; without it
 // there is none. Matrices have 256 MiB, so that no cache holds them. Each figure is the median of rounds, of 20 calls
 // between two events; all take turns, in an order that is drawn anew each round.
-#include <dlfcn.h>
-
-#include <filesystem>
 #include <functional>
 #include <regex>
 #include <string>
@@ -24,12 +21,6 @@ constexpr int64_t kBytes = int64_t{1} << 28;
 
 using CubScan = int(int is_int, const void* x, void* y, long long rows, long long columns,
                     void* memory, size_t* bytes, void* stream);
-CubScan* find_peer() {
-  const auto path =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "peers/peer_cub.so";
-  void* const library = dlopen(path.c_str(), RTLD_NOW);
-  return library == nullptr ? nullptr : reinterpret_cast<CubScan*>(dlsym(library, "cub_scan"));
-}
 
 class Bench {
  public:
@@ -94,7 +85,7 @@ class Bench {
   const Stream stream_;
   const std::regex only_;
   std::mt19937 random_{1};
-  CubScan* const peer_ = find_peer();
+  CubScan* const peer_ = find_peer<CubScan>("cub_scan");
   const std::vector<Buffer> inputs_;
   std::vector<Buffer> outputs_;
   nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();

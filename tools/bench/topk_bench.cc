@@ -5,9 +5,6 @@
 // The reader is peers/peer_cub.so's beside this program (bench/peers/cub.cu); without it a copy stands in. Matrices have
 // 256 MiB, so that no cache holds them. Each figure is the median of rounds, of 20 calls between two events; all take
 // turns, in an order that is drawn anew each round.
-#include <dlfcn.h>
-
-#include <filesystem>
 #include <regex>
 #include <string>
 
@@ -22,12 +19,6 @@ namespace {
 constexpr int64_t kBytes = int64_t{1} << 28;
 
 using Read = int(const void* x, long long bytes, void* y, int blocks, void* stream);
-Read* find_reader() {
-  const auto path =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "peers/peer_cub.so";
-  void* const library = dlopen(path.c_str(), RTLD_NOW);
-  return library == nullptr ? nullptr : reinterpret_cast<Read*>(dlsym(library, "read_bytes"));
-}
 
 class Bench {
  public:
@@ -98,7 +89,7 @@ class Bench {
   const Stream stream_;
   const std::regex only_;
   std::mt19937 random_{1};
-  Read* const reader_ = find_reader();
+  Read* const reader_ = find_peer<Read>("read_bytes");
   Buffer spare_ = take(device_.allocate(kBytes));
   nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
 };
