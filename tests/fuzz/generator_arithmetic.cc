@@ -154,6 +154,10 @@ void ArithmeticGenerator::convert() {
   const ValueId converted = make(Opcode::kConvert, {any(type)}, type.with_scalar(to));
   // There and back.
   if (chance(40)) make(Opcode::kConvert, {converted}, type);
+  // The one op that computes with types that are only stored.
+  if (chance(30) && type.is_scalar()) {
+    make(Opcode::kSelect, {any(ir::kBoolType), any(Type::of(to)), converted}, Type::of(to));
+  }
   if (!floats_ || !chance(15)) return;
   const Scalar wide = chance(50) ? Scalar::kF32 : Scalar::kF64;
   const Scalar integer = one_of(kIntegers);

@@ -11,11 +11,14 @@ namespace heddle::fuzz {
 namespace {
 
 using ir::AtomicOp;
+using ir::MemoryOrder;
 using ir::Space;
 
 // Whose order does not show in the sum.
 constexpr AtomicOp kOrderless[] = {AtomicOp::kAdd, AtomicOp::kMin, AtomicOp::kMax,
                                    AtomicOp::kAnd, AtomicOp::kOr,  AtomicOp::kXor};
+// For elements that one thread alone changes.
+constexpr AtomicOp kOrdered[] = {AtomicOp::kExch, AtomicOp::kInc, AtomicOp::kDec};
 
 struct Tensor {
   absl::string_view name;
@@ -235,11 +238,31 @@ void MemoryGenerator::atomic() {
   for (const Array& array : arrays_) {
     const Scalar scalar = kernel_.type(array.view).scalar;
     if (array.read_only || array.by_thread || ir::is_float(scalar) || chance(60)) continue;
-    const auto own = static_cast<int64_t>(chance(30) ? AtomicOp::kExch : one_of(kOrderless));
-    const ValueId at = slot(array, static_cast<int>(below(kSlotsPerThread)));
-    make(Opcode::kAtomic, {array.view, any(Type::of(scalar)), at}, Type::of(scalar),
-         {{AttrKey::kOp, own}});
-    return;
+    return own_atomic(array.view, slot(array, static_cast<int>(below(kSlotsPerThread))));
+  }
+}
+
+void MemoryGenerator::own_atomic(ValueId view, ValueId at) {
+  const Type type = Type::of(kernel_.type(view).scalar);
+  const ValueId value = any(type);
+  // Of loads relaxed or acquire, of stores relaxed or release.
+  const bool relaxed = chance(50);
+  const auto order = [&](MemoryOrder other) {
+    return ir::Attr{AttrKey::kOrder, static_cast<int64_t>(relaxed ? MemoryOrder::kRelaxed : other)};
+  };
+  const size_t kind = below(100);
+  if (kind < 20) {
+    const ValueId expected = chance(60) ? make(Opcode::kLoad, {view, at}, type) : any(type);
+    make(Opcode::kAtomicCas, {view, expected, value, at}, type, {order(MemoryOrder::kAcqRel)});
+  } else if (kind < 30) {
+    make(Opcode::kAtomicLoad, {view, at}, type, {order(MemoryOrder::kAcquire)});
+  } else if (kind < 40) {
+    const ir::Attr attrs[] = {order(MemoryOrder::kRelease)};
+    b_.create_op(Opcode::kAtomicStore, {view, value, at}, Type::none(), attrs);
+  } else {
+    const AtomicOp op = chance(60) ? one_of(kOrderless) : one_of(kOrdered);
+    if (!has_atomic(op, type.scalar, *kernel_.target)) return;
+    make(Opcode::kAtomic, {view, value, at}, type, {{AttrKey::kOp, static_cast<int64_t>(op)}});
   }
 }
 
@@ -291,7 +314,11 @@ void MemoryGenerator::memory() {
   } else if (kind < 80) {
     if (!array.read_only) store_own(array);
   } else if (kind < 86) {
-    if (!plain_) atomic();
+    if (chance(20)) {
+      b_.create_op(Opcode::kFence, {}, Type::none(), {});
+    } else if (!plain_) {
+      atomic();
+    }
   } else if (kind < 89) {
     if (!plain_) through_pointer();
   } else if (kind < 93) {
@@ -301,7 +328,8 @@ void MemoryGenerator::memory() {
   } else if (chance(70)) {
     pin();
   } else {
-    make(Opcode::kExtent, {array.view}, ir::kI32Type, {{AttrKey::kDim, 0}});
+    make(chance(70) ? Opcode::kExtent : Opcode::kStride, {array.view}, ir::kI32Type,
+         {{AttrKey::kDim, 0}});
   }
 }
 

@@ -50,6 +50,7 @@ class MemoryGenerator : public ArithmeticGenerator {
   void store_own(const Array& array);
   void burst();
   void atomic();
+  void own_atomic(ValueId view, ValueId at);  // of an element that is the thread's own
   void through_pointer();
   void through_subview();
   void local_array();

@@ -127,6 +127,21 @@ bool atomic(State& state, const Op& op, const Threads& threads) {
   return true;
 }
 
+bool compare_and_swap(State& state, const Op& op, const Threads& threads) {
+  const Shape shape(state, op.value());
+  for (const uint32_t t : threads) {
+    uint8_t* const place = access(state, op, t, shape.bytes());
+    if (place == nullptr) return false;
+    const uint64_t old = shape.get(place, 0);
+    if (old == state.at(op.expected(), t)) shape.put(place, 0, state.at(op.value(), t));
+    state.at(op.result(), t) = old;
+  }
+  return true;
+}
+
+// Of what other threads see nothing is asked: they go on one after the other.
+bool fence(State&, const Op&, const Threads&) { return true; }
+
 bool pointer(State& state, const Op& op, const Threads& threads) {
   state.fill(op.result(), threads, kNoExtent, ViewPart::kExtent);
   for (const uint32_t t : threads) state.at(op.result(), t) = state.at(op.address(), t);
@@ -154,6 +169,10 @@ bool extent(State& state, const Op& op, const Threads& threads) {
   }
   return true;
 }
+bool stride(State& state, const Op& op, const Threads& threads) {
+  for (const uint32_t t : threads) state.at(op.result(), t) = 1;
+  return true;
+}
 bool bounds(State& state, const Op& op, const Threads& threads) {
   if (op.coordinates().size() != 1) {
     return state.fail("the oracle knows bounds of one dimension alone");
@@ -168,10 +187,22 @@ bool bounds(State& state, const Op& op, const Threads& threads) {
 }
 
 constexpr std::pair<Opcode, Handler> kHandlers[] = {
-    {Opcode::kShared, shared},   {Opcode::kLocal, local},     {Opcode::kTable, table},
-    {Opcode::kLoad, load},       {Opcode::kStore, store},     {Opcode::kAtomic, atomic},
-    {Opcode::kPointer, pointer}, {Opcode::kAddress, address}, {Opcode::kSubview, subview},
-    {Opcode::kExtent, extent},   {Opcode::kBounds, bounds},
+    {Opcode::kShared, shared},
+    {Opcode::kLocal, local},
+    {Opcode::kTable, table},
+    {Opcode::kLoad, load},
+    {Opcode::kStore, store},
+    {Opcode::kAtomic, atomic},
+    {Opcode::kPointer, pointer},
+    {Opcode::kAddress, address},
+    {Opcode::kSubview, subview},
+    {Opcode::kExtent, extent},
+    {Opcode::kBounds, bounds},
+    {Opcode::kStride, stride},
+    {Opcode::kAtomicCas, compare_and_swap},
+    {Opcode::kAtomicLoad, load},
+    {Opcode::kAtomicStore, store},
+    {Opcode::kFence, fence},
 };
 
 }  // namespace
@@ -196,8 +227,9 @@ std::optional<uint64_t> reduced(int64_t atomic_op, Scalar scalar, uint64_t x, ui
     case ir::AtomicOp::kExch:
       return v;
     case ir::AtomicOp::kInc:
+      return a >= b ? 0 : x + 1;
     case ir::AtomicOp::kDec:
-      return std::nullopt;
+      return a == 0 || a > b ? v : x - 1;
   }
   return std::nullopt;
 }
