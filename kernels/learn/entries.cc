@@ -84,7 +84,7 @@ const Registered kTranspose({
 constexpr int64_t kHistogramBlocks = 256, kHistogramClusters = 16;
 
 const Registered kHistogram({
-    .name = "histogram",
+    .name = "byte_histogram",
     .summary = "how often each byte occurs",
     .arguments = {"words: u32[n]", "bins: u32[256]"},
     .functions = {host_function([](const Stream& stream, const In<uint32_t>& words,

@@ -3,21 +3,9 @@
 
 #include "heddle/kernels/reduce/columns_internal.h"
 #include "heddle/kernels/rows/row_kernel.h"
+#include "heddle/kernels/views.h"
 
 namespace heddle::kernels {
-
-// The same memory by other modes.
-template <int kModes, class T, int kRank>
-TensorRef<T, kModes> seen_as(const TensorRef<T, kRank>& tensor, const int64_t (&extents)[kModes],
-                             const int64_t (&strides)[kModes]) {
-  TensorRef<T, kModes> seen(tensor.data, extents, strides);
-  seen.capacity_bytes = tensor.capacity_bytes;
-  seen.memory = tensor.memory, seen.allocation = tensor.allocation;
-  return seen;
-}
-
-// What kernels count in 32 bits: elements of a mode, and those of a block behind the last.
-inline constexpr int64_t kMostCounted = (int64_t{1} << 31) - 65536;
 
 // Op is what is carried (combine_internal.h). The member functions are defined in reducer_kernels_internal.h, and made for each Op in a
 // file of its own.

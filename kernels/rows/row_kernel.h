@@ -46,17 +46,16 @@ inline Status check_same_extents(const char* kernel, const NamedMatrix& x, const
 
 // kInvalidArgument for rows that kernels do not count in 32 bits, those of a block behind the last included.
 inline Status check_rows_counted(const char* kernel, int64_t rows) {
-  constexpr int64_t kMostRows = (int64_t{1} << 31) - 65536;
-  if (rows >= 0 && rows <= kMostRows) return OkStatus();
-  return InvalidArgumentError(absl::StrCat(kernel, ": ", rows, " rows; it takes 0 to ", kMostRows));
+  if (rows >= 0 && rows <= kMostCounted) return OkStatus();
+  return InvalidArgumentError(
+      absl::StrCat(kernel, ": ", rows, " rows; it takes 0 to ", kMostCounted));
 }
 
 // kInvalidArgument for rows whose elements, a tile beyond the end included, kernels do not count in 32 bits.
 inline Status check_columns_counted(const char* kernel, int64_t columns) {
-  constexpr int64_t kMostColumns = (int64_t{1} << 31) - 65536;
-  if (columns < kMostColumns) return OkStatus();
+  if (columns < kMostCounted) return OkStatus();
   return InvalidArgumentError(absl::StrCat(kernel, ": rows of ", columns,
-                                           " elements; they have fewer than ", kMostColumns));
+                                           " elements; they have fewer than ", kMostCounted));
 }
 
 // Launches the family's kernel for how rows are best dealt out, x being the first of its arguments; nothing where there are no
@@ -64,14 +63,12 @@ inline Status check_columns_counted(const char* kernel, int64_t columns) {
 template <class Family, class T, class... Rest>
 Status launch_rows(const Stream& stream, const Family& family, const RowsOf& of,
                    const TensorRef<T, 2>& x, const Rest&... rest) {
-  constexpr int64_t kMostColumns =
-      (int64_t{1} << 31) - 65536;  // vectors of the last part are counted in 32 bits
   const int64_t rows = x.extents[0];
   if (rows == 0 || of.columns == 0) return OkStatus();
   if (Status s = check_rows_counted("kernels of rows", rows); !s.ok()) return s;
-  if (of.columns > kMostColumns) {
+  if (of.columns > kMostCounted) {
     return InvalidArgumentError(absl::StrCat(
-        "rows of ", of.columns, " elements; kernels of rows take at most ", kMostColumns));
+        "rows of ", of.columns, " elements; kernels of rows take at most ", kMostCounted));
   }
   const RowDeal deal = deal_rows(of, stream.device().info());
   return family(deal).launch(stream, row_shape(deal, rows), x, rest...);

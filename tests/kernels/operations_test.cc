@@ -25,9 +25,9 @@ using runtime::OperationArgument;
 // Of dimensions by name: what every operation takes, and no multiple of a tile where it may be none.
 const runtime::Sizes& small_sizes() {
   static const auto& sizes = *new runtime::Sizes{
-      {"m", 40},       {"n", 2048},       {"k", 24},         {"rows", 33}, {"columns", 76},
-      {"planes", 3},   {"height", 37},    {"width", 53},     {"batch", 2}, {"heads", 3},
-      {"sequence", 5}, {"elements", 150}, {"vocabulary", 76}};
+      {"m", 40},       {"n", 2048},       {"k", 24},          {"rows", 33}, {"columns", 76},
+      {"planes", 3},   {"height", 37},    {"width", 53},      {"batch", 2}, {"heads", 3},
+      {"sequence", 5}, {"elements", 150}, {"vocabulary", 76}, {"bins", 24}};
   return sizes;
 }
 
@@ -184,7 +184,7 @@ TEST(ClearedOutputTest, IsCheckedBeforeItIsCleared) {
   const runtime::Argument x =
       runtime::tensor_argument(words.address(), extents, strides, 1, sizeof(uint32_t), 1024);
   const auto call = [&](const runtime::Argument& y) {
-    return operation_of("histogram").spec().functions[0].call(stream, {x, y});
+    return operation_of("byte_histogram").spec().functions[0].call(stream, {x, y});
   };
   EXPECT_THAT(call(runtime::tensor_argument(bins.address(), extents, strides, 1, 4, 512)),
               Fails(StatusCode::kInvalidArgument, "reaches 1024 bytes into a buffer of 512"));
@@ -199,7 +199,7 @@ TEST(ClearedOutputTest, IsCheckedBeforeItIsCleared) {
   runtime::Argument short_of_memory =
       runtime::tensor_argument(bins.address(), extents, strides, 1, sizeof(uint32_t), 512);
   short_of_memory.memory = bins.tag();
-  EXPECT_THAT(operation_of("histogram").spec().functions[0].call(moved, {x, short_of_memory}),
+  EXPECT_THAT(operation_of("byte_histogram").spec().functions[0].call(moved, {x, short_of_memory}),
               Fails(StatusCode::kFailedPrecondition, "a Stream was used after it was moved from"));
 }
 
@@ -212,7 +212,7 @@ TEST(ClearedOutputTest, NothingIsLaunchedWhereItCannotBeCleared) {
   const Buffer words = device.upload<uint32_t>(std::vector<uint32_t>(256)).value();
   const Buffer bins = device.upload<uint32_t>(std::vector<uint32_t>(128, 9)).value();
   const Status status =
-      operation_of("histogram")
+      operation_of("byte_histogram")
           .spec()
           .functions[0]
           .call(stream,

@@ -1,0 +1,27 @@
+// Other views of a tensor's memory.
+#pragma once
+
+#include <cstdint>
+
+#include "heddle/runtime/heddle.h"
+
+namespace heddle::kernels {
+
+// The same memory by other modes.
+template <int kModes, class T, int kRank>
+TensorRef<T, kModes> seen_as(const TensorRef<T, kRank>& tensor, const int64_t (&extents)[kModes],
+                             const int64_t (&strides)[kModes]) {
+  TensorRef<T, kModes> seen(tensor.data, extents, strides);
+  seen.capacity_bytes = tensor.capacity_bytes;
+  seen.memory = tensor.memory, seen.allocation = tensor.allocation;
+  return seen;
+}
+
+// A tensor of one mode as a matrix of one row.
+template <class T>
+TensorRef<T, 2> as_row(const TensorRef<T, 1>& tensor) {
+  const int64_t n = tensor.extents[0], stride = tensor.strides[0];
+  return seen_as<2>(tensor, {1, n}, {n * stride, stride});
+}
+
+}  // namespace heddle::kernels
