@@ -136,6 +136,9 @@ std::string Emitter::header() const {
     absl::StrAppend(&text, ".reqnctapercluster ", cluster.x, ", ", cluster.y, ", ", cluster.z,
                     "\n");
   }
+  if (kernel_.min_blocks > 0) {
+    absl::StrAppend(&text, ".minnctapersm ", kernel_.min_blocks, "\n");
+  }
   absl::StrAppend(&text, "{\n");
   for (int i = 0; i < kRegClassCount; ++i) {
     const RegClass c = static_cast<RegClass>(i);

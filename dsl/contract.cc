@@ -251,4 +251,22 @@ void require_block(int x, int y, int z, SourceLoc loc) {
                 absl::StrCat("launch with .block = ", detail::block_text(x, y, z)));
 }
 
+void min_blocks_per_sm(int count, SourceLoc loc) {
+  detail::Trace* const trace = detail::Trace::current();
+  if (trace == nullptr) return detail::report(loc, detail::kOutside, detail::kInside);
+  int& asked = trace->kernel().min_blocks;
+  if (count < 1 || count > ir::kMaxResidentBlocks) {
+    return trace->report(loc,
+                         absl::StrCat("min_blocks_per_sm(", count,
+                                      "): no multiprocessor holds so many blocks at once"),
+                         absl::StrCat("ask for 1 to ", ir::kMaxResidentBlocks));
+  }
+  if (asked > 0) {
+    return trace->report(
+        loc, absl::StrCat("min_blocks_per_sm(", count, ") behind min_blocks_per_sm(", asked, ")"),
+        "ask once");
+  }
+  asked = count;
+}
+
 }  // namespace heddle

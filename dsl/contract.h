@@ -1,8 +1,9 @@
-// Preconditions of launches, stated in the kernel beside the code that relies on them, and checked
+// Preconditions of launches, and what else they depend on, stated in the kernel beside the code that relies on them, and checked
 // by the host before anything runs. They cost nothing in the kernel.
 //
 //   require(a.shape(1) == b.shape(0));       // "… but a.shape(1) is 9 and b.shape(0) is 8 …"
 //   require_block(256);                      // the kernel is written for blocks of 256 threads
+//   min_blocks_per_sm(2);                    // of few enough registers that two fit
 //   const int width = x.vector_width();
 //   launch_grid(ceil_div(x.shape(0), threads_per_block() * width));
 //   …
@@ -35,6 +36,10 @@ inline void require(const detail::Arg<bool>& condition) {
 // Fixes the block: x, y and z threads. A launch with another block is refused, also one that names none: that is a block
 // of one thread. compile() without a block takes this one.
 void require_block(int x, int y = 1, int z = 1, SourceLoc loc = SourceLoc::current());
+
+// Asks for so few registers that a multiprocessor can hold `count` blocks at once, 1 to 32: CUDA's second launch bound. Where
+// that is too few, the assembler spills some to memory. Said once.
+void min_blocks_per_sm(int count, SourceLoc loc = SourceLoc::current());
 
 // The grid of the kernel's launches, in blocks. A launch without .grid gets this one, and runs
 // nothing where it is empty; a launch with another grid is refused. So the grid may follow from

@@ -120,6 +120,9 @@ struct Param {
 using PtxRule =
     std::function<void(absl::Span<const uint64_t> inputs, absl::Span<uint64_t> outputs)>;
 
+// What Kernel::min_blocks may ask for, at most.
+inline constexpr int kMaxResidentBlocks = 32;
+
 class Kernel {
  public:
   explicit Kernel(absl::string_view name);
@@ -130,6 +133,8 @@ class Kernel {
   // How it is launched, known while tracing. A block of {0, 0, 0} is dynamic.
   Dim3 block{0, 0, 0};
   Dim3 cluster{1, 1, 1};
+  int min_blocks =
+      0;  // that a multiprocessor shall hold at once, which bounds registers; 0: nothing is asked
   const Target* target = &default_target();
   LocId defined = LocId::kNone;  // where the program defines it
   bool has_dynamic_block() const { return block.x == 0; }

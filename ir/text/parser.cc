@@ -95,6 +95,7 @@ class Parser : private TokenReader {
     }
     if (take_if("block") && !block()) return false;
     if (take_if("cluster") && !dim3(kernel_->cluster)) return false;
+    if (take_if("min_blocks") && !min_blocks()) return false;
     if (take_if("target") && !target()) return false;
     if (!take_if("facts")) return true;
     return expect("(", "before the facts") && list_until(")", [this] { return fact(); });
@@ -144,6 +145,12 @@ class Parser : private TokenReader {
                        expect(")", "behind the third extent");
     if (right) value = {x, y, z};
     return right;
+  }
+
+  bool min_blocks() {
+    return expect("(", "before the number of blocks") &&
+           integer("number of blocks", 1, kernel_->min_blocks) &&
+           expect(")", "behind the number of blocks");
   }
 
   bool target() {

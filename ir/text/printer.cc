@@ -96,7 +96,9 @@ class Printer {
     absl::StrAppend(&out_, "kernel @", name, "(");
     const std::string launch = absl::StrCat(
         ") block", kernel_.has_dynamic_block() ? "(?)" : dim3_to_string(kernel_.block), " cluster",
-        dim3_to_string(kernel_.cluster), " target(", kernel_.target->name, ")");
+        dim3_to_string(kernel_.cluster),
+        kernel_.min_blocks > 0 ? absl::StrCat(" min_blocks(", kernel_.min_blocks, ")") : "",
+        " target(", kernel_.target->name, ")");
     const std::string line = absl::StrJoin(params, ", ");
     if (out_.size() + line.size() + launch.size() + 2 <= kColumns) {
       absl::StrAppend(&out_, line, launch);

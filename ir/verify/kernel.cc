@@ -57,6 +57,10 @@ void check_launch(Verification& v) {
     Lack lack = lack_of(*kernel.target, Feature::kClusters, "use a cluster of one block");
     v.error(std::move(lack.message), std::move(lack.fix));
   }
+  if (kernel.min_blocks < 0 || kernel.min_blocks > kMaxResidentBlocks) {
+    v.error(absl::StrCat("no multiprocessor holds ", kernel.min_blocks, " blocks at once"),
+            absl::StrCat("ask for 1 to ", kMaxResidentBlocks));
+  }
 }
 
 class KernelCheck {

@@ -99,6 +99,9 @@ TEST(Ptx, DeclaresClusters) {
   const std::string body = absl::StrCat(kThread, "%v = load %x, %t : f32\nstore %y, %v, %t");
   EXPECT_THAT(ptx(kernel_text(body, "block(64, 2, 1) cluster(2, 1, 1)")),
               HasSubstr(".reqntid 64, 2, 1\n.reqnctapercluster 2, 1, 1\n"));
+  EXPECT_THAT(ptx(kernel_text(body, "block(64, 2, 1) cluster(1, 1, 1) min_blocks(3)")),
+              HasSubstr(".reqntid 64, 2, 1\n.minnctapersm 3\n"));
+  EXPECT_THAT(ptx(kernel_text(body)), Not(HasSubstr(".minnctapersm")));
   ir::Kernel old = kernel_from(kernel_text(body));
   old.cluster = {2, 1, 1};
   old.target = ir::find_target("sm_80");

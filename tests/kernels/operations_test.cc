@@ -24,10 +24,11 @@ using runtime::OperationArgument;
 
 // Of dimensions by name: what every operation takes, and no multiple of a tile where it may be none.
 const runtime::Sizes& small_sizes() {
-  static const auto& sizes = *new runtime::Sizes{
-      {"m", 40},       {"n", 2048},       {"k", 24},          {"rows", 33}, {"columns", 76},
-      {"planes", 3},   {"height", 37},    {"width", 53},      {"batch", 2}, {"heads", 3},
-      {"sequence", 5}, {"elements", 150}, {"vocabulary", 76}, {"bins", 24}};
+  static const auto& sizes =
+      *new runtime::Sizes{{"m", 40},          {"n", 2048},   {"k", 24},       {"rows", 33},
+                          {"columns", 76},    {"planes", 3}, {"height", 37},  {"width", 53},
+                          {"batch", 2},       {"heads", 3},  {"sequence", 5}, {"elements", 150},
+                          {"vocabulary", 76}, {"bins", 24},  {"tokens", 5},   {"half", 75}};
   return sizes;
 }
 

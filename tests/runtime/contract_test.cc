@@ -223,6 +223,25 @@ TEST_F(ContractTest, OutsideAKernel) {
   expect_told(__LINE__ - 1);
   launch_grid(1);
   expect_told(__LINE__ - 1);
+  min_blocks_per_sm(1);
+  expect_told(__LINE__ - 1);
+}
+
+TEST_F(ContractTest, TheBlocksOfAMultiprocessor) {
+  const auto launch = [&](auto body) {
+    return define_kernel("resident()", body).launch(stream_, {.grid = 1, .block = 64});
+  };
+  EXPECT_THAT(launch([] { min_blocks_per_sm(32); }), IsOk());
+  EXPECT_THAT(launch([] { min_blocks_per_sm(33); }),
+              Fails(kInvalid, "contract_test.cc:",
+                    "min_blocks_per_sm(33): no multiprocessor holds so many blocks at once",
+                    "fix: ask for 1 to 32"));
+  EXPECT_THAT(launch([] { min_blocks_per_sm(0); }), Fails(kInvalid, "min_blocks_per_sm(0)"));
+  EXPECT_THAT(launch([] {
+                min_blocks_per_sm(2);
+                min_blocks_per_sm(3);
+              }),
+              Fails(kInvalid, "min_blocks_per_sm(3) behind min_blocks_per_sm(2)", "fix: ask once"));
 }
 
 // --- The block ---

@@ -27,6 +27,7 @@ TEST(Guide, Contracts) {
                       // <page>
                       require(a.shape(1) == b.shape(0));
                       require_block(256);
+                      min_blocks_per_sm(2);
                       launch_grid(ceil_div(x.shape(0), threads_per_block()));
                       // </page>
                       Int i = block_idx.x * block_dim.x + thread_idx.x;

@@ -35,6 +35,12 @@ TEST(Parser, ReadsBackWhatThePrinterWrites) {
   for (const absl::string_view text : kSamples) EXPECT_EQ(reprinted(text), std::string(text));
 }
 
+TEST(Parser, HeadersReadBack) {
+  const char header[] =
+      "kernel @k(%x: f32) block(64, 2, 1) cluster(2, 1, 1) min_blocks(3) target(sm_90a) {\n}\n";
+  EXPECT_EQ(print(parse(header, "k.ir").value()), header);
+}
+
 TEST(Parser, PlacesReadBack) {
   const std::string text = R"(kernel @k(%n: i32) block(1, 1, 1) cluster(1, 1, 1) target(sm_90a) {
   %0 = add %n, %n : i32 loc("a \"b\".cc":14)

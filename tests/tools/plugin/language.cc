@@ -376,6 +376,7 @@ const Word view("dsl/view.h", [](X x, Y y, Int n) {
 const Word contract("dsl/contract.h", [](X x, Y y, Int n) {
   require(x.shape(0) == y.shape(0));
   require_block(128);
+  min_blocks_per_sm(2);
   launch_grid(ceil_div(x.shape(0), 128));
   y(n) = x(n);
 });

@@ -1,4 +1,4 @@
-// CUB's reductions and scans, and a kernel that only reads: peers of reduce_bench and scan_bench, as a shared library.
+// CUB's reductions, scans, sorts and histograms, and a kernel that only reads: peers of benchmarks, as a shared library.
 //
 //   nvcc -O3 -std=c++17 -arch=sm_90 --extended-lambda -shared -Xcompiler -fPIC tools/bench/peers/cub.cu -o peers/peer_cub.so
 #include <cuda_bf16.h>
@@ -60,6 +60,37 @@ extern "C" int cub_scan(int is_int, const void* x, void* y, long long rows, long
                         cudaStream_t stream) {
   if (is_int) return prefix_sums(static_cast<const int*>(x), static_cast<int*>(y), rows, columns, memory, bytes, stream);
   return prefix_sums(static_cast<const float*>(x), static_cast<float*>(y), rows, columns, memory, bytes, stream);
+}
+
+// y = x in order, of u32, i32, f32, bf16 or i64 (type 0 to 4); and where `places` is given, moved is these as x is moved.
+extern "C" int cub_sort(int type, const void* x, void* y, const int* places, int* moved, long long count, void* memory,
+                        size_t* bytes, cudaStream_t stream) {
+  const auto sort = [&](auto element) {
+    using T = decltype(element);
+    const T* const from = static_cast<const T*>(x);
+    T* const to = static_cast<T*>(y);
+    if (places == nullptr) return cub::DeviceRadixSort::SortKeys(memory, *bytes, from, to, count, 0, sizeof(T) * 8, stream);
+    return cub::DeviceRadixSort::SortPairs(memory, *bytes, from, to, places, moved, count, 0, sizeof(T) * 8, stream);
+  };
+  switch (type) {
+    case 0: return sort(0u);
+    case 1: return sort(0);
+    case 2: return sort(0.0f);
+    case 3: return sort(__nv_bfloat16());
+    default: return sort(0ll);
+  }
+}
+
+// Counts of f32, i32 or u8 (type 0 to 2) in bins of [lower, upper).
+extern "C" int cub_histogram(int type, const void* x, int* counts, int bins, double lower, double upper, long long count,
+                             void* memory, size_t* bytes, cudaStream_t stream) {
+  const auto even = [&](auto element, auto first, auto last) {
+    return cub::DeviceHistogram::HistogramEven(memory, *bytes, static_cast<const decltype(element)*>(x), counts, bins + 1,
+                                               first, last, count, stream);
+  };
+  const int first = static_cast<int>(lower), last = static_cast<int>(upper);
+  if (type == 0) return even(0.0f, static_cast<float>(lower), static_cast<float>(upper));
+  return type == 1 ? even(0, first, last) : even(static_cast<unsigned char>(0), first, last);
 }
 
 extern "C" int read_bytes(const void* x, long long bytes, void* y, int blocks, cudaStream_t stream) {

@@ -1,0 +1,536 @@
+#include "heddle/kernels/sort/sort.h"
+
+#include <algorithm>
+#include <deque>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "heddle/kernels/map/copy.h"
+#include "heddle/kernels/rows/row_tiles.h"
+#include "heddle/kernels/views.h"
+
+namespace heddle::kernels {
+namespace {
+
+constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
+constexpr int kMostElements = (1 << 30) - 65536;
+// Blocks that count digits: threads, vectors of each, blocks of a multiprocessor, copies of a block's tallies.
+constexpr int kCountThreads = 512, kCountVectors = 4, kCountBlocks = 3, kCopies = 4;
+constexpr int kCopyMask = kCopies - 1;
+
+// --- Keys ---
+
+// What bits of a type are computed with as.
+template <class Bits>
+using Register = std::conditional_t<sizeof(Bits) == 8, uint64_t, uint32_t>;
+
+template <class T>
+constexpr int kPasses = static_cast<int>(sizeof(T)) * 8 / kDigitBits;
+
+// Elements of T as numbers without sign of the same order.
+template <class T>
+class Keys {
+ public:
+  // As they lie in memory, and as they are computed with.
+  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+  using Key = Register<Bits>;
+
+  explicit Keys(Order order) : order_(order) {}
+
+  static Value<Key> of(const Value<Key>& bits) {
+    if constexpr (kUnsigned) return bits;
+    if constexpr (kInteger) return bits ^ kSign;
+    return select((bits & kSign) != Key(0), ~bits & kOnes, bits | kSign);
+  }
+  static Value<Key> bits_of(const Value<Key>& key) {
+    if constexpr (kUnsigned) return key;
+    if constexpr (kInteger) return key ^ kSign;
+    return select((key & kSign) != Key(0), key ^ kSign, ~key & kOnes);
+  }
+  // What elements are compared by: equal ones have the same.
+  static Value<Key> compared(const Value<Key>& key) {
+    if constexpr (kInteger) {
+      return key;
+    } else {
+      // From that of -infinity to that of infinity; those of NaNs lie around them.
+      constexpr Key kLeast = kSign - 1 - kInfinity, kGreatest = kSign | kInfinity;
+      const Value<Key> number = select(key == Key(kSign - 1), Value<Key>(kSign), key);
+      return select(key - kLeast <= Key(kGreatest - kLeast), number, Value<Key>(kOnes));
+    }
+  }
+  // A digit of what elements are compared by: of two different ones, the least comes first.
+  Int digit(const Value<Key>& compared, const Int& shift) const {
+    const UInt digit = cast<uint32_t>(compared >> bitcast<uint32_t>(shift)) & (kDigits - 1);
+    return bitcast<int32_t>(order_ == Order::kAscending ? digit : digit ^ (kDigits - 1));
+  }
+
+ private:
+  static constexpr bool kInteger = std::is_integral_v<T>, kUnsigned = std::is_unsigned_v<T>;
+  static constexpr int kBits = static_cast<int>(sizeof(T)) * 8;
+  static constexpr Key kOnes = static_cast<Key>(~Key(0) >> (sizeof(Key) * 8 - kBits));
+  static constexpr Key kSign = static_cast<Key>(Key(1) << (kBits - 1));
+  static constexpr Key kInfinity = sizeof(T) == 4                ? 0x7f800000u
+                                   : std::is_same_v<T, bfloat16> ? 0x7f80u
+                                                                 : 0x7c00u;
+
+  const Order order_;
+};
+
+// --- How many elements have each digit ---
+
+struct CountDeal {
+  TileDeal tile;
+  Order order = Order::kAscending;
+  friend bool operator==(const CountDeal&, const CountDeal&) = default;
+};
+
+// counts(256 p + d) += elements whose digit p, from the least on, is d.
+template <class T>
+void count_digits(const CountDeal& deal, const Tensor<const typename Keys<T>::Bits, 2>& x,
+                  const Tensor<uint32_t, 1>& counts) {
+  using Key = typename Keys<T>::Key;
+  constexpr int kTallies = kPasses<T> * kDigits;
+  const Keys<T> keys(deal.order);
+  const RowTiles<const typename Keys<T>::Bits> tiles(deal.tile, x, x.shape(1));
+  Shared<uint32_t> tallies(kTallies * kCopies);
+  for (const Int i : range(thread_idx.x, kTallies * kCopies, kCountThreads)) tallies(i) = 0u;
+  sync_threads();
+  const Int copy = lane_id() & kCopyMask;
+  const auto count = [&](const Value<Key>& bits) {
+    const Value<Key> compared = keys.compared(keys.of(bits));
+    for (int p = 0; p < kPasses<T>; ++p) {
+      const Int digit = keys.digit(compared, Int(p * kDigitBits));
+      atomic_add(tallies((digit + p * kDigits) * kCopies + copy), 1u);
+    }
+  };
+  For(range(block_idx.x, deal.tile.tiles_of(x.shape(1)), grid_dim.x), [&](const Int& number) {
+    const RowTile tile = tiles.at(0, number);
+    const auto vectors = tiles.load(tile);
+    const auto each = [&](auto visit) {
+      for (int v = 0; v < deal.tile.vectors; ++v) {
+        for (int e = 0; e < deal.tile.width; ++e) {
+          visit(cast<Key>(vectors[static_cast<size_t>(v)][e]), tiles.column(tile, v) + e);
+        }
+      }
+    };
+    If(tiles.is_whole(tile), [&] {
+      each([&](const Value<Key>& bits, const Int&) { count(bits); });
+    }).Else([&] {
+      each([&](const Value<Key>& bits, const Int& column) {
+        If(tiles.has(column, 1), [&] { count(bits); });
+      });
+    });
+  });
+  sync_threads();
+  for (const Int i : range(thread_idx.x, kTallies, kCountThreads)) {
+    Var<uint32_t> all(uint32_t{0});
+    for (int c = 0; c < kCopies; ++c) all = all + tallies(i * kCopies + ((copy + c) & kCopyMask));
+    If(all > 0u, [&] { atomic_add(counts(i), all.get()); });
+  }
+}
+
+// --- A pass ---
+
+struct PassDeal {
+  int threads = 384, items = 20;     // of a tile, a block each; of a thread
+  int blocks = 2;                    // of a multiprocessor
+  bool first = false, last = false;  // of the passes
+  bool by_ballots = true;            // how lanes of one digit find each other
+  Order order = Order::kAscending;
+  friend bool operator==(const PassDeal&, const PassDeal&) = default;
+
+  int elements() const { return threads * items; }
+  int warps() const { return threads / kWarpSize; }
+};
+
+// How far tiles have come: for each digit a word, whose upper bits say what the others count.
+constexpr uint32_t kOwn = 1u << 30, kToEnd = 2u << 30, kCountMask = kOwn - 1;
+
+// Of a digit: its elements in a tile, and in all of them.
+struct DigitCount {
+  Int tile, all;
+};
+
+// What a pass reads and writes, as bits.
+template <class Bits>
+struct Moved {
+  const Tensor<const Bits, 1>& from;
+  const Tensor<Bits, 1>& to;
+};
+
+// Moves the elements of a tile to where their digits belong; a block.
+template <class T>
+class SortPass {
+ public:
+  using Bits = typename Keys<T>::Bits;
+  using Key = typename Keys<T>::Key;
+
+  // Of n elements. `counts` of all passes' digits; `progress` has two times a word for each tile and digit: of this pass,
+  // all 0 at first, and of the next one.
+  SortPass(const PassDeal& deal, const Tensor<const uint32_t, 1>& counts,
+           const Tensor<uint32_t, 1>& progress, const Int& pass, const Int& n)
+      : deal_(deal),
+        keys_(deal.order),
+        counts_(counts),
+        progress_(progress),
+        pass_(pass),
+        begin_(block_idx.x * deal.elements()),
+        count_(min(n - begin_, deal.elements())),
+        tallies_(deal.warps() * kDigits),
+        firsts_(kDigits) {
+    min_blocks_per_sm(deal.blocks);
+  }
+
+  void move(const Moved<Bits>& keys) const { place(keys, rank(keys.from)); }
+  template <class ValueBits>
+  void move(const Moved<Bits>& keys, const Moved<ValueBits>& values) const {
+    const Ranked ranked = rank(keys.from);
+    const std::vector<Int> to = place(keys, ranked);
+    const auto loaded = load(values.from);
+    const Shared<ValueBits> tile(deal_.elements());
+    for (int i = 0; i < deal_.items; ++i) tile(ranked.places[i]) = cast<ValueBits>(loaded[i]);
+    sync_threads();
+    for (int i = 0; i < deal_.items; ++i) {
+      If(is_there(across(i)), [&] { values.to(to[i]) = tile(across(i)); });
+    }
+  }
+
+ private:
+  // A thread's digit: where the tile's elements begin, in the tile and in the result but for those of tiles in front, and
+  // how many there are.
+  struct Digit {
+    Int first_in_tile, first_of_all, in_tile;
+  };
+  // This thread's keys, their places in the tile, and its digit.
+  struct Ranked {
+    std::vector<Value<Key>> keys;
+    std::vector<Int> places;
+    Digit digit;
+  };
+
+  // The tile's place of this thread's element i: the lanes of a warp side by side, then its elements, then warps; and of
+  // the i-th that it writes: all threads side by side.
+  Int own(int i) const {
+    return warp_id() * (deal_.items * kWarpSize) + (i * kWarpSize + lane_id());
+  }
+  Int across(int i) const { return i * deal_.threads + thread_idx.x; }
+  Bool is_there(const Int& place) const { return place < count_; }
+
+  // This thread's elements; 0 for those that are not there.
+  template <class B>
+  std::vector<Value<Register<B>>> load(const Tensor<const B, 1>& from) const {
+    std::deque<Var<Register<B>>> all;
+    for (int i = 0; i < deal_.items; ++i) all.emplace_back(Register<B>(0));
+    const auto load_one = [&](int i) { all[i] = cast<Register<B>>(from(begin_ + own(i))); };
+    If(count_ == deal_.elements(), [&] {
+      for (int i = 0; i < deal_.items; ++i) load_one(i);
+    }).Else([&] {
+      for (int i = 0; i < deal_.items; ++i) If(is_there(own(i)), [&] { load_one(i); });
+    });
+    return {all.begin(), all.end()};
+  }
+
+  Int digit_of(const Value<Key>& key) const {
+    return keys_.digit(keys_.compared(key), pass_ * kDigitBits);
+  }
+  // The lanes of the warp that have the same digit.
+  UInt peers_of(const Int& digit) const {
+    if (!deal_.by_ballots) return match_any(digit);
+    Var<uint32_t> peers(~uint32_t{0});
+    for (int bit = 0; bit < kDigitBits; ++bit) {
+      const Bool set = (digit & (1 << bit)) != 0;
+      peers = peers & (ballot(set) ^ select(set, UInt(0), ~UInt(0)));
+    }
+    return peers;
+  }
+
+  Ranked rank(const Tensor<const Bits, 1>& from) const {
+    std::vector<Value<Key>> keys;
+    for (const Value<Key>& bits : load(from)) keys.push_back(deal_.first ? keys_.of(bits) : bits);
+    const Int first = warp_id() * kDigits, lane = lane_id();
+    for (int i = 0; i < kDigits; i += kWarpSize) tallies_(first + (i + lane)) = 0;
+    sync_warp();
+    const UInt in_front = (UInt(1) << bitcast<uint32_t>(lane)) - 1;
+    std::vector<Int> tallied, in_warp;
+    for (int i = 0; i < deal_.items; ++i) {
+      // Those that are not there come last.
+      const Int digit = select(is_there(own(i)), digit_of(keys[i]), kDigits - 1);
+      const UInt peers = peers_of(digit), before = peers & in_front;
+      tallied.push_back(first + digit);
+      const Int so_far = tallies_(tallied.back());
+      sync_warp();
+      If(before == 0u, [&] { tallies_(tallied.back()) = so_far + bitcast<int32_t>(popc(peers)); });
+      sync_warp();
+      in_warp.push_back(so_far + bitcast<int32_t>(popc(before)));
+    }
+    sync_threads();
+    const Digit mine = start_digits();
+    std::vector<Int> places;
+    for (int i = 0; i < deal_.items; ++i) places.push_back(in_warp[i] + tallies_(tallied[i]));
+    return {std::move(keys), std::move(places), mine};
+  }
+
+  // Makes of how often a warp has a digit where in the tile those elements begin, and tells the tiles behind how often this
+  // one has it. A thread for each digit.
+  Digit start_digits() const {
+    const Int digit = thread_idx.x;
+    const Bool has_digit = digit < kDigits;
+    std::deque<Var<int32_t>> starts;
+    Var<int32_t> total(0), all(0);
+    for (int w = 0; w < deal_.warps(); ++w) starts.emplace_back(0);
+    If(has_digit, [&] {
+      for (int w = 0; w < deal_.warps(); ++w) {
+        starts[w] = total.get();
+        total = total + tallies_(w * kDigits + digit);
+      }
+      const uint32_t own = kOwn, to_end = kToEnd;
+      atomic_store(progress_(word(block_idx.x)),
+                   bitcast<uint32_t>(total.get()) | select(block_idx.x == 0, to_end, own));
+      progress_(word_of_next_pass()) = 0u;
+      all = bitcast<int32_t>(UInt(counts_(pass_ * kDigits + digit)));
+    });
+    const DigitCount first =
+        block_scan_exclusive(DigitCount{total, all}, DigitCount{Int(0), Int(0)},
+                             [](const DigitCount& a, const DigitCount& b) {
+                               return DigitCount{a.tile + b.tile, a.all + b.all};
+                             });
+    If(has_digit, [&] {
+      for (int w = 0; w < deal_.warps(); ++w) {
+        tallies_(w * kDigits + digit) = first.tile + starts[w];
+      }
+    });
+    sync_threads();
+    return {first.tile, first.all, total};
+  }
+
+  // The words of this thread's digit.
+  Int word(const Int& tile) const {
+    return (pass_ % 2 * grid_dim.x + tile) * kDigits + thread_idx.x;
+  }
+  Int word_of_next_pass() const {
+    return ((1 - pass_ % 2) * grid_dim.x + block_idx.x) * kDigits + thread_idx.x;
+  }
+  // How many elements of this thread's digit, of which this tile has some, the tiles in front have.
+  Int look_back(const Int& in_tile) const {
+    Var<int32_t> before(0), tile(block_idx.x - 1);
+    While([&] { return tile >= 0; },
+          [&] {
+            const UInt seen = atomic_load(progress_(word(tile)));
+            before = before + bitcast<int32_t>(seen & kCountMask);
+            tile = select(seen >= kToEnd, Int(-1), tile - select(seen >= kOwn, Int(1), Int(0)));
+          });
+    If(block_idx.x > 0, [&] {
+      atomic_store(progress_(word(block_idx.x)), bitcast<uint32_t>(before + in_tile) | kToEnd);
+    });
+    return before;
+  }
+
+  // Moves keys by way of shared memory, so that those of a digit leave side by side; gives where the elements go that then
+  // are this thread's.
+  std::vector<Int> place(const Moved<Bits>& keys, const Ranked& ranked) const {
+    const Shared<Bits> tile(deal_.elements());
+    for (int i = 0; i < deal_.items; ++i) tile(ranked.places[i]) = cast<Bits>(ranked.keys[i]);
+    If(thread_idx.x < kDigits, [&] {
+      firsts_(thread_idx.x) =
+          ranked.digit.first_of_all + look_back(ranked.digit.in_tile) - ranked.digit.first_in_tile;
+    });
+    sync_threads();
+    std::vector<Int> to;
+    for (int i = 0; i < deal_.items; ++i) {
+      const Value<Key> key = cast<Key>(Value<Bits>(tile(across(i))));
+      to.push_back(across(i) + firsts_(digit_of(key)));
+      If(is_there(across(i)),
+         [&] { keys.to(to.back()) = cast<Bits>(deal_.last ? keys_.bits_of(key) : key); });
+    }
+    return to;
+  }
+
+  const PassDeal& deal_;
+  const Keys<T> keys_;
+  const Tensor<const uint32_t, 1>& counts_;
+  const Tensor<uint32_t, 1>& progress_;
+  const Int pass_, begin_, count_;  // of the passes; the tile's first element, and its elements
+  const Shared<int32_t> tallies_, firsts_;
+};
+
+// --- The host ---
+
+// Elements of two bytes or more, as bits.
+template <class T>
+auto as_bits(const TensorRef<T, 1>& x) {
+  return detail::as_bits(x);
+}
+
+// The launches of one sort. V is void where keys go alone.
+template <class T, class V>
+class Sorting {
+ public:
+  using Bits = typename Keys<T>::Bits;
+  using ValueBits = typename Keys<std::conditional_t<std::is_void_v<V>, T, V>>::Bits;
+  static constexpr bool kPairs = !std::is_void_v<V>;
+  using From = TensorRef<const Bits, 1>;
+  using To = TensorRef<Bits, 1>;
+  using ValuesFrom = TensorRef<const ValueBits, 1>;
+  using ValuesTo = TensorRef<ValueBits, 1>;
+
+  Sorting(const Stream& stream, Order order, int64_t n) : stream_(stream), order_(order), n_(n) {
+    deal_.order = order;
+    if (sizeof(T) == 8 || (kPairs && sizeof(ValueBits) == 8)) deal_.items = 12;
+  }
+
+  Status run(const From& keys, const To& sorted, const ValuesFrom& values,
+             const ValuesTo& moved) const {
+    // Counts, progress, and what odd passes write.
+    const int64_t tiles = divide_up(n_, deal_.elements()), counts = kPasses<T> * kDigits,
+                  words = counts + 2 * tiles * kDigits;
+    StatusOr<Buffer> memory = stream_.allocate(static_cast<size_t>(words) * sizeof(uint32_t));
+    if (!memory.ok()) return memory.status();
+    if (Status s = memory->fill(stream_, 0); !s.ok()) return s;
+    const auto all = as_tensor<uint32_t>(*memory, {words});
+    if (Status s = count(keys, part_of(all, 0, counts)); !s.ok()) return s;
+    constexpr bool kTurns = kPasses < T >> 1;
+    StatusOr<Buffer> other = stream_.allocate(kTurns ? static_cast<size_t>(n_) * sizeof(Bits) : 1),
+                     other_values = stream_.allocate(
+                         kTurns && kPairs ? static_cast<size_t>(n_) * sizeof(ValueBits) : 1);
+    if (!other.ok()) return other.status();
+    if (!other_values.ok()) return other_values.status();
+    const To between = as_tensor<Bits>(*other, {kTurns ? n_ : 0});
+    const ValuesTo values_between =
+        as_tensor<ValueBits>(*other_values, {kTurns && kPairs ? n_ : 0});
+    for (int pass = 0; pass < kPasses<T>; ++pass) {
+      PassDeal deal = deal_;
+      deal.first = pass == 0;
+      deal.last = pass == kPasses<T> - 1;
+      // The last pass writes the result, and so does every second one in front of it.
+      const bool to_result = (kPasses<T> - 1 - pass) % 2 == 0;
+      const From from = pass == 0 ? keys : From(to_result ? between : sorted);
+      const ValuesFrom values_from =
+          pass == 0 ? values : ValuesFrom(to_result ? values_between : moved);
+      const Status s = move(deal, pass, tiles, from, to_result ? sorted : between, values_from,
+                            to_result ? moved : values_between, part_of(all, 0, counts),
+                            part_of(all, counts, words - counts));
+      if (!s.ok()) return s;
+    }
+    return OkStatus();
+  }
+
+ private:
+  static TensorRef<uint32_t, 1> part_of(TensorRef<uint32_t, 1> words, int64_t first,
+                                        int64_t count) {
+    words.data += first;
+    words.extents[0] = count;
+    words.capacity_bytes -= first * static_cast<int64_t>(sizeof(uint32_t));
+    return words;
+  }
+
+  Status count(const From& keys, const TensorRef<uint32_t, 1>& counts) const {
+    static const auto kernel = kernel_family(
+        "sort_count(x, counts)", [](Host<CountDeal> deal, Tensor<const Bits, 2> x,
+                                    Tensor<uint32_t, 1> all) { count_digits<T>(deal, x, all); });
+    const TensorRef<const Bits, 2> row = as_row(keys);
+    CountDeal deal{.tile = TileDeal::of(rows_of(row)), .order = order_};
+    deal.tile.threads = kCountThreads;
+    deal.tile.vectors = deal.tile.width > 1 ? kCountVectors : 4 * kCountVectors;
+    const int64_t blocks =
+        std::min<int64_t>(deal.tile.tiles_of(n_), kCountBlocks * stream_.device().info().sm_count);
+    return kernel(deal).launch(stream_, {.grid = blocks, .block = kCountThreads}, row, counts);
+  }
+
+  Status move(const PassDeal& deal, int pass, int64_t tiles, const From& from, const To& to,
+              const ValuesFrom& values_from, const ValuesTo& values_to,
+              const TensorRef<const uint32_t, 1>& counts,
+              const TensorRef<uint32_t, 1>& progress) const {
+    const LaunchShape shape{.grid = tiles, .block = deal.threads};
+    if constexpr (kPairs) {
+      static const auto kernel = kernel_family(
+          "sort_pairs(keys, values, sorted_keys, sorted_values, counts, progress, pass)",
+          [](Host<PassDeal> d, Tensor<const Bits, 1> in, Tensor<const ValueBits, 1> values,
+             Tensor<Bits, 1> out, Tensor<ValueBits, 1> moved, Tensor<const uint32_t, 1> all,
+             Tensor<uint32_t, 1> words, Int number) {
+            SortPass<T>(d, all, words, number, in.shape(0))
+                .move(Moved<Bits>{in, out}, Moved<ValueBits>{values, moved});
+          });
+      return kernel(deal).launch(stream_, shape, from, values_from, to, values_to, counts, progress,
+                                 pass);
+    } else {
+      static const auto kernel = kernel_family(
+          "sort(x, y, counts, progress, pass)",
+          [](Host<PassDeal> d, Tensor<const Bits, 1> in, Tensor<Bits, 1> out,
+             Tensor<const uint32_t, 1> all, Tensor<uint32_t, 1> words, Int number) {
+            SortPass<T>(d, all, words, number, in.shape(0)).move(Moved<Bits>{in, out});
+          });
+      return kernel(deal).launch(stream_, shape, from, to, counts, progress, pass);
+    }
+  }
+
+  const Stream& stream_;
+  const Order order_;
+  const int64_t n_;
+  PassDeal deal_;
+};
+
+Status check_lengths(const char* kernel, int64_t n,
+                     std::initializer_list<std::pair<const char*, int64_t>> others,
+                     const char* first) {
+  for (const auto& [name, length] : others) {
+    if (length != n) {
+      return InvalidArgumentError(absl::StrCat(kernel, ": ", first, " has ", n, " elements and ",
+                                               name, " ", length, "; all need the same number"));
+    }
+  }
+  if (n <= kMostElements) return OkStatus();
+  return InvalidArgumentError(
+      absl::StrCat(kernel, ": ", n, " elements; it takes at most ", kMostElements));
+}
+
+}  // namespace
+
+template <class T>
+Status sort(const Stream& stream, Order order, const TensorRef<const T, 1>& x,
+            const TensorRef<T, 1>& y) {
+  const int64_t n = x.extents[0];
+  if (Status s = check_lengths("sort", n, {{"y", y.extents[0]}}, "x"); !s.ok()) return s;
+  if (n == 0) return OkStatus();
+  return Sorting<T, void>(stream, order, n).run(as_bits(x), as_bits(y), {}, {});
+}
+
+template <class T, class V>
+Status sort_pairs(const Stream& stream, Order order, const TensorRef<const T, 1>& keys,
+                  const TensorRef<const V, 1>& values, const TensorRef<T, 1>& sorted_keys,
+                  const TensorRef<V, 1>& sorted_values) {
+  const int64_t n = keys.extents[0];
+  if (Status s = check_lengths("sort_pairs", n,
+                               {{"values", values.extents[0]},
+                                {"sorted_keys", sorted_keys.extents[0]},
+                                {"sorted_values", sorted_values.extents[0]}},
+                               "keys");
+      !s.ok()) {
+    return s;
+  }
+  if (n == 0) return OkStatus();
+  return Sorting<T, V>(stream, order, n)
+      .run(as_bits(keys), as_bits(sorted_keys), as_bits(values), as_bits(sorted_values));
+}
+
+#define HEDDLE_FOR_PAIRS(T, V)                                                           \
+  template Status sort_pairs<T, V>(const Stream&, Order, const TensorRef<const T, 1>&,   \
+                                   const TensorRef<const V, 1>&, const TensorRef<T, 1>&, \
+                                   const TensorRef<V, 1>&);
+#define HEDDLE_FOR(T)                                                         \
+  template Status sort<T>(const Stream&, Order, const TensorRef<const T, 1>&, \
+                          const TensorRef<T, 1>&);                            \
+  HEDDLE_FOR_PAIRS(T, int32_t)                                                \
+  HEDDLE_FOR_PAIRS(T, float)                                                  \
+  HEDDLE_FOR_PAIRS(T, int64_t)
+HEDDLE_FOR(float)
+HEDDLE_FOR(half)
+HEDDLE_FOR(bfloat16)
+HEDDLE_FOR(int32_t)
+HEDDLE_FOR(uint32_t)
+HEDDLE_FOR(int64_t)
+#undef HEDDLE_FOR
+#undef HEDDLE_FOR_PAIRS
+
+}  // namespace heddle::kernels
