@@ -4,9 +4,15 @@
 //   BENCH FOLDER --once    runs each kernel once, ours before its twin, for a profiler
 //   BENCH --sizes          counts our kernels' instructions as they stand in the program, without a GPU
 //
+// A side may launch several kernels. The twins' are named cuda_..., and no others are: by that a profiler's list falls
+// into sides.
+//
 // Outputs are compared first. A time is the median of 21 rounds of 10 runs between two events, the two sides
 // taking turns.
 #pragma once
+
+#include <set>
+#include <type_traits>
 
 #include "CLI/CLI.hpp"
 #include "bench/twins.h"
@@ -18,11 +24,17 @@
 
 namespace heddle::bench {
 
-// A device that runs nothing: it compiles what is launched, and says of how many instructions it is.
-inline Device open_counting(int* instructions) {
+// The kernels that were launched, and of how many instructions they are together.
+struct Counted {
+  std::set<const ir::KernelSource*> kernels;
+  int instructions = 0;
+};
+// A device that runs nothing: it compiles what is launched, each kernel once, and counts.
+inline Device open_counting(Counted* counted) {
   runtime::DeviceInfo info = runtime::InterpBackend::default_info();
   const ir::Target& target = *ir::find_target("sm_90a");
   return runtime::open_dry_run(info, [=](const DryLaunch& launch) -> Status {
+    if (!counted->kernels.insert(launch.source).second) return OkStatus();
     CompileOptions options;
     options.target = std::string(target.name);
     options.block = launch.shape.block;
@@ -31,9 +43,8 @@ inline Device open_counting(int* instructions) {
     if (!made.ok()) return made.status();
     const StatusOr<std::string> listing = codegen::disassemble((*made)->assembly.cubin);
     if (!listing.ok()) return listing.status();
-    *instructions = 0;
     for (const auto& [opcode, count] : codegen::count_opcodes(codegen::sass_opcodes(*listing))) {
-      if (opcode != "NOP") *instructions += count;
+      if (opcode != "NOP") counted->instructions += count;
     }
     return OkStatus();
   });
@@ -44,9 +55,9 @@ enum class PairMode { kTime, kOnce, kSizes };
 // The pairs of one program, and what is found of them.
 class Pairs : public Twins {
  public:
-  // `instructions`: of the last launch, where mode is kSizes.
-  Pairs(const Device& device, const std::string& folder, PairMode mode, const int* instructions)
-      : Twins(device, folder), mode_(mode), instructions_(instructions) {}
+  // `counted`: by the device, where mode is kSizes.
+  Pairs(const Device& device, const std::string& folder, PairMode mode, Counted* counted)
+      : Twins(device, folder), mode_(mode), counted_(counted) {}
 
   PairMode mode() const { return mode_; }
   void add(nlohmann::ordered_json figure) { figures_.push_back(std::move(figure)); }
@@ -59,23 +70,27 @@ class Pairs : public Twins {
     return std::to_string(a) + " × " + std::to_string(b);
   }
 
-  // `elements`: what instructions are counted by. The twin is cuda_<name> of <file>.cubin.
+  // `elements`: what instructions are counted by. The twin is cuda_<name> of <file>.cubin: theirs(twin, out); where it
+  // has more kernels, cuda_<each> of `more`, it is theirs(twins, out), all of them in order.
   template <class Ours, class Theirs>
   void compare(const std::string& file, const std::string& name, const std::string& size,
                double elements, const std::vector<int64_t>& bytes, const Tolerance& tolerance,
-               Ours ours, Theirs theirs) {
+               Ours ours, Theirs theirs, const std::vector<std::string>& more = {}) {
     if (mode_ == PairMode::kSizes) {
       std::vector<Buffer> out = outputs(bytes);
+      *counted_ = {};
       check(ours(out.data()));
       return figures_.push_back(
-          {{"program", name}, {"size", size}, {"instructions", *instructions_}});
+          {{"program", name}, {"size", size}, {"instructions", counted_->instructions}});
     }
-    const Function twin = function(file, "cuda_" + name);
+    std::vector<Function> twins = {function(file, "cuda_" + name)};
+    for (const std::string& kernel : more) twins.push_back(function(file, "cuda_" + kernel));
     const auto run = [&](Buffer* out, bool heddle) {
-      if (heddle) {
-        check(ours(out));
+      if (heddle) return check(ours(out));
+      if constexpr (std::is_invocable_v<Theirs, const Function&, Buffer*>) {
+        theirs(twins[0], out);
       } else {
-        theirs(twin, out);
+        theirs(twins, out);
       }
     };
     if (mode_ == PairMode::kOnce) {
@@ -92,7 +107,7 @@ class Pairs : public Twins {
 
  private:
   const PairMode mode_;
-  const int* const instructions_;
+  Counted* const counted_;
   nlohmann::ordered_json figures_ = nlohmann::ordered_json::array();
 };
 
@@ -107,10 +122,10 @@ int run_pairs(const char* title, int argc, char** argv) {
       app.add_flag("--sizes", sizes, "count our kernels' instructions")->excludes(where);
   app.add_flag("--once", once, "run each kernel once")->excludes(counts);
   CLI11_PARSE(app, argc, argv);
-  int instructions = 0;
-  const Device device = sizes ? open_counting(&instructions) : take(Device::open("cuda:0"));
+  Counted counted;
+  const Device device = sizes ? open_counting(&counted) : take(Device::open("cuda:0"));
   const PairMode mode = sizes ? PairMode::kSizes : once ? PairMode::kOnce : PairMode::kTime;
-  const nlohmann::ordered_json figures = Bench(device, folder, mode, &instructions).all();
+  const nlohmann::ordered_json figures = Bench(device, folder, mode, &counted).all();
   if (!once) std::printf("%s\n", figures.dump(2).c_str());
   for (const auto& figure : figures) {
     if (!figure.value("agree", true)) return 1;

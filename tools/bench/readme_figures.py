@@ -233,15 +233,23 @@ def layout_kernels_table(data):
     return lines
 
 
+def counts(figure):
+    """The cells of a pair's instructions and registers, ours and nvcc's, where the profiler counted them."""
+    return [f"{figure[key]:g}" if key in figure else ""
+            for key in ("heddle_instructions", "nvcc_instructions", "heddle_registers", "nvcc_registers")]
+
+
 def learn_table(data):
     lines = ["The programs of `kernels/learn` beside twins in CUDA C++ that use the same method, compiled with "
              f"`nvcc {data['flags']}`", f"({data['nvcc']}; {data['gpu']}, driver {data['driver']}, {data['date']}). "
              "Lines are lines of code: of ours, and of the", "kernels of the public program that ours follows "
-             "(`tools/bench/learn/originals.json`).", "",
-             "| Program | Size | Lines, ours / original's | Heddle | nvcc | ours / nvcc's time |", "|---|---|---|---|---|---|"]
+             "(`tools/bench/learn/originals.json`). Instructions are those that a thread executes", "for an element, or of `nbody` for a pair of "
+             "bodies, by the profiler.", "",
+             "| Program | Size | Lines, ours / original's | Heddle | nvcc | ours / nvcc's time | instructions | nvcc's | registers | nvcc's |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
     for f in data["figures"]:
         lines.append(f"| `{f['program']}` | {f['size']} | {f['lines']} / {f['original_lines']} | {f['heddle_us']:.1f} µs "
-                     f"| {f['nvcc_us']:.1f} µs | {f['ratio']:.2f} |")
+                     f"| {f['nvcc_us']:.1f} µs | {f['ratio']:.2f} | {' | '.join(counts(f))} |".replace("|  |", "| |").replace("|  |", "| |"))
     return lines
 
 
@@ -256,14 +264,13 @@ def pairs_table(data, what):
     """Kernels beside their twins by nvcc: what pair_figures.py writes."""
     lines = [f"{what}, beside twins in CUDA C++ of the same algorithm, compiled with `nvcc {data['flags']}` "
              f"({data['nvcc']}; {data['gpu']}, driver {data['driver']}, {data['date']}). The aim is at most 1.03 each. "
-             "Instructions are those that a thread executes for an element, by the profiler.", "",
+             "Instructions are those that a thread executes for an element, by the profiler; where a side launches several kernels, their "
+             "instructions together, and the most registers.", "",
              "| Kernel | Size | Heddle | peer | ours / peer's time | instructions | nvcc's | registers | nvcc's |",
              "|---|---|---|---|---|---|---|---|---|"]
     for f in data["figures"]:
         peer = f"{f['copy_us']:.1f} µs (copy)" if "copy_us" in f else f"{f['nvcc_us']:.1f} µs"
-        counts = [f"{f[key]:g}" if key in f else "" for key in
-                  ("heddle_instructions", "nvcc_instructions", "heddle_registers", "nvcc_registers")]
-        lines.append(f"| `{f['program']}` | {f['size']} | {f['heddle_us']:.1f} µs | {peer} | {f['ratio']:.2f} | {' | '.join(counts)} |"
+        lines.append(f"| `{f['program']}` | {f['size']} | {f['heddle_us']:.1f} µs | {peer} | {f['ratio']:.2f} | {' | '.join(counts(f))} |"
                      .replace("|  |", "| |").replace("|  |", "| |"))
     return lines
 

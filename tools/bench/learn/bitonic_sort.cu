@@ -17,7 +17,7 @@ __device__ void cascade(unsigned* tile, unsigned first_stride, bool down) {
   }
 }
 
-extern "C" __global__ void sort_tiles(unsigned* keys) {
+extern "C" __global__ void cuda_bitonic_sort(unsigned* keys) {
   __shared__ unsigned tile[kTile];
   keys += blockIdx.x * kTile;
   tile[threadIdx.x] = keys[threadIdx.x];
@@ -29,7 +29,7 @@ extern "C" __global__ void sort_tiles(unsigned* keys) {
   keys[threadIdx.x + kThreads] = tile[threadIdx.x + kThreads];
 }
 
-extern "C" __global__ void merge_far(unsigned* keys, int size, int stride) {
+extern "C" __global__ void cuda_merge_far(unsigned* keys, int size, int stride) {
   const unsigned i = blockIdx.x * kThreads + threadIdx.x;
   const unsigned at = 2 * i - (i & (stride - 1));
   unsigned a = keys[at], b = keys[at + stride];
@@ -38,7 +38,7 @@ extern "C" __global__ void merge_far(unsigned* keys, int size, int stride) {
   keys[at + stride] = b;
 }
 
-extern "C" __global__ void merge_near(unsigned* keys, int size) {
+extern "C" __global__ void cuda_merge_near(unsigned* keys, int size) {
   __shared__ unsigned tile[kTile];
   const unsigned i = blockIdx.x * kThreads + threadIdx.x;
   keys += blockIdx.x * kTile;

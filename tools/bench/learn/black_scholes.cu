@@ -21,7 +21,7 @@ __device__ Option price_option(float s, float x, float t, float rate, float vola
   return {s * n1 - discounted * n2, discounted * (1.0f - n2) - s * (1.0f - n1)};
 }
 
-extern "C" __global__ __launch_bounds__(128) void black_scholes(
+extern "C" __global__ __launch_bounds__(128) void cuda_black_scholes(
     float rate, float volatility, const float2* __restrict__ price,
     const float2* __restrict__ strike, const float2* __restrict__ years, float2* __restrict__ call,
     float2* __restrict__ put, int n) {

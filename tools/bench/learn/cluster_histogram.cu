@@ -4,7 +4,7 @@
 
 constexpr int kOwnValues = (1 << 16) / 8;
 
-extern "C" __global__ void cluster_histogram(const unsigned* __restrict__ words, unsigned* bins,
+extern "C" __global__ void cuda_cluster_histogram(const unsigned* __restrict__ words, unsigned* bins,
                                              int n) {
   __shared__ unsigned counts[kOwnValues];
   const auto cluster = cooperative_groups::this_cluster();

@@ -1,7 +1,7 @@
 // After cuda-samples' histogram256: a histogram a warp in shared memory, combined by the block.
 constexpr int kBins = 256, kWarps = 8;
 
-extern "C" __global__ void histogram(const unsigned* __restrict__ words, unsigned* bins, int n) {
+extern "C" __global__ void cuda_histogram(const unsigned* __restrict__ words, unsigned* bins, int n) {
   __shared__ unsigned counts[kWarps * kBins];
   for (int i = threadIdx.x; i < kWarps * kBins; i += 32 * kWarps) counts[i] = 0;
   __syncthreads();

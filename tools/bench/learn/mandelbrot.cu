@@ -1,6 +1,6 @@
 // After cuda-samples' Mandelbrot: a thread a point, 16 × 16 blocks. fmaf as in Heddle's program, so
 // that both round alike and every count must agree.
-extern "C" __global__ void mandelbrot(int* __restrict__ image, int height, int width, float left,
+extern "C" __global__ void cuda_mandelbrot(int* __restrict__ image, int height, int width, float left,
                                       float top, float step, int limit) {
   const int row = blockIdx.y * blockDim.y + threadIdx.y;
   const int column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -19,7 +19,7 @@ __device__ unsigned hit(unsigned a, unsigned b) {
   return fmaf(x, x, y * y) < 1.0f ? 1 : 0;
 }
 
-extern "C" __global__ void monte_carlo_pi(unsigned long long* hits, int n, unsigned seed) {
+extern "C" __global__ void cuda_monte_carlo_pi(unsigned long long* hits, int n, unsigned seed) {
   __shared__ unsigned sums[256];
   unsigned mine = 0;
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {

@@ -8,7 +8,7 @@ __device__ float3 interact(float3 a, float4 p, float4 other) {
   return {a.x + dx * pull, a.y + dy * pull, a.z + dz * pull};
 }
 
-extern "C" __global__ void nbody(const float4* __restrict__ body, float4* __restrict__ velocity,
+extern "C" __global__ void cuda_nbody(const float4* __restrict__ body, float4* __restrict__ velocity,
                                  float4* __restrict__ moved, int n, float dt) {
   __shared__ float4 tile[kBodies];
   const int own = blockIdx.x * kBodies + threadIdx.x;

@@ -25,7 +25,7 @@ __device__ unsigned sum_before(const Word* progress, int tile, int lane) {
   return sum;
 }
 
-extern "C" __global__ void scan(const uint4* __restrict__ x, uint4* __restrict__ y, Word* progress,
+extern "C" __global__ void cuda_scan(const uint4* __restrict__ x, uint4* __restrict__ y, Word* progress,
                                 int n) {
   __shared__ unsigned shared_tile, shared_before, warp_sums[kWarps];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

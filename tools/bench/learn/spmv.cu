@@ -1,5 +1,5 @@
 // After Bell and Garland, "Efficient Sparse Matrix-Vector Multiplication on CUDA" (2008), CSR vector.
-extern "C" __global__ void spmv(const int* __restrict__ start, const int* __restrict__ column,
+extern "C" __global__ void cuda_spmv(const int* __restrict__ start, const int* __restrict__ column,
                                 const float* __restrict__ value, const float* __restrict__ x,
                                 float* __restrict__ y, int rows) {
   const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;

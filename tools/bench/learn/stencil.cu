@@ -6,7 +6,7 @@
 constexpr int kReach = 4, kRows = 16, kColumns = 32;
 constexpr int kTileRows = kRows + 2 * kReach, kTileColumns = kColumns + 2 * kReach;
 
-extern "C" __global__ __launch_bounds__(kRows* kColumns) void stencil(
+extern "C" __global__ __launch_bounds__(kRows* kColumns) void cuda_stencil(
     const float* __restrict__ x, float* __restrict__ y, int planes, int rows, int columns) {
   constexpr float kWeights[kReach + 1] = {0.25f, 0.0625f, 0.03125f, 0.0234375f, 0.0078125f};
   __shared__ __align__(16) float tiles[2][kTileRows][kTileColumns];

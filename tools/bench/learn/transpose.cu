@@ -1,7 +1,7 @@
 // After cuda-samples' transposeNoBankConflicts: a tile through shared memory, one column spare.
 constexpr int kTile = 32, kRows = 8;
 
-extern "C" __global__ void transpose(const float* __restrict__ x, float* __restrict__ y, int rows,
+extern "C" __global__ void cuda_transpose(const float* __restrict__ x, float* __restrict__ y, int rows,
                                      int columns) {
   __shared__ float tile[kTile][kTile + 1];
   const int row = blockIdx.y * kTile, column = blockIdx.x * kTile;
