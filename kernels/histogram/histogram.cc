@@ -19,15 +19,22 @@ namespace {
 constexpr int kThreads = 512, kVectors = 4;
 // Blocks of a multiprocessor, where their tallies fit, and what a block's copies of these take at most.
 constexpr int kBlocks = 4, kTallyBytes = 32 << 10;
+// How often elements are read at most, where each block counts a part of the bins.
+constexpr int kMostParts = 16;
 // What else a block keeps in shared memory, with room to spare.
 constexpr int kOtherBytes = 2 << 10;
+
+// How products of an integer and the number of bins, over the bins' width, are found: where they have 32 bits; by a
+// reciprocal where there are at most as many bins as integers; by 64 bits.
+enum class Division { kNarrow, kReciprocal, kWide };
 
 struct HistogramDeal {
   TileDeal tile;
   int places =
       0;  // of a block's tally: the bins, or more; 0: elements are counted in `counts` at once
-  int copies = 1;     // of the tally, so that the lanes of a warp seldom meet at one place
-  bool wide = false;  // products of elements and bins have 64 bits
+  int copies = 1;  // of the tally, so that the lanes of a warp seldom meet at one place
+  Division division = Division::kNarrow;  // of integers
+  bool in_parts = false;  // a block counts some of the bins, by its place in the grid's y
   friend bool operator==(const HistogramDeal&, const HistogramDeal&) = default;
 };
 
@@ -38,10 +45,12 @@ class Bins {
   static constexpr bool kExact = std::is_integral_v<T>;
   using Edge = std::conditional_t<kExact, int32_t, float>;
 
-  // `scale`: bins / (upper - lower), of floats.
+  // What bins / (upper - lower) is given as: of integers times 2^32, rounded down.
+  using Scale = std::conditional_t<kExact, uint32_t, float>;
+
   Bins(const HistogramDeal& deal, const Value<Edge>& lower, const Value<Edge>& upper,
-       const Float& scale, const Int& count)
-      : wide_(deal.wide), lower_(lower), upper_(upper), scale_(scale), count_(count) {}
+       const Value<Scale>& scale, const Int& count)
+      : division_(deal.division), lower_(lower), upper_(upper), scale_(scale), count_(count) {}
 
   // The element's bin, or `outside`. No branch, so that the threads of a warp stay together.
   template <class X>
@@ -61,14 +70,19 @@ class Bins {
       };
       const UInt beyond = apart(x, lower_), width = apart(upper_, lower_),
                  count = bitcast<uint32_t>(count_);
-      if (!wide_) return bitcast<int32_t>(beyond * count / width);
-      return cast<int32_t>(cast<uint64_t>(beyond) * cast<uint64_t>(count) / cast<uint64_t>(width));
+      if (division_ == Division::kNarrow) return bitcast<int32_t>(beyond * count / width);
+      const UInt64 product = cast<uint64_t>(beyond) * cast<uint64_t>(count),
+                   by = cast<uint64_t>(width);
+      if (division_ == Division::kWide) return cast<int32_t>(product / by);
+      const UInt near = mulhi(beyond, scale_);  // the quotient, or one less
+      const Bool less = product - cast<uint64_t>(near) * by >= by;
+      return bitcast<int32_t>(near + select(less, UInt(1), UInt(0)));
     }
   }
 
-  const bool wide_;
+  const Division division_;
   const Value<Edge> lower_, upper_;
-  const Float scale_;
+  const Value<Scale> scale_;
   const Int count_;
 };
 
@@ -101,9 +115,12 @@ void tally(const HistogramDeal& deal, const Tensor<const T, 2>& x, const Bins<T>
            const Tensor<int32_t, 1>& counts) {
   const Int count = counts.shape(0);
   if (deal.places == 0) {
+    // Lanes that meet at one bin add to it together.
+    const UInt in_front = (UInt(1) << bitcast<uint32_t>(Int(lane_id()))) - 1;
     return each_element(deal, x, [&](const Value<T>& element, const Bool& inside) {
-      const Int bin = bins.of(element, count);
-      If(inside && bin < count, [&] { atomic_add(counts(bin), 1); });
+      const Int bin = select(inside, bins.of(element, count), count);
+      const UInt peers = match_any(bin);
+      If((peers & in_front) == 0u && bin < count, [&] { atomic_add(counts(bin), popc(peers)); });
     });
   }
   // The copies of a place are neighbours, in banks of their own.
@@ -112,18 +129,24 @@ void tally(const HistogramDeal& deal, const Tensor<const T, 2>& x, const Bins<T>
   for (const Int i : range(thread_idx.x, words, kThreads)) tallies(i) = 0u;
   sync_threads();
   const Int copy = lane_id() & (deal.copies - 1);
+  const Int first = deal.in_parts ? block_idx.y * nowhere : Int(0);  // of the block's bins
+  const auto place_of = [&](const Value<T>& element) {
+    if (kByValue<T>) return cast<int32_t>(element);
+    if (!deal.in_parts) return bins.of(element, nowhere);
+    const Int place = bins.of(element, Int(-1)) - first;
+    return select(place >= 0 && place < nowhere, place, nowhere);
+  };
   each_element(deal, x, [&](const Value<T>& element, const Bool& inside) {
-    const Int place = kByValue<T> ? cast<int32_t>(element) : bins.of(element, nowhere);
-    atomic_add(tallies(select(inside, place, nowhere) * deal.copies + copy), 1u);
+    atomic_add(tallies(select(inside, place_of(element), nowhere) * deal.copies + copy), 1u);
   });
   sync_threads();
-  const Int tallied = kByValue<T> ? Int(nowhere) : count;
+  const Int tallied = kByValue<T> ? Int(nowhere) : min(count - first, nowhere);
   for (const Int place : range(thread_idx.x, tallied, kThreads)) {
     Var<uint32_t> all(uint32_t{0});
     for (int c = 0; c < deal.copies; ++c) {
       all = all + tallies(place * deal.copies + ((copy + c) & (deal.copies - 1)));
     }
-    const Int bin = kByValue<T> ? bins.of(place, count) : place;
+    const Int bin = kByValue<T> ? bins.of(place, count) : first + place;
     If(all > 0u && bin < count, [&] { atomic_add(counts(bin), bitcast<int32_t>(all.get())); });
   }
 }
@@ -133,12 +156,13 @@ HistogramDeal deal_tallies(const RowsOf& of, int64_t bins, const DeviceInfo& dev
   HistogramDeal deal{.tile = TileDeal::of(of)};
   deal.tile.threads = kThreads;
   deal.tile.vectors = deal.tile.width > 1 ? kVectors : 4 * kVectors;
-  const int64_t most = (device.limits.max_shared_per_block - kOtherBytes) / 4,
-                places = (kByValue<T> ? 256 : bins) + 1;
-  if (places > most) return deal;
+  const int64_t most = (device.limits.max_shared_per_block - kOtherBytes) / 4 - 1,
+                places = kByValue<T> ? 256 : bins;
+  if (places > kMostParts * most) return deal;
+  deal.in_parts = places > most;
   // Kernels are made for few numbers of places.
-  deal.places = static_cast<int>(
-      std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(places - 1))) + 1, most));
+  const auto rounded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(places)));
+  deal.places = static_cast<int>(std::min(rounded, most)) + 1;
   while (deal.copies < kWarpSize && (deal.places - 1) * deal.copies * 2 * 4 <= kTallyBytes) {
     deal.copies *= 2;
   }
@@ -174,6 +198,7 @@ template <class T>
 Status histogram(const Stream& stream, const TensorRef<const T, 1>& x, double lower, double upper,
                  const TensorRef<int32_t, 1>& counts) {
   using Edge = typename Bins<T>::Edge;
+  using Scale = typename Bins<T>::Scale;
   static const auto clear = define_kernel("histogram_clear(counts)", [](Tensor<int32_t, 1> all) {
     const Int bin = block_idx.x * kThreads + thread_idx.x;
     If(bin < all.shape(0), [&] { all(bin) = 0; });
@@ -181,7 +206,7 @@ Status histogram(const Stream& stream, const TensorRef<const T, 1>& x, double lo
   static const auto count =
       kernel_family("histogram(x, lower, upper, scale, counts)",
                     [](Host<HistogramDeal> deal, Tensor<const T, 2> in, Value<Edge> first,
-                       Value<Edge> last, Float scale, Tensor<int32_t, 1> out) {
+                       Value<Edge> last, Value<Scale> scale, Tensor<int32_t, 1> out) {
                       tally<T>(deal, in, Bins<T>(deal, first, last, scale, out.shape(0)), out);
                     });
   const int64_t bins = counts.extents[0], n = x.extents[0];
@@ -201,14 +226,22 @@ Status histogram(const Stream& stream, const TensorRef<const T, 1>& x, double lo
   const TensorRef<const T, 2> row = as_row(x);
   const DeviceInfo& device = stream.device().info();
   HistogramDeal deal = deal_tallies<T>(rows_of(row), bins, device);
-  const double width = upper - lower;
-  deal.wide = Bins<T>::kExact && width * static_cast<double>(bins) >= 0x1p32;
-  const auto scale = static_cast<float>(
-      static_cast<double>(bins) /
-      (static_cast<Edge>(upper) - static_cast<double>(static_cast<Edge>(lower))));
-  const int64_t blocks = std::min(deal.tile.tiles_of(n), blocks_of(deal, device));
-  return count(deal).launch(stream, {.grid = blocks, .block = kThreads}, row,
-                            static_cast<Edge>(lower), static_cast<Edge>(upper), scale, counts);
+  const auto first = static_cast<Edge>(lower), last = static_cast<Edge>(upper);
+  const double width = static_cast<double>(last) - static_cast<double>(first);
+  Scale scale;
+  if constexpr (Bins<T>::kExact) {
+    deal.division = width * static_cast<double>(bins) < 0x1p32 ? Division::kNarrow
+                    : static_cast<double>(bins) <= width       ? Division::kReciprocal
+                                                               : Division::kWide;
+    scale = static_cast<Scale>(std::min<uint64_t>(
+        (static_cast<uint64_t>(bins) << 32) / static_cast<uint64_t>(width), UINT32_MAX));
+  } else {
+    scale = static_cast<Scale>(static_cast<double>(bins) / width);
+  }
+  const int64_t parts = deal.in_parts ? divide_up(bins, deal.places - 1) : 1,
+                blocks = std::min(deal.tile.tiles_of(n), divide_up(blocks_of(deal, device), parts));
+  return count(deal).launch(stream, {.grid = {blocks, parts}, .block = kThreads}, row, first, last,
+                            scale, counts);
 }
 
 #define HEDDLE_FOR(T)                                                                       \

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,9 +17,8 @@ namespace {
 
 constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
 constexpr int kMostElements = (1 << 30) - 65536;
-// Blocks that count digits: threads, vectors of each, blocks of a multiprocessor, copies of a block's tallies.
-constexpr int kCountThreads = 512, kCountVectors = 4, kCountBlocks = 3, kCopies = 4;
-constexpr int kCopyMask = kCopies - 1;
+// Blocks that count digits: threads, vectors of each, blocks of a multiprocessor, bytes of a block's tallies.
+constexpr int kCountThreads = 512, kCountVectors = 4, kCountBlocks = 3, kTallyBytes = 64 << 10;
 
 // --- Keys ---
 
@@ -91,7 +92,9 @@ template <class T>
 void count_digits(const CountDeal& deal, const Tensor<const typename Keys<T>::Bits, 2>& x,
                   const Tensor<uint32_t, 1>& counts) {
   using Key = typename Keys<T>::Key;
-  constexpr int kTallies = kPasses<T> * kDigits;
+  // The lanes of a warp seldom meet at one place, of which there are copies side by side.
+  constexpr int kTallies = kPasses<T> * kDigits,
+                kCopies = std::min(kTallyBytes / 4 / kTallies, kWarpSize), kCopyMask = kCopies - 1;
   const Keys<T> keys(deal.order);
   const RowTiles<const typename Keys<T>::Bits> tiles(deal.tile, x, x.shape(1));
   Shared<uint32_t> tallies(kTallies * kCopies);
@@ -183,17 +186,26 @@ class SortPass {
     min_blocks_per_sm(deal.blocks);
   }
 
-  void move(const Moved<Bits>& keys) const { place(keys, rank(keys.from)); }
-  template <class ValueBits>
-  void move(const Moved<Bits>& keys, const Moved<ValueBits>& values) const {
+  // Keys, and values that go with them: by way of shared memory, so that those of a digit leave side by side.
+  template <class... ValueBits>
+  void move(const Moved<Bits>& keys, const Moved<ValueBits>&... values) const {
     const Ranked ranked = rank(keys.from);
-    const std::vector<Int> to = place(keys, ranked);
-    const auto loaded = load(values.from);
-    const Shared<ValueBits> tile(deal_.elements());
-    for (int i = 0; i < deal_.items; ++i) tile(ranked.places[i]) = cast<ValueBits>(loaded[i]);
+    const auto tile = in_order<Bits>(ranked.places, ranked.keys);
+    const std::tuple<Shared<ValueBits>...> more = {
+        in_order<ValueBits>(ranked.places, load(values.from))...};
+    If(thread_idx.x < kDigits, [&] {
+      const Digit& mine = ranked.digit;
+      firsts_(thread_idx.x) = mine.first_of_all + look_back(mine.in_tile) - mine.first_in_tile;
+    });
     sync_threads();
     for (int i = 0; i < deal_.items; ++i) {
-      If(is_there(across(i)), [&] { values.to(to[i]) = tile(across(i)); });
+      const Int at = i * deal_.threads + thread_idx.x;
+      const Value<Key> key = cast<Key>(Value<Bits>(tile(at)));
+      const Int to = at + firsts_(digit_of(key));
+      If(is_there(at), [&] {
+        keys.to(to) = cast<Bits>(deal_.last ? keys_.bits_of(key) : key);
+        std::apply([&](const auto&... tiles) { ((values.to(to) = tiles(at)), ...); }, more);
+      });
     }
   }
 
@@ -210,12 +222,10 @@ class SortPass {
     Digit digit;
   };
 
-  // The tile's place of this thread's element i: the lanes of a warp side by side, then its elements, then warps; and of
-  // the i-th that it writes: all threads side by side.
+  // The tile's place of this thread's element i: the lanes of a warp side by side, then its elements, then warps.
   Int own(int i) const {
     return warp_id() * (deal_.items * kWarpSize) + (i * kWarpSize + lane_id());
   }
-  Int across(int i) const { return i * deal_.threads + thread_idx.x; }
   Bool is_there(const Int& place) const { return place < count_; }
 
   // This thread's elements; 0 for those that are not there.
@@ -230,6 +240,15 @@ class SortPass {
       for (int i = 0; i < deal_.items; ++i) If(is_there(own(i)), [&] { load_one(i); });
     });
     return {all.begin(), all.end()};
+  }
+
+  // The tile with this thread's elements at their places.
+  template <class B>
+  Shared<B> in_order(const std::vector<Int>& places,
+                     const std::vector<Value<Register<B>>>& elements) const {
+    const Shared<B> tile(deal_.elements());
+    for (size_t i = 0; i < places.size(); ++i) tile(places[i]) = cast<B>(elements[i]);
+    return tile;
   }
 
   Int digit_of(const Value<Key>& key) const {
@@ -253,22 +272,25 @@ class SortPass {
     for (int i = 0; i < kDigits; i += kWarpSize) tallies_(first + (i + lane)) = 0;
     sync_warp();
     const UInt in_front = (UInt(1) << bitcast<uint32_t>(lane)) - 1;
-    std::vector<Int> tallied, in_warp;
+    // Of each element its place among the warp's of its digit, and above that the digit's tally: in one register.
+    constexpr int kPlaceBits = 16;
+    std::vector<Int> ranks;
     for (int i = 0; i < deal_.items; ++i) {
       // Those that are not there come last.
       const Int digit = select(is_there(own(i)), digit_of(keys[i]), kDigits - 1);
       const UInt peers = peers_of(digit), before = peers & in_front;
-      tallied.push_back(first + digit);
-      const Int so_far = tallies_(tallied.back());
+      const Int tally = first + digit, so_far = tallies_(tally);
       sync_warp();
-      If(before == 0u, [&] { tallies_(tallied.back()) = so_far + bitcast<int32_t>(popc(peers)); });
+      If(before == 0u, [&] { tallies_(tally) = so_far + popc(peers); });
       sync_warp();
-      in_warp.push_back(so_far + bitcast<int32_t>(popc(before)));
+      ranks.push_back(tally * (1 << kPlaceBits) + (so_far + popc(before)));
     }
     sync_threads();
     const Digit mine = start_digits();
     std::vector<Int> places;
-    for (int i = 0; i < deal_.items; ++i) places.push_back(in_warp[i] + tallies_(tallied[i]));
+    for (const Int& rank : ranks) {
+      places.push_back((rank & ((1 << kPlaceBits) - 1)) + tallies_(rank >> kPlaceBits));
+    }
     return {std::move(keys), std::move(places), mine};
   }
 
@@ -325,26 +347,6 @@ class SortPass {
       atomic_store(progress_(word(block_idx.x)), bitcast<uint32_t>(before + in_tile) | kToEnd);
     });
     return before;
-  }
-
-  // Moves keys by way of shared memory, so that those of a digit leave side by side; gives where the elements go that then
-  // are this thread's.
-  std::vector<Int> place(const Moved<Bits>& keys, const Ranked& ranked) const {
-    const Shared<Bits> tile(deal_.elements());
-    for (int i = 0; i < deal_.items; ++i) tile(ranked.places[i]) = cast<Bits>(ranked.keys[i]);
-    If(thread_idx.x < kDigits, [&] {
-      firsts_(thread_idx.x) =
-          ranked.digit.first_of_all + look_back(ranked.digit.in_tile) - ranked.digit.first_in_tile;
-    });
-    sync_threads();
-    std::vector<Int> to;
-    for (int i = 0; i < deal_.items; ++i) {
-      const Value<Key> key = cast<Key>(Value<Bits>(tile(across(i))));
-      to.push_back(across(i) + firsts_(digit_of(key)));
-      If(is_there(across(i)),
-         [&] { keys.to(to.back()) = cast<Bits>(deal_.last ? keys_.bits_of(key) : key); });
-    }
-    return to;
   }
 
   const PassDeal& deal_;

@@ -95,7 +95,8 @@ TYPED_TEST(Histograms, CountEveryElement) {
 }
 TYPED_TEST(Histograms, HaveAnyNumberOfBins) {
   const auto x = elements<TypeParam>(3000, 0, 250);
-  for (const int64_t bins : {1, 2, 255, 256, 257, 1000, 4096, 20000, 40000, 57600, 60000, 100000}) {
+  for (const int64_t bins :
+       {1, 2, 255, 256, 257, 1000, 4096, 20000, 40000, 57600, 60000, 200000, 1000000}) {
     check_counts(x, 0, 250, bins);
   }
 }
@@ -128,6 +129,9 @@ TEST(HistogramTest, OfIntegersIsExact) {
   for (const int32_t more : elements<int32_t>(5000, kLeast, kMost)) x.push_back(more);
   check_counts(x, kLeast, kMost, 1000);
   check_counts(x, kLeast, kMost, 70000);
+  check_counts(x, kLeast, kMost - 1, 255);
+  check_counts(elements<int32_t>(5000, 0, 70000), 0, 70000, 70000);
+  check_counts(elements<int32_t>(5000, 0, 70000), 0, 70000, 90000);
   check_counts(x, -7, 12, 3);
   // Where products of 32 bits end, and 64 are taken.
   check_counts(elements<int32_t>(5000, 0, 1 << 16), 0, 1 << 16, (1 << 16) - 1);

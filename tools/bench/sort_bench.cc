@@ -189,7 +189,7 @@ void histograms(Bench& bench) {
     for (const int bins : {16, 256, 2048, 16384, 131072}) {
       bench.histograms<float>("f32", 0, kMany, bins, 0, 1, input);
     }
-    bench.histograms<int32_t>("i32", 1, kMany, 256, -(1 << 30), 1 << 30, input);
+    bench.histograms<int32_t>("i32", 1, kMany, 256, -(1 << 29), 1 << 29, input);
     bench.histograms<uint8_t>("u8", 2, 4 * kMany, 256, 0, 256, input);
     bench.histograms<bfloat16>("bf16", -1, 2 * kMany, 256, 0, 1, input);
   }

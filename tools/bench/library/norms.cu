@@ -1,4 +1,5 @@
 // Twins of the norms, also of sums with a residual, and of their gradients: a block has a row in registers.
+#include "columns.cuh"
 #include "groups.cuh"
 #include "part.cuh"
 
@@ -127,4 +128,10 @@ extern "C" __global__ __launch_bounds__(kThreads, 2) void cuda_layer_norm_backwa
   }
   of_w.store(row_of<kColumnsOfTwo>(sums));
   of_b.store(row_of<kColumnsOfTwo>(sums, gridDim.x + blockIdx.x));
+}
+
+// What the blocks of a norm's gradient have of the weights': (weights, blocks, columns).
+extern "C" __global__ __launch_bounds__(256) void cuda_add_up_weights(
+    const float* __restrict__ sums, float* __restrict__ y, int blocks, int columns) {
+  sum_columns<4, 32, 8, 16>(sums, y, blocks, columns, blocks);
 }
