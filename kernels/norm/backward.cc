@@ -11,7 +11,6 @@
 #include "heddle/kernels/norm/norm.h"
 #include "heddle/kernels/reduce/columns_internal.h"
 #include "heddle/kernels/reduce/reducer_internal.h"
-#include "heddle/kernels/rows/moments_internal.h"
 #include "heddle/kernels/rows/row_kernel.h"
 
 namespace heddle::kernels {
@@ -34,6 +33,16 @@ struct AddSums {
   }
 };
 
+// Of a row: of squares of x - mean, of s, and of s (x - mean), which store_gradient() speaks of.
+struct RowSums {
+  Float squares, of_s, of_products;
+};
+struct AddRowSums {
+  RowSums operator()(const RowSums& a, const RowSums& b) const {
+    return {a.squares + b.squares, a.of_s + b.of_s, a.of_products + b.of_products};
+  }
+};
+
 // What a row is normalised by: y = (x - mean) scale w + b.
 struct RowScale {
   Float mean, scale;
@@ -53,28 +62,46 @@ RowScale store_gradient(const RowThreads& threads, const InputRow<T>& x, const I
   const auto scaled = [](const Fragment<T>& d, const Fragment<T>& by) {
     return wide(d) * wide(by);
   };
-  std::optional<Moments> all;
-  if constexpr (kCentred) {
-    all.emplace(
-        threads.reduce(x.fold(Moments{0, 0, 0}, moments<T>, MergeMoments()), MergeMoments()));
-  }
-  const Float mean = all ? all->mean : Float(0);
-  Var<float> first(0.0f), second(0.0f);
+  // A row is at hand, so that its mean is found first, and then what its elements differ from it.
+  const Float per_element = fast::rcp(n);
+  const Float mean =
+      kCentred ? threads.reduce(x.fold(
+                                    Float(0),
+                                    [&](const RowPart<T>& part) {
+                                      return sum_of(part.template map<float>(
+                                                 [](const Fragment<T>& v) { return wide(v); })) *
+                                             per_element;
+                                    },
+                                    plus()),
+                                plus())
+               : Float(0);
+  Var<float> squares(0.0f), of_s(0.0f), of_products(0.0f);
   x.each(
       [&](const Int& number, const RowPart<T>& part, const RowPart<T>& d) {
         const RowPart<float> s = d.template map<float>(scaled, dx.beside(w, number));
         const RowPart<float> apart = part.template map<float>(
             [&](const Fragment<T>& v) { return kCentred ? wide(v) - mean : wide(v); });
         const auto times = [](const Fragment<float>& a, const Fragment<float>& b) { return a * b; };
-        first += sum_of(kCentred ? s : apart.template map<float>(times, apart));
-        second += sum_of(s.template map<float>(times, apart));
+        const auto square = [](const Fragment<float>& a) { return a * a; };
+        // What is outside the row is 0, and so counts where it is set apart from the mean.
+        squares += kCentred ? apart.template fold_row<float>(square, plus(), Float(0))
+                            : apart.template fold<float>(square, plus());
+        if (kCentred) of_s += sum_of(s);
+        of_products += sum_of(s.template map<float>(times, apart));
       },
       dy);
-  const TwoSums sums = threads.reduce(TwoSums{first, second}, AddSums());
-  const Float squares = all ? all->squares : sums.first,
-              scale = fast::rsqrt(fast::div(squares, n) + eps),
-              mean_of_s = all ? fast::div(sums.first, n) : Float(0),
-              slope = fast::div(sums.second, n) * scale * scale;
+  const auto in_row = [&]() -> RowSums {
+    if constexpr (kCentred) {
+      return threads.reduce(RowSums{squares, of_s, of_products}, AddRowSums());
+    } else {
+      const TwoSums two = threads.reduce(TwoSums{squares, of_products}, AddSums());
+      return {two.first, Float(0), two.second};
+    }
+  };
+  const RowSums sums = in_row();
+  const Float scale = fast::rsqrt(fast::div(sums.squares, n) + eps),
+              mean_of_s = fast::div(sums.of_s, n),
+              slope = fast::div(sums.of_products, n) * scale * scale;
   x.each(
       [&](const Int& number, const RowPart<T>& part, const RowPart<T>& d) {
         const auto gradient = [&](const Fragment<T>& v, const Fragment<T>& g,

@@ -137,7 +137,7 @@ void count_digits(const CountDeal& deal, const Tensor<const typename Keys<T>::Bi
 // --- A pass ---
 
 struct PassDeal {
-  int threads = 384, items = 20;     // of a tile, a block each; of a thread
+  int threads = 384, items = 22;     // of a tile, a block each; of a thread
   int blocks = 2;                    // of a multiprocessor
   bool first = false, last = false;  // of the passes
   bool by_ballots = true;            // how lanes of one digit find each other
@@ -379,7 +379,9 @@ class Sorting {
 
   Sorting(const Stream& stream, Order order, int64_t n) : stream_(stream), order_(order), n_(n) {
     deal_.order = order;
-    if (sizeof(T) == 8 || (kPairs && sizeof(ValueBits) == 8)) deal_.items = 12;
+    // As many elements as the registers and the shared memory of two blocks hold.
+    if (kPairs) deal_.items = sizeof(T) + sizeof(ValueBits) > 8 ? 12 : 20;
+    if (!kPairs && sizeof(T) == 8) deal_.items = 16;
   }
 
   Status run(const From& keys, const To& sorted, const ValuesFrom& values,

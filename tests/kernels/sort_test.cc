@@ -93,7 +93,7 @@ using Types = testing::Types<float, half, bfloat16, int32_t, uint32_t, int64_t>;
 TYPED_TEST_SUITE(Sorts, Types);
 
 TYPED_TEST(Sorts, OfAnyLength) {
-  for (const int64_t n : {1, 2, 31, 33, 1000, 4608, 7679, 7680, 7681, 40000}) {
+  for (const int64_t n : {1, 2, 31, 33, 1000, 4608, 7680, 8447, 8448, 8449, 40000}) {
     for (const Order order : {Order::kAscending, Order::kDescending}) {
       check_sorted(order, random_bits<TypeParam>(n));
     }

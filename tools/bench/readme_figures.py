@@ -151,6 +151,29 @@ TOPK_CAUSES = (
     "sort by warps' shuffles; radix by key before the column, which 16-bit keys leave no digits for.")
 
 
+def sort_rows(data):
+    """Sorts and histograms as a whole, for the glance."""
+    def beside(what, large):
+        return [f["of_cub"] for f in data["figures"] if f["what"].startswith(what) and "of_cub" in f and (f["elements"] > 1 << 24) == large]
+    parts = [(name, beside(what, True), beside(what, False))
+             for name, what in (("`sort`", "sort"), ("`histogram`", "histogram"))]
+    return [(f"{name} of 2^25 elements and more beside CUB, {data['gpu']}: speed (geometric mean; least), of fewer elements (geometric mean)",
+             f"{geometric_mean(many):.2f}, {min(many):.2f}; {geometric_mean(few):.2f}", "≥ 1.00") for name, many, few in parts]
+
+
+def sort_table(data):
+    lines = [f"`sort`, `sort_pairs` (with places of i32) and `histogram` beside CUB's DeviceRadixSort and DeviceHistogram ({data['gpu']}, driver "
+             f"{data['driver']}, {data['date']}); how many times as fast, aim 1. The results are compared: of sorts they have the same bits.", "",
+             "| What | Type | Elements | Input | Heddle | of CUB |", "|---|---|---|---|---|---|"]
+    for f in data["figures"]:
+        of_cub = f"{f['of_cub']:.2f}" if "of_cub" in f else ""
+        lines.append(f"| {f['what']} | {f['dtype']} | {f['elements']} | {f['input']} | {f['heddle_us']:.1f} µs | {of_cub} |")
+    return lines + ["", SORT_CAUSES, ""]
+
+
+SORT_CAUSES = ""
+
+
 def axpby_table(data):
     lines = [f"`axpby` on an {data['gpu']} (driver {data['driver']}, {data['date']}), beside a device-to-device copy of as many",
              "bytes in the same run. Arguments that are not aligned start one element past an aligned address, both of them:", "",
@@ -426,7 +449,7 @@ def all_figures():
     host = (launch_rows(load("launch")) + compile_rows(load("compile")) + layout_rows(load("layout"))
             + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
     return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
-                      ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
+                      ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Sorts and histograms"], sort_table(load("sort")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host), COMPILE_CAUSES,
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")),
                       ["## The library's kernels"], library_table(load("library")), ["## Kernels on layouts"],
@@ -438,7 +461,7 @@ def all_figures():
 
 def glance():
     rows = (launch_rows(load("launch"))[:1] + compile_rows(load("compile"))[:1] + learn_rows(load("learn"))
-            + plain_rows(load("plain")) + reduce_rows(load("reduce")) + scan_rows(load("scan")) + topk_rows(load("topk")) + maps_rows(load("maps")) + row_kernels_rows(load("rows"))
+            + plain_rows(load("plain")) + reduce_rows(load("reduce")) + scan_rows(load("scan")) + topk_rows(load("topk")) + sort_rows(load("sort")) + maps_rows(load("maps")) + row_kernels_rows(load("rows"))
             + interp_rows(load("interp"))[-2:-1] + compile_time_rows(load("compile_time"))[1:2])
     return paragraphs(row_sum_table(load("row_sum")), rows_table(rows))
 
