@@ -186,27 +186,19 @@ class SortPass {
     min_blocks_per_sm(deal.blocks);
   }
 
-  // Keys, and values that go with them: by way of shared memory, so that those of a digit leave side by side.
+  // Keys, and values that go with them. Where all elements have one digit they stay where they are.
   template <class... ValueBits>
   void move(const Moved<Bits>& keys, const Moved<ValueBits>&... values) const {
-    const Ranked ranked = rank(keys.from);
-    const auto tile = in_order<Bits>(ranked.places, ranked.keys);
-    const std::tuple<Shared<ValueBits>...> more = {
-        in_order<ValueBits>(ranked.places, load(values.from))...};
-    If(thread_idx.x < kDigits, [&] {
-      const Digit& mine = ranked.digit;
-      firsts_(thread_idx.x) = mine.first_of_all + look_back(mine.in_tile) - mine.first_in_tile;
-    });
-    sync_threads();
-    for (int i = 0; i < deal_.items; ++i) {
-      const Int at = i * deal_.threads + thread_idx.x;
-      const Value<Key> key = cast<Key>(Value<Bits>(tile(at)));
-      const Int to = at + firsts_(digit_of(key));
-      If(is_there(at), [&] {
-        keys.to(to) = cast<Bits>(deal_.last ? keys_.bits_of(key) : key);
-        std::apply([&](const auto&... tiles) { ((values.to(to) = tiles(at)), ...); }, more);
-      });
-    }
+    const std::vector<Value<Key>> mine = load_keys(keys.from);
+    const Int digit = digit_of(key_of(cast<Key>(Value<Bits>(keys.from(0)))));
+    const UInt alike = counts_(pass_ * kDigits + digit);
+    If(bitcast<int32_t>(alike) == keys.from.shape(0), [&] {
+      (copy(values), ...);
+      for (int i = 0; i < deal_.items; ++i) {
+        If(is_there(own(i)), [&] { keys.to(begin_ + own(i)) = bits_of(mine[i]); });
+      }
+      If(thread_idx.x < kDigits, [&] { progress_(word_of_next_pass()) = 0u; });
+    }).Else([&] { distribute(mine, keys, values...); });
   }
 
  private:
@@ -215,9 +207,8 @@ class SortPass {
   struct Digit {
     Int first_in_tile, first_of_all, in_tile;
   };
-  // This thread's keys, their places in the tile, and its digit.
+  // The places of this thread's keys in the tile, and its digit.
   struct Ranked {
-    std::vector<Value<Key>> keys;
     std::vector<Int> places;
     Digit digit;
   };
@@ -240,6 +231,48 @@ class SortPass {
       for (int i = 0; i < deal_.items; ++i) If(is_there(own(i)), [&] { load_one(i); });
     });
     return {all.begin(), all.end()};
+  }
+
+  Value<Key> key_of(const Value<Key>& bits) const { return deal_.first ? keys_.of(bits) : bits; }
+  Value<Bits> bits_of(const Value<Key>& key) const {
+    return cast<Bits>(deal_.last ? keys_.bits_of(key) : key);
+  }
+  std::vector<Value<Key>> load_keys(const Tensor<const Bits, 1>& from) const {
+    std::vector<Value<Key>> keys;
+    for (const Value<Key>& bits : load(from)) keys.push_back(key_of(bits));
+    return keys;
+  }
+
+  template <class B>
+  void copy(const Moved<B>& values) const {
+    const auto mine = load(values.from);
+    for (int i = 0; i < deal_.items; ++i) {
+      If(is_there(own(i)), [&] { values.to(begin_ + own(i)) = cast<B>(mine[i]); });
+    }
+  }
+
+  // Moves the tile by way of shared memory, so that elements of one digit leave side by side.
+  template <class... ValueBits>
+  void distribute(const std::vector<Value<Key>>& mine, const Moved<Bits>& keys,
+                  const Moved<ValueBits>&... values) const {
+    const Ranked ranked = rank(mine);
+    const auto tile = in_order<Bits>(ranked.places, mine);
+    const std::tuple<Shared<ValueBits>...> more = {
+        in_order<ValueBits>(ranked.places, load(values.from))...};
+    If(thread_idx.x < kDigits, [&] {
+      const Digit& own = ranked.digit;
+      firsts_(thread_idx.x) = own.first_of_all + look_back(own.in_tile) - own.first_in_tile;
+    });
+    sync_threads();
+    for (int i = 0; i < deal_.items; ++i) {
+      const Int at = i * deal_.threads + thread_idx.x;
+      const Value<Key> key = cast<Key>(Value<Bits>(tile(at)));
+      const Int to = at + firsts_(digit_of(key));
+      If(is_there(at), [&] {
+        keys.to(to) = bits_of(key);
+        std::apply([&](const auto&... tiles) { ((values.to(to) = tiles(at)), ...); }, more);
+      });
+    }
   }
 
   // The tile with this thread's elements at their places.
@@ -265,9 +298,7 @@ class SortPass {
     return peers;
   }
 
-  Ranked rank(const Tensor<const Bits, 1>& from) const {
-    std::vector<Value<Key>> keys;
-    for (const Value<Key>& bits : load(from)) keys.push_back(deal_.first ? keys_.of(bits) : bits);
+  Ranked rank(const std::vector<Value<Key>>& keys) const {
     const Int first = warp_id() * kDigits, lane = lane_id();
     for (int i = 0; i < kDigits; i += kWarpSize) tallies_(first + (i + lane)) = 0;
     sync_warp();
@@ -291,7 +322,7 @@ class SortPass {
     for (const Int& rank : ranks) {
       places.push_back((rank & ((1 << kPlaceBits) - 1)) + tallies_(rank >> kPlaceBits));
     }
-    return {std::move(keys), std::move(places), mine};
+    return {std::move(places), mine};
   }
 
   // Makes of how often a warp has a digit where in the tile those elements begin, and tells the tiles behind how often this

@@ -15,7 +15,7 @@ namespace {
 
 // Elements of a thread of a tile, about, and tiles that a stretch of a row has at least.
 constexpr int kElements = 8, kLeastTiles = 4;
-// Blocks of a multiprocessor that stretches of rows are made for.
+// Blocks of a multiprocessor that stretches of rows are made for, and that small blocks leave registers for.
 constexpr int kBlocks = 6;
 constexpr int kLeastGroups = 16, kMostGroups = 256;
 // Bits of a digit of entries, and entries that are sorted as they are.
@@ -123,6 +123,7 @@ class Top {
   // there are elements.
   Int find(const Int& row, const Int& first, const Int& last) {
     const int size = deal_.tile.elements(), own = size / deal_.tile.threads;
+    if (deal_.tile.threads <= 256) min_blocks_per_sm(kBlocks);
     const Bool leads = thread_idx.x == 0;
     If(leads, [&] {
       count_(0) = 0;

@@ -117,6 +117,18 @@ TYPED_TEST(Sorts, OfElementsInOrder) {
   }
 }
 
+// Digits that all elements share move none: the least ones, those in the middle, the greatest ones, all but one element's.
+TEST(SortTest, OfElementsThatShareDigits) {
+  std::mt19937 random(3);
+  for (const uint32_t bits : {0xff000000u, 0x00ff00ffu, 0x0000ff00u, 0x000000ffu, 0u}) {
+    std::vector<uint32_t> x;
+    for (int i = 0; i < 20000; ++i) x.push_back((random() & bits) | (0x12345678u & ~bits));
+    for (const Order order : {Order::kAscending, Order::kDescending}) check_sorted(order, x);
+    x[12345] ^= 0x80010000u;
+    for (const Order order : {Order::kAscending, Order::kDescending}) check_sorted(order, x);
+  }
+}
+
 TEST(SortTest, OfZerosInfinitiesAndNaNs) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float nan = std::nanf("1");
