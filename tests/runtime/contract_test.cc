@@ -228,8 +228,13 @@ TEST_F(ContractTest, OutsideAKernel) {
 }
 
 TEST_F(ContractTest, TheBlocksOfAMultiprocessor) {
-  const auto launch = [&](auto body) {
-    return define_kernel("resident()", body).launch(stream_, {.grid = 1, .block = 64});
+  const Buffer x = zeros(1);
+  const auto launch = [&]([[maybe_unused]] auto ask) {
+    const auto kernel = define_kernel("resident(x)", [](Tensor<float, 1> y) {
+      decltype(ask)()();
+      If(thread_idx.x == 0, [&] { y(0) = 1; });
+    });
+    return kernel.launch(stream_, {.grid = 1, .block = 64}, as_tensor<float>(x, {1}));
   };
   EXPECT_THAT(launch([] { min_blocks_per_sm(32); }), IsOk());
   EXPECT_THAT(launch([] { min_blocks_per_sm(33); }),
@@ -237,10 +242,11 @@ TEST_F(ContractTest, TheBlocksOfAMultiprocessor) {
                     "min_blocks_per_sm(33): no multiprocessor holds so many blocks at once",
                     "fix: ask for 1 to 32"));
   EXPECT_THAT(launch([] { min_blocks_per_sm(0); }), Fails(kInvalid, "min_blocks_per_sm(0)"));
-  EXPECT_THAT(launch([] {
-                min_blocks_per_sm(2);
-                min_blocks_per_sm(3);
-              }),
+  const auto twice = [] {
+    min_blocks_per_sm(2);
+    min_blocks_per_sm(3);
+  };
+  EXPECT_THAT(launch(twice),
               Fails(kInvalid, "min_blocks_per_sm(3) behind min_blocks_per_sm(2)", "fix: ask once"));
 }
 

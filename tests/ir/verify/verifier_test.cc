@@ -229,6 +229,13 @@ TEST(Verifier, ParametersFitInALaunch) {
       "pointer to a table instead");
 }
 
+TEST(Verifier, BlocksOfAMultiprocessor) {
+  EXPECT_EQ(mistakes_of("kernel @k(%x: view<f32, global, 1> [?] strides [1], %f: f32) "
+                        "block(64, 1, 1) cluster(1, 1, 1) min_blocks(33) {\n"
+                        "%z = const 0 : i32\nstore %x, %f, %z\n}\n"),
+            "1: no multiprocessor holds 33 blocks at once; ask for 1 to 32");
+}
+
 TEST(Verifier, WideAccessesOnBlackwell) {
   EXPECT_EQ(mistakes_of(with_body("%a = load %x, %n : vec<f32, 8>", "target(sm_100)")), "");
 }
