@@ -38,7 +38,8 @@ inline void require(const detail::Arg<bool>& condition) {
 void require_block(int x, int y = 1, int z = 1, SourceLoc loc = SourceLoc::current());
 
 // Asks for so few registers that a multiprocessor can hold `count` blocks at once, 1 to 32: CUDA's second launch bound. Where
-// that is too few, the assembler spills some to memory. Said once.
+// that is too few, the assembler spills some to memory. CompileOptions::max_registers overrides it. Said once, of blocks whose
+// threads fit in a multiprocessor together, 2048 at most.
 void min_blocks_per_sm(int count, SourceLoc loc = SourceLoc::current());
 
 // The grid of the kernel's launches, in blocks. A launch without .grid gets this one, and runs

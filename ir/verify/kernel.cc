@@ -13,7 +13,7 @@
 namespace heddle::ir {
 namespace {
 
-constexpr int64_t kMaxBlockThreads = 1024;
+constexpr int64_t kMaxBlockThreads = 1024, kMaxResidentThreads = 2048;
 constexpr Dim3 kMaxBlock{1024, 1024, 64};
 constexpr int64_t kMaxClusterBlocks = 16;
 
@@ -60,6 +60,10 @@ void check_launch(Verification& v) {
   if (kernel.min_blocks < 0 || kernel.min_blocks > kMaxResidentBlocks) {
     v.error(absl::StrCat("no multiprocessor holds ", kernel.min_blocks, " blocks at once"),
             absl::StrCat("ask for 1 to ", kMaxResidentBlocks));
+  } else if (kernel.min_blocks * block.count() > kMaxResidentThreads) {
+    v.error(absl::StrCat("no multiprocessor holds ", kernel.min_blocks, " blocks of ",
+                         block.count(), " threads at once: it has room for ", kMaxResidentThreads),
+            "ask for fewer blocks, or launch smaller ones");
   }
 }
 

@@ -17,7 +17,7 @@ double edge(const Settings& settings, const char* name) {
   return number;
 }
 
-// Exact of integers, and of floats with the two roundings that histogram.h states.
+// Exact of integers, and of floats with the roundings that histogram.h states.
 Outputs histogram_reference(const Settings& settings, const Tensors& tensors) {
   const runtime::HostValues& x = tensors.at("x");
   const int64_t bins = tensors.at("counts").shape.extents[0];

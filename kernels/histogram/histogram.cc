@@ -176,7 +176,7 @@ int64_t blocks_of(const HistogramDeal& deal, const DeviceInfo& device) {
 
 // In words what is wrong with the bins' edges; "" where nothing is.
 template <class T>
-std::string wrong_edges(double lower, double upper) {
+std::string wrong_edges(double lower, double upper, int64_t bins) {
   using Edge = typename Bins<T>::Edge;
   using Limits = std::numeric_limits<Edge>;
   for (const double edge : {lower, upper}) {
@@ -188,8 +188,16 @@ std::string wrong_edges(double lower, double upper) {
       return absl::StrFormat("an edge of %.10g; those of integers are integers", edge);
     }
   }
-  if (static_cast<Edge>(lower) < static_cast<Edge>(upper)) return "";
-  return absl::StrCat("bins from ", lower, " to ", upper, "; lower must be less than upper");
+  const double width =
+      static_cast<double>(static_cast<Edge>(upper)) - static_cast<double>(static_cast<Edge>(lower));
+  if (!(width > 0)) {
+    return absl::StrCat("bins from ", lower, " to ", upper, "; lower must be less than upper");
+  }
+  if (!Bins<T>::kExact && std::max(width, static_cast<double>(bins) / width) > Limits::max()) {
+    return absl::StrCat(bins, " bins from ", lower, " to ", upper,
+                        "; neither upper - lower nor bins over that may be more than f32 has");
+  }
+  return "";
 }
 
 }  // namespace
@@ -215,7 +223,7 @@ Status histogram(const Stream& stream, const TensorRef<const T, 1>& x, double lo
                                              " bins; both are fewer than ", kMostCounted));
   }
   if (bins == 0) return InvalidArgumentError("histogram: no bins; counts has one element for each");
-  if (const std::string wrong = wrong_edges<T>(lower, upper); !wrong.empty()) {
+  if (const std::string wrong = wrong_edges<T>(lower, upper, bins); !wrong.empty()) {
     return InvalidArgumentError(absl::StrCat("histogram: ", wrong));
   }
   if (Status s =

@@ -62,7 +62,7 @@ RowScale store_gradient(const RowThreads& threads, const InputRow<T>& x, const I
   const auto scaled = [](const Fragment<T>& d, const Fragment<T>& by) {
     return wide(d) * wide(by);
   };
-  // A row is at hand, so that its mean is found first, and then what its elements differ from it.
+  // The mean first, and then what elements differ from it: a row is read once, or long ones again.
   const Float per_element = fast::rcp(n);
   const Float mean =
       kCentred ? threads.reduce(x.fold(

@@ -12,8 +12,14 @@
 namespace heddle::kernels {
 namespace {
 
-// Where sorted keys stood, by the order that sort.h states.
-std::vector<int64_t> sorted_places(const Settings& settings, const std::vector<double>& keys) {
+// Where sorted keys stood, by the order that sort.h states. An error for integers that a double does not tell apart.
+StatusOr<std::vector<int64_t>> sorted_places(const Settings& settings,
+                                             const runtime::HostValues& from) {
+  const std::vector<double>& keys = from.values;
+  const auto is_wide = [](double key) { return std::abs(key) > 0x1p53; };
+  if (from.shape.dtype == ir::Scalar::kI64 && std::any_of(keys.begin(), keys.end(), is_wide)) {
+    return InvalidArgumentError("keys of more than 53 bits cannot be checked; fix: smaller ones");
+  }
   const bool ascending = settings.find("order")->second == "ascending";
   const auto less = [](double a, double b) { return !std::isnan(a) && (std::isnan(b) || a < b); };
   std::vector<int64_t> places(keys.size());
@@ -32,15 +38,18 @@ runtime::Expected at_places(const std::vector<int64_t>& places, const std::vecto
 }
 
 Outputs sort_reference(const Settings& settings, const Tensors& tensors) {
-  const std::vector<double>& x = tensors.at("x").values;
-  return std::map<std::string, runtime::Expected>{{"y", at_places(sorted_places(settings, x), x)}};
+  const runtime::HostValues& x = tensors.at("x");
+  const StatusOr<std::vector<int64_t>> places = sorted_places(settings, x);
+  if (!places.ok()) return places.status();
+  return std::map<std::string, runtime::Expected>{{"y", at_places(*places, x.values)}};
 }
 Outputs sort_pairs_reference(const Settings& settings, const Tensors& tensors) {
-  const std::vector<double>& keys = tensors.at("keys").values;
-  const std::vector<int64_t> places = sorted_places(settings, keys);
+  const runtime::HostValues& keys = tensors.at("keys");
+  const StatusOr<std::vector<int64_t>> places = sorted_places(settings, keys);
+  if (!places.ok()) return places.status();
   return std::map<std::string, runtime::Expected>{
-      {"sorted_keys", at_places(places, keys)},
-      {"sorted_values", at_places(places, tensors.at("values").values)}};
+      {"sorted_keys", at_places(*places, keys.values)},
+      {"sorted_values", at_places(*places, tensors.at("values").values)}};
 }
 
 template <class T>

@@ -140,7 +140,6 @@ struct PassDeal {
   int threads = 384, items = 22;     // of a tile, a block each; of a thread
   int blocks = 2;                    // of a multiprocessor
   bool first = false, last = false;  // of the passes
-  bool by_ballots = true;            // how lanes of one digit find each other
   Order order = Order::kAscending;
   friend bool operator==(const PassDeal&, const PassDeal&) = default;
 
@@ -289,7 +288,7 @@ class SortPass {
   }
   // The lanes of the warp that have the same digit.
   UInt peers_of(const Int& digit) const {
-    if (!deal_.by_ballots) return match_any(digit);
+    // match_any() is one instruction, and takes longer than these where digits differ.
     Var<uint32_t> peers(~uint32_t{0});
     for (int bit = 0; bit < kDigitBits; ++bit) {
       const Bool set = (digit & (1 << bit)) != 0;
@@ -365,7 +364,8 @@ class SortPass {
   Int word_of_next_pass() const {
     return ((1 - pass_ % 2) * grid_dim.x + block_idx.x) * kDigits + thread_idx.x;
   }
-  // How many elements of this thread's digit, of which this tile has some, the tiles in front have.
+  // How many elements of this thread's digit, of which this tile has some, the tiles in front have: they have begun, since
+  // blocks begin in the order of their numbers.
   Int look_back(const Int& in_tile) const {
     Var<int32_t> before(0), tile(block_idx.x - 1);
     While([&] { return tile >= 0; },
@@ -425,15 +425,15 @@ class Sorting {
     if (Status s = memory->fill(stream_, 0); !s.ok()) return s;
     const auto all = as_tensor<uint32_t>(*memory, {words});
     if (Status s = count(keys, part_of(all, 0, counts)); !s.ok()) return s;
-    constexpr bool kTurns = kPasses < T >> 1;
-    StatusOr<Buffer> other = stream_.allocate(kTurns ? static_cast<size_t>(n_) * sizeof(Bits) : 1),
-                     other_values = stream_.allocate(
-                         kTurns && kPairs ? static_cast<size_t>(n_) * sizeof(ValueBits) : 1);
+    // An even number of passes: the first writes other memory, and so reads its input while nobody writes there.
+    static_assert(kPasses<T> % 2 == 0);
+    const StatusOr<Buffer> other = stream_.allocate(static_cast<size_t>(n_) * sizeof(Bits)),
+                           other_values = stream_.allocate(
+                               kPairs ? static_cast<size_t>(n_) * sizeof(ValueBits) : 1);
     if (!other.ok()) return other.status();
     if (!other_values.ok()) return other_values.status();
-    const To between = as_tensor<Bits>(*other, {kTurns ? n_ : 0});
-    const ValuesTo values_between =
-        as_tensor<ValueBits>(*other_values, {kTurns && kPairs ? n_ : 0});
+    const To between = as_tensor<Bits>(*other, {n_});
+    const ValuesTo values_between = as_tensor<ValueBits>(*other_values, {kPairs ? n_ : 0});
     for (int pass = 0; pass < kPasses<T>; ++pass) {
       PassDeal deal = deal_;
       deal.first = pass == 0;

@@ -16,13 +16,14 @@ namespace heddle::kernels {
 
 enum class Order { kAscending, kDescending };
 
-// For T of f32, f16, bf16, i32, u32 and i64. y must not overlap x. kInvalidArgument where they have not the same length, and
-// for 2^30 - 65536 elements or more. As many launches as T has bytes, and two.
+// For T of f32, f16, bf16, i32, u32 and i64. y may be x. kInvalidArgument where they have not the same length, and for
+// more than 2^30 - 65536 elements. As many launches as T has bytes, and two.
 template <class T>
 Status sort(const Stream& stream, Order order, const TensorRef<const T, 1>& x,
             const TensorRef<T, 1>& y);
 
-// The same of keys, and values of V, of i32, f32 or i64, that are moved as the keys are.
+// The same of keys, and values of V, of i32, f32 or i64, that are moved as the keys are. The
+// results may be the inputs, and must not overlap each other.
 template <class T, class V>
 Status sort_pairs(const Stream& stream, Order order, const TensorRef<const T, 1>& keys,
                   const TensorRef<const V, 1>& values, const TensorRef<T, 1>& sorted_keys,

@@ -129,6 +129,13 @@ TEST(SortTest, OfElementsThatShareDigits) {
   }
 }
 
+// Tiles wait for each other's words only where blocks run side by side.
+TEST(SortTest, OfManyTiles) {
+  const int64_t n = on_gpu() ? 5000000 : 100000;
+  check_sorted(Order::kAscending, random_bits<float>(n));
+  check_sorted(Order::kDescending, random_bits<int64_t>(n));
+}
+
 TEST(SortTest, OfZerosInfinitiesAndNaNs) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float nan = std::nanf("1");

@@ -230,10 +230,16 @@ TEST(Verifier, ParametersFitInALaunch) {
 }
 
 TEST(Verifier, BlocksOfAMultiprocessor) {
-  EXPECT_EQ(mistakes_of("kernel @k(%x: view<f32, global, 1> [?] strides [1], %f: f32) "
-                        "block(64, 1, 1) cluster(1, 1, 1) min_blocks(33) {\n"
-                        "%z = const 0 : i32\nstore %x, %f, %z\n}\n"),
+  const auto mistakes = [](absl::string_view launch) {
+    return mistakes_of(absl::StrCat("kernel @k(%x: view<f32, global, 1> [?] strides [1], %f: f32) ",
+                                    launch, " {\n%z = const 0 : i32\nstore %x, %f, %z\n}\n"));
+  };
+  EXPECT_EQ(mistakes("block(64, 1, 1) min_blocks(32)"), "");
+  EXPECT_EQ(mistakes("block(64, 1, 1) min_blocks(33)"),
             "1: no multiprocessor holds 33 blocks at once; ask for 1 to 32");
+  EXPECT_EQ(mistakes("block(1024, 1, 1) min_blocks(3)"),
+            "1: no multiprocessor holds 3 blocks of 1024 threads at once: it has room for 2048; "
+            "ask for fewer blocks, or launch smaller ones");
 }
 
 TEST(Verifier, WideAccessesOnBlackwell) {
