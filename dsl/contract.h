@@ -1,5 +1,5 @@
-// Preconditions of launches, and what else they depend on, stated in the kernel beside the code that relies on them, and checked
-// by the host before anything runs. They cost nothing in the kernel.
+// What a kernel asks of its launches, stated in the kernel beside the code that relies on it, and checked
+// by the host before anything runs. It costs nothing in the kernel.
 //
 //   require(a.shape(1) == b.shape(0));       // "… but a.shape(1) is 9 and b.shape(0) is 8 …"
 //   require_block(256);                      // the kernel is written for blocks of 256 threads

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/vectors.h"
+#include "heddle/kernels/views.h"
 
 namespace heddle::kernels {
 namespace {
@@ -73,15 +74,6 @@ int64_t elements_to_peel(const TensorRef<const T, 1>& x, const TensorRef<T, 1>& 
   const auto beyond = reinterpret_cast<uintptr_t>(x.data) % kVectorBytes;
   if (beyond == 0 || beyond != reinterpret_cast<uintptr_t>(y.data) % kVectorBytes) return 0;
   return static_cast<int64_t>((kVectorBytes - beyond) / sizeof(T));
-}
-
-// Some neighbouring elements of a tensor whose stride is 1.
-template <class T>
-TensorRef<T, 1> part_of(TensorRef<T, 1> tensor, int64_t first, int64_t count) {
-  tensor.data += first;
-  tensor.extents[0] = count;
-  if (tensor.capacity_bytes >= 0) tensor.capacity_bytes -= first * static_cast<int64_t>(sizeof(T));
-  return tensor;
 }
 
 template <class T>

@@ -24,4 +24,13 @@ TensorRef<T, 2> as_row(const TensorRef<T, 1>& tensor) {
   return seen_as<2>(tensor, {1, n}, {n * stride, stride});
 }
 
+// Some neighbouring elements of a tensor whose stride is 1.
+template <class T>
+TensorRef<T, 1> part_of(TensorRef<T, 1> tensor, int64_t first, int64_t count) {
+  tensor.data += first;
+  tensor.extents[0] = count;
+  if (tensor.capacity_bytes >= 0) tensor.capacity_bytes -= first * static_cast<int64_t>(sizeof(T));
+  return tensor;
+}
+
 }  // namespace heddle::kernels

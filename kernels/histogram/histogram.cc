@@ -86,26 +86,6 @@ class Bins {
   const Int count_;
 };
 
-// count(element, inside) of each element of the tiles of this block.
-template <class T, class Count>
-void each_element(const HistogramDeal& deal, const Tensor<const T, 2>& x, Count count) {
-  const RowTiles<const T> tiles(deal.tile, x, x.shape(1));
-  For(range(block_idx.x, deal.tile.tiles_of(x.shape(1)), grid_dim.x), [&](const Int& number) {
-    const RowTile tile = tiles.at(0, number);
-    const std::vector<Fragment<T>> vectors = tiles.load(tile);
-    const auto each = [&](auto inside) {
-      for (int v = 0; v < deal.tile.vectors; ++v) {
-        for (int e = 0; e < deal.tile.width; ++e) {
-          count(Value<T>(vectors[static_cast<size_t>(v)][e]), inside(tiles.column(tile, v) + e));
-        }
-      }
-    };
-    If(tiles.is_whole(tile), [&] { each([](const Int&) { return Bool(true); }); }).Else([&] {
-      each([&](const Int& column) { return tiles.has(column, 1); });
-    });
-  });
-}
-
 // Bytes are counted by their values, for which a bin is found at the end.
 template <class T>
 constexpr bool kByValue = sizeof(T) == 1;
@@ -117,7 +97,7 @@ void tally(const HistogramDeal& deal, const Tensor<const T, 2>& x, const Bins<T>
   if (deal.places == 0) {
     // Lanes that meet at one bin add to it together.
     const UInt in_front = (UInt(1) << bitcast<uint32_t>(Int(lane_id()))) - 1;
-    return each_element(deal, x, [&](const Value<T>& element, const Bool& inside) {
+    return each_element(deal.tile, x, [&](const Value<T>& element, const Bool& inside) {
       const Int bin = select(inside, bins.of(element, count), count);
       const UInt peers = match_any(bin);
       If((peers & in_front) == 0u && bin < count, [&] { atomic_add(counts(bin), popc(peers)); });
@@ -136,7 +116,7 @@ void tally(const HistogramDeal& deal, const Tensor<const T, 2>& x, const Bins<T>
     const Int place = bins.of(element, Int(-1)) - first;
     return select(place >= 0 && place < nowhere, place, nowhere);
   };
-  each_element(deal, x, [&](const Value<T>& element, const Bool& inside) {
+  each_element(deal.tile, x, [&](const Value<T>& element, const Bool& inside) {
     atomic_add(tallies(select(inside, place_of(element), nowhere) * deal.copies + copy), 1u);
   });
   sync_threads();

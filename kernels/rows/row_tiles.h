@@ -136,4 +136,25 @@ class RowTiles {
   const Int columns_;
 };
 
+// visit(element, inside) of each element of a matrix of one row, in tiles that the grid's blocks take in turns; `inside`: whether
+// the row has it. All threads of a block take part.
+template <class T, class Visit>
+void each_element(const TileDeal& deal, const Tensor<const T, 2>& x, Visit visit) {
+  const RowTiles<const T> tiles(deal, x, x.shape(1));
+  For(range(block_idx.x, deal.tiles_of(x.shape(1)), grid_dim.x), [&](const Int& number) {
+    const RowTile tile = tiles.at(0, number);
+    const std::vector<Fragment<T>> vectors = tiles.load(tile);
+    const auto each = [&](auto inside) {
+      for (int v = 0; v < deal.vectors; ++v) {
+        for (int e = 0; e < deal.width; ++e) {
+          visit(Value<T>(vectors[static_cast<size_t>(v)][e]), inside(tiles.column(tile, v) + e));
+        }
+      }
+    };
+    If(tiles.is_whole(tile), [&] { each([](const Int&) { return Bool(true); }); }).Else([&] {
+      each([&](const Int& column) { return tiles.has(column, 1); });
+    });
+  });
+}
+
 }  // namespace heddle::kernels

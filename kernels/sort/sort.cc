@@ -96,7 +96,6 @@ void count_digits(const CountDeal& deal, const Tensor<const typename Keys<T>::Bi
   constexpr int kTallies = kPasses<T> * kDigits,
                 kCopies = std::min(kTallyBytes / 4 / kTallies, kWarpSize), kCopyMask = kCopies - 1;
   const Keys<T> keys(deal.order);
-  const RowTiles<const typename Keys<T>::Bits> tiles(deal.tile, x, x.shape(1));
   Shared<uint32_t> tallies(kTallies * kCopies);
   for (const Int i : range(thread_idx.x, kTallies * kCopies, kCountThreads)) tallies(i) = 0u;
   sync_threads();
@@ -108,23 +107,8 @@ void count_digits(const CountDeal& deal, const Tensor<const typename Keys<T>::Bi
       atomic_add(tallies((digit + p * kDigits) * kCopies + copy), 1u);
     }
   };
-  For(range(block_idx.x, deal.tile.tiles_of(x.shape(1)), grid_dim.x), [&](const Int& number) {
-    const RowTile tile = tiles.at(0, number);
-    const auto vectors = tiles.load(tile);
-    const auto each = [&](auto visit) {
-      for (int v = 0; v < deal.tile.vectors; ++v) {
-        for (int e = 0; e < deal.tile.width; ++e) {
-          visit(cast<Key>(vectors[static_cast<size_t>(v)][e]), tiles.column(tile, v) + e);
-        }
-      }
-    };
-    If(tiles.is_whole(tile), [&] {
-      each([&](const Value<Key>& bits, const Int&) { count(bits); });
-    }).Else([&] {
-      each([&](const Value<Key>& bits, const Int& column) {
-        If(tiles.has(column, 1), [&] { count(bits); });
-      });
-    });
+  each_element(deal.tile, x, [&](const Value<typename Keys<T>::Bits>& bits, const Bool& inside) {
+    If(inside, [&] { count(cast<Key>(bits)); });
   });
   sync_threads();
   for (const Int i : range(thread_idx.x, kTallies, kCountThreads)) {
@@ -390,12 +374,6 @@ class SortPass {
 
 // --- The host ---
 
-// Elements of two bytes or more, as bits.
-template <class T>
-auto as_bits(const TensorRef<T, 1>& x) {
-  return detail::as_bits(x);
-}
-
 // The launches of one sort. V is void where keys go alone.
 template <class T, class V>
 class Sorting {
@@ -452,14 +430,6 @@ class Sorting {
   }
 
  private:
-  static TensorRef<uint32_t, 1> part_of(TensorRef<uint32_t, 1> words, int64_t first,
-                                        int64_t count) {
-    words.data += first;
-    words.extents[0] = count;
-    words.capacity_bytes -= first * static_cast<int64_t>(sizeof(uint32_t));
-    return words;
-  }
-
   Status count(const From& keys, const TensorRef<uint32_t, 1>& counts) const {
     static const auto kernel = kernel_family(
         "sort_count(x, counts)", [](Host<CountDeal> deal, Tensor<const Bits, 2> x,
@@ -528,7 +498,7 @@ Status sort(const Stream& stream, Order order, const TensorRef<const T, 1>& x,
   const int64_t n = x.extents[0];
   if (Status s = check_lengths("sort", n, {{"y", y.extents[0]}}, "x"); !s.ok()) return s;
   if (n == 0) return OkStatus();
-  return Sorting<T, void>(stream, order, n).run(as_bits(x), as_bits(y), {}, {});
+  return Sorting<T, void>(stream, order, n).run(detail::as_bits(x), detail::as_bits(y), {}, {});
 }
 
 template <class T, class V>
@@ -546,7 +516,8 @@ Status sort_pairs(const Stream& stream, Order order, const TensorRef<const T, 1>
   }
   if (n == 0) return OkStatus();
   return Sorting<T, V>(stream, order, n)
-      .run(as_bits(keys), as_bits(sorted_keys), as_bits(values), as_bits(sorted_values));
+      .run(detail::as_bits(keys), detail::as_bits(sorted_keys), detail::as_bits(values),
+           detail::as_bits(sorted_values));
 }
 
 #define HEDDLE_FOR_PAIRS(T, V)                                                           \
