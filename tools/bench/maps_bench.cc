@@ -1,18 +1,23 @@
-// Maps, casts, copies and transposes on a GPU beside a device-to-device copy. Prints JSON.
+// Maps, casts, copies, transposes, dropout, rotary and embeddings on a GPU beside a device-to-device copy. Prints JSON.
 //
 //   maps_bench [--only REGEX]      of "transpose bf16 16384x16384", …
 //
 // Tensors have 256 MiB or more, so that no cache holds them; of the copy's speed a kernel takes what its bytes would,
 // read and written. Each figure is the median of rounds, of 20 launches between two events; kernel and copy take
 // turns round by round, and which begins is drawn anew each time.
+#include <algorithm>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include "heddle/kernels/dropout/dropout.h"
+#include "heddle/kernels/embedding/embedding.h"
 #include "heddle/kernels/map/copy.h"
 #include "heddle/kernels/map/elementwise.h"
+#include "heddle/kernels/rotary/rotary.h"
 #include "heddle/tools/bench/run_bench.h"
 #include "heddle/tools/bench/timing.h"
 #include "nlohmann/json.hpp"
@@ -139,6 +144,36 @@ class Bench {
     measure("swiglu" + of, 3 * n * size, [&](const Buffer& a, const Buffer& b, const Buffer& y) {
       return kernels::swiglu(s, in<const T>(a, {n}), in<const T>(b, {n}), in<T>(y, {n}));
     });
+    measure("dropout" + of, 2 * n * size, [&](const Buffer& a, const Buffer&, const Buffer& y) {
+      return kernels::dropout(s, in<const T>(a, {rows, columns}), 0.1f, 1,
+                              in<T>(y, {rows, columns}));
+    });
+    // Of heads of 128 elements, each with a cosine and a sine that 32 heads share.
+    const int64_t tokens = n / 32 / 128;
+    for (const auto& [name, pairs] : {std::pair("rotary halves", kernels::RotaryPairs::kHalves),
+                                      {"rotary neighbours", kernels::RotaryPairs::kNeighbours}}) {
+      const kernels::RotaryPairs which = pairs;
+      measure(name + of, 2 * n * size + 2 * tokens * 64 * 4,
+              [&](const Buffer& a, const Buffer& b, const Buffer& y) {
+                return kernels::rotary(
+                    s, which, in<const T>(a, {tokens, 32, 128}), in<const float>(b, {tokens, 64}),
+                    in<const float>(b, {tokens, 64}, tokens * 64), in<T>(y, {tokens, 32, 128}));
+              });
+    }
+    // Each row of the table once, in random order.
+    for (const int64_t width : {4096, 1024, 128}) {
+      const int64_t count = n / width;
+      std::vector<int64_t> order(static_cast<size_t>(count));
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), random_);
+      const Buffer ids = take(device_.upload(absl::MakeConstSpan(order)));
+      measure("embedding of " + std::to_string(width) + of, 2 * n * size + count * 8,
+              [&](const Buffer& a, const Buffer&, const Buffer& y) {
+                return kernels::embedding(s, in<const T>(a, {count, width}),
+                                          as_tensor<const int64_t>(ids, {count}),
+                                          in<T>(y, {count, width}));
+              });
+    }
   }
 
   // `bytes` are read and written.

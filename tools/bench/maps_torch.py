@@ -1,8 +1,9 @@
-"""torch's maps, casts, copies and transposes beside what maps_bench measured, in the same sizes, with the same rotation.
+"""torch's maps, casts, copies, transposes, dropout, rotary embeddings and embeddings beside what maps_bench measured, in the same sizes, with the same rotation.
 
     maps_torch.py MAPS_JSON
 
-Adds "torch_us" to each figure of the file for which torch has an operation that writes to memory it is given.
+Adds "torch_us" to each figure of the file for which torch has an operation; what torch.compile makes of rotary embeddings,
+which torch has not, is torch's there.
 """
 import json
 import re
@@ -15,6 +16,13 @@ import torch.nn.functional as F
 LAUNCHES, ROUNDS = 20, 9
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "u8": torch.uint8}
 
+
+@torch.compile(dynamic=False)
+def rotary(x, cosine, sine, halves):
+    a, b = x.chunk(2, dim=-1) if halves else (x[..., 0::2], x[..., 1::2])
+    c, s = cosine[:, None, :], sine[:, None, :]
+    turned = ((a * c - b * s).to(x.dtype), (b * c + a * s).to(x.dtype))
+    return torch.cat(turned, dim=-1) if halves else torch.stack(turned, dim=-1).flatten(-2)
 
 
 class Memory:
@@ -43,7 +51,16 @@ def calls(title):
         for extent in extents:
             count *= extent
         return dtype, lambda a, b, y: y[:count].view([extents[d] for d in order]).copy_(a[:count].view(extents).permute(order))
+    if name.startswith("rotary"):
+        tokens = n // 32 // 128
+        angles = torch.rand(2, tokens, 64, device="cuda")
+        return dtype, lambda a, b, y: rotary(a[:n].view(tokens, 32, 128), angles[0], angles[1], name == "rotary halves")
+    if name.startswith("embedding"):
+        width = int(name.split()[-1])
+        ids = torch.randperm(n // width, device="cuda")
+        return dtype, lambda a, b, y: torch.index_select(a[:n].view(-1, width), 0, ids, out=y[:n].view(-1, width))
     table = {
+        "dropout": lambda a, b, y: F.dropout(a[:n], 0.1),
         "copy": lambda a, b, y: y[:n].copy_(a[:n]),
         "copy behind one": lambda a, b, y: y[1:n + 1].copy_(a[1:n + 1]),
         "copy shifted": lambda a, b, y: y[:n].copy_(a[1:n + 1]),
