@@ -6,23 +6,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/dropout/philox.h"
+#include "heddle/kernels/items.h"
 #include "heddle/kernels/rows/row_kernel.h"
 
 namespace heddle::kernels {
 namespace {
 
 constexpr int kThreads = 256;
-// Elements of a thread in a row, of which four share a hash.
-constexpr int kElements = 8, kWords = 4;
+// Elements that share a hash.
+constexpr int kWords = 4;
 
 // Words below it drop their elements.
 uint32_t threshold_of(float probability) {
   return static_cast<uint32_t>(static_cast<double>(probability) * 0x1p32);
 }
 
-// How elements are read and written: so many at once.
 struct DropoutDeal {
-  int width = 1;
+  int elements = 2 * kWords;  // of a thread in a row
+  int width = 1;              // elements that are read and written at once; a row has whole ones
   friend bool operator==(const DropoutDeal&, const DropoutDeal&) = default;
 };
 
@@ -32,38 +33,38 @@ struct Dropping {
 };
 
 template <class T>
-void drop(const DropoutDeal& deal, const Tensor<const T, 2>& x, const Tensor<T, 2>& y,
-          const Dropping& by) {
-  const Int columns = x.shape(1), groups = at_launch((columns + (kElements - 1)) / kElements);
-  const Int64 at = cast<int64_t>(block_idx.x) * kThreads + cast<int64_t>(thread_idx.x);
-  const Int64 number = at / cast<int64_t>(groups);
-  const Int row = cast<int32_t>(number),
-            first = cast<int32_t>(at - number * cast<int64_t>(groups)) * kElements;
+void drop(const DropoutDeal& deal, const Tensor<const T, 2>& x, const Int& slab,
+          const Tensor<T, 2>& y, const Dropping& by) {
+  const Int columns = x.shape(1);
+  const ItemOfRow at =
+      item_of_row(slab, x.shape(0), (columns + (deal.elements - 1)) / deal.elements, kThreads);
+  const Int row = at.row, first = at.item * deal.elements;
   const auto in = x.assume_aligned();
   const auto out = y.assume_aligned();
-  If(number < cast<int64_t>(x.shape(0)), [&] {
+  // A row ends between elements that are read one by one, or at a thread's last.
+  const auto has = [&](int e) { return deal.width > 1 ? Bool(true) : first + e < columns; };
+  If(at.inside, [&] {
     // Loads are under way while the words are computed.
     std::vector<Fragment<float>> parts;
-    for (int e = 0; e < kElements; e += deal.width) {
+    for (int e = 0; e < deal.elements; e += deal.width) {
       parts.push_back(If(
-          first + (e + deal.width) <= columns,
-          [&] { return in.elements(deal.width, row, first + e).template as<float>(); },
+          has(e), [&] { return in.elements(deal.width, row, first + e).template as<float>(); },
           [&] { return Fragment<float>(deal.width, Float(0)); }));
     }
     std::vector<Bool> stays;
-    for (int e = 0; e < kElements; e += kWords) {
+    for (int e = 0; e < deal.elements; e += kWords) {
       const UInt counter = bitcast<uint32_t>(first + e) / kWords;
       for (const UInt& word :
            philox({counter, bitcast<uint32_t>(row), 0u, 0u}, {by.seed_low, by.seed_high})) {
         stays.push_back(word >= by.threshold);
       }
     }
-    for (int e = 0; e < kElements; e += deal.width) {
+    for (int e = 0; e < deal.elements; e += deal.width) {
       Var<Fragment<float>> part(parts[static_cast<size_t>(e / deal.width)] * by.scale);
       for (int i = 0; i < deal.width; ++i) {
         part[i] = select(stays[static_cast<size_t>(e + i)], part[i], Float(0));
       }
-      If(first + (e + deal.width) <= columns, [&] {
+      If(has(e), [&] {
         out.elements(deal.width, row, first + e) = Fragment<float>(part).template as<T>();
       });
     }
@@ -76,10 +77,10 @@ template <class T>
 Status dropout(const Stream& stream, const TensorRef<const T, 2>& x, float probability,
                uint64_t seed, const TensorRef<T, 2>& y) {
   static const auto kernel =
-      kernel_family("dropout(x, seed_low, seed_high, threshold, scale, y)",
-                    [](Host<DropoutDeal> deal, Tensor<const T, 2> from, UInt seed_low,
+      kernel_family("dropout(x, slab, seed_low, seed_high, threshold, scale, y)",
+                    [](Host<DropoutDeal> deal, Tensor<const T, 2> from, Int slab, UInt seed_low,
                        UInt seed_high, UInt threshold, Float scale, Tensor<T, 2> to) {
-                      drop<T>(deal, from, to, {seed_low, seed_high, threshold, scale});
+                      drop<T>(deal, from, slab, to, {seed_low, seed_high, threshold, scale});
                     });
   if (!(probability >= 0 && probability < 1)) {
     return InvalidArgumentError(
@@ -90,15 +91,16 @@ Status dropout(const Stream& stream, const TensorRef<const T, 2>& x, float proba
   if (Status s = check_rows_counted("dropout", rows); !s.ok()) return s;
   if (Status s = check_columns_counted("dropout", columns); !s.ok()) return s;
   if (rows == 0 || columns == 0) return OkStatus();
-  const RowsOf of = rows_of(x, y);
-  constexpr int kWidest = kVectorBytes / static_cast<int>(sizeof(T));
-  // Groups begin at multiples of their elements; a row's last one is whole, or read one by one.
-  const bool whole = columns % std::min(kElements, kWidest) == 0;
-  const DropoutDeal deal{of.aligned && whole ? std::min(kElements, kWidest) : 1};
-  const int64_t groups = rows * divide_up(columns, kElements);
-  return kernel(deal).launch(stream, {.grid = divide_up(groups, kThreads), .block = kThreads}, x,
-                             static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
-                             threshold_of(probability), 1 / (1 - probability), y);
+  DropoutDeal deal;
+  const int widest = std::min(deal.elements, kVectorBytes / static_cast<int>(sizeof(T)));
+  if (rows_of(x, y).aligned && columns % widest == 0) {
+    deal.width = widest;
+    if (columns % deal.elements != 0) deal.elements = widest;
+  }
+  const ItemGrid grid = item_grid(rows, divide_up(columns, deal.elements), kThreads);
+  return kernel(deal).launch(stream, grid.shape, x, grid.slab, static_cast<uint32_t>(seed),
+                             static_cast<uint32_t>(seed >> 32), threshold_of(probability),
+                             1 / (1 - probability), y);
 }
 
 bool dropout_keeps(float probability, uint64_t seed, uint32_t row, uint32_t column) {

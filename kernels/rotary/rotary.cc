@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "heddle/kernels/vectors.h"
+#include "heddle/kernels/items.h"
 
 namespace heddle::kernels {
 namespace {
@@ -98,17 +98,14 @@ class Heads {
 };
 
 template <class T>
-void turn(const RotaryDeal& deal, const Tensor<const T, 3>& x, const Tensor<const float, 2>& cosine,
-          const Tensor<const float, 2>& sine, const Tensor<T, 3>& y) {
-  const Int half = at_launch(x.shape(2) / 2), vectors = at_launch(half / deal.width),
-            groups = at_launch(x.shape(1) / deal.heads);
-  const Int64 at = cast<int64_t>(block_idx.x) * kThreads + cast<int64_t>(thread_idx.x);
-  const Int64 of_groups = at / cast<int64_t>(vectors);
-  const Int first = cast<int32_t>(at - of_groups * cast<int64_t>(vectors)) * deal.width;
-  const Int64 number = of_groups / cast<int64_t>(groups);
-  const Int token = cast<int32_t>(number),
-            head = cast<int32_t>(of_groups - number * cast<int64_t>(groups)) * deal.heads;
-  If(number < cast<int64_t>(x.shape(0)), [&] {
+void turn(const RotaryDeal& deal, const Tensor<const T, 3>& x, const Int& slab,
+          const Tensor<const float, 2>& cosine, const Tensor<const float, 2>& sine,
+          const Tensor<T, 3>& y) {
+  const Int half = x.shape(2) / 2, vectors = half / deal.width;
+  const ItemOfRow at = item_of_row(slab, x.shape(0), x.shape(1) / deal.heads * vectors, kThreads);
+  const Divmod<int32_t> part = FastDivmod(vectors).divmod(at.item);
+  const Int token = at.row, head = part.quotient * deal.heads, first = part.remainder * deal.width;
+  If(at.inside, [&] {
     const Heads<T> heads(deal, half);
     const std::vector<Float> c = angles(cosine, token, first, deal.width),
                              s = angles(sine, token, first, deal.width);
@@ -154,6 +151,11 @@ Status check_extents(const char* kernel, const TensorRef<const T, 3>& x, const T
                                                "; it is less than ", kMostCounted));
     }
   }
+  const int64_t heads = x.extents[1];
+  if (heads > 0 && elements > kMostCounted / heads) {
+    return InvalidArgumentError(absl::StrCat(kernel, ": tokens of ", heads, " × ", elements,
+                                             " elements; they have at most ", kMostCounted));
+  }
   if (elements % 2 != 0) {
     return InvalidArgumentError(
         absl::StrCat(kernel, ": heads of ", elements, " elements, which do not make pairs"));
@@ -172,10 +174,11 @@ template <class T>
 Status launch(const char* name, RotaryDeal deal, const Stream& stream,
               const TensorRef<const T, 3>& x, const TensorRef<const float, 2>& cosine,
               const TensorRef<const float, 2>& sine, const TensorRef<T, 3>& y) {
-  static const auto kernel = kernel_family(
-      "rotary(x, cosine, sine, y)",
-      [](Host<RotaryDeal> d, Tensor<const T, 3> from, Tensor<const float, 2> cosines,
-         Tensor<const float, 2> sines, Tensor<T, 3> to) { turn<T>(d, from, cosines, sines, to); });
+  static const auto kernel =
+      kernel_family("rotary(x, slab, cosine, sine, y)",
+                    [](Host<RotaryDeal> d, Tensor<const T, 3> from, Int slab,
+                       Tensor<const float, 2> cosines, Tensor<const float, 2> sines,
+                       Tensor<T, 3> to) { turn<T>(d, from, slab, cosines, sines, to); });
   if (Status s = check_extents(name, x, y, cosine, sine); !s.ok()) return s;
   const int64_t tokens = x.extents[0], heads = x.extents[1], half = x.extents[2] / 2;
   if (tokens == 0 || heads == 0 || half == 0) return OkStatus();
@@ -191,9 +194,8 @@ Status launch(const char* name, RotaryDeal deal, const Stream& stream,
   deal.single = !fits(1);
   for (int width = 2; width <= most && fits(width); width *= 2) deal.width = width;
   while (deal.heads < kHeads && heads % (deal.heads * 2) == 0) deal.heads *= 2;
-  const int64_t threads = tokens * (heads / deal.heads) * (half / deal.width);
-  return kernel(deal).launch(stream, {.grid = divide_up(threads, kThreads), .block = kThreads}, x,
-                             cosine, sine, y);
+  const ItemGrid grid = item_grid(tokens, heads / deal.heads * (half / deal.width), kThreads);
+  return kernel(deal).launch(stream, grid.shape, x, grid.slab, cosine, sine, y);
 }
 
 }  // namespace

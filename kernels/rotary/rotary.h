@@ -15,7 +15,7 @@ enum class RotaryPairs { kHalves, kNeighbours };
 
 // x and y of tokens × heads × elements, T of f32, f16 or bf16; cosine and sine of tokens × half of the elements. Computed in
 // f32 with one product rounded and a fused multiply-add, rounded once more to T; y may be x. kInvalidArgument where extents do
-// not fit each other, elements of a head are odd, and for 2^31 - 65536 tokens, heads or elements of a head, or more.
+// not fit each other, elements of a head are odd, and for 2^31 - 65536 tokens or elements of a token, or more.
 template <class T>
 Status rotary(const Stream& stream, RotaryPairs pairs, const TensorRef<const T, 3>& x,
               const TensorRef<const float, 2>& cosine, const TensorRef<const float, 2>& sine,
