@@ -111,9 +111,9 @@ TEST(RotaryTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(call(7, 4, 4, 3),
               Fails(kInvalid, "rotary: heads of 7 elements, which do not make pairs"));
   EXPECT_THAT(call(8, 4, 5, 3), Fails(kInvalid, "rotary: cosine is 3 × 5; it has to be 3 × 4"));
-  EXPECT_THAT(call(int64_t{1} << 30, 4, int64_t{1} << 29, 3),
-              Fails(kInvalid,
-                    "rotary: tokens of 4 × 1073741824 elements; they have at most 2147418112"));
+  EXPECT_THAT(
+      call(int64_t{1} << 30, 4, int64_t{1} << 29, 3),
+      Fails(kInvalid, "rotary: tokens of 4 × 1073741824 elements; they have at most 2147418112"));
   EXPECT_THAT(call(8, 4, 4, 2), Fails(kInvalid, "rotary: sine is 2 × 4; it has to be 3 × 4"));
 }
 

@@ -33,12 +33,13 @@ struct Shared {
   int count, beating[3], chosen[3];
 };
 
-// The greatest first: a bitonic network.
-__device__ void sort(Word* keys, int count) {
+// The greatest first, by threads that are numbered from 0 in steps of kBy: a bitonic network.
+template <int kBy, class Sync>
+__device__ void sort_by_network(Word* keys, int count, Sync sync) {
   const auto step = [&](int half, auto second_of) {
-    __syncthreads();
+    sync();
     const int pairs = (((count - 1) | (2 * half - 1)) + 1) / 2;
-    for (int i = threadIdx.x; i < pairs; i += kThreads) {
+    for (int i = threadIdx.x; i < pairs; i += kBy) {
       const int in_half = i & (half - 1), begin = 2 * (i - in_half), first = begin + in_half,
                 second = second_of(begin, in_half);
       if (second >= count) continue;
@@ -54,6 +55,15 @@ __device__ void sort(Word* keys, int count) {
     for (int stride = run / 2; stride > 0; stride /= 2) {
       step(stride, [&](int begin, int i) { return begin + i + stride; });
     }
+  }
+}
+// As few as a warp compares at once by the first warp alone.
+__device__ void sort(Word* keys, int count) {
+  if (count <= 64) {
+    __syncthreads();
+    if (threadIdx.x < 32) sort_by_network<32>(keys, count, [] { __syncwarp(); });
+  } else {
+    sort_by_network<kThreads>(keys, count, [] { __syncthreads(); });
   }
   __syncthreads();
 }
