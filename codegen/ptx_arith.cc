@@ -217,17 +217,24 @@ void Emitter::emit_neg(const Op& op) {
   }
 }
 
+// ptxas takes comparisons of -abs(x) with constants for true or false (PTXAS.md), so that an integer's abs is printed as
+// something else that costs as much.
 void Emitter::emit_abs(const Op& op) {
   const Type t = type(op.a());
   if (is_float(t.scalar)) return emit_regular(op);
   Operand* const d = define(op.result());
   for (int i = 0; i < layout_of(t).count; ++i) {
     const Operand& a = elements(op.a())[i];
-    if (is_signed(t.scalar)) {
-      out_->instruction("abs.", spelling_of(t.scalar).name, ' ', d[i], ", ",
-                        as(Spelling::kSigned, a));
-    } else {
+    if (!is_signed(t.scalar)) {
       move(d[i], a);
+    } else if (ir::info(t.scalar).bits == 64) {
+      const Operand x = in_register(a), negated = fresh(RegClass::kB64),
+                    below = fresh(RegClass::kPred);
+      out_->instruction("neg.s64 ", negated, ", ", x);
+      out_->instruction("setp.lt.s64 ", below, ", ", x, ", 0");
+      out_->instruction("selp.b64 ", d[i], ", ", negated, ", ", x, ", ", below);
+    } else {
+      out_->instruction("sad.s32 ", d[i], ", ", as(Spelling::kSigned, a), ", 0, 0");
     }
   }
 }

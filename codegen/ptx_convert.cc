@@ -43,6 +43,18 @@ Operand one_of(Scalar scalar) {
   return Operand::constant(class_of(scalar), 1);
 }
 
+// Whether it is the bits of an integer. Where these are a bool's, ptxas takes the number 1 for them as it converts them to
+// f64 (PTXAS.md), if it sees the bool.
+bool is_of_bits(const ir::Kernel& kernel, ir::ValueId value) {
+  while (ir::valid(kernel.value(value).def)) {
+    const ir::Op& op = kernel.op(kernel.value(value).def);
+    if (!is_rename(kernel, op) || op.operands.empty()) return false;
+    value = op.operands[0];
+    if (ir::is_integer(kernel.type(value).scalar)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void Emitter::emit_convert(const Op& op) {
@@ -63,7 +75,13 @@ void Emitter::emit_convert(const Op& op) {
   const auto convert_lane = [&](int i, const Operand& d) {
     if (to == Scalar::kF32 && is_half(from)) return widen(source, i, d);
     const Element element = computable(source, i);
-    convert(element.scalar, to, in_register(element.operand), d);
+    Operand operand = in_register(element.operand);
+    if (to == Scalar::kF64 && from == Scalar::kF32 && is_of_bits(kernel_, source)) {
+      const Operand same = fresh(RegClass::kB32);
+      out_->instruction("prmt.b32 ", same, ", ", operand, ", 0, 0x3210");
+      operand = same;
+    }
+    convert(element.scalar, to, operand, d);
   };
   if (ir::info(to).bits == 16) return define_halves(op.result(), convert_lane);
   if (ir::info(to).bits == 8 && to != Scalar::kBool) {

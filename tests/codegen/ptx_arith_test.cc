@@ -55,6 +55,32 @@ TEST(Ptx, ShiftsOutOfAllBitsAreZero) {
   EXPECT_THAT(shifted(64), ContainsRegex("mov\\.b64 %rd[0-9]+, 0;"));
 }
 
+// ptxas 13.0 compares the negated result of `abs` with a constant as if it knew the outcome.
+TEST(Ptx, HasNoAbsOfIntegers) {
+  const auto abs_of = [](const char* scalar) {
+    return ptx(kernel_text(absl::StrCat(kThread, "%i = convert %t : ", scalar, "\n%a = abs %i : ",
+                                        scalar, "\n%f = convert %a : f32\nstore %y, %f, %t")));
+  };
+  for (const char* scalar : {"i32", "i64"}) EXPECT_THAT(abs_of(scalar), Not(HasSubstr("abs.s")));
+  EXPECT_THAT(abs_of("i32"), ContainsRegex("sad\\.s32 %r[0-9]+, %r[0-9]+, 0, 0;"));
+  EXPECT_THAT(abs_of("i64"),
+              ContainsRegex("neg\\.s64 (%rd[0-9]+), (%rd[0-9]+);[^;]*"
+                            "setp\\.lt\\.s64 (%p[0-9]+), %rd[0-9]+, 0;[^;]*"
+                            "selp\\.b64 %rd[0-9]+, %rd[0-9]+, %rd[0-9]+, %p[0-9]+;"));
+}
+
+// ptxas 13.0 makes the f64 of a bool's number from what are its bits.
+TEST(Ptx, HidesBitsThatBecomeAnF64) {
+  const auto widened = [](absl::string_view f32) {
+    return ptx(kernel_text(absl::StrCat(
+        kThread, "%z = const 0 : i32\n%p = lt %z, %t : bool\n%u = convert %p : u32\n", f32,
+        "%d = convert %v : f64\n%h = convert %d : i32\n%f = convert %h : f32\nstore %y, %f, %t")));
+  };
+  EXPECT_THAT(widened("%v = bitcast %u : f32\n"),
+              ContainsRegex("prmt\\.b32 (%r[0-9]+), %r[0-9]+, 0, 0x3210;[^;]*cvt\\.f64\\.f32"));
+  EXPECT_THAT(widened("%v = convert %u : f32\n"), Not(HasSubstr("prmt")));
+}
+
 TEST(Ptx, PacksHalves) {
   const std::string text =
       ptx("kernel @k(%h: view<f16, global, 1> [?] strides [1]) block(64, 1, 1) {\n"

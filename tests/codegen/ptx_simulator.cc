@@ -249,6 +249,10 @@ void PtxSimulator::execute(const Instruction& i) {
   if (name == "max") return result(std::max(operand(1), operand(2)));
   if (name == "neg") return result(-operand(1));
   if (name == "abs") return result(operand(1) < 0 ? -operand(1) : operand(1));
+  if (name == "sad") {
+    const Wide a = operand(1), b = operand(2);
+    return result((a < b ? b - a : a - b) + operand(3));
+  }
   if (name == "and") return result(static_cast<Wide>(bits(1) & bits(2)));
   if (name == "or") return result(static_cast<Wide>(bits(1) | bits(2)));
   if (name == "xor") return result(static_cast<Wide>(bits(1) ^ bits(2)));
