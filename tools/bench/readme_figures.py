@@ -75,7 +75,7 @@ def maps_rows(data):
     """Maps and transposes as a whole, for the glance."""
     moved = lambda f: f["kernel"].split()[0] in ("transpose", "permute")
     rows = []
-    for what, figures, aim in (("maps, casts and copies", [f for f in data["figures"] if not moved(f)], "≥ 1.00"),
+    for what, figures, aim in (("maps, casts, copies, dropout, rotary and embedding", [f for f in data["figures"] if not moved(f)], "≥ 1.00"),
                                ("transposes and permutations", [f for f in data["figures"] if moved(f)], "≥ 0.95")):
         of_copy, of_torch = [f["of_copy"] for f in figures], [f["torch_us"] / f["heddle_us"] for f in figures if "torch_us" in f]
         rows.append((f"{what}, {data['gpu']}: of the speed of the driver's copy (geometric mean; least)",
@@ -85,7 +85,7 @@ def maps_rows(data):
 
 
 def maps_table(data):
-    lines = [f"Maps, casts, copies and transposes ({data['gpu']}, driver {data['driver']}, {data['date']}): the share that they reach of the speed "
+    lines = [f"Maps, casts, copies, transposes, dropout, rotary and embeddings ({data['gpu']}, driver {data['driver']}, {data['date']}): the share that they reach of the speed "
              "of a device-to-device copy by the driver in the same run, by the bytes that each has to read and write (aim 1.00, of transposes 0.95), "
              f"and how many times as fast as torch {data['torch']} they are (aim 1). \"Behind one\": input and output begin one element behind an "
              "aligned address; \"shifted\": the input alone; \"8191 of 8193\": rows of so many elements of a matrix with more columns.", "",
@@ -96,7 +96,7 @@ def maps_table(data):
     lines += ["", "What is missed: transposes of odd extents load and store element by element, 64 of each a thread for bytes (tiles of 32, 64, 128 and "
               "256 elements along the input's rows were timed, and tiles in either order; 128 bytes there are best, since the output then has longer runs: "
               "0.84 of f32 against 0.53). Next: aligned words of both matrices, shifted in registers by where a row begins. Rows of three bytes leave a "
-              "quarter of the lanes idle. Tensors of 64 MiB (permutations of u8) take 50 µs, of which 3 are a launch's beginning and end.", ""]
+              "quarter of the lanes idle. `rotary` of halves and `embedding` read what lies apart: two or four streams, and rows in random order. Tensors of 64 MiB (permutations of u8) take 50 µs, of which 3 are a launch's beginning and end.", ""]
     return lines
 
 
@@ -328,10 +328,10 @@ def library_table(data):
     mean = geometric_mean([f["ratio"] for f in data["figures"]])
     return pairs_table(data, "Kernels of the library (`tools/bench/library`; `gemm`'s twins are CUTLASS's, below)") + [
         "", f"The geometric mean of the times is {mean:.3f}: most move bytes as fast as memory does, so that neither can be ahead. Ours take more "
-        "instructions where they serve any extents, and the twins those of the benchmark alone (`add_row`, `copy_…`, `embedding`). Above 1.03, "
-        "by less than 0.001, are `reduce_columns` and `layer_norm_backward`. What brought others there: the mean of a row first, and its three other sums in one reduction "
-        "(`layer_norm_backward`, 1.11 before; one barrier less a reduction alone changed nothing); registers for six blocks a multiprocessor (`topk`, 1.09 "
-        "before)."]
+        "instructions where they serve any extents, and the twins those of the benchmark alone (`add_row`, `copy_…`, `embedding`). None is "
+        "above 1.03. What brought some there: the mean of a row first, and its three other sums in one reduction (`layer_norm_backward`, 1.11 before; "
+        "one barrier less a reduction alone changed nothing); registers for six blocks a multiprocessor (`topk`, 1.09 before); numbers of threads that have "
+        "32 bits and are divided by multipliers (`dropout`, 1.06 before)."]
 
 
 def geometric_mean(ratios):
