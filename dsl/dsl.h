@@ -2,6 +2,10 @@
 // launches them.
 #pragma once
 
+#include "heddle/dsl/collective/compact.h"
+#include "heddle/dsl/collective/extremes.h"
+#include "heddle/dsl/collective/gather.h"
+#include "heddle/dsl/collective/grid.h"
 #include "heddle/dsl/collective/reduce.h"
 #include "heddle/dsl/collective/scan.h"
 #include "heddle/dsl/collective/sort.h"

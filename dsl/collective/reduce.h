@@ -309,6 +309,13 @@ T combine_slots(const WarpSlots<T>& slots, const T& prototype, int count, Combin
   return warp_reduce_first(result, Int(lanes), combine);
 }
 
+// What all threads of the block have alike, known to be so.
+template <class T>
+T all_alike(T value, SourceLoc loc) {
+  for_each_leaf(value, [&](Node& node) { node = emit(op::kAssumeUniform, node, loc); });
+  return value;
+}
+
 // Whether the block's shape is known; else reports what cannot be done.
 inline bool has_fixed_block(const char* message, SourceLoc loc) {
   if (threads_per_block() != 0) return true;
@@ -349,7 +356,7 @@ namespace detail {
 template <class T>
 class ClusterSlots {
  public:
-  // Before cluster_arrive(); for so many values.
+  // Before arrive(), which is before cluster_wait(); for so many values.
   ClusterSlots(const T& prototype, int count)
       : slots_(prototype, count),
         bytes_(static_cast<uint32_t>(count * WarpSlots<T>::bytes(prototype))) {
@@ -360,8 +367,10 @@ class ClusterSlots {
       fence_mbarrier_init();
     });
   }
-  // Whether it is by a barrier of their own.
-  bool are_told() const { return told_.has_value(); }
+  // Tells the cluster that this block runs and can be told, and in a loop is done with the slots of a trip before.
+  void arrive() const {
+    cluster_arrive(in_loop() || !told_ ? MemoryOrder::release : MemoryOrder::relaxed);
+  }
   // Stores a value in a block's slots, behind cluster_wait().
   void store(const T& value, const Int& slot, const Int& block, SourceLoc loc) const {
     const WarpSlots<T> there = slots_.in_block(block, loc);
@@ -413,9 +422,7 @@ auto cluster_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curr
   const int threads = threads_per_block(), warps = warps_per_block();
 
   const detail::ClusterSlots<T> slots(value, blocks * warps);
-  // This block runs and can be told, and in a loop is done with the slots of a trip before.
-  cluster_arrive(detail::in_loop() || !slots.are_told() ? MemoryOrder::release
-                                                        : MemoryOrder::relaxed);
+  slots.arrive();
   const T of_warp = detail::combine_warp(value, combine, threads, warps, loc);
   const Int slot = cluster_rank() * warps + warp_id();
   cluster_wait();
@@ -426,12 +433,9 @@ auto cluster_reduce(const X& x, Combine combine, SourceLoc loc = SourceLoc::curr
     const Int block = lane_id() + passed;
     If(lane_id() < lanes && block < blocks, [&] { slots.store(first, slot, block, loc); });
   }
-  T result = detail::combine_slots(slots.wait(), of_warp, blocks * warps, combine, threads);
-  // All warps have combined the same slots in the same way.
-  detail::for_each_leaf(result, [&](detail::Node& node) {
-    node = detail::emit(detail::op::kAssumeUniform, node, loc);
-  });
-  return result;
+  // All warps combine the same slots in the same way.
+  return detail::all_alike(
+      detail::combine_slots(slots.wait(), of_warp, blocks * warps, combine, threads), loc);
 }
 
 }  // namespace heddle

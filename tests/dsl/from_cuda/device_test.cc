@@ -88,43 +88,48 @@ TEST(FromCudaDevice, Control) {
 }
 
 TEST(FromCudaDevice, Warps) {
-  const auto kernel = define_kernel("warps(x, y, mask)", [](Floats x, Ints y, UInt mask) {
-    const Int i = thread_idx.x;
-    const Float v = x(i);
-    const Int n = y(i);
-    Shared<half, 2> h({16, 16});
-    Shared<int32_t> bins(256);
-    // <page>
-    use(shfl(v, 0));
-    use(shfl(v, 0, 16));
-    use(shfl_up(v, 1));
-    use(shfl_down(v, 1));
-    use(shfl_xor(v, 16));
-    use(shfl(v, 0, 32, mask));
-    use(vote_any(v > 0));
-    use(vote_all(v > 0));
-    use(vote_uniform(v > 0));
-    use(ballot(v > 0));
-    use(active_mask());
-    use(match_any(n));
-    Bool same = match_all(n) != 0;
-    use(redux_add(n));
-    use(redux_or(n));
-    use(warp_reduce(v, plus()));
-    use(warp_scan(v, plus()));
-    use(block_reduce(v, maximum()));
-    use(block_scan(v, plus()));
-    use(block_scan_exclusive(n, Int(0), plus()));
-    block_sort(bins, 256, [](const Int& a, const Int& b) { return a < b; });
-    Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);
-    use(ldmatrix(h.at(lane_id() % 16, 0), 2, true));
-    stmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), f);
-    use(mma(Fragment<float>(4, 0.0f), f, ldmatrix(h.at(lane_id() % 16, 0), 2, true)));
-    If(elect_one(), [&] { y(0) = n; });
-    // </page>
-    y(i) = cast<int>(same);
-  });
-  expect_compiles(kernel, {kAligned, kAligned, scalar()});
+  const auto kernel = define_kernel(
+      "warps(x, y, mask, partials, arrived)",
+      [](Floats x, Ints y, UInt mask, Floats partials, Words arrived) {
+        const Int i = thread_idx.x;
+        const Float v = x(i);
+        const Int n = y(i);
+        Shared<half, 2> h({16, 16});
+        Shared<int32_t> bins(256);
+        // <page>
+        use(shfl(v, 0));
+        use(shfl(v, 0, 16));
+        use(shfl_up(v, 1));
+        use(shfl_down(v, 1));
+        use(shfl_xor(v, 16));
+        use(shfl(v, 0, 32, mask));
+        use(vote_any(v > 0));
+        use(vote_all(v > 0));
+        use(vote_uniform(v > 0));
+        use(ballot(v > 0));
+        use(active_mask());
+        use(match_any(n));
+        Bool same = match_all(n) != 0;
+        use(redux_add(n));
+        use(redux_or(n));
+        use(warp_reduce(v, plus()));
+        use(warp_scan(v, plus()));
+        use(block_reduce(v, maximum()));
+        use(block_scan(v, plus()));
+        use(block_scan_exclusive(n, Int(0), plus()));
+        Compacted kept = block_compact(n > 0);
+        use(grid_reduce(v, plus(), partials, arrived(0)));
+        If(is_last_block(arrived(0)), [&] { y(0) = n; });
+        block_sort(bins, 256, [](const Int& a, const Int& b) { return a < b; });
+        Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);
+        use(ldmatrix(h.at(lane_id() % 16, 0), 2, true));
+        stmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), f);
+        use(mma(Fragment<float>(4, 0.0f), f, ldmatrix(h.at(lane_id() % 16, 0), 2, true)));
+        If(elect_one(), [&] { y(0) = n; });
+        // </page>
+        y(i) = cast<int>(same) + kept.place;
+      });
+  expect_compiles(kernel, {kAligned, kAligned, scalar(), kAligned, kAligned});
 }
 
 TEST(FromCudaDevice, AtomicsAndFences) {

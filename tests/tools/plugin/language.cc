@@ -201,6 +201,17 @@ const Word scalar_word("dsl/scalar.h",
                        [](X x, Y y, Int n) { y(n) = cast<float>(cast<half>(Float(x(n)))); });
 const Word scan("dsl/collective/scan.h",
                 [](X x, Y y, Int n) { y(n) = warp_scan(Float(x(n)), plus()); });
+const Word compact("dsl/collective/compact.h",
+                   [](X x, Y y, Int n) { y(block_compact(x(n) > 0).place) = x(n); });
+const Word extremes("dsl/collective/extremes.h", [](X x, Y y, Int n) {
+  y(n) = warp_reduce(ValueAt<float>{x(n), n}, argmax()).value;
+});
+const Word gather("dsl/collective/gather.h", [](X x, Y y, Int n) {
+  y(n) = block_broadcast(x(n), n) + block_all_gather(x(n))(n);
+});
+const Word of_grid("dsl/collective/grid.h", [](X x, Y y, Int n) {
+  y(n) = block_reduce(x(n), plus()) + cast<float>(detail::blocks_of_grid());
+});
 const Word sort("dsl/collective/sort.h", [](X, Y y, Int n) {
   Shared<int32_t> keys(64);
   keys(thread_idx.x) = -thread_idx.x;
