@@ -1,6 +1,6 @@
 """Times kernels beside their CUDA C++ twins and writes the figures as JSON.
 
-    pair_figures.py plain|library|learn PROGRAMS OUT      PROGRAMS: folder with NAME_bench; OUT: folder for NAME.json
+    pair_figures.py plain|library|learn|collectives PROGRAMS OUT      PROGRAMS: folder with NAME_bench; OUT: folder for NAME.json
 
 Compiles tools/bench/NAME/*.cu with `nvcc -O3 -arch=sm_90`. Beside the times stand, where ncu is at hand, the instructions that a
 thread executes for an element (those of the warps by 32 lanes, over the elements) and the registers of a thread: of a side
