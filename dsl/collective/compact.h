@@ -59,10 +59,11 @@ inline Compacted block_compact(const Bool& keep, SourceLoc loc = SourceLoc::curr
   sync_threads();
   if (threads % kWarpSize == 0) {
     const Int counted = slots.load(of_warp.count, min(lane_id(), warps - 1)),
-              up_to = warp_scan(select(lane_id() < warps, counted, Int(0)), plus());
+              of_lane = select(lane_id() < warps, counted, Int(0));
+    // The sums over all warps, and over those in front of this one.
     return detail::behind(of_warp,
-                          select(warp_id() > 0, shfl(up_to, max(warp_id() - 1, 0)), Int(0)),
-                          shfl(up_to, kWarpSize - 1));
+                          warp_reduce(select(lane_id() < warp_id(), of_lane, Int(0)), plus()),
+                          warp_reduce(of_lane, plus()));
   }
   // The last warp may have fewer lanes than there are warps.
   return detail::behind(of_warp, slots, warp_id(), warps);

@@ -7,6 +7,7 @@
 // maximum(), or a lambda on a struct. The order is fixed by the block's shape: the same launch gives the same bits.
 #pragma once
 
+#include <bit>
 #include <vector>
 
 #include "heddle/dsl/collective/reduce.h"
@@ -55,7 +56,10 @@ T combine_warps_in_front(const T& up_to_lane, Combine combine, int threads, int 
   If(lane_id() == kWarpSize - 1, [&] { slots.store(up_to_lane, warp_id()); });
   sync_threads();
   if (threads % kWarpSize == 0) {
-    const T up_to = warp_scan(slots.load(up_to_lane, min(lane_id(), warps - 1)), combine);
+    // As many steps as that many warps take.
+    const int width = static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps)));
+    const Int slot = min(lane_id() & (width - 1), warps - 1);
+    const T up_to = warp_scan(slots.load(up_to_lane, slot), combine, width);
     return shfl(up_to, max(warp_id() - 1, 0));
   }
   // The last warp may have fewer lanes than there are warps, and nothing stored.
