@@ -334,6 +334,27 @@ def library_table(data):
         "32 bits and are divided by multipliers (`dropout`, 1.06 before)."]
 
 
+COLLECTIVE_ROUNDS = 10000
+
+
+def collectives_rows(data):
+    """Collectives as a whole, for the glance."""
+    ratios = [f["ratio"] for f in data["figures"]]
+    return [(f"collectives of warps, blocks and clusters, {data['gpu']}: their time over that of cooperative groups' and CUB's (geometric mean; most)",
+             f"{geometric_mean(ratios):.2f}; {max(ratios):.2f}", "≤ 1.00")]
+
+
+def collectives_table(data):
+    lines = [f"Collectives of warps, of blocks of 256 threads and of clusters of 8 such blocks ({data['gpu']}, driver {data['driver']}, {data['date']}; "
+             f"`tools/bench/collectives`), beside cooperative groups (warps), CUB (blocks, whose reductions are handed to every thread, as ours are) and a "
+             "cluster's sum by hand: the time of one, where each takes what the one before gave. The aim is at most 1.00.", "",
+             "| Collective | Heddle | peer | ours / peer's time | registers | peer's |", "|---|---|---|---|---|---|"]
+    for f in data["figures"]:
+        each = [f"{f[side] * 1e3 / COLLECTIVE_ROUNDS:.1f} ns" for side in ("heddle_us", "nvcc_us")]
+        lines.append(f"| `{f['program']}` | {each[0]} | {each[1]} | {f['ratio']:.2f} | {f.get('heddle_registers', '')} | {f.get('nvcc_registers', '')} |")
+    return lines + ["", "A round is a loop's trip too, and an fma or a sum: of `warp_sum_i32`, one `redux` on both sides, these are a third.", ""]
+
+
 def geometric_mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
@@ -471,7 +492,7 @@ def all_figures():
                       ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Sorts and histograms"], sort_table(load("sort")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host), COMPILE_CAUSES,
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")),
-                      ["## The library's kernels"], library_table(load("library")), ["## Kernels on layouts"],
+                      ["## The library's kernels"], library_table(load("library")), ["## Collectives"], collectives_table(load("collectives")), ["## Kernels on layouts"],
                       layout_kernels_table(load("layout_kernels")), ["## What the passes are worth"],
                       passes_table(load("passes")), pass_sizes_table(load("pass_sizes")),
                       passes_without_evidence(load("passes"), load("pass_sizes")), ["## Mathematical functions"],
@@ -480,7 +501,7 @@ def all_figures():
 
 def glance():
     rows = (launch_rows(load("launch"))[:1] + compile_rows(load("compile"))[:1] + learn_rows(load("learn"))
-            + plain_rows(load("plain")) + twins_rows([load("library"), load("learn"), load("plain")]) + reduce_rows(load("reduce")) + scan_rows(load("scan")) + topk_rows(load("topk")) + sort_rows(load("sort")) + maps_rows(load("maps")) + row_kernels_rows(load("rows"))
+            + plain_rows(load("plain")) + twins_rows([load("library"), load("learn"), load("plain")]) + reduce_rows(load("reduce")) + scan_rows(load("scan")) + topk_rows(load("topk")) + sort_rows(load("sort")) + collectives_rows(load("collectives")) + maps_rows(load("maps")) + row_kernels_rows(load("rows"))
             + interp_rows(load("interp"))[-2:-1] + compile_time_rows(load("compile_time"))[1:2])
     return paragraphs(row_sum_table(load("row_sum")), rows_table(rows))
 
