@@ -1,4 +1,6 @@
 // Conversions between element types.
+#include <algorithm>
+
 #include "heddle/codegen/ptx_emitter.h"
 #include "heddle/ir/check.h"
 
@@ -46,13 +48,12 @@ Operand one_of(Scalar scalar) {
 // Whether it is the bits of an integer. Where these are a bool's, ptxas takes the number 1 for them as it converts them to
 // f64 (PTXAS.md), if it sees the bool.
 bool is_of_bits(const ir::Kernel& kernel, ir::ValueId value) {
-  while (ir::valid(kernel.value(value).def)) {
-    const ir::Op& op = kernel.op(kernel.value(value).def);
-    if (!is_rename(kernel, op) || op.operands.empty()) return false;
-    value = op.operands[0];
-    if (ir::is_integer(kernel.type(value).scalar)) return true;
-  }
-  return false;
+  const ir::OpId def = kernel.value(value).def;
+  if (!ir::valid(def) || !is_rename(kernel, kernel.op(def))) return false;
+  const auto& operands = kernel.op(def).operands;
+  return std::any_of(operands.begin(), operands.end(), [&](ir::ValueId from) {
+    return ir::is_integer(kernel.type(from).scalar) || is_of_bits(kernel, from);
+  });
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 //   ValueAt<float> best = block_reduce(ValueAt<float>{x(i), i}, argmax());     // best.value, best.index
 //
-// Of equal ones the one of the lowest index. A NaN is none's, as for maximum() and minimum(): any number comes before it.
+// Of equal ones the one of the lowest index; indices differ, or equal ones have the same bits. A NaN is none's, as for maximum() and minimum(): any number comes before it.
 #pragma once
 
 #include "heddle/dsl/collective/reduce.h"
@@ -49,7 +49,7 @@ struct argmin {
 
 namespace detail {
 
-// Which of two it is does not depend on their order.
+// Which of two it is does not depend on their order, where their indices differ.
 template <class T>
 inline constexpr bool kLanesAgree<ValueAt<T>, argmax> = true;
 template <class T>

@@ -60,18 +60,16 @@ auto grid_reduce(const X& x, Combine combine, const Partials& partials,
 
 // Whether this is the last block of the grid that calls this: what the others' threads wrote before they did is visible to
 // it then. All threads of a block call it together, and get the same answer. `done` is a word of global memory for this
-// purpose alone, zero at first, and zero again when the launch ends.
+// purpose alone, zero at first, and zero again once all blocks have called. Each call of a launch needs a word of its own,
+// or a sync_grid() in front of it: blocks may be calls apart.
 inline Bool is_last_block(detail::ElementRef<uint32_t>&& done,
                           SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
   const Shared<bool> last(1);
-  if (detail::in_loop()) sync_threads();  // the last trip's readers are done with it
-  memory_fence();
   sync_threads();
   If(warp_id() == 0 && lane_id() == 0, [&] {
     const UInt most = bitcast<uint32_t>(detail::blocks_of_grid() - 1);
-    last(0) = atomic_inc(std::move(done), most) == most;
-    memory_fence();
+    last(0) = atomic_inc(std::move(done), most, MemoryOrder::acq_rel) == most;
   });
   sync_threads();
   return assume_uniform(Bool(last(0)));

@@ -177,8 +177,8 @@ auto block_scan_exclusive(const X& x, const detail::traced_t<X>& first, Combine 
 }
 
 // Inclusive scan over the threads of a cluster, block by block in the order of their ranks, as block_scan() is over those
-// of one. All threads of the cluster take part. Costs a barrier of the block and the way to other blocks' memory. In a
-// cluster of one block it is block_scan().
+// of one. All threads of the cluster take part. Costs a barrier of the block, one of the cluster, and the way to other
+// blocks' memory. In a cluster of one block it is block_scan().
 template <class X, class Combine>
 auto cluster_scan(const X& x, Combine combine, SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);

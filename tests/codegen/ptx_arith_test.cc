@@ -79,6 +79,14 @@ TEST(Ptx, HidesBitsThatBecomeAnF64) {
   EXPECT_THAT(widened("%v = bitcast %u : f32\n"),
               ContainsRegex("prmt\\.b32 (%r[0-9]+), %r[0-9]+, 0, 0x3210;[^;]*cvt\\.f64\\.f32"));
   EXPECT_THAT(widened("%v = convert %u : f32\n"), Not(HasSubstr("prmt")));
+  // Of a vector any lane.
+  const std::string pair = ptx(kernel_text(absl::StrCat(
+      kThread, "%z = const 0 : i32\n%p = lt %z, %t : bool\n%u = convert %p : u32\n",
+      "%one = const 1.0 : f32\n%b = bitcast %u : f32\n%v = pack %one, %b : vec<f32, 2>\n",
+      "%d = convert %v : vec<f64, 2>\n%e = extract %d {index = 1} : f64\n",
+      "%f = convert %e : f32\nstore %y, %f, %t")));
+  EXPECT_THAT(pair, ContainsRegex("selp\\.b32 (%r[0-9]+), 1, 0, %p[0-9]+;"));
+  EXPECT_THAT(pair, HasSubstr("prmt.b32"));
 }
 
 TEST(Ptx, PacksHalves) {
