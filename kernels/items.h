@@ -15,9 +15,10 @@
 
 namespace heddle::kernels {
 
+// How rows of items are launched.
 struct ItemGrid {
-  LaunchShape shape;
-  int32_t slab;  // rows of a slab
+  LaunchShape shape;  // a thread an item
+  int32_t slab;       // rows of a slab
 };
 // Of rows of at least one item each, fewer than kMostCounted both.
 inline ItemGrid item_grid(int64_t rows, int64_t items, int threads,
@@ -27,8 +28,10 @@ inline ItemGrid item_grid(int64_t rows, int64_t items, int threads,
           static_cast<int32_t>(slab)};
 }
 
+// What a thread has of them.
 struct ItemOfRow {
-  Int row, item;
+  Int row;      // its number
+  Int item;     // of the row
   Bool inside;  // whether it is one of a row
 };
 inline ItemOfRow item_of_row(const Int& slab, const Int& rows, const Int& items, int threads) {

@@ -8,6 +8,7 @@
 
 namespace heddle {
 
+// What a compaction says to a thread.
 struct Compacted {
   Int place;  // how many are kept of the threads in front of this one
   Int count;  // of all

@@ -9,10 +9,11 @@
 
 namespace heddle {
 
+// A value and where it is.
 template <class T>
 struct ValueAt {
-  Value<T> value;
-  Int index;
+  Value<T> value;  // the value
+  Int index;       // its place
 };
 
 namespace detail {
