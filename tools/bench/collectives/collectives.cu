@@ -53,6 +53,16 @@ __device__ T block_all_reduce(T v, Combine combine) {
   return result;
 }
 
+template <class T>
+__device__ T block_scan(T v) {
+  using Scan = cub::BlockScan<T, kThreads>;
+  __shared__ typename Scan::TempStorage storage;
+  T result;
+  Scan(storage).InclusiveSum(v, result);
+  __syncthreads();
+  return result;
+}
+
 // The blocks of a cluster write their sums to all of them.
 __device__ float cluster_all_reduce(float v) {
   __shared__ float sums[8];
@@ -107,24 +117,10 @@ KERNEL(block_argmax_f32, float) {
   });
 }
 KERNEL(block_scan_f32, float) {
-  rounds(x, y, count, [](float v) {
-    using Scan = cub::BlockScan<float, kThreads>;
-    __shared__ typename Scan::TempStorage storage;
-    float result;
-    Scan(storage).InclusiveSum(v, result);
-    __syncthreads();
-    return result;
-  });
+  rounds(x, y, count, [](float v) { return block_scan(v); });
 }
 KERNEL(block_scan_i32, int) {
-  rounds(x, y, count, [](int v) {
-    using Scan = cub::BlockScan<int, kThreads>;
-    __shared__ typename Scan::TempStorage storage;
-    int result;
-    Scan(storage).InclusiveSum(v, result);
-    __syncthreads();
-    return result;
-  });
+  rounds(x, y, count, [](int v) { return block_scan(v); });
 }
 KERNEL(block_compact, int) {
   rounds(x, y, count, [](int v) {
