@@ -96,7 +96,7 @@ void tally(const HistogramDeal& deal, const Tensor<const T, 2>& x, const Bins<T>
   const Int count = counts.shape(0);
   if (deal.places == 0) {
     // Lanes that meet at one bin add to it together.
-    const UInt in_front = (UInt(1) << bitcast<uint32_t>(Int(lane_id()))) - 1;
+    const UInt in_front = lanes_in_front();
     return each_element(deal.tile, x, [&](const Value<T>& element, const Bool& inside) {
       const Int bin = select(inside, bins.of(element, count), count);
       const UInt peers = match_any(bin);

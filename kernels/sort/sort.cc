@@ -285,7 +285,7 @@ class SortPass {
     const Int first = warp_id() * kDigits, lane = lane_id();
     for (int i = 0; i < kDigits; i += kWarpSize) tallies_(first + (i + lane)) = 0;
     sync_warp();
-    const UInt in_front = (UInt(1) << bitcast<uint32_t>(lane)) - 1;
+    const UInt in_front = lanes_in_front();
     // Of each element its place among the warp's of its digit, and above that the digit's tally: in one register.
     constexpr int kPlaceBits = 16;
     std::vector<Int> ranks;
