@@ -14,12 +14,6 @@
 #include "heddle/dsl/collective/reduce.h"
 
 namespace heddle {
-namespace detail {
-
-inline Int thread_number() { return warp_id() * kWarpSize + lane_id(); }
-
-}  // namespace detail
-
 // A value of each thread of a group, in shared memory.
 template <Traced T>
 class Gathered {

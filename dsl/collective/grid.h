@@ -46,7 +46,7 @@ auto grid_reduce(const X& x, Combine combine, const Partials& partials,
   const CallerLines lines(loc);
   using T = detail::traced_t<X>;
   const T of_block = block_reduce(x, combine, loc);
-  const Int thread = warp_id() * kWarpSize + lane_id(), blocks = detail::blocks_of_grid();
+  const Int thread = detail::thread_number(), blocks = detail::blocks_of_grid();
   If(thread == 0, [&] { partials(detail::block_number()) = of_block; });
   sync_grid(std::move(arrived));
   const detail::CombineMaybe<T, Combine> all{combine};

@@ -316,6 +316,9 @@ T all_alike(T value, SourceLoc loc) {
   return value;
 }
 
+// The thread's number in its block, as warps count them.
+inline Int thread_number() { return warp_id() * kWarpSize + lane_id(); }
+
 // Whether the block's shape is known; else reports what cannot be done.
 inline bool has_fixed_block(const char* message, SourceLoc loc) {
   if (threads_per_block() != 0) return true;
