@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "heddle/ir/wording.h"
 #include "heddle/tools/command/commands.h"
 
@@ -31,6 +32,7 @@ struct Options {
   EnvOptions env;
   RunOptions run;
   TuneOptions tune;
+  BenchOptions bench;
   DumpOptions dump;
   ExplainOptions explain;
   OptOptions opt;
@@ -150,6 +152,27 @@ CLI::App* add_tune(CLI::App& app, Options& options) {
   add_text(tune, "--export", o.export_file, "FILE", "write what is kept to one file");
   add_text(tune, "--import", o.import_file, "FILE", "keep what such a file has");
   return tune;
+}
+
+CLI::App* add_bench(CLI::App& app, Options& options) {
+  BenchOptions& o = options.bench;
+  CLI::App* const bench = app.add_subcommand(
+      "bench",
+      "measure kernels on a GPU beside torch, torch.compile, Triton and CUB, in one process");
+  add_kernel(bench, o.choice, /*required=*/false);
+  add_each(bench, "--shape", o.shapes, "SHAPE",
+           "a size to measure, such as 8192x8192 or rows=8192,columns=1023");
+  add_text(bench, "--dtype", o.dtypes, "TYPE,...", "element types: a case for each");
+  add_text(bench, "--suite", o.suite, "smoke|full|FILE", "cases from a file, instead of a kernel");
+  add_text(bench, "--against", o.against, "PEER,...", "torch, torch.compile, triton, cub");
+  add_text(bench, "--device", o.device, "cuda:N|interp", "default: cuda:0");
+  bench->add_option("--rounds", o.rounds, "bursts of each contender; default: 15")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000));
+  add_text(bench, "--json", o.json, "FILE", "write the figures");
+  add_text(bench, "--plot", o.plot, "FILE.svg", "draw them over size");
+  add_text(bench, "--report", o.report, "DIR", "write a page of figures and drawings");
+  return bench;
 }
 
 CLI::App* add_dump(CLI::App& app, Options& options) {
@@ -301,9 +324,8 @@ Status check_command(const std::vector<Command>& commands, int argc, char** argv
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, run, tune, dump, explain, opt, passes, reference, layout ('heddle "
-      "--help' "
-      "explains them)";
+      "commands: list, env, run, tune, bench, dump, explain, opt, passes, reference, layout "
+      "('heddle --help' explains them)";
   if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
   const bool option = absl::StartsWith(word, "-");
@@ -325,6 +347,7 @@ Exit dispatch(int argc, char** argv) {
       {add_env(app, options), [&] { return show_environment(options.env); }},
       {add_run(app, options), [&] { return run_kernel(options.run); }},
       {add_tune(app, options), [&] { return tune_kernel(options.tune); }},
+      {add_bench(app, options), [&] { return bench_kernels(options.bench); }},
       {add_dump(app, options), [&] { return dump_kernel(options.dump); }},
       {add_explain(app, options), [&] { return explain_kernel(options.explain); }},
       {add_opt(app, options), [&] { return optimize_file(options.opt); }},
@@ -338,6 +361,7 @@ Exit dispatch(int argc, char** argv) {
     command.app->allow_extras();
   }
   if (Status s = check_command(commands, argc, argv); !s.ok()) return misused(s);
+  options.bench.command = absl::StrCat("heddle ", absl::StrJoin(argv + 1, argv + argc, " "));
 
   const Command* chosen = nullptr;
   try {

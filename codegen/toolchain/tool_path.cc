@@ -1,5 +1,6 @@
 #include "heddle/codegen/toolchain/tool_path.h"
 
+#include <link.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -236,12 +237,33 @@ std::vector<std::string> folders_of_ptxas() {
   return folders;
 }
 
+// The file of the shared library that holds this code; empty where the program itself does.
+std::string own_library() {
+  std::string file;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void* result) {
+        const auto here = reinterpret_cast<uintptr_t>(&own_library);
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const auto& part = object->dlpi_phdr[i];
+          if (part.p_type != PT_LOAD || here - (object->dlpi_addr + part.p_vaddr) >= part.p_memsz) {
+            continue;
+          }
+          *static_cast<std::string*>(result) = object->dlpi_name;
+          return 1;
+        }
+        return 0;
+      },
+      &file);
+  return file;
+}
+
 // Empty where there is none: few programs bring CUDA along, and nobody wants to read of the others.
 std::string cuda_beside_program() {
   std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string library = own_library();
+  const auto file = std::filesystem::canonical(library.empty() ? "/proc/self/exe" : library, error);
   if (error) return "";
-  const std::filesystem::path folder = program.parent_path() / "cuda";
+  const std::filesystem::path folder = file.parent_path() / "cuda";
   return std::filesystem::is_directory(folder, error) ? folder.string() : "";
 }
 

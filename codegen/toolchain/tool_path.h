@@ -5,7 +5,7 @@
 //   print(ptxas->path, ptxas->origin, ptxas->version.to_string());
 //
 // Order: explicit path, environment (HEDDLE_PTXAS, HEDDLE_NVDISASM, HEDDLE_CUOBJDUMP), for the
-// disassemblers the folder of the ptxas that is found, a folder `cuda` beside the running program,
+// disassemblers the folder of the ptxas that is found, a folder `cuda` beside the running program (or the shared library that has Heddle),
 // CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, PATH. A path that somebody asked for is
 // taken or refused, never silently replaced; in the other places whatever will not do is passed
 // over. What others could have tampered with is never run.

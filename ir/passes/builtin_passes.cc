@@ -32,8 +32,6 @@ absl::Span<const Pass> builtin_passes() {
   static const Pass::Names kByConditions = {Aliasing::kName, Ints::kName, GuardedInts::kName};
   static const Pass::Names kWhereOpsGo = {Aliasing::kName, Ints::kName, GuardedInts::kName,
                                           MovableInts::kName, Uniformity::kName};
-  static const Pass::Names kAll = {Aliasing::kName,    Ints::kName, GuardedInts::kName,
-                                   MovableInts::kName, Sums::kName, Uniformity::kName};
   static const auto* const passes = new std::vector<Pass>{
       {.name = "promote-vars",
        .summary = "Turn variables into SSA values that loops and ifs carry",
@@ -143,10 +141,6 @@ absl::Span<const Pass> builtin_passes() {
        .summary = "Compute neighbours of a vector by one instruction",
        .run = pack_arithmetic,
        .keeps = kWhereOpsAreMade},
-      {.name = "order",
-       .summary = "Put pure ops in the order of their uses",
-       .run = order,
-       .keeps = kAll},
   };
   return *passes;
 }

@@ -27,6 +27,5 @@ bool sink(PassContext& context);             // sink.cc
 bool early_loads(PassContext& context);      // early_loads.cc
 bool contract(Kernel& kernel);               // contract.cc
 bool pack_arithmetic(Kernel& kernel);        // pack_arithmetic.cc
-bool order(Kernel& kernel);                  // order.cc
 
 }  // namespace heddle::ir

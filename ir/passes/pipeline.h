@@ -27,7 +27,7 @@ namespace heddle::ir {
 inline constexpr absl::string_view kDefaultPipeline =
     "promote-vars,unroll,fold,if-convert,narrow,reduce-strength,warp-index,dce,licm,cse,"
     "widen-loops,unroll-loads,fold,vectorize,share-addresses,lower-division,dce,sink,early-loads,"
-    "contract,pack-arithmetic,order";
+    "contract,pack-arithmetic";
 
 // The level of that pipeline, with what a program has registered to run in it.
 inline constexpr absl::string_view kDefaultLevel = "O3";
@@ -36,7 +36,7 @@ inline constexpr absl::string_view kDefaultLevel = "O3";
 inline constexpr absl::string_view kExactPipeline =
     "promote-vars,unroll,fold,if-convert,narrow,reduce-strength,warp-index,dce,licm,cse,"
     "widen-loops,unroll-loads,fold,vectorize,share-addresses,lower-division,dce,sink,early-loads,"
-    "pack-arithmetic,order";
+    "pack-arithmetic";
 
 struct PassRun {
   std::string name;

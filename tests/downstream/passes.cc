@@ -57,7 +57,7 @@ StatusOr<bool> count_traffic(ir::PassContext& context) {
 const ir::RegisteredPass traffic({.name = "traffic",
                                   .summary = "Count the bytes that threads move",
                                   .run = count_traffic,
-                                  .after = "order"});
+                                  .after = "pack-arithmetic"});
 // </page>
 
 // <page>

@@ -112,8 +112,7 @@ std::vector<Passes> alone(const PipelineRequest& request) {
 // Four trips side by side, and accesses of at most eight bytes.
 constexpr absl::string_view kUnroll4 =
     "promote-vars,unroll{factor=4,full=2},fold,if-convert,licm,cse,vectorize{bytes=8},reduce-"
-    "strength,dce,"
-    "order";
+    "strength,dce";
 // The loads of three trips under way together, and few registers that wait.
 constexpr absl::string_view kUnrollLoads =
     "promote-vars,fold,cse,unroll-loads{trips=3},widen-loops,vectorize,early-loads{registers=4},"

@@ -25,7 +25,7 @@ allowed() {
     runtime/launch.h | runtime/operation/host_function.h | runtime/dtype.h | runtime/heddle.h) echo runtime codegen ir dsl ;;
     runtime/*) echo runtime codegen ir ;;
     kernels/*) echo kernels dsl runtime heddle.h ;;
-    tools/* | tests/*) echo dsl ir codegen runtime kernels tools tests heddle.h testing.h ;;
+    tools/* | tests/*) echo dsl ir codegen runtime kernels tools tests heddle.h heddle_c.h testing.h ;;
   esac
 }
 

@@ -14,6 +14,7 @@ function(heddle_install)
   endforeach()
   # What users include stands one level up; runtime/ keeps it for the source tree alone.
   install(FILES "${PROJECT_SOURCE_DIR}/runtime/heddle.h" "${PROJECT_SOURCE_DIR}/runtime/testing/testing.h"
+    "${PROJECT_SOURCE_DIR}/runtime/c/heddle_c.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heddle" OPTIONAL)
 
   configure_package_config_file(

@@ -11,20 +11,21 @@ function(heddle_link_headers)
   endforeach()
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/runtime/heddle.h" "${root}/heddle.h" SYMBOLIC)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/runtime/testing/testing.h" "${root}/testing.h" SYMBOLIC)
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/runtime/c/heddle_c.h" "${root}/heddle_c.h" SYMBOLIC)
 endfunction()
 
-# heddle_library(<folder> [CUDA] [WITHOUT <folder>] [DEPENDS <library>...])
+# heddle_library(<folder> [CUDA] [WITHOUT <folder>...] [DEPENDS <library>...])
 #
 # Makes heddle_<folder>, known as heddle::<folder> here and when installed, of every .cc below the
 # current folder, but for those below one that is a library of its own. A folder that holds headers
 # alone becomes an INTERFACE library. CUDA gives it cuda.h.
 function(heddle_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CUDA" "WITHOUT" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CUDA" "" "WITHOUT;DEPENDS")
   set(target heddle_${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
-  if(arg_WITHOUT)
-    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${arg_WITHOUT}/")
-  endif()
+  foreach(other IN LISTS arg_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${other}/")
+  endforeach()
   if(sources)
     set(scope PUBLIC)
     add_library(${target} STATIC ${sources})

@@ -51,6 +51,20 @@ struct TuneOptions {
 };
 Exit tune_kernel(const TuneOptions& options, const Timer& timer = {});
 
+// Measures kernels of the library on a GPU, beside peers in one process, which is Python's.
+struct BenchOptions {
+  KernelChoice choice;              // without a name: a suite
+  std::vector<std::string> shapes;  // as TuneOptions has them; none: the sizes
+  std::string dtypes;               // "bf16,f32": of the setting dtype; empty: as it is set
+  std::string suite;                // "smoke", "full" or a file
+  std::string against;              // "torch,torch.compile,triton,cub"
+  std::string device;               // empty: cuda:0
+  int rounds = 15;                  // bursts of each contender
+  std::string json, plot, report;   // files, and a folder; empty: none
+  std::string command;              // as it was typed, for the figures
+};
+Exit bench_kernels(const BenchOptions& options);
+
 // Shows a registered kernel at each stage of its compilation.
 struct DumpOptions {
   KernelChoice choice;

@@ -7,8 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "heddle/runtime/buffer.h"
-#include "heddle/runtime/kernel_cache.h"
-#include "heddle/runtime/operation/dry_run.h"
+#include "heddle/runtime/operation/compile_call.h"
 #include "heddle/runtime/stopwatch_internal.h"
 #include "heddle/runtime/stream.h"
 
@@ -111,27 +110,6 @@ Status download(const Stream& stream, const BoundCall& call, DeviceArguments& on
   return stream.synchronize();
 }
 
-// Compiles and loads what the call launches, so that the timing excludes both.
-Status prepare(const Device& device, const BoundCall& call, runtime::Arguments arguments,
-               Execution& execution) {
-  const Device dry = open_dry_run(device.info(), [&](const DryLaunch& launch) -> Status {
-    ++execution.launches;
-    if (launch.source == nullptr) return OkStatus();
-    const StatusOr<const runtime::Executable*> executable =
-        runtime::KernelCache::of(*launch.source)
-            .find_or_compile(*launch.source, device.backend(), launch.shape, launch.arguments);
-    if (!executable.ok()) return executable.status();
-    const auto& compilation = (*executable)->shared_compilation();
-    if (!absl::c_linear_search(execution.compilations, compilation)) {
-      execution.compilations.push_back(compilation);
-    }
-    return OkStatus();
-  });
-  const Status status = call.function->call(dry.default_stream(), arguments);
-  // An operation that reads its results compiles while it runs.
-  return runtime::results_were_wanted(dry) ? OkStatus() : status;
-}
-
 // A start and a stop event for each call. Nothing waits between calls, so that the device stays
 // busy.
 struct EventPair {
@@ -229,7 +207,11 @@ StatusOr<Execution> execute(const Device& device, const BoundCall& call, const H
   execution.upload_us = stopwatch.lap();
 
   const runtime::Arguments arguments = on_device->arguments();
-  if (Status s = prepare(device, call, arguments, execution); !s.ok()) return s;
+  StatusOr<runtime::CompiledCall> compiled =
+      runtime::compile_call(device, *call.function, arguments);
+  if (!compiled.ok()) return compiled.status();
+  execution.compilations = std::move(compiled->compilations);
+  execution.launches = compiled->launches;
   execution.compile_us = stopwatch.lap();
 
   std::vector<double> first;

@@ -2,37 +2,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "heddle/runtime/operation/catalogue.h"
 #include "heddle/runtime/operation/registry.h"
 #include "heddle/tools/command/commands.h"
-#include "nlohmann/json.hpp"
 
 namespace heddle::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json to_json(const runtime::Operation& operation) {
-  Json settings = Json::array();
-  for (const runtime::Setting& setting : operation.spec().settings) {
-    settings.push_back({{"name", setting.name},
-                        {"help", setting.help},
-                        {"default", setting.default_value},
-                        {"choices", setting.choices}});
-  }
-  const runtime::OperationSpec& spec = operation.spec();
-  Json refusals = Json::array();
-  for (const Refusal& refusal : spec.refusals) {
-    refusals.push_back({{"condition", refusal.condition}, {"why", refusal.why}});
-  }
-  return {{"name", spec.name},
-          {"summary", spec.summary},
-          {"arguments", spec.arguments},
-          {"settings", settings},
-          {"refusals", refusals},
-          {"sizes", spec.sizes},
-          {"can_run", operation.validity().ok()},
-          {"can_check", spec.reference != nullptr}};
-}
 
 void print(const runtime::Operation& operation) {
   absl::PrintF("%-20s %s\n", operation.name(), operation.spec().summary);
@@ -84,9 +59,7 @@ Exit list_kernels(const ListOptions& options) {
     operations = {*chosen};
   }
   if (options.json) {
-    Json all = Json::array();
-    for (const runtime::Operation* operation : operations) all.push_back(to_json(*operation));
-    absl::PrintF("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+    absl::PrintF("%s\n", runtime::to_json(operations));
     return Exit::kDone;
   }
   for (const runtime::Operation* operation : operations) print(*operation);

@@ -4,19 +4,15 @@
 #include <fstream>
 #include <sstream>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "heddle/ir/wording.h"
 #include "heddle/tools/command/commands.h"
 #include "heddle/tools/command/execution.h"
 #include "heddle/tools/command/option_values.h"
 #include "heddle/tools/command/output.h"
+#include "heddle/tools/command/shape.h"
 #include "heddle/tools/command/tuning_search.h"
 
 namespace heddle::tools {
@@ -26,51 +22,6 @@ using runtime::TunedChoice;
 using runtime::Tuning;
 
 constexpr int kBarWidth = 24;
-
-// The named dimensions of a kernel: those of its outputs, then those of its inputs.
-std::vector<std::string> dimensions_of(const ChosenKernel& kernel) {
-  std::vector<std::string> names;
-  for (const bool written : {true, false}) {
-    for (const runtime::OperationArgument* argument :
-         kernel.operation->arguments(kernel.settings)) {
-      if (argument->is_written() != written) continue;
-      for (const auto& dimension : argument->dimensions) {
-        if (!dimension.name.empty() && !absl::c_linear_search(names, dimension.name)) {
-          names.push_back(dimension.name);
-        }
-      }
-    }
-  }
-  return names;
-}
-
-// "4096x4096x64", by the order of dimensions_of(), or "m=4096,n=4096,k=64".
-StatusOr<runtime::Sizes> parse_shape(const ChosenKernel& kernel, const std::string& text) {
-  const std::vector<std::string> names = dimensions_of(kernel);
-  const std::string form =
-      absl::StrCat(absl::StrJoin(names, "x"), ", or ", absl::StrJoin(names, "=N,"), "=N");
-  runtime::Sizes sizes = kernel.sizes;
-  const bool named = absl::StrContains(text, '=');
-  const std::vector<std::string> words = absl::StrSplit(text, named ? ',' : 'x');
-  if (!named && words.size() != names.size()) {
-    return InvalidArgumentError(absl::StrCat(
-        "--shape: '", text, "' has ", ir::counted(static_cast<int64_t>(words.size()), "number"),
-        "; kernel '", kernel.operation->name(), "' takes ", form));
-  }
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::vector<std::string> parts = absl::StrSplit(words[i], absl::MaxSplits('=', 1));
-    const std::string name = named ? parts[0] : names[i];
-    int64_t size = 0;
-    if (parts.size() != (named ? 2u : 1u) || !absl::SimpleAtoi(parts.back(), &size) || size < 1 ||
-        !absl::c_linear_search(names, name)) {
-      return InvalidArgumentError(absl::StrCat("--shape: '", words[i], "' in '", text,
-                                               "' is no size; kernel '", kernel.operation->name(),
-                                               "' takes ", form, ", each from 1 up"));
-    }
-    sizes[name] = size;
-  }
-  return sizes;
-}
 
 // A bar on stderr where a person looks at it.
 class Progress {
@@ -195,7 +146,7 @@ Exit tune_kernel(const TuneOptions& options, const Timer& timer) {
   if (!kernel.ok()) return misused(kernel.status());
   std::vector<runtime::Sizes> shapes;
   for (const std::string& text : options.shapes) {
-    const StatusOr<runtime::Sizes> sizes = parse_shape(*kernel, text);
+    const StatusOr<runtime::Sizes> sizes = parse_shape("--shape", *kernel, text);
     if (!sizes.ok()) return misused(sizes.status());
     shapes.push_back(*sizes);
   }

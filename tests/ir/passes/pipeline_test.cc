@@ -62,7 +62,7 @@ TEST(Pipeline, DefaultPipeline) {
               ElementsAre("promote-vars", "unroll", "fold", "if-convert", "narrow",
                           "reduce-strength", "warp-index", "dce", "licm", "cse", "widen-loops",
                           "unroll-loads", "fold", "vectorize", "share-addresses", "lower-division",
-                          "dce", "sink", "early-loads", "contract", "pack-arithmetic", "order"));
+                          "dce", "sink", "early-loads", "contract", "pack-arithmetic"));
   EXPECT_TRUE(verify(kernel, Stage::kPureSsa).empty());
   EXPECT_TRUE(report.passes[0].changed);
   EXPECT_EQ(report.passes[0].ops_before, 12);
@@ -142,7 +142,7 @@ TEST(Pipeline, RefusesByNameBeforeItRuns) {
       "if-convert, narrow, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
       "vectorize, "
       "share-addresses, lower-division, "
-      "sink, early-loads, contract, pack-arithmetic, order");
+      "sink, early-loads, contract, pack-arithmetic");
   EXPECT_THAT(refusal("O4,-licm"), HasSubstr("level O4 is none of O0, O1, O2, O3 in pipeline"));
   EXPECT_EQ(
       refusal("fold,,dce"),
@@ -150,7 +150,7 @@ TEST(Pipeline, RefusesByNameBeforeItRuns) {
       "if-convert, narrow, reduce-strength, warp-index, dce, licm, cse, widen-loops, unroll-loads, "
       "vectorize, "
       "share-addresses, lower-division, "
-      "sink, early-loads, contract, pack-arithmetic, order");
+      "sink, early-loads, contract, pack-arithmetic");
   EXPECT_EQ(refusal("fold,licm"),
             "pass 'licm' needs a kernel without variables, which no pass before it gives; put "
             "'promote-vars' before it in pipeline 'fold,licm'");
@@ -299,10 +299,10 @@ TEST(Pipeline, LimitsAndStops) {
     EXPECT_TRUE(run_pipeline(kernel, kDefaultPipeline, with_report).ok());
     return report.passes.size();
   };
-  EXPECT_EQ(ran({}), 22u);
+  EXPECT_EQ(ran({}), 21u);
   EXPECT_EQ(ran({.pass_limit = 0}), 0u);
   EXPECT_EQ(ran({.pass_limit = 2}), 2u);
-  EXPECT_EQ(ran({.pass_limit = 100}), 22u);
+  EXPECT_EQ(ran({.pass_limit = 100}), 21u);
   EXPECT_EQ(ran({.stop_after = "dce"}), 8u);
 }
 

@@ -1,0 +1,344 @@
+#include "heddle/runtime/c/heddle_c.h"
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "heddle/ir/wording.h"
+#include "heddle/runtime/device.h"
+#include "heddle/runtime/operation/bound_call.h"
+#include "heddle/runtime/operation/catalogue.h"
+#include "heddle/runtime/operation/compile_call.h"
+#include "heddle/runtime/operation/registry.h"
+#include "nlohmann/json.hpp"
+
+using heddle::Buffer;
+using heddle::Device;
+using heddle::InvalidArgumentError;
+using heddle::NotFoundError;
+using heddle::OkStatus;
+using heddle::Status;
+using heddle::StatusOr;
+using heddle::runtime::Argument;
+using heddle::runtime::BoundCall;
+using heddle::runtime::Operation;
+
+struct HeddleDevice {
+  Device device;
+  std::mutex mutex = {};
+  std::map<void*, Buffer> buffers = {};  // by address; guarded by the mutex
+};
+
+struct HeddleCall {
+  Device device;
+  BoundCall bound;
+  // By the place of the value.
+  std::vector<std::vector<int64_t>> strides;
+  std::vector<int> pointers;  // which of the caller's; -1: no tensor
+
+  // Calls use() with the arguments, where the caller's tensor i is at address(i).
+  template <class Address, class Use>
+  auto with_arguments(Address&& address, Use&& use) const {
+    absl::InlinedVector<Argument, 8> arguments;
+    for (size_t i = 0; i < bound.values.size(); ++i) {
+      const BoundCall::Value& value = bound.values[i];
+      if (pointers[i] < 0) {  // of an absent tensor the bits are 0
+        arguments.push_back(heddle::runtime::scalar_argument(value.bits));
+        continue;
+      }
+      arguments.push_back(heddle::runtime::tensor_argument(
+          address(static_cast<size_t>(pointers[i])), value.shape.extents.data(), strides[i].data(),
+          static_cast<int>(strides[i].size()), heddle::ir::bytes_of(value.shape.dtype), -1));
+    }
+    return use(arguments);
+  }
+};
+
+namespace {
+
+constexpr uint64_t kAlignment = 256;  // of what the device allocates
+
+// What the thread's last call said.
+std::string& said() {
+  thread_local std::string text;
+  return text;
+}
+
+// Runs a function that returns a Status, and has its text: nullptr where it is OK.
+template <class Body>
+const char* answer(Body&& body) {
+  try {
+    const Status status = body();
+    if (status.ok()) return nullptr;
+    said() = std::string(status.message());
+  } catch (const std::exception& error) {  // of memory that is short
+    said() = error.what();
+  }
+  return said().c_str();
+}
+
+Status missing(const char* what) { return InvalidArgumentError(absl::StrCat(what, " is NULL")); }
+
+StatusOr<const Operation*> find(const char* name) {
+  if (name == nullptr) return missing("the operation's name");
+  if (const Operation* const operation = heddle::runtime::find_operation(name)) return operation;
+  std::vector<absl::string_view> names;
+  for (const Operation* known : heddle::runtime::registered_operations()) {
+    names.push_back(known->name());
+  }
+  return NotFoundError(absl::StrCat("unknown kernel '", name, "'", heddle::ir::suggest(name, names),
+                                    " (heddle_operations() has all)"));
+}
+
+// "name=value" texts.
+StatusOr<std::map<std::string, std::string>> assignments(const char* what, const char* const* texts,
+                                                         int count) {
+  std::map<std::string, std::string> all;
+  for (int i = 0; i < count; ++i) {
+    if (texts[i] == nullptr) return missing(what);
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(texts[i], absl::MaxSplits('=', 1));
+    if (parts.first.empty() || !absl::StrContains(texts[i], '=')) {
+      return InvalidArgumentError(
+          absl::StrCat(what, " '", texts[i], "' is not of the form name=value"));
+    }
+    if (!all.insert(parts).second) {
+      return InvalidArgumentError(absl::StrCat(what, " '", parts.first, "' is given twice"));
+    }
+  }
+  return all;
+}
+
+StatusOr<heddle::Settings> settings_of(const Operation& operation, const char* const* texts,
+                                       int count) {
+  const auto given = assignments("setting", texts, count);
+  if (!given.ok()) return given.status();
+  return operation.resolve(*given);
+}
+
+StatusOr<heddle::runtime::Sizes> sizes_of(const char* const* texts, int count) {
+  const auto given = assignments("size", texts, count);
+  if (!given.ok()) return given.status();
+  heddle::runtime::Sizes sizes;
+  for (const auto& [name, text] : *given) {
+    if (!absl::SimpleAtoi(text, &sizes[name])) {
+      return InvalidArgumentError(absl::StrCat("size '", name, "=", text, "' is no whole number"));
+    }
+  }
+  return sizes;
+}
+
+// What a caller says of a tensor, but for its strides.
+StatusOr<heddle::TensorShape> shape_of(const HeddleTensor& tensor) {
+  if (tensor.name == nullptr) return missing("a tensor's name");
+  if (tensor.dtype == nullptr) return missing("a tensor's element type");
+  const auto dtype = heddle::ir::scalar_from_name(tensor.dtype);
+  if (!dtype) {
+    return InvalidArgumentError(absl::StrCat("'", tensor.name, "' has elements of type '",
+                                             tensor.dtype, "', which there is not"));
+  }
+  if (tensor.rank < 0) {
+    return InvalidArgumentError(absl::StrCat("'", tensor.name, "' has rank ", tensor.rank));
+  }
+  if (tensor.rank > 0 && (tensor.extents == nullptr || tensor.strides == nullptr)) {
+    return missing("a tensor's extents or strides");
+  }
+  return heddle::TensorShape{*dtype, {tensor.extents, tensor.extents + tensor.rank}};
+}
+
+StatusOr<HeddleCall> bind(const Device& device, const Operation& operation,
+                          const heddle::Settings& settings,
+                          absl::Span<const HeddleTensor> tensors) {
+  heddle::runtime::Shapes shapes;
+  for (const HeddleTensor& tensor : tensors) {
+    StatusOr<heddle::TensorShape> shape = shape_of(tensor);
+    if (!shape.ok()) return shape.status();
+    if (!shapes.emplace(tensor.name, *std::move(shape)).second) {
+      return InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "' is given twice"));
+    }
+  }
+  StatusOr<BoundCall> bound = heddle::runtime::bind(operation, settings, shapes);
+  if (!bound.ok()) return bound.status();
+  HeddleCall call{device, *std::move(bound), {}, {}};
+  for (const BoundCall::Value& value : call.bound.values) {
+    call.strides.emplace_back();
+    call.pointers.push_back(-1);
+    if (!value.argument->is_tensor()) continue;
+    const auto given = absl::c_find_if(
+        tensors, [&](const HeddleTensor& tensor) { return tensor.name == value.argument->name; });
+    if (given == tensors.end()) {
+      return InvalidArgumentError(absl::StrCat("kernel '", operation.name(), "' needs the tensor '",
+                                               value.argument->name, "', ",
+                                               heddle::runtime::describe(value.shape)));
+    }
+    call.strides.back().assign(given->strides, given->strides + given->rank);
+    call.pointers.back() = static_cast<int>(given - tensors.begin());
+  }
+  return call;
+}
+
+// Compiles for memory as the device allocates it: places behind each other that are not touched.
+Status compile(const HeddleCall& call) {
+  std::vector<uint64_t> places(call.bound.values.size(), uint64_t{1} << 40);
+  const auto place_of = [&](size_t tensor) { return places[tensor]; };
+  uint64_t next = uint64_t{1} << 40;
+  call.with_arguments(place_of, [&](absl::Span<const Argument> arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (call.pointers[i] < 0) continue;
+      const Argument& argument = arguments[i];
+      const auto up = [](uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); };
+      next += up(argument.bits - argument.begin);
+      places[static_cast<size_t>(call.pointers[i])] = next;
+      next += up(argument.end - argument.bits) + kAlignment;
+    }
+  });
+  return call.with_arguments(place_of, [&](absl::Span<const Argument> arguments) {
+    return heddle::runtime::compile_call(call.device, *call.bound.function, arguments).status();
+  });
+}
+
+}  // namespace
+
+int heddle_c_abi(void) { return HEDDLE_C_ABI; }
+
+const char* heddle_open(const char* name, HeddleDevice** device) {
+  return answer([&]() -> Status {
+    if (name == nullptr || device == nullptr) return missing("an argument of heddle_open()");
+    StatusOr<Device> opened = Device::open(name);
+    if (!opened.ok()) return opened.status();
+    *device = new HeddleDevice{*std::move(opened)};
+    return OkStatus();
+  });
+}
+
+void heddle_close(HeddleDevice* device) { delete device; }
+
+const char* heddle_device_info(HeddleDevice* device, const char** json) {
+  return answer([&]() -> Status {
+    const heddle::DeviceInfo& info = device->device.info();
+    const nlohmann::ordered_json all = {
+        {"name", info.name},
+        {"compute_capability", info.compute_major * 10 + info.compute_minor},
+        {"sm_count", info.sm_count},
+        {"l2_bytes", info.l2_bytes},
+        {"driver_version", info.driver_version}};
+    *json = (said() = all.dump()).c_str();
+    return OkStatus();
+  });
+}
+
+const char* heddle_operations(const char** json) {
+  return answer([&]() -> Status {
+    *json = (said() = heddle::runtime::to_json(heddle::runtime::registered_operations())).c_str();
+    return OkStatus();
+  });
+}
+
+const char* heddle_tensors(const char* operation, const char* const* settings, int setting_count,
+                           const char* const* sizes, int size_count, const char** json) {
+  return answer([&]() -> Status {
+    const StatusOr<const Operation*> found = find(operation);
+    if (!found.ok()) return found.status();
+    const StatusOr<heddle::Settings> chosen = settings_of(**found, settings, setting_count);
+    if (!chosen.ok()) return chosen.status();
+    const StatusOr<heddle::runtime::Sizes> given = sizes_of(sizes, size_count);
+    if (!given.ok()) return given.status();
+    const StatusOr<BoundCall> bound = heddle::runtime::bind(**found, *chosen, {}, *given);
+    if (!bound.ok()) return bound.status();
+    *json = (said() = heddle::runtime::to_json(*bound)).c_str();
+    return OkStatus();
+  });
+}
+
+const char* heddle_compile(HeddleDevice* device, const char* operation, const char* const* settings,
+                           int setting_count, const HeddleTensor* tensors, int tensor_count,
+                           HeddleCall** call) {
+  return answer([&]() -> Status {
+    if (device == nullptr || call == nullptr || (tensors == nullptr && tensor_count > 0)) {
+      return missing("an argument of heddle_compile()");
+    }
+    const StatusOr<const Operation*> found = find(operation);
+    if (!found.ok()) return found.status();
+    const StatusOr<heddle::Settings> chosen = settings_of(**found, settings, setting_count);
+    if (!chosen.ok()) return chosen.status();
+    StatusOr<HeddleCall> bound =
+        bind(device->device, **found, *chosen, {tensors, static_cast<size_t>(tensor_count)});
+    if (!bound.ok()) return bound.status();
+    if (Status s = compile(*bound); !s.ok()) return s;
+    *call = new HeddleCall(*std::move(bound));
+    return OkStatus();
+  });
+}
+
+void heddle_release(HeddleCall* call) { delete call; }
+
+const char* heddle_launch(HeddleCall* call, void* const* pointers, void* stream) {
+  return answer([&]() -> Status {
+    if (call == nullptr || pointers == nullptr) return missing("an argument of heddle_launch()");
+    const Device& device = call->device;
+    const heddle::Stream on =
+        stream == nullptr ? device.default_stream()
+                          : device.borrow_stream(
+                                heddle::runtime::StreamHandle(reinterpret_cast<uintptr_t>(stream)));
+    return call->with_arguments(
+        [&](size_t tensor) { return reinterpret_cast<uint64_t>(pointers[tensor]); },
+        [&](absl::Span<const Argument> arguments) {
+          return call->bound.function->call(on, arguments);
+        });
+  });
+}
+
+const char* heddle_allocate(HeddleDevice* device, size_t bytes, void** memory) {
+  return answer([&]() -> Status {
+    // A buffer of no bytes has no address, which would be everybody's.
+    StatusOr<Buffer> buffer = device->device.allocate(std::max<size_t>(bytes, 1));
+    if (!buffer.ok()) return buffer.status();
+    void* const address = reinterpret_cast<void*>(buffer->address());
+    const std::lock_guard lock(device->mutex);
+    device->buffers[address] = *std::move(buffer);
+    *memory = address;
+    return OkStatus();
+  });
+}
+
+void heddle_free(HeddleDevice* device, void* memory) {
+  Buffer freed;  // behind the lock, for it may wait
+  const std::lock_guard lock(device->mutex);
+  if (const auto found = device->buffers.find(memory); found != device->buffers.end()) {
+    freed = std::move(found->second);
+    device->buffers.erase(found);
+  }
+}
+
+const char* heddle_upload(HeddleDevice* device, void* to, const void* from, size_t bytes) {
+  return answer([&]() -> Status {
+    const heddle::Stream stream = device->device.default_stream();
+    if (Status s = stream.copy_to_device(reinterpret_cast<uint64_t>(to), from, bytes); !s.ok()) {
+      return s;
+    }
+    return stream.synchronize();
+  });
+}
+
+const char* heddle_download(HeddleDevice* device, void* to, const void* from, size_t bytes) {
+  return answer([&]() -> Status {
+    const heddle::Stream stream = device->device.default_stream();
+    if (Status s = stream.copy_to_host(to, reinterpret_cast<uint64_t>(from), bytes); !s.ok()) {
+      return s;
+    }
+    return stream.synchronize();
+  });
+}
+
+const char* heddle_synchronize(HeddleDevice* device) {
+  return answer([&] { return device->device.synchronize(); });
+}

@@ -1,0 +1,175 @@
+// libheddle.so as a program in C sees it: this file includes nothing else of Heddle.
+#include "heddle/heddle_c.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StrEq;
+
+class HeddleC : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(heddle_open("interp", &device_), nullptr); }
+  void TearDown() override { heddle_close(device_); }
+
+  // Floats on the device.
+  void* upload(const std::vector<float>& values) {
+    void* memory = nullptr;
+    EXPECT_EQ(heddle_allocate(device_, values.size() * sizeof(float), &memory), nullptr);
+    EXPECT_EQ(heddle_upload(device_, memory, values.data(), values.size() * sizeof(float)),
+              nullptr);
+    return memory;
+  }
+  std::vector<float> download(const void* memory, size_t count) {
+    std::vector<float> values(count);
+    const char* const error =
+        heddle_download(device_, values.data(), memory, count * sizeof(float));
+    EXPECT_EQ(error, nullptr) << error;
+    return values;
+  }
+  // What heddle_compile() says of row_sum on these.
+  std::string refusal(const std::vector<HeddleTensor>& tensors,
+                      const std::vector<const char*>& settings = {},
+                      const char* operation = "row_sum") {
+    HeddleCall* call = nullptr;
+    const char* const error =
+        heddle_compile(device_, operation, settings.data(), static_cast<int>(settings.size()),
+                       tensors.data(), static_cast<int>(tensors.size()), &call);
+    EXPECT_EQ(call, nullptr);
+    return error == nullptr ? "" : error;
+  }
+
+  HeddleDevice* device_ = nullptr;
+  const int64_t extents_[2] = {3, 4}, strides_[2] = {4, 1}, one_ = 1;
+  const HeddleTensor x_ = {"x", "f32", 2, extents_, strides_};
+  const HeddleTensor y_ = {"y", "f32", 1, extents_, &one_};
+};
+
+TEST_F(HeddleC, SpeaksTheVersionOfItsHeader) { EXPECT_EQ(heddle_c_abi(), HEDDLE_C_ABI); }
+
+TEST_F(HeddleC, CallsAnOperationOnMemoryOfTheCaller) {
+  // The output stands first: tensors are known by their names.
+  const HeddleTensor tensors[] = {y_, x_};
+  HeddleCall* call = nullptr;
+  ASSERT_EQ(heddle_compile(device_, "row_sum", nullptr, 0, tensors, 2, &call), nullptr);
+  void* const x = upload({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  void* const y = upload({0, 0, 0});
+  void* pointers[] = {y, x};
+  ASSERT_EQ(heddle_launch(call, pointers, nullptr), nullptr);
+  ASSERT_EQ(heddle_synchronize(device_), nullptr);
+  EXPECT_EQ(download(y, 3), (std::vector<float>{10, 26, 42}));
+  // Again, on other memory.
+  void* others[] = {upload({0, 0, 0}), upload(std::vector<float>(12, 2))};
+  ASSERT_EQ(heddle_launch(call, others, nullptr), nullptr);
+  EXPECT_EQ(download(others[0], 3), (std::vector<float>{8, 8, 8}));
+  heddle_release(call);
+  heddle_free(device_, x);
+}
+
+TEST_F(HeddleC, TakesStridesAndOffsets) {
+  // The columns 1 and 2 of a matrix of four.
+  const int64_t extents[] = {3, 2};
+  const HeddleTensor tensors[] = {{"x", "f32", 2, extents, strides_}, y_};
+  HeddleCall* call = nullptr;
+  ASSERT_EQ(heddle_compile(device_, "row_sum", nullptr, 0, tensors, 2, &call), nullptr);
+  void* const x = upload({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  void* pointers[] = {static_cast<float*>(x) + 1, upload({0, 0, 0})};
+  ASSERT_EQ(heddle_launch(call, pointers, nullptr), nullptr);
+  EXPECT_EQ(download(pointers[1], 3), (std::vector<float>{5, 13, 21}));
+  heddle_release(call);
+}
+
+TEST_F(HeddleC, TakesSettings) {
+  const int64_t extents[] = {2, 2}, strides[] = {2, 1};
+  const HeddleTensor tensors[] = {{"x", "f32", 2, extents, strides},
+                                  {"y", "f32", 1, extents, &one_}};
+  const char* settings[] = {"op=max", "dim=first"};
+  HeddleCall* call = nullptr;
+  ASSERT_EQ(heddle_compile(device_, "reduce", settings, 2, tensors, 2, &call), nullptr);
+  void* pointers[] = {upload({1, 5, 3, 2}), upload({0, 0})};
+  ASSERT_EQ(heddle_launch(call, pointers, nullptr), nullptr);
+  EXPECT_EQ(download(pointers[1], 2), (std::vector<float>{3, 5}));
+  heddle_release(call);
+}
+
+TEST_F(HeddleC, SaysWhatThereIs) {
+  const char* json = nullptr;
+  ASSERT_EQ(heddle_operations(&json), nullptr);
+  EXPECT_THAT(json, AllOf(HasSubstr("\"name\": \"softmax\""), HasSubstr("\"name\": \"dtype\"")));
+  ASSERT_EQ(heddle_device_info(device_, &json), nullptr);
+  EXPECT_THAT(json, AllOf(HasSubstr("\"compute_capability\":90"), HasSubstr("\"l2_bytes\":")));
+}
+
+TEST_F(HeddleC, SaysWhichTensorsACallHas) {
+  const char* settings[] = {"dtype=bf16", "k=4"};
+  const char* sizes[] = {"rows=7", "columns=9"};
+  const char* json = nullptr;
+  ASSERT_EQ(heddle_tensors("topk", settings, 2, sizes, 2, &json), nullptr);
+  std::string text = json;
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+  EXPECT_EQ(
+      text,
+      R"({"tensors":[{"name":"x","dtype":"bf16","extents":[7,9],"reads":true,"writes":false},)"
+      R"({"name":"values","dtype":"bf16","extents":[7,4],"reads":false,"writes":true},)"
+      R"({"name":"indices","dtype":"i64","extents":[7,4],"reads":false,"writes":true}],)"
+      R"("sizes":{"columns":9,"k":4,"rows":7}})");
+}
+
+TEST_F(HeddleC, RefusesWhatDoesNotFit) {
+  const int64_t five = 5;
+  EXPECT_EQ(refusal({x_, {"y", "f32", 1, &five, &one_}}),
+            "'y' has extent 5 in mode 0, and kernel 'row_sum' takes 3 there, rows of 'x'");
+  EXPECT_EQ(refusal({x_}), "kernel 'row_sum' needs the tensor 'y', f32[3]");
+  EXPECT_EQ(refusal({x_, x_, y_}), "tensor 'x' is given twice");
+  EXPECT_EQ(refusal({x_, {"z", "f32", 1, extents_, &one_}}),
+            "kernel 'row_sum' has no parameter 'z'; it has x, y");
+  EXPECT_EQ(refusal({x_, {"y", "f33", 1, extents_, &one_}}),
+            "'y' has elements of type 'f33', which there is not");
+  EXPECT_EQ(refusal({x_, {"y", "f32", -1, extents_, &one_}}), "'y' has rank -1");
+  EXPECT_EQ(refusal({x_, {"y", "f32", 1, nullptr, &one_}}),
+            "a tensor's extents or strides is NULL");
+  EXPECT_EQ(refusal({x_, {nullptr, "f32", 1, extents_, &one_}}), "a tensor's name is NULL");
+  EXPECT_THAT(refusal({x_, y_}, {"dtype=bf16"}),
+              HasSubstr("'x' is f32[3, 4], and kernel 'row_sum' takes bf16"));
+  EXPECT_EQ(refusal({x_, y_}, {"dtype"}), "setting 'dtype' is not of the form name=value");
+  EXPECT_EQ(refusal({x_, y_}, {"dtype=f32", "dtype=f16"}), "setting 'dtype' is given twice");
+  EXPECT_EQ(refusal({x_, y_}, {}, "row_sun"),
+            "unknown kernel 'row_sun'; did you mean 'row_sum'? (heddle_operations() has all)");
+}
+
+TEST_F(HeddleC, RefusesMemoryThatIsNotThere) {
+  const HeddleTensor tensors[] = {x_, y_};
+  HeddleCall* call = nullptr;
+  ASSERT_EQ(heddle_compile(device_, "row_sum", nullptr, 0, tensors, 2, &call), nullptr);
+  void* pointers[] = {nullptr, upload({0, 0, 0})};
+  EXPECT_THAT(heddle_launch(call, pointers, nullptr), AllOf(HasSubstr("'x'"), HasSubstr("null")));
+  EXPECT_THAT(heddle_launch(call, nullptr, nullptr),
+              StrEq("an argument of heddle_launch() is NULL"));
+  heddle_release(call);
+}
+
+TEST(HeddleCDevice, SaysWhyItCannotBeOpened) {
+  HeddleDevice* device = nullptr;
+  EXPECT_THAT(heddle_open("cuda:x", &device), HasSubstr("cuda:x"));
+  EXPECT_THAT(heddle_open(nullptr, &device), StrEq("an argument of heddle_open() is NULL"));
+  EXPECT_EQ(device, nullptr);
+  heddle_close(nullptr);
+}
+
+TEST_F(HeddleC, TextsBelongToTheirThreads) {
+  const std::string unknown = refusal({x_, y_}, {}, "nothing_like_it");
+  HeddleCall* call = nullptr;
+  const char* const mine = heddle_compile(device_, "nothing_like_it", nullptr, 0, &x_, 1, &call);
+  std::thread([&] { EXPECT_THAT(refusal({x_}), HasSubstr("needs the tensor")); }).join();
+  EXPECT_EQ(mine, unknown);
+}
+
+}  // namespace

@@ -1,0 +1,114 @@
+"""What `heddle bench` starts: measures cases beside peers, and prints, draws and writes the figures.
+
+    python3 compare REQUEST
+
+REQUEST is JSON: {"library": libheddle.so, "device": "cuda:0", "cases": [{"kernel", "settings", "sizes"}, …], "against": [peers],
+"rounds": 15, "command": what was typed, "json": FILE, "plot": FILE, "report": FOLDER}; files that are "" are not written.
+Exit: 0, 1 where something failed, 2 where a peer that was asked for is not there."""
+import datetime
+import json
+import os
+import sys
+
+from clocks import clock_of
+from library import HeddleError, Library
+from measure import measure
+from page import write_report
+from peers import PEERS, Missing
+from plot import plot
+
+
+def fail(message, code=1):
+    print(f"heddle: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def title(figure):
+    """softmax bf16 8192 x 8192, and the settings that are no element type."""
+    settings = figure["settings"]
+    rest = [f"{name}={value}" for name, value in settings.items() if name != "dtype" and name not in figure["sizes"]]
+    sizes = [f"{name}={size}" for name, size in figure["sizes"].items()]
+    return " ".join(filter(None, [figure["kernel"], settings.get("dtype", ""), ",".join(sizes), *rest]))
+
+
+def line(figure):
+    """What is printed of a figure."""
+    ours = figure["times"]["heddle"]
+    text = f"{title(figure):56} {ours['p50_us']:10.2f} us  p90 {ours['p90_us']:10.2f}  {figure['gb_s']:7.1f} GB/s" \
+           f"  {figure['of_copy']:5.2f} of copy"
+    return text + "".join(f"  {name} {ratio:.2f}x" for name, ratio in figure["versus"].items())
+
+
+def driver_version():
+    try:
+        with open("/sys/module/nvidia/version") as file:
+            return file.readline().strip()
+    except OSError:
+        return ""
+
+
+def head(device, request, peers):
+    version = device.info["driver_version"]
+    return {"gpu": device.info["name"], "driver": driver_version(),
+            "cuda": f"{version // 1000}.{version % 1000 // 10}" if version else "",
+            "date": datetime.date.today().isoformat(), "command": request["command"], "benchmark": "bench",
+            "peers": {name: peer.version for name, peer in peers.items()}}
+
+
+def write(path, text):
+    try:
+        with open(path, "w") as file:
+            file.write(text)
+    except OSError as error:
+        fail(f"{path} cannot be written: {error.strerror}")
+
+
+def open_peers(names, device_name):
+    peers = {}
+    for name in names:
+        try:
+            peers[name] = PEERS[name](device_name)
+        except Missing as why:
+            fail(f"--against {name}: {why}", 2)
+    return peers
+
+
+def main():
+    request = json.loads(sys.argv[1])
+    try:
+        library = Library(request["library"])
+    except OSError as error:
+        fail(f"{request['library']} cannot be loaded: {error}")
+    device = library.open(request["device"])
+    clock = clock_of(device, request["device"])
+    peers = open_peers(request["against"], request["device"])
+    not_alike = __import__("torch_functions").NOT_ALIKE if "torch" in sys.modules else ()
+    figures, shown = [], sys.stderr.isatty()
+    for index, case in enumerate(request["cases"]):
+        if shown:
+            print(f"\r[{index + 1}/{len(request['cases'])}] {case['kernel']}\x1b[K", end="", file=sys.stderr, flush=True)
+        try:
+            figures.append(measure(device, clock, case, peers, request["rounds"], index, not_alike))
+        except HeddleError as error:
+            fail(f"{case['kernel']}: {error}")
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        print(line(figures[-1]), flush=True)
+        for name, why in figures[-1]["left_out"].items():
+            print(f"  without {name}: {why}", flush=True)
+    result = {**head(device, request, peers), "figures": figures}
+    if request["json"]:
+        write(request["json"], json.dumps(result, indent=1) + "\n")
+    if request["plot"]:
+        write(request["plot"], plot(result))
+    if request["report"]:
+        os.makedirs(request["report"], exist_ok=True)
+        write(os.path.join(request["report"], "index.html"), write_report(result, title))
+
+
+try:
+    main()
+except HeddleError as error:
+    fail(error)
+except KeyboardInterrupt:
+    fail("stopped", 130)

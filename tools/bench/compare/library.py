@@ -1,0 +1,123 @@
+"""libheddle.so for Python, by ctypes (runtime/c/heddle_c.h): operations by name, on memory and streams of the caller."""
+import ctypes
+import json
+
+ABI = 1
+
+
+class HeddleError(Exception):
+    """What Heddle says of a call that failed."""
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("rank", ctypes.c_int32),
+                ("extents", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64))]
+
+
+def _texts(texts):
+    return (ctypes.c_char_p * max(1, len(texts)))(*[text.encode() for text in texts]), len(texts)
+
+
+def row_major(extents):
+    """The strides of a tensor without gaps."""
+    strides, step = [], 1
+    for extent in reversed(extents):
+        strides.insert(0, step)
+        step *= max(1, extent)
+    return strides
+
+
+class Library:
+    """The shared library. Errors are HeddleError."""
+
+    def __init__(self, path):
+        self.functions = ctypes.CDLL(path)
+        if (abi := self.functions.heddle_c_abi()) != ABI:
+            raise HeddleError(f"{path} speaks version {abi} of Heddle's C functions, and this program {ABI}")
+
+    def call(self, name, *arguments):
+        function = getattr(self.functions, name)
+        function.restype = ctypes.c_char_p
+        if error := function(*arguments):
+            raise HeddleError(error.decode())
+
+    def json(self, name, *arguments):
+        text = ctypes.c_char_p()
+        self.call(name, *arguments, ctypes.byref(text))
+        return json.loads(text.value)
+
+    def operations(self):
+        return self.json("heddle_operations")
+
+    def tensors(self, operation, settings=(), sizes=()):
+        """The tensors of a call, and its sizes; settings and sizes are texts, name=value."""
+        return self.json("heddle_tensors", operation.encode(), *_texts(settings), *_texts(sizes))
+
+    def open(self, device):
+        return Device(self, device)
+
+
+class Device:
+    """A device, with memory that lasts as long as it."""
+
+    def __init__(self, library, name):
+        self.library, self.handle = library, ctypes.c_void_p()
+        library.call("heddle_open", name.encode(), ctypes.byref(self.handle))
+        self.info = library.json("heddle_device_info", self.handle)
+
+    def close(self):
+        self.library.functions.heddle_close(self.handle)
+
+    def allocate(self, size):
+        memory = ctypes.c_void_p()
+        self.library.call("heddle_allocate", self.handle, ctypes.c_size_t(size), ctypes.byref(memory))
+        return memory.value
+
+    def free(self, address):
+        self.library.functions.heddle_free(self.handle, ctypes.c_void_p(address))
+
+    def upload(self, address, data):
+        self.library.call("heddle_upload", self.handle, ctypes.c_void_p(address), bytes(data), ctypes.c_size_t(len(data)))
+
+    def download(self, address, size):
+        data = ctypes.create_string_buffer(size)
+        self.library.call("heddle_download", self.handle, data, ctypes.c_void_p(address), ctypes.c_size_t(size))
+        return data.raw
+
+    def synchronize(self):
+        self.library.call("heddle_synchronize", self.handle)
+
+    def compile(self, operation, settings, tensors):
+        """A call of an operation, compiled. A tensor is (name, dtype, extents), or with strides behind."""
+        return Call(self, operation, settings, tensors)
+
+
+class Call:
+    """A compiled call: launch(pointers, stream) enqueues it, pointers in the order of the tensors."""
+
+    def __init__(self, device, operation, settings, tensors):
+        library, self.handle = device.library, ctypes.c_void_p()
+        described = []
+        for name, dtype, extents, *strides in tensors:
+            array = ctypes.c_int64 * max(1, len(extents))
+            described.append(_Tensor(name.encode(), dtype.encode(), len(extents), array(*extents),
+                                     array(*(strides[0] if strides else row_major(extents)))))
+        library.call("heddle_compile", device.handle, operation.encode(), *_texts(settings),
+                     (_Tensor * max(1, len(described)))(*described), len(described), ctypes.byref(self.handle))
+        self.library, self.count = library, len(described)
+        self._launch = library.functions.heddle_launch
+        self._launch.restype = ctypes.c_char_p
+
+    def pointers(self, addresses):
+        """Addresses as launch() takes them; made once, where a call is repeated."""
+        if len(addresses) != self.count:
+            raise HeddleError(f"the call has {self.count} tensors, not {len(addresses)}")
+        return (ctypes.c_void_p * max(1, self.count))(*addresses)
+
+    def launch(self, pointers, stream=None):
+        if error := self._launch(self.handle, pointers, stream):
+            raise HeddleError(error.decode())
+
+    def release(self):
+        self.library.functions.heddle_release(self.handle)
+        self.handle = None

@@ -1,0 +1,127 @@
+"""Measures a problem by Heddle, by the driver's copy of as many bytes, and by peers, in turns."""
+import array
+import math
+import random
+import statistics
+import time
+
+from peers import Missing
+from problem import Problem
+
+BURST_US, MOST_LAUNCHES = 1000, 20
+CHECKED = 4096       # first elements of each output that are compared with a peer's
+TOLERANCE = 0.02     # of the largest: orders of sums and roundings differ
+OURS, COPY = "heddle", "copy"
+
+
+def numbers(dtype, data):
+    """Elements as numbers; of types that Python lacks the bytes."""
+    code = {"f32": "f", "tf32": "f", "f64": "d", "i64": "q", "u64": "Q", "i32": "i", "u32": "I", "u8": "B", "i8": "b"}.get(dtype)
+    if dtype == "f16":
+        import struct
+        return list(struct.unpack(f"<{len(data) // 2}e", data))
+    if dtype == "bf16":
+        return list(array.array("f", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2))))
+    return list(array.array(code, data)) if code else list(data)
+
+
+def outputs(problem):
+    """The first elements of what lies in the first set's outputs."""
+    problem.clock.synchronize()
+    found = []
+    for tensor, address in zip(problem.tensors, problem.sets[0]):
+        if tensor.writes:
+            size = min(tensor.elements, CHECKED) * (tensor.bytes // max(1, tensor.elements))
+            found.append(numbers(tensor.dtype, problem.device.download(address, size)))
+    return found
+
+
+def returned(problem, result):
+    """Likewise of what a peer returned: torch's tensors, or None where it wrote the outputs."""
+    if result is None:
+        return outputs(problem)
+    problem.clock.synchronize()
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    return [one.flatten()[:CHECKED].float().cpu().tolist() for one in results]
+
+
+def alike(ours, theirs):
+    """Whether all outputs are, but for roundings."""
+    for x, y in zip(ours, theirs):
+        largest = max((abs(v) for v in x if math.isfinite(v)), default=0)
+        for a, b in zip(x, y):
+            if not (a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= TOLERANCE * largest):
+                return False
+    return True
+
+
+class Contender:
+    """Something to time, with its times: microseconds of a launch, a burst each."""
+
+    def __init__(self, name, launch):
+        self.name, self.launch, self.times = name, launch, []
+
+    def prepare(self, clock):
+        """Runs it often enough that nothing is compiled any more, and sees how many launches a burst has."""
+        for i in range(2):
+            self.launch(i)
+        clock.synchronize()
+        start = time.perf_counter()
+        self.launch(2)
+        host_us = (time.perf_counter() - start) * 1e6
+        clock.synchronize()
+        us = clock.measure(self.launch, 2, host_us * 2)
+        self.launches = max(1, min(MOST_LAUNCHES, int(BURST_US / max(us, 1e-3)) + 1))
+        self.host_us = host_us * self.launches
+
+    def burst(self, clock):
+        self.times.append(clock.measure(self.launch, self.launches, self.host_us))
+
+    def figures(self):
+        times = sorted(self.times)
+        p50 = statistics.median(times)
+        low, high = times[len(times) // 10], times[-1 - len(times) // 10]
+        return {"p50_us": p50, "p90_us": high, "spread": (high - low) / p50 if p50 else 0.0}
+
+
+def contenders_of(problem, peers, not_alike):
+    """Heddle, the copy, and the peers that have the problem and solve it as Heddle does; and why the others are left out."""
+    found, left_out = [Contender(OURS, problem.launch), Contender(COPY, problem.copy)], {}
+    problem.launch(0)
+    expected = outputs(problem)
+    for name, peer in peers.items():
+        try:
+            launch = peer.prepare(problem)
+            result = launch(0)
+            if problem.kernel not in not_alike and not alike(expected, returned(problem, result)):
+                left_out[name] = "its results differ from Heddle's"
+                continue
+            found.append(Contender(name, launch))
+        except Missing as why:
+            left_out[name] = str(why)
+        except Exception as error:  # of a size that a peer does not take, or of its compiler
+            left_out[name] = f"{type(error).__name__}: {str(error)[:200]}"
+    return found, left_out
+
+
+def measure(device, clock, case, peers, rounds, seed=1, not_alike=()):
+    """The figures of a case. Contenders take turns, in an order that is drawn anew each round."""
+    problem = Problem(device, clock, case)
+    try:
+        contenders, left_out = contenders_of(problem, peers, not_alike)
+        for one in contenders:
+            one.prepare(clock)
+        order = random.Random(seed)
+        for _ in range(rounds):
+            order.shuffle(contenders)
+            for one in contenders:
+                one.burst(clock)
+        times = {one.name: one.figures() for one in contenders}
+        ours, copy = times[OURS]["p50_us"], times[COPY]["p50_us"]
+        return {"kernel": case["kernel"], "settings": case["settings"], "sizes": problem.sizes, "bytes": problem.moved_bytes,
+                "gb_s": problem.moved_bytes / ours * 1e-3 if ours else 0.0, "of_copy": copy / ours if ours else 0.0,
+                "times": {name: times[name] for name in (OURS, COPY, *peers) if name in times},
+                "versus": {name: times[name]["p50_us"] / ours for name in peers if name in times and ours},
+                "left_out": left_out}
+    finally:
+        problem.close()
