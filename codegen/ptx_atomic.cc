@@ -30,14 +30,14 @@ std::string ordering_of(const ir::Op& op, MemoryOrder order, MemoryScope scope) 
                       kScopes[op.attr_or(AttrKey::kScope, static_cast<int64_t>(scope))]);
 }
 
-// Sums of signed 64-bit integers have only the unsigned name; 16-bit floats say that they keep
-// subnormals, as they must.
+// Sums of integers have the unsigned name: of 64 bits there is no other, and of 32 bits ptxas makes ATOMS.POPC.INC of an
+// unsigned sum with 1 alone, which lanes of one address share. 16-bit floats say that they keep subnormals, as they must.
 std::string atomic_type(AtomicOp op, ir::Type element) {
   const ir::Scalar scalar = element.scalar;
   const TypeSpelling& spelling = spelling_of(scalar);
   switch (op) {
     case AtomicOp::kAdd:
-      if (scalar == ir::Scalar::kI64) return ".u64";
+      if (ir::is_integer(scalar)) return ir::info(scalar).bits == 64 ? ".u64" : ".u32";
       return absl::StrCat(ir::info(scalar).bits == 16 ? ".noftz" : "",
                           kVectors[layout_of(element).count], ".",
                           is_packed(element) ? spelling.packed : spelling.name);

@@ -121,7 +121,7 @@ void count_digits(const CountDeal& deal, const Tensor<const typename Keys<T>::Bi
 // --- A pass ---
 
 struct PassDeal {
-  int threads = 384, items = 22;     // of a tile, a block each; of a thread
+  int threads = 384, items = 1;      // of a tile, a block each; of a thread
   int blocks = 2;                    // of a multiprocessor
   bool first = false, last = false;  // of the passes
   Order order = Order::kAscending;
@@ -281,29 +281,36 @@ class SortPass {
     return peers;
   }
 
+  // Those that are not there come last.
+  Int digit_of_own(int i, const Value<Key>& key) const {
+    return select(is_there(own(i)), digit_of(key), kDigits - 1);
+  }
+
+  // Digits are counted before elements are ranked, so that tiles behind learn of them soon.
   Ranked rank(const std::vector<Value<Key>>& keys) const {
     const Int first = warp_id() * kDigits, lane = lane_id();
     for (int i = 0; i < kDigits; i += kWarpSize) tallies_(first + (i + lane)) = 0;
     sync_warp();
+    // What is computed within branches is not kept in registers behind them.
+    If(count_ == deal_.elements(), [&] {
+      for (const Value<Key>& key : keys) atomic_add(tallies_(first + digit_of(key)), 1);
+    }).Else([&] {
+      for (int i = 0; i < deal_.items; ++i) {
+        atomic_add(tallies_(first + digit_of_own(i, keys[i])), 1);
+      }
+    });
+    sync_threads();
+    const Digit mine = start_digits();
     const UInt in_front = lanes_in_front();
-    // Of each element its place among the warp's of its digit, and above that the digit's tally: in one register.
-    constexpr int kPlaceBits = 16;
-    std::vector<Int> ranks;
+    std::vector<Int> places;
     for (int i = 0; i < deal_.items; ++i) {
-      // Those that are not there come last.
-      const Int digit = select(is_there(own(i)), digit_of(keys[i]), kDigits - 1);
+      const Int digit = digit_of_own(i, keys[i]);
       const UInt peers = peers_of(digit), before = peers & in_front;
       const Int tally = first + digit, so_far = tallies_(tally);
       sync_warp();
       If(before == 0u, [&] { tallies_(tally) = so_far + popc(peers); });
       sync_warp();
-      ranks.push_back(tally * (1 << kPlaceBits) + (so_far + popc(before)));
-    }
-    sync_threads();
-    const Digit mine = start_digits();
-    std::vector<Int> places;
-    for (const Int& rank : ranks) {
-      places.push_back((rank & ((1 << kPlaceBits) - 1)) + tallies_(rank >> kPlaceBits));
+      places.push_back(so_far + popc(before));
     }
     return {std::move(places), mine};
   }
@@ -313,13 +320,12 @@ class SortPass {
   Digit start_digits() const {
     const Int digit = thread_idx.x;
     const Bool has_digit = digit < kDigits;
-    std::deque<Var<int32_t>> starts;
     Var<int32_t> total(0), all(0);
-    for (int w = 0; w < deal_.warps(); ++w) starts.emplace_back(0);
     If(has_digit, [&] {
       for (int w = 0; w < deal_.warps(); ++w) {
-        starts[w] = total.get();
-        total = total + tallies_(w * kDigits + digit);
+        const Int own = tallies_(w * kDigits + digit);
+        tallies_(w * kDigits + digit) = total.get();
+        total = total + own;
       }
       const uint32_t own = kOwn, to_end = kToEnd;
       atomic_store(progress_(word(block_idx.x)),
@@ -334,7 +340,7 @@ class SortPass {
                              });
     If(has_digit, [&] {
       for (int w = 0; w < deal_.warps(); ++w) {
-        tallies_(w * kDigits + digit) = first.tile + starts[w];
+        tallies_(w * kDigits + digit) = tallies_(w * kDigits + digit) + first.tile;
       }
     });
     sync_threads();
@@ -386,12 +392,8 @@ class Sorting {
   using ValuesFrom = TensorRef<const ValueBits, 1>;
   using ValuesTo = TensorRef<ValueBits, 1>;
 
-  Sorting(const Stream& stream, Order order, int64_t n) : stream_(stream), order_(order), n_(n) {
-    deal_.order = order;
-    // As many elements as the registers and the shared memory of two blocks hold.
-    if (kPairs) deal_.items = sizeof(T) + sizeof(ValueBits) > 8 ? 12 : 20;
-    if (!kPairs && sizeof(T) == 8) deal_.items = 16;
-  }
+  Sorting(const Stream& stream, Order order, int64_t n)
+      : stream_(stream), order_(order), n_(n), deal_(deal_of(order, n, stream.device().info())) {}
 
   Status run(const From& keys, const To& sorted, const ValuesFrom& values,
              const ValuesTo& moved) const {
@@ -430,6 +432,30 @@ class Sorting {
   }
 
  private:
+  // Of many elements: as many a tile as registers and shared memory hold. Pairs of 8 bytes and more go in tiles of one
+  // block a multiprocessor: elements of one digit then leave in longer runs. Of few: a tile for each block that runs at
+  // once, in steps, so that few kernels are made.
+  static PassDeal deal_of(Order order, int64_t n, const DeviceInfo& device) {
+    constexpr int kBytes = static_cast<int>(sizeof(T) + (kPairs ? sizeof(ValueBits) : 0));
+    constexpr int kSteps[] = {7, 11, 15};
+    PassDeal deal{.order = order};
+    const int64_t at_once = int64_t{deal.threads} * deal.blocks * device.sm_count;
+    for (const int items : kSteps) {
+      deal.items = items;
+      if (n <= at_once * items) return deal;
+    }
+    if (!kPairs) {
+      deal.items = sizeof(T) == 8 ? 16 : 30;
+    } else if (kBytes < 8) {
+      deal.items = 22;
+    } else {
+      deal.threads = 512;
+      deal.items = kBytes > 8 ? 16 : 26;
+      deal.blocks = 1;
+    }
+    return deal;
+  }
+
   Status count(const From& keys, const TensorRef<uint32_t, 1>& counts) const {
     static const auto kernel = kernel_family(
         "sort_count(x, counts)", [](Host<CountDeal> deal, Tensor<const Bits, 2> x,
@@ -473,7 +499,7 @@ class Sorting {
   const Stream& stream_;
   const Order order_;
   const int64_t n_;
-  PassDeal deal_;
+  const PassDeal deal_;
 };
 
 Status check_lengths(const char* kernel, int64_t n,

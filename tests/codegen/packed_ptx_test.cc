@@ -129,6 +129,19 @@ TEST(PackedFloats, StayWhatTheyAreInMachineCode) {
   EXPECT_EQ(counts["FFMA2"] + counts["FFMA"], 0) << *listing;
 }
 
+// ptxas makes an instruction that lanes of one address share of unsigned sums with 1 alone.
+TEST(Atomics, SumsOfIntegersAreUnsigned) {
+  const auto sum = [](absl::string_view scalar) {
+    return ptx_for("sm_90a", scalar,
+                   absl::StrCat("%v = const 1 : ", scalar, "\n%a = atomic %x, %v, %z {op = add} : ",
+                                scalar, "\nstore %x, %a, %t\n"));
+  };
+  EXPECT_THAT(sum("i32"), HasSubstr(".global.add.u32 "));
+  EXPECT_THAT(sum("u32"), HasSubstr(".global.add.u32 "));
+  EXPECT_THAT(sum("i64"), HasSubstr(".global.add.u64 "));
+  EXPECT_THAT(sum("u64"), HasSubstr(".global.add.u64 "));
+}
+
 TEST(VectorAtomics, AreOneInstruction) {
   const auto atomic = [](absl::string_view scalar, int count, absl::string_view use) {
     const std::string type = absl::StrCat("vec<", scalar, ", ", count, ">");
