@@ -33,6 +33,7 @@ struct Options {
   RunOptions run;
   TuneOptions tune;
   BenchOptions bench;
+  ProfileOptions profile;
   DumpOptions dump;
   ExplainOptions explain;
   OptOptions opt;
@@ -173,6 +174,19 @@ CLI::App* add_bench(CLI::App& app, Options& options) {
   add_text(bench, "--plot", o.plot, "FILE.svg", "draw them over size");
   add_text(bench, "--report", o.report, "DIR", "write a page of figures and drawings");
   return bench;
+}
+
+CLI::App* add_profile(CLI::App& app, Options& options) {
+  ProfileOptions& o = options.profile;
+  CLI::App* const profile = app.add_subcommand(
+      "profile", "say by Nsight Compute what bounds a kernel, and what its lines wait for");
+  add_kernel(profile, o.choice);
+  add_text(profile, "--shape", o.shape, "SHAPE",
+           "such as 8192x8192 or rows=8192,columns=1023; default: the kernel's example");
+  add_text(profile, "--device", o.device, "cuda:N", "default: cuda:0");
+  add_text(profile, "--json", o.json, "FILE", "write what was found");
+  add_text(profile, "--html", o.html, "FILE", "write a page of it");
+  return profile;
 }
 
 CLI::App* add_dump(CLI::App& app, Options& options) {
@@ -324,8 +338,8 @@ Status check_command(const std::vector<Command>& commands, int argc, char** argv
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
   const std::string known =
-      "commands: list, env, run, tune, bench, dump, explain, opt, passes, reference, layout "
-      "('heddle --help' explains them)";
+      "commands: list, env, run, tune, bench, profile, dump, explain, opt, passes, reference, "
+      "layout ('heddle --help' explains them)";
   if (argc < 2) return InvalidArgumentError(absl::StrCat("what is to be done? ", known));
   const absl::string_view word = argv[1];
   const bool option = absl::StartsWith(word, "-");
@@ -348,6 +362,7 @@ Exit dispatch(int argc, char** argv) {
       {add_run(app, options), [&] { return run_kernel(options.run); }},
       {add_tune(app, options), [&] { return tune_kernel(options.tune); }},
       {add_bench(app, options), [&] { return bench_kernels(options.bench); }},
+      {add_profile(app, options), [&] { return profile_kernel(options.profile); }},
       {add_dump(app, options), [&] { return dump_kernel(options.dump); }},
       {add_explain(app, options), [&] { return explain_kernel(options.explain); }},
       {add_opt(app, options), [&] { return optimize_file(options.opt); }},
@@ -361,7 +376,8 @@ Exit dispatch(int argc, char** argv) {
     command.app->allow_extras();
   }
   if (Status s = check_command(commands, argc, argv); !s.ok()) return misused(s);
-  options.bench.command = absl::StrCat("heddle ", absl::StrJoin(argv + 1, argv + argc, " "));
+  options.bench.command = options.profile.command =
+      absl::StrCat("heddle ", absl::StrJoin(argv + 1, argv + argc, " "));
 
   const Command* chosen = nullptr;
   try {

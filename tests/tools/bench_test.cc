@@ -32,7 +32,7 @@ TEST(BenchTest, MeasuresEachTypeAtEachShape) {
   const Outcome outcome = bench(quick({"softmax", "--shape", "3x40", "--shape", "rows=2,columns=33",
                                        "--dtype", "f32,bf16", "--json", file}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("softmax bf16 columns=33,rows=2"));
+  EXPECT_THAT(outcome.out, HasSubstr("softmax bf16 2x33 "));
   const json result = json::parse(slurp(file));
   EXPECT_EQ(result["benchmark"], "bench");
   EXPECT_EQ(result["command"].get<std::string>().substr(0, 28), "heddle bench softmax --shape");
@@ -40,6 +40,7 @@ TEST(BenchTest, MeasuresEachTypeAtEachShape) {
   const json& figure = result["figures"][2];
   EXPECT_EQ(figure["kernel"], "softmax");
   EXPECT_EQ(figure["settings"], json({{"dtype", "bf16"}}));
+  EXPECT_EQ(figure["shape"], "3x40");
   EXPECT_EQ(figure["sizes"], json({{"columns", 40}, {"rows", 3}}));
   EXPECT_EQ(figure["bytes"], 2 * 3 * 40 * 2);
   EXPECT_GT(figure["times"]["heddle"]["p50_us"], 0);
@@ -59,7 +60,7 @@ TEST(BenchTest, DrawsAndWritesAPage) {
   EXPECT_THAT(slurp(dir.file("speed.svg")), AllOf(HasSubstr("<svg"), HasSubstr("rms_norm f32 1e-6"),
                                                   HasSubstr("heddle, columns 64")));
   EXPECT_THAT(slurp(dir.file("page/index.html")),
-              AllOf(HasSubstr("<!doctype html>"), HasSubstr("rms_norm f32 columns=64,rows=2"),
+              AllOf(HasSubstr("<!doctype html>"), HasSubstr("rms_norm f32 2x64 eps=1e-6"),
                     HasSubstr("<svg"), Not(HasSubstr("src=")), Not(HasSubstr("href="))));
 }
 

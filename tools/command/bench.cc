@@ -1,11 +1,3 @@
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include "absl/algorithm/container.h"
@@ -18,6 +10,7 @@
 #include "heddle/tools/command/execution.h"
 #include "heddle/tools/command/option_values.h"
 #include "heddle/tools/command/output.h"
+#include "heddle/tools/command/python.h"
 #include "heddle/tools/command/shape.h"
 #include "nlohmann/json.hpp"
 
@@ -25,7 +18,6 @@ namespace heddle::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
 
 constexpr absl::string_view kPeers[] = {"torch", "torch.compile", "triton", "cub"};
 
@@ -35,21 +27,6 @@ struct Cases {
   std::vector<std::string> shapes;
   std::vector<std::string> dtypes;
 };
-
-// A place of the installation or the build tree, both of which have programs in a folder of their own.
-StatusOr<std::string> find_part(absl::string_view what, const char* variable,
-                                absl::string_view from_root) {
-  if (const char* const given = std::getenv(variable); given != nullptr && *given != '\0') {
-    return std::string(given);
-  }
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path path = program.parent_path().parent_path() / std::string(from_root);
-  if (!error && fs::exists(path, error)) return path.string();
-  return NotFoundError(absl::StrCat("bench needs ", what, ", and ", path.string(),
-                                    " is not there; fix: build or install all of Heddle, or set ",
-                                    variable));
-}
 
 // What a suite's file has: [{"kernel": "softmax", "shapes": ["8192x8192"], "dtypes": ["bf16"], "settings": ["k=8"]}, …].
 StatusOr<std::vector<Cases>> read_suite(const std::string& path) {
@@ -109,6 +86,7 @@ Status add_cases(const Cases& cases, Json& all) {
       if (!call.ok()) return call.status();
       all.push_back({{"kernel", kernel->operation->name()},
                      {"settings", kernel->settings},
+                     {"shape", shape_text(*kernel, call->sizes)},
                      {"sizes", call->sizes}});
     }
   }
@@ -159,36 +137,10 @@ StatusOr<std::vector<std::string>> peers(const std::string& against) {
   return names;
 }
 
-// Runs the measuring program, which prints by itself. Its exit code is the command's.
-Exit run_python(const std::string& programs, const std::string& request) {
-  const char* const chosen = std::getenv("HEDDLE_PYTHON");
-  const std::string python = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
-  // -B: nothing is written beside the programs.
-  std::string arguments[] = {python, "-B", programs, request};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
-                  arguments[3].data(), nullptr};
-  std::fflush(stdout);
-  pid_t child = 0;
-  if (const int error = posix_spawnp(&child, python.c_str(), nullptr, nullptr, argv, environ)) {
-    return failed(absl::StrCat("bench measures in Python, and ", python,
-                               " cannot be started: ", std::strerror(error),
-                               "; fix: install Python 3, or set HEDDLE_PYTHON to it"));
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFSIGNALED(status)) {
-    return failed(absl::StrCat("bench: ", python, " was ended by signal ", WTERMSIG(status)));
-  }
-  const int code = WEXITSTATUS(status);
-  return code == 0 ? Exit::kDone : code == 2 ? Exit::kMisused : Exit::kFailed;
-}
-
 }  // namespace
 
 Exit bench_kernels(const BenchOptions& options) {
-  const StatusOr<std::string> programs = find_part(
-      "the programs that measure", "HEDDLE_BENCH_PROGRAMS", HEDDLE_DATA_FOLDER "/compare");
+  const StatusOr<std::string> programs = measure_folder();
   if (!programs.ok()) return failed(programs.status());
   const StatusOr<Json> cases = all_cases(options, *programs);
   if (!cases.ok()) return misused(cases.status());
@@ -206,14 +158,13 @@ Exit bench_kernels(const BenchOptions& options) {
     return misused(absl::StrCat("--against: peers run on a GPU, and ", name,
                                 " is an interpreter; fix: leave --against out"));
   }
-  const StatusOr<std::string> library =
-      find_part("Heddle's shared library", "HEDDLE_LIBRARY", HEDDLE_LIBRARY_FOLDER "/libheddle.so");
+  const StatusOr<std::string> library = shared_library();
   if (!library.ok()) return failed(library.status());
   const Json request = {
       {"library", *library},  {"device", name},           {"cases", *cases},
       {"against", *against},  {"rounds", options.rounds}, {"command", options.command},
       {"json", options.json}, {"plot", options.plot},     {"report", options.report}};
-  return run_python(*programs, request.dump());
+  return run_python("bench", "bench.py", request);
 }
 
 }  // namespace heddle::tools

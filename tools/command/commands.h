@@ -65,6 +65,16 @@ struct BenchOptions {
 };
 Exit bench_kernels(const BenchOptions& options);
 
+// Runs a kernel of the library under Nsight Compute: what bounds it, and what its source lines wait for.
+struct ProfileOptions {
+  KernelChoice choice;
+  std::string shape;       // as TuneOptions has it; empty: the sizes
+  std::string device;      // empty: cuda:0
+  std::string json, html;  // files; empty: none
+  std::string command;     // as it was typed
+};
+Exit profile_kernel(const ProfileOptions& options);
+
 // Shows a registered kernel at each stage of its compilation.
 struct DumpOptions {
   KernelChoice choice;

@@ -62,4 +62,10 @@ StatusOr<runtime::Sizes> parse_shape(const std::string& option, const ChosenKern
   return sizes;
 }
 
+std::string shape_text(const ChosenKernel& kernel, const runtime::Sizes& sizes) {
+  return absl::StrJoin(dimensions_of(kernel), "x", [&](std::string* out, const std::string& name) {
+    absl::StrAppend(out, sizes.find(name)->second);
+  });
+}
+
 }  // namespace heddle::tools

@@ -16,4 +16,7 @@ namespace heddle::tools {
 StatusOr<runtime::Sizes> parse_shape(const std::string& option, const ChosenKernel& kernel,
                                      const std::string& text);
 
+// Sizes in the first form: "4096x4096x64".
+std::string shape_text(const ChosenKernel& kernel, const runtime::Sizes& sizes);
+
 }  // namespace heddle::tools

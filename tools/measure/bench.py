@@ -1,8 +1,8 @@
 """What `heddle bench` starts: measures cases beside peers, and prints, draws and writes the figures.
 
-    python3 compare REQUEST
+    python3 bench.py REQUEST
 
-REQUEST is JSON: {"library": libheddle.so, "device": "cuda:0", "cases": [{"kernel", "settings", "sizes"}, …], "against": [peers],
+REQUEST is JSON: {"library": libheddle.so, "device": "cuda:0", "cases": [{"kernel", "settings", "shape", "sizes"}, …], "against": [peers],
 "rounds": 15, "command": what was typed, "json": FILE, "plot": FILE, "report": FOLDER}; files that are "" are not written.
 Exit: 0, 1 where something failed, 2 where a peer that was asked for is not there."""
 import datetime
@@ -11,6 +11,7 @@ import os
 import sys
 
 from clocks import clock_of
+from files import fail, write
 from library import HeddleError, Library
 from measure import measure
 from page import write_report
@@ -18,23 +19,17 @@ from peers import PEERS, Missing
 from plot import plot
 
 
-def fail(message, code=1):
-    print(f"heddle: {message}", file=sys.stderr)
-    sys.exit(code)
-
-
 def title(figure):
-    """softmax bf16 8192 x 8192, and the settings that are no element type."""
+    """softmax bf16 8192x8192, and the settings that are no element type."""
     settings = figure["settings"]
-    rest = [f"{name}={value}" for name, value in settings.items() if name != "dtype" and name not in figure["sizes"]]
-    sizes = [f"{name}={size}" for name, size in figure["sizes"].items()]
-    return " ".join(filter(None, [figure["kernel"], settings.get("dtype", ""), ",".join(sizes), *rest]))
+    rest = [f"{name}={value}" for name, value in settings.items() if name != "dtype"]
+    return " ".join(filter(None, [figure["kernel"], settings.get("dtype", ""), figure["shape"], *rest]))
 
 
 def line(figure):
     """What is printed of a figure."""
     ours = figure["times"]["heddle"]
-    text = f"{title(figure):56} {ours['p50_us']:10.2f} us  p90 {ours['p90_us']:10.2f}  {figure['gb_s']:7.1f} GB/s" \
+    text = f"{title(figure):48} {ours['p50_us']:10.2f} us  p90 {ours['p90_us']:10.2f}  {figure['gb_s']:7.1f} GB/s" \
            f"  {figure['of_copy']:5.2f} of copy"
     return text + "".join(f"  {name} {ratio:.2f}x" for name, ratio in figure["versus"].items())
 
@@ -55,12 +50,15 @@ def head(device, request, peers):
             "peers": {name: peer.version for name, peer in peers.items()}}
 
 
-def write(path, text):
-    try:
-        with open(path, "w") as file:
-            file.write(text)
-    except OSError as error:
-        fail(f"{path} cannot be written: {error.strerror}")
+def write_all(request, result):
+    """The files that were asked for."""
+    if request["json"]:
+        write(request["json"], json.dumps(result, indent=1) + "\n")
+    if request["plot"]:
+        write(request["plot"], plot(result))
+    if request["report"]:
+        os.makedirs(request["report"], exist_ok=True)
+        write(os.path.join(request["report"], "index.html"), write_report(result, title))
 
 
 def open_peers(names, device_name):
@@ -82,13 +80,13 @@ def main():
     device = library.open(request["device"])
     clock = clock_of(device, request["device"])
     peers = open_peers(request["against"], request["device"])
-    not_alike = __import__("torch_functions").NOT_ALIKE if "torch" in sys.modules else ()
-    figures, shown = [], sys.stderr.isatty()
+    result, shown = {**head(device, request, peers), "figures": []}, sys.stderr.isatty()
+    figures = result["figures"]
     for index, case in enumerate(request["cases"]):
         if shown:
             print(f"\r[{index + 1}/{len(request['cases'])}] {case['kernel']}\x1b[K", end="", file=sys.stderr, flush=True)
         try:
-            figures.append(measure(device, clock, case, peers, request["rounds"], index, not_alike))
+            figures.append(measure(device, clock, case, peers, request["rounds"], index))
         except HeddleError as error:
             fail(f"{case['kernel']}: {error}")
         if shown:
@@ -96,14 +94,7 @@ def main():
         print(line(figures[-1]), flush=True)
         for name, why in figures[-1]["left_out"].items():
             print(f"  without {name}: {why}", flush=True)
-    result = {**head(device, request, peers), "figures": figures}
-    if request["json"]:
-        write(request["json"], json.dumps(result, indent=1) + "\n")
-    if request["plot"]:
-        write(request["plot"], plot(result))
-    if request["report"]:
-        os.makedirs(request["report"], exist_ok=True)
-        write(os.path.join(request["report"], "index.html"), write_report(result, title))
+        write_all(request, result)  # a run that is stopped leaves what it has
 
 
 try:

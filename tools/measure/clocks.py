@@ -6,9 +6,7 @@ import time
 class GpuClock:
     """A stream of a GPU, events on it, and what clears its L2 cache."""
 
-    unit = "us"
-
-    def __init__(self, device, ordinal):
+    def __init__(self, device, ordinal, flushes):
         self.driver = ctypes.CDLL("libcuda.so.1")
         context, handle = ctypes.c_void_p(), ctypes.c_int()
         self._check("cuInit", 0)
@@ -22,9 +20,11 @@ class GpuClock:
             event = ctypes.c_void_p()
             self._check("cuEventCreate", ctypes.byref(event), 0)
             self.events.append(event)
+        self.flush_us = 0.0
+        if not flushes:
+            return
         self.flushed_bytes = 2 * device.info["l2_bytes"]
         self.flushed = device.allocate(self.flushed_bytes)
-        self.flush_us = 0.0
         self.flush_us = min(self.measure(self.flush, 4) for _ in range(5))
 
     def _check(self, name, *arguments):
@@ -83,6 +83,6 @@ class HostClock:
         return (time.perf_counter() - start) * 1e6 / count
 
 
-def clock_of(device, name):
-    """The clock of a device that was opened by this name."""
-    return GpuClock(device, int(name.partition(":")[2] or 0)) if name.startswith("cuda") else HostClock(device)
+def clock_of(device, name, flushes=True):
+    """The clock of a device that was opened by this name; without flushes it clears no cache in front of what it measures."""
+    return GpuClock(device, int(name.partition(":")[2] or 0), flushes) if name.startswith("cuda") else HostClock(device)

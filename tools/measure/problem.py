@@ -54,7 +54,7 @@ class Tensor:
 class Problem:
     """Allocates and fills the tensors, and compiles the call; close() gives everything back."""
 
-    def __init__(self, device, clock, case):
+    def __init__(self, device, clock, case, most_sets=MOST_SETS):
         self.device, self.clock, self.kernel = device, clock, case["kernel"]
         self.settings = case["settings"]
         texts = [f"{name}={value}" for name, value in self.settings.items()]
@@ -67,7 +67,7 @@ class Problem:
         count = 4 * device.info["l2_bytes"] // bytes_of_set + 1 if clock.flush_us else 1
         self.sets, self.copied, self.scratch = [], [], []
         try:
-            for index in range(min(MOST_SETS, max(2, count))):
+            for index in range(min(most_sets, max(2, count))):
                 self.sets.append([self._of_tensor(tensor, index) for tensor in self.tensors])
                 # What the copy of as many bytes moves.
                 size = self.moved_bytes // 2

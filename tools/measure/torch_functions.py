@@ -210,6 +210,3 @@ FUNCTIONS = {
     "gemm": _gemm,
 }
 FORMULAS = {"rms_norm_backward": _rms_norm_backward_formula, "layer_norm_backward": _layer_norm_backward_formula}
-# Whose outputs are others each time, or whose inputs are those of another pass.
-NOT_ALIKE = {"dropout", "axpby", "saxpy", "embedding_backward", "softmax_backward", "log_softmax_backward", "rms_norm_backward",
-             "layer_norm_backward"}

@@ -3,6 +3,7 @@ import array
 import math
 import random
 import statistics
+import struct
 import time
 
 from peers import Missing
@@ -12,13 +13,16 @@ BURST_US, MOST_LAUNCHES = 1000, 20
 CHECKED = 4096       # first elements of each output that are compared with a peer's
 TOLERANCE = 0.02     # of the largest: orders of sums and roundings differ
 OURS, COPY = "heddle", "copy"
+# How many of the outputs are compared: of equal elements topk may tell any places, dropout draws numbers, inputs that are
+# changed in place are others by then, and what torch's backward passes of norms are given of the forward one is made up.
+COMPARED = {"topk": 1, "dropout": 0, "axpby": 0, "saxpy": 0, "embedding_backward": 0, "rms_norm_backward": 0,
+            "layer_norm_backward": 0}
 
 
 def numbers(dtype, data):
     """Elements as numbers; of types that Python lacks the bytes."""
     code = {"f32": "f", "tf32": "f", "f64": "d", "i64": "q", "u64": "Q", "i32": "i", "u32": "I", "u8": "B", "i8": "b"}.get(dtype)
     if dtype == "f16":
-        import struct
         return list(struct.unpack(f"<{len(data) // 2}e", data))
     if dtype == "bf16":
         return list(array.array("f", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2))))
@@ -47,6 +51,8 @@ def returned(problem, result):
 
 def alike(ours, theirs):
     """Whether all outputs are, but for roundings."""
+    if len(ours) != len(theirs):
+        return False
     for x, y in zip(ours, theirs):
         largest = max((abs(v) for v in x if math.isfinite(v)), default=0)
         for a, b in zip(x, y):
@@ -84,7 +90,7 @@ class Contender:
         return {"p50_us": p50, "p90_us": high, "spread": (high - low) / p50 if p50 else 0.0}
 
 
-def contenders_of(problem, peers, not_alike):
+def contenders_of(problem, peers):
     """Heddle, the copy, and the peers that have the problem and solve it as Heddle does; and why the others are left out."""
     found, left_out = [Contender(OURS, problem.launch), Contender(COPY, problem.copy)], {}
     problem.launch(0)
@@ -93,7 +99,8 @@ def contenders_of(problem, peers, not_alike):
         try:
             launch = peer.prepare(problem)
             result = launch(0)
-            if problem.kernel not in not_alike and not alike(expected, returned(problem, result)):
+            compared = COMPARED.get(problem.kernel, len(expected))
+            if compared and not alike(expected[:compared], returned(problem, result)[:compared]):
                 left_out[name] = "its results differ from Heddle's"
                 continue
             found.append(Contender(name, launch))
@@ -104,11 +111,11 @@ def contenders_of(problem, peers, not_alike):
     return found, left_out
 
 
-def measure(device, clock, case, peers, rounds, seed=1, not_alike=()):
+def measure(device, clock, case, peers, rounds, seed=1):
     """The figures of a case. Contenders take turns, in an order that is drawn anew each round."""
     problem = Problem(device, clock, case)
     try:
-        contenders, left_out = contenders_of(problem, peers, not_alike)
+        contenders, left_out = contenders_of(problem, peers)
         for one in contenders:
             one.prepare(clock)
         order = random.Random(seed)
@@ -118,7 +125,7 @@ def measure(device, clock, case, peers, rounds, seed=1, not_alike=()):
                 one.burst(clock)
         times = {one.name: one.figures() for one in contenders}
         ours, copy = times[OURS]["p50_us"], times[COPY]["p50_us"]
-        return {"kernel": case["kernel"], "settings": case["settings"], "sizes": problem.sizes, "bytes": problem.moved_bytes,
+        return {"kernel": case["kernel"], "settings": case["settings"], "shape": case["shape"], "sizes": problem.sizes, "bytes": problem.moved_bytes,
                 "gb_s": problem.moved_bytes / ours * 1e-3 if ours else 0.0, "of_copy": copy / ours if ours else 0.0,
                 "times": {name: times[name] for name in (OURS, COPY, *peers) if name in times},
                 "versus": {name: times[name]["p50_us"] / ours for name in peers if name in times and ours},

@@ -25,7 +25,7 @@ class Torch:
         """The memory of a tensor as torch's."""
         torch = self.torch
         types = {"f64": torch.float64, "f32": torch.float32, "tf32": torch.float32, "f16": torch.float16,
-                 "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32, "u32": torch.int32, "u8": torch.uint8,
+                 "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32, "u8": torch.uint8,
                  "i8": torch.int8, "e4m3": torch.float8_e4m3fn}
         if tensor.dtype not in types:
             raise Missing(f"torch has no elements of type {tensor.dtype}")
