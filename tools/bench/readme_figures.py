@@ -172,14 +172,62 @@ def sort_table(data):
 
 
 SORT_CAUSES = (
-    "A pass takes 83 instructions an element, 32 of which find the lanes of a warp that have the same digit, by a ballot for each of its bits; "
-    "`match.any` is one instruction, and the sort with it takes 1.5 times as long on random keys. A scheduler issues in half of its cycles: 24 "
-    "warps a multiprocessor wait for shared memory and for the tiles in front. Tried on an H200, of 2^26 u32: 384 threads and 20 elements of each "
-    "1476 µs, 22 1420, 24 1427; 256 and 24 1543, 28 1434; 512 and 16 1518; three blocks of 256 and 20 1485; places and digits in two registers instead of "
-    "one 1638 (spilled). What is missed: few different values (0.88), where CUB gains more by runs that leave together; pairs of 16 bytes (0.97), of "
-    "whose elements a block holds 12 a thread; histograms of bytes of few values (0.93): 14 of the 16 atomics of shared memory that a multiprocessor "
-    "does in a cycle, at most. Next: count a tile's digits before it is ranked, so that tiles behind wait less; keep the whole tiles' code apart from the "
-    "last one's (two instructions an element).")
+    "A pass counts a tile's digits before it ranks its elements, so that the tiles behind it learn of them soon. 32 of its instructions an element find the "
+    "lanes of a warp that have the same digit, by a ballot for each of its bits; `match.any` is one instruction, and the sort with it takes 1.5 times as "
+    "long on random keys. On an H100, of 2^26 u32: ranked first and counted then 1430 µs; counted first 1355 (22 elements of a thread), 1290 (26), 1245 (30), "
+    "1248 (32: spilled). Of pairs of 8 bytes: two blocks of 384 threads a multiprocessor and 20 elements 2814 µs with what was spilled, which device memory "
+    "had to write too, 2530 without; one block of 512 and 23 2330, 26 2278; of 768 and 20 2290. What is missed: pairs of few different values (0.93), whose "
+    "runs CUB writes together, and pairs of 12 bytes (0.95): a block of 512 threads and 14 to 20 elements takes the same time, one of 384 and 20 one "
+    "percent less. Next: two tiles under way in a block, so that one's elements leave while the other's are ranked.")
+
+
+BENCH_PEERS = ("torch", "torch.compile", "triton", "cub")
+
+
+def bench_by_kernel(data, by_type):
+    """Of each operation, or of each of its element types: cases, the least and the most of a copy's speed, and peers' geometric
+    means."""
+    groups = {}
+    for f in data["figures"]:
+        beside = [f["settings"][name] for name in ("op", "dim") if f["settings"].get(name) not in (None, "sum", "last")]
+        kernel, dtype = " ".join([f["kernel"], *beside]), f["settings"].get("dtype", "")
+        groups.setdefault((kernel, dtype if by_type else ""), []).append(f)
+    for (kernel, _), figures in groups.items():
+        types = ", ".join(dict.fromkeys(f["settings"].get("dtype", "") for f in figures))
+        of_copy = [f["of_copy"] for f in figures]
+        peers = []
+        for name in BENCH_PEERS:
+            ratios = [f["versus"][name] for f in figures if name in f["versus"]]
+            peers.append(f"{geometric_mean(ratios):.2f}" if ratios else "")
+        between = f"{min(of_copy):.2f}" if len(of_copy) == 1 else f"{min(of_copy):.2f} to {max(of_copy):.2f}"
+        yield f"| `{kernel}` | {types} | {len(figures)} | {between} | {' | '.join(peers)} |".replace("|  |", "| |").replace("|  |", "| |")
+
+
+def bench_head(data):
+    versions = ", ".join(f"{name} {version}".strip() for name, version in data["peers"].items() if name != "torch.compile")
+    return (f"`heddle bench --suite full --against {','.join(data['peers'])}` in one run on an {data['gpu']} (driver {data['driver']}, {data['date']}; "
+            f"{versions}): {len(data['figures'])} cases of 256 MiB and more, few of them smaller")
+
+
+def bench_table(data, by_type=False):
+    means = [f"{name} {geometric_mean([f['versus'][name] for f in data['figures'] if name in f['versus']]):.2f}" for name in BENCH_PEERS]
+    return [f"{bench_head(data)}. The speed is that of the driver's copy of as many bytes; the peers' figures are their times over Heddle's, "
+            f"geometric means over the cases that a peer has. Over all cases: {', '.join(means)}.", "",
+            "| Operation | Type | Cases | of copy | × torch | × torch.compile | × Triton | × CUB |", "|---|---|---|---|---|---|---|---|",
+            *bench_by_kernel(data, by_type)]
+
+
+def bench_details(data):
+    """The drawing, and the cases that a peer is faster in."""
+    slower = [(min(f["versus"].values()), f) for f in data["figures"] if f["versus"] and min(f["versus"].values()) < 0.98]
+    lines = bench_table(data, by_type=True) + ["", "![speed over size](results/bench.svg)", "", "Cases in which a peer is more than 2 % faster:", "",
+                                 "| Case | Heddle | of copy | the fastest peer |", "|---|---|---|---|"]
+    for ratio, f in sorted(slower, key=lambda item: item[0]):
+        name = min(f["versus"], key=f["versus"].get)
+        beside = " ".join(f["settings"][key] for key in ("op", "dim") if f["settings"].get(key) not in (None, "sum", "last"))
+        what = " ".join(filter(None, [f["kernel"], f["settings"].get("dtype", ""), f["shape"], beside]))
+        lines.append(f"| {what} | {f['times']['heddle']['p50_us']:.1f} µs | {f['of_copy']:.2f} | {name}, {ratio:.2f} of our time |")
+    return lines
 
 
 def axpby_table(data):
@@ -487,7 +535,7 @@ def all_figures():
             "`tools/bench/readme_figures.py` wrote this page."]
     host = (launch_rows(load("launch")) + compile_rows(load("compile")) + layout_rows(load("layout"))
             + pipeline_rows(load("pipeline")) + interp_rows(load("interp")) + compile_time_rows(load("compile_time")))
-    return paragraphs(head, ["## Row sums"], row_sum_table(load("row_sum")),
+    return paragraphs(head, ["## The library beside its peers"], bench_details(load("bench")), ["## Row sums"], row_sum_table(load("row_sum")),
                       ["## Reductions"], reduce_table(load("reduce")), ["## Scans"], scan_table(load("scan")), ["## The greatest of rows"], topk_table(load("topk")), ["## Sorts and histograms"], sort_table(load("sort")), ["## Maps and copies"], maps_table(load("maps")), ["## Kernels of rows"], row_kernels_table(load("rows")), ["## Scaled sums of vectors"], axpby_table(load("axpby")),
                       ["## Matrix products"], gemm_figures.tables(load("gemm"), load("gemm_h100")), *product_section(), ["## The host"], rows_table(host), COMPILE_CAUSES,
                       ["## Beside CUDA C++"], learn_table(load("learn")), ["## Plain kernels"], plain_table(load("plain")),
@@ -502,7 +550,7 @@ def glance():
     rows = (launch_rows(load("launch"))[:1] + compile_rows(load("compile"))[:1] + learn_rows(load("learn"))
             + plain_rows(load("plain")) + twins_rows([load("library"), load("learn"), load("plain")]) + reduce_rows(load("reduce")) + scan_rows(load("scan")) + topk_rows(load("topk")) + sort_rows(load("sort")) + collectives_rows(load("collectives")) + maps_rows(load("maps")) + row_kernels_rows(load("rows"))
             + interp_rows(load("interp"))[-2:-1] + compile_time_rows(load("compile_time"))[1:2])
-    return paragraphs(row_sum_table(load("row_sum")), rows_table(rows))
+    return paragraphs(bench_table(load("bench")), rows_table(rows))
 
 
 def main():

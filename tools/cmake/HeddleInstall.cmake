@@ -29,7 +29,7 @@ function(heddle_install)
 
   # Documents lie as they do here, so that their links and pictures hold.
   set(documents README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md LICENSE tools/bench/FIGURES.md
-    tools/bench/results/gemm.svg)
+    tools/bench/results/gemm.svg tools/bench/results/bench.svg)
   foreach(folder IN LISTS HEDDLE_FOLDERS)
     file(GLOB_RECURSE found RELATIVE "${PROJECT_SOURCE_DIR}"
       "${PROJECT_SOURCE_DIR}/${folder}/*.md" "${PROJECT_SOURCE_DIR}/${folder}/*.svg")

@@ -64,7 +64,7 @@ Exit profile_kernel(const ProfileOptions& options) {
   if (!profiler.ok()) return failed(profiler.status());
   std::error_code error;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  return run_python("profile", "profile.py",
+  return run_python("profile", "profile_kernel.py",
                     {{"library", *library},
                      {"heddle", self},
                      {"device", options.device.empty() ? "cuda:0" : options.device},

@@ -10,13 +10,15 @@ import json
 import os
 import sys
 
-from clocks import clock_of
-from files import fail, write
-from library import HeddleError, Library
-from measure import measure
-from page import write_report
-from peers import PEERS, Missing
-from plot import plot
+# The folder's modules are those of a package: so they hide none of others that have their names.
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from measure.clocks import clock_of  # noqa: E402
+from measure.files import fail, write  # noqa: E402
+from measure.library import HeddleError, Library  # noqa: E402
+from measure.measure import measure  # noqa: E402
+from measure.page import write_report  # noqa: E402
+from measure.peers import PEERS, Missing  # noqa: E402
+from measure.plot import plot  # noqa: E402
 
 
 def title(figure):

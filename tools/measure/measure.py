@@ -6,8 +6,8 @@ import statistics
 import struct
 import time
 
-from peers import Missing
-from problem import Problem
+from measure.peers import Missing
+from measure.problem import Problem
 
 BURST_US, MOST_LAUNCHES = 1000, 20
 CHECKED = 4096       # first elements of each output that are compared with a peer's

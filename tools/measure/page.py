@@ -1,7 +1,7 @@
 """The report of `heddle bench`: one page that needs nothing else."""
 import html
 
-from plot import plot
+from measure.plot import plot
 
 STYLE = """body{font:14px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;color:#1f2328}
 table{border-collapse:collapse;width:100%}th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #d0d7de}

@@ -18,7 +18,7 @@ class Torch:
         except ImportError as error:
             raise Missing(f"torch cannot be imported ({error}); fix: install it for the Python that runs this") from error
         self.device = device_name
-        self.functions = importlib.import_module("torch_functions").FUNCTIONS
+        self.functions = importlib.import_module("measure.torch_functions").FUNCTIONS
         self.version = self.torch.__version__
 
     def view(self, tensor, address):
@@ -61,7 +61,7 @@ class Compiled(Torch):
     """What torch.compile makes of the formulas of torch's functions."""
 
     def function(self, problem):
-        functions = importlib.import_module("torch_functions")
+        functions = importlib.import_module("measure.torch_functions")
         formula = {**functions.FUNCTIONS, **functions.FORMULAS}.get(problem.kernel)
         if formula is None:
             raise Missing(f"there is no formula of {problem.kernel}")
@@ -75,7 +75,7 @@ class Triton(Torch):
     def __init__(self, device_name):
         super().__init__(device_name)
         try:
-            self.kernels = importlib.import_module("triton_kernels").KERNELS
+            self.kernels = importlib.import_module("measure.triton_kernels").KERNELS
         except ImportError as error:
             raise Missing(f"triton cannot be imported ({error}); fix: install it for the Python that runs this") from error
         self.version = importlib.import_module("triton").__version__

@@ -1,6 +1,6 @@
 """What `heddle profile` starts: runs a call under Nsight Compute, and says what bounds its kernels, and where they wait.
 
-    python3 profile.py REQUEST
+    python3 profile_kernel.py REQUEST
 
 REQUEST is JSON: {"library": libheddle.so, "heddle": the command, "device": "cuda:0", "case": {"kernel", "settings", "shape",
 "sizes"}, "ncu": the profiler, "command": what was typed, "json": FILE, "html": FILE}. Exit: 0, or 1 where something failed."""
@@ -14,8 +14,10 @@ import subprocess
 import sys
 import tempfile
 
-from files import fail, write
-from profile_page import page
+# The folder's modules are those of a package: so they hide none of others that have their names.
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from measure.files import fail, write  # noqa: E402
+from measure.profile_page import page  # noqa: E402
 
 # Of the profiler's details: what is kept of each kernel, and its name in the JSON.
 METRICS = {"Duration": "duration_ns", "DRAM Throughput": "dram_percent", "L2 Cache Throughput": "l2_percent",
@@ -118,7 +120,9 @@ def lines_of(instructions, explained):
 def bound(launch):
     """What bounds a kernel, and how far it is from that."""
     metrics = launch["metrics"]
-    unit, name = max(((metrics.get(key, 0.0), name) for key, name in UNITS.items()), default=(0.0, ""))
+    found = [(metrics.get(key, 0.0), name) for key, name in UNITS.items()]
+    # Device memory first: what it moves keeps the caches busy too.
+    unit, name = next((one for one in found if one[0] >= BUSY), max(found))
     stalls = collections.Counter()
     for line in launch["lines"] or []:
         stalls.update(line["stalls"])
