@@ -20,13 +20,21 @@ Outcome bench(Arguments arguments, const std::vector<std::string>& environment =
   return heddle_command(arguments, all);
 }
 
+// Tests that load libheddle.so into Python.
+class BenchRunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (HEDDLE_SANITIZED) GTEST_SKIP() << "Python loads no library that a sanitizer watches";
+  }
+};
+
 // Of the interpreter and of one round.
 Arguments quick(Arguments arguments) {
   arguments.insert(arguments.end(), {"--device", "interp", "--rounds", "1"});
   return arguments;
 }
 
-TEST(BenchTest, MeasuresEachTypeAtEachShape) {
+TEST_F(BenchRunTest, MeasuresEachTypeAtEachShape) {
   const TempDir dir;
   const std::string file = dir.file("figures.json");
   const Outcome outcome = bench(quick({"softmax", "--shape", "3x40", "--shape", "rows=2,columns=33",
@@ -52,7 +60,7 @@ TEST(BenchTest, MeasuresEachTypeAtEachShape) {
               1e-6);
 }
 
-TEST(BenchTest, DrawsAndWritesAPage) {
+TEST_F(BenchRunTest, DrawsAndWritesAPage) {
   const TempDir dir;
   const Outcome outcome = bench(quick({"rms_norm", "--shape", "2x16", "--shape", "2x64", "--plot",
                                        dir.file("speed.svg"), "--report", dir.file("page")}));
@@ -64,7 +72,7 @@ TEST(BenchTest, DrawsAndWritesAPage) {
                     HasSubstr("<svg"), Not(HasSubstr("src=")), Not(HasSubstr("href="))));
 }
 
-TEST(BenchTest, TakesPlacesWithinTheirTensors) {
+TEST_F(BenchRunTest, TakesPlacesWithinTheirTensors) {
   // Targets and ids beyond the columns would be faults that the interpreter reports.
   for (const Arguments& arguments :
        {Arguments{"cross_entropy", "--shape", "5x7"},
@@ -75,7 +83,7 @@ TEST(BenchTest, TakesPlacesWithinTheirTensors) {
   }
 }
 
-TEST(BenchTest, MeasuresASuite) {
+TEST_F(BenchRunTest, MeasuresASuite) {
   const TempDir dir;
   std::ofstream(dir.file("suite.json")) << R"([
     {"kernel": "reduce", "shapes": ["rows=3,columns=5"], "dtypes": ["bf16"], "settings": ["op=argmax"]},
