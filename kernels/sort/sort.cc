@@ -437,23 +437,28 @@ class Sorting {
   // once, in steps, so that few kernels are made.
   static PassDeal deal_of(Order order, int64_t n, const DeviceInfo& device) {
     constexpr int kBytes = static_cast<int>(sizeof(T) + (kPairs ? sizeof(ValueBits) : 0));
-    constexpr int kSteps[] = {7, 11, 15};
-    PassDeal deal{.order = order};
-    const int64_t at_once = int64_t{deal.threads} * deal.blocks * device.sm_count;
-    for (const int items : kSteps) {
-      deal.items = items;
-      if (n <= at_once * items) return deal;
-    }
+    std::vector<PassDeal> deals;  // the fewest elements first
+    for (const int items : {7, 11, 15}) deals.push_back({.items = items, .order = order});
     if (!kPairs) {
-      deal.items = sizeof(T) == 8 ? 16 : 30;
+      deals.push_back({.items = sizeof(T) == 8 ? 16 : 30, .order = order});
     } else if (kBytes < 8) {
-      deal.items = 22;
+      deals.push_back({.items = 22, .order = order});
     } else {
-      deal.threads = 512;
-      deal.items = kBytes > 8 ? 16 : 26;
-      deal.blocks = 1;
+      deals.push_back({.threads = 512, .items = kBytes > 8 ? 16 : 26, .blocks = 1, .order = order});
     }
-    return deal;
+    PassDeal chosen = deals[0];
+    for (const PassDeal& deal : deals) {
+      if (shared_bytes(deal, kBytes) > device.limits.max_shared_per_block) break;
+      chosen = deal;
+      if (n <= int64_t{deal.elements()} * deal.blocks * device.sm_count) break;
+    }
+    return chosen;
+  }
+  // A block's shared memory: the tile, tallies of its warps, where digits begin, and what a scan takes.
+  static int64_t shared_bytes(const PassDeal& deal, int bytes) {
+    constexpr int kScan = 2 * kWarpSize * static_cast<int>(sizeof(int32_t));
+    return int64_t{deal.elements()} * bytes +
+           (deal.warps() + 1) * kDigits * static_cast<int>(sizeof(int32_t)) + kScan;
   }
 
   Status count(const From& keys, const TensorRef<uint32_t, 1>& counts) const {

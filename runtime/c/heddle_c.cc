@@ -1,9 +1,10 @@
 #include "heddle/runtime/c/heddle_c.h"
 
 #include <algorithm>
-#include <exception>
+#include <initializer_list>
 #include <map>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,20 +74,34 @@ std::string& said() {
   return text;
 }
 
-// Runs a function that returns a Status, and has its text: nullptr where it is OK.
+// Runs a function that returns a Status, and has its text: nullptr where it is OK. Nothing is thrown into C.
 template <class Body>
-const char* answer(Body&& body) {
+const char* answer(Body&& body) noexcept {
   try {
     const Status status = body();
     if (status.ok()) return nullptr;
     said() = std::string(status.message());
-  } catch (const std::exception& error) {  // of memory that is short
-    said() = error.what();
+    return said().c_str();
+  } catch (const std::bad_alloc&) {
+    return "there is not enough memory";
+  } catch (...) {
+    return "something was thrown that is no error of Heddle";
   }
-  return said().c_str();
 }
 
-Status missing(const char* what) { return InvalidArgumentError(absl::StrCat(what, " is NULL")); }
+Status missing(absl::string_view what) {
+  return InvalidArgumentError(absl::StrCat(what, " is NULL"));
+}
+// Of arguments that all have to be there.
+Status check(absl::string_view function, std::initializer_list<const void*> arguments) {
+  if (!absl::c_linear_search(arguments, nullptr)) return OkStatus();
+  return missing(absl::StrCat("an argument of ", function, "()"));
+}
+// Of an array, which may be NULL where it has nothing.
+Status check_array(absl::string_view what, const void* array, int count) {
+  if (count < 0) return InvalidArgumentError(absl::StrCat(what, " are ", count));
+  return array == nullptr && count > 0 ? missing(what) : OkStatus();
+}
 
 StatusOr<const Operation*> find(const char* name) {
   if (name == nullptr) return missing("the operation's name");
@@ -102,6 +117,7 @@ StatusOr<const Operation*> find(const char* name) {
 // "name=value" texts.
 StatusOr<std::map<std::string, std::string>> assignments(const char* what, const char* const* texts,
                                                          int count) {
+  if (Status s = check_array(absl::StrCat(what, "s"), texts, count); !s.ok()) return s;
   std::map<std::string, std::string> all;
   for (int i = 0; i < count; ++i) {
     if (texts[i] == nullptr) return missing(what);
@@ -212,7 +228,7 @@ int heddle_c_abi(void) { return HEDDLE_C_ABI; }
 
 const char* heddle_open(const char* name, HeddleDevice** device) {
   return answer([&]() -> Status {
-    if (name == nullptr || device == nullptr) return missing("an argument of heddle_open()");
+    if (Status s = check("heddle_open", {name, device}); !s.ok()) return s;
     StatusOr<Device> opened = Device::open(name);
     if (!opened.ok()) return opened.status();
     *device = new HeddleDevice{*std::move(opened)};
@@ -224,6 +240,7 @@ void heddle_close(HeddleDevice* device) { delete device; }
 
 const char* heddle_device_info(HeddleDevice* device, const char** json) {
   return answer([&]() -> Status {
+    if (Status s = check("heddle_device_info", {device, json}); !s.ok()) return s;
     const heddle::DeviceInfo& info = device->device.info();
     const nlohmann::ordered_json all = {
         {"name", info.name},
@@ -238,6 +255,7 @@ const char* heddle_device_info(HeddleDevice* device, const char** json) {
 
 const char* heddle_operations(const char** json) {
   return answer([&]() -> Status {
+    if (Status s = check("heddle_operations", {json}); !s.ok()) return s;
     *json = (said() = heddle::runtime::to_json(heddle::runtime::registered_operations())).c_str();
     return OkStatus();
   });
@@ -246,6 +264,7 @@ const char* heddle_operations(const char** json) {
 const char* heddle_tensors(const char* operation, const char* const* settings, int setting_count,
                            const char* const* sizes, int size_count, const char** json) {
   return answer([&]() -> Status {
+    if (Status s = check("heddle_tensors", {json}); !s.ok()) return s;
     const StatusOr<const Operation*> found = find(operation);
     if (!found.ok()) return found.status();
     const StatusOr<heddle::Settings> chosen = settings_of(**found, settings, setting_count);
@@ -263,9 +282,8 @@ const char* heddle_compile(HeddleDevice* device, const char* operation, const ch
                            int setting_count, const HeddleTensor* tensors, int tensor_count,
                            HeddleCall** call) {
   return answer([&]() -> Status {
-    if (device == nullptr || call == nullptr || (tensors == nullptr && tensor_count > 0)) {
-      return missing("an argument of heddle_compile()");
-    }
+    if (Status s = check("heddle_compile", {device, call}); !s.ok()) return s;
+    if (Status s = check_array("tensors", tensors, tensor_count); !s.ok()) return s;
     const StatusOr<const Operation*> found = find(operation);
     if (!found.ok()) return found.status();
     const StatusOr<heddle::Settings> chosen = settings_of(**found, settings, setting_count);
@@ -283,7 +301,7 @@ void heddle_release(HeddleCall* call) { delete call; }
 
 const char* heddle_launch(HeddleCall* call, void* const* pointers, void* stream) {
   return answer([&]() -> Status {
-    if (call == nullptr || pointers == nullptr) return missing("an argument of heddle_launch()");
+    if (Status s = check("heddle_launch", {call, pointers}); !s.ok()) return s;
     const Device& device = call->device;
     const heddle::Stream on =
         stream == nullptr ? device.default_stream()
@@ -299,6 +317,7 @@ const char* heddle_launch(HeddleCall* call, void* const* pointers, void* stream)
 
 const char* heddle_allocate(HeddleDevice* device, size_t bytes, void** memory) {
   return answer([&]() -> Status {
+    if (Status s = check("heddle_allocate", {device, memory}); !s.ok()) return s;
     // A buffer of no bytes has no address, which would be everybody's.
     StatusOr<Buffer> buffer = device->device.allocate(std::max<size_t>(bytes, 1));
     if (!buffer.ok()) return buffer.status();
@@ -311,6 +330,7 @@ const char* heddle_allocate(HeddleDevice* device, size_t bytes, void** memory) {
 }
 
 void heddle_free(HeddleDevice* device, void* memory) {
+  if (device == nullptr) return;
   Buffer freed;  // behind the lock, for it may wait
   const std::lock_guard lock(device->mutex);
   if (const auto found = device->buffers.find(memory); found != device->buffers.end()) {
@@ -321,6 +341,7 @@ void heddle_free(HeddleDevice* device, void* memory) {
 
 const char* heddle_upload(HeddleDevice* device, void* to, const void* from, size_t bytes) {
   return answer([&]() -> Status {
+    if (Status s = check("heddle_upload", {device, to, from}); !s.ok()) return s;
     const heddle::Stream stream = device->device.default_stream();
     if (Status s = stream.copy_to_device(reinterpret_cast<uint64_t>(to), from, bytes); !s.ok()) {
       return s;
@@ -331,6 +352,7 @@ const char* heddle_upload(HeddleDevice* device, void* to, const void* from, size
 
 const char* heddle_download(HeddleDevice* device, void* to, const void* from, size_t bytes) {
   return answer([&]() -> Status {
+    if (Status s = check("heddle_download", {device, to, from}); !s.ok()) return s;
     const heddle::Stream stream = device->device.default_stream();
     if (Status s = stream.copy_to_host(to, reinterpret_cast<uint64_t>(from), bytes); !s.ok()) {
       return s;
@@ -340,5 +362,8 @@ const char* heddle_download(HeddleDevice* device, void* to, const void* from, si
 }
 
 const char* heddle_synchronize(HeddleDevice* device) {
-  return answer([&] { return device->device.synchronize(); });
+  return answer([&]() -> Status {
+    if (Status s = check("heddle_synchronize", {device}); !s.ok()) return s;
+    return device->device.synchronize();
+  });
 }

@@ -136,6 +136,42 @@ TEST(SortTest, OfManyTiles) {
   check_sorted(Order::kDescending, random_bits<int64_t>(n));
 }
 
+// Keys and their places, sorted on a device.
+template <class T, class V>
+void check_pairs(const Device& device, int64_t n) {
+  const std::vector<T> x = random_bits<T>(n);
+  std::vector<V> places(x.size());
+  std::iota(places.begin(), places.end(), V(0));
+  const Buffer keys = device.upload(absl::MakeConstSpan(x)).value(),
+               values = device.upload(absl::MakeConstSpan(places)).value(),
+               sorted = device.allocate(x.size() * sizeof(T)).value(),
+               moved = device.allocate(x.size() * sizeof(V)).value();
+  const Stream stream = device.default_stream();
+  const Status done = kernels::sort_pairs<T, V>(
+      stream, Order::kAscending, as_tensor<const T>(keys, {n}), as_tensor<const V>(values, {n}),
+      as_tensor<T>(sorted, {n}), as_tensor<V>(moved, {n}));
+  ASSERT_TRUE(done.ok()) << done;
+  const std::vector<V> found = moved.download<V>(stream).value();
+  const std::vector<int32_t> expected = sorted_places(Order::kAscending, x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(found[i], static_cast<V>(expected[i])) << "at " << i << " of " << n;
+  }
+}
+
+// Tiles follow from how many elements there are for each multiprocessor, and from shared memory.
+TEST(SortTest, OfTilesOfEachSize) {
+  runtime::DeviceInfo info = Device::open("interp").value().info();
+  info.sm_count = 1;
+  for (const int64_t shared : {info.limits.max_shared_per_block, int64_t{101376}}) {
+    info.limits.max_shared_per_block = shared;
+    const Device device = Device::open_private_interp(info);
+    for (const int64_t n : {5000, 8000, 11000, 30011}) check_pairs<uint32_t, int32_t>(device, n);
+    check_pairs<bfloat16, int32_t>(device, 30011);
+    check_pairs<int64_t, int32_t>(device, 20011);
+    check_pairs<int64_t, int64_t>(device, 20011);
+  }
+}
+
 TEST(SortTest, OfZerosInfinitiesAndNaNs) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float nan = std::nanf("1");

@@ -10,13 +10,16 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/tools/command/output.h"
 #include "nlohmann/json.hpp"
 
 namespace heddle::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 // The variable's value, or a place of the installation or the build tree, both of which have programs in a folder of their
 // own.
@@ -52,15 +55,24 @@ Exit run_python(absl::string_view purpose, const std::string& program,
   if (!folder.ok()) return failed(folder.status());
   const char* const chosen = std::getenv("HEDDLE_PYTHON");
   const std::string python = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
+  // In a file: an argument may have 128 KiB at most.
+  std::error_code error;
+  std::string file = (fs::temp_directory_path(error) / "heddle.XXXXXX").string();
+  const int written = mkstemp(file.data());
+  if (written < 0) return failed(absl::StrCat(file, " cannot be made: ", std::strerror(errno)));
+  close(written);
+  const absl::Cleanup remove = [&] { unlink(file.c_str()); };
+  const std::string text = request.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (Status s = write_file(file, text); !s.ok()) return failed(s);
   // -B: nothing is written beside the programs.
-  std::string arguments[] = {python, "-B", absl::StrCat(*folder, "/", program), request.dump()};
+  std::string arguments[] = {python, "-B", absl::StrCat(*folder, "/", program), file};
   char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
                   arguments[3].data(), nullptr};
   std::fflush(stdout);
   pid_t child = 0;
-  if (const int error = posix_spawnp(&child, python.c_str(), nullptr, nullptr, argv, environ)) {
+  if (const int code = posix_spawnp(&child, python.c_str(), nullptr, nullptr, argv, environ)) {
     return failed(absl::StrCat(purpose, " measures in Python, and ", python,
-                               " cannot be started: ", std::strerror(error),
+                               " cannot be started: ", std::strerror(code),
                                "; fix: install Python 3, or set HEDDLE_PYTHON to it"));
   }
   int status = 0;

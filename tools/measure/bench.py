@@ -2,7 +2,7 @@
 
     python3 bench.py REQUEST
 
-REQUEST is JSON: {"library": libheddle.so, "device": "cuda:0", "cases": [{"kernel", "settings", "shape", "sizes"}, …], "against": [peers],
+REQUEST is a file of JSON: {"library": libheddle.so, "device": "cuda:0", "cases": [{"kernel", "settings", "shape", "sizes"}, …], "against": [peers],
 "rounds": 15, "command": what was typed, "json": FILE, "plot": FILE, "report": FOLDER}; files that are "" are not written.
 Exit: 0, 1 where something failed, 2 where a peer that was asked for is not there."""
 import datetime
@@ -13,7 +13,7 @@ import sys
 # The folder's modules are those of a package: so they hide none of others that have their names.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 from measure.clocks import clock_of  # noqa: E402
-from measure.files import fail, write  # noqa: E402
+from measure.files import fail, make_folder, read_request, write  # noqa: E402
 from measure.library import HeddleError, Library  # noqa: E402
 from measure.measure import measure  # noqa: E402
 from measure.page import write_report  # noqa: E402
@@ -59,7 +59,7 @@ def write_all(request, result):
     if request["plot"]:
         write(request["plot"], plot(result))
     if request["report"]:
-        os.makedirs(request["report"], exist_ok=True)
+        make_folder(request["report"])
         write(os.path.join(request["report"], "index.html"), write_report(result, title))
 
 
@@ -74,7 +74,9 @@ def open_peers(names, device_name):
 
 
 def main():
-    request = json.loads(sys.argv[1])
+    request = read_request()
+    if request["report"]:
+        make_folder(request["report"])
     try:
         library = Library(request["library"])
     except OSError as error:
@@ -96,12 +98,14 @@ def main():
         print(line(figures[-1]), flush=True)
         for name, why in figures[-1]["left_out"].items():
             print(f"  without {name}: {why}", flush=True)
+        if figures[-1]["unchecked"]:
+            print(f"  not compared with Heddle's results: {', '.join(figures[-1]['unchecked'])}", flush=True)
         write_all(request, result)  # a run that is stopped leaves what it has
 
 
 try:
     main()
-except HeddleError as error:
+except (HeddleError, RuntimeError) as error:  # the driver's too
     fail(error)
 except KeyboardInterrupt:
     fail("stopped", 130)

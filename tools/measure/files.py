@@ -1,4 +1,6 @@
-"""Ending with a message, and writing files."""
+"""The request of the heddle command, ending with a message, and writing files."""
+import json
+import os
 import sys
 
 
@@ -6,6 +8,19 @@ def fail(message, code=1):
     """Ends the program as the heddle command does."""
     print(f"heddle: {message}", file=sys.stderr)
     sys.exit(code)
+
+
+def read_request():
+    """What the heddle command asks for: JSON in the file that is the program's argument."""
+    with open(sys.argv[1]) as file:
+        return json.load(file)
+
+
+def make_folder(path):
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        fail(f"{path} cannot be made: {error.strerror}")
 
 
 def write(path, text):

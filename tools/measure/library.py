@@ -107,6 +107,7 @@ class Call:
         self.library, self.count = library, len(described)
         self._launch = library.functions.heddle_launch
         self._launch.restype = ctypes.c_char_p
+        self._launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]  # a stream may be a number of 64 bits
 
     def pointers(self, addresses):
         """Addresses as launch() takes them; made once, where a call is repeated."""

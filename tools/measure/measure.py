@@ -10,13 +10,14 @@ from measure.peers import Missing
 from measure.problem import Problem
 
 BURST_US, MOST_LAUNCHES = 1000, 20
-CHECKED = 4096       # first elements of each output that are compared with a peer's
+CHECKED = 2048       # elements at each of three places of an output that are compared with a peer's
 TOLERANCE = 0.02     # of the largest: orders of sums and roundings differ
 OURS, COPY = "heddle", "copy"
-# How many of the outputs are compared: of equal elements topk may tell any places, dropout draws numbers, inputs that are
-# changed in place are others by then, and what torch's backward passes of norms are given of the forward one is made up.
-COMPARED = {"topk": 1, "dropout": 0, "axpby": 0, "saxpy": 0, "embedding_backward": 0, "rms_norm_backward": 0,
-            "layer_norm_backward": 0}
+# How many of the outputs are compared: of equal elements topk may tell any places, dropout draws numbers, and inputs that
+# are changed in place are others by then. What torch's backward passes of norms are given of the forward one is made up.
+COMPARED = {"topk": 1, "dropout": 0, "axpby": 0, "saxpy": 0, "embedding_backward": 0}
+COMPARED_BY_PEER = {("rms_norm_backward", "torch"): 0, ("layer_norm_backward", "torch"): 0}
+EXACT = ("copy", "transpose", "sort", "sort_pairs", "embedding", "histogram")  # which no roundings tell apart
 
 
 def numbers(dtype, data):
@@ -29,15 +30,31 @@ def numbers(dtype, data):
     return list(array.array(code, data)) if code else list(data)
 
 
+def places(elements):
+    """Where the elements lie that are compared: at the beginning, in the middle and at the end."""
+    size = min(elements, CHECKED)
+    return [(start, size) for start in (0, (elements - size) // 2, elements - size)]
+
+
 def outputs(problem):
-    """The first elements of what lies in the first set's outputs."""
+    """What lies in the first set's outputs."""
     problem.clock.synchronize()
     found = []
     for tensor, address in zip(problem.tensors, problem.sets[0]):
         if tensor.writes:
-            size = min(tensor.elements, CHECKED) * (tensor.bytes // max(1, tensor.elements))
-            found.append(numbers(tensor.dtype, problem.device.download(address, size)))
+            size = tensor.bytes // max(1, tensor.elements)
+            found.append([number for start, count in places(tensor.elements) for number in
+                          numbers(tensor.dtype, problem.device.download(address + start * size, count * size))])
     return found
+
+
+def poison(problem):
+    """Fills what the first set's outputs hold, so that a peer which writes nothing shows."""
+    for tensor, address in zip(problem.tensors, problem.sets[0]):
+        if tensor.writes and not tensor.reads:
+            for start, count in places(tensor.elements):
+                size = tensor.bytes // max(1, tensor.elements)
+                problem.device.upload(address + start * size, b"\x5b" * (count * size))
 
 
 def returned(problem, result):
@@ -46,18 +63,19 @@ def returned(problem, result):
         return outputs(problem)
     problem.clock.synchronize()
     results = result if isinstance(result, (tuple, list)) else (result,)
-    return [one.flatten()[:CHECKED].float().cpu().tolist() for one in results]
+    return [[number for start, count in places(one.numel()) for number in one.flatten()[start:start + count].double().cpu().tolist()]
+            for one in results]
 
 
-def alike(ours, theirs):
+def alike(ours, theirs, tolerance):
     """Whether all outputs are, but for roundings."""
     if len(ours) != len(theirs):
         return False
     for x, y in zip(ours, theirs):
         largest = max((abs(v) for v in x if math.isfinite(v)), default=0)
-        for a, b in zip(x, y):
-            if not (a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= TOLERANCE * largest):
-                return False
+        if len(x) != len(y) or not all(a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= tolerance * largest
+                                       for a, b in zip(x, y)):
+            return False
     return True
 
 
@@ -91,33 +109,41 @@ class Contender:
 
 
 def contenders_of(problem, peers):
-    """Heddle, the copy, and the peers that have the problem and solve it as Heddle does; and why the others are left out."""
-    found, left_out = [Contender(OURS, problem.launch), Contender(COPY, problem.copy)], {}
+    """Heddle, the copy, and the peers that have the problem and solve it as Heddle does; why the others are left out; and whose
+    results were not compared."""
+    found, left_out, unchecked = [Contender(OURS, problem.launch), Contender(COPY, problem.copy)], {}, []
     problem.launch(0)
     expected = outputs(problem)
+    tolerance = 0 if problem.kernel in EXACT else TOLERANCE
+    for one in found:
+        one.prepare(problem.clock)
     for name, peer in peers.items():
         try:
             launch = peer.prepare(problem)
+            poison(problem)
             result = launch(0)
-            compared = COMPARED.get(problem.kernel, len(expected))
-            if compared and not alike(expected[:compared], returned(problem, result)[:compared]):
+            compared = COMPARED_BY_PEER.get((problem.kernel, name), COMPARED.get(problem.kernel, len(expected)))
+            if compared and not alike(expected[:compared], returned(problem, result)[:compared], tolerance):
                 left_out[name] = "its results differ from Heddle's"
                 continue
-            found.append(Contender(name, launch))
+            del result
+            contender = Contender(name, launch)
+            contender.prepare(problem.clock)
+            found.append(contender)
+            if not compared:
+                unchecked.append(name)
         except Missing as why:
             left_out[name] = str(why)
-        except Exception as error:  # of a size that a peer does not take, or of its compiler
+        except Exception as error:  # of a size that a peer does not take, of its compiler, or of memory that is short
             left_out[name] = f"{type(error).__name__}: {str(error)[:200]}"
-    return found, left_out
+    return found, left_out, unchecked
 
 
 def measure(device, clock, case, peers, rounds, seed=1):
     """The figures of a case. Contenders take turns, in an order that is drawn anew each round."""
     problem = Problem(device, clock, case)
     try:
-        contenders, left_out = contenders_of(problem, peers)
-        for one in contenders:
-            one.prepare(clock)
+        contenders, left_out, unchecked = contenders_of(problem, peers)
         order = random.Random(seed)
         for _ in range(rounds):
             order.shuffle(contenders)
@@ -129,6 +155,9 @@ def measure(device, clock, case, peers, rounds, seed=1):
                 "gb_s": problem.moved_bytes / ours * 1e-3 if ours else 0.0, "of_copy": copy / ours if ours else 0.0,
                 "times": {name: times[name] for name in (OURS, COPY, *peers) if name in times},
                 "versus": {name: times[name]["p50_us"] / ours for name in peers if name in times and ours},
-                "left_out": left_out}
+                "left_out": left_out, "unchecked": unchecked}
     finally:
+        contenders = []
         problem.close()
+        for peer in peers.values():
+            peer.close()

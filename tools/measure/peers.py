@@ -1,5 +1,6 @@
 """Peers of Heddle's operations, in this process: torch and what torch.compile makes of its functions, kernels written in
 Triton, and CUB. A peer's prepare(problem) is a function that enqueues the problem on set i, or a Missing error."""
+import collections
 import ctypes
 import importlib
 import os
@@ -15,7 +16,7 @@ class Torch:
     def __init__(self, device_name):
         try:
             self.torch = importlib.import_module("torch")
-        except ImportError as error:
+        except (ImportError, OSError) as error:
             raise Missing(f"torch cannot be imported ({error}); fix: install it for the Python that runs this") from error
         self.device = device_name
         self.functions = importlib.import_module("measure.torch_functions").FUNCTIONS
@@ -47,14 +48,21 @@ class Torch:
         return self.on_stream(problem, self.function(problem))
 
     def on_stream(self, problem, function):
-        """A call of function(tensors by name); what it returns goes."""
+        """A call of function(tensors by name). What it returns stays for as many calls as there are sets, so that its memory
+        takes turns too."""
         views = self.views(problem)
-        stream = self.torch.cuda.ExternalStream(problem.clock.stream.value)
+        stream = self.torch.cuda.ExternalStream(problem.clock.stream.value, device=self.device)
+        kept = collections.deque(maxlen=len(views))
 
         def call(i):
             with self.torch.cuda.stream(stream), self.torch.no_grad():
-                return function(**views[i % len(views)])
+                kept.append(function(**views[i % len(views)]))
+                return kept[-1]
         return call
+
+    def close(self):
+        """Behind a problem: gives back what it keeps of the memory."""
+        self.torch.cuda.empty_cache()
 
 
 class Compiled(Torch):
@@ -76,7 +84,7 @@ class Triton(Torch):
         super().__init__(device_name)
         try:
             self.kernels = importlib.import_module("measure.triton_kernels").KERNELS
-        except ImportError as error:
+        except (ImportError, OSError) as error:
             raise Missing(f"triton cannot be imported ({error}); fix: install it for the Python that runs this") from error
         self.version = importlib.import_module("triton").__version__
 
@@ -100,6 +108,9 @@ class Cub:
         except OSError as error:
             raise Missing(f"{path} cannot be loaded: {error}") from error
         self.version = ""
+
+    def close(self):
+        """It keeps nothing."""
 
     def arguments(self, problem):
         """The function's name, and of a set its arguments up to the scratch memory."""

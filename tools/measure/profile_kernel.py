@@ -2,7 +2,7 @@
 
     python3 profile_kernel.py REQUEST
 
-REQUEST is JSON: {"library": libheddle.so, "heddle": the command, "device": "cuda:0", "case": {"kernel", "settings", "shape",
+REQUEST is a file of JSON: {"library": libheddle.so, "heddle": the command, "device": "cuda:0", "case": {"kernel", "settings", "shape",
 "sizes"}, "ncu": the profiler, "command": what was typed, "json": FILE, "html": FILE}. Exit: 0, or 1 where something failed."""
 import collections
 import csv
@@ -16,7 +16,7 @@ import tempfile
 
 # The folder's modules are those of a package: so they hide none of others that have their names.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-from measure.files import fail, write  # noqa: E402
+from measure.files import fail, read_request, write  # noqa: E402
 from measure.profile_page import page  # noqa: E402
 
 # Of the profiler's details: what is kept of each kernel, and its name in the JSON.
@@ -64,6 +64,7 @@ def read_details(text):
     start = text.find('"ID"')
     for row in csv.DictReader(io.StringIO(text[start:] if start >= 0 else "")):
         launch = launches.setdefault(row["ID"], {"kernel": row["Kernel Name"].split("(")[0].strip(), "metrics": {}})
+        launch["capability"] = row.get("CC") or ""
         # The first of a name: sections repeat some of them in other units.
         name = METRICS.get(row["Metric Name"])
         value = number(row["Metric Value"])
@@ -95,8 +96,9 @@ def opcode(instruction):
 def lines_of(instructions, explained):
     """What the instructions of each source line add up to; None where the machine code is not what Heddle explains."""
     rows = explained["rows"]["sass"]
-    # The profiler leaves out what pads the end.
-    if len(rows) < len(instructions) or any(opcode(row["text"]) != opcode(one["Source"]) for row, one in zip(rows, instructions)):
+    # What pads the end may be left out.
+    padding = {opcode(row["text"]) for row in rows[len(instructions):]}
+    if not instructions or len(rows) < len(instructions) or padding - {"NOP", "BRA"} or any(opcode(row["text"]) != opcode(one["Source"]) for row, one in zip(rows, instructions)):
         return None
     lines = collections.defaultdict(lambda: {"samples": 0, "stalls": collections.Counter(),
                                              **{name: 0 for name in ADDED.values()}})
@@ -157,7 +159,7 @@ def report(launch):
 
 
 def main():
-    request = json.loads(sys.argv[1])
+    request = read_request()
     case = request["case"]
     with tempfile.TemporaryDirectory() as folder:
         recorded = os.path.join(folder, "report")
@@ -171,7 +173,9 @@ def main():
         fail("the profiler saw no kernel")
     settings = [word for name, value in case["settings"].items() for word in ("--set", f"{name}={value}")]
     sizes = [word for name, n in case["sizes"].items() for word in ("--size", f"{name}={n}")]
-    text = run(request["heddle"], "explain", case["kernel"], *settings, *sizes, "--json")
+    digits = launches[0]["capability"].replace(".", "")
+    target = ["--arch", f"sm_{digits}{'a' if int(digits) >= 90 else ''}"] if digits.isdigit() else []
+    text = run(request["heddle"], "explain", case["kernel"], *settings, *sizes, *target, "--json")
     explained = json.loads(text)
     explained = explained if isinstance(explained, list) else [explained]
     for launch, instructions in zip(launches, sources + [[]] * len(launches)):

@@ -164,6 +164,28 @@ TEST(HeddleCDevice, SaysWhyItCannotBeOpened) {
   heddle_close(nullptr);
 }
 
+TEST_F(HeddleC, RefusesNothingInThePlaceOfAnArgument) {
+  const char* json = nullptr;
+  void* memory = nullptr;
+  float x = 0;
+  const auto says = [](const char* text, const char* function) {
+    EXPECT_THAT(text, StrEq(std::string("an argument of ") + function + "() is NULL"));
+  };
+  says(heddle_device_info(nullptr, &json), "heddle_device_info");
+  says(heddle_operations(nullptr), "heddle_operations");
+  says(heddle_tensors("row_sum", nullptr, 0, nullptr, 0, nullptr), "heddle_tensors");
+  says(heddle_compile(device_, "row_sum", nullptr, 0, &x_, 1, nullptr), "heddle_compile");
+  says(heddle_allocate(nullptr, 4, &memory), "heddle_allocate");
+  says(heddle_upload(device_, nullptr, &x, 4), "heddle_upload");
+  says(heddle_download(device_, &x, nullptr, 4), "heddle_download");
+  says(heddle_synchronize(nullptr), "heddle_synchronize");
+  heddle_free(nullptr, nullptr);
+  EXPECT_THAT(heddle_tensors("row_sum", nullptr, 1, nullptr, 0, &json), StrEq("settings is NULL"));
+  HeddleCall* call = nullptr;
+  EXPECT_THAT(heddle_compile(device_, "row_sum", nullptr, 0, &x_, -1, &call),
+              StrEq("tensors are -1"));
+}
+
 TEST_F(HeddleC, TextsBelongToTheirThreads) {
   const std::string unknown = refusal({x_, y_}, {}, "nothing_like_it");
   HeddleCall* call = nullptr;
