@@ -7,6 +7,7 @@
 
 #include "absl/container/fixed_array.h"
 #include "absl/strings/str_cat.h"
+#include "heddle/ir/launch/shared_layout.h"
 #include "heddle/runtime/interp_backend.h"
 
 namespace heddle::runtime {
@@ -108,6 +109,13 @@ Status Executable::launch_on_interp(const Stream& stream, const LaunchShape& sha
   if (Status s = check_launch_limits(backend_->info(), shape, site_); !s.ok()) return s;
   // What a multiprocessor's threads allow; a GPU's registers and shared memory may allow fewer.
   const DeviceInfo& info = backend_->info();
+  const int64_t arrays = ir::shared_layout(compilation_->optimized).bytes;
+  if (arrays + shape.shared_bytes > info.limits.max_shared_per_block) {
+    return InvalidArgumentError(absl::StrCat(
+        site_.describe(), " cannot launch: a block needs ", arrays, " + ", shape.shared_bytes,
+        " bytes of static and dynamic shared memory, but has at most ",
+        info.limits.max_shared_per_block, " on ", info.name));
+  }
   const int64_t resident = info.sm_count * (info.max_threads_per_sm / shape.block.count());
   if (Status s = check_cooperative(info, shape, resident, site_); !s.ok()) return s;
   const ir::interp::LaunchArgs args{.grid = shape.grid,

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/heddle.h"
 #include "heddle/runtime/cuda/module.h"
 #include "heddle/runtime/device.h"
 
@@ -52,6 +53,25 @@ TEST(InterpBackendTest, CompletesWorkWhenTheEnvironmentSays) {
   EXPECT_EQ(device.interp()->completion().when, ir::interp::Completion::When::kEarly);
   EXPECT_EQ(device.set_completion("seed:x").message(),
             "completion 'seed:x' is none of early, late and seed:N, such as seed:7");
+}
+
+// As a GPU does: what a kernel's own arrays take counts.
+TEST(InterpBackendTest, RefusesMoreSharedMemoryThanABlockHas) {
+  const auto kernel = define_kernel("holds(y)", [](Tensor<float, 1> y) {
+    Shared<float> all(1000);
+    all(thread_idx.x) = 1.0f;
+    y(thread_idx.x) = all(thread_idx.x);
+  });
+  DeviceInfo info = InterpBackend::default_info();
+  info.limits.max_shared_per_block = 3999;
+  const Device small = Device::open_private_interp(info);
+  const Buffer y = small.allocate(4).value();
+  const Status status =
+      kernel.launch(small.default_stream(), {.grid = 1, .block = 1}, as_tensor<float>(y, {1}));
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("cannot launch: a block needs 4000 + 0 bytes of static and dynamic "
+                        "shared memory, but has at most 3999 on "));
 }
 
 TEST(InterpBackendTest, PretendsToBeAsSmallAsAsked) {
