@@ -22,7 +22,7 @@ def write_report(result, title):
             if ratio is None:
                 row += f'<td title="{html.escape(figure["left_out"].get(name, ""))}">–</td>'
             else:
-                row += f'<td class="{"good" if ratio >= 1 else "bad"}">{ratio:.2f}</td>'
+                row += f'<td class="{"good" if ratio >= 1 else "bad"}">{ratio:.2f}{"*" if name in figure["unchecked"] else ""}</td>'
         rows.append(f"<tr>{row}</tr>")
     heads = ["case", "p50, µs", "p90, µs", "spread", "GB/s", "of copy", *(f"× {name}" for name in peers)]
     versions = ", ".join(f"{name} {version}".strip() for name, version in result["peers"].items())
@@ -31,7 +31,7 @@ def write_report(result, title):
 <p>{html.escape(result["gpu"])}, driver {html.escape(result["driver"])}, CUDA {html.escape(result["cuda"])}, {result["date"]}{html.escape("; " + versions if versions else "")}<br>
 <code>{html.escape(result["command"])}</code></p>
 <p>Times are of a launch, medians of bursts; the spread is from the 10th to the 90th percentile. Caches hold none of the data.
-A peer's figure is its time over Heddle's: above 1 Heddle is faster. A dash says why when pointed at.</p>
+A peer's figure is its time over Heddle's: above 1 Heddle is faster. A dash says why when pointed at; results behind a * were not compared with Heddle's.</p>
 <table><tr>{"".join(f"<th>{html.escape(one)}</th>" for one in heads)}</tr>
 {chr(10).join(rows)}
 </table>

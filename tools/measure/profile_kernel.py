@@ -78,7 +78,7 @@ def read_details(text):
 def read_sources(text):
     """Of each launch: its instructions, a dictionary each by the profiler's columns."""
     launches, lines = [], text.splitlines()
-    for index, line in enumerate(lines):
+    for line in lines:
         if line.startswith('"Kernel Name"'):
             launches.append([])
         elif line.startswith('"Address"'):
@@ -98,7 +98,8 @@ def lines_of(instructions, explained):
     rows = explained["rows"]["sass"]
     # What pads the end may be left out.
     padding = {opcode(row["text"]) for row in rows[len(instructions):]}
-    if not instructions or len(rows) < len(instructions) or padding - {"NOP", "BRA"} or any(opcode(row["text"]) != opcode(one["Source"]) for row, one in zip(rows, instructions)):
+    differ = any(opcode(row["text"]) != opcode(one["Source"]) for row, one in zip(rows, instructions))
+    if not instructions or len(rows) < len(instructions) or padding - {"NOP", "BRA"} or differ:
         return None
     lines = collections.defaultdict(lambda: {"samples": 0, "stalls": collections.Counter(),
                                              **{name: 0 for name in ADDED.values()}})
