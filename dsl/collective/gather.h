@@ -137,39 +137,104 @@ T warp_reduce_scatter(std::vector<T> values, Combine combine,
   return mine;
 }
 
+namespace detail {
+
+// Of a warp's values the i-th ones of its lanes combined, for each i: store(i, it), in one lane.
+template <class T, class Combine, class Store>
+void sums_of_warp(const std::vector<T>& values, Combine combine, const Store& store,
+                  SourceLoc loc) {
+  const auto count = static_cast<int>(values.size());
+  int size = kWarpSize;
+  for (int first = 0; first < count; first += size) {
+    while (size > count - first) size /= 2;
+    const T sums = warp_reduce_scatter(
+        std::vector<T>(values.begin() + first, values.begin() + first + size), combine, loc);
+    If(lane_id() < size, [&, first = first] { store(first + lane_id(), sums); });
+  }
+}
+
+// What `count` slots hold, each `apart` from the one before, combined in their order.
+template <class T, class Combine>
+T combine_in_order(const WarpSlots<T>& slots, const T& prototype, const Int& first, int count,
+                   int apart, Combine combine) {
+  T result = slots.load(prototype, first);
+  for (int i = 1; i < count; ++i) {
+    replace_leaves(result, stays<T>(combine(result, slots.load(prototype, first + i * apart))));
+  }
+  return result;
+}
+
+// Whether a group of threads can have so many values combined and handed out; else reports it.
+inline bool can_scatter(const char* message, size_t count, int groups, SourceLoc loc) {
+  const int threads = threads_per_block();
+  if (threads != 0 && threads % kWarpSize == 0 && count != 0 &&
+      count <= static_cast<size_t>(groups * threads)) {
+    return true;
+  }
+  report(loc, message,
+         "give the launch a fixed block of a multiple of 32 threads, at least as many as values");
+  return false;
+}
+
+}  // namespace detail
+
 // Of some values of each thread the i-th ones of all threads combined, in thread i; those behind their number get the
 // last one's. Blocks of whole warps, with a thread for each value. Costs one barrier (two inside a loop).
 template <Traced T, class Combine>
 T block_reduce_scatter(const std::vector<T>& values, Combine combine,
                        SourceLoc loc = SourceLoc::current()) {
   const CallerLines lines(loc);
-  const auto count = static_cast<int>(values.size());
-  const int threads = threads_per_block(), warps = warps_per_block();
-  if (threads == 0 || threads % kWarpSize != 0 || count == 0 || count > threads) {
-    detail::report(
-        loc,
-        "block_reduce_scatter() in a block without a thread for each value, or not of whole warps",
-        "give the launch a fixed block of a multiple of 32 threads, at least as many as values");
+  if (!detail::can_scatter("block_reduce_scatter() in a block without a thread for each value, or "
+                           "not of whole warps",
+                           values.size(), 1, loc)) {
     return values.empty() ? detail::blank<T>() : values[0];
   }
+  const auto count = static_cast<int>(values.size());
+  const int warps = warps_per_block();
   const detail::WarpSlots<T> slots(values[0], warps * count);
   if (detail::in_loop()) sync_threads();  // the last trip's readers are done with the slots
-  int size = kWarpSize;
-  for (int first = 0; first < count; first += size) {
-    while (size > count - first) size /= 2;
-    const T sums = warp_reduce_scatter(
-        std::vector<T>(values.begin() + first, values.begin() + first + size), combine, loc);
-    If(lane_id() < size,
-       [&, first = first] { slots.store(sums, warp_id() * count + first + lane_id()); });
-  }
+  detail::sums_of_warp(
+      values, combine,
+      [&](const Int& i, const T& sums) { slots.store(sums, warp_id() * count + i); }, loc);
   sync_threads();
-  const Int mine = min(detail::thread_number(), count - 1);
-  T result = slots.load(values[0], mine);
-  for (int warp = 1; warp < warps; ++warp) {
-    detail::replace_leaves(
-        result, detail::stays<T>(combine(result, slots.load(values[0], mine + warp * count))));
+  return detail::combine_in_order(slots, values[0], min(detail::thread_number(), count - 1), warps,
+                                  count, combine);
+}
+
+// The same over the threads of a cluster, whose blocks share the values out: of n values and b blocks, the one of rank r
+// gets n/b, rounded up, from the (r n/b)-th on, in its first threads. Threads that are behind get their block's last one,
+// or where there is none left the last of all. Costs a barrier of the cluster, which overlaps with the warps' work, and
+// the way to other blocks' memory. In a cluster of one block it is block_reduce_scatter().
+template <Traced T, class Combine>
+T cluster_reduce_scatter(const std::vector<T>& values, Combine combine,
+                         SourceLoc loc = SourceLoc::current()) {
+  const CallerLines lines(loc);
+  const int blocks = cluster_size();
+  if (blocks == 1) return block_reduce_scatter(values, combine, loc);
+  if (!detail::can_scatter("cluster_reduce_scatter() in a cluster without a thread for each value, "
+                           "or of blocks that are not of whole warps",
+                           values.size(), blocks, loc)) {
+    return values.empty() ? detail::blank<T>() : values[0];
   }
-  return result;
+  const int warps = warps_per_block();
+  const size_t share =
+      (values.size() + static_cast<size_t>(blocks) - 1) / static_cast<size_t>(blocks);
+  const auto each = static_cast<int>(share);
+  std::vector<T> shared_out = values;
+  while (shared_out.size() < share * static_cast<size_t>(blocks))
+    shared_out.push_back(values.back());
+  const detail::ClusterSlots<T> slots(values[0], blocks * warps * each);
+  slots.arrive();
+  const Int warp = cluster_rank() * warps + warp_id();
+  cluster_wait();
+  detail::sums_of_warp(
+      shared_out, combine,
+      [&](const Int& i, const T& sums) {
+        slots.store(sums, warp * each + i % each, i / each, loc);
+      },
+      loc);
+  return detail::combine_in_order(slots.wait(), values[0], min(detail::thread_number(), each - 1),
+                                  blocks * warps, each, combine);
 }
 
 }  // namespace heddle

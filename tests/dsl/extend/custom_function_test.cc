@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -160,6 +161,32 @@ TEST(CustomFunctions, WithoutAMeaningRunOnGpusAlone) {
   EXPECT_THAT(std::string(same.status().message()),
               AllOf(HasSubstr("'test.unexplained' has no meaning that says what it computes"),
                     HasSubstr("custom_function_test.cc")));
+}
+
+// Neither where constants are folded, nor where threads run.
+TEST(CustomFunctions, ThatThrowAreReported) {
+  if (test_device_name() != "interp") GTEST_SKIP() << "a meaning is the interpreter's";
+  const CustomFunction<uint32_t(uint32_t)> small(
+      {.row = ir::op_row("test.small", "a:u32 -> u32", ir::kPure), .ptx = {{"mov.u32 %0, %1;"}}},
+      [](uint32_t a) -> uint32_t { return a < 9 ? a : throw std::out_of_range("too large"); });
+  const CustomFunction<uint32_t(uint32_t, uint32_t)> of_warp(
+      {.row = ir::op_row("test.small_warp", "a:u32 mask:u32? -> u32", ir::Scope::kWarp),
+       .ptx = {{"mov.u32 %0, %1;"}},
+       .warp_meaning = [](uint32_t, absl::Span<const uint64_t>, absl::Span<uint64_t>) {
+         throw 1;
+       }});
+  const auto said = [](auto body) {
+    return std::string(results_of<uint32_t>(32, body).status().message());
+  };
+  for (const bool constant : {false, true}) {
+    EXPECT_THAT(
+        said([&] { return constant ? small(UInt(20u)) : small(cast<uint32_t>(thread_idx.x)); }),
+        AllOf(HasSubstr("the function that says what this op computes has thrown an "
+                        "exception, 'too large'"),
+              HasSubstr("custom_function_test.cc")));
+  }
+  EXPECT_THAT(said([&] { return of_warp(cast<uint32_t>(thread_idx.x), UInt(0xFFFFFFFFu)); }),
+              HasSubstr("what this op computes has thrown an exception"));
 }
 
 // A call that is the kernel's first instruction, and results that nobody uses.

@@ -120,6 +120,7 @@ TEST(FromCudaDevice, Warps) {
         Compacted kept = block_compact(n > 0);
         use(grid_reduce(v, plus(), partials, arrived(0)));
         If(is_last_block(arrived(0)), [&] { y(0) = n; });
+        use(warp_sort(v, [](const Float& a, const Float& b) { return a < b; }));
         block_sort(bins, 256, [](const Int& a, const Int& b) { return a < b; });
         Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);
         use(ldmatrix(h.at(lane_id() % 16, 0), 2, true));

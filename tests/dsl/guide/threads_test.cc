@@ -58,6 +58,9 @@ TEST(Guide, ThreadsTogether) {
     ValueAt<float> best = block_reduce(ValueAt<float>{v, i}, argmax());
     use(best.value);
     use(grid_reduce(v, plus(), x, arrived(0)));
+    use(grid_scan(v, plus(), x, arrived(0)));
+    use(grid_compact(v > 0, y, arrived(0)).place);
+    use(grid_broadcast(v, 0, 5, x, arrived(0)));
     use(is_last_block(arrived(0)));
     Compacted kept = block_compact(v > 0);
     use(kept.place);
@@ -71,6 +74,8 @@ TEST(Guide, ThreadsTogether) {
     use(warp_all_gather(v, 8)[0]);
     use(warp_reduce_scatter(std::vector<Float>{v, v}, plus()));
     use(block_reduce_scatter(std::vector<Float>{v, v}, plus()));
+    use(cluster_reduce_scatter(std::vector<Float>{v, v}, plus()));
+    use(warp_sort(v, [](const Float& a, const Float& b) { return a < b; }));
     block_sort(bins, 256, [](const Int& a, const Int& b) { return a < b; });
     use(warp_reduce(v, [](Float a, Float b) { return a * b; }));
     Fragment<half> f = ldmatrix(h.at(lane_id() % 16, lane_id() / 16 * 8), 4);

@@ -204,6 +204,43 @@ TEST(Collectives, ReduceAndScatter) {
   }
 }
 
+// What thread t of block b gets of `count` values that so many blocks share out.
+int share_of(int count, int blocks, int b, int t) {
+  const int each = (count + blocks - 1) / blocks;
+  return std::min(b * each + std::min(t, each - 1), count - 1);
+}
+TEST(Collectives, ReduceAndScatterInClusters) {
+  if (!has_clusters()) GTEST_SKIP() << "the device has no clusters";
+  for (const int blocks : {1, 2, 3, 8}) {
+    for (const int threads : {32, 96}) {
+      for (const int count : {1, 2, 5, 32, 33}) {
+        if (count > blocks * threads) continue;
+        const int each = blocks * threads, all = 2 * each;
+        const auto got = run("cluster", {.grid = 2 * blocks, .block = threads, .cluster = blocks},
+                             all, [&](auto x, auto y) {
+                               const Int i = block_idx.x * threads + thread_idx.x;
+                               y(i) =
+                                   For(range(2), Int(0), [&](const Int& trip, const Int& so_far) {
+                                     std::vector<Int> values;
+                                     for (int k = 0; k < count; ++k)
+                                       values.push_back(x(i) % 50 * (k + 1) + trip);
+                                     return so_far + cluster_reduce_scatter(values, plus());
+                                   });
+                             });
+        ASSERT_THAT(got, IsOk());
+        for (int i = 0; i < all; ++i) {
+          const int first = i / each * each, block = i % each / threads;
+          int sum = 0;
+          for (int j = first; j < first + each; ++j) sum += j % 50;
+          ASSERT_EQ((*got)[static_cast<size_t>(i)],
+                    2 * sum * (share_of(count, blocks, block, i % threads) + 1) + each)
+              << count << " values, " << blocks << " blocks of " << threads << ", " << i;
+        }
+      }
+    }
+  }
+}
+
 // Equal ones, NaNs among numbers, NaNs alone: the lowest index wherever the threads stand.
 TEST(Collectives, FindExtremesAndTheirPlaces) {
   for (const int threads : kBlocks) {
@@ -281,6 +318,99 @@ TEST(Collectives, OfGrids) {
   }
 }
 
+// What body(i, y, memory, more, words) gives for the threads of a cooperative grid, of numbers i; `memory` and `more` have as
+// many elements as `partials` says.
+template <class Body>
+std::vector<int32_t> run_grid(const Dim3& grid, int threads, int partials, Body body) {
+  const int all = static_cast<int>(grid.count()) * threads;
+  const auto kernel = local_kernel("grid", [&](Tensor<int32_t, 1> y, Tensor<int32_t, 1> memory,
+                                               Tensor<int32_t, 1> more, Tensor<uint32_t, 1> words) {
+    const Int block = block_idx.x + grid_dim.x * (block_idx.y + grid_dim.y * block_idx.z);
+    body(block * threads + thread_idx.x, y, memory, more, words);
+  });
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  const Buffer y = device.allocate(static_cast<size_t>(all) * 4).value(),
+               memory = device.allocate(static_cast<size_t>(partials) * 4).value(),
+               more = device.allocate(static_cast<size_t>(partials) * 4).value(),
+               words = device.upload(absl::MakeConstSpan(std::vector<uint32_t>(1))).value();
+  EXPECT_THAT(kernel.launch(stream, {.grid = grid, .block = threads, .cooperative = true},
+                            as_tensor<int32_t>(y, {all}), as_tensor<int32_t>(memory, {partials}),
+                            as_tensor<int32_t>(more, {partials}), as_tensor<uint32_t>(words, {1})),
+              IsOk());
+  return y.download<int32_t>(stream).value();
+}
+TEST(Collectives, ScansAndCompactsOfGrids) {
+  for (const int threads : {32, 100, 20}) {
+    for (const Dim3& grid : {Dim3{1}, Dim3{5}, Dim3{3, 2, 4}, Dim3{60}}) {
+      const auto blocks = static_cast<int>(grid.count()), all = blocks * threads;
+      for (const int what : {0, 1, 2, 3}) {
+        const auto got = run_grid(
+            grid, threads, blocks,
+            [&](const Int& i, const auto& y, const auto& memory, const auto& more,
+                const auto& words) {
+              const Compacted kept_ones = grid_compact(kept(i, 1), more, words(0));
+              const Int result =
+                  what == 0   ? grid_scan(i % 7, plus(), memory, words(0))
+                  : what == 1 ? grid_scan_exclusive(i % 7, Int(5), plus(), memory, words(0))
+                  : what == 2
+                      // The last one so far that is a multiple of 7: not commutative.
+                      ? grid_scan(
+                            select(i % 7 == 0, i, Int(-1)),
+                            [](const Int& a, const Int& b) { return select(b < 0, a, b); }, memory,
+                            words(0))
+                      : kept_ones.count;
+              y(i) = result * 10000 + kept_ones.place;
+            });
+        int sum = 0, place = 0, count = 0;
+        for (int i = 0; i < all; ++i) count += kept(i, 1);
+        for (int i = 0; i < all; ++i) {
+          const int result = what == 0   ? sum + i % 7
+                             : what == 1 ? sum + 5
+                             : what == 2 ? i / 7 * 7
+                                         : count;
+          ASSERT_EQ(got[static_cast<size_t>(i)], result * 10000 + place)
+              << what << ", " << i << " of " << blocks << " blocks of " << threads;
+          sum += i % 7;
+          place += kept(i, 1);
+        }
+      }
+    }
+  }
+}
+
+TEST(Collectives, BroadcastGatherAndScatterOfGrids) {
+  for (const int threads : {32, 96}) {
+    for (const Dim3& grid : {Dim3{1}, Dim3{5}, Dim3{3, 2, 4}}) {
+      const auto blocks = static_cast<int>(grid.count()), all = blocks * threads;
+      for (const int count : {1, 5, 32}) {
+        const auto got = run_grid(
+            grid, threads, std::max(blocks * count, all),
+            [&](const Int& i, const auto& y, const auto& memory, const auto& more,
+                const auto& words) {
+              grid_all_gather(i * 3, memory, words(0));
+              const Int other = memory(all - 1 - i);
+              const Int of_one = grid_broadcast(i, Int(blocks - 1), Int(1), more, words(0));
+              // What it gives is known to be the same for the block.
+              If(of_one > 0, [&] { sync_threads(); });
+              sync_grid(words(0));
+              std::vector<Int> values;
+              for (int k = 0; k < count; ++k) values.push_back(i % 50 * (k + 1));
+              y(i) = grid_reduce_scatter(values, plus(), memory, words(0)) + other + of_one;
+            });
+        int sum = 0;
+        for (int i = 0; i < all; ++i) sum += i % 50;
+        for (int i = 0; i < all; ++i) {
+          ASSERT_EQ(got[static_cast<size_t>(i)],
+                    sum * (share_of(count, blocks, i / threads, i % threads) + 1) +
+                        3 * (all - 1 - i) + (blocks - 1) * threads + 1)
+              << count << " values, " << blocks << " blocks of " << threads << ", " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Collectives, SayWhatTheyDoNotTake) {
   const auto said = [](int threads, auto body) {
     return std::string(run("wrong", {.block = threads}, threads,
@@ -300,6 +430,8 @@ TEST(Collectives, SayWhatTheyDoNotTake) {
   EXPECT_THAT(said(40, [&](auto x) { return block_reduce_scatter(values(x, 3), plus()); }),
               HasSubstr("block_reduce_scatter() in a block without a thread for each value, or not "
                         "of whole warps"));
+  EXPECT_THAT(said(32, [&](auto x) { return block_reduce_scatter(values(x, 33), plus()); }),
+              HasSubstr("block_reduce_scatter() in a block without a thread for each value"));
   EXPECT_THAT(said(32, [&](auto x) { return warp_all_gather(x(0), 5)[0]; }),
               HasSubstr("warp_all_gather() over a width that is no power of two from 1 to 32"));
 }

@@ -1,7 +1,9 @@
-// block_sort from lambda to result, on whatever device the tests run on.
+// Sorts of warps, blocks and clusters from lambda to result, on whatever device the tests run on.
 #include <algorithm>
 #include <random>
 
+#include "dsl/language/run_ints.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/heddle.h"
 #include "support/matchers.h"
@@ -37,6 +39,120 @@ TEST(SortTest, OfAnyNumberOfElements) {
       EXPECT_EQ(out.download<uint64_t>(stream).value(), expected) << count << " by " << threads;
     }
   }
+}
+
+// What a thread has at its number: some are equal.
+int scattered(int i) { return i * 37 % 101 - 50; }
+Int scattered(const Int& i) { return i * 37 % 101 - 50; }
+
+struct Keyed {
+  Int key, from;
+};
+Bool by_key(const Keyed& a, const Keyed& b) { return a.key < b.key; }
+
+// Segments of warps; equal keys keep what they came with, in any order.
+TEST(SortTest, OfTheLanesOfWarps) {
+  for (const int width : {1, 2, 4, 8, 16, 32}) {
+    for (const int what : {0, 1}) {
+      const auto got = run("lanes", {.block = 64}, 64, [&](auto x, auto y) {
+        const Int i = thread_idx.x;
+        const Keyed sorted = warp_sort(Keyed{scattered(x(i)) / 4, x(i)}, by_key, width);
+        y(i) = what == 0 ? sorted.key : sorted.from;
+      });
+      ASSERT_THAT(got, IsOk());
+      for (int first = 0; first < 64; first += width) {
+        std::vector<int> here(got->begin() + first, got->begin() + first + width), expected;
+        for (int i = first; i < first + width; ++i) {
+          expected.push_back(what == 0 ? scattered(i) / 4 : i);
+        }
+        if (what == 1) {
+          EXPECT_TRUE(std::is_sorted(here.begin(), here.end(), [](int a, int b) {
+            return scattered(a) / 4 < scattered(b) / 4;
+          })) << width;
+          std::sort(here.begin(), here.end());
+        }
+        std::sort(expected.begin(), expected.end());
+        EXPECT_EQ(here, expected) << what << ", segments of " << width;
+      }
+    }
+  }
+}
+
+// Several values of each lane, in a loop, the greatest first.
+TEST(SortTest, OfSeveralValuesOfEachLane) {
+  for (const int each : {1, 2, 4, 8}) {
+    for (int which = 0; which < each; ++which) {
+      const auto got = run("values", {.block = 32}, 32, [&](auto x, auto y) {
+        y(thread_idx.x) = For(range(2), Int(0), [&](const Int& trip, const Int& so_far) {
+          std::vector<Int> values;
+          for (int i = 0; i < each; ++i) {
+            values.push_back(scattered(x(thread_idx.x) * each + i) + trip);
+          }
+          const std::vector<Int> sorted =
+              warp_sort(values, [](const Int& a, const Int& b) { return a > b; });
+          return so_far + sorted[static_cast<size_t>(which)];
+        });
+      });
+      ASSERT_THAT(got, IsOk());
+      std::vector<int> expected;
+      for (int i = 0; i < 32 * each; ++i) expected.push_back(2 * scattered(i) + 1);
+      std::sort(expected.begin(), expected.end(), std::greater<>());
+      for (int lane = 0; lane < 32; ++lane) {
+        EXPECT_EQ((*got)[static_cast<size_t>(lane)],
+                  expected[static_cast<size_t>(lane * each + which)])
+            << each << " values, lane " << lane;
+      }
+    }
+  }
+}
+
+// Arrays of powers of two, whose steps stay within them, and others; sorted twice.
+TEST(SortTest, OfClusters) {
+  if (!has_clusters()) GTEST_SKIP() << "the device has no clusters";
+  for (const int blocks : {1, 2, 3, 8}) {
+    for (const int each : {1, 2, 33, 64, 96}) {
+      for (const int threads : {32, 64}) {
+        const int all = blocks * each;
+        for (const int count : {1, each, all / 2 + 1, all - 1, all}) {
+          if (count < 1) continue;
+          const auto got = run(
+              "cluster", {.grid = blocks, .block = threads, .cluster = blocks}, all,
+              [&](auto x, auto y) {
+                Shared<int32_t> keys(each);
+                const Int first = cluster_rank() * each;
+                for (const Int i : range(thread_idx.x, each, threads)) {
+                  keys(i) = scattered(x(first + i));
+                }
+                cluster_sort(keys, Int(count), [](const Int& a, const Int& b) { return a > b; });
+                cluster_sort(keys, Int(count), [](const Int& a, const Int& b) { return a < b; });
+                for (const Int i : range(thread_idx.x, each, threads)) y(first + i) = keys(i);
+              });
+          ASSERT_THAT(got, IsOk());
+          std::vector<int> expected;
+          for (int i = 0; i < all; ++i) expected.push_back(scattered(i));
+          std::sort(expected.begin(), expected.begin() + count);
+          EXPECT_EQ(*got, expected) << count << " of " << blocks << " times " << each;
+        }
+      }
+    }
+  }
+}
+
+TEST(SortTest, SaysWhatWarpsDoNotSort) {
+  const auto said = [](auto body) {
+    return std::string(run("wrong", {.block = 32}, 32,
+                           [&](auto x, auto y) { y(thread_idx.x) = body(x(thread_idx.x)); })
+                           .status()
+                           .message());
+  };
+  const auto less = [](const Int& a, const Int& b) { return a < b; };
+  EXPECT_THAT(said([&](const Int& x) { return warp_sort(x, less, 5); }),
+              testing::HasSubstr("warp_sort() over a width that is no power of two from 1 to 32\n"
+                                 "  fix: sort over 1, 2, 4, 8, 16 or 32 lanes"));
+  EXPECT_THAT(said([&](const Int& x) {
+                return warp_sort(std::vector<Int>{x, x, x}, less)[0];
+              }),
+              testing::HasSubstr("warp_sort() of a number of values that is no power of two"));
 }
 
 }  // namespace
