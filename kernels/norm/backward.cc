@@ -9,6 +9,7 @@
 #include "heddle/kernels/map/copy.h"
 #include "heddle/kernels/norm/arguments_internal.h"
 #include "heddle/kernels/norm/norm.h"
+#include "heddle/kernels/norm/norm_rows_internal.h"
 #include "heddle/kernels/reduce/columns_internal.h"
 #include "heddle/kernels/reduce/reducer_internal.h"
 #include "heddle/kernels/rows/row_kernel.h"
@@ -41,11 +42,6 @@ struct AddRowSums {
   RowSums operator()(const RowSums& a, const RowSums& b) const {
     return {a.squares + b.squares, a.of_s + b.of_s, a.of_products + b.of_products};
   }
-};
-
-// What a row is normalised by: y = (x - mean) scale w + b.
-struct RowScale {
-  Float mean, scale;
 };
 
 // The sum of all elements of a part.

@@ -9,23 +9,14 @@
 namespace heddle::kernels {
 namespace {
 
-// y = (x - mean) scale w + b, without b where there is none; of these x.
+// And rounded.
 runtime::Expected normalised(const Settings& settings, const Tensors& tensors,
                              const std::vector<double>& x, bool centred) {
-  const std::vector<double>& w = tensors.at("w").values;
-  const auto columns = static_cast<int64_t>(w.size());
-  const double eps = real(settings, "eps");
   const Rounding last = rounding_of(tensors.at("y").shape.dtype);
-  RowStatistics row;
+  const std::vector<Close> all = norms(settings, tensors, x, centred);
   return elements(tensors.at("y"), [&](int64_t i) {
-    const int64_t c = i % columns;
-    if (c == 0) row = statistics(&x[i], columns, centred, eps);
-    const double factor = row.scale * w[c], product = (x[i] - row.mean) * factor;
-    const double b = centred ? tensors.at("b").values[c] : 0;
-    const double error = row.mean_error * std::abs(factor) +
-                         std::abs(product) * (row.scale_error + 4 * kRounding) +
-                         std::abs(product + b) * kRounding;
-    return last.of(product + b, error + 0x1p-126);
+    const Close& one = all[static_cast<size_t>(i)];
+    return last.of(one.value, one.tolerance);
   });
 }
 Outputs normalised(const Settings& settings, const Tensors& tensors, bool centred) {
@@ -33,23 +24,12 @@ Outputs normalised(const Settings& settings, const Tensors& tensors, bool centre
       {"y", normalised(settings, tensors, tensors.at("x").values, centred)}};
 }
 
-// The nearest number of a type; halves go to even ones.
-double rounded(double x, ir::Scalar dtype) {
-  // Rounding in steps gives the same: each format has more than twice the digits of the next.
-  const auto f = static_cast<float>(x);
-  if (dtype == ir::Scalar::kF16) return static_cast<float>(half(f));
-  if (dtype == ir::Scalar::kBF16) return static_cast<float>(bfloat16(f));
-  return f;
-}
-// The same of the sums with a residual, which are exact but for their rounding.
+// The same of the sums with a residual.
 Outputs normalised_sums(const Settings& settings, const Tensors& tensors, bool centred) {
-  std::vector<double> sums = tensors.at("x").values;
-  const std::vector<double>& residual = tensors.at("residual").values;
-  const ir::Scalar dtype = tensors.at("sum").shape.dtype;
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] = rounded(sums[i] + residual[i], dtype);
+  const std::vector<double> sums = sums_of(tensors);
   return std::map<std::string, runtime::Expected>{
       {"y", normalised(settings, tensors, sums, centred)},
-      {"sum", elements(tensors.at("sum"), [&](int64_t i) { return Close{sums[i]}; })}};
+      {"sum", exactly(tensors.at("sum"), sums)}};
 }
 
 Outputs rms_norm_reference(const Settings& settings, const Tensors& tensors) {

@@ -38,6 +38,46 @@ inline RowStatistics statistics(const double* row, int64_t columns, bool centred
   return all;
 }
 
+// y = (x - mean) scale w + b, without b where there is none; of these x, and before y is rounded.
+inline std::vector<Close> norms(const runtime::Settings& settings, const Tensors& tensors,
+                                const std::vector<double>& x, bool centred) {
+  const std::vector<double>& w = tensors.at("w").values;
+  const auto columns = static_cast<int64_t>(w.size());
+  const double eps = real(settings, "eps");
+  RowStatistics row;
+  std::vector<Close> all;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t c = i % w.size();
+    if (c == 0) row = statistics(&x[i], columns, centred, eps);
+    const double factor = row.scale * w[c], product = (x[i] - row.mean) * factor;
+    const double b = centred ? tensors.at("b").values[c] : 0;
+    const double error = row.mean_error * std::abs(factor) +
+                         std::abs(product) * (row.scale_error + 4 * kRounding) +
+                         std::abs(product + b) * kRounding;
+    all.push_back({product + b, error + 0x1p-126});
+  }
+  return all;
+}
+// The nearest number of a type; halves go to even ones.
+inline double rounded(double x, ir::Scalar dtype) {
+  // Rounding in steps gives the same: each format has more than twice the digits of the next.
+  const auto f = static_cast<float>(x);
+  if (dtype == ir::Scalar::kF16) return static_cast<float>(half(f));
+  if (dtype == ir::Scalar::kBF16) return static_cast<float>(bfloat16(f));
+  return f;
+}
+// The sums with a residual, which are exact but for their rounding.
+inline std::vector<double> sums_of(const Tensors& tensors) {
+  std::vector<double> sums = tensors.at("x").values;
+  const std::vector<double>& residual = tensors.at("residual").values;
+  const ir::Scalar dtype = tensors.at("sum").shape.dtype;
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = rounded(sums[i] + residual[i], dtype);
+  return sums;
+}
+inline runtime::Expected exactly(const runtime::HostValues& output,
+                                 const std::vector<double>& values) {
+  return elements(output, [&](int64_t i) { return Close{values[static_cast<size_t>(i)]}; });
+}
 // The gradients of x and of the weights from those of y, in double precision, and how far off they may be.
 struct NormGradients {
   std::vector<double> dx, dx_error;

@@ -9,6 +9,7 @@
 // none, and deal long rows out to as many blocks as the device needs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "heddle/kernels/vectors.h"
@@ -35,14 +36,14 @@ struct RowDeal {
 struct RowsOf {
   int64_t columns;    // elements of a row
   int element_bytes;  // bytes of an element
-  bool aligned;       // every row begins at a multiple of 16 bytes
-  bool alike;         // in all matrices rows begin equally far behind such multiples
+  bool aligned;       // every row begins where a vector may
+  bool alike;         // in all matrices rows begin equally many elements behind such places
   int inputs = 1;     // matrices that are read
   int64_t rows = 0;   // of elements that are read once; 0: they are read more often
 };
 
-// The rows of matrices that are read and written together, of which one is read: all of as many columns, and of one
-// element type.
+// The rows of matrices that are read and written together, of which one is read: all of as many columns. Vectors have as many
+// elements as 16 bytes have of the largest ones, and smaller elements of other matrices are aligned where theirs begin so.
 template <class... T>
 RowsOf rows_of(const TensorRef<T, 2>&... matrices);
 
@@ -65,12 +66,13 @@ RowsOf rows_of(const TensorRef<T, 2>&... matrices) {
   RowsOf all{.columns = 0, .element_bytes = 1, .aligned = true, .alike = true};
   uint64_t first[2] = {0, 0};
   bool any = false;
+  constexpr uint64_t kLargest = std::max({sizeof(T)...}), kWidth = kVectorBytes / kLargest;
   const auto add = [&](const auto& matrix, uint64_t bytes) {
-    const uint64_t start = reinterpret_cast<uint64_t>(matrix.data) % kVectorBytes,
-                   pitch = static_cast<uint64_t>(matrix.strides[0]) * bytes % kVectorBytes;
+    const uint64_t start = reinterpret_cast<uint64_t>(matrix.data) / bytes % kWidth,
+                   pitch = static_cast<uint64_t>(matrix.strides[0]) % kWidth;
     const bool dense = matrix.strides[1] == 1;
     all.columns = matrix.extents[1];
-    all.element_bytes = static_cast<int>(bytes);
+    all.element_bytes = static_cast<int>(kLargest);
     all.aligned = all.aligned && dense && start == 0 && (pitch == 0 || matrix.extents[0] <= 1);
     all.alike = all.alike && dense && (!any || (start == first[0] && pitch == first[1]));
     first[0] = start, first[1] = pitch, any = true;

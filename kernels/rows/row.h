@@ -98,9 +98,9 @@ class Row {
     out.vectors.push_back(edge);
   }
   // That element, by read(column), or `outside`.
-  template <class Read>
-  Fragment<Element> edge(const Int& part, const Element& outside, Read read) const {
-    const Fragment<Element> none(1, outside);
+  template <class To = Element, class Read>
+  Fragment<To> edge(const Int& part, const To& outside, Read read) const {
+    const Fragment<To> none(1, outside);
     return If(
         has_edge(part), [&] { return read(edge_column()); }, [&] { return none; });
   }
@@ -143,22 +143,22 @@ class Row {
 
   // The elements of a vector of as many columns that stand beside those of a part; any where a vector is not in the
   // row.
-  RowPart<Element> beside(const Tensor<const Element, 1>& w, const Int& part) const {
+  template <class W = Element>
+  RowPart<W> beside(const Tensor<const W, 1>& w, const Int& part) const {
     const RowDeal& deal = threads_.deal();
     const bool wide = !deal.peeled && w.vector_width() >= deal.width;
-    RowPart<Element> out = vectors(part, [&](const Int& at) {
+    RowPart<W> out = vectors<W>(part, [&](const Int& at) {
       // Those that are not in the row get what the last one gets.
       const Int vector = begin(part) + at;
       const Int first = column(deal.whole ? vector : min(vector, whole_ - 1));
-      if (wide) return Fragment<Element>(w.elements(deal.width, first));
-      Var<Fragment<Element>> all(Fragment<Element>(deal.width, Element(0.0f)));
+      if (wide) return Fragment<W>(w.elements(deal.width, first));
+      Var<Fragment<W>> all(Fragment<W>(deal.width, W(0.0f)));
       for (int i = 0; i < deal.width; ++i) all[i] = w(first + i);
-      return Fragment<Element>(all);
+      return Fragment<W>(all);
     });
     if (!deal.peeled) return out;
-    const Element zero(0.0f);
-    const auto one = [&](const Int& column) { return Fragment<Element>(w.elements(1, column)); };
-    add_edge(part, edge(part, zero, one), out);
+    const auto one = [&](const Int& column) { return Fragment<W>(w.elements(1, column)); };
+    add_edge(part, edge<W>(part, W(0.0f), one), out);
     return out;
   }
 
