@@ -89,8 +89,13 @@ void Emitter::emit_inline_ptx(const Op& op) {
 void Emitter::emit_custom(OpId id, const Op& op) {
   const ir::PtxForm* const form = ir::form_for(kernel_, op);
   if (form == nullptr) {
-    return error(id, absl::StrCat("the op '", info(op).mnemonic, "' has no PTX"),
-                 "run the pass that replaces it before the kernel is printed as PTX");
+    const bool has_forms = !ir::custom_op(op.opcode)->ptx.empty();
+    return error(id,
+                 absl::StrCat("the op '", info(op).mnemonic, "' has no PTX",
+                              has_forms ? " for this element type and target" : ""),
+                 has_forms
+                     ? "give its CustomOp a form for them"
+                     : "give its CustomOp one; if it is a mark for a pass, run the pass before");
   }
   version_ = std::max(version_, form->needs.ptx_version);
   emit_texts(op, form->text);

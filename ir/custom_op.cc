@@ -127,7 +127,10 @@ Status check_traits(const OpInfo& row) {
       return InvalidArgumentError(
           "it is pure, and what threads do together depends on who is there; leave kPure out");
     }
-    if (s.result_count != 1) return InvalidArgumentError("it is pure and has not one result");
+    if (s.result_count != 1) {
+      return InvalidArgumentError(absl::StrCat("it is pure and has ", s.result_count,
+                                               " results; leave kPure out, or give it one result"));
+    }
   }
   if (has(row, kCheap) && (!has(row, kPure) || has(row, kNotSpeculatable) || has(row, kMayStop))) {
     return InvalidArgumentError(
@@ -148,7 +151,9 @@ Status check_traits(const OpInfo& row) {
 Status check_row(const OpInfo& row) {
   if (!is_mnemonic(row.mnemonic)) {
     return InvalidArgumentError(
-        "its name is not that of whose op it is, a dot and small letters, as acme.dot4");
+        "an op from outside is called by its owner's name, a dot and a name, in small letters, "
+        "digits and '_', "
+        "such as acme.dot4");
   }
   if (Status wrong = check_signature(row); !wrong.ok()) return wrong;
   return check_traits(row);

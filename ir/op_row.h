@@ -131,7 +131,7 @@ constexpr OperandName parse_operand_name(absl::string_view word) {
   for (int i = 0; i < kOperandNameCount; ++i) {
     if (same(kOperandNames[i], word)) return static_cast<OperandName>(i);
   }
-  throw "a signature of ops.def names an operand that operands.def has not";
+  throw "an operand of a signature is called what operands.def (heddle/ir/operands.def) does not list";
 }
 
 constexpr Position parse_position(absl::string_view word) {
@@ -155,7 +155,7 @@ constexpr Position parse_position(absl::string_view word) {
       return position;
     }
   }
-  throw "unknown word in a signature of ops.def";
+  throw "a word of a signature is no role; ops.def lists them: T, I, U, B, i32, u32, i64, bool, …";
 }
 
 // "view:V".

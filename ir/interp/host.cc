@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -76,16 +77,40 @@ void write_bits(Warp& warp, const RuleCall::Value& value, int lane, uint64_t bit
               value.bytes);
 }
 
+// Runs what an author has written, which must not end the process: whether it threw nothing.
+template <class Run>
+bool run_authors(const Instr* instr, Warp& warp, const Run& run) {
+  const auto report = [&](absl::string_view what) {
+    warp.block->machine->reporter->add(
+        warp, instr, warp.mask,
+        absl::StrCat("the function that says what this op computes has thrown an exception", what),
+        "let it give a value for all inputs");
+    return false;
+  };
+  try {
+    run();
+    return true;
+  } catch (const std::exception& thrown) {
+    return report(absl::StrCat(", '", thrown.what(), "'"));
+  } catch (...) {
+    return report("");
+  }
+}
+
 const Instr* run_rule(const Instr* instr, Warp& warp) {
   const RuleCall& call = warp.block->machine->code->rules[instr->aux];
   std::vector<uint64_t> inputs(call.inputs.size()), outputs(call.outputs.size());
-  for_each_lane(warp.mask, [&](int lane) {
-    for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = read_bits(warp, call.inputs[i], lane);
-    std::fill(outputs.begin(), outputs.end(), uint64_t{0});
-    call.rule(inputs, absl::MakeSpan(outputs));
-    for (size_t i = 0; i < outputs.size(); ++i) write_bits(warp, call.outputs[i], lane, outputs[i]);
+  const bool done = run_authors(instr, warp, [&] {
+    for_each_lane(warp.mask, [&](int lane) {
+      for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = read_bits(warp, call.inputs[i], lane);
+      std::fill(outputs.begin(), outputs.end(), uint64_t{0});
+      call.rule(inputs, absl::MakeSpan(outputs));
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        write_bits(warp, call.outputs[i], lane, outputs[i]);
+      }
+    });
   });
-  return instr + 1;
+  return done ? instr + 1 : warp.suspend(WarpState::kStopped, instr);
 }
 
 const Instr* run_warp_rule(const Instr* instr, Warp& warp) {
@@ -97,12 +122,15 @@ const Instr* run_warp_rule(const Instr* instr, Warp& warp) {
     }
   });
   // Groups of lanes, each by its mask, whether they come together or not.
-  for (Mask left = warp.mask; left != 0;) {
-    const int first = std::countr_zero(left);
-    const Mask group = instr->b == kNone ? left : left & warp.reg<Mask>(instr->b)[first];
-    call.warp_rule(group, inputs, absl::MakeSpan(outputs));
-    left &= ~(group | Mask{1} << first);
-  }
+  const bool done = run_authors(instr, warp, [&] {
+    for (Mask left = warp.mask; left != 0;) {
+      const int first = std::countr_zero(left);
+      const Mask group = instr->b == kNone ? left : left & warp.reg<Mask>(instr->b)[first];
+      call.warp_rule(group, inputs, absl::MakeSpan(outputs));
+      left &= ~(group | Mask{1} << first);
+    }
+  });
+  if (!done) return warp.suspend(WarpState::kStopped, instr);
   for_each_lane(warp.mask, [&](int lane) {
     for (size_t i = 0; i < call.outputs.size(); ++i) {
       write_bits(warp, call.outputs[i], lane, outputs[i * kLanes + static_cast<size_t>(lane)]);
@@ -119,7 +147,7 @@ const Instr* run_no_rule(const Instr* instr, Warp& warp) {
       is_inline ? "this inline PTX has no rule that says what it computes"
                 : absl::StrCat("'", mnemonic, "' has no meaning that says what it computes"),
       is_inline ? "give inline_ptx one, a function of the inputs, or run the kernel on a GPU"
-                : "give its CustomOp one, or run the kernel on a GPU");
+                : "give its CustomOp one; if it is a mark for a pass, run the pass");
   return warp.suspend(WarpState::kStopped, instr);
 }
 

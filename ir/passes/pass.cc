@@ -49,6 +49,10 @@ Status check_options(const Pass& pass) {
     if (!is_word(option.name)) {
       return refused("cannot be called so; use letters, digits, '-' and '_'");
     }
+    if (option.least > option.most) {
+      return refused("can have no value: its least, ", option.least, ", is more than its most, ",
+                     option.most);
+    }
     if (option.otherwise < option.least || option.otherwise > option.most) {
       return refused("is ", option.otherwise, " where a pipeline says nothing, which is not from ",
                      option.least, " to ", option.most);
@@ -63,8 +67,17 @@ int64_t PassContext::option(absl::string_view name) const {
   for (size_t i = 0; i < options_.size(); ++i) {
     if (options_[i].name == name) return values_[i];
   }
-  HEDDLE_CHECK(false, "the pass declares no option of that name");
+  const auto names = absl::StrJoin(options_, ", ", [](std::string* out, const PassOption& one) {
+    absl::StrAppend(out, one.name);
+  });
+  fail(InvalidArgumentError(
+      absl::StrCat("it asks for its option '", name, "', which Pass::options does not declare",
+                   names.empty() ? "" : absl::StrCat("; it declares ", names))));
   return 0;
+}
+
+bool is_builtin(const Pass& pass) {
+  return absl::c_any_of(builtin_passes(), [&](const Pass& one) { return one.name == pass.name; });
 }
 
 PassRegistry::PassRegistry()
@@ -98,6 +111,10 @@ Status PassRegistry::add(Pass pass) {
     }
   }
   for (const absl::string_view anchor : {pass.after, pass.before}) {
+    if (anchor == pass.name) {
+      return InvalidArgumentError(
+          absl::StrCat("pass '", pass.name, "' names itself in after or before; name another"));
+    }
     if (!anchor.empty() && find(anchor) == nullptr) return unknown("pass", anchor, pass, passes_);
   }
   if (!pass.after.empty() && !pass.before.empty()) {
@@ -161,6 +178,22 @@ struct Registered {
   }
 };
 
+// Why passes have no place: `wrong`, where one names a pass that there is not; else they wait for each other.
+Status without_place(absl::Span<const Pass* const> waiting, const Status& wrong) {
+  const auto is_there = [&](const Pass* one) {
+    const absl::string_view anchor = one->after.empty() ? one->before : one->after;
+    return absl::c_any_of(waiting, [&](const Pass* other) { return other->name == anchor; });
+  };
+  if (!absl::c_all_of(waiting, is_there)) return wrong;
+  return InvalidArgumentError(absl::StrCat(
+      "the passes ",
+      absl::StrJoin(
+          waiting, ", ",
+          [](std::string* out, const Pass* one) { absl::StrAppend(out, "'", one->name, "'"); }),
+      " have no place, because each is to run after or before another of them; let one name a pass "
+      "that is none of these"));
+}
+
 }  // namespace
 
 StatusOr<std::shared_ptr<const PassRegistry>> process_passes() {
@@ -190,7 +223,7 @@ StatusOr<std::shared_ptr<const PassRegistry>> process_passes() {
         return status;
       }
     }
-    if (waiting.size() == left.size()) return wrong;
+    if (waiting.size() == left.size()) return without_place(waiting, wrong);
     left = std::move(waiting);
   }
   r.registry = std::move(made);

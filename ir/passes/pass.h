@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -61,14 +62,19 @@ class PassContext {
   A& analysis() const {
     return analyses_.get<A>();
   }
-  // The value of an option that the pass declares.
+  // The value of an option that the pass declares. Of another 0, and the pass's run is an error.
   int64_t option(absl::string_view name) const;
+
+  // Makes the pass's run an error, from where none can be returned; the first of several counts.
+  void fail(Status why) const { failure_.Update(std::move(why)); }
+  const Status& failure() const { return failure_; }
 
  private:
   Kernel& kernel_;
   Analyses& analyses_;
   absl::Span<const PassOption> options_;
   absl::Span<const int64_t> values_;
+  mutable Status failure_;
 };
 
 struct Pass {
@@ -76,14 +82,15 @@ struct Pass {
 
   absl::string_view name;     // as pipelines call it; must outlive the registry
   absl::string_view summary;  // one line, a verb first; likewise
-  // Rewrites the kernel and says whether it changed anything. An error ends the pipeline.
+  // Rewrites the kernel and says whether it changed anything. An error ends the pipeline, and so does a kernel that is
+  // not legal behind a pass of a program or plug-in.
   std::function<StatusOr<bool>(PassContext&)> run{};
   // Properties: those it relies on, those that hold behind it, and those that may not.
   Names needs{}, gives{}, breaks{};
   // The analyses that hold of the kernel still where it has changed something.
   Names keeps{};
   std::vector<PassOption> options{};
-  // Where the levels O0 to O3 run it, if they do: behind the last run of a pass, or in front of the first.
+  // Where the levels O0 to O3 run it, if they do: behind the last run of a pass in a level, or in front of the first.
   absl::string_view after{}, before{};
   // The architectures it is for, such as {"sm_90a"}; all where there is none.
   Names targets{};
@@ -91,6 +98,8 @@ struct Pass {
 
 // The passes that come with Heddle, in the order in which they usually run.
 absl::Span<const Pass> builtin_passes();
+// Whether a pass is one of these.
+bool is_builtin(const Pass& pass);
 absl::Span<const Property> builtin_properties();
 
 // Passes and properties by name: the built-in ones and a program's own. Not changed while a pipeline runs.

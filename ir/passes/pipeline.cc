@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -77,6 +78,17 @@ class HeldProperties {
     held_.insert(pass.gives.begin(), pass.gives.end());
   }
 
+  // Leaves out those that do not hold of the kernel: what speaks against them.
+  Diagnostics keep_true(const Kernel& kernel, const PassRegistry& registry) {
+    Diagnostics all;
+    std::erase_if(held_, [&](absl::string_view name) {
+      const Diagnostics wrong = registry.find_property(name)->check(kernel);
+      all.insert(all.end(), wrong.begin(), wrong.end());
+      return !wrong.empty();
+    });
+    return all;
+  }
+
   // What speaks against them.
   Diagnostics check(const Kernel& kernel, const PassRegistry& registry) const {
     Diagnostics all;
@@ -147,14 +159,14 @@ class PipelineRun {
   }
 
   Status prepare() {
-    auto before = NameFilter::make(registry_, options_.print_before, "print_before");
+    auto before = NameFilter::make(registry_, options_.print_before, "--print-before");
     if (!before.ok()) return before.status();
     before_ = *std::move(before);
-    auto after = NameFilter::make(registry_, options_.print_after, "print_after");
+    auto after = NameFilter::make(registry_, options_.print_after, "--print-after");
     if (!after.ok()) return after.status();
     after_ = *std::move(after);
     if (!options_.stop_after.empty()) {
-      const auto pass = find_pass(registry_, options_.stop_after, "stop_after");
+      const auto pass = find_pass(registry_, options_.stop_after, "--stop-after");
       if (!pass.ok()) return pass.status();
     }
     return OkStatus();
@@ -167,7 +179,7 @@ class PipelineRun {
     const auto limit =
         options_.pass_limit < 0 ? steps.size() : static_cast<size_t>(options_.pass_limit);
     for (size_t i = 0; i < steps.size() && i < limit; ++i) {
-      if (Status wrong = run(steps[i]); !wrong.ok()) return wrong;
+      if (Status wrong = run(steps[i], steps.subspan(i + 1)); !wrong.ok()) return wrong;
       if (steps[i].pass->name == options_.stop_after) break;
     }
     return OkStatus();
@@ -182,7 +194,8 @@ class PipelineRun {
     }
   }
 
-  Status run(const PipelineStep& step) {
+  // Runs a step; `next` come behind it.
+  Status run(const PipelineStep& step, absl::Span<const PipelineStep> next) {
     const Pass& pass = *step.pass;
     PassRun run{.name = std::string(pass.name)};
     if (!is_for(pass, kernel_)) {
@@ -199,7 +212,8 @@ class PipelineRun {
     run.ops_before = ops();
     PassContext context(kernel_, analyses_, pass.options, step.values);
     const auto start = std::chrono::steady_clock::now();
-    const StatusOr<bool> changed = pass.run(context);
+    const bool foreign = !is_builtin(pass);
+    const StatusOr<bool> changed = foreign ? run_foreign(pass, context) : pass.run(context);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     if (!changed.ok()) {
       analyses_.keep({});
@@ -209,6 +223,10 @@ class PipelineRun {
     if (*changed) {
       analyses_.keep(pass.keeps);
       ops_.reset();
+    }
+    if (foreign && !options_.verify_each) {
+      // Whatever it says of changes: what comes behind takes the kernel at its word.
+      if (Status wrong = check_foreign(pass, next); !wrong.ok()) return wrong;
     }
     run.microseconds = took.count();
     run.changed = *changed;
@@ -222,6 +240,24 @@ class PipelineRun {
                           : absl::StrCat("; after ", pass.name, ": unchanged\n"));
     }
     return options_.verify_each ? check_pass(pass, *changed, text) : OkStatus();
+  }
+
+  // Of a program or plug-in: its mistakes are told by its name.
+  static StatusOr<bool> run_foreign(const Pass& pass, PassContext& context) {
+    const auto in_pass = [&](const Status& wrong) {
+      return Status(wrong.code(), absl::StrCat("pass '", pass.name, "': ", wrong.message()));
+    };
+    try {
+      const StatusOr<bool> changed = pass.run(context);
+      if (!changed.ok()) return in_pass(changed.status());
+      if (!context.failure().ok()) return in_pass(context.failure());
+      return changed;
+    } catch (const std::exception& thrown) {
+      return in_pass(InternalError(absl::StrCat("it has thrown an exception, '", thrown.what(),
+                                                "'; return a Status from Pass::run")));
+    } catch (...) {
+      return in_pass(InternalError("it has thrown an exception; return a Status from Pass::run"));
+    }
   }
 
   void report(PassRun run) {
@@ -240,6 +276,21 @@ class PipelineRun {
     return to_status(absl::StrCat("kernel '", kernel_.name(), "' ", when), wrong);
   }
 
+  // What a pass of a program or plug-in has made of the kernel, and whether the next ones can do without what no longer
+  // holds.
+  Status check_foreign(const Pass& pass, absl::Span<const PipelineStep> next) {
+    Diagnostics wrong = verify(kernel_, Stage::kRewritten);
+    if (wrong.empty()) {
+      wrong = held_.keep_true(kernel_, registry_);
+      std::vector<PipelineStep> used;
+      absl::c_copy_if(next, std::back_inserter(used),
+                      [&](const PipelineStep& step) { return is_for(*step.pass, kernel_); });
+      if (check_needs(registry_, used, held_, pass.name).ok()) return OkStatus();
+    }
+    return InternalError(
+        to_status(absl::StrCat("kernel '", kernel_.name(), "' after '", pass.name, "'"), wrong)
+            .message());
+  }
   // What the pass has declared and done.
   Status check_pass(const Pass& pass, bool changed, absl::string_view before) const {
     const std::string when = absl::StrCat("after '", pass.name, "'");

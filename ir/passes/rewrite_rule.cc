@@ -1,6 +1,7 @@
 #include "heddle/ir/passes/rewrite_rule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -35,9 +36,14 @@ bool is_word_char(char c) {
 
 class PatternParser {
  public:
-  explicit PatternParser(absl::string_view text) : text_(text), rest_(text) {}
+  // `what`: the pattern or the replacement of a rule.
+  PatternParser(absl::string_view what, absl::string_view text)
+      : what_(what), text_(text), rest_(text) {}
 
   StatusOr<Pattern> parse() {
+    skip_blanks();
+    if (rest_.empty())
+      return InvalidArgumentError(absl::StrCat("the ", what_, " of a rule is empty"));
     StatusOr<Pattern> pattern = one();
     if (!pattern.ok()) return pattern;
     skip_blanks();
@@ -48,7 +54,7 @@ class PatternParser {
  private:
   template <class... Text>
   Status wrong(Text... text) const {
-    return InvalidArgumentError(absl::StrCat(text..., " in the pattern '", text_, "'"));
+    return InvalidArgumentError(absl::StrCat(text..., " in the ", what_, " '", text_, "'"));
   }
   void skip_blanks() { rest_ = absl::StripLeadingAsciiWhitespace(rest_); }
   absl::string_view word() {
@@ -64,12 +70,16 @@ class PatternParser {
     skip_blanks();
     if (rest_.empty() || rest_[0] != '(') {
       const absl::string_view found = word();
-      if (found.empty()) return wrong("an operand is missing before '", rest_, "'");
+      if (found.empty()) {
+        return rest_.empty() ? wrong("an operand is missing at the end")
+                             : wrong("an operand is missing before '", rest_, "'");
+      }
       Pattern leaf;
       leaf.text = std::string(found);
       const char first = found[0];
       const bool number = absl::ascii_isdigit(static_cast<unsigned char>(first)) || first == '-';
       leaf.kind = number ? Pattern::Kind::kNumber : Pattern::Kind::kName;
+      if (number && !is_number(found)) return wrong("'", found, "' is no number");
       return leaf;
     }
     rest_.remove_prefix(1);
@@ -112,13 +122,20 @@ class PatternParser {
     return op;
   }
 
+  // Of some type.
+  static bool is_number(absl::string_view text) {
+    constexpr Scalar kWidest[] = {Scalar::kI64, Scalar::kU64, Scalar::kF64};
+    return std::any_of(std::begin(kWidest), std::end(kWidest),
+                       [&](Scalar scalar) { return literal_from_string(scalar, text).ok(); });
+  }
+
   static std::vector<absl::string_view> mnemonics() {
     std::vector<absl::string_view> all;
     for (const Opcode each : all_opcodes()) all.push_back(info(each).mnemonic);
     return all;
   }
 
-  absl::string_view text_, rest_;
+  absl::string_view what_, text_, rest_;
 };
 
 // Every name of a side must be one of the match.
@@ -148,12 +165,12 @@ struct ReadRule {
 StatusOr<std::vector<ReadRule>> read(const std::vector<RewriteRule>& rules) {
   std::vector<ReadRule> all;
   for (const RewriteRule& rule : rules) {
-    StatusOr<Pattern> match = PatternParser(rule.match).parse();
+    StatusOr<Pattern> match = PatternParser("pattern", rule.match).parse();
     if (!match.ok()) return match.status();
     if (match->kind != Pattern::Kind::kOp) {
       return InvalidArgumentError(absl::StrCat("the pattern '", rule.match, "' is no op"));
     }
-    StatusOr<Pattern> replace = PatternParser(rule.replace).parse();
+    StatusOr<Pattern> replace = PatternParser("replacement", rule.replace).parse();
     if (!replace.ok()) return replace.status();
     if (Status wrong = check_names(*replace, *match, rule); !wrong.ok()) return wrong;
     all.push_back({*std::move(match), *std::move(replace), rule.when,
@@ -166,8 +183,11 @@ StatusOr<std::vector<ReadRule>> read(const std::vector<RewriteRule>& rules) {
 
 ValueId RuleMatch::operator[](absl::string_view name) const {
   const auto found = values_.find(name);
-  HEDDLE_CHECK(found != values_.end(), "the pattern has no such name");
-  return found->second;
+  if (found != values_.end()) return found->second;
+  context_.fail(InvalidArgumentError(
+      absl::StrCat("RuleMatch asks for '", name, "', which the pattern of a rule on '",
+                   info(kernel().op(root_)).mnemonic, "' does not name")));
+  return kernel().op(root_).result();
 }
 
 IntRange RuleMatch::range(absl::string_view name) const {
@@ -279,7 +299,8 @@ class Rewriting {
     if (kernel_.type(*made) != type) {
       return InvalidArgumentError(absl::StrCat(
           "the rule '", rule.text, "' gives ", to_string(kernel_.type(*made)), " in the place of ",
-          to_string(type), "; give its ops types, (convert:", to_string(type), " …)"));
+          to_string(type), "; end it with an op of that type, such as (convert:", to_string(type),
+          " …)"));
     }
     inherit_name(kernel_, *made, result);
     replaced_.add(result, *made);
@@ -350,14 +371,9 @@ class Rewriting {
 
 Pass rewrite_pass(Pass pass, std::vector<RewriteRule> rules) {
   auto all = std::make_shared<const StatusOr<std::vector<ReadRule>>>(read(rules));
-  const std::string name(pass.name);
-  pass.run = [all, name](PassContext& context) -> StatusOr<bool> {
-    const auto in_pass = [&](const Status& wrong) {
-      return Status(wrong.code(), absl::StrCat("pass '", name, "': ", wrong.message()));
-    };
-    if (!all->ok()) return in_pass(all->status());
-    StatusOr<bool> changed = Rewriting(context, **all).run();
-    return changed.ok() ? changed : StatusOr<bool>(in_pass(changed.status()));
+  pass.run = [all](PassContext& context) -> StatusOr<bool> {
+    if (!all->ok()) return all->status();
+    return Rewriting(context, **all).run();
   };
   return pass;
 }

@@ -39,7 +39,7 @@ class RuleMatch {
   const Kernel& kernel() const { return context_.kernel(); }
   // The op that is to be replaced.
   OpId root() const { return root_; }
-  // The value that a name of the pattern stands for. A name that it has not is a bug.
+  // The value that a name of the pattern stands for. One that it has not gives the root's, and the pass's run is an error.
   ValueId operator[](absl::string_view name) const;
   Type type(absl::string_view name) const { return kernel().type((*this)[name]); }
   // The range of an integer, and whether a number divides it. To answer the latter, facts about arguments may be asked

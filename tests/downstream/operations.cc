@@ -69,6 +69,7 @@ StatusOr<bool> add_up(ir::PassContext& context) {
 const ir::RegisteredPass all_reduce({.name = "all-reduce",
                                      .summary = "Add up partial sums over the block or cluster",
                                      .run = add_up,
+                                     .breaks = {ir::kNoVariables},
                                      .before = "promote-vars"});
 // </page>
 

@@ -245,9 +245,10 @@ TEST(CustomOps, AreRefusedWithTheReason) {
   const PtxForm form = {"mov.b32 %0, %1;"};
   EXPECT_EQ(refusal({.row = op_row("test.monus", "a:i32 -> i32", kPure), .ptx = {form}}),
             "the op 'test.monus' is refused: there is an op of that name");
-  EXPECT_EQ(refusal({.row = op_row("monus", "a:i32 -> i32", kPure), .ptx = {form}}),
-            "the op 'monus' is refused: its name is not that of whose op it is, a dot and small "
-            "letters, as acme.dot4");
+  EXPECT_EQ(
+      refusal({.row = op_row("monus", "a:i32 -> i32", kPure), .ptx = {form}}),
+      "the op 'monus' is refused: an op from outside is called by its owner's name, a dot and a "
+      "name, in small letters, digits and '_', such as acme.dot4");
   EXPECT_EQ(refusal({.row = op_row("test.a", "a:i32! -> i32", kPure), .ptx = {form}}),
             "the op 'test.a' is refused: it takes or gives a 'i32!', and ops from outside have "
             "scalars, vectors and fragments alone");
@@ -273,8 +274,9 @@ TEST(CustomOps, AreRefusedWithTheReason) {
     EXPECT_THAT(refusal({.row = row, .ptx = {form}}), HasSubstr(std::string(why))) << row.mnemonic;
   };
   says(op_row("rcp.approx", "a:u32 -> u32", kPure), "there is an op of that name");
-  says(op_row("test.j", "a:i32 -> i32 i32", kPure), "it is pure and has not one result");
-  says(op_row("test.k", "a:i32 ->", kPure), "it is pure and has not one result");
+  says(op_row("test.j", "a:i32 -> i32 i32", kPure),
+       "it is pure and has 2 results; leave kPure out");
+  says(op_row("test.k", "a:i32 ->", kPure), "it is pure and has 0 results");
   says(op_row("test.l", "a:i32 b:i32? -> i32"), "only the mask of a warp's op need not be given");
   says(op_row("test.m", "a:i32 mask:u32? -> i32"), "only the mask of a warp's op");
   says(op_row("test.n", "a:i32 -> i32", kPure, Scope::kWarp), "leave kPure out");

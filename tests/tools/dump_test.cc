@@ -272,7 +272,7 @@ TEST(DumpTest, AnswersMisuseWithOneLine) {
   expect_misused(dump({"--passes", "fold,,cse"}),
                  "empty pass name in --passes 'fold,,cse'; fix: leave out the extra comma");
   expect_misused(dump({"--print-after", "fould"}),
-                 "unknown pass 'fould' in print_after; did you mean 'fold'?");
+                 "unknown pass 'fould' in --print-after; did you mean 'fold'?");
   expect_misused(dump({"--pass-limit", "-3"}),
                  "--pass-limit: '-3' is no whole number from 0 to 1000000");
   expect_misused(dump({"--json", "-o", "x"}), HasSubstr("--json"));

@@ -106,7 +106,13 @@ TEST(PluginTest, BringsPasses) {
   EXPECT_THAT(list.out, HasSubstr("(after fold, on sm_90a alone)"));
   EXPECT_THAT(list.out,
               HasSubstr("  {factor=1}  trips side by side in loops that do not ask (1 to 64)"));
+  EXPECT_THAT(list.out, HasSubstr("pack-arithmetic,traffic"));  // where it has its place in a level
   EXPECT_THAT(heddle_command({"passes"}).out, Not(HasSubstr("traffic")));
+  // Named twice, it is there once.
+  const Outcome twice = heddle_command(
+      {"passes", "--plugin", HEDDLE_PASSES_PLUGIN, "--plugin", HEDDLE_PASSES_PLUGIN});
+  EXPECT_EQ(twice.exit_code, 0) << twice.err;
+  EXPECT_EQ(twice.out, list.out);
   EXPECT_THAT(heddle_command({"passes", "--json"}).out, HasSubstr("\"keeps\""));
 }
 
@@ -152,6 +158,12 @@ TEST(PluginTest, BringsOperations) {
     return command(arguments);
   };
   EXPECT_THAT(ptx({"distances"}), HasSubstr("sad.u32 %r"));
+  EXPECT_THAT(
+      command({"reference"}),
+      testing::AllOf(HasSubstr("### `acme.sad`\n\nc and the distance of a and b, added up\n\n"
+                               "- Signature: `a:u32 b:u32 c:u32 -> u32`"),
+                     HasSubstr("- PTX: `sad.u32 %0, %1, %2, %3;`"),
+                     HasSubstr("- PTX: - (a mark for a pass)")));
   EXPECT_THAT(ptx({"norms"}), Not(HasSubstr("shared::cluster")));
   EXPECT_THAT(ptx({"norms", "--set", "cluster=2"}),
               testing::AllOf(HasSubstr("shfl.sync"), HasSubstr("ld.shared::cluster")));

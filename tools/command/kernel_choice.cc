@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "heddle/ir/custom_op.h"
 #include "heddle/ir/passes/pass.h"
@@ -87,6 +88,11 @@ Status load_plugin(const std::string& path) {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path, error);
   if (error) return refused(absl::StrCat("cannot be opened: ", error.message()));
+  // What is loaded already stays as it is.
+  if (void* const known = dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+    dlclose(known);
+    return OkStatus();
+  }
   const std::vector<const Operation*> before = runtime::registered_operations();
   const auto passes_before = ir::process_passes();
   const size_t ops_before = ir::all_opcodes().size();
@@ -98,7 +104,13 @@ Status load_plugin(const std::string& path) {
   if (library == nullptr) return refused(absl::StrCat("cannot be loaded: ", dlerror()));
   const std::vector<ir::RefusedOp> refused_ops = ir::refused_ops();
   if (refused_ops.size() > refused_before) {
-    return refused(absl::StrCat("has a mistake: ", refused_ops.back().why.message()));
+    const std::vector<ir::RefusedOp> here(
+        refused_ops.begin() + static_cast<ptrdiff_t>(refused_before), refused_ops.end());
+    return refused(
+        absl::StrCat("has ", here.size() == 1 ? "a mistake: " : "mistakes: ",
+                     absl::StrJoin(here, "; ", [](std::string* out, const ir::RefusedOp& op) {
+                       absl::StrAppend(out, op.why.message());
+                     })));
   }
   // A plug-in may replace a kernel, so comparing names is not enough.
   for (const Operation* operation : runtime::registered_operations()) {

@@ -47,6 +47,24 @@ void print(const ir::Pass& pass) {
   }
 }
 
+// What a level runs, with the passes of programs and plug-ins that have a place in it.
+StatusOr<std::string> passes_of(const ir::PipelineLevel& level, const ir::PassRegistry& registry) {
+  if (registry.passes().size() == ir::builtin_passes().size()) return std::string(level.passes);
+  const auto steps = ir::parse_pipeline(registry, level.name);
+  if (!steps.ok()) return steps.status();
+  return absl::StrJoin(*steps, ",", [](std::string* out, const ir::PipelineStep& step) {
+    std::vector<std::string> set;
+    for (size_t i = 0; i < step.values.size(); ++i) {
+      const ir::PassOption& option = step.pass->options[i];
+      if (step.values[i] != option.otherwise) {
+        set.push_back(absl::StrCat(option.name, "=", step.values[i]));
+      }
+    }
+    absl::StrAppend(out, step.pass->name,
+                    set.empty() ? "" : absl::StrCat("{", absl::StrJoin(set, ","), "}"));
+  });
+}
+
 }  // namespace
 
 Exit list_passes(const PassesOptions& options) {
@@ -56,7 +74,9 @@ Exit list_passes(const PassesOptions& options) {
     Json passes = Json::array(), levels = Json::array();
     for (const ir::Pass& pass : (*registry)->passes()) passes.push_back(to_json(pass));
     for (const ir::PipelineLevel& level : ir::pipeline_levels()) {
-      levels.push_back({{"name", level.name}, {"passes", level.passes}, {"summary", level.says}});
+      const auto text = passes_of(level, **registry);
+      if (!text.ok()) return failed(text.status());
+      levels.push_back({{"name", level.name}, {"passes", *text}, {"summary", level.says}});
     }
     absl::PrintF("%s\n", Json{{"passes", passes}, {"levels", levels}}.dump(2));
     return Exit::kDone;
@@ -64,7 +84,9 @@ Exit list_passes(const PassesOptions& options) {
   for (const ir::Pass& pass : (*registry)->passes()) print(pass);
   absl::PrintF("\n");
   for (const ir::PipelineLevel& level : ir::pipeline_levels()) {
-    absl::PrintF("%s: %s\n  %s\n", level.name, level.says, level.passes);
+    const auto text = passes_of(level, **registry);
+    if (!text.ok()) return failed(text.status());
+    absl::PrintF("%s: %s\n  %s\n", level.name, level.says, *text);
   }
   return Exit::kDone;
 }

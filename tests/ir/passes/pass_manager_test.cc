@@ -1,5 +1,6 @@
 // What passes declare and what the manager makes of it: options, levels, places, targets, properties, analyses.
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 namespace heddle::ir {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -63,6 +65,18 @@ TEST(PassOptions, AreNumbersBetweenBraces) {
   Kernel plain = loop();
   ASSERT_TRUE(run_pipeline(plain, "unroll,unroll{}").ok());
   EXPECT_EQ(print(plain), print(loop()));
+}
+
+TEST(PassOptions, HaveARange) {
+  PassRegistry registry;
+  EXPECT_EQ(
+      registry
+          .add({.name = "mine",
+                .summary = "",
+                .run = [](Kernel&) { return false; },
+                .options = {{"most", 5, 9, 3, ""}}})
+          .message(),
+      "option 'most' of pass 'mine' can have no value: its least, 9, is more than its most, 3");
 }
 
 TEST(PassOptions, EachIsRefusedByName) {
@@ -130,6 +144,20 @@ TEST(PlacedPasses, StandBesideTheirAnchorsInLevels) {
               .add({.name = "two", .summary = "", .run = nothing, .after = "dce", .before = "fold"})
               .message()),
       HasSubstr("both an after and a before"));
+}
+
+TEST(PlacedPasses, CannotStandBesideThemselvesOrEachOther) {
+  const auto nothing = [](Kernel&) { return false; };
+  PassRegistry registry;
+  EXPECT_EQ(
+      registry.add({.name = "self", .summary = "", .run = nothing, .after = "self"}).message(),
+      "pass 'self' names itself in after or before; name another");
+  const RegisteredPass egg({.name = "egg", .summary = "", .run = nothing, .after = "hen"});
+  const RegisteredPass hen({.name = "hen", .summary = "", .run = nothing, .before = "egg"});
+  Kernel kernel = loop();
+  EXPECT_EQ(run_pipeline(kernel, "fold").message(),
+            "the passes 'egg', 'hen' have no place, because each is to run after or before another "
+            "of them; let one name a pass that is none of these");
 }
 
 TEST(PassTargets, OthersLeaveItOut) {
@@ -320,6 +348,94 @@ OpId first(const Kernel& kernel, Opcode opcode) {
     if (!valid(found) && kernel.op(id).opcode == opcode) found = id;
   });
   return found;
+}
+
+// What a pass of a program does wrong ends the pipeline where nobody asks for verification too.
+TEST(ForeignPasses, AreHeldToTheirWord) {
+  const auto said = [](auto run) {
+    PassRegistry registry;
+    EXPECT_TRUE(
+        registry
+            .add({.name = "mine", .summary = "", .run = run, .options = {{"most", 1, 0, 9, ""}}})
+            .ok());
+    Kernel kernel = loop();
+    return std::string(
+        run_pipeline(kernel, "promote-vars,mine,O3", {.registry = &registry}).message());
+  };
+  // A value that is used, and nothing computes.
+  for (const bool says_so : {false, true}) {
+    EXPECT_THAT(said([&](Kernel& kernel) {
+                  kernel.erase(first(kernel, Opcode::kLoad));
+                  return says_so;
+                }),
+                HasSubstr("after 'mine'"));
+  }
+  EXPECT_THAT(said([&](Kernel& kernel) {
+                kernel.op(first(kernel, Opcode::kStore))
+                    .set_operand(OperandName::kView, static_cast<ValueId>(1 << 20));
+                return true;
+              }),
+              HasSubstr("after 'mine'"));
+  EXPECT_THAT(said([&](Kernel& kernel) {
+                Op& op = kernel.op(first(kernel, Opcode::kLoad));
+                op.set_operand(OperandName::kOffset, op.result());
+                return true;
+              }),
+              HasSubstr("after 'mine'"));
+  EXPECT_EQ(said([](Kernel&) -> bool { throw std::runtime_error("boom"); }),
+            "pass 'mine': it has thrown an exception, 'boom'; return a Status from Pass::run");
+  EXPECT_EQ(said([](Kernel&) -> bool { throw 3; }),
+            "pass 'mine': it has thrown an exception; return a Status from Pass::run");
+  EXPECT_EQ(said([](PassContext& context) { return context.option("mots") > 0; }),
+            "pass 'mine': it asks for its option 'mots', which Pass::options does not declare; it "
+            "declares most");
+  EXPECT_EQ(said([](Kernel&) -> StatusOr<bool> { return InvalidArgumentError("no such kernel"); }),
+            "pass 'mine': no such kernel");
+}
+
+// A property that a pass of a program ends without saying so: an error where a later pass needs it.
+TEST(ForeignPasses, EndWhatLaterPassesNeed) {
+  bool holds = true;
+  PassRegistry registry;
+  ASSERT_TRUE(registry
+                  .add(Property{.name = "told",
+                                .says = "a kernel of which it is told",
+                                .check =
+                                    [&](const Kernel&) {
+                                      Diagnostics wrong;
+                                      if (!holds) {
+                                        wrong.push_back({.place = {},
+                                                         .message = "it is not told",
+                                                         .notes = {},
+                                                         .fix = {},
+                                                         .op = {}});
+                                      }
+                                      return wrong;
+                                    }})
+                  .ok());
+  const auto sets = [&](bool value) {
+    return [&holds, value](Kernel&) {
+      holds = value;
+      return false;
+    };
+  };
+  ASSERT_TRUE(registry.add({.name = "ends", .summary = "", .run = sets(false)}).ok());
+  ASSERT_TRUE(
+      registry.add({.name = "gives", .summary = "", .run = sets(true), .gives = {"told"}}).ok());
+  ASSERT_TRUE(registry
+                  .add({.name = "needs",
+                        .summary = "",
+                        .run = [](Kernel&) { return false; },
+                        .needs = {"told"}})
+                  .ok());
+  const auto said = [&](absl::string_view passes) {
+    Kernel kernel = loop();
+    return std::string(run_pipeline(kernel, passes, {.registry = &registry}).message());
+  };
+  EXPECT_EQ(said("gives,needs,ends"), "");
+  EXPECT_EQ(said("gives,ends,gives,needs"), "");
+  EXPECT_THAT(said("gives,ends,needs"),
+              AllOf(HasSubstr("kernel 'test' after 'ends'"), HasSubstr("it is not told")));
 }
 
 TEST(Verification, FindsPassesThatDeclareWhatIsNot) {

@@ -130,15 +130,37 @@ TEST(RewriteRules, MistakesAreNamed) {
   EXPECT_EQ(wrong("(store a b c)", "a"),
             "pass 'mine': 'store' is no pure op with one result in the pattern '(store a b c)'");
   EXPECT_EQ(wrong("(add a b)", "(extract a)"),
-            "pass 'mine': 'extract' needs attributes, which patterns have none of in the pattern "
-            "'(extract a)'");
+            "pass 'mine': 'extract' needs attributes, which patterns have none of in the "
+            "replacement '(extract a)'");
   EXPECT_EQ(wrong("(add a b)", "(sub a c)"),
             "pass 'mine': 'c' of '(sub a c)' is no name of the pattern '(add a b)'");
   EXPECT_EQ(wrong("(add a b)", "(convert:f31 a)"),
-            "pass 'mine': 'f31' is no type in the pattern '(convert:f31 a)'");
-  EXPECT_THAT(wrong("(add a b)", "(convert:i64 a)"),
-              HasSubstr("the rule '(add a b) -> (convert:i64 a)' gives i64 in the place of i32"));
+            "pass 'mine': 'f31' is no type in the replacement '(convert:f31 a)'");
+  EXPECT_THAT(
+      wrong("(add a b)", "(convert:i64 a)"),
+      HasSubstr("the rule '(add a b) -> (convert:i64 a)' gives i64 in the place of i32; end "
+                "it with an op of that type, such as (convert:i32 …)"));
   EXPECT_THAT(wrong("(add a b)", "(add a 1.5)"), HasSubstr("1.5"));
+  EXPECT_EQ(wrong("(add a 2.5x)", "a"),
+            "pass 'mine': '2.5x' is no number in the pattern '(add a 2.5x)'");
+  EXPECT_EQ(wrong("(add a b)", "(add a -)"),
+            "pass 'mine': '-' is no number in the replacement '(add a -)'");
+  EXPECT_EQ(wrong("", "a"), "pass 'mine': the pattern of a rule is empty");
+  EXPECT_EQ(wrong("(add a b)", " "), "pass 'mine': the replacement of a rule is empty");
+}
+
+// What a condition asks for and the pattern has not.
+TEST(RewriteRules, ConditionsAskForNamesOfThePattern) {
+  EXPECT_EQ(
+      after(R"(
+    %t = thread_idx {axis = x} : i32
+    %s = add %t, %n : i32
+    store %x, %s, %t
+)",
+            {{.match = "(add a b)",
+              .when = [](const RuleMatch& m) { return m.type("c") == m.type("a"); },
+              .replace = "a"}}),
+      "pass 'mine': RuleMatch asks for 'c', which the pattern of a rule on 'add' does not name");
 }
 
 TEST(RewriteRules, OfOneArchitecture) {

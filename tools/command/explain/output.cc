@@ -73,8 +73,8 @@ std::string to_text(const Explanation& explanation) {
       file = &line.file;
       absl::StrAppend(&text, "\n", line.file, "\n", "  line    IR   PTX  SASS  live\n");
     }
-    absl::StrAppendFormat(&text, "%6d %5d %5d %5d %5d  %s\n", line.number, line.ir, line.ptx,
-                          line.sass, line.registers,
+    absl::StrAppendFormat(&text, "%6d %5d %5d %5s %5d  %s\n", line.number, line.ir, line.ptx,
+                          explanation.sass.empty() ? "-" : absl::StrCat(line.sass), line.registers,
                           absl::StripTrailingAsciiWhitespace(line.source));
     const auto note = [&](absl::string_view what) {
       absl::StrAppend(&text, std::string(31, ' '), what, "\n");

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "heddle/dsl/math/math.h"
+#include "heddle/ir/custom_op.h"
 #include "heddle/ir/mma_atom.h"
 #include "heddle/tools/command/reference/example.h"
 #include "heddle/tools/command/reference/op_comments.h"
@@ -220,6 +221,32 @@ std::string behaviour_of(const ir::OpInfo& row) {
   return absl::StrJoin(words, "; ");
 }
 
+void append_item(absl::string_view name, absl::string_view text, std::string& page) {
+  if (!text.empty()) absl::StrAppend(&page, "- ", name, ": ", text, "\n");
+}
+
+// What programs and plug-ins have added.
+void append_ops_from_outside(std::string& page) {
+  bool first = true;
+  for (const ir::Opcode opcode : ir::all_opcodes()) {
+    const ir::CustomOp* const op = ir::custom_op(opcode);
+    if (op == nullptr) continue;
+    if (std::exchange(first, false)) absl::StrAppend(&page, "\n## Operations from outside\n");
+    absl::StrAppend(&page, "\n### `", op->row.mnemonic, "`\n\n");
+    if (!op->summary.empty()) absl::StrAppend(&page, escaped(op->summary), "\n\n");
+    append_item("Signature", absl::StrCat("`", signature_of(op->row), "`"), page);
+    append_item("Behaviour", behaviour_of(op->row), page);
+    for (const ir::PtxForm& form : op->ptx) {
+      append_item(form.type == Scalar::kNone
+                      ? "PTX"
+                      : absl::StrCat("PTX where T = ", ir::info(form.type).name),
+                  absl::StrCat("`", form.text, "`"), page);
+    }
+    if (op->ptx.empty()) append_item("PTX", "- (a mark for a pass)", page);
+    if (!op->meaning && !op->warp_meaning) append_item("Interpreter", "- (no meaning)", page);
+  }
+}
+
 Status append_op(const OpComment& op, std::string& page) {
   const std::optional<ir::Opcode> opcode = ir::opcode_from_mnemonic(op.mnemonic);
   if (!opcode) {
@@ -229,7 +256,7 @@ Status append_op(const OpComment& op, std::string& page) {
   absl::StrAppend(&page, "\n### `", op.mnemonic, "`\n\n");
   if (!op.meaning.empty()) absl::StrAppend(&page, escaped(op.meaning), "\n\n");
   const auto item = [&](absl::string_view name, absl::string_view text) {
-    if (!text.empty()) absl::StrAppend(&page, "- ", name, ": ", text, "\n");
+    append_item(name, text, page);
   };
   const Spelling spelling = spelling_of(*opcode);
   if (!spelling.text.empty()) {
@@ -294,6 +321,7 @@ StatusOr<std::string> reference_page() {
       if (Status s = append_op(op, page); !s.ok()) return s;
     }
   }
+  append_ops_from_outside(page);
   append_math(page);
   return page;
 }
