@@ -12,6 +12,7 @@ from measure.problem import Problem
 BURST_US, MOST_LAUNCHES = 1000, 20
 CHECKED = 2048       # elements at each of three places of an output that are compared with a peer's
 TOLERANCE = 0.02     # of the largest: orders of sums and roundings differ
+COARSE = 0.08        # of e4m3, whose greatest numbers are a fourteenth apart
 OURS, COPY = "heddle", "copy"
 # How many of the outputs are compared, by operation, or by operation and peer: of equal elements topk may tell any places,
 # dropout draws numbers, and inputs that are changed in place are others by then. What torch's backward passes of norms are
@@ -22,11 +23,23 @@ COMPARED = {"topk": 1, "dropout": 0, "axpby": 0, "saxpy": 0, "embedding_backward
 EXACT = ("copy", "transpose", "sort", "sort_pairs", "embedding")
 
 
+def _e4m3(byte):
+    """Sign, four bits of exponent, three of mantissa; all ones are no number."""
+    exponent, mantissa = byte >> 3 & 15, byte & 7
+    size = math.nan if byte & 127 == 127 else (mantissa + 8 * (exponent > 0)) * 2.0 ** (max(exponent, 1) - 10)
+    return -size if byte & 128 else size
+
+
+E4M3 = [_e4m3(byte) for byte in range(256)]
+
+
 def numbers(dtype, data):
     """Elements as numbers; of types that Python lacks the bytes."""
     code = {"f32": "f", "tf32": "f", "f64": "d", "i64": "q", "u64": "Q", "i32": "i", "u32": "I", "u8": "B", "i8": "b"}.get(dtype)
     if dtype == "f16":
         return list(struct.unpack(f"<{len(data) // 2}e", data))
+    if dtype == "e4m3":
+        return [E4M3[byte] for byte in data]
     if dtype == "bf16":
         return list(array.array("f", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2))))
     return list(array.array(code, data)) if code else list(data)
@@ -69,11 +82,18 @@ def returned(problem, result):
             for one in results]
 
 
-def alike(ours, theirs, tolerance):
+def tolerances(problem):
+    """Of the outputs, how far apart two may be, of the largest."""
+    def tolerance(dtype):
+        return 0 if problem.kernel in EXACT else COARSE if dtype == "e4m3" else TOLERANCE
+    return [tolerance(tensor.dtype) for tensor in problem.tensors if tensor.writes]
+
+
+def alike(ours, theirs, tolerance_of_each):
     """Whether all outputs are, but for roundings."""
     if len(ours) != len(theirs):
         return False
-    for x, y in zip(ours, theirs):
+    for x, y, tolerance in zip(ours, theirs, tolerance_of_each):
         largest = max((abs(v) for v in x if math.isfinite(v)), default=0)
         if len(x) != len(y) or not all(a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= tolerance * largest
                                        for a, b in zip(x, y)):
@@ -116,7 +136,6 @@ def contenders_of(problem, peers):
     found, left_out, unchecked = [Contender(OURS, problem.launch), Contender(COPY, problem.copy)], {}, []
     problem.launch(0)
     expected = outputs(problem)
-    tolerance = 0 if problem.kernel in EXACT else TOLERANCE
     for one in found:
         one.prepare(problem.clock)
     for name, peer in peers.items():
@@ -125,7 +144,7 @@ def contenders_of(problem, peers):
             poison(problem)
             result = launch(0)
             compared = COMPARED.get((problem.kernel, name), COMPARED.get(problem.kernel, len(expected)))
-            if compared and not alike(expected[:compared], returned(problem, result)[:compared], tolerance):
+            if compared and not alike(expected[:compared], returned(problem, result)[:compared], tolerances(problem)):
                 left_out[name] = "its results differ from Heddle's"
                 continue
             del result

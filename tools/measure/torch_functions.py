@@ -57,6 +57,30 @@ def _add_layer_norm(settings, sizes):
     return function
 
 
+def _quantized(norm):
+    peak = norm.abs().amax(-1).clamp(min=2.0 ** -100)
+    return (norm * (448 / peak).unsqueeze(-1)).to(torch.float8_e4m3fn), peak / 448
+
+
+def _rms_norm_quantized(settings, sizes):
+    eps = _number(settings, "eps")
+    return lambda x, w, y, scales: _quantized(F.rms_norm(x.float(), w.shape, w.float(), eps))
+
+
+def _layer_norm_quantized(settings, sizes):
+    eps = _number(settings, "eps")
+    return lambda x, w, b, y, scales: _quantized(F.layer_norm(x.float(), w.shape, w.float(), b.float(), eps))
+
+
+def _add_rms_norm_quantized(settings, sizes):
+    eps = _number(settings, "eps")
+
+    def function(x, residual, w, y, scales, sum):
+        total = x + residual
+        return *_quantized(F.rms_norm(total.float(), w.shape, w.float(), eps)), total
+    return function
+
+
 def _rms_norm_backward(settings, sizes):
     scale = torch.rand(sizes["rows"], 1, device="cuda")  # saved by the forward pass; Heddle's finds it again
     return lambda x, w, dy, dx, dw: torch.ops.aten._fused_rms_norm_backward(dy, x, w.shape, scale, w, [True, True])
@@ -193,6 +217,9 @@ FUNCTIONS = {
     "layer_norm": _layer_norm,
     "add_rms_norm": _add_rms_norm,
     "add_layer_norm": _add_layer_norm,
+    "rms_norm_quantized": _rms_norm_quantized,
+    "layer_norm_quantized": _layer_norm_quantized,
+    "add_rms_norm_quantized": _add_rms_norm_quantized,
     "rms_norm_backward": _rms_norm_backward,
     "layer_norm_backward": _layer_norm_backward,
     "cross_entropy": _always(_cross_entropy),
