@@ -3,6 +3,9 @@
 //   Status s = kernels::scan(stream, Prefix::kInclusive, x, y);   // y(r, c) = x(r, 0) + … + x(r, c)
 //   s = kernels::scan(stream, Prefix::kExclusive, x, y);          // y(r, c) = x(r, 0) + … + x(r, c - 1), 0 for c = 0
 //
+//   // The same of each segment: those begin at a row's first element and where heads is not 0.
+//   s = kernels::segmented_scan(stream, Prefix::kInclusive, x, heads, y);
+//
 // Elements of f32, f16 and bf16 are added up in f32, and each sum is rounded to their type; those of i32 modulo 2^32. The
 // order of the additions follows from the shape, from where rows begin and from the number of multiprocessors alone, so
 // that equal inputs give equal bits. Each element is read once and written once, the floor, also of rows that are many
@@ -26,5 +29,10 @@ enum class Prefix : uint8_t { kInclusive, kExclusive };
 template <class T>
 Status scan(const Stream& stream, Prefix prefix, const TensorRef<const T, 2>& x,
             const TensorRef<T, 2>& y);
+
+// Likewise; heads has x's extents.
+template <class T>
+Status segmented_scan(const Stream& stream, Prefix prefix, const TensorRef<const T, 2>& x,
+                      const TensorRef<const uint8_t, 2>& heads, const TensorRef<T, 2>& y);
 
 }  // namespace heddle::kernels

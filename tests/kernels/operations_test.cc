@@ -59,7 +59,7 @@ void fill(HostArray& array, T (*value)(size_t i, size_t count, std::mt19937& ran
   }
 }
 
-// Floats from 0.25 to 1.25, any words, and as integers what a matrix in CSR has: `start` goes up to
+// Floats from 0.25 to 1.25, any words, flags of which one in eight is set, and as integers what a matrix in CSR has: `start` goes up to
 // the number of its elements, whose columns are anywhere.
 HostArray make_input(const OperationArgument& argument, const runtime::TensorShape& shape) {
   HostArray array = HostArray::allocate(shape).value();
@@ -94,6 +94,11 @@ HostArray make_input(const OperationArgument& argument, const runtime::TensorSha
           return static_cast<int32_t>(random() % 76);
         });
       }
+      break;
+    case ir::Scalar::kU8:
+      fill<uint8_t>(array, [](size_t, size_t, std::mt19937& random) {
+        return static_cast<uint8_t>(random() % 8 == 0);
+      });
       break;
     case ir::Scalar::kI64:
       fill<int64_t>(array, [](size_t, size_t, std::mt19937& random) {
