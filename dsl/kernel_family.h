@@ -93,6 +93,9 @@ class Family<F, std::tuple<H...>, std::tuple<P...>> {
   Family(const char* name, F f, SourceLoc loc)
       : variants_(name), f_(static_cast<F&&>(f)), loc_(loc) {}
 
+  // Its kernels' name and parameters, as they were given.
+  const char* name() const { return variants_.name(); }
+
   // The kernel for these values; it lives as long as the family.
   const Kernel<P...>& operator()(const FamilyValue<H>&... values) const {
     const Key key(values...);

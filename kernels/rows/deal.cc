@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 
 namespace heddle::kernels {
 namespace {
@@ -82,6 +86,39 @@ void deal_once(int64_t vectors, int part, const RowsOf& rows, const DeviceInfo& 
   deal.in_parts = vectors > int64_t{deal.blocks} * deal.threads * deal.vectors;
 }
 
+// Vectors of a row that its threads hold, or of a part of it.
+int64_t held(const RowDeal& deal) {
+  return int64_t{deal.blocks} * deal.threads * deal.vectors * std::max(deal.kept, 1);
+}
+bool is_whole(const RowDeal& deal, int64_t vectors) {
+  return !deal.peeled && vectors % held(deal) == 0;
+}
+
+// Deals of rows of so many vectors, each once.
+class Deals {
+ public:
+  Deals(const RowsOf& rows, int64_t vectors, const DeviceInfo& device)
+      : rows_(rows), vectors_(vectors), device_(device) {}
+
+  void add(RowDeal deal) {
+    const bool has_edges = deal.peeled && deal.threads < 2 * deal.width;
+    const bool fits = deal.kept == 0 || (deal.width > 1 && shared_bytes(deal, rows_.inputs) <=
+                                                               device_.limits.max_shared_per_block);
+    if (has_edges || !fits || deal.threads > kMostThreads) return;
+    deal.in_parts = vectors_ > held(deal);
+    deal.whole = is_whole(deal, vectors_);
+    if (!absl::c_linear_search(all_, deal)) all_.push_back(deal);
+  }
+  std::vector<RowDeal> take() { return std::move(all_); }
+
+ private:
+  static constexpr int kMostThreads = 1024;
+  const RowsOf& rows_;
+  const int64_t vectors_;
+  const DeviceInfo& device_;
+  std::vector<RowDeal> all_;
+};
+
 }  // namespace
 
 RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
@@ -121,9 +158,68 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
         std::min<int64_t>(divide_up(vectors, int64_t{deal.blocks} * part), kHeldThreads));
     deal.in_parts = vectors > int64_t{deal.blocks} * deal.threads * part;
   }
-  const int64_t held = int64_t{deal.blocks} * deal.threads * deal.vectors * std::max(deal.kept, 1);
-  deal.whole = !deal.peeled && vectors % held == 0;
+  deal.whole = is_whole(deal, vectors);
   return deal;
+}
+
+std::vector<RowDeal> row_deals(const RowsProblem& problem, const DeviceInfo& device) {
+  const RowsOf& rows = problem.of;
+  const RowDeal model = deal_rows(rows, device);
+  if (rows.rows > 0) return {model};
+  const RowDeal base{.width = model.width, .peeled = model.peeled};
+  const int64_t vectors = std::max<int64_t>(divide_up(rows.columns, base.width), 1);
+  const int most = std::max(2 * kPartElements / base.width / rows.inputs, 1);
+  Deals deals(rows, vectors, device);
+  deals.add(model);
+  // A warp's lanes, or fewer, have a row in registers.
+  for (int threads = 1; threads <= kWarpSize; threads *= 2) {
+    RowDeal deal = base;
+    deal.threads = threads;
+    deal.vectors = static_cast<int>(std::min<int64_t>(divide_up(vectors, threads), most + 1));
+    // As many lanes as have something to do, and as few as hold the row.
+    if (deal.vectors > most || (threads > 1 && vectors <= threads / 2 && !base.peeled)) continue;
+    for (const int of_block : {64, 128, 256}) {
+      deal.rows = of_block / threads;
+      deals.add(deal);
+    }
+  }
+  for (int blocks = 1; blocks <= most_blocks(device); blocks *= 2) {
+    RowDeal deal = base;
+    deal.blocks = blocks;
+    const int64_t of_block = divide_up(vectors, blocks);
+    if (of_block < 2 * kWarpSize) break;
+    // A block's threads, or a cluster's, have it in registers, or read it again for each pass.
+    for (int each = 1; each <= std::min(most, kMostVectors); each *= 2) {
+      deal.vectors = each;
+      deal.threads = whole_warps(divide_up(of_block, each));
+      deals.add(deal);
+      for (const int threads : {kHeldThreads / 2, kHeldThreads, 2 * kHeldThreads}) {
+        deal.threads = threads;
+        if (of_block > int64_t{threads} * each) deals.add(deal);
+      }
+    }
+    // Or in shared memory.
+    for (const int kept : {kKeptVectors / 2, kKeptVectors, 2 * kKeptVectors}) {
+      deal.threads = whole_warps(divide_up(of_block * rows.inputs, kept));
+      deal.vectors = std::clamp(kPartElements / base.width / rows.inputs, 1, kFewVectors);
+      deal.kept = static_cast<int>(divide_up(of_block, int64_t{deal.threads} * deal.vectors));
+      deals.add(deal);
+      deal.kept = 0;
+    }
+  }
+  return deals.take();
+}
+
+std::string RowDeal::to_string() const {
+  return absl::StrCat("threads=", threads, " rows=", rows, " blocks=", blocks, " vectors=", vectors,
+                      " kept=", kept);
+}
+std::string RowsProblem::to_string() const {
+  return absl::StrCat(rows, "x", of.columns, " of ", of.element_bytes, " bytes",
+                      of.inputs > 1 ? absl::StrCat(", ", of.inputs, " inputs") : "",
+                      of.aligned ? ""
+                      : of.alike ? ", unaligned alike"
+                                 : ", unaligned");
 }
 
 int64_t shared_bytes(const RowDeal& deal, int inputs) {

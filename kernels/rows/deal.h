@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "heddle/kernels/vectors.h"
 #include "heddle/runtime/heddle.h"
@@ -29,6 +31,8 @@ struct RowDeal {
   bool whole = false;   // every thread's vectors lie in the row
   int kept = 0;  // parts of a thread that wait in shared memory; 0: its only one in registers
   bool in_parts = false;  // a row is more than either holds
+  // What tells apart the deals of one kind of rows: "threads=32 rows=4 blocks=1 vectors=2 kept=0".
+  std::string to_string() const;
   friend bool operator==(const RowDeal&, const RowDeal&) = default;
 };
 
@@ -49,6 +53,16 @@ RowsOf rows_of(const TensorRef<T, 2>&... matrices);
 
 // How rows of this kind are best dealt out on a device.
 RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device);
+
+// So many rows of a kind: what deals are measured for (runtime/tuning/tunable.h).
+struct RowsProblem {
+  RowsOf of;
+  int64_t rows;
+
+  std::string to_string() const;
+};
+// All deals that are worth measuring, deal_rows()'s among them; of rows that are read once, that one alone.
+std::vector<RowDeal> row_deals(const RowsProblem& problem, const DeviceInfo& device);
 
 // Shared memory of a block that keeps rows of so many matrices there, at most.
 int64_t shared_bytes(const RowDeal& deal, int inputs);

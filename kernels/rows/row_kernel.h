@@ -9,8 +9,12 @@
 // and launched by launch_rows(). softmax/softmax.cc and norm/norm.cc are examples.
 #pragma once
 
+#include <cstring>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/rows/input_row.h"
+#include "heddle/runtime/tuning/tunable.h"
 
 namespace heddle::kernels {
 
@@ -58,7 +62,8 @@ inline Status check_columns_counted(const char* kernel, int64_t columns) {
                                            " elements; they have fewer than ", kMostCounted));
 }
 
-// Launches the family's kernel for how rows are best dealt out, x being the first of its arguments; nothing where there are no
+// Launches the family's kernel for how rows are best dealt out, as `heddle tune` has measured under the kernel's name or
+// deal_rows() says, x being the first of its arguments; nothing where there are no
 // elements. kInvalidArgument for rows of more than 2^31 - 65536 elements.
 template <class Family, class T, class... Rest>
 Status launch_rows(const Stream& stream, const Family& family, const RowsOf& of,
@@ -70,7 +75,12 @@ Status launch_rows(const Stream& stream, const Family& family, const RowsOf& of,
     return InvalidArgumentError(absl::StrCat(
         "rows of ", of.columns, " elements; kernels of rows take at most ", kMostCounted));
   }
-  const RowDeal deal = deal_rows(of, stream.device().info());
+  static const runtime::Tunable<RowsProblem, RowDeal> tunable(
+      std::string(absl::string_view(family.name()).substr(0, std::strcspn(family.name(), "("))),
+      row_deals, [](const RowsProblem& problem, const DeviceInfo& device) {
+        return deal_rows(problem.of, device);
+      });
+  const RowDeal deal = tunable.choose({of, rows}, stream.device().info());
   return family(deal).launch(stream, row_shape(deal, rows), x, rest...);
 }
 

@@ -76,10 +76,18 @@ Status write_whole(const std::string& path, const std::string& text) {
   return FailedPreconditionError(absl::StrCat(path, ": cannot be replaced: ", why));
 }
 
-// What this process knows of files.
+// What this process knows of files, by device and operation: looked up by each launch, without a copy of their names.
 struct Known {
+  struct Less {
+    using is_transparent = void;
+    template <class X, class Y>
+    bool operator()(const X& x, const Y& y) const {
+      const int devices = absl::string_view(x.first).compare(y.first);
+      return devices < 0 || (devices == 0 && absl::string_view(x.second) < y.second);
+    }
+  };
   std::mutex mutex;
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<ChosenConfigs>> of;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<ChosenConfigs>, Less> of;
 };
 Known& known() {
   static Known* const instance = new Known();
@@ -231,9 +239,10 @@ std::shared_ptr<ChosenConfigs> tuned_choices(const std::string& device,
   if (off) return nullptr;
   Known& k = known();
   const std::lock_guard<std::mutex> lock(k.mutex);
-  const auto [at, is_new] = k.of.try_emplace({device, operation});
-  if (is_new) at->second = from_file(device, operation);
-  return at->second;
+  const auto known_one =
+      k.of.find(std::pair<absl::string_view, absl::string_view>(device, operation));
+  if (known_one != k.of.end()) return known_one->second;
+  return k.of.emplace(std::pair(device, operation), from_file(device, operation)).first->second;
 }
 
 }  // namespace heddle::runtime
