@@ -139,17 +139,32 @@ T warp_reduce_scatter(std::vector<T> values, Combine combine,
 
 namespace detail {
 
-// Of a warp's values the i-th ones of its lanes combined, for each i: store(i, it), in one lane.
-template <class T, class Combine, class Store>
-void sums_of_warp(const std::vector<T>& values, Combine combine, const Store& store,
-                  SourceLoc loc) {
+// Of a warp's values the i-th ones of its lanes combined: those from `first` on, one in each of so many lanes.
+template <class T>
+struct WarpSums {
+  int first, lanes;
+  T sums;
+};
+template <class T, class Combine>
+std::vector<WarpSums<T>> sums_of_warp(const std::vector<T>& values, Combine combine,
+                                      SourceLoc loc) {
   const auto count = static_cast<int>(values.size());
+  std::vector<WarpSums<T>> all;
   int size = kWarpSize;
   for (int first = 0; first < count; first += size) {
     while (size > count - first) size /= 2;
-    const T sums = warp_reduce_scatter(
-        std::vector<T>(values.begin() + first, values.begin() + first + size), combine, loc);
-    If(lane_id() < size, [&, first = first] { store(first + lane_id(), sums); });
+    all.push_back(
+        {first, size,
+         warp_reduce_scatter(std::vector<T>(values.begin() + first, values.begin() + first + size),
+                             combine, loc)});
+  }
+  return all;
+}
+// store(i, the combination of the i-th ones), in one lane each.
+template <class T, class Store>
+void store_sums(const std::vector<WarpSums<T>>& all, const Store& store) {
+  for (const WarpSums<T>& one : all) {
+    If(lane_id() < one.lanes, [&] { store(one.first + lane_id(), one.sums); });
   }
 }
 
@@ -179,7 +194,8 @@ inline bool can_scatter(const char* message, size_t count, int groups, SourceLoc
 }  // namespace detail
 
 // Of some values of each thread the i-th ones of all threads combined, in thread i; those behind their number get the
-// last one's. Blocks of whole warps, with a thread for each value. Costs one barrier (two inside a loop).
+// last one's. `combine` is associative and commutative. Blocks of whole warps, with a thread for each value. Costs one
+// barrier (two inside a loop).
 template <Traced T, class Combine>
 T block_reduce_scatter(const std::vector<T>& values, Combine combine,
                        SourceLoc loc = SourceLoc::current()) {
@@ -193,16 +209,16 @@ T block_reduce_scatter(const std::vector<T>& values, Combine combine,
   const int warps = warps_per_block();
   const detail::WarpSlots<T> slots(values[0], warps * count);
   if (detail::in_loop()) sync_threads();  // the last trip's readers are done with the slots
-  detail::sums_of_warp(
-      values, combine,
-      [&](const Int& i, const T& sums) { slots.store(sums, warp_id() * count + i); }, loc);
+  detail::store_sums(detail::sums_of_warp(values, combine, loc), [&](const Int& i, const T& sums) {
+    slots.store(sums, warp_id() * count + i);
+  });
   sync_threads();
   return detail::combine_in_order(slots, values[0], min(detail::thread_number(), count - 1), warps,
                                   count, combine);
 }
 
 // The same over the threads of a cluster, whose blocks share the values out: of n values and b blocks, the one of rank r
-// gets n/b, rounded up, from the (r n/b)-th on, in its first threads. Threads that are behind get their block's last one,
+// gets n/b of them, rounded up, in its first threads: the next behind those of the ranks before. Threads that are behind get their block's last one,
 // or where there is none left the last of all. Costs a barrier of the cluster, which overlaps with the warps' work, and
 // the way to other blocks' memory. In a cluster of one block it is block_reduce_scatter().
 template <Traced T, class Combine>
@@ -225,14 +241,12 @@ T cluster_reduce_scatter(const std::vector<T>& values, Combine combine,
     shared_out.push_back(values.back());
   const detail::ClusterSlots<T> slots(values[0], blocks * warps * each);
   slots.arrive();
+  const auto sums_of_warp = detail::sums_of_warp(shared_out, combine, loc);
   const Int warp = cluster_rank() * warps + warp_id();
   cluster_wait();
-  detail::sums_of_warp(
-      shared_out, combine,
-      [&](const Int& i, const T& sums) {
-        slots.store(sums, warp * each + i % each, i / each, loc);
-      },
-      loc);
+  detail::store_sums(sums_of_warp, [&](const Int& i, const T& sums) {
+    slots.store(sums, warp * each + i % each, i / each, loc);
+  });
   return detail::combine_in_order(slots.wait(), values[0], min(detail::thread_number(), each - 1),
                                   blocks * warps, each, combine);
 }

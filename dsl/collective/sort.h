@@ -80,7 +80,8 @@ std::vector<T> sort_lanes(std::vector<T> values, const Before& before, int width
         next.push_back(T(select(last ? before(mine, there) : before(there, mine), there, mine)));
       } else {
         const T other = shfl_xor(there, of_lanes);
-        const Bool swap = (behind && before(mine, other)) || (!behind && before(other, mine));
+        const T first = select(behind, other, mine), second = select(behind, mine, other);
+        const Bool swap = before(second, first);
         next.push_back(T(select(swap, other, mine)));
       }
     }

@@ -77,18 +77,20 @@ void write_bits(Warp& warp, const RuleCall::Value& value, int lane, uint64_t bit
               value.bytes);
 }
 
-// Runs what an author has written, which must not end the process: whether it threw nothing.
+// Runs what an author has written for some lanes, which must not end the process: whether it threw nothing. run(lanes) says
+// in time for which ones.
 template <class Run>
 bool run_authors(const Instr* instr, Warp& warp, const Run& run) {
+  Mask lanes = warp.mask;
   const auto report = [&](absl::string_view what) {
     warp.block->machine->reporter->add(
-        warp, instr, warp.mask,
+        warp, instr, lanes,
         absl::StrCat("the function that says what this op computes has thrown an exception", what),
         "let it give a value for all inputs");
     return false;
   };
   try {
-    run();
+    run(lanes);
     return true;
   } catch (const std::exception& thrown) {
     return report(absl::StrCat(", '", thrown.what(), "'"));
@@ -100,8 +102,9 @@ bool run_authors(const Instr* instr, Warp& warp, const Run& run) {
 const Instr* run_rule(const Instr* instr, Warp& warp) {
   const RuleCall& call = warp.block->machine->code->rules[instr->aux];
   std::vector<uint64_t> inputs(call.inputs.size()), outputs(call.outputs.size());
-  const bool done = run_authors(instr, warp, [&] {
+  const bool done = run_authors(instr, warp, [&](Mask& lanes) {
     for_each_lane(warp.mask, [&](int lane) {
+      lanes = Mask{1} << lane;
       for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = read_bits(warp, call.inputs[i], lane);
       std::fill(outputs.begin(), outputs.end(), uint64_t{0});
       call.rule(inputs, absl::MakeSpan(outputs));
@@ -122,10 +125,11 @@ const Instr* run_warp_rule(const Instr* instr, Warp& warp) {
     }
   });
   // Groups of lanes, each by its mask, whether they come together or not.
-  const bool done = run_authors(instr, warp, [&] {
+  const bool done = run_authors(instr, warp, [&](Mask& lanes) {
     for (Mask left = warp.mask; left != 0;) {
       const int first = std::countr_zero(left);
       const Mask group = instr->b == kNone ? left : left & warp.reg<Mask>(instr->b)[first];
+      lanes = group;
       call.warp_rule(group, inputs, absl::MakeSpan(outputs));
       left &= ~(group | Mask{1} << first);
     }

@@ -292,7 +292,7 @@ ValueId Folder::fold_constants(const Node& node) {
     try {
       custom->meaning(operands, absl::MakeSpan(&result, 1));
     } catch (...) {
-      return ValueId::kNone;  // whoever runs the op is told
+      return ValueId::kNone;  // where the interpreter runs the op, it reports this
     }
     return constant(node.type, result & bits_mask(node.type.scalar));
   }

@@ -76,10 +76,6 @@ int64_t PassContext::option(absl::string_view name) const {
   return 0;
 }
 
-bool is_builtin(const Pass& pass) {
-  return absl::c_any_of(builtin_passes(), [&](const Pass& one) { return one.name == pass.name; });
-}
-
 PassRegistry::PassRegistry()
     : passes_(builtin_passes().begin(), builtin_passes().end()),
       properties_(builtin_properties().begin(), builtin_properties().end()) {}
@@ -178,20 +174,29 @@ struct Registered {
   }
 };
 
-// Why passes have no place: `wrong`, where one names a pass that there is not; else they wait for each other.
-Status without_place(absl::Span<const Pass* const> waiting, const Status& wrong) {
-  const auto is_there = [&](const Pass* one) {
-    const absl::string_view anchor = one->after.empty() ? one->before : one->after;
-    return absl::c_any_of(waiting, [&](const Pass* other) { return other->name == anchor; });
-  };
-  if (!absl::c_all_of(waiting, is_there)) return wrong;
-  return InvalidArgumentError(absl::StrCat(
-      "the passes ",
-      absl::StrJoin(
-          waiting, ", ",
-          [](std::string* out, const Pass* one) { absl::StrAppend(out, "'", one->name, "'"); }),
-      " have no place, because each is to run after or before another of them; let one name a pass "
-      "that is none of these"));
+// A pass that cannot be added as yet, and why.
+struct Waiting {
+  const Pass* pass;
+  Status why;
+};
+// What is wrong with passes of which none can be added: that of one which names something that there is not; else they wait for
+// each other.
+Status without_place(absl::Span<const Waiting> waiting) {
+  for (const Waiting& one : waiting) {
+    const absl::string_view anchor = one.pass->after.empty() ? one.pass->before : one.pass->after;
+    if (absl::c_none_of(waiting,
+                        [&](const Waiting& other) { return other.pass->name == anchor; })) {
+      return one.why;
+    }
+  }
+  return InvalidArgumentError(
+      absl::StrCat("the passes ",
+                   absl::StrJoin(waiting, ", ",
+                                 [](std::string* out, const Waiting& one) {
+                                   absl::StrAppend(out, "'", one.pass->name, "'");
+                                 }),
+                   " have no place, because each is to run after or before another of them; let "
+                   "one name a pass that is none of these"));
 }
 
 }  // namespace
@@ -212,19 +217,18 @@ StatusOr<std::shared_ptr<const PassRegistry>> process_passes() {
     if (const auto* const pass = std::get_if<Pass>(&one)) left.push_back(pass);
   }
   while (!left.empty()) {
-    Status wrong;
-    std::vector<const Pass*> waiting;
+    std::vector<Waiting> waiting;
     for (const Pass* const pass : left) {
       Status status = made->add(*pass);
       if (IsNotFound(status)) {
-        waiting.push_back(pass);
-        wrong.Update(status);
+        waiting.push_back({pass, std::move(status)});
       } else if (!status.ok()) {
         return status;
       }
     }
-    if (waiting.size() == left.size()) return without_place(waiting, wrong);
-    left = std::move(waiting);
+    if (waiting.size() == left.size()) return without_place(waiting);
+    left.clear();
+    for (const Waiting& one : waiting) left.push_back(one.pass);
   }
   r.registry = std::move(made);
   return r.registry;

@@ -98,8 +98,6 @@ struct Pass {
 
 // The passes that come with Heddle, in the order in which they usually run.
 absl::Span<const Pass> builtin_passes();
-// Whether a pass is one of these.
-bool is_builtin(const Pass& pass);
 absl::Span<const Property> builtin_properties();
 
 // Passes and properties by name: the built-in ones and a program's own. Not changed while a pipeline runs.
@@ -117,6 +115,10 @@ class PassRegistry {
   const Pass* find(absl::string_view name) const;
   const Property* find_property(absl::string_view name) const;
   absl::Span<const Pass> passes() const { return passes_; }
+  // Whether one of its passes comes with Heddle.
+  bool is_builtin(const Pass& pass) const {
+    return &pass < passes_.data() + builtin_passes().size();
+  }
   absl::Span<const Property> properties() const { return properties_; }
 
  private:

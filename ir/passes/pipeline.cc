@@ -1,5 +1,6 @@
 #include "heddle/ir/passes/pipeline.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -176,11 +177,13 @@ class PipelineRun {
     if (options_.verify_each) {
       if (Status wrong = check("before the first pass"); !wrong.ok()) return wrong;
     }
-    const auto limit =
-        options_.pass_limit < 0 ? steps.size() : static_cast<size_t>(options_.pass_limit);
-    for (size_t i = 0; i < steps.size() && i < limit; ++i) {
+    if (options_.pass_limit >= 0)
+      steps = steps.first(std::min(steps.size(), size_t(options_.pass_limit)));
+    const auto last = absl::c_find_if(
+        steps, [&](const PipelineStep& step) { return step.pass->name == options_.stop_after; });
+    if (last != steps.end()) steps = steps.first(static_cast<size_t>(last - steps.begin()) + 1);
+    for (size_t i = 0; i < steps.size(); ++i) {
       if (Status wrong = run(steps[i], steps.subspan(i + 1)); !wrong.ok()) return wrong;
-      if (steps[i].pass->name == options_.stop_after) break;
     }
     return OkStatus();
   }
@@ -212,8 +215,10 @@ class PipelineRun {
     run.ops_before = ops();
     PassContext context(kernel_, analyses_, pass.options, step.values);
     const auto start = std::chrono::steady_clock::now();
-    const bool foreign = !is_builtin(pass);
-    const StatusOr<bool> changed = foreign ? run_foreign(pass, context) : pass.run(context);
+    const bool foreign = !registry_.is_builtin(pass);
+    const auto values = kernel_.value_count();
+    StatusOr<bool> changed = foreign ? run_foreign(pass, context) : pass.run(context);
+    if (changed.ok() && !context.failure().ok()) changed = in_pass(pass, context.failure());
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     if (!changed.ok()) {
       analyses_.keep({});
@@ -225,8 +230,9 @@ class PipelineRun {
       ops_.reset();
     }
     if (foreign && !options_.verify_each) {
-      // Whatever it says of changes: what comes behind takes the kernel at its word.
-      if (Status wrong = check_foreign(pass, next); !wrong.ok()) return wrong;
+      // Whatever it says of changes: what comes behind takes the kernel at its word, and tables of its values.
+      if (!*changed && kernel_.value_count() != values) return hidden_change(pass);
+      if (Status wrong = check_legal(pass); !wrong.ok()) return wrong;
     }
     run.microseconds = took.count();
     run.changed = *changed;
@@ -239,24 +245,25 @@ class PipelineRun {
       print_text(*changed ? absl::StrCat("; after ", pass.name, "\n", print(kernel_))
                           : absl::StrCat("; after ", pass.name, ": unchanged\n"));
     }
-    return options_.verify_each ? check_pass(pass, *changed, text) : OkStatus();
+    if (options_.verify_each) return check_pass(pass, *changed, text);
+    return foreign ? check_needed(pass, next) : OkStatus();
   }
 
+  static Status in_pass(const Pass& pass, const Status& wrong) {
+    return Status(wrong.code(), absl::StrCat("pass '", pass.name, "': ", wrong.message()));
+  }
   // Of a program or plug-in: its mistakes are told by its name.
   static StatusOr<bool> run_foreign(const Pass& pass, PassContext& context) {
-    const auto in_pass = [&](const Status& wrong) {
-      return Status(wrong.code(), absl::StrCat("pass '", pass.name, "': ", wrong.message()));
-    };
     try {
       const StatusOr<bool> changed = pass.run(context);
-      if (!changed.ok()) return in_pass(changed.status());
-      if (!context.failure().ok()) return in_pass(context.failure());
-      return changed;
+      return changed.ok() ? changed : StatusOr<bool>(in_pass(pass, changed.status()));
     } catch (const std::exception& thrown) {
-      return in_pass(InternalError(absl::StrCat("it has thrown an exception, '", thrown.what(),
+      return in_pass(pass,
+                     InternalError(absl::StrCat("it has thrown an exception, '", thrown.what(),
                                                 "'; return a Status from Pass::run")));
     } catch (...) {
-      return in_pass(InternalError("it has thrown an exception; return a Status from Pass::run"));
+      return in_pass(pass,
+                     InternalError("it has thrown an exception; return a Status from Pass::run"));
     }
   }
 
@@ -276,28 +283,43 @@ class PipelineRun {
     return to_status(absl::StrCat("kernel '", kernel_.name(), "' ", when), wrong);
   }
 
-  // What a pass of a program or plug-in has made of the kernel, and whether the next ones can do without what no longer
-  // holds.
-  Status check_foreign(const Pass& pass, absl::Span<const PipelineStep> next) {
-    Diagnostics wrong = verify(kernel_, Stage::kRewritten);
-    if (wrong.empty()) {
-      wrong = held_.keep_true(kernel_, registry_);
-      std::vector<PipelineStep> used;
-      absl::c_copy_if(next, std::back_inserter(used),
-                      [&](const PipelineStep& step) { return is_for(*step.pass, kernel_); });
-      if (check_needs(registry_, used, held_, pass.name).ok()) return OkStatus();
-    }
-    return InternalError(
+  Status hidden_change(const Pass& pass) const {
+    return InternalError(absl::StrCat("pass '", pass.name, "' changed kernel '", kernel_.name(),
+                                      "' and says that it did not; return true from Pass::run"));
+  }
+  // Of a pass of a program or plug-in: whether the kernel is legal, and whether the next ones can do without what no longer holds.
+  Status check_legal(const Pass& pass) const {
+    return internal(pass, verify(kernel_, Stage::kRewritten), "");
+  }
+  Status check_needed(const Pass& pass, absl::Span<const PipelineStep> next) {
+    const Diagnostics wrong = held_.keep_true(kernel_, registry_);
+    if (wrong.empty()) return OkStatus();
+    std::vector<PipelineStep> used;
+    absl::c_copy_if(next, std::back_inserter(used),
+                    [&](const PipelineStep& step) { return is_for(*step.pass, kernel_); });
+    const Status needed = check_needs(registry_, used, held_, "");
+    const bool gives =
+        absl::c_all_of(pass.gives, [&](absl::string_view property) { return held_.has(property); });
+    if (needed.ok() && gives) return OkStatus();
+    return internal(pass, wrong,
+                    needed.ok()
+                        ? "\n  and Pass::gives says that this holds"
+                        : "\n  and a later pass needs what the pass has not said that it breaks; "
+                          "set Pass::breaks, or run a pass that gives it again");
+  }
+  Status internal(const Pass& pass, const Diagnostics& wrong, absl::string_view more) const {
+    if (wrong.empty()) return OkStatus();
+    return InternalError(absl::StrCat(
         to_status(absl::StrCat("kernel '", kernel_.name(), "' after '", pass.name, "'"), wrong)
-            .message());
+            .message(),
+        more));
   }
   // What the pass has declared and done.
   Status check_pass(const Pass& pass, bool changed, absl::string_view before) const {
     const std::string when = absl::StrCat("after '", pass.name, "'");
     if (Status wrong = check(when); !wrong.ok()) return InternalError(wrong.message());
     if (!changed && print(kernel_, {.by_id = true}) != before) {
-      return InternalError(absl::StrCat("pass '", pass.name, "' changed kernel '", kernel_.name(),
-                                        "' and says that it did not; return true from Pass::run"));
+      return hidden_change(pass);
     }
     if (const std::string what = analyses_.disagreement(); !what.empty()) {
       return InternalError(absl::StrCat("pass '", pass.name, "' keeps an analysis of kernel '",

@@ -23,19 +23,20 @@ void quantized_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Resi
     // The greatest magnitude of all norms.
     Var<float> mine(kLeastPeak);
     in.each([&](const Int& number, const RowPart<T>& part) {
-      in.store_sum(number, part);
       const RowPart<float> norms = normalised<float>(part, out, number, by, w, b);
       mine = max(mine, norms.template fold_row<float>(
                            [](const Fragment<float>& v) { return abs(v); }, maximum(), Float(0)));
     });
-    const Float peak = threads.reduce(Float(mine), maximum()), inverse = fast::div(kGreatest, peak);
+    const Float peak = threads.reduce(Float(mine), maximum()), scale = peak * (1 / kGreatest),
+                inverse = fast::rcp(scale);
     in.each([&](const Int& number, const RowPart<T>& part) {
+      in.store_sum(number, part);  // the last read, for the sum may be the memory of what is read
       out.store(number, normalised<float>(part, out, number, by, w, b)
                             .template map<float8_e4m3>([&](const Fragment<float>& v) {
                               return (v * inverse).template as<float8_e4m3>();
                             }));
     });
-    If(threads.is_first(), [&] { scales(threads.row()) = peak * (1 / kGreatest); });
+    If(threads.is_first(), [&] { scales(threads.row()) = scale; });
   });
 }
 

@@ -9,7 +9,7 @@
 // x, residual, sum: rows × columns, w, b: columns, of f32, f16 or bf16; y: rows × columns of e4m3; scales: a number for
 // each row. A norm is computed in f32 as norm.h has it, divided by its row's scale and rounded once to e4m3, so that the
 // greatest of a row is ±448, the greatest finite number. A scale is 2^-100 / 448 at least, which that of a row of zeros is.
-// NaNs stay NaNs and do not count for the scale; where a norm is infinite so is the scale, and all finite ones become 0. The
+// The sum may be the memory of x or of the residual. NaNs stay NaNs and do not count for the scale; where a norm is infinite so is the scale, and all finite ones become 0. The
 // floor is the bytes of x and y over the memory's bandwidth. For sm_89 and later.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace heddle::kernels {
 
-// One launch on the stream; none where there are no elements. kInvalidArgument where a matrix's extents are not x's, or w, b
+// One launch on the stream; none where there are no elements, which leaves scales as they are. kInvalidArgument where a matrix's extents are not x's, or w, b
 // or scales has not an element for each column or row of x.
 template <class T>
 Status rms_norm_quantized(const Stream& stream, const TensorRef<const T, 2>& x,

@@ -1,4 +1,4 @@
-// Norms in 8 bits against double precision: rows of lanes, a block, a cluster and in parts; alignments; zeros, NaNs, infinities.
+// Norms in 8 bits against double precision: rows of lanes, a block and a cluster; alignments; zeros, NaNs, infinities.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -194,6 +194,17 @@ TEST(NormQuantized, OfZerosNansAndInfinities) {
   EXPECT_EQ(of_inf.y[8], 0);
   EXPECT_TRUE(std::isnan(of_inf.y[9]));
   EXPECT_EQ(of_inf.y[11], 0);
+}
+
+// Whatever a scale is, the greatest of a row is 448.
+TEST(NormQuantized, OfHugeAndTinyNorms) {
+  for (const float weight : {1e38f, 1e-20f, 1e-25f}) {
+    const auto got = quantised<float>(Norm::kRms, {1, 4}, {1, -2, 3, 4},
+                                      std::vector<float>(4, weight), {0, 0, 0, 0}, 1e-5f);
+    EXPECT_EQ(got.y[3], 448) << weight;
+    EXPECT_EQ(got.y[0], 112) << weight;
+    EXPECT_NEAR(got.scales[0] / weight, 4 / std::sqrt(7.5) / 448, 1e-6) << weight;
+  }
 }
 
 TEST(NormQuantized, SaysWhatDoesNotFit) {

@@ -1,4 +1,6 @@
 // Every deal of rows that `heddle tune` may measure computes what the model's does.
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -6,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/kernels/norm/norm.h"
+#include "heddle/kernels/norm/quantized.h"
 #include "heddle/kernels/rows/deal.h"
 #include "heddle/kernels/softmax/softmax.h"
 #include "heddle/runtime/tuning/tuning_scope.h"
@@ -102,7 +105,56 @@ TEST(RowDeals, ComputeTheSame) {
   check<bfloat16>({1, 50000});
 }
 
-// The model's is among them; none is more than a block has, or holds less than nothing of the row.
+// The sum is the residual's memory, whatever the deal: rows that are read again are stored at the last reading.
+TEST(RowDeals, MayStoreWhereTheyRead) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  for (const int64_t columns : {130, 5000}) {
+    constexpr int64_t kRows = 3;
+    const auto x = random_elements<bfloat16>(kRows * columns, 0.25f, 1, 1),
+               more = random_elements<bfloat16>(kRows * columns, 0, 1, 2),
+               w = random_elements<bfloat16>(columns, 1, 0.5f, 3);
+    const Buffer in = device.upload(absl::MakeConstSpan(x)).value(),
+                 weight = device.upload(absl::MakeConstSpan(w)).value();
+    struct Results {
+      std::vector<float8_e4m3> y;
+      std::vector<bfloat16> sum;
+    };
+    const auto run = [&] {
+      const Buffer residual = device.upload(absl::MakeConstSpan(more)).value(),
+                   y = device.allocate(static_cast<size_t>(kRows * columns)).value(),
+                   scales = device.allocate(kRows * 4).value();
+      EXPECT_THAT(
+          kernels::add_rms_norm_quantized<bfloat16>(
+              stream, as_tensor<const bfloat16>(in, {kRows, columns}),
+              as_tensor<const bfloat16>(residual, {kRows, columns}),
+              as_tensor<const bfloat16>(weight, {columns}),
+              as_tensor<float8_e4m3>(y, {kRows, columns}), as_tensor<float>(scales, {kRows}),
+              as_tensor<bfloat16>(residual, {kRows, columns}), 1e-6f),
+          IsOk());
+      return Results{y.download<float8_e4m3>(stream).value(),
+                     residual.download<bfloat16>(stream).value()};
+    };
+    runtime::TuningScope scope;
+    const Results model = run();
+    ASSERT_EQ(scope.asked().size(), 1u);
+    const runtime::TuningProblem problem = scope.asked()[0];
+    for (const std::string& candidate : problem.candidates) {
+      SCOPED_TRACE(problem.problem + ": " + candidate);
+      scope.use(problem, candidate);
+      const Results results = run();
+      for (size_t i = 0; i < model.y.size(); ++i) {
+        ASSERT_EQ(static_cast<float>(results.sum[i]), static_cast<float>(model.sum[i])) << i;
+        // Neighbours, where scales differ in their last bits.
+        const float expected = static_cast<float>(model.y[i]);
+        ASSERT_NEAR(static_cast<float>(results.y[i]), expected, std::abs(expected) / 8 + 0x1p-9f)
+            << i;
+      }
+    }
+  }
+}
+
+// The model's is among them; none is more than a block or a cluster has, and rows that are not held are read in parts.
 TEST(RowDeals, AreOnesThatRun) {
   const DeviceInfo& device = test_device().info();
   for (const int64_t columns : {1, 31, 1000, 8192, 65536, 1000000}) {
@@ -118,6 +170,14 @@ TEST(RowDeals, AreOnesThatRun) {
           const std::vector<RowDeal> deals = row_deals(problem, device);
           EXPECT_THAT(deals, Contains(deal_rows(problem.of, device))) << problem.to_string();
           for (const RowDeal& deal : deals) {
+            const int64_t vectors = (columns + deal.width - 1) / deal.width,
+                          held = int64_t{deal.blocks} * deal.threads * deal.vectors *
+                                 std::max(deal.kept, 1);
+            EXPECT_EQ(deal.in_parts, held < vectors) << deal.to_string();
+            EXPECT_LE(deal.blocks, 16);
+            if (deal.peeled) {
+              EXPECT_GE(deal.threads, 2 * deal.width) << deal.to_string();
+            }
             EXPECT_LE(deal.threads * deal.rows, 1024) << deal.to_string();
             EXPECT_LE(deal.kept > 0 ? shared_bytes(deal, inputs) : 0,
                       device.limits.max_shared_per_block);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -88,11 +89,8 @@ Status load_plugin(const std::string& path) {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path, error);
   if (error) return refused(absl::StrCat("cannot be opened: ", error.message()));
-  // What is loaded already stays as it is.
-  if (void* const known = dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
-    dlclose(known);
-    return OkStatus();
-  }
+  static std::set<std::filesystem::path>& loaded = *new std::set<std::filesystem::path>();
+  if (loaded.contains(file)) return OkStatus();  // named twice
   const std::vector<const Operation*> before = runtime::registered_operations();
   const auto passes_before = ir::process_passes();
   const size_t ops_before = ir::all_opcodes().size();
@@ -112,15 +110,19 @@ Status load_plugin(const std::string& path) {
                        absl::StrAppend(out, op.why.message());
                      })));
   }
+  const auto accepted = [&] {
+    loaded.insert(file);
+    return OkStatus();
+  };
   // A plug-in may replace a kernel, so comparing names is not enough.
   for (const Operation* operation : runtime::registered_operations()) {
-    if (std::find(before.begin(), before.end(), operation) == before.end()) return OkStatus();
+    if (std::find(before.begin(), before.end(), operation) == before.end()) return accepted();
   }
   const auto passes = ir::process_passes();
   if (!passes.ok()) return refused(absl::StrCat("has a mistake: ", passes.status().message()));
   // The registry is made anew where something has been registered.
-  if (passes_before.ok() && *passes != *passes_before) return OkStatus();
-  if (ir::all_opcodes().size() != ops_before) return OkStatus();
+  if (passes_before.ok() && *passes != *passes_before) return accepted();
+  if (ir::all_opcodes().size() != ops_before) return accepted();
   return refused(
       "registers no kernels, passes or ops with this program; does it hold a Registered, "
       "RegisteredPass or RegisteredOp constant, and was this program linked with ENABLE_EXPORTS?");

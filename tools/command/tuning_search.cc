@@ -25,8 +25,9 @@ constexpr int kGlance = 3, kBurst = 10, kBursts = 5;  // launches at first, then
 constexpr double kNear = 1.08;                    // of the fastest time at a glance: timed again
 constexpr double kMostIdleMs = 100, kSlowMs = 4;  // after which a burst is one of two launches
 constexpr int64_t kRandomElements = 1 << 20;      // repeated: what matters is that they differ
-// How far an element may be from what the model's choice computes, of the largest one: orders of sums differ.
-constexpr double kTolerance = 0.02;
+// How far an element may be from what the model's choice computes, of the largest one: orders of sums differ. Neighbours in
+// e4m3 are a fourteenth of the greatest apart.
+constexpr double kTolerance = 0.02, kToleranceOfE4M3 = 0.08;
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -90,6 +91,14 @@ class Results {
   Results(const Stream& stream, const runtime::BoundCall& call, Sets& sets)
       : stream_(stream), call_(call), sets_(sets) {}
 
+  // How far elements may be from each other, of the largest.
+  double tolerance() const {
+    for (const runtime::BoundCall::Value& value : call_.values) {
+      const bool coarse = value.argument->is_written() && value.shape.dtype == ir::Scalar::kE4M3;
+      if (coarse) return kToleranceOfE4M3;
+    }
+    return kTolerance;
+  }
   // The elements behind a launch that finds NaN or the like there. Without elements where the call reads what it
   // writes, so that two launches differ.
   StatusOr<std::vector<double>> of(const Launch& launch) {
@@ -121,7 +130,7 @@ class Results {
 };
 
 // How many elements are no neighbours.
-int64_t differing(const std::vector<double>& x, const std::vector<double>& y) {
+int64_t differing(const std::vector<double>& x, const std::vector<double>& y, double tolerance) {
   double largest = 0;
   for (const double element : x) {
     if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
@@ -129,7 +138,7 @@ int64_t differing(const std::vector<double>& x, const std::vector<double>& y) {
   int64_t count = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     const bool same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])) ||
-                      std::abs(x[i] - y[i]) <= kTolerance * largest;
+                      std::abs(x[i] - y[i]) <= tolerance * largest;
     count += same ? 0 : 1;
   }
   return count;
@@ -222,7 +231,7 @@ class Search {
       StatusOr<std::vector<double>> results = results_.of(launch_);
       if (!results.ok()) return results.status();
       if (!expected) expected = *results;
-      if (const int64_t count = differing(*expected, *results); count > 0) {
+      if (const int64_t count = differing(*expected, *results, results_.tolerance()); count > 0) {
         tuned_.failed.push_back(absl::StrCat(one.name, ": ", ir::counted(count, "element"),
                                              " of its results differ from the model's"));
         continue;

@@ -320,18 +320,11 @@ TEST(Analyses, OfSumsGoWithTheValuesInThem) {
   }
 }
 
-Status run_liar(absl::string_view name, std::function<StatusOr<bool>(PassContext&)> run) {
-  PassRegistry registry;
-  EXPECT_TRUE(registry
-                  .add({.name = name,
-                        .summary = "",
-                        .run = std::move(run),
-                        .keeps = {Aliasing::kName, Uniformity::kName, Ints::kName}})
-                  .ok());
-  Kernel kernel = parse_body("64, 1, 1",
-                             "%x: view<i32, global, 1> [?] strides [1], "
-                             "%y: view<i32, global, 1> [?] strides [1]",
-                             R"(
+Kernel liars_kernel() {
+  return parse_body("64, 1, 1",
+                    "%x: view<i32, global, 1> [?] strides [1], "
+                    "%y: view<i32, global, 1> [?] strides [1]",
+                    R"(
     %t = thread_idx {axis = x} : i32
     %two = const 2 : i32
     %s = shared {extents = [64]} : view<i32, shared, 1>
@@ -340,6 +333,16 @@ Status run_liar(absl::string_view name, std::function<StatusOr<bool>(PassContext
     %v = load %s, %b : i32
     store %x, %v, %t
 )");
+}
+Status run_liar(absl::string_view name, std::function<StatusOr<bool>(PassContext&)> run) {
+  PassRegistry registry;
+  EXPECT_TRUE(registry
+                  .add({.name = name,
+                        .summary = "",
+                        .run = std::move(run),
+                        .keeps = {Aliasing::kName, Uniformity::kName, Ints::kName}})
+                  .ok());
+  Kernel kernel = liars_kernel();
   return run_pipeline(kernel, name, {.registry = &registry, .verify_each = true});
 }
 OpId first(const Kernel& kernel, Opcode opcode) {
@@ -393,6 +396,26 @@ TEST(ForeignPasses, AreHeldToTheirWord) {
             "pass 'mine': no such kernel");
 }
 
+// Tables of values would be too short for those that it has made; --verify sees any other change.
+TEST(ForeignPasses, MayNotHideNewValues) {
+  PassRegistry registry;
+  ASSERT_TRUE(registry
+                  .add({.name = "silent",
+                        .summary = "",
+                        .run =
+                            [](Kernel& kernel) {
+                              Builder builder(kernel);
+                              builder.set_insertion_before(first(kernel, Opcode::kAdd));
+                              builder.constant_int(kI32Type, 7);
+                              return false;
+                            }})
+                  .ok());
+  Kernel kernel = liars_kernel();
+  EXPECT_EQ(
+      run_pipeline(kernel, "silent,dce", {.registry = &registry}).message(),
+      "pass 'silent' changed kernel 'test' and says that it did not; return true from Pass::run");
+}
+
 // A property that a pass of a program ends without saying so: an error where a later pass needs it.
 TEST(ForeignPasses, EndWhatLaterPassesNeed) {
   bool holds = true;
@@ -435,7 +458,14 @@ TEST(ForeignPasses, EndWhatLaterPassesNeed) {
   EXPECT_EQ(said("gives,needs,ends"), "");
   EXPECT_EQ(said("gives,ends,gives,needs"), "");
   EXPECT_THAT(said("gives,ends,needs"),
-              AllOf(HasSubstr("kernel 'test' after 'ends'"), HasSubstr("it is not told")));
+              AllOf(HasSubstr("kernel 'test' after 'ends'"), HasSubstr("it is not told"),
+                    HasSubstr("a later pass needs what the pass has not said that it breaks")));
+  // Where the later pass does not run, nothing is wrong.
+  Kernel kernel = loop();
+  EXPECT_TRUE(
+      run_pipeline(kernel, "gives,ends,needs", {.registry = &registry, .stop_after = "ends"}).ok());
+  EXPECT_TRUE(
+      run_pipeline(kernel, "gives,ends,needs", {.registry = &registry, .pass_limit = 2}).ok());
 }
 
 TEST(Verification, FindsPassesThatDeclareWhatIsNot) {
@@ -530,6 +560,10 @@ TEST(RegisteredPasses, RunInWhateverIsCompiledWhileTheyLive) {
   const Status status = run_pipeline(kernel, "fold");
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("pass 'lost' names the pass 'nothing'"));
+  // Not that of one that waits for it.
+  const RegisteredPass waits(
+      {.name = "waits", .summary = "", .run = [](Kernel&) { return false; }, .before = "lost"});
+  EXPECT_EQ(run_pipeline(kernel, "fold"), status);
 }
 
 TEST(Changes, AreTold) {

@@ -237,13 +237,20 @@ void append_ops_from_outside(std::string& page) {
     append_item("Signature", absl::StrCat("`", signature_of(op->row), "`"), page);
     append_item("Behaviour", behaviour_of(op->row), page);
     for (const ir::PtxForm& form : op->ptx) {
-      append_item(form.type == Scalar::kNone
-                      ? "PTX"
-                      : absl::StrCat("PTX where T = ", ir::info(form.type).name),
+      std::vector<absl::string_view> targets;
+      for (const ir::Target& target : ir::kTargets) {
+        if (has(target, form.needs)) targets.push_back(target.name);
+      }
+      append_item(absl::StrCat("PTX", form.type == Scalar::kNone ? "" : " where T = ",
+                               form.type == Scalar::kNone ? "" : ir::info(form.type).name,
+                               targets.size() == ir::kTargets.size()
+                                   ? ""
+                                   : absl::StrCat(" on ", absl::StrJoin(targets, ", "))),
                   absl::StrCat("`", form.text, "`"), page);
     }
-    if (op->ptx.empty()) append_item("PTX", "- (a mark for a pass)", page);
-    if (!op->meaning && !op->warp_meaning) append_item("Interpreter", "- (no meaning)", page);
+    const bool has_meaning = op->meaning || op->warp_meaning;
+    if (op->ptx.empty()) append_item("PTX", has_meaning ? "-" : "- (a mark for a pass)", page);
+    if (!has_meaning) append_item("Interpreter", "-", page);
   }
 }
 
