@@ -56,8 +56,8 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device);
 
 // So many rows of a kind: what deals are measured for (runtime/tuning/tunable.h).
 struct RowsProblem {
-  RowsOf of;
-  int64_t rows;
+  RowsOf of;     // the kind
+  int64_t rows;  // how many
 
   std::string to_string() const;
 };
