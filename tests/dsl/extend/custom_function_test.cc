@@ -236,9 +236,11 @@ TEST(CustomFunctions, ReportRefusedOpsWhereTheyAreCalled) {
       {.row = ir::op_row("nameless", "a:u32 -> u32", ir::kPure), .ptx = {{"mov.b32 %0, %1;"}}});
   EXPECT_FALSE(nameless.status().ok());
   const auto result = results_of<uint32_t>(32, [&] { return nameless(cast<uint32_t>(lane_id())); });
-  EXPECT_THAT(std::string(result.status().message()),
-              AllOf(HasSubstr("the op 'nameless' is refused: its name"),
-                    HasSubstr("custom_function_test.cc")));
+  EXPECT_THAT(
+      std::string(result.status().message()),
+      AllOf(HasSubstr(
+                "the op 'nameless' is refused: an op from outside is called by its owner's name"),
+            HasSubstr("custom_function_test.cc")));
 }
 
 }  // namespace
