@@ -29,6 +29,16 @@ Outputs scan_reference(const Settings& settings, const Tensors& tensors) {
 template <class T>
 using Scan = Status(const Stream&, Prefix, const TensorRef<const T, 2>&, const TensorRef<T, 2>&);
 
+const std::vector<runtime::Setting>& settings() {
+  static const auto& all =
+      *new std::vector<runtime::Setting>{{.name = "dtype", .help = "element type of x and y"},
+                                         {.name = "kind",
+                                          .help = "whether a sum includes the element at its place",
+                                          .default_value = "inclusive",
+                                          .choices = {"inclusive", "exclusive"}}};
+  return all;
+}
+
 const Registered registered_scan({
     .name = "scan",
     .summary = "y(r, c) = x(r, 0) + … + x(r, c)",
@@ -36,11 +46,7 @@ const Registered registered_scan({
     .functions = {host_function<Scan<float>>(scan<float>), host_function<Scan<half>>(scan<half>),
                   host_function<Scan<bfloat16>>(scan<bfloat16>),
                   host_function<Scan<int32_t>>(scan<int32_t>)},
-    .settings = {{.name = "dtype", .help = "element type of x and y"},
-                 {.name = "kind",
-                  .help = "whether a sum includes the element at its place",
-                  .default_value = "inclusive",
-                  .choices = {"inclusive", "exclusive"}}},
+    .settings = settings(),
     .sizes = {{"rows", 8192}, {"columns", 8192}},
     .reference = scan_reference,
 });
@@ -58,11 +64,7 @@ const Registered registered_segmented_scan({
                   host_function<SegmentedScan<half>>(segmented_scan<half>),
                   host_function<SegmentedScan<bfloat16>>(segmented_scan<bfloat16>),
                   host_function<SegmentedScan<int32_t>>(segmented_scan<int32_t>)},
-    .settings = {{.name = "dtype", .help = "element type of x and y"},
-                 {.name = "kind",
-                  .help = "whether a sum includes the element at its place",
-                  .default_value = "inclusive",
-                  .choices = {"inclusive", "exclusive"}}},
+    .settings = settings(),
     .sizes = {{"rows", 8192}, {"columns", 8192}},
     .reference = scan_reference,
 });

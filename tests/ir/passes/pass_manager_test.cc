@@ -460,6 +460,10 @@ TEST(ForeignPasses, EndWhatLaterPassesNeed) {
   EXPECT_THAT(said("gives,ends,needs"),
               AllOf(HasSubstr("kernel 'test' after 'ends'"), HasSubstr("it is not told"),
                     HasSubstr("a later pass needs what the pass has not said that it breaks")));
+  // What a pass says that it gives must hold behind it.
+  ASSERT_TRUE(
+      registry.add({.name = "lies", .summary = "", .run = sets(false), .gives = {"told"}}).ok());
+  EXPECT_THAT(said("lies"), HasSubstr("Pass::gives says that this holds"));
   // Where the later pass does not run, nothing is wrong.
   Kernel kernel = loop();
   EXPECT_TRUE(
