@@ -139,7 +139,7 @@ T warp_reduce_scatter(std::vector<T> values, Combine combine,
 
 namespace detail {
 
-// Of a warp's values the i-th ones of its lanes combined: those from `first` on, one in each of so many lanes.
+// The i-th values of a warp's lanes combined, for i = first, first + 1, …: each in one of the first `lanes` lanes.
 template <class T>
 struct WarpSums {
   int first, lanes;
@@ -160,7 +160,7 @@ std::vector<WarpSums<T>> sums_of_warp(const std::vector<T>& values, Combine comb
   }
   return all;
 }
-// store(i, the combination of the i-th ones), in one lane each.
+// Calls store(i, combination) for each i, in the lane that has it.
 template <class T, class Store>
 void store_sums(const std::vector<WarpSums<T>>& all, const Store& store) {
   for (const WarpSums<T>& one : all) {
@@ -217,10 +217,10 @@ T block_reduce_scatter(const std::vector<T>& values, Combine combine,
                                   count, combine);
 }
 
-// The same over the threads of a cluster, whose blocks share the values out: of n values and b blocks, the one of rank r
-// gets n/b of them, rounded up, in its first threads: the next behind those of the ranks before. Threads that are behind get their block's last one,
-// or where there is none left the last of all. Costs a barrier of the cluster, which overlaps with the warps' work, and
-// the way to other blocks' memory. In a cluster of one block it is block_reduce_scatter().
+// The same over the threads of a cluster, whose blocks get equal shares of the values: of n values and b blocks, the block
+// of rank r gets share = ⌈n / b⌉ of them, from number r · share on, one in each of its first threads. Its other threads get the
+// last of its share, and blocks for which nothing is left the last of all values. Costs a barrier of the cluster, which
+// overlaps with the warps' work, and the way to other blocks' memory. In a cluster of one block it is block_reduce_scatter().
 template <Traced T, class Combine>
 T cluster_reduce_scatter(const std::vector<T>& values, Combine combine,
                          SourceLoc loc = SourceLoc::current()) {

@@ -8,7 +8,7 @@
 //   If(thread_idx.x == 0, [&] { partials(block_idx.x) = of_block; });
 //   If(is_last_block(done(0)), [&] { … });
 //
-// Those that take an `arrived` are of cooperative launches: it is a word as sync_grid() takes it, and memory that they are
+// Functions with a parameter `arrived` need a cooperative launch: it is a word for sync_grid(), and the memory that they are
 // given may be used again behind another sync_grid(). Blocks are counted in x first, and a grid's threads block by block.
 #pragma once
 
@@ -140,8 +140,8 @@ Compacted grid_compact(const Bool& keep, const Partials& partials,
   return detail::behind(of_block, all.place, all.count);
 }
 
-// The value of a thread of the block of a number, in each thread of the grid, by way of the first of `places`, a view in
-// global memory of T's elements.
+// Hands the value of one thread, given by its block's number and its own in the block, to all threads of the grid. It goes
+// through places(0), an element in global memory.
 template <class X, class Places>
 auto grid_broadcast(const X& x, const Int& block, const Int& thread, const Places& places,
                     detail::ElementRef<uint32_t>&& arrived, SourceLoc loc = SourceLoc::current()) {

@@ -113,8 +113,7 @@ auto warp_sort(const X& value, Before before, int width = kWarpSize,
   return detail::sort_lanes(std::vector<T>{T(value)}, before, width)[0];
 }
 
-// The same of several values of each lane, as many as a power of two says: of n of each, lane i gets those from the
-// (i n)-th on.
+// The same of n values of each lane, n a power of two: of all 32 n in order, lane i gets those from number i n on.
 template <Traced T, class Before>
 std::vector<T> warp_sort(const std::vector<T>& values, Before before,
                          SourceLoc loc = SourceLoc::current()) {
@@ -159,10 +158,10 @@ void block_sort(const Keys& keys, const Int& count, Before before,
   sync_threads();
 }
 
-// Sorts the first `count` of the elements that the blocks of a cluster hold in an array each, of the same number of
-// them: those of rank 0 come first, then those of rank 1. All threads of the cluster take part, as block_sort()'s do of a
-// block, and agree on `count`. Steps within the arrays, of powers of two of elements, have barriers of the blocks; other
-// steps barriers of the cluster.
+// Sorts the first `count` elements of the arrays of a cluster's blocks, one array a block, all of the same extent: the array
+// of rank 0 comes first, then that of rank 1. All threads of the cluster take part and agree on `count`; otherwise as
+// block_sort(). Where extents are powers of two, steps within one array take a barrier of its block; other steps take one of
+// the cluster.
 template <class T, class Before>
 void cluster_sort(const Shared<T, 1>& keys, const Int& count, Before before,
                   SourceLoc loc = SourceLoc::current()) {

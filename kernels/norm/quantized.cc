@@ -30,7 +30,8 @@ void quantized_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Resi
     const Float peak = threads.reduce(Float(mine), maximum()), scale = peak * (1 / kGreatest),
                 inverse = fast::rcp(scale);
     in.each([&](const Int& number, const RowPart<T>& part) {
-      in.store_sum(number, part);  // the last read, for the sum may be the memory of what is read
+      in.store_sum(number,
+                   part);  // at the last reading: the sum may be the memory of x or of the residual
       out.store(number, normalised<float>(part, out, number, by, w, b)
                             .template map<float8_e4m3>([&](const Fragment<float>& v) {
                               return (v * inverse).template as<float8_e4m3>();
