@@ -1,6 +1,7 @@
 // Benchmarks of kernels beside CUDA C++ twins: each pair has the same algorithm, inputs and launch shape. Prints JSON.
 //
 //   BENCH FOLDER           FOLDER: the twins as cubins (pair_figures.py makes them)
+//   BENCH FOLDER --times   compares no outputs
 //   BENCH FOLDER --once    runs each kernel once, ours before its twin, for a profiler
 //   BENCH --sizes          counts our kernels' instructions as they stand in the program, without a GPU
 //
@@ -50,7 +51,7 @@ inline Device open_counting(Counted* counted) {
   });
 }
 
-enum class PairMode { kTime, kOnce, kSizes };
+enum class PairMode { kCompare, kTimes, kOnce, kSizes };
 
 // The pairs of one program, and what is found of them.
 class Pairs : public Twins {
@@ -59,7 +60,8 @@ class Pairs : public Twins {
   Pairs(const Device& device, const std::string& folder, PairMode mode, Counted* counted)
       : Twins(device, folder), mode_(mode), counted_(counted) {}
 
-  PairMode mode() const { return mode_; }
+  // Whether kernels are timed.
+  bool is_timed() const { return mode_ == PairMode::kCompare || mode_ == PairMode::kTimes; }
   void add(nlohmann::ordered_json figure) { figures_.push_back(std::move(figure)); }
   nlohmann::ordered_json figures() { return std::move(figures_); }
 
@@ -100,7 +102,9 @@ class Pairs : public Twins {
       run(out.data(), false);
       return check(stream().synchronize());
     }
-    nlohmann::ordered_json figure = Twins::compare(name, size, bytes, tolerance, run);
+    nlohmann::ordered_json figure =
+        Twins::compare(name, size, bytes,
+                       mode_ == PairMode::kTimes ? std::nullopt : std::optional(tolerance), run);
     figure["elements"] = elements;
     figures_.push_back(std::move(figure));
   }
@@ -116,15 +120,19 @@ template <class Bench>
 int run_pairs(const char* title, int argc, char** argv) {
   CLI::App app(title);
   std::string folder;
-  bool once = false, sizes = false;
+  bool once = false, sizes = false, times = false;
   CLI::Option* const where = app.add_option("folder", folder, "where the twins' cubins are");
   CLI::Option* const counts =
       app.add_flag("--sizes", sizes, "count our kernels' instructions")->excludes(where);
-  app.add_flag("--once", once, "run each kernel once")->excludes(counts);
+  CLI::Option* const runs = app.add_flag("--once", once, "run each kernel once")->excludes(counts);
+  app.add_flag("--times", times, "compare no outputs")->excludes(counts)->excludes(runs);
   CLI11_PARSE(app, argc, argv);
   Counted counted;
   const Device device = sizes ? open_counting(&counted) : take(Device::open("cuda:0"));
-  const PairMode mode = sizes ? PairMode::kSizes : once ? PairMode::kOnce : PairMode::kTime;
+  const PairMode mode = sizes   ? PairMode::kSizes
+                        : once  ? PairMode::kOnce
+                        : times ? PairMode::kTimes
+                                : PairMode::kCompare;
   const nlohmann::ordered_json figures = Bench(device, folder, mode, &counted).all();
   if (!once) std::printf("%s\n", figures.dump(2).c_str());
   for (const auto& figure : figures) {

@@ -47,7 +47,7 @@ class Bench : public Pairs {
         [&](const Function& twin, Buffer* out) {
           launch(stream(), twin, shape, address(x), address(out[0]), 2.5f, columns);
         });
-    if (mode() == PairMode::kTime) {
+    if (is_timed()) {
       nlohmann::ordered_json beside_copy = Twins::compare(
           "scale_rows by 1", size, {4 * n}, 1e-7,
           [&](Buffer* out, bool ours) {
