@@ -45,8 +45,8 @@ Status add_layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
 // registers: of 8192 elements at most, and rows of more than 1024, of 16 bits more than 128 elements, must begin and end at multiples
 // of 16 bytes. It is five times elsewhere, where a second launch reads x and dy for the weights' sums. These are formed in f32, in an order that the shape and the
 // device decide, in memory of the stream's (Stream::allocate), and two to four short launches end them. Of no rows the
-// weights' gradients are 0. dx may be the memory of dy or x, with the same strides, where a block holds the rows.
-// kInvalidArgument where extents do not fit each other, and where dx is the memory of x or dy and no block holds the rows.
+// weights' gradients are 0. dx may be the memory of dy or x, with the same strides, where a block or a cluster holds the rows, which are then dealt out so.
+// kInvalidArgument where extents do not fit each other, and where dx is the memory of x or dy and no cluster holds the rows.
 template <class T>
 Status rms_norm_backward(const Stream& stream, const TensorRef<const T, 2>& x,
                          const TensorRef<const T, 1>& w, const TensorRef<const T, 2>& dy,

@@ -29,6 +29,8 @@ struct RowDeal {
   int width = 1;        // elements of a vector
   bool peeled = false;  // vectors begin where memory is aligned, behind the row's first elements
   bool whole = false;   // every thread's vectors lie in the row
+  int whole_vectors =
+      0;         // of a row in registers, so many of each thread's at least, its first ones
   int kept = 0;  // parts of a thread that wait in shared memory; 0: its only one in registers
   bool in_parts = false;  // a row is more than either holds
   // What tells apart the deals of one kind of rows: "threads=32 rows=4 blocks=1 vectors=2 kept=0".

@@ -75,7 +75,7 @@ class Row {
     RowPart<To> out;
     for (int v = 0; v < threads_.deal().vectors; ++v) {
       const Int at = vector(v);
-      if (!threads_.deal().whole) out.in_row.push_back(at < here);
+      if (!threads_.deal().whole) out.in_row.push_back(is_in_row(v) ? Bool(true) : at < here);
       out.vectors.push_back(read(at));
     }
     return out;
@@ -83,12 +83,13 @@ class Row {
   // Likewise, of those in the row; the others are `outside`.
   template <class Read>
   RowPart<Element> vectors_in_row(const Int& part, const Element& outside, Read read) const {
-    if (threads_.deal().whole) return vectors(part, read);
     const Fragment<Element> none(threads_.deal().width, outside);
     const Int here = count(part);
+    int v = 0;
     return vectors(part, [&](const Int& at) {
-      return If(
-          at < here, [&] { return read(at); }, [&] { return none; });
+      if (is_in_row(v++)) return Fragment<Element>(read(at));
+      return Fragment<Element>(If(
+          at < here, [&] { return read(at); }, [&] { return none; }));
     });
   }
   // Behind them the element of the row's edges that it has, all of which belong to part 0.
@@ -183,7 +184,7 @@ class Row {
       for (int v = 0; v < deal.vectors; ++v) {
         const Int at = vector(v);
         const auto write = [&] { at_vector(part, at) = from.vectors[v]; };
-        if (deal.whole) {
+        if (is_in_row(v)) {
           write();
         } else {
           If(at < here, write);
@@ -205,6 +206,8 @@ class Row {
   Int count(const Int& part) const {
     return max(min(whole_ - begin(part), threads_.of_block()), 0);
   }
+  // Whether the host knows that it is in the row.
+  bool is_in_row(int v) const { return threads_.deal().whole || v < threads_.deal().whole_vectors; }
   Int vector(int v) const { return threads_.thread() + v * threads_.deal().threads; }
   Int place(const Int& part, const Int& at) const {
     return (part * threads_.of_block() + at) * threads_.deal().width;

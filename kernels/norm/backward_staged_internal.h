@@ -1,0 +1,136 @@
+// Norms' backward passes of rows that wait in shared memory. Internal to the norms.
+#pragma once
+
+#include "heddle/kernels/norm/backward_deal_internal.h"
+#include "heddle/kernels/norm/gradient_internal.h"
+#include "heddle/kernels/rows/staged_rows.h"
+#include "heddle/kernels/rows/warp_values.h"
+
+namespace heddle::kernels {
+
+// What a block's warps have of a row of a deal: a warp's number among the cluster's, and how many elements are its.
+class WarpShares {
+ public:
+  WarpShares(const RowDeal& deal, const Int& columns)
+      : deal_(deal), vectors_(columns / deal.width) {}
+  Float count(const Int& warp) const {
+    const int warps = deal_.threads / kWarpSize, of_block = deal_.threads * deal_.vectors;
+    if (deal_.whole) return static_cast<float>(kWarpSize * deal_.vectors * deal_.width);
+    const Int here = clamp(vectors_ - warp / warps * of_block, 0, of_block),
+              rounds = here / deal_.threads,
+              lanes = clamp(here - rounds * deal_.threads - warp % warps * kWarpSize, 0, kWarpSize);
+    return cast<float>((rounds * kWarpSize + lanes) * deal_.width);
+  }
+
+ private:
+  static Int clamp(const Int& value, int low, int high) { return max(min(value, high), low); }
+  const RowDeal& deal_;
+  const Int vectors_;
+};
+
+// Blocks, or clusters, that take one row after the other, and keep the sums of their columns in registers: dx, and
+// of each block or cluster the sums for w and, where rows are centred, for b. While the sums of a row's warps are on their
+// way, dx of the row before is stored.
+template <class T, bool kCentred>
+void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
+                 const Tensor<const T, 2>& dy, const Tensor<T, 2>& dx, const Tensor<float, 3>& sums,
+                 const Float& eps) {
+  const RowDeal& deal = how.rows;
+  min_blocks_per_sm(how.of_processor);
+  const Int rows = x.shape(0), columns = x.shape(1), first = block_idx.x / deal.blocks,
+            step = grid_dim.x / deal.blocks;
+  const auto threads_of = [&](const Int& row) { return RowThreads(deal, row, rows); };
+  WeightSums<T, kCentred> weight_sums(deal);
+  constexpr int kSums = kCentred ? 4 : 2;
+  StagedRows<T> staged(deal, {&x, &dy}, first, step);
+  WarpValues<kSums> values(deal);
+  const RowThreads any = threads_of(first);
+  const RowPart<T> weights = Row<const T>(any, x).beside(w, 0);
+  const WarpShares shares(deal, columns);
+  const Float own_count =
+                  shares.count(any.block() * (deal.threads / kWarpSize) + thread_idx.x / kWarpSize),
+              per_element = fast::rcp(cast<float>(columns));
+  const auto scaled = [](const Fragment<T>& d, const Fragment<T>& by) {
+    return wide(d) * wide(by);
+  };
+  const auto times = [](const Fragment<float>& a, const Fragment<float>& b) { return a * b; };
+  const auto square = [](const Fragment<float>& a) { return a * a; };
+  const auto of_warp = [](const Float& sum) { return warp_reduce(sum, plus()); };
+
+  const auto begin = [&](const Int& row) {
+    const RowThreads threads = threads_of(row);
+    staged.wait();
+    const RowPart<T> part = staged.newest(0, threads), d = staged.newest(1, threads);
+    const RowPart<float> s = d.template map<float>(scaled, weights),
+                         wide_x =
+                             part.template map<float>([](const Fragment<T>&v) { return wide(v); });
+    if constexpr (kCentred) {
+      // What a warp's elements differ from their own mean by; outside the row is 0.
+      const Float mean = of_warp(sum_of(wide_x)) * fast::rcp(max(own_count, 1.0f));
+      const RowPart<float> apart =
+          wide_x.template map<float>([&](const Fragment<float>& v) { return v - mean; });
+      const Float squares = apart.template fold_row<float>(square, plus(), Float(0)),
+                  products = sum_of(s.template map<float>(times, apart));
+      values.send(Vec<float, kSums>(mean, of_warp(squares), of_warp(sum_of(s)), of_warp(products)));
+    } else {
+      values.send(Vec<float, kSums>(of_warp(wide_x.template fold<float>(square, plus())),
+                                    of_warp(sum_of(s.template map<float>(times, wide_x)))));
+    }
+    staged.advance();
+  };
+  const auto end = [&](const Int& row) {
+    const RowThreads threads = threads_of(row);
+    using Sent = Vec<float, kSums>;
+    values.receive();
+    const auto sum = [&](auto of) { return values.sum(values.of(of)); };
+    const auto sent_as = [&](int i) {
+      return sum([&](const Sent& sent, const Int&) { return Float(sent[i]); });
+    };
+    const Float mean = kCentred ? sum([&](const Sent& sent, const Int& warp) {
+      return sent[0] * (shares.count(warp) * per_element);
+    })
+                                : Float(0);
+    const auto in_row = [&]() -> RowSums {
+      if constexpr (kCentred) {
+        const Float squares = sum([&](const Sent& sent, const Int& warp) {
+          const Float apart = sent[0] - mean;
+          return sent[1] + apart * shares.count(warp) * apart;
+        });
+        return {squares, sent_as(2), sum([&](const Sent& sent, const Int&) {
+                  return sent[3] + sent[2] * (sent[0] - mean);
+                })};
+      } else {
+        return {sent_as(0), Float(0), sent_as(1)};
+      }
+    };
+    const RowSums row_sums = in_row();
+    values.free();
+    const RowScale by{mean, fast::rsqrt(row_sums.squares * per_element + eps)};
+    const Float mean_of_s = row_sums.of_s * per_element,
+                slope = row_sums.of_products * per_element * by.scale * by.scale;
+    const RowPart<T> part = staged.oldest(0, threads), d = staged.oldest(1, threads);
+    staged.release(row);
+    weight_sums.add(part, d, by);
+    const auto gradient = [&](const Fragment<T>& v, const Fragment<T>& g,
+                              const Fragment<T>& weight) {
+      return gradient_of<T, kCentred>(scaled(g, weight), v, by, mean_of_s, slope);
+    };
+    Row<T>(threads, dx).store(0, part.template map<T>(gradient, d, weights));
+  };
+  For(range(first, rows + step, step), [&](const Int& row) {
+    If(row < rows, [&] { begin(row); }).Else([&] { values.send_nothing(); });
+    If(row > first, [&] { end(row - step); }).Else([&] { values.free(); });
+  });
+  values.finish();
+  const RowPart<int32_t> at = Row<const T>(any, x).columns_of(0);
+  for (int which = 0; which < weight_sums.kWeights; ++which) {
+    for (int v = 0; v < deal.vectors; ++v) {
+      If(at.vectors[v][0] < columns, [&] {
+        const Fragment<float> of = weight_sums.of(which, v);
+        for (int i = 0; i < deal.width; ++i) sums(which, first, at.vectors[v][i]) = of[i];
+      });
+    }
+  }
+}
+
+}  // namespace heddle::kernels

@@ -1,0 +1,77 @@
+// The gradients of normalised rows, and what a thread adds up for the weights'. Internal to the norms.
+#pragma once
+
+#include <deque>
+
+#include "heddle/kernels/norm/norm_rows_internal.h"
+
+namespace heddle::kernels {
+
+// Two sums that are formed together.
+struct TwoSums {
+  Float first, second;
+};
+struct AddSums {
+  TwoSums operator()(const TwoSums& a, const TwoSums& b) const {
+    return {a.first + b.first, a.second + b.second};
+  }
+};
+
+// The sum of all elements of a part.
+inline Float sum_of(const RowPart<float>& part) {
+  return part.template fold<float>([](const Fragment<float>& v) { return v; }, plus());
+}
+
+// Of elements: s = w dy, and what the row gives.
+template <class T, bool kCentred>
+Fragment<T> gradient_of(const Fragment<float>& s, const Fragment<T>& x, const RowScale& row,
+                        const Float& mean_of_s, const Float& slope) {
+  if constexpr (kCentred) {
+    return ((s - mean_of_s - (wide(x) - row.mean) * slope) * row.scale).template as<T>();
+  } else {
+    return ((s - wide(x) * slope) * row.scale).template as<T>();
+  }
+}
+
+// What a weight's gradient gets of a row's elements.
+template <class T, bool kCentred>
+Fragment<float> of_weight(const Fragment<T>& v, const Fragment<T>& d, const RowScale& row) {
+  const Fragment<float> apart = kCentred ? wide(v) - row.mean : wide(v);
+  return wide(d) * (apart * row.scale);
+}
+
+// The sums of columns that a thread has of all its rows: for w and, where rows are centred, for b.
+template <class T, bool kCentred>
+class WeightSums {
+ public:
+  // Of how many weights.
+  static constexpr int kWeights = kCentred ? 2 : 1;
+  explicit WeightSums(const RowDeal& deal) {
+    for (auto& sums : sums_) {
+      for (int v = 0; v < deal.vectors; ++v) sums.emplace_back(Fragment<float>(deal.width, 0.0f));
+    }
+  }
+  // Of a row, what counted(sum) says of its elements.
+  template <class Counted>
+  void add(const RowPart<T>& x, const RowPart<T>& dy, const RowScale& row, Counted counted) {
+    for (size_t v = 0; v < sums_[0].size(); ++v) {
+      auto& of_w = sums_[0][v];
+      of_w = of_w + counted(of_weight<T, kCentred>(x.vectors[v], dy.vectors[v], row));
+      if constexpr (kCentred) {
+        auto& of_b = sums_[1][v];
+        of_b = of_b + counted(wide(dy.vectors[v]));
+      }
+    }
+  }
+  // Of a row.
+  void add(const RowPart<T>& x, const RowPart<T>& dy, const RowScale& row) {
+    add(x, dy, row, [](const Fragment<float>& sum) { return sum; });
+  }
+  // Of a weight and this thread's vector.
+  Fragment<float> of(int weight, int vector) const { return sums_[weight][vector]; }
+
+ private:
+  std::deque<Var<Fragment<float>>> sums_[kWeights];
+};
+
+}  // namespace heddle::kernels

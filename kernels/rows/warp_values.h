@@ -1,0 +1,113 @@
+// What every warp of a block, or cluster, has of a row, handed to all its warps while they go on: a reduction that is begun in
+// one place and ended in another, so that nobody waits for the way to other blocks (sm_90). Internal to the kernels.
+//
+//   WarpValues<2> values(deal);
+//   For(range(first, rows + step, step), [&](const Int& row) {            // a turn; the last one sends nothing
+//     If(row < rows, [&] { … values.send({sum, product}); }).Else([&] { values.send_nothing(); });
+//     If(row > first, [&] {
+//       values.receive();                                                 // what was sent in the turn before
+//       … values.sum(values.of([](const Vec<float, 2>& sent, const Int& warp) { return Float(sent[0]); })) …
+//       values.free();                                                    // nobody reads it any more
+//     }).Else([&] { values.free(); });
+//   });
+//   values.finish();
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "heddle/dsl/dsl.h"
+#include "heddle/kernels/rows/deal.h"
+
+namespace heddle::kernels {
+
+// N floats of each warp: 2 or 4. All threads of the cluster call everything.
+template <int N>
+class WarpValues {
+ public:
+  // For blocks and clusters of this deal, of whole warps.
+  explicit WarpValues(const RowDeal& deal)
+      : blocks_(deal.blocks),
+        warps_(deal.threads / kWarpSize),
+        told_(kTurns),
+        slots_({kTurns, static_cast<int64_t>(blocks_) * warps_ * N}) {
+    If(thread_idx.x == 0, [&] {
+      for (int turn = 0; turn < kTurns; ++turn) told_.init(turn, blocks_ == 1 ? warps_ : 1);
+      fence_mbarrier_init();
+    });
+    if (blocks_ == 1) sync_threads();
+    free();
+  }
+
+  // Sends what all lanes of the warp have alike.
+  void send(const Vec<float, N>& value) {
+    send_nothing();
+    const Int warp = thread_idx.x / kWarpSize, lane = lane_id();
+    if (blocks_ == 1) {
+      If(lane == 0, [&] {
+        slots_.template vec<N>(sent_, warp * N) = value;
+        told_.arrive(sent_);
+      });
+    } else {
+      If(thread_idx.x == 0, [&] {
+        told_.expect_tx(sent_, static_cast<uint32_t>(blocks_ * warps_ * N * sizeof(float)));
+      });
+      const Int slot = cluster_rank() * warps_ + warp;
+      If(lane < blocks_, [&] {
+        store_async(map_shared(slots_, lane).at(sent_, slot * N), value,
+                    Mbarrier(map_shared(told_.words(), lane)), sent_);
+      });
+    }
+    sent_ = sent_ ^ 1;
+  }
+  // A turn without a row. Of a cluster, all blocks run, and have freed what was sent two turns before.
+  void send_nothing() const {
+    if (blocks_ > 1) cluster_wait();
+  }
+  // Waits for what was sent of a row.
+  void receive() {
+    told_.wait(received_, parity_);
+    turn_ = received_;
+    received_ = received_ ^ 1;
+    If(received_ == 0, [&] { parity_ = parity_ ^ 1u; });
+  }
+  // What was received is not read any more; in a block, a barrier follows before the next turn.
+  void free() const {
+    if (blocks_ > 1) cluster_arrive();
+  }
+  // Behind the last turn: no block ends while others store to it.
+  void finish() const { send_nothing(); }
+  // This lane's share of f(value, which warp's) of all warps, added up: slots are numbered by blocks, then by warps.
+  template <class F>
+  Float of(F f) const {
+    const int count = blocks_ * warps_, lanes = width();
+    std::vector<Float> all;
+    for (int passed = 0; passed < count; passed += lanes) {
+      const Int slot = (lane_id() & (lanes - 1)) + passed;
+      const Float value =
+          f(Vec<float, N>(slots_.template vec<N>(turn_, min(slot, count - 1) * N)), slot);
+      all.push_back(passed + lanes <= count ? value : select(slot < count, value, 0.0f));
+    }
+    return in_tree(std::move(all), plus());
+  }
+  // Of all lanes' shares.
+  Float sum(const Float& share) const { return warp_reduce(share, plus(), width()); }
+
+ private:
+  // That are under way.
+  static constexpr int kTurns = 2;
+  // Lanes that share the slots.
+  int width() const {
+    return static_cast<int>(
+        std::bit_ceil(static_cast<unsigned>(std::min(blocks_ * warps_, kWarpSize))));
+  }
+
+  const int blocks_, warps_;
+  const Mbarrier told_;
+  const Shared<float, 2> slots_;
+  Var<int32_t> sent_{0}, received_{0}, turn_{0};
+  Var<uint32_t> parity_{0u};
+};
+
+}  // namespace heddle::kernels
