@@ -42,10 +42,12 @@ Status add_layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
 
 // Of the norms of x, the gradients of x and of the weights from those of y: dw(c) sums over all rows. What rows are
 // normalised by is found again. The floor is three times the matrix's bytes where a block holds a row of x and of dy in
-// registers: of 8192 elements at most, and rows of more than 1024, of 16 bits more than 128 elements, must begin and end at multiples
-// of 16 bytes. It is five times elsewhere, where a second launch reads x and dy for the weights' sums. These are formed in f32, in an order that the shape and the
-// device decide, in memory of the stream's (Stream::allocate), and two to four short launches end them. Of no rows the
-// weights' gradients are 0. dx may be the memory of dy or x, with the same strides, where a block or a cluster holds the rows, which are then dealt out so.
+// registers: of 8192 elements at most, and rows of more than 1024, of 16 bits more than 128 elements, must begin and end at
+// multiples of 16 bytes. It is five times elsewhere, where a second launch reads x and dy for the weights' sums, but where
+// `heddle tune` found that a cluster had better hold them in shared memory: then it is three again. Sums are formed in f32, in
+// an order that the shape and the device decide, in memory of the stream's (Stream::allocate), and two to four short launches
+// end them. Of no rows the weights' gradients are 0. dx may be the memory of dy or x, with the same strides, where a block or a
+// cluster holds the rows; they are then dealt out so.
 // kInvalidArgument where extents do not fit each other, and where dx is the memory of x or dy and no cluster holds the rows.
 template <class T>
 Status rms_norm_backward(const Stream& stream, const TensorRef<const T, 2>& x,
