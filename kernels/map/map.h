@@ -11,7 +11,7 @@
 // Any extents and strides. An input is broadcast as numpy does it: its modes are the output's last ones, and along a mode
 // where it has one element that stands for all. Modes that can be walked through as one are one, accesses are as wide as
 // alignment lets them be, and an input that is dense along another mode than the output (a transposed one) goes
-// through shared memory; so the floor is the bytes of all tensors over the memory's bandwidth. The output may be an
+// through shared memory, in tiles that `heddle tune` measures; so the floor is the bytes of all tensors over the memory's bandwidth. The output may be an
 // input's memory where both begin at the same address with the same strides and elements of as many bytes.
 #pragma once
 
@@ -133,7 +133,7 @@ class Map {
         detail::common_modes(name_, inputs, detail::without_type(output, int{sizeof...(i)}));
     if (!modes.ok()) return modes.status();
     return detail::in_slabs(*modes, [&](const detail::MapModes& slab) {
-      const detail::MapPlan plan = detail::plan_map(slab);
+      const detail::MapPlan plan = detail::chosen_plan(name_, slab, stream.device().info());
       return kernels_of<Y, typename std::tuple_element_t<i, Arguments>::template In<
                                std::tuple_element_t<i, Taken>>...>(plan.deal)
           .launch(stream, detail::map_shape(plan),

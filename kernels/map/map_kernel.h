@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heddle/kernels/map/modes.h"
+#include "heddle/kernels/map/shifted_tile.h"
 #include "heddle/kernels/rows/row_part.h"
 
 namespace heddle::kernels::detail {
@@ -65,7 +66,15 @@ class MapKernel {
   MapKernel(const MapDeal& deal, const std::tuple<const In&...>& in, const Tensor<Y, kMapModes>& y)
       : deal_(deal), in_(in), y_(y), columns_(y.shape(kInner)) {}
 
-  void run() const { deal_.tiled ? tiles() : vectors(); }
+  void run() const {
+    if (!deal_.tiled) {
+      vectors();
+    } else if (deal_.is_shifted()) {
+      shifted_tiles();
+    } else {
+      tiles();
+    }
+  }
 
  private:
   static constexpr int kInner = kMapModes - 1, kAlong = kInner - 1;
@@ -215,12 +224,8 @@ class MapKernel {
   // threads beside each other use different banks.
   void tiles() const {
     const Int across = y_.shape(kAlong);
-    const Int tiles_down = at_launch((columns_ - 1) / deal_.tile_down() + 1),
-              tiles_across = at_launch((across - 1) / deal_.tile_across() + 1);
-    const Int number = block_idx.x, row = number / tiles_down,
-              inner = number % tiles_down * deal_.tile_down(),
-              along = row % tiles_across * deal_.tile_across();
-    const MapPlace start = place_of_row(row / tiles_across, 2, along, inner);
+    const MapPlace start = tile_of_block();
+    const Int &along = start.of[kAlong], &inner = start.of[kInner];
     const auto shared = tiles_of_inputs();
     each([&](auto i) {
       if constexpr (is_tensor<i>) {
@@ -255,6 +260,98 @@ class MapKernel {
         If(exist[v], [&] { store(width, places[v], loaded[v]); });
       }
     });
+  }
+  // The first element of the block's tile, where rows are not shifted.
+  MapPlace tile_of_block() const {
+    const Int tiles_down = at_launch(deal_.tiles_down(columns_, sizeof(Y))),
+              tiles_across = at_launch((y_.shape(kAlong) - 1) / deal_.tile_across() + 1);
+    const Int number = block_idx.x, row = number / tiles_down;
+    return place_of_row(row / tiles_across, 2, row % tiles_across * deal_.tile_across(),
+                        number % tiles_down * deal_.tile_down());
+  }
+
+  // Tiles whose rows, of the output, begin where a sector of memory does, each in front of where the tile would; so all stores
+  // are of words, and of whole sectors, but those at the ends of rows. A warp stores words of as many rows as a word has
+  // elements: where it reads single elements of shared memory, they are in different banks or in one word.
+  void shifted_tiles() const {
+    const Int across = y_.shape(kAlong);
+    const MapPlace start = tile_of_block();
+    const Int &along = start.of[kAlong], &inner = start.of[kInner];
+    const auto place = [&](const Int& of_along, const Int& of_inner) {
+      return MapPlace{{start.of[0], start.of[1], start.of[2], of_along, of_inner}};
+    };
+    constexpr int kLead = kSectorBytes / int{sizeof(Y)};
+    const Lead<Y> lead(place(0, 0).address_in(y_), place(1, 0).address_in(y_), kSectorBytes);
+    const auto shared = shifted_inputs(start, inner - kLead, across);
+    sync_threads();
+    const auto parts_at = [&](int elements, const MapPlace& at) {
+      return parts([&](auto k) {
+        if constexpr (is_tensor<k>) {
+          if (how<k>() == MapRead::kThrough) {
+            std::vector<Value<typename MapElement<InAt<k>>::type>> of_column;
+            for (int e = 0; e < elements; ++e)
+              of_column.push_back(
+                  std::get<k>(shared)->at(at.of[kInner] + e, at.of[kAlong] - along));
+            return packed(of_column);
+          }
+        }
+        return read<k>(elements, how<k>(), at);
+      });
+    };
+    // Each warp has words side by side of as many rows as a word has elements; then of rows further on.
+    const int width = deal_.width, side = deal_.tile_down() / kWarpSize,
+              rows_of_turn = kMapThreads / kWarpSize / side * width;
+    const Int lane = lane_id(), warp = thread_idx.x / kWarpSize,
+              row_of_thread = warp / side * width + lane % width,
+              column = warp % side * kWarpSize + lane / width * width;
+    const auto each_word = [&](auto body) {
+      For(range(0, deal_.tile_across() / rows_of_turn).unroll(kMapTogether), [&](const Int& turn) {
+        const Int row = along + turn * rows_of_turn + row_of_thread;
+        body(place(row, inner - lead(row) + column));
+      });
+    };
+    If(inner >= kLead && inner + deal_.tile_down() <= columns_ &&
+           along + deal_.tile_across() <= across,
+       [&] { each_word([&](const MapPlace& word) { store(width, word, parts_at(width, word)); }); })
+        .Else([&] {
+          each_word([&](const MapPlace& word) {
+            For(range(0, width).unroll(1), [&](const Int& e) {
+              const MapPlace one = word.behind(e);
+              If(one.of[kAlong] < across && one.of[kInner] >= 0 && one.of[kInner] < columns_,
+                 [&] { store(1, one, parts_at(1, one)); });
+            });
+          });
+        });
+  }
+  template <size_t i>
+  using Shifted = std::optional<ShiftedTile<typename MapElement<InAt<i>>::type>>;
+  // The inputs' tiles, whose rows begin with `first`, on their way to shared memory.
+  auto shifted_inputs(const MapPlace& start, const Int& first, const Int& across) const {
+    return [&]<size_t... i>(std::index_sequence<i...>) {
+      std::tuple<Shifted<i>...> all;
+      (shift<i>(start, first, across, std::get<i>(all)), ...);
+      return all;
+    }
+    (kEach);
+  }
+  template <size_t i>
+  void shift(const MapPlace& start, const Int& first, const Int& across, Shifted<i>& tile) const {
+    if constexpr (is_tensor<i>) {
+      if (how<i>() != MapRead::kThrough) return;
+      using T = typename MapElement<InAt<i>>::type;
+      const auto& in = std::get<i>(in_);
+      const auto view = in.assume_aligned();
+      const auto place = [&](const Int& row, const Int& element) {
+        return MapPlace{{start.of[0], start.of[1], start.of[2], row, element}};
+      };
+      tile.emplace(deal_.tile_down() + kSectorBytes / int{sizeof(Y)},
+                   Lead<T>(place(0, 0).address_in(in), place(1, 0).address_in(in), kWordBytes),
+                   first);
+      tile->fill(start.of[kAlong], columns_, across,
+                 [&](const Int& row, const Int& element, int count) {
+                   return Fragment<T>(place(row, element).in(view, count));
+                 });
+    }
   }
   template <size_t i>
   using Tile = std::optional<Shared<typename MapElement<InAt<i>>::type, 2>>;

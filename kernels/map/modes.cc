@@ -5,9 +5,15 @@
 #include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "heddle/runtime/tuning/tunable.h"
 
 namespace heddle::kernels::detail {
 namespace {
@@ -19,6 +25,8 @@ constexpr int kMostVectors = 8;
 // What a tile has side by side of an input's elements: as much as of the output's where both are read and written in
 // vectors. Else less, since what is stored at odd places is better stored in longer runs.
 constexpr int kRunBytes = 256, kOddRunBytes = 128;
+// Of fewer elements along either mode shifted tiles would be empty for the most part.
+constexpr int64_t kLeastShifted = 64;
 // Rows of fewer vectors than this are not worth elements at their edges.
 constexpr int64_t kVectorsOfRow = 4;
 
@@ -176,8 +184,16 @@ int dense_mode(const MapModes& modes) {
   return -1;
 }
 
-MapPlan tiled_plan(MapModes modes, int dense) {
-  const int inner = modes.count - 1, along = inner - 1;
+// Inputs that are dense along `dense` through shared memory; tiles are still to be dealt out.
+struct ThroughTiles {
+  MapPlan plan;
+  int bytes = 1;     // of the largest element of these inputs
+  bool odd = false;  // vectors are single elements, of these inputs or of the output
+  int64_t along() const { return plan.modes.extents[plan.modes.count - 2]; }
+  int64_t inner() const { return plan.modes.extents[plan.modes.count - 1]; }
+};
+ThroughTiles through_tiles(MapModes modes, int dense) {
+  const int along = modes.count - 2;
   move_mode(modes, dense, along);
   const Accesses best = best_accesses(modes, false);
   MapDeal deal{.modes = modes.count, .width = best.width, .reads = best.reads, .tiled = true};
@@ -195,16 +211,42 @@ MapPlan tiled_plan(MapModes modes, int dense) {
       deal.in_width /= 2;
     }
   }
-  deal.group =
-      static_cast<int>(std::min<int64_t>(kVectorBytes / bytes, power_of_two(modes.extents[inner])));
+  const bool odd = deal.in_width == 1 || deal.width == 1;
+  return {{deal, std::move(modes)}, bytes, odd};
+}
+
+// Tiles that have `run` bytes side by side of an input's elements.
+MapPlan in_tiles(const ThroughTiles& through, int run) {
+  MapPlan plan = through.plan;
+  MapDeal& deal = plan.deal;
+  deal.group = static_cast<int>(
+      std::min<int64_t>(kVectorBytes / through.bytes, power_of_two(through.inner())));
   // Threads along each mode, but no more than it has elements for.
-  const int run = deal.in_width == 1 || deal.width == 1 ? kOddRunBytes : kRunBytes;
-  const int64_t across = power_of_two(divide_up(modes.extents[along], kMapAcross)),
-                down = power_of_two(divide_up(modes.extents[inner], deal.group)),
-                wanted = std::min<int64_t>(across, run / bytes / kMapAcross);
+  const int64_t across = power_of_two(divide_up(through.along(), kMapAcross)),
+                down = power_of_two(divide_up(through.inner(), deal.group)),
+                wanted = std::min<int64_t>(across, run / through.bytes / kMapAcross);
   deal.across =
       static_cast<int>(std::clamp<int64_t>(wanted, divide_up(kMapThreads, down), kMapThreads));
-  return {deal, std::move(modes)};
+  return plan;
+}
+MapPlan in_tiles(const ThroughTiles& through) {
+  return in_tiles(through, through.odd ? kOddRunBytes : kRunBytes);
+}
+
+// Tiles whose rows of the output begin where memory is aligned.
+std::optional<MapPlan> in_shifted_tiles(const ThroughTiles& through) {
+  MapPlan plan = through.plan;
+  const int bytes = std::max(through.bytes, plan.modes.output.element_bytes);
+  if (bytes > kWordBytes || std::min(through.along(), through.inner()) < kLeastShifted)
+    return std::nullopt;
+  MapDeal& deal = plan.deal;
+  deal.width = kWordBytes / plan.modes.output.element_bytes;
+  // Vectors of that width begin anywhere in other inputs.
+  for (MapRead& read : deal.reads) read = read == MapRead::kVector ? MapRead::kSingle : read;
+  // A warp's words of a row, of which the first one may begin in front of the tile.
+  deal.shifted_across = (kWarpSize - (bytes < kWordBytes ? 1 : 0)) * kWordBytes / bytes;
+  deal.shifted_down = bytes == kWordBytes ? 128 : 256;
+  return plan;
 }
 
 }  // namespace
@@ -268,7 +310,8 @@ StatusOr<MapModes> common_modes(const char* name, absl::Span<const MapTensor> in
 }
 
 MapPlan plan_map(MapModes modes) {
-  if (const int dense = dense_mode(modes); dense >= 0) return tiled_plan(std::move(modes), dense);
+  if (const int dense = dense_mode(modes); dense >= 0)
+    return in_tiles(through_tiles(std::move(modes), dense));
   const Accesses best = best_accesses(modes, true);
   const int bytes = best.width * modes.output.element_bytes;
   return {{.modes = modes.count,
@@ -277,6 +320,45 @@ MapPlan plan_map(MapModes modes) {
            .vectors = std::clamp(kVectorBytes / bytes, 1, kMostVectors),
            .reads = best.reads},
           std::move(modes)};
+}
+
+std::vector<MapPlan> map_plans(const MapModes& modes) {
+  std::vector<MapPlan> plans = {plan_map(modes)};
+  const int dense = dense_mode(modes);
+  if (dense < 0) return plans;
+  const ThroughTiles through = through_tiles(modes, dense);
+  const auto add = [&](MapPlan plan) {
+    const auto same = [&](const MapPlan& other) { return other.deal == plan.deal; };
+    if (absl::c_none_of(plans, same)) plans.push_back(std::move(plan));
+  };
+  for (int run = kOddRunBytes / 4; run <= 2 * kRunBytes; run *= 2) add(in_tiles(through, run));
+  if (std::optional<MapPlan> plan = in_shifted_tiles(through)) add(*std::move(plan));
+  return plans;
+}
+
+MapPlan chosen_plan(absl::string_view map, const MapModes& modes, const DeviceInfo& device) {
+  if (dense_mode(modes) < 0) return plan_map(modes);
+  const runtime::Tunable<MapModes, MapPlan> tunable(
+      std::string(map.substr(0, map.find('('))),
+      [](const MapModes& problem, const DeviceInfo&) { return map_plans(problem); },
+      [](const MapModes& problem, const DeviceInfo&) { return plan_map(problem); });
+  return tunable.choose(modes, device);
+}
+
+std::string MapModes::to_string() const {
+  const auto of_modes = [&](const std::array<int64_t, kMapModes>& of, const char* between) {
+    return absl::StrJoin(of.begin(), of.begin() + count, between);
+  };
+  std::string text = of_modes(extents, "x");
+  each_tensor(*this, [&](const Strides& tensor) {
+    absl::StrAppend(&text, ", ", tensor.element_bytes, " bytes at ", tensor.address % kSectorBytes,
+                    " by ", of_modes(tensor.of, ":"));
+  });
+  return text;
+}
+std::string MapPlan::to_string() const {
+  return deal.is_shifted() ? absl::StrCat("shifted ", deal.shifted_across, "x", deal.shifted_down)
+                           : absl::StrCat("tiles ", deal.tile_across(), "x", deal.tile_down());
 }
 
 LaunchShape map_shape(const MapPlan& plan) {
@@ -290,7 +372,7 @@ LaunchShape map_shape(const MapPlan& plan) {
   if (deal.tiled) {
     return {.grid = extent_behind(2) *
                     divide_up(modes.extents[modes.count - 2], deal.tile_across()) *
-                    divide_up(innermost, deal.tile_down()),
+                    deal.tiles_down(innermost, modes.output.element_bytes),
             .block = kMapThreads};
   }
   const int64_t vectors = extent_behind(1) * deal.vectors_of_row(innermost);

@@ -4,9 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "heddle/kernels/vectors.h"
 #include "heddle/runtime/heddle.h"
@@ -36,6 +39,8 @@ struct MapModes {
   std::array<int64_t, kMapModes> extents = {};
   absl::InlinedVector<Strides, kMapInputs> inputs;
   Strides output;
+  // What tells problems apart: extents, and of each tensor the strides and where it begins.
+  std::string to_string() const;
 };
 
 // The modes of an output and of inputs that are broadcast to it, as numpy does: an input's modes are the output's last
@@ -57,6 +62,8 @@ enum class MapRead : uint8_t {
 // Threads of a block; elements that one holds along the innermost mode of inputs that go through shared memory; how many
 // inputs may.
 inline constexpr int kMapThreads = 256, kMapAcross = 4, kMostTiles = 2;
+// Bytes that a thread loads and stores at once where rows begin anywhere; and what memory is written in: parts of it take longer.
+inline constexpr int kWordBytes = 4, kSectorBytes = 32;
 // Vectors that a thread takes from tiles together.
 inline constexpr int kMapTogether = 4;
 
@@ -74,11 +81,21 @@ struct MapDeal {
   int across = 32;   // threads along that mode; the others are along the innermost
   int group = 4;     // elements that a thread holds along the innermost one
   int in_width = 1;  // elements that it loads at once, along the other
+  // Where rows begin anywhere: elements of a tile along the inputs' innermost mode, and along the output's; its rows of the
+  // output begin where memory is aligned.
+  int shifted_across = 0, shifted_down = 0;
   friend bool operator==(const MapDeal&, const MapDeal&) = default;
 
   // Elements of a tile along the inputs' innermost mode, and along the output's.
-  int tile_across() const { return across * kMapAcross; }
-  int tile_down() const { return kMapThreads / across * group; }
+  bool is_shifted() const { return shifted_down > 0; }
+  int tile_across() const { return is_shifted() ? shifted_across : across * kMapAcross; }
+  int tile_down() const { return is_shifted() ? shifted_down : kMapThreads / across * group; }
+  // Tiles along the output's innermost mode, of so many elements of so many bytes.
+  template <class Extent>
+  Extent tiles_down(const Extent& columns, int bytes) const {
+    const int lead = is_shifted() ? kSectorBytes / bytes - 1 : 0;
+    return (columns + (lead + tile_down() - 1)) / tile_down();
+  }
   // Vectors of which a row of so many elements has a part at least.
   template <class Extent>
   Extent vectors_of_row(const Extent& columns) const {
@@ -91,8 +108,14 @@ struct MapDeal {
 struct MapPlan {
   MapDeal deal;
   MapModes modes;
+  // What tells plans of the same modes apart.
+  std::string to_string() const;
 };
 MapPlan plan_map(MapModes modes);
+// Where inputs go through shared memory, all plans that are worth measuring, plan_map()'s among them; else that one alone.
+std::vector<MapPlan> map_plans(const MapModes& modes);
+// What `heddle tune` has found for the map of this name, or plan_map()'s.
+MapPlan chosen_plan(absl::string_view map, const MapModes& modes, const DeviceInfo& device);
 
 // The launch. Elements along the innermost mode, or tiles, are counted in 32 bits: of what in_slabs() gives they are few enough.
 LaunchShape map_shape(const MapPlan& plan);

@@ -12,6 +12,7 @@
 #include "heddle/kernels/map/elementwise.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
+#include "support/tuning_candidates.h"
 
 namespace heddle {
 namespace {
@@ -80,7 +81,7 @@ Input<T> random_input(int64_t size, unsigned seed) {
   return input;
 }
 
-// Copies x to y, each of them laid out anyhow, and compares all of y's memory.
+// Copies x to y, each of them laid out anyhow, in all ways that there are, and compares all of y's memory.
 template <class T, int kRank>
 void check_copy(const Extents& extents, const Layout& from, const Layout& to) {
   SCOPED_TRACE(testing::Message() << testing::PrintToString(extents) << " strides "
@@ -90,17 +91,21 @@ void check_copy(const Extents& extents, const Layout& from, const Layout& to) {
   const Stream stream = test_device().create_stream().value();
   const Input<T> x = random_input<T>(size_of(extents, from), 1),
                  y = random_input<T>(size_of(extents, to), 2);
-  ASSERT_THAT(kernels::copy(stream, ref<const T, kRank>(x.buffer, extents, from),
-                            ref<T, kRank>(y.buffer, extents, to)),
-              IsOk());
   std::vector<T> want = y.memory;
   std::vector<int64_t> places;
   each_element(extents, from, [&](int64_t, int64_t at) { places.push_back(at); });
   each_element(extents, to, [&](int64_t n, int64_t at) { want[at] = x.memory[places[n]]; });
-  const std::vector<T> got = y.buffer.template download<T>(stream).value();
-  for (size_t i = 0; i < want.size(); ++i) {
-    ASSERT_EQ(std::memcmp(&got[i], &want[i], sizeof(T)), 0) << "at " << i;
-  }
+  const auto copy = [&] {
+    const Buffer out = test_device().upload(absl::MakeConstSpan(y.memory)).value();
+    ASSERT_THAT(kernels::copy(stream, ref<const T, kRank>(x.buffer, extents, from),
+                              ref<T, kRank>(out, extents, to)),
+                IsOk());
+    const std::vector<T> got = out.template download<T>(stream).value();
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_EQ(std::memcmp(&got[i], &want[i], sizeof(T)), 0) << "at " << i;
+    }
+  };
+  by_each_candidate(copy);
 }
 
 template <class T>
@@ -153,6 +158,15 @@ TYPED_TEST(Copies, OfTransposedRows) {
       check_copy<TypeParam, 2>(extents, {{columns + more, 1}, 0}, {{1, rows}, 1});
     }
   }
+}
+
+// Several tiles along both modes, of several matrices, from the last row to the first too.
+TYPED_TEST(Copies, OfTransposedRowsThatBeginAnywhere) {
+  check_copy<TypeParam, 2>({301, 411}, {{1, 307}, 5}, {{413, 1}, 3});
+  check_copy<TypeParam, 2>({411, 64}, {{1, 411}, 0}, {{64, 1}, 0});
+  check_copy<TypeParam, 2>({64, 411}, {{1, 64}, 0}, {{411, 1}, 0});
+  check_copy<TypeParam, 3>({2, 201, 333}, {{67001, 1, 201}, 1}, {{67000, 333, 1}, 2});
+  check_copy<TypeParam, 2>({130, 270}, {{1, -131}, 269 * 131}, {{-271, 1}, 129 * 271});
 }
 
 TYPED_TEST(Copies, OfModesInEveryOrder) {

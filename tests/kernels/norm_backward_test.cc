@@ -1,17 +1,15 @@
 // Gradients of rms_norm and layer_norm against double precision, by every deal of rows: rows that a block or a cluster holds,
 // in vectors and one by one, several rows of a block, rows that no block holds; alignments.
 #include <algorithm>
-#include <functional>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/kernels/norm/norm.h"
 #include "heddle/kernels/norm/reference_internal.h"
-#include "heddle/runtime/tuning/tuning_scope.h"
 #include "kernels/matrix_rows.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
+#include "support/tuning_candidates.h"
 
 namespace heddle {
 namespace {
@@ -26,30 +24,13 @@ std::vector<double> doubles(const auto& values, const RowsAt& shape, const Place
   return out;
 }
 
-// Calls run() as launches choose, and then for some of the candidates of `heddle tune`, the last one among them.
-void by_each_deal(const std::function<void()>& run, size_t most = 3) {
-  runtime::TuningScope scope;
-  run();
-  if (scope.asked().empty()) return;
-  const runtime::TuningProblem problem = scope.asked()[0];
-  const auto& all = problem.candidates;
-  EXPECT_THAT(all, testing::Contains(problem.model));
-  const size_t step = (all.size() + most - 1) / most;
-  for (size_t i = (all.size() - 1) % step; i < all.size() && !testing::Test::HasFatalFailure();
-       i += step) {
-    SCOPED_TRACE(problem.problem + ": " + all[i]);
-    scope.use(problem, all[i]);
-    run();
-  }
-}
-
 // Both norms' gradients of rows at places of their own, by every deal; `in` is x's and dy's, `out` dx's. Nothing else may be
 // written.
 template <class T>
 void check_backward(const RowsAt& shape, float mean = 0.5f, float spread = 2, float eps = 1e-5f) {
   SCOPED_TRACE(testing::Message() << shape);
   // Interpreting takes its time.
-  const size_t most = shape.rows * shape.columns < 20000 ? 3 : 1;
+  const int most = shape.rows * shape.columns < 20000 ? 3 : 1;
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
   const auto x = random_elements<T>(size_of(shape, shape.in), mean, spread, 1),
@@ -69,7 +50,7 @@ void check_backward(const RowsAt& shape, float mean = 0.5f, float spread = 2, fl
     const auto want =
         kernels::norm_gradients(doubles(x, shape, shape.in), doubles(w, {1, shape.columns}, {}),
                                 doubles(dy, shape, shape.in), centred, eps);
-    by_each_deal(
+    by_each_candidate(
         [&] {
           const Buffer dxs = upload(clean), dws = upload(clean_row), dbs = upload(clean_row);
           const auto of_dx = matrix_in<T>(dxs, shape, shape.out);
@@ -164,14 +145,17 @@ TEST(NormBackward, CountsEachRowOnce) {
                  dxs = device.allocate(dy.size() * sizeof(float)).value(),
                  dws = device.allocate(columns * sizeof(float)).value(),
                  dbs = device.allocate(columns * sizeof(float)).value();
-    by_each_deal([&, r = rows, c = columns] {
-      ASSERT_THAT(kernels::layer_norm_backward<float>(
-                      stream, as_tensor<const float>(xs, {r, c}), as_tensor<const float>(xs, {c}),
-                      as_tensor<const float>(dys, {r, c}), as_tensor<float>(dxs, {r, c}),
-                      as_tensor<float>(dws, {c}), as_tensor<float>(dbs, {c}), 1e-5f),
-                  IsOk());
-      ASSERT_EQ(dbs.download<float>(stream).value(), want);
-    });
+    by_each_candidate(
+        [&, r = rows, c = columns] {
+          ASSERT_THAT(
+              kernels::layer_norm_backward<float>(
+                  stream, as_tensor<const float>(xs, {r, c}), as_tensor<const float>(xs, {c}),
+                  as_tensor<const float>(dys, {r, c}), as_tensor<float>(dxs, {r, c}),
+                  as_tensor<float>(dws, {c}), as_tensor<float>(dbs, {c}), 1e-5f),
+              IsOk());
+          ASSERT_EQ(dbs.download<float>(stream).value(), want);
+        },
+        3);
   }
 }
 
