@@ -2,16 +2,12 @@
 #include <algorithm>
 
 #include "heddle/kernels/reduce/reference_internal.h"
+#include "heddle/kernels/reduce/rows_deal_internal.h"
 #include "heddle/runtime/operation/registry.h"
 
 namespace heddle::kernels {
 namespace {
 
-const std::vector<std::string>& reductions() {
-  static const auto& names = *new std::vector<std::string>{
-      "sum", "mean", "product", "max", "min", "norm2", "var", "argmax", "argmin"};
-  return names;
-}
 const std::vector<std::string>& modes() {
   static const auto& names = *new std::vector<std::string>{"last", "first", "all"};
   return names;
@@ -24,7 +20,7 @@ E chosen(const Settings& settings, const char* name, const std::vector<std::stri
 }
 
 Outputs reduce_reference(const Settings& settings, const Tensors& tensors) {
-  const auto reduction = chosen<Reduction>(settings, "op", reductions());
+  const auto reduction = chosen<Reduction>(settings, "op", reduction_names());
   const auto along = chosen<Along>(settings, "dim", modes());
   const runtime::HostValues& x = tensors.at("x");
   const int64_t rows = x.shape.extents[0], columns = x.shape.extents[1];
@@ -62,7 +58,7 @@ const Registered registered_reduce({
                  {.name = "op",
                   .help = "what becomes of the elements",
                   .default_value = "sum",
-                  .choices = reductions()},
+                  .choices = reduction_names()},
                  {.name = "dim",
                   .help = "which are combined: of a row, of a column, all",
                   .default_value = "last",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heddle/kernels/reduce/columns_internal.h"
+#include "heddle/kernels/reduce/rows_deal_internal.h"
 #include "heddle/kernels/rows/row_kernel.h"
 #include "heddle/kernels/views.h"
 
@@ -28,9 +29,13 @@ class Reducer {
   // Of rows, whose elements lie side by side: y(0, i) of x(i, ·).
   template <class T>
   Status lines(const TensorRef<const T, 2>& x, const TensorRef<Result, 2>& y) const;
-  // The same of rows that are so short that accesses take several, and of rows that are too long for a kernel.
+  // The same of rows that are so short that accesses take several, of short ones through shared memory, and of rows that are
+  // too long for a kernel.
   template <class T>
   Status short_lines(const TensorRef<const T, 2>& x, const TensorRef<Result, 2>& y) const;
+  template <class T>
+  Status lines_together(const TogetherDeal& deal, const TensorRef<const T, 2>& x,
+                        const TensorRef<Result, 2>& y) const;
   template <class T>
   Status long_lines(const TensorRef<const T, 2>& x, const TensorRef<Result, 2>& y) const;
   // The states of the blocks that share a row, of each row, whose places begin `first` behind those of the row before.
@@ -39,6 +44,8 @@ class Reducer {
                       const TensorRef<Stored, 3>& states) const;
   template <class T>
   RowDeal dealt(const TensorRef<const T, 2>& x) const;
+  template <class T>
+  static RowsOf read_once(const TensorRef<const T, 2>& x);
 
   // y(o, i) of x(o, ·, i), which are elements or states, where n elements are behind each.
   template <bool kStates, class T>

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/reduce/reducer_internal.h"
 #include "heddle/kernels/reduce/short_rows_internal.h"
+#include "heddle/kernels/reduce/together_internal.h"
 
 namespace heddle::kernels {
 
@@ -176,7 +177,12 @@ Status Reducer<Op>::lines(const TensorRef<const T, 2>& x, const TensorRef<Result
   if (n > kMostCounted) return long_lines(x, y);
   if (Status s = check_counted(rows); !s.ok()) return s;
   if (are_short(x)) return short_lines(x, y);
-  const RowDeal deal = dealt(x);
+  static const runtime::Tunable<RowsReduceProblem, RowsReduceDeal> tunable(
+      "reduce", rows_reduce_deals, deal_rows_reduce);
+  const RowsReduceDeal chosen =
+      tunable.choose({{read_once(x), rows}, are_packed(x), op_.reduction}, stream_.device().info());
+  if (chosen.together.threads > 0) return lines_together(chosen.together, x, y);
+  const RowDeal& deal = chosen.rows;
   if (!deal.apart) {
     static const auto kernels = kernel_family(
         "reduce_rows(x, y, n)",
@@ -209,6 +215,23 @@ Status Reducer<Op>::short_lines(const TensorRef<const T, 2>& x,
   const auto groups = seen_as<2>(x, {rows / deal.width, each}, {each, 1});
   return kernels(Reducing<Op, ShortDeal>{op_, deal})
       .launch(stream_, {.grid = groups.extents[0] / kThreads + 1, .block = kThreads}, x, groups, y,
+              static_cast<float>(n));
+}
+
+template <class Op>
+template <class T>
+Status Reducer<Op>::lines_together(const TogetherDeal& deal, const TensorRef<const T, 2>& x,
+                                   const TensorRef<Result, 2>& y) const {
+  static const auto kernels = kernel_family(
+      "reduce_together(x, groups, y, n)",
+      [](Host<Reducing<Op, TogetherDeal>> how, Tensor<const T, 2> from, Tensor<const T, 2> groups,
+         Tensor<Result, 2> to, Float count) {
+        reduce_together_body(how.op, how.deal, from, groups, to_results(how.op, to, count));
+      });
+  const int64_t rows = x.extents[0], n = x.extents[1], each = n * deal.threads;
+  const auto groups = seen_as<2>(x, {rows / deal.threads, each}, {each, 1});
+  return kernels(Reducing<Op, TogetherDeal>{op_, deal})
+      .launch(stream_, {.grid = divide_up(rows, deal.threads), .block = deal.threads}, x, groups, y,
               static_cast<float>(n));
 }
 
@@ -259,9 +282,14 @@ Status Reducer<Op>::store_states(const RowDeal& deal, const TensorRef<const T, 2
 template <class Op>
 template <class T>
 RowDeal Reducer<Op>::dealt(const TensorRef<const T, 2>& x) const {
+  return deal_rows(read_once(x), stream_.device().info());
+}
+template <class Op>
+template <class T>
+RowsOf Reducer<Op>::read_once(const TensorRef<const T, 2>& x) {
   RowsOf rows = rows_of(x);
   rows.rows = x.extents[0];
-  return deal_rows(rows, stream_.device().info());
+  return rows;
 }
 
 template <class Op>

@@ -16,11 +16,16 @@ struct ShortDeal {
   friend bool operator==(const ShortDeal&, const ShortDeal&) = default;
 };
 
-// Whether rows are so short and dense that whole accesses are rows.
+// Whether rows lie one behind the other, and the first one begins where an access does; and whether they are so short too that
+// whole accesses are rows.
+template <class T>
+bool are_packed(const TensorRef<const T, 2>& x) {
+  return x.strides[0] == x.extents[1] && x.strides[1] == 1 &&
+         reinterpret_cast<uintptr_t>(x.data) % kVectorBytes == 0;
+}
 template <class T>
 bool are_short(const TensorRef<const T, 2>& x) {
-  return x.extents[1] <= kMostShortColumns && x.strides[0] == x.extents[1] && x.strides[1] == 1 &&
-         reinterpret_cast<uintptr_t>(x.data) % kVectorBytes == 0;
+  return x.extents[1] <= kMostShortColumns && are_packed(x);
 }
 
 // store(0, 0, row, state) of each row. `x` has them all, `groups` as many of them in a row as an access has elements.

@@ -17,6 +17,7 @@
 #include "kernels/matrix_rows.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
+#include "support/tuning_candidates.h"
 
 namespace heddle {
 namespace {
@@ -93,29 +94,31 @@ void check_results(const Modes& modes, Reduction reduction, const std::vector<fl
   const int64_t pitch = columns + 3;
   const R marker(-7);
   const std::vector<R> clean(static_cast<size_t>(outer * pitch + 1), marker);
-  const Buffer out = device.upload(absl::MakeConstSpan(clean)).value();
-  const TensorRef<R, 2> y(reinterpret_cast<R*>(out.address()), {outer, columns}, {pitch, 1});
-  ASSERT_THAT(kernels::reduce(stream, reduction, in.x, y), IsOk());
-  const std::vector<R> results = out.download<R>(stream).value();
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t i = 0; i < pitch; ++i) {
-      const R result = results[o * pitch + i];
-      if (i >= columns) {
-        ASSERT_EQ(result, marker) << "behind row " << o;
-        continue;
-      }
-      std::vector<double> all;
-      for (int64_t r = 0; r < rows; ++r) all.push_back(wide(in.host[in.place(o, r, i)]));
-      const kernels::Close expected = kernels::reduced_by_reference(reduction, all);
-      if (std::isnan(expected.value)) {
-        ASSERT_TRUE(std::isnan(static_cast<double>(result))) << o << ", " << i;
-      } else if (std::isinf(expected.value) || expected.tolerance == 0) {
-        ASSERT_EQ(static_cast<double>(result), expected.value) << o << ", " << i;
-      } else {
-        ASSERT_NEAR(result, expected.value, expected.tolerance) << o << ", " << i;
+  by_each_candidate([&] {
+    const Buffer out = device.upload(absl::MakeConstSpan(clean)).value();
+    const TensorRef<R, 2> y(reinterpret_cast<R*>(out.address()), {outer, columns}, {pitch, 1});
+    ASSERT_THAT(kernels::reduce(stream, reduction, in.x, y), IsOk());
+    const std::vector<R> results = out.download<R>(stream).value();
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < pitch; ++i) {
+        const R result = results[o * pitch + i];
+        if (i >= columns) {
+          ASSERT_EQ(result, marker) << "behind row " << o;
+          continue;
+        }
+        std::vector<double> all;
+        for (int64_t r = 0; r < rows; ++r) all.push_back(wide(in.host[in.place(o, r, i)]));
+        const kernels::Close expected = kernels::reduced_by_reference(reduction, all);
+        if (std::isnan(expected.value)) {
+          ASSERT_TRUE(std::isnan(static_cast<double>(result))) << o << ", " << i;
+        } else if (std::isinf(expected.value) || expected.tolerance == 0) {
+          ASSERT_EQ(static_cast<double>(result), expected.value) << o << ", " << i;
+        } else {
+          ASSERT_NEAR(result, expected.value, expected.tolerance) << o << ", " << i;
+        }
       }
     }
-  }
+  });
 }
 
 template <class T>
@@ -156,6 +159,15 @@ TYPED_TEST(Reduce, OfRowsThatLanesShare) {
         Modes{{65, 32, 1}}, Modes{{9, 127, 1}}, Modes{{2, 512, 1}}}) {
     check_all<TypeParam>(modes);
   }
+}
+
+// Of which a block may have as many as threads in shared memory, and the last one fewer.
+TYPED_TEST(Reduce, OfOddRowsBehindEachOther) {
+  for (const Modes& modes : {Modes{{300, 31, 1}}, Modes{{161, 9, 1}}, Modes{{256, 20, 1}}}) {
+    check_all<TypeParam>(modes);
+  }
+  check_all<TypeParam>({{70, 129, 1}}, kEachKind);
+  check_all<TypeParam>({{70, 31, 1}, {31, 1, 1}, 1}, kEachKind);
 }
 
 TYPED_TEST(Reduce, OfRowsThatABlockHas) {
