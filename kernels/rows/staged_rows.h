@@ -51,7 +51,6 @@ class StagedRows {
     });
     sync_threads();
     For(range(kStages).unroll(1), [&](const Int& stage) { load(first + stage * step, stage); });
-    if (has_edges()) If(thread_idx.x < kWarpSize, [&] { store_edges(); });
   }
 
   // Waits until the row that comes next is there, and is the newest one.
@@ -132,7 +131,7 @@ class StagedRows {
     }
   }
   // The elements in front of what is copied in bulk and behind it, fewer than a warp's lanes, wait in registers until the
-  // next load begins, so that no thread waits for them.
+  // next load begins, so that no thread waits for them. That load comes before any wait for these: there are three stages at least.
   void load_edges(const std::vector<Range>& ranges, const Int& row, const Int& stage) {
     for (size_t m = 0; m < ranges.size(); ++m) {
       const Range& range = ranges[m];

@@ -119,7 +119,7 @@ TYPED_TEST(NormsBackward, OfRowsThatAreNotAligned) {
 // More rows than a device has blocks at once, so that blocks take several.
 TYPED_TEST(NormsBackward, OfManyRows) {
   check_backward<TypeParam>({5000, 24});
-  check_backward<TypeParam>({1100, 520});
+  check_backward<TypeParam>({1400, 520});
   check_backward<TypeParam>({2200, 261});
 }
 
@@ -209,6 +209,38 @@ TEST(NormBackward, StoresInPlaceWhereRowsAreHeld) {
   }
   check_in_place<float>(150008, false);
   check_in_place<bfloat16>(150008, false);
+}
+
+// Elements of a row that are apart are not copied in bulk; dx is as of rows whose elements are neighbours.
+TEST(NormBackward, OfElementsThatAreApart) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  constexpr int64_t kRows = 3, kColumns = 2051;
+  const auto x = random_elements<float>(kRows * kColumns * 2, 0.5f, 2, 1),
+             w = random_elements<float>(kColumns, 1, 1, 2);
+  std::vector<float> near;
+  for (size_t i = 0; i < x.size(); i += 2) near.push_back(x[i]);
+  const Buffer apart_memory = device.upload(absl::MakeConstSpan(x)).value(),
+               near_memory = device.upload(absl::MakeConstSpan(near)).value(),
+               weights = device.upload(absl::MakeConstSpan(w)).value();
+  const auto of_w = as_tensor<const float>(weights, {kColumns});
+  const TensorRef<const float, 2> apart(reinterpret_cast<const float*>(apart_memory.address()),
+                                        {kRows, kColumns}, {2 * kColumns, 2});
+  const auto gradient = [&](const TensorRef<const float, 2>& of_x) {
+    const Buffer dx = device.upload(absl::MakeConstSpan(near)).value(),
+                 dw = device.upload(absl::MakeConstSpan(w)).value();
+    by_each_candidate([&] {
+      EXPECT_THAT(kernels::rms_norm_backward<float>(stream, of_x, of_w, of_x,
+                                                    as_tensor<float>(dx, {kRows, kColumns}),
+                                                    as_tensor<float>(dw, {kColumns}), 1e-5f),
+                  IsOk());
+    });
+    return dx.download<float>(stream).value();
+  };
+  const std::vector<float> got = gradient(apart),
+                           want = gradient(as_tensor<const float>(near_memory, {kRows, kColumns}));
+  for (size_t i = 0; i < want.size(); ++i)
+    ASSERT_NEAR(got[i], want[i], 1e-5 + 1e-5 * std::abs(want[i])) << i;
 }
 
 TEST(NormBackward, SaysWhatDoesNotFit) {
