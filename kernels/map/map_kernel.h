@@ -272,7 +272,8 @@ class MapKernel {
 
   // Tiles whose rows, of the output, begin where a sector of memory does, each in front of where the tile would; so all stores
   // are of words, and of whole sectors, but those at the ends of rows. A warp stores words of as many rows as a word has
-  // elements: where it reads single elements of shared memory, they are in different banks or in one word.
+  // elements: those it reads together in shared memory are in different banks or in one word where the rows of the output are an
+  // odd number of elements apart, and else in few.
   void shifted_tiles() const {
     const Int across = y_.shape(kAlong);
     const MapPlace start = tile_of_block();

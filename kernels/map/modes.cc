@@ -188,6 +188,7 @@ int dense_mode(const MapModes& modes) {
 struct ThroughTiles {
   MapPlan plan;
   int bytes = 1;     // of the largest element of these inputs
+  int least = 1;     // of the smallest one
   bool odd = false;  // vectors are single elements, of these inputs or of the output
   int64_t along() const { return plan.modes.extents[plan.modes.count - 2]; }
   int64_t inner() const { return plan.modes.extents[plan.modes.count - 1]; }
@@ -197,7 +198,7 @@ ThroughTiles through_tiles(MapModes modes, int dense) {
   move_mode(modes, dense, along);
   const Accesses best = best_accesses(modes, false);
   MapDeal deal{.modes = modes.count, .width = best.width, .reads = best.reads, .tiled = true};
-  int bytes = 1, through = 0;
+  int bytes = 1, least = kVectorBytes, through = 0;
   deal.in_width = kMapAcross;
   for (size_t i = 0; i < modes.inputs.size(); ++i) {
     const MapModes::Strides& input = modes.inputs[i];
@@ -205,6 +206,7 @@ ThroughTiles through_tiles(MapModes modes, int dense) {
     deal.reads[i] = MapRead::kThrough;
     ++through;
     bytes = std::max(bytes, input.element_bytes);
+    least = std::min(least, input.element_bytes);
     const Rows rows(modes, input, along);
     while (!rows.begin_at(deal.in_width) || modes.extents[along] % deal.in_width != 0 ||
            deal.in_width * input.element_bytes > kVectorBytes) {
@@ -212,13 +214,12 @@ ThroughTiles through_tiles(MapModes modes, int dense) {
     }
   }
   const bool odd = deal.in_width == 1 || deal.width == 1;
-  return {{deal, std::move(modes)}, bytes, odd};
+  return {{deal, std::move(modes)}, bytes, least, odd};
 }
 
 // Tiles that have `run` bytes side by side of an input's elements.
-MapPlan in_tiles(const ThroughTiles& through, int run) {
-  MapPlan plan = through.plan;
-  MapDeal& deal = plan.deal;
+MapDeal in_tiles(const ThroughTiles& through, int run) {
+  MapDeal deal = through.plan.deal;
   deal.group = static_cast<int>(
       std::min<int64_t>(kVectorBytes / through.bytes, power_of_two(through.inner())));
   // Threads along each mode, but no more than it has elements for.
@@ -227,26 +228,29 @@ MapPlan in_tiles(const ThroughTiles& through, int run) {
                 wanted = std::min<int64_t>(across, run / through.bytes / kMapAcross);
   deal.across =
       static_cast<int>(std::clamp<int64_t>(wanted, divide_up(kMapThreads, down), kMapThreads));
-  return plan;
+  return deal;
 }
-MapPlan in_tiles(const ThroughTiles& through) {
+MapDeal in_tiles(const ThroughTiles& through) {
   return in_tiles(through, through.odd ? kOddRunBytes : kRunBytes);
 }
 
 // Tiles whose rows of the output begin where memory is aligned.
-std::optional<MapPlan> in_shifted_tiles(const ThroughTiles& through) {
-  MapPlan plan = through.plan;
-  const int bytes = std::max(through.bytes, plan.modes.output.element_bytes);
-  if (bytes > kWordBytes || std::min(through.along(), through.inner()) < kLeastShifted)
+std::optional<MapDeal> in_shifted_tiles(const ThroughTiles& through) {
+  const int of_output = through.plan.modes.output.element_bytes,
+            most = std::max(through.bytes, of_output), least = std::min(through.least, of_output);
+  if (most > kWordBytes || std::min(through.along(), through.inner()) < kLeastShifted)
     return std::nullopt;
-  MapDeal& deal = plan.deal;
-  deal.width = kWordBytes / plan.modes.output.element_bytes;
+  MapDeal deal = through.plan.deal;
+  deal.width = kWordBytes / of_output;
+  deal.in_width = 1;  // of no use here
   // Vectors of that width begin anywhere in other inputs.
   for (MapRead& read : deal.reads) read = read == MapRead::kVector ? MapRead::kSingle : read;
-  // A warp's words of a row, of which the first one may begin in front of the tile.
-  deal.shifted_across = (kWarpSize - (bytes < kWordBytes ? 1 : 0)) * kWordBytes / bytes;
-  deal.shifted_down = bytes == kWordBytes ? 128 : 256;
-  return plan;
+  // A warp's words of a row, of which the first one may begin in front of the tile: whole words of all.
+  const int unit = kWordBytes / least,
+            across = (kWarpSize - (most < kWordBytes ? 1 : 0)) * kWordBytes / most;
+  deal.shifted_across = across / unit * unit;
+  deal.shifted_down = most == kWordBytes ? 128 : 256;
+  return deal;
 }
 
 }  // namespace
@@ -310,8 +314,10 @@ StatusOr<MapModes> common_modes(const char* name, absl::Span<const MapTensor> in
 }
 
 MapPlan plan_map(MapModes modes) {
-  if (const int dense = dense_mode(modes); dense >= 0)
-    return in_tiles(through_tiles(std::move(modes), dense));
+  if (const int dense = dense_mode(modes); dense >= 0) {
+    ThroughTiles through = through_tiles(std::move(modes), dense);
+    return {in_tiles(through), std::move(through.plan.modes)};
+  }
   const Accesses best = best_accesses(modes, true);
   const int bytes = best.width * modes.output.element_bytes;
   return {{.modes = modes.count,
@@ -322,27 +328,28 @@ MapPlan plan_map(MapModes modes) {
           std::move(modes)};
 }
 
-std::vector<MapPlan> map_plans(const MapModes& modes) {
-  std::vector<MapPlan> plans = {plan_map(modes)};
+std::vector<MapDeal> map_deals(const MapModes& modes) {
+  std::vector<MapDeal> deals = {plan_map(modes).deal};
   const int dense = dense_mode(modes);
-  if (dense < 0) return plans;
+  if (dense < 0) return deals;
   const ThroughTiles through = through_tiles(modes, dense);
-  const auto add = [&](MapPlan plan) {
-    const auto same = [&](const MapPlan& other) { return other.deal == plan.deal; };
-    if (absl::c_none_of(plans, same)) plans.push_back(std::move(plan));
+  const auto add = [&](const MapDeal& deal) {
+    if (!absl::c_linear_search(deals, deal)) deals.push_back(deal);
   };
   for (int run = kOddRunBytes / 4; run <= 2 * kRunBytes; run *= 2) add(in_tiles(through, run));
-  if (std::optional<MapPlan> plan = in_shifted_tiles(through)) add(*std::move(plan));
-  return plans;
+  if (const std::optional<MapDeal> deal = in_shifted_tiles(through)) add(*deal);
+  return deals;
 }
 
-MapPlan chosen_plan(absl::string_view map, const MapModes& modes, const DeviceInfo& device) {
-  if (dense_mode(modes) < 0) return plan_map(modes);
-  const runtime::Tunable<MapModes, MapPlan> tunable(
+MapPlan plan_tuned_map(absl::string_view map, MapModes modes, const DeviceInfo& device) {
+  const int dense = dense_mode(modes);
+  if (dense < 0) return plan_map(std::move(modes));
+  const runtime::Tunable<MapModes, MapDeal> tunable(
       std::string(map.substr(0, map.find('('))),
-      [](const MapModes& problem, const DeviceInfo&) { return map_plans(problem); },
-      [](const MapModes& problem, const DeviceInfo&) { return plan_map(problem); });
-  return tunable.choose(modes, device);
+      [](const MapModes& problem, const DeviceInfo&) { return map_deals(problem); },
+      [](const MapModes& problem, const DeviceInfo&) { return plan_map(problem).deal; });
+  const MapDeal deal = tunable.choose(modes, device);
+  return {deal, through_tiles(std::move(modes), dense).plan.modes};
 }
 
 std::string MapModes::to_string() const {
@@ -356,9 +363,8 @@ std::string MapModes::to_string() const {
   });
   return text;
 }
-std::string MapPlan::to_string() const {
-  return deal.is_shifted() ? absl::StrCat("shifted ", deal.shifted_across, "x", deal.shifted_down)
-                           : absl::StrCat("tiles ", deal.tile_across(), "x", deal.tile_down());
+std::string MapDeal::to_string() const {
+  return absl::StrCat(is_shifted() ? "shifted " : "tiles ", tile_across(), "x", tile_down());
 }
 
 LaunchShape map_shape(const MapPlan& plan) {

@@ -62,7 +62,8 @@ enum class MapRead : uint8_t {
 // Threads of a block; elements that one holds along the innermost mode of inputs that go through shared memory; how many
 // inputs may.
 inline constexpr int kMapThreads = 256, kMapAcross = 4, kMostTiles = 2;
-// Bytes that a thread loads and stores at once where rows begin anywhere; and what memory is written in: parts of it take longer.
+// Bytes that a thread loads and stores at once where rows begin anywhere; and of a sector, in which memory is written:
+// stores of whole ones are the fastest.
 inline constexpr int kWordBytes = 4, kSectorBytes = 32;
 // Vectors that a thread takes from tiles together.
 inline constexpr int kMapTogether = 4;
@@ -85,9 +86,11 @@ struct MapDeal {
   // output begin where memory is aligned.
   int shifted_across = 0, shifted_down = 0;
   friend bool operator==(const MapDeal&, const MapDeal&) = default;
+  // What tells deals of the same modes apart.
+  std::string to_string() const;
 
-  // Elements of a tile along the inputs' innermost mode, and along the output's.
   bool is_shifted() const { return shifted_down > 0; }
+  // Elements of a tile along the inputs' innermost mode, and along the output's.
   int tile_across() const { return is_shifted() ? shifted_across : across * kMapAcross; }
   int tile_down() const { return is_shifted() ? shifted_down : kMapThreads / across * group; }
   // Tiles along the output's innermost mode, of so many elements of so many bytes.
@@ -108,14 +111,12 @@ struct MapDeal {
 struct MapPlan {
   MapDeal deal;
   MapModes modes;
-  // What tells plans of the same modes apart.
-  std::string to_string() const;
 };
 MapPlan plan_map(MapModes modes);
-// Where inputs go through shared memory, all plans that are worth measuring, plan_map()'s among them; else that one alone.
-std::vector<MapPlan> map_plans(const MapModes& modes);
-// What `heddle tune` has found for the map of this name, or plan_map()'s.
-MapPlan chosen_plan(absl::string_view map, const MapModes& modes, const DeviceInfo& device);
+// Where inputs go through shared memory, all deals that are worth measuring, plan_map()'s first; else that one alone.
+std::vector<MapDeal> map_deals(const MapModes& modes);
+// As plan_map(), by the deal that `heddle tune` has found for the map of this name, if it has.
+MapPlan plan_tuned_map(absl::string_view map, MapModes modes, const DeviceInfo& device);
 
 // The launch. Elements along the innermost mode, or tiles, are counted in 32 bits: of what in_slabs() gives they are few enough.
 LaunchShape map_shape(const MapPlan& plan);

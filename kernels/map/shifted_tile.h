@@ -40,7 +40,9 @@ class ShiftedTile {
  public:
   // Of so many rows from `first` on, of which some may lie in front of the input's or behind.
   ShiftedTile(int rows, const Lead<T>& lead, const Int& first)
-      : rows_(static_cast<int>(divide_up(rows, kWarps * kTogether)) * kWarps * kTogether),
+      : turns_(static_cast<int>(divide_up(rows, kWarps * kMostTogether))),
+        together_(static_cast<int>(divide_up(rows, kWarps * turns_))),
+        rows_(turns_ * together_ * kWarps),
         lead_(lead),
         first_(first),
         tile_({rows_, (kWarpSize + 1) * kWidth}) {}
@@ -53,17 +55,17 @@ class ShiftedTile {
               // Of all of the warp's rows, which are a multiple of a word's elements apart.
         lead = lead_(first_ + warp), place = begin + word - lead;
     const auto each_row = [&](auto read) {
-      For(range(0, rows_ / (kWarps * kTogether)).unroll(1), [&](const Int& turn) {
+      For(range(0, turns_).unroll(1), [&](const Int& turn) {
         std::vector<Fragment<T>> loaded;
-        const auto number = [&](int r) { return (turn * kTogether + r) * kWarps + warp; };
-        for (int r = 0; r < kTogether; ++r) loaded.push_back(read(first_ + number(r)));
-        for (int r = 0; r < kTogether; ++r) {
+        const auto number = [&](int r) { return (turn * together_ + r) * kWarps + warp; };
+        for (int r = 0; r < together_; ++r) loaded.push_back(read(first_ + number(r)));
+        for (int r = 0; r < together_; ++r) {
           for (int e = 0; e < kWidth; ++e)
-            tile_(number(r), word + (kWidth - 1 - lead) + e) = loaded[static_cast<size_t>(r)][e];
+            tile_(number(r), word + (kWidth - lead) + e) = loaded[static_cast<size_t>(r)][e];
         }
       });
     };
-    const Bool inside = first_ >= 0 && first_ + rows_ <= rows && begin >= kWidth &&
+    const Bool inside = first_ >= 0 && first_ + rows_ <= rows && begin >= kWidth - 1 &&
                         begin + kWarpSize * kWidth <= elements;
     If(inside, [&] {
       each_row([&](const Int& row) { return load(row, place, kWidth); });
@@ -82,14 +84,14 @@ class ShiftedTile {
 
   // The element of a row of the input that stands so far behind the tile's first one.
   Value<T> at(const Int& row, const Int& element) const {
-    return tile_(row - first_, element + (kWidth - 1));
+    return tile_(row - first_, element + kWidth);
   }
 
  private:
   // A word's elements; warps of a block, and rows of each whose loads are under way together.
   static constexpr int kWidth = kWordBytes / int{sizeof(T)}, kWarps = kMapThreads / kWarpSize,
-                       kTogether = kWidth == 1 ? 17 : 9;
-  const int rows_;
+                       kMostTogether = kWidth == 1 ? 18 : 9;
+  const int turns_, together_, rows_;
   const Lead<T> lead_;
   const Int first_;
   const Shared<T, 2> tile_;

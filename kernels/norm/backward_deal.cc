@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/norm/backward_deal_internal.h"
 #include "heddle/kernels/rows/staged_rows.h"
+#include "heddle/kernels/rows/warp_values.h"
 
 namespace heddle::kernels {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 constexpr int kHeldElements = 8, kMostThreads = 1024, kSharedThreads = 128;
 // Elements of a row that are loaded one by one, at most: of 32 bits and of 16.
 constexpr int kMostSingles = 1024, kMostNarrowSingles = 128;
+// Sums that warps of kStaged send, at most.
+constexpr int kMostSums = 4;
 // kStaged: elements a thread, with a few more where they are single ones, threads of a multiprocessor, blocks of a cluster.
 constexpr int kStagedElements = 16, kStagedSingles = 18, kStagedThreads = 512, kMostBlocks = 16;
 
@@ -56,9 +59,8 @@ std::optional<BackwardDeal> staged_deal(const BackwardProblem& problem, const De
                 threads = divide_up(of_block, std::max(elements / rows.width, 1)),
                 // Warps are given registers by fours.
       unit = threads > 2 * kWarpSize ? 4 * kWarpSize : kWarpSize;
-  rows.threads =
-      static_cast<int>(std::min<int64_t>(divide_up(threads, unit) * unit, of.columns + unit));
-  if (rows.threads > std::min(of_processor, kMostThreads)) return std::nullopt;
+  if (divide_up(threads, unit) * unit > std::min(of_processor, kMostThreads)) return std::nullopt;
+  rows.threads = static_cast<int>(divide_up(threads, unit) * unit);
   rows.vectors = static_cast<int>(divide_up(of_block, rows.threads));
   const int64_t span = int64_t{rows.threads} * rows.vectors;
   // The last block has fewer.
@@ -67,7 +69,8 @@ std::optional<BackwardDeal> staged_deal(const BackwardProblem& problem, const De
   rows.whole = of_last == span;
   if (!rows.whole) rows.whole_vectors = static_cast<int>(of_last / rows.threads);
   deal.of_processor = of_processor / rows.threads;
-  if (deal.of_processor * staged_bytes(rows, of.element_bytes, of.inputs) >
+  if (deal.of_processor *
+          (staged_bytes(rows, of.element_bytes, of.inputs) + warp_value_bytes(rows, kMostSums)) >
       device.limits.max_shared_per_block) {
     return std::nullopt;
   }
@@ -112,10 +115,10 @@ std::vector<BackwardDeal> backward_deals(const BackwardProblem& problem, const D
 }
 
 int64_t backward_clusters(const BackwardDeal& deal, const DeviceInfo& device) {
-  // A cluster's blocks lie in one GPC, which has 16 or 18 multiprocessors.
+  // A cluster's blocks lie in one GPC, which has 16 or 18 multiprocessors, or half as many pairs of them.
   constexpr int kProcessorsOfGpc = 16;
   const int blocks = deal.rows.blocks,
-            usable = blocks == 1 ? device.sm_count
+            usable = blocks <= 2 ? device.sm_count
                                  : device.sm_count / kProcessorsOfGpc * kProcessorsOfGpc;
   return int64_t{std::max(usable / blocks, 1)} * deal.of_processor;
 }

@@ -39,7 +39,7 @@ struct BackwardProblem {
 // All deals that are worth measuring; and the one that is launched where none was.
 std::vector<BackwardDeal> backward_deals(const BackwardProblem& problem, const DeviceInfo& device);
 BackwardDeal deal_backward(const BackwardProblem& problem, const DeviceInfo& device);
-// The widest deal of kStaged, or kApart where there is none.
+// The deal of kStaged that takes the fewest blocks, or kApart where there is none.
 BackwardDeal staged_backward(const BackwardProblem& problem, const DeviceInfo& device);
 
 // Clusters of a launch, at most, each of which takes several rows.

@@ -50,9 +50,6 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
   const Float own_count =
                   shares.count(any.block() * (deal.threads / kWarpSize) + thread_idx.x / kWarpSize),
               per_element = fast::rcp(cast<float>(columns));
-  const auto scaled = [](const Fragment<T>& d, const Fragment<T>& by) {
-    return wide(d) * wide(by);
-  };
   const auto times = [](const Fragment<float>& a, const Fragment<float>& b) { return a * b; };
   const auto square = [](const Fragment<float>& a) { return a * a; };
   const auto of_warp = [](const Float& sum) { return warp_reduce(sum, plus()); };
@@ -61,7 +58,7 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
     const RowThreads threads = threads_of(row);
     staged.wait();
     const RowPart<T> part = staged.newest(0, threads), d = staged.newest(1, threads);
-    const RowPart<float> s = d.template map<float>(scaled, weights),
+    const RowPart<float> s = d.template map<float>(scaled<T>, weights),
                          wide_x =
                              part.template map<float>([](const Fragment<T>&v) { return wide(v); });
     if constexpr (kCentred) {

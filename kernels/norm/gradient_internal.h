@@ -7,15 +7,15 @@
 
 namespace heddle::kernels {
 
-// Two sums that are formed together.
-struct TwoSums {
-  Float first, second;
+// Of a row: of squares of x - mean, of s, and of s (x - mean), which store_gradient() speaks of.
+struct RowSums {
+  Float squares, of_s, of_products;
 };
-struct AddSums {
-  TwoSums operator()(const TwoSums& a, const TwoSums& b) const {
-    return {a.first + b.first, a.second + b.second};
-  }
-};
+// s = w dy of elements.
+template <class T>
+Fragment<float> scaled(const Fragment<T>& dy, const Fragment<T>& w) {
+  return wide(dy) * wide(w);
+}
 
 // The sum of all elements of a part.
 inline Float sum_of(const RowPart<float>& part) {

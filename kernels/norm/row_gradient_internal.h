@@ -5,10 +5,16 @@
 
 namespace heddle::kernels {
 
-// Of a row: of squares of x - mean, of s, and of s (x - mean), which store_gradient() speaks of.
-struct RowSums {
-  Float squares, of_s, of_products;
+// Two sums that are formed together.
+struct TwoSums {
+  Float first, second;
 };
+struct AddSums {
+  TwoSums operator()(const TwoSums& a, const TwoSums& b) const {
+    return {a.first + b.first, a.second + b.second};
+  }
+};
+
 struct AddRowSums {
   RowSums operator()(const RowSums& a, const RowSums& b) const {
     return {a.squares + b.squares, a.of_s + b.of_s, a.of_products + b.of_products};
@@ -21,9 +27,6 @@ template <class T, bool kCentred>
 RowScale store_gradient(const RowThreads& threads, const InputRow<T>& x, const InputRow<T>& dy,
                         const Tensor<const T, 1>& w, const Row<T>& dx, const Float& eps) {
   const Float n = cast<float>(x.columns());
-  const auto scaled = [](const Fragment<T>& d, const Fragment<T>& by) {
-    return wide(d) * wide(by);
-  };
   // The mean first, and then what elements differ from it: a row is read once, or long ones again.
   const Float per_element = fast::rcp(n);
   const Float mean =
@@ -40,7 +43,7 @@ RowScale store_gradient(const RowThreads& threads, const InputRow<T>& x, const I
   Var<float> squares(0.0f), of_s(0.0f), of_products(0.0f);
   x.each(
       [&](const Int& number, const RowPart<T>& part, const RowPart<T>& d) {
-        const RowPart<float> s = d.template map<float>(scaled, dx.beside(w, number));
+        const RowPart<float> s = d.template map<float>(scaled<T>, dx.beside(w, number));
         const RowPart<float> apart = part.template map<float>(
             [&](const Fragment<T>& v) { return kCentred ? wide(v) - mean : wide(v); });
         const auto times = [](const Fragment<float>& a, const Fragment<float>& b) { return a * b; };

@@ -26,10 +26,11 @@ constexpr int stages_of(int element_bytes) { return element_bytes == 4 ? 3 : 4; 
 // Shared memory of a block for so many matrices, and a little besides.
 inline int64_t staged_bytes(const RowDeal& deal, int element_bytes, int matrices) {
   const int64_t elements = int64_t{deal.threads} * deal.vectors * deal.width;
-  return stages_of(element_bytes) * matrices * (elements * element_bytes + kVectorBytes) + 6144;
+  return stages_of(element_bytes) * matrices * (elements * element_bytes + kVectorBytes) +
+         kVectorBytes * 2;
 }
 
-// Matrices of as many rows and columns. The deal has one row for a block or cluster, all of it in registers, and
+// Matrices of as many rows and columns. The deal has one row for a block or cluster, in no parts, and
 // peels none; vectors of 16 bytes begin with the rows, or are single elements.
 template <class T>
 class StagedRows {
@@ -54,7 +55,10 @@ class StagedRows {
   }
 
   // Waits until the row that comes next is there, and is the newest one.
-  void wait() const { full_.wait(newest_, parity_); }
+  void wait() const {
+    // What came is the block's own.
+    full_.wait(newest_, parity_, MemoryOrder::acquire, MemoryScope::block);
+  }
   // This thread's elements of the newest row, and of the oldest one that is not released; those outside the row are 0.
   RowPart<T> newest(size_t matrix, const RowThreads& threads) const {
     return part(matrix, threads, newest_);
@@ -81,6 +85,8 @@ class StagedRows {
  private:
   static constexpr int kStages = stages_of(sizeof(T)), kWidth = kVectorBytes / int{sizeof(T)},
                        kNoPlace = -1;
+  // So that a row's edges, which the next load stores, come before the wait for them.
+  static_assert(kStages >= 3);
   bool has_edges() const { return deal_.width < kWidth; }
 
   RowPart<T> part(size_t matrix, const RowThreads& threads, const Int& stage) const {
@@ -131,7 +137,7 @@ class StagedRows {
     }
   }
   // The elements in front of what is copied in bulk and behind it, fewer than a warp's lanes, wait in registers until the
-  // next load begins, so that no thread waits for them. That load comes before any wait for these: there are three stages at least.
+  // next load begins, so that no thread waits for them.
   void load_edges(const std::vector<Range>& ranges, const Int& row, const Int& stage) {
     for (size_t m = 0; m < ranges.size(); ++m) {
       const Range& range = ranges[m];
@@ -148,7 +154,6 @@ class StagedRows {
         If(edges_[m].place != kNoPlace,
            [&] { tiles_(edge_stage_, m, edges_[m].place) = edges_[m].value; });
       }
-      fence_async();
       full_.arrive(edge_stage_);
       edge_stage_ = kNoPlace;
     });

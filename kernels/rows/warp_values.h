@@ -22,6 +22,12 @@
 
 namespace heddle::kernels {
 
+// Shared memory of a block for two turns of so many floats of each warp, and their barriers.
+inline int64_t warp_value_bytes(const RowDeal& deal, int floats) {
+  return int64_t{2} * deal.blocks * (deal.threads / kWarpSize) * floats * int64_t{sizeof(float)} +
+         2 * kVectorBytes;
+}
+
 // N floats of each warp: 2 or 4. All threads of the cluster call everything.
 template <int N>
 class WarpValues {
@@ -42,7 +48,7 @@ class WarpValues {
 
   // Sends what all lanes of the warp have alike.
   void send(const Vec<float, N>& value) {
-    send_nothing();
+    wait_until_free();
     const Int warp = thread_idx.x / kWarpSize, lane = lane_id();
     if (blocks_ == 1) {
       If(lane == 0, [&] {
@@ -61,10 +67,8 @@ class WarpValues {
     }
     sent_ = sent_ ^ 1;
   }
-  // A turn without a row. Of a cluster, all blocks run, and have freed what was sent two turns before.
-  void send_nothing() const {
-    if (blocks_ > 1) cluster_wait();
-  }
+  // A turn without a row.
+  void send_nothing() const { wait_until_free(); }
   // Waits for what was sent of a row.
   void receive() {
     told_.wait(received_, parity_);
@@ -77,7 +81,7 @@ class WarpValues {
     if (blocks_ > 1) cluster_arrive();
   }
   // Behind the last turn: no block ends while others store to it.
-  void finish() const { send_nothing(); }
+  void finish() const { wait_until_free(); }
   // This lane's share of f(value, which warp's) of all warps, added up: slots are numbered by blocks, then by warps.
   template <class F>
   Float of(F f) const {
@@ -97,6 +101,10 @@ class WarpValues {
  private:
   // That are under way.
   static constexpr int kTurns = 2;
+  // Of a cluster, all blocks run, and have freed what was sent two turns before.
+  void wait_until_free() const {
+    if (blocks_ > 1) cluster_wait();
+  }
   // Lanes that share the slots.
   int width() const {
     return static_cast<int>(

@@ -163,6 +163,7 @@ TYPED_TEST(Copies, OfTransposedRows) {
 // Several tiles along both modes, of several matrices, from the last row to the first too.
 TYPED_TEST(Copies, OfTransposedRowsThatBeginAnywhere) {
   check_copy<TypeParam, 2>({301, 411}, {{1, 307}, 5}, {{413, 1}, 3});
+  check_copy<TypeParam, 2>({203, 901}, {{1, 205}, 1}, {{903, 1}, 1});
   check_copy<TypeParam, 2>({411, 64}, {{1, 411}, 0}, {{64, 1}, 0});
   check_copy<TypeParam, 2>({64, 411}, {{1, 64}, 0}, {{411, 1}, 0});
   check_copy<TypeParam, 3>({2, 201, 333}, {{67001, 1, 201}, 1}, {{67000, 333, 1}, 2});
@@ -247,38 +248,56 @@ TEST(Maps, BroadcastTheirInputs) {
   });
 }
 
-// Several inputs through shared memory, of elements of other sizes than the output's, and a third that does not fit there.
-TEST(Maps, TurnSeveralInputs) {
+// Several inputs through shared memory, of elements of other sizes than the output's, and a third that does not fit there; by
+// every deal.
+template <class Y>
+void check_turned_sum(int64_t rows, int64_t columns) {
+  SCOPED_TRACE(testing::Message() << rows << " × " << columns << " of " << sizeof(Y) << " bytes");
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  constexpr int64_t kRows = 70, kColumns = 133;
   std::vector<half> a;
   std::vector<uint8_t> b;
   std::vector<float> c;
-  for (int i = 0; i < kRows * kColumns; ++i) {
-    a.push_back(half(static_cast<float>(i % 500)));
-    b.push_back(static_cast<uint8_t>(i % 251));
-    c.push_back(static_cast<float>(i));
+  for (int i = 0; i < rows * columns; ++i) {
+    a.push_back(half(static_cast<float>(i % 50)));
+    b.push_back(static_cast<uint8_t>(i % 37));
+    c.push_back(static_cast<float>(i % 11));
   }
-  const Buffer as = device.upload(absl::MakeConstSpan(a)).value(),
-               bs = device.upload(absl::MakeConstSpan(b)).value(),
-               cs = device.upload(absl::MakeConstSpan(c)).value(),
-               y = device.allocate(kRows * kColumns * sizeof(float)).value();
   const auto turned = [&]<class T>(const Buffer& buffer, const std::vector<T>&) {
-    return kernels::permuted(as_tensor<const T>(buffer, {kColumns, kRows}), {1, 0});
+    return kernels::permuted(as_tensor<const T>(buffer, {columns, rows}), {1, 0});
   };
   static constexpr auto kSum = kernels::define_map(
       "sum(a, b, c, y)", [](Float p, Float q, Float r) { return p + 2.0f * q + r; });
-  ASSERT_THAT(kSum(stream, turned(as, a), turned(bs, b), turned(cs, c),
-                   as_tensor<float>(y, {kRows, kColumns})),
-              IsOk());
-  const std::vector<float> got = y.download<float>(stream).value();
-  for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kColumns; ++j) {
-      const int at = static_cast<int>(j * kRows + i);
-      ASSERT_EQ(got[i * kColumns + j], static_cast<float>(at % 500 + 2 * (at % 251) + at));
-    }
+  static constexpr auto kTwo =
+      kernels::define_map("two(a, b, y)", [](Float p, Float q) { return p + 2.0f * q; });
+  for (const bool three : {true, false}) {
+    by_each_candidate([&] {
+      // Of its own each time: deals that are remembered say nothing of memory.
+      const Buffer as = device.upload(absl::MakeConstSpan(a)).value(),
+                   bs = device.upload(absl::MakeConstSpan(b)).value(),
+                   cs = device.upload(absl::MakeConstSpan(c)).value(),
+                   out = device.allocate(rows * columns * sizeof(Y)).value();
+      const auto y = as_tensor<Y>(out, {rows, columns});
+      ASSERT_THAT(three ? kSum(stream, turned(as, a), turned(bs, b), turned(cs, c), y)
+                        : kTwo(stream, turned(as, a), turned(bs, b), y),
+                  IsOk());
+      const std::vector<Y> got = out.template download<Y>(stream).value();
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < columns; ++j) {
+          const int64_t at = j * rows + i;
+          ASSERT_EQ(static_cast<float>(got[i * columns + j]),
+                    static_cast<float>(at % 50 + 2 * (at % 37) + (three ? at % 11 : 0)))
+              << i << ", " << j;
+        }
+      }
+    });
   }
+}
+TEST(Maps, TurnSeveralInputs) {
+  check_turned_sum<float>(70, 133);
+  check_turned_sum<half>(130, 601);
+  check_turned_sum<uint8_t>(130, 601);
+  check_turned_sum<float>(131, 603);
 }
 
 TEST(Maps, MayStoreWhereTheyRead) {
