@@ -349,7 +349,9 @@ MapPlan plan_tuned_map(absl::string_view map, MapModes modes, const DeviceInfo& 
       [](const MapModes& problem, const DeviceInfo&) { return map_deals(problem); },
       [](const MapModes& problem, const DeviceInfo&) { return plan_map(problem).deal; });
   const MapDeal deal = tunable.choose(modes, device);
-  return {deal, through_tiles(std::move(modes), dense).plan.modes};
+  // As through_tiles() has them.
+  move_mode(modes, dense, modes.count - 2);
+  return {deal, std::move(modes)};
 }
 
 std::string MapModes::to_string() const {

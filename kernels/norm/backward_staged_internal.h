@@ -79,7 +79,7 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
     const RowThreads threads = threads_of(row);
     using Sent = Vec<float, kSums>;
     values.receive();
-    const auto sum = [&](auto of) { return values.sum(values.of(of)); };
+    const auto sum = [&](auto of) { return values.sum(of); };
     const auto sent_as = [&](int i) {
       return sum([&](const Sent& sent, const Int&) { return Float(sent[i]); });
     };

@@ -7,7 +7,7 @@
 
 namespace heddle::kernels {
 
-// Of a row: of squares of x - mean, of s, and of s (x - mean), which store_gradient() speaks of.
+// Of a row: the sums of squares of x - mean, of s, and of s (x - mean), where s = w dy.
 struct RowSums {
   Float squares, of_s, of_products;
 };

@@ -6,7 +6,7 @@
 //     If(row < rows, [&] { … values.send({sum, product}); }).Else([&] { values.send_nothing(); });
 //     If(row > first, [&] {
 //       values.receive();                                                 // what was sent in the turn before
-//       … values.sum(values.of([](const Vec<float, 2>& sent, const Int& warp) { return Float(sent[0]); })) …
+//       … values.sum([](const Vec<float, 2>& sent, const Int& warp) { return Float(sent[0]); }) …
 //       values.free();                                                    // nobody reads it any more
 //     }).Else([&] { values.free(); });
 //   });
@@ -82,9 +82,9 @@ class WarpValues {
   }
   // Behind the last turn: no block ends while others store to it.
   void finish() const { wait_until_free(); }
-  // This lane's share of f(value, which warp's) of all warps, added up: slots are numbered by blocks, then by warps.
+  // f(value, which warp's) of all warps, added up: warps are numbered by blocks, then in their block.
   template <class F>
-  Float of(F f) const {
+  Float sum(F f) const {
     const int count = blocks_ * warps_, lanes = width();
     std::vector<Float> all;
     for (int passed = 0; passed < count; passed += lanes) {
@@ -93,10 +93,8 @@ class WarpValues {
           f(Vec<float, N>(slots_.template vec<N>(turn_, min(slot, count - 1) * N)), slot);
       all.push_back(passed + lanes <= count ? value : select(slot < count, value, 0.0f));
     }
-    return in_tree(std::move(all), plus());
+    return warp_reduce(in_tree(std::move(all), plus()), plus(), lanes);
   }
-  // Of all lanes' shares.
-  Float sum(const Float& share) const { return warp_reduce(share, plus(), width()); }
 
  private:
   // That are under way.
