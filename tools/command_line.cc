@@ -149,6 +149,7 @@ CLI::App* add_tune(CLI::App& app, Options& options) {
   tune->add_option("--budget", o.budget, "for all shapes together; default: 120")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e6));
+  tune->add_flag("--all", o.all, "print the times of all candidates, fastest first");
   tune->add_flag("--list", o.list, "print what is kept");
   add_text(tune, "--export", o.export_file, "FILE", "write what is kept to one file");
   add_text(tune, "--import", o.import_file, "FILE", "keep what such a file has");

@@ -138,6 +138,18 @@ TEST_F(TuneTest, ACandidateWithOtherResultsIsLeftOut) {
   EXPECT_EQ(threads(39), 64);
 }
 
+TEST_F(TuneTest, AllTimesAreListedOnDemandFastestFirst) {
+  TuneOptions options = of_fill({"41"});
+  options.all = true;
+  EXPECT_EQ(tune(options, {{32, 9}, {64, 2.5}, {128, 3}, {256, 8}, {512, 2.4}}), Exit::kDone);
+  EXPECT_THAT(out_, HasSubstr("(1.200x)\n"
+                              "                 2.50 us  64 threads\n"
+                              "                 3.00 us  128 threads\n"
+                              "                 8.00 us  256 threads\n"
+                              "                 9.00 us  32 threads\n"
+                              "kept in "));
+}
+
 TEST_F(TuneTest, ASecondProblemIsTunedBehindTheFastestOfTheFirst) {
   TuneOptions options = of_fill({"40"});
   options.choice.kernel = "tuned_pair";

@@ -35,7 +35,8 @@ def figures_of(text):
 
 
 class Programs:
-    """What is timed: each program gives, by kernel, microseconds and those of a yardstick that no pass changes, or 1."""
+    """What is timed: each program gives, by kernel, microseconds and those of a yardstick that no pass changes, or 1; of a kernel that
+    cannot run, why."""
 
     def __init__(self, folder, cubins):
         self.folder, self.cubins = folder, cubins
@@ -70,7 +71,12 @@ class Programs:
             self.run("gemm_bench", env, "--json", path, "--rounds", "8", "--no-sustained", "--only",
                      "^bf16 tn (4096x4096x4096|mma.sync|bias_gelu_residual 4096x4096x4096)")
             with open(path) as file:
-                return {f"gemm {f['shape']}": (f["contenders"]["heddle"]["us"], 1) for f in figures_of(file.read())}
+                return {f"gemm {f['shape']}": self.gemm_figure(**f["contenders"]["heddle"]) for f in figures_of(file.read())}
+
+    @staticmethod
+    def gemm_figure(us=None, skipped="", **_):
+        # Behind the first line, which says what happened, the message says why.
+        return (us, 1) if us else skipped.splitlines()[:2][-1].strip()
 
     def rows(self, env):
         text = self.run("rows_bench", env, "--only", "^(softmax|layer_norm|softmax_backward) (f32|bf16) (1023|8192|131071)$")
@@ -79,13 +85,14 @@ class Programs:
     ALL = {"learn": learn, "plain": plain, "layouts": layouts, "row_sum": row_sum, "rows": rows, "gemm": gemm}
 
     def time(self, kernels, env):
-        """Microseconds by kernel, and the programs that cannot run."""
+        """Microseconds by kernel, and why programs and kernels cannot run."""
         times, left_out = {}, {}
         for name in kernels:
             try:
-                times.update(self.ALL[name](self, env))
-            except (subprocess.CalledProcessError, KeyError) as why:
-                left_out[name] = str(getattr(why, "stderr", why)).strip().splitlines()[-1:]
+                for kernel, found in self.ALL[name](self, env).items():
+                    (left_out if isinstance(found, str) else times)[kernel] = found
+            except subprocess.CalledProcessError as why:
+                left_out[name] = "".join(why.stderr.strip().splitlines()[-1:])
         return times, left_out
 
 

@@ -479,7 +479,7 @@ def passes_table(data):
         if "rounds" in f:
             told[-1] += f" (median of {f['rounds']} rounds)"
         if f["left_out"]:
-            told.append("cannot run: " + ", ".join(f["left_out"]))
+            told += [f"{kernel} cannot run: {why}" for kernel, why in f["left_out"].items()]
         if "gpu" in f:
             told[-1] += f" ({f['gpu']})"
         with_it = "" if f["in_O3"] else " (time with it)"

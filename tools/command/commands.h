@@ -46,6 +46,7 @@ struct TuneOptions {
   std::vector<std::string> shapes;  // "4096x4096x64" or "m=4096,n=4096,k=64"; none: the sizes
   std::string device;               // empty: cuda:0
   double budget = 120;              // seconds
+  bool all = false;                 // print every candidate's time
   bool list = false;
   std::string export_file, import_file;
 };

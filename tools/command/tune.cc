@@ -42,7 +42,7 @@ class Progress {
   bool on_terminal_ = isatty(STDERR_FILENO) == 1;
 };
 
-void print(const Tuned& tuned) {
+void print(const Tuned& tuned, bool all_times) {
   const TunedChoice& c = tuned.choice;
   const size_t all = tuned.problem.candidates.size();
   absl::PrintF("%s %s: %d of %d candidates measured\n", tuned.problem.operation, c.problem,
@@ -56,6 +56,8 @@ void print(const Tuned& tuned) {
   absl::PrintF("  model    %10.2f us  %s\n", c.model_us, c.model);
   absl::PrintF("  fastest  %10.2f us  %s%s\n", c.us, c.choice,
                c.us > 0 && c.model_us > 0 ? absl::StrFormat("  (%.3fx)", c.model_us / c.us) : "");
+  if (!all_times) return;
+  for (const CandidateTime& one : tuned.times) absl::PrintF("  %19.2f us  %s\n", one.us, one.name);
 }
 
 // What the folder has; of files that it cannot read, notes.
@@ -101,7 +103,7 @@ Exit import_from(const std::string& path) {
 }
 
 Exit tune_shape(const ChosenKernel& kernel, const Device& device, const runtime::Sizes& sizes,
-                double budget_s, const Timer& timer) {
+                double budget_s, bool all_times, const Timer& timer) {
   const StatusOr<runtime::BoundCall> call =
       runtime::bind(*kernel.operation, kernel.settings, {}, sizes);
   if (!call.ok()) return misused(call.status());
@@ -119,7 +121,7 @@ Exit tune_shape(const ChosenKernel& kernel, const Device& device, const runtime:
                                 "' has nothing to tune: it has one configuration"));
   }
   for (const Tuned& one : *tuned) {
-    print(one);
+    print(one, all_times);
     if (Status s = runtime::keep_tuning({device.info().name, one.problem.operation, {one.choice}});
         !s.ok()) {
       return failed(s);
@@ -164,7 +166,7 @@ Exit tune_kernel(const TuneOptions& options, const Timer& timer) {
   for (const runtime::Sizes& sizes : shapes) {
     const Exit done =
         tune_shape(*kernel, *device, sizes, options.budget / static_cast<double>(shapes.size()),
-                   timer ? timer : device_timer(*device));
+                   options.all, timer ? timer : device_timer(*device));
     if (done != Exit::kDone) return done;
   }
   absl::PrintF("kept in %s; launches on %s use it\n", *runtime::tuning_folder(),

@@ -193,13 +193,10 @@ class Search {
   }
 
  private:
-  struct One {
-    std::string name;
-    double us;
-  };
+  using One = CandidateTime;
+  static bool faster(const One& x, const One& y) { return x.us < y.us; }
   std::vector<One>::iterator best() {
-    return std::min_element(times_.begin(), times_.end(),
-                            [](const One& x, const One& y) { return x.us < y.us; });
+    return std::min_element(times_.begin(), times_.end(), faster);
   }
 
   void glance(const std::string& name) {
@@ -226,7 +223,10 @@ class Search {
     std::vector<One> good;
     std::optional<std::vector<double>> expected;
     for (One& one : times_) {
-      if (one.us > near && one.name != tuned_.problem.model) continue;
+      if (one.us > near && one.name != tuned_.problem.model) {
+        tuned_.times.push_back(one);
+        continue;
+      }
       runtime::TuningScope::current()->use(tuned_.problem, one.name);
       StatusOr<std::vector<double>> results = results_.of(launch_);
       if (!results.ok()) return results.status();
@@ -240,6 +240,8 @@ class Search {
       good.push_back(one);
     }
     times_ = std::move(good);
+    tuned_.times.insert(tuned_.times.end(), times_.begin(), times_.end());
+    std::stable_sort(tuned_.times.begin(), tuned_.times.end(), faster);
     return OkStatus();
   }
 

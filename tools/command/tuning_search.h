@@ -30,12 +30,19 @@ struct SearchOptions {
   OnProgress on_progress = {};
 };
 
+// A candidate's microseconds.
+struct CandidateTime {
+  std::string name;
+  double us;
+};
+
 // What was found out of a problem.
 struct Tuned {
   runtime::TuningProblem problem;
   runtime::TunedChoice choice;
-  size_t tried = 0;                 // candidates that were launched
-  size_t measured = 0;              // of them those that ran
+  size_t tried = 0;                  // candidates that were launched
+  size_t measured = 0;               // of them those that ran
+  std::vector<CandidateTime> times;  // of them those whose results were not found wrong, fastest first
   std::vector<std::string> failed;  // "64x32x128 …: why", of those that were left out
 };
 
