@@ -46,18 +46,15 @@ class Backward {
     const DeviceInfo& device = stream_.device().info();
     static const runtime::Tunable<BackwardProblem, BackwardDeal> tunable(kName, backward_deals,
                                                                          deal_backward);
-    BackwardDeal deal = tunable.choose(problem, device);
-    const char* const in_place = memory_of_dx();
-    if (deal.way == BackwardWay::kApart && in_place != nullptr)
-      deal = staged_backward(problem, device);
+    const BackwardDeal deal = tunable.choose(problem, device);
     if (deal.way != BackwardWay::kApart) return run_at_once(deal);
-    if (in_place != nullptr) {
-      return InvalidArgumentError(
-          absl::StrCat(kName, ": dx is the memory of ", in_place,
-                       ", which is read again for the weights of rows of ", columns(),
-                       " elements that begin where they do; give dx memory of its own"));
-    }
-    return run_apart(of);
+    if (!is_in_place()) return run_apart(dx_);
+    // x and dy are read again behind dx.
+    const StatusOr<Buffer> memory = stream_.allocate(rows() * columns() * sizeof(T));
+    if (!memory.ok()) return memory.status();
+    const auto apart = as_tensor<T>(*memory, {rows(), columns()});
+    if (Status s = run_apart(apart); !s.ok()) return s;
+    return copy(stream_, TensorRef<const T, 2>(apart), dx_);
   }
 
  private:
@@ -71,11 +68,7 @@ class Backward {
   int64_t rows() const { return x_.extents[0]; }
   int64_t columns() const { return x_.extents[1]; }
 
-  // The argument whose memory dx is, if it is one's.
-  const char* memory_of_dx() const {
-    if (rows() == 0) return nullptr;
-    return x_.data == dx_.data ? "x" : dy_.data == dx_.data ? "dy" : nullptr;
-  }
+  bool is_in_place() const { return x_.data == dx_.data || dy_.data == dx_.data; }
 
   Status run_at_once(const BackwardDeal& deal) const {
     static const auto kernels =
@@ -89,8 +82,7 @@ class Backward {
                           held_body<T, kCentred>(how, x, w, dy, dx, sums, eps);
                         }
                       });
-    const int64_t groups = std::min(divide_up(rows(), deal.rows.rows),
-                                    backward_clusters(deal, stream_.device().info()));
+    const int64_t groups = backward_groups(deal, rows(), stream_.device().info());
     return with_sums(std::max<int64_t>(groups, 1), [&](const TensorRef<float, 3>& sums) {
       return kernels(deal).launch(stream_,
                                   {.grid = groups * deal.rows.blocks,
@@ -100,7 +92,7 @@ class Backward {
     });
   }
 
-  Status run_apart(const RowsOf& of) const {
+  Status run_apart(const TensorRef<T, 2>& to) const {
     static const auto of_rows =
         kernel_family(kCentred ? "layer_norm_backward_rows(x, w, dy, dx, scales, eps)"
                                : "rms_norm_backward_rows(x, w, dy, dx, scales, eps)",
@@ -117,7 +109,9 @@ class Backward {
     const StatusOr<Buffer> memory = stream_.allocate(2 * rows() * sizeof(float));
     if (!memory.ok()) return memory.status();
     const auto scales = as_tensor<float>(*memory, {int64_t{2}, rows()});
-    if (Status s = launch_rows(stream_, of_rows, of, x_, w_, dy_, dx_, scales, eps_); !s.ok())
+    RowsOf of = rows_of(x_, dy_, to);
+    of.inputs = 2;
+    if (Status s = launch_rows(stream_, of_rows, of, x_, w_, dy_, to, scales, eps_); !s.ok())
       return s;
     const auto as_columns = [&](const TensorRef<const T, 2>& matrix) {
       return columns_at_once(

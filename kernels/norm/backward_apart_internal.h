@@ -17,8 +17,9 @@ void row_body(const RowDeal& deal, const Tensor<const T, 2>& x, const Tensor<con
   const T zero(0.0f);
   of_row(deal, x, zero, [&](const RowThreads& threads, const InputRow<T>& in) {
     const InputRow<T> gradient(threads, dy, zero);
-    const RowScale row =
-        store_gradient<T, kCentred>(threads, in, gradient, w, Row<T>(threads, dx), eps);
+    const Row<T> out(threads, dx);
+    const auto weights = [&](const Int& part) { return out.beside(w, part); };
+    const RowScale row = store_gradient<T, kCentred>(threads, in, gradient, weights, out, eps);
     If(threads.is_first(), [&] {
       scales(0, threads.row()) = row.mean;
       scales(1, threads.row()) = row.scale;

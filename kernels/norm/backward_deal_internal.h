@@ -22,8 +22,9 @@ enum class BackwardWay { kHeld, kStaged, kApart };
 struct BackwardDeal {
   BackwardWay way = BackwardWay::kApart;
   RowDeal rows{};        // but of kApart
+  int stages = 0;        // of kStaged: rows that are there, or on their way
   int of_processor = 1;  // blocks that a multiprocessor has at once
-  // "held threads=512 rows=1 blocks=1 vectors=2 kept=0, 2 a multiprocessor".
+  // "held threads=512 rows=1 blocks=1 vectors=2 kept=0, 2 a multiprocessor", "staged 3 threads=…".
   std::string to_string() const;
   friend bool operator==(const BackwardDeal&, const BackwardDeal&) = default;
 };
@@ -39,10 +40,9 @@ struct BackwardProblem {
 // All deals that are worth measuring; and the one that is launched where none was.
 std::vector<BackwardDeal> backward_deals(const BackwardProblem& problem, const DeviceInfo& device);
 BackwardDeal deal_backward(const BackwardProblem& problem, const DeviceInfo& device);
-// The deal of kStaged that takes the fewest blocks, or kApart where there is none.
-BackwardDeal staged_backward(const BackwardProblem& problem, const DeviceInfo& device);
 
-// Clusters of a launch, at most, each of which takes several rows.
-int64_t backward_clusters(const BackwardDeal& deal, const DeviceInfo& device);
+// Blocks, or clusters, of a launch, each of which takes several rows: so many that those of a peeled deal have rows that begin
+// equally far behind aligned places.
+int64_t backward_groups(const BackwardDeal& deal, int64_t rows, const DeviceInfo& device);
 
 }  // namespace heddle::kernels

@@ -34,7 +34,8 @@ class NextRows {
 };
 
 // Blocks that take one row, or some short ones, after the other, and keep the sums of their columns in registers: dx, and
-// of each block the sums for w and, where rows are centred, for b.
+// of each block the sums for w and, where rows are centred, for b. Where the deal peels, all rows of a block begin equally far
+// behind aligned places.
 template <class T, bool kCentred>
 void held_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
                const Tensor<const T, 2>& dy, const Tensor<T, 2>& dx, const Tensor<float, 3>& sums,
@@ -46,9 +47,13 @@ void held_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Tenso
   const auto threads_of = [&](const Int& group) {
     return RowThreads(deal, deal.rows > 1 ? group * deal.rows + thread_idx.y : group, rows);
   };
+  const RowThreads any = threads_of(block_idx.x);
+  const Row<const T> first(any, x);
+  const RowPart<T> kept = first.beside(w, 0);
+  const auto weights = [&](const Int&) { return kept; };
   const auto load = [&](const Tensor<const T, 2>& matrix, const Int& group) {
-    const RowThreads threads = threads_of(min(group, groups - 1));
-    return Row<const T>(threads, matrix).load(0, zero);
+    const RowThreads threads = threads_of(group);
+    return Row<const T>(threads, matrix, first).load(0, zero);
   };
   // The elements of the row, or rows, that come next are loaded while these are worked on, where they take few registers,
   // or no other block of the multiprocessor works meanwhile.
@@ -56,30 +61,35 @@ void held_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Tenso
   NextRows<T> next_x(ahead, load(x, block_idx.x)), next_dy(ahead, load(dy, block_idx.x));
   For(range(block_idx.x, groups, grid_dim.x), [&](const Int& at) {
     const RowThreads threads = threads_of(at);
-    const auto take = [&](const Tensor<const T, 2>& matrix, NextRows<T>& next) {
-      return ahead ? next.take(load(matrix, at + grid_dim.x)) : load(matrix, at);
+    const Int after = at + grid_dim.x, next = select(after < groups, after, at);
+    const auto take = [&](const Tensor<const T, 2>& matrix, NextRows<T>& rows_after) {
+      return ahead ? rows_after.take(load(matrix, next)) : load(matrix, at);
     };
     const RowPart<T> this_x = take(x, next_x), this_dy = take(dy, next_dy);
     const InputRow<T> in(threads, x, this_x), gradient(threads, dy, this_dy);
-    const RowScale row =
-        store_gradient<T, kCentred>(threads, in, gradient, w, Row<T>(threads, dx), eps);
+    const RowScale row = store_gradient<T, kCentred>(threads, in, gradient, weights,
+                                                     Row<T>(threads, dx, first), eps);
     // The last row, which others repeat, counts once.
     weight_sums.add(this_x, this_dy, row, [&](const Fragment<float>& sum) {
-      return deal.rows > 1 ? select(threads.exists(), sum, Fragment<float>(deal.width, 0.0f)) : sum;
+      return deal.rows > 1 ? select(threads.exists(), sum, Fragment<float>(sum.size(), 0.0f)) : sum;
     });
   });
-  const Int columns = x.shape(1);
-  const int span = deal.threads * deal.vectors * deal.width;
-  const Int own = deal.rows > 1 ? Int(thread_idx.y) : Int(0);
-  Shared<float, 2> all({deal.rows, span});
-  for (int which = 0; which < weight_sums.kWeights; ++which) {
-    for (int v = 0; v < deal.vectors; ++v) {
-      const Int column = (thread_idx.x + v * deal.threads) * deal.width;
-      const Fragment<float> of = weight_sums.of(which, v);
-      for (int i = 0; i < deal.width; ++i) all(own, column + i) = of[i];
+  if (deal.rows == 1) {
+    for (int which = 0; which < weight_sums.kWeights; ++which) {
+      weight_sums.store(which, first, [&](const Int& column, const Float& sum) {
+        sums(which, block_idx.x, column) = sum;
+      });
     }
+    return;
+  }
+  // Those of a block's rows are added up first.
+  const Int columns = x.shape(1), own = thread_idx.y;
+  Shared<float, 2> all({deal.rows, deal.threads * deal.vectors * deal.width});
+  for (int which = 0; which < weight_sums.kWeights; ++which) {
+    weight_sums.store(which, first,
+                      [&](const Int& column, const Float& sum) { all(own, column) = sum; });
     sync_threads();
-    For(range(own * deal.threads + thread_idx.x, min(columns, span), deal.threads * deal.rows),
+    For(range(own * deal.threads + thread_idx.x, columns, deal.threads * deal.rows),
         [&](const Int& column) {
           std::vector<Float> of_rows;
           for (int r = 0; r < deal.rows; ++r) of_rows.push_back(all(r, column));

@@ -8,56 +8,58 @@
 
 namespace heddle::kernels {
 
-// What a block's warps have of a row of a deal: a warp's number among the cluster's, and how many elements are its.
+// How many elements of a row each warp of a block or cluster has.
 class WarpShares {
  public:
-  WarpShares(const RowDeal& deal, const Int& columns)
-      : deal_(deal), vectors_(columns / deal.width) {}
+  // `row` is one of the rows.
+  template <class U>
+  WarpShares(const RowDeal& deal, const Row<U>& row)
+      : deal_(deal), vectors_(row.vector_count()), edges_(row.edges()) {}
+  // Warps are numbered by blocks, then in their block.
   Float count(const Int& warp) const {
     const int warps = deal_.threads / kWarpSize, of_block = deal_.threads * deal_.vectors;
     if (deal_.whole) return static_cast<float>(kWarpSize * deal_.vectors * deal_.width);
     const Int here = clamp(vectors_ - warp / warps * of_block, 0, of_block),
               rounds = here / deal_.threads,
               lanes = clamp(here - rounds * deal_.threads - warp % warps * kWarpSize, 0, kWarpSize);
-    return cast<float>((rounds * kWarpSize + lanes) * deal_.width);
+    return cast<float>((rounds * kWarpSize + lanes) * deal_.width + select(warp == 0, edges_, 0));
   }
 
  private:
   static Int clamp(const Int& value, int low, int high) { return max(min(value, high), low); }
   const RowDeal& deal_;
-  const Int vectors_;
+  const Int vectors_, edges_;
 };
 
 // Blocks, or clusters, that take one row after the other, and keep the sums of their columns in registers: dx, and
 // of each block or cluster the sums for w and, where rows are centred, for b. While the sums of a row's warps are on their
-// way, dx of the row before is stored.
+// way, dx of the row before is stored. Where the deal peels, all rows of a block or cluster begin equally far behind aligned
+// places.
 template <class T, bool kCentred>
 void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
                  const Tensor<const T, 2>& dy, const Tensor<T, 2>& dx, const Tensor<float, 3>& sums,
                  const Float& eps) {
   const RowDeal& deal = how.rows;
   min_blocks_per_sm(how.of_processor);
-  const Int rows = x.shape(0), columns = x.shape(1), first = block_idx.x / deal.blocks,
-            step = grid_dim.x / deal.blocks;
-  const auto threads_of = [&](const Int& row) { return RowThreads(deal, row, rows); };
+  const Int rows = x.shape(0), first = block_idx.x / deal.blocks, step = grid_dim.x / deal.blocks;
   WeightSums<T, kCentred> weight_sums(deal);
   constexpr int kSums = kCentred ? 4 : 2;
-  StagedRows<T> staged(deal, {&x, &dy}, first, step);
+  const RowThreads any(deal, first, rows);
+  const Row<const T> any_row(any, x);
+  StagedRows<T> staged(any, {&x, &dy}, how.stages, first, step);
   WarpValues<kSums> values(deal);
-  const RowThreads any = threads_of(first);
-  const RowPart<T> weights = Row<const T>(any, x).beside(w, 0);
-  const WarpShares shares(deal, columns);
+  const RowPart<T> weights = any_row.beside(w, 0);
+  const WarpShares shares(deal, any_row);
   const Float own_count =
                   shares.count(any.block() * (deal.threads / kWarpSize) + thread_idx.x / kWarpSize),
-              per_element = fast::rcp(cast<float>(columns));
+              per_element = fast::rcp(cast<float>(x.shape(1)));
   const auto times = [](const Fragment<float>& a, const Fragment<float>& b) { return a * b; };
   const auto square = [](const Fragment<float>& a) { return a * a; };
   const auto of_warp = [](const Float& sum) { return warp_reduce(sum, plus()); };
 
-  const auto begin = [&](const Int& row) {
-    const RowThreads threads = threads_of(row);
+  const auto begin = [&] {
     staged.wait();
-    const RowPart<T> part = staged.newest(0, threads), d = staged.newest(1, threads);
+    const RowPart<T> part = staged.newest(0), d = staged.newest(1);
     const RowPart<float> s = d.template map<float>(scaled<T>, weights),
                          wide_x =
                              part.template map<float>([](const Fragment<T>&v) { return wide(v); });
@@ -76,7 +78,6 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
     staged.advance();
   };
   const auto end = [&](const Int& row) {
-    const RowThreads threads = threads_of(row);
     using Sent = Vec<float, kSums>;
     values.receive();
     const auto sum = [&](auto of) { return values.sum(of); };
@@ -101,32 +102,28 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
       }
     };
     const RowSums row_sums = in_row();
-    values.free();
     const RowScale by{mean, fast::rsqrt(row_sums.squares * per_element + eps)};
     const Float mean_of_s = row_sums.of_s * per_element,
                 slope = row_sums.of_products * per_element * by.scale * by.scale;
-    const RowPart<T> part = staged.oldest(0, threads), d = staged.oldest(1, threads);
+    const RowPart<T> part = staged.oldest(0), d = staged.oldest(1);
     staged.release(row);
     weight_sums.add(part, d, by);
     const auto gradient = [&](const Fragment<T>& v, const Fragment<T>& g,
                               const Fragment<T>& weight) {
       return gradient_of<T, kCentred>(scaled(g, weight), v, by, mean_of_s, slope);
     };
-    Row<T>(threads, dx).store(0, part.template map<T>(gradient, d, weights));
+    const RowThreads threads(deal, row, rows);
+    Row<T>(threads, dx, any_row).store(0, part.template map<T>(gradient, d, weights));
   };
   For(range(first, rows + step, step), [&](const Int& row) {
-    If(row < rows, [&] { begin(row); }).Else([&] { values.send_nothing(); });
-    If(row > first, [&] { end(row - step); }).Else([&] { values.free(); });
+    staged.turn(row);
+    If(row < rows, begin);
+    If(row > first, [&] { end(row - step); });
   });
-  values.finish();
-  const RowPart<int32_t> at = Row<const T>(any, x).columns_of(0);
   for (int which = 0; which < weight_sums.kWeights; ++which) {
-    for (int v = 0; v < deal.vectors; ++v) {
-      If(at.vectors[v][0] < columns, [&] {
-        const Fragment<float> of = weight_sums.of(which, v);
-        for (int i = 0; i < deal.width; ++i) sums(which, first, at.vectors[v][i]) = of[i];
-      });
-    }
+    weight_sums.store(which, any_row, [&](const Int& column, const Float& sum) {
+      sums(which, first, column) = sum;
+    });
   }
 }
 

@@ -49,6 +49,7 @@ class WeightSums {
   explicit WeightSums(const RowDeal& deal) {
     for (auto& sums : sums_) {
       for (int v = 0; v < deal.vectors; ++v) sums.emplace_back(Fragment<float>(deal.width, 0.0f));
+      if (deal.peeled) sums.emplace_back(Fragment<float>(1, 0.0f));
     }
   }
   // Of a row, what counted(sum) says of its elements.
@@ -67,8 +68,22 @@ class WeightSums {
   void add(const RowPart<T>& x, const RowPart<T>& dy, const RowScale& row) {
     add(x, dy, row, [](const Fragment<float>& sum) { return sum; });
   }
-  // Of a weight and this thread's vector.
-  Fragment<float> of(int weight, int vector) const { return sums_[weight][vector]; }
+  // store(column, sum) of each for a weight, where `row` is one of those added up.
+  template <class U, class Store>
+  void store(int weight, const Row<U>& row, Store store) const {
+    const RowPart<int32_t> columns = row.columns_of(0);
+    for (size_t v = 0; v < columns.vectors.size(); ++v) {
+      const Fragment<float> of = sums_[weight][v];
+      const auto vector = [&] {
+        for (int i = 0; i < of.size(); ++i) store(Int(columns.vectors[v][i]), Float(of[i]));
+      };
+      if (columns.in_row.empty()) {
+        vector();
+      } else {
+        If(columns.in_row[v], vector);
+      }
+    }
+  }
 
  private:
   std::deque<Var<Fragment<float>>> sums_[kWeights];

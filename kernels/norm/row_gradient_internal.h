@@ -22,10 +22,10 @@ struct AddRowSums {
 };
 
 // A row's gradient. With s = w dy, dx = scale (s - mean of s - (x - mean) scale² (mean of s (x - mean))); where rows are not
-// centred the means of s and x do not take part.
-template <class T, bool kCentred>
+// centred the means of s and x do not take part. weights(number) are those beside a part.
+template <class T, bool kCentred, class Weights>
 RowScale store_gradient(const RowThreads& threads, const InputRow<T>& x, const InputRow<T>& dy,
-                        const Tensor<const T, 1>& w, const Row<T>& dx, const Float& eps) {
+                        Weights weights, const Row<T>& dx, const Float& eps) {
   const Float n = cast<float>(x.columns());
   // The mean first, and then what elements differ from it: a row is read once, or long ones again.
   const Float per_element = fast::rcp(n);
@@ -43,7 +43,7 @@ RowScale store_gradient(const RowThreads& threads, const InputRow<T>& x, const I
   Var<float> squares(0.0f), of_s(0.0f), of_products(0.0f);
   x.each(
       [&](const Int& number, const RowPart<T>& part, const RowPart<T>& d) {
-        const RowPart<float> s = d.template map<float>(scaled<T>, dx.beside(w, number));
+        const RowPart<float> s = d.template map<float>(scaled<T>, weights(number));
         const RowPart<float> apart = part.template map<float>(
             [&](const Fragment<T>& v) { return kCentred ? wide(v) - mean : wide(v); });
         const auto times = [](const Fragment<float>& a, const Fragment<float>& b) { return a * b; };
@@ -73,7 +73,7 @@ RowScale store_gradient(const RowThreads& threads, const InputRow<T>& x, const I
                                   const Fragment<T>& by) {
           return gradient_of<T, kCentred>(scaled(g, by), v, {mean, scale}, mean_of_s, slope);
         };
-        dx.store(number, part.template map<T>(gradient, d, dx.beside(w, number)));
+        dx.store(number, part.template map<T>(gradient, d, weights(number)));
       },
       dy);
   return {mean, scale};

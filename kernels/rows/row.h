@@ -61,7 +61,24 @@ class Row {
         before_(threads.deal().peeled ? unaligned(x, threads, columns_) : Int(0)),
         whole_((columns_ - before_) / threads.deal().width) {}
 
+  // A row of other threads that begins as far behind an aligned place as `alike`.
+  template <class U>
+  Row(const RowThreads& threads, const Tensor<T, 2>& x, const Row<U>& alike)
+      : threads_(threads),
+        x_(x.assume_aligned()),
+        columns_(alike.columns_),
+        before_(alike.before_),
+        whole_(alike.whole_) {}
+
   const Int& columns() const { return columns_; }
+  // The block's vectors of a part: the column of their first element, and how many there are.
+  Int first_column(const Int& part) const { return column(begin(part)); }
+  Int count(const Int& part) const {
+    return max(min(whole_ - begin(part), threads_.of_block()), 0);
+  }
+  // Vectors of the whole row, and elements in front of them and behind them.
+  const Int& vector_count() const { return whole_; }
+  Int edges() const { return columns_ - whole_ * threads_.deal().width; }
   // How many parts a row has, where it is taken in parts.
   Int parts() const {
     const int each = threads_.of_block() * threads_.deal().blocks;
@@ -198,13 +215,11 @@ class Row {
   }
 
  private:
-  // The block's vectors of a part: where they begin in the row, and how many there are; which this thread has, and
-  // where it copies one to.
+  template <class>
+  friend class Row;
+  // The block's vectors of a part: where they begin in the row, which this thread has, and where it copies one to.
   Int begin(const Int& part) const {
     return (part * threads_.deal().blocks + threads_.block()) * threads_.of_block();
-  }
-  Int count(const Int& part) const {
-    return max(min(whole_ - begin(part), threads_.of_block()), 0);
   }
   // Whether the host knows that it is in the row.
   bool is_in_row(int v) const { return threads_.deal().whole || v < threads_.deal().whole_vectors; }
@@ -226,7 +241,7 @@ class Row {
   }
   Bool has_edge(const Int& part) const {
     const Bool is_first = part == 0 && threads_.block() == 0;
-    return is_first && threads_.thread() < columns_ - whole_ * threads_.deal().width;
+    return is_first && threads_.thread() < edges();
   }
   // The row's elements in front of an aligned one.
   static Int unaligned(const Tensor<T, 2>& x, const RowThreads& threads, const Int& columns) {

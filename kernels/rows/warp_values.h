@@ -2,15 +2,13 @@
 // one place and ended in another, so that nobody waits for the way to other blocks (sm_90). Internal to the kernels.
 //
 //   WarpValues<2> values(deal);
-//   For(range(first, rows + step, step), [&](const Int& row) {            // a turn; the last one sends nothing
-//     If(row < rows, [&] { … values.send({sum, product}); }).Else([&] { values.send_nothing(); });
+//   For(range(first, rows + step, step), [&](const Int& row) {            // a turn
+//     If(row < rows, [&] { … values.send({sum, product}); });
 //     If(row > first, [&] {
 //       values.receive();                                                 // what was sent in the turn before
 //       … values.sum([](const Vec<float, 2>& sent, const Int& warp) { return Float(sent[0]); }) …
-//       values.free();                                                    // nobody reads it any more
-//     }).Else([&] { values.free(); });
+//     });
 //   });
-//   values.finish();
 #pragma once
 
 #include <algorithm>
@@ -22,33 +20,43 @@
 
 namespace heddle::kernels {
 
-// Shared memory of a block for two turns of so many floats of each warp, and their barriers.
+// Turns whose values have a place. What is sent in a turn takes that of four turns before. Nobody reads these any more: each
+// warp has received what all warps sent two turns before, each of them behind the last use of what had been sent two turns earlier.
+inline constexpr int kValueTurns = 4;
+
+// Shared memory of a block for so many floats of each warp, and their barriers.
 inline int64_t warp_value_bytes(const RowDeal& deal, int floats) {
-  return int64_t{2} * deal.blocks * (deal.threads / kWarpSize) * floats * int64_t{sizeof(float)} +
-         2 * kVectorBytes;
+  return int64_t{kValueTurns} *
+             (deal.blocks * (deal.threads / kWarpSize) * floats * int64_t{sizeof(float)} +
+              int64_t{sizeof(uint64_t)}) +
+         kVectorBytes;
 }
 
-// N floats of each warp: 2 or 4. All threads of the cluster call everything.
+// N floats of each warp: 2 or 4. All threads of the cluster call everything, and receive() all that is sent, in the turn behind
+// it, before they end.
 template <int N>
 class WarpValues {
  public:
-  // For blocks and clusters of this deal, of whole warps.
+  // For blocks and clusters of this deal, of whole warps. Waits until all blocks of a cluster run.
   explicit WarpValues(const RowDeal& deal)
       : blocks_(deal.blocks),
         warps_(deal.threads / kWarpSize),
-        told_(kTurns),
-        slots_({kTurns, static_cast<int64_t>(blocks_) * warps_ * N}) {
+        told_(kValueTurns),
+        slots_({kValueTurns, static_cast<int64_t>(blocks_) * warps_ * N}) {
     If(thread_idx.x == 0, [&] {
-      for (int turn = 0; turn < kTurns; ++turn) told_.init(turn, blocks_ == 1 ? warps_ : 1);
+      for (int turn = 0; turn < kValueTurns; ++turn) told_.init(turn, blocks_ == 1 ? warps_ : 1);
       fence_mbarrier_init();
     });
-    if (blocks_ == 1) sync_threads();
-    free();
+    if (blocks_ == 1) {
+      sync_threads();
+    } else {
+      cluster_arrive();
+      cluster_wait();
+    }
   }
 
   // Sends what all lanes of the warp have alike.
   void send(const Vec<float, N>& value) {
-    wait_until_free();
     const Int warp = thread_idx.x / kWarpSize, lane = lane_id();
     if (blocks_ == 1) {
       If(lane == 0, [&] {
@@ -65,23 +73,15 @@ class WarpValues {
                     Mbarrier(map_shared(told_.words(), lane)), sent_);
       });
     }
-    sent_ = sent_ ^ 1;
+    sent_ = (sent_ + 1) & (kValueTurns - 1);
   }
-  // A turn without a row.
-  void send_nothing() const { wait_until_free(); }
   // Waits for what was sent of a row.
   void receive() {
     told_.wait(received_, parity_);
     turn_ = received_;
-    received_ = received_ ^ 1;
+    received_ = (received_ + 1) & (kValueTurns - 1);
     If(received_ == 0, [&] { parity_ = parity_ ^ 1u; });
   }
-  // What was received is not read any more; in a block, a barrier follows before the next turn.
-  void free() const {
-    if (blocks_ > 1) cluster_arrive();
-  }
-  // Behind the last turn: no block ends while others store to it.
-  void finish() const { wait_until_free(); }
   // f(value, which warp's) of all warps, added up: warps are numbered by blocks, then in their block.
   template <class F>
   Float sum(F f) const {
@@ -97,12 +97,6 @@ class WarpValues {
   }
 
  private:
-  // That are under way.
-  static constexpr int kTurns = 2;
-  // Of a cluster, all blocks run, and have freed what was sent two turns before.
-  void wait_until_free() const {
-    if (blocks_ > 1) cluster_wait();
-  }
   // Lanes that share the slots.
   int width() const {
     return static_cast<int>(

@@ -39,8 +39,10 @@ class TuningScope {
   // The thread's innermost one; nullptr: none.
   static TuningScope* current();
 
-  // The problems so far, each once, in the order in which they came.
+  // The problems so far, or since ask_again(), each once, in the order in which they came.
   const std::vector<TuningProblem>& asked() const { return asked_; }
+  // Forgets them, but not what was chosen for them.
+  void ask_again() { asked_.clear(); }
   // From now on this candidate solves the problem.
   void use(const TuningProblem& problem, const std::string& candidate);
 

@@ -311,17 +311,23 @@ StatusOr<std::vector<Tuned>> search(const Device& device, const runtime::BoundCa
     return call.function->call(stream, sets->arguments(set));
   };
   runtime::TuningScope scope;
-  if (Status s = launch(0); !s.ok()) return s;
-  if (Status s = stream.synchronize(); !s.ok()) return s;
   std::vector<Tuned> all;
+  const auto is_tuned = [&](const TuningProblem& asked) {
+    return std::any_of(all.begin(), all.end(), [&](const Tuned& tuned) {
+      return tuned.problem.operation == asked.operation && tuned.problem.problem == asked.problem;
+    });
+  };
   // A choice may change which problems come behind it.
-  for (size_t i = 0; i < scope.asked().size(); ++i) {
-    StatusOr<Tuned> tuned =
-        Search(scope.asked()[i], *sets, results, launch, options, timer, until).run();
+  while (true) {
+    scope.ask_again();
+    if (Status s = launch(0); !s.ok()) return s;
+    if (Status s = stream.synchronize(); !s.ok()) return s;
+    const auto next = std::find_if_not(scope.asked().begin(), scope.asked().end(), is_tuned);
+    if (next == scope.asked().end()) return all;
+    StatusOr<Tuned> tuned = Search(*next, *sets, results, launch, options, timer, until).run();
     if (!tuned.ok()) return tuned.status();
     all.push_back(*std::move(tuned));
   }
-  return all;
 }
 
 }  // namespace heddle::tools

@@ -40,9 +40,10 @@ struct CandidateTime {
 struct Tuned {
   runtime::TuningProblem problem;
   runtime::TunedChoice choice;
-  size_t tried = 0;                  // candidates that were launched
-  size_t measured = 0;               // of them those that ran
-  std::vector<CandidateTime> times;  // of them those whose results were not found wrong, fastest first
+  size_t tried = 0;     // candidates that were launched
+  size_t measured = 0;  // of them those that ran
+  std::vector<CandidateTime>
+      times;  // of them those whose results were not found wrong, fastest first
   std::vector<std::string> failed;  // "64x32x128 …: why", of those that were left out
 };
 
