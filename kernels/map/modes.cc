@@ -253,6 +253,13 @@ std::optional<MapDeal> in_shifted_tiles(const ThroughTiles& through) {
   return deal;
 }
 
+// Shifted ones where vectors of the others would be single elements.
+MapDeal best_tiles(const ThroughTiles& through) {
+  if (!through.odd) return in_tiles(through);
+  const std::optional<MapDeal> shifted = in_shifted_tiles(through);
+  return shifted ? *shifted : in_tiles(through);
+}
+
 }  // namespace
 
 StatusOr<MapModes> common_modes(const char* name, absl::Span<const MapTensor> inputs,
@@ -316,7 +323,7 @@ StatusOr<MapModes> common_modes(const char* name, absl::Span<const MapTensor> in
 MapPlan plan_map(MapModes modes) {
   if (const int dense = dense_mode(modes); dense >= 0) {
     ThroughTiles through = through_tiles(std::move(modes), dense);
-    return {in_tiles(through), std::move(through.plan.modes)};
+    return {best_tiles(through), std::move(through.plan.modes)};
   }
   const Accesses best = best_accesses(modes, true);
   const int bytes = best.width * modes.output.element_bytes;
@@ -336,7 +343,7 @@ std::vector<MapDeal> map_deals(const MapModes& modes) {
   const auto add = [&](const MapDeal& deal) {
     if (!absl::c_linear_search(deals, deal)) deals.push_back(deal);
   };
-  for (int run = kOddRunBytes / 4; run <= 2 * kRunBytes; run *= 2) add(in_tiles(through, run));
+  for (int run = kOddRunBytes; run <= 2 * kRunBytes; run *= 2) add(in_tiles(through, run));
   if (const std::optional<MapDeal> deal = in_shifted_tiles(through)) add(*deal);
   return deals;
 }

@@ -11,19 +11,24 @@
 namespace heddle::kernels {
 namespace {
 
-// Elements of a row that a thread of kHeld has, besides those of the next row and the sums of their columns, and those that a
-// multiprocessor holds, for their registers.
-constexpr int kHeldElements = 8, kHeldOfProcessor = 8192, kMostThreads = 1024;
+// Elements of a row that a thread of kHeld has, besides those of the next row and the sums of their columns: of short rows and
+// of others; and those that a multiprocessor holds, for their registers.
+constexpr int kHeldElements = 8, kMoreHeldElements = 16, kHeldOfProcessor = 8192,
+              kMostThreads = 1024;
+constexpr int64_t kShortRow = 4096;
 // Threads of a block that has several rows.
 constexpr int kSharedThreads = 128;
 // Elements of a row that are loaded one by one, at most: of 32 bits and of 16.
 constexpr int kMostSingles = 1024, kMostNarrowSingles = 128;
 // Vectors of a row with edges, at least.
 constexpr int kFewestPeeled = 16;
-// Sums that warps of kStaged send, at most.
-constexpr int kMostSums = 4;
-// kStaged: elements a thread, and of a multiprocessor, for their registers; rows on their way; blocks of a cluster.
-constexpr int kStagedElements = 16, kStagedOfProcessor = 8192, kMostStages = 4, kMostBlocks = 16;
+// kStaged: sums that warps send, and rows on their way, at most; elements of a thread, of rows that a cluster shares more of
+// them where enough threads are left; blocks of a cluster and of a multiprocessor; elements of a multiprocessor.
+constexpr int kMostSums = 4, kMostStages = 4, kStagedElements = 16, kMoreStagedElements = 32,
+              kStagedThreads = 128, kMostBlocks = 16, kMostOfProcessor = 4,
+              kStagedOfProcessor = 8192;
+// Rows of 16 bits that are shorter are held: without edges, and with.
+constexpr int64_t kShortNarrowRow[] = {1024, 2048};
 
 // In which vectors threads have the same columns of all rows: they begin with the rows; or equally far behind the beginnings
 // of some of the rows; or are single elements.
@@ -53,7 +58,7 @@ std::optional<BackwardDeal> held_deal(const RowsOf& of, int elements) {
   const int singles = of.element_bytes < 4 ? kMostNarrowSingles : kMostSingles;
   if (rows.width == 1 && of.columns > singles) return std::nullopt;
   const int64_t threads = divide_up(vectors.most, divide_up(elements, rows.width));
-  if (threads > kMostThreads) return std::nullopt;
+  if (threads * elements > kHeldOfProcessor) return std::nullopt;
   const bool shares = threads <= kWarpSize && !rows.peeled;
   rows.threads = static_cast<int>(shares ? std::bit_ceil(static_cast<uint64_t>(threads))
                                          : divide_up(threads, kWarpSize) * kWarpSize);
@@ -64,6 +69,12 @@ std::optional<BackwardDeal> held_deal(const RowsOf& of, int elements) {
   deal.of_processor = std::max(
       kHeldOfProcessor / (rows.threads * rows.rows * std::max(elements, kHeldElements)), 1);
   return deal;
+}
+
+// Elements of a multiprocessor whose sums, weights and rows have room in its registers.
+int most_staged(const BackwardProblem& problem) {
+  const bool narrow = problem.rows.of.element_bytes < 4 && problem.sums == 1;
+  return narrow ? 2 * kStagedOfProcessor : kStagedOfProcessor;
 }
 
 // Of so many blocks a row, elements a thread and blocks of a multiprocessor, and elements of a multiprocessor at most.
@@ -102,6 +113,39 @@ std::optional<BackwardDeal> staged_deal(const BackwardProblem& problem, const De
   return std::nullopt;
 }
 
+// The same, with as many blocks of a multiprocessor as have room, so that some work while others wait.
+std::optional<BackwardDeal> staged_deal(const BackwardProblem& problem, const DeviceInfo& device,
+                                        int blocks, int elements, int64_t most_of_processor) {
+  for (int of_processor = kMostOfProcessor; of_processor >= 1; of_processor /= 2) {
+    if (of_processor > most_of_processor) continue;
+    const auto deal =
+        staged_deal(problem, device, blocks, elements, of_processor, most_staged(problem));
+    if (deal) return deal;
+  }
+  return std::nullopt;
+}
+
+// What an H200 is fastest with: blocks alone, pairs, or the largest clusters. Clusters of 4 and 8 were slower for all rows that
+// were measured.
+std::optional<BackwardDeal> best_staged(const BackwardProblem& problem, const DeviceInfo& device) {
+  const RowsOf& of = problem.rows.of;
+  const bool narrow = of.element_bytes < 4;
+  // Where rows have edges, a block waits longer for its first warp.
+  const int64_t alone =
+      (vectors_of(of).peeled ? 2 : 1) * kShortRow / std::max<int64_t>(of.columns, 1);
+  if (of.columns <= kStagedOfProcessor) {
+    return staged_deal(problem, device, 1, kStagedElements, std::max<int64_t>(alone, 1));
+  }
+  if (narrow) {
+    const bool more = of.columns > 2 * kStagedOfProcessor;
+    const int elements = more ? kMoreStagedElements : kStagedElements;
+    if (const auto pair = staged_deal(problem, device, 2, elements, 1)) return pair;
+  }
+  const bool more = of.columns >= int64_t{kMostBlocks} * kStagedThreads * kMoreStagedElements;
+  return staged_deal(problem, device, kMostBlocks, more ? kMoreStagedElements : kStagedElements,
+                     kMostOfProcessor);
+}
+
 }  // namespace
 
 std::string BackwardDeal::to_string() const {
@@ -114,8 +158,16 @@ std::string BackwardProblem::to_string() const {
   return absl::StrCat(rows.to_string(), dense ? "" : ", strided");
 }
 
-BackwardDeal deal_backward(const BackwardProblem& problem, const DeviceInfo&) {
-  return held_deal(problem.rows.of, kHeldElements).value_or(BackwardDeal{});
+BackwardDeal deal_backward(const BackwardProblem& problem, const DeviceInfo& device) {
+  const RowsOf& of = problem.rows.of;
+  const bool peeled = vectors_of(of).peeled;
+  const bool more = peeled || of.columns >= kShortRow;
+  const auto held = held_deal(of, more ? kMoreHeldElements : kHeldElements);
+  const bool short_row = of.element_bytes == 4 ? of.columns <= kStagedOfProcessor
+                                               : of.columns < kShortNarrowRow[peeled];
+  if (held && short_row) return *held;
+  if (const auto staged = best_staged(problem, device)) return *staged;
+  return held.value_or(BackwardDeal{});
 }
 
 std::vector<BackwardDeal> backward_deals(const BackwardProblem& problem, const DeviceInfo& device) {
@@ -123,10 +175,11 @@ std::vector<BackwardDeal> backward_deals(const BackwardProblem& problem, const D
   const auto add = [&](const std::optional<BackwardDeal>& deal) {
     if (deal && !absl::c_linear_search(deals, *deal)) deals.push_back(*deal);
   };
-  add(held_deal(problem.rows.of, 2 * kHeldElements));
+  for (const int elements : {kHeldElements, kMoreHeldElements})
+    add(held_deal(problem.rows.of, elements));
   for (int blocks = 1; blocks <= kMostBlocks; blocks *= 2) {
-    for (const int elements : {8, kStagedElements, 32}) {
-      for (const int of_processor : {1, 2, 4}) {
+    for (const int elements : {kStagedElements / 2, kStagedElements, kMoreStagedElements}) {
+      for (int of_processor = 1; of_processor <= kMostOfProcessor; of_processor *= 2) {
         add(staged_deal(problem, device, blocks, elements, of_processor, 2 * kStagedOfProcessor));
       }
     }

@@ -1,3 +1,6 @@
+#include <optional>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/reduce/rows_deal_internal.h"
 
@@ -8,7 +11,21 @@ namespace {
 constexpr int64_t kMostTogether = 256;
 // Threads of a block, and bytes of its rows: so few that a multiprocessor has several blocks, whose copies and sums overlap.
 constexpr int kThreads[] = {32, 64, 128, 256};
+constexpr int kBestThreads = 64;
 constexpr int64_t kMostBytes = 48 * 1024;
+// Columns of odd rows of 16 bits, at most, whose threads would wait for single loads; more where an element takes more work.
+constexpr int64_t kMostOdd = 63, kMostCostly = 192;
+constexpr Reduction kCostly[] = {Reduction::kVar, Reduction::kArgmax, Reduction::kArgmin};
+
+std::optional<RowsReduceDeal> together(const RowsReduceProblem& problem, const RowDeal& rows,
+                                       int threads) {
+  const RowsOf& of = problem.rows.of;
+  if (!problem.packed || of.columns > kMostTogether ||
+      threads * of.columns * of.element_bytes > kMostBytes) {
+    return std::nullopt;
+  }
+  return RowsReduceDeal{rows, {static_cast<int>(of.columns), threads}};
+}
 
 }  // namespace
 
@@ -19,18 +36,24 @@ const std::vector<std::string>& reduction_names() {
 }
 
 RowsReduceDeal deal_rows_reduce(const RowsReduceProblem& problem, const DeviceInfo& device) {
-  return {deal_rows(problem.rows.of, device), {}};
+  const RowsOf& of = problem.rows.of;
+  const bool costly = absl::c_linear_search(kCostly, problem.reduction);
+  const RowsReduceDeal apart{deal_rows(of, device), {}};
+  if (of.aligned || of.element_bytes > 2 || of.columns > (costly ? kMostCostly : kMostOdd)) {
+    return apart;
+  }
+  return together(problem, apart.rows, kBestThreads).value_or(apart);
 }
 
 std::vector<RowsReduceDeal> rows_reduce_deals(const RowsReduceProblem& problem,
                                               const DeviceInfo& device) {
   std::vector<RowsReduceDeal> deals = {deal_rows_reduce(problem, device)};
-  const RowsOf& of = problem.rows.of;
-  if (!problem.packed || of.columns > kMostTogether) return deals;
-  for (const int threads : kThreads) {
-    if (threads * of.columns * of.element_bytes > kMostBytes) break;
-    deals.push_back({deals[0].rows, {static_cast<int>(of.columns), threads}});
-  }
+  const auto add = [&](const std::optional<RowsReduceDeal>& deal) {
+    if (deal && !absl::c_linear_search(deals, *deal)) deals.push_back(*deal);
+  };
+  const RowDeal rows = deal_rows(problem.rows.of, device);
+  add(RowsReduceDeal{rows, {}});
+  for (const int threads : kThreads) add(together(problem, rows, threads));
   return deals;
 }
 

@@ -25,6 +25,7 @@ struct RowsReduceDeal {
   TogetherDeal together;
   // "together threads=128", or the RowDeal's.
   std::string to_string() const;
+  friend bool operator==(const RowsReduceDeal&, const RowsReduceDeal&) = default;
 };
 
 // A reduction of rows.
@@ -36,7 +37,7 @@ struct RowsReduceProblem {
   std::string to_string() const;
 };
 
-// All deals that are worth measuring; and what is launched where none was, deal_rows()'s.
+// All deals that are worth measuring; and what is launched where none was.
 std::vector<RowsReduceDeal> rows_reduce_deals(const RowsReduceProblem& problem,
                                               const DeviceInfo& device);
 RowsReduceDeal deal_rows_reduce(const RowsReduceProblem& problem, const DeviceInfo& device);

@@ -93,7 +93,7 @@ class StagedRows {
   }
   // Begins to load what takes the place of the oldest row, which is `row`. All threads of the block.
   void release(const Int& row) {
-    if (!getenv("X_NOFENCE")) fence_async();
+    fence_async();
     sync_threads();
     load(row + stages_ * step_, oldest_);
     oldest_ = select(oldest_ == stages_ - 1, 0, oldest_ + 1);
