@@ -27,8 +27,9 @@ constexpr int kFewestPeeled = 16;
 constexpr int kMostSums = 4, kMostStages = 4, kStagedElements = 16, kMoreStagedElements = 32,
               kStagedThreads = 128, kMostBlocks = 16, kMostOfProcessor = 4,
               kStagedOfProcessor = 8192;
-// Rows of 16 bits that are shorter are held: without edges, and with.
-constexpr int64_t kShortNarrowRow[] = {1024, 2048};
+// Rows that are shorter are held: of 16 bits without edges, and with; and with edges those that are centred, whose sums of columns
+// would leave few registers.
+constexpr int64_t kShortNarrowRow[] = {1024, 2048}, kShortCentredRow = 512;
 
 // In which vectors threads have the same columns of all rows: they begin with the rows; or equally far behind the beginnings
 // of some of the rows; or are single elements.
@@ -113,14 +114,16 @@ std::optional<BackwardDeal> staged_deal(const BackwardProblem& problem, const De
   return std::nullopt;
 }
 
-// The same, with as many blocks of a multiprocessor as have room, so that some work while others wait.
+// The same, with as many blocks of a multiprocessor as have room, so that some work while others wait; of rows of 32 bits more than
+// two where the most stages have.
 std::optional<BackwardDeal> staged_deal(const BackwardProblem& problem, const DeviceInfo& device,
                                         int blocks, int elements, int64_t most_of_processor) {
   for (int of_processor = kMostOfProcessor; of_processor >= 1; of_processor /= 2) {
     if (of_processor > most_of_processor) continue;
     const auto deal =
         staged_deal(problem, device, blocks, elements, of_processor, most_staged(problem));
-    if (deal) return deal;
+    const bool wide = problem.rows.of.element_bytes == 4;
+    if (deal && !(wide && of_processor > 2 && deal->stages < kMostStages)) return deal;
   }
   return std::nullopt;
 }
@@ -163,9 +166,10 @@ BackwardDeal deal_backward(const BackwardProblem& problem, const DeviceInfo& dev
   const bool peeled = vectors_of(of).peeled;
   const bool more = peeled || of.columns >= kShortRow;
   const auto held = held_deal(of, more ? kMoreHeldElements : kHeldElements);
-  const bool short_row = of.element_bytes == 4 ? of.columns <= kStagedOfProcessor
-                                               : of.columns < kShortNarrowRow[peeled];
-  if (held && short_row) return *held;
+  const int64_t most = peeled && problem.sums > 1 ? kShortCentredRow - 1
+                       : of.element_bytes < 4     ? kShortNarrowRow[peeled] - 1
+                                                  : kStagedOfProcessor;
+  if (held && of.columns <= most) return *held;
   if (const auto staged = best_staged(problem, device)) return *staged;
   return held.value_or(BackwardDeal{});
 }

@@ -31,6 +31,40 @@ class WarpShares {
   const Int vectors_, edges_;
 };
 
+// A row's mean, where rows are centred, and its sums, from what its warps sent: sums of squares and of products; or the mean of
+// their elements, the sum of squares of what these differ from it, the sums of s, and of s times that difference.
+struct MeanAndSums {
+  Float mean;
+  RowSums sums;
+};
+template <bool kCentred, class Values>
+MeanAndSums row_sums_of(const Values& values, const WarpShares& shares, const Float& per_element) {
+  const auto sum = [&](auto of) { return values.sum(of); };
+  if constexpr (kCentred) {
+    // All at once: means are set apart from one of them. What is subtracted in the end is at most as many times the sum itself as
+    // there are warps.
+    const Float one = values.of(0)[0];
+    const auto apart = [&](const auto& sent) { return sent[0] - one; };
+    const Float mean_apart = sum([&](const auto&sent, const Int&warp) {
+                               return shares.count(warp) * apart(sent);
+                             }) *
+                             per_element,
+                squares = sum([&](const auto&sent, const Int&warp) {
+                  return fma(shares.count(warp) * apart(sent), apart(sent), Float(sent[1]));
+                }),
+                of_s = sum([](const auto&sent, const Int&) { return Float(sent[2]); }),
+                products = sum([&](const auto&sent, const Int&) {
+                  return fma(Float(sent[2]), apart(sent), Float(sent[3]));
+                });
+    const Float of_mean = mean_apart * mean_apart * fast::rcp(per_element);
+    return {one + mean_apart, {max(squares - of_mean, 0.0f), of_s, products - of_s * mean_apart}};
+  } else {
+    return {Float(0),
+            {sum([](const auto& sent, const Int&) { return Float(sent[0]); }), Float(0),
+             sum([](const auto& sent, const Int&) { return Float(sent[1]); })}};
+  }
+}
+
 // Blocks, or clusters, that take one row after the other, and keep the sums of their columns in registers: dx, and
 // of each block or cluster the sums for w and, where rows are centred, for b. While the sums of a row's warps are on their
 // way, dx of the row before is stored. Where the deal peels, all rows of a block or cluster begin equally far behind aligned
@@ -53,8 +87,6 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
   const Float own_count =
                   shares.count(any.block() * (deal.threads / kWarpSize) + thread_idx.x / kWarpSize),
               per_element = fast::rcp(cast<float>(x.shape(1)));
-  const auto times = [](const Fragment<float>& a, const Fragment<float>& b) { return a * b; };
-  const auto square = [](const Fragment<float>& a) { return a * a; };
   const auto of_warp = [](const Float& sum) { return warp_reduce(sum, plus()); };
 
   const auto begin = [&] {
@@ -68,40 +100,17 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
       const Float mean = of_warp(sum_of(wide_x)) * fast::rcp(max(own_count, 1.0f));
       const RowPart<float> apart =
           wide_x.template map<float>([&](const Fragment<float>& v) { return v - mean; });
-      const Float squares = apart.template fold_row<float>(square, plus(), Float(0)),
-                  products = sum_of(s.template map<float>(times, apart));
-      values.send(Vec<float, kSums>(mean, of_warp(squares), of_warp(sum_of(s)), of_warp(products)));
+      values.send(Vec<float, kSums>(mean, of_warp(sum_of_products(apart, apart, /*only_row=*/true)),
+                                    of_warp(sum_of(s)), of_warp(sum_of_products(s, apart))));
     } else {
-      values.send(Vec<float, kSums>(of_warp(wide_x.template fold<float>(square, plus())),
-                                    of_warp(sum_of(s.template map<float>(times, wide_x)))));
+      values.send(Vec<float, kSums>(of_warp(sum_of_products(wide_x, wide_x)),
+                                    of_warp(sum_of_products(s, wide_x))));
     }
     staged.advance();
   };
   const auto end = [&](const Int& row) {
-    using Sent = Vec<float, kSums>;
     values.receive();
-    const auto sum = [&](auto of) { return values.sum(of); };
-    const auto sent_as = [&](int i) {
-      return sum([&](const Sent& sent, const Int&) { return Float(sent[i]); });
-    };
-    const Float mean = kCentred ? sum([&](const Sent& sent, const Int& warp) {
-      return sent[0] * (shares.count(warp) * per_element);
-    })
-                                : Float(0);
-    const auto in_row = [&]() -> RowSums {
-      if constexpr (kCentred) {
-        const Float squares = sum([&](const Sent& sent, const Int& warp) {
-          const Float apart = sent[0] - mean;
-          return sent[1] + apart * shares.count(warp) * apart;
-        });
-        return {squares, sent_as(2), sum([&](const Sent& sent, const Int&) {
-                  return sent[3] + sent[2] * (sent[0] - mean);
-                })};
-      } else {
-        return {sent_as(0), Float(0), sent_as(1)};
-      }
-    };
-    const RowSums row_sums = in_row();
+    const auto [mean, row_sums] = row_sums_of<kCentred>(values, shares, per_element);
     const RowScale by{mean, fast::rsqrt(row_sums.squares * per_element + eps)};
     const Float mean_of_s = row_sums.of_s * per_element,
                 slope = row_sums.of_products * per_element * by.scale * by.scale;

@@ -22,22 +22,24 @@ inline Float sum_of(const RowPart<float>& part) {
   return part.template fold<float>([](const Fragment<float>& v) { return v; }, plus());
 }
 
+// Elements of a row, normalised.
+template <class T, bool kCentred>
+Fragment<float> normalised(const Fragment<T>& x, const RowScale& row) {
+  return (kCentred ? wide(x) - row.mean : wide(x)) * row.scale;
+}
+
 // Of elements: s = w dy, and what the row gives.
 template <class T, bool kCentred>
 Fragment<T> gradient_of(const Fragment<float>& s, const Fragment<T>& x, const RowScale& row,
                         const Float& mean_of_s, const Float& slope) {
-  if constexpr (kCentred) {
-    return ((s - mean_of_s - (wide(x) - row.mean) * slope) * row.scale).template as<T>();
-  } else {
-    return ((s - wide(x) * slope) * row.scale).template as<T>();
-  }
+  const Fragment<float> part = kCentred ? s * row.scale - mean_of_s * row.scale : s * row.scale;
+  return (part - normalised<T, kCentred>(x, row) * slope).template as<T>();
 }
 
 // What a weight's gradient gets of a row's elements.
 template <class T, bool kCentred>
 Fragment<float> of_weight(const Fragment<T>& v, const Fragment<T>& d, const RowScale& row) {
-  const Fragment<float> apart = kCentred ? wide(v) - row.mean : wide(v);
-  return wide(d) * (apart * row.scale);
+  return wide(d) * normalised<T, kCentred>(v, row);
 }
 
 // The sums of columns that a thread has of all its rows: for w and, where rows are centred, for b.

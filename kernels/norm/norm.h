@@ -41,14 +41,13 @@ Status add_layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
                       const TensorRef<T, 2>& sum, float eps);
 
 // Of the norms of x, the gradients of x and of the weights from those of y: dw(c) sums over all rows. What rows are
-// normalised by is found again. The floor is three times the matrix's bytes where a block holds a row of x and of dy in
-// registers: of 8192 elements at most, and rows of more than 1024, of 16 bits more than 128 elements, must begin and end at
-// multiples of 16 bytes. It is five times elsewhere, where a second launch reads x and dy for the weights' sums, but where
-// `heddle tune` found that a cluster had better hold them in shared memory: then it is three again. Sums are formed in f32, in
-// an order that the shape and the device decide, in memory of the stream's (Stream::allocate), and two to four short launches
-// end them. Of no rows the weights' gradients are 0. dx may be the memory of dy or x, with the same strides, where a block or a
-// cluster holds the rows; they are then dealt out so.
-// kInvalidArgument where extents do not fit each other, and where dx is the memory of x or dy and no cluster holds the rows.
+// normalised by is found again. The floor is three times the matrix's bytes where a block or a cluster holds the rows of x and
+// dy, in registers or in shared memory: up to 131,072 elements on an H200, where rows of all three matrices begin equally far behind
+// multiples of 16 bytes; of other rows, up to 1024 elements of 32 bits or 128 of 16. It is five times elsewhere, where a second
+// launch reads x and dy for the weights' sums. Sums are formed in f32, in an order that the shape and the device decide, in memory
+// of the stream's (Stream::allocate), and two to four short launches end them. Of no rows the weights' gradients are 0. dx may be
+// the memory of dy or x, with the same strides; where rows are read again, it waits in memory of the stream's.
+// kInvalidArgument where extents do not fit each other.
 template <class T>
 Status rms_norm_backward(const Stream& stream, const TensorRef<const T, 2>& x,
                          const TensorRef<const T, 1>& w, const TensorRef<const T, 2>& dy,

@@ -46,13 +46,10 @@ RowScale store_gradient(const RowThreads& threads, const InputRow<T>& x, const I
         const RowPart<float> s = d.template map<float>(scaled<T>, weights(number));
         const RowPart<float> apart = part.template map<float>(
             [&](const Fragment<T>& v) { return kCentred ? wide(v) - mean : wide(v); });
-        const auto times = [](const Fragment<float>& a, const Fragment<float>& b) { return a * b; };
-        const auto square = [](const Fragment<float>& a) { return a * a; };
         // What is outside the row is 0, and so counts where it is set apart from the mean.
-        squares += kCentred ? apart.template fold_row<float>(square, plus(), Float(0))
-                            : apart.template fold<float>(square, plus());
+        squares += sum_of_products(apart, apart, kCentred);
         if (kCentred) of_s += sum_of(s);
-        of_products += sum_of(s.template map<float>(times, apart));
+        of_products += sum_of_products(s, apart);
       },
       dy);
   const auto in_row = [&]() -> RowSums {

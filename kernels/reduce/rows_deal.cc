@@ -13,8 +13,8 @@ constexpr int64_t kMostTogether = 256;
 constexpr int kThreads[] = {32, 64, 128, 256};
 constexpr int kBestThreads = 64;
 constexpr int64_t kMostBytes = 48 * 1024;
-// Columns of odd rows of 16 bits, at most, whose threads would wait for single loads; more where an element takes more work.
-constexpr int64_t kMostOdd = 63, kMostCostly = 192;
+// Odd rows whose threads would wait for single loads: bytes of one, at most, or columns where an element takes more work.
+constexpr int64_t kMostOddBytes = 320, kMostCostly = 192;
 constexpr Reduction kCostly[] = {Reduction::kVar, Reduction::kArgmax, Reduction::kArgmin};
 
 std::optional<RowsReduceDeal> together(const RowsReduceProblem& problem, const RowDeal& rows,
@@ -37,11 +37,11 @@ const std::vector<std::string>& reduction_names() {
 
 RowsReduceDeal deal_rows_reduce(const RowsReduceProblem& problem, const DeviceInfo& device) {
   const RowsOf& of = problem.rows.of;
-  const bool costly = absl::c_linear_search(kCostly, problem.reduction);
+  const bool costly = absl::c_linear_search(kCostly, problem.reduction),
+             few = costly ? of.columns <= kMostCostly
+                          : of.columns * of.element_bytes <= kMostOddBytes;
   const RowsReduceDeal apart{deal_rows(of, device), {}};
-  if (of.aligned || of.element_bytes > 2 || of.columns > (costly ? kMostCostly : kMostOdd)) {
-    return apart;
-  }
+  if (of.aligned || !few) return apart;
   return together(problem, apart.rows, kBestThreads).value_or(apart);
 }
 

@@ -76,4 +76,22 @@ struct RowPart {
   }
 };
 
+// The sum of the products of two vectors' elements, one after the other.
+inline Float chained_products(const Fragment<float>& a, const Fragment<float>& b) {
+  std::vector<Float> sums = {a[0] * b[0]};
+  for (int i = 1; i < a.size(); ++i) sums.push_back(fma(a[i], b[i], sums.back()));
+  return sums.back();
+}
+// The sum of the products of two parts' elements: fused operations, one after the other of a vector's, and then a tree. Of those
+// in the row alone, where `only_row`.
+inline Float sum_of_products(const RowPart<float>& a, const RowPart<float>& b,
+                             bool only_row = false) {
+  std::vector<Float> all;
+  for (size_t v = 0; v < a.vectors.size(); ++v) {
+    const Float sum = chained_products(a.vectors[v], b.vectors[v]);
+    all.push_back(only_row && !a.in_row.empty() ? select(a.in_row[v], sum, 0.0f) : sum);
+  }
+  return in_tree(std::move(all), plus());
+}
+
 }  // namespace heddle::kernels

@@ -55,6 +55,7 @@ class StagedRows {
       for (int stage = 0; stage < stages; ++stage) full_.init(stage, 1);
       fence_mbarrier_init();
     });
+    if (!any.deal().whole) clear_outside();
     sync_threads();
     For(range(stages).unroll(1), [&](const Int& stage) { load(first + stage * step, stage); });
     if (!any.deal().peeled) return;
@@ -109,10 +110,24 @@ class StagedRows {
     return Row<const T>(threads, *matrices_[matrix], row_).load_edge(0, T(0.0f))[0];
   }
 
+  // Vectors outside the rows, to which nothing is copied, are 0.
+  void clear_outside() const {
+    const int width = any_.deal().width;
+    const Fragment<T> none(width, T(0.0f));
+    for (int stage = 0; stage < stages_; ++stage) {
+      for (size_t m = 0; m < matrices_.size(); ++m) {
+        row_.vectors(0, [&](const Int& at) {
+          If(at * width >= count_, [&] { tiles_.elements(width, stage, m, at * width) = none; });
+          return none;
+        });
+      }
+    }
+  }
+
   template <class Choose>
   RowPart<T> part(size_t matrix, const Int& stage, Choose chosen) const {
     const int width = any_.deal().width;
-    RowPart<T> out = row_.vectors_in_row(0, T(0.0f), [&](const Int& at) {
+    RowPart<T> out = row_.vectors(0, [&](const Int& at) {
       return Fragment<T>(tiles_.elements(width, stage, matrix, at * width));
     });
     if (any_.deal().peeled) row_.add_edge(0, Fragment<T>(1, Value<T>(chosen(edges_[matrix]))), out);

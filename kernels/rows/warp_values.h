@@ -82,6 +82,8 @@ class WarpValues {
     received_ = (received_ + 1) & (kValueTurns - 1);
     If(received_ == 0, [&] { parity_ = parity_ ^ 1u; });
   }
+  // What one warp sent.
+  Vec<float, N> of(const Int& warp) const { return slots_.template vec<N>(turn_, warp * N); }
   // f(value, which warp's) of all warps, added up: warps are numbered by blocks, then in their block.
   template <class F>
   Float sum(F f) const {
@@ -89,8 +91,7 @@ class WarpValues {
     std::vector<Float> all;
     for (int passed = 0; passed < count; passed += lanes) {
       const Int slot = (lane_id() & (lanes - 1)) + passed;
-      const Float value =
-          f(Vec<float, N>(slots_.template vec<N>(turn_, min(slot, count - 1) * N)), slot);
+      const Float value = f(of(min(slot, count - 1)), slot);
       all.push_back(passed + lanes <= count ? value : select(slot < count, value, 0.0f));
     }
     return warp_reduce(in_tree(std::move(all), plus()), plus(), lanes);

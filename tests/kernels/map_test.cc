@@ -402,5 +402,28 @@ TEST(Maps, SayWhatDoesNotFit) {
       Fails(StatusCode::kInvalidArgument, "elementwise.h", "null pointer"));
 }
 
+// Tiles whose rows begin where memory is aligned are for matrices whose do not.
+TEST(MapDeals, OddTransposesAreShifted) {
+  const auto deal = [](int64_t rows, int64_t columns, int bytes) {
+    const kernels::detail::MapTensor input{.argument = 1,
+                                           .address = 1 << 20,
+                                           .element_bytes = bytes,
+                                           .extents = {columns, rows},
+                                           .strides = {1, columns}},
+        output{.address = 1 << 30,
+               .element_bytes = bytes,
+               .extents = {columns, rows},
+               .strides = {rows, 1}};
+    return kernels::detail::plan_map(
+               kernels::detail::common_modes("transpose", {input}, output).value())
+        .deal.to_string();
+  };
+  EXPECT_EQ(deal(1023, 1025, 1), "shifted 124x256");
+  EXPECT_EQ(deal(1023, 1024, 2), "shifted 62x256");
+  EXPECT_EQ(deal(1024, 1025, 4), "shifted 32x128");
+  EXPECT_EQ(deal(1024, 1024, 2), "tiles 128x64");
+  EXPECT_EQ(deal(3, 10001, 1).substr(0, 5), "tiles") << "too few rows for such a tile";
+}
+
 }  // namespace
 }  // namespace heddle

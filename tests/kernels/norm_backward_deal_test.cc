@@ -34,10 +34,12 @@ TEST(NormBackwardDeals, AreWhatAnH200IsFastestWith) {
     const char* deal;
   } cases[] = {
       {1023, 4, 1, "held threads=64 rows=1 blocks=1 vectors=4 kept=0 peeled, 8 a multiprocessor"},
+      {1023, 4, 2,
+       "staged 4 threads=64 rows=1 blocks=1 vectors=4 kept=0 peeled, 4 a multiprocessor"},
       {8192, 4, 2, "held threads=512 rows=1 blocks=1 vectors=4 kept=0, 1 a multiprocessor"},
       {16384, 4, 1, "staged 4 threads=64 rows=1 blocks=16 vectors=4 kept=0, 4 a multiprocessor"},
       {32771, 4, 1,
-       "staged 3 threads=128 rows=1 blocks=16 vectors=4 kept=0 peeled, 4 a multiprocessor"},
+       "staged 4 threads=128 rows=1 blocks=16 vectors=4 kept=0 peeled, 2 a multiprocessor"},
       {65536, 4, 1, "staged 3 threads=128 rows=1 blocks=16 vectors=8 kept=0, 2 a multiprocessor"},
       {131072, 4, 2, "staged 3 threads=256 rows=1 blocks=16 vectors=8 kept=0, 1 a multiprocessor"},
       {262144, 4, 1, "apart"},
