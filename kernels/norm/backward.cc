@@ -42,8 +42,7 @@ class Backward {
     if (columns() == 0) return OkStatus();
     RowsOf of = rows_of(x_, dy_, dx_);
     of.inputs = 2;
-    const BackwardProblem problem{
-        {of, rows()}, x_.strides[1] == 1 && dy_.strides[1] == 1, kWeights};
+    const BackwardProblem problem{{of, rows()}, kWeights};
     const DeviceInfo& device = stream_.device().info();
     static const runtime::Tunable<BackwardProblem, BackwardDeal> tunable(kName, backward_deals,
                                                                          deal_backward);

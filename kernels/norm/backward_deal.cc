@@ -22,11 +22,12 @@ constexpr int kSharedThreads = 128;
 constexpr int kMostSingles = 1024, kMostNarrowSingles = 128;
 // Vectors of a row with edges, at least.
 constexpr int kFewestPeeled = 16;
-// kStaged: sums that warps send, and rows on their way, at most; elements of a thread, of rows that a cluster shares more of
-// them where enough threads are left; blocks of a cluster and of a multiprocessor; elements of a multiprocessor.
-constexpr int kMostSums = 4, kMostStages = 4, kStagedElements = 16, kMoreStagedElements = 32,
-              kStagedThreads = 128, kMostBlocks = 16, kMostOfProcessor = 4,
-              kStagedOfProcessor = 8192;
+// kStaged: rows on their way, at most; elements of a thread, of rows that a cluster shares more of them where enough threads are
+// left; blocks and elements of a multiprocessor; bytes that each of these blocks takes besides.
+constexpr int kMostStages = 4, kStagedElements = 16, kMoreStagedElements = 32, kStagedThreads = 128,
+              kMostOfProcessor = 4, kStagedOfProcessor = 8192, kBlockBytes = 1024;
+// The share of a cluster's threads that have something to do, at least, where another cluster's have more.
+constexpr double kBalanced = 0.85;
 // Rows that are shorter are held: of 16 bits without edges, and with; and with edges those that are centred, whose sums of columns
 // would leave few registers.
 constexpr int64_t kShortNarrowRow[] = {1024, 2048}, kShortCentredRow = 512;
@@ -72,81 +73,108 @@ std::optional<BackwardDeal> held_deal(const RowsOf& of, int elements) {
   return deal;
 }
 
-// Elements of a multiprocessor whose sums, weights and rows have room in its registers.
-int most_staged(const BackwardProblem& problem) {
-  const bool narrow = problem.rows.of.element_bytes < 4 && problem.sums == 1;
-  return narrow ? 2 * kStagedOfProcessor : kStagedOfProcessor;
+// How many of each thread's vectors there are, and threads of whole warps: the fewest places for so many vectors, with about so
+// many a thread.
+void fit(int64_t vectors, int each, RowDeal& rows) {
+  int64_t fewest = 0;
+  for (const int of_thread : {each, each - 1, each + 1}) {
+    if (of_thread < 1) continue;
+    const int64_t threads = divide_up(divide_up(vectors, of_thread), kWarpSize) * kWarpSize,
+                  all = threads * of_thread;
+    if (fewest > 0 && all >= fewest) continue;
+    fewest = all;
+    rows.threads = static_cast<int>(threads);
+    rows.vectors = of_thread;
+  }
 }
 
-// Of so many blocks a row, elements a thread and blocks of a multiprocessor, and elements of a multiprocessor at most.
+// What a deal is asked to have: blocks a row, elements a thread, about, and blocks of a multiprocessor; elements of a
+// multiprocessor at most.
+struct Wanted {
+  int blocks, elements, of_processor, most;
+};
 std::optional<BackwardDeal> staged_deal(const BackwardProblem& problem, const DeviceInfo& device,
-                                        int blocks, int elements, int of_processor, int most) {
+                                        const Wanted& wanted) {
   const RowsOf& of = problem.rows.of;
-  if (!device.cluster_launch || !problem.dense) return std::nullopt;
-  BackwardDeal deal{.way = BackwardWay::kStaged, .of_processor = of_processor};
-  RowDeal& rows = deal.rows;
   const Vectors vectors = vectors_of(of);
-  if (vectors.width == 1) return std::nullopt;
-  rows.blocks = blocks;
+  if (!device.cluster_launch || vectors.width == 1 || wanted.blocks > most_blocks(device)) {
+    return std::nullopt;
+  }
+  BackwardDeal deal{.way = BackwardWay::kStaged, .of_processor = wanted.of_processor};
+  RowDeal& rows = deal.rows;
+  rows.blocks = wanted.blocks;
   rows.width = vectors.width;
   rows.peeled = vectors.peeled;
-  const int64_t of_block = divide_up(vectors.most, blocks),
-                threads = divide_up(of_block, elements / rows.width),
-                // Warps are given registers by fours.
-      unit = threads > 2 * kWarpSize ? 4 * kWarpSize : kWarpSize,
-                all = divide_up(threads, unit) * unit;
-  if (all > kMostThreads || all * elements * of_processor > most) return std::nullopt;
-  rows.threads = static_cast<int>(all);
-  rows.vectors = static_cast<int>(divide_up(of_block, rows.threads));
-  // The last block has fewer.
-  const int64_t span = int64_t{rows.threads} * rows.vectors, others = (blocks - 1) * span;
-  if (vectors.most <= others) return std::nullopt;
-  rows.whole = !rows.peeled && vectors.most - others == span;
-  if (!rows.whole) {
-    rows.whole_vectors =
-        static_cast<int>(std::max<int64_t>(vectors.least - others, 0) / rows.threads);
+  fit(divide_up(vectors.most, rows.blocks), std::max(wanted.elements / rows.width, 1), rows);
+  const int64_t span = int64_t{rows.threads} * rows.vectors;
+  if (rows.threads * rows.vectors * wanted.of_processor > wanted.most / rows.width ||
+      rows.threads * wanted.of_processor > kMostThreads) {
+    return std::nullopt;
   }
-  const int64_t memory =
-      device.limits.max_shared_per_block / of_processor - warp_value_bytes(rows, kMostSums);
+  // The last blocks have fewer, or none.
+  rows.whole = !rows.peeled && vectors.most == rows.blocks * span;
+  if (!rows.whole) {
+    const int64_t of_last = std::max<int64_t>(vectors.least - (rows.blocks - 1) * span, 0);
+    rows.whole_vectors = static_cast<int>(of_last / rows.threads);
+  }
+  // Warps send two sums, and two more of centred rows.
+  const int64_t memory = std::min(device.limits.max_shared_per_block,
+                                  device.shared_per_sm / wanted.of_processor - kBlockBytes) -
+                         warp_value_bytes(rows, 2 * problem.sums);
   for (deal.stages = kMostStages; deal.stages >= kFewestStages; --deal.stages) {
     if (staged_bytes(rows, of.element_bytes, of.inputs, deal.stages) <= memory) return deal;
   }
   return std::nullopt;
 }
-
 // The same, with as many blocks of a multiprocessor as have room, so that some work while others wait; of rows of 32 bits more than
 // two where the most stages have.
 std::optional<BackwardDeal> staged_deal(const BackwardProblem& problem, const DeviceInfo& device,
                                         int blocks, int elements, int64_t most_of_processor) {
+  const RowsOf& of = problem.rows.of;
+  // Elements of a multiprocessor whose sums, weights and rows have room in its registers.
+  const int most =
+      of.element_bytes < 4 && problem.sums == 1 ? 2 * kStagedOfProcessor : kStagedOfProcessor;
   for (int of_processor = kMostOfProcessor; of_processor >= 1; of_processor /= 2) {
     if (of_processor > most_of_processor) continue;
-    const auto deal =
-        staged_deal(problem, device, blocks, elements, of_processor, most_staged(problem));
-    const bool wide = problem.rows.of.element_bytes == 4;
+    const auto deal = staged_deal(problem, device, {blocks, elements, of_processor, most});
+    const bool wide = of.element_bytes == 4;
     if (deal && !(wide && of_processor > 2 && deal->stages < kMostStages)) return deal;
   }
   return std::nullopt;
 }
+double balance(const BackwardProblem& problem, const BackwardDeal& deal) {
+  return static_cast<double>(vectors_of(problem.rows.of).most) /
+         (int64_t{deal.rows.blocks} * deal.rows.threads * deal.rows.vectors);
+}
 
 // What an H200 is fastest with: blocks alone, pairs, or the largest clusters. Clusters of 4 and 8 were slower for all rows that
-// were measured.
+// were measured, whose elements are powers of two or a few more.
 std::optional<BackwardDeal> best_staged(const BackwardProblem& problem, const DeviceInfo& device) {
   const RowsOf& of = problem.rows.of;
-  const bool narrow = of.element_bytes < 4;
-  // Where rows have edges, a block waits longer for its first warp.
-  const int64_t alone =
-      (vectors_of(of).peeled ? 2 : 1) * kShortRow / std::max<int64_t>(of.columns, 1);
   if (of.columns <= kStagedOfProcessor) {
-    return staged_deal(problem, device, 1, kStagedElements, std::max<int64_t>(alone, 1));
+    // Where rows have edges, a block waits longer for its first warp.
+    const int64_t short_rows = (vectors_of(of).peeled ? 2 : 1) * kShortRow;
+    return staged_deal(problem, device, 1, kStagedElements,
+                       std::max<int64_t>(short_rows / std::max<int64_t>(of.columns, 1), 1));
   }
-  if (narrow) {
+  std::optional<BackwardDeal> best;
+  const auto better = [&](const std::optional<BackwardDeal>& deal) {
+    if (deal && (!best || balance(problem, *deal) > balance(problem, *best))) best = deal;
+    return best && balance(problem, *best) >= kBalanced;
+  };
+  if (of.element_bytes < 4) {
     const bool more = of.columns > 2 * kStagedOfProcessor;
-    const int elements = more ? kMoreStagedElements : kStagedElements;
-    if (const auto pair = staged_deal(problem, device, 2, elements, 1)) return pair;
+    if (better(staged_deal(problem, device, 2, more ? kMoreStagedElements : kStagedElements, 1)))
+      return best;
   }
-  const bool more = of.columns >= int64_t{kMostBlocks} * kStagedThreads * kMoreStagedElements;
-  return staged_deal(problem, device, kMostBlocks, more ? kMoreStagedElements : kStagedElements,
-                     kMostOfProcessor);
+  for (int blocks = most_blocks(device); blocks > 1; blocks /= 2) {
+    const bool more = of.columns >= int64_t{blocks} * kStagedThreads * kMoreStagedElements;
+    if (better(staged_deal(problem, device, blocks, more ? kMoreStagedElements : kStagedElements,
+                           kMostOfProcessor))) {
+      return best;
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -157,9 +185,7 @@ std::string BackwardDeal::to_string() const {
                       rows.to_string(), rows.peeled ? " peeled" : "", ", ", of_processor,
                       " a multiprocessor");
 }
-std::string BackwardProblem::to_string() const {
-  return absl::StrCat(rows.to_string(), dense ? "" : ", strided");
-}
+std::string BackwardProblem::to_string() const { return rows.to_string(); }
 
 BackwardDeal deal_backward(const BackwardProblem& problem, const DeviceInfo& device) {
   const RowsOf& of = problem.rows.of;
@@ -181,11 +207,10 @@ std::vector<BackwardDeal> backward_deals(const BackwardProblem& problem, const D
   };
   for (const int elements : {kHeldElements, kMoreHeldElements})
     add(held_deal(problem.rows.of, elements));
-  for (int blocks = 1; blocks <= kMostBlocks; blocks *= 2) {
+  for (int blocks = 1; blocks <= most_blocks(device); blocks *= 2) {
     for (const int elements : {kStagedElements / 2, kStagedElements, kMoreStagedElements}) {
-      for (int of_processor = 1; of_processor <= kMostOfProcessor; of_processor *= 2) {
-        add(staged_deal(problem, device, blocks, elements, of_processor, 2 * kStagedOfProcessor));
-      }
+      for (int of_processor = 1; of_processor <= kMostOfProcessor; of_processor *= 2)
+        add(staged_deal(problem, device, {blocks, elements, of_processor, 2 * kStagedOfProcessor}));
     }
   }
   add(BackwardDeal{});

@@ -32,8 +32,7 @@ struct BackwardDeal {
 // Rows of x, dy and dx.
 struct BackwardProblem {
   RowsProblem rows;
-  bool dense;  // the elements of a row of x and of dy are neighbours
-  int sums;    // of a column: 1, or 2 where rows are centred
+  int sums;  // of a column: 1, or 2 where rows are centred
   // As RowsProblem's.
   std::string to_string() const;
 };

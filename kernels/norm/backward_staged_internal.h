@@ -1,6 +1,8 @@
 // Norms' backward passes of rows that wait in shared memory. Internal to the norms.
 #pragma once
 
+#include <limits>
+
 #include "heddle/kernels/norm/backward_deal_internal.h"
 #include "heddle/kernels/norm/gradient_internal.h"
 #include "heddle/kernels/rows/staged_rows.h"
@@ -38,7 +40,7 @@ struct MeanAndSums {
   RowSums sums;
 };
 template <bool kCentred, class Values>
-MeanAndSums row_sums_of(const Values& values, const WarpShares& shares, const Float& per_element) {
+MeanAndSums row_sums_of(const Values& values, const WarpShares& shares, const Float& columns) {
   const auto sum = [&](auto of) { return values.sum(of); };
   if constexpr (kCentred) {
     // All at once: means are set apart from one of them. What is subtracted in the end is at most as many times the sum itself as
@@ -48,7 +50,7 @@ MeanAndSums row_sums_of(const Values& values, const WarpShares& shares, const Fl
     const Float mean_apart = sum([&](const auto&sent, const Int&warp) {
                                return shares.count(warp) * apart(sent);
                              }) *
-                             per_element,
+                             fast::rcp(columns),
                 squares = sum([&](const auto&sent, const Int&warp) {
                   return fma(shares.count(warp) * apart(sent), apart(sent), Float(sent[1]));
                 }),
@@ -56,8 +58,11 @@ MeanAndSums row_sums_of(const Values& values, const WarpShares& shares, const Fl
                 products = sum([&](const auto&sent, const Int&) {
                   return fma(Float(sent[2]), apart(sent), Float(sent[3]));
                 });
-    const Float of_mean = mean_apart * mean_apart * fast::rcp(per_element);
-    return {one + mean_apart, {max(squares - of_mean, 0.0f), of_s, products - of_s * mean_apart}};
+    // Finite, so that infinite squares stay so.
+    const Float apart_squares =
+        min(mean_apart * mean_apart * columns, std::numeric_limits<float>::max());
+    return {one + mean_apart,
+            {max(squares - apart_squares, 0.0f), of_s, products - of_s * mean_apart}};
   } else {
     return {Float(0),
             {sum([](const auto& sent, const Int&) { return Float(sent[0]); }), Float(0),
@@ -86,7 +91,7 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
   const WarpShares shares(deal, any_row);
   const Float own_count =
                   shares.count(any.block() * (deal.threads / kWarpSize) + thread_idx.x / kWarpSize),
-              per_element = fast::rcp(cast<float>(x.shape(1)));
+              elements = cast<float>(x.shape(1)), per_element = fast::rcp(elements);
   const auto of_warp = [](const Float& sum) { return warp_reduce(sum, plus()); };
 
   const auto begin = [&] {
@@ -110,12 +115,13 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
   };
   const auto end = [&](const Int& row) {
     values.receive();
-    const auto [mean, row_sums] = row_sums_of<kCentred>(values, shares, per_element);
+    const auto [mean, row_sums] = row_sums_of<kCentred>(values, shares, elements);
     const RowScale by{mean, fast::rsqrt(row_sums.squares * per_element + eps)};
     const Float mean_of_s = row_sums.of_s * per_element,
                 slope = row_sums.of_products * per_element * by.scale * by.scale;
     const RowPart<T> part = staged.oldest(0), d = staged.oldest(1);
-    staged.release(row);
+    staged.release(row);  // behind a barrier of the block
+    values.free();
     weight_sums.add(part, d, by);
     const auto gradient = [&](const Fragment<T>& v, const Fragment<T>& g,
                               const Fragment<T>& weight) {
@@ -129,6 +135,7 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
     If(row < rows, begin);
     If(row > first, [&] { end(row - step); });
   });
+  values.finish();
   for (int which = 0; which < weight_sums.kWeights; ++which) {
     weight_sums.store(which, any_row, [&](const Int& column, const Float& sum) {
       sums(which, first, column) = sum;

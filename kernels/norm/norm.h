@@ -42,11 +42,11 @@ Status add_layer_norm(const Stream& stream, const TensorRef<const T, 2>& x,
 
 // Of the norms of x, the gradients of x and of the weights from those of y: dw(c) sums over all rows. What rows are
 // normalised by is found again. The floor is three times the matrix's bytes where a block or a cluster holds the rows of x and
-// dy, in registers or in shared memory: up to 131,072 elements on an H200, where rows of all three matrices begin equally far behind
+// dy, in registers or in shared memory: up to 131,072 elements on an H200, where rows of x, dy and dx begin equally far behind
 // multiples of 16 bytes; of other rows, up to 1024 elements of 32 bits or 128 of 16. It is five times elsewhere, where a second
-// launch reads x and dy for the weights' sums. Sums are formed in f32, in an order that the shape and the device decide, in memory
+// launch reads x and dy for the weights' sums, and seven where dx is the memory of one of them besides. Sums are formed in f32, in an order that the shape and the device decide, in memory
 // of the stream's (Stream::allocate), and two to four short launches end them. Of no rows the weights' gradients are 0. dx may be
-// the memory of dy or x, with the same strides; where rows are read again, it waits in memory of the stream's.
+// the memory of dy or x, with the same strides: where rows are read again, dx waits in memory of the stream's.
 // kInvalidArgument where extents do not fit each other.
 template <class T>
 Status rms_norm_backward(const Stream& stream, const TensorRef<const T, 2>& x,

@@ -41,7 +41,9 @@ RowsReduceDeal deal_rows_reduce(const RowsReduceProblem& problem, const DeviceIn
              few = costly ? of.columns <= kMostCostly
                           : of.columns * of.element_bytes <= kMostOddBytes;
   const RowsReduceDeal apart{deal_rows(of, device), {}};
-  if (of.aligned || !few) return apart;
+  // Of fewer rows some multiprocessors would have none.
+  const bool many = problem.rows.rows >= int64_t{kBestThreads} * device.sm_count;
+  if (of.aligned || !few || !many) return apart;
   return together(problem, apart.rows, kBestThreads).value_or(apart);
 }
 

@@ -39,13 +39,6 @@ int whole_warps(int64_t threads) {
   return static_cast<int>(divide_up(threads, kWarpSize) * kWarpSize);
 }
 
-// Large devices of these generations take clusters of 16 blocks, all that have clusters 8.
-int most_blocks(const DeviceInfo& device) {
-  if (!device.cluster_launch) return 1;
-  const bool large = device.compute_major == 9 || device.compute_major == 10;
-  return large && device.sm_count >= 100 ? 16 : 8;
-}
-
 // Blocks for a row, of which each has so much at most; as many as there can be where that is less.
 int blocks_for(int64_t vectors, int64_t of_block, const DeviceInfo& device) {
   return std::min(power_of_two(divide_up(vectors, of_block)), most_blocks(device));
@@ -120,6 +113,13 @@ class Deals {
 };
 
 }  // namespace
+
+int most_blocks(const DeviceInfo& device) {
+  if (!device.cluster_launch) return 1;
+  // Large devices of these generations take clusters of 16 blocks, all that have clusters 8.
+  const bool large = device.compute_major == 9 || device.compute_major == 10;
+  return large && device.sm_count >= 100 ? 16 : 8;
+}
 
 RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   RowDeal deal;

@@ -66,6 +66,9 @@ struct RowsProblem {
 // All deals that are worth measuring, deal_rows()'s among them; of rows that are read once, that one alone.
 std::vector<RowDeal> row_deals(const RowsProblem& problem, const DeviceInfo& device);
 
+// Blocks of a cluster, at most; 1 where a device has none.
+int most_blocks(const DeviceInfo& device);
+
 // Shared memory of a block that keeps rows of so many matrices there, at most.
 int64_t shared_bytes(const RowDeal& deal, int inputs);
 

@@ -63,7 +63,7 @@ class StagedRows {
     for (size_t m = 0; m < edges_.size(); ++m) edges_[m].next = edge(m, first);
   }
 
-  // Begins a turn, in which the row begins, or ended in the turn before.
+  // Begins a turn, in which the row begins; behind the last row it begins the turn in which that one ends.
   void turn(const Int& row) {
     for (size_t m = 0; m < edges_.size(); ++m) {
       Edge& edge = edges_[m];

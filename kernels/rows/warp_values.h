@@ -7,8 +7,11 @@
 //     If(row > first, [&] {
 //       values.receive();                                                 // what was sent in the turn before
 //       … values.sum([](const Vec<float, 2>& sent, const Int& warp) { return Float(sent[0]); }) …
+//       sync_threads();
+//       values.free();                                                    // which the block reads no more
 //     });
 //   });
+//   values.finish();
 #pragma once
 
 #include <algorithm>
@@ -20,20 +23,18 @@
 
 namespace heddle::kernels {
 
-// Turns whose values have a place. What is sent in a turn takes that of four turns before. Nobody reads these any more: each
-// warp has received what all warps sent two turns before, each of them behind the last use of what had been sent two turns earlier.
+// Turns whose values have a place. What is sent in a turn takes that of four turns before, which other blocks have long freed.
 inline constexpr int kValueTurns = 4;
 
 // Shared memory of a block for so many floats of each warp, and their barriers.
 inline int64_t warp_value_bytes(const RowDeal& deal, int floats) {
   return int64_t{kValueTurns} *
              (deal.blocks * (deal.threads / kWarpSize) * floats * int64_t{sizeof(float)} +
-              int64_t{sizeof(uint64_t)}) +
+              2 * int64_t{sizeof(uint64_t)}) +
          kVectorBytes;
 }
 
-// N floats of each warp: 2 or 4. All threads of the cluster call everything, and receive() all that is sent, in the turn behind
-// it, before they end.
+// N floats of each warp: 2 or 4. All threads of the cluster call everything, and receive() what is sent in the turn behind it.
 template <int N>
 class WarpValues {
  public:
@@ -42,9 +43,13 @@ class WarpValues {
       : blocks_(deal.blocks),
         warps_(deal.threads / kWarpSize),
         told_(kValueTurns),
+        free_(kValueTurns),
         slots_({kValueTurns, static_cast<int64_t>(blocks_) * warps_ * N}) {
     If(thread_idx.x == 0, [&] {
-      for (int turn = 0; turn < kValueTurns; ++turn) told_.init(turn, blocks_ == 1 ? warps_ : 1);
+      for (int turn = 0; turn < kValueTurns; ++turn) {
+        told_.init(turn, blocks_ == 1 ? warps_ : 1);
+        if (blocks_ > 1) free_.init(turn, blocks_);
+      }
       fence_mbarrier_init();
     });
     if (blocks_ == 1) {
@@ -64,6 +69,8 @@ class WarpValues {
         told_.arrive(sent_);
       });
     } else {
+      // At first all are free. What was read is not written, so that the scope is each block's own.
+      free_.wait(sent_, free_parity_, MemoryOrder::acquire, MemoryScope::block);
       If(thread_idx.x == 0, [&] {
         told_.expect_tx(sent_, static_cast<uint32_t>(blocks_ * warps_ * N * sizeof(float)));
       });
@@ -74,6 +81,7 @@ class WarpValues {
       });
     }
     sent_ = (sent_ + 1) & (kValueTurns - 1);
+    If(sent_ == 0, [&] { free_parity_ = free_parity_ ^ 1u; });
   }
   // Waits for what was sent of a row.
   void receive() {
@@ -81,6 +89,21 @@ class WarpValues {
     turn_ = received_;
     received_ = (received_ + 1) & (kValueTurns - 1);
     If(received_ == 0, [&] { parity_ = parity_ ^ 1u; });
+  }
+  // What was received is read no more, by any thread of the block: a block's barrier stands between. In a block alone each warp
+  // says so by what it sends two turns later.
+  void free() const {
+    if (blocks_ == 1) return;
+    If(thread_idx.x < blocks_, [&] {
+      Mbarrier(map_shared(free_.words(), thread_idx.x))
+          .arrive(turn_, MemoryOrder::release, MemoryScope::block);
+    });
+  }
+  // Behind the last turn: no block ends while others free what they received.
+  void finish() const {
+    if (blocks_ == 1) return;
+    cluster_arrive(MemoryOrder::relaxed);
+    cluster_wait();
   }
   // What one warp sent.
   Vec<float, N> of(const Int& warp) const { return slots_.template vec<N>(turn_, warp * N); }
@@ -105,10 +128,10 @@ class WarpValues {
   }
 
   const int blocks_, warps_;
-  const Mbarrier told_;
+  const Mbarrier told_, free_;
   const Shared<float, 2> slots_;
   Var<int32_t> sent_{0}, received_{0}, turn_{0};
-  Var<uint32_t> parity_{0u};
+  Var<uint32_t> parity_{0u}, free_parity_{1u};
 };
 
 }  // namespace heddle::kernels

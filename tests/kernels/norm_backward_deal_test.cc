@@ -20,7 +20,6 @@ BackwardProblem rows_of(int64_t columns, int bytes, int sums = 1) {
   return {
       {{.columns = columns, .element_bytes = bytes, .aligned = aligned, .alike = true, .inputs = 2},
        10000},
-      true,
       sums};
 }
 std::string chosen(const BackwardProblem& problem) {
@@ -67,12 +66,32 @@ TEST(NormBackwardDeals, DoWithoutClusters) {
   without.cluster_launch = false;
   EXPECT_THAT(deal_backward(rows_of(8192, 2), without).to_string(), StartsWith("held "));
   EXPECT_EQ(deal_backward(rows_of(32768, 2), without).to_string(), "apart");
-  BackwardProblem strided = rows_of(16384, 4);
-  strided.dense = false;
-  EXPECT_EQ(chosen(strided), "apart");
   BackwardProblem unlike = rows_of(16383, 4);
   unlike.rows.of.alike = false;
   EXPECT_EQ(chosen(unlike), "apart");
+}
+
+TEST(NormBackwardDeals, TakeNoLargerClustersThanADeviceHas) {
+  DeviceInfo consumer = h200();
+  consumer.compute_major = 12;
+  for (const BackwardDeal& deal : backward_deals(rows_of(16384, 4), consumer))
+    EXPECT_LE(deal.rows.blocks, 8) << deal.to_string();
+}
+
+// Rows of every length up to what the largest clusters hold are read once, by threads of which most have something to do.
+TEST(NormBackwardDeals, HoldRowsOfEveryLength) {
+  for (const int bytes : {2, 4}) {
+    for (const int sums : {1, 2}) {
+      for (int64_t columns = 1030; columns <= 131072; columns += 3) {
+        const BackwardDeal deal = deal_backward(rows_of(columns, bytes, sums), h200());
+        ASSERT_NE(deal.to_string(), "apart") << columns;
+        const int64_t places =
+            int64_t{deal.rows.blocks} * deal.rows.threads * deal.rows.vectors * deal.rows.width;
+        ASSERT_GE(places, columns / deal.rows.width * deal.rows.width) << columns;
+        ASSERT_LE(places, columns * 3 / 2) << columns << ": " << deal.to_string();
+      }
+    }
+  }
 }
 
 TEST(NormBackwardDeals, ABlocksRowsBeginAlike) {

@@ -9,15 +9,12 @@ namespace {
 using ::testing::Not;
 using ::testing::StartsWith;
 
-std::string chosen(Reduction reduction, int64_t columns, int bytes, bool packed = true) {
+std::string chosen(Reduction reduction, int64_t columns, int bytes, bool packed = true,
+                   int64_t rows = 1 << 20) {
   const bool aligned = columns % (16 / bytes) == 0;
-  const RowsOf of{.columns = columns,
-                  .element_bytes = bytes,
-                  .aligned = aligned,
-                  .alike = true,
-                  .rows = 1 << 20};
-  return deal_rows_reduce({{of, 1 << 20}, packed, reduction},
-                          runtime::InterpBackend::default_info())
+  const RowsOf of{
+      .columns = columns, .element_bytes = bytes, .aligned = aligned, .alike = true, .rows = rows};
+  return deal_rows_reduce({{of, rows}, packed, reduction}, runtime::InterpBackend::default_info())
       .to_string();
 }
 
@@ -37,6 +34,7 @@ TEST(RowsReduceDeals, TakeOthersApart) {
   EXPECT_THAT(chosen(Reduction::kSum, 32, 2), Not(StartsWith("together"))) << "aligned";
   EXPECT_THAT(chosen(Reduction::kSum, 127, 4), Not(StartsWith("together"))) << "long";
   EXPECT_THAT(chosen(Reduction::kSum, 31, 2, false), Not(StartsWith("together"))) << "not packed";
+  EXPECT_THAT(chosen(Reduction::kSum, 31, 2, true, 100), Not(StartsWith("together"))) << "few";
 }
 
 }  // namespace
