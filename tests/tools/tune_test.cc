@@ -18,7 +18,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// y = 1, by blocks of so many threads. One of 4 cannot be launched, and one of 512 computes something else.
+// y = 1, by blocks of so many threads. One of 4 cannot be launched, of 77 elements none of 128 either, which the model chooses;
+// one of 512 computes something else.
 struct FillProblem {
   int64_t n;
   std::string to_string() const { return absl::StrCat(n); }
@@ -40,6 +41,7 @@ Status tuned_fill(const Stream& stream, const TensorRef<float, 1>& y) {
       "tuned_fill(x, value)", [](Tensor<float, 1> x, Float value) { x(thread_idx.x) = value; });
   last_threads = tunable_fill.choose({y.extents[0]}, stream.device().info()).threads;
   if (last_threads == 4) return UnimplementedError("4 threads are too few");
+  if (last_threads == 128 && y.extents[0] == 77) return UnimplementedError("128 are too many");
   return kernel.launch(stream, {.grid = 1, .block = static_cast<int>(y.extents[0])}, y,
                        last_threads == 512 ? 1.5f : 1.0f);
 }
@@ -136,6 +138,14 @@ TEST_F(TuneTest, ACandidateWithOtherResultsIsLeftOut) {
             "heddle: left out: 4 threads: 4 threads are too few\n"
             "heddle: left out: 512 threads: 39 elements of its results differ from the model's\n");
   EXPECT_EQ(threads(39), 64);
+}
+
+TEST_F(TuneTest, AModelsChoiceThatCannotRunGivesWayToOthers) {
+  EXPECT_EQ(tune(of_fill({"77"}), {{32, 9}, {64, 2.5}, {128, 1}, {256, 8}}), Exit::kDone);
+  EXPECT_THAT(out_, HasSubstr("  model     cannot run   128 threads\n"
+                              "  fastest        2.50 us  64 threads\n"));
+  EXPECT_THAT(err_, HasSubstr("heddle: left out: 128 threads: 128 are too many\n"));
+  EXPECT_EQ(threads(77), 64);
 }
 
 TEST_F(TuneTest, AllTimesAreListedOnDemandFastestFirst) {

@@ -53,7 +53,11 @@ void print(const Tuned& tuned, bool all_times) {
                         "; fix: give more with --budget SECONDS"));
   }
   for (const std::string& failed : tuned.failed) remark(absl::StrCat("left out: ", failed));
-  absl::PrintF("  model    %10.2f us  %s\n", c.model_us, c.model);
+  if (c.model_us > 0) {
+    absl::PrintF("  model    %10.2f us  %s\n", c.model_us, c.model);
+  } else {
+    absl::PrintF("  model     cannot run   %s\n", c.model);
+  }
   absl::PrintF("  fastest  %10.2f us  %s%s\n", c.us, c.choice,
                c.us > 0 && c.model_us > 0 ? absl::StrFormat("  (%.3fx)", c.model_us / c.us) : "");
   if (!all_times) return;

@@ -320,13 +320,19 @@ StatusOr<std::vector<Tuned>> search(const Device& device, const runtime::BoundCa
   // A choice may change which problems come behind it.
   while (true) {
     scope.ask_again();
-    if (Status s = launch(0); !s.ok()) return s;
-    if (Status s = stream.synchronize(); !s.ok()) return s;
+    Status launched = launch(0);
+    if (launched.ok()) launched = stream.synchronize();
     const auto next = std::find_if_not(scope.asked().begin(), scope.asked().end(), is_tuned);
-    if (next == scope.asked().end()) return all;
-    StatusOr<Tuned> tuned = Search(*next, *sets, results, launch, options, timer, until).run();
-    if (!tuned.ok()) return tuned.status();
-    all.push_back(*std::move(tuned));
+    // Where the model's choice cannot be launched, another may be.
+    if (next != scope.asked().end()) {
+      StatusOr<Tuned> tuned = Search(*next, *sets, results, launch, options, timer, until).run();
+      if (!tuned.ok()) return tuned.status();
+      all.push_back(*std::move(tuned));
+    } else if (launched.ok()) {
+      return all;
+    } else {
+      return launched;
+    }
   }
 }
 
