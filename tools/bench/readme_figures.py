@@ -452,7 +452,7 @@ def row_kernels_table(data):
               "arrival to its gradient, which two to four blocks of a multiprocessor hide in part; `layer_norm` keeps two sums of each column, so that "
               "fewer blocks have registers. A block of few rows waits for the first and the last ones: of 131,072 bf16 a cluster has 64. Tried: clusters "
               "of 4 and 8 (slower for all rows), 8 and 32 elements a thread, no fence in front of the next bulk copy (no difference), a cluster barrier "
-              "a row instead of places for four turns (bf16 of 16,384: 269 µs instead of 218). Next: values of a row received two rows later. "
+              "a row instead of places for four turns (bf16 of 16,384: 269 µs instead of 218). " + data["note"] + " Next: values of a row received two rows later. "
               "Peers get the rows' means and scales, which ours finds again; they are in the table of `heddle bench`.", ""]
     return lines
 
