@@ -68,8 +68,7 @@ std::optional<BackwardDeal> held_deal(const RowsOf& of, int elements) {
   rows.vectors = static_cast<int>(divide_up(vectors.most, rows.threads));
   rows.whole = !rows.peeled && vectors.most == int64_t{rows.threads} * rows.vectors;
   if (rows.peeled) rows.whole_vectors = static_cast<int>(vectors.least / rows.threads);
-  deal.of_processor = std::max(
-      kHeldOfProcessor / (rows.threads * rows.rows * std::max(elements, kHeldElements)), 1);
+  deal.of_processor = std::max(kHeldOfProcessor / (rows.threads * rows.rows * elements), 1);
   return deal;
 }
 

@@ -61,8 +61,7 @@ MeanAndSums row_sums_of(const Values& values, const WarpShares& shares, const Fl
     // Finite, so that infinite squares stay so.
     const Float apart_squares =
         min(mean_apart * mean_apart * columns, std::numeric_limits<float>::max());
-    return {one + mean_apart,
-            {max(squares - apart_squares, 0.0f), of_s, products - of_s * mean_apart}};
+    return {one + mean_apart, {squares - apart_squares, of_s, products - of_s * mean_apart}};
   } else {
     return {Float(0),
             {sum([](const auto& sent, const Int&) { return Float(sent[0]); }), Float(0),

@@ -164,6 +164,31 @@ TEST(NormBackward, CountsEachRowOnce) {
   }
 }
 
+// Rows whose variance is infinite are scaled by 0.
+TEST(NormBackward, OfRowsTooFarApart) {
+  const Stream stream = test_device().create_stream().value();
+  constexpr int64_t kRows = 3, kColumns = 2048;
+  std::vector<float> x(kRows * kColumns, 0);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = i % kColumns < kColumns / 2 ? 0 : 1e20f;
+  const auto dy = random_elements<float>(kRows * kColumns, 0, 1, 1);
+  const Buffer xs = test_device().upload<float>(x).value(),
+               dys = test_device().upload<float>(dy).value(),
+               row = test_device().upload<float>(std::vector<float>(kColumns, 1)).value();
+  const auto in = [&](const Buffer& of) { return as_tensor<const float>(of, {kRows, kColumns}); };
+  by_each_candidate([&] {
+    const Buffer dxs = test_device().upload<float>(x).value(),
+                 dws = test_device().upload<float>(std::vector<float>(kColumns, 1)).value(),
+                 dbs = test_device().upload<float>(std::vector<float>(kColumns, 1)).value();
+    ASSERT_THAT(kernels::layer_norm_backward<float>(
+                    stream, in(xs), as_tensor<const float>(row, {kColumns}), in(dys),
+                    as_tensor<float>(dxs, {kRows, kColumns}), as_tensor<float>(dws, {kColumns}),
+                    as_tensor<float>(dbs, {kColumns}), 1e-5f),
+                IsOk());
+    EXPECT_THAT(dxs.download<float>(stream).value(), testing::Each(0.0f));
+    EXPECT_THAT(dws.download<float>(stream).value(), testing::Each(0.0f));
+  });
+}
+
 // dx may be dy or x, where rows are read again too.
 template <class T>
 void check_in_place(int64_t columns) {
