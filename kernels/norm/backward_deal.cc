@@ -147,7 +147,7 @@ double balance(const BackwardProblem& problem, const BackwardDeal& deal) {
 }
 
 // What an H200 is fastest with: blocks alone, pairs, or the largest clusters. Clusters of 4 and 8 were slower for all rows that
-// were measured, whose elements are powers of two or a few more.
+// were measured: of powers of two, and of a few elements more or less.
 std::optional<BackwardDeal> best_staged(const BackwardProblem& problem, const DeviceInfo& device) {
   const RowsOf& of = problem.rows.of;
   if (of.columns <= kStagedOfProcessor) {

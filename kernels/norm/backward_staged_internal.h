@@ -84,7 +84,7 @@ void staged_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Ten
   constexpr int kSums = kCentred ? 4 : 2;
   const RowThreads any(deal, first, rows);
   const Row<const T> any_row(any, x);
-  StagedRows<T> staged(any, {&x, &dy}, how.stages, first, step);
+  StagedRows<T> staged(any, any_row, {&x, &dy}, how.stages, first, step);
   WarpValues<kSums> values(deal);
   const RowPart<T> weights = any_row.beside(w, 0);
   const WarpShares shares(deal, any_row);

@@ -1,7 +1,7 @@
 // Rows of matrices that a block, or a cluster, takes one after the other. Bulk copies bring the next ones to shared memory
 // while threads work on these (sm_90). Internal to the kernels.
 //
-//   StagedRows<T> staged(any, {&x, &dy}, stages, first, step);
+//   StagedRows<T> staged(threads, row, {&x, &dy}, stages, first, step);
 //   For(range(first, rows + step, step), [&](const Int& row) {        // a turn: begins a row, and ends the one before
 //     staged.turn(row);
 //     If(row < rows, [&] {
@@ -37,11 +37,13 @@ inline int64_t staged_bytes(const RowDeal& deal, int element_bytes, int matrices
 template <class T>
 class StagedRows {
  public:
-  // Begins to load the first rows of first, first + step, …. `any` are the threads of the first one. All threads of the block.
-  StagedRows(const RowThreads& any, std::vector<const Tensor<const T, 2>*> matrices, int stages,
-             const Int& first, const Int& step)
+  // Begins to load the first rows of first, first + step, …. `any` and `row` are the first one's threads and itself, and outlive
+  // this. All threads of the block.
+  StagedRows(const RowThreads& any, const Row<const T>& row,
+             std::vector<const Tensor<const T, 2>*> matrices, int stages, const Int& first,
+             const Int& step)
       : any_(any),
-        row_(any, *matrices[0]),
+        row_(row),
         matrices_(std::move(matrices)),
         stages_(stages),
         step_(step),
@@ -63,7 +65,7 @@ class StagedRows {
     for (size_t m = 0; m < edges_.size(); ++m) edges_[m].next = edge(m, first);
   }
 
-  // Begins a turn, in which the row begins; behind the last row it begins the turn in which that one ends.
+  // Begins the turn of a row. The turn behind the last row's begins no other and ends that one.
   void turn(const Int& row) {
     for (size_t m = 0; m < edges_.size(); ++m) {
       Edge& edge = edges_[m];
@@ -147,7 +149,7 @@ class StagedRows {
   }
 
   const RowThreads& any_;
-  const Row<const T> row_;  // the first one: others have the same columns
+  const Row<const T>& row_;  // the first one: a thread has the same columns of all
   const std::vector<const Tensor<const T, 2>*> matrices_;
   const int stages_;
   const Int step_, rows_, count_, column_;
