@@ -69,8 +69,7 @@ class WarpValues {
         told_.arrive(sent_);
       });
     } else {
-      // At first all are free. What was read is not written, so that the scope is each block's own.
-      free_.wait(sent_, free_parity_, MemoryOrder::acquire, MemoryScope::block);
+      wait_for_place();
       If(thread_idx.x == 0, [&] {
         told_.expect_tx(sent_, static_cast<uint32_t>(blocks_ * warps_ * N * sizeof(float)));
       });
@@ -80,8 +79,7 @@ class WarpValues {
                     Mbarrier(map_shared(told_.words(), lane)), sent_);
       });
     }
-    sent_ = (sent_ + 1) & (kValueTurns - 1);
-    If(sent_ == 0, [&] { free_parity_ = free_parity_ ^ 1u; });
+    advance();
   }
   // Waits for what was sent of a row.
   void receive() {
@@ -99,11 +97,13 @@ class WarpValues {
           .arrive(turn_, MemoryOrder::release, MemoryScope::block);
     });
   }
-  // Behind the last turn: no block ends while others free what they received.
-  void finish() const {
+  // Behind the last turn: no block ends before all others have freed what it sent, since its memory ends with it.
+  void finish() {
     if (blocks_ == 1) return;
-    cluster_arrive(MemoryOrder::relaxed);
-    cluster_wait();
+    For(range(kValueTurns), [&](const Int&) {
+      wait_for_place();
+      advance();
+    });
   }
   // What one warp sent.
   Vec<float, N> of(const Int& warp) const { return slots_.template vec<N>(turn_, warp * N); }
@@ -121,6 +121,15 @@ class WarpValues {
   }
 
  private:
+  // Until all blocks have freed what was sent to the next place before. At first all are free. What was read is not written, so
+  // that the scope is each block's own.
+  void wait_for_place() const {
+    free_.wait(sent_, free_parity_, MemoryOrder::acquire, MemoryScope::block);
+  }
+  void advance() {
+    sent_ = (sent_ + 1) & (kValueTurns - 1);
+    If(sent_ == 0, [&] { free_parity_ = free_parity_ ^ 1u; });
+  }
   // Lanes that share the slots.
   int width() const {
     return static_cast<int>(
