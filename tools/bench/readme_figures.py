@@ -66,7 +66,7 @@ def reduce_table(data):
               "(2 to 3 µs); with 32 or 64 lanes beside each other, of a 128, more states are stored (0.93 and 0.90 of 8192 × 8192), "
               "with 8, rows are read in pieces of 128 bytes (0.94). Columns whose rows begin at odd places are taken as rows of several "
               "(one by one: 0.75 of bf16), whose states are as many again. Short odd rows are copied to shared memory, "
-              "where each thread adds up one (bf16 of 31: 0.57 before, argmax of 129: 0.56). " + data["note"] + " Rows of a few more elements than "
+              "where each thread adds up one (bf16 of 31: 0.57 before, argmax of 129: 0.56). Rows of a few more elements than "
               "lanes have vectors, such as 129, take two steps. Next: blocks of a cluster that combine their stretches.", ""]
     return lines
 
@@ -452,7 +452,7 @@ def row_kernels_table(data):
               "arrival to its gradient, which two to four blocks of a multiprocessor hide in part; `layer_norm` keeps two sums of each column, so that "
               "fewer blocks have registers. A block of few rows waits for the first and the last ones: of 131,072 bf16 a cluster has 64. Tried: clusters "
               "of 4 and 8 (slower for all rows), 8 and 32 elements a thread, no fence in front of the next bulk copy (no difference), a cluster barrier "
-              "a row instead of places for four turns (bf16 of 16,384: 269 µs instead of 218). " + data["note"] + " Next: values of a row received two rows later. "
+              "a row instead of places for four turns (bf16 of 16,384: 269 µs instead of 218). Next: values of a row received two rows later. "
               "Peers get the rows' means and scales, which ours finds again; they are in the table of `heddle bench`.", ""]
     return lines
 
