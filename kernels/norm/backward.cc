@@ -6,6 +6,7 @@
 #include "heddle/kernels/map/copy.h"
 #include "heddle/kernels/norm/arguments_internal.h"
 #include "heddle/kernels/norm/backward_apart_internal.h"
+#include "heddle/kernels/norm/backward_deal_internal.h"
 #include "heddle/kernels/norm/backward_held_internal.h"
 #include "heddle/kernels/norm/backward_staged_internal.h"
 #include "heddle/kernels/norm/norm.h"
@@ -47,7 +48,7 @@ class Backward {
     static const runtime::Tunable<BackwardProblem, BackwardDeal> tunable(kName, backward_deals,
                                                                          deal_backward);
     const BackwardDeal deal = tunable.choose(problem, device);
-    if (deal.way != BackwardWay::kApart) return run_at_once(deal);
+    if (deal.in_turn()) return run_at_once(deal);
     if (!is_in_place()) return run_apart(dx_);
     // x and dy are read again behind dx.
     const StatusOr<Buffer> memory = stream_.allocate(rows() * columns() * sizeof(T));
@@ -70,25 +71,23 @@ class Backward {
 
   bool is_in_place() const { return x_.data == dx_.data || dy_.data == dx_.data; }
 
-  Status run_at_once(const BackwardDeal& deal) const {
+  Status run_at_once(const TurnDeal& deal) const {
     static const auto kernels =
         kernel_family(kCentred ? "layer_norm_backward(x, w, dy, dx, sums, eps)"
                                : "rms_norm_backward(x, w, dy, dx, sums, eps)",
-                      [](Host<BackwardDeal> how, Tensor<const T, 2> x, Tensor<const T, 1> w,
+                      [](Host<TurnDeal> how, Tensor<const T, 2> x, Tensor<const T, 1> w,
                          Tensor<const T, 2> dy, Tensor<T, 2> dx, Tensor<float, 3> sums, Float eps) {
-                        if (how.way == BackwardWay::kStaged) {
+                        if (how.stages > 0) {
                           staged_body<T, kCentred>(how, x, w, dy, dx, sums, eps);
                         } else {
                           held_body<T, kCentred>(how, x, w, dy, dx, sums, eps);
                         }
                       });
-    const int64_t groups = backward_groups(deal, rows(), stream_.device().info());
+    const DeviceInfo& device = stream_.device().info();
+    const int64_t groups = turn_groups(deal, rows(), device);
     return with_sums(std::max<int64_t>(groups, 1), [&](const TensorRef<float, 3>& sums) {
-      return kernels(deal).launch(stream_,
-                                  {.grid = groups * deal.rows.blocks,
-                                   .block = {deal.rows.threads, deal.rows.rows},
-                                   .cluster = deal.rows.blocks},
-                                  x_, w_, dy_, dx_, sums, eps_);
+      return kernels(deal).launch(stream_, turn_shape(deal, rows(), device), x_, w_, dy_, dx_, sums,
+                                  eps_);
     });
   }
 

@@ -4,8 +4,8 @@
 #include <deque>
 #include <vector>
 
-#include "heddle/kernels/norm/backward_deal_internal.h"
 #include "heddle/kernels/norm/row_gradient_internal.h"
+#include "heddle/kernels/rows/turn_deal.h"
 
 namespace heddle::kernels {
 
@@ -37,7 +37,7 @@ class NextRows {
 // of each block the sums for w and, where rows are centred, for b. Where the deal peels, all rows of a block begin equally far
 // behind aligned places.
 template <class T, bool kCentred>
-void held_body(const BackwardDeal& how, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
+void held_body(const TurnDeal& how, const Tensor<const T, 2>& x, const Tensor<const T, 1>& w,
                const Tensor<const T, 2>& dy, const Tensor<T, 2>& dx, const Tensor<float, 3>& sums,
                const Float& eps) {
   const T zero(0.0f);

@@ -17,11 +17,6 @@ Fragment<float> scaled(const Fragment<T>& dy, const Fragment<T>& w) {
   return wide(dy) * wide(w);
 }
 
-// The sum of all elements of a part.
-inline Float sum_of(const RowPart<float>& part) {
-  return part.template fold<float>([](const Fragment<float>& v) { return v; }, plus());
-}
-
 // Elements of a row, normalised.
 template <class T, bool kCentred>
 Fragment<float> normalised(const Fragment<T>& x, const RowScale& row) {

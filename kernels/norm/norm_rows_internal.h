@@ -15,6 +15,16 @@ struct Residual {
   const Tensor<T, 2>& sum;
 };
 
+// The sums of two rows' elements, rounded to T.
+template <class T>
+RowPart<T> sum_of_rows(const RowPart<T>& part, const RowPart<T>& more) {
+  return part.template map<T>(
+      [](const Fragment<T>& a, const Fragment<T>& b) {
+        return (wide(a) + wide(b)).template as<T>();
+      },
+      more);
+}
+
 // The rows that are normalised: those of x, or their sums with those of a residual, rounded to T.
 template <class T>
 class NormRows {
@@ -33,7 +43,7 @@ class NormRows {
     if (!residual_) return x_.fold(nothing, of, merge);
     return x_.fold(
         nothing,
-        [&](const RowPart<T>& part, const RowPart<T>& more) { return of(added(part, more)); },
+        [&](const RowPart<T>& part, const RowPart<T>& more) { return of(sum_of_rows(part, more)); },
         merge, *residual_);
   }
   // As InputRow's.
@@ -41,7 +51,7 @@ class NormRows {
   void each(Body body) const {
     if (!residual_) return x_.each(body);
     x_.each([&](const Int& number, const RowPart<T>& part,
-                const RowPart<T>& more) { body(number, added(part, more)); },
+                const RowPart<T>& more) { body(number, sum_of_rows(part, more)); },
             *residual_);
   }
   // Stores what residuals have been added to.
@@ -50,14 +60,6 @@ class NormRows {
   }
 
  private:
-  static RowPart<T> added(const RowPart<T>& part, const RowPart<T>& more) {
-    return part.template map<T>(
-        [](const Fragment<T>& a, const Fragment<T>& b) {
-          return (wide(a) + wide(b)).template as<T>();
-        },
-        more);
-  }
-
   const InputRow<T>& x_;
   std::optional<InputRow<T>> residual_;
   std::optional<Row<T>> sum_;
@@ -89,23 +91,32 @@ RowScale scale_by_moments(const RowThreads& threads, const NormRows<T>& in, cons
   return {all.mean, fast::rsqrt(fast::div(all.squares, in.columns()) + eps)};
 }
 
-// A part of a row, normalised and rounded to a type; `out` is the row that it is for. Without b rows are not centred.
-template <class To, class T, class Out>
-RowPart<To> normalised(const RowPart<T>& part, const Row<Out>& out, const Int& number,
-                       const RowScale& by, const Tensor<const T, 1>& w,
-                       const Tensor<const T, 1>* b) {
-  if (b == nullptr) {
+// A part of a row, normalised and rounded to a type, by the weights beside it. Without biases rows are not centred.
+template <class To, class T>
+RowPart<To> normalised(const RowPart<T>& part, const RowScale& by, const RowPart<T>& weights,
+                       const std::optional<RowPart<T>>& biases) {
+  if (!biases) {
     return part.template map<To>(
         [&](const Fragment<T>& v, const Fragment<T>& weight) {
           return (wide(v) * by.scale * wide(weight)).template as<To>();
         },
-        out.template beside<T>(w, number));
+        weights);
   }
   return part.template map<To>(
       [&](const Fragment<T>& v, const Fragment<T>& weight, const Fragment<T>& bias) {
         return ((wide(v) - by.mean) * by.scale * wide(weight) + wide(bias)).template as<To>();
       },
-      out.template beside<T>(w, number), out.template beside<T>(*b, number));
+      weights, *biases);
+}
+// Likewise, of w and b; `out` is the row that it is for.
+template <class To, class T, class Out>
+RowPart<To> normalised(const RowPart<T>& part, const Row<Out>& out, const Int& number,
+                       const RowScale& by, const Tensor<const T, 1>& w,
+                       const Tensor<const T, 1>* b) {
+  const RowPart<T> weights = out.template beside<T>(w, number);
+  std::optional<RowPart<T>> biases;
+  if (b != nullptr) biases = out.template beside<T>(*b, number);
+  return normalised<To>(part, by, weights, biases);
 }
 
 // What is wrong with the matrices of a norm of sums, y aside.

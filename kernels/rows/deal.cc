@@ -23,6 +23,8 @@ constexpr int kHeldThreads = 512;
 // many loads in flight of few threads, whose sums are soon combined.
 constexpr int64_t kKeptBytes = 36864;
 constexpr int kKeptVectors = 16;
+// A block's share of several matrices' rows, of which a multiprocessor has too few blocks: registers hold these instead.
+constexpr int64_t kMostKeptBytes = 98304;
 // What a block has in shared memory besides: sums of its warps.
 constexpr int64_t kOtherSharedBytes = 8192;
 // Blocks that a multiprocessor has one after the other of rows that are read once: few of a single row, whose states one
@@ -121,6 +123,19 @@ int most_blocks(const DeviceInfo& device) {
   return large && device.sm_count >= 100 ? 16 : 8;
 }
 
+std::optional<RowDeal> deal_in_registers(const RowsOf& rows, const DeviceInfo& device) {
+  const int width = kVectorBytes / rows.element_bytes;
+  if (!rows.aligned || rows.columns % width != 0) return std::nullopt;
+  const int64_t vectors = rows.columns / width;
+  RowDeal deal{.width = width};
+  deal.vectors = kPartElements / width;
+  deal.blocks = blocks_for(vectors, int64_t{kHeldThreads} * deal.vectors, device);
+  deal.threads = whole_warps(divide_up(vectors, int64_t{deal.blocks} * deal.vectors));
+  if (deal.threads > kHeldThreads) return std::nullopt;
+  deal.whole = is_whole(deal, vectors);
+  return deal;
+}
+
 RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   RowDeal deal;
   const bool wide = rows.aligned || rows.alike;
@@ -150,7 +165,8 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   } else if (const RowDeal kept = kept_deal(deal, vectors, part, rows, device);
              kept.width > 1 &&
              shared_bytes(kept, rows.inputs) <= device.limits.max_shared_per_block) {
-    deal = kept;
+    const auto held = deal_in_registers(rows, device);
+    deal = held && shared_bytes(kept, rows.inputs) > kMostKeptBytes ? *held : kept;
   } else {
     deal.blocks = blocks_for(vectors, kHeldThreads * kMostVectors, device);
     deal.vectors = part;

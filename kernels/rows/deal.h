@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,10 @@ struct RowsProblem {
 };
 // All deals that are worth measuring, deal_rows()'s among them; of rows that are read once, that one alone.
 std::vector<RowDeal> row_deals(const RowsProblem& problem, const DeviceInfo& device);
+
+// The deal of rows that the registers of a cluster hold, if the largest one's do: with fewer blocks of a multiprocessor than
+// rows in shared memory have, but more of a row on its way at once.
+std::optional<RowDeal> deal_in_registers(const RowsOf& rows, const DeviceInfo& device);
 
 // Blocks of a cluster, at most; 1 where a device has none.
 int most_blocks(const DeviceInfo& device);

@@ -62,26 +62,42 @@ inline Status check_columns_counted(const char* kernel, int64_t columns) {
                                            " elements; they have fewer than ", kMostCounted));
 }
 
+// What a family's kernels are called.
+template <class Family>
+std::string kernel_name(const Family& family) {
+  return std::string(absl::string_view(family.name()).substr(0, std::strcspn(family.name(), "(")));
+}
+
 // Launches the family's kernel for how rows are best dealt out, as `heddle tune` has measured under the kernel's name or
-// deal_rows() says, x being the first of its arguments; nothing where there are no
-// elements. kInvalidArgument for rows of more than 2^31 - 65536 elements.
+// the tunable's model says; x is the first of its arguments. Nothing where there are no elements.
+// kInvalidArgument for rows of more than 2^31 - 65536 elements, or as many rows. shape(deal, device) is the launch.
+template <class Problem, class Deal, class Family, class Shape, class T, class... Rest>
+Status launch_rows(const Stream& stream, const runtime::Tunable<Problem, Deal>& tunable,
+                   const Family& family, const Problem& problem, Shape shape,
+                   const TensorRef<T, 2>& x, const Rest&... rest) {
+  const int64_t rows = x.extents[0], columns = x.extents[1];
+  if (rows == 0 || columns == 0) return OkStatus();
+  if (Status s = check_rows_counted("kernels of rows", rows); !s.ok()) return s;
+  if (columns > kMostCounted) {
+    return InvalidArgumentError(absl::StrCat(
+        "rows of ", columns, " elements; kernels of rows take at most ", kMostCounted));
+  }
+  const DeviceInfo& device = stream.device().info();
+  const Deal deal = tunable.choose(problem, device);
+  return family(deal).launch(stream, shape(deal, device), x, rest...);
+}
+// The same, of rows that are each taken once (deal_rows()).
 template <class Family, class T, class... Rest>
 Status launch_rows(const Stream& stream, const Family& family, const RowsOf& of,
                    const TensorRef<T, 2>& x, const Rest&... rest) {
-  const int64_t rows = x.extents[0];
-  if (rows == 0 || of.columns == 0) return OkStatus();
-  if (Status s = check_rows_counted("kernels of rows", rows); !s.ok()) return s;
-  if (of.columns > kMostCounted) {
-    return InvalidArgumentError(absl::StrCat(
-        "rows of ", of.columns, " elements; kernels of rows take at most ", kMostCounted));
-  }
   static const runtime::Tunable<RowsProblem, RowDeal> tunable(
-      std::string(absl::string_view(family.name()).substr(0, std::strcspn(family.name(), "("))),
-      row_deals, [](const RowsProblem& problem, const DeviceInfo& device) {
+      kernel_name(family), row_deals, [](const RowsProblem& problem, const DeviceInfo& device) {
         return deal_rows(problem.of, device);
       });
-  const RowDeal deal = tunable.choose({of, rows}, stream.device().info());
-  return family(deal).launch(stream, row_shape(deal, rows), x, rest...);
+  const int64_t rows = x.extents[0];
+  return launch_rows(
+      stream, tunable, family, RowsProblem{of, rows},
+      [&](const RowDeal& deal, const DeviceInfo&) { return row_shape(deal, rows); }, x, rest...);
 }
 
 }  // namespace heddle::kernels

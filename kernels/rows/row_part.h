@@ -76,6 +76,10 @@ struct RowPart {
   }
 };
 
+// The sum of all elements of a part.
+inline Float sum_of(const RowPart<float>& part) {
+  return part.fold<float>([](const Fragment<float>& v) { return v; }, plus());
+}
 // The sum of the products of two vectors' elements, one after the other.
 inline Float chained_products(const Fragment<float>& a, const Fragment<float>& b) {
   std::vector<Float> sums = {a[0] * b[0]};

@@ -100,11 +100,11 @@ TEST(NormBackwardDeals, ABlocksRowsBeginAlike) {
       const BackwardProblem problem = rows_of(columns, bytes);
       for (const BackwardDeal& deal : backward_deals(problem, h200())) {
         if (!deal.rows.peeled) continue;
-        EXPECT_EQ(backward_groups(deal, 100000, h200()) % deal.rows.width, 0) << deal.to_string();
-        EXPECT_EQ(backward_groups(deal, 3, h200()), 3) << deal.to_string();
+        EXPECT_EQ(turn_groups(deal, 100000, h200()) % deal.rows.width, 0) << deal.to_string();
+        EXPECT_EQ(turn_groups(deal, 3, h200()), 3) << deal.to_string();
         DeviceInfo small = h200();
         small.sm_count = 16;
-        EXPECT_EQ(backward_groups(deal, 100000, small) % deal.rows.width, 0) << deal.to_string();
+        EXPECT_EQ(turn_groups(deal, 100000, small) % deal.rows.width, 0) << deal.to_string();
       }
     }
   }

@@ -11,6 +11,7 @@
 #include "kernels/matrix_rows.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
+#include "support/tuning_candidates.h"
 
 namespace heddle {
 namespace {
@@ -47,32 +48,42 @@ void check_row(const Norm& norm, const std::vector<double>& x, const std::vector
   }
 }
 
-// `offset`: elements in front of w and b.
+struct Told {
+  float mean = 0.5f, spread = 2, eps = 1e-5f;
+  int offset = 0;      // elements in front of w and b
+  int candidates = 0;  // deals that heddle tune measures, besides the model's
+};
 template <class T>
-void check_norms(const RowsAt& shape, float mean = 0.5f, float spread = 2, float eps = 1e-5f,
-                 int offset = 0) {
+void check_norms(const RowsAt& shape, const Told& told = {}) {
   const auto w = random_elements<T>(shape.columns + 1, 1, 0.5f, 3),
              b = random_elements<T>(shape.columns + 1, 0, 1, 4);
   const Device& device = test_device();
   const Buffer weight = device.upload(absl::MakeConstSpan(w)).value(),
                bias = device.upload(absl::MakeConstSpan(b)).value();
   const auto columns_of = [&](const Buffer& buffer) {
-    return TensorRef<const T, 1>(reinterpret_cast<const T*>(buffer.address()) + offset,
+    return TensorRef<const T, 1>(reinterpret_cast<const T*>(buffer.address()) + told.offset,
                                  {shape.columns}, {1});
   };
   const auto of = columns_of(weight), behind = columns_of(bias);
-  const std::vector<T> by(w.begin() + offset, w.end()), plus(b.begin() + offset, b.end());
+  const std::vector<T> by(w.begin() + told.offset, w.end()), plus(b.begin() + told.offset, b.end());
   for (const bool centred : {false, true}) {
-    if (!centred && mean > 1e18f) continue;  // squares that f32 does not hold
-    check_rows<T>(
-        shape, mean, spread,
-        [&](const Stream& stream, const auto& x, const auto& y) {
-          return centred ? kernels::layer_norm(stream, x, of, behind, y, eps)
-                         : kernels::rms_norm(stream, x, of, y, eps);
-        },
-        [&](const auto& x, const auto& y) {
-          check_row<T>({centred, eps}, x, by, plus, y);
-        });
+    if (!centred && told.mean > 1e18f) continue;  // squares that f32 does not hold
+    const auto check = [&] {
+      check_rows<T>(
+          shape, told.mean, told.spread,
+          [&](const Stream& stream, const auto& x, const auto& y) {
+            return centred ? kernels::layer_norm(stream, x, of, behind, y, told.eps)
+                           : kernels::rms_norm(stream, x, of, y, told.eps);
+          },
+          [&](const auto& x, const auto& y) {
+            check_row<T>({centred, told.eps}, x, by, plus, y);
+          });
+    };
+    if (told.candidates == 0) {
+      check();
+    } else {
+      by_each_candidate(check, told.candidates);
+    }
   }
 }
 
@@ -98,9 +109,17 @@ TYPED_TEST(Norms, OfRowsThatAreNotAligned) {
   check_norms<TypeParam>({5, 17, {17}, {32, 1}});
 }
 
+// So many rows that blocks and clusters take several, one after the other, where a deal says so.
+TYPED_TEST(Norms, OfManyRows) {
+  check_norms<TypeParam>({300, 269}, {.candidates = 4});
+  if (HEDDLE_SANITIZED) return;
+  check_norms<TypeParam>({500, 256}, {.candidates = 4});
+  check_norms<TypeParam>({45, 8201, {8201, 3}, {8203, 3}}, {.candidates = 6});
+}
+
 TYPED_TEST(Norms, OfColumnsThatAreNotAligned) {
-  check_norms<TypeParam>({3, 1024}, 0.5f, 2, 1e-5f, 1);
-  check_norms<TypeParam>({3, 40}, 0.5f, 2, 1e-5f, 1);
+  check_norms<TypeParam>({3, 1024}, {.offset = 1});
+  check_norms<TypeParam>({3, 40}, {.offset = 1});
 }
 
 // Of x + residual, all four matrices in places of their own: the sums to the bit, and the norms of these.
@@ -165,51 +184,56 @@ TYPED_TEST(Norms, OfSumsWithAResidual) {
 TYPED_TEST(Norms, OfSumsInPlace) {
   const Device& device = test_device();
   const Stream stream = device.create_stream().value();
-  constexpr int64_t kRows = 2, kColumns = 1000003;
-  const auto x = random_elements<TypeParam>(kRows * kColumns, 0, 1, 7),
-             residual = random_elements<TypeParam>(kRows * kColumns, 0, 1, 8),
-             w = random_elements<TypeParam>(kColumns, 1, 0.5f, 9);
-  const auto upload = [&](const auto& values) {
-    return device.upload(absl::MakeConstSpan(values)).value();
+  const auto check = [&](int64_t rows, int64_t columns) {
+    const auto x = random_elements<TypeParam>(rows * columns, 0, 1, 7),
+               residual = random_elements<TypeParam>(rows * columns, 0, 1, 8),
+               w = random_elements<TypeParam>(columns, 1, 0.5f, 9);
+    const auto upload = [&](const auto& values) {
+      return device.upload(absl::MakeConstSpan(values)).value();
+    };
+    const Buffer weight = upload(w), xs = upload(x), residuals = upload(residual), y = upload(x),
+                 sum = upload(x);
+    const auto read = [&](const Buffer& buffer) {
+      return as_tensor<const TypeParam>(buffer, {rows, columns});
+    };
+    const auto write = [&](const Buffer& buffer) {
+      return as_tensor<TypeParam>(buffer, {rows, columns});
+    };
+    const auto ws = as_tensor<const TypeParam>(weight, {columns});
+    EXPECT_THAT(
+        kernels::add_rms_norm(stream, read(xs), read(residuals), ws, write(y), write(sum), 1e-6f),
+        IsOk());
+    EXPECT_THAT(kernels::add_rms_norm(stream, read(xs), read(residuals), ws, write(xs),
+                                      write(residuals), 1e-6f),
+                IsOk());
+    const auto same = [&](const Buffer& a, const Buffer& b) {
+      return a.template download<uint8_t>(stream).value() ==
+             b.template download<uint8_t>(stream).value();
+    };
+    EXPECT_TRUE(same(y, xs));
+    EXPECT_TRUE(same(sum, residuals));
   };
-  const Buffer weight = upload(w), xs = upload(x), residuals = upload(residual), y = upload(x),
-               sum = upload(x);
-  const auto read = [&](const Buffer& buffer) {
-    return as_tensor<const TypeParam>(buffer, {kRows, kColumns});
-  };
-  const auto write = [&](const Buffer& buffer) {
-    return as_tensor<TypeParam>(buffer, {kRows, kColumns});
-  };
-  const auto ws = as_tensor<const TypeParam>(weight, {kColumns});
-  EXPECT_THAT(
-      kernels::add_rms_norm(stream, read(xs), read(residuals), ws, write(y), write(sum), 1e-6f),
-      IsOk());
-  EXPECT_THAT(kernels::add_rms_norm(stream, read(xs), read(residuals), ws, write(xs),
-                                    write(residuals), 1e-6f),
-              IsOk());
-  const auto same = [&](const Buffer& a, const Buffer& b) {
-    return a.template download<uint8_t>(stream).value() ==
-           b.template download<uint8_t>(stream).value();
-  };
-  EXPECT_TRUE(same(y, xs));
-  EXPECT_TRUE(same(sum, residuals));
+  check(2, 1000003);
+  by_each_candidate([&] { check(40, 4107); }, HEDDLE_SANITIZED ? 2 : 8);
 }
 
 // Threads without elements must not make the variance of equal ones infinite.
 TYPED_TEST(Norms, OfHugeEqualElements) {
   const float huge = std::is_same_v<TypeParam, half> ? 6e4f : 1e20f;
-  check_norms<TypeParam>({3, 40, {41}, {41}}, huge, 0);
-  check_norms<TypeParam>({1, 65540}, huge, 0);
+  check_norms<TypeParam>({3, 40, {41}, {41}}, {.mean = huge, .spread = 0});
+  check_norms<TypeParam>({1, 65540}, {.mean = huge, .spread = 0});
 }
 
 // A mean that is many standard deviations away: the squares' sums would lose the variance.
 TYPED_TEST(Norms, OfMeansFarFromZero) {
-  check_norms<TypeParam>({3, 777}, 1000, 3);
-  check_norms<TypeParam>({2, 5000}, -200, 1);
+  check_norms<TypeParam>({3, 777}, {.mean = 1000, .spread = 3});
+  check_norms<TypeParam>({2, 5000}, {.mean = -200, .spread = 1});
 }
 
 // Where all elements are equal, what is added under the root decides.
-TYPED_TEST(Norms, OfEqualElements) { check_norms<TypeParam>({2, 300}, 1, 0, 1e-2f); }
+TYPED_TEST(Norms, OfEqualElements) {
+  check_norms<TypeParam>({2, 300}, {.mean = 1, .spread = 0, .eps = 1e-2f});
+}
 
 TEST(NormTest, RefusesOtherExtents) {
   const Device& device = test_device();

@@ -11,7 +11,8 @@ libraries. Test files and libraries that are not built are left out.
 mutants.json has a row a bug: the file, the text that stands there once, what stands there instead,
 and the programs (of tests/<folder>; fuzz is the fuzzer of passes) that should notice. A header has
 `sources`, files that are compiled with the changed header: test files, whose tests should notice, or,
-where `programs` stand beside them, files of the library. A bug is caught where a program fails, and
+where `programs` stand beside them, files of the library. In the place of `programs` a source file may
+have `sources`, too: test files, whose tests alone are run. A bug is caught where a program fails, and
 survives where all pass. The exit code is 1 where one survives or cannot be planted.
 """
 import argparse
@@ -150,7 +151,8 @@ def first_failure(name, output):
 
 def find(mutant, build, scratch):
     """The first failure of a program with the bug in it; None where all pass."""
-    made = compile_users(mutant, build, scratch) if "sources" in mutant else [compile_mutant(mutant, build, scratch)]
+    compiled = compile_users if mutant["file"].endswith(".h") else lambda *given: [compile_mutant(*given)]
+    made = compiled(mutant, build, scratch)
     if "programs" not in mutant:
         folder = pathlib.Path(mutant["sources"][0]).parts[1]
         return failure(folder, made, build, suites(mutant["sources"]))
