@@ -8,8 +8,9 @@
 //   s = kernels::add_layer_norm(stream, x, residual, w, b, y, sum, 1e-5f);
 //
 // x, y: rows × columns; w, b: columns; all of f32, f16 or bf16, computed in f32 and rounded once; the same
-// launch gives the same bits. The variance is that of the row itself, over its number of elements. Rows stay in registers as
-// those of softmax do (softmax.h), so that the floor is twice the matrix's bytes over the memory's bandwidth;
+// launch gives the same bits. The variance is that of the row itself, over its number of elements. Rows are held as
+// those of softmax are (softmax.h), or blocks take them in turn and keep the weights, where rows begin at odd places; the floor is
+// twice the matrix's bytes over the memory's bandwidth;
 // mean and variance are found in one pass, by the method of Chan, Golub and LeVeque (1979). y and sum may each be the
 // memory of x or of the residual.
 #pragma once

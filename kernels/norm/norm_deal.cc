@@ -11,8 +11,9 @@ namespace {
 constexpr int kElements = 32, kFewestElements = 8, kMostOfProcessor = 4, kMoreOfProcessor = 8;
 // Elements of a multiprocessor: weights and a row take few registers.
 constexpr int kOfProcessor = 32768;
-// Rows with edges that are taken in turn on an H200: of 16 bits, and of 32, where rows are centred.
-constexpr int64_t kFewestNarrow = 2048, kMostNarrow = 65536, kFewestWide = 16384;
+// Elements of rows with edges that are taken in turn on an H200: of 16 bits, and where rows are centred of 32 too.
+constexpr int64_t kFewestNarrow = 16384, kMostNarrow = 65536, kFewestCentredNarrow = 2048,
+                  kFewestCentredWide = 16384;
 
 // A block's share of the rows of two matrices that registers hold rather than shared memory, at least.
 constexpr int64_t kFewestHeldBytes = 65536;
@@ -44,8 +45,9 @@ std::optional<TurnDeal> best_staged(const RowsOf& of, const DeviceInfo& device) 
 bool goes_in_turn(const NormProblem& problem) {
   const RowsOf& of = problem.rows.of;
   if (!turn_vectors(of).peeled) return false;
-  if (of.element_bytes > 2) return problem.centred && of.columns >= kFewestWide;
-  return of.columns >= kFewestNarrow && (problem.centred || of.columns <= kMostNarrow);
+  const bool narrow = of.element_bytes < 4;
+  if (problem.centred) return of.columns >= (narrow ? kFewestCentredNarrow : kFewestCentredWide);
+  return narrow && of.columns >= kFewestNarrow && of.columns <= kMostNarrow;
 }
 
 // How rows are dealt out that are each taken once.

@@ -52,9 +52,7 @@ TurnVectors turn_vectors(const RowsOf& of) {
 std::optional<TurnDeal> staged_deal(const RowsOf& of, const DeviceInfo& device,
                                     const Staging& wanted) {
   const TurnVectors vectors = turn_vectors(of);
-  if (!device.cluster_launch || vectors.width == 1 || wanted.blocks > most_blocks(device)) {
-    return std::nullopt;
-  }
+  if (!device.cluster_launch || vectors.width == 1) return std::nullopt;
   TurnDeal deal{.of_processor = wanted.of_processor};
   RowDeal& rows = deal.rows;
   rows.blocks = wanted.blocks;

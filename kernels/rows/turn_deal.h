@@ -37,7 +37,7 @@ inline constexpr int kMostStages = 4;
 
 // What rows in shared memory are asked to have.
 struct Staging {
-  int blocks;        // that share a row
+  int blocks;        // that share a row: most_blocks() at most
   int elements;      // of a thread, about
   int of_processor;  // blocks of a multiprocessor
   int most;          // elements of a multiprocessor, at most: for its registers

@@ -60,7 +60,7 @@ TEST(NormDeals, AreWhatAnH200IsFastestWith) {
 }
 
 TEST(NormDeals, AreSomeOfTheCandidates) {
-  for (const Rows& rows : {Rows{1023, 2, true}, Rows{8191, 2}, Rows{131072, 4, false, 2}}) {
+  for (const Rows& rows : {Rows{1023, 2, true}, Rows{32771, 2}, Rows{131072, 4, false, 2}}) {
     std::vector<std::string> all;
     for (const TurnDeal& deal : norm_deals(problem_of(rows), h200()))
       all.push_back(deal.to_string());

@@ -445,9 +445,14 @@ def row_kernels_table(data):
     for (kernel, dtype), figures in kernels.items():
         lines.append(f"| `{kernel}` | {dtype} | " + " | ".join(f"{f['of_copy']:.2f}" for f in figures) + " |")
     lines += ["", "Misses, with causes that no profile has confirmed: rows of 262,144 of f32 have two or three blocks of 64 KiB a multiprocessor, so that a "
-              "block's way through the reduction is hidden less; norms then read their weights from L2 once a row, and those of rows that begin at "
-              "odd places element by element (loading them as pairs of vectors and shifting was slower, for its registers). Next: blocks that take "
-              "rows which begin equally far behind aligned places, as in backward passes, and so keep their weights. Backward, norms read rows once, "
+              "block's way through the reduction is hidden less; norms then read their weights from L2 once a row. Norms of rows that begin at "
+              "odd places take rows in turn that begin equally far behind aligned places, and so keep their weights in registers, where that was "
+              "faster (layer_norm of bf16 32,771: 0.54 before); of 131,071 a cluster has 64 rows at most and waits 2 to 3 µs for each, and elsewhere "
+              "weights are loaded one by one. The rows of 8,191 of bf16 of rms_norm and add_rms_norm were measured in turn (0.90 and 0.88) and are "
+              "since taken once again (0.97 and 0.99 in the run before). Tried: streaming loads and stores, and loads and stores that leave L2 first, of "
+              "softmax and norms of 1,024 to 65,536 (both: no difference; either alone: 1 to 5 % slower). Next: weights in a copy for each place that a row "
+              "can begin at. "
+              "Backward, norms read rows once, "
               "from registers or from shared memory of up to 16 blocks; rows of 262,144 still twice. A turn of a large cluster takes 2 to 3 µs from a row's "
               "arrival to its gradient, which two to four blocks of a multiprocessor hide in part; `layer_norm` keeps two sums of each column, so that "
               "fewer blocks have registers. A block of few rows waits for the first and the last ones: of 131,072 bf16 a cluster has 64. Tried: clusters "
