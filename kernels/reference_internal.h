@@ -38,14 +38,14 @@ struct Close {
 };
 
 // How an element type rounds: half the distance of neighbours, relatively, the least such half, and where
-// numbers become infinite.
+// numbers become infinite, or the largest one that they become instead.
 struct Rounding {
-  double relative, least, limit;
+  double relative, least, limit, largest = HUGE_VAL;
 
   // A number that is within `error` of the exact one, rounded once.
   Close of(double exact, double error) const {
     const double magnitude = std::abs(exact);
-    if (magnitude - error >= limit) return {std::copysign(HUGE_VAL, exact)};
+    if (magnitude - error >= limit) return {std::copysign(largest, exact)};
     if (magnitude + error >= limit) return {exact, HUGE_VAL};
     return {exact, error + (magnitude + error) * relative + least};
   }
@@ -53,6 +53,7 @@ struct Rounding {
 inline Rounding rounding_of(ir::Scalar scalar) {
   if (scalar == ir::Scalar::kF16) return {0x1p-11, 0x1p-25, 65520};
   if (scalar == ir::Scalar::kBF16) return {0x1p-8, 0x1p-134, 0x1.FFp127};
+  if (scalar == ir::Scalar::kE4M3) return {0x1p-4, 0x1p-10, 448, 448};
   return {kRounding, 0x1p-150, 0x1.FFFFFFp127};
 }
 

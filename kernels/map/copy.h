@@ -55,7 +55,8 @@ requires std::is_same_v<std::remove_const_t<From>, T> Status copy(const Stream& 
   return detail::kCopy(stream, detail::as_bits(x), detail::as_bits(y));
 }
 
-// y = x, each element converted as by cast<>(): floats rounded to the nearest, integers from floats cut off.
+// y = x, each element converted as by cast<>(): floats rounded to the nearest, integers from floats cut off and held within what
+// they can be; e4m3 and e5m2 become their largest numbers rather than infinite.
 template <class From, int kFrom, class To, int kTo>
 Status cast(const Stream& stream, const TensorRef<From, kFrom>& x, const TensorRef<To, kTo>& y) {
   return detail::kCast(stream, x, y);

@@ -1,4 +1,5 @@
 // Copies and elementwise operations as operations.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -75,10 +76,18 @@ Outputs transpose_reference(const Tensors& tensors) {
   return only_output(tensors, "y",
                      [&](int64_t i) { return Close{x.values[i % rows * columns + i / rows]}; });
 }
+// A float as an integer between two: cut off; a NaN is 0.
+Close cut_off(double x, double lowest, double largest) {
+  return {std::isnan(x) ? 0 : std::clamp(std::trunc(x), lowest, largest)};
+}
 Outputs cast_reference(const Tensors& tensors) {
   const std::vector<double>& x = tensors.at("x").values;
-  const Rounding last = rounding_of(tensors.at("y").shape.dtype);
-  return only_output(tensors, "y", [&](int64_t i) { return last.of(x[i], 0); });
+  const ir::Scalar to = tensors.at("y").shape.dtype;
+  return only_output(tensors, "y", [&](int64_t i) {
+    if (to == ir::Scalar::kI32) return cut_off(x[i], -0x1p31, 0x1p31 - 1);
+    if (to == ir::Scalar::kU8) return cut_off(x[i], 0, 255);
+    return rounding_of(to).of(x[i], 0);
+  });
 }
 
 const Registered registered_copy(of_matrices("copy", "y(r, c) = x(r, c), bit by bit",
@@ -91,19 +100,21 @@ const Registered registered_transpose(of_matrices(
     functions<Transpose, float, half, bfloat16, uint8_t>(), kDtype, transpose_reference));
 
 Functions casts() {
-  Functions all = functions<CastFrom<float>::Into, half, bfloat16>();
-  for (const Functions& more : {functions<CastFrom<half>::Into, float, bfloat16>(),
-                                functions<CastFrom<bfloat16>::Into, float, half>()}) {
+  Functions all = functions<CastFrom<float>::Into, half, bfloat16, float8_e4m3, int32_t, uint8_t>();
+  for (const Functions& more :
+       {functions<CastFrom<half>::Into, float, bfloat16, float8_e4m3>(),
+        functions<CastFrom<bfloat16>::Into, float, half, float8_e4m3>(),
+        functions<CastFrom<float8_e4m3>::Into, float, half, bfloat16>(),
+        functions<CastFrom<int32_t>::Into, float>(), functions<CastFrom<uint8_t>::Into, float>()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
 }
-const Registered registered_cast(of_matrices("cast", "y(r, c) = x(r, c), rounded to the nearest",
-                                             {"x: dtype[rows, columns]", "y: to[rows, columns]"},
-                                             casts(),
-                                             {{.name = "dtype", .help = "element type of x"},
-                                              {.name = "to", .help = "element type of y"}},
-                                             cast_reference));
+const Registered registered_cast(of_matrices(
+    "cast", "y(r, c) = x(r, c), rounded to the nearest float, or cut off to an integer",
+    {"x: dtype[rows, columns]", "y: to[rows, columns]"}, casts(),
+    {{.name = "dtype", .help = "element type of x"}, {.name = "to", .help = "element type of y"}},
+    cast_reference));
 
 // --- functions of elements ---
 

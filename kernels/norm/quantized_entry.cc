@@ -26,21 +26,22 @@ std::map<std::string, runtime::Expected> quantised(const Settings& settings, con
     return Close{peak / 448, error / peak + 4 * kRounding};
   };
   Close scale;
-  return {{"y", elements(tensors.at("y"),
-                         [&](int64_t place) {
-                           const auto i = static_cast<size_t>(place);
-                           if (i % columns == 0) scale = scale_of(i / columns);
-                           const double y = all[i].value / scale.value;
-                           const double off =
-                               all[i].tolerance / scale.value + std::abs(y) * scale.tolerance;
-                           // e4m3: four bits, down to 2^-6, and half of 2^-9 below.
-                           return Close{y, off + std::max((std::abs(y) + off) * 0x1p-4, 0x1p-10)};
-                         })},
-          {"scales", elements(tensors.at("scales"), [&](int64_t row) {
-             if (columns == 0) return Close{0, HUGE_VAL};  // not written
-             const Close exact = scale_of(static_cast<size_t>(row));
-             return Close{exact.value, exact.value * exact.tolerance};
-           })}};
+  return {
+      {"y",
+       elements(tensors.at("y"),
+                [&](int64_t place) {
+                  const auto i = static_cast<size_t>(place);
+                  if (i % columns == 0) scale = scale_of(i / columns);
+                  const double y = all[i].value / scale.value;
+                  const double off = all[i].tolerance / scale.value + std::abs(y) * scale.tolerance;
+                  const Rounding e4m3 = rounding_of(ir::Scalar::kE4M3);
+                  return Close{y, off + std::max((std::abs(y) + off) * e4m3.relative, e4m3.least)};
+                })},
+      {"scales", elements(tensors.at("scales"), [&](int64_t row) {
+         if (columns == 0) return Close{0, HUGE_VAL};  // not written
+         const Close exact = scale_of(static_cast<size_t>(row));
+         return Close{exact.value, exact.value * exact.tolerance};
+       })}};
 }
 
 Outputs rms_norm_quantized_reference(const Settings& settings, const Tensors& tensors) {

@@ -1,11 +1,12 @@
 // What the reductions carry from element to element: a float, the place of an extremum, moments. Internal to the kernels.
 //
 // Each is a struct with
+//   Element                    what elements are combined as
 //   State                      what is carried, in registers
 //   Stored, kStoredBytes       the same in memory
-//   float outside              an element that changes no result
+//   T outside<T>()             an element of x that changes no result
 //   State nothing()            of no elements
-//   State of(Elements)         of some
+//   State of(Elements<Element>)  of some
 //   State merge(State, State)
 //   State over(group, State)   of a group of threads; group(state, combine) reduces over it
 //   Value<Result> result(State, n)   where n elements were combined
@@ -19,17 +20,36 @@
 
 namespace heddle::kernels {
 
-// Elements of a thread, in f32.
+// Elements of a thread.
+template <class Element>
 struct Elements {
-  std::vector<Float> values;
+  std::vector<Value<Element>> values;
   std::vector<Int> places;  // along the mode that is reduced
   // Of so many after each other: whether they are there, or `outside`; none: all are.
   std::vector<std::pair<int, Bool>> present;
 };
 
+// An element that changes no sum, product or extremum.
+template <class T>
+T outside_of(Reduction reduction) {
+  using Limits = std::numeric_limits<T>;
+  const bool largest = reduction == Reduction::kMax || reduction == Reduction::kArgmax,
+             smallest = reduction == Reduction::kMin || reduction == Reduction::kArgmin;
+  if (!largest && !smallest) return T(reduction == Reduction::kProduct ? 1.0f : 0.0f);
+  if constexpr (std::is_integral_v<T>) {
+    return largest ? Limits::lowest() : Limits::max();
+  } else {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return T(largest ? -kInfinity : kInfinity);
+  }
+}
+
 // The functors that dsl/collective/reduce.h does not have.
 struct Times {
-  Float operator()(const Float& a, const Float& b) const { return a * b; }
+  template <class T>
+  T operator()(const T& a, const T& b) const {
+    return a * b;
+  }
 };
 struct MaxNan {
   Float operator()(const Float& a, const Float& b) const { return max_nan(a, b); }
@@ -38,73 +58,72 @@ struct MinNan {
   Float operator()(const Float& a, const Float& b) const { return min_nan(a, b); }
 };
 
-// Sums, products and extrema.
-struct Values {
-  using State = Float;
-  using Stored = float;
-  using Result = float;
-  static constexpr int kStoredBytes = sizeof(float);
+// f(functor) of sums, products and extrema of values.
+template <class V, class F>
+V with_functor(Reduction reduction, F f) {
+  constexpr bool kFloats = std::is_same_v<V, Float>;
+  switch (reduction) {
+    case Reduction::kProduct:
+      return f(Times());
+    case Reduction::kMax:
+      return f(std::conditional_t<kFloats, MaxNan, maximum>());
+    case Reduction::kMin:
+      return f(std::conditional_t<kFloats, MinNan, minimum>());
+    default:
+      return f(plus());
+  }
+}
+
+// Sums, products and extrema: of floats in f32, of integers of 32 bits in 64.
+template <class E>
+struct ValuesOf {
+  using Element = E;
+  using Stored = std::conditional_t<std::is_integral_v<E>, int64_t, float>;
+  using State = Value<Stored>;
+  using Result = Stored;
+  static constexpr int kStoredBytes = sizeof(Stored);
 
   Reduction reduction;
-  friend bool operator==(const Values&, const Values&) = default;
+  friend bool operator==(const ValuesOf&, const ValuesOf&) = default;
 
-  float outside() const {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    switch (reduction) {
-      case Reduction::kProduct:
-        return 1;
-      case Reduction::kMax:
-        return -kInfinity;
-      case Reduction::kMin:
-        return kInfinity;
-      default:
-        return 0;
-    }
+  template <class T = Stored>
+  T outside() const {
+    return outside_of<T>(reduction);
   }
   State nothing() const { return outside(); }
-  State of(const Elements& elements) const {
-    std::vector<Float> all = elements.values;
-    if (reduction == Reduction::kNorm2) {
-      for (Float& x : all) heddle::detail::replace_leaves(x, x * x);
+  State of(const Elements<E>& elements) const {
+    if (reduction == Reduction::kMax || reduction == Reduction::kMin) {
+      return cast<Stored>(with_functor<Value<E>>(
+          reduction, [&](auto combine) { return in_tree(elements.values, combine); }));
+    }
+    std::vector<State> all;
+    for (const Value<E>& x : elements.values) {
+      const State wide = cast<Stored>(x);
+      all.push_back(reduction == Reduction::kNorm2 ? wide * wide : wide);
     }
     return in_tree(std::move(all), [&](const State& a, const State& b) { return merge(a, b); });
   }
   State merge(const State& a, const State& b) const {
-    return by([&](auto combine) -> Float { return combine(a, b); });
+    return with_functor<State>(reduction, [&](auto combine) { return combine(a, b); });
   }
   template <class Group>
   State over(const Group& group, const State& state) const {
-    return by([&](auto combine) -> Float { return group(state, combine); });
+    return with_functor<State>(reduction, [&](auto combine) { return group(state, combine); });
   }
-  Float result(const State& state, const Float& n) const {
-    switch (reduction) {
-      case Reduction::kMean:
-        return state / n;
-      case Reduction::kNorm2:
-        return sqrt(state);
-      default:
-        return state;
+  State result(const State& state, const Float& n) const {
+    if constexpr (std::is_same_v<Stored, float>) {
+      if (reduction == Reduction::kMean) return state / n;
+      if (reduction == Reduction::kNorm2) return sqrt(state);
     }
-  }
-
- private:
-  template <class F>
-  Float by(F f) const {
-    switch (reduction) {
-      case Reduction::kProduct:
-        return f(Times());
-      case Reduction::kMax:
-        return f(MaxNan());
-      case Reduction::kMin:
-        return f(MinNan());
-      default:
-        return f(plus());
-    }
+    return state;
   }
 };
+using Values = ValuesOf<float>;
+using WholeValues = ValuesOf<int32_t>;
 
 // Variances.
 struct Spread {
+  using Element = float;
   using State = Moments;
   using Stored = Moments;
   using Result = float;
@@ -113,9 +132,12 @@ struct Spread {
   Reduction reduction;
   friend bool operator==(const Spread&, const Spread&) = default;
 
-  float outside() const { return 0; }
+  template <class T>
+  T outside() const {
+    return T(0);
+  }
   State nothing() const { return {0, 0, 0}; }
-  State of(const Elements& elements) const {
+  State of(const Elements<float>& elements) const {
     const auto all = static_cast<int>(elements.values.size());
     const std::vector<std::pair<int, Bool>> whole = {{all, Bool(true)}};
     const auto& groups = elements.present.empty() ? whole : elements.present;
@@ -146,32 +168,39 @@ struct Spread {
   }
 };
 
-// The place of an extremum: the upper half orders elements as the floats are, the lower half the places backwards, so
-// that the first of several is the largest.
-struct Places {
+// The place of an extremum: the upper half orders elements, the lower half the places backwards, so that the first of several
+// is the largest. Elements are combined as floats, or as integers of 32 bits.
+template <class E>
+struct PlacesOf {
+  using Element = E;
   using State = UInt64;
   using Stored = uint64_t;
   using Result = int64_t;
   static constexpr int kStoredBytes = sizeof(uint64_t);
 
   Reduction reduction;
-  friend bool operator==(const Places&, const Places&) = default;
+  friend bool operator==(const PlacesOf&, const PlacesOf&) = default;
 
-  float outside() const {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return reduction == Reduction::kArgmin ? kInfinity : -kInfinity;
+  template <class T>
+  T outside() const {
+    return outside_of<T>(reduction);
   }
   State nothing() const { return uint64_t{0}; }
-  State of(const Elements& elements) const {
+  State of(const Elements<E>& elements) const {
     const bool largest = reduction == Reduction::kArgmax;
-    const Float best = in_tree(elements.values, [&](const Float& a, const Float& b) {
-      return largest ? max_nan(a, b) : min_nan(a, b);
+    const Value<E> best = in_tree(elements.values, [&](const Value<E>& a, const Value<E>& b) {
+      if constexpr (kWhole) {
+        return largest ? max(a, b) : min(a, b);
+      } else {
+        return largest ? max_nan(a, b) : min_nan(a, b);
+      }
     });
     // Where one is NaN, `best` is, and equals none.
     std::vector<Int> places;
     for (size_t i = 0; i < elements.values.size(); ++i) {
-      const Float& x = elements.values[i];
-      places.push_back(select(x == best || x != x, elements.places[i], kBehind));
+      const Value<E>& x = elements.values[i];
+      const Bool is_best = kWhole ? x == best : x == best || x != x;
+      places.push_back(select(is_best, elements.places[i], kBehind));
     }
     const UInt place = ~cast<uint32_t>(in_tree(std::move(places), minimum()));
     return cast<uint64_t>(order_of(best)) << 32u | cast<uint64_t>(place);
@@ -186,15 +215,23 @@ struct Places {
   }
 
  private:
+  static constexpr bool kWhole = std::is_integral_v<E>;
   static constexpr int32_t kBehind = std::numeric_limits<int32_t>::max();  // all places
 
-  // Numbers that are ordered as the floats are, or the other way round for the smallest; NaN is above all.
-  UInt order_of(const Float& x) const {
-    // Both zeros are the positive one.
-    const UInt bits = bitcast<uint32_t>(reduction == Reduction::kArgmin ? 0.0f - x : x + 0.0f);
-    const Bool negative = bitcast<int32_t>(bits) < 0;
-    return select(x == x, bits ^ select(negative, 0xFFFFFFFFu, 0x80000000u), 0xFFFFFFFFu);
+  // Numbers that are ordered as the elements are, or the other way round for the smallest; NaN is above all.
+  UInt order_of(const Value<E>& x) const {
+    const bool smallest = reduction == Reduction::kArgmin;
+    if constexpr (kWhole) {
+      return cast<uint32_t>(x) ^ (smallest ? 0x7FFFFFFFu : 0x80000000u);
+    } else {
+      // Both zeros are the positive one.
+      const UInt bits = bitcast<uint32_t>(smallest ? 0.0f - x : x + 0.0f);
+      const Bool negative = bitcast<int32_t>(bits) < 0;
+      return select(x == x, bits ^ select(negative, 0xFFFFFFFFu, 0x80000000u), 0xFFFFFFFFu);
+    }
   }
 };
+using Places = PlacesOf<float>;
+using WholePlaces = PlacesOf<int32_t>;
 
 }  // namespace heddle::kernels

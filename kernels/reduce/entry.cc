@@ -33,7 +33,9 @@ Outputs reduce_reference(const Settings& settings, const Tensors& tensors) {
     const int64_t first = along == Along::kFirst ? i : i * count;
     std::vector<double> values;
     for (int64_t k = 0; k < count; ++k) values.push_back(x.values[first + k * step]);
-    return reduced_by_reference(reduction, values);
+    return tensors.at("y").shape.dtype == ir::Scalar::kI64
+               ? whole_by_reference(reduction, values)
+               : reduced_by_reference(reduction, values);
   });
 }
 
@@ -43,17 +45,22 @@ using Reduce = Status(const Stream&, Reduction, Along, const TensorRef<const T, 
 
 const Registered registered_reduce({
     .name = "reduce",
-    .summary = "y = the sum, mean, … of x over a mode or all of it; places are i64",
+    .summary = "y = the sum, mean, … of x over a mode or all of it; places and what becomes of "
+               "integers are i64",
     .arguments = {"op: choice", "dim: choice", "x: dtype[rows, columns]",
-                  "y: i64[rows] if dim=last and op=argmax|argmin", "y: f32[rows] if dim=last",
+                  "y: i64[rows] if dim=last and op=argmax|argmin",
+                  "y: i64[rows] if dim=last and dtype=i32|u8", "y: f32[rows] if dim=last",
                   "y: i64[columns] if dim=first and op=argmax|argmin",
-                  "y: f32[columns] if dim=first", "y: i64[1] if op=argmax|argmin", "y: f32[1]"},
+                  "y: i64[columns] if dim=first and dtype=i32|u8", "y: f32[columns] if dim=first",
+                  "y: i64[1] if op=argmax|argmin", "y: i64[1] if dtype=i32|u8", "y: f32[1]"},
     .functions = {host_function<Reduce<float, float>>(reduce<float>),
                   host_function<Reduce<half, float>>(reduce<half>),
                   host_function<Reduce<bfloat16, float>>(reduce<bfloat16>),
                   host_function<Reduce<float, int64_t>>(reduce<float>),
                   host_function<Reduce<half, int64_t>>(reduce<half>),
-                  host_function<Reduce<bfloat16, int64_t>>(reduce<bfloat16>)},
+                  host_function<Reduce<bfloat16, int64_t>>(reduce<bfloat16>),
+                  host_function<Reduce<int32_t, int64_t>>(reduce<int32_t>),
+                  host_function<Reduce<uint8_t, int64_t>>(reduce<uint8_t>)},
     .settings = {{.name = "dtype", .help = "element type of x"},
                  {.name = "op",
                   .help = "what becomes of the elements",

@@ -12,9 +12,15 @@ bool is_extremum(Reduction r) {
 }
 
 // What is wrong with reducing `count` elements to each of those of y.
-template <class R>
+template <class T, class R>
 Status check(Reduction reduction, int64_t count, bool any) {
-  if (is_place(reduction) != std::is_same_v<R, int64_t>) {
+  if constexpr (std::is_integral_v<T>) {
+    if (reduction == Reduction::kMean || reduction == Reduction::kNorm2 ||
+        reduction == Reduction::kVar) {
+      return InvalidArgumentError(
+          "reduce: mean, norm2 and var are of floats; fix: cast the integers first (map/copy.h)");
+    }
+  } else if (is_place(reduction) != std::is_same_v<R, int64_t>) {
     return InvalidArgumentError(is_place(reduction)
                                     ? "reduce: places are integers; fix: y of int64_t"
                                     : "reduce: only places are integers; fix: y of float");
@@ -30,9 +36,12 @@ Status check(Reduction reduction, int64_t count, bool any) {
 }
 
 // f(reducer) of the kind that the reduction is of.
-template <class R, class F>
+template <class T, class R, class F>
 Status with_reducer(const Stream& stream, Reduction reduction, F f) {
-  if constexpr (std::is_same_v<R, int64_t>) {
+  if constexpr (std::is_integral_v<T>) {
+    return is_place(reduction) ? f(Reducer<WholePlaces>(stream, reduction))
+                               : f(Reducer<WholeValues>(stream, reduction));
+  } else if constexpr (std::is_same_v<R, int64_t>) {
     return f(Reducer<Places>(stream, reduction));
   } else if (reduction == Reduction::kVar) {
     return f(Reducer<Spread>(stream, reduction));
@@ -50,9 +59,9 @@ Status reduce_middle(const Stream& stream, Reduction reduction, const TensorRef<
         y.extents[0], " × ", y.extents[1], "; y has the first and the last extent of x"));
   }
   const bool any = y.extents[0] * y.extents[1] > 0;
-  if (Status s = check<R>(reduction, x.extents[1], any); !s.ok()) return s;
-  return with_reducer<R>(stream, reduction,
-                         [&](const auto& reducer) { return reducer.middle(x, y); });
+  if (Status s = check<T, R>(reduction, x.extents[1], any); !s.ok()) return s;
+  return with_reducer<T, R>(stream, reduction,
+                            [&](const auto& reducer) { return reducer.middle(x, y); });
 }
 
 template <class T, class R>
@@ -66,9 +75,9 @@ Status reduce_matrix(const Stream& stream, Reduction reduction, Along along,
   }
   const TensorRef<R, 2> results = seen_as<2>(y, {1, wanted}, {0, y.strides[0]});
   if (along == Along::kAll) {
-    if (Status s = check<R>(reduction, rows * columns, true); !s.ok()) return s;
-    return with_reducer<R>(stream, reduction,
-                           [&](const auto& reducer) { return reducer.all(x, results); });
+    if (Status s = check<T, R>(reduction, rows * columns, true); !s.ok()) return s;
+    return with_reducer<T, R>(stream, reduction,
+                              [&](const auto& reducer) { return reducer.all(x, results); });
   }
   const int combined = along == Along::kLast ? 1 : 0;
   return reduce_middle(stream, reduction,
@@ -96,6 +105,8 @@ HEDDLE_FOR(bfloat16, float)
 HEDDLE_FOR(float, int64_t)
 HEDDLE_FOR(half, int64_t)
 HEDDLE_FOR(bfloat16, int64_t)
+HEDDLE_FOR(int32_t, int64_t)
+HEDDLE_FOR(uint8_t, int64_t)
 #undef HEDDLE_FOR
 
 }  // namespace heddle::kernels

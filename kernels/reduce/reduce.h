@@ -4,7 +4,7 @@
 //   Status t = kernels::reduce(stream, Reduction::kMax, x3, y2);               // y(o, i) = max x(o, ·, i)
 //
 // Elements of f32, f16 or bf16 are combined in f32, in an order that the shape and the device decide, so that equal
-// inputs give equal bits. Any extents and strides. Each element is read once: the floor is the tensor's bytes over the
+// inputs give equal bits; those of i32 or u8 in 64 bits, where sums and products wrap. Any extents and strides. Each element is read once: the floor is the tensor's bytes over the
 // memory's bandwidth. Where one launch would leave multiprocessors idle a second one combines what the blocks of the
 // first have; its memory is the stream's (Stream::allocate). All can be captured in a graph.
 #pragma once
@@ -42,7 +42,8 @@ enum class Along : uint8_t {
 template <class T>
 Status reduce(const Stream& stream, Reduction reduction, const TensorRef<const T, 3>& x,
               const TensorRef<float, 2>& y);
-// Likewise for kArgmax and kArgmin alone: y is a place along the mode, which has at most 2^31 - 65536 elements.
+// Likewise for kArgmax and kArgmin alone: y is a place along the mode, which has at most 2^31 - 65536 elements. Of integers, where
+// T is int32_t or uint8_t, sums, products and extrema too: kInvalidArgument for kMean, kNorm2 and kVar.
 template <class T>
 Status reduce(const Stream& stream, Reduction reduction, const TensorRef<const T, 3>& x,
               const TensorRef<int64_t, 2>& y);

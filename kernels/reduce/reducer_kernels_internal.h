@@ -26,12 +26,12 @@ void reduce_rows_body(const Reducing<Op, RowDeal>& how, const Tensor<const T, 2>
   const RowThreads threads = row_threads(how.deal, x.shape(0));
   const Row<const T> row(threads, x);
   const auto part = [&](const Int& number) {
-    const RowPart<T> loaded = row.load(number, T(op.outside()));
+    const RowPart<T> loaded = row.load(number, op.template outside<T>());
     const RowPart<int32_t> columns = row.columns_of(number);
-    Elements elements;
+    Elements<typename Op::Element> elements;
     for (size_t v = 0; v < loaded.vectors.size(); ++v) {
       for (int i = 0; i < loaded.vectors[v].size(); ++i) {
-        elements.values.push_back(cast<float>(loaded.vectors[v][i]));
+        elements.values.push_back(cast<typename Op::Element>(loaded.vectors[v][i]));
         elements.places.push_back(columns.vectors[v][i] + threads.row() * first);
       }
       if (!loaded.in_row.empty()) {
@@ -70,9 +70,9 @@ void reduce_elements_body(const Reducing<Op, ColumnDeal>& how, const Tensor<cons
           const Int place = deal.fold == 1
                                 ? row + first
                                 : row * deal.fold + (column + i) / (x.shape(2) / deal.fold);
-          Elements elements;
+          Elements<typename Op::Element> elements;
           for (int u = 0; u < loads; ++u) {
-            elements.values.push_back(cast<float>(loaded[u][i]));
+            elements.values.push_back(cast<typename Op::Element>(loaded[u][i]));
             elements.places.push_back(place + u * deal.rows * deal.fold);
           }
           out.push(how.op.of(elements));
@@ -379,7 +379,7 @@ TensorRef<typename Op::Stored, 3> Reducer<Op>::in(const Buffer& memory, const in
   return {reinterpret_cast<Stored*>(static_cast<uintptr_t>(address)), extents};
 }
 
-// Makes a Reducer's member functions for the element types.
+// Makes a Reducer's member functions for the element types: floats, or integers.
 #define HEDDLE_REDUCE_FOR(Op, T)                                                                 \
   template Status Reducer<Op>::middle<T>(TensorRef<const T, 3>, TensorRef<Op::Result, 2>) const; \
   template Status Reducer<Op>::all<T>(const TensorRef<const T, 2>&,                              \
@@ -388,5 +388,8 @@ TensorRef<typename Op::Stored, 3> Reducer<Op>::in(const Buffer& memory, const in
   HEDDLE_REDUCE_FOR(Op, float) \
   HEDDLE_REDUCE_FOR(Op, half)  \
   HEDDLE_REDUCE_FOR(Op, bfloat16)
+#define HEDDLE_REDUCE_WHOLE(Op)  \
+  HEDDLE_REDUCE_FOR(Op, int32_t) \
+  HEDDLE_REDUCE_FOR(Op, uint8_t)
 
 }  // namespace heddle::kernels

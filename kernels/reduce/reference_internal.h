@@ -20,7 +20,26 @@ inline size_t place_of(const std::vector<double>& values, double sign) {
   return best;
 }
 
-// What the elements become. Each is rounded on its way through a thread, where a 32nd of the least part of a long row is
+// A place, or what integers become: exactly; sums and products wrap in 64 bits.
+inline Close whole_by_reference(Reduction reduction, const std::vector<double>& values) {
+  const double sign = reduction == Reduction::kMin || reduction == Reduction::kArgmin ? -1 : 1;
+  if (reduction == Reduction::kArgmax || reduction == Reduction::kArgmin) {
+    return {static_cast<double>(place_of(values, sign))};
+  }
+  if (reduction == Reduction::kMax || reduction == Reduction::kMin) {
+    return {values.empty() ? 0 : values[place_of(values, sign)]};
+  }
+  uint64_t sum = 0, product = 1;
+  for (const double v : values) {
+    const auto term = static_cast<uint64_t>(static_cast<int64_t>(v));
+    sum += term;
+    product *= term;
+  }
+  return {
+      static_cast<double>(static_cast<int64_t>(reduction == Reduction::kProduct ? product : sum))};
+}
+
+// What floats become. Each is rounded on its way through a thread, where a 32nd of the least part of a long row is
 // added up one behind the other, a block, a cluster and a second launch.
 inline Close reduced_by_reference(Reduction reduction, const std::vector<double>& values) {
   const auto n = static_cast<double>(values.size());
@@ -41,11 +60,6 @@ inline Close reduced_by_reference(Reduction reduction, const std::vector<double>
       return {total.value / n, (total.tolerance + sum.magnitude * kRounding) / n};
     case Reduction::kProduct:
       return {product, std::abs(product) * n * kRounding + 0x1p-126};
-    case Reduction::kMax:
-    case Reduction::kMin: {
-      const double sign = reduction == Reduction::kMax ? 1 : -1;
-      return {values.empty() ? 0 : values[place_of(values, sign)]};
-    }
     case Reduction::kNorm2: {
       const double norm = std::sqrt(squares.value);
       return {norm, norm * (roundings + 2) * kRounding};
@@ -54,12 +68,9 @@ inline Close reduced_by_reference(Reduction reduction, const std::vector<double>
     case Reduction::kVar:
       return {apart / std::max(n - 1, 0.0),
               (apart + 2 * std::sqrt(apart * squares.value)) / (n - 1) * 2 * roundings * kRounding};
-    case Reduction::kArgmax:
-      return {static_cast<double>(place_of(values, 1))};
-    case Reduction::kArgmin:
-      return {static_cast<double>(place_of(values, -1))};
+    default:
+      return whole_by_reference(reduction, values);
   }
-  return {};
 }
 
 }  // namespace heddle::kernels

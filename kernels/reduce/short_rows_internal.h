@@ -33,9 +33,9 @@ template <class Op, class T, class Store>
 void reduce_short_rows_body(const Op& op, const ShortDeal& deal, const Tensor<const T, 2>& x,
                             const Tensor<const T, 2>& groups, Store store) {
   const auto row_of = [&](auto element) {
-    Elements elements;
+    Elements<typename Op::Element> elements;
     for (int i = 0; i < deal.columns; ++i) {
-      elements.values.push_back(cast<float>(element(i)));
+      elements.values.push_back(cast<typename Op::Element>(element(i)));
       elements.places.push_back(i);
     }
     return op.of(elements);
