@@ -13,16 +13,16 @@ struct MeanAndSums {
   RowSums sums;
 };
 template <bool kCentred, class Values>
-MeanAndSums row_sums_of(const Values& values, const WarpShares& shares, const Float& columns) {
+MeanAndSums row_sums_of(const Values& values, const WarpShares& shares, const Float& per_element) {
   const auto sum = [&](int which) {
     return values.sum([&](const auto& sent, const Int&) { return Float(sent[which]); });
   };
   if constexpr (kCentred) {
-    const RowMoments moments = row_moments(values, shares, columns);
-    const Float of_s = sum(2), products = values.sum([&](const auto&sent, const Int&) {
-      return fma(Float(sent[2]), sent[0] - moments.one, Float(sent[3]));
+    const RowMoments moments = row_moments(values, shares, per_element);
+    const Float products = values.sum([&](const auto& sent, const Int&) {
+      return fma(Float(sent[2]), sent[0] - moments.mean, Float(sent[3]));
     });
-    return {moments.mean(), {moments.squares, of_s, products - of_s * moments.mean_apart}};
+    return {moments.mean, {moments.squares, sum(2), products}};
   } else {
     return {Float(0), {sum(0), Float(0), sum(1)}};
   }
@@ -47,8 +47,7 @@ void staged_body(const TurnDeal& how, const Tensor<const T, 2>& x, const Tensor<
   WarpValues<kSums> values(deal);
   const RowPart<T> weights = any_row.beside(w, 0);
   const WarpShares shares(deal, any_row);
-  const Float own_count = shares.own(any), elements = cast<float>(x.shape(1)),
-              per_element = fast::rcp(elements);
+  const Float own_count = shares.own(any), per_element = fast::rcp(cast<float>(x.shape(1)));
 
   const auto begin = [&] {
     staged.wait();
@@ -68,7 +67,7 @@ void staged_body(const TurnDeal& how, const Tensor<const T, 2>& x, const Tensor<
   };
   const auto end = [&](const Int& row) {
     values.receive();
-    const auto [mean, row_sums] = row_sums_of<kCentred>(values, shares, elements);
+    const auto [mean, row_sums] = row_sums_of<kCentred>(values, shares, per_element);
     const RowScale by{mean, fast::rsqrt(row_sums.squares * per_element + eps)};
     const Float mean_of_s = row_sums.of_s * per_element,
                 slope = row_sums.of_products * per_element * by.scale * by.scale;

@@ -24,15 +24,6 @@ void norm_body(const TurnDeal& how, const Tensor<const T, 2>& x, const Residual<
   });
 }
 
-// Their rows, of which two are read.
-template <class T>
-RowsOf rows_of_sums(const TensorRef<const T, 2>& x, const TensorRef<const T, 2>& residual,
-                    const TensorRef<T, 2>& y, const TensorRef<T, 2>& sum) {
-  RowsOf of = rows_of(x, residual, y, sum);
-  of.inputs = 2;
-  return of;
-}
-
 template <class Family, class T, class... Rest>
 Status launch_norm(const Stream& stream, const Family& family, const RowsOf& of, bool centred,
                    const TensorRef<const T, 2>& x, const Rest&... rest) {

@@ -12,7 +12,7 @@
 // those of softmax are (softmax.h), or blocks take them in turn and keep the weights, where rows begin at odd places; the floor is
 // twice the matrix's bytes over the memory's bandwidth;
 // mean and variance are found in one pass, by the method of Chan, Golub and LeVeque (1979). y and sum may each be the
-// memory of x or of the residual.
+// memory of x or of the residual, with the same strides.
 #pragma once
 
 #include "heddle/runtime/heddle.h"

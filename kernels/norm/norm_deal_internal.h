@@ -18,7 +18,7 @@ struct NormProblem {
 
 // All deals that are worth measuring; and the one that is launched where none was. Each row is taken once (deal.h); or blocks take
 // them in turn, from shared memory, which leaves the weights in registers: these cost much where rows begin at odd places, so that
-// they are loaded element by element, or where they are long.
+// they are loaded element by element.
 std::vector<TurnDeal> norm_deals(const NormProblem& problem, const DeviceInfo& device);
 TurnDeal deal_norm(const NormProblem& problem, const DeviceInfo& device);
 

@@ -119,6 +119,14 @@ RowPart<To> normalised(const RowPart<T>& part, const Row<Out>& out, const Int& n
   return normalised<To>(part, by, weights, biases);
 }
 
+// The rows of a norm of sums, of which two are read.
+template <class T, class Y>
+RowsOf rows_of_sums(const TensorRef<const T, 2>& x, const TensorRef<const T, 2>& residual,
+                    const TensorRef<Y, 2>& y, const TensorRef<T, 2>& sum) {
+  RowsOf of = rows_of(x, residual, y, sum);
+  of.inputs = 2;
+  return of;
+}
 // What is wrong with the matrices of a norm of sums, y aside.
 template <class T>
 Status check_sums(const char* kernel, const TensorRef<const T, 2>& x,

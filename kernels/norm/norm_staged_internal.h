@@ -28,8 +28,7 @@ void staged_norm_body(const TurnDeal& how, const Tensor<const T, 2>& x, const Re
   std::optional<RowPart<T>> biases;
   if (b != nullptr) biases = any_row.beside(*b, 0);
   const WarpShares shares(deal, any_row);
-  const Float own = shares.own(any), elements = cast<float>(x.shape(1)),
-              per_element = fast::rcp(elements);
+  const Float own = shares.own(any), per_element = fast::rcp(cast<float>(x.shape(1)));
 
   // What is normalised, of staged.newest or staged.oldest.
   const auto row_of = [&](auto part) {
@@ -55,8 +54,8 @@ void staged_norm_body(const TurnDeal& how, const Tensor<const T, 2>& x, const Re
     if (b == nullptr) {
       return {0, scale(values.sum([](const auto& sent, const Int&) { return Float(sent[0]); }))};
     }
-    const RowMoments moments = row_moments(values, shares, elements);
-    return {moments.mean(), scale(moments.squares)};
+    const RowMoments moments = row_moments(values, shares, per_element);
+    return {moments.mean, scale(moments.squares)};
   };
   const auto end = [&](const Int& row) {
     values.receive();

@@ -106,9 +106,8 @@ Status add_rms_norm_quantized(const Stream& stream, const TensorRef<const T, 2>&
   if (Status s = check_sums(kName, x, residual, sum); !s.ok()) return s;
   if (Status s = check_quantized(kName, x, y, scales); !s.ok()) return s;
   if (Status s = check_columns(kName, "w", w.extents[0], x.extents[1]); !s.ok()) return s;
-  RowsOf of = rows_of(x, residual, y, sum);
-  of.inputs = 2;
-  return launch_rows(stream, kernels, of, x, residual, w, y, scales, sum, eps);
+  return launch_rows(stream, kernels, rows_of_sums(x, residual, y, sum), x, residual, w, y, scales,
+                     sum, eps);
 }
 
 #define HEDDLE_FOR(T)                                                                             \

@@ -1,8 +1,6 @@
 // The moments of rows that wait in shared memory, from what their warps sent. Internal to the norms.
 #pragma once
 
-#include <limits>
-
 #include "heddle/kernels/norm/norm_rows_internal.h"
 #include "heddle/kernels/rows/staged_rows.h"
 #include "heddle/kernels/rows/turn_deal.h"
@@ -45,31 +43,27 @@ struct WarpMean {
   RowPart<float> apart;
 };
 inline WarpMean warp_mean(const RowPart<float>& part, const Float& count) {
-  const Float mean = of_warp(sum_of(part)) * fast::rcp(max(count, 1.0f));
+  // Nothing counts before what may be infinite.
+  const Float mean = of_warp(sum_of(part) * fast::rcp(max(count, 1.0f)));
   return {mean, part.map<float>([&](const Fragment<float>& v) { return v - mean; })};
 }
 
-// Of a row: its mean, which is `mean_apart` from `one`, and the sum of the squares of what elements differ from it.
+// Of a row: its mean, and the sum of the squares of what elements differ from it.
 struct RowMoments {
-  Float one, mean_apart, squares;
-  Float mean() const { return one + mean_apart; }
+  Float mean, squares;
 };
-// From what warps sent: the mean of their elements, and the sum of squares of what these differ from it. All at once: means are
-// set apart from one of them. What is subtracted in the end is at most as many times the sum itself as there are warps.
+// From what warps sent: the mean of their elements, and the sum of squares of what these differ from it.
 template <class Values>
-RowMoments row_moments(const Values& values, const WarpShares& shares, const Float& columns) {
+RowMoments row_moments(const Values& values, const WarpShares& shares, const Float& per_element) {
+  // Set apart from one of them, so that equal means give that one.
   const Float one = values.of(0)[0];
-  const Float mean_apart = values.sum([&](const auto&sent, const Int&warp) {
-    return shares.count(warp) * (sent[0] - one);
-  }) * fast::rcp(columns),
-              squares = values.sum([&](const auto&sent, const Int&warp) {
-                const Float apart = sent[0] - one;
-                return fma(shares.count(warp) * apart, apart, Float(sent[1]));
-              });
-  // Finite, so that infinite squares stay so.
-  const Float apart_squares =
-      min(mean_apart * mean_apart * columns, std::numeric_limits<float>::max());
-  return {one, mean_apart, squares - apart_squares};
+  const Float mean = one + values.sum([&](const auto& sent, const Int& warp) {
+    return shares.count(warp) * per_element * (sent[0] - one);
+  });
+  return {mean, values.sum([&](const auto& sent, const Int& warp) {
+            const Float apart = sent[0] - mean;
+            return fma(shares.count(warp) * apart, apart, Float(sent[1]));
+          })};
 }
 
 }  // namespace heddle::kernels

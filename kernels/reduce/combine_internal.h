@@ -119,7 +119,7 @@ struct ValuesOf {
   }
 };
 using Values = ValuesOf<float>;
-using WholeValues = ValuesOf<int32_t>;
+using IntegerValues = ValuesOf<int32_t>;
 
 // Variances.
 struct Spread {
@@ -189,7 +189,7 @@ struct PlacesOf {
   State of(const Elements<E>& elements) const {
     const bool largest = reduction == Reduction::kArgmax;
     const Value<E> best = in_tree(elements.values, [&](const Value<E>& a, const Value<E>& b) {
-      if constexpr (kWhole) {
+      if constexpr (kIntegers) {
         return largest ? max(a, b) : min(a, b);
       } else {
         return largest ? max_nan(a, b) : min_nan(a, b);
@@ -199,7 +199,7 @@ struct PlacesOf {
     std::vector<Int> places;
     for (size_t i = 0; i < elements.values.size(); ++i) {
       const Value<E>& x = elements.values[i];
-      const Bool is_best = kWhole ? x == best : x == best || x != x;
+      const Bool is_best = kIntegers ? x == best : x == best || x != x;
       places.push_back(select(is_best, elements.places[i], kBehind));
     }
     const UInt place = ~cast<uint32_t>(in_tree(std::move(places), minimum()));
@@ -215,13 +215,13 @@ struct PlacesOf {
   }
 
  private:
-  static constexpr bool kWhole = std::is_integral_v<E>;
+  static constexpr bool kIntegers = std::is_integral_v<E>;
   static constexpr int32_t kBehind = std::numeric_limits<int32_t>::max();  // all places
 
   // Numbers that are ordered as the elements are, or the other way round for the smallest; NaN is above all.
   UInt order_of(const Value<E>& x) const {
     const bool smallest = reduction == Reduction::kArgmin;
-    if constexpr (kWhole) {
+    if constexpr (kIntegers) {
       return cast<uint32_t>(x) ^ (smallest ? 0x7FFFFFFFu : 0x80000000u);
     } else {
       // Both zeros are the positive one.
@@ -232,6 +232,6 @@ struct PlacesOf {
   }
 };
 using Places = PlacesOf<float>;
-using WholePlaces = PlacesOf<int32_t>;
+using IntegerPlaces = PlacesOf<int32_t>;
 
 }  // namespace heddle::kernels

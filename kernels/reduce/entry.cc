@@ -34,7 +34,7 @@ Outputs reduce_reference(const Settings& settings, const Tensors& tensors) {
     std::vector<double> values;
     for (int64_t k = 0; k < count; ++k) values.push_back(x.values[first + k * step]);
     return tensors.at("y").shape.dtype == ir::Scalar::kI64
-               ? whole_by_reference(reduction, values)
+               ? integers_by_reference(reduction, values)
                : reduced_by_reference(reduction, values);
   });
 }

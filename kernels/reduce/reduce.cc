@@ -39,8 +39,8 @@ Status check(Reduction reduction, int64_t count, bool any) {
 template <class T, class R, class F>
 Status with_reducer(const Stream& stream, Reduction reduction, F f) {
   if constexpr (std::is_integral_v<T>) {
-    return is_place(reduction) ? f(Reducer<WholePlaces>(stream, reduction))
-                               : f(Reducer<WholeValues>(stream, reduction));
+    return is_place(reduction) ? f(Reducer<IntegerPlaces>(stream, reduction))
+                               : f(Reducer<IntegerValues>(stream, reduction));
   } else if constexpr (std::is_same_v<R, int64_t>) {
     return f(Reducer<Places>(stream, reduction));
   } else if (reduction == Reduction::kVar) {

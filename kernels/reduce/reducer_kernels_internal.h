@@ -388,8 +388,8 @@ TensorRef<typename Op::Stored, 3> Reducer<Op>::in(const Buffer& memory, const in
   HEDDLE_REDUCE_FOR(Op, float) \
   HEDDLE_REDUCE_FOR(Op, half)  \
   HEDDLE_REDUCE_FOR(Op, bfloat16)
-#define HEDDLE_REDUCE_WHOLE(Op)  \
-  HEDDLE_REDUCE_FOR(Op, int32_t) \
+#define HEDDLE_REDUCE_INTEGERS(Op) \
+  HEDDLE_REDUCE_FOR(Op, int32_t)   \
   HEDDLE_REDUCE_FOR(Op, uint8_t)
 
 }  // namespace heddle::kernels

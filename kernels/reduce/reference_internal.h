@@ -21,7 +21,7 @@ inline size_t place_of(const std::vector<double>& values, double sign) {
 }
 
 // A place, or what integers become: exactly; sums and products wrap in 64 bits.
-inline Close whole_by_reference(Reduction reduction, const std::vector<double>& values) {
+inline Close integers_by_reference(Reduction reduction, const std::vector<double>& values) {
   const double sign = reduction == Reduction::kMin || reduction == Reduction::kArgmin ? -1 : 1;
   if (reduction == Reduction::kArgmax || reduction == Reduction::kArgmin) {
     return {static_cast<double>(place_of(values, sign))};
@@ -69,7 +69,7 @@ inline Close reduced_by_reference(Reduction reduction, const std::vector<double>
       return {apart / std::max(n - 1, 0.0),
               (apart + 2 * std::sqrt(apart * squares.value)) / (n - 1) * 2 * roundings * kRounding};
     default:
-      return whole_by_reference(reduction, values);
+      return integers_by_reference(reduction, values);
   }
 }
 

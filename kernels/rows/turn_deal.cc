@@ -60,7 +60,7 @@ std::optional<TurnDeal> staged_deal(const RowsOf& of, const DeviceInfo& device,
   rows.peeled = vectors.peeled;
   fit(divide_up(vectors.most, rows.blocks), std::max(wanted.elements / rows.width, 1), rows);
   const int64_t span = int64_t{rows.threads} * rows.vectors;
-  if (rows.threads * rows.vectors * wanted.of_processor > wanted.most / rows.width ||
+  if (span * wanted.of_processor > wanted.most / rows.width ||
       rows.threads * wanted.of_processor > kMostThreads) {
     return std::nullopt;
   }

@@ -11,10 +11,11 @@ namespace heddle::kernels {
 
 // Rows that are taken in turn, or not.
 struct TurnDeal {
-  RowDeal rows{};
+  RowDeal rows{};  // what threads have of a row, or of the rows that a block has at once
   int stages =
       0;  // rows that wait in shared memory or are on their way there (staged_rows.h); 0: they are in registers
   int of_processor = 0;  // blocks that a multiprocessor has at once; 0: no block takes a second row
+  // Whether blocks take several rows.
   bool in_turn() const { return of_processor > 0; }
   // "held threads=512 rows=1 blocks=1 vectors=2 kept=0, 2 a multiprocessor", "staged 3 threads=…"; those of `rows` where they are
   // not taken in turn.
@@ -25,8 +26,8 @@ struct TurnDeal {
 // In which vectors threads have the same columns of all rows: they begin with the rows; or equally far behind the beginnings
 // of some of the rows; or are single elements.
 struct TurnVectors {
-  int width;
-  bool peeled;
+  int width;    // elements of one
+  bool peeled;  // they begin where memory is aligned, behind a row's first elements
   // Of a row, at most and at least.
   int64_t most, least;
 };

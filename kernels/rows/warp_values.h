@@ -97,7 +97,7 @@ class WarpValues {
           .arrive(turn_, MemoryOrder::release, MemoryScope::block);
     });
   }
-  // Behind the last turn: no block ends before all others have freed what it sent, since its memory ends with it.
+  // Behind the last turn: no block ends before all others have freed what it sent, since they say so in its memory.
   void finish() {
     if (blocks_ == 1) return;
     For(range(kValueTurns), [&](const Int&) {

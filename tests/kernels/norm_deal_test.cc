@@ -1,4 +1,6 @@
 // Which deals norms take.
+#include <algorithm>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "heddle/kernels/norm/norm_deal_internal.h"
@@ -7,7 +9,6 @@
 namespace heddle::kernels {
 namespace {
 
-using ::testing::Contains;
 using ::testing::StartsWith;
 
 DeviceInfo h200() {
@@ -59,12 +60,26 @@ TEST(NormDeals, AreWhatAnH200IsFastestWith) {
   EXPECT_EQ(chosen({65536, 4, false, 2}), "threads=128 rows=1 blocks=16 vectors=4 kept=2");
 }
 
-TEST(NormDeals, AreSomeOfTheCandidates) {
-  for (const Rows& rows : {Rows{1023, 2, true}, Rows{32771, 2}, Rows{131072, 4, false, 2}}) {
-    std::vector<std::string> all;
-    for (const TurnDeal& deal : norm_deals(problem_of(rows), h200()))
-      all.push_back(deal.to_string());
-    EXPECT_THAT(all, Contains(chosen(rows)));
+TEST(NormDeals, AreLegal) {
+  DeviceInfo small = h200();
+  small.compute_major = 12;  // clusters of 8
+  for (const DeviceInfo& device : {h200(), small}) {
+    for (const Rows& rows :
+         {Rows{257, 2, true}, Rows{1023, 2, true}, Rows{1030, 2, true}, Rows{2049, 2, true},
+          Rows{20001, 2}, Rows{33333, 4, true}, Rows{262143, 2, true}, Rows{262144, 4, false, 2},
+          Rows{1 << 20, 4, true}, Rows{(1 << 30) + 4096, 4, true}}) {
+      for (const TurnDeal& deal : norm_deals(problem_of(rows), device)) {
+        const RowDeal& of = deal.rows;
+        SCOPED_TRACE(testing::Message() << rows.columns << ": " << deal.to_string());
+        EXPECT_LE(of.threads * of.rows, 1024);
+        EXPECT_LE(of.blocks, device.compute_major == 9 ? 16 : 8);
+        // A thread for each element at the edges.
+        EXPECT_GE(of.threads, of.peeled ? 2 * of.width : 1);
+        const int64_t places =
+            int64_t{of.blocks} * of.threads * of.vectors * of.width * std::max(of.kept, 1);
+        EXPECT_TRUE(of.in_parts || places >= rows.columns / of.width * of.width);
+      }
+    }
   }
 }
 

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "heddle/runtime/tuning/tuning_scope.h"
 #include "kernels/matrix_rows.h"
 #include "support/matchers.h"
 #include "support/test_device.h"
@@ -114,7 +117,7 @@ TYPED_TEST(Norms, OfManyRows) {
   check_norms<TypeParam>({300, 269}, {.candidates = 4});
   if (HEDDLE_SANITIZED) return;
   check_norms<TypeParam>({500, 256}, {.candidates = 4});
-  check_norms<TypeParam>({45, 8201, {8201, 3}, {8203, 3}}, {.candidates = 6});
+  check_norms<TypeParam>({45, 8201, {8201, 3}, {8209, 3}}, {.candidates = 6});
 }
 
 TYPED_TEST(Norms, OfColumnsThatAreNotAligned) {
@@ -222,6 +225,50 @@ TYPED_TEST(Norms, OfHugeEqualElements) {
   const float huge = std::is_same_v<TypeParam, half> ? 6e4f : 1e20f;
   check_norms<TypeParam>({3, 40, {41}, {41}}, {.mean = huge, .spread = 0});
   check_norms<TypeParam>({1, 65540}, {.mean = huge, .spread = 0});
+  // Of which a warp's would be too much.
+  const float huger = std::is_same_v<TypeParam, half> ? 6e4f : 1e36f;
+  check_norms<TypeParam>({2, 2049}, {.mean = huger, .spread = 0});
+  check_norms<TypeParam>({2, 33001}, {.mean = huger, .spread = 0});
+}
+
+// More rows for each block than it has places for them and for its warps' values.
+TEST(NormTest, OfManyRowsOfABlockAlone) {
+  runtime::TuningScope scope;
+  check_norms<float>({700, 269});
+  const std::vector<runtime::TuningProblem> asked(scope.asked().begin(), scope.asked().end());
+  ASSERT_EQ(asked.size(), 2u);
+  for (const runtime::TuningProblem& problem : asked) {
+    const auto alone = absl::c_find_if(problem.candidates, [](const std::string& name) {
+      return absl::StartsWith(name, "staged") && absl::StrContains(name, " blocks=1 ") &&
+             absl::StrContains(name, ", 1 a multiprocessor");
+    });
+    ASSERT_NE(alone, problem.candidates.end());
+    scope.use(problem, *alone);
+  }
+  check_norms<float>({700, 269});
+}
+
+// Where the elements of one warp are far from all others, its mean is no good beginning.
+TEST(NormTest, OfOneWarpFarFromOthers) {
+  constexpr int64_t kColumns = 129374;
+  std::vector<float> x(kColumns);
+  for (int64_t c = 0; c < kColumns; ++c) {
+    const bool of_first_warp = c / 4 < 2048 && c / 4 % 256 < 32;
+    if (of_first_warp || c >= kColumns - 2) x[c] = 100.7f;
+  }
+  const std::vector<float> w(kColumns, 1), b(kColumns, 0);
+  const Stream stream = test_device().create_stream().value();
+  const auto upload = [](const std::vector<float>& of) {
+    return test_device().upload(absl::MakeConstSpan(of)).value();
+  };
+  const Buffer xs = upload(x), ws = upload(w), bs = upload(b), ys = upload(x);
+  ASSERT_THAT(kernels::layer_norm<float>(stream, as_tensor<const float>(xs, {1, kColumns}),
+                                         as_tensor<const float>(ws, {kColumns}),
+                                         as_tensor<const float>(bs, {kColumns}),
+                                         as_tensor<float>(ys, {1, kColumns}), 1e-5f),
+              IsOk());
+  const std::vector<float> got = ys.download<float>(stream).value();
+  check_row<float>({true, 1e-5f}, {x.begin(), x.end()}, w, b, {got.begin(), got.end()});
 }
 
 // A mean that is many standard deviations away: the squares' sums would lose the variance.

@@ -151,7 +151,7 @@ def first_failure(name, output):
 
 def find(mutant, build, scratch):
     """The first failure of a program with the bug in it; None where all pass."""
-    compiled = compile_users if mutant["file"].endswith(".h") else lambda *given: [compile_mutant(*given)]
+    compiled = compile_users if not mutant["file"].endswith(".cc") else lambda *given: [compile_mutant(*given)]
     made = compiled(mutant, build, scratch)
     if "programs" not in mutant:
         folder = pathlib.Path(mutant["sources"][0]).parts[1]

@@ -18,8 +18,8 @@ namespace {
 using kernels::Along;
 using kernels::Reduction;
 
-constexpr Reduction kWhole[] = {Reduction::kSum, Reduction::kProduct, Reduction::kMax,
-                                Reduction::kMin, Reduction::kArgmax,  Reduction::kArgmin};
+constexpr Reduction kOfIntegers[] = {Reduction::kSum, Reduction::kProduct, Reduction::kMax,
+                                     Reduction::kMin, Reduction::kArgmax,  Reduction::kArgmin};
 
 template <class T>
 int64_t expected(Reduction reduction, const std::vector<T>& x) {
@@ -54,7 +54,7 @@ void check(const Stream& stream, const int64_t (&extents)[3], const std::vector<
   const Buffer in = test_device().upload(absl::MakeConstSpan(host)).value();
   const TensorRef<const T, 3> of(reinterpret_cast<const T*>(in.address()) + offset, extents);
   const Buffer out = test_device().allocate(outer * inner * sizeof(int64_t)).value();
-  for (const Reduction reduction : kWhole) {
+  for (const Reduction reduction : kOfIntegers) {
     SCOPED_TRACE(testing::Message() << outer << "x" << middle << "x" << inner << " reduction "
                                     << static_cast<int>(reduction));
     const auto y = as_tensor<int64_t>(out, {outer, inner});
@@ -75,11 +75,11 @@ void check(const Stream& stream, const int64_t (&extents)[3], const std::vector<
 }
 
 template <class T>
-class ReduceWhole : public testing::Test {};
+class ReduceIntegers : public testing::Test {};
 using Types = testing::Types<int32_t, uint8_t>;
-TYPED_TEST_SUITE(ReduceWhole, Types);
+TYPED_TEST_SUITE(ReduceIntegers, Types);
 
-TYPED_TEST(ReduceWhole, IsExact) {
+TYPED_TEST(ReduceIntegers, IsExact) {
   using Limits = std::numeric_limits<TypeParam>;
   const Stream stream = test_device().create_stream().value();
   const struct {
@@ -102,7 +102,7 @@ TYPED_TEST(ReduceWhole, IsExact) {
   }
 }
 
-TEST(ReduceWholeTest, OfAllOfAMatrix) {
+TEST(ReduceIntegersTest, OfAllOfAMatrix) {
   const Stream stream = test_device().create_stream().value();
   const std::vector<int32_t> x(300 * 77, std::numeric_limits<int32_t>::max());
   const Buffer in = test_device().upload<int32_t>(x).value(),
@@ -113,7 +113,7 @@ TEST(ReduceWholeTest, OfAllOfAMatrix) {
   EXPECT_EQ(out.download<int64_t>(stream).value()[0], int64_t{2147483647} * 300 * 77);
 }
 
-TEST(ReduceWholeTest, SaysWhatIntegersDoNotHave) {
+TEST(ReduceIntegersTest, SaysWhatIntegersDoNotHave) {
   const Stream stream = test_device().create_stream().value();
   const Buffer in = test_device().allocate(64).value(), out = test_device().allocate(64).value();
   for (const Reduction reduction : {Reduction::kMean, Reduction::kNorm2, Reduction::kVar}) {

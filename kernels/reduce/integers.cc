@@ -3,7 +3,7 @@
 
 namespace heddle::kernels {
 
-HEDDLE_REDUCE_WHOLE(WholeValues)
-HEDDLE_REDUCE_WHOLE(WholePlaces)
+HEDDLE_REDUCE_INTEGERS(IntegerValues)
+HEDDLE_REDUCE_INTEGERS(IntegerPlaces)
 
 }  // namespace heddle::kernels
