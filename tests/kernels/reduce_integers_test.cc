@@ -48,7 +48,7 @@ int64_t expected(Reduction reduction, const std::vector<T>& x) {
 template <class T>
 void check(const Stream& stream, const int64_t (&extents)[3], const std::vector<T>& x,
            int64_t offset) {
-  const auto [outer, middle, inner] = extents;
+  const int64_t outer = extents[0], middle = extents[1], inner = extents[2];
   std::vector<T> host(static_cast<size_t>(offset), T(3));
   host.insert(host.end(), x.begin(), x.end());
   const Buffer in = test_device().upload(absl::MakeConstSpan(host)).value();

@@ -53,7 +53,10 @@ std::vector<std::vector<T>> by_each_candidate(const At& at, const std::vector<T>
   EXPECT_GT(problem.candidates.size(), 1u) << problem.problem;
   const std::set<std::string> names(problem.candidates.begin(), problem.candidates.end());
   EXPECT_EQ(names.size(), problem.candidates.size());
-  for (const std::string& candidate : problem.candidates) {
+  // Sanitizers run some of them.
+  const size_t step = HEDDLE_SANITIZED ? 4 : 1;
+  for (size_t i = 0; i < problem.candidates.size(); i += step) {
+    const std::string& candidate = problem.candidates[i];
     SCOPED_TRACE(problem.operation + " " + problem.problem + ": " + candidate);
     scope.use(problem, candidate);
     run();
