@@ -58,6 +58,24 @@ Staging staging(const BackwardProblem& problem, int blocks, int elements, int64_
           .floats = 2 * problem.sums};
 }
 
+// Rows in shared memory with as many blocks of a multiprocessor as have room, so that some work while others wait,
+// wanted.of_processor at most; of rows of 32 bits more than two where these have all stages.
+std::optional<TurnDeal> fullest_staged_deal(const RowsOf& of, const DeviceInfo& device,
+                                            Staging wanted) {
+  for (; wanted.of_processor >= 1; wanted.of_processor /= 2) {
+    const auto deal = staged_deal(of, device, wanted);
+    const bool crowded = of.element_bytes == 4 && wanted.of_processor > 2;
+    if (deal && !(crowded && deal->stages < kMostStages)) return deal;
+  }
+  return std::nullopt;
+}
+
+// How many vectors a row has for each place that its threads have for one.
+double balance(const RowsOf& of, const TurnDeal& deal) {
+  return static_cast<double>(turn_vectors(of).most) /
+         (int64_t{deal.rows.blocks} * deal.rows.threads * deal.rows.vectors);
+}
+
 // What an H200 is fastest with: blocks alone, pairs, or the largest clusters. Clusters of 4 and 8 were slower for all rows that
 // were measured: of powers of two, and of a few elements more or less.
 std::optional<TurnDeal> best_staged(const BackwardProblem& problem, const DeviceInfo& device) {

@@ -7,10 +7,10 @@
 namespace heddle::kernels {
 namespace {
 
-// Elements of a thread: those that wait in shared memory, and candidates; blocks of a multiprocessor.
-constexpr int kElements = 32, kFewestElements = 8, kMostOfProcessor = 4, kMoreOfProcessor = 8;
-// Elements of a multiprocessor: weights and a row take few registers.
-constexpr int kOfProcessor = 32768;
+// Of rows in shared memory: a thread's elements, and the fewest of a candidate; blocks of a multiprocessor, at most, and of a
+// candidate; elements of a multiprocessor, as weights and a row take few registers.
+constexpr int kElements = 32, kFewestElements = 8, kMostOfProcessor = 4, kMoreOfProcessor = 8,
+              kOfProcessor = 32768;
 // Elements of rows with edges that are taken in turn on an H200: of 16 bits, and where rows are centred of 32 too.
 constexpr int64_t kFewestNarrow = 16384, kMostNarrow = 65536, kFewestCentredNarrow = 2048,
                   kFewestCentredWide = 16384;
@@ -54,14 +54,13 @@ bool goes_in_turn(const NormProblem& problem) {
 RowDeal row_deal(const NormProblem& problem, const DeviceInfo& device) {
   const RowsOf& of = problem.rows.of;
   RowDeal deal = deal_rows(of, device);
-  if (problem.centred && deal.peeled && of.element_bytes < 4 && deal.threads == kWarpSize &&
-      deal.rows > 1) {
+  if (problem.centred && deal.peeled && of.element_bytes < 4 && deal.threads == kWarpSize) {
     // Half as many lanes, each with twice as many vectors, do less besides loading weights one by one.
     deal.threads /= 2;
     deal.rows *= 2;
     deal.vectors *= 2;
   }
-  if (of.inputs > 1 && deal.kept > 0 && shared_bytes(deal, of.inputs) >= kFewestHeldBytes) {
+  if (of.inputs > 1 && shared_bytes(deal, of.inputs) >= kFewestHeldBytes) {
     if (const auto held = deal_in_registers(of, device)) return *held;
   }
   return deal;

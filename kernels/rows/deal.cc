@@ -23,8 +23,6 @@ constexpr int kHeldThreads = 512;
 // many loads in flight of few threads, whose sums are soon combined.
 constexpr int64_t kKeptBytes = 36864;
 constexpr int kKeptVectors = 16;
-// A block's share of several matrices' rows, of which a multiprocessor has too few blocks: registers hold these instead.
-constexpr int64_t kMostKeptBytes = 98304;
 // What a block has in shared memory besides: sums of its warps.
 constexpr int64_t kOtherSharedBytes = 8192;
 // Blocks that a multiprocessor has one after the other of rows that are read once: few of a single row, whose states one
@@ -165,8 +163,7 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   } else if (const RowDeal kept = kept_deal(deal, vectors, part, rows, device);
              kept.width > 1 &&
              shared_bytes(kept, rows.inputs) <= device.limits.max_shared_per_block) {
-    const auto held = deal_in_registers(rows, device);
-    deal = held && shared_bytes(kept, rows.inputs) > kMostKeptBytes ? *held : kept;
+    deal = kept;
   } else {
     deal.blocks = blocks_for(vectors, kHeldThreads * kMostVectors, device);
     deal.vectors = part;

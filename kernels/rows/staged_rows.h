@@ -77,7 +77,7 @@ class StagedRows {
   // Waits until the row that comes next is there, and is the newest one.
   void wait() const {
     // What came is the block's own.
-    if_any([&] { full_.wait(newest_, parity_, MemoryOrder::acquire, MemoryScope::block); });
+    full_.wait(newest_, parity_, MemoryOrder::acquire, MemoryScope::block);
   }
   // This thread's elements of the newest row, and of the oldest one that is not released; those outside the row are 0.
   RowPart<T> newest(size_t matrix) const {
@@ -139,22 +139,13 @@ class StagedRows {
   // Begins to load row `row`, if there is one, to a stage of which nobody reads any more.
   void load(const Int& row, const Int& stage) const {
     If(thread_idx.x == 0 && row < rows_, [&] {
-      if_any([&] {
-        const auto matrices = static_cast<int>(matrices_.size());
-        full_.expect_tx(stage, cast<uint32_t>(count_ * (matrices * int{sizeof(T)})));
+      const auto matrices = static_cast<int>(matrices_.size());
+      full_.expect_tx(stage, cast<uint32_t>(count_ * (matrices * int{sizeof(T)})));
+      If(count_ > 0, [&] {
         for (int m = 0; m < matrices; ++m)
           bulk_load(tiles_.at(stage, m, 0), matrices_[m]->at(row, column_), count_, full_, stage);
       });
     });
-  }
-  // A block outside the row loads nothing, and waits for nothing.
-  template <class Then>
-  void if_any(Then then) const {
-    if (any_.deal().whole) {
-      then();
-    } else {
-      If(count_ > 0, then);
-    }
   }
 
   const RowThreads& any_;

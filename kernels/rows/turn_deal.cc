@@ -79,21 +79,6 @@ std::optional<TurnDeal> staged_deal(const RowsOf& of, const DeviceInfo& device,
   return std::nullopt;
 }
 
-std::optional<TurnDeal> fullest_staged_deal(const RowsOf& of, const DeviceInfo& device,
-                                            Staging wanted) {
-  for (; wanted.of_processor >= 1; wanted.of_processor /= 2) {
-    const auto deal = staged_deal(of, device, wanted);
-    const bool crowded = of.element_bytes == 4 && wanted.of_processor > 2;
-    if (deal && !(crowded && deal->stages < kMostStages)) return deal;
-  }
-  return std::nullopt;
-}
-
-double balance(const RowsOf& of, const TurnDeal& deal) {
-  return static_cast<double>(turn_vectors(of).most) /
-         (int64_t{deal.rows.blocks} * deal.rows.threads * deal.rows.vectors);
-}
-
 int64_t turn_groups(const TurnDeal& deal, int64_t rows, const DeviceInfo& device) {
   // A cluster's blocks lie in one GPC, which has 16 or 18 multiprocessors, or half as many pairs of them.
   constexpr int kProcessorsOfGpc = 16;

@@ -12,8 +12,8 @@ namespace heddle::kernels {
 // Rows that are taken in turn, or not.
 struct TurnDeal {
   RowDeal rows{};  // what threads have of a row, or of the rows that a block has at once
-  int stages =
-      0;  // rows that wait in shared memory or are on their way there (staged_rows.h); 0: they are in registers
+  // Rows that wait in shared memory or are on their way there (staged_rows.h); 0: they are in registers.
+  int stages = 0;
   int of_processor = 0;  // blocks that a multiprocessor has at once; 0: no block takes a second row
   // Whether blocks take several rows.
   bool in_turn() const { return of_processor > 0; }
@@ -47,13 +47,6 @@ struct Staging {
 // None where the device does not have it, or no room for it.
 std::optional<TurnDeal> staged_deal(const RowsOf& of, const DeviceInfo& device,
                                     const Staging& wanted);
-// The same, with as many blocks of a multiprocessor as have room, so that some work while others wait, wanted.of_processor at most;
-// of rows of 32 bits more than two where these have all stages.
-std::optional<TurnDeal> fullest_staged_deal(const RowsOf& of, const DeviceInfo& device,
-                                            Staging wanted);
-
-// How many vectors a row has for each place that its threads have for one.
-double balance(const RowsOf& of, const TurnDeal& deal);
 
 // Blocks, or clusters, of a launch, each of which takes several rows: so many that those of a peeled deal have rows that begin
 // equally far behind aligned places.

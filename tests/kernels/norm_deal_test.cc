@@ -53,11 +53,20 @@ TEST(NormDeals, AreWhatAnH200IsFastestWith) {
   for (const Rows& rows :
        {Rows{131071, 2}, Rows{131071, 4}, Rows{8191, 4, true}, Rows{8192, 2, true}})
     EXPECT_THAT(chosen(rows), StartsWith("threads=")) << rows.columns;
+  // Without edges, and of 32 bits, whole warps.
+  EXPECT_EQ(chosen({1024, 2, true}), "threads=32 rows=4 blocks=1 vectors=4 kept=0");
+  EXPECT_EQ(chosen({511, 4, true}), "threads=32 rows=4 blocks=1 vectors=4 kept=0");
   // Of long sums, in registers.
   EXPECT_EQ(chosen({131072, 4, false, 2}), "threads=512 rows=1 blocks=8 vectors=8 kept=0");
   EXPECT_EQ(chosen({262144, 4, true, 2}), "threads=512 rows=1 blocks=16 vectors=8 kept=0");
   EXPECT_EQ(chosen({262144, 2, false, 2}), "threads=512 rows=1 blocks=16 vectors=4 kept=0");
   EXPECT_EQ(chosen({65536, 4, false, 2}), "threads=128 rows=1 blocks=16 vectors=4 kept=2");
+}
+
+// Rows of one matrix wait in shared memory, and those of two in other kernels.
+TEST(NormDeals, LeaveOtherRowsInSharedMemory) {
+  EXPECT_GT(deal_norm(problem_of({262144, 4}), h200()).rows.kept, 0);
+  EXPECT_GT(deal_rows(problem_of({262144, 4, false, 2}).rows.of, h200()).kept, 0);
 }
 
 TEST(NormDeals, AreLegal) {

@@ -51,41 +51,43 @@ void check_row(const Norm& norm, const std::vector<double>& x, const std::vector
   }
 }
 
-struct Told {
+// What is checked, and how.
+struct Options {
   float mean = 0.5f, spread = 2, eps = 1e-5f;
   int offset = 0;      // elements in front of w and b
   int candidates = 0;  // deals that heddle tune measures, besides the model's
 };
 template <class T>
-void check_norms(const RowsAt& shape, const Told& told = {}) {
+void check_norms(const RowsAt& shape, const Options& options = {}) {
   const auto w = random_elements<T>(shape.columns + 1, 1, 0.5f, 3),
              b = random_elements<T>(shape.columns + 1, 0, 1, 4);
   const Device& device = test_device();
   const Buffer weight = device.upload(absl::MakeConstSpan(w)).value(),
                bias = device.upload(absl::MakeConstSpan(b)).value();
   const auto columns_of = [&](const Buffer& buffer) {
-    return TensorRef<const T, 1>(reinterpret_cast<const T*>(buffer.address()) + told.offset,
+    return TensorRef<const T, 1>(reinterpret_cast<const T*>(buffer.address()) + options.offset,
                                  {shape.columns}, {1});
   };
   const auto of = columns_of(weight), behind = columns_of(bias);
-  const std::vector<T> by(w.begin() + told.offset, w.end()), plus(b.begin() + told.offset, b.end());
+  const std::vector<T> by(w.begin() + options.offset, w.end()),
+      plus(b.begin() + options.offset, b.end());
   for (const bool centred : {false, true}) {
-    if (!centred && told.mean > 1e18f) continue;  // squares that f32 does not hold
+    if (!centred && options.mean > 1e18f) continue;  // squares that f32 does not hold
     const auto check = [&] {
       check_rows<T>(
-          shape, told.mean, told.spread,
+          shape, options.mean, options.spread,
           [&](const Stream& stream, const auto& x, const auto& y) {
-            return centred ? kernels::layer_norm(stream, x, of, behind, y, told.eps)
-                           : kernels::rms_norm(stream, x, of, y, told.eps);
+            return centred ? kernels::layer_norm(stream, x, of, behind, y, options.eps)
+                           : kernels::rms_norm(stream, x, of, y, options.eps);
           },
           [&](const auto& x, const auto& y) {
-            check_row<T>({centred, told.eps}, x, by, plus, y);
+            check_row<T>({centred, options.eps}, x, by, plus, y);
           });
     };
-    if (told.candidates == 0) {
+    if (options.candidates == 0) {
       check();
     } else {
-      by_each_candidate(check, told.candidates);
+      by_each_candidate(check, options.candidates);
     }
   }
 }
