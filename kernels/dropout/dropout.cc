@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/dropout/philox.h"
 #include "heddle/kernels/items.h"
+#include "heddle/kernels/l2.h"
 #include "heddle/kernels/rows/row_kernel.h"
 
 namespace heddle::kernels {
@@ -24,6 +25,7 @@ uint32_t threshold_of(float probability) {
 struct DropoutDeal {
   int elements = 2 * kWords;  // of a thread in a row
   int width = 1;              // elements that are read and written at once; a row has whole ones
+  bool floods = false;        // the launch floods L2 (kernels/l2.h)
   friend bool operator==(const DropoutDeal&, const DropoutDeal&) = default;
 };
 
@@ -39,7 +41,7 @@ void drop(const DropoutDeal& deal, const Tensor<const T, 2>& x, const Int& slab,
   const ItemOfRow at =
       item_of_row(slab, x.shape(0), (columns + (deal.elements - 1)) / deal.elements, kThreads);
   const Int row = at.row, first = at.item * deal.elements;
-  const auto in = x.assume_aligned();
+  const auto in = once(x, deal.floods);
   const auto out = y.assume_aligned();
   // A row ends between elements that are read one by one, or at a thread's last.
   const auto has = [&](int e) { return deal.width > 1 ? Bool(true) : first + e < columns; };
@@ -91,7 +93,7 @@ Status dropout(const Stream& stream, const TensorRef<const T, 2>& x, float proba
   if (Status s = check_rows_counted("dropout", rows); !s.ok()) return s;
   if (Status s = check_columns_counted("dropout", columns); !s.ok()) return s;
   if (rows == 0 || columns == 0) return OkStatus();
-  DropoutDeal deal;
+  DropoutDeal deal{.floods = floods_l2(stored_bytes(y), stream.device().info())};
   const int widest = std::min(deal.elements, kVectorBytes / static_cast<int>(sizeof(T)));
   if (rows_of(x, y).aligned && columns % widest == 0) {
     deal.width = widest;

@@ -118,7 +118,8 @@ Status embedding(const Stream& stream, const TensorRef<const T, 2>& table,
   const int64_t count = ids.extents[0];
   if (Status s = check_rows_fit("embedding", {"table", table}, {"y", y}, count); !s.ok()) return s;
   if (count == 0 || y.extents[1] == 0) return OkStatus();
-  const GatherDeal deal = deal_rows_of(rows_of(table, y));
+  GatherDeal deal = deal_rows_of(rows_of(table, y));
+  deal.tile.floods = floods_l2(stored_bytes(y), stream.device().info());
   return kernel(deal).launch(stream, shape_of(deal, count), table, ids, y);
 }
 

@@ -133,7 +133,9 @@ class Map {
         detail::common_modes(name_, inputs, detail::without_type(output, int{sizeof...(i)}));
     if (!modes.ok()) return modes.status();
     return detail::in_slabs(*modes, [&](const detail::MapModes& slab) {
-      const detail::MapPlan plan = detail::plan_tuned_map(name_, slab, stream.device().info());
+      const DeviceInfo& device = stream.device().info();
+      detail::MapPlan plan = detail::plan_tuned_map(name_, slab, device);
+      plan.deal.floods = floods_l2(stored_bytes(output), device);
       return kernels_of<Y, typename std::tuple_element_t<i, Arguments>::template In<
                                std::tuple_element_t<i, Taken>>...>(plan.deal)
           .launch(stream, detail::map_shape(plan),

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "heddle/kernels/l2.h"
 #include "heddle/kernels/map/modes.h"
 #include "heddle/kernels/map/shifted_tile.h"
 #include "heddle/kernels/rows/row_part.h"
@@ -123,7 +124,7 @@ class MapKernel {
       return Fragment<typename InAt<i>::value_type>(width, in);
     } else {
       using T = typename MapElement<InAt<i>>::type;
-      const auto view = in.assume_aligned();
+      const auto view = once(in, deal_.floods);
       const auto load = [&](int count, const MapPlace& from) {
         return Fragment<T>(from.in(view, count));
       };
@@ -341,7 +342,7 @@ class MapKernel {
       if (how<i>() != MapRead::kThrough) return;
       using T = typename MapElement<InAt<i>>::type;
       const auto& in = std::get<i>(in_);
-      const auto view = in.assume_aligned();
+      const auto view = once(in, deal_.floods);
       const auto place = [&](const Int& row, const Int& element) {
         return MapPlace{{start.of[0], start.of[1], start.of[2], row, element}};
       };
@@ -378,7 +379,7 @@ class MapKernel {
   template <size_t i, class Shared>
   void load_tile(const MapPlace& start, const Int& across, const Shared& tile) const {
     using T = typename MapElement<InAt<i>>::type;
-    const auto view = std::get<i>(in_).assume_aligned();
+    const auto view = once(std::get<i>(in_), deal_.floods);
     const int width = deal_.in_width, vectors = kMapAcross / width;
     const Int lane = thread_idx.x % deal_.across, j = thread_idx.x / deal_.across * deal_.group;
     std::vector<Fragment<T>> loaded;

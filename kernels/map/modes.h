@@ -85,6 +85,7 @@ struct MapDeal {
   // Where rows begin anywhere: elements of a tile along the inputs' innermost mode, and along the output's; its rows of the
   // output begin where memory is aligned.
   int shifted_across = 0, shifted_down = 0;
+  bool floods = false;  // the launch floods L2 (kernels/l2.h); no part of what is chosen
   friend bool operator==(const MapDeal&, const MapDeal&) = default;
   // What tells deals of the same modes apart.
   std::string to_string() const;

@@ -47,7 +47,8 @@ class Backward {
     const DeviceInfo& device = stream_.device().info();
     static const runtime::Tunable<BackwardProblem, BackwardDeal> tunable(kName, backward_deals,
                                                                          deal_backward);
-    const BackwardDeal deal = tunable.choose(problem, device);
+    BackwardDeal deal = tunable.choose(problem, device);
+    set_floods(floods_l2(stored_bytes(dx_), device), deal);
     if (deal.in_turn()) return run_at_once(deal);
     if (!is_in_place()) return run_apart(dx_);
     // x and dy are read again behind dx.

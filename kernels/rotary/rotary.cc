@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/items.h"
+#include "heddle/kernels/l2.h"
 
 namespace heddle::kernels {
 namespace {
@@ -19,6 +20,7 @@ struct RotaryDeal {
   int width = 1;        // pairs that are neighbours, of a thread
   bool single = false;  // partners that are neighbours are not aligned as two
   int heads = 1;        // of a thread
+  bool floods = false;  // the launch floods L2 (kernels/l2.h)
   friend bool operator==(const RotaryDeal&, const RotaryDeal&) = default;
 
   bool halves() const { return pairs == RotaryPairs::kHalves; }
@@ -50,7 +52,7 @@ class Heads {
 
   template <class U>
   Partners load(const Tensor<U, 3>& x, const Int& token, const Int& head, const Int& first) const {
-    const auto in = x.assume_aligned();
+    const auto in = once(x, deal_.floods);
     const int width = deal_.width;
     Partners all;
     const auto add = [](std::vector<Float>& to, const auto& part, int begin, int step) {
@@ -191,6 +193,7 @@ Status launch(const char* name, RotaryDeal deal, const Stream& stream,
     return half % width == 0 && is_aligned(x, bytes) && is_aligned(y, bytes) &&
            is_aligned(cosine, of_angles) && is_aligned(sine, of_angles);
   };
+  deal.floods = floods_l2(stored_bytes(y), stream.device().info());
   deal.single = !fits(1);
   for (int width = 2; width <= most && fits(width); width *= 2) deal.width = width;
   while (deal.heads < kHeads && heads % (deal.heads * 2) == 0) deal.heads *= 2;

@@ -34,6 +34,7 @@ struct RowDeal {
       0;         // of a row in registers, so many of each thread's at least, its first ones
   int kept = 0;  // parts of a thread that wait in shared memory; 0: its only one in registers
   bool in_parts = false;  // a row is more than either holds
+  bool floods = false;    // the launch floods L2 (kernels/l2.h); no part of what is chosen
   // What tells apart the deals of one kind of rows: "threads=32 rows=4 blocks=1 vectors=2 kept=0".
   std::string to_string() const;
   friend bool operator==(const RowDeal&, const RowDeal&) = default;
@@ -76,6 +77,9 @@ int most_blocks(const DeviceInfo& device);
 
 // Shared memory of a block that keeps rows of so many matrices there, at most.
 int64_t shared_bytes(const RowDeal& deal, int inputs);
+
+// What launches of a deal do to L2.
+inline void set_floods(bool floods, RowDeal& deal) { deal.floods = floods; }
 
 // Results that a row has: one, or one of each block.
 inline int results_of_row(const RowDeal& deal) { return deal.apart ? deal.blocks : 1; }

@@ -1,6 +1,7 @@
 // A row of a matrix as the threads that share it see it (deal.h). Internal to the kernels.
 #pragma once
 
+#include "heddle/kernels/l2.h"
 #include "heddle/kernels/rows/deal.h"
 #include "heddle/kernels/rows/row_part.h"
 
@@ -56,7 +57,7 @@ class Row {
   // The row of `threads`, which outlive it.
   Row(const RowThreads& threads, const Tensor<T, 2>& x)
       : threads_(threads),
-        x_(x.assume_aligned()),  // by which the host has dealt out the row
+        x_(once(x, threads.deal().floods)),
         columns_(x.shape(1)),
         before_(threads.deal().peeled ? unaligned(x, threads, columns_) : Int(0)),
         whole_((columns_ - before_) / threads.deal().width) {}
@@ -65,7 +66,7 @@ class Row {
   template <class U>
   Row(const RowThreads& threads, const Tensor<T, 2>& x, const Row<U>& alike)
       : threads_(threads),
-        x_(x.assume_aligned()),
+        x_(once(x, threads.deal().floods)),
         columns_(alike.columns_),
         before_(alike.before_),
         whole_(alike.whole_) {}

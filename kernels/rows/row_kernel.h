@@ -83,7 +83,8 @@ Status launch_rows(const Stream& stream, const runtime::Tunable<Problem, Deal>& 
         "rows of ", columns, " elements; kernels of rows take at most ", kMostCounted));
   }
   const DeviceInfo& device = stream.device().info();
-  const Deal deal = tunable.choose(problem, device);
+  Deal deal = tunable.choose(problem, device);
+  set_floods(floods_l2((stored_bytes(rest) + ... + stored_bytes(x)), device), deal);
   return family(deal).launch(stream, shape(deal, device), x, rest...);
 }
 // The same, of rows that are each taken once (deal_rows()).

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "heddle/kernels/l2.h"
 #include "heddle/kernels/rows/deal.h"
 
 namespace heddle::kernels {
@@ -20,6 +21,7 @@ struct TileDeal {
   int width = 1;        // elements of a vector
   int vectors = 1;      // of a thread
   bool peeled = false;  // vectors begin where memory is aligned, the first one in front of the row
+  bool floods = false;  // the launch floods L2 (kernels/l2.h)
   friend bool operator==(const TileDeal&, const TileDeal&) = default;
 
   // As wide as rows of this kind allow.
@@ -55,10 +57,7 @@ class RowTiles {
   using Element = std::remove_const_t<T>;
   // Deal and matrix must outlive it. Of `columns` columns, which all matrices of a kernel have.
   RowTiles(const TileDeal& deal, const Tensor<T, 2>& x, const Int& columns)
-      : deal_(deal),
-        x_(x),
-        view_(x.assume_aligned()),  // by which the host has dealt out the rows
-        columns_(columns) {}
+      : deal_(deal), x_(x), view_(once(x, deal.floods)), columns_(columns) {}
 
   // A row's tile of a number, from 0 on.
   RowTile at(const Int& row, const Int& number) const {

@@ -142,8 +142,10 @@ class StagedRows {
       const auto matrices = static_cast<int>(matrices_.size());
       full_.expect_tx(stage, cast<uint32_t>(count_ * (matrices * int{sizeof(T)})));
       If(count_ > 0, [&] {
-        for (int m = 0; m < matrices; ++m)
-          bulk_load(tiles_.at(stage, m, 0), matrices_[m]->at(row, column_), count_, full_, stage);
+        for (int m = 0; m < matrices; ++m) {
+          const auto from = once(*matrices_[m], any_.deal().floods);
+          bulk_load(tiles_.at(stage, m, 0), from.at(row, column_), count_, full_, stage);
+        }
       });
     });
   }

@@ -23,6 +23,9 @@ struct TurnDeal {
   friend bool operator==(const TurnDeal&, const TurnDeal&) = default;
 };
 
+// As of a RowDeal.
+inline void set_floods(bool floods, TurnDeal& deal) { deal.rows.floods = floods; }
+
 // In which vectors threads have the same columns of all rows: they begin with the rows; or equally far behind the beginnings
 // of some of the rows; or are single elements.
 struct TurnVectors {

@@ -351,7 +351,9 @@ Status launch_scan(const Stream& stream, const char* name, Prefix prefix, const 
   if (Status s = check_rows_counted(name, rows); !s.ok()) return s;
   if (rows == 0 || columns == 0) return OkStatus();
   if (Status s = check_columns_counted(name, columns); !s.ok()) return s;
-  const ScanDeal deal = deal_scan(matrices, rows, prefix, stream.device().info().sm_count);
+  const DeviceInfo& device = stream.device().info();
+  ScanDeal deal = deal_scan(matrices, rows, prefix, device.sm_count);
+  deal.tile.floods = floods_l2((0 + ... + stored_bytes(rest)), device);
   if (!deal.tiles) {
     return of_rows(deal).launch(
         stream,

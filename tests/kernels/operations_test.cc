@@ -123,10 +123,10 @@ HostArrays make_inputs(const ChosenKernel& kernel) {
 }
 
 // Runs an operation and compares it with its reference.
-void check_operation(const ChosenKernel& kernel) {
+void check_operation(const ChosenKernel& kernel, const Device& device = test_device()) {
   const HostArrays inputs = make_inputs(kernel);
   const runtime::BoundCall call = bind_inputs(kernel, inputs).value();
-  StatusOr<Execution> done = execute(test_device(), call, inputs, /*repeat=*/0);
+  StatusOr<Execution> done = execute(device, call, inputs, /*repeat=*/0);
   ASSERT_THAT(done.status(), IsOk());
   StatusOr<Verdict> verdict = check_results(kernel, inputs, done->outputs);
   ASSERT_THAT(verdict.status(), IsOk());
@@ -160,6 +160,18 @@ TEST_P(OperationsTest, ComputeWhatTheirReferencesSay) {
 INSTANTIATE_TEST_SUITE_P(Library, OperationsTest,
                          testing::ValuesIn(runtime::registered_operations()),
                          [](const auto& test) { return test.param->name(); });
+
+// Where launches store more than L2 holds, loads have another L2 eviction priority (kernels/l2.h).
+TEST(FloodsTest, ComputeTheSame) {
+  DeviceInfo info = test_device().info();
+  info.l2_bytes = 1;
+  const Device device = Device::open_private_interp(info);
+  for (const char* name : {"copy", "transpose", "softmax", "rms_norm", "layer_norm_backward",
+                           "scan", "dropout", "rotary", "embedding"}) {
+    SCOPED_TRACE(name);
+    check_operation(chosen(*runtime::find_operation(name)), device);
+  }
+}
 
 const Operation& operation_of(const char* name) { return *runtime::find_operation(name); }
 

@@ -10,26 +10,19 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "heddle/codegen/ptx.h"
-#include "heddle/runtime/compile.h"
-#include "heddle/runtime/interp_backend.h"
-#include "heddle/runtime/operation/bound_call.h"
-#include "heddle/runtime/operation/dry_run.h"
 #include "heddle/runtime/operation/registry.h"
-#include "heddle/runtime/specialize.h"
 #include "heddle/runtime/testing/filetest.h"
-#include "heddle/tools/command/execution.h"
+#include "kernels/launched_ptx.h"
 #include "support/any_order.h"
 #include "support/matchers.h"
 
 namespace heddle {
 namespace {
 
-using runtime::DryLaunch;
 using runtime::Operation;
 using runtime::Settings;
 
@@ -83,59 +76,15 @@ std::string file_text(const std::string& path) {
   return text.str();
 }
 
-// Without the lines that lead back to the source, which change with every comment there.
-std::string without_places(absl::string_view ptx) {
-  std::string text;
-  for (const absl::string_view line : absl::StrSplit(ptx, '\n')) {
-    const absl::string_view code = absl::StripLeadingAsciiWhitespace(line);
-    if (absl::StartsWith(code, ".loc") || absl::StartsWith(code, ".file")) continue;
-    absl::StrAppend(&text, line, "\n");
-  }
-  text.pop_back();
-  return text;
-}
-
-DeviceInfo hopper() {
-  DeviceInfo info = runtime::InterpBackend::default_info();
-  info.compute_major = 9;
-  info.compute_minor = 0;
-  info.cluster_launch = true;
-  return info;
-}
-
 // The PTX of each kernel that a call with the operation's example shapes launches, by file.
 StatusOr<std::map<std::string, std::string>> ptx_of(const GoldenOperation& golden) {
-  const StatusOr<Settings> settings =
-      golden.operation->resolve({golden.settings.begin(), golden.settings.end()});
-  if (!settings.ok()) return settings.status();
-  const StatusOr<runtime::BoundCall> call = runtime::bind(*golden.operation, *settings, {});
-  if (!call.ok()) return call.status();
-  std::vector<std::pair<std::string, std::string>> kernels;
-  const Device device = runtime::open_dry_run(hopper(), [&](const DryLaunch& launch) {
-    const ir::Target& target = *ir::find_target("sm_90a");
-    CompileOptions options;
-    options.target = std::string(target.name);
-    options.stage = Stage::kPtx;
-    options.block = launch.shape.block;
-    options.cluster = launch.shape.cluster;
-    ir::Specialization arguments = runtime::specialize(*launch.source, launch.arguments, target);
-    arguments.block = options.block;
-    arguments.cluster = options.cluster;
-    const auto compilation = runtime::compile_source(*launch.source, std::move(arguments), options);
-    if (!compilation.ok()) return compilation.status();
-    std::pair made(launch.source->name(), without_places((*compilation)->ptx.text));
-    if (!absl::c_linear_search(kernels, made)) kernels.push_back(std::move(made));
-    return OkStatus();
-  });
-  const StatusOr<tools::DeviceArguments> arguments =
-      tools::DeviceArguments::allocate(device, *call);
-  if (!arguments.ok()) return arguments.status();
-  const Status done = call->function->call(device.default_stream(), arguments->arguments());
-  if (!done.ok()) return done;
+  const StatusOr<LaunchedPtx> kernels =
+      launched_ptx(*golden.operation, golden.settings, hopper_info());
+  if (!kernels.ok()) return kernels.status();
   std::map<std::string, std::string> files;
-  for (const auto& [kernel, ptx] : kernels) {
+  for (const auto& [kernel, ptx] : *kernels) {
     std::string file = golden.name;
-    if (kernels.size() > 1) absl::StrAppend(&file, ".", codegen::ptx_identifier(kernel));
+    if (kernels->size() > 1) absl::StrAppend(&file, ".", codegen::ptx_identifier(kernel));
     for (int i = 1; files.contains(file + ".ptx"); ++i)
       file = absl::StrCat(golden.name, ".", kernel, ".", i);
     files[file + ".ptx"] = ptx;
