@@ -159,7 +159,7 @@ class Map {
     static const auto family = kernel_family(
         name_,
         [](Host<detail::MapDeal> how, In... in, Tensor<Y, detail::kMapModes> y) {
-          detail::MapKernel<F, Y, In...>(how, {in...}, y).run();
+          detail::MapKernel<Y, In...>(how, {in...}, y, detail::map_result<F, Y, In...>).run();
         },
         loc_);
     return family(deal);

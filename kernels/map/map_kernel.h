@@ -60,12 +60,44 @@ struct MapPlace {
   }
 };
 
-// y = F(in…), element by element.
+// Elements of each argument, as many of all.
+template <class... In>
+using MapParts = std::tuple<Fragment<typename MapElement<In>::type>...>;
+
+// Elements one after the other.
+template <class T>
+Fragment<T> packed(const std::vector<Value<T>>& elements) {
+  Var<Fragment<T>> all(Fragment<T>(static_cast<int>(elements.size()), elements[0]));
+  for (size_t i = 1; i < elements.size(); ++i) all[static_cast<int>(i)] = elements[i];
+  return all;
+}
+
+// What F makes of them.
 template <class F, class Y, class... In>
+Fragment<Y> map_result(const MapParts<In...>& parts) {
+  using Types = typename Taken<F, typename MapElement<In>::type...>::Types;
+  return [&]<size_t... i>(std::index_sequence<i...>) {
+    const auto taken =
+        std::tuple(std::get<i>(parts).template as<std::tuple_element_t<i, Types>>()...);
+    using R = decltype(F()(std::get<i>(taken)[0]...));
+    using Element = typename std::remove_cvref_t<R>::value_type;
+    std::vector<Value<Element>> elements;
+    for (int e = 0; e < std::get<0>(taken).size(); ++e) {
+      elements.push_back(Value<Element>(F()(std::get<i>(taken)[e]...)));
+    }
+    return packed(elements).template as<Y>();
+  }
+  (std::index_sequence_for<In...>());
+}
+
+// y = result(in…), of several elements at once. All maps of arguments of the same types share its code.
+template <class Y, class... In>
 class MapKernel {
  public:
-  MapKernel(const MapDeal& deal, const std::tuple<const In&...>& in, const Tensor<Y, kMapModes>& y)
-      : deal_(deal), in_(in), y_(y), columns_(y.shape(kInner)) {}
+  using Result = Fragment<Y> (*)(const MapParts<In...>&);
+  MapKernel(const MapDeal& deal, const std::tuple<const In&...>& in, const Tensor<Y, kMapModes>& y,
+            Result result)
+      : deal_(deal), in_(in), y_(y), columns_(y.shape(kInner)), result_(result) {}
 
   void run() const {
     if (!deal_.tiled) {
@@ -80,7 +112,7 @@ class MapKernel {
  private:
   static constexpr int kInner = kMapModes - 1, kAlong = kInner - 1;
   static constexpr auto kEach = std::index_sequence_for<In...>();
-  using Parts = std::tuple<Fragment<typename MapElement<In>::type>...>;
+  using Parts = MapParts<In...>;
   template <size_t i>
   using InAt = std::tuple_element_t<i, std::tuple<In...>>;
   template <size_t i>
@@ -107,13 +139,6 @@ class MapKernel {
       return Parts{of(std::integral_constant<size_t, i>())...};
     }
     (kEach);
-  }
-
-  template <class T>
-  static Fragment<T> packed(const std::vector<Value<T>>& elements) {
-    Var<Fragment<T>> all(Fragment<T>(static_cast<int>(elements.size()), elements[0]));
-    for (size_t i = 1; i < elements.size(); ++i) all[static_cast<int>(i)] = elements[i];
-    return all;
   }
 
   // An argument's elements that stand beside `width` of the output's, from a place on.
@@ -151,7 +176,7 @@ class MapKernel {
     });
   }
   void store(int width, const MapPlace& place, const Parts& parts) const {
-    place.in(y_.assume_aligned(), width) = result(parts);
+    place.in(y_.assume_aligned(), width) = result_(parts);
   }
 
   // The place of row `number` of those that all but the `left` innermost modes make; these begin where `inner` says.
@@ -409,27 +434,11 @@ class MapKernel {
     return Fragment<T>(tile.elements(deal_.width, along, in_tile(along / deal_.in_width, inner)));
   }
 
-  // What becomes of arguments' elements.
-  Fragment<Y> result(const Parts& parts) const {
-    using Types = typename Taken<F, typename MapElement<In>::type...>::Types;
-    return [&]<size_t... i>(std::index_sequence<i...>) {
-      const auto taken =
-          std::tuple(std::get<i>(parts).template as<std::tuple_element_t<i, Types>>()...);
-      using R = decltype(F()(std::get<i>(taken)[0]...));
-      using Element = typename std::remove_cvref_t<R>::value_type;
-      std::vector<Value<Element>> elements;
-      for (int e = 0; e < std::get<0>(taken).size(); ++e) {
-        elements.push_back(Value<Element>(F()(std::get<i>(taken)[e]...)));
-      }
-      return packed(elements).template as<Y>();
-    }
-    (kEach);
-  }
-
   const MapDeal& deal_;
   const std::tuple<const In&...> in_;
   const Tensor<Y, kMapModes>& y_;
   const Int columns_;
+  const Result result_;
 };
 
 }  // namespace heddle::kernels::detail
