@@ -41,8 +41,7 @@ std::optional<TurnDeal> held_deal(const RowsOf& of, int elements) {
                                          : divide_up(threads, kWarpSize) * kWarpSize);
   rows.rows = shares ? kSharedThreads / rows.threads : 1;
   rows.vectors = static_cast<int>(divide_up(vectors.most, rows.threads));
-  rows.whole = !rows.peeled && vectors.most == int64_t{rows.threads} * rows.vectors;
-  if (rows.peeled) rows.whole_vectors = static_cast<int>(vectors.least / rows.threads);
+  find_whole(of, rows);
   deal.of_processor = std::max(kHeldOfProcessor / (rows.threads * rows.rows * elements), 1);
   return deal;
 }

@@ -13,8 +13,8 @@ constexpr int64_t kMostTogether = 256;
 constexpr int kThreads[] = {32, 64, 128, 256};
 constexpr int kBestThreads = 64;
 constexpr int64_t kMostBytes = 48 * 1024;
-// Odd rows whose threads would wait for single loads: bytes of one, at most, or columns where an element takes more work.
-constexpr int64_t kMostOddBytes = 320, kMostCostly = 192;
+// Odd rows whose threads would wait for single loads: bytes of one, at most, also where an element takes more work.
+constexpr int64_t kMostOddBytes = 320, kMostCostlyBytes = 384;
 constexpr Reduction kCostly[] = {Reduction::kVar, Reduction::kArgmax, Reduction::kArgmin};
 
 std::optional<RowsReduceDeal> together(const RowsReduceProblem& problem, const RowDeal& rows,
@@ -38,8 +38,7 @@ const std::vector<std::string>& reduction_names() {
 RowsReduceDeal deal_rows_reduce(const RowsReduceProblem& problem, const DeviceInfo& device) {
   const RowsOf& of = problem.rows.of;
   const bool costly = absl::c_linear_search(kCostly, problem.reduction),
-             few = costly ? of.columns <= kMostCostly
-                          : of.columns * of.element_bytes <= kMostOddBytes;
+             few = of.columns * of.element_bytes <= (costly ? kMostCostlyBytes : kMostOddBytes);
   const RowsReduceDeal apart{deal_rows(of, device), {}};
   // Of fewer rows some multiprocessors would have none.
   const bool many = problem.rows.rows >= int64_t{kBestThreads} * device.sm_count;

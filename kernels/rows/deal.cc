@@ -28,8 +28,8 @@ constexpr int64_t kOtherSharedBytes = 8192;
 // Blocks that a multiprocessor has one after the other of rows that are read once: few of a single row, whose states one
 // block combines.
 constexpr int kBlocksInTurn = 4, kSharedBlocksInTurn = 16;
-// Vectors of a thread of rows that a warp, or less, reads once.
-constexpr int kOnceVectors = 2;
+// Vectors of a lane of rows that a warp, or less, reads once; and at most.
+constexpr int kOnceVectors = 2, kMostOnceVectors = 8;
 // Threads of a block that has several rows.
 constexpr int kSharedThreads = 128;
 
@@ -83,8 +83,13 @@ void deal_once(int64_t vectors, int part, const RowsOf& rows, const DeviceInfo& 
 int64_t held(const RowDeal& deal) {
   return int64_t{deal.blocks} * deal.threads * deal.vectors * std::max(deal.kept, 1);
 }
-bool is_whole(const RowDeal& deal, int64_t vectors) {
-  return !deal.peeled && vectors % held(deal) == 0;
+
+// Lanes of a warp for a row that is read once: fewer where half of their places for vectors would be empty.
+int lanes_once(int64_t vectors) {
+  int lanes = std::min(power_of_two(divide_up(vectors, kOnceVectors)), kWarpSize);
+  const auto empty = [&] { return divide_up(vectors, lanes) * lanes - vectors; };
+  while (lanes > 1 && 2 * empty() > vectors) lanes /= 2;
+  return lanes;
 }
 
 // Deals of rows of so many vectors, each once.
@@ -99,7 +104,7 @@ class Deals {
                                                                device_.limits.max_shared_per_block);
     if (has_edges || !fits || deal.threads > kMostThreads) return;
     deal.in_parts = vectors_ > held(deal);
-    deal.whole = is_whole(deal, vectors_);
+    find_whole(rows_, deal);
     if (!absl::c_linear_search(all_, deal)) all_.push_back(deal);
   }
   std::vector<RowDeal> take() { return std::move(all_); }
@@ -113,6 +118,17 @@ class Deals {
 };
 
 }  // namespace
+
+void find_whole(const RowsOf& rows, RowDeal& deal) {
+  const int64_t vectors = std::max<int64_t>(divide_up(rows.columns, deal.width), 1);
+  deal.whole = !deal.peeled && vectors % held(deal) == 0;
+  deal.whole_vectors = 0;
+  if (deal.whole || deal.kept > 0 || deal.in_parts) return;
+  // A row has so many vectors at least, wherever it begins, and the last blocks have fewer of them, or none.
+  const int64_t least = (rows.columns - (deal.peeled ? deal.width - 1 : 0)) / deal.width,
+                before = int64_t{deal.blocks - 1} * deal.threads * deal.vectors;
+  deal.whole_vectors = static_cast<int>(std::max<int64_t>(least - before, 0) / deal.threads);
+}
 
 int most_blocks(const DeviceInfo& device) {
   if (!device.cluster_launch) return 1;
@@ -130,7 +146,7 @@ std::optional<RowDeal> deal_in_registers(const RowsOf& rows, const DeviceInfo& d
   deal.blocks = blocks_for(vectors, int64_t{kHeldThreads} * deal.vectors, device);
   deal.threads = whole_warps(divide_up(vectors, int64_t{deal.blocks} * deal.vectors));
   if (deal.threads > kHeldThreads) return std::nullopt;
-  deal.whole = is_whole(deal, vectors);
+  find_whole(rows, deal);
   return deal;
 }
 
@@ -147,12 +163,13 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
   const int part = std::clamp(kPartElements / deal.width / rows.inputs, 1,
                               deal.peeled ? kFewVectors : kMostVectors);
   const int few = std::clamp(kFewVectors / rows.inputs, 1, part);
-  if (rows.rows > 0 && vectors > kWarpSize * kFewVectors) {
+  const bool once = rows.rows > 0;
+  if (once && vectors > kWarpSize * kMostOnceVectors) {
     deal_once(vectors, part, rows, device, deal);
-  } else if (vectors <= kWarpSize * kFewVectors) {
+  } else if (once || vectors <= kWarpSize * kFewVectors) {
     // What is read once needs no more loads under way than make neighbours of a warp's lanes neighbours in memory.
-    const int64_t each = rows.rows > 0 ? kOnceVectors : kFewVectors;
-    deal.threads = std::min(power_of_two(divide_up(vectors, each)), kWarpSize);
+    deal.threads = once ? lanes_once(vectors)
+                        : std::min(power_of_two(divide_up(vectors, kFewVectors)), kWarpSize);
     // Of the elements at the edges, fewer than two vectors, each has a thread.
     if (deal.peeled) deal.threads = std::max(deal.threads, 2 * deal.width);
     deal.rows = kSharedThreads / deal.threads;
@@ -171,7 +188,7 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
         std::min<int64_t>(divide_up(vectors, int64_t{deal.blocks} * part), kHeldThreads));
     deal.in_parts = vectors > int64_t{deal.blocks} * deal.threads * part;
   }
-  deal.whole = is_whole(deal, vectors);
+  find_whole(rows, deal);
   return deal;
 }
 

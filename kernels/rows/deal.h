@@ -78,6 +78,8 @@ int most_blocks(const DeviceInfo& device);
 // Shared memory of a block that keeps rows of so many matrices there, at most.
 int64_t shared_bytes(const RowDeal& deal, int inputs);
 
+// Says of a deal which vectors lie in every row.
+void find_whole(const RowsOf& rows, RowDeal& deal);
 // What launches of a deal do to L2.
 inline void set_floods(bool floods, RowDeal& deal) { deal.floods = floods; }
 

@@ -41,12 +41,12 @@ std::string TurnDeal::to_string() const {
 TurnVectors turn_vectors(const RowsOf& of) {
   const int widest = kVectorBytes / of.element_bytes;
   if (of.aligned && of.columns % widest == 0) {
-    return {widest, false, of.columns / widest, of.columns / widest};
+    return {widest, false, of.columns / widest};
   }
   if (of.alike && of.columns >= kFewestPeeled * widest) {
-    return {widest, true, of.columns / widest, (of.columns - (widest - 1)) / widest};
+    return {widest, true, of.columns / widest};
   }
-  return {1, false, of.columns, of.columns};
+  return {1, false, of.columns};
 }
 
 std::optional<TurnDeal> staged_deal(const RowsOf& of, const DeviceInfo& device,
@@ -64,12 +64,7 @@ std::optional<TurnDeal> staged_deal(const RowsOf& of, const DeviceInfo& device,
       rows.threads * wanted.of_processor > kMostThreads) {
     return std::nullopt;
   }
-  // The last blocks have fewer, or none.
-  rows.whole = !rows.peeled && vectors.most == rows.blocks * span;
-  if (!rows.whole) {
-    const int64_t of_last = std::max<int64_t>(vectors.least - (rows.blocks - 1) * span, 0);
-    rows.whole_vectors = static_cast<int>(of_last / rows.threads);
-  }
+  find_whole(of, rows);
   const int64_t memory = std::min(device.limits.max_shared_per_block,
                                   device.shared_per_sm / wanted.of_processor - kBlockBytes) -
                          warp_value_bytes(rows, wanted.floats);

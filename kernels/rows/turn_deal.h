@@ -29,10 +29,9 @@ inline void set_floods(bool floods, TurnDeal& deal) { deal.rows.floods = floods;
 // In which vectors threads have the same columns of all rows: they begin with the rows; or equally far behind the beginnings
 // of some of the rows; or are single elements.
 struct TurnVectors {
-  int width;    // elements of one
-  bool peeled;  // they begin where memory is aligned, behind a row's first elements
-  // Of a row, at most and at least.
-  int64_t most, least;
+  int width;     // elements of one
+  bool peeled;   // they begin where memory is aligned, behind a row's first elements
+  int64_t most;  // of a row, at most
 };
 TurnVectors turn_vectors(const RowsOf& of);
 

@@ -25,9 +25,21 @@ TEST(RowsReduceDeals, TakeShortOddRowsTogether) {
   }
   EXPECT_EQ(chosen(Reduction::kSum, 129, 2), "together threads=64");
   for (const Reduction costly : {Reduction::kVar, Reduction::kArgmax, Reduction::kArgmin}) {
-    EXPECT_EQ(chosen(costly, 129, 4), "together threads=64");
+    EXPECT_EQ(chosen(costly, 95, 4), "together threads=64");
+    EXPECT_EQ(chosen(costly, 191, 2), "together threads=64");
+    EXPECT_THAT(chosen(costly, 129, 4), Not(StartsWith("together")));
     EXPECT_THAT(chosen(costly, 255, 2), Not(StartsWith("together")));
   }
+}
+
+// The fewest lanes that have two vectors of a row, or as many fewer as leave half of their places at most empty; a warp has up to
+// eight of each lane.
+TEST(RowsReduceDeals, FillWarps) {
+  EXPECT_EQ(chosen(Reduction::kSum, 64, 2), "threads=4 rows=32 blocks=1 vectors=2 kept=0");
+  EXPECT_EQ(chosen(Reduction::kSum, 129, 4), "threads=16 rows=8 blocks=1 vectors=3 kept=0");
+  EXPECT_EQ(chosen(Reduction::kSum, 1023, 4), "threads=32 rows=4 blocks=1 vectors=8 kept=0");
+  EXPECT_EQ(chosen(Reduction::kSum, 1024, 4), "threads=32 rows=4 blocks=1 vectors=8 kept=0");
+  EXPECT_THAT(chosen(Reduction::kSum, 1028, 4), StartsWith("threads=288 rows=1 "));
 }
 
 TEST(RowsReduceDeals, TakeOthersApart) {

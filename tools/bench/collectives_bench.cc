@@ -38,6 +38,21 @@ class Bench : public Pairs {
       const Compacted kept = block_compact((v & 1) != 0);
       return kept.place + kept.count;
     });
+    const auto before = [](const Int& a, const Int& b) { return a < b; };
+    of<int32_t>("warp_sort_i32", [&](const Int& v) { return warp_sort(v, before); });
+    of<int32_t>("warp_sort_4_i32", [&](const Int& v) {
+      const std::vector<Int> sorted =
+          warp_sort(std::vector<Int>{v, v ^ 0x55, v ^ 0x33, v ^ 0x0f}, before);
+      return sorted[0] + sorted[1] + sorted[2] + sorted[3];
+    });
+    of<int32_t>("block_sort_i32", [&](const Int& v) {
+      const Shared<int32_t> keys(kThreads);
+      keys(thread_idx.x) = v;
+      block_sort(keys, kThreads, before);
+      const Int sorted = keys(thread_idx.x);
+      sync_threads();
+      return sorted;
+    });
     of<float>(
         "cluster_sum_f32", [](const Float& v) { return cluster_reduce(v, plus()); },
         kClusterBlocks);

@@ -66,8 +66,9 @@ def reduce_table(data):
               "(2 to 3 µs); with 32 or 64 lanes beside each other, of a 128, more states are stored (0.93 and 0.90 of 8192 × 8192), "
               "with 8, rows are read in pieces of 128 bytes (0.94). Columns whose rows begin at odd places are taken as rows of several "
               "(one by one: 0.75 of bf16), whose states are as many again. Short odd rows are copied to shared memory, "
-              "where each thread adds up one (bf16 of 31: 0.57 before, argmax of 129: 0.56). Rows of a few more elements than "
-              "lanes have vectors, such as 129, take two steps. Next: blocks of a cluster that combine their stretches.", ""]
+              "where each thread adds up one (bf16 of 31: 0.57 before). Rows of 129 of f32 left half of a warp's places empty (0.76 before; 16 lanes now), "
+              "and those of 1,023 had a block each (0.89; now a warp with eight vectors a lane). bf16 of 129 are one by one in shared memory either way. "
+              "Rows of 1 to 4 of bf16 store results one by one. Next: vectors of results; blocks of a cluster that combine their stretches.", ""]
     return lines
 
 
@@ -450,7 +451,9 @@ def row_kernels_table(data):
               "faster (layer_norm of bf16 32,771: 0.54 before); of 131,071 a cluster has 64 rows at most and waits 2 to 3 µs for each, and elsewhere "
               "weights are loaded one by one. Where launches store more than L2 holds, loads have the eviction "
               "priority evict_last (kernels/l2.h): 1 to 5 % faster than without in the same run, and the reason that torch.compile's norms were ahead; half of the loads give "
-              "half of it, evict_last in L1 alone nothing; evict_first of loads or of stores is 1 to 5 % slower, of both no different. Next: weights in a copy for each place that a row "
+              "half of it, evict_last in L1 alone nothing; evict_first of loads or of stores is 1 to 5 % slower, of both no different. Which vectors lie in every row wherever it begins is known when kernels are traced, "
+              "so that most loads of odd rows ask nothing (layer_norm of bf16 1,023: 0.91 before, cross_entropy_backward 0.94). The layer_norm of bf16 1,023 is in this run with more such vectors "
+              "than now (0.90; as it is now 0.98, in a run of its own). Next: weights in a copy for each place that a row "
               "can begin at. "
               "Backward, norms read rows once, "
               "from registers or from shared memory of up to 16 blocks; rows of 262,144 still twice. A turn of a large cluster takes 2 to 3 µs from a row's "

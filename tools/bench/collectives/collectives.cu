@@ -4,8 +4,10 @@
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
 
+#include <cub/block/block_merge_sort.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
+#include <cub/warp/warp_merge_sort.cuh>
 #include <cuda/std/functional>
 
 namespace cg = cooperative_groups;
@@ -61,6 +63,17 @@ __device__ T block_scan(T v) {
   Scan(storage).InclusiveSum(v, result);
   __syncthreads();
   return result;
+}
+
+struct Before {
+  __device__ bool operator()(int a, int b) const { return a < b; }
+};
+template <int kEach>
+__device__ void warp_sort(int (&values)[kEach]) {
+  using Sort = cub::WarpMergeSort<int, kEach, 32>;
+  __shared__ typename Sort::TempStorage storage[kThreads / 32];
+  Sort(storage[threadIdx.x / 32]).Sort(values, Before());
+  __syncwarp();
 }
 
 // The blocks of a cluster write their sums to all of them.
@@ -130,6 +143,30 @@ KERNEL(block_compact, int) {
     Scan(storage).ExclusiveSum(v & 1, place, all);
     __syncthreads();
     return place + all;
+  });
+}
+KERNEL(warp_sort_i32, int) {
+  rounds(x, y, count, [](int v) {
+    int values[] = {v};
+    warp_sort(values);
+    return values[0];
+  });
+}
+KERNEL(warp_sort_4_i32, int) {
+  rounds(x, y, count, [](int v) {
+    int values[] = {v, v ^ 0x55, v ^ 0x33, v ^ 0x0f};
+    warp_sort(values);
+    return values[0] + values[1] + values[2] + values[3];
+  });
+}
+KERNEL(block_sort_i32, int) {
+  rounds(x, y, count, [](int v) {
+    using Sort = cub::BlockMergeSort<int, kThreads, 1>;
+    __shared__ typename Sort::TempStorage storage;
+    int values[] = {v};
+    Sort(storage).Sort(values, Before());
+    __syncthreads();
+    return values[0];
   });
 }
 extern "C" __global__ __cluster_dims__(8)
