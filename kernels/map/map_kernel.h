@@ -64,14 +64,6 @@ struct MapPlace {
 template <class... In>
 using MapParts = std::tuple<Fragment<typename MapElement<In>::type>...>;
 
-// Elements one after the other.
-template <class T>
-Fragment<T> packed(const std::vector<Value<T>>& elements) {
-  Var<Fragment<T>> all(Fragment<T>(static_cast<int>(elements.size()), elements[0]));
-  for (size_t i = 1; i < elements.size(); ++i) all[static_cast<int>(i)] = elements[i];
-  return all;
-}
-
 // What F makes of them.
 template <class F, class Y, class... In>
 Fragment<Y> map_result(const MapParts<In...>& parts) {

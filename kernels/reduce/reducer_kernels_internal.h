@@ -1,6 +1,8 @@
 // The kernels of reductions, and how they are launched (reducer_internal.h).
 #pragma once
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "heddle/kernels/reduce/reducer_internal.h"
 #include "heddle/kernels/reduce/short_rows_internal.h"
@@ -202,15 +204,18 @@ template <class Op>
 template <class T>
 Status Reducer<Op>::short_lines(const TensorRef<const T, 2>& x,
                                 const TensorRef<Result, 2>& y) const {
-  static const auto kernels = kernel_family(
-      "reduce_short_rows(x, groups, y, n)",
-      [](Host<Reducing<Op, ShortDeal>> how, Tensor<const T, 2> from, Tensor<const T, 2> groups,
-         Tensor<Result, 2> to, Float count) {
-        reduce_short_rows_body(how.op, how.deal, from, groups, to_results(how.op, to, count));
-      });
+  static const auto kernels =
+      kernel_family("reduce_short_rows(x, groups, y, n)",
+                    [](Host<Reducing<Op, ShortDeal>> how, Tensor<const T, 2> from,
+                       Tensor<const T, 2> groups, Tensor<Result, 2> to, Float count) {
+                      reduce_short_rows_body(how.op, how.deal, from, groups, to, count);
+                    });
   constexpr int64_t kThreads = 256;
   const int64_t rows = x.extents[0], n = x.extents[1];
-  const ShortDeal deal{static_cast<int>(n), kVectorBytes / int{sizeof(T)}};
+  ShortDeal deal{static_cast<int>(n), kVectorBytes / int{sizeof(T)}};
+  // Results beside each other are stored as whole vectors.
+  const bool dense = y.strides[1] == 1 && reinterpret_cast<uintptr_t>(y.data) % kVectorBytes == 0;
+  if (dense) deal.stored = std::min(deal.width, kVectorBytes / int{sizeof(Result)});
   const int64_t each = n * deal.width;
   const auto groups = seen_as<2>(x, {rows / deal.width, each}, {each, 1});
   return kernels(Reducing<Op, ShortDeal>{op_, deal})

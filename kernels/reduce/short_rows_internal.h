@@ -4,6 +4,7 @@
 
 #include "heddle/kernels/reduce/combine_internal.h"
 #include "heddle/kernels/rows/deal.h"
+#include "heddle/kernels/rows/row_part.h"
 
 namespace heddle::kernels {
 
@@ -13,6 +14,7 @@ inline constexpr int kMostShortColumns = 7;
 struct ShortDeal {
   int columns = 1;  // of a row
   int width = 1;    // elements of an access
+  int stored = 1;   // results that are stored at once; divides `width`
   friend bool operator==(const ShortDeal&, const ShortDeal&) = default;
 };
 
@@ -28,37 +30,44 @@ bool are_short(const TensorRef<const T, 2>& x) {
   return x.extents[1] <= kMostShortColumns && are_packed(x);
 }
 
-// store(0, 0, row, state) of each row. `x` has them all, `groups` as many of them in a row as an access has elements.
-template <class Op, class T, class Store>
+// y(0, row) of each row, of n elements. `x` has them all, `groups` as many of them in a row as an access has elements.
+template <class Op, class T>
 void reduce_short_rows_body(const Op& op, const ShortDeal& deal, const Tensor<const T, 2>& x,
-                            const Tensor<const T, 2>& groups, Store store) {
-  const auto row_of = [&](auto element) {
+                            const Tensor<const T, 2>& groups,
+                            const Tensor<typename Op::Result, 2>& y, const Float& n) {
+  using Result = typename Op::Result;
+  const auto result_of = [&](auto element) {
     Elements<typename Op::Element> elements;
     for (int i = 0; i < deal.columns; ++i) {
       elements.values.push_back(cast<typename Op::Element>(element(i)));
       elements.places.push_back(i);
     }
-    return op.of(elements);
+    return Value<Result>(op.result(op.of(elements), n));
   };
   const Int group = block_idx.x * block_dim.x + thread_idx.x;
   If(group < groups.shape(0), [&] {
     const heddle::detail::View<const T, 2> in = groups.assume_aligned();
+    const heddle::detail::View<Result, 2> out = y.assume_aligned();
     std::vector<Fragment<T>> loaded;
     for (int v = 0; v < deal.columns; ++v) {
       loaded.push_back(Fragment<T>(in.elements(deal.width, group, v * deal.width)));
     }
-    for (int r = 0; r < deal.width; ++r) {
-      store(Int(0), Int(0), group * deal.width + r, row_of([&](int i) {
-              const int at = r * deal.columns + i;
-              return loaded[at / deal.width][at % deal.width];
-            }));
+    for (int first = 0; first < deal.width; first += deal.stored) {
+      std::vector<Value<Result>> results;
+      for (int r = first; r < first + deal.stored; ++r) {
+        results.push_back(result_of([&](int i) {
+          const int at = r * deal.columns + i;
+          return loaded[at / deal.width][at % deal.width];
+        }));
+      }
+      out.elements(deal.stored, 0, group * deal.width + first) = packed(results);
     }
   });
   // The rows that are left are fewer than an access has elements: one for each of the first threads.
   const Int whole = groups.shape(0) * deal.width;
   If(group < x.shape(0) - whole, [&] {
     const Int row = whole + group;
-    store(Int(0), Int(0), row, row_of([&](int i) { return x(row, i); }));
+    y(0, row) = result_of([&](int i) { return x(row, i); });
   });
 }
 

@@ -14,6 +14,14 @@ Fragment<float> wide(const Fragment<T>& v) {
   return v.template as<float>();
 }
 
+// Values one after the other.
+template <class T>
+Fragment<T> packed(const std::vector<Value<T>>& values) {
+  Var<Fragment<T>> all(Fragment<T>(static_cast<int>(values.size()), values[0]));
+  for (size_t i = 1; i < values.size(); ++i) all[static_cast<int>(i)] = values[i];
+  return all;
+}
+
 // Combined in a tree: neighbours first, then neighbours of what these gave.
 template <class X, class Combine>
 X in_tree(std::vector<X> all, Combine combine) {

@@ -170,6 +170,14 @@ TYPED_TEST(Reduce, OfOddRowsBehindEachOther) {
   check_all<TypeParam>({{70, 31, 1}, {31, 1, 1}, 1}, kEachKind);
 }
 
+// Several rows of a thread, whose results lie one behind the other and are stored together.
+TYPED_TEST(Reduce, OfShortRowsToOneRow) {
+  for (const int64_t columns : {1, 2, 3, 7}) {
+    for (const int64_t rows : {3, 64, 2061})
+      check_all<TypeParam>({{1, columns, rows}, {rows * columns, 1, columns}}, kEachKind);
+  }
+}
+
 TYPED_TEST(Reduce, OfRowsThatABlockHas) {
   for (const Modes& modes :
        {Modes{{2, 1000, 1}}, Modes{{3, 1023, 1}}, Modes{{1, 5001, 1}}, Modes{{1, 16384, 1}}}) {
@@ -365,6 +373,33 @@ TEST(ReduceTest, TheSameInputGivesTheSameBits) {
 }
 
 // The states' memory, and the pool that it comes from, are made while the stream is captured.
+// Results that are not aligned, or not beside each other, are stored one by one.
+TEST(ReduceTest, ShortRowsToAnyPlace) {
+  const Device& device = test_device();
+  const Stream stream = device.create_stream().value();
+  constexpr int64_t kRows = 100;
+  std::vector<float> x;
+  for (int i = 0; i < 2 * kRows; ++i) x.push_back(static_cast<float>(i * i % 97));
+  const Buffer in = device.upload(absl::MakeConstSpan(x)).value();
+  for (const int64_t stride : {1, 2}) {
+    for (const int64_t offset : {0, 1, 2}) {
+      const Buffer out =
+          device.upload(absl::MakeConstSpan(std::vector<float>(3 * kRows, -7))).value();
+      const TensorRef<float, 1> y(reinterpret_cast<float*>(out.address()) + offset, {kRows},
+                                  {stride});
+      ASSERT_THAT(kernels::reduce(stream, Reduction::kSum, kernels::Along::kLast,
+                                  as_tensor<const float>(in, {kRows, int64_t{2}}), y),
+                  IsOk());
+      const std::vector<float> results = out.download<float>(stream).value();
+      for (int64_t i = 0; i < 3 * kRows; ++i) {
+        const int64_t row = (i - offset) / stride;
+        const bool is_result = i >= offset && (i - offset) % stride == 0 && row < kRows;
+        ASSERT_EQ(results[i], is_result ? x[2 * row] + x[2 * row + 1] : -7) << i;
+      }
+    }
+  }
+}
+
 TEST(ReduceTest, CanBeCapturedInAGraph) {
   HEDDLE_SKIP_WITHOUT_GPU();
   const Device& device = test_device();
