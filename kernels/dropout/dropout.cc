@@ -41,7 +41,7 @@ void drop(const DropoutDeal& deal, const Tensor<const T, 2>& x, const Int& slab,
   const ItemOfRow at =
       item_of_row(slab, x.shape(0), (columns + (deal.elements - 1)) / deal.elements, kThreads);
   const Int row = at.row, first = at.item * deal.elements;
-  const auto in = once(x, deal.floods);
+  const auto in = aligned_view(x, deal.floods);
   const auto out = y.assume_aligned();
   // A row ends between elements that are read one by one, or at a thread's last.
   const auto has = [&](int e) { return deal.width > 1 ? Bool(true) : first + e < columns; };

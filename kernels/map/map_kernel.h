@@ -141,7 +141,7 @@ class MapKernel {
       return Fragment<typename InAt<i>::value_type>(width, in);
     } else {
       using T = typename MapElement<InAt<i>>::type;
-      const auto view = once(in, deal_.floods);
+      const auto view = aligned_view(in, deal_.floods);
       const auto load = [&](int count, const MapPlace& from) {
         return Fragment<T>(from.in(view, count));
       };
@@ -359,7 +359,7 @@ class MapKernel {
       if (how<i>() != MapRead::kThrough) return;
       using T = typename MapElement<InAt<i>>::type;
       const auto& in = std::get<i>(in_);
-      const auto view = once(in, deal_.floods);
+      const auto view = aligned_view(in, deal_.floods);
       const auto place = [&](const Int& row, const Int& element) {
         return MapPlace{{start.of[0], start.of[1], start.of[2], row, element}};
       };
@@ -396,7 +396,7 @@ class MapKernel {
   template <size_t i, class Shared>
   void load_tile(const MapPlace& start, const Int& across, const Shared& tile) const {
     using T = typename MapElement<InAt<i>>::type;
-    const auto view = once(std::get<i>(in_), deal_.floods);
+    const auto view = aligned_view(std::get<i>(in_), deal_.floods);
     const int width = deal_.in_width, vectors = kMapAcross / width;
     const Int lane = thread_idx.x % deal_.across, j = thread_idx.x / deal_.across * deal_.group;
     std::vector<Fragment<T>> loaded;

@@ -55,8 +55,8 @@ RowDeal row_deal(const NormProblem& problem, const DeviceInfo& device) {
   const RowsOf& of = problem.rows.of;
   RowDeal deal = deal_rows(of, device);
   if (problem.centred && deal.peeled && of.element_bytes < 4 && deal.threads == kWarpSize) {
-    // Half as many lanes, each with twice as many vectors, do less besides loading weights one by one. That half of these vectors
-    // lie in every row is all that is said: with the others rows of 1023 were slower (0.90 of a copy instead of 0.97).
+    // Half as many lanes, each with twice as many vectors, do less besides loading weights one by one. whole_vectors stays that of
+    // all lanes, less than is true: with the true one rows of 1023 were slower (0.90 of a copy instead of 0.97).
     deal.threads /= 2;
     deal.rows *= 2;
     deal.vectors *= 2;

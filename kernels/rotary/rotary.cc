@@ -52,7 +52,7 @@ class Heads {
 
   template <class U>
   Partners load(const Tensor<U, 3>& x, const Int& token, const Int& head, const Int& first) const {
-    const auto in = once(x, deal_.floods);
+    const auto in = aligned_view(x, deal_.floods);
     const int width = deal_.width;
     Partners all;
     const auto add = [](std::vector<Float>& to, const auto& part, int begin, int step) {

@@ -28,8 +28,9 @@ constexpr int64_t kOtherSharedBytes = 8192;
 // Blocks that a multiprocessor has one after the other of rows that are read once: few of a single row, whose states one
 // block combines.
 constexpr int kBlocksInTurn = 4, kSharedBlocksInTurn = 16;
-// Vectors of a lane of rows that a warp, or less, reads once; and at most.
-constexpr int kOnceVectors = 2, kMostOnceVectors = 8;
+// Vectors of a lane of rows that a warp, or less, reads once; and at most, of so many elements where rows are so many that each
+// multiprocessor has a block of them.
+constexpr int kOnceVectors = 2, kMostOnceVectors = 8, kOnceElements = 64;
 // Threads of a block that has several rows.
 constexpr int kSharedThreads = 128;
 
@@ -84,7 +85,14 @@ int64_t held(const RowDeal& deal) {
   return int64_t{deal.blocks} * deal.threads * deal.vectors * std::max(deal.kept, 1);
 }
 
-// Lanes of a warp for a row that is read once: fewer where half of their places for vectors would be empty.
+// Vectors of a row that a warp, or less, reads once, at most.
+int64_t most_once(const RowsOf& rows, int width, const DeviceInfo& device) {
+  const bool many = rows.rows >= int64_t{kSharedThreads / kWarpSize} * device.sm_count;
+  return int64_t{kWarpSize} *
+         (many ? std::min(kMostOnceVectors, kOnceElements / width) : kFewVectors);
+}
+
+// Lanes of a warp for a row that is read once: fewer where more than a third of their places for vectors would be empty.
 int lanes_once(int64_t vectors) {
   int lanes = std::min(power_of_two(divide_up(vectors, kOnceVectors)), kWarpSize);
   const auto empty = [&] { return divide_up(vectors, lanes) * lanes - vectors; };
@@ -120,8 +128,9 @@ class Deals {
 }  // namespace
 
 void find_whole(const RowsOf& rows, RowDeal& deal) {
-  const int64_t vectors = std::max<int64_t>(divide_up(rows.columns, deal.width), 1);
-  deal.whole = !deal.peeled && vectors % held(deal) == 0;
+  const int64_t vectors = std::max<int64_t>(divide_up(rows.columns, deal.width), 1),
+                places = std::max<int64_t>(held(deal), 1);
+  deal.whole = !deal.peeled && vectors % places == 0;
   deal.whole_vectors = 0;
   if (deal.whole || deal.kept > 0 || deal.in_parts) return;
   // A row has so many vectors at least, wherever it begins, and the last blocks have fewer of them, or none.
@@ -164,7 +173,7 @@ RowDeal deal_rows(const RowsOf& rows, const DeviceInfo& device) {
                               deal.peeled ? kFewVectors : kMostVectors);
   const int few = std::clamp(kFewVectors / rows.inputs, 1, part);
   const bool once = rows.rows > 0;
-  if (once && vectors > kWarpSize * kMostOnceVectors) {
+  if (once && vectors > most_once(rows, deal.width, device)) {
     deal_once(vectors, part, rows, device, deal);
   } else if (once || vectors <= kWarpSize * kFewVectors) {
     // What is read once needs no more loads under way than make neighbours of a warp's lanes neighbours in memory.

@@ -30,8 +30,8 @@ struct RowDeal {
   int width = 1;        // elements of a vector
   bool peeled = false;  // vectors begin where memory is aligned, behind the row's first elements
   bool whole = false;   // every thread's vectors lie in the row
-  int whole_vectors =
-      0;         // of a row in registers, so many of each thread's at least, its first ones
+  // Of a row in registers: so many of each thread's vectors lie in every row, its first ones. 0 is always true.
+  int whole_vectors = 0;
   int kept = 0;  // parts of a thread that wait in shared memory; 0: its only one in registers
   bool in_parts = false;  // a row is more than either holds
   bool floods = false;    // the launch floods L2 (kernels/l2.h); no part of what is chosen
@@ -78,7 +78,7 @@ int most_blocks(const DeviceInfo& device);
 // Shared memory of a block that keeps rows of so many matrices there, at most.
 int64_t shared_bytes(const RowDeal& deal, int inputs);
 
-// Says of a deal which vectors lie in every row.
+// Says of a deal whether all vectors lie in every row, and how many of each thread's do.
 void find_whole(const RowsOf& rows, RowDeal& deal);
 // What launches of a deal do to L2.
 inline void set_floods(bool floods, RowDeal& deal) { deal.floods = floods; }

@@ -57,7 +57,7 @@ class Row {
   // The row of `threads`, which outlive it.
   Row(const RowThreads& threads, const Tensor<T, 2>& x)
       : threads_(threads),
-        x_(once(x, threads.deal().floods)),
+        x_(aligned_view(x, threads.deal().floods)),
         columns_(x.shape(1)),
         before_(threads.deal().peeled ? unaligned(x, threads, columns_) : Int(0)),
         whole_((columns_ - before_) / threads.deal().width) {}
@@ -66,7 +66,7 @@ class Row {
   template <class U>
   Row(const RowThreads& threads, const Tensor<T, 2>& x, const Row<U>& alike)
       : threads_(threads),
-        x_(once(x, threads.deal().floods)),
+        x_(aligned_view(x, threads.deal().floods)),
         columns_(alike.columns_),
         before_(alike.before_),
         whole_(alike.whole_) {}

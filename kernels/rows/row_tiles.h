@@ -57,7 +57,7 @@ class RowTiles {
   using Element = std::remove_const_t<T>;
   // Deal and matrix must outlive it. Of `columns` columns, which all matrices of a kernel have.
   RowTiles(const TileDeal& deal, const Tensor<T, 2>& x, const Int& columns)
-      : deal_(deal), x_(x), view_(once(x, deal.floods)), columns_(columns) {}
+      : deal_(deal), x_(x), view_(aligned_view(x, deal.floods)), columns_(columns) {}
 
   // A row's tile of a number, from 0 on.
   RowTile at(const Int& row, const Int& number) const {

@@ -143,7 +143,7 @@ class StagedRows {
       full_.expect_tx(stage, cast<uint32_t>(count_ * (matrices * int{sizeof(T)})));
       If(count_ > 0, [&] {
         for (int m = 0; m < matrices; ++m) {
-          const auto from = once(*matrices_[m], any_.deal().floods);
+          const auto from = aligned_view(*matrices_[m], any_.deal().floods);
           bulk_load(tiles_.at(stage, m, 0), from.at(row, column_), count_, full_, stage);
         }
       });

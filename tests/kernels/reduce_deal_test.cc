@@ -40,6 +40,10 @@ TEST(RowsReduceDeals, FillWarps) {
   EXPECT_EQ(chosen(Reduction::kSum, 1023, 4), "threads=32 rows=4 blocks=1 vectors=8 kept=0");
   EXPECT_EQ(chosen(Reduction::kSum, 1024, 4), "threads=32 rows=4 blocks=1 vectors=8 kept=0");
   EXPECT_THAT(chosen(Reduction::kSum, 1028, 4), StartsWith("threads=288 rows=1 "));
+  EXPECT_THAT(chosen(Reduction::kSum, 1024, 4, true, 500), StartsWith("threads=256 rows=1 "))
+      << "few rows";
+  EXPECT_THAT(chosen(Reduction::kSum, 2048, 1), StartsWith("threads=32 rows=4 "));
+  EXPECT_THAT(chosen(Reduction::kSum, 4096, 1), StartsWith("threads=256 rows=1 "));
 }
 
 TEST(RowsReduceDeals, TakeOthersApart) {

@@ -1,6 +1,9 @@
 // heddle tune: what is measured, kept and used, with made-up times in the place of a GPU's.
+#include <chrono>
 #include <cstdlib>
 #include <map>
+#include <thread>
+#include <vector>
 
 #include "heddle/heddle.h"
 #include "heddle/kernels/gemm/config.h"
@@ -73,11 +76,16 @@ class TuneTest : public ::testing::Test {
   Exit tune(TuneOptions options, std::map<int, double> times) {
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
-    const Exit exit = tune_kernel(options, [=](const Launch& launch, int, int) -> StatusOr<double> {
+    const auto timer = [=, this](const Launch& launch, int, int bursts) -> StatusOr<double> {
       if (Status s = launch(0); !s.ok()) return s;
+      if (bursts > 1) {
+        looked_closer_.push_back(last_threads);
+        std::this_thread::sleep_for(a_closer_look_);
+      }
       if (times.count(last_threads) == 0) return InternalError("it never ended");
       return times.at(last_threads);
-    });
+    };
+    const Exit exit = tune_kernel(options, timer);
     out_ = ::testing::internal::GetCapturedStdout();
     err_ = ::testing::internal::GetCapturedStderr();
     return exit;
@@ -102,6 +110,8 @@ class TuneTest : public ::testing::Test {
 
   TempDir dir_;
   std::string out_, err_;
+  std::chrono::milliseconds a_closer_look_{0};
+  std::vector<int> looked_closer_;  // at the candidates with so many threads
 };
 
 TEST_F(TuneTest, TheFastestIsKeptAndUsedFromThenOn) {
@@ -189,6 +199,19 @@ TEST_F(TuneTest, ABudgetThatIsSpentLeavesCandidatesOut) {
   EXPECT_EQ(
       err_,
       "heddle: the budget of time left out 5 candidates; fix: give more with --budget SECONDS\n");
+}
+
+// The model's choice first, with whose results others are compared; then the fastest ones.
+TEST_F(TuneTest, ABudgetEndsCloserLooksToo) {
+  const std::map<int, double> times = {{32, 2.6}, {64, 2.5}, {128, 2.65}, {256, 2.55}, {512, 9}};
+  EXPECT_EQ(tune(of_fill(), times), Exit::kDone) << err_;
+  EXPECT_THAT(looked_closer_, ::testing::ElementsAre(128, 64, 256, 32));
+  looked_closer_.clear();
+  a_closer_look_ = std::chrono::milliseconds(1100);
+  TuneOptions options = of_fill({"33"});
+  options.budget = 1;
+  EXPECT_EQ(tune(options, times), Exit::kDone) << err_;
+  EXPECT_THAT(looked_closer_, ::testing::ElementsAre(128));
 }
 
 TEST_F(TuneTest, ListsExportsAndImports) {
