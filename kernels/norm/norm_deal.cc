@@ -79,7 +79,7 @@ TurnDeal deal_norm(const NormProblem& problem, const DeviceInfo& device) {
 std::vector<TurnDeal> norm_deals(const NormProblem& problem, const DeviceInfo& device) {
   std::vector<TurnDeal> deals = {deal_norm(problem, device)};
   const auto add = [&](const std::optional<TurnDeal>& deal) {
-    // The model's own may say less of which vectors lie in every row.
+    // By name: the model's own deal may differ from the candidate of its name in whole_vectors.
     const auto has_name = [&](const TurnDeal& other) {
       return other.to_string() == deal->to_string();
     };

@@ -80,7 +80,7 @@ int64_t shared_bytes(const RowDeal& deal, int inputs);
 
 // Says of a deal whether all vectors lie in every row, and how many of each thread's do.
 void find_whole(const RowsOf& rows, RowDeal& deal);
-// What launches of a deal do to L2.
+// Says of a deal whether its launch floods L2.
 inline void set_floods(bool floods, RowDeal& deal) { deal.floods = floods; }
 
 // Results that a row has: one, or one of each block.

@@ -23,7 +23,7 @@ struct TurnDeal {
   friend bool operator==(const TurnDeal&, const TurnDeal&) = default;
 };
 
-// As of a RowDeal.
+// Says of a deal whether its launch floods L2.
 inline void set_floods(bool floods, TurnDeal& deal) { deal.rows.floods = floods; }
 
 // In which vectors threads have the same columns of all rows: they begin with the rows; or equally far behind the beginnings
